@@ -1,0 +1,145 @@
+package assess
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Float is a float64 whose JSON form is the string "Infinity" (or "-Infinity")
+// where it is infinite, and null where it is not a number.
+type Float float64
+
+// MarshalJSON implements json.Marshaler.
+func (f Float) MarshalJSON() ([]byte, error) {
+	switch v := float64(f); {
+	case math.IsInf(v, 1):
+		return []byte(`"Infinity"`), nil
+	case math.IsInf(v, -1):
+		return []byte(`"-Infinity"`), nil
+	case math.IsNaN(v):
+		return []byte("null"), nil
+	default:
+		return strconv.AppendFloat(nil, v, 'g', -1, 64), nil
+	}
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (f *Float) UnmarshalJSON(text []byte) error {
+	switch s := string(text); s {
+	case `"Infinity"`:
+		*f = Float(math.Inf(1))
+	case `"-Infinity"`:
+		*f = Float(math.Inf(-1))
+	case "null":
+		*f = Float(math.NaN())
+	default:
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return fmt.Errorf("must be a number or \"Infinity\"")
+		}
+		*f = Float(v)
+	}
+	return nil
+}
+
+// Moments describes one column of the original or of the released data, in the
+// column's unit. SD has divisor n−1.
+type Moments struct {
+	N     int64 `json:"n"`
+	Nulls int64 `json:"nulls"`
+	Mean  Float `json:"mean"`
+	SD    Float `json:"sd"`
+	Min   Float `json:"min"`
+	Max   Float `json:"max"`
+}
+
+// Utility is the data utility of a column for the estimation of its mean,
+// METHODS: U = 1/E(μ̂ − μ)², unit 1/(unit of x)². U, Efficiency and Bias are
+// those expected over replicates (Duncan et al. 2004, eq. 14); RealisedU is
+// that of the release itself; U0 = n/S_x².
+type Utility struct {
+	U          Float `json:"U"`
+	RealisedU  Float `json:"realised_U"`
+	U0         Float `json:"U0"`
+	Efficiency Float `json:"efficiency"`
+	Bias       Float `json:"bias"`
+}
+
+// Risk is the disclosure risk of one target under one knowledge state:
+// R = 1/E(τ − τ̂)², unit 1/(unit of x)² (Duncan et al. 2004, eq. 12); RMSE =
+// √(1/R), in the column's unit.
+type Risk struct {
+	Target     string `json:"target"`    // typical, min, p01, …, max
+	Knowledge  string `json:"knowledge"` // mean, index, position
+	R          Float  `json:"R"`
+	RMSE       Float  `json:"rmse"`
+	RealisedR  Float  `json:"realised_R"`
+	Replicates int    `json:"replicates"` // 0 where R is that of the release alone
+	Sampled    bool   `json:"sampled"`    // whether R rests on the keyed sample
+}
+
+// ColumnMeasures is everything measured of one column.
+type ColumnMeasures struct {
+	Name                  string     `json:"-"`
+	Unit                  string     `json:"unit,omitempty"`
+	Masked                bool       `json:"masked"`
+	Original              Moments    `json:"original"`
+	Released              Moments    `json:"released"`
+	MeanSquaredDifference Float      `json:"mean_squared_difference"` // mean of (x − y)² over records with both
+	Utility               Utility    `json:"utility"`
+	Risk                  []Risk     `json:"risk"`
+	Histogram             *Histogram `json:"histogram,omitempty"`
+}
+
+// Histogram holds the original and released distribution in common bins, from
+// the keyed sample. Edges has one element more than the counts. Bins are merged
+// so that none but an empty one holds fewer than 10 respondents on either side.
+type Histogram struct {
+	Edges    []Float `json:"edges"`
+	Original []int   `json:"original"`
+	Released []int   `json:"released"`
+}
+
+// Correlation holds the Pearson correlation matrices before and after, over
+// pairwise complete records.
+type Correlation struct {
+	Columns  []string  `json:"columns"`
+	Original [][]Float `json:"original"`
+	Released [][]Float `json:"released"`
+}
+
+// Measures is the result of an assessment.
+type Measures struct {
+	Records     int64 // assessed pairs
+	Sample      int   // pairs in the keyed sample
+	Columns     []ColumnMeasures
+	Correlation Correlation
+}
+
+// Column returns the measures of the named column, or nil.
+func (m *Measures) Column(name string) *ColumnMeasures {
+	for i := range m.Columns {
+		if m.Columns[i].Name == name {
+			return &m.Columns[i]
+		}
+	}
+	return nil
+}
+
+// Verdict is what the gate says of a release.
+type Verdict struct {
+	Passed bool          `json:"passed"`
+	Rules  []RuleVerdict `json:"rules"`
+}
+
+// RuleVerdict says whether one rule holds and, where it does not, what would
+// have to change.
+type RuleVerdict struct {
+	Rule   string `json:"rule"` // the rule in words: "wage: R of max (index) at most 4e-05"
+	Column string `json:"column"`
+	Passed bool   `json:"passed"`
+	Limit  Float  `json:"limit"`
+	Found  Float  `json:"found"`
+	Advice string `json:"advice,omitempty"`
+}

@@ -1,0 +1,126 @@
+// Package check names what is wrong with a parameter: where it stands, what
+// must hold and what was found. It knows no configuration format; whoever read
+// the parameter adds file, line and column.
+package check
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Problem is one thing wrong with a parameter.
+type Problem struct {
+	Path string // dotted, relative to the value that was checked: "sd", "tiers[0].above"; "" for the value itself
+	Text string // "must be at least 0, got -3"
+}
+
+func (p Problem) Error() string {
+	if p.Path == "" {
+		return p.Text
+	}
+	return p.Path + ": " + p.Text
+}
+
+// Problems collects what is wrong; the zero value is ready for use.
+type Problems []Problem
+
+// Addf adds a problem at path.
+func (ps *Problems) Addf(path, format string, args ...any) {
+	*ps = append(*ps, Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+// Within adds the problems of a nested value, found at path.
+func (ps *Problems) Within(path string, nested Problems) {
+	for _, p := range nested {
+		switch {
+		case p.Path == "":
+			p.Path = path
+		case strings.HasPrefix(p.Path, "["):
+			p.Path = path + p.Path
+		default:
+			p.Path = path + "." + p.Path
+		}
+		*ps = append(*ps, p)
+	}
+}
+
+// AtLeast demands v ≥ min, and v finite.
+func (ps *Problems) AtLeast(path string, v, min float64) {
+	if !(v >= min) || math.IsInf(v, 0) {
+		ps.Addf(path, "must be at least %v, got %v", min, v)
+	}
+}
+
+// Above demands v > min, and v finite.
+func (ps *Problems) Above(path string, v, min float64) {
+	if !(v > min) || math.IsInf(v, 0) {
+		ps.Addf(path, "must be greater than %v, got %v", min, v)
+	}
+}
+
+// Between demands lo ≤ v ≤ hi.
+func (ps *Problems) Between(path string, v, lo, hi float64) {
+	if !(v >= lo && v <= hi) {
+		ps.Addf(path, "must be between %v and %v, got %v", lo, hi, v)
+	}
+}
+
+// OneOf demands that v is one of the words.
+func (ps *Problems) OneOf(path, v string, words ...string) {
+	for _, w := range words {
+		if v == w {
+			return
+		}
+	}
+	ps.Addf(path, "must be one of %s, got %q%s", strings.Join(words, ", "), v, Suggest(v, words))
+}
+
+// NotEmpty demands at least one element.
+func (ps *Problems) NotEmpty(path string, n int, what string) {
+	if n == 0 {
+		ps.Addf(path, "must name at least one %s", what)
+	}
+}
+
+// Suggest returns ` (did you mean "word"?)` for the candidate nearest to v, or
+// "" where none is near enough to be a likely misspelling.
+func Suggest(v string, candidates []string) string {
+	best, dist := "", 1+len([]rune(v))/3
+	for _, c := range candidates {
+		if d := distance(strings.ToLower(v), strings.ToLower(c)); d <= dist && (best == "" || d < dist) {
+			best, dist = c, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %q?)", best)
+}
+
+// distance is the Levenshtein distance with adjacent transpositions counted as one.
+func distance(a, b string) int {
+	s, t := []rune(a), []rune(b)
+	rows := make([][]int, len(s)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(t)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(s); i++ {
+		for j := 1; j <= len(t); j++ {
+			cost := 1
+			if s[i-1] == t[j-1] {
+				cost = 0
+			}
+			d := min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
+				d = min(d, rows[i-2][j-2]+1)
+			}
+			rows[i][j] = d
+		}
+	}
+	return rows[len(s)][len(t)]
+}

@@ -1,0 +1,124 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir is a folder of files that appears under its name as a whole.
+type Dir struct {
+	path, ext string
+	temp      string
+	guard     *os.File // the lock, and the name that the folder's temporary name is derived from
+	done      bool
+}
+
+// CreateDir makes a temporary folder next to path. Where path exists already it
+// must hold nothing but files with the given extension (".parquet"), an earlier
+// release, which Commit replaces: anything else there is an error, since
+// publishing would remove it.
+func CreateDir(path, ext string) (*Dir, error) {
+	path = filepath.Clean(path)
+	if err := replaceable(path, ext); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, err
+	}
+	guard, err := openLocked(path + ".lock")
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{path: path, ext: ext, temp: TempName(path), guard: guard}
+	if err := errors.Join(os.RemoveAll(d.temp), os.Mkdir(d.temp, 0o700)); err != nil {
+		return nil, errors.Join(err, d.unlock())
+	}
+	return d, nil
+}
+
+func replaceable(path, ext string) error {
+	err := filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name == path && !e.IsDir():
+			return fmt.Errorf("%s: is a file, and the output is a folder", path)
+		case e.IsDir(), strings.HasSuffix(name, ext):
+			return nil
+		}
+		return fmt.Errorf("%s: holds %s, which is not part of a release and would be lost; name a folder of its own", path, filepath.Base(name))
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Path returns the final name.
+func (d *Dir) Path() string { return d.path }
+
+// Create makes a file in the folder; name may have folders in it. The caller
+// writes, syncs and closes it before Commit.
+func (d *Dir) Create(name string) (*os.File, error) {
+	full := filepath.Join(d.temp, name)
+	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(full, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// Commit gives the folder its name in one step: a folder that is there is
+// exchanged for it and then removed.
+func (d *Dir) Commit() error {
+	if d.done {
+		return nil
+	}
+	if err := d.open(); err != nil {
+		return err
+	}
+	if err := replaceable(d.path, d.ext); err != nil {
+		return err
+	}
+	err := unix.Rename(d.temp, d.path)
+	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
+		err = unix.Renameat2(unix.AT_FDCWD, d.temp, unix.AT_FDCWD, d.path, unix.RENAME_EXCHANGE)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.path, err)
+	}
+	d.done = true
+	return errors.Join(os.RemoveAll(d.temp), d.unlock(), syncDir(filepath.Dir(d.path)))
+}
+
+// open gives everything in the folder the modes of a public release and syncs
+// the folders; the files were synced by whoever wrote them.
+func (d *Dir) open() error {
+	return filepath.WalkDir(d.temp, func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			return errors.Join(os.Chmod(name, 0o777&^umask()), syncDir(name))
+		}
+		return os.Chmod(name, 0o666&^umask())
+	})
+}
+
+// Abort removes the temporary folder. After Commit it does nothing.
+func (d *Dir) Abort() error {
+	if d.done {
+		return nil
+	}
+	d.done = true
+	return errors.Join(os.RemoveAll(d.temp), d.unlock())
+}
+
+func (d *Dir) unlock() error {
+	return errors.Join(os.Remove(d.guard.Name()), d.guard.Close())
+}

@@ -1,0 +1,153 @@
+// Package publish writes files that appear under their name only when they are
+// complete: temporary name, fsync, rename, fsync of the folder. A killed run
+// leaves at most a temporary file behind, which the next run over the same name
+// takes over.
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Mode says who may read a file once it has its name. While it has none it is
+// always readable by its owner alone.
+type Mode bool
+
+const (
+	Confidential Mode = false // 0600
+	Public       Mode = true  // as the umask allows
+)
+
+const suffix = ".sdlfilter-tmp"
+
+// TempName returns the temporary name that belongs to a final name: hidden, in
+// the same folder, always the same.
+func TempName(path string) string {
+	dir, base := filepath.Split(filepath.Clean(path))
+	return dir + "." + base + suffix
+}
+
+// IsTemp reports whether a file name is one of those that TempName gives. Such
+// files are never part of a source.
+func IsTemp(name string) bool {
+	return filepath.Ext(name) == suffix && filepath.Base(name)[0] == '.'
+}
+
+// File is a file that has no name yet.
+type File struct {
+	*os.File
+	path string
+	mode Mode
+	done bool
+}
+
+// Create makes a temporary file next to path, in a folder that is made where it
+// is missing. Another live run that writes the same name is an error; what a
+// dead one left is truncated.
+func Create(path string, mode Mode) (*File, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s: is a folder, and the output is a file", path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, err
+	}
+	f, err := openLocked(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.Chmod(0o600), f.Truncate(0)); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &File{File: f, path: path, mode: mode}, nil
+}
+
+// openLocked opens the temporary file of path and locks it. A run that ends
+// between the two calls gives the file its final name, so the name is looked at
+// again once the lock is held: the lock must be on the file that has it.
+func openLocked(path string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(TempName(path), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("%s: another run is writing this file", path)
+		}
+		held, err1 := f.Stat()
+		named, err2 := os.Stat(TempName(path))
+		if err1 == nil && err2 == nil && os.SameFile(held, named) {
+			return f, nil
+		}
+		f.Close()
+	}
+}
+
+// Path returns the final name.
+func (f *File) Path() string { return f.path }
+
+// Commit syncs the file and gives it its name, replacing what was there.
+func (f *File) Commit() error {
+	if f.done {
+		return nil
+	}
+	if err := f.settle(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), f.path); err != nil {
+		return err
+	}
+	f.done = true
+	return errors.Join(f.File.Close(), syncDir(filepath.Dir(f.path)))
+}
+
+// settle sets the final mode and syncs.
+func (f *File) settle() error {
+	if f.mode == Public {
+		if err := f.Chmod(0o666 &^ umask()); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+// Abort removes the temporary file. After Commit it does nothing.
+func (f *File) Abort() error {
+	if f.done {
+		return nil
+	}
+	f.done = true
+	err := os.Remove(f.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, f.File.Close())
+}
+
+// WriteFile writes a whole file in one go.
+func WriteFile(path string, mode Mode, data []byte) error {
+	f, err := Create(path, mode)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	if err := f.Commit(); err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	return nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

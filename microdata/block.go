@@ -1,0 +1,189 @@
+package microdata
+
+import (
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Bitmap has one bit a record, bit i%64 of word i/64; nil stands for all ones.
+type Bitmap []uint64
+
+// NewBitmap returns a bitmap of n bits, all set, reusing buf where it is large
+// enough. Bits beyond n are zero.
+func NewBitmap(n int, buf Bitmap) Bitmap {
+	words := (n + 63) / 64
+	if cap(buf) < words {
+		buf = make(Bitmap, words)
+	}
+	buf = buf[:words]
+	for i := range buf {
+		buf[i] = ^uint64(0)
+	}
+	if n%64 != 0 {
+		buf[words-1] = 1<<(n%64) - 1
+	}
+	return buf
+}
+
+// Has reports bit i.
+func (b Bitmap) Has(i int) bool { return b == nil || b[i>>6]>>(i&63)&1 == 1 }
+
+// Set sets bit i; the bitmap must not be nil.
+func (b Bitmap) Set(i int) { b[i>>6] |= 1 << (i & 63) }
+
+// Clear clears bit i; the bitmap must not be nil.
+func (b Bitmap) Clear(i int) { b[i>>6] &^= 1 << (i & 63) }
+
+// Count returns how many of the first n bits are set.
+func (b Bitmap) Count(n int) int {
+	if b == nil {
+		return n
+	}
+	c := 0
+	for _, w := range b {
+		c += bits.OnesCount64(w)
+	}
+	return c
+}
+
+// Vector is a numeric column: one float64 a record. Where Valid is not nil and
+// its bit is clear the record has no value (null) and Values holds 0.
+type Vector struct {
+	Values []float64
+	Valid  Bitmap
+}
+
+// Column is one decoded column of a block.
+type Column struct {
+	// Numbers form. Original is filled by the source (Alloc gives it buffers; it
+	// may also alias memory of the source that stays unchanged while the block
+	// lives). Released is what leaves: masks fill it by way of Mutable; it is
+	// empty where no mask touches the column, and what leaves is then Original.
+	Original, Released Vector
+
+	// Array form. Array is filled by the source; ReleasedArray is set by a mask
+	// that moves values between records, nil where none does.
+	Array, ReleasedArray arrow.Array
+
+	values, released     []float64 // buffers kept between uses
+	valid, releasedValid Bitmap
+}
+
+// Alloc gives Original n values, of undefined content, from the column's own
+// buffers, and where nulls is true a bitmap with every bit set.
+func (c *Column) Alloc(n int, nulls bool) *Vector {
+	if cap(c.values) < n {
+		c.values = make([]float64, n)
+	}
+	c.Original.Values = c.values[:n]
+	c.Original.Valid = nil
+	if nulls {
+		c.valid = NewBitmap(n, c.valid)
+		c.Original.Valid = c.valid
+	}
+	return &c.Original
+}
+
+// Mutable returns Released, first made a copy of Original where it is empty.
+func (c *Column) Mutable() *Vector {
+	if c.Released.Values == nil {
+		n := len(c.Original.Values)
+		if c.released == nil || cap(c.released) < n {
+			c.released = make([]float64, max(n, 1))
+		}
+		c.Released.Values = c.released[:n]
+		copy(c.Released.Values, c.Original.Values)
+		if v := c.Original.Valid; v != nil {
+			c.releasedValid = append(c.releasedValid[:0], v...)
+			c.Released.Valid = c.releasedValid
+		}
+	}
+	return &c.Released
+}
+
+// Out returns the released numbers: Released where a mask has filled it, else
+// Original.
+func (c *Column) Out() Vector {
+	if c.Released.Values != nil {
+		return c.Released
+	}
+	return c.Original
+}
+
+// OutArray returns the released array.
+func (c *Column) OutArray() arrow.Array {
+	if c.ReleasedArray != nil {
+		return c.ReleasedArray
+	}
+	return c.Array
+}
+
+// Digest is a keyed hash of the identifying values of a record.
+type Digest [16]byte
+
+// Reject says why a record of a block must not be released.
+type Reject struct {
+	Row    int    // index in the block
+	Column string // "" where the whole record is malformed
+	Reason string // never a value
+}
+
+// Block is a run of consecutive records of one stream. The goroutine that
+// holds it owns it and everything in it. Buffers are kept between uses: Reset
+// empties a block for the next run of records.
+type Block struct {
+	Stream  int   // index of the stream in its source
+	First   int64 // index of the block's first record in the stream, from 0
+	N       int   // records, rejected ones included
+	Columns []Column
+
+	// Digests identify the records where identity columns are configured; nil
+	// where a record's identity is its place (Stream, First+i).
+	Digests []Digest
+
+	// Carried is what the source keeps of columns that were not decoded, for a
+	// sink of the same format.
+	Carried any
+
+	Rejects  []Reject // at most one a record, in the order in which they were found
+	rejected Bitmap   // nil where Rejects is empty; here a set bit is a rejected record
+}
+
+// Reset empties the block for n records in the given number of columns, keeping
+// buffers.
+func (b *Block) Reset(stream int, first int64, n, columns int) {
+	b.Stream, b.First, b.N = stream, first, n
+	if cap(b.Columns) < columns {
+		b.Columns = append(b.Columns[:cap(b.Columns)], make([]Column, columns-cap(b.Columns))...)
+	}
+	b.Columns = b.Columns[:columns]
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		c.Original, c.Released = Vector{}, Vector{}
+		c.Array, c.ReleasedArray = nil, nil
+	}
+	b.Digests, b.Carried = nil, nil
+	b.Rejects, b.rejected = b.Rejects[:0], nil
+}
+
+// Reject marks record row as not to be released. The first reason given for a
+// record stays. reason must not hold any value of the record.
+func (b *Block) Reject(row int, column, reason string) {
+	if b.rejected == nil {
+		b.rejected = make(Bitmap, (b.N+63)/64)
+	}
+	if b.rejected[row>>6]>>(row&63)&1 == 1 {
+		return
+	}
+	b.rejected.Set(row)
+	b.Rejects = append(b.Rejects, Reject{Row: row, Column: column, Reason: reason})
+}
+
+// Rejected reports whether record row must not be released.
+func (b *Block) Rejected(row int) bool {
+	return b.rejected != nil && b.rejected[row>>6]>>(row&63)&1 == 1
+}
+
+// Kept returns how many records are to be released.
+func (b *Block) Kept() int { return b.N - len(b.Rejects) }

@@ -1,0 +1,156 @@
+package microdata
+
+import (
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Role says what a column is in the sense of disclosure limitation.
+type Role string
+
+const (
+	Sensitive  Role = "sensitive"  // what a snooper is after
+	Key        Role = "key"        // what a snooper may know of a respondent from elsewhere
+	Other      Role = "other"      // released, neither of the above
+	Identifier Role = "identifier" // never released
+)
+
+// Roles lists every role, in the order in which documentation gives them.
+var Roles = []Role{Sensitive, Key, Other, Identifier}
+
+// Field is a column's name and logical type.
+type Field struct {
+	Name     string
+	Type     arrow.DataType
+	Nullable bool
+}
+
+// Numeric reports whether masks can do arithmetic on the field: integers,
+// floats and decimals.
+func (f Field) Numeric() bool {
+	switch f.Type.ID() {
+	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64,
+		arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64,
+		arrow.FLOAT32, arrow.FLOAT64,
+		arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256:
+		return true
+	}
+	return false
+}
+
+// Nested reports whether the field has children (list, struct, map). Nested
+// columns can be released as they are or withheld, not read or masked.
+func (f Field) Nested() bool { return arrow.IsNested(f.Type.ID()) }
+
+// MaxExact is the greatest magnitude up to which every integer is a float64.
+// An integer beyond it cannot be masked exactly and its record is rejected.
+const MaxExact = 1 << 53
+
+// Decimals returns the number of decimals that the type itself fixes: 0 for
+// integers, the scale for decimals; ok is false for floats and other types.
+func (f Field) Decimals() (d int, ok bool) {
+	switch t := f.Type.(type) {
+	case arrow.DecimalType:
+		return int(t.GetScale()), true
+	case *arrow.Float32Type, *arrow.Float64Type, *arrow.Float16Type:
+		return 0, false
+	}
+	return 0, f.Numeric()
+}
+
+// Range returns the least and greatest value that a numeric field can hold and
+// that a float64 holds exactly.
+func (f Field) Range() (lo, hi float64) {
+	switch f.Type.ID() {
+	case arrow.INT8:
+		return math.MinInt8, math.MaxInt8
+	case arrow.INT16:
+		return math.MinInt16, math.MaxInt16
+	case arrow.INT32:
+		return math.MinInt32, math.MaxInt32
+	case arrow.INT64:
+		return -MaxExact, MaxExact
+	case arrow.UINT8:
+		return 0, math.MaxUint8
+	case arrow.UINT16:
+		return 0, math.MaxUint16
+	case arrow.UINT32:
+		return 0, math.MaxUint32
+	case arrow.UINT64:
+		return 0, MaxExact
+	case arrow.FLOAT32:
+		return -math.MaxFloat32, math.MaxFloat32
+	}
+	if t, ok := f.Type.(arrow.DecimalType); ok {
+		// The unscaled value has at most precision digits and at most 53 bits.
+		unscaled := math.Min(math.Pow10(int(t.GetPrecision()))-1, MaxExact)
+		hi = unscaled / math.Pow10(int(t.GetScale()))
+		return -hi, hi
+	}
+	return -math.MaxFloat64, math.MaxFloat64
+}
+
+// Schema is an ordered list of fields with distinct names.
+type Schema struct {
+	Fields []Field
+}
+
+// Index returns the place of the named field, or -1.
+func (s *Schema) Index(name string) int {
+	for i := range s.Fields {
+		if s.Fields[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Names returns the fields' names in order.
+func (s *Schema) Names() []string {
+	names := make([]string, len(s.Fields))
+	for i, f := range s.Fields {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// Form is how a decoded column is held in a block.
+type Form uint8
+
+const (
+	Numbers Form = iota // Column.Original and Column.Released: what masks and assessment compute with
+	Array               // Column.Array: any type, compared or moved but not computed with
+)
+
+// Want asks a source to decode one field in one form.
+type Want struct {
+	Field int // index in the source's schema
+	As    Form
+}
+
+// Output is one column of the release.
+type Output struct {
+	Field    Field // name and type as released
+	Source   int   // index in the source's schema
+	Column   int   // index in Block.Columns, or -1 where the sink carries the column undecoded
+	Masked   bool  // whether a mask may change it: no encoded byte or statistic of the source may then survive
+	Decimals int   // decimals to write for a masked Numbers column; -1: as many as needed
+}
+
+// Layout is the contract between source, masks and sink for one run: what is
+// decoded, in which order, and what leaves.
+type Layout struct {
+	Schema  *Schema  // of the source
+	Read    []Want   // Block.Columns in order
+	Release []Output // in the order of the release
+}
+
+// Released returns the schema of the release.
+func (l *Layout) Released() *Schema {
+	s := &Schema{Fields: make([]Field, len(l.Release))}
+	for i, o := range l.Release {
+		s.Fields[i] = o.Field
+	}
+	return s
+}

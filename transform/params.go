@@ -1,0 +1,137 @@
+package transform
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/check"
+)
+
+// Params is the configuration of one mask.
+type Params interface {
+	// Check reports what is wrong with the parameters themselves.
+	Check() check.Problems
+	// Masks returns the columns whose values the mask may change.
+	Masks() []string
+	// Reads returns the further columns that it must see.
+	Reads() []string
+}
+
+// Spec is one entry of a configuration's list of masks.
+type Spec struct {
+	Name   string // for messages, the map and the keystream; "" where none was given
+	Params Params
+}
+
+// Kind returns the word that the configuration uses for the mask.
+func (s Spec) Kind() string {
+	for _, k := range Kinds {
+		if fmt.Sprintf("%T", k.New()) == fmt.Sprintf("%T", s.Params) {
+			return k.Name
+		}
+	}
+	return ""
+}
+
+// Kind is a mask that a configuration can name.
+type Kind struct {
+	Name string
+	Doc  string // one sentence, for the JSON Schema
+	New  func() Params
+}
+
+// Kinds is the table of masks: a new mask is one file and one line here.
+var Kinds = []Kind{
+	{"bias", "multiply by θ ~ N(1, φ²), drawn for each record and column", func() Params { return new(Bias) }},
+	{"noise", "add ε with mean 0 and standard deviation λ", func() Params { return new(Noise) }},
+	{"truncate", "keep released values within bounds", func() Params { return new(Truncate) }},
+	{"round", "round to decimals or to a base", func() Params { return new(Round) }},
+	{"swap", "exchange values between records with the same keys", func() Params { return new(Swap) }},
+}
+
+// Amount is a quantity in the column's unit, or a fraction of the column's
+// standard deviation, written as a percentage.
+type Amount struct {
+	Value    float64
+	Relative bool // Value is a fraction of the SD: 0.35 for "35%"
+}
+
+// UnmarshalText reads "12.5" or "35%".
+func (a *Amount) UnmarshalText(text []byte) error {
+	s := strings.TrimSpace(string(text))
+	number, relative := strings.CutSuffix(s, "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil {
+		return fmt.Errorf("must be a number in the column's unit or a percentage of its standard deviation, got %q", s)
+	}
+	if relative {
+		v /= 100
+	}
+	a.Value, a.Relative = v, relative
+	return nil
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (a Amount) MarshalText() ([]byte, error) {
+	if a.Relative {
+		return []byte(strconv.FormatFloat(a.Value*100, 'g', 15, 64) + "%"), nil
+	}
+	return strconv.AppendFloat(nil, a.Value, 'g', -1, 64), nil
+}
+
+// Bias multiplies each value by θ ~ N(1, φ²), drawn anew for every record and
+// column: Trottini et al. (2004), equations A2.1 and A2.2.
+type Bias struct {
+	Columns []string `yaml:"columns" doc:"the columns to mask"`
+	Phi     *float64 `yaml:"phi" doc:"φ, the standard deviation of θ"`
+	Range   *float64 `yaml:"range" doc:"h, the half-width of the range of θ; φ = h/3"`
+}
+
+// Noise adds ε with mean 0 and variance λ²: Duncan, Keller-McNulty and Stokes
+// (2004), section 4.
+type Noise struct {
+	Columns      []string `yaml:"columns" doc:"the columns to mask"`
+	SD           *Amount  `yaml:"sd" doc:"λ in the column's unit, or as a percentage of the column's standard deviation"`
+	Distribution string   `yaml:"distribution" doc:"normal (default), laplace or uniform" enum:"normal,laplace,uniform"`
+	Tiers        []Tier   `yaml:"tiers" doc:"value ranges with a variance of their own (unequal variance)"`
+}
+
+// Tier gives values above a bound a noise variance of λ² times a factor
+// (unequal variance, Duncan et al. 2004, fig. 7). The last tier whose bound
+// lies below the value holds.
+type Tier struct {
+	Above          *float64 `yaml:"above" doc:"the tier holds for values greater than this"`
+	VarianceFactor *float64 `yaml:"variance_factor" doc:"factor of λ²"`
+}
+
+// Truncate keeps released values within bounds: Duncan et al. (2004), equation
+// 11. Mode clip moves a value outside to the bound; mode redraw draws the noise
+// of the preceding noise mask conditionally on landing inside, which leaves no
+// heap of values at the bound.
+type Truncate struct {
+	Columns []string `yaml:"columns" doc:"the columns to mask"`
+	Lower   *float64 `yaml:"lower" doc:"least released value"`
+	Upper   *float64 `yaml:"upper" doc:"greatest released value"`
+	Mode    string   `yaml:"mode" doc:"clip (default) or redraw" enum:"clip,redraw"`
+}
+
+// Round rounds to a number of decimals or to multiples of a base, halves to even.
+type Round struct {
+	Columns  []string `yaml:"columns" doc:"the columns to mask"`
+	Decimals *int     `yaml:"decimals" doc:"decimals to keep; negative for tens, hundreds, …"`
+	Base     *float64 `yaml:"base" doc:"released values are multiples of this"`
+}
+
+// Swap exchanges the values of the protected columns between records with the
+// same swapping keys and another value of the swapping attribute, each possible
+// exchange with probability π: Duncan and Keller-McNulty (2000), sections 2.2
+// and 3.
+type Swap struct {
+	Keys      []string `yaml:"keys" doc:"swapping keys: partners agree in all of them"`
+	Attribute string   `yaml:"attribute" doc:"swapping attribute: partners differ in it"`
+	Columns   []string `yaml:"columns" doc:"protected variables: the columns whose values are exchanged"`
+	Rate      *float64 `yaml:"rate" doc:"π, the probability that a possible exchange is made"`
+	Policy    string   `yaml:"policy" doc:"unique (default): candidates are unique in keys and attribute; random: every record is a candidate" enum:"unique,random"`
+	Scope     string   `yaml:"scope" doc:"window (default): partners within a window of records; dataset: anywhere, which takes two passes" enum:"window,dataset"`
+}
