@@ -138,8 +138,14 @@ type Verdict struct {
 type RuleVerdict struct {
 	Rule   string `json:"rule"` // the rule in words: "wage: R of max (index) at most 4e-05"
 	Column string `json:"column"`
-	Passed bool   `json:"passed"`
-	Limit  Float  `json:"limit"`
-	Found  Float  `json:"found"`
-	Advice string `json:"advice,omitempty"`
+	// Measure, Target and Knowledge say the rule to a program, for the R-U map's
+	// threshold lines: max_risk, min_rmse or min_efficiency, and the target and
+	// knowledge state of the first two.
+	Measure   string `json:"measure"`
+	Target    string `json:"target,omitempty"`
+	Knowledge string `json:"knowledge,omitempty"`
+	Passed    bool   `json:"passed"`
+	Limit     Float  `json:"limit"`
+	Found     Float  `json:"found"`
+	Advice    string `json:"advice,omitempty"`
 }
