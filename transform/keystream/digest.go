@@ -1,0 +1,145 @@
+package keystream
+
+import (
+	"crypto/cipher"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// digestKey is the subkey of identity digests.
+func (k Key) digestKey() cipher.Block { return newAES(k.derive(labelDigest, KeySize)) }
+
+// Digests computes the identity digests of a block's n records from the given
+// columns: Array where the column has one, else Original. A digest depends on
+// the values and their kinds and not on how a file holds them: 42 is not "42";
+// 42 as any integer type, 42.0 and a decimal 42.00 are the same; a string is the
+// same plain or from a dictionary; null is a value of its own. The order of the
+// columns counts. dst is reused where it is large enough.
+//
+// Digests panics where there is no column, and on a type that CanIdentify does
+// not know.
+//
+// The digest is a CBC-MAC under AES-256 of an injective encoding whose first
+// block holds its length. No encoding is then the beginning of another, which is
+// what makes a CBC-MAC a pseudorandom function of messages of any length
+// (Petrank and Rackoff 2000; Bellare, Kilian and Rogaway 2000). A usual
+// identifier takes two or three AES calls, a tenth of the time of an HMAC.
+func (k Key) Digests(dst []microdata.Digest, columns []*microdata.Column, n int) []microdata.Digest {
+	if len(columns) == 0 {
+		panic("keystream: Digests needs at least one column")
+	}
+	tuple := make([]column, len(columns))
+	for i, c := range columns {
+		if c.Array != nil {
+			tuple[i] = arrayColumn(c.Array)
+		} else {
+			tuple[i] = numbersColumn(c.Original)
+		}
+		if have := tuple[i].n; have < n {
+			panic(fmt.Sprintf("keystream: identity column %d must hold %d records, got %d", i, n, have))
+		}
+	}
+	if cap(dst) < n {
+		dst = make([]microdata.Digest, n)
+	}
+	dst = dst[:n]
+	e := k.digestKey()
+	m := make(message, 0, 256)
+	for i := range dst {
+		m = m.begin(len(tuple))
+		for c := range tuple {
+			m = tuple[c].append(m, i)
+		}
+		m = m.mac(e, &dst[i])
+	}
+	return dst
+}
+
+// Tags of identifying values. Their numbers are part of the specification.
+const (
+	tagNull    = 0
+	tagNumber  = 1 // 8 bytes: a float64 that is the very number
+	tagDecimal = 2 // text: an exact number that no float64 stands for
+	tagString  = 3
+	tagBinary  = 4
+	tagBool    = 5 // 1 byte
+	tagDate    = 6 // 8 bytes: milliseconds since 1970-01-01
+	tagInstant = 7 // 12 bytes: seconds since 1970-01-01T00:00, nanoseconds
+	tagTime    = 8 // 8 bytes: nanoseconds since midnight
+	tagSpan    = 9 // 12 bytes: seconds, nanoseconds
+)
+
+// message is the encoding of a tuple: its length and the number of its values, in
+// one block, then every value as tag, length and bytes.
+type message []byte
+
+// begin empties m for a tuple of n values.
+func (m message) begin(n int) message {
+	m = append(m[:0], make([]byte, blockSize)...)
+	binary.BigEndian.PutUint64(m[8:], uint64(n))
+	return m
+}
+
+func (m message) head(tag byte, length int) message {
+	if uint64(length) > math.MaxUint32 {
+		panic("keystream: an identifying value must be shorter than 4 GiB")
+	}
+	m = append(m, tag)
+	return binary.BigEndian.AppendUint32(m, uint32(length))
+}
+
+func (m message) null() message { return m.head(tagNull, 0) }
+
+func (m message) number(v float64) message {
+	return binary.BigEndian.AppendUint64(m.head(tagNumber, 8), canonicalBits(v))
+}
+
+func (m message) text(tag byte, v string) message { return append(m.head(tag, len(v)), v...) }
+
+func (m message) bytes(tag byte, v []byte) message { return append(m.head(tag, len(v)), v...) }
+
+func (m message) boolean(v bool) message {
+	m = m.head(tagBool, 1)
+	if v {
+		return append(m, 1)
+	}
+	return append(m, 0)
+}
+
+func (m message) integer64(tag byte, v int64) message {
+	return binary.BigEndian.AppendUint64(m.head(tag, 8), uint64(v))
+}
+
+// instant appends v units, unit of them a second.
+func (m message) instant(tag byte, v, unit int64) message {
+	seconds, rest := v/unit, v%unit
+	if rest < 0 {
+		seconds, rest = seconds-1, rest+unit
+	}
+	m = binary.BigEndian.AppendUint64(m.head(tag, 12), uint64(seconds))
+	return binary.BigEndian.AppendUint32(m, uint32(rest*(1e9/unit)))
+}
+
+// mac writes the CBC-MAC of m under e to d. It pads m with zeros, which its
+// length in the first block keeps injective, and returns it for reuse.
+func (m message) mac(e cipher.Block, d *microdata.Digest) message {
+	binary.BigEndian.PutUint64(m, uint64(len(m)-blockSize))
+	if odd := len(m) % blockSize; odd != 0 {
+		var pad [blockSize]byte
+		m = append(m, pad[odd:]...)
+	}
+	b := m[:blockSize] // the running block stands where the message's first was
+	e.Encrypt(b, b)
+	for rest := m[blockSize:]; len(rest) > 0; rest = rest[blockSize:] {
+		hi := binary.LittleEndian.Uint64(b) ^ binary.LittleEndian.Uint64(rest)
+		lo := binary.LittleEndian.Uint64(b[8:]) ^ binary.LittleEndian.Uint64(rest[8:])
+		binary.LittleEndian.PutUint64(b, hi)
+		binary.LittleEndian.PutUint64(b[8:], lo)
+		e.Encrypt(b, b)
+	}
+	copy(d[:], b)
+	return m
+}

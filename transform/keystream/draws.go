@@ -1,0 +1,129 @@
+package keystream
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Words fills dst with 64 uniform bits a record.
+func (s *Stream) Words(dst []uint64, r Records) {
+	src := s.source(r, len(dst))
+	defer src.close()
+	for at := 0; at < len(dst); at += chunk {
+		part := dst[at:min(at+chunk, len(dst))]
+		src.next(at, len(part))
+		blocks := src.blocks[:len(part)*blockSize]
+		for i := range part {
+			part[i] = binary.BigEndian.Uint64(blocks[i*blockSize:])
+		}
+	}
+}
+
+// Uniforms fills dst with draws uniform on the open interval (0, 1): (k + 1/2)/2⁵²
+// with k of 52 bits. These are exact float64s, symmetric about 1/2.
+func (s *Stream) Uniforms(dst []float64, r Records) {
+	src := s.source(r, len(dst))
+	defer src.close()
+	for at := 0; at < len(dst); at += chunk {
+		part := dst[at:min(at+chunk, len(dst))]
+		src.next(at, len(part))
+		blocks := src.blocks[:len(part)*blockSize]
+		for i := range part {
+			part[i] = uniform(binary.BigEndian.Uint64(blocks[i*blockSize:]))
+		}
+	}
+}
+
+// uniform maps the upper 52 bits of w, k, to (k + 1/2)/2⁵² = (2k + 1)/2⁵³. A 53rd
+// bit would leave half of the values between two float64s, and round the
+// greatest to 1.
+func uniform(w uint64) float64 { return float64(int64(w>>11|1)) * 0x1p-53 }
+
+// Laplaces fills dst with standard Laplace draws (density exp(−|x|)/2, variance
+// 2), by the inverse distribution function.
+func (s *Stream) Laplaces(dst []float64, r Records) {
+	s.Uniforms(dst, r)
+	for i, u := range dst {
+		dst[i] = LaplaceQuantile(u)
+	}
+}
+
+// Normals fills dst with standard normal draws by a ziggurat of 256 layers
+// (Marsaglia and Tsang 2000). Layer, sign and place in the layer are separate
+// bits of the record's first word (Doornik 2005); the second word decides in the
+// wedges and gives the tail; a rejected point is drawn anew from the next block
+// of the same record.
+func (s *Stream) Normals(dst []float64, r Records) {
+	src := s.source(r, len(dst))
+	defer src.close()
+	for at := 0; at < len(dst); at += chunk {
+		part := dst[at:min(at+chunk, len(dst))]
+		src.next(at, len(part))
+		blocks := src.blocks[:len(part)*blockSize]
+		for i := range part {
+			w := binary.BigEndian.Uint64(blocks[i*blockSize:])
+			l := &layers[w&0xff]
+			if j := w>>11 | 1; j < l.inside {
+				x := float64(int64(j)) * l.scale
+				part[i] = math.Float64frombits(math.Float64bits(x) | w&signBit<<(63-signShift))
+				continue
+			}
+			part[i] = src.edge(at+i, w, binary.BigEndian.Uint64(blocks[i*blockSize+8:]))
+		}
+	}
+}
+
+// edge decides on record i's point where it does not lie in the rectangle under
+// the curve, one time in 80.
+func (src *source) edge(i int, w0, w1 uint64) float64 {
+	for draw := uint32(1); ; draw++ {
+		if x, ok := point(w0, w1); ok {
+			return x
+		}
+		w0, w1 = src.further(i, draw)
+	}
+}
+
+// point returns the normal that a block's two words stand for, or false where
+// the point lies above the curve.
+func point(w0, w1 uint64) (x float64, ok bool) {
+	i := w0 & 0xff
+	l := &layers[i]
+	j := w0>>11 | 1
+	x = float64(int64(j)) * l.scale
+	switch {
+	case j < l.inside:
+	case i == 0:
+		x = -NormalQuantile(float64(uniform(w1) * tailProbability))
+	default:
+		y := zigguratF[i] + float64(uniform(w1)*(zigguratF[i+1]-zigguratF[i]))
+		if y >= Exp(float64(-0.5*float64(x*x))) {
+			return 0, false
+		}
+	}
+	return math.Float64frombits(math.Float64bits(x) | w0&signBit<<(63-signShift)), true
+}
+
+const (
+	signShift = 8
+	signBit   = 1 << signShift
+)
+
+// layer is what the quick path needs of a layer of the ziggurat: a point j·scale,
+// j odd below 2⁵³, lies under the curve where j < inside.
+type layer struct {
+	inside uint64
+	scale  float64
+}
+
+var layers = makeLayers()
+
+func makeLayers() (t [256]layer) {
+	for i := range t {
+		t[i] = layer{
+			inside: uint64(float64(zigguratX[i+1]/zigguratX[i]) * 0x1p53),
+			scale:  zigguratX[i] * 0x1p-53,
+		}
+	}
+	return t
+}

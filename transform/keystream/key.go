@@ -1,0 +1,146 @@
+package keystream
+
+import (
+	"bytes"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+// KeySize is the length of a release key in bytes.
+const KeySize = 32
+
+// Labels of everything that is derived from a release key. A change of what is
+// derived is a change of its label's number, and of docs/keystream.md.
+const (
+	labelID     = "sdlfilter/key-id/1"
+	labelStream = "sdlfilter/stream/1"
+	labelDigest = "sdlfilter/digest/1"
+)
+
+// redacted is what a key prints as, whatever it is printed with.
+const redacted = "[secret]"
+
+// Key is the release key: 32 secret bytes. It never prints; Text is the one way
+// to take the secret out. The zero Key holds no secret, and drawing from it
+// panics.
+type Key struct{ sealed *sealed }
+
+// sealed keeps the secret behind two pointers: package fmt, which reaches
+// unexported fields of a caller's structure without asking their methods, prints
+// an address there and not the bytes.
+type sealed struct{ secret *[KeySize]byte }
+
+// NewKey takes 32 bytes. Any other length, and 32 equal bytes, are an error.
+func NewKey(secret []byte) (Key, error) {
+	if len(secret) != KeySize {
+		return Key{}, fmt.Errorf("key: must be %d bytes, got %d", KeySize, len(secret))
+	}
+	if bytes.Count(secret, secret[:1]) == KeySize {
+		return Key{}, errors.New("key: must be random, got 32 equal bytes; `sdlfilter keygen` makes a fresh one")
+	}
+	s := new([KeySize]byte)
+	copy(s[:], secret)
+	return Key{&sealed{s}}, nil
+}
+
+// ParseKey reads a key as Text writes it: standard base64 with padding, white
+// space around it ignored.
+func ParseKey(text string) (Key, error) {
+	text = strings.TrimSpace(text)
+	// The decoder passes over line breaks inside the text; a key is one word.
+	if strings.ContainsAny(text, "\r\n") {
+		return Key{}, errors.New("key: must be one line of base64, got several")
+	}
+	// The decoder's own error names the offending place only, but says nothing
+	// that the length does not.
+	secret, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return Key{}, fmt.Errorf("key: must be %d bytes in standard base64 (%d characters), got %d characters that are not",
+			KeySize, base64.StdEncoding.EncodedLen(KeySize), len(text))
+	}
+	return NewKey(secret)
+}
+
+// Generate returns a fresh key from the system's random source.
+func Generate() Key {
+	var secret [KeySize]byte
+	for {
+		// Read never fails: the runtime ends the process where the system has no
+		// randomness to give.
+		_, _ = rand.Read(secret[:])
+		if k, err := NewKey(secret[:]); err == nil {
+			return k
+		}
+	}
+}
+
+// IsZero reports whether the key is the zero Key, which holds no secret.
+func (k Key) IsZero() bool { return k.sealed == nil }
+
+// Equal reports whether two keys hold the same secret.
+func (k Key) Equal(o Key) bool {
+	if k.IsZero() || o.IsZero() {
+		return k.IsZero() && o.IsZero()
+	}
+	return *k.sealed.secret == *o.sealed.secret
+}
+
+// Text is the base64 form that ParseKey reads: the one way to take the secret
+// out. The zero Key gives "".
+func (k Key) Text() string {
+	if k.IsZero() {
+		return ""
+	}
+	return base64.StdEncoding.EncodeToString(k.sealed.secret[:])
+}
+
+// ID is a short public name of the key, 16 hexadecimal digits: it tells two keys
+// apart and reveals neither. The zero Key gives "".
+func (k Key) ID() string {
+	if k.IsZero() {
+		return ""
+	}
+	return hex.EncodeToString(k.derive(labelID, 8))
+}
+
+// derive returns n bytes of HKDF-SHA256 of the key, without salt, under the
+// given info.
+func (k Key) derive(info string, n int) []byte {
+	if k.IsZero() {
+		panic("keystream: the zero Key holds no secret: use NewKey, ParseKey or Generate")
+	}
+	out, err := hkdf.Key(sha256.New, k.sealed.secret[:], nil, info, n)
+	if err != nil {
+		// Only lengths beyond 255 hashes are refused.
+		panic("keystream: " + err.Error())
+	}
+	return out
+}
+
+// String hides the secret.
+func (k Key) String() string { return redacted }
+
+// GoString hides the secret.
+func (k Key) GoString() string { return redacted }
+
+// Format hides the secret under every verb and flag.
+func (k Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+
+// MarshalText hides the secret.
+func (k Key) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// MarshalJSON hides the secret.
+func (k Key) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
+
+// MarshalYAML hides the secret.
+func (k Key) MarshalYAML() (any, error) { return redacted, nil }
+
+// LogValue hides the secret.
+func (k Key) LogValue() slog.Value { return slog.StringValue(redacted) }
