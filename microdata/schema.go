@@ -127,6 +127,10 @@ const (
 type Want struct {
 	Field int // index in the source's schema
 	As    Form
+	// Measured says that the numbers are only measured, never released: an
+	// integer beyond ±MaxExact is then taken as the nearest float64, where
+	// otherwise its record is rejected, and NaN and infinities count as nulls.
+	Measured bool
 }
 
 // Output is one column of the release.

@@ -40,9 +40,10 @@ func IsTemp(name string) bool {
 // File is a file that has no name yet.
 type File struct {
 	*os.File
-	path string
-	mode Mode
-	done bool
+	path     string
+	mode     Mode
+	finished bool
+	done     bool
 }
 
 // Create makes a temporary file next to path, in a folder that is made where it
@@ -91,12 +92,27 @@ func openLocked(path string) (*os.File, error) {
 // Path returns the final name.
 func (f *File) Path() string { return f.path }
 
-// Commit syncs the file and gives it its name, replacing what was there.
+// Finish sets the final mode and syncs: what is left for Commit is the name.
+func (f *File) Finish() error {
+	if f.finished || f.done {
+		return nil
+	}
+	if f.mode == Public {
+		if err := f.Chmod(0o666 &^ umask()); err != nil {
+			return err
+		}
+	}
+	f.finished = true
+	return f.Sync()
+}
+
+// Commit gives the file its name, replacing what was there, after Finish where
+// that has not been called.
 func (f *File) Commit() error {
 	if f.done {
 		return nil
 	}
-	if err := f.settle(); err != nil {
+	if err := f.Finish(); err != nil {
 		return err
 	}
 	if err := os.Rename(f.Name(), f.path); err != nil {
@@ -104,16 +120,6 @@ func (f *File) Commit() error {
 	}
 	f.done = true
 	return errors.Join(f.File.Close(), syncDir(filepath.Dir(f.path)))
-}
-
-// settle sets the final mode and syncs.
-func (f *File) settle() error {
-	if f.mode == Public {
-		if err := f.Chmod(0o666 &^ umask()); err != nil {
-			return err
-		}
-	}
-	return f.Sync()
 }
 
 // Abort removes the temporary file. After Commit it does nothing.

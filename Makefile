@@ -1,0 +1,57 @@
+# make demo    builds the filter and runs it on the example
+# make test    passes the tests
+# make help    lists the rest
+
+GO      ?= go
+export CGO_ENABLED = 0
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+.PHONY: build
+build: ## build bin/sdlfilter, a static binary
+	$(GO) build -trimpath -o bin/sdlfilter ./cmd/sdlfilter
+
+.PHONY: demo
+demo: build ## run the example: 28,155 records of the 1988 Current Population Survey
+	@test -f out/demo.key || ./bin/sdlfilter keygen --out out/demo.key
+	./bin/sdlfilter run examples/cps/pipeline.yaml
+
+.PHONY: test
+test: ## the tests that need nothing but Go
+	$(GO) test ./...
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+.PHONY: test-race
+test-race: ## the tests with the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -short ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME each (default 5s)
+	scripts/fuzz.sh $(or $(FUZZTIME),5s)
+
+.PHONY: test-arm64
+test-arm64: ## the same bits on arm64, under qemu-user
+	scripts/test-arm64.sh
+
+.PHONY: test-browser
+test-browser: ## the HTML report in headless Chromium
+	scripts/test-browser.sh
+
+.PHONY: test-interop
+test-interop: ## other libraries read what is written and write what is read
+	scripts/test-interop.sh
+
+.PHONY: bench
+bench: build ## side by side with DuckDB: writes docs/performance.md's figures to stdout
+	scripts/bench.sh
+
+.PHONY: cover
+cover: ## statement coverage by package
+	$(GO) test -short -cover ./...

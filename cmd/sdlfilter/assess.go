@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/pipeline"
+)
+
+func (s *state) assessCommand() *cobra.Command {
+	var (
+		original, released string
+		foreign            pipeline.Foreign
+		asJSON             bool
+	)
+	cmd := &cobra.Command{
+		Use:   "assess --original A --released B",
+		Short: "Measure R and U of a release that any tool made",
+		Long: `Measures disclosure risk and data utility of a release that any tool made, from
+the original and the released file, in any format. Rows are matched by position
+or, with --id, by a column that identifies them in both files. How the release
+was made is not known, so R and U are those of the release itself, without
+replicates.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if original == "" || released == "" {
+				return usageError{fmt.Errorf("--original and --released are both needed")}
+			}
+			var err error
+			if foreign.Original, err = config.SourceOf(original); err != nil {
+				return usageError{err}
+			}
+			if foreign.Released, err = config.SourceOf(released); err != nil {
+				return usageError{err}
+			}
+			started := time.Now()
+			watch := &pipeline.Progress{}
+			stop, err := s.watch(watch)
+			if err != nil {
+				return err
+			}
+			res, err := pipeline.AssessForeign(cmd.Context(), foreign, watch)
+			stop()
+			if err != nil {
+				return err
+			}
+			rep := report.New(res.Measures)
+			rep.Version, rep.Started, rep.Finished = version(), started, time.Now()
+			rep.Records.Read, rep.Records.Released = res.OriginalN, res.Released
+			rep.Gate = assess.Judge(nil, res.Measures)
+			if res.Unmatched > 0 {
+				fmt.Fprintf(os.Stderr, "sdlfilter: %d original records have no released record\n", res.Unmatched)
+			}
+			if !asJSON {
+				return rep.Summary(os.Stdout, colored(os.Stdout), nil)
+			}
+			text, err := rep.JSON()
+			if err != nil {
+				return err
+			}
+			_, err = os.Stdout.Write(text)
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&original, "original", "", "the original records: a file, a folder or a glob")
+	flags.StringVar(&released, "released", "", "the released records")
+	flags.StringVar(&foreign.ID, "id", "", "the column that identifies a record in both files; by position where none is given")
+	flags.StringSliceVar(&foreign.Columns, "columns", nil, "the numeric columns to measure; all that both files have where none is given")
+	flags.StringSliceVar(&foreign.Targets, "targets", []string{"min", "p01", "p10", "p90", "p99", "max"}, "percentile targets")
+	flags.BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}

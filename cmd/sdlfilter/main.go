@@ -1,0 +1,102 @@
+// Command sdlfilter masks microdata on their way out, measures the disclosure
+// risk and the data utility of what leaves, and withholds a release that is too
+// risky.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/pipeline"
+)
+
+// Exit statuses, fixed by the program's contract.
+const (
+	exitDone        = 0
+	exitFailed      = 1   // failed at run time, nothing published
+	exitUsage       = 2   // the command line or the configuration is wrong
+	exitQuarantined = 3   // done, but some records are in quarantine
+	exitRefused     = 4   // the gate refused the release, the output is withheld
+	exitSignal      = 128 // plus the signal's number
+)
+
+func main() {
+	os.Exit(execute(os.Args[1:]))
+}
+
+// execute runs one command line and returns its exit status.
+func execute(args []string) int {
+	ctx, stop := untilSignal()
+	defer stop()
+	root, state := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var ended *signalError
+	if errors.As(context.Cause(ctx), &ended) {
+		fmt.Fprintf(os.Stderr, "sdlfilter: %v: nothing was published\n", ended)
+		return exitSignal + int(ended.signal)
+	}
+	if err == nil {
+		return state.status
+	}
+	printError(err)
+	return statusOf(err)
+}
+
+// signalError is the cause of a context that a signal has ended.
+type signalError struct{ signal syscall.Signal }
+
+func (e *signalError) Error() string { return "ended by " + e.signal.String() }
+
+// untilSignal gives a context that ends with SIGINT or SIGTERM. A second signal
+// ends the process at once.
+func untilSignal() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		s, ok := (<-signals).(syscall.Signal)
+		if !ok {
+			return
+		}
+		cancel(&signalError{s})
+		if s, ok := (<-signals).(syscall.Signal); ok {
+			os.Exit(exitSignal + int(s))
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+	}
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// statusOf sorts an error into the exit statuses.
+func statusOf(err error) int {
+	var (
+		usage    usageError
+		settings config.Errors
+		data     *pipeline.DataError
+	)
+	if errors.As(err, &usage) || errors.As(err, &settings) || errors.As(err, &data) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// printError prints each line of an error under the program's name.
+func printError(err error) {
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(os.Stderr, "sdlfilter: %s\n", strings.TrimSuffix(line, "\n"))
+	}
+}

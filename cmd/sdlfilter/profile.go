@@ -1,0 +1,64 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/publish"
+	"github.com/sdlfilter/sdlfilter/pipeline"
+)
+
+func (s *state) profileCommand() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "profile CONFIG|FILE",
+		Short: "Describe the numeric columns, as YAML that a configuration can name as its profile",
+		Long: `Means, standard deviations, covariances, quantiles and decimals of the numeric
+columns, as YAML that a configuration can name as its profile. The argument is a
+configuration (.yaml, .yml) or a data file. The profile is confidential.`,
+		Args: oneArg("a configuration or a data file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			watch := &pipeline.Progress{}
+			stop, err := s.watch(watch)
+			if err != nil {
+				return err
+			}
+			profile, err := s.profile(cmd, args[0], watch)
+			stop()
+			if err != nil {
+				return err
+			}
+			text, err := profile.Save()
+			if err != nil {
+				return err
+			}
+			if out == "" || out == "-" {
+				_, err = os.Stdout.Write(text)
+				return err
+			}
+			return publish.WriteFile(out, publish.Confidential, text)
+		},
+	}
+	cmd.Flags().StringVarP(&out, "out", "o", "", "the file to write, with mode 0600; stdout where none is given")
+	s.configFlags(cmd)
+	return cmd
+}
+
+func (s *state) profile(cmd *cobra.Command, path string, watch *pipeline.Progress) (*assess.Profile, error) {
+	if ext := filepath.Ext(path); ext == ".yaml" || ext == ".yml" {
+		p, err := s.load(path)
+		if err != nil {
+			return nil, err
+		}
+		return pipeline.ProfilePipeline(cmd.Context(), p, watch)
+	}
+	source, err := config.SourceOf(path)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return pipeline.ProfileSource(cmd.Context(), source, watch)
+}

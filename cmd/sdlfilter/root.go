@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/config"
+)
+
+// state is what the commands share.
+type state struct {
+	status   int // exit status of a command that ended without an error
+	set      []string
+	progress string
+	verbose  bool
+	quiet    bool
+}
+
+// newRoot builds the command tree.
+func newRoot() (*cobra.Command, *state) {
+	s := &state{}
+	root := &cobra.Command{
+		Use:   "sdlfilter",
+		Short: "Mask microdata on their way out, measure risk and utility, withhold what is too risky",
+		Long: `sdlfilter is a statistical disclosure limitation filter. It applies noise,
+multiplicative bias, swapping and truncation to microdata, measures beside it
+the disclosure risk R and the data utility U of what is leaving, and withholds a
+release that is too risky.
+
+Exit status: 0 done; 1 failed, nothing published; 2 the command line or the
+configuration is wrong; 3 done, but some records are in quarantine; 4 the gate
+refused the release, the output is withheld; 128+n ended by signal n.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			var names []string
+			for _, c := range cmd.Commands() {
+				names = append(names, c.Name())
+			}
+			return usageError{fmt.Errorf("there is no command %q%s; see `sdlfilter --help`", args[0], check.Suggest(args[0], names))}
+		},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
+	})
+	flags := root.PersistentFlags()
+	flags.StringVar(&s.progress, "progress", "auto", "progress on stderr: auto (when it is a terminal), json, none")
+	flags.BoolVarP(&s.verbose, "verbose", "v", false, "log what is being done")
+	flags.BoolVarP(&s.quiet, "quiet", "q", false, "print nothing but errors")
+	root.AddCommand(s.runCommand(), s.validateCommand(), s.previewCommand(), s.profileCommand(),
+		s.assessCommand(), keygenCommand(), schemaCommand(), versionCommand())
+	return root, s
+}
+
+// configFlags adds what every command has that reads a configuration.
+func (s *state) configFlags(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&s.set, "set", nil, "set a scalar of the configuration: path.to.field=value (may be repeated)")
+}
+
+// load reads a configuration and prints its warnings.
+func (s *state) load(path string) (*config.Pipeline, error) {
+	p, err := config.Load(path, config.Options{Set: s.set})
+	if err != nil {
+		return nil, err
+	}
+	log := s.logger()
+	for _, w := range p.Warnings {
+		log.Warn().Msg(w)
+	}
+	return p, nil
+}
+
+// logger writes to stderr: for people on a terminal, JSON otherwise.
+func (s *state) logger() zerolog.Logger {
+	var out io.Writer = os.Stderr
+	if terminal(os.Stderr) {
+		out = zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.TimeOnly, NoColor: !colored(os.Stderr)}
+	}
+	level := zerolog.WarnLevel
+	switch {
+	case s.verbose:
+		level = zerolog.DebugLevel
+	case s.quiet:
+		level = zerolog.ErrorLevel
+	}
+	return zerolog.New(out).Level(level).With().Timestamp().Logger()
+}
+
+func terminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
+
+// colored reports whether a stream is to be written in colour: a terminal, and
+// NO_COLOR (no-color.org) is unset or empty.
+func colored(f *os.File) bool { return terminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
+
+// oneArg demands exactly one argument and says which.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usageError{fmt.Errorf("%s takes one argument, %s, got %d; see `%s --help`", cmd.Name(), what, len(args), cmd.CommandPath())}
+		}
+		return nil
+	}
+}
+
+// noArgs refuses arguments.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s takes no arguments, got %d; see `%s --help`", cmd.Name(), len(args), cmd.CommandPath())}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sdlfilter/sdlfilter/pipeline"
+)
+
+func (s *state) runCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run CONFIG",
+		Short: "Mask the source into the sink, assess, apply the gate, write the report",
+		Args:  oneArg("the configuration"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := s.load(args[0])
+			if err != nil {
+				return err
+			}
+			log := s.logger()
+			watch := &pipeline.Progress{}
+			stop, err := s.watch(watch)
+			if err != nil {
+				return err
+			}
+			result, err := pipeline.Run(cmd.Context(), p, pipeline.Options{Version: version(), Log: log, Progress: watch})
+			stop()
+			if err != nil {
+				return err
+			}
+			if !s.quiet {
+				// The release may be on stdout; what a person reads then goes to stderr.
+				out := os.Stdout
+				if p.WritesStdout() {
+					out = os.Stderr
+				}
+				if err := result.Report.Summary(out, colored(out), result.Files); err != nil {
+					return err
+				}
+			}
+			switch {
+			case result.Refused():
+				s.status = exitRefused
+			case result.Quarantined() > 0:
+				s.status = exitQuarantined
+			}
+			return nil
+		},
+	}
+	s.configFlags(cmd)
+	return cmd
+}

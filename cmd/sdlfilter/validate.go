@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sdlfilter/sdlfilter/pipeline"
+)
+
+func (s *state) validateCommand() *cobra.Command {
+	var connect bool
+	cmd := &cobra.Command{
+		Use:   "validate CONFIG",
+		Short: "Check the configuration without touching the network or any data",
+		Args:  oneArg("the configuration"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := s.load(args[0])
+			if err != nil {
+				return err
+			}
+			if connect {
+				if err := pipeline.Connect(cmd.Context(), p); err != nil {
+					return err
+				}
+			}
+			if !s.quiet {
+				fmt.Fprintf(os.Stdout, "%s: valid\n", args[0])
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&connect, "connect", false, "also read the key, open the source, hold the configuration against its columns, and see that the outputs can be written")
+	s.configFlags(cmd)
+	return cmd
+}

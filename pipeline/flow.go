@@ -1,0 +1,168 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// flow is one pass over a source. A reader goroutine finds the runs of records,
+// workers decode and work on them, and the stages see the blocks in the order of
+// the source, each stage in a goroutine of its own. Memory is bounded by the
+// blocks in flight: the reader takes a block from a fixed stock before it reads,
+// and the last stage puts it back.
+type flow struct {
+	source connectors.Source
+	layout *microdata.Layout
+	cut    connectors.Cut
+	work   func(*parcel) error   // parallel, in any order; may be nil
+	stages []func(*parcel) error // sequential, in order
+}
+
+// parcel is a block on its way.
+type parcel struct {
+	raw     connectors.Raw
+	block   *microdata.Block
+	encoded connectors.Encoded
+	ready   chan struct{} // closed when a worker is done with it
+}
+
+// run returns when every goroutine has ended. The first error wins.
+func (f *flow) run(ctx context.Context) (err error) {
+	reader, err := f.source.Read(ctx, f.layout, f.cut)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+
+	workers := runtime.GOMAXPROCS(0)
+	inFlight := 2*workers + 2
+	stock := make(chan *microdata.Block, inFlight)
+	for range inFlight {
+		stock <- new(microdata.Block)
+	}
+	toWork := make(chan *parcel, inFlight)
+	inOrder := make(chan *parcel, inFlight)
+
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(toWork)
+		defer close(inOrder)
+		for {
+			var block *microdata.Block
+			select {
+			case block = <-stock:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			raw, err := reader.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			p := &parcel{raw: raw, block: block, ready: make(chan struct{})}
+			inOrder <- p // never blocks: there are no more parcels than blocks
+			toWork <- p
+		}
+	})
+	for range workers {
+		g.Go(func() error {
+			for p := range toWork {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if err := f.workOn(p); err != nil {
+					return err
+				}
+				close(p.ready)
+			}
+			return nil
+		})
+	}
+	in := inOrder
+	for i, stage := range f.stages {
+		from, out := in, make(chan *parcel, inFlight)
+		first := i == 0
+		g.Go(func() error {
+			defer close(out)
+			for p := range from {
+				if first {
+					select {
+					case <-p.ready:
+					case <-ctx.Done():
+						return context.Cause(ctx)
+					}
+				}
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if err := stage(p); err != nil {
+					return err
+				}
+				out <- p
+			}
+			return nil
+		})
+		in = out
+	}
+	g.Go(func() error {
+		for p := range in {
+			stock <- p.block
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// workOn decodes a parcel and runs the pass's own work on it. A panic of a
+// decoder on hostile input becomes an error, so that temporary files go.
+func (f *flow) workOn(p *parcel) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("internal error while working on %s, records from %d: %s",
+				f.streamName(p.block.Stream), p.block.First+1, panicPlace(r))
+		}
+	}()
+	if err := p.raw.Decode(p.block); err != nil {
+		return err
+	}
+	if f.work == nil {
+		return nil
+	}
+	return f.work(p)
+}
+
+func (f *flow) streamName(i int) string {
+	if names := f.source.Streams(); i >= 0 && i < len(names) {
+		return names[i]
+	}
+	return "the source"
+}
+
+// panicPlace describes a panic without its text, which could hold a value.
+func panicPlace(r any) string {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	for {
+		frame, more := frames.Next()
+		if frame.Function != "" && frame.Func != nil && !isRuntime(frame.Function) {
+			return fmt.Sprintf("%T at %s:%d", r, frame.Function, frame.Line)
+		}
+		if !more {
+			return fmt.Sprintf("%T", r)
+		}
+	}
+}
+
+func isRuntime(function string) bool {
+	return len(function) > 8 && function[:8] == "runtime."
+}

@@ -1,0 +1,206 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// DataError says that the configuration does not fit the data at hand: it was
+// found before anything was written, and the cure is in the configuration.
+type DataError struct{ Problems []string }
+
+func (e *DataError) Error() string { return strings.Join(e.Problems, "\n") }
+
+// plan is what a configuration means for the source at hand.
+type plan struct {
+	config   *config.Pipeline
+	source   connectors.Source
+	layout   *microdata.Layout
+	columns  []transform.ColumnInfo // what the masks touch or read
+	identity []int                  // indexes in layout.Read
+	assessed []assess.Column
+	carry    []int // indexes in layout.Read of swap keys and attributes
+	cut      connectors.Cut
+	masked   []string // in the order of the schema
+}
+
+// newPlan decides which columns are decoded and what leaves. Nothing is read
+// but the schema. A column or mask that names nothing in the data is an error.
+func newPlan(p *config.Pipeline, src connectors.Source, carries bool) (*plan, error) {
+	pl := &plan{config: p, source: src}
+	if err := pl.checkColumns(); err != nil {
+		return nil, err
+	}
+	b := &layoutBuilder{schema: src.Schema(), index: map[microdata.Want]int{}}
+	inMask := map[string]microdata.Form{}
+	for _, m := range p.Masks {
+		_, isSwap := m.Params.(*transform.Swap)
+		for _, name := range m.Params.Masks() {
+			f := b.field(name)
+			if form, seen := inMask[name]; !seen || form == microdata.Array {
+				inMask[name] = formOf(f, isSwap)
+			}
+		}
+	}
+	// Masked columns, in the order of the schema.
+	for _, f := range src.Schema().Fields {
+		form, ok := inMask[f.Name]
+		if !ok {
+			continue
+		}
+		pl.masked = append(pl.masked, f.Name)
+		i := b.want(f.Name, form, false)
+		pl.columns = append(pl.columns, transform.ColumnInfo{Name: f.Name, Index: i, Field: f})
+		if form == microdata.Numbers {
+			pl.assessed = append(pl.assessed, assess.Column{Name: f.Name, Unit: pl.unit(f.Name), Index: i, Masked: true})
+		}
+	}
+	// Swapping keys and attributes are compared, exactly, in the form that holds any type.
+	for _, m := range p.Masks {
+		for _, name := range m.Params.Reads() {
+			if slices.ContainsFunc(pl.columns, func(c transform.ColumnInfo) bool { return c.Name == name }) {
+				continue
+			}
+			i := b.want(name, microdata.Array, false)
+			pl.columns = append(pl.columns, transform.ColumnInfo{Name: name, Index: i, Field: b.field(name)})
+			pl.carry = append(pl.carry, i)
+		}
+	}
+	for _, name := range p.Identity {
+		pl.identity = append(pl.identity, b.want(name, microdata.Array, false))
+	}
+	// Numeric columns that are keys or sensitive are measured beside the masked
+	// ones, so that the report shows what masking does to the correlations.
+	for _, c := range p.Columns {
+		f := b.field(c.Name)
+		if _, masked := inMask[c.Name]; masked || !f.Numeric() || len(pl.assessed) == 0 ||
+			c.Role != microdata.Sensitive && c.Role != microdata.Key {
+			continue
+		}
+		i := b.want(c.Name, microdata.Numbers, true)
+		pl.assessed = append(pl.assessed, assess.Column{Name: c.Name, Unit: c.Unit, Index: i})
+	}
+	for i, f := range src.Schema().Fields {
+		c := p.Column(f.Name)
+		if c == nil || c.Role == microdata.Identifier {
+			continue
+		}
+		out := microdata.Output{Field: f, Source: i, Column: -1, Decimals: -1}
+		if form, ok := inMask[f.Name]; ok {
+			out.Masked, out.Column = true, b.want(f.Name, form, false)
+		} else if !carries {
+			out.Column = b.want(f.Name, microdata.Array, false)
+		}
+		b.layout.Release = append(b.layout.Release, out)
+	}
+	if len(b.layout.Release) == 0 {
+		return nil, &DataError{[]string{"columns: no column of the source would be released"}}
+	}
+	b.layout.Schema = src.Schema()
+	pl.layout = &b.layout
+	if transform.NeedsWindow(p.Masks) {
+		pl.cut = connectors.Cut{Records: p.Window.Records, Exact: true}
+	}
+	return pl, nil
+}
+
+// formOf is how a column is held that a mask changes. A swap moves values of any
+// type; numeric ones are held as numbers so that they are assessed.
+func formOf(f microdata.Field, isSwap bool) microdata.Form {
+	if isSwap && !f.Numeric() {
+		return microdata.Array
+	}
+	return microdata.Numbers
+}
+
+// checkColumns holds the configured names and types against the schema.
+func (pl *plan) checkColumns() error {
+	p, schema := pl.config, pl.source.Schema()
+	var problems []string
+	addf := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	for _, c := range p.Columns {
+		i := schema.Index(c.Name)
+		if i < 0 {
+			addf("columns.%s: the source has no such column%s", c.Name, check.Suggest(c.Name, schema.Names()))
+			continue
+		}
+		f := schema.Fields[i]
+		if d, fixed := f.Decimals(); c.Decimals != nil && fixed && d != *c.Decimals {
+			addf("columns.%s.decimals: must be %d, which the column's type %s fixes, got %d", c.Name, d, f.Type, *c.Decimals)
+		}
+	}
+	if p.Unlisted != config.Drop {
+		var extra []string
+		for _, f := range schema.Fields {
+			if p.Column(f.Name) == nil {
+				extra = append(extra, f.Name)
+			}
+		}
+		if len(extra) > 0 {
+			addf("columns: the source has columns that are not listed: %s; list them, or say `unlisted: drop`", strings.Join(extra, ", "))
+		}
+	}
+	for i, m := range p.Masks {
+		kind := m.Kind()
+		_, isSwap := m.Params.(*transform.Swap)
+		for _, name := range m.Params.Masks() {
+			j := schema.Index(name)
+			if j < 0 {
+				continue // reported above: masks name listed columns
+			}
+			switch f := schema.Fields[j]; {
+			case isSwap && f.Nested():
+				addf("masks[%d].%s.columns: %s is nested (%s) and cannot be swapped", i, kind, name, f.Type)
+			case !isSwap && !f.Numeric():
+				addf("masks[%d].%s.columns: %s is %s, and %s needs a number", i, kind, name, f.Type, kind)
+			}
+		}
+		for _, name := range m.Params.Reads() {
+			if j := schema.Index(name); j >= 0 && schema.Fields[j].Nested() {
+				addf("masks[%d].%s: %s is nested (%s) and cannot be compared", i, kind, name, schema.Fields[j].Type)
+			}
+		}
+	}
+	for _, name := range p.Identity {
+		if j := schema.Index(name); j >= 0 && schema.Fields[j].Nested() {
+			addf("identity: %s is nested (%s) and cannot identify a respondent", name, schema.Fields[j].Type)
+		}
+	}
+	if len(problems) > 0 {
+		return &DataError{problems}
+	}
+	return nil
+}
+
+func (pl *plan) unit(column string) string { return pl.config.Column(column).Unit }
+
+// layoutBuilder collects what is to be decoded, each column once in each form.
+type layoutBuilder struct {
+	schema *microdata.Schema
+	layout microdata.Layout
+	index  map[microdata.Want]int
+}
+
+func (b *layoutBuilder) field(name string) microdata.Field {
+	return b.schema.Fields[b.schema.Index(name)]
+}
+
+// want asks for a column and returns its index in a block. measured asks for
+// numbers that are only measured, never released.
+func (b *layoutBuilder) want(name string, as microdata.Form, measured bool) int {
+	w := microdata.Want{Field: b.schema.Index(name), As: as, Measured: measured}
+	if i, ok := b.index[w]; ok {
+		return i
+	}
+	b.layout.Read = append(b.layout.Read, w)
+	b.index[w] = len(b.layout.Read) - 1
+	return len(b.layout.Read) - 1
+}

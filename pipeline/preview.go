@@ -1,0 +1,109 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Preview is the first rows of a release, as text.
+type Preview struct {
+	Columns  []string
+	Masked   []bool     // by column
+	Released [][]string // by row, then column
+	Original [][]string
+	Rejected int // records among those read that would go to quarantine
+}
+
+// NewPreview masks the first records of the source and stops once it has the
+// given number of rows. What the masks need to know of the whole data is read
+// first, as in a run.
+func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *Progress) (*Preview, error) {
+	key, err := p.Key.Resolve()
+	if err != nil {
+		return nil, &DataError{[]string{err.Error()}}
+	}
+	src, err := p.Source.Config.Open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	defer src.Close()
+	pl, err := newPlan(p, src, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := pl.settle(ctx, progress); err != nil {
+		return nil, err
+	}
+	chain, err := pl.newChain(ctx, key, progress)
+	if err != nil {
+		return nil, err
+	}
+	pl.setDecimals()
+	view := &Preview{}
+	for _, out := range pl.layout.Release {
+		view.Columns = append(view.Columns, out.Field.Name)
+		view.Masked = append(view.Masked, out.Masked)
+	}
+	reader, err := src.Read(ctx, pl.layout, pl.cut)
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	block := new(microdata.Block)
+	for len(view.Released) < rows {
+		raw, err := reader.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := raw.Decode(block); err != nil {
+			return nil, err
+		}
+		if err := chain.Apply(block); err != nil {
+			return nil, err
+		}
+		view.add(pl, block, rows)
+	}
+	return view, nil
+}
+
+// add takes rows of a block until there are enough.
+func (v *Preview) add(pl *plan, b *microdata.Block, rows int) {
+	for i := 0; i < b.N && len(v.Released) < rows; i++ {
+		if b.Rejected(i) {
+			v.Rejected++
+			continue
+		}
+		released, original := make([]string, len(v.Columns)), make([]string, len(v.Columns))
+		for j, out := range pl.layout.Release {
+			c := &b.Columns[out.Column]
+			if pl.layout.Read[out.Column].As == microdata.Array {
+				released[j], original[j] = c.OutArray().ValueStr(i), c.Array.ValueStr(i)
+				continue
+			}
+			released[j], original[j] = number(c.Out(), i, out), number(c.Original, i, out)
+		}
+		v.Released = append(v.Released, released)
+		v.Original = append(v.Original, original)
+	}
+}
+
+// number formats a value as a sink that writes text would.
+func number(v microdata.Vector, i int, out microdata.Output) string {
+	if !v.Valid.Has(i) {
+		return "(null)"
+	}
+	bits := 64
+	if out.Field.Type.Name() == "float32" {
+		bits = 32
+	}
+	return strconv.FormatFloat(v.Values[i], 'f', -1, bits)
+}

@@ -1,0 +1,44 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+)
+
+// ProfileSource describes every numeric column of a source.
+func ProfileSource(ctx context.Context, c connectors.SourceConfig, progress *Progress) (*assess.Profile, error) {
+	return profileOf(ctx, &config.Pipeline{Source: config.Source{Config: c}}, progress)
+}
+
+// ProfilePipeline describes the numeric columns that a configuration lists,
+// identifiers left out.
+func ProfilePipeline(ctx context.Context, p *config.Pipeline, progress *Progress) (*assess.Profile, error) {
+	return profileOf(ctx, p, progress)
+}
+
+func profileOf(ctx context.Context, p *config.Pipeline, progress *Progress) (*assess.Profile, error) {
+	src, err := p.Source.Config.Open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	defer src.Close()
+	pl := &plan{config: p, source: src}
+	var names []string
+	for _, f := range src.Schema().Fields {
+		if !f.Numeric() {
+			continue
+		}
+		if c := p.Column(f.Name); len(p.Columns) == 0 || c != nil && c.Role != "identifier" {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, &DataError{[]string{"the source has no numeric column to describe"}}
+	}
+	progress.start("profile", src.Records())
+	return profileColumns(ctx, pl, names, progress)
+}

@@ -1,0 +1,104 @@
+package pipeline
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/publish"
+)
+
+// reportFiles are the report's files: the confidential ones, and their public
+// twins, which appear only with a release.
+type reportFiles struct {
+	html, json             *publish.File
+	publicHTML, publicJSON *publish.File
+	publicPaths            []string
+}
+
+// publicPath returns the name of the public twin: report.json → report.public.json.
+func publicPath(path string) string {
+	ext := filepath.Ext(path)
+	return strings.TrimSuffix(path, ext) + ".public" + ext
+}
+
+// create opens the files that the configuration asks for, so that a place where
+// none can be written is known before the first record is.
+func (f *reportFiles) create(c config.Report) error {
+	open := func(path string, confidential, public **publish.File) (err error) {
+		if path == "" {
+			return nil
+		}
+		if *confidential, err = publish.Create(path, publish.Confidential); err != nil {
+			return err
+		}
+		f.publicPaths = append(f.publicPaths, publicPath(path))
+		*public, err = publish.Create(publicPath(path), publish.Public)
+		return err
+	}
+	return errors.Join(open(c.HTML, &f.html, &f.publicHTML), open(c.JSON, &f.json, &f.publicJSON))
+}
+
+// write completes and syncs every file under its temporary name.
+func (f *reportFiles) write(rep *report.Report, allowed []string) error {
+	public := rep.Public(allowed)
+	for _, out := range []struct {
+		file   *publish.File
+		render func() ([]byte, error)
+	}{
+		{f.html, rep.HTML}, {f.publicHTML, public.HTML}, {f.publicJSON, public.JSON}, {f.json, rep.JSON},
+	} {
+		if out.file == nil {
+			continue
+		}
+		data, err := out.render()
+		if err != nil {
+			return err
+		}
+		if _, err := out.file.Write(data); err != nil {
+			return err
+		}
+		if err := out.file.Finish(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit names the files, the JSON report last, and returns their names. Without
+// a release there is nothing to tell the public: the public twins go, those of
+// an earlier release stay.
+func (f *reportFiles) commit(released bool) (paths []string, err error) {
+	if !released {
+		if err := errors.Join(abortAll(f.publicHTML, f.publicJSON)); err != nil {
+			return nil, err
+		}
+		f.publicHTML, f.publicJSON = nil, nil
+	}
+	for _, file := range []*publish.File{f.publicHTML, f.publicJSON, f.html, f.json} {
+		if file == nil {
+			continue
+		}
+		if err := file.Commit(); err != nil {
+			return paths, err
+		}
+		paths = append(paths, file.Path())
+	}
+	return paths, nil
+}
+
+func (f *reportFiles) abort() error {
+	return abortAll(f.html, f.json, f.publicHTML, f.publicJSON)
+}
+
+func abortAll(files ...*publish.File) error {
+	var errs []error
+	for _, file := range files {
+		if file != nil {
+			errs = append(errs, file.Abort())
+		}
+	}
+	return errors.Join(errs...)
+}

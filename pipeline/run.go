@@ -1,0 +1,257 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+var nan = math.NaN()
+
+// Options are what a run needs beside its configuration.
+type Options struct {
+	Version  string // of the program, for the report
+	Log      zerolog.Logger
+	Progress *Progress // may be nil
+}
+
+// Result is how a run ended.
+type Result struct {
+	Report *report.Report
+	Files  []string // what has been given its final name, the release first
+}
+
+// Refused reports whether the gate withheld the release.
+func (r *Result) Refused() bool { return !r.Report.Gate.Passed }
+
+// Quarantined returns how many records could not be masked.
+func (r *Result) Quarantined() int64 { return r.Report.Records.Quarantined }
+
+// Run masks the source into the sink, assesses the pairs beside it, applies the
+// gate and writes the report. Nothing has its final name before the gate has
+// passed; on an error, or when ctx ends, nothing is left behind. An error that
+// is a *DataError means that the configuration does not fit the data.
+func Run(ctx context.Context, p *config.Pipeline, o Options) (*Result, error) {
+	if o.Progress == nil {
+		o.Progress = new(Progress)
+	}
+	started := time.Now()
+	key, err := p.Key.Resolve()
+	if err != nil {
+		return nil, &DataError{[]string{err.Error()}}
+	}
+	src, err := p.Source.Config.Open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	defer src.Close()
+	r := &run{config: p, options: o, key: key, source: src, started: started}
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	result, err := r.release(ctx)
+	if err != nil {
+		return nil, errors.Join(err, r.abort())
+	}
+	return result, nil
+}
+
+// run is one execution of a pipeline.
+type run struct {
+	config  *config.Pipeline
+	options Options
+	key     keystream.Key
+	source  connectors.Source
+	started time.Time
+
+	plan       *plan
+	chain      *transform.Chain
+	sink       connectors.Sink
+	quarantine *quarantine
+	measured   *assess.Accumulator
+	snapshots  *snapshots
+	reports    reportFiles
+	read       int64
+}
+
+// prepare does everything that comes before the first record is written.
+func (r *run) prepare(ctx context.Context) (err error) {
+	p := r.config
+	if r.plan, err = newPlan(p, r.source, p.Sink.Config.Carries(r.source)); err != nil {
+		return err
+	}
+	if err := r.plan.settle(ctx, r.options.Progress); err != nil {
+		return err
+	}
+	if r.chain, err = r.plan.newChain(ctx, r.key, r.options.Progress); err != nil {
+		return err
+	}
+	r.plan.setDecimals()
+	if r.measured, err = assess.New(r.plan.assessOptions(r.key, r.chain)); err != nil {
+		return err
+	}
+	r.snapshots, err = newSnapshots(r)
+	return err
+}
+
+// assessOptions says what is measured beside the masking.
+func (pl *plan) assessOptions(key keystream.Key, chain *transform.Chain) assess.Options {
+	a := pl.config.Assess
+	o := assess.Options{
+		Columns: pl.assessed, Carry: pl.carry, Key: key,
+		Sample: int(a.Sample), Replicates: a.Replicates, Targets: a.Targets,
+		Replicate: pl.newReplicate(chain),
+	}
+	for _, m := range pl.config.Masks {
+		if _, swaps := m.Params.(*transform.Swap); swaps {
+			o.Mixes = true
+		}
+	}
+	return o
+}
+
+// setDecimals tells the sink how the masked numbers are written.
+func (pl *plan) setDecimals() {
+	for i := range pl.layout.Release {
+		out := &pl.layout.Release[i]
+		for _, c := range pl.columns {
+			if out.Masked && c.Name == out.Field.Name && pl.arithmetic(&c) {
+				out.Decimals = c.Decimals
+			}
+		}
+	}
+}
+
+// release runs the records through and ends in a commit or a refusal.
+func (r *run) release(ctx context.Context) (*Result, error) {
+	var err error
+	if r.sink, err = r.config.Sink.Config.Create(ctx, connectors.Plan{Source: r.source, Layout: r.plan.layout}); err != nil {
+		return nil, fmt.Errorf("sink: %w", err)
+	}
+	if r.quarantine, err = newQuarantine(r.config.Quarantine.JSONL, r.source.Streams()); err != nil {
+		return nil, fmt.Errorf("quarantine: %w", err)
+	}
+	if err := r.reports.create(r.config.Report); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	r.options.Progress.start("mask", r.source.Records())
+	pass := flow{
+		source: r.source, layout: r.plan.layout, cut: r.plan.cut,
+		work: r.mask, stages: []func(*parcel) error{r.write(ctx), r.assess(ctx)},
+	}
+	if err := pass.run(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.sink.Finish(ctx); err != nil {
+		return nil, fmt.Errorf("sink: %w", err)
+	}
+	if err := r.quarantine.finish(); err != nil {
+		return nil, fmt.Errorf("quarantine: %w", err)
+	}
+	r.options.Progress.start("assess", -1)
+	if err := r.snapshots.finish(ctx); err != nil {
+		return nil, err
+	}
+	measures, err := r.measured.Measure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rep := r.newReport(measures)
+	rep.Gate = assess.Judge(r.config.Gate.Rules, measures)
+	if err := r.reports.write(rep, r.config.Report.Publish); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return r.publish(rep)
+}
+
+// mask is the workers' part: apply the masks and encode what is released.
+func (r *run) mask(p *parcel) error {
+	if err := r.chain.Apply(p.block); err != nil {
+		return err
+	}
+	var err error
+	if p.encoded, err = r.sink.Encode(p.block); err != nil {
+		return fmt.Errorf("sink: %w", err)
+	}
+	return nil
+}
+
+// write is the ordered writer.
+func (r *run) write(ctx context.Context) func(*parcel) error {
+	return func(p *parcel) error {
+		if err := r.sink.Write(ctx, p.encoded); err != nil {
+			return fmt.Errorf("sink: %w", err)
+		}
+		p.encoded, p.raw = nil, nil
+		if err := r.quarantine.add(p.block); err != nil {
+			return fmt.Errorf("quarantine: %w", err)
+		}
+		r.read += int64(p.block.N)
+		r.options.Progress.add(p.block.N)
+		return nil
+	}
+}
+
+// assess is the assessor, beside the masking and behind the writer.
+func (r *run) assess(ctx context.Context) func(*parcel) error {
+	return func(p *parcel) error {
+		if r.snapshots != nil {
+			return r.snapshots.add(ctx, p.block)
+		}
+		r.measured.Add(p.block)
+		return nil
+	}
+}
+
+// publish gives the release its name, the report last; a refused release is
+// withheld, and only the quarantine and the confidential report appear.
+func (r *run) publish(rep *report.Report) (*Result, error) {
+	res := &Result{Report: rep}
+	if rep.Gate.Passed {
+		if err := r.sink.Commit(); err != nil {
+			return nil, fmt.Errorf("sink: %w", err)
+		}
+		res.Files = append(res.Files, r.config.Sink.Config.Paths()...)
+	} else if err := r.sink.Abort(); err != nil {
+		return nil, fmt.Errorf("sink: %w", err)
+	}
+	if err := r.quarantine.commit(); err != nil {
+		return nil, fmt.Errorf("quarantine: %w", err)
+	}
+	if r.quarantine.file != nil {
+		res.Files = append(res.Files, r.quarantine.file.Path())
+	}
+	files, err := r.reports.commit(rep.Gate.Passed)
+	res.Files = append(res.Files, files...)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	return res, nil
+}
+
+// abort removes whatever has no final name.
+func (r *run) abort() error {
+	var errs []error
+	if r.sink != nil {
+		errs = append(errs, r.sink.Abort())
+	}
+	if r.quarantine != nil {
+		errs = append(errs, r.quarantine.abort())
+	}
+	errs = append(errs, r.reports.abort(), r.snapshots.abort())
+	return errors.Join(errs...)
+}
