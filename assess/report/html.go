@@ -1,0 +1,277 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+)
+
+//go:embed page.css
+var pageCSS string
+
+//go:embed report.html.tmpl
+var reportTemplate string
+
+//go:embed public.html.tmpl
+var publicTemplate string
+
+//go:embed parts.html.tmpl
+var partsTemplate string
+
+var (
+	reportPage = page("report", reportTemplate)
+	publicPage = page("public", publicTemplate)
+)
+
+// page parses a page with the parts that pages share.
+func page(name, text string) *template.Template {
+	t := template.New(name).Funcs(template.FuncMap{
+		"count":    count,
+		"style":    func() template.CSS { return template.CSS(pageCSS + figureCSS) },
+		"papers":   func() []paper { return papers },
+		"join":     strings.Join,
+		"riskUnit": riskUnit,
+	})
+	return template.Must(template.Must(t.Parse(partsTemplate)).Parse(text))
+}
+
+// cell is a number in a page: the text that people read, and the place and the
+// value in the JSON that it is from, for programs that compare the two.
+type cell struct {
+	Path  string // JSON pointer
+	Value string // as in the JSON
+	Text  string
+}
+
+func number(path string, v assess.Float) cell {
+	return shown(path, v, pretty(float64(v), digits))
+}
+
+func shown(path string, v assess.Float, text string) cell {
+	raw, err := v.MarshalJSON()
+	if err != nil {
+		raw = nil
+	}
+	return cell{path, strings.Trim(string(raw), `"`), text}
+}
+
+func whole(path string, n int64) cell {
+	return cell{path, strconv.FormatInt(n, 10), count(n)}
+}
+
+// below extends a JSON pointer.
+func below(path string, names ...string) string {
+	for _, n := range names {
+		path += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(n)
+	}
+	return path
+}
+
+// HTML returns the report as one page that asks for nothing elsewhere. It is as
+// confidential as the JSON.
+func (r *Report) HTML() ([]byte, error) {
+	v := r.verdict()
+	view := struct {
+		Report   *Report
+		Kind     string
+		Verdict  verdict
+		Finished string
+		Took     string
+		Records  []labelled
+		Rules    []ruleView
+		Masked   []columnView
+		Plain    []columnView
+		Matrices []matrixView
+		Names    []string
+		Masks    []maskView
+		Sampled  *Sampling
+	}{
+		Report: r, Kind: "Disclosure risk and data utility of one release", Verdict: v,
+		Finished: r.Finished.UTC().Format("2 January 2006, 15:04 UTC"),
+		Took:     took(r.Finished.Sub(r.Started)),
+		Records:  recordCells(r.Records),
+		Sampled:  r.Sampled,
+		Names:    r.Correlation.Columns,
+	}
+	if r.Snapshot > 0 {
+		view.Kind = "Disclosure risk and data utility of a stream so far, snapshot " + count(r.Snapshot)
+	}
+	for i, rule := range v.Rules {
+		view.Rules = append(view.Rules, r.ruleView(i, rule))
+	}
+	for i := range r.Columns {
+		c := &r.Columns[i]
+		if c.Masked {
+			view.Masked = append(view.Masked, r.columnView(i, c))
+		} else {
+			view.Plain = append(view.Plain, columnView{ColumnMeasures: c, Moments: momentRows(below("/columns", c.Name), c)})
+		}
+	}
+	view.Matrices = matrices(r.Correlation)
+	for i, m := range r.Masks {
+		view.Masks = append(view.Masks, r.maskView(i, m))
+	}
+	return render(reportPage, "report", view)
+}
+
+// HTML returns the public report as one page that asks for nothing elsewhere.
+func (p *Public) HTML() ([]byte, error) {
+	view := struct {
+		Public  *Public
+		Records []labelled
+		Columns []publicColumnView
+		Masks   []maskView
+	}{Public: p, Records: recordCells(p.Records)}
+	for _, c := range p.Columns {
+		path := below("/columns", c.Name)
+		row := publicColumnView{Name: c.Name, Unit: c.Value.Unit, Masked: c.Value.Masked, Cells: []cell{
+			whole(path+"/released/n", c.Value.Released.N), whole(path+"/released/nulls", c.Value.Released.Nulls),
+			number(path+"/released/mean", c.Value.Released.Mean), number(path+"/released/sd", c.Value.Released.SD),
+		}}
+		if c.Value.Utility != nil {
+			e := c.Value.Utility.Efficiency
+			row.Efficiency = shown(path+"/utility/efficiency", e, percent(float64(e)))
+		}
+		view.Columns = append(view.Columns, row)
+	}
+	units := map[string]string{}
+	for _, c := range p.Columns {
+		units[c.Name] = c.Value.Unit
+	}
+	for i, m := range p.Masks {
+		view.Masks = append(view.Masks, maskView{Number: i + 1, Kind: m.Mask, Columns: m.Columns,
+			Parameters: parameterViews(m.Parameters, m.NoiseSD, units)})
+	}
+	return render(publicPage, "public report", view)
+}
+
+type publicColumnView struct {
+	Name, Unit string
+	Masked     bool
+	Cells      []cell
+	Efficiency cell
+}
+
+func render(t *template.Template, what string, view any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := t.Execute(&b, view); err != nil {
+		return nil, fmt.Errorf("%s: page: %w", what, err)
+	}
+	return b.Bytes(), nil
+}
+
+// labelled is a number with its name.
+type labelled struct {
+	Label string
+	cell
+	Note string
+}
+
+func recordCells(r Records) []labelled {
+	return []labelled{
+		{Label: "records read", cell: whole("/records/read", r.Read)},
+		{Label: "released", cell: whole("/records/released", r.Released)},
+		{Label: "in quarantine", cell: whole("/records/quarantined", r.Quarantined)},
+	}
+}
+
+// took writes a duration for people: 0.84 s, 3 min 20 s.
+func took(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return ""
+	case d < time.Minute:
+		return strconv.FormatFloat(d.Seconds(), 'g', 3, 64) + " s"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	default:
+		return fmt.Sprintf("%s h %d min", count(int64(d.Hours())), int(d.Minutes())%60)
+	}
+}
+
+// matrixView is a correlation matrix, or the difference of two.
+type matrixView struct {
+	Title string
+	Rows  []matrixRow
+}
+
+type matrixRow struct {
+	Name  string
+	Cells []matrixCell
+}
+
+type matrixCell struct {
+	cell
+	Shade string // class
+}
+
+// matrices are the correlations before, after and their difference; none where
+// there are fewer than two columns.
+func matrices(c assess.Correlation) []matrixView {
+	n := len(c.Columns)
+	if n < 2 || len(c.Original) != n || len(c.Released) != n {
+		return nil
+	}
+	value := func(m [][]assess.Float, i, j int) float64 {
+		if j >= len(m[i]) {
+			return math.NaN()
+		}
+		return float64(m[i][j])
+	}
+	view := []matrixView{{Title: "Original"}, {Title: "Released"}, {Title: "Released − original"}}
+	for i, name := range c.Columns {
+		rows := [3]matrixRow{{Name: name}, {Name: name}, {Name: name}}
+		for j := range c.Columns {
+			x, y := value(c.Original, i, j), value(c.Released, i, j)
+			at := fmt.Sprintf("/%d/%d", i, j)
+			rows[0].Cells = append(rows[0].Cells, matrixCell{shown("/correlation/original"+at, assess.Float(x), fixed(x)), shade(x, 1)})
+			rows[1].Cells = append(rows[1].Cells, matrixCell{shown("/correlation/released"+at, assess.Float(y), fixed(y)), shade(y, 1)})
+			// Differences are shaded on a scale of their own: 0.2 is already much.
+			rows[2].Cells = append(rows[2].Cells, matrixCell{cell{Text: signed(y - x)}, shade(y-x, 0.2)})
+		}
+		for k := range rows {
+			view[k].Rows = append(view[k].Rows, rows[k])
+		}
+	}
+	return view
+}
+
+// fixed writes a correlation with three decimals.
+func fixed(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return strings.ReplaceAll(strconv.FormatFloat(v, 'f', 3, 64), "-", "−")
+}
+
+// signed is fixed with a plus sign, and 0 for what rounds to it.
+func signed(v float64) string {
+	s := fixed(v)
+	switch {
+	case s == "0.000" || s == "−0.000":
+		return "0"
+	case v > 0:
+		return "+" + s
+	}
+	return s
+}
+
+// shade is the class of a cell by the size and sign of v against full.
+func shade(v, full float64) string {
+	step := int(math.Round(4 * math.Min(1, math.Abs(v)/full)))
+	switch {
+	case math.IsNaN(v) || step == 0:
+		return "s0"
+	case v < 0:
+		return "m" + strconv.Itoa(step)
+	default:
+		return "p" + strconv.Itoa(step)
+	}
+}

@@ -1,0 +1,20 @@
+package report
+
+import "github.com/sdlfilter/sdlfilter/assess"
+
+// Mask says what one mask of the pipeline did.
+type Mask struct {
+	Mask       string                `json:"mask"`           // kind: noise, bias, …
+	Name       string                `json:"name,omitempty"` // as configured
+	Columns    []string              `json:"columns"`
+	Records    int64                 `json:"records"`              // records that it changed
+	Parameters Ordered[any]          `json:"parameters,omitempty"` // by their names in the configuration
+	NoiseSD    Ordered[assess.Float] `json:"noise_sd,omitempty"`   // λ of each column in its unit
+}
+
+// MarshalJSON writes columns as [] where there are none.
+func (m Mask) MarshalJSON() ([]byte, error) {
+	type plain Mask
+	m.Columns = full(m.Columns)
+	return marshal(plain(m))
+}

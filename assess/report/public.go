@@ -1,0 +1,156 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+)
+
+// PublicSchemaName is the value of a public report's "schema" member.
+const PublicSchemaName = "sdlfilter.report.public/1"
+
+// Public is the part of a report that may go to the users of the data. It holds
+// aggregates only: no value of a respondent, so no minimum or maximum, no target,
+// no distribution; no moment of the original data; no parameter of a mask that
+// the steward did not name, and nothing from which one follows: not how many
+// records a mask changed (a swap's rate), not the configuration's hash (which
+// confirms guesses), not an efficiency that gives an unpublished λ away.
+type Public struct {
+	Schema    string                `json:"schema"`
+	Name      string                `json:"name"`
+	Version   string                `json:"version"`
+	Started   string                `json:"started"`  // date
+	Finished  string                `json:"finished"` // date
+	Records   Records               `json:"records"`
+	Columns   Ordered[PublicColumn] `json:"columns"`
+	Masks     []PublicMask          `json:"masks"`
+	Published []string              `json:"published"` // what the steward let out: parameters by name
+	Gate      PublicGate            `json:"gate"`
+}
+
+// PublicColumn describes a released column.
+type PublicColumn struct {
+	Unit     string         `json:"unit,omitempty"`
+	Masked   bool           `json:"masked"`
+	Released PublicMoments  `json:"released"`
+	Utility  *PublicUtility `json:"utility,omitempty"`
+}
+
+// PublicMoments are moments of released values. SD has divisor n−1.
+type PublicMoments struct {
+	N     int64        `json:"n"`
+	Nulls int64        `json:"nulls"`
+	Mean  assess.Float `json:"mean"`
+	SD    assess.Float `json:"sd"`
+}
+
+// PublicUtility is U/U₀ of a masked column.
+type PublicUtility struct {
+	Efficiency assess.Float `json:"efficiency"`
+}
+
+// PublicMask is a mask with its published parameters.
+type PublicMask struct {
+	Mask       string                `json:"mask"`
+	Columns    []string              `json:"columns"`
+	Parameters Ordered[any]          `json:"parameters,omitempty"`
+	NoiseSD    Ordered[assess.Float] `json:"noise_sd,omitempty"`
+}
+
+// PublicGate says only whether the release met the steward's rules.
+type PublicGate struct {
+	Passed bool `json:"passed"`
+}
+
+// Public returns the public twin with the parameters that publish names, by
+// their names in the configuration: sd, phi, rate, …. "efficiency" lets out
+// every masked column's efficiency; without it a column shows its efficiency
+// only where publish already names all that would follow from it.
+func (r *Report) Public(publish []string) *Public {
+	p := &Public{
+		Schema: PublicSchemaName, Name: r.Name, Version: r.Version,
+		Started: r.Started.UTC().Format(time.DateOnly), Finished: r.Finished.UTC().Format(time.DateOnly),
+		Records: r.Records, Columns: Ordered[PublicColumn]{}, Masks: []PublicMask{},
+		Published: full(slices.Clone(publish)),
+		Gate:      PublicGate{Passed: r.Gate.Passed && r.Withheld == ""},
+	}
+	for _, c := range r.Columns {
+		column := PublicColumn{Unit: c.Unit, Masked: c.Masked, Released: PublicMoments{
+			N: c.Released.N, Nulls: c.Released.Nulls, Mean: c.Released.Mean, SD: c.Released.SD,
+		}}
+		if c.Masked && r.efficiencyFollows(c.Name, publish) {
+			column.Utility = &PublicUtility{Efficiency: c.Utility.Efficiency}
+		}
+		p.Columns = append(p.Columns, Member[PublicColumn]{c.Name, column})
+	}
+	for _, m := range r.Masks {
+		mask := PublicMask{Mask: m.Mask, Columns: full(slices.Clone(m.Columns))}
+		for _, parameter := range m.Parameters {
+			if !slices.Contains(publish, parameter.Name) {
+				continue
+			}
+			if parameter.Name == "sd" && len(m.NoiseSD) > 0 {
+				// λ in the column's unit is what users correct with. Beside it the
+				// percentage would give the original SD, exactly.
+				mask.NoiseSD = slices.Clone(m.NoiseSD)
+				continue
+			}
+			mask.Parameters = append(mask.Parameters, parameter)
+		}
+		p.Masks = append(p.Masks, mask)
+	}
+	return p
+}
+
+// efficiencyFollows says whether a column's efficiency tells nothing that
+// publish does not already name. With the released SD it gives the variance that
+// masks added: λ² of noise and φ² of bias.
+func (r *Report) efficiencyFollows(column string, publish []string) bool {
+	named := func(name string) bool { return slices.Contains(publish, name) }
+	if named("efficiency") {
+		return true
+	}
+	for _, m := range r.Masks {
+		if !slices.Contains(m.Columns, column) {
+			continue
+		}
+		switch m.Mask {
+		case "swap":
+			// An exchange keeps the column's values, and with them its variance.
+		case "bias":
+			if !named("phi") && !named("range") {
+				return false
+			}
+		default:
+			for _, p := range m.Parameters {
+				if !named(p.Name) && p.Name != "mode" && p.Name != "distribution" {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// JSON returns the public report as indented JSON with a newline at the end.
+func (p *Public) JSON() ([]byte, error) {
+	return indented(p, "public report")
+}
+
+// ParsePublic reads what Public.JSON writes.
+func ParsePublic(text []byte) (*Public, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	p := new(Public)
+	if err := d.Decode(p); err != nil {
+		return nil, fmt.Errorf("public report: %w", safe(err))
+	}
+	if p.Schema != PublicSchemaName {
+		return nil, fmt.Errorf("public report: schema: must be %q", PublicSchemaName)
+	}
+	return p, nil
+}

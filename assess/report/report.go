@@ -1,0 +1,190 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+)
+
+// SchemaName is the value of a report's "schema" member.
+const SchemaName = "sdlfilter.report/1"
+
+// Report is the account of one run, or of a stream so far. It is confidential:
+// it holds extremes and moments of the original data. Public makes what may be
+// handed on.
+type Report struct {
+	Schema       string             `json:"schema"`
+	Name         string             `json:"name"`    // of the pipeline
+	Version      string             `json:"version"` // of the program
+	Started      time.Time          `json:"started"`
+	Finished     time.Time          `json:"finished"`
+	ConfigSHA256 string             `json:"config_sha256"`
+	KeyID        string             `json:"key_id"`
+	Snapshot     int64              `json:"snapshot,omitempty"` // k ≥ 1 of a snapshot; 0: the report of a whole run
+	Window       *Window            `json:"window,omitempty"`   // of a snapshot: the part since the last one
+	Records      Records            `json:"records"`
+	Columns      Columns            `json:"columns"`
+	Correlation  assess.Correlation `json:"correlation"`
+	Masks        []Mask             `json:"masks"`
+	Gate         assess.Verdict     `json:"gate"`
+	Sampled      *Sampling          `json:"sampled,omitempty"`
+	Withheld     string             `json:"withheld,omitempty"` // why the release was withheld; empty: it was not
+}
+
+// Records counts the records of a run.
+type Records struct {
+	Read        int64 `json:"read"`
+	Released    int64 `json:"released"`
+	Quarantined int64 `json:"quarantined"`
+}
+
+// Window holds the measures of the records since the last snapshot.
+type Window struct {
+	Started     time.Time          `json:"started"`
+	Finished    time.Time          `json:"finished"`
+	Records     Records            `json:"records"`
+	Columns     Columns            `json:"columns"`
+	Correlation assess.Correlation `json:"correlation"`
+}
+
+// Columns are the measures of the released columns, in the order of the release.
+// Their JSON form is an object by name that keeps this order.
+type Columns []assess.ColumnMeasures
+
+// Sampling says what of a report is exact and what rests on a sample.
+type Sampling struct {
+	Pairs      int64    `json:"pairs"`      // assessed pairs (original, released)
+	Sample     int      `json:"sample"`     // pairs in the keyed sample
+	Replicates int      `json:"replicates"` // M; 0: R and U of the release alone
+	Exact      []string `json:"exact"`      // sentences for people
+	FromSample []string `json:"from_sample"`
+}
+
+// SetMeasures puts the result of an assessment into the report, with the note on
+// what is exact and what is sampled.
+func (r *Report) SetMeasures(m *assess.Measures) {
+	r.Columns = Columns(m.Columns)
+	r.Correlation = m.Correlation
+	s := Sampling{Pairs: m.Records, Sample: m.Sample}
+	for _, c := range m.Columns {
+		for _, k := range c.Risk {
+			s.Replicates = max(s.Replicates, k.Replicates)
+		}
+	}
+	s.Exact = []string{
+		"Over all assessed pairs: n, nulls, mean, SD, least and greatest value, mean squared difference, correlation matrices, and U and U₀ of the release itself.",
+		"Realised R of the typical target (index) and of the minimum and the maximum.",
+	}
+	basis := "all assessed pairs"
+	if int64(s.Sample) < s.Pairs {
+		basis = fmt.Sprintf("a keyed sample of %s of %s pairs", count(int64(s.Sample)), count(s.Pairs))
+	}
+	if s.Replicates > 0 {
+		s.FromSample = append(s.FromSample, fmt.Sprintf(
+			"R, known to ±, U, efficiency and bias are expectations over M = %d masked replicates of %s. For noise near normal the Monte-Carlo standard error of R is about %.0f %%, √(2/M).",
+			s.Replicates, basis, 100*math.Sqrt(2/float64(s.Replicates))))
+	} else {
+		s.FromSample = append(s.FromSample, "There were no replicates: R, U, efficiency and bias are those of this one release.")
+	}
+	s.FromSample = append(s.FromSample,
+		"Percentile targets and distributions: from "+basis+". No bin shows fewer than 10 respondents.")
+	r.Sampled = &s
+}
+
+// MarshalJSON writes the members in the order of the contract, lists that are
+// empty as [] and times in UTC.
+func (r Report) MarshalJSON() ([]byte, error) {
+	type plain Report
+	p := plain(r)
+	p.Schema = SchemaName
+	p.Started, p.Finished = p.Started.UTC(), p.Finished.UTC()
+	p.Correlation = fullCorrelation(p.Correlation)
+	if p.Window != nil {
+		w := *p.Window
+		w.Started, w.Finished = w.Started.UTC(), w.Finished.UTC()
+		w.Correlation = fullCorrelation(w.Correlation)
+		p.Window = &w
+	}
+	if p.Masks == nil {
+		p.Masks = []Mask{}
+	}
+	if p.Gate.Rules == nil {
+		p.Gate.Rules = []assess.RuleVerdict{}
+	}
+	if p.Sampled != nil {
+		s := *p.Sampled
+		s.Exact, s.FromSample = full(s.Exact), full(s.FromSample)
+		p.Sampled = &s
+	}
+	return marshal(p)
+}
+
+// marshal is json.Marshal without the escaping of <, > and &.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// full makes a nil list an empty one.
+func full(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func fullCorrelation(c assess.Correlation) assess.Correlation {
+	c.Columns = full(c.Columns)
+	if c.Original == nil {
+		c.Original = [][]assess.Float{}
+	}
+	if c.Released == nil {
+		c.Released = [][]assess.Float{}
+	}
+	return c
+}
+
+// JSON returns the report as indented JSON with a newline at the end. The bytes
+// are confidential.
+func (r *Report) JSON() ([]byte, error) {
+	return indented(r, "report")
+}
+
+func indented(v any, what string) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return b.Bytes(), nil
+}
+
+// Parse reads what JSON writes. It refuses another schema; its errors name the
+// place, never a value.
+func Parse(text []byte) (*Report, error) {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, fmt.Errorf("report: not a JSON object: %w", safe(err))
+	}
+	if head.Schema != SchemaName {
+		return nil, fmt.Errorf("report: schema: must be %q", SchemaName)
+	}
+	r := new(Report)
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("report: %w", safe(err))
+	}
+	return r, nil
+}

@@ -1,0 +1,147 @@
+package report
+
+import (
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+)
+
+// RUMap is the R-U confidentiality map of one masked column: disclosure risk R
+// against data utility, as efficiency U/U₀ (Duncan, Keller-McNulty and Stokes
+// 2004, section III).
+type RUMap struct {
+	Column string
+	Unit   string // of the column; R is in 1/unit²
+	Points []RUPoint
+	Lines  []RULine
+	// MinEfficiency is the least admissible efficiency; 0 where no rule sets one.
+	MinEfficiency float64
+	Curves        []RUCurve
+}
+
+// RUPoint is one target under one knowledge state.
+type RUPoint struct {
+	Target, Knowledge string
+	Efficiency        float64
+	R                 float64 // +Inf where the snooper's error is 0
+	Failed            bool    // a gate rule on this very target and knowledge does not hold
+}
+
+// RULine is a threshold of the gate: the greatest admissible R of a target under
+// a knowledge state.
+type RULine struct {
+	Target, Knowledge string
+	R                 float64
+}
+
+// RUCurve is (efficiency, R) as a parameter of a mask runs over its range.
+type RUCurve struct {
+	Label      string
+	Efficiency []float64
+	R          []float64
+}
+
+// MapOf draws together the points of a column's measures and the thresholds of
+// the gate's rules on that column.
+func MapOf(c *assess.ColumnMeasures, gate assess.Verdict) RUMap {
+	m := RUMap{Column: c.Name, Unit: c.Unit}
+	for _, k := range c.Risk {
+		m.Points = append(m.Points, RUPoint{
+			Target: k.Target, Knowledge: k.Knowledge,
+			Efficiency: float64(c.Utility.Efficiency), R: float64(k.R),
+		})
+	}
+	for _, rule := range gate.Rules {
+		if rule.Column != c.Name {
+			continue
+		}
+		limit := float64(rule.Limit)
+		switch rule.Measure {
+		case "min_efficiency":
+			m.MinEfficiency = math.Max(m.MinEfficiency, limit)
+			continue
+		case "max_risk":
+		case "min_rmse":
+			limit = 1 / (limit * limit)
+		default:
+			continue
+		}
+		m.Lines = append(m.Lines, RULine{rule.Target, rule.Knowledge, limit})
+		for i := range m.Points {
+			if p := &m.Points[i]; !rule.Passed && p.Target == rule.Target && p.Knowledge == rule.Knowledge {
+				p.Failed = true
+			}
+		}
+	}
+	if curve, ok := additiveNoise(c); ok {
+		m.Curves = append(m.Curves, curve)
+	}
+	return m
+}
+
+// additiveNoise is the curve of plain additive noise against a snooper who knows
+// the index: R = 1/λ² (eq. 4) and U/U₀ = S²/(S² + λ²), so R = 1/{S²(U₀/U − 1)}
+// with S² = n/U₀. It shows where a release stands against the simplest mask.
+func additiveNoise(c *assess.ColumnMeasures) (RUCurve, bool) {
+	variance := float64(c.Original.N) / float64(c.Utility.U0)
+	if !(variance > 0) || math.IsInf(variance, 0) {
+		return RUCurve{}, false
+	}
+	curve := RUCurve{Label: "plain additive noise, index known (eq. 4)"}
+	// Equal steps of log λ²/S², so that the curve is smooth on a log axis; from
+	// λ = S/300 to 30 S, which is efficiency 0.99999 to 0.001.
+	for e := -5.0; e <= 3; e += 0.05 {
+		ratio := math.Pow(10, e)
+		curve.Efficiency = append(curve.Efficiency, 1/(1+ratio))
+		curve.R = append(curve.R, 1/(variance*ratio))
+	}
+	return curve, true
+}
+
+// admissibleR is the R at or below which every threshold line is respected.
+func (m *RUMap) admissibleR() (limit float64, ok bool) {
+	limit = math.Inf(1)
+	for _, l := range m.Lines {
+		limit = math.Min(limit, l.R)
+	}
+	return limit, len(m.Lines) > 0
+}
+
+// rangeR returns the decades that the map's R axis spans, at least two, from all
+// finite points and lines.
+func (m *RUMap) rangeR() (lo, hi int) {
+	least, most := math.Inf(1), math.Inf(-1)
+	see := func(r float64) {
+		if r > 0 && !math.IsInf(r, 0) {
+			least, most = math.Min(least, math.Log10(r)), math.Max(most, math.Log10(r))
+		}
+	}
+	for _, p := range m.Points {
+		see(p.R)
+	}
+	for _, l := range m.Lines {
+		see(l.R)
+	}
+	if least > most {
+		return -1, 1
+	}
+	// A little air beyond the outermost, so that a mark never sits on the frame.
+	lo, hi = int(math.Floor(least-0.1)), int(math.Ceil(most+0.1))
+	if hi-lo < 2 {
+		lo--
+	}
+	return lo, hi
+}
+
+// rangeU returns the upper end of the efficiency axis: 1, or more where a mask
+// shrinks the variance.
+func (m *RUMap) rangeU() float64 {
+	top := 1.0
+	for _, p := range m.Points {
+		if !math.IsInf(p.Efficiency, 0) && p.Efficiency > top {
+			top = p.Efficiency
+		}
+	}
+	// Beyond a few times U₀ the axis would squeeze all else; such points sit on its end.
+	return math.Min(math.Ceil(top*10)/10, 3)
+}

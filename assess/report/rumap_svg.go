@@ -1,0 +1,369 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html"
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+//go:embed figure.css
+var figureCSS string
+
+// SVGOptions say how a map is drawn. Zero sizes stand for 760 × 480.
+type SVGOptions struct {
+	Width, Height int
+	ID            string // prefix of element ids, unique within a page
+	// Standalone makes a file of its own: with its styles, and nothing that
+	// needs a pointer or a keyboard.
+	Standalone bool
+}
+
+// narrow is the width below which labels are shortened.
+const narrow = 520
+
+// ruFrame is the geometry of one map.
+type ruFrame struct {
+	drawing
+	m                        RUMap
+	o                        SVGOptions
+	left, right, top, bottom float64 // of the plot
+	lane                     float64 // y of infinite R; 0: none
+	lo, hi                   int     // decades of R
+	maxU                     float64
+	slim                     bool
+}
+
+// RUMapSVG draws the map: efficiency to the right, R upwards on a log scale with
+// the error it means in the column's unit on the other side, one mark for each
+// target and knowledge state, the gate's thresholds, and the region admissible
+// to all of them shaded.
+func RUMapSVG(m RUMap, o SVGOptions) []byte {
+	if o.Width == 0 {
+		o.Width = 760
+	}
+	if o.Height == 0 {
+		o.Height = 480
+	}
+	if o.ID == "" {
+		o.ID = "ru"
+	}
+	f := &ruFrame{m: m, o: o, slim: o.Width < narrow}
+	f.lo, f.hi = m.rangeR()
+	f.maxU = m.rangeU()
+	f.left, f.right = 62, float64(o.Width)-62
+	if f.slim {
+		f.left, f.right = 44, float64(o.Width)-46
+	}
+	f.top = 54
+	f.bottom = float64(o.Height) - 48 - 20*float64(f.legendRows())
+	for _, p := range m.Points {
+		if math.IsInf(p.R, 1) {
+			f.lane = f.top + 12
+		}
+	}
+	f.open()
+	f.region()
+	f.axes()
+	f.curves()
+	f.thresholds()
+	f.points()
+	f.legend()
+	f.WriteString("</svg>")
+	if o.Standalone {
+		f.WriteByte('\n')
+	}
+	return []byte(f.String())
+}
+
+func (f *ruFrame) x(efficiency float64) float64 {
+	return f.left + (f.right-f.left)*min(max(efficiency, 0), f.maxU)/f.maxU
+}
+
+func (f *ruFrame) y(r float64) float64 {
+	if math.IsInf(r, 1) {
+		return f.lane
+	}
+	top := f.top
+	if f.lane != 0 {
+		top += 28
+	}
+	share := (math.Log10(r) - float64(f.lo)) / float64(f.hi-f.lo)
+	return f.bottom - (f.bottom-top)*min(max(share, 0), 1)
+}
+
+func (f *ruFrame) open() {
+	title := "R-U confidentiality map of " + f.m.Column
+	fmt.Fprintf(f, `<svg xmlns="http://www.w3.org/2000/svg" class="figure ru" viewBox="0 0 %d %d" width="%d" height="%d" role="group" aria-label="%s">`,
+		f.o.Width, f.o.Height, f.o.Width, f.o.Height, html.EscapeString(title+". The table of risks holds the same numbers."))
+	if f.o.Standalone {
+		fmt.Fprintf(f, `<title>%s</title><style>%s</style>`, html.EscapeString(title), figureCSS)
+		f.rect("paper", 0, 0, float64(f.o.Width), float64(f.o.Height))
+	}
+	fmt.Fprintf(f, `<clipPath id="%s-clip"><rect x="%s" y="%s" width="%s" height="%s"/></clipPath>`, html.EscapeString(f.o.ID),
+		at(f.left), at(f.top), at(f.right-f.left), at(f.bottom-f.top))
+	f.rect("plot", f.left, f.top, f.right-f.left, f.bottom-f.top)
+}
+
+func (f *ruFrame) region() {
+	limit, lines := f.m.admissibleR()
+	if !lines && f.m.MinEfficiency == 0 {
+		return
+	}
+	top := f.top
+	if lines {
+		top = f.y(limit)
+	}
+	x := f.x(f.m.MinEfficiency)
+	f.rect("admissible", x, top, f.right-x, f.bottom-top)
+}
+
+func (f *ruFrame) axes() {
+	for d := f.lo; d <= f.hi; d++ {
+		y := f.y(math.Pow(10, float64(d)))
+		f.line("grid", f.left, y, f.right, y)
+		f.text("tick", "end", f.left-8, y+4, "10"+superscripts.Replace(strconv.Itoa(d)))
+	}
+	if f.lane != 0 {
+		f.line("lane", f.left, f.lane+14, f.right, f.lane+14)
+		f.text("tick", "end", f.left-8, f.lane+5, "∞")
+		f.text("tick", "start", f.right+8, f.lane+5, "± 0")
+	}
+	for _, rmse := range f.errorTicks() {
+		y := f.y(1 / (rmse * rmse))
+		f.line("nib", f.right, y, f.right+4, y)
+		f.text("tick", "start", f.right+8, y+4, pretty(rmse, 1))
+	}
+	step := 0.2
+	if f.maxU > 1.6 {
+		step = 0.5
+	}
+	for i := 0; float64(i)*step <= f.maxU+1e-9; i++ {
+		u := float64(i) * step
+		f.line("nib", f.x(u), f.bottom, f.x(u), f.bottom+4)
+		if f.slim && i%2 == 1 && step == 0.2 && i != 5 {
+			continue
+		}
+		f.text("tick", "middle", f.x(u), f.bottom+18, strconv.Itoa(int(math.Round(100*u))))
+	}
+	f.rect("frame", f.left, f.top, f.right-f.left, f.bottom-f.top)
+	risk, known := "Disclosure risk R", "Known to ±"
+	if unit := riskUnit(f.m.Unit); unit != "" && !f.slim {
+		risk += ", " + unit
+	}
+	if f.m.Unit != "" && (!f.slim || len(f.m.Unit) <= 8) {
+		known += " " + f.m.Unit
+	}
+	f.text("axis", "start", 4, f.top-12, "↑ "+risk)
+	f.text("axis", "end", float64(f.o.Width)-4, f.top-12, known)
+	utility := "Data utility: efficiency U/U₀, % →"
+	f.text("axis", "end", f.right, f.bottom+38, utility)
+}
+
+// errorTicks are values of √(1/R) of the form 1, 2 or 5 times a power of ten
+// within the map; fewer where they would crowd.
+func (f *ruFrame) errorTicks() []float64 {
+	least, most := -float64(f.hi)/2, -float64(f.lo)/2
+	steps := []float64{1, 2, 5}
+	if (f.bottom-f.top)/(most-least)*0.3 < 22 {
+		steps = []float64{1}
+	}
+	var ticks []float64
+	for d := math.Floor(least); d <= most; d++ {
+		for _, s := range steps {
+			if v := s * math.Pow(10, d); math.Log10(v) >= least-1e-9 && math.Log10(v) <= most+1e-9 {
+				ticks = append(ticks, v)
+			}
+		}
+	}
+	return ticks
+}
+
+func (f *ruFrame) curves() {
+	for _, c := range f.m.Curves {
+		var path strings.Builder
+		for i, r := range c.R {
+			// Points far beyond the axis would draw along its edge.
+			if l := math.Log10(r); l < float64(f.lo)-0.5 || l > float64(f.hi) {
+				continue
+			}
+			word := "L"
+			if path.Len() == 0 {
+				word = "M"
+			}
+			path.WriteString(word + at(f.x(c.Efficiency[i])) + " " + at(f.y(r)))
+		}
+		fmt.Fprintf(f, `<path class="curve" clip-path="url(#%s-clip)" d="%s"><title>%s</title></path>`,
+			html.EscapeString(f.o.ID), path.String(), html.EscapeString(c.Label))
+	}
+}
+
+func (f *ruFrame) thresholds() {
+	if u := f.m.MinEfficiency; u > 0 {
+		f.line("threshold", f.x(u), f.top, f.x(u), f.bottom)
+		s := "at least " + percent(u)
+		if f.slim {
+			s = "≥ " + percent(u)
+		}
+		anchor, x := "end", f.x(u)-6
+		if f.x(u)-f.left < 110 {
+			anchor, x = "start", f.x(u)+6
+		}
+		f.text("limit", anchor, x, f.bottom-8, s)
+	}
+	lines := append([]RULine(nil), f.m.Lines...)
+	sort.SliceStable(lines, func(i, j int) bool { return lines[i].R > lines[j].R })
+	want := make([]float64, len(lines))
+	for i, l := range lines {
+		want[i] = f.y(l.R) - 6
+		f.line("threshold", f.left, f.y(l.R), f.right, f.y(l.R))
+	}
+	// The labels of the points stand on the emptier side; these on the other.
+	anchor, x := "start", f.left+6
+	if !f.labelsLeft() {
+		anchor, x = "end", f.right-6
+	}
+	for i, y := range spread(want, 15, f.top+12, f.bottom-24) {
+		l := lines[i]
+		s := fmt.Sprintf("%s, %s: at most %s", l.Target, l.Knowledge, pretty(l.R, 3))
+		if f.slim {
+			s = "≤ " + pretty(l.R, 2)
+		}
+		f.text("limit", anchor, x, y, s)
+	}
+}
+
+// labelsLeft says whether the points' labels stand left of them, which they do
+// where the points are in the right half.
+func (f *ruFrame) labelsLeft() bool {
+	for _, p := range f.m.Points {
+		return f.x(p.Efficiency) > (f.left+f.right)/2
+	}
+	return true
+}
+
+func (f *ruFrame) points() {
+	var points []RUPoint
+	for _, p := range f.m.Points {
+		if p.R > 0 && !math.IsNaN(p.Efficiency) {
+			points = append(points, p)
+		}
+	}
+	sort.SliceStable(points, func(i, j int) bool { return points[i].R > points[j].R })
+	want := make([]float64, len(points))
+	for i, p := range points {
+		want[i] = f.y(p.R)
+	}
+	labels := spread(want, 17, f.top+10, f.bottom-14)
+	side, anchor := 1.0, "start"
+	if f.labelsLeft() {
+		side, anchor = -1, "end"
+	}
+	for i, p := range points {
+		x, y := f.x(p.Efficiency), f.y(p.R)
+		known := "known to ± " + pretty(1/math.Sqrt(p.R), digits)
+		if f.m.Unit != "" {
+			known += " " + f.m.Unit
+		}
+		what := fmt.Sprintf("%s, %s: R = %s, %s, efficiency %s", p.Target, p.Knowledge, pretty(p.R, 3), known, percent(p.Efficiency))
+		class, mark := "pt", ""
+		if p.Failed {
+			class, mark = "pt failed", "✗ "
+			what += "; above its threshold"
+		}
+		focus := ""
+		if !f.o.Standalone {
+			focus = ` tabindex="0"`
+		}
+		fmt.Fprintf(f, `<g class="%s" role="img"%s aria-label="%s"><title>%s</title>`, class, focus, html.EscapeString(what), html.EscapeString(what))
+		fmt.Fprintf(f, `<path class="leader" d="M%s %sL%s %sL%s %s"/>`, at(x), at(y), at(x+side*14), at(y), at(x+side*34), at(labels[i]))
+		fmt.Fprintf(f, `<circle class="halo" cx="%s" cy="%s" r="10"/>`, at(x), at(y))
+		f.marker(p.Knowledge, x, y, 5)
+		s := p.Target + ", " + p.Knowledge
+		if !f.slim {
+			s += "  ± " + pretty(1/math.Sqrt(p.R), digits)
+		}
+		f.text("label", anchor, x+side*38, labels[i]+4, mark+s)
+		if !f.o.Standalone {
+			f.detail(p, known)
+		}
+		f.WriteString("</g>")
+	}
+	if !f.o.Standalone {
+		f.text("hint", "start", 4, 18, "Point at a mark, or tab to it, for its numbers.")
+	}
+}
+
+// detail is the line above the map that shows while a mark has the focus.
+func (f *ruFrame) detail(p RUPoint, known string) {
+	s := fmt.Sprintf("%s, %s: R = %s, %s", p.Target, p.Knowledge, pretty(p.R, 3), known)
+	if f.slim {
+		s = fmt.Sprintf("%s, %s: %s", p.Target, p.Knowledge, strings.TrimPrefix(known, "known to "))
+	}
+	f.text("detail", "start", 4, 18, s)
+}
+
+// legendItem is one entry below the map.
+type legendItem struct {
+	draw func(x, y float64)
+	text string
+}
+
+func (f *ruFrame) legendItems() []legendItem {
+	var items []legendItem
+	meaning := []struct{ knowledge, text string }{
+		{"index", "index: which record is the target’s"},
+		{"position", "position: the target’s rank"},
+		{"mean", "mean: only that it is in the data"},
+	}
+	for _, k := range meaning {
+		for _, p := range f.m.Points {
+			if p.Knowledge == k.knowledge {
+				items = append(items, legendItem{func(x, y float64) { f.marker(k.knowledge, x+9, y, 5) }, k.text})
+				break
+			}
+		}
+	}
+	if len(f.m.Lines) > 0 || f.m.MinEfficiency > 0 {
+		items = append(items, legendItem{func(x, y float64) { f.rect("admissible swatch", x, y-6, 18, 12) }, "admissible to every rule"})
+	}
+	for _, c := range f.m.Curves {
+		items = append(items, legendItem{func(x, y float64) { f.line("curve", x, y, x+18, y) }, c.Label})
+	}
+	return items
+}
+
+// legendPlaces gives the x and row of each entry, filling rows in order.
+func (f *ruFrame) legendPlaces() (xs []float64, rows []int) {
+	x, row := 0.0, 0
+	limit := float64(f.o.Width) - 8
+	for _, item := range f.legendItems() {
+		w := 26 + 6.1*float64(len([]rune(item.text))) + 18
+		if x > 0 && x+w-18 > limit {
+			x, row = 0, row+1
+		}
+		xs, rows = append(xs, 6+x), append(rows, row)
+		x += w
+	}
+	return xs, rows
+}
+
+func (f *ruFrame) legendRows() int {
+	_, rows := f.legendPlaces()
+	if len(rows) == 0 {
+		return 0
+	}
+	return rows[len(rows)-1] + 1
+}
+
+func (f *ruFrame) legend() {
+	xs, rows := f.legendPlaces()
+	for i, item := range f.legendItems() {
+		y := f.bottom + 62 + 20*float64(rows[i])
+		item.draw(xs[i], y-4)
+		f.text("legend", "start", xs[i]+26, y, item.text)
+	}
+}

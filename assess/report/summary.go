@@ -1,0 +1,287 @@
+package report
+
+import (
+	"io"
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+)
+
+// summaryWidth is the greatest width of a line of the summary.
+const summaryWidth = 100
+
+// Summary writes what a person at a terminal wants to know of a run: records,
+// utility and risk of each masked column, the gate with its advice, and where
+// the files are, one line each as given. Lines have at most 100 columns, except
+// files'. With color it uses ANSI bold, dim, green and red. Errors of w end up
+// with whoever flushes it: a summary that cannot be shown changes nothing.
+func (r *Report) Summary(w io.Writer, color bool, files []string) {
+	s := summary{color: color}
+	s.head(r)
+	for i := range r.Columns {
+		if c := &r.Columns[i]; c.Masked {
+			s.column(c)
+		}
+	}
+	s.gate(r)
+	if len(files) > 0 {
+		s.line(s.bold("Files"))
+		for _, f := range files {
+			s.line("  " + printable(f))
+		}
+		s.line("")
+	}
+	_, _ = io.WriteString(w, s.String())
+}
+
+type summary struct {
+	strings.Builder
+	color bool
+}
+
+func (s *summary) line(text string) {
+	s.WriteString(strings.TrimRight(text, " "))
+	s.WriteByte('\n')
+}
+
+func (s *summary) paint(code, text string) string {
+	if !s.color {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (s *summary) bold(text string) string { return s.paint("1", text) }
+func (s *summary) dim(text string) string  { return s.paint("2", text) }
+
+func (s *summary) sign(good bool) string {
+	if good {
+		return s.paint("32", "✓")
+	}
+	return s.paint("31", "✗")
+}
+
+func (s *summary) head(r *Report) {
+	v := r.verdict()
+	word := v.Word
+	if color := "1;31"; s.color {
+		if v.Good {
+			color = "1;32"
+		}
+		word = s.paint(color, word)
+	}
+	s.line("")
+	s.line(s.sign(v.Good) + " " + word + "  " + s.bold(cut(printable(r.Name), 80)))
+	for _, l := range wrap(ascii(v.Line), summaryWidth-2) {
+		s.line("  " + l)
+	}
+	for _, l := range wrap(ascii(printable(v.Reason)), summaryWidth-2) {
+		s.line("  " + l)
+	}
+	records := count(r.Records.Read) + " records read, " + count(r.Records.Released) + " released, " +
+		count(r.Records.Quarantined) + " in quarantine"
+	if t := took(r.Finished.Sub(r.Started)); t != "" {
+		records += "; " + t
+	}
+	s.line("  " + records)
+	s.line("")
+}
+
+// column writes utility and the risks, one line a target, index beside position.
+func (s *summary) column(c *assess.ColumnMeasures) {
+	name := s.bold(cut(printable(c.Name), 60))
+	if c.Unit != "" {
+		name += "  " + cut(printable(c.Unit), 30)
+	}
+	s.line(name)
+	o, y, u := c.Original, c.Released, c.Utility
+	s.line("  efficiency " + strings.ReplaceAll(percent(float64(u.Efficiency)), "\u00a0", " ") + " (U/U0)   U " + plain(float64(u.U), digits) +
+		"   U0 " + plain(float64(u.U0), digits) + "   bias " + plain(float64(u.Bias), 3))
+	s.line("  mean " + plain(float64(o.Mean), digits) + " -> " + plain(float64(y.Mean), digits) +
+		"   SD " + plain(float64(o.SD), digits) + " -> " + plain(float64(y.SD), digits) +
+		"   n " + count(o.N) + nulls(o.Nulls))
+	s.line("")
+	s.risks(c)
+	s.line("")
+}
+
+func nulls(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return ", " + count(n) + " nulls"
+}
+
+func (s *summary) risks(c *assess.ColumnMeasures) {
+	var targets, states []string
+	found := map[[2]string]assess.Risk{}
+	for _, k := range c.Risk {
+		key := [2]string{k.Target, k.Knowledge}
+		if _, twice := found[key]; twice {
+			continue
+		}
+		found[key] = k
+		targets = appendNew(targets, k.Target)
+		states = appendNew(states, k.Knowledge)
+	}
+	if len(targets) == 0 {
+		return
+	}
+	// More than three states of knowledge would not fit the line.
+	states = states[:min(len(states), 3)]
+	const first, each = 14, 28
+	head := pad("  target", first)
+	for _, k := range states {
+		head += pad("   "+k+": known to", 20) + pad("  R", each-20)
+	}
+	s.line(s.dim(head))
+	for _, t := range targets {
+		row := pad("  "+cut(printable(t), first-3), first)
+		for _, k := range states {
+			risk, ok := found[[2]string{t, k}]
+			if !ok {
+				row += left("–", 18) + strings.Repeat(" ", each-18)
+				continue
+			}
+			row += left("± "+plain(float64(risk.RMSE), digits), 18) + left(plain(float64(risk.R), 3), each-18)
+		}
+		s.line(row)
+	}
+}
+
+func appendNew(list []string, s string) []string {
+	for _, t := range list {
+		if t == s {
+			return list
+		}
+	}
+	return append(list, s)
+}
+
+func (s *summary) gate(r *Report) {
+	if len(r.Gate.Rules) == 0 {
+		return
+	}
+	s.line(s.bold("Gate"))
+	for i, rule := range r.Gate.Rules {
+		v := r.ruleView(i, rule)
+		words := wrap(printable(rule.Rule)+"; found "+plainOf(v.Found.Text)+unitAfter(v.Unit), summaryWidth-6)
+		for k, l := range words {
+			if k == 0 {
+				s.line("  " + s.sign(rule.Passed) + " " + l)
+			} else {
+				s.line("    " + l)
+			}
+		}
+		if !rule.Passed && rule.Advice != "" {
+			for _, l := range wrap("to change: "+printable(rule.Advice), summaryWidth-8) {
+				s.line("      " + l)
+			}
+		}
+	}
+	s.line("")
+}
+
+func unitAfter(unit string) string {
+	if unit == "" {
+		return ""
+	}
+	return " " + printable(unit)
+}
+
+// plainOf turns the page's way of writing a number into the terminal's.
+func plainOf(text string) string {
+	text = strings.NewReplacer("−", "-", "\u00a0", " ", "∞", "infinite", "⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4",
+		"⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁻", "-").Replace(text)
+	return strings.ReplaceAll(text, "×10", "e")
+}
+
+// ascii keeps typographic apostrophes off terminals.
+func ascii(s string) string { return strings.ReplaceAll(s, "’", "'") }
+
+// printable replaces what could steer a terminal: a column's name may hold
+// escape sequences.
+func printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c == utf8.RuneError || !unicode.IsPrint(c) {
+			return '?'
+		}
+		return c
+	}, s)
+}
+
+// cells is the width of s on a terminal, where East Asian characters and most
+// pictographs take two cells and combining marks none.
+func cells(s string) (n int) {
+	for _, c := range s {
+		switch {
+		case unicode.In(c, unicode.Mn, unicode.Me):
+		case c >= 0x1100 && c <= 0x115f, c >= 0x2e80 && c <= 0xa4cf, c >= 0xac00 && c <= 0xd7a3,
+			c >= 0xf900 && c <= 0xfaff, c >= 0xfe30 && c <= 0xfe6f, c >= 0xff00 && c <= 0xff60, c >= 0x1f300 && c <= 0x1faff, c >= 0x20000 && c <= 0x3fffd:
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// cut shortens s to at most width cells.
+func cut(s string, width int) string {
+	if cells(s) <= width {
+		return s
+	}
+	kept := ""
+	for _, c := range s {
+		if cells(kept+string(c)) > width-1 {
+			break
+		}
+		kept += string(c)
+	}
+	return kept + "…"
+}
+
+// pad fills s with spaces to width cells.
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", int(math.Max(0, float64(width-cells(s)))))
+}
+
+// left sets s at the right end of width cells.
+func left(s string, width int) string {
+	return strings.Repeat(" ", int(math.Max(0, float64(width-cells(s))))) + s
+}
+
+// wrap breaks text at spaces into lines of at most width cells; a word that is
+// longer is broken where it must be.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && cells(line)+1+cells(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+		for cells(line) > width {
+			end := 0
+			for i, c := range line {
+				if cells(line[:i]+string(c)) > width {
+					break
+				}
+				end = i + utf8.RuneLen(c)
+			}
+			lines = append(lines, line[:end])
+			line = line[end:]
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,292 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+)
+
+// ruleView is one rule of the gate.
+type ruleView struct {
+	assess.RuleVerdict
+	Found, Limit cell
+	Unit         string
+}
+
+func (r *Report) ruleView(i int, rule assess.RuleVerdict) ruleView {
+	path := "/gate/rules/" + strconv.Itoa(i)
+	v := ruleView{RuleVerdict: rule}
+	format := func(f assess.Float) string { return pretty(float64(f), digits) }
+	switch rule.Measure {
+	case "min_efficiency":
+		format = func(f assess.Float) string { return percent(float64(f)) }
+	case "min_rmse":
+		v.Unit = r.unit(rule.Column)
+		format = func(f assess.Float) string { return "± " + pretty(float64(f), digits) }
+	case "max_risk":
+		format = func(f assess.Float) string { return "R = " + pretty(float64(f), digits) }
+	}
+	v.Found = shown(path+"/found", rule.Found, format(rule.Found))
+	v.Limit = shown(path+"/limit", rule.Limit, format(rule.Limit))
+	return v
+}
+
+func (r *Report) unit(column string) string {
+	for _, c := range r.Columns {
+		if c.Name == column {
+			return c.Unit
+		}
+	}
+	return ""
+}
+
+// columnView is everything that the page shows of a column.
+type columnView struct {
+	*assess.ColumnMeasures
+	ID         string
+	Wide, Slim template.HTML // the R-U map in two sizes
+	Utility    []labelled
+	Risk       []riskRow
+	Moments    []momentRow
+	Masks      []string
+	Histogram  *histogramView
+}
+
+type riskRow struct {
+	Target, Knowledge, Class string
+	R, Known, Realised       cell
+	Sampled                  bool
+	Gate                     string // ✓, ✗ or "", where no rule concerns it
+	GateWords                string
+}
+
+type momentRow struct {
+	Name             string
+	Before, After    cell
+	Change, Relative string
+}
+
+type histogramView struct {
+	Wide, Slim template.HTML
+	Left       string // which bins are not drawn
+	Bins       []binRow
+}
+
+type binRow struct {
+	From, To, Before, After string
+}
+
+func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
+	path := below("/columns", c.Name)
+	v := columnView{ColumnMeasures: c, ID: "column-" + strconv.Itoa(i+1), Moments: momentRows(path, c)}
+	m := MapOf(c, r.Gate)
+	// The SVG is this package's own writing with every string escaped.
+	v.Wide = template.HTML(RUMapSVG(m, SVGOptions{Width: 760, Height: 500, ID: v.ID + "-wide"}))
+	v.Slim = template.HTML(RUMapSVG(m, SVGOptions{Width: 328, Height: 460, ID: v.ID + "-slim"}))
+	u := c.Utility
+	v.Utility = []labelled{
+		{"efficiency", shown(path+"/utility/efficiency", u.Efficiency, percent(float64(u.Efficiency))), "U/U₀: the share of the unmasked data’s precision that is left for estimating the mean"},
+		{"U", number(path+"/utility/U", u.U), "expected over replicates"},
+		{"U realised", number(path+"/utility/realised_U", u.RealisedU), "of this very release"},
+		{"U₀", number(path+"/utility/U0", u.U0), "of the unmasked data, n/S²"},
+		{"bias", number(path+"/utility/bias", u.Bias), "expected shift of the mean"},
+		{"mean squared difference", number(path+"/mean_squared_difference", c.MeanSquaredDifference), "of original and released values"},
+	}
+	for k, risk := range c.Risk {
+		v.Risk = append(v.Risk, r.riskRow(c.Name, below(path, "risk", strconv.Itoa(k)), risk))
+	}
+	for k, mask := range r.Masks {
+		for _, name := range mask.Columns {
+			if name == c.Name {
+				v.Masks = append(v.Masks, maskTitle(k, mask))
+				break
+			}
+		}
+	}
+	if drawable(c.Histogram) {
+		v.Histogram = histogramOf(c)
+	}
+	return v
+}
+
+func (r *Report) riskRow(column, path string, k assess.Risk) riskRow {
+	row := riskRow{
+		Target: k.Target, Knowledge: k.Knowledge, Class: knowledgeClass(k.Knowledge), Sampled: k.Sampled,
+		R:        number(path+"/R", k.R),
+		Known:    shown(path+"/rmse", k.RMSE, "± "+pretty(float64(k.RMSE), digits)),
+		Realised: number(path+"/realised_R", k.RealisedR),
+	}
+	for _, rule := range r.Gate.Rules {
+		if rule.Column != column || rule.Target != k.Target || rule.Knowledge != k.Knowledge {
+			continue
+		}
+		if !rule.Passed {
+			row.Gate, row.GateWords = "✗", "a rule does not hold"
+			break
+		}
+		row.Gate, row.GateWords = "✓", "its rules hold"
+	}
+	return row
+}
+
+func momentRows(path string, c *assess.ColumnMeasures) []momentRow {
+	before, after := path+"/original", path+"/released"
+	counts := func(name, member string, x, y int64) momentRow {
+		row := momentRow{Name: name, Before: whole(before+"/"+member, x), After: whole(after+"/"+member, y), Change: "0"}
+		if y != x {
+			row.Change = plus(count(y-x), y > x)
+		}
+		return row
+	}
+	numbers := func(name, member string, x, y assess.Float) momentRow {
+		row := momentRow{Name: name, Before: number(before+"/"+member, x), After: number(after+"/"+member, y)}
+		d := float64(y - x)
+		row.Change = plus(pretty(d, 3), d > 0)
+		if share := d / math.Abs(float64(x)); x != 0 && d != 0 && !math.IsNaN(share) && !math.IsInf(share, 0) {
+			row.Relative = plus(percent(share), share > 0)
+		}
+		return row
+	}
+	o, y := c.Original, c.Released
+	return []momentRow{
+		counts("n", "n", o.N, y.N), counts("nulls", "nulls", o.Nulls, y.Nulls),
+		numbers("mean", "mean", o.Mean, y.Mean), numbers("SD", "sd", o.SD, y.SD),
+		numbers("least", "min", o.Min, y.Min), numbers("greatest", "max", o.Max, y.Max),
+	}
+}
+
+func plus(s string, positive bool) string {
+	s = strings.ReplaceAll(s, "-", "−")
+	if positive {
+		return "+" + s
+	}
+	return s
+}
+
+func histogramOf(c *assess.ColumnMeasures) *histogramView {
+	h := c.Histogram
+	v := &histogramView{
+		Wide: template.HTML(histogramSVG(c, 760, 300)),
+		Slim: template.HTML(histogramSVG(c, 328, 240)),
+	}
+	from, to := drawnBins(h)
+	var left []string
+	if n := sum(h.Original[:from]); from > 0 {
+		left = append(left, fmt.Sprintf("%s original and %s released values below %s", count(int64(n)),
+			count(int64(sum(h.Released[:from]))), pretty(float64(h.Edges[from]), digits)))
+	}
+	if n := sum(h.Original[to:]); to < len(h.Original) {
+		left = append(left, fmt.Sprintf("%s original and %s released values above %s", count(int64(n)),
+			count(int64(sum(h.Released[to:]))), pretty(float64(h.Edges[to]), digits)))
+	}
+	v.Left = strings.Join(left, " and ")
+	for i := range h.Original {
+		v.Bins = append(v.Bins, binRow{
+			pretty(float64(h.Edges[i]), digits), pretty(float64(h.Edges[i+1]), digits),
+			count(int64(h.Original[i])), count(int64(h.Released[i])),
+		})
+	}
+	return v
+}
+
+// maskView is one mask of the pipeline.
+type maskView struct {
+	Number     int
+	Kind, Name string
+	Columns    []string
+	Parameters []parameterView
+	Records    cell
+}
+
+type parameterView struct {
+	Name, Value string
+}
+
+func (r *Report) maskView(i int, m Mask) maskView {
+	units := map[string]string{}
+	for _, c := range r.Columns {
+		units[c.Name] = c.Unit
+	}
+	return maskView{
+		Number: i + 1, Kind: m.Mask, Name: m.Name, Columns: m.Columns,
+		Parameters: parameterViews(m.Parameters, m.NoiseSD, units),
+		Records:    whole(fmt.Sprintf("/masks/%d/records", i), m.Records),
+	}
+}
+
+func maskTitle(i int, m Mask) string {
+	if m.Name != "" {
+		return m.Name
+	}
+	return fmt.Sprintf("%d. %s", i+1, m.Mask)
+}
+
+func parameterViews(list Ordered[any], λ Ordered[assess.Float], units map[string]string) []parameterView {
+	var views []parameterView
+	for _, p := range list {
+		views = append(views, parameterView{symbol(p.Name), valueText(p.Value)})
+	}
+	for _, c := range λ {
+		v := pretty(float64(c.Value), digits)
+		if u := units[c.Name]; u != "" {
+			v += " " + u
+		}
+		views = append(views, parameterView{"λ of " + c.Name, v})
+	}
+	return views
+}
+
+// symbol adds the papers' letter to a parameter's name.
+func symbol(name string) string {
+	switch name {
+	case "phi":
+		return "φ"
+	case "sd":
+		return "sd, λ"
+	case "rate":
+		return "rate, π"
+	case "variance_factor":
+		return "variance factor"
+	}
+	return name
+}
+
+// valueText writes a parameter's value as JSON decodes it.
+func valueText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case float64:
+		return pretty(v, digits)
+	case bool:
+		return strconv.FormatBool(v)
+	case []any:
+		list := make([]string, len(v))
+		for i, e := range v {
+			list[i] = valueText(e)
+		}
+		return strings.Join(list, ", ")
+	case map[string]any:
+		if above, ok := v["above"]; ok && len(v) == 2 {
+			return "λ² × " + valueText(v["variance_factor"]) + " above " + valueText(above)
+		}
+	}
+	return fmt.Sprint(v)
+}
+
+// paper is a source of the methods.
+type paper struct {
+	Authors, Year, Title, Where string
+}
+
+var papers = []paper{
+	{"Duncan, G. T. and Keller-McNulty, S.", "2000", "Bayesian Insights on Disclosure Limitation: Mask or Impute?", "Los Alamos National Laboratory"},
+	{"Fienberg, S. E., Makov, U. E. and Sanil, A. P.", "1997", "A Bayesian Approach to Data Disclosure: Optimal Intruder Behavior for Continuous Data", "Journal of Official Statistics 13, 75–89"},
+	{"Duncan, G. T., Keller-McNulty, S. A. and Stokes, S. L.", "2004", "Disclosure Risk vs. Data Utility: The R-U Confidentiality Map", "Task force report, National Institute of Statistical Sciences"},
+	{"Trottini, M., Fienberg, S. E., Makov, U. E. and Meyer, M. M.", "2004", "Additive noise and multiplicative bias as disclosure limitation techniques for continuous microdata: A simulation study", "Journal of Computational Methods in Sciences and Engineering 4, 5–16"},
+	{"Duncan, G. T., Fienberg, S. E., Krishnan, R., Padman, R. and Roehrig, S. F.", "2001", "Disclosure Limitation Methods and Information Loss for Tabular Data", "in Confidentiality, Disclosure and Data Access: Theory and Practical Applications for Statistical Agencies"},
+}
