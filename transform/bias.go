@@ -1,0 +1,122 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Check implements Params.
+func (m *Bias) Check() check.Problems {
+	var ps check.Problems
+	checkColumns(&ps, "columns", m.Columns, "column")
+	switch {
+	case m.Phi == nil && m.Range == nil:
+		ps.Addf("", "must have phi or range, got neither")
+	case m.Phi != nil && m.Range != nil:
+		ps.Addf("", "must have phi or range, got both")
+	}
+	if m.Phi != nil {
+		ps.AtLeast("phi", *m.Phi, 0)
+	}
+	if m.Range != nil {
+		ps.AtLeast("range", *m.Range, 0)
+	}
+	return ps
+}
+
+// Masks implements Params.
+func (m *Bias) Masks() []string { return m.Columns }
+
+// Reads implements Params.
+func (m *Bias) Reads() []string { return nil }
+
+// phi returns φ: a range of half-width h holds three standard deviations to
+// each side.
+func (m *Bias) phi() float64 {
+	if m.Phi != nil {
+		return *m.Phi
+	}
+	return *m.Range / 3
+}
+
+// biasStep is a bias mask on the columns of a chain.
+type biasStep struct {
+	mask    int
+	columns []biasColumn
+}
+
+type biasColumn struct {
+	*column
+	grid   grid
+	phi    float64
+	stream *keystream.Stream
+}
+
+func (m *Bias) compile(c *Chain, i int) (step, error) {
+	s := &biasStep{mask: i}
+	for _, name := range m.Columns {
+		col, err := c.arithmetic(i, name)
+		if err != nil {
+			return nil, err
+		}
+		phi := m.phi()
+		// The bias moves a typical value by φ times its size, √(x̄² + S_x²).
+		g := col.grid(phi * math.Sqrt(col.Mean*col.Mean+col.SD*col.SD))
+		if g == (grid{}) && phi > 0 && (math.IsNaN(col.Mean) || math.IsNaN(col.SD)) {
+			return nil, fmt.Errorf("%s: column %s needs decimals, or its mean and standard deviation, for the grid of its released values",
+				c.at(i), strconv.Quote(name))
+		}
+		col.onGrid = col.decimals >= 0
+		s.columns = append(s.columns, biasColumn{col, g, phi, c.stream(i, name)})
+	}
+	return s, nil
+}
+
+func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
+	changed := w.newChanged(b.N)
+	for _, col := range s.columns {
+		v, err := col.numbers(b)
+		if err != nil {
+			return err
+		}
+		if col.grid == (grid{}) {
+			continue // φ or the column is 0 throughout: nothing moves
+		}
+		z := w.floats(b.N)
+		col.stream.Normals(z, w.records(b, v.Values))
+		col.multiply(v.Values, z, changed)
+		clearNulls(v, changed)
+	}
+	c.touched[s.mask].Add(int64(changed.Count(b.N)))
+	return nil
+}
+
+// multiply makes y = k_x·θ, rounded to the grid, of the values x, where
+// θ = 1 + φz, and marks those that changed: Trottini et al. (2004), A2.1.
+func (c *biasColumn) multiply(x, z []float64, changed microdata.Bitmap) {
+	mult, phi := c.grid.mult, c.phi
+	for base := 0; base < len(x); base += 64 {
+		end := min(base+64, len(x))
+		xs, zs := x[base:end], z[base:end]
+		zs = zs[:len(xs)]
+		var word uint64
+		for i, old := range xs {
+			theta := 1 + float64(phi*zs[i])
+			k := math.RoundToEven(float64(old * mult))
+			y := (math.RoundToEven(float64(k*theta)) + 0) / mult
+			if !exact(k) {
+				y = finite(float64(old * theta))
+			}
+			xs[i] = y
+			if y != old {
+				word |= 1 << i
+			}
+		}
+		changed[base>>6] |= word
+	}
+}

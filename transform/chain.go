@@ -1,0 +1,334 @@
+package transform
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// ColumnInfo is what a chain is told of a column that a mask touches or reads.
+type ColumnInfo struct {
+	Name     string
+	Index    int             // in Block.Columns; arithmetic masks need Numbers form, swap takes either form
+	Field    microdata.Field // type of the release: range, integer or not
+	Decimals int             // decimals of released values (0 for integers); -1: the data show no grid
+	SD, Mean float64         // of the original column; NaN where not known
+}
+
+// Setup is what a chain is told of the data and of the run.
+type Setup struct {
+	Key      keystream.Key
+	Columns  []ColumnInfo
+	Identity []int // Block.Columns indexes of the identity columns; empty: place is the identity
+	Window   int   // records in a swap window; blocks start at multiples of it and hold whole windows
+}
+
+// Chain is a list of masks made ready for the columns of one run. Apply may be
+// called from many goroutines; what a chain releases does not depend on the
+// order of the blocks nor, swaps within windows apart, on where they are cut.
+type Chain struct {
+	masks     []Spec
+	setup     Setup
+	replicate int
+	columns   []*column // touched, in the order in which masks first name them
+	steps     []step    // one a mask
+	survey    int       // steps up to the last swap of scope dataset, that one included
+	surveyed  bool
+	touched   []atomic.Int64
+	scratch   *sync.Pool
+}
+
+// step is a mask on the columns of a chain.
+type step interface {
+	apply(c *Chain, w *work, b *microdata.Block) error
+}
+
+// compiler is the part of Params that makes a step of mask i of a chain.
+type compiler interface {
+	compile(c *Chain, i int) (step, error)
+}
+
+// NewChain makes the masks ready. The error names mask and parameter: parameters
+// that Check or CheckSpecs refuse, a column that is not in the setup or whose
+// type the mask cannot work on, a percentage of an SD that is not known, bounds
+// that no value of the column's type and decimals lies between, a missing
+// window. Protected columns of a swap that are not in the setup are skipped.
+func NewChain(masks []Spec, setup Setup) (*Chain, error) {
+	var ps check.Problems
+	for i, m := range masks {
+		ps.Within(fmt.Sprintf("[%d].%s", i, m.Kind()), m.Params.Check())
+	}
+	ps = append(ps, CheckSpecs(masks)...)
+	if len(ps) > 0 {
+		errs := make([]error, len(ps))
+		for i, p := range ps {
+			errs[i] = fmt.Errorf("masks%w", p)
+		}
+		return nil, errors.Join(errs...)
+	}
+	if setup.Window <= 0 && NeedsWindow(masks) {
+		return nil, fmt.Errorf("window.records: must be at least 1 for a swap of scope window, got %d", setup.Window)
+	}
+	return newChain(masks, setup, 0)
+}
+
+func newChain(masks []Spec, setup Setup, replicate int) (*Chain, error) {
+	c := &Chain{
+		masks: masks, setup: setup, replicate: replicate,
+		touched: make([]atomic.Int64, len(masks)),
+		scratch: &sync.Pool{New: func() any { return new(work) }},
+	}
+	for i, m := range masks {
+		p, ok := m.Params.(compiler)
+		if !ok {
+			return nil, fmt.Errorf("%s: has no arithmetic", c.at(i))
+		}
+		s, err := p.compile(c, i)
+		if err != nil {
+			return nil, err
+		}
+		c.steps = append(c.steps, s)
+		if _, ok := s.(*datasetSwap); ok {
+			c.survey = i + 1
+		}
+	}
+	for _, col := range c.columns {
+		if col.Field.Numeric() && col.decimals >= 0 && !col.onGrid {
+			col.refit = true
+		}
+	}
+	return c, nil
+}
+
+// at names mask i as the configuration does, for errors.
+func (c *Chain) at(i int) string {
+	return fmt.Sprintf("masks[%d].%s", i, c.masks[i].Kind())
+}
+
+func (c *Chain) info(name string) *ColumnInfo {
+	for i := range c.setup.Columns {
+		if c.setup.Columns[i].Name == name {
+			return &c.setup.Columns[i]
+		}
+	}
+	return nil
+}
+
+// touch returns the column that a mask changes, or nil where it is not there.
+func (c *Chain) touch(name string) *column {
+	for _, col := range c.columns {
+		if col.Name == name {
+			return col
+		}
+	}
+	info := c.info(name)
+	if info == nil {
+		return nil
+	}
+	col := newColumn(*info)
+	c.columns = append(c.columns, col)
+	return col
+}
+
+// arithmetic returns the column for mask i to compute with. It must be there and
+// be numeric.
+func (c *Chain) arithmetic(i int, name string) (*column, error) {
+	col := c.touch(name)
+	if col == nil {
+		return nil, fmt.Errorf("%s.columns: there is no column %s", c.at(i), strconv.Quote(name))
+	}
+	if !col.Field.Numeric() {
+		return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name), col.Field.Type)
+	}
+	return col, nil
+}
+
+func (c *Chain) stream(i int, column string) *keystream.Stream {
+	return c.setup.Key.Stream(Label(c.masks, i), column, c.replicate)
+}
+
+// NeedsSurvey reports whether the chain has a swap of scope dataset: all blocks
+// then go through Survey first, and EndSurvey follows, before the first Apply.
+func (c *Chain) NeedsSurvey() bool { return c.survey > 0 }
+
+// Survey takes a block of the first pass. Blocks come one at a time, in the
+// order of the source, cut as those of Apply are. The block's released columns
+// are undefined afterwards.
+func (c *Chain) Survey(b *microdata.Block) error {
+	if c.surveyed {
+		return errors.New("survey: has ended already")
+	}
+	return c.run(b, func(w *work) error {
+		for _, s := range c.steps[:c.survey] {
+			var err error
+			if d, ok := s.(*datasetSwap); ok {
+				err = d.survey(c, w, b)
+			} else {
+				err = s.apply(c, w, b)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// EndSurvey decides the exchanges of the swaps of scope dataset and lets go of
+// what was kept to decide them.
+func (c *Chain) EndSurvey() error {
+	for _, s := range c.steps {
+		if d, ok := s.(*datasetSwap); ok {
+			d.decide()
+		}
+	}
+	for i := range c.touched {
+		c.touched[i].Store(0) // what the survey did was not released
+	}
+	c.surveyed = true
+	return nil
+}
+
+// Apply masks a block: it fills Released or ReleasedArray of the columns that
+// masks change, and Digests where identity columns are set, and rejects the
+// records that have a value which cannot be masked (NaN, ±Inf, beyond 2^53
+// units) in one of them. What it writes is what a sink writes: on the column's
+// decimals and in its type. Nulls stay null.
+func (c *Chain) Apply(b *microdata.Block) error {
+	if c.survey > 0 && !c.surveyed {
+		return errors.New("a swap of scope dataset needs a survey of all records first")
+	}
+	return c.run(b, func(w *work) error {
+		for _, s := range c.steps {
+			if err := s.apply(c, w, b); err != nil {
+				return err
+			}
+		}
+		for _, col := range c.columns {
+			col.fit(b)
+		}
+		return nil
+	})
+}
+
+// run admits the block, computes its digests and gives f scratch space.
+func (c *Chain) run(b *microdata.Block, f func(*work) error) error {
+	w := c.scratch.Get().(*work)
+	defer c.scratch.Put(w)
+	w.digests = nil
+	for _, col := range c.columns {
+		if err := col.admit(b); err != nil {
+			return err
+		}
+	}
+	if len(c.setup.Identity) > 0 {
+		w.identity = w.identity[:0]
+		for _, i := range c.setup.Identity {
+			w.identity = append(w.identity, &b.Columns[i])
+		}
+		b.Digests = c.setup.Key.Digests(b.Digests, w.identity, b.N)
+		w.digests = b.Digests
+	}
+	return f(w)
+}
+
+// Replicate returns a chain of the same masks with independent draws, number
+// m ≥ 1, in which the identity of a record is its place. It shares nothing with
+// c; where NeedsSurvey holds it needs a survey of its own.
+func (c *Chain) Replicate(m int) *Chain {
+	setup := c.setup
+	setup.Identity = nil
+	r, err := newChain(c.masks, setup, m)
+	if err != nil {
+		panic(fmt.Sprintf("transform: replicate of a valid chain: %v", err)) // NewChain has accepted the same masks and setup
+	}
+	return r
+}
+
+// Touch says how many records a mask has changed.
+type Touch struct {
+	Label, Kind string
+	Columns     []string
+	Records     int64
+}
+
+// Touched returns, per mask, the records that Apply has changed so far. A
+// truncate of mode redraw counts the records whose noise was drawn within its
+// bounds.
+func (c *Chain) Touched() []Touch {
+	touched := make([]Touch, len(c.masks))
+	for i, m := range c.masks {
+		touched[i] = Touch{Label(c.masks, i), m.Kind(), m.Params.Masks(), c.touched[i].Load()}
+	}
+	return touched
+}
+
+// numbers returns the column's numbers for a mask to compute with.
+func (c *column) numbers(b *microdata.Block) (*microdata.Vector, error) {
+	col := &b.Columns[c.Index]
+	if len(col.Original.Values) != b.N {
+		return nil, fmt.Errorf("column %s: must be in Numbers form to be masked", strconv.Quote(c.Name))
+	}
+	return col.Mutable(), nil
+}
+
+// work is the scratch space of one Apply.
+type work struct {
+	identity []*microdata.Column
+	digests  []microdata.Digest // of the block; nil where place is the identity
+
+	draws           []float64
+	zeros           []float64
+	changed, within microdata.Bitmap
+	swap            swapScratch
+}
+
+// floats returns n numbers of undefined content.
+func (w *work) floats(n int) []float64 {
+	if cap(w.draws) < n {
+		w.draws = make([]float64, n)
+	}
+	return w.draws[:n]
+}
+
+// newChanged returns a bitmap of n clear bits.
+func (w *work) newChanged(n int) microdata.Bitmap { return cleared(&w.changed, n) }
+
+func (w *work) newWithin(n int) microdata.Bitmap { return cleared(&w.within, n) }
+
+func cleared(buf *microdata.Bitmap, n int) microdata.Bitmap {
+	words := (n + 63) / 64
+	if cap(*buf) < words {
+		*buf = make(microdata.Bitmap, words)
+	}
+	bm := (*buf)[:words]
+	clear(bm)
+	return bm
+}
+
+// records names the block's records for the keystream.
+func (w *work) records(b *microdata.Block, values []float64) keystream.Records {
+	return w.stretch(b, 0, b.N, values)
+}
+
+// stretch names records [from, from+n) of the block for the keystream. Where
+// values is nil and digests identify the records, they do so alone.
+func (w *work) stretch(b *microdata.Block, from, n int, values []float64) keystream.Records {
+	r := keystream.Records{Stream: b.Stream, First: b.First + int64(from)}
+	if w.digests != nil {
+		if values == nil {
+			if len(w.zeros) < n {
+				w.zeros = make([]float64, n)
+			}
+			values = w.zeros[:n]
+		}
+		r.Digests, r.Values = w.digests[from:from+n], values
+	}
+	return r
+}

@@ -1,0 +1,146 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// column is a column that masks change, as the chain sees it.
+type column struct {
+	ColumnInfo
+	decimals int     // of the released values; -1 where there is no decimal grid
+	coarse   float64 // 10^-scale of a decimal type of negative scale, else 0
+	lo, hi   float64 // range of the type
+	limit    float64 // greatest magnitude that can be masked
+	float32  bool
+	onGrid   bool // what the masks so far leave behind lies on the decimal grid
+	refit    bool // fit has something to do
+}
+
+func newColumn(info ColumnInfo) *column {
+	c := &column{ColumnInfo: info, decimals: max(info.Decimals, -1)}
+	if !info.Field.Numeric() {
+		return c
+	}
+	c.lo, c.hi = info.Field.Range()
+	c.limit = c.hi
+	c.float32 = info.Field.Type.ID() == arrow.FLOAT32
+	if d, fixed := info.Field.Decimals(); fixed {
+		c.limit = microdata.MaxExact
+		if d > 0 {
+			c.limit = c.hi
+		}
+		if d < 0 {
+			c.coarse, c.limit = math.Pow10(-d), c.hi
+		}
+		if c.decimals < 0 || c.decimals > max(d, 0) {
+			c.decimals = max(d, 0)
+		}
+	}
+	// A float64 on its grid is in its type already; everything else has a range
+	// or a precision of its own to be kept.
+	c.refit = info.Field.Type.ID() != arrow.FLOAT64
+	return c
+}
+
+// grid returns the grid of a mask whose standard deviation on this column is λ.
+func (c *column) grid(lambda float64) grid {
+	if c.decimals >= 0 {
+		return decimalGrid(c.decimals)
+	}
+	return binaryGrid(lambda)
+}
+
+// admit rejects the records whose value cannot be masked, and makes Released of
+// a float32 column the decimal numbers that its values stand for.
+func (c *column) admit(b *microdata.Block) error {
+	col := &b.Columns[c.Index]
+	values := col.Original.Values
+	if values == nil && b.N > 0 {
+		return nil // in Array form, or not in this block: only swap can do with that, and looks itself
+	}
+	if len(values) != b.N {
+		return fmt.Errorf("column %s: block of %d records has %d numbers", c.Name, b.N, len(values))
+	}
+	limit := c.limit
+	for i, x := range values {
+		if !(math.Abs(x) <= limit) {
+			c.reject(b, i, x)
+		}
+	}
+	if c.float32 && c.decimals >= 0 {
+		g := decimalGrid(c.decimals)
+		v := col.Mutable()
+		for i, x := range v.Values {
+			v.Values[i] = g.snap(x)
+		}
+	}
+	return nil
+}
+
+func (c *column) reject(b *microdata.Block, row int, x float64) {
+	if !b.Columns[c.Index].Original.Valid.Has(row) {
+		return
+	}
+	switch {
+	case math.IsNaN(x):
+		b.Reject(row, c.Name, "is not a number (NaN)")
+	case math.IsInf(x, 0):
+		b.Reject(row, c.Name, "is infinite")
+	default:
+		b.Reject(row, c.Name, "is beyond what can be masked exactly (2^53 units of the last place)")
+	}
+}
+
+// fit makes Released what any sink will write: integers and decimals on their
+// scale and in their type's range, float32 as a float32, nulls 0.
+func (c *column) fit(b *microdata.Block) {
+	if !c.refit || b.Columns[c.Index].Released.Values == nil {
+		return
+	}
+	v := b.Columns[c.Index].Released.Values
+	if c.decimals >= 0 {
+		g := decimalGrid(c.decimals)
+		for i, x := range v {
+			v[i] = g.snap(x)
+		}
+	}
+	if c.coarse != 0 {
+		for i, x := range v {
+			v[i] = float64(math.RoundToEven(x/c.coarse)*c.coarse) + 0
+		}
+	}
+	lo, hi := c.lo, c.hi
+	for i, x := range v {
+		if x < lo {
+			v[i] = lo
+		} else if x > hi {
+			v[i] = hi
+		}
+	}
+	if c.float32 {
+		for i, x := range v {
+			v[i] = float64(float32(x))
+		}
+	}
+}
+
+// clearNulls writes 0 where a column has no value and takes those records out
+// of changed.
+func clearNulls(v *microdata.Vector, changed microdata.Bitmap) {
+	for w, word := range v.Valid {
+		changed[w] &= word
+		for nulls := ^word; nulls != 0; nulls &= nulls - 1 {
+			i := w<<6 + bits.TrailingZeros64(nulls)
+			if i >= len(v.Values) {
+				break
+			}
+			v.Values[i] = 0
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// grouping gives records with equal keys equal codes. Values are first coded
+// column by column and the codes then combined in pairs, so that two records
+// have the same code if and only if all their values are equal: no hash decides.
+// Codes are dense, from 0, in the order in which they are first seen since reset.
+//
+// Null equals null; −0 equals 0 and NaN equals NaN.
+type grouping struct {
+	columns []coder
+	pairs   []wordTable // pairs[i] combines columns 0..i with column i+1
+
+	group []int32 // per record of the last find: code of the keys
+	combo []int32 // code of the keys with the attribute
+	codes []int32
+}
+
+func (g *grouping) reset() {
+	for i := range g.columns {
+		g.columns[i].reset()
+	}
+	for i := range g.pairs {
+		g.pairs[i].reset()
+	}
+}
+
+// find fills group and combo for records [from, from+n) of the block. columns
+// are those of the keys, the attribute last.
+func (g *grouping) find(b *microdata.Block, columns []int, from, n int) error {
+	if len(g.columns) < len(columns) {
+		g.columns = append(g.columns, make([]coder, len(columns)-len(g.columns))...)
+		g.pairs = append(g.pairs, make([]wordTable, len(columns)-1-len(g.pairs))...)
+	}
+	for _, buf := range []*[]int32{&g.group, &g.combo, &g.codes} {
+		if cap(*buf) < n {
+			*buf = make([]int32, n)
+		}
+		*buf = (*buf)[:n]
+	}
+	for k, index := range columns {
+		dst := g.codes
+		if k == 0 {
+			dst = g.combo
+		}
+		if err := g.columns[k].code(dst, &b.Columns[index], from); err != nil {
+			return err
+		}
+		if k == 0 {
+			continue
+		}
+		if k == len(columns)-1 {
+			copy(g.group, g.combo)
+		}
+		t := &g.pairs[k-1]
+		for i, c := range g.codes {
+			g.combo[i] = t.code(uint64(uint32(g.combo[i]))<<32 | uint64(uint32(c)))
+		}
+	}
+	return nil
+}
+
+// exclude gives rejected records group −1: they are not released and take no part.
+func (g *grouping) exclude(b *microdata.Block, from int) {
+	for _, r := range b.Rejects {
+		if i := r.Row - from; i >= 0 && i < len(g.group) {
+			g.group[i] = -1
+		}
+	}
+}
+
+// coder codes the values of one column: null is 0, values are 1, 2, …
+type coder struct {
+	words wordTable        // values of up to 8 bytes
+	texts map[string]int32 // longer ones and those of variable length
+	seen  []int32          // code of each entry of the current dictionary, -1 where it is not known
+	raw   []uint64         // values of up to 8 bytes, to be coded
+}
+
+func (c *coder) reset() {
+	c.words.reset()
+	clear(c.texts)
+}
+
+func (c *coder) word(v uint64) int32 { return c.words.code(v) + 1 }
+
+func (c *coder) text(v []byte) int32 {
+	if code, ok := c.texts[string(v)]; ok {
+		return code
+	}
+	if c.texts == nil {
+		c.texts = make(map[string]int32)
+	}
+	code := int32(len(c.texts)) + 1
+	c.texts[string(v)] = code
+	return code
+}
+
+// canonical is the bit pattern that stands for all representations of a number.
+func canonical(x float64) uint64 {
+	if x == 0 {
+		return 0
+	}
+	if x != x {
+		return 0x7ff8000000000001
+	}
+	return math.Float64bits(x)
+}
+
+// code fills dst with the codes of the released values of records from, from+1, …
+func (c *coder) code(dst []int32, col *microdata.Column, from int) error {
+	if a := col.OutArray(); a != nil {
+		return c.codeArray(dst, a, from)
+	}
+	v := col.Out()
+	if len(v.Values) < from+len(dst) {
+		return fmt.Errorf("the block does not hold a column that the swap reads")
+	}
+	for i, x := range v.Values[from : from+len(dst)] {
+		if v.Valid.Has(from + i) {
+			dst[i] = c.word(canonical(x))
+		} else {
+			dst[i] = 0
+		}
+	}
+	return nil
+}
+
+func (c *coder) codeArray(dst []int32, a arrow.Array, from int) error {
+	switch t := a.(type) {
+	case array.ExtensionArray:
+		return c.codeArray(dst, t.Storage(), from)
+	case *array.Null:
+		clear(dst)
+		return nil
+	case *array.Dictionary:
+		return c.codeDictionary(dst, t, from)
+	}
+	if cap(c.raw) < len(dst) {
+		c.raw = make([]uint64, len(dst))
+	}
+	if raw := c.raw[:len(dst)]; wordsOf(raw, a, from) {
+		for i, v := range raw {
+			if a.IsNull(from + i) {
+				dst[i] = 0
+			} else {
+				dst[i] = c.word(v)
+			}
+		}
+		return nil
+	}
+	bytes, ok := bytesOf(a)
+	if !ok {
+		return fmt.Errorf("values of type %s cannot be compared", a.DataType())
+	}
+	for i := range dst {
+		if a.IsNull(from + i) {
+			dst[i] = 0
+		} else {
+			dst[i] = c.text(bytes(from + i))
+		}
+	}
+	return nil
+}
+
+// codeDictionary looks each entry of the dictionary up once, when first met.
+func (c *coder) codeDictionary(dst []int32, a *array.Dictionary, from int) error {
+	entries := a.Dictionary()
+	if cap(c.seen) < entries.Len() {
+		c.seen = make([]int32, entries.Len())
+	}
+	c.seen = c.seen[:entries.Len()]
+	for i := range c.seen {
+		c.seen[i] = -1
+	}
+	for i := range dst {
+		if a.IsNull(from + i) {
+			dst[i] = 0
+			continue
+		}
+		e := a.GetValueIndex(from + i)
+		if c.seen[e] < 0 {
+			if err := c.codeArray(c.seen[e:e+1], entries, e); err != nil {
+				return err
+			}
+		}
+		dst[i] = c.seen[e]
+	}
+	return nil
+}
+
+// wordTable gives equal words equal codes, dense from 0: open addressing with
+// linear probing. The zero value is empty.
+type wordTable struct {
+	words []uint64
+	codes []int32 // code + 1; 0 where the slot is empty
+	shift uint    // 64 − log2 of the number of slots
+	n     int32
+}
+
+func (t *wordTable) reset() {
+	clear(t.codes)
+	t.n = 0
+}
+
+// slotOf spreads words over the slots; runs of consecutive numbers and floats
+// with many trailing zero bits are what keys look like.
+func (t *wordTable) slotOf(w uint64) int {
+	w ^= w >> 32
+	return int(w * 0x9e3779b97f4a7c15 >> t.shift)
+}
+
+func (t *wordTable) code(w uint64) int32 {
+	if 2*int(t.n) >= len(t.codes) {
+		t.grow()
+	}
+	for i := t.slotOf(w); ; i = (i + 1) & (len(t.codes) - 1) {
+		if t.codes[i] == 0 {
+			t.n++
+			t.words[i], t.codes[i] = w, t.n
+			return t.n - 1
+		}
+		if t.words[i] == w {
+			return t.codes[i] - 1
+		}
+	}
+}
+
+func (t *wordTable) grow() {
+	words, codes := t.words, t.codes
+	slots := max(2*len(codes), 64)
+	t.words, t.codes = make([]uint64, slots), make([]int32, slots)
+	t.shift = 64
+	for s := slots; s > 1; s >>= 1 {
+		t.shift--
+	}
+	for j, code := range codes {
+		if code == 0 {
+			continue
+		}
+		i := t.slotOf(words[j])
+		for t.codes[i] != 0 {
+			i = (i + 1) & (slots - 1)
+		}
+		t.words[i], t.codes[i] = words[j], code
+	}
+}

@@ -1,0 +1,270 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Check implements Params.
+func (m *Noise) Check() check.Problems {
+	var ps check.Problems
+	checkColumns(&ps, "columns", m.Columns, "column")
+	switch {
+	case m.SD == nil:
+		ps.Addf("sd", "must be given: a number in the column's unit or a percentage of its standard deviation")
+	case m.SD.Relative && !(m.SD.Value >= 0 && m.SD.Value <= math.MaxFloat64):
+		text, _ := m.SD.MarshalText()
+		ps.Addf("sd", "must be at least 0%%, got %s", text)
+	case !m.SD.Relative:
+		ps.AtLeast("sd", m.SD.Value, 0)
+	}
+	checkWord(&ps, "distribution", m.Distribution, "normal", "laplace", "uniform")
+	var before *float64
+	for i, t := range m.Tiers {
+		at := fmt.Sprintf("tiers[%d]", i)
+		if t.Above == nil {
+			ps.Addf(at+".above", "must be given")
+		} else {
+			checkFinite(&ps, at+".above", *t.Above)
+			if before != nil && *t.Above <= *before {
+				ps.Addf(at+".above", "must be greater than %v, the bound of the tier before it, got %v", *before, *t.Above)
+			}
+			before = t.Above
+		}
+		if t.VarianceFactor == nil {
+			ps.Addf(at+".variance_factor", "must be given")
+		} else {
+			ps.AtLeast(at+".variance_factor", *t.VarianceFactor, 0)
+		}
+	}
+	return ps
+}
+
+// Masks implements Params.
+func (m *Noise) Masks() []string { return m.Columns }
+
+// Reads implements Params.
+func (m *Noise) Reads() []string { return nil }
+
+// noiseStep is a noise mask on the columns of a chain, together with the
+// truncation of mode redraw that follows it on some of them.
+type noiseStep struct {
+	mask    int
+	columns []*noiseColumn
+	redraws []redrawStep
+}
+
+// redrawStep holds the columns whose noise is drawn within the bounds of one
+// truncation.
+type redrawStep struct {
+	truncate int // the mask
+	columns  []*noiseColumn
+}
+
+type noiseColumn struct {
+	*column
+	grid   grid
+	draw   draw
+	scale  float64   // ε = scale × standard draw
+	above  []float64 // bounds of the tiers, ascending
+	scales []float64 // and their scales
+	stream *keystream.Stream
+
+	lower, upper float64 // redraw: grid indexes within which the result must land
+}
+
+// draw is a distribution with its standard form: N(0, 1), Laplace of scale 1,
+// uniform on (−1, 1).
+type draw uint8
+
+const (
+	normal draw = iota
+	laplace
+	uniform
+)
+
+// scale returns the factor that gives the standard form the SD λ.
+func (d draw) scale(lambda float64) float64 {
+	switch d {
+	case laplace:
+		return lambda / math.Sqrt2
+	case uniform:
+		return float64(lambda * 1.7320508075688772) // √3
+	}
+	return lambda
+}
+
+func (m *Noise) draw() draw {
+	switch m.Distribution {
+	case "laplace":
+		return laplace
+	case "uniform":
+		return uniform
+	}
+	return normal
+}
+
+func (m *Noise) compile(c *Chain, i int) (step, error) {
+	s := &noiseStep{mask: i}
+	for _, name := range m.Columns {
+		col, err := c.arithmetic(i, name)
+		if err != nil {
+			return nil, err
+		}
+		lambda := m.SD.Value
+		if m.SD.Relative {
+			if lambda *= col.SD; math.IsNaN(lambda) {
+				return nil, fmt.Errorf("%s.sd: the standard deviation of column %s is not known", c.at(i), strconv.Quote(name))
+			}
+		}
+		d := m.draw()
+		n := &noiseColumn{column: col, grid: col.grid(lambda), draw: d, scale: d.scale(lambda), stream: c.stream(i, name)}
+		for _, t := range m.Tiers {
+			n.above = append(n.above, *t.Above)
+			n.scales = append(n.scales, d.scale(float64(lambda*math.Sqrt(*t.VarianceFactor))))
+		}
+		col.onGrid = col.decimals >= 0
+		if j, t := redrawOf(c.masks, i, name); t == nil {
+			s.columns = append(s.columns, n)
+		} else {
+			if n.grid == (grid{}) { // λ = 0: what is left of a redraw is its bounds
+				n.grid = grid{1 << 20}
+			}
+			n.lower, n.upper, err = t.bounds(c, j, col, n.grid)
+			if err != nil {
+				return nil, err
+			}
+			if k := len(s.redraws) - 1; k < 0 || s.redraws[k].truncate != j {
+				s.redraws = append(s.redraws, redrawStep{truncate: j})
+			}
+			last := &s.redraws[len(s.redraws)-1]
+			last.columns = append(last.columns, n)
+		}
+	}
+	return s, nil
+}
+
+// redrawOf returns the truncation of mode redraw that binds the noise of mask i
+// on the column, if the next mask on that column is one.
+func redrawOf(masks []Spec, i int, column string) (int, *Truncate) {
+	for j := i + 1; j < len(masks); j++ {
+		if lastMaskOn(masks[j:j+1], column) == 0 {
+			if t, ok := masks[j].Params.(*Truncate); ok && t.Mode == "redraw" {
+				return j, t
+			}
+			break
+		}
+	}
+	return -1, nil
+}
+
+func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
+	changed := w.newChanged(b.N)
+	for _, col := range s.columns {
+		v, err := col.numbers(b)
+		if err != nil {
+			return err
+		}
+		if col.grid == (grid{}) {
+			continue // λ = 0
+		}
+		e := w.floats(b.N)
+		records := w.records(b, v.Values)
+		switch col.draw {
+		case normal:
+			col.stream.Normals(e, records)
+		case laplace:
+			col.stream.Laplaces(e, records)
+		case uniform:
+			col.stream.Uniforms(e, records)
+			for i, u := range e {
+				e[i] = float64(2*u) - 1
+			}
+		}
+		if len(col.above) == 0 {
+			col.add(v.Values, e, changed)
+		} else {
+			col.addTiered(v.Values, e, changed)
+		}
+		clearNulls(v, changed)
+	}
+	for _, r := range s.redraws {
+		within := w.newWithin(b.N)
+		for _, col := range r.columns {
+			v, err := col.numbers(b)
+			if err != nil {
+				return err
+			}
+			u := w.floats(b.N)
+			col.stream.Uniforms(u, w.records(b, v.Values))
+			col.addWithin(v.Values, u, within)
+			clearNulls(v, within)
+		}
+		c.touched[r.truncate].Add(int64(within.Count(b.N)))
+		for i, word := range within {
+			changed[i] |= word
+		}
+	}
+	c.touched[s.mask].Add(int64(changed.Count(b.N)))
+	return nil
+}
+
+// add makes y = (k_x + k_ε)/mult of the values x, where ε = scale·e, and marks
+// those that changed: Duncan et al. (2004), section 4. A value beyond the exact
+// integers of the grid stays as it is and only ε is rounded.
+func (c *noiseColumn) add(x, e []float64, changed microdata.Bitmap) {
+	mult, scale := c.grid.mult, float64(c.scale*c.grid.mult)
+	for base := 0; base < len(x); base += 64 {
+		end := min(base+64, len(x))
+		xs, es := x[base:end], e[base:end]
+		es = es[:len(xs)]
+		var word uint64
+		for i, old := range xs {
+			k := math.RoundToEven(float64(old * mult))
+			ke := math.RoundToEven(float64(es[i] * scale))
+			y := (k + ke + 0) / mult
+			if !exact(k) {
+				y = finite(old + ke/mult)
+			}
+			xs[i] = y
+			if y != old {
+				word |= 1 << i
+			}
+		}
+		changed[base>>6] |= word
+	}
+}
+
+// addTiered is add with the scale of the tier that the value lies in.
+func (c *noiseColumn) addTiered(x, e []float64, changed microdata.Bitmap) {
+	mult := c.grid.mult
+	for i, old := range x {
+		k := math.RoundToEven(float64(old * mult))
+		ke := math.RoundToEven(float64(float64(e[i]*c.scaleAt(old)) * mult))
+		y := (k + ke + 0) / mult
+		if !exact(k) {
+			y = finite(old + ke/mult)
+		}
+		x[i] = y
+		if y != old {
+			changed.Set(i)
+		}
+	}
+}
+
+// scaleAt returns the scale of ε for a value: that of the last tier whose bound
+// lies below it.
+func (c *noiseColumn) scaleAt(x float64) float64 {
+	scale := c.scale
+	for t, bound := range c.above {
+		if x > bound {
+			scale = c.scales[t]
+		}
+	}
+	return scale
+}

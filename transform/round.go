@@ -1,0 +1,124 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Check implements Params.
+func (m *Round) Check() check.Problems {
+	var ps check.Problems
+	checkColumns(&ps, "columns", m.Columns, "column")
+	switch {
+	case m.Decimals == nil && m.Base == nil:
+		ps.Addf("", "must have decimals or base, got neither")
+	case m.Decimals != nil && m.Base != nil:
+		ps.Addf("", "must have decimals or base, got both")
+	}
+	if m.Decimals != nil && (*m.Decimals < -15 || *m.Decimals > 15) {
+		ps.Addf("decimals", "must be between -15 and 15, got %d", *m.Decimals)
+	}
+	if m.Base != nil {
+		ps.Above("base", *m.Base, 0)
+	}
+	return ps
+}
+
+// Masks implements Params.
+func (m *Round) Masks() []string { return m.Columns }
+
+// Reads implements Params.
+func (m *Round) Reads() []string { return nil }
+
+// roundStep is a round mask on the columns of a chain.
+type roundStep struct {
+	mask    int
+	columns []roundColumn
+}
+
+// roundColumn rounds x to multiples of a step. Where the column has a decimal
+// grid, k_x and the step are integers on it, so that halves are those of the
+// decimal number: 2.675 is a half, though the float64 nearest to it is not.
+type roundColumn struct {
+	*column
+	grid grid
+	step float64 // in units of the grid, or in the column's unit where there is none
+	mult float64 // where there is no grid and the step is 1/mult; else 0
+}
+
+func (m *Round) compile(c *Chain, i int) (step, error) {
+	s := &roundStep{mask: i}
+	for _, name := range m.Columns {
+		col, err := c.arithmetic(i, name)
+		if err != nil {
+			return nil, err
+		}
+		r := roundColumn{column: col}
+		if col.decimals >= 0 {
+			r.grid = decimalGrid(col.decimals)
+		}
+		switch {
+		case m.Decimals != nil && col.decimals >= 0:
+			r.step = math.Pow10(max(col.decimals-*m.Decimals, 0))
+		case m.Decimals != nil && *m.Decimals >= 0:
+			r.mult = math.Pow10(*m.Decimals)
+		case m.Decimals != nil:
+			r.step = math.Pow10(-*m.Decimals)
+		case col.decimals >= 0:
+			r.step = r.grid.index(*m.Base)
+			if r.step < 1 || r.grid.value(r.step) != *m.Base {
+				return nil, fmt.Errorf("%s.base: must be a multiple of %v, the last decimal of column %s, got %v",
+					c.at(i), r.grid.value(1), strconv.Quote(name), *m.Base)
+			}
+		default:
+			r.step = *m.Base
+		}
+		col.onGrid = col.decimals >= 0
+		s.columns = append(s.columns, r)
+	}
+	return s, nil
+}
+
+func (s *roundStep) apply(c *Chain, w *work, b *microdata.Block) error {
+	changed := w.newChanged(b.N)
+	for _, col := range s.columns {
+		v, err := col.numbers(b)
+		if err != nil {
+			return err
+		}
+		for i, x := range v.Values {
+			if y := col.round(x); y != x {
+				v.Values[i] = y
+				changed.Set(i)
+			}
+		}
+		clearNulls(v, changed)
+	}
+	c.touched[s.mask].Add(int64(changed.Count(b.N)))
+	return nil
+}
+
+// round returns the multiple of the step nearest to x, halves to even multiples.
+// A value too great to have digits after the step stays as it is.
+func (c *roundColumn) round(x float64) float64 {
+	if c.mult != 0 {
+		return grid{c.mult}.snap(x)
+	}
+	if c.grid == (grid{}) {
+		if q := math.RoundToEven(x / c.step); exact(q) {
+			return float64(q*c.step) + 0
+		}
+		return x
+	}
+	k := c.grid.index(x)
+	if !exact(k) {
+		return x
+	}
+	// k/step is not rounded onto a half that it is not: below 2^53 the nearest
+	// quotients to a half are further from it than half a unit in the last place.
+	return finite(c.grid.value(float64(math.RoundToEven(k/c.step) * c.step)))
+}

@@ -1,0 +1,192 @@
+package transform
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Check implements Params.
+func (m *Swap) Check() check.Problems {
+	var ps check.Problems
+	checkColumns(&ps, "keys", m.Keys, "swapping key")
+	if m.Attribute == "" {
+		ps.Addf("attribute", "must be given: the column in which partners differ")
+	} else if i := slices.Index(m.Keys, m.Attribute); i >= 0 {
+		ps.Addf("attribute", "must not be one of the keys, got %q, which is keys[%d]", m.Attribute, i)
+	}
+	checkColumns(&ps, "columns", m.Columns, "protected column")
+	for i, name := range m.Columns {
+		at := fmt.Sprintf("columns[%d]", i)
+		if k := slices.Index(m.Keys, name); k >= 0 && name != "" {
+			ps.Addf(at, "must not be one of the keys, got %q, which is keys[%d]", name, k)
+		} else if name == m.Attribute && name != "" {
+			ps.Addf(at, "must not be the attribute, got %q", name)
+		}
+	}
+	if m.Rate == nil {
+		ps.Addf("rate", "must be given: the probability that a possible exchange is made")
+	} else {
+		ps.Between("rate", *m.Rate, 0, 1)
+	}
+	checkWord(&ps, "policy", m.Policy, "unique", "random")
+	checkWord(&ps, "scope", m.Scope, "window", "dataset")
+	return ps
+}
+
+// Masks implements Params.
+func (m *Swap) Masks() []string { return m.Columns }
+
+// Reads implements Params.
+func (m *Swap) Reads() []string {
+	return append(slices.Clone(m.Keys), m.Attribute)
+}
+
+func (m *Swap) dataset() bool { return m.Scope == "dataset" }
+
+func (m *Swap) unique() bool { return m.Policy != "random" }
+
+// swapColumns is what both scopes know of a swap in a chain.
+type swapColumns struct {
+	mask      int
+	keys      []int     // indexes in Block.Columns; the attribute comes last
+	protected []*column // those that are there
+	rate      float64
+	unique    bool
+
+	order, partner, coin *keystream.Stream
+}
+
+func (m *Swap) compile(c *Chain, i int) (step, error) {
+	s := swapColumns{
+		mask: i, rate: *m.Rate, unique: m.unique(),
+		order: c.stream(i, "order"), partner: c.stream(i, "partner"), coin: c.stream(i, "coin"),
+	}
+	for _, name := range m.Reads() {
+		info := c.info(name)
+		if info == nil {
+			return nil, fmt.Errorf("%s: there is no column %s", c.at(i), strconv.Quote(name))
+		}
+		if !comparable(info.Field.Type) {
+			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name), info.Field.Type)
+		}
+		s.keys = append(s.keys, info.Index)
+	}
+	for _, name := range m.Columns {
+		col := c.touch(name)
+		if col == nil {
+			continue
+		}
+		if !movable(col.Field.Type) {
+			return nil, fmt.Errorf("%s.columns: column %s must have a scalar type to be exchanged, got %s", c.at(i), strconv.Quote(name), col.Field.Type)
+		}
+		s.protected = append(s.protected, col)
+	}
+	if m.dataset() {
+		return newDatasetSwap(s), nil
+	}
+	return &windowSwap{s}, nil
+}
+
+// windowSwap exchanges values within windows.
+type windowSwap struct{ swapColumns }
+
+// swapScratch is what a swap needs within one block.
+type swapScratch struct {
+	grouping             grouping
+	matcher              matcher
+	order, partner, coin []uint64
+	pairs                []pair
+	rows                 []int32
+	cells                []cell
+}
+
+// pair is two records of a block, by index.
+type pair struct{ i, j int32 }
+
+func (s *windowSwap) apply(c *Chain, w *work, b *microdata.Block) error {
+	window := c.setup.Window
+	if b.First%int64(window) != 0 {
+		return fmt.Errorf("%s: a block must start at a multiple of the window of %d records, got record %d", c.at(s.mask), window, b.First)
+	}
+	sw := &w.swap
+	sw.pairs = sw.pairs[:0]
+	for from := 0; from < b.N; from += window {
+		n := min(window, b.N-from)
+		sw.grouping.reset()
+		if err := sw.grouping.find(b, s.keys, from, n); err != nil {
+			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+		}
+		sw.grouping.exclude(b, from)
+		s.words(w, b, from, n)
+		sw.pairs = sw.matcher.match(sw.pairs, s, sw, from)
+	}
+	for _, col := range s.protected {
+		if err := exchange(&b.Columns[col.Index], sw); err != nil {
+			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
+		}
+	}
+	c.touched[s.mask].Add(2 * int64(len(sw.pairs)))
+	return nil
+}
+
+// words draws what decides of the records [from, from+n).
+func (s *swapColumns) words(w *work, b *microdata.Block, from, n int) {
+	sw := &w.swap
+	records := w.stretch(b, from, n, nil)
+	for _, d := range []struct {
+		dst *[]uint64
+		src *keystream.Stream
+	}{{&sw.order, s.order}, {&sw.partner, s.partner}, {&sw.coin, s.coin}} {
+		if cap(*d.dst) < n {
+			*d.dst = make([]uint64, n)
+		}
+		*d.dst = (*d.dst)[:n]
+		d.src.Words(*d.dst, records)
+	}
+}
+
+// heads reports whether the coin of rate π that a word stands for falls so that
+// the exchange is made.
+func (s *swapColumns) heads(word uint64) bool {
+	return float64(word>>11)*0x1p-53 < s.rate
+}
+
+// exchange exchanges a column's released values between the records of each
+// pair. A column that the block does not hold, as in replicates, is left alone.
+func exchange(col *microdata.Column, sw *swapScratch) error {
+	switch {
+	case col.Array != nil:
+		if len(sw.pairs) == 0 {
+			return nil
+		}
+		a, err := exchangeArray(col.OutArray(), sw)
+		if err != nil {
+			return err
+		}
+		col.ReleasedArray = a
+	case col.Original.Values != nil:
+		v := col.Mutable()
+		for _, p := range sw.pairs {
+			v.Values[p.i], v.Values[p.j] = v.Values[p.j], v.Values[p.i]
+			if v.Valid != nil {
+				i, j := v.Valid.Has(int(p.i)), v.Valid.Has(int(p.j))
+				setTo(v.Valid, int(p.i), j)
+				setTo(v.Valid, int(p.j), i)
+			}
+		}
+	}
+	return nil
+}
+
+func setTo(b microdata.Bitmap, i int, bit bool) {
+	if bit {
+		b.Set(i)
+	} else {
+		b.Clear(i)
+	}
+}

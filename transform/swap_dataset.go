@@ -1,0 +1,288 @@
+package transform
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// reserves is how many records a combination of keys and attribute keeps as
+// possible partners.
+const reserves = 4
+
+// datasetSwap exchanges values between any two records of a data set. A first
+// pass, the survey, counts the combinations of keys and attribute and keeps of
+// each the records that may be exchanged, with the values that they have at this
+// point of the chain; EndSurvey decides; Apply puts the values in their places.
+//
+// Policy unique: of each combination the survey keeps its count and at most four
+// records, those of least keyed word, that is, a random sample. Memory grows with
+// the number of distinct combinations. A combination is chosen for partner in
+// proportion to its records in no pair; one whose four records are all in pairs
+// is not available any more.
+//
+// Policy random: the survey keeps every record whose coin of rate π falls heads,
+// so memory grows with π times the number of records; those are paired among
+// themselves and all pairs are exchanged.
+type datasetSwap struct {
+	swapColumns
+	grouping grouping // codes stay from block to block
+	combos   []combo  // by code
+	moves    []move   // after decide, by place
+}
+
+// combo is a combination of keys and attribute.
+type combo struct {
+	group   int32
+	count   int64
+	records []kept // policy unique: sorted by order, at most reserves
+}
+
+// kept is a record that may be exchanged.
+type kept struct {
+	order, partner, coin uint64
+	place                place
+	cells                []cell // one a protected column
+}
+
+// place is where a record lies in the source.
+type place struct {
+	stream int
+	row    int64
+}
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.stream, q.stream), cmp.Compare(p.row, q.row))
+}
+
+// move is what a record receives.
+type move struct {
+	to    place
+	cells []cell
+}
+
+func newDatasetSwap(s swapColumns) *datasetSwap { return &datasetSwap{swapColumns: s} }
+
+// survey takes a block of the first pass, with the preceding masks applied.
+func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
+	if b.N == 0 {
+		return nil
+	}
+	if err := s.grouping.find(b, s.keys, 0, b.N); err != nil {
+		return fmt.Errorf("%s: %w", c.at(s.mask), err)
+	}
+	s.grouping.exclude(b, 0)
+	s.words(w, b, 0, b.N)
+	sw := &w.swap
+	cells := s.reader(b)
+	for i, g := range s.grouping.group {
+		if g < 0 {
+			continue
+		}
+		code := int(s.grouping.combo[i])
+		for len(s.combos) <= code {
+			s.combos = append(s.combos, combo{})
+		}
+		m := &s.combos[code]
+		m.group = g
+		m.count++
+		r := kept{sw.order[i], sw.partner[i], sw.coin[i], place{b.Stream, b.First + int64(i)}, nil}
+		if s.unique {
+			m.keep(r, cells, i)
+		} else if s.heads(r.coin) {
+			r.cells = cells(i)
+			m.records = append(m.records, r)
+		}
+	}
+	return nil
+}
+
+// keep keeps the record where it is among the four of least order.
+func (m *combo) keep(r kept, cells func(int) []cell, i int) {
+	at, _ := slices.BinarySearchFunc(m.records, r, kept.compare)
+	if at == reserves {
+		return
+	}
+	r.cells = cells(i)
+	if len(m.records) == reserves {
+		m.records = m.records[:reserves-1]
+	}
+	m.records = slices.Insert(m.records, at, r)
+}
+
+func (r kept) compare(q kept) int {
+	return cmp.Or(cmp.Compare(r.order, q.order), r.place.compare(q.place))
+}
+
+// reader returns a function that copies the protected values of a record.
+func (s *datasetSwap) reader(b *microdata.Block) func(i int) []cell {
+	readers := make([]func(i int) cell, len(s.protected))
+	for k, p := range s.protected {
+		col := &b.Columns[p.Index]
+		if a := col.OutArray(); a != nil {
+			at, ok := bytesOf(a)
+			readers[k] = func(i int) cell {
+				if a.IsNull(i) || !ok {
+					return cell{null: true}
+				}
+				return cell{bytes: bytes.Clone(at(i))}
+			}
+			continue
+		}
+		v := col.Out()
+		readers[k] = func(i int) cell {
+			if v.Values == nil { // not in this block, as in replicates
+				return cell{null: true}
+			}
+			return cell{null: !v.Valid.Has(i), number: v.Values[i]}
+		}
+	}
+	return func(i int) []cell {
+		cells := make([]cell, len(readers))
+		for k, read := range readers {
+			cells[k] = read(i)
+		}
+		return cells
+	}
+}
+
+// decide pairs records and lets go of the counts.
+func (s *datasetSwap) decide() {
+	byGroup := make([]int32, len(s.combos))
+	for i := range byGroup {
+		byGroup[i] = int32(i)
+	}
+	slices.SortStableFunc(byGroup, func(i, j int32) int { return cmp.Compare(s.combos[i].group, s.combos[j].group) })
+	for len(byGroup) > 0 {
+		n := 1
+		for n < len(byGroup) && s.combos[byGroup[n]].group == s.combos[byGroup[0]].group {
+			n++
+		}
+		if n > 1 {
+			s.decideGroup(byGroup[:n])
+		}
+		byGroup = byGroup[n:]
+	}
+	slices.SortFunc(s.moves, func(a, b move) int { return a.to.compare(b.to) })
+	s.combos, s.grouping = nil, grouping{}
+}
+
+// candidate is a kept record that seeks a partner.
+type candidate struct {
+	combo int // index in the group
+	kept
+}
+
+// decideGroup pairs the records of the combinations that share their keys.
+func (s *datasetSwap) decideGroup(group []int32) {
+	var candidates []candidate
+	var free fenwick
+	free.ones(len(group))
+	total := int64(0)
+	weight := make([]int64, len(group))
+	used := make([]map[place]bool, len(group)) // per combination, records in a pair
+	for g, code := range group {
+		m := &s.combos[code]
+		weight[g] = m.count
+		if !s.unique {
+			weight[g] = int64(len(m.records))
+			slices.SortFunc(m.records, kept.compare)
+		}
+		free.add(g, weight[g]-1)
+		total += weight[g]
+		if !s.unique || m.count == 1 {
+			for _, r := range m.records {
+				candidates = append(candidates, candidate{g, r})
+			}
+		}
+	}
+	slices.SortFunc(candidates, func(a, b candidate) int { return a.compare(b.kept) })
+
+	next := make([]int, len(group)) // records before it are in pairs or passed over
+	take := func(g int, p place) {
+		if used[g] == nil {
+			used[g] = make(map[place]bool)
+		}
+		used[g][p] = true
+		records := s.combos[group[g]].records
+		for next[g] < len(records) && used[g][records[next[g]].place] {
+			next[g]++
+		}
+		d := int64(-1)
+		if next[g] == len(records) {
+			d = -weight[g] // none left that is known
+		}
+		weight[g] += d
+		total += d
+		free.add(g, d)
+	}
+	for _, c := range candidates {
+		if used[c.combo][c.place] {
+			continue
+		}
+		own := weight[c.combo]
+		if total == own {
+			continue
+		}
+		r := below(c.partner, total-own)
+		if r >= free.prefix(c.combo) {
+			r += own
+		}
+		g := free.find(r)
+		q := s.combos[group[g]].records[next[g]]
+		take(c.combo, c.place)
+		take(g, q.place)
+		if !s.unique || s.heads(c.coin) {
+			s.moves = append(s.moves, move{c.place, q.cells}, move{q.place, c.cells})
+		}
+	}
+}
+
+// apply puts the values that EndSurvey has decided on in their places.
+func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
+	from := place{b.Stream, b.First}
+	lo, _ := slices.BinarySearchFunc(s.moves, from, func(m move, p place) int { return m.to.compare(p) })
+	n, _ := slices.BinarySearchFunc(s.moves[lo:], place{b.Stream, b.First + int64(b.N)}, func(m move, p place) int { return m.to.compare(p) })
+	moves := s.moves[lo : lo+n]
+	sw := &w.swap
+	for k, p := range s.protected {
+		col := &b.Columns[p.Index]
+		sw.rows, sw.cells = sw.rows[:0], sw.cells[:0]
+		for _, m := range moves {
+			sw.rows = append(sw.rows, int32(m.to.row-b.First))
+			sw.cells = append(sw.cells, m.cells[k])
+		}
+		switch {
+		case col.Array != nil:
+			if len(moves) == 0 {
+				continue
+			}
+			a, err := placeArray(col.OutArray(), sw.rows, sw.cells)
+			if err != nil {
+				return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(p.Name), err)
+			}
+			col.ReleasedArray = a
+		case col.Original.Values != nil:
+			placeNumbers(col.Mutable(), sw.rows, sw.cells)
+		}
+	}
+	c.touched[s.mask].Add(int64(len(moves)))
+	return nil
+}
+
+// placeNumbers puts cells at rows.
+func placeNumbers(v *microdata.Vector, rows []int32, cells []cell) {
+	for k, row := range rows {
+		if cells[k].null && v.Valid == nil {
+			v.Valid = microdata.NewBitmap(len(v.Values), nil)
+		}
+		if v.Valid != nil {
+			setTo(v.Valid, int(row), !cells[k].null)
+		}
+		v.Values[row] = cells[k].number
+	}
+}

@@ -1,0 +1,126 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Check implements Params.
+func (m *Truncate) Check() check.Problems {
+	var ps check.Problems
+	checkColumns(&ps, "columns", m.Columns, "column")
+	if m.Lower == nil && m.Upper == nil {
+		ps.Addf("", "must have lower or upper, got neither")
+	}
+	if m.Lower != nil {
+		checkFinite(&ps, "lower", *m.Lower)
+	}
+	if m.Upper != nil {
+		checkFinite(&ps, "upper", *m.Upper)
+	}
+	if m.Lower != nil && m.Upper != nil && *m.Lower > *m.Upper {
+		ps.Addf("upper", "must be at least %v, which is lower, got %v", *m.Lower, *m.Upper)
+	}
+	checkWord(&ps, "mode", m.Mode, "clip", "redraw")
+	return ps
+}
+
+// Masks implements Params.
+func (m *Truncate) Masks() []string { return m.Columns }
+
+// Reads implements Params.
+func (m *Truncate) Reads() []string { return nil }
+
+// interval returns the bounds, infinite where absent.
+func (m *Truncate) interval() (lower, upper float64) {
+	lower, upper = math.Inf(-1), math.Inf(1)
+	if m.Lower != nil {
+		lower = *m.Lower
+	}
+	if m.Upper != nil {
+		upper = *m.Upper
+	}
+	return lower, upper
+}
+
+// bounds returns the grid indexes of the least and greatest value that a column
+// may have under truncation, mask i of the chain. It is an error where nothing
+// that the column's type can hold lies between the bounds.
+func (m *Truncate) bounds(c *Chain, i int, col *column, g grid) (lo, hi float64, err error) {
+	lower, upper := m.interval()
+	lo, hi = g.inward(lower, upper)
+	if lo > hi || lower > col.hi || upper < col.lo {
+		return 0, 0, fmt.Errorf("%s: column %s has no value between the bounds in its type and decimals", c.at(i), strconv.Quote(col.Name))
+	}
+	return lo, hi, nil
+}
+
+// clipStep is a truncate mask of mode clip on the columns of a chain.
+type clipStep struct {
+	mask    int
+	columns []clipColumn
+}
+
+type clipColumn struct {
+	*column
+	lower, upper float64
+}
+
+func (m *Truncate) compile(c *Chain, i int) (step, error) {
+	s := &clipStep{mask: i}
+	if m.Mode == "redraw" {
+		return s, nil // done together with the noise mask before it
+	}
+	for _, name := range m.Columns {
+		col, err := c.arithmetic(i, name)
+		if err != nil {
+			return nil, err
+		}
+		t := clipColumn{column: col}
+		t.lower, t.upper = m.interval()
+		if col.decimals >= 0 {
+			g := decimalGrid(col.decimals)
+			lo, hi, err := m.bounds(c, i, col, g)
+			if err != nil {
+				return nil, err
+			}
+			if exact(lo) {
+				t.lower = g.value(lo)
+			}
+			if exact(hi) {
+				t.upper = g.value(hi)
+			}
+		}
+		s.columns = append(s.columns, t)
+	}
+	return s, nil
+}
+
+// apply makes y = max(lower, min(upper, x)): Duncan et al. (2004), equation 11.
+func (s *clipStep) apply(c *Chain, w *work, b *microdata.Block) error {
+	changed := w.newChanged(b.N)
+	for _, col := range s.columns {
+		v, err := col.numbers(b)
+		if err != nil {
+			return err
+		}
+		for i, x := range v.Values {
+			if x < col.lower {
+				v.Values[i] = col.lower
+				changed.Set(i)
+			} else if x > col.upper {
+				v.Values[i] = col.upper
+				changed.Set(i)
+			}
+		}
+		clearNulls(v, changed)
+	}
+	if len(s.columns) > 0 {
+		c.touched[s.mask].Add(int64(changed.Count(b.N)))
+	}
+	return nil
+}
