@@ -1,0 +1,28 @@
+// Package config is the pipeline file: what it may say, how it is read, and
+// what is wrong with it.
+//
+// A file goes through five steps, each in a file of its own: syntax (YAML text
+// to nodes), settings (environment and --set put over the file's nodes), expand
+// (${…} in scalars), decode (nodes to Go values, along the forms that form.go
+// derives from the Go types) and validate (what must hold across fields). Every
+// problem of every step is reported with its place, all of a file at once;
+// syntax errors alone end the reading, since nothing behind them has a meaning.
+//
+// The same forms give the JSON Schema (schema.go) and the canonical text whose
+// digest identifies a configuration (effective.go), so that a field is declared
+// once: as a Go field with the tags
+//
+//	yaml      its name in the file; ",name" marks the field that holds the key
+//	          of a mapping that keeps its order
+//	doc       one sentence, shown by editors
+//	enum      the words it may be, separated by commas
+//	default   its value, as YAML, where the file says nothing
+//	required  "true": must be given
+//	choice    "true": exactly one of the fields so marked must be given
+//
+// Nothing here touches data or the network. The environment, the pipeline file,
+// ${file:…} and, in Secret.Resolve alone, the key are all that is read.
+//
+// Paths in a configuration are relative to the working directory, not to the
+// configuration's own folder.
+package config

@@ -1,0 +1,117 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+)
+
+// located is a file that a configuration names, and the field that names it.
+type located struct {
+	field, file string
+	words       string // what it is, for messages: "the source"
+}
+
+// validatePaths demands that no output is an input, that no two outputs are one
+// file, and that none lies where a source would read it or a sink's folder be
+// replaced. It compares names: links are not followed, nothing is opened.
+func (l *loader) validatePaths(p *Pipeline) {
+	var inputs, outputs []located
+	input := func(field, file, words string) {
+		if file != "" && file != "-" && l.sound(field) {
+			inputs = append(inputs, located{field, file, words})
+		}
+	}
+	output := func(field, file, words string) {
+		switch {
+		case file == "" || !l.sound(field):
+		case file == "-":
+			l.wrong(field, "must be a file, got -: standard output is for the release alone")
+		default:
+			outputs = append(outputs, located{field, file, words})
+		}
+	}
+	if l.file != "-" {
+		input("", l.file, "the configuration")
+	}
+	source := join("source", p.Source.Kind)
+	if p.Source.Config != nil {
+		input(source+".path", pathOf(p.Source.Config), "the source")
+	}
+	input("key.file", p.Key.File, "the key")
+	input("profile", p.Profile, "the profile")
+	sink := join("sink", p.Sink.Kind)
+	if p.Sink.Config != nil && l.sound(sink) {
+		for _, file := range p.Sink.Config.Paths() {
+			if file != "-" {
+				output(sink+".path", file, "the release")
+			}
+		}
+	}
+	output("quarantine.jsonl", p.Quarantine.JSONL, "the quarantine")
+	for i, e := range p.Assess.Emit {
+		output(fmt.Sprintf("assess.emit[%d].jsonl", i), e.JSONL, "the snapshots")
+	}
+	output("report.json", p.Report.JSON, "the report")
+	output("report.html", p.Report.HTML, "the HTML report")
+	output("report.json", PublicPath(p.Report.JSON), "the public report")
+	output("report.html", PublicPath(p.Report.HTML), "the public HTML report")
+
+	for i, o := range outputs {
+		for _, in := range inputs {
+			switch {
+			case same(o.file, in.file):
+				l.wrong(o.field, "must not be %s itself, got %q for %s", in.words, o.file, o.words)
+			case in.words == "the source" && reads(in.file, o.file):
+				l.wrong(o.field, "must not lie where the source is read from (%s), got %q", in.field, o.file)
+			}
+		}
+		for _, before := range outputs[:i] {
+			switch {
+			case same(o.file, before.file):
+				l.wrong(o.field, "must not be the file of %s (%s), got %q for %s", before.words, before.field, o.file, o.words)
+			case before.words == "the release" && holds(before.file, o.file):
+				l.wrong(o.field, "must not lie in the folder of the release (%s), which is replaced as a whole, got %q", before.field, o.file)
+			}
+		}
+	}
+}
+
+// pathOf returns the path of a connector's configuration, "" where it has none.
+func pathOf(config any) string {
+	v := reflect.ValueOf(config).Elem()
+	m := formOf(v.Type()).member("path")
+	if m == nil {
+		return ""
+	}
+	path, _ := m.peek(v)
+	if path.Kind() != reflect.String {
+		return ""
+	}
+	return path.String()
+}
+
+func same(a, b string) bool { return absolute(a) == absolute(b) }
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return filepath.Clean(path)
+}
+
+// holds reports whether file lies in the folder.
+func holds(folder, file string) bool {
+	rel, err := filepath.Rel(absolute(folder), absolute(file))
+	return err == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// reads reports whether a source, a folder or a glob, would take in file.
+func reads(source, file string) bool {
+	if holds(source, file) {
+		return true
+	}
+	matches, err := filepath.Match(absolute(source), absolute(file))
+	return err == nil && matches
+}

@@ -1,0 +1,193 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// Pipeline is a whole configuration: decoded, with defaults filled in, and
+// checked.
+type Pipeline struct {
+	Version    int              `yaml:"version" required:"true" doc:"version of this format; 1"`
+	Name       string           `yaml:"name" doc:"the pipeline's name, for reports and messages; by default the file's name without its extension"`
+	Key        Secret           `yaml:"key" required:"true" doc:"where the release key is kept: 32 bytes in base64, as sdlfilter keygen makes them; there is no default key"`
+	Identity   []string         `yaml:"identity" doc:"columns that identify a respondent: the same value of the same respondent is then masked alike in every release made with this key; by default a record's place in its file is its identity"`
+	Source     Source           `yaml:"source" required:"true" doc:"what is read; exactly one"`
+	Columns    Columns          `yaml:"columns" required:"true" doc:"the columns that may be released, and what they are, by name; nothing else leaves"`
+	Unlisted   string           `yaml:"unlisted" default:"fail" enum:"fail,drop" doc:"what becomes of a column of the source that is not listed: fail (default) ends the run at its start, drop leaves the column out"`
+	Profile    string           `yaml:"profile" doc:"a file made by sdlfilter profile: the standard deviations that percentages refer to and the decimals of columns, for sources that can be read only once"`
+	Masks      []transform.Spec `yaml:"masks" doc:"the masks, in the order in which they apply"`
+	Window     Window           `yaml:"window" doc:"the stretch of records within which swap seeks partners"`
+	Sink       Sink             `yaml:"sink" required:"true" doc:"what is written; exactly one"`
+	Assess     Assess           `yaml:"assess" doc:"how risk and utility are measured"`
+	Gate       Gate             `yaml:"gate" doc:"what must hold for the release to be published"`
+	Quarantine Quarantine       `yaml:"quarantine" doc:"where places and reasons of records that could not be masked are written; never a value"`
+	Report     Report           `yaml:"report" doc:"the risk-and-utility report"`
+
+	// Warnings is what the user should know of and no error: an environment
+	// variable that looks like a setting and is none, a pipeline without masks.
+	Warnings []string `yaml:"-"`
+
+	loaded *loader // places, for Errorf; nil where the pipeline was not loaded
+}
+
+// Column is one listed column.
+type Column struct {
+	Name     string         `yaml:",name"`
+	Role     microdata.Role `yaml:"role" required:"true" enum:"sensitive,key,other,identifier" doc:"sensitive: what a snooper is after; key: what a snooper may know from elsewhere; other: released, neither of these; identifier: never released, must exist"`
+	Unit     string         `yaml:"unit" doc:"the unit of the column's values, for reports: USD/week"`
+	Decimals *int           `yaml:"decimals" doc:"decimals of the column's values, 0 to 15; by default read off the data"`
+}
+
+// Columns are the listed columns in the order of the file.
+type Columns []Column
+
+// Named returns the column of that name, or nil.
+func (cs Columns) Named(name string) *Column {
+	for i := range cs {
+		if cs[i].Name == name {
+			return &cs[i]
+		}
+	}
+	return nil
+}
+
+// Names returns the columns' names in order.
+func (cs Columns) Names() []string {
+	names := make([]string, len(cs))
+	for i, c := range cs {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// Window is the stretch of records within which swap seeks partners.
+type Window struct {
+	Records int      `yaml:"records" default:"65536" doc:"records in a window, 2 to 16777216; windows are cut at multiples of this, so a result does not depend on how the data are stored"`
+	Linger  Duration `yaml:"linger" doc:"on a stream, how long an incomplete window waits for further records: 5s; no effect on files"`
+}
+
+// Assess says how risk and utility are measured.
+type Assess struct {
+	Every      Every    `yaml:"every" doc:"how often a snapshot of the measures is emitted during the run; by default never"`
+	Emit       []Emit   `yaml:"emit" doc:"where snapshots go"`
+	Replicates int      `yaml:"replicates" default:"200" doc:"independent replicates of the masking, M, that expected risk and utility are averaged over; 0: measure the release alone"`
+	Targets    []string `yaml:"targets" default:"[min, p01, p10, p90, p99, max]" doc:"order statistics that a snooper is after: min, max, and percentiles p01 to p99, also p99.5"`
+	Sample     Sample   `yaml:"sample" default:"100000" doc:"pairs of original and released records in the keyed sample that percentiles and replicates are computed from, or all"`
+}
+
+// Every is how often a snapshot is emitted: by records, by time, or whichever
+// comes first. Zero is never.
+type Every struct {
+	Records  int      `yaml:"records" doc:"a snapshot each time that so many records have been masked"`
+	Interval Duration `yaml:"interval" doc:"a snapshot each time that so much time has passed: 30s"`
+}
+
+// Emit is one place that snapshots go to; exactly one field is not empty.
+type Emit struct {
+	JSONL string `yaml:"jsonl" choice:"true" doc:"a file of JSON lines, readable by its owner alone"`
+	Log   string `yaml:"log" choice:"true" enum:"debug,info" doc:"the program's log, at the given level"`
+}
+
+// Gate is what must hold for the release to be published.
+type Gate struct {
+	OnFail string        `yaml:"on_fail" default:"withhold" enum:"withhold,stop,hold,alert" doc:"what becomes of a release that breaks a rule; a file job: withhold (default, its only choice); stop, hold and alert are for streams"`
+	Rules  []assess.Rule `yaml:"rules" doc:"what must hold; each rule has one limit"`
+}
+
+// Quarantine says where records that could not be masked are noted.
+type Quarantine struct {
+	JSONL string `yaml:"jsonl" doc:"a file of JSON lines with the place and the reason of each record, readable by its owner alone"`
+}
+
+// Report names the files of the report.
+type Report struct {
+	JSON    string   `yaml:"json" doc:"the report for programs, readable by its owner alone; beside it appears .public.json with what publish allows"`
+	HTML    string   `yaml:"html" doc:"the report for people, readable by its owner alone; beside it appears .public.html with what publish allows"`
+	Publish []string `yaml:"publish" doc:"parameters of masks that data users may be told, by name: sd, rate, …"`
+}
+
+// Duration is a length of time, written as 30s, 1m30s, 500ms.
+type Duration time.Duration
+
+// UnmarshalText reads a positive length of time with its unit.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil || v <= 0 {
+		return fmt.Errorf("must be a positive length of time with its unit, such as 30s or 1m30s, got %q", text)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Sample is a number of records; All stands for every one.
+type Sample int
+
+// All is the sample that holds every record.
+const All Sample = -1
+
+// UnmarshalText reads a number or the word all.
+func (s *Sample) UnmarshalText(text []byte) error {
+	if string(text) == "all" {
+		*s = All
+		return nil
+	}
+	v, err := strconv.Atoi(string(text))
+	if err != nil || !wholeNumber.Match(text) || v < 1 {
+		return fmt.Errorf("must be a whole number of at least 1, or all, got %q", text)
+	}
+	*s = Sample(v)
+	return nil
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (s Sample) MarshalText() ([]byte, error) {
+	if s < 0 {
+		return []byte("all"), nil
+	}
+	return strconv.AppendInt(nil, int64(s), 10), nil
+}
+
+var (
+	_ encoding.TextMarshaler = Duration(0)
+	_ encoding.TextMarshaler = Sample(0)
+)
+
+// PublicPath is the name beside a report's that the public version has:
+// out/report.public.json for out/report.json.
+func PublicPath(path string) string {
+	if path == "" {
+		return ""
+	}
+	dot := strings.LastIndexByte(path, '.')
+	if dot <= strings.LastIndexByte(path, '/')+1 {
+		return path + ".public"
+	}
+	return path[:dot] + ".public" + path[dot:]
+}
+
+// Errorf is an error about the field at path ("columns.wage", "masks[0].noise"),
+// with its place in the file, or that of what holds it. It is how those who open
+// the data report a column that is not there.
+func (p *Pipeline) Errorf(path, format string, args ...any) Error {
+	text := fmt.Sprintf(format, args...)
+	if p.loaded == nil {
+		return Error{Path: path, Text: text, File: "pipeline " + p.Name}
+	}
+	return p.loaded.problem(path, path, text)
+}
+
+// MaskPath is the path of a mask's parameters, for Errorf: "masks[1].noise".
+func (p *Pipeline) MaskPath(i int) string {
+	return fmt.Sprintf("masks[%d].%s", i, p.Masks[i].Kind())
+}

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"reflect"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/arrowipc"
+	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/connectors/jsonl"
+	"github.com/sdlfilter/sdlfilter/connectors/parquet"
+)
+
+// Source is the configured source.
+type Source struct {
+	Kind   string // the word that the configuration uses: "parquet"
+	Config connectors.SourceConfig
+}
+
+// Sink is the configured sink.
+type Sink struct {
+	Kind   string
+	Config connectors.SinkConfig
+}
+
+// SourceKind is a source that a configuration can name. New gives a pointer to
+// the struct that its fields are decoded into.
+type SourceKind struct {
+	Name string
+	Doc  string
+	New  func() connectors.SourceConfig
+}
+
+// SinkKind is a sink that a configuration can name.
+type SinkKind struct {
+	Name string
+	Doc  string
+	New  func() connectors.SinkConfig
+}
+
+// Sources is the table of sources: a new one is one folder and one line here.
+var Sources = []SourceKind{
+	{"parquet", "Parquet: a file, a folder or a glob", func() connectors.SourceConfig { return new(parquet.SourceConfig) }},
+	{"csv", "CSV (RFC 4180), also .gz and .zst", func() connectors.SourceConfig { return new(csv.SourceConfig) }},
+	{"jsonl", "JSON Lines, also .gz and .zst", func() connectors.SourceConfig { return new(jsonl.SourceConfig) }},
+	{"arrow", "Arrow IPC, file or stream, or - for standard input", func() connectors.SourceConfig { return new(arrowipc.SourceConfig) }},
+}
+
+// Sinks is the table of sinks.
+var Sinks = []SinkKind{
+	{"parquet", "Parquet: a file, or a folder where the source is one", func() connectors.SinkConfig { return new(parquet.SinkConfig) }},
+	{"csv", "CSV (RFC 4180), also .gz and .zst", func() connectors.SinkConfig { return new(csv.SinkConfig) }},
+	{"jsonl", "JSON Lines, also .gz and .zst", func() connectors.SinkConfig { return new(jsonl.SinkConfig) }},
+	{"arrow", "Arrow IPC, file or stream, or - for standard output", func() connectors.SinkConfig { return new(arrowipc.SinkConfig) }},
+}
+
+func sourceMembers() []member {
+	return tableMembers(len(Sources), func(i int) (string, string, func() any) {
+		return Sources[i].Name, Sources[i].Doc, func() any { return Sources[i].New() }
+	})
+}
+
+func sinkMembers() []member {
+	return tableMembers(len(Sinks), func(i int) (string, string, func() any) {
+		return Sinks[i].Name, Sinks[i].Doc, func() any { return Sinks[i].New() }
+	})
+}
+
+// later are fields that the format has and this version does not, so that a
+// configuration which uses one is told so instead of being called misspelt.
+var later = map[reflect.Type]map[string]string{
+	reflect.TypeFor[Pipeline](): {
+		"map":    "the confidentiality map comes with a later one",
+		"attack": "the intruder comes with a later one",
+	},
+	reflect.TypeFor[Source]():     {"kafka": "streams come with a later one; read a parquet, csv, jsonl or arrow file"},
+	reflect.TypeFor[Sink]():       {"kafka": "streams come with a later one; write a parquet, csv, jsonl or arrow file"},
+	reflect.TypeFor[Emit]():       {"kafka": "streams come with a later one; use jsonl or log", "http": "it comes with a later one; use jsonl or log"},
+	reflect.TypeFor[Quarantine](): {"kafka": "streams come with a later one; use jsonl"},
+}
+
+// scolds say what to write where a record's value is not a mapping and the
+// value itself must not be repeated.
+var scolds = map[reflect.Type]string{
+	reflect.TypeFor[Secret](): "must be {file: PATH} or {env: NAME}: a key is never written into the configuration itself",
+}

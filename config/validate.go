@@ -1,0 +1,282 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// validate checks what must hold beyond the form of single fields. Parts in
+// which decoding found something wrong are not judged again.
+func (l *loader) validate(p *Pipeline) {
+	if l.given("version") && l.sound("version") && p.Version != 1 {
+		l.wrong("version", "must be 1, got %d", p.Version)
+	}
+	l.within("key", p.Key.Check())
+	l.validateColumns(p)
+	l.validateMasks(p)
+	l.validateSource(p)
+	l.validateAssess(p)
+	l.validateGate(p)
+	l.validateReport(p)
+	l.validatePaths(p)
+	if len(p.Masks) == 0 && l.sound("masks") {
+		p.Warnings = append(p.Warnings, "no masks are configured: what is released is what was read, without the identifiers")
+	}
+}
+
+// within adds the problems of a value at path, except where something is wrong
+// already.
+func (l *loader) within(path string, problems check.Problems) {
+	var ps check.Problems
+	ps.Within(path, problems)
+	for _, problem := range ps {
+		holder := parent(problem.Path)
+		field := strings.TrimPrefix(problem.Path[len(holder):], ".")
+		if l.sound(problem.Path) && !l.misspelt(holder, field) {
+			l.wrong(problem.Path, "%s", problem.Text)
+		}
+	}
+}
+
+func (l *loader) validateColumns(p *Pipeline) {
+	if l.given("columns") && l.sound("columns") {
+		released := slices.ContainsFunc(p.Columns, func(c Column) bool { return c.Role != microdata.Identifier })
+		if !released {
+			l.wrong("columns", "must list at least one column that is released, got %s", count(len(p.Columns), "identifier"))
+		}
+	}
+	for _, c := range p.Columns {
+		if c.Decimals != nil {
+			var ps check.Problems
+			ps.Between("decimals", float64(*c.Decimals), 0, 15)
+			l.within(join("columns", c.Name), ps)
+		}
+	}
+	for i, name := range p.Identity {
+		path := fmt.Sprintf("identity[%d]", i)
+		if l.listed(p, path, name) == nil {
+			continue
+		}
+		if slices.Contains(p.Identity[:i], name) {
+			l.wrong(path, "must not repeat a column, got %q again", name)
+		}
+	}
+	if l.given("identity") && l.sound("identity") && len(p.Identity) == 0 {
+		l.wrong("identity", "must name at least one column; remove the field where a record's place is its identity")
+	}
+}
+
+// listed returns the column of that name; where there is none it reports so and
+// returns nil. Where the columns themselves are wrong nothing is reported.
+func (l *loader) listed(p *Pipeline, path, name string) *Column {
+	if c := p.Columns.Named(name); c != nil {
+		return c
+	}
+	if l.columnsRead() && l.sound(path) {
+		l.wrong(path, "must be one of the listed columns, got %q%s", name, instead(name, p.Columns.Names()))
+	}
+	return nil
+}
+
+// columnsRead reports whether the names of the columns are known.
+func (l *loader) columnsRead() bool {
+	return l.given("columns") && !slices.ContainsFunc(l.errs, func(e Error) bool { return e.Path == "columns" })
+}
+
+func (l *loader) validateMasks(p *Pipeline) {
+	whole := true // every entry has its parameters
+	for i, spec := range p.Masks {
+		if spec.Params == nil {
+			whole = false
+			continue
+		}
+		path := fmt.Sprintf("masks[%d].%s", i, spec.Kind())
+		if inner, outer := path+".name", fmt.Sprintf("masks[%d].name", i); l.given(inner) && l.given(outer) {
+			l.wrong(inner, "must not be given beside the mask and within it; remove one")
+		}
+		l.within(path, spec.Params.Check())
+		l.maskColumns(p, path, "columns", spec.Params.Masks(), "masked")
+		if swap, ok := spec.Params.(*transform.Swap); ok {
+			l.maskColumns(p, path, "keys", swap.Keys, "a swapping key")
+			if swap.Attribute != "" {
+				l.maskColumn(p, path+".attribute", swap.Attribute, "a swapping attribute")
+			}
+		}
+	}
+	if whole {
+		l.within("masks", nameProblems(p.Masks, transform.CheckSpecs(p.Masks), l))
+	}
+	var ps check.Problems
+	ps.Between("records", float64(p.Window.Records), 2, 1<<24)
+	l.within("window", ps)
+}
+
+// nameProblems moves problems of a mask's name to where the name stands, beside
+// the kind or within it.
+func nameProblems(masks []transform.Spec, ps check.Problems, l *loader) check.Problems {
+	for k := range ps {
+		for i, m := range masks {
+			within := fmt.Sprintf("[%d].%s.name", i, m.Kind())
+			if ps[k].Path == fmt.Sprintf("[%d].name", i) && l.given("masks"+within) {
+				ps[k].Path = within
+			}
+		}
+	}
+	return ps
+}
+
+func (l *loader) maskColumns(p *Pipeline, path, field string, names []string, as string) {
+	for i, name := range names {
+		l.maskColumn(p, fmt.Sprintf("%s.%s[%d]", path, field, i), name, as)
+	}
+}
+
+// maskColumn demands that a column which a mask names is listed and leaves.
+func (l *loader) maskColumn(p *Pipeline, path, name, as string) {
+	if name == "" {
+		return // the mask's own check says so
+	}
+	if c := l.listed(p, path, name); c != nil && c.Role == microdata.Identifier {
+		l.wrong(path, "must be a column that is released, got %q, an identifier: it never leaves and cannot be %s", name, as)
+	}
+}
+
+// validateSource judges the connectors' own parameters, and what a source that
+// can be read only once makes impossible.
+func (l *loader) validateSource(p *Pipeline) {
+	if p.Source.Config != nil {
+		l.within("source."+p.Source.Kind, p.Source.Config.Check())
+	}
+	if p.Sink.Config != nil {
+		l.within("sink."+p.Sink.Kind, p.Sink.Config.Check())
+	}
+	if p.Source.Config == nil || pathOf(p.Source.Config) != "-" {
+		return
+	}
+	const once = "standard input can be read only once"
+	for i, spec := range p.Masks {
+		path := fmt.Sprintf("masks[%d].%s", i, spec.Kind())
+		switch m := spec.Params.(type) {
+		case *transform.Swap:
+			if m.Scope == "dataset" {
+				l.wrong(path+".scope", "must be window: %s, and dataset takes two passes", once)
+			}
+			continue
+		case *transform.Noise:
+			if m.SD != nil && m.SD.Relative && p.Profile == "" {
+				l.wrong(path+".sd", "must be a number in the column's unit: %s, and the standard deviation that a percentage refers to is not known then; or name a profile", once)
+			}
+		case nil:
+			continue
+		}
+		for k, name := range spec.Params.Masks() {
+			if c := p.Columns.Named(name); c != nil && c.Decimals == nil && p.Profile == "" && l.sound(join("columns", name)) {
+				l.wrong(fmt.Sprintf("%s.columns[%d]", path, k), "must have decimals: %s, so they cannot be read off the data first; give columns.%s.decimals, or name a profile", once, name)
+			}
+		}
+	}
+}
+
+func (l *loader) validateAssess(p *Pipeline) {
+	var ps check.Problems
+	a := &p.Assess
+	if l.given("assess.every.records") {
+		ps.AtLeast("every.records", float64(a.Every.Records), 1)
+	}
+	ps.Between("replicates", float64(a.Replicates), 0, 1e6)
+	if a.Replicates == 1 {
+		ps.Addf("replicates", "must be 0 or at least 2, got 1: the mean over one replicate is no expectation")
+	}
+	for i, target := range a.Targets {
+		path := fmt.Sprintf("targets[%d]", i)
+		switch err := assess.CheckTarget(target); {
+		case target == assess.TargetTypical:
+			ps.Addf(path, "must be min, max or a percentile; typical is always measured and not listed")
+		case err != nil:
+			ps.Addf(path, "%v", err)
+		case slices.Contains(a.Targets[:i], target):
+			ps.Addf(path, "must not repeat a target, got %q again", target)
+		}
+	}
+	if l.given("assess.emit") && l.sound("assess") && a.Every == (Every{}) {
+		ps.Addf("emit", "needs every.records or every.interval, which say when a snapshot is emitted")
+	}
+	l.within("assess", ps)
+}
+
+func (l *loader) validateGate(p *Pipeline) {
+	if word := p.Gate.OnFail; word == "stop" || word == "hold" || word == "alert" {
+		l.wrong("gate.on_fail", "must be withhold for a file job, got %q, which is for streams: a file that breaks a rule is not published", word)
+	}
+	if len(p.Gate.Rules) > 0 && p.Assess.Replicates == 0 && l.sound("assess.replicates") {
+		l.wrong("assess.replicates", "must be at least 2 where the gate has rules, got 0: they judge expectations over replicates")
+	}
+	masked := map[string]bool{}
+	for _, spec := range p.Masks {
+		if spec.Params != nil {
+			for _, name := range spec.Params.Masks() {
+				masked[name] = true
+			}
+		}
+	}
+	for i, rule := range p.Gate.Rules {
+		path := fmt.Sprintf("gate.rules[%d]", i)
+		l.within(path, rule.Check())
+		if rule.Column != "" {
+			c := l.listed(p, path+".column", rule.Column)
+			switch {
+			case c == nil:
+			case c.Role == microdata.Identifier:
+				l.wrong(path+".column", "must be a column that is released, got %q, an identifier: it never leaves, so there is nothing to judge", rule.Column)
+			case c.Role != microdata.Sensitive && c.Role != "" && !masked[rule.Column] && l.sound("masks"):
+				l.wrong(path+".column", "must be a column that is sensitive or masked, got %q, whose role is %s", rule.Column, c.Role)
+			}
+		}
+		if t := rule.Target; t != "" && t != assess.TargetTypical && !slices.Contains(p.Assess.Targets, t) && l.sound("assess.targets", path+".target") {
+			words := append(slices.Clone(p.Assess.Targets), assess.TargetTypical)
+			l.wrong(path+".target", "must be typical or one of assess.targets, got %q%s", t, instead(t, words))
+		}
+	}
+}
+
+// publishable are the parameters that publish can name: those of the masks,
+// without the columns that they concern.
+func publishable() []string {
+	var words []string
+	for _, m := range formOf(specType).members {
+		for _, parameter := range m.form.members {
+			if w := parameter.name; w != "name" && w != "columns" && !slices.Contains(words, w) {
+				words = append(words, w)
+			}
+		}
+	}
+	return words
+}
+
+func (l *loader) validateReport(p *Pipeline) {
+	var ps check.Problems
+	words := publishable()
+	for i, word := range p.Report.Publish {
+		path := fmt.Sprintf("publish[%d]", i)
+		if ps.OneOf(path, word, words...); slices.Contains(p.Report.Publish[:i], word) {
+			ps.Addf(path, "must not repeat a parameter, got %q again", word)
+		}
+	}
+	if l.given("report.publish") && !l.given("report.json") && !l.given("report.html") && l.sound("report") {
+		ps.Addf("publish", "needs json or html, beside which the public report appears")
+	}
+	l.within("report", ps)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
