@@ -1,0 +1,416 @@
+package assess
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+	"gonum.org/v1/gonum/floats"
+)
+
+// Accumulator holds the running assessment of pairs (original, released). One
+// goroutine at a time may use it.
+type Accumulator struct {
+	opts    Options
+	targets []target
+	words   *keystream.Stream
+
+	records            int64 // pairs, rejected records not among them
+	columns            []columnSums
+	original, released gram
+	sample             sample
+
+	work kernel
+}
+
+// columnSums is what is exact of a column besides the co-moments.
+type columnSums struct {
+	pairs            int64   // records with both values
+	diff, squareDiff float64 // Σ(y−x), Σ(x−y)²
+	low, high        float64 // of the released values; +Inf, −Inf where there are none
+	bottom, top      edge    // most extreme records by original value
+}
+
+// kernel is scratch for one run of records.
+type kernel struct {
+	priorities         []uint64
+	keep               microdata.Bitmap // records not rejected
+	u, v               [][]float64      // centred original and released of the run
+	bufU, bufV         [][]float64
+	sums               []runSums
+	su, sv             []float64
+	square, has        [][]float64 // runs with nulls only
+	squareOut, hasOut  [][]float64
+	lowBound, topBound []float64 // what an original value must pass to be an extreme
+}
+
+// New returns an empty accumulator.
+func New(o Options) (*Accumulator, error) {
+	o, targets, err := o.resolve()
+	if err != nil {
+		return nil, err
+	}
+	k := len(o.Columns)
+	a := &Accumulator{
+		opts: o, targets: targets,
+		words:    o.Key.Stream("assess/sample", "", 0),
+		columns:  make([]columnSums, k),
+		original: newGram(k), released: newGram(k),
+		sample: newSample(o.Sample, o.width()),
+	}
+	for i := range a.columns {
+		a.columns[i] = columnSums{low: math.Inf(1), high: math.Inf(-1), bottom: newEdge(o.Extremes, -1), top: newEdge(o.Extremes, +1)}
+	}
+	w := &a.work
+	w.bufU, w.bufV = matrix(k), matrix(k)
+	w.u, w.v = make([][]float64, k), make([][]float64, k)
+	w.sums, w.su, w.sv = make([]runSums, k), make([]float64, k), make([]float64, k)
+	w.lowBound, w.topBound = make([]float64, k), make([]float64, k)
+	return a, nil
+}
+
+func matrix(k int) [][]float64 {
+	rows, all := make([][]float64, k), make([]float64, k*run)
+	for i := range rows {
+		rows[i] = all[i*run : (i+1)*run : (i+1)*run]
+	}
+	return rows
+}
+
+// Records returns how many pairs have been added.
+func (a *Accumulator) Records() int64 { return a.records }
+
+// Add takes in the pairs of a masked block; rejected records are skipped. A
+// value that is null, NaN or infinite counts as null. Blocks may come in any
+// order; ascending places are fastest.
+func (a *Accumulator) Add(b *microdata.Block) { a.add(b, nil) }
+
+// add also offers the records to a second sample with the same priorities.
+func (a *Accumulator) add(b *microdata.Block, also *sample) {
+	if b.N == 0 {
+		return
+	}
+	a.records += int64(b.Kept())
+	w := &a.work
+	var keep microdata.Bitmap
+	if len(b.Rejects) > 0 {
+		w.keep = microdata.NewBitmap(b.N, w.keep)
+		keep = w.keep
+		for _, r := range b.Rejects {
+			keep.Clear(r.Row)
+		}
+	}
+	for c := range a.columns {
+		col := &b.Columns[a.opts.Columns[c].Index]
+		a.original.recentre(c, col.Original)
+		a.released.recentre(c, col.Out())
+		w.lowBound[c] = a.columns[c].bottom.threshold(int32(b.Stream), b.First)
+		w.topBound[c] = a.columns[c].top.threshold(int32(b.Stream), b.First)
+	}
+	for from := 0; from < b.N; from += run {
+		n := min(run, b.N-from)
+		if !a.addClean(b, from, n, keep) {
+			a.addPart(b, from, n, keep)
+		}
+	}
+	a.original.fold()
+	a.released.fold()
+	a.offer(b, keep, also)
+}
+
+// addClean adds a run if every record in it is kept and has every value; else
+// it changes nothing and returns false.
+func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.Bitmap) bool {
+	if !allSet(keep, from, n) {
+		return false
+	}
+	for c := range a.columns {
+		col := &b.Columns[a.opts.Columns[c].Index]
+		if !allSet(col.Original.Valid, from, n) || !allSet(col.Out().Valid, from, n) {
+			return false
+		}
+	}
+	w := &a.work
+	for c := range a.columns {
+		s := &a.columns[c]
+		col := &b.Columns[a.opts.Columns[c].Index]
+		x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
+		var d runSums
+		kx, ky := a.original.centre[c], a.released.centre[c]
+		if kx == 0 && ky == 0 {
+			d = plain(x, y, w.lowBound[c], w.topBound[c], s.low, s.high)
+			w.u[c], w.v[c] = x, y
+		} else {
+			w.u[c], w.v[c] = w.bufU[c][:n], w.bufV[c][:n]
+			d = centred(w.u[c], w.v[c], x, y, kx, ky, w.lowBound[c], w.topBound[c], s.low, s.high)
+		}
+		if !finite(d.su + d.sv + d.sd) {
+			return false
+		}
+		w.sums[c], w.su[c], w.sv[c] = d, d.su, d.sv
+	}
+	for c := range a.columns {
+		s, d := &a.columns[c], &w.sums[c]
+		s.pairs += int64(n)
+		s.diff -= d.sd
+		s.squareDiff += d.sdd
+		if d.beyond {
+			a.scanEnds(b, c, from, n, keep)
+		}
+	}
+	a.original.addClean(n, w.u, w.su)
+	a.released.addClean(n, w.v, w.sv)
+	return true
+}
+
+// runSums are sums over one run of one column.
+type runSums struct {
+	su, sv  float64 // Σ(x−kx), Σ(y−ky)
+	sd, sdd float64 // Σ(x−y), Σ(x−y)²
+	beyond  bool    // some original value is beyond [lo, hi] or some released one beyond [low, high]
+}
+
+// plain is centred for centres of 0, where the values themselves serve.
+func plain(x, y []float64, lo, hi, low, high float64) runSums {
+	n := len(x)
+	y = y[:n]
+	var sq0, sq1 float64
+	beyond := false
+	i := 0
+	for ; i+1 < n; i += 2 {
+		x0, y0 := x[i], y[i]
+		x1, y1 := x[i+1], y[i+1]
+		if x0 < lo || x0 > hi || y0 < low || y0 > high || x1 < lo || x1 > hi || y1 < low || y1 > high {
+			beyond = true
+		}
+		d0, d1 := x0-y0, x1-y1
+		sq0 += d0 * d0
+		sq1 += d1 * d1
+	}
+	if i < n {
+		x0, y0 := x[i], y[i]
+		if x0 < lo || x0 > hi || y0 < low || y0 > high {
+			beyond = true
+		}
+		sq0 += (x0 - y0) * (x0 - y0)
+	}
+	su, sv := floats.Sum(x), floats.Sum(y)
+	return runSums{su, sv, su - sv, sq0 + sq1, beyond}
+}
+
+// centred writes x−kx to u and y−ky to v and sums in the same pass. Two chains
+// of sums hide the latency of the additions.
+func centred(u, v, x, y []float64, kx, ky, lo, hi, low, high float64) runSums {
+	n := len(x)
+	u, v, y = u[:n], v[:n], y[:n]
+	var su0, su1, sv0, sv1, sd0, sd1, sq0, sq1 float64
+	beyond := false
+	i := 0
+	for ; i+1 < n; i += 2 {
+		x0, x1, y0, y1 := x[i], x[i+1], y[i], y[i+1]
+		if x0 < lo || x0 > hi || y0 < low || y0 > high || x1 < lo || x1 > hi || y1 < low || y1 > high {
+			beyond = true
+		}
+		d0, d1 := x0-y0, x1-y1
+		u0, u1, v0, v1 := x0-kx, x1-kx, y0-ky, y1-ky
+		u[i], u[i+1], v[i], v[i+1] = u0, u1, v0, v1
+		su0 += u0
+		su1 += u1
+		sv0 += v0
+		sv1 += v1
+		sd0 += d0
+		sd1 += d1
+		sq0 += d0 * d0
+		sq1 += d1 * d1
+	}
+	if i < n {
+		x0, y0 := x[i], y[i]
+		if x0 < lo || x0 > hi || y0 < low || y0 > high {
+			beyond = true
+		}
+		u[i], v[i] = x0-kx, y0-ky
+		su0 += u[i]
+		sv0 += v[i]
+		sd0 += x0 - y0
+		sq0 += (x0 - y0) * (x0 - y0)
+	}
+	return runSums{su0 + su1, sv0 + sv1, sd0 + sd1, sq0 + sq1, beyond}
+}
+
+// scanEnds enters the run's extremes of one column. Values that are null, not
+// finite or of rejected records are passed over.
+func (a *Accumulator) scanEnds(b *microdata.Block, c, from, n int, keep microdata.Bitmap) {
+	s, w := &a.columns[c], &a.work
+	col := &b.Columns[a.opts.Columns[c].Index]
+	x, y := col.Original, col.Out()
+	row := 0
+	fill := func(dst []float64) { a.fill(dst, b, row) }
+	for row = from; row < from+n; row++ {
+		if !keep.Has(row) {
+			continue
+		}
+		if v := y.Values[row]; y.Valid.Has(row) && finite(v) {
+			s.low, s.high = math.Min(s.low, v), math.Max(s.high, v)
+		}
+		v := x.Values[row]
+		if !x.Valid.Has(row) || !finite(v) {
+			continue
+		}
+		if v < w.lowBound[c] && s.bottom.add(v, int32(b.Stream), b.First+int64(row), a.opts.width(), fill) {
+			w.lowBound[c] = s.bottom.threshold(int32(b.Stream), b.First+int64(row)+1)
+		}
+		if v > w.topBound[c] && s.top.add(v, int32(b.Stream), b.First+int64(row), a.opts.width(), fill) {
+			w.topBound[c] = s.top.threshold(int32(b.Stream), b.First+int64(row)+1)
+		}
+	}
+}
+
+// fill writes the whole record: original and released of every column, codes.
+func (a *Accumulator) fill(dst []float64, b *microdata.Block, row int) {
+	for i, c := range a.opts.Columns {
+		col := &b.Columns[c.Index]
+		dst[2*i], dst[2*i+1] = value(col.Original, row), value(col.Out(), row)
+	}
+	for i, index := range a.opts.Carry {
+		dst[2*len(a.opts.Columns)+i] = code(&b.Columns[index], row)
+	}
+}
+
+// addPart adds a run in which some values are null, not finite, or of rejected
+// records.
+func (a *Accumulator) addPart(b *microdata.Block, from, n int, keep microdata.Bitmap) {
+	w := &a.work
+	if w.has == nil {
+		k := len(a.columns)
+		w.square, w.has, w.squareOut, w.hasOut = matrix(k), matrix(k), matrix(k), matrix(k)
+	}
+	for c := range a.columns {
+		s := &a.columns[c]
+		col := &b.Columns[a.opts.Columns[c].Index]
+		w.u[c], w.v[c] = w.bufU[c], w.bufV[c]
+		part(col.Original, from, n, keep, a.original.centre[c], w.u[c], w.square[c], w.has[c])
+		part(col.Out(), from, n, keep, a.released.centre[c], w.v[c], w.squareOut[c], w.hasOut[c])
+		x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
+		for i := range n {
+			if w.has[c][i] == 1 && w.hasOut[c][i] == 1 {
+				d := x[i] - y[i]
+				s.pairs++
+				s.diff -= d
+				s.squareDiff += d * d
+			}
+		}
+		a.scanEnds(b, c, from, n, keep)
+	}
+	a.original.addPart(n, w.u, w.square, w.has)
+	a.released.addPart(n, w.v, w.squareOut, w.hasOut)
+}
+
+// part writes centred values, their squares and ones, or zeros where there is
+// no value. What a null or rejected record holds may be NaN and is not
+// multiplied away but left out.
+func part(v microdata.Vector, from, n int, keep microdata.Bitmap, centre float64, u, square, has []float64) {
+	for i := range n {
+		x := v.Values[from+i]
+		if !keep.Has(from+i) || !v.Valid.Has(from+i) || !finite(x) {
+			u[i], square[i], has[i] = 0, 0, 0
+			continue
+		}
+		x -= centre
+		u[i], square[i], has[i] = x, x*x, 1
+	}
+}
+
+// offer shows the block's records to the sample. Two records share the 64
+// bits of one draw: 32 bits of priority are enough, as ties are settled by place.
+func (a *Accumulator) offer(b *microdata.Block, keep microdata.Bitmap, also *sample) {
+	w := &a.work
+	first := b.First >> 1
+	n := int((b.First+int64(b.N)-1)>>1-first) + 1
+	if cap(w.priorities) < n {
+		w.priorities = make([]uint64, n)
+	}
+	words := w.priorities[:n]
+	a.words.Words(words, keystream.Records{Stream: b.Stream, First: first})
+	a.sample.offer(b, words, keep, &a.opts)
+	if also != nil {
+		also.offer(b, words, keep, &a.opts)
+	}
+}
+
+// allSet reports whether bits from … from+n−1 are all set; from is a multiple
+// of 64.
+func allSet(b microdata.Bitmap, from, n int) bool {
+	if b == nil {
+		return true
+	}
+	for ; n >= 64; from, n = from+64, n-64 {
+		if b[from>>6] != ^uint64(0) {
+			return false
+		}
+	}
+	return n == 0 || ^b[from>>6]<<(64-n) == 0
+}
+
+func finite(x float64) bool { return x-x == 0 }
+
+// Merge adds what o has seen; o stays as it is. The two must have been made
+// with the same key, columns, sample and extremes.
+func (a *Accumulator) Merge(o *Accumulator) error {
+	if err := a.matches(o); err != nil {
+		return err
+	}
+	a.mergeExact(o)
+	a.sample.merge(&o.sample)
+	return nil
+}
+
+// mergeExact merges all but the sample.
+func (a *Accumulator) mergeExact(o *Accumulator) {
+	a.records += o.records
+	for i := range a.columns {
+		s, t := &a.columns[i], &o.columns[i]
+		s.pairs += t.pairs
+		s.diff += t.diff
+		s.squareDiff += t.squareDiff
+		s.low, s.high = math.Min(s.low, t.low), math.Max(s.high, t.high)
+		s.bottom.merge(&t.bottom)
+		s.top.merge(&t.top)
+	}
+	a.original.merge(&o.original)
+	a.released.merge(&o.released)
+}
+
+func (a *Accumulator) matches(o *Accumulator) error {
+	switch {
+	case a.opts.Key.ID() != o.opts.Key.ID():
+		return fmt.Errorf("assess: merge: keys must be the same, got %s and %s", a.opts.Key.ID(), o.opts.Key.ID())
+	case !slices.Equal(a.opts.Columns, o.opts.Columns) || !slices.Equal(a.opts.Carry, o.opts.Carry):
+		return fmt.Errorf("assess: merge: columns must be the same")
+	case a.opts.Sample != o.opts.Sample || a.opts.Extremes != o.opts.Extremes:
+		return fmt.Errorf("assess: merge: sample and extremes must be the same, got %d and %d, %d and %d",
+			a.opts.Sample, o.opts.Sample, a.opts.Extremes, o.opts.Extremes)
+	}
+	return nil
+}
+
+// Extremes returns the r largest and the r smallest records of a column by
+// original value, the most extreme first, the earliest place first among equal
+// values; nil where the column is not assessed. What it returns is as
+// confidential as the original data.
+func (a *Accumulator) Extremes(column string) (top, bottom []Extreme) {
+	c := slices.IndexFunc(a.opts.Columns, func(c Column) bool { return c.Name == column })
+	if c < 0 {
+		return nil, nil
+	}
+	list := func(e *edge) []Extreme {
+		e.prune()
+		out := make([]Extreme, len(e.entries))
+		for i, x := range e.entries {
+			out[i] = Extreme{int(x.stream), x.row, x.x, x.values[2*c+1]}
+		}
+		return out
+	}
+	return list(&a.columns[c].top), list(&a.columns[c].bottom)
+}

@@ -1,0 +1,67 @@
+package assess
+
+import "math"
+
+// maxDecimals is the most decimals that data are taken to show: METHODS §1.
+const maxDecimals = 9
+
+// noGrid stands for data that show more.
+const noGrid = -1
+
+// decimalsOf returns the least d ≥ from with which every value equals the
+// decimal number with d decimals, Round(x·10^d)/10^d == x; noGrid where more
+// than nine are needed. NaN and infinite values are passed over, and integers
+// are on every grid. A value whose unit in the last place is coarser than the
+// grid shows no grid.
+func decimalsOf(values []float64, from int) int {
+	if from == noGrid {
+		return noGrid
+	}
+	d := from
+	for i := 0; i < len(values); {
+		i += onGrid(values[i:], d)
+		if i == len(values) {
+			break
+		}
+		if x := values[i]; !finite(x) || x == math.Trunc(x) {
+			i++
+			continue
+		}
+		for d++; ; d++ {
+			if d > maxDecimals {
+				return noGrid
+			}
+			if onGrid(values[i:i+1], d) == 1 {
+				break
+			}
+		}
+		i++
+	}
+	return d
+}
+
+var powers = [maxDecimals + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9}
+
+// onGrid returns how many leading values have at most d decimals. Adding and
+// subtracting 1.5·2⁵² rounds to the nearest integer where |x·10^d| < 2⁵¹;
+// larger values are left to the caller. Halves, which it rounds to even, are on
+// no grid either way.
+func onGrid(values []float64, d int) int {
+	const shift, limit = 3 << 51, 1 << 51
+	p := powers[d]
+	if d == 0 {
+		for i, x := range values {
+			if r := (x + shift) - shift; r != x || x >= limit || x <= -limit {
+				return i
+			}
+		}
+		return len(values)
+	}
+	for i, x := range values {
+		z := x * p
+		if r := (z + shift) - shift; r/p != x || z >= limit || z <= -limit {
+			return i
+		}
+	}
+	return len(values)
+}

@@ -1,0 +1,130 @@
+package assess
+
+import (
+	"math"
+	"slices"
+)
+
+const (
+	maxBins       = 40
+	leastInBin    = 10 // respondents on either side of a bin that is not empty
+	targetedWidth = 30 // bins over the bulk, before the tails and merging
+)
+
+// histogram of a column before and after, in common bins. The bins' width is
+// 1, 2 or 5 times a power of ten and their edges lie half a step of the data's
+// own grid beside its multiples, so that no edge is a respondent's value; the
+// outermost edges say nothing of the extremes but their order of magnitude.
+// Nil where there are too few respondents to show any bin.
+func histogram(original, released []float64) *Histogram {
+	x, y := withValue(original), withValue(released)
+	if len(x) < leastInBin || len(y) < leastInBin {
+		return nil
+	}
+	probe := make([]float64, 0, 2048)
+	for _, v := range [][]float64{x, y} {
+		for i := 0; i < len(v); i += max(1, len(v)/1000) {
+			probe = append(probe, v[i])
+		}
+	}
+	slices.Sort(probe)
+	cut := len(probe) / 200
+	lo, hi := probe[cut], probe[len(probe)-1-cut]
+	width := 1.0
+	if hi > lo {
+		width = niceAbove((hi - lo) / targetedWidth)
+	}
+	grid := halfStep(x, width)
+	first := math.Floor(lo/width)*width - grid
+	count := int(math.Ceil((hi-first)/width)) + 1
+	if !finite(first) || !finite(width*float64(count)) || first+width == first {
+		return nil
+	}
+	// Two open-ended bins hold the tails; count stays within maxBins.
+	inner := min(max(count, 1), maxBins-2)
+	edges := make([]float64, 0, inner+3)
+	low, high := slices.Min(x), slices.Max(x)
+	low, high = min(low, slices.Min(y)), max(high, slices.Max(y))
+	last := first + float64(inner)*width
+	if low < first {
+		edges = append(edges, first-niceAbove(first-low)-grid)
+	}
+	for i := range inner + 1 {
+		edges = append(edges, first+float64(i)*width)
+	}
+	if high >= last {
+		edges = append(edges, last+niceAbove(math.Nextafter(high-last, math.Inf(1)))+grid)
+	}
+	h := &Histogram{Original: count10(x, edges), Released: count10(y, edges)}
+	for _, e := range edges {
+		h.Edges = append(h.Edges, Float(e))
+	}
+	if !h.mergeSmall() {
+		return nil
+	}
+	return h
+}
+
+// niceAbove is the least of 1, 2 and 5 times a power of ten that exceeds v > 0.
+func niceAbove(v float64) float64 {
+	if !(v > 0) || math.IsInf(v, 0) {
+		return 1
+	}
+	p := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*p > v {
+			return m * p
+		}
+	}
+	return 10 * p
+}
+
+// halfStep is half a unit of the last decimal that the values show, or 0 where
+// they show more than nine or none that a bin of the given width could resolve.
+func halfStep(x []float64, width float64) float64 {
+	d := decimalsOf(x, 0)
+	if d < 0 {
+		// No grid: a value that is an edge by chance would have to be as round.
+		return width / 7
+	}
+	return min(math.Pow(10, -float64(d)), width) / 2
+}
+
+func count10(v, edges []float64) []int {
+	counts := make([]int, len(edges)-1)
+	for _, x := range v {
+		i, found := slices.BinarySearch(edges, x)
+		if !found {
+			i--
+		}
+		counts[max(0, min(i, len(counts)-1))]++
+	}
+	return counts
+}
+
+// mergeSmall merges bins until each is empty or holds enough on either side
+// that is not empty; it reports whether that could be had.
+func (h *Histogram) mergeSmall() bool {
+	enough := func(n int) bool { return n == 0 || n >= leastInBin }
+	edges, original, released := h.Edges[:1], h.Original[:0], h.Released[:0]
+	var x, y int
+	open := false
+	for i, e := range h.Edges[1:] {
+		x, y = x+h.Original[i], y+h.Released[i]
+		if open = !enough(x) || !enough(y); !open {
+			edges, original, released = append(edges, e), append(original, x), append(released, y)
+			x, y = 0, 0
+		}
+	}
+	for open && len(original) > 0 {
+		// What is left over goes into the last bin, which may take it back open.
+		k := len(original) - 1
+		x, y = x+original[k], y+released[k]
+		original, released, edges = original[:k], released[:k], edges[:k+1]
+		if open = !enough(x) || !enough(y); !open {
+			edges, original, released = append(edges, h.Edges[len(h.Edges)-1]), append(original, x), append(released, y)
+		}
+	}
+	h.Edges, h.Original, h.Released = edges, original, released
+	return !open
+}

@@ -1,0 +1,103 @@
+package assess
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Masker makes one replicate: the masks of the release with draws of its own.
+// transform.Chain is one.
+type Masker interface {
+	NeedsSurvey() bool
+	Survey(b *microdata.Block) error
+	EndSurvey() error
+	Apply(b *microdata.Block) error
+}
+
+// Column names a numeric column to assess.
+type Column struct {
+	Name, Unit string
+	Index      int  // in Block.Columns, Numbers form
+	Masked     bool // whether it has risks; an unmasked column has moments, correlations and utility only
+}
+
+// Options say what an Accumulator measures. Accumulators that merge must agree
+// in all but Replicates and Replicate.
+type Options struct {
+	Columns    []Column
+	Sample     int      // records in the keyed sample; 0: 100,000; < 0: all
+	Extremes   int      // r, the number of most extreme records kept at either end of a column; 0: 100
+	Replicates int      // M
+	Targets    []string // min, p01, p10, p50, …, max
+	Key        keystream.Key
+
+	// Replicate returns the masks of replicate m, 1 ≤ m ≤ Replicates. It is
+	// called from several goroutines. Where it is nil there are no replicates,
+	// and R and U are those of the release alone.
+	Replicate func(m int) Masker
+
+	// Mixes says that a mask moves values between records (swapping), so that a
+	// replicate needs the whole sample at once and not a part of it.
+	Mixes bool
+
+	// Carry lists further Block.Columns that the masks read (swapping keys and
+	// attribute), in either form. The sample keeps a code of each value, equal
+	// for equal values, and a replicate's block presents the codes as Numbers at
+	// the same index.
+	Carry []int
+}
+
+const (
+	defaultSample   = 100_000
+	defaultExtremes = 100
+)
+
+// resolve fills in defaults and checks what the arithmetic relies on.
+func (o Options) resolve() (Options, []target, error) {
+	if o.Sample == 0 {
+		o.Sample = defaultSample
+	}
+	if o.Extremes == 0 {
+		o.Extremes = defaultExtremes
+	}
+	if o.Extremes < 0 {
+		return o, nil, fmt.Errorf("assess: extremes: must be at least 1, got %d", o.Extremes)
+	}
+	if o.Replicates < 0 {
+		return o, nil, fmt.Errorf("assess: replicates: must be at least 0, got %d", o.Replicates)
+	}
+	if len(o.Columns) == 0 {
+		return o, nil, fmt.Errorf("assess: columns: must name at least one column")
+	}
+	o.Columns, o.Carry = slices.Clone(o.Columns), slices.Clone(o.Carry)
+	seen := map[int]bool{}
+	for _, c := range o.Columns {
+		if c.Index < 0 || seen[c.Index] {
+			return o, nil, fmt.Errorf("assess: column %s: index must be at least 0 and given once, got %d", c.Name, c.Index)
+		}
+		seen[c.Index] = true
+	}
+	// A column that is assessed and read by a mask is in the sample already.
+	o.Carry = slices.DeleteFunc(o.Carry, func(i int) bool { return seen[i] })
+	slices.Sort(o.Carry)
+	o.Carry = slices.Compact(o.Carry)
+	if len(o.Carry) > 0 && o.Carry[0] < 0 {
+		return o, nil, fmt.Errorf("assess: carry: must be at least 0, got %d", o.Carry[0])
+	}
+	targets := make([]target, len(o.Targets))
+	for i, name := range o.Targets {
+		t, err := parseTarget(name)
+		if err != nil {
+			return o, nil, fmt.Errorf("assess: targets[%d]: %w", i, err)
+		}
+		targets[i] = t
+	}
+	return o, targets, nil
+}
+
+// width is the number of values that the sample and the extremes keep of a
+// record: original and released of every column, and the carried codes.
+func (o *Options) width() int { return 2*len(o.Columns) + len(o.Carry) }

@@ -1,0 +1,295 @@
+package assess
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// question is what is to be learnt of one masked column from every replicate.
+type question struct {
+	column   int
+	targets  []target
+	quantile []float64  // by target: the share of the data below the order statistic, where the subset is not all of them; else nil
+	index    []*extreme // by target: the record that holds it; nil where the column is empty
+	fitted   selector   // bins fitted to the column; copied by each worker
+}
+
+// answer is what one replicate says of one column.
+type answer struct {
+	n          float64   // records with a released value, of the subset proper
+	mean       float64   // ȳ
+	variance   float64   // s², divisor n−1
+	both       float64   // records with both values
+	diff       float64   // mean of y−x
+	squareDiff float64   // mean of (x−y)²
+	position   []float64 // by target: the same order statistic of the released values
+	linked     []float64 // by target: y_t, NaN where it is null
+}
+
+// replicates runs replicates 1 … m, replicate i on subset (i−1) mod len(subsets),
+// on all cores, and returns the answers by replicate and question. Each
+// replicate has its own place in the result, which so does not depend on the
+// number of cores.
+func replicates(ctx context.Context, o *Options, m int, subsets []*subset, questions []question) ([][]answer, error) {
+	answers := make([][]answer, m)
+	workers := min(runtime.GOMAXPROCS(0), m)
+	errs := make([]error, workers)
+	var next atomic.Int64
+	var failed atomic.Bool
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			r := newReplicator(o, questions)
+			for !failed.Load() {
+				i := int(next.Add(1)) - 1
+				if i >= m {
+					return
+				}
+				err := ctx.Err()
+				if err == nil {
+					answers[i], err = r.run(o.Replicate(i+1), subsets[i%len(subsets)])
+				}
+				if err != nil {
+					errs[w] = fmt.Errorf("assess: replicate %d: %w", i+1, err)
+					failed.Store(true)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+// replicator is the scratch of one worker.
+type replicator struct {
+	opts      *Options
+	questions []question
+	selectors []selector
+	block     microdata.Block
+	valid     []microdata.Bitmap
+	released  [][]float64 // by question, where a replicate has several stretches or nulls
+	compact   []float64
+	ranks     []int
+	order     []float64
+	between   []float64
+}
+
+func newReplicator(o *Options, questions []question) *replicator {
+	r := &replicator{opts: o, questions: questions,
+		valid:    make([]microdata.Bitmap, len(o.Columns)+len(o.Carry)),
+		released: make([][]float64, len(questions))}
+	for _, q := range questions {
+		r.selectors = append(r.selectors, q.fitted)
+	}
+	return r
+}
+
+// run masks a subset and answers every question of it.
+func (r *replicator) run(mask Masker, s *subset) ([]answer, error) {
+	if mask.NeedsSurvey() {
+		for _, stretch := range s.runs {
+			s.present(&r.block, r.opts, stretch, r.valid)
+			if err := mask.Survey(&r.block); err != nil {
+				return nil, err
+			}
+		}
+		if err := mask.EndSurvey(); err != nil {
+			return nil, err
+		}
+	}
+	total := len(s.values[0])
+	holes := make([]bool, len(r.questions)) // whether some released value is missing
+	released := make([][]float64, len(r.questions))
+	for _, stretch := range s.runs {
+		s.present(&r.block, r.opts, stretch, r.valid)
+		if err := mask.Apply(&r.block); err != nil {
+			return nil, err
+		}
+		for k, q := range r.questions {
+			out := r.block.Columns[r.opts.Columns[q.column].Index].Out()
+			if len(s.runs) == 1 && out.Valid == nil && len(r.block.Rejects) == 0 {
+				released[k] = out.Values
+				continue
+			}
+			if cap(r.released[k]) < total {
+				r.released[k] = make([]float64, total)
+			}
+			released[k] = r.released[k][:total]
+			to := released[k][stretch.from:stretch.to]
+			copy(to, out.Values)
+			for i := range to {
+				if !out.Valid.Has(i) || r.block.Rejected(i) {
+					to[i] = math.NaN()
+					holes[k] = true
+				}
+			}
+		}
+	}
+	answers := make([]answer, len(r.questions))
+	for k, q := range r.questions {
+		a := &answers[k]
+		x, y := s.values[q.column], released[k]
+		a.linked, a.position = make([]float64, len(q.targets)), make([]float64, len(q.targets))
+		for t, e := range q.index {
+			a.linked[t] = math.NaN()
+			if e != nil {
+				a.linked[t] = y[s.index[e]]
+			}
+		}
+		low, high := ends(y)
+		x, y = x[:s.size], y[:s.size]
+		if holes[k] || s.valid[q.column] != nil {
+			y = a.partial(x, y, s.valid[q.column], r)
+		} else {
+			a.moments(x, y)
+		}
+		r.positions(k, y, low, high, a.position)
+	}
+	return answers, nil
+}
+
+// positions writes the order statistics of y that are the targets'. Where y
+// stands for more data than it holds, order statistics are interpolated between
+// the midpoints (i−½)/n (Hazen), so that the size of a subset makes no bias;
+// extremes are those of the subset with what was added to it.
+func (r *replicator) positions(k int, y []float64, low, high float64, out []float64) {
+	q := &r.questions[k]
+	r.ranks, r.between = r.ranks[:0], r.between[:0]
+	for t, target := range q.targets {
+		if target.extremal() || len(y) == 0 {
+			continue
+		}
+		h := float64(target.rank(len(y)))
+		if q.quantile != nil {
+			h = q.quantile[t]*float64(len(y)) + 0.5
+		}
+		h = max(1, min(h, float64(len(y))))
+		i := int(h)
+		r.ranks = append(r.ranks, i-1, min(i, len(y)-1))
+		r.between = append(r.between, h)
+	}
+	slices.Sort(r.ranks)
+	r.ranks = slices.Compact(r.ranks)
+	r.order = append(r.order[:0], make([]float64, len(r.ranks))...)
+	r.selectors[k].ranks(y, r.ranks, r.order)
+	next := 0
+	for t, target := range q.targets {
+		switch {
+		case len(y) == 0:
+			out[t] = math.NaN()
+		case target.minimum():
+			out[t] = low
+		case target.maximum():
+			out[t] = high
+		default:
+			h := r.between[next]
+			next++
+			i, _ := slices.BinarySearch(r.ranks, int(h)-1)
+			out[t] = r.order[i]
+			if f := h - math.Floor(h); f > 0 && i+1 < len(r.order) {
+				out[t] += f * (r.order[i+1] - r.order[i])
+			}
+		}
+	}
+}
+
+// ends returns the least and greatest value that is not NaN.
+func ends(y []float64) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, v := range y {
+		if v < low {
+			low = v
+		}
+		if v > high {
+			high = v
+		}
+	}
+	return low, high
+}
+
+// moments fills mean, variance and differences, from records that all have both
+// values.
+func (a *answer) moments(x, y []float64) {
+	n := len(y)
+	x = x[:n]
+	centre := 0.0
+	for i, v := range y[:min(n, run)] {
+		centre += (v - centre) / float64(i+1)
+	}
+	var s0, s1, q0, q1, d0, d1, e0, e1 float64
+	i := 0
+	for ; i+1 < n; i += 2 {
+		u, v := y[i]-centre, y[i+1]-centre
+		d, e := y[i]-x[i], y[i+1]-x[i+1]
+		s0 += u
+		s1 += v
+		q0 += u * u
+		q1 += v * v
+		d0 += d
+		d1 += e
+		e0 += d * d
+		e1 += e * e
+	}
+	if i < n {
+		u, d := y[i]-centre, y[i]-x[i]
+		s0 += u
+		q0 += u * u
+		d0 += d
+		e0 += d * d
+	}
+	a.n, a.both = float64(n), float64(n)
+	a.fill(centre, s0+s1, q0+q1, d0+d1, e0+e1)
+}
+
+func (a *answer) fill(centre, s, q, d, e float64) {
+	a.mean = centre + s/a.n
+	a.variance = math.NaN()
+	if a.n > 1 {
+		a.variance = max(0, q-s*s/a.n) / (a.n - 1)
+	}
+	a.diff, a.squareDiff = d/a.both, e/a.both
+}
+
+// partial is moments where some values are missing; it returns the released
+// values that are there.
+func (a *answer) partial(x, y []float64, valid microdata.Bitmap, r *replicator) []float64 {
+	r.compact = r.compact[:0]
+	var d, e float64
+	for i, v := range y {
+		if v != v {
+			continue
+		}
+		r.compact = append(r.compact, v)
+		if valid.Has(i) {
+			a.both++
+			d += v - x[i]
+			e += (v - x[i]) * (v - x[i])
+		}
+	}
+	a.n = float64(len(r.compact))
+	if a.n == 0 {
+		a.mean, a.variance, a.diff, a.squareDiff = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+		return nil
+	}
+	centre := r.compact[0]
+	var s, q float64
+	for _, v := range r.compact {
+		s += v - centre
+		q += (v - centre) * (v - centre)
+	}
+	a.fill(centre, s, q, d, e)
+	return r.compact
+}

@@ -1,0 +1,155 @@
+package assess
+
+import (
+	"math"
+)
+
+// riskOf is R = 1/E(τ−τ̂)² for a mean squared error; +Inf where the error is 0.
+func riskOf(mse float64) float64 {
+	if mse == 0 {
+		return math.Inf(1)
+	}
+	return 1 / mse
+}
+
+// squares collects (τ − τ̂_m)² over replicates; estimates that are missing
+// (NaN) are left out.
+type squares struct{ n, sum float64 }
+
+func (s *squares) add(d float64) {
+	if d == d {
+		s.n++
+		s.sum += d * d
+	}
+}
+
+func (s *squares) mean() float64 { return s.sum / s.n } // NaN where there are none
+
+// spread is an estimator's mean over replicates and its variance within the
+// subsets on which replicates were made.
+type spread struct{ mean, variance, n float64 }
+
+// spreadOf takes the estimates of replicates 1 …, which went round the subsets
+// in turn. The mean gives every subset the same weight; the variance is that
+// within subsets, as the differences between subsets cancel in the mean.
+func spreadOf(estimates []float64, subsets int) spread {
+	var out spread
+	var within, freedom, used float64
+	for o := range min(subsets, len(estimates)) {
+		n, mean, c := 0.0, 0.0, 0.0
+		for i := o; i < len(estimates); i += subsets {
+			v := estimates[i]
+			if v != v {
+				continue
+			}
+			n++
+			d := v - mean
+			mean += d / n
+			c += d * (v - mean)
+		}
+		if n == 0 {
+			continue
+		}
+		used++
+		out.n += n
+		out.mean += (mean - out.mean) / used
+		within += c
+		freedom += n - 1
+	}
+	switch {
+	case used == 0:
+		out.mean, out.variance = math.NaN(), math.NaN()
+	case freedom > 0:
+		out.variance = within / freedom
+	case subsets > 1 && len(estimates) > 1:
+		// One replicate a subset: the variance between subsets is all there is, and
+		// is no smaller.
+		return spreadOf(estimates, 1)
+	}
+	return out
+}
+
+// meanSquare is E(τ−τ̂)² = bias² + variance of an estimator on n records, from
+// replicates on subsets of size records: the variance of a mean or a quantile
+// falls as 1/n. The square of the observed bias is too large by the Monte-Carlo
+// variance of the mean of the replicates, which is taken off. Both make R
+// larger than the replicates alone would have it.
+func (s spread) meanSquare(tau, share float64) float64 {
+	bias := s.mean - tau
+	return max(0, bias*bias-s.variance/s.n) + s.variance*share
+}
+
+// found is what is known of a target before any replicate.
+type found struct {
+	target target
+	tau    float64
+	record *extreme // holds it; nil where the column has no values
+	// position is y_(k) of the release, sampled whether τ rests on the sample.
+	position float64
+	sampled  bool
+}
+
+// risks makes the table of risks of masked column c: R from replicates where
+// there are any, else that of the release.
+func (r *reckoning) risks(c int) []Risk {
+	x, y := r.a.original.at(c, c), r.a.released.at(c, c)
+	s := &r.a.columns[c]
+	answers, asked := r.answers[c]
+	population := x.Cii / x.N // (1/n) Σ(x_i − x̄)²
+	var list []Risk
+	add := func(target, knowledge string, realised, expected float64, sampled bool) {
+		row := Risk{Target: target, Knowledge: knowledge, RealisedR: Float(riskOf(realised)), Sampled: sampled}
+		row.R = row.RealisedR
+		if asked {
+			row.R, row.Replicates = Float(riskOf(expected)), len(answers)
+		}
+		row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
+		list = append(list, row)
+	}
+
+	drift := y.Mi - x.Mi
+	var means, squareDiff squares
+	var typical float64
+	for i := range answers {
+		// Squares of roots, so that replicates without values drop out as elsewhere.
+		squareDiff.add(math.Sqrt(answers[i].squareDiff))
+		means.add(answers[i].mean - x.Mi)
+	}
+	typical = population + means.mean()
+	b := r.bias[c]
+	if r.partial {
+		typical = population + b.square + b.ofMean
+	}
+	add(TargetTypical, KnowledgeMean, population+drift*drift, typical, r.partial && asked)
+	add(TargetTypical, KnowledgeIndex, s.squareDiff/float64(s.pairs), squareDiff.mean(), r.partial && asked)
+
+	for t, f := range r.targets[c] {
+		var mean, index, position squares
+		for i := range answers {
+			mean.add(f.tau - answers[i].mean)
+			index.add(f.tau - answers[i].linked[t])
+			position.add(f.tau - answers[i].position[t])
+		}
+		byMean, byPosition := mean.mean(), position.mean()
+		if r.partial && asked {
+			d := x.Mi + b.mean - f.tau
+			byMean = max(0, d*d-b.noise) + b.ofMean
+			if !f.target.extremal() {
+				estimates := make([]float64, len(answers))
+				for i := range answers {
+					estimates[i] = answers[i].position[t]
+				}
+				byPosition = spreadOf(estimates, r.subsets).meanSquare(f.tau, r.share)
+			}
+		}
+		linked := math.NaN()
+		if f.record != nil {
+			linked = f.record.values[2*c+1]
+		}
+		square := func(d float64) float64 { return d * d }
+		add(f.target.name, KnowledgeMean, square(f.tau-y.Mi), byMean, r.partial && asked || f.sampled)
+		add(f.target.name, KnowledgeIndex, square(f.tau-linked), index.mean(), f.sampled)
+		add(f.target.name, KnowledgePosition, square(f.tau-f.position), byPosition, r.partial && asked || f.sampled)
+	}
+	return list
+}

@@ -1,0 +1,234 @@
+package assess
+
+import (
+	"cmp"
+	"hash/fnv"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// sample is a bottom-k sample of records: those with the k smallest priorities,
+// where a record's priority is a keyed function of its place. So the sample is
+// a uniform one to whoever lacks the key, the same however the records were
+// split, and the sample of a union is made from the samples of its parts.
+type sample struct {
+	k        int // < 0: all records
+	limit    uint32
+	priority []uint32
+	stream   []int32
+	row      []int64
+	values   [][]float64 // by column: original and released of each, carried codes; NaN: no value
+
+	hits []int32 // scratch
+}
+
+func newSample(k, width int) sample {
+	return sample{k: k, limit: math.MaxUint32, values: make([][]float64, width)}
+}
+
+func (s *sample) len() int { return len(s.priority) }
+
+// offer takes those records of a block in whose priority is low enough. The
+// priority of row r is the low or high half of word r/2, counted from the
+// block's first row. keep has a bit set for each record that is not rejected.
+func (s *sample) offer(b *microdata.Block, words []uint64, keep microdata.Bitmap, o *Options) {
+	s.hits = s.hits[:0]
+	i := -int32(b.First & 1) // row in the block of the word's low half
+	limit := s.limit
+	for _, w := range words {
+		if uint32(w) <= limit {
+			s.hits = append(s.hits, i)
+		}
+		if uint32(w>>32) <= limit {
+			s.hits = append(s.hits, i+1)
+		}
+		i += 2
+	}
+	s.hits = slices.DeleteFunc(s.hits, func(i int32) bool { return i < 0 || int(i) >= b.N || !keep.Has(int(i)) })
+	if len(s.hits) == 0 {
+		return
+	}
+	for _, i := range s.hits {
+		s.priority = append(s.priority, uint32(words[(int(i)+int(b.First&1))/2]>>(32*((b.First+int64(i))&1))))
+		s.stream = append(s.stream, int32(b.Stream))
+		s.row = append(s.row, b.First+int64(i))
+	}
+	for c := range o.Columns {
+		col := &b.Columns[o.Columns[c].Index]
+		s.values[2*c] = gather(s.values[2*c], col.Original, s.hits)
+		s.values[2*c+1] = gather(s.values[2*c+1], col.Out(), s.hits)
+	}
+	for c, index := range o.Carry {
+		dst := s.values[2*len(o.Columns)+c]
+		for _, i := range s.hits {
+			dst = append(dst, code(&b.Columns[index], int(i)))
+		}
+		s.values[2*len(o.Columns)+c] = dst
+	}
+	if s.k >= 0 && s.len() > 2*s.k {
+		s.prune()
+	}
+}
+
+func gather(dst []float64, v microdata.Vector, rows []int32) []float64 {
+	if v.Valid == nil {
+		for _, i := range rows {
+			dst = append(dst, v.Values[i])
+		}
+		return dst
+	}
+	for _, i := range rows {
+		dst = append(dst, value(v, int(i)))
+	}
+	return dst
+}
+
+// value returns NaN where the vector has no value.
+func value(v microdata.Vector, i int) float64 {
+	if !v.Valid.Has(i) {
+		return math.NaN()
+	}
+	return v.Values[i]
+}
+
+// code returns a number that is equal for equal values of a column and, but for
+// a chance of 2⁻⁵³ a pair, different for different ones; NaN for null.
+func code(c *microdata.Column, i int) float64 {
+	if c.Array == nil {
+		return value(c.Original, i)
+	}
+	if c.Array.IsNull(i) {
+		return math.NaN()
+	}
+	return codeOf(c.Array, i)
+}
+
+func codeOf(a arrow.Array, i int) float64 {
+	h := fnv.New64a()
+	switch a := a.(type) {
+	case *array.Dictionary:
+		return codeOf(a.Dictionary(), a.GetValueIndex(i))
+	case *array.Binary:
+		h.Write(a.Value(i))
+	default:
+		h.Write([]byte(a.ValueStr(i)))
+	}
+	return float64(mix(h.Sum64()) >> 11)
+}
+
+// mix is the finaliser of SplitMix64: FNV alone leaves the high bits of short
+// values poor.
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// prune keeps the k records of lowest priority. A tie in priority
+// is settled by place.
+func (s *sample) prune() {
+	if s.k < 0 || s.len() <= s.k {
+		return
+	}
+	if s.k == 0 {
+		s.truncate(0)
+		s.limit = 0
+		return
+	}
+	work := slices.Clone(s.priority)
+	s.limit = selectNth(work, s.k-1)
+	below := 0
+	var ties []int32
+	for i, p := range s.priority {
+		switch {
+		case p < s.limit:
+			below++
+		case p == s.limit:
+			ties = append(ties, int32(i))
+		}
+	}
+	slices.SortFunc(ties, func(a, b int32) int { return s.comparePlace(int(a), int(b)) })
+	lost := map[int32]bool{}
+	for _, i := range ties[s.k-below:] {
+		lost[i] = true
+	}
+	kept := s.hits[:0]
+	for i, p := range s.priority {
+		if p <= s.limit && !lost[int32(i)] {
+			kept = append(kept, int32(i))
+		}
+	}
+	for to, from := range kept {
+		s.priority[to], s.stream[to], s.row[to] = s.priority[from], s.stream[from], s.row[from]
+	}
+	for _, v := range s.values {
+		for to, from := range kept {
+			v[to] = v[from]
+		}
+	}
+	s.hits = kept
+	s.truncate(len(kept))
+}
+
+func (s *sample) truncate(n int) {
+	s.priority, s.stream, s.row = s.priority[:n], s.stream[:n], s.row[:n]
+	for c := range s.values {
+		s.values[c] = s.values[c][:n]
+	}
+}
+
+func (s *sample) merge(o *sample) {
+	for i, p := range o.priority {
+		if p > s.limit {
+			continue
+		}
+		s.priority = append(s.priority, p)
+		s.stream = append(s.stream, o.stream[i])
+		s.row = append(s.row, o.row[i])
+		for c := range s.values {
+			s.values[c] = append(s.values[c], o.values[c][i])
+		}
+	}
+	if s.k >= 0 && s.len() > 2*s.k {
+		s.prune()
+	}
+}
+
+func (s *sample) comparePlace(a, b int) int {
+	return cmp.Or(cmp.Compare(s.stream[a], s.stream[b]), cmp.Compare(s.row[a], s.row[b]))
+}
+
+// settle leaves exactly the sample, in the order of place.
+func (s *sample) settle() {
+	s.prune()
+	inOrder := true
+	for i := 1; i < s.len() && inOrder; i++ {
+		inOrder = s.comparePlace(i-1, i) < 0
+	}
+	if inOrder {
+		return
+	}
+	order := make([]int32, s.len())
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return s.comparePlace(int(a), int(b)) })
+	s.priority = permuted(s.priority, order)
+	s.stream = permuted(s.stream, order)
+	s.row = permuted(s.row, order)
+	for c := range s.values {
+		s.values[c] = permuted(s.values[c], order)
+	}
+}
+
+func permuted[T any](v []T, order []int32) []T {
+	w := make([]T, len(v))
+	for i, from := range order {
+		w[i] = v[from]
+	}
+	return w
+}
