@@ -12,7 +12,7 @@ import (
 // drawnShare is the share of respondents whose bins a histogram shows on its
 // axis: the few in long tails would squeeze all others into a corner. They are
 // named below it and listed in the table.
-const drawnShare = 0.995
+const drawnShare = 0.98
 
 // histogramSVG draws the original distribution as filled bars and the released
 // one as an outline over them, by density, since bins differ in width. It
@@ -51,7 +51,7 @@ func histogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
 	fmt.Fprintf(&d, `<path class="after" d="%s"/>`, path.String())
 	for i := from; i < to; i++ {
 		x0, x1 := x(float64(h.Edges[i])), x(float64(h.Edges[i+1]))
-		what := fmt.Sprintf("%s to %s: original %s, released %s", pretty(float64(h.Edges[i]), digits), pretty(float64(h.Edges[i+1]), digits),
+		what := fmt.Sprintf("%s to %s: original %s, released %s", trimmed(float64(h.Edges[i])), trimmed(float64(h.Edges[i+1])),
 			count(int64(h.Original[i])), count(int64(h.Released[i])))
 		fmt.Fprintf(&d, `<rect class="hit" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`,
 			at(x0), at(top), at(x1-x0), at(bottom-top), html.EscapeString(what))
@@ -65,7 +65,7 @@ func histogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
 		} else if x(v) > right-16 {
 			anchor = "end"
 		}
-		d.text("tick", anchor, x(v), bottom+18, pretty(v, digits))
+		d.text("tick", anchor, x(v), bottom+18, trimmed(v))
 	}
 	if c.Unit != "" {
 		d.text("axis", "end", right, bottom+36, c.Unit)
@@ -121,8 +121,8 @@ func drawnBins(h *assess.Histogram) (from, to int) {
 		if width(to-1) >= width(from) {
 			i = to - 1
 		}
-		// A bin no wider than a fortieth of what is drawn squeezes nothing.
-		if h.Original[i] > before || h.Released[i] > after || width(i) < float64(h.Edges[to]-h.Edges[from])/40 {
+		// A bin no wider than a twentieth of what is drawn squeezes nothing.
+		if h.Original[i] > before || h.Released[i] > after || width(i) < float64(h.Edges[to]-h.Edges[from])/20 {
 			break
 		}
 		before, after = before-h.Original[i], after-h.Released[i]

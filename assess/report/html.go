@@ -87,7 +87,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Records  []labelled
 		Rules    []ruleView
 		Masked   []columnView
-		Plain    []columnView
+		Plain    []plainView
 		Matrices []matrixView
 		Names    []string
 		Masks    []maskView
@@ -111,7 +111,7 @@ func (r *Report) HTML() ([]byte, error) {
 		if c.Masked {
 			view.Masked = append(view.Masked, r.columnView(i, c))
 		} else {
-			view.Plain = append(view.Plain, columnView{ColumnMeasures: c, Moments: momentRows(below("/columns", c.Name), c)})
+			view.Plain = append(view.Plain, plainColumn(c))
 		}
 	}
 	view.Matrices = matrices(r.Correlation)

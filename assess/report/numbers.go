@@ -6,8 +6,12 @@ import (
 	"strings"
 )
 
-// digits is the number of significant digits that people are shown.
-const digits = 4
+// Significant digits that people are shown: of moments and utility, and of
+// risks, whose Monte-Carlo error leaves no more.
+const (
+	digits     = 4
+	riskDigits = 3
+)
 
 // count writes a whole number with thousands separated: 28,155.
 func count(n int64) string {
@@ -68,6 +72,20 @@ func pretty(v float64, n int) string {
 		s = mantissa + "×10" + superscript(exponent)
 	}
 	return strings.ReplaceAll(s, "-", "−")
+}
+
+// trimmed is pretty without zeros at the end of a fraction, for values that are
+// not estimates: 50, not 50.00.
+func trimmed(v float64) string {
+	s := pretty(v, digits)
+	mantissa, power, raised := strings.Cut(s, "×")
+	if strings.Contains(mantissa, ".") {
+		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
+	}
+	if raised {
+		return mantissa + "×" + power
+	}
+	return mantissa
 }
 
 var superscripts = strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴",

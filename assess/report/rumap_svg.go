@@ -13,7 +13,7 @@ import (
 //go:embed figure.css
 var figureCSS string
 
-// SVGOptions say how a map is drawn. Zero sizes stand for 760 × 480.
+// SVGOptions say how a map is drawn. Zero sizes stand for 720 × 480.
 type SVGOptions struct {
 	Width, Height int
 	ID            string // prefix of element ids, unique within a page
@@ -43,7 +43,7 @@ type ruFrame struct {
 // to all of them shaded.
 func RUMapSVG(m RUMap, o SVGOptions) []byte {
 	if o.Width == 0 {
-		o.Width = 760
+		o.Width = 720
 	}
 	if o.Height == 0 {
 		o.Height = 480
@@ -89,7 +89,7 @@ func (f *ruFrame) y(r float64) float64 {
 	}
 	top := f.top
 	if f.lane != 0 {
-		top += 28
+		top += 36
 	}
 	share := (math.Log10(r) - float64(f.lo)) / float64(f.hi-f.lo)
 	return f.bottom - (f.bottom-top)*min(max(share, 0), 1)
@@ -128,14 +128,14 @@ func (f *ruFrame) axes() {
 		f.text("tick", "end", f.left-8, y+4, "10"+superscripts.Replace(strconv.Itoa(d)))
 	}
 	if f.lane != 0 {
-		f.line("lane", f.left, f.lane+14, f.right, f.lane+14)
+		f.line("lane", f.left, f.lane+16, f.right, f.lane+16)
 		f.text("tick", "end", f.left-8, f.lane+5, "∞")
 		f.text("tick", "start", f.right+8, f.lane+5, "± 0")
 	}
 	for _, rmse := range f.errorTicks() {
 		y := f.y(1 / (rmse * rmse))
 		f.line("nib", f.right, y, f.right+4, y)
-		f.text("tick", "start", f.right+8, y+4, pretty(rmse, 1))
+		f.text("tick", "start", f.right+8, y+4, trimmed(rmse))
 	}
 	step := 0.2
 	if f.maxU > 1.6 {
@@ -187,7 +187,7 @@ func (f *ruFrame) curves() {
 		var path strings.Builder
 		for i, r := range c.R {
 			// Points far beyond the axis would draw along its edge.
-			if l := math.Log10(r); l < float64(f.lo)-0.5 || l > float64(f.hi) {
+			if l := math.Log10(r); l < float64(f.lo) || l > float64(f.hi) {
 				continue
 			}
 			word := "L"
@@ -228,7 +228,7 @@ func (f *ruFrame) thresholds() {
 	}
 	for i, y := range spread(want, 15, f.top+12, f.bottom-24) {
 		l := lines[i]
-		s := fmt.Sprintf("%s, %s: at most %s", l.Target, l.Knowledge, pretty(l.R, 3))
+		s := fmt.Sprintf("%s, %s: at most %s", l.Target, l.Knowledge, trimmed(l.R))
 		if f.slim {
 			s = "≤ " + pretty(l.R, 2)
 		}
@@ -257,18 +257,19 @@ func (f *ruFrame) points() {
 	for i, p := range points {
 		want[i] = f.y(p.R)
 	}
-	labels := spread(want, 17, f.top+10, f.bottom-14)
+	// The line at the foot belongs to the label of the least efficiency.
+	labels := spread(want, 17, f.top+10, f.bottom-30)
 	side, anchor := 1.0, "start"
 	if f.labelsLeft() {
 		side, anchor = -1, "end"
 	}
 	for i, p := range points {
 		x, y := f.x(p.Efficiency), f.y(p.R)
-		known := "known to ± " + pretty(1/math.Sqrt(p.R), digits)
+		known := "known to ± " + pretty(1/math.Sqrt(p.R), riskDigits)
 		if f.m.Unit != "" {
 			known += " " + f.m.Unit
 		}
-		what := fmt.Sprintf("%s, %s: R = %s, %s, efficiency %s", p.Target, p.Knowledge, pretty(p.R, 3), known, percent(p.Efficiency))
+		what := fmt.Sprintf("%s, %s: R = %s, %s, efficiency %s", p.Target, p.Knowledge, pretty(p.R, riskDigits), known, percent(p.Efficiency))
 		class, mark := "pt", ""
 		if p.Failed {
 			class, mark = "pt failed", "✗ "
@@ -284,7 +285,7 @@ func (f *ruFrame) points() {
 		f.marker(p.Knowledge, x, y, 5)
 		s := p.Target + ", " + p.Knowledge
 		if !f.slim {
-			s += "  ± " + pretty(1/math.Sqrt(p.R), digits)
+			s += "  ± " + pretty(1/math.Sqrt(p.R), riskDigits)
 		}
 		f.text("label", anchor, x+side*38, labels[i]+4, mark+s)
 		if !f.o.Standalone {
@@ -299,7 +300,7 @@ func (f *ruFrame) points() {
 
 // detail is the line above the map that shows while a mark has the focus.
 func (f *ruFrame) detail(p RUPoint, known string) {
-	s := fmt.Sprintf("%s, %s: R = %s, %s", p.Target, p.Knowledge, pretty(p.R, 3), known)
+	s := fmt.Sprintf("%s, %s: R = %s, %s", p.Target, p.Knowledge, pretty(p.R, riskDigits), known)
 	if f.slim {
 		s = fmt.Sprintf("%s, %s: %s", p.Target, p.Knowledge, strings.TrimPrefix(known, "known to "))
 	}

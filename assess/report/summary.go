@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 	"math"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -130,12 +131,13 @@ func (s *summary) risks(c *assess.ColumnMeasures) {
 	if len(targets) == 0 {
 		return
 	}
+	sort.SliceStable(states, func(i, j int) bool { return rank(states[i]) < rank(states[j]) })
 	// More than three states of knowledge would not fit the line.
 	states = states[:min(len(states), 3)]
-	const first, each = 14, 28
+	const first, known, each = 11, 20, 29
 	head := pad("  target", first)
 	for _, k := range states {
-		head += pad("   "+k+": known to", 20) + pad("  R", each-20)
+		head += left(cut(printable(k), 8)+": known to", known) + left("R", each-known)
 	}
 	s.line(s.dim(head))
 	for _, t := range targets {
@@ -143,13 +145,24 @@ func (s *summary) risks(c *assess.ColumnMeasures) {
 		for _, k := range states {
 			risk, ok := found[[2]string{t, k}]
 			if !ok {
-				row += left("–", 18) + strings.Repeat(" ", each-18)
+				row += left("–", known) + left("–", each-known)
 				continue
 			}
-			row += left("± "+plain(float64(risk.RMSE), digits), 18) + left(plain(float64(risk.R), 3), each-18)
+			row += left("± "+plain(float64(risk.RMSE), riskDigits), known) + left(plain(float64(risk.R), riskDigits), each-known)
 		}
 		s.line(row)
 	}
+}
+
+// rank orders states of knowledge: the two that risk is judged by come first.
+func rank(knowledge string) int {
+	switch knowledge {
+	case "index":
+		return 0
+	case "position":
+		return 1
+	}
+	return 2
 }
 
 func appendNew(list []string, s string) []string {
@@ -168,7 +181,7 @@ func (s *summary) gate(r *Report) {
 	s.line(s.bold("Gate"))
 	for i, rule := range r.Gate.Rules {
 		v := r.ruleView(i, rule)
-		words := wrap(printable(rule.Rule)+"; found "+plainOf(v.Found.Text)+unitAfter(v.Unit), summaryWidth-6)
+		words := wrap(printable(rule.Rule)+"; found "+plainOf(v.Found.Text+printable(v.FoundMeans)), summaryWidth-6)
 		for k, l := range words {
 			if k == 0 {
 				s.line("  " + s.sign(rule.Passed) + " " + l)
@@ -183,13 +196,6 @@ func (s *summary) gate(r *Report) {
 		}
 	}
 	s.line("")
-}
-
-func unitAfter(unit string) string {
-	if unit == "" {
-		return ""
-	}
-	return " " + printable(unit)
 }
 
 // plainOf turns the page's way of writing a number into the terminal's.

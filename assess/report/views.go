@@ -13,8 +13,8 @@ import (
 // ruleView is one rule of the gate.
 type ruleView struct {
 	assess.RuleVerdict
-	Found, Limit cell
-	Unit         string
+	Found, Limit           cell
+	FoundMeans, LimitMeans string // the same in the column's unit
 }
 
 func (r *Report) ruleView(i int, rule assess.RuleVerdict) ruleView {
@@ -25,14 +25,29 @@ func (r *Report) ruleView(i int, rule assess.RuleVerdict) ruleView {
 	case "min_efficiency":
 		format = func(f assess.Float) string { return percent(float64(f)) }
 	case "min_rmse":
-		v.Unit = r.unit(rule.Column)
-		format = func(f assess.Float) string { return "± " + pretty(float64(f), digits) }
+		v.FoundMeans = unitAfter(r.unit(rule.Column))
+		v.LimitMeans = v.FoundMeans
+		format = func(f assess.Float) string { return "± " + pretty(float64(f), riskDigits) }
 	case "max_risk":
-		format = func(f assess.Float) string { return "R = " + pretty(float64(f), digits) }
+		v.FoundMeans = r.known(rule.Column, rule.Found)
+		v.LimitMeans = r.known(rule.Column, rule.Limit)
+		format = func(f assess.Float) string { return "R = " + pretty(float64(f), riskDigits) }
 	}
 	v.Found = shown(path+"/found", rule.Found, format(rule.Found))
 	v.Limit = shown(path+"/limit", rule.Limit, format(rule.Limit))
 	return v
+}
+
+// known says a risk as the error with which a snooper knows the target.
+func (r *Report) known(column string, risk assess.Float) string {
+	return ", known to ± " + pretty(1/math.Sqrt(float64(risk)), riskDigits) + unitAfter(r.unit(column))
+}
+
+func unitAfter(unit string) string {
+	if unit == "" {
+		return ""
+	}
+	return " " + unit
 }
 
 func (r *Report) unit(column string) string {
@@ -54,6 +69,20 @@ type columnView struct {
 	Moments    []momentRow
 	Masks      []string
 	Histogram  *histogramView
+}
+
+// plainView is a column that is assessed, as a row of one table.
+type plainView struct {
+	Name, Unit string
+	Cells      []cell
+}
+
+func plainColumn(c *assess.ColumnMeasures) plainView {
+	v := plainView{Name: c.Name, Unit: c.Unit}
+	for _, row := range momentRows(below("/columns", c.Name), c) {
+		v.Cells = append(v.Cells, row.After)
+	}
+	return v
 }
 
 type riskRow struct {
@@ -85,7 +114,7 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 	v := columnView{ColumnMeasures: c, ID: "column-" + strconv.Itoa(i+1), Moments: momentRows(path, c)}
 	m := MapOf(c, r.Gate)
 	// The SVG is this package's own writing with every string escaped.
-	v.Wide = template.HTML(RUMapSVG(m, SVGOptions{Width: 760, Height: 500, ID: v.ID + "-wide"}))
+	v.Wide = template.HTML(RUMapSVG(m, SVGOptions{Width: 620, Height: 520, ID: v.ID + "-wide"}))
 	v.Slim = template.HTML(RUMapSVG(m, SVGOptions{Width: 328, Height: 460, ID: v.ID + "-slim"}))
 	u := c.Utility
 	v.Utility = []labelled{
@@ -93,16 +122,16 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 		{"U", number(path+"/utility/U", u.U), "expected over replicates"},
 		{"U realised", number(path+"/utility/realised_U", u.RealisedU), "of this very release"},
 		{"U₀", number(path+"/utility/U0", u.U0), "of the unmasked data, n/S²"},
-		{"bias", number(path+"/utility/bias", u.Bias), "expected shift of the mean"},
-		{"mean squared difference", number(path+"/mean_squared_difference", c.MeanSquaredDifference), "of original and released values"},
+		{"bias", shown(path+"/utility/bias", u.Bias, pretty(float64(u.Bias), 3)), "expected shift of the mean"},
+		{"mean (x − y)²", number(path+"/mean_squared_difference", c.MeanSquaredDifference), "mean squared difference of original and released values"},
 	}
 	for k, risk := range c.Risk {
 		v.Risk = append(v.Risk, r.riskRow(c.Name, below(path, "risk", strconv.Itoa(k)), risk))
 	}
-	for k, mask := range r.Masks {
+	for _, mask := range r.Masks {
 		for _, name := range mask.Columns {
 			if name == c.Name {
-				v.Masks = append(v.Masks, maskTitle(k, mask))
+				v.Masks = append(v.Masks, maskTitle(mask))
 				break
 			}
 		}
@@ -116,9 +145,9 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 func (r *Report) riskRow(column, path string, k assess.Risk) riskRow {
 	row := riskRow{
 		Target: k.Target, Knowledge: k.Knowledge, Class: knowledgeClass(k.Knowledge), Sampled: k.Sampled,
-		R:        number(path+"/R", k.R),
-		Known:    shown(path+"/rmse", k.RMSE, "± "+pretty(float64(k.RMSE), digits)),
-		Realised: number(path+"/realised_R", k.RealisedR),
+		R:        shown(path+"/R", k.R, pretty(float64(k.R), riskDigits)),
+		Known:    shown(path+"/rmse", k.RMSE, "± "+pretty(float64(k.RMSE), riskDigits)),
+		Realised: shown(path+"/realised_R", k.RealisedR, pretty(float64(k.RealisedR), riskDigits)),
 	}
 	for _, rule := range r.Gate.Rules {
 		if rule.Column != column || rule.Target != k.Target || rule.Knowledge != k.Knowledge {
@@ -146,16 +175,27 @@ func momentRows(path string, c *assess.ColumnMeasures) []momentRow {
 		row := momentRow{Name: name, Before: number(before+"/"+member, x), After: number(after+"/"+member, y)}
 		d := float64(y - x)
 		row.Change = plus(pretty(d, 3), d > 0)
-		if share := d / math.Abs(float64(x)); x != 0 && d != 0 && !math.IsNaN(share) && !math.IsInf(share, 0) {
+		switch share := d / math.Abs(float64(x)); {
+		case d == 0 || math.IsNaN(share) || math.IsInf(share, 0):
+		case math.Abs(share) < 0.001:
+			row.Relative = "< 0.1\u00a0%"
+		default:
 			row.Relative = plus(percent(share), share > 0)
 		}
+		return row
+	}
+	// A relative change of an extreme, which may be about 0, says nothing.
+	extremes := func(name, member string, x, y assess.Float) momentRow {
+		row := numbers(name, member, x, y)
+		row.Before.Text, row.After.Text, row.Relative = trimmed(float64(x)), trimmed(float64(y)), ""
+		row.Change = plus(trimmed(float64(y-x)), y > x)
 		return row
 	}
 	o, y := c.Original, c.Released
 	return []momentRow{
 		counts("n", "n", o.N, y.N), counts("nulls", "nulls", o.Nulls, y.Nulls),
 		numbers("mean", "mean", o.Mean, y.Mean), numbers("SD", "sd", o.SD, y.SD),
-		numbers("least", "min", o.Min, y.Min), numbers("greatest", "max", o.Max, y.Max),
+		extremes("least", "min", o.Min, y.Min), extremes("greatest", "max", o.Max, y.Max),
 	}
 }
 
@@ -170,23 +210,23 @@ func plus(s string, positive bool) string {
 func histogramOf(c *assess.ColumnMeasures) *histogramView {
 	h := c.Histogram
 	v := &histogramView{
-		Wide: template.HTML(histogramSVG(c, 760, 300)),
+		Wide: template.HTML(histogramSVG(c, 540, 280)),
 		Slim: template.HTML(histogramSVG(c, 328, 240)),
 	}
 	from, to := drawnBins(h)
 	var left []string
 	if n := sum(h.Original[:from]); from > 0 {
 		left = append(left, fmt.Sprintf("%s original and %s released values below %s", count(int64(n)),
-			count(int64(sum(h.Released[:from]))), pretty(float64(h.Edges[from]), digits)))
+			count(int64(sum(h.Released[:from]))), trimmed(float64(h.Edges[from]))))
 	}
 	if n := sum(h.Original[to:]); to < len(h.Original) {
 		left = append(left, fmt.Sprintf("%s original and %s released values above %s", count(int64(n)),
-			count(int64(sum(h.Released[to:]))), pretty(float64(h.Edges[to]), digits)))
+			count(int64(sum(h.Released[to:]))), trimmed(float64(h.Edges[to]))))
 	}
 	v.Left = strings.Join(left, " and ")
 	for i := range h.Original {
 		v.Bins = append(v.Bins, binRow{
-			pretty(float64(h.Edges[i]), digits), pretty(float64(h.Edges[i+1]), digits),
+			trimmed(float64(h.Edges[i])), trimmed(float64(h.Edges[i+1])),
 			count(int64(h.Original[i])), count(int64(h.Released[i])),
 		})
 	}
@@ -218,11 +258,11 @@ func (r *Report) maskView(i int, m Mask) maskView {
 	}
 }
 
-func maskTitle(i int, m Mask) string {
+func maskTitle(m Mask) string {
 	if m.Name != "" {
 		return m.Name
 	}
-	return fmt.Sprintf("%d. %s", i+1, m.Mask)
+	return m.Mask
 }
 
 func parameterViews(list Ordered[any], λ Ordered[assess.Float], units map[string]string) []parameterView {
@@ -261,7 +301,7 @@ func valueText(v any) string {
 	case string:
 		return v
 	case float64:
-		return pretty(v, digits)
+		return trimmed(v)
 	case bool:
 		return strconv.FormatBool(v)
 	case []any:

@@ -165,7 +165,7 @@ func plain(name, unit string, mean, sd, least, most float64) assess.ColumnMeasur
 	m := assess.Moments{N: n - 3, Mean: assess.Float(mean), SD: assess.Float(sd), Min: assess.Float(least), Max: assess.Float(most)}
 	u := assess.Float(n / (sd * sd))
 	return assess.ColumnMeasures{Name: name, Unit: unit, Original: m, Released: m,
-		Utility: assess.Utility{U: u, RealisedU: u, U0: u, Efficiency: 1}}
+		Utility: assess.Utility{U: u, RealisedU: u, U0: u, Efficiency: 1}, Risk: []assess.Risk{}}
 }
 
 // histogram has so many equal bins over [lo, hi] and one wide bin above.

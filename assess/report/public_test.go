@@ -1,0 +1,207 @@
+package report_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/assess/report/internal/example"
+)
+
+// canary fills every number and word below v with a value that occurs nowhere
+// else, and remembers it, unless keep says that the public may see it.
+type canary struct {
+	next    int
+	planted map[string]string // as text, by place
+	keep    func(path string) bool
+}
+
+func (c *canary) fill(v reflect.Value, path string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			c.fill(v.Elem(), path)
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[report.Mask]() && v.FieldByName("Mask").String() == "" {
+			return
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).Type.String() == "time.Time" {
+				continue
+			}
+			c.fill(v.Field(i), path+"."+v.Type().Field(i).Name)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			c.fill(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		}
+	case reflect.Interface:
+		switch v.Interface().(type) {
+		case float64:
+			n := c.number(path)
+			v.Set(reflect.ValueOf(float64(n)))
+		case string:
+			v.Set(reflect.ValueOf(c.word(path)))
+		}
+	case reflect.Float64:
+		if !c.keep(path) {
+			v.SetFloat(float64(c.number(path)))
+		}
+	case reflect.Int, reflect.Int64:
+		if !c.keep(path) {
+			v.SetInt(c.number(path))
+		}
+	case reflect.String:
+		if !c.keep(path) {
+			v.SetString(c.word(path))
+		}
+	}
+}
+
+func (c *canary) number(path string) int64 {
+	c.next++
+	n := int64(730_000 + c.next*13)
+	c.planted[path] = fmt.Sprint(n)
+	return n
+}
+
+func (c *canary) word(path string) string {
+	w := fmt.Sprintf("canary%dx", c.number(path))
+	c.planted[path] = w
+	return w
+}
+
+// allowed are the places that the public twin may show; all others are canaries.
+func allowed(path string) bool {
+	for _, suffix := range []string{
+		".Name", ".Version", ".Unit", ".Schema", ".Mask", ".Masked", ".Passed", ".Target", ".Knowledge", ".Measure", ".Column",
+		".Records.Read", ".Records.Released", ".Records.Quarantined",
+		".Released.N", ".Released.Nulls", ".Released.Mean", ".Released.SD",
+	} {
+		// A mask's own name is the steward's, and may tell a parameter.
+		if strings.HasSuffix(path, suffix) && !(suffix == ".Name" && strings.Contains(path, "Masks")) && !strings.Contains(path, ".Window.") {
+			return true
+		}
+	}
+	// The columns of a mask, and the names of its parameters.
+	return strings.Contains(path, ".Masks[") && (strings.Contains(path, ".Columns[") || strings.HasSuffix(path, "].Name"))
+}
+
+func canaries(t *testing.T) (*report.Report, map[string]string) {
+	t.Helper()
+	r := example.Withheld()
+	other := example.Withheld()
+	r.Window = &report.Window{Columns: other.Columns, Correlation: other.Correlation}
+	names := map[int][]string{}
+	for i, m := range r.Masks {
+		for _, p := range m.Parameters {
+			names[i] = append(names[i], p.Name)
+		}
+	}
+	c := &canary{planted: map[string]string{}, keep: allowed}
+	c.fill(reflect.ValueOf(r).Elem(), "")
+	for i, list := range names {
+		for k, name := range list {
+			r.Masks[i].Parameters[k].Name = name
+		}
+	}
+	if len(c.planted) < 200 {
+		t.Fatalf("only %d canaries", len(c.planted))
+	}
+	return r, c.planted
+}
+
+func TestPublicShowsNoOriginal(t *testing.T) {
+	r, planted := canaries(t)
+	p := r.Public(nil)
+	for what, text := range map[string][]byte{"json": must(t)(p.JSON()), "html": must(t)(p.HTML())} {
+		plain := strings.NewReplacer(",", "", "\u00a0", "").Replace(string(text))
+		for place, value := range planted {
+			if strings.Contains(plain, value) || strings.Contains(string(text), value) {
+				t.Errorf("%s shows what stands at %s", what, place)
+			}
+		}
+	}
+	// The same canaries are in the confidential report, so the search works.
+	full := string(must(t)(r.JSON()))
+	missing := 0
+	for place, value := range planted {
+		if !strings.Contains(full, value) {
+			missing++
+			t.Logf("%s is not in the confidential report", place)
+		}
+	}
+	if missing > 0 {
+		t.Errorf("%d canaries are not even in the confidential report", missing)
+	}
+}
+
+func TestPublicShowsWhatIsPublished(t *testing.T) {
+	r := example.Released()
+	text := func(publish ...string) string { return string(must(t)(r.Public(publish).JSON())) }
+	html := func(publish ...string) string { return string(must(t)(r.Public(publish).HTML())) }
+	for _, c := range []struct {
+		publish []string
+		in, out []string
+	}{
+		{nil, []string{`"mean": 606.91`, `"sd": 482.37`, `"read": 28155`}, []string{"158.7", "35%", "0.05", "variance_factor", "efficiency", "603.73", "18601", "noise_sd", "k-5d41402a", "9f2c1de0"}},
+		{[]string{"sd"}, []string{"158.7"}, []string{"35%", "variance_factor", `"efficiency": 0.8722`}},
+		{[]string{"phi"}, []string{"0.01666"}, []string{`"range"`, "158.7"}},
+		{[]string{"rate", "keys"}, []string{`"rate": 0.1`, "experience"}, []string{"158.7", "attribute"}},
+		{[]string{"efficiency"}, []string{"0.8722", "0.8918"}, []string{"158.7"}},
+		// hours has noise alone, but in tiers; wage has bias too.
+		{[]string{"sd", "tiers"}, []string{"0.8918", "variance_factor"}, []string{"0.8722"}},
+		{[]string{"sd", "tiers", "phi", "lower"}, []string{"0.8918", "0.8722"}, nil},
+	} {
+		got := text(c.publish...)
+		for _, want := range c.in {
+			if !strings.Contains(got, want) {
+				t.Errorf("publish %v: %q is missing", c.publish, want)
+			}
+		}
+		for _, bad := range c.out {
+			if strings.Contains(got, bad) {
+				t.Errorf("publish %v: shows %q", c.publish, bad)
+			}
+		}
+	}
+	if page := html("sd"); !strings.Contains(page, "158.7 USD/week") || strings.Contains(page, "18,777") || strings.Contains(page, "known to") {
+		t.Error("the public page must show λ in its unit, and neither maximum nor risk")
+	}
+}
+
+func TestPublicRoundTrip(t *testing.T) {
+	want := must(t)(example.Released().Public([]string{"sd", "tiers"}).JSON())
+	p, err := report.ParsePublic(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := must(t)(p.JSON()); !bytes.Equal(got, want) {
+		t.Error("changes on its way through ParsePublic")
+	}
+	if _, err := report.ParsePublic([]byte(`{"schema": "sdlfilter.report/1"}`)); err == nil {
+		t.Error("a confidential report was read as a public one")
+	}
+}
+
+func TestPublicOfAWithheldRelease(t *testing.T) {
+	r := example.Released()
+	r.Withheld = "the sink failed"
+	if r.Public(nil).Gate.Passed {
+		t.Error("the public twin of a withheld release says that it passed")
+	}
+}
+
+func TestPublicKeepsInfinity(t *testing.T) {
+	r := example.Released()
+	r.Columns[0].Released.Mean = assess.Float(math.NaN())
+	if text := string(must(t)(r.Public(nil).JSON())); !strings.Contains(text, `"mean": null`) {
+		t.Error("a mean that is not a number must be null")
+	}
+}
