@@ -1,0 +1,156 @@
+package csv
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/compress"
+	"github.com/sdlfilter/sdlfilter/connectors/text"
+)
+
+// SourceConfig describes CSV files to be read.
+type SourceConfig struct {
+	Path      string            `yaml:"path" doc:"a file, a folder, a glob, or - for stdin; .gz and .zst are decompressed"`
+	Delimiter string            `yaml:"delimiter" doc:"what separates fields, one character; default a comma, for .tsv a tab"`
+	Quote     string            `yaml:"quote" doc:"what encloses fields, one character; default a double quote"`
+	Header    *bool             `yaml:"header" doc:"whether the first record names the columns; default true"`
+	Names     []string          `yaml:"names" doc:"the columns' names where there is no header; default c1, c2, …"`
+	Nulls     []string          `yaml:"nulls" doc:"what stands for no value when not in quotes; default the empty field"`
+	Types     map[string]string `yaml:"types" doc:"types of columns, declared instead of inferred: int64, float64, string, bool, date, timestamp, timestamptz, decimal(p,s)"`
+
+	// Stdin is read for the path -; nil: os.Stdin.
+	Stdin io.Reader `yaml:"-" json:"-"`
+}
+
+// SinkConfig describes CSV files to be written.
+type SinkConfig struct {
+	Path        string  `yaml:"path" doc:"a file, a folder, or - for stdout; .gz and .zst are compressed"`
+	Delimiter   string  `yaml:"delimiter" doc:"what separates fields, one character; default as the source has it where that is CSV, else a comma"`
+	Header      *bool   `yaml:"header" doc:"whether the first record names the columns; default as the source has it where that is CSV, else true"`
+	Nulls       *string `yaml:"nulls" doc:"what is written for no value; default the first of the source's where that is CSV, else nothing"`
+	Quoting     string  `yaml:"quoting" doc:"minimal: only where needed (default), untouched fields as they came; all: every field that is not null"`
+	LineEnding  string  `yaml:"line_ending" doc:"lf or crlf; default as each record came where the source is CSV, else lf"`
+	Compression string  `yaml:"compression" doc:"none, gzip or zstd; default by the path's extension"`
+
+	// Stdout is written for the path -; nil: os.Stdout.
+	Stdout io.Writer `yaml:"-" json:"-"`
+}
+
+// Check implements connectors.SourceConfig.
+func (c *SourceConfig) Check() check.Problems {
+	var ps check.Problems
+	if c.Path == "" {
+		ps.Addf("path", "must name a file, a folder, a glob, or - for stdin")
+	}
+	d := checkByte(&ps, "delimiter", c.Delimiter, ',')
+	q := checkByte(&ps, "quote", c.Quote, '"')
+	if d == q {
+		ps.Addf("quote", "must not be the delimiter")
+	}
+	for i, n := range c.Nulls {
+		if strings.ContainsAny(n, "\r\n"+string(rune(d))+string(rune(q))) {
+			ps.Addf(fmt.Sprintf("nulls[%d]", i), "must not hold the delimiter, a quote or a line end")
+		}
+	}
+	if c.header() && len(c.Names) > 0 {
+		ps.Addf("names", "must be left out where the file has a header (header: false says that it has none)")
+	}
+	seen := map[string]bool{}
+	for i, n := range c.Names {
+		if n == "" || seen[n] {
+			ps.Addf(fmt.Sprintf("names[%d]", i), "must be a name that no other column has, got %q", n)
+		}
+		seen[n] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Types)) {
+		if _, err := text.ParseType(c.Types[name]); err != nil {
+			ps.Addf("types."+name, "%v", err)
+		}
+	}
+	return ps
+}
+
+// Check implements connectors.SinkConfig.
+func (c *SinkConfig) Check() check.Problems {
+	var ps check.Problems
+	if c.Path == "" {
+		ps.Addf("path", "must name a file, a folder, or - for stdout")
+	}
+	d := checkByte(&ps, "delimiter", c.Delimiter, ',')
+	if d == '"' {
+		ps.Addf("delimiter", "must not be the quote")
+	}
+	if c.Nulls != nil && strings.ContainsAny(*c.Nulls, "\r\n\""+string(rune(d))) {
+		ps.Addf("nulls", "must not hold the delimiter, a quote or a line end")
+	}
+	if c.Quoting != "" {
+		ps.OneOf("quoting", c.Quoting, "minimal", "all")
+	}
+	if c.LineEnding != "" {
+		ps.OneOf("line_ending", c.LineEnding, "lf", "crlf")
+	}
+	if c.Compression != "" {
+		ps.OneOf("compression", c.Compression, compress.Codecs...)
+	}
+	return ps
+}
+
+// checkByte returns the one byte that a parameter names.
+func checkByte(ps *check.Problems, path, s string, byDefault byte) byte {
+	b, ok := oneByte(s, byDefault)
+	if !ok {
+		ps.Addf(path, "must be one ASCII character that is no letter, digit, line end, or part of a number, got %q", s)
+	}
+	return b
+}
+
+func oneByte(s string, byDefault byte) (byte, bool) {
+	switch s {
+	case "":
+		return byDefault, true
+	case `\t`, "tab":
+		return '\t', true
+	}
+	b := s[0]
+	alnum := b-'0' <= 9 || b|0x20 >= 'a' && b|0x20 <= 'z'
+	return b, len(s) == 1 && b < 0x80 && b != 0 && !alnum && b != '\n' && b != '\r' && b != '.' && b != '-' && b != '+'
+}
+
+func (c *SourceConfig) header() bool { return c.Header == nil || *c.Header }
+
+func (c *SourceConfig) dialect() dialect {
+	byDefault := byte(',')
+	if p := strings.ToLower(c.Path); strings.HasSuffix(strings.TrimSuffix(p, compress.Of(p).Extension()), ".tsv") {
+		byDefault = '\t'
+	}
+	d := dialect{}
+	d.delimiter, _ = oneByte(c.Delimiter, byDefault)
+	d.quote, _ = oneByte(c.Quote, '"')
+	return d
+}
+
+func (c *SourceConfig) nulls() []string {
+	if c.Nulls == nil {
+		return []string{""}
+	}
+	return c.Nulls
+}
+
+// Open implements connectors.SourceConfig.
+func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) { return open(ctx, c) }
+
+// Paths implements connectors.SinkConfig.
+func (c *SinkConfig) Paths() []string { return []string{text.CleanPath(c.Path)} }
+
+func (c *SinkConfig) codec() compress.Codec {
+	if c.Compression != "" {
+		return compress.Codec(c.Compression)
+	}
+	return compress.Of(c.Path)
+}

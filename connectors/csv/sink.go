@@ -1,0 +1,422 @@
+package csv
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/text"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Carries implements connectors.SinkConfig: untouched fields of a CSV source
+// are copied unless the sink is to write them in another way.
+func (c *SinkConfig) Carries(src connectors.Source) bool {
+	s, ok := src.(*source)
+	if !ok || c.Quoting == "all" || s.dialect.quote != '"' {
+		return false
+	}
+	d, _ := oneByte(c.Delimiter, s.dialect.delimiter)
+	return d == s.dialect.delimiter && (c.Nulls == nil || *c.Nulls == s.null())
+}
+
+// null is what the source's nulls are written as.
+func (s *source) null() string {
+	if n := s.config.nulls(); len(n) > 0 {
+		return n[0]
+	}
+	return ""
+}
+
+type sink struct {
+	config    *SinkConfig
+	out       *text.Output
+	layout    *microdata.Layout
+	src       *source // nil: of another format, or not carried
+	delimiter byte
+	style     text.Style
+	lineEnd   []byte // nil: as each record came
+	ops       []op
+	inPlace   bool // every field of the source leaves, where it was
+}
+
+// op is what stands between two delimiters of the output: a run of the source's
+// fields, or one output column.
+type op struct {
+	first, last int // fields of the source, where output < 0
+	output      int // index in Layout.Release
+	field       int // of the source, for an output that was masked in its place
+	fixed       bool
+	decimals    int
+	pad         bool
+}
+
+// Create implements connectors.SinkConfig.
+func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connectors.Sink, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	from, _ := plan.Source.(*source)
+	s := &sink{config: c, layout: plan.Layout}
+	byDefault := byte(',')
+	null, header := "", true
+	var heads []head
+	if from != nil {
+		byDefault, null, header = from.dialect.delimiter, from.null(), from.config.header()
+		heads = from.heads
+		if c.Carries(plan.Source) {
+			s.src = from
+			from.carried.Store(true)
+		}
+	}
+	s.delimiter, _ = oneByte(c.Delimiter, byDefault)
+	if c.Nulls != nil {
+		null = *c.Nulls
+	}
+	if c.Header != nil {
+		header = *c.Header
+	}
+	s.setStyle(null, from)
+	switch {
+	case c.LineEnding == "crlf":
+		s.lineEnd = []byte("\r\n")
+	case c.LineEnding == "lf", s.src == nil && (heads == nil || !heads[0].crlf):
+		s.lineEnd = []byte("\n")
+	case s.src == nil:
+		s.lineEnd = []byte("\r\n")
+	}
+	s.plan()
+	for _, o := range s.ops {
+		if o.output < 0 && s.src == nil {
+			return nil, fmt.Errorf("column %s: is not decoded, and this output cannot carry it", plan.Layout.Schema.Fields[o.first].Name)
+		}
+	}
+	streams := len(plan.Source.Streams())
+	out, err := text.CreateOutput(text.OutputConfig{
+		Path: c.Path, Extension: ".csv", Extensions: []string{".tsv"}, Codec: c.codec(), Stdout: c.Stdout,
+		Streams: streams, Folder: text.IsFolder(plan.Source),
+		Begin: func(stream int) []byte {
+			var h head
+			if heads != nil {
+				h = heads[stream]
+			}
+			return s.begin(h, header)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.out = out
+	return s, nil
+}
+
+// setStyle makes the functions that put text in quotes. A field that is not null
+// is put in quotes where it would be taken for one, by the source's configuration
+// or by the sink's.
+func (s *sink) setStyle(null string, from *source) {
+	words := []string{null}
+	if from != nil {
+		words = append(words, from.config.nulls()...)
+	}
+	var special [256]bool
+	for _, b := range []byte{s.delimiter, '"', '\n', '\r'} {
+		special[b] = true
+	}
+	all := s.config.Quoting == "all"
+	needs := func(p string) bool {
+		if all || p == "" || p[0] == ' ' || p[len(p)-1] == ' ' || slices.Contains(words, p) {
+			return true
+		}
+		for i := range len(p) {
+			if special[p[i]] {
+				return true
+			}
+		}
+		return false
+	}
+	s.style = text.Style{Null: null, String: func(dst []byte, p string) []byte {
+		if !needs(p) {
+			return append(dst, p...)
+		}
+		dst = append(dst, '"')
+		for i := range len(p) {
+			if p[i] == '"' {
+				dst = append(dst, '"')
+			}
+			dst = append(dst, p[i])
+		}
+		return append(dst, '"')
+	}}
+	if all || slices.ContainsFunc(words, func(w string) bool { return w != "" }) {
+		s.style.Bare = func(dst []byte, start int) []byte {
+			if !all && !slices.Contains(words, string(dst[start:])) {
+				return dst
+			}
+			dst = append(dst, '"', '"')
+			copy(dst[start+1:], dst[start:len(dst)-2])
+			dst[start] = '"'
+			return dst
+		}
+	}
+}
+
+// plan turns the release into runs of fields and single columns.
+func (s *sink) plan() {
+	s.inPlace = s.src != nil && len(s.layout.Release) == len(s.layout.Schema.Fields)
+	for i, o := range s.layout.Release {
+		s.inPlace = s.inPlace && o.Source == i
+		if o.Column < 0 || s.src != nil && !o.Masked {
+			if k := len(s.ops) - 1; k >= 0 && s.ops[k].output < 0 && s.ops[k].last == o.Source-1 {
+				s.ops[k].last++
+				continue
+			}
+			s.ops = append(s.ops, op{first: o.Source, last: o.Source, output: -1})
+			continue
+		}
+		p := op{output: i, field: o.Source}
+		if o.Masked && o.Decimals >= 0 && s.style.Bare == nil && o.Field.Type.ID() != arrow.FLOAT32 {
+			p.fixed, p.decimals = true, o.Decimals
+			d, ok := o.Field.Decimals()
+			p.pad = ok && d == o.Decimals
+		}
+		s.ops = append(s.ops, p)
+	}
+}
+
+// begin returns what a file begins with.
+func (s *sink) begin(h head, header bool) []byte {
+	var p []byte
+	if h.bom {
+		p = append(p, bom...)
+	}
+	if !header {
+		return p
+	}
+	names := text.Style{}
+	names.String = s.style.String
+	for i, o := range s.layout.Release {
+		if i > 0 {
+			p = append(p, s.delimiter)
+		}
+		if s.src != nil && s.src.config.header() && o.Field.Name == s.layout.Schema.Fields[o.Source].Name {
+			p = append(p, h.fields[o.Source]...)
+		} else {
+			p = names.String(p, o.Field.Name)
+		}
+	}
+	switch {
+	case s.lineEnd != nil:
+		return append(p, s.lineEnd...)
+	case h.crlf:
+		return append(p, "\r\n"...)
+	}
+	return append(p, '\n')
+}
+
+// encoded is a block as text.
+type encoded struct {
+	stream  int
+	buf     []byte
+	cells   []text.Cells
+	columns []*text.Cells
+}
+
+var encodedPool = sync.Pool{New: func() any { return new(encoded) }}
+
+// Encode implements connectors.Sink.
+func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
+	e := encodedPool.Get().(*encoded)
+	e.stream, e.buf = b.Stream, e.buf[:0]
+	if len(e.cells) < len(s.layout.Release) {
+		e.cells = make([]text.Cells, len(s.layout.Release))
+	}
+	var c *carried
+	if s.src != nil {
+		c, _ = b.Carried.(*carried)
+		if c == nil && slices.ContainsFunc(s.ops, func(o op) bool { return o.output < 0 }) {
+			return nil, fmt.Errorf("%s: the block carries no text of the source", s.config.Path)
+		}
+	}
+	for _, o := range s.ops {
+		if o.output < 0 || o.fixed && b.Columns[s.layout.Release[o.output].Column].OutArray() == nil {
+			continue
+		}
+		out := s.layout.Release[o.output]
+		if err := e.cells[o.output].Fill(&b.Columns[out.Column], out, &s.style); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case c == nil:
+		s.rows(e, b)
+	case s.inPlace:
+		s.patch(e, b, c)
+	default:
+		s.pick(e, b, c)
+	}
+	return e, nil
+}
+
+// value appends the text of an output column of record r.
+func (s *sink) value(dst []byte, e *encoded, b *microdata.Block, o *op, r int) []byte {
+	col := &b.Columns[s.layout.Release[o.output].Column]
+	if !o.fixed || col.ReleasedArray != nil || col.Array != nil {
+		return append(dst, e.cells[o.output].At(r)...)
+	}
+	v := &col.Released
+	if v.Values == nil {
+		v = &col.Original
+	}
+	if !v.Valid.Has(r) {
+		return append(dst, s.style.Null...)
+	}
+	return text.AppendFixed(dst, v.Values[r], o.decimals, o.pad)
+}
+
+// rows writes a block of which nothing is carried.
+func (s *sink) rows(e *encoded, b *microdata.Block) {
+	end := s.lineEnd
+	if end == nil {
+		end = s.lastEnd(b.Stream)
+	}
+	for r := range b.N {
+		if b.Rejected(r) {
+			continue
+		}
+		for i := range s.ops {
+			if i > 0 {
+				e.buf = append(e.buf, s.delimiter)
+			}
+			e.buf = s.value(e.buf, e, b, &s.ops[i], r)
+		}
+		e.buf = append(e.buf, end...)
+	}
+}
+
+// stayed reports whether record r has no value in the column and had none, so
+// that the field can stay as it came.
+func (s *sink) stayed(b *microdata.Block, o *op, r int) bool {
+	col := &b.Columns[s.layout.Release[o.output].Column]
+	if col.ReleasedArray != nil || col.Array != nil {
+		return col.Array != nil && col.Array.IsNull(r) && col.OutArray().IsNull(r)
+	}
+	return !col.Original.Valid.Has(r) && !col.Out().Valid.Has(r)
+}
+
+// patch copies the text of the block and replaces the masked fields: what lies
+// between two of them is one copy, line ends included.
+func (s *sink) patch(e *encoded, b *microdata.Block, c *carried) {
+	data, dst := c.chunk.Data, slices.Grow(e.buf, len(c.chunk.Data)+len(c.chunk.Data)/4)
+	from, to := 0, 0 // what is to be copied next
+	for r := range b.N {
+		if b.Rejected(r) {
+			continue
+		}
+		if start := int(c.starts[r]); start != to {
+			dst = append(dst, data[from:to]...)
+			from = start
+		}
+		for i := range s.ops {
+			o := &s.ops[i]
+			if o.output < 0 || s.stayed(b, o, r) {
+				continue
+			}
+			start, end := c.field(r, o.field)
+			dst = append(dst, data[from:start]...)
+			dst = s.value(dst, e, b, o, r)
+			from = int(end)
+		}
+		end := int(c.ends[(r+1)*c.fields-1])
+		to = lineEndAt(data, end)
+		if s.lineEnd != nil || to == end || to == len(data) && data[to-1] != '\n' {
+			dst = append(dst, data[from:end]...)
+			dst = s.endLine(dst, data[end:to], b.Stream)
+			from = to
+		}
+	}
+	e.buf = append(dst, data[from:to]...)
+}
+
+// lineEndAt returns the place after the line end at data[at:].
+func lineEndAt(data []byte, at int) int {
+	if at < len(data) && data[at] == '\r' {
+		at++
+	}
+	if at < len(data) && data[at] == '\n' {
+		at++
+	}
+	return at
+}
+
+// endLine appends the line end of a record: the one it came with unless another
+// is configured or it had none.
+func (s *sink) endLine(dst, was []byte, stream int) []byte {
+	switch {
+	case s.lineEnd != nil:
+		return append(dst, s.lineEnd...)
+	case bytes.HasSuffix(was, []byte{'\n'}):
+		return append(dst, was...)
+	}
+	return append(dst, s.lastEnd(stream)...)
+}
+
+// lastEnd is the line end for a record that has none.
+func (s *sink) lastEnd(stream int) []byte {
+	if s.src.heads[stream].crlf {
+		return []byte("\r\n")
+	}
+	return []byte("\n")
+}
+
+// pick copies the fields that are released, in the order of the release.
+func (s *sink) pick(e *encoded, b *microdata.Block, c *carried) {
+	data, dst := c.chunk.Data, e.buf
+	for r := range b.N {
+		if b.Rejected(r) {
+			continue
+		}
+		for i := range s.ops {
+			o := &s.ops[i]
+			if i > 0 {
+				dst = append(dst, s.delimiter)
+			}
+			if o.output < 0 {
+				start, _ := c.field(r, o.first)
+				dst = append(dst, data[start:c.ends[r*c.fields+o.last]]...)
+				continue
+			}
+			if s.stayed(b, o, r) {
+				start, end := c.field(r, o.field)
+				dst = append(dst, data[start:end]...)
+				continue
+			}
+			dst = s.value(dst, e, b, o, r)
+		}
+		end := int(c.ends[(r+1)*c.fields-1])
+		dst = s.endLine(dst, data[end:lineEndAt(data, end)], b.Stream)
+	}
+	e.buf = dst
+}
+
+// Write implements connectors.Sink.
+func (s *sink) Write(ctx context.Context, enc connectors.Encoded) error {
+	e := enc.(*encoded)
+	if err := s.out.Write(ctx, e.stream, e.buf); err != nil {
+		return err
+	}
+	encodedPool.Put(e)
+	return nil
+}
+
+// Finish implements connectors.Sink.
+func (s *sink) Finish(ctx context.Context) error { return s.out.Finish(ctx) }
+
+// Commit implements connectors.Sink.
+func (s *sink) Commit() error { return s.out.Commit() }
+
+// Abort implements connectors.Sink.
+func (s *sink) Abort() error { return s.out.Abort() }

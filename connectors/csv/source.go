@@ -1,0 +1,389 @@
+package csv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/text"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+type source struct {
+	config  *SourceConfig
+	input   *text.Input
+	dialect dialect
+	nulls   nulls
+	schema  *microdata.Schema
+	heads   []head // by stream
+	records int64  // -1 where no pass has counted them
+	// carried says that a sink of this package takes the fields as they are.
+	carried atomic.Bool
+}
+
+// head is what a stream begins with.
+type head struct {
+	bom    bool
+	fields [][]byte // of the first record as they are, quotes included
+	crlf   bool     // how the first record ends
+}
+
+var bom = []byte("\xef\xbb\xbf")
+
+func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error) {
+	in, err := text.OpenInput(ctx, c.Path, c.Stdin, ".csv", ".tsv")
+	if err != nil {
+		return nil, err
+	}
+	s := &source{config: c, input: in, dialect: c.dialect(), nulls: newNulls(c.nulls()), records: -1}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, in.Close())
+		}
+	}()
+	if err := s.readHeads(ctx); err != nil {
+		return nil, err
+	}
+	names, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	s.dialect.fields = len(names)
+	if err := s.setSchema(ctx, names); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *source) Schema() *microdata.Schema { return s.schema }
+func (s *source) Streams() []string         { return s.input.Streams() }
+func (s *source) Records() int64            { return s.records }
+func (s *source) Rewindable() bool          { return s.input.Rewindable() }
+func (s *source) Folder() bool              { return s.input.Folder() }
+func (s *source) Close() error              { return s.input.Close() }
+
+// readHeads reads the first record of every stream.
+func (s *source) readHeads(ctx context.Context) error {
+	for i, name := range s.Streams() {
+		h, err := s.readHead(ctx, i)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		s.heads = append(s.heads, h)
+	}
+	return nil
+}
+
+func (s *source) readHead(ctx context.Context, i int) (h head, err error) {
+	var r io.Reader
+	if s.Rewindable() {
+		st, err := s.input.Open(ctx, i)
+		if err != nil {
+			return h, err
+		}
+		defer st.Close()
+		r = st
+	} else {
+		start, _ := s.input.Head()
+		r = bytes.NewReader(start)
+	}
+	start, marked, err := skipBOM(r)
+	if err != nil {
+		return h, err
+	}
+	if bytes.HasPrefix(start, []byte{0xff, 0xfe}) || bytes.HasPrefix(start, []byte{0xfe, 0xff}) {
+		return h, errors.New("the text is UTF-16; it must be UTF-8")
+	}
+	chunks := text.NewChunks(r, start, s.dialect.split, connectors.Cut{Records: 1, Exact: true}, nil)
+	defer chunks.Close()
+	chunk, err := chunks.Next()
+	if err == io.EOF {
+		if s.config.header() {
+			return h, errors.New("the file is empty; its first record must name the columns (header: false where there is no header)")
+		}
+		return head{bom: marked}, nil
+	}
+	if err != nil {
+		return h, err
+	}
+	h = head{bom: marked, crlf: bytes.HasSuffix(chunk.Data, []byte("\r\n"))}
+	h.fields, err = s.dialect.splitRecord(text.Chomp(bytes.TrimLeft(chunk.Data, "\r\n")))
+	chunk.Release()
+	return h, err
+}
+
+// skipBOM reads the first three bytes and returns them unless they are a byte
+// order mark.
+func skipBOM(r io.Reader) (start []byte, marked bool, err error) {
+	start = make([]byte, len(bom))
+	n, err := io.ReadFull(r, start)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	start = start[:n]
+	if bytes.Equal(start, bom) {
+		return nil, true, err
+	}
+	return start, false, err
+}
+
+// splitRecord returns copies of the fields of one record of any number of them.
+func (d *dialect) splitRecord(line []byte) ([][]byte, error) {
+	reason, n := d.fieldEnds(nil, line, 0)
+	if reason != "" {
+		return nil, fmt.Errorf("the first record is malformed: %s", reason)
+	}
+	b := bounds{starts: make([]uint32, 1), ends: make([]uint32, n), fields: n}
+	d.fieldEnds(b.ends, line, 0)
+	fields := make([][]byte, n)
+	for f := range fields {
+		start, end := b.field(0, f)
+		fields[f] = bytes.Clone(line[start:end])
+	}
+	return fields, nil
+}
+
+// names returns the columns' names, the same for every stream.
+func (s *source) names() ([]string, error) {
+	if !s.config.header() {
+		return s.numbered()
+	}
+	var names []string
+	for i, h := range s.heads {
+		got, err := s.dialect.decodeNames(h.fields)
+		if err != nil {
+			return nil, fmt.Errorf("%s: header: %w", s.Streams()[i], err)
+		}
+		if i > 0 && !slices.Equal(got, names) {
+			return nil, fmt.Errorf("%s: header: must be that of %s: %s", s.Streams()[i], s.Streams()[0], difference(names, got))
+		}
+		names = got
+	}
+	return names, nil
+}
+
+func difference(want, got []string) string {
+	for i := range min(len(want), len(got)) {
+		if want[i] != got[i] {
+			return fmt.Sprintf("column %d must be %q, got %q", i+1, want[i], got[i])
+		}
+	}
+	return fmt.Sprintf("it must have %d columns, got %d", len(want), len(got))
+}
+
+func (d *dialect) decodeNames(fields [][]byte) ([]string, error) {
+	names := make([]string, len(fields))
+	seen := map[string]int{}
+	for i, f := range fields {
+		content, _ := d.bare(f, nil)
+		if !utf8.Valid(content) {
+			return nil, fmt.Errorf("the name of column %d is not valid UTF-8; the file must be UTF-8", i+1)
+		}
+		names[i] = string(content)
+		if names[i] == "" {
+			names[i] = fmt.Sprintf("c%d", i+1) // as row names that R writes have it
+		}
+		if j, ok := seen[names[i]]; ok {
+			return nil, fmt.Errorf("columns %d and %d are both called %q; every name must be there once", j, i+1, names[i])
+		}
+		seen[names[i]] = i + 1
+	}
+	return names, nil
+}
+
+// numbered returns the names of files without a header.
+func (s *source) numbered() ([]string, error) {
+	names := s.config.Names
+	n := len(names)
+	for i, h := range s.heads {
+		switch {
+		case h.fields == nil:
+		case n == 0:
+			n = len(h.fields)
+		case n != len(h.fields):
+			return nil, fmt.Errorf("%s: the first record must have %d fields, got %d", s.Streams()[i], n, len(h.fields))
+		}
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("%s: the file is empty and names no columns (names: gives them)", s.Streams()[0])
+	}
+	if names == nil {
+		names = make([]string, n)
+		for i := range names {
+			names[i] = fmt.Sprintf("c%d", i+1)
+		}
+	}
+	return names, nil
+}
+
+// setSchema takes the declared types and finds the others.
+func (s *source) setSchema(ctx context.Context, names []string) error {
+	s.schema = &microdata.Schema{Fields: make([]microdata.Field, len(names))}
+	declared := make([]arrow.DataType, len(names))
+	for _, name := range slices.Sorted(maps.Keys(s.config.Types)) {
+		i := slices.Index(names, name)
+		if i < 0 {
+			return fmt.Errorf("%s: types.%s: the file has no such column%s", s.Streams()[0], name, check.Suggest(name, names))
+		}
+		t, err := text.ParseType(s.config.Types[name])
+		if err != nil {
+			return fmt.Errorf("types.%s: %w", name, err)
+		}
+		declared[i] = t
+	}
+	kinds := make([]text.Kinds, len(names))
+	if slices.Contains(declared, nil) {
+		if err := s.survey(ctx, kinds, declared); err != nil {
+			return err
+		}
+	}
+	for i, name := range names {
+		f := microdata.Field{Name: name, Type: declared[i], Nullable: true}
+		if f.Type == nil {
+			f.Type = kinds[i].Type()
+			f.Nullable = kinds[i]&text.SeenNull != 0 || !s.Rewindable()
+		}
+		s.schema.Fields[i] = f
+	}
+	return nil
+}
+
+// survey looks at every value of the columns that have no declared type.
+func (s *source) survey(ctx context.Context, kinds []text.Kinds, declared []arrow.DataType) error {
+	if !s.Rewindable() {
+		start, all := s.input.Head()
+		start = bytes.TrimPrefix(start, bom)
+		skip := 0
+		if s.config.header() {
+			skip, _ = s.headSplit(start, 1, true)
+		}
+		n, records := s.dialect.split(start[skip:], 0, all)
+		s.look(kinds, declared, &text.Chunk{Data: start[skip : skip+n], Records: records, Final: all}, &bounds{})
+		return nil
+	}
+	workers := runtime.GOMAXPROCS(0)
+	group, ctx := errgroup.WithContext(ctx)
+	chunks := make(chan *text.Chunk, workers)
+	seen := make([][]text.Kinds, workers)
+	for w := range seen {
+		seen[w] = make([]text.Kinds, len(kinds))
+		group.Go(func() error {
+			var b bounds
+			for c := range chunks {
+				s.look(seen[w], declared, c, &b)
+				c.Release()
+			}
+			return nil
+		})
+	}
+	records := int64(0)
+	group.Go(func() error {
+		defer close(chunks)
+		r := &reader{source: s}
+		defer r.Close()
+		for {
+			c, err := r.next(ctx)
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			records += int64(c.Records)
+			select {
+			case chunks <- c:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	s.records = records
+	for _, k := range seen {
+		for i := range kinds {
+			kinds[i] |= k[i]
+		}
+	}
+	return nil
+}
+
+// headSplit finds the header, whose number of fields is not that of a record yet.
+func (s *source) headSplit(p []byte, max int, final bool) (n, records int) {
+	d := s.dialect
+	d.fields = 0
+	return d.split(p, max, final)
+}
+
+// look adds the kinds of a chunk's values to kinds.
+func (s *source) look(kinds []text.Kinds, declared []arrow.DataType, c *text.Chunk, b *bounds) {
+	s.dialect.tokenise(b, c.Data, c.Records, c.Final)
+	bad := b.malformed
+	for f := range kinds {
+		if declared[f] != nil {
+			continue
+		}
+		k, bad := kinds[f], bad
+		const settled = text.SeenString | text.SeenNull // nothing more can be learnt
+		for r := 0; r < c.Records && k&settled != settled; r++ {
+			if len(bad) > 0 && bad[0].row == r {
+				bad = bad[1:]
+				continue
+			}
+			start, end := b.field(r, f)
+			field := c.Data[start:end]
+			switch {
+			case s.nulls.has(field):
+				k |= text.SeenNull
+			case k&text.SeenString == 0:
+				content, _ := s.dialect.bare(field, nil)
+				k |= text.KindOf(content)
+			}
+		}
+		kinds[f] = k
+	}
+}
+
+// nulls is what stands for no value.
+type nulls struct {
+	empty  bool
+	others [][]byte
+}
+
+func newNulls(words []string) nulls {
+	var n nulls
+	for _, w := range words {
+		if w == "" {
+			n.empty = true
+		} else {
+			n.others = append(n.others, []byte(w))
+		}
+	}
+	return n
+}
+
+// has reports whether a field, quotes included, is a null.
+func (n *nulls) has(field []byte) bool {
+	if len(field) == 0 {
+		return n.empty
+	}
+	for _, w := range n.others {
+		if bytes.Equal(field, w) {
+			return true
+		}
+	}
+	return false
+}

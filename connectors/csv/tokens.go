@@ -1,0 +1,322 @@
+package csv
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+
+	"github.com/sdlfilter/sdlfilter/connectors/text"
+)
+
+// dialect is what tells fields and records apart.
+type dialect struct {
+	delimiter, quote byte
+	fields           int // that a record must have
+}
+
+// blank reports lines that are no record.
+func (d *dialect) blank(line []byte) bool { return len(line) == 0 && d.fields != 1 }
+
+// split implements text.Split. A quote opens a quoted field only at the field's
+// start; a record with a quote anywhere else is malformed and ends with its
+// line, so that the records after it are read.
+func (d *dialect) split(p []byte, max int, final bool) (n, records int) {
+	quote := bytes.IndexByte(p, d.quote)
+	if quote < 0 {
+		return text.SplitLines(p, max, final, d.blank)
+	}
+	for n < len(p) && (max == 0 || records < max) {
+		end, ok := d.recordEnd(p, n, &quote, final)
+		if !ok {
+			break
+		}
+		if !d.blank(text.Chomp(p[n:end])) {
+			records++
+		}
+		n = end
+	}
+	return n, records
+}
+
+// recordEnd returns the place after the line end of the record at p[at:]. quote
+// is the first quote at or after some place before at, kept from record to
+// record; len(p) where there is none. ok is false where p ends before the record
+// does.
+func (d *dialect) recordEnd(p []byte, at int, quote *int, final bool) (end int, ok bool) {
+	line := lineEnd(p, at)
+	for from := at; ; {
+		if *quote < from {
+			*quote = find(p, from, d.quote)
+		}
+		q := *quote
+		if q >= line {
+			break // no further quote in this line
+		}
+		if q != at && p[q-1] != d.delimiter {
+			break // a bare quote: the rest of the line belongs to the record
+		}
+		after := d.closing(p, q)
+		if after > len(p) {
+			return len(p), final // never closed
+		}
+		if after > line {
+			line = lineEnd(p, after)
+		}
+		if after >= len(p) || p[after] != d.delimiter {
+			break // the record's last field, or text after the closing quote
+		}
+		from = after + 1
+	}
+	if line < len(p) {
+		return line + 1, true
+	}
+	return len(p), final
+}
+
+// closing returns the place after the quote that closes the field opened at
+// p[q], len(p)+1 where none does.
+func (d *dialect) closing(p []byte, q int) int {
+	for i := q + 1; ; i += 2 {
+		i = find(p, i, d.quote)
+		if i >= len(p) {
+			return len(p) + 1
+		}
+		if i+1 >= len(p) || p[i+1] != d.quote {
+			return i + 1
+		}
+	}
+}
+
+func lineEnd(p []byte, at int) int { return find(p, at, '\n') }
+
+// find returns the place of b at or after at, len(p) where there is none.
+func find(p []byte, at int, b byte) int {
+	if at >= len(p) {
+		return len(p)
+	}
+	if i := bytes.IndexByte(p[at:], b); i >= 0 {
+		return at + i
+	}
+	return len(p)
+}
+
+// bounds says where the fields of a run of records lie. Field f of record r is
+// data[start : ends[r*fields+f]], where start is starts[r] for the first field
+// and one more than the end of the field before for the others.
+type bounds struct {
+	starts, ends []uint32
+	fields       int
+	malformed    []malformed
+	truncated    bool // the last record is one that a truncated file ends in
+}
+
+type malformed struct {
+	row    int
+	reason string
+}
+
+func (b *bounds) field(r, f int) (start, end uint32) {
+	k := r*b.fields + f
+	if f == 0 {
+		return b.starts[r], b.ends[k]
+	}
+	// The fields of a malformed record all end where it starts.
+	return min(b.ends[k-1]+1, b.ends[k]), b.ends[k]
+}
+
+// tokenise finds the fields of a chunk. The number of records is that of split.
+func (d *dialect) tokenise(b *bounds, p []byte, records int, final bool) {
+	b.fields, b.malformed, b.truncated = d.fields, b.malformed[:0], false
+	b.starts = sized(b.starts, records)
+	b.ends = sized(b.ends, records*d.fields+8)
+	if d.fields > 1 && bytes.IndexByte(p, d.quote) < 0 && d.flat(b, p, records) {
+		b.ends = b.ends[:records*d.fields]
+		return
+	}
+	b.ends = b.ends[:records*d.fields]
+	d.walk(b, p, records, final)
+}
+
+func sized(s []uint32, n int) []uint32 {
+	if cap(s) < n {
+		return make([]uint32, n, n+n/8)
+	}
+	return s[:n]
+}
+
+const unclosed = "a quoted field is not closed"
+
+const (
+	ones = 0x0101010101010101
+	low7 = 0x7f7f7f7f7f7f7f7f
+)
+
+// flat tokenises a chunk without quotes and without malformed records: every
+// delimiter and line end is a field's end, eight bytes at a time. It reports
+// false, having done nothing of use, where the chunk is not so.
+func (d *dialect) flat(b *bounds, p []byte, records int) bool {
+	ends, k := b.ends, 0
+	want := records * d.fields
+	delimiters, newlines := ones*uint64(d.delimiter), uint64(ones*'\n')
+	i := 0
+	for ; i+8 <= len(p); i += 8 {
+		w := binary.LittleEndian.Uint64(p[i:])
+		x, y := w^delimiters, w^newlines
+		// The high bit of each byte of m is set where a byte of x or y is zero, and only there.
+		m := ^((((x & low7) + low7) | x) & (((y & low7) + low7) | y)) &^ low7
+		if m == 0 {
+			continue
+		}
+		if k > want {
+			return false
+		}
+		e := ends[k : k+8 : k+8]
+		n := bits.OnesCount64(m)
+		for j := 0; j < n; j++ {
+			e[j&7] = uint32(i + bits.TrailingZeros64(m)>>3)
+			m &= m - 1
+		}
+		k += n
+	}
+	for ; i < len(p); i++ {
+		if p[i] == d.delimiter || p[i] == '\n' {
+			if k > want {
+				return false
+			}
+			ends[k] = uint32(i)
+			k++
+		}
+	}
+	if len(p) > 0 && p[len(p)-1] != '\n' {
+		ends[k] = uint32(len(p))
+		k++
+	}
+	lines := bytes.Count(p, []byte{'\n'})
+	if len(p) > 0 && p[len(p)-1] != '\n' {
+		lines++
+	}
+	if k != want || lines != records {
+		return false
+	}
+	// There are as many line ends as records, so if one stands where each
+	// record's last field ends no other end is one.
+	start := uint32(0)
+	for r := range records {
+		last := &ends[r*d.fields+d.fields-1]
+		e := *last
+		if int(e) < len(p) && p[e] != '\n' {
+			return false
+		}
+		b.starts[r] = start
+		start = e + 1
+		if e > 0 && p[e-1] == '\r' {
+			*last = e - 1
+		}
+	}
+	return true
+}
+
+// walk tokenises any chunk, record by record.
+func (d *dialect) walk(b *bounds, p []byte, records int, final bool) {
+	quote := -1
+	for r, at := 0, 0; r < records; {
+		end, _ := d.recordEnd(p, at, &quote, true)
+		line := text.Chomp(p[at:end])
+		if d.blank(line) {
+			at = end
+			continue
+		}
+		reason, open := d.record(b, p[:at+len(line)], r, at)
+		if reason != "" {
+			b.malformed = append(b.malformed, malformed{r, reason})
+			// An unfinished last line is how a file that was cut off ends.
+			b.truncated = final && end == len(p) && open && (reason == unclosed || p[end-1] != '\n')
+		}
+		at = end
+		r++
+	}
+}
+
+// record finds the fields of the record p[at:]. Where it is malformed all its
+// fields are left empty. open says that it ends before it is complete.
+func (d *dialect) record(b *bounds, p []byte, r, at int) (reason string, open bool) {
+	b.starts[r] = uint32(at)
+	ends := b.ends[r*d.fields : (r+1)*d.fields]
+	reason, n := d.fieldEnds(ends, p, at)
+	if reason == "" && n == d.fields {
+		return "", false
+	}
+	for i := range ends {
+		ends[i] = uint32(at)
+	}
+	if reason != "" {
+		return reason, reason == unclosed
+	}
+	return fmt.Sprintf("must have %d fields, got %d", d.fields, n), n < d.fields
+}
+
+// fieldEnds finds where the fields of the record p[i:] end, as many of them as
+// ends has room for, and returns how many there are.
+func (d *dialect) fieldEnds(ends []uint32, p []byte, i int) (reason string, n int) {
+	for {
+		if i < len(p) && p[i] == d.quote {
+			i = d.closing(p, i)
+			if i > len(p) {
+				return unclosed, n
+			}
+			if i < len(p) && p[i] != d.delimiter {
+				return "text after a closing quote", n
+			}
+		} else {
+			i = d.fieldEnd(p, i)
+			if i < len(p) && p[i] == d.quote {
+				return "a quote within a field that is not in quotes", n
+			}
+		}
+		if n < len(ends) {
+			ends[n] = uint32(i)
+		}
+		n++
+		if i >= len(p) {
+			return "", n
+		}
+		i++
+	}
+}
+
+// fieldEnd returns the place of the next delimiter or quote.
+func (d *dialect) fieldEnd(p []byte, i int) int {
+	delimiters, quotes := ones*uint64(d.delimiter), ones*uint64(d.quote)
+	for ; i+8 <= len(p); i += 8 {
+		w := binary.LittleEndian.Uint64(p[i:])
+		x, y := w^delimiters, w^quotes
+		m := ^((((x & low7) + low7) | x) & (((y & low7) + low7) | y)) &^ low7
+		if m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
+		}
+	}
+	for ; i < len(p) && p[i] != d.delimiter && p[i] != d.quote; i++ {
+	}
+	return i
+}
+
+// bare returns what a field says: without its quotes, doubled ones made one, in
+// buf where they must be.
+func (d *dialect) bare(field, buf []byte) (content []byte, quoted bool) {
+	if len(field) == 0 || field[0] != d.quote {
+		return field, false
+	}
+	inner := field[1 : len(field)-1]
+	q := bytes.IndexByte(inner, d.quote)
+	if q < 0 {
+		return inner, true
+	}
+	buf = buf[:0]
+	for q >= 0 {
+		buf = append(buf, inner[:q+1]...)
+		inner = inner[q+2:]
+		q = bytes.IndexByte(inner, d.quote)
+	}
+	return append(buf, inner...), true
+}
