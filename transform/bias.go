@@ -87,9 +87,12 @@ func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		if col.grid == (grid{}) {
 			continue // φ or the column is 0 throughout: nothing moves
 		}
-		z := w.floats(b.N)
-		col.stream.Normals(z, w.records(b, v.Values))
-		col.multiply(v.Values, z, changed)
+		for from := 0; from < b.N; from += batch {
+			x := v.Values[from:min(from+batch, b.N)]
+			z := w.floats(len(x))
+			col.stream.Normals(z, w.stretch(b, from, len(x), x))
+			col.multiply(x, z, changed[from>>6:])
+		}
 		clearNulls(v, changed)
 	}
 	c.touched[s.mask].Add(int64(changed.Count(b.N)))
@@ -100,6 +103,7 @@ func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
 // θ = 1 + φz, and marks those that changed: Trottini et al. (2004), A2.1.
 func (c *biasColumn) multiply(x, z []float64, changed microdata.Bitmap) {
 	mult, phi := c.grid.mult, c.phi
+	limit := fast / (1 + float64(64*phi)) // no standard draw is beyond 64, so k·θ stays below fast
 	for base := 0; base < len(x); base += 64 {
 		end := min(base+64, len(x))
 		xs, zs := x[base:end], z[base:end]
@@ -107,10 +111,11 @@ func (c *biasColumn) multiply(x, z []float64, changed microdata.Bitmap) {
 		var word uint64
 		for i, old := range xs {
 			theta := 1 + float64(phi*zs[i])
-			k := math.RoundToEven(float64(old * mult))
-			y := (math.RoundToEven(float64(k*theta)) + 0) / mult
-			if !exact(k) {
-				y = finite(float64(old * theta))
+			k := float64(old*mult) + magic - magic
+			ky := float64(k*theta) + magic - magic
+			y := ky / mult
+			if !(math.Abs(k) < limit) {
+				y = c.product(old, theta)
 			}
 			xs[i] = y
 			if y != old {
@@ -119,4 +124,13 @@ func (c *biasColumn) multiply(x, z []float64, changed microdata.Bitmap) {
 		}
 		changed[base>>6] |= word
 	}
+}
+
+// product is x·θ for one value; a value beyond the exact integers of the grid is
+// multiplied as it is.
+func (c *biasColumn) product(x, theta float64) float64 {
+	if k := c.grid.index(x); exact(k) {
+		return finite(c.grid.value(math.RoundToEven(float64(k * theta))))
+	}
+	return finite(float64(x * theta))
 }

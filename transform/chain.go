@@ -278,6 +278,10 @@ func (c *column) numbers(b *microdata.Block) (*microdata.Vector, error) {
 	return col.Mutable(), nil
 }
 
+// batch is how many values are drawn and masked at a time, a multiple of 64:
+// draws and values then stay in the processor's near caches.
+const batch = 4096
+
 // work is the scratch space of one Apply.
 type work struct {
 	identity []*microdata.Column
@@ -310,11 +314,6 @@ func cleared(buf *microdata.Bitmap, n int) microdata.Bitmap {
 	bm := (*buf)[:words]
 	clear(bm)
 	return bm
-}
-
-// records names the block's records for the keystream.
-func (w *work) records(b *microdata.Block, values []float64) keystream.Records {
-	return w.stretch(b, 0, b.N, values)
 }
 
 // stretch names records [from, from+n) of the block for the keystream. Where

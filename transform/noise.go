@@ -3,6 +3,8 @@ package transform
 import (
 	"fmt"
 	"math"
+	"math/bits"
+	"slices"
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/check"
@@ -73,6 +75,7 @@ type noiseColumn struct {
 	scale  float64   // ε = scale × standard draw
 	above  []float64 // bounds of the tiers, ascending
 	scales []float64 // and their scales
+	fast   float64   // indexes below it are rounded the fast way; 0 where ε may be too great for that
 	stream *keystream.Stream
 
 	lower, upper float64 // redraw: grid indexes within which the result must land
@@ -128,6 +131,10 @@ func (m *Noise) compile(c *Chain, i int) (step, error) {
 			n.above = append(n.above, *t.Above)
 			n.scales = append(n.scales, d.scale(float64(lambda*math.Sqrt(*t.VarianceFactor))))
 		}
+		// No standard draw is beyond 64: Laplace draws end at 53 ln 2 + ln 2.
+		if 64*float64(slices.Max(append(n.scales, n.scale))*n.grid.mult) < fast {
+			n.fast = fast
+		}
 		col.onGrid = col.decimals >= 0
 		if j, t := redrawOf(c.masks, i, name); t == nil {
 			s.columns = append(s.columns, n)
@@ -173,23 +180,11 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		if col.grid == (grid{}) {
 			continue // λ = 0
 		}
-		e := w.floats(b.N)
-		records := w.records(b, v.Values)
-		switch col.draw {
-		case normal:
-			col.stream.Normals(e, records)
-		case laplace:
-			col.stream.Laplaces(e, records)
-		case uniform:
-			col.stream.Uniforms(e, records)
-			for i, u := range e {
-				e[i] = float64(2*u) - 1
-			}
-		}
-		if len(col.above) == 0 {
-			col.add(v.Values, e, changed)
-		} else {
-			col.addTiered(v.Values, e, changed)
+		for from := 0; from < b.N; from += batch {
+			x := v.Values[from:min(from+batch, b.N)]
+			e := w.floats(len(x))
+			scale := col.draws(x, e, w.stretch(b, from, len(x), x))
+			col.add(x, e, scale, changed[from>>6:])
 		}
 		clearNulls(v, changed)
 	}
@@ -200,9 +195,12 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			if err != nil {
 				return err
 			}
-			u := w.floats(b.N)
-			col.stream.Uniforms(u, w.records(b, v.Values))
-			col.addWithin(v.Values, u, within)
+			for from := 0; from < b.N; from += batch {
+				x := v.Values[from:min(from+batch, b.N)]
+				u := w.floats(len(x))
+				col.stream.Uniforms(u, w.stretch(b, from, len(x), x))
+				col.addWithin(x, u, within[from>>6:])
+			}
 			clearNulls(v, within)
 		}
 		c.touched[r.truncate].Add(int64(within.Count(b.N)))
@@ -214,25 +212,53 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// add makes y = (k_x + k_ε)/mult of the values x, where ε = scale·e, and marks
-// those that changed: Duncan et al. (2004), section 4. A value beyond the exact
-// integers of the grid stays as it is and only ε is rounded.
-func (c *noiseColumn) add(x, e []float64, changed microdata.Bitmap) {
-	mult, scale := c.grid.mult, float64(c.scale*c.grid.mult)
+// draws fills e with draws for the values x and returns the factor that makes
+// of them ε in units of the grid.
+func (c *noiseColumn) draws(x, e []float64, r keystream.Records) (scale float64) {
+	switch c.draw {
+	case normal:
+		c.stream.Normals(e, r)
+	case laplace:
+		c.stream.Laplaces(e, r)
+	case uniform:
+		c.stream.Uniforms(e, r)
+		for i, u := range e {
+			e[i] = float64(2*u) - 1
+		}
+	}
+	if len(c.above) == 0 {
+		return float64(c.scale * c.grid.mult)
+	}
+	c.scaleTiered(x, e)
+	return 1
+}
+
+// add makes y = (k_x + k_ε)/mult of the values x, where ε is scale·e in units of
+// the grid, and marks those that changed: Duncan et al. (2004), section 4.
+func (c *noiseColumn) add(x, e []float64, scale float64, changed microdata.Bitmap) {
+	mult, limit := c.grid.mult, c.fast
 	for base := 0; base < len(x); base += 64 {
 		end := min(base+64, len(x))
 		xs, es := x[base:end], e[base:end]
 		es = es[:len(xs)]
-		var word uint64
+		var word, slow uint64
 		for i, old := range xs {
-			k := math.RoundToEven(float64(old * mult))
-			ke := math.RoundToEven(float64(es[i] * scale))
-			y := (k + ke + 0) / mult
-			if !exact(k) {
-				y = finite(old + ke/mult)
+			k := float64(old*mult) + magic - magic
+			ke := float64(es[i]*scale) + magic - magic
+			y := (k + ke) / mult
+			if !(math.Abs(k) < limit) {
+				y = old
+				slow |= 1 << (i & 63)
 			}
 			xs[i] = y
 			if y != old {
+				word |= 1 << (i & 63)
+			}
+		}
+		for ; slow != 0; slow &= slow - 1 {
+			i := bits.TrailingZeros64(slow)
+			old := xs[i]
+			if xs[i] = c.sum(old, float64(es[i]*scale)); xs[i] != old {
 				word |= 1 << i
 			}
 		}
@@ -240,20 +266,23 @@ func (c *noiseColumn) add(x, e []float64, changed microdata.Bitmap) {
 	}
 }
 
-// addTiered is add with the scale of the tier that the value lies in.
-func (c *noiseColumn) addTiered(x, e []float64, changed microdata.Bitmap) {
-	mult := c.grid.mult
+// sum is x + ε for one value, ε in units of the grid. A value beyond the exact
+// integers of the grid stays as it is and only ε is rounded.
+func (c *noiseColumn) sum(x, ke float64) float64 {
+	k := c.grid.index(x)
+	ke = math.RoundToEven(ke)
+	if exact(k) {
+		return finite(c.grid.value(k + ke))
+	}
+	return finite(x + ke/c.grid.mult)
+}
+
+// scaleTiered makes ε in units of the grid of the standard draws e, with the
+// scale of the tier that each value lies in.
+func (c *noiseColumn) scaleTiered(x, e []float64) {
+	e = e[:len(x)]
 	for i, old := range x {
-		k := math.RoundToEven(float64(old * mult))
-		ke := math.RoundToEven(float64(float64(e[i]*c.scaleAt(old)) * mult))
-		y := (k + ke + 0) / mult
-		if !exact(k) {
-			y = finite(old + ke/mult)
-		}
-		x[i] = y
-		if y != old {
-			changed.Set(i)
-		}
+		e[i] = float64(e[i]*c.scaleAt(old)) * c.grid.mult
 	}
 }
 

@@ -1,0 +1,383 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// testKey returns a fixed key; different seeds give unrelated keys.
+func testKey(tb testing.TB, seed byte) keystream.Key {
+	tb.Helper()
+	secret := make([]byte, 32)
+	for i := range secret {
+		secret[i] = seed + byte(i)*7
+	}
+	k, err := keystream.NewKey(secret)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return k
+}
+
+// testColumn describes a column of a test; its name is its place: "a", "b", …
+type testColumn struct {
+	values   []float64
+	null     []int // records without a value
+	typ      arrow.DataType
+	decimals int
+}
+
+func floats(decimals int, values ...float64) testColumn {
+	return testColumn{values: values, typ: arrow.PrimitiveTypes.Float64, decimals: decimals}
+}
+
+func names(n int) []string {
+	s := make([]string, n)
+	for i := range s {
+		s[i] = string(rune('a' + i))
+	}
+	return s
+}
+
+// testSetup gives mean and SD as they are computed from the data.
+func testSetup(tb testing.TB, columns ...testColumn) Setup {
+	s := Setup{Key: testKey(tb, 1), Window: 1 << 20}
+	for i, name := range names(len(columns)) {
+		c := columns[i]
+		mean, sd := meanSD(c.values)
+		s.Columns = append(s.Columns, ColumnInfo{name, i, microdata.Field{Name: name, Type: c.typ, Nullable: true}, c.decimals, sd, mean})
+	}
+	return s
+}
+
+func meanSD(v []float64) (mean, sd float64) {
+	for _, x := range v {
+		mean += x / float64(len(v))
+	}
+	for _, x := range v {
+		sd += (x - mean) * (x - mean)
+	}
+	return mean, math.Sqrt(sd / float64(len(v)-1))
+}
+
+// block makes a block of records [from, to) of the columns.
+func block(from, to int, columns ...testColumn) *microdata.Block {
+	b := new(microdata.Block)
+	b.Reset(0, int64(from), to-from, len(columns))
+	for i, c := range columns {
+		v := b.Columns[i].Alloc(to-from, len(c.null) > 0)
+		copy(v.Values, c.values[from:to])
+		for _, row := range c.null {
+			if row >= from && row < to {
+				v.Valid.Clear(row - from)
+				v.Values[row-from] = 0
+			}
+		}
+	}
+	return b
+}
+
+func chain(tb testing.TB, setup Setup, masks ...Spec) *Chain {
+	tb.Helper()
+	c, err := NewChain(masks, setup)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+func apply(tb testing.TB, c *Chain, b *microdata.Block) *microdata.Block {
+	tb.Helper()
+	if err := c.Apply(b); err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+// release masks the columns in one block and returns the released numbers of
+// the first.
+func release(tb testing.TB, setup Setup, columns []testColumn, masks ...Spec) []float64 {
+	tb.Helper()
+	b := apply(tb, chain(tb, setup, masks...), block(0, len(columns[0].values), columns...))
+	return slices.Clone(b.Columns[0].Out().Values)
+}
+
+func mask(p Params) Spec { return Spec{Params: p} }
+
+// incomes returns n numbers with two decimals, long-tailed as incomes are.
+func incomes(n int, seed uint64) []float64 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = math.RoundToEven(100*math.Exp(6+r.NormFloat64())) / 100
+	}
+	return v
+}
+
+// arithmeticMasks are all masks that work record by record.
+func arithmeticMasks() []Spec {
+	return []Spec{
+		mask(&Bias{Columns: []string{"a"}, Range: ptr(0.05)}),
+		mask(&Noise{Columns: []string{"a", "b"}, SD: &Amount{0.35, true}, Tiers: []Tier{{ptr(1000.0), ptr(2.0)}}}),
+		mask(&Truncate{Columns: []string{"b"}, Lower: ptr(50.0), Mode: "redraw"}),
+		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(50.0)}),
+		mask(&Round{Columns: []string{"a"}, Decimals: ptr(1)}),
+	}
+}
+
+// What a record is released as depends neither on where the blocks are cut nor
+// on which goroutine masks them in which order.
+func TestIndependentOfBlocksAndWorkers(t *testing.T) {
+	const n = 20000
+	columns := []testColumn{floats(2, incomes(n, 1)...), floats(2, incomes(n, 2)...), floats(0, slices.Repeat([]float64{1, 2, 3, 4, 5}, n/5)...)}
+	columns[0].null = []int{0, 17, 4096, n - 1}
+	for _, identity := range [][]int{nil, {2}} {
+		setup := testSetup(t, columns...)
+		setup.Identity = identity
+		c := chain(t, setup, arithmeticMasks()...)
+		whole := apply(t, c, block(0, n, columns...))
+		for _, size := range []int{1, 63, 1000, 4097} {
+			if size == 1 && testing.Short() {
+				continue
+			}
+			var wg sync.WaitGroup
+			gate := make(chan bool, 4)
+			for from := 0; from < n; from += size {
+				wg.Add(1)
+				gate <- true
+				go func() {
+					defer wg.Done()
+					defer func() { <-gate }()
+					b := block(from, min(from+size, n), columns...)
+					if err := c.Apply(b); err != nil {
+						t.Error(err)
+						return
+					}
+					for k := range 2 {
+						got, want := b.Columns[k].Out(), whole.Columns[k].Out()
+						for i, y := range got.Values {
+							if math.Float64bits(y) != math.Float64bits(want.Values[from+i]) || got.Valid.Has(i) != want.Valid.Has(from+i) {
+								t.Errorf("blocks of %d: column %d, record %d differs", size, k, from+i)
+								return
+							}
+						}
+					}
+				}()
+			}
+			wg.Wait()
+		}
+	}
+}
+
+func TestTouched(t *testing.T) {
+	columns := []testColumn{floats(0, 1, 5, 100, 200), floats(0, 7, 7, 7, 7)}
+	columns[0].null = []int{3}
+	c := chain(t, testSetup(t, columns...),
+		mask(&Truncate{Columns: []string{"a"}, Upper: ptr(4.0)}),
+		Spec{"tens", &Round{Columns: []string{"a", "b"}, Base: ptr(10.0)}},
+		mask(&Noise{Columns: []string{"b"}, SD: &Amount{1e6, false}}))
+	apply(t, c, block(0, 4, columns...))
+	got := c.Touched()
+	for i, want := range []struct {
+		label, kind string
+		records     int64
+	}{{"truncate#1", "truncate", 2}, {"tens", "round", 4}, {"noise#1", "noise", 4}} {
+		if got[i].Label != want.label || got[i].Kind != want.kind || got[i].Records != want.records {
+			t.Errorf("mask %d: got %+v, want %+v", i, got[i], want)
+		}
+	}
+}
+
+// A rejected record's reason names the place and what is wrong, and no value.
+func TestRejects(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	columns := []testColumn{
+		floats(2, 1, nan, 3, inf, -inf, 6, 1e300),
+		{values: []float64{1, 2, 1 << 54, 4, 5, -(1 << 53), 7}, typ: arrow.PrimitiveTypes.Int64},
+		floats(2, nan, nan, nan, nan, nan, nan, nan), // not masked
+	}
+	c := chain(t, Setup{Key: testKey(t, 1), Columns: testSetup(t, columns...).Columns},
+		mask(&Noise{Columns: []string{"a", "b"}, SD: &Amount{1, false}}))
+	b := apply(t, c, block(0, 7, columns...))
+	if len(b.Rejects) != 4 || b.Kept() != 3 {
+		t.Fatalf("got rejects %v", b.Rejects)
+	}
+	for _, want := range []microdata.Reject{{Row: 1, Column: "a", Reason: "NaN"}, {Row: 3, Column: "a", Reason: "infinite"}, {Row: 4, Column: "a", Reason: "infinite"}, {Row: 2, Column: "b", Reason: "beyond"}} {
+		if !slices.ContainsFunc(b.Rejects, func(r microdata.Reject) bool {
+			return r.Row == want.Row && r.Column == want.Column && strings.Contains(r.Reason, want.Reason)
+		}) {
+			t.Errorf("no reject like %v in %v", want, b.Rejects)
+		}
+	}
+	if y := b.Columns[0].Out().Values[6]; y != 1e300 {
+		t.Errorf("a value beyond the grid's exact integers with noise far below its last bit: got %v, want it as it is", y)
+	}
+	if y := b.Columns[1].Out().Values[5]; y < -(1<<53) || y != math.Trunc(y) {
+		t.Errorf("got %v, want an integer that is held exactly", y)
+	}
+}
+
+// Released values stay in their type: integers integers and in range, decimals on
+// their scale, float32 a float32, nulls null and 0.
+func TestTypesAreKept(t *testing.T) {
+	const n = 4000
+	r := rand.New(rand.NewPCG(3, 3))
+	for _, typ := range []arrow.DataType{
+		arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
+		arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64,
+		&arrow.Decimal128Type{Precision: 5, Scale: 2}, &arrow.Decimal128Type{Precision: 38, Scale: 20}, &arrow.Decimal128Type{Precision: 6, Scale: -2},
+	} {
+		t.Run(typ.String(), func(t *testing.T) {
+			field := microdata.Field{Type: typ}
+			lo, hi := field.Range()
+			lo, hi = max(lo, -1e6), min(hi, 1e6)
+			d, fixed := field.Decimals()
+			step := math.Pow10(-d)
+			if !fixed {
+				step = 0.01
+			}
+			column := testColumn{values: make([]float64, n), null: []int{5, 77}, typ: typ, decimals: max(d, 0)}
+			for i := range column.values {
+				k := math.RoundToEven((lo + (hi-lo)*r.Float64()) / step)
+				column.values[i] = k / math.Round(1/step)
+				if step >= 1 {
+					column.values[i] = k * step
+				}
+				if typ.ID() == arrow.FLOAT32 {
+					column.values[i] = float64(float32(column.values[i]))
+				}
+			}
+			if !fixed {
+				column.decimals = 2
+			}
+			setup := testSetup(t, column)
+			b := apply(t, chain(t, setup,
+				mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.3)}),
+				mask(&Noise{Columns: []string{"a"}, SD: &Amount{0.5, true}})), block(0, n, column))
+			y := b.Columns[0].Out()
+			lo, hi = field.Range()
+			changed := 0
+			for i, v := range y.Values {
+				if !y.Valid.Has(i) {
+					if v != 0 {
+						t.Fatalf("record %d: null holds %v", i, v)
+					}
+					continue
+				}
+				if v != column.values[i] {
+					changed++
+				}
+				if !(v >= lo && v <= hi) {
+					t.Fatalf("record %d: %v is outside [%v, %v]", i, v, lo, hi)
+				}
+				switch {
+				case typ.ID() == arrow.FLOAT32:
+					if float64(float32(v)) != v {
+						t.Fatalf("record %d: %v is no float32", i, v)
+					}
+				case step >= 1:
+					if math.Mod(v, step) != 0 {
+						t.Fatalf("record %d: %v is no multiple of %v", i, v, step)
+					}
+				default:
+					// Beyond 2^51 the product with 10^d need not round to k.
+					mult := math.Pow10(column.decimals)
+					if k := math.RoundToEven(v * mult); k/mult != v && math.Abs(k) < 1<<51 {
+						t.Fatalf("record %d: %v is not nearest to a number of the scale", i, v)
+					}
+				}
+				if math.Signbit(v) && v == 0 {
+					t.Fatalf("record %d: negative zero", i)
+				}
+			}
+			if y.Valid.Has(5) || y.Valid.Has(77) || y.Valid.Count(n) != n-2 {
+				t.Error("nulls did not stay")
+			}
+			if changed < n/2 {
+				t.Errorf("only %d of %d values changed", changed, n)
+			}
+		})
+	}
+}
+
+// One respondent's value is released the same wherever it stands; another value
+// of the same respondent carries other noise, and so does the same value of
+// another respondent.
+func TestIdentity(t *testing.T) {
+	ids := []float64{7, 7, 8, 9, 7, 8}
+	values := []float64{100, 200, 100, 100, 100, 100}
+	columns := []testColumn{floats(6, values...), floats(0, ids...)}
+	setup := testSetup(t, columns...)
+	setup.Identity = []int{1}
+	y := release(t, setup, columns, mask(&Noise{Columns: []string{"a"}, SD: &Amount{10, false}}))
+	if y[0] != y[4] || y[2] != y[5] {
+		t.Errorf("the same value of the same respondent is released differently: %v", y)
+	}
+	if y[0]-100 == y[1]-200 {
+		t.Error("two values of one respondent carry the same noise")
+	}
+	if y[0] == y[2] || y[2] == y[3] || y[0] == y[3] {
+		t.Error("two respondents carry the same noise")
+	}
+	setup.Identity = nil
+	if z := release(t, setup, columns, mask(&Noise{Columns: []string{"a"}, SD: &Amount{10, false}})); z[0] == z[4] {
+		t.Error("with place as identity, two places carry the same noise")
+	}
+}
+
+// Draws of two columns, two masks, two replicates are uncorrelated, and each has
+// no autocorrelation. For independent draws √n·ρ is standard normal to a good
+// approximation; 6 pairs, |z| < 5 fails for one in 3 million runs.
+func TestDrawsAreUncorrelated(t *testing.T) {
+	n := 400000
+	if testing.Short() {
+		n = 20000
+	}
+	zero := floats(9, make([]float64, n)...)
+	setup := testSetup(t, zero, zero)
+	noise := func(column string) Params {
+		return &Noise{Columns: []string{column}, SD: &Amount{1, false}}
+	}
+	both := chain(t, setup, mask(&Noise{Columns: []string{"a", "b"}, SD: &Amount{1, false}}))
+	b := apply(t, both, block(0, n, zero, zero))
+	draws := map[string][]float64{"a": b.Columns[0].Out().Values, "b": b.Columns[1].Out().Values}
+	draws["other mask"] = release(t, setup, []testColumn{zero, zero}, Spec{"second", noise("a")})
+	for _, m := range []int{1, 2} {
+		r := both.Replicate(m)
+		draws[fmt.Sprint("replicate ", m)] = apply(t, r, block(0, n, zero, zero)).Columns[0].Out().Values
+	}
+	for _, pair := range [][2]string{{"a", "b"}, {"a", "other mask"}, {"a", "replicate 1"}, {"a", "replicate 2"}, {"replicate 1", "replicate 2"}} {
+		if z := math.Sqrt(float64(n)) * correlation(draws[pair[0]], draws[pair[1]]); math.Abs(z) > 5 {
+			t.Errorf("%v: correlation of %.1f standard errors", pair, z)
+		}
+	}
+	if z := math.Sqrt(float64(n)) * correlation(draws["a"][1:], draws["a"][:n-1]); math.Abs(z) > 5 {
+		t.Errorf("autocorrelation of %.1f standard errors", z)
+	}
+	if !slices.Equal(apply(t, both.Replicate(1), block(0, n, zero, zero)).Columns[0].Out().Values, draws["replicate 1"]) {
+		t.Error("a replicate is not reproducible")
+	}
+}
+
+func correlation(x, y []float64) float64 {
+	mx, sx := meanSD(x)
+	my, sy := meanSD(y)
+	sum := 0.0
+	for i := range x {
+		sum += (x[i] - mx) * (y[i] - my)
+	}
+	return sum / (float64(len(x)-1) * sx * sy)
+}
