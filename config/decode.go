@@ -15,6 +15,7 @@ import (
 func (l *loader) decode(f *form, n *yaml.Node, path string, v reflect.Value, enum []string) {
 	l.values[path] = n
 	if l.failed[n] {
+		l.broken[path] = true
 		return
 	}
 	for v.Kind() == reflect.Pointer {
@@ -26,11 +27,11 @@ func (l *loader) decode(f *form, n *yaml.Node, path string, v reflect.Value, enu
 	switch f.shape {
 	case scalar:
 		if n.Kind != yaml.ScalarNode {
-			l.wrong(path, "must be a single value, got %s", l.describe(n))
+			l.unreadable(path, "must be a single value, got %s", l.describe(n))
 			return
 		}
 		if wrong := l.decodeScalar(n, v, enum); wrong != "" {
-			l.wrong(path, "%s", wrong)
+			l.unreadable(path, "%s", wrong)
 		}
 	case list:
 		l.decodeList(f, n, path, v, enum)
@@ -47,7 +48,7 @@ func (l *loader) decodeList(f *form, n *yaml.Node, path string, v reflect.Value,
 		if n.Kind == yaml.ScalarNode && f.elem.shape == scalar && !isNull(n) {
 			hint = "; write it in brackets: [" + l.text(n) + "]"
 		}
-		l.wrong(path, "must be a list, got %s%s", l.describe(n), hint)
+		l.unreadable(path, "must be a list, got %s%s", l.describe(n), hint)
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
@@ -79,7 +80,7 @@ func (l *loader) pairs(n *yaml.Node, path string, visit func(key, value *yaml.No
 
 func (l *loader) decodeDict(f *form, n *yaml.Node, path string, v reflect.Value) {
 	if n.Kind != yaml.MappingNode {
-		l.wrong(path, "must be a mapping (name: value), got %s", l.describe(n))
+		l.unreadable(path, "must be a mapping (name: value), got %s", l.describe(n))
 		return
 	}
 	if v.Kind() == reflect.Map {
@@ -105,9 +106,9 @@ func (l *loader) decodeRecord(f *form, n *yaml.Node, path string, v reflect.Valu
 	if n.Kind != yaml.MappingNode {
 		switch {
 		case f.scold != "":
-			l.wrong(path, "%s", f.scold)
+			l.unreadable(path, "%s", f.scold)
 		default:
-			l.wrong(path, "must be a mapping%s, got %s", fields(f), l.describe(n))
+			l.unreadable(path, "must be a mapping%s, got %s", fields(f), l.describe(n))
 		}
 		return
 	}

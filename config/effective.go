@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // SHA256 identifies the configuration as it took effect: environment, --set and
@@ -99,12 +100,12 @@ func writeScalar(b *bytes.Buffer, v reflect.Value) {
 		if err != nil {
 			panic(fmt.Sprintf("config: %s does not write what it read: %v", v.Type(), err))
 		}
-		b.WriteString(quote(string(text)))
+		b.WriteString(quoteValue(string(text)))
 		return
 	}
 	switch v.Kind() {
 	case reflect.String:
-		b.WriteString(quote(v.String()))
+		b.WriteString(quoteValue(v.String()))
 	case reflect.Bool:
 		b.WriteString(strconv.FormatBool(v.Bool()))
 	case reflect.Float32, reflect.Float64:
@@ -113,6 +114,9 @@ func writeScalar(b *bytes.Buffer, v reflect.Value) {
 		b.WriteString(strconv.FormatInt(v.Int(), 10))
 	}
 }
+
+// quoteValue keeps what is already expanded from being expanded again.
+func quoteValue(s string) string { return quote(strings.ReplaceAll(s, "${", "$${")) }
 
 func quote(s string) string {
 	text, err := json.Marshal(s)

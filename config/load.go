@@ -112,6 +112,7 @@ type loader struct {
 	origin  map[*yaml.Node]string // nodes that are not from the file
 	written map[*yaml.Node]string // expanded scalars as they stand in the file
 	failed  map[*yaml.Node]bool   // scalars that could not be expanded
+	broken  map[string]bool       // by path, values that could not be read: what is below them is unknown
 	strange map[string][]string   // by path of a mapping, the names in it that are no fields
 }
 
@@ -120,7 +121,7 @@ func newLoader(file string, lookup func(string) (string, bool)) *loader {
 		file: file, lookup: lookup,
 		values: map[string]*yaml.Node{}, keys: map[string]*yaml.Node{},
 		origin: map[*yaml.Node]string{}, written: map[*yaml.Node]string{},
-		failed: map[*yaml.Node]bool{}, strange: map[string][]string{},
+		failed: map[*yaml.Node]bool{}, broken: map[string]bool{}, strange: map[string][]string{},
 	}
 }
 
@@ -169,6 +170,22 @@ func (l *loader) wrong(path, format string, args ...any) { l.wrongAt(path, path,
 
 func (l *loader) wrongAt(where, path, format string, args ...any) {
 	l.errs = append(l.errs, l.problem(where, path, fmt.Sprintf(format, args...)))
+}
+
+// unreadable is wrong for a value that is then unknown.
+func (l *loader) unreadable(path, format string, args ...any) {
+	l.broken[path] = true
+	l.wrong(path, format, args...)
+}
+
+// known reports whether the value at path could be read, and all that holds it.
+func (l *loader) known(path string) bool {
+	for ; path != ""; path = parent(path) {
+		if l.broken[path] {
+			return false
+		}
+	}
+	return !l.broken[""]
 }
 
 // sound reports whether nothing is wrong at path or below it, so that what

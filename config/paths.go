@@ -59,6 +59,9 @@ func (l *loader) validatePaths(p *Pipeline) {
 	output("report.html", PublicPath(p.Report.HTML), "the public HTML report")
 
 	for i, o := range outputs {
+		if !l.sound(o.field) {
+			continue // said of the report; the same would be said of its public version
+		}
 		for _, in := range inputs {
 			switch {
 			case same(o.file, in.file):

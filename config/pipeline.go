@@ -104,7 +104,7 @@ type Gate struct {
 
 // Quarantine says where records that could not be masked are noted.
 type Quarantine struct {
-	JSONL string `yaml:"jsonl" doc:"a file of JSON lines with the place and the reason of each record, readable by its owner alone"`
+	JSONL string `yaml:"jsonl" required:"true" doc:"a file of JSON lines with the place and the reason of each record, readable by its owner alone"`
 }
 
 // Report names the files of the report.

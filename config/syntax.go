@@ -17,6 +17,10 @@ import (
 // written by people; a larger one is a mistaken path.
 const maxFile = 1 << 20
 
+// maxRefusals bounds the errors about one kind of mistake, which a file can hold
+// hundreds of thousands of.
+const maxRefusals = 20
+
 // parse turns the text of one YAML document into nodes. Anchors, aliases, merge
 // keys and tags are refused: a pipeline file is short, its reader should see what
 // it says where it says it, and without aliases a file cannot grow when it is
@@ -76,6 +80,9 @@ func unreadable(text []byte) (line, column int, what string) {
 
 // refuse reports every use of YAML that a configuration does without.
 func refuse(file string, n *yaml.Node, errs Errors) Errors {
+	if len(errs) >= maxRefusals {
+		return errs
+	}
 	at := place{file, n.Line, n.Column}
 	switch {
 	case n.Kind == yaml.AliasNode:

@@ -14,6 +14,9 @@ import (
 // validate checks what must hold beyond the form of single fields. Parts in
 // which decoding found something wrong are not judged again.
 func (l *loader) validate(p *Pipeline) {
+	if l.broken[""] {
+		return
+	}
 	if l.given("version") && l.sound("version") && p.Version != 1 {
 		l.wrong("version", "must be 1, got %d", p.Version)
 	}
@@ -38,7 +41,7 @@ func (l *loader) within(path string, problems check.Problems) {
 	for _, problem := range ps {
 		holder := parent(problem.Path)
 		field := strings.TrimPrefix(problem.Path[len(holder):], ".")
-		if l.sound(problem.Path) && !l.misspelt(holder, field) {
+		if l.known(problem.Path) && l.sound(problem.Path) && !l.misspelt(holder, field) {
 			l.wrong(problem.Path, "%s", problem.Text)
 		}
 	}
@@ -54,7 +57,7 @@ func (l *loader) validateColumns(p *Pipeline) {
 	for _, c := range p.Columns {
 		if c.Decimals != nil {
 			var ps check.Problems
-			ps.Between("decimals", float64(*c.Decimals), 0, 15)
+			whole(&ps, "decimals", *c.Decimals, 0, 15)
 			l.within(join("columns", c.Name), ps)
 		}
 	}
@@ -90,10 +93,10 @@ func (l *loader) columnsRead() bool {
 }
 
 func (l *loader) validateMasks(p *Pipeline) {
-	whole := true // every entry has its parameters
+	complete := true // every entry has its parameters
 	for i, spec := range p.Masks {
 		if spec.Params == nil {
-			whole = false
+			complete = false
 			continue
 		}
 		path := fmt.Sprintf("masks[%d].%s", i, spec.Kind())
@@ -109,11 +112,11 @@ func (l *loader) validateMasks(p *Pipeline) {
 			}
 		}
 	}
-	if whole {
+	if complete {
 		l.within("masks", nameProblems(p.Masks, transform.CheckSpecs(p.Masks), l))
 	}
 	var ps check.Problems
-	ps.Between("records", float64(p.Window.Records), 2, 1<<24)
+	whole(&ps, "records", p.Window.Records, 2, 1<<24)
 	l.within("window", ps)
 }
 
@@ -187,9 +190,9 @@ func (l *loader) validateAssess(p *Pipeline) {
 	var ps check.Problems
 	a := &p.Assess
 	if l.given("assess.every.records") {
-		ps.AtLeast("every.records", float64(a.Every.Records), 1)
+		whole(&ps, "every.records", a.Every.Records, 1, 1<<50)
 	}
-	ps.Between("replicates", float64(a.Replicates), 0, 1e6)
+	whole(&ps, "replicates", a.Replicates, 0, 1_000_000)
 	if a.Replicates == 1 {
 		ps.Addf("replicates", "must be 0 or at least 2, got 1: the mean over one replicate is no expectation")
 	}
@@ -272,6 +275,13 @@ func (l *loader) validateReport(p *Pipeline) {
 		ps.Addf("publish", "needs json or html, beside which the public report appears")
 	}
 	l.within("report", ps)
+}
+
+// whole demands lo ≤ v ≤ hi.
+func whole(ps *check.Problems, path string, v, lo, hi int) {
+	if v < lo || v > hi {
+		ps.Addf(path, "must be between %d and %d, got %d", lo, hi, v)
+	}
 }
 
 func count(n int, what string) string {

@@ -1,0 +1,116 @@
+package config
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	yaml "go.yaml.in/yaml/v3"
+)
+
+const schemaFile = "sdlfilter.schema.json"
+
+func TestSchemaIsCurrent(t *testing.T) {
+	want, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(schemaFile, want, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what the types give; run go test ./config -update", schemaFile)
+	}
+}
+
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	text, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	if err := compiler.AddResource(schemaFile, document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func instance(t *testing.T, name string) any {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := yaml.Unmarshal(text, &v); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return v
+}
+
+func TestGoodFilesFitTheSchema(t *testing.T) {
+	schema := compiled(t)
+	for _, name := range corpus(t, "testdata/*.good.yaml") {
+		if err := schema.Validate(instance(t, name)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What is wrong with the form of a file, an editor sees too.
+func TestMisshapenFilesDoNotFitTheSchema(t *testing.T) {
+	schema := compiled(t)
+	for _, name := range []string{
+		"unknown-field", "unknown-section", "misspelt-required", "misspelt-column-field", "misspelt-mask", "misspelt-parameter",
+		"misspelt-source", "misspelt-connector-field", "missing-everything", "missing-role", "missing-version", "version-text",
+		"list-for-scalar", "scalar-for-list", "scalar-for-mapping", "mapping-for-list", "list-for-mapping", "number-for-text",
+		"text-for-number", "fraction-for-whole", "amount", "duration", "sample", "role", "unlisted", "key-inline", "key-twice",
+		"key-empty", "key-inline-field", "kafka-source", "two-sources", "no-source", "two-masks-in-one", "quarantine-nowhere", "many",
+	} {
+		if err := schema.Validate(instance(t, "testdata/"+name+".bad.yaml")); err == nil {
+			t.Errorf("%s.bad.yaml must not fit the schema", name)
+		}
+	}
+}
+
+// Descriptions are the editor's help: every field has one.
+func TestEveryFieldIsDescribed(t *testing.T) {
+	var walk func(f *form, path string)
+	walk = func(f *form, path string) {
+		for _, m := range f.members {
+			if m.doc == "" {
+				t.Errorf("%s has no description", join(path, m.name))
+			}
+			walk(m.form, join(path, m.name))
+		}
+		if f.elem != nil {
+			walk(f.elem, path+"[]")
+		}
+	}
+	walk(root(), "")
+	text, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "the columns that may be released") {
+		t.Error("descriptions must be in the schema")
+	}
+}
