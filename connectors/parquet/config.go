@@ -1,0 +1,136 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/files"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+const extension = ".parquet"
+
+// SourceConfig reads Parquet files.
+type SourceConfig struct {
+	Path         string   `yaml:"path" doc:"a file, a folder or a glob; Hive-style folders (key=value) become columns"`
+	KeepMetadata []string `yaml:"keep_metadata" doc:"further keys of the file's key-value metadata to carry into the release; it is up to you that they hold nothing of a respondent"`
+}
+
+// SinkConfig writes Parquet files.
+type SinkConfig struct {
+	Path        string `yaml:"path" doc:"the file; a folder where the source is a folder"`
+	Compression string `yaml:"compression" doc:"codec of the columns that are encoded anew; the source's by default where the source is Parquet, else zstd" enum:"none,snappy,gzip,zstd,lz4,brotli"`
+	Encoding    string `yaml:"encoding" doc:"compact (default): byte streams and differences where they save space; plain: what the oldest readers understand" enum:"compact,plain"`
+
+	// create stands in for the file system in tests of a full disk.
+	create func(path string) (file, error)
+}
+
+// file is what a sink writes to.
+type file interface {
+	io.Writer
+	Sync() error
+	Close() error
+}
+
+var (
+	_ connectors.SourceConfig = (*SourceConfig)(nil)
+	_ connectors.SinkConfig   = (*SinkConfig)(nil)
+)
+
+func (c *SourceConfig) Check() check.Problems {
+	var ps check.Problems
+	if c.Path == "" {
+		ps.Addf("path", "must name a file, a folder or a glob")
+	}
+	for i, k := range c.KeepMetadata {
+		switch k {
+		case "":
+			ps.Addf(fmt.Sprintf("keep_metadata[%d]", i), "must not be empty")
+		case arrowKey, pandasKey:
+			ps.Addf(fmt.Sprintf("keep_metadata[%d]", i), "must not be %q, which is made anew from what is released", k)
+		}
+	}
+	return ps
+}
+
+// Open reads the footers of all files. An error names the file.
+func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) {
+	if ps := c.Check(); len(ps) > 0 {
+		return nil, ps[0]
+	}
+	set, err := files.Find(c.Path, extension)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, set, slices.Clone(c.KeepMetadata))
+}
+
+func (c *SinkConfig) Check() check.Problems {
+	var ps check.Problems
+	if c.Path == "" || c.Path == "-" {
+		ps.Addf("path", "must name a file or a folder; Parquet cannot be written to a pipe")
+	}
+	ps.OneOf("compression", c.Compression, "", "none", "snappy", "gzip", "zstd", "lz4", "brotli")
+	ps.OneOf("encoding", c.Encoding, "", "compact", "plain")
+	return ps
+}
+
+// Carries reports whether src is Parquet too.
+func (c *SinkConfig) Carries(src connectors.Source) bool {
+	_, ok := src.(*source)
+	return ok
+}
+
+// Paths returns the file or folder that Commit names.
+func (c *SinkConfig) Paths() []string { return []string{filepath.Clean(c.Path)} }
+
+// Create prepares the release. It is an error if a column cannot be stored in
+// Parquet, if the release would overwrite what is read, or if another run is
+// writing the same name.
+func (c *SinkConfig) Create(_ context.Context, plan connectors.Plan) (connectors.Sink, error) {
+	if ps := c.Check(); len(ps) > 0 {
+		return nil, ps[0]
+	}
+	if s, ok := plan.Source.(*source); ok {
+		if err := s.overwrittenBy(c.Path); err != nil {
+			return nil, err
+		}
+	}
+	return newSink(c, plan)
+}
+
+// overwrittenBy guards the source: chunks are copied from its files until the
+// release is complete, and a folder that is exchanged is removed.
+func (s *source) overwrittenBy(path string) error {
+	out, err := os.Stat(path)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	for _, st := range s.streams {
+		for p := st.file.Path; ; p = filepath.Dir(p) {
+			if in, err := os.Stat(p); err == nil && os.SameFile(in, out) {
+				return fmt.Errorf("%s: the release would take the place of its own source; name another path", path)
+			}
+			if p == s.root || filepath.Dir(p) == p {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// partitionField is the column that a Hive folder's key stands for.
+func partitionField(key string, nullable bool) microdata.Field {
+	return microdata.Field{Name: key, Type: stringType, Nullable: nullable}
+}

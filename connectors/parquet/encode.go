@@ -1,0 +1,289 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/parquet-go/parquet-go/encoding/bytestreamsplit"
+	"github.com/parquet-go/parquet-go/encoding/delta"
+	"github.com/parquet-go/parquet-go/encoding/rle"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// encodedPage is a data page ready to be written, or, where local is not nil,
+// one whose indexes have still to be made those of the chunk's dictionary.
+type encodedPage struct {
+	stored       []byte // header and body
+	buffer       []byte // that stored lies in
+	uncompressed int    // bytes of header and body before compression
+	encoding     format.Encoding
+	values       int // nulls included
+	rows         int
+	stats        pageStats
+
+	local *localDictionary
+}
+
+// localDictionary is a page of few distinct values, before its chunk is known.
+type localDictionary struct {
+	levels  []byte // encoded, with their lengths
+	index   []int32
+	data    []byte
+	offsets []uint32
+}
+
+// pageEncoder makes pages of one leaf. Safe for concurrent use; the same values
+// always give the same bytes.
+type pageEncoder struct {
+	leaf  *leaf
+	comp  compressor
+	plain bool // the configuration's encoding: plain
+}
+
+var errPageSize = errors.New("a block's values do not fit a page of 2 GB; use smaller blocks")
+
+// page makes a page of values that follow each other, in the leaf's stored form,
+// of the given number of rows.
+func (pe *pageEncoder) page(v *values, rows int) (*encodedPage, error) {
+	n := v.n
+	if pe.leaf.maxDef > 0 {
+		n = len(v.def)
+	}
+	p := &encodedPage{values: n, rows: rows, stats: statsOf(pe.leaf, v)}
+	p.stats.nulls = int64(n - v.n)
+	body, err := pe.levels(nil, v)
+	if err != nil {
+		return nil, err
+	}
+	if pe.leaf.phys == format.ByteArray && !pe.plain {
+		if local := localDictionaryOf(v); local != nil {
+			local.levels = body
+			p.local = local
+			return p, nil
+		}
+	}
+	scratch := getBuffer(len(body) + len(v.data) + 4*v.n + 256)
+	body = append(scratch[:0], body...)
+	if p.encoding, body, err = pe.data(body, v); err != nil {
+		return nil, err
+	}
+	err = pe.finish(p, body)
+	putBuffer(body)
+	return p, err
+}
+
+// levels appends the repetition and definition levels.
+func (pe *pageEncoder) levels(dst []byte, v *values) ([]byte, error) {
+	for _, ls := range []struct {
+		levels []uint8
+		most   uint8
+	}{{v.rep, pe.leaf.maxRep}, {v.def, pe.leaf.maxDef}} {
+		if ls.most == 0 {
+			continue
+		}
+		b, err := (&rle.Encoding{BitWidth: levelWidth(ls.most)}).EncodeLevels(nil, ls.levels)
+		if err != nil {
+			return nil, err
+		}
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(b)))
+		dst = append(dst, b...)
+	}
+	return dst, nil
+}
+
+// data appends the values in the encoding that suits them.
+func (pe *pageEncoder) data(dst []byte, v *values) (format.Encoding, []byte, error) {
+	l := pe.leaf
+	switch {
+	case l.phys == format.Boolean:
+		return format.Plain, append(dst, packBits(v.data)...), nil
+	case l.phys == format.ByteArray:
+		for i := range v.n {
+			b := v.bytes(i)
+			dst = binary.LittleEndian.AppendUint32(dst, uint32(len(b)))
+			dst = append(dst, b...)
+		}
+		return format.Plain, dst, nil
+	case pe.plain || v.n == 0:
+	case l.phys == format.Double && pe.comp.codec != format.Uncompressed && !repetitive(words[uint64](v.data)):
+		// The bytes of a number of full precision look alike only within their
+		// place: sign and exponent compress, the rest does not.
+		at := len(dst)
+		dst = grow(dst, len(v.data))[:at+len(v.data)]
+		_, err := new(bytestreamsplit.Encoding).EncodeDouble(dst[at:at:len(dst)], words[float64](v.data))
+		return format.ByteStreamSplit, dst, err
+	case l.phys == format.Float && pe.comp.codec != format.Uncompressed && !repetitive(words[uint32](v.data)):
+		at := len(dst)
+		dst = grow(dst, len(v.data))[:at+len(v.data)]
+		_, err := new(bytestreamsplit.Encoding).EncodeFloat(dst[at:at:len(dst)], words[float32](v.data))
+		return format.ByteStreamSplit, dst, err
+	case l.phys == format.Int32:
+		b, err := new(delta.BinaryPackedEncoding).EncodeInt32(nil, words[int32](v.data))
+		return format.DeltaBinaryPacked, append(dst, b...), err
+	case l.phys == format.Int64:
+		b, err := new(delta.BinaryPackedEncoding).EncodeInt64(nil, words[int64](v.data))
+		return format.DeltaBinaryPacked, append(dst, b...), err
+	}
+	return format.Plain, append(dst, v.data...), nil
+}
+
+// repetitive reports, from up to 512 values spread over the page, whether most
+// occur again: such values compress better whole.
+func repetitive[T uint32 | uint64](v []T) bool {
+	const sample = 512
+	step := max(len(v)/sample, 1)
+	seen := make(map[T]struct{}, sample)
+	n := 0
+	for i := 0; i < len(v) && n < sample; i += step {
+		seen[v[i]] = struct{}{}
+		n++
+	}
+	return len(seen)*2 < n
+}
+
+// headRoom is left before a body for its header.
+const headRoom = 64
+
+// finish compresses the body and puts a header before it.
+func (pe *pageEncoder) finish(p *encodedPage, body []byte) error {
+	if len(body) > math.MaxInt32/2 {
+		return errPageSize
+	}
+	h := pageHeader{Type: format.DataPage, UncompressedSize: int32(len(body)), DataPage: some(dataPageHeader{
+		NumValues: int32(p.values), Encoding: p.encoding, DefinitionEncoding: format.RLE, RepetitionEncoding: format.RLE,
+	})}
+	return p.store(pe.comp, &h, body)
+}
+
+// store compresses a body, completes its header and keeps both.
+func (p *encodedPage) store(comp compressor, h *pageHeader, body []byte) error {
+	buf := getBuffer(headRoom + len(body) + len(body)/64 + 1024)
+	buf, err := comp.compress(buf[:headRoom], body)
+	if err != nil {
+		return err
+	}
+	h.CompressedSize = int32(len(buf) - headRoom)
+	var head bytes.Buffer
+	if err := marshal(&head, h); err != nil {
+		return err
+	}
+	if head.Len() > headRoom {
+		return fmt.Errorf("a page header of %d bytes", head.Len())
+	}
+	from := headRoom - head.Len()
+	copy(buf[from:], head.Bytes())
+	p.stored, p.buffer = buf[from:], buf
+	p.uncompressed = head.Len() + len(body)
+	return nil
+}
+
+func (p *encodedPage) free() {
+	putBuffer(p.buffer)
+	p.stored, p.buffer = nil, nil
+}
+
+// localDictionaryOf returns the page's distinct values, or nil where a
+// dictionary would save nothing.
+func localDictionaryOf(v *values) *localDictionary {
+	d := &localDictionary{index: make([]int32, v.n), offsets: []uint32{0}}
+	seen := make(map[string]int32)
+	most := v.n/2 + 8
+	for i := range v.n {
+		b := v.bytes(i)
+		k, ok := seen[string(b)]
+		if !ok {
+			k = int32(len(seen))
+			if int(k) == most || len(d.data)+len(b) > maxDictionary {
+				return nil
+			}
+			seen[string(b)] = k
+			d.data = append(d.data, b...)
+			d.offsets = append(d.offsets, uint32(len(d.data)))
+		}
+		d.index[i] = k
+	}
+	return d
+}
+
+func (d *localDictionary) value(k int32) []byte { return d.data[d.offsets[k]:d.offsets[k+1]] }
+
+// maxDictionary is the most bytes that the values of a dictionary have together.
+const maxDictionary = 1 << 20
+
+// chunkDictionary is the dictionary of a chunk that is being written.
+type chunkDictionary struct {
+	index map[string]int32
+	plain []byte // the values as the dictionary page has them
+	full  bool
+	used  bool
+}
+
+// settle makes a page with a local dictionary one that can be written: with
+// indexes into the chunk's dictionary, or with the values themselves once that
+// is full.
+func (d *chunkDictionary) settle(pe *pageEncoder, p *encodedPage) error {
+	local := p.local
+	if local == nil {
+		return nil
+	}
+	p.local = nil
+	body := local.levels
+	remap := make([]int32, len(local.offsets)-1)
+	if !d.full {
+		for k := range remap {
+			b := local.value(int32(k))
+			at, ok := d.index[string(b)]
+			if !ok {
+				if len(d.plain)+len(b) > maxDictionary {
+					d.full = true
+					break
+				}
+				if d.index == nil {
+					d.index = map[string]int32{}
+				}
+				at = int32(len(d.index))
+				d.index[string(b)] = at
+				d.plain = binary.LittleEndian.AppendUint32(d.plain, uint32(len(b)))
+				d.plain = append(d.plain, b...)
+			}
+			remap[k] = at
+		}
+	}
+	if d.full {
+		p.encoding = format.Plain
+		for _, k := range local.index {
+			b := local.value(k)
+			body = binary.LittleEndian.AppendUint32(body, uint32(len(b)))
+			body = append(body, b...)
+		}
+		return pe.finish(p, body)
+	}
+	d.used = true
+	for i, k := range local.index {
+		local.index[i] = remap[k]
+	}
+	p.encoding = format.RLEDictionary
+	// Width 1 serves a dictionary of one value too: some readers take no 0.
+	width := max(levelWidth32(len(d.index)-1), 1)
+	b, err := (&rle.Encoding{BitWidth: width}).EncodeInt32(nil, local.index)
+	if err != nil {
+		return err
+	}
+	body = append(append(body, byte(width)), b...)
+	return pe.finish(p, body)
+}
+
+// page returns the dictionary page, nil where no page of the chunk uses it.
+func (d *chunkDictionary) page(comp compressor) (*encodedPage, error) {
+	if !d.used {
+		return nil, nil
+	}
+	p := &encodedPage{encoding: format.Plain}
+	h := pageHeader{Type: format.DictionaryPage, UncompressedSize: int32(len(d.plain)), DictionaryPage: some(format.DictionaryPageHeader{
+		NumValues: int32(len(d.index)), Encoding: format.Plain,
+	})}
+	return p, p.store(comp, &h, d.plain)
+}

@@ -1,0 +1,215 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+const magic = "PAR1"
+
+// footer is a file's metadata, checked: every row group has a chunk for every
+// leaf, of the leaf's type, that lies within the file and overlaps no other.
+type footer struct {
+	fileMetaData
+	roots  []*node
+	leaves []*leaf
+	size   int64 // of the file
+}
+
+// corrupt is an error at a place of a file that is no record. It never holds a
+// value.
+type corrupt struct {
+	file  string // label
+	place string // "row group 3, column x"; "" for the file as a whole
+	err   error
+}
+
+func (c *corrupt) Error() string {
+	if c.place == "" {
+		return fmt.Sprintf("%s: %v", c.file, c.err)
+	}
+	return fmt.Sprintf("%s: %s: %v", c.file, c.place, c.err)
+}
+
+func (c *corrupt) Unwrap() error { return c.err }
+
+var errEncrypted = errors.New("the file is encrypted, which is not supported; decrypt it first")
+
+// readFooter reads the metadata of a file of the given size.
+func readFooter(r io.ReaderAt, size int64) (*footer, error) {
+	if size < 12 {
+		return nil, fmt.Errorf("is not a Parquet file, or was cut off: it has %d bytes", size)
+	}
+	tail := make([]byte, min(size, 64<<10))
+	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && err != io.EOF {
+		return nil, err
+	}
+	end := tail[len(tail)-8:]
+	switch string(end[4:]) {
+	case magic:
+	case "PARE":
+		return nil, errEncrypted
+	default:
+		return nil, errors.New("is not a Parquet file, or was cut off: it does not end with PAR1")
+	}
+	length := int64(binary.LittleEndian.Uint32(end))
+	if length > size-12 {
+		return nil, fmt.Errorf("the footer's length, %d bytes, is more than the file has", length)
+	}
+	var b []byte
+	if length+8 <= int64(len(tail)) {
+		b = tail[int64(len(tail))-8-length : len(tail)-8]
+	} else {
+		b = make([]byte, length)
+		if _, err := r.ReadAt(b, size-8-length); err != nil {
+			return nil, fmt.Errorf("reading the footer: %w", err)
+		}
+	}
+	f := &footer{size: size}
+	if _, err := unmarshal(b, &f.fileMetaData); err != nil {
+		return nil, fmt.Errorf("the footer is corrupt: %w", err)
+	}
+	if f.EncryptionAlgorithm.Valid {
+		return nil, errEncrypted
+	}
+	var err error
+	if f.roots, f.leaves, err = treeOf(f.Schema); err != nil {
+		return nil, err
+	}
+	return f, f.check(size - 8 - length)
+}
+
+// check verifies the row groups. data is where the footer begins.
+func (f *footer) check(data int64) error {
+	type extent struct {
+		from, to  int64
+		rg, index int
+	}
+	var rows int64
+	var extents []extent
+	for g := range f.RowGroups {
+		rg := &f.RowGroups[g]
+		if rg.NumRows < 0 || len(rg.Columns) != len(f.leaves) {
+			return fmt.Errorf("row group %d: has %d columns and %d rows, and the schema %d columns", g, len(rg.Columns), rg.NumRows, len(f.leaves))
+		}
+		rows += rg.NumRows
+		for i := range rg.Columns {
+			c, l := &rg.Columns[i], f.leaves[i]
+			at := func(err error) error { return fmt.Errorf("%s: %w", place(g, l), err) }
+			m := &c.MetaData.V
+			switch {
+			case c.CryptoMetadata.Valid || !c.MetaData.Valid:
+				return at(errors.New("the column is encrypted, which is not supported; decrypt the file first"))
+			case c.FilePath != "":
+				return at(errors.New("the column's data are in another file, which is not supported"))
+			case m.Type != l.phys || !slices.Equal([]string(m.PathInSchema), l.path):
+				return at(errors.New("is not the schema's column at this place"))
+			case m.NumValues < 0 || l.maxRep == 0 && m.NumValues != rg.NumRows:
+				return at(fmt.Errorf("has %d values in %d rows", m.NumValues, rg.NumRows))
+			}
+			from, to := m.extent()
+			if from < 4 || to < from || to > data {
+				return at(errors.New("the column's data lie outside the file; it was cut off or is corrupt"))
+			}
+			if to > from {
+				extents = append(extents, extent{from, to, g, i})
+			}
+		}
+	}
+	if rows != f.NumRows {
+		return fmt.Errorf("the row groups hold %d rows, and the file is said to hold %d", rows, f.NumRows)
+	}
+	// Chunks that overlap would make the bytes of one column part of another's
+	// copy.
+	slices.SortFunc(extents, func(a, b extent) int { return int(min(max(a.from-b.from, -1), 1)) })
+	for i := 1; i < len(extents); i++ {
+		if e := extents[i]; e.from < extents[i-1].to {
+			return fmt.Errorf("%s: the column's data overlap another's", place(e.rg, f.leaves[e.index]))
+		}
+	}
+	return nil
+}
+
+// extent returns where a chunk's bytes lie: the dictionary page, where there is
+// one, and the data pages.
+func (m *columnMetaData) extent() (from, to int64) {
+	from = m.DataPageOffset
+	if d := m.DictionaryPageOffset; d.Valid && d.V > 0 && d.V < from {
+		from = d.V
+	}
+	if m.TotalCompressedSize < 0 || from > 1<<62-m.TotalCompressedSize {
+		return from, -1
+	}
+	return from, from + m.TotalCompressedSize
+}
+
+func place(rowGroup int, l *leaf) string {
+	return fmt.Sprintf("row group %d, column %s", rowGroup, joinPath(l.path))
+}
+
+func joinPath(path []string) string {
+	s := path[0]
+	for _, p := range path[1:] {
+		s += "." + p
+	}
+	return s
+}
+
+// sameSchema reports the first difference between the columns of two files, by
+// name, type and physical type. Encodings, codecs and row groups may differ.
+func sameSchema(a, b *footer) error {
+	if len(a.roots) != len(b.roots) {
+		return fmt.Errorf("has %d columns where the first file has %d", len(b.roots), len(a.roots))
+	}
+	for i, x := range a.roots {
+		y := b.roots[i]
+		if x.name != y.name {
+			return fmt.Errorf("column %d is %q, and %q in the first file", i+1, y.name, x.name)
+		}
+		if x.nullable != y.nullable || x.typ.Fingerprint() != y.typ.Fingerprint() || len(x.leaves) != len(y.leaves) {
+			return fmt.Errorf("column %s is %s, and %s in the first file", x.name, show(y), show(x))
+		}
+		for j, l := range x.leaves {
+			if m := y.leaves[j]; l.phys != m.phys || l.width != m.width || l.maxRep != m.maxRep || l.maxDef != m.maxDef {
+				return fmt.Errorf("column %s is stored as %s, and as %s in the first file", x.name, m.phys, l.phys)
+			}
+		}
+	}
+	return nil
+}
+
+func show(n *node) string {
+	if n.nullable {
+		return "nullable " + n.typ.String()
+	}
+	return n.typ.String()
+}
+
+// writeFooter appends the metadata and what ends a file.
+func writeFooter(buf *bytes.Buffer, m *fileMetaData) error {
+	from := buf.Len()
+	if err := marshal(buf, m); err != nil {
+		return err
+	}
+	var end [8]byte
+	binary.LittleEndian.PutUint32(end[:], uint32(buf.Len()-from))
+	copy(end[4:], magic)
+	buf.Write(end[:])
+	return nil
+}
+
+// codecNames is the configuration's word for every codec that is written.
+var codecNames = map[string]format.CompressionCodec{
+	"none":   format.Uncompressed,
+	"snappy": format.Snappy,
+	"gzip":   format.Gzip,
+	"zstd":   format.Zstd,
+	"lz4":    format.Lz4Raw,
+	"brotli": format.Brotli,
+}

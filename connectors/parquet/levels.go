@@ -1,0 +1,121 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// decodeHybrid reads n numbers of the given bit width in the RLE and
+// bit-packing hybrid that levels, dictionary indexes and booleans are stored in.
+// It never writes more than n, whatever the runs claim.
+func decodeHybrid[T uint8 | uint32](dst []T, src []byte, width int) error {
+	if width < 0 || width > 32 {
+		return fmt.Errorf("a bit width of %d", width)
+	}
+	if width == 0 {
+		clear(dst)
+		return nil
+	}
+	bytes := (width + 7) / 8
+	for len(dst) > 0 {
+		head, n := binary.Uvarint(src)
+		if n <= 0 {
+			return errShort
+		}
+		src = src[n:]
+		if head&1 == 0 {
+			run := min(head>>1, uint64(len(dst)))
+			if len(src) < bytes {
+				return errShort
+			}
+			var v uint32
+			for i := bytes - 1; i >= 0; i-- {
+				v = v<<8 | uint32(src[i])
+			}
+			src = src[bytes:]
+			fill(dst[:run], T(v))
+			dst = dst[run:]
+			continue
+		}
+		groups := head >> 1
+		take := int(min(groups, uint64(len(dst)+7)/8) * 8)
+		take = min(take, len(dst))
+		need := (take*width + 7) / 8
+		if len(src) < need {
+			return errShort
+		}
+		unpack(dst[:take], src, width)
+		dst = dst[take:]
+		if groups > uint64(len(src)) { // each takes at least a byte
+			src = nil
+			continue
+		}
+		src = src[min(groups*uint64(width), uint64(len(src))):]
+	}
+	return nil
+}
+
+func fill[T any](dst []T, v T) {
+	for i := range dst {
+		dst[i] = v
+	}
+}
+
+// unpack reads len(dst) bit-packed numbers, least significant bit first.
+func unpack[T uint8 | uint32](dst []T, src []byte, width int) {
+	mask := uint64(1)<<width - 1
+	i, bit := 0, 0
+	// While eight bytes can be loaded, one load serves a number: at most 7 bits
+	// of offset and 32 of number.
+	for ; i < len(dst) && bit>>3+8 <= len(src); i++ {
+		dst[i] = T(binary.LittleEndian.Uint64(src[bit>>3:]) >> (bit & 7) & mask)
+		bit += width
+	}
+	for ; i < len(dst); i++ {
+		var v uint64
+		for k, b := range src[bit>>3 : min(bit>>3+5, len(src))] {
+			v |= uint64(b) << (8 * k)
+		}
+		dst[i] = T(v >> (bit & 7) & mask)
+		bit += width
+	}
+}
+
+// levelsOf returns the levels that a page of version 1 begins with, behind a
+// length of 4 bytes, and what follows.
+func levelsOf(src []byte) (levels, rest []byte, err error) {
+	if len(src) < 4 {
+		return nil, nil, errShort
+	}
+	n := binary.LittleEndian.Uint32(src)
+	if uint64(n) > uint64(len(src)-4) {
+		return nil, nil, errShort
+	}
+	return src[4 : 4+n], src[4+n:], nil
+}
+
+// allOf reports whether n levels are one run of the given level: the usual case
+// of a nullable column without nulls.
+func allOf(src []byte, width int, level uint8, n int) bool {
+	head, k := binary.Uvarint(src)
+	return k > 0 && head&1 == 0 && head>>1 >= uint64(n) && width <= 8 && len(src) > k && src[k] == level
+}
+
+func levelWidth(level uint8) int { return bits.Len8(level) }
+
+var errLevel = errors.New("a level is greater than the schema allows")
+
+func checkLevels(levels []uint8, most uint8) error {
+	var over uint8
+	for _, v := range levels {
+		over = max(over, v)
+	}
+	if over > most {
+		return errLevel
+	}
+	return nil
+}
+
+func levelWidth32(most int) int { return bits.Len32(uint32(most)) }

@@ -1,0 +1,235 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"math"
+	"math/big"
+	"math/bits"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+const inexact = "integer beyond ±2^53 cannot be masked exactly"
+
+// segment is the part of a unit that a block needs.
+type segment struct {
+	u       *unit
+	from, n int
+}
+
+// numbers fills column c of the block from the segments of a flat numeric
+// column. A value that no float64 is exactly rejects its record.
+func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment) {
+	nulls := false
+	for _, s := range segs {
+		nulls = nulls || s.u.v.valid != nil
+	}
+	dst := c.Alloc(b.N, nulls)
+	at := 0
+	for _, s := range segs {
+		out := dst.Values[at : at+s.n]
+		v := &s.u.v
+		if v.valid != nil {
+			// A null's place is not looked at for values out of range.
+			copyBits(dst.Valid, at, v.valid, s.from, s.n)
+		}
+		bad := convert(out, v, l, s.from)
+		if v.valid != nil {
+			for i := range out {
+				if !v.valid.Has(s.from + i) {
+					out[i] = 0
+				}
+			}
+		}
+		if bad {
+			for i, x := range out {
+				if math.IsNaN(x) && v.valid.Has(s.from+i) {
+					out[i] = 0
+					b.Reject(at+i, l.path[0], inexact)
+				}
+			}
+		}
+		at += s.n
+	}
+}
+
+// copyBits copies n bits of src from bit `from` to dst at bit `at`, whose bits
+// are set.
+func copyBits(dst microdata.Bitmap, at int, src microdata.Bitmap, from, n int) {
+	if at%64 == 0 && from%64 == 0 {
+		words := n / 64
+		copy(dst[at/64:], src[from/64:from/64+words])
+		at, from, n = at+64*words, from+64*words, n-64*words
+	}
+	for i := range n {
+		if !src.Has(from + i) {
+			dst.Clear(at + i)
+		}
+	}
+}
+
+// convert makes numbers of values, which begin at `from`. Integers that no
+// float64 is exactly become NaN, and bad is true.
+func convert(out []float64, v *values, l *leaf, from int) (bad bool) {
+	scale := int32(0)
+	if t, ok := l.typ.(arrow.DecimalType); ok {
+		scale = t.GetScale()
+	}
+	switch l.phys {
+	case format.Double:
+		copy(raw(out), v.data[8*from:])
+		return false
+	case format.Float:
+		for i := range out {
+			out[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(v.data[4*(from+i):])))
+		}
+		return false
+	case format.Int32:
+		data := v.data[4*from:]
+		if l.unsigned() {
+			for i := range out {
+				out[i] = float64(binary.LittleEndian.Uint32(data[4*i:]))
+			}
+		} else {
+			for i := range out {
+				out[i] = float64(int32(binary.LittleEndian.Uint32(data[4*i:])))
+			}
+		}
+	case format.Int64:
+		data := v.data[8*from:]
+		unsigned := l.unsigned()
+		for i := range out {
+			u := binary.LittleEndian.Uint64(data[8*i:])
+			x := int64(u)
+			if x < -microdata.MaxExact || x > microdata.MaxExact || unsigned && x < 0 {
+				out[i] = math.NaN()
+				bad = true
+				continue
+			}
+			out[i] = float64(x)
+		}
+	default:
+		for i := range out {
+			var value []byte
+			if l.width > 0 {
+				value = v.data[(from+i)*l.width : (from+i+1)*l.width]
+			} else if v.valid.Has(from + i) {
+				value = v.bytes(from + i)
+			}
+			x, ok := bigEndian(value)
+			if !ok {
+				out[i] = math.NaN()
+				bad = true
+				continue
+			}
+			out[i] = float64(x)
+		}
+	}
+	if scale > 0 {
+		unscale(out, scale)
+	}
+	return bad
+}
+
+// unscale divides by 10^scale. Up to 10^22 the power is a float64, and dividing
+// integers of at most 53 bits by it rounds once.
+func unscale(out []float64, scale int32) {
+	if scale <= 22 {
+		p := math.Pow10(int(scale))
+		for i := range out {
+			out[i] /= p
+		}
+		return
+	}
+	for i, x := range out {
+		if x != 0 && !math.IsNaN(x) {
+			s := strconv.FormatInt(int64(x), 10) + "e-" + strconv.Itoa(int(scale))
+			out[i], _ = strconv.ParseFloat(s, 64)
+		}
+	}
+}
+
+// rescale is the inverse of unscale: the integer whose quotient by 10^scale is
+// nearest to x; for a quotient that unscale made, the very integer it was made
+// of. ok is false where it has more than 53 bits.
+func rescale(x float64, scale int32) (u int64, ok bool) {
+	if scale == 0 {
+		r := math.RoundToEven(x)
+		return int64(r), math.Abs(r) <= microdata.MaxExact
+	}
+	var r float64
+	if scale <= 22 {
+		r = math.RoundToEven(x * math.Pow10(int(scale)))
+	} else {
+		f, _ := new(big.Float).SetPrec(200).SetString("1e" + strconv.Itoa(int(scale)))
+		r, _ = f.Mul(f, big.NewFloat(x)).Float64()
+		r = math.RoundToEven(r)
+	}
+	if !(math.Abs(r) <= microdata.MaxExact) {
+		return 0, false
+	}
+	// The product rounds, which matters where it has close to 53 bits.
+	if math.Abs(r) > 1<<50 {
+		for _, d := range [...]float64{0, 1, -1} {
+			q := [1]float64{r + d}
+			unscale(q[:], scale)
+			if q[0] == x {
+				return int64(r + d), math.Abs(r+d) <= microdata.MaxExact
+			}
+		}
+	}
+	return int64(r), true
+}
+
+// bigEndian reads a two's complement number; ok is false where it lies beyond
+// ±2^53.
+func bigEndian(b []byte) (int64, bool) {
+	if len(b) == 0 {
+		return 0, true
+	}
+	sign := byte(int8(b[0]) >> 7)
+	for len(b) > 8 {
+		if b[0] != sign {
+			return 0, false
+		}
+		b = b[1:]
+	}
+	if byte(int8(b[0])>>7) != sign {
+		return 0, false
+	}
+	x := int64(int8(sign))
+	for _, c := range b {
+		x = x<<8 | int64(c)
+	}
+	return x, x >= -microdata.MaxExact && x <= microdata.MaxExact
+}
+
+func (l *leaf) unsigned() bool {
+	switch l.typ.ID() {
+	case arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64:
+		return true
+	}
+	return false
+}
+
+// putBigEndian writes x as two's complement in all of b; ok is false where b is
+// too short for it.
+func putBigEndian(b []byte, x int64) bool {
+	for i := len(b) - 1; i >= 0; i-- {
+		b[i] = byte(x)
+		x >>= 8
+	}
+	return x == 0 && b[0]&0x80 == 0 || x == -1 && b[0]&0x80 != 0
+}
+
+// shortest returns the least number of bytes that hold x in two's complement.
+func shortest(x int64) int {
+	if x < 0 {
+		x = ^x
+	}
+	return bits.Len64(uint64(x))/8 + 1
+}

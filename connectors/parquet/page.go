@@ -1,0 +1,269 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// page is one page as it is stored.
+type page struct {
+	header pageHeader
+	body   []byte // compressed; from buffers
+}
+
+// values is the number of values, nulls included, that a data page holds; ok is
+// false for pages of other kinds.
+func (p *page) values() (n int, ok bool) {
+	switch {
+	case p.header.Type == format.DataPage && p.header.DataPage.Valid:
+		return int(p.header.DataPage.V.NumValues), true
+	case p.header.Type == format.DataPageV2 && p.header.DataPageV2.Valid:
+		return int(p.header.DataPageV2.V.NumValues), true
+	}
+	return 0, false
+}
+
+// chunk is one column of one row group, being read.
+type chunk struct {
+	file  string // label
+	group int
+	leaf  *leaf
+	codec format.CompressionCodec
+	dict  *dictionary
+}
+
+func (c *chunk) fail(err error) error {
+	if e := (*corrupt)(nil); errors.As(err, &e) {
+		return err
+	}
+	return &corrupt{file: c.file, place: place(c.group, c.leaf), err: err}
+}
+
+// pages walks the pages of a chunk with large reads.
+type pages struct {
+	*chunk
+	file     io.ReaderAt
+	at, end  int64
+	left     int64 // values that the chunk has still to give
+	headRoom [4 << 10]byte
+}
+
+func newPages(f io.ReaderAt, label string, group int, l *leaf, m *columnMetaData) *pages {
+	p := &pages{chunk: &chunk{file: label, group: group, leaf: l, codec: m.Codec}, file: f, left: m.NumValues}
+	p.at, p.end = m.extent()
+	return p
+}
+
+// next returns the next data page, io.EOF after the last. A dictionary page on
+// the way becomes the chunk's.
+func (p *pages) next() (*page, error) {
+	for p.left > 0 {
+		pg, err := p.read()
+		if err != nil {
+			return nil, p.fail(err)
+		}
+		n, data := pg.values()
+		switch {
+		case data && (n < 0 || int64(n) > p.left):
+			return nil, p.fail(errors.New("the pages hold more values than the column"))
+		case data:
+			p.left -= int64(n)
+			if n == 0 {
+				continue
+			}
+			return pg, nil
+		case pg.header.Type == format.DictionaryPage && pg.header.DictionaryPage.Valid:
+			if p.dict != nil {
+				return nil, p.fail(errors.New("a second dictionary"))
+			}
+			p.dict = &dictionary{page: pg}
+		}
+	}
+	return nil, io.EOF
+}
+
+var errCut = errors.New("the column's data end too early; the file was cut off or is corrupt")
+
+func (p *pages) read() (*page, error) {
+	head := p.headRoom[:]
+	for {
+		if p.at >= p.end {
+			return nil, errCut
+		}
+		head = head[:min(int64(len(head)), p.end-p.at)]
+		n, err := p.file.ReadAt(head, p.at)
+		if n < len(head) {
+			return nil, readError(err)
+		}
+		pg := new(page)
+		n, err = unmarshal(head, &pg.header)
+		if err == errShort && p.at+int64(len(head)) < p.end && len(head) < 16<<20 {
+			head = make([]byte, 16*len(head)) // long statistics
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("a page's header is corrupt: %w", err)
+		}
+		h := &pg.header
+		from := p.at + int64(n)
+		switch {
+		case h.CompressedSize < 0 || int64(h.CompressedSize) > p.end-from:
+			return nil, errCut
+		case h.UncompressedSize < 0 || h.UncompressedSize > maxPage:
+			return nil, fmt.Errorf("a page of %d bytes", h.UncompressedSize)
+		}
+		pg.body = getBuffer(int(h.CompressedSize))
+		done := copy(pg.body, head[n:])
+		if k, err := p.file.ReadAt(pg.body[done:], from+int64(done)); k < len(pg.body)-done {
+			return nil, readError(err)
+		}
+		p.at = from + int64(h.CompressedSize)
+		return pg, nil
+	}
+}
+
+func readError(err error) error {
+	if err == nil || err == io.EOF {
+		return errCut
+	}
+	return err
+}
+
+// uncompressed returns the page's levels and values uncompressed. The first
+// result refers to the last, a buffer that the caller gives back when it is done
+// with both; nil where a buffer is not needed any more. The page's own body is
+// given up.
+func (p *page) uncompressed(codec format.CompressionCodec) (rep, def, data, buffer []byte, err error) {
+	h := &p.header
+	if h.CRC.Valid && int32(crc32.ChecksumIEEE(p.body)) != h.CRC.V {
+		return nil, nil, nil, nil, errors.New("a page's checksum is wrong; the file is corrupt")
+	}
+	body := p.body
+	p.body = nil
+	if h.Type == format.DataPageV2 {
+		v2 := &h.DataPageV2.V
+		r, d := int(v2.RepetitionsLength), int(v2.DefinitionsLength)
+		if r < 0 || d < 0 || r > len(body) || d > len(body)-r || r+d > int(h.UncompressedSize) {
+			return nil, nil, nil, nil, errShort
+		}
+		if (v2.IsCompressed.Valid && !v2.IsCompressed.V) || codec == format.Uncompressed {
+			return body[:r], body[r : r+d], body[r+d:], body, nil
+		}
+		buffer = getBuffer(int(h.UncompressedSize))
+		copy(buffer, body[:r+d])
+		data = buffer[r+d:]
+		if len(data) > 0 { // a page of nulls alone may have nothing to decompress
+			err = decompress(codec, data, body[r+d:])
+		}
+		putBuffer(body)
+		return buffer[:r], buffer[r : r+d], data, buffer, err
+	}
+	if codec == format.Uncompressed {
+		return nil, nil, body, body, nil
+	}
+	buffer = getBuffer(int(h.UncompressedSize))
+	err = decompress(codec, buffer, body)
+	putBuffer(body)
+	return nil, nil, buffer, buffer, err
+}
+
+// dictionary is the dictionary page of a chunk, decoded by whoever needs it
+// first.
+type dictionary struct {
+	page *page
+	once sync.Once
+	err  error
+	n    int
+	data []byte // fixed width: n values; else what offsets refer to
+	offs []uint32
+}
+
+func (d *dictionary) decode(c *chunk) error {
+	d.once.Do(func() {
+		defer recovered(&d.err)
+		h := &d.page.header.DictionaryPage.V
+		_, _, data, _, err := d.page.uncompressed(c.codec)
+		if err != nil {
+			d.err = err
+			return
+		}
+		if h.Encoding != format.Plain && h.Encoding != format.PlainDictionary {
+			d.err = fmt.Errorf("a dictionary in encoding %s", h.Encoding)
+			return
+		}
+		d.n = int(h.NumValues)
+		if d.n < 0 || d.n > len(data) { // a value takes at least a bit, of which booleans have two
+			d.err = errShort
+			return
+		}
+		var v values
+		v.n = d.n
+		d.err = v.plain(c.leaf, data)
+		d.data, d.offs = v.data, v.offsets
+	})
+	return d.err
+}
+
+// recovered makes an error of a panic over bytes that are not what they should
+// be. The panic's own text might hold what was read.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = errors.New("the data are corrupt")
+	}
+}
+
+// unit is what is decoded at once: a page, or for columns that repeat, whose
+// pages do not say how many records they hold, a chunk. Several blocks may need
+// parts of it.
+type unit struct {
+	*chunk
+	pages []*page
+	rows  int
+	v     values
+
+	taken atomic.Bool
+	done  chan struct{}
+	err   error // once done is closed
+
+	refs atomic.Int32 // segments, and the reader's own while it cuts segments
+}
+
+func newUnit(c *chunk, rows int, pages ...*page) *unit {
+	u := &unit{chunk: c, pages: pages, rows: rows, done: make(chan struct{})}
+	u.refs.Store(1)
+	return u
+}
+
+// try decodes the unit unless someone else does or has done.
+func (u *unit) try() {
+	if u.taken.CompareAndSwap(false, true) {
+		defer close(u.done)
+		func() {
+			defer recovered(&u.err)
+			u.err = u.v.decode(u.chunk, u.pages, u.rows)
+		}()
+		if u.err != nil {
+			u.err = u.fail(u.err)
+		}
+		u.pages = nil
+	}
+}
+
+// wait decodes the unit, or waits until it is decoded.
+func (u *unit) wait() error {
+	u.try()
+	<-u.done
+	return u.err
+}
+
+func (u *unit) release() {
+	if u.refs.Add(-1) == 0 {
+		u.v.free()
+	}
+}

@@ -1,0 +1,309 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// defaultRecords is the number of records of a block where nobody asks for
+// another. A column of a block is then 512 kB of numbers: large enough for a
+// page of the release, small enough to stay near the processor.
+const defaultRecords = 64 << 10
+
+// reader cuts blocks from the source's streams, in order.
+type reader struct {
+	*source
+	layout *microdata.Layout
+	cut    connectors.Cut
+
+	stream  int // current
+	file    *os.File
+	row     int64 // of the stream
+	group   int
+	inGroup int64     // rows of the group that were given out
+	cursors []*cursor // of the group, one for each leaf that is read
+}
+
+// span is a run of rows of one row group.
+type span struct {
+	group   int
+	from, n int64
+}
+
+// carried tells the sink where a block's records are stored.
+type carried struct {
+	source *source
+	spans  []span
+}
+
+// Next returns the next block's pages. A page that several blocks share is read
+// once.
+func (r *reader) Next(ctx context.Context) (connectors.Raw, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for {
+		if r.stream == len(r.streams) {
+			return nil, io.EOF
+		}
+		if r.row < r.streams[r.stream].NumRows {
+			break
+		}
+		if err := r.closeFile(); err != nil {
+			return nil, err
+		}
+		r.stream++
+		r.row, r.group, r.inGroup, r.cursors = 0, 0, 0, nil
+	}
+	st := r.streams[r.stream]
+	if r.file == nil {
+		var err error
+		if r.file, err = st.reopen(); err != nil {
+			return nil, err
+		}
+	}
+	b := &rawBlock{reader: r, stream: r.stream, first: r.row}
+	want := r.length(st)
+	for want > 0 {
+		if r.inGroup == st.RowGroups[r.group].NumRows {
+			r.group++
+			r.inGroup, r.cursors = 0, nil
+			continue
+		}
+		n := min(want, st.RowGroups[r.group].NumRows-r.inGroup)
+		if err := r.take(b, st, n); err != nil {
+			return nil, err
+		}
+		b.spans = append(b.spans, span{r.group, r.inGroup, n})
+		b.n += int(n)
+		r.inGroup += n
+		r.row += n
+		want -= n
+	}
+	return b, nil
+}
+
+// length returns how many records the next block has. Unless blocks are exact,
+// row groups are cut into equal parts, so that a page of the release, of which
+// there is one a block, is not left small at a group's end.
+func (r *reader) length(st *stream) int64 {
+	most := int64(r.cut.Records)
+	if most <= 0 {
+		most = defaultRecords
+	}
+	if r.cut.Exact {
+		return min(most-r.row%most, st.NumRows-r.row)
+	}
+	for st.RowGroups[r.group].NumRows == r.inGroup {
+		r.group++
+		r.inGroup, r.cursors = 0, nil
+	}
+	rows := st.RowGroups[r.group].NumRows
+	parts := (rows + most - 1) / most
+	part := r.inGroup * parts / rows
+	for ; (part+1)*rows/parts <= r.inGroup; part++ {
+	}
+	return (part+1)*rows/parts - r.inGroup
+}
+
+// take adds n rows of the current row group to the block.
+func (r *reader) take(b *rawBlock, st *stream, n int64) error {
+	if r.cursors == nil {
+		r.cursors = r.open(st)
+	}
+	if b.leaves == nil {
+		b.leaves = make([][]segment, len(r.cursors))
+	}
+	for i, c := range r.cursors {
+		var err error
+		if b.leaves[i], err = c.take(b.leaves[i], n, &b.bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open starts the current row group's wanted leaves, in the order of the layout.
+func (r *reader) open(st *stream) []*cursor {
+	cursors := []*cursor{}
+	rg := &st.RowGroups[r.group]
+	for _, w := range r.layout.Read {
+		if _, ok := r.partition(w.Field); ok {
+			continue
+		}
+		for _, l := range st.roots[w.Field].leaves {
+			m := &rg.Columns[l.index].MetaData.V
+			cursors = append(cursors, &cursor{pages: newPages(r.file, st.file.Label, r.group, l, m), rows: int(rg.NumRows)})
+		}
+	}
+	return cursors
+}
+
+// Close ends the pass.
+func (r *reader) Close() error {
+	r.stream = len(r.streams)
+	return r.closeFile()
+}
+
+func (r *reader) closeFile() error {
+	if r.file == nil {
+		return nil
+	}
+	err := r.file.Close()
+	r.file = nil
+	return err
+}
+
+// cursor walks the units of one chunk.
+type cursor struct {
+	*pages
+	rows int // of the row group
+	unit *unit
+	at   int // rows of the unit that were given out
+}
+
+// take adds segments of n rows.
+func (c *cursor) take(segs []segment, n int64, size *int64) ([]segment, error) {
+	for n > 0 {
+		if c.unit == nil {
+			if err := c.advance(size); err != nil {
+				return nil, err
+			}
+		}
+		k := int(min(n, int64(c.unit.rows-c.at)))
+		c.unit.refs.Add(1)
+		segs = append(segs, segment{c.unit, c.at, k})
+		c.at += k
+		n -= int64(k)
+		if c.at == c.unit.rows {
+			c.unit.release()
+			c.unit = nil
+		}
+	}
+	return segs, nil
+}
+
+func (c *cursor) advance(size *int64) error {
+	c.at = 0
+	if c.leaf.maxRep == 0 {
+		p, err := c.next()
+		if err == io.EOF {
+			return c.fail(errCut)
+		}
+		if err != nil {
+			return err
+		}
+		n, _ := p.values()
+		*size += int64(p.header.CompressedSize)
+		c.unit = newUnit(c.chunk, n, p)
+		return nil
+	}
+	var all []*page
+	for {
+		p, err := c.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		*size += int64(p.header.CompressedSize)
+		all = append(all, p)
+	}
+	c.unit = newUnit(c.chunk, c.rows, all...)
+	return nil
+}
+
+// rawBlock is a block's part of the pages.
+type rawBlock struct {
+	*reader
+	stream int
+	first  int64
+	n      int
+	spans  []span
+	leaves [][]segment // in the order of the layout's leaves
+	bytes  int64
+}
+
+// Bytes counts a page where it is first needed.
+func (b *rawBlock) Bytes() int64 { return b.bytes }
+
+// Decode fills the block. The pages that no other worker has begun are decoded
+// first, so that workers that need the same large pages share the work.
+func (b *rawBlock) Decode(to *microdata.Block) (err error) {
+	st := b.streams[b.stream]
+	defer func() {
+		if r := recover(); r != nil {
+			err = &corrupt{file: st.file.Label, err: errors.New("the data are corrupt")}
+		}
+	}()
+	to.Reset(b.stream, b.first, b.n, len(b.layout.Read))
+	to.Carried = &carried{source: b.source, spans: b.spans}
+	for _, segs := range b.leaves {
+		for _, s := range segs {
+			s.u.try()
+		}
+	}
+	for _, segs := range b.leaves {
+		for _, s := range segs {
+			if err := s.u.wait(); err != nil {
+				return err
+			}
+		}
+	}
+	next := 0
+	for i, w := range b.layout.Read {
+		c := &to.Columns[i]
+		if k, ok := b.partition(w.Field); ok {
+			p := st.file.Partitions[k]
+			c.Array = constant(p.Value, p.Null, b.n)
+			continue
+		}
+		root := st.roots[w.Field]
+		segs := b.leaves[next : next+len(root.leaves)]
+		next += len(root.leaves)
+		switch {
+		case w.As == microdata.Numbers:
+			numbers(to, c, root.leaf, segs[0])
+		case root.flat():
+			c.Array, err = flatArray(root.leaf, b.n, segs[0])
+		default:
+			c.Array, err = nestedArray(root, b.n, segs)
+		}
+		if err != nil {
+			return &corrupt{file: st.file.Label, place: fmt.Sprintf("records from %d, column %s", b.first+1, root.name), err: err}
+		}
+	}
+	for _, segs := range b.leaves {
+		for _, s := range segs {
+			s.u.release()
+		}
+	}
+	b.leaves = nil
+	return nil
+}
+
+// constant is a partition's value as a column.
+func constant(value string, null bool, n int) arrow.Array {
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	defer b.Release()
+	b.Reserve(n)
+	for range n {
+		if null {
+			b.AppendNull()
+		} else {
+			b.Append(value)
+		}
+	}
+	return b.NewArray()
+}

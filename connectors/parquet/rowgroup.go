@@ -1,0 +1,334 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+	"golang.org/x/sync/errgroup"
+)
+
+// Row groups of a release that mirrors none: this many rows, or this many bytes
+// of pages, which is what memory holds of the release.
+const (
+	groupRows  = 1 << 20
+	groupBytes = 48 << 20
+)
+
+// unclosed is a file that stays open for Commit.
+type unclosed struct{ *os.File }
+
+func (unclosed) Close() error { return nil }
+
+// output is one file that is being written.
+type output struct {
+	file
+	at   int64
+	meta *fileMetaData
+	in   *os.File // the source's file, for copying
+}
+
+func newOutput(f file, meta *fileMetaData) (*output, error) {
+	o := &output{file: f, meta: meta}
+	if err := o.write([]byte(magic)); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// from opens the source's file that row groups are copied from; src is nil where
+// there is none.
+func (o *output) from(src *source, stream int) (err error) {
+	if o.in != nil {
+		err = o.in.Close()
+		o.in = nil
+	}
+	if src != nil && err == nil {
+		o.in, err = src.streams[stream].reopen()
+	}
+	return err
+}
+
+func (o *output) write(b []byte) error {
+	n, err := o.Write(b)
+	o.at += int64(n)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
+// copy appends bytes of the source's file, within the kernel where it can.
+func (o *output) copy(from, n int64) error {
+	if _, err := o.in.Seek(from, io.SeekStart); err != nil {
+		return err
+	}
+	r := &io.LimitedReader{R: o.in, N: n}
+	var k int64
+	var err error
+	switch f := o.file.(type) {
+	case unclosed:
+		k, err = f.File.ReadFrom(r)
+	case *os.File:
+		k, err = f.ReadFrom(r)
+	default:
+		k, err = io.Copy(o.file, r)
+	}
+	o.at += k
+	if err == nil && k < n {
+		err = errCut
+	}
+	return err
+}
+
+// finish writes the footer, syncs and closes.
+func (o *output) finish() error {
+	if err := o.from(nil, 0); err != nil {
+		return err
+	}
+	var buf bytes.Buffer
+	if err := writeFooter(&buf, o.meta); err != nil {
+		return err
+	}
+	if err := o.write(buf.Bytes()); err != nil {
+		return err
+	}
+	if err := o.Sync(); err != nil {
+		return err
+	}
+	return o.Close()
+}
+
+// abandon closes what is open.
+func (o *output) abandon() error {
+	err := o.from(nil, 0)
+	if cerr := o.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// pendingGroup is a row group of which not all pages have come.
+type pendingGroup struct {
+	group   int   // of the source; −1 where there is none to follow
+	read    int64 // rows of the source's group so far
+	rows    int64 // kept
+	bytes   int
+	dropped []int64
+	pages   [][]*encodedPage // of each leaf
+	dicts   []chunkDictionary
+}
+
+// add appends a part of a block.
+func (s *sink) add(ctx context.Context, part *encodedPart) error {
+	if s.group != nil && s.group.group != part.group {
+		if err := s.flush(ctx); err != nil {
+			return err
+		}
+	}
+	if s.group == nil {
+		s.group = &pendingGroup{group: part.group, pages: make([][]*encodedPage, len(s.leaves)), dicts: make([]chunkDictionary, len(s.leaves))}
+	}
+	g := s.group
+	g.read += part.n
+	g.rows += int64(part.kept)
+	g.dropped = append(g.dropped, part.dropped...)
+	for _, col := range s.columns {
+		for k, pe := range col.pages {
+			i := col.first + k
+			for _, p := range part.pages[i] {
+				if err := g.dicts[i].settle(pe, p); err != nil {
+					return err
+				}
+				g.bytes += len(p.stored)
+				g.pages[i] = append(g.pages[i], p)
+			}
+		}
+	}
+	full := g.rows >= groupRows || g.bytes >= groupBytes
+	if g.group >= 0 {
+		full = g.read == s.source.streams[s.stream].RowGroups[g.group].NumRows
+	}
+	if full {
+		return s.flush(ctx)
+	}
+	return nil
+}
+
+// flush writes the pending row group, if there is one with records.
+func (s *sink) flush(ctx context.Context) error {
+	g := s.group
+	s.group = nil
+	if g == nil || g.rows == 0 {
+		return nil
+	}
+	if len(g.dropped) > 0 {
+		if err := s.refill(ctx, g); err != nil {
+			return err
+		}
+	}
+	rg := rowGroup{NumRows: g.rows, FileOffset: some(s.out.at), Ordinal: some(int16(len(s.out.meta.RowGroups)))}
+	if len(s.out.meta.RowGroups) > 1<<15-1 {
+		rg.Ordinal = thrift.Null[int16]{}
+	}
+	total := int64(0)
+	for _, col := range s.columns {
+		for k := range col.pages {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			var m columnMetaData
+			var err error
+			if col.carried && len(g.dropped) == 0 {
+				m, err = s.splice(g.group, col.from.leaves[k])
+			} else {
+				m, err = s.writePages(g, col, k)
+			}
+			if err != nil {
+				return err
+			}
+			m.PathInSchema = col.root.leaves[k].path
+			rg.TotalByteSize += m.TotalUncompressedSize
+			total += m.TotalCompressedSize
+			rg.Columns = append(rg.Columns, columnChunk{MetaData: some(m)})
+		}
+	}
+	rg.TotalCompressedSize = some(total)
+	if g.group >= 0 {
+		rg.SortingColumns = s.sorting(s.source.streams[s.stream].RowGroups[g.group].SortingColumns)
+	}
+	s.out.meta.RowGroups = append(s.out.meta.RowGroups, rg)
+	s.out.meta.NumRows += g.rows
+	return nil
+}
+
+// refill rewrites the carried columns of a row group from which records were
+// rejected. Columns are independent of each other, so the order in which they
+// are done does not show.
+func (s *sink) refill(ctx context.Context, g *pendingGroup) error {
+	tasks, ctx := errgroup.WithContext(ctx)
+	tasks.SetLimit(runtime.GOMAXPROCS(0))
+	for _, col := range s.columns {
+		if !col.carried {
+			continue
+		}
+		for k, pe := range col.pages {
+			tasks.Go(func() error {
+				i := col.first + k
+				var err error
+				g.pages[i], err = s.filter(ctx, g, col.from.leaves[k], pe, &g.dicts[i])
+				return err
+			})
+		}
+	}
+	return tasks.Wait()
+}
+
+// splice copies a chunk as it is. Its metadata keep what describes these bytes;
+// what lies elsewhere in the source (page indexes, bloom filters) is left behind.
+func (s *sink) splice(group int, l *leaf) (columnMetaData, error) {
+	st := s.source.streams[s.stream]
+	m := st.RowGroups[group].Columns[l.index].MetaData.V
+	from, to := m.extent()
+	shift := s.out.at - from
+	if err := s.out.copy(from, to-from); err != nil {
+		if err == errCut {
+			err = &corrupt{file: st.file.Label, place: place(group, l), err: err}
+		}
+		return m, err
+	}
+	m.DataPageOffset += shift
+	if d := m.DictionaryPageOffset; d.Valid {
+		m.DictionaryPageOffset = thrift.Null[int64]{}
+		if d.V >= from && d.V < to {
+			m.DictionaryPageOffset = some(d.V + shift)
+		}
+	}
+	return m, nil
+}
+
+// writePages writes a column's encoded pages and gives their buffers back.
+func (s *sink) writePages(g *pendingGroup, col *outColumn, k int) (columnMetaData, error) {
+	i, pe := col.first+k, col.pages[k]
+	l := pe.leaf
+	m := columnMetaData{Type: l.phys, Codec: pe.comp.codec, DataPageOffset: s.out.at}
+	if l.maxDef > 0 || l.maxRep > 0 {
+		m.Encoding = append(m.Encoding, format.RLE)
+	}
+	dict, err := g.dicts[i].page(pe.comp)
+	if err != nil {
+		return m, err
+	}
+	put := func(p *encodedPage, typ format.PageType) error {
+		if !slices.Contains(m.Encoding, p.encoding) {
+			m.Encoding = append(m.Encoding, p.encoding)
+		}
+		m.TotalUncompressedSize += int64(p.uncompressed)
+		m.TotalCompressedSize += int64(len(p.stored))
+		m.NumValues += int64(p.values)
+		at := slices.IndexFunc(m.EncodingStats, func(e format.PageEncodingStats) bool { return e.PageType == typ && e.Encoding == p.encoding })
+		if at < 0 {
+			at = len(m.EncodingStats)
+			m.EncodingStats = append(m.EncodingStats, format.PageEncodingStats{PageType: typ, Encoding: p.encoding})
+		}
+		m.EncodingStats[at].Count++
+		err := s.out.write(p.stored)
+		p.free()
+		return err
+	}
+	if dict != nil {
+		m.DictionaryPageOffset = some(s.out.at)
+		if err := put(dict, format.DictionaryPage); err != nil {
+			return m, err
+		}
+		m.DataPageOffset = s.out.at
+	}
+	var stats pageStats
+	for _, p := range g.pages[i] {
+		stats.merge(l, p.stats)
+		if err := put(p, format.DataPage); err != nil {
+			return m, err
+		}
+	}
+	m.Statistics = some(stats.stored())
+	return m, nil
+}
+
+// sorting keeps the part of a row group's order that still holds: that of the
+// first columns, up to one that is not released as it was.
+func (s *sink) sorting(by []format.SortingColumn) []format.SortingColumn {
+	var kept []format.SortingColumn
+	for _, c := range by {
+		at := -1
+		for _, col := range s.columns {
+			if col.from == nil || col.Masked {
+				continue
+			}
+			if k := slices.IndexFunc(col.from.leaves, func(l *leaf) bool { return l.index == int(c.ColumnIdx) }); k >= 0 {
+				at = col.first + k
+			}
+		}
+		if at < 0 {
+			break
+		}
+		c.ColumnIdx = int32(at)
+		kept = append(kept, c)
+	}
+	return kept
+}
+
+// createdBy names the program in the form "name version x", which readers parse.
+var createdBy = sync.OnceValue(func() string {
+	v := "0.0.0"
+	if info, ok := debug.ReadBuildInfo(); ok && len(info.Main.Version) > 1 && info.Main.Version[0] == 'v' {
+		v = info.Main.Version[1:]
+	}
+	return "sdlfilter version " + v
+})

@@ -1,0 +1,254 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// The structures of parquet.thrift as far as a filter needs them. They stand
+// beside those of parquet-go's package format because a copied chunk's metadata
+// must come out as they went in: there an absent count of nulls cannot be told
+// from 0, nor field id 0 from none.
+
+type fileMetaData struct {
+	Version             int32                                   `thrift:"1,required"`
+	Schema              thrift.Slice[schemaElement]             `thrift:"2,required"`
+	NumRows             int64                                   `thrift:"3,required"`
+	RowGroups           thrift.Slice[rowGroup]                  `thrift:"4,required"`
+	KeyValueMetadata    thrift.Slice[format.KeyValue]           `thrift:"5,optional"`
+	CreatedBy           string                                  `thrift:"6,optional"`
+	ColumnOrders        thrift.Slice[format.ColumnOrder]        `thrift:"7,optional"`
+	EncryptionAlgorithm thrift.Null[format.EncryptionAlgorithm] `thrift:"8,optional"`
+}
+
+type schemaElement struct {
+	Type           thrift.Null[format.Type]                `thrift:"1,optional"`
+	TypeLength     thrift.Null[int32]                      `thrift:"2,optional"`
+	RepetitionType thrift.Null[format.FieldRepetitionType] `thrift:"3,optional"`
+	Name           string                                  `thrift:"4,required"`
+	NumChildren    thrift.Null[int32]                      `thrift:"5,optional"`
+	ConvertedType  thrift.Null[int32]                      `thrift:"6,optional"`
+	Scale          thrift.Null[int32]                      `thrift:"7,optional"`
+	Precision      thrift.Null[int32]                      `thrift:"8,optional"`
+	FieldID        thrift.Null[int32]                      `thrift:"9,optional"`
+	LogicalType    format.LogicalType                      `thrift:"10,optional"`
+}
+
+type rowGroup struct {
+	Columns             thrift.Slice[columnChunk]          `thrift:"1,required"`
+	TotalByteSize       int64                              `thrift:"2,required"`
+	NumRows             int64                              `thrift:"3,required"`
+	SortingColumns      thrift.Slice[format.SortingColumn] `thrift:"4,optional"`
+	FileOffset          thrift.Null[int64]                 `thrift:"5,optional"`
+	TotalCompressedSize thrift.Null[int64]                 `thrift:"6,optional"`
+	Ordinal             thrift.Null[int16]                 `thrift:"7,optional"`
+}
+
+type columnChunk struct {
+	FilePath       string                                   `thrift:"1,optional"`
+	FileOffset     int64                                    `thrift:"2,required"`
+	MetaData       thrift.Null[columnMetaData]              `thrift:"3,optional"`
+	CryptoMetadata thrift.Null[format.ColumnCryptoMetaData] `thrift:"8,optional"`
+}
+
+type columnMetaData struct {
+	Type                  format.Type                            `thrift:"1,required"`
+	Encoding              thrift.Slice[format.Encoding]          `thrift:"2,required"`
+	PathInSchema          thrift.Slice[string]                   `thrift:"3,required"`
+	Codec                 format.CompressionCodec                `thrift:"4,required"`
+	NumValues             int64                                  `thrift:"5,required"`
+	TotalUncompressedSize int64                                  `thrift:"6,required"`
+	TotalCompressedSize   int64                                  `thrift:"7,required"`
+	DataPageOffset        int64                                  `thrift:"9,required"`
+	DictionaryPageOffset  thrift.Null[int64]                     `thrift:"11,optional"`
+	Statistics            thrift.Null[statistics]                `thrift:"12,optional"`
+	EncodingStats         thrift.Slice[format.PageEncodingStats] `thrift:"13,optional"`
+	SizeStatistics        thrift.Null[format.SizeStatistics]     `thrift:"16,optional"`
+	// Page indexes, bloom filters and the chunk's own key-value metadata are not
+	// read, so they are never written.
+}
+
+type statistics struct {
+	Max           []byte             `thrift:"1,optional"`
+	Min           []byte             `thrift:"2,optional"`
+	NullCount     thrift.Null[int64] `thrift:"3,optional"`
+	DistinctCount thrift.Null[int64] `thrift:"4,optional"`
+	MaxValue      []byte             `thrift:"5,optional"`
+	MinValue      []byte             `thrift:"6,optional"`
+	MaxExact      thrift.Null[bool]  `thrift:"7,optional"`
+	MinExact      thrift.Null[bool]  `thrift:"8,optional"`
+}
+
+type pageHeader struct {
+	Type             format.PageType                          `thrift:"1,required"`
+	UncompressedSize int32                                    `thrift:"2,required"`
+	CompressedSize   int32                                    `thrift:"3,required"`
+	CRC              thrift.Null[int32]                       `thrift:"4,optional"`
+	DataPage         thrift.Null[dataPageHeader]              `thrift:"5,optional"`
+	DictionaryPage   thrift.Null[format.DictionaryPageHeader] `thrift:"7,optional"`
+	DataPageV2       thrift.Null[dataPageHeaderV2]            `thrift:"8,optional"`
+}
+
+type dataPageHeader struct {
+	NumValues          int32           `thrift:"1,required"`
+	Encoding           format.Encoding `thrift:"2,required"`
+	DefinitionEncoding format.Encoding `thrift:"3,required"`
+	RepetitionEncoding format.Encoding `thrift:"4,required"`
+}
+
+type dataPageHeaderV2 struct {
+	NumValues         int32             `thrift:"1,required"`
+	NumNulls          int32             `thrift:"2,required"`
+	NumRows           int32             `thrift:"3,required"`
+	Encoding          format.Encoding   `thrift:"4,required"`
+	DefinitionsLength int32             `thrift:"5,required"`
+	RepetitionsLength int32             `thrift:"6,required"`
+	IsCompressed      thrift.Null[bool] `thrift:"7,optional"`
+}
+
+var compact thrift.CompactProtocol
+
+var errShort = errors.New("ends too early")
+
+// unmarshal decodes the structure at the start of b and returns how many bytes
+// it takes; errShort where b ends before it does. What it returns refers to b.
+// The library allocates lists of the length that they claim to have, so the
+// bytes are walked first.
+func unmarshal(b []byte, v any) (n int, err error) {
+	n, err = skipStruct(b, 0, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.New("not a structure of the Parquet format")
+		}
+	}()
+	if err := thrift.NewDecoder(compact.NewReaderFromBytes(b[:n])).Decode(v); err != nil {
+		// The library's message may quote what it read.
+		return 0, errors.New("not a structure of the Parquet format")
+	}
+	return n, nil
+}
+
+func marshal(buf *bytes.Buffer, v any) error {
+	return thrift.NewEncoder(compact.NewWriter(buf)).Encode(v)
+}
+
+// skipStruct walks one structure of the compact protocol from b[at] and returns
+// where it ends. No list may claim more elements than bytes are left.
+func skipStruct(b []byte, at, depth int) (int, error) {
+	if depth > 64 {
+		return 0, errors.New("structures nested too deeply")
+	}
+	for {
+		if at >= len(b) {
+			return 0, errShort
+		}
+		head := b[at]
+		at++
+		typ := thrift.Type(head & 15)
+		if typ == thrift.STOP {
+			return at, nil
+		}
+		if head>>4 == 0 { // the field's number follows
+			_, n, err := uvarint(b[at:])
+			if err != nil {
+				return 0, err
+			}
+			at += n
+		}
+		if typ == thrift.TRUE || typ == thrift.FALSE {
+			continue // the type is the value
+		}
+		var err error
+		if at, err = skipValue(b, at, typ, depth+1); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func skipValue(b []byte, at int, typ thrift.Type, depth int) (int, error) {
+	switch typ {
+	case thrift.TRUE, thrift.FALSE, thrift.I8:
+		at++
+	case thrift.I16, thrift.I32, thrift.I64:
+		_, n, err := uvarint(b[at:])
+		if err != nil {
+			return 0, err
+		}
+		at += n
+	case thrift.DOUBLE:
+		at += 8
+	case thrift.UUID:
+		at += 16
+	case thrift.BINARY:
+		u, n, err := uvarint(b[at:])
+		if err != nil {
+			return 0, err
+		}
+		if u > uint64(len(b)-at-n) {
+			return 0, errShort
+		}
+		at += n + int(u)
+	case thrift.STRUCT:
+		return skipStruct(b, at, depth)
+	case thrift.LIST, thrift.SET:
+		return skipList(b, at, depth)
+	case thrift.MAP:
+		// No structure of the format has a map; an unknown field may.
+		u, n, err := uvarint(b[at:])
+		if err != nil || u == 0 {
+			return at + n, err
+		}
+		return 0, errors.New("not a structure of the Parquet format: a map")
+	default:
+		return 0, fmt.Errorf("not a structure of the Parquet format: type %d", typ)
+	}
+	if at > len(b) {
+		return 0, errShort
+	}
+	return at, nil
+}
+
+func skipList(b []byte, at, depth int) (int, error) {
+	if at >= len(b) {
+		return 0, errShort
+	}
+	head := b[at]
+	at++
+	size := uint64(head >> 4)
+	if size == 15 {
+		u, n, err := uvarint(b[at:])
+		if err != nil {
+			return 0, err
+		}
+		size, at = u, at+n
+	}
+	if size > uint64(len(b)-at) {
+		return 0, errShort
+	}
+	var err error
+	for range size {
+		if at, err = skipValue(b, at, thrift.Type(head&15), depth+1); err != nil {
+			return 0, err
+		}
+	}
+	return at, nil
+}
+
+func uvarint(b []byte) (uint64, int, error) {
+	u, n := binary.Uvarint(b)
+	switch {
+	case n == 0:
+		return 0, 0, errShort
+	case n < 0:
+		return 0, 0, errors.New("a number of more than 64 bits")
+	}
+	return u, n, nil
+}

@@ -1,0 +1,187 @@
+package parquet
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// The converted types of parquet.thrift that stand for a logical type in files
+// of before 2.4, and are still written beside it for old readers.
+const (
+	convertedUTF8            = 0
+	convertedEnum            = 4
+	convertedDecimal         = 5
+	convertedDate            = 6
+	convertedTimeMillis      = 7
+	convertedTimeMicros      = 8
+	convertedTimestampMillis = 9
+	convertedTimestampMicros = 10
+	convertedUint8           = 11 // … 14: uint64
+	convertedInt8            = 15 // … 18: int64
+	convertedJSON            = 19
+)
+
+func newLeaf(e schemaElement, path []string, rep, def uint8) (*leaf, error) {
+	l := &leaf{path: path, elem: e, phys: e.Type.V, maxRep: rep, maxDef: def}
+	switch l.phys {
+	case format.Boolean:
+		l.width = 1
+	case format.Int32, format.Float:
+		l.width = 4
+	case format.Int64, format.Double:
+		l.width = 8
+	case format.Int96:
+		l.width = 12
+	case format.ByteArray:
+	case format.FixedLenByteArray:
+		l.width = int(e.TypeLength.V)
+		if l.width < 1 || l.width > 1<<16 {
+			return nil, fmt.Errorf("column %s: the length of its values must be between 1 and %d, got %d", e.Name, 1<<16, l.width)
+		}
+	default:
+		return nil, fmt.Errorf("column %s: unknown physical type %d", e.Name, l.phys)
+	}
+	var err error
+	l.typ, err = leafType(e, l.width)
+	return l, err
+}
+
+// leafType returns the Arrow type of a column. An annotation that does not go
+// with the physical type is passed over, as the format demands.
+func leafType(e schemaElement, width int) (arrow.DataType, error) {
+	lt := logicalType(e)
+	switch e.Type.V {
+	case format.Boolean:
+		return arrow.FixedWidthTypes.Boolean, nil
+	case format.Float:
+		return arrow.PrimitiveTypes.Float32, nil
+	case format.Double:
+		return arrow.PrimitiveTypes.Float64, nil
+	case format.Int96:
+		return arrow.FixedWidthTypes.Timestamp_ns, nil
+	case format.Int32:
+		return int32Type(e.Name, lt)
+	case format.Int64:
+		return int64Type(e.Name, lt)
+	case format.ByteArray:
+		switch t := lt.(type) {
+		case *format.StringType, *format.EnumType, *format.JsonType:
+			return arrow.BinaryTypes.String, nil
+		case *format.DecimalType:
+			return decimalType(e.Name, t, 76)
+		}
+		return arrow.BinaryTypes.Binary, nil
+	}
+	switch t := lt.(type) {
+	case *format.DecimalType:
+		return decimalType(e.Name, t, 76)
+	case *format.Float16Type:
+		if width == 2 {
+			return arrow.FixedWidthTypes.Float16, nil
+		}
+	}
+	return &arrow.FixedSizeBinaryType{ByteWidth: width}, nil
+}
+
+func int32Type(name string, lt format.LogicalTypeValue) (arrow.DataType, error) {
+	switch t := lt.(type) {
+	case *format.IntType:
+		switch {
+		case t.BitWidth == 8 && t.IsSigned:
+			return arrow.PrimitiveTypes.Int8, nil
+		case t.BitWidth == 16 && t.IsSigned:
+			return arrow.PrimitiveTypes.Int16, nil
+		case t.BitWidth == 8:
+			return arrow.PrimitiveTypes.Uint8, nil
+		case t.BitWidth == 16:
+			return arrow.PrimitiveTypes.Uint16, nil
+		case t.BitWidth == 32 && !t.IsSigned:
+			return arrow.PrimitiveTypes.Uint32, nil
+		}
+	case *format.DateType:
+		return arrow.FixedWidthTypes.Date32, nil
+	case *format.TimeType:
+		return arrow.FixedWidthTypes.Time32ms, nil
+	case *format.DecimalType:
+		return decimalType(name, t, 9)
+	}
+	return arrow.PrimitiveTypes.Int32, nil
+}
+
+func int64Type(name string, lt format.LogicalTypeValue) (arrow.DataType, error) {
+	switch t := lt.(type) {
+	case *format.IntType:
+		if !t.IsSigned {
+			return arrow.PrimitiveTypes.Uint64, nil
+		}
+	case *format.TimeType:
+		if _, ok := t.Unit.Value.(*format.NanoSeconds); ok {
+			return arrow.FixedWidthTypes.Time64ns, nil
+		}
+		return arrow.FixedWidthTypes.Time64us, nil
+	case *format.TimestampType:
+		ts := &arrow.TimestampType{Unit: arrow.Microsecond}
+		switch t.Unit.Value.(type) {
+		case *format.MilliSeconds:
+			ts.Unit = arrow.Millisecond
+		case *format.NanoSeconds:
+			ts.Unit = arrow.Nanosecond
+		}
+		if t.IsAdjustedToUTC {
+			ts.TimeZone = "UTC"
+		}
+		return ts, nil
+	case *format.DecimalType:
+		return decimalType(name, t, 18)
+	}
+	return arrow.PrimitiveTypes.Int64, nil
+}
+
+func decimalType(name string, t *format.DecimalType, maxPrecision int32) (arrow.DataType, error) {
+	if t.Precision < 1 || t.Precision > maxPrecision || t.Scale < 0 || t.Scale > t.Precision {
+		return nil, fmt.Errorf("column %s: a decimal of precision %d and scale %d cannot be stored in its type", name, t.Precision, t.Scale)
+	}
+	if t.Precision <= 38 {
+		return &arrow.Decimal128Type{Precision: t.Precision, Scale: t.Scale}, nil
+	}
+	return &arrow.Decimal256Type{Precision: t.Precision, Scale: t.Scale}, nil
+}
+
+// logicalType returns the annotation of an element, made of the converted type
+// where an old writer gave no other.
+func logicalType(e schemaElement) format.LogicalTypeValue {
+	if e.LogicalType.Value != nil || !e.ConvertedType.Valid {
+		return e.LogicalType.Value
+	}
+	switch c := e.ConvertedType.V; {
+	case c == convertedUTF8:
+		return &format.StringType{}
+	case c == convertedEnum:
+		return &format.EnumType{}
+	case c == convertedJSON:
+		return &format.JsonType{}
+	case c == convertedDecimal:
+		return &format.DecimalType{Precision: e.Precision.V, Scale: e.Scale.V}
+	case c == convertedDate:
+		return &format.DateType{}
+	case c == convertedTimeMillis:
+		return &format.TimeType{IsAdjustedToUTC: true, Unit: format.TimeUnit{Value: &format.MilliSeconds{}}}
+	case c == convertedTimeMicros:
+		return &format.TimeType{IsAdjustedToUTC: true, Unit: format.TimeUnit{Value: &format.MicroSeconds{}}}
+	case c == convertedTimestampMillis:
+		return &format.TimestampType{IsAdjustedToUTC: true, Unit: format.TimeUnit{Value: &format.MilliSeconds{}}}
+	case c == convertedTimestampMicros:
+		return &format.TimestampType{IsAdjustedToUTC: true, Unit: format.TimeUnit{Value: &format.MicroSeconds{}}}
+	case c >= convertedUint8 && c < convertedUint8+4:
+		return &format.IntType{BitWidth: 8 << (c - convertedUint8)}
+	case c >= convertedInt8 && c < convertedInt8+4:
+		return &format.IntType{BitWidth: 8 << (c - convertedInt8), IsSigned: true}
+	}
+	return nil
+}
+
+// some makes an optional value of a structure.
+func some[T any](v T) thrift.Null[T] { return thrift.New(v) }

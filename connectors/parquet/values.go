@@ -1,0 +1,483 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/parquet-go/parquet-go/encoding/bytestreamsplit"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// values are the decoded values of a page or chunk.
+//
+// Of a flat column there is one value a record, with undefined content where
+// valid says null. Of a nested column the values that are there follow each
+// other, and rep and def say where they belong.
+type values struct {
+	n       int      // values in data, offsets or index
+	data    []byte   // fixed width: n values in little-endian order; else what offsets refer to
+	offsets []uint32 // BYTE_ARRAY: n+1 of them
+	index   []uint32 // into dict, of BYTE_ARRAY columns; data and offsets are then empty
+	dict    *dictionary
+	valid   microdata.Bitmap // flat columns; nil where nothing is null
+
+	rep, def  []uint8 // nested columns; rep is nil where the column does not repeat
+	rowLevels []int32 // where a record's levels begin, and the end of the last; nil where rep is nil
+	rowValues []int32 // where a record's values begin, and the end of the last; nested columns
+
+	dense   bool     // treat a flat column like a nested one, for rewriting
+	buffers [][]byte // to give back
+}
+
+func (v *values) free() {
+	for _, b := range v.buffers {
+		putBuffer(b)
+	}
+	*v = values{}
+}
+
+func (v *values) scratch(n int) []byte {
+	b := getBuffer(n)
+	v.buffers = append(v.buffers, b)
+	return b
+}
+
+// decode decodes the pages of a unit of a known number of rows.
+func (v *values) decode(c *chunk, pages []*page, rows int) error {
+	if c.leaf.flat() {
+		return v.page(c, pages[0])
+	}
+	if len(pages) == 1 && c.leaf.maxRep == 0 {
+		if err := v.page(c, pages[0]); err != nil {
+			return err
+		}
+		return v.finishLevels(c.leaf, rows)
+	}
+	v.offsets = nil
+	for _, p := range pages {
+		var one values
+		if err := one.page(c, p); err != nil {
+			return err
+		}
+		v.append(c.leaf, &one)
+		one.free()
+	}
+	return v.finishLevels(c.leaf, rows)
+}
+
+// flat reports a leaf whose records have at most one value, at the top level.
+func (l *leaf) flat() bool { return l.maxRep == 0 && l.maxDef <= 1 && len(l.path) == 1 }
+
+// append adds the nested values of a further page, dictionary resolved.
+func (v *values) append(l *leaf, o *values) {
+	v.rep = append(v.rep, o.rep...)
+	v.def = append(v.def, o.def...)
+	v.n += o.n
+	if l.width > 0 {
+		v.data = append(v.data, o.data...)
+		return
+	}
+	if v.offsets == nil {
+		v.offsets = []uint32{0}
+	}
+	for i := range o.n {
+		v.data = append(v.data, o.bytes(i)...)
+		v.offsets = append(v.offsets, uint32(len(v.data)))
+	}
+}
+
+// bytes returns value i of a BYTE_ARRAY column.
+func (v *values) bytes(i int) []byte {
+	if v.index != nil {
+		i = int(v.index[i])
+		return v.dict.data[v.dict.offs[i]:v.dict.offs[i+1]]
+	}
+	return v.data[v.offsets[i]:v.offsets[i+1]]
+}
+
+// finishLevels finds where records begin.
+func (v *values) finishLevels(l *leaf, rows int) error {
+	v.rowValues = make([]int32, 0, rows+1)
+	if l.maxRep > 0 {
+		v.rowLevels = make([]int32, 0, rows+1)
+		if len(v.rep) > 0 && v.rep[0] != 0 {
+			return errors.New("the column begins in the middle of a record")
+		}
+	}
+	have := int32(0)
+	for i, d := range v.def {
+		if v.rep == nil || v.rep[i] == 0 {
+			v.rowValues = append(v.rowValues, have)
+			if v.rep != nil {
+				v.rowLevels = append(v.rowLevels, int32(i))
+			}
+		}
+		if d == l.maxDef {
+			have++
+		}
+	}
+	if len(v.rowValues) != rows {
+		return fmt.Errorf("holds %d records where the row group has %d", len(v.rowValues), rows)
+	}
+	v.rowValues = append(v.rowValues, have)
+	if v.rep != nil {
+		v.rowLevels = append(v.rowLevels, int32(len(v.def)))
+	}
+	return nil
+}
+
+// page decodes one data page.
+func (v *values) page(c *chunk, p *page) error {
+	l := c.leaf
+	rows, _ := p.values()
+	if rows > maxPage/8 {
+		return fmt.Errorf("a page of %d values", rows)
+	}
+	rep, def, data, buffer, err := p.uncompressed(c.codec)
+	if err != nil {
+		return err
+	}
+	v.buffers = append(v.buffers, buffer)
+	enc := p.header.DataPageV2.V.Encoding
+	if p.header.Type == format.DataPage {
+		h := &p.header.DataPage.V
+		enc = h.Encoding
+		if l.maxRep > 0 {
+			if h.RepetitionEncoding != format.RLE {
+				return fmt.Errorf("levels in encoding %s, which is not supported", h.RepetitionEncoding)
+			}
+			if rep, data, err = levelsOf(data); err != nil {
+				return err
+			}
+		}
+		if l.maxDef > 0 {
+			if h.DefinitionEncoding != format.RLE {
+				return fmt.Errorf("levels in encoding %s, which is not supported", h.DefinitionEncoding)
+			}
+			if def, data, err = levelsOf(data); err != nil {
+				return err
+			}
+		}
+	}
+	if l.flat() && !v.dense {
+		return v.flatPage(c, enc, def, data, rows)
+	}
+	if l.maxRep > 0 {
+		v.rep = make([]uint8, rows)
+		if err := decodeHybrid(v.rep, rep, levelWidth(l.maxRep)); err != nil {
+			return err
+		}
+		if err := checkLevels(v.rep, l.maxRep); err != nil {
+			return err
+		}
+	}
+	v.def = make([]uint8, rows)
+	if l.maxDef > 0 {
+		if err := decodeHybrid(v.def, def, levelWidth(l.maxDef)); err != nil {
+			return err
+		}
+		if err := checkLevels(v.def, l.maxDef); err != nil {
+			return err
+		}
+	}
+	for _, d := range v.def {
+		if d == l.maxDef {
+			v.n++
+		}
+	}
+	return v.decodeData(c, enc, data)
+}
+
+func (v *values) flatPage(c *chunk, enc format.Encoding, def, data []byte, rows int) error {
+	l := c.leaf
+	v.n = rows
+	if l.maxDef == 0 || allOf(def, 1, 1, rows) {
+		return v.decodeData(c, enc, data)
+	}
+	levels := v.scratch(rows)
+	if err := decodeHybrid(levels, def, 1); err != nil {
+		return err
+	}
+	present := 0
+	v.valid = make(microdata.Bitmap, (rows+63)/64)
+	for i, d := range levels {
+		present += int(d)
+		v.valid[i>>6] |= uint64(d) << (i & 63)
+	}
+	v.n = present
+	if present == rows {
+		v.valid = nil
+	}
+	if err := v.decodeData(c, enc, data); err != nil {
+		return err
+	}
+	if present < rows {
+		v.space(l, levels, rows)
+	}
+	v.n = rows
+	return nil
+}
+
+// space moves the values to the places of their records.
+func (v *values) space(l *leaf, levels []uint8, rows int) {
+	switch {
+	case v.index != nil:
+		out := make([]uint32, rows)
+		k := 0
+		for i, d := range levels {
+			if d != 0 {
+				out[i] = v.index[k]
+				k++
+			}
+		}
+		v.index = out
+	case l.width == 0:
+		out := make([]uint32, rows+1)
+		k := 0
+		for i, d := range levels {
+			out[i] = v.offsets[k]
+			k += int(d)
+		}
+		out[rows] = v.offsets[k]
+		v.offsets = out
+	default:
+		out := v.scratch(rows * l.width)
+		switch l.width {
+		case 8:
+			spaceWords(words[uint64](out), words64(v.data), levels)
+		default:
+			w, k := l.width, 0
+			for i, d := range levels {
+				if d != 0 {
+					copy(out[i*w:(i+1)*w], v.data[k:k+w])
+					k += w
+				} else {
+					clear(out[i*w : (i+1)*w])
+				}
+			}
+		}
+		v.data = out
+	}
+}
+
+// words64 reads 8-byte values wherever they are aligned.
+type words64 []byte
+
+func spaceWords(out []uint64, in words64, levels []uint8) {
+	k := 0
+	for i, d := range levels {
+		if d == 0 {
+			out[i] = 0
+			continue
+		}
+		out[i] = binary.LittleEndian.Uint64(in[k:])
+		k += 8
+	}
+}
+
+// words sees an aligned buffer as numbers. All buffers come from make, which
+// aligns them. The format is little-endian, and so is every machine that the
+// program is built for.
+func words[T any](b []byte) []T {
+	var zero T
+	size := int(unsafe.Sizeof(zero))
+	if len(b) < size {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
+}
+
+// raw sees numbers as bytes.
+func raw[T any](v []T) []byte {
+	if len(v) == 0 {
+		return nil
+	}
+	var zero T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(zero)))
+}
+
+// decodeData decodes the v.n values that are there.
+func (v *values) decodeData(c *chunk, enc format.Encoding, data []byte) error {
+	l := c.leaf
+	switch {
+	case enc == format.Plain:
+		return v.plain(l, data)
+	case enc == format.PlainDictionary, enc == format.RLEDictionary:
+		return v.indexed(c, data)
+	case enc == format.RLE && l.phys == format.Boolean:
+		src, _, err := levelsOf(data)
+		if err != nil {
+			return err
+		}
+		v.data = v.scratch(v.n)
+		return decodeHybrid(v.data, src, 1)
+	case enc == format.DeltaBinaryPacked && (l.phys == format.Int32 || l.phys == format.Int64):
+		return v.delta(l, data)
+	case enc == format.DeltaLengthByteArray && l.phys == format.ByteArray:
+		var err error
+		v.offsets, v.data, err = decodeDeltaLengths(nil, v.n, data)
+		return err
+	case enc == format.DeltaByteArray && l.phys == format.ByteArray:
+		var err error
+		v.offsets, v.data, err = decodeDeltaByteArrays(nil, v.n, data)
+		return err
+	case enc == format.DeltaByteArray && l.phys == format.FixedLenByteArray:
+		offsets, out, err := decodeDeltaByteArrays(nil, v.n, data)
+		if err != nil {
+			return err
+		}
+		for i, o := range offsets {
+			if int(o) != i*l.width {
+				return errors.New("a value of the wrong length")
+			}
+		}
+		v.data = out
+		return nil
+	case enc == format.ByteStreamSplit && l.width > 1:
+		return v.byteStreams(l, data)
+	}
+	return fmt.Errorf("encoding %s of %s is not supported", enc, l.phys)
+}
+
+// plain decodes v.n values in PLAIN encoding. They stay where they are, except
+// for booleans.
+func (v *values) plain(l *leaf, data []byte) error {
+	switch {
+	case l.phys == format.Boolean:
+		if len(data) < (v.n+7)/8 {
+			return errShort
+		}
+		out := v.scratch(v.n)
+		for i := range out {
+			out[i] = data[i>>3] >> (i & 7) & 1
+		}
+		v.data = out
+	case l.width > 0:
+		if len(data) < v.n*l.width {
+			return errShort
+		}
+		v.data = data[:v.n*l.width]
+	default:
+		// The lengths stand between the values; the values are moved together in
+		// place, which the format's buffer always has room for.
+		v.offsets = make([]uint32, v.n+1)
+		at, to := 0, 0
+		for i := range v.n {
+			if len(data)-at < 4 {
+				return errShort
+			}
+			n := binary.LittleEndian.Uint32(data[at:])
+			at += 4
+			if uint64(n) > uint64(len(data)-at) {
+				return errShort
+			}
+			copy(data[to:], data[at:at+int(n)])
+			at, to = at+int(n), to+int(n)
+			v.offsets[i+1] = uint32(to)
+		}
+		v.data = data[:to]
+	}
+	return nil
+}
+
+// indexed decodes dictionary indexes, and unless the values are of variable
+// length, looks the values up.
+func (v *values) indexed(c *chunk, data []byte) error {
+	if c.dict == nil {
+		return errors.New("the dictionary is missing")
+	}
+	if err := c.dict.decode(c); err != nil {
+		return err
+	}
+	d, l := c.dict, c.leaf
+	if v.n == 0 {
+		v.offsets = []uint32{0}
+		return nil
+	}
+	if len(data) < 1 {
+		return errShort
+	}
+	b := v.scratch(4 * v.n)
+	index := words[uint32](b)[:v.n]
+	if err := decodeHybrid(index, data[1:], int(data[0])); err != nil {
+		return err
+	}
+	var most uint32
+	for _, i := range index {
+		most = max(most, i)
+	}
+	if uint64(most) >= uint64(d.n) {
+		return errors.New("an index beyond the dictionary")
+	}
+	w := l.width
+	if w == 0 {
+		v.index, v.dict = index, d
+		return nil
+	}
+	out := v.scratch(v.n * w)
+	v.data = out
+	switch w {
+	case 8:
+		to := words[uint64](out)
+		for i, k := range index {
+			to[i] = binary.LittleEndian.Uint64(d.data[8*k:])
+		}
+	case 4:
+		to := words[uint32](out)
+		for i, k := range index {
+			to[i] = binary.LittleEndian.Uint32(d.data[4*k:])
+		}
+	default:
+		for i, k := range index {
+			copy(out[i*w:(i+1)*w], d.data[int(k)*w:])
+		}
+	}
+	return nil
+}
+
+func (v *values) delta(l *leaf, data []byte) error {
+	b := v.scratch(8 * v.n)
+	out := words[int64](b)
+	n, _, err := decodeDelta(out, data)
+	if err != nil {
+		return err
+	}
+	if n != v.n {
+		return errShort
+	}
+	if l.width == 8 {
+		v.data = b
+		return nil
+	}
+	narrow := v.scratch(4 * v.n)
+	to := words[int32](narrow)
+	for i, x := range out {
+		to[i] = int32(x) // differences of INT32 wrap around
+	}
+	v.data = narrow
+	return nil
+}
+
+func (v *values) byteStreams(l *leaf, data []byte) error {
+	w := l.width
+	if len(data) < v.n*w {
+		return errShort
+	}
+	data = data[:v.n*w]
+	out := v.scratch(len(data))
+	v.data = out
+	if w == 8 {
+		_, err := new(bytestreamsplit.Encoding).DecodeDouble(words[float64](out), data)
+		return err
+	}
+	for k := range w {
+		for i, b := range data[k*v.n : (k+1)*v.n] {
+			out[i*w+k] = b
+		}
+	}
+	return nil
+}
