@@ -105,7 +105,11 @@ func percent(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return pretty(v, digits)
 	}
-	return strings.ReplaceAll(strconv.FormatFloat(100*v, 'f', 1, 64), "-", "−") + "\u00a0%"
+	s := strconv.FormatFloat(100*v, 'f', 1, 64)
+	if s == "-0.0" {
+		s = "0.0"
+	}
+	return strings.ReplaceAll(s, "-", "−") + "\u00a0%"
 }
 
 // riskUnit is the unit of R and U, 1/(unit)², or "" where the column has none.

@@ -98,6 +98,27 @@ func additiveNoise(c *assess.ColumnMeasures) (RUCurve, bool) {
 	return curve, true
 }
 
+// drawable leaves out what has no place on a log axis: points without a positive
+// R, and thresholds that demand nothing or are no number.
+func (m RUMap) drawable() RUMap {
+	points, lines := m.Points, m.Lines
+	m.Points, m.Lines = nil, nil
+	for _, p := range points {
+		if p.R > 0 && !math.IsNaN(p.Efficiency) {
+			m.Points = append(m.Points, p)
+		}
+	}
+	for _, l := range lines {
+		if l.R > 0 && !math.IsInf(l.R, 1) {
+			m.Lines = append(m.Lines, l)
+		}
+	}
+	if math.IsNaN(m.MinEfficiency) || math.IsInf(m.MinEfficiency, 0) {
+		m.MinEfficiency = 0
+	}
+	return m
+}
+
 // admissibleR is the R at or below which every threshold line is respected.
 func (m *RUMap) admissibleR() (limit float64, ok bool) {
 	limit = math.Inf(1)

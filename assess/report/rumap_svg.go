@@ -51,6 +51,7 @@ func RUMapSVG(m RUMap, o SVGOptions) []byte {
 	if o.ID == "" {
 		o.ID = "ru"
 	}
+	m = m.drawable()
 	f := &ruFrame{m: m, o: o, slim: o.Width < narrow}
 	f.lo, f.hi = m.rangeR()
 	f.maxU = m.rangeU()
@@ -122,7 +123,7 @@ func (f *ruFrame) region() {
 }
 
 func (f *ruFrame) axes() {
-	for d := f.lo; d <= f.hi; d++ {
+	for d := f.lo; d <= f.hi; d += (f.hi-f.lo)/12 + 1 {
 		y := f.y(math.Pow(10, float64(d)))
 		f.line("grid", f.left, y, f.right, y)
 		f.text("tick", "end", f.left-8, y+4, "10"+superscripts.Replace(strconv.Itoa(d)))
@@ -168,11 +169,12 @@ func (f *ruFrame) axes() {
 func (f *ruFrame) errorTicks() []float64 {
 	least, most := -float64(f.hi)/2, -float64(f.lo)/2
 	steps := []float64{1, 2, 5}
-	if (f.bottom-f.top)/(most-least)*0.3 < 22 {
+	apart := math.Floor((most-least)/10) + 1 // decades between ticks
+	if (f.bottom-f.top)/(most-least)*0.3 < 20 {
 		steps = []float64{1}
 	}
 	var ticks []float64
-	for d := math.Floor(least); d <= most; d++ {
+	for d := math.Floor(least); d <= most; d += apart {
 		for _, s := range steps {
 			if v := s * math.Pow(10, d); math.Log10(v) >= least-1e-9 && math.Log10(v) <= most+1e-9 {
 				ticks = append(ticks, v)
@@ -246,12 +248,7 @@ func (f *ruFrame) labelsLeft() bool {
 }
 
 func (f *ruFrame) points() {
-	var points []RUPoint
-	for _, p := range f.m.Points {
-		if p.R > 0 && !math.IsNaN(p.Efficiency) {
-			points = append(points, p)
-		}
-	}
+	points := append([]RUPoint(nil), f.m.Points...)
 	sort.SliceStable(points, func(i, j int) bool { return points[i].R > points[j].R })
 	want := make([]float64, len(points))
 	for i, p := range points {

@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 	"math"
+	"regexp"
 	"sort"
 	"strings"
 	"unicode"
@@ -87,7 +88,9 @@ func (s *summary) head(r *Report) {
 	if t := took(r.Finished.Sub(r.Started)); t != "" {
 		records += "; " + t
 	}
-	s.line("  " + records)
+	for _, l := range wrap(records, summaryWidth-2) {
+		s.line("  " + l)
+	}
 	s.line("")
 }
 
@@ -134,7 +137,7 @@ func (s *summary) risks(c *assess.ColumnMeasures) {
 	sort.SliceStable(states, func(i, j int) bool { return rank(states[i]) < rank(states[j]) })
 	// More than three states of knowledge would not fit the line.
 	states = states[:min(len(states), 3)]
-	const first, known, each = 11, 20, 29
+	const first, known, each = 11, 19, 29
 	head := pad("  target", first)
 	for _, k := range states {
 		head += left(cut(printable(k), 8)+": known to", known) + left("R", each-known)
@@ -198,11 +201,14 @@ func (s *summary) gate(r *Report) {
 	s.line("")
 }
 
+// raised is a power of ten with one digit, which Go writes with two.
+var raised = regexp.MustCompile(`×10(-?)(\d)\b`)
+
 // plainOf turns the page's way of writing a number into the terminal's.
 func plainOf(text string) string {
 	text = strings.NewReplacer("−", "-", "\u00a0", " ", "∞", "infinite", "⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4",
 		"⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁻", "-").Replace(text)
-	return strings.ReplaceAll(text, "×10", "e")
+	return strings.ReplaceAll(raised.ReplaceAllString(text, "e${1}0$2"), "×10", "e")
 }
 
 // ascii keeps typographic apostrophes off terminals.

@@ -1,0 +1,88 @@
+package report
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+)
+
+func TestSummaryFitsATerminal(t *testing.T) {
+	long := strings.Repeat("列名 of a very long column ", 12)
+	r := &Report{Name: long, Withheld: strings.Repeat("reason ", 60),
+		Records: Records{Read: math.MaxInt64, Released: math.MaxInt64, Quarantined: math.MaxInt64},
+		Columns: Columns{{Name: long, Unit: long, Masked: true,
+			Original: assess.Moments{N: math.MaxInt64, Nulls: 10, Mean: 1e-300, SD: 1e300},
+			Utility:  assess.Utility{U: 1e-300, U0: 1e300, Efficiency: assess.Float(math.NaN()), Bias: -1e-300},
+			Risk: []assess.Risk{{Target: long, Knowledge: "index", R: 1e300, RMSE: 1e-300}, {Target: "max", Knowledge: "position", R: assess.Float(math.Inf(1))},
+				{Target: "typical", Knowledge: "mean", R: 123456789, RMSE: 123456789}, {Target: "typical", Knowledge: long, R: 1, RMSE: 1}}}},
+		Gate: assess.Verdict{Rules: []assess.RuleVerdict{{Rule: long, Advice: long}, {Rule: strings.Repeat("x", 300)}}}}
+	for _, color := range []bool{false, true} {
+		var b bytes.Buffer
+		r.Summary(&b, color, nil)
+		for _, line := range strings.Split(b.String(), "\n") {
+			plain := strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "", "\x1b[2m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[1;31m", "").Replace(line)
+			if strings.Contains(plain, "\x1b") {
+				t.Errorf("an unknown escape sequence in %q", line)
+			}
+			if n := cells(plain); n > summaryWidth {
+				t.Errorf("%d columns wide: %s", n, plain)
+			}
+		}
+		if !color && strings.Contains(b.String(), "\x1b") {
+			t.Error("colours that nobody asked for")
+		}
+	}
+}
+
+func TestSummarySteersNoTerminal(t *testing.T) {
+	const bad = "x\x1b]0;owned\x07\r\n\u202e\x9b31m"
+	r := &Report{Name: bad, Withheld: bad, Columns: Columns{{Name: bad, Unit: bad, Masked: true, Risk: []assess.Risk{{Target: bad, Knowledge: bad}}}},
+		Gate: assess.Verdict{Rules: []assess.RuleVerdict{{Rule: bad, Advice: bad, Column: bad, Measure: "min_rmse"}}}}
+	var b bytes.Buffer
+	r.Summary(&b, false, []string{bad})
+	for _, c := range []string{"\x1b", "\x07", "\r", "\u202e", "\x9b"} {
+		if strings.Contains(b.String(), c) {
+			t.Errorf("%q reaches the terminal", c)
+		}
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	held, broken := assess.RuleVerdict{Passed: true}, assess.RuleVerdict{}
+	for _, c := range []struct {
+		what     string
+		r        Report
+		word, in string
+		good     bool
+	}{
+		{"no rules", Report{Gate: assess.Verdict{Passed: true}}, "Released", "No gate rule", true},
+		{"one holds", Report{Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{held}}}, "Released", "one rule holds", true},
+		{"all hold", Report{Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{held, held}}}, "Released", "All 2", true},
+		{"refused", Report{Withheld: "x", Gate: assess.Verdict{Rules: []assess.RuleVerdict{held, broken}}}, "Withheld", "1 of the gate’s 2 rules does not hold", false},
+		{"refused by two", Report{Withheld: "x", Gate: assess.Verdict{Rules: []assess.RuleVerdict{broken, broken, held}}}, "Withheld", "2 of the gate’s 3 rules do not hold", false},
+		{"withheld for another reason", Report{Withheld: "x", Gate: assess.Verdict{Passed: true}}, "Withheld", "Nothing was published.", false},
+		{"alert only", Report{Gate: assess.Verdict{Rules: []assess.RuleVerdict{broken}}}, "Gate failed", "lets the output go on", false},
+	} {
+		v := c.r.verdict()
+		if v.Word != c.word || v.Good != c.good || !strings.Contains(v.Line, c.in) {
+			t.Errorf("%s: %+v", c.what, v)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"", 5, ""}, {"a b c", 3, "a b|c"}, {"abcdefg", 3, "abc|def|g"}, {"列列列", 4, "列列|列"}, {"one  two", 20, "one two"},
+	} {
+		if got := strings.Join(wrap(c.text, c.width), "|"); got != c.want {
+			t.Errorf("wrap(%q, %d) = %s, want %s", c.text, c.width, got, c.want)
+		}
+	}
+}
