@@ -1,0 +1,363 @@
+package transform
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+func thin(n int) int {
+	if testing.Short() {
+		return n / 20
+	}
+	return n
+}
+
+// kolmogorov is the greatest distance between the distribution of the sample
+// and F, times √n. Above 2.5 it lies with a probability of 2·exp(−2·2.5²) = 7e-6.
+func kolmogorov(sample []float64, F func(float64) float64) float64 {
+	s := slices.Sorted(slices.Values(sample))
+	d, n := 0.0, float64(len(s))
+	for i, x := range s {
+		p := F(x)
+		d = max(d, p-float64(i)/n, float64(i+1)/n-p)
+	}
+	return d * math.Sqrt(n)
+}
+
+func repeat(x float64, n int) []float64 { return slices.Repeat([]float64{x}, n) }
+
+// ε has mean 0, SD λ and the kurtosis and distribution function of its kind.
+// Means lie within 5 standard errors: of ε, λ/√n; of ε², λ²·√((κ−1)/n), with κ
+// the kurtosis 3, 6 and 9/5. Five standard errors are passed once in 1.7 million.
+func TestNoiseDistribution(t *testing.T) {
+	n := thin(2000000)
+	const lambda = 35.0
+	laplaceCDF := func(e float64) float64 {
+		if b := lambda / math.Sqrt2; e < 0 {
+			return math.Exp(e/b) / 2
+		} else {
+			return 1 - math.Exp(-e/b)/2
+		}
+	}
+	half := lambda * math.Sqrt(3)
+	for _, tt := range []struct {
+		distribution string
+		kurtosis     float64
+		cdf          func(float64) float64
+	}{
+		{"", 3, func(e float64) float64 { return math.Erfc(-e/(lambda*math.Sqrt2)) / 2 }},
+		{"laplace", 6, laplaceCDF},
+		{"uniform", 9.0 / 5, func(e float64) float64 { return min(max((e+half)/(2*half), 0), 1) }},
+	} {
+		for _, decimals := range []int{6, -1} {
+			x := floats(decimals, repeat(1000, n)...)
+			y := release(t, testSetup(t, x), []testColumn{x}, mask(&Noise{Columns: []string{"a"}, SD: amount(lambda), Distribution: tt.distribution}))
+			var sum, squares float64
+			for i := range y {
+				y[i] -= 1000
+				sum += y[i]
+				squares += y[i] * y[i]
+			}
+			root := math.Sqrt(float64(n))
+			if z := sum / root / lambda; math.Abs(z) > 5 {
+				t.Errorf("%q: mean is off by %.1f standard errors", tt.distribution, z)
+			}
+			if z := (squares/float64(n) - lambda*lambda) / (lambda * lambda * math.Sqrt((tt.kurtosis-1)/float64(n))); math.Abs(z) > 5 {
+				t.Errorf("%q: variance is off by %.1f standard errors", tt.distribution, z)
+			}
+			if d := kolmogorov(y, tt.cdf); d > 2.5 {
+				t.Errorf("%q, %d decimals: Kolmogorov distance %.2f/√n", tt.distribution, decimals, d)
+			}
+		}
+	}
+}
+
+// θ ~ N(1, φ²), whatever the size of the value; nulls and zeros stay.
+func TestBiasDistribution(t *testing.T) {
+	n := thin(1000000)
+	for _, p := range []*Bias{{Columns: []string{"a"}, Phi: ptr(0.02)}, {Columns: []string{"a"}, Range: ptr(0.06)}} {
+		for _, decimals := range []int{2, -1} {
+			for _, value := range []float64{1e6, -1e6} {
+				x := floats(decimals, repeat(value, n)...)
+				y := release(t, testSetup(t, x), []testColumn{x}, mask(p))
+				for i := range y {
+					y[i] = (y[i]/value - 1) / 0.02
+				}
+				if d := kolmogorov(y, func(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }); d > 2.5 {
+					t.Errorf("φ = 0.02, value %v, %d decimals: Kolmogorov distance %.2f/√n", value, decimals, d)
+				}
+			}
+		}
+	}
+	x := floats(2, 0, 5)
+	if y := release(t, testSetup(t, x), []testColumn{x}, mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.5)})); y[0] != 0 || math.Signbit(y[0]) {
+		t.Errorf("0·θ: got %v", y[0])
+	}
+}
+
+// A tier changes the variance by its factor for the values above its bound; the
+// draw itself is that of the mask without tiers.
+func TestTiers(t *testing.T) {
+	x := floats(9, 1, 999, 1000, 1000.001, 1999, 2000, 2001, 1e6)
+	factors := []float64{1, 1, 1, 2, 2, 2, 0, 0}
+	setup := testSetup(t, x)
+	plain := release(t, setup, []testColumn{x}, mask(&Noise{Columns: []string{"a"}, SD: amount(10)}))
+	tiered := release(t, setup, []testColumn{x}, mask(&Noise{Columns: []string{"a"}, SD: amount(10),
+		Tiers: []Tier{{ptr(1000.0), ptr(2.0)}, {ptr(2000.0), ptr(0.0)}}}))
+	for i, v := range x.values {
+		want := math.Sqrt(factors[i]) * (plain[i] - v)
+		if got := tiered[i] - v; math.Abs(got-want) > 5e-9 {
+			t.Errorf("value %v: noise %v, want %v", v, got, want)
+		}
+	}
+}
+
+func TestPercentage(t *testing.T) {
+	x := floats(6, incomes(100, 4)...)
+	setup := testSetup(t, x)
+	relative := release(t, setup, []testColumn{x}, mask(&Noise{Columns: []string{"a"}, SD: percent(35)}))
+	absolute := release(t, setup, []testColumn{x}, mask(&Noise{Columns: []string{"a"}, SD: amount(0.35 * setup.Columns[0].SD)}))
+	if !slices.Equal(relative, absolute) {
+		t.Error("35% of the SD is not λ = 0.35·SD")
+	}
+}
+
+// Released values are the float64 nearest to their decimal number, and value and
+// noise are rounded to the grid before they are added: the released residues do
+// not depend on what the value has beyond the grid.
+func TestGrid(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	n := 20000
+	for _, d := range []int{0, 1, 2, 5, 9} {
+		mult := math.Pow10(d)
+		on, off := floats(d, make([]float64, n)...), floats(d, make([]float64, n)...)
+		for i := range n {
+			k := math.Floor(r.Float64() * 1e10)
+			on.values[i] = k / mult
+			off.values[i] = (k + 0.98*(r.Float64()-0.5)) / mult
+		}
+		noise := mask(&Noise{Columns: []string{"a"}, SD: amount(123.456 / mult)})
+		setup := testSetup(t, on)
+		y, z := release(t, setup, []testColumn{on}, noise), release(t, setup, []testColumn{off}, noise)
+		for i := range y {
+			if math.RoundToEven(y[i]*mult)/mult != y[i] {
+				t.Fatalf("%d decimals: %v is not on the grid", d, y[i])
+			}
+			if y[i] != z[i] {
+				t.Fatalf("%d decimals: what lies below the grid shows in the release", d)
+			}
+		}
+	}
+	// No decimals: multiples of the largest power of two at or below λ/2²⁰.
+	x := floats(-1, incomes(n, 9)...)
+	for i := range x.values {
+		x.values[i] *= math.Pi
+	}
+	for _, lambda := range []float64{1, 0.75, 1000, 1e-3} {
+		g := math.Exp2(math.Floor(math.Log2(lambda)) - 20)
+		for _, y := range release(t, testSetup(t, x), []testColumn{x}, mask(&Noise{Columns: []string{"a"}, SD: amount(lambda)})) {
+			if math.Mod(y, g) != 0 {
+				t.Fatalf("λ = %v: %v is no multiple of %v", lambda, y, g)
+			}
+		}
+	}
+}
+
+// λ = 0 and φ = 0 move nothing.
+func TestNoNoise(t *testing.T) {
+	for _, decimals := range []int{2, -1} {
+		x := floats(decimals, incomes(1000, 6)...)
+		got := release(t, testSetup(t, x), []testColumn{x},
+			mask(&Noise{Columns: []string{"a"}, SD: amount(0)}), mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.0)}))
+		if !slices.Equal(got, x.values) {
+			t.Errorf("%d decimals: values moved", decimals)
+		}
+	}
+}
+
+// The fast way to round gives what the slow one gives, and so do values around
+// the limit between the two.
+func TestFastRounding(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	n := 64 * 500
+	x, e := make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i] = (r.Float64() - 0.5) * math.Exp2(60*r.Float64())
+		if i%7 == 0 {
+			x[i] = math.Trunc(x[i]) + 0.5
+		}
+		e[i] = r.NormFloat64() * math.Exp2(20*r.Float64())
+	}
+	col := &noiseColumn{grid: decimalGrid(1), fast: fast}
+	got := slices.Clone(x)
+	changed := make([]uint64, n/64)
+	col.add(got, e, 3, changed)
+	for i := range x {
+		want := col.sum(x[i], e[i]*3)
+		if got[i] != want || math.Signbit(got[i]) != math.Signbit(want) {
+			t.Fatalf("%v + %v: got %v, want %v", x[i], e[i]*3, got[i], want)
+		}
+		if changed[i/64]>>(i%64)&1 == 1 != (got[i] != x[i]) {
+			t.Fatalf("record %d: changed is wrong", i)
+		}
+	}
+	bias := &biasColumn{grid: decimalGrid(1), phi: 0.1}
+	got = slices.Clone(x)
+	bias.multiply(got, e, changed)
+	for i := range x {
+		if want := bias.product(x[i], 1+0.1*e[i]); math.Abs(e[i]) < 64 && got[i] != want {
+			t.Fatalf("%v·%v: got %v, want %v", x[i], 1+0.1*e[i], got[i], want)
+		}
+	}
+}
+
+// With mode redraw the released values have the distribution of x + ε given
+// that it lies inside, and no heap at the bound.
+func TestRedrawDistribution(t *testing.T) {
+	n := thin(400000)
+	inf := math.Inf(1)
+	for _, tt := range []struct{ x, lower, upper, lambda float64 }{
+		{1000, 950, inf, 100},
+		{1000, -inf, 980, 100},
+		{1000, 990, 1100, 100},
+		{1000, 1000, inf, 100},
+		{800, 1000, inf, 50},  // 4 SD outside: the right tail
+		{1200, -inf, 999, 50}, // and the left one
+		{500, 1000, 1020, 50}, // 10 SD outside
+		{0, 300, inf, 10},     // 30 SD outside
+	} {
+		for _, distribution := range []string{"normal", "laplace", "uniform"} {
+			m := &Noise{Columns: []string{"a"}, SD: amount(tt.lambda), Distribution: distribution}
+			d := m.draw()
+			s := d.scale(tt.lambda)
+			a, b := (tt.lower-tt.x)/s, (tt.upper-tt.x)/s
+			if d == uniform && (a > 0.99 || b < -0.99) {
+				continue
+			}
+			trunc := &Truncate{Columns: []string{"a"}, Mode: "redraw"}
+			if !math.IsInf(tt.lower, 0) {
+				trunc.Lower = &tt.lower
+			}
+			if !math.IsInf(tt.upper, 0) {
+				trunc.Upper = &tt.upper
+			}
+			column := floats(9, repeat(tt.x, n)...)
+			y := release(t, testSetup(t, column), []testColumn{column}, mask(m), mask(trunc))
+			atBound := 0
+			for _, v := range y {
+				if v < tt.lower || v > tt.upper {
+					t.Fatalf("%+v: %v is outside", tt, v)
+				}
+				if v == tt.lower || v == tt.upper {
+					atBound++
+				}
+			}
+			// The bound has half a step of the grid, 1e-9 of widths above 1e-2:
+			// fewer than 1 expected in 1e5, so more than 3 are a heap.
+			if atBound > 3 {
+				t.Errorf("%+v %s: %d values at the bound", tt, distribution, atBound)
+			}
+			// Upper tails are exact in survival functions: compare with those.
+			cdf := func(v float64) float64 {
+				z := (v - tt.x) / s
+				if a > 0 {
+					return (upper(d, a) - upper(d, z)) / (upper(d, a) - upper(d, b))
+				}
+				return (upper(d, -z) - upper(d, -a)) / (upper(d, -b) - upper(d, -a))
+			}
+			if k := kolmogorov(y, cdf); k > 2.5 {
+				t.Errorf("%+v %s: Kolmogorov distance %.2f/√n", tt, distribution, k)
+			}
+		}
+	}
+}
+
+// upper is the probability above z of the standard form of a distribution, from
+// the standard library.
+func upper(d draw, z float64) float64 {
+	switch d {
+	case laplace:
+		if z < 0 {
+			return 1 - math.Exp(z)/2
+		}
+		return math.Exp(-z) / 2
+	case uniform:
+		return (1 - min(max(z, -1), 1)) / 2
+	}
+	return math.Erfc(z/math.Sqrt2) / 2
+}
+
+// Where landing inside is all but impossible the nearer bound is released, and
+// where λ is 0 too.
+func TestRedrawOutOfReach(t *testing.T) {
+	x := floats(2, 0, 1e6, -1e6)
+	setup := testSetup(t, x)
+	for _, noise := range []*Noise{{SD: amount(1)}, {SD: amount(1), Distribution: "uniform"}, {SD: amount(1), Distribution: "laplace"}, {SD: amount(0)}} {
+		noise.Columns = []string{"a"}
+		y := release(t, setup, []testColumn{x}, mask(noise), mask(&Truncate{Columns: []string{"a"}, Lower: ptr(5000.0), Upper: ptr(6000.0), Mode: "redraw"}))
+		if !slices.Equal(y, []float64{5000, 6000, 5000}) {
+			t.Errorf("%+v: got %v", noise, y)
+		}
+	}
+}
+
+// On a coarse grid the result is distributed as by drawing again and again
+// until the rounded value lands inside: χ² over the values.
+func TestRedrawOnCoarseGrid(t *testing.T) {
+	n := thin(400000)
+	const x, lower, upperBound, lambda = 10.0, 9.0, 12.0, 1.5
+	column := floats(0, repeat(x, n)...)
+	y := release(t, testSetup(t, column), []testColumn{column}, mask(&Noise{Columns: []string{"a"}, SD: amount(lambda)}),
+		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(lower), Upper: ptr(upperBound), Mode: "redraw"}))
+	counts := map[float64]int{}
+	for _, v := range y {
+		counts[v]++
+	}
+	mass := func(v float64) float64 {
+		return keystream.NormalCDF((v+0.5-x)/lambda) - keystream.NormalCDF((v-0.5-x)/lambda)
+	}
+	total := 0.0
+	for v := lower; v <= upperBound; v++ {
+		total += mass(v)
+	}
+	chi2 := 0.0
+	for v := lower; v <= upperBound; v++ {
+		expected := float64(n) * mass(v) / total
+		chi2 += (float64(counts[v]) - expected) * (float64(counts[v]) - expected) / expected
+	}
+	if len(counts) != 4 || chi2 > 26 { // χ² with 3 degrees of freedom exceeds 26 with probability 1e-5
+		t.Errorf("χ² = %.1f over %v", chi2, counts)
+	}
+}
+
+// between keeps its relative accuracy far out in either tail: F at the point that
+// it returns is the share u.
+func TestBetweenTails(t *testing.T) {
+	for _, d := range []draw{normal, laplace} {
+		for _, a := range []float64{-36, -20, -5, -1, 0, 1, 5, 20, 36} {
+			for _, width := range []float64{1e-3, 0.1, 1, math.Inf(1)} {
+				b := a + width
+				for _, u := range []float64{1e-9, 0.1, 0.5, 0.9, 1 - 1e-9} {
+					z := d.between(a, b, u)
+					if z < a || z > b {
+						t.Fatalf("%v in [%v, %v]: got %v", u, a, b, z)
+					}
+					// share of [a, b] below z, by survival or distribution functions
+					share := (upper(d, a) - upper(d, z)) / (upper(d, a) - upper(d, b))
+					if a <= 0 {
+						share = (upper(d, -z) - upper(d, -a)) / (upper(d, -b) - upper(d, -a))
+					} else {
+						share = 1 - share // drawn by symmetry
+					}
+					if math.Abs(share-u) > 1e-9+1e-11/width {
+						t.Errorf("%v, [%v, %v]: share %v, want %v", d, a, b, share, u)
+					}
+				}
+			}
+		}
+	}
+}
