@@ -48,13 +48,13 @@ func normalTails(x float64) (lower, upper float64) {
 			den = float64((den + codyLargeDen[i]) * s)
 		}
 		t := float64(s*(num+codyLargeNum[4])) / (den + codyLargeDen[4])
-		lower = (1/math.Sqrt(2*math.Pi) - t) / y
+		lower = (inverseRoot2Pi - t) / y
 	default:
 		y = 39 // Φ(−39) is below the least float64, and so is what follows
 	}
 	// exp(−y²/2) as a product, so that the rounding of y² does not count: the
 	// first factor's argument is exact.
-	head := math.Floor(float64(y*16)) / 16
+	head := float64(math.Floor(float64(y*16)) / 16) // a division by 2⁴ is compiled to a product
 	rest := float64((y - head) * (y + head))
 	lower = float64(float64(Exp(float64(-0.5*float64(head*head)))*Exp(float64(-0.5*rest))) * lower)
 	if x > 0 {
@@ -62,6 +62,8 @@ func normalTails(x float64) (lower, upper float64) {
 	}
 	return lower, 1 - lower
 }
+
+const inverseRoot2Pi = 0.39894228040143267793994605993438 // φ(0)
 
 var (
 	codySmallNum = [5]float64{2.2352520354606839287e00, 1.6102823106855587881e02, 1.0676894854603709582e03,
