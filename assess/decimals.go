@@ -58,7 +58,7 @@ func onGrid(values []float64, d int) int {
 		return len(values)
 	}
 	for i, x := range values {
-		z := x * p
+		z := float64(x * p) // rounded: a fused product would not be the decimal's
 		if r := (z + shift) - shift; r/p != x || z >= limit || z <= -limit {
 			return i
 		}

@@ -32,30 +32,12 @@ func newSample(k, width int) sample {
 
 func (s *sample) len() int { return len(s.priority) }
 
-// offer takes those records of a block in whose priority is low enough. The
-// priority of row r is the low or high half of word r/2, counted from the
-// block's first row. keep has a bit set for each record that is not rejected.
+// offer takes those records of a block in whose priority is low enough, with
+// the values of the options' columns.
 func (s *sample) offer(b *microdata.Block, words []uint64, keep microdata.Bitmap, o *Options) {
-	s.hits = s.hits[:0]
-	i := -int32(b.First & 1) // row in the block of the word's low half
-	limit := s.limit
-	for _, w := range words {
-		if uint32(w) <= limit {
-			s.hits = append(s.hits, i)
-		}
-		if uint32(w>>32) <= limit {
-			s.hits = append(s.hits, i+1)
-		}
-		i += 2
-	}
-	s.hits = slices.DeleteFunc(s.hits, func(i int32) bool { return i < 0 || int(i) >= b.N || !keep.Has(int(i)) })
+	s.take(b, words, keep)
 	if len(s.hits) == 0 {
 		return
-	}
-	for _, i := range s.hits {
-		s.priority = append(s.priority, uint32(words[(int(i)+int(b.First&1))/2]>>(32*((b.First+int64(i))&1))))
-		s.stream = append(s.stream, int32(b.Stream))
-		s.row = append(s.row, b.First+int64(i))
 	}
 	for c := range o.Columns {
 		col := &b.Columns[o.Columns[c].Index]
@@ -69,30 +51,57 @@ func (s *sample) offer(b *microdata.Block, words []uint64, keep microdata.Bitmap
 		}
 		s.values[2*len(o.Columns)+c] = dst
 	}
+	s.bound()
+}
+
+// take sets hits to the records whose priority is low enough and notes their
+// places; values are for the caller to add. The priority of row r is the low or
+// high half of word r/2, words counted from the block's first row. keep has a
+// bit set for each record that is not rejected.
+func (s *sample) take(b *microdata.Block, words []uint64, keep microdata.Bitmap) {
+	s.hits = s.hits[:0]
+	odd := int32(b.First & 1)
+	i := -odd // row in the block of the word's low half
+	limit := s.limit
+	for _, w := range words {
+		if uint32(w) <= limit {
+			s.hits = append(s.hits, i)
+		}
+		if uint32(w>>32) <= limit {
+			s.hits = append(s.hits, i+1)
+		}
+		i += 2
+	}
+	s.hits = slices.DeleteFunc(s.hits, func(i int32) bool { return i < 0 || int(i) >= b.N || !keep.Has(int(i)) })
+	for _, i := range s.hits {
+		word := words[(i+odd)/2]
+		s.priority = append(s.priority, uint32(word>>(32*((i+odd)&1))))
+		s.stream = append(s.stream, int32(b.Stream))
+		s.row = append(s.row, b.First+int64(i))
+	}
+}
+
+// bound prunes when the buffer is twice as large as the sample.
+func (s *sample) bound() {
 	if s.k >= 0 && s.len() > 2*s.k {
 		s.prune()
 	}
 }
 
 func gather(dst []float64, v microdata.Vector, rows []int32) []float64 {
-	if v.Valid == nil {
-		for _, i := range rows {
-			dst = append(dst, v.Values[i])
-		}
-		return dst
-	}
 	for _, i := range rows {
 		dst = append(dst, value(v, int(i)))
 	}
 	return dst
 }
 
-// value returns NaN where the vector has no value.
+// value returns NaN where the vector has no value, or one that is not finite.
 func value(v microdata.Vector, i int) float64 {
-	if !v.Valid.Has(i) {
+	x := v.Values[i]
+	if !finite(x) || !v.Valid.Has(i) {
 		return math.NaN()
 	}
-	return v.Values[i]
+	return x
 }
 
 // code returns a number that is equal for equal values of a column and, but for
@@ -193,9 +202,7 @@ func (s *sample) merge(o *sample) {
 			s.values[c] = append(s.values[c], o.values[c][i])
 		}
 	}
-	if s.k >= 0 && s.len() > 2*s.k {
-		s.prune()
-	}
+	s.bound()
 }
 
 func (s *sample) comparePlace(a, b int) int {

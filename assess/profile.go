@@ -1,0 +1,323 @@
+package assess
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"go.yaml.in/yaml/v3"
+	"gonum.org/v1/gonum/floats"
+)
+
+// ProfileSchema names the form of a profile file.
+const ProfileSchema = "sdlfilter.profile/1"
+
+// Profile describes the numeric columns of a data set before masking: what a
+// stream's configuration needs to know of data that are not there yet. It is
+// confidential.
+type Profile struct {
+	Schema      string          `yaml:"schema"` // ProfileSchema
+	Records     int64           `yaml:"records"`
+	QuantilesOf string          `yaml:"quantiles_of"` // QuantilesOfAll or QuantilesOfSample
+	Columns     []ColumnProfile `yaml:"columns"`
+	// Covariance has divisor n−1, over pairwise complete records, rows and
+	// columns in the order of Columns; .nan where fewer than two are.
+	Covariance [][]float64 `yaml:"covariance,flow"`
+}
+
+// What the quantiles of a profile were computed from.
+const (
+	QuantilesOfAll    = "all records"
+	QuantilesOfSample = "a sample of 100000 records"
+)
+
+// ColumnProfile describes one column, in its unit. What a column without values
+// does not have is .nan in the file.
+type ColumnProfile struct {
+	Name      string     `yaml:"name"`
+	Unit      string     `yaml:"unit,omitempty"`
+	N         int64      `yaml:"n"`
+	Nulls     int64      `yaml:"nulls"`
+	Mean      float64    `yaml:"mean"`
+	SD        float64    `yaml:"sd"` // divisor n−1
+	Min       float64    `yaml:"min"`
+	Max       float64    `yaml:"max"`
+	Decimals  int        `yaml:"decimals"` // least number, up to 9, with which every value can be written; −1 where none
+	Quantiles []Quantile `yaml:"quantiles,omitempty"`
+}
+
+// Quantile is the k-th smallest value, k = ⌈np⌉, of target p01, p50, ….
+type Quantile struct {
+	Target string  `yaml:"target"`
+	Value  float64 `yaml:"value"`
+}
+
+var profileQuantiles = []string{"p01", "p05", "p10", "p25", "p50", "p75", "p90", "p95", "p99"}
+
+// Column returns the profile of the named column, or nil.
+func (p *Profile) Column(name string) *ColumnProfile {
+	i := slices.IndexFunc(p.Columns, func(c ColumnProfile) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &p.Columns[i]
+}
+
+// SaveProfile writes what LoadProfile reads.
+func SaveProfile(p *Profile) ([]byte, error) {
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(p); err != nil {
+		return nil, fmt.Errorf("profile: %w", err)
+	}
+	return b.Bytes(), e.Close()
+}
+
+// LoadProfile reads a profile file. An error never holds a value of the file.
+func LoadProfile(text []byte) (*Profile, error) {
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	p := new(Profile)
+	if err := d.Decode(p); err != nil {
+		// The decoder's own message quotes the file.
+		return nil, errors.New("profile: must be YAML as `sdlfilter profile` writes it")
+	}
+	if p.Schema != ProfileSchema {
+		return nil, fmt.Errorf("profile: schema: must be %s", ProfileSchema)
+	}
+	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("profile: must be one YAML document")
+	}
+	if len(p.Covariance) != len(p.Columns) {
+		return nil, fmt.Errorf("profile: covariance: must have a row for each of %d columns, got %d", len(p.Columns), len(p.Covariance))
+	}
+	for i, c := range p.Columns {
+		switch {
+		case c.Name == "":
+			return nil, fmt.Errorf("profile: columns[%d].name: must not be empty", i)
+		case p.Column(c.Name) != &p.Columns[i]:
+			return nil, fmt.Errorf("profile: columns[%d].name: must be given once, got %q again", i, c.Name)
+		case c.SD < 0 || math.IsInf(c.SD, 0):
+			return nil, fmt.Errorf("profile: columns[%d].sd: must be at least 0 and finite", i)
+		case c.N < 0 || c.Nulls < 0:
+			return nil, fmt.Errorf("profile: columns[%d].n: must be at least 0", i)
+		case c.Decimals < noGrid || c.Decimals > maxDecimals:
+			return nil, fmt.Errorf("profile: columns[%d].decimals: must be between 0 and 9, or -1, got %d", i, c.Decimals)
+		case len(p.Covariance[i]) != len(p.Columns):
+			return nil, fmt.Errorf("profile: covariance[%d]: must have %d entries, got %d", i, len(p.Columns), len(p.Covariance[i]))
+		}
+	}
+	return p, nil
+}
+
+// Profiler makes a Profile of the original values of Numbers columns. One
+// goroutine at a time may use it.
+type Profiler struct {
+	columns []Column
+	records int64
+	gram    gram
+	ends    []valueRange
+	sample  sample
+
+	words       []uint64
+	u, buf      [][]float64
+	s           []float64
+	square, has [][]float64
+	keep        microdata.Bitmap
+}
+
+// valueRange is what a profile holds of a column besides its co-moments.
+type valueRange struct {
+	low, high float64
+	decimals  int
+}
+
+// NewProfiler returns an empty profiler of the columns.
+func NewProfiler(columns []Column) *Profiler {
+	k := len(columns)
+	p := &Profiler{columns: slices.Clone(columns), gram: newGram(k), ends: make([]valueRange, k), sample: newSample(defaultSample, k),
+		u: make([][]float64, k), buf: matrix(k), s: make([]float64, k)}
+	for i := range p.ends {
+		p.ends[i] = valueRange{low: math.Inf(1), high: math.Inf(-1)}
+	}
+	return p
+}
+
+// Add takes in the original values of a block. Rejected records are skipped,
+// and null, NaN and infinite values count as null.
+func (p *Profiler) Add(b *microdata.Block) {
+	if b.N == 0 {
+		return
+	}
+	p.records += int64(b.Kept())
+	var keep microdata.Bitmap
+	if len(b.Rejects) > 0 {
+		p.keep = microdata.NewBitmap(b.N, p.keep)
+		keep = p.keep
+		for _, r := range b.Rejects {
+			keep.Clear(r.Row)
+		}
+	}
+	for c, column := range p.columns {
+		p.gram.recentre(c, b.Columns[column.Index].Original)
+	}
+	for from := 0; from < b.N; from += run {
+		n := min(run, b.N-from)
+		if !p.addClean(b, from, n, keep) {
+			p.addPart(b, from, n, keep)
+		}
+	}
+	p.gram.fold()
+	p.offer(b, keep)
+}
+
+// addClean adds a run if every record is kept and has every value; else it
+// returns false and has changed nothing that addPart would not change alike.
+func (p *Profiler) addClean(b *microdata.Block, from, n int, keep microdata.Bitmap) bool {
+	if !allSet(keep, from, n) {
+		return false
+	}
+	for c, column := range p.columns {
+		v := b.Columns[column.Index].Original
+		if !allSet(v.Valid, from, n) {
+			return false
+		}
+		x := v.Values[from : from+n]
+		p.u[c], p.s[c] = x, floats.Sum(x)
+		if !finite(p.s[c]) {
+			return false
+		}
+		if k := p.gram.centre[c]; k != 0 {
+			p.u[c] = p.buf[c][:n]
+			for i, v := range x {
+				p.u[c][i] = v - k
+			}
+			p.s[c] = floats.Sum(p.u[c])
+		}
+	}
+	for c, column := range p.columns {
+		e := &p.ends[c]
+		e.add(b.Columns[column.Index].Original.Values[from : from+n])
+	}
+	p.gram.addClean(n, p.u, p.s)
+	return true
+}
+
+func (e *valueRange) add(x []float64) {
+	low, high := e.low, e.high
+	for _, v := range x {
+		if v < low {
+			low = v
+		}
+		if v > high {
+			high = v
+		}
+	}
+	e.low, e.high = low, high
+	if e.decimals != noGrid {
+		e.decimals = decimalsOf(x, e.decimals)
+	}
+}
+
+func (p *Profiler) addPart(b *microdata.Block, from, n int, keep microdata.Bitmap) {
+	if p.has == nil {
+		p.square, p.has = matrix(len(p.columns)), matrix(len(p.columns))
+	}
+	for c, column := range p.columns {
+		v := b.Columns[column.Index].Original
+		p.u[c] = p.buf[c]
+		part(v, from, n, keep, p.gram.centre[c], p.u[c], p.square[c], p.has[c])
+		for i := range n {
+			if p.has[c][i] == 1 {
+				p.ends[c].add(v.Values[from+i : from+i+1])
+			}
+		}
+	}
+	p.gram.addPart(n, p.u, p.square, p.has)
+}
+
+// offer shows the block to the sample. Priorities are a fixed function of the
+// place: a profile is the data holder's own and needs no key.
+func (p *Profiler) offer(b *microdata.Block, keep microdata.Bitmap) {
+	first := b.First >> 1
+	n := int((b.First+int64(b.N)-1)>>1-first) + 1
+	if cap(p.words) < n {
+		p.words = make([]uint64, n)
+	}
+	p.words = p.words[:n]
+	seed := mix(uint64(b.Stream)+1) + uint64(first)*0x9e3779b97f4a7c15
+	for i := range p.words {
+		seed += 0x9e3779b97f4a7c15
+		p.words[i] = mix(seed)
+	}
+	p.sample.take(b, p.words, keep)
+	for c, column := range p.columns {
+		p.sample.values[c] = gather(p.sample.values[c], b.Columns[column.Index].Original, p.sample.hits)
+	}
+	p.sample.bound()
+}
+
+// Merge adds what o has seen. The two must have been made for the same columns.
+func (p *Profiler) Merge(o *Profiler) error {
+	if !slices.Equal(p.columns, o.columns) {
+		return errors.New("profile: merge: columns must be the same")
+	}
+	p.records += o.records
+	p.gram.merge(&o.gram)
+	for i := range p.ends {
+		e, f := &p.ends[i], o.ends[i]
+		e.low, e.high = math.Min(e.low, f.low), math.Max(e.high, f.high)
+		if e.decimals == noGrid || f.decimals == noGrid {
+			e.decimals = noGrid
+		} else {
+			e.decimals = max(e.decimals, f.decimals)
+		}
+	}
+	p.sample.merge(&o.sample)
+	return nil
+}
+
+// Profile returns the profile of what has been added so far.
+func (p *Profiler) Profile() *Profile {
+	p.sample.settle()
+	out := &Profile{Schema: ProfileSchema, Records: p.records, QuantilesOf: QuantilesOfAll, Columns: []ColumnProfile{}}
+	if int64(p.sample.len()) < p.records {
+		out.QuantilesOf = QuantilesOfSample
+	}
+	for i, column := range p.columns {
+		m, e := p.gram.moments(i, p.records), p.ends[i]
+		c := ColumnProfile{Name: column.Name, Unit: column.Unit, N: m.N, Nulls: m.Nulls,
+			Mean: float64(m.Mean), SD: float64(m.SD), Min: e.low, Max: e.high, Decimals: e.decimals}
+		if m.N == 0 {
+			c.Min, c.Max = math.NaN(), math.NaN()
+		}
+		if x := withValue(p.sample.values[i]); len(x) > 0 {
+			ranks, values := make([]int, len(profileQuantiles)), make([]float64, len(profileQuantiles))
+			for j, name := range profileQuantiles {
+				t, _ := parseTarget(name)
+				ranks[j] = t.rank(len(x)) - 1
+			}
+			var s selector
+			s.fit(x)
+			s.ranks(x, ranks, values)
+			for j, name := range profileQuantiles {
+				c.Quantiles = append(c.Quantiles, Quantile{name, values[j]})
+			}
+		}
+		out.Columns = append(out.Columns, c)
+		row := make([]float64, len(p.columns))
+		for j := range row {
+			row[j] = math.NaN()
+			if c := p.gram.between(i, j); c.N > 1 {
+				row[j] = c.Cij / (c.N - 1)
+			}
+		}
+		out.Covariance = append(out.Covariance, row)
+	}
+	return out
+}

@@ -1,0 +1,97 @@
+package assess
+
+import (
+	"context"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Records in the sample of a snapshot's window, and in one replicate of a
+// snapshot: a snapshot then takes some tens of milliseconds of each core,
+// whatever has been seen.
+const (
+	windowSample   = 20_000
+	snapshotSubset = 5_000
+	defaultEvery   = 100_000
+)
+
+// Snapshots keeps the assessment of a stream: of the window since the last
+// snapshot, and of the whole. It keeps no time; whoever drives it calls Take
+// when time is up.
+type Snapshots struct {
+	every         int64
+	window, total *Accumulator
+	taken         int
+}
+
+// NewSnapshots returns an empty pair of window and whole. A snapshot is due
+// after every records (0: 100,000). The whole has the sample that o asks for,
+// the window a smaller one.
+func NewSnapshots(o Options, every int64) (*Snapshots, error) {
+	total, err := New(o)
+	if err != nil {
+		return nil, err
+	}
+	if every <= 0 {
+		every = defaultEvery
+	}
+	if o.Sample == 0 || o.Sample > windowSample || o.Sample < 0 {
+		o.Sample = windowSample
+	}
+	window, err := New(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Snapshots{every: every, window: window, total: total}, nil
+}
+
+// Add takes in the pairs of a masked block, as Accumulator.Add does.
+func (s *Snapshots) Add(b *microdata.Block) { s.window.add(b, &s.total.sample) }
+
+// Due reports whether the window holds as many records as one should.
+func (s *Snapshots) Due() bool { return s.window.records >= s.every }
+
+// Pending returns the number of records in the window.
+func (s *Snapshots) Pending() int64 { return s.window.records }
+
+// Taken returns how many snapshots have been taken.
+func (s *Snapshots) Taken() int { return s.taken }
+
+// Take measures the window and the whole, the window included, and begins a new
+// window. Replicates are made of a few thousand records each, so the risks of a
+// snapshot are coarser than those of Total().Measure.
+func (s *Snapshots) Take(ctx context.Context) (window, total *Measures, err error) {
+	if window, err = s.window.measure(ctx, snapshotSubset); err != nil {
+		return nil, nil, err
+	}
+	if err = s.turn(); err != nil {
+		return nil, nil, err
+	}
+	if total, err = s.total.measure(ctx, snapshotSubset); err != nil {
+		return nil, nil, err
+	}
+	s.taken++
+	return window, total, nil
+}
+
+// Total ends the window and returns the whole, for the final Measure or to be
+// encoded. It stays part of s: adding more is possible.
+func (s *Snapshots) Total() (*Accumulator, error) {
+	if err := s.turn(); err != nil {
+		return nil, err
+	}
+	return s.total, nil
+}
+
+// turn moves the window into the whole. The whole's sample has been fed all
+// along: the window's is smaller.
+func (s *Snapshots) turn() error {
+	s.total.mergeExact(s.window)
+	window, err := New(s.window.opts)
+	if err != nil {
+		return err
+	}
+	window.work = s.window.work // scratch
+	s.window = window
+	return nil
+}
