@@ -1,0 +1,175 @@
+package jsonl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/text"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+type source struct {
+	config  *SourceConfig
+	input   *text.Input
+	tree    *tree
+	schema  *microdata.Schema
+	records int64       // -1 where no pass has counted them
+	carried atomic.Bool // a sink of this package takes the records as they are
+}
+
+func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error) {
+	in, err := text.OpenInput(ctx, c.Path, c.Stdin, ".jsonl", ".ndjson")
+	if err != nil {
+		return nil, err
+	}
+	s := &source{config: c, input: in, records: -1}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, in.Close())
+		}
+	}()
+	root := &node{leaf: -1}
+	for i, name := range slices.Sorted(maps.Keys(c.Types)) {
+		t, json, err := parseType(c.Types[name])
+		if err != nil {
+			return nil, fmt.Errorf("types.%s: %w", name, err)
+		}
+		n := root.at(name)
+		n.declared, n.json, n.known = t, json, true
+		n.first = place{chunk: 1<<62 + int64(i)} // where never seen: last, by name
+	}
+	if err := s.survey(ctx, root); err != nil {
+		return nil, err
+	}
+	if s.tree, s.schema, err = root.settle(); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Path, err)
+	}
+	if s.Rewindable() && s.records > 0 {
+		for _, n := range s.tree.nodes {
+			if n.known && n.kinds == 0 {
+				return nil, fmt.Errorf("%s: types.%s: no record has such a member", c.Path, n.path())
+			}
+		}
+	}
+	return s, nil
+}
+
+func (s *source) Schema() *microdata.Schema { return s.schema }
+func (s *source) Streams() []string         { return s.input.Streams() }
+func (s *source) Records() int64            { return s.records }
+func (s *source) Rewindable() bool          { return s.input.Rewindable() }
+func (s *source) Folder() bool              { return s.input.Folder() }
+func (s *source) Close() error              { return s.input.Close() }
+
+// blank reports lines that are no record: nothing but white space.
+func blank(line []byte) bool { return space(line, 0) == len(line) }
+
+func split(p []byte, max int, final bool) (n, records int) {
+	return text.SplitLines(p, max, final, blank)
+}
+
+// lines calls f for every record of a chunk with its place in the chunk, white
+// space and line end left out.
+func lines(p []byte, f func(r, from, to int)) {
+	r := 0
+	for at := 0; at < len(p); {
+		end := len(p)
+		if k := bytes.IndexByte(p[at:], '\n'); k >= 0 {
+			end = at + k
+		}
+		to := end
+		for to > at && (p[to-1] == ' ' || p[to-1] == '\t' || p[to-1] == '\r') {
+			to--
+		}
+		if from := space(p[:to], at); from < to {
+			f(r, from, to)
+			r++
+		}
+		at = end + 1
+	}
+}
+
+// survey looks at every record, or at the beginning of an input that can be
+// read only once.
+func (s *source) survey(ctx context.Context, root *node) error {
+	if !s.Rewindable() {
+		start, all := s.input.Head()
+		start = bytes.TrimPrefix(start, bom)
+		n, _ := split(start, 0, all)
+		v := surveyor{root: root, p: start[:n]}
+		lines(v.p, func(_, from, to int) { v.line(from, to) })
+		return nil
+	}
+	type numbered struct {
+		*text.Chunk
+		i int64
+	}
+	workers := runtime.GOMAXPROCS(0)
+	group, ctx := errgroup.WithContext(ctx)
+	chunks := make(chan numbered, workers)
+	roots := make([]*node, workers)
+	for w := range roots {
+		roots[w] = root.clone(nil)
+		group.Go(func() error {
+			v := surveyor{root: roots[w]}
+			for c := range chunks {
+				v.p, v.chunk = c.Data, c.i
+				lines(v.p, func(_, from, to int) { v.line(from, to) })
+				c.Release()
+			}
+			return nil
+		})
+	}
+	records := int64(0)
+	group.Go(func() error {
+		defer close(chunks)
+		r := &reader{source: s}
+		defer r.Close()
+		for i := int64(0); ; i++ {
+			c, err := r.next(ctx)
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			records += int64(c.Records)
+			select {
+			case chunks <- numbered{c, i}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	s.records = records
+	for _, r := range roots {
+		root.merge(r)
+	}
+	return nil
+}
+
+var bom = []byte("\xef\xbb\xbf")
+
+// skipBOM reads the first three bytes and returns them unless they are a byte
+// order mark.
+func skipBOM(r io.Reader) (start []byte, err error) {
+	start = make([]byte, len(bom))
+	n, err := io.ReadFull(r, start)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return bytes.TrimPrefix(start[:n], bom), err
+}

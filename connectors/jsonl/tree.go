@@ -1,0 +1,272 @@
+package jsonl
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/sdlfilter/sdlfilter/connectors/text"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// maxColumns bounds what a file can demand in which names of members are data.
+const maxColumns = 10000
+
+// node is a member, or the record as a whole.
+type node struct {
+	name   string
+	id     int // in the order of a walk from the root; the root has 0
+	parent *node
+	leaf   int // index of its column; -1: an object whose members are columns
+	kids   []*node
+	byName map[string]*node
+	raw    bool // a column of JSON text
+
+	kinds    text.Kinds
+	declared arrow.DataType
+	json     bool // declared: a column whatever is in it
+	first    place
+	known    bool // declared, so that it is a column even if it is never seen
+}
+
+// place is where a member was first seen, so that columns are in the order of
+// the file whichever goroutine saw them.
+type place struct {
+	chunk  int64
+	offset int
+}
+
+func (a place) compare(b place) int {
+	return cmp.Or(cmp.Compare(a.chunk, b.chunk), cmp.Compare(a.offset, b.offset))
+}
+
+// child returns the member of the given raw name, which hint may be, or nil.
+func (n *node) child(name []byte, hint int) *node {
+	if hint < len(n.kids) && n.kids[hint].name == string(name) {
+		return n.kids[hint]
+	}
+	return n.byName[string(name)]
+}
+
+func (n *node) add(name string) *node {
+	if n.byName == nil {
+		n.byName = map[string]*node{}
+	}
+	k := &node{name: name, parent: n, leaf: -1, first: place{chunk: 1 << 62}}
+	n.byName[name] = k
+	n.kids = append(n.kids, k)
+	return k
+}
+
+func (n *node) path() string {
+	if n.parent == nil || n.parent.parent == nil {
+		return n.name
+	}
+	return n.parent.path() + "." + n.name
+}
+
+// at returns the node of a dotted path, made where it is missing.
+func (n *node) at(path string) *node {
+	for name := range strings.SplitSeq(path, ".") {
+		k := n.byName[name]
+		if k == nil {
+			k = n.add(name)
+		}
+		n = k
+	}
+	return n
+}
+
+// clone copies what is declared.
+func (n *node) clone(parent *node) *node {
+	c := &node{name: n.name, parent: parent, leaf: -1, declared: n.declared, json: n.json, known: n.known, first: n.first}
+	for _, k := range n.kids {
+		if c.byName == nil {
+			c.byName = map[string]*node{}
+		}
+		kid := k.clone(c)
+		c.kids = append(c.kids, kid)
+		c.byName[k.name] = kid
+	}
+	return c
+}
+
+// merge adds what another goroutine has seen.
+func (n *node) merge(o *node) {
+	n.kinds |= o.kinds
+	if o.first.compare(n.first) < 0 {
+		n.first = o.first
+	}
+	for _, k := range o.kids {
+		mine := n.byName[k.name]
+		if mine == nil {
+			mine = n.add(k.name)
+		}
+		mine.merge(k)
+	}
+}
+
+// surveyor looks at the values of records.
+type surveyor struct {
+	root  *node
+	chunk int64
+	count int // of nodes
+	p     []byte
+	buf   []byte
+}
+
+// line adds what a record shows; one that is malformed shows nothing.
+func (s *surveyor) line(from, to int) {
+	i := space(s.p[:to], from)
+	if i == to || s.p[i] != '{' {
+		return
+	}
+	p := s.p[:to]
+	if end := skipValue(p, i, 0); end < 0 || space(p, end) != to {
+		return
+	}
+	s.object(s.root, i)
+}
+
+// object adds the members of the valid object at p[i] and returns its end.
+func (s *surveyor) object(n *node, i int) int {
+	p := s.p
+	i = space(p, i+1)
+	for hint := 0; p[i] != '}'; hint++ {
+		end := skipString(p, i)
+		k := s.member(n, i, end, hint)
+		i = space(p, space(p, end)+1)
+		switch {
+		case k == nil:
+			i = skipValue(p, i, 0)
+		case p[i] == '{' && !k.json && k.declared == nil:
+			k.kinds |= text.SeenObject
+			i = s.object(k, i)
+		default:
+			end := skipValue(p, i, 0)
+			k.kinds |= kindOf(p[i:end])
+			i = end
+		}
+		i = space(p, i)
+		if p[i] == ',' {
+			i = space(p, i+1)
+		}
+	}
+	return i + 1
+}
+
+// member finds or adds the member whose name is the string p[i:end]; nil where
+// there are too many.
+func (s *surveyor) member(n *node, i, end, hint int) *node {
+	name := nameAt(s.p, i, end, &s.buf)
+	k := n.child(name, hint)
+	if k == nil {
+		if s.count++; s.count > 2*maxColumns {
+			return nil
+		}
+		k = n.add(string(name))
+	}
+	if at := (place{s.chunk, i}); at.compare(k.first) < 0 {
+		k.first = at
+	}
+	return k
+}
+
+// nameAt returns the name that a valid string in quotes says.
+func nameAt(data []byte, i, end int, buf *[]byte) []byte {
+	raw := data[i:end]
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1]
+	}
+	*buf, _ = unquote((*buf)[:0], raw)
+	return *buf
+}
+
+// kindOf returns the kind of a valid JSON value.
+func kindOf(v []byte) text.Kinds {
+	switch v[0] {
+	case '"':
+		return text.SeenString
+	case 't', 'f':
+		return text.SeenBool
+	case 'n':
+		return text.SeenNull
+	case '[', '{':
+		return text.SeenNested
+	}
+	switch n, wide := text.Classify(v); n {
+	case text.Integer:
+		if wide {
+			return text.SeenInteger | text.SeenWide
+		}
+		return text.SeenInteger
+	case text.Real:
+		return text.SeenReal
+	}
+	return text.SeenNested // beyond int64 or float64: text that nothing changes
+}
+
+// tree is the members of the records, once they are known.
+type tree struct {
+	root   *node
+	nodes  []*node // by id
+	leaves []*node // by column
+}
+
+// settle decides what the columns are.
+func (root *node) settle() (*tree, *microdata.Schema, error) {
+	t := &tree{root: root}
+	schema := &microdata.Schema{}
+	seen := map[string]bool{}
+	var walk func(n *node) error
+	walk = func(n *node) error {
+		n.id = len(t.nodes)
+		t.nodes = append(t.nodes, n)
+		scalar := n.kinds &^ (text.SeenObject | text.SeenNull)
+		switch {
+		case n.parent == nil:
+		case len(n.kids) > 0 && n.known:
+			return fmt.Errorf("types: %s is declared, and so is %s, which lies within it", n.path(), n.kids[0].path())
+		case n.kinds&text.SeenObject != 0 && scalar != 0 || len(n.kids) > 0 && scalar != 0:
+			return fmt.Errorf("%s is an object in some records and not in others; declare it under types as json to keep it as it is", n.path())
+		case n.kinds&text.SeenObject == 0 && len(n.kids) == 0:
+			name := n.path()
+			if seen[name] {
+				return fmt.Errorf("two members are called %s, one of them with a dot in its name", name)
+			}
+			if seen[name] = true; len(seen) > maxColumns {
+				return fmt.Errorf("the records have more than %d members; if names of members are data, declare the member that holds them as json under types", maxColumns)
+			}
+			n.leaf = len(schema.Fields)
+			t.leaves = append(t.leaves, n)
+			schema.Fields = append(schema.Fields, microdata.Field{Name: name, Type: n.settleType(), Nullable: true})
+		}
+		slices.SortStableFunc(n.kids, func(a, b *node) int { return a.first.compare(b.first) })
+		for _, k := range n.kids {
+			if err := walk(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := walk(root); err != nil {
+		return nil, nil, err
+	}
+	return t, schema, nil
+}
+
+func (n *node) settleType() arrow.DataType {
+	if n.declared != nil {
+		return n.declared
+	}
+	t := n.kinds.Type()
+	scalar := n.kinds &^ text.SeenNull
+	n.raw = n.json || t.ID() == arrow.STRING && scalar != 0 && scalar != text.SeenString
+	if n.raw {
+		return arrow.BinaryTypes.String
+	}
+	return t
+}
