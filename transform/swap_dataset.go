@@ -25,9 +25,11 @@ const reserves = 4
 // proportion to its records in no pair; one whose four records are all in pairs
 // is not available any more.
 //
-// Policy random: the survey keeps every record whose coin of rate π falls heads,
-// so memory grows with π times the number of records; those are paired among
-// themselves and all pairs are exchanged.
+// Policy random: the survey also keeps every record whose coin of rate π falls
+// heads, so memory grows with π times the number of records. Those are paired
+// among themselves and exchanged; one that finds no partner among them takes, with
+// probability ½, one from the samples of the others. So as many records are
+// exchanged, in expectation, as there are heads with a possible partner: a share π.
 type datasetSwap struct {
 	swapColumns
 	grouping grouping // codes stay from block to block
@@ -39,7 +41,8 @@ type datasetSwap struct {
 type combo struct {
 	group   int32
 	count   int64
-	records []kept // policy unique: sorted by order, at most reserves
+	heads   []kept // policy random: records whose coin falls heads
+	records []kept // a sample of the others, sorted by order, at most reserves
 }
 
 // kept is a record that may be exchanged.
@@ -91,11 +94,11 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 		m.group = g
 		m.count++
 		r := kept{sw.order[i], sw.partner[i], sw.coin[i], place{b.Stream, b.First + int64(i)}, nil}
-		if s.unique {
-			m.keep(r, cells, i)
-		} else if s.heads(r.coin) {
+		if !s.unique && s.heads(r.coin) {
 			r.cells = cells(i)
-			m.records = append(m.records, r)
+			m.heads = append(m.heads, r)
+		} else {
+			m.keep(r, cells, i)
 		}
 	}
 	return nil
@@ -180,66 +183,110 @@ type candidate struct {
 // decideGroup pairs the records of the combinations that share their keys.
 func (s *datasetSwap) decideGroup(group []int32) {
 	var candidates []candidate
-	var free fenwick
-	free.ones(len(group))
-	total := int64(0)
-	weight := make([]int64, len(group))
-	used := make([]map[place]bool, len(group)) // per combination, records in a pair
+	var seekers, sample pool // of policy unique: sample alone
 	for g, code := range group {
 		m := &s.combos[code]
-		weight[g] = m.count
-		if !s.unique {
-			weight[g] = int64(len(m.records))
-			slices.SortFunc(m.records, kept.compare)
+		from := m.heads
+		if s.unique && m.count == 1 {
+			from = m.records
 		}
-		free.add(g, weight[g]-1)
-		total += weight[g]
-		if !s.unique || m.count == 1 {
-			for _, r := range m.records {
-				candidates = append(candidates, candidate{g, r})
-			}
+		for _, r := range from {
+			candidates = append(candidates, candidate{g, r})
 		}
+		slices.SortFunc(m.heads, kept.compare) // partners are taken in this order, which is random
+		seekers.add(m.heads, int64(len(m.heads)))
+		sample.add(m.records, m.count-int64(len(m.heads)))
 	}
 	slices.SortFunc(candidates, func(a, b candidate) int { return a.compare(b.kept) })
-
-	next := make([]int, len(group)) // records before it are in pairs or passed over
-	take := func(g int, p place) {
-		if used[g] == nil {
-			used[g] = make(map[place]bool)
-		}
-		used[g][p] = true
-		records := s.combos[group[g]].records
-		for next[g] < len(records) && used[g][records[next[g]].place] {
-			next[g]++
-		}
-		d := int64(-1)
-		if next[g] == len(records) {
-			d = -weight[g] // none left that is known
-		}
-		weight[g] += d
-		total += d
-		free.add(g, d)
+	if s.unique {
+		s.pair(candidates, &sample, &sample, s.heads)
+		return
 	}
+	left := s.pair(candidates, &seekers, &seekers, func(uint64) bool { return true })
+	// heads looks at the upper bits of the word; the lowest is a coin of its own.
+	s.pair(left, &seekers, &sample, func(word uint64) bool { return word&1 == 0 })
+}
+
+// pair takes for each candidate, which is in the pool own, a partner from the
+// pool others, and has the pair exchanged where the candidate's coin says so. It
+// returns the candidates that found nobody.
+func (s *datasetSwap) pair(candidates []candidate, own, others *pool, exchange func(coin uint64) bool) (left []candidate) {
+	own.start()
+	others.start()
 	for _, c := range candidates {
-		if used[c.combo][c.place] {
+		if own.taken[c.place] {
 			continue
 		}
-		own := weight[c.combo]
-		if total == own {
+		g, ok := others.pick(c.partner, c.combo)
+		if !ok {
+			left = append(left, c)
 			continue
 		}
-		r := below(c.partner, total-own)
-		if r >= free.prefix(c.combo) {
-			r += own
-		}
-		g := free.find(r)
-		q := s.combos[group[g]].records[next[g]]
-		take(c.combo, c.place)
-		take(g, q.place)
-		if !s.unique || s.heads(c.coin) {
+		q := others.records[g][others.next[g]]
+		own.take(c.combo, c.place)
+		others.take(g, q.place)
+		if exchange(c.coin) {
 			s.moves = append(s.moves, move{c.place, q.cells}, move{q.place, c.cells})
 		}
 	}
+	return left
+}
+
+// pool is the records of a group that are in no pair, by combination. The weight
+// of a combination is the number of its records, of which some may not be known.
+type pool struct {
+	records [][]kept
+	weight  []int64
+	next    []int // first of the records that is in no pair
+	total   int64
+	tree    fenwick
+	taken   map[place]bool
+}
+
+// add appends a combination.
+func (p *pool) add(records []kept, weight int64) {
+	p.records, p.weight, p.next = append(p.records, records), append(p.weight, weight), append(p.next, 0)
+	p.total += weight
+}
+
+// start makes the pool ready after the last add; again, it does nothing.
+func (p *pool) start() {
+	if p.taken != nil {
+		return
+	}
+	p.taken = make(map[place]bool)
+	p.tree.ones(len(p.weight))
+	for g, w := range p.weight {
+		p.tree.add(g, w-1)
+	}
+}
+
+// pick chooses a combination other than own in proportion to the weights.
+func (p *pool) pick(word uint64, own int) (g int, ok bool) {
+	n := p.total - p.weight[own]
+	if n == 0 {
+		return 0, false
+	}
+	r := below(word, n)
+	if r >= p.tree.prefix(own) {
+		r += p.weight[own]
+	}
+	return p.tree.find(r), true
+}
+
+// take takes a record out.
+func (p *pool) take(g int, at place) {
+	p.taken[at] = true
+	for p.next[g] < len(p.records[g]) && p.taken[p.records[g][p.next[g]].place] {
+		p.next[g]++
+	}
+	d := int64(-1)
+	if p.next[g] == len(p.records[g]) {
+		d = -p.weight[g] // none left that is known
+	}
+	p.weight[g] += d
+	p.total += d
+	p.tree.add(g, d)
 }
 
 // apply puts the values that EndSurvey has decided on in their places.

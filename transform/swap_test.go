@@ -1,0 +1,406 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// swapData is random data for swaps: a protected column of distinct values, two
+// keys and an attribute.
+func swapData(n int, seed uint64, keys, regions int) []testColumn {
+	r := rand.New(rand.NewPCG(seed, 2))
+	columns := []testColumn{floats(0, make([]float64, n)...), floats(0, make([]float64, n)...), floats(0, make([]float64, n)...), floats(0, make([]float64, n)...)}
+	for i := range n {
+		columns[0].values[i] = float64(i + 1)
+		columns[1].values[i] = float64(r.IntN(keys))
+		columns[2].values[i] = float64(r.IntN(3))
+		columns[3].values[i] = float64(r.IntN(regions))
+	}
+	return columns
+}
+
+func swapMask(policy, scope string, rate float64) *Swap {
+	return &Swap{Keys: []string{"b", "c"}, Attribute: "d", Columns: []string{"a"}, Rate: &rate, Policy: policy, Scope: scope}
+}
+
+// surveyed returns the chain after a first pass over the columns in blocks.
+func surveyed(t *testing.T, c *Chain, size int, columns ...testColumn) *Chain {
+	t.Helper()
+	n := len(columns[0].values)
+	for from := 0; from < n; from += size {
+		if err := c.Survey(block(from, min(from+size, n), columns...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.EndSurvey(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// keyOf is a record's keys, comboOf those with the attribute.
+func keyOf(columns []testColumn, i int) [2]float64 {
+	return [2]float64{columns[1].values[i], columns[2].values[i]}
+}
+
+func comboOf(columns []testColumn, i int) [3]float64 {
+	return [3]float64{columns[1].values[i], columns[2].values[i], columns[3].values[i]}
+}
+
+// checkExchanges demands that y is x with disjoint pairs exchanged, that the two
+// of a pair lie in one window, agree in the keys, differ in the attribute, and
+// that under policy unique one of them is unique. It returns the number of
+// records exchanged.
+func checkExchanges(t *testing.T, columns []testColumn, y []float64, window int, unique bool) int {
+	t.Helper()
+	n := len(y)
+	count := map[[4]float64]int{}
+	at := func(i int) [4]float64 {
+		c := comboOf(columns, i)
+		return [4]float64{float64(i / window), c[0], c[1], c[2]}
+	}
+	for i := range n {
+		count[at(i)]++
+	}
+	moved := 0
+	for i := range n {
+		j := int(y[i]) - 1 // values are places + 1
+		if j == i {
+			continue
+		}
+		moved++
+		if int(y[j])-1 != i {
+			t.Fatalf("record %d has the value of %d, which has that of %v", i, j, y[j]-1)
+		}
+		if i/window != j/window {
+			t.Fatalf("records %d and %d are not in one window of %d", i, j, window)
+		}
+		if keyOf(columns, i) != keyOf(columns, j) || columns[3].values[i] == columns[3].values[j] {
+			t.Fatalf("records %d and %d are no partners", i, j)
+		}
+		if unique && count[at(i)] != 1 && count[at(j)] != 1 {
+			t.Fatalf("neither %d nor %d is unique", i, j)
+		}
+	}
+	return moved
+}
+
+// A swap is a permutation within its window that exchanges pairs of partners, and
+// each column keeps its values to the bit.
+func TestSwapIsPermutationWithinWindow(t *testing.T) {
+	for seed := range uint64(12) {
+		for _, policy := range []string{"unique", "random"} {
+			for _, window := range []int{1, 10, 64, 1000, 5000} {
+				n := 2000 + int(seed)*37
+				columns := swapData(n, seed, []int{2, 40, 400}[seed%3], 2+int(seed)%4)
+				setup := testSetup(t, columns...)
+				setup.Window = window
+				b := block(0, n, columns...)
+				b.Reject(3, "d", "test")
+				b.Reject(n-1, "d", "test")
+				apply(t, chain(t, setup, mask(swapMask(policy, "", 0.6))), b)
+				y := b.Columns[0].Out().Values
+				checkExchanges(t, columns, y, window, false) // uniqueness is among the records not rejected
+				if y[3] != 4 || y[n-1] != float64(n) {
+					t.Fatal("a rejected record took part")
+				}
+				if !slices.Equal(slices.Sorted(slices.Values(y)), columns[0].values) {
+					t.Fatal("the values of the column are not the same any more")
+				}
+			}
+		}
+	}
+}
+
+// Blocks of several windows and blocks of one give the same release.
+func TestSwapWindowsInBlocks(t *testing.T) {
+	const n, window = 5300, 500
+	columns := swapData(n, 1, 60, 3)
+	setup := testSetup(t, columns...)
+	setup.Window = window
+	c := chain(t, setup, mask(swapMask("unique", "", 0.8)))
+	whole := release(t, setup, columns, mask(swapMask("unique", "", 0.8)))
+	if moved := checkExchanges(t, columns, whole, window, true); moved < n/20 {
+		t.Fatalf("only %d records exchanged", moved)
+	}
+	for _, size := range []int{window, 3 * window} {
+		for from := 0; from < n; from += size {
+			b := apply(t, c, block(from, min(from+size, n), columns...))
+			if !slices.Equal(b.Columns[0].Out().Values, whole[from:min(from+size, n)]) {
+				t.Fatalf("blocks of %d differ at %d", size, from)
+			}
+		}
+	}
+	if err := c.Apply(block(7, 500, columns...)); err == nil {
+		t.Error("a block that starts within a window was accepted")
+	}
+}
+
+// With rate 1 every candidate that has a free partner is exchanged: none is left
+// over beside a record of its group that it could have taken.
+func TestSwapRateOneIsExhaustive(t *testing.T) {
+	columns := swapData(3000, 4, 100, 3)
+	for _, tt := range []struct{ policy, scope string }{{"unique", ""}, {"random", ""}, {"unique", "dataset"}, {"random", "dataset"}} {
+		c := chain(t, testSetup(t, columns...), mask(swapMask(tt.policy, tt.scope, 1)))
+		if tt.scope == "dataset" {
+			surveyed(t, c, 700, columns...)
+		}
+		y := apply(t, c, block(0, 3000, columns...)).Columns[0].Out().Values
+		checkExchanges(t, columns, y, 3000, tt.policy == "unique")
+		count := map[[3]float64]int{}
+		left := map[[2]float64]map[float64]bool{} // per keys, attribute values of records that stayed
+		for i := range y {
+			count[comboOf(columns, i)]++
+			if y[i] == columns[0].values[i] {
+				if left[keyOf(columns, i)] == nil {
+					left[keyOf(columns, i)] = map[float64]bool{}
+				}
+				left[keyOf(columns, i)][columns[3].values[i]] = true
+			}
+		}
+		for i := range y {
+			candidate := tt.policy == "random" || count[comboOf(columns, i)] == 1
+			if candidate && y[i] == columns[0].values[i] && len(left[keyOf(columns, i)]) > 1 {
+				t.Errorf("%v: record %d stayed although a partner was free", tt, i)
+				break
+			}
+		}
+	}
+}
+
+// The share of pairs exchanged is π: with K pairs possible, the number exchanged
+// is binomial, so that it lies within 5 standard deviations.
+func TestSwapRate(t *testing.T) {
+	const n = 40000
+	columns := swapData(n, 8, 5, 2)
+	for i := range n { // pairs of two unique records: keys i/2, regions 0 and 1
+		columns[1].values[i], columns[2].values[i], columns[3].values[i] = float64(i/2), 0, float64(i%2)
+	}
+	for _, policy := range []string{"unique", "random"} {
+		for _, scope := range []string{"window", "dataset"} {
+			for _, rate := range []float64{0, 0.1, 0.5, 1} {
+				c := chain(t, testSetup(t, columns...), mask(swapMask(policy, scope, rate)))
+				if scope == "dataset" {
+					surveyed(t, c, 999, columns...)
+				}
+				y := apply(t, c, block(0, n, columns...)).Columns[0].Out().Values
+				pairs := float64(checkExchanges(t, columns, y, n, policy == "unique")) / 2
+				if sd := math.Sqrt(n / 2 * rate * (1 - rate)); math.Abs(pairs-rate*n/2) > 5*sd {
+					t.Errorf("%s, %s: %v of %v pairs exchanged, want a share of %v", policy, scope, pairs, n/2, rate)
+				}
+				if got := c.Touched()[0].Records; got != int64(2*pairs) {
+					t.Errorf("touched %d records, want %v", got, 2*pairs)
+				}
+			}
+		}
+	}
+}
+
+// A unique record takes each of its possible partners equally often, those of a
+// large value of the attribute too. Each count is binomial; 5 standard deviations.
+func TestSwapPartnersAreUniform(t *testing.T) {
+	const groups, size = 12000, 6 // one unique record, 2 of region 1, 3 of region 2
+	n := groups * size
+	columns := swapData(n, 1, 1, 1)
+	for i := range n {
+		columns[1].values[i], columns[2].values[i] = float64(i/size), 0
+		columns[3].values[i] = []float64{0, 1, 1, 2, 2, 2}[i%size]
+	}
+	for _, scope := range []string{"window", "dataset"} {
+		c := chain(t, testSetup(t, columns...), mask(swapMask("unique", scope, 1)))
+		if scope == "dataset" {
+			surveyed(t, c, 12345, columns...)
+		}
+		y := apply(t, c, block(0, n, columns...)).Columns[0].Out().Values
+		checkExchanges(t, columns, y, n, true)
+		var counts [size]float64
+		for g := range groups {
+			counts[(int(y[g*size])-1)%size]++
+		}
+		const p = 1.0 / 5
+		for k := 1; k < size; k++ {
+			if z := (counts[k] - groups*p) / math.Sqrt(groups*p*(1-p)); math.Abs(z) > 5 {
+				t.Errorf("%s: partner %d taken %v times of %d", scope, k, counts[k], groups)
+			}
+		}
+	}
+}
+
+// Scope dataset finds the same unique records whatever the blocks, pairs across
+// blocks, and needs its survey.
+func TestSwapDataset(t *testing.T) {
+	const n = 6000
+	columns := swapData(n, 2, 500, 4)
+	columns[0].null = []int{11, 500, 501, 502, 1000}
+	for _, policy := range []string{"unique", "random"} {
+		var first []float64
+		for _, size := range []int{n, 1000, 77} {
+			c := chain(t, testSetup(t, columns...), mask(swapMask(policy, "dataset", 0.7)))
+			if !c.NeedsSurvey() {
+				t.Fatal("needs a survey")
+			}
+			if err := c.Apply(block(0, 10, columns...)); err == nil {
+				t.Fatal("applied without a survey")
+			}
+			surveyed(t, c, size, columns...)
+			var y []float64
+			nulls := 0
+			for from := 0; from < n; from += 600 {
+				b := apply(t, c, block(from, from+600, columns...))
+				y = append(y, b.Columns[0].Out().Values...)
+				nulls += 600 - b.Columns[0].Out().Valid.Count(600)
+			}
+			if nulls != len(columns[0].null) {
+				t.Errorf("%d nulls after, %d before", nulls, len(columns[0].null))
+			}
+			if first == nil {
+				first = y
+			} else if !slices.Equal(first, y) {
+				t.Errorf("%s: blocks of %d in the survey change the release", policy, size)
+			}
+		}
+		across, moved := 0, 0
+		for i, v := range first {
+			if v != 0 && v != columns[0].values[i] {
+				moved++
+				if int(v-1)/600 != i/600 {
+					across++
+				}
+			}
+		}
+		if moved < n/10 || across < moved/2 {
+			t.Errorf("%s: %d exchanged, %d across blocks", policy, moved, across)
+		}
+	}
+}
+
+// The values that a swap of scope dataset moves are those of the release: the
+// masks before it are applied in the survey as they are in the end.
+func TestSwapDatasetAfterNoise(t *testing.T) {
+	const n = 3000
+	columns := swapData(n, 3, 100, 3)
+	setup := testSetup(t, columns...)
+	noise := mask(&Noise{Columns: []string{"a"}, SD: amount(1e5)})
+	masked := release(t, setup, columns, noise)
+	c := surveyed(t, chain(t, setup, noise, mask(swapMask("unique", "dataset", 1))), 256, columns...)
+	y := apply(t, c, block(0, n, columns...)).Columns[0].Out().Values
+	if slices.Equal(masked, y) {
+		t.Error("nothing was exchanged")
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(masked)), slices.Sorted(slices.Values(y))) {
+		t.Error("the exchanged values are not those of the masked column")
+	}
+}
+
+// Replicates exchange other pairs, and leave what the block does not hold alone.
+func TestSwapReplicates(t *testing.T) {
+	const n = 2000
+	columns := swapData(n, 5, 50, 3)
+	for _, scope := range []string{"window", "dataset"} {
+		m := swapMask("unique", scope, 0.5)
+		m.Columns = []string{"a", "e"}
+		setup := testSetup(t, columns...)
+		setup.Columns = append(setup.Columns, ColumnInfo{Name: "e", Index: 4, Field: microdata.Field{Name: "e", Type: arrow.BinaryTypes.String}})
+		c := chain(t, setup, mask(m))
+		var releases [][]float64
+		for _, r := range []*Chain{c.Replicate(1), c.Replicate(2), c.Replicate(1)} {
+			wide := append(slices.Clone(columns), testColumn{values: make([]float64, n), typ: arrow.PrimitiveTypes.Float64})
+			empty := func() *microdata.Block {
+				b := block(0, n, wide...)
+				b.Columns[4].Original = microdata.Vector{}
+				return b
+			}
+			if r.NeedsSurvey() {
+				if err := r.Survey(empty()); err != nil {
+					t.Fatal(err)
+				}
+				if err := r.EndSurvey(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			releases = append(releases, apply(t, r, empty()).Columns[0].Out().Values)
+		}
+		if slices.Equal(releases[0], releases[1]) || !slices.Equal(releases[0], releases[2]) {
+			t.Errorf("%s: replicates must differ and be reproducible", scope)
+		}
+	}
+}
+
+func TestFenwick(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	for _, n := range []int{1, 2, 3, 7, 64, 65, 1000} {
+		var tree fenwick
+		tree.ones(n)
+		weights := make([]int64, n)
+		for i := range weights {
+			weights[i] = 1
+		}
+		for range 50 {
+			i := r.IntN(n)
+			d := int64(r.IntN(5))
+			if r.IntN(2) == 0 {
+				d = -weights[i]
+			}
+			weights[i] += d
+			tree.add(i, d)
+			sum := int64(0)
+			for k, w := range weights {
+				if got := tree.prefix(k); got != sum {
+					t.Fatalf("prefix(%d): got %d, want %d", k, got, sum)
+				}
+				if w > 0 && (tree.find(sum) != k || tree.find(sum+w-1) != k) {
+					t.Fatalf("find(%d) of %v: got %d, want %d", sum, weights, tree.find(sum), k)
+				}
+				sum += w
+			}
+		}
+	}
+}
+
+// Groups are those of a map of the values themselves.
+func TestGrouping(t *testing.T) {
+	columns := swapData(5000, 6, 300, 5)
+	columns[1].null = []int{1, 2, 3, 700, 701, 4000}
+	for i := range columns[2].values { // −0 is 0, NaN is NaN
+		switch columns[2].values[i] {
+		case 0:
+			columns[2].values[i] = math.Copysign(0, float64(i%2)-1)
+		case 1:
+			columns[2].values[i] = math.NaN()
+		}
+	}
+	b := block(0, 5000, columns...)
+	var g grouping
+	for range 2 { // codes do not depend on what was coded before a reset
+		g.reset()
+		if err := g.find(b, []int{1, 2, 3}, 100, 4900); err != nil {
+			t.Fatal(err)
+		}
+		groups, combos := map[string]int32{}, map[string]int32{}
+		for i := range 4900 {
+			key := fmt.Sprint(b.Columns[1].Original.Valid.Has(100+i), b.Columns[1].Original.Values[100+i], b.Columns[2].Original.Values[100+i]+0)
+			combo := key + fmt.Sprint(" ", columns[3].values[100+i])
+			for _, c := range []struct {
+				codes map[string]int32
+				key   string
+				got   int32
+			}{{groups, key, g.group[i]}, {combos, combo, g.combo[i]}} {
+				want, ok := c.codes[c.key]
+				if !ok {
+					want = int32(len(c.codes))
+					c.codes[c.key] = want
+				}
+				if c.got != want {
+					t.Fatalf("record %d, %s: code %d, want %d", i, c.key, c.got, want)
+				}
+			}
+		}
+	}
+}
