@@ -235,27 +235,3 @@ func grow(b []byte, n int) []byte {
 	copy(out, b)
 	return out
 }
-
-// buffers recycles byte buffers of pages. sync.Pool gives them back to the
-// collector when they are not used.
-var buffers sync.Pool
-
-func getBuffer(n int) []byte {
-	if p, _ := buffers.Get().(*[]byte); p != nil {
-		if cap(*p) >= n && cap(*p) <= 4*n+(64<<10) {
-			return (*p)[:n]
-		}
-		if cap(*p) < n {
-			return make([]byte, n)
-		}
-		buffers.Put(p)
-	}
-	return make([]byte, n)
-}
-
-func putBuffer(b []byte) {
-	if cap(b) >= 4<<10 {
-		b = b[:0]
-		buffers.Put(&b)
-	}
-}

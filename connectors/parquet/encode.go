@@ -134,14 +134,22 @@ func (pe *pageEncoder) data(dst []byte, v *values) (format.Encoding, []byte, err
 // occur again: such values compress better whole.
 func repetitive[T uint32 | uint64](v []T) bool {
 	const sample = 512
+	var seen [2 * sample]T // zero is an empty slot, and a value like any other
 	step := max(len(v)/sample, 1)
-	seen := make(map[T]struct{}, sample)
-	n := 0
+	n, distinct := 0, 0
 	for i := 0; i < len(v) && n < sample; i += step {
-		seen[v[i]] = struct{}{}
 		n++
+		x := v[i]
+		at := uint64(x) * 0x9e3779b97f4a7c15 >> 54
+		for seen[at] != 0 && seen[at] != x {
+			at = (at + 1) % (2 * sample)
+		}
+		if seen[at] != x {
+			seen[at] = x
+			distinct++
+		}
 	}
-	return len(seen)*2 < n
+	return distinct*2 < n
 }
 
 // headRoom is left before a body for its header.

@@ -1,0 +1,48 @@
+package parquet
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// Buffers of pages are used again. They come in sizes a quarter of a power of
+// two apart, so that at most a fifth of one lies idle; what nobody asks for the
+// collector takes back.
+const smallest = 12 // log₂ of the least size that is worth keeping
+
+var buffers [4 * 32]sync.Pool
+
+// sizeClass returns the index and length of the smallest size that holds n.
+func sizeClass(n int) (class, size int) {
+	n = max(n, 1<<smallest)
+	log := bits.Len(uint(n-1)) - 1 // 2^log < n ≤ 2^(log+1), or n = 2^smallest
+	if n == 1<<smallest {
+		return 0, n
+	}
+	step := 1 << (log - 2)
+	k := (n - 1<<log + step - 1) / step // 1 … 4
+	return 4*(log-smallest) + k, 1<<log + k*step
+}
+
+// getBuffer returns a buffer of n bytes of undefined content.
+func getBuffer(n int) []byte {
+	class, size := sizeClass(n)
+	if class >= len(buffers) {
+		return make([]byte, n)
+	}
+	if p, _ := buffers[class].Get().(*[]byte); p != nil {
+		return (*p)[:n]
+	}
+	return make([]byte, n, size)
+}
+
+// putBuffer takes a buffer back. Nothing may refer to it any more.
+func putBuffer(b []byte) {
+	if cap(b) < 1<<smallest {
+		return
+	}
+	if class, size := sizeClass(cap(b)); size == cap(b) && class < len(buffers) {
+		b = b[:0]
+		buffers[class].Put(&b)
+	}
+}
