@@ -45,7 +45,7 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	}
 	for _, g := range []*gram{&a.original, &a.released} {
 		for _, p := range g.pairs {
-			e.floats(p.N, p.Mi, p.Mj, p.Cii, p.Cjj, p.Cij)
+			e.floats(p.N, p.Mi, p.Mj, p.Li, p.Lj, p.Cii, p.Cjj, p.Cij)
 		}
 	}
 	e.uint(uint64(a.sample.limit))
@@ -119,7 +119,7 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 	for _, g := range []*gram{&fresh.original, &fresh.released} {
 		for i := range g.pairs {
 			p := &g.pairs[i]
-			for _, to := range []*float64{&p.N, &p.Mi, &p.Mj, &p.Cii, &p.Cjj, &p.Cij} {
+			for _, to := range []*float64{&p.N, &p.Mi, &p.Mj, &p.Li, &p.Lj, &p.Cii, &p.Cjj, &p.Cij} {
 				*to = d.float()
 			}
 		}

@@ -13,10 +13,13 @@ import (
 const run = 512
 
 // comoment holds size, means and centred sums of two columns over the records
-// in which both have a value.
+// in which both have a value. Means carry what float64 rounds off, without which
+// the merging of many small parts would lose the digits of a column whose mean
+// is far from 0 in its SDs (times, identifiers).
 type comoment struct {
 	N        float64
 	Mi, Mj   float64
+	Li, Lj   float64 // the means are Mi+Li and Mj+Lj
 	Cii, Cjj float64 // Σ(u−ū)², Σ(v−v̄)²
 	Cij      float64 // Σ(u−ū)(v−v̄)
 }
@@ -31,14 +34,31 @@ func (c *comoment) merge(o comoment) {
 		return
 	}
 	n := c.N + o.N
-	di, dj := o.Mi-c.Mi, o.Mj-c.Mj
+	di, dj := (o.Mi-c.Mi)+(o.Li-c.Li), (o.Mj-c.Mj)+(o.Lj-c.Lj)
 	w := c.N * o.N / n
-	c.Mi += di * o.N / n
-	c.Mj += dj * o.N / n
+	c.Mi, c.Li = exactSum(c.Mi, c.Li, di*o.N/n)
+	c.Mj, c.Lj = exactSum(c.Mj, c.Lj, dj*o.N/n)
 	c.Cii += o.Cii + di*di*w
 	c.Cjj += o.Cjj + dj*dj*w
 	c.Cij += o.Cij + di*dj*w
 	c.N = n
+}
+
+// exactSum returns high+low+d as a sum rounded and what was rounded off (Knuth).
+func exactSum(high, low, d float64) (sum, rest float64) {
+	s := high + d
+	v := s - high
+	low += (high - (s - v)) + (d - v)
+	sum = s + low
+	return sum, low - (sum - s)
+}
+
+// above is how far the mean of c lies above that of o, first columns both.
+func (c *comoment) above(o *comoment) float64 {
+	if c.N == 0 || o.N == 0 {
+		return math.NaN()
+	}
+	return (c.Mi - o.Mi) + (c.Li - o.Li)
 }
 
 // correlation is Pearson's, NaN where a column is constant or has no values.
@@ -94,7 +114,7 @@ func (g *gram) between(i, j int) comoment {
 		return *g.at(i, j)
 	}
 	c := *g.at(j, i)
-	c.Mi, c.Mj, c.Cii, c.Cjj = c.Mj, c.Mi, c.Cjj, c.Cii
+	c.Mi, c.Mj, c.Li, c.Lj, c.Cii, c.Cjj = c.Mj, c.Mi, c.Lj, c.Li, c.Cjj, c.Cii
 	return c
 }
 
@@ -167,8 +187,9 @@ func (g *gram) fold() {
 			}
 			if a.n > 0 {
 				mi, mj := a.si/a.n, a.sj/a.n
-				c := comoment{N: a.n, Mi: g.centre[i] + mi, Mj: g.centre[j] + mj,
-					Cii: max(0, a.sii-mi*a.si), Cjj: max(0, a.sjj-mj*a.sj), Cij: a.sij - mi*a.sj}
+				c := comoment{N: a.n, Cii: max(0, a.sii-mi*a.si), Cjj: max(0, a.sjj-mj*a.sj), Cij: a.sij - mi*a.sj}
+				c.Mi, c.Li = exactSum(g.centre[i], 0, mi)
+				c.Mj, c.Lj = exactSum(g.centre[j], 0, mj)
 				g.pairs[p].merge(c)
 			}
 			p++

@@ -55,7 +55,7 @@ func histogram(original, released []float64) *Histogram {
 	if high >= last {
 		edges = append(edges, last+niceAbove(math.Nextafter(high-last, math.Inf(1)))+grid)
 	}
-	h := &Histogram{Original: count10(x, edges), Released: count10(y, edges)}
+	h := &Histogram{Original: countIn(x, edges, first, width), Released: countIn(y, edges, first, width)}
 	for _, e := range edges {
 		h.Edges = append(h.Edges, Float(e))
 	}
@@ -90,14 +90,24 @@ func halfStep(x []float64, width float64) float64 {
 	return min(math.Pow(10, -float64(d)), width) / 2
 }
 
-func count10(v, edges []float64) []int {
+// countIn counts values in bins; the inner edges are width apart, so that a
+// division finds the bin but for rounding.
+func countIn(v, edges []float64, first, width float64) []int {
 	counts := make([]int, len(edges)-1)
+	offset := 0
+	if edges[0] < first {
+		offset = 1
+	}
+	top := float64(len(counts) - 1)
 	for _, x := range v {
-		i, found := slices.BinarySearch(edges, x)
-		if !found {
+		i := int(max(0, min(math.Floor((x-first)/width)+float64(offset), top)))
+		for i > 0 && x < edges[i] {
 			i--
 		}
-		counts[max(0, min(i, len(counts)-1))]++
+		for i < len(counts)-1 && x >= edges[i+1] {
+			i++
+		}
+		counts[i]++
 	}
 	return counts
 }

@@ -107,7 +107,7 @@ func (r *reckoning) risks(c int) []Risk {
 		list = append(list, row)
 	}
 
-	drift := y.Mi - x.Mi
+	drift := y.above(x)
 	var means, squareDiff squares
 	var typical float64
 	for i := range answers {

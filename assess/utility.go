@@ -44,7 +44,7 @@ func (r *reckoning) biasOf(c int) bias {
 func (r *reckoning) utility(c int) Utility {
 	x, y := r.a.original.at(c, c), r.a.released.at(c, c)
 	variance := y.variance() / y.N
-	drift := y.Mi - x.Mi
+	drift := y.above(x)
 	u := Utility{
 		RealisedU: Float(riskOf(variance + drift*drift)),
 		U0:        Float(riskOf(x.variance() / x.N)),

@@ -1,0 +1,400 @@
+package assess
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// pairTable is a data set with its release, kept whole for reference: three
+// columns with nulls, ties, a far mean and a constant, some records rejected.
+type pairTable struct {
+	x, y     [4][]float64 // NaN: null
+	rejected []bool
+}
+
+func makePairs(seed uint64, n int, nulls bool) pairTable {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	var t pairTable
+	t.rejected = make([]bool, n)
+	for i := range n {
+		base := rng.NormFloat64()
+		row := [4]float64{
+			math.Exp(2 * base),
+			1.7e9 + 40*(base+rng.NormFloat64()),
+			float64(rng.IntN(5)),
+			0.1,
+		}
+		for c, v := range row {
+			x, y := v, v
+			if c < 3 {
+				y += rng.NormFloat64()
+			}
+			if nulls && c < 3 && rng.IntN(50) == 0 {
+				x, y = math.NaN(), math.NaN()
+				if rng.IntN(3) == 0 { // as a swap does
+					y = v
+				}
+			}
+			t.x[c], t.y[c] = append(t.x[c], x), append(t.y[c], y)
+		}
+		t.rejected[i] = nulls && rng.IntN(200) == 0
+	}
+	return t
+}
+
+// block cuts rows [from, to) out as a block of stream 0, with a text column at
+// index 4.
+func (t *pairTable) block(from, to int) *microdata.Block {
+	b := new(microdata.Block)
+	b.Reset(0, int64(from), to-from, 5)
+	put := func(v microdata.Vector, values []float64) {
+		for i, x := range values {
+			v.Values[i] = x
+			if math.IsNaN(x) {
+				v.Values[i] = 0
+				v.Valid.Clear(i)
+			}
+		}
+	}
+	for c := range t.x {
+		col := &b.Columns[c]
+		put(*col.Alloc(to-from, true), t.x[c][from:to])
+		if c == 3 {
+			continue // not masked: released as it is
+		}
+		released := col.Mutable()
+		released.Valid = microdata.NewBitmap(to-from, released.Valid)
+		put(*released, t.y[c][from:to])
+	}
+	sb := array.NewStringBuilder(memory.DefaultAllocator)
+	for i := from; i < to; i++ {
+		if i%7 == 0 {
+			sb.AppendNull()
+		} else {
+			sb.Append(fmt.Sprint("area ", i%5))
+		}
+	}
+	b.Columns[4].Array = sb.NewArray()
+	for i := from; i < to; i++ {
+		if t.rejected[i] {
+			b.Columns[0].Original.Values[i-from] = math.NaN() // what rejected records hold must not matter
+			b.Reject(i-from, "c0", "not finite")
+		}
+	}
+	return b
+}
+
+func testOptions(tb testing.TB) Options {
+	return Options{
+		Columns: []Column{{Name: "income", Index: 0, Masked: true}, {Name: "time", Index: 1, Masked: true}, {Name: "class", Index: 2, Masked: true}, {Name: "constant", Index: 3}},
+		Sample:  300, Extremes: 20, Key: testKey(tb), Carry: []int{4, 0}, Targets: []string{"min", "p50", "max"},
+	}
+}
+
+func newAccumulator(tb testing.TB, o Options) *Accumulator {
+	tb.Helper()
+	a, err := New(o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return a
+}
+
+// sameAccumulator holds counts, extremes and sample to be equal, sums to 1e-11
+// of their scale.
+func sameAccumulator(tb testing.TB, got, want *Accumulator) {
+	tb.Helper()
+	if got.records != want.records {
+		tb.Errorf("%d records, want %d", got.records, want.records)
+	}
+	near := func(what string, g, w, scale float64) {
+		if !(math.Abs(g-w) <= 1e-11*math.Max(scale, math.Abs(w))) && !(math.IsNaN(g) && math.IsNaN(w)) {
+			tb.Errorf("%s: %v, want %v", what, g, w)
+		}
+	}
+	for c := range want.columns {
+		g, w := &got.columns[c], &want.columns[c]
+		if g.pairs != w.pairs || g.low != w.low || g.high != w.high {
+			tb.Errorf("column %d: pairs %d, released %v … %v; want %d, %v … %v", c, g.pairs, g.low, g.high, w.pairs, w.low, w.high)
+		}
+		near("squared difference", g.squareDiff, w.squareDiff, 0)
+		// A sum of values that cancel is as exact as the values are.
+		near("difference", g.diff, w.diff, math.Sqrt(w.squareDiff*float64(w.pairs)))
+		name := want.opts.Columns[c].Name
+		gt, gb := got.Extremes(name)
+		wt, wb := want.Extremes(name)
+		sameExtreme := func(a, b Extreme) bool {
+			return a.Stream == b.Stream && a.Row == b.Row && a.Original == b.Original && math.Float64bits(a.Released) == math.Float64bits(b.Released)
+		}
+		if !slices.EqualFunc(gt, wt, sameExtreme) || !slices.EqualFunc(gb, wb, sameExtreme) {
+			tb.Errorf("column %d: extremes differ", c)
+		}
+	}
+	for s, grams := range [][2]*gram{{&got.original, &want.original}, {&got.released, &want.released}} {
+		for p := range grams[1].pairs {
+			g, w := grams[0].pairs[p], grams[1].pairs[p]
+			what := fmt.Sprintf("side %d pair %d ", s, p)
+			near(what+"n", g.N, w.N, 0)
+			near(what+"mean i", g.Mi, w.Mi, 0)
+			near(what+"mean j", g.Mj, w.Mj, 0)
+			near(what+"C ii", g.Cii, w.Cii, 0)
+			near(what+"C jj", g.Cjj, w.Cjj, 0)
+			near(what+"C ij", g.Cij, w.Cij, math.Sqrt(w.Cii*w.Cjj))
+		}
+	}
+	got.sample.settle()
+	want.sample.settle()
+	if !slices.Equal(got.sample.priority, want.sample.priority) || !slices.Equal(got.sample.row, want.sample.row) || !slices.Equal(got.sample.stream, want.sample.stream) {
+		tb.Error("samples hold different records")
+		return
+	}
+	for i := range want.sample.values {
+		if !slices.EqualFunc(got.sample.values[i], want.sample.values[i], func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
+			tb.Errorf("samples differ in value %d", i)
+		}
+	}
+}
+
+// Any split into blocks, of any order, and into accumulators merged in any
+// order, gives the same assessment, and that of the definitions.
+func TestAnySplitGivesTheSame(t *testing.T) {
+	for _, nulls := range []bool{false, true} {
+		const n = 7001
+		table := makePairs(11, n, nulls)
+		o := testOptions(t)
+		want := newAccumulator(t, o)
+		want.Add(table.block(0, n))
+		checkAgainstDefinition(t, want, &table)
+		for trial := range 12 {
+			rng := rand.New(rand.NewPCG(uint64(trial), 5))
+			parts := make([]*Accumulator, 1+rng.IntN(5))
+			for i := range parts {
+				parts[i] = newAccumulator(t, o)
+			}
+			var cuts []int
+			for at := 0; at < n; at += 1 + rng.IntN([]int{3, 100, 3000}[trial%3]) {
+				cuts = append(cuts, at)
+			}
+			cuts = append(cuts, n)
+			order := rng.Perm(len(cuts) - 1)
+			for _, i := range order {
+				parts[rng.IntN(len(parts))].Add(table.block(cuts[i], cuts[i+1]))
+			}
+			total := newAccumulator(t, o)
+			if trial%2 == 0 { // left to right
+				for _, p := range parts {
+					must(t, total.Merge(p))
+				}
+			} else { // right to left, nested
+				for i := len(parts) - 1; i > 0; i-- {
+					must(t, parts[i-1].Merge(parts[i]))
+				}
+				total = parts[0]
+			}
+			sameAccumulator(t, total, want)
+			if t.Failed() {
+				t.Fatalf("trial %d, nulls %v", trial, nulls)
+			}
+		}
+	}
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// checkAgainstDefinition computes everything exact by two passes.
+func checkAgainstDefinition(t *testing.T, a *Accumulator, table *pairTable) {
+	t.Helper()
+	n := len(table.rejected)
+	for side, data := range [][4][]float64{table.x, table.y} {
+		g := &a.original
+		if side == 1 {
+			g = &a.released
+			data[3] = table.x[3]
+		}
+		for i := range 4 {
+			for j := range i + 1 {
+				var k, mi, mj, cii, cjj, cij float64
+				for pass := range 2 {
+					for r := range n {
+						u, v := data[i][r], data[j][r]
+						if table.rejected[r] || math.IsNaN(u) || math.IsNaN(v) {
+							continue
+						}
+						if pass == 0 {
+							k++
+							mi += (u - mi) / k
+							mj += (v - mj) / k
+						} else {
+							cii += (u - mi) * (u - mi)
+							cjj += (v - mj) * (v - mj)
+							cij += (u - mi) * (v - mj)
+						}
+					}
+				}
+				c := g.at(i, j)
+				if c.N != k || math.Abs(c.Mi-mi) > 1e-13*math.Abs(mi) || math.Abs(c.Cij-cij) > 1e-11*math.Sqrt(cii*cjj) || math.Abs(c.Cii-cii) > 1e-11*cii {
+					t.Errorf("side %d, columns %d, %d: %+v, want n %v, mean %v, C %v and %v", side, i, j, *c, k, mi, cii, cij)
+				}
+			}
+		}
+	}
+	type at struct {
+		v   float64
+		row int
+	}
+	for c := range 4 {
+		var all []at
+		for r := range n {
+			if !table.rejected[r] && !math.IsNaN(table.x[c][r]) {
+				all = append(all, at{table.x[c][r], r})
+			}
+		}
+		top, bottom := a.Extremes(a.opts.Columns[c].Name)
+		for _, end := range []struct {
+			sign float64
+			got  []Extreme
+		}{{1, top}, {-1, bottom}} {
+			slices.SortFunc(all, func(p, q at) int { return cmp.Or(cmp.Compare(q.v*end.sign, p.v*end.sign), p.row-q.row) })
+			for i, e := range end.got {
+				if e.Original != all[i].v || e.Row != int64(all[i].row) {
+					t.Fatalf("column %d: extreme %d is row %d, want %d", c, i, e.Row, all[i].row)
+				}
+			}
+			if len(end.got) != a.opts.Extremes {
+				t.Errorf("column %d: %d extremes, want %d", c, len(end.got), a.opts.Extremes)
+			}
+		}
+	}
+}
+
+// The sample is uniform: each record of 20,000 is in a sample of 2,000 with
+// probability 1/10. Counts per tenth of the rows have a hypergeometric SD of
+// √(2000·0.1·0.9·0.9) = 12.7; 5.5 of them give a false-reject rate below 1e-6.
+func TestSampleIsUniform(t *testing.T) {
+	const n = 20_000
+	a := newAccumulator(t, Options{Columns: numbered(1), Sample: 2000, Key: testKey(t)})
+	for _, b := range normalBlocks(t, 1, n, 777, 1) {
+		a.Add(b)
+	}
+	a.sample.settle()
+	if a.sample.len() != 2000 {
+		t.Fatalf("%d records in the sample", a.sample.len())
+	}
+	var tenth, odd [10]int
+	for _, r := range a.sample.row {
+		tenth[r*10/n]++
+		odd[r%2]++
+	}
+	for i, k := range tenth {
+		if math.Abs(float64(k)-200) > 70 {
+			t.Errorf("tenth %d: %d records, want 200 ± 70", i, k)
+		}
+	}
+	if math.Abs(float64(odd[0]-odd[1])) > 5.5*2*math.Sqrt(2000*0.25*0.9) {
+		t.Errorf("%d even rows, %d odd ones", odd[0], odd[1])
+	}
+}
+
+func TestMergeRefusesAnotherSetup(t *testing.T) {
+	o := testOptions(t)
+	a := newAccumulator(t, o)
+	for name, change := range map[string]func(*Options){
+		"columns":  func(o *Options) { o.Columns = o.Columns[:2] },
+		"sample":   func(o *Options) { o.Sample = 7 },
+		"extremes": func(o *Options) { o.Extremes = 7 },
+		"carry":    func(o *Options) { o.Carry = nil },
+	} {
+		p := o
+		change(&p)
+		if a.Merge(newAccumulator(t, p)) == nil {
+			t.Errorf("merge with other %s must be refused", name)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for name, change := range map[string]func(*Options){
+		"no columns":        func(o *Options) { o.Columns = nil },
+		"an index twice":    func(o *Options) { o.Columns = []Column{{Name: "a"}, {Name: "b"}} },
+		"target p100":       func(o *Options) { o.Targets = []string{"p100"} },
+		"target p00":        func(o *Options) { o.Targets = []string{"p00"} },
+		"target p5":         func(o *Options) { o.Targets = []string{"p5"} },
+		"target p50.":       func(o *Options) { o.Targets = []string{"p50."} },
+		"target median":     func(o *Options) { o.Targets = []string{"median"} },
+		"extremes":          func(o *Options) { o.Extremes = -1 },
+		"replicates":        func(o *Options) { o.Replicates = -1 },
+		"a negative column": func(o *Options) { o.Columns = []Column{{Index: -1}} },
+		"negative carry":    func(o *Options) { o.Carry = []int{-1} },
+	} {
+		o := testOptions(t)
+		change(&o)
+		if _, err := New(o); err == nil {
+			t.Errorf("%s must be refused", name)
+		}
+	}
+}
+
+// ⌈np⌉ in integers: 177·0.1 is 17.7, 200·0.07 is 14 and not 14.000000000000002.
+func TestRank(t *testing.T) {
+	for _, c := range []struct {
+		target  string
+		n, want int
+	}{{"p10", 177, 18}, {"p07", 200, 14}, {"p01", 177, 2}, {"p01", 5, 1}, {"p99", 177, 176}, {"p50", 2, 1}, {"p99.9", 1000, 999}, {"p99.999", 10, 10}, {"max", 9, 9}, {"min", 9, 1}} {
+		target, err := parseTarget(c.target)
+		must(t, err)
+		if got := target.rank(c.n); got != c.want {
+			t.Errorf("%s of %d: rank %d, want %d", c.target, c.n, got, c.want)
+		}
+	}
+}
+
+func TestOrderStatistics(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for trial := range 60 {
+		v := make([]float64, 1+rng.IntN(9000))
+		for i := range v {
+			switch trial % 4 {
+			case 0:
+				v[i] = rng.NormFloat64()
+			case 1:
+				v[i] = float64(rng.IntN(3))
+			case 2:
+				v[i] = math.Exp(8 * rng.NormFloat64())
+			case 3:
+				v[i] = 5
+			}
+		}
+		sorted := slices.Sorted(slices.Values(v))
+		ranks := []int{0, len(v) - 1}
+		for range 8 {
+			ranks = append(ranks, rng.IntN(len(v)))
+		}
+		slices.Sort(ranks)
+		var s selector
+		if trial%5 > 0 { // unfitted works as well
+			s.fit(v[:1+len(v)/2])
+		}
+		out := make([]float64, len(ranks))
+		for range 2 {
+			s.ranks(v, ranks, out)
+			for i, r := range ranks {
+				if out[i] != sorted[r] {
+					t.Fatalf("trial %d: rank %d of %d: %v, want %v", trial, r, len(v), out[i], sorted[r])
+				}
+			}
+		}
+	}
+}
