@@ -253,7 +253,8 @@ func (s *source) setSchema(ctx context.Context, names []string) error {
 		f := microdata.Field{Name: name, Type: declared[i], Nullable: true}
 		if f.Type == nil {
 			f.Type = kinds[i].Type()
-			f.Nullable = kinds[i]&text.SeenNull != 0 || !s.Rewindable()
+			// A column is not looked at any further once it holds text.
+			f.Nullable = kinds[i]&(text.SeenNull|text.SeenString) != 0 || !s.Rewindable()
 		}
 		s.schema.Fields[i] = f
 	}
@@ -337,8 +338,7 @@ func (s *source) look(kinds []text.Kinds, declared []arrow.DataType, c *text.Chu
 			continue
 		}
 		k, bad := kinds[f], bad
-		const settled = text.SeenString | text.SeenNull // nothing more can be learnt
-		for r := 0; r < c.Records && k&settled != settled; r++ {
+		for r := 0; r < c.Records && k&text.SeenString == 0; r++ {
 			if len(bad) > 0 && bad[0].row == r {
 				bad = bad[1:]
 				continue
@@ -348,7 +348,7 @@ func (s *source) look(kinds []text.Kinds, declared []arrow.DataType, c *text.Chu
 			switch {
 			case s.nulls.has(field):
 				k |= text.SeenNull
-			case k&text.SeenString == 0:
+			default:
 				content, _ := s.dialect.bare(field, nil)
 				k |= text.KindOf(content)
 			}

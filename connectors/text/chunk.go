@@ -198,54 +198,22 @@ func (c *Chunks) take(end, records int) *Chunk {
 
 // SplitLines is the Split of a format in which every line is a record, blank
 // lines aside. blank is told lines without their line end where they begin with
-// a line end, a carriage return, or white space, and says whether such a line
-// is no record.
+// a line end or white space, and says whether such a line is no record.
 func SplitLines(p []byte, max int, final bool, blank func(line []byte) bool) (n, records int) {
-	end := bytes.LastIndexByte(p, '\n') + 1
-	if final {
-		end = len(p)
-	}
-	p = p[:end]
-	if len(p) == 0 {
-		return 0, 0
-	}
-	if !suspicious(p) {
-		records = bytes.Count(p, newline)
-		if p[len(p)-1] != '\n' {
-			records++
-		}
-		if max == 0 || records <= max {
-			return len(p), records
-		}
-		for records = 0; records < max; records++ {
-			n += bytes.IndexByte(p[n:], '\n') + 1
-		}
-		return n, records
-	}
 	for n < len(p) && (max == 0 || records < max) {
-		line := p[n:]
-		if k := bytes.IndexByte(line, '\n'); k >= 0 {
-			line = line[:k+1]
+		end := len(p)
+		if k := bytes.IndexByte(p[n:], '\n'); k >= 0 {
+			end = n + k + 1
+		} else if !final {
+			break
 		}
-		n += len(line)
-		if !blank(Chomp(line)) {
+		if p[n] > ' ' || !blank(Chomp(p[n:end])) {
 			records++
 		}
+		n = end
 	}
 	return n, records
 }
-
-// suspicious reports whether some line may be blank.
-func suspicious(p []byte) bool {
-	switch p[0] {
-	case '\n', '\r', ' ', '\t':
-		return true
-	}
-	return bytes.Contains(p, []byte("\n\n")) || bytes.Contains(p, []byte("\n ")) || bytes.Contains(p, []byte("\n\t")) ||
-		bytes.IndexByte(p, '\r') >= 0 && bytes.Contains(p, []byte("\n\r"))
-}
-
-var newline = []byte{'\n'}
 
 // Chomp cuts LF or CRLF off a line, and a CR that ends the last line of a file.
 func Chomp(line []byte) []byte {

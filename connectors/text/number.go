@@ -157,6 +157,15 @@ func Classify(p []byte) (n Number, wide bool) {
 		}
 		return Integer, v > 1<<53 || v < -1<<53
 	}
+	if i < len(p) && p[i] == '.' && !(i-start > 1 && p[start] == '0') {
+		k := i + 1
+		for k < len(p) && p[k]-'0' <= 9 {
+			k++
+		}
+		if k == len(p) && k-start > 1 && k < 300 {
+			return Real, false
+		}
+	}
 	if len(p) == 0 || p[len(p)-1]|0x20 >= 'a' {
 		if isSpecial(p) {
 			return Special, false
