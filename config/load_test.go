@@ -36,7 +36,7 @@ func TestGoodFilesLoad(t *testing.T) {
 	if len(names) < 15 {
 		t.Errorf("the corpus must hold at least 15 good files, got %d", len(names))
 	}
-	for _, name := range names {
+	for _, name := range append(names, corpus(t, "../examples/*/pipeline.yaml")...) {
 		p, err := Load(name, Options{LookupEnv: lookup})
 		if err != nil {
 			t.Errorf("%s must load, got\n%v", name, err)

@@ -68,7 +68,7 @@ func instance(t *testing.T, name string) any {
 
 func TestGoodFilesFitTheSchema(t *testing.T) {
 	schema := compiled(t)
-	for _, name := range corpus(t, "testdata/*.good.yaml") {
+	for _, name := range append(corpus(t, "testdata/*.good.yaml"), corpus(t, "../examples/*/pipeline.yaml")...) {
 		if err := schema.Validate(instance(t, name)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
