@@ -17,7 +17,7 @@
 // goroutines in shuffled order, a change of a numbers column, Encode, Write in
 // order, Finish, Commit, and a read of what came out.
 //
-// A full disk is real: the process's file size limit (RLIMIT_FSIZE) is lowered,
-// so no connector needs a hook for it. The checks must therefore not run beside
-// other tests of the same binary that write files (no t.Parallel).
+// A full disk is real: the file size limit of a process (RLIMIT_FSIZE) is
+// lowered, so no connector needs a hook for it. That check runs the test binary
+// once more, for itself alone.
 package connectortest

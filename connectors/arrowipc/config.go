@@ -1,0 +1,158 @@
+package arrowipc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/files"
+)
+
+const (
+	formatFile   = "file"
+	formatStream = "stream"
+)
+
+var extensions = []string{".arrow", ".feather", ".arrows", ".ipc"}
+
+// SourceConfig reads Arrow IPC.
+type SourceConfig struct {
+	Path   string `yaml:"path" doc:"a file, a folder, a glob, or - for a stream on standard input"`
+	Format string `yaml:"format" doc:"file or stream; by default what each file's first bytes say" enum:"file,stream"`
+
+	stdin io.Reader // nil: os.Stdin
+}
+
+// SinkConfig writes Arrow IPC.
+type SinkConfig struct {
+	Path        string `yaml:"path" doc:"the file, a folder where the source is a folder, or - for a stream on standard output, which is written when the release is complete"`
+	Format      string `yaml:"format" doc:"file or stream; by default stream for - and names that end in .arrows, else file" enum:"file,stream"`
+	Compression string `yaml:"compression" doc:"of the buffers" enum:"zstd,lz4,none"`
+
+	stdout io.Writer // nil: os.Stdout
+}
+
+var (
+	_ connectors.SourceConfig = (*SourceConfig)(nil)
+	_ connectors.SinkConfig   = (*SinkConfig)(nil)
+)
+
+// Check reports what is wrong with the parameters.
+func (c *SourceConfig) Check() check.Problems {
+	var ps check.Problems
+	if c.Path == "" {
+		ps.Addf("path", "must name a file, a folder, a glob, or - for standard input")
+	}
+	ps.OneOf("format", c.Format, "", formatFile, formatStream)
+	if c.Path == "-" && c.Format == formatFile {
+		ps.Addf("format", "must be stream for standard input: a file is read from its end")
+	}
+	return ps
+}
+
+// Open reads the schemas of all files, and the places of their batches; from
+// standard input the schema alone. An error names the file.
+func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) {
+	if ps := c.Check(); len(ps) > 0 {
+		return nil, ps[0]
+	}
+	if c.Path == "-" {
+		in := c.stdin
+		if in == nil {
+			in = os.Stdin
+		}
+		return openPipe(ctx, in)
+	}
+	set, err := files.Find(c.Path, extensions...)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, set, c.Format)
+}
+
+// Check reports what is wrong with the parameters.
+func (c *SinkConfig) Check() check.Problems {
+	var ps check.Problems
+	if c.Path == "" {
+		ps.Addf("path", "must name a file, a folder, or - for standard output")
+	}
+	ps.OneOf("format", c.Format, "", formatFile, formatStream)
+	if c.Path == "-" && c.Format == formatFile {
+		ps.Addf("format", "must be stream for standard output")
+	}
+	ps.OneOf("compression", c.Compression, "", "none", "zstd", "lz4")
+	return ps
+}
+
+// format returns the format to write.
+func (c *SinkConfig) format() string {
+	switch {
+	case c.Format != "":
+		return c.Format
+	case c.Path == "-", strings.EqualFold(filepath.Ext(c.Path), ".arrows"):
+		return formatStream
+	}
+	return formatFile
+}
+
+// Carries reports whether src is Arrow IPC too.
+func (c *SinkConfig) Carries(src connectors.Source) bool {
+	_, ok := src.(*source)
+	return ok
+}
+
+// Paths returns the file or folder that Commit names; nothing for standard
+// output.
+func (c *SinkConfig) Paths() []string {
+	if c.Path == "-" {
+		return nil
+	}
+	return []string{filepath.Clean(c.Path)}
+}
+
+// Create prepares the release. It is an error if a column has a type that is
+// not written, if the release would take the place of what is read, or if
+// another run is writing the same name.
+func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connectors.Sink, error) {
+	if ps := c.Check(); len(ps) > 0 {
+		return nil, ps[0]
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s, ok := plan.Source.(*source); ok && c.Path != "-" {
+		if err := s.overwrittenBy(c.Path); err != nil {
+			return nil, err
+		}
+	}
+	return newSink(c, plan)
+}
+
+// overwrittenBy guards a source that a release of the same name would replace
+// while it may still be read: a folder that is exchanged is removed.
+func (s *source) overwrittenBy(path string) error {
+	out, err := os.Stat(path)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	for _, st := range s.streams {
+		for p := st.path; p != ""; p = filepath.Dir(p) {
+			if in, err := os.Stat(p); err == nil && os.SameFile(in, out) {
+				return fmt.Errorf("%s: the release would take the place of its own source; name another path", path)
+			}
+			if p == s.root || filepath.Dir(p) == p {
+				break
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package arrowipc
+
+import (
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/connectortest"
+)
+
+// nestedTypes and further types that other formats do not have.
+var (
+	nestedTypes = []arrow.DataType{
+		arrow.ListOf(arrow.PrimitiveTypes.Int64),
+		arrow.LargeListOf(arrow.BinaryTypes.String),
+		arrow.FixedSizeListOf(3, arrow.PrimitiveTypes.Float32),
+		arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
+			arrow.Field{Name: "b", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true}),
+		arrow.MapOf(arrow.BinaryTypes.String, arrow.FixedWidthTypes.Boolean),
+	}
+	moreTypes = []arrow.DataType{
+		arrow.BinaryTypes.LargeString, arrow.BinaryTypes.LargeBinary, arrow.BinaryTypes.StringView, arrow.BinaryTypes.BinaryView,
+		&arrow.FixedSizeBinaryType{ByteWidth: 5}, arrow.FixedWidthTypes.Date64, arrow.FixedWidthTypes.Float16,
+		&arrow.Decimal32Type{Precision: 7, Scale: 2}, &arrow.Decimal256Type{Precision: 50, Scale: 10},
+	}
+)
+
+func TestContract(t *testing.T) {
+	for _, c := range []struct{ ext, format string }{
+		{".arrow", ""}, {".arrows", ""}, {".feather", formatFile},
+	} {
+		t.Run(c.ext, func(t *testing.T) {
+			connectortest.Run(t, connectortest.Contract{
+				Ext:    c.ext,
+				Source: func(path string) connectors.SourceConfig { return &SourceConfig{Path: path} },
+				Sink: func(path string) connectors.SinkConfig {
+					return &SinkConfig{Path: path, Format: c.format, Compression: "none"}
+				},
+				Types:             append(append([]arrow.DataType{}, connectortest.AllTypes...), moreTypes...),
+				Nested:            nestedTypes,
+				Typed:             true,
+				Nulls:             true,
+				DetectsTruncation: true,
+				Folders:           true,
+			})
+		})
+	}
+}

@@ -1,0 +1,168 @@
+package arrowipc
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+const continuation = 0xFFFFFFFF
+
+// step bounds what is allocated on the word of a length that the input has not
+// yet kept.
+const step = 1 << 20
+
+// maxBuffer is the greatest size that a compressed buffer may claim to have, and
+// maxRatio how much larger than its file one can be. Memory is touched only as
+// far as there are bytes to fill it.
+const (
+	maxBuffer = 4 << 30
+	maxRatio  = 1 << 16
+)
+
+// boundedAllocator refuses sizes that only a corrupt input asks for. The panic
+// becomes the Arrow library's error.
+type boundedAllocator struct {
+	memory.Allocator
+	limit int
+}
+
+// allocatorFor bounds the buffers of a file of a size; negative: not known.
+func allocatorFor(size int64) memory.Allocator {
+	limit := int64(maxBuffer)
+	if size >= 0 {
+		limit = min(limit, step+min(size, maxBuffer)*maxRatio)
+	}
+	return boundedAllocator{memory.NewGoAllocator(), int(limit)}
+}
+
+func (a boundedAllocator) check(size int) {
+	if size < 0 || size > a.limit {
+		panic(errors.New("a buffer claims an impossible size"))
+	}
+}
+
+func (a boundedAllocator) Allocate(size int) []byte {
+	a.check(size)
+	return a.Allocator.Allocate(size)
+}
+
+func (a boundedAllocator) Reallocate(size int, b []byte) []byte {
+	a.check(size)
+	return a.Allocator.Reallocate(size, b)
+}
+
+// messages reads the messages of a stream. Unlike the Arrow library's own
+// reader it tells an end that the stream declares (io.EOF) from bytes that just
+// stop (io.ErrUnexpectedEOF), and allocates no more than the input delivers.
+type messages struct {
+	r    io.Reader
+	size int64 // bytes of the messages read since it was set to 0
+}
+
+func (m *messages) Retain()  {}
+func (m *messages) Release() {}
+
+// Message returns the next message.
+func (m *messages) Message() (*ipc.Message, error) {
+	length, err := m.length()
+	if err != nil {
+		return nil, err
+	}
+	meta, err := m.take(int64(length))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkMessage(meta); err != nil {
+		return nil, err
+	}
+	bodyLen, err := bodyLength(meta)
+	if err != nil {
+		return nil, err
+	}
+	body, err := m.take(bodyLen)
+	if err != nil {
+		return nil, err
+	}
+	m.size += int64(length) + bodyLen
+	return ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(body)), nil
+}
+
+// length returns the length of the next message's metadata.
+func (m *messages) length() (uint32, error) {
+	n, err := m.word()
+	if err != nil {
+		return 0, err
+	}
+	if n == continuation {
+		if n, err = m.word(); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case n == 0:
+		return 0, io.EOF
+	case n < 8 || n > 1<<30:
+		return 0, errors.New("a message claims an impossible length")
+	}
+	return n, nil
+}
+
+func (m *messages) word() (uint32, error) {
+	var w [4]byte
+	if _, err := io.ReadFull(m.r, w[:]); err != nil {
+		return 0, cutOff(err)
+	}
+	return binary.LittleEndian.Uint32(w[:]), nil
+}
+
+// cutOff makes the end of the input an unexpected one: streams end by saying so.
+func cutOff(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// take reads n bytes.
+func (m *messages) take(n int64) ([]byte, error) {
+	buf := make([]byte, min(n, step))
+	for have := int64(0); ; {
+		if _, err := io.ReadFull(m.r, buf[have:]); err != nil {
+			return nil, cutOff(err)
+		}
+		if have = int64(len(buf)); have == n {
+			return buf, nil
+		}
+		grown := make([]byte, min(n, 4*have))
+		copy(grown, buf)
+		buf = grown
+	}
+}
+
+// bodyLength reads the body's length out of a message's metadata.
+func bodyLength(meta []byte) (n int64, err error) {
+	defer func() {
+		if recover() != nil {
+			n, err = 0, errFlat
+		}
+	}()
+	m := ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(nil))
+	if n = m.BodyLen(); n < 0 || n > 1<<40 {
+		return 0, errors.New("a message claims an impossible length")
+	}
+	return n, nil
+}
+
+// corrupt says which input could not be read. The cause is not wrapped: an end
+// of file inside a message must not pass for the end of the records.
+func corrupt(label string, err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%s: the stream ends before its end mark: it is cut off, or its writer was not closed", label)
+	}
+	return fmt.Errorf("%s: not readable as Arrow IPC: %v", label, err)
+}

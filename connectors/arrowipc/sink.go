@@ -1,0 +1,277 @@
+package arrowipc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/publish"
+)
+
+// sink writes a release: one file, a folder with a file for each stream, or
+// standard output.
+type sink struct {
+	config  SinkConfig
+	format  string
+	columns []column
+	schema  *arrow.Schema
+	head    message // of the schema
+	dicts   bool    // some column has a dictionary
+
+	encoders sync.Pool
+	noValues map[int]arrow.Array // stand for the dictionaries that a file gets at its end
+
+	target target
+	names  []string // of a folder's files, by stream
+	stream int      // whose file is open; -1 before the first
+	out    *output
+	ended  bool
+}
+
+// target is where the bytes go until they get their names.
+type target interface {
+	open(name string) (io.Writer, error) // the next file; in a folder it ends the one before
+	finish() error                       // syncs
+	commit() error
+	abort() error
+}
+
+func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
+	s := &sink{config: *c, format: c.format(), stream: -1, noValues: map[int]arrow.Array{}}
+	keepFolders := hive(plan)
+	var err error
+	if s.columns, s.schema, err = released(plan, keepFolders); err != nil {
+		return nil, err
+	}
+	for i, col := range s.columns {
+		if col.dict != nil {
+			s.dicts = true
+			s.noValues[i] = noRows(col.dict.ValueType)
+		}
+	}
+	if s.head, err = schemaMessage(s.schema); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Path, err)
+	}
+	src, ours := plan.Source.(*source)
+	switch {
+	case c.Path == "-":
+		s.target, err = newSpool(c.stdout)
+	case ours && src.folder:
+		ext := ".arrow"
+		if s.format == formatStream {
+			ext = ".arrows"
+		}
+		s.names = fileNames(src, ext, keepFolders)
+		s.target, err = newFolder(c.Path, ext)
+	default:
+		s.target, err = newFile(c.Path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// fileNames returns a folder's files. Where the source's partition folders are
+// not kept, their names, which are values, must not appear either.
+func fileNames(src *source, ext string, keepFolders bool) []string {
+	var names []string
+	for i, st := range src.streams {
+		name := st.rel
+		if e := path.Ext(name); slices.Contains(extensions, strings.ToLower(e)) {
+			name = strings.TrimSuffix(name, e)
+		}
+		if len(src.keys) > 0 && !keepFolders {
+			name = fmt.Sprintf("part-%05d", i)
+		}
+		for slices.Contains(names, name+ext) {
+			name += "_"
+		}
+		names = append(names, name+ext)
+	}
+	return names
+}
+
+// Write appends a block to the file of its stream, or to the one file.
+func (s *sink) Write(ctx context.Context, e connectors.Encoded) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b := e.(*block)
+	if err := s.advance(b.stream); err != nil {
+		return err
+	}
+	return s.out.write(b)
+}
+
+// advance makes the file of a stream the open one; the files between, which
+// have no records, are made too.
+func (s *sink) advance(stream int) error {
+	if s.names == nil {
+		stream = 0
+	}
+	for s.stream < stream {
+		if s.out != nil {
+			if err := s.out.end(); err != nil {
+				return err
+			}
+			s.out = nil
+		}
+		name := ""
+		if s.names != nil {
+			name = s.names[s.stream+1]
+		}
+		w, err := s.target.open(name)
+		if err != nil {
+			return err
+		}
+		s.stream++
+		if s.out, err = s.begin(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Finish ends and syncs all files; a source without records gives files without
+// records.
+func (s *sink) Finish(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.ended {
+		return nil
+	}
+	if err := s.advance(max(len(s.names)-1, 0)); err != nil {
+		return err
+	}
+	if err := s.out.end(); err != nil {
+		return err
+	}
+	s.ended = true
+	return s.target.finish()
+}
+
+// Commit gives the release its name.
+func (s *sink) Commit() error {
+	if !s.ended {
+		return errors.New("a release that is not finished cannot be committed")
+	}
+	return s.target.commit()
+}
+
+// Abort removes what has no name.
+func (s *sink) Abort() error { return s.target.abort() }
+
+// oneFile is a release that is a file.
+type oneFile struct{ *publish.File }
+
+func newFile(path string) (target, error) {
+	f, err := publish.Create(path, publish.Public)
+	if err != nil {
+		return nil, err
+	}
+	return oneFile{f}, nil
+}
+
+func (f oneFile) open(string) (io.Writer, error) { return f.File, nil }
+func (f oneFile) finish() error                  { return f.File.Finish() }
+func (f oneFile) commit() error                  { return f.File.Commit() }
+func (f oneFile) abort() error                   { return f.File.Abort() }
+
+// folder is a release that is a folder.
+type folder struct {
+	*publish.Dir
+	file *os.File
+}
+
+func newFolder(path, ext string) (target, error) {
+	d, err := publish.CreateDir(path, ext)
+	if err != nil {
+		return nil, err
+	}
+	return &folder{Dir: d}, nil
+}
+
+func (f *folder) open(name string) (io.Writer, error) {
+	if err := f.finish(); err != nil {
+		return nil, err
+	}
+	file, err := f.Dir.Create(name)
+	f.file = file
+	return file, err
+}
+
+func (f *folder) finish() error {
+	if f.file == nil {
+		return nil
+	}
+	err := errors.Join(f.file.Sync(), f.file.Close())
+	f.file = nil
+	return err
+}
+
+func (f *folder) commit() error { return f.Dir.Commit() }
+
+func (f *folder) abort() error {
+	if f.file != nil {
+		f.file.Close() // it is removed
+		f.file = nil
+	}
+	return f.Dir.Abort()
+}
+
+// spool holds what goes to standard output until the release is complete and
+// past the gate: a file without a name, which vanishes with the process.
+type spool struct {
+	file   *os.File
+	stdout io.Writer
+}
+
+func newSpool(stdout io.Writer) (target, error) {
+	if stdout == nil {
+		stdout = os.Stdout
+	}
+	f, err := os.CreateTemp("", "sdlfilter-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &spool{f, stdout}, nil
+}
+
+func (s *spool) open(string) (io.Writer, error) { return s.file, nil }
+func (s *spool) finish() error                  { return nil }
+
+func (s *spool) commit() error {
+	if s.file == nil {
+		return nil
+	}
+	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := io.Copy(s.stdout, s.file); err != nil {
+		return fmt.Errorf("standard output: %w", err)
+	}
+	return s.abort()
+}
+
+func (s *spool) abort() error {
+	if s.file == nil {
+		return nil
+	}
+	err := s.file.Close()
+	s.file = nil
+	return err
+}

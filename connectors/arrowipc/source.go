@@ -1,0 +1,267 @@
+package arrowipc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/files"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// source is one or several inputs of one schema.
+type source struct {
+	root    string
+	folder  bool
+	streams []*stream
+	arrow   *arrow.Schema     // of the first stream
+	schema  *microdata.Schema // dictionaries as the type of their values, partition keys last
+	keys    []string
+	pipe    bool           // standard input: one pass
+	passed  bool           // the pipe's pass was taken
+	open    []*fileBatches // may still be read
+}
+
+// stream is one input.
+type stream struct {
+	label  string
+	path   string // "" for standard input
+	rel    string
+	format string
+	info   fs.FileInfo
+	rows   int64 // -1: not known without reading
+	parts  []files.Partition
+	schema *arrow.Schema
+	batch  []fileBatch // of a file
+	piped  *streamBatches
+}
+
+// fileBatch is a record batch of a file.
+type fileBatch struct{ rows, size int64 }
+
+func open(ctx context.Context, set *files.Set, format string) (*source, error) {
+	s := &source{root: set.Root, folder: set.Folder, keys: set.PartitionKeys}
+	for _, f := range set.Files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		st, err := openStream(f, format)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.add(st); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.describe()
+}
+
+func openPipe(ctx context.Context, in io.Reader) (*source, error) {
+	st := &stream{label: "standard input", format: formatStream, rows: -1}
+	err := interruptible(ctx, func() (err error) {
+		st.piped, err = newStreamBatches(st, in, nil)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	st.schema = st.piped.reader.Schema()
+	s := &source{pipe: true}
+	if err := s.add(st); err != nil {
+		return nil, err
+	}
+	return s, s.describe()
+}
+
+// interruptible runs f, which may wait for a pipe for ever, until the context
+// is done. Nothing can end a read of a pipe: then f's goroutine stays behind
+// until the other side writes or closes.
+func interruptible(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func openStream(f files.File, format string) (*stream, error) {
+	st := &stream{label: f.Label, path: f.Path, rel: f.Rel, format: format, rows: -1, parts: f.Partitions}
+	in, err := os.Open(f.Path)
+	if err != nil {
+		return nil, opening(f.Label, err)
+	}
+	defer in.Close()
+	if st.info, err = in.Stat(); err != nil {
+		return nil, opening(f.Label, err)
+	}
+	if !st.info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: is not a regular file; read a pipe as -, standard input", f.Label)
+	}
+	if st.format == "" {
+		if st.format, err = sniff(in); err != nil {
+			return nil, opening(f.Label, err)
+		}
+	}
+	if st.format == formatFile {
+		return st, st.index(in)
+	}
+	b, err := newStreamBatches(st, in, nil)
+	if err != nil {
+		return nil, err
+	}
+	st.schema = b.reader.Schema()
+	return st, nil
+}
+
+// sniff tells the formats apart: a file begins with ARROW1, a stream with the
+// length of its first message.
+func sniff(in io.ReaderAt) (string, error) {
+	var head [6]byte
+	if n, err := in.ReadAt(head[:], 0); err != nil && !(errors.Is(err, io.EOF) && n > 0) {
+		if errors.Is(err, io.EOF) {
+			return "", errors.New("the file is empty, not even an Arrow schema is in it")
+		}
+		return "", err
+	}
+	switch {
+	case string(head[:]) == magic:
+		return formatFile, nil
+	case string(head[:4]) == "FEA1":
+		return "", errors.New("is Feather version 1, which is not Arrow IPC; write it anew as version 2")
+	}
+	return formatStream, nil
+}
+
+// opening keeps the path out of the message: the folders of a partitioned
+// source hold values.
+func opening(label string, err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Errorf("%s: %w", label, err)
+}
+
+// reopen opens the stream's file for a pass and makes sure that it is the one
+// that was looked at.
+func (st *stream) reopen() (*os.File, error) {
+	in, err := os.Open(st.path)
+	if err != nil {
+		return nil, opening(st.label, err)
+	}
+	info, err := in.Stat()
+	if err == nil && (!os.SameFile(info, st.info) || info.Size() != st.info.Size() || !info.ModTime().Equal(st.info.ModTime())) {
+		err = errors.New("the file was changed while it was being read")
+	}
+	if err != nil {
+		in.Close()
+		return nil, opening(st.label, err)
+	}
+	return in, nil
+}
+
+// add appends a stream, which must have the fields of the first.
+func (s *source) add(st *stream) error {
+	s.streams = append(s.streams, st)
+	if s.arrow == nil {
+		s.arrow = st.schema
+		return nil
+	}
+	a, b := s.arrow.Fields(), st.schema.Fields()
+	if len(a) != len(b) {
+		return fmt.Errorf("%s: has %d columns, and %s has %d", st.label, len(b), s.streams[0].label, len(a))
+	}
+	for i := range a {
+		if a[i].Name != b[i].Name || !arrow.TypeEqual(plainType(a[i].Type), plainType(b[i].Type)) {
+			return fmt.Errorf("%s: column %d is %s of type %s, and in %s it is %s of type %s",
+				st.label, i+1, b[i].Name, b[i].Type, s.streams[0].label, a[i].Name, a[i].Type)
+		}
+	}
+	return nil
+}
+
+// describe makes the schema that the rest of the program sees.
+func (s *source) describe() error {
+	s.schema = &microdata.Schema{}
+	for i, f := range s.arrow.Fields() {
+		nullable := slices.ContainsFunc(s.streams, func(st *stream) bool { return st.schema.Field(i).Nullable })
+		s.schema.Fields = append(s.schema.Fields, microdata.Field{Name: f.Name, Type: plainType(f.Type), Nullable: nullable})
+	}
+	for i, k := range s.keys {
+		null := slices.ContainsFunc(s.streams, func(st *stream) bool { return st.parts[i].Null })
+		s.schema.Fields = append(s.schema.Fields, microdata.Field{Name: k, Type: arrow.BinaryTypes.String, Nullable: null})
+	}
+	seen := map[string]bool{}
+	for _, f := range s.schema.Fields {
+		if seen[f.Name] {
+			return fmt.Errorf("%s: two columns have the name %q", s.streams[0].label, f.Name)
+		}
+		seen[f.Name] = true
+	}
+	return nil
+}
+
+func (s *source) Schema() *microdata.Schema { return s.schema }
+func (s *source) Rewindable() bool          { return !s.pipe }
+
+func (s *source) Streams() []string {
+	names := make([]string, len(s.streams))
+	for i, st := range s.streams {
+		names[i] = st.label
+	}
+	return names
+}
+
+// Close closes files of which batches were never read.
+func (s *source) Close() error {
+	var errs []error
+	for _, f := range s.open {
+		errs = append(errs, f.abandon())
+	}
+	s.open = nil
+	return errors.Join(errs...)
+}
+
+func (s *source) Records() int64 {
+	total := int64(0)
+	for _, st := range s.streams {
+		if st.rows < 0 {
+			return -1
+		}
+		total += st.rows
+	}
+	return total
+}
+
+// Read starts a pass. Columns in Numbers form must be numeric.
+func (s *source) Read(ctx context.Context, layout *microdata.Layout, cut connectors.Cut) (connectors.Reader, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for _, w := range layout.Read {
+		f := s.schema.Fields[w.Field]
+		if w.As == microdata.Numbers && !f.Numeric() && f.Type.ID() != arrow.FLOAT16 {
+			return nil, fmt.Errorf("column %s is %s, and arithmetic needs a number", f.Name, f.Type)
+		}
+	}
+	if cut.Exact && cut.Records < 1 {
+		return nil, errors.New("exact blocks need a number of records")
+	}
+	if s.pipe {
+		if s.passed {
+			return nil, errors.New("standard input can be read once")
+		}
+		s.passed = true
+	}
+	return newReader(s, layout, cut), nil
+}
