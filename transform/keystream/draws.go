@@ -74,7 +74,7 @@ func (s *Stream) Normals(dst []float64, r Records) {
 }
 
 // edge decides on record i's point where it does not lie in the rectangle under
-// the curve, one time in 80.
+// the curve, one time in 67.
 func (src *source) edge(i int, w0, w1 uint64) float64 {
 	for draw := uint32(1); ; draw++ {
 		if x, ok := point(w0, w1); ok {
