@@ -1,0 +1,95 @@
+package assess
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+func ptr(v float64) *float64 { return &v }
+
+func TestRuleCheck(t *testing.T) {
+	for _, c := range []struct {
+		rule Rule
+		want string // of the only problem; "" for none
+	}{
+		{Rule{Column: "wage", MaxRisk: ptr(4e-5), Target: "max", Knowledge: "index"}, ""},
+		{Rule{Column: "wage", MinRMSE: ptr(5000)}, ""},
+		{Rule{Column: "wage", MinRMSE: ptr(5000), Target: "typical"}, ""},
+		{Rule{Column: "wage", MinEfficiency: ptr(0.8)}, ""},
+		{Rule{MinEfficiency: ptr(0.8)}, "column: must name a column"},
+		{Rule{Column: "wage"}, "must have exactly one of max_risk, min_rmse and min_efficiency, got 0"},
+		{Rule{Column: "wage", MaxRisk: ptr(1), MinRMSE: ptr(1)}, "must have exactly one of max_risk, min_rmse and min_efficiency, got 2"},
+		{Rule{Column: "wage", MaxRisk: ptr(0)}, "max_risk: must be greater than 0, got 0"},
+		{Rule{Column: "wage", MaxRisk: ptr(math.Inf(1))}, "max_risk: must be greater than 0, got +Inf"},
+		{Rule{Column: "wage", MinRMSE: ptr(math.NaN())}, "min_rmse: must be greater than 0, got NaN"},
+		{Rule{Column: "wage", MinEfficiency: ptr(-1)}, "min_efficiency: must be greater than 0, got -1"},
+		{Rule{Column: "wage", MinRMSE: ptr(1), Target: "top"}, `target: must be typical, min, max or a percentile as p01, p50, p99.9, got "top"`},
+		{Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "indx"}, `knowledge: must be one of mean, index, position, got "indx" (did you mean "index"?)`},
+		{Rule{Column: "wage", MinRMSE: ptr(1), Target: "typical", Knowledge: "position"}, "knowledge: must be mean or index with target typical, which has no position"},
+		{Rule{Column: "wage", MinEfficiency: ptr(0.8), Target: "max"}, "target: must be left out with min_efficiency, which has no target"},
+		{Rule{Column: "wage", MinEfficiency: ptr(0.8), Knowledge: "mean"}, "knowledge: must be left out with min_efficiency, which has no knowledge state"},
+	} {
+		got := ""
+		ps := c.rule.Check()
+		if len(ps) > 0 {
+			got = ps[0].Error()
+		}
+		if got != c.want || len(ps) > 1 {
+			t.Errorf("%+v: %v, want %q", c.rule, ps, c.want)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	nan, inf := Float(math.NaN()), Float(math.Inf(1))
+	m := &Measures{Columns: []ColumnMeasures{
+		{Name: "wage", Unit: "USD", Masked: true, Original: Moments{N: 100, SD: 450},
+			Utility: Utility{U0: 100. / 450 / 450, Efficiency: 0.75},
+			Risk: []Risk{{Target: "typical", Knowledge: "index", R: 1. / 100 / 100, RMSE: 100}, {Target: "max", Knowledge: "index", R: 1. / 150 / 150, RMSE: 150},
+				{Target: "max", Knowledge: "position", R: 1. / 120 / 120, RMSE: 120}, {Target: "p50", Knowledge: "mean", R: 1. / 50 / 50, RMSE: 50}}},
+		{Name: "hours", Masked: true, Utility: Utility{Efficiency: nan},
+			Risk: []Risk{{Target: "max", Knowledge: "index", R: nan, RMSE: nan}, {Target: "min", Knowledge: "index", R: inf, RMSE: 0}}},
+		{Name: "age"},
+	}}
+	for _, c := range []struct {
+		rule         Rule
+		passed       bool
+		found        Float
+		text, advice string // parts
+	}{
+		{Rule{Column: "wage", Target: "max", Knowledge: "index", MaxRisk: ptr(4.5e-5)}, true, 1. / 150 / 150, "wage: R of max (index) at most 4.5e-05", ""},
+		{Rule{Column: "wage", Target: "max", Knowledge: "index", MaxRisk: ptr(4e-5)}, false, 1. / 150 / 150, "wage: R of max (index) at most 4e-05", "λ of at least 158.1 USD"},
+		{Rule{Column: "wage", Target: "max", Knowledge: "index", MinRMSE: ptr(150)}, true, 150, "wage: RMSE of max (index) at least 150 USD", ""},
+		{Rule{Column: "wage", Target: "max", MinRMSE: ptr(130)}, false, 120, "(worst: max by position)", "more noise or a bias"},
+		{Rule{Column: "wage", MinRMSE: ptr(50)}, true, 50, "wage: RMSE of every target at least 50 USD (worst: p50 by mean)", ""},
+		{Rule{Column: "wage", MinRMSE: ptr(5000)}, false, 50, "wage: RMSE of every target at least 5000 USD (worst: p50 by mean)", "the released mean lies that near"},
+		{Rule{Column: "wage", Knowledge: "index", MinRMSE: ptr(101)}, false, 100, "(worst: typical by index)", "typical is known by index to within 100 USD"},
+		{Rule{Column: "wage", MinEfficiency: ptr(0.75)}, true, 0.75, "wage: efficiency at least 0.75", ""},
+		{Rule{Column: "wage", MinEfficiency: ptr(0.8)}, false, 0.75, "wage: efficiency at least 0.8", "λ of at most 225 USD"},
+		{Rule{Column: "wage", Target: "p99", MaxRisk: ptr(1)}, false, nan, "wage: R of p99", "not measured"},
+		{Rule{Column: "hours", Target: "max", MaxRisk: ptr(1)}, false, nan, "hours: R of max", "could not be measured"},
+		{Rule{Column: "hours", MaxRisk: ptr(1e300)}, false, nan, "every target", "could not be measured"},
+		{Rule{Column: "hours", Target: "min", MaxRisk: ptr(1e300)}, false, inf, "hours: R of min", "within 0"},
+		{Rule{Column: "hours", MinEfficiency: ptr(0.1)}, false, nan, "hours", "could not be measured"},
+		{Rule{Column: "age", MaxRisk: ptr(1)}, false, nan, "age", "no mask changes the column"},
+		{Rule{Column: "absent", MaxRisk: ptr(1)}, false, nan, "absent", "not assessed"},
+		{Rule{Column: "absent", MinEfficiency: ptr(1)}, false, nan, "absent", "not assessed"},
+	} {
+		v := Judge([]Rule{c.rule}, m)
+		r := v.Rules[0]
+		if v.Passed != c.passed || r.Passed != c.passed || r.Column != c.rule.Column || !strings.Contains(r.Rule, c.text) || !strings.Contains(r.Advice, c.advice) || (r.Advice == "") != c.passed {
+			t.Errorf("%+v: %+v", c.rule, r)
+		}
+		if r.Found != c.found && !(math.IsNaN(float64(r.Found)) && math.IsNaN(float64(c.found))) {
+			t.Errorf("%s: found %v, want %v", r.Rule, r.Found, c.found)
+		}
+	}
+	if v := Judge(nil, m); !v.Passed || v.Rules == nil {
+		t.Errorf("no rules: %+v", v)
+	}
+	both := Judge([]Rule{{Column: "wage", MinEfficiency: ptr(0.1)}, {Column: "wage", MinEfficiency: ptr(0.9)}}, m)
+	if both.Passed || !both.Rules[0].Passed || both.Rules[1].Passed {
+		t.Errorf("one of two rules fails: %+v", both)
+	}
+}
