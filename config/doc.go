@@ -23,6 +23,12 @@
 // Nothing here touches data or the network. The environment, the pipeline file,
 // ${file:…} and, in Secret.Resolve alone, the key are all that is read.
 //
+// A value comes from --set path.to.field=value, else from the environment
+// (SDLFILTER_SOURCE__PARQUET__PATH for source.parquet.path: upper case, two
+// underscores for a dot), else from the file, else from the default.
+// SDLFILTER_KEY is the customary place of the key and no setting; a variable
+// that fits no field is a warning.
+//
 // Paths in a configuration are relative to the working directory, not to the
 // configuration's own folder.
 package config

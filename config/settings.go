@@ -86,7 +86,7 @@ type step struct {
 // next element of a list on its way; nothing is changed where the path does not
 // lead to a scalar, and the words say why.
 func (l *loader) set(document *yaml.Node, s setting) (wrong string) {
-	if !utf8.ValidString(s.value) {
+	if !utf8.ValidString(s.value + s.origin) {
 		return "must be UTF-8 text"
 	}
 	steps, wrong := resolve(document, root(), s.path, s.folded)
