@@ -158,15 +158,17 @@ func TestFigures5And6(t *testing.T) {
 	}
 }
 
+// variance by two passes about the first value, divisor n−1.
 func variance(x []float64) float64 {
-	n, mean, c := 0.0, 0.0, 0.0
+	mean, c := 0.0, 0.0
 	for _, v := range x {
-		n++
-		d := v - mean
-		mean += d / n
-		c += d * (v - mean)
+		mean += (v - x[0]) / float64(len(x))
 	}
-	return c / (n - 1)
+	for _, v := range x {
+		d := v - x[0] - mean
+		c += d * d
+	}
+	return c / float64(len(x)-1)
 }
 
 // Equations 3 and 4 on 2,000 normal values with λ = 5, conditional on the data:

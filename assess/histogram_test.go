@@ -1,0 +1,80 @@
+package assess
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// Whatever the distribution: at most 40 bins, none but an empty one under 10 on
+// a side, every value in a bin, no edge a value.
+func TestHistogram(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	for name, draw := range map[string]func() float64{
+		"normal":    rng.NormFloat64,
+		"far":       func() float64 { return 1e9 + rng.NormFloat64() },
+		"tiny":      func() float64 { return 1e-12 * rng.Float64() },
+		"incomes":   func() float64 { return math.Round(100*math.Exp(6+rng.NormFloat64())) / 100 },
+		"heavy":     func() float64 { return math.Exp(5 * rng.NormFloat64()) },
+		"thousands": func() float64 { return 1000 * float64(rng.IntN(60)) },
+		"classes":   func() float64 { return float64(rng.IntN(3)) },
+		"constant":  func() float64 { return 7 },
+		"zeros":     func() float64 { return max(0, rng.NormFloat64()) },
+		"negative":  func() float64 { return -math.Exp(3 * rng.NormFloat64()) },
+	} {
+		for _, n := range []int{10, 35, 177, 5000} {
+			x, y := make([]float64, n), make([]float64, n)
+			for i := range x {
+				x[i] = draw()
+				y[i] = x[i] + 0.1*rng.NormFloat64()*math.Abs(x[i])
+			}
+			what := fmt.Sprint(name, " ", n)
+			h := histogram(x, y)
+			if h == nil {
+				t.Errorf("%s: no histogram", what)
+				continue
+			}
+			if len(h.Original) > maxBins || len(h.Edges) != len(h.Original)+1 || len(h.Released) != len(h.Original) {
+				t.Errorf("%s: %d bins, %d edges", what, len(h.Original), len(h.Edges))
+			}
+			sumX, sumY := 0, 0
+			for i := range h.Original {
+				for _, k := range []int{h.Original[i], h.Released[i]} {
+					if k != 0 && k < leastInBin {
+						t.Errorf("%s: bin %d holds %d", what, i, k)
+					}
+				}
+				if h.Edges[i+1] <= h.Edges[i] {
+					t.Errorf("%s: edges %v, %v", what, h.Edges[i], h.Edges[i+1])
+				}
+				sumX, sumY = sumX+h.Original[i], sumY+h.Released[i]
+				if want := inBin(x, h, i); want != h.Original[i] {
+					t.Errorf("%s: bin %d holds %d, counted %d", what, i, want, h.Original[i])
+				}
+			}
+			if sumX != n || sumY != n {
+				t.Errorf("%s: %d and %d of %d values", what, sumX, sumY, n)
+			}
+			for _, e := range h.Edges {
+				for _, v := range x {
+					if float64(e) == v {
+						t.Errorf("%s: an edge is a value", what)
+					}
+				}
+			}
+		}
+	}
+	if histogram(make([]float64, 9), make([]float64, 20)) != nil {
+		t.Error("nine respondents must not be shown")
+	}
+}
+
+func inBin(x []float64, h *Histogram, i int) (k int) {
+	for _, v := range x {
+		if v >= float64(h.Edges[i]) && v < float64(h.Edges[i+1]) {
+			k++
+		}
+	}
+	return k
+}
