@@ -1,6 +1,7 @@
 package arrowipc
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -27,18 +28,23 @@ var (
 )
 
 func TestContract(t *testing.T) {
-	for _, c := range []struct{ ext, format string }{
-		{".arrow", ""}, {".arrows", ""}, {".feather", formatFile},
+	for _, c := range []struct {
+		ext    string
+		types  []arrow.DataType
+		nested []arrow.DataType
+	}{
+		{".arrow", slices.Concat(connectortest.AllTypes, moreTypes), nestedTypes},
+		{".arrows", connectortest.TextTypes, nestedTypes[:1]},
 	} {
 		t.Run(c.ext, func(t *testing.T) {
 			connectortest.Run(t, connectortest.Contract{
 				Ext:    c.ext,
 				Source: func(path string) connectors.SourceConfig { return &SourceConfig{Path: path} },
 				Sink: func(path string) connectors.SinkConfig {
-					return &SinkConfig{Path: path, Format: c.format, Compression: "none"}
+					return &SinkConfig{Path: path, Compression: "none"}
 				},
-				Types:             append(append([]arrow.DataType{}, connectortest.AllTypes...), moreTypes...),
-				Nested:            nestedTypes,
+				Types:             c.types,
+				Nested:            c.nested,
 				Typed:             true,
 				Nulls:             true,
 				DetectsTruncation: true,
