@@ -1,0 +1,99 @@
+package assess
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// The masks of the program themselves: noise, and swaps by text keys, which a
+// replicate sees as codes. Released and replicates have the same law, so the
+// mean squared differences of the one and the other agree.
+func TestReplicatesOfTheChain(t *testing.T) {
+	const n, window = 12_000, 4000
+	key := testKey(t)
+	number := func(v float64) *float64 { return &v }
+	noise := transform.Spec{Params: &transform.Noise{Columns: []string{"wage"}, SD: &transform.Amount{Value: 40}}}
+	for name, c := range map[string]struct {
+		masks []transform.Spec
+		mixes bool
+	}{
+		"noise": {[]transform.Spec{noise}, false},
+		"swap window": {[]transform.Spec{{Params: &transform.Swap{Keys: []string{"job"}, Attribute: "region", Columns: []string{"wage", "name"},
+			Rate: number(0.4), Policy: "random", Scope: "window"}}}, true},
+		"swap dataset and noise": {[]transform.Spec{{Params: &transform.Swap{Keys: []string{"job"}, Attribute: "region", Columns: []string{"wage"},
+			Rate: number(0.4), Policy: "random", Scope: "dataset"}}, noise}, true},
+	} {
+		for _, sample := range []int{-1, 6000} {
+			t.Run(fmt.Sprint(name, " ", sample), func(t *testing.T) {
+				columns := []transform.ColumnInfo{
+					{Name: "wage", Index: 0, Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, Decimals: 2, SD: 100, Mean: 500},
+					{Name: "job", Index: 1, Field: microdata.Field{Name: "job", Type: arrow.BinaryTypes.String}},
+					{Name: "region", Index: 2, Field: microdata.Field{Name: "region", Type: arrow.BinaryTypes.String}},
+				}
+				masked := append(columns[:3:3], transform.ColumnInfo{Name: "name", Index: 3, Field: microdata.Field{Name: "name", Type: arrow.BinaryTypes.String}})
+				chain, err := transform.NewChain(c.masks, transform.Setup{Key: key, Columns: masked, Window: window})
+				must(t, err)
+				replicates, err := transform.NewChain(c.masks, transform.Setup{Key: key, Columns: columns, Window: window})
+				must(t, err)
+				a := newAccumulator(t, Options{
+					Columns: []Column{{Name: "wage", Masked: true}}, Sample: sample, Targets: []string{"min", "p50", "max"}, Key: key,
+					Replicates: 10, Replicate: func(m int) Masker { return replicates.Replicate(m) }, Mixes: c.mixes, Carry: []int{1, 2},
+				})
+				blocks := func(each func(b *microdata.Block)) {
+					for from := 0; from < n; from += window {
+						each(wages(t, key, from, window))
+					}
+				}
+				if chain.NeedsSurvey() {
+					blocks(func(b *microdata.Block) { must(t, chain.Survey(b)) })
+					must(t, chain.EndSurvey())
+				}
+				blocks(func(b *microdata.Block) {
+					must(t, chain.Apply(b))
+					a.Add(b)
+				})
+				r := risk(t, measured(t, a).Column("wage"), TargetTypical, KnowledgeIndex)
+				// Mean of (x−y)²: relative SD of a square under 3, so that 12,000 of the
+				// release and 60,000 of replicates are within 5·3·√(1/12000+1/60000) = 15 %;
+				// a swap on a half sample finds partners as well as one on the whole.
+				if ratio := float64(r.R / r.RealisedR); !(math.Abs(ratio-1) < 0.15) || float64(r.RMSE) < 30 {
+					t.Errorf("R %v, realised %v", r.R, r.RealisedR)
+				}
+				if r.Sampled != (sample > 0) {
+					t.Errorf("sampled: %v", r.Sampled)
+				}
+			})
+		}
+	}
+}
+
+// wages has 3 jobs and 4 regions; wages differ by region.
+func wages(tb testing.TB, key keystream.Key, from, n int) *microdata.Block {
+	b := new(microdata.Block)
+	b.Reset(0, int64(from), n, 4)
+	v := b.Columns[0].Alloc(n, false)
+	key.Stream("wage", "", 0).Normals(v.Values, keystream.Records{First: int64(from)})
+	builders := [3]*array.StringBuilder{}
+	for i := range builders {
+		builders[i] = array.NewStringBuilder(memory.DefaultAllocator)
+	}
+	for i, z := range v.Values {
+		row := from + i
+		v.Values[i] = math.Round(100*(500+100*z+30*float64(row%4))) / 100
+		builders[0].Append(fmt.Sprint("job ", row/4%3))
+		builders[1].Append(fmt.Sprint("region ", row%4))
+		builders[2].Append(fmt.Sprint("person ", row))
+	}
+	for i, s := range builders {
+		b.Columns[i+1].Array = s.NewArray()
+	}
+	return b
+}
