@@ -68,7 +68,7 @@ func histogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
 		d.text("tick", anchor, x(v), bottom+18, trimmed(v))
 	}
 	if c.Unit != "" {
-		d.text("axis", "end", right, bottom+36, c.Unit)
+		d.text("axis", "end", right, bottom+36, cut(c.Unit, longestWord))
 	}
 	d.rect("before", left, bottom+28, 18, 9)
 	d.text("legend", "start", left+24, bottom+37, "original")

@@ -38,6 +38,7 @@ func page(name, text string) *template.Template {
 		"papers":   func() []paper { return papers },
 		"join":     strings.Join,
 		"riskUnit": riskUnit,
+		"question": func(s string) bool { return strings.HasSuffix(s, "?") },
 	})
 	return template.Must(template.Must(t.Parse(partsTemplate)).Parse(text))
 }
@@ -124,11 +125,15 @@ func (r *Report) HTML() ([]byte, error) {
 // HTML returns the public report as one page that asks for nothing elsewhere.
 func (p *Public) HTML() ([]byte, error) {
 	view := struct {
-		Public  *Public
-		Records []labelled
-		Columns []publicColumnView
-		Masks   []maskView
-	}{Public: p, Records: recordCells(p.Records)}
+		Public   *Public
+		Finished string
+		Records  []labelled
+		Columns  []publicColumnView
+		Masks    []maskView
+	}{Public: p, Records: recordCells(p.Records), Finished: p.Finished}
+	if day, err := time.Parse(time.DateOnly, p.Finished); err == nil {
+		view.Finished = day.Format("2 January 2006")
+	}
 	for _, c := range p.Columns {
 		path := below("/columns", c.Name)
 		row := publicColumnView{Name: c.Name, Unit: c.Value.Unit, Masked: c.Value.Masked, Cells: []cell{

@@ -22,6 +22,9 @@ type SVGOptions struct {
 	Standalone bool
 }
 
+// longestWord is the greatest width of a unit or a target in a figure, in characters.
+const longestWord = 18
+
 // narrow is the width below which labels are shortened.
 const narrow = 520
 
@@ -52,6 +55,7 @@ func RUMapSVG(m RUMap, o SVGOptions) []byte {
 		o.ID = "ru"
 	}
 	m = m.drawable()
+	m.Unit = cut(m.Unit, longestWord)
 	f := &ruFrame{m: m, o: o, slim: o.Width < narrow}
 	f.lo, f.hi = m.rangeR()
 	f.maxU = m.rangeU()
@@ -88,12 +92,16 @@ func (f *ruFrame) y(r float64) float64 {
 	if math.IsInf(r, 1) {
 		return f.lane
 	}
+	return f.height(min(max(math.Log10(r), float64(f.lo)), float64(f.hi)))
+}
+
+// height is the place of a power of ten of R, also beyond the plot.
+func (f *ruFrame) height(exponent float64) float64 {
 	top := f.top
 	if f.lane != 0 {
 		top += 36
 	}
-	share := (math.Log10(r) - float64(f.lo)) / float64(f.hi-f.lo)
-	return f.bottom - (f.bottom-top)*min(max(share, 0), 1)
+	return f.bottom - (f.bottom-top)*(exponent-float64(f.lo))/float64(f.hi-f.lo)
 }
 
 func (f *ruFrame) open() {
@@ -188,15 +196,16 @@ func (f *ruFrame) curves() {
 	for _, c := range f.m.Curves {
 		var path strings.Builder
 		for i, r := range c.R {
-			// Points far beyond the axis would draw along its edge.
-			if l := math.Log10(r); l < float64(f.lo) || l > float64(f.hi) {
+			// One decade more on either side, so that the curve meets the frame.
+			l := math.Log10(r)
+			if l < float64(f.lo)-1 || l > float64(f.hi)+1 {
 				continue
 			}
 			word := "L"
 			if path.Len() == 0 {
 				word = "M"
 			}
-			path.WriteString(word + at(f.x(c.Efficiency[i])) + " " + at(f.y(r)))
+			path.WriteString(word + at(f.x(c.Efficiency[i])) + " " + at(f.height(l)))
 		}
 		fmt.Fprintf(f, `<path class="curve" clip-path="url(#%s-clip)" d="%s"><title>%s</title></path>`,
 			html.EscapeString(f.o.ID), path.String(), html.EscapeString(c.Label))
@@ -230,7 +239,7 @@ func (f *ruFrame) thresholds() {
 	}
 	for i, y := range spread(want, 15, f.top+12, f.bottom-24) {
 		l := lines[i]
-		s := fmt.Sprintf("%s, %s: at most %s", l.Target, l.Knowledge, trimmed(l.R))
+		s := fmt.Sprintf("%s, %s: at most %s", cut(l.Target, longestWord), cut(l.Knowledge, longestWord), trimmed(l.R))
 		if f.slim {
 			s = "≤ " + pretty(l.R, 2)
 		}
@@ -256,7 +265,10 @@ func (f *ruFrame) points() {
 	}
 	// The line at the foot belongs to the label of the least efficiency.
 	labels := spread(want, 17, f.top+10, f.bottom-30)
-	side, anchor := 1.0, "start"
+	side, anchor, leader := 1.0, "start", 52.0
+	if f.slim {
+		leader = 36
+	}
 	if f.labelsLeft() {
 		side, anchor = -1, "end"
 	}
@@ -277,14 +289,14 @@ func (f *ruFrame) points() {
 			focus = ` tabindex="0"`
 		}
 		fmt.Fprintf(f, `<g class="%s" role="img"%s aria-label="%s"><title>%s</title>`, class, focus, html.EscapeString(what), html.EscapeString(what))
-		fmt.Fprintf(f, `<path class="leader" d="M%s %sL%s %sL%s %s"/>`, at(x), at(y), at(x+side*14), at(y), at(x+side*34), at(labels[i]))
+		fmt.Fprintf(f, `<path class="leader" d="M%s %sL%s %sL%s %s"/>`, at(x), at(y), at(x+side*12), at(y), at(x+side*leader), at(labels[i]))
 		fmt.Fprintf(f, `<circle class="halo" cx="%s" cy="%s" r="10"/>`, at(x), at(y))
 		f.marker(p.Knowledge, x, y, 5)
-		s := p.Target + ", " + p.Knowledge
+		s := cut(p.Target, longestWord) + ", " + cut(p.Knowledge, longestWord)
 		if !f.slim {
 			s += "  ± " + pretty(1/math.Sqrt(p.R), riskDigits)
 		}
-		f.text("label", anchor, x+side*38, labels[i]+4, mark+s)
+		f.text("label", anchor, x+side*(leader+4), labels[i]+4, mark+s)
 		if !f.o.Standalone {
 			f.detail(p, known)
 		}
@@ -297,9 +309,10 @@ func (f *ruFrame) points() {
 
 // detail is the line above the map that shows while a mark has the focus.
 func (f *ruFrame) detail(p RUPoint, known string) {
-	s := fmt.Sprintf("%s, %s: R = %s, %s", p.Target, p.Knowledge, pretty(p.R, riskDigits), known)
+	target, knowledge := cut(p.Target, longestWord), cut(p.Knowledge, longestWord)
+	s := fmt.Sprintf("%s, %s: R = %s, %s", target, knowledge, pretty(p.R, riskDigits), known)
 	if f.slim {
-		s = fmt.Sprintf("%s, %s: %s", p.Target, p.Knowledge, strings.TrimPrefix(known, "known to "))
+		s = fmt.Sprintf("%s, %s: %s", target, knowledge, strings.TrimPrefix(known, "known to "))
 	}
 	f.text("detail", "start", 4, 18, s)
 }

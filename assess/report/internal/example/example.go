@@ -156,7 +156,7 @@ func hours() assess.ColumnMeasures {
 	}
 	c.Risk = append(c.Risk, assess.Risk{Target: "max", Knowledge: "position",
 		R: assess.Float(math.Inf(1)), RMSE: 0, RealisedR: assess.Float(math.Inf(1)), Replicates: 200})
-	c.Histogram = histogram(40, 0, 80, 99,
+	c.Histogram = histogram(33, 0, 66, 99,
 		func(x float64) float64 { return phi((x - 40.3) / 10.02) }, func(x float64) float64 { return phi((x - 40.3) / 10.61) })
 	return c
 }
@@ -168,17 +168,23 @@ func plain(name, unit string, mean, sd, least, most float64) assess.ColumnMeasur
 		Utility: assess.Utility{U: u, RealisedU: u, U0: u, Efficiency: 1}, Risk: []assess.Risk{}}
 }
 
-// histogram has so many equal bins over [lo, hi] and one wide bin above.
+// histogram has so many equal bins over [lo, hi] and one wide bin above, merged
+// as an assessment merges them, so that none holds fewer than 10 respondents.
 func histogram(bins int, lo, hi, most float64, before, after func(float64) float64) *assess.Histogram {
-	h := &assess.Histogram{}
+	h := &assess.Histogram{Edges: []assess.Float{assess.Float(lo)}}
+	from := lo
 	for i := range bins + 1 {
-		h.Edges = append(h.Edges, assess.Float(lo+(hi-lo)*float64(i)/float64(bins)))
-	}
-	h.Edges = append(h.Edges, assess.Float(most))
-	for i := range bins + 1 {
-		a, b := float64(h.Edges[i]), float64(h.Edges[i+1])
-		share := func(cdf func(float64) float64) int { return int(math.Round((n - 3) * (cdf(b) - cdf(a)))) }
+		to := lo + (hi-lo)*float64(i+1)/float64(bins)
+		if i == bins {
+			to = most
+		}
+		share := func(cdf func(float64) float64) int { return int(math.Round((n - 3) * (cdf(to) - cdf(from)))) }
+		if i < bins && (share(before) < 10 || share(after) < 10) {
+			continue
+		}
 		h.Original, h.Released = append(h.Original, share(before)), append(h.Released, share(after))
+		h.Edges = append(h.Edges, assess.Float(to))
+		from = to
 	}
 	return h
 }

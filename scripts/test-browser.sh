@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# Opens the report's pages in Chromium: no error on the console, no request to
+# anywhere, no horizontal scrolling down to 360 px, text that contrasts enough in
+# light and dark, and every number equal to the JSON's.
+#
+#   scripts/test-browser.sh             example reports made for the purpose
+#   scripts/test-browser.sh PAGE JSON   a page of a run and its JSON
+#
+# SCREENSHOTS=DIR keeps pictures of the pages.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+find_browser() {
+  local name
+  for name in chromium chromium-browser google-chrome; do
+    if command -v "$name" >/dev/null; then command -v "$name"; return; fi
+  done
+}
+browser=$(find_browser)
+if [[ -z $browser && $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+  echo "installing chromium"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null
+  browser=$(find_browser)
+fi
+if [[ -z $browser ]]; then
+  echo "test-browser: needs chromium: apt-get install chromium" >&2
+  exit 1
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+go build -o "$work/comparepage" ./assess/report/internal/comparepage
+declare -A json
+if [[ $# == 2 ]]; then
+  json[$(realpath "$1")]=$(realpath "$2")
+else
+  go run ./assess/report/internal/sample "$work/pages" >/dev/null
+  for name in released withheld hostile; do
+    json["$work/pages/$name.html"]="$work/pages/$name.json"
+    json["$work/pages/$name.public.html"]="$work/pages/$name.public.json"
+  done
+fi
+
+failed=0
+fail() { echo "  FAIL $*"; failed=1; }
+
+# The page itself runs no script. For measuring, a copy gets one; the page's
+# content security policy, which would stop it, is checked on the page itself.
+probe='<script>
+const channel = c => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+const light = c => 0.2126 * channel(c[0]) + 0.7152 * channel(c[1]) + 0.0722 * channel(c[2]);
+const colour = s => { const m = s.match(/[\d.]+/g); return m ? m.map(Number) : [0, 0, 0, 0]; };
+const over = (top, under) => { const a = top[3] ?? 1; return [0, 1, 2].map(i => top[i] * a + under[i] * (1 - a)); };
+function behind(e) {
+  const layers = [];
+  for (; e; e = e.parentElement) {
+    const c = colour(getComputedStyle(e).backgroundColor);
+    layers.push(c);
+    if ((c[3] ?? 1) === 1) break;
+  }
+  return layers.reverse().reduce((under, top) => over(top, under), [255, 255, 255]);
+}
+let worst = 99, where = "";
+for (const e of document.querySelectorAll("body *")) {
+  if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+  if (!e.checkVisibility({visibilityProperty: true}) || e.tagName === "title" || e.closest(".spoken")) continue;
+  const s = getComputedStyle(e);
+  const front = colour(e instanceof SVGElement ? s.fill : s.color);
+  const back = behind(e);
+  const [a, b] = [light(over(front, back)), light(back)].sort((x, y) => y - x);
+  const ratio = (a + 0.05) / (b + 0.05);
+  if (ratio < worst) { worst = ratio; where = e.tagName + "." + (e.getAttribute("class") || ""); }
+}
+const root = document.documentElement;
+root.dataset.overflow = Math.max(0, root.scrollWidth - root.clientWidth);
+root.dataset.contrast = worst.toFixed(2);
+root.dataset.where = where;
+</script>'
+
+# open PAGE WIDTH SCHEME: the DOM goes to $work/dom, the log to $work/log. Scheme
+# 0 is dark and 1 is light. Every name resolves to nothing, and requests are logged.
+open_page() {
+  timeout 120 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --disable-quic --no-first-run \
+    --disable-background-networking --disable-component-update --disable-sync --disable-extensions \
+    --user-data-dir="$work/profile" --host-resolver-rules="MAP * ~NOTFOUND" --enable-logging=stderr \
+    --log-net-log="$work/net.json" --window-size="$2",2000 --blink-settings=preferredColorScheme="$3" \
+    --dump-dom "file://$1" >"$work/dom" 2>"$work/log"
+}
+
+# datum NAME: a figure that the probe left in the DOM.
+datum() { sed -n "s/.*data-$1=\"\([^\"]*\)\".*/\1/p;T;q" "$work/dom"; }
+
+# page_requests: what the page asked of a network, from the log of requests. The
+# browser's own errands have no origin.
+page_requests() {
+  grep -a '"initiator":' "$work/net.json" | grep -av '"initiator":"not an origin"' |
+    grep -aoE '"url":"(https?|wss?|ftp)://[^"]*"' | sort -u || true
+}
+
+# A check that cannot fail proves nothing: this page does ask.
+echo '<!DOCTYPE html><h1>asks</h1><img src="https://elsewhere.invalid/x.png" alt="">' >"$work/asks.html"
+open_page "$work/asks.html" 800 1
+[[ $(page_requests) == *elsewhere.invalid* ]] || fail "a request of a page is not seen in the browser's log"
+
+for page in "${!json[@]}"; do
+  name=$(basename "$page")
+  echo "$name"
+  open_page "$page" 1280 1
+  if grep -q 'CONSOLE' "$work/log"; then fail "console: $(grep -m3 CONSOLE "$work/log")"; fi
+  grep -q '<h1>' "$work/dom" || fail "the page did not open"
+  requests=$(page_requests)
+  [[ -z $requests ]] || fail "requests: $requests"
+  "$work/comparepage" "$work/dom" "${json[$page]}" | sed 's/^/  /' || fail "numbers"
+
+  measured="$work/measured.html"
+  sed -e 's/<meta http-equiv="Content-Security-Policy"[^>]*>//' "$page" >"$measured"
+  printf '%s' "$probe" >>"$measured"
+  for view in "1280 1" "1280 0" "768 1" "360 1"; do
+    read -r width scheme <<<"$view"
+    open_page "$measured" "$width" "$scheme"
+    overflow=$(datum overflow) contrast=$(datum contrast)
+    [[ $overflow == 0 ]] || fail "$width px wide: scrolls sideways by ${overflow:-?} px"
+    # WCAG 2 AA asks 4.5 of text of ordinary size.
+    awk -v c="${contrast:-0}" 'BEGIN { exit !(c >= 4.5) }' || fail "$width px, scheme $scheme: contrast $contrast at $(datum where)"
+  done
+  if [[ -n ${SCREENSHOTS:-} ]]; then
+    mkdir -p "$SCREENSHOTS"
+    for width in 1280 360; do
+      for scheme in 1 0; do
+        "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run --disable-background-networking \
+          --user-data-dir="$work/profile" --window-size="$width",4000 --blink-settings=preferredColorScheme="$scheme" \
+          --screenshot="$SCREENSHOTS/${name%.html}-$width-$([[ $scheme == 0 ]] && echo dark || echo light).png" "file://$page" 2>/dev/null
+      done
+    done
+  fi
+done
+[[ $failed == 0 ]] && echo "pages are as they should be"
+exit "$failed"
