@@ -230,7 +230,7 @@ func (root *node) settle() (*tree, *microdata.Schema, error) {
 		case n.parent == nil:
 		case len(n.kids) > 0 && n.known:
 			return fmt.Errorf("types: %s is declared, and so is %s, which lies within it", n.path(), n.kids[0].path())
-		case n.kinds&text.SeenObject != 0 && scalar != 0 || len(n.kids) > 0 && scalar != 0:
+		case scalar != 0 && (n.kinds&text.SeenObject != 0 || len(n.kids) > 0) && !n.holdsDeclared():
 			return fmt.Errorf("%s is an object in some records and not in others; declare it under types as json to keep it as it is", n.path())
 		case n.kinds&text.SeenObject == 0 && len(n.kids) == 0:
 			name := n.path()
@@ -256,6 +256,12 @@ func (root *node) settle() (*tree, *microdata.Schema, error) {
 		return nil, nil, err
 	}
 	return t, schema, nil
+}
+
+// holdsDeclared reports whether a member within n is declared: then n is an
+// object, and a record in which it is not one is malformed.
+func (n *node) holdsDeclared() bool {
+	return slices.ContainsFunc(n.kids, func(k *node) bool { return k.known || k.holdsDeclared() })
 }
 
 func (n *node) settleType() arrow.DataType {

@@ -1,0 +1,135 @@
+package jsonl
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/sdlfilter/sdlfilter/connectors/text"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// FuzzJSONL: a line is accepted exactly if encoding/json calls it valid, it is
+// an object in UTF-8, and no member that is a column is there twice or of the
+// wrong shape; what leaves of it is valid and holds nothing that is not released.
+func FuzzJSONL(f *testing.F) {
+	for _, s := range []string{
+		`{"a":1,"id":"x","p":{"x":2,"y":3}}`, `{"a":1.5e3,"b":[1,{"c":null}],"d":"\u00e9\n\ud83d\ude00"}`, `{}`, ` { "a" : null } `, `[]`, `{"a":1,"a":2}`,
+		`{"p":null}`, `{"p":1}`, `{"a":{"b":1}}`, `{"a":-0.0,"":{}}`, `{"id":{"a":[[]]},"a":tru}`, "{\"a\":\"\xff\"}", `{"\u0061":1}`, `{"i":1,"j":2}`, `{"p":{"y":1},"q":[]}`,
+	} {
+		f.Add([]byte(s))
+	}
+	root := &node{leaf: -1}
+	for _, path := range []string{"a", "id", "p.x", "p.y"} {
+		n := root.at(path)
+		n.kinds, n.declared = text.SeenReal, arrow.PrimitiveTypes.Float64
+	}
+	tr, schema, err := root.settle()
+	if err != nil {
+		f.Fatal(err)
+	}
+	src := &source{tree: tr, schema: schema}
+	layout := &microdata.Layout{Schema: schema, Read: []microdata.Want{{Field: 0, As: microdata.Numbers}}, Release: []microdata.Output{
+		{Field: schema.Fields[0], Source: 0, Column: 0, Masked: true, Decimals: 2},
+		{Field: schema.Fields[3], Source: 3, Column: -1},
+	}}
+	plan := src.plan(layout, true)
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if strings.ContainsRune(string(line), '\n') || blank(line) {
+			return
+		}
+		c := &text.Chunk{Data: line, Records: 1}
+		b := microdata.Block{}
+		// A reader of another stream position: only what Decode needs.
+		w := &raw{reader: &reader{source: src, layout: layout, plan: plan}, chunk: c}
+		if err := w.Decode(&b); err != nil {
+			t.Fatal(err)
+		}
+		reason := ""
+		if len(b.Rejects) > 0 {
+			reason = b.Rejects[0].Reason
+		}
+		valid := json.Valid(line)
+		var members map[string]json.RawMessage
+		object := json.Unmarshal(line, &members) == nil && members != nil
+		switch reason {
+		case "":
+			if !valid || !object || !utf8.Valid(line) {
+				t.Fatalf("%q is accepted", line)
+			}
+		case text.NotUTF8:
+			if utf8.Valid(line) {
+				t.Fatalf("%q: %s", line, reason)
+			}
+		case notJSON:
+			if valid {
+				t.Fatalf("%q: %s", line, reason)
+			}
+		default:
+			if !valid {
+				t.Fatalf("%q: %s, and it is not valid JSON", line, reason)
+			}
+		}
+		if reason != "" {
+			return
+		}
+		v := b.Columns[0].Mutable()
+		if v.Valid.Has(0) {
+			v.Values[0] = 42.25
+		}
+		snk := &sink{config: &SinkConfig{}, layout: layout, tree: tr, json: make([]bool, 2)}
+		e, err := snk.Encode(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := e.(*encoded).buf
+		var got map[string]any
+		if err := json.Unmarshal(out, &got); err != nil {
+			t.Fatalf("%q becomes %q: %v", line, out, err)
+		}
+		for name, value := range got {
+			switch name {
+			case "a":
+				if value != nil && value != 42.25 {
+					t.Fatalf("%q becomes %q", line, out)
+				}
+			case "p":
+				for name := range inner(value) {
+					if name != "y" {
+						t.Fatalf("%q becomes %q", line, out)
+					}
+				}
+			default:
+				t.Fatalf("%q becomes %q", line, out)
+			}
+		}
+	})
+}
+
+func inner(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+func FuzzStrings(f *testing.F) {
+	f.Add("a\"b\\\n\u2028\x00é😀")
+	f.Fuzz(func(t *testing.T, s string) {
+		if !utf8.ValidString(s) {
+			return
+		}
+		q := quote(nil, s)
+		var back string
+		if err := json.Unmarshal(q, &back); err != nil || back != s {
+			t.Fatalf("%q is written %s and read %q, %v", s, q, back, err)
+		}
+		p, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := unquote(nil, p); !ok || string(got) != s {
+			t.Fatalf("%s is read %q", p, got)
+		}
+	})
+}
