@@ -64,6 +64,9 @@ func RUMapSVG(m RUMap, o SVGOptions) []byte {
 		f.left, f.right = 44, float64(o.Width)-46
 	}
 	f.top = 54
+	if o.Standalone {
+		f.top = 34 // without the line for what has the focus
+	}
 	f.bottom = float64(o.Height) - 48 - 20*float64(f.legendRows())
 	for _, p := range m.Points {
 		if math.IsInf(p.R, 1) {
@@ -231,6 +234,10 @@ func (f *ruFrame) thresholds() {
 	for i, l := range lines {
 		want[i] = f.y(l.R) - 6
 		f.line("threshold", f.left, f.y(l.R), f.right, f.y(l.R))
+	}
+	// Of two lines close together the lower one is labelled below.
+	if n := len(lines); n > 1 && f.y(lines[n-1].R)-f.y(lines[n-2].R) < 18 && f.y(lines[n-1].R) < f.bottom-40 {
+		want[n-1] = f.y(lines[n-1].R) + 14
 	}
 	// The labels of the points stand on the emptier side; these on the other.
 	anchor, x := "start", f.left+6
