@@ -14,7 +14,7 @@ import (
 // a record or leaving anything behind.
 func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 	if _, err := p.Key.Resolve(); err != nil {
-		return &DataError{[]string{err.Error()}}
+		return dataErrorf("%v", err)
 	}
 	src, err := p.Source.Config.Open(ctx)
 	if err != nil {

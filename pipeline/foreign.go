@@ -69,9 +69,9 @@ func AssessForeign(ctx context.Context, f Foreign, progress *Progress) (*Foreign
 	progress.start("assess", original.Records())
 	res := &ForeignResult{}
 	if f.ID == "" {
-		err = res.byPosition(ctx, a, b, acc, progress)
+		err = res.byPosition(ctx, a, b, len(columns), acc, progress)
 	} else {
-		err = res.byID(ctx, a, b, acc, progress)
+		err = res.byID(ctx, a, b, len(columns), acc, progress)
 	}
 	if err != nil {
 		return nil, err
@@ -92,23 +92,19 @@ func (f Foreign) columns(a, b *microdata.Schema) ([]string, error) {
 			both = append(both, field.Name)
 		}
 	}
-	var problems []string
 	for _, name := range f.Columns {
 		if !slices.Contains(both, name) {
-			problems = append(problems, fmt.Sprintf("column %q is not a numeric column of both files%s", name, check.Suggest(name, both)))
+			return nil, dataErrorf("column %q is not a numeric column of both files%s", name, check.Suggest(name, both))
 		}
 	}
 	if f.ID != "" && (a.Index(f.ID) < 0 || b.Index(f.ID) < 0) {
-		problems = append(problems, fmt.Sprintf("column %q, which matches the records, is not in both files%s", f.ID, check.Suggest(f.ID, a.Names())))
-	}
-	if len(problems) > 0 {
-		return nil, &DataError{problems}
+		return nil, dataErrorf("column %q, which matches the records, is not in both files%s", f.ID, check.Suggest(f.ID, a.Names()))
 	}
 	if len(f.Columns) > 0 {
 		both = f.Columns
 	}
 	if len(both) == 0 {
-		return nil, &DataError{[]string{"the two files have no numeric column in common"}}
+		return nil, dataErrorf("the two files have no numeric column in common")
 	}
 	return both, nil
 }
@@ -162,7 +158,7 @@ func (r *records) left(ctx context.Context) (int, error) {
 	return r.block.N - r.at, nil
 }
 
-func (res *ForeignResult) byPosition(ctx context.Context, a, b *records, acc *assess.Accumulator, progress *Progress) error {
+func (res *ForeignResult) byPosition(ctx context.Context, a, b *records, columns int, acc *assess.Accumulator, progress *Progress) error {
 	pair := new(microdata.Block)
 	var first int64
 	for {
@@ -176,13 +172,12 @@ func (res *ForeignResult) byPosition(ctx context.Context, a, b *records, acc *as
 		}
 		if n == 0 || m == 0 {
 			if n != m {
-				return &DataError{[]string{"the two files have different numbers of records; match them with --id COLUMN"}}
+				return dataErrorf("the two files have different numbers of records; match them with --id COLUMN")
 			}
 			res.OriginalN, res.Released = a.count, b.count
 			return nil
 		}
 		n = min(n, m)
-		columns := len(acc.Columns())
 		pair.Reset(0, first, n, columns)
 		for j := range columns {
 			slice(&pair.Columns[j].Original, a.block.Columns[j].Original, a.at, n)
@@ -214,8 +209,7 @@ func slice(dst *microdata.Vector, v microdata.Vector, at, n int) {
 }
 
 // byID holds the released records in memory and looks each original one up.
-func (res *ForeignResult) byID(ctx context.Context, a, b *records, acc *assess.Accumulator, progress *Progress) error {
-	columns := len(acc.Columns())
+func (res *ForeignResult) byID(ctx context.Context, a, b *records, columns int, acc *assess.Accumulator, progress *Progress) error {
 	rows := map[string]int{}
 	held := make([][]float64, columns)
 	for {

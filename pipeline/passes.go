@@ -2,11 +2,11 @@ package pipeline
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -30,7 +30,7 @@ func (pl *plan) settle(ctx context.Context, progress *Progress) error {
 			continue
 		}
 		decimalsKnown := false
-		if d := pl.config.Column(c.Name).Decimals; d != nil {
+		if d := pl.config.Columns.Named(c.Name).Decimals; d != nil {
 			c.Decimals, decimalsKnown = *d, true
 		} else if d, fixed := c.Field.Decimals(); fixed {
 			c.Decimals, decimalsKnown = d, true
@@ -49,11 +49,11 @@ func (pl *plan) settle(ctx context.Context, progress *Progress) error {
 		return nil
 	}
 	if !pl.source.Rewindable() {
-		var problems []string
+		var problems config.Errors
 		for _, name := range open {
-			problems = append(problems, fmt.Sprintf("columns.%s: the source can be read only once, so `decimals` and absolute amounts, or a `profile`, must be given", name))
+			problems = append(problems, pl.config.Errorf("columns."+name, "the source can be read only once, so `decimals` and absolute amounts, or a `profile`, must be given"))
 		}
-		return &DataError{problems}
+		return problems
 	}
 	progress.start("profile", pl.source.Records())
 	profile, err := profileColumns(ctx, pl, open, progress)
@@ -69,7 +69,7 @@ func (pl *plan) settle(ctx context.Context, progress *Progress) error {
 		if c.SD != c.SD {
 			c.SD, c.Mean = float64(pc.SD), float64(pc.Mean)
 		}
-		if _, fixed := c.Field.Decimals(); !fixed && pl.config.Column(c.Name).Decimals == nil && known.Column(c.Name) == nil {
+		if _, fixed := c.Field.Decimals(); !fixed && pl.config.Columns.Named(c.Name).Decimals == nil && known.Column(c.Name) == nil {
 			c.Decimals = pc.Decimals
 		}
 	}
@@ -87,11 +87,11 @@ func loadProfile(path string) (*assess.Profile, error) {
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &DataError{[]string{"profile: " + err.Error()}}
+		return nil, dataErrorf("profile: %v", err)
 	}
 	profile, err := assess.LoadProfile(data)
 	if err != nil {
-		return nil, &DataError{[]string{fmt.Sprintf("profile: %s: %v", path, err)}}
+		return nil, dataErrorf("profile: %s: %v", path, err)
 	}
 	return profile, nil
 }
@@ -104,7 +104,7 @@ func profileColumns(ctx context.Context, pl *plan, names []string, progress *Pro
 	for i, name := range names {
 		layout.Read = append(layout.Read, microdata.Want{Field: schema.Index(name), As: microdata.Numbers, Measured: true})
 		c := assess.Column{Name: name, Index: i}
-		if configured := pl.config.Column(name); configured != nil {
+		if configured := pl.config.Columns.Named(name); configured != nil {
 			c.Unit = configured.Unit
 		}
 		columns = append(columns, c)
@@ -131,13 +131,13 @@ func (pl *plan) newChain(ctx context.Context, key keystream.Key, progress *Progr
 		Key: key, Columns: pl.columns, Identity: pl.identity, Window: pl.config.Window.Records,
 	})
 	if err != nil {
-		return nil, &DataError{[]string{err.Error()}}
+		return nil, dataErrorf("%v", err)
 	}
 	if !chain.NeedsSurvey() {
 		return chain, nil
 	}
 	if !pl.source.Rewindable() {
-		return nil, &DataError{[]string{"masks: a swap of scope dataset reads the source twice, which this source does not allow; use scope window"}}
+		return nil, config.Errors{pl.config.Errorf("masks", "a swap of scope dataset reads the source twice, which this source does not allow; use scope window")}
 	}
 	progress.start("survey", pl.source.Records())
 	pass := flow{
@@ -159,7 +159,20 @@ func (pl *plan) surveyLayout() *microdata.Layout {
 }
 
 // newReplicate gives the masks for replicate m. The sample that they run on
-// holds numbers only, so columns in array form that a swap moves are left out.
-func (pl *plan) newReplicate(chain *transform.Chain) func(m int) assess.Masker {
-	return func(m int) assess.Masker { return chain.Replicate(m) }
+// holds numbers and the codes of keys, so columns in array form that a swap
+// moves are left out.
+func (pl *plan) newReplicate(key keystream.Key) (func(m int) assess.Masker, error) {
+	var columns []transform.ColumnInfo
+	for _, c := range pl.columns {
+		if pl.layout.Read[c.Index].As == microdata.Numbers || slices.Contains(pl.carry, c.Index) {
+			columns = append(columns, c)
+		}
+	}
+	chain, err := transform.NewChain(pl.config.Masks, transform.Setup{
+		Key: key, Columns: columns, Window: pl.config.Window.Records,
+	})
+	if err != nil {
+		return nil, dataErrorf("%v", err)
+	}
+	return func(m int) assess.Masker { return chain.Replicate(m) }, nil
 }

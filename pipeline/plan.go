@@ -13,11 +13,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// DataError says that the configuration does not fit the data at hand: it was
-// found before anything was written, and the cure is in the configuration.
-type DataError struct{ Problems []string }
+// DataError says that what was asked for does not fit the data or the key at
+// hand: it was found before anything was written, and the cure is not in the
+// data. What can be said with its place in the configuration is a config.Errors.
+type DataError struct{ Problem string }
 
-func (e *DataError) Error() string { return strings.Join(e.Problems, "\n") }
+func (e *DataError) Error() string { return e.Problem }
+
+func dataErrorf(format string, args ...any) error {
+	return &DataError{fmt.Sprintf(format, args...)}
+}
 
 // plan is what a configuration means for the source at hand.
 type plan struct {
@@ -89,7 +94,7 @@ func newPlan(p *config.Pipeline, src connectors.Source, carries bool) (*plan, er
 		pl.assessed = append(pl.assessed, assess.Column{Name: c.Name, Unit: c.Unit, Index: i})
 	}
 	for i, f := range src.Schema().Fields {
-		c := p.Column(f.Name)
+		c := p.Columns.Named(f.Name)
 		if c == nil || c.Role == microdata.Identifier {
 			continue
 		}
@@ -102,7 +107,7 @@ func newPlan(p *config.Pipeline, src connectors.Source, carries bool) (*plan, er
 		b.layout.Release = append(b.layout.Release, out)
 	}
 	if len(b.layout.Release) == 0 {
-		return nil, &DataError{[]string{"columns: no column of the source would be released"}}
+		return nil, config.Errors{p.Errorf("columns", "no column of the source would be released")}
 	}
 	b.layout.Schema = src.Schema()
 	pl.layout = &b.layout
@@ -124,32 +129,32 @@ func formOf(f microdata.Field, isSwap bool) microdata.Form {
 // checkColumns holds the configured names and types against the schema.
 func (pl *plan) checkColumns() error {
 	p, schema := pl.config, pl.source.Schema()
-	var problems []string
-	addf := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	var problems config.Errors
+	addf := func(path, format string, args ...any) { problems = append(problems, p.Errorf(path, format, args...)) }
 	for _, c := range p.Columns {
 		i := schema.Index(c.Name)
 		if i < 0 {
-			addf("columns.%s: the source has no such column%s", c.Name, check.Suggest(c.Name, schema.Names()))
+			addf("columns."+c.Name, "the source has no such column%s", check.Suggest(c.Name, schema.Names()))
 			continue
 		}
 		f := schema.Fields[i]
 		if d, fixed := f.Decimals(); c.Decimals != nil && fixed && d != *c.Decimals {
-			addf("columns.%s.decimals: must be %d, which the column's type %s fixes, got %d", c.Name, d, f.Type, *c.Decimals)
+			addf("columns."+c.Name+".decimals", "must be %d, which the column's type %s fixes, got %d", d, f.Type, *c.Decimals)
 		}
 	}
-	if p.Unlisted != config.Drop {
+	if p.Unlisted != "drop" {
 		var extra []string
 		for _, f := range schema.Fields {
-			if p.Column(f.Name) == nil {
+			if p.Columns.Named(f.Name) == nil {
 				extra = append(extra, f.Name)
 			}
 		}
 		if len(extra) > 0 {
-			addf("columns: the source has columns that are not listed: %s; list them, or say `unlisted: drop`", strings.Join(extra, ", "))
+			addf("columns", "the source has columns that are not listed: %s; list them, or say `unlisted: drop`", strings.Join(extra, ", "))
 		}
 	}
 	for i, m := range p.Masks {
-		kind := m.Kind()
+		path := p.MaskPath(i)
 		_, isSwap := m.Params.(*transform.Swap)
 		for _, name := range m.Params.Masks() {
 			j := schema.Index(name)
@@ -158,29 +163,29 @@ func (pl *plan) checkColumns() error {
 			}
 			switch f := schema.Fields[j]; {
 			case isSwap && f.Nested():
-				addf("masks[%d].%s.columns: %s is nested (%s) and cannot be swapped", i, kind, name, f.Type)
+				addf(path+".columns", "%s is nested (%s) and cannot be swapped", name, f.Type)
 			case !isSwap && !f.Numeric():
-				addf("masks[%d].%s.columns: %s is %s, and %s needs a number", i, kind, name, f.Type, kind)
+				addf(path+".columns", "%s is %s, and %s needs a number", name, f.Type, m.Kind())
 			}
 		}
 		for _, name := range m.Params.Reads() {
 			if j := schema.Index(name); j >= 0 && schema.Fields[j].Nested() {
-				addf("masks[%d].%s: %s is nested (%s) and cannot be compared", i, kind, name, schema.Fields[j].Type)
+				addf(path, "%s is nested (%s) and cannot be compared", name, schema.Fields[j].Type)
 			}
 		}
 	}
 	for _, name := range p.Identity {
 		if j := schema.Index(name); j >= 0 && schema.Fields[j].Nested() {
-			addf("identity: %s is nested (%s) and cannot identify a respondent", name, schema.Fields[j].Type)
+			addf("identity", "%s is nested (%s) and cannot identify a respondent", name, schema.Fields[j].Type)
 		}
 	}
 	if len(problems) > 0 {
-		return &DataError{problems}
+		return problems
 	}
 	return nil
 }
 
-func (pl *plan) unit(column string) string { return pl.config.Column(column).Unit }
+func (pl *plan) unit(column string) string { return pl.config.Columns.Named(column).Unit }
 
 // layoutBuilder collects what is to be decoded, each column once in each form.
 type layoutBuilder struct {

@@ -26,7 +26,7 @@ type Preview struct {
 func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *Progress) (*Preview, error) {
 	key, err := p.Key.Resolve()
 	if err != nil {
-		return nil, &DataError{[]string{err.Error()}}
+		return nil, dataErrorf("%v", err)
 	}
 	src, err := p.Source.Config.Open(ctx)
 	if err != nil {

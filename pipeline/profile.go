@@ -32,12 +32,12 @@ func profileOf(ctx context.Context, p *config.Pipeline, progress *Progress) (*as
 		if !f.Numeric() {
 			continue
 		}
-		if c := p.Column(f.Name); len(p.Columns) == 0 || c != nil && c.Role != "identifier" {
+		if c := p.Columns.Named(f.Name); len(p.Columns) == 0 || c != nil && c.Role != "identifier" {
 			names = append(names, f.Name)
 		}
 	}
 	if len(names) == 0 {
-		return nil, &DataError{[]string{"the source has no numeric column to describe"}}
+		return nil, dataErrorf("the source has no numeric column to describe")
 	}
 	progress.start("profile", src.Records())
 	return profileColumns(ctx, pl, names, progress)

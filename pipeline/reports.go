@@ -2,8 +2,6 @@ package pipeline
 
 import (
 	"errors"
-	"path/filepath"
-	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -18,12 +16,6 @@ type reportFiles struct {
 	publicPaths            []string
 }
 
-// publicPath returns the name of the public twin: report.json → report.public.json.
-func publicPath(path string) string {
-	ext := filepath.Ext(path)
-	return strings.TrimSuffix(path, ext) + ".public" + ext
-}
-
 // create opens the files that the configuration asks for, so that a place where
 // none can be written is known before the first record is.
 func (f *reportFiles) create(c config.Report) error {
@@ -34,8 +26,8 @@ func (f *reportFiles) create(c config.Report) error {
 		if *confidential, err = publish.Create(path, publish.Confidential); err != nil {
 			return err
 		}
-		f.publicPaths = append(f.publicPaths, publicPath(path))
-		*public, err = publish.Create(publicPath(path), publish.Public)
+		f.publicPaths = append(f.publicPaths, config.PublicPath(path))
+		*public, err = publish.Create(config.PublicPath(path), publish.Public)
 		return err
 	}
 	return errors.Join(open(c.HTML, &f.html, &f.publicHTML), open(c.JSON, &f.json, &f.publicJSON))

@@ -49,7 +49,7 @@ func Run(ctx context.Context, p *config.Pipeline, o Options) (*Result, error) {
 	started := time.Now()
 	key, err := p.Key.Resolve()
 	if err != nil {
-		return nil, &DataError{[]string{err.Error()}}
+		return nil, dataErrorf("%v", err)
 	}
 	src, err := p.Source.Config.Open(ctx)
 	if err != nil {
@@ -98,27 +98,35 @@ func (r *run) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	r.plan.setDecimals()
-	if r.measured, err = assess.New(r.plan.assessOptions(r.key, r.chain)); err != nil {
+	options, err := r.plan.assessOptions(r.key)
+	if err != nil {
 		return err
 	}
-	r.snapshots, err = newSnapshots(r)
+	if r.measured, err = assess.New(options); err != nil {
+		return err
+	}
+	r.snapshots, err = newSnapshots(r, options)
 	return err
 }
 
 // assessOptions says what is measured beside the masking.
-func (pl *plan) assessOptions(key keystream.Key, chain *transform.Chain) assess.Options {
+func (pl *plan) assessOptions(key keystream.Key) (assess.Options, error) {
+	replicate, err := pl.newReplicate(key)
+	if err != nil {
+		return assess.Options{}, err
+	}
 	a := pl.config.Assess
 	o := assess.Options{
 		Columns: pl.assessed, Carry: pl.carry, Key: key,
 		Sample: int(a.Sample), Replicates: a.Replicates, Targets: a.Targets,
-		Replicate: pl.newReplicate(chain),
+		Replicate: replicate,
 	}
 	for _, m := range pl.config.Masks {
 		if _, swaps := m.Params.(*transform.Swap); swaps {
 			o.Mixes = true
 		}
 	}
-	return o
+	return o, nil
 }
 
 // setDecimals tells the sink how the masked numbers are written.
@@ -145,6 +153,9 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	if err := r.reports.create(r.config.Report); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
+	if err := r.snapshots.open(); err != nil {
+		return nil, fmt.Errorf("assess.emit: %w", err)
+	}
 	r.options.Progress.start("mask", r.source.Records())
 	pass := flow{
 		source: r.source, layout: r.plan.layout, cut: r.plan.cut,
@@ -160,15 +171,16 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 		return nil, fmt.Errorf("quarantine: %w", err)
 	}
 	r.options.Progress.start("assess", -1)
-	if err := r.snapshots.finish(ctx); err != nil {
-		return nil, err
+	if r.snapshots != nil {
+		if r.measured, err = r.snapshots.total(ctx); err != nil {
+			return nil, err
+		}
 	}
 	measures, err := r.measured.Measure(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rep := r.newReport(measures)
-	rep.Gate = assess.Judge(r.config.Gate.Rules, measures)
 	if err := r.reports.write(rep, r.config.Report.Publish); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
@@ -240,7 +252,7 @@ func (r *run) publish(rep *report.Report) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	return res, nil
+	return res, r.snapshots.close()
 }
 
 // abort removes whatever has no final name.
@@ -252,6 +264,6 @@ func (r *run) abort() error {
 	if r.quarantine != nil {
 		errs = append(errs, r.quarantine.abort())
 	}
-	errs = append(errs, r.reports.abort(), r.snapshots.abort())
+	errs = append(errs, r.reports.abort(), r.snapshots.close())
 	return errors.Join(errs...)
 }

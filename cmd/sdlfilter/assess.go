@@ -9,7 +9,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
-	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/pipeline"
 )
 
@@ -33,10 +32,10 @@ replicates.`,
 				return usageError{fmt.Errorf("--original and --released are both needed")}
 			}
 			var err error
-			if foreign.Original, err = config.SourceOf(original); err != nil {
+			if foreign.Original, err = pipeline.SourceOf(original); err != nil {
 				return usageError{err}
 			}
-			if foreign.Released, err = config.SourceOf(released); err != nil {
+			if foreign.Released, err = pipeline.SourceOf(released); err != nil {
 				return usageError{err}
 			}
 			started := time.Now()
@@ -50,15 +49,18 @@ replicates.`,
 			if err != nil {
 				return err
 			}
-			rep := report.New(res.Measures)
-			rep.Version, rep.Started, rep.Finished = version(), started, time.Now()
-			rep.Records.Read, rep.Records.Released = res.OriginalN, res.Released
-			rep.Gate = assess.Judge(nil, res.Measures)
+			rep := &report.Report{
+				Name: "assess", Version: version(), Started: started, Finished: time.Now(),
+				Records: report.Records{Read: res.OriginalN, Released: res.Released},
+				Gate:    assess.Judge(nil, res.Measures),
+			}
+			rep.SetMeasures(res.Measures)
 			if res.Unmatched > 0 {
 				fmt.Fprintf(os.Stderr, "sdlfilter: %d original records have no released record\n", res.Unmatched)
 			}
 			if !asJSON {
-				return rep.Summary(os.Stdout, colored(os.Stdout), nil)
+				rep.Summary(os.Stdout, colored(os.Stdout), nil)
+				return nil
 			}
 			text, err := rep.JSON()
 			if err != nil {

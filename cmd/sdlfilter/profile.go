@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/publish"
 	"github.com/sdlfilter/sdlfilter/pipeline"
 )
@@ -32,7 +31,7 @@ configuration (.yaml, .yml) or a data file. The profile is confidential.`,
 			if err != nil {
 				return err
 			}
-			text, err := profile.Save()
+			text, err := assess.SaveProfile(profile)
 			if err != nil {
 				return err
 			}
@@ -56,7 +55,7 @@ func (s *state) profile(cmd *cobra.Command, path string, watch *pipeline.Progres
 		}
 		return pipeline.ProfilePipeline(cmd.Context(), p, watch)
 	}
-	source, err := config.SourceOf(path)
+	source, err := pipeline.SourceOf(path)
 	if err != nil {
 		return nil, usageError{err}
 	}

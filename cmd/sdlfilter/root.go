@@ -101,7 +101,9 @@ func terminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
 
 // colored reports whether a stream is to be written in colour: a terminal, and
 // NO_COLOR (no-color.org) is unset or empty.
-func colored(f *os.File) bool { return terminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
+func colored(f *os.File) bool {
+	return terminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
 
 // oneArg demands exactly one argument and says which.
 func oneArg(what string) cobra.PositionalArgs {

@@ -32,12 +32,10 @@ func (s *state) runCommand() *cobra.Command {
 			if !s.quiet {
 				// The release may be on stdout; what a person reads then goes to stderr.
 				out := os.Stdout
-				if p.WritesStdout() {
+				if pipeline.WritesStdout(p) {
 					out = os.Stderr
 				}
-				if err := result.Report.Summary(out, colored(out), result.Files); err != nil {
-					return err
-				}
+				result.Report.Summary(out, colored(out), result.Files)
 			}
 			switch {
 			case result.Refused():

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/connectors/publish"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// program returns the command that runs this program in dir.
+func program(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "SDLFILTER_TEST_AS_PROGRAM=1")
+	return cmd
+}
+
+// killPipeline writes an input and a configuration whose run takes a few tenths
+// of a second.
+func killPipeline(t *testing.T, dir string) {
+	t.Helper()
+	var in bytes.Buffer
+	rng := rand.New(rand.NewPCG(1, 2))
+	in.WriteString("id,wage,kind\n")
+	for i := range 200_000 {
+		fmt.Fprintf(&in, "%d,%.2f,%c\n", i, 100+900*rng.Float64(), 'a'+rune(i%5))
+	}
+	config := `version: 1
+name: kill
+key: {file: k}
+source: {csv: {path: in.csv}}
+columns:
+  id:   {role: identifier}
+  wage: {role: sensitive, decimals: 2}
+  kind: {role: other}
+masks:
+  - noise: {columns: [wage], sd: 20}
+sink: {csv: {path: out/release.csv}}
+assess: {replicates: 20}
+quarantine: {jsonl: out/quarantine.jsonl}
+report: {json: out/report.json, html: out/report.html}
+`
+	for name, data := range map[string][]byte{
+		"in.csv": in.Bytes(), "pipeline.yaml": []byte(config), "k": []byte(keystream.Generate().Text()),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestKilledAtAnyMoment kills a run with SIGKILL at 50 random moments. A file
+// that has its final name is always the whole file: runs with one key are
+// identical to the byte, so the release is compared with that of an undisturbed
+// run. The next run succeeds over what is left behind.
+func TestKilledAtAnyMoment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the program 51 times")
+	}
+	dir := t.TempDir()
+	killPipeline(t, dir)
+	start := time.Now()
+	if out, err := program(t, dir, "run", "pipeline.yaml").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	whole := time.Since(start)
+	want, err := os.ReadFile(filepath.Join(dir, "out", "release.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	killed := 0
+	for range 50 {
+		if err := os.RemoveAll(filepath.Join(dir, "out", "release.csv")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, "out", "report.json")); err != nil {
+			t.Fatal(err)
+		}
+		cmd := program(t, dir, "run", "-q", "pipeline.yaml")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(time.Duration(rng.Float64()*1.1*float64(whole)), func() { cmd.Process.Kill() })
+		if err := cmd.Wait(); err != nil {
+			killed++
+		}
+		timer.Stop()
+		checkWhole(t, dir, want)
+	}
+	if killed < 10 {
+		t.Errorf("only %d of 50 runs were killed before they ended: the test shows little", killed)
+	}
+	if out, err := program(t, dir, "run", "pipeline.yaml").CombinedOutput(); err != nil {
+		t.Fatalf("the run after: %v\n%s", err, out)
+	}
+	checkWhole(t, dir, want)
+	entries, err := os.ReadDir(filepath.Join(dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if publish.IsTemp(e.Name()) {
+			t.Errorf("left behind after a whole run: %s", e.Name())
+		}
+	}
+}
+
+// checkWhole demands that what has a final name is complete.
+func checkWhole(t *testing.T, dir string, want []byte) {
+	t.Helper()
+	got, err := os.ReadFile(filepath.Join(dir, "out", "release.csv"))
+	if !errors.Is(err, fs.ErrNotExist) && (err != nil || !bytes.Equal(got, want)) {
+		t.Fatalf("release.csv is there and is not the whole release (%d bytes of %d, %v)", len(got), len(want), err)
+	}
+	released := err == nil
+	text, err := os.ReadFile(filepath.Join(dir, "out", "report.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !released {
+		t.Error("the report is there before the release")
+	}
+	if _, err := report.Parse(text); err != nil {
+		t.Errorf("report.json is there and is not a report: %v", err)
+	}
+	html, err := os.ReadFile(filepath.Join(dir, "out", "report.html"))
+	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(html)), "</html>") {
+		t.Errorf("report.html is not whole: %v", err)
+	}
+}
+
+// TestSignalPublishesNothing interrupts a run: it leaves nothing and exits with
+// 128 plus the signal's number.
+func TestSignalPublishesNothing(t *testing.T) {
+	dir := t.TempDir()
+	killPipeline(t, dir)
+	// A source that never ends: the run is still reading when the signal comes.
+	cmd := program(t, dir, "run", "pipeline.yaml", "--set", "source.csv.path=-")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stdin.Write([]byte("id,wage,kind\n1,100.00,a\n")); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(300 * time.Millisecond)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case err = <-done:
+	case <-time.After(20 * time.Second):
+		cmd.Process.Kill()
+		t.Fatal("the run did not end on SIGINT")
+	}
+	stdin.Close()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 130 {
+		t.Errorf("ended with %v, want exit status 130\n%s", err, stderr.String())
+	}
+	if entries, err := os.ReadDir(filepath.Join(dir, "out")); err == nil && len(entries) > 0 {
+		t.Errorf("left behind: %s and %s more", entries[0].Name(), strconv.Itoa(len(entries)-1))
+	}
+}

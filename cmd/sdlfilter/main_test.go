@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets the test binary be the program itself, in scripts and in the
+// tests that kill it.
+func TestMain(m *testing.M) {
+	if os.Getenv("SDLFILTER_TEST_AS_PROGRAM") == "1" {
+		os.Exit(execute(os.Args[1:]))
+	}
+	testscript.Main(m, map[string]func(){"sdlfilter": func() { os.Exit(execute(os.Args[1:])) }})
+}
+
+// example is the file of the repository's example.
+const example = "../../examples/cps/cps1988.parquet"
+
+// TestScripts runs whole commands: testdata/script/*.txtar.
+//
+//	status N sdlfilter ARGS…   demands exit status N
+//	mode FILE PERM             demands a file's permission bits
+func TestScripts(t *testing.T) {
+	cps, err := filepath.Abs(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("CPS", cps)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"status": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) < 2 {
+					ts.Fatalf("usage: status N command args…")
+				}
+				got := 0
+				if err := ts.Exec(args[1], args[2:]...); err != nil {
+					var exit *exec.ExitError
+					if !errors.As(err, &exit) {
+						ts.Fatalf("%v", err)
+					}
+					got = exit.ExitCode()
+				}
+				if want, _ := strconv.Atoi(args[0]); got != want {
+					ts.Fatalf("exit status %d, want %d", got, want)
+				}
+			},
+			"mode": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 2 {
+					ts.Fatalf("usage: mode FILE PERM")
+				}
+				info, err := os.Stat(ts.MkAbs(args[0]))
+				ts.Check(err)
+				if got := strconv.FormatInt(int64(info.Mode().Perm()), 8); got != args[1] {
+					ts.Fatalf("%s has mode %s, want %s", args[0], got, args[1])
+				}
+			},
+		},
+	})
+}
