@@ -1,0 +1,136 @@
+package transform
+
+import (
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// The masks are matrix masks M = AXB + C (Duncan and Keller-McNulty 2000,
+// section 2.2). X is 6 × 3: two protected variables and, third, what the two
+// areas of a swap are told by; keys are equal throughout. The matrices are
+// written out here from the draws of the keystream, and M from the matrices.
+func TestMatrixForm(t *testing.T) {
+	const n = 6
+	x := [3][]float64{{15, 20, 25, 30, 45, 60}, {1, 2, 3, 4, 5, 6}, {11, 11, 11, 12, 12, 12}}
+	columns := []testColumn{floats(9, x[0]...), floats(9, x[1]...), floats(0, x[2]...), floats(0, make([]float64, n)...)}
+	setup := testSetup(t, columns...)
+	setup.Key = testKey(t, 5)
+	X := mat.NewDense(n, 2, nil)
+	for j := range 2 {
+		X.SetCol(j, x[j])
+	}
+	released := func(masks ...Spec) *mat.Dense {
+		b := apply(t, chain(t, setup, masks...), block(0, n, columns...))
+		M := mat.NewDense(n, 2, nil)
+		for j := range 2 {
+			M.SetCol(j, b.Columns[j].Out().Values)
+		}
+		return M
+	}
+	normals := func(label, column string) []float64 {
+		z := make([]float64, n)
+		setup.Key.Stream(label, column, 0).Normals(z, keystream.Records{})
+		return z
+	}
+	// Released values are multiples of 1e-9; each entry is off by half of that for
+	// the noise and, through θ, for the product.
+	const tolerance = 1.1e-9
+	var C, M mat.Dense
+
+	// Noise: A = I, B = I, C = E with columns λε.
+	const lambda = 7.5
+	E := mat.NewDense(n, 2, nil)
+	for j, name := range []string{"a", "b"} {
+		E.SetCol(j, normals("noise#1", name))
+	}
+	C.Scale(lambda, E)
+	M.Add(X, &C)
+	noise := mask(&Noise{Columns: []string{"a", "b"}, SD: amount(lambda)})
+	if got := released(noise); !mat.EqualApprox(got, &M, tolerance) {
+		t.Errorf("noise: got\n%v\nwant X + C\n%v", mat.Formatted(got), mat.Formatted(&M))
+	}
+
+	// Bias: θ differs by record and column, so each column j has A_j = diag(θ_·j),
+	// and M is the sum over j of A_j X B_j, where B_j keeps column j.
+	const phi = 0.1
+	bias := mask(&Bias{Columns: []string{"a", "b"}, Phi: ptr(phi)})
+	M.Zero()
+	for j, name := range []string{"a", "b"} {
+		A := mat.NewDiagDense(n, nil)
+		for i, z := range normals("bias#1", name) {
+			A.SetDiag(i, 1+phi*z)
+		}
+		B := mat.NewDiagDense(2, nil)
+		B.SetDiag(j, 1)
+		var AX, AXB mat.Dense
+		AX.Mul(A, X)
+		AXB.Mul(&AX, B)
+		M.Add(&M, &AXB)
+	}
+	if got := released(bias); !mat.EqualApprox(got, &M, tolerance) {
+		t.Errorf("bias: got\n%v\nwant ΣA_j X B_j\n%v", mat.Formatted(got), mat.Formatted(&M))
+	}
+
+	// Bias then noise (Trottini et al. 2004, eq. 2): the sum of the two.
+	M.Add(&M, &C)
+	if got := released(bias, noise); !mat.EqualApprox(got, &M, 2*tolerance) {
+		t.Errorf("bias and noise: got\n%v\nwant ΣA_j X B_j + C\n%v", mat.Formatted(got), mat.Formatted(&M))
+	}
+
+	// Swap: A = Π W(i_k, j_k)^δ_k, W(i, j) the identity with rows i and j exchanged.
+	// Policy random over three records in each of two areas pairs all of them.
+	s := &Swap{Keys: []string{"d"}, Attribute: "c", Columns: []string{"a", "b"}, Rate: ptr(0.5), Policy: "random"}
+	step := chain(t, setup, mask(s)).steps[0].(*windowSwap)
+	b := block(0, n, columns...)
+	var w work
+	if err := w.swap.grouping.find(b, step.keys, 0, n); err != nil {
+		t.Fatal(err)
+	}
+	step.words(&w, b, 0, n)
+	step.rate = 1 // all K pairs, the exchanged ones and the others
+	all := w.swap.matcher.match(nil, step, &w.swap, 0)
+	if len(all) != 3 {
+		t.Fatalf("%d pairs, want 3", len(all))
+	}
+	step.rate = 0.5
+	A := mat.DenseCopyOf(mat.NewDiagDense(n, []float64{1, 1, 1, 1, 1, 1}))
+	exchanged := 0
+	for _, p := range all {
+		// δ_k is the candidate's coin; the candidate is the first of the pair.
+		if step.heads(w.swap.coin[p.i]) {
+			A.Mul(exchangeMatrix(n, p), mat.DenseCopyOf(A))
+			exchanged++
+		}
+	}
+	if exchanged == 0 || exchanged == 3 {
+		t.Fatalf("%d of 3 pairs are exchanged: choose a key that shows both", exchanged)
+	}
+	M.Mul(A, X)
+	if got := released(mask(s)); !mat.Equal(got, &M) {
+		t.Errorf("swap: got\n%v\nwant AX\n%v", mat.Formatted(got), mat.Formatted(&M))
+	}
+
+	// All together: M = A(ΣA_j X B_j + C).
+	inner := released(bias, noise)
+	M.Mul(A, inner)
+	if got := released(bias, noise, mask(s)); !mat.Equal(got, &M) {
+		t.Errorf("all: got\n%v\nwant\n%v", mat.Formatted(got), mat.Formatted(&M))
+	}
+}
+
+// exchangeMatrix is W(i, j).
+func exchangeMatrix(n int, p pair) *mat.Dense {
+	W := mat.NewDense(n, n, nil)
+	for k := range n {
+		W.Set(k, k, 1)
+	}
+	i, j := int(p.i), int(p.j)
+	W.Set(i, i, 0)
+	W.Set(j, j, 0)
+	W.Set(i, j, 1)
+	W.Set(j, i, 1)
+	return W
+}
