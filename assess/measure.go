@@ -62,10 +62,8 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 // locate finds the targets of a column: τ, the record that holds it, and the
 // same order statistic of the release.
 func (r *reckoning) locate(c int) []found {
-	var ranks, ranksOut selector
 	x, y := withValue(r.data.original(c)), withValue(r.data.released(c))
-	ranks.fit(x)
-	ranksOut.fit(y)
+	taus, positions := percentiles(x, r.a.targets), percentiles(y, r.a.targets)
 	list := make([]found, len(r.a.targets))
 	for i, t := range r.a.targets {
 		f := found{target: t, tau: math.NaN(), position: math.NaN()}
@@ -76,15 +74,9 @@ func (r *reckoning) locate(c int) []found {
 		case t.maximum():
 			f.record, f.position = s.top.first(), s.high
 		case len(x) > 0:
-			k := t.rank(len(x))
-			var tau [1]float64
-			ranks.ranks(x, []int{k - 1}, tau[:])
-			f.record = r.holder(c, tau[0], k)
+			f.record = r.holder(c, taus[i], t.rank(len(x)))
 			f.sampled = !r.data.complete
-			if len(y) > 0 {
-				ranksOut.ranks(y, []int{t.rank(len(y)) - 1}, tau[:])
-				f.position = tau[0]
-			}
+			f.position = positions[i]
 		}
 		if f.record != nil {
 			f.tau = f.record.x
@@ -92,6 +84,32 @@ func (r *reckoning) locate(c int) []found {
 		list[i] = f
 	}
 	return list
+}
+
+// percentiles returns the order statistics of x that are the targets', NaN for
+// extremes and where x is empty.
+func percentiles(x []float64, targets []target) []float64 {
+	out := make([]float64, len(targets))
+	var ranks []int
+	for i, t := range targets {
+		out[i] = math.NaN()
+		if !t.extremal() && len(x) > 0 {
+			ranks = append(ranks, t.rank(len(x))-1)
+		}
+	}
+	slices.Sort(ranks)
+	ranks = slices.Compact(ranks)
+	values := make([]float64, len(ranks))
+	var s selector
+	s.fit(x)
+	s.ranks(x, ranks, values)
+	for i, t := range targets {
+		if !t.extremal() && len(x) > 0 {
+			at, _ := slices.BinarySearch(ranks, t.rank(len(x))-1)
+			out[i] = values[at]
+		}
+	}
+	return out
 }
 
 // holder returns the record with the k-th smallest value tau, in the order of

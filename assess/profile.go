@@ -56,7 +56,8 @@ type Quantile struct {
 	Value  float64 `yaml:"value"`
 }
 
-var profileQuantiles = []string{"p01", "p05", "p10", "p25", "p50", "p75", "p90", "p95", "p99"}
+var profileTargets = []target{{"p01", 1_000}, {"p05", 5_000}, {"p10", 10_000}, {"p25", 25_000}, {"p50", 50_000},
+	{"p75", 75_000}, {"p90", 90_000}, {"p95", 95_000}, {"p99", 99_000}}
 
 // Column returns the profile of the named column, or nil.
 func (p *Profile) Column(name string) *ColumnProfile {
@@ -297,16 +298,8 @@ func (p *Profiler) Profile() *Profile {
 			c.Min, c.Max = math.NaN(), math.NaN()
 		}
 		if x := withValue(p.sample.values[i]); len(x) > 0 {
-			ranks, values := make([]int, len(profileQuantiles)), make([]float64, len(profileQuantiles))
-			for j, name := range profileQuantiles {
-				t, _ := parseTarget(name)
-				ranks[j] = t.rank(len(x)) - 1
-			}
-			var s selector
-			s.fit(x)
-			s.ranks(x, ranks, values)
-			for j, name := range profileQuantiles {
-				c.Quantiles = append(c.Quantiles, Quantile{name, values[j]})
+			for j, v := range percentiles(x, profileTargets) {
+				c.Quantiles = append(c.Quantiles, Quantile{profileTargets[j].name, v})
 			}
 		}
 		out.Columns = append(out.Columns, c)
