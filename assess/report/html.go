@@ -97,7 +97,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Report: r, Kind: "Disclosure risk and data utility of one release", Verdict: v,
 		Finished: r.Finished.UTC().Format("2 January 2006, 15:04 UTC"),
 		Took:     took(r.Finished.Sub(r.Started)),
-		Records:  recordCells(r.Records),
+		Records:  recordCells(r.Records, r.Withheld != ""),
 		Sampled:  r.Sampled,
 		Names:    r.Correlation.Columns,
 	}
@@ -130,7 +130,7 @@ func (p *Public) HTML() ([]byte, error) {
 		Records  []labelled
 		Columns  []publicColumnView
 		Masks    []maskView
-	}{Public: p, Records: recordCells(p.Records), Finished: p.Finished}
+	}{Public: p, Records: recordCells(p.Records, false), Finished: p.Finished}
 	if day, err := time.Parse(time.DateOnly, p.Finished); err == nil {
 		view.Finished = day.Format("2 January 2006")
 	}
@@ -179,10 +179,14 @@ type labelled struct {
 	Note string
 }
 
-func recordCells(r Records) []labelled {
+func recordCells(r Records, withheld bool) []labelled {
+	released := "released"
+	if withheld {
+		released = "masked, withheld"
+	}
 	return []labelled{
 		{Label: "records read", cell: whole("/records/read", r.Read)},
-		{Label: "released", cell: whole("/records/released", r.Released)},
+		{Label: released, cell: whole("/records/released", r.Released)},
 		{Label: "in quarantine", cell: whole("/records/quarantined", r.Quarantined)},
 	}
 }

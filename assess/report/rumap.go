@@ -28,7 +28,7 @@ type RUPoint struct {
 }
 
 // RULine is a threshold of the gate: the greatest admissible R of a target under
-// a knowledge state.
+// a knowledge state, or of all of them where a word is empty.
 type RULine struct {
 	Target, Knowledge string
 	R                 float64
@@ -67,16 +67,38 @@ func MapOf(c *assess.ColumnMeasures, gate assess.Verdict) RUMap {
 			continue
 		}
 		m.Lines = append(m.Lines, RULine{rule.Target, rule.Knowledge, limit})
-		for i := range m.Points {
-			if p := &m.Points[i]; !rule.Passed && p.Target == rule.Target && p.Knowledge == rule.Knowledge {
-				p.Failed = true
-			}
-		}
+	}
+	for i := range m.Points {
+		p := &m.Points[i]
+		held, concerned := judged(gate, c.Name, p.Target, p.Knowledge, p.R)
+		p.Failed = concerned && !held
 	}
 	if curve, ok := additiveNoise(c); ok {
 		m.Curves = append(m.Curves, curve)
 	}
 	return m
+}
+
+// judged says whether a rule of the gate concerns the risk of a target under a
+// knowledge state, and whether this very risk is within all of their limits: of a
+// rule for every target, some may hold and others not.
+func judged(gate assess.Verdict, column, target, knowledge string, risk float64) (held, concerned bool) {
+	held = true
+	for _, rule := range gate.Rules {
+		if rule.Column != column || rule.Target != "" && rule.Target != target || rule.Knowledge != "" && rule.Knowledge != knowledge {
+			continue
+		}
+		switch limit := float64(rule.Limit); rule.Measure {
+		case "max_risk":
+			held = held && risk <= limit
+		case "min_rmse":
+			held = held && 1/math.Sqrt(risk) >= limit
+		default:
+			continue
+		}
+		concerned = true
+	}
+	return held, concerned
 }
 
 // additiveNoise is the curve of plain additive noise against a snooper who knows

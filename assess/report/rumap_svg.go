@@ -246,12 +246,24 @@ func (f *ruFrame) thresholds() {
 	}
 	for i, y := range spread(want, 15, f.top+12, f.bottom-24) {
 		l := lines[i]
-		s := fmt.Sprintf("%s, %s: at most %s", cut(l.Target, longestWord), cut(l.Knowledge, longestWord), trimmed(l.R))
+		s := l.subject() + ": at most " + trimmed(l.R)
 		if f.slim {
 			s = "≤ " + pretty(l.R, 2)
 		}
 		f.text("limit", anchor, x, y, s)
 	}
+}
+
+// subject names the targets and knowledge states that a threshold is for.
+func (l RULine) subject() string {
+	s := cut(l.Target, longestWord)
+	if s == "" {
+		s = "every target"
+	}
+	if l.Knowledge != "" {
+		s += ", " + cut(l.Knowledge, longestWord)
+	}
+	return s
 }
 
 // labelsLeft says whether the points' labels stand left of them, which they do

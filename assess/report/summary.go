@@ -83,7 +83,11 @@ func (s *summary) head(r *Report) {
 	for _, l := range wrap(ascii(printable(v.Reason)), summaryWidth-2) {
 		s.line("  " + l)
 	}
-	records := count(r.Records.Read) + " records read, " + count(r.Records.Released) + " released, " +
+	released := " released, "
+	if r.Withheld != "" {
+		released = " masked but withheld, "
+	}
+	records := count(r.Records.Read) + " records read, " + count(r.Records.Released) + released +
 		count(r.Records.Quarantined) + " in quarantine"
 	if t := took(r.Finished.Sub(r.Started)); t != "" {
 		records += "; " + t

@@ -149,15 +149,11 @@ func (r *Report) riskRow(column, path string, k assess.Risk) riskRow {
 		Known:    shown(path+"/rmse", k.RMSE, "± "+pretty(float64(k.RMSE), riskDigits)),
 		Realised: shown(path+"/realised_R", k.RealisedR, pretty(float64(k.RealisedR), riskDigits)),
 	}
-	for _, rule := range r.Gate.Rules {
-		if rule.Column != column || rule.Target != k.Target || rule.Knowledge != k.Knowledge {
-			continue
-		}
-		if !rule.Passed {
-			row.Gate, row.GateWords = "✗", "a rule does not hold"
-			break
-		}
-		row.Gate, row.GateWords = "✓", "its rules hold"
+	switch held, concerned := judged(r.Gate, column, k.Target, k.Knowledge, float64(k.R)); {
+	case concerned && held:
+		row.Gate, row.GateWords = "✓", "within the gate’s limits"
+	case concerned:
+		row.Gate, row.GateWords = "✗", "beyond a limit of the gate"
 	}
 	return row
 }
