@@ -34,35 +34,45 @@ func histogram(original, released []float64) *Histogram {
 	if hi > lo {
 		width = niceAbove((hi - lo) / targetedWidth)
 	}
-	grid := halfStep(x, width)
-	first := math.Floor(lo/width)*width - grid
+	h, clash := binned(x, y, lo, hi, width, halfStep(x, width))
+	if clash {
+		h, _ = binned(x, y, lo, hi, width, width/7)
+	}
+	return h
+}
+
+// binned is the histogram with inner edges offset below multiples of width;
+// clash says that an original value is an edge.
+func binned(x, y []float64, lo, hi, width, offset float64) (h *Histogram, clash bool) {
+	first := math.Floor(lo/width)*width - offset
 	count := int(math.Ceil((hi-first)/width)) + 1
 	if !finite(first) || !finite(width*float64(count)) || first+width == first {
-		return nil
+		return nil, false
 	}
 	// Two open-ended bins hold the tails; count stays within maxBins.
 	inner := min(max(count, 1), maxBins-2)
 	edges := make([]float64, 0, inner+3)
-	low, high := slices.Min(x), slices.Max(x)
-	low, high = min(low, slices.Min(y)), max(high, slices.Max(y))
+	low, high := min(slices.Min(x), slices.Min(y)), max(slices.Max(x), slices.Max(y))
 	last := first + float64(inner)*width
 	if low < first {
-		edges = append(edges, first-niceAbove(first-low)-grid)
+		edges = append(edges, first-niceAbove(first-low)-offset)
 	}
 	for i := range inner + 1 {
 		edges = append(edges, first+float64(i)*width)
 	}
 	if high >= last {
-		edges = append(edges, last+niceAbove(math.Nextafter(high-last, math.Inf(1)))+grid)
+		edges = append(edges, last+niceAbove(math.Nextafter(high-last, math.Inf(1)))+offset)
 	}
-	h := &Histogram{Original: countIn(x, edges, first, width), Released: countIn(y, edges, first, width)}
+	h = new(Histogram)
+	h.Original, clash = countIn(x, edges, first, width)
+	h.Released, _ = countIn(y, edges, first, width)
 	for _, e := range edges {
 		h.Edges = append(h.Edges, Float(e))
 	}
 	if !h.mergeSmall() {
-		return nil
+		return nil, clash
 	}
-	return h
+	return h, clash
 }
 
 // niceAbove is the least of 1, 2 and 5 times a power of ten that exceeds v > 0.
@@ -79,21 +89,21 @@ func niceAbove(v float64) float64 {
 	return 10 * p
 }
 
-// halfStep is half a unit of the last decimal that the values show, or 0 where
-// they show more than nine or none that a bin of the given width could resolve.
+// halfStep is half a unit of the last decimal that the values show, or of the
+// bins' width where that is less; 0 where the values show no grid, as a value
+// that is an edge would then be so by chance.
 func halfStep(x []float64, width float64) float64 {
 	d := decimalsOf(x, 0)
 	if d < 0 {
-		// No grid: a value that is an edge by chance would have to be as round.
-		return width / 7
+		return 0
 	}
 	return min(math.Pow(10, -float64(d)), width) / 2
 }
 
 // countIn counts values in bins; the inner edges are width apart, so that a
-// division finds the bin but for rounding.
-func countIn(v, edges []float64, first, width float64) []int {
-	counts := make([]int, len(edges)-1)
+// division finds the bin but for rounding. clash says that a value is an edge.
+func countIn(v, edges []float64, first, width float64) (counts []int, clash bool) {
+	counts = make([]int, len(edges)-1)
 	offset := 0
 	if edges[0] < first {
 		offset = 1
@@ -108,8 +118,9 @@ func countIn(v, edges []float64, first, width float64) []int {
 			i++
 		}
 		counts[i]++
+		clash = clash || x == edges[i]
 	}
-	return counts
+	return counts, clash
 }
 
 // mergeSmall merges bins until each is empty or holds enough on either side
