@@ -1,7 +1,6 @@
 package arrowipc
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -231,79 +230,4 @@ func recovered(err *error) {
 	if recover() != nil {
 		*err = errors.New("its buffers contradict its metadata")
 	}
-}
-
-// streamBatches reads a stream: batch after batch, since dictionaries may change
-// between them.
-type streamBatches struct {
-	st     *stream
-	source *messages
-	reader *ipc.Reader
-	check  func(arrow.RecordBatch) error
-	closer io.Closer
-	n      int
-	err    error
-}
-
-func newStreamBatches(st *stream, in io.Reader, check func(arrow.RecordBatch) error) (b *streamBatches, err error) {
-	m := &messages{r: bufio.NewReaderSize(in, 1<<18)}
-	size := int64(-1)
-	if st.info != nil {
-		size = st.info.Size()
-	}
-	r, err := ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(allocatorFor(size)))
-	if err != nil {
-		return nil, corrupt(st.label, err)
-	}
-	return &streamBatches{st: st, source: m, reader: r, check: check}, nil
-}
-
-func (s *streamBatches) next(ctx context.Context) (*batch, error) {
-	if s.err != nil {
-		return nil, s.err
-	}
-	var rec arrow.RecordBatch
-	read := func() (err error) { rec, err = s.read(); return err }
-	if s.st.piped == nil {
-		if s.err = ctx.Err(); s.err == nil {
-			s.err = read()
-		}
-	} else {
-		s.err = interruptible(ctx, read)
-	}
-	if s.err != nil {
-		return nil, s.err
-	}
-	b := &batch{rows: rec.NumRows(), size: s.source.size, rec: rec}
-	s.source.size = 0
-	b.once.Do(func() {})
-	return b, nil
-}
-
-func (s *streamBatches) read() (rec arrow.RecordBatch, err error) {
-	s.n++
-	defer func() {
-		if err != nil && err != io.EOF {
-			err = corrupt(s.st.label, fmt.Errorf("record batch %d: %w", s.n, err))
-		}
-	}()
-	defer recovered(&err)
-	if rec, err = s.reader.Read(); err != nil {
-		if rec = nil; err == io.EOF {
-			return nil, io.EOF
-		}
-		return nil, err
-	}
-	if rec == nil {
-		return nil, errFlat
-	}
-	rec.Retain() // the reader releases it when it reads on
-	return rec, s.check(rec)
-}
-
-func (s *streamBatches) close() error {
-	if s.closer == nil {
-		return nil
-	}
-	return s.closer.Close()
 }

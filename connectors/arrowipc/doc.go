@@ -11,7 +11,14 @@
 // offsets and indexes are checked before anything looks at them.
 //
 // Map of the files: config (parameters), source and reader (streams, blocks),
-// file and message (the two containers), flat (the few flatbuffer fields that
-// are read here), verify (bounds), gather (exact copies), dictionary, schema
-// (what is released), sink, output and footer (writing).
+// batches (files), streaming and message (streams), flat and metadata (what is
+// read and checked of the flatbuffers), verify (bounds), gather (exact copies),
+// dictionary, schema (what is released), encode, sink, output and footer
+// (writing).
+//
+// A stream must say that it ends: one that just stops is cut off. In a file the
+// dictionaries come after the batches, in a stream each batch brings its own; an
+// ordered dictionary is released as an unordered one, since its order also
+// speaks of values that were not released. A dictionary column that a mask
+// moves, or that goes to another format, is a column of its values.
 package arrowipc

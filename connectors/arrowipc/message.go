@@ -60,8 +60,9 @@ func (a boundedAllocator) Reallocate(size int, b []byte) []byte {
 // reader it tells an end that the stream declares (io.EOF) from bytes that just
 // stop (io.ErrUnexpectedEOF), and allocates no more than the input delivers.
 type messages struct {
-	r    io.Reader
-	size int64 // bytes of the messages read since it was set to 0
+	r     io.Reader
+	size  int64  // bytes of the messages read since it was set to 0
+	first []byte // metadata of the first message, the schema
 }
 
 func (m *messages) Retain()  {}
@@ -69,27 +70,37 @@ func (m *messages) Release() {}
 
 // Message returns the next message.
 func (m *messages) Message() (*ipc.Message, error) {
+	meta, body, err := m.next()
+	if err != nil {
+		return nil, err
+	}
+	return ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(body)), nil
+}
+
+// next returns the metadata, checked, and the body of the next message.
+func (m *messages) next() (meta, body []byte, err error) {
 	length, err := m.length()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	meta, err := m.take(int64(length))
-	if err != nil {
-		return nil, err
+	if meta, err = m.take(int64(length)); err != nil {
+		return nil, nil, err
 	}
 	if err := checkMessage(meta); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	bodyLen, err := bodyLength(meta)
+	n, err := bodyLength(meta)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	body, err := m.take(bodyLen)
-	if err != nil {
-		return nil, err
+	if body, err = m.take(n); err != nil {
+		return nil, nil, err
 	}
-	m.size += int64(length) + bodyLen
-	return ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(body)), nil
+	m.size += int64(length) + n
+	if m.first == nil {
+		m.first = meta
+	}
+	return meta, body, nil
 }
 
 // length returns the length of the next message's metadata.
@@ -165,4 +176,27 @@ func corrupt(label string, err error) error {
 		return fmt.Errorf("%s: the stream ends before its end mark: it is cut off, or its writer was not closed", label)
 	}
 	return fmt.Errorf("%s: not readable as Arrow IPC: %v", label, err)
+}
+
+// replay gives a reader the schema of a stream and one batch of it.
+type replay struct{ messages []*ipc.Message }
+
+func (r *replay) Retain()  {}
+func (r *replay) Release() {}
+
+func (r *replay) Message() (*ipc.Message, error) {
+	if len(r.messages) == 0 {
+		return nil, io.EOF
+	}
+	m := r.messages[0]
+	r.messages = r.messages[1:]
+	return m, nil
+}
+
+func newReplay(schema, meta, body []byte) *replay {
+	none := memory.NewBufferBytes(nil)
+	return &replay{[]*ipc.Message{
+		ipc.NewMessage(memory.NewBufferBytes(schema), none),
+		ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(body)),
+	}}
 }

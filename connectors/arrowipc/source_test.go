@@ -136,7 +136,22 @@ func TestPartitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Masked or decoded as a column among others, it is a column of the file.
+	// Where one key of two is withheld, the other is a column of the files.
+	two := filepath.Join(dir, "two")
+	if err := os.MkdirAll(filepath.Join(two, "person=canary3", "year=2024"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	store(t, filepath.Join(two, "person=canary3", "year=2024", "p.arrow"), []arrow.RecordBatch{numbersBatch(t, "[1,2]")})
+	flat := filepath.Join(dir, "flat")
+	if err := (release{from: &SourceConfig{Path: two}, to: &SinkConfig{Path: flat, Compression: "none"}, drop: []string{"person"}}).run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, batches := load(t, filepath.Join(flat, "part-00000.arrow"))
+	if got := fmt.Sprint(valuesOf(batches, "year")); got != "[2024 2024]" {
+		t.Errorf("the key that is left: %s", got)
+	}
+	expectNo(t, filepath.Join(flat, "part-00000.arrow"), "canary")
+	// A file of a folder, named by itself, it is a column of the file.
 	one := filepath.Join(dir, "one.arrow")
 	r := release{from: &SourceConfig{Path: filepath.Join(dir, "in", "region=canary1", "p.arrow")}, to: &SinkConfig{Path: one}}
 	if err := r.run(t.Context()); err != nil {
