@@ -342,7 +342,7 @@ func TestIdentity(t *testing.T) {
 // no autocorrelation. For independent draws √n·ρ is standard normal to a good
 // approximation; 6 pairs, |z| < 5 fails for one in 3 million runs.
 func TestDrawsAreUncorrelated(t *testing.T) {
-	n := 400000
+	n := 100000
 	if testing.Short() {
 		n = 20000
 	}

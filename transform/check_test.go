@@ -216,3 +216,24 @@ func TestAmountText(t *testing.T) {
 		t.Error("accepted words")
 	}
 }
+
+// Whatever is accepted as an amount is written so that it is read back, and no
+// text makes it panic.
+func FuzzAmount(f *testing.F) {
+	for _, s := range []string{"12.5", "35%", "-3", "NaN", "1e999", "0x1p-3", " 7 % ", "%", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var a, b Amount
+		if a.UnmarshalText([]byte(text)) != nil {
+			return
+		}
+		out, err := a.MarshalText()
+		if err != nil || b.UnmarshalText(out) != nil {
+			t.Fatalf("%q: written as %q, which is not read", text, out)
+		}
+		if a.Relative != b.Relative || math.Abs(a.Value-b.Value) > 1e-14*math.Abs(a.Value) && !math.IsNaN(a.Value) {
+			t.Fatalf("%q: %v became %v", text, a, b)
+		}
+	})
+}

@@ -11,7 +11,7 @@ import (
 
 func thin(n int) int {
 	if testing.Short() {
-		return n / 20
+		return n / 10
 	}
 	return n
 }
@@ -34,7 +34,7 @@ func repeat(x float64, n int) []float64 { return slices.Repeat([]float64{x}, n) 
 // Means lie within 5 standard errors: of ε, λ/√n; of ε², λ²·√((κ−1)/n), with κ
 // the kurtosis 3, 6 and 9/5. Five standard errors are passed once in 1.7 million.
 func TestNoiseDistribution(t *testing.T) {
-	n := thin(2000000)
+	n := thin(500000)
 	const lambda = 35.0
 	laplaceCDF := func(e float64) float64 {
 		if b := lambda / math.Sqrt2; e < 0 {
@@ -78,7 +78,7 @@ func TestNoiseDistribution(t *testing.T) {
 
 // θ ~ N(1, φ²), whatever the size of the value; nulls and zeros stay.
 func TestBiasDistribution(t *testing.T) {
-	n := thin(1000000)
+	n := thin(300000)
 	for _, p := range []*Bias{{Columns: []string{"a"}, Phi: ptr(0.02)}, {Columns: []string{"a"}, Range: ptr(0.06)}} {
 		for _, decimals := range []int{2, -1} {
 			for _, value := range []float64{1e6, -1e6} {
@@ -218,7 +218,7 @@ func TestFastRounding(t *testing.T) {
 // With mode redraw the released values have the distribution of x + ε given
 // that it lies inside, and no heap at the bound.
 func TestRedrawDistribution(t *testing.T) {
-	n := thin(400000)
+	n := thin(100000)
 	inf := math.Inf(1)
 	for _, tt := range []struct{ x, lower, upper, lambda float64 }{
 		{1000, 950, inf, 100},
@@ -308,7 +308,7 @@ func TestRedrawOutOfReach(t *testing.T) {
 // On a coarse grid the result is distributed as by drawing again and again
 // until the rounded value lands inside: χ² over the values.
 func TestRedrawOnCoarseGrid(t *testing.T) {
-	n := thin(400000)
+	n := thin(100000)
 	const x, lower, upperBound, lambda = 10.0, 9.0, 12.0, 1.5
 	column := floats(0, repeat(x, n)...)
 	y := release(t, testSetup(t, column), []testColumn{column}, mask(&Noise{Columns: []string{"a"}, SD: amount(lambda)}),

@@ -11,7 +11,7 @@ import (
 // The unique one is exchanged with one of area 12 with probability π. Every
 // window of five records is one such data set with incomes of its own draw.
 func TestDuncan2000Swap(t *testing.T) {
-	sets := 100000
+	sets := 40000
 	if testing.Short() {
 		sets = 10000
 	}

@@ -82,7 +82,7 @@ func replicateMap(t *testing.T, x testColumn, f float64, tiers []Tier, replicate
 func TestDuncan2004Table(t *testing.T) {
 	x := tfs376(t)
 	_, sd := meanSD(x.values)
-	replicates := 10000
+	replicates := 4000
 	if testing.Short() {
 		replicates = 2000
 	}
@@ -142,7 +142,7 @@ func TestDuncan2004Table(t *testing.T) {
 // equal variance.
 func TestDuncan2004UnequalVariance(t *testing.T) {
 	x := tfs376(t)
-	replicates := 3000
+	replicates := 2000
 	if testing.Short() {
 		replicates = 1500
 	}
