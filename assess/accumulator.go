@@ -15,7 +15,7 @@ import (
 type Accumulator struct {
 	opts    Options
 	targets []target
-	words   *keystream.Stream
+	words   *keystream.Stream // nil without a key
 
 	records            int64 // pairs, rejected records not among them
 	columns            []columnSums
@@ -55,10 +55,12 @@ func New(o Options) (*Accumulator, error) {
 	k := len(o.Columns)
 	a := &Accumulator{
 		opts: o, targets: targets,
-		words:    o.Key.Stream("assess/sample", "", 0),
 		columns:  make([]columnSums, k),
 		original: newGram(k), released: newGram(k),
 		sample: newSample(o.Sample, o.width()),
+	}
+	if !o.Key.IsZero() {
+		a.words = o.Key.Stream("assess/sample", "", 0)
 	}
 	for i := range a.columns {
 		a.columns[i] = columnSums{low: math.Inf(1), high: math.Inf(-1), bottom: newEdge(o.Extremes, -1), top: newEdge(o.Extremes, +1)}
@@ -332,7 +334,11 @@ func (a *Accumulator) offer(b *microdata.Block, keep microdata.Bitmap, also *sam
 		w.priorities = make([]uint64, n)
 	}
 	words := w.priorities[:n]
-	a.words.Words(words, keystream.Records{Stream: b.Stream, First: first})
+	if a.words != nil {
+		a.words.Words(words, keystream.Records{Stream: b.Stream, First: first})
+	} else {
+		unkeyedWords(words, b.Stream, first)
+	}
 	a.sample.offer(b, words, keep, &a.opts)
 	if also != nil {
 		also.offer(b, words, keep, &a.opts)

@@ -280,6 +280,38 @@ func checkAgainstDefinition(t *testing.T, a *Accumulator, table *pairTable) {
 	}
 }
 
+// Without a key the sample is a fixed one, uniform as well and other than any
+// keyed one.
+func TestSampleWithoutKey(t *testing.T) {
+	o := Options{Columns: numbered(1), Sample: 200}
+	a, b := newAccumulator(t, o), newAccumulator(t, o)
+	o.Key = testKey(t)
+	keyed := newAccumulator(t, o)
+	for i, block := range normalBlocks(t, 1, 4000, 500, 1) {
+		[]*Accumulator{a, b}[i%2].Add(block)
+		keyed.Add(block)
+	}
+	must(t, a.Merge(b))
+	a.sample.settle()
+	keyed.sample.settle()
+	late := 0
+	for _, r := range a.sample.row {
+		if r >= 2000 {
+			late++
+		}
+	}
+	// Hypergeometric, SD √(200·¼·0.95) = 6.9; 5.5 of them.
+	if a.sample.len() != 200 || math.Abs(float64(late)-100) > 38 {
+		t.Errorf("%d records, %d of the second half", a.sample.len(), late)
+	}
+	if slices.Equal(a.sample.row, keyed.sample.row) {
+		t.Error("the key changes nothing")
+	}
+	if a.Merge(keyed) == nil {
+		t.Error("samples of different keys must not merge")
+	}
+}
+
 // The sample is uniform: each record of 20,000 is in a sample of 2,000 with
 // probability 1/10. Counts per tenth of the rows have a hypergeometric SD of
 // √(2000·0.1·0.9·0.9) = 12.7; 5.5 of them give a false-reject rate below 1e-6.

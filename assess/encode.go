@@ -91,7 +91,7 @@ var errEncoding = errors.New("assess: encoded accumulator is damaged or cut shor
 // have been made by New with the same key, columns, carried columns, sample and
 // extremes. On an error a is unchanged.
 func (a *Accumulator) UnmarshalBinary(data []byte) error {
-	if a.words == nil {
+	if a.opts.Columns == nil {
 		return errors.New("assess: an accumulator must be made by New before it is decoded")
 	}
 	fresh, err := New(a.opts)

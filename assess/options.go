@@ -32,7 +32,11 @@ type Options struct {
 	Extremes   int      // r, the number of most extreme records kept at either end of a column; 0: 100
 	Replicates int      // M
 	Targets    []string // min, p01, p10, p50, …, max
-	Key        keystream.Key
+
+	// Key makes the sample one that an outsider cannot foretell. With the zero
+	// Key, for a release that another tool made and that has no key here, the
+	// sample is a fixed function of the records' places.
+	Key keystream.Key
 
 	// Replicate returns the masks of replicate m, 1 ≤ m ≤ Replicates. It is
 	// called from several goroutines. Where it is nil there are no replicates,

@@ -251,11 +251,7 @@ func (p *Profiler) offer(b *microdata.Block, keep microdata.Bitmap) {
 		p.words = make([]uint64, n)
 	}
 	p.words = p.words[:n]
-	seed := mix(uint64(b.Stream)+1) + uint64(first)*0x9e3779b97f4a7c15
-	for i := range p.words {
-		seed += 0x9e3779b97f4a7c15
-		p.words[i] = mix(seed)
-	}
+	unkeyedWords(p.words, b.Stream, first)
 	p.sample.take(b, p.words, keep)
 	for c, column := range p.columns {
 		p.sample.values[c] = gather(p.sample.values[c], b.Columns[column.Index].Original, p.sample.hits)

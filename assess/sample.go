@@ -137,6 +137,16 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
+// unkeyedWords fills dst with words that are a fixed function of the place.
+func unkeyedWords(dst []uint64, stream int, first int64) {
+	const golden = 0x9e3779b97f4a7c15 // SplitMix64's step
+	state := mix(uint64(stream)+1) + uint64(first)*golden
+	for i := range dst {
+		state += golden
+		dst[i] = mix(state)
+	}
+}
+
 // prune keeps the k records of lowest priority. A tie in priority
 // is settled by place.
 func (s *sample) prune() {
