@@ -43,6 +43,7 @@ func TestCarriedBytes(t *testing.T) {
 		{name: "blank line and half records", in: "a,b\n1\n\n2,y\n", want: "a,b\n2,y\n"},
 		{name: "one column", in: "a\n1\n\n3\n", mask: []string{"a"}, want: "a\n2\n\n4\n"},
 		{name: "nulls", in: "a,b\n,x\n2,\n,\n", mask: []string{"a"}, want: "a,b\n,x\n3,\n,\n"},
+		{name: "all in quotes", in: "\"a\",\"b\"\n\"1\",\"\"\n\"\",\"x\"\n", mask: []string{"a"}, want: "\"a\",\"b\"\n2,\"\"\n\"\",\"x\"\n"},
 		{name: "null words", in: "a,b\nNA,x\n2,NA\n.,.\n", source: SourceConfig{Nulls: []string{"NA", "."}}, mask: []string{"a"}, want: "a,b\nNA,x\n3,NA\n.,.\n"},
 		{name: "masked onto a null word", in: "a,b\n-10,x\n-9,y\n", source: SourceConfig{Nulls: []string{"-9"}}, mask: []string{"a"}, want: "a,b\n\"-9\",x\n-9,y\n"},
 		{name: "tabs", in: "a\tb\n1\tx,y\n", source: SourceConfig{Delimiter: "\t"}, mask: []string{"a"}, want: "a\tb\n2\tx,y\n"},

@@ -5,7 +5,8 @@
 // Fields that no mask changes keep their very bytes on the way from CSV to CSV.
 // The header's fields, a byte order mark and each record's line end are kept
 // too; the last record gets a line end where it had none, and blank lines are
-// left out. A field in quotes is never null.
+// left out. A field in quotes is never null, other than "" in a column that is not
+// of text.
 //
 // Blank lines are no records, except in files of one column, where each is a
 // record with an empty field.

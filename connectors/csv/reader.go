@@ -215,7 +215,7 @@ func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, f i
 		if b.Rejected(r) {
 			continue
 		}
-		if w.nulls.has(p) {
+		if w.nulls.has(p) || w.nulls.empty && len(p) == 2 && p[0] == w.dialect.quote {
 			if v.Valid == nil {
 				v = col.Alloc(b.N, true) // the same values, and now a bitmap
 			}
@@ -243,10 +243,11 @@ func (w *raw) array(b *microdata.Block, col *microdata.Column, c *carried, f int
 	}
 	build := text.NewBuilder(field.Type, b.N, size)
 	var buf []byte
+	quotedNull := w.nulls.empty && field.Type.ID() != arrow.STRING
 	for r := range b.N {
 		start, end := c.field(r, f)
 		p := c.chunk.Data[start:end]
-		if w.nulls.has(p) || b.Rejected(r) {
+		if w.nulls.has(p) || b.Rejected(r) || quotedNull && len(p) == 2 && p[0] == w.dialect.quote {
 			build.Null()
 			continue
 		}

@@ -219,10 +219,9 @@ func (s *sink) begin(h head, header bool) []byte {
 
 // encoded is a block as text.
 type encoded struct {
-	stream  int
-	buf     []byte
-	cells   []text.Cells
-	columns []*text.Cells
+	stream int
+	buf    []byte
+	cells  []text.Cells
 }
 
 var encodedPool = sync.Pool{New: func() any { return new(encoded) }}

@@ -350,6 +350,10 @@ func (s *source) look(kinds []text.Kinds, declared []arrow.DataType, c *text.Chu
 				k |= text.SeenNull
 			default:
 				content, _ := s.dialect.bare(field, nil)
+				if len(content) == 0 && s.nulls.empty {
+					k |= text.SeenNull // "" says nothing of the type
+					continue
+				}
 				k |= text.KindOf(content)
 			}
 		}

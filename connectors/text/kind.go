@@ -61,9 +61,6 @@ func KindOf(p []byte) Kinds {
 			return SeenSpecial
 		}
 	}
-	if c == '+' && isSpecial(p) {
-		return SeenSpecial
-	}
 	return SeenString
 }
 
