@@ -21,8 +21,8 @@ type cell struct {
 	bytes  []byte
 }
 
-// comparable reports whether values of the type can be told apart as keys.
-func comparable(t arrow.DataType) bool { return movable(t) }
+// comparableType reports whether values of the type can be told apart as keys.
+func comparableType(t arrow.DataType) bool { return movable(t) }
 
 // movable reports whether values of the type can be moved between records.
 func movable(t arrow.DataType) bool {

@@ -66,7 +66,7 @@ func (m *Bias) compile(c *Chain, i int) (step, error) {
 		}
 		phi := m.phi()
 		// The bias moves a typical value by φ times its size, √(x̄² + S_x²).
-		g := col.grid(phi * math.Sqrt(col.Mean*col.Mean+col.SD*col.SD))
+		g := col.grid(phi * math.Sqrt(float64(col.Mean*col.Mean)+float64(col.SD*col.SD)))
 		if g == (grid{}) && phi > 0 && (math.IsNaN(col.Mean) || math.IsNaN(col.SD)) {
 			return nil, fmt.Errorf("%s: column %s needs decimals, or its mean and standard deviation, for the grid of its released values",
 				c.at(i), strconv.Quote(name))

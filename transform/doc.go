@@ -2,4 +2,23 @@
 // validation and its arithmetic. All are matrix masks M = AXB + C (Duncan and
 // Keller-McNulty 2000). A chain of masks works on blocks of columns; it does no
 // I/O and knows no file format.
+//
+// A new mask is one file with a type that has Check, Masks, Reads and compile,
+// and one line in Kinds. What holds for every mask:
+//
+//   - A draw is a pure function of key, label of the mask, column, replicate and
+//     identity of the record (package keystream), so blocks, workers and their
+//     order do not matter. A swap draws from the streams "order", "partner" and
+//     "coin" of its label.
+//   - Arithmetic results are taken from the column's grid (grid.go), products are
+//     wrapped in float64() so that no fused multiply-add decides a bit, and the
+//     chain's last step fits them to the column's type (column.go): what is in
+//     Released is what any sink writes. A swap changes no bit of a value.
+//   - A null stays null and counts for nothing. Records that cannot be masked are
+//     rejected before the first mask and take no part in swaps.
+//   - Errors and rejects name columns and places, never a value.
+//
+// A truncate of mode redraw is no step of its own: the noise mask before it draws
+// within its bounds (redraw.go). A swap reads its keys as they stand when it is
+// its turn.
 package transform

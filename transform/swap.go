@@ -71,7 +71,7 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 		if info == nil {
 			return nil, fmt.Errorf("%s: there is no column %s", c.at(i), strconv.Quote(name))
 		}
-		if !comparable(info.Field.Type) {
+		if !comparableType(info.Field.Type) {
 			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name), info.Field.Type)
 		}
 		s.keys = append(s.keys, info.Index)
