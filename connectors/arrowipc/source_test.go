@@ -151,7 +151,7 @@ func TestPartitions(t *testing.T) {
 		t.Errorf("the key that is left: %s", got)
 	}
 	expectNo(t, filepath.Join(flat, "part-00000.arrow"), "canary")
-	// A file of a folder, named by itself, it is a column of the file.
+	// A file of a folder, named by itself, has no partitions.
 	one := filepath.Join(dir, "one.arrow")
 	r := release{from: &SourceConfig{Path: filepath.Join(dir, "in", "region=canary1", "p.arrow")}, to: &SinkConfig{Path: one}}
 	if err := r.run(t.Context()); err != nil {
