@@ -13,7 +13,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-const inexact = "integer beyond ±2^53 cannot be masked exactly"
+const (
+	inexact        = "integer beyond ±2^53 cannot be masked exactly"
+	inexactDecimal = "decimal of more digits than a float64 holds cannot be masked exactly"
+)
 
 // segment is the part of a unit that a block needs.
 type segment struct {
@@ -29,6 +32,10 @@ func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment) {
 		nulls = nulls || s.u.v.valid != nil
 	}
 	dst := c.Alloc(b.N, nulls)
+	reason := inexact
+	if _, ok := l.typ.(arrow.DecimalType); ok {
+		reason = inexactDecimal
+	}
 	at := 0
 	for _, s := range segs {
 		out := dst.Values[at : at+s.n]
@@ -49,7 +56,7 @@ func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment) {
 			for i, x := range out {
 				if math.IsNaN(x) && v.valid.Has(s.from+i) {
 					out[i] = 0
-					b.Reject(at+i, l.path[0], inexact)
+					b.Reject(at+i, l.path[0], reason)
 				}
 			}
 		}
@@ -130,7 +137,32 @@ func convert(out []float64, v *values, l *leaf, from int) (bad bool) {
 		}
 	}
 	if scale > 0 {
-		unscale(out, scale)
+		return unscaleExactly(out, scale) || bad
+	}
+	return bad
+}
+
+// digits15 is up to where unscaled decimals and their float64 quotients are one
+// to one, whatever the scale.
+const digits15 = 1e15
+
+// unscaleExactly makes NaN of what rescale would not give back.
+func unscaleExactly(out []float64, scale int32) (bad bool) {
+	var large map[int]float64
+	for i, u := range out {
+		if u > digits15 || u < -digits15 {
+			if large == nil {
+				large = map[int]float64{}
+			}
+			large[i] = u
+		}
+	}
+	unscale(out, scale)
+	for i, u := range large {
+		if got, ok := rescale(out[i], scale); !ok || float64(got) != u {
+			out[i] = math.NaN()
+			bad = true
+		}
 	}
 	return bad
 }

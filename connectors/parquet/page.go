@@ -193,7 +193,7 @@ func (d *dictionary) decode(c *chunk) error {
 			d.err = err
 			return
 		}
-		if h.Encoding != format.Plain && h.Encoding != format.PlainDictionary {
+		if h.Encoding != format.Plain && h.Encoding != plainDictionary {
 			d.err = fmt.Errorf("a dictionary in encoding %s", h.Encoding)
 			return
 		}

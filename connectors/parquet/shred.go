@@ -335,7 +335,7 @@ func putter(l *leaf, v *values, arr arrow.Array) (func(i int), error) {
 	case *array.Decimal256:
 		return decimalPutter(l, v, func(i int) []byte { d := a.Value(i).Array(); return raw(d[:]) }), nil
 	}
-	return nil, fmt.Errorf("Parquet cannot store %s", arr.DataType())
+	return nil, fmt.Errorf("a Parquet file cannot store %s", arr.DataType())
 }
 
 func floorDiv(a, b int64) int64 {

@@ -156,10 +156,12 @@ func (s *sink) elements(col *outColumn) ([]schemaElement, error) {
 }
 
 // compressor returns the codec of a column's encoded pages: the configured one,
-// else what the source has for it in its first row group.
+// else what the source has for it in its first row group. A carried column of
+// which row groups must be rewritten keeps the source's: parquet-go, for one,
+// takes the codec of a column's first chunk for that of all.
 func (s *sink) compressor(col *outColumn, k int) compressor {
 	codec, ok := codecNames[s.cfg.Compression]
-	if !ok {
+	if !ok || col.carried {
 		codec = format.Zstd
 		if col.from != nil && len(col.from.leaves) == len(col.root.leaves) {
 			for _, st := range s.source.streams {

@@ -12,6 +12,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
+// plainDictionary is what old writers, and DuckDB, call both PLAIN in dictionary
+// pages and RLE_DICTIONARY in data pages.
+const plainDictionary format.Encoding = 2
+
 // values are the decoded values of a page or chunk.
 //
 // Of a flat column there is one value a record, with undefined content where
@@ -306,7 +310,7 @@ func (v *values) decodeData(c *chunk, enc format.Encoding, data []byte) error {
 	switch {
 	case enc == format.Plain:
 		return v.plain(l, data)
-	case enc == format.PlainDictionary, enc == format.RLEDictionary:
+	case enc == plainDictionary, enc == format.RLEDictionary:
 		return v.indexed(c, data)
 	case enc == format.RLE && l.phys == format.Boolean:
 		src, _, err := levelsOf(data)

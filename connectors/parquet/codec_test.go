@@ -1,0 +1,57 @@
+package parquet
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/compress/lz4"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// What each codec compresses it decompresses, and a page of another length than
+// its header says is an error.
+func TestCodecs(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	noise := make([]byte, 10_000)
+	for i := range noise {
+		noise[i] = byte(r.Uint32())
+	}
+	for name, codec := range codecNames {
+		c := compressor{codec: codec, level: zstd.SpeedFastest}
+		for _, src := range [][]byte{{1}, noise, bytes.Repeat([]byte("abc"), 5000)} {
+			prefix := []byte("prefix")
+			b, err := c.compress(append([]byte{}, prefix...), src)
+			if err != nil || !bytes.HasPrefix(b, prefix) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			b = b[len(prefix):]
+			dst := make([]byte, len(src))
+			if err := decompress(codec, dst, b); err != nil || !bytes.Equal(dst, src) {
+				t.Errorf("%s: %d bytes do not come back: %v", name, len(src), err)
+			}
+			for _, n := range []int{len(src) - 1, len(src) + 1} {
+				if err := decompress(codec, make([]byte, n), b); err == nil {
+					t.Errorf("%s: %d bytes pass for %d", name, len(src), n)
+				}
+			}
+		}
+	}
+}
+
+// LZ4 pages of before LZ4_RAW: Hadoop's frames, or a bare block.
+func TestOldLZ4(t *testing.T) {
+	src := bytes.Repeat([]byte("parquet "), 300)
+	block, err := new(lz4.Codec).Encode(nil, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := append([]byte{0, 0, byte(len(src) >> 8), byte(len(src)), 0, 0, byte(len(block) >> 8), byte(len(block))}, block...)
+	for _, b := range [][]byte{block, frame} {
+		dst := make([]byte, len(src))
+		if err := decompress(format.Lz4, dst, b); err != nil || !bytes.Equal(dst, src) {
+			t.Errorf("%d bytes: %v", len(b), err)
+		}
+	}
+}
