@@ -36,7 +36,7 @@ func SourceOf(path string) (connectors.SourceConfig, error) {
 // WritesStdout reports whether the release goes to standard output.
 func WritesStdout(p *config.Pipeline) bool {
 	for _, path := range p.Sink.Config.Paths() {
-		if path == "-" {
+		if path == "-" || path == "stdout" {
 			return true
 		}
 	}

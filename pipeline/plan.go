@@ -83,10 +83,11 @@ func newPlan(p *config.Pipeline, src connectors.Source, carries bool) (*plan, er
 		pl.identity = append(pl.identity, b.want(name, microdata.Array, false))
 	}
 	// Numeric columns that are keys or sensitive are measured beside the masked
-	// ones, so that the report shows what masking does to the correlations.
+	// ones, so that the report shows what masking does to the correlations, and
+	// that a sensitive column leaves as it is (R is infinite).
 	for _, c := range p.Columns {
 		f := b.field(c.Name)
-		if _, masked := inMask[c.Name]; masked || !f.Numeric() || len(pl.assessed) == 0 ||
+		if _, masked := inMask[c.Name]; masked || !f.Numeric() ||
 			c.Role != microdata.Sensitive && c.Role != microdata.Key {
 			continue
 		}

@@ -98,6 +98,9 @@ func (r *run) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	r.plan.setDecimals()
+	if len(r.plan.assessed) == 0 {
+		return nil // nothing numeric is masked, sensitive or a key: there is nothing to measure
+	}
 	options, err := r.plan.assessOptions(r.key)
 	if err != nil {
 		return err
@@ -176,9 +179,11 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 	}
-	measures, err := r.measured.Measure(ctx)
-	if err != nil {
-		return nil, err
+	measures := &assess.Measures{Records: r.read - r.quarantine.count}
+	if r.measured != nil {
+		if measures, err = r.measured.Measure(ctx); err != nil {
+			return nil, err
+		}
 	}
 	rep := r.newReport(measures)
 	if err := r.reports.write(rep, r.config.Report.Publish); err != nil {
@@ -221,10 +226,12 @@ func (r *run) write(ctx context.Context) func(*parcel) error {
 // assess is the assessor, beside the masking and behind the writer.
 func (r *run) assess(ctx context.Context) func(*parcel) error {
 	return func(p *parcel) error {
-		if r.snapshots != nil {
+		switch {
+		case r.snapshots != nil:
 			return r.snapshots.add(ctx, p.block)
+		case r.measured != nil:
+			r.measured.Add(p.block)
 		}
-		r.measured.Add(p.block)
 		return nil
 	}
 }
