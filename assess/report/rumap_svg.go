@@ -61,7 +61,7 @@ func RUMapSVG(m RUMap, o SVGOptions) []byte {
 	f.maxU = m.rangeU()
 	f.left, f.right = 62, float64(o.Width)-62
 	if f.slim {
-		f.left, f.right = 44, float64(o.Width)-46
+		f.left, f.right = 44, float64(o.Width)-54
 	}
 	f.top = 54
 	if o.Standalone {
@@ -246,7 +246,7 @@ func (f *ruFrame) thresholds() {
 	}
 	for i, y := range spread(want, 15, f.top+12, f.bottom-24) {
 		l := lines[i]
-		s := l.subject() + ": at most " + trimmed(l.R)
+		s := l.subject() + " ≤ " + pretty(l.R, riskDigits)
 		if f.slim {
 			s = "≤ " + pretty(l.R, 2)
 		}

@@ -51,7 +51,7 @@ func TestSummarySteersNoTerminal(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	held, broken := assess.RuleVerdict{Passed: true}, assess.RuleVerdict{}
+	held, broken := assess.RuleVerdict{Passed: true}, assess.RuleVerdict{Rule: "too risky"}
 	for _, c := range []struct {
 		what     string
 		r        Report
@@ -70,6 +70,16 @@ func TestVerdict(t *testing.T) {
 		if v.Word != c.word || v.Good != c.good || !strings.Contains(v.Line, c.in) {
 			t.Errorf("%s: %+v", c.what, v)
 		}
+	}
+}
+
+func TestVerdictSaysAReasonOnce(t *testing.T) {
+	rules := assess.Verdict{Rules: []assess.RuleVerdict{{Rule: "too risky"}}}
+	if v := (&Report{Withheld: "does not hold: too risky", Gate: rules}).verdict(); v.Reason != "" {
+		t.Errorf("repeats %q", v.Reason)
+	}
+	if v := (&Report{Withheld: "the disk is full", Gate: rules}).verdict(); v.Reason != "the disk is full" {
+		t.Errorf("the reason is %q", v.Reason)
 	}
 }
 

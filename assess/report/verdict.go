@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 )
@@ -25,6 +26,9 @@ func (r *Report) verdict() verdict {
 	}
 	n := len(v.Rules)
 	failed := n - v.Held
+	if failed > 0 && v.repeats() {
+		v.Reason = ""
+	}
 	switch {
 	case r.Withheld != "" && failed > 0:
 		v.Word = "Withheld"
@@ -42,6 +46,17 @@ func (r *Report) verdict() verdict {
 		v.Good, v.Word, v.Line = true, "Released", fmt.Sprintf("All %d rules of the gate hold.", n)
 	}
 	return v
+}
+
+// repeats says whether the reason says no more than the broken rules, which stand
+// just below it.
+func (v *verdict) repeats() bool {
+	for _, rule := range v.Rules {
+		if !rule.Passed && !strings.Contains(v.Reason, rule.Rule) {
+			return false
+		}
+	}
+	return true
 }
 
 func ofRules(failed, n int) string {

@@ -114,8 +114,10 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 	v := columnView{ColumnMeasures: c, ID: "column-" + strconv.Itoa(i+1), Moments: momentRows(path, c)}
 	m := MapOf(c, r.Gate)
 	// The SVG is this package's own writing with every string escaped.
-	v.Wide = template.HTML(RUMapSVG(m, SVGOptions{Width: 620, Height: 520, ID: v.ID + "-wide"}))
-	v.Slim = template.HTML(RUMapSVG(m, SVGOptions{Width: 328, Height: 460, ID: v.ID + "-slim"}))
+	// Higher with more points, so that their labels keep their distance.
+	more := 17 * max(0, len(m.Points)-14)
+	v.Wide = template.HTML(RUMapSVG(m, SVGOptions{Width: 620, Height: 520 + more, ID: v.ID + "-wide"}))
+	v.Slim = template.HTML(RUMapSVG(m, SVGOptions{Width: 328, Height: 460 + more, ID: v.ID + "-slim"}))
 	u := c.Utility
 	v.Utility = []labelled{
 		{"efficiency", shown(path+"/utility/efficiency", u.Efficiency, percent(float64(u.Efficiency))), "U/U₀: the share of the unmasked data’s precision that is left for estimating the mean"},
