@@ -209,7 +209,7 @@ func TestFastRounding(t *testing.T) {
 	got = slices.Clone(x)
 	bias.multiply(got, e, changed)
 	for i := range x {
-		if want := bias.product(x[i], 1+0.1*e[i]); math.Abs(e[i]) < 64 && got[i] != want {
+		if want := bias.product(x[i], 1+float64(0.1*e[i])); math.Abs(e[i]) < 64 && got[i] != want {
 			t.Fatalf("%v·%v: got %v, want %v", x[i], 1+0.1*e[i], got[i], want)
 		}
 	}
