@@ -48,19 +48,21 @@ func (f Field) Nested() bool { return arrow.IsNested(f.Type.ID()) }
 const MaxExact = 1 << 53
 
 // Decimals returns the number of decimals that the type itself fixes: 0 for
-// integers, the scale for decimals; ok is false for floats and other types.
+// integers, the scale for decimals of up to 15 digits; ok is false for floats,
+// for other types, and for wider decimals, whose scale is often far finer than
+// their values (Spark's decimal(38,18)) and says nothing about them.
 func (f Field) Decimals() (d int, ok bool) {
 	switch t := f.Type.(type) {
 	case arrow.DecimalType:
-		return int(t.GetScale()), true
+		return int(t.GetScale()), t.GetPrecision() <= 15
 	case *arrow.Float32Type, *arrow.Float64Type, *arrow.Float16Type:
 		return 0, false
 	}
 	return 0, f.Numeric()
 }
 
-// Range returns the least and greatest value that a numeric field can hold and
-// that a float64 holds exactly.
+// Range returns the least and greatest value that a numeric field can hold;
+// for integers, among those that a float64 holds exactly.
 func (f Field) Range() (lo, hi float64) {
 	switch f.Type.ID() {
 	case arrow.INT8:
@@ -83,9 +85,7 @@ func (f Field) Range() (lo, hi float64) {
 		return -math.MaxFloat32, math.MaxFloat32
 	}
 	if t, ok := f.Type.(arrow.DecimalType); ok {
-		// The unscaled value has at most precision digits and at most 53 bits.
-		unscaled := math.Min(math.Pow10(int(t.GetPrecision()))-1, MaxExact)
-		hi = unscaled / math.Pow10(int(t.GetScale()))
+		hi = (math.Pow10(int(t.GetPrecision())) - 1) / math.Pow10(int(t.GetScale()))
 		return -hi, hi
 	}
 	return -math.MaxFloat64, math.MaxFloat64

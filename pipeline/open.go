@@ -33,12 +33,13 @@ func SourceOf(path string) (connectors.SourceConfig, error) {
 	return nil, fmt.Errorf("%s: the format is not known by its name; must end in .parquet, .csv, .tsv, .jsonl, .arrow or .feather", path)
 }
 
-// WritesStdout reports whether the release goes to standard output.
+// WritesStdout reports whether the release goes to standard output, which has no
+// name to be given.
 func WritesStdout(p *config.Pipeline) bool {
 	for _, path := range p.Sink.Config.Paths() {
-		if path == "-" || path == "stdout" {
-			return true
+		if path != "stdout" {
+			return false
 		}
 	}
-	return false
+	return true
 }

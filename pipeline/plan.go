@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // DataError says that what was asked for does not fit the data or the key at
@@ -176,8 +177,8 @@ func (pl *plan) checkColumns() error {
 		}
 	}
 	for _, name := range p.Identity {
-		if j := schema.Index(name); j >= 0 && schema.Fields[j].Nested() {
-			addf("identity", "%s is nested (%s) and cannot identify a respondent", name, schema.Fields[j].Type)
+		if j := schema.Index(name); j >= 0 && !keystream.CanIdentify(schema.Fields[j].Type) {
+			addf("identity", "%s has type %s, which cannot identify a respondent", name, schema.Fields[j].Type)
 		}
 	}
 	if len(problems) > 0 {
