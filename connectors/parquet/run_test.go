@@ -3,7 +3,6 @@ package parquet
 import (
 	"context"
 	"io"
-	"testing"
 
 	"golang.org/x/sync/errgroup"
 
@@ -145,5 +144,3 @@ func layoutOf(masked, drop []string) func(*microdata.Schema) *microdata.Layout {
 		return l
 	}
 }
-
-var _ = testing.Short
