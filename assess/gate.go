@@ -85,7 +85,7 @@ func Judge(rules []Rule, m *Measures) Verdict {
 func (r Rule) judgeEfficiency(c *ColumnMeasures) RuleVerdict {
 	limit := *r.MinEfficiency
 	v := RuleVerdict{
-		Rule: fmt.Sprintf("%s: efficiency at least %s", r.Column, number(limit)), Column: r.Column,
+		Rule: fmt.Sprintf("%s: efficiency at least %s", r.Column, number(limit)), Column: r.Column, Measure: "min_efficiency",
 		Limit: Float(limit), Found: Float(math.NaN()),
 	}
 	if c == nil {
@@ -114,13 +114,17 @@ func (r Rule) judgeEfficiency(c *ColumnMeasures) RuleVerdict {
 }
 
 func (r Rule) judgeRisk(c *ColumnMeasures) RuleVerdict {
-	v := RuleVerdict{Rule: r.Column + ": ", Column: r.Column, Found: Float(math.NaN())}
+	v := RuleVerdict{
+		Rule: r.Column + ": ", Column: r.Column, Target: r.Target, Knowledge: r.Knowledge, Measure: "min_rmse",
+		Found: Float(math.NaN()),
+	}
 	unit := ""
 	if c != nil {
 		unit = c.Unit
 	}
 	var needed float64 // RMSE
 	if r.MaxRisk != nil {
+		v.Measure = "max_risk"
 		v.Limit = Float(*r.MaxRisk)
 		v.Rule += fmt.Sprintf("R of %s at most %s", r.subject(), number(*r.MaxRisk))
 		needed = 1 / math.Sqrt(*r.MaxRisk)

@@ -129,6 +129,8 @@ func TestEnvironmentSettings(t *testing.T) {
 		`environment SDLFILTER_COLUMNS__AGE__ROLE is not a setting: columns has no "age" (did you mean "wage"?)`,
 		`environment SDLFILTER_IDENTITY__10 is not a setting: identity is a list of 2: the next part of the path must be a number from 0 to 2, got "10"`,
 		`environment SDLFILTER_MASK__0__NOISE__SD is not a setting: no field "mask" (did you mean "masks"?)`,
+		"the noise of wage is a percentage of a standard deviation that changes with the data: name a profile, or give sd in the column's unit, " +
+			"so that the same value of the same respondent is masked alike in every release",
 	}
 	if strings.Join(p.Warnings, "\n") != strings.Join(want, "\n") {
 		t.Errorf("warnings must be\n%s\ngot\n%s", strings.Join(want, "\n"), strings.Join(p.Warnings, "\n"))

@@ -31,6 +31,10 @@ func (l *loader) validate(p *Pipeline) {
 	if len(p.Masks) == 0 && l.sound("masks") {
 		p.Warnings = append(p.Warnings, "no masks are configured: what is released is what was read, without the identifiers")
 	}
+	if columns := transform.NeedsSD(p.Masks); len(p.Identity) > 0 && p.Profile == "" && len(columns) > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the noise of %s is a percentage of a standard deviation that changes with the data: "+
+			"name a profile, or give sd in the column's unit, so that the same value of the same respondent is masked alike in every release", strings.Join(columns, ", ")))
+	}
 }
 
 // within adds the problems of a value at path, except where something is wrong
@@ -248,10 +252,11 @@ func (l *loader) validateGate(p *Pipeline) {
 	}
 }
 
-// publishable are the parameters that publish can name: those of the masks,
-// without the columns that they concern.
+// publishable are what publish can name: the parameters of the masks, without
+// the columns that they concern, and the efficiency, which with the released SD
+// gives λ away.
 func publishable() []string {
-	var words []string
+	words := []string{"efficiency"}
 	for _, m := range formOf(specType).members {
 		for _, parameter := range m.form.members {
 			if w := parameter.name; w != "name" && w != "columns" && !slices.Contains(words, w) {

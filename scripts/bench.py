@@ -34,6 +34,7 @@ DUCKDB_CHILD = """
 import duckdb, json, resource, sys, time
 settings, sql = json.loads(sys.argv[1])
 con = duckdb.connect()
+con.execute("SET enable_progress_bar = false")
 for s in settings:
     con.execute(s)
 def cpu():
@@ -78,7 +79,7 @@ def make_csv(path, rows):
     os.rename(f"{path}.part", path)
 
 
-def pipeline(cache, name, source, sink, columns, masked, assess=True, masks=True):
+def pipeline(cache, name, source, sink, columns, masked, masks=True):
     """Writes a configuration and returns its path."""
     key = cache / "bench.key"
     if not key.exists():
@@ -93,8 +94,6 @@ def pipeline(cache, name, source, sink, columns, masked, assess=True, masks=True
         text.append("masks:")
         text += [f"  - noise: {{columns: [{c}], sd: {sd}}}" for c, sd in masked.items()]
     text.append(f"report: {{json: {cache / (name + '.report.json')}}}")
-    if not assess:
-        text.append("assess: {off: true}")
     path = cache / f"{name}.yaml"
     path.write_text("\n".join(text) + "\n")
     return path

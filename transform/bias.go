@@ -72,7 +72,8 @@ func (m *Bias) compile(c *Chain, i int) (step, error) {
 				c.at(i), strconv.Quote(name))
 		}
 		col.onGrid = col.decimals >= 0
-		s.columns = append(s.columns, biasColumn{col, g, phi, c.stream(i, name)})
+		col.done += effective("bias", phi)
+		s.columns = append(s.columns, biasColumn{col, g, phi, c.stream(i, name, col.done)})
 	}
 	return s, nil
 }

@@ -149,8 +149,27 @@ func (c *Chain) arithmetic(i int, name string) (*column, error) {
 	return col, nil
 }
 
-func (c *Chain) stream(i int, column string) *keystream.Stream {
-	return c.setup.Key.Stream(Label(c.masks, i), column, c.replicate)
+// stream returns the keystream that mask i draws from for a column. Of the
+// release its name tells also what was done to the column, up to and with this
+// mask: draws that two releases with other parameters had in common would give
+// the original away, since x follows from x + λ₁z and x + λ₂z. Replicates are
+// never released, and those of a grid of parameters are to share their draws.
+func (c *Chain) stream(i int, column, done string) *keystream.Stream {
+	label := Label(c.masks, i)
+	if c.replicate == 0 {
+		label += "|" + done
+	}
+	return c.setup.Key.Stream(label, column, c.replicate)
+}
+
+// effective writes a mask with its effective parameters, exactly, for stream.
+func effective(kind string, parameters ...float64) string {
+	text := []byte(kind)
+	for _, v := range parameters {
+		text = append(text, ' ')
+		text = strconv.AppendFloat(text, v, 'x', -1, 64)
+	}
+	return string(append(text, ';'))
 }
 
 // NeedsSurvey reports whether the chain has a swap of scope dataset: all blocks

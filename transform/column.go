@@ -18,8 +18,9 @@ type column struct {
 	lo, hi   float64 // range of the type
 	limit    float64 // greatest magnitude that can be masked
 	float32  bool
-	onGrid   bool // what the masks so far leave behind lies on the decimal grid
-	refit    bool // fit has something to do
+	onGrid   bool   // what the masks so far leave behind lies on the decimal grid
+	refit    bool   // fit has something to do
+	done     string // the masks so far with their effective parameters
 }
 
 func newColumn(info ColumnInfo) *column {

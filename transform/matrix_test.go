@@ -40,13 +40,17 @@ func TestMatrixForm(t *testing.T) {
 	const tolerance = 1.1e-9
 	var C, M mat.Dense
 
-	// Noise: A = I, B = I, C = E with columns λε.
-	const lambda = 7.5
-	E := mat.NewDense(n, 2, nil)
-	for j, name := range []string{"a", "b"} {
-		E.SetCol(j, normals("noise#1", name))
+	// Noise: A = I, B = I, C = E with columns λε. The name of a stream tells
+	// what was done to the column: normal draws are distribution 0.
+	const lambda, phi = 7.5, 0.1
+	noises := func(before string) {
+		E := mat.NewDense(n, 2, nil)
+		for j, name := range []string{"a", "b"} {
+			E.SetCol(j, normals("noise#1|"+before+effective("noise", 0, lambda), name))
+		}
+		C.Scale(lambda, E)
 	}
-	C.Scale(lambda, E)
+	noises("")
 	M.Add(X, &C)
 	noise := mask(&Noise{Columns: []string{"a", "b"}, SD: amount(lambda)})
 	if got := released(noise); !mat.EqualApprox(got, &M, tolerance) {
@@ -55,12 +59,11 @@ func TestMatrixForm(t *testing.T) {
 
 	// Bias: θ differs by record and column, so each column j has A_j = diag(θ_·j),
 	// and M is the sum over j of A_j X B_j, where B_j keeps column j.
-	const phi = 0.1
 	bias := mask(&Bias{Columns: []string{"a", "b"}, Phi: ptr(phi)})
 	M.Zero()
 	for j, name := range []string{"a", "b"} {
 		A := mat.NewDiagDense(n, nil)
-		for i, z := range normals("bias#1", name) {
+		for i, z := range normals("bias#1|"+effective("bias", phi), name) {
 			A.SetDiag(i, 1+phi*z)
 		}
 		B := mat.NewDiagDense(2, nil)
@@ -75,6 +78,7 @@ func TestMatrixForm(t *testing.T) {
 	}
 
 	// Bias then noise (Trottini et al. 2004, eq. 2): the sum of the two.
+	noises(effective("bias", phi))
 	M.Add(&M, &C)
 	if got := released(bias, noise); !mat.EqualApprox(got, &M, 2*tolerance) {
 		t.Errorf("bias and noise: got\n%v\nwant ΣA_j X B_j + C\n%v", mat.Formatted(got), mat.Formatted(&M))

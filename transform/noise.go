@@ -126,7 +126,7 @@ func (m *Noise) compile(c *Chain, i int) (step, error) {
 			}
 		}
 		d := m.draw()
-		n := &noiseColumn{column: col, grid: col.grid(lambda), draw: d, scale: d.scale(lambda), stream: c.stream(i, name)}
+		n := &noiseColumn{column: col, grid: col.grid(lambda), draw: d, scale: d.scale(lambda)}
 		for _, t := range m.Tiers {
 			n.above = append(n.above, *t.Above)
 			n.scales = append(n.scales, d.scale(float64(lambda*math.Sqrt(*t.VarianceFactor))))
@@ -136,6 +136,8 @@ func (m *Noise) compile(c *Chain, i int) (step, error) {
 			n.fast = fast
 		}
 		col.onGrid = col.decimals >= 0
+		done := append([]float64{float64(d), lambda}, n.above...)
+		done = append(done, n.scales...)
 		if j, t := redrawOf(c.masks, i, name); t == nil {
 			s.columns = append(s.columns, n)
 		} else {
@@ -151,7 +153,10 @@ func (m *Noise) compile(c *Chain, i int) (step, error) {
 			}
 			last := &s.redraws[len(s.redraws)-1]
 			last.columns = append(last.columns, n)
+			done = append(done, n.lower, n.upper)
 		}
+		col.done += effective("noise", done...)
+		n.stream = c.stream(i, name, col.done)
 	}
 	return s, nil
 }

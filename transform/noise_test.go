@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -99,15 +101,19 @@ func TestBiasDistribution(t *testing.T) {
 	}
 }
 
-// A tier changes the variance by its factor for the values above its bound; the
-// draw itself is that of the mask without tiers.
+// A tier changes the variance by its factor for the values above its bound. In a
+// replicate the draw itself is that of the mask without tiers; in a release it
+// must not be (TestOtherParametersOtherDraws).
 func TestTiers(t *testing.T) {
 	x := floats(9, 1, 999, 1000, 1000.001, 1999, 2000, 2001, 1e6)
 	factors := []float64{1, 1, 1, 2, 2, 2, 0, 0}
 	setup := testSetup(t, x)
-	plain := release(t, setup, []testColumn{x}, mask(&Noise{Columns: []string{"a"}, SD: amount(10)}))
-	tiered := release(t, setup, []testColumn{x}, mask(&Noise{Columns: []string{"a"}, SD: amount(10),
-		Tiers: []Tier{{ptr(1000.0), ptr(2.0)}, {ptr(2000.0), ptr(0.0)}}}))
+	replicate := func(m *Noise) []float64 {
+		b := apply(t, chain(t, setup, mask(m)).Replicate(1), block(0, len(x.values), x))
+		return b.Columns[0].Out().Values
+	}
+	plain := replicate(&Noise{Columns: []string{"a"}, SD: amount(10)})
+	tiered := replicate(&Noise{Columns: []string{"a"}, SD: amount(10), Tiers: []Tier{{ptr(1000.0), ptr(2.0)}, {ptr(2000.0), ptr(0.0)}}})
 	for i, v := range x.values {
 		want := math.Sqrt(factors[i]) * (plain[i] - v)
 		if got := tiered[i] - v; math.Abs(got-want) > 5e-9 {
@@ -358,6 +364,52 @@ func TestBetweenTails(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// Two releases of the same values under one key with other parameters share no
+// draw: from x + λ₁z and x + λ₂z anyone could solve for x. The same holds for
+// what was done to the column before, for the bounds of a redraw, for φ and for π.
+func TestOtherParametersOtherDraws(t *testing.T) {
+	const n = 20_000
+	values := make([]float64, n) // all 0: what is released is the noise
+	ones := repeat(1, n)
+	noise := func(sd float64, change func(*Noise)) Spec {
+		m := &Noise{Columns: []string{"a"}, SD: amount(sd)}
+		if change != nil {
+			change(m)
+		}
+		return mask(m)
+	}
+	redraw := func(upper float64) Spec {
+		return mask(&Truncate{Columns: []string{"a"}, Upper: ptr(upper), Mode: "redraw"})
+	}
+	bias := func(phi float64) Spec { return mask(&Bias{Columns: []string{"a"}, Phi: ptr(phi)}) }
+	for _, tt := range []struct {
+		name   string
+		values []float64
+		a, b   []Spec
+	}{
+		{"λ", values, []Spec{noise(10, nil)}, []Spec{noise(11, nil)}},
+		{"tiers", values, []Spec{noise(10, nil)}, []Spec{noise(10, func(m *Noise) { m.Tiers = []Tier{{ptr(100.0), ptr(2.0)}} })}},
+		{"distribution", values, []Spec{noise(10, nil)}, []Spec{noise(10, func(m *Noise) { m.Distribution = "laplace" })}},
+		{"bounds of a redraw", values, []Spec{noise(10, nil), redraw(20)}, []Spec{noise(10, nil), redraw(21)}},
+		{"φ", ones, []Spec{bias(0.1)}, []Spec{bias(0.2)}},
+		{"bias before", values, []Spec{bias(0.1), noise(10, nil)}, []Spec{bias(0.2), noise(10, nil)}},
+	} {
+		x := floats(9, tt.values...)
+		setup := testSetup(t, x)
+		y1 := release(t, setup, []testColumn{x}, tt.a...)
+		y2 := release(t, setup, []testColumn{x}, tt.b...)
+		// Of independent draws the correlation is N(0, 1/n); 5 SDs are exceeded
+		// once in 1.7 million.
+		if r := stat.Correlation(y1, y2, nil); math.Abs(r) > 5/math.Sqrt(n) {
+			t.Errorf("another %s: the releases' noise is correlated, r = %.3f", tt.name, r)
+		}
+		again := release(t, setup, []testColumn{x}, tt.a...)
+		if !slices.Equal(y1, again) {
+			t.Errorf("%s: the same masks released something else", tt.name)
 		}
 	}
 }

@@ -62,10 +62,16 @@ type swapColumns struct {
 }
 
 func (m *Swap) compile(c *Chain, i int) (step, error) {
-	s := swapColumns{
-		mask: i, rate: *m.Rate, unique: m.unique(),
-		order: c.stream(i, "order"), partner: c.stream(i, "partner"), coin: c.stream(i, "coin"),
+	s := swapColumns{mask: i, rate: *m.Rate, unique: m.unique()}
+	policy, window := "unique", float64(c.setup.Window)
+	if !s.unique {
+		policy = "random"
 	}
+	if m.dataset() {
+		window = 0
+	}
+	done := effective("swap "+policy, *m.Rate, window)
+	s.order, s.partner, s.coin = c.stream(i, "order", done), c.stream(i, "partner", done), c.stream(i, "coin", done)
 	for _, name := range m.Reads() {
 		info := c.info(name)
 		if info == nil {
@@ -84,6 +90,7 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 		if !movable(col.Field.Type) {
 			return nil, fmt.Errorf("%s.columns: column %s must have a scalar type to be exchanged, got %s", c.at(i), strconv.Quote(name), col.Field.Type)
 		}
+		col.done += done
 		s.protected = append(s.protected, col)
 	}
 	if m.dataset() {
