@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"runtime/pprof"
 
 	"github.com/spf13/cobra"
 
@@ -9,6 +10,7 @@ import (
 )
 
 func (s *state) runCommand() *cobra.Command {
+	var cpuProfile string
 	cmd := &cobra.Command{
 		Use:   "run CONFIG",
 		Short: "Mask the source into the sink, assess, apply the gate, write the report",
@@ -18,6 +20,11 @@ func (s *state) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			stopProfile, err := profileCPU(cpuProfile)
+			if err != nil {
+				return err
+			}
+			defer stopProfile()
 			log := s.logger()
 			watch := &pipeline.Progress{}
 			stop, err := s.watch(watch)
@@ -47,5 +54,25 @@ func (s *state) runCommand() *cobra.Command {
 		},
 	}
 	s.configFlags(cmd)
+	cmd.Flags().StringVar(&cpuProfile, "cpuprofile", "", "write where the time goes, for go tool pprof")
 	return cmd
+}
+
+// profileCPU starts a CPU profile; path "" starts none.
+func profileCPU(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}, nil
 }
