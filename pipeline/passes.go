@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -36,7 +37,7 @@ func (pl *plan) settle(ctx context.Context, progress *Progress) error {
 			c.Decimals, decimalsKnown = d, true
 		}
 		if pc := known.Column(c.Name); pc != nil {
-			c.SD, c.Mean = float64(pc.SD), float64(pc.Mean)
+			c.SD, c.Mean = stable(float64(pc.SD)), stable(float64(pc.Mean))
 			if !decimalsKnown {
 				c.Decimals, decimalsKnown = pc.Decimals, true
 			}
@@ -67,13 +68,27 @@ func (pl *plan) settle(ctx context.Context, progress *Progress) error {
 		}
 		pc := profile.Column(c.Name)
 		if c.SD != c.SD {
-			c.SD, c.Mean = float64(pc.SD), float64(pc.Mean)
+			c.SD, c.Mean = stable(float64(pc.SD)), stable(float64(pc.Mean))
 		}
 		if _, fixed := c.Field.Decimals(); !fixed && pl.config.Columns.Named(c.Name).Decimals == nil && known.Column(c.Name) == nil {
 			c.Decimals = pc.Decimals
 		}
 	}
 	return nil
+}
+
+// stable rounds a statistic to six significant digits. Its last bits depend on
+// how the data are cut into blocks, and what is released must not: an amount of
+// noise is part of the name of the keystream that it is drawn from.
+func stable(v float64) float64 {
+	if v != v {
+		return v
+	}
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 5, 64), 64)
+	if err != nil {
+		return v
+	}
+	return rounded
 }
 
 // arithmetic reports whether a mask computes with the column.
