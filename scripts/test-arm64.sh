@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the keystream's tests as arm64 code, so that the bits of every draw are
-# known to be the same there, and looks through the arm64 code for fused
+# Runs the keystream's and the masks' tests as arm64 code, so that the bits of every
+# draw and of every released value are known to be the same there, and looks through the arm64 code for fused
 # multiply-adds, which would round differently from amd64.
 # Needs Go and qemu-user; installs the latter where apt-get can.
 set -eu
@@ -38,3 +38,10 @@ $emulator "$dir/keystream.test" -test.short -test.v \
 	tee "$dir/out"
 grep -q '^--- PASS: TestVectors' "$dir/out"
 grep -q '^PASS$' "$dir/out"
+
+# What the masks release is pinned by a hash.
+cd ../..
+CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -c -o "$dir/transform.test" ./transform
+cd transform
+$emulator "$dir/transform.test" -test.short -test.v -test.run 'TestReleasedBits' | tee "$dir/out"
+grep -q '^--- PASS: TestReleasedBits' "$dir/out"

@@ -7,8 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // Dir is a folder of files that appears under its name as a whole.
@@ -85,9 +84,9 @@ func (d *Dir) Commit() error {
 	if err := replaceable(d.path, d.ext); err != nil {
 		return err
 	}
-	err := unix.Rename(d.temp, d.path)
-	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
-		err = unix.Renameat2(unix.AT_FDCWD, d.temp, unix.AT_FDCWD, d.path, unix.RENAME_EXCHANGE)
+	err := os.Rename(d.temp, d.path)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
+		err = exchange(d.temp, d.path)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.path, err)

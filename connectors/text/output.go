@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/compress"
@@ -155,8 +154,7 @@ func (f *flushing) Write(p []byte) (int, error) {
 	before := f.ahead / flushEvery
 	f.ahead += int64(n)
 	if after := f.ahead / flushEvery; after > before && f.spool == nil {
-		// Only a hint: where the file system knows no such call nothing is lost.
-		_ = unix.SyncFileRange(int(f.part.Fd()), before*flushEvery, (after-before)*flushEvery, unix.SYNC_FILE_RANGE_WRITE)
+		publish.WriteBack(f.part, before*flushEvery, (after-before)*flushEvery)
 	}
 	return n, err
 }
