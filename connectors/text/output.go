@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/compress"
 	"github.com/sdlfilter/sdlfilter/connectors/publish"
