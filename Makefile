@@ -18,6 +18,9 @@ demo: build ## run the example: 28,155 records of the 1988 Current Population Su
 	@test -f out/demo.key || ./bin/sdlfilter keygen --out out/demo.key
 	./bin/sdlfilter run examples/cps/pipeline.yaml
 
+docs/ru-map.svg: demo ## draw the README's R-U map anew, from the demo
+	$(GO) run ./assess/report/internal/figure out/report.json wage >$@
+
 .PHONY: test
 test: ## the tests that need nothing but Go
 	$(GO) test ./...
