@@ -13,6 +13,8 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/sdlfilter/sdlfilter/connectors/publish"
 )
 
 // Row groups of a release that mirrors none: this many rows, or this many bytes
@@ -30,9 +32,10 @@ func (unclosed) Close() error { return nil }
 // output is one file that is being written.
 type output struct {
 	file
-	at   int64
-	meta *fileMetaData
-	in   *os.File // the source's file, for copying
+	at      int64
+	settled int64 // up to here the disk has been asked to write
+	meta    *fileMetaData
+	in      *os.File // the source's file, for copying
 }
 
 func newOutput(f file, meta *fileMetaData) (*output, error) {
@@ -86,6 +89,21 @@ func (o *output) copy(from, n int64) error {
 		err = errCut
 	}
 	return err
+}
+
+// writeBack has what was written so far go to disk while the rest is made.
+func (o *output) writeBack() {
+	var f *os.File
+	switch file := o.file.(type) {
+	case unclosed:
+		f = file.File
+	case *os.File:
+		f = file
+	default:
+		return
+	}
+	publish.WriteBack(f, o.settled, o.at-o.settled)
+	o.settled = o.at
 }
 
 // finish writes the footer, syncs and closes.
@@ -206,6 +224,7 @@ func (s *sink) flush(ctx context.Context) error {
 	}
 	s.out.meta.RowGroups = append(s.out.meta.RowGroups, rg)
 	s.out.meta.NumRows += g.rows
+	s.out.writeBack()
 	return nil
 }
 
