@@ -106,8 +106,8 @@ func (a *Accumulator) add(b *microdata.Block, also *sample) {
 	}
 	for c := range a.columns {
 		col := &b.Columns[a.opts.Columns[c].Index]
-		a.original.recentre(c, col.Original)
-		a.released.recentre(c, col.Out())
+		a.original.recentre(c, col.Original, keep)
+		a.released.recentre(c, col.Out(), keep)
 		w.lowBound[c] = a.columns[c].bottom.threshold(int32(b.Stream), b.First)
 		w.topBound[c] = a.columns[c].top.threshold(int32(b.Stream), b.First)
 	}

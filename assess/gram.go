@@ -119,8 +119,9 @@ func (g *gram) between(i, j int) comoment {
 }
 
 // recentre sets the centre of column i for the block to come: its mean so far,
-// or that of the values given where it has none.
-func (g *gram) recentre(i int, v microdata.Vector) {
+// or that of the values given where it has none. Rejected records, for which
+// keep has no bit, are passed over: what a mask has made of them may be far off.
+func (g *gram) recentre(i int, v microdata.Vector, keep microdata.Bitmap) {
 	if c := g.at(i, i); c.N > 0 {
 		g.centre[i] = c.Mi
 		if c.N >= run && c.Mi*c.Mi <= 900*c.Cii/c.N {
@@ -130,7 +131,7 @@ func (g *gram) recentre(i int, v microdata.Vector) {
 	}
 	n, mean := 0.0, 0.0
 	for r, x := range v.Values[:min(len(v.Values), run)] {
-		if v.Valid.Has(r) && !math.IsNaN(x) && !math.IsInf(x, 0) {
+		if keep.Has(r) && v.Valid.Has(r) && finite(x) {
 			n++
 			mean += (x - mean) / n
 		}

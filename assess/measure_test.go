@@ -243,6 +243,36 @@ func TestNullsAreLeftOut(t *testing.T) {
 	}
 }
 
+// What a mask makes of a value that it cannot mask may be anything; such a
+// record is rejected, and nothing measured may depend on it.
+func TestRejectedRecordsDoNotMatter(t *testing.T) {
+	measures := func(odd float64) string {
+		o := testOptions(t)
+		o.Sample, o.Replicates = -1, 0
+		a := newAccumulator(t, o)
+		b := makePairsBlock(5, 700)
+		for _, row := range []int{0, 3, 600} {
+			b.Columns[0].Original.Values[row], b.Columns[0].Released.Values[row] = odd, odd
+			b.Reject(row, "x", "is beyond what can be masked")
+		}
+		a.Add(b)
+		text, err := json.Marshal(measured(t, a))
+		must(t, err)
+		return string(text)
+	}
+	want := measures(1)
+	for _, odd := range []float64{math.MaxFloat64, -1e200, math.Inf(1), math.NaN()} {
+		if got := measures(odd); got != want {
+			t.Errorf("with %v in rejected records:\n%s\nwithout:\n%s", odd, got, want)
+		}
+	}
+}
+
+func makePairsBlock(seed uint64, n int) *microdata.Block {
+	table := makePairs(seed, n, false)
+	return table.block(0, n)
+}
+
 func TestFewRecords(t *testing.T) {
 	nan := math.NaN()
 	for _, x := range [][]float64{nil, {nan}, {nan, nan}, {5}, {5, 5}, {5, nan}} {

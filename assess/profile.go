@@ -165,7 +165,7 @@ func (p *Profiler) Add(b *microdata.Block) {
 		}
 	}
 	for c, column := range p.columns {
-		p.gram.recentre(c, b.Columns[column.Index].Original)
+		p.gram.recentre(c, b.Columns[column.Index].Original, keep)
 	}
 	for from := 0; from < b.N; from += run {
 		n := min(run, b.N-from)

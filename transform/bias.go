@@ -96,7 +96,7 @@ func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		}
 		clearNulls(v, changed)
 	}
-	c.touched[s.mask].Add(int64(changed.Count(b.N)))
+	c.count(s.mask, b, changed)
 	return nil
 }
 

@@ -288,6 +288,15 @@ func (c *Chain) Touched() []Touch {
 	return touched
 }
 
+// count adds the records marked in changed to those that mask i has changed. A
+// rejected record is not released and does not count.
+func (c *Chain) count(i int, b *microdata.Block, changed microdata.Bitmap) {
+	for _, r := range b.Rejects {
+		changed.Clear(r.Row)
+	}
+	c.touched[i].Add(int64(changed.Count(b.N)))
+}
+
 // numbers returns the column's numbers for a mask to compute with.
 func (c *column) numbers(b *microdata.Block) (*microdata.Vector, error) {
 	col := &b.Columns[c.Index]

@@ -182,13 +182,14 @@ func TestIndependentOfBlocksAndWorkers(t *testing.T) {
 }
 
 func TestTouched(t *testing.T) {
-	columns := []testColumn{floats(0, 1, 5, 100, 200), floats(0, 7, 7, 7, 7)}
+	// The last record is rejected and counts for nothing.
+	columns := []testColumn{floats(0, 1, 5, 100, 200, math.NaN()), floats(0, 7, 7, 7, 7, 7)}
 	columns[0].null = []int{3}
 	c := chain(t, testSetup(t, columns...),
 		mask(&Truncate{Columns: []string{"a"}, Upper: ptr(4.0)}),
 		Spec{"tens", &Round{Columns: []string{"a", "b"}, Base: ptr(10.0)}},
 		mask(&Noise{Columns: []string{"b"}, SD: &Amount{1e6, false}}))
-	apply(t, c, block(0, 4, columns...))
+	apply(t, c, block(0, 5, columns...))
 	got := c.Touched()
 	for i, want := range []struct {
 		label, kind string

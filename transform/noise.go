@@ -208,12 +208,12 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			}
 			clearNulls(v, within)
 		}
-		c.touched[r.truncate].Add(int64(within.Count(b.N)))
+		c.count(r.truncate, b, within)
 		for i, word := range within {
 			changed[i] |= word
 		}
 	}
-	c.touched[s.mask].Add(int64(changed.Count(b.N)))
+	c.count(s.mask, b, changed)
 	return nil
 }
 

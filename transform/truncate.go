@@ -120,7 +120,7 @@ func (s *clipStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		clearNulls(v, changed)
 	}
 	if len(s.columns) > 0 {
-		c.touched[s.mask].Add(int64(changed.Count(b.N)))
+		c.count(s.mask, b, changed)
 	}
 	return nil
 }
