@@ -51,7 +51,7 @@ func people(n int) []person {
 	return rows
 }
 
-func writeParquet(t *testing.T, path string, rows []person, rowGroup int) {
+func writeParquet(t testing.TB, path string, rows []person, rowGroup int) {
 	t.Helper()
 	var out bytes.Buffer
 	w := parquet.NewGenericWriter[person](&out, parquet.MaxRowsPerRowGroup(int64(rowGroup)))
@@ -91,7 +91,7 @@ func writeJSONL(t *testing.T, path string, rows []person) {
 	write(t, path, out.Bytes())
 }
 
-func write(t *testing.T, path string, data []byte) {
+func write(t testing.TB, path string, data []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)

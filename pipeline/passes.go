@@ -69,10 +69,38 @@ func (pl *plan) settle(ctx context.Context, progress *Progress) error {
 		pc := profile.Column(c.Name)
 		if c.SD != c.SD {
 			c.SD, c.Mean = stable(float64(pc.SD)), stable(float64(pc.Mean))
+			switch {
+			case pc.N == 0:
+				c.SD = 0 // there is nothing to mask
+			case c.SD == 0 && slices.Contains(needSD, c.Name):
+				pl.constant = append(pl.constant, c.Name)
+			}
 		}
 		if _, fixed := c.Field.Decimals(); !fixed && pl.config.Columns.Named(c.Name).Decimals == nil && known.Column(c.Name) == nil {
 			c.Decimals = pc.Decimals
 		}
+	}
+	return pl.checkAmounts()
+}
+
+// checkAmounts demands the standard deviation of every column that a percentage
+// refers to.
+func (pl *plan) checkAmounts() error {
+	var problems config.Errors
+	for i, m := range pl.config.Masks {
+		noise, ok := m.Params.(*transform.Noise)
+		if !ok || noise.SD == nil || !noise.SD.Relative {
+			continue
+		}
+		for _, c := range pl.columns {
+			if c.SD != c.SD && slices.Contains(noise.Columns, c.Name) {
+				problems = append(problems, pl.config.Errorf(pl.config.MaskPath(i)+".sd",
+					"must be a number in the column's unit: the standard deviation of %s, which a percentage refers to, takes at least two values, and there are fewer", c.Name))
+			}
+		}
+	}
+	if len(problems) > 0 {
+		return problems
 	}
 	return nil
 }

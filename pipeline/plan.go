@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -36,12 +38,14 @@ type plan struct {
 	carry    []int // indexes in layout.Read of swap keys and attributes
 	cut      connectors.Cut
 	masked   []string // in the order of the schema
+	constant []string // columns of one value alone, whose standard deviation a percentage refers to
 }
 
 // newPlan decides which columns are decoded and what leaves. Nothing is read
 // but the schema. A column or mask that names nothing in the data is an error.
 func newPlan(p *config.Pipeline, src connectors.Source, carries bool) (*plan, error) {
 	pl := &plan{config: p, source: src}
+	pl.supposeNumbers()
 	if err := pl.checkColumns(); err != nil {
 		return nil, err
 	}
@@ -117,6 +121,23 @@ func newPlan(p *config.Pipeline, src connectors.Source, carries bool) (*plan, er
 		pl.cut = connectors.Cut{Records: p.Window.Records, Exact: true}
 	}
 	return pl, nil
+}
+
+// supposeNumbers takes a column for numbers that a mask computes with and of
+// which a text source has seen no value: an empty file, or a column of nulls
+// alone, is no mistake of the configuration.
+func (pl *plan) supposeNumbers() {
+	schema := pl.source.Schema()
+	for _, m := range pl.config.Masks {
+		if _, isSwap := m.Params.(*transform.Swap); isSwap {
+			continue
+		}
+		for _, name := range m.Params.Masks() {
+			if i := schema.Index(name); i >= 0 && schema.Fields[i].Unseen {
+				schema.Fields[i].Type = arrow.PrimitiveTypes.Float64
+			}
+		}
+	}
 }
 
 // formOf is how a column is held that a mask changes. A swap moves values of any

@@ -94,6 +94,9 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if err := r.plan.settle(ctx, r.options.Progress); err != nil {
 		return err
 	}
+	for _, name := range r.plan.constant {
+		r.options.Log.Warn().Str("column", name).Msg("all values are the same, so noise of a percentage of their standard deviation masks nothing; give sd in the column's unit")
+	}
 	if r.chain, err = r.plan.newChain(ctx, r.key, r.options.Progress); err != nil {
 		return err
 	}
