@@ -24,6 +24,7 @@ type Field struct {
 	Name     string
 	Type     arrow.DataType
 	Nullable bool
+	Unseen   bool // a text source found no value to tell the type from; Type is its guess, and may be changed up to Read
 }
 
 // Numeric reports whether masks can do arithmetic on the field: integers,

@@ -97,8 +97,13 @@ func (f Foreign) columns(a, b *microdata.Schema) ([]string, error) {
 			return nil, dataErrorf("column %q is not a numeric column of both files%s", name, check.Suggest(name, both))
 		}
 	}
-	if f.ID != "" && (a.Index(f.ID) < 0 || b.Index(f.ID) < 0) {
-		return nil, dataErrorf("column %q, which matches the records, is not in both files%s", f.ID, check.Suggest(f.ID, a.Names()))
+	for _, file := range []struct {
+		words  string
+		schema *microdata.Schema
+	}{{"original", a}, {"released", b}} {
+		if f.ID != "" && file.schema.Index(f.ID) < 0 {
+			return nil, dataErrorf("column %q, which is to match the records, is not in the %s file%s", f.ID, file.words, check.Suggest(f.ID, file.schema.Names()))
+		}
 	}
 	if len(f.Columns) > 0 {
 		both = f.Columns

@@ -188,7 +188,11 @@ func (pl *plan) checkColumns() error {
 			case isSwap && f.Nested():
 				addf(path+".columns", "%s is nested (%s) and cannot be swapped", name, f.Type)
 			case !isSwap && !f.Numeric():
-				addf(path+".columns", "%s is %s, and %s needs a number", name, f.Type, m.Kind())
+				hint := ""
+				if f.Type.ID() == arrow.STRING && (p.Source.Kind == "csv" || p.Source.Kind == "jsonl") {
+					hint = fmt.Sprintf("; where only some of its values are no numbers, source.%s.types: {%s: float64} sends their records to quarantine", p.Source.Kind, name)
+				}
+				addf(path+".columns", "%s is %s, and %s needs a number%s", name, f.Type, m.Kind(), hint)
 			}
 		}
 		for _, name := range m.Params.Reads() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -58,9 +59,36 @@ refused the release, the output is withheld; 128+n ended by signal n.`,
 	flags.StringVar(&s.progress, "progress", "auto", "progress on stderr: auto (when it is a terminal), json, none")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "log what is being done")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "print nothing but errors")
+	root.Version = version()
+	root.SetVersionTemplate("sdlfilter {{.Version}}\n")
 	root.AddCommand(s.runCommand(), s.validateCommand(), s.previewCommand(), s.profileCommand(),
 		s.assessCommand(), keygenCommand(), schemaCommand(), versionCommand())
+	checkCompletion(root)
 	return root, s
+}
+
+// checkCompletion makes a mistake of a shell that completion does not know: as
+// it comes, its help is printed and the status is 0, and a script that wrote it
+// to a file would not notice.
+func checkCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			continue
+		}
+		var shells []string
+		for _, c := range cmd.Commands() {
+			shells = append(shells, c.Name())
+		}
+		cmd.Use = "completion SHELL"
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{fmt.Errorf("completion takes one argument, the shell: %s", strings.Join(shells, ", "))}
+			}
+			return usageError{fmt.Errorf("there is no completion for %q%s; there is for %s", args[0], check.Suggest(args[0], shells), strings.Join(shells, ", "))}
+		}
+	}
 }
 
 // configFlags adds what every command has that reads a configuration.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -208,6 +209,10 @@ func (r *run) Decode(b *microdata.Block) (err error) {
 			continue
 		}
 		for _, row := range microdata.NumbersOf(a, &b.Columns[i]) {
+			if w.Measured {
+				b.Columns[i].Original.Values[row] = nearest(a.ValueStr(row))
+				continue
+			}
 			b.Reject(row, layout.Schema.Fields[w.Field].Name, "holds a number that has more digits than masks compute with")
 		}
 	}
@@ -227,6 +232,14 @@ func (r *run) Decode(b *microdata.Block) (err error) {
 		b.Carried = kept
 	}
 	return nil
+}
+
+// nearest returns the float64 nearest to a number that none is exactly: near
+// enough to measure, where it is released as it came.
+func nearest(number string) float64 {
+	// The error says that the value overflows; it is then infinite.
+	x, _ := strconv.ParseFloat(number, 64)
+	return x
 }
 
 // column returns the run's part of a field.

@@ -179,7 +179,7 @@ func (w *raw) Decode(b *microdata.Block) error {
 		if want.As == microdata.Array {
 			w.array(b, &b.Columns[i], c, want.Field, field)
 		} else {
-			w.numbers(b, &b.Columns[i], c, want.Field, field)
+			w.numbers(b, &b.Columns[i], c, want, field)
 		}
 	}
 	if w.carry {
@@ -191,7 +191,8 @@ func (w *raw) Decode(b *microdata.Block) error {
 }
 
 // numbers decodes a field of every record to float64.
-func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, f int, field microdata.Field) {
+func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, want microdata.Want, field microdata.Field) {
+	f := want.Field
 	v := col.Alloc(b.N, false)
 	data, values := c.chunk.Data, v.Values
 	plain := field.Type.ID() == arrow.FLOAT64 && len(w.nulls.others) == 0
@@ -224,6 +225,10 @@ func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, f i
 		}
 		content, _ := w.dialect.bare(p, buf)
 		x, reason := text.ParseNumber(content, field.Type)
+		if reason == text.TooWide && want.Measured {
+			x, _ = text.ParseFloat(content)
+			reason = ""
+		}
 		if reason != "" {
 			b.Reject(r, field.Name, reason)
 			continue

@@ -254,6 +254,7 @@ func (s *source) setSchema(ctx context.Context, names []string) error {
 		if f.Type == nil {
 			f.Type = kinds[i].Type()
 			// A column is not looked at any further once it holds text.
+			f.Unseen = kinds[i]&^text.SeenNull == 0
 			f.Nullable = kinds[i]&(text.SeenNull|text.SeenString) != 0 || !s.Rewindable()
 		}
 		s.schema.Fields[i] = f

@@ -156,7 +156,7 @@ func (w *raw) Decode(b *microdata.Block) error {
 		if want.As == microdata.Array {
 			w.array(b, &b.Columns[i], c, values, want.Field)
 		} else {
-			w.numbers(b, &b.Columns[i], c, values, want.Field)
+			w.numbers(b, &b.Columns[i], c, values, want)
 		}
 	}
 	if w.plan.carry {
@@ -168,8 +168,8 @@ func (w *raw) Decode(b *microdata.Block) error {
 }
 
 // numbers decodes a member of every record to float64.
-func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, values []span, f int) {
-	field := w.schema.Fields[f]
+func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, values []span, want microdata.Want) {
+	field := w.schema.Fields[want.Field]
 	float := field.Type.ID() == arrow.FLOAT64
 	v := col.Alloc(b.N, false)
 	for r, at := range values {
@@ -193,6 +193,10 @@ func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, val
 			}
 		}
 		x, reason := text.ParseNumber(p, field.Type)
+		if reason == text.TooWide && want.Measured {
+			x, _ = text.ParseFloat(p)
+			reason = ""
+		}
 		if reason != "" {
 			b.Reject(r, field.Name, reason)
 			continue

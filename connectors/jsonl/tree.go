@@ -242,7 +242,9 @@ func (root *node) settle() (*tree, *microdata.Schema, error) {
 			}
 			n.leaf = len(schema.Fields)
 			t.leaves = append(t.leaves, n)
-			schema.Fields = append(schema.Fields, microdata.Field{Name: name, Type: n.settleType(), Nullable: true})
+			schema.Fields = append(schema.Fields, microdata.Field{
+				Name: name, Type: n.settleType(), Nullable: true, Unseen: n.declared == nil && n.kinds&^text.SeenNull == 0,
+			})
 		}
 		slices.SortStableFunc(n.kids, func(a, b *node) int { return a.first.compare(b.first) })
 		for _, k := range n.kids {

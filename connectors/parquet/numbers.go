@@ -25,8 +25,9 @@ type segment struct {
 }
 
 // numbers fills column c of the block from the segments of a flat numeric
-// column. A value that no float64 is exactly rejects its record.
-func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment) {
+// column. A value that no float64 is exactly rejects its record, or where the
+// column is only measured is taken as the nearest one.
+func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment, measured bool) {
 	nulls := false
 	for _, s := range segs {
 		nulls = nulls || s.u.v.valid != nil
@@ -55,6 +56,10 @@ func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment) {
 		if bad {
 			for i, x := range out {
 				if math.IsNaN(x) && v.valid.Has(s.from+i) {
+					if measured {
+						out[i] = nearest(v, l, s.from+i)
+						continue
+					}
 					out[i] = 0
 					b.Reject(at+i, l.path[0], reason)
 				}
@@ -62,6 +67,37 @@ func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment) {
 		}
 		at += s.n
 	}
+}
+
+// nearest is the float64 nearest to integer or decimal i, which convert found to
+// be none.
+func nearest(v *values, l *leaf, i int) float64 {
+	u := new(big.Int)
+	switch {
+	case l.phys == format.Int64:
+		if u.SetUint64(binary.LittleEndian.Uint64(v.data[8*i:])); !l.unsigned() {
+			u.SetInt64(int64(u.Uint64()))
+		}
+	case l.phys == format.Int32:
+		u.SetInt64(int64(int32(binary.LittleEndian.Uint32(v.data[4*i:]))))
+	default:
+		var value []byte
+		if l.width > 0 {
+			value = v.data[i*l.width : (i+1)*l.width]
+		} else {
+			value = v.bytes(i)
+		}
+		if u.SetBytes(value); len(value) > 0 && value[0]&0x80 != 0 {
+			u.Sub(u, new(big.Int).Lsh(big.NewInt(1), uint(8*len(value))))
+		}
+	}
+	exponent := int32(0)
+	if t, ok := l.typ.(arrow.DecimalType); ok {
+		exponent = -t.GetScale()
+	}
+	// The error says that the value overflows; it is then infinite.
+	x, _ := strconv.ParseFloat(u.String()+"e"+strconv.Itoa(int(exponent)), 64)
+	return x
 }
 
 // copyBits copies n bits of src from bit `from` to dst at bit `at`, whose bits

@@ -274,7 +274,7 @@ func (b *rawBlock) Decode(to *microdata.Block) (err error) {
 		next += len(root.leaves)
 		switch {
 		case w.As == microdata.Numbers:
-			numbers(to, c, root.leaf, segs[0])
+			numbers(to, c, root.leaf, segs[0], w.Measured)
 		case root.flat():
 			c.Array, err = flatArray(root.leaf, b.n, segs[0])
 		default:
