@@ -172,7 +172,7 @@ def filters_hold(release, columns):
         for op, want in ((">", sum(v > middle for v in values)), ("==", sum(v == middle for v in values))):
             got = pq.read_table(release, columns=[name], filters=[(name, op, pa.scalar(middle, column.type))]).num_rows
             require(got == want, f"column {name}: pyarrow finds {got} rows {op} a value, not {want}")
-        got = duckdb.execute(f"SELECT count(*) FROM read_parquet(?) WHERE \"{name}\" = ?", [str(release), middle]).fetchone()[0]
+        got = duckdb.connect().execute(f"SELECT count(*) FROM read_parquet(?) WHERE \"{name}\" = ?", [str(release), middle]).fetchone()[0]
         want = sum(v == middle for v in values)
         require(got == want, f"column {name}: DuckDB finds {got} rows that equal a value, not {want}")
 
