@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
 // Bitmap has one bit a record, bit i%64 of word i/64; nil stands for all ones.
@@ -187,3 +188,44 @@ func (b *Block) Rejected(row int) bool {
 
 // Kept returns how many records are to be released.
 func (b *Block) Kept() int { return b.N - len(b.Rejects) }
+
+// Part makes dst the records from ≤ i < to of b, for reading while b lives:
+// values are shared, what is carried is left out.
+func (b *Block) Part(dst *Block, from, to int) {
+	n := to - from
+	dst.Reset(b.Stream, b.First+int64(from), n, len(b.Columns))
+	for i := range b.Columns {
+		c, d := &b.Columns[i], &dst.Columns[i]
+		d.Original, d.Released = c.Original.part(from, n), c.Released.part(from, n)
+		if c.Array != nil {
+			d.Array = array.NewSlice(c.Array, int64(from), int64(to))
+		}
+		if c.ReleasedArray != nil {
+			d.ReleasedArray = array.NewSlice(c.ReleasedArray, int64(from), int64(to))
+		}
+	}
+	if b.Digests != nil {
+		dst.Digests = b.Digests[from:to]
+	}
+	for _, r := range b.Rejects {
+		if r.Row >= from && r.Row < to {
+			dst.Reject(r.Row-from, r.Column, r.Reason)
+		}
+	}
+}
+
+func (v Vector) part(from, n int) Vector {
+	if v.Values == nil {
+		return Vector{}
+	}
+	p := Vector{Values: v.Values[from : from+n]}
+	if v.Valid != nil {
+		p.Valid = NewBitmap(n, nil)
+		for i := range n {
+			if !v.Valid.Has(from + i) {
+				p.Valid.Clear(i)
+			}
+		}
+	}
+	return p
+}

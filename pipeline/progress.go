@@ -1,12 +1,16 @@
 package pipeline
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Progress is how far a run has come. It is safe for concurrent use; the zero
 // value is ready.
 type Progress struct {
 	records, total atomic.Int64
 	phase          atomic.Pointer[string]
+	since          atomic.Int64 // when the counting began, in nanoseconds
 }
 
 // Records returns the records that the present phase has dealt with.
@@ -23,9 +27,27 @@ func (p *Progress) Phase() string {
 	return ""
 }
 
+// Rate returns the records per second of the present phase; of "assess", which
+// comes after the last record, those of the masking.
+func (p *Progress) Rate() float64 {
+	elapsed := time.Now().UnixNano() - p.since.Load()
+	if p.phase.Load() == nil || elapsed <= 0 {
+		return 0
+	}
+	return float64(p.Records()) * 1e9 / float64(elapsed)
+}
+
 func (p *Progress) start(phase string, total int64) {
 	p.records.Store(0)
 	p.total.Store(total)
+	p.since.Store(time.Now().UnixNano())
+	p.phase.Store(&phase)
+}
+
+// measuring begins the phase after the last record, whose count it keeps.
+func (p *Progress) measuring() {
+	phase := "assess"
+	p.total.Store(p.records.Load())
 	p.phase.Store(&phase)
 }
 

@@ -176,7 +176,7 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	if err := r.quarantine.finish(); err != nil {
 		return nil, fmt.Errorf("quarantine: %w", err)
 	}
-	r.options.Progress.start("assess", -1)
+	r.options.Progress.measuring()
 	if r.snapshots != nil {
 		if r.measured, err = r.snapshots.total(ctx); err != nil {
 			return nil, err

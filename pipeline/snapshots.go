@@ -26,13 +26,14 @@ const defaultInterval = 30 * time.Second
 type snapshots struct {
 	run      *run
 	state    *assess.Snapshots
-	records  bool // a snapshot is due by records
+	records  int64 // a snapshot is due after so many records; 0: never by records
 	interval time.Duration
 	last     time.Time
 	read     report.Records // up to the last block that was added
 	before   report.Records // up to the last snapshot
 	files    []*os.File
 	log      []zerolog.Level
+	part     microdata.Block // of a block that a snapshot falls into
 }
 
 // newSnapshots returns nil where the configuration asks for none.
@@ -41,8 +42,8 @@ func newSnapshots(r *run, options assess.Options) (*snapshots, error) {
 	if len(a.Emit) == 0 {
 		return nil, nil
 	}
-	s := &snapshots{run: r, records: a.Every.Records > 0, interval: time.Duration(a.Every.Interval), last: time.Now()}
-	if !s.records && s.interval == 0 {
+	s := &snapshots{run: r, records: int64(a.Every.Records), interval: time.Duration(a.Every.Interval), last: time.Now()}
+	if s.records == 0 && s.interval == 0 {
 		s.interval = defaultInterval
 	}
 	var err error
@@ -83,13 +84,31 @@ func (s *snapshots) open() error {
 	return nil
 }
 
-// add takes the pairs of a block and emits a snapshot where one is due.
+// add takes the pairs of a block and emits a snapshot where one is due: by
+// records, at the very record, however the source cuts its blocks.
 func (s *snapshots) add(ctx context.Context, b *microdata.Block) error {
-	s.state.Add(b)
-	s.read.Read += int64(b.N)
-	s.read.Released += int64(b.Kept())
-	s.read.Quarantined += int64(len(b.Rejects))
-	if s.records && s.state.Due() || s.interval > 0 && time.Since(s.last) >= s.interval {
+	for from := 0; from < b.N; {
+		to := b.N
+		if s.records > 0 {
+			to = int(min(int64(b.N), int64(from)+s.records-s.state.Pending()))
+		}
+		part := b
+		if to-from < b.N {
+			part = &s.part
+			b.Part(part, from, to)
+		}
+		s.state.Add(part)
+		s.read.Read += int64(part.N)
+		s.read.Released += int64(part.Kept())
+		s.read.Quarantined += int64(len(part.Rejects))
+		if s.records > 0 && s.state.Due() {
+			if err := s.emit(ctx); err != nil {
+				return err
+			}
+		}
+		from = to
+	}
+	if s.interval > 0 && time.Since(s.last) >= s.interval {
 		return s.emit(ctx)
 	}
 	return nil

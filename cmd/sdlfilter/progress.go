@@ -62,15 +62,12 @@ type progressLine struct {
 
 func writeProgress(p *pipeline.Progress, since time.Time) {
 	elapsed := time.Since(since).Seconds()
-	line := progressLine{Phase: p.Phase(), Records: p.Records(), SecondsElapsed: elapsed}
-	if elapsed > 0 {
-		line.PerSecond = float64(line.Records) / elapsed
-	}
+	line := progressLine{Phase: p.Phase(), Records: p.Records(), PerSecond: p.Rate(), SecondsElapsed: elapsed}
 	if total := p.Total(); total > 0 {
 		share := min(float64(line.Records)/float64(total), 1)
 		line.Share = &share
 		if line.PerSecond > 0 {
-			left := float64(total-line.Records) / line.PerSecond
+			left := max(float64(total-line.Records), 0) / line.PerSecond
 			line.SecondsLeft = &left
 		}
 	}

@@ -115,7 +115,7 @@ func (s *state) logger() zerolog.Logger {
 	if terminal(os.Stderr) {
 		out = zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.TimeOnly, NoColor: !colored(os.Stderr)}
 	}
-	level := zerolog.WarnLevel
+	level := zerolog.InfoLevel
 	switch {
 	case s.verbose:
 		level = zerolog.DebugLevel

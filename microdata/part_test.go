@@ -1,0 +1,46 @@
+package microdata
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// TestPart takes every part of a block of more than one bitmap word.
+func TestPart(t *testing.T) {
+	const n = 70
+	var b, p Block
+	b.Reset(2, 100, n, 2)
+	v := b.Columns[0].Alloc(n, true)
+	build := array.NewInt64Builder(memory.DefaultAllocator)
+	for i := range n {
+		v.Values[i] = float64(i)
+		if i%7 == 3 {
+			v.Valid.Clear(i)
+		}
+		build.Append(int64(i))
+	}
+	b.Columns[1].Array = build.NewArray()
+	b.Columns[0].Mutable().Values[65] = -1
+	b.Reject(64, "x", "for the test")
+	for from := range n {
+		for to := from + 1; to <= n; to++ {
+			b.Part(&p, from, to)
+			if p.Stream != 2 || p.First != int64(100+from) || p.N != to-from {
+				t.Fatalf("part %d to %d is %d records from %d of stream %d", from, to, p.N, p.First, p.Stream)
+			}
+			original, released, codes := p.Columns[0].Original, p.Columns[0].Out(), p.Columns[1].OutArray().(*array.Int64)
+			if !slices.Equal(original.Values, v.Values[from:to]) || codes.Len() != p.N {
+				t.Fatalf("part %d to %d holds other values", from, to)
+			}
+			for i := range p.N {
+				row := from + i
+				if original.Valid.Has(i) != (row%7 != 3) || p.Rejected(i) != (row == 64) || codes.Value(i) != int64(row) || (released.Values[i] < 0) != (row == 65) {
+					t.Fatalf("part %d to %d: record %d is not that of the block", from, to, row)
+				}
+			}
+		}
+	}
+}
