@@ -124,7 +124,7 @@ type shredder struct {
 	arr      arrow.Array
 	offsets  func(i int) (start, end int64) // of lists and maps
 	children []*shredder
-	put      func(i int) // of leaves: adds value i
+	put      func(i int) // of leaves: adds value i; nil where the type is null, whose arrays have no bitmap
 	v        *values     // of leaves
 }
 
@@ -195,7 +195,7 @@ func newShredder(n *node, arr arrow.Array, out *[]*values) (*shredder, error) {
 
 func (s *shredder) emit(i int, rep uint8) error {
 	n := s.n
-	if s.arr.IsNull(i) {
+	if s.arr.IsNull(i) || n.kind == leafKind && s.put == nil {
 		if !n.nullable {
 			return errRequired
 		}
@@ -322,7 +322,7 @@ func putter(l *leaf, v *values, arr arrow.Array) (func(i int), error) {
 	case *array.FixedSizeBinary:
 		return func(i int) { put(a.Value(i)) }, nil
 	case *array.Null:
-		return func(int) {}, nil
+		return nil, nil
 	case *array.Decimal32:
 		return decimalPutter(l, v, func(i int) []byte { return raw([]int32{int32(a.Value(i))}) }), nil
 	case *array.Decimal64:
