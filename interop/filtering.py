@@ -26,9 +26,10 @@ class Program:
         path.mkdir(parents=True)
         return path
 
-    def run(self, folder, columns, source, sink, noise=None, identity=None, stdin=None):
+    def run(self, folder, columns, source, sink, noise=None, identity=None, stdin=None, status=0):
         """Releases source into sink: what is withheld is dropped, what is masked
-        gets noise, unless noise says which columns get it. Returns standard output."""
+        gets noise, unless noise says which columns get it. Returns standard output;
+        an exit status other than the expected is an error."""
         noise = {c: NOISE[c] for c in columns if c.startswith(MASKED)} if noise is None else noise
         text = ["version: 1", "name: interop", f"key: {{file: {self.key}}}"]
         if identity:
@@ -42,10 +43,12 @@ class Program:
             text.append("masks:")
             text += [f"  - noise: {{columns: [{json.dumps(c)}], sd: {sd}}}" for c, (sd, _) in noise.items()]
         text.append("assess: {replicates: 2}")
+        if status == 3:
+            text.append(f"quarantine: {{jsonl: {folder / 'quarantine.jsonl'}}}")
         text.append(f"report: {{json: {folder / 'report.json'}}}")
         config = folder / "pipeline.yaml"
         config.write_text("\n".join(text) + "\n")
         done = subprocess.run([self.binary, "run", "--quiet", config], input=stdin, capture_output=True, timeout=60)
-        if done.returncode != 0:
+        if done.returncode != status:
             raise Failed(f"exit {done.returncode}: {done.stderr.decode(errors='replace').strip()}")
         return done.stdout
