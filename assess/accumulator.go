@@ -31,6 +31,7 @@ type columnSums struct {
 	diff, squareDiff float64 // Σ(y−x), Σ(x−y)²
 	low, high        float64 // of the released values; +Inf, −Inf where there are none
 	bottom, top      edge    // most extreme records by original value
+	x, y             *tally  // of the original and released values; nil where the sample serves
 }
 
 // kernel is scratch for one run of records.
@@ -64,6 +65,9 @@ func New(o Options) (*Accumulator, error) {
 	}
 	for i := range a.columns {
 		a.columns[i] = columnSums{low: math.Inf(1), high: math.Inf(-1), bottom: newEdge(o.Extremes, -1), top: newEdge(o.Extremes, +1)}
+		if o.Columns[i].Masked && o.Sample >= 0 {
+			a.columns[i].x, a.columns[i].y = new(tally), new(tally)
+		}
 	}
 	w := &a.work
 	w.bufU, w.bufV = matrix(k), matrix(k)
@@ -158,6 +162,8 @@ func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.B
 		s.pairs += int64(n)
 		s.diff -= d.sd
 		s.squareDiff += d.sdd
+		col := &b.Columns[a.opts.Columns[c].Index]
+		s.tally(b.First+int64(from), col.Original.Values[from:from+n], col.Out().Values[from:from+n], nil, nil)
 		if d.beyond {
 			a.scanEnds(b, c, from, n, keep)
 		}
@@ -303,6 +309,7 @@ func (a *Accumulator) addPart(b *microdata.Block, from, n int, keep microdata.Bi
 				s.squareDiff += d * d
 			}
 		}
+		s.tally(b.First+int64(from), x, y, w.has[c][:n], w.hasOut[c][:n])
 		a.scanEnds(b, c, from, n, keep)
 	}
 	a.original.addPart(n, w.u, w.square, w.has)
@@ -383,6 +390,10 @@ func (a *Accumulator) mergeExact(o *Accumulator) {
 		s.low, s.high = math.Min(s.low, t.low), math.Max(s.high, t.high)
 		s.bottom.merge(&t.bottom)
 		s.top.merge(&t.top)
+		if s.x != nil {
+			s.x.merge(t.x)
+			s.y.merge(t.y)
+		}
 	}
 	a.original.merge(&o.original)
 	a.released.merge(&o.released)

@@ -12,7 +12,7 @@ import (
 // magic word. A change of what follows raises it.
 const (
 	encodingMagic   = "sdlA"
-	encodingVersion = 1
+	encodingVersion = 2
 )
 
 // MarshalBinary encodes what has been added, so that another process can take
@@ -42,6 +42,10 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 		e.floats(s.diff, s.squareDiff, s.low, s.high)
 		e.edge(&s.bottom)
 		e.edge(&s.top)
+		if s.x != nil {
+			e.tally(s.x)
+			e.tally(s.y)
+		}
 	}
 	for _, g := range []*gram{&a.original, &a.released} {
 		for _, p := range g.pairs {
@@ -85,6 +89,18 @@ func (e *encoder) edge(s *edge) {
 	}
 }
 
+func (e *encoder) tally(t *tally) {
+	bins := 0
+	t.each(func(bin) bool { bins++; return true })
+	e.uint(t.seen)
+	e.uint(uint64(bins))
+	t.each(func(b bin) bool {
+		e.uint(b.code)
+		e.uint(b.count)
+		return true
+	})
+}
+
 var errEncoding = errors.New("assess: encoded accumulator is damaged or cut short")
 
 // UnmarshalBinary replaces what a holds by what MarshalBinary wrote. a must
@@ -115,6 +131,10 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 		s.diff, s.squareDiff, s.low, s.high = d.float(), d.float(), d.float(), d.float()
 		d.edge(&s.bottom, fresh.opts.width())
 		d.edge(&s.top, fresh.opts.width())
+		if s.x != nil {
+			d.tally(s.x)
+			d.tally(s.y)
+		}
 	}
 	for _, g := range []*gram{&fresh.original, &fresh.released} {
 		for i := range g.pairs {
@@ -142,6 +162,9 @@ func (a *Accumulator) plausible() bool {
 	for i := range a.columns {
 		s := &a.columns[i]
 		if s.pairs < 0 || s.pairs > n {
+			return false
+		}
+		if s.x != nil && (s.x.seen > uint64(n) || s.y.seen > uint64(n)) {
 			return false
 		}
 	}
@@ -253,6 +276,23 @@ func (d *decoder) edge(e *edge, width int) {
 		e.push(x)
 	}
 	e.prune()
+}
+
+func (d *decoder) tally(t *tally) {
+	t.seen = d.uint()
+	for range d.count(16) {
+		code, count := d.uint(), d.uint()
+		if code >= 1<<(12+pageBits) || !finite(math.Float64frombits(code<<binShift)) || count > math.MaxInt64-t.n {
+			d.failed = true
+			return
+		}
+		page := &t.pages[code>>pageBits]
+		if *page == nil {
+			*page = new([pageBins]uint64)
+		}
+		(*page)[code&(pageBins-1)] += count
+		t.n += count
+	}
 }
 
 func (d *decoder) sample(s *sample) {

@@ -27,7 +27,9 @@ type reckoning struct {
 // Where the sample holds all pairs, replicates are made on the whole data, as
 // METHODS §3 says. Where it does not, they are made on the sample, or on parts
 // of it in turn where no mask mixes records, and the variance of an estimator
-// is scaled to the size of the release. The targets min and max stay exact:
+// is scaled to the size of the release. The bias of an order statistic, on which
+// R of a percentile known by its position rests, is that of the release itself,
+// counted over all records. The targets min and max stay exact:
 // their records are kept. Their estimate by position is the extreme of the
 // replicate's part of the sample together with the r most extreme records; as
 // the other records are missing from it, it strays less than the release's
@@ -76,9 +78,17 @@ func (r *reckoning) locate(c int) []found {
 		case len(x) > 0:
 			f.record = r.holder(c, taus[i], t.rank(len(x)))
 			f.sampled = !r.data.complete
-			f.position = positions[i]
+			f.tau, f.position = taus[i], positions[i]
+			f.counted = r.data.complete
+			if s.x != nil && !f.counted {
+				tau, known := s.x.orderStatistic(t.rank(int(s.x.n)), x)
+				position, knownToo := s.y.orderStatistic(t.rank(int(s.y.n)), y)
+				if f.counted = known && knownToo; f.counted {
+					f.tau, f.position = tau, position
+				}
+			}
 		}
-		if f.record != nil {
+		if f.record != nil && t.extremal() {
 			f.tau = f.record.x
 		}
 		list[i] = f

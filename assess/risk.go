@@ -83,10 +83,22 @@ func (s spread) meanSquare(tau, share float64) float64 {
 type found struct {
 	target target
 	tau    float64
-	record *extreme // holds it; nil where the column has no values
-	// position is y_(k) of the release, sampled whether τ rests on the sample.
+	record *extreme // holds it, or of the sample what is nearest; nil where the column has no values
+	// position is y_(k) of the release, sampled whether the record that holds τ is
+	// one of the sample, counted whether τ and y_(k) are those of all records.
 	position float64
 	sampled  bool
+	counted  bool
+}
+
+// positionSquare is E(τ−τ̂)² of a target known by its position, Duncan et al.
+// (2004) eq. 6, from the release's own order statistic and its variance over the
+// randomness of the mask: over all records the square of their difference is
+// the square of the bias, and that variance, which is all but nothing beside it
+// unless the bias is.
+func (f *found) positionSquare(variance float64) float64 {
+	d := f.position - f.tau
+	return max(0, d*d-variance) + variance
 }
 
 // risks makes the table of risks of masked column c: R from replicates where
@@ -127,7 +139,9 @@ func (r *reckoning) risks(c int) []Risk {
 		var mean, index, position squares
 		for i := range answers {
 			mean.add(f.tau - answers[i].mean)
-			index.add(f.tau - answers[i].linked[t])
+			if f.record != nil {
+				index.add(f.record.x - answers[i].linked[t])
+			}
 			position.add(f.tau - answers[i].position[t])
 		}
 		byMean, byPosition := mean.mean(), position.mean()
@@ -139,16 +153,21 @@ func (r *reckoning) risks(c int) []Risk {
 				for i := range answers {
 					estimates[i] = answers[i].position[t]
 				}
-				byPosition = spreadOf(estimates, r.subsets).meanSquare(f.tau, r.share)
+				s := spreadOf(estimates, r.subsets)
+				if f.counted {
+					byPosition = f.positionSquare(s.variance * r.share)
+				} else {
+					byPosition = s.meanSquare(f.tau, r.share)
+				}
 			}
 		}
-		linked := math.NaN()
+		linked := math.NaN() // x_t − y_t
 		if f.record != nil {
-			linked = f.record.values[2*c+1]
+			linked = f.record.x - f.record.values[2*c+1]
 		}
 		square := func(d float64) float64 { return d * d }
 		add(f.target.name, KnowledgeMean, square(f.tau-y.Mi), byMean, r.partial && asked || f.sampled)
-		add(f.target.name, KnowledgeIndex, square(f.tau-linked), index.mean(), f.sampled)
+		add(f.target.name, KnowledgeIndex, square(linked), index.mean(), f.sampled)
 		add(f.target.name, KnowledgePosition, square(f.tau-f.position), byPosition, r.partial && asked || f.sampled)
 	}
 	return list

@@ -1,0 +1,209 @@
+package assess
+
+import (
+	"math"
+	"slices"
+)
+
+// tally counts the values of a column in bins of equal relative width, 2⁻¹¹ of
+// the power of two below them, so that the rank of any value is known over all
+// records, or many more than the sample has. The error that a sample makes in an
+// order statistic is, for a target known by its position, of the size of what
+// little noise changes in it. Tallies merge by addition.
+//
+// A bin is a sign, an exponent and the first eleven bits of the significand, the
+// upper bits of the float64, so that a bin is found without arithmetic. Pages
+// are the bins of one sign and exponent.
+type tally struct {
+	pages [1 << 12]*[pageBins]uint64
+	n     uint64 // weights
+	seen  uint64 // values
+}
+
+const (
+	pageBits = 11
+	pageBins = 1 << pageBits
+	binShift = 52 - pageBits
+)
+
+// Of a stream's first counted records all are counted; of those behind them one
+// chunk in rare, which stands for all, as counting takes a few nanoseconds and
+// the error has become small by then.
+const (
+	counted = 1 << 20
+	chunk   = run
+	rare    = 8
+)
+
+// weight says for how many records one of the chunk at a row counts. It depends
+// on the place alone, so that a total does not depend on how the records were
+// split.
+func weight(row int64) uint64 {
+	switch {
+	case row < counted:
+		return 1
+	case mix(uint64(row/chunk))%rare == 0:
+		return rare
+	}
+	return 0
+}
+
+// tally counts the values x and y of consecutive records from row first on, of
+// those for which marks, where given, hold 1.
+func (s *columnSums) tally(first int64, x, y, inX, inY []float64) {
+	if s.x == nil {
+		return
+	}
+	for from := 0; from < len(x); {
+		row := first + int64(from)
+		to := min(len(x), from+int(chunk-row%chunk))
+		if w := weight(row); w > 0 && inX == nil {
+			s.x.add(x[from:to], w)
+			s.y.add(y[from:to], w)
+		} else if w > 0 {
+			s.x.addWhere(x[from:to], inX[from:to], w)
+			s.y.addWhere(y[from:to], inY[from:to], w)
+		}
+		from = to
+	}
+}
+
+// add counts values, which are finite.
+func (t *tally) add(values []float64, weight uint64) {
+	t.n += uint64(len(values)) * weight
+	t.seen += uint64(len(values))
+	for _, v := range values {
+		b := math.Float64bits(v)
+		page := t.pages[b>>52]
+		if page == nil {
+			page = new([pageBins]uint64)
+			t.pages[b>>52] = page
+		}
+		page[b>>binShift&(pageBins-1)] += weight
+	}
+}
+
+// addWhere counts the values whose mark is 1.
+func (t *tally) addWhere(values, marks []float64, weight uint64) {
+	for i, m := range marks {
+		if m == 1 {
+			t.add(values[i:i+1], weight)
+		}
+	}
+}
+
+func (t *tally) merge(o *tally) {
+	t.n += o.n
+	t.seen += o.seen
+	for p, from := range o.pages {
+		if from == nil {
+			continue
+		}
+		if t.pages[p] == nil {
+			t.pages[p] = new([pageBins]uint64)
+		}
+		to := t.pages[p]
+		for i, c := range from {
+			to[i] += c
+		}
+	}
+}
+
+// bin is one that holds values: lo ≤ |v| < hi, of the sign that lo and hi have.
+type bin struct {
+	lo, hi float64 // ascending
+	count  uint64
+	code   uint64 // sign, exponent and leading bits
+}
+
+// each calls f for the bins that hold values, by ascending value, until it
+// returns false.
+func (t *tally) each(f func(bin) bool) {
+	visit := func(p, i int) bool {
+		c := t.pages[p][i]
+		if c == 0 {
+			return true
+		}
+		code := uint64(p)<<pageBits | uint64(i)
+		b := bin{count: c, code: code, lo: math.Float64frombits(code << binShift), hi: math.Float64frombits((code + 1) << binShift)}
+		if p >= 1<<11 {
+			b.lo, b.hi = b.hi, b.lo
+		}
+		return f(b)
+	}
+	for p := len(t.pages) - 1; p >= 1<<11; p-- { // negative, the greatest magnitude first
+		if t.pages[p] != nil {
+			for i := pageBins - 1; i >= 0; i-- {
+				if !visit(p, i) {
+					return
+				}
+			}
+		}
+	}
+	for p := range 1 << 11 {
+		if t.pages[p] != nil {
+			for i := range pageBins {
+				if !visit(p, i) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// orderStatistic returns the k-th smallest value, k ≥ 1, from the bin that it
+// lies in and the values of a sample, and whether that is nearer to it than an
+// order statistic of the sample would be: more records must have been counted
+// than the sample has, and the bin must hold less of the data than the standard
+// error of the share of the sample below it, or be a heap of one value. Within the bin the sample decides where it shows that values repeat
+// (heaps, decimals); else the rank is taken to rise evenly.
+func (t *tally) orderStatistic(k int, sample []float64) (float64, bool) {
+	if k < 1 || uint64(k) > t.n || t.seen <= uint64(len(sample)) {
+		return math.NaN(), false
+	}
+	var found bin
+	var before uint64
+	t.each(func(b bin) bool {
+		found = b
+		if before+b.count >= uint64(k) {
+			return false
+		}
+		before += b.count
+		return true
+	})
+	var within []float64
+	for _, v := range sample {
+		if math.Float64bits(v)>>binShift == found.code {
+			within = append(within, v)
+		}
+	}
+	slices.Sort(within)
+	distinct := 0
+	for i, v := range within {
+		if i == 0 || v != within[i-1] {
+			distinct++
+		}
+	}
+	at := (float64(uint64(k)-before) - 0.5) / float64(found.count) // in (0, 1)
+	var v float64
+	heap := false // whether most of the bin is one value, and the rank falls on it
+	if m := len(within); m > 0 {
+		v = within[min(int(at*float64(m)), m-1)]
+		same := 0
+		for _, w := range within {
+			if w == v {
+				same++
+			}
+		}
+		heap = 2*same > m
+	}
+	p := float64(k) / float64(t.n)
+	share := float64(found.count) / float64(t.n)
+	if !heap && share*share > p*(1-p)/float64(max(len(sample), 1)) {
+		return math.NaN(), false
+	}
+	if heap || distinct > 0 && 2*distinct <= len(within) {
+		return v, true
+	}
+	return found.lo + at*(found.hi-found.lo), true
+}
