@@ -21,7 +21,7 @@ import tables
 from filtering import Failed, Program
 
 CODECS = ["none", "snappy", "gzip", "brotli", "lz4", "zstd"]
-ROWS = 600
+ROWS = 400
 
 
 def encodings_of(type_):
@@ -77,7 +77,7 @@ def write_cases():
         yield f"{label} nulls without dictionary", table, {"use_dictionary": False, "compression": "none"}
         yield f"{label} nulls encodings", table, {**v2, "use_dictionary": False, "column_encoding": column_encoding(table, 1)}
         yield f"{label} nulls encodings 2", table, {**v1, "use_dictionary": False, "column_encoding": column_encoding(table, 2), "row_group_size": 250}
-    groups = {"row_group_size": 157}
+    groups = {"row_group_size": 117}
     tiny = {"data_page_size": 64, "write_batch_size": 7}
     yield "row groups", full, {**groups, "compression": "none"}
     yield "tiny pages v1", full, {**v1, **tiny, "compression": "none"}
