@@ -75,6 +75,47 @@ func TestReplicatesOfTheChain(t *testing.T) {
 	}
 }
 
+// Of 40,000 records with 2,500 keys few are unique in key and region, of a
+// sample of 4,000 of them most. What replicates of the sample exchange must not
+// pass for what the release does.
+func TestSwapOfASampleDoesNotUnderstateRisk(t *testing.T) {
+	const n = 40_000
+	key := testKey(t)
+	rate := 0.5
+	masks := []transform.Spec{{Params: &transform.Swap{Keys: []string{"job"}, Attribute: "region", Columns: []string{"wage"}, Rate: &rate, Scope: "dataset"}}}
+	setup := transform.Setup{Key: key, Window: n}
+	for i, name := range []string{"wage", "job", "region"} {
+		setup.Columns = append(setup.Columns, transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: 2, SD: 100, Mean: 500})
+	}
+	chain, err := transform.NewChain(masks, setup)
+	must(t, err)
+	a := newAccumulator(t, Options{
+		Columns: []Column{{Name: "wage", Masked: true}}, Sample: 4000, Targets: []string{"p90"}, Key: key,
+		Replicates: 10, Replicate: func(m int) Masker { return chain.Replicate(m) }, Mixes: true, Carry: []int{1, 2},
+	})
+	block := func() *microdata.Block {
+		b := new(microdata.Block)
+		b.Reset(0, 0, n, 3)
+		for c := range b.Columns {
+			key.Stream("swap", fmt.Sprint(c), 0).Uniforms(b.Columns[c].Alloc(n, false).Values, keystream.Records{})
+		}
+		for i := range n {
+			wage, job, region := &b.Columns[0].Original.Values[i], &b.Columns[1].Original.Values[i], &b.Columns[2].Original.Values[i]
+			*wage, *job, *region = math.Round(1e5**wage)/100, math.Floor(2500**job), math.Floor(4**region)
+		}
+		return b
+	}
+	must(t, chain.Survey(block()))
+	must(t, chain.EndSurvey())
+	b := block()
+	must(t, chain.Apply(b))
+	a.Add(b)
+	// The mean of (x−y)² over a few thousand exchanged records: 5·√(1/2000) = 11 %.
+	if r := risk(t, measured(t, a).Column("wage"), TargetTypical, KnowledgeIndex); !(math.Abs(float64(r.R/r.RealisedR)-1) < 0.12) {
+		t.Errorf("R %v, realised %v", r.R, r.RealisedR)
+	}
+}
+
 // wages has 3 jobs and 4 regions; wages differ by region.
 func wages(tb testing.TB, key keystream.Key, from, n int) *microdata.Block {
 	b := new(microdata.Block)

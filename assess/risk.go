@@ -101,6 +101,18 @@ func (f *found) positionSquare(variance float64) float64 {
 	return max(0, d*d-variance) + variance
 }
 
+// exchangedShare is what the mean of (x−y)² of a release is of that of replicates
+// of a sample, where a mask swaps: keys that several records of the data share may
+// be unique in a sample, which makes candidates for exchange of records that are
+// none. Both are means of (x−y)², the release's over all its records. Never
+// above 1, so that R is not understated.
+func exchangedShare(release, replicates float64) float64 {
+	if !(replicates > 0) {
+		return 1
+	}
+	return min(1, release/replicates)
+}
+
 // risks makes the table of risks of masked column c: R from replicates where
 // there are any, else that of the release.
 func (r *reckoning) risks(c int) []Risk {
@@ -133,7 +145,12 @@ func (r *reckoning) risks(c int) []Risk {
 		typical = population + b.square + b.ofMean
 	}
 	add(TargetTypical, KnowledgeMean, population+drift*drift, typical, r.partial && asked)
-	add(TargetTypical, KnowledgeIndex, s.squareDiff/float64(s.pairs), squareDiff.mean(), r.partial && asked)
+	own := s.squareDiff / float64(s.pairs)
+	exchanged := 1.0 // what a replicate's mean of (x−y)² is to be multiplied by
+	if r.partial && r.a.opts.Mixes {
+		exchanged = exchangedShare(own, squareDiff.mean())
+	}
+	add(TargetTypical, KnowledgeIndex, own, exchanged*squareDiff.mean(), r.partial && asked)
 
 	for t, f := range r.targets[c] {
 		var mean, index, position squares
@@ -167,7 +184,7 @@ func (r *reckoning) risks(c int) []Risk {
 		}
 		square := func(d float64) float64 { return d * d }
 		add(f.target.name, KnowledgeMean, square(f.tau-y.Mi), byMean, r.partial && asked || f.sampled)
-		add(f.target.name, KnowledgeIndex, square(linked), index.mean(), f.sampled)
+		add(f.target.name, KnowledgeIndex, square(linked), exchanged*index.mean(), f.sampled)
 		add(f.target.name, KnowledgePosition, square(f.tau-f.position), byPosition, r.partial && asked || f.sampled)
 	}
 	return list
