@@ -65,3 +65,29 @@ func onGrid(values []float64, d int) int {
 	}
 	return len(values)
 }
+
+// decimalsOfSingle is decimalsOf for values of type float32: a decimal number is
+// there what its nearest float32 stands for, 9.3 and not 9.3000001907. Values of
+// 2²¹ steps of the grid and more do not show it, as every fourth float32 or more
+// would be on it by chance.
+func decimalsOfSingle(values []float64, from int) int {
+	d := from
+	for _, x := range values {
+		if d == noGrid {
+			break
+		}
+		if !finite(x) || x == math.Trunc(x) {
+			continue
+		}
+		for ; d <= maxDecimals; d++ {
+			z := float64(x * powers[d])
+			if r := math.RoundToEven(z); math.Abs(r) < 1<<21 && float32(r/powers[d]) == float32(x) {
+				break
+			}
+		}
+		if d > maxDecimals {
+			d = noGrid
+		}
+	}
+	return d
+}

@@ -21,6 +21,7 @@ type Masker interface {
 type Column struct {
 	Name, Unit string
 	Index      int  // in Block.Columns, Numbers form
+	Single     bool // of type float32, which a profile's decimals go by
 	Masked     bool // whether it has risks; an unmasked column has moments, correlations and utility only
 }
 

@@ -136,6 +136,7 @@ type Profiler struct {
 type valueRange struct {
 	low, high float64
 	decimals  int
+	single    bool
 }
 
 // NewProfiler returns an empty profiler of the columns.
@@ -144,7 +145,7 @@ func NewProfiler(columns []Column) *Profiler {
 	p := &Profiler{columns: slices.Clone(columns), gram: newGram(k), ends: make([]valueRange, k), sample: newSample(defaultSample, k),
 		u: make([][]float64, k), buf: matrix(k), s: make([]float64, k)}
 	for i := range p.ends {
-		p.ends[i] = valueRange{low: math.Inf(1), high: math.Inf(-1)}
+		p.ends[i] = valueRange{low: math.Inf(1), high: math.Inf(-1), single: columns[i].Single}
 	}
 	return p
 }
@@ -220,7 +221,11 @@ func (e *valueRange) add(x []float64) {
 		}
 	}
 	e.low, e.high = low, high
-	if e.decimals != noGrid {
+	switch {
+	case e.decimals == noGrid:
+	case e.single:
+		e.decimals = decimalsOfSingle(x, e.decimals)
+	default:
 		e.decimals = decimalsOf(x, e.decimals)
 	}
 }

@@ -45,6 +45,32 @@ func testColumns() []Column {
 }
 
 // A profile of any split is that of the whole, and that of the definitions.
+// A float32 shows the decimals of the shortest number that it stands for; one
+// whose digits go to its last bit shows none.
+func TestDecimalsOfSingle(t *testing.T) {
+	single := func(values ...float64) []float64 {
+		for i, v := range values {
+			values[i] = float64(float32(v))
+		}
+		return values
+	}
+	for _, c := range []struct {
+		values []float64
+		want   int
+	}{
+		{single(1, 2, 3e10), 0},
+		{single(9.3, -0.1, 12), 1},
+		{single(1999.99, 0.05, 3), 2},
+		{single(0.000123, math.NaN()), 6},
+		{single(math.Pi, math.E), noGrid},
+		{single(9.3, 100000/3.0), noGrid},
+	} {
+		if got := decimalsOfSingle(c.values, 0); got != c.want {
+			t.Errorf("%v: got %d, want %d", c.values, got, c.want)
+		}
+	}
+}
+
 func TestProfile(t *testing.T) {
 	for _, nulls := range []bool{false, true} {
 		const n = 5003

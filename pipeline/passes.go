@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -146,7 +148,7 @@ func profileColumns(ctx context.Context, pl *plan, names []string, progress *Pro
 	var columns []assess.Column
 	for i, name := range names {
 		layout.Read = append(layout.Read, microdata.Want{Field: schema.Index(name), As: microdata.Numbers, Measured: true})
-		c := assess.Column{Name: name, Index: i}
+		c := assess.Column{Name: name, Index: i, Single: schema.Fields[schema.Index(name)].Type.ID() == arrow.FLOAT32}
 		if configured := pl.config.Columns.Named(name); configured != nil {
 			c.Unit = configured.Unit
 		}
