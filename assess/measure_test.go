@@ -109,6 +109,42 @@ func TestSampledAgreesWithComplete(t *testing.T) {
 	}
 }
 
+// Near the middle noise does not move an order statistic but by chance. Where
+// the release's happens to lie nearer to its target than its standard error over
+// the mask, that error is what is expected of it, and not less.
+func TestPositionIsNotKnownBetterThanByChance(t *testing.T) {
+	const n = 40_000
+	key := testKey(t)
+	x := make([]float64, n)
+	key.Stream("x", "", 0).Normals(x, keystream.Records{})
+	mask := noisy{key: key, columns: []int{0}, lambda: 1}
+	targets := []string{"p30", "p35", "p40", "p45", "p50", "p55", "p60", "p65", "p70"}
+	a := newAccumulator(t, Options{
+		Columns: []Column{{Name: "x", Masked: true}}, Targets: targets, Sample: 4000, Key: key, Replicates: 40,
+		Replicate: func(m int) Masker { r := mask; r.replicate = m; return r },
+	})
+	a.Add(release(t, x, mask))
+	c := measured(t, a).Column("x")
+	raised := 0
+	for _, target := range targets {
+		r := risk(t, c, target, KnowledgePosition)
+		if !(r.R <= r.RealisedR*(1+1e-9)) {
+			t.Errorf("%s: R %v above that of the release, %v", target, r.R, r.RealisedR)
+		}
+		// Var y_(k) given x is at least a quarter of that without, p(1−p)/(n f²)
+		// with f ≤ 0.29: an RMSE of at least ½·0.45/(200·0.29).
+		if float64(r.RMSE) < 0.0038*0.5 {
+			t.Errorf("%s: RMSE %v", target, r.RMSE)
+		}
+		if r.R < r.RealisedR*(1-1e-9) {
+			raised++
+		}
+	}
+	if raised == 0 {
+		t.Error("no target is raised to its standard error: none can be this far off by chance")
+	}
+}
+
 // The result does not depend on the number of cores, nor does a second Measure
 // differ from the first.
 func TestMeasureIsReproducible(t *testing.T) {
