@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bufio"
 	"encoding/json"
+	"slices"
 
 	"github.com/sdlfilter/sdlfilter/connectors/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -45,7 +46,9 @@ func (q *quarantine) add(b *microdata.Block) error {
 	if q.file == nil {
 		return nil
 	}
-	for _, r := range b.Rejects {
+	// Rejects are in the order in which they were found: column by column.
+	inOrder := slices.SortedFunc(slices.Values(b.Rejects), func(x, y microdata.Reject) int { return x.Row - y.Row })
+	for _, r := range inOrder {
 		line, err := json.Marshal(quarantineEntry{
 			Stream: q.streams[b.Stream], Record: b.First + int64(r.Row) + 1, Column: r.Column, Reason: r.Reason,
 		})
