@@ -58,15 +58,13 @@ type Options struct {
 const (
 	defaultSample   = 100_000
 	defaultExtremes = 100
+	extremesBytes   = 32 << 20 // at most, by default
 )
 
 // resolve fills in defaults and checks what the arithmetic relies on.
 func (o Options) resolve() (Options, []target, error) {
 	if o.Sample == 0 {
 		o.Sample = defaultSample
-	}
-	if o.Extremes == 0 {
-		o.Extremes = defaultExtremes
 	}
 	if o.Extremes < 0 {
 		return o, nil, fmt.Errorf("assess: extremes: must be at least 1, got %d", o.Extremes)
@@ -91,6 +89,12 @@ func (o Options) resolve() (Options, []target, error) {
 	o.Carry = slices.Compact(o.Carry)
 	if len(o.Carry) > 0 && o.Carry[0] < 0 {
 		return o, nil, fmt.Errorf("assess: carry: must be at least 0, got %d", o.Carry[0])
+	}
+	if o.Extremes == 0 {
+		// An extreme record is kept whole, once for each end of each column: of a
+		// table with hundreds of columns fewer are kept.
+		record := 8 * o.width()
+		o.Extremes = min(defaultExtremes, max(1, extremesBytes/(2*len(o.Columns)*record)))
 	}
 	targets := make([]target, len(o.Targets))
 	for i, name := range o.Targets {

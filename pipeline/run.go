@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -50,6 +51,9 @@ func Run(ctx context.Context, p *config.Pipeline, o Options) (*Result, error) {
 	key, err := p.Key.Resolve()
 	if err != nil {
 		return nil, dataErrorf("%v", err)
+	}
+	if warning := p.Key.Exposed(); warning != "" {
+		o.Log.Warn().Msg(warning)
 	}
 	src, err := p.Source.Config.Open(ctx)
 	if err != nil {
@@ -248,8 +252,15 @@ func (r *run) publish(rep *report.Report) (*Result, error) {
 			return nil, fmt.Errorf("sink: %w", err)
 		}
 		res.Files = append(res.Files, r.config.Sink.Config.Paths()...)
-	} else if err := r.sink.Abort(); err != nil {
-		return nil, fmt.Errorf("sink: %w", err)
+	} else {
+		if err := r.sink.Abort(); err != nil {
+			return nil, fmt.Errorf("sink: %w", err)
+		}
+		for _, path := range r.config.Sink.Config.Paths() {
+			if _, err := os.Stat(path); err == nil {
+				r.options.Log.Warn().Str("path", path).Msg("withheld: what is under this name is an earlier release, left as it was")
+			}
+		}
 	}
 	if err := r.quarantine.commit(); err != nil {
 		return nil, fmt.Errorf("quarantine: %w", err)

@@ -90,6 +90,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Masked   []columnView
 		Plain    []plainView
 		Matrices []matrixView
+		TooWide  int // columns of a correlation matrix that the page leaves to the JSON report
 		Names    []string
 		Masks    []maskView
 		Sampled  *Sampling
@@ -116,6 +117,9 @@ func (r *Report) HTML() ([]byte, error) {
 		}
 	}
 	view.Matrices = matrices(r.Correlation)
+	if n := len(r.Correlation.Columns); n > widestMatrix {
+		view.TooWide = n
+	}
 	for i, m := range r.Masks {
 		view.Masks = append(view.Masks, r.maskView(i, m))
 	}
@@ -221,11 +225,15 @@ type matrixCell struct {
 	Shade string // class
 }
 
+// widestMatrix is the greatest number of columns whose correlations the page
+// shows: a table of hundreds of columns helps nobody and takes megabytes.
+const widestMatrix = 30
+
 // matrices are the correlations before, after and their difference; none where
 // there are fewer than two columns.
 func matrices(c assess.Correlation) []matrixView {
 	n := len(c.Columns)
-	if n < 2 || len(c.Original) != n || len(c.Released) != n {
+	if n < 2 || n > widestMatrix || len(c.Original) != n || len(c.Released) != n {
 		return nil
 	}
 	value := func(m [][]assess.Float, i, j int) float64 {
