@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -115,20 +115,7 @@ type Report struct {
 }
 
 // Duration is a length of time, written as 30s, 1m30s, 500ms.
-type Duration time.Duration
-
-// UnmarshalText reads a positive length of time with its unit.
-func (d *Duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(string(text))
-	if err != nil || v <= 0 {
-		return fmt.Errorf("must be a positive length of time with its unit, such as 30s or 1m30s, got %q", text)
-	}
-	*d = Duration(v)
-	return nil
-}
-
-// MarshalText writes what UnmarshalText reads.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+type Duration = connectors.Duration
 
 // Sample is a number of records; All stands for every one.
 type Sample int

@@ -139,6 +139,15 @@ type Block struct {
 	N       int   // records, rejected ones included
 	Columns []Column
 
+	// Scope names what the streams belong to where their numbers alone do not
+	// tell them apart: a topic, whose partitions are the streams. "": a file job.
+	Scope string
+
+	// Places are the records' places in their stream, ascending, where they do
+	// not follow one another: offsets of a topic have gaps. nil: record i is at
+	// First+i. Where it is set, Places[0] is First.
+	Places []int64
+
 	// Digests identify the records where identity columns are configured; nil
 	// where a record's identity is its place (Stream, First+i).
 	Digests []Digest
@@ -165,6 +174,7 @@ func (b *Block) Reset(stream int, first int64, n, columns int) {
 		c.Array, c.ReleasedArray = nil, nil
 	}
 	b.Digests, b.Carried = nil, nil
+	b.Scope, b.Places = "", nil
 	b.Rejects, b.rejected = b.Rejects[:0], nil
 }
 
@@ -186,6 +196,14 @@ func (b *Block) Rejected(row int) bool {
 	return b.rejected != nil && b.rejected[row>>6]>>(row&63)&1 == 1
 }
 
+// Place returns the place of record i in its stream.
+func (b *Block) Place(i int) int64 {
+	if b.Places != nil {
+		return b.Places[i]
+	}
+	return b.First + int64(i)
+}
+
 // Kept returns how many records are to be released.
 func (b *Block) Kept() int { return b.N - len(b.Rejects) }
 
@@ -203,6 +221,11 @@ func (b *Block) Part(dst *Block, from, to int) {
 		if c.ReleasedArray != nil {
 			d.ReleasedArray = array.NewSlice(c.ReleasedArray, int64(from), int64(to))
 		}
+	}
+	dst.Scope = b.Scope
+	if b.Places != nil {
+		dst.Places = b.Places[from:to]
+		dst.First = dst.Places[0]
 	}
 	if b.Digests != nil {
 		dst.Digests = b.Digests[from:to]

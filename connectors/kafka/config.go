@@ -1,0 +1,116 @@
+// Package kafka reads and writes the topics of Apache Kafka and of what speaks
+// its protocol. config.go is what a configuration says of it.
+package kafka
+
+import (
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/message"
+	"github.com/sdlfilter/sdlfilter/connectors/message/arrow"
+	"github.com/sdlfilter/sdlfilter/connectors/message/avro"
+	"github.com/sdlfilter/sdlfilter/connectors/message/json"
+	"github.com/sdlfilter/sdlfilter/connectors/message/protobuf"
+	"github.com/sdlfilter/sdlfilter/connectors/message/registry"
+)
+
+// Connection says how brokers are reached.
+type Connection struct {
+	Brokers []string `yaml:"brokers" required:"true" doc:"addresses of some of the brokers, host:port; the others are learnt from them"`
+	TLS     *TLS     `yaml:"tls" doc:"encrypt the connection; an empty mapping uses the system's certificate authorities"`
+	SASL    *SASL    `yaml:"sasl" doc:"how the program proves who it is"`
+}
+
+// TLS is the encryption of a connection.
+type TLS struct {
+	CA         string `yaml:"ca" doc:"a PEM file of the certificate authorities that are trusted; by default the system's"`
+	Cert       string `yaml:"cert" doc:"a PEM file of the client's certificate, for mutual TLS"`
+	Key        string `yaml:"key" doc:"a PEM file of the client's private key"`
+	ServerName string `yaml:"server_name" doc:"the name that the brokers' certificate must hold, where it is not that of their address"`
+}
+
+// SASL is how the client proves who it is.
+type SASL struct {
+	Mechanism string   `yaml:"mechanism" required:"true" enum:"plain,scram-sha-256,scram-sha-512" doc:"plain, scram-sha-256 or scram-sha-512"`
+	Username  string   `yaml:"username" required:"true" doc:"the user's name"`
+	Password  Password `yaml:"password" required:"true" doc:"where the password is kept: {env: NAME} or {file: PATH}"`
+}
+
+// Password says where a password is kept. Printing it prints neither it nor any
+// part of it.
+type Password struct {
+	Env  string `yaml:"env" choice:"true" doc:"an environment variable"`
+	File string `yaml:"file" choice:"true" doc:"a file; a line end at its end is not part of the password"`
+
+	// Lookup finds an environment variable; config sets it.
+	Lookup func(name string) (string, bool) `yaml:"-" json:"-"`
+}
+
+// config returns the chosen format, or nil.
+func (f *Format) config() message.Config {
+	switch {
+	case f.JSON != nil:
+		return f.JSON
+	case f.Avro != nil:
+		return f.Avro
+	case f.Protobuf != nil:
+		return f.Protobuf
+	case f.Arrow != nil:
+		return f.Arrow
+	}
+	return nil
+}
+
+// Format is the format of messages; at most one field is not nil.
+type Format struct {
+	JSON     *json.Config     `yaml:"json" choice:"true" doc:"a JSON object a message"`
+	Avro     *avro.Config     `yaml:"avro" choice:"true" doc:"Avro with a schema registry"`
+	Protobuf *protobuf.Config `yaml:"protobuf" choice:"true" doc:"Protobuf with a schema registry"`
+	Arrow    *arrow.Config    `yaml:"arrow" choice:"true" doc:"an Arrow IPC stream a message, of one record or many"`
+}
+
+// Commit says how often a transaction is committed: by time, or by records,
+// whichever comes first.
+type Commit struct {
+	Interval connectors.Duration `yaml:"interval" default:"1s" doc:"a transaction is committed after so much time: 1s; with a window for swapping, its linger where that is longer"`
+	Records  int                 `yaml:"records" default:"500000" doc:"or after so many records, to bound what a crash repeats"`
+}
+
+// SourceConfig describes topics to be read.
+type SourceConfig struct {
+	Connection `yaml:",inline"`
+	Topics     []string         `yaml:"topics" doc:"the topics to read; or pattern"`
+	Pattern    string           `yaml:"pattern" doc:"a regular expression (RE2) that the names of topics match: ^survey-"`
+	Group      string           `yaml:"group" doc:"the consumer group, which remembers what has been read; by default sdlfilter-NAME with the pipeline's name"`
+	Instance   string           `yaml:"instance" doc:"a name that is this instance's alone within the group, the same after a restart: it then takes up its partitions at once instead of after a timeout"`
+	Start      string           `yaml:"start" default:"earliest" doc:"where to begin where the group has no offset yet: earliest (default), latest, or a time such as 2026-01-31T00:00:00Z"`
+	Until      string           `yaml:"until" enum:"latest" doc:"latest: read what is there at the start, then finish as a file job does; by default the stream has no end"`
+	Format     Format           `yaml:"format" doc:"the format of the messages; by default json"`
+	Registry   *registry.Config `yaml:"registry" doc:"the schema registry, for avro and protobuf"`
+
+	declared declared // by Declare, before Open
+}
+
+// SinkConfig describes the topic that is written.
+type SinkConfig struct {
+	Connection  `yaml:",inline"`
+	Topic       string           `yaml:"topic" required:"true" doc:"the topic to write; {topic} in it stands for the name of the source's topic"`
+	Delivery    string           `yaml:"delivery" default:"exactly_once" enum:"exactly_once,at_least_once" doc:"exactly_once (default): records, quarantine, snapshots and offsets in one transaction; at_least_once: an idempotent producer, which after a crash may release a record a second time, with the same value"`
+	Key         string           `yaml:"key" default:"drop" doc:"the messages' key: drop (default), pass, hash (keyed with the release key), or the name of a released column"`
+	Headers     string           `yaml:"headers" default:"drop" enum:"drop,pass" doc:"the messages' headers: drop (default) or pass"`
+	Timestamp   string           `yaml:"timestamp" default:"pass" enum:"drop,pass" doc:"the messages' timestamp: pass (default), or drop for the time of the release"`
+	Compression string           `yaml:"compression" default:"lz4" enum:"none,gzip,snappy,lz4,zstd" doc:"compression of the batches: lz4 (default), none, gzip, snappy, zstd"`
+	Commit      Commit           `yaml:"commit" doc:"how often a transaction is committed"`
+	Format      Format           `yaml:"format" doc:"the format of the messages; by default the source's where that is kafka, else json"`
+	Registry    *registry.Config `yaml:"registry" doc:"the schema registry, for avro and protobuf; by default the source's"`
+}
+
+// declared is what a pipeline tells a source before it is opened.
+type declared struct {
+	columns      []message.Column
+	dropUnlisted bool
+}
+
+// Declare tells the source the listed columns: messages of a format without
+// schemas have no others. It comes before Open.
+func (c *SourceConfig) Declare(columns []message.Column, dropUnlisted bool) {
+	c.declared = declared{columns, dropUnlisted}
+}
