@@ -25,7 +25,15 @@ type RUPoint struct {
 	Efficiency        float64
 	R                 float64 // +Inf where the snooper's error is 0
 	Failed            bool    // a gate rule on this very target and knowledge does not hold
+	// Trail is where the point was before, the oldest place first; empty for one release.
+	Trail []RUPlace
 }
+
+// RUPlace is a place on the map.
+type RUPlace struct{ Efficiency, R float64 }
+
+// drawable says whether a place is one on axes of which that of R is logarithmic.
+func (p RUPlace) drawable() bool { return p.R > 0 && !math.IsNaN(p.Efficiency) }
 
 // RULine is a threshold of the gate: the greatest admissible R of a target under
 // a knowledge state, or of all of them where a word is empty.
@@ -126,7 +134,7 @@ func (m RUMap) drawable() RUMap {
 	points, lines := m.Points, m.Lines
 	m.Points, m.Lines = nil, nil
 	for _, p := range points {
-		if p.R > 0 && !math.IsNaN(p.Efficiency) {
+		if (RUPlace{p.Efficiency, p.R}).drawable() {
 			m.Points = append(m.Points, p)
 		}
 	}
@@ -161,6 +169,9 @@ func (m *RUMap) rangeR() (lo, hi int) {
 	}
 	for _, p := range m.Points {
 		see(p.R)
+		for _, t := range p.Trail {
+			see(t.R)
+		}
 	}
 	for _, l := range m.Lines {
 		see(l.R)
@@ -180,9 +191,15 @@ func (m *RUMap) rangeR() (lo, hi int) {
 // shrinks the variance.
 func (m *RUMap) rangeU() float64 {
 	top := 1.0
+	see := func(efficiency float64) {
+		if !math.IsInf(efficiency, 0) && efficiency > top {
+			top = efficiency
+		}
+	}
 	for _, p := range m.Points {
-		if !math.IsInf(p.Efficiency, 0) && p.Efficiency > top {
-			top = p.Efficiency
+		see(p.Efficiency)
+		for _, t := range p.Trail {
+			see(t.Efficiency)
 		}
 	}
 	// Beyond a few times U₀ the axis would squeeze all else; such points sit on its end.

@@ -13,6 +13,10 @@ import (
 //go:embed figure.css
 var figureCSS string
 
+// FigureStyle returns the style sheet of the figures in a page, which takes light
+// and dark from the reader's preference.
+func FigureStyle() string { return figureCSS }
+
 // SVGOptions say how a map is drawn. Zero sizes stand for 720 × 480.
 type SVGOptions struct {
 	Width, Height int
@@ -78,6 +82,7 @@ func RUMapSVG(m RUMap, o SVGOptions) []byte {
 	f.axes()
 	f.curves()
 	f.thresholds()
+	f.trails()
 	f.points()
 	f.legend()
 	f.WriteString("</svg>")
@@ -273,6 +278,33 @@ func (f *ruFrame) labelsLeft() bool {
 		return f.x(p.Efficiency) > (f.left+f.right)/2
 	}
 	return true
+}
+
+// trails draws where each point was before, from snapshot to snapshot, as a line
+// through small dots up to where it is.
+func (f *ruFrame) trails() {
+	for _, p := range f.m.Points {
+		var path, dots strings.Builder
+		word := "M"
+		for _, t := range p.Trail {
+			// A place without a finite R is in another lane: the line starts anew after it.
+			if !t.drawable() || math.IsInf(t.R, 1) {
+				word = "M"
+				continue
+			}
+			x, y := f.x(t.Efficiency), f.y(t.R)
+			path.WriteString(word + at(x) + " " + at(y))
+			fmt.Fprintf(&dots, `<circle cx="%s" cy="%s" r="1.8"/>`, at(x), at(y))
+			word = "L"
+		}
+		if dots.Len() == 0 {
+			continue
+		}
+		if !math.IsInf(p.R, 1) {
+			path.WriteString(word + at(f.x(p.Efficiency)) + " " + at(f.y(p.R)))
+		}
+		fmt.Fprintf(f, `<g class="trail %s"><path d="%s"/>%s</g>`, knowledgeClass(p.Knowledge), path.String(), dots.String())
+	}
 }
 
 func (f *ruFrame) points() {

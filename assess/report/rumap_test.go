@@ -63,6 +63,44 @@ func TestAdditiveNoiseCurve(t *testing.T) {
 
 // TestSpread: labels keep their order, their distance and the frame, and stay
 // where they want to be if there is room.
+// TestTrail: earlier places are within the axes, joined in their order up to the
+// point, and a place without a finite R interrupts the line.
+func TestTrail(t *testing.T) {
+	m := RUMap{Points: []RUPoint{{Target: "max", Knowledge: "index", Efficiency: 0.8, R: 1e-4,
+		Trail: []RUPlace{{0.6, 1e-9}, {0.7, math.Inf(1)}, {0.7, 1e-5}, {math.NaN(), 1e-5}, {1.35, 2e-5}}}}}
+	if lo, hi := m.rangeR(); lo != -10 || hi != -3 {
+		t.Errorf("R runs over 10^%d to 10^%d, want -10 to -3", lo, hi)
+	}
+	if top := m.rangeU(); top != 1.4 {
+		t.Errorf("efficiency runs up to %v, want 1.4", top)
+	}
+	svg := RUMapSVG(m, SVGOptions{})
+	checkFigure(t, svg)
+	_, group, found := strings.Cut(string(svg), `<g class="trail k-index">`)
+	if !found {
+		t.Fatal("no trail")
+	}
+	group, _, _ = strings.Cut(group, "</g>")
+	if dots := strings.Count(group, "<circle"); dots != 3 {
+		t.Errorf("%d dots, want those of 3 places", dots)
+	}
+	_, path, _ := strings.Cut(group, ` d="`)
+	path, _, _ = strings.Cut(path, `"`)
+	var words []rune
+	for _, r := range path {
+		if r == 'M' || r == 'L' {
+			words = append(words, r)
+		}
+	}
+	if string(words) != "MMML" {
+		t.Errorf("the line is %q, want its pieces as MMML", path)
+	}
+	m.Points[0].Trail = nil
+	if bytes.Contains(RUMapSVG(m, SVGOptions{}), []byte("trail")) {
+		t.Error("a trail without places")
+	}
+}
+
 func TestSpread(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11))
 	for range 2000 {
@@ -108,7 +146,7 @@ func TestFiguresOfAnything(t *testing.T) {
 		m := RUMap{Column: `<a href="x">&`, Unit: `"'>`, MinEfficiency: math.Abs(rng.NormFloat64())}
 		for range rng.IntN(6) {
 			m.Points = append(m.Points, RUPoint{Target: "<b>", Knowledge: []string{"index", "position", "mean", "<i>"}[rng.IntN(4)],
-				Efficiency: pick(), R: pick(), Failed: rng.IntN(2) == 0})
+				Efficiency: pick(), R: pick(), Failed: rng.IntN(2) == 0, Trail: []RUPlace{{pick(), pick()}, {pick(), pick()}}})
 		}
 		for range rng.IntN(3) {
 			m.Lines = append(m.Lines, RULine{"max", "index", pick()})
