@@ -1,0 +1,99 @@
+package registry
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// absence is how long it is remembered that there is nothing.
+const absence = 5 * time.Second
+
+// maxAbsent bounds how many absences are remembered: whoever writes messages
+// chooses the numbers that are asked for.
+const maxAbsent = 4096
+
+// flights remembers answers that never change, and has concurrent callers who
+// want the same wait for one request. The zero value is ready for use.
+type flights[K comparable, V any] struct {
+	mu      sync.Mutex
+	answers map[K]V
+	absent  map[K]gone
+	flying  map[K]*flight[V]
+}
+
+type gone struct {
+	err   error
+	until time.Time
+}
+
+type flight[V any] struct {
+	done chan struct{}
+	v    V
+	err  error
+}
+
+// get returns the answer for k, from ask where it is not known. A caller whose
+// predecessor gave up because of its own context asks anew.
+func (f *flights[K, V]) get(ctx context.Context, k K, ask func(context.Context) (V, error)) (V, error) {
+	for {
+		f.mu.Lock()
+		if v, ok := f.answers[k]; ok {
+			f.mu.Unlock()
+			return v, nil
+		}
+		if g, ok := f.absent[k]; ok {
+			if time.Now().Before(g.until) {
+				f.mu.Unlock()
+				var none V
+				return none, g.err
+			}
+			delete(f.absent, k)
+		}
+		if other, ok := f.flying[k]; ok {
+			f.mu.Unlock()
+			select {
+			case <-other.done:
+				if other.err == nil || isAnswer(other.err) {
+					return other.v, other.err
+				}
+				continue
+			case <-ctx.Done():
+				var none V
+				return none, context.Cause(ctx)
+			}
+		}
+		own := &flight[V]{done: make(chan struct{})}
+		if f.flying == nil {
+			f.flying = make(map[K]*flight[V])
+			f.answers = make(map[K]V)
+			f.absent = make(map[K]gone)
+		}
+		f.flying[k] = own
+		f.mu.Unlock()
+
+		own.v, own.err = ask(ctx)
+
+		f.mu.Lock()
+		delete(f.flying, k)
+		switch {
+		case own.err == nil:
+			f.answers[k] = own.v
+		case IsNotFound(own.err):
+			if len(f.absent) == maxAbsent {
+				clear(f.absent)
+			}
+			f.absent[k] = gone{own.err, time.Now().Add(absence)}
+		}
+		f.mu.Unlock()
+		close(own.done)
+		return own.v, own.err
+	}
+}
+
+// isAnswer tells what a registry said, or that it stayed silent for as long as
+// there was patience, from a caller that gave up.
+func isAnswer(err error) bool {
+	_, ok := err.(*Error)
+	return ok
+}
