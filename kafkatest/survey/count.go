@@ -1,0 +1,202 @@
+package survey
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Released is one record as a reader found it.
+type Released struct {
+	Partition int32 // of the topic that was written
+	Value     []byte
+}
+
+// Values are the released values of the masked columns, by record id, as they
+// were written: two runs agree only if every digit does.
+type Values map[string][2]string
+
+// Count is what a reader of a release found in it.
+type Count struct {
+	Values     Values
+	Duplicates int
+	problems   []string
+	more       int
+}
+
+// problem keeps the first few of what may be 200,000.
+func (c *Count) problem(format string, args ...any) {
+	if len(c.problems) == 10 {
+		c.more++
+		return
+	}
+	c.problems = append(c.problems, fmt.Sprintf(format, args...))
+}
+
+// Err says everything that is wrong with the release, or nil.
+func (c *Count) Err() error {
+	if len(c.problems) == 0 {
+		return nil
+	}
+	text := strings.Join(c.problems, "\n")
+	if c.more > 0 {
+		text += fmt.Sprintf("\nand %d more", c.more)
+	}
+	return errors.New(text)
+}
+
+// Expectation says what must have been released.
+type Expectation struct {
+	Records  Records
+	Counts   []int64 // by partition: offsets 0 to Counts[p]-1 went in
+	Without  map[string]bool
+	Repeated bool // at_least_once: a record may come twice, with the same values
+	Anywhere bool // partitions and order are not kept: files
+}
+
+// Counts is how many of the first n records each partition holds.
+func (r Records) Counts(n int64) []int64 {
+	counts := make([]int64, r.Partitions)
+	for i := range n {
+		counts[r.Home(i)]++
+	}
+	return counts
+}
+
+// answer is a released record; pointers tell a missing member from an empty one.
+type answer struct {
+	ID         *string      `json:"id"`
+	Name       *string      `json:"name"`
+	Wage       *json.Number `json:"wage"`
+	Hours      *json.Number `json:"hours"`
+	Education  *int         `json:"education"`
+	Experience *int         `json:"experience"`
+	Region     *string      `json:"region"`
+	Ethnicity  *string      `json:"ethnicity"`
+}
+
+// Check counts a release: every record that went in is there once, in its
+// partition, in the order in which it went in, with every member that is not
+// masked as it was and without its identifier.
+func (e Expectation) Check(released []Released) *Count {
+	c := &Count{Values: make(Values, len(released))}
+	last := make([]int64, len(e.Counts))
+	for i := range last {
+		last[i] = -1
+	}
+	for i, r := range released {
+		e.one(c, last, i, r)
+	}
+	missing := 0
+	var first string
+	for p, n := range e.Counts {
+		for o := range n {
+			id := ID(int32(p), o)
+			if _, there := c.Values[id]; !there && !e.Without[id] {
+				if missing == 0 {
+					first = id
+				}
+				missing++
+			}
+		}
+	}
+	if missing > 0 {
+		c.problem("%d records are missing, %s the first", missing, first)
+	}
+	if c.Duplicates > 0 && !e.Repeated {
+		c.problem("%d records came more than once", c.Duplicates)
+	}
+	return c
+}
+
+// one checks one record. last holds the highest offset seen in each partition.
+func (e Expectation) one(c *Count, last []int64, i int, r Released) {
+	var a answer
+	if err := json.Unmarshal(r.Value, &a); err != nil {
+		c.problem("released record %d is not JSON: %v", i, err)
+		return
+	}
+	if a.ID == nil || a.Wage == nil || a.Hours == nil || a.Education == nil || a.Experience == nil || a.Region == nil || a.Ethnicity == nil {
+		c.problem("released record %d lacks a member: %s", i, r.Value)
+		return
+	}
+	if a.Name != nil || strings.Contains(string(r.Value), "Respondent-") {
+		c.problem("%s: the identifier was released", *a.ID)
+	}
+	p, o, err := Place(*a.ID)
+	if err != nil || int(p) >= len(e.Counts) || o >= e.Counts[p] {
+		c.problem("%s was never put in", *a.ID)
+		return
+	}
+	if e.Without[*a.ID] {
+		c.problem("%s was to be held back and was released", *a.ID)
+	}
+	values := [2]string{a.Wage.String(), a.Hours.String()}
+	if before, again := c.Values[*a.ID]; again {
+		c.Duplicates++
+		if before != values {
+			c.problem("%s was released twice, with different values: %v and %v", *a.ID, before, values)
+		}
+	} else if !e.Anywhere {
+		// Repeated or not, what comes for the first time comes in its order.
+		if p != r.Partition {
+			c.problem("%s is in partition %d", *a.ID, r.Partition)
+		}
+		if o < last[p] {
+			c.problem("%s comes after the record at offset %d", *a.ID, last[p])
+		}
+		last[p] = max(last[p], o)
+	}
+	c.Values[*a.ID] = values
+	in := e.Records.At(p, o)
+	if *a.Education != in.Education || *a.Experience != in.Experience || *a.Region != in.Region || *a.Ethnicity != in.Ethnicity {
+		c.problem("%s: a member that is not masked has changed: %s", *a.ID, r.Value)
+	}
+}
+
+// Same compares the values of two releases, record by record.
+func Same(got, want Values) error {
+	c := &Count{}
+	ids := make([]string, 0, len(want))
+	for id := range want {
+		ids = append(ids, id)
+	}
+	sort.Strings(ids)
+	for _, id := range ids {
+		if g, there := got[id]; !there {
+			c.problem("%s is not in the release", id)
+		} else if g != want[id] {
+			c.problem("%s has the values %v, undisturbed it had %v", id, g, want[id])
+		}
+	}
+	for id := range got {
+		if _, there := want[id]; !there {
+			c.problem("%s is not in the undisturbed release", id)
+		}
+	}
+	return c.Err()
+}
+
+// Masked says whether the values are masked at all: a program that passes
+// records through would pass every other check.
+func (e Expectation) Masked(v Values) error {
+	same := 0
+	for id, values := range v {
+		p, o, err := Place(id)
+		if err != nil {
+			return err
+		}
+		in := e.Records.At(p, o)
+		if values[0] == fmt.Sprintf("%.2f", in.Wage) || values[1] == fmt.Sprintf("%.1f", in.Hours) {
+			same++
+		}
+	}
+	// Noise of SD 50 leaves a wage at 2 decimals as it is once in 12,000; of SD 5,
+	// hours at 1 decimal once in 125.
+	if same > 10+len(v)/25 {
+		return fmt.Errorf("%d of %d records have a value as it went in", same, len(v))
+	}
+	return nil
+}
