@@ -223,7 +223,7 @@ func (b *Block) Part(dst *Block, from, to int) {
 		}
 	}
 	dst.Scope = b.Scope
-	if b.Places != nil {
+	if b.Places != nil && n > 0 {
 		dst.Places = b.Places[from:to]
 		dst.First = dst.Places[0]
 	}

@@ -44,3 +44,35 @@ func TestPart(t *testing.T) {
 		}
 	}
 }
+
+// TestPartOfStream takes parts of a block whose places have gaps, empty ones too.
+func TestPartOfStream(t *testing.T) {
+	places := []int64{7, 8, 12, 13, 40}
+	var b, p Block
+	b.Reset(3, 7, len(places), 1)
+	b.Scope, b.Places = "survey", places
+	copy(b.Columns[0].Alloc(len(places), true).Values, []float64{0, 1, 2, 3, 4})
+	b.Reject(2, "", "for the test")
+	for from := range len(places) + 1 {
+		for to := from; to <= len(places); to++ {
+			b.Part(&p, from, to)
+			if p.Scope != "survey" || p.Stream != 3 || p.N != to-from || len(p.Columns[0].Original.Values) != p.N {
+				t.Fatalf("part %d to %d is %d records of %q, stream %d", from, to, p.N, p.Scope, p.Stream)
+			}
+			if p.N == 0 {
+				if p.Places != nil {
+					t.Errorf("the empty part at %d must not have places", from)
+				}
+				continue
+			}
+			if p.First != places[from] {
+				t.Errorf("part %d to %d begins at %d", from, to, p.First)
+			}
+			for i := range p.N {
+				if p.Place(i) != places[from+i] || p.Rejected(i) != (from+i == 2) {
+					t.Errorf("part %d to %d: record %d is not that of the block", from, to, from+i)
+				}
+			}
+		}
+	}
+}

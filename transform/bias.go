@@ -7,7 +7,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // Check implements Params.
@@ -54,7 +53,7 @@ type biasColumn struct {
 	*column
 	grid   grid
 	phi    float64
-	stream *keystream.Stream
+	stream int // in work.streams
 }
 
 func (m *Bias) compile(c *Chain, i int) (step, error) {
@@ -91,7 +90,7 @@ func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		for from := 0; from < b.N; from += batch {
 			x := v.Values[from:min(from+batch, b.N)]
 			z := w.floats(len(x))
-			col.stream.Normals(z, w.stretch(b, from, len(x), x))
+			w.streams[col.stream].Normals(z, w.stretch(b, from, len(x), x))
 			col.multiply(x, z, changed[from>>6:])
 		}
 		clearNulls(v, changed)

@@ -26,12 +26,13 @@ type Setup struct {
 	Key      keystream.Key
 	Columns  []ColumnInfo
 	Identity []int // Block.Columns indexes of the identity columns; empty: place is the identity
-	Window   int   // records in a swap window; blocks start at multiples of it and hold whole windows
+	Window   int   // records in a swap window; blocks of a file start at multiples of it and hold whole windows
 }
 
 // Chain is a list of masks made ready for the columns of one run. Apply may be
 // called from many goroutines; what a chain releases does not depend on the
-// order of the blocks nor, swaps within windows apart, on where they are cut.
+// order of the blocks nor, swaps within windows apart, on where they are cut. One
+// chain serves blocks of any number of scopes.
 type Chain struct {
 	masks     []Spec
 	setup     Setup
@@ -42,6 +43,8 @@ type Chain struct {
 	surveyed  bool
 	touched   []atomic.Int64
 	scratch   *sync.Pool
+	draws     []drawName // what the steps draw from, by the number that stream gave them
+	streams   sync.Map   // scope → []*keystream.Stream, in the order of draws
 }
 
 // step is a mask on the columns of a chain.
@@ -103,6 +106,7 @@ func newChain(masks []Spec, setup Setup, replicate int) (*Chain, error) {
 			col.refit = true
 		}
 	}
+	c.streamsOf("")
 	return c, nil
 }
 
@@ -149,17 +153,44 @@ func (c *Chain) arithmetic(i int, name string) (*column, error) {
 	return col, nil
 }
 
-// stream returns the keystream that mask i draws from for a column. Of the
-// release its name tells also what was done to the column, up to and with this
-// mask: draws that two releases with other parameters had in common would give
-// the original away, since x follows from x + λ₁z and x + λ₂z. Replicates are
-// never released, and those of a grid of parameters are to share their draws.
-func (c *Chain) stream(i int, column, done string) *keystream.Stream {
-	label := Label(c.masks, i)
-	if c.replicate == 0 {
-		label += "|" + done
+// drawName is what a keystream is derived from, the scope of the records apart.
+type drawName struct {
+	mask         int
+	column, done string
+}
+
+// stream returns the number, in work.streams, of the keystream that mask i draws
+// from for a column. Of the release its name tells also what was done to the
+// column, up to and with this mask: draws that two releases with other parameters
+// had in common would give the original away, since x follows from x + λ₁z and
+// x + λ₂z. Replicates are never released, and those of a grid of parameters are
+// to share their draws.
+func (c *Chain) stream(i int, column, done string) int {
+	c.draws = append(c.draws, drawName{i, column, done})
+	return len(c.draws) - 1
+}
+
+// streamsOf returns the keystreams for records of a scope. The first block of a
+// scope derives them. A scope has draws of its own where a record's identity is
+// its place; identifying values are the same respondent's in every scope, and
+// are to be masked alike there.
+func (c *Chain) streamsOf(scope string) []*keystream.Stream {
+	if c.replicate != 0 || len(c.setup.Identity) > 0 {
+		scope = ""
 	}
-	return c.setup.Key.Stream(label, column, c.replicate)
+	if s, ok := c.streams.Load(scope); ok {
+		return s.([]*keystream.Stream)
+	}
+	streams := make([]*keystream.Stream, len(c.draws))
+	for k, d := range c.draws {
+		name := Label(c.masks, d.mask)
+		if c.replicate == 0 {
+			name = keystream.ReleaseName(name, d.done, scope)
+		}
+		streams[k] = c.setup.Key.Stream(name, d.column, c.replicate)
+	}
+	s, _ := c.streams.LoadOrStore(scope, streams)
+	return s.([]*keystream.Stream)
 }
 
 // effective writes a mask with its effective parameters, exactly, for stream.
@@ -240,7 +271,7 @@ func (c *Chain) Apply(b *microdata.Block) error {
 func (c *Chain) run(b *microdata.Block, f func(*work) error) error {
 	w := c.scratch.Get().(*work)
 	defer c.scratch.Put(w)
-	w.digests = nil
+	w.digests, w.streams = nil, c.streamsOf(b.Scope)
 	for _, col := range c.columns {
 		if err := col.admit(b); err != nil {
 			return err
@@ -314,6 +345,7 @@ const batch = 4096
 type work struct {
 	identity []*microdata.Column
 	digests  []microdata.Digest // of the block; nil where place is the identity
+	streams  []*keystream.Stream
 
 	draws           []float64
 	zeros           []float64
@@ -348,6 +380,9 @@ func cleared(buf *microdata.Bitmap, n int) microdata.Bitmap {
 // values is nil and digests identify the records, they do so alone.
 func (w *work) stretch(b *microdata.Block, from, n int, values []float64) keystream.Records {
 	r := keystream.Records{Stream: b.Stream, First: b.First + int64(from)}
+	if b.Places != nil {
+		r.Places = b.Places[from : from+n]
+	}
 	if w.digests != nil {
 		if values == nil {
 			if len(w.zeros) < n {

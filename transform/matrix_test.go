@@ -87,9 +87,10 @@ func TestMatrixForm(t *testing.T) {
 	// Swap: A = Π W(i_k, j_k)^δ_k, W(i, j) the identity with rows i and j exchanged.
 	// Policy random over three records in each of two areas pairs all of them.
 	s := &Swap{Keys: []string{"d"}, Attribute: "c", Columns: []string{"a", "b"}, Rate: ptr(0.5), Policy: "random"}
-	step := chain(t, setup, mask(s)).steps[0].(*windowSwap)
+	c := chain(t, setup, mask(s))
+	step := c.steps[0].(*windowSwap)
 	b := block(0, n, columns...)
-	var w work
+	w := work{streams: c.streamsOf("")}
 	if err := w.swap.grouping.find(b, step.keys, 0, n); err != nil {
 		t.Fatal(err)
 	}

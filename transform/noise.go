@@ -76,7 +76,7 @@ type noiseColumn struct {
 	above  []float64 // bounds of the tiers, ascending
 	scales []float64 // and their scales
 	fast   float64   // indexes below it are rounded the fast way; 0 where ε may be too great for that
-	stream *keystream.Stream
+	stream int       // in work.streams
 
 	lower, upper float64 // redraw: grid indexes within which the result must land
 }
@@ -188,7 +188,7 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		for from := 0; from < b.N; from += batch {
 			x := v.Values[from:min(from+batch, b.N)]
 			e := w.floats(len(x))
-			scale := col.draws(x, e, w.stretch(b, from, len(x), x))
+			scale := col.draws(x, e, w.streams[col.stream], w.stretch(b, from, len(x), x))
 			col.add(x, e, scale, changed[from>>6:])
 		}
 		clearNulls(v, changed)
@@ -203,7 +203,7 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			for from := 0; from < b.N; from += batch {
 				x := v.Values[from:min(from+batch, b.N)]
 				u := w.floats(len(x))
-				col.stream.Uniforms(u, w.stretch(b, from, len(x), x))
+				w.streams[col.stream].Uniforms(u, w.stretch(b, from, len(x), x))
 				col.addWithin(x, u, within[from>>6:])
 			}
 			clearNulls(v, within)
@@ -219,14 +219,14 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 
 // draws fills e with draws for the values x and returns the factor that makes
 // of them ε in units of the grid.
-func (c *noiseColumn) draws(x, e []float64, r keystream.Records) (scale float64) {
+func (c *noiseColumn) draws(x, e []float64, s *keystream.Stream, r keystream.Records) (scale float64) {
 	switch c.draw {
 	case normal:
-		c.stream.Normals(e, r)
+		s.Normals(e, r)
 	case laplace:
-		c.stream.Laplaces(e, r)
+		s.Laplaces(e, r)
 	case uniform:
-		c.stream.Uniforms(e, r)
+		s.Uniforms(e, r)
 		for i, u := range e {
 			e[i] = float64(2*u) - 1
 		}

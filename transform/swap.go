@@ -7,7 +7,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // Check implements Params.
@@ -58,7 +57,7 @@ type swapColumns struct {
 	rate      float64
 	unique    bool
 
-	order, partner, coin *keystream.Stream
+	order, partner, coin int // in work.streams
 }
 
 func (m *Swap) compile(c *Chain, i int) (step, error) {
@@ -117,7 +116,9 @@ type pair struct{ i, j int32 }
 
 func (s *windowSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 	window := c.setup.Window
-	if b.First%int64(window) != 0 {
+	// A block of a stream is a window, or several: it is cut by what was there when
+	// a transaction began, so nothing else can be asked of its place.
+	if file := b.Scope == "" && b.Places == nil; file && b.First%int64(window) != 0 {
 		return fmt.Errorf("%s: a block must start at a multiple of the window of %d records, got record %d", c.at(s.mask), window, b.First)
 	}
 	sw := &w.swap
@@ -147,13 +148,13 @@ func (s *swapColumns) words(w *work, b *microdata.Block, from, n int) {
 	records := w.stretch(b, from, n, nil)
 	for _, d := range []struct {
 		dst *[]uint64
-		src *keystream.Stream
+		src int
 	}{{&sw.order, s.order}, {&sw.partner, s.partner}, {&sw.coin, s.coin}} {
 		if cap(*d.dst) < n {
 			*d.dst = make([]uint64, n)
 		}
 		*d.dst = (*d.dst)[:n]
-		d.src.Words(*d.dst, records)
+		w.streams[d.src].Words(*d.dst, records)
 	}
 }
 

@@ -54,13 +54,16 @@ type kept struct {
 
 // place is where a record lies in the source.
 type place struct {
+	scope  string
 	stream int
 	row    int64
 }
 
 func (p place) compare(q place) int {
-	return cmp.Or(cmp.Compare(p.stream, q.stream), cmp.Compare(p.row, q.row))
+	return cmp.Or(cmp.Compare(p.scope, q.scope), cmp.Compare(p.stream, q.stream), cmp.Compare(p.row, q.row))
 }
+
+func placeOf(b *microdata.Block, i int) place { return place{b.Scope, b.Stream, b.Place(i)} }
 
 // move is what a record receives.
 type move struct {
@@ -93,7 +96,7 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 		m := &s.combos[code]
 		m.group = g
 		m.count++
-		r := kept{sw.order[i], sw.partner[i], sw.coin[i], place{b.Stream, b.First + int64(i)}, nil}
+		r := kept{sw.order[i], sw.partner[i], sw.coin[i], placeOf(b, i), nil}
 		if !s.unique && s.heads(r.coin) {
 			r.cells = cells(i)
 			m.heads = append(m.heads, r)
@@ -291,16 +294,34 @@ func (p *pool) take(g int, at place) {
 
 // apply puts the values that EndSurvey has decided on in their places.
 func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
-	from := place{b.Stream, b.First}
-	lo, _ := slices.BinarySearchFunc(s.moves, from, func(m move, p place) int { return m.to.compare(p) })
-	n, _ := slices.BinarySearchFunc(s.moves[lo:], place{b.Stream, b.First + int64(b.N)}, func(m move, p place) int { return m.to.compare(p) })
+	if b.N == 0 {
+		return nil
+	}
+	byPlace := func(m move, p place) int { return m.to.compare(p) }
+	lo, _ := slices.BinarySearchFunc(s.moves, placeOf(b, 0), byPlace)
+	n, last := slices.BinarySearchFunc(s.moves[lo:], placeOf(b, b.N-1), byPlace)
+	if last {
+		n++
+	}
 	moves := s.moves[lo : lo+n]
 	sw := &w.swap
+	sw.rows = sw.rows[:0]
+	row := 0
+	for _, m := range moves {
+		if b.Places == nil {
+			row = int(m.to.row - b.First)
+		} else {
+			further, there := slices.BinarySearch(b.Places[row:], m.to.row)
+			if row += further; !there {
+				return fmt.Errorf("%s: record %d of stream %d, which the first pass saw, is gone", c.at(s.mask), m.to.row, b.Stream)
+			}
+		}
+		sw.rows = append(sw.rows, int32(row))
+	}
 	for k, p := range s.protected {
 		col := &b.Columns[p.Index]
-		sw.rows, sw.cells = sw.rows[:0], sw.cells[:0]
+		sw.cells = sw.cells[:0]
 		for _, m := range moves {
-			sw.rows = append(sw.rows, int32(m.to.row-b.First))
 			sw.cells = append(sw.cells, m.cells[k])
 		}
 		switch {

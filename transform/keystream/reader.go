@@ -2,6 +2,7 @@ package keystream
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -31,13 +32,16 @@ func (c *column) append(m message, i int) message {
 }
 
 // CanIdentify reports whether columns of type t can identify records: every type
-// but intervals, nested and run-end encoded ones.
+// but intervals, nested and run-end encoded ones. A dense union of types that can
+// is not nested in this sense: each of its values is one of its child's.
 func CanIdentify(t arrow.DataType) bool {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:
 		return CanIdentify(t.ValueType)
 	case arrow.ExtensionType:
 		return CanIdentify(t.StorageType())
+	case *arrow.DenseUnionType:
+		return !slices.ContainsFunc(t.Fields(), func(f arrow.Field) bool { return !CanIdentify(f.Type) })
 	}
 	switch t.ID() {
 	case arrow.NULL, arrow.BOOL,
@@ -113,6 +117,12 @@ func arrayColumn(a arrow.Array) column {
 	case *array.Dictionary:
 		entries := arrayColumn(a.Dictionary())
 		c.read = func(m message, i int) message { return entries.append(m, a.GetValueIndex(i)) }
+	case *array.DenseUnion:
+		children := make([]column, a.NumFields())
+		for i := range children {
+			children[i] = arrayColumn(a.Field(i))
+		}
+		c.read = func(m message, i int) message { return children[a.ChildID(i)].append(m, int(a.ValueOffset(i))) }
 	case array.ExtensionArray:
 		return arrayColumn(a.Storage())
 	default:

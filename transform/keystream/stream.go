@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -42,6 +44,21 @@ func streamInfo(mask, column string, replicate uint64) string {
 	return string(binary.BigEndian.AppendUint64(info, replicate))
 }
 
+// ReleaseName is the mask's name that a stream of a release (replicate 0) is
+// derived from: the mask's label, what was done to the column, and where the
+// records are identified by their place in one of several scopes (topics), the
+// scope. done must end in a semicolon and hold no vertical bar; label and scope
+// are any text. No two triples share a name: without a scope it ends in the
+// semicolon; with one it ends in a digit, and the number there says how many bytes
+// before it are the scope's; of what is left done is what follows the last bar.
+func ReleaseName(label, done, scope string) string {
+	name := label + "|" + done
+	if scope != "" {
+		name += "|" + scope + "|" + strconv.Itoa(len(scope))
+	}
+	return name
+}
+
 func newAES(key []byte) cipher.Block {
 	b, err := aes.NewCipher(key)
 	if err != nil {
@@ -58,6 +75,7 @@ func (s Stream) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("[keystream]
 type Records struct {
 	Stream  int                // index of the stream in its source, in [0, 2³²)
 	First   int64              // place of the run's first record in the stream, not negative
+	Places  []int64            // of every record, where they do not follow one another; nil: record i is at First+i
 	Digests []microdata.Digest // one a record; nil: the place is the identity
 	Values  []float64          // the value being masked, one a record, with Digests only
 }
@@ -67,6 +85,13 @@ func (r *Records) check(n int) {
 	switch {
 	case r.Digests == nil && (r.Stream < 0 || uint64(r.Stream) > math.MaxUint32):
 		panic(fmt.Sprintf("keystream: Records.Stream must be in [0, 2^32), got %d", r.Stream))
+	case r.Digests == nil && r.Places != nil:
+		if len(r.Places) < n {
+			panic(fmt.Sprintf("keystream: Records.Places must hold a place for each of %d records, got %d", n, len(r.Places)))
+		}
+		if i := slices.IndexFunc(r.Places[:n], func(p int64) bool { return p < 0 }); i >= 0 {
+			panic(fmt.Sprintf("keystream: Records.Places[%d] must be at least 0", i))
+		}
 	case r.Digests == nil && (r.First < 0 || r.First > math.MaxInt64-int64(n)):
 		panic(fmt.Sprintf("keystream: Records.First must be at least 0 and leave room for %d records, got %d", n, r.First))
 	case r.Digests != nil && (len(r.Digests) < n || len(r.Values) < n):
@@ -100,13 +125,13 @@ type source struct {
 	*scratch
 	stream  *Stream
 	records Records
-	ctr     cipher.Stream // nil with digests
+	ctr     cipher.Stream // nil with digests and with places
 }
 
 func (s *Stream) source(r Records, n int) source {
 	r.check(n)
 	src := source{scratch: scratches.Get().(*scratch), stream: s, records: r}
-	if r.Digests == nil && n > 0 {
+	if r.Digests == nil && r.Places == nil && n > 0 {
 		src.counter(0, 0)
 		src.ctr = cipher.NewCTR(s.place, src.block[:])
 	}
@@ -122,15 +147,46 @@ func (src *source) next(at, n int) {
 		src.ctr.XORKeyStream(src.blocks[:n*blockSize], zeros[:n*blockSize])
 		return
 	}
+	if src.records.Digests == nil {
+		src.scattered(at, n)
+		return
+	}
 	for i := range n {
 		src.identified(src.blocks[i*blockSize:(i+1)*blockSize], at+i, 0)
+	}
+}
+
+// fewer records than this are encrypted one by one, as a counter mode has to be
+// set up anew after every gap.
+const fewInBulk = 8
+
+// scattered is next for places with gaps: one call a stretch of consecutive
+// places.
+func (src *source) scattered(at, n int) {
+	places := src.records.Places[at : at+n]
+	for from := 0; from < n; {
+		to := from + 1
+		for to < n && places[to] == places[to-1]+1 {
+			to++
+		}
+		blocks := src.blocks[from*blockSize : to*blockSize]
+		if to-from >= fewInBulk {
+			src.counter(at+from, 0)
+			cipher.NewCTR(src.stream.place, src.block[:]).XORKeyStream(blocks, zeros[:len(blocks)])
+			from = to
+			continue
+		}
+		for ; from < to; from++ {
+			src.counter(at+from, 0)
+			src.stream.place.Encrypt(src.blocks[from*blockSize:(from+1)*blockSize], src.block[:])
+		}
 	}
 }
 
 // further returns the two words of block draw (1, 2, …) of record i of the run.
 func (src *source) further(i int, draw uint32) (w0, w1 uint64) {
 	b := src.block[:]
-	if src.ctr != nil {
+	if src.records.Digests == nil {
 		src.counter(i, draw)
 		src.stream.place.Encrypt(b, b)
 	} else {
@@ -145,7 +201,11 @@ func (src *source) counter(i int, draw uint32) {
 	b := src.block[:]
 	binary.BigEndian.PutUint32(b, draw)
 	binary.BigEndian.PutUint32(b[4:], uint32(src.records.Stream))
-	binary.BigEndian.PutUint64(b[8:], uint64(src.records.First)+uint64(i))
+	place := src.records.First + int64(i)
+	if src.records.Places != nil {
+		place = src.records.Places[i]
+	}
+	binary.BigEndian.PutUint64(b[8:], uint64(place))
 }
 
 // identified writes block draw of record i, known by its digest and its value:

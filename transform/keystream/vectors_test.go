@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -34,6 +36,7 @@ func (h *hexBits) UnmarshalText(b []byte) error {
 type vectors struct {
 	Specification string
 	Keys          []keyVector
+	Names         []nameVector
 	Streams       []streamVector
 	Digests       []digestVector
 	Functions     map[string][][2]hexBits // by name: argument, value
@@ -41,6 +44,8 @@ type vectors struct {
 }
 
 type keyVector struct{ Secret, Text, ID, DigestSubkey string }
+
+type nameVector struct{ Label, Done, Scope, Name string }
 
 type streamVector struct {
 	Key           int // index in Keys
@@ -136,6 +141,59 @@ func remarkable(s *Stream) map[string]int64 {
 	return found
 }
 
+// namesWithoutTwins are label, what was done and scope, chosen so that joining
+// them carelessly would give some the same name.
+var namesWithoutTwins = [][3]string{
+	{"noise#1", "bias 0x1p-06;noise 0x0p+00 0x1.18p+05;", ""},
+	{"noise#1", "bias 0x1p-06;noise 0x0p+00 0x1.18p+05;", "survey"},
+	{"noise#1", "bias 0x1p-06;noise 0x0p+00 0x1.18p+05;", "survey|6"},
+	{"noise#1", "bias 0x1p-06;noise 0x0p+00 0x1.18p+05;", "Zürich"},
+	{"a", "x;", "y;"},
+	{"a|x;", "y;", ""},
+	{"a", "x;", "y;|2"},
+	{"a|x;", "y;", "2"},
+	{"a", "x;", "b|x;|2"},
+	{"a|x;|b", "x;", "2"},
+	{"a", "x;", "0"},
+	{"", "x;", "1"},
+	{"", "x;", "1|1"},
+}
+
+// TestNames: no two triples share a name.
+func TestNames(t *testing.T) {
+	seen := map[string][3]string{}
+	for _, n := range namesWithoutTwins {
+		name := ReleaseName(n[0], n[1], n[2])
+		if twin, have := seen[name]; have {
+			t.Errorf("%q and %q share the name %q", twin, n, name)
+		}
+		seen[name] = n
+	}
+}
+
+// FuzzNames takes the parts of a name out of it again.
+func FuzzNames(f *testing.F) {
+	for _, n := range namesWithoutTwins {
+		f.Add(n[0], n[1], n[2])
+	}
+	f.Fuzz(func(t *testing.T, label, done, scope string) {
+		done = strings.ReplaceAll(done, "|", "") + ";"
+		left, found := ReleaseName(label, done, scope), ""
+		if !strings.HasSuffix(left, ";") {
+			at := strings.LastIndexByte(left, '|')
+			n, err := strconv.Atoi(left[at+1:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, left = left[at-n:at], left[:at-n-1]
+		}
+		at := strings.LastIndexByte(left, '|')
+		if left[:at] != label || left[at+1:] != done || found != scope {
+			t.Errorf("%q, %q, %q came back as %q, %q, %q", label, done, scope, left[:at], left[at+1:], found)
+		}
+	})
+}
+
 // functions of the specification by name.
 var functions = map[string]func(float64) float64{
 	"log": Log, "exp": Exp,
@@ -151,11 +209,16 @@ func makeVectors(t *testing.T) vectors {
 			hex.EncodeToString(k.derive(labelDigest, KeySize))})
 	}
 
+	for _, n := range namesWithoutTwins {
+		v.Names = append(v.Names, nameVector{n[0], n[1], n[2], ReleaseName(n[0], n[1], n[2])})
+	}
+
 	for i, c := range []struct {
 		key          int
 		mask, column string
 		replicate    int
-	}{{0, "noise", "wage", 0}, {0, "noise", "wage", 7}, {1, "bias#2", "Einkommen (€)", 0}, {0, "", "", math.MaxInt32}} {
+	}{{0, "noise", "wage", 0}, {0, "noise", "wage", 7}, {1, "bias#2", "Einkommen (€)", 0}, {0, "", "", math.MaxInt32},
+		{0, ReleaseName("noise#1", "noise 0x0p+00 0x1.18p+05;", "survey.2026"), "wage", 0}} {
 		s := keys[c.key].Stream(c.mask, c.column, c.replicate)
 		info := streamInfo(c.mask, c.column, uint64(c.replicate))
 		subkeys := keys[c.key].derive(info, 2*KeySize)
@@ -307,6 +370,7 @@ func TestVectors(t *testing.T) {
 		t.Fatalf("%s holds other vectors than the test makes: write it anew with -update", vectorsFile)
 	}
 	differ("keys", have.Keys, want.Keys)
+	differ("names", have.Names, want.Names)
 	for i := range want.Streams {
 		differ(fmt.Sprint("stream ", i), have.Streams[i], want.Streams[i])
 	}

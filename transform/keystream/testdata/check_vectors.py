@@ -452,6 +452,12 @@ def main():
         same("key %d id" % i, hkdf(secret, b"sdlfilter/key-id/1", 8).hex(), k["ID"])
         same("key %d digest subkey" % i, hkdf(secret, b"sdlfilter/digest/1", 32).hex(), k["DigestSubkey"])
 
+    for i, n in enumerate(vectors["Names"]):
+        scope = n["Scope"]
+        name = n["Label"] + "|" + n["Done"] + ("|%s|%d" % (scope, len(scope.encode())) if scope else "")
+        same("name %d" % i, name, n["Name"])
+    same("distinct names", len({n["Name"] for n in vectors["Names"]}), len(vectors["Names"]))
+
     for i, s in enumerate(vectors["Streams"]):
         info = b"sdlfilter/stream/1"
         for name in (s["Mask"].encode(), s["Column"].encode()):
