@@ -17,6 +17,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/compress"
+	"github.com/sdlfilter/sdlfilter/connectors/members"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -98,11 +99,11 @@ func TestMalformed(t *testing.T) {
 	types := map[string]string{"a": "float64", "p.x": "int64", "s": "string", "d": "date"}
 	good := `{"a":1,"p":{"x":1},"s":"t","d":"2024-01-01"}`
 	for _, c := range []struct{ line, reject string }{
-		{`{"a":1`, notJSON}, {`{"a":canary}`, notJSON}, {`{"a":1,}`, notJSON}, {`{"a":01}`, notJSON}, {`{"a":1} x`, notJSON}, {`{a:1}`, notJSON},
-		{`{"a":"\x"}`, notJSON}, {"{\"a\":\"\t\"}", notJSON}, {`{"a":tru}`, notJSON}, {`{"a":1}}`, notJSON}, {`{"a":.5}`, notJSON}, {`canary`, notJSON},
-		{`[1]`, notObject}, {`"canary"`, notObject}, {`1`, notObject}, {`null`, notObject},
-		{`{"a":1,"a":2}`, "a: " + twice}, {`{"a":1,"\u0061":2}`, "a: " + twice}, {`{"p":{"x":1,"x":2}}`, "p.x: " + twice}, {`{"p":{},"p":{}}`, "p: " + twice},
-		{`{"a":{"canary":1}}`, "a: " + nested}, {`{"a":[1]}`, "a: " + nested}, {`{"p":1}`, "p: " + notNested}, {`{"p":"canary"}`, "p: " + notNested},
+		{`{"a":1`, members.NotJSON}, {`{"a":canary}`, members.NotJSON}, {`{"a":1,}`, members.NotJSON}, {`{"a":01}`, members.NotJSON}, {`{"a":1} x`, members.NotJSON}, {`{a:1}`, members.NotJSON},
+		{`{"a":"\x"}`, members.NotJSON}, {"{\"a\":\"\t\"}", members.NotJSON}, {`{"a":tru}`, members.NotJSON}, {`{"a":1}}`, members.NotJSON}, {`{"a":.5}`, members.NotJSON}, {`canary`, members.NotJSON},
+		{`[1]`, members.NotObject}, {`"canary"`, members.NotObject}, {`1`, members.NotObject}, {`null`, members.NotObject},
+		{`{"a":1,"a":2}`, "a: " + members.Twice}, {`{"a":1,"\u0061":2}`, "a: " + members.Twice}, {`{"p":{"x":1,"x":2}}`, "p.x: " + members.Twice}, {`{"p":{},"p":{}}`, "p: " + members.Twice},
+		{`{"a":{"canary":1}}`, "a: " + members.Nested}, {`{"a":[1]}`, "a: " + members.Nested}, {`{"p":1}`, "p: " + members.NotNested}, {`{"p":"canary"}`, "p: " + members.NotNested},
 		{`{"a":"canary"}`, "a: not a value of type float64"}, {`{"a":true}`, "a: not a value of type float64"}, {`{"a":1e999}`, "a: not a value of type float64"},
 		{`{"p":{"x":1.5}}`, "p.x: not a value of type int64"}, {`{"p":{"x":9007199254740993}}`, "p.x: integer beyond 2^53, which a float64 would change"},
 		{"{\"s\":\"\xff\"}", "invalid UTF-8"},
@@ -193,28 +194,6 @@ func TestCompressed(t *testing.T) {
 		}
 		if _, err := (job{source: SourceConfig{Path: first}}).run(t, ""); !errors.Is(err, compress.ErrTruncated) {
 			t.Errorf("%s cut off: got %v", codec, err)
-		}
-	}
-}
-
-func TestFrame(t *testing.T) {
-	for names, want := range map[string]string{
-		"":            "{}",
-		"a b":         `{"a":_,"b":_}`,
-		"p.x p.y z":   `{"p":{"x":_,"y":_},"z":_}`,
-		"a p.q.x p.r": `{"a":_,"p":{"q":{"x":_},"r":_}}`,
-		"p.x z p.y":   `{"p.x":_,"z":_,"p.y":_}`,
-		"p p.x":       `{"p":_,"p.x":_}`,
-		"p.x p":       `{"p.x":_,"p":_}`,
-		"p..x":        `{"p..x":_}`,
-		`q"`:          `{"q\"":_}`,
-	} {
-		var release []microdata.Output
-		for n := range strings.FieldsSeq(names) {
-			release = append(release, microdata.Output{Field: microdata.Field{Name: n}})
-		}
-		if got := strings.Join(frame(release), "_"); got != want {
-			t.Errorf("%q: got %s, want %s", names, got, want)
 		}
 	}
 }

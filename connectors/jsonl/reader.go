@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/members"
 	"github.com/sdlfilter/sdlfilter/connectors/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -25,14 +26,14 @@ func (s *source) Read(ctx context.Context, layout *microdata.Layout, cut connect
 			return nil, fmt.Errorf("column %s: is of type %s, and masks need numbers", f.Name, text.TypeName(f.Type))
 		}
 	}
-	return &reader{source: s, layout: layout, cut: cut, plan: s.plan(layout, carry)}, nil
+	return &reader{source: s, layout: layout, cut: cut, plan: s.tree.Plan(layout, carry, false)}, nil
 }
 
 type reader struct {
 	*source
 	layout *microdata.Layout
 	cut    connectors.Cut
-	plan   *plan
+	plan   *members.Plan
 	index  int // of the stream being read
 	stream *text.Stream
 	chunks *text.Chunks

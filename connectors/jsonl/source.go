@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/members"
 	"github.com/sdlfilter/sdlfilter/connectors/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -21,7 +22,7 @@ import (
 type source struct {
 	config  *SourceConfig
 	input   *text.Input
-	tree    *tree
+	tree    *members.Tree
 	schema  *microdata.Schema
 	records int64       // -1 where no pass has counted them
 	carried atomic.Bool // a sink of this package takes the records as they are
@@ -38,7 +39,7 @@ func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error)
 			err = errors.Join(err, in.Close())
 		}
 	}()
-	root := &node{leaf: -1}
+	root := &node{}
 	for i, name := range slices.Sorted(maps.Keys(c.Types)) {
 		t, json, err := parseType(c.Types[name])
 		if err != nil {
@@ -55,9 +56,9 @@ func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error)
 		return nil, fmt.Errorf("%s: %w", c.Path, err)
 	}
 	if s.Rewindable() && s.records > 0 {
-		for _, n := range s.tree.nodes {
-			if n.known && n.kinds == 0 {
-				return nil, fmt.Errorf("%s: types.%s: no record has such a member", c.Path, n.path())
+		for _, name := range slices.Sorted(maps.Keys(c.Types)) {
+			if root.at(name).kinds == 0 {
+				return nil, fmt.Errorf("%s: types.%s: no record has such a member", c.Path, name)
 			}
 		}
 	}
@@ -71,8 +72,11 @@ func (s *source) Rewindable() bool          { return s.input.Rewindable() }
 func (s *source) Folder() bool              { return s.input.Folder() }
 func (s *source) Close() error              { return s.input.Close() }
 
+// JSONText implements members.Texts.
+func (s *source) JSONText(column int) bool { return s.tree.Text(column) }
+
 // blank reports lines that are no record: nothing but white space.
-func blank(line []byte) bool { return space(line, 0) == len(line) }
+func blank(line []byte) bool { return members.Space(line, 0) == len(line) }
 
 func split(p []byte, max int, final bool) (n, records int) {
 	return text.SplitLines(p, max, final, blank)
@@ -91,7 +95,7 @@ func lines(p []byte, f func(r, from, to int)) {
 		for to > at && (p[to-1] == ' ' || p[to-1] == '\t' || p[to-1] == '\r') {
 			to--
 		}
-		if from := space(p[:to], at); from < to {
+		if from := members.Space(p[:to], at); from < to {
 			f(r, from, to)
 			r++
 		}

@@ -1,13 +1,13 @@
 package jsonl
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/sdlfilter/sdlfilter/connectors/members"
 	"github.com/sdlfilter/sdlfilter/connectors/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -18,12 +18,9 @@ const maxColumns = 10000
 // node is a member, or the record as a whole.
 type node struct {
 	name   string
-	id     int // in the order of a walk from the root; the root has 0
 	parent *node
-	leaf   int // index of its column; -1: an object whose members are columns
 	kids   []*node
 	byName map[string]*node
-	raw    bool // a column of JSON text
 
 	kinds    text.Kinds
 	declared arrow.DataType
@@ -55,7 +52,7 @@ func (n *node) add(name string) *node {
 	if n.byName == nil {
 		n.byName = map[string]*node{}
 	}
-	k := &node{name: name, parent: n, leaf: -1, first: place{chunk: 1 << 62}}
+	k := &node{name: name, parent: n, first: place{chunk: 1 << 62}}
 	n.byName[name] = k
 	n.kids = append(n.kids, k)
 	return k
@@ -82,7 +79,7 @@ func (n *node) at(path string) *node {
 
 // clone copies what is declared.
 func (n *node) clone(parent *node) *node {
-	c := &node{name: n.name, parent: parent, leaf: -1, declared: n.declared, json: n.json, known: n.known, first: n.first}
+	c := &node{name: n.name, parent: parent, declared: n.declared, json: n.json, known: n.known, first: n.first}
 	for _, k := range n.kids {
 		if c.byName == nil {
 			c.byName = map[string]*node{}
@@ -120,12 +117,12 @@ type surveyor struct {
 
 // line adds what a record shows; one that is malformed shows nothing.
 func (s *surveyor) line(from, to int) {
-	i := space(s.p[:to], from)
+	i := members.Space(s.p[:to], from)
 	if i == to || s.p[i] != '{' {
 		return
 	}
 	p := s.p[:to]
-	if end := skipValue(p, i, 0); end < 0 || space(p, end) != to {
+	if end := members.SkipValue(p, i, 0); end < 0 || members.Space(p, end) != to {
 		return
 	}
 	s.object(s.root, i)
@@ -134,25 +131,25 @@ func (s *surveyor) line(from, to int) {
 // object adds the members of the valid object at p[i] and returns its end.
 func (s *surveyor) object(n *node, i int) int {
 	p := s.p
-	i = space(p, i+1)
+	i = members.Space(p, i+1)
 	for hint := 0; p[i] != '}'; hint++ {
-		end := skipString(p, i)
+		end := members.SkipString(p, i)
 		k := s.member(n, i, end, hint)
-		i = space(p, space(p, end)+1)
+		i = members.Space(p, members.Space(p, end)+1)
 		switch {
 		case k == nil:
-			i = skipValue(p, i, 0)
+			i = members.SkipValue(p, i, 0)
 		case p[i] == '{' && !k.json && k.declared == nil:
 			k.kinds |= text.SeenObject
 			i = s.object(k, i)
 		default:
-			end := skipValue(p, i, 0)
+			end := members.SkipValue(p, i, 0)
 			k.kinds |= kindOf(p[i:end])
 			i = end
 		}
-		i = space(p, i)
+		i = members.Space(p, i)
 		if p[i] == ',' {
-			i = space(p, i+1)
+			i = members.Space(p, i+1)
 		}
 	}
 	return i + 1
@@ -161,7 +158,7 @@ func (s *surveyor) object(n *node, i int) int {
 // member finds or adds the member whose name is the string p[i:end]; nil where
 // there are too many.
 func (s *surveyor) member(n *node, i, end, hint int) *node {
-	name := nameAt(s.p, i, end, &s.buf)
+	name := members.Name(s.p, i, end, &s.buf)
 	k := n.child(name, hint)
 	if k == nil {
 		if s.count++; s.count > 2*maxColumns {
@@ -173,16 +170,6 @@ func (s *surveyor) member(n *node, i, end, hint int) *node {
 		k.first = at
 	}
 	return k
-}
-
-// nameAt returns the name that a valid string in quotes says.
-func nameAt(data []byte, i, end int, buf *[]byte) []byte {
-	raw := data[i:end]
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return raw[1 : len(raw)-1]
-	}
-	*buf, _ = unquote((*buf)[:0], raw)
-	return *buf
 }
 
 // kindOf returns the kind of a valid JSON value.
@@ -209,55 +196,58 @@ func kindOf(v []byte) text.Kinds {
 	return text.SeenNested // beyond int64 or float64: text that nothing changes
 }
 
-// tree is the members of the records, once they are known.
-type tree struct {
-	root   *node
-	nodes  []*node // by id
-	leaves []*node // by column
+// settle decides what the columns are.
+func (n *node) settle() (*members.Tree, *microdata.Schema, error) {
+	s := settling{tree: members.NewTree(), schema: &microdata.Schema{}, seen: map[string]bool{}}
+	if err := s.members(n, members.Root); err != nil {
+		return nil, nil, err
+	}
+	return s.tree, s.schema, nil
 }
 
-// settle decides what the columns are.
-func (root *node) settle() (*tree, *microdata.Schema, error) {
-	t := &tree{root: root}
-	schema := &microdata.Schema{}
-	seen := map[string]bool{}
-	var walk func(n *node) error
-	walk = func(n *node) error {
-		n.id = len(t.nodes)
-		t.nodes = append(t.nodes, n)
-		scalar := n.kinds &^ (text.SeenObject | text.SeenNull)
+type settling struct {
+	tree   *members.Tree
+	schema *microdata.Schema
+	seen   map[string]bool
+}
+
+// members adds those of the object n, which is number id of the tree.
+func (s *settling) members(n *node, id int) error {
+	slices.SortStableFunc(n.kids, func(a, b *node) int { return a.first.compare(b.first) })
+	for _, k := range n.kids {
+		scalar := k.kinds &^ (text.SeenObject | text.SeenNull)
 		switch {
-		case n.parent == nil:
-		case len(n.kids) > 0 && n.known:
-			return fmt.Errorf("types: %s is declared, and so is %s, which lies within it", n.path(), n.kids[0].path())
-		case scalar != 0 && (n.kinds&text.SeenObject != 0 || len(n.kids) > 0) && !n.holdsDeclared():
-			return fmt.Errorf("%s is an object in some records and not in others; declare it under types as json to keep it as it is", n.path())
-		case n.kinds&text.SeenObject == 0 && len(n.kids) == 0:
-			name := n.path()
-			if seen[name] {
-				return fmt.Errorf("two members are called %s, one of them with a dot in its name", name)
+		case len(k.kids) > 0 && k.known:
+			return fmt.Errorf("types: %s is declared, and so is %s, which lies within it", k.path(), k.kids[0].path())
+		case scalar != 0 && (k.kinds&text.SeenObject != 0 || len(k.kids) > 0) && !k.holdsDeclared():
+			return fmt.Errorf("%s is an object in some records and not in others; declare it under types as json to keep it as it is", k.path())
+		case k.kinds&text.SeenObject == 0 && len(k.kids) == 0:
+			if err := s.column(k, id); err != nil {
+				return err
 			}
-			if seen[name] = true; len(seen) > maxColumns {
-				return fmt.Errorf("the records have more than %d members; if names of members are data, declare the member that holds them as json under types", maxColumns)
-			}
-			n.leaf = len(schema.Fields)
-			t.leaves = append(t.leaves, n)
-			schema.Fields = append(schema.Fields, microdata.Field{
-				Name: name, Type: n.settleType(), Nullable: true, Unseen: n.declared == nil && n.kinds&^text.SeenNull == 0,
-			})
-		}
-		slices.SortStableFunc(n.kids, func(a, b *node) int { return a.first.compare(b.first) })
-		for _, k := range n.kids {
-			if err := walk(k); err != nil {
+		default:
+			if err := s.members(k, s.tree.Object(id, k.name)); err != nil {
 				return err
 			}
 		}
-		return nil
 	}
-	if err := walk(root); err != nil {
-		return nil, nil, err
+	return nil
+}
+
+func (s *settling) column(n *node, in int) error {
+	name := n.path()
+	if s.seen[name] {
+		return fmt.Errorf("two members are called %s, one of them with a dot in its name", name)
 	}
-	return t, schema, nil
+	if s.seen[name] = true; len(s.seen) > maxColumns {
+		return fmt.Errorf("the records have more than %d members; if names of members are data, declare the member that holds them as json under types", maxColumns)
+	}
+	t, json := n.settleType()
+	s.tree.Column(in, n.name, json)
+	s.schema.Fields = append(s.schema.Fields, microdata.Field{
+		Name: name, Type: t, Nullable: true, Unseen: n.declared == nil && n.kinds&^text.SeenNull == 0,
+	})
+	return nil
 }
 
 // holdsDeclared reports whether a member within n is declared: then n is an
@@ -266,15 +256,15 @@ func (n *node) holdsDeclared() bool {
 	return slices.ContainsFunc(n.kids, func(k *node) bool { return k.known || k.holdsDeclared() })
 }
 
-func (n *node) settleType() arrow.DataType {
+// settleType returns the type of a column, and whether it holds JSON text.
+func (n *node) settleType() (t arrow.DataType, json bool) {
 	if n.declared != nil {
-		return n.declared
+		return n.declared, false
 	}
-	t := n.kinds.Type()
+	t = n.kinds.Type()
 	scalar := n.kinds &^ text.SeenNull
-	n.raw = n.json || t.ID() == arrow.STRING && scalar != 0 && scalar != text.SeenString
-	if n.raw {
-		return arrow.BinaryTypes.String
+	if n.json || t.ID() == arrow.STRING && scalar != 0 && scalar != text.SeenString {
+		return arrow.BinaryTypes.String, true
 	}
-	return t
+	return t, false
 }

@@ -1,6 +1,8 @@
-package jsonl
+package members
 
 import (
+	"encoding/binary"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -8,51 +10,69 @@ import (
 // maxDepth is how deep arrays and objects may be nested, as in encoding/json.
 const maxDepth = 10000
 
-func space(p []byte, i int) int {
-	for i < len(p) && (p[i] == ' ' || p[i] == '\t' || p[i] == '\r' || p[i] == '\n') {
+// Space returns the place of the first byte from p[i] on that is no white space.
+func Space(p []byte, i int) int {
+	for i < len(p) && p[i] <= ' ' && (p[i] == ' ' || p[i] == '\n' || p[i] == '\t' || p[i] == '\r') {
 		i++
 	}
 	return i
 }
 
-// plain marks the bytes that stand for themselves in a string.
-var plain = func() (t [256]bool) {
-	for b := 0x20; b < 256; b++ {
-		t[b] = b != '"' && b != '\\'
-	}
-	return t
-}()
+// plain reports bytes that stand for themselves in a string.
+func plain(c byte) bool { return c >= 0x20 && c != '"' && c != '\\' }
 
-// skipString returns the place after the string at p[i], which is its quote,
-// or -1 where it is not valid.
-func skipString(p []byte, i int) int {
-	for i++; i < len(p); {
-		for i < len(p) && plain[p[i]] {
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// special sets the high bit of those of eight bytes that do not stand for
+// themselves in a string. Bits above the lowest that is set may be wrong, since
+// borrows run upwards.
+func special(w uint64) uint64 {
+	quote, slash := w^(ones*'"'), w^(ones*'\\')
+	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w) & highs
+}
+
+// SkipString returns the place after the string at p[i], which is its quote, or
+// -1 where it is not valid. Whether it is UTF-8 is not looked at.
+func SkipString(p []byte, i int) int {
+	i++
+	for {
+		for i+8 <= len(p) {
+			if m := special(binary.LittleEndian.Uint64(p[i:])); m != 0 {
+				i += bits.TrailingZeros64(m) >> 3
+				break
+			}
+			i += 8
+		}
+		for i < len(p) && plain(p[i]) {
 			i++
 		}
 		if i >= len(p) {
 			return -1
 		}
-		switch p[i] {
-		case '"':
+		if p[i] == '"' {
 			return i + 1
-		case '\\':
-			if i+1 >= len(p) {
-				return -1
-			}
-			switch p[i+1] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-				i += 2
-			case 'u':
-				if _, ok := hex4(p, i+2); !ok {
-					return -1
-				}
-				i += 6
-			default:
-				return -1
-			}
-		default:
+		}
+		if i = skipEscape(p, i); i < 0 {
 			return -1
+		}
+	}
+}
+
+// skipEscape returns the place after the escape at p[i], or -1 where there is
+// none.
+func skipEscape(p []byte, i int) int {
+	if p[i] != '\\' || i+1 >= len(p) {
+		return -1
+	}
+	switch p[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 2
+	case 'u':
+		if _, ok := hex4(p, i+2); ok {
+			return i + 6
 		}
 	}
 	return -1
@@ -124,15 +144,15 @@ func skipWord(p []byte, i int, word string) int {
 	return -1
 }
 
-// skipValue returns the place after the value at p[i], or -1 where it is not
-// valid.
-func skipValue(p []byte, i, depth int) int {
+// SkipValue returns the place after the value at p[i], or -1 where it is not
+// valid. depth is how many arrays and objects it lies in.
+func SkipValue(p []byte, i, depth int) int {
 	if i >= len(p) {
 		return -1
 	}
 	switch c := p[i]; {
 	case c == '"':
-		return skipString(p, i)
+		return SkipString(p, i)
 	case c == '-' || c-'0' <= 9:
 		return skipNumber(p, i)
 	case c == 't':
@@ -158,7 +178,7 @@ func skipList(p []byte, i, depth int, object bool) int {
 	if depth > maxDepth {
 		return -1
 	}
-	i = space(p, i+1)
+	i = Space(p, i+1)
 	if i < len(p) && p[i] == end {
 		return i + 1
 	}
@@ -167,34 +187,34 @@ func skipList(p []byte, i, depth int, object bool) int {
 			if i >= len(p) || p[i] != '"' {
 				return -1
 			}
-			if i = skipString(p, i); i < 0 {
+			if i = SkipString(p, i); i < 0 {
 				return -1
 			}
-			if i = space(p, i); i >= len(p) || p[i] != ':' {
+			if i = Space(p, i); i >= len(p) || p[i] != ':' {
 				return -1
 			}
-			i = space(p, i+1)
+			i = Space(p, i+1)
 		}
-		if i = skipValue(p, i, depth); i < 0 {
+		if i = SkipValue(p, i, depth); i < 0 {
 			return -1
 		}
-		if i = space(p, i); i >= len(p) {
+		if i = Space(p, i); i >= len(p) {
 			return -1
 		}
 		switch p[i] {
 		case end:
 			return i + 1
 		case ',':
-			i = space(p, i+1)
+			i = Space(p, i+1)
 		default:
 			return -1
 		}
 	}
 }
 
-// unquote appends what a valid string says, quotes included in raw. ok is false
+// Unquote appends what a valid string says, quotes included in raw. ok is false
 // where it says half of a surrogate pair, which is no text.
-func unquote(dst, raw []byte) (text []byte, ok bool) {
+func Unquote(dst, raw []byte) (text []byte, ok bool) {
 	ok = true
 	p := raw[1 : len(raw)-1]
 	for i := 0; i < len(p); {
@@ -242,14 +262,14 @@ func unquote(dst, raw []byte) (text []byte, ok bool) {
 	return dst, ok
 }
 
-// quote appends s as a JSON string.
-func quote(dst []byte, s string) []byte {
+// Quote appends s as a JSON string.
+func Quote(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
 	from := 0
 	for i := range len(s) {
 		c := s[i]
-		if plain[c] {
+		if plain(c) {
 			continue
 		}
 		dst = append(dst, s[from:i]...)

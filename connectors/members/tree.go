@@ -1,0 +1,158 @@
+package members
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Root is the number of the record as a whole in a Tree.
+const Root = 0
+
+// Tree says which members of the records are columns, in the order of the
+// schema.
+type Tree struct {
+	nodes   []*node // by id
+	columns []*node
+}
+
+// node is a member, or the record as a whole.
+type node struct {
+	id     int
+	name   string
+	quoted string // the name as most records have it
+	parent *node
+	column int // -1: an object whose members are columns
+	kids   []*node
+	byName map[string]*node
+	text   bool
+}
+
+// NewTree returns a tree that has no columns yet.
+func NewTree() *Tree {
+	return &Tree{nodes: []*node{{column: -1}}}
+}
+
+func (t *Tree) add(in int, name string) *node {
+	parent := t.nodes[in]
+	n := &node{id: len(t.nodes), name: name, quoted: string(Quote(nil, name)), parent: parent, column: -1}
+	if parent.byName == nil {
+		parent.byName = map[string]*node{}
+	}
+	parent.byName[name] = n
+	parent.kids = append(parent.kids, n)
+	t.nodes = append(t.nodes, n)
+	return n
+}
+
+// Object adds a member of the object in, which must not have one of this name
+// yet: an object of which members are columns. It returns its number.
+func (t *Tree) Object(in int, name string) int { return t.add(in, name).id }
+
+// Column adds a member of the object in, which must not have one of this name
+// yet: the next column. text says that it takes any value, as JSON text; else
+// arrays and objects are rejected.
+func (t *Tree) Column(in int, name string, text bool) {
+	n := t.add(in, name)
+	n.column, n.text = len(t.columns), text
+	t.columns = append(t.columns, n)
+}
+
+// Find returns the member of the object in that has the given name. object is
+// false for a column.
+func (t *Tree) Find(in int, name string) (id int, object, ok bool) {
+	n := t.nodes[in].byName[name]
+	if n == nil {
+		return 0, false, false
+	}
+	return n.id, n.column < 0, true
+}
+
+// Text reports whether a column holds JSON text.
+func (t *Tree) Text(column int) bool { return t.columns[column].text }
+
+// Texts is a source or reader of which some columns of type string hold JSON
+// text: what writes JSON writes them as they are, and not in quotes.
+type Texts interface{ JSONText(column int) bool }
+
+func (n *node) path() string {
+	if n.parent == nil || n.parent.parent == nil {
+		return n.name
+	}
+	return n.parent.path() + "." + n.name
+}
+
+// Name returns the name that the valid string data[i:end] says, in quotes there.
+// buf is memory for one with escapes.
+func Name(data []byte, i, end int, buf *[]byte) []byte {
+	raw := data[i:end]
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1]
+	}
+	*buf, _ = Unquote((*buf)[:0], raw)
+	return *buf
+}
+
+// Plan says what becomes of each member in a pass.
+type Plan struct {
+	tree   *Tree
+	layout *microdata.Layout
+	carry  bool
+	strict bool
+	slots  int      // members whose values are decoded
+	wants  []int    // slot by Layout.Read
+	nodes  []action // by id
+	fills  []*node  // members of masked columns: where a record lacks one, a mask may still fill it
+	next   []*node  // the member that is likely to follow, in the order of the tree
+}
+
+type action struct {
+	slot int32 // -1: not decoded
+	out  int32 // index in Layout.Release where a mask may change it, else -1
+	keep bool  // it, or some member of it, is released
+}
+
+// Plan prepares a pass. carry: the text of the records is kept for a Writer of
+// the same tree. strict: a member that the tree does not have is noted in
+// Records.Unlisted, where it is otherwise left out.
+func (t *Tree) Plan(layout *microdata.Layout, carry, strict bool) *Plan {
+	p := &Plan{tree: t, layout: layout, carry: carry, strict: strict, nodes: make([]action, len(t.nodes))}
+	for i := range p.nodes {
+		p.nodes[i] = action{slot: -1, out: -1}
+	}
+	for _, w := range layout.Read {
+		a := &p.nodes[t.columns[w.Field].id]
+		if a.slot < 0 {
+			a.slot = int32(p.slots)
+			p.slots++
+		}
+		p.wants = append(p.wants, int(a.slot))
+	}
+	for i, o := range layout.Release {
+		n := t.columns[o.Source]
+		if o.Masked {
+			p.nodes[n.id].out = int32(i)
+			p.fills = append(p.fills, n)
+		}
+		for ; n != nil; n = n.parent {
+			p.nodes[n.id].keep = true
+		}
+	}
+	p.nodes[Root].keep = true
+	slices.SortFunc(p.fills, func(a, b *node) int { return cmp.Compare(a.id, b.id) })
+	// By id: the member after this one; then by id: the first member of this one.
+	p.next = make([]*node, 2*len(t.nodes))
+	for _, n := range t.nodes {
+		at := len(t.nodes) + n.id
+		for _, k := range n.kids {
+			p.next[at] = k
+			at = k.id
+		}
+	}
+	return p
+}
+
+// Carries reports whether the records are kept for a Writer.
+func (p *Plan) Carries() bool { return p.carry }
