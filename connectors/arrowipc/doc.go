@@ -14,7 +14,8 @@
 // batches (files), streaming and message (streams), flat and metadata (what is
 // read and checked of the flatbuffers), verify (bounds), gather (exact copies),
 // dictionary, schema (what is released), encode, sink, output and footer
-// (writing).
+// (writing), value and valuewriter (streams held in memory, the messages of a
+// topic: connectors/message/arrow).
 //
 // A stream must say that it ends: one that just stops is cut off. In a file the
 // dictionaries come after the batches, in a stream each batch brings its own; an

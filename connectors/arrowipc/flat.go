@@ -18,7 +18,7 @@ func (f flat) root() int { return f.u32(0) }
 func (f flat) field(table, slot int) int {
 	vtable := table - f.i32(table)
 	at := 4 + 2*slot
-	if at+2 > f.u16(vtable) {
+	if at >= f.u16(vtable) { // as the library reads it, also where the size is odd
 		return 0
 	}
 	if off := f.u16(vtable + at); off != 0 {

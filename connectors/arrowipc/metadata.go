@@ -11,6 +11,7 @@ import "errors"
 const (
 	slotHeaderType    = 1
 	slotHeader        = 2
+	slotCustom        = 4
 	slotSchemaFields  = 1
 	slotSchemaCustom  = 2
 	slotFieldKind     = 2
@@ -21,7 +22,9 @@ const (
 	slotBatchLength   = 0
 	slotBatchNodes    = 1
 	slotBatchBuffers  = 2
+	slotCompression   = 3
 	slotBatchVariadic = 4
+	slotCodec         = 0
 	slotDictData      = 1
 	slotFooterSchema  = 1
 	slotFooterDicts   = 2
@@ -62,7 +65,7 @@ func checkMessage(meta []byte) error {
 		root := f.root()
 		header := f.ref(root, slotHeader)
 		at := f.field(root, slotHeaderType)
-		if header == 0 || at == 0 {
+		if _, _, ok := f.vector(root, slotCustom, 4); header == 0 || at == 0 || !ok {
 			return false
 		}
 		switch f[at] {

@@ -267,3 +267,18 @@ func TestWideIntegers(t *testing.T) {
 		t.Errorf("columns %+v", b.Columns)
 	}
 }
+
+// The library reads a table whose size is odd one field further than its even
+// part reaches; what it reads there must have been checked.
+func TestOddTable(t *testing.T) {
+	meta := make([]byte, 64)
+	copy(meta[8:], []byte{5, 0}) // a vtable of 5 bytes at 8
+	f := flat(meta)
+	meta[16] = 8    // the table at 16, its vtable 8 before it
+	meta[8+4] = 4   // the first field, of which the size reaches the first byte
+	meta[20] = 20   // refers to 40, beyond which
+	meta[40+3] = 99 // a vector claims to have very many elements
+	if _, _, ok := f.vector(16, 0, 4); ok {
+		t.Error("a vector that is longer than its buffer passed")
+	}
+}
