@@ -179,12 +179,8 @@ func (l *loader) fill(m *member, owner reflect.Value) {
 		}
 		return
 	}
-	var n yaml.Node
-	if err := yaml.Unmarshal([]byte(m.fallback), &n); err != nil {
-		panic(fmt.Sprintf("config: default of %s: %v", m.name, err))
-	}
 	aside := newLoader(l.file, l.lookup)
-	if aside.decode(m.form, n.Content[0], m.name, v, m.enum); len(aside.errs) > 0 {
+	if aside.decode(m.form, m.fallbackNode(), m.name, v, m.enum); len(aside.errs) > 0 {
 		panic(fmt.Sprintf("config: default of %s: %v", m.name, aside.errs))
 	}
 }

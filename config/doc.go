@@ -16,7 +16,7 @@
 //	          of a mapping that keeps its order
 //	doc       one sentence, shown by editors
 //	enum      the words it may be, separated by commas
-//	default   its value, as YAML, where the file says nothing
+//	default   its value where the file says nothing; as YAML, text as it is
 //	required  "true": must be given
 //	choice    "true": exactly one of the fields so marked must be given
 //

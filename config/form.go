@@ -4,8 +4,11 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
+
+	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -36,13 +39,25 @@ type form struct {
 type member struct {
 	name, doc        string
 	enum             []string
-	fallback         string // YAML, from the default tag
+	fallback         string // from the default tag: text as it is, all else as YAML
 	required, choice bool
 	form             *form
 	// bind returns where the member's value goes, making room for it.
 	bind func(owner reflect.Value) reflect.Value
 	// peek returns the member's value; given is false where there is none.
 	peek func(owner reflect.Value) (v reflect.Value, given bool)
+}
+
+// fallbackNode is the default as the file would have it.
+func (m *member) fallbackNode() *yaml.Node {
+	if m.form.shape == scalar && m.form.typ.Kind() == reflect.String {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: m.fallback}
+	}
+	var n yaml.Node
+	if err := yaml.Unmarshal([]byte(m.fallback), &n); err != nil {
+		panic(fmt.Sprintf("config: default of %s: %v", m.name, err))
+	}
+	return n.Content[0]
 }
 
 func (f *form) member(name string) *member {
@@ -144,9 +159,17 @@ func fieldMembers(t reflect.Type) []member {
 		if words := field.Tag.Get("enum"); words != "" {
 			m.enum = strings.Split(words, ",")
 		}
-		// A zero where the default is something else was given as such.
+		// A zero where the default is something else was given as such. What has
+		// choices may hold more than they, and is given where one of them is.
+		choice := field.Type.Kind() == reflect.Struct && hasChoices(m.form)
 		m.peek = func(owner reflect.Value) (reflect.Value, bool) {
 			v := owner.Field(i)
+			if choice {
+				return v, slices.ContainsFunc(m.form.members, func(c member) bool {
+					_, given := c.peek(v)
+					return given
+				})
+			}
 			return v, !v.IsZero() || m.fallback != ""
 		}
 		members = append(members, m)

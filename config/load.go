@@ -94,11 +94,28 @@ func Parse(file string, text []byte, opts Options) (*Pipeline, error) {
 		base := filepath.Base(file)
 		p.Name = strings.TrimSuffix(base, filepath.Ext(base))
 	}
+	l.tellConnectors(p)
+	l.fillStream(p)
 	l.validate(p)
 	if len(l.errs) > 0 {
 		return nil, l.errs.sorted()
 	}
 	return p, nil
+}
+
+// tellConnectors gives a source and a sink what is not among their own fields:
+// where passwords are looked up, and the pipeline's name.
+func (l *loader) tellConnectors(p *Pipeline) {
+	for _, connector := range []any{p.Source.Config, p.Sink.Config} {
+		if c, ok := connector.(interface {
+			SetLookup(func(string) (string, bool))
+		}); ok {
+			c.SetLookup(l.lookup)
+		}
+		if c, ok := connector.(interface{ SetPipeline(name string) }); ok {
+			c.SetPipeline(p.Name)
+		}
+	}
 }
 
 // loader is one configuration being read: its problems so far, and where

@@ -41,8 +41,11 @@ func (l *loader) validatePaths(p *Pipeline) {
 	}
 	input("key.file", p.Key.File, "the key")
 	input("profile", p.Profile, "the profile")
+	for _, c := range p.kafkaConnections() {
+		c.files(input)
+	}
 	sink := join("sink", p.Sink.Kind)
-	if p.Sink.Config != nil && l.sound(sink) {
+	if p.Sink.Config != nil && p.kafkaSink() == nil && l.sound(sink) {
 		for _, file := range p.Sink.Config.Paths() {
 			if file != "-" {
 				output(sink+".path", file, "the release")
@@ -75,7 +78,11 @@ func (l *loader) validatePaths(p *Pipeline) {
 			case same(o.file, before.file):
 				l.wrong(o.field, "must not be the file of %s (%s), got %q for %s", before.words, before.field, o.file, o.words)
 			case before.words == "the release" && holds(before.file, o.file):
-				l.wrong(o.field, "must not lie in the folder of the release (%s), which is replaced as a whole, got %q", before.field, o.file)
+				why := "which is replaced as a whole"
+				if p.Streaming() {
+					why = "which holds nothing else"
+				}
+				l.wrong(o.field, "must not lie in the folder of the release (%s), %s, got %q", before.field, why, o.file)
 			}
 		}
 	}

@@ -71,7 +71,7 @@ func (cs Columns) Names() []string {
 // Window is the stretch of records within which swap seeks partners.
 type Window struct {
 	Records int      `yaml:"records" default:"65536" doc:"records in a window, 2 to 16777216; windows are cut at multiples of this, so a result does not depend on how the data are stored"`
-	Linger  Duration `yaml:"linger" doc:"on a stream, how long an incomplete window waits for further records: 5s; no effect on files"`
+	Linger  Duration `yaml:"linger" doc:"with a kafka source, how long an incomplete window waits for further records; 5s by default where a swap within windows is on a stream"`
 }
 
 // Assess says how risk and utility are measured.
@@ -92,19 +92,46 @@ type Every struct {
 
 // Emit is one place that snapshots go to; exactly one field is not empty.
 type Emit struct {
-	JSONL string `yaml:"jsonl" choice:"true" doc:"a file of JSON lines, readable by its owner alone"`
-	Log   string `yaml:"log" choice:"true" enum:"debug,info" doc:"the program's log, at the given level"`
+	JSONL string     `yaml:"jsonl" choice:"true" doc:"a file of JSON lines, readable by its owner alone"`
+	Log   string     `yaml:"log" choice:"true" enum:"debug,info" doc:"the program's log, at the given level"`
+	Kafka *EmitTopic `yaml:"kafka" choice:"true" doc:"a topic, on the sink's brokers or, where that is no kafka, on the source's; on a stream in the same transaction as the records"`
+}
+
+// EmitTopic is a topic that snapshots go to.
+type EmitTopic struct {
+	Topic string `yaml:"topic" required:"true" doc:"the topic's name; who may read it sees the confidential measures"`
 }
 
 // Gate is what must hold for the release to be published.
 type Gate struct {
-	OnFail string        `yaml:"on_fail" default:"withhold" enum:"withhold,stop,hold,alert" doc:"what becomes of a release that breaks a rule; a file job: withhold (default, its only choice); stop, hold and alert are for streams"`
+	OnFail string        `yaml:"on_fail" enum:"withhold,stop,hold,alert" doc:"what becomes of a release that breaks a rule; a file job: withhold (its only choice); a stream: stop (default; nothing of the open transaction is released), hold (masked records go to the topic that hold names until the rules hold again) or alert"`
+	Hold   *HoldTopic    `yaml:"hold" doc:"for on_fail: hold, the restricted topic that takes the masked records meanwhile"`
 	Rules  []assess.Rule `yaml:"rules" doc:"what must hold; each rule has one limit"`
 }
 
-// Quarantine says where records that could not be masked are noted.
+// What becomes of a release that breaks a rule.
+const (
+	Withhold = "withhold" // a file job: nothing is published
+	Stop     = "stop"     // a stream: nothing of the open transaction is released, and the run ends
+	Hold     = "hold"     // a stream: masked records go to a restricted topic
+	Alert    = "alert"    // a stream: it is said, and the stream goes on
+)
+
+// HoldTopic is the topic that takes masked records while a rule is broken.
+type HoldTopic struct {
+	Topic string `yaml:"topic" required:"true" doc:"the topic's name, on the sink's brokers; only those who judge the release should be able to read it"`
+}
+
+// Quarantine says where records that could not be masked are noted; at most one
+// field is not empty.
 type Quarantine struct {
-	JSONL string `yaml:"jsonl" required:"true" doc:"a file of JSON lines with the place and the reason of each record, readable by its owner alone"`
+	JSONL string           `yaml:"jsonl" choice:"true" doc:"a file of JSON lines with the place and the reason of each record, readable by its owner alone"`
+	Kafka *QuarantineTopic `yaml:"kafka" choice:"true" doc:"a topic, on the sink's brokers or, where that is no kafka, on the source's; on a stream in the same transaction as the records"`
+}
+
+// QuarantineTopic is a topic that places and reasons go to.
+type QuarantineTopic struct {
+	Topic string `yaml:"topic" required:"true" doc:"the topic's name"`
 }
 
 // Report names the files of the report.

@@ -7,8 +7,8 @@ import (
 	"reflect"
 
 	"github.com/invopop/jsonschema"
-	yaml "go.yaml.in/yaml/v3"
 
+	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -48,6 +48,11 @@ func written(t reflect.Type) *jsonschema.Schema {
 		}}
 	case reflect.TypeFor[Duration]():
 		return &jsonschema.Schema{Type: "string", Pattern: `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)`}
+	case reflect.TypeFor[parquet.Size]():
+		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
+			{Type: "integer", Minimum: "1"},
+			{Type: "string", Pattern: `^[0-9]+( *([kKMGT]|[KMGT]i)?B)?$`},
+		}}
 	case reflect.TypeFor[Sample]():
 		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
 			{Type: "integer", Minimum: "1"},
@@ -118,7 +123,7 @@ func words(s *jsonschema.Schema, enum []string) {
 
 func fallback(m member) any {
 	var v any
-	if err := yaml.Unmarshal([]byte(m.fallback), &v); err != nil {
+	if err := m.fallbackNode().Decode(&v); err != nil {
 		panic(fmt.Sprintf("config: default of %s: %v", m.name, err))
 	}
 	return v

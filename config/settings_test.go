@@ -51,11 +51,11 @@ func TestSet(t *testing.T) {
 		{set: []string{"masks=[]"}, err: "masks is a list, and only single values can be set; set an element: masks.0 (--set masks)"},
 		{set: []string{"window=5"}, err: "window is a mapping, and only single values can be set"},
 		{set: []string{"name.x=5"}, err: `name is a single value and has no field "x" (--set name.x)`},
-		{set: []string{"source.kafka.topic=x"}, err: "source.kafka is not in this version"},
+		{set: []string{"attack.keys=x"}, err: "attack is not in this version"},
 		{set: []string{"masks.0.noise.sd=-3"}, err: "masks[0].noise.sd: must be at least 0, got -3 (--set masks.0.noise.sd)"},
 		{set: []string{"window.records=many"}, err: `window.records: must be a whole number, got the text "many" (--set window.records)`},
 		{set: []string{"masks.1.round.base=5"}, err: "masks[1].round.columns: is required: the columns to mask (--set masks.1.round.base)"},
-		{set: []string{"source.csv.path=x"}, err: "source.csv: must not stand beside parquet: exactly one of parquet, csv, jsonl, arrow is allowed (--set source.csv.path)"},
+		{set: []string{"source.csv.path=x"}, err: "source.csv: must not stand beside parquet: exactly one of parquet, csv, jsonl, arrow, kafka is allowed (--set source.csv.path)"},
 		{set: []string{"name=\xff"}, err: "must be UTF-8 text (--set name)"},
 	}
 	for _, test := range tests {

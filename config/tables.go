@@ -7,6 +7,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/arrowipc"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/connectors/jsonl"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 )
 
@@ -43,14 +44,16 @@ var Sources = []SourceKind{
 	{"csv", "CSV (RFC 4180), also .gz and .zst", func() connectors.SourceConfig { return new(csv.SourceConfig) }},
 	{"jsonl", "JSON Lines, also .gz and .zst", func() connectors.SourceConfig { return new(jsonl.SourceConfig) }},
 	{"arrow", "Arrow IPC, file or stream, or - for standard input", func() connectors.SourceConfig { return new(arrowipc.SourceConfig) }},
+	{"kafka", "topics of Apache Kafka: a stream, or with until: latest what is there", func() connectors.SourceConfig { return new(kafka.SourceConfig) }},
 }
 
 // Sinks is the table of sinks.
 var Sinks = []SinkKind{
-	{"parquet", "Parquet: a file, or a folder where the source is one", func() connectors.SinkConfig { return new(parquet.SinkConfig) }},
+	{"parquet", "Parquet: a file, a folder where the source is one, or the rolling files of a stream", func() connectors.SinkConfig { return new(parquet.SinkConfig) }},
 	{"csv", "CSV (RFC 4180), also .gz and .zst", func() connectors.SinkConfig { return new(csv.SinkConfig) }},
 	{"jsonl", "JSON Lines, also .gz and .zst", func() connectors.SinkConfig { return new(jsonl.SinkConfig) }},
 	{"arrow", "Arrow IPC, file or stream, or - for standard output", func() connectors.SinkConfig { return new(arrowipc.SinkConfig) }},
+	{"kafka", "a topic of Apache Kafka", func() connectors.SinkConfig { return new(kafka.SinkConfig) }},
 }
 
 func sourceMembers() []member {
@@ -72,14 +75,12 @@ var later = map[reflect.Type]map[string]string{
 		"map":    "the confidentiality map comes with a later one",
 		"attack": "the intruder comes with a later one",
 	},
-	reflect.TypeFor[Source]():     {"kafka": "streams come with a later one; read a parquet, csv, jsonl or arrow file"},
-	reflect.TypeFor[Sink]():       {"kafka": "streams come with a later one; write a parquet, csv, jsonl or arrow file"},
-	reflect.TypeFor[Emit]():       {"kafka": "streams come with a later one; use jsonl or log", "http": "it comes with a later one; use jsonl or log"},
-	reflect.TypeFor[Quarantine](): {"kafka": "streams come with a later one; use jsonl"},
+	reflect.TypeFor[Emit](): {"http": "it comes with a later one; use jsonl, log or kafka"},
 }
 
 // scolds say what to write where a record's value is not a mapping and the
 // value itself must not be repeated.
 var scolds = map[reflect.Type]string{
-	reflect.TypeFor[Secret](): "must be {file: PATH} or {env: NAME}: a key is never written into the configuration itself",
+	reflect.TypeFor[Secret]():            "must be {file: PATH} or {env: NAME}: a key is never written into the configuration itself",
+	reflect.TypeFor[connectors.Secret](): "must be {file: PATH} or {env: NAME}: a password is never written into the configuration itself",
 }

@@ -24,6 +24,8 @@ func (l *loader) validate(p *Pipeline) {
 	l.validateColumns(p)
 	l.validateMasks(p)
 	l.validateSource(p)
+	l.validateStream(p)
+	l.validateTopics(p)
 	l.validateAssess(p)
 	l.validateGate(p)
 	l.validateReport(p)
@@ -163,15 +165,24 @@ func (l *loader) validateSource(p *Pipeline) {
 	if p.Sink.Config != nil {
 		l.within("sink."+p.Sink.Kind, p.Sink.Config.Check())
 	}
-	if p.Source.Config == nil || pathOf(p.Source.Config) != "-" {
-		return
+	switch {
+	case p.Source.Config == nil:
+	case pathOf(p.Source.Config) == "-":
+		l.validateOnce(p, "standard input can be read only once", true)
+	case p.kafkaSource() != nil:
+		l.validateOnce(p, "a stream's records are masked as they come", p.Stream() || p.Streaming())
 	}
-	const once = "standard input can be read only once"
+}
+
+// validateOnce refuses what must be learnt from the data before they are masked;
+// once says why it cannot be, and whether a swap over the whole dataset is
+// beyond reach too.
+func (l *loader) validateOnce(p *Pipeline, once string, windowOnly bool) {
 	for i, spec := range p.Masks {
 		path := fmt.Sprintf("masks[%d].%s", i, spec.Kind())
 		switch m := spec.Params.(type) {
 		case *transform.Swap:
-			if m.Scope == "dataset" {
+			if m.Scope == "dataset" && windowOnly {
 				l.wrong(path+".scope", "must be window: %s, and dataset takes two passes", once)
 			}
 			continue
@@ -218,9 +229,7 @@ func (l *loader) validateAssess(p *Pipeline) {
 }
 
 func (l *loader) validateGate(p *Pipeline) {
-	if word := p.Gate.OnFail; word == "stop" || word == "hold" || word == "alert" {
-		l.wrong("gate.on_fail", "must be withhold for a file job, got %q, which is for streams: a file that breaks a rule is not published", word)
-	}
+	l.validateOnFail(p)
 	if len(p.Gate.Rules) > 0 && p.Assess.Replicates == 0 && l.sound("assess.replicates") {
 		l.wrong("assess.replicates", "must be at least 2 where the gate has rules, got 0: they judge expectations over replicates")
 	}

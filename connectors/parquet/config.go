@@ -29,7 +29,10 @@ type SinkConfig struct {
 	Compression string `yaml:"compression" doc:"codec of the columns that are encoded anew; the source's by default where the source is Parquet, else zstd" enum:"none,snappy,gzip,zstd,lz4,brotli"`
 	Encoding    string `yaml:"encoding" doc:"compact (default): byte streams and differences where they save space; plain: what the oldest readers understand" enum:"compact,plain"`
 
-	// create stands in for the file system in tests of a full disk.
+	Roll *Roll `yaml:"roll" doc:"for a stream without end: when the files that are open become complete; whichever comes first"`
+
+	// create stands in for the file system: in tests of a full disk, and for files
+	// whose names somebody else settles (Content).
 	create func(path string) (file, error)
 }
 
@@ -80,6 +83,9 @@ func (c *SinkConfig) Check() check.Problems {
 	}
 	ps.OneOf("compression", c.Compression, "", "none", "snappy", "gzip", "zstd", "lz4", "brotli")
 	ps.OneOf("encoding", c.Encoding, "", "compact", "plain")
+	if c.Roll != nil {
+		ps.Within("roll", c.Roll.Check())
+	}
 	return ps
 }
 

@@ -1,0 +1,184 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/connectors/parquet"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// defaultLinger is how long a window for swapping waits on a stream.
+const defaultLinger = Duration(5 * time.Second)
+
+// Stream reports whether the source has no end: topics, read without `until`.
+func (p *Pipeline) Stream() bool {
+	src := p.kafkaSource()
+	return src != nil && src.Until == ""
+}
+
+// Streaming reports whether the pipeline runs as a stream, one transaction after
+// another: from topics to a topic, also where `until: latest` ends it, and from
+// topics without end to rolling Parquet files. Everything else is a file job,
+// which is judged and published as a whole.
+func (p *Pipeline) Streaming() bool {
+	return p.kafkaSource() != nil && p.kafkaSink() != nil || p.rolling()
+}
+
+// rolling reports whether a stream without end goes into Parquet files.
+func (p *Pipeline) rolling() bool {
+	_, files := p.Sink.Config.(*parquet.SinkConfig)
+	return files && p.Stream()
+}
+
+// kafkaSource returns the source's configuration, nil where it is no kafka.
+func (p *Pipeline) kafkaSource() *kafka.SourceConfig {
+	c, _ := p.Source.Config.(*kafka.SourceConfig)
+	return c
+}
+
+func (p *Pipeline) kafkaSink() *kafka.SinkConfig {
+	c, _ := p.Sink.Config.(*kafka.SinkConfig)
+	return c
+}
+
+// connection is how a source or sink reaches its brokers, and the path of its
+// fields.
+type connection struct {
+	path string
+	*kafka.Connection
+}
+
+func (p *Pipeline) kafkaConnections() []connection {
+	var cs []connection
+	if c := p.kafkaSource(); c != nil {
+		cs = append(cs, connection{"source.kafka", &c.Connection})
+	}
+	if c := p.kafkaSink(); c != nil {
+		cs = append(cs, connection{"sink.kafka", &c.Connection})
+	}
+	return cs
+}
+
+// files tells visit of every file that the connection reads.
+func (c connection) files(visit func(field, file, words string)) {
+	if t := c.TLS; t != nil {
+		visit(c.path+".tls.ca", t.CA, "a certificate")
+		visit(c.path+".tls.cert", t.Cert, "a certificate")
+		visit(c.path+".tls.key", t.Key, "a private key")
+	}
+	if c.SASL != nil {
+		visit(c.path+".sasl.password.file", c.SASL.Password.File, "a password")
+	}
+}
+
+// fillStream gives what is left out the default that it has on this kind of run.
+func (l *loader) fillStream(p *Pipeline) {
+	stream := p.Stream() || p.Streaming()
+	if p.Gate.OnFail == "" {
+		p.Gate.OnFail = Withhold
+		if stream {
+			p.Gate.OnFail = Stop
+		}
+	}
+	if sink, ok := p.Sink.Config.(*parquet.SinkConfig); ok && sink.Roll == nil && p.rolling() {
+		sink.Roll = parquet.DefaultRoll()
+	}
+	if p.Window.Linger == 0 && stream && slices.ContainsFunc(p.Masks, swapsWithinWindow) {
+		p.Window.Linger = defaultLinger
+	}
+}
+
+func swapsWithinWindow(m transform.Spec) bool {
+	swap, ok := m.Params.(*transform.Swap)
+	return ok && swap.Scope != "dataset"
+}
+
+// validateStream judges what depends on whether the run is a stream or a file
+// job, beyond the parameters of one connector.
+func (l *loader) validateStream(p *Pipeline) {
+	src, dst := p.kafkaSource(), p.kafkaSink()
+	if l.given("window.linger") && src == nil && p.Source.Config != nil && l.sound("window.linger") {
+		l.wrong("window.linger", "needs a kafka source: in files no window waits for records")
+	}
+	switch p.Sink.Kind {
+	case "csv", "jsonl", "arrow":
+		if p.Stream() && l.sound("source.kafka.until") {
+			l.wrong("sink."+p.Sink.Kind, "must be kafka or parquet (rolling files) for a stream without end; or give source.kafka.until: latest, to read what is there and finish")
+		}
+	case "parquet":
+		if l.given("sink.parquet.roll") && !p.Stream() && p.Source.Config != nil && l.sound("source", "sink.parquet.roll") {
+			l.wrong("sink.parquet.roll", "is for a kafka source without until; a file job writes what its source has")
+		}
+	}
+	for _, c := range p.kafkaConnections() {
+		if c.SASL != nil && c.SASL.Mechanism == "plain" && c.TLS == nil {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%s.sasl: the mechanism plain sends the password as it is, and without tls whoever is on the way can read it", c.path))
+		}
+	}
+	if src != nil {
+		l.validateFormat("source.kafka", &src.Format, src.Registry != nil)
+	}
+	if dst == nil {
+		return
+	}
+	l.validateFormat("sink.kafka", &dst.Format, dst.Registry != nil || src != nil && src.Registry != nil)
+	l.validateMessageKey(p, dst)
+	if src != nil && l.sound("source.kafka", "sink.kafka") && !slices.ContainsFunc(dst.Brokers, func(b string) bool { return slices.Contains(src.Brokers, b) }) {
+		l.wrong("sink.kafka.brokers", "must be brokers of the source's cluster, and share an address with source.kafka.brokers: one transaction holds the released records and the offsets of what was read")
+	}
+}
+
+// validateFormat demands a registry for the formats that have one.
+func (l *loader) validateFormat(path string, f *kafka.Format, registry bool) {
+	word := ""
+	switch {
+	case f.Avro != nil:
+		word = "avro"
+	case f.Protobuf != nil:
+		word = "protobuf"
+	}
+	if word != "" && !registry && l.sound(path+".registry", path+".format") {
+		l.wrongAt(path, path+".registry", "is required for the format %s: the schema registry, {url: …}", word)
+	}
+}
+
+// keyWords are what a key may be besides a column.
+var keyWords = []string{"drop", "pass", "hash"}
+
+func (l *loader) validateMessageKey(p *Pipeline, dst *kafka.SinkConfig) {
+	const path = "sink.kafka.key"
+	if slices.Contains(keyWords, dst.Key) || !l.known(path) || !l.columnsRead() || !l.sound(path) {
+		return
+	}
+	switch c := p.Columns.Named(dst.Key); {
+	case c == nil:
+		l.wrong(path, "must be drop, pass, hash or a listed column, got %q%s", dst.Key, instead(dst.Key, append(slices.Clone(keyWords), p.Columns.Names()...)))
+	case c.Role == microdata.Identifier:
+		l.wrong(path, "must be a column that is released, got %q, an identifier: it never leaves; hash lets records of one respondent keep together", dst.Key)
+	}
+}
+
+// validateOnFail judges what becomes of a release that breaks a rule.
+func (l *loader) validateOnFail(p *Pipeline) {
+	const path = "gate.on_fail"
+	if p.Source.Config == nil || p.Sink.Config == nil || !l.sound(path) {
+		return
+	}
+	word, stream := p.Gate.OnFail, p.Stream() || p.Streaming()
+	switch {
+	case stream && word == Withhold:
+		l.wrong(path, "must be stop, hold or alert for a stream, got %q, which is for file jobs: of a stream earlier transactions are released already", word)
+	case !stream && word != Withhold:
+		l.wrong(path, "must be withhold for a file job, got %q, which is for streams: a file that breaks a rule is not published", word)
+	case word == Hold && p.kafkaSink() == nil:
+		l.wrong(path, "needs a kafka sink, beside whose topic the held records have theirs; for files there are stop and alert")
+	case word == Hold && p.Gate.Hold == nil && l.sound("gate.hold"):
+		l.wrongAt(path, "gate.hold", "is required for on_fail: hold: {topic: NAME}, the restricted topic that takes the masked records meanwhile")
+	case word != Hold && l.given("gate.hold"):
+		l.wrong("gate.hold", "needs on_fail: hold, got on_fail: %s", word)
+	}
+}
