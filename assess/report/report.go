@@ -40,6 +40,7 @@ type Records struct {
 	Read        int64 `json:"read"`
 	Released    int64 `json:"released"`
 	Quarantined int64 `json:"quarantined"`
+	Held        int64 `json:"held,omitempty"` // masked records of a stream that went to the restricted topic
 }
 
 // Window holds the measures of the records since the last snapshot.
