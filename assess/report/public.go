@@ -74,7 +74,8 @@ func (r *Report) Public(publish []string) *Public {
 	p := &Public{
 		Schema: PublicSchemaName, Name: r.Name, Version: r.Version,
 		Started: r.Started.UTC().Format(time.DateOnly), Finished: r.Finished.UTC().Format(time.DateOnly),
-		Records: r.Records, Columns: Ordered[PublicColumn]{}, Masks: []PublicMask{},
+		Records: Records{Read: r.Records.Read, Released: r.Records.Released, Quarantined: r.Records.Quarantined},
+		Columns: Ordered[PublicColumn]{}, Masks: []PublicMask{},
 		Published: full(slices.Clone(publish)),
 		Gate:      PublicGate{Passed: r.Gate.Passed && r.Withheld == ""},
 	}
