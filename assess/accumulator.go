@@ -15,7 +15,8 @@ import (
 type Accumulator struct {
 	opts    Options
 	targets []target
-	words   *keystream.Stream // nil without a key
+	words   map[string]*keystream.Stream // by scope; not used without a key
+	origins origins
 
 	records            int64 // pairs, rejected records not among them
 	columns            []columnSums
@@ -36,7 +37,7 @@ type columnSums struct {
 
 // kernel is scratch for one run of records.
 type kernel struct {
-	priorities         []uint64
+	priorities         priorities
 	keep               microdata.Bitmap // records not rejected
 	u, v               [][]float64      // centred original and released of the run
 	bufU, bufV         [][]float64
@@ -59,9 +60,7 @@ func New(o Options) (*Accumulator, error) {
 		columns:  make([]columnSums, k),
 		original: newGram(k), released: newGram(k),
 		sample: newSample(o.Sample, o.width()),
-	}
-	if !o.Key.IsZero() {
-		a.words = o.Key.Stream("assess/sample", "", 0)
+		words:  map[string]*keystream.Stream{},
 	}
 	for i := range a.columns {
 		a.columns[i] = columnSums{low: math.Inf(1), high: math.Inf(-1), bottom: newEdge(o.Extremes, -1), top: newEdge(o.Extremes, +1)}
@@ -100,6 +99,7 @@ func (a *Accumulator) add(b *microdata.Block, also *sample) {
 	}
 	a.records += int64(b.Kept())
 	w := &a.work
+	origin := a.origins.of(b.Scope, int32(b.Stream))
 	var keep microdata.Bitmap
 	if len(b.Rejects) > 0 {
 		w.keep = microdata.NewBitmap(b.N, w.keep)
@@ -112,8 +112,8 @@ func (a *Accumulator) add(b *microdata.Block, also *sample) {
 		col := &b.Columns[a.opts.Columns[c].Index]
 		a.original.recentre(c, col.Original, keep)
 		a.released.recentre(c, col.Out(), keep)
-		w.lowBound[c] = a.columns[c].bottom.threshold(int32(b.Stream), b.First)
-		w.topBound[c] = a.columns[c].top.threshold(int32(b.Stream), b.First)
+		w.lowBound[c] = a.columns[c].bottom.threshold(origin, b.First)
+		w.topBound[c] = a.columns[c].top.threshold(origin, b.First)
 	}
 	for from := 0; from < b.N; from += run {
 		n := min(run, b.N-from)
@@ -123,7 +123,7 @@ func (a *Accumulator) add(b *microdata.Block, also *sample) {
 	}
 	a.original.fold()
 	a.released.fold()
-	a.offer(b, keep, also)
+	a.offer(b, origin, keep, also)
 }
 
 // addClean adds a run if every record in it is kept and has every value; else
@@ -163,7 +163,7 @@ func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.B
 		s.diff -= d.sd
 		s.squareDiff += d.sdd
 		col := &b.Columns[a.opts.Columns[c].Index]
-		s.tally(b.First+int64(from), col.Original.Values[from:from+n], col.Out().Values[from:from+n], nil, nil)
+		s.tally(b, from, col.Original.Values[from:from+n], col.Out().Values[from:from+n], nil, nil)
 		if d.beyond {
 			a.scanEnds(b, c, from, n, keep)
 		}
@@ -253,6 +253,7 @@ func (a *Accumulator) scanEnds(b *microdata.Block, c, from, n int, keep microdat
 	s, w := &a.columns[c], &a.work
 	col := &b.Columns[a.opts.Columns[c].Index]
 	x, y := col.Original, col.Out()
+	origin := a.origins.of(b.Scope, int32(b.Stream))
 	row := 0
 	fill := func(dst []float64) { a.fill(dst, b, row) }
 	for row = from; row < from+n; row++ {
@@ -266,11 +267,11 @@ func (a *Accumulator) scanEnds(b *microdata.Block, c, from, n int, keep microdat
 		if !x.Valid.Has(row) || !finite(v) {
 			continue
 		}
-		if v < w.lowBound[c] && s.bottom.add(v, int32(b.Stream), b.First+int64(row), a.opts.width(), fill) {
-			w.lowBound[c] = s.bottom.threshold(int32(b.Stream), b.First+int64(row)+1)
+		if v < w.lowBound[c] && s.bottom.add(v, origin, b.Place(row), a.opts.width(), fill) {
+			w.lowBound[c] = s.bottom.threshold(origin, b.Place(row)+1)
 		}
-		if v > w.topBound[c] && s.top.add(v, int32(b.Stream), b.First+int64(row), a.opts.width(), fill) {
-			w.topBound[c] = s.top.threshold(int32(b.Stream), b.First+int64(row)+1)
+		if v > w.topBound[c] && s.top.add(v, origin, b.Place(row), a.opts.width(), fill) {
+			w.topBound[c] = s.top.threshold(origin, b.Place(row)+1)
 		}
 	}
 }
@@ -309,7 +310,7 @@ func (a *Accumulator) addPart(b *microdata.Block, from, n int, keep microdata.Bi
 				s.squareDiff += d * d
 			}
 		}
-		s.tally(b.First+int64(from), x, y, w.has[c][:n], w.hasOut[c][:n])
+		s.tally(b, from, x, y, w.has[c][:n], w.hasOut[c][:n])
 		a.scanEnds(b, c, from, n, keep)
 	}
 	a.original.addPart(n, w.u, w.square, w.has)
@@ -331,25 +332,29 @@ func part(v microdata.Vector, from, n int, keep microdata.Bitmap, centre float64
 	}
 }
 
-// offer shows the block's records to the sample. Two records share the 64
-// bits of one draw: 32 bits of priority are enough, as ties are settled by place.
-func (a *Accumulator) offer(b *microdata.Block, keep microdata.Bitmap, also *sample) {
-	w := &a.work
-	first := b.First >> 1
-	n := int((b.First+int64(b.N)-1)>>1-first) + 1
-	if cap(w.priorities) < n {
-		w.priorities = make([]uint64, n)
-	}
-	words := w.priorities[:n]
-	if a.words != nil {
-		a.words.Words(words, keystream.Records{Stream: b.Stream, First: first})
-	} else {
-		unkeyedWords(words, b.Stream, first)
-	}
-	a.sample.offer(b, words, keep, &a.opts)
+// offer shows the block's records to the sample.
+func (a *Accumulator) offer(b *microdata.Block, from *origin, keep microdata.Bitmap, also *sample) {
+	p := &a.work.priorities
+	p.draw(b, a.keyedWords)
+	a.sample.offer(b, from, p, keep, &a.opts)
 	if also != nil {
-		also.offer(b, words, keep, &a.opts)
+		also.offer(b, from, p, keep, &a.opts)
 	}
+}
+
+// keyedWords draws from the sample's keystream. The scope stands where a mask's
+// keystream has its column.
+func (a *Accumulator) keyedWords(dst []uint64, scope string, r keystream.Records) {
+	if a.opts.Key.IsZero() {
+		unkeyedWords(dst, scope, r)
+		return
+	}
+	s := a.words[scope]
+	if s == nil {
+		s = a.opts.Key.Stream("assess/sample", scope, 0)
+		a.words[scope] = s
+	}
+	s.Words(dst, r)
 }
 
 // allSet reports whether bits from … from+n−1 are all set; from is a multiple
@@ -425,7 +430,7 @@ func (a *Accumulator) Extremes(column string) (top, bottom []Extreme) {
 		e.prune()
 		out := make([]Extreme, len(e.entries))
 		for i, x := range e.entries {
-			out[i] = Extreme{int(x.stream), x.row, x.x, x.values[2*c+1]}
+			out[i] = Extreme{x.from.scope, int(x.from.stream), x.row, x.x, x.values[2*c+1]}
 		}
 		return out
 	}

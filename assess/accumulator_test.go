@@ -132,7 +132,7 @@ func sameAccumulator(tb testing.TB, got, want *Accumulator) {
 		gt, gb := got.Extremes(name)
 		wt, wb := want.Extremes(name)
 		sameExtreme := func(a, b Extreme) bool {
-			return a.Stream == b.Stream && a.Row == b.Row && a.Original == b.Original && math.Float64bits(a.Released) == math.Float64bits(b.Released)
+			return a.Scope == b.Scope && a.Stream == b.Stream && a.Row == b.Row && a.Original == b.Original && math.Float64bits(a.Released) == math.Float64bits(b.Released)
 		}
 		if !slices.EqualFunc(gt, wt, sameExtreme) || !slices.EqualFunc(gb, wb, sameExtreme) {
 			tb.Errorf("column %d: extremes differ", c)
@@ -152,7 +152,7 @@ func sameAccumulator(tb testing.TB, got, want *Accumulator) {
 	}
 	got.sample.settle()
 	want.sample.settle()
-	if !slices.Equal(got.sample.priority, want.sample.priority) || !slices.Equal(got.sample.row, want.sample.row) || !slices.Equal(got.sample.stream, want.sample.stream) {
+	if !slices.Equal(got.sample.priority, want.sample.priority) || !slices.Equal(got.sample.row, want.sample.row) || !slices.EqualFunc(got.sample.from, want.sample.from, func(a, b *origin) bool { return a.compare(b) == 0 }) {
 		tb.Error("samples hold different records")
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -20,7 +21,7 @@ type data struct {
 	complete bool  // whether the sample holds every pair
 	values   [][]float64
 	priority []uint32
-	stream   []int32
+	from     []*origin
 	row      []int64
 }
 
@@ -30,17 +31,12 @@ func (d *data) original(c int) []float64 { return d.values[2*c] }
 func (d *data) released(c int) []float64 { return d.values[2*c+1] }
 
 // place finds a record of the sample, −1 where it is not in it.
-func (d *data) place(stream int32, row int64) int {
-	i, found := slices.BinarySearchFunc(d.stream, stream, cmp.Compare)
+func (d *data) place(t *extreme) int {
+	i, found := sort.Find(d.n, func(i int) int { return cmp.Or(t.from.compare(d.from[i]), cmp.Compare(t.row, d.row[i])) })
 	if !found {
 		return -1
 	}
-	end, _ := slices.BinarySearchFunc(d.stream, stream+1, cmp.Compare)
-	j, found := slices.BinarySearch(d.row[i:end], row)
-	if !found {
-		return -1
-	}
-	return i + j
+	return i
 }
 
 // subset is the records that one replicate masks: some or all of the sample,
@@ -75,9 +71,17 @@ func (p *planner) whole() []*subset {
 		return []*subset{s}
 	}
 	s.runs = nil
-	for i, id := range p.data.stream {
-		if k := len(s.runs); k == 0 || s.runs[k-1].stream != int(id) {
-			s.runs = append(s.runs, stretch{int(id), i, i})
+	var last *origin
+	for i, from := range p.data.from {
+		if last == nil || last.compare(from) != 0 {
+			last = from
+			stream := int(from.stream)
+			if from.scope != "" {
+				// A replicate's draws know no scope: partitions of several topics are
+				// told apart by counting them.
+				stream = len(s.runs)
+			}
+			s.runs = append(s.runs, stretch{stream, i, i})
 		}
 		s.runs[len(s.runs)-1].to = i + 1
 	}
@@ -153,7 +157,7 @@ func (p *planner) build(rows []int32) *subset {
 	s := &subset{size: len(rows), index: make(map[*extreme]int, len(p.tracked))}
 	at := make(map[int]int, len(p.tracked)) // sample index → index in the subset, tracked records only
 	for _, t := range p.tracked {
-		if i := p.data.place(t.stream, t.row); i >= 0 {
+		if i := p.data.place(t); i >= 0 {
 			at[i] = -1
 		}
 	}
@@ -166,17 +170,17 @@ func (p *planner) build(rows []int32) *subset {
 	}
 	// The same record may be tracked for several columns; it is added once.
 	type place struct {
-		stream int32
-		row    int64
+		origin
+		row int64
 	}
 	added := map[place]int{}
 	var extra []*extreme
 	for _, t := range p.tracked {
-		if i := p.data.place(t.stream, t.row); i >= 0 && at[i] >= 0 {
+		if i := p.data.place(t); i >= 0 && at[i] >= 0 {
 			s.index[t] = at[i]
 			continue
 		}
-		k := place{t.stream, t.row}
+		k := place{*t.from, t.row}
 		i, there := added[k]
 		if !there {
 			i = len(rows) + len(extra)

@@ -12,7 +12,7 @@ import (
 // magic word. A change of what follows raises it.
 const (
 	encodingMagic   = "sdlA"
-	encodingVersion = 2
+	encodingVersion = 3
 )
 
 // MarshalBinary encodes what has been added, so that another process can take
@@ -36,30 +36,31 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	e.int(int64(a.opts.Extremes))
 
 	e.int(a.records)
+	from := e.origins(a)
 	for i := range a.columns {
 		s := &a.columns[i]
 		e.int(s.pairs)
 		e.floats(s.diff, s.squareDiff, s.low, s.high)
-		e.edge(&s.bottom)
-		e.edge(&s.top)
+		e.edge(&s.bottom, from)
+		e.edge(&s.top, from)
 		if s.x != nil {
 			e.tally(s.x)
 			e.tally(s.y)
 		}
 	}
-	for _, g := range []*gram{&a.original, &a.released} {
-		for _, p := range g.pairs {
-			e.floats(p.N, p.Mi, p.Mj, p.Li, p.Lj, p.Cii, p.Cjj, p.Cij)
-		}
+	e.gram(&a.original)
+	e.gram(&a.released)
+	s := &a.sample
+	e.uint(uint64(s.limit))
+	e.uint(uint64(s.len()))
+	for _, p := range s.priority {
+		e = binary.LittleEndian.AppendUint32(e, p)
 	}
-	e.uint(uint64(a.sample.limit))
-	e.uint(uint64(a.sample.len()))
-	for i := range a.sample.len() {
-		e.uint(uint64(a.sample.priority[i]))
-		e.int(int64(a.sample.stream[i]))
-		e.int(a.sample.row[i])
+	var at place
+	for i, row := range s.row {
+		at = e.place(at, place{from[*s.from[i]], row})
 	}
-	for _, v := range a.sample.values {
+	for _, v := range s.values {
 		e.floats(v...)
 	}
 	return e, nil
@@ -69,6 +70,7 @@ type encoder []byte
 
 func (e *encoder) uint(v uint64) { *e = binary.LittleEndian.AppendUint64(*e, v) }
 func (e *encoder) int(v int64)   { e.uint(uint64(v)) }
+func (e *encoder) short(v uint64) { *e = binary.AppendUvarint(*e, v) }
 func (e *encoder) text(s string) {
 	e.uint(uint64(len(s)))
 	*e = append(*e, s...)
@@ -78,27 +80,119 @@ func (e *encoder) floats(v ...float64) {
 		e.uint(math.Float64bits(x))
 	}
 }
-func (e *encoder) edge(s *edge) {
-	s.prune()
+// origins writes the streams that records are held of and numbers them.
+func (e *encoder) origins(a *Accumulator) map[origin]uint64 {
+	number := map[origin]uint64{}
+	var list []origin
+	var last *origin
+	add := func(o *origin) {
+		if o == last {
+			return
+		}
+		last = o
+		if _, known := number[*o]; !known {
+			number[*o] = uint64(len(list))
+			list = append(list, *o)
+		}
+	}
+	for i := range a.columns {
+		for _, s := range []*edge{&a.columns[i].bottom, &a.columns[i].top} {
+			s.prune()
+			for _, x := range s.entries {
+				add(x.from)
+			}
+		}
+	}
+	for _, o := range a.sample.from {
+		add(o)
+	}
+	e.uint(uint64(len(list)))
+	for _, o := range list {
+		e.text(o.scope)
+		e.int(int64(o.stream))
+	}
+	return number
+}
+
+// place is where a record lies: the number of its origin, and its row.
+type place struct {
+	from uint64
+	row  int64
+}
+
+// place writes p as the step from the place written before, which is a few bytes
+// where records stand in order, and returns p.
+func (e *encoder) place(before, p place) place {
+	e.short(p.from)
+	*e = binary.AppendVarint(*e, p.row-before.row)
+	return p
+}
+
+func (e *encoder) edge(s *edge, from map[origin]uint64) {
 	e.uint(uint64(len(s.entries)))
+	var at place
 	for _, x := range s.entries {
 		e.floats(x.x)
-		e.int(int64(x.stream))
-		e.int(x.row)
+		at = e.place(at, place{from[*x.from], x.row})
 		e.floats(x.values...)
 	}
 }
 
+// tally writes every bin that holds something as the step of its code and its
+// count: two or three bytes where values lie close.
 func (e *encoder) tally(t *tally) {
 	bins := 0
-	t.each(func(bin) bool { bins++; return true })
+	t.scan(func(uint64, uint64) { bins++ })
 	e.uint(t.seen)
 	e.uint(uint64(bins))
-	t.each(func(b bin) bool {
-		e.uint(b.code)
-		e.uint(b.count)
-		return true
+	before := uint64(0)
+	t.scan(func(code, count uint64) {
+		e.short(code - before)
+		e.short(count)
+		before = code
 	})
+}
+
+// gram writes the co-moments of a column with itself, and of a pair only what
+// does not follow from them: where no value is missing that is Cij alone.
+func (e *encoder) gram(g *gram) {
+	for i := range g.k {
+		for j := range i + 1 {
+			p := g.at(i, j)
+			switch own := g.pairOf(i, j); {
+			case i == j:
+				e.floats(p.N, p.Mi, p.Li, p.Cii, p.Cij)
+			case p.sameAs(own):
+				*e = append(*e, pairFollows)
+				e.floats(p.Cij)
+			default:
+				*e = append(*e, pairOwn)
+				e.floats(p.N, p.Mi, p.Mj, p.Li, p.Lj, p.Cii, p.Cjj, p.Cij)
+			}
+		}
+	}
+}
+
+const (
+	pairFollows = 1
+	pairOwn     = 2
+)
+
+// pairOf is what the co-moments of two columns are, Cij apart, where no record
+// has only one of them.
+func (g *gram) pairOf(i, j int) comoment {
+	a, b := g.at(i, i), g.at(j, j)
+	return comoment{N: a.N, Mi: a.Mi, Mj: b.Mi, Li: a.Li, Lj: b.Li, Cii: a.Cii, Cjj: b.Cii}
+}
+
+// sameAs compares bit by bit all but Cij.
+func (c comoment) sameAs(o comoment) bool {
+	for _, p := range [][2]float64{{c.N, o.N}, {c.Mi, o.Mi}, {c.Mj, o.Mj}, {c.Li, o.Li}, {c.Lj, o.Lj}, {c.Cii, o.Cii}, {c.Cjj, o.Cjj}} {
+		if math.Float64bits(p[0]) != math.Float64bits(p[1]) {
+			return false
+		}
+	}
+	return true
 }
 
 var errEncoding = errors.New("assess: encoded accumulator is damaged or cut short")
@@ -125,26 +219,21 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	fresh.records = d.int()
+	from := d.origins(&fresh.origins)
 	for i := range fresh.columns {
 		s := &fresh.columns[i]
 		s.pairs = d.int()
 		s.diff, s.squareDiff, s.low, s.high = d.float(), d.float(), d.float(), d.float()
-		d.edge(&s.bottom, fresh.opts.width())
-		d.edge(&s.top, fresh.opts.width())
+		d.edge(&s.bottom, fresh.opts.width(), from)
+		d.edge(&s.top, fresh.opts.width(), from)
 		if s.x != nil {
 			d.tally(s.x)
 			d.tally(s.y)
 		}
 	}
-	for _, g := range []*gram{&fresh.original, &fresh.released} {
-		for i := range g.pairs {
-			p := &g.pairs[i]
-			for _, to := range []*float64{&p.N, &p.Mi, &p.Mj, &p.Li, &p.Lj, &p.Cii, &p.Cjj, &p.Cij} {
-				*to = d.float()
-			}
-		}
-	}
-	d.sample(&fresh.sample)
+	d.gram(&fresh.original)
+	d.gram(&fresh.released)
+	d.sample(&fresh.sample, from)
 	if d.failed || len(d.rest) != 0 || !fresh.plausible() {
 		return errEncoding
 	}
@@ -247,24 +336,57 @@ func (d *decoder) options(o *Options) error {
 	return nil
 }
 
-func (d *decoder) place() (stream int32, row int64) {
-	s, row := d.int(), d.int()
-	if s < 0 || s > math.MaxInt32 || row < 0 {
+// short reads a varint in its one shortest form.
+func (d *decoder) short() uint64 {
+	v, n := binary.Uvarint(d.rest)
+	if n <= 0 || n > 1 && d.rest[n-1] == 0 {
 		d.failed, d.rest = true, nil
+		return 0
 	}
-	return int32(s), row
+	d.rest = d.rest[n:]
+	return v
 }
 
-func (d *decoder) edge(e *edge, width int) {
-	n := d.count(8 * (3 + width))
+func (d *decoder) signed() int64 {
+	v := d.short()
+	return int64(v>>1) ^ -int64(v&1)
+}
+
+func (d *decoder) origins(known *origins) []*origin {
+	list := make([]*origin, d.count(16))
+	for i := range list {
+		scope, stream := d.text(), d.int()
+		if stream < 0 || stream > math.MaxInt32 {
+			d.failed, d.rest = true, nil
+			return nil
+		}
+		list[i] = known.of(scope, int32(stream))
+	}
+	return list
+}
+
+// place reads a place that follows another.
+func (d *decoder) place(at *int64, from []*origin) *origin {
+	number := d.short()
+	*at += d.signed()
+	if number >= uint64(len(from)) || *at < 0 {
+		d.failed, d.rest = true, nil
+		return nil
+	}
+	return from[number]
+}
+
+func (d *decoder) edge(e *edge, width int, from []*origin) {
+	n := d.count(8*(1+width) + 2)
 	if n > e.r {
 		d.failed = true
 		return
 	}
+	row := int64(0)
 	for range n {
-		var x extreme
-		x.x = d.float()
-		x.stream, x.row = d.place()
+		x := extreme{x: d.float()}
+		x.from = d.place(&row, from)
+		x.row = row
 		x.values = make([]float64, width)
 		for i := range x.values {
 			x.values[i] = d.float()
@@ -280,8 +402,14 @@ func (d *decoder) edge(e *edge, width int) {
 
 func (d *decoder) tally(t *tally) {
 	t.seen = d.uint()
-	for range d.count(16) {
-		code, count := d.uint(), d.uint()
+	code := uint64(0)
+	for range d.count(2) {
+		step, count := d.short(), d.short()
+		if step >= 1<<(12+pageBits) || d.failed {
+			d.failed = true
+			return
+		}
+		code += step
 		if code >= 1<<(12+pageBits) || !finite(math.Float64frombits(code<<binShift)) || count > math.MaxInt64-t.n {
 			d.failed = true
 			return
@@ -295,23 +423,61 @@ func (d *decoder) tally(t *tally) {
 	}
 }
 
-func (d *decoder) sample(s *sample) {
+func (d *decoder) gram(g *gram) {
+	var follow [][2]int
+	for i := range g.k {
+		p := g.at(i, i)
+		for j := range i {
+			q := g.at(i, j)
+			switch kind := d.bytes(1); {
+			case kind == nil:
+				return
+			case kind[0] == pairFollows:
+				q.Cij = d.float()
+				follow = append(follow, [2]int{i, j})
+			case kind[0] == pairOwn:
+				for _, to := range []*float64{&q.N, &q.Mi, &q.Mj, &q.Li, &q.Lj, &q.Cii, &q.Cjj, &q.Cij} {
+					*to = d.float()
+				}
+			default:
+				d.failed, d.rest = true, nil
+				return
+			}
+		}
+		p.N, p.Mi, p.Li, p.Cii, p.Cij = d.float(), d.float(), d.float(), d.float(), d.float()
+		p.Mj, p.Lj, p.Cjj = p.Mi, p.Li, p.Cii
+	}
+	for _, f := range follow {
+		g.complete(f[0], f[1])
+	}
+}
+
+// complete fills in what follows of a pair from its columns.
+func (g *gram) complete(i, j int) {
+	q := g.at(i, j)
+	own := g.pairOf(i, j)
+	own.Cij = q.Cij
+	*q = own
+}
+
+func (d *decoder) sample(s *sample, from []*origin) {
 	limit := d.uint()
 	if limit > math.MaxUint32 {
 		d.failed = true
 		return
 	}
 	s.limit = uint32(limit)
-	n := d.count(24 + 8*len(s.values))
-	for range n {
-		p := d.uint()
-		stream, row := d.place()
-		if p > limit {
+	n := d.count(6 + 8*len(s.values))
+	for _, p := range d.words(n) {
+		if p > s.limit {
 			d.failed = true
 			return
 		}
-		s.priority = append(s.priority, uint32(p))
-		s.stream = append(s.stream, stream)
+		s.priority = append(s.priority, p)
+	}
+	row := int64(0)
+	for range n {
+		s.from = append(s.from, d.place(&row, from))
 		s.row = append(s.row, row)
 	}
 	for i := range s.values {
@@ -325,4 +491,14 @@ func (d *decoder) sample(s *sample) {
 			s.values[i][j] = v
 		}
 	}
+}
+
+// words reads n numbers of 4 bytes.
+func (d *decoder) words(n int) []uint32 {
+	raw := d.bytes(4 * n)
+	words := make([]uint32, len(raw)/4)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint32(raw[4*i:])
+	}
+	return words
 }

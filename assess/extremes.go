@@ -8,8 +8,9 @@ import (
 
 // Extreme is one of the most extreme records of a column, by original value.
 type Extreme struct {
+	Scope              string // of the block it came in
 	Stream             int
-	Row                int64 // in the stream, from 0
+	Row                int64 // place in the stream
 	Original, Released float64
 }
 
@@ -18,13 +19,13 @@ type Extreme struct {
 // where there is no value.
 type extreme struct {
 	x      float64
-	stream int32
-	row    int64
+	from   *origin
+	row    int64 // place
 	values []float64
 }
 
 func (e *extreme) comparePlace(o *extreme) int {
-	return cmp.Or(cmp.Compare(e.stream, o.stream), cmp.Compare(e.row, o.row))
+	return cmp.Or(e.from.compare(o.from), cmp.Compare(e.row, o.row))
 }
 
 // edge keeps the r records with the greatest sign·x, the earliest place first
@@ -36,19 +37,19 @@ type edge struct {
 	entries []extreme
 	free    [][]float64 // values of dropped entries, for reuse
 	bound   float64     // the r-th value once r are held: nothing nearer the middle can enter
-	latest  extreme     // the last place among the entries, or beyond it
+	latest  extreme     // the last place among the entries, or beyond it; from is nil where there was none
 }
 
 func newEdge(r int, sign float64) edge {
-	return edge{r: r, sign: sign, bound: math.Inf(-int(sign)), latest: extreme{stream: -1}}
+	return edge{r: r, sign: sign, bound: math.Inf(-int(sign))}
 }
 
-// threshold returns the value that a record of a block starting at (stream,
-// first) must pass to enter. A block later than everything held cannot win a
-// tie; an earlier one can.
-func (e *edge) threshold(stream int32, first int64) float64 {
-	from := extreme{stream: stream, row: first}
-	if from.comparePlace(&e.latest) <= 0 {
+// threshold returns the value that a record of a block starting at a place must
+// pass to enter. A block later than everything held cannot win a tie; an earlier
+// one can.
+func (e *edge) threshold(from *origin, first int64) float64 {
+	start := extreme{from: from, row: first}
+	if e.latest.from != nil && start.comparePlace(&e.latest) <= 0 {
 		return math.Nextafter(e.bound, math.Inf(-int(e.sign)))
 	}
 	return e.bound
@@ -56,7 +57,7 @@ func (e *edge) threshold(stream int32, first int64) float64 {
 
 // add takes a record in; fill writes its values. It reports whether the bound
 // has moved.
-func (e *edge) add(x float64, stream int32, row int64, width int, fill func([]float64)) bool {
+func (e *edge) add(x float64, from *origin, row int64, width int, fill func([]float64)) bool {
 	var values []float64
 	if n := len(e.free); n > 0 {
 		values, e.free = e.free[n-1], e.free[:n-1]
@@ -64,13 +65,13 @@ func (e *edge) add(x float64, stream int32, row int64, width int, fill func([]fl
 		values = make([]float64, width)
 	}
 	fill(values)
-	return e.push(extreme{x: x, stream: stream, row: row, values: values})
+	return e.push(extreme{x: x, from: from, row: row, values: values})
 }
 
 func (e *edge) push(entry extreme) bool {
 	e.entries = append(e.entries, entry)
-	if entry.comparePlace(&e.latest) > 0 {
-		e.latest = extreme{stream: entry.stream, row: entry.row}
+	if e.latest.from == nil || entry.comparePlace(&e.latest) > 0 {
+		e.latest = extreme{from: entry.from, row: entry.row}
 	}
 	if len(e.entries) < 4*e.r {
 		return false
@@ -97,6 +98,9 @@ func (e *edge) prune() {
 
 // merge copies o's entries in.
 func (e *edge) merge(o *edge) {
+	if len(o.entries) == 0 {
+		return
+	}
 	for _, entry := range o.entries {
 		entry.values = slices.Clone(entry.values)
 		e.push(entry)

@@ -38,13 +38,20 @@ func (a *Accumulator) Measure(ctx context.Context) (*Measures, error) {
 	return a.measure(ctx, 0)
 }
 
+// MeasureQuick is Measure with replicates of a few thousand records each: some
+// tens of milliseconds of each core, whatever has been added, for the snapshots
+// of a stream and for a gate that judges every commit.
+func (a *Accumulator) MeasureQuick(ctx context.Context) (*Measures, error) {
+	return a.measure(ctx, snapshotSubset)
+}
+
 // measure with limit > 0 makes replicates of at most about that many records.
 func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error) {
 	a.sample.settle()
 	s := &a.sample
 	r := &reckoning{a: a, targets: map[int][]found{}, answers: map[int][]answer{}, bias: map[int]bias{}}
 	r.data = &data{n: s.len(), records: a.records, complete: int64(s.len()) == a.records,
-		values: s.values, priority: s.priority, stream: s.stream, row: s.row}
+		values: s.values, priority: s.priority, from: s.from, row: s.row}
 	for c, column := range a.opts.Columns {
 		if column.Masked {
 			r.targets[c] = r.locate(c)
@@ -139,7 +146,7 @@ func (r *reckoning) holder(c int, tau float64, k int) *extreme {
 		if below++; below < k {
 			continue
 		}
-		e := &extreme{x: v, stream: r.data.stream[i], row: r.data.row[i], values: make([]float64, len(r.data.values))}
+		e := &extreme{x: v, from: r.data.from[i], row: r.data.row[i], values: make([]float64, len(r.data.values))}
 		for j := range e.values {
 			e.values[j] = r.data.values[j][i]
 		}

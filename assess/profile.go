@@ -125,7 +125,8 @@ type Profiler struct {
 	ends    []valueRange
 	sample  sample
 
-	words       []uint64
+	origins     origins
+	priorities  priorities
 	u, buf      [][]float64
 	s           []float64
 	square, has [][]float64
@@ -250,14 +251,8 @@ func (p *Profiler) addPart(b *microdata.Block, from, n int, keep microdata.Bitma
 // offer shows the block to the sample. Priorities are a fixed function of the
 // place: a profile is the data holder's own and needs no key.
 func (p *Profiler) offer(b *microdata.Block, keep microdata.Bitmap) {
-	first := b.First >> 1
-	n := int((b.First+int64(b.N)-1)>>1-first) + 1
-	if cap(p.words) < n {
-		p.words = make([]uint64, n)
-	}
-	p.words = p.words[:n]
-	unkeyedWords(p.words, b.Stream, first)
-	p.sample.take(b, p.words, keep)
+	p.priorities.draw(b, unkeyedWords)
+	p.sample.take(b, p.origins.of(b.Scope, int32(b.Stream)), &p.priorities, keep)
 	for c, column := range p.columns {
 		p.sample.values[c] = gather(p.sample.values[c], b.Columns[column.Index].Original, p.sample.hits)
 	}

@@ -19,8 +19,8 @@ type sample struct {
 	k        int // < 0: all records
 	limit    uint32
 	priority []uint32
-	stream   []int32
-	row      []int64
+	from     []*origin
+	row      []int64     // places
 	values   [][]float64 // by column: original and released of each, carried codes; NaN: no value
 
 	hits []int32 // scratch
@@ -34,8 +34,8 @@ func (s *sample) len() int { return len(s.priority) }
 
 // offer takes those records of a block in whose priority is low enough, with
 // the values of the options' columns.
-func (s *sample) offer(b *microdata.Block, words []uint64, keep microdata.Bitmap, o *Options) {
-	s.take(b, words, keep)
+func (s *sample) offer(b *microdata.Block, from *origin, p *priorities, keep microdata.Bitmap, o *Options) {
+	s.take(b, from, p, keep)
 	if len(s.hits) == 0 {
 		return
 	}
@@ -55,15 +55,25 @@ func (s *sample) offer(b *microdata.Block, words []uint64, keep microdata.Bitmap
 }
 
 // take sets hits to the records whose priority is low enough and notes their
-// places; values are for the caller to add. The priority of row r is the low or
-// high half of word r/2, words counted from the block's first row. keep has a
-// bit set for each record that is not rejected.
-func (s *sample) take(b *microdata.Block, words []uint64, keep microdata.Bitmap) {
+// places; values are for the caller to add. keep has a bit set for each record
+// that is not rejected.
+func (s *sample) take(b *microdata.Block, from *origin, p *priorities, keep microdata.Bitmap) {
 	s.hits = s.hits[:0]
+	if len(p.each) > 0 {
+		for i, v := range p.each {
+			if v <= s.limit && keep.Has(i) {
+				s.hits = append(s.hits, int32(i))
+				s.note(from, b.Place(i), v)
+			}
+		}
+		return
+	}
+	// The priority of place r is the low or high half of word r/2, words counted
+	// from that of the block's first place.
 	odd := int32(b.First & 1)
-	i := -odd // row in the block of the word's low half
+	i := -odd // record of the word's low half
 	limit := s.limit
-	for _, w := range words {
+	for _, w := range p.words {
 		if uint32(w) <= limit {
 			s.hits = append(s.hits, i)
 		}
@@ -74,11 +84,15 @@ func (s *sample) take(b *microdata.Block, words []uint64, keep microdata.Bitmap)
 	}
 	s.hits = slices.DeleteFunc(s.hits, func(i int32) bool { return i < 0 || int(i) >= b.N || !keep.Has(int(i)) })
 	for _, i := range s.hits {
-		word := words[(i+odd)/2]
-		s.priority = append(s.priority, uint32(word>>(32*((i+odd)&1))))
-		s.stream = append(s.stream, int32(b.Stream))
-		s.row = append(s.row, b.First+int64(i))
+		word := p.words[(i+odd)/2]
+		s.note(from, b.First+int64(i), uint32(word>>(32*((i+odd)&1))))
 	}
+}
+
+func (s *sample) note(from *origin, row int64, priority uint32) {
+	s.priority = append(s.priority, priority)
+	s.from = append(s.from, from)
+	s.row = append(s.row, row)
 }
 
 // bound prunes when the buffer is twice as large as the sample.
@@ -137,16 +151,6 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// unkeyedWords fills dst with words that are a fixed function of the place.
-func unkeyedWords(dst []uint64, stream int, first int64) {
-	const golden = 0x9e3779b97f4a7c15 // SplitMix64's step
-	state := mix(uint64(stream)+1) + uint64(first)*golden
-	for i := range dst {
-		state += golden
-		dst[i] = mix(state)
-	}
-}
-
 // prune keeps the k records of lowest priority. A tie in priority
 // is settled by place.
 func (s *sample) prune() {
@@ -182,7 +186,7 @@ func (s *sample) prune() {
 		}
 	}
 	for to, from := range kept {
-		s.priority[to], s.stream[to], s.row[to] = s.priority[from], s.stream[from], s.row[from]
+		s.priority[to], s.from[to], s.row[to] = s.priority[from], s.from[from], s.row[from]
 	}
 	for _, v := range s.values {
 		for to, from := range kept {
@@ -194,7 +198,7 @@ func (s *sample) prune() {
 }
 
 func (s *sample) truncate(n int) {
-	s.priority, s.stream, s.row = s.priority[:n], s.stream[:n], s.row[:n]
+	s.priority, s.from, s.row = s.priority[:n], s.from[:n], s.row[:n]
 	for c := range s.values {
 		s.values[c] = s.values[c][:n]
 	}
@@ -205,9 +209,7 @@ func (s *sample) merge(o *sample) {
 		if p > s.limit {
 			continue
 		}
-		s.priority = append(s.priority, p)
-		s.stream = append(s.stream, o.stream[i])
-		s.row = append(s.row, o.row[i])
+		s.note(o.from[i], o.row[i], p)
 		for c := range s.values {
 			s.values[c] = append(s.values[c], o.values[c][i])
 		}
@@ -216,7 +218,7 @@ func (s *sample) merge(o *sample) {
 }
 
 func (s *sample) comparePlace(a, b int) int {
-	return cmp.Or(cmp.Compare(s.stream[a], s.stream[b]), cmp.Compare(s.row[a], s.row[b]))
+	return cmp.Or(s.from[a].compare(s.from[b]), cmp.Compare(s.row[a], s.row[b]))
 }
 
 // settle leaves exactly the sample, in the order of place.
@@ -235,7 +237,7 @@ func (s *sample) settle() {
 	}
 	slices.SortFunc(order, func(a, b int32) int { return s.comparePlace(int(a), int(b)) })
 	s.priority = permuted(s.priority, order)
-	s.stream = permuted(s.stream, order)
+	s.from = permuted(s.from, order)
 	s.row = permuted(s.row, order)
 	for c := range s.values {
 		s.values[c] = permuted(s.values[c], order)

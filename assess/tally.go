@@ -3,6 +3,8 @@ package assess
 import (
 	"math"
 	"slices"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // tally counts the values of a column in bins of equal relative width, 2⁻¹¹ of
@@ -26,7 +28,7 @@ const (
 	binShift = 52 - pageBits
 )
 
-// Of a stream's first counted records all are counted; of those behind them one
+// Of a stream's first counted places all records are counted; of those behind them one
 // chunk in rare, which stands for all, as counting takes a few nanoseconds and
 // the error has become small by then.
 const (
@@ -48,15 +50,22 @@ func weight(row int64) uint64 {
 	return 0
 }
 
-// tally counts the values x and y of consecutive records from row first on, of
+// tally counts the values x and y of a block's records from the given one on, of
 // those for which marks, where given, hold 1.
-func (s *columnSums) tally(first int64, x, y, inX, inY []float64) {
+func (s *columnSums) tally(b *microdata.Block, first int, x, y, inX, inY []float64) {
 	if s.x == nil {
 		return
 	}
 	for from := 0; from < len(x); {
-		row := first + int64(from)
+		row := b.Place(first + from)
 		to := min(len(x), from+int(chunk-row%chunk))
+		if b.Places != nil {
+			next := row - row%chunk + chunk
+			to = from + 1
+			for to < len(x) && b.Places[first+to] < next {
+				to++
+			}
+		}
 		if w := weight(row); w > 0 && inX == nil {
 			s.x.add(x[from:to], w)
 			s.y.add(y[from:to], w)
@@ -107,6 +116,37 @@ func (t *tally) merge(o *tally) {
 			to[i] += c
 		}
 	}
+}
+
+// scan calls f for the bins that hold values, by ascending code.
+func (t *tally) scan(f func(code, count uint64)) {
+	for p, page := range t.pages {
+		if page == nil {
+			continue
+		}
+		for i, count := range page {
+			if count != 0 {
+				f(uint64(p)<<pageBits|uint64(i), count)
+			}
+		}
+	}
+}
+
+// reset empties the tally. It keeps the pages of usual data and lets go of those
+// that far-flung values have taken.
+func (t *tally) reset() {
+	kept := 0
+	for p, page := range t.pages {
+		if page == nil {
+			continue
+		}
+		if kept++; kept > 64 {
+			t.pages[p] = nil
+			continue
+		}
+		clear(page[:])
+	}
+	t.n, t.seen = 0, 0
 }
 
 // bin is one that holds values: lo ≤ |v| < hi, of the sign that lo and hi have.

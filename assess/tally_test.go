@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Order statistics of a tally lie within the bin's width of those of the data,
@@ -86,10 +88,10 @@ func TestTallyOfLongStreams(t *testing.T) {
 	fresh := func() *columnSums { return &columnSums{x: new(tally), y: new(tally)} }
 	whole, parts := fresh(), fresh()
 	const first = counted - 1000
-	whole.tally(first, x, x, nil, nil)
+	whole.tally(&microdata.Block{First: first}, 0, x, x, nil, nil)
 	for from := 0; from < n; {
 		to := min(n, from+1+from%3001)
-		parts.tally(first+int64(from), x[from:to], x[from:to], nil, nil)
+		parts.tally(&microdata.Block{First: first}, from, x[from:to], x[from:to], nil, nil)
 		from = to
 	}
 	if *whole.x.pages[1023+21] != *parts.x.pages[1023+21] || whole.x.n != parts.x.n || whole.x.n != whole.y.n {
@@ -105,6 +107,34 @@ func TestTallyOfLongStreams(t *testing.T) {
 	}
 	if whole.x.seen >= whole.x.n/7 {
 		t.Errorf("counted %d of %d", whole.x.seen, n)
+	}
+}
+
+// A record counts for as many by its place whatever gaps are before it.
+func TestTallyWithGaps(t *testing.T) {
+	const n = 40_000
+	x, places := make([]float64, n), make([]int64, n)
+	for i := range x {
+		x[i] = float64(i % 700)
+		places[i] = counted - 5000 + int64(i) + int64(i/9)*3
+	}
+	fresh := func() *columnSums { return &columnSums{x: new(tally), y: new(tally)} }
+	whole, single := fresh(), fresh()
+	b := &microdata.Block{First: places[0], Places: places}
+	for from := 0; from < n; from += run {
+		to := min(n, from+run)
+		whole.tally(b, from, x[from:to], x[from:to], nil, nil)
+	}
+	for i, place := range places {
+		single.tally(&microdata.Block{First: place}, 0, x[i:i+1], x[i:i+1], nil, nil)
+	}
+	if whole.x.n != single.x.n || whole.x.seen != single.x.seen || whole.x.seen == n {
+		t.Errorf("%d counted for %d, one by one %d for %d", whole.x.seen, whole.x.n, single.x.seen, single.x.n)
+	}
+	for p, page := range single.x.pages {
+		if page != nil && *page != *whole.x.pages[p] {
+			t.Errorf("page %d differs", p)
+		}
 	}
 }
 
