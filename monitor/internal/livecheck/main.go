@@ -1,0 +1,457 @@
+// Command livecheck serves a monitor that is fed with made-up snapshots and looks
+// at its page in Chromium: livecheck [-screenshots DIR] CHROMIUM.
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/monitor"
+	"github.com/sdlfilter/sdlfilter/monitor/internal/synthetic"
+)
+
+func main() {
+	screenshots := flag.String("screenshots", "", "folder for pictures of the page")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: livecheck [-screenshots DIR] CHROMIUM")
+		os.Exit(2)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	problems, err := run(ctx, flag.Arg(0), *screenshots)
+	cancel()
+	for _, p := range problems {
+		fmt.Println("FAIL", p)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "livecheck:", err)
+	}
+	if err != nil || len(problems) > 0 {
+		os.Exit(1)
+	}
+}
+
+// checker collects what is wrong with the page.
+type checker struct {
+	ctx         context.Context
+	b           *browser
+	origin      string
+	screenshots string
+	problems    []string
+}
+
+func (c *checker) failf(format string, args ...any) {
+	c.problems = append(c.problems, fmt.Sprintf(format, args...))
+}
+
+func run(ctx context.Context, chromium, screenshots string) (problems []string, err error) {
+	profile, err := os.MkdirTemp("", "livecheck")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(profile)) }()
+	m := feed()
+	address, err := m.Serve(ctx, "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { m.Close() }()
+	b, err := start(ctx, chromium, profile)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.stop(context.WithoutCancel(ctx))) }()
+	if err := b.attach(ctx); err != nil {
+		return nil, err
+	}
+	c := &checker{ctx: ctx, b: b, origin: "http://" + address, screenshots: screenshots}
+	if screenshots != "" {
+		if err := os.MkdirAll(screenshots, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.emptyPage(); err != nil {
+		return c.problems, err
+	}
+	if err := c.moves(m); err != nil {
+		return c.problems, err
+	}
+	if err := c.views(m); err != nil {
+		return c.problems, err
+	}
+	if err := c.policy(); err != nil {
+		return c.problems, err
+	}
+	m.Close()
+	if m, err = c.reconnects(address); err != nil {
+		return c.problems, err
+	}
+	return c.problems, nil
+}
+
+// feed is a monitor of a stream that has just begun.
+func feed() *monitor.Monitor {
+	m := monitor.New(monitor.Info{Name: "survey", Version: "0.4.0", Source: "kafka survey", Sink: "kafka survey-masked", Interval: time.Second})
+	m.Heartbeat()
+	m.Broker(nil)
+	m.Assigned(map[string][]int32{"survey": {0, 1, 2}})
+	return m
+}
+
+// turn is one turn of a loop that commits 3 × n records.
+func turn(m *monitor.Monitor, n int, lag int64) {
+	m.Heartbeat()
+	m.Records(monitor.Released, 3*n)
+	m.Batch(12 * time.Millisecond)
+	m.Commit(8*time.Millisecond, true)
+	for p := range int32(3) {
+		m.Lag("survey", p, lag*int64(p+1))
+	}
+}
+
+const textOf = `(id => document.getElementById(id).textContent)`
+
+// await waits until an expression of the page is true.
+func (c *checker) await(what, expression string) error {
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		var held bool
+		err := c.b.evaluate(c.ctx, "Boolean("+expression+")", &held)
+		if err == nil && held {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the page never came to %s: %w", what, errors.Join(err, c.ctx.Err()))
+		}
+		select {
+		case <-c.ctx.Done():
+			return c.ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (c *checker) size(width int, dark, still bool) error {
+	scheme, motion := "light", "no-preference"
+	if dark {
+		scheme = "dark"
+	}
+	if still {
+		motion = "reduce"
+	}
+	return errors.Join(
+		c.b.call(c.ctx, "Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil),
+		c.b.call(c.ctx, "Emulation.setEmulatedMedia", map[string]any{"features": []any{
+			map[string]any{"name": "prefers-color-scheme", "value": scheme}, map[string]any{"name": "prefers-reduced-motion", "value": motion}}}, nil))
+}
+
+// emptyPage opens the page before there is anything to show.
+func (c *checker) emptyPage() error {
+	if err := c.size(1280, false, true); err != nil {
+		return err
+	}
+	if err := c.b.call(c.ctx, "Page.navigate", map[string]any{"url": c.origin + "/"}, nil); err != nil {
+		return err
+	}
+	if err := c.await("a connection", `document.body.classList.contains("on")`); err != nil {
+		return err
+	}
+	return c.picture("empty-1280-light")
+}
+
+// marks are the places of the map's marks by target and knowledge.
+const marks = `Object.fromEntries([...document.querySelectorAll("#map .pt")].map(g => [g.getAttribute("aria-label").split(": R = ")[0],
+	["cx", "cy"].map(a => Number(g.querySelector(".halo").getAttribute(a)))]))`
+
+// moves checks that news of the stream arrives: figures change, and a mark is
+// elsewhere after a snapshot with other noise, with a trail behind it.
+func (c *checker) moves(m *monitor.Monitor) error {
+	m.Snapshot(synthetic.Snapshot(1, 160))
+	m.Gate(true, nil)
+	turn(m, 4000, 100)
+	if err := c.await("the first snapshot", `document.querySelectorAll("#map .pt").length === 8 && `+textOf+`("rate") !== "0"`); err != nil {
+		return err
+	}
+	type figures struct {
+		Marks                        map[string][2]float64
+		Rate, Lag, Released, Commits string
+	}
+	look := func() (f figures, err error) {
+		err = c.b.evaluate(c.ctx, `({Marks: `+marks+`, Rate: `+textOf+`("rate"), Lag: `+textOf+`("lag"), Released: `+textOf+`("released"), Commits: `+
+			textOf+`("committed")})`, &f)
+		return f, err
+	}
+	before, err := look()
+	if err != nil {
+		return err
+	}
+	if before.Lag != "600" || before.Released != "12,000" || before.Commits != "1" {
+		c.failf("lag %q, released %q, committed %q; want 600, 12,000, 1", before.Lag, before.Released, before.Commits)
+	}
+	turn(m, 24_000, 50)
+	m.Snapshot(synthetic.Snapshot(2, 200))
+	if err := c.await("the second snapshot", `document.querySelectorAll("#snapshots tr").length === 2 && `+textOf+`("lag") === "300"`); err != nil {
+		return err
+	}
+	if err := c.await("another rate", textOf+`("rate") !== "`+before.Rate+`"`); err != nil {
+		return err
+	}
+	after, err := look()
+	if err != nil {
+		return err
+	}
+	if after.Released != "84,000" {
+		c.failf("released %q after the second commit; want 84,000", after.Released)
+	}
+	moved := 0
+	for name, was := range before.Marks {
+		is, ok := after.Marks[name]
+		if !ok {
+			c.failf("the mark of %s has gone", name)
+		}
+		// More noise lowers the efficiency, which is to the left.
+		if is[0] < was[0]-5 {
+			moved++
+		}
+	}
+	if moved != 8 {
+		c.failf("%d of 8 marks moved to the left when the noise grew", moved)
+	}
+	var trails int
+	if err := c.b.evaluate(c.ctx, `document.querySelectorAll("#map .trail").length`, &trails); err != nil {
+		return err
+	}
+	if trails != 8 {
+		c.failf("%d of 8 marks have a trail", trails)
+	}
+	// Another column, chosen with the keyboard's means: the map is of that one.
+	if err := c.b.evaluate(c.ctx, `(() => { const s = document.getElementById("column"); s.value = "hours"; s.dispatchEvent(new Event("change")); return true })()`, new(bool)); err != nil {
+		return err
+	}
+	if err := c.await("the map of hours", `document.querySelector("#map svg").getAttribute("aria-label").includes("hours")`); err != nil {
+		return err
+	}
+	if err := c.b.evaluate(c.ctx, `(() => { const s = document.getElementById("column"); s.value = "wage"; s.dispatchEvent(new Event("change")); return true })()`, new(bool)); err != nil {
+		return err
+	}
+	return c.await("the map of wage", `document.querySelector("#map svg").getAttribute("aria-label").includes("wage")`)
+}
+
+// views looks at the page in its states and sizes.
+func (c *checker) views(m *monitor.Monitor) error {
+	for k := 3; k <= 11; k++ {
+		m.Snapshot(synthetic.Snapshot(k, 200-5*float64(k)))
+		turn(m, 20_000+1500*k, int64(40+17*k%60))
+		time.Sleep(150 * time.Millisecond)
+	}
+	if err := c.await("ten snapshots", `document.querySelectorAll("#snapshots tr").length === 10`); err != nil {
+		return err
+	}
+	if err := c.look("releasing"); err != nil {
+		return err
+	}
+	failing := synthetic.Snapshot(12, 120)
+	m.Snapshot(failing)
+	m.Mode(monitor.Holding)
+	m.Gate(false, []string{failing.Gate.Rules[0].Rule})
+	m.Records(monitor.Held, 5120)
+	m.Commit(time.Millisecond, false)
+	m.Reloaded(time.Now(), errors.New("masks[0].noise.sd: must be at least 0, got -3 (pipeline.yaml:17:9)"))
+	if err := c.await("holding", textOf+`("verdict-word") === "Holding"`); err != nil {
+		return err
+	}
+	var broken int
+	if err := c.b.evaluate(c.ctx, `document.querySelectorAll("#rules .broken").length`, &broken); err != nil {
+		return err
+	}
+	if broken == 0 {
+		c.failf("no rule is shown as broken")
+	}
+	if err := c.look("holding"); err != nil {
+		return err
+	}
+	m.Broker(errors.New("dial 127.0.0.1:9092: connection refused"))
+	m.Mode(monitor.Stopped)
+	if err := c.await("stopped", textOf+`("verdict-word") === "Stopped"`); err != nil {
+		return err
+	}
+	return c.look("stopped")
+}
+
+// look measures the page from wide to narrow, in light and dark.
+func (c *checker) look(state string) error {
+	for _, width := range []int{1280, 768, 400, 360} {
+		for _, dark := range []bool{false, true} {
+			if err := c.size(width, dark, true); err != nil {
+				return err
+			}
+			slim := 680
+			if width <= 560 {
+				slim = 328
+			}
+			if err := c.await("a map of the right size", fmt.Sprintf(`document.querySelector("#map svg").getAttribute("width") === "%d"`, slim)); err != nil {
+				return err
+			}
+			scheme := "light"
+			if dark {
+				scheme = "dark"
+			}
+			name := fmt.Sprintf("%s-%d-%s", state, width, scheme)
+			var found struct {
+				Overflow int
+				Contrast float64
+				Where    string
+			}
+			if err := c.b.evaluate(c.ctx, probe, &found); err != nil {
+				return err
+			}
+			if found.Overflow != 0 {
+				c.failf("%s: scrolls sideways by %d px", name, found.Overflow)
+			}
+			// WCAG 2 AA asks 4.5 of text of ordinary size.
+			if found.Contrast < 4.5 {
+				c.failf("%s: contrast %.2f at %s", name, found.Contrast, found.Where)
+			}
+			if width != 768 && width != 360 {
+				if err := c.picture(name); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// probe measures how far the page scrolls sideways and the least contrast of text.
+const probe = `(() => {
+const channel = c => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+const light = c => 0.2126 * channel(c[0]) + 0.7152 * channel(c[1]) + 0.0722 * channel(c[2]);
+const colour = s => { const m = s.match(/[\d.]+/g); return m ? m.map(Number) : [0, 0, 0, 0]; };
+const over = (top, under) => { const a = top[3] ?? 1; return [0, 1, 2].map(i => top[i] * a + under[i] * (1 - a)); };
+function behind(e) {
+  const layers = [];
+  for (; e; e = e.parentElement) {
+    const c = colour(getComputedStyle(e).backgroundColor);
+    layers.push(c);
+    if ((c[3] ?? 1) === 1) break;
+  }
+  return layers.reverse().reduce((under, top) => over(top, under), [255, 255, 255]);
+}
+let worst = 99, where = "";
+for (const e of document.querySelectorAll("body *")) {
+  if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+  if (!e.checkVisibility({visibilityProperty: true}) || e.tagName === "title" || e.tagName === "OPTION" || e.closest(".spoken")) continue;
+  const s = getComputedStyle(e);
+  const front = colour(e instanceof SVGElement ? s.fill : s.color);
+  const back = behind(e);
+  const [a, b] = [light(over(front, back)), light(back)].sort((x, y) => y - x);
+  const ratio = (a + 0.05) / (b + 0.05);
+  if (ratio < worst) { worst = ratio; where = e.tagName + "#" + e.id + "." + (e.getAttribute("class") || ""); }
+}
+const root = document.documentElement;
+return {Overflow: Math.max(0, root.scrollWidth - root.clientWidth), Contrast: worst, Where: where};
+})()`
+
+// picture keeps a picture of the whole page.
+func (c *checker) picture(name string) error {
+	if c.screenshots == "" {
+		return nil
+	}
+	var shot struct {
+		Data string `json:"data"`
+	}
+	if err := c.b.call(c.ctx, "Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &shot); err != nil {
+		return err
+	}
+	png, err := base64.StdEncoding.DecodeString(shot.Data)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(c.screenshots, "live-"+name+".png"), png, 0o600)
+}
+
+// policy checks that the page's content security policy is in force: a script and
+// a style of a page's own text, and another origin, are refused, and the browser
+// says so. It uses up what was seen before.
+func (c *checker) policy() error {
+	c.quiet()
+	var styled, ran, asked bool
+	err := errors.Join(
+		c.b.evaluate(c.ctx, `(() => { const s = document.createElement("script"); s.textContent = "window.ran = true"; document.head.append(s); return Boolean(window.ran) })()`, &ran),
+		c.b.evaluate(c.ctx, `(() => { const s = document.createElement("style"); s.textContent = "h1 { letter-spacing: 9px }"; document.head.append(s);
+			return getComputedStyle(document.querySelector("h1")).letterSpacing === "9px" })()`, &styled),
+		c.b.evaluate(c.ctx, `fetch("http://127.0.0.1:1/").then(() => true, () => false)`, &asked))
+	if err != nil {
+		return err
+	}
+	if ran || styled || asked {
+		c.failf("the content security policy lets a foreign script (%v), style (%v) or request (%v) through", ran, styled, asked)
+	}
+	complaints := 0
+	for _, e := range c.b.seen() {
+		if e.Method == "Log.entryAdded" && strings.Contains(string(e.Params), "Content Security Policy") {
+			complaints++
+		}
+	}
+	// A check that cannot fail proves nothing: these errors are seen on the console.
+	if complaints < 3 {
+		c.failf("the browser reported %d of 3 breaches of the policy", complaints)
+	}
+	return nil
+}
+
+// quiet checks that since the last look the page asked no other origin and wrote
+// no error to the console.
+func (c *checker) quiet() {
+	requests := 0
+	for _, e := range c.b.seen() {
+		switch e.Method {
+		case "Network.requestWillBeSent":
+			var p struct {
+				Request struct {
+					URL string `json:"url"`
+				} `json:"request"`
+			}
+			if json.Unmarshal(e.Params, &p) != nil {
+				c.failf("a request without an address")
+				continue
+			}
+			u, err := url.Parse(p.Request.URL)
+			if err != nil || u.Scheme != "data" && u.Scheme+"://"+u.Host != c.origin {
+				c.failf("a request to %s", p.Request.URL)
+			}
+			requests++
+		case "Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded":
+			c.failf("on the console: %s", e.Params)
+		}
+	}
+	fmt.Printf("  %d requests, all of them to the page's own server\n", requests)
+}
+
+// reconnects checks that the page says so when the server is gone, and goes on
+// by itself when it is back.
+func (c *checker) reconnects(address string) (*monitor.Monitor, error) {
+	m := feed()
+	lost := `document.body.classList.contains("lost") && !document.getElementById("alarm").hidden`
+	if err := c.await("the loss of its connection", lost); err != nil {
+		return m, err
+	}
+	if err := c.picture("lost-360-dark"); err != nil {
+		return m, err
+	}
+	m.Snapshot(synthetic.Snapshot(1, 170))
+	if _, err := m.Serve(c.ctx, address); err != nil {
+		return m, err
+	}
+	back := `document.body.classList.contains("on") && document.getElementById("alarm").hidden && document.querySelectorAll("#snapshots tr").length === 1`
+	return m, c.await("another connection", back)
+}

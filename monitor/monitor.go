@@ -1,0 +1,317 @@
+package monitor
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess/report"
+)
+
+// Results of a record, as Records counts them.
+const (
+	Released    = "released"
+	Quarantined = "quarantined"
+	Held        = "held" // masked, and kept in the restricted topic until the rules hold again
+)
+
+// Modes of a stream.
+const (
+	Releasing = "releasing"
+	Holding   = "holding"
+	Stopped   = "stopped"
+)
+
+// Info says what is watched.
+type Info struct {
+	Name, Version string // of the pipeline; of the program
+	Source, Sink  string // in words for people: "kafka survey"; never with credentials
+	// Interval is how long one turn of the loop ordinarily takes at most: that
+	// between two commits. Liveness and the rate are judged by it.
+	Interval time.Duration
+	// Hosts are names under which the server may be asked, beside loopback's and
+	// the address that it listens on.
+	Hosts []string
+}
+
+// Monitor holds what a running stream has said of itself.
+type Monitor struct {
+	info    Info
+	metrics metrics
+	now     func() time.Time
+	tick    time.Duration // between two states that a page is sent
+	grace   time.Duration // within which a client must take what it is sent
+
+	closing chan struct{}
+	once    sync.Once
+	servers sync.WaitGroup
+
+	taking sync.Mutex // one snapshot after another
+
+	mu         sync.Mutex
+	started    time.Time
+	heartbeat  time.Time
+	counts     map[string]int64
+	rate       rate
+	assigned   map[string][]int32
+	lag        map[place]int64
+	committed  int64
+	aborted    int64
+	rebalances int64
+	lastCommit time.Time
+	mode       string
+	brokers    contact
+	gate       judgement
+	reload     reload
+	view       *view // of the last snapshot; nil before the first
+	history    []*view
+	watchers   map[chan struct{}]struct{}
+}
+
+// place is a partition of a topic.
+type place struct {
+	topic     string
+	partition int32
+}
+
+// contact is the last contact with the brokers.
+type contact struct {
+	tried bool
+	err   string    // empty: they answered
+	since time.Time // when it became so
+}
+
+// judgement is what Gate was told last.
+type judgement struct {
+	told    bool
+	passed  bool
+	broken  []string
+	outdone bool // a snapshot with a verdict of its own has come since
+}
+
+type reload struct {
+	at  time.Time
+	err string
+}
+
+// New returns a Monitor of a stream that starts now.
+func New(info Info) *Monitor {
+	m := &Monitor{
+		info: info, now: time.Now, tick: time.Second, grace: 10 * time.Second,
+		closing: make(chan struct{}), counts: map[string]int64{}, lag: map[place]int64{},
+		mode: Releasing, watchers: map[chan struct{}]struct{}{},
+	}
+	m.started = m.now()
+	m.heartbeat = m.started
+	m.metrics = newMetrics(m)
+	return m
+}
+
+// Records counts n records with a result: Released, Quarantined or Held.
+func (m *Monitor) Records(result string, n int) {
+	if m == nil || n <= 0 {
+		return
+	}
+	m.metrics.records.WithLabelValues(result).Add(float64(n))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.counts[result] += int64(n)
+	m.rate.add(m.now(), int64(n))
+}
+
+// Batch notes how long a batch took from its fetch until it was handed to the sink.
+func (m *Monitor) Batch(d time.Duration) {
+	if m != nil {
+		m.metrics.batch.Observe(d.Seconds())
+	}
+}
+
+// Commit notes that a transaction ended after d, which is the time that ending it
+// took, and whether it was committed or aborted.
+func (m *Monitor) Commit(d time.Duration, committed bool) {
+	if m == nil {
+		return
+	}
+	m.metrics.commit.Observe(d.Seconds())
+	outcome := "aborted"
+	if committed {
+		outcome = "committed"
+	}
+	m.metrics.transactions.WithLabelValues(outcome).Inc()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if committed {
+		m.committed++
+		m.lastCommit = m.now()
+	} else {
+		m.aborted++
+	}
+}
+
+// Rebalance counts a rebalance of the group.
+func (m *Monitor) Rebalance() {
+	if m == nil {
+		return
+	}
+	m.metrics.rebalances.Inc()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rebalances++
+}
+
+// Assigned sets the partitions that this instance reads, all of them, by topic.
+// The lag of any other partition is forgotten.
+func (m *Monitor) Assigned(partitions map[string][]int32) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.assigned = make(map[string][]int32, len(partitions))
+	for topic, list := range partitions {
+		if len(list) > 0 {
+			m.assigned[topic] = slices.Clone(list)
+		}
+	}
+	maps.DeleteFunc(m.lag, func(p place, _ int64) bool { return !slices.Contains(m.assigned[p.topic], p.partition) })
+	m.tell()
+}
+
+// Lag sets how many records of a partition are not yet released. That of a
+// partition that is not assigned is left out: it is another instance's.
+func (m *Monitor) Lag(topic string, partition int32, records int64) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.assigned == nil || slices.Contains(m.assigned[topic], partition) {
+		m.lag[place{topic, partition}] = max(records, 0)
+	}
+}
+
+// Snapshot shows the assessment as it stands. The report is read before Snapshot
+// returns and kept by nobody.
+func (m *Monitor) Snapshot(rep *report.Report) {
+	if m == nil || rep == nil {
+		return
+	}
+	// Reducing a report takes milliseconds, which nobody else should wait for.
+	m.taking.Lock()
+	defer m.taking.Unlock()
+	m.mu.Lock()
+	before := m.view
+	m.mu.Unlock()
+	v := shown(rep, before)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.view = v
+	m.history = append(m.history, v)
+	if n := len(m.history); n > longestHistory {
+		m.history = slices.Delete(m.history, 0, n-longestHistory)
+	}
+	if len(rep.Gate.Rules) > 0 {
+		m.gate.outdone = true
+	}
+	m.metrics.snapshots.Inc()
+	m.tell()
+}
+
+// Gate sets the verdict on what is about to be committed, and the rules that do
+// not hold, in the words of assess.RuleVerdict.Rule.
+func (m *Monitor) Gate(passed bool, broken []string) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	changed := !m.gate.told || m.gate.passed != passed || !slices.Equal(m.gate.broken, broken)
+	m.gate = judgement{told: true, passed: passed, broken: slices.Clone(broken)}
+	if changed {
+		m.tell()
+	}
+}
+
+// Mode sets what becomes of masked records: Releasing, Holding or Stopped.
+func (m *Monitor) Mode(mode string) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mode != mode {
+		m.mode = mode
+		m.tell()
+	}
+}
+
+// Broker notes the last contact with the brokers: nil where they answered.
+func (m *Monitor) Broker(err error) {
+	if m == nil {
+		return
+	}
+	text := ""
+	if err != nil {
+		text = line(err.Error())
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.brokers.tried && (m.brokers.err == "") == (text == "") {
+		m.brokers.err = text
+		return
+	}
+	m.brokers = contact{tried: true, err: text, since: m.now()}
+	m.tell()
+}
+
+// Heartbeat says that the loop turns. It is to be called on every turn, also on
+// one that brought nothing and while no broker can be reached.
+func (m *Monitor) Heartbeat() {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.heartbeat = m.now()
+}
+
+// Reloaded notes an attempt to take on a changed configuration; err says why the
+// old one was kept.
+func (m *Monitor) Reloaded(at time.Time, err error) {
+	if m == nil {
+		return
+	}
+	result, text := "taken", ""
+	if err != nil {
+		result, text = "refused", line(err.Error())
+	}
+	m.metrics.reloads.WithLabelValues(result).Inc()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reload = reload{at, text}
+	m.tell()
+}
+
+// tell wakes every client that watches; none is waited for.
+func (m *Monitor) tell() {
+	for w := range m.watchers {
+		select {
+		case w <- struct{}{}:
+		default: // it is awake already
+		}
+	}
+}
+
+// longestLine is the greatest length of an error's text that is shown, in bytes.
+const longestLine = 300
+
+// line makes one line of an error's text.
+func line(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
+	if len(s) > longestLine {
+		s = strings.ToValidUTF8(s[:longestLine], "") + " …"
+	}
+	return s
+}

@@ -1,0 +1,237 @@
+package monitor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// policy lets the page load its own style and script and ask this server, and
+// nothing else.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// Handler serves /metrics, /livez, /readyz, /report, /events and the page at /. It
+// answers only requests for loopback and for the names of Info.Hosts. A nil
+// Monitor serves nothing.
+func (m *Monitor) Handler() http.Handler { return m.handler(netip.Addr{}) }
+
+// handler also answers requests for the address that is listened on: that very
+// one, or any where it is unspecified (0.0.0.0 or ::).
+func (m *Monitor) handler(bound netip.Addr) http.Handler {
+	if m == nil {
+		return http.NotFoundHandler()
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { m.health(w, m.alive) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { m.health(w, m.ready) })
+	mux.HandleFunc("GET /report", m.report)
+	mux.HandleFunc("GET /events", m.events)
+	mux.HandleFunc("GET /column", m.columnJSON)
+	mux.HandleFunc("GET /live.css", asset("text/css; charset=utf-8", liveCSS()))
+	mux.HandleFunc("GET /live.js", asset("text/javascript; charset=utf-8", liveJS))
+	mux.HandleFunc("GET /{$}", asset("text/html; charset=utf-8", m.page()))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Cache-Control", "no-store")
+		h.Set("Content-Security-Policy", policy)
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		switch {
+		case !m.hosts(r.Host, bound):
+			plain(w, http.StatusMisdirectedRequest, "this server does not answer to that name: see --listen")
+		case crossOrigin(r):
+			plain(w, http.StatusForbidden, "requests from the pages of other origins are refused")
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			h.Set("Allow", "GET, HEAD")
+			plain(w, http.StatusMethodNotAllowed, "only GET and HEAD")
+		default:
+			mux.ServeHTTP(w, r)
+		}
+	})
+}
+
+// hosts says whether requests for a host are answered. A name that an attacker
+// has point here (DNS rebinding) makes a browser treat this server as the
+// attacker's own origin; an address cannot be pointed elsewhere.
+func (m *Monitor) hosts(host string, bound netip.Addr) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	if name == "localhost" || slices.ContainsFunc(m.info.Hosts, func(s string) bool { return s != "" && strings.EqualFold(s, name) }) {
+		return true
+	}
+	ip, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	if err != nil {
+		return false
+	}
+	ip = ip.Unmap().WithZone("")
+	return ip.IsLoopback() || bound.IsValid() && (bound.IsUnspecified() || ip == bound.Unmap().WithZone(""))
+}
+
+// crossOrigin says whether a browser made the request for a page of another
+// origin. Following a link to here is none.
+func crossOrigin(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+	default:
+		if r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document" {
+			return true
+		}
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	u, err := url.Parse(origin)
+	return err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host)
+}
+
+// health answers 200 where nothing is wrong, and 503 with what is.
+func (m *Monitor) health(w http.ResponseWriter, wrong func() string) {
+	m.mu.Lock()
+	reason := wrong()
+	m.mu.Unlock()
+	if reason == "" {
+		plain(w, http.StatusOK, "ok")
+	} else {
+		plain(w, http.StatusServiceUnavailable, reason)
+	}
+}
+
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n") // a client that has gone needs no answer
+}
+
+func (m *Monitor) report(w http.ResponseWriter, _ *http.Request) {
+	m.mu.Lock()
+	v := m.view
+	m.mu.Unlock()
+	if v == nil || v.text == nil {
+		plain(w, http.StatusNotFound, "no snapshot yet")
+		return
+	}
+	asset("application/json; charset=utf-8", string(v.text))(w, nil)
+}
+
+func (m *Monitor) columnJSON(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	d, ok := m.column(q.Get("name"), q.Get("size") == "slim")
+	if !ok {
+		plain(w, http.StatusNotFound, "no snapshot holds that column")
+		return
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		plain(w, http.StatusInternalServerError, "the column cannot be shown")
+		return
+	}
+	asset("application/json; charset=utf-8", string(text))(w, r)
+}
+
+// asset serves a text that stays as it is.
+func asset(kind, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		_, _ = io.WriteString(w, text) // a client that has gone needs no answer
+	}
+}
+
+// Exposed says whether an address to listen on, host:port, can be reached from
+// other machines, or cannot be told not to: everything but a loopback address.
+func Exposed(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return true
+	}
+	if strings.EqualFold(host, "localhost") {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err != nil || !ip.Unmap().IsLoopback()
+}
+
+// Serve listens on addr, host:port, and serves Handler in the background until the
+// context ends or Close is called. It returns the address that it listens on, with
+// the port that was chosen where addr says 0. A nil Monitor listens nowhere and
+// returns "".
+func (m *Monitor) Serve(ctx context.Context, addr string) (string, error) {
+	if m == nil {
+		return "", nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return "", fmt.Errorf("listen: %w", err)
+	}
+	m.serve(ctx, listener)
+	return listener.Addr().String(), nil
+}
+
+func (m *Monitor) serve(ctx context.Context, listener net.Listener) {
+	var bound netip.Addr
+	if a, ok := listener.Addr().(*net.TCPAddr); ok {
+		bound = a.AddrPort().Addr()
+	}
+	// Cancelled to end the event streams, which a shutdown would wait for.
+	streams, end := context.WithCancel(context.WithoutCancel(ctx))
+	server := &http.Server{
+		Handler:           m.handler(bound),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		BaseContext:       func(net.Listener) context.Context { return streams },
+		ErrorLog:          log.New(io.Discard, "", 0), // what a client does wrong is no matter of the stream's
+	}
+	m.servers.Add(2)
+	failed := make(chan struct{})
+	go func() {
+		defer m.servers.Done()
+		defer close(failed)
+		_ = server.Serve(listener) // it ends with ErrServerClosed, or the listener is gone
+	}()
+	go func() {
+		defer m.servers.Done()
+		defer end()
+		select {
+		case <-ctx.Done():
+		case <-m.closing:
+		case <-failed:
+		}
+		end()
+		patience, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		if server.Shutdown(patience) != nil {
+			_ = server.Close() // what did not end in time is cut off
+		}
+	}()
+}
+
+// Close ends what Serve began and waits for it.
+func (m *Monitor) Close() {
+	if m == nil {
+		return
+	}
+	m.once.Do(func() { close(m.closing) })
+	m.servers.Wait()
+}
