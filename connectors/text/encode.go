@@ -89,7 +89,7 @@ func (c *Cells) numbers(v microdata.Vector, o microdata.Output, style *Style) {
 		case !v.Valid.Has(i):
 			c.null(style)
 			continue
-		case decimals >= 0 && !single:
+		case decimals >= 0 && !single && x-x == 0: // NaN and infinities have no decimals
 			c.Buf = AppendFixed(c.Buf, x, decimals, pad)
 		default:
 			if !c.float(x, single, style) {
