@@ -260,3 +260,35 @@ func TestFromArrow(t *testing.T) {
 type other struct{ connectors.Source }
 
 func (other) Streams() []string { return []string{"other"} }
+
+// JSON text of another source stays JSON.
+func TestFromJSONText(t *testing.T) {
+	a, _, err := array.FromJSON(memory.DefaultAllocator, arrow.BinaryTypes.String, strings.NewReader(`["[1, 2]", null]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b microdata.Block
+	b.Reset(0, 0, 2, 1)
+	b.Columns[0].Array = a
+	layout := &microdata.Layout{Schema: &microdata.Schema{}}
+	for i, name := range []string{"json", "text"} {
+		layout.Release = append(layout.Release, microdata.Output{Field: microdata.Field{Name: name, Type: arrow.BinaryTypes.String}, Source: i})
+	}
+	snk, err := (&SinkConfig{Path: filepath.Join(t.TempDir(), "x.jsonl")}).Create(context.Background(), connectors.Plan{Source: texts{}, Layout: layout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snk.Abort()
+	e, err := snk.Encode(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(e.(*encoded).buf), `{"json":[1, 2],"text":"[1, 2]"}`+"\n"+`{"json":null,"text":null}`+"\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// texts is a source whose first column holds JSON text.
+type texts struct{ other }
+
+func (texts) JSONText(column int) bool { return column == 0 }

@@ -28,10 +28,12 @@ type Span struct{ Start, End uint32 }
 type edit struct {
 	Span
 	out   int32 // the column that is written there, or cutOut
+	into  int32 // for a member that is missing: the object in which it is; else nowhere
 	whole bool  // the object itself is missing (null), and the span is what is there instead
 	comma bool  // the object has members before that leave
-	into  *node // for a member that is missing: the object in which it is
 }
+
+const nowhere = -1
 
 const cutOut = -1
 
@@ -107,8 +109,8 @@ func (s *Records) Gather(records [][]byte) error {
 	for _, p := range records {
 		size += len(p) + 1
 	}
-	if size > math.MaxUint32 {
-		return errors.New("the records of a block are longer than 4 GiB together: make it hold fewer")
+	if size > math.MaxInt32 {
+		return errors.New("the records of a block are longer than 2 GiB together: make it hold fewer")
 	}
 	if cap(s.own) < size {
 		s.own = make([]byte, 0, size+size/8)
@@ -306,7 +308,7 @@ func (s *Records) object(n *node, r, i, depth int, edit bool) int {
 }
 
 func edit1(from, to int, out int32) edit {
-	return edit{Span: Span{uint32(from), uint32(to)}, out: out}
+	return edit{Span: Span{uint32(from), uint32(to)}, out: out, into: nowhere}
 }
 
 // member scans the value at p[i] of a member that the tree knows.
@@ -385,7 +387,7 @@ func (s *Records) fill(edits int) {
 			n = n.parent
 		}
 		o := s.objects[n.id]
-		e := edit{out: s.plan.nodes[k.id].out, into: n, comma: o.comma}
+		e := edit{out: s.plan.nodes[k.id].out, into: int32(n.id), comma: o.comma}
 		if s.p[o.Start] == '{' {
 			e.Span = Span{o.End - 1, o.End - 1}
 		} else {

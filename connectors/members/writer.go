@@ -151,7 +151,7 @@ func (w *Writer) patch(dst []byte, c *Cells, from *Records, r int) []byte {
 		at = ed.End
 		switch {
 		case ed.out == cutOut:
-		case ed.into == nil:
+		case ed.into == nowhere:
 			value := c.columns[ed.out].At(r)
 			if came := data[ed.Start:ed.End]; IsNull(value) && IsNull(came) {
 				value = came
@@ -190,7 +190,7 @@ func (w *Writer) fill(dst []byte, c *Cells, data []byte, edits []edit, r int) []
 	for _, ed := range filled {
 		leaf := w.tree.columns[w.layout.Release[ed.out].Source]
 		var inside []*node
-		for n := leaf.parent; n != first.into; n = n.parent {
+		for n := leaf.parent; n.id != int(first.into); n = n.parent {
 			inside = append(inside, n)
 		}
 		slices.Reverse(inside)

@@ -18,6 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/message"
 	"github.com/sdlfilter/sdlfilter/connectors/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // columns reads a list such as "a# b c! p.x#": # holds numbers, ! is an
@@ -369,6 +370,40 @@ func TestIdentity(t *testing.T) {
 	}
 	if n := p.block.Columns[1].Array.(*array.Float64); n.Value(0) != 3 || !n.IsNull(12) {
 		t.Errorf("got %v", n)
+	}
+}
+
+// A value identifies as the same value in a file whose columns have types.
+func TestDigests(t *testing.T) {
+	key, err := keystream.NewKey([]byte("0123456789abcdefghijklmnopqrstuv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := func(a arrow.Array) microdata.Digest {
+		return key.Digests(nil, []*microdata.Column{{Array: a}}, 1)[0]
+	}
+	p := job{columns: "k@"}.open(t)
+	for _, c := range []struct {
+		value string
+		typ   arrow.DataType
+		typed string
+	}{
+		{`"\u00e9"`, arrow.BinaryTypes.String, `["é"]`}, {`"42"`, arrow.BinaryTypes.LargeString, `["42"]`},
+		{`42`, arrow.PrimitiveTypes.Int64, `[42]`}, {`-0`, arrow.PrimitiveTypes.Int8, `[0]`}, {`4.2e1`, arrow.PrimitiveTypes.Uint8, `[42]`}, {`0.1`, arrow.PrimitiveTypes.Float64, `[0.1]`}, {`0.10`, &arrow.Decimal128Type{Precision: 5, Scale: 2}, `["0.10"]`},
+		{`true`, arrow.FixedWidthTypes.Boolean, `[true]`}, {`null`, arrow.PrimitiveTypes.Int64, `[null]`},
+		{`9007199254740992`, arrow.PrimitiveTypes.Int64, `[9007199254740992]`}, {`9007199254740993`, arrow.PrimitiveTypes.Int64, `[9007199254740993]`}, {`18446744073709551615`, arrow.PrimitiveTypes.Uint64, `[18446744073709551615]`}, {`18446744073709551616`, arrow.PrimitiveTypes.Float64, `[18446744073709551616]`},
+		{`-99999999999999999999999999999999999999`, &arrow.Decimal128Type{Precision: 38}, `["-99999999999999999999999999999999999999"]`},
+	} {
+		typed, _, err := array.FromJSON(memory.DefaultAllocator, c.typ, strings.NewReader(c.typed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.decode(`{"k": ` + c.value + `}`); err != nil || len(p.block.Rejects) > 0 {
+			t.Fatal(err, p.block.Rejects)
+		}
+		if digest(p.block.Columns[0].Array) != digest(typed) {
+			t.Errorf("%s has another digest than %s of type %s", c.value, c.typed, c.typ)
+		}
 	}
 }
 
