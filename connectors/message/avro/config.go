@@ -1,4 +1,3 @@
-// Package avro reads and writes messages of one format: Avro in the frame of a schema registry.
 package avro
 
 import (
@@ -9,18 +8,34 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/message"
 )
 
-// Config is the format's configuration.
+// Config is the format's configuration. It has no parameters: the registry says
+// what there is to know.
 type Config struct{}
 
 // Check implements message.Config.
 func (c *Config) Check() check.Problems { return nil }
 
-// Reader implements message.Config.
+// Reader implements message.Config: the columns are the fields of the latest
+// schema of each topic's subject.
 func (c *Config) Reader(ctx context.Context, r message.Request) (message.Reader, error) {
-	return nil, errors.New("avro: not built yet")
+	if r.Registry == nil {
+		return nil, errNoRegistry
+	}
+	if len(r.Topics) == 0 {
+		return nil, errors.New("avro: there is no topic to learn the columns of")
+	}
+	return newReader(ctx, r)
 }
 
 // Writer implements message.Config.
 func (c *Config) Writer(ctx context.Context, r message.WriteRequest) (message.Writer, error) {
-	return nil, errors.New("avro: not built yet")
+	if r.Registry == nil {
+		return nil, errNoRegistry
+	}
+	if from, ok := r.Reader.(*reader); ok {
+		return newSplicer(ctx, from, r)
+	}
+	return newComposer(ctx, r)
 }
+
+var errNoRegistry = errors.New("avro: messages of this format need a schema registry; name it under registry")
