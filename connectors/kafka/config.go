@@ -3,6 +3,8 @@
 package kafka
 
 import (
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/message"
 	"github.com/sdlfilter/sdlfilter/connectors/message/arrow"
@@ -17,6 +19,8 @@ type Connection struct {
 	Brokers []string `yaml:"brokers" required:"true" doc:"addresses of some of the brokers, host:port; the others are learnt from them"`
 	TLS     *TLS     `yaml:"tls" doc:"encrypt the connection; an empty mapping uses the system's certificate authorities"`
 	SASL    *SASL    `yaml:"sasl" doc:"how the program proves who it is"`
+
+	tuning []kgo.Opt // of tests, which wait less long
 }
 
 // TLS is the encryption of a connection.
@@ -34,15 +38,8 @@ type SASL struct {
 	Password  Password `yaml:"password" required:"true" doc:"where the password is kept: {env: NAME} or {file: PATH}"`
 }
 
-// Password says where a password is kept. Printing it prints neither it nor any
-// part of it.
-type Password struct {
-	Env  string `yaml:"env" choice:"true" doc:"an environment variable"`
-	File string `yaml:"file" choice:"true" doc:"a file; a line end at its end is not part of the password"`
-
-	// Lookup finds an environment variable; config sets it.
-	Lookup func(name string) (string, bool) `yaml:"-" json:"-"`
-}
+// Password says where a password is kept. It prints as "[secret]".
+type Password = connectors.Secret
 
 // config returns the chosen format, or nil.
 func (f *Format) config() message.Config {
@@ -87,6 +84,7 @@ type SourceConfig struct {
 	Registry   *registry.Config `yaml:"registry" doc:"the schema registry, for avro and protobuf"`
 
 	declared declared // by Declare, before Open
+	pipeline string   // by SetPipeline, before Open
 }
 
 // SinkConfig describes the topic that is written.

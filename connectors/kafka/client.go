@@ -1,0 +1,224 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+// options are the client's options that follow from the connection. Errors are
+// final: files that cannot be read, a password that is not there.
+func (c *Connection) options(log zerolog.Logger) ([]kgo.Opt, error) {
+	if ps := c.Check(); len(ps) > 0 {
+		return nil, &FinalError{Text: ps[0].Error(), Err: ps[0]}
+	}
+	opts := []kgo.Opt{
+		kgo.SeedBrokers(c.Brokers...),
+		kgo.ClientID("sdlfilter"),
+		kgo.WithLogger(newLogger(log)),
+		// Brokers may ask clients for metrics; what runs here is nobody's business.
+		kgo.DisableClientMetrics(),
+		kgo.RequestRetries(math.MaxInt32),
+		kgo.RetryTimeoutFn(retryFor),
+		kgo.RetryBackoffFn(backoff),
+	}
+	if c.TLS != nil {
+		config, err := c.TLS.config()
+		if err != nil {
+			return nil, &FinalError{Text: "tls." + err.Error(), Err: err}
+		}
+		opts = append(opts, kgo.DialTLSConfig(config))
+	}
+	if c.SASL != nil {
+		mechanism, err := c.SASL.mechanism()
+		if err != nil {
+			return nil, &FinalError{Text: "sasl.password: " + err.Error(), Err: err}
+		}
+		opts = append(opts, kgo.SASL(mechanism))
+	}
+	return append(opts, c.tuning...), nil
+}
+
+func (t *TLS) config() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if t.CA != "" {
+		pem, err := os.ReadFile(t.CA)
+		if err != nil {
+			return nil, fmt.Errorf("ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("ca: %s holds no certificate in PEM", t.CA)
+		}
+	}
+	if t.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		if err != nil {
+			return nil, fmt.Errorf("cert: %s with the key %s: %w", t.Cert, t.Key, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+var mechanisms = []string{"plain", "scram-sha-256", "scram-sha-512"}
+
+// mechanism reads the password once to say early that it is not there, and again
+// for every connection, so that it can be changed while the program runs.
+func (s *SASL) mechanism() (sasl.Mechanism, error) {
+	if _, err := s.Password.Read(); err != nil {
+		return nil, err
+	}
+	user := s.Username
+	if s.Mechanism == "plain" {
+		return plain.Plain(func(context.Context) (plain.Auth, error) {
+			pass, err := s.Password.Read()
+			return plain.Auth{User: user, Pass: pass}, err
+		}), nil
+	}
+	auth := func(context.Context) (scram.Auth, error) {
+		pass, err := s.Password.Read()
+		return scram.Auth{User: user, Pass: pass}, err
+	}
+	if s.Mechanism == "scram-sha-256" {
+		return scram.Sha256(auth), nil
+	}
+	return scram.Sha512(auth), nil
+}
+
+// retryFor says how long the client itself repeats a request of a kind; 0: for
+// ever. A member that cannot be heard for a session must learn that it is out,
+// an answer that nobody waits for inside the client goes back to persist, which
+// says so; and what belongs to a transaction is worth waiting for.
+func retryFor(key int16) time.Duration {
+	switch kmsg.Key(key) {
+	case kmsg.JoinGroup, kmsg.SyncGroup, kmsg.Heartbeat, kmsg.ConsumerGroupHeartbeat:
+		return 15 * time.Second
+	case kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.TxnOffsetCommit, kmsg.EndTxn:
+		return 0
+	}
+	return 10 * time.Second
+}
+
+// backoff is the time before try n, from 1: doubling from 100 ms to 10 s, give or
+// take a fifth, so that many clients do not come back at once.
+func backoff(n int) time.Duration {
+	d := min(100*time.Millisecond<<min(max(n-1, 0), 10), 10*time.Second)
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+}
+
+// connect makes a client. It does not wait for a broker.
+func (c *Connection) connect(log zerolog.Logger, more ...kgo.Opt) (*kgo.Client, error) {
+	opts, err := c.options(log)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kgo.NewClient(append(opts, more...)...)
+	if err != nil {
+		return nil, &FinalError{Text: "kafka client: " + err.Error(), Err: err}
+	}
+	return client, nil
+}
+
+// rebuffs is how often in a row a broker may close a fresh connection before
+// that is taken for what it usually is: TLS or SASL on one side only, or, with
+// older brokers, a wrong password.
+const rebuffs = 6
+
+// persist repeats f with backoff, for ever, while what stops it is the network or
+// a broker's passing state, and says so each time. Its error is final, or that of
+// ctx with the last failure behind it.
+func persist(ctx context.Context, log zerolog.Logger, what string, f func(context.Context) error) error {
+	var last error
+	closed := 0
+	for try := 1; ; try++ {
+		err := f(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return interrupted(ctx, what, last)
+		case Final(err):
+			return Explain(err, what)
+		}
+		if closed++; !rebuffed(err) {
+			closed = 0
+		}
+		if closed == rebuffs {
+			return &FinalError{Text: what + ": brokers close the connection at once: is tls or sasl missing, given where brokers have none, or the password wrong?", Err: err}
+		}
+		last = err
+		log.Warn().Str("error", err.Error()).Int("try", try).Msg(what + " is interrupted; it is tried again")
+		select {
+		case <-time.After(backoff(try)):
+		case <-ctx.Done():
+			return interrupted(ctx, what, last)
+		}
+	}
+}
+
+func rebuffed(err error) bool {
+	var first *kgo.ErrFirstReadEOF
+	return errors.As(err, &first)
+}
+
+func interrupted(ctx context.Context, what string, last error) error {
+	if last == nil || !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
+	}
+	return fmt.Errorf("%s: %w; before that: %s", what, context.Cause(ctx), last)
+}
+
+// logger puts the client's log into the program's.
+type logger struct {
+	log   zerolog.Logger
+	level kgo.LogLevel
+}
+
+func newLogger(log zerolog.Logger) kgo.Logger {
+	level := kgo.LogLevelWarn
+	if log.Debug().Enabled() {
+		level = kgo.LogLevelDebug
+	}
+	return logger{log, level}
+}
+
+// Level implements kgo.Logger.
+func (l logger) Level() kgo.LogLevel { return l.level }
+
+// Log implements kgo.Logger. The client logs names, numbers, offsets and errors
+// of the protocol; bytes, which could be content, are left out.
+func (l logger) Log(level kgo.LogLevel, msg string, keyvals ...any) {
+	e := l.log.Debug()
+	if level <= kgo.LogLevelWarn {
+		e = l.log.Warn()
+	}
+	for i := 0; i+1 < len(keyvals); i += 2 {
+		key := fmt.Sprint(keyvals[i])
+		switch v := keyvals[i+1].(type) {
+		case []byte, kgo.Record, *kgo.Record, []*kgo.Record:
+		case error:
+			e = e.Str(key, v.Error())
+		case string:
+			e = e.Str(key, v)
+		case time.Duration:
+			e = e.Stringer(key, v)
+		default:
+			e = e.Str(key, fmt.Sprint(v))
+		}
+	}
+	e.Str("from", "kafka client").Msg(msg)
+}
