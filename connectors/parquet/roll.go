@@ -31,6 +31,12 @@ func (r *Roll) Check() check.Problems {
 	if r.Records < 1 {
 		ps.Addf("records", "must be at least 1, got %d", r.Records)
 	}
+	if r.Size < 1 {
+		ps.Addf("size", "must be at least 1, got %d", int64(r.Size))
+	}
+	if r.Interval <= 0 {
+		ps.Addf("interval", "must be a positive length of time, got %v", time.Duration(r.Interval))
+	}
 	return ps
 }
 

@@ -28,8 +28,12 @@ func TestRollCheck(t *testing.T) {
 	if ps := DefaultRoll().Check(); len(ps) > 0 {
 		t.Errorf("the default: %v", ps)
 	}
-	c := SinkConfig{Path: "a", Roll: &Roll{Size: 1, Interval: 1}}
-	if ps := c.Check(); len(ps) != 1 || ps[0].Path != "roll.records" {
-		t.Errorf("got %v", ps)
+	for path, r := range map[string]Roll{
+		"roll.records": {Size: 1, Interval: 1}, "roll.size": {Records: 1, Interval: 1}, "roll.interval": {Records: 1, Size: 1},
+	} {
+		c := SinkConfig{Path: "a", Roll: &r}
+		if ps := c.Check(); len(ps) != 1 || ps[0].Path != path {
+			t.Errorf("%s: got %v", path, ps)
+		}
 	}
 }

@@ -1,0 +1,124 @@
+package parquet
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Content makes what is in the files of a stream, of which others settle names
+// and moments: any number of files at once, from blocks of any source but
+// Parquet.
+type Content struct {
+	design sink
+}
+
+// File is what a release is written to.
+type File interface {
+	io.Writer
+	Sync() error
+}
+
+// Content prepares files of the layout's release, whose columns are all decoded.
+// It is an error if a column cannot be stored in Parquet.
+func (c *SinkConfig) Content(layout *microdata.Layout) (*Content, error) {
+	if ps := c.Check(); len(ps) > 0 {
+		return nil, ps[0]
+	}
+	k := &Content{design: sink{cfg: *c}}
+	if err := k.design.design(layout); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Encode turns the released columns of a block, without its rejected records,
+// into what Append takes. Safe for concurrent use.
+func (k *Content) Encode(b *microdata.Block) (connectors.Encoded, error) { return k.design.Encode(b) }
+
+// Records returns how many records of an encoded block are released.
+func (k *Content) Records(e connectors.Encoded) int64 {
+	n := int64(0)
+	if b, ok := e.(*encoded); ok {
+		for i := range b.parts {
+			n += int64(b.parts[i].kept)
+		}
+	}
+	return n
+}
+
+// Output is one file of a stream. It belongs to one goroutine at a time.
+type Output struct {
+	to      sink
+	records int64
+}
+
+// stays is a file that its owner closes.
+type stays struct{ File }
+
+func (stays) Close() error { return nil }
+
+// Begin begins a file. The caller closes it, after Finish or whatever else.
+func (k *Content) Begin(f File) (*Output, error) {
+	o := &Output{to: k.design}
+	var kept file = stays{f}
+	if f, ok := f.(*os.File); ok {
+		kept = unclosed{f}
+	}
+	var err error
+	o.to.out, err = newOutput(kept, o.to.metadata())
+	return o, err
+}
+
+// Append adds an encoded block. Row groups are written when they are large, or
+// by Flush.
+func (o *Output) Append(ctx context.Context, e connectors.Encoded) error {
+	b, ok := e.(*encoded)
+	if !ok {
+		return fmt.Errorf("a block was not encoded for Parquet but as %T", e)
+	}
+	for i := range b.parts {
+		if err := o.to.add(ctx, &b.parts[i]); err != nil {
+			return err
+		}
+		o.records += int64(b.parts[i].kept)
+	}
+	return nil
+}
+
+// Records returns the number of records so far.
+func (o *Output) Records() int64 { return o.records }
+
+// Pending returns about how many bytes memory holds of the file.
+func (o *Output) Pending() int64 {
+	if o.to.group == nil {
+		return 0
+	}
+	// Pages of few distinct values, which are made only with the row group, have an
+	// index a value meanwhile.
+	return int64(o.to.group.bytes) + 4*o.to.group.rows*int64(len(o.to.leaves))
+}
+
+// Bytes returns about how large the file is, with what has not been written yet.
+func (o *Output) Bytes() int64 {
+	n := o.to.out.at
+	if o.to.group != nil {
+		n += int64(o.to.group.bytes)
+	}
+	return n
+}
+
+// Flush writes what memory holds of the file as a row group.
+func (o *Output) Flush(ctx context.Context) error { return o.to.flush(ctx) }
+
+// Finish writes the rest and the footer, and syncs. Nothing comes after it.
+func (o *Output) Finish(ctx context.Context) error {
+	if err := o.to.flush(ctx); err != nil {
+		return err
+	}
+	return o.to.out.finish()
+}

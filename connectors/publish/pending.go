@@ -1,0 +1,111 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Pending is a file whose final name is settled only when it is complete, and
+// given by Rename, perhaps by another process. Its temporary name is its own:
+// nobody takes it over.
+type Pending struct {
+	*os.File
+	done bool
+}
+
+// CreatePending makes a file of a temporary name (IsTemp) that nothing has yet,
+// and locks it for as long as it is open: RemoveAbandoned leaves it alone.
+func CreatePending(temp string) (*Pending, error) {
+	if !IsTemp(temp) {
+		return nil, fmt.Errorf("%s: is no temporary name", temp)
+	}
+	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &Pending{File: f}, nil
+}
+
+// Finish sets the mode of a public file and syncs. The name itself is on disk
+// when the folder is synced.
+func (p *Pending) Finish() error {
+	if err := p.Chmod(0o666 &^ umask()); err != nil {
+		return err
+	}
+	return p.Sync()
+}
+
+// Release closes the file and lets go of its name, under which it stays.
+func (p *Pending) Release() error {
+	if p.done {
+		return nil
+	}
+	p.done = true
+	return p.Close()
+}
+
+// Abort removes the file, where it still has its temporary name. After Release
+// it does nothing.
+func (p *Pending) Abort() error {
+	if p.done {
+		return nil
+	}
+	p.done = true
+	err := os.Remove(p.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, p.Close())
+}
+
+// RemoveAbandoned removes the file of a temporary name unless somebody has it
+// open as a Pending. It reports whether the name is gone.
+func RemoveAbandoned(temp string) (gone bool, err error) {
+	if !IsTemp(temp) {
+		return false, fmt.Errorf("%s: is no temporary name", temp)
+	}
+	f, err := os.Open(temp)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return true, nil
+}
+
+// SyncDirs syncs folders below root, and those that hold them up to root itself:
+// what was made in them is then found after a crash.
+func SyncDirs(root string, dirs ...string) error {
+	root = filepath.Clean(root)
+	done := make(map[string]bool)
+	for _, dir := range dirs {
+		for dir = filepath.Clean(dir); !done[dir]; dir = filepath.Dir(dir) {
+			if err := syncDir(dir); err != nil {
+				return err
+			}
+			done[dir] = true
+			if dir == root || dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return nil
+}
