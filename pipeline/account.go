@@ -6,22 +6,41 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // newReport is the account of the run so far: measures, masks, verdict.
-func (r *run) newReport(measures *assess.Measures) *report.Report {
-	p := r.config
+// reporter knows what a report says of a run beside its measures.
+type reporter struct {
+	config  *config.Pipeline
+	version string // of the program
+	keyID   string
+	started time.Time
+	plan    *plan
+	chain   *transform.Chain
+}
+
+// report is the account of the records so far.
+func (r *reporter) report(records report.Records, measures *assess.Measures) *report.Report {
 	rep := &report.Report{
-		Name: p.Name, Version: r.options.Version, Started: r.started, Finished: time.Now(),
-		ConfigSHA256: p.SHA256(), KeyID: r.key.ID(),
-		Records: report.Records{Read: r.read, Released: r.read - r.quarantine.count, Quarantined: r.quarantine.count},
-		Gate:    assess.Judge(p.Gate.Rules, measures),
+		Name: r.config.Name, Version: r.version, Started: r.started, Finished: time.Now(),
+		ConfigSHA256: r.config.SHA256(), KeyID: r.keyID,
+		Records: records,
+		Gate:    assess.Judge(r.config.Gate.Rules, measures),
 	}
 	rep.SetMeasures(measures)
 	touched := r.chain.Touched()
-	for i, spec := range p.Masks {
+	for i, spec := range r.config.Masks {
 		rep.Masks = append(rep.Masks, report.MaskOf(spec, touched[i].Records, r.plan.sd))
 	}
+	return rep
+}
+
+// newReport is the report of a file job.
+func (r *run) newReport(measures *assess.Measures) *report.Report {
+	who := reporter{r.config, r.options.Version, r.key.ID(), r.started, r.plan, r.chain}
+	rep := who.report(report.Records{Read: r.read, Released: r.read - r.quarantine.count, Quarantined: r.quarantine.count}, measures)
 	if !rep.Gate.Passed {
 		rep.Withheld = withheldBecause(rep.Gate)
 	}

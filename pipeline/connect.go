@@ -16,7 +16,7 @@ func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 	if _, err := p.Key.Resolve(); err != nil {
 		return dataErrorf("%v", err)
 	}
-	src, err := p.Source.Config.Open(ctx)
+	src, err := openSource(ctx, p)
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
 	}

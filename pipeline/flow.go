@@ -22,6 +22,8 @@ type flow struct {
 	source connectors.Source
 	layout *microdata.Layout
 	cut    connectors.Cut
+	reader connectors.Reader     // where the pass is a part of one that is open already; nil: run opens and closes one
+	stock  chan *microdata.Block // kept from pass to pass; nil: made for this one
 	work   func(*parcel) error   // parallel, in any order; may be nil
 	stages []func(*parcel) error // sequential, in order
 }
@@ -36,18 +38,18 @@ type parcel struct {
 
 // run returns when every goroutine has ended. The first error wins.
 func (f *flow) run(ctx context.Context) (err error) {
-	reader, err := f.source.Read(ctx, f.layout, f.cut)
-	if err != nil {
-		return err
+	reader := f.reader
+	if reader == nil {
+		if reader, err = f.source.Read(ctx, f.layout, f.cut); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, reader.Close()) }()
 	}
-	defer func() { err = errors.Join(err, reader.Close()) }()
-
-	workers := runtime.GOMAXPROCS(0)
-	inFlight := 2*workers + 2
-	stock := make(chan *microdata.Block, inFlight)
-	for range inFlight {
-		stock <- new(microdata.Block)
+	stock := f.stock
+	if stock == nil {
+		stock = newStock()
 	}
+	workers, inFlight := runtime.GOMAXPROCS(0), cap(stock)
 	toWork := make(chan *parcel, inFlight)
 	inOrder := make(chan *parcel, inFlight)
 
@@ -63,10 +65,11 @@ func (f *flow) run(ctx context.Context) (err error) {
 				return context.Cause(ctx)
 			}
 			raw, err := reader.Next(ctx)
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
 			if err != nil {
+				stock <- block
+				if errors.Is(err, io.EOF) {
+					return nil
+				}
 				return err
 			}
 			p := &parcel{raw: raw, block: block, ready: make(chan struct{})}
@@ -123,6 +126,16 @@ func (f *flow) run(ctx context.Context) (err error) {
 	return g.Wait()
 }
 
+// newStock makes the blocks of a pass.
+func newStock() chan *microdata.Block {
+	n := 2*runtime.GOMAXPROCS(0) + 2
+	stock := make(chan *microdata.Block, n)
+	for range n {
+		stock <- new(microdata.Block)
+	}
+	return stock
+}
+
 // workOn decodes a parcel and runs the pass's own work on it. A panic of a
 // decoder on hostile input becomes an error, so that temporary files go.
 func (f *flow) workOn(p *parcel) (err error) {
@@ -142,6 +155,9 @@ func (f *flow) workOn(p *parcel) (err error) {
 }
 
 func (f *flow) streamName(i int) string {
+	if s, ok := f.source.(interface{ StreamName(int) string }); ok {
+		return s.StreamName(i)
+	}
 	if names := f.source.Streams(); i >= 0 && i < len(names) {
 		return names[i]
 	}

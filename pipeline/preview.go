@@ -28,7 +28,7 @@ func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *Pro
 	if err != nil {
 		return nil, dataErrorf("%v", err)
 	}
-	src, err := p.Source.Config.Open(ctx)
+	src, err := openSource(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}

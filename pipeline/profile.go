@@ -21,7 +21,7 @@ func ProfilePipeline(ctx context.Context, p *config.Pipeline, progress *Progress
 }
 
 func profileOf(ctx context.Context, p *config.Pipeline, progress *Progress) (*assess.Profile, error) {
-	src, err := p.Source.Config.Open(ctx)
+	src, err := openSource(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}

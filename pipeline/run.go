@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/monitor"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -25,12 +26,19 @@ type Options struct {
 	Version  string // of the program, for the report
 	Log      zerolog.Logger
 	Progress *Progress // may be nil
+
+	Monitor *monitor.Monitor // of a stream; may be nil
+	Reload  <-chan Changed   // of a stream: configurations to go on with; may be nil
 }
 
 // Result is how a run ended.
 type Result struct {
 	Report *report.Report
 	Files  []string // what has been given its final name, the release first
+
+	// Drained says that this was a stream without end that has ended as it was
+	// told to.
+	Drained bool
 }
 
 // Refused reports whether the gate withheld the release.
@@ -47,6 +55,9 @@ func Run(ctx context.Context, p *config.Pipeline, o Options) (*Result, error) {
 	if o.Progress == nil {
 		o.Progress = new(Progress)
 	}
+	if p.Streaming() {
+		return runStream(ctx, p, o)
+	}
 	started := time.Now()
 	key, err := p.Key.Resolve()
 	if err != nil {
@@ -55,7 +66,7 @@ func Run(ctx context.Context, p *config.Pipeline, o Options) (*Result, error) {
 	if warning := p.Key.Exposed(); warning != "" {
 		o.Log.Warn().Msg(warning)
 	}
-	src, err := p.Source.Config.Open(ctx)
+	src, err := openSource(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}

@@ -157,18 +157,18 @@ func (s *snapshots) emit(ctx context.Context) error {
 		}
 	}
 	for _, level := range s.log {
-		s.run.logSnapshot(level, rep)
+		logSnapshot(s.run.options.Log, level, rep)
 	}
 	return nil
 }
 
 // logSnapshot writes a line for each masked column: what holds for the whole so far.
-func (r *run) logSnapshot(level zerolog.Level, rep *report.Report) {
+func logSnapshot(log zerolog.Logger, level zerolog.Level, rep *report.Report) {
 	for _, c := range rep.Columns {
 		if !c.Masked {
 			continue
 		}
-		event := r.options.Log.WithLevel(level).Int64("snapshot", rep.Snapshot).Int64("records", rep.Records.Read).
+		event := log.WithLevel(level).Int64("snapshot", rep.Snapshot).Int64("records", rep.Records.Read).
 			Str("column", c.Name).Float64("efficiency", float64(c.Utility.Efficiency))
 		least := assess.Risk{RMSE: assess.Float(nan)}
 		for _, k := range c.Risk {

@@ -44,7 +44,11 @@ func execute(args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	var ended *signalError
-	if errors.As(context.Cause(ctx), &ended) {
+	if errors.As(context.Cause(ctx), &ended) && !(err == nil && state.drained) {
+		if err != nil && state.streaming {
+			printError(err)
+			return exitFailed
+		}
 		fmt.Fprintf(os.Stderr, "sdlfilter: %v: nothing was published\n", ended)
 		return exitSignal + int(ended.signal)
 	}

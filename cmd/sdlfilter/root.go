@@ -17,11 +17,13 @@ import (
 
 // state is what the commands share.
 type state struct {
-	status   int // exit status of a command that ended without an error
-	set      []string
-	progress string
-	verbose  bool
-	quiet    bool
+	status    int  // exit status of a command that ended without an error
+	streaming bool // what runs is a stream
+	drained   bool // a stream has ended as it was told to: a signal is no failure then
+	set       []string
+	progress  string
+	verbose   bool
+	quiet     bool
 }
 
 // newRoot builds the command tree.
@@ -37,7 +39,8 @@ release that is too risky.
 
 Exit status: 0 done; 1 failed, nothing published; 2 the command line or the
 configuration is wrong; 3 done, but some records are in quarantine; 4 the gate
-refused the release, the output is withheld; 128+n ended by signal n.`,
+refused the release, the output is withheld; 128+n ended by signal n. A stream
+that SIGTERM or SIGINT has ended drains, commits and exits 0.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"runtime/pprof"
 
@@ -10,7 +11,7 @@ import (
 )
 
 func (s *state) runCommand() *cobra.Command {
-	var cpuProfile string
+	var cpuProfile, listen string
 	cmd := &cobra.Command{
 		Use:   "run CONFIG",
 		Short: "Mask the source into the sink, assess, apply the gate, write the report",
@@ -25,13 +26,22 @@ func (s *state) runCommand() *cobra.Command {
 				return err
 			}
 			defer stopProfile()
-			log := s.logger()
-			watch := &pipeline.Progress{}
-			stop, err := s.watch(watch)
+			if listen != "" && !p.Streaming() {
+				return usageError{fmt.Errorf("--listen shows a stream while it runs, and this is a file job: its report is in the file that report.json names")}
+			}
+			options := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}}
+			if p.Streaming() {
+				end, err := s.attend(cmd.Context(), args[0], p, listen, &options)
+				if err != nil {
+					return err
+				}
+				defer end()
+			}
+			stop, err := s.watch(options.Progress)
 			if err != nil {
 				return err
 			}
-			result, err := pipeline.Run(cmd.Context(), p, pipeline.Options{Version: version(), Log: log, Progress: watch})
+			result, err := pipeline.Run(cmd.Context(), p, options)
 			stop()
 			if err != nil {
 				return err
@@ -44,9 +54,11 @@ func (s *state) runCommand() *cobra.Command {
 				}
 				result.Report.Summary(out, colored(out), result.Files)
 			}
+			s.drained = result.Drained
 			switch {
 			case result.Refused():
 				s.status = exitRefused
+			case result.Drained:
 			case result.Quarantined() > 0:
 				s.status = exitQuarantined
 			}
@@ -54,6 +66,7 @@ func (s *state) runCommand() *cobra.Command {
 		},
 	}
 	s.configFlags(cmd)
+	cmd.Flags().StringVar(&listen, "listen", "", "on a stream: serve metrics, health and a live page at this address, such as 127.0.0.1:9464")
 	cmd.Flags().StringVar(&cpuProfile, "cpuprofile", "", "write where the time goes, for go tool pprof")
 	return cmd
 }

@@ -1,0 +1,544 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/message"
+	"github.com/sdlfilter/sdlfilter/connectors/message/registry"
+)
+
+// Observer is told how a stream fares. Its methods are called from several
+// goroutines.
+type Observer interface {
+	Broker(err error) // nil: a broker has answered
+	Assigned(partitions map[string][]int32)
+	Rebalance()
+	Lag(topic string, partition int32, records int64)
+}
+
+// StreamConfig is what a stream is told of the run.
+type StreamConfig struct {
+	Name   string // of the pipeline
+	Source *SourceConfig
+	Sink   *SinkConfig // nil: what is released goes elsewhere, and the transactions hold the rest
+	Also   []string    // further topics that Note writes to
+	Commit Commit
+	Window int           // records of a window for swapping; 0: blocks are cut as is fastest
+	Linger time.Duration // how long an incomplete window waits
+	Due    func() bool   // ends the open transaction early where it returns true; nil: never
+	// Enter is told of a partition that has been assigned, before records of it
+	// are handed out: what others have left of it must be read first.
+	Enter func(ctx context.Context, p Partition) error
+	Watch Observer
+	Log   zerolog.Logger
+}
+
+// Stream is a member of a consumer group that reads topics and releases what
+// becomes of them in transactions: Begin, Next until io.EOF, Release and Produce
+// meanwhile, End. One goroutine drives it; Produce alone may be called by
+// another one at the same time.
+type Stream struct {
+	config          StreamConfig
+	topics          []topic             // of the source, as they were when the stream was opened
+	statePartitions int32               // of the state topic
+	noted           map[string]int32    // partitions of the topics that Note writes to
+	began           map[Partition]int64 // where a bounded stream begins
+
+	registry *registry.Client // of the source; nil where none is configured
+	released *registry.Client // of the sink, where that is another one
+
+	client  *kgo.Client
+	session *kgo.GroupTransactSession // nil with at_least_once
+	decoder message.Decoder
+	keeps   bool // tombstones pass
+
+	mu       sync.Mutex
+	owned    map[Partition]int // how often the partition has been assigned
+	assigned int               // counter behind owned
+	entered  map[Partition]int // what owned was when the partition was last entered
+	blocked  atomic.Bool       // a rebalance waits for the open transaction
+
+	pending  map[Partition][]*kgo.Record // polled and not yet handed out, where windows are cut
+	queue    []connectors.Raw
+	polled   int       // records of the open transaction
+	touched  bool      // the open transaction has read something, markers included
+	deadline time.Time // of the open transaction; zero before its first record
+	failed   atomic.Pointer[error]
+	draining atomic.Bool
+	ends     map[Partition]int64 // where a bounded stream ends; nil: it does not
+	at       map[Partition]int64 // the next offset of each partition that has been polled
+	done     map[Partition]int64 // the same as of the last commit
+	lastRead time.Time
+}
+
+const (
+	pollRecords = 20_000
+	runRecords  = 4096             // of a block, where windows are not cut
+	idleWait    = time.Second      // a poll without records returns, so that the caller can look after the rest
+	settled     = 10 * time.Second // a bounded stream takes a partition for read whose tail holds no record
+)
+
+// Join becomes a member of the group. Records come with Next, after Begin.
+func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
+	options, err := s.config.Source.options(s.config.Log)
+	if err != nil {
+		return err
+	}
+	c := s.config.Source
+	options = append(options,
+		kgo.ConsumerGroup(c.groupName(s.config.Name)),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()),
+		kgo.RequireStableFetchOffsets(),
+		kgo.BlockRebalanceOnPoll(),
+		kgo.DisableAutoCommit(),
+		kgo.KeepControlRecords(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.FetchMaxPartitionBytes(4<<20),
+		kgo.SessionTimeout(sessionTimeout),
+		kgo.RebalanceTimeout(30*time.Second+2*s.interval()),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchCompression(codecOf(s.compression())),
+		kgo.MaxBufferedRecords(200_000),
+		kgo.ProducerLinger(5*time.Millisecond),
+		kgo.OnPartitionsAssigned(s.onAssigned),
+		kgo.OnPartitionsRevoked(s.onRevoked),
+		kgo.OnPartitionsLost(s.onRevoked),
+		kgo.OnPartitionsCallbackBlocked(func(context.Context, *kgo.Client) { s.blocked.Store(true) }),
+		kgo.WithHooks(watcher{s.config.Watch}),
+	)
+	start, err := c.startOffset()
+	if err != nil {
+		return err
+	}
+	options = append(options, kgo.ConsumeResetOffset(start))
+	if c.Pattern != "" {
+		options = append(options, kgo.ConsumeRegex(), kgo.ConsumeTopics(c.Pattern))
+	} else {
+		options = append(options, kgo.ConsumeTopics(c.Topics...))
+	}
+	if c.Instance != "" {
+		options = append(options, kgo.InstanceID(c.Instance))
+	}
+	s.decoder, s.keeps = decoder, keepTombstones
+	s.entered = map[Partition]int{}
+	s.owned, s.at, s.done, s.pending = map[Partition]int{}, maps.Clone(s.began), maps.Clone(s.began), map[Partition][]*kgo.Record{}
+	s.reset()
+	s.lastRead = time.Now()
+	if s.config.Sink != nil && s.config.Sink.Delivery == atLeastOnce {
+		s.client, err = kgo.NewClient(options...)
+		return err
+	}
+	options = append(options,
+		kgo.TransactionalID(c.transactionalID(s.config.Name)),
+		kgo.TransactionTimeout(s.transactionTimeout()),
+	)
+	if s.session, err = kgo.NewGroupTransactSession(options...); err != nil {
+		return err
+	}
+	s.client = s.session.Client()
+	return nil
+}
+
+// Decode sets the decoder for what is polled from now on.
+func (s *Stream) Decode(d message.Decoder, keepTombstones bool) {
+	s.decoder, s.keeps = d, keepTombstones
+}
+
+func (s *Stream) compression() string {
+	if s.config.Sink != nil {
+		return s.config.Sink.Compression
+	}
+	return ""
+}
+
+// sessionTimeout is how long a member that has died keeps its partitions.
+const sessionTimeout = 15 * time.Second
+
+// interval is how long a transaction stays open.
+func (s *Stream) interval() time.Duration {
+	return max(time.Duration(s.config.Commit.Interval), s.config.Linger)
+}
+
+// transactionTimeout is how long the broker waits for the end of a transaction
+// whose owner has died; readers of the released topic wait with it.
+func (s *Stream) transactionTimeout() time.Duration { return 15*time.Second + 3*s.interval() }
+
+func (s *Stream) onAssigned(_ context.Context, _ *kgo.Client, m map[string][]int32) {
+	s.mu.Lock()
+	for topic, numbers := range m {
+		for _, n := range numbers {
+			s.assigned++
+			s.owned[Partition{topic, n}] = s.assigned
+		}
+	}
+	s.mu.Unlock()
+	s.report(true)
+}
+
+func (s *Stream) onRevoked(_ context.Context, _ *kgo.Client, m map[string][]int32) {
+	if len(m) == 0 {
+		return
+	}
+	s.mu.Lock()
+	for topic, numbers := range m {
+		for _, n := range numbers {
+			delete(s.owned, Partition{topic, n})
+		}
+	}
+	s.mu.Unlock()
+	s.report(false)
+}
+
+func (s *Stream) report(rebalanced bool) {
+	owned := map[string][]int32{}
+	for p := range s.Owned() {
+		owned[p.Topic] = append(owned[p.Topic], p.Number)
+	}
+	for _, numbers := range owned {
+		slices.Sort(numbers)
+	}
+	s.config.Watch.Assigned(owned)
+	if rebalanced {
+		s.config.Watch.Rebalance()
+	}
+}
+
+// Owned returns the partitions that this member has, each with a number that is
+// another one whenever it is assigned anew: others may have read it in between.
+func (s *Stream) Owned() map[Partition]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.owned)
+}
+
+// Drain makes Next end the open transaction and none begin after it.
+func (s *Stream) Drain() { s.draining.Store(true) }
+
+// Begin opens a transaction.
+func (s *Stream) Begin() error {
+	s.reset()
+	if s.session == nil {
+		return nil
+	}
+	return s.session.Begin()
+}
+
+func (s *Stream) reset() {
+	s.polled, s.deadline, s.touched = 0, time.Time{}, false
+	s.queue = s.queue[:0]
+	clear(s.pending)
+	s.failed.Store(nil)
+	s.blocked.Store(false)
+}
+
+// Polled returns how many records the open transaction has read.
+func (s *Stream) Polled() int { return s.polled }
+
+// Draining reports whether Drain was called.
+func (s *Stream) Draining() bool { return s.draining.Load() }
+
+// Bounded reports whether the stream has an end.
+func (s *Stream) Bounded() bool { return s.ends != nil }
+
+// Next offset that the open transaction has not read of a partition; ok is false
+// where it has read nothing of it.
+func (s *Stream) At(p Partition) (next int64, ok bool) {
+	next, ok = s.at[p]
+	return next, ok && next != s.done[p]
+}
+
+// Touched reports whether the open transaction has offsets to commit: those of
+// records, or of markers alone.
+func (s *Stream) Touched() bool { return s.touched }
+
+// Finished reports whether a bounded stream has come to its end.
+func (s *Stream) Finished() bool {
+	if s.ends == nil {
+		return false
+	}
+	owned := s.Owned()
+	for p, end := range s.ends {
+		if s.at[p] >= end {
+			continue
+		}
+		if _, mine := owned[p]; mine && time.Since(s.lastRead) > settled {
+			continue
+		}
+		return false
+	}
+	return true
+}
+
+// Next returns the next run of records of the open transaction, io.EOF when it
+// is to be ended: its time is up, it has enough records, nothing has come for a
+// while, or the stream is draining.
+func (s *Stream) Next(ctx context.Context) (connectors.Raw, error) {
+	for {
+		if len(s.queue) > 0 {
+			raw := s.queue[0]
+			s.queue = s.queue[1:]
+			return raw, nil
+		}
+		if err := s.failure(); err != nil {
+			return nil, err
+		}
+		if s.over() {
+			if s.flush() {
+				continue
+			}
+			return nil, io.EOF
+		}
+		if err := s.poll(ctx); err != nil {
+			return nil, err
+		}
+		if !s.touched {
+			s.client.AllowRebalance()
+			if err := s.learn(ctx); err != nil {
+				return nil, err
+			}
+			return nil, io.EOF // nothing has come
+		}
+	}
+}
+
+// over reports whether the open transaction takes no further records.
+func (s *Stream) over() bool {
+	return s.draining.Load() || s.touched && s.blocked.Load() || s.config.Due() || s.polled >= s.config.Commit.Records ||
+		!s.deadline.IsZero() && !time.Now().Before(s.deadline) || s.touched && s.Finished()
+}
+
+// flush hands out what waits for its window to fill: a window never spans a
+// commit.
+func (s *Stream) flush() bool {
+	for _, p := range slices.SortedFunc(maps.Keys(s.pending), comparePartitions) {
+		if records := s.pending[p]; len(records) > 0 {
+			s.queue = append(s.queue, newRaw(records, s.decoder, s.keeps))
+		}
+		delete(s.pending, p)
+	}
+	return len(s.queue) > 0
+}
+
+// poll waits for records, no longer than the open transaction lasts.
+func (s *Stream) poll(ctx context.Context) error {
+	wait := idleWait
+	if !s.deadline.IsZero() {
+		wait = max(time.Until(s.deadline), time.Millisecond)
+	}
+	pollCtx, cancel := context.WithTimeout(ctx, wait)
+	fetches := s.client.PollRecords(pollCtx, pollRecords)
+	cancel()
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	for _, e := range fetches.Errors() {
+		switch {
+		case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, context.Canceled):
+		case errors.Is(e.Err, kgo.ErrClientClosed):
+			return e.Err
+		case Final(e.Err):
+			return Explain(e.Err, "reading "+e.Topic)
+		default:
+			s.config.Watch.Broker(e.Err)
+			s.config.Log.Warn().Err(e.Err).Str("topic", e.Topic).Msg("reading is interrupted; it is tried again")
+		}
+	}
+	if err := s.EnterAssigned(ctx); err != nil {
+		return err
+	}
+	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
+		if len(f.Records) == 0 {
+			return
+		}
+		s.take(Partition{f.Topic, f.Partition}, f.Records)
+		s.config.Watch.Lag(f.Topic, f.Partition, max(0, f.LastStableOffset-s.at[Partition{f.Topic, f.Partition}]))
+	})
+	if s.touched && s.deadline.IsZero() {
+		s.deadline = time.Now().Add(s.interval())
+	}
+	return nil
+}
+
+// EnterAssigned calls Enter for partitions that have been assigned since it was
+// last called.
+func (s *Stream) EnterAssigned(ctx context.Context) error {
+	for p, assignment := range s.Owned() {
+		if s.entered[p] == assignment {
+			continue
+		}
+		if err := s.config.Enter(ctx, p); err != nil {
+			return err
+		}
+		s.entered[p] = assignment
+	}
+	return nil
+}
+
+// take queues the records of a partition, without the markers that end
+// transactions.
+func (s *Stream) take(p Partition, records []*kgo.Record) {
+	s.touched, s.lastRead = true, time.Now()
+	s.at[p] = records[len(records)-1].Offset + 1
+	records = slices.DeleteFunc(records, func(r *kgo.Record) bool { return r.Attrs.IsControl() })
+	s.polled += len(records)
+	size := runRecords
+	if s.config.Window > 0 {
+		size = s.config.Window
+		records = append(s.pending[p], records...)
+		delete(s.pending, p)
+	}
+	for len(records) > 0 {
+		n := min(size, len(records))
+		if s.config.Window > 0 && n < size {
+			s.pending[p] = records
+			return
+		}
+		s.queue = append(s.queue, newRaw(records[:n:n], s.decoder, s.keeps))
+		records = records[n:]
+	}
+}
+
+// Produce adds a message to the open transaction. A message that no broker takes
+// fails the transaction: End and Next tell.
+func (s *Stream) Produce(ctx context.Context, r *kgo.Record) {
+	s.client.Produce(ctx, r, s.delivered)
+}
+
+func (s *Stream) delivered(r *kgo.Record, err error) {
+	if err != nil {
+		err = Explain(err, "writing to "+r.Topic)
+		s.failed.CompareAndSwap(nil, &err)
+	}
+}
+
+func (s *Stream) failure() error {
+	if err := s.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Flush waits until everything produced has been taken by the brokers.
+func (s *Stream) Flush(ctx context.Context) error {
+	if err := s.client.Flush(ctx); err != nil {
+		return err
+	}
+	return s.failure()
+}
+
+// End ends the open transaction and returns whether it was committed. Where it
+// was not, nothing of it is released, and its records are read again. An error
+// leaves the outcome open: Leave, and Join anew. With at_least_once there is
+// nothing to take back: commit commits the offsets, abort reads the records again.
+func (s *Stream) End(ctx context.Context, commit bool) (committed bool, err error) {
+	defer s.client.AllowRebalance()
+	defer func() {
+		if committed {
+			s.done = maps.Clone(s.at)
+		} else {
+			s.at = maps.Clone(s.done)
+		}
+	}()
+	if s.session == nil {
+		return s.endGroup(ctx, commit)
+	}
+	if commit {
+		// A message that no broker takes must not be left out of the release.
+		if err := s.Flush(ctx); err != nil {
+			commit = false
+			if ctx.Err() != nil || Final(err) {
+				_, endErr := s.session.End(context.WithoutCancel(ctx), kgo.TryAbort)
+				return false, errors.Join(err, endErr)
+			}
+			s.config.Log.Warn().Err(err).Msg("the transaction is aborted and its records are read again")
+		}
+	}
+	committed, err = s.session.End(ctx, kgo.TransactionEndTry(commit))
+	if err != nil {
+		return false, Explain(err, "ending a transaction")
+	}
+	return committed, nil
+}
+
+// endGroup is End without transactions.
+func (s *Stream) endGroup(ctx context.Context, commit bool) (bool, error) {
+	if commit {
+		if err := s.Flush(ctx); err != nil {
+			if Final(err) || ctx.Err() != nil {
+				return false, err
+			}
+			commit = false
+		}
+	}
+	if !commit {
+		s.client.SetOffsets(s.client.CommittedOffsets())
+		return false, nil
+	}
+	if err := s.client.CommitUncommittedOffsets(ctx); err != nil {
+		if Final(err) {
+			return false, Explain(err, "committing offsets")
+		}
+		s.config.Log.Warn().Err(err).Msg("offsets could not be committed; records are read again")
+		s.client.SetOffsets(s.client.CommittedOffsets())
+		return false, nil
+	}
+	return true, nil
+}
+
+// Leave leaves the group. What is uncommitted is read again by whoever takes
+// the partitions over.
+func (s *Stream) Leave() {
+	if s.client == nil {
+		return
+	}
+	if s.session != nil {
+		s.session.CloseAllowingRebalance()
+	} else {
+		s.client.CloseAllowingRebalance()
+	}
+	s.client, s.session = nil, nil
+}
+
+// learn asks how far the group has come in the partitions that a bounded stream
+// leaves to other members.
+func (s *Stream) learn(ctx context.Context) error {
+	if s.ends == nil {
+		return nil
+	}
+	owned := s.Owned()
+	var topics []string
+	for p, end := range s.ends {
+		if _, mine := owned[p]; !mine && s.at[p] < end && !slices.Contains(topics, p.Topic) {
+			topics = append(topics, p.Topic)
+		}
+	}
+	if len(topics) == 0 {
+		return nil
+	}
+	offsets, err := kadm.NewClient(s.client).FetchOffsetsForTopics(ctx, s.config.Source.groupName(s.config.Name), topics...)
+	if err != nil {
+		if Final(err) {
+			return Explain(err, "asking for the group's offsets")
+		}
+		return nil // it is asked again
+	}
+	offsets.Each(func(o kadm.OffsetResponse) {
+		p := Partition{o.Topic, o.Partition}
+		if _, mine := owned[p]; !mine && o.Err == nil && o.At > s.at[p] {
+			s.at[p], s.done[p] = o.At, o.At
+		}
+	})
+	return nil
+}

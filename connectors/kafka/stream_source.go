@@ -1,0 +1,232 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/members"
+	"github.com/sdlfilter/sdlfilter/connectors/message"
+	"github.com/sdlfilter/sdlfilter/connectors/message/registry"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// StreamSource is what a stream reads, as a source: its columns, and the names
+// of its partitions. It is not read by itself: Stream.Next does that.
+type StreamSource struct {
+	config *SourceConfig
+	topics []string
+	reader message.Reader
+}
+
+// Schema implements connectors.Source.
+func (s *StreamSource) Schema() *microdata.Schema { return s.reader.Schema() }
+
+// Streams implements connectors.Source. Topics and partitions may come while a
+// stream runs, so there is no list of them: StreamName names one.
+func (s *StreamSource) Streams() []string { return s.topics }
+
+// Records implements connectors.Source.
+func (s *StreamSource) Records() int64 { return -1 }
+
+// Rewindable implements connectors.Source.
+func (s *StreamSource) Rewindable() bool { return false }
+
+// Read implements connectors.Source.
+func (s *StreamSource) Read(context.Context, *microdata.Layout, connectors.Cut) (connectors.Reader, error) {
+	return nil, errors.New("a stream is read by its member of the group")
+}
+
+// Close implements connectors.Source.
+func (s *StreamSource) Close() error { return nil }
+
+// StreamName names the partition of a block in messages.
+func (s *StreamSource) StreamName(stream int) string {
+	return fmt.Sprintf("partition %d", stream&0xffff)
+}
+
+// PartitionOf returns where a block's records are from.
+func (s *StreamSource) PartitionOf(b *microdata.Block) Partition {
+	return Partition{b.Scope, int32(b.Stream & 0xffff)}
+}
+
+// JSONText reports whether a column holds JSON text.
+func (s *StreamSource) JSONText(field int) bool {
+	texts, ok := s.reader.(members.Texts)
+	return ok && texts.JSONText(field)
+}
+
+// Rows reports whether a message may hold several records.
+func (s *StreamSource) Rows() bool { return several(s.config.format()) }
+
+// Place is the place of an offset's first record.
+func (s *StreamSource) Place(offset int64) int64 {
+	if s.Rows() {
+		return offset << message.RowBits
+	}
+	return offset
+}
+
+// Decoder prepares the decoding of messages.
+func (s *StreamSource) Decoder(layout *microdata.Layout, carry bool) (message.Decoder, error) {
+	return s.reader.Decoder(layout, carry)
+}
+
+// OpenStream finds the topics of a stream and checks that everything it writes to
+// is there. Nothing is read.
+func OpenStream(ctx context.Context, c StreamConfig) (*Stream, error) {
+	s := &Stream{config: c, noted: map[string]int32{}, began: map[Partition]int64{}}
+	client, err := c.Source.connect(c.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	if s.topics, err = c.Source.resolve(ctx, admin, c.Log); err != nil {
+		return nil, err
+	}
+	if c.Sink != nil {
+		if err := c.sameCluster(ctx, admin); err != nil {
+			return nil, err
+		}
+		if _, err := c.Sink.checkTopics(ctx, admin, c.Log, s.topics); err != nil {
+			return nil, err
+		}
+	}
+	widest := int32(0)
+	for _, t := range s.topics {
+		widest = max(widest, t.partitions)
+	}
+	state := c.Source.StateTopic(c.Name)
+	if err := ensureStateTopic(c.Log.WithContext(ctx), admin, state, widest); err != nil {
+		return nil, err
+	}
+	also, err := describe(ctx, admin, c.Log, append(slices.Clone(c.Also), state))
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range also {
+		s.noted[t.name] = t.partitions
+	}
+	s.statePartitions = s.noted[state]
+	if c.Source.Until != "" {
+		err = s.bound(ctx, admin)
+	}
+	return s, err
+}
+
+// sameCluster demands that source and sink are topics of the same brokers: no
+// transaction spans two clusters.
+func (c StreamConfig) sameCluster(ctx context.Context, admin *kadm.Client) error {
+	if slices.Equal(c.Source.Brokers, c.Sink.Brokers) {
+		return nil
+	}
+	client, err := c.Sink.connect(c.Log)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	var ids [2]string
+	for i, a := range []*kadm.Client{admin, kadm.NewClient(client)} {
+		err := persist(ctx, c.Log, "asking for the cluster", func(ctx context.Context) error {
+			m, err := a.BrokerMetadata(ctx)
+			ids[i] = m.Cluster
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if ids[0] != ids[1] {
+		return &FinalError{Text: "source and sink are topics of two clusters, and a transaction cannot hold the offsets of one and the records of the other; copy the released topic to the other cluster instead"}
+	}
+	return nil
+}
+
+func (s *Stream) topicNames() []string {
+	names := make([]string, len(s.topics))
+	for i, t := range s.topics {
+		names[i] = t.name
+	}
+	return names
+}
+
+// bound notes where a bounded stream begins and ends.
+func (s *Stream) bound(ctx context.Context, admin *kadm.Client) (err error) {
+	c, log, names := s.config.Source, s.config.Log, s.topicNames()
+	if s.ends, err = offsets(ctx, log, "asking for the offsets to end at", names, admin.ListCommittedOffsets); err != nil {
+		return err
+	}
+	if s.began, err = c.startOffsets(ctx, admin, log, names); err != nil {
+		return err
+	}
+	group, err := committed(ctx, admin, log, c.groupName(s.config.Name))
+	if err != nil {
+		return err
+	}
+	for p, at := range group {
+		if _, ours := s.ends[p]; ours {
+			s.began[p] = max(s.began[p], at)
+		}
+	}
+	return nil
+}
+
+// Source is what the stream reads, with the columns that c was told of.
+func (s *Stream) Source(ctx context.Context, c *SourceConfig) (*StreamSource, error) {
+	src := &StreamSource{config: c, topics: s.topicNames()}
+	if c.Registry != nil {
+		if s.registry == nil {
+			client, err := registry.New(c.Registry)
+			if err != nil {
+				return nil, err
+			}
+			s.registry = client
+		}
+	}
+	var err error
+	src.reader, err = c.format().Reader(ctx, message.Request{
+		Topics: src.topics, Columns: c.declared.columns, DropUnlisted: c.declared.dropUnlisted, Registry: s.registry,
+	})
+	return src, err
+}
+
+// sinkRegistry is the registry of what is released: the sink's, or else the
+// source's; nil where none is configured.
+func (s *Stream) sinkRegistry() (*registry.Client, error) {
+	c := s.config.Sink.registry(s.config.Source)
+	switch {
+	case c == nil:
+		return nil, nil
+	case c == s.config.Source.Registry:
+		return s.registry, nil
+	case s.released == nil:
+		client, err := registry.New(c)
+		if err != nil {
+			return nil, err
+		}
+		s.released = client
+	}
+	return s.released, nil
+}
+
+// Close ends what OpenStream and Source have opened, after Leave.
+func (s *Stream) Close() {
+	if s.registry != nil {
+		s.registry.Close()
+	}
+	if s.released != nil {
+		s.released.Close()
+	}
+}
+
+// Note adds a message for people or programs beside the release (a quarantine
+// entry, a snapshot) to the open transaction.
+func (s *Stream) Note(ctx context.Context, topic string, p Partition, value []byte) {
+	s.Produce(ctx, &kgo.Record{Topic: topic, Partition: p.Number % max(1, s.noted[topic]), Value: value})
+}
