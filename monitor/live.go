@@ -19,6 +19,7 @@ const mostPartitions = 24
 type liveState struct {
 	Mode         string           `json:"mode"`
 	Uptime       float64          `json:"uptime"`
+	Connected    bool             `json:"connected"`           // the brokers answered at the last contact, or were not asked yet
 	Stuck        string           `json:"stuck,omitempty"`     // why the loop counts as stuck
 	NotReady     string           `json:"not_ready,omitempty"` // what is missing before records flow
 	Rate         float64          `json:"rate"`                // records per second
@@ -58,7 +59,8 @@ type liveRule struct {
 	Measure string       `json:"measure,omitempty"`
 	Unit    string       `json:"unit,omitempty"`
 	Limit   assess.Float `json:"limit"`
-	Found   assess.Float `json:"found"` // null: not shown, or not of this verdict
+	Found   assess.Float `json:"found"` // null: not shown
+	Later   bool         `json:"later"` // judged after the snapshot, whose finding was another
 	Advice  string       `json:"advice,omitempty"`
 }
 
@@ -73,7 +75,7 @@ func (m *Monitor) state() liveState {
 	defer m.mu.Unlock()
 	now := m.now()
 	s := liveState{
-		Mode: m.mode, Uptime: now.Sub(m.started).Seconds(), Stuck: m.alive(), NotReady: m.ready(),
+		Mode: m.mode, Uptime: now.Sub(m.started).Seconds(), Stuck: m.alive(), NotReady: m.ready(), Connected: m.brokers.err == "",
 		Rate:      m.rate.over(now, m.started, m.rateWindow()),
 		Records:   map[string]int64{Released: m.counts[Released], Quarantined: m.counts[Quarantined], Held: m.counts[Held]},
 		Committed: m.committed, Aborted: m.aborted, Rebalances: m.rebalances,
@@ -156,7 +158,7 @@ func (m *Monitor) verdict() liveVerdict {
 			return same
 		})
 		if passed != rule.Passed {
-			rule.Passed, rule.Found, rule.Advice = passed, assess.Float(math.NaN()), ""
+			rule.Passed, rule.Later, rule.Found, rule.Advice = passed, true, assess.Float(math.NaN()), ""
 		}
 	}
 	for _, b := range left {

@@ -30,12 +30,14 @@
     const digits = Math.max(0, n - 1 - exponent);
     return v.toLocaleString("en-US", {minimumFractionDigits: digits, maximumFractionDigits: digits}).replace("-", "−");
   }
+  // trimmed is number without zeros at its end: a rounded 45 is not 45.0.
+  const trimmed = v => number(v).replace(/(\.\d*?)0+(?=×|$)/, "$1").replace(/\.(?=×|$)/, "");
   const percent = v => typeof v === "number" ? tenth.format(100 * v).replace("-", "−") + "\u00a0%" : number(v);
   const rate = v => v > 0 && v < 100 ? tenth.format(v) : whole.format(v);
   const unit = u => u ? " " + u : "";
   const riskUnit = u => !u ? "" : /[/ ·*²]/.test(u) ? " 1/(" + u + ")²" : " 1/" + u + "²";
   function since(s) {
-    if (s < 10) return tenth.format(s) + " s";
+    if (s < 10 && s % 1) return tenth.format(s) + " s";
     if (s < 120) return whole.format(s) + " s";
     if (s < 7200) return Math.floor(s / 60) + " min";
     return Math.floor(s / 3600) + " h";
@@ -57,6 +59,8 @@
     if (s.mode === "holding") {
       return ["warn", "‖", "Holding", "Masked records go to the restricted topic until the rules hold again" + (broken ? ": " + which + " not." : ".")];
     }
+    if (s.stuck) return ["bad", "!", "Stuck", "The filter makes no progress."];
+    if (!s.connected) return ["warn", "!", "Disconnected", "The brokers cannot be reached: nothing is read or released until they can. Trying again."];
     if (s.gate.judged && !s.gate.passed) {
       return ["bad", "✗", "Gate failed", failed + ", and the configuration lets the stream go on."];
     }
@@ -69,8 +73,8 @@
   function measured(r, v) {
     switch (r.measure) {
       case "min_efficiency": return percent(v);
-      case "min_rmse": return "± " + number(v) + unit(r.unit);
-      case "max_risk": return "R = " + number(v) + (v > 0 ? ", known to ± " + number(1 / Math.sqrt(v)) + unit(r.unit) : "");
+      case "min_rmse": return "± " + trimmed(v) + unit(r.unit);
+      case "max_risk": return "R = " + trimmed(v) + (v > 0 ? ", known to ± " + trimmed(1 / Math.sqrt(v)) + unit(r.unit) : "");
       default: return number(v);
     }
   }
@@ -90,8 +94,9 @@
       rule.prepend(make("span", "spoken", r.passed ? "Holds: " : "Does not hold: "));
       words.append(rule);
       if (r.measure) {
-        const found = r.found === null ? "not shown here" : measured(r, r.found);
-        words.append(make("p", "found", "found " + found + "; limit " + measured(r, r.limit)));
+        const found = r.later ? "judged since the last snapshot" : r.found === null ? "what was found is in the confidential report only" :
+          "found " + measured(r, r.found);
+        words.append(make("p", "found", found + "; limit " + measured(r, r.limit)));
       }
       if (!r.passed && r.advice) words.append(make("p", "found", r.advice));
       li.append(sign, words);
@@ -105,19 +110,20 @@
     const now = performance.now();
     rates.push([now, v]);
     while (rates[0][0] < now - 120000) rates.shift();
-    const top = Math.max(1, ...rates.map(r => r[1]));
-    const line = rates.map(([t, r]) => (240 - (now - t) / 500).toFixed(1) + " " + (54 - 50 * r / top).toFixed(1));
-    const first = (240 - (now - rates[0][0]) / 500).toFixed(1);
+    const span = Math.max(20000, now - rates[0][0]), top = Math.max(...rates.map(r => r[1]));
+    const x = t => (240 - 240 * (now - t) / span).toFixed(1);
+    const line = rates.map(([t, r]) => x(t) + " " + (54 - 50 * r / (top || 1)).toFixed(1));
     $("spark").querySelector(".stroke").setAttribute("d", "M" + line.join("L"));
-    $("spark").querySelector(".area").setAttribute("d", "M" + first + " 56L" + line.join("L") + "L240 56Z");
-    write($("spark-note"), "the last two minutes, at most " + rate(top));
+    $("spark").querySelector(".area").setAttribute("d", "M" + x(rates[0][0]) + " 56L" + line.join("L") + "L240 56Z");
+    write($("spark-note"), "the last " + (span < 115000 ? since(Math.round(span / 1000)) : "two minutes") +
+      (top > 0 ? ", at most " + rate(top) : ""));
   }
 
   let lagShown = "";
   function showLag(lag) {
     write($("lag"), count(lag.total));
     write($("lag-note"), lag.assigned === 0 ? "no partition is assigned" :
-      "records not yet released, " + (lag.assigned === 1 ? "1 partition" : lag.assigned + " partitions"));
+      "records, of " + (lag.assigned === 1 ? "1 partition" : lag.assigned + " partitions"));
     const text = JSON.stringify(lag);
     if (text === lagShown) return;
     lagShown = text;
@@ -221,7 +227,7 @@
   }
 
   function showHistory(d) {
-    write($("snapshots-caption"), "Of the whole stream up to each snapshot; efficiency and risk of " + d.name);
+    write($("snapshots-caption").firstChild, "Of the whole stream up to each snapshot; efficiency and risk of " + d.name);
     $("snapshots").replaceChildren(...d.history.map(h => {
       const tr = make("tr"), w = h.worst, first = make("th", "num", count(h.snapshot));
       first.scope = "row";
@@ -231,7 +237,7 @@
       const gate = make("td", !h.judged ? "" : h.passed ? "held" : "broken", !h.judged ? "no rule" : h.passed ? "✓ holds" : "✗ failed");
       tr.append(first, time, make("td", "num", count(h.records.released)), make("td", "num", count(h.records.quarantined)),
         make("td", "num", percent(h.efficiency)), make("td", "", w ? w.target + ", " + w.knowledge : "–"),
-        make("td", "num", w ? "± " + number(w.rmse) + unit(d.unit) : "–"), make("td", "num", w ? number(w.R) : "–"), gate);
+        make("td", "num", w ? "± " + trimmed(w.rmse) + unit(d.unit) : "–"), make("td", "num", w ? number(w.R) : "–"), gate);
       return tr;
     }));
   }

@@ -50,7 +50,7 @@ type columnView struct {
 //     than 10 values have come since the one that was shown.
 //
 // What is left is rounded: aggregates to 4 significant digits, risks of order
-// statistics to 2, correlations to 3 decimals.
+// statistics to 2 digits of √(1/R), correlations to 3 decimals.
 func shown(r *report.Report, before *view) *view {
 	v := &view{columns: make(map[string]*columnView, len(r.Columns))}
 	t := *r
@@ -156,7 +156,9 @@ func showRisk(k assess.Risk) assess.Risk {
 	case k.Target == assess.TargetTypical:
 		k.R, k.RMSE, k.RealisedR = rounded(k.R, digits), rounded(k.RMSE, digits), rounded(k.RealisedR, digits)
 	default:
-		k.R, k.RMSE, k.RealisedR = rounded(k.R, riskDigits), rounded(k.RMSE, riskDigits), nan
+		// R follows from the rounded error, so that the two agree on the page.
+		k.RMSE = rounded(k.RMSE, riskDigits)
+		k.R, k.RealisedR = rounded(1/(k.RMSE*k.RMSE), riskDigits+1), nan
 	}
 	return k
 }
@@ -186,16 +188,18 @@ func showRule(r *report.Report, rule assess.RuleVerdict, c *columnView) assess.R
 			if rule.Measure == "max_risk" && k.R != found || rule.Measure == "min_rmse" && k.RMSE != found {
 				continue
 			}
-			// Of two risks of the same size, one may be hidden.
-			if hidden(k) {
-				rule.Found = nan
+			shown := showRisk(k)
+			rule.Found = shown.RMSE
+			if rule.Measure == "max_risk" {
+				rule.Found = shown.R
+			}
+			if hidden(k) { // of two risks of the same size, one may be
 				break
 			}
-			rule.Found = rounded(found, riskDigits)
 		}
 	}
 	if rule.Advice != "" {
-		rule.Advice = "the confidential report says what would have to change"
+		rule.Advice = "The confidential report says what would have to change."
 	}
 	return rule
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Opens the report's pages in Chromium: no error on the console, no request to
 # anywhere, no horizontal scrolling down to 360 px, text that contrasts enough in
-# light and dark, and every number equal to the JSON's.
+# light and dark, and every number equal to the JSON's. Then the live page of a
+# stream: the same, and that it follows what happens and finds back by itself.
 #
-#   scripts/test-browser.sh             example reports made for the purpose
+#   scripts/test-browser.sh             example reports and a stream made for the purpose
 #   scripts/test-browser.sh PAGE JSON   a page of a run and its JSON
 #
 # SCREENSHOTS=DIR keeps pictures of the pages.
@@ -135,5 +136,11 @@ for page in "${!json[@]}"; do
     done
   fi
 done
+
+if [[ $# != 2 ]]; then
+  echo "the live page"
+  go build -o "$work/livecheck" ./monitor/internal/livecheck
+  "$work/livecheck" ${SCREENSHOTS:+-screenshots "$SCREENSHOTS"} "$browser" || failed=1
+fi
 [[ $failed == 0 ]] && echo "pages are as they should be"
 exit "$failed"
