@@ -14,9 +14,9 @@ type Released struct {
 	Value     []byte
 }
 
-// Values are the released values of the masked columns, by record id, as they
-// were written: two runs agree only if every digit does.
-type Values map[string][2]string
+// Values are the released values of the masked columns, wage and hours, by record
+// id. They are compared bit by bit.
+type Values map[string][2]float64
 
 // Count is what a reader of a release found in it.
 type Count struct {
@@ -67,14 +67,14 @@ func (r Records) Counts(n int64) []int64 {
 
 // answer is a released record; pointers tell a missing member from an empty one.
 type answer struct {
-	ID         *string      `json:"id"`
-	Name       *string      `json:"name"`
-	Wage       *json.Number `json:"wage"`
-	Hours      *json.Number `json:"hours"`
-	Education  *int         `json:"education"`
-	Experience *int         `json:"experience"`
-	Region     *string      `json:"region"`
-	Ethnicity  *string      `json:"ethnicity"`
+	ID         *string  `json:"id"`
+	Name       *string  `json:"name"`
+	Wage       *float64 `json:"wage"`
+	Hours      *float64 `json:"hours"`
+	Education  *int     `json:"education"`
+	Experience *int     `json:"experience"`
+	Region     *string  `json:"region"`
+	Ethnicity  *string  `json:"ethnicity"`
 }
 
 // Check counts a release: every record that went in is there once, in its
@@ -133,7 +133,7 @@ func (e Expectation) one(c *Count, last []int64, i int, r Released) {
 	if e.Without[*a.ID] {
 		c.problem("%s was to be held back and was released", *a.ID)
 	}
-	values := [2]string{a.Wage.String(), a.Hours.String()}
+	values := [2]float64{*a.Wage, *a.Hours}
 	if before, again := c.Values[*a.ID]; again {
 		c.Duplicates++
 		if before != values {
@@ -189,7 +189,7 @@ func (e Expectation) Masked(v Values) error {
 			return err
 		}
 		in := e.Records.At(p, o)
-		if values[0] == fmt.Sprintf("%.2f", in.Wage) || values[1] == fmt.Sprintf("%.1f", in.Hours) {
+		if values[0] == in.Wage || values[1] == in.Hours {
 			same++
 		}
 	}

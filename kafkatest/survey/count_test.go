@@ -122,7 +122,7 @@ func TestSameAndMasked(t *testing.T) {
 		t.Error(err)
 	}
 	id := ID(1, 3)
-	b[id] = [2]string{b[id][0] + "1", b[id][1]}
+	b[id] = [2]float64{b[id][0] + 0.01, b[id][1]}
 	if err := Same(a, b); err == nil || !strings.Contains(err.Error(), id) {
 		t.Errorf("got %v, want %s to differ", err, id)
 	}
@@ -136,7 +136,7 @@ func TestSameAndMasked(t *testing.T) {
 	for id := range a {
 		p, o, _ := Place(id)
 		in := records.At(p, o)
-		a[id] = [2]string{fmt.Sprintf("%.2f", in.Wage), a[id][1]}
+		a[id] = [2]float64{in.Wage, a[id][1]}
 	}
 	if err := e.Masked(a); err == nil {
 		t.Error("wages as they went in are not noticed")

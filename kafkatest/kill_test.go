@@ -1,0 +1,251 @@
+package kafkatest
+
+import (
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/kafkatest/process"
+)
+
+// kills is how often the program is killed.
+var kills = scale(3, 30)
+
+// killing starts a program again and again, kills it at random moments of its
+// first 2.5 s and lets the last one finish. start is one start.
+func (c *trial) killing(t *testing.T, g *rand.Rand, group string, start func() *process.Process) {
+	t.Helper()
+	// The survey lasts until after the last kill: killing what idles shows nothing.
+	wait := c.feed(t, 0, c.n, float64(c.n)/(1.5*float64(kills)+1))
+	for k := range kills {
+		p := start()
+		// From before it has joined its group to well within its transactions.
+		moment := 100*time.Millisecond + time.Duration(g.Float64()*2.4*float64(time.Second))
+		time.Sleep(moment)
+		if p.Ended() {
+			t.Fatalf("the program ends by itself before kill %d", k+1)
+		}
+		p.Kill()
+		if at, err := c.committed(t.Context(), group, c.in, partitions); err == nil {
+			t.Logf("kill %d after %v, at %d of %d records", k+1, moment.Round(time.Millisecond), sum(at), c.n)
+			if sum(at) == c.n {
+				t.Error("all records had been released before the last kill")
+			}
+		}
+	}
+	p := start()
+	wait()
+	c.await(t, group, 2*time.Minute, p)
+	drain(t, p)
+}
+
+// testBareCopy tries the harness with a program that is known: the transactions
+// of franz-go alone, which changes no value.
+func testBareCopy(t *testing.T, s *site) {
+	c := newTrial(t, s, 1, records)
+	out := c.in + "-out"
+	s.topic(t, out, partitions)
+	path, err := barecopy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := rand.New(rand.NewPCG(1, 1))
+	c.killing(t, g, c.in, func() *process.Process {
+		return c.start(t, path, "-brokers", strings.Join(s.cluster.Addresses(), ","), "-group", c.in,
+			"-instance", "a", "-from", c.in, "-to", out, "-interval", "300ms")
+	})
+	released := c.read(t, out)
+	for i, r := range released {
+		name := strings.Index(string(r.Value), `"name":`)
+		wage := strings.Index(string(r.Value), `"wage":`)
+		released[i].Value = []byte(string(r.Value[:name]) + string(r.Value[wage:]))
+	}
+	count := c.expectation().Check(released)
+	if err := count.Err(); err != nil {
+		t.Error(err)
+	}
+	// The same check says that nothing is masked: it would be noticed.
+	if err := c.expectation().Masked(count.Values); err == nil {
+		t.Error("values that are as they went in are not noticed")
+	}
+	if len(released) > 1 {
+		twice := append(released[:len(released):len(released)], released[0])
+		if err := c.expectation().Check(twice).Err(); err == nil {
+			t.Error("a record that comes twice is not noticed")
+		}
+	}
+}
+
+// testKilled: SIGKILL at random moments. The instance has a name of its own in
+// the group, so that its successor takes over at once.
+func testKilled(t *testing.T, s *site) {
+	c := newTrial(t, s, 2, records)
+	p := pipeline{group: c.in, instance: "a", out: c.in + "-out"}
+	s.topic(t, p.out, partitions)
+	config := c.write(t, p)
+	g := rand.New(rand.NewPCG(2, 1))
+	c.killing(t, g, p.group, func() *process.Process { return c.run(t, config) })
+	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
+}
+
+// testAtLeastOnce: without transactions nothing is lost, and what comes twice
+// comes with the same values.
+func testAtLeastOnce(t *testing.T, s *site) {
+	c := newTrial(t, s, 3, records)
+	p := pipeline{group: c.in, instance: "a", out: c.in + "-out", delivery: "at_least_once"}
+	s.topic(t, p.out, partitions)
+	config := c.write(t, p)
+	g := rand.New(rand.NewPCG(3, 1))
+	c.killing(t, g, p.group, func() *process.Process { return c.run(t, config) })
+	e := c.expectation()
+	e.Repeated = true
+	c.verdict(t, p, config, c.read(t, p.out), e)
+}
+
+// testChurn: three instances join and leave at random.
+func testChurn(t *testing.T, s *site) {
+	c := newTrial(t, s, 4, records)
+	p := pipeline{group: c.in, out: c.in + "-out"}
+	s.topic(t, p.out, partitions)
+	lasts := scale(20*time.Second, 2*time.Minute)
+	wait := c.feed(t, 0, c.n, float64(c.n)/lasts.Seconds())
+	g := rand.New(rand.NewPCG(4, 1))
+	config := c.write(t, p)
+	var running [3]*process.Process
+	joined, left := 0, 0
+	for end := time.Now().Add(lasts); time.Now().Before(end); {
+		i := g.IntN(len(running))
+		switch {
+		case running[i] == nil:
+			running[i] = c.run(t, config)
+			joined++
+		case running[i].Ended():
+			t.Fatalf("an instance has ended by itself")
+		default:
+			drain(t, running[i])
+			running[i] = nil
+			left++
+		}
+		time.Sleep(time.Duration((0.3 + 1.5*g.Float64()) * float64(time.Second)))
+	}
+	t.Logf("%d instances joined, %d left", joined, left)
+	wait()
+	if running[0] == nil {
+		running[0] = c.run(t, config)
+	}
+	var left2 []*process.Process
+	for _, r := range running {
+		if r != nil {
+			left2 = append(left2, r)
+		}
+	}
+	c.await(t, p.group, 2*time.Minute, left2...)
+	for _, r := range left2 {
+		drain(t, r)
+	}
+	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
+}
+
+// testZombie: an instance is frozen past its session, another takes over, the
+// first comes back and must not get anything out.
+func testZombie(t *testing.T, s *site) {
+	c := newTrial(t, s, 5, records)
+	p := pipeline{group: c.in, out: c.in + "-out"}
+	s.topic(t, p.out, partitions)
+	config := c.write(t, p)
+	// A frozen instance keeps its partitions for a session of 15 s.
+	times := scale(1, 3)
+	wait := c.feed(t, 0, c.n, float64(c.n)/(float64(times)*24))
+	g := rand.New(rand.NewPCG(5, 1))
+	active := c.run(t, config)
+	for k := range times {
+		// Frozen while records flow through it.
+		before := c.moves(t, p.group, nil, time.Minute, active)
+		time.Sleep(time.Duration(g.Float64() * float64(600*time.Millisecond)))
+		if err := active.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		zombie := active
+		began := time.Now()
+		active = c.run(t, config)
+		c.moves(t, p.group, before, time.Minute, active)
+		t.Logf("freeze %d: another goes on after %v", k+1, time.Since(began).Round(time.Millisecond))
+		if time.Since(began) < time.Second {
+			t.Error("the frozen instance had no partitions")
+		}
+		if err := zombie.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		// It may come back as a member; it goes as one that is asked to.
+		time.Sleep(2 * time.Second)
+		if !zombie.Ended() {
+			drain(t, zombie)
+		}
+	}
+	wait()
+	c.await(t, p.group, 2*time.Minute, active)
+	drain(t, active)
+	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
+}
+
+// testReplaced: while an instance is frozen another starts under its name. Back
+// again, the first one finds itself replaced.
+func testReplaced(t *testing.T, s *site) {
+	c := newTrial(t, s, 6, records)
+	p := pipeline{group: c.in, instance: "a", out: c.in + "-out"}
+	s.topic(t, p.out, partitions)
+	config := c.write(t, p)
+	wait := c.feed(t, 0, c.n, float64(c.n)/8)
+	first := c.run(t, config)
+	before := c.moves(t, p.group, nil, time.Minute, first)
+	time.Sleep(150 * time.Millisecond)
+	if err := first.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	second := c.run(t, config)
+	c.moves(t, p.group, before, time.Minute, second)
+	if err := first.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	status, err := first.Wait(30 * time.Second)
+	if err != nil {
+		t.Errorf("an instance that was replaced under its own name: %v", err)
+		first.Kill()
+	} else if status != 1 {
+		t.Errorf("an instance that was replaced under its own name exits %d, want 1", status)
+	}
+	wait()
+	c.await(t, p.group, 2*time.Minute, second)
+	drain(t, second)
+	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
+}
+
+// moves waits until the group has committed in every partition beyond what it had
+// before (nil: anything at all), and returns how far it is.
+func (c *trial) moves(t *testing.T, group string, before []int64, patience time.Duration, p *process.Process) []int64 {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		at, err := c.committed(t.Context(), group, c.in, partitions)
+		moved := err == nil
+		for i := range at {
+			had := int64(0)
+			if before != nil {
+				had = before[i]
+			}
+			moved = moved && at[i] > had
+		}
+		if moved {
+			return at
+		}
+		if p.Ended() {
+			t.Fatal("the program has ended by itself")
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("in %v the group did not move on from %v: %v %v", patience, before, at, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}

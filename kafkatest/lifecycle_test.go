@@ -1,0 +1,270 @@
+package kafkatest
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/kafkatest/process"
+	"github.com/sdlfilter/sdlfilter/kafkatest/survey"
+)
+
+// few is enough where nothing is a matter of chance.
+const few = 6_000
+
+// testDrain: SIGTERM in full flow. What was committed is what is visible, and the
+// next run goes on from there.
+func testDrain(t *testing.T, s *site) {
+	c := newTrial(t, s, 8, few)
+	p := pipeline{group: c.in, out: c.in + "-out"}
+	s.topic(t, p.out, partitions)
+	config := c.write(t, p)
+	wait := c.feed(t, 0, c.n, few/5)
+	filter := c.run(t, config)
+	c.moves(t, p.group, nil, time.Minute, filter)
+	drain(t, filter)
+	at, err := c.committed(t.Context(), p.group, c.in, partitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum(at) == c.n {
+		t.Error("all records had been released before SIGTERM")
+	}
+	e := c.expectation()
+	e.Counts = at
+	if err := e.Check(c.read(t, p.out)).Err(); err != nil {
+		t.Errorf("after SIGTERM, at the offsets %v: %v", at, err)
+	}
+	filter = c.run(t, config)
+	wait()
+	c.await(t, p.group, time.Minute, filter)
+	drain(t, filter)
+	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
+}
+
+// clipped is a mask under which only very high wages are biased, and the rule
+// that this breaks.
+const (
+	clipped       = "  - truncate: {columns: [wage], upper: 20000, mode: clip}\n  - noise: {columns: [wage], sd: 50}\n  - noise: {columns: [hours], sd: 5}\n"
+	efficientOnly = "rules: [{column: wage, min_efficiency: 0.5}]"
+)
+
+// rich makes the records from the from-th to before the to-th earn too much.
+func (c *trial) rich(from, to int64) {
+	c.poisoned = map[string][]byte{}
+	next := make([]int64, partitions)
+	for i := range to {
+		home := c.records.Home(i)
+		if i >= from {
+			r := c.records.At(home, next[home])
+			c.poisoned[r.ID] = []byte(withWage(r, "900000.00"))
+		}
+		next[home]++
+	}
+}
+
+// testGateStop: when a rule is broken, the program exits 4, and of the
+// transaction that broke it nothing is visible.
+func testGateStop(t *testing.T, s *site) {
+	c := newTrial(t, s, 9, few)
+	half := c.records.Counts(few / 2)
+	c.rich(few/2, few)
+	p := pipeline{group: c.in, out: c.in + "-out", masks: clipped, gate: "on_fail: stop, " + efficientOnly}
+	s.topic(t, p.out, partitions)
+	config := c.write(t, p)
+	c.feed(t, 0, few/2, 0)()
+	filter := c.run(t, config)
+	c.awaitOffsets(t, p.group, half, time.Minute, filter)
+	drain(t, filter)
+
+	// Fed while the program is away, they are the next transaction.
+	c.feed(t, few/2, few, 0)()
+	for range 2 { // a restart does not get past the gate either
+		filter = c.run(t, config)
+		status, err := filter.Wait(time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status != 4 {
+			t.Fatalf("the gate's rule is broken and the program exits %d, want 4", status)
+		}
+	}
+	at, err := c.committed(t.Context(), p.group, c.in, partitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(at) != fmt.Sprint(half) {
+		t.Errorf("the group is at %v, want %v, where the rule held", at, half)
+	}
+	e := c.expectation()
+	e.Counts = half
+	if err := e.Check(c.read(t, p.out)).Err(); err != nil {
+		t.Error(err)
+	}
+	if kept := c.totals(t, p.group, config); kept.Records["released"] != few/2 {
+		t.Errorf("the assessment counts %d records as released, want %d", kept.Records["released"], few/2)
+	}
+}
+
+// testGateHold: while a rule is broken, masked records go to the restricted
+// topic, and nothing else does.
+func testGateHold(t *testing.T, s *site) {
+	c := newTrial(t, s, 10, few)
+	third := c.records.Counts(few / 3)
+	c.rich(few/3, few)
+	hold := c.in + "-hold"
+	p := pipeline{group: c.in, out: c.in + "-out", masks: clipped, gate: fmt.Sprintf("on_fail: hold, hold: {topic: %s}, %s", hold, efficientOnly)}
+	s.topic(t, p.out, partitions)
+	s.topic(t, hold, partitions)
+	config := c.write(t, p)
+	c.feed(t, 0, few/3, 0)()
+	filter := c.run(t, config)
+	c.awaitOffsets(t, p.group, third, time.Minute, filter)
+	drain(t, filter)
+	c.feed(t, few/3, few, 0)()
+	filter = c.run(t, config)
+	c.await(t, p.group, time.Minute, filter)
+	drain(t, filter)
+	e := c.expectation()
+	e.Counts = third
+	if err := e.Check(c.read(t, p.out)).Err(); err != nil {
+		t.Errorf("released: %v", err)
+	}
+	held := c.read(t, hold)
+	e = c.expectation()
+	e.Counts = c.counts
+	e.Without = map[string]bool{}
+	for part, n := range third {
+		for o := range n {
+			e.Without[survey.ID(int32(part), o)] = true
+		}
+	}
+	count := e.Check(held)
+	if err := count.Err(); err != nil {
+		t.Errorf("held back: %v", err)
+	}
+	for id, values := range count.Values {
+		if values[0] > 25_000 {
+			t.Errorf("%s is held back unmasked", id)
+			break
+		}
+	}
+	if kept := c.totals(t, p.group, config); kept.Records["released"] != few/3 || kept.Records["held"] != few-few/3 {
+		t.Errorf("the assessment counts %v", kept.Records)
+	}
+}
+
+// testReload: SIGHUP puts a changed configuration in force between two
+// transactions, and keeps the old one if the new one is wrong.
+func testReload(t *testing.T, s *site) {
+	c := newTrial(t, s, 11, few)
+	p := pipeline{group: c.in, out: c.in + "-out"}
+	s.topic(t, p.out, partitions)
+	config := c.write(t, p)
+	old, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(old), "sd: 50}", "sd: 80}", 1)
+	wrong := strings.Replace(string(old), "sd: 50}", "sd: -80}", 1)
+	wait := c.feed(t, 0, c.n, few/8)
+	filter := c.run(t, config)
+	before := c.moves(t, p.group, nil, time.Minute, filter)
+	hangUp := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := filter.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hangUp(wrong)
+	c.moves(t, p.group, before, time.Minute, filter)
+	logged(t, filter, "masks[0].noise.sd")
+	hangUp(changed)
+	time.Sleep(time.Second)
+	if at, err := c.committed(t.Context(), p.group, c.in, partitions); err != nil || sum(at) == c.n {
+		t.Fatalf("at %v of %v when the configuration changed: %v", at, c.counts, err)
+	}
+	wait()
+	c.await(t, p.group, time.Minute, filter)
+	drain(t, filter)
+	count := c.expectation().Check(c.read(t, p.out))
+	if err := count.Err(); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := os.WriteFile(config, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, first := c.undisturbed(t, p)
+	p.group += "-new"
+	p.masks = "  - noise: {columns: [wage], sd: 80}\n  - noise: {columns: [hours], sd: 5}\n"
+	_, second := c.undisturbed(t, p)
+	for part, n := range c.counts {
+		switched := int64(-1)
+		for o := range n {
+			id := survey.ID(int32(part), o)
+			switch count.Values[id] {
+			case second[id]:
+				if switched < 0 && first[id] != second[id] {
+					switched = o
+				}
+			case first[id]:
+				if switched >= 0 {
+					t.Fatalf("%s is masked by the old configuration, after %d was by the new one", id, switched)
+				}
+			default:
+				t.Fatalf("%s is masked neither by the old nor by the new configuration", id)
+			}
+		}
+		if switched <= 0 {
+			t.Errorf("partition %d: the new configuration was in force from %d, want after the first records", part, switched)
+		}
+	}
+}
+
+// logged waits until the program has said something.
+func logged(t *testing.T, p *process.Process, what string) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !strings.Contains(p.Tail(), what) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the program does not say %q", what)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// testUntilLatest: a bounded run ends by itself at what was there when it began;
+// the next one takes up where it ended.
+func testUntilLatest(t *testing.T, s *site) {
+	c := newTrial(t, s, 12, few)
+	p := pipeline{group: c.in, out: c.in + "-out", until: "latest"}
+	s.topic(t, p.out, partitions)
+	config := c.write(t, p)
+	half := c.records.Counts(few / 2)
+	once := func(want []int64) {
+		t.Helper()
+		filter := c.run(t, config)
+		status, err := filter.Wait(time.Minute)
+		if err != nil || status != 0 {
+			t.Fatalf("a bounded run exits %d, %v, want 0", status, err)
+		}
+		e := c.expectation()
+		e.Counts = want
+		if err := e.Check(c.read(t, p.out)).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.feed(t, 0, few/2, 0)()
+	once(half)
+	once(half)
+	c.feed(t, few/2, few, 0)()
+	once(c.counts)
+	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
+}

@@ -1,0 +1,208 @@
+package kafkatest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/kafkatest/brokers"
+	"github.com/sdlfilter/sdlfilter/kafkatest/faultproxy"
+)
+
+// full says whether the long form was asked for.
+var full = os.Getenv("FULL") == "1"
+
+// scale chooses by the form of the tests.
+func scale[T any](short, long T) T {
+	if full {
+		return long
+	}
+	return short
+}
+
+// records is how many records a fault test feeds.
+var records = scale[int64](20_000, 200_000)
+
+// site is a set of brokers with what stands before them.
+type site struct {
+	cluster *brokers.Cluster
+	proxies []*faultproxy.Proxy // one a broker; the program is given their addresses where the network is to be cut
+	client  *kgo.Client
+	admin   *kadm.Client
+}
+
+// open starts brokers for the time of a test.
+func open(t *testing.T, n int) *site {
+	t.Helper()
+	libs := os.Getenv("KAFKA_LIBS")
+	if libs == "" {
+		t.Skip("KAFKA_LIBS does not name the folder of Kafka's jars: make test-kafka sets it")
+	}
+	s := &site{}
+	cluster, err := brokers.Start(t.Context(), brokers.Options{
+		Libs: libs, N: n, Dir: t.TempDir(), Heap: os.Getenv("KAFKA_HEAP"),
+		Advertise: func(_ int, address string) (string, error) {
+			p, err := faultproxy.New(address)
+			if err != nil {
+				return "", err
+			}
+			t.Cleanup(p.Close)
+			s.proxies = append(s.proxies, p)
+			return p.Addr(), nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Stop)
+	s.cluster = cluster
+	s.client, err = kgo.NewClient(kgo.SeedBrokers(cluster.Addresses()...), kgo.MetadataMinAge(100*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.client.Close)
+	s.admin = kadm.NewClient(s.client)
+	return s
+}
+
+// topic makes a topic; a broker may be away, which is waited for.
+func (s *site) topic(t *testing.T, name string, partitions int32) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	replicas := int16(s.cluster.N())
+	var configs map[string]*string
+	if replicas > 1 {
+		configs = map[string]*string{"min.insync.replicas": kadm.StringPtr(strconv.Itoa(int(replicas) - 1))}
+	}
+	if _, err := s.admin.CreateTopic(ctx, partitions, replicas, configs, name); err != nil {
+		t.Fatalf("making topic %s: %v", name, err)
+	}
+	// Until all brokers know it, a client may be told that it is not there.
+	for {
+		topics, err := s.admin.ListTopics(ctx, name)
+		if err == nil && topics.Error() == nil && len(topics[name].Partitions) == int(partitions) {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("topic %s does not appear: %v %v", name, err, topics.Error())
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// offsets asks for one offset a partition; ends, committed ends, or a group's.
+func offsets(t *testing.T, list kadm.ListedOffsets, err error, partitions int32) ([]int64, error) {
+	t.Helper()
+	if err == nil {
+		err = list.Error()
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]int64, partitions)
+	list.Each(func(o kadm.ListedOffset) { out[o.Partition] = o.Offset })
+	return out, nil
+}
+
+// committed is how far a group has come in a topic; 0 where it has not begun.
+func (s *site) committed(ctx context.Context, group, topic string, partitions int32) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	out := make([]int64, partitions)
+	r, err := s.admin.FetchOffsets(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	r.Each(func(o kadm.OffsetResponse) {
+		if o.Topic == topic {
+			if o.Err != nil {
+				err = o.Err
+			}
+			out[o.Partition] = max(0, o.At)
+		}
+	})
+	return out, err
+}
+
+func sum(v []int64) (total int64) {
+	for _, x := range v {
+		total += x
+	}
+	return total
+}
+
+// program is the path of the filter. Without one nothing has been tested, which
+// is a failure.
+func program(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("SDLFILTER_BINARY")
+	if path == "" {
+		t.Fatal("SDLFILTER_BINARY must name the program; scripts/test-kafka.sh builds it")
+	}
+	return path
+}
+
+// barecopy builds the copy that knows nothing of masking, once.
+var barecopy = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "kafkatest-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "barecopy")
+	if out, err := exec.Command("go", "build", "-o", path, "./cmd/barecopy").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building barecopy: %w: %s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if path, err := barecopy(); err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(status)
+}
+
+// slug is a test's name as part of a topic's.
+func slug(t *testing.T) string {
+	return strings.ToLower(strings.NewReplacer("/", "-", "_", "-", " ", "-").Replace(strings.TrimPrefix(t.Name(), "Test")))
+}
+
+// TestOneBroker and TestThreeBrokers start their brokers one after the other, so
+// that there is never more than one set.
+func TestOneBroker(t *testing.T) {
+	s := open(t, 1)
+	for _, c := range oneBroker {
+		t.Run(c.name, func(t *testing.T) {
+			if !c.alone {
+				t.Parallel()
+			}
+			c.run(t, s)
+		})
+	}
+}
+
+func TestThreeBrokers(t *testing.T) {
+	s := open(t, 3)
+	for _, c := range threeBrokers {
+		t.Run(c.name, func(t *testing.T) { c.run(t, s) })
+	}
+}
+
+// scenario is one kind of fault.
+type scenario struct {
+	name  string
+	run   func(*testing.T, *site)
+	alone bool // it measures, so nothing else may run
+}
