@@ -251,7 +251,7 @@ func (s *Records) object(n *node, r, i, depth int, edit bool) int {
 		}
 		// Most records have the same members in the same order.
 		k := s.next[at]
-		if k != nil && len(p)-i > len(k.quoted) && string(p[i:i+len(k.quoted)]) == k.quoted {
+		if k != nil && k.at(p, i) {
 			i += len(k.quoted)
 		} else {
 			end := SkipString(p, i)

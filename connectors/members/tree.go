@@ -3,6 +3,7 @@ package members
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -23,6 +24,8 @@ type node struct {
 	id     int
 	name   string
 	quoted string // the name as most records have it
+	head   uint64 // its first eight bytes, those of mask
+	mask   uint64
 	parent *node
 	column int // -1: an object whose members are columns
 	kids   []*node
@@ -38,6 +41,11 @@ func NewTree() *Tree {
 func (t *Tree) add(in int, name string) *node {
 	parent := t.nodes[in]
 	n := &node{id: len(t.nodes), name: name, quoted: string(Quote(nil, name)), parent: parent, column: -1}
+	var head, ones [8]byte
+	for i := range copy(head[:], n.quoted) {
+		ones[i] = 0xff
+	}
+	n.head, n.mask = binary.LittleEndian.Uint64(head[:]), binary.LittleEndian.Uint64(ones[:])
 	if parent.byName == nil {
 		parent.byName = map[string]*node{}
 	}
@@ -82,6 +90,16 @@ func (n *node) path() string {
 		return n.name
 	}
 	return n.parent.path() + "." + n.name
+}
+
+// at reports whether p[i:] begins with the name of n in quotes and something
+// follows it.
+func (n *node) at(p []byte, i int) bool {
+	if i+8 <= len(p) && binary.LittleEndian.Uint64(p[i:])&n.mask != n.head {
+		return false
+	}
+	end := i + len(n.quoted)
+	return end < len(p) && (len(n.quoted) <= 8 && i+8 <= len(p) || string(p[i:end]) == n.quoted)
 }
 
 // Name returns the name that the valid string data[i:end] says, in quotes there.
