@@ -194,7 +194,7 @@ func ensureStateTopic(ctx context.Context, admin *kadm.Client, name string, part
 		}
 		switch err := details[name].Err; {
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && created:
-			return errors.New("the brokers do not know it yet") // made a moment ago
+			return errNotYet
 		case errors.Is(err, kerr.TopicAuthorizationFailed) && created:
 			return explain(err, what, subject{right: "Describe", topic: name})
 		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.TopicAuthorizationFailed):
@@ -203,7 +203,7 @@ func ensureStateTopic(ctx context.Context, admin *kadm.Client, name string, part
 			if err := createStateTopic(ctx, admin, name, partitions); err != nil {
 				return err
 			}
-			return errors.New("the brokers do not know it yet")
+			return errNotYet
 		case err != nil:
 			return err
 		case created:

@@ -32,6 +32,8 @@ func (c *Connection) options(log zerolog.Logger) ([]kgo.Opt, error) {
 		// Brokers may ask clients for metrics; what runs here is nobody's business.
 		kgo.DisableClientMetrics(),
 		kgo.RequestRetries(math.MaxInt32),
+		// What has just been made or has moved should be found soon.
+		kgo.MetadataMinAge(250*time.Millisecond),
 		kgo.RetryTimeoutFn(retryFor),
 		kgo.RetryBackoffFn(backoff),
 	}
@@ -161,7 +163,9 @@ func persist(ctx context.Context, log zerolog.Logger, what string, f func(contex
 			return &FinalError{Text: what + ": brokers close the connection at once: is tls or sasl missing, given where brokers have none, or the password wrong?", Err: err}
 		}
 		last = err
-		log.Warn().Str("error", err.Error()).Int("try", try).Msg(what + " is interrupted; it is tried again")
+		if !errors.Is(err, errNotYet) {
+			log.Warn().Str("error", err.Error()).Int("try", try).Msg(what + " is interrupted; it is tried again")
+		}
 		select {
 		case <-time.After(backoff(try)):
 		case <-ctx.Done():
@@ -169,6 +173,9 @@ func persist(ctx context.Context, log zerolog.Logger, what string, f func(contex
 		}
 	}
 }
+
+// errNotYet says that brokers have not heard of what was made a moment ago.
+var errNotYet = errors.New("the brokers do not know it yet")
 
 func rebuffed(err error) bool {
 	var first *kgo.ErrFirstReadEOF
