@@ -181,7 +181,6 @@
   const slim = matchMedia("(max-width: 560px)");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const chooser = $("column");
-  let asked = 0;
 
   const subject = g => { const s = g.getAttribute("aria-label"), i = s.indexOf(": R = "); return i < 0 ? s : s.slice(0, i); };
   const position = g => { const halo = g.querySelector(".halo"); return [Number(halo.getAttribute("cx")), Number(halo.getAttribute("cy"))]; };
@@ -242,21 +241,31 @@
     }));
   }
 
-  let shown = "";
+  // showColumn asks for the chosen column; what comes meanwhile is asked for after.
+  let shown = "", busy = false, again = false;
   async function showColumn() {
-    const name = chooser.value, mine = ++asked;
-    try {
-      const answer = await fetch("column?name=" + encodeURIComponent(name) + (slim.matches ? "&size=slim" : ""), {cache: "no-store"});
-      if (!answer.ok || mine !== asked) return;
-      const d = await answer.json();
-      if (mine !== asked) return;
-      draw(d.svg, shown === name);
-      shown = name;
-      showMeasures(d);
-      showHistory(d);
-    } catch {
-      // The event stream says when the server is gone, and asks again when it is back.
+    again = true;
+    if (busy) return;
+    busy = true;
+    while (again) {
+      again = false;
+      const name = chooser.value;
+      try {
+        const answer = await fetch("column?name=" + encodeURIComponent(name) + (slim.matches ? "&size=slim" : ""),
+          {cache: "no-store", signal: AbortSignal.timeout(10000)});
+        const d = answer.ok ? await answer.json() : null;
+        if (d && name === chooser.value) {
+          draw(d.svg, shown === name);
+          shown = name;
+          showMeasures(d);
+          showHistory(d);
+        }
+      } catch {
+        // The event stream says when the server is gone, and sends the snapshot again when it is back.
+      }
+      await new Promise(done => setTimeout(done, 200)); // five maps a second are enough
     }
+    busy = false;
   }
 
   function showSnapshot(s) {

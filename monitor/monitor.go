@@ -65,7 +65,8 @@ type Monitor struct {
 	brokers    contact
 	gate       judgement
 	reload     reload
-	view       *view // of the last snapshot; nil before the first
+	view       *view  // of the last snapshot; nil before the first
+	text       []byte // its report as JSON; nil where there is none
 	history    []*view
 	watchers   map[chan struct{}]struct{}
 }
@@ -205,9 +206,13 @@ func (m *Monitor) Snapshot(rep *report.Report) {
 	before := m.view
 	m.mu.Unlock()
 	v := shown(rep, before)
+	text, err := v.report.JSON()
+	if err != nil {
+		text = nil // a parameter of a mask that JSON has no form for; the rest is shown
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.view = v
+	m.view, m.text = v, text
 	m.history = append(m.history, v)
 	if n := len(m.history); n > longestHistory {
 		m.history = slices.Delete(m.history, 0, n-longestHistory)

@@ -124,13 +124,13 @@ func plain(w http.ResponseWriter, status int, text string) {
 
 func (m *Monitor) report(w http.ResponseWriter, _ *http.Request) {
 	m.mu.Lock()
-	v := m.view
+	text := m.text
 	m.mu.Unlock()
-	if v == nil || v.text == nil {
+	if text == nil {
 		plain(w, http.StatusNotFound, "no snapshot yet")
 		return
 	}
-	asset("application/json; charset=utf-8", string(v.text))(w, nil)
+	asset("application/json; charset=utf-8", string(text))(w, nil)
 }
 
 func (m *Monitor) columnJSON(w http.ResponseWriter, r *http.Request) {

@@ -24,7 +24,6 @@ const (
 // view is what may be shown of a snapshot.
 type view struct {
 	report  *report.Report // with null for whatever is not shown
-	text    []byte         // the same as JSON
 	columns map[string]*columnView
 }
 
@@ -85,11 +84,6 @@ func shown(r *report.Report, before *view) *view {
 		t.Withheld = "The release is withheld; the confidential report says why."
 	}
 	v.report = &t
-	text, err := t.JSON()
-	if err != nil {
-		text = nil // of plain values, which encoding/json cannot refuse
-	}
-	v.text = text
 	return v
 }
 

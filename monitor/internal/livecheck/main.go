@@ -156,7 +156,7 @@ func (c *checker) size(width int, dark, still bool) error {
 
 // emptyPage opens the page before there is anything to show.
 func (c *checker) emptyPage() error {
-	if err := c.size(1280, false, true); err != nil {
+	if err := c.size(1280, false, false); err != nil {
 		return err
 	}
 	if err := c.b.call(c.ctx, "Page.navigate", map[string]any{"url": c.origin + "/"}, nil); err != nil {
@@ -199,6 +199,9 @@ func (c *checker) moves(m *monitor.Monitor) error {
 	}
 	turn(m, 24_000, 50)
 	m.Snapshot(synthetic.Snapshot(2, 200))
+	if err := c.await("marks on their way", `document.getAnimations().length > 0`); err != nil {
+		return err
+	}
 	if err := c.await("the second snapshot", `document.querySelectorAll("#snapshots tr").length === 2 && `+textOf+`("lag") === "300"`); err != nil {
 		return err
 	}
