@@ -10,8 +10,8 @@ import (
 )
 
 // Pending is a file whose final name is settled only when it is complete, and
-// given by Rename, perhaps by another process. Its temporary name is its own:
-// nobody takes it over.
+// given by Name, perhaps by another process. Its temporary name is its own:
+// nobody takes it over, and until it has another only its owner can read it.
 type Pending struct {
 	*os.File
 	done bool
@@ -31,15 +31,6 @@ func CreatePending(temp string) (*Pending, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &Pending{File: f}, nil
-}
-
-// Finish sets the mode of a public file and syncs. The name itself is on disk
-// when the folder is synced.
-func (p *Pending) Finish() error {
-	if err := p.Chmod(0o666 &^ umask()); err != nil {
-		return err
-	}
-	return p.Sync()
 }
 
 // Release closes the file and lets go of its name, under which it stays.
@@ -63,6 +54,15 @@ func (p *Pending) Abort() error {
 		err = nil
 	}
 	return errors.Join(err, p.Close())
+}
+
+// Name gives a complete file its final name and lets it be read as the umask
+// allows. Both are durable once the folders are synced.
+func Name(temp, final string) error {
+	if err := os.Chmod(temp, 0o666&^umask()); err != nil {
+		return err
+	}
+	return os.Rename(temp, final)
 }
 
 // RemoveAbandoned removes the file of a temporary name unless somebody has it

@@ -26,11 +26,11 @@ func TestPending(t *testing.T) {
 	if info, err := p.Stat(); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v (%v)", info.Mode(), err)
 	}
-	if err := errors.Join(p.Finish(), p.Release(), p.Release(), p.Abort()); err != nil {
+	if err := errors.Join(p.Sync(), p.Release(), p.Release(), p.Abort()); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(temp); err != nil || info.Mode().Perm() != 0o666&^umask() {
-		t.Errorf("after Finish and Release: mode %v (%v)", info.Mode(), err)
+	if info, err := os.Stat(temp); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("after Release: mode %v (%v)", info.Mode(), err)
 	}
 	for range 2 {
 		if gone, err := RemoveAbandoned(temp); !gone || err != nil {
@@ -50,8 +50,11 @@ func TestPendingAbort(t *testing.T) {
 			t.Fatal(err)
 		}
 		if renamed {
-			if err := os.Rename(p.Name(), filepath.Join(dir, "b")); err != nil {
+			if err := Name(p.Name(), filepath.Join(dir, "b")); err != nil {
 				t.Fatal(err)
+			}
+			if info, err := os.Stat(filepath.Join(dir, "b")); err != nil || info.Mode().Perm() != 0o666&^umask() {
+				t.Errorf("mode %v (%v)", info.Mode(), err)
 			}
 		}
 		if err := errors.Join(p.Abort(), p.Abort(), p.Release()); err != nil {

@@ -252,9 +252,6 @@ func (f *Files) finish(ctx context.Context) (Manifest, error) {
 			if err := errors.Join(p.out.Finish(ctx), ctx.Err()); err != nil {
 				return f.failed(f.folder(p.Topic), err)
 			}
-			if err := p.file.Finish(); err != nil {
-				return f.failed(f.folder(p.Topic), err)
-			}
 			return nil
 		})
 	}
@@ -293,12 +290,13 @@ func (p *part) entry() Entry {
 	}
 }
 
-// Abort removes every file that has no name, of a transaction that was aborted:
-// what has come to Publish stays. Files then begin anew. Where it is not known
-// whether a transaction was committed, Close leaves them to Recover.
+// Abort removes every file that has no name, of a transaction that is known to
+// have been aborted: what has come to Publish stays. Files then begin anew. Where
+// it is not known whether a transaction was committed (the broker did not answer),
+// Abort after Finish could remove committed records: Close leaves them to Recover.
 func (f *Files) Abort() error { return f.leave((*publish.Pending).Abort) }
 
-// Close lets go of everything, and leaves it where it is.
+// Close lets go of everything, and leaves it where it is. Files then begin anew.
 func (f *Files) Close() error { return f.leave((*publish.Pending).Release) }
 
 func (f *Files) leave(do func(*publish.Pending) error) error {

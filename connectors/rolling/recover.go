@@ -78,7 +78,7 @@ func (f *Files) name(e Entry) (renamed bool, err error) {
 			if err := os.MkdirAll(filepath.Dir(final), 0o777); err != nil {
 				return false, f.failed(filepath.Dir(final), err)
 			}
-			err := os.Rename(temp, final)
+			err := publish.Name(temp, final)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
@@ -126,10 +126,10 @@ func (f *Files) mark(at Partition, m Manifest) error {
 	if _, err := p.Write(text); err != nil {
 		return errors.Join(err, p.Abort())
 	}
-	if err := p.Finish(); err != nil {
+	if err := p.Sync(); err != nil {
 		return errors.Join(err, p.Abort())
 	}
-	if err := os.Rename(p.Name(), f.markPath(at)); err != nil {
+	if err := publish.Name(p.Name(), f.markPath(at)); err != nil {
 		return errors.Join(err, p.Abort())
 	}
 	return p.Release()

@@ -295,3 +295,37 @@ func FuzzRecover(f *testing.F) {
 		}
 	})
 }
+
+// Where nobody knows whether the transaction was committed, Close keeps the files
+// for whoever finds out.
+func TestUnknownOutcome(t *testing.T) {
+	for _, committed := range []bool{true, false} {
+		root := t.TempDir()
+		f, _ := files(t, root, nil)
+		put(t, f, "survey", 0, 0, 9)
+		m := finish(t, f)
+		must(t, f.Close())
+		if !committed {
+			m = nil
+		}
+		must(t, f.Recover("survey", 0, m))
+		final, temp := tree(t, root)
+		if (len(final) == 1) != committed || len(temp) != 0 {
+			t.Errorf("committed: %v, and there are %q and %q", committed, final, temp)
+		}
+	}
+}
+
+// Until the transaction is committed nobody but the owner reads its records, nor
+// those of one that the gate refused and that a crash left behind.
+func TestWithoutANameFilesAreConfidential(t *testing.T) {
+	root := t.TempDir()
+	f, _ := files(t, root, nil)
+	put(t, f, "survey", 0, 0, 9)
+	m := finish(t, f)
+	info, err := os.Stat(f.pendingPath("survey", m[0].Temp))
+	must(t, err)
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v", info.Mode())
+	}
+}

@@ -390,7 +390,7 @@ func (d full) Write(b []byte) (int, error) {
 // A full disk at any byte is an error before anything is committed, and leaves
 // nothing behind.
 func TestFullDisk(t *testing.T) {
-	size := func(root string, room int) (err error, left int) {
+	fill := func(root string, room int) (left int, err error) {
 		f, _ := files(t, root, nil)
 		f.budget = 1 << 10 // row groups are written on the way
 		f.sink = func(p *publish.Pending) parquet.File { return full{p.File, &room} }
@@ -408,16 +408,16 @@ func TestFullDisk(t *testing.T) {
 		if aerr := f.Abort(); aerr != nil {
 			t.Errorf("Abort: %v", aerr)
 		}
-		return err, room
+		return room, err
 	}
-	err, left := size(t.TempDir(), 1<<20)
+	left, err := fill(t.TempDir(), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	need := 1<<20 - left
 	for _, room := range []int{0, 3, 4, 5, need / 4, need / 2, need - 100, need - 1} {
 		root := t.TempDir()
-		err, _ := size(root, room)
+		_, err := fill(root, room)
 		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), filepath.Join(root, "survey")) {
 			t.Errorf("room for %d of %d: %v", room, need, err)
 		}
