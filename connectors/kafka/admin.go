@@ -55,7 +55,7 @@ func openReader(ctx context.Context, c *SourceConfig, log zerolog.Logger) (_ *op
 		}
 	}
 	o.reader, err = c.format().Reader(ctx, message.Request{
-		Topics: o.names(), Columns: c.declared.columns, DropUnlisted: c.declared.dropUnlisted, Registry: o.registry,
+		Topics: o.names(), Columns: c.declared.columns, DropUnlisted: c.declared.dropUnlisted, Plain: c.declared.plain, Registry: o.registry,
 	})
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (c *SourceConfig) resolve(ctx context.Context, admin *kadm.Client, log zero
 		return nil, &FinalError{Text: "pattern: " + err.Error(), Err: err}
 	}
 	var names []string
-	err = persist(ctx, log, "asking for the list of topics", func(ctx context.Context) error {
+	err = greet(ctx, log, "asking for the list of topics", func(ctx context.Context) error {
 		all, err := admin.ListTopics(ctx)
 		names = slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool {
 			return all[name].IsInternal || !pattern.MatchString(name)
@@ -112,8 +112,11 @@ func (c *SourceConfig) resolve(ctx context.Context, admin *kadm.Client, log zero
 func describe(ctx context.Context, admin *kadm.Client, log zerolog.Logger, names []string) ([]topic, error) {
 	topics := make([]topic, len(names))
 	names = slices.Sorted(slices.Values(names))
-	err := persist(ctx, log, "asking for topics", func(ctx context.Context) error {
+	err := greet(ctx, log, "asking for topics", func(ctx context.Context) error {
 		details, err := admin.ListTopics(ctx, names...)
+		if errors.Is(err, kerr.TopicAuthorizationFailed) {
+			return hidden(ctx, admin, names, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -124,7 +127,7 @@ func describe(ctx context.Context, admin *kadm.Client, log zerolog.Logger, names
 			case !ok, errors.Is(t.Err, kerr.UnknownTopicOrPartition):
 				missing = append(missing, fmt.Sprintf("%q", name))
 			case t.Err != nil:
-				return explain(t.Err, "asking for topics", subject{right: "Describe", topic: name})
+				return t.Err
 			case len(t.Partitions) > maxPartitions:
 				return &FinalError{Text: fmt.Sprintf("the topic %q has %d partitions, and at most %d are supported", name, len(t.Partitions), maxPartitions)}
 			}
@@ -139,6 +142,17 @@ func describe(ctx context.Context, admin *kadm.Client, log zerolog.Logger, names
 		return &FinalError{Text: "the topics " + strings.Join(missing, ", ") + " do not exist", Err: kerr.UnknownTopicOrPartition}
 	})
 	return topics, err
+}
+
+// hidden names the topic that the user may not see; the brokers' answer for
+// several does not say which it is.
+func hidden(ctx context.Context, admin *kadm.Client, names []string, err error) error {
+	for _, name := range names {
+		if _, err := admin.ListTopics(ctx, name); errors.Is(err, kerr.TopicAuthorizationFailed) {
+			return explain(err, "asking for topics", subject{right: "Describe", topic: name})
+		}
+	}
+	return explain(err, "asking for topics", subject{right: "Describe"})
 }
 
 // checkTopics finds the topics that the sources' releases go to, by the source's
@@ -189,10 +203,10 @@ func ensureStateTopic(ctx context.Context, admin *kadm.Client, name string, part
 	created := false
 	return persist(ctx, *log, what, func(ctx context.Context) error {
 		details, err := admin.ListTopics(ctx, name)
-		if err != nil {
-			return err
+		if err == nil {
+			err = details[name].Err
 		}
-		switch err := details[name].Err; {
+		switch {
 		case errors.Is(err, kerr.UnknownTopicOrPartition) && created:
 			return errNotYet
 		case errors.Is(err, kerr.TopicAuthorizationFailed) && created:

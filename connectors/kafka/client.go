@@ -6,9 +6,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -33,7 +35,7 @@ func (c *Connection) options(log zerolog.Logger) ([]kgo.Opt, error) {
 		kgo.DisableClientMetrics(),
 		kgo.RequestRetries(math.MaxInt32),
 		// What has just been made or has moved should be found soon.
-		kgo.MetadataMinAge(250*time.Millisecond),
+		kgo.MetadataMinAge(250 * time.Millisecond),
 		kgo.RetryTimeoutFn(retryFor),
 		kgo.RetryBackoffFn(backoff),
 	}
@@ -135,15 +137,25 @@ func (c *Connection) connect(log zerolog.Logger, more ...kgo.Opt) (*kgo.Client, 
 	return client, nil
 }
 
-// rebuffs is how often in a row a broker may close a fresh connection before
-// that is taken for what it usually is: TLS or SASL on one side only, or, with
-// older brokers, a wrong password.
-const rebuffs = 6
-
 // persist repeats f with backoff, for ever, while what stops it is the network or
 // a broker's passing state, and says so each time. Its error is final, or that of
 // ctx with the last failure behind it.
 func persist(ctx context.Context, log zerolog.Logger, what string, f func(context.Context) error) error {
+	return repeat(ctx, log, what, 0, f)
+}
+
+// greet is persist for what is asked first. There, brokers that only ever close
+// the connection are not waited for: TLS or SASL is on one side only, or, with old
+// brokers, the password is wrong.
+func greet(ctx context.Context, log zerolog.Logger, what string, f func(context.Context) error) error {
+	return repeat(ctx, log, what, maxRebuffs, f)
+}
+
+// maxRebuffs is how often the connection may be closed, the client's own tries
+// within a request not counted: about a minute.
+const maxRebuffs = 6
+
+func repeat(ctx context.Context, log zerolog.Logger, what string, rebuffs int, f func(context.Context) error) error {
 	var last error
 	closed := 0
 	for try := 1; ; try++ {
@@ -155,11 +167,12 @@ func persist(ctx context.Context, log zerolog.Logger, what string, f func(contex
 			return interrupted(ctx, what, last)
 		case Final(err):
 			return Explain(err, what)
-		}
-		if closed++; !rebuffed(err) {
+		case errors.Is(err, io.EOF):
+			closed++
+		case !errors.Is(err, syscall.ECONNRESET): // the other form that a close takes
 			closed = 0
 		}
-		if closed == rebuffs {
+		if rebuffs > 0 && closed >= rebuffs {
 			return &FinalError{Text: what + ": brokers close the connection at once: is tls or sasl missing, given where brokers have none, or the password wrong?", Err: err}
 		}
 		last = err
@@ -176,11 +189,6 @@ func persist(ctx context.Context, log zerolog.Logger, what string, f func(contex
 
 // errNotYet says that brokers have not heard of what was made a moment ago.
 var errNotYet = errors.New("the brokers do not know it yet")
-
-func rebuffed(err error) bool {
-	var first *kgo.ErrFirstReadEOF
-	return errors.As(err, &first)
-}
 
 func interrupted(ctx context.Context, what string, last error) error {
 	if last == nil || !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {

@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// quick makes clients find out early what has changed.
-var quick = []kgo.Opt{kgo.MetadataMinAge(100 * time.Millisecond)}
+// quick makes clients find out early what has changed, and give up early.
+var quick = []kgo.Opt{kgo.MetadataMinAge(100 * time.Millisecond), kgo.RetryTimeout(200 * time.Millisecond)}
 
 func newCluster(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
