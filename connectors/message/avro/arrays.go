@@ -228,7 +228,7 @@ func (n *node) text(v []byte, from, to int) []byte {
 	switch n.kind {
 	case kindEnum:
 		i, _ := long(v, from)
-		return []byte(n.symbols[i])
+		return n.texts[i]
 	case kindFixed:
 		return v[from:to]
 	}

@@ -44,11 +44,13 @@ type node struct {
 	min      int // fewest bytes that a value has
 	size     int // of fixed, in bytes
 	symbols  []string
+	texts    [][]byte // the symbols
 	ordinals map[string]int64
 	elem     *node // of an array's items, of a map's values
 	branches []*node
 	fields   []member
 	arrow    arrow.DataType // of the values, nulls of a union apart
+	weight   int            // how many types arrow is made of
 }
 
 type member struct {
@@ -98,7 +100,14 @@ type schemaError struct{ reason string }
 
 func (e *schemaError) Error() string { return e.reason }
 
-func unusable(format string, args ...any) error { return &schemaError{fmt.Sprintf(format, args...)} }
+func unusable(format string, args ...any) error {
+	reason := []rune(fmt.Sprintf(format, args...))
+	const most = 400 // what the library says may quote the schema
+	if len(reason) > most {
+		reason = append(reason[:most], '…')
+	}
+	return &schemaError{string(reason)}
+}
 
 // record is a parsed schema whose type is a record.
 type record struct {
@@ -152,8 +161,13 @@ func newRecord(parsed *avro.Schema) (*record, error) {
 	if err := c.measure(); err != nil {
 		return nil, err
 	}
+	weight := 0
 	for _, f := range n.fields {
 		c.describe(f.node)
+		weight += f.node.weight
+	}
+	if weight > maxNodes {
+		return nil, errTooManyTypes
 	}
 	return &record{root: root, node: n}, nil
 }
@@ -168,9 +182,11 @@ type compiler struct {
 // maxNodes bounds the types of a schema.
 const maxNodes = 20000
 
+var errTooManyTypes = &schemaError{fmt.Sprintf("its schema must not have more than %d types, each counted as often as it stands inside others", maxNodes)}
+
 func (c *compiler) compile(s *avro.SchemaNode, namespace string) (*node, error) {
 	if len(c.all) >= maxNodes {
-		return nil, unusable("its schema must not have more than %d types", maxNodes)
+		return nil, errTooManyTypes
 	}
 	n := &node{}
 	name := s.Name
@@ -202,6 +218,7 @@ func (c *compiler) compile(s *avro.SchemaNode, namespace string) (*node, error) 
 		n.ordinals = make(map[string]int64, len(s.Symbols))
 		for i, symbol := range s.Symbols {
 			n.ordinals[symbol] = int64(i)
+			n.texts = append(n.texts, []byte(symbol))
 		}
 		define()
 	case "fixed":

@@ -95,6 +95,7 @@ func fitsFixed(d arrow.DecimalType, size int) bool {
 // never decoded.
 func (c *compiler) describe(n *node) arrow.DataType {
 	if n.arrow != nil {
+		n.weight = max(n.weight, 1)
 		return n.arrow
 	}
 	if c.open == nil {
@@ -105,9 +106,12 @@ func (c *compiler) describe(n *node) arrow.DataType {
 	}
 	c.open[n] = true
 	defer delete(c.open, n)
+	n.weight = 1
 	field := func(name string, of *node) arrow.Field {
 		v, _, _ := of.value()
-		return arrow.Field{Name: name, Type: c.describe(v), Nullable: of.nullable()}
+		t := c.describe(v)
+		n.weight = min(n.weight+max(v.weight, 1), endless)
+		return arrow.Field{Name: name, Type: t, Nullable: of.nullable()}
 	}
 	switch n.kind {
 	case kindArray:
@@ -127,6 +131,7 @@ func (c *compiler) describe(n *node) arrow.DataType {
 		v, _, _ := n.value()
 		if v != n {
 			n.arrow = c.describe(v)
+			n.weight = v.weight
 			break
 		}
 		fields := make([]arrow.Field, len(n.branches))

@@ -92,6 +92,9 @@ func (n *node) skip(b []byte, at, depth int) int {
 		}
 		return n.branches[v].skip(b, at, depth+1)
 	case kindRecord:
+		if n.min == 0 {
+			return at // all its values are empty, however many they are
+		}
 		if depth == maxDepth {
 			return -1
 		}
