@@ -6,6 +6,8 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/jsonl"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/connectors/message"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -13,7 +15,7 @@ import (
 
 // declarer is a source that has no columns but those that it is told of.
 type declarer interface {
-	Declare(columns []message.Column, dropUnlisted bool)
+	Declare(columns []message.Column, dropUnlisted, plain bool)
 }
 
 // openSource opens the configured source.
@@ -48,6 +50,18 @@ func declare(p *config.Pipeline) error {
 			Number: slices.Contains(numbers, c.Name) || c.Decimals != nil || known.Column(c.Name) != nil,
 		})
 	}
-	source.Declare(columns, p.Unlisted == "drop")
+	source.Declare(columns, p.Unlisted == "drop", !writesJSON(p))
 	return nil
+}
+
+// writesJSON reports whether the sink can hand out JSON text as it is.
+func writesJSON(p *config.Pipeline) bool {
+	switch sink := p.Sink.Config.(type) {
+	case *kafka.SinkConfig:
+		src, _ := p.Source.Config.(*kafka.SourceConfig)
+		return sink.WritesJSON(src)
+	case *jsonl.SinkConfig:
+		return true
+	}
+	return false
 }

@@ -112,6 +112,9 @@ func newPlan(p *config.Pipeline, src connectors.Source, carries bool) (*plan, er
 		}
 		b.layout.Release = append(b.layout.Release, out)
 	}
+	if err := pl.keyed(b); err != nil {
+		return nil, err
+	}
 	if len(b.layout.Release) == 0 {
 		return nil, config.Errors{p.Errorf("columns", "no column of the source would be released")}
 	}
@@ -121,6 +124,24 @@ func newPlan(p *config.Pipeline, src connectors.Source, carries bool) (*plan, er
 		pl.cut = connectors.Cut{Records: p.Window.Records, Exact: true}
 	}
 	return pl, nil
+}
+
+// keyed sees to it that a column which becomes the messages' key is decoded, and
+// that no identity column of JSON values, of several types, goes where a column
+// has one.
+func (pl *plan) keyed(b *layoutBuilder) error {
+	sink, _ := pl.config.Sink.Config.(interface{ KeyColumn() string })
+	for i := range b.layout.Release {
+		out := &b.layout.Release[i]
+		if sink != nil && sink.KeyColumn() == out.Field.Name && out.Column < 0 {
+			out.Column = b.want(out.Field.Name, microdata.Array, false)
+		}
+		if out.Field.Type.ID() == arrow.DENSE_UNION && !writesJSON(pl.config) {
+			return config.Errors{pl.config.Errorf("columns."+out.Field.Name,
+				"is an identity column of JSON messages, whose values may be of several types, and the sink's columns are of one; withhold it (role identifier), or release into JSON")}
+		}
+	}
+	return nil
 }
 
 // supposeNumbers takes a column for numbers that a mask computes with and of

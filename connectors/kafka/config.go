@@ -105,10 +105,19 @@ type SinkConfig struct {
 type declared struct {
 	columns      []message.Column
 	dropUnlisted bool
+	plain        bool
 }
 
 // Declare tells the source the listed columns: messages of a format without
-// schemas have no others. It comes before Open.
-func (c *SourceConfig) Declare(columns []message.Column, dropUnlisted bool) {
-	c.declared = declared{columns, dropUnlisted}
+// schemas have no others; and with plain that the release goes where JSON text is
+// no value. It comes before Open.
+func (c *SourceConfig) Declare(columns []message.Column, dropUnlisted, plain bool) {
+	c.declared = declared{columns, dropUnlisted, plain}
+}
+
+// WritesJSON reports whether the sink's messages are JSON, of a source that may be
+// nil.
+func (c *SinkConfig) WritesJSON(src *SourceConfig) bool {
+	_, ok := c.format(src).(*json.Config)
+	return ok
 }

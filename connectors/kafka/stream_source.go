@@ -191,7 +191,7 @@ func (s *Stream) Source(ctx context.Context, c *SourceConfig) (*StreamSource, er
 	}
 	var err error
 	src.reader, err = c.format().Reader(ctx, message.Request{
-		Topics: src.topics, Columns: c.declared.columns, DropUnlisted: c.declared.dropUnlisted, Registry: s.registry,
+		Topics: src.topics, Columns: c.declared.columns, DropUnlisted: c.declared.dropUnlisted, Plain: c.declared.plain, Registry: s.registry,
 	})
 	return src, err
 }

@@ -38,7 +38,10 @@ type Request struct {
 	Topics       []string // of the source
 	Columns      []Column // that are listed
 	DropUnlisted bool     // false: a field that is not listed is an *UnlistedError
-	Registry     *registry.Client
+	// Plain says that the release goes where JSON text is no value: a format that
+	// would hand out its columns as JSON hands out plain strings.
+	Plain    bool
+	Registry *registry.Client
 }
 
 // Reader knows the messages' columns.

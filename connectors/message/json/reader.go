@@ -16,10 +16,11 @@ type reader struct {
 	tree   *members.Tree
 	schema *microdata.Schema
 	strict bool
+	plain  bool // text columns are strings, and not JSON
 }
 
 func newReader(r message.Request) (*reader, error) {
-	d := &reader{tree: members.NewTree(), schema: &microdata.Schema{}, strict: !r.DropUnlisted}
+	d := &reader{tree: members.NewTree(), schema: &microdata.Schema{}, strict: !r.DropUnlisted, plain: r.Plain}
 	for _, c := range r.Columns {
 		f := microdata.Field{Name: c.Name, Type: arrow.BinaryTypes.String, Nullable: true}
 		switch {
@@ -64,7 +65,7 @@ func (d *reader) add(path string, text bool) error {
 func (d *reader) Schema() *microdata.Schema { return d.schema }
 
 // JSONText implements members.Texts.
-func (d *reader) JSONText(column int) bool { return d.tree.Text(column) }
+func (d *reader) JSONText(column int) bool { return !d.plain && d.tree.Text(column) }
 
 // Decoder implements message.Reader.
 func (d *reader) Decoder(layout *microdata.Layout, carry bool) (message.Decoder, error) {
@@ -124,6 +125,8 @@ func (d *decoder) Decode(ctx context.Context, b *microdata.Block, run *message.R
 		switch {
 		case want.As == microdata.Numbers:
 			c.Numbers(b, i, true)
+		case d.tree.Text(want.Field) && d.plain:
+			col.Array = plainText(c.JSONText(i))
 		case d.tree.Text(want.Field):
 			col.Array = c.JSONText(i)
 		case f.Type.ID() == arrow.FLOAT64:
