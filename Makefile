@@ -18,6 +18,11 @@ demo: build ## run the example: 28,155 records of the 1988 Current Population Su
 	@test -f out/demo.key || ./bin/sdlfilter keygen --out out/demo.key
 	./bin/sdlfilter run examples/cps/pipeline.yaml
 
+.PHONY: demo-stream
+demo-stream: build ## the same records as a stream, with a live page; the broker is inside the demonstration
+	@test -f out/demo.key || ./bin/sdlfilter keygen --out out/demo.key
+	$(GO) run ./examples/stream $(STREAM)
+
 docs/ru-map.svg: demo ## draw the README's R-U map anew, from the demo
 	$(GO) run ./assess/report/internal/figure out/report.json wage >$@
 

@@ -18,6 +18,7 @@ import (
 // assessment and returns the report of the whole: all partitions, whichever
 // instance masked them. Nothing of the stream itself is read.
 func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o Options) (*report.Report, error) {
+	started := time.Now()
 	source, ok := p.Source.Config.(*kafka.SourceConfig)
 	if !ok {
 		return nil, config.Errors{p.Errorf("source", "must be kafka: a group reads topics")}
@@ -78,7 +79,7 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o Option
 			return nil, err
 		}
 	}
-	who := reporter{p, o.Version, key.ID(), time.Now(), f.plan, f.chain}
+	who := reporter{p, o.Version, key.ID(), started, f.plan, f.chain}
 	return who.report(counts, measures), nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"time"
@@ -17,17 +18,25 @@ func (s *state) assessCommand() *cobra.Command {
 		original, released string
 		foreign            pipeline.Foreign
 		asJSON             bool
+		group, file        string
 	)
 	cmd := &cobra.Command{
-		Use:   "assess --original A --released B",
-		Short: "Measure R and U of a release that any tool made",
+		Use:   "assess --original A --released B | --group NAME --config FILE",
+		Short: "Measure R and U of a release that any tool made, or of a stream so far",
 		Long: `Measures disclosure risk and data utility of a release that any tool made, from
 the original and the released file, in any format. Rows are matched by position
 or, with --id, by a column that identifies them in both files. How the release
 was made is not known, so R and U are those of the release itself, without
-replicates.`,
+replicates.
+
+With --group, the risk and utility of a stream so far: the merge of what all
+instances of that consumer group have kept of their partitions, by the pipeline
+that --config names. Nothing of the stream itself is read.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if group != "" || file != "" {
+				return s.assessGroup(cmd.Context(), group, file, asJSON)
+			}
 			if original == "" || released == "" {
 				return usageError{fmt.Errorf("--original and --released are both needed")}
 			}
@@ -58,16 +67,7 @@ replicates.`,
 			if res.Unmatched > 0 {
 				fmt.Fprintf(os.Stderr, "sdlfilter: %d original records have no released record\n", res.Unmatched)
 			}
-			if !asJSON {
-				rep.Summary(os.Stdout, colored(os.Stdout), nil)
-				return nil
-			}
-			text, err := rep.JSON()
-			if err != nil {
-				return err
-			}
-			_, err = os.Stdout.Write(text)
-			return err
+			return printReport(rep, asJSON)
 		},
 	}
 	flags := cmd.Flags()
@@ -77,5 +77,39 @@ replicates.`,
 	flags.StringSliceVar(&foreign.Columns, "columns", nil, "the numeric columns to measure; all that both files have where none is given")
 	flags.StringSliceVar(&foreign.Targets, "targets", []string{"min", "p01", "p10", "p90", "p99", "max"}, "percentile targets")
 	flags.BoolVar(&asJSON, "json", false, "as JSON")
+	flags.StringVar(&group, "group", "", "a consumer group: the assessment of its stream so far")
+	flags.StringVar(&file, "config", "", "with --group: the pipeline's configuration")
+	cmd.MarkFlagsMutuallyExclusive("group", "original")
+	cmd.MarkFlagsMutuallyExclusive("group", "released")
+	s.configFlags(cmd)
 	return cmd
+}
+
+// assessGroup prints the assessment that the members of a group have kept.
+func (s *state) assessGroup(ctx context.Context, group, file string, asJSON bool) error {
+	if group == "" || file == "" {
+		return usageError{fmt.Errorf("--group and --config are both needed: the configuration says where the brokers are and what was masked how")}
+	}
+	p, err := s.load(file)
+	if err != nil {
+		return err
+	}
+	rep, err := pipeline.AssessGroup(ctx, p, group, pipeline.Options{Version: version(), Log: s.logger()})
+	if err != nil {
+		return err
+	}
+	return printReport(rep, asJSON)
+}
+
+func printReport(rep *report.Report, asJSON bool) error {
+	if !asJSON {
+		rep.Summary(os.Stdout, colored(os.Stdout), nil)
+		return nil
+	}
+	text, err := rep.JSON()
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(text)
+	return err
 }
