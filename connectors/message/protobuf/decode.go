@@ -266,6 +266,11 @@ func (d *decoder) record(c *carried, p *plan, r, n int, v []byte, at int) (colum
 			}
 		}
 	}
+	for _, f := range p.required {
+		if c.stamps[f.id] != stamp {
+			return string(f.desc.Name()), reasonRequired
+		}
+	}
 	if d.carry {
 		for i, f := range p.masked { // a mask may give them a value
 			if f.id < 0 || c.stamps[f.id] != stamp {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -182,6 +183,62 @@ func TestReferences(t *testing.T) {
 		if text, ok := target.Text("out-value", 1); !ok || strings.Contains(text, "canary") || strings.Contains(text, "unused.proto") {
 			t.Errorf("released schema\n%s", text)
 		}
+	}
+}
+
+// What proto2 requires is there, or the record is malformed; what leaves by a
+// topic that was not there at the start is of a type of one that was.
+func TestRequired(t *testing.T) {
+	s := set(t, `syntax = "proto2"; message M { required int32 wage = 1; required string name = 2; optional group Home = 3 { optional string street = 4; } extensions 100 to 200; }`,
+		[]message.Column{{Name: "wage", Number: true}, {Name: "name", Withheld: true}, {Name: "home"}}, false, map[string]microdata.Form{"wage": microdata.Numbers})
+	group := slices.Concat(protowire.AppendTag(nil, 3, protowire.StartGroupType), textField(4, "Lane"), textField(5, "canary"), protowire.AppendTag(nil, 3, protowire.EndGroupType))
+	run := runOf(frameOf(s.id, slices.Concat(varintField(1, 5), group, textField(100, "canary"))), frameOf(s.id, textField(2, "canary")))
+	run.Scope = "another"
+	var b microdata.Block
+	if err := s.decoder.Decode(t.Context(), &b, run); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Rejects) != 1 || b.Rejects[0] != (microdata.Reject{Row: 1, Column: "wage", Reason: reasonRequired}) {
+		t.Errorf("rejects %v", b.Rejects)
+	}
+	out, err := s.writer.Encode(t.Context(), &b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(strings.Fields(s.released(t, out.Values[0]).String()), " "); got != `wage:5 Home:{street:"Lane"}` && got != `wage:5 home:{street:"Lane"}` || bytes.Contains(out.Values[0], []byte("canary")) {
+		t.Errorf("released %s", got)
+	}
+}
+
+// Workers share a decoder and a writer, and meet new schemas at once.
+func TestConcurrent(t *testing.T) {
+	s := set(t, `syntax = "proto3"; message M { double wage = 1; string name = 2; }`, []message.Column{{Name: "wage"}, {Name: "name", Withheld: true}}, true, map[string]microdata.Form{"wage": microdata.Numbers})
+	var values [][]byte
+	for i := range 6 {
+		id := s.registry.Register(t, fmt.Sprint("newer", i), registry.Protobuf, fmt.Sprintf(`syntax = "proto3"; message M { double wage = 1; string name = 2; string more = %d; }`, i+3))
+		values = append(values, frameOf(id, textField(protowire.Number(i+3), "canary")), frameOf(s.id, nil))
+	}
+	group, ctx := errgroup.WithContext(t.Context())
+	for range 4 {
+		group.Go(func() error {
+			var b microdata.Block
+			for range 5 {
+				if err := s.decoder.Decode(ctx, &b, runOf(values...)); err != nil {
+					return err
+				}
+				out, err := s.writer.Encode(ctx, &b)
+				if err != nil {
+					return err
+				}
+				if len(out.Values) != len(values) || bytes.Contains(bytes.Join(out.Values, nil), []byte("canary")) {
+					return fmt.Errorf("released %q", out.Values)
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -41,6 +41,7 @@ type plan struct {
 	oneofs   int
 	slots    []*field // by slot; nil where the schema lacks the column
 	masked   []*field // that a mask may change; also those that the released schema adds
+	required []*field // that leave
 	cut      map[protoreflect.FullName]map[protoreflect.FieldNumber]bool
 	mismatch misfit // why no message of this schema can be read, zero where they can
 	unlisted []string
@@ -74,6 +75,7 @@ const (
 	reasonWire     = "the message is not well-formed Protobuf, or not of its schema"
 	reasonTwice    = "a field is there twice"
 	reasonOneof    = "two members of a oneof are there"
+	reasonRequired = "a field that its schema requires is missing"
 	reasonNested   = "what it holds is not well-formed Protobuf, or not of its schema"
 )
 
@@ -101,7 +103,7 @@ func (d *decoder) planFor(ctx context.Context, key planKey, indexes []int) (*pla
 	if m == nil {
 		return nil, reasonIndexes, nil
 	}
-	if want := d.topics[key.topic].message; want != nil && m.FullName() != want.FullName() {
+	if !d.expects(key.topic, m.FullName()) {
 		return nil, reasonType, nil
 	}
 	p = d.plan(s, m)
@@ -170,6 +172,9 @@ func (d *decoder) plan(s *schema, m protoreflect.MessageDescriptor) *plan {
 			continue
 		}
 		f.keep = true
+		if fd.Cardinality() == protoreflect.Required {
+			p.required = append(p.required, f)
+		}
 		if d.layout.Release[place].Masked {
 			f.out, f.mask = place, len(p.masked)
 			p.masked = append(p.masked, f)

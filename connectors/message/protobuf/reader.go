@@ -2,6 +2,7 @@ package protobuf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -27,6 +28,7 @@ type reader struct {
 
 	mu      sync.Mutex
 	schemas map[uint32]*schema // those that were met
+	bad     map[uint32]error   // and those that are none of this format
 }
 
 // topic is what a topic's messages are.
@@ -37,7 +39,7 @@ type topic struct {
 
 func newReader(ctx context.Context, c *Config, req message.Request) (*reader, error) {
 	r := &reader{registry: req.Registry, schema: &microdata.Schema{}, index: map[string]int{}, listed: map[string]message.Column{},
-		dropUnlisted: req.DropUnlisted, topics: map[string]topic{}, known: known{}, schemas: map[uint32]*schema{}}
+		dropUnlisted: req.DropUnlisted, topics: map[string]topic{}, known: known{}, schemas: map[uint32]*schema{}, bad: map[uint32]error{}}
 	for _, col := range req.Columns {
 		r.listed[col.Name] = col
 	}
@@ -140,21 +142,26 @@ func (r *reader) Schema() *microdata.Schema { return r.schema }
 // byID returns the compiled schema of a number.
 func (r *reader) byID(ctx context.Context, id uint32) (*schema, error) {
 	r.mu.Lock()
-	s := r.schemas[id]
+	s, bad := r.schemas[id], r.bad[id]
 	r.mu.Unlock()
-	if s != nil {
-		return s, nil
+	if s != nil || bad != nil {
+		return s, bad
 	}
 	found, err := r.registry.ByID(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	// Compiled twice where two workers meet it at once; they then agree on one.
-	if s, err = compile(ctx, r.registry, found); err != nil {
-		return nil, err
-	}
+	s, err = compile(ctx, r.registry, found)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err != nil {
+		var none *errSchema
+		if errors.As(err, &none) {
+			r.bad[id] = err
+		}
+		return nil, err
+	}
 	if first := r.schemas[id]; first != nil {
 		return first, nil
 	}
@@ -194,6 +201,20 @@ func (r *reader) Decoder(layout *microdata.Layout, carry bool) (message.Decoder,
 
 // name returns a column's name.
 func (r *reader) name(column int) string { return r.schema.Fields[column].Name }
+
+// expects reports whether messages of a type may be in a topic. A topic that was
+// not there at the start may have those of any other.
+func (r *reader) expects(name string, m protoreflect.FullName) bool {
+	if t, ok := r.topics[name]; ok {
+		return t.message.FullName() == m
+	}
+	for _, t := range r.topics {
+		if t.message.FullName() == m {
+			return true
+		}
+	}
+	return false
+}
 
 // sortedTopics returns the topics' names.
 func (r *reader) sortedTopics() []string {
