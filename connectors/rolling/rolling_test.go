@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -372,15 +373,23 @@ func TestAbortLeavesNothing(t *testing.T) {
 	}
 }
 
-// full is a disk with room for so many bytes more.
+// disk has room for so many bytes more.
+type disk struct {
+	sync.Mutex
+	room int
+}
+
+// full is a file on a disk.
 type full struct {
 	parquet.File
-	room *int
+	disk *disk
 }
 
 func (d full) Write(b []byte) (int, error) {
-	n := min(len(b), *d.room)
-	*d.room -= n
+	d.disk.Lock()
+	defer d.disk.Unlock()
+	n := min(len(b), d.disk.room)
+	d.disk.room -= n
 	if n, err := d.File.Write(b[:n]); err != nil || n < len(b) {
 		return n, &fs.PathError{Op: "write", Path: "some file", Err: syscall.ENOSPC}
 	}
@@ -392,8 +401,9 @@ func (d full) Write(b []byte) (int, error) {
 func TestFullDisk(t *testing.T) {
 	fill := func(root string, room int) (left int, err error) {
 		f, _ := files(t, root, nil)
+		disk := &disk{room: room}
 		f.budget = 1 << 10 // row groups are written on the way
-		f.sink = func(p *publish.Pending) parquet.File { return full{p.File, &room} }
+		f.sink = func(p *publish.Pending) parquet.File { return full{p.File, disk} }
 		err = func() error {
 			for k := range int64(4) {
 				for p := range int32(2) {
@@ -408,7 +418,7 @@ func TestFullDisk(t *testing.T) {
 		if aerr := f.Abort(); aerr != nil {
 			t.Errorf("Abort: %v", aerr)
 		}
-		return room, err
+		return disk.room, err
 	}
 	left, err := fill(t.TempDir(), 1<<20)
 	if err != nil {
