@@ -24,7 +24,7 @@ import (
 
 // record is a line of the example.
 type record struct {
-	PersonID   int64   `parquet:"person_id" json:"person_id"`
+	PersonID   string  `parquet:"person_id" json:"person_id"`
 	Name       string  `parquet:"name" json:"name"`
 	Wage       float64 `parquet:"wage" json:"wage"`
 	Education  int64   `parquet:"education" json:"education"`
