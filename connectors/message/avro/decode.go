@@ -30,6 +30,7 @@ type plan struct {
 
 // rows is where the fields of a run's records lie. It is what a block carries.
 type rows struct {
+	reader *reader
 	values [][]byte
 	plans  []*plan  // by row; nil: rejected
 	starts []int    // by row, in ends
@@ -108,7 +109,7 @@ const (
 
 // walk finds the fields of every record.
 func (d *decoder) walk(ctx context.Context, b *microdata.Block, run *message.Run, at *rows) error {
-	at.values = run.Values
+	at.reader, at.values = d.reader, run.Values
 	at.plans, at.starts, at.ends = at.plans[:0], at.starts[:0], at.ends[:0]
 	var (
 		current *plan

@@ -25,6 +25,7 @@ type reader struct {
 	columns      map[string]int
 	aliases      map[string]int
 	latest       []*written // of the topics, without repetition
+	subjects     []string   // of the topics
 
 	known sync.Map // schema number → *written, or the *schemaError that says why it is of no use
 }
@@ -56,6 +57,7 @@ func newReader(ctx context.Context, req message.Request) (*reader, error) {
 	var records []*record
 	for i, topic := range req.Topics {
 		subject := r.client.Subject(topic)
+		r.subjects = append(r.subjects, subject)
 		s, err := r.client.Latest(ctx, subject)
 		if registry.IsNotFound(err) {
 			return nil, fmt.Errorf("topic %s: subject %s, which must hold its schema, does not exist in the registry", topic, subject)

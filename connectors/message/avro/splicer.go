@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -38,6 +39,9 @@ func newSplicer(ctx context.Context, from *reader, r message.WriteRequest) (*spl
 	s := &splicer{
 		reader: from, client: r.Registry, topic: r.Topic, subject: r.Registry.Subject(r.Topic), layout: r.Layout,
 		outputs: make([]int, len(from.fields)), releases: make(map[form]*release),
+	}
+	if s.client == from.client && slices.Contains(from.subjects, s.subject) {
+		return nil, fmt.Errorf("topic %s: its schemas would be registered under subject %s, which is the source's; name another under the sink's registry", s.topic, s.subject)
 	}
 	for k := range s.outputs {
 		s.outputs[k] = -1
@@ -80,12 +84,12 @@ func (s *splicer) release(ctx context.Context, f form) (*release, error) {
 	return rel, nil
 }
 
-var errNotCarried = errors.New("avro: the block carries no messages; its decoder must be asked to carry")
+var errNotCarried = errors.New("avro: the block carries no messages of the reader that the writer was made for; its decoder must be asked to carry")
 
 // Encode implements message.Writer.
 func (s *splicer) Encode(ctx context.Context, b *microdata.Block) (message.Released, error) {
 	at, ok := b.Carried.(*rows)
-	if !ok {
+	if !ok || at.reader != s.reader {
 		return message.Released{}, errNotCarried
 	}
 	masked := make([]source, len(s.layout.Release))

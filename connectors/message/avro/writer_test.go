@@ -131,6 +131,9 @@ func TestWriterErrors(t *testing.T) {
 	if !errors.As(err, &e) || e.Kind != registry.Incompatible || !strings.Contains(err.Error(), "closed-value") {
 		t.Errorf("%v", err)
 	}
+	if _, err := write("survey", l, b.reader); err == nil || !strings.Contains(err.Error(), "survey-value") {
+		t.Errorf("the source's subject: %v", err)
+	}
 	if _, err := write("out", l, nil); err == nil || !strings.Contains(err.Error(), "column town") {
 		t.Errorf("a column that is not decoded: %v", err)
 	}
@@ -145,9 +148,23 @@ func TestWriterErrors(t *testing.T) {
 	if _, err := w.Encode(context.Background(), block); !errors.Is(err, errNotCarried) {
 		t.Errorf("%v", err)
 	}
+	block = b.decode(l, true, b.frame(schema, map[string]any{"age": int32(1), "town": "A"}))
+	b.open(false) // columns may have other numbers with another reader
+	if _, err := mustWrite(t, b, l).Encode(context.Background(), block); !errors.Is(err, errNotCarried) {
+		t.Errorf("another reader's block: %v", err)
+	}
 	if _, err := (&Config{}).Writer(context.Background(), message.WriteRequest{Topic: "out", Layout: l, Reader: b.reader}); err == nil {
 		t.Error("written without a registry")
 	}
+}
+
+func mustWrite(t *testing.T, b *bench, l *microdata.Layout) message.Writer {
+	t.Helper()
+	w, err := (&Config{}).Writer(context.Background(), message.WriteRequest{Topic: "out", Layout: l, Reader: b.reader, Registry: b.client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
 // A masked null where the schema has none is written with a wider schema.
