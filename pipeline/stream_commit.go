@@ -29,7 +29,9 @@ func (s *stream) end(ctx context.Context) error {
 	s.begun = false
 	s.options.Monitor.Commit(time.Since(begin), committed && err == nil)
 	if err != nil {
-		return errors.Join(interruptionOf(err), s.forget())
+		// Whether it was committed is not known: nothing that it holds is removed,
+		// and who enters the partitions next decides by what was kept.
+		return errors.Join(interruptionOf(err), s.outlet.leave(), s.forget())
 	}
 	if !committed {
 		s.options.Log.Info().Msg("a transaction was aborted, since partitions have moved; its records are read again")

@@ -30,7 +30,10 @@ type outlet interface {
 	// transaction and given to committed's successor, by partition.
 	finish(ctx context.Context) (map[kafka.Partition][]byte, error)
 	committed() error
+	// abort removes what belongs to a transaction that was not committed.
 	abort() error
+	// leave lets go of a transaction of which that is not known.
+	leave() error
 }
 
 func (s *stream) newOutlet(ctx context.Context, f *inForce) (outlet, error) {
@@ -79,6 +82,7 @@ func (o *topicOutlet) write(ctx context.Context, p *parcel) error {
 func (o *topicOutlet) finish(context.Context) (map[kafka.Partition][]byte, error) { return nil, nil }
 func (o *topicOutlet) committed() error                                           { return nil }
 func (o *topicOutlet) abort() error                                               { return nil }
+func (o *topicOutlet) leave() error                                               { return nil }
 
 // fileOutlet releases into files that appear with the commit.
 type fileOutlet struct {
@@ -134,6 +138,11 @@ func (o *fileOutlet) committed() error {
 	manifest := o.manifest
 	o.manifest = nil
 	return o.files.Publish(manifest)
+}
+
+func (o *fileOutlet) leave() error {
+	o.manifest = nil
+	return o.files.Close()
 }
 
 func (o *fileOutlet) abort() error {
