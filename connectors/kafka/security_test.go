@@ -137,6 +137,7 @@ func (a *authority) issue(t *testing.T, name string, expires time.Duration) (pai
 }
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	ca, other := newAuthority(t), newAuthority(t)
 	server, _, _ := ca.issue(t, "broker", time.Hour)
 	expired, _, _ := ca.issue(t, "broker", -time.Minute)
@@ -185,6 +186,7 @@ func TestTLS(t *testing.T) {
 // A broker without TLS closes a connection that begins with what it takes for a
 // length beyond all measure.
 func TestTLSWhereThereIsNone(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -213,6 +215,7 @@ func lookup(name string) (string, bool) {
 }
 
 func TestSASL(t *testing.T) {
+	t.Parallel()
 	for _, mechanism := range mechanisms {
 		for _, variable := range []string{"RIGHT", "WRONG", "UNSET"} {
 			t.Run(mechanism+" "+variable, func(t *testing.T) {
@@ -249,6 +252,7 @@ func TestSASL(t *testing.T) {
 
 // Brokers of today say that a password is wrong.
 func TestSASLRefused(t *testing.T) {
+	t.Parallel()
 	for _, mechanism := range mechanisms {
 		c := newCluster(t, kfake.EnableSASL(), kfake.Superuser(strings.ToUpper(mechanism), "filter", canary))
 		c.ControlKey(int16(kmsg.SASLAuthenticate), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -269,6 +273,7 @@ func TestSASLRefused(t *testing.T) {
 }
 
 func TestSASLMechanismNotOffered(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "filter", canary))
 	config := sourceOf(c, "a")
 	config.SASL = &SASL{Mechanism: "scram-sha-512", Username: "filter", Password: Password{Env: "RIGHT"}}
@@ -279,6 +284,7 @@ func TestSASLMechanismNotOffered(t *testing.T) {
 }
 
 func TestPasswordIsNeverPrinted(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), canary)
 	config := SourceConfig{Connection: Connection{SASL: &SASL{Username: "filter", Password: Password{File: file, Env: canary, Lookup: lookup}}}}
 	text, err := json.Marshal(config.SASL)
@@ -335,6 +341,7 @@ var (
 
 // A right that is missing is named.
 func TestRights(t *testing.T) {
+	t.Parallel()
 	read := func(ctx context.Context, t *testing.T, c *kfake.Cluster) error {
 		config := sourceOf(c, "a")
 		asFilter(&config.Connection)

@@ -89,6 +89,7 @@ func sinkOf(c *kfake.Cluster, topic string) *SinkConfig {
 // Nothing is visible before Commit, and after it everything, in order within a
 // partition.
 func TestSinkCommits(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(3, "out"))
 	r := newRelease(t, sinkOf(c, "out"), 95)
 	if err := r.write(t); err != nil {
@@ -131,6 +132,7 @@ func TestSinkCommits(t *testing.T) {
 
 // A release that is refused at any step is never seen.
 func TestSinkAborts(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "out"))
 	for steps := range 3 {
 		r := newRelease(t, sinkOf(c, "out"), 30)
@@ -161,6 +163,7 @@ func TestSinkAborts(t *testing.T) {
 }
 
 func TestSinkWithoutRecords(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "out"))
 	r := newRelease(t, sinkOf(c, "out"), 0)
 	for _, err := range []error{r.write(t), r.sink.Finish(limited(t)), r.sink.Commit()} {
@@ -172,6 +175,7 @@ func TestSinkWithoutRecords(t *testing.T) {
 
 // The same key goes to the same partition, that of every client of Kafka.
 func TestSinkPartitionsByKey(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(4, "out", "plain"))
 	config := sinkOf(c, "out")
 	config.Key = "secret"
@@ -198,6 +202,7 @@ func TestSinkPartitionsByKey(t *testing.T) {
 }
 
 func TestSinkTakesTheLongestTransactionAllowed(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "out"), kfake.BrokerConfigs(map[string]string{"transaction.max.timeout.ms": "60000"}))
 	r := newRelease(t, sinkOf(c, "out"), 10)
 	if got := r.sink.(*sink).timeout; got != time.Minute {
@@ -211,6 +216,7 @@ func TestSinkTakesTheLongestTransactionAllowed(t *testing.T) {
 }
 
 func TestSinkSaysWhyTheTransactionIsLost(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "out"))
 	r := newRelease(t, sinkOf(c, "out"), 30)
 	if err := r.write(t); err != nil {
@@ -233,6 +239,7 @@ func TestSinkSaysWhyTheTransactionIsLost(t *testing.T) {
 }
 
 func TestSinkSaysThatAMessageIsTooLarge(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	if err := c.CreateTopic("out", 1, map[string]string{"max.message.bytes": "300"}); err != nil {
 		t.Fatal(err)
@@ -250,6 +257,7 @@ func TestSinkSaysThatAMessageIsTooLarge(t *testing.T) {
 }
 
 func TestSinkNeedsItsTopic(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	src, err := connectortest.NewTable(t, connectortest.Contract{}, 1).Config(0).Open(t.Context())
 	if err != nil {
@@ -263,6 +271,7 @@ func TestSinkNeedsItsTopic(t *testing.T) {
 
 // From a topic that ends into another: untouched columns are carried, keys pass.
 func TestSinkCarriesMessages(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in", "out"))
 	fill(t, newClient(t, c), "in", 0, 0, 20)
 	src := open(t, sourceOf(c, "in"))
@@ -320,6 +329,7 @@ func TestSinkCarriesMessages(t *testing.T) {
 }
 
 func TestSinkPaths(t *testing.T) {
+	t.Parallel()
 	if got := fmt.Sprint((&SinkConfig{Topic: "out"}).Paths()); got != "[topic out]" {
 		t.Errorf("got %s", got)
 	}

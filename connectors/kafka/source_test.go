@@ -17,6 +17,7 @@ import (
 )
 
 func TestSourceReadsPartitionsInOrder(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "b", "a"))
 	cl := newClient(t, c)
 	for _, topic := range []string{"a", "b"} {
@@ -49,6 +50,7 @@ func TestSourceReadsPartitionsInOrder(t *testing.T) {
 // What comes after Open is not read, nor is what a transaction that is still open
 // holds, nor anything behind it.
 func TestSourceEndsAtTheLastStableOffset(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
 	cl := newClient(t, c)
 	fill(t, cl, "a", 0, 0, 10)
@@ -71,6 +73,7 @@ func TestSourceEndsAtTheLastStableOffset(t *testing.T) {
 
 // Markers, aborted records and compaction leave gaps, at the end too.
 func TestSourceEndsInAGap(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		write func(t *testing.T, c *kfake.Cluster)
@@ -129,6 +132,7 @@ func TestSourceEndsInAGap(t *testing.T) {
 // A compacted topic keeps offsets and loses records; what is left at the end may
 // be an empty stretch before the last batch.
 func TestSourceReadsCompactedTopics(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	if err := c.CreateTopic("a", 1, map[string]string{"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}); err != nil {
 		t.Fatal(err)
@@ -152,6 +156,7 @@ func TestSourceReadsCompactedTopics(t *testing.T) {
 
 // The consumer hides batches without records; the questions behind beyond do not.
 func TestBeyond(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
 	cl := newClient(t, c)
 	fill(t, cl, "a", 0, 0, 4)
@@ -174,6 +179,7 @@ func TestBeyond(t *testing.T) {
 }
 
 func TestSourceCutsWindows(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "a"))
 	cl := newClient(t, c)
 	// 7 records of partition 0 with gaps, 5 of partition 1.
@@ -199,6 +205,7 @@ func TestSourceCutsWindows(t *testing.T) {
 }
 
 func TestSourceResumesAndAcknowledges(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "a"))
 	cl := newClient(t, c)
 	fill(t, cl, "a", 0, 0, 5)
@@ -229,6 +236,7 @@ func TestSourceResumesAndAcknowledges(t *testing.T) {
 }
 
 func TestAcknowledgeNeedsTheGroupAlone(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
 	fill(t, newClient(t, c), "a", 0, 0, 5)
 	s := open(t, sourceOf(c, "a"))
@@ -256,6 +264,7 @@ func TestAcknowledgeNeedsTheGroupAlone(t *testing.T) {
 }
 
 func TestSourceStarts(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
 	cl := newClient(t, c)
 	day := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
@@ -276,6 +285,7 @@ func TestSourceStarts(t *testing.T) {
 }
 
 func TestSourceRefusesOffsetsBeyondTheEnd(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
 	cl := newClient(t, c)
 	fill(t, cl, "a", 0, 0, 3)
@@ -291,6 +301,7 @@ func TestSourceRefusesOffsetsBeyondTheEnd(t *testing.T) {
 }
 
 func TestSourceRejectsTombstones(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
 	cl := newClient(t, c)
 	fill(t, cl, "a", 0, 0, 1)
@@ -305,6 +316,7 @@ func TestSourceRejectsTombstones(t *testing.T) {
 }
 
 func TestSourceIsCancelled(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
 	fill(t, newClient(t, c), "a", 0, 0, 3)
 	s := open(t, sourceOf(c, "a"))
@@ -322,6 +334,7 @@ func TestSourceIsCancelled(t *testing.T) {
 
 // Where records go away while they are read, that is an error and no gap.
 func TestSourceMissesDeletedRecords(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
 	fill(t, newClient(t, c), "a", 0, 0, 10)
 	s := open(t, sourceOf(c, "a"))
@@ -339,6 +352,7 @@ func TestSourceMissesDeletedRecords(t *testing.T) {
 }
 
 func TestStreamNumber(t *testing.T) {
+	t.Parallel()
 	seen := map[int]string{}
 	for _, topic := range []string{"survey", "survey-2", "x"} {
 		for _, n := range []int32{0, 1, maxPartitions - 1} {
