@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/sdlfilter/sdlfilter/config"
@@ -18,6 +19,11 @@ import (
 // The function it returns ends both.
 func (s *state) attend(ctx context.Context, path string, p *config.Pipeline, listen string, o *pipeline.Options) (end func(), err error) {
 	s.streaming = true
+	// A stream keeps little and makes garbage as fast as records come, so it is
+	// collected less early than in a file job.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200)
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if listen != "" {
 		o.Monitor = monitor.New(monitor.Info{
