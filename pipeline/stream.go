@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/connectors/message/registry"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -86,6 +87,7 @@ func runStream(ctx context.Context, p *config.Pipeline, o Options) (*Result, err
 		time.AfterFunc(drainTime, func() { cancel(errDrain) })
 	})
 	defer drained()
+	o.Progress.start("stream", -1)
 	err = s.serve(work)
 	refused := errors.Is(err, errRefused)
 	if err != nil && !refused {
@@ -173,14 +175,13 @@ func (s *stream) serve(ctx context.Context) error {
 	pause := time.Duration(0)
 	for {
 		err := s.member(ctx)
-		var broken interruption
-		if !errors.As(err, &broken) || kafka.Final(err) || ctx.Err() != nil {
+		if !passing(err) || ctx.Err() != nil {
 			return err
 		}
-		s.options.Monitor.Broker(broken.error)
+		s.options.Monitor.Broker(err)
 		pause = min(max(2*pause, 250*time.Millisecond), 15*time.Second)
 		wait := pause/2 + rand.N(pause/2)
-		s.options.Log.Warn().Err(broken.error).Dur("again_in", wait).Msg("the stream is interrupted; it joins the group anew")
+		s.options.Log.Warn().Err(err).Dur("again_in", wait).Msg("the stream is interrupted; it joins the group anew")
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -229,8 +230,16 @@ func (s *stream) member(ctx context.Context) (err error) {
 	}
 }
 
+// passing reports whether what has failed may work again by itself: the
+// connection to the brokers, or the schema registry.
+func passing(err error) bool {
+	var broken interruption
+	return errors.As(err, &broken) && !kafka.Final(err) || registry.IsRetriable(err)
+}
+
 func interruptionOf(err error) error {
-	if err == nil || kafka.Final(err) {
+	var own *kafka.EnterError
+	if err == nil || kafka.Final(err) || errors.As(err, &own) {
 		return err
 	}
 	return interruption{err}
@@ -283,7 +292,7 @@ func (s *stream) mask(ctx context.Context) func(*parcel) error {
 func (s *stream) write(ctx context.Context) func(*parcel) error {
 	return func(p *parcel) error {
 		if err := s.outlet.write(ctx, p); err != nil {
-			return fmt.Errorf("sink: %w", interruptionOf(err))
+			return fmt.Errorf("sink: %w", err)
 		}
 		p.encoded, p.raw = nil, nil
 		if err := s.quarantine.add(ctx, s.source.PartitionOf(p.block), p.block); err != nil {

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -92,13 +91,9 @@ func sum(a, b report.Records) report.Records {
 	return report.Records{Read: a.Read + b.Read, Released: a.Released + b.Released, Quarantined: a.Quarantined + b.Quarantined, Held: a.Held + b.Held}
 }
 
-// enter reads what was kept of a partition that has been assigned: the
+// enter takes up what was kept of a partition that has been assigned: the
 // assessment, and the files of the last transaction.
-func (s *stream) enter(ctx context.Context, p kafka.Partition) error {
-	entries, err := s.kafka.State(ctx, p)
-	if err != nil {
-		return interruptionOf(err)
-	}
+func (s *stream) enter(p kafka.Partition, entries map[string][]byte) error {
 	if err := s.outlet.enter(p, entries[manifestEntry]); err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
@@ -119,7 +114,7 @@ func (s *stream) newLedger(f *inForce, p kafka.Partition, entries map[string][]b
 	}
 	l, err := ledger.Load(f.assessed, f.fingerprint, maps.All(entries))
 	if err != nil {
-		return nil, fmt.Errorf("the assessment that is kept of %s: %w", p, err)
+		return nil, fmt.Errorf("the assessment that is kept: %w", err)
 	}
 	if l.Stale() {
 		s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).

@@ -76,7 +76,7 @@ func (o *topicOutlet) encode(ctx context.Context, b *microdata.Block) (connector
 }
 
 func (o *topicOutlet) write(ctx context.Context, p *parcel) error {
-	return o.release.Write(ctx, p.raw, p.block, p.encoded, o.stream.holding)
+	return interruptionOf(o.release.Write(ctx, p.raw, p.block, p.encoded, o.stream.holding))
 }
 
 func (o *topicOutlet) finish(context.Context) (map[kafka.Partition][]byte, error) { return nil, nil }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,15 +65,16 @@ func (s *Stream) PutState(ctx context.Context, p Partition, entry string, value 
 	})
 }
 
-// State reads what was kept of a partition, up to the last transaction that
+// states reads what was kept of partitions, up to the last transaction that
 // anyone ended before the call.
-func (s *Stream) State(ctx context.Context, p Partition) (map[string][]byte, error) {
-	of := StateOf{s.config.Name, p}
-	all, err := readStates(ctx, s.config.Source, s.config.Name, []int32{of.home(s.statePartitions)}, s.config.Log)
-	if err != nil {
-		return nil, err
+func (s *Stream) states(ctx context.Context, of []Partition) (States, error) {
+	var homes []int32
+	for _, p := range of {
+		if home := (StateOf{s.config.Name, p}).home(s.statePartitions); !slices.Contains(homes, home) {
+			homes = append(homes, home)
+		}
 	}
-	return all[of], nil
+	return readStates(ctx, s.config.Source, s.config.Name, homes, s.config.Log)
 }
 
 // ReadStates reads everything that a group has kept.
@@ -101,7 +103,7 @@ func readStates(ctx context.Context, c *SourceConfig, pipeline string, partition
 	states, at := States{}, map[int32]int64{}
 	from := map[int32]kgo.Offset{}
 	for n, end := range ends {
-		if len(partitions) > 0 && partitions[0] != n || starts[n] >= end {
+		if len(partitions) > 0 && !slices.Contains(partitions, n) || starts[n] >= end {
 			continue
 		}
 		from[n], at[n] = kgo.NewOffset().At(starts[n]), starts[n]

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -38,9 +39,10 @@ type StreamConfig struct {
 	Window int           // records of a window for swapping; 0: blocks are cut as is fastest
 	Linger time.Duration // how long an incomplete window waits
 	Due    func() bool   // ends the open transaction early where it returns true; nil: never
-	// Enter is told of a partition that has been assigned, before records of it
+	// Enter is told of a partition that has been assigned, with what was kept of it
+	// (by entry, as PutState was given it), before records of it
 	// are handed out: what others have left of it must be read first.
-	Enter func(ctx context.Context, p Partition) error
+	Enter func(p Partition, kept map[string][]byte) error
 	Watch Observer
 	Log   zerolog.Logger
 }
@@ -371,17 +373,41 @@ func (s *Stream) poll(ctx context.Context) error {
 	return nil
 }
 
+// EnterError is an error of StreamConfig.Enter: one of the caller's own, and not
+// of the connection.
+type EnterError struct {
+	Partition Partition
+	Err       error
+}
+
+func (e *EnterError) Error() string { return fmt.Sprintf("taking up %s: %v", e.Partition, e.Err) }
+
+// Unwrap returns the cause.
+func (e *EnterError) Unwrap() error { return e.Err }
+
 // EnterAssigned calls Enter for partitions that have been assigned since it was
 // last called.
 func (s *Stream) EnterAssigned(ctx context.Context) error {
-	for p, assignment := range s.Owned() {
-		if s.entered[p] == assignment {
-			continue
+	owned := s.Owned()
+	var fresh []Partition
+	for p, assignment := range owned {
+		if s.entered[p] != assignment {
+			fresh = append(fresh, p)
 		}
-		if err := s.config.Enter(ctx, p); err != nil {
-			return err
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	slices.SortFunc(fresh, comparePartitions)
+	states, err := s.states(ctx, fresh)
+	if err != nil {
+		return err
+	}
+	for _, p := range fresh {
+		if err := s.config.Enter(p, states[StateOf{s.config.Name, p}]); err != nil {
+			return &EnterError{p, err}
 		}
-		s.entered[p] = assignment
+		s.entered[p] = owned[p]
 	}
 	return nil
 }
