@@ -33,7 +33,7 @@ func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 		return fmt.Errorf("sink: %w", err)
 	}
 	defer func() { err = errors.Join(err, sink.Abort()) }()
-	q, err := newQuarantine(p.Quarantine.JSONL, src.Streams())
+	q, err := newQuarantine(p.Quarantine, src)
 	if err != nil {
 		return fmt.Errorf("quarantine: %w", err)
 	}

@@ -18,8 +18,12 @@ type declarer interface {
 	Declare(columns []message.Column, dropUnlisted, plain bool)
 }
 
-// openSource opens the configured source.
+// openSource opens the configured source. The logger is that of ctx, if there is
+// one.
 func openSource(ctx context.Context, p *config.Pipeline) (connectors.Source, error) {
+	if source, ok := p.Source.Config.(interface{ SetPipeline(name string) }); ok {
+		source.SetPipeline(p.Name)
+	}
 	if err := declare(p); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 // assessment and returns the report of the whole: all partitions, whichever
 // instance masked them. Nothing of the stream itself is read.
 func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o Options) (*report.Report, error) {
+	ctx = o.Log.WithContext(ctx)
 	started := time.Now()
 	source, ok := p.Source.Config.(*kafka.SourceConfig)
 	if !ok {

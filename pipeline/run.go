@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/monitor"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -58,6 +59,7 @@ func Run(ctx context.Context, p *config.Pipeline, o Options) (*Result, error) {
 	if p.Streaming() {
 		return runStream(ctx, p, o)
 	}
+	ctx = o.Log.WithContext(ctx)
 	started := time.Now()
 	key, err := p.Key.Resolve()
 	if err != nil {
@@ -94,6 +96,7 @@ type run struct {
 	chain      *transform.Chain
 	sink       connectors.Sink
 	quarantine *quarantine
+	notes      *kafka.Notes // nil where nothing goes to topics beside the release
 	measured   *assess.Accumulator
 	snapshots  *snapshots
 	reports    reportFiles
@@ -168,8 +171,11 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	if r.sink, err = r.config.Sink.Config.Create(ctx, connectors.Plan{Source: r.source, Layout: r.plan.layout}); err != nil {
 		return nil, fmt.Errorf("sink: %w", err)
 	}
-	if r.quarantine, err = newQuarantine(r.config.Quarantine.JSONL, r.source.Streams()); err != nil {
+	if r.quarantine, err = newQuarantine(r.config.Quarantine, r.source); err != nil {
 		return nil, fmt.Errorf("quarantine: %w", err)
+	}
+	if r.notes, err = openNotes(ctx, r.config); err != nil {
+		return nil, err
 	}
 	if err := r.reports.create(r.config.Report); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
@@ -185,11 +191,14 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	if err := pass.run(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.sink.Finish(ctx); err != nil {
-		return nil, fmt.Errorf("sink: %w", err)
-	}
 	if err := r.quarantine.finish(); err != nil {
 		return nil, fmt.Errorf("quarantine: %w", err)
+	}
+	if err := r.noteInRelease(ctx); err != nil {
+		return nil, fmt.Errorf("quarantine: %w", err)
+	}
+	if err := r.sink.Finish(ctx); err != nil {
+		return nil, fmt.Errorf("sink: %w", err)
 	}
 	r.options.Progress.measuring()
 	if r.snapshots != nil {
@@ -207,10 +216,13 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	if err := r.reports.write(rep, r.config.Report.Publish); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
+	if err := r.flushNotes(ctx); err != nil {
+		return nil, fmt.Errorf("assess.emit: %w", err)
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	return r.publish(rep)
+	return r.publish(ctx, rep)
 }
 
 // mask is the workers' part: apply the masks and encode what is released.
@@ -255,8 +267,10 @@ func (r *run) assess(ctx context.Context) func(*parcel) error {
 }
 
 // publish gives the release its name, the report last; a refused release is
-// withheld, and only the quarantine and the confidential report appear.
-func (r *run) publish(rep *report.Report) (*Result, error) {
+// withheld, and only the quarantine and the confidential report appear. A source
+// that remembers what has been read is told last, and of a release alone: what
+// was withheld, or not published to the end, is read again.
+func (r *run) publish(ctx context.Context, rep *report.Report) (*Result, error) {
 	res := &Result{Report: rep}
 	if rep.Gate.Passed {
 		if err := r.sink.Commit(); err != nil {
@@ -279,12 +293,21 @@ func (r *run) publish(rep *report.Report) (*Result, error) {
 	if r.quarantine.file != nil {
 		res.Files = append(res.Files, r.quarantine.file.Path())
 	}
+	if err := r.noteAfterwards(ctx, rep.Gate.Passed); err != nil {
+		return nil, fmt.Errorf("quarantine: %w", err)
+	}
 	files, err := r.reports.commit(rep.Gate.Passed)
 	res.Files = append(res.Files, files...)
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	return res, r.snapshots.close()
+	if rep.Gate.Passed {
+		if err := r.acknowledge(ctx); err != nil {
+			return nil, fmt.Errorf("source: %w", err)
+		}
+	}
+	r.closeNotes()
+	return res, errors.Join(r.quarantine.abort(), r.snapshots.close())
 }
 
 // abort removes whatever has no final name.
@@ -297,5 +320,6 @@ func (r *run) abort() error {
 		errs = append(errs, r.quarantine.abort())
 	}
 	errs = append(errs, r.reports.abort(), r.snapshots.close())
+	r.closeNotes()
 	return errors.Join(errs...)
 }

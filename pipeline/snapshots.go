@@ -32,6 +32,7 @@ type snapshots struct {
 	read     report.Records // up to the last block that was added
 	before   report.Records // up to the last snapshot
 	files    []*os.File
+	topics   []string
 	log      []zerolog.Level
 	part     microdata.Block // of a block that a snapshot falls into
 }
@@ -61,6 +62,10 @@ func (s *snapshots) open() error {
 		return nil
 	}
 	for _, e := range s.run.config.Assess.Emit {
+		if e.Kafka != nil {
+			s.topics = append(s.topics, e.Kafka.Topic)
+			continue
+		}
 		if e.JSONL == "" {
 			level, err := zerolog.ParseLevel(e.Log)
 			if err != nil {
@@ -140,7 +145,7 @@ func (s *snapshots) emit(ctx context.Context) error {
 	}
 	rep.Window = w
 	s.last, s.before = w.Finished, s.read
-	if len(s.files) > 0 {
+	if len(s.files) > 0 || len(s.topics) > 0 {
 		text, err := json.Marshal(rep)
 		if err != nil {
 			return err
@@ -148,6 +153,11 @@ func (s *snapshots) emit(ctx context.Context) error {
 		var line bytes.Buffer
 		if err := json.Compact(&line, text); err != nil {
 			return err
+		}
+		for _, topic := range s.topics {
+			if err := s.run.notes.Add(ctx, topic, bytes.Clone(line.Bytes())); err != nil {
+				return fmt.Errorf("assess.emit: %w", err)
+			}
 		}
 		line.WriteByte('\n')
 		for _, f := range s.files {

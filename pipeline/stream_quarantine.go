@@ -69,12 +69,7 @@ func (q *streamQuarantine) add(ctx context.Context, p kafka.Partition, b *microd
 	}
 	inOrder := slices.SortedFunc(slices.Values(b.Rejects), func(x, y microdata.Reject) int { return cmp.Compare(x.Row, y.Row) })
 	for _, r := range inOrder {
-		e := streamEntry{Topic: p.Topic, Partition: p.Number, Offset: b.Place(r.Row), Column: r.Column, Reason: r.Reason}
-		if q.rows {
-			e.Record = e.Offset&(1<<message.RowBits-1) + 1
-			e.Offset >>= message.RowBits
-		}
-		line, err := json.Marshal(e)
+		line, err := json.Marshal(entryOf(p, b, r, q.rows))
 		if err != nil {
 			return err
 		}
@@ -86,6 +81,16 @@ func (q *streamQuarantine) add(ctx context.Context, p kafka.Partition, b *microd
 		q.lines.WriteByte('\n')
 	}
 	return nil
+}
+
+// entryOf is the entry of a record; with rows its place is a row of a message.
+func entryOf(p kafka.Partition, b *microdata.Block, r microdata.Reject, rows bool) streamEntry {
+	e := streamEntry{Topic: p.Topic, Partition: p.Number, Offset: b.Place(r.Row), Column: r.Column, Reason: r.Reason}
+	if rows {
+		e.Record = e.Offset&(1<<message.RowBits-1) + 1
+		e.Offset >>= message.RowBits
+	}
+	return e
 }
 
 // flush writes and syncs the entries of the open transaction.

@@ -1,0 +1,86 @@
+package kafka
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Notes writes what people or programs are told beside the release of a file job
+// (quarantine entries, snapshots) into topics, with an idempotent producer: each
+// once, and at once. What a topic takes stays in order.
+type Notes struct {
+	client *kgo.Client
+	failed atomic.Pointer[error]
+}
+
+// OpenNotes reaches the brokers and demands that the topics are there. The logger
+// is that of ctx, if there is one.
+func (c *Connection) OpenNotes(ctx context.Context, topics []string) (*Notes, error) {
+	log := *zerolog.Ctx(ctx)
+	client, err := c.connect(log, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(codecOf("")))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := describe(ctx, kadm.NewClient(client), log, slices.Compact(slices.Sorted(slices.Values(topics)))); err != nil {
+		client.Close()
+		return nil, err
+	}
+	return &Notes{client: client}, nil
+}
+
+// Add hands a message over; Flush tells what has become of it. The value must not
+// change any more.
+func (n *Notes) Add(ctx context.Context, topic string, value []byte) error {
+	n.client.Produce(ctx, &kgo.Record{Topic: topic, Value: value}, func(r *kgo.Record, err error) {
+		if err != nil {
+			err = Explain(err, "writing to "+r.Topic)
+			n.failed.CompareAndSwap(nil, &err)
+		}
+	})
+	return n.failure()
+}
+
+// Flush waits until the brokers have everything, or ctx ends.
+func (n *Notes) Flush(ctx context.Context) error {
+	if err := n.client.Flush(ctx); err != nil {
+		return Explain(err, "writing notes")
+	}
+	return n.failure()
+}
+
+func (n *Notes) failure() error {
+	if err := n.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Close ends the connection. What was not flushed is lost.
+func (n *Notes) Close() { n.client.Close() }
+
+// Note adds a message for people or programs beside the release to the release's
+// transaction. It comes before Finish.
+func (s *sink) Note(ctx context.Context, topic string, value []byte) error {
+	s.client.Produce(ctx, &kgo.Record{Topic: topic, Value: value}, func(r *kgo.Record, err error) {
+		if err != nil {
+			err = Explain(err, "writing to "+r.Topic)
+			s.failed.CompareAndSwap(nil, &err)
+		}
+	})
+	return s.failure()
+}
+
+// PartitionOf returns where a block's records are from.
+func (s *Source) PartitionOf(b *microdata.Block) Partition {
+	return Partition{b.Scope, int32(b.Stream & (maxPartitions - 1))}
+}
+
+// Rows reports whether a message may hold several records.
+func (s *Source) Rows() bool { return several(s.config.format()) }
