@@ -147,7 +147,7 @@ func testDiskFull(t *testing.T, s *site) {
 	mounted := os.Getuid() == 0 && mount(t, folder, fmt.Sprintf("size=%d", room))
 	p := c.intoFiles(folder, "records: 100000000, interval: 500ms")
 	config := c.write(t, p)
-	wait := c.feed(t, 0, c.n, float64(c.n)/6)
+	f := c.feed(t, 0, c.n*9/10, float64(c.n)/6)
 	var filter *process.Process
 	if mounted {
 		filter = c.run(t, config)
@@ -189,7 +189,7 @@ func testDiskFull(t *testing.T, s *site) {
 		}
 	}
 	filter = c.run(t, config)
-	wait()
+	f.finish(t)
 	c.await(t, p.group, time.Minute, filter)
 	drain(t, filter)
 	e = c.expectation()

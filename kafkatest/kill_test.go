@@ -2,6 +2,7 @@ package kafkatest
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,30 +14,40 @@ import (
 // kills is how often the program is killed.
 var kills = scale(3, 30)
 
-// killing starts a program again and again, kills it at random moments of its
-// first 2.5 s and lets the last one finish. start is one start.
+// killing starts a program again and again, kills it at random moments and lets
+// the last one finish. start is one start.
 func (c *trial) killing(t *testing.T, g *rand.Rand, group string, start func() *process.Process) {
 	t.Helper()
-	// The survey lasts until after the last kill: killing what idles shows nothing.
-	wait := c.feed(t, 0, c.n, float64(c.n)/(1.5*float64(kills)+1))
+	f := c.feed(t, 0, 0, 2500)
+	share := func(parts float64) { f.allow(parts / float64(kills+1)) }
+	var before []int64
 	for k := range kills {
+		// Each program has its own share of the survey to be killed in.
+		share(float64(k) + 0.5)
 		p := start()
-		// From before it has joined its group to well within its transactions.
-		moment := 100*time.Millisecond + time.Duration(g.Float64()*2.4*float64(time.Second))
-		time.Sleep(moment)
+		if k%3 == 0 {
+			// While it starts, joins its group, or reads the first records.
+			time.Sleep(time.Duration(g.Float64() * float64(1500*time.Millisecond)))
+		} else {
+			// While records flow: anywhere in one of its transactions, or in the
+			// committing of one.
+			before = c.moves(t, group, before, time.Minute, p)
+			share(float64(k) + 1)
+			time.Sleep(time.Duration(g.Float64() * float64(700*time.Millisecond)))
+		}
 		if p.Ended() {
 			t.Fatalf("the program ends by itself before kill %d", k+1)
 		}
 		p.Kill()
-		if at, err := c.committed(t.Context(), group, c.in, partitions); err == nil {
-			t.Logf("kill %d after %v, at %d of %d records", k+1, moment.Round(time.Millisecond), sum(at), c.n)
-			if sum(at) == c.n {
-				t.Error("all records had been released before the last kill")
-			}
+		at, err := c.committed(t.Context(), group, c.in, partitions)
+		if err != nil {
+			t.Fatal(err)
 		}
+		t.Logf("kill %d, at %d of %d records", k+1, sum(at), c.n)
+		before = at
 	}
 	p := start()
-	wait()
+	f.finish(t)
 	c.await(t, group, 2*time.Minute, p)
 	drain(t, p)
 }
@@ -110,7 +121,7 @@ func testChurn(t *testing.T, s *site) {
 	p := pipeline{group: c.in, out: c.in + "-out"}
 	s.topic(t, p.out, partitions)
 	lasts := scale(20*time.Second, 2*time.Minute)
-	wait := c.feed(t, 0, c.n, float64(c.n)/lasts.Seconds())
+	f := c.feed(t, 0, c.n*9/10, float64(c.n)/lasts.Seconds())
 	g := rand.New(rand.NewPCG(4, 1))
 	config := c.write(t, p)
 	var running [3]*process.Process
@@ -131,18 +142,13 @@ func testChurn(t *testing.T, s *site) {
 		time.Sleep(time.Duration((0.3 + 1.5*g.Float64()) * float64(time.Second)))
 	}
 	t.Logf("%d instances joined, %d left", joined, left)
-	wait()
 	if running[0] == nil {
 		running[0] = c.run(t, config)
 	}
-	var left2 []*process.Process
-	for _, r := range running {
-		if r != nil {
-			left2 = append(left2, r)
-		}
-	}
-	c.await(t, p.group, 2*time.Minute, left2...)
-	for _, r := range left2 {
+	f.finish(t)
+	staying := slices.DeleteFunc(running[:], func(r *process.Process) bool { return r == nil })
+	c.await(t, p.group, 2*time.Minute, staying...)
+	for _, r := range staying {
 		drain(t, r)
 	}
 	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
@@ -157,20 +163,27 @@ func testZombie(t *testing.T, s *site) {
 	config := c.write(t, p)
 	// A frozen instance keeps its partitions for a session of 15 s.
 	times := scale(1, 3)
-	wait := c.feed(t, 0, c.n, float64(c.n)/(float64(times)*24))
+	f := c.feed(t, 0, 0, 2000)
+	steps := float64(2*times + 1)
 	g := rand.New(rand.NewPCG(5, 1))
 	active := c.run(t, config)
+	var before []int64
 	for k := range times {
 		// Frozen while records flow through it.
-		before := c.moves(t, p.group, nil, time.Minute, active)
+		f.allow(float64(2*k+1) / steps)
+		before = c.moves(t, p.group, before, time.Minute, active)
 		time.Sleep(time.Duration(g.Float64() * float64(600*time.Millisecond)))
 		if err := active.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		zombie := active
+		zombie, err := active, error(nil)
+		if before, err = c.committed(t.Context(), p.group, c.in, partitions); err != nil {
+			t.Fatal(err)
+		}
 		began := time.Now()
+		f.allow(float64(2*k+2) / steps)
 		active = c.run(t, config)
-		c.moves(t, p.group, before, time.Minute, active)
+		before = c.moves(t, p.group, before, time.Minute, active)
 		t.Logf("freeze %d: another goes on after %v", k+1, time.Since(began).Round(time.Millisecond))
 		if time.Since(began) < time.Second {
 			t.Error("the frozen instance had no partitions")
@@ -184,7 +197,7 @@ func testZombie(t *testing.T, s *site) {
 			drain(t, zombie)
 		}
 	}
-	wait()
+	f.finish(t)
 	c.await(t, p.group, 2*time.Minute, active)
 	drain(t, active)
 	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
@@ -197,13 +210,14 @@ func testReplaced(t *testing.T, s *site) {
 	p := pipeline{group: c.in, instance: "a", out: c.in + "-out"}
 	s.topic(t, p.out, partitions)
 	config := c.write(t, p)
-	wait := c.feed(t, 0, c.n, float64(c.n)/8)
+	f := c.feed(t, 0, c.n/3, 2000)
 	first := c.run(t, config)
 	before := c.moves(t, p.group, nil, time.Minute, first)
 	time.Sleep(150 * time.Millisecond)
 	if err := first.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	f.allow(2.0 / 3)
 	second := c.run(t, config)
 	c.moves(t, p.group, before, time.Minute, second)
 	if err := first.Signal(syscall.SIGCONT); err != nil {
@@ -216,7 +230,7 @@ func testReplaced(t *testing.T, s *site) {
 	} else if status != 1 {
 		t.Errorf("an instance that was replaced under its own name exits %d, want 1", status)
 	}
-	wait()
+	f.finish(t)
 	c.await(t, p.group, 2*time.Minute, second)
 	drain(t, second)
 	c.verdict(t, p, config, c.read(t, p.out), c.expectation())

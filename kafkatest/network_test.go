@@ -18,7 +18,9 @@ func testBrokerKilled(t *testing.T, s *site) {
 	s.topic(t, p.out, partitions)
 	config := c.write(t, p)
 	times := scale(2, 12)
-	wait := c.feed(t, 0, c.n, float64(c.n)/(float64(times)*9))
+	f := c.feed(t, 0, 0, 2000)
+	steps := float64(2*times + 2)
+	f.allow(1 / steps)
 	filter := c.run(t, config)
 	before := c.moves(t, p.group, nil, time.Minute, filter)
 	g := rand.New(rand.NewPCG(17, 1))
@@ -35,6 +37,7 @@ func testBrokerKilled(t *testing.T, s *site) {
 		away := time.Duration((1 + 3*g.Float64()) * float64(time.Second))
 		time.Sleep(away)
 		// Two brokers of three are enough.
+		f.allow(float64(2*k+2) / steps)
 		at := c.moves(t, p.group, before, time.Minute, filter)
 		if err := s.cluster.Restart(victim); err != nil {
 			t.Fatal(err)
@@ -46,14 +49,10 @@ func testBrokerKilled(t *testing.T, s *site) {
 			t.Fatal(err)
 		}
 		t.Logf("kill %d: broker %d (%s) was away for %v, and the group went from %d to %d", k+1, victim+1, what, away.Round(time.Millisecond), sum(before), sum(at))
-		if before = at; sum(at) == c.n {
-			break
-		}
-		if k+1 < times {
-			before = c.moves(t, p.group, at, time.Minute, filter)
-		}
+		f.allow(float64(2*k+3) / steps)
+		before = c.moves(t, p.group, at, time.Minute, filter)
 	}
-	wait()
+	f.finish(t)
 	c.await(t, p.group, 3*time.Minute, filter)
 	drain(t, filter)
 	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
@@ -97,7 +96,7 @@ func testNetworkCut(t *testing.T, s *site) {
 	s.topic(t, p.out, partitions)
 	config := c.write(t, p)
 	lasts := scale(18*time.Second, 3*time.Minute)
-	wait := c.feed(t, 0, c.n, float64(c.n)/lasts.Seconds())
+	f := c.feed(t, 0, c.n*9/10, float64(c.n)/lasts.Seconds())
 	filter := c.run(t, config)
 	c.moves(t, p.group, nil, time.Minute, filter)
 	g := rand.New(rand.NewPCG(18, 1))
@@ -138,7 +137,7 @@ func testNetworkCut(t *testing.T, s *site) {
 		}
 	}
 	t.Logf("cuts: %v", faults)
-	wait()
+	f.finish(t)
 	c.await(t, p.group, 2*time.Minute, filter)
 	drain(t, filter)
 	p.brokers = nil

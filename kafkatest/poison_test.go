@@ -56,7 +56,7 @@ func testPoisoned(t *testing.T, s *site) {
 	s.topic(t, p.out, partitions)
 	s.topic(t, quarantine, 1)
 	config := c.write(t, p)
-	c.feed(t, 0, c.n, 0)()
+	c.feedAll(t, 0, c.n)
 	filter := c.run(t, config)
 	c.await(t, p.group, time.Minute, filter)
 	drain(t, filter)

@@ -2,6 +2,7 @@ package kafkatest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/kafkatest/brokers"
@@ -115,24 +117,27 @@ func offsets(t *testing.T, list kadm.ListedOffsets, err error, partitions int32)
 	return out, nil
 }
 
-// committed is how far a group has come in a topic; 0 where it has not begun.
+// committed is how far a group has come in a topic; 0 where it has not begun. A
+// coordinator that is moving is waited for.
 func (s *site) committed(ctx context.Context, group, topic string, partitions int32) ([]int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	out := make([]int64, partitions)
-	r, err := s.admin.FetchOffsets(ctx, group)
-	if err != nil {
-		return nil, err
-	}
-	r.Each(func(o kadm.OffsetResponse) {
-		if o.Topic == topic {
-			if o.Err != nil {
-				err = o.Err
-			}
-			out[o.Partition] = max(0, o.At)
+	for {
+		out := make([]int64, partitions)
+		r, err := s.admin.FetchOffsets(ctx, group)
+		if err == nil {
+			r.Each(func(o kadm.OffsetResponse) {
+				if o.Topic == topic {
+					err = errors.Join(err, o.Err)
+					out[o.Partition] = max(0, o.At)
+				}
+			})
 		}
-	})
-	return out, err
+		if err == nil || ctx.Err() != nil || !kerr.IsRetriable(err) {
+			return out, err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 func sum(v []int64) (total int64) {

@@ -38,7 +38,7 @@ type trial struct {
 func newTrial(t *testing.T, s *site, seed uint64, n int64) *trial {
 	t.Helper()
 	r := survey.Records{Seed: seed, Partitions: partitions}
-	c := &trial{site: s, dir: t.TempDir(), in: slug(t), records: r, n: n, counts: r.Counts(n)}
+	c := &trial{site: s, dir: workFolder(t), in: slug(t), records: r, n: n, counts: r.Counts(n)}
 	s.topic(t, c.in, partitions)
 	key := base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))
 	if err := os.WriteFile(filepath.Join(c.dir, "release.key"), []byte(key), 0o600); err != nil {
@@ -47,81 +47,19 @@ func newTrial(t *testing.T, s *site, seed uint64, n int64) *trial {
 	return c
 }
 
-// feed produces the records from the from-th to before the to-th, rate a second
-// (0: as fast as it goes). It returns at once; the function that it returns waits
-// for the last record to have been taken.
-func (c *trial) feed(t *testing.T, from, to int64, rate float64) (wait func()) {
+// workFolder is where a trial keeps configurations, logs and files; KAFKATEST_KEEP
+// names a folder in which they stay.
+func workFolder(t *testing.T) string {
 	t.Helper()
-	client, err := kgo.NewClient(
-		kgo.SeedBrokers(c.cluster.Addresses()...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerLinger(5*time.Millisecond), kgo.MetadataMinAge(100*time.Millisecond),
-	)
-	if err != nil {
+	keep := os.Getenv("KAFKATEST_KEEP")
+	if keep == "" {
+		return t.TempDir()
+	}
+	dir := filepath.Join(keep, slug(t))
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	next := make([]int64, partitions)
-	for i := range from {
-		next[c.records.Home(i)]++
-	}
-	done := make(chan error, 1)
-	ctx := t.Context()
-	go func() {
-		defer client.Close()
-		begin := time.Now()
-		failed := make(chan error, 1)
-		for i := from; i < to; i++ {
-			if rate > 0 {
-				if ahead := time.Duration(float64(i-from)/rate*1e9) - time.Since(begin); ahead > 10*time.Millisecond {
-					time.Sleep(ahead)
-				}
-			}
-			p := c.records.Home(i)
-			r := c.records.At(p, next[p])
-			next[p]++
-			value := r.AppendJSON(nil)
-			if bad, ok := c.poisoned[r.ID]; ok {
-				value = bad
-			}
-			// The key and the header would identify a respondent if they passed.
-			client.Produce(ctx, &kgo.Record{
-				Topic: c.in, Partition: p, Value: value, Key: []byte(r.Name),
-				Headers: []kgo.RecordHeader{{Key: "who", Value: []byte(r.Name)}},
-			}, func(_ *kgo.Record, err error) {
-				if err != nil {
-					select {
-					case failed <- err:
-					default:
-					}
-				}
-			})
-			if c.batch > 0 && (i+1-from)%int64(c.batch) == 0 {
-				client.Flush(ctx)
-			}
-		}
-		err := client.Flush(ctx)
-		select {
-		case e := <-failed:
-			err = e
-		default:
-		}
-		done <- err
-	}()
-	waited := false
-	return func() {
-		t.Helper()
-		if waited {
-			return
-		}
-		waited = true
-		select {
-		case err := <-done:
-			if err != nil {
-				t.Fatalf("feeding: %v", err)
-			}
-		case <-time.After(5 * time.Minute):
-			t.Fatal("feeding takes longer than 5 minutes")
-		}
-	}
+	return dir
 }
 
 // pipeline is a configuration.
@@ -213,7 +151,7 @@ func (c *trial) start(t *testing.T, path string, args ...string) *process.Proces
 		p.Signal(syscall.SIGCONT)
 		p.Kill()
 		if t.Failed() {
-			t.Logf("%s (%d) said at last:\n%s", filepath.Base(path), p.PID(), p.Tail())
+			t.Logf("%s (%d, %s) said at last:\n%s", filepath.Base(path), p.PID(), p.Log, p.Tail())
 		}
 	})
 	return p
@@ -222,6 +160,9 @@ func (c *trial) start(t *testing.T, path string, args ...string) *process.Proces
 // run starts the filter.
 func (c *trial) run(t *testing.T, config string, flags ...string) *process.Process {
 	t.Helper()
+	if os.Getenv("KAFKATEST_KEEP") != "" {
+		flags = append(flags, "--verbose")
+	}
 	return c.start(t, program(t), append([]string{"run", config}, flags...)...)
 }
 
@@ -252,6 +193,9 @@ func (c *trial) awaitOffsets(t *testing.T, group string, want []int64, patience 
 			t.Fatalf("the program has ended at the offsets %v of %v", at, want)
 		}
 		if time.Now().After(deadline) {
+			for _, p := range running {
+				dump(p)
+			}
 			t.Fatalf("after %v the group is at the offsets %v of %v: %v", patience, at, want, err)
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -266,10 +210,18 @@ func drain(t *testing.T, p *process.Process) {
 	}
 	status, err := p.Wait(45 * time.Second)
 	if err != nil {
+		dump(p)
 		t.Fatalf("after SIGTERM %v", err)
 	}
 	if status != 0 {
 		t.Fatalf("after SIGTERM the program exits %d, want 0", status)
+	}
+}
+
+// dump has a Go program that hangs write its stacks to its log, and end.
+func dump(p *process.Process) {
+	if p.Signal(syscall.SIGQUIT) == nil {
+		_, _ = p.Wait(5 * time.Second)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -34,7 +36,10 @@ func Start(dir string, env []string, program string, args ...string) (*Process, 
 	}
 	defer log.Close()
 	p.command = exec.Command(program, args...)
-	p.command.Env = append(os.Environ(), env...)
+	// What is named like a setting of the program and is ours it would warn of.
+	p.command.Env = slices.DeleteFunc(append(os.Environ(), env...), func(v string) bool {
+		return strings.HasPrefix(v, "SDLFILTER_BINARY=")
+	})
 	p.command.Stdout, p.command.Stderr = log, log
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := p.command.Start(); err != nil {

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/kafkatest/process"
+	"github.com/sdlfilter/sdlfilter/kafkatest/survey"
+)
+
+const (
+	latencyRate    = 10_000 // records a second
+	latencyWarmUp  = 5 * time.Second
+	latencyMeasure = 30 * time.Second
+)
+
+// latency is the time from the production of a record to the moment at which a
+// read_committed reader has it. A record's timestamp is that of its production,
+// and passes.
+func latency(ctx context.Context, o options) error {
+	c, err := connect(o.brokers)
+	if err != nil {
+		return err
+	}
+	defer c.client.Close()
+	const partitions = 4
+	from := fmt.Sprintf("latency-%d", time.Now().Unix())
+	to, group := from+"-out", from+"-group"
+	for _, topic := range []string{from, to} {
+		if err := c.topic(ctx, topic, partitions); err != nil {
+			return err
+		}
+	}
+	config, err := o.stream(group, from, to)
+	if err != nil {
+		return err
+	}
+	run, err := process.Start(o.dir, nil, o.filter, "run", "--quiet", config)
+	if err != nil {
+		return err
+	}
+	defer run.Kill()
+	reader, err := kgo.NewClient(kgo.SeedBrokers(o.brokers...), kgo.ConsumeTopics(to), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(50*time.Millisecond))
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+
+	begin := time.Now()
+	total := int64((latencyWarmUp + latencyMeasure).Seconds() * latencyRate)
+	go func() {
+		records := survey.Records{Seed: 1, Partitions: partitions}
+		for i := range total {
+			if ahead := time.Duration(float64(i)/latencyRate*1e9) - time.Since(begin); ahead > 0 {
+				time.Sleep(ahead)
+			}
+			p := int32(i % partitions)
+			c.client.Produce(ctx, &kgo.Record{Topic: from, Partition: p, Timestamp: time.Now(), Value: records.At(p, i/partitions).AppendJSON(nil)}, nil)
+		}
+	}()
+	var took []float64
+	for seen := int64(0); seen < total; {
+		limit, cancel := context.WithTimeout(ctx, 30*time.Second)
+		fetches := reader.PollFetches(limit)
+		err := limit.Err()
+		cancel()
+		if err != nil {
+			return fmt.Errorf("%d of %d records have come: %w: %s", seen, total, err, run.Tail())
+		}
+		now := time.Now()
+		fetches.EachRecord(func(r *kgo.Record) {
+			seen++
+			if r.Timestamp.Sub(begin) > latencyWarmUp {
+				took = append(took, now.Sub(r.Timestamp).Seconds())
+			}
+		})
+	}
+	if err := run.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	if status, err := run.Wait(time.Minute); err != nil || status != 0 {
+		return fmt.Errorf("the program exits %d, %v: %s", status, err, run.Tail())
+	}
+	slices.Sort(took)
+	quantile := func(q float64) float64 { return took[int(q*float64(len(took)-1))] }
+	fmt.Printf("From production to committed release at %s records/s, commits every %v: p50 %.2f s, p99 %.2f s (%.2f commit intervals), greatest %.2f s, of %s records.\n\n",
+		thousands(latencyRate), o.interval, quantile(0.5), quantile(0.99), quantile(0.99)/o.interval.Seconds(), took[len(took)-1], thousands(float64(len(took))))
+	return nil
+}

@@ -1,0 +1,88 @@
+// Command streambench measures the program on a stream and prints what it found
+// as Markdown: from topic to topic beside a bare copy, against an in-process
+// broker, from file to file, and the time from a record's production to its
+// release. scripts/bench-stream.sh runs it.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// options are what all measurements share.
+type options struct {
+	brokers    []string
+	filter     string
+	copy       string // the bare copy
+	fake       string // the in-process broker
+	records    int64
+	runs       int
+	interval   time.Duration // of commits
+	dir        string
+	replicates int
+}
+
+func main() {
+	var o options
+	brokers := flag.String("brokers", "", "addresses of the real brokers, separated by commas")
+	flag.StringVar(&o.filter, "filter", "", "the program")
+	flag.StringVar(&o.copy, "copy", "", "cmd/barecopy, built")
+	flag.StringVar(&o.fake, "fake", "", "cmd/fakebroker, built")
+	flag.Int64Var(&o.records, "records", 4_000_000, "records of a run")
+	flag.IntVar(&o.runs, "runs", 5, "runs of each, in turn")
+	flag.DurationVar(&o.interval, "interval", time.Second, "of commits")
+	flag.IntVar(&o.replicates, "replicates", 200, "of the assessment")
+	only := flag.String("only", "copy,fake,files,latency", "which measurements")
+	flag.Parse()
+	o.brokers = strings.Split(*brokers, ",")
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := run(ctx, o, strings.Split(*only, ",")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options, only []string) (err error) {
+	if o.dir, err = os.MkdirTemp("", "streambench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(o.dir)
+	for _, m := range []struct {
+		name    string
+		measure func(context.Context, options) error
+	}{{"copy", besideCopy}, {"fake", againstFake}, {"files", betweenFiles}, {"latency", latency}} {
+		if !slices.Contains(only, m.name) {
+			continue
+		}
+		if err := m.measure(ctx, o); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	return nil
+}
+
+// median of a copy of v.
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	if n := len(v); n%2 == 0 {
+		return (v[n/2-1] + v[n/2]) / 2
+	}
+	return v[len(v)/2]
+}
+
+// thousands writes a number so that it can be read.
+func thousands(v float64) string {
+	text := fmt.Sprintf("%.0f", v)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
