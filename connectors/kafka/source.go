@@ -118,6 +118,9 @@ func (s *Source) Streams() []string {
 	return names
 }
 
+// Folder says to sinks of files that all partitions go into one file.
+func (s *Source) Folder() bool { return false }
+
 // StreamName returns the name of the stream that a block has the number of.
 func (s *Source) StreamName(number int) string {
 	var names []string // in one of 32768 pairs of topics two share a number

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/arrowipc"
+	"github.com/sdlfilter/sdlfilter/connectors/jsonl"
+	"github.com/sdlfilter/sdlfilter/connectors/message/arrow"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 func TestSourceReadsPartitionsInOrder(t *testing.T) {
@@ -204,6 +210,15 @@ func TestSourceCutsWindows(t *testing.T) {
 	}
 }
 
+// Of a format of several records a message, messages are no windows.
+func TestSourceCutsNoWindowsOfArrow(t *testing.T) {
+	t.Parallel()
+	s := &Source{config: &SourceConfig{Format: Format{Arrow: &arrow.Config{}}}}
+	if _, err := s.Read(t.Context(), &microdata.Layout{}, connectors.Cut{Records: 10, Exact: true}); !Final(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestSourceResumesAndAcknowledges(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "a"))
@@ -370,5 +385,73 @@ func TestStreamNumber(t *testing.T) {
 	// release depends on.
 	if got := StreamNumber("survey", 3); got != 1083113475 {
 		t.Errorf("survey/3 is %d, want %d", got, 1083113475)
+	}
+}
+
+// What a topic holds can go into files: one for all partitions.
+func TestSourceIntoFiles(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(2, "a"))
+	cl := newClient(t, c)
+	fill(t, cl, "a", 0, 0, 30)
+	fill(t, cl, "a", 1, 100, 20)
+	config := sourceOf(c, "a")
+	config.Declare(declaredColumns, false, true)
+	s := open(t, config)
+	dir := t.TempDir()
+	for name, to := range map[string]connectors.SinkConfig{
+		"jsonl": &jsonl.SinkConfig{Path: dir + "/out.jsonl"}, "arrow": &arrowipc.SinkConfig{Path: dir + "/out.arrow"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if to.Carries(s) {
+				t.Error("files do not carry messages")
+			}
+			layout := layoutOf(s.Schema())
+			sink, err := to.Create(t.Context(), connectors.Plan{Source: s, Layout: layout})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer sink.Abort()
+			r, err := s.Read(t.Context(), layout, connectors.Cut{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			for {
+				raw, err := r.Next(limited(t))
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				var b microdata.Block
+				if err == nil {
+					err = raw.Decode(&b)
+				}
+				var e connectors.Encoded
+				if err == nil {
+					e, err = sink.Encode(&b)
+				}
+				if err == nil {
+					err = sink.Write(t.Context(), e)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, err := range []error{sink.Finish(t.Context()), sink.Commit()} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			info, err := os.Stat(to.Paths()[0])
+			if err != nil || info.IsDir() || info.Size() == 0 {
+				t.Fatalf("%v, %v", info, err)
+			}
+			if name == "jsonl" {
+				text, _ := os.ReadFile(to.Paths()[0])
+				if !strings.Contains(string(text), "r2") || strings.Count(string(text), "\n") < 50 {
+					t.Errorf("wrote %d lines: %.100s", strings.Count(string(text), "\n"), text)
+				}
+			}
+		})
 	}
 }
