@@ -63,3 +63,17 @@ bench: build ## side by side with DuckDB: writes docs/performance.md's figures t
 .PHONY: cover
 cover: ## statement coverage by package
 	$(GO) test -short -cover ./...
+
+# A real Apache Kafka, which scripts/kafka.sh brings into .cache/kafka.
+
+.PHONY: test-kafka
+test-kafka: ## the stream on a real Kafka, with faults (needs Java and Maven; minutes)
+	scripts/test-kafka.sh
+
+.PHONY: test-kafka-full
+test-kafka-full: ## the same with 200,000 records and ten times the faults (an hour)
+	FULL=1 scripts/test-kafka.sh
+
+.PHONY: bench-stream
+bench-stream: ## the stream beside a bare copy: writes docs/performance.md's figures to stdout
+	scripts/bench-stream.sh
