@@ -232,6 +232,9 @@ func TestPolicyKeysDoNotOverlap(t *testing.T) {
 }
 
 func TestPolicyDoesNotAllocate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector, which runs with -short, makes pools forget")
+	}
 	b, layout := keyBlock(t)
 	for _, word := range []string{drop, pass, hash, "wage", "name"} {
 		p, err := newPolicy(&SinkConfig{Key: word}, layout, nil, keystream.Generate())
