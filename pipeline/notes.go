@@ -84,7 +84,15 @@ func (r *run) acknowledge(ctx context.Context) error {
 		return nil
 	}
 	if err := source.Acknowledge(ctx); err != nil {
-		return fmt.Errorf("the release is published, but the group has not been told, and the next run reads the same records again: %w", err)
+		return &PublishedError{fmt.Errorf("the release is published, but the consumer group has not been told, and the next run reads the same records again: %w", err)}
 	}
 	return nil
 }
+
+// PublishedError is an error after the release was published.
+type PublishedError struct{ Err error }
+
+func (e *PublishedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what has failed.
+func (e *PublishedError) Unwrap() error { return e.Err }

@@ -40,6 +40,9 @@ type Result struct {
 	// Drained says that this was a stream without end that has ended as it was
 	// told to.
 	Drained bool
+	// Cut says that this was a stream with an end that was told to stop before it
+	// had come to it.
+	Cut bool
 }
 
 // Refused reports whether the gate withheld the release.
@@ -56,10 +59,10 @@ func Run(ctx context.Context, p *config.Pipeline, o Options) (*Result, error) {
 	if o.Progress == nil {
 		o.Progress = new(Progress)
 	}
+	ctx = o.Log.WithContext(ctx)
 	if p.Streaming() {
 		return runStream(ctx, p, o)
 	}
-	ctx = o.Log.WithContext(ctx)
 	started := time.Now()
 	key, err := p.Key.Resolve()
 	if err != nil {

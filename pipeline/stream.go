@@ -105,18 +105,8 @@ var errDrain = fmt.Errorf("the last transaction could not be committed within %v
 // open finds the topics and their columns and holds the configuration against
 // them. Nothing is read yet.
 func (s *stream) open(ctx context.Context, p *config.Pipeline) (err error) {
-	cfg := kafka.StreamConfig{
-		Name: p.Name, Source: p.Source.Config.(*kafka.SourceConfig), Also: alsoWritten(p),
-		Watch: s.options.Monitor, Log: s.options.Log, Enter: s.enter,
-		Due: func() bool { return s.outlet.due() },
-	}
-	cfg.Sink, _ = p.Sink.Config.(*kafka.SinkConfig)
-	cfg.Commit = streamCommit(p)
-	if transform.NeedsWindow(p.Masks) {
-		cfg.Window, cfg.Linger = p.Window.Records, time.Duration(p.Window.Linger)
-	}
-	if s.kafka, err = kafka.OpenStream(ctx, cfg); err != nil {
-		return fmt.Errorf("source: %w", err)
+	if err := s.find(ctx, p, false); err != nil {
+		return err
 	}
 	if s.inForce, err = s.prepare(ctx, p); err != nil {
 		return err
@@ -127,8 +117,37 @@ func (s *stream) open(ctx context.Context, p *config.Pipeline) (err error) {
 	return nil
 }
 
+// find finds the topics; with look, of a stream that is not going to be joined.
+func (s *stream) find(ctx context.Context, p *config.Pipeline, look bool) (err error) {
+	cfg := kafka.StreamConfig{
+		Name: p.Name, Source: p.Source.Config.(*kafka.SourceConfig), Look: look,
+		Watch: s.options.Monitor, Log: s.options.Log, Enter: s.enter,
+		Due: func() bool { return s.outlet.due() },
+	}
+	cfg.Sink, _ = p.Sink.Config.(*kafka.SinkConfig)
+	cfg.Commit = streamCommit(p)
+	if transform.NeedsWindow(p.Masks) {
+		cfg.Window, cfg.Linger = p.Window.Records, time.Duration(p.Window.Linger)
+	}
+	if s.kafka, err = kafka.OpenStream(ctx, cfg); err != nil {
+		return fmt.Errorf("source, sink: %w", err)
+	}
+	return nil
+}
+
 // prepare settles what follows from a configuration for the topics at hand.
 func (s *stream) prepare(ctx context.Context, p *config.Pipeline) (f inForce, err error) {
+	if f, err = s.hold(ctx, p); err != nil {
+		return f, err
+	}
+	if f.snapshots, err = newStreamSnapshots(s, &f); err != nil {
+		return f, fmt.Errorf("assess.emit: %w", err)
+	}
+	return f, nil
+}
+
+// hold holds a configuration against the topics. No file is opened yet.
+func (s *stream) hold(ctx context.Context, p *config.Pipeline) (f inForce, err error) {
 	f.config = p
 	if err := declare(p); err != nil {
 		return f, err
@@ -139,11 +158,15 @@ func (s *stream) prepare(ctx context.Context, p *config.Pipeline) (f inForce, er
 	if err := f.settle(ctx, f.source, p.Sink.Config.Carries(f.source), s.key, s.options.Progress); err != nil {
 		return f, err
 	}
+	held := ""
+	if p.Gate.Hold != nil {
+		held = p.Gate.Hold.Topic
+	}
+	if err := s.kafka.Beside(ctx, alsoWritten(p), held); err != nil {
+		return f, fmt.Errorf("quarantine, assess.emit, gate.hold: %w", err)
+	}
 	if f.outlet, err = s.newOutlet(ctx, &f); err != nil {
 		return f, fmt.Errorf("sink: %w", err)
-	}
-	if f.snapshots, err = newStreamSnapshots(s, &f); err != nil {
-		return f, fmt.Errorf("assess.emit: %w", err)
 	}
 	return f, nil
 }
@@ -335,7 +358,10 @@ func (s *stream) finish(ctx context.Context, refused bool) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	return &Result{Report: rep, Files: append(s.config.Sink.Config.Paths(), paths...), Drained: !s.kafka.Bounded()}, s.close()
+	return &Result{
+		Report: rep, Files: append(s.config.Sink.Config.Paths(), paths...),
+		Drained: !s.kafka.Bounded(), Cut: s.kafka.Bounded() && s.kafka.Draining() && !s.kafka.Finished(),
+	}, s.close()
 }
 
 func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
@@ -365,6 +391,7 @@ func (s *stream) close() error {
 	errs = append(errs, s.quarantine.close(), s.snapshots.close())
 	if s.kafka != nil {
 		s.kafka.Leave()
+		s.kafka.Close()
 	}
 	return errors.Join(errs...)
 }

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,18 +53,27 @@ func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
 	}
 	decoder, err := f.source.Decoder(f.plan.layout, f.outlet.carries())
 	if err != nil {
-		return err
+		return errors.Join(err, f.snapshots.close())
 	}
 	old := s.inForce
 	if f.fingerprint != old.fingerprint {
 		ledgers := map[kafka.Partition]*keptLedger{}
 		for at := range s.ledgers {
 			if ledgers[at], err = s.newLedger(&f, at, nil); err != nil {
-				return err
+				return errors.Join(err, f.snapshots.close())
 			}
 		}
 		s.options.Log.Warn().Msg("masks or columns have changed: R and U are measured anew from here on")
-		s.ledgers, s.verdict = ledgers, judgement{}
+		s.mu.Lock()
+		s.ledgers = ledgers
+		s.mu.Unlock()
+	}
+	// The next transaction is judged by the rules that hold from now on, and goes to
+	// the restricted topic only where they say so.
+	s.verdict = judgement{}
+	if s.holding && (p.Gate.OnFail != config.Hold || len(p.Gate.Rules) == 0) {
+		s.holding = false
+		s.options.Monitor.Mode("releasing")
 	}
 	f.snapshots.follow(old.snapshots)
 	s.inForce = f

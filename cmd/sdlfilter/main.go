@@ -43,17 +43,19 @@ func execute(args []string) int {
 	root, state := newRoot()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	var ended *signalError
-	if errors.As(context.Cause(ctx), &ended) && !(err == nil && state.drained) {
-		if err != nil && state.streaming {
-			printError(err)
-			return exitFailed
-		}
+	var (
+		ended     *signalError
+		published *pipeline.PublishedError
+	)
+	switch signalled := errors.As(context.Cause(ctx), &ended); {
+	case err == nil && signalled && state.cut:
+		fmt.Fprintf(os.Stderr, "sdlfilter: %v before the end: what was read until then is released, and the next run goes on from there\n", ended)
+		return exitSignal + int(ended.signal)
+	case err == nil:
+		return state.status // a signal that came too late has changed nothing
+	case signalled && !state.streaming && !errors.As(err, &published):
 		fmt.Fprintf(os.Stderr, "sdlfilter: %v: nothing was published\n", ended)
 		return exitSignal + int(ended.signal)
-	}
-	if err == nil {
-		return state.status
 	}
 	printError(err)
 	return statusOf(err)

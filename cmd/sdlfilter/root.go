@@ -19,7 +19,7 @@ import (
 type state struct {
 	status    int  // exit status of a command that ended without an error
 	streaming bool // what runs is a stream
-	drained   bool // a stream has ended as it was told to: a signal is no failure then
+	cut       bool // a stream with an end was told to stop before it
 	set       []string
 	progress  string
 	verbose   bool
@@ -58,6 +58,9 @@ that SIGTERM or SIGINT has ended drains, commits and exits 0.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
 	})
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		cmd.SetContext(s.logger().WithContext(cmd.Context()))
+	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&s.progress, "progress", "auto", "progress on stderr: auto (when it is a terminal), json, none")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "log what is being done")

@@ -54,7 +54,7 @@ func (s *state) runCommand() *cobra.Command {
 				}
 				result.Report.Summary(out, colored(out), result.Files)
 			}
-			s.drained = result.Drained
+			s.cut = result.Cut
 			switch {
 			case result.Refused():
 				s.status = exitRefused

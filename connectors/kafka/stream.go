@@ -34,7 +34,7 @@ type StreamConfig struct {
 	Name   string // of the pipeline
 	Source *SourceConfig
 	Sink   *SinkConfig // nil: what is released goes elsewhere, and the transactions hold the rest
-	Also   []string    // further topics that Note writes to
+	Look   bool        // nothing is made: the stream is only looked at, and not joined
 	Commit Commit
 	Window int           // records of a window for swapping; 0: blocks are cut as is fastest
 	Linger time.Duration // how long an incomplete window waits

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -102,22 +103,63 @@ func OpenStream(ctx context.Context, c StreamConfig) (*Stream, error) {
 	for _, t := range s.topics {
 		widest = max(widest, t.partitions)
 	}
-	state := c.Source.StateTopic(c.Name)
-	if err := ensureStateTopic(c.Log.WithContext(ctx), admin, state, widest); err != nil {
+	if s.statePartitions, err = s.prepareState(ctx, admin, widest); err != nil {
 		return nil, err
 	}
-	also, err := describe(ctx, admin, c.Log, append(slices.Clone(c.Also), state))
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range also {
-		s.noted[t.name] = t.partitions
-	}
-	s.statePartitions = s.noted[state]
 	if c.Source.Until != "" {
 		err = s.bound(ctx, admin)
 	}
 	return s, err
+}
+
+// prepareState returns how many partitions the state topic has; 0 where it is
+// missing and must not be made.
+func (s *Stream) prepareState(ctx context.Context, admin *kadm.Client, widest int32) (int32, error) {
+	c := s.config
+	name := c.Source.StateTopic(c.Name)
+	if !c.Look {
+		if err := ensureStateTopic(c.Log.WithContext(ctx), admin, name, widest); err != nil {
+			return 0, err
+		}
+	}
+	state, err := describe(ctx, admin, c.Log, []string{name})
+	switch {
+	case c.Look && (errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.TopicAuthorizationFailed)):
+		return 0, nil // who may not Describe a topic is not told that it is missing either
+	case err != nil:
+		return 0, err
+	}
+	if c.Look {
+		err = checkStateTopic(ctx, admin, c.Log, name)
+	}
+	return state[0].partitions, err
+}
+
+// Beside demands that the topics are there which are written beside the release:
+// those of Note, and hold ("": there is none), where records keep their partition.
+func (s *Stream) Beside(ctx context.Context, notes []string, hold string) error {
+	if len(notes) == 0 && hold == "" {
+		return nil
+	}
+	client, err := s.config.Source.connect(s.config.Log)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	if len(notes) > 0 {
+		topics, err := describe(ctx, admin, s.config.Log, notes)
+		if err != nil {
+			return err
+		}
+		for _, t := range topics {
+			s.noted[t.name] = t.partitions
+		}
+	}
+	if hold != "" {
+		_, err = (&SinkConfig{Topic: hold}).checkTopics(ctx, admin, s.config.Log, s.topics)
+	}
+	return err
 }
 
 // sameCluster demands that source and sink are topics of the same brokers: no
