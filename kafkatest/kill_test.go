@@ -203,8 +203,9 @@ func testZombie(t *testing.T, s *site) {
 	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
 }
 
-// testReplaced: while an instance is frozen another starts under its name. Back
-// again, the first one finds itself replaced.
+// testReplaced: while an instance is frozen another starts under its name. When
+// the first is back, only one of the two goes on: the other finds itself replaced,
+// says so and ends.
 func testReplaced(t *testing.T, s *site) {
 	c := newTrial(t, s, 6, records)
 	p := pipeline{group: c.in, instance: "a", out: c.in + "-out"}
@@ -223,16 +224,22 @@ func testReplaced(t *testing.T, s *site) {
 	if err := first.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	status, err := first.Wait(30 * time.Second)
-	if err != nil {
-		t.Errorf("an instance that was replaced under its own name: %v", err)
-		first.Kill()
-	} else if status != 1 {
-		t.Errorf("an instance that was replaced under its own name exits %d, want 1", status)
+	for deadline := time.Now().Add(45 * time.Second); !first.Ended() && !second.Ended(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			dump(first)
+			t.Fatal("two instances of one name go on side by side")
+		}
+	}
+	gone, stays := first, second
+	if second.Ended() {
+		gone, stays = second, first
+	}
+	if status, err := gone.Wait(time.Second); err != nil || status != 1 || !strings.Contains(gone.Tail(), "instance") {
+		t.Errorf("an instance that was replaced exits %d, %v, want 1 and a word about instance", status, err)
 	}
 	f.finish(t)
-	c.await(t, p.group, 2*time.Minute, second)
-	drain(t, second)
+	c.await(t, p.group, 2*time.Minute, stays)
+	drain(t, stays)
 	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
 }
 

@@ -107,41 +107,64 @@ func testGateStop(t *testing.T, s *site) {
 }
 
 // testGateHold: while a rule is broken, masked records go to the restricted
-// topic, and nothing else does.
+// topic; when it holds again, they are released again.
 func testGateHold(t *testing.T, s *site) {
 	c := newTrial(t, s, 10, few)
-	third := c.records.Counts(few / 3)
-	c.rich(few/3, few)
+	c.rich(few/3, 2*few/3)
 	hold := c.in + "-hold"
 	p := pipeline{group: c.in, out: c.in + "-out", masks: clipped, gate: fmt.Sprintf("on_fail: hold, hold: {topic: %s}, %s", hold, efficientOnly)}
 	s.topic(t, p.out, partitions)
 	s.topic(t, hold, partitions)
 	config := c.write(t, p)
+	third, thirds := c.records.Counts(few/3), c.records.Counts(2*few/3)
 	c.feedAll(t, 0, few/3)
 	filter := c.run(t, config)
 	c.awaitOffsets(t, p.group, third, time.Minute, filter)
 	drain(t, filter)
-	c.feedAll(t, few/3, few)
+	// Fed while the program is away, they are the next transaction.
+	c.feedAll(t, few/3, 2*few/3)
 	filter = c.run(t, config)
+	c.awaitOffsets(t, p.group, thirds, time.Minute, filter)
+	f := c.feed(t, 2*few/3, few, few/9)
+	f.finish(t)
 	c.await(t, p.group, time.Minute, filter)
 	drain(t, filter)
+
+	ids := func(released []survey.Released) map[string]bool {
+		v := map[string]bool{}
+		for id := range c.expectation().Check(released).Values {
+			v[id] = true
+		}
+		return v
+	}
+	out, held := c.read(t, p.out), c.read(t, hold)
+	outIDs, heldIDs := ids(out), ids(held)
 	e := c.expectation()
-	e.Counts = third
-	if err := e.Check(c.read(t, p.out)).Err(); err != nil {
+	e.Without = heldIDs
+	if err := e.Check(out).Err(); err != nil {
 		t.Errorf("released: %v", err)
 	}
-	held := c.read(t, hold)
-	e = c.expectation()
-	e.Counts = c.counts
-	e.Without = map[string]bool{}
-	for part, n := range third {
-		for o := range n {
-			e.Without[survey.ID(int32(part), o)] = true
-		}
-	}
+	e.Without = outIDs
 	count := e.Check(held)
 	if err := count.Err(); err != nil {
 		t.Errorf("held back: %v", err)
+	}
+	again := 0
+	for part := range third {
+		for o := range c.counts[part] {
+			id := survey.ID(int32(part), o)
+			switch {
+			case o < third[part] && !outIDs[id]:
+				t.Fatalf("%s came while the rule held and is held back", id)
+			case o >= third[part] && o < thirds[part] && !heldIDs[id]:
+				t.Fatalf("%s broke the rule and is released", id)
+			case o >= thirds[part] && outIDs[id]:
+				again++
+			}
+		}
+	}
+	if again == 0 {
+		t.Error("nothing is released when the rule holds again")
 	}
 	for id, values := range count.Values {
 		if values[0] > 25_000 {
@@ -149,8 +172,8 @@ func testGateHold(t *testing.T, s *site) {
 			break
 		}
 	}
-	if kept := c.totals(t, p.group, config); kept.Records["released"] != few/3 || kept.Records["held"] != few-few/3 {
-		t.Errorf("the assessment counts %v", kept.Records)
+	if kept := c.totals(t, p.group, config); kept.Records["released"] != int64(len(out)) || kept.Records["held"] != int64(len(held)) {
+		t.Errorf("the assessment counts %v, %d were released and %d held back", kept.Records, len(out), len(held))
 	}
 }
 

@@ -36,10 +36,7 @@ func Start(dir string, env []string, program string, args ...string) (*Process, 
 	}
 	defer log.Close()
 	p.command = exec.Command(program, args...)
-	// What is named like a setting of the program and is ours it would warn of.
-	p.command.Env = slices.DeleteFunc(append(os.Environ(), env...), func(v string) bool {
-		return strings.HasPrefix(v, "SDLFILTER_BINARY=")
-	})
+	p.command.Env = append(Environ(), env...)
 	p.command.Stdout, p.command.Stderr = log, log
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := p.command.Start(); err != nil {
@@ -50,6 +47,12 @@ func Start(dir string, env []string, program string, args ...string) (*Process, 
 		close(p.ended)
 	}()
 	return p, nil
+}
+
+// Environ is the environment without what is named like a setting of the program
+// and is the tests': it would warn of it.
+func Environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SDLFILTER_BINARY=") })
 }
 
 // PID is the process's id.
