@@ -30,6 +30,8 @@ type Options struct {
 
 	Monitor *monitor.Monitor // of a stream; may be nil
 	Reload  <-chan Changed   // of a stream: configurations to go on with; may be nil
+
+	drain time.Duration // of tests: what a stream has to end in; 0: as ever
 }
 
 // Result is how a run ended.

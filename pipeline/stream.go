@@ -35,8 +35,9 @@ type stream struct {
 	stock      chan *microdata.Block
 	quarantine streamQuarantine
 	verdict    judgement
-	holding    bool // masked records go to the restricted topic
-	begun      bool // a transaction is open
+	holding    bool            // masked records go to the restricted topic
+	begun      bool            // a transaction is open
+	told       <-chan struct{} // closed when the stream is told to end
 
 	mu      sync.Mutex
 	ledgers map[kafka.Partition]*keptLedger // of this member's partitions
@@ -81,10 +82,11 @@ func runStream(ctx context.Context, p *config.Pipeline, o Options) (*Result, err
 	}
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
+	s.told = ctx.Done()
 	drained := context.AfterFunc(ctx, func() {
 		s.kafka.Drain()
 		// A broker that does not answer must not keep the process for ever.
-		time.AfterFunc(drainTime, func() { cancel(errDrain) })
+		time.AfterFunc(o.drainTime(), func() { cancel(errDrain) })
 	})
 	defer drained()
 	o.Progress.start("stream", -1)
@@ -98,9 +100,14 @@ func runStream(ctx context.Context, p *config.Pipeline, o Options) (*Result, err
 
 // drainTime is how long the last transaction may take once the stream is told
 // to end.
-const drainTime = time.Minute
+func (o *Options) drainTime() time.Duration {
+	if o.drain > 0 {
+		return o.drain
+	}
+	return time.Minute
+}
 
-var errDrain = fmt.Errorf("the last transaction could not be committed within %v; nothing of it is released, and its records are read again", drainTime)
+var errDrain = errors.New("the brokers did not answer in time for the last transaction to be committed; what is not committed is not released, and is read again")
 
 // open finds the topics and their columns and holds the configuration against
 // them. Nothing is read yet.
@@ -195,18 +202,26 @@ func (f *inForce) settle(ctx context.Context, src connectors.Source, carries boo
 // serve keeps the stream connected: an interruption is waited out, for ever,
 // with growing pauses.
 func (s *stream) serve(ctx context.Context) error {
-	pause := time.Duration(0)
+	pause, told := time.Duration(0), s.told
 	for {
+		begin := time.Now()
 		err := s.member(ctx)
 		if !passing(err) || ctx.Err() != nil {
 			return err
 		}
 		s.options.Monitor.Broker(err)
+		if time.Since(begin) > time.Minute {
+			pause = 0 // it went well in between
+		}
 		pause = min(max(2*pause, 250*time.Millisecond), 15*time.Second)
+		if s.kafka.Draining() {
+			pause, told = 250*time.Millisecond, nil // there is little time left
+		}
 		wait := pause/2 + rand.N(pause/2)
 		s.options.Log.Warn().Err(err).Dur("again_in", wait).Msg("the stream is interrupted; it joins the group anew")
 		select {
 		case <-time.After(wait):
+		case <-told:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -232,7 +247,7 @@ func (s *stream) member(ctx context.Context) (err error) {
 		}
 		s.leaveOthers()
 		if !s.begun {
-			if err := s.kafka.Begin(); err != nil {
+			if err := s.kafka.Begin(ctx); err != nil {
 				return interruptionOf(err)
 			}
 			s.begun = true
@@ -246,9 +261,15 @@ func (s *stream) member(ctx context.Context) (err error) {
 			}
 			continue // a transaction that was aborted is read again before the stream may end
 		}
-		if s.kafka.Draining() || s.kafka.Finished() {
-			_, err := s.kafka.End(ctx, false)
+		// Nothing was read. Without a transaction the session learns of every change
+		// in what is assigned.
+		_, err := s.kafka.End(ctx, false)
+		s.begun = false
+		if err != nil {
 			return interruptionOf(err)
+		}
+		if s.kafka.Draining() && s.kafka.Settled() || s.kafka.Finished() {
+			return nil
 		}
 	}
 }

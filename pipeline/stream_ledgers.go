@@ -92,8 +92,9 @@ func sum(a, b report.Records) report.Records {
 }
 
 // enter takes up what was kept of a partition that has been assigned: the
-// assessment, and the files of the last transaction.
-func (s *stream) enter(p kafka.Partition, entries map[string][]byte) error {
+// assessment, and the files of the last transaction. next is the offset that is
+// read next.
+func (s *stream) enter(p kafka.Partition, next int64, entries map[string][]byte) error {
 	if err := s.outlet.enter(p, entries[manifestEntry]); err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
@@ -101,6 +102,10 @@ func (s *stream) enter(p kafka.Partition, entries map[string][]byte) error {
 	kept, err := s.newLedger(&s.inForce, p, entries)
 	if err != nil {
 		return err
+	}
+	if kept.Ledger != nil && kept.Next() > 0 && kept.Next() < s.source.Place(next) {
+		s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).
+			Msg("the group's offset is ahead of the assessment that is kept: the records in between are in no total")
 	}
 	s.mu.Lock()
 	s.ledgers[p] = kept

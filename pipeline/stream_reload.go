@@ -67,6 +67,8 @@ func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
 		s.mu.Lock()
 		s.ledgers = ledgers
 		s.mu.Unlock()
+		// They must go on from what is kept, or that would be taken for newer.
+		s.kafka.Reenter()
 	}
 	// The next transaction is judged by the rules that hold from now on, and goes to
 	// the restricted topic only where they say so.

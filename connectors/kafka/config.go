@@ -23,6 +23,10 @@ type Connection struct {
 	tuning []kgo.Opt // of tests, which wait less long
 }
 
+// Tune adds options of the client, which go before all others: tests wait less
+// long, and cut connections.
+func (c *Connection) Tune(opts ...kgo.Opt) { c.tuning = append(c.tuning, opts...) }
+
 // TLS is the encryption of a connection.
 type TLS struct {
 	CA         string `yaml:"ca" doc:"a PEM file of the certificate authorities that are trusted; by default the system's"`

@@ -3,13 +3,9 @@ package kafka
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/message"
@@ -124,95 +120,7 @@ func (r *reader) poll(ctx context.Context, p *span) error {
 	if r.next > before || ctx.Err() != nil {
 		return nil
 	}
-	next, err := r.source.beyond(ctx, p.Partition, r.next, p.end)
+	next, err := r.source.tails().beyond(ctx, p.Partition, r.next, p.end)
 	r.next = next
 	return err
-}
-
-// beyond returns how far a partition holds no record from offset `at` on, at most
-// `end`: the consumer does not tell of batches that aborting or compaction has
-// left without one. Where a record comes, or where it cannot be known yet, it
-// returns at.
-func (s *Source) beyond(ctx context.Context, p Partition, at, end int64) (int64, error) {
-	what := fmt.Sprintf("reading the end of %s", p)
-	next := at
-	err := persist(ctx, s.log, what, func(ctx context.Context) error {
-		details, err := s.admin.ListTopics(ctx, p.Topic)
-		if err != nil {
-			return err
-		}
-		t := details[p.Topic]
-		if t.Err != nil {
-			return explain(t.Err, what, subject{right: "Read", topic: p.Topic})
-		}
-		leader, ok := t.Partitions[p.Number]
-		if !ok || leader.Leader < 0 {
-			return kerr.LeaderNotAvailable
-		}
-		for next < end {
-			got, answer, err := s.fetch(ctx, p, leader.Leader, t.ID, next)
-			switch {
-			case err != nil:
-				return err
-			case answer.Err != nil:
-				return explain(answer.Err, what, subject{right: "Read", topic: p.Topic})
-			case len(answer.Records) > 0:
-				// What comes before the first one is empty; the consumer brings the rest.
-				return nil
-			case got > next:
-				next = got
-			case answer.LastStableOffset >= end:
-				next = end // not even an empty batch is left
-			default:
-				return nil // a leader that has just taken over; the consumer goes on
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return at, err
-	}
-	return min(next, max(end, at)), nil
-}
-
-// fetch asks a leader for what comes at an offset. It returns the offset behind
-// what it got.
-func (s *Source) fetch(ctx context.Context, p Partition, leader int32, id [16]byte, at int64) (int64, kgo.FetchPartition, error) {
-	req := kmsg.NewPtrFetchRequest()
-	req.MaxWaitMillis, req.MaxBytes, req.IsolationLevel = 100, 1<<20, 1
-	req.SessionEpoch = -1
-	t := kmsg.NewFetchRequestTopic()
-	t.Topic, t.TopicID = p.Topic, id
-	part := kmsg.NewFetchRequestTopicPartition()
-	part.Partition, part.FetchOffset, part.PartitionMaxBytes = p.Number, at, 1<<20
-	t.Partitions = append(t.Partitions, part)
-	req.Topics = append(req.Topics, t)
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	answer, err := s.client.Broker(int(leader)).RetriableRequest(ctx, req)
-	if err != nil {
-		return at, kgo.FetchPartition{}, err
-	}
-	resp := answer.(*kmsg.FetchResponse)
-	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
-		return at, kgo.FetchPartition{}, err
-	}
-	for _, t := range resp.Topics {
-		for i := range t.Partitions {
-			if t.Partitions[i].Partition != p.Number {
-				continue
-			}
-			got, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
-				KeepControlRecords: true, Offset: at, IsolationLevel: kgo.ReadCommitted(), Topic: p.Topic, Partition: p.Number,
-			}, &t.Partitions[i], kgo.DefaultDecompressor(), nil)
-			if next < at {
-				next = at
-			}
-			if len(got.Records) > 0 {
-				next = max(at, got.Records[0].Offset)
-			}
-			return next, got, nil
-		}
-	}
-	return at, kgo.FetchPartition{}, errors.New("the answer to a fetch lacks the partition")
 }

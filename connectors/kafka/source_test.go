@@ -177,7 +177,7 @@ func TestBeyond(t *testing.T) {
 		{7, 10, 7},   // the leader's last stable offset is before the end: not known yet
 		{10, 10, 10}, // beyond it
 	} {
-		got, err := s.beyond(limited(t), p, test.at, test.end)
+		got, err := s.tails().beyond(limited(t), p, test.at, test.end)
 		if err != nil || got != test.want {
 			t.Errorf("from %d to %d: %d, %v, want %d", test.at, test.end, got, err, test.want)
 		}

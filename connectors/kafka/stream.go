@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -39,10 +38,11 @@ type StreamConfig struct {
 	Window int           // records of a window for swapping; 0: blocks are cut as is fastest
 	Linger time.Duration // how long an incomplete window waits
 	Due    func() bool   // ends the open transaction early where it returns true; nil: never
-	// Enter is told of a partition that has been assigned, with what was kept of it
+	// Enter is told of a partition that has been assigned, with the next offset that
+	// is read of it and what was kept of it
 	// (by entry, as PutState was given it), before records of it
 	// are handed out: what others have left of it must be read first.
-	Enter func(p Partition, kept map[string][]byte) error
+	Enter func(p Partition, next int64, kept map[string][]byte) error
 	Watch Observer
 	Log   zerolog.Logger
 }
@@ -61,16 +61,19 @@ type Stream struct {
 	registry *registry.Client // of the source; nil where none is configured
 	released *registry.Client // of the sink, where that is another one
 
+	member  atomic.Pointer[kgo.Client] // the same as client, for what the client calls before it is returned
 	client  *kgo.Client
 	session *kgo.GroupTransactSession // nil with at_least_once
 	decoder message.Decoder
 	keeps   bool // tombstones pass
 
-	mu       sync.Mutex
-	owned    map[Partition]int // how often the partition has been assigned
-	assigned int               // counter behind owned
-	entered  map[Partition]int // what owned was when the partition was last entered
-	blocked  atomic.Bool       // a rebalance waits for the open transaction
+	mu         sync.Mutex
+	owned      map[Partition]int // how often the partition has been assigned
+	assigned   int               // counter behind owned
+	assignedAt time.Time         // when it was last told of partitions, or of none; zero: not yet
+	entered    map[Partition]int // what owned was when the partition was last entered
+	shown      map[Partition]int // what the observer was last told of
+	blocked    atomic.Bool       // a rebalance waits for the open transaction
 
 	pending  map[Partition][]*kgo.Record // polled and not yet handed out, where windows are cut
 	queue    []connectors.Raw
@@ -82,14 +85,13 @@ type Stream struct {
 	ends     map[Partition]int64 // where a bounded stream ends; nil: it does not
 	at       map[Partition]int64 // the next offset of each partition that has been polled
 	done     map[Partition]int64 // the same as of the last commit
-	lastRead time.Time
+	looked   map[Partition]int64 // what at was when the rest of a bounded stream was last looked at
 }
 
 const (
 	pollRecords = 20_000
-	runRecords  = 4096             // of a block, where windows are not cut
-	idleWait    = time.Second      // a poll without records returns, so that the caller can look after the rest
-	settled     = 10 * time.Second // a bounded stream takes a partition for read whose tail holds no record
+	runRecords  = 4096        // of a block, where windows are not cut
+	idleWait    = time.Second // a poll without records returns, so that the caller can look after the rest
 )
 
 // Join becomes a member of the group. Records come with Next, after Begin.
@@ -109,6 +111,7 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxPartitionBytes(4<<20),
 		kgo.SessionTimeout(sessionTimeout),
+		kgo.HeartbeatInterval(sessionTimeout/5),
 		kgo.RebalanceTimeout(30*time.Second+2*s.interval()),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(codecOf(s.compression())),
@@ -124,7 +127,7 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 	if err != nil {
 		return err
 	}
-	options = append(options, kgo.ConsumeResetOffset(start))
+	options = append(options, kgo.ConsumeResetOffset(start), kgo.AdjustFetchOffsetsFn(s.pin(start)))
 	if c.Pattern != "" {
 		options = append(options, kgo.ConsumeRegex(), kgo.ConsumeTopics(c.Pattern))
 	} else {
@@ -134,18 +137,19 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 		options = append(options, kgo.InstanceID(c.Instance))
 	}
 	s.decoder, s.keeps = decoder, keepTombstones
-	s.entered = map[Partition]int{}
-	s.owned, s.at, s.done, s.pending = map[Partition]int{}, maps.Clone(s.began), maps.Clone(s.began), map[Partition][]*kgo.Record{}
+	s.entered, s.owned, s.assignedAt = map[Partition]int{}, map[Partition]int{}, time.Time{}
+	s.at, s.done, s.looked = maps.Clone(s.began), maps.Clone(s.began), map[Partition]int64{}
+	s.pending = map[Partition][]*kgo.Record{}
 	s.reset()
-	s.lastRead = time.Now()
 	if s.config.Sink != nil && s.config.Sink.Delivery == atLeastOnce {
-		s.client, err = kgo.NewClient(options...)
+		s.client, err = kgo.NewClient(append(options, c.tuning...)...)
 		return err
 	}
 	options = append(options,
 		kgo.TransactionalID(c.transactionalID(s.config.Name)),
 		kgo.TransactionTimeout(s.transactionTimeout()),
 	)
+	options = append(options, c.tuning...) // again, as the last word
 	if s.session, err = kgo.NewGroupTransactSession(options...); err != nil {
 		return err
 	}
@@ -177,64 +181,22 @@ func (s *Stream) interval() time.Duration {
 // whose owner has died; readers of the released topic wait with it.
 func (s *Stream) transactionTimeout() time.Duration { return 15*time.Second + 3*s.interval() }
 
-func (s *Stream) onAssigned(_ context.Context, _ *kgo.Client, m map[string][]int32) {
-	s.mu.Lock()
-	for topic, numbers := range m {
-		for _, n := range numbers {
-			s.assigned++
-			s.owned[Partition{topic, n}] = s.assigned
-		}
-	}
-	s.mu.Unlock()
-	s.report(true)
-}
-
-func (s *Stream) onRevoked(_ context.Context, _ *kgo.Client, m map[string][]int32) {
-	if len(m) == 0 {
-		return
-	}
-	s.mu.Lock()
-	for topic, numbers := range m {
-		for _, n := range numbers {
-			delete(s.owned, Partition{topic, n})
-		}
-	}
-	s.mu.Unlock()
-	s.report(false)
-}
-
-func (s *Stream) report(rebalanced bool) {
-	owned := map[string][]int32{}
-	for p := range s.Owned() {
-		owned[p.Topic] = append(owned[p.Topic], p.Number)
-	}
-	for _, numbers := range owned {
-		slices.Sort(numbers)
-	}
-	s.config.Watch.Assigned(owned)
-	if rebalanced {
-		s.config.Watch.Rebalance()
-	}
-}
-
-// Owned returns the partitions that this member has, each with a number that is
-// another one whenever it is assigned anew: others may have read it in between.
-func (s *Stream) Owned() map[Partition]int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.owned)
-}
-
 // Drain makes Next end the open transaction and none begin after it.
 func (s *Stream) Drain() { s.draining.Store(true) }
 
-// Begin opens a transaction.
-func (s *Stream) Begin() error {
+// Begin opens a transaction. What one of the same name has left open, after a
+// crash, is ended by it.
+func (s *Stream) Begin(ctx context.Context) error {
 	s.reset()
 	if s.session == nil {
 		return nil
 	}
-	return s.session.Begin()
+	// The session asks for the producer's id itself, but does not let go when ctx
+	// ends.
+	if _, _, err := s.client.ProducerID(ctx); err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return explain(s.session.Begin(), "beginning a transaction", subject{transactional: s.config.Source.groupName(s.config.Name)})
 }
 
 func (s *Stream) reset() {
@@ -254,34 +216,9 @@ func (s *Stream) Draining() bool { return s.draining.Load() }
 // Bounded reports whether the stream has an end.
 func (s *Stream) Bounded() bool { return s.ends != nil }
 
-// Next offset that the open transaction has not read of a partition; ok is false
-// where it has read nothing of it.
-func (s *Stream) At(p Partition) (next int64, ok bool) {
-	next, ok = s.at[p]
-	return next, ok && next != s.done[p]
-}
-
 // Touched reports whether the open transaction has offsets to commit: those of
 // records, or of markers alone.
 func (s *Stream) Touched() bool { return s.touched }
-
-// Finished reports whether a bounded stream has come to its end.
-func (s *Stream) Finished() bool {
-	if s.ends == nil {
-		return false
-	}
-	owned := s.Owned()
-	for p, end := range s.ends {
-		if s.at[p] >= end {
-			continue
-		}
-		if _, mine := owned[p]; mine && time.Since(s.lastRead) > settled {
-			continue
-		}
-		return false
-	}
-	return true
-}
 
 // Next returns the next run of records of the open transaction, io.EOF when it
 // is to be ended: its time is up, it has enough records, nothing has come for a
@@ -307,7 +244,7 @@ func (s *Stream) Next(ctx context.Context) (connectors.Raw, error) {
 		}
 		if !s.touched {
 			s.client.AllowRebalance()
-			if err := s.learn(ctx); err != nil {
+			if err := s.lookAhead(ctx); err != nil {
 				return nil, err
 			}
 			return nil, io.EOF // nothing has come
@@ -317,8 +254,8 @@ func (s *Stream) Next(ctx context.Context) (connectors.Raw, error) {
 
 // over reports whether the open transaction takes no further records.
 func (s *Stream) over() bool {
-	return s.draining.Load() || s.touched && s.blocked.Load() || s.config.Due() || s.polled >= s.config.Commit.Records ||
-		!s.deadline.IsZero() && !time.Now().Before(s.deadline) || s.touched && s.Finished()
+	return s.draining.Load() && s.Settled() || s.touched && s.blocked.Load() || s.config.Due() || s.polled >= s.config.Commit.Records ||
+		!s.deadline.IsZero() && !time.Now().Before(s.deadline) || s.Finished()
 }
 
 // flush hands out what waits for its window to fill: a window never spans a
@@ -336,6 +273,9 @@ func (s *Stream) flush() bool {
 // poll waits for records, no longer than the open transaction lasts.
 func (s *Stream) poll(ctx context.Context) error {
 	wait := idleWait
+	if s.ends != nil {
+		wait = tick // it may be at its end
+	}
 	if !s.deadline.IsZero() {
 		wait = max(time.Until(s.deadline), time.Millisecond)
 	}
@@ -352,6 +292,9 @@ func (s *Stream) poll(ctx context.Context) error {
 			return e.Err
 		case Final(e.Err):
 			return Explain(e.Err, "reading "+e.Topic)
+		case s.unread(Partition{e.Topic, e.Partition}):
+			// The client has given the partition up for as long as it is a member.
+			return fmt.Errorf("asking where to begin in %s: %w", Partition{e.Topic, e.Partition}, e.Err)
 		default:
 			s.config.Watch.Broker(e.Err)
 			s.config.Log.Warn().Err(e.Err).Str("topic", e.Topic).Msg("reading is interrupted; it is tried again")
@@ -373,49 +316,10 @@ func (s *Stream) poll(ctx context.Context) error {
 	return nil
 }
 
-// EnterError is an error of StreamConfig.Enter: one of the caller's own, and not
-// of the connection.
-type EnterError struct {
-	Partition Partition
-	Err       error
-}
-
-func (e *EnterError) Error() string { return fmt.Sprintf("taking up %s: %v", e.Partition, e.Err) }
-
-// Unwrap returns the cause.
-func (e *EnterError) Unwrap() error { return e.Err }
-
-// EnterAssigned calls Enter for partitions that have been assigned since it was
-// last called.
-func (s *Stream) EnterAssigned(ctx context.Context) error {
-	owned := s.Owned()
-	var fresh []Partition
-	for p, assignment := range owned {
-		if s.entered[p] != assignment {
-			fresh = append(fresh, p)
-		}
-	}
-	if len(fresh) == 0 {
-		return nil
-	}
-	slices.SortFunc(fresh, comparePartitions)
-	states, err := s.states(ctx, fresh)
-	if err != nil {
-		return err
-	}
-	for _, p := range fresh {
-		if err := s.config.Enter(p, states[StateOf{s.config.Name, p}]); err != nil {
-			return &EnterError{p, err}
-		}
-		s.entered[p] = owned[p]
-	}
-	return nil
-}
-
 // take queues the records of a partition, without the markers that end
 // transactions.
 func (s *Stream) take(p Partition, records []*kgo.Record) {
-	s.touched, s.lastRead = true, time.Now()
+	s.touched = true
 	s.at[p] = records[len(records)-1].Offset + 1
 	records = slices.DeleteFunc(records, func(r *kgo.Record) bool { return r.Attrs.IsControl() })
 	s.polled += len(records)
@@ -485,13 +389,19 @@ func (s *Stream) End(ctx context.Context, commit bool) (committed bool, err erro
 		if err := s.Flush(ctx); err != nil {
 			commit = false
 			if ctx.Err() != nil || Final(err) {
-				_, endErr := s.session.End(context.WithoutCancel(ctx), kgo.TryAbort)
+				// The broker ends it in time, if it cannot be told.
+				abortCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
+				defer cancel()
+				_, endErr := s.session.End(abortCtx, kgo.TryAbort)
 				return false, errors.Join(err, endErr)
 			}
 			s.config.Log.Warn().Err(err).Msg("the transaction is aborted and its records are read again")
 		}
 	}
 	committed, err = s.session.End(ctx, kgo.TransactionEndTry(commit))
+	if err == nil && commit && !committed {
+		err = s.verifyAborted(ctx)
+	}
 	if err != nil {
 		return false, Explain(err, "ending a transaction")
 	}
@@ -529,42 +439,11 @@ func (s *Stream) Leave() {
 	if s.client == nil {
 		return
 	}
+	defer s.show(map[Partition]int{})
 	if s.session != nil {
 		s.session.CloseAllowingRebalance()
 	} else {
 		s.client.CloseAllowingRebalance()
 	}
 	s.client, s.session = nil, nil
-}
-
-// learn asks how far the group has come in the partitions that a bounded stream
-// leaves to other members.
-func (s *Stream) learn(ctx context.Context) error {
-	if s.ends == nil {
-		return nil
-	}
-	owned := s.Owned()
-	var topics []string
-	for p, end := range s.ends {
-		if _, mine := owned[p]; !mine && s.at[p] < end && !slices.Contains(topics, p.Topic) {
-			topics = append(topics, p.Topic)
-		}
-	}
-	if len(topics) == 0 {
-		return nil
-	}
-	offsets, err := kadm.NewClient(s.client).FetchOffsetsForTopics(ctx, s.config.Source.groupName(s.config.Name), topics...)
-	if err != nil {
-		if Final(err) {
-			return Explain(err, "asking for the group's offsets")
-		}
-		return nil // it is asked again
-	}
-	offsets.Each(func(o kadm.OffsetResponse) {
-		p := Partition{o.Topic, o.Partition}
-		if _, mine := owned[p]; !mine && o.Err == nil && o.At > s.at[p] {
-			s.at[p], s.done[p] = o.At, o.At
-		}
-	})
-	return nil
 }

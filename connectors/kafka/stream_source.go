@@ -213,7 +213,7 @@ func (s *Stream) bound(ctx context.Context, admin *kadm.Client) (err error) {
 	}
 	for p, at := range group {
 		if _, ours := s.ends[p]; ours {
-			s.began[p] = max(s.began[p], at)
+			s.began[p] = at
 		}
 	}
 	return nil
