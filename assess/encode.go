@@ -68,8 +68,8 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 
 type encoder []byte
 
-func (e *encoder) uint(v uint64) { *e = binary.LittleEndian.AppendUint64(*e, v) }
-func (e *encoder) int(v int64)   { e.uint(uint64(v)) }
+func (e *encoder) uint(v uint64)  { *e = binary.LittleEndian.AppendUint64(*e, v) }
+func (e *encoder) int(v int64)    { e.uint(uint64(v)) }
 func (e *encoder) short(v uint64) { *e = binary.AppendUvarint(*e, v) }
 func (e *encoder) text(s string) {
 	e.uint(uint64(len(s)))
@@ -80,6 +80,7 @@ func (e *encoder) floats(v ...float64) {
 		e.uint(math.Float64bits(x))
 	}
 }
+
 // origins writes the streams that records are held of and numbers them.
 func (e *encoder) origins(a *Accumulator) map[origin]uint64 {
 	number := map[origin]uint64{}

@@ -1,0 +1,176 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"sort"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Counts are numbers of records. Read is the sum of the others.
+type Counts struct {
+	Read        int64 // taken from the source
+	Released    int64
+	Quarantined int64
+	Held        int64 // masked, but kept back by the gate
+}
+
+func (c Counts) plus(o Counts) Counts {
+	return Counts{c.Read + o.Read, c.Released + o.Released, c.Quarantined + o.Quarantined, c.Held + o.Held}
+}
+
+// Ledger is the assessment of one partition. One goroutine at a time may use it.
+type Ledger struct {
+	opts        assess.Options
+	fingerprint fingerprint
+	stale       bool
+
+	whole, delta             *assess.Accumulator
+	wholeCounts, deltaCounts Counts
+	next                     int64 // first place that the whole does not cover
+	last                     int64 // last place in the delta; next−1 where it is empty
+
+	written written  // what the topic holds
+	pending *written // what it will hold when the transaction commits; nil before Entries
+	limit   int      // bytes of a value at most
+
+	part microdata.Block // scratch
+}
+
+// fingerprint identifies what was measured how.
+type fingerprint [16]byte
+
+// written is the state of the compacted topic.
+type written struct {
+	epoch    uint64 // of the last base; 0: none yet
+	seq      uint32 // of the last segment of the epoch; 0: none yet
+	base     int    // bytes of the base
+	segments int    // bytes of the epoch's segments
+	next     int64
+}
+
+// New returns an empty ledger. The fingerprint, any text, names everything that
+// makes assessments incomparable when it changes: masks, columns, key. The
+// options' own share of that (columns, sample, extremes, key) is added to it. The
+// error is that of assess.New.
+func New(o assess.Options, name string) (*Ledger, error) {
+	l := &Ledger{opts: o, last: -1, limit: maxValue}
+	if err := l.clear(); err != nil {
+		return nil, err
+	}
+	print, err := fingerprintOf(l.whole, name)
+	if err != nil {
+		return nil, err
+	}
+	l.fingerprint = print
+	return l, nil
+}
+
+// clear empties whole and delta.
+func (l *Ledger) clear() (err error) {
+	if l.whole, err = assess.New(l.opts); err != nil {
+		return err
+	}
+	l.delta, err = l.whole.Delta()
+	return err
+}
+
+// fingerprintOf hashes the name together with the encoding of an empty
+// accumulator, which holds the options that its content depends on.
+func fingerprintOf(empty *assess.Accumulator, name string) (print fingerprint, err error) {
+	options, err := empty.MarshalBinary()
+	if err != nil {
+		return print, err
+	}
+	text := binary.BigEndian.AppendUint64(nil, uint64(len(name)))
+	text = append(text, name...)
+	sum := sha256.Sum256(append(text, options...))
+	copy(print[:], sum[:])
+	return print, nil
+}
+
+// Stale reports whether Load found an assessment that was made with another
+// fingerprint or by another version, and so began anew. What came before is then
+// in no total any more, and whoever runs the stream should be told.
+func (l *Ledger) Stale() bool { return l.stale }
+
+// Add takes a masked block of the partition into the delta: its records at Next
+// and behind it. Those before were counted already and come again after a restart
+// where deliveries are at least once. It returns how many records were taken in,
+// rejected ones included.
+func (l *Ledger) Add(b *microdata.Block) int {
+	from := 0
+	if b.N > 0 && b.Place(0) < l.next {
+		from = sort.Search(b.N, func(i int) bool { return b.Place(i) >= l.next })
+	}
+	if from == b.N {
+		return 0
+	}
+	if from > 0 {
+		b.Part(&l.part, from, b.N)
+		b = &l.part
+	}
+	l.pending = nil
+	l.delta.Add(b)
+	l.last = max(l.last, b.Place(b.N-1))
+	kept := int64(b.Kept())
+	l.deltaCounts = l.deltaCounts.plus(Counts{Read: int64(b.N), Released: kept, Quarantined: int64(b.N) - kept})
+	return b.N
+}
+
+// Hold counts so many of the delta's released records as held: the gate has kept
+// them back. They stay in the assessment, which could else never find that a rule
+// holds again.
+func (l *Ledger) Hold(records int64) {
+	records = max(0, min(records, l.deltaCounts.Released))
+	l.pending = nil
+	l.deltaCounts.Released -= records
+	l.deltaCounts.Held += records
+}
+
+// Whole returns what is committed. It must not be added to or merged into.
+func (l *Ledger) Whole() *assess.Accumulator { return l.whole }
+
+// Delta returns what the open transaction adds. By itself it is incomplete:
+// assess.Merged of Whole and Delta, of any number of ledgers with the same
+// options, is what is to be measured.
+func (l *Ledger) Delta() *assess.Accumulator { return l.delta }
+
+// Counts returns the records of whole and delta.
+func (l *Ledger) Counts() (whole, delta Counts) { return l.wholeCounts, l.deltaCounts }
+
+// Next returns the first place that is not covered by what is committed. A group
+// offset beyond it says that a part of the assessment was lost, one before it that
+// records will come again, which Add skips.
+func (l *Ledger) Next() int64 { return l.next }
+
+// Commit merges the delta into the whole, after what Entries returned has been
+// committed. Without Entries since the last Add it holds for this instance alone,
+// and the next Entries writes a base, which makes up for it.
+func (l *Ledger) Commit() {
+	if l.pending == nil {
+		p := l.written
+		p.base, p.segments = 0, 1 // so that the next one is a base
+		p.next = l.last + 1
+		l.pending = &p
+	}
+	if err := l.whole.Merge(l.delta); err != nil {
+		panic(fmt.Sprintf("ledger: merge of its own delta: %v", err)) // they have the same options
+	}
+	l.wholeCounts = l.wholeCounts.plus(l.deltaCounts)
+	l.written, l.next = *l.pending, l.pending.next
+	l.Rollback()
+}
+
+// Rollback drops the delta: its transaction was aborted, and the records will come
+// again.
+func (l *Ledger) Rollback() {
+	if err := l.whole.Renew(l.delta); err != nil {
+		panic(fmt.Sprintf("ledger: renewal of its own delta: %v", err)) // they have the same options
+	}
+	l.deltaCounts, l.pending = Counts{}, nil
+	l.last = l.next - 1
+}
