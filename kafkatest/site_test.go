@@ -7,14 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/kafkatest/brokers"
@@ -77,15 +75,16 @@ func open(t *testing.T, n int) *site {
 	return s
 }
 
-// topic makes a topic; a broker may be away, which is waited for.
-func (s *site) topic(t *testing.T, name string, partitions int32) {
+// topic makes a topic; a broker may be away, which is waited for. settings are
+// keys and values in turn.
+func (s *site) topic(t *testing.T, name string, partitions int32, settings ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	replicas := int16(s.cluster.N())
-	var configs map[string]*string
-	if replicas > 1 {
-		configs = map[string]*string{"min.insync.replicas": kadm.StringPtr(strconv.Itoa(int(replicas) - 1))}
+	configs := map[string]*string{}
+	for i := 0; i+1 < len(settings); i += 2 {
+		configs[settings[i]] = &settings[i+1]
 	}
 	if _, err := s.admin.CreateTopic(ctx, partitions, replicas, configs, name); err != nil {
 		t.Fatalf("making topic %s: %v", name, err)
@@ -118,13 +117,14 @@ func offsets(t *testing.T, list kadm.ListedOffsets, err error, partitions int32)
 }
 
 // committed is how far a group has come in a topic; 0 where it has not begun. A
-// coordinator that is moving is waited for.
+// coordinator that moves, or has died, is looked for anew.
 func (s *site) committed(ctx context.Context, group, topic string, partitions int32) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
+	admin := s.admin
 	for {
 		out := make([]int64, partitions)
-		r, err := s.admin.FetchOffsets(ctx, group)
+		r, err := admin.FetchOffsets(ctx, group)
 		if err == nil {
 			r.Each(func(o kadm.OffsetResponse) {
 				if o.Topic == topic {
@@ -133,10 +133,17 @@ func (s *site) committed(ctx context.Context, group, topic string, partitions in
 				}
 			})
 		}
-		if err == nil || ctx.Err() != nil || !kerr.IsRetriable(err) {
+		if err == nil || ctx.Err() != nil {
 			return out, err
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(200 * time.Millisecond)
+		// A client that knows a coordinator keeps to it while it cannot be reached.
+		fresh, freshErr := kadm.NewOptClient(kgo.SeedBrokers(s.cluster.Addresses()...))
+		if freshErr != nil {
+			return out, freshErr
+		}
+		defer fresh.Close()
+		admin = fresh
 	}
 }
 

@@ -22,17 +22,9 @@ func testSoak(t *testing.T, s *site) {
 	c := newTrial(t, s, 19, 0)
 	out := c.in + "-out"
 	// What has been read may go: ten minutes are some 20 GB.
-	limits := map[string]*string{
-		"retention.bytes": kadm.StringPtr("134217728"), "segment.bytes": kadm.StringPtr("33554432"), "segment.ms": kadm.StringPtr("10000"),
-	}
-	if _, err := s.admin.CreateTopic(t.Context(), partitions, 1, limits, out); err != nil {
-		t.Fatal(err)
-	}
-	in := c.in + "-in"
-	if _, err := s.admin.CreateTopic(t.Context(), partitions, 1, map[string]*string{"segment.bytes": limits["segment.bytes"]}, in); err != nil {
-		t.Fatal(err)
-	}
-	c.in = in
+	s.topic(t, out, partitions, "retention.bytes", "134217728", "segment.bytes", "33554432", "segment.ms", "10000")
+	c.in += "-in"
+	s.topic(t, c.in, partitions, "segment.bytes", "33554432")
 	p := pipeline{group: c.in, out: out, interval: "1s", replicas: 200}
 	config := c.write(t, p)
 	lasts := scale(10*time.Second, 10*time.Minute)

@@ -44,10 +44,11 @@ func run(brokers []string, group, instance, from, to string, interval time.Durat
 		kgo.RequireStableFetchOffsets(),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression()),
-		// By default 10,000 records may be on their way, with which the copy is
-		// slower than it need be.
+		// As the program has them: with the client's defaults the copy would be slower
+		// than it need be.
 		kgo.MaxBufferedRecords(200_000),
-		kgo.FetchMaxWait(200 * time.Millisecond),
+		kgo.ProducerLinger(5 * time.Millisecond),
+		kgo.FetchMaxPartitionBytes(4 << 20),
 	}
 	if instance != "" {
 		id = group + "-" + instance
