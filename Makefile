@@ -49,7 +49,7 @@ test-arm64: ## the same bits on arm64, under qemu-user
 	scripts/test-arm64.sh
 
 .PHONY: test-browser
-test-browser: ## the HTML report in headless Chromium
+test-browser: ## the HTML report and the live page in headless Chromium
 	scripts/test-browser.sh
 
 .PHONY: test-interop
