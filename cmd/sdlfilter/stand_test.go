@@ -175,6 +175,12 @@ func (p *process) Write(text []byte) (int, error) {
 	return p.stderr.Write(text)
 }
 
+// tail is the end of the log.
+func (p *process) tail() string {
+	log := p.log()
+	return log[max(0, len(log)-3000):]
+}
+
 // log is what the program has written to stderr so far.
 func (p *process) log() string {
 	p.mu.Lock()
@@ -222,10 +228,10 @@ func (p *process) wait(status int) (stdout, stderr string) {
 	select {
 	case <-p.ended:
 	case <-time.After(patience):
-		p.t.Fatalf("%s: does not end\n%s", p.args, p.log())
+		p.t.Fatalf("%s: does not end\n%s", p.args, p.tail())
 	}
 	if p.status != status {
-		p.t.Fatalf("%s: exit status %d, want %d\n%s", p.args, p.status, status, p.log())
+		p.t.Fatalf("%s: exit status %d, want %d\n%s", p.args, p.status, status, p.tail())
 	}
 	return p.stdout.String(), p.log()
 }
@@ -236,11 +242,11 @@ func (p *process) until(text string) {
 	for end := time.Now().Add(patience); !strings.Contains(p.log(), text); time.Sleep(20 * time.Millisecond) {
 		select {
 		case <-p.ended:
-			p.t.Fatalf("%s: ended with status %d before it wrote %q\n%s", p.args, p.status, text, p.log())
+			p.t.Fatalf("%s: ended with status %d before it wrote %q\n%s", p.args, p.status, text, p.tail())
 		default:
 		}
 		if time.Now().After(end) {
-			p.t.Fatalf("%s: does not write %q\n%s", p.args, text, p.log())
+			p.t.Fatalf("%s: does not write %q\n%s", p.args, text, p.tail())
 		}
 	}
 }

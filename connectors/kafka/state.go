@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -79,7 +81,11 @@ func (s *Stream) states(ctx context.Context, of []Partition) (States, error) {
 
 // ReadStates reads everything that a group has kept.
 func ReadStates(ctx context.Context, c *SourceConfig, pipeline string, log zerolog.Logger) (States, error) {
-	return readStates(ctx, c, pipeline, nil, log)
+	states, err := readStates(ctx, c, pipeline, nil, log)
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return nil, &FinalError{Text: fmt.Sprintf("the consumer group %q has kept no assessment: the topic %q does not exist", c.groupName(pipeline), c.StateTopic(pipeline)), Err: err}
+	}
+	return states, err
 }
 
 // readStates reads partitions of the state topic, all where none is named. A

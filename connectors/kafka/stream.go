@@ -104,7 +104,6 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 	options = append(options,
 		kgo.ConsumerGroup(c.groupName(s.config.Name)),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
-		kgo.RequireStableFetchOffsets(),
 		kgo.BlockRebalanceOnPoll(),
 		kgo.DisableAutoCommit(),
 		kgo.KeepControlRecords(),
@@ -280,7 +279,7 @@ func (s *Stream) poll(ctx context.Context) error {
 		wait = max(time.Until(s.deadline), time.Millisecond)
 	}
 	pollCtx, cancel := context.WithTimeout(ctx, wait)
-	fetches := s.client.PollRecords(pollCtx, pollRecords)
+	fetches := s.client.PollRecords(pollCtx, max(1, min(pollRecords, s.config.Commit.Records-s.polled)))
 	cancel()
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -291,7 +290,7 @@ func (s *Stream) poll(ctx context.Context) error {
 		case errors.Is(e.Err, kgo.ErrClientClosed):
 			return e.Err
 		case Final(e.Err):
-			return Explain(e.Err, "reading "+e.Topic)
+			return s.explainRead(e)
 		case s.unread(Partition{e.Topic, e.Partition}):
 			// The client has given the partition up for as long as it is a member.
 			return fmt.Errorf("asking where to begin in %s: %w", Partition{e.Topic, e.Partition}, e.Err)

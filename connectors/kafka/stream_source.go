@@ -272,3 +272,13 @@ func (s *Stream) Close() {
 func (s *Stream) Note(ctx context.Context, topic string, p Partition, value []byte) {
 	s.Produce(ctx, &kgo.Record{Topic: topic, Partition: p.Number % max(1, s.noted[topic]), Value: value})
 }
+
+// explainRead puts an error of reading into words; without a topic it is the
+// group's.
+func (s *Stream) explainRead(e kgo.FetchError) error {
+	if e.Topic != "" {
+		return Explain(e.Err, "reading "+e.Topic)
+	}
+	group := s.config.Source.groupName(s.config.Name)
+	return explain(e.Err, fmt.Sprintf("reading as the consumer group %q", group), subject{group: group})
+}
