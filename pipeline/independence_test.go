@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -24,7 +25,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = f.Value.Set("16") // tests of streams wait more than they compute
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // person is a record of the test data: a respondent, a sensitive number, keys.
 type person struct {

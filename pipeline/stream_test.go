@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -86,24 +87,40 @@ type person struct {
 	partition int32
 }
 
-// released reads a topic as a read_committed consumer does, until it has n
-// messages and no more come for a moment.
+// values reads a topic as a read_committed consumer does, until it has n messages
+// and the topic holds no more.
 func (s *stand) values(topic string, n int) []*kgo.Record {
 	s.t.Helper()
-	c := s.newClient(kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	c := s.newClient(kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond))
 	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
 	var all []*kgo.Record
-	for wait := 10 * time.Second; ; {
+	at, quiet := map[int32]int64{}, time.Now()
+	for {
 		if len(all) >= n {
-			wait = 300 * time.Millisecond
+			ends, err := kadm.NewClient(c).ListCommittedOffsets(ctx, topic)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			rest := false
+			ends.Each(func(o kadm.ListedOffset) { rest = rest || at[o.Partition] < o.Offset })
+			if !rest || time.Since(quiet) > 300*time.Millisecond {
+				return all
+			}
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), wait)
-		got := c.PollFetches(ctx).Records()
-		cancel()
-		if len(got) == 0 {
+		if time.Since(quiet) > 10*time.Second {
 			return all
 		}
-		all = append(all, got...)
+		poll, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		c.PollFetches(poll).EachRecord(func(r *kgo.Record) {
+			at[r.Partition], quiet = r.Offset+1, time.Now()
+			if !r.Attrs.IsControl() {
+				all = append(all, r)
+			}
+		})
+		cancel()
 	}
 }
 

@@ -363,6 +363,11 @@ func (s *Stream) verifyAborted(ctx context.Context) error {
 	if len(topics) == 0 {
 		return nil
 	}
+	// Where it is still open, the broker aborts it when it is asked for the
+	// producer's id.
+	if _, _, err := s.client.ProducerID(ctx); err != nil {
+		return err
+	}
 	var offsets kadm.OffsetResponses
 	err := error(kerr.UnstableOffsetCommit)
 	for try := 1; errors.Is(err, kerr.UnstableOffsetCommit) && ctx.Err() == nil; try++ {
