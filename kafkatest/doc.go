@@ -14,4 +14,5 @@
 //	SDLFILTER_BINARY   the program
 //	FULL               1: the long form, 200,000 records and ten times the faults
 //	KAFKATEST_PYTHON   a Python with confluent-kafka: librdkafka counts as well
+//	KAFKATEST_KEEP     a folder in which configurations and logs stay, with --verbose
 package kafkatest

@@ -31,7 +31,7 @@ func (c *trial) killing(t *testing.T, g *rand.Rand, group string, start func() *
 		} else {
 			// While records flow: anywhere in one of its transactions, or in the
 			// committing of one.
-			before = c.moves(t, group, before, time.Minute, p)
+			c.moves(t, group, before, time.Minute, p)
 			share(float64(k) + 1)
 			time.Sleep(time.Duration(g.Float64() * float64(700*time.Millisecond)))
 		}
@@ -171,7 +171,7 @@ func testZombie(t *testing.T, s *site) {
 	for k := range times {
 		// Frozen while records flow through it.
 		f.allow(float64(2*k+1) / steps)
-		before = c.moves(t, p.group, before, time.Minute, active)
+		c.moves(t, p.group, before, time.Minute, active)
 		time.Sleep(time.Duration(g.Float64() * float64(600*time.Millisecond)))
 		if err := active.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)

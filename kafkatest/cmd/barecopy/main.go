@@ -41,7 +41,6 @@ func run(brokers []string, group, instance, from, to string, interval time.Durat
 		kgo.ConsumeTopics(from),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.RequireStableFetchOffsets(),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression()),
 		// As the program has them: with the client's defaults the copy would be slower
