@@ -13,8 +13,8 @@
 // this format copies the bytes of what is released, in their order, puts masked
 // numbers in their place, and leaves out what is withheld, not listed, or of a
 // number that the writer's schema does not have. For each writer's schema there is
-// a released one without the fields that do not leave, whose numbers and names are
-// reserved, and without comments, options and types that nothing refers to.
+// a released one without the fields that do not leave, whose numbers are reserved
+// and whose names are not said, and without comments, options and types that nothing refers to.
 //
 // What is read is not trusted: a field twice, two members of a oneof, a wire type
 // that is not the schema's make a record malformed. A masked null in a field that

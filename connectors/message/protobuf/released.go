@@ -202,13 +202,13 @@ func (pr *pruning) messages(list []*descriptorpb.DescriptorProto, within protore
 }
 
 // fields takes the fields that do not leave out of a message type, and reserves
-// their numbers and names.
+// their numbers. Their names are not said: a reader of the release is not told what
+// is withheld.
 func (pr *pruning) fields(m *descriptorpb.DescriptorProto, cut map[protoreflect.FieldNumber]bool) {
 	var kept []*descriptorpb.FieldDescriptorProto
 	used := make([]bool, len(m.OneofDecl))
 	for _, f := range m.Field {
 		if cut[protoreflect.FieldNumber(f.GetNumber())] {
-			m.ReservedName = append(m.ReservedName, f.GetName())
 			m.ReservedRange = append(m.ReservedRange, &descriptorpb.DescriptorProto_ReservedRange{Start: proto.Int32(f.GetNumber()), End: proto.Int32(f.GetNumber() + 1)})
 			continue
 		}

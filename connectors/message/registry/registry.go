@@ -39,7 +39,7 @@ func (c *Config) Check() check.Problems {
 	case err != nil:
 		// The cause quotes the address, in which a password may stand.
 		ps.Addf("url", "must be an address such as http://127.0.0.1:8081")
-	case u.User != nil:
+	case u.User != nil, strings.Contains(c.URL, "@"): // what lacks the scheme is not taken apart
 		ps.Addf("url", "must not hold a user's name or password; they belong into username and password")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		ps.Addf("url", "must be an address such as http://127.0.0.1:8081 or https://registry.example.org, got %q", c.URL)
