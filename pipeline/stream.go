@@ -90,7 +90,9 @@ func runStream(ctx context.Context, p *config.Pipeline, o Options) (*Result, err
 	})
 	defer drained()
 	o.Progress.start("stream", -1)
-	err = s.serve(work)
+	if err = s.serve(work); err != nil && work.Err() != nil {
+		err = errors.Join(context.Cause(work), err)
+	}
 	refused := errors.Is(err, errRefused)
 	if err != nil && !refused {
 		return nil, errors.Join(err, s.close())

@@ -92,6 +92,7 @@ const (
 	pollRecords = 20_000
 	runRecords  = 4096        // of a block, where windows are not cut
 	idleWait    = time.Second // a poll without records returns, so that the caller can look after the rest
+	endPatience = time.Second // ending a transaction lets partitions go after that
 )
 
 // Join becomes a member of the group. Records come with Next, after Begin.
@@ -397,7 +398,12 @@ func (s *Stream) End(ctx context.Context, commit bool) (committed bool, err erro
 			s.config.Log.Warn().Err(err).Msg("the transaction is aborted and its records are read again")
 		}
 	}
+	// The session asks the group's coordinator whether this is still a member of the
+	// group, in a heartbeat. Where it has been thrown out no heart beats any more: the
+	// client waits to say that partitions are lost, which waits for AllowRebalance.
+	patience := time.AfterFunc(endPatience, s.client.AllowRebalance)
 	committed, err = s.session.End(ctx, kgo.TransactionEndTry(commit))
+	patience.Stop()
 	if err == nil && commit && !committed {
 		err = s.verifyAborted(ctx)
 	}
