@@ -17,6 +17,7 @@ type Entry struct {
 const (
 	slots    = 64        // segments of an epoch at most
 	maxValue = 512 << 10 // bytes of a value at most
+	maxCount = 1 << 62   // records, and places
 )
 
 // header precedes every chunk. All numbers are big endian.
@@ -96,7 +97,7 @@ func (h *header) checksum(payload []byte) (sum [8]byte) {
 // next is the first place that it does not cover, as the consumed offset says
 // (offset << message.RowBits in a format whose messages hold several records). It
 // must lie behind every record added. Nothing is returned where nothing was added
-// and next has not moved.
+// and next has not moved, unless a commit before this one was not written.
 //
 // What is returned holds from Commit on; after Rollback it must not have been
 // written, or, without transactions, is overwritten by what comes next.
@@ -104,7 +105,7 @@ func (l *Ledger) Entries(next int64) ([]Entry, error) {
 	if next < l.next || next <= l.last {
 		return nil, fmt.Errorf("ledger: next: must be at least %d, got %d", max(l.next, l.last+1), next)
 	}
-	if next == l.next && l.deltaCounts == (Counts{}) {
+	if next == l.next && l.deltaCounts == (Counts{}) && !l.lags {
 		p := l.written
 		p.next = next
 		l.pending = &p
@@ -121,7 +122,9 @@ func (l *Ledger) Entries(next int64) ([]Entry, error) {
 	h := header{kind: segment, epoch: w.epoch, seq: w.seq + 1, next: next, counts: l.deltaCounts}
 	payload := delta
 	size := len(payload) + headerSize
-	if w.epoch == 0 || w.seq == slots || w.segments+size > w.base {
+	// A base that was made and not committed may be there where there are no
+	// transactions, and would hide every segment of this epoch: it is overwritten.
+	if w.epoch == 0 || w.seq == slots || w.segments+size > w.base || l.lags || l.rebase {
 		whole, err := l.whole.MarshalBinary()
 		if err != nil {
 			return nil, err
@@ -132,6 +135,7 @@ func (l *Ledger) Entries(next int64) ([]Entry, error) {
 		payload = append(append(payload, whole...), delta...)
 		h.kind, h.epoch, h.seq, h.counts = base, w.epoch+1, 0, l.wholeCounts.plus(l.deltaCounts)
 		w = written{epoch: h.epoch, base: len(payload) + headerSize}
+		l.rebase = true
 	} else {
 		w.seq, w.segments = h.seq, w.segments+size
 	}
@@ -167,7 +171,7 @@ var (
 	errNoBase    = errors.New("is a segment whose base is missing")
 )
 
-// parse reads the first 16 bytes, which are alike in every version.
+// parseFixed reads the first 16 bytes, which are alike in every version.
 func parseFixed(value []byte) (version uint16, k kind, epoch uint64, err error) {
 	if len(value) < fixedSize {
 		return 0, 0, 0, errShort
@@ -189,7 +193,7 @@ func (h *header) parse(value []byte) (rest []byte, err error) {
 	numbers := value[44:]
 	for _, to := range []*int64{&h.next, &h.counts.Read, &h.counts.Released, &h.counts.Quarantined, &h.counts.Held} {
 		*to = int64(binary.BigEndian.Uint64(numbers))
-		if *to < 0 || *to > 1<<62 {
+		if *to < 0 || *to > maxCount {
 			return nil, errHeader
 		}
 		numbers = numbers[8:]
@@ -199,7 +203,7 @@ func (h *header) parse(value []byte) (rest []byte, err error) {
 	switch {
 	case value[7] != 0, h.kind != base && h.kind != segment, h.epoch == 0, h.epoch > 1<<62,
 		h.kind == base && h.seq != 0, h.kind == segment && (h.seq == 0 || h.seq > slots),
-		h.chunk >= h.chunks, c.Read != c.Released+c.Quarantined+c.Held:
+		h.chunk >= h.chunks, !c.plausible(), c.Read != c.Released+c.Quarantined+c.Held:
 		return nil, errHeader
 	}
 	return value[headerSize:], nil

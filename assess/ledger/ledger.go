@@ -22,6 +22,11 @@ func (c Counts) plus(o Counts) Counts {
 	return Counts{c.Read + o.Read, c.Released + o.Released, c.Quarantined + o.Quarantined, c.Held + o.Held}
 }
 
+// plausible counts are such that sums of two do not overflow.
+func (c Counts) plausible() bool {
+	return min(c.Released, c.Quarantined, c.Held) >= 0 && 0 <= c.Read && c.Read <= maxCount
+}
+
 // Ledger is the assessment of one partition. One goroutine at a time may use it.
 type Ledger struct {
 	opts        assess.Options
@@ -35,6 +40,8 @@ type Ledger struct {
 
 	written written  // what the topic holds
 	pending *written // what it will hold when the transaction commits; nil before Entries
+	lags    bool     // the topic lacks what is committed here
+	rebase  bool     // a base has been made that was not committed, and may be there
 	limit   int      // bytes of a value at most
 
 	part microdata.Block // scratch
@@ -121,16 +128,6 @@ func (l *Ledger) Add(b *microdata.Block) int {
 	return b.N
 }
 
-// Hold counts so many of the delta's released records as held: the gate has kept
-// them back. They stay in the assessment, which could else never find that a rule
-// holds again.
-func (l *Ledger) Hold(records int64) {
-	records = max(0, min(records, l.deltaCounts.Released))
-	l.pending = nil
-	l.deltaCounts.Released -= records
-	l.deltaCounts.Held += records
-}
-
 // Whole returns what is committed. It must not be added to or merged into.
 func (l *Ledger) Whole() *assess.Accumulator { return l.whole }
 
@@ -151,16 +148,21 @@ func (l *Ledger) Next() int64 { return l.next }
 // committed. Without Entries since the last Add it holds for this instance alone,
 // and the next Entries writes a base, which makes up for it.
 func (l *Ledger) Commit() {
+	if l.pending == nil && l.deltaCounts == (Counts{}) {
+		return // nothing has come of this partition
+	}
 	if l.pending == nil {
 		p := l.written
-		p.base, p.segments = 0, 1 // so that the next one is a base
 		p.next = l.last + 1
-		l.pending = &p
+		l.pending, l.lags = &p, true
 	}
 	if err := l.whole.Merge(l.delta); err != nil {
 		panic(fmt.Sprintf("ledger: merge of its own delta: %v", err)) // they have the same options
 	}
 	l.wholeCounts = l.wholeCounts.plus(l.deltaCounts)
+	if l.pending.epoch > l.written.epoch {
+		l.lags, l.rebase = false, false
+	}
 	l.written, l.next = *l.pending, l.pending.next
 	l.Rollback()
 }

@@ -1,9 +1,11 @@
 package ledger
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -45,17 +47,14 @@ func Load(o assess.Options, name string, entries iter.Seq2[string, []byte]) (*Le
 	if newest != nil {
 		epoch = newest.epoch
 	}
-	if found.foreign > epoch || newest == nil && found.others {
-		l.stale = true
-		// Epochs go on from the highest, so that what is there is older than what
-		// comes and cannot be taken for it.
-		l.written = written{epoch: max(epoch, found.foreign, found.own), segments: 1}
-		return l, nil
-	}
-	if err := found.orphan(epoch); err != nil {
+	if err := found.orphan(max(epoch, found.foreign)); err != nil {
 		return nil, err
 	}
-	if newest == nil {
+	if newest == nil || found.foreign > epoch {
+		l.stale = found.others
+		// Epochs go on from the highest, so that what is there is older than what
+		// comes and cannot be taken for it.
+		l.written = written{epoch: found.highest}
 		return l, nil
 	}
 	if err := l.take(newest); err != nil {
@@ -84,11 +83,15 @@ func Load(o assess.Options, name string, entries iter.Seq2[string, []byte]) (*Le
 // value is one base or segment put together from its chunks.
 type value struct {
 	header
-	parts [][]byte
-	have  uint32
+	parts []part // each chunk once at most, as its key tells which it is
 }
 
-func (v *value) complete() bool { return v.have == v.chunks }
+type part struct {
+	chunk   uint32
+	payload []byte
+}
+
+func (v *value) complete() bool { return uint64(len(v.parts)) == uint64(v.chunks) }
 
 func (v *value) damaged(reason error) error {
 	h := v.header
@@ -98,9 +101,10 @@ func (v *value) damaged(reason error) error {
 
 // payload joins the chunks.
 func (v *value) payload() ([]byte, error) {
+	slices.SortFunc(v.parts, func(a, b part) int { return cmp.Compare(a.chunk, b.chunk) })
 	var all []byte
 	for _, p := range v.parts {
-		all = append(all, p...)
+		all = append(all, p.payload...)
 	}
 	if v.checksum(all) != v.sum {
 		return nil, v.damaged(errChecksum)
@@ -113,7 +117,7 @@ type sifted struct {
 	values  []*value // with the ledger's fingerprint
 	foreign uint64   // highest epoch of a base that has not
 	others  bool     // there is something that has not
-	own     uint64   // highest epoch of what has
+	highest uint64   // epoch of all that there is
 }
 
 // sift sorts the entries and puts chunks of one write together.
@@ -146,6 +150,7 @@ func (l *Ledger) sift(entries iter.Seq2[string, []byte]) (*sifted, error) {
 		if epoch > 1<<62 {
 			return nil, &DamagedError{key, errHeader}
 		}
+		found.highest = max(found.highest, epoch)
 		var h header
 		rest, err := h.parse(text)
 		if v != version || err == nil && h.print != l.fingerprint {
@@ -161,7 +166,6 @@ func (l *Ledger) sift(entries iter.Seq2[string, []byte]) (*sifted, error) {
 		if h.key() != key {
 			return nil, &DamagedError{key, errElsewhere}
 		}
-		found.own = max(found.own, h.epoch)
 		id := write{h.kind, h.epoch, h.seq, h.chunks, h.sum, h.next, h.counts.Read}
 		w := writes[id]
 		if w == nil {
@@ -169,16 +173,7 @@ func (l *Ledger) sift(entries iter.Seq2[string, []byte]) (*sifted, error) {
 			writes[id] = w
 			found.values = append(found.values, w)
 		}
-		for uint32(len(w.parts)) <= h.chunk {
-			if len(w.parts) > len(keys) {
-				break // chunks that could be there before it are not: it stays incomplete
-			}
-			w.parts = append(w.parts, nil)
-		}
-		if h.chunk < uint32(len(w.parts)) {
-			w.parts[h.chunk] = rest
-			w.have++
-		}
+		w.parts = append(w.parts, part{h.chunk, rest})
 	}
 	return found, nil
 }
@@ -244,7 +239,7 @@ func (l *Ledger) take(v *value) error {
 			return v.damaged(errContent)
 		}
 	}
-	if l.whole.Records() != counts.Released+counts.Held {
+	if !counts.plausible() || l.whole.Records() != counts.Released { // held records are not assessed
 		return v.damaged(errContent)
 	}
 	l.wholeCounts, l.next, l.written.next = counts, v.next, v.next

@@ -1,0 +1,623 @@
+package ledger
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func testKey(tb testing.TB) keystream.Key {
+	tb.Helper()
+	secret := make([]byte, 32)
+	for i := range secret {
+		secret[i] = byte(7*i + 1)
+	}
+	k, err := keystream.NewKey(secret)
+	must(tb, err)
+	return k
+}
+
+func trials(n int) int {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
+}
+
+// options have two masked columns and a small sample.
+func options(tb testing.TB) assess.Options {
+	return assess.Options{
+		Columns: []assess.Column{{Name: "wage", Index: 0, Masked: true}, {Name: "hours", Index: 1, Masked: true}},
+		Sample:  40, Extremes: 4, Key: testKey(tb), Targets: []string{"min", "p50", "max"},
+	}
+}
+
+// rows are the records of one partition, with what the gate said of each. Their
+// state is a function of the first place that is not covered.
+type rows struct {
+	stream   int
+	place    []int64 // ascending, some with gaps
+	x, y     [2][]float64
+	rejected []bool
+	held     []bool
+}
+
+func makeRows(rng *rand.Rand, stream, n int) *rows {
+	r := &rows{stream: stream}
+	at, held := int64(rng.IntN(5)), false
+	gaps := rng.IntN(3) > 0
+	for range n {
+		r.place = append(r.place, at)
+		at++
+		if gaps && rng.IntN(8) == 0 {
+			at += int64(rng.IntN(600)) // transaction markers, compaction
+		}
+		if rng.IntN(30) == 0 {
+			held = !held && rng.IntN(2) == 0
+		}
+		r.held = append(r.held, held)
+		r.rejected = append(r.rejected, rng.IntN(12) == 0)
+		for c := range r.x {
+			x := 150 + math.Round(80*rng.ExpFloat64())/2 // with ties, and in few of a tally's pages
+			y := x + 8*rng.NormFloat64()
+			if rng.IntN(25) == 0 {
+				x, y = math.NaN(), math.NaN()
+			}
+			r.x[c], r.y[c] = append(r.x[c], x), append(r.y[c], y)
+		}
+	}
+	return r
+}
+
+func (r *rows) block(from, to int) *microdata.Block {
+	n := to - from
+	b := new(microdata.Block)
+	b.Reset(r.stream, r.place[from], n, 2)
+	b.Scope = "topic"
+	if r.place[to-1]-r.place[from] != int64(n-1) {
+		b.Places = r.place[from:to]
+	}
+	for c := range r.x {
+		put := func(v *microdata.Vector, values []float64) {
+			for i, x := range values {
+				v.Values[i] = x
+				if math.IsNaN(x) {
+					v.Values[i] = 0
+					v.Valid.Clear(i)
+				}
+			}
+		}
+		put(b.Columns[c].Alloc(n, true), r.x[c][from:to])
+		put(b.Columns[c].Mutable(), r.y[c][from:to])
+	}
+	for i := range n {
+		if r.rejected[from+i] {
+			b.Reject(i, "wage", "for the test")
+		}
+	}
+	return b
+}
+
+// add gives the rows from … to−1 to a ledger, in blocks that are all held or not.
+func (r *rows) add(rng *rand.Rand, l *Ledger, from, to int) {
+	for from < to {
+		end := min(to, from+1+rng.IntN(60))
+		for i := from; i < end; i++ {
+			if r.held[i] != r.held[from] {
+				end = i
+			}
+		}
+		if b := r.block(from, end); r.held[from] {
+			l.AddHeld(b)
+		} else {
+			l.Add(b)
+		}
+		from = end
+	}
+}
+
+// after is the number of rows before a place.
+func (r *rows) after(next int64) int {
+	i, _ := slices.BinarySearch(r.place, next)
+	return i
+}
+
+// next is a place between the row before i and row i.
+func (r *rows) next(rng *rand.Rand, i int) int64 {
+	least := int64(0)
+	if i > 0 {
+		least = r.place[i-1] + 1
+	}
+	if i == len(r.place) {
+		return least + int64(rng.IntN(3))
+	}
+	return least + rng.Int64N(r.place[i]-least+1)
+}
+
+// undisturbed adds the first n rows to an accumulator and returns their counts.
+func (r *rows) undisturbed(a *assess.Accumulator, n int) (c Counts) {
+	c.Read = int64(n)
+	for from := 0; from < n; {
+		end := from + 1
+		for end < n && r.held[end] == r.held[from] {
+			end++
+		}
+		b := r.block(from, end)
+		kept := int64(b.Kept())
+		c.Quarantined += int64(b.N) - kept
+		if r.held[from] {
+			c.Held += kept
+		} else {
+			c.Released += kept
+			a.Add(b)
+		}
+		from = end
+	}
+	return c
+}
+
+// topic is the log of a compacted topic's partition, which only gets what is
+// committed.
+type topic struct{ log []Entry }
+
+func (t *topic) write(entries []Entry) {
+	for _, e := range entries {
+		t.log = append(t.log, Entry{bytes.Clone(e.Key), bytes.Clone(e.Value)})
+	}
+}
+
+// compacted is what may be left of the log: of each key the last value, and some
+// of those before it.
+func (t *topic) compacted(rng *rand.Rand) []Entry {
+	last := map[string]int{}
+	for i, e := range t.log {
+		last[string(e.Key)] = i
+	}
+	keep := rng.Float64()
+	var left []Entry
+	for i, e := range t.log {
+		if last[string(e.Key)] == i || rng.Float64() < keep {
+			left = append(left, e)
+		}
+	}
+	return left
+}
+
+func sequence(entries []Entry) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for _, e := range entries {
+			if !yield(string(e.Key), e.Value) {
+				return
+			}
+		}
+	}
+}
+
+func newLedger(tb testing.TB, o assess.Options, limit int) *Ledger {
+	tb.Helper()
+	l, err := New(o, "name")
+	must(tb, err)
+	l.limit = limit
+	return l
+}
+
+func loaded(tb testing.TB, o assess.Options, entries []Entry, limit int) *Ledger {
+	tb.Helper()
+	l, err := Load(o, "name", sequence(entries))
+	must(tb, err)
+	if l.Stale() {
+		tb.Fatal("the ledger's own entries are stale")
+	}
+	l.limit = limit
+	return l
+}
+
+// checkWhole holds what is committed to the rows before Next.
+func checkWhole(tb testing.TB, o assess.Options, l *Ledger, r *rows) {
+	tb.Helper()
+	want, err := assess.New(o)
+	must(tb, err)
+	counts := r.undisturbed(want, r.after(l.Next()))
+	if whole, _ := l.Counts(); whole != counts {
+		tb.Errorf("counts are %+v, want %+v", whole, counts)
+	}
+	same(tb, l.Whole(), want)
+}
+
+// What is added, dropped, committed and taken up again at random is the
+// assessment of the records that are committed; that of several partitions is
+// their merge.
+func TestAnyInterleaving(t *testing.T) {
+	o := options(t)
+	for seed := range uint64(trials(100)) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		limit := headerSize + 100 + rng.IntN(1<<uint(3+rng.IntN(10)))
+		var ledgers []*Ledger
+		var all []*rows
+		for p := range 1 + rng.IntN(3) {
+			r := makeRows(rng, p, 1+rng.IntN(300))
+			ledgers, all = append(ledgers, interleaved(t, rng, o, r, limit)), append(all, r)
+		}
+		want, err := assess.New(o)
+		must(t, err)
+		var parts []*assess.Accumulator
+		for p, l := range ledgers {
+			parts = append(parts, l.Whole(), l.Delta())
+			all[p].undisturbed(want, len(all[p].place))
+		}
+		got, err := assess.Merged(o, parts...)
+		must(t, err)
+		same(t, got, want)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// interleaved takes a partition through transactions, the last of which stays
+// open.
+func interleaved(t *testing.T, rng *rand.Rand, o assess.Options, r *rows, limit int) *Ledger {
+	l, log := newLedger(t, o, limit), new(topic)
+	n := len(r.place)
+	largest := 1 << rng.IntN(8)
+	done := 0 // rows committed
+	for {
+		to := min(n, done+rng.IntN(largest+1))
+		from := done
+		if rng.IntN(8) == 0 { // offsets that were set back
+			from = rng.IntN(done + 1)
+		}
+		r.add(rng, l, from, to)
+		if rng.IntN(30) == 0 {
+			open(t, o, l, r, to)
+		}
+		if to == n {
+			return l
+		}
+		var entries []Entry
+		next := max(l.Next(), r.next(rng, to))
+		if written := rng.IntN(12) > 0; written {
+			var err error
+			entries, err = l.Entries(next)
+			must(t, err)
+			checkEntries(t, l, entries)
+		}
+		switch rng.IntN(8) {
+		case 0: // aborted
+			l.Rollback()
+		case 1: // the instance is gone before it has committed
+			l = loaded(t, o, log.compacted(rng), limit)
+		default:
+			if entries == nil && rng.IntN(4) == 0 {
+				// Kept here alone; the next commit makes up for it.
+				l.Commit()
+				done = r.after(l.Next())
+				r.add(rng, l, done, to)
+				var err error
+				entries, err = l.Entries(next)
+				must(t, err)
+			} else if entries == nil {
+				var err error
+				entries, err = l.Entries(next)
+				must(t, err)
+			}
+			log.write(entries)
+			l.Commit()
+			if l.Next() != next {
+				t.Fatalf("next is %d, want %d", l.Next(), next)
+			}
+			done = to
+		}
+		if whole, delta := l.Counts(); whole.Read != int64(done) || delta != (Counts{}) {
+			t.Fatalf("%d rows of %d committed ones, and %+v open", whole.Read, done, delta)
+		}
+		if rng.IntN(20) == 0 { // taken up by another instance, to the bit
+			again := loaded(t, o, log.compacted(rng), limit)
+			was, err := l.Whole().MarshalBinary()
+			must(t, err)
+			is, err := again.Whole().MarshalBinary()
+			must(t, err)
+			if !bytes.Equal(was, is) || again.Next() != l.Next() || again.written != l.written {
+				t.Fatalf("taken up from what is written the ledger is another: next %d, %+v; want %d, %+v", again.Next(), again.written, l.Next(), l.written)
+			}
+			l = again
+			checkWhole(t, o, l, r)
+		}
+	}
+}
+
+// open holds whole and open transaction together to the rows before i.
+func open(t *testing.T, o assess.Options, l *Ledger, r *rows, i int) {
+	t.Helper()
+	got, err := assess.Merged(o, l.Whole(), l.Delta())
+	must(t, err)
+	want, err := assess.New(o)
+	must(t, err)
+	counts := r.undisturbed(want, i)
+	same(t, got, want)
+	if whole, delta := l.Counts(); whole.plus(delta) != counts {
+		t.Errorf("counts are %+v and %+v, want %+v in all", whole, delta, counts)
+	}
+}
+
+func checkEntries(t *testing.T, l *Ledger, entries []Entry) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, e := range entries {
+		if len(e.Value) > l.limit || len(e.Value) <= headerSize && len(entries) > 1 || seen[string(e.Key)] {
+			t.Fatalf("entry %s of %d bytes, at most %d", e.Key, len(e.Value), l.limit)
+		}
+		seen[string(e.Key)] = true
+	}
+}
+
+// Without transactions what was written of a commit that failed is there, whole
+// or in part. Whatever is taken up is the assessment of the records before its
+// Next, which never lies before the last commit.
+func TestWithoutTransactions(t *testing.T) {
+	o := options(t)
+	for seed := range uint64(trials(100)) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		limit := headerSize + 100 + rng.IntN(1<<uint(3+rng.IntN(10)))
+		r, log := makeRows(rng, 0, 1+rng.IntN(200)), new(topic)
+		l, offset := newLedger(t, o, limit), 0 // rows that the group's offset lies behind
+		largest := 1 << rng.IntN(7)
+		for offset < len(r.place) {
+			to := min(len(r.place), offset+rng.IntN(largest+1))
+			r.add(rng, l, offset, to)
+			entries, err := l.Entries(max(l.Next(), r.next(rng, to)))
+			must(t, err)
+			switch rng.IntN(5) {
+			case 0: // part of it is written
+				log.write(entries[:rng.IntN(len(entries)+1)])
+				l.Rollback()
+			case 1: // all, but not the offset
+				log.write(entries)
+				l.Rollback()
+			default:
+				log.write(entries)
+				l.Commit()
+				offset = to
+			}
+			if whole, _ := l.Counts(); whole.Read < int64(offset) {
+				t.Fatalf("seed %d: %d rows, and the offset is behind %d", seed, whole.Read, offset)
+			}
+			if rng.IntN(7) == 0 {
+				l = loaded(t, o, log.compacted(rng), limit)
+				if covered := r.after(l.Next()); covered < offset {
+					t.Fatalf("seed %d: %d rows are kept, and the offset is behind %d", seed, covered, offset)
+				}
+				checkWhole(t, o, l, r)
+			}
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
+		}
+	}
+}
+
+// Records before Next were counted already.
+func TestReplays(t *testing.T) {
+	o := options(t)
+	rng := rand.New(rand.NewPCG(3, 3))
+	for _, held := range []bool{false, true} {
+		r := makeRows(rng, 2, 300)
+		for i := range r.held {
+			r.held[i] = held && i >= 100
+		}
+		l := newLedger(t, o, maxValue)
+		if got := l.Add(r.block(0, 100)); got != 100 {
+			t.Errorf("%d records were taken in, want 100", got)
+		}
+		_, err := l.Entries(r.place[99] + 1)
+		must(t, err)
+		l.Commit()
+		if got := l.Add(r.block(20, 100)); got != 0 {
+			t.Errorf("%d records were taken in again", got)
+		}
+		l.AddHeld(r.block(20, 100))
+		l.AddHeld(new(microdata.Block))
+		l.Add(new(microdata.Block))
+		if _, delta := l.Counts(); delta != (Counts{}) {
+			t.Errorf("counted again: %+v", delta)
+		}
+		if held {
+			l.AddHeld(r.block(37, 150))
+		} else if got := l.Add(r.block(37, 150)); got != 50 {
+			t.Errorf("%d records were taken in, want 50", got)
+		}
+		if got := l.last; got != r.place[149] {
+			t.Errorf("the last place is %d, want %d", got, r.place[149])
+		}
+		open(t, o, l, r, 150)
+		for _, next := range []int64{r.place[99], r.place[149]} {
+			if _, err := l.Entries(next); err == nil {
+				t.Errorf("next %d must be refused: the last record's place is %d", next, r.place[149])
+			}
+		}
+	}
+}
+
+// A commit on which nothing of a partition came writes nothing; one of which only
+// the offset has moved a header.
+func TestNothingAdded(t *testing.T) {
+	o := options(t)
+	l, log := newLedger(t, o, maxValue), new(topic)
+	entries, err := l.Entries(0)
+	must(t, err)
+	if entries != nil {
+		t.Errorf("%d entries of nothing", len(entries))
+	}
+	l.Commit()
+	r := makeRows(rand.New(rand.NewPCG(4, 4)), 0, 200)
+	clear(r.held)
+	l.Add(r.block(0, 200))
+	next := r.place[199] + 1
+	entries, err = l.Entries(next)
+	must(t, err)
+	log.write(entries)
+	l.Commit()
+	before := l.written
+	l.Commit() // a transaction in which nothing was read of the partition
+	if entries, err = l.Entries(next); err != nil || entries != nil || l.written != before {
+		t.Errorf("%d entries, %v, and what is written is %+v, before %+v", len(entries), err, l.written, before)
+	}
+	l.Commit()
+	entries, err = l.Entries(next + 7)
+	must(t, err)
+	if len(entries) != 1 || len(entries[0].Value) != headerSize {
+		t.Errorf("%d entries where an offset has moved", len(entries))
+	}
+	log.write(entries)
+	l.Commit()
+	again := loaded(t, o, log.log, maxValue)
+	if again.Next() != next+7 || again.written != l.written {
+		t.Errorf("next is %d, want %d", again.Next(), next+7)
+	}
+	checkWhole(t, o, again, r)
+}
+
+// On a stream of a million records a commit of ten is small.
+func TestSmallCommits(t *testing.T) {
+	o := options(t)
+	o.Sample, o.Extremes = 0, 0 // as by default
+	const n, size = 1_000_000, 10_000
+	l, log := newLedger(t, o, maxValue), new(topic)
+	rng := rand.New(rand.NewPCG(5, 5))
+	r := makeRows(rng, 0, size)
+	for i := range r.place {
+		r.place[i] = int64(i)
+	}
+	b := r.block(0, size)
+	for b.First = 0; b.First < n; b.First += size {
+		l.Add(b)
+		entries, err := l.Entries(b.First + size)
+		must(t, err)
+		log.write(entries)
+		l.Commit()
+	}
+	written := 0
+	for i := range int64(40) {
+		small := r.block(100*int(i), 100*int(i)+10)
+		small.First = n + 10*i
+		l.Add(small)
+		entries, err := l.Entries(n + 10*i + 10)
+		must(t, err)
+		for _, e := range entries {
+			if string(e.Key[:4]) == "base" {
+				continue
+			}
+			written++
+			if len(e.Value) > 4<<10 {
+				t.Errorf("10 records of %d take %d bytes", n, len(e.Value))
+			}
+		}
+		log.write(entries)
+		l.Commit()
+	}
+	if written < 30 {
+		t.Errorf("%d segments of 40 commits", written)
+	}
+	if again := loaded(t, o, log.log, maxValue); again.Next() != l.Next() || again.Whole().Records() != l.Whole().Records() {
+		t.Errorf("%d records are taken up, want %d", again.Whole().Records(), l.Whole().Records())
+	}
+}
+
+// A base is written when the slots are used up, and when segments have outgrown
+// the last one.
+func TestWhenBasesAreWritten(t *testing.T) {
+	o := options(t)
+	rng := rand.New(rand.NewPCG(6, 6))
+	r := makeRows(rng, 0, 4000)
+	clear(r.held)
+	commit := func(l *Ledger, from, to int) string {
+		l.Add(r.block(from, to))
+		entries, err := l.Entries(r.place[to-1] + 1)
+		must(t, err)
+		l.Commit()
+		return string(entries[0].Key)
+	}
+	l := newLedger(t, o, maxValue)
+	keys := []string{commit(l, 0, 2000)}
+	l.written.base = 1 << 30 // so that only slots count
+	for i := range 2 * slots {
+		keys = append(keys, commit(l, 2000+i, 2001+i))
+	}
+	want := []string{"base/1/000"}
+	for i := range slots {
+		want = append(want, fmt.Sprintf("segment/%02d/000", (i+1)%slots))
+	}
+	want = append(want, "base/0/000", "segment/01/000")
+	if !slices.Equal(keys[:len(want)], want) {
+		t.Errorf("keys are %v", keys)
+	}
+	l = newLedger(t, o, maxValue)
+	commit(l, 0, 100)
+	seen := map[string]bool{}
+	for i := range 100 {
+		before := l.written
+		key := commit(l, 100+10*i, 110+10*i)
+		if is := strings.HasPrefix(key, "base"); is {
+			seen[key] = true
+			if before.seq == slots {
+				t.Fatal("the slots were used up")
+			}
+		} else if l.written.segments > l.written.base {
+			t.Errorf("segments of %d bytes on a base of %d", l.written.segments, l.written.base)
+		}
+	}
+	if !seen["base/0/000"] || !seen["base/1/000"] {
+		t.Errorf("bases were written under %v", seen)
+	}
+}
+
+// Another fingerprint is another name, or other options on which the content
+// rests.
+func TestFingerprints(t *testing.T) {
+	seen := map[fingerprint]string{}
+	for what, change := range map[string]func(*assess.Options){
+		"none":     func(*assess.Options) {},
+		"name":     func(*assess.Options) {},
+		"sample":   func(o *assess.Options) { o.Sample++ },
+		"extremes": func(o *assess.Options) { o.Extremes++ },
+		"columns":  func(o *assess.Options) { o.Columns = o.Columns[:1] },
+		"key":      func(o *assess.Options) { o.Key = keystream.Key{} },
+		"carry":    func(o *assess.Options) { o.Carry = []int{5} },
+	} {
+		o, name := options(t), ""
+		change(&o)
+		if what == "name" {
+			name = "other"
+		}
+		l, err := New(o, name)
+		must(t, err)
+		if other, twice := seen[l.fingerprint]; twice {
+			t.Errorf("%s and %s have the same fingerprint", what, other)
+		}
+		seen[l.fingerprint] = what
+	}
+	o := options(t)
+	o.Columns = nil
+	if _, err := New(o, ""); err == nil {
+		t.Error("options without columns must be refused")
+	}
+	if _, err := Load(o, "", sequence(nil)); err == nil {
+		t.Error("options without columns must be refused")
+	}
+}
