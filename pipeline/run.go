@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -15,6 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/monitor"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -78,7 +80,7 @@ func Run(ctx context.Context, p *config.Pipeline, o Options) (*Result, error) {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	defer src.Close()
-	r := &run{config: p, options: o, key: key, source: src, started: started}
+	r := &run{config: p, options: o, key: key, source: src, streams: src.Streams(), started: started}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -95,6 +97,7 @@ type run struct {
 	options Options
 	key     keystream.Key
 	source  connectors.Source
+	streams []string // of the source
 	started time.Time
 
 	plan       *plan
@@ -236,10 +239,22 @@ func (r *run) mask(p *parcel) error {
 		return err
 	}
 	var err error
-	if p.encoded, err = r.sink.Encode(p.block); err != nil {
+	if p.encoded, err = r.encode(p.block); err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
 	return nil
+}
+
+// encode hands a block to the sink, for which the streams of a source are those
+// of its list. A partition's number in its block, which draws depend on, is no
+// place in it.
+func (r *run) encode(b *microdata.Block) (connectors.Encoded, error) {
+	if topics, ok := r.source.(ofTopics); ok {
+		number := b.Stream
+		defer func() { b.Stream = number }()
+		b.Stream = slices.Index(r.streams, topics.PartitionOf(b).String())
+	}
+	return r.sink.Encode(b)
 }
 
 // write is the ordered writer.

@@ -363,7 +363,7 @@ func TestStreamCanaryEnds(t *testing.T) {
 			stdout, stderr := p.wait(c.status)
 			if c.name == "unlisted" {
 				// What is not listed is named, so that it can be; nothing else is said of it.
-				stderr = strings.Replace(stderr, "fields that are not listed: note, "+canaryMember+"0;", "", 1)
+				stderr = regexp.MustCompile("fields that are not listed: note, "+canaryMember+"[01];").ReplaceAllString(stderr, "")
 			}
 			checkStreamCanaries(t, "stdout", []byte(stdout), true)
 			checkStreamCanaries(t, "stderr", []byte(stderr), true)
@@ -393,12 +393,13 @@ func TestStreamCanaryEnds(t *testing.T) {
 // TestStreamCanaryFailures looks for canaries where something does not work.
 func TestStreamCanaryFailures(t *testing.T) {
 	t.Parallel()
-	fails := func(t *testing.T, s *stand, status int, args ...string) {
+	fails := func(t *testing.T, s *stand, status int, args ...string) string {
 		t.Helper()
 		stdout, stderr := s.run(status, args...)
 		checkStreamCanaries(t, "stdout", []byte(stdout), true)
 		checkStreamCanaries(t, "stderr", []byte(stderr), true)
 		s.checkOutput()
+		return stderr
 	}
 	const sink = `{kafka: {brokers: ["BROKER"], topic: out}}`
 	t.Run("broker gone", func(t *testing.T) {
@@ -421,7 +422,7 @@ func TestStreamCanaryFailures(t *testing.T) {
 		s.file("password", canaryPassword)
 		f := canaryJSON(t, s)
 		s.file("pipeline.yaml", s.canaryText(f, `, sasl: {mechanism: scram-sha-256, username: user, password: {file: password}}`, sink))
-		fails(t, s, exitFailed, "run", "-v", "pipeline.yaml")
+		says(t, fails(t, s, exitFailed, "run", "-v", "pipeline.yaml"), "the password wrong") // these brokers hang up, others say so
 	})
 	t.Run("registry", func(t *testing.T) {
 		t.Parallel()

@@ -100,6 +100,13 @@ func TestTopicIntoFile(t *testing.T) {
 			}
 		}
 	}
+	// A folder has a file for each partition.
+	s.config(`sink: {csv: {path: out/parts/}}`)
+	s.run(exitQuarantined, "run", "-q", "pipeline.yaml", "--set", "source.kafka.group=parts")
+	parts, err := os.ReadDir(filepath.Join(s.dir, "out/parts"))
+	if err != nil || len(parts) != 2 || len(s.filedIn("out/parts/"+parts[0].Name())) != 150 || len(s.filedIn("out/parts/"+parts[1].Name())) != 150 {
+		t.Errorf("%v: %d files in the folder, want 2 of 150 records", err, len(parts))
+	}
 	// The next run has what is new alone; a release that the gate withholds is read
 	// again.
 	s.persons(300, 340)
