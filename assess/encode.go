@@ -404,9 +404,9 @@ func (d *decoder) edge(e *edge, width int, from []*origin) {
 func (d *decoder) tally(t *tally) {
 	t.seen = d.uint()
 	code := uint64(0)
-	for range d.count(2) {
+	for i := range d.count(2) {
 		step, count := d.short(), d.short()
-		if step >= 1<<(12+pageBits) || d.failed {
+		if step >= 1<<(12+pageBits) || step == 0 && i > 0 || count == 0 || d.failed {
 			d.failed = true
 			return
 		}
@@ -419,8 +419,12 @@ func (d *decoder) tally(t *tally) {
 		if *page == nil {
 			*page = new([pageBins]uint64)
 		}
-		(*page)[code&(pageBins-1)] += count
+		(*page)[code&(pageBins-1)] = count
 		t.n += count
+	}
+	// A value counts once, or for rare of them.
+	if t.n < t.seen || t.n/rare > t.seen {
+		d.failed = true
 	}
 }
 

@@ -245,7 +245,7 @@ func checkWhole(tb testing.TB, o assess.Options, l *Ledger, r *rows) {
 // their merge.
 func TestAnyInterleaving(t *testing.T) {
 	o := options(t)
-	for seed := range uint64(trials(100)) {
+	for seed := range uint64(trials(120)) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		limit := headerSize + 100 + rng.IntN(1<<uint(3+rng.IntN(10)))
 		var ledgers []*Ledger
@@ -298,10 +298,10 @@ func interleaved(t *testing.T, rng *rand.Rand, o assess.Options, r *rows, limit 
 			must(t, err)
 			checkEntries(t, l, entries)
 		}
-		switch rng.IntN(8) {
-		case 0: // aborted
+		switch rng.IntN(24) {
+		case 0, 1, 2: // aborted
 			l.Rollback()
-		case 1: // the instance is gone before it has committed
+		case 3: // the instance is gone before it has committed
 			l = loaded(t, o, log.compacted(rng), limit)
 		default:
 			if entries == nil && rng.IntN(4) == 0 {
@@ -327,7 +327,7 @@ func interleaved(t *testing.T, rng *rand.Rand, o assess.Options, r *rows, limit 
 		if whole, delta := l.Counts(); whole.Read != int64(done) || delta != (Counts{}) {
 			t.Fatalf("%d rows of %d committed ones, and %+v open", whole.Read, done, delta)
 		}
-		if rng.IntN(20) == 0 { // taken up by another instance, to the bit
+		if rng.IntN(40) == 0 { // taken up by another instance, to the bit
 			again := loaded(t, o, log.compacted(rng), limit)
 			was, err := l.Whole().MarshalBinary()
 			must(t, err)
@@ -372,7 +372,7 @@ func checkEntries(t *testing.T, l *Ledger, entries []Entry) {
 // Next, which never lies before the last commit.
 func TestWithoutTransactions(t *testing.T) {
 	o := options(t)
-	for seed := range uint64(trials(100)) {
+	for seed := range uint64(trials(120)) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		limit := headerSize + 100 + rng.IntN(1<<uint(3+rng.IntN(10)))
 		r, log := makeRows(rng, 0, 1+rng.IntN(200)), new(topic)
