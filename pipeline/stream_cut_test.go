@@ -2,13 +2,19 @@ package pipeline_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sdlfilter/sdlfilter/pipeline"
 )
 
 // scissors cut a broker's connections: when a request of a kind comes, before the
@@ -139,4 +145,35 @@ func (c *cutConn) Write(p []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	return c.Conn.Write(p)
+}
+
+// heard is what a stream has logged.
+type heard struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *stand) listen() *heard { return new(heard) }
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.Write(p)
+}
+
+func (h *heard) options() pipeline.Options {
+	return pipeline.Options{Version: "test", Log: zerolog.New(h)}
+}
+
+func (h *heard) has(text string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Contains(h.text.String(), text)
+}
+
+func (s *stand) decode(value []byte, into any) {
+	s.t.Helper()
+	if err := json.Unmarshal(value, into); err != nil {
+		s.t.Fatal(err)
+	}
 }

@@ -152,7 +152,7 @@ func TestStreamMembersComeAndGo(t *testing.T) {
 							if named {
 								name = fmt.Sprint("i", k)
 							}
-							i := s.start(s.live(name))
+							i := s.start(s.live(name), kgo.TransactionTimeout(3*time.Second))
 							wait := time.After(time.Duration(100+mine.IntN(900)) * time.Millisecond)
 							select {
 							case <-wait:

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,11 +59,16 @@ type Stream struct {
 	noted           map[string]int32    // partitions of the topics that Note writes to
 	began           map[Partition]int64 // where a bounded stream begins
 
+	transactional string // the transactional id; "": not joined yet
+
 	registry *registry.Client // of the source; nil where none is configured
 	released *registry.Client // of the sink, where that is another one
 
-	member  atomic.Pointer[kgo.Client] // the same as client, for what the client calls before it is returned
+	member atomic.Pointer[kgo.Client] // the same as client, for what the client calls before it is returned
+	limits sync.Map                   // of the size of a batch, by topic of the sink: int32
+
 	client  *kgo.Client
+	abandon context.CancelFunc        // ends what the client does, at once
 	session *kgo.GroupTransactSession // nil with at_least_once
 	decoder message.Decoder
 	keeps   bool // tombstones pass
@@ -93,6 +99,8 @@ const (
 	runRecords  = 4096        // of a block, where windows are not cut
 	idleWait    = time.Second // a poll without records returns, so that the caller can look after the rest
 	endPatience = time.Second // ending a transaction lets partitions go after that
+
+	leavePatience = 5 * time.Second // leaving the group does without the group's answer after that
 )
 
 // Join becomes a member of the group. Records come with Next, after Begin.
@@ -110,12 +118,14 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 		kgo.KeepControlRecords(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxPartitionBytes(4<<20),
+		kgo.FetchMaxWait(500*time.Millisecond), // a partition that is assigned is read only after that
 		kgo.SessionTimeout(sessionTimeout),
 		kgo.HeartbeatInterval(sessionTimeout/5),
 		kgo.RebalanceTimeout(30*time.Second+2*s.interval()),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(codecOf(s.compression())),
 		kgo.MaxBufferedRecords(200_000),
+		kgo.ProducerBatchMaxBytesFn(s.limit),
 		kgo.ProducerLinger(5*time.Millisecond),
 		kgo.OnPartitionsAssigned(s.onAssigned),
 		kgo.OnPartitionsRevoked(s.onRevoked),
@@ -127,7 +137,9 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 	if err != nil {
 		return err
 	}
-	options = append(options, kgo.ConsumeResetOffset(start), kgo.AdjustFetchOffsetsFn(s.pin(start)))
+	options = append(options, kgo.ConsumeStartOffset(start), kgo.AdjustFetchOffsetsFn(s.pin(start)),
+		// Where records that were to be read have been deleted, those that are left.
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if c.Pattern != "" {
 		options = append(options, kgo.ConsumeRegex(), kgo.ConsumeTopics(c.Pattern))
 	} else {
@@ -136,6 +148,9 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 	if c.Instance != "" {
 		options = append(options, kgo.InstanceID(c.Instance))
 	}
+	ctx, abandon := context.WithCancel(context.Background())
+	s.abandon = abandon
+	options = append(options, kgo.WithContext(ctx))
 	s.decoder, s.keeps = decoder, keepTombstones
 	s.entered, s.owned, s.assignedAt = map[Partition]int{}, map[Partition]int{}, time.Time{}
 	s.at, s.done, s.looked = maps.Clone(s.began), maps.Clone(s.began), map[Partition]int64{}
@@ -145,8 +160,13 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 		s.client, err = kgo.NewClient(append(options, c.tuning...)...)
 		return err
 	}
+	if s.transactional == "" {
+		// The same for every membership: joining anew ends what the last one has left
+		// open, and nobody waits for that.
+		s.transactional = c.transactionalID(s.config.Name)
+	}
 	options = append(options,
-		kgo.TransactionalID(c.transactionalID(s.config.Name)),
+		kgo.TransactionalID(s.transactional),
 		kgo.TransactionTimeout(s.transactionTimeout()),
 	)
 	options = append(options, c.tuning...) // again, as the last word
@@ -196,7 +216,7 @@ func (s *Stream) Begin(ctx context.Context) error {
 	if _, _, err := s.client.ProducerID(ctx); err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return explain(s.session.Begin(), "beginning a transaction", subject{transactional: s.config.Source.groupName(s.config.Name)})
+	return explain(s.session.Begin(), "beginning a transaction", subject{transactional: s.transactional})
 }
 
 func (s *Stream) reset() {
@@ -348,6 +368,9 @@ func (s *Stream) Produce(ctx context.Context, r *kgo.Record) {
 
 func (s *Stream) delivered(r *kgo.Record, err error) {
 	if err != nil {
+		if strings.Contains(err.Error(), "invalid record partitioning choice") {
+			err = &FinalError{Text: fmt.Sprintf("writing to %s: the topic has fewer partitions than the source has now, and a record keeps its partition", r.Topic), Err: err}
+		}
 		err = Explain(err, "writing to "+r.Topic)
 		s.failed.CompareAndSwap(nil, &err)
 	}
@@ -445,6 +468,10 @@ func (s *Stream) Leave() {
 		return
 	}
 	defer s.show(map[Partition]int{})
+	// A client that leaves waits for a join that is under way, and so for the slowest
+	// member of the group.
+	defer s.abandon()
+	defer time.AfterFunc(leavePatience, s.abandon).Stop()
 	if s.session != nil {
 		s.session.CloseAllowingRebalance()
 	} else {

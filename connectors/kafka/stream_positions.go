@@ -234,7 +234,13 @@ func (s *Stream) lookAhead(ctx context.Context) error {
 			continue
 		}
 		next, err := rest.beyond(ctx, p, at, end)
-		if err != nil && !errors.Is(err, kerr.OffsetOutOfRange) { // then the consumer finds a place to go on
+		if errors.Is(err, kerr.OffsetOutOfRange) {
+			// What was to be read there has been deleted.
+			var first map[Partition]int64
+			first, err = offsets(ctx, s.config.Log, "asking for the first offsets", []string{p.Topic}, rest.admin.ListStartOffsets)
+			next = min(max(at, first[p]), end)
+		}
+		if err != nil {
 			return err
 		}
 		s.at[p], s.done[p] = next, next

@@ -3,9 +3,12 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -82,6 +85,7 @@ func (r *Release) writer(ctx context.Context, topic string, held bool) (message.
 	if err != nil {
 		return nil, err
 	}
+	r.stream.findLimit(ctx, to)
 	r.writers[to] = w
 	return w, nil
 }
@@ -111,6 +115,7 @@ func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.B
 	}
 	released := e.(message.Released)
 	to := r.destination(w.records[0].Topic, held)
+	limit := int(r.stream.limit(to))
 	messages, tombstones := w.Messages(), w.Tombstones()
 	for k, value := range released.Values {
 		at := int(released.Source[k])
@@ -119,7 +124,12 @@ func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.B
 			r.bury(ctx, tombstones[0], to)
 			tombstones = tombstones[1:]
 		}
+		place := m.Offset
 		r.policy.apply(m, m, b, at) // where a message holds several records, no column is its key
+		if size := sizeOf(m, value); size > limit {
+			return &FinalError{Text: fmt.Sprintf("writing to %s: what is released of %s, offset %d, has %d bytes with its key and headers, and the topic takes %d (max.message.bytes)",
+				to, Partition{b.Scope, m.Partition}, place, size, limit)}
+		}
 		m.Topic, m.Value = to, value
 		r.stream.Produce(ctx, m)
 	}
@@ -127,4 +137,52 @@ func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.B
 		r.bury(ctx, m, to)
 	}
 	return r.stream.failure()
+}
+
+// batchOverhead is what a batch of one message needs at least beside its content:
+// the batch's header, and lengths of one byte each.
+const batchOverhead = 61 + 7
+
+// sizeOf is the least that a message needs in a batch, in bytes.
+func sizeOf(m *kgo.Record, value []byte) int {
+	size := batchOverhead + len(m.Key) + len(value)
+	for _, h := range m.Headers {
+		size += len(h.Key) + len(h.Value)
+	}
+	return size
+}
+
+// findLimit learns how large a batch a topic takes. Who may not ask is not told.
+func (s *Stream) findLimit(ctx context.Context, topic string) {
+	client, err := s.config.Source.connect(s.config.Log)
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	configs, err := kadm.NewClient(client).DescribeTopicConfigs(ctx, topic)
+	if err != nil {
+		return
+	}
+	c, err := configs.On(topic, nil)
+	if err != nil || c.Err != nil {
+		return
+	}
+	for _, setting := range c.Configs {
+		if setting.Key != "max.message.bytes" {
+			continue
+		}
+		if n, err := strconv.ParseInt(setting.MaybeValue(), 10, 32); err == nil {
+			s.limits.Store(topic, int32(min(max(n, 512), 64<<20))) // what the client can be told
+		}
+	}
+}
+
+// limit is how large a batch of a topic may be, in bytes.
+func (s *Stream) limit(topic string) int32 {
+	if n, known := s.limits.Load(topic); known {
+		return n.(int32)
+	}
+	return 1_000_012 // below the brokers' default
 }
