@@ -15,9 +15,12 @@ func ProfileSource(ctx context.Context, c connectors.SourceConfig, progress *Pro
 }
 
 // ProfilePipeline describes the numeric columns that a configuration lists,
-// identifiers left out.
+// identifiers left out. The profile that it names may be the one that is to be
+// made, and is not read.
 func ProfilePipeline(ctx context.Context, p *config.Pipeline, progress *Progress) (*assess.Profile, error) {
-	return profileOf(ctx, p, progress)
+	anew := *p
+	anew.Profile = ""
+	return profileOf(ctx, &anew, progress)
 }
 
 func profileOf(ctx context.Context, p *config.Pipeline, progress *Progress) (*assess.Profile, error) {

@@ -384,6 +384,7 @@ func (s *stream) finish(ctx context.Context, refused bool) (*Result, error) {
 	return &Result{
 		Report: rep, Files: append(s.config.Sink.Config.Paths(), paths...),
 		Drained: !s.kafka.Bounded(), Cut: s.kafka.Bounded() && s.kafka.Draining() && !s.kafka.Finished(),
+		Held: s.kafka.Bounded() && s.holding,
 	}, s.close()
 }
 

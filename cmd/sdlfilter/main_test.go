@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"testing"
 
@@ -16,6 +18,12 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv("SDLFILTER_TEST_AS_PROGRAM") == "1" {
 		os.Exit(execute(os.Args[1:]))
+	}
+	// The tests of streams wait for timers most of the time, not for a processor.
+	if f := flag.Lookup("test.parallel"); f != nil {
+		if err := f.Value.Set(strconv.Itoa(max(8, runtime.GOMAXPROCS(0)))); err != nil {
+			panic(err)
+		}
 	}
 	testscript.Main(m, map[string]func(){"sdlfilter": func() { os.Exit(execute(os.Args[1:])) }})
 }

@@ -65,6 +65,12 @@ func TestStreamCommands(t *testing.T) {
 	}
 	stdout, _ = s.run(exitDone, "profile", "pipeline.yaml")
 	says(t, stdout, "wage", "decimals: 2", "n: 100")
+	// A stream that needs a profile names the one that is made of it.
+	s.file("relative.yaml", s.text(endless, `profile: wages.yaml`, `masks: [{noise: {columns: [wage], sd: 20%}}]`,
+		`columns: {id: {role: other}, name: {role: identifier}, wage: {role: sensitive}, region: {role: other}}`))
+	s.run(exitDone, "profile", "relative.yaml", "-o", "wages.yaml")
+	s.run(exitDone, "run", "-q", "relative.yaml", "--set", "source.kafka.until=latest", "--set", "sink.kafka.topic=again", "--set", "source.kafka.group=relative")
+	s.released("again", 100)
 
 	s.run(exitDone, "run", "-q", "pipeline.yaml", "--set", "source.kafka.until=latest")
 	s.released("out", 100)
