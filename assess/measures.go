@@ -57,9 +57,11 @@ type Moments struct {
 // Utility is the data utility of a column for the estimation of its mean,
 // METHODS: U = 1/E(μ̂ − μ)², unit 1/(unit of x)². U, Efficiency and Bias are
 // those expected over replicates (Duncan et al. 2004, eq. 14); RealisedU is
-// that of the release itself; U0 = n/S_x².
+// that of the release itself; U0 = n/S_x². SE is the Monte-Carlo standard error
+// of U, NaN where there are not two replicates or U is infinite.
 type Utility struct {
 	U          Float `json:"U"`
+	SE         Float `json:"U_se"`
 	RealisedU  Float `json:"realised_U"`
 	U0         Float `json:"U0"`
 	Efficiency Float `json:"efficiency"`
@@ -68,11 +70,14 @@ type Utility struct {
 
 // Risk is the disclosure risk of one target under one knowledge state:
 // R = 1/E(τ − τ̂)², unit 1/(unit of x)² (Duncan et al. 2004, eq. 12); RMSE =
-// √(1/R), in the column's unit.
+// √(1/R), in the column's unit. SE is the Monte-Carlo standard error of R, by the
+// delta method R²·sd((τ − τ̂_m)²)/√M, NaN where there are not two replicates or R is
+// infinite.
 type Risk struct {
 	Target     string `json:"target"`    // typical, min, p01, …, max
 	Knowledge  string `json:"knowledge"` // mean, index, position
 	R          Float  `json:"R"`
+	SE         Float  `json:"R_se"`
 	RMSE       Float  `json:"rmse"`
 	RealisedR  Float  `json:"realised_R"`
 	Replicates int    `json:"replicates"` // 0 where R is that of the release alone

@@ -14,9 +14,13 @@ func riskOf(mse float64) float64 {
 
 // squares collects (τ − τ̂_m)² over replicates; estimates that are missing
 // (NaN) are left out.
-type squares struct{ n, sum float64 }
+type squares struct {
+	n, sum float64
+	each   []float64 // NaN where missing
+}
 
 func (s *squares) add(d float64) {
+	s.each = append(s.each, d*d)
 	if d == d {
 		s.n++
 		s.sum += d * d
@@ -25,16 +29,53 @@ func (s *squares) add(d float64) {
 
 func (s *squares) mean() float64 { return s.sum / s.n } // NaN where there are none
 
+// noise is the Monte-Carlo variance of the mean over replicates that went round
+// the subsets, NaN of fewer than two.
+func (s *squares) noise(subsets int) float64 { return spreadOf(s.each, subsets).noise() }
+
 // spread is an estimator's mean over replicates and its variance within the
-// subsets on which replicates were made.
-type spread struct{ mean, variance, n float64 }
+// subsets on which replicates were made, with that variance's degrees of freedom.
+type spread struct{ mean, variance, n, freedom float64 }
+
+// noise is the Monte-Carlo variance of the mean, NaN where one replicate shows
+// none.
+func (s spread) noise() float64 {
+	if s.freedom == 0 {
+		return math.NaN()
+	}
+	return s.variance / s.n
+}
+
+// varianceNoise is the Monte-Carlo variance of the variance, of estimates that are
+// near normal; NaN where one replicate shows none.
+func (s spread) varianceNoise() float64 {
+	if s.freedom == 0 {
+		return math.NaN()
+	}
+	return 2 * s.variance * s.variance / s.freedom
+}
+
+// varianceOfSquare is that of the square of a normal variable, of which the square
+// of the mean is estimated as square: 4·square·variance + 2·variance².
+func varianceOfSquare(square, variance float64) float64 {
+	return 4*max(0, square)*variance + 2*variance*variance
+}
+
+// standardError of 1/q by the delta method: (1/q)²·√variance of q; NaN where
+// 1/q is infinite.
+func standardError(reciprocal, variance float64) float64 {
+	if math.IsInf(reciprocal, 1) {
+		return math.NaN()
+	}
+	return reciprocal * (reciprocal * math.Sqrt(variance))
+}
 
 // spreadOf takes the estimates of replicates 1 …, which went round the subsets
 // in turn. The mean gives every subset the same weight; the variance is that
 // within subsets, as the differences between subsets cancel in the mean.
 func spreadOf(estimates []float64, subsets int) spread {
 	var out spread
-	var within, freedom, used float64
+	var within, used float64
 	for o := range min(subsets, len(estimates)) {
 		n, mean, c := 0.0, 0.0, 0.0
 		for i := o; i < len(estimates); i += subsets {
@@ -54,13 +95,13 @@ func spreadOf(estimates []float64, subsets int) spread {
 		out.n += n
 		out.mean += (mean - out.mean) / used
 		within += c
-		freedom += n - 1
+		out.freedom += n - 1
 	}
 	switch {
 	case used == 0:
 		out.mean, out.variance = math.NaN(), math.NaN()
-	case freedom > 0:
-		out.variance = within / freedom
+	case out.freedom > 0:
+		out.variance = within / out.freedom
 	case subsets > 1 && len(estimates) > 1:
 		// One replicate a subset: the variance between subsets is all there is, and
 		// is no smaller.
@@ -77,6 +118,12 @@ func spreadOf(estimates []float64, subsets int) spread {
 func (s spread) meanSquare(tau, share float64) float64 {
 	bias := s.mean - tau
 	return max(0, bias*bias-s.variance/s.n) + s.variance*share
+}
+
+// meanSquareNoise is the Monte-Carlo variance of meanSquare.
+func (s spread) meanSquareNoise(tau, share float64) float64 {
+	bias := s.mean - tau
+	return varianceOfSquare(bias*bias-s.noise(), s.noise()) + s.varianceNoise()*share*share
 }
 
 // found is what is known of a target before any replicate.
@@ -101,6 +148,13 @@ func (f *found) positionSquare(variance float64) float64 {
 	return max(0, d*d-variance) + variance
 }
 
+// positionSquareNoise is the variance of positionSquare over the randomness of the
+// mask: the release is one draw.
+func (f *found) positionSquareNoise(variance float64) float64 {
+	d := f.position - f.tau
+	return varianceOfSquare(d*d-variance, variance)
+}
+
 // exchangedShare is what the mean of (x−y)² of a release is of that of replicates
 // of a sample, where a mask swaps: keys that several records of the data share may
 // be unique in a sample, which makes candidates for exchange of records that are
@@ -121,11 +175,13 @@ func (r *reckoning) risks(c int) []Risk {
 	answers, asked := r.answers[c]
 	population := x.Cii / x.N // (1/n) Σ(x_i − x̄)²
 	var list []Risk
-	add := func(target, knowledge string, realised, expected float64, sampled bool) {
-		row := Risk{Target: target, Knowledge: knowledge, RealisedR: Float(riskOf(realised)), Sampled: sampled}
+	// noise is the Monte-Carlo variance of expected.
+	add := func(target, knowledge string, realised, expected, noise float64, sampled bool) {
+		row := Risk{Target: target, Knowledge: knowledge, RealisedR: Float(riskOf(realised)), Sampled: sampled, SE: Float(math.NaN())}
 		row.R = row.RealisedR
 		if asked {
 			row.R, row.Replicates = Float(riskOf(expected)), len(answers)
+			row.SE = Float(standardError(float64(row.R), noise))
 		}
 		row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
 		list = append(list, row)
@@ -133,24 +189,24 @@ func (r *reckoning) risks(c int) []Risk {
 
 	drift := y.above(x)
 	var means, squareDiff squares
-	var typical float64
 	for i := range answers {
 		// Squares of roots, so that replicates without values drop out as elsewhere.
 		squareDiff.add(math.Sqrt(answers[i].squareDiff))
 		means.add(answers[i].mean - x.Mi)
 	}
-	typical = population + means.mean()
+	typical, typicalNoise := population+means.mean(), means.noise(r.subsets)
 	b := r.bias[c]
 	if r.partial {
 		typical = population + b.square + b.ofMean
+		typicalNoise = b.squareNoise + b.ofMeanNoise
 	}
-	add(TargetTypical, KnowledgeMean, population+drift*drift, typical, r.partial && asked)
+	add(TargetTypical, KnowledgeMean, population+drift*drift, typical, typicalNoise, r.partial && asked)
 	own := s.squareDiff / float64(s.pairs)
 	exchanged := 1.0 // what a replicate's mean of (x−y)² is to be multiplied by
 	if r.partial && r.a.opts.Mixes {
 		exchanged = exchangedShare(own, squareDiff.mean())
 	}
-	add(TargetTypical, KnowledgeIndex, own, exchanged*squareDiff.mean(), r.partial && asked)
+	add(TargetTypical, KnowledgeIndex, own, exchanged*squareDiff.mean(), exchanged*exchanged*squareDiff.noise(r.subsets), r.partial && asked)
 
 	for t, f := range r.targets[c] {
 		var mean, index, position squares
@@ -162,9 +218,11 @@ func (r *reckoning) risks(c int) []Risk {
 			position.add(f.tau - answers[i].position[t])
 		}
 		byMean, byPosition := mean.mean(), position.mean()
+		meanNoise, positionNoise := mean.noise(r.subsets), position.noise(r.subsets)
 		if r.partial && asked {
 			d := x.Mi + b.mean - f.tau
 			byMean = max(0, d*d-b.noise) + b.ofMean
+			meanNoise = varianceOfSquare(d*d-b.noise, b.noise) + b.ofMeanNoise
 			if !f.target.extremal() {
 				estimates := make([]float64, len(answers))
 				for i := range answers {
@@ -173,8 +231,10 @@ func (r *reckoning) risks(c int) []Risk {
 				s := spreadOf(estimates, r.subsets)
 				if f.counted {
 					byPosition = f.positionSquare(s.variance * r.share)
+					positionNoise = f.positionSquareNoise(s.noise() * s.n * r.share)
 				} else {
 					byPosition = s.meanSquare(f.tau, r.share)
+					positionNoise = s.meanSquareNoise(f.tau, r.share)
 				}
 			}
 		}
@@ -183,9 +243,9 @@ func (r *reckoning) risks(c int) []Risk {
 			linked = f.record.x - f.record.values[2*c+1]
 		}
 		square := func(d float64) float64 { return d * d }
-		add(f.target.name, KnowledgeMean, square(f.tau-y.Mi), byMean, r.partial && asked || f.sampled)
-		add(f.target.name, KnowledgeIndex, square(linked), exchanged*index.mean(), f.sampled)
-		add(f.target.name, KnowledgePosition, square(f.tau-f.position), byPosition, r.partial && asked || f.sampled)
+		add(f.target.name, KnowledgeMean, square(f.tau-y.Mi), byMean, meanNoise, r.partial && asked || f.sampled)
+		add(f.target.name, KnowledgeIndex, square(linked), exchanged*index.mean(), exchanged*exchanged*index.noise(r.subsets), f.sampled)
+		add(f.target.name, KnowledgePosition, square(f.tau-f.position), byPosition, positionNoise, r.partial && asked || f.sampled)
 	}
 	return list
 }

@@ -8,6 +8,10 @@ type bias struct {
 	noise  float64 // Monte-Carlo variance of mean
 	square float64 // estimate of its square
 	ofMean float64 // Var(ȳ) over the randomness of the mask, at the release's n
+
+	// Monte-Carlo variances of square and of ofMean, NaN where one replicate
+	// shows none.
+	squareNoise, ofMeanNoise float64
 }
 
 // biasOf estimates E(ȳ − x̄) of a sampled column. The release's own mean
@@ -31,7 +35,9 @@ func (r *reckoning) biasOf(c int) bias {
 		}
 	}
 	b := bias{mean: sum / weight, noise: perRecord / weight}
-	b.ofMean = spreadOf(diffs, r.subsets).variance * r.share
+	of := spreadOf(diffs, r.subsets)
+	b.ofMean, b.ofMeanNoise = of.variance*r.share, of.varianceNoise()*r.share*r.share
+	b.squareNoise = varianceOfSquare(b.mean*b.mean-b.noise, b.noise)
 	b.square = max(0, b.mean*b.mean-b.noise)
 	if b.mean*b.mean < 9*b.noise && b.noise > 0.02*y.variance()/y.N {
 		b.square = 0
@@ -49,13 +55,14 @@ func (r *reckoning) utility(c int) Utility {
 		RealisedU: Float(riskOf(variance + drift*drift)),
 		U0:        Float(riskOf(x.variance() / x.N)),
 	}
-	u.U, u.Bias = u.RealisedU, Float(drift)
+	u.U, u.Bias, u.SE = u.RealisedU, Float(drift), Float(math.NaN())
 	answers, asked := r.answers[c]
 	switch {
 	case asked && r.partial:
 		// S_y² of the release rests on more records than any replicate.
 		u.U = Float(riskOf(variance + r.bias[c].square))
 		u.Bias = Float(r.bias[c].mean)
+		u.SE = Float(standardError(float64(u.U), r.varianceNoise(answers)/(y.N*y.N)+r.bias[c].squareNoise))
 	case asked:
 		var n, mean, spread float64
 		for _, a := range answers {
@@ -68,10 +75,42 @@ func (r *reckoning) utility(c int) Utility {
 		mean, spread = mean/n, spread/n
 		u.U = Float(riskOf(spread + (mean-x.Mi)*(mean-x.Mi)))
 		u.Bias = Float(mean - x.Mi)
+		u.SE = Float(standardError(float64(u.U), utilityNoise(answers, mean, mean-x.Mi)))
 	}
 	u.Efficiency = u.U / u.U0
 	if math.IsInf(float64(u.U), 1) && math.IsInf(float64(u.U0), 1) {
 		u.Efficiency = 1 // a constant column, released as it is
 	}
 	return u
+}
+
+// varianceNoise is the variance over the randomness of the mask of S_y² of the
+// release, from replicates on subsets: it falls as 1/n.
+func (r *reckoning) varianceNoise(answers []answer) float64 {
+	variances := make([]float64, len(answers))
+	for i, a := range answers {
+		variances[i] = a.variance
+	}
+	s := spreadOf(variances, r.subsets)
+	return s.noise() * s.n * r.share
+}
+
+// utilityNoise is the Monte-Carlo variance of the mean of s²_m/n + b², b the
+// bias of ȳ, the mean of all replicates. To first order it is that of the mean of
+// s²_m/n + 2bȳ_m. Where b is near 0 that leaves out what counts, the square of a
+// b that is there by chance: b² has the variance 4E(b)²v + 2v², v that of b.
+func utilityNoise(answers []answer, mean, bias float64) float64 {
+	means, terms := make([]float64, len(answers)), make([]float64, len(answers))
+	for i, a := range answers {
+		means[i] = a.mean
+		if a.variance != a.variance {
+			means[i] = math.NaN()
+		}
+	}
+	noise := spreadOf(means, 1).noise()
+	slope := 2 * math.Copysign(math.Sqrt(max(0, bias*bias-noise)), bias)
+	for i, a := range answers {
+		terms[i] = a.variance/a.n + slope*(a.mean-mean)
+	}
+	return spreadOf(terms, 1).noise() + varianceOfSquare(0, noise)
 }
