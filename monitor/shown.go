@@ -17,6 +17,8 @@ const (
 	// Monte-Carlo error is about 10 %.
 	digits     = 4
 	riskDigits = 2
+	// Significant digits of a standard error.
+	errorDigits = 1
 	// longestHistory is the number of snapshots that the page shows.
 	longestHistory = 10
 )
@@ -42,14 +44,14 @@ type columnView struct {
 //   - the window since the last snapshot, but for its counts: it may hold a
 //     single record, whose value would be its mean;
 //   - R of an order statistic that is known by the mean: it is 1/(τ − ȳ)², and ȳ
-//     is there, so τ would follow;
+//     is there, so τ would follow; and with it its standard error, 2·SD(ȳ)/|τ − ȳ|³;
 //   - the realised R of an order statistic, 1/(τ − y)² for one y that the release
 //     holds;
 //   - a column with fewer than 10 values; and its new state, as long as fewer
 //     than 10 values have come since the one that was shown.
 //
 // What is left is rounded: aggregates to 4 significant digits, risks of order
-// statistics to 2 digits of √(1/R), correlations to 3 decimals.
+// statistics to 2 digits of √(1/R), standard errors to 1, correlations to 3 decimals.
 func shown(r *report.Report, before *view) *view {
 	v := &view{columns: make(map[string]*columnView, len(r.Columns))}
 	t := *r
@@ -109,13 +111,13 @@ func showColumn(c *assess.ColumnMeasures, gate assess.Verdict, earlier *columnVi
 	out.Original, out.Released = moments(c.Original), moments(c.Released)
 	if !v.enough {
 		out.MeanSquaredDifference = nan
-		out.Utility = assess.Utility{U: nan, RealisedU: nan, U0: nan, Efficiency: nan, Bias: nan}
+		out.Utility = assess.Utility{U: nan, SE: nan, RealisedU: nan, U0: nan, Efficiency: nan, Bias: nan}
 		v.measures, v.ru = out, report.RUMap{Column: c.Name, Unit: c.Unit}
 		return v
 	}
 	out.MeanSquaredDifference = rounded(c.MeanSquaredDifference, digits)
 	u := c.Utility
-	out.Utility = assess.Utility{U: rounded(u.U, digits), RealisedU: rounded(u.RealisedU, digits), U0: rounded(u.U0, digits),
+	out.Utility = assess.Utility{U: rounded(u.U, digits), SE: rounded(u.SE, errorDigits), RealisedU: rounded(u.RealisedU, digits), U0: rounded(u.U0, digits),
 		Efficiency: rounded(u.Efficiency, digits), Bias: rounded(u.Bias, digits)}
 	for _, k := range c.Risk {
 		out.Risk = append(out.Risk, showRisk(k))
@@ -146,13 +148,15 @@ func showRisk(k assess.Risk) assess.Risk {
 	nan := assess.Float(math.NaN())
 	switch {
 	case hidden(k):
-		k.R, k.RMSE, k.RealisedR = nan, nan, nan
+		k.R, k.SE, k.RMSE, k.RealisedR = nan, nan, nan, nan
 	case k.Target == assess.TargetTypical:
 		k.R, k.RMSE, k.RealisedR = rounded(k.R, digits), rounded(k.RMSE, digits), rounded(k.RealisedR, digits)
+		k.SE = rounded(k.SE, errorDigits)
 	default:
 		// R follows from the rounded error, so that the two agree on the page.
 		k.RMSE = rounded(k.RMSE, riskDigits)
 		k.R, k.RealisedR = rounded(1/(k.RMSE*k.RMSE), riskDigits+1), nan
+		k.SE = rounded(k.SE, errorDigits)
 	}
 	return k
 }

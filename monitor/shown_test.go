@@ -96,7 +96,8 @@ func TestNoRespondentsValue(t *testing.T) {
 			// Only of the values far from the mean, so that no number leads there by chance.
 			for _, c := range []float64{synthetic.Greatest, synthetic.Percentile99} {
 				for _, about := range means {
-					for _, d := range []float64{v, 1 / math.Sqrt(v), math.Sqrt(v)} {
+					// The last for R_se of what is known by the mean, 2·SD(ȳ)/d³ with an SD of 1.
+					for _, d := range []float64{v, 1 / math.Sqrt(v), math.Sqrt(v), math.Cbrt(2 / v)} {
 						if math.Abs(about+d-c) < near*c {
 							t.Errorf("%s: %s leads from the mean to %v", path, word, c)
 						}
@@ -145,10 +146,16 @@ func TestReportIsAReport(t *testing.T) {
 		t.Errorf("correlation %+v", r.Correlation)
 	}
 	for _, k := range wage.Risk {
+		if (k.SE == k.SE) != (k.R == k.R) {
+			t.Errorf("%s, %s: R %v, and R_se %v", k.Target, k.Knowledge, k.R, k.SE)
+		}
 		shownR, shownRealised := !math.IsNaN(float64(k.R)), !math.IsNaN(float64(k.RealisedR))
 		if typical := k.Target == "typical"; shownRealised != typical || shownR != (typical || k.Knowledge != "mean") {
 			t.Errorf("%s, %s: R %v, realised R %v", k.Target, k.Knowledge, k.R, k.RealisedR)
 		}
+	}
+	if wage.Utility.SE != 0.001 {
+		t.Errorf("U %v, and U_se %v", wage.Utility.U, wage.Utility.SE)
 	}
 	if f := r.Gate.Rules[0].Found; f != 2.5e-5 && math.Abs(float64(f)-2.37e-5) > 1e-6 {
 		t.Errorf("the rule on R found %v", f)

@@ -73,12 +73,17 @@ func column(name, unit string, n int64, mean, sd, λ, least, most, releasedLeast
 		Released: assess.Moments{N: n, Mean: assess.Float(mean + λ/100), SD: assess.Float(math.Hypot(sd, λ)),
 			Min: assess.Float(releasedLeast), Max: assess.Float(releasedMost)},
 		MeanSquaredDifference: assess.Float(λ * λ),
-		Utility: assess.Utility{U: assess.Float(u0 * efficiency), RealisedU: assess.Float(u0 * efficiency * 0.9137), U0: assess.Float(u0),
+		Utility: assess.Utility{U: assess.Float(u0 * efficiency), SE: assess.Float(u0 * efficiency * 0.00317), RealisedU: assess.Float(u0 * efficiency * 0.9137), U0: assess.Float(u0),
 			Efficiency: assess.Float(efficiency), Bias: assess.Float(λ / 5000)},
 	}
 	add := func(target, knowledge string, rmse, realised float64) {
-		c.Risk = append(c.Risk, assess.Risk{Target: target, Knowledge: knowledge, R: assess.Float(1 / (rmse * rmse)), RMSE: assess.Float(rmse),
-			RealisedR: assess.Float(1 / (realised * realised)), Replicates: 200, Sampled: target[0] == 'p'})
+		// Of what is known by the mean a standard error that the value follows from.
+		share := math.Sqrt(2. / 200)
+		if knowledge == "mean" {
+			share = 2 / rmse
+		}
+		c.Risk = append(c.Risk, assess.Risk{Target: target, Knowledge: knowledge, R: assess.Float(1 / (rmse * rmse)), SE: assess.Float(share / (rmse * rmse)),
+			RMSE: assess.Float(rmse), RealisedR: assess.Float(1 / (realised * realised)), Replicates: 200, Sampled: target[0] == 'p'})
 	}
 	add("typical", "mean", math.Hypot(sd, λ/100), sd)
 	add("typical", "index", λ, λ*1.0071)

@@ -49,8 +49,8 @@ func Hostile() *report.Report {
 	r.Name, r.KeyID, r.ConfigSHA256, r.Version = name, name, name, name
 	r.Columns[0].Name, r.Columns[0].Unit = name, `"><img src=x onerror=alert(1)>`
 	r.Columns[0].Risk[0].Target = name
-	r.Columns[0].Risk[1].R, r.Columns[0].Risk[1].RMSE = assess.Float(math.Inf(1)), 0
-	r.Columns[0].Risk[2].R = assess.Float(math.NaN())
+	r.Columns[0].Risk[1].R, r.Columns[0].Risk[1].SE, r.Columns[0].Risk[1].RMSE = assess.Float(math.Inf(1)), assess.Float(math.NaN()), 0
+	r.Columns[0].Risk[2].R, r.Columns[0].Risk[2].SE = assess.Float(math.NaN()), assess.Float(math.NaN())
 	r.Correlation.Columns[0] = name
 	r.Masks[0].Columns[0], r.Masks[0].Name = name, name
 	r.Masks[0].Parameters[0].Value = name
@@ -111,7 +111,7 @@ func wage() assess.ColumnMeasures {
 		Original:              assess.Moments{N: n - 3, Mean: 603.73, SD: 453.55, Min: 50.05, Max: 18777.2},
 		Released:              assess.Moments{N: n - 3, Mean: 606.91, SD: 482.37, Min: 50, Max: 18601.88},
 		MeanSquaredDifference: 25911.4,
-		Utility:               assess.Utility{U: 0.11937, RealisedU: 0.04927, U0: 0.13686, Efficiency: 0.8722, Bias: 2.84},
+		Utility:               assess.Utility{U: 0.11937, SE: 0.00042, RealisedU: 0.04927, U0: 0.13686, Efficiency: 0.8722, Bias: 2.84},
 	}
 	for _, k := range []struct {
 		target, knowledge string
@@ -126,7 +126,7 @@ func wage() assess.ColumnMeasures {
 		{"max", "index", 163.3, 175.32}, {"max", "position", 163.3, 175.32},
 	} {
 		c.Risk = append(c.Risk, assess.Risk{Target: k.target, Knowledge: k.knowledge,
-			R: assess.Float(1 / (k.rmse * k.rmse)), RMSE: assess.Float(k.rmse), RealisedR: assess.Float(1 / (k.realised * k.realised)),
+			R: assess.Float(1 / (k.rmse * k.rmse)), SE: assess.Float(0.1 / (k.rmse * k.rmse)), RMSE: assess.Float(k.rmse), RealisedR: assess.Float(1 / (k.realised * k.realised)),
 			Replicates: 200, Sampled: k.target[0] == 'p'})
 	}
 	// Log-normal with the survey's mean and spread; noise adds variance and clipping
@@ -147,14 +147,14 @@ func hours() assess.ColumnMeasures {
 		Original:              assess.Moments{N: n - 3 - 412, Nulls: 412, Mean: 40.3, SD: 10.02, Min: 1, Max: 99},
 		Released:              assess.Moments{N: n - 3 - 412, Nulls: 412, Mean: 40.29, SD: 10.61, Min: -7, Max: 104},
 		MeanSquaredDifference: 12.24,
-		Utility:               assess.Utility{U: 246.4, RealisedU: 246.1, U0: 276.3, Efficiency: 0.8918, Bias: -0.0012},
+		Utility:               assess.Utility{U: 246.4, SE: 0.9, RealisedU: 246.1, U0: 276.3, Efficiency: 0.8918, Bias: -0.0012},
 	}
 	for _, target := range []string{"typical", "min", "max"} {
 		c.Risk = append(c.Risk, assess.Risk{Target: target, Knowledge: "index",
-			R: 0.0816, RMSE: assess.Float(math.Sqrt(1 / 0.0816)), RealisedR: 0.0817, Replicates: 200})
+			R: 0.0816, SE: 0.00816, RMSE: assess.Float(math.Sqrt(1 / 0.0816)), RealisedR: 0.0817, Replicates: 200})
 	}
 	c.Risk = append(c.Risk, assess.Risk{Target: "max", Knowledge: "position",
-		R: assess.Float(math.Inf(1)), RMSE: 0, RealisedR: assess.Float(math.Inf(1)), Replicates: 200})
+		R: assess.Float(math.Inf(1)), SE: assess.Float(math.NaN()), RMSE: 0, RealisedR: assess.Float(math.Inf(1)), Replicates: 200})
 	c.Histogram = histogram(33, 0, 66, 99,
 		func(x float64) float64 { return phi((x - 40.3) / 10.02) }, func(x float64) float64 { return phi((x - 40.3) / 10.61) })
 	return c
@@ -164,7 +164,7 @@ func plain(name, unit string, mean, sd, least, most float64) assess.ColumnMeasur
 	m := assess.Moments{N: n - 3, Mean: assess.Float(mean), SD: assess.Float(sd), Min: assess.Float(least), Max: assess.Float(most)}
 	u := assess.Float(n / (sd * sd))
 	return assess.ColumnMeasures{Name: name, Unit: unit, Original: m, Released: m,
-		Utility: assess.Utility{U: u, RealisedU: u, U0: u, Efficiency: 1}, Risk: []assess.Risk{}}
+		Utility: assess.Utility{U: u, SE: assess.Float(math.NaN()), RealisedU: u, U0: u, Efficiency: 1}, Risk: []assess.Risk{}}
 }
 
 // histogram has so many equal bins over [lo, hi] and one wide bin above, merged
