@@ -270,7 +270,7 @@ func (s *stream) member(ctx context.Context) (err error) {
 		if err != nil {
 			return interruptionOf(err)
 		}
-		if s.kafka.Draining() && s.kafka.Settled() || s.kafka.Finished() {
+		if s.kafka.Drained() || s.kafka.Finished() {
 			return nil
 		}
 	}

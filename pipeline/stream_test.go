@@ -81,10 +81,9 @@ func (s *stand) produce(records ...*kgo.Record) {
 }
 
 type person struct {
-	ID        *int     `json:"id"`
-	Name      *string  `json:"name"`
-	Wage      *float64 `json:"wage"`
-	partition int32
+	ID   *int     `json:"id"`
+	Name *string  `json:"name"`
+	Wage *float64 `json:"wage"`
 }
 
 // values reads a topic as a read_committed consumer does, until it has n messages

@@ -81,17 +81,18 @@ type Stream struct {
 	shown      map[Partition]int // what the observer was last told of
 	blocked    atomic.Bool       // a rebalance waits for the open transaction
 
-	pending  map[Partition][]*kgo.Record // polled and not yet handed out, where windows are cut
-	queue    []connectors.Raw
-	polled   int       // records of the open transaction
-	touched  bool      // the open transaction has read something, markers included
-	deadline time.Time // of the open transaction; zero before its first record
-	failed   atomic.Pointer[error]
-	draining atomic.Bool
-	ends     map[Partition]int64 // where a bounded stream ends; nil: it does not
-	at       map[Partition]int64 // the next offset of each partition that has been polled
-	done     map[Partition]int64 // the same as of the last commit
-	looked   map[Partition]int64 // what at was when the rest of a bounded stream was last looked at
+	pending   map[Partition][]*kgo.Record // polled and not yet handed out, where windows are cut
+	queue     []connectors.Raw
+	polled    int       // records of the open transaction
+	touched   bool      // the open transaction has read something, markers included
+	deadline  time.Time // of the open transaction; zero before its first record
+	failed    atomic.Pointer[error]
+	draining  atomic.Bool
+	drainedAt atomic.Int64        // when it was first set, in nanoseconds
+	ends      map[Partition]int64 // where a bounded stream ends; nil: it does not
+	at        map[Partition]int64 // the next offset of each partition that has been polled
+	done      map[Partition]int64 // the same as of the last commit
+	looked    map[Partition]int64 // what at was when the rest of a bounded stream was last looked at
 }
 
 const (
@@ -100,7 +101,8 @@ const (
 	idleWait    = time.Second // a poll without records returns, so that the caller can look after the rest
 	endPatience = time.Second // ending a transaction lets partitions go after that
 
-	leavePatience = 5 * time.Second // leaving the group does without the group's answer after that
+	settlePatience = 5 * time.Second // a stream that is to end waits so long to be told what it has
+	leavePatience  = 5 * time.Second // leaving the group does without the group's answer after that
 )
 
 // Join becomes a member of the group. Records come with Next, after Begin.
@@ -202,7 +204,17 @@ func (s *Stream) interval() time.Duration {
 func (s *Stream) transactionTimeout() time.Duration { return 15*time.Second + 3*s.interval() }
 
 // Drain makes Next end the open transaction and none begin after it.
-func (s *Stream) Drain() { s.draining.Store(true) }
+func (s *Stream) Drain() {
+	s.drainedAt.CompareAndSwap(0, time.Now().UnixNano())
+	s.draining.Store(true)
+}
+
+// Drained reports whether the stream may end where nothing is open: it has been
+// told to, and knows what it has, or has waited for long enough to be told by the
+// group.
+func (s *Stream) Drained() bool {
+	return s.Draining() && (s.Settled() || time.Now().UnixNano()-s.drainedAt.Load() > int64(settlePatience))
+}
 
 // Begin opens a transaction. What one of the same name has left open, after a
 // crash, is ended by it.
@@ -274,7 +286,7 @@ func (s *Stream) Next(ctx context.Context) (connectors.Raw, error) {
 
 // over reports whether the open transaction takes no further records.
 func (s *Stream) over() bool {
-	return s.draining.Load() && s.Settled() || s.touched && s.blocked.Load() || s.config.Due() || s.polled >= s.config.Commit.Records ||
+	return s.Drained() || s.touched && s.Draining() || s.touched && s.blocked.Load() || s.config.Due() || s.polled >= s.config.Commit.Records ||
 		!s.deadline.IsZero() && !time.Now().Before(s.deadline) || s.Finished()
 }
 
