@@ -78,8 +78,11 @@ func (m *Monitor) hosts(host string, bound netip.Addr) bool {
 	if name == "localhost" || slices.ContainsFunc(m.info.Hosts, func(s string) bool { return s != "" && strings.EqualFold(s, name) }) {
 		return true
 	}
-	ip, err := netip.ParseAddr(strings.Trim(name, "[]"))
-	if err != nil {
+	if bracketed, ok := strings.CutPrefix(name, "["); ok {
+		name, _ = strings.CutSuffix(bracketed, "]")
+	}
+	ip, err := netip.ParseAddr(name)
+	if err != nil || strings.ContainsAny(name, "[]") { // a zone may hold anything
 		return false
 	}
 	ip = ip.Unmap().WithZone("")

@@ -78,6 +78,9 @@ func runStream(ctx context.Context, p *config.Pipeline, o Options) (*Result, err
 		options: o, key: key, started: time.Now(), stock: newStock(), ledgers: map[kafka.Partition]*keptLedger{},
 	}
 	if err := s.open(ctx, p); err != nil {
+		if ctx.Err() != nil {
+			err = ErrUnopened // what was under way has failed for no other reason
+		}
 		return nil, errors.Join(err, s.close())
 	}
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -99,6 +102,10 @@ func runStream(ctx context.Context, p *config.Pipeline, o Options) (*Result, err
 	}
 	return s.finish(context.WithoutCancel(ctx), refused)
 }
+
+// ErrUnopened says that a stream was told to end before its topics were open:
+// nothing was read and nothing written.
+var ErrUnopened = errors.New("told to end before the topics were open: nothing was read")
 
 // drainTime is how long the last transaction may take once the stream is told
 // to end.

@@ -53,7 +53,7 @@ func execute(args []string) int {
 		return exitSignal + int(ended.signal)
 	case err == nil:
 		return state.status // a signal that came too late has changed nothing
-	case signalled && !state.streaming && !errors.As(err, &published):
+	case signalled && (!state.streaming || errors.Is(err, pipeline.ErrUnopened)) && !errors.As(err, &published):
 		fmt.Fprintf(os.Stderr, "sdlfilter: %v: nothing was published\n", ended)
 		return exitSignal + int(ended.signal)
 	}

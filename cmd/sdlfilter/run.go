@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime/pprof"
@@ -43,6 +44,10 @@ func (s *state) runCommand() *cobra.Command {
 			}
 			result, err := pipeline.Run(cmd.Context(), p, options)
 			stop()
+			if p.Stream() && errors.Is(err, pipeline.ErrUnopened) {
+				options.Log.Info().Msg(pipeline.ErrUnopened.Error())
+				return nil
+			}
 			if err != nil {
 				return err
 			}

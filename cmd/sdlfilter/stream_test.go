@@ -79,6 +79,28 @@ func TestStreamDrains(t *testing.T) {
 	}
 }
 
+// A stream whose brokers do not answer yet has nothing to drain.
+func TestStreamEndsUnopened(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.cluster.Close()
+	for _, c := range []struct {
+		config string
+		status int
+		says   string
+	}{
+		{endless, exitDone, "told to end before the topics were open"},
+		{bounded, exitSignal + int(syscall.SIGTERM), "nothing was published"},
+	} {
+		s.config(c.config)
+		p := s.start("run", "pipeline.yaml")
+		p.until("it is tried again")
+		p.signal(syscall.SIGTERM)
+		_, log := p.wait(c.status)
+		says(t, log, c.says)
+	}
+}
+
 // A second signal ends a stream that cannot drain, at once.
 func TestStreamSecondSignal(t *testing.T) {
 	t.Parallel()

@@ -137,8 +137,11 @@ func TestResetAndRefuse(t *testing.T) {
 		t.Errorf("got %v, want a connection reset", err)
 	}
 	p.Refuse(true)
-	if err := dial(t, p).say("refused", 5*time.Second); err == nil {
-		t.Error("a refused connection answers")
+	if refused, err := net.Dial("tcp", p.Addr()); err == nil { // else it is refused at once
+		defer refused.Close()
+		if err := (&talk{refused, bufio.NewReader(refused)}).say("refused", 5*time.Second); err == nil {
+			t.Error("a refused connection answers")
+		}
 	}
 	p.Heal()
 	if err := dial(t, p).say("after", 5*time.Second); err != nil {
