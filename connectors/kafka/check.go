@@ -217,6 +217,10 @@ func setLookup(lookup func(string) (string, bool), c *Connection, r *registry.Co
 // called where the configuration names none. It comes before Open.
 func (c *SourceConfig) SetPipeline(name string) { c.pipeline = name }
 
+// SetPipeline tells the pipeline's name, after which the transaction of a file job
+// is called. It comes before Create.
+func (c *SinkConfig) SetPipeline(name string) { c.pipeline = name }
+
 // groupName is the consumer group of a pipeline.
 func (c *SourceConfig) groupName(pipeline string) string {
 	if c.Group != "" || pipeline == "" {

@@ -103,6 +103,8 @@ type SinkConfig struct {
 	Commit      Commit           `yaml:"commit" doc:"how often a transaction is committed"`
 	Format      Format           `yaml:"format" doc:"the format of the messages; by default the source's where that is kafka, else json"`
 	Registry    *registry.Config `yaml:"registry" doc:"the schema registry, for avro and protobuf; by default the source's"`
+
+	pipeline string // by SetPipeline, before Create
 }
 
 // declared is what a pipeline tells a source before it is opened.

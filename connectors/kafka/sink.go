@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,7 +106,10 @@ const releaseTimeout = 15 * time.Minute
 
 // begin opens the transaction.
 func (s *sink) begin(ctx context.Context, c *SinkConfig) error {
-	s.id = "sdlfilter-" + s.topic + "-" + random()
+	// Under the same id the next run of the pipeline ends at once what one that
+	// was killed has left open; else readers of committed records would have to
+	// wait for the transaction's timeout.
+	s.id = "sdlfilter-" + s.topic + "-" + cmp.Or(c.pipeline, random())
 	s.timeout = releaseTimeout
 	err := s.producer(ctx, c)
 	if errors.Is(err, kerr.InvalidTransactionTimeout) {
@@ -261,7 +265,7 @@ func (s *sink) failure() error {
 func (s *sink) explain(err error, what string) error {
 	for _, lost := range []error{kerr.InvalidProducerEpoch, kerr.ProducerFenced, kerr.InvalidTxnState, kerr.InvalidProducerIDMapping, kerr.TransactionAbortable} {
 		if errors.Is(err, lost) {
-			return &FinalError{Text: fmt.Sprintf("%s: the brokers have ended the transaction, most likely because it took longer than %v (transaction.max.timeout.ms); nothing is released", what, s.timeout), Err: err}
+			return &FinalError{Text: fmt.Sprintf("%s: the brokers have ended the transaction, because it took longer than %v (transaction.max.timeout.ms) or another run of this pipeline has begun; nothing is released", what, s.timeout), Err: err}
 		}
 	}
 	return explain(err, what, subject{right: "Write to", topic: s.topic, transactional: s.id})

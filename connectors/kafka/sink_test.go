@@ -162,6 +162,38 @@ func TestSinkAborts(t *testing.T) {
 	}
 }
 
+// A run of the same pipeline ends at once what one that was killed has left open,
+// and a run that goes on beside it says why it cannot.
+func TestSinkEndsWhatADeadRunLeftOpen(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "out"))
+	config := sinkOf(c, "out")
+	config.SetPipeline("nightly")
+	dead := newRelease(t, config, 30)
+	if err := dead.write(t); err != nil {
+		t.Fatal(err)
+	}
+	if err := dead.sink.Finish(limited(t)); err != nil {
+		t.Fatal(err)
+	}
+	next := newRelease(t, config, 95)
+	if err := next.write(t); err != nil {
+		t.Fatal(err)
+	}
+	if err := next.sink.Finish(limited(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := next.sink.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if got := committedValues(t, c, "out"); len(got) != 94 {
+		t.Errorf("%d records are visible, want 94", len(got))
+	}
+	if err := dead.sink.Commit(); err == nil || !strings.Contains(err.Error(), "another run of this pipeline") {
+		t.Errorf("the run before commits with %v", err)
+	}
+}
+
 func TestSinkWithoutRecords(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "out"))
