@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/figure"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 )
 
@@ -277,19 +278,19 @@ func (m *Monitor) column(name string, slim bool) (d columnDetail, ok bool) {
 	for i := range ru.Points {
 		ru.Points[i].Trail = trail(history[:len(history)-1], name, ru.Points[i])
 	}
-	size := report.SVGOptions{Width: 680, Height: 540, ID: "live"}
+	size := figure.SVGOptions{Width: 680, Height: 540, ID: "live"}
 	if slim {
 		size.Width, size.Height = 328, 470
 	}
 	// Higher with more points, so that their labels keep their distance.
 	size.Height += 17 * max(0, len(ru.Points)-14)
-	d.SVG = string(report.RUMapSVG(ru, size))
+	d.SVG = string(figure.RUMapSVG(ru, size))
 	return d, true
 }
 
 // trail is where a point of the map was, the oldest place first.
-func trail(history []*view, column string, p report.RUPoint) []report.RUPlace {
-	var places []report.RUPlace
+func trail(history []*view, column string, p figure.RUPoint) []figure.RUPlace {
+	var places []figure.RUPlace
 	for _, v := range history {
 		c := v.columns[column]
 		if c == nil {
@@ -297,7 +298,7 @@ func trail(history []*view, column string, p report.RUPoint) []report.RUPlace {
 		}
 		for _, q := range c.ru.Points {
 			if q.Target == p.Target && q.Knowledge == p.Knowledge {
-				if place := (report.RUPlace{Efficiency: q.Efficiency, R: q.R}); len(places) == 0 || places[len(places)-1] != place {
+				if place := (figure.RUPlace{Efficiency: q.Efficiency, R: q.R}); len(places) == 0 || places[len(places)-1] != place {
 					places = append(places, place)
 				}
 				break

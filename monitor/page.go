@@ -5,7 +5,7 @@ import (
 	"html/template"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/assess/figure"
 )
 
 //go:embed live.html.tmpl
@@ -20,7 +20,7 @@ var liveJS string
 var livePage = template.Must(template.New("live").Parse(liveHTML))
 
 // liveCSS is the style of the figures and, after it, that of the page.
-func liveCSS() string { return report.FigureStyle() + "\n" + ownCSS }
+func liveCSS() string { return figure.Style() + "\n" + ownCSS }
 
 // page is the live page without figures: the script fills in what the events say.
 func (m *Monitor) page() string {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/figure"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 )
 
@@ -32,7 +33,7 @@ type view struct {
 // columnView is what may be shown of a column.
 type columnView struct {
 	measures assess.ColumnMeasures
-	ru       report.RUMap // without trails
+	ru       figure.RUMap // without trails
 	enough   bool         // respondents
 	held     bool         // it is the state of an earlier snapshot
 }
@@ -112,7 +113,7 @@ func showColumn(c *assess.ColumnMeasures, gate assess.Verdict, earlier *columnVi
 	if !v.enough {
 		out.MeanSquaredDifference = nan
 		out.Utility = assess.Utility{U: nan, SE: nan, RealisedU: nan, U0: nan, Efficiency: nan, Bias: nan}
-		v.measures, v.ru = out, report.RUMap{Column: c.Name, Unit: c.Unit}
+		v.measures, v.ru = out, figure.RUMap{Column: c.Name, Unit: c.Unit}
 		return v
 	}
 	out.MeanSquaredDifference = rounded(c.MeanSquaredDifference, digits)

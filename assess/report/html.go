@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/figure"
 )
 
 //go:embed page.css
@@ -34,7 +35,7 @@ var (
 func page(name, text string) *template.Template {
 	t := template.New(name).Funcs(template.FuncMap{
 		"count":    count,
-		"style":    func() template.CSS { return template.CSS(pageCSS + figureCSS) },
+		"style":    func() template.CSS { return template.CSS(pageCSS + figure.Style()) },
 		"papers":   func() []paper { return papers },
 		"join":     strings.Join,
 		"riskUnit": riskUnit,

@@ -1,125 +1,24 @@
 package report
 
-import (
-	"math"
-	"strconv"
-	"strings"
-)
+import "github.com/sdlfilter/sdlfilter/assess/figure"
 
-// Significant digits that people are shown: of moments and utility, and of
-// risks, whose Monte-Carlo error leaves no more.
+// Numbers and words are written as in every other view of the same results.
 const (
-	digits     = 4
-	riskDigits = 3
+	digits     = figure.Digits
+	riskDigits = figure.RiskDigits
 )
 
-// count writes a whole number with thousands separated: 28,155.
-func count(n int64) string {
-	return separated(strconv.FormatInt(n, 10))
-}
-
-// separated puts commas between the thousands of a decimal number.
-func separated(s string) string {
-	sign := ""
-	if strings.HasPrefix(s, "-") {
-		sign, s = "-", s[1:]
-	}
-	whole, fraction, dotted := strings.Cut(s, ".")
-	var b strings.Builder
-	b.WriteString(sign)
-	for i, d := range whole {
-		if i > 0 && (len(whole)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	if dotted {
-		b.WriteString("." + fraction)
-	}
-	return b.String()
-}
-
-// plain writes v for a terminal with n significant digits: 603.7, 18,777.2,
-// 4.02e-05, infinite, –.
-func plain(v float64, n int) string {
-	switch {
-	case math.IsNaN(v):
-		return "–"
-	case math.IsInf(v, 1):
-		return "infinite"
-	case math.IsInf(v, -1):
-		return "-infinite"
-	case v == 0:
-		return "0"
-	}
-	// The exponent after rounding to n digits: 9999.7 has that of 10,000.
-	s := strconv.FormatFloat(v, 'e', n-1, 64)
-	exponent, err := strconv.Atoi(s[strings.IndexByte(s, 'e')+1:])
-	if err != nil || exponent < -3 || exponent >= 9 {
-		return s
-	}
-	// Whole digits are never rounded away: 18,777 rather than 18,780.
-	return separated(strconv.FormatFloat(v, 'f', max(0, n-1-exponent), 64))
-}
-
-// pretty is plain for a page: a true minus sign and 4.02×10⁻⁵.
-func pretty(v float64, n int) string {
-	if math.IsInf(v, 0) {
-		return strings.Replace(plain(v, n), "infinite", "∞", 1)
-	}
-	s := plain(v, n)
-	if mantissa, exponent, ok := strings.Cut(s, "e"); ok {
-		s = mantissa + "×10" + superscript(exponent)
-	}
-	return strings.ReplaceAll(s, "-", "−")
-}
-
-// trimmed is pretty without zeros at the end of a fraction, for values that are
-// not estimates: 50, not 50.00.
-func trimmed(v float64) string {
-	s := pretty(v, digits)
-	mantissa, power, raised := strings.Cut(s, "×")
-	if strings.Contains(mantissa, ".") {
-		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
-	}
-	if raised {
-		return mantissa + "×" + power
-	}
-	return mantissa
-}
-
-var superscripts = strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴",
-	"5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹", "-", "⁻")
-
-// superscript writes an exponent such as "-05" raised, without padding.
-func superscript(exponent string) string {
-	n, err := strconv.Atoi(exponent)
-	if err != nil {
-		return exponent
-	}
-	return superscripts.Replace(strconv.Itoa(n))
-}
-
-// percent writes a share: 0.8891 is "88.9 %", with a no-break space.
-func percent(v float64) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return pretty(v, digits)
-	}
-	s := strconv.FormatFloat(100*v, 'f', 1, 64)
-	if s == "-0.0" {
-		s = "0.0"
-	}
-	return strings.ReplaceAll(s, "-", "−") + "\u00a0%"
-}
-
-// riskUnit is the unit of R and U, 1/(unit)², or "" where the column has none.
-func riskUnit(unit string) string {
-	switch {
-	case unit == "":
-		return ""
-	case strings.ContainsAny(unit, "/ ·*²"):
-		return "1/(" + unit + ")²"
-	default:
-		return "1/" + unit + "²"
-	}
-}
+var (
+	count     = figure.Count
+	plain     = figure.Plain
+	pretty    = figure.Pretty
+	trimmed   = figure.Trimmed
+	percent   = figure.Percent
+	riskUnit  = figure.RiskUnit
+	printable = figure.Printable
+	cells     = figure.Cells
+	cut       = figure.Cut
+	pad       = figure.Pad
+	left      = figure.Left
+	wrap      = figure.Wrap
+)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/assess/figure"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/example"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/pagecheck"
@@ -109,7 +110,7 @@ func TestPagesAreAccessible(t *testing.T) {
 func TestPagesAskForNothing(t *testing.T) {
 	all := pages(t)
 	r := example.Hostile()
-	all["map"] = report.RUMapSVG(report.MapOf(&r.Columns[0], r.Gate), report.SVGOptions{Standalone: true})
+	all["map"] = figure.RUMapSVG(report.MapOf(&r.Columns[0], r.Gate), figure.SVGOptions{Standalone: true})
 	for name, text := range all {
 		list, err := pagecheck.Elements(text, true)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/figure"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/example"
 )
@@ -79,7 +80,7 @@ func TestGolden(t *testing.T) {
 	}
 	r := example.Released()
 	golden(t, filepath.Join("testdata", "ru-map.svg"),
-		report.RUMapSVG(report.MapOf(&r.Columns[0], r.Gate), report.SVGOptions{Standalone: true}))
+		figure.RUMapSVG(report.MapOf(&r.Columns[0], r.Gate), figure.SVGOptions{Standalone: true}))
 }
 
 func TestSchemaIsCurrent(t *testing.T) {

@@ -2,12 +2,9 @@ package report
 
 import (
 	"io"
-	"math"
 	"regexp"
 	"sort"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 )
@@ -217,87 +214,3 @@ func plainOf(text string) string {
 
 // ascii keeps typographic apostrophes off terminals.
 func ascii(s string) string { return strings.ReplaceAll(s, "’", "'") }
-
-// printable replaces what could steer a terminal: a column's name may hold
-// escape sequences.
-func printable(s string) string {
-	return strings.Map(func(c rune) rune {
-		if c == utf8.RuneError || !unicode.IsPrint(c) {
-			return '?'
-		}
-		return c
-	}, s)
-}
-
-// cells is the width of s on a terminal, where East Asian characters and most
-// pictographs take two cells and combining marks none.
-func cells(s string) (n int) {
-	for _, c := range s {
-		switch {
-		case unicode.In(c, unicode.Mn, unicode.Me):
-		case c >= 0x1100 && c <= 0x115f, c >= 0x2e80 && c <= 0xa4cf, c >= 0xac00 && c <= 0xd7a3,
-			c >= 0xf900 && c <= 0xfaff, c >= 0xfe30 && c <= 0xfe6f, c >= 0xff00 && c <= 0xff60, c >= 0x1f300 && c <= 0x1faff, c >= 0x20000 && c <= 0x3fffd:
-			n += 2
-		default:
-			n++
-		}
-	}
-	return n
-}
-
-// cut shortens s to at most width cells.
-func cut(s string, width int) string {
-	if cells(s) <= width {
-		return s
-	}
-	kept := ""
-	for _, c := range s {
-		if cells(kept+string(c)) > width-1 {
-			break
-		}
-		kept += string(c)
-	}
-	return kept + "…"
-}
-
-// pad fills s with spaces to width cells.
-func pad(s string, width int) string {
-	return s + strings.Repeat(" ", int(math.Max(0, float64(width-cells(s)))))
-}
-
-// left sets s at the right end of width cells.
-func left(s string, width int) string {
-	return strings.Repeat(" ", int(math.Max(0, float64(width-cells(s))))) + s
-}
-
-// wrap breaks text at spaces into lines of at most width cells; a word that is
-// longer is broken where it must be.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && cells(line)+1+cells(word) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-		for cells(line) > width {
-			end := 0
-			for i, c := range line {
-				if cells(line[:i]+string(c)) > width {
-					break
-				}
-				end = i + utf8.RuneLen(c)
-			}
-			lines = append(lines, line[:end])
-			line = line[end:]
-		}
-	}
-	if line != "" {
-		lines = append(lines, line)
-	}
-	return lines
-}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 )
@@ -83,16 +84,11 @@ func TestVerdictSaysAReasonOnce(t *testing.T) {
 	}
 }
 
-func TestWrap(t *testing.T) {
-	for _, c := range []struct {
-		text  string
-		width int
-		want  string
-	}{
-		{"", 5, ""}, {"a b c", 3, "a b|c"}, {"abcdefg", 3, "abc|def|g"}, {"列列列", 4, "列列|列"}, {"one  two", 20, "one two"},
-	} {
-		if got := strings.Join(wrap(c.text, c.width), "|"); got != c.want {
-			t.Errorf("wrap(%q, %d) = %s, want %s", c.text, c.width, got, c.want)
+func TestTook(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "", -time.Second: "", 840 * time.Millisecond: "0.84 s", 59 * time.Second: "59 s",
+		200 * time.Second: "3 min 20 s", 26*time.Hour + 61*time.Second: "26 h 1 min"} {
+		if got := took(d); got != want {
+			t.Errorf("took(%v) = %q, want %q", d, got, want)
 		}
 	}
 }

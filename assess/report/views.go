@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/figure"
 )
 
 // ruleView is one rule of the gate.
@@ -116,8 +117,8 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 	// The SVG is this package's own writing with every string escaped.
 	// Higher with more points, so that their labels keep their distance.
 	more := 17 * max(0, len(m.Points)-14)
-	v.Wide = template.HTML(RUMapSVG(m, SVGOptions{Width: 620, Height: 520 + more, ID: v.ID + "-wide"}))
-	v.Slim = template.HTML(RUMapSVG(m, SVGOptions{Width: 328, Height: 460 + more, ID: v.ID + "-slim"}))
+	v.Wide = template.HTML(figure.RUMapSVG(m, figure.SVGOptions{Width: 620, Height: 520 + more, ID: v.ID + "-wide"}))
+	v.Slim = template.HTML(figure.RUMapSVG(m, figure.SVGOptions{Width: 328, Height: 460 + more, ID: v.ID + "-slim"}))
 	u := c.Utility
 	v.Utility = []labelled{
 		{"efficiency", shown(path+"/utility/efficiency", u.Efficiency, percent(float64(u.Efficiency))), "U/U₀: the share of the unmasked data’s precision that is left for estimating the mean"},
@@ -138,7 +139,7 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 			}
 		}
 	}
-	if drawable(c.Histogram) {
+	if figure.DrawableHistogram(c.Histogram) {
 		v.Histogram = histogramOf(c)
 	}
 	return v
@@ -146,7 +147,7 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 
 func (r *Report) riskRow(column, path string, k assess.Risk) riskRow {
 	row := riskRow{
-		Target: k.Target, Knowledge: k.Knowledge, Class: knowledgeClass(k.Knowledge), Sampled: k.Sampled,
+		Target: k.Target, Knowledge: k.Knowledge, Class: figure.KnowledgeClass(k.Knowledge), Sampled: k.Sampled,
 		R:        shown(path+"/R", k.R, pretty(float64(k.R), riskDigits)),
 		Known:    shown(path+"/rmse", k.RMSE, "± "+pretty(float64(k.RMSE), riskDigits)),
 		Realised: shown(path+"/realised_R", k.RealisedR, pretty(float64(k.RealisedR), riskDigits)),
@@ -208,20 +209,10 @@ func plus(s string, positive bool) string {
 func histogramOf(c *assess.ColumnMeasures) *histogramView {
 	h := c.Histogram
 	v := &histogramView{
-		Wide: template.HTML(histogramSVG(c, 540, 280)),
-		Slim: template.HTML(histogramSVG(c, 328, 240)),
+		Wide: template.HTML(figure.HistogramSVG(c, 540, 280)),
+		Slim: template.HTML(figure.HistogramSVG(c, 328, 240)),
+		Left: figure.Undrawn(h),
 	}
-	from, to := drawnBins(h)
-	var left []string
-	if n := sum(h.Original[:from]); from > 0 {
-		left = append(left, fmt.Sprintf("%s original and %s released values below %s", count(int64(n)),
-			count(int64(sum(h.Released[:from]))), trimmed(float64(h.Edges[from]))))
-	}
-	if n := sum(h.Original[to:]); to < len(h.Original) {
-		left = append(left, fmt.Sprintf("%s original and %s released values above %s", count(int64(n)),
-			count(int64(sum(h.Released[to:]))), trimmed(float64(h.Edges[to]))))
-	}
-	v.Left = strings.Join(left, " and ")
 	for i := range h.Original {
 		v.Bins = append(v.Bins, binRow{
 			trimmed(float64(h.Edges[i])), trimmed(float64(h.Edges[i+1])),

@@ -7,17 +7,18 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/sdlfilter/sdlfilter/assess/figure"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 )
 
 func main() {
-	if err := figure(os.Args[1:]); err != nil {
+	if err := draw(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "figure:", err)
 		os.Exit(1)
 	}
 }
 
-func figure(args []string) error {
+func draw(args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("usage: figure REPORT.json COLUMN")
 	}
@@ -31,7 +32,7 @@ func figure(args []string) error {
 	}
 	for i := range r.Columns {
 		if r.Columns[i].Name == args[1] {
-			_, err := os.Stdout.Write(report.RUMapSVG(report.MapOf(&r.Columns[i], r.Gate), report.SVGOptions{Standalone: true}))
+			_, err := os.Stdout.Write(figure.RUMapSVG(report.MapOf(&r.Columns[i], r.Gate), figure.SVGOptions{Standalone: true}))
 			return err
 		}
 	}

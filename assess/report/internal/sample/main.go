@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/sdlfilter/sdlfilter/assess/figure"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/example"
 )
@@ -43,7 +44,7 @@ func write(dir string) error {
 		}
 	}
 	r := example.Released()
-	svg := report.RUMapSVG(report.MapOf(&r.Columns[0], r.Gate), report.SVGOptions{Standalone: true})
+	svg := figure.RUMapSVG(report.MapOf(&r.Columns[0], r.Gate), figure.SVGOptions{Standalone: true})
 	if err := os.WriteFile(filepath.Join(dir, "ru-map.svg"), svg, 0o600); err != nil {
 		return err
 	}

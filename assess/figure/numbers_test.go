@@ -1,9 +1,8 @@
-package report
+package figure
 
 import (
 	"math"
 	"testing"
-	"time"
 )
 
 func TestNumbers(t *testing.T) {
@@ -28,17 +27,17 @@ func TestNumbers(t *testing.T) {
 		{-inf, "-infinite", "-∞", "-∞", "-∞"},
 		{nan, "–", "–", "–", "–"},
 	} {
-		if got := plain(c.v, digits); got != c.plain {
-			t.Errorf("plain(%v) = %q, want %q", c.v, got, c.plain)
+		if got := Plain(c.v, Digits); got != c.plain {
+			t.Errorf("Plain(%v) = %q, want %q", c.v, got, c.plain)
 		}
-		if got := pretty(c.v, digits); got != c.page {
-			t.Errorf("pretty(%v) = %q, want %q", c.v, got, c.page)
+		if got := Pretty(c.v, Digits); got != c.page {
+			t.Errorf("Pretty(%v) = %q, want %q", c.v, got, c.page)
 		}
-		if got := trimmed(c.v); got != c.trimmed {
-			t.Errorf("trimmed(%v) = %q, want %q", c.v, got, c.trimmed)
+		if got := Trimmed(c.v); got != c.trimmed {
+			t.Errorf("Trimmed(%v) = %q, want %q", c.v, got, c.trimmed)
 		}
-		if got := percent(c.v); got != c.pct {
-			t.Errorf("percent(%v) = %q, want %q", c.v, got, c.pct)
+		if got := Percent(c.v); got != c.pct {
+			t.Errorf("Percent(%v) = %q, want %q", c.v, got, c.pct)
 		}
 	}
 }
@@ -46,25 +45,16 @@ func TestNumbers(t *testing.T) {
 func TestCount(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -28155: "-28,155", 123456: "123,456",
 		math.MinInt64: "-9,223,372,036,854,775,808"} {
-		if got := count(n); got != want {
-			t.Errorf("count(%d) = %q, want %q", n, got, want)
-		}
-	}
-}
-
-func TestTook(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "", -time.Second: "", 840 * time.Millisecond: "0.84 s", 59 * time.Second: "59 s",
-		200 * time.Second: "3 min 20 s", 26*time.Hour + 61*time.Second: "26 h 1 min"} {
-		if got := took(d); got != want {
-			t.Errorf("took(%v) = %q, want %q", d, got, want)
+		if got := Count(n); got != want {
+			t.Errorf("Count(%d) = %q, want %q", n, got, want)
 		}
 	}
 }
 
 func TestRiskUnit(t *testing.T) {
 	for unit, want := range map[string]string{"": "", "USD": "1/USD²", "USD/week": "1/(USD/week)²", "m²": "1/(m²)²"} {
-		if got := riskUnit(unit); got != want {
-			t.Errorf("riskUnit(%q) = %q, want %q", unit, got, want)
+		if got := RiskUnit(unit); got != want {
+			t.Errorf("RiskUnit(%q) = %q, want %q", unit, got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package figure
 
 import (
 	"fmt"
@@ -14,12 +14,12 @@ import (
 // named below it and listed in the table.
 const drawnShare = 0.98
 
-// histogramSVG draws the original distribution as filled bars and the released
+// HistogramSVG draws the original distribution as filled bars and the released
 // one as an outline over them, by density, since bins differ in width. It
 // returns nil where there is nothing to draw.
-func histogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
+func HistogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
 	h := c.Histogram
-	if !drawable(h) {
+	if !DrawableHistogram(h) {
 		return nil
 	}
 	from, to := drawnBins(h)
@@ -51,8 +51,8 @@ func histogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
 	fmt.Fprintf(&d, `<path class="after" d="%s"/>`, path.String())
 	for i := from; i < to; i++ {
 		x0, x1 := x(float64(h.Edges[i])), x(float64(h.Edges[i+1]))
-		what := fmt.Sprintf("%s to %s: original %s, released %s", trimmed(float64(h.Edges[i])), trimmed(float64(h.Edges[i+1])),
-			count(int64(h.Original[i])), count(int64(h.Released[i])))
+		what := fmt.Sprintf("%s to %s: original %s, released %s", Trimmed(float64(h.Edges[i])), Trimmed(float64(h.Edges[i+1])),
+			Count(int64(h.Original[i])), Count(int64(h.Released[i])))
 		fmt.Fprintf(&d, `<rect class="hit" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`,
 			at(x0), at(top), at(x1-x0), at(bottom-top), html.EscapeString(what))
 	}
@@ -65,10 +65,10 @@ func histogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
 		} else if x(v) > right-16 {
 			anchor = "end"
 		}
-		d.text("tick", anchor, x(v), bottom+18, trimmed(v))
+		d.text("tick", anchor, x(v), bottom+18, Trimmed(v))
 	}
 	if c.Unit != "" {
-		d.text("axis", "end", right, bottom+36, cut(c.Unit, longestWord))
+		d.text("axis", "end", right, bottom+36, Cut(c.Unit, longestWord))
 	}
 	d.rect("before", left, bottom+28, 18, 9)
 	d.text("legend", "start", left+24, bottom+37, "original")
@@ -78,8 +78,8 @@ func histogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
 	return []byte(d.String())
 }
 
-// drawable says whether the parts of a histogram fit one another.
-func drawable(h *assess.Histogram) bool {
+// DrawableHistogram says whether the parts of a histogram fit one another.
+func DrawableHistogram(h *assess.Histogram) bool {
 	if h == nil || len(h.Original) == 0 || len(h.Released) != len(h.Original) || len(h.Edges) != len(h.Original)+1 {
 		return false
 	}
@@ -133,6 +133,22 @@ func drawnBins(h *assess.Histogram) (from, to int) {
 		}
 	}
 	return from, to
+}
+
+// Undrawn says which bins HistogramSVG leaves out, with their counts; "" where
+// it draws all.
+func Undrawn(h *assess.Histogram) string {
+	from, to := drawnBins(h)
+	var left []string
+	if from > 0 {
+		left = append(left, fmt.Sprintf("%s original and %s released values below %s", Count(int64(sum(h.Original[:from]))),
+			Count(int64(sum(h.Released[:from]))), Trimmed(float64(h.Edges[from]))))
+	}
+	if to < len(h.Original) {
+		left = append(left, fmt.Sprintf("%s original and %s released values above %s", Count(int64(sum(h.Original[to:]))),
+			Count(int64(sum(h.Released[to:]))), Trimmed(float64(h.Edges[to]))))
+	}
+	return strings.Join(left, " and ")
 }
 
 // roundTicks returns about n round values within [lo, hi].

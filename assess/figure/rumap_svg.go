@@ -1,4 +1,4 @@
-package report
+package figure
 
 import (
 	_ "embed"
@@ -13,9 +13,9 @@ import (
 //go:embed figure.css
 var figureCSS string
 
-// FigureStyle returns the style sheet of the figures in a page, which takes light
+// Style returns the style sheet of the figures in a page, which takes light
 // and dark from the reader's preference.
-func FigureStyle() string { return figureCSS }
+func Style() string { return figureCSS }
 
 // SVGOptions say how a map is drawn. Zero sizes stand for 720 × 480.
 type SVGOptions struct {
@@ -59,7 +59,7 @@ func RUMapSVG(m RUMap, o SVGOptions) []byte {
 		o.ID = "ru"
 	}
 	m = m.drawable()
-	m.Unit = cut(m.Unit, longestWord)
+	m.Unit = Cut(m.Unit, longestWord)
 	f := &ruFrame{m: m, o: o, slim: o.Width < narrow}
 	f.lo, f.hi = m.rangeR()
 	f.maxU = m.rangeU()
@@ -126,7 +126,7 @@ func (f *ruFrame) open() {
 }
 
 func (f *ruFrame) region() {
-	limit, lines := f.m.admissibleR()
+	limit, lines := f.m.AdmissibleR()
 	if !lines && f.m.MinEfficiency == 0 {
 		return
 	}
@@ -152,7 +152,7 @@ func (f *ruFrame) axes() {
 	for _, rmse := range f.errorTicks() {
 		y := f.y(1 / (rmse * rmse))
 		f.line("nib", f.right, y, f.right+4, y)
-		f.text("tick", "start", f.right+8, y+4, trimmed(rmse))
+		f.text("tick", "start", f.right+8, y+4, Trimmed(rmse))
 	}
 	step := 0.2
 	if f.maxU > 1.6 {
@@ -168,7 +168,7 @@ func (f *ruFrame) axes() {
 	}
 	f.rect("frame", f.left, f.top, f.right-f.left, f.bottom-f.top)
 	risk, known := "Disclosure risk R", "Known to ±"
-	if unit := riskUnit(f.m.Unit); unit != "" && !f.slim {
+	if unit := RiskUnit(f.m.Unit); unit != "" && !f.slim {
 		risk += ", " + unit
 	}
 	if f.m.Unit != "" && (!f.slim || len(f.m.Unit) <= 8) {
@@ -223,9 +223,9 @@ func (f *ruFrame) curves() {
 func (f *ruFrame) thresholds() {
 	if u := f.m.MinEfficiency; u > 0 {
 		f.line("threshold", f.x(u), f.top, f.x(u), f.bottom)
-		s := "at least " + percent(u)
+		s := "at least " + Percent(u)
 		if f.slim {
-			s = "≥ " + percent(u)
+			s = "≥ " + Percent(u)
 		}
 		anchor, x := "end", f.x(u)-6
 		if f.x(u)-f.left < 110 {
@@ -251,22 +251,22 @@ func (f *ruFrame) thresholds() {
 	}
 	for i, y := range spread(want, 15, f.top+12, f.bottom-24) {
 		l := lines[i]
-		s := l.subject() + " ≤ " + pretty(l.R, riskDigits)
+		s := l.Subject() + " ≤ " + Pretty(l.R, RiskDigits)
 		if f.slim {
-			s = "≤ " + pretty(l.R, 2)
+			s = "≤ " + Pretty(l.R, 2)
 		}
 		f.text("limit", anchor, x, y, s)
 	}
 }
 
-// subject names the targets and knowledge states that a threshold is for.
-func (l RULine) subject() string {
-	s := cut(l.Target, longestWord)
+// Subject names the targets and knowledge states that a threshold is for.
+func (l RULine) Subject() string {
+	s := Cut(l.Target, longestWord)
 	if s == "" {
 		s = "every target"
 	}
 	if l.Knowledge != "" {
-		s += ", " + cut(l.Knowledge, longestWord)
+		s += ", " + Cut(l.Knowledge, longestWord)
 	}
 	return s
 }
@@ -303,7 +303,7 @@ func (f *ruFrame) trails() {
 		if !math.IsInf(p.R, 1) {
 			path.WriteString(word + at(f.x(p.Efficiency)) + " " + at(f.y(p.R)))
 		}
-		fmt.Fprintf(f, `<g class="trail %s"><path d="%s"/>%s</g>`, knowledgeClass(p.Knowledge), path.String(), dots.String())
+		fmt.Fprintf(f, `<g class="trail %s"><path d="%s"/>%s</g>`, KnowledgeClass(p.Knowledge), path.String(), dots.String())
 	}
 }
 
@@ -325,11 +325,11 @@ func (f *ruFrame) points() {
 	}
 	for i, p := range points {
 		x, y := f.x(p.Efficiency), f.y(p.R)
-		known := "known to ± " + pretty(1/math.Sqrt(p.R), riskDigits)
+		known := "known to ± " + Pretty(1/math.Sqrt(p.R), RiskDigits)
 		if f.m.Unit != "" {
 			known += " " + f.m.Unit
 		}
-		what := fmt.Sprintf("%s, %s: R = %s, %s, efficiency %s", p.Target, p.Knowledge, pretty(p.R, riskDigits), known, percent(p.Efficiency))
+		what := fmt.Sprintf("%s, %s: R = %s, %s, efficiency %s", p.Target, p.Knowledge, Pretty(p.R, RiskDigits), known, Percent(p.Efficiency))
 		class, mark := "pt", ""
 		if p.Failed {
 			class, mark = "pt failed", "✗ "
@@ -343,9 +343,9 @@ func (f *ruFrame) points() {
 		fmt.Fprintf(f, `<path class="leader" d="M%s %sL%s %sL%s %s"/>`, at(x), at(y), at(x+side*12), at(y), at(x+side*leader), at(labels[i]))
 		fmt.Fprintf(f, `<circle class="halo" cx="%s" cy="%s" r="10"/>`, at(x), at(y))
 		f.marker(p.Knowledge, x, y, 5)
-		s := cut(p.Target, longestWord) + ", " + cut(p.Knowledge, longestWord)
+		s := Cut(p.Target, longestWord) + ", " + Cut(p.Knowledge, longestWord)
 		if !f.slim {
-			s += "  ± " + pretty(1/math.Sqrt(p.R), riskDigits)
+			s += "  ± " + Pretty(1/math.Sqrt(p.R), RiskDigits)
 		}
 		f.text("label", anchor, x+side*(leader+4), labels[i]+4, mark+s)
 		if !f.o.Standalone {
@@ -360,8 +360,8 @@ func (f *ruFrame) points() {
 
 // detail is the line above the map that shows while a mark has the focus.
 func (f *ruFrame) detail(p RUPoint, known string) {
-	target, knowledge := cut(p.Target, longestWord), cut(p.Knowledge, longestWord)
-	s := fmt.Sprintf("%s, %s: R = %s, %s", target, knowledge, pretty(p.R, riskDigits), known)
+	target, knowledge := Cut(p.Target, longestWord), Cut(p.Knowledge, longestWord)
+	s := fmt.Sprintf("%s, %s: R = %s, %s", target, knowledge, Pretty(p.R, RiskDigits), known)
 	if f.slim {
 		s = fmt.Sprintf("%s, %s: %s", target, knowledge, strings.TrimPrefix(known, "known to "))
 	}

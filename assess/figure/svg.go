@@ -1,4 +1,4 @@
-package report
+package figure
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ func (d *drawing) text(class, anchor string, x, y float64, s string) {
 
 // marker draws a point whose shape tells the knowledge state without colour.
 func (d *drawing) marker(knowledge string, x, y, r float64) {
-	class := "mark " + knowledgeClass(knowledge)
+	class := "mark " + KnowledgeClass(knowledge)
 	switch knowledge {
 	case "position":
 		fmt.Fprintf(d, `<path class="%s" d="M%s %sL%s %sL%s %sL%s %sZ"/>`, class,
@@ -45,8 +45,8 @@ func (d *drawing) marker(knowledge string, x, y, r float64) {
 	}
 }
 
-// knowledgeClass maps a knowledge state to a style class; any other word has none.
-func knowledgeClass(knowledge string) string {
+// KnowledgeClass maps a knowledge state to a style class; any other word has none.
+func KnowledgeClass(knowledge string) string {
 	switch knowledge {
 	case "index", "position", "mean":
 		return "k-" + knowledge

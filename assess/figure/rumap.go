@@ -1,0 +1,126 @@
+package figure
+
+import (
+	"math"
+)
+
+// RUMap is the R-U confidentiality map of one masked column: disclosure risk R
+// against data utility, as efficiency U/U₀ (Duncan, Keller-McNulty and Stokes
+// 2004, section III).
+type RUMap struct {
+	Column string
+	Unit   string // of the column; R is in 1/unit²
+	Points []RUPoint
+	Lines  []RULine
+	// MinEfficiency is the least admissible efficiency; 0 where no rule sets one.
+	MinEfficiency float64
+	Curves        []RUCurve
+}
+
+// RUPoint is one target under one knowledge state.
+type RUPoint struct {
+	Target, Knowledge string
+	Efficiency        float64
+	R                 float64 // +Inf where the snooper's error is 0
+	Failed            bool    // a gate rule on this very target and knowledge does not hold
+	// Trail is where the point was before, the oldest place first; empty for one release.
+	Trail []RUPlace
+}
+
+// RUPlace is a place on the map.
+type RUPlace struct{ Efficiency, R float64 }
+
+// drawable says whether a place is one on axes of which that of R is logarithmic.
+func (p RUPlace) drawable() bool { return p.R > 0 && !math.IsNaN(p.Efficiency) }
+
+// RULine is a threshold of the gate: the greatest admissible R of a target under
+// a knowledge state, or of all of them where a word is empty.
+type RULine struct {
+	Target, Knowledge string
+	R                 float64
+}
+
+// RUCurve is (efficiency, R) as a parameter of a mask runs over its range.
+type RUCurve struct {
+	Label      string
+	Efficiency []float64
+	R          []float64
+}
+
+// drawable leaves out what has no place on a log axis: points without a positive
+// R, and thresholds that demand nothing or are no number.
+func (m RUMap) drawable() RUMap {
+	points, lines := m.Points, m.Lines
+	m.Points, m.Lines = nil, nil
+	for _, p := range points {
+		if (RUPlace{p.Efficiency, p.R}).drawable() {
+			m.Points = append(m.Points, p)
+		}
+	}
+	for _, l := range lines {
+		if l.R > 0 && !math.IsInf(l.R, 1) {
+			m.Lines = append(m.Lines, l)
+		}
+	}
+	if math.IsNaN(m.MinEfficiency) || math.IsInf(m.MinEfficiency, 0) {
+		m.MinEfficiency = 0
+	}
+	return m
+}
+
+// AdmissibleR is the R at or below which every threshold line is respected.
+func (m *RUMap) AdmissibleR() (limit float64, ok bool) {
+	limit = math.Inf(1)
+	for _, l := range m.Lines {
+		limit = math.Min(limit, l.R)
+	}
+	return limit, len(m.Lines) > 0
+}
+
+// rangeR returns the decades that the map's R axis spans, at least two, from all
+// finite points and lines.
+func (m *RUMap) rangeR() (lo, hi int) {
+	least, most := math.Inf(1), math.Inf(-1)
+	see := func(r float64) {
+		if r > 0 && !math.IsInf(r, 0) {
+			least, most = math.Min(least, math.Log10(r)), math.Max(most, math.Log10(r))
+		}
+	}
+	for _, p := range m.Points {
+		see(p.R)
+		for _, t := range p.Trail {
+			see(t.R)
+		}
+	}
+	for _, l := range m.Lines {
+		see(l.R)
+	}
+	if least > most {
+		return -1, 1
+	}
+	// A little air beyond the outermost, so that a mark never sits on the frame.
+	lo, hi = int(math.Floor(least-0.1)), int(math.Ceil(most+0.1))
+	if hi-lo < 2 {
+		lo--
+	}
+	return lo, hi
+}
+
+// rangeU returns the upper end of the efficiency axis: 1, or more where a mask
+// shrinks the variance.
+func (m *RUMap) rangeU() float64 {
+	top := 1.0
+	see := func(efficiency float64) {
+		if !math.IsInf(efficiency, 0) && efficiency > top {
+			top = efficiency
+		}
+	}
+	for _, p := range m.Points {
+		see(p.Efficiency)
+		for _, t := range p.Trail {
+			see(t.Efficiency)
+		}
+	}
+	// Beyond a few times U₀ the axis would squeeze all else; such points sit on its end.
+	return math.Min(math.Ceil(top*10)/10, 3)
+}

@@ -1,0 +1,92 @@
+package figure
+
+import (
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Printable replaces what could steer a terminal: a column's name may hold
+// escape sequences.
+func Printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c == utf8.RuneError || !unicode.IsPrint(c) {
+			return '?'
+		}
+		return c
+	}, s)
+}
+
+// Cells is the width of s on a terminal, where East Asian characters and most
+// pictographs take two cells and combining marks none.
+func Cells(s string) (n int) {
+	for _, c := range s {
+		switch {
+		case unicode.In(c, unicode.Mn, unicode.Me):
+		case c >= 0x1100 && c <= 0x115f, c >= 0x2e80 && c <= 0xa4cf, c >= 0xac00 && c <= 0xd7a3,
+			c >= 0xf900 && c <= 0xfaff, c >= 0xfe30 && c <= 0xfe6f, c >= 0xff00 && c <= 0xff60, c >= 0x1f300 && c <= 0x1faff, c >= 0x20000 && c <= 0x3fffd:
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// Cut shortens s to at most width cells.
+func Cut(s string, width int) string {
+	if Cells(s) <= width {
+		return s
+	}
+	kept := ""
+	for _, c := range s {
+		if Cells(kept+string(c)) > width-1 {
+			break
+		}
+		kept += string(c)
+	}
+	return kept + "…"
+}
+
+// Pad fills s with spaces to width cells.
+func Pad(s string, width int) string {
+	return s + strings.Repeat(" ", int(math.Max(0, float64(width-Cells(s)))))
+}
+
+// Left sets s at the right end of width cells.
+func Left(s string, width int) string {
+	return strings.Repeat(" ", int(math.Max(0, float64(width-Cells(s))))) + s
+}
+
+// Wrap breaks text at spaces into lines of at most width cells; a word that is
+// longer is broken where it must be.
+func Wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && Cells(line)+1+Cells(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+		for Cells(line) > width {
+			end := 0
+			for i, c := range line {
+				if Cells(line[:i]+string(c)) > width {
+					break
+				}
+				end = i + utf8.RuneLen(c)
+			}
+			lines = append(lines, line[:end])
+			line = line[end:]
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
