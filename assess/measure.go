@@ -12,12 +12,15 @@ type reckoning struct {
 	data    *data
 	targets map[int][]found // by masked column
 
+	tried bool // the masks were not applied to the data: there is no release, and what is found as one is the original
+
 	// Of the replicates:
 	answers map[int][]answer // by masked column; no entry where there are none
 	partial bool             // whether replicates were made on less than all pairs
 	subsets int
 	share   float64 // records of a replicate over records of the release
 	bias    map[int]bias
+	before  map[int][]float64 // by column: s² of the original in each subset, for masks that are tried
 }
 
 // Measure evaluates what has been added so far. Replicates run on all cores;
@@ -47,9 +50,23 @@ func (a *Accumulator) MeasureQuick(ctx context.Context) (*Measures, error) {
 
 // measure with limit > 0 makes replicates of at most about that many records.
 func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error) {
+	r := a.reckon(false)
+	if err := r.replicate(ctx, limit); err != nil {
+		return nil, err
+	}
+	m := &Measures{Records: a.records, Sample: a.sample.len()}
+	for c, column := range a.opts.Columns {
+		m.Columns = append(m.Columns, r.column(c, column))
+	}
+	m.Correlation = a.correlation()
+	return m, nil
+}
+
+// reckon begins an evaluation: it finds the targets.
+func (a *Accumulator) reckon(tried bool) *reckoning {
 	a.sample.settle()
 	s := &a.sample
-	r := &reckoning{a: a, targets: map[int][]found{}, answers: map[int][]answer{}, bias: map[int]bias{}}
+	r := &reckoning{a: a, tried: tried, targets: map[int][]found{}, answers: map[int][]answer{}, bias: map[int]bias{}}
 	r.data = &data{n: s.len(), records: a.records, complete: int64(s.len()) == a.records,
 		values: s.values, priority: s.priority, from: s.from, row: s.row}
 	for c, column := range a.opts.Columns {
@@ -57,15 +74,7 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 			r.targets[c] = r.locate(c)
 		}
 	}
-	if err := r.replicate(ctx, limit); err != nil {
-		return nil, err
-	}
-	m := &Measures{Records: a.records, Sample: s.len()}
-	for c, column := range a.opts.Columns {
-		m.Columns = append(m.Columns, r.column(c, column))
-	}
-	m.Correlation = a.correlation()
-	return m, nil
+	return r
 }
 
 // locate finds the targets of a column: τ, the record that holds it, and the
@@ -87,7 +96,7 @@ func (r *reckoning) locate(c int) []found {
 			f.sampled = !r.data.complete
 			f.tau, f.position = taus[i], positions[i]
 			f.counted = r.data.complete
-			if s.x != nil && !f.counted {
+			if s.x != nil && !f.counted && !r.tried {
 				tau, known := s.x.orderStatistic(t.rank(int(s.x.n)), x)
 				position, knownToo := s.y.orderStatistic(t.rank(int(s.y.n)), y)
 				if f.counted = known && knownToo; f.counted {
@@ -168,6 +177,23 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 	if o.Replicate == nil || o.Replicates == 0 || len(r.targets) == 0 || r.data.n == 0 {
 		return ctx.Err()
 	}
+	questions, p := r.questions(limit)
+	subsets := r.split(p, limit)
+	answers, err := replicates(ctx, o, &Exploration{
+		Points: 1, From: 1, Replicates: o.Replicates,
+		Replicate: func(m int) []Masker { return []Masker{o.Replicate(m)} },
+	}, subsets, questions)
+	if err != nil {
+		return err
+	}
+	r.sort(answers[0], questions)
+	return nil
+}
+
+// questions says what is to be learnt from every replicate, and of which records
+// all of them must have.
+func (r *reckoning) questions(limit int) ([]question, *planner) {
+	o := &r.a.opts
 	r.partial = !r.data.complete || limit > 0 && r.data.n > limit
 	p := &planner{opts: o, data: r.data}
 	var questions []question
@@ -198,6 +224,12 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 		q.fitted.fit(r.data.released(c))
 		questions = append(questions, q)
 	}
+	return questions, p
+}
+
+// split plans the subsets.
+func (r *reckoning) split(p *planner, limit int) []*subset {
+	o := &r.a.opts
 	size := subsetSize
 	if limit > 0 {
 		size = limit
@@ -211,17 +243,25 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 	default:
 		subsets = p.systematic(max(1, min((r.data.n+size-1)/size, o.Replicates)))
 	}
+	r.setSubsets(subsets)
+	return subsets
+}
+
+func (r *reckoning) setSubsets(subsets []*subset) {
 	r.subsets = len(subsets)
 	records := 0
 	for _, s := range subsets {
 		records += s.size
 	}
 	r.share = float64(records) / float64(len(subsets)) / float64(r.data.records)
-	answers, err := replicates(ctx, o, o.Replicates, subsets, questions)
-	if err != nil {
-		return err
-	}
+}
+
+// sort keeps the answers by column.
+func (r *reckoning) sort(answers [][]answer, questions []question) {
 	for k, q := range questions {
+		if q.group != nil {
+			continue
+		}
 		list := make([]answer, len(answers))
 		for m := range answers {
 			list[m] = answers[m][k]
@@ -231,7 +271,6 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 			r.bias[q.column] = r.biasOf(q.column)
 		}
 	}
-	return nil
 }
 
 func (r *reckoning) column(c int, column Column) ColumnMeasures {

@@ -15,10 +15,12 @@ import (
 // question is what is to be learnt of one masked column from every replicate.
 type question struct {
 	column   int
+	slot     int // of the column in replicator.columns
 	targets  []target
 	quantile []float64  // by target: the share of the data below the order statistic, where the subset is not all of them; else nil
 	index    []*extreme // by target: the record that holds it; nil where the column is empty
 	fitted   selector   // bins fitted to the column; copied by each worker
+	group    *group     // the records that it is about; nil: all
 }
 
 // answer is what one replicate says of one column.
@@ -33,13 +35,16 @@ type answer struct {
 	linked     []float64 // by target: y_t, NaN where it is null
 }
 
-// replicates runs replicates 1 … m, replicate i on subset (i−1) mod len(subsets),
-// on all cores, and returns the answers by replicate and question. Each
-// replicate has its own place in the result, which so does not depend on the
-// number of cores.
-func replicates(ctx context.Context, o *Options, m int, subsets []*subset, questions []question) ([][]answer, error) {
-	answers := make([][]answer, m)
-	workers := min(runtime.GOMAXPROCS(0), m)
+// replicates runs the replicates of an exploration, the i-th (from 0) on subset
+// i mod len(subsets), on all cores, and returns the answers by point, replicate
+// and question. Each replicate has its own place in the result, which so does not
+// depend on the number of cores.
+func replicates(ctx context.Context, o *Options, e *Exploration, subsets []*subset, questions []question) ([][][]answer, error) {
+	answers := make([][][]answer, e.Points)
+	for p := range answers {
+		answers[p] = make([][]answer, e.Replicates)
+	}
+	workers := min(runtime.GOMAXPROCS(0), e.Replicates)
 	errs := make([]error, workers)
 	var next atomic.Int64
 	var failed atomic.Bool
@@ -49,17 +54,22 @@ func replicates(ctx context.Context, o *Options, m int, subsets []*subset, quest
 			r := newReplicator(o, questions)
 			for !failed.Load() {
 				i := int(next.Add(1)) - 1
-				if i >= m {
+				if i >= e.Replicates {
 					return
 				}
-				err := ctx.Err()
-				if err == nil {
-					answers[i], err = r.run(o.Replicate(i+1), subsets[i%len(subsets)])
+				for p, mask := range e.Replicate(e.From + i) {
+					err := ctx.Err()
+					if err == nil {
+						answers[p][i], err = r.run(mask, subsets[i%len(subsets)])
+					}
+					if err != nil {
+						errs[w] = fmt.Errorf("assess: replicate %d: %w", e.From+i, err)
+						failed.Store(true)
+						return
+					}
 				}
-				if err != nil {
-					errs[w] = fmt.Errorf("assess: replicate %d: %w", i+1, err)
-					failed.Store(true)
-					return
+				if e.Done != nil {
+					e.Done()
 				}
 			}
 		})
@@ -78,9 +88,13 @@ type replicator struct {
 	opts      *Options
 	questions []question
 	selectors []selector
+	columns   []int // that questions are about
 	block     microdata.Block
 	valid     []microdata.Bitmap
-	released  [][]float64 // by question, where a replicate has several stretches or nulls
+	kept      [][]float64 // by slot, where a replicate has several stretches or nulls
+	released  [][]float64 // by slot
+	holes     []bool      // by slot: whether some released value is missing
+	part      []float64   // of a group
 	compact   []float64
 	ranks     []int
 	order     []float64
@@ -88,77 +102,104 @@ type replicator struct {
 }
 
 func newReplicator(o *Options, questions []question) *replicator {
-	r := &replicator{opts: o, questions: questions,
-		valid:    make([]microdata.Bitmap, len(o.Columns)+len(o.Carry)),
-		released: make([][]float64, len(questions))}
-	for _, q := range questions {
+	r := &replicator{opts: o, questions: slices.Clone(questions),
+		valid: make([]microdata.Bitmap, len(o.Columns)+len(o.Carry))}
+	for k := range r.questions {
+		q := &r.questions[k]
 		r.selectors = append(r.selectors, q.fitted)
+		if q.slot = slices.Index(r.columns, q.column); q.slot < 0 {
+			q.slot = len(r.columns)
+			r.columns = append(r.columns, q.column)
+		}
 	}
+	r.kept, r.released, r.holes = make([][]float64, len(r.columns)), make([][]float64, len(r.columns)), make([]bool, len(r.columns))
 	return r
 }
 
 // run masks a subset and answers every question of it.
 func (r *replicator) run(mask Masker, s *subset) ([]answer, error) {
-	if mask.NeedsSurvey() {
-		for _, stretch := range s.runs {
-			s.present(&r.block, r.opts, stretch, r.valid)
-			if err := mask.Survey(&r.block); err != nil {
-				return nil, err
-			}
-		}
-		if err := mask.EndSurvey(); err != nil {
-			return nil, err
-		}
-	}
-	total := len(s.values[0])
-	holes := make([]bool, len(r.questions)) // whether some released value is missing
-	released := make([][]float64, len(r.questions))
-	for _, stretch := range s.runs {
-		s.present(&r.block, r.opts, stretch, r.valid)
-		if err := mask.Apply(&r.block); err != nil {
-			return nil, err
-		}
-		for k, q := range r.questions {
-			out := r.block.Columns[r.opts.Columns[q.column].Index].Out()
-			if len(s.runs) == 1 && out.Valid == nil && len(r.block.Rejects) == 0 {
-				released[k] = out.Values
-				continue
-			}
-			if cap(r.released[k]) < total {
-				r.released[k] = make([]float64, total)
-			}
-			released[k] = r.released[k][:total]
-			to := released[k][stretch.from:stretch.to]
-			copy(to, out.Values)
-			for i := range to {
-				if !out.Valid.Has(i) || r.block.Rejected(i) {
-					to[i] = math.NaN()
-					holes[k] = true
-				}
-			}
-		}
+	if err := r.mask(mask, s); err != nil {
+		return nil, err
 	}
 	answers := make([]answer, len(r.questions))
-	for k, q := range r.questions {
-		a := &answers[k]
-		x, y := s.values[q.column], released[k]
-		a.linked, a.position = make([]float64, len(q.targets)), make([]float64, len(q.targets))
-		for t, e := range q.index {
-			a.linked[t] = math.NaN()
-			if e != nil {
-				a.linked[t] = y[s.index[e]]
+	values := make([]float64, 2*len(r.questions)*len(r.questions[0].targets))
+	for k := range r.questions {
+		q, a := &r.questions[k], &answers[k]
+		n := len(q.targets)
+		a.linked, a.position, values = values[:n:n], values[n:2*n:2*n], values[2*n:]
+		x, y, valid := s.values[q.column], r.released[q.slot], s.valid[q.column]
+		var low, high float64
+		if q.group != nil {
+			y = q.group.of(y, &r.part)
+			x, valid = q.group.x[q.column], q.group.valid[q.column]
+			for t, row := range q.group.holder[q.column] {
+				a.linked[t] = math.NaN()
+				if row >= 0 {
+					a.linked[t] = y[row]
+				}
 			}
+			low, high = ends(y)
+		} else {
+			for t, e := range q.index {
+				a.linked[t] = math.NaN()
+				if e != nil {
+					a.linked[t] = y[s.index[e]]
+				}
+			}
+			low, high = ends(y)
+			x, y = x[:s.size], y[:s.size]
 		}
-		low, high := ends(y)
-		x, y = x[:s.size], y[:s.size]
-		if holes[k] || s.valid[q.column] != nil {
-			y = a.partial(x, y, s.valid[q.column], r)
+		if r.holes[q.slot] || valid != nil {
+			y = a.partial(x, y, valid, r)
 		} else {
 			a.moments(x, y)
 		}
 		r.positions(k, y, low, high, a.position)
 	}
 	return answers, nil
+}
+
+// mask applies the masks to a subset and leaves what they release in r.released.
+func (r *replicator) mask(mask Masker, s *subset) error {
+	if mask.NeedsSurvey() {
+		for _, stretch := range s.runs {
+			s.present(&r.block, r.opts, stretch, r.valid)
+			if err := mask.Survey(&r.block); err != nil {
+				return err
+			}
+		}
+		if err := mask.EndSurvey(); err != nil {
+			return err
+		}
+	}
+	total := len(s.values[0])
+	clear(r.holes)
+	for _, stretch := range s.runs {
+		s.present(&r.block, r.opts, stretch, r.valid)
+		if err := mask.Apply(&r.block); err != nil {
+			return err
+		}
+		for k, c := range r.columns {
+			out := r.block.Columns[r.opts.Columns[c].Index].Out()
+			if len(s.runs) == 1 && out.Valid == nil && len(r.block.Rejects) == 0 {
+				r.released[k] = out.Values
+				continue
+			}
+			if cap(r.kept[k]) < total {
+				r.kept[k] = make([]float64, total)
+			}
+			r.released[k] = r.kept[k][:total]
+			to := r.released[k][stretch.from:stretch.to]
+			copy(to, out.Values)
+			for i := range to {
+				if !out.Valid.Has(i) || r.block.Rejected(i) {
+					to[i] = math.NaN()
+					r.holes[k] = true
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // positions writes the order statistics of y that are the targets'. Where y

@@ -167,12 +167,33 @@ func exchangedShare(release, replicates float64) float64 {
 	return min(1, release/replicates)
 }
 
+// view is what risks are reckoned of: a column of all records or of a group.
+type view struct {
+	x, y    *comoment // original and released
+	own     float64   // mean of (x−y)² of the release
+	targets []found
+	answers []answer
+	asked   bool // whether there are replicates
+	column  int
+}
+
 // risks makes the table of risks of masked column c: R from replicates where
 // there are any, else that of the release.
 func (r *reckoning) risks(c int) []Risk {
-	x, y := r.a.original.at(c, c), r.a.released.at(c, c)
 	s := &r.a.columns[c]
-	answers, asked := r.answers[c]
+	v := view{x: r.a.original.at(c, c), y: r.a.released.at(c, c), own: s.squareDiff / float64(s.pairs), targets: r.targets[c], column: c}
+	v.answers, v.asked = r.answers[c]
+	list := r.risksOf(v)
+	if r.tried {
+		for i := range list {
+			list[i].RealisedR = Float(math.NaN())
+		}
+	}
+	return list
+}
+
+func (r *reckoning) risksOf(v view) []Risk {
+	x, y, c, answers, asked := v.x, v.y, v.column, v.answers, v.asked
 	population := x.Cii / x.N // (1/n) Σ(x_i − x̄)²
 	var list []Risk
 	// noise is the Monte-Carlo variance of expected.
@@ -201,14 +222,13 @@ func (r *reckoning) risks(c int) []Risk {
 		typicalNoise = b.squareNoise + b.ofMeanNoise
 	}
 	add(TargetTypical, KnowledgeMean, population+drift*drift, typical, typicalNoise, r.partial && asked)
-	own := s.squareDiff / float64(s.pairs)
 	exchanged := 1.0 // what a replicate's mean of (x−y)² is to be multiplied by
 	if r.partial && r.a.opts.Mixes {
-		exchanged = exchangedShare(own, squareDiff.mean())
+		exchanged = exchangedShare(v.own, squareDiff.mean())
 	}
-	add(TargetTypical, KnowledgeIndex, own, exchanged*squareDiff.mean(), exchanged*exchanged*squareDiff.noise(r.subsets), r.partial && asked)
+	add(TargetTypical, KnowledgeIndex, v.own, exchanged*squareDiff.mean(), exchanged*exchanged*squareDiff.noise(r.subsets), r.partial && asked)
 
-	for t, f := range r.targets[c] {
+	for t, f := range v.targets {
 		var mean, index, position squares
 		for i := range answers {
 			mean.add(f.tau - answers[i].mean)

@@ -21,11 +21,19 @@ type bias struct {
 // off, and a bias within three standard errors of 0 counts as 0 unless that
 // variance is below 2 % of S_y²/n and cannot mislead.
 func (r *reckoning) biasOf(c int) bias {
-	s, y := &r.a.columns[c], r.a.released.at(c, c)
+	s := &r.a.columns[c]
 	n := float64(s.pairs)
 	weight, sum := n, s.diff
 	perRecord := max(0, s.squareDiff/n-(s.diff/n)*(s.diff/n)) // Var(y−x)
 	answers := r.answers[c]
+	if r.tried {
+		weight, sum, perRecord = 0, 0, 0
+		for _, a := range answers {
+			if a.both > 0 {
+				perRecord += max(0, a.squareDiff-a.diff*a.diff) / float64(len(answers))
+			}
+		}
+	}
 	diffs := make([]float64, len(answers))
 	for i, a := range answers {
 		diffs[i] = a.diff
@@ -39,7 +47,7 @@ func (r *reckoning) biasOf(c int) bias {
 	b.ofMean, b.ofMeanNoise = of.variance*r.share, of.varianceNoise()*r.share*r.share
 	b.squareNoise = varianceOfSquare(b.mean*b.mean-b.noise, b.noise)
 	b.square = max(0, b.mean*b.mean-b.noise)
-	if b.mean*b.mean < 9*b.noise && b.noise > 0.02*y.variance()/y.N {
+	if b.mean*b.mean < 9*b.noise && b.noise > 0.02*r.releasedVariance(c)/n {
 		b.square = 0
 	}
 	return b
@@ -49,13 +57,16 @@ func (r *reckoning) biasOf(c int) bias {
 // release. METHODS §3.
 func (r *reckoning) utility(c int) Utility {
 	x, y := r.a.original.at(c, c), r.a.released.at(c, c)
-	variance := y.variance() / y.N
+	variance := r.releasedVariance(c) / y.N
 	drift := y.above(x)
 	u := Utility{
 		RealisedU: Float(riskOf(variance + drift*drift)),
 		U0:        Float(riskOf(x.variance() / x.N)),
 	}
 	u.U, u.Bias, u.SE = u.RealisedU, Float(drift), Float(math.NaN())
+	if r.tried {
+		u.RealisedU = Float(math.NaN())
+	}
 	answers, asked := r.answers[c]
 	switch {
 	case asked && r.partial:
@@ -64,24 +75,49 @@ func (r *reckoning) utility(c int) Utility {
 		u.Bias = Float(r.bias[c].mean)
 		u.SE = Float(standardError(float64(u.U), r.varianceNoise(answers)/(y.N*y.N)+r.bias[c].squareNoise))
 	case asked:
-		var n, mean, spread float64
-		for _, a := range answers {
-			if a.variance == a.variance {
-				n++
-				mean += a.mean
-				spread += a.variance / a.n
-			}
-		}
-		mean, spread = mean/n, spread/n
-		u.U = Float(riskOf(spread + (mean-x.Mi)*(mean-x.Mi)))
-		u.Bias = Float(mean - x.Mi)
-		u.SE = Float(standardError(float64(u.U), utilityNoise(answers, mean, mean-x.Mi)))
+		u.expect(answers, x)
 	}
+	u.setEfficiency()
+	return u
+}
+
+// expect sets what is expected over replicates of all records, of which x are the
+// moments: Duncan et al. (2004), eq. 14.
+func (u *Utility) expect(answers []answer, x *comoment) {
+	var n, mean, spread float64
+	for _, a := range answers {
+		if a.variance == a.variance {
+			n++
+			mean += a.mean
+			spread += a.variance / a.n
+		}
+	}
+	mean, spread = mean/n, spread/n
+	u.U = Float(riskOf(spread + (mean-x.Mi)*(mean-x.Mi)))
+	u.Bias = Float(mean - x.Mi)
+	u.SE = Float(standardError(float64(u.U), utilityNoise(answers, mean, mean-x.Mi)))
+}
+
+func (u *Utility) setEfficiency() {
 	u.Efficiency = u.U / u.U0
 	if math.IsInf(float64(u.U), 1) && math.IsInf(float64(u.U0), 1) {
 		u.Efficiency = 1 // a constant column, released as it is
 	}
-	return u
+}
+
+// releasedVariance is S_y² of the release. Of masks that are only tried it is
+// S_x² and the mean over replicates of by how much masking a subset has changed
+// its variance, in which the difference of the subset from the data cancels.
+func (r *reckoning) releasedVariance(c int) float64 {
+	answers, asked := r.answers[c]
+	if !r.tried || !asked {
+		return r.a.released.at(c, c).variance()
+	}
+	changes := make([]float64, len(answers))
+	for i, a := range answers {
+		changes[i] = a.variance - r.before[c][i%r.subsets]
+	}
+	return r.a.original.at(c, c).variance() + spreadOf(changes, r.subsets).mean
 }
 
 // varianceNoise is the variance over the randomness of the mask of S_y² of the

@@ -90,7 +90,7 @@ func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		for from := 0; from < b.N; from += batch {
 			x := v.Values[from:min(from+batch, b.N)]
 			z := w.floats(len(x))
-			w.streams[col.stream].Normals(z, w.stretch(b, from, len(x), x))
+			w.fill(z, normal, col.stream, w.stretch(b, from, len(x), x))
 			col.multiply(x, z, changed[from>>6:])
 		}
 		clearNulls(v, changed)

@@ -43,8 +43,9 @@ type Chain struct {
 	surveyed  bool
 	touched   []atomic.Int64
 	scratch   *sync.Pool
-	draws     []drawName // what the steps draw from, by the number that stream gave them
-	streams   sync.Map   // scope → []*keystream.Stream, in the order of draws
+	draws     []drawName   // what the steps draw from, by the number that stream gave them
+	streams   sync.Map     // scope → []*keystream.Stream, in the order of draws
+	shared    *sharedDraws // of a replicate; nil where it shares none
 }
 
 // step is a mask on the columns of a chain.
@@ -78,12 +79,12 @@ func NewChain(masks []Spec, setup Setup) (*Chain, error) {
 	if setup.Window <= 0 && NeedsWindow(masks) {
 		return nil, fmt.Errorf("window.records: must be at least 1 for a swap of scope window, got %d", setup.Window)
 	}
-	return newChain(masks, setup, 0)
+	return newChain(masks, setup, 0, nil)
 }
 
-func newChain(masks []Spec, setup Setup, replicate int) (*Chain, error) {
+func newChain(masks []Spec, setup Setup, replicate int, shared *sharedDraws) (*Chain, error) {
 	c := &Chain{
-		masks: masks, setup: setup, replicate: replicate,
+		masks: masks, setup: setup, replicate: replicate, shared: shared,
 		touched: make([]atomic.Int64, len(masks)),
 		scratch: &sync.Pool{New: func() any { return new(work) }},
 	}
@@ -187,7 +188,11 @@ func (c *Chain) streamsOf(scope string) []*keystream.Stream {
 		if c.replicate == 0 {
 			name = keystream.ReleaseName(name, d.done, scope)
 		}
-		streams[k] = c.setup.Key.Stream(name, d.column, c.replicate)
+		if c.shared != nil {
+			streams[k] = c.shared.stream(c.setup.Key, name, d.column, c.replicate)
+		} else {
+			streams[k] = c.setup.Key.Stream(name, d.column, c.replicate)
+		}
 	}
 	s, _ := c.streams.LoadOrStore(scope, streams)
 	return s.([]*keystream.Stream)
@@ -271,7 +276,7 @@ func (c *Chain) Apply(b *microdata.Block) error {
 func (c *Chain) run(b *microdata.Block, f func(*work) error) error {
 	w := c.scratch.Get().(*work)
 	defer c.scratch.Put(w)
-	w.digests, w.streams = nil, c.streamsOf(b.Scope)
+	w.digests, w.streams, w.shared = nil, c.streamsOf(b.Scope), c.shared
 	for _, col := range c.columns {
 		if err := col.admit(b); err != nil {
 			return err
@@ -291,10 +296,12 @@ func (c *Chain) run(b *microdata.Block, f func(*work) error) error {
 // Replicate returns a chain of the same masks with independent draws, number
 // m ≥ 1, in which the identity of a record is its place. It shares nothing with
 // c; where NeedsSurvey holds it needs a survey of its own.
-func (c *Chain) Replicate(m int) *Chain {
+func (c *Chain) Replicate(m int) *Chain { return c.replicateWith(m, nil) }
+
+func (c *Chain) replicateWith(m int, shared *sharedDraws) *Chain {
 	setup := c.setup
 	setup.Identity = nil
-	r, err := newChain(c.masks, setup, m)
+	r, err := newChain(c.masks, setup, m, shared)
 	if err != nil {
 		panic(fmt.Sprintf("transform: replicate of a valid chain: %v", err)) // NewChain has accepted the same masks and setup
 	}
@@ -346,6 +353,7 @@ type work struct {
 	identity []*microdata.Column
 	digests  []microdata.Digest // of the block; nil where place is the identity
 	streams  []*keystream.Stream
+	shared   *sharedDraws
 
 	draws           []float64
 	zeros           []float64

@@ -9,7 +9,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // Check implements Params.
@@ -188,7 +187,8 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		for from := 0; from < b.N; from += batch {
 			x := v.Values[from:min(from+batch, b.N)]
 			e := w.floats(len(x))
-			scale := col.draws(x, e, w.streams[col.stream], w.stretch(b, from, len(x), x))
+			w.fill(e, col.draw, col.stream, w.stretch(b, from, len(x), x))
+			scale := col.standard(x, e)
 			col.add(x, e, scale, changed[from>>6:])
 		}
 		clearNulls(v, changed)
@@ -203,7 +203,7 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			for from := 0; from < b.N; from += batch {
 				x := v.Values[from:min(from+batch, b.N)]
 				u := w.floats(len(x))
-				w.streams[col.stream].Uniforms(u, w.stretch(b, from, len(x), x))
+				w.fill(u, uniform, col.stream, w.stretch(b, from, len(x), x))
 				col.addWithin(x, u, within[from>>6:])
 			}
 			clearNulls(v, within)
@@ -217,16 +217,10 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// draws fills e with draws for the values x and returns the factor that makes
-// of them ε in units of the grid.
-func (c *noiseColumn) draws(x, e []float64, s *keystream.Stream, r keystream.Records) (scale float64) {
-	switch c.draw {
-	case normal:
-		s.Normals(e, r)
-	case laplace:
-		s.Laplaces(e, r)
-	case uniform:
-		s.Uniforms(e, r)
+// standard gives the draws e for the values x the standard form, and returns the
+// factor that makes of them ε in units of the grid.
+func (c *noiseColumn) standard(x, e []float64) (scale float64) {
+	if c.draw == uniform {
 		for i, u := range e {
 			e[i] = float64(2*u) - 1
 		}

@@ -1,0 +1,258 @@
+package assess
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// noises are chains of noise of several SDs on column "wage", with the code of
+// wages: job and region are in columns 1 and 2.
+func noises(tb testing.TB, key keystream.Key, decimals int, sds ...float64) []*transform.Chain {
+	tb.Helper()
+	var chains []*transform.Chain
+	for _, sd := range sds {
+		chain, err := transform.NewChain(
+			[]transform.Spec{{Params: &transform.Noise{Columns: []string{"wage"}, SD: &transform.Amount{Value: sd}}}},
+			transform.Setup{Key: key, Columns: []transform.ColumnInfo{
+				{Name: "wage", Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, Decimals: decimals, SD: 100, Mean: 500},
+			}})
+		must(tb, err)
+		chains = append(chains, chain)
+	}
+	return chains
+}
+
+func grid(chains []*transform.Chain) func(m int) []Masker {
+	return func(m int) []Masker {
+		var maskers []Masker
+		for _, c := range transform.Replicates(chains, m) {
+			maskers = append(maskers, c)
+		}
+		return maskers
+	}
+}
+
+// On the whole data a point of a map has the R and U, to the bit, that Measure
+// finds of a release with those masks.
+func TestExploreFindsWhatMeasureFinds(t *testing.T) {
+	const n, m = 3000, 20
+	key := testKey(t)
+	chains := noises(t, key, 2, 10, 40, 160)
+	originals := func() *microdata.Block { return wages(t, key, 0, n) }
+	o := Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: -1, Key: key, Targets: []string{"min", "p10", "p99", "max"}, Replicates: m}
+	a := newAccumulator(t, o)
+	a.Add(originals())
+	found, err := a.Explore(context.Background(), Exploration{Points: len(chains), Replicate: grid(chains), From: 1, Replicates: m})
+	must(t, err)
+	for p, chain := range chains {
+		o.Replicate = func(m int) Masker { return chain.Replicate(m) }
+		released := newAccumulator(t, o)
+		b := originals()
+		must(t, chain.Apply(b))
+		released.Add(b)
+		want := measured(t, released).Column("wage")
+		got := found[p][0]
+		if got.Utility.U != want.Utility.U || got.Utility.SE != want.Utility.SE || got.Utility.Efficiency != want.Utility.Efficiency || got.Utility.Bias != want.Utility.Bias {
+			t.Errorf("point %d: %+v, want %+v", p, got.Utility, want.Utility)
+		}
+		if !math.IsNaN(float64(got.Utility.RealisedU)) {
+			t.Errorf("point %d: a release that was never made has U %v", p, got.Utility.RealisedU)
+		}
+		for i, r := range got.Risk {
+			w := want.Risk[i]
+			if r.Target != w.Target || r.Knowledge != w.Knowledge || r.R != w.R || r.SE != w.SE || r.RMSE != w.RMSE || !math.IsNaN(float64(r.RealisedR)) {
+				t.Errorf("point %d: %+v, want %+v", p, r, w)
+			}
+		}
+	}
+}
+
+// Of 200,000 records a sample of 20,000 must tell R and U of the whole. Tolerances
+// as in TestSampledAgreesWithComplete: by index a mean of m squares, √(2/m) each
+// way, five times; by position the bias and what the sample cannot tell of it.
+func TestExploreOfASample(t *testing.T) {
+	const n, m = 200_000, 100
+	if testing.Short() {
+		t.Skip("200,000 records, 100 replicates")
+	}
+	key := testKey(t)
+	chains := noises(t, key, 2, 30, 100)
+	at := func(sample int) [][]Explored {
+		a := newAccumulator(t, Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: sample, Key: key, Targets: []string{"min", "p10", "p90", "max"}})
+		for from := 0; from < n; from += 20_000 {
+			a.Add(wages(t, key, from, 20_000))
+		}
+		found, err := a.Explore(context.Background(), Exploration{Points: 2, Replicate: grid(chains), From: 1, Replicates: m})
+		must(t, err)
+		return found
+	}
+	full, part := at(-1), at(20_000)
+	for p := range chains {
+		f, s := full[p][0], part[p][0]
+		// S_y² of the sample less S_x² of it: the covariance of x and ε adds
+		// 2·S·λ/√(100·20,000) to a variance of S²+λ², below 1 %, each side.
+		if r := float64(s.Utility.Efficiency / f.Utility.Efficiency); math.Abs(r-1) > 0.02 {
+			t.Errorf("point %d: efficiency of the sample %v, of all %v", p, s.Utility.Efficiency, f.Utility.Efficiency)
+		}
+		for i, r := range s.Risk {
+			w := f.Risk[i]
+			ratio := float64(r.RMSE / w.RMSE)
+			tolerance := 5 * math.Sqrt(2*0.5/float64(m)) / math.Sqrt2 // of an RMSE, half that of its square, of two runs
+			if r.Knowledge == KnowledgePosition {
+				// The least values of the sample stray less than those of all; 40 % is
+				// what TestSampledAgreesWithComplete grants, on the side of more risk.
+				tolerance = 0.4
+			}
+			if !(math.Abs(ratio-1) < tolerance) {
+				t.Errorf("point %d, %s by %s: RMSE of the sample %v, of all %v", p, r.Target, r.Knowledge, r.RMSE, w.RMSE)
+			}
+		}
+	}
+}
+
+// lift adds to every value its region's number times 10: what is known of each
+// group is known exactly.
+type lift struct{ shift }
+
+func (lift) Apply(b *microdata.Block) error {
+	v := b.Columns[0].Mutable()
+	for i := range v.Values {
+		if v.Valid.Has(i) {
+			v.Values[i] += 10 * (1 + b.Columns[2].Original.Values[i])
+		}
+	}
+	return nil
+}
+
+func TestExploreByGroup(t *testing.T) {
+	const n = 1200
+	build := func(nulls bool) *Accumulator {
+		b := new(microdata.Block)
+		b.Reset(0, 0, n, 3)
+		x := b.Columns[0].Alloc(n, nulls)
+		job, region := b.Columns[1].Alloc(n, false), b.Columns[2].Alloc(n, true)
+		for i := range n {
+			x.Values[i] = float64((i * 7919) % n)
+			job.Values[i], region.Values[i] = float64(i%2), float64(i%3)
+			if nulls && i%5 == 0 {
+				x.Valid.Clear(i)
+			}
+		}
+		region.Valid.Clear(7) // in no group
+		a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Carry: []int{1, 2}, Sample: -1, Key: testKey(t), Targets: []string{"min", "p50", "max"}})
+		a.Add(b)
+		return a
+	}
+	for _, nulls := range []bool{false, true} {
+		found, err := build(nulls).Explore(context.Background(), Exploration{
+			Points: 1, From: 1, Replicates: 3, By: []int{2, 1},
+			Replicate: func(int) []Masker { return []Masker{lift{}} },
+		})
+		must(t, err)
+		groups := found[0][0].Groups
+		if len(groups) != 6 {
+			t.Fatalf("%d groups, want 3 regions × 2 jobs", len(groups))
+		}
+		total := 0
+		for i, g := range groups {
+			total += g.Records
+			if want := []float64{float64(i / 2), float64(i % 2)}; !slices.Equal(g.Codes, want) {
+				t.Errorf("group %d is of %v, want %v", i, g.Codes, want)
+			}
+			moved := 10 * (1 + g.Codes[0])
+			for _, r := range g.Risk {
+				if r.Knowledge == KnowledgeMean {
+					continue
+				}
+				// Every value of the group moved by as much, so its order statistics too.
+				if math.Abs(float64(r.RMSE)-moved) > 1e-9 {
+					t.Errorf("group %v, %s by %s: RMSE %v, want %v", g.Codes, r.Target, r.Knowledge, r.RMSE, moved)
+				}
+			}
+			if math.Abs(float64(g.Utility.Bias)-moved) > 1e-9 {
+				t.Errorf("group %v: bias %v, want %v", g.Codes, g.Utility.Bias, moved)
+			}
+			if want := 1 / (1/float64(g.Utility.U0) + moved*moved); math.Abs(float64(g.Utility.U)/want-1) > 1e-9 {
+				t.Errorf("group %v: U %v, want %v", g.Codes, g.Utility.U, want)
+			}
+		}
+		if total != n-1 {
+			t.Errorf("%d records in groups, want %d", total, n-1)
+		}
+	}
+}
+
+func TestExploreDoesNotDependOnCores(t *testing.T) {
+	key := testKey(t)
+	chains := noises(t, key, 2, 10, 40)
+	run := func() string {
+		a := newAccumulator(t, Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: 2000, Key: key, Targets: []string{"p10", "max"}})
+		a.Add(wages(t, key, 0, 6000))
+		found, err := a.Explore(context.Background(), Exploration{Points: 2, Replicate: grid(chains), From: 5, Replicates: 9})
+		must(t, err)
+		return fmt.Sprint(found)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	one := run()
+	runtime.GOMAXPROCS(4)
+	if four := run(); one != four {
+		t.Error("one core and four differ")
+	}
+}
+
+func TestExploreRefuses(t *testing.T) {
+	key := testKey(t)
+	full := func() *Accumulator {
+		a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Sample: 10, Key: key, Mixes: true})
+		a.Add(wages(t, key, 0, 100))
+		return a
+	}
+	one := func(int) []Masker { return []Masker{unchanged{}} }
+	for name, c := range map[string]struct {
+		a *Accumulator
+		e Exploration
+	}{
+		"no records":       {newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}}), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2}},
+		"no points":        {full(), Exploration{Replicate: one, From: 1, Replicates: 2}},
+		"one replicate":    {full(), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 1}},
+		"the release":      {full(), Exploration{Points: 1, Replicate: one, Replicates: 2}},
+		"a part for swaps": {full(), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2}},
+	} {
+		if _, err := c.a.Explore(context.Background(), c.e); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Key: key})
+	a.Add(wages(t, key, 0, 100))
+	if _, err := a.Explore(context.Background(), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2, By: []int{9}}); err == nil {
+		t.Error("groups by a column that is not there: no error")
+	}
+}
+
+// BenchmarkExplore is the map of issue size: 200 replicates of 20 grid points on
+// 100,000 records of one column with 6 targets.
+func BenchmarkExplore(b *testing.B) {
+	key := testKey(b)
+	var sds []float64
+	for i := range 20 {
+		sds = append(sds, 5+5*float64(i))
+	}
+	chains := noises(b, key, 2, sds...)
+	a := newAccumulator(b, Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: -1, Key: key, Targets: []string{"min", "p01", "p10", "p90", "p99", "max"}})
+	a.Add(wages(b, key, 0, 100_000))
+	for b.Loop() {
+		_, err := a.Explore(context.Background(), Exploration{Points: 20, Replicate: grid(chains), From: 1, Replicates: 200})
+		must(b, err)
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/(200*20*100_000), "ns/value")
+}

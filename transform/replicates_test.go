@@ -1,0 +1,70 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Chains that share their draws mask as those that do not, to the bit, whatever
+// masks and distributions they have in common, and draw again for other records.
+func TestReplicatesShareDraws(t *testing.T) {
+	x := make([]float64, 9000)
+	testKey(t, 3).Stream("x", "", 0).Normals(x, keystream.Records{})
+	for i := range x {
+		x[i] = math.Round(1000*x[i]) / 10
+	}
+	columns := []testColumn{floats(1, x...), floats(1, slices.Clone(x)...)}
+	setup := testSetup(t, columns...)
+	noise := func(sd float64, distribution string, tiers ...Tier) Spec {
+		return Spec{Params: &Noise{Columns: []string{"a", "b"}, SD: &Amount{Value: sd}, Distribution: distribution, Tiers: tiers}}
+	}
+	bias := Spec{Params: &Bias{Columns: []string{"a"}, Phi: ptr(0.1)}}
+	redraw := Spec{Params: &Truncate{Columns: []string{"a", "b"}, Lower: ptr(-90.0), Mode: "redraw"}}
+	swap := Spec{Params: &Swap{Keys: []string{"b"}, Attribute: "b", Columns: []string{"a"}, Rate: ptr(0.5), Policy: "random"}}
+	lists := [][]Spec{
+		{noise(5, "")}, {noise(50, "")}, {noise(50, "laplace")}, {noise(50, "uniform")},
+		{noise(50, "", Tier{ptr(0.0), ptr(2.0)})}, {noise(5, "uniform", Tier{ptr(0.0), ptr(2.0)})},
+		{bias, noise(5, "")}, {noise(50, ""), redraw}, {noise(5, "uniform"), redraw}, {swap, noise(5, "")}, {noise(0, "")},
+	}
+	chains := make([]*Chain, len(lists))
+	for i, masks := range lists {
+		chains[i] = chain(t, setup, masks...)
+	}
+	for m := 1; m <= 2; m++ {
+		shared := Replicates(chains, m)
+		for i, c := range chains {
+			alone := c.Replicate(m)
+			for _, first := range []int64{0, 9000} {
+				for stream := range 2 {
+					var got, want *microdata.Block
+					for _, of := range []struct {
+						c  *Chain
+						to **microdata.Block
+					}{{shared[i], &got}, {alone, &want}} {
+						b := block(0, 9000, columns...)
+						b.First, b.Stream = first, stream
+						*of.to = apply(t, of.c, b)
+					}
+					for k := range columns {
+						if !slices.Equal(got.Columns[k].Out().Values, want.Columns[k].Out().Values) {
+							t.Errorf("masks %d, replicate %d, records from %d of stream %d, column %d: not what it is alone", i, m, first, stream, k)
+						}
+					}
+				}
+			}
+		}
+	}
+	if a, b := fmt.Sprint(released(t, Replicates(chains[:1], 1)[0], columns)), fmt.Sprint(released(t, Replicates(chains[:1], 2)[0], columns)); a == b {
+		t.Error("two replicates are the same")
+	}
+}
+
+func released(t *testing.T, c *Chain, columns []testColumn) []float64 {
+	t.Helper()
+	return apply(t, c, block(0, 9000, columns...)).Columns[0].Out().Values
+}
