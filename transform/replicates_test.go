@@ -18,14 +18,19 @@ func TestReplicatesShareDraws(t *testing.T) {
 	for i := range x {
 		x[i] = math.Round(1000*x[i]) / 10
 	}
-	columns := []testColumn{floats(1, x...), floats(1, slices.Clone(x)...)}
+	kind := make([]float64, len(x))
+	for i := range kind {
+		kind[i] = float64(i % 7)
+	}
+	columns := []testColumn{floats(1, x...), floats(1, slices.Clone(x)...), floats(0, kind...)}
 	setup := testSetup(t, columns...)
+	setup.Window = 9000
 	noise := func(sd float64, distribution string, tiers ...Tier) Spec {
 		return Spec{Params: &Noise{Columns: []string{"a", "b"}, SD: &Amount{Value: sd}, Distribution: distribution, Tiers: tiers}}
 	}
 	bias := Spec{Params: &Bias{Columns: []string{"a"}, Phi: ptr(0.1)}}
 	redraw := Spec{Params: &Truncate{Columns: []string{"a", "b"}, Lower: ptr(-90.0), Mode: "redraw"}}
-	swap := Spec{Params: &Swap{Keys: []string{"b"}, Attribute: "b", Columns: []string{"a"}, Rate: ptr(0.5), Policy: "random"}}
+	swap := Spec{Params: &Swap{Keys: []string{"c"}, Attribute: "b", Columns: []string{"a"}, Rate: ptr(0.5), Policy: "random"}}
 	lists := [][]Spec{
 		{noise(5, "")}, {noise(50, "")}, {noise(50, "laplace")}, {noise(50, "uniform")},
 		{noise(50, "", Tier{ptr(0.0), ptr(2.0)})}, {noise(5, "uniform", Tier{ptr(0.0), ptr(2.0)})},
