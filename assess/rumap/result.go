@@ -23,6 +23,7 @@ type Map struct {
 	U0         assess.Float `json:"U0"`                // n/S² of the original column
 	Axes       []Axis       `json:"axes"`              // in the order of the configuration
 	Rules      []Rule       `json:"rules"`             // of the gate, on this column
+	Margin     float64      `json:"margin,omitempty"`  // Monte-Carlo standard errors of R that a limit must leave
 	Points     []Point      `json:"points"`
 
 	Recommended *Recommended `json:"recommended"`      // nil where no point is admissible
@@ -42,6 +43,7 @@ type Rule struct {
 	Target        string        `json:"target,omitempty"`
 	Knowledge     string        `json:"knowledge,omitempty"`
 	MaxRisk       *assess.Float `json:"max_risk,omitempty"`
+	MinRMSE       *assess.Float `json:"min_rmse,omitempty"` // the same as a greatest R of 1/MinRMSE²
 	MinEfficiency *assess.Float `json:"min_efficiency,omitempty"`
 }
 
@@ -60,11 +62,13 @@ type Point struct {
 	Worst      *Group             `json:"worst,omitempty"` // of the groups, that of the greatest R anywhere among what the rules protect
 }
 
-// Broken says by how much a rule of Map.Rules does not hold at a point.
+// Broken says that a rule of Map.Rules does not hold at a point.
 type Broken struct {
-	Rule  int          `json:"rule"` // index in Map.Rules
-	Risk  *Risk        `json:"risk,omitempty"`
-	Found assess.Float `json:"found"` // R or efficiency
+	Rule      int          `json:"rule"` // index in Map.Rules
+	Target    string       `json:"target,omitempty"`
+	Knowledge string       `json:"knowledge,omitempty"`
+	Found     assess.Float `json:"found"`               // R, RMSE or efficiency, as the rule's limit
+	HeldBack  bool         `json:"held_back,omitempty"` // it holds on the replicates of the map, not on those held back
 }
 
 // Risk is R of one target under one knowledge state.
