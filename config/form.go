@@ -159,8 +159,9 @@ func fieldMembers(t reflect.Type) []member {
 		if words := field.Tag.Get("enum"); words != "" {
 			m.enum = strings.Split(words, ",")
 		}
-		// A zero where the default is something else was given as such. What has
-		// choices may hold more than they, and is given where one of them is.
+		// A zero where the default is something else, or where the field must be
+		// given, was given as such. What has choices may hold more than they, and is
+		// given where one of them is.
 		choice := field.Type.Kind() == reflect.Struct && hasChoices(m.form)
 		m.peek = func(owner reflect.Value) (reflect.Value, bool) {
 			v := owner.Field(i)
@@ -170,7 +171,7 @@ func fieldMembers(t reflect.Type) []member {
 					return given
 				})
 			}
-			return v, !v.IsZero() || m.fallback != ""
+			return v, !v.IsZero() || m.fallback != "" || m.required && m.form.shape == scalar
 		}
 		members = append(members, m)
 	}

@@ -30,6 +30,7 @@ type Pipeline struct {
 	Gate       Gate             `yaml:"gate" doc:"what must hold for the release to be published"`
 	Quarantine Quarantine       `yaml:"quarantine" doc:"where places and reasons of records that could not be masked are written; never a value"`
 	Report     Report           `yaml:"report" doc:"the risk-and-utility report"`
+	Map        *Map             `yaml:"map" doc:"what the R-U confidentiality map of sdlfilter map runs over; a run ignores it"` // nil where none is given
 
 	// Warnings is what the user should know of and no error: an environment
 	// variable that looks like a setting and is none, a pipeline without masks.

@@ -90,6 +90,9 @@ func recordSchema(f *form) *jsonschema.Schema {
 	}
 	for _, m := range f.members {
 		property := schemaOf(m.form)
+		if f.typ == reflect.TypeFor[Axis]() && m.form.typ == amountType {
+			property.AnyOf[0].OneOf[0].Minimum = "" // not every parameter is at least 0
+		}
 		property.Description = m.doc
 		if m.enum != nil {
 			words(property, m.enum)

@@ -207,7 +207,7 @@ func dictName(n *yaml.Node, f *form, path []string, folded bool) (name string, u
 	for used := len(path); used > 0; used-- {
 		want := strings.Join(path[:used], ".")
 		for _, name := range have {
-			if name == want || folded && strings.EqualFold(name, want) {
+			if name == want || index.ReplaceAllString(name, ".$1") == want || folded && strings.EqualFold(name, want) {
 				return name, used, ""
 			}
 		}

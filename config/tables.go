@@ -72,7 +72,6 @@ func sinkMembers() []member {
 // configuration which uses one is told so instead of being called misspelt.
 var later = map[reflect.Type]map[string]string{
 	reflect.TypeFor[Pipeline](): {
-		"map":    "the confidentiality map comes with a later one",
 		"attack": "the intruder comes with a later one",
 	},
 	reflect.TypeFor[Emit](): {"http": "it comes with a later one; use jsonl, log or kafka"},

@@ -23,6 +23,7 @@ func (l *loader) validate(p *Pipeline) {
 	l.within("key", p.Key.Check())
 	l.validateColumns(p)
 	l.validateMasks(p)
+	l.validateMap(p)
 	l.validateSource(p)
 	l.validateStream(p)
 	l.validateTopics(p)
@@ -99,14 +100,23 @@ func (l *loader) columnsRead() bool {
 }
 
 func (l *loader) validateMasks(p *Pipeline) {
+	l.validateMaskList(p, "masks", p.Masks)
+	var ps check.Problems
+	whole(&ps, "records", p.Window.Records, 2, 1<<24)
+	l.within("window", ps)
+}
+
+// validateMaskList judges the list of masks at path: the pipeline's own, or one
+// that a map compares with it.
+func (l *loader) validateMaskList(p *Pipeline, list string, masks []transform.Spec) {
 	complete := true // every entry has its parameters
-	for i, spec := range p.Masks {
+	for i, spec := range masks {
 		if spec.Params == nil {
 			complete = false
 			continue
 		}
-		path := fmt.Sprintf("masks[%d].%s", i, spec.Kind())
-		if inner, outer := path+".name", fmt.Sprintf("masks[%d].name", i); l.given(inner) && l.given(outer) {
+		path := fmt.Sprintf("%s[%d].%s", list, i, spec.Kind())
+		if inner, outer := path+".name", fmt.Sprintf("%s[%d].name", list, i); l.given(inner) && l.given(outer) {
 			l.wrong(inner, "must not be given beside the mask and within it; remove one")
 		}
 		l.within(path, spec.Params.Check())
@@ -119,20 +129,17 @@ func (l *loader) validateMasks(p *Pipeline) {
 		}
 	}
 	if complete {
-		l.within("masks", nameProblems(p.Masks, transform.CheckSpecs(p.Masks), l))
+		l.within(list, l.nameProblems(list, masks, transform.CheckSpecs(masks)))
 	}
-	var ps check.Problems
-	whole(&ps, "records", p.Window.Records, 2, 1<<24)
-	l.within("window", ps)
 }
 
 // nameProblems moves problems of a mask's name to where the name stands, beside
 // the kind or within it.
-func nameProblems(masks []transform.Spec, ps check.Problems, l *loader) check.Problems {
+func (l *loader) nameProblems(list string, masks []transform.Spec, ps check.Problems) check.Problems {
 	for k := range ps {
 		for i, m := range masks {
 			within := fmt.Sprintf("[%d].%s.name", i, m.Kind())
-			if ps[k].Path == fmt.Sprintf("[%d].name", i) && l.given("masks"+within) {
+			if ps[k].Path == fmt.Sprintf("[%d].name", i) && l.given(list+within) {
 				ps[k].Path = within
 			}
 		}
@@ -176,10 +183,24 @@ func (l *loader) validateSource(p *Pipeline) {
 
 // validateOnce refuses what must be learnt from the data before they are masked;
 // once says why it cannot be, and whether a swap over the whole dataset is
-// beyond reach too.
+// beyond reach too. It holds for what a map compares as well, since any of it
+// may become the pipeline's own.
 func (l *loader) validateOnce(p *Pipeline, once string, windowOnly bool) {
-	for i, spec := range p.Masks {
-		path := fmt.Sprintf("masks[%d].%s", i, spec.Kind())
+	l.validateMasksOnce(p, "masks", p.Masks, once, windowOnly)
+	if p.Map == nil {
+		return
+	}
+	l.validateAxesOnce(p, "map.vary", p.Map.Vary, once)
+	for i, s := range p.Map.Strategies {
+		path := fmt.Sprintf("map.strategies[%d]", i)
+		l.validateMasksOnce(p, path+".masks", s.Masks, once, windowOnly)
+		l.validateAxesOnce(p, path+".vary", s.Vary, once)
+	}
+}
+
+func (l *loader) validateMasksOnce(p *Pipeline, list string, masks []transform.Spec, once string, windowOnly bool) {
+	for i, spec := range masks {
+		path := fmt.Sprintf("%s[%d].%s", list, i, spec.Kind())
 		switch m := spec.Params.(type) {
 		case *transform.Swap:
 			if m.Scope == "dataset" && windowOnly {

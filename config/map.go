@@ -1,0 +1,296 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/assess/rumap"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// Map says what an R-U confidentiality map runs over. A run ignores it.
+type Map struct {
+	Column     string     `yaml:"column" doc:"the column whose risk and utility are mapped; may be left out where one numeric column is masked"`
+	Vary       Axes       `yaml:"vary" doc:"parameters that run over a range, by path: masks.1.noise.sd; they hold for the configured masks and for every strategy that has such a mask there"`
+	Strategies []Strategy `yaml:"strategies" doc:"other lists of masks that are compared with the configured ones"`
+	By         []string   `yaml:"by" doc:"columns that risk and utility are also given by, one group of records for each combination of their values"`
+	Search     bool       `yaml:"search" default:"false" doc:"find the boundary of what the gate's rules allow by bisection, to 1 % of the parameter, instead of a grid"`
+	Margin     float64    `yaml:"margin" default:"0" doc:"by how many Monte-Carlo standard errors of R a rule must hold at a point for the point to be admissible; 0 (default): as estimated"`
+}
+
+// Axes are the parameters that run over a range, in the order of the file.
+type Axes []Axis
+
+// Axis is one parameter and its range, both ends included.
+type Axis struct {
+	Path  string           `yaml:",name"` // as it is written: masks.1.noise.sd or masks[1].noise.sd
+	From  transform.Amount `yaml:"from" required:"true" doc:"the least value, a number or, where the parameter takes one, a percentage"`
+	To    transform.Amount `yaml:"to" required:"true" doc:"the greatest value, written as from is"`
+	Steps int              `yaml:"steps" default:"20" doc:"points on the axis, 2 to 1000, both ends included; a parameter that is a whole number has no more than there are whole numbers between them"`
+	Scale string           `yaml:"scale" default:"linear" enum:"linear,log,variance" doc:"equal steps of the parameter (linear, default), of its logarithm, or of its square (variance)"`
+}
+
+// Strategy is a list of masks that is compared with the configured ones.
+type Strategy struct {
+	Name  string           `yaml:"name" required:"true" doc:"the strategy's name on the map"`
+	Masks []transform.Spec `yaml:"masks" required:"true" doc:"the masks, in the order in which they apply"`
+	Vary  Axes             `yaml:"vary" doc:"the parameters of these masks that run over a range, instead of the map's: masks.0.swap.rate; {}: none"`
+}
+
+// How the points of an axis lie.
+const (
+	Linear   = "linear"   // equal steps of the parameter
+	Log      = "log"      // equal steps of its logarithm
+	Variance = "variance" // equal steps of its square
+)
+
+// maxMapPoints bounds the points of a grid over all strategies.
+const maxMapPoints = 10_000
+
+// MapStrategy is one list of masks that a map compares.
+type MapStrategy struct {
+	Name string
+	Path string // of its masks in the configuration, for Errorf: "masks", "map.strategies[0].masks"
+	Axes []MapAxis
+	// Masks returns the list of masks with one value for each axis put in its
+	// place, in the order of Axes. The values need not be those of the grid; of
+	// a whole-number parameter they are rounded. The error, an Error, names the
+	// axis and what is wrong with the value, such as a lower bound above the
+	// upper one. What is returned must not be changed: masks that no axis
+	// concerns are those of the pipeline.
+	Masks func(values []float64) ([]transform.Spec, error)
+}
+
+// MapAxis is one parameter of a strategy and the points of its grid, ascending.
+type MapAxis struct {
+	Path     string // masks.1.noise.sd, whichever way the configuration writes it
+	Relative bool   // values are fractions of the column's standard deviation: 0.35 for 35 %
+	Whole    bool   // values are whole numbers
+	Values   []float64
+	Scale    string // Linear, Log or Variance
+}
+
+// MapStrategies returns what a map compares: the configured masks first, under
+// the name rumap.Configured, where there are any, then the strategies in the
+// order of the file. A strategy in which no axis of the map fits has none: it is
+// one point. The error, of type Errors, names the axes that fit none of them,
+// and says so where the configuration has no map.
+func (p *Pipeline) MapStrategies() ([]MapStrategy, error) {
+	if p.Map == nil {
+		return nil, Errors{p.Errorf("map", "must be given: the parameters that vary (map.vary), or strategies to compare (map.strategies)")}
+	}
+	variants, idle := p.variants()
+	if len(idle) > 0 {
+		var errs Errors
+		for _, a := range idle {
+			errs = append(errs, p.Errorf(a.field, "%s", a.fitsNone(p)))
+		}
+		return nil, errs.sorted()
+	}
+	strategies := make([]MapStrategy, len(variants))
+	for i, v := range variants {
+		strategies[i] = MapStrategy{Name: v.name, Path: v.path, Masks: func(values []float64) ([]transform.Spec, error) { return v.place(p, values) }}
+		for _, a := range v.axes {
+			strategies[i].Axes = append(strategies[i].Axes, MapAxis{
+				Path: a.String(), Relative: a.From.Relative, Whole: a.whole(), Values: a.values(), Scale: a.Scale,
+			})
+		}
+	}
+	return strategies, nil
+}
+
+// variant is one list of masks that is compared, with the axes that fit it.
+type variant struct {
+	name  string
+	path  string // of its masks in the configuration
+	masks []transform.Spec
+	axes  []axis
+}
+
+// axis is an axis whose path has been understood.
+type axis struct {
+	Axis
+	parameter
+	field string // in the configuration: map.vary.masks.1.noise.sd
+}
+
+// axes understands the paths of a section of axes; those that name no parameter
+// are left out.
+func (as Axes) axes(section string) []axis {
+	var understood []axis
+	for _, a := range as {
+		if param, wrong := parseParameter(a.Path); wrong == "" {
+			understood = append(understood, axis{Axis: a, parameter: param, field: join(section, a.Path)})
+		}
+	}
+	return understood
+}
+
+// variants returns what is compared, and the axes of the map that fit none.
+func (p *Pipeline) variants() (vs []variant, idle []axis) {
+	if len(p.Masks) > 0 {
+		vs = append(vs, variant{name: rumap.Configured, path: "masks", masks: p.Masks})
+	}
+	own := make([]bool, len(vs)) // whether the axes are the strategy's own
+	for i, s := range p.Map.Strategies {
+		path := fmt.Sprintf("map.strategies[%d]", i)
+		v := variant{name: s.Name, path: path + ".masks", masks: s.Masks}
+		if s.Vary != nil {
+			v.axes = fitting(s.Vary.axes(path+".vary"), s.Masks)
+		}
+		vs, own = append(vs, v), append(own, s.Vary != nil)
+	}
+	shared := p.Map.Vary.axes("map.vary")
+	fits := make([]bool, len(shared))
+	for i := range vs {
+		if own[i] {
+			continue
+		}
+		for k, a := range shared {
+			if a.misfit(vs[i].masks) == "" {
+				vs[i].axes = append(vs[i].axes, a)
+				fits[k] = true
+			}
+		}
+	}
+	for k, a := range shared {
+		if !fits[k] {
+			idle = append(idle, a)
+		}
+	}
+	return vs, idle
+}
+
+func fitting(axes []axis, masks []transform.Spec) []axis {
+	return slices.DeleteFunc(axes, func(a axis) bool { return a.misfit(masks) != "" })
+}
+
+// fitsNone says why an axis of the map runs over nothing.
+func (a axis) fitsNone(p *Pipeline) string {
+	text := "must name a parameter of the configured masks or of a strategy without vary of its own"
+	if why := a.misfit(p.Masks); why != "" {
+		text += ", but " + why
+	}
+	return text
+}
+
+// place returns the masks with values for the axes.
+func (v variant) place(p *Pipeline, values []float64) ([]transform.Spec, error) {
+	if len(values) != len(v.axes) {
+		return nil, p.Errorf(v.path, "must be given one value for each of %s, got %s", count(len(v.axes), "parameter"), count(len(values), "value"))
+	}
+	masks := slices.Clone(v.masks)
+	for i, a := range v.axes {
+		a.put(&masks[a.mask], values[i], a.From.Relative)
+	}
+	for i, a := range v.axes {
+		if slices.ContainsFunc(v.axes[:i], func(before axis) bool { return before.mask == a.mask }) {
+			continue
+		}
+		if problems := masks[a.mask].Params.Check(); len(problems) > 0 {
+			to := v.blame(a, problems[0].Path)
+			where := join(fmt.Sprintf("%s[%d].%s", v.path, a.mask, a.kind), problems[0].Path)
+			return nil, p.Errorf(to.field, "makes the masks of %q impossible: %s %s", v.name, where, problems[0].Text)
+		}
+	}
+	return masks, nil
+}
+
+// blame finds the axis that a problem of the mask of a comes from: that of the
+// parameter where it has one, else a.
+func (v variant) blame(a axis, problem string) axis {
+	for _, other := range v.axes {
+		if other.mask == a.mask && index.ReplaceAllString(problem, ".$1") == joined(other.fields) {
+			return other
+		}
+	}
+	return a
+}
+
+// values returns the points of the axis, ascending. Each is a short decimal
+// where one is within 1e-12 of it, so that the value that is written into a
+// configuration is to the bit the value that was mapped.
+func (a axis) values() []float64 {
+	from, to := a.From.Value, a.To.Value
+	values := make([]float64, a.Steps)
+	for i := range values {
+		t := float64(i) / float64(a.Steps-1)
+		var v float64
+		switch {
+		case i == 0:
+			v = from
+		case i == a.Steps-1:
+			v = to
+		case a.Scale == Log:
+			v = math.Exp((1-t)*math.Log(from) + t*math.Log(to))
+		case a.Scale == Variance:
+			r := from / to // squares of the values themselves may overflow
+			v = to * math.Sqrt(r*r+(1-r*r)*t)
+		default:
+			v = (1-t)*from + t*to
+		}
+		if a.whole() {
+			v = math.Round(v)
+		} else if i > 0 && i < a.Steps-1 {
+			v = tidy(v, a.From.Relative)
+		}
+		values[i] = v
+	}
+	return slices.Compact(values)
+}
+
+// tidy returns the value that is read back from how v is written.
+func tidy(v float64, relative bool) float64 {
+	if !relative {
+		for digits := 1; digits < 17; digits++ {
+			if near, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', digits-1, 64), 64); err == nil && math.Abs(near-v) <= 1e-12*math.Abs(v) {
+				return near
+			}
+		}
+		return v
+	}
+	var a transform.Amount
+	if err := a.UnmarshalText([]byte(percentage(v))); err != nil {
+		return v
+	}
+	return a.Value
+}
+
+// percentage writes a fraction as the shortest percentage that reads back within
+// 1e-12 of it.
+func percentage(v float64) string {
+	for digits := 1; digits <= 17; digits++ {
+		text := plain(strconv.FormatFloat(v*100, 'e', digits-1, 64))
+		near, err := strconv.ParseFloat(text, 64)
+		if err == nil && math.Abs(near/100-v) <= 1e-12*min(1, math.Abs(v)) {
+			return text + "%"
+		}
+	}
+	return number(v*100) + "%"
+}
+
+// number writes a number as the shortest decimal that reads back the same.
+func number(v float64) string { return plain(strconv.FormatFloat(v, 'e', -1, 64)) }
+
+// plain writes a number in scientific notation without an exponent where that is
+// how people would write it.
+func plain(scientific string) string {
+	v, err := strconv.ParseFloat(scientific, 64)
+	if size := math.Abs(v); err != nil || size != 0 && (size < 1e-6 || size >= 1e15) {
+		return scientific
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// written writes a value of the axis as the configuration would have it.
+func (a axis) written(v float64) string {
+	if a.whole() {
+		return strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+	}
+	return amountText(transform.Amount{Value: v, Relative: a.From.Relative})
+}
+
+var amountType = reflect.TypeFor[transform.Amount]()

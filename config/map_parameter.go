@@ -1,0 +1,157 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// parameter is a number among the parameters of a mask: what an axis runs over.
+type parameter struct {
+	mask   int      // index in a list of masks
+	kind   string   // of the mask
+	fields []string // from the mask's parameters to the number: tiers, 0, above
+	form   *form    // of the number
+}
+
+// String is the parameter's path: masks.1.noise.sd.
+func (p parameter) String() string {
+	return fmt.Sprintf("masks.%d.%s.%s", p.mask, p.kind, joined(p.fields))
+}
+
+func joined(fields []string) string { return strings.Join(fields, ".") }
+
+// whole reports whether the parameter is a whole number.
+func (p parameter) whole() bool { return p.form.typ.Kind() == reflect.Int }
+
+// maskForm is the form of one mask.
+var maskForm = sync.OnceValue(func() *form { return formOf(specType) })
+
+// parseParameter understands a path as --set takes it, for any list of masks:
+// whether a certain one has the mask is for misfit to say.
+func parseParameter(path string) (p parameter, wrong string) {
+	segments := strings.Split(index.ReplaceAllString(path, ".$1"), ".")
+	if segments[0] != "masks" {
+		return p, "must begin with masks and name a parameter of a mask, as in masks.0.noise.sd"
+	}
+	var ok bool
+	if len(segments) < 4 {
+		return p, "must name a parameter of a mask, as in masks.0.noise.sd"
+	}
+	if p.mask, ok = position(segments[1]); !ok {
+		return p, fmt.Sprintf("must give the mask by its number, from 0, after masks, got %q", segments[1])
+	}
+	kinds := maskForm().choices()
+	p.kind = segments[2]
+	if !slices.Contains(kinds, p.kind) {
+		return p, fmt.Sprintf("must name a kind of mask after its number, got %q%s", p.kind, instead(p.kind, kinds))
+	}
+	p.form, p.fields = maskForm().member(p.kind).form, segments[3:]
+	trail := fmt.Sprintf("masks.%d.%s", p.mask, p.kind)
+	for _, segment := range p.fields {
+		switch p.form.shape {
+		case record:
+			m := p.form.member(segment)
+			if m == nil {
+				return p, fmt.Sprintf("has no field %q in %s%s", segment, trail, instead(segment, p.form.names()))
+			}
+			p.form = m.form
+		case list:
+			if _, ok := position(segment); !ok {
+				return p, fmt.Sprintf("must give an element of %s by its number, from 0, got %q", trail, segment)
+			}
+			p.form = p.form.elem
+		default:
+			return p, fmt.Sprintf("must end at %s, a single value, got %q behind it", trail, segment)
+		}
+		trail = join(trail, segment)
+	}
+	switch {
+	case p.form.shape == record:
+		return p, fmt.Sprintf("must name a number; %s is a mapping, go on with a dot and a field%s", trail, known(p.form.names()))
+	case p.form.shape == list:
+		return p, fmt.Sprintf("must name a number; %s is a list, go on with a dot and the number of an element", trail)
+	case p.form.typ != amountType && p.form.typ.Kind() != reflect.Float64 && p.form.typ.Kind() != reflect.Int:
+		return p, fmt.Sprintf("must name a parameter that is a number, and %s is text", trail)
+	}
+	return p, ""
+}
+
+// position reads the number of an element.
+func position(segment string) (int, bool) {
+	i, err := strconv.Atoi(segment)
+	return i, err == nil && i >= 0 && strconv.Itoa(i) == segment
+}
+
+// misfit says why a list of masks does not have the parameter; "" where it has,
+// or could have if it were given.
+func (p parameter) misfit(masks []transform.Spec) string {
+	if p.mask >= len(masks) {
+		return fmt.Sprintf("there %s, and masks.%d is not among them", are(len(masks), "mask"), p.mask)
+	}
+	spec := masks[p.mask]
+	if kind := spec.Kind(); kind != p.kind {
+		return fmt.Sprintf("masks.%d is %s, not %s", p.mask, kind, p.kind)
+	}
+	_, wrong := p.find(reflect.ValueOf(&spec).Elem(), false)
+	return wrong
+}
+
+// find follows the fields through a mask; own says to make copies of the lists
+// on the way.
+func (p parameter) find(spec reflect.Value, own bool) (v reflect.Value, wrong string) {
+	f := maskForm().member(p.kind).form
+	v = spec
+	for i, field := range p.fields {
+		if f.shape == record {
+			m := f.member(field)
+			v, f = m.bind(v), m.form
+			continue
+		}
+		at, _ := position(field)
+		if at >= v.Len() {
+			return v, fmt.Sprintf("masks.%d.%s.%s has %s", p.mask, p.kind, joined(p.fields[:i]), count(v.Len(), "element"))
+		}
+		if own {
+			elements := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+			reflect.Copy(elements, v)
+			v.Set(elements)
+		}
+		v, f = v.Index(at), f.elem
+	}
+	return v, ""
+}
+
+// put gives the parameter a value in a mask that has it. The parameters that
+// spec pointed to are left as they were.
+func (p parameter) put(spec *transform.Spec, value float64, relative bool) {
+	params := reflect.New(reflect.TypeOf(spec.Params).Elem())
+	params.Elem().Set(reflect.ValueOf(spec.Params).Elem())
+	spec.Params = params.Interface().(transform.Params)
+	v, _ := p.find(reflect.ValueOf(spec).Elem(), true)
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	switch {
+	case p.form.typ == amountType:
+		v.Set(reflect.ValueOf(transform.Amount{Value: value, Relative: relative}))
+	case p.whole():
+		v.SetInt(int64(math.Round(value)))
+	default:
+		v.SetFloat(value)
+	}
+}
+
+func are(n int, what string) string {
+	if n == 1 {
+		return "is 1 " + what
+	}
+	return fmt.Sprintf("are %d %ss", n, what)
+}
