@@ -1,0 +1,171 @@
+package uniqueness
+
+import "context"
+
+// Result is what Measure found: totals, and one entry a record where the JSON name is
+// a dash.
+type Result struct {
+	Keys []string `json:"keys"`
+	// Records is the number of records, MinFrequency the least f_k: the file is
+	// k-anonymous for k up to it.
+	Records      int     `json:"records"`
+	MinFrequency float64 `json:"min_k"`
+	// SampleUniques are the records with f_k = 1.
+	SampleUniques int `json:"sample_uniques"`
+	// Violations are the records with f_k < k, by k.
+	Violations map[int]int `json:"violations"`
+	// Estimator of the individual risk, exact or approx.
+	Estimator string `json:"estimator"`
+	// ExpectedReidentifications is the sum of the individual risks.
+	ExpectedReidentifications float64              `json:"expected_reidentifications"`
+	MaxIndividualRisk         float64              `json:"max_individual_risk"`
+	Household                 *Household           `json:"household,omitempty"`
+	SUDA2                     *SUDA2               `json:"suda2,omitempty"`
+	LDiversity                map[string]Diversity `json:"l_diversity,omitempty"`
+	LDiversityMulti           *Diversity           `json:"l_diversity_multi,omitempty"`
+	Combinations              []Combination        `json:"combinations,omitempty"`
+
+	// SampleFrequency is f_k and PopulationFrequency F_k; without weights they are
+	// one slice.
+	SampleFrequency     []float64 `json:"-"`
+	PopulationFrequency []float64 `json:"-"`
+	Risk                []float64 `json:"-"`
+}
+
+// Household is the risk that at least one member of a household is found.
+type Household struct {
+	// ExpectedReidentifications is the sum over records, not over households, of
+	// their households' risks: the respondents expected to live with one that is
+	// found, or to be it.
+	ExpectedReidentifications float64 `json:"expected_reidentifications"`
+	MaxRisk                   float64 `json:"max_risk"`
+
+	Risk []float64 `json:"-"`
+}
+
+// Measure measures uniqueness. Data are not changed. The records' order makes a
+// difference by rounding at most, the number of goroutines none at all. Errors name what is wrong with the columns or options,
+// or are the context's.
+func Measure(ctx context.Context, data Data, o Options) (*Result, error) {
+	if err := check(data, o); err != nil {
+		return nil, err
+	}
+	n := len(data.Keys[0].Codes)
+	g := &grouper{workers: workers()}
+	c := newClasses(g, fieldsOf(data.Keys), data.Weights)
+	f, F, err := frequencies(ctx, g, c.keys, c.count, c.weight, o.Alpha)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Records: n, Estimator: o.Estimator.String(), Violations: make(map[int]int, len(o.K))}
+	for _, key := range data.Keys {
+		r.Keys = append(r.Keys, key.Name)
+	}
+	risk := make([]float64, len(f))
+	inChunks(len(f), workers(), func(lo, hi int) {
+		for k := lo; k < hi; k++ {
+			risk[k] = o.Estimator.Risk(f[k], F[k])
+		}
+	})
+	r.total(c.count, f, risk, o.K)
+	r.SampleFrequency, r.Risk = byRecord(c.of, f), byRecord(c.of, risk)
+	r.PopulationFrequency = r.SampleFrequency
+	if data.Weights != nil {
+		r.PopulationFrequency = byRecord(c.of, F)
+	}
+	if data.Household != nil {
+		h := &Household{Risk: householdRisk(data.Household, r.Risk)}
+		for _, risk := range h.Risk {
+			h.ExpectedReidentifications += risk
+			h.MaxRisk = max(h.MaxRisk, risk)
+		}
+		r.Household = h
+	}
+	if err := r.more(ctx, g, c, data, o); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// total sums up classes.
+func (r *Result) total(count []int64, f, risk []float64, ks []int) {
+	r.MinFrequency = f[0]
+	for k, n := range count {
+		r.MinFrequency = min(r.MinFrequency, f[k])
+		r.MaxIndividualRisk = max(r.MaxIndividualRisk, risk[k])
+		r.ExpectedReidentifications += float64(n) * risk[k]
+		if f[k] == 1 {
+			r.SampleUniques++
+		}
+	}
+	for _, limit := range ks {
+		r.Violations[limit] = 0
+		for k, n := range count {
+			if f[k] < float64(limit) {
+				r.Violations[limit] += int(n)
+			}
+		}
+	}
+}
+
+// byRecord gives each record its class's figure.
+func byRecord(class []int32, figure []float64) []float64 {
+	records := make([]float64, len(class))
+	inChunks(len(class), workers(), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			records[i] = figure[class[i]]
+		}
+	})
+	return records
+}
+
+// more measures what is asked for beside frequencies and risk.
+func (r *Result) more(ctx context.Context, g *grouper, c *classes, data Data, o Options) (err error) {
+	if len(data.Sensitive) > 0 {
+		r.LDiversity, r.LDiversityMulti, err = measureDiversity(ctx, g, c.of, len(c.count), data.Sensitive, o.RecursiveC)
+		if err != nil {
+			return err
+		}
+	}
+	if o.SUDA2 != nil {
+		fraction := o.SUDA2.SampleFraction
+		if fraction == 0 {
+			fraction = sampleFraction(data.Weights)
+		}
+		r.SUDA2, err = measureSUDA2(ctx, g, c, r.Keys, *o.SUDA2, fraction, workers())
+		if err != nil {
+			return err
+		}
+	}
+	if o.Combinations > 0 {
+		r.Combinations, err = tabulate(ctx, c, r.Keys, o.Combinations, o.Alpha, workers())
+	}
+	return err
+}
+
+func sampleFraction(weights []float64) float64 {
+	total := 0.0
+	for _, w := range weights {
+		total += w
+	}
+	if total <= float64(len(weights)) {
+		return 1
+	}
+	return float64(len(weights)) / total
+}
+
+// ViolationsBelow counts the records with f_k < k, for any k.
+func (r *Result) ViolationsBelow(k float64) int { return below(r.SampleFrequency, k) }
+
+// PopulationViolationsBelow counts the records with F_k < k.
+func (r *Result) PopulationViolationsBelow(k float64) int { return below(r.PopulationFrequency, k) }
+
+func below(frequencies []float64, k float64) int {
+	n := 0
+	for _, f := range frequencies {
+		if f < k {
+			n++
+		}
+	}
+	return n
+}

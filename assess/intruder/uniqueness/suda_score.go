@@ -1,0 +1,184 @@
+package uniqueness
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// Scores is how SUDA2 weighs a minimal sample unique by its number of keys.
+type Scores int
+
+const (
+	// ScoresElliot: a set of k of N keys counts Π_{i=k}^{M} (N − i), where M is the
+	// largest size searched, at most N − 1 (Elliot et al. 2005).
+	ScoresElliot Scores = iota
+	// ScoresIHSN: it counts (2^(N−k) − 1)·k!·(N−k)!/N!, as in the first IHSN
+	// implementation. A set of all keys counts 0, which hides sample uniques.
+	ScoresIHSN
+)
+
+// SUDA2Options say how SUDA2 scores are computed; the zero value is usable.
+type SUDA2Options struct {
+	// MaxSize is the most keys that a minimal sample unique may have. 0: as many as
+	// there are with up to 8 keys, 6 with up to 12, 4 with more. The search's time
+	// grows with the number of such combinations times the number of classes.
+	MaxSize int
+	// Scores weighs the sizes.
+	Scores Scores
+	// SampleFraction is the share of the population that is in the sample, above 0 and
+	// at most 1, for the DIS scores. 0: the number of records over the sum of weights
+	// (at most 1), without weights 1.
+	SampleFraction float64
+}
+
+func (s *SUDA2Options) check(keys int) error {
+	switch {
+	case s.MaxSize < 0 || s.MaxSize > keys:
+		return fmt.Errorf("suda2.max_size: must be from 0 to the number of keys, %d, got %d", keys, s.MaxSize)
+	case s.Scores != ScoresElliot && s.Scores != ScoresIHSN:
+		return fmt.Errorf("suda2.scores: must be ScoresElliot or ScoresIHSN, got %d", int(s.Scores))
+	case !(s.SampleFraction >= 0 && s.SampleFraction <= 1):
+		return fmt.Errorf("suda2.sample_fraction: must be above 0 and at most 1, or 0 to take it from the weights, got %v", s.SampleFraction)
+	}
+	return nil
+}
+
+func (s *SUDA2Options) maxSize(keys int) int {
+	switch {
+	case s.MaxSize > 0:
+		return s.MaxSize
+	case keys <= 8:
+		return keys
+	case keys <= 12:
+		return 6
+	}
+	return 4
+}
+
+// SUDA2 are the scores of special uniques: how many minimal sets of keys make a record
+// unique, the smaller ones weighing more.
+//
+// A missing value makes nobody unique and is nobody's match: records that miss a key
+// of a set do not share it. That is the established package's rule, and α = 0 in the
+// words of Options.Alpha.
+type SUDA2 struct {
+	// Max and Mean are over all records; records that are not unique score 0.
+	Max  float64 `json:"max"`
+	Mean float64 `json:"mean"`
+	// MaxSize is the most keys that were combined.
+	MaxSize int `json:"max_size"`
+	// Sizes counts the minimal sample uniques by their number of keys, from 1.
+	Sizes []int64 `json:"msus_by_size"`
+	// Contribution is, for each key, the share of the scores' total that comes from
+	// sets with this key. A set counts for each of its keys: the sum exceeds 1.
+	Contribution map[string]float64 `json:"contribution"`
+	// DISMax and DISMean are of the DIS scores: the scores turned into probabilities
+	// that a unique match is a correct one, whose level is that of Skinner and
+	// Elliot's (2002) estimate for the whole file.
+	DISMax  float64 `json:"dis_max"`
+	DISMean float64 `json:"dis_mean"`
+
+	// Score and DIS are by record.
+	Score []float64 `json:"-"`
+	DIS   []float64 `json:"-"`
+}
+
+// sizeWeights are the weights of sets of 1 … maxSize of n keys.
+func sizeWeights(s Scores, n, maxSize int) []float64 {
+	weights := make([]float64, maxSize)
+	binomial := 1.0
+	for k := 1; k <= maxSize; k++ {
+		binomial *= float64(n-k+1) / float64(k)
+		if s == ScoresIHSN {
+			weights[k-1] = (math.Exp2(float64(n-k)) - 1) / math.Round(binomial)
+			continue
+		}
+		weights[k-1] = 1
+		for i := k; i <= min(maxSize, n-1); i++ {
+			weights[k-1] *= float64(n - i)
+		}
+	}
+	return weights
+}
+
+// measureSUDA2 searches and scores. names are the keys', fraction the sampling fraction.
+func measureSUDA2(ctx context.Context, g *grouper, c *classes, names []string, o SUDA2Options, fraction float64, workers int) (*SUDA2, error) {
+	n := len(c.keys)
+	maxSize := o.maxSize(n)
+	weights := sizeWeights(o.Scores, n, maxSize)
+	table := newSUDATable(g, c)
+	sizes := make([]int64, maxSize)
+	// How many MSUs of each size hold each key, so that no order of summing matters.
+	byKey := make([]int64, maxSize*n)
+	perClass := make([]float64, len(c.count))
+	err := table.search(ctx, maxSize, workers, func(row int32, set uint64) {
+		size := 0
+		table.keysOf(set, func(int) { size++ })
+		table.keysOf(set, func(key int) { byKey[(size-1)*n+key]++ })
+		sizes[size-1]++
+		perClass[row] += weights[size-1]
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &SUDA2{MaxSize: maxSize, Sizes: sizes, Contribution: make(map[string]float64, n)}
+	total := 0.0
+	for k, count := range sizes {
+		total += weights[k] * float64(count)
+	}
+	for j, name := range names {
+		share := 0.0
+		for k := range maxSize {
+			share += weights[k] * float64(byKey[k*n+j])
+		}
+		if total > 0 {
+			share /= total
+		}
+		s.Contribution[name] = share
+	}
+	// Only classes of one record have scores: sums over classes are sums over records.
+	dis := disScores(perClass, n, disOdds(c.count, fraction))
+	records := float64(len(c.of))
+	for k, score := range perClass {
+		s.Max, s.DISMax = max(s.Max, score), max(s.DISMax, dis[k])
+		s.Mean += score / records
+		s.DISMean += dis[k] / records
+	}
+	s.Score, s.DIS = byRecord(c.of, perClass), byRecord(c.of, dis)
+	return s, nil
+}
+
+// disOdds are the odds against a correct match, times the number of sample uniques:
+// with n₁ uniques, n₂ pairs and sampling fraction π, DIS = n₁π/(n₁π + 2n₂(1 − π))
+// (Skinner and Elliot 2002), and n₁(1 − DIS)/DIS = 2n₂(1 − π)/π. n₁ cancels, and with
+// it the established package's miscount of uniques whose hashes collide.
+func disOdds(count []int64, fraction float64) float64 {
+	pairs := 0
+	for _, n := range count {
+		if n == 2 {
+			pairs++
+		}
+	}
+	return 2 * float64(pairs) * (1 - fraction) / fraction
+}
+
+// disScores distributes the odds over records by their scores:
+// 1/(1 + odds/(s^Q·Σ s^−Q)), Q = 1 + (8 − N)/20, held at 0 for more than 28 keys,
+// where the established package would turn the order round. A score of 0 stays 0.
+func disScores(scores []float64, keys int, odds float64) []float64 {
+	q := max(0, 1+(8-float64(keys))/20)
+	sum := 0.0
+	for _, s := range scores {
+		if s > 0 {
+			sum += math.Pow(s, -q)
+		}
+	}
+	dis := make([]float64, len(scores))
+	for i, s := range scores {
+		if s > 0 {
+			dis[i] = 1 / (1 + odds/(math.Pow(s, q)*sum))
+		}
+	}
+	return dis
+}
