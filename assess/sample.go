@@ -118,6 +118,12 @@ func value(v microdata.Vector, i int) float64 {
 	return x
 }
 
+// Code is the number that stands for the value of record i of a carried column in
+// what Explore says of groups: the value of a column in Numbers form, else a
+// number that is equal for equal values and, but for a chance of 2⁻⁵³ a pair,
+// different for different ones; NaN for null.
+func Code(c *microdata.Column, i int) float64 { return code(c, i) }
+
 // code returns a number that is equal for equal values of a column and, but for
 // a chance of 2⁻⁵³ a pair, different for different ones; NaN for null.
 func code(c *microdata.Column, i int) float64 {

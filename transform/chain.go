@@ -272,15 +272,23 @@ func (c *Chain) Apply(b *microdata.Block) error {
 	})
 }
 
+// Admit rejects the records of a block that Apply would reject, and masks nothing.
+func (c *Chain) Admit(b *microdata.Block) error {
+	for _, col := range c.columns {
+		if err := col.admit(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // run admits the block, computes its digests and gives f scratch space.
 func (c *Chain) run(b *microdata.Block, f func(*work) error) error {
 	w := c.scratch.Get().(*work)
 	defer c.scratch.Put(w)
 	w.digests, w.streams, w.shared = nil, c.streamsOf(b.Scope), c.shared
-	for _, col := range c.columns {
-		if err := col.admit(b); err != nil {
-			return err
-		}
+	if err := c.Admit(b); err != nil {
+		return err
 	}
 	if len(c.setup.Identity) > 0 {
 		w.identity = w.identity[:0]

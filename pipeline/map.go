@@ -1,0 +1,447 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/rumap"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Map makes the R-U confidentiality map of a configuration: it reads the source
+// once, tries every point of the grid on what the sample holds, and chooses the
+// admissible point of greatest utility. Nothing is released. A point has the
+// replicates that the gate of a run with the same key would judge it by; the one
+// that is chosen must also pass on as many others. An error that is a *DataError
+// or a config.Errors means that the configuration does not fit the data.
+func Map(ctx context.Context, p *config.Pipeline, o Options) (*rumap.Map, error) {
+	if o.Progress == nil {
+		o.Progress = new(Progress)
+	}
+	ctx = o.Log.WithContext(ctx)
+	if p.Stream() {
+		return nil, config.Errors{p.Errorf("source", "is a stream without end, and a map needs data that end: use `until: latest`, or a file of the same columns")}
+	}
+	if p.Assess.Replicates < 2 {
+		return nil, config.Errors{p.Errorf("assess.replicates", "must be at least 2 for a map, got %d", p.Assess.Replicates)}
+	}
+	key, err := p.Key.Resolve()
+	if err != nil {
+		return nil, dataErrorf("%v", err)
+	}
+	g, err := newGrid(p, key)
+	if err != nil {
+		return nil, err
+	}
+	g.progress = o.Progress
+	src, err := openSource(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	defer src.Close()
+	if err := g.read(ctx, src); err != nil {
+		return nil, err
+	}
+	m := &rumap.Map{
+		Schema: rumap.Schema, Name: p.Name, Version: o.Version, Column: g.column, Unit: g.plan.unit(g.column),
+		Replicates: p.Assess.Replicates, Records: g.data.Records(), Groups: p.Map.By, Margin: p.Map.Margin, Axes: g.axes(),
+	}
+	if sample := int64(p.Assess.Sample); !g.mixes && sample > 0 && m.Records > sample {
+		m.Sampled = int(sample)
+	}
+	m.SetRules(p.Gate.Rules)
+	if p.Map.Search {
+		err = g.search(ctx, m)
+	} else {
+		err = g.try(ctx, m, g.points())
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.Judge()
+	m.SetWorst()
+	err = m.Recommend(m.Replicates, func(i int) (rumap.Point, error) {
+		found, err := g.explore(ctx, []place{g.places[i]}, m.Replicates+1, m.Replicates)
+		if err != nil {
+			return rumap.Point{}, err
+		}
+		return g.point(g.places[i], found[0]), nil
+	})
+	return m, err
+}
+
+// grid is what a map runs over, and the data that it is tried on.
+type grid struct {
+	config     *config.Pipeline
+	key        keystream.Key
+	strategies []config.MapStrategy
+	column     string
+	mixes      bool
+	progress   *Progress
+
+	plan   *plan
+	by     []int // indexes in layout.Read
+	labels []map[float64]string
+	data   *assess.Accumulator
+	places []place // of the map's points
+}
+
+// place is one choice of parameters.
+type place struct {
+	strategy int
+	values   []float64 // by axis of the strategy
+}
+
+// defaultAxis is what a map varies where the configuration does not say: the
+// amount of the first mask that has one.
+func defaultAxis(masks []transform.Spec) (config.Axis, bool) {
+	amount := func(v float64, relative bool) transform.Amount { return transform.Amount{Value: v, Relative: relative} }
+	for i, m := range masks {
+		switch params := m.Params.(type) {
+		case *transform.Noise:
+			return config.Axis{Path: fmt.Sprintf("masks.%d.noise.sd", i), From: amount(0.05, true), To: amount(1, true), Steps: 20, Scale: config.Variance}, true
+		case *transform.Bias:
+			field := "phi"
+			if params.Range != nil {
+				field = "range"
+			}
+			return config.Axis{Path: fmt.Sprintf("masks.%d.bias.%s", i, field), From: amount(0.01, false), To: amount(1, false), Steps: 20, Scale: config.Variance}, true
+		case *transform.Swap:
+			return config.Axis{Path: fmt.Sprintf("masks.%d.swap.rate", i), From: amount(0.05, false), To: amount(1, false), Steps: 20, Scale: config.Linear}, true
+		}
+	}
+	return config.Axis{}, false
+}
+
+func newGrid(p *config.Pipeline, key keystream.Key) (*grid, error) {
+	if p.Map == nil {
+		axis, ok := defaultAxis(p.Masks)
+		if !ok {
+			return nil, config.Errors{p.Errorf("map", "must be given: no mask has an amount that could vary by default")}
+		}
+		with := *p
+		with.Map = &config.Map{Vary: config.Axes{axis}}
+		p = &with
+	}
+	g := &grid{config: p, key: key, column: p.Map.Column}
+	var err error
+	if g.strategies, err = p.MapStrategies(); err != nil {
+		return nil, err
+	}
+	// What any strategy touches or reads is decoded once for all of them.
+	all := *p
+	all.Masks = nil
+	for _, s := range g.strategies {
+		masks, err := s.Masks(firsts(s))
+		if err != nil {
+			return nil, config.Errors{err.(config.Error)}
+		}
+		all.Masks = append(all.Masks, masks...)
+		for _, m := range masks {
+			if _, swaps := m.Params.(*transform.Swap); swaps {
+				g.mixes = true
+			}
+		}
+	}
+	g.config = &all
+	return g, nil
+}
+
+func firsts(s config.MapStrategy) []float64 {
+	values := make([]float64, len(s.Axes))
+	for i, a := range s.Axes {
+		values[i] = a.Values[0]
+	}
+	return values
+}
+
+// axes lists every axis once.
+func (g *grid) axes() []rumap.Axis {
+	list := []rumap.Axis{}
+	for _, s := range g.strategies {
+		for _, a := range s.Axes {
+			axis := rumap.Axis{Path: a.Path, Relative: a.Relative}
+			if !slices.Contains(list, axis) {
+				list = append(list, axis)
+			}
+		}
+	}
+	return list
+}
+
+// points is the grid: for each strategy the axes crossed, the last one fastest.
+func (g *grid) points() []place {
+	var places []place
+	for s, strategy := range g.strategies {
+		places = append(places, crossed(s, strategy.Axes, nil)...)
+	}
+	return places
+}
+
+func crossed(strategy int, axes []config.MapAxis, before []float64) []place {
+	if len(axes) == 0 {
+		return []place{{strategy, before}}
+	}
+	var places []place
+	for _, v := range axes[0].Values {
+		places = append(places, crossed(strategy, axes[1:], append(before[:len(before):len(before)], v))...)
+	}
+	return places
+}
+
+// read plans for the source and takes in what the points are tried on.
+func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
+	if g.plan, err = newPlan(g.config, src, true); err != nil {
+		return err
+	}
+	if err := g.plan.settle(ctx, g.progress); err != nil {
+		return err
+	}
+	if err := g.chooseColumn(); err != nil {
+		return err
+	}
+	if err := g.wantGroups(src.Schema()); err != nil {
+		return err
+	}
+	var admit []*transform.Chain
+	for s := range g.strategies {
+		chain, err := g.chain(place{s, firsts(g.strategies[s])})
+		if err != nil {
+			return err
+		}
+		admit = append(admit, chain)
+	}
+	options := assess.Options{
+		Carry: g.plan.carry, Key: g.key, Sample: int(g.config.Assess.Sample), Targets: g.config.Assess.Targets, Mixes: g.mixes,
+	}
+	if g.mixes {
+		options.Sample = -1 // a swap needs all partners
+	}
+	for _, c := range g.plan.assessed {
+		if c.Masked {
+			c.Masked = c.Name == g.column
+			options.Columns = append(options.Columns, c)
+		}
+	}
+	for _, i := range g.by {
+		if !slices.ContainsFunc(options.Columns, func(c assess.Column) bool { return c.Index == i }) {
+			options.Carry = append(options.Carry, i)
+		}
+	}
+	if g.data, err = assess.New(options); err != nil {
+		return err
+	}
+	g.progress.start("read", src.Records())
+	pass := flow{
+		source: src, layout: g.plan.surveyLayout(), cut: g.plan.cut,
+		stages: []func(*parcel) error{func(p *parcel) error {
+			for _, chain := range admit {
+				if err := chain.Admit(p.block); err != nil {
+					return err
+				}
+			}
+			g.data.Add(p.block)
+			g.label(p.block)
+			g.progress.add(p.block.N)
+			return nil
+		}},
+	}
+	if err := pass.run(ctx); err != nil {
+		return err
+	}
+	if g.data.Records() == 0 {
+		return dataErrorf("the source has no records to map")
+	}
+	return nil
+}
+
+// chooseColumn settles which column the map is of.
+func (g *grid) chooseColumn() error {
+	var masked []string
+	for _, c := range g.plan.assessed {
+		if c.Masked {
+			masked = append(masked, c.Name)
+		}
+	}
+	switch {
+	case g.column != "" && !slices.Contains(masked, g.column):
+		return config.Errors{g.config.Errorf("map.column", "must be a numeric column that is masked, got %q", g.column)}
+	case g.column == "" && len(masked) == 1:
+		g.column = masked[0]
+	case g.column == "":
+		return config.Errors{g.config.Errorf("map.column", "must say which of the masked columns is mapped: %v", masked)}
+	}
+	return nil
+}
+
+// wantGroups sees to it that the columns which form groups are read.
+func (g *grid) wantGroups(schema *microdata.Schema) error {
+	for _, name := range g.config.Map.By {
+		field := schema.Index(name)
+		if schema.Fields[field].Nested() {
+			return config.Errors{g.config.Errorf("map.by", "%s is nested (%s) and forms no groups", name, schema.Fields[field].Type)}
+		}
+		read := g.plan.layout.Read
+		at := slices.IndexFunc(read, func(w microdata.Want) bool { return w.Field == field && w.As == microdata.Array })
+		if at < 0 {
+			at = slices.IndexFunc(read, func(w microdata.Want) bool { return w.Field == field })
+		}
+		if at < 0 {
+			at = len(read)
+			g.plan.layout.Read = append(read, microdata.Want{Field: field, As: microdata.Array})
+		}
+		g.by = append(g.by, at)
+		g.labels = append(g.labels, map[float64]string{})
+	}
+	return nil
+}
+
+// maxLabels is how many different values of a column are kept by name; a map of
+// more groups is refused.
+const maxLabels = 100_000
+
+// label notes what the codes of groups stand for.
+func (g *grid) label(b *microdata.Block) {
+	for k, index := range g.by {
+		column := &b.Columns[index]
+		if column.Array == nil {
+			continue
+		}
+		for i := range b.N {
+			code := assess.Code(column, i)
+			if _, known := g.labels[k][code]; known || code != code || len(g.labels[k]) >= maxLabels {
+				continue
+			}
+			values := column.Array
+			if d, ok := values.(*array.Dictionary); ok {
+				g.labels[k][code] = d.Dictionary().ValueStr(d.GetValueIndex(i))
+			} else {
+				g.labels[k][code] = values.ValueStr(i)
+			}
+		}
+	}
+}
+
+// chain makes the masks of a place ready for replicates.
+func (g *grid) chain(at place) (*transform.Chain, error) {
+	strategy := g.strategies[at.strategy]
+	masks, err := strategy.Masks(at.values)
+	if err != nil {
+		return nil, config.Errors{err.(config.Error)}
+	}
+	var columns []transform.ColumnInfo
+	for _, c := range g.plan.columns {
+		if g.plan.layout.Read[c.Index].As == microdata.Numbers || slices.Contains(g.plan.carry, c.Index) {
+			columns = append(columns, c)
+		}
+	}
+	chain, err := transform.NewChain(masks, transform.Setup{Key: g.key, Columns: columns, Window: g.config.Window.Records})
+	if err != nil {
+		return nil, dataErrorf("map: strategy %s: %v", strconv.Quote(strategy.Name), err)
+	}
+	return chain, nil
+}
+
+// together is how many points share their draws: what is kept of every replicate
+// of them is some megabytes.
+const together = 256
+
+// explore tries the masks of places on replicates from … from+n−1.
+func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]assess.Explored, error) {
+	var list []assess.Explored
+	for part := range slices.Chunk(places, together) {
+		chains := make([]*transform.Chain, len(part))
+		for i, at := range part {
+			var err error
+			if chains[i], err = g.chain(at); err != nil {
+				return nil, err
+			}
+		}
+		found, err := g.data.Explore(ctx, assess.Exploration{
+			Points: len(part), From: from, Replicates: n, By: g.by,
+			Replicate: func(m int) []assess.Masker {
+				maskers := make([]assess.Masker, len(chains))
+				for i, c := range transform.Replicates(chains, m) {
+					maskers[i] = c
+				}
+				return maskers
+			},
+			Done: func() { g.progress.add(len(part)) },
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, columns := range found {
+			list = append(list, columns[0]) // the others are not marked as masked
+		}
+	}
+	return list, nil
+}
+
+// try adds places to the map as points.
+func (g *grid) try(ctx context.Context, m *rumap.Map, places []place) error {
+	g.progress.start("map", int64(len(places)*m.Replicates))
+	found, err := g.explore(ctx, places, 1, m.Replicates)
+	if err != nil {
+		return err
+	}
+	for i, at := range places {
+		m.U0 = found[i].Utility.U0
+		m.Points = append(m.Points, g.point(at, found[i]))
+		g.places = append(g.places, at)
+	}
+	return nil
+}
+
+// point says of a place what was found there.
+func (g *grid) point(at place, e assess.Explored) rumap.Point {
+	s := g.strategies[at.strategy]
+	p := rumap.Point{
+		Strategy: s.Name, Parameters: map[string]float64{},
+		U: e.Utility.U, USE: e.Utility.SE, Efficiency: e.Utility.Efficiency, Bias: e.Utility.Bias, Risk: risksOf(e.Risk),
+	}
+	for i, a := range s.Axes {
+		p.Parameters[a.Path] = at.values[i]
+	}
+	for _, group := range e.Groups {
+		named := rumap.Group{Records: group.Records, Efficiency: group.Utility.Efficiency, Risk: risksOf(group.Risk)}
+		for k, code := range group.Codes {
+			label, known := g.labels[k][code]
+			if !known {
+				label = strconv.FormatFloat(code, 'g', -1, 64)
+			}
+			named.Values = append(named.Values, label)
+		}
+		p.Groups = append(p.Groups, named)
+	}
+	return p
+}
+
+func risksOf(list []assess.Risk) []rumap.Risk {
+	risks := make([]rumap.Risk, len(list))
+	for i, r := range list {
+		risks[i] = rumap.Risk{Target: r.Target, Knowledge: r.Knowledge, R: r.R, RSE: r.SE, RMSE: r.RMSE}
+	}
+	return risks
+}
+
+// between is the middle of two values on an axis' scale.
+func between(a config.MapAxis, lo, hi float64) float64 {
+	switch a.Scale {
+	case config.Log:
+		return math.Sqrt(lo) * math.Sqrt(hi)
+	case config.Variance:
+		return math.Hypot(lo, hi) / math.Sqrt2
+	}
+	return lo + (hi-lo)/2
+}
