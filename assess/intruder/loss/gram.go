@@ -1,0 +1,99 @@
+package loss
+
+import (
+	"context"
+	"math"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// stretches is how many parts records are summed in. It is fixed, so that sums
+// do not depend on the number of processors.
+const stretches = 64
+
+// rowsAtOnce is how many rows of a design matrix are made at a time.
+const rowsAtOnce = 256
+
+// inStretches calls f for each of up to stretches parts of n records, on all
+// processors, and returns the first error or the context's.
+func inStretches(ctx context.Context, n int, f func(part, from, to int) error) error {
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for part := range stretches {
+		from, to := part*n/stretches, (part+1)*n/stretches
+		if from == to {
+			continue
+		}
+		g.Go(func() error {
+			if err := within.Err(); err != nil {
+				return err
+			}
+			return f(part, from, to)
+		})
+	}
+	return g.Wait()
+}
+
+// addGram adds the upper triangle of RᵀR to gram, for rows of k numbers.
+func addGram(gram []float64, rows []float64, k int) {
+	blas64.Syrk(blas.Trans, 1, blas64.General{Rows: len(rows) / k, Cols: k, Stride: k, Data: rows},
+		1, blas64.Symmetric{Uplo: blas.Upper, N: k, Stride: k, Data: gram})
+}
+
+// collinear is the share of a term's sum of squares, left when the terms before
+// it are taken out, at or below which the term is a combination of them.
+const collinear = 1e-9
+
+// independent returns the terms that are no combination of those before them, by
+// elimination in their order. gram is k×k, its upper triangle is read.
+func independent(gram []float64, k int) []int {
+	a := make([]float64, k*k)
+	for i := range k {
+		for j := i; j < k; j++ {
+			a[i*k+j] = gram[i*k+j]
+			a[j*k+i] = gram[i*k+j]
+		}
+	}
+	var keep []int
+	for i := range k {
+		pivot := a[i*k+i]
+		if !(pivot > collinear*gram[i*k+i]) {
+			continue
+		}
+		keep = append(keep, i)
+		for r := i + 1; r < k; r++ {
+			f := a[r*k+i] / pivot
+			if f == 0 {
+				continue
+			}
+			for c := i + 1; c < k; c++ {
+				a[r*k+c] -= f * a[i*k+c]
+			}
+		}
+	}
+	return keep
+}
+
+// symmetric copies the kept rows and columns of the upper triangle of a k×k
+// matrix.
+func symmetric(upper []float64, k int, keep []int) *mat.SymDense {
+	s := mat.NewSymDense(len(keep), nil)
+	for i, a := range keep {
+		for j := i; j < len(keep); j++ {
+			s.SetSym(i, j, upper[a*k+keep[j]])
+		}
+	}
+	return s
+}
+
+// logistic returns 1/(1+e^−η).
+func logistic(eta float64) float64 { return 1 / (1 + math.Exp(-eta)) }
+
+// softplus returns ln(1+e^η) without overflow.
+func softplus(eta float64) float64 {
+	return max(eta, 0) + math.Log1p(math.Exp(-math.Abs(eta)))
+}

@@ -1,0 +1,338 @@
+package loss
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// PropensityOptions say what tells original from released records.
+type PropensityOptions struct {
+	Columns      []string // nil: all of the pair
+	Interactions bool     // also the products of each two columns
+	Ridge        float64  // penalty on squared standardised coefficients; 0: none unless it is needed
+}
+
+// separationRidge is the penalty that is taken where the two sides are separated,
+// or nearly: that of a standard normal prior on standardised coefficients.
+const separationRidge = 1
+
+// Propensity says how well original and released records can be told apart by a
+// logistic regression (Woo, Reiter, Oganian & Karr 2009; Snoke, Raab, Nowok,
+// Dibben & Slavkovic 2018).
+type Propensity struct {
+	// PMSE is Σ (p̂_i − c)²/N over the N original and released records, c the
+	// released ones' share: 0 where they cannot be told apart, c(1−c) = 1/4 where
+	// they are told apart for certain.
+	PMSE float64 `json:"pmse"`
+	// Expected is the mean of PMSE where the released values are fresh draws from
+	// the distribution that the original shows: (k−1)(1−c)²c/N, with k terms, the
+	// intercept among them (Snoke et al. 2018, section 3.1). It holds without a
+	// penalty.
+	Expected float64 `json:"expected"`
+	// Ratio is PMSE/Expected; 1 is as good as fresh draws. Masked records resemble
+	// their own originals more than fresh draws would, so that small noise gives
+	// less than 1. nil without a term beside the intercept.
+	Ratio *float64 `json:"ratio"`
+
+	Terms        int     `json:"terms"`          // k
+	TermsLeftOut int     `json:"terms_left_out"` // constant, or combinations of others
+	Records      int     `json:"records"`        // N
+	Ridge        float64 `json:"ridge"`          // the penalty that was used
+	Separated    bool    `json:"separated"`      // the regression had no maximum without one
+	Iterations   int     `json:"iterations"`
+}
+
+// PropensityOf regresses "is released" on main effects, and where asked for on
+// pairwise interactions, of the columns, by iteratively reweighted least squares.
+// Columns are centred and scaled by both sides together. A missing value counts
+// as the mean, with a term of its own that says that it is missing: suppression
+// is seen. Terms that are combinations of others are left out. Where a hyperplane
+// separates the sides, coefficients would run off to infinity: the regression is
+// then done with a ridge, and Separated says so.
+func PropensityOf(ctx context.Context, p Pair, o PropensityOptions) (*Propensity, error) {
+	if err := p.Check(); err != nil {
+		return nil, fmt.Errorf("propensity: %w", err)
+	}
+	if !(o.Ridge >= 0) || math.IsInf(o.Ridge, 1) {
+		return nil, fmt.Errorf("propensity.ridge: must be at least 0 and finite, got %v", o.Ridge)
+	}
+	names := o.Columns
+	if names == nil {
+		names = p.Names
+	}
+	js, err := p.indexes(names)
+	if err != nil {
+		return nil, fmt.Errorf("propensity.columns: %w", err)
+	}
+	d := newDesign(p, js, o.Interactions)
+	gram := make([]float64, d.k*d.k)
+	if err := d.sums(ctx, nil, gram, nil, nil); err != nil {
+		return nil, err
+	}
+	keep := independent(gram, d.k)
+	r := &Propensity{Terms: len(keep), TermsLeftOut: d.k - len(keep), Records: 2 * d.n, Ridge: o.Ridge}
+	fit, err := d.fit(ctx, keep, o.Ridge)
+	if err != nil {
+		return nil, err
+	}
+	if !fit.converged && o.Ridge == 0 {
+		r.Separated, r.Ridge = true, separationRidge
+		if fit, err = d.fit(ctx, keep, separationRidge); err != nil {
+			return nil, err
+		}
+	}
+	if !fit.converged {
+		return nil, fmt.Errorf("propensity: the regression did not converge in %d iterations with ridge %v", fit.iterations, r.Ridge)
+	}
+	r.Iterations = fit.iterations
+	const c = 0.5
+	r.PMSE = fit.square / float64(r.Records)
+	r.Expected = float64(r.Terms-1) * (1 - c) * (1 - c) * c / float64(r.Records)
+	if r.Terms > 1 {
+		ratio := r.PMSE / r.Expected
+		r.Ratio = &ratio
+	}
+	return r, nil
+}
+
+// design makes the rows of the regression: intercept, columns, terms for missing
+// values, interactions. Record 2i is original i, record 2i+1 its release.
+type design struct {
+	n, k          int
+	x, y          [][]float64
+	centre, scale []float64
+	missing       []int // columns that have a term for missing values
+	interactions  bool
+}
+
+func newDesign(p Pair, js []int, interactions bool) *design {
+	d := &design{n: p.Records(), k: 1 + len(js), interactions: interactions}
+	for c, j := range js {
+		x, y := p.Original[j], p.Released[j]
+		d.x, d.y = append(d.x, x), append(d.y, y)
+		a, b := MomentsOf(x), MomentsOf(y)
+		var centre, square float64
+		n := float64(a.N + b.N)
+		for _, m := range [2]Moments{a, b} {
+			if m.N > 0 {
+				centre += *m.Mean * float64(m.N) / n
+			}
+		}
+		for _, m := range [2]Moments{a, b} {
+			if m.N > 0 {
+				off := *m.Mean - centre
+				square += float64(m.N) * off * off
+			}
+			if m.N > 1 {
+				square += float64(m.N-1) * *m.SD * *m.SD
+			}
+		}
+		scale := 0.0 // a column without variance is a term without variance
+		if square > 0 {
+			scale = 1 / math.Sqrt(square/n)
+		}
+		d.centre, d.scale = append(d.centre, centre), append(d.scale, scale)
+		if a.Missing+b.Missing > 0 {
+			d.missing = append(d.missing, c)
+			d.k++
+		}
+	}
+	if interactions {
+		d.k += len(js) * (len(js) - 1) / 2
+	}
+	return d
+}
+
+// row writes the terms of a record.
+func (d *design) row(dst []float64, record int) {
+	columns := d.x
+	if record&1 == 1 {
+		columns = d.y
+	}
+	i := record >> 1
+	dst[0] = 1
+	main := dst[1 : 1+len(columns)]
+	for c, v := range columns {
+		z := (v[i] - d.centre[c]) * d.scale[c]
+		if z != z {
+			z = 0
+		}
+		main[c] = z
+	}
+	at := 1 + len(columns)
+	for _, c := range d.missing {
+		dst[at] = 0
+		if v := columns[c][i]; v != v {
+			dst[at] = 1
+		}
+		at++
+	}
+	if d.interactions {
+		for c := range main {
+			for _, z := range main[:c] {
+				dst[at] = z * main[c]
+				at++
+			}
+		}
+	}
+}
+
+// totals are sums over records at given coefficients.
+type totals struct {
+	likelihood float64 // log-likelihood
+	square     float64 // Σ (p̂ − 1/2)²
+	steepest   float64 // greatest |η|
+}
+
+// sums adds up, at the coefficients beta of all k terms (nil: every weight 1, for
+// the rank): gram = XᵀWX and score = Xᵀ(t − p̂).
+func (d *design) sums(ctx context.Context, beta, gram, score []float64, t *totals) error {
+	k := d.k
+	grams, scores := make([][]float64, stretches), make([][]float64, stretches)
+	parts := make([]totals, stretches)
+	err := inStretches(ctx, 2*d.n, func(part, from, to int) error {
+		g, s := make([]float64, k*k), make([]float64, k)
+		rows := make([]float64, rowsAtOnce*k)
+		var local totals
+		for at := from; at < to; at += rowsAtOnce {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			m := min(rowsAtOnce, to-at)
+			for r := range m {
+				row := rows[r*k : (r+1)*k]
+				d.row(row, at+r)
+				if beta == nil {
+					continue
+				}
+				var eta float64
+				for c, b := range beta {
+					eta += b * row[c]
+				}
+				target := float64((at + r) & 1)
+				prob := logistic(eta)
+				local.likelihood += target*eta - softplus(eta)
+				local.square += (prob - 0.5) * (prob - 0.5)
+				local.steepest = max(local.steepest, math.Abs(eta))
+				root := math.Sqrt(prob * (1 - prob))
+				for c, v := range row {
+					s[c] += v * (target - prob)
+					row[c] = v * root
+				}
+			}
+			addGram(g, rows[:m*k], k)
+		}
+		grams[part], scores[part], parts[part] = g, s, local
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for part, g := range grams {
+		for i, v := range g {
+			gram[i] += v
+		}
+		if beta == nil {
+			continue
+		}
+		for i, v := range scores[part] {
+			score[i] += v
+		}
+		t.likelihood += parts[part].likelihood
+		t.square += parts[part].square
+		t.steepest = max(t.steepest, parts[part].steepest)
+	}
+	return nil
+}
+
+// fitted is the outcome of a regression.
+type fitted struct {
+	converged  bool
+	iterations int
+	square     float64
+}
+
+// Beyond these a regression has no maximum, or none that can be found: a record
+// with |η| > 30 is on its side with a probability that float64 cannot tell from 1.
+const (
+	steepest      = 30
+	maxIterations = 100
+)
+
+// fit maximises the log-likelihood less ridge/2·Σβ² (the intercept is free) by
+// Newton's method, steps halved until they do not lead down.
+func (d *design) fit(ctx context.Context, keep []int, ridge float64) (fitted, error) {
+	beta := make([]float64, d.k)
+	trial := make([]float64, d.k)
+	gram, score := make([]float64, d.k*d.k), make([]float64, d.k)
+	at := func(b []float64) (t totals, objective float64, err error) {
+		clear(gram)
+		clear(score)
+		if err = d.sums(ctx, b, gram, score, &t); err != nil {
+			return t, 0, err
+		}
+		objective = t.likelihood
+		for _, v := range b[1:] {
+			objective -= ridge / 2 * v * v
+		}
+		return t, objective, nil
+	}
+	now, objective, err := at(beta)
+	if err != nil {
+		return fitted{}, err
+	}
+	for it := 1; it <= maxIterations; it++ {
+		if ridge == 0 && now.steepest > steepest {
+			return fitted{iterations: it}, nil
+		}
+		h := symmetric(gram, d.k, keep)
+		g := mat.NewVecDense(len(keep), nil)
+		for i, c := range keep {
+			v := score[c]
+			if c > 0 {
+				v -= ridge * beta[c]
+				h.SetSym(i, i, h.At(i, i)+ridge)
+			}
+			g.SetVec(i, v)
+		}
+		var chol mat.Cholesky
+		var step mat.VecDense
+		if !chol.Factorize(h) {
+			return fitted{iterations: it}, nil
+		}
+		if err := chol.SolveVecTo(&step, g); err != nil {
+			return fitted{iterations: it}, nil // singular but for rounding
+		}
+		// The decrement, twice what a quadratic still gains, is the square of the
+		// step in units of the coefficients' standard errors.
+		decrement := mat.Dot(&step, g)
+		if decrement < 1e-20 {
+			return fitted{true, it, now.square}, nil
+		}
+		length := 1.0
+		for {
+			copy(trial, beta)
+			for i, c := range keep {
+				trial[c] += length * step.AtVec(i)
+			}
+			t, o, err := at(trial)
+			if err != nil {
+				return fitted{}, err
+			}
+			// So near the top the objective's gain is less than its rounding.
+			if o >= objective || decrement < 1e-6 || length < 1e-6 {
+				if length < 1e-6 { // no way up: the rest is rounding
+					return fitted{true, it, now.square}, nil
+				}
+				beta, trial = trial, beta
+				now, objective = t, o
+				break
+			}
+			length /= 2
+		}
+	}
+	return fitted{iterations: maxIterations}, nil
+}

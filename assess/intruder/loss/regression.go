@@ -1,0 +1,271 @@
+package loss
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Regression names a linear regression that users of the data would do.
+type Regression struct {
+	Response   string   `json:"response"`
+	Predictors []string `json:"predictors"`
+	Level      float64  `json:"level"` // of the confidence intervals; 0: 0.95
+}
+
+// Overlap compares a regression's confidence intervals from the original and from
+// the release (Karr, Kohnen, Oganian, Reiter & Sanil 2006).
+type Overlap struct {
+	Response     string        `json:"response"`
+	Predictors   []string      `json:"predictors"`
+	Level        float64       `json:"level"`
+	Records      [2]int        `json:"records"` // complete ones, original and released
+	Mean         float64       `json:"mean"`    // of the coefficients' overlaps, the intercept's among them
+	Coefficients []Coefficient `json:"coefficients"`
+	// LeftOut names predictors that are combinations of those before them on one
+	// side. They are left out on both, so that coefficients mean the same.
+	LeftOut []string `json:"left_out,omitempty"`
+}
+
+// Coefficient is one coefficient with its interval on both sides.
+type Coefficient struct {
+	Term     string   `json:"term"` // a predictor's name, or "(intercept)"
+	Original Estimate `json:"original"`
+	Released Estimate `json:"released"`
+	// Overlap is the length of the intersection as a share of each interval,
+	// averaged over the two: 1 for equal intervals, 0 for disjoint ones. An
+	// interval of no length lies in the other or does not.
+	Overlap float64 `json:"overlap"`
+}
+
+// Estimate is a coefficient's estimate and confidence interval.
+type Estimate struct {
+	Value float64 `json:"value"`
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+}
+
+// Intercept is the name of the intercept's coefficient.
+const Intercept = "(intercept)"
+
+// OverlapOf does the regression on both sides by least squares, on the records
+// that are complete there, and compares the intervals, which are Student's. It
+// returns an error where a column is not there or twice in the regression, or
+// where a side has too few complete records.
+func OverlapOf(ctx context.Context, p Pair, r Regression) (*Overlap, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if r.Level == 0 {
+		r.Level = 0.95
+	}
+	if !(r.Level > 0 && r.Level < 1) {
+		return nil, fmt.Errorf("level: must be between 0 and 1, got %v", r.Level)
+	}
+	js, err := p.indexes(append(append([]string{}, r.Predictors...), r.Response))
+	if err != nil {
+		return nil, err
+	}
+	k := len(r.Predictors)
+	o := &Overlap{Response: r.Response, Predictors: append([]string{}, r.Predictors...), Level: r.Level}
+	var sides [2]*leastSquares
+	for side, columns := range [2][][]float64{p.Original, p.Released} {
+		var use [][]float64
+		for _, j := range js {
+			use = append(use, columns[j])
+		}
+		if sides[side], err = newLeastSquares(ctx, use); err != nil {
+			return nil, err
+		}
+		o.Records[side] = sides[side].n
+	}
+	estimable := make([]int, k)
+	for _, s := range sides {
+		for _, c := range independent(s.cross, k+1) {
+			if c < k {
+				estimable[c]++
+			}
+		}
+	}
+	var keep []int
+	for c, sides := range estimable {
+		if sides == 2 {
+			keep = append(keep, c)
+		} else {
+			o.LeftOut = append(o.LeftOut, r.Predictors[c])
+		}
+	}
+	var estimates [2][]Estimate
+	for side, s := range sides {
+		if s.n <= len(keep)+1 {
+			return nil, fmt.Errorf("the %s data must have more than %d complete records for %d coefficients, got %d",
+				[2]string{"original", "released"}[side], len(keep)+1, len(keep)+1, s.n)
+		}
+		if estimates[side], err = s.solve(keep, r.Level); err != nil {
+			return nil, err
+		}
+	}
+	for i := range estimates[0] {
+		c := Coefficient{Term: Intercept, Original: estimates[0][i], Released: estimates[1][i]}
+		if i > 0 {
+			c.Term = r.Predictors[keep[i-1]]
+		}
+		c.Overlap = overlap(c.Original, c.Released)
+		o.Mean += c.Overlap / float64(len(estimates[0]))
+		o.Coefficients = append(o.Coefficients, c)
+	}
+	return o, nil
+}
+
+func overlap(a, b Estimate) float64 {
+	common := min(a.Upper, b.Upper) - max(a.Lower, b.Lower)
+	if common < 0 {
+		return 0
+	}
+	share := func(e Estimate) float64 {
+		if length := e.Upper - e.Lower; length > 0 {
+			return common / length
+		}
+		return 1
+	}
+	return (share(a) + share(b)) / 2
+}
+
+// leastSquares holds what a regression needs of the data: the columns' means and
+// SDs, and the sums of products of the standardised columns. The last column is
+// the response.
+type leastSquares struct {
+	n        int
+	mean, sd []float64
+	cross    []float64 // upper triangle
+}
+
+func newLeastSquares(ctx context.Context, columns [][]float64) (*leastSquares, error) {
+	k := len(columns)
+	s := &leastSquares{mean: make([]float64, k), sd: make([]float64, k), cross: make([]float64, k*k)}
+	complete := func(i int) bool {
+		for _, v := range columns {
+			if v[i] != v[i] {
+				return false
+			}
+		}
+		return true
+	}
+	records := len(columns[0])
+	// Three passes: means, SDs, products. The first two are by stretches too, so
+	// that a sum of 1e6 terms has the error of one of 1e4.
+	pass := func(width int, dst []float64, f func(sum []float64, i int)) (int, error) {
+		sums, counts := make([][]float64, stretches), make([]int, stretches)
+		err := inStretches(ctx, records, func(part, from, to int) error {
+			sum, n := make([]float64, width), 0
+			for i := from; i < to; i++ {
+				if complete(i) {
+					f(sum, i)
+					n++
+				}
+			}
+			sums[part], counts[part] = sum, n
+			return nil
+		})
+		n := 0
+		for part, sum := range sums {
+			n += counts[part]
+			for c, v := range sum {
+				dst[c] += v
+			}
+		}
+		return n, err
+	}
+	var err error
+	if s.n, err = pass(k, s.mean, func(sum []float64, i int) {
+		for c, v := range columns {
+			sum[c] += v[i]
+		}
+	}); err != nil {
+		return nil, err
+	}
+	for c := range s.mean {
+		s.mean[c] /= float64(s.n)
+	}
+	if _, err = pass(k, s.sd, func(sum []float64, i int) {
+		for c, v := range columns {
+			sum[c] += (v[i] - s.mean[c]) * (v[i] - s.mean[c])
+		}
+	}); err != nil {
+		return nil, err
+	}
+	for c, square := range s.sd {
+		s.sd[c] = math.Sqrt(square / float64(s.n-1))
+	}
+	_, err = pass(k*k, s.cross, func(sum []float64, i int) {
+		for a, u := range columns {
+			if s.sd[a] == 0 {
+				continue
+			}
+			za := (u[i] - s.mean[a]) / s.sd[a]
+			for b := a; b < k; b++ {
+				if s.sd[b] > 0 {
+					sum[a*k+b] += za * (columns[b][i] - s.mean[b]) / s.sd[b]
+				}
+			}
+		}
+	})
+	return s, err
+}
+
+// solve returns the intercept and the kept predictors' coefficients. The
+// covariance of the slopes is σ̂²(ZᵀZ)⁻¹ on standardised predictors; the
+// intercept is ȳ − Σ b_c x̄_c, and ȳ is uncorrelated with the slopes.
+func (s *leastSquares) solve(keep []int, level float64) ([]Estimate, error) {
+	k := len(s.mean)
+	last := k - 1
+	df := float64(s.n - len(keep) - 1)
+	quantile := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile((1 + level) / 2)
+	residual := s.cross[last*k+last]
+	slopes := make([]float64, len(keep))
+	inverse := new(mat.SymDense)
+	if len(keep) > 0 {
+		right := mat.NewVecDense(len(keep), nil)
+		for i, c := range keep {
+			right.SetVec(i, s.cross[c*k+last])
+		}
+		var chol mat.Cholesky
+		if !chol.Factorize(symmetric(s.cross, k, keep)) {
+			return nil, errors.New("least squares: the predictors are collinear")
+		}
+		var b mat.VecDense
+		if err := chol.SolveVecTo(&b, right); err != nil {
+			return nil, fmt.Errorf("least squares: %w", err)
+		}
+		if err := chol.InverseTo(inverse); err != nil {
+			return nil, fmt.Errorf("least squares: %w", err)
+		}
+		for i := range keep {
+			slopes[i] = b.AtVec(i)
+			residual -= slopes[i] * right.AtVec(i)
+		}
+	}
+	scale := s.sd[last]
+	variance := max(residual, 0) / df * scale * scale
+	interval := func(value, variance float64) Estimate {
+		half := quantile * math.Sqrt(variance)
+		return Estimate{value, value - half, value + half}
+	}
+	estimates := make([]Estimate, 1+len(keep))
+	at := s.mean[last]
+	spread := 1 / float64(s.n)
+	for i, c := range keep {
+		value := slopes[i] * scale / s.sd[c]
+		at -= value * s.mean[c]
+		estimates[1+i] = interval(value, variance*inverse.At(i, i)/(s.sd[c]*s.sd[c]))
+		for j, e := range keep {
+			spread += s.mean[c] / s.sd[c] * inverse.At(i, j) * s.mean[e] / s.sd[e]
+		}
+	}
+	estimates[0] = interval(at, variance*spread)
+	return estimates, nil
+}
