@@ -15,8 +15,8 @@ type Masking struct {
 // WithBias adds a mask that multiplies by θ ~ N(1, φ²), phi ≥ 0: Trottini et al.
 // (2004), A2.1 and A2.2. What earlier masks added is multiplied too.
 func (m Masking) WithBias(phi float64) Masking {
-	grow := 1 + phi*phi
-	return Masking{Phi2: (1+m.Phi2)*grow - 1, Noise: m.Noise * grow}
+	phi2 := phi * phi
+	return Masking{Phi2: m.Phi2 + phi2 + m.Phi2*phi2, Noise: m.Noise * (1 + phi2)}
 }
 
 // WithNoise adds a mask that adds ε of mean 0 and standard deviation lambda ≥ 0,

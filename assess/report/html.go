@@ -76,6 +76,10 @@ func below(path string, names ...string) string {
 	return path
 }
 
+// citation is what a page says of how to cite a release; Finished is "" where
+// there is none.
+type citation struct{ Name, Finished, Version string }
+
 // HTML returns the report as one page that asks for nothing elsewhere. It is as
 // confidential as the JSON.
 func (r *Report) HTML() ([]byte, error) {
@@ -95,13 +99,18 @@ func (r *Report) HTML() ([]byte, error) {
 		Names    []string
 		Masks    []maskView
 		Sampled  *Sampling
+		Citation citation
 	}{
 		Report: r, Kind: "Disclosure risk and data utility of one release", Verdict: v,
 		Finished: r.Finished.UTC().Format("2 January 2006, 15:04 UTC"),
 		Took:     took(r.Finished.Sub(r.Started)),
 		Records:  recordCells(r.Records, r.Withheld != ""),
 		Sampled:  r.Sampled,
+		Citation: citation{Version: r.Version},
 		Names:    r.Correlation.Columns,
+	}
+	if r.Withheld == "" { // else there are no data to cite
+		view.Citation.Name, view.Citation.Finished = r.Name, r.Finished.UTC().Format("2 January 2006")
 	}
 	if r.Snapshot > 0 {
 		view.Kind = "Disclosure risk and data utility of a stream so far, snapshot " + count(r.Snapshot)
@@ -135,10 +144,13 @@ func (p *Public) HTML() ([]byte, error) {
 		Records  []labelled
 		Columns  []publicColumnView
 		Masks    []maskView
-	}{Public: p, Records: recordCells(p.Records, false), Finished: p.Finished}
+		Notes    []noteView
+		Citation citation
+	}{Public: p, Notes: p.noteViews(), Records: recordCells(p.Records, false), Finished: p.Finished}
 	if day, err := time.Parse(time.DateOnly, p.Finished); err == nil {
 		view.Finished = day.Format("2 January 2006")
 	}
+	view.Citation = citation{p.Name, view.Finished, p.Version}
 	for _, c := range p.Columns {
 		path := below("/columns", c.Name)
 		row := publicColumnView{Name: c.Name, Unit: c.Value.Unit, Masked: c.Value.Masked, Cells: []cell{
@@ -156,7 +168,7 @@ func (p *Public) HTML() ([]byte, error) {
 		units[c.Name] = c.Value.Unit
 	}
 	for i, m := range p.Masks {
-		view.Masks = append(view.Masks, maskView{Number: i + 1, Kind: m.Mask, Columns: m.Columns,
+		view.Masks = append(view.Masks, maskView{Number: i + 1, Kind: m.Mask, Does: does(m.Mask), Columns: m.Columns,
 			Parameters: parameterViews(m.Parameters, m.NoiseSD, units)})
 	}
 	return render(publicPage, "public report", view)

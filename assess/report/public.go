@@ -30,6 +30,7 @@ type Public struct {
 	Masks     []PublicMask          `json:"masks"`
 	Published []string              `json:"published"` // what the steward let out: parameters by name
 	Gate      PublicGate            `json:"gate"`
+	Note      *Note                 `json:"note,omitempty"` // for data users; none where nothing was masked
 }
 
 // PublicColumn describes a released column.
@@ -88,6 +89,7 @@ func (r *Report) Public(publish []string) *Public {
 		}
 		p.Columns = append(p.Columns, Member[PublicColumn]{c.Name, column})
 	}
+	var partial []bool
 	for _, m := range r.Masks {
 		mask := PublicMask{Mask: m.Mask, Columns: full(slices.Clone(m.Columns))}
 		for _, parameter := range m.Parameters {
@@ -103,7 +105,10 @@ func (r *Report) Public(publish []string) *Public {
 			mask.Parameters = append(mask.Parameters, parameter)
 		}
 		p.Masks = append(p.Masks, mask)
+		_, tiers := m.Parameters.Get("tiers")
+		partial = append(partial, tiers && !slices.Contains(publish, "tiers"))
 	}
+	p.Note = p.note(partial)
 	return p
 }
 

@@ -86,7 +86,7 @@ func (r *Report) SetMeasures(m *assess.Measures) {
 	}
 	if s.Replicates > 0 {
 		s.FromSample = append(s.FromSample, fmt.Sprintf(
-			"R, known to ±, U, efficiency and bias are expectations over M = %d masked replicates of %s. For noise near normal the Monte-Carlo standard error of R is about %.0f %%, √(2/M); R_se and U_se of the JSON report say it of each.",
+			"R, known to ±, U, efficiency and bias are expectations over M = %d masked replicates of %s. For noise near normal the Monte-Carlo standard error of R is about %.0f %%, √(2/M); it stands beside each R and U.",
 			s.Replicates, basis, 100*math.Sqrt(2/float64(s.Replicates))))
 	} else {
 		s.FromSample = append(s.FromSample, "There were no replicates: R, U, efficiency and bias are those of this one release.")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/figure"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // ruleView is one rule of the gate.
@@ -88,7 +89,7 @@ func plainColumn(c *assess.ColumnMeasures) plainView {
 
 type riskRow struct {
 	Target, Knowledge, Class string
-	R, Known, Realised       cell
+	R, SE, Known, Realised   cell
 	Sampled                  bool
 	Gate                     string // ✓, ✗ or "", where no rule concerns it
 	GateWords                string
@@ -123,6 +124,7 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 	v.Utility = []labelled{
 		{"efficiency", shown(path+"/utility/efficiency", u.Efficiency, percent(float64(u.Efficiency))), "U/U₀: the share of the unmasked data’s precision that is left for estimating the mean"},
 		{"U", number(path+"/utility/U", u.U), "expected over replicates"},
+		{"SE of U", shown(path+"/utility/U_se", u.SE, pretty(float64(u.SE), 2)), "Monte-Carlo standard error of U"},
 		{"U realised", number(path+"/utility/realised_U", u.RealisedU), "of this very release"},
 		{"U₀", number(path+"/utility/U0", u.U0), "of the unmasked data, n/S²"},
 		{"bias", shown(path+"/utility/bias", u.Bias, pretty(float64(u.Bias), 3)), "expected shift of the mean"},
@@ -149,8 +151,12 @@ func (r *Report) riskRow(column, path string, k assess.Risk) riskRow {
 	row := riskRow{
 		Target: k.Target, Knowledge: k.Knowledge, Class: figure.KnowledgeClass(k.Knowledge), Sampled: k.Sampled,
 		R:        shown(path+"/R", k.R, pretty(float64(k.R), riskDigits)),
+		SE:       number(path+"/R_se", k.SE),
 		Known:    shown(path+"/rmse", k.RMSE, "± "+pretty(float64(k.RMSE), riskDigits)),
 		Realised: shown(path+"/realised_R", k.RealisedR, pretty(float64(k.RealisedR), riskDigits)),
+	}
+	if !math.IsNaN(float64(k.SE)) {
+		row.SE.Text = "± " + pretty(float64(k.SE), 2)
 	}
 	switch held, concerned := judged(r.Gate, column, k.Target, k.Knowledge, float64(k.R)); {
 	case concerned && held:
@@ -226,6 +232,7 @@ func histogramOf(c *assess.ColumnMeasures) *histogramView {
 type maskView struct {
 	Number     int
 	Kind, Name string
+	Does       string // what a mask of the kind does
 	Columns    []string
 	Parameters []parameterView
 	Records    cell
@@ -241,10 +248,20 @@ func (r *Report) maskView(i int, m Mask) maskView {
 		units[c.Name] = c.Unit
 	}
 	return maskView{
-		Number: i + 1, Kind: m.Mask, Name: m.Name, Columns: m.Columns,
+		Number: i + 1, Kind: m.Mask, Name: m.Name, Does: does(m.Mask), Columns: m.Columns,
 		Parameters: parameterViews(m.Parameters, m.NoiseSD, units),
 		Records:    whole(fmt.Sprintf("/masks/%d/records", i), m.Records),
 	}
+}
+
+// does says what a kind of mask does.
+func does(kind string) string {
+	for _, k := range transform.Kinds {
+		if k.Name == kind {
+			return k.Doc
+		}
+	}
+	return ""
 }
 
 func maskTitle(m Mask) string {
