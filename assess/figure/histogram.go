@@ -2,7 +2,6 @@ package figure
 
 import (
 	"fmt"
-	"html"
 	"math"
 	"strings"
 
@@ -36,7 +35,7 @@ func HistogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
 	var d drawing
 	title := "Distribution of " + c.Name + ", original as filled bars and released as an outline. The table of bins holds the counts."
 	fmt.Fprintf(&d, `<svg xmlns="http://www.w3.org/2000/svg" class="figure hist" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`,
-		width, height, width, height, html.EscapeString(title))
+		width, height, width, height, escaped(title))
 	for i := from; i < to; i++ {
 		x0, x1 := x(float64(h.Edges[i])), x(float64(h.Edges[i+1]))
 		gap := math.Min(1, (x1-x0)/8)
@@ -54,7 +53,7 @@ func HistogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
 		what := fmt.Sprintf("%s to %s: original %s, released %s", Trimmed(float64(h.Edges[i])), Trimmed(float64(h.Edges[i+1])),
 			Count(int64(h.Original[i])), Count(int64(h.Released[i])))
 		fmt.Fprintf(&d, `<rect class="hit" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`,
-			at(x0), at(top), at(x1-x0), at(bottom-top), html.EscapeString(what))
+			at(x0), at(top), at(x1-x0), at(bottom-top), escaped(what))
 	}
 	d.line("base", left, bottom, right, bottom)
 	for _, v := range roundTicks(lo, hi, max(2, width/110)) {

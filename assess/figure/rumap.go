@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"fmt"
 	"math"
 )
 
@@ -15,6 +16,8 @@ type RUMap struct {
 	// MinEfficiency is the least admissible efficiency; 0 where no rule sets one.
 	MinEfficiency float64
 	Curves        []RUCurve
+	Settings      []RUSetting
+	Key           []RUKey // legend of Curves and Settings; nil: that of the reference curves alone
 }
 
 // RUPoint is one target under one knowledge state.
@@ -40,11 +43,78 @@ type RULine struct {
 	R                 float64
 }
 
-// RUCurve is (efficiency, R) as a parameter of a mask runs over its range.
+// RUCurve is (efficiency, R) as a parameter of a mask runs over its range. The
+// line is interrupted where R is not finite.
 type RUCurve struct {
 	Label      string
 	Efficiency []float64
 	R          []float64
+	Style      RUStyle // zero: a faint reference line
+}
+
+// RUStyle tells series apart: colour, dashes and, by the state of knowledge, the
+// shape of the marks.
+type RUStyle struct {
+	Colour    int // 1 to Colours; 0: that of a reference line
+	Dash      int // 0 to Dashes − 1; 0: solid
+	Knowledge string
+	Weight    RUWeight
+}
+
+// RUWeight says how much a line stands out.
+type RUWeight int
+
+// Weights of lines.
+const (
+	Ordinary RUWeight = iota
+	Thin              // one of many in the background
+	Strong            // that one of the many that matters
+)
+
+// Numbers of colours and of dash patterns that a map tells series apart by.
+const (
+	Colours = 8
+	Dashes  = 5
+)
+
+// class is the style's classes in figure.css.
+func (s RUStyle) class() string {
+	class := fmt.Sprintf("c%d d%d", (max(s.Colour, 1)-1)%Colours+1, max(s.Dash, 0)%Dashes)
+	switch s.Weight {
+	case Thin:
+		class += " thin"
+	case Strong:
+		class += " strong"
+	}
+	return class
+}
+
+// RUKey is an entry of the legend.
+type RUKey struct {
+	Text  string
+	Style RUStyle
+	Mark  bool // with a mark on the line
+}
+
+// RUSetting is one choice of a mask's parameters: a mark for each target and
+// knowledge state at one efficiency.
+type RUSetting struct {
+	Name         string // "configured, noise.sd 35 % of SD"
+	Note         string // what more there is to say of it, such as which rules do not hold
+	Efficiency   float64
+	EfficiencySE float64 // 0 or NaN: no bar
+	Admissible   bool
+	Recommended  bool
+	Marks        []RUMark
+}
+
+// RUMark is one target under one knowledge state of a setting.
+type RUMark struct {
+	Label string // "max, index"
+	Style RUStyle
+	R     float64
+	RSE   float64 // 0 or NaN: no bar
+	Worst bool    // that one which stands for the setting where one line must do
 }
 
 // drawable leaves out what has no place on a log axis: points without a positive
@@ -60,6 +130,20 @@ func (m RUMap) drawable() RUMap {
 	for _, l := range lines {
 		if l.R > 0 && !math.IsInf(l.R, 1) {
 			m.Lines = append(m.Lines, l)
+		}
+	}
+	settings := m.Settings
+	m.Settings = nil
+	for _, s := range settings {
+		marks := s.Marks
+		s.Marks = nil
+		for _, k := range marks {
+			if (RUPlace{s.Efficiency, k.R}).drawable() {
+				s.Marks = append(s.Marks, k)
+			}
+		}
+		if len(s.Marks) > 0 {
+			m.Settings = append(m.Settings, s)
 		}
 	}
 	if math.IsNaN(m.MinEfficiency) || math.IsInf(m.MinEfficiency, 0) {
@@ -95,6 +179,11 @@ func (m *RUMap) rangeR() (lo, hi int) {
 	for _, l := range m.Lines {
 		see(l.R)
 	}
+	for _, s := range m.Settings {
+		for _, k := range s.Marks {
+			see(k.R)
+		}
+	}
 	if least > most {
 		return -1, 1
 	}
@@ -120,6 +209,9 @@ func (m *RUMap) rangeU() float64 {
 		for _, t := range p.Trail {
 			see(t.Efficiency)
 		}
+	}
+	for _, s := range m.Settings {
+		see(s.Efficiency)
 	}
 	// Beyond a few times U₀ the axis would squeeze all else; such points sit on its end.
 	return math.Min(math.Ceil(top*10)/10, 3)

@@ -3,7 +3,6 @@ package figure
 import (
 	_ "embed"
 	"fmt"
-	"html"
 	"math"
 	"sort"
 	"strconv"
@@ -68,14 +67,15 @@ func RUMapSVG(m RUMap, o SVGOptions) []byte {
 		f.left, f.right = 44, float64(o.Width)-54
 	}
 	f.top = 54
-	if o.Standalone {
+	switch {
+	case o.Standalone:
 		f.top = 34 // without the line for what has the focus
+	case len(m.Settings) > 0:
+		f.top = 74 // with a second one for the mark
 	}
 	f.bottom = float64(o.Height) - 48 - 20*float64(f.legendRows())
-	for _, p := range m.Points {
-		if math.IsInf(p.R, 1) {
-			f.lane = f.top + 12
-		}
+	if m.unbounded() {
+		f.lane = f.top + 12
 	}
 	f.open()
 	f.region()
@@ -83,6 +83,7 @@ func RUMapSVG(m RUMap, o SVGOptions) []byte {
 	f.curves()
 	f.thresholds()
 	f.trails()
+	f.settings()
 	f.points()
 	f.legend()
 	f.WriteString("</svg>")
@@ -115,12 +116,12 @@ func (f *ruFrame) height(exponent float64) float64 {
 func (f *ruFrame) open() {
 	title := "R-U confidentiality map of " + f.m.Column
 	fmt.Fprintf(f, `<svg xmlns="http://www.w3.org/2000/svg" class="figure ru" viewBox="0 0 %d %d" width="%d" height="%d" role="group" aria-label="%s">`,
-		f.o.Width, f.o.Height, f.o.Width, f.o.Height, html.EscapeString(title+". The table of risks holds the same numbers."))
+		f.o.Width, f.o.Height, f.o.Width, f.o.Height, escaped(title+". The table of risks holds the same numbers."))
 	if f.o.Standalone {
-		fmt.Fprintf(f, `<title>%s</title><style>%s</style>`, html.EscapeString(title), figureCSS)
+		fmt.Fprintf(f, `<title>%s</title><style>%s</style>`, escaped(title), figureCSS)
 		f.rect("paper", 0, 0, float64(f.o.Width), float64(f.o.Height))
 	}
-	fmt.Fprintf(f, `<clipPath id="%s-clip"><rect x="%s" y="%s" width="%s" height="%s"/></clipPath>`, html.EscapeString(f.o.ID),
+	fmt.Fprintf(f, `<clipPath id="%s-clip"><rect x="%s" y="%s" width="%s" height="%s"/></clipPath>`, escaped(f.o.ID),
 		at(f.left), at(f.top), at(f.right-f.left), at(f.bottom-f.top))
 	f.rect("plot", f.left, f.top, f.right-f.left, f.bottom-f.top)
 }
@@ -198,26 +199,6 @@ func (f *ruFrame) errorTicks() []float64 {
 		}
 	}
 	return ticks
-}
-
-func (f *ruFrame) curves() {
-	for _, c := range f.m.Curves {
-		var path strings.Builder
-		for i, r := range c.R {
-			// One decade more on either side, so that the curve meets the frame.
-			l := math.Log10(r)
-			if l < float64(f.lo)-1 || l > float64(f.hi)+1 {
-				continue
-			}
-			word := "L"
-			if path.Len() == 0 {
-				word = "M"
-			}
-			path.WriteString(word + at(f.x(c.Efficiency[i])) + " " + at(f.height(l)))
-		}
-		fmt.Fprintf(f, `<path class="curve" clip-path="url(#%s-clip)" d="%s"><title>%s</title></path>`,
-			html.EscapeString(f.o.ID), path.String(), html.EscapeString(c.Label))
-	}
 }
 
 func (f *ruFrame) thresholds() {
@@ -339,7 +320,7 @@ func (f *ruFrame) points() {
 		if !f.o.Standalone {
 			focus = ` tabindex="0"`
 		}
-		fmt.Fprintf(f, `<g class="%s" role="img"%s aria-label="%s"><title>%s</title>`, class, focus, html.EscapeString(what), html.EscapeString(what))
+		fmt.Fprintf(f, `<g class="%s" role="img"%s aria-label="%s"><title>%s</title>`, class, focus, escaped(what), escaped(what))
 		fmt.Fprintf(f, `<path class="leader" d="M%s %sL%s %sL%s %s"/>`, at(x), at(y), at(x+side*12), at(y), at(x+side*leader), at(labels[i]))
 		fmt.Fprintf(f, `<circle class="halo" cx="%s" cy="%s" r="10"/>`, at(x), at(y))
 		f.marker(p.Knowledge, x, y, 5)
@@ -393,9 +374,11 @@ func (f *ruFrame) legendItems() []legendItem {
 		items = append(items, legendItem{func(x, y float64) { f.rect("admissible swatch", x, y-6, 18, 12) }, "admissible to every rule"})
 	}
 	for _, c := range f.m.Curves {
-		items = append(items, legendItem{func(x, y float64) { f.line("curve", x, y, x+18, y) }, c.Label})
+		if c.Style.Colour == 0 {
+			items = append(items, legendItem{func(x, y float64) { f.line("curve", x, y, x+18, y) }, c.Label})
+		}
 	}
-	return items
+	return append(items, f.keys()...)
 }
 
 // legendPlaces gives the x and row of each entry, filling rows in order.

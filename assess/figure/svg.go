@@ -5,11 +5,23 @@ import (
 	"html"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // drawing builds SVG text. Strings are escaped, coordinates have one decimal.
 type drawing struct {
 	strings.Builder
+}
+
+// escaped is a text as XML holds it. Characters that XML has no form for, which a
+// column's name may hold, become question marks.
+func escaped(s string) string {
+	return html.EscapeString(strings.Map(func(c rune) rune {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == utf8.RuneError || c == 0xfffe || c == 0xffff {
+			return '?'
+		}
+		return c
+	}, s))
 }
 
 // at writes a coordinate.
@@ -27,12 +39,16 @@ func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
 
 // text writes s at (x, y); anchor is start, middle or end.
 func (d *drawing) text(class, anchor string, x, y float64, s string) {
-	fmt.Fprintf(d, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, at(x), at(y), html.EscapeString(s))
+	fmt.Fprintf(d, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, at(x), at(y), escaped(s))
 }
 
 // marker draws a point whose shape tells the knowledge state without colour.
 func (d *drawing) marker(knowledge string, x, y, r float64) {
-	class := "mark " + KnowledgeClass(knowledge)
+	d.shape("mark "+KnowledgeClass(knowledge), knowledge, x, y, r)
+}
+
+// shape draws the mark of a knowledge state in any style.
+func (d *drawing) shape(class, knowledge string, x, y, r float64) {
 	switch knowledge {
 	case "position":
 		fmt.Fprintf(d, `<path class="%s" d="M%s %sL%s %sL%s %sL%s %sZ"/>`, class,

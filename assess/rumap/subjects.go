@@ -29,9 +29,15 @@ func (s Subject) of(risks []Risk) (Risk, bool) {
 	return Risk{}, false
 }
 
-// concerns says whether a rule limits R of a subject.
-func (r *Rule) concerns(s Subject) bool {
-	return r.MaxRisk != nil && (r.Target == "" || r.Target == s.Target) && (r.Knowledge == "" || r.Knowledge == s.Knowledge)
+// limit is the greatest R that a rule admits; +Inf for a rule about efficiency.
+func (r *Rule) limit() float64 {
+	switch {
+	case r.MaxRisk != nil:
+		return float64(*r.MaxRisk)
+	case r.MinRMSE != nil:
+		return 1 / (float64(*r.MinRMSE) * float64(*r.MinRMSE))
+	}
+	return math.Inf(1)
 }
 
 // Limit is the greatest R that the rules admit of a subject; +Inf where none
@@ -39,8 +45,8 @@ func (r *Rule) concerns(s Subject) bool {
 func (m *Map) Limit(s Subject) float64 {
 	limit := math.Inf(1)
 	for i := range m.Rules {
-		if m.Rules[i].concerns(s) {
-			limit = math.Min(limit, float64(*m.Rules[i].MaxRisk))
+		if r := &m.Rules[i]; r.protects(s.Target, s.Knowledge) {
+			limit = math.Min(limit, r.limit())
 		}
 	}
 	return limit
@@ -75,7 +81,7 @@ func (m *Map) Protected() []Subject {
 	var list []Subject
 	all := m.Subjects()
 	for _, s := range all {
-		if !math.IsInf(m.Limit(s), 1) {
+		if m.Protects(s.Target, s.Knowledge) {
 			list = append(list, s)
 		}
 	}
@@ -153,12 +159,18 @@ func (m *Map) axesOf(strategy string) []Axis {
 }
 
 // Label names an axis for people: the end of its path, noise.sd of
-// masks.1.noise.sd, or all of it where another axis ends so too.
+// masks.1.noise.sd, or all of it where a strategy varies another axis that ends
+// so, too.
 func (m *Map) Label(a Axis) string {
 	short := ending(a.Path)
-	for _, b := range m.Axes {
-		if b.Path != a.Path && ending(b.Path) == short {
-			return a.Path
+	for i := range m.Points {
+		if _, ok := m.Points[i].Parameters[a.Path]; !ok {
+			continue
+		}
+		for path := range m.Points[i].Parameters {
+			if path != a.Path && ending(path) == short {
+				return a.Path
+			}
 		}
 	}
 	return short

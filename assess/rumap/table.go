@@ -58,7 +58,7 @@ func (t *table) words(s string) string {
 	return plainSigns.Replace(s)
 }
 
-var plainSigns = strings.NewReplacer("−", "-", "±", "+/-", "∞", "infinite", "–", "-", "₀", "0", "×10", "e", "’", "'", "…", "...",
+var plainSigns = strings.NewReplacer("−", "-", "±", "+/-", "∞", "infinite", "–", "-", "₀", "0", "×10", "e", "’", "'", "…", ".",
 	"⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁻", "-")
 
 // wrapped writes a text below another, indented.
@@ -108,7 +108,7 @@ func (t *table) verdict() {
 	}
 	what := figure.Printable(p.Strategy)
 	if s := m.Setting(p); s != "" {
-		what += ": " + figure.Printable(s)
+		what = figure.Printable(strings.ReplaceAll(s, "\u00a0", " ")) + " (" + what + ")"
 	}
 	lines := figure.Wrap(t.words(sign+" "+what), t.width)
 	for i, l := range lines {
@@ -153,14 +153,9 @@ func (m *Map) Binding() []string {
 		if b.Rule < 0 || b.Rule >= len(m.Rules) {
 			continue
 		}
-		var s string
-		switch r := m.Rules[b.Rule]; {
-		case b.Target != "" && r.MaxRisk != nil:
-			s = b.Target + ", " + b.Knowledge + ": R at most " + figure.Plain(float64(*r.MaxRisk), figure.RiskDigits)
-		case r.MinEfficiency != nil:
-			s = "efficiency at least " + figure.Percent(float64(*r.MinEfficiency))
-		default:
-			continue
+		s := m.Rules[b.Rule].String()
+		if r := &m.Rules[b.Rule]; b.Target != "" && (r.Target == "" || r.Knowledge == "") {
+			s += ", by " + Subject{b.Target, b.Knowledge}.String()
 		}
 		if !slices.Contains(list, s) {
 			list = append(list, s)
@@ -226,17 +221,41 @@ func (t *table) strategy(name string) {
 		}
 		row += figure.Left(t.words(risk), riskWidth) + figure.Left(t.words(known), knownWidth)
 		row = figure.Cut(row, t.width-markWidth)
-		mark, code := "no", "31"
+		mark, code := "no"+m.brokenBy(p), "31"
+		if t.color {
+			mark = "✗" + m.brokenBy(p)
+		}
 		if p.Admissible {
 			mark, code = "yes", "32"
-		}
-		if t.color {
-			mark = map[bool]string{true: "✓", false: "✗"}[p.Admissible]
+			if t.color {
+				mark = "✓"
+			}
 		}
 		t.line(row + strings.Repeat(" ", markWidth-figure.Cells(mark)) + t.paint(code, mark))
 	}
 	t.line("")
 	t.group(chosen, name)
+}
+
+// brokenBy says whether risk or utility keeps a point from being admissible: ": R",
+// ": U" or ": R, U".
+func (m *Map) brokenBy(p *Point) string {
+	risk, utility := false, false
+	for _, b := range p.Broken {
+		if b.Rule >= 0 && b.Rule < len(m.Rules) {
+			efficiency := m.Rules[b.Rule].MinEfficiency != nil
+			risk, utility = risk || !efficiency, utility || efficiency
+		}
+	}
+	switch {
+	case risk && utility:
+		return ": R, U"
+	case risk:
+		return ": R"
+	case utility:
+		return ": U"
+	}
+	return ""
 }
 
 // group names the worst group at the recommended point.

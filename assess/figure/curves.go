@@ -1,0 +1,237 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// unbounded says whether a mark of the map has an infinite R, which has a lane
+// above the plot.
+func (m *RUMap) unbounded() bool {
+	for _, p := range m.Points {
+		if math.IsInf(p.R, 1) {
+			return true
+		}
+	}
+	for _, s := range m.Settings {
+		for _, k := range s.Marks {
+			if math.IsInf(k.R, 1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (f *ruFrame) curves() {
+	for _, c := range f.m.Curves {
+		class := "curve"
+		if c.Style.Colour > 0 {
+			class = "series " + c.Style.class()
+		}
+		path := f.polyline(c)
+		if path == "" {
+			continue
+		}
+		fmt.Fprintf(f, `<path class="%s" clip-path="url(#%s-clip)" d="%s"><title>%s</title></path>`,
+			class, escaped(f.o.ID), path, escaped(c.Label))
+	}
+}
+
+// polyline is the path of a curve. What leaves the plot by more than a decade is
+// left out: one more on either side, so that the curve meets the frame.
+func (f *ruFrame) polyline(c RUCurve) string {
+	var path strings.Builder
+	word := "M"
+	for i, r := range c.R {
+		l := math.Log10(r)
+		if math.IsNaN(c.Efficiency[i]) || !(l >= float64(f.lo)-1 && l <= float64(f.hi)+1) {
+			word = "M"
+			continue
+		}
+		path.WriteString(word + at(f.x(c.Efficiency[i])) + " " + at(f.height(l)))
+		word = "L"
+	}
+	return path.String()
+}
+
+// settings draws the marks of each choice of parameters, the recommended one
+// last, so that it lies above the others.
+func (f *ruFrame) settings() {
+	for _, s := range f.m.Settings {
+		if !s.Recommended {
+			f.setting(s)
+		}
+	}
+	for _, s := range f.m.Settings {
+		if s.Recommended {
+			f.setting(s)
+		}
+	}
+	if len(f.m.Settings) > 0 && len(f.m.Points) == 0 && !f.o.Standalone {
+		f.text("hint", "start", 4, 18, "Point at a mark, or tab to it, for its numbers.")
+	}
+}
+
+func (f *ruFrame) setting(s RUSetting) {
+	class, focus := "pt setting", ""
+	if s.Recommended {
+		class += " recommended"
+	}
+	if !f.o.Standalone {
+		focus = ` tabindex="0"`
+	}
+	name := s.Name
+	if s.Recommended {
+		name = "Recommended: " + name
+	}
+	what := []string{name, "efficiency " + Percent(s.Efficiency)}
+	if s.Note != "" {
+		what = append(what, s.Note)
+	}
+	spoken := append([]string(nil), what...)
+	for _, k := range s.Marks {
+		spoken = append(spoken, f.markText(k))
+	}
+	fmt.Fprintf(f, `<g class="%s" role="img"%s aria-label="%s">`, class, focus, escaped(strings.Join(spoken, "; ")))
+	x := f.x(s.Efficiency)
+	f.line("guide", x, f.top, x, f.bottom)
+	for _, k := range s.Marks {
+		f.mark(s, k, x)
+	}
+	if !f.o.Standalone {
+		width := float64(f.o.Width) - 8
+		f.text("detail", "start", 4, 18, Cut(strings.Join(what, "; "), int(width/6.9)))
+		for _, k := range s.Marks {
+			if k.Worst {
+				f.text("detail usual", "start", 4, 38, Cut(f.markText(k), int(width/6.9)))
+			}
+		}
+	}
+	if s.Recommended {
+		f.recommendation(s, x)
+	}
+	f.WriteString("</g>")
+}
+
+// markText is a mark's numbers in words.
+func (f *ruFrame) markText(k RUMark) string {
+	s := k.Label + ": R = " + Pretty(k.R, RiskDigits)
+	if k.RSE > 0 && !math.IsInf(k.RSE, 0) {
+		s += " (SE " + Pretty(k.RSE, 2) + ")"
+	}
+	s += ", known to ± " + Pretty(1/math.Sqrt(k.R), RiskDigits)
+	if f.m.Unit != "" {
+		s += " " + f.m.Unit
+	}
+	return s
+}
+
+// markRadius is the radius of a mark on a curve.
+const markRadius = 3.2
+
+func (f *ruFrame) mark(s RUSetting, k RUMark, x float64) {
+	y := f.y(k.R)
+	fmt.Fprintf(f, `<g class="at %s">`, k.Style.class())
+	if !f.o.Standalone {
+		fmt.Fprintf(f, `<title>%s</title>`, escaped(s.Name+"; "+f.markText(k)))
+	}
+	if !math.IsInf(k.R, 1) && k.RSE > 0 && !math.IsInf(k.RSE, 0) {
+		low := f.bottom
+		if k.R > k.RSE {
+			low = f.y(k.R - k.RSE)
+		}
+		f.line("error", x, f.y(k.R+k.RSE), x, low)
+	}
+	if se := s.EfficiencySE; se > 0 && !math.IsInf(se, 0) {
+		f.line("error", f.x(s.Efficiency-se), y, f.x(s.Efficiency+se), y)
+	}
+	class := "spot"
+	if !s.Admissible {
+		class = "spot hollow"
+	}
+	if s.Recommended {
+		fmt.Fprintf(f, `<circle class="pick" cx="%s" cy="%s" r="7"/>`, at(x), at(y))
+	}
+	f.shape(class, k.Style.Knowledge, x, y, markRadius)
+	if !f.o.Standalone {
+		fmt.Fprintf(f, `<circle class="hit" cx="%s" cy="%s" r="8"/>`, at(x), at(y))
+		width := float64(f.o.Width) - 8
+		f.text("detail own", "start", 4, 38, Cut(f.markText(k), int(width/6.9)))
+	}
+	f.WriteString("</g>")
+}
+
+// recommendation labels the recommended setting at the head of its guide line, on
+// the side that has more room: curves are low there.
+func (f *ruFrame) recommendation(s RUSetting, x float64) {
+	anchor, at, room := "end", x-8, x-f.left
+	if x < (f.left+f.right)/2 {
+		anchor, at, room = "start", x+8, f.right-x
+	}
+	y := f.top + 18
+	if f.lane != 0 {
+		y = f.lane + 36
+	}
+	longest := int((room - 16) / 6.6)
+	for i, l := range []string{"Recommended", s.Name, "efficiency " + Percent(s.Efficiency)} {
+		class := "picked"
+		if i == 0 {
+			class = "picked word"
+		}
+		f.text(class, anchor, at, y+15*float64(i), Cut(l, longest))
+	}
+}
+
+// keys are the legend's entries for curves and settings.
+func (f *ruFrame) keys() []legendItem {
+	var items []legendItem
+	for _, k := range f.m.Key {
+		items = append(items, legendItem{func(x, y float64) {
+			if k.Style.Colour == 0 && !k.Mark {
+				return
+			}
+			fmt.Fprintf(f, `<g class="%s">`, k.Style.class())
+			fmt.Fprintf(f, `<path class="series %s" d="M%s %sL%s %s"/>`, k.Style.class(), at(x-2), at(y), at(x+22), at(y))
+			if k.Mark {
+				f.shape("spot", k.Style.Knowledge, x+10, y, markRadius)
+			}
+			f.WriteString("</g>")
+		}, k.Text})
+	}
+	if len(f.m.Settings) == 0 {
+		return items
+	}
+	hollow, bars, picked := false, false, false
+	for _, s := range f.m.Settings {
+		hollow = hollow || !s.Admissible
+		picked = picked || s.Recommended
+		for _, k := range s.Marks {
+			bars = bars || k.RSE > 0
+		}
+	}
+	if hollow {
+		items = append(items, legendItem{func(x, y float64) {
+			f.WriteString(`<g class="neutral">`)
+			f.shape("spot hollow", "", x+9, y, markRadius)
+			f.WriteString("</g>")
+		}, "not admissible"})
+	}
+	if picked {
+		items = append(items, legendItem{func(x, y float64) {
+			f.WriteString(`<g class="neutral">`)
+			fmt.Fprintf(f, `<circle class="pick" cx="%s" cy="%s" r="7"/>`, at(x+9), at(y))
+			f.shape("spot", "", x+9, y, markRadius)
+			f.WriteString("</g>")
+		}, "recommended"})
+	}
+	if bars {
+		items = append(items, legendItem{func(x, y float64) {
+			f.WriteString(`<g class="neutral">`)
+			f.line("error", x+9, y-7, x+9, y+7)
+			f.WriteString("</g>")
+		}, "± one standard error"})
+	}
+	return items
+}

@@ -1,0 +1,325 @@
+package figure
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/gofont/gobold"
+	"golang.org/x/image/font/gofont/goregular"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
+	"golang.org/x/image/vector"
+)
+
+// point is a place in a picture; y runs downwards.
+type point struct{ x, y float64 }
+
+// path is a list of polylines; curves are flattened when they are added.
+type path []polyline
+
+type polyline struct {
+	points []point
+	closed bool
+}
+
+func (p *path) moveTo(x, y float64) { *p = append(*p, polyline{points: []point{{x, y}}}) }
+
+func (p *path) lineTo(x, y float64) {
+	last := &(*p)[len(*p)-1]
+	last.points = append(last.points, point{x, y})
+}
+
+func (p *path) close() { (*p)[len(*p)-1].closed = true }
+
+func (p *path) rect(x, y, w, h float64) {
+	p.moveTo(x, y)
+	p.lineTo(x+w, y)
+	p.lineTo(x+w, y+h)
+	p.lineTo(x, y+h)
+	p.close()
+}
+
+// circleSides makes a circle of the radii of marks smooth at four pixels a unit.
+const circleSides = 48
+
+func (p *path) circle(x, y, r float64) {
+	for i := range circleSides {
+		sin, cos := math.Sincos(2 * math.Pi * float64(i) / circleSides)
+		if i == 0 {
+			p.moveTo(x+r*cos, y+r*sin)
+		} else {
+			p.lineTo(x+r*cos, y+r*sin)
+		}
+	}
+	p.close()
+}
+
+// parse reads the absolute commands M, L, H, V and Z of a path's data.
+func (p *path) parse(d string) error {
+	for d = strings.TrimSpace(d); d != ""; {
+		word := d[0]
+		end := strings.IndexAny(d[1:], "MLHVZ") + 1
+		if end == 0 {
+			end = len(d)
+		}
+		var v []float64
+		for _, s := range strings.Fields(d[1:end]) {
+			x, err := strconv.ParseFloat(s, 64)
+			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+				return fmt.Errorf("SVG: path: not a number")
+			}
+			v = append(v, x)
+		}
+		d = d[end:]
+		want, known := map[byte]int{'M': 2, 'L': 2, 'H': 1, 'V': 1, 'Z': 0}[word]
+		if !known || len(v) != want || word != 'M' && len(*p) == 0 {
+			return fmt.Errorf("SVG: path: unknown command")
+		}
+		var here point
+		if len(*p) > 0 {
+			last := (*p)[len(*p)-1].points
+			here = last[len(last)-1]
+		}
+		switch word {
+		case 'M':
+			p.moveTo(v[0], v[1])
+		case 'L':
+			p.lineTo(v[0], v[1])
+		case 'H':
+			p.lineTo(v[0], here.y)
+		case 'V':
+			p.lineTo(here.x, v[0])
+		case 'Z':
+			p.close()
+		}
+	}
+	return nil
+}
+
+func (p path) scale(by float64) {
+	for _, l := range p {
+		for i := range l.points {
+			l.points[i].x *= by
+			l.points[i].y *= by
+		}
+	}
+}
+
+// stroked is the outline of a path's lines, of round joins and flat ends. Its
+// pieces overlap and all turn the same way, so that filling unites them.
+func (p path) stroked(width float64, dashes []float64) path {
+	var out path
+	for _, l := range p {
+		pieces := []polyline{l}
+		if len(dashes) > 0 {
+			pieces = l.dashed(dashes)
+		}
+		for _, piece := range pieces {
+			out.stroke(piece, width/2)
+		}
+	}
+	return out
+}
+
+func (p *path) stroke(l polyline, half float64) {
+	pts := l.points
+	if l.closed && len(pts) > 1 && pts[0] != pts[len(pts)-1] {
+		pts = append(pts[:len(pts):len(pts)], pts[0])
+	}
+	for i := 1; i < len(pts); i++ {
+		a, b := pts[i-1], pts[i]
+		length := math.Hypot(b.x-a.x, b.y-a.y)
+		if length == 0 {
+			continue
+		}
+		dx, dy := (b.x-a.x)/length*half, (b.y-a.y)/length*half
+		p.moveTo(a.x+dy, a.y-dx)
+		p.lineTo(b.x+dy, b.y-dx)
+		p.lineTo(b.x-dy, b.y+dx)
+		p.lineTo(a.x-dy, a.y+dx)
+		p.close()
+		if i+1 < len(pts) || l.closed {
+			p.join(b, half)
+		}
+	}
+}
+
+// join is a disc that turns the way of the segments beside it.
+func (p *path) join(c point, r float64) {
+	const sides = 12
+	for i := range sides {
+		sin, cos := math.Sincos(2 * math.Pi * float64(i) / sides)
+		if i == 0 {
+			p.moveTo(c.x+r*cos, c.y+r*sin)
+		} else {
+			p.lineTo(c.x+r*cos, c.y+r*sin)
+		}
+	}
+	p.close()
+}
+
+// dashed cuts a line into its dashes.
+func (l polyline) dashed(dashes []float64) []polyline {
+	pts := l.points
+	if l.closed && len(pts) > 1 {
+		pts = append(pts[:len(pts):len(pts)], pts[0])
+	}
+	if len(dashes)%2 == 1 {
+		dashes = append(dashes[:len(dashes):len(dashes)], dashes...)
+	}
+	var out []polyline
+	k, left := 0, dashes[0]
+	current := polyline{points: []point{pts[0]}}
+	for i := 1; i < len(pts); i++ {
+		a, b := pts[i-1], pts[i]
+		length := math.Hypot(b.x-a.x, b.y-a.y)
+		for at := 0.0; at < length; {
+			step := math.Min(left, length-at)
+			at += step
+			left -= step
+			here := point{a.x + (b.x-a.x)*at/length, a.y + (b.y-a.y)*at/length}
+			if k%2 == 0 {
+				current.points = append(current.points, here)
+			}
+			if left > 0 {
+				continue
+			}
+			if k%2 == 0 {
+				out = append(out, current)
+			}
+			k = (k + 1) % len(dashes)
+			left = dashes[k]
+			current = polyline{points: []point{here}}
+		}
+	}
+	if k%2 == 0 && len(current.points) > 1 {
+		out = append(out, current)
+	}
+	return out
+}
+
+// canvas is a picture that paths are filled on.
+type canvas struct {
+	*image.RGBA
+	rasteriser vector.Rasterizer
+}
+
+// fill paints what a path encloses, within clip.
+func (c *canvas) fill(p path, paint color.NRGBA, clip image.Rectangle) {
+	if paint.A == 0 || len(p) == 0 {
+		return
+	}
+	lo, hi := point{math.Inf(1), math.Inf(1)}, point{math.Inf(-1), math.Inf(-1)}
+	for _, l := range p {
+		for _, q := range l.points {
+			lo.x, lo.y = math.Min(lo.x, q.x), math.Min(lo.y, q.y)
+			hi.x, hi.y = math.Max(hi.x, q.x), math.Max(hi.y, q.y)
+		}
+	}
+	// The rasteriser works on the part of the picture that the path covers: its cost
+	// is that of its area. Places far beyond the picture are cut to it first, since
+	// a picture holds nothing of them.
+	far := func(v float64) int { return int(math.Max(-1e6, math.Min(1e6, v))) }
+	box := image.Rect(far(math.Floor(lo.x)), far(math.Floor(lo.y)), far(math.Ceil(hi.x))+1, far(math.Ceil(hi.y))+1).Intersect(clip)
+	if box.Empty() {
+		return
+	}
+	c.rasteriser.Reset(box.Dx(), box.Dy())
+	for _, l := range p {
+		for i, q := range l.points {
+			x, y := float32(q.x-float64(box.Min.X)), float32(q.y-float64(box.Min.Y))
+			if i == 0 {
+				c.rasteriser.MoveTo(x, y)
+			} else {
+				c.rasteriser.LineTo(x, y)
+			}
+		}
+		c.rasteriser.ClosePath()
+	}
+	c.rasteriser.Draw(c.RGBA, box, image.NewUniform(paint), image.Point{})
+}
+
+// The fonts of rasters. Go's cover the exponents, signs and arrows of the figures.
+var fonts = sync.OnceValue(func() (pair [2]*sfnt.Font) {
+	for i, ttf := range [][]byte{goregular.TTF, gobold.TTF} {
+		f, err := sfnt.Parse(ttf)
+		if err != nil {
+			panic("figure: " + err.Error()) // a font of the program itself
+		}
+		pair[i] = f
+	}
+	return pair
+})
+
+// textPath is the outline of a text. A character that the font does not have is
+// shown as the font's box.
+func textPath(text, anchor string, x, y float64, s style) path {
+	f := fonts()[0]
+	if s.bold {
+		f = fonts()[1]
+	}
+	// Outlines are taken at 64 times their size and divided, so that the fixed-point
+	// numbers of fonts round nothing that shows.
+	const fine = 64
+	// Go's letters are wider than those of the fonts that the figures' layout is
+	// measured for.
+	const narrower = 0.89
+	size := fixed.Int26_6(s.size * narrower * 64 * fine)
+	var b sfnt.Buffer
+	var p path
+	at := 0.0
+	to := func(v fixed.Point26_6) point { return point{at + float64(v.X)/64/fine, float64(v.Y) / 64 / fine} }
+	for _, c := range stand.Replace(text) {
+		glyph, err := f.GlyphIndex(&b, c)
+		if err != nil {
+			continue
+		}
+		segments, err := f.LoadGlyph(&b, glyph, size, nil)
+		if err != nil {
+			continue
+		}
+		var here point
+		for _, g := range segments {
+			switch g.Op {
+			case sfnt.SegmentOpMoveTo:
+				here = to(g.Args[0])
+				p.moveTo(here.x, here.y)
+				p.close()
+			case sfnt.SegmentOpLineTo:
+				here = to(g.Args[0])
+				p.lineTo(here.x, here.y)
+			case sfnt.SegmentOpQuadTo:
+				u, v := to(g.Args[0]), to(g.Args[1])
+				const steps = 6
+				for i := 1; i <= steps; i++ {
+					t := float64(i) / steps
+					p.lineTo((1-t)*(1-t)*here.x+2*t*(1-t)*u.x+t*t*v.x, (1-t)*(1-t)*here.y+2*t*(1-t)*u.y+t*t*v.y)
+				}
+				here = v
+			}
+		}
+		advance, err := f.GlyphAdvance(&b, glyph, size, font.HintingNone)
+		if err != nil {
+			continue
+		}
+		at += float64(advance) / 64 / fine
+	}
+	shift := map[string]float64{"middle": at / 2, "end": at}[anchor]
+	for _, l := range p {
+		for i := range l.points {
+			l.points[i].x += x - shift
+			l.points[i].y += y
+		}
+	}
+	return p
+}
+
+// stand puts characters that the fonts have in the place of those that they have
+// not.
+var stand = strings.NewReplacer("✗", "×", "✓", "√", "\u00a0", " ", "\u2009", " ")
