@@ -71,6 +71,7 @@ func Parse(file string, text []byte, opts Options) (*Pipeline, error) {
 		return nil, errs.sorted()
 	}
 	l := newLoader(file, lookup)
+	l.source, l.options = text, Options{Set: opts.Set, LookupEnv: lookup, Environ: environ}
 	p := &Pipeline{loaded: l}
 	if document.Kind == yaml.MappingNode {
 		for _, s := range environmentSettings(environ(), string(text)) {
@@ -122,6 +123,8 @@ func (l *loader) tellConnectors(p *Pipeline) {
 // everything stands.
 type loader struct {
 	file    string
+	source  []byte  // the text of the file
+	options Options // what it is read with
 	lookup  func(string) (string, bool)
 	errs    Errors
 	values  map[string]*yaml.Node // by path, everything given

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess/rumap"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -192,7 +193,7 @@ func (v variant) place(p *Pipeline, values []float64) ([]transform.Spec, error) 
 		}
 		if problems := masks[a.mask].Params.Check(); len(problems) > 0 {
 			to := v.blame(a, problems[0].Path)
-			where := join(fmt.Sprintf("%s[%d].%s", v.path, a.mask, a.kind), problems[0].Path)
+			where := strings.TrimSuffix(fmt.Sprintf("%s[%d].%s.%s", v.path, a.mask, a.kind, problems[0].Path), ".")
 			return nil, p.Errorf(to.field, "makes the masks of %q impossible: %s %s", v.name, where, problems[0].Text)
 		}
 	}
@@ -211,7 +212,7 @@ func (v variant) blame(a axis, problem string) axis {
 }
 
 // values returns the points of the axis, ascending. Each is a short decimal
-// where one is within 1e-12 of it, so that the value that is written into a
+// where one is within about 1e-12 of it, so that the value that is written into a
 // configuration is to the bit the value that was mapped.
 func (a axis) values() []float64 {
 	from, to := a.From.Value, a.To.Value
@@ -242,8 +243,19 @@ func (a axis) values() []float64 {
 	return slices.Compact(values)
 }
 
-// tidy returns the value that is read back from how v is written.
+// tidy returns a value near v that is read back from how it is written.
 func tidy(v float64, relative bool) float64 {
+	for {
+		near := shorter(v, relative)
+		if near == v {
+			return v
+		}
+		v = near // of which a shorter decimal may be within 1e-12 in turn
+	}
+}
+
+// shorter returns the shortest decimal, or percentage, within 1e-12 of v.
+func shorter(v float64, relative bool) float64 {
 	if !relative {
 		for digits := 1; digits < 17; digits++ {
 			if near, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', digits-1, 64), 64); err == nil && math.Abs(near-v) <= 1e-12*math.Abs(v) {
