@@ -46,6 +46,8 @@ type Chain struct {
 	draws     []drawName   // what the steps draw from, by the number that stream gave them
 	streams   sync.Map     // scope → []*keystream.Stream, in the order of draws
 	shared    *sharedDraws // of a replicate; nil where it shares none
+	common    int          // leading masks that it shares, 0 for none
+	first     *Chain       // of those that share them
 }
 
 // step is a mask on the columns of a chain.
@@ -260,7 +262,11 @@ func (c *Chain) Apply(b *microdata.Block) error {
 		return errors.New("a swap of scope dataset needs a survey of all records first")
 	}
 	return c.run(b, func(w *work) error {
-		for _, s := range c.steps {
+		steps, err := c.begin(w, b)
+		if err != nil {
+			return err
+		}
+		for _, s := range steps {
 			if err := s.apply(c, w, b); err != nil {
 				return err
 			}

@@ -1,6 +1,13 @@
 package transform
 
-import "github.com/sdlfilter/sdlfilter/transform/keystream"
+import (
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
 
 // Replicates returns replicate m ≥ 1 of each of several chains of one key. The draws of a
 // replicate depend on a mask's label and its column, not on its parameters, so
@@ -9,18 +16,113 @@ import "github.com/sdlfilter/sdlfilter/transform/keystream"
 // a time, on records identified by their place, and best one after another on the
 // same blocks.
 func Replicates(chains []*Chain, m int) []*Chain {
-	shared := &sharedDraws{streams: map[streamName]*keystream.Stream{}, draws: map[drawKey][]float64{}}
+	shared := &sharedDraws{
+		streams: map[streamName]*keystream.Stream{}, draws: map[drawKey][]float64{}, begun: map[begunKey][]microdata.Vector{},
+	}
 	replicates := make([]*Chain, len(chains))
 	for i, c := range chains {
 		replicates[i] = c.replicateWith(m, shared)
 	}
+	for i, c := range replicates {
+		n := 0
+		for _, beside := range []int{i - 1, i + 1} {
+			if beside >= 0 && beside < len(replicates) {
+				n = max(n, inCommon(c, replicates[beside]))
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		c.common, c.first = n, c
+		for _, earlier := range replicates[:i] {
+			if earlier.common == n && inCommon(c, earlier) >= n {
+				c.first = earlier.first
+				break
+			}
+		}
+	}
 	return replicates
+}
+
+// inCommon returns how many leading masks of two chains on the same columns are
+// the same and do not look at what follows. A swap of scope dataset depends on a
+// survey of its own chain, and ends it.
+func inCommon(a, b *Chain) int {
+	same := func(x, y ColumnInfo) bool {
+		return x.Name == y.Name && x.Index == y.Index && x.Decimals == y.Decimals && math.Float64bits(x.SD) == math.Float64bits(y.SD) &&
+			math.Float64bits(x.Mean) == math.Float64bits(y.Mean) && x.Field == y.Field
+	}
+	if !slices.EqualFunc(a.setup.Columns, b.setup.Columns, same) || a.setup.Window != b.setup.Window {
+		return 0
+	}
+	n := 0
+	for n < min(len(a.masks), len(b.masks)) && reflect.DeepEqual(a.masks[n], b.masks[n]) {
+		if _, surveyed := a.steps[n].(*datasetSwap); surveyed {
+			break
+		}
+		n++
+	}
+	for i := 0; i < n; i++ {
+		if _, ok := a.masks[i].Params.(*Noise); !ok {
+			continue
+		}
+		for _, name := range a.masks[i].Params.Masks() {
+			j, _ := redrawOf(a.masks, i, name)
+			k, _ := redrawOf(b.masks, i, name)
+			if j >= n || k >= n {
+				return i // drawn together with a mask that is not the same
+			}
+		}
+	}
+	return n
 }
 
 // sharedDraws keeps the draws of one replicate.
 type sharedDraws struct {
 	streams map[streamName]*keystream.Stream
 	draws   map[drawKey][]float64
+	begun   map[begunKey][]microdata.Vector
+}
+
+// begunKey names what the leading masks of a chain have made of a block.
+type begunKey struct {
+	chain  *Chain // the first that has them
+	stream int
+	first  int64
+	n      int
+}
+
+// begin applies the leading masks that a chain has in common with another, or
+// takes over what the other has made of the same block, and returns the steps that
+// are left.
+func (c *Chain) begin(w *work, b *microdata.Block) ([]step, error) {
+	if c.common == 0 || b.Places != nil {
+		return c.steps, nil
+	}
+	key := begunKey{c.first, b.Stream, b.First, b.N}
+	if made, ok := c.shared.begun[key]; ok {
+		for i, v := range made {
+			if v.Values == nil {
+				continue
+			}
+			to := b.Columns[c.columns[i].Index].Mutable()
+			copy(to.Values, v.Values)
+			copy(to.Valid, v.Valid)
+		}
+		return c.steps[c.common:], nil
+	}
+	for _, s := range c.steps[:c.common] {
+		if err := s.apply(c, w, b); err != nil {
+			return nil, err
+		}
+	}
+	made := make([]microdata.Vector, len(c.columns))
+	for i, col := range c.columns {
+		v := b.Columns[col.Index].Released
+		made[i] = microdata.Vector{Values: slices.Clone(v.Values), Valid: slices.Clone(v.Valid)}
+	}
+	c.shared.begun[key] = made
+	return c.steps[c.common:], nil
 }
 
 type streamName struct{ label, column string }

@@ -23,6 +23,7 @@ func TestReplicatesShareDraws(t *testing.T) {
 		kind[i] = float64(i % 7)
 	}
 	columns := []testColumn{floats(1, x...), floats(1, slices.Clone(x)...), floats(0, kind...)}
+	columns[0].null = []int{3, 4000, 8999}
 	setup := testSetup(t, columns...)
 	setup.Window = 9000
 	noise := func(sd float64, distribution string, tiers ...Tier) Spec {
@@ -30,11 +31,15 @@ func TestReplicatesShareDraws(t *testing.T) {
 	}
 	bias := Spec{Params: &Bias{Columns: []string{"a"}, Phi: ptr(0.1)}}
 	redraw := Spec{Params: &Truncate{Columns: []string{"a", "b"}, Lower: ptr(-90.0), Mode: "redraw"}}
+	clip := Spec{Params: &Truncate{Columns: []string{"a", "b"}, Lower: ptr(-90.0)}}
+	everywhere := Spec{Params: &Swap{Keys: []string{"c"}, Attribute: "b", Columns: []string{"a"}, Rate: ptr(0.5), Policy: "random", Scope: "dataset"}}
 	swap := Spec{Params: &Swap{Keys: []string{"c"}, Attribute: "b", Columns: []string{"a"}, Rate: ptr(0.5), Policy: "random"}}
 	lists := [][]Spec{
 		{noise(5, "")}, {noise(50, "")}, {noise(50, "laplace")}, {noise(50, "uniform")},
 		{noise(50, "", Tier{ptr(0.0), ptr(2.0)})}, {noise(5, "uniform", Tier{ptr(0.0), ptr(2.0)})},
 		{bias, noise(5, "")}, {noise(50, ""), redraw}, {noise(5, "uniform"), redraw}, {swap, noise(5, "")}, {noise(0, "")},
+		{swap, bias, noise(5, "")}, {swap, bias, noise(50, "")}, {swap, bias, noise(50, ""), redraw}, {swap, noise(50, ""), redraw}, {swap, noise(50, ""), clip},
+		{bias, swap}, {bias, everywhere, noise(5, "")}, {bias, everywhere, noise(50, "")},
 	}
 	chains := make([]*Chain, len(lists))
 	for i, masks := range lists {
@@ -53,6 +58,9 @@ func TestReplicatesShareDraws(t *testing.T) {
 					}{{shared[i], &got}, {alone, &want}} {
 						b := block(0, 9000, columns...)
 						b.First, b.Stream = first, stream
+						if of.c.NeedsSurvey() && !of.c.surveyed {
+							survey(t, of.c, block(0, 9000, columns...))
+						}
 						*of.to = apply(t, of.c, b)
 					}
 					for k := range columns {
@@ -64,8 +72,21 @@ func TestReplicatesShareDraws(t *testing.T) {
 			}
 		}
 	}
+	if shared := Replicates(chains, 1); shared[6].common != 0 || shared[11].common != 2 || shared[12].first != shared[11] || shared[12].first == shared[14].first {
+		t.Error("the masks that chains share are not those that they have in common")
+	}
 	if a, b := fmt.Sprint(released(t, Replicates(chains[:1], 1)[0], columns)), fmt.Sprint(released(t, Replicates(chains[:1], 2)[0], columns)); a == b {
 		t.Error("two replicates are the same")
+	}
+}
+
+func survey(t *testing.T, c *Chain, b *microdata.Block) {
+	t.Helper()
+	if err := c.Survey(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.EndSurvey(); err != nil {
+		t.Fatal(err)
 	}
 }
 
