@@ -54,13 +54,13 @@ func Map(ctx context.Context, p *config.Pipeline, o Options) (*rumap.Map, error)
 	}
 	m := &rumap.Map{
 		Schema: rumap.Schema, Name: p.Name, Version: o.Version, Column: g.column, Unit: g.plan.unit(g.column),
-		Replicates: p.Assess.Replicates, Records: g.data.Records(), Groups: p.Map.By, Margin: p.Map.Margin, Axes: g.axes(),
+		Replicates: p.Assess.Replicates, Records: g.data.Records(), Groups: g.config.Map.By, Margin: g.config.Map.Margin, Axes: g.axes(),
 	}
 	if sample := int64(p.Assess.Sample); !g.mixes && sample > 0 && m.Records > sample {
 		m.Sampled = int(sample)
 	}
 	m.SetRules(p.Gate.Rules)
-	if p.Map.Search {
+	if g.config.Map.Search {
 		err = g.search(ctx, m)
 	} else {
 		err = g.try(ctx, m, g.points())
@@ -103,21 +103,29 @@ type place struct {
 }
 
 // defaultAxis is what a map varies where the configuration does not say: the
-// amount of the first mask that has one.
+// amount of the first noise, else of the first bias, else of the first swap.
 func defaultAxis(masks []transform.Spec) (config.Axis, bool) {
-	amount := func(v float64, relative bool) transform.Amount { return transform.Amount{Value: v, Relative: relative} }
+	var axes [3][]config.Axis
 	for i, m := range masks {
+		axis := func(parameter string, from, to transform.Amount, scale string) []config.Axis {
+			return []config.Axis{{Path: fmt.Sprintf("masks.%d.%s", i, parameter), From: from, To: to, Steps: 20, Scale: scale}}
+		}
 		switch params := m.Params.(type) {
 		case *transform.Noise:
-			return config.Axis{Path: fmt.Sprintf("masks.%d.noise.sd", i), From: amount(0.05, true), To: amount(1, true), Steps: 20, Scale: config.Variance}, true
+			axes[0] = append(axes[0], axis("noise.sd", transform.Amount{Value: 0.05, Relative: true}, transform.Amount{Value: 1, Relative: true}, config.Variance)...)
 		case *transform.Bias:
-			field := "phi"
+			field := "bias.phi"
 			if params.Range != nil {
-				field = "range"
+				field = "bias.range"
 			}
-			return config.Axis{Path: fmt.Sprintf("masks.%d.bias.%s", i, field), From: amount(0.01, false), To: amount(1, false), Steps: 20, Scale: config.Variance}, true
+			axes[1] = append(axes[1], axis(field, transform.Amount{Value: 0.01}, transform.Amount{Value: 1}, config.Variance)...)
 		case *transform.Swap:
-			return config.Axis{Path: fmt.Sprintf("masks.%d.swap.rate", i), From: amount(0.05, false), To: amount(1, false), Steps: 20, Scale: config.Linear}, true
+			axes[2] = append(axes[2], axis("swap.rate", transform.Amount{Value: 0.05}, transform.Amount{Value: 1}, config.Linear)...)
+		}
+	}
+	for _, of := range axes {
+		if len(of) > 0 {
+			return of[0], true
 		}
 	}
 	return config.Axis{}, false

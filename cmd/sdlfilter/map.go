@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sdlfilter/sdlfilter/assess/rumap"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/publish"
+	"github.com/sdlfilter/sdlfilter/pipeline"
+)
+
+// inPlace is what --apply without a file stands for.
+const inPlace = "CONFIG"
+
+// mapOptions are the flags of map.
+type mapOptions struct {
+	out, apply     string
+	asJSON, dryRun bool
+	analytic       analyticFlags
+}
+
+func (s *state) mapCommand() *cobra.Command {
+	var o mapOptions
+	cmd := &cobra.Command{
+		Use:   "map CONFIG | --analytic --n N --sd S",
+		Short: "Draw the R-U confidentiality map and recommend parameters",
+		Long: `The R-U confidentiality map: disclosure risk R and data utility U as parameters
+of the masks run over a range, for every target and knowledge state, by
+replicates of the masking on the data that the configuration reads. Nothing is
+released. The configuration's section map says what varies; without it, it is
+the amount of the first mask.
+
+Among the points where the gate's rules hold, the one of greatest utility is
+recommended; --apply writes it into the configuration. Where no point is
+admissible, the reason is said, and with --apply the exit status is 4.
+
+With --analytic, the closed forms of Duncan, Keller-McNulty and Stokes (2004) for
+additive noise, without data.
+
+The map is confidential: R tells what original values are like.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.analytic.on {
+				if len(args) > 0 {
+					return usageError{errors.New("--analytic takes no configuration")}
+				}
+				return o.analytic.print(o.asJSON)
+			}
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("map takes one argument, the configuration, got %d; see `sdlfilter map --help`", len(args))}
+			}
+			return s.makeMap(cmd, args[0], &o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.out, "out", "o", "", "a folder for map.json, map.csv, map.svg, map.png and map.html, readable by their owner alone; without it a table goes to stdout")
+	flags.BoolVar(&o.asJSON, "json", false, "the map as JSON on stdout")
+	flags.StringVar(&o.apply, "apply", "", "write the recommended parameters into the configuration, or into another file: --apply=FILE")
+	flags.Lookup("apply").NoOptDefVal = inPlace
+	flags.BoolVar(&o.dryRun, "dry-run", false, "with --apply: print the configuration that would be written")
+	o.analytic.add(flags)
+	s.configFlags(cmd)
+	return cmd
+}
+
+func (s *state) makeMap(cmd *cobra.Command, path string, o *mapOptions) error {
+	switch {
+	case o.dryRun && o.apply == "":
+		return usageError{errors.New("--dry-run shows what --apply would write, and needs it")}
+	case o.apply == inPlace && path == "-" && !o.dryRun:
+		return usageError{errors.New("the configuration came from standard input: name a file, --apply=FILE")}
+	case o.dryRun && o.asJSON:
+		return usageError{errors.New("--dry-run and --json both write to stdout: one of them")}
+	case o.apply != "" && len(s.set) > 0:
+		return usageError{errors.New("--apply keeps the configuration's text, which --set would not be in: write the setting into the file, or map without --apply")}
+	}
+	p, err := s.load(path)
+	if err != nil {
+		return err
+	}
+	watch := &pipeline.Progress{}
+	stop, err := s.watch(watch)
+	if err != nil {
+		return err
+	}
+	m, err := pipeline.Map(cmd.Context(), p, pipeline.Options{Version: version(), Log: s.logger(), Progress: watch})
+	stop()
+	if err != nil {
+		return err
+	}
+	if o.out != "" {
+		if err := writeMap(o.out, m); err != nil {
+			return err
+		}
+	}
+	switch {
+	case o.asJSON:
+		if err := rumap.WriteJSON(os.Stdout, m); err != nil {
+			return err
+		}
+	case !s.quiet:
+		// What --dry-run prints may go into a file; what a person reads then goes to
+		// stderr.
+		to := os.Stdout
+		if o.dryRun {
+			to = os.Stderr
+		}
+		rumap.Summary(to, m, colored(to), 0)
+	}
+	if o.apply == "" {
+		return nil
+	}
+	if m.Recommended == nil {
+		s.status = exitRefused
+		fmt.Fprintf(os.Stderr, "sdlfilter: nothing is applied: %s\n", m.Reason)
+		return nil
+	}
+	return apply(p, m, path, o)
+}
+
+// writeMap writes the files of a map into a folder.
+func writeMap(folder string, m *rumap.Map) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name  string
+		write func(io.Writer, *rumap.Map) error
+	}{
+		{"map.csv", rumap.WriteCSV},
+		{"map.json", rumap.WriteJSON},
+	} {
+		var text bytes.Buffer
+		if err := f.write(&text, m); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		if err := publish.WriteFile(filepath.Join(folder, f.name), publish.Confidential, text.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply writes the recommended parameters into a configuration.
+func apply(p *config.Pipeline, m *rumap.Map, path string, o *mapOptions) error {
+	point := m.Points[m.Recommended.Point]
+	text, err := p.Rewritten(point.Strategy, point.Parameters)
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		_, err = os.Stdout.Write(text)
+		return err
+	}
+	to := o.apply
+	if to == inPlace {
+		to = path
+	}
+	if err := publish.WriteFile(to, publish.Public, text); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "sdlfilter: written to %s: %s\n", to, strings.TrimPrefix(point.Where(), rumap.Configured+", "))
+	return nil
+}
+
+// printAnalytic writes a map of closed forms for a person or as JSON.
+func printAnalytic(m *rumap.AnalyticMap, asJSON bool) error {
+	if asJSON {
+		out := json.NewEncoder(os.Stdout)
+		out.SetIndent("", "  ")
+		return out.Encode(m)
+	}
+	_, err := os.Stdout.WriteString(analyticTable(m))
+	return err
+}
