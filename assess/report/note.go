@@ -83,6 +83,7 @@ type Program struct {
 // corrections.
 type carried struct {
 	name, unit string
+	measured   bool // numeric
 	masks      []PublicMask
 	partial    []bool // whether what a mask does to the variance is published in part only
 
@@ -105,7 +106,7 @@ func (p *Public) note(partial []bool) *Note {
 	n := &Note{General: general(p)}
 	for _, name := range p.maskedColumns() {
 		column, measured := p.Columns.Get(name)
-		c := carried{name: name, unit: column.Unit}
+		c := carried{name: name, unit: column.Unit, measured: measured}
 		for i, m := range p.Masks {
 			if slices.Contains(m.Columns, name) {
 				c.masks, c.partial = append(c.masks, m), append(c.partial, partial[i])

@@ -152,6 +152,21 @@ func canariesFrom(t *testing.T, start int, publish []string) (*report.Report, ma
 	return r, c.planted
 }
 
+// TestNoteOfAReportThatWasRead is the same as that of the run.
+func TestNoteOfAReportThatWasRead(t *testing.T) {
+	publish := []string{"sd", "phi", "tiers", "lower", "rate", "keys"}
+	for name, make := range examples {
+		r := make()
+		read, err := report.Parse(must(t)(r.JSON()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := string(must(t)(read.Public(publish).JSON())), string(must(t)(r.Public(publish).JSON())); got != want {
+			t.Errorf("%s: the public twin changes when the report is read", name)
+		}
+	}
+}
+
 // TestProgramsRun runs the worked examples: they print what the masks did and that
 // the correction undoes it, and their functions agree with package correct.
 func TestProgramsRun(t *testing.T) {

@@ -162,6 +162,13 @@ func (c *carried) statistics(found *Corrected) []StatisticNote {
 	case !c.added:
 		mean.Text = "The released values are the respondents’, some of them at other records."
 	}
+	if !c.measured {
+		ties := "Need no correction."
+		if c.swaps != nil {
+			ties = "Those with columns that moved along need no correction; for all others see below."
+		}
+		return []StatisticNote{{"counts and shares", "", "Those of the column alone need no correction."}, {"ties to other columns", "", ties}}
+	}
 	if !c.added {
 		variance := StatisticNote{"variance", "Var(x) = Var(y)", "Needs no correction."}
 		ties := "Those with columns that moved along need no correction; for all others see below."
@@ -229,7 +236,7 @@ func (c *carried) tierWords() string {
 	for _, n := range c.noise {
 		s := trimmed(float64(n.Variance))
 		for _, t := range n.Tiers {
-			s += fmt.Sprintf(", %s where y > %s", trimmed(float64(n.Variance*t.Factor)), trimmed(float64(t.Above)))
+			s += fmt.Sprintf(", but %s where y > %s", trimmed(float64(n.Variance*t.Factor)), trimmed(float64(t.Above)))
 		}
 		parts = append(parts, s)
 	}

@@ -17,7 +17,7 @@ func pages(t *testing.T) map[string][]byte {
 	for name, make := range examples {
 		r := make()
 		out[name] = must(t)(r.HTML())
-		out[name+" public"] = must(t)(r.Public([]string{"sd", "phi", "efficiency"}).HTML())
+		out[name+" public"] = must(t)(r.Public([]string{"sd", "phi", "tiers", "efficiency"}).HTML())
 	}
 	return out
 }
@@ -148,7 +148,7 @@ func TestPagesAskForNothing(t *testing.T) {
 func TestPageNumbersAreTheJSONs(t *testing.T) {
 	for name, make := range examples {
 		r := make()
-		p := r.Public([]string{"sd"})
+		p := r.Public([]string{"sd", "phi", "tiers", "lower"})
 		compare(t, name, must(t)(r.HTML()), must(t)(r.JSON()), 3)
 		compare(t, name+" public", must(t)(p.HTML()), must(t)(p.JSON()), 3)
 	}

@@ -67,7 +67,7 @@ func TestGolden(t *testing.T) {
 	for _, name := range []string{"released", "withheld", "hostile"} {
 		t.Run(name, func(t *testing.T) {
 			r := examples[name]()
-			p := r.Public([]string{"sd"})
+			p := r.Public([]string{"sd", "phi", "tiers", "rate"})
 			base := filepath.Join("testdata", name)
 			golden(t, base+".json", must(t)(r.JSON()))
 			golden(t, base+".html", must(t)(r.HTML()))

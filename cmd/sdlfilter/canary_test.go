@@ -168,6 +168,9 @@ func TestCanary(t *testing.T) {
 					}
 				}
 				checkFiles(t, filepath.Join(dir, "out"))
+				if c.status == 0 {
+					checkNote(t, filepath.Join(dir, "out"))
+				}
 			})
 		}
 	}
@@ -184,6 +187,27 @@ func checkStatus(t *testing.T, err error, want int, printed []byte) {
 	}
 	if want >= 0 && got != want {
 		t.Errorf("exit status %d, want %d\n%s", got, want, printed)
+	}
+}
+
+// checkNote demands that the public report holds the note for data users with the
+// published λ, so that the search for canaries covers it.
+func checkNote(t *testing.T, dir string) {
+	t.Helper()
+	for name, words := range map[string][]string{
+		"report.public.html": {"Note for data users", "λ = 5,000", "corrected_variance"},
+		"report.public.json": {`"note"`, `"correction": "formula"`, "corrected_variance"},
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, w := range words {
+			if !bytes.Contains(text, []byte(w)) {
+				t.Errorf("%s has no %q", name, w)
+			}
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func write(dir string) error {
 	for name, r := range map[string]*report.Report{
 		"released": example.Released(), "withheld": example.Withheld(), "hostile": example.Hostile(),
 	} {
-		p := r.Public([]string{"sd"})
+		p := r.Public([]string{"sd", "phi", "tiers", "lower", "mode", "keys"})
 		for suffix, make := range map[string]func() ([]byte, error){
 			".json": r.JSON, ".html": r.HTML, ".public.json": p.JSON, ".public.html": p.HTML,
 		} {
