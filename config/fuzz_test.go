@@ -1,10 +1,14 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess/rumap"
 )
 
 // FuzzLoad: whatever the text, reading it ends, does not panic, and either gives
@@ -22,6 +26,8 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add([]byte(base), "masks.0.noise.sd=3")
 	f.Add([]byte(base), "columns.a.b.role=key")
+	f.Add([]byte(byHand), "map.vary.masks.1.noise.sd.steps=3")
+	f.Add([]byte(byHand), "map.strategies.0.masks.0.swap.rate=0.2")
 	f.Fuzz(func(t *testing.T, text []byte, set string) {
 		if strings.Contains(string(text), "${file:") {
 			return // the fuzzer shall not read around in the machine
@@ -39,6 +45,7 @@ func FuzzLoad(f *testing.F) {
 			if again.SHA256() != p.SHA256() {
 				t.Fatalf("changed when written and read:\n%s\n%s", p.canonical(), again.canonical())
 			}
+			rewriteAll(t, p, text)
 			return
 		}
 		var all Errors
@@ -53,4 +60,33 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+// rewriteAll: the masks of every corner of a map can be made, and a choice of
+// them is written back or refused. What is written has been read again by
+// Rewritten itself.
+func rewriteAll(t *testing.T, p *Pipeline, text []byte) {
+	strategies, err := p.MapStrategies()
+	if err != nil {
+		return
+	}
+	for _, s := range strategies[:min(3, len(strategies))] {
+		least, greatest := map[string]float64{}, []float64(nil)
+		for _, a := range s.Axes {
+			if !slices.IsSorted(a.Values) || len(a.Values) < 2 {
+				t.Fatalf("the points of an axis: %v", a)
+			}
+			least[a.Path], greatest = a.Values[0], append(greatest, a.Values[len(a.Values)-1])
+		}
+		if _, err := s.Masks(greatest); err != nil {
+			t.Fatalf("masks that were checked at the corners: %v", err)
+		}
+		out, err := p.Rewritten(s.Name, least)
+		if (err == nil) != (len(out) > 0) {
+			t.Fatalf("%d bytes and %v", len(out), err)
+		}
+		if out, err = p.Rewritten(s.Name, nil); err == nil && s.Name == rumap.Configured && !bytes.Equal(out, text) {
+			t.Fatalf("changed without a choice:\n%s\n%s", text, out)
+		}
+	}
 }

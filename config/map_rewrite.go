@@ -193,9 +193,13 @@ func (d *document) replaceMasks(list *yaml.Node, text string) edit {
 	case flow(list):
 	case block:
 		text = indented(text, 0, column)
+	case len(bytes.TrimSpace(d.text[d.lines[old.Line-1]:start])) == 0: // a line of its own
+		text = indented(text, 0, column)
 	default:
 		start = len(bytes.TrimRight(d.text[:start], " \t"))
-		text = d.eol + strings.Repeat(" ", d.root.Column+1) + indented(text, 0, d.root.Column+1)
+		comment := string(d.text[end:d.lineEnd(end)])
+		end += len(comment)
+		text = comment + d.eol + strings.Repeat(" ", d.root.Column+1) + indented(text, 0, d.root.Column+1)
 	}
 	return edit{start, end, text}
 }
