@@ -71,44 +71,11 @@ func newSUDATable(g *grouper, c *classes) *sudaTable {
 	return t
 }
 
-// uniques are the MSUs that were found: for each row a chain of sets, as bits at the
-// keys' places in the search.
-type uniques struct {
-	head []int32 // by row: index + 1 of its last set
-	sets []chained
-}
-
-type chained struct {
-	set  uint64
-	next int32 // index + 1
-}
-
-func (u *uniques) add(row int32, set uint64) {
-	u.sets = append(u.sets, chained{set, u.head[row]})
-	u.head[row] = int32(len(u.sets))
-}
-
-// within says whether a set of the row is a subset of set.
-func (u *uniques) within(row int32, set uint64) bool {
-	for at := u.head[row]; at != 0; at = u.sets[at-1].next {
-		if u.sets[at-1].set&^set == 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// found is one MSU.
-type found struct {
-	row int32
-	set uint64
-}
-
 // search calls each for every MSU of at most maxSize keys, the smallest first, on one
 // goroutine; within a size in no particular order.
 func (t *sudaTable) search(ctx context.Context, maxSize, workers int, each func(row int32, set uint64)) error {
 	rows := len(t.target)
-	known := &uniques{head: make([]int32, rows)}
+	known := &uniques{start: make([]int, rows+1)}
 	parts := t.parts()
 	for size := 1; size <= maxSize; size++ {
 		searchers := make([]*searcher, workers)
@@ -132,18 +99,18 @@ func (t *sudaTable) search(ctx context.Context, maxSize, workers int, each func(
 			return err
 		}
 		visited := false
+		var lists [][]found
 		for _, s := range searchers {
 			visited = visited || s.visited
+			lists = append(lists, s.found)
 			for _, f := range s.found {
 				each(f.row, f.set)
-				if size < maxSize {
-					known.add(f.row, f.set)
-				}
 			}
 		}
-		if !visited {
+		if !visited || size == maxSize {
 			return nil
 		}
+		known = known.with(lists, workers)
 	}
 	return nil
 }
@@ -237,7 +204,7 @@ func (s *searcher) extend(ctx context.Context, rows []int32, next, depth int, se
 		}
 		return
 	}
-	if len(rows) > 4096 && ctx.Err() != nil {
+	if depth < 3 && ctx.Err() != nil {
 		return
 	}
 	if cap(s.levels[depth]) < len(rows) {
