@@ -1,0 +1,218 @@
+package inversion
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// Column is a numeric column on both sides, a record at the same index, NaN where
+// missing. Grid is the step of the original's values, 10^−decimals; where the data
+// show none it is the distance within which a value counts as found, for the
+// program's own releases λ/2²⁰.
+type Column struct {
+	Name               string
+	Grid               float64
+	Original, Released []float64
+}
+
+// Key is a released column that is no number, as a swap compares it: records have
+// equal codes where they have equal values, missing values have one of their own.
+type Key struct {
+	Name  string
+	Codes []int32
+}
+
+// Release is what the intruder has, with the originals that it is judged by. Keys
+// are for swaps only: numeric keys are found among Columns. Who can have been
+// swapped follows from all records of a window; where Columns are a sample, leave
+// Keys out.
+type Release struct {
+	Columns []Column
+	Keys    []Key
+}
+
+// Moments are of an original column, SD with divisor n−1; what is not published
+// is NaN.
+type Moments struct{ Mean, SD float64 }
+
+// Extremes are the least and the greatest value of an original column.
+type Extremes struct{ Min, Max float64 }
+
+// Published is what the intruder has been told beside the masks.
+type Published struct {
+	N        int                 // records of the whole release; 0: as many as the columns have
+	Moments  map[string]Moments  // of the columns of which some are published
+	Extremes map[string]Extremes // likewise
+	Window   int                 // records in a swap window; 0: not known, or all
+}
+
+// Options tune the verdict. The zero value stands for the defaults.
+type Options struct {
+	// Confidence is the probability from which a claim is deterministic; 0 is
+	// DefaultConfidence.
+	Confidence float64
+}
+
+// DefaultConfidence is just above P(|ε| < g/2) of normal noise with λ = g/2.
+const DefaultConfidence = 0.6827
+
+// Result is the outcome of an attack.
+type Result struct {
+	Passed     bool           `json:"passed"` // every column did
+	Confidence float64        `json:"confidence"`
+	Columns    []ColumnResult `json:"columns"`
+}
+
+// ColumnResult says what was recovered of a column.
+type ColumnResult struct {
+	Name    string  `json:"name"`
+	Masked  bool    `json:"masked"`  // some mask names it
+	Grid    float64 `json:"grid"`    // in the column's unit
+	Records int     `json:"records"` // with an original value
+	// Guess is the share of records that have the most frequent original value:
+	// what always guessing that value finds.
+	Guess float64 `json:"guess"`
+	// Recovered counts the records that inversions which fail the column have
+	// recovered, each once; Share is of Records, and BeyondGuess is Share less what
+	// guessing finds among as many claims, at least 0.
+	Recovered   int     `json:"recovered"`
+	Share       float64 `json:"share"`
+	BeyondGuess float64 `json:"beyond_guess"`
+	// By is the inversion that recovered the most, "" where the column passes.
+	By         Kind        `json:"by"`
+	Passed     bool        `json:"passed"`
+	Inversions []Inversion `json:"inversions"`
+}
+
+// Kind names an inversion.
+type Kind string
+
+// The inversions.
+const (
+	Identity     Kind = "identity"      // no mask moves the value
+	SmallNoise   Kind = "small_noise"   // the noise is lost in rounding to the grid
+	SmallBias    Kind = "small_bias"    // the bias of so small a value is lost in rounding
+	Tier         Kind = "tier"          // the value lies in a tier without noise, or with too little
+	InsideBounds Kind = "inside_bounds" // a truncation leaves what lies within its bounds
+	Unswapped    Kind = "unswapped"     // no exchange, or hardly any, can have reached the record
+	Rounding     Kind = "rounding"      // the rounded value, claimed to be the original
+	Heap         Kind = "heap"          // a value at a bound, claimed to be the bound
+	HeapMoments  Kind = "heap_moments"  // one or two values at bounds, from mean and SD
+	Shift        Kind = "shift"         // y + (x̄ − ȳ)
+	Scale        Kind = "scale"         // y·x̄/ȳ
+	Standardise  Kind = "standardise"   // x̄ + (y − ȳ)·S_x/S_y
+	Reflect      Kind = "reflect"       // x̄ − (y − ȳ)·S_x/S_y
+	Luck         Kind = "luck"          // the released value, where the masks may well have moved it
+)
+
+// Inversion is one way to compute originals and how well it did.
+type Inversion struct {
+	Kind      Kind   `json:"kind"`
+	Mask      string `json:"mask,omitempty"` // label of the mask that it undoes
+	Claims    int    `json:"claims"`
+	Recovered int    `json:"recovered"` // claims within half a grid step of the original
+	// Certainty is the least probability, given the masks, with which a claim is
+	// right; 0 where they do not tell.
+	Certainty float64 `json:"certainty"`
+	// Chance is the greatest share of claims that luck brings: the masks leaving
+	// values where they were, or the guess.
+	Chance        float64 `json:"chance"`
+	Deterministic bool    `json:"deterministic"`
+	Fails         bool    `json:"fails"`
+}
+
+// Attack tries every inversion on every column. It returns an error where masks
+// or columns are wrong, or the context's. Give it the columns that are to be
+// protected: one that no mask names is recovered whole.
+func Attack(ctx context.Context, masks []transform.Spec, known Published, release Release, o Options) (*Result, error) {
+	if o.Confidence == 0 {
+		o.Confidence = DefaultConfidence
+	}
+	if !(o.Confidence > 0 && o.Confidence <= 1) {
+		return nil, fmt.Errorf("confidence: must be above 0 and at most 1, got %v", o.Confidence)
+	}
+	if err := checkMasks(masks); err != nil {
+		return nil, err
+	}
+	n, err := release.check()
+	if err != nil {
+		return nil, err
+	}
+	if known.N == 0 {
+		known.N = n
+	}
+	if known.N < n || known.Window < 0 {
+		return nil, fmt.Errorf("published: must have n of at least the %d records and a window of at least 0, got %d and %d", n, known.N, known.Window)
+	}
+	r := &Result{Passed: true, Confidence: o.Confidence}
+	swaps := swapReach{release: &release, masks: masks, window: known.Window, n: n}
+	for i := range release.Columns {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		a, err := newAttacker(masks, known, &release.Columns[i], &swaps, o.Confidence)
+		if err != nil {
+			return nil, err
+		}
+		c := a.attack()
+		r.Passed = r.Passed && c.Passed
+		r.Columns = append(r.Columns, c)
+	}
+	return r, nil
+}
+
+func checkMasks(masks []transform.Spec) error {
+	for i, m := range masks {
+		if ps := m.Params.Check(); len(ps) > 0 {
+			return fmt.Errorf("masks[%d].%s: %w", i, m.Kind(), ps[0])
+		}
+	}
+	if ps := transform.CheckSpecs(masks); len(ps) > 0 {
+		return fmt.Errorf("masks%w", ps[0])
+	}
+	return nil
+}
+
+func (r *Release) check() (n int, err error) {
+	if len(r.Columns) == 0 {
+		return 0, fmt.Errorf("columns: must be at least 1, got 0")
+	}
+	n = len(r.Columns[0].Original)
+	var names []string
+	name := func(s string, length int) error {
+		if slices.Contains(names, s) {
+			return fmt.Errorf("columns: must have distinct names, got %s twice", strconv.Quote(s))
+		}
+		if names = append(names, s); length != n {
+			return fmt.Errorf("column %s: must have %d records like the others, got %d", strconv.Quote(s), n, length)
+		}
+		return nil
+	}
+	for _, c := range r.Columns {
+		if err := name(c.Name, len(c.Original)); err != nil {
+			return 0, err
+		}
+		if len(c.Released) != n {
+			return 0, fmt.Errorf("column %s: must have %d released records, got %d", strconv.Quote(c.Name), n, len(c.Released))
+		}
+		if !(c.Grid > 0) || math.IsInf(c.Grid, 1) {
+			return 0, fmt.Errorf("column %s: must have a grid above 0, got %v", strconv.Quote(c.Name), c.Grid)
+		}
+		for i := range c.Original {
+			if math.IsInf(c.Original[i], 0) || math.IsInf(c.Released[i], 0) {
+				return 0, fmt.Errorf("column %s, record %d: must be finite", strconv.Quote(c.Name), i)
+			}
+		}
+	}
+	for _, k := range r.Keys {
+		if err := name(k.Name, len(k.Codes)); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,357 @@
+package inversion
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mathext"
+
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// attacker is the intruder at work on one column, with the auditor beside him who
+// sees the originals and judges.
+type attacker struct {
+	column     *Column
+	grid       float64
+	links      []link
+	masked     bool
+	moments    Moments // published
+	n          int     // records of the whole release
+	confidence float64
+
+	original, released side
+	guess              float64
+	found              []bool // by an inversion that fails the column
+}
+
+// side is what a column shows of itself.
+type side struct {
+	n        int
+	mean, sd float64
+}
+
+func sideOf(values []float64) side {
+	var s side
+	var sum float64
+	for _, x := range values {
+		if x == x {
+			sum += x
+			s.n++
+		}
+	}
+	s.mean = sum / float64(s.n)
+	var square float64
+	for _, x := range values {
+		if d := x - s.mean; d == d {
+			square += d * d
+		}
+	}
+	s.sd = math.Sqrt(square / float64(s.n-1))
+	return s
+}
+
+func newAttacker(masks []transform.Spec, known Published, c *Column, swaps *swapReach, confidence float64) (*attacker, error) {
+	a := &attacker{column: c, grid: c.Grid, n: known.N, confidence: confidence,
+		original: sideOf(c.Original), released: sideOf(c.Released), found: make([]bool, len(c.Original))}
+	a.guess = modalShare(c.Original, c.Grid)
+	if err := a.chain(masks, known, swaps); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// sd returns S_x for noise that is given as a share of it: as published, or else
+// as the data have it. Who is not told it finds it from S_y² = S_x²(1 + f²), to
+// the accuracy of the sample.
+func (a *attacker) sd(m *transform.Noise) float64 {
+	if !m.SD.Relative {
+		return 0
+	}
+	if a.moments.SD >= 0 {
+		return a.moments.SD
+	}
+	if a.original.n > 1 {
+		return a.original.sd
+	}
+	return 0
+}
+
+// modalShare returns the share of the most frequent value, of those on the same
+// grid point.
+func modalShare(values []float64, grid float64) float64 {
+	s := make([]float64, 0, len(values))
+	for _, x := range values {
+		if x == x {
+			s = append(s, x)
+		}
+	}
+	slices.Sort(s)
+	most := 0
+	for from := 0; from < len(s); {
+		to := from + 1
+		for to < len(s) && s[to]-s[from] <= grid/2 {
+			to++
+		}
+		most = max(most, to-from)
+		from = to
+	}
+	if len(s) == 0 {
+		return 0
+	}
+	return float64(most) / float64(len(s))
+}
+
+// near reports whether a claim is within the grid of the original. The slack is
+// the rounding of decimal numbers.
+func (a *attacker) near(claim, x float64) bool {
+	return math.Abs(claim-x) <= a.grid/2*(1+1e-6)+1e-15*math.Abs(x)
+}
+
+func (a *attacker) attack() ColumnResult {
+	c := ColumnResult{Name: a.column.Name, Masked: a.masked, Grid: a.grid, Records: a.original.n, Guess: a.guess, Passed: true}
+	certain, luck := a.direct(&c)
+	a.heapsByMoments(&c, certain)
+	a.affine(&c, luck)
+	best := 0
+	for _, v := range c.Inversions {
+		if !v.Fails {
+			continue
+		}
+		c.Passed = false
+		if v.Recovered > best {
+			best, c.By = v.Recovered, v.Kind
+		}
+	}
+	for _, f := range a.found {
+		if f {
+			c.Recovered++
+		}
+	}
+	if c.Records > 0 {
+		c.Share = float64(c.Recovered) / float64(c.Records)
+	}
+	if !c.Passed {
+		c.BeyondGuess = max(0, c.Share-a.guess)
+	}
+	return c
+}
+
+// direct claims that released values are the originals. Each record is one claim,
+// filed under the mask that is the most likely to have moved it. It returns the
+// certainty of each, and the mean probability with which the masks leave a value
+// where it is, 0 where the most of them are claims for certain.
+func (a *attacker) direct(c *ColumnResult) (certain []float64, luck float64) {
+	x, y := a.column.Original, a.column.Released
+	certain, chance := ones(len(y)), ones(len(y))
+	weakest := make([]int, len(y)) // 0: no link; k: links[k−1]
+	least := ones(len(y))
+	p := make([]float64, len(y))
+
+	for k, l := range a.links {
+		if l.trivial {
+			continue
+		}
+		for i := range p {
+			p[i] = 1
+		}
+		switch {
+		case l.kind == Rounding:
+			for i := range p {
+				p[i] = min(1, a.grid/l.step)
+			}
+		case l.certain != nil:
+			l.certain(y, p)
+		}
+		for i, v := range p {
+			certain[i] *= v
+			if weakest[i] == 0 || v <= least[i] {
+				weakest[i], least[i] = k+1, v
+			}
+		}
+		if l.chance != nil {
+			l.chance(x, chance)
+		}
+	}
+	var sum float64
+	for i, v := range x {
+		if v == v {
+			sum += chance[i]
+		}
+	}
+	if a.original.n > 0 {
+		luck = sum / float64(a.original.n)
+	}
+	moved := luck < a.confidence // by more than rounding undoes
+	if rounded := a.roundedShare(moved); rounded < 1 {
+		for i := range chance {
+			chance[i] *= rounded
+		}
+		luck *= rounded
+	}
+	type file struct {
+		link int
+		kind Kind
+	}
+	groups := map[file]*claims{}
+	var order []file
+	for i, v := range y {
+		if v != v || x[i] != x[i] {
+			continue
+		}
+		f := file{weakest[i], Luck}
+		switch {
+		case certain[i] >= a.confidence:
+			if f.kind = Identity; f.link > 0 {
+				f.kind = a.links[f.link-1].kind
+			}
+		case a.heaped(v):
+			f.kind = Heap
+		case f.link > 0 && a.links[f.link-1].kind == Rounding && !moved:
+			f.kind = Rounding
+		default:
+			f.link = 0
+		}
+		g := groups[f]
+		if g == nil {
+			g = &claims{kind: f.kind, certainty: 1, deterministic: certain[i] >= a.confidence}
+			if f.link > 0 {
+				g.mask = a.links[f.link-1].label
+			}
+			groups[f] = g
+			order = append(order, f)
+		}
+		g.add(i, v, certain[i], chance[i])
+	}
+	slices.SortFunc(order, func(a, b file) int {
+		if a.link != b.link {
+			return a.link - b.link
+		}
+		if a.kind < b.kind {
+			return -1
+		}
+		return 1
+	})
+	for _, f := range order {
+		a.judge(c, groups[f])
+	}
+	if luck >= a.confidence {
+		luck = 0
+	}
+	return certain, luck
+}
+
+func ones(n int) []float64 {
+	p := make([]float64, n)
+	for i := range p {
+		p[i] = 1
+	}
+	return p
+}
+
+func (a *attacker) heaped(y float64) bool {
+	for _, l := range a.links {
+		if l.atBound != nil {
+			if lower, upper := l.atBound(y); lower || upper {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// roundedShare returns the share of values that a rounding can release as they are.
+// Where noise has moved them first it is that of the originals that are multiples
+// of the step, so that luck is what the noise makes it. Rounding alone is no luck:
+// then it is what evenly spread values would give, and data that are coarser than
+// their grid are found out.
+func (a *attacker) roundedShare(moved bool) float64 {
+	share := 1.0
+	for _, l := range a.links {
+		if l.kind != Rounding {
+			continue
+		}
+		even := min(1, a.grid/l.step)
+		if moved {
+			multiples := 0
+			for _, x := range a.column.Original {
+				if q := x / l.step; math.Abs(q-math.RoundToEven(q))*l.step <= a.grid/4 {
+					multiples++
+				}
+			}
+			even = max(even, float64(multiples)/float64(max(a.original.n, 1)))
+		}
+		share = min(share, even)
+	}
+	return share
+}
+
+// claims are the values that one inversion claims for some records.
+type claims struct {
+	kind          Kind
+	mask          string
+	deterministic bool
+	certainty     float64
+	chance        float64 // sum
+	records       []int
+	values        []float64
+}
+
+func (g *claims) add(record int, value, certainty, chance float64) {
+	g.records = append(g.records, record)
+	g.values = append(g.values, value)
+	g.certainty = min(g.certainty, certainty)
+	g.chance += chance
+}
+
+// significance is the probability below which more hits than luck are no luck. A
+// release of a thousand columns, ten inversions each, fails by luck one time in
+// a hundred.
+const significance = 1e-6
+
+// slack allows for what luck's probabilities leave out: a standard deviation that
+// is a sample's, a tier that the value before it decided of.
+const slack = 1.05
+
+// judge holds claims against the originals and files the inversion.
+func (a *attacker) judge(c *ColumnResult, g *claims) {
+	m := len(g.records)
+	if m == 0 {
+		return
+	}
+	v := Inversion{Kind: g.kind, Mask: g.mask, Claims: m, Certainty: g.certainty, Deterministic: g.deterministic}
+	hit := make([]bool, m)
+	for k, i := range g.records {
+		if a.near(g.values[k], a.column.Original[i]) {
+			hit[k] = true
+			v.Recovered++
+		}
+	}
+	share := float64(v.Recovered) / float64(m)
+	v.Chance = a.guess
+	if g.deterministic {
+		// Claims that mostly fail are of masks that are not those of the release.
+		v.Fails = share > a.guess && (share >= a.confidence/2 || improbable(v.Recovered, m, a.guess))
+	} else {
+		v.Chance = min(1, max(a.guess, slack*g.chance/float64(m)))
+		v.Fails = improbable(v.Recovered, m, v.Chance)
+	}
+	if v.Fails {
+		for k, i := range g.records {
+			a.found[i] = a.found[i] || hit[k]
+		}
+	}
+	c.Inversions = append(c.Inversions, v)
+}
+
+// improbable reports whether r or more hits among m have a probability below
+// significance where each has the probability p.
+func improbable(r, m int, p float64) bool {
+	if float64(r) <= p*float64(m) {
+		return false
+	}
+	if p <= 0 {
+		return r > 0
+	}
+	return mathext.RegIncBeta(float64(r), float64(m-r+1), p) < significance
+}

@@ -1,0 +1,307 @@
+package inversion
+
+import (
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// link is a mask on one column, as the intruder sees it.
+type link struct {
+	kind  Kind // of the claim that the released value is the original
+	label string
+	// trivial: the mask moves nothing at all.
+	trivial bool
+	// certain multiplies into p[i] the least probability, given that y[i] was
+	// released, with which the mask left the value where it was.
+	certain func(y []float64, p []float64)
+	// chance lowers p[i] to the greatest probability with which the mask leaves
+	// x[i] where it is. nil: it may do so for sure.
+	chance func(x []float64, p []float64)
+	// atBound reports whether a released value lies at a bound that hides
+	// originals beyond it. nil: there is none.
+	atBound func(y float64) (lower, upper bool)
+	step    float64 // rounds to multiples of it, where it is coarser than the grid
+}
+
+// noise is the distribution of ε.
+type noise struct {
+	lambda float64
+	form   string
+}
+
+// below returns P(ε < v).
+func (e noise) below(v float64) float64 {
+	if e.lambda == 0 {
+		if v > 0 {
+			return 1
+		}
+		return 0
+	}
+	switch e.form {
+	case "laplace":
+		b := e.lambda / math.Sqrt2
+		if v < 0 {
+			return math.Exp(v/b) / 2
+		}
+		return 1 - math.Exp(-v/b)/2
+	case "uniform":
+		h := e.lambda * math.Sqrt(3)
+		return min(1, max(0, (v+h)/(2*h)))
+	}
+	return math.Erfc(-v/(e.lambda*math.Sqrt2)) / 2
+}
+
+// within returns P(|ε| < v), v > 0.
+func (e noise) within(v float64) float64 {
+	if e.lambda == 0 {
+		return 1
+	}
+	switch e.form {
+	case "laplace":
+		return -math.Expm1(-v * math.Sqrt2 / e.lambda)
+	case "uniform":
+		return min(1, v/(e.lambda*math.Sqrt(3)))
+	}
+	return math.Erf(v / (e.lambda * math.Sqrt2))
+}
+
+// reach returns a distance that ε exceeds with probability 1e-9 at most.
+func (e noise) reach() float64 {
+	switch e.form {
+	case "laplace":
+		return 14.7 * e.lambda
+	case "uniform":
+		return math.Sqrt(3) * e.lambda
+	}
+	return 6.2 * e.lambda
+}
+
+// noiseLink is a noise mask, with the truncation of mode redraw that binds it.
+func (a *attacker) noiseLink(m *transform.Noise, sd float64, grid cell, redraw *transform.Truncate) link {
+	lambda := m.SD.Value
+	if m.SD.Relative {
+		lambda *= sd
+	}
+	form := m.Distribution
+	l := link{kind: SmallNoise}
+	tiers := []tier{{math.Inf(-1), noise{lambda, form}}}
+	for _, t := range m.Tiers {
+		tiers = append(tiers, tier{*t.Above, noise{lambda * math.Sqrt(*t.VarianceFactor), form}})
+	}
+	greatest := 0.0
+	for _, t := range tiers {
+		greatest = max(greatest, t.noise.lambda)
+	}
+	if greatest == 0 && redraw == nil {
+		l.kind, l.trivial = Identity, true
+		return l
+	}
+	if len(tiers) > 1 {
+		l.kind = Tier
+	}
+	lower, upper := math.Inf(-1), math.Inf(1)
+	if redraw != nil {
+		lower, upper = bounds(redraw)
+	}
+	// Given that the result lies within the bounds, it is the more likely to be x.
+	stay := func(x, half float64) float64 {
+		e := tierOf(tiers, x).noise
+		p := e.within(half)
+		if redraw != nil {
+			if x < lower || x > upper {
+				return 0
+			}
+			if inside := e.below(upper-x+a.grid/2) - e.below(lower-x-a.grid/2); inside > 0 {
+				p = min(1, p/inside)
+			}
+		}
+		return p
+	}
+	l.certain = func(y, p []float64) {
+		for i, v := range y {
+			if v == v {
+				p[i] *= stay(v, grid.least)
+			}
+		}
+		if len(tiers) > 1 {
+			notFromElsewhere(tiers, y, p)
+		}
+	}
+	l.chance = func(x, p []float64) {
+		for i, v := range x {
+			if v == v {
+				p[i] = min(p[i], stay(v, grid.most))
+			}
+		}
+	}
+	return l
+}
+
+// biasLink is a bias mask: a value moves by φ|x| z, so a zero does not.
+func biasLink(m *transform.Bias, grid cell) link {
+	var phi float64
+	if m.Phi != nil {
+		phi = *m.Phi
+	} else {
+		phi = *m.Range / 3
+	}
+	if phi == 0 {
+		return link{kind: Identity, trivial: true}
+	}
+	stay := func(x, half float64) float64 { return noise{lambda: phi * math.Abs(x)}.within(half) }
+	return link{
+		kind: SmallBias,
+		certain: func(y, p []float64) {
+			for i, v := range y {
+				if v == v {
+					p[i] *= stay(v, grid.least)
+				}
+			}
+		},
+		chance: func(x, p []float64) {
+			for i, v := range x {
+				if v == v {
+					p[i] = min(p[i], stay(v, grid.most))
+				}
+			}
+		},
+	}
+}
+
+// clipLink is a truncation of mode clip. A bound that the published extreme does
+// not go beyond hides nothing. heap is false where later masks move the bound.
+func clipLink(m *transform.Truncate, known Extremes, grid float64, heap bool) link {
+	lower, upper := bounds(m)
+	if known.Min >= lower-grid/2 {
+		lower = math.Inf(-1)
+	}
+	if known.Max <= upper+grid/2 {
+		upper = math.Inf(1)
+	}
+	if math.IsInf(lower, -1) && math.IsInf(upper, 1) {
+		return link{kind: Identity, trivial: true}
+	}
+	// The chain takes the grid points next to the bounds, inward.
+	low := func(y float64) bool { return y < lower+grid*(1-1e-9) }
+	high := func(y float64) bool { return y > upper-grid*(1-1e-9) }
+	l := link{kind: InsideBounds, certain: func(y, p []float64) {
+		for i, v := range y {
+			if low(v) || high(v) {
+				p[i] = 0
+			}
+		}
+	}}
+	if heap {
+		l.atBound = func(y float64) (bool, bool) { return low(y), high(y) }
+	}
+	return l
+}
+
+func bounds(m *transform.Truncate) (lower, upper float64) {
+	lower, upper = math.Inf(-1), math.Inf(1)
+	if m.Lower != nil {
+		lower = *m.Lower
+	}
+	if m.Upper != nil {
+		upper = *m.Upper
+	}
+	return lower, upper
+}
+
+// roundStep returns the step of a rounding.
+func roundStep(m *transform.Round) float64 {
+	if m.Base != nil {
+		return *m.Base
+	}
+	return math.Pow10(-*m.Decimals)
+}
+
+// cell is half the width of the cell of values that are released as one: that of
+// the grid, or of a coarser rounding that comes later. Rounding twice makes it
+// somewhat less or more.
+type cell struct{ least, most float64 }
+
+func cellOf(grid, step float64) cell {
+	if step <= grid*(1+1e-9) {
+		return cell{grid / 2, grid / 2}
+	}
+	return cell{(step - grid) / 2, (step + grid) / 2}
+}
+
+// chain turns the masks into the links of the column, in order.
+func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapReach) error {
+	a.moments = Moments{math.NaN(), math.NaN()}
+	if m, told := known.Moments[a.column.Name]; told {
+		a.moments = m
+	}
+	extremes := Extremes{math.Inf(-1), math.Inf(1)}
+	if e, told := known.Extremes[a.column.Name]; told {
+		extremes = e
+	}
+	for i, m := range masks {
+		if !named(m.Params.Masks(), a.column.Name) {
+			continue
+		}
+		a.masked = true
+		step, moved := 0.0, false
+		for _, later := range masks[i+1:] {
+			if !named(later.Params.Masks(), a.column.Name) {
+				continue
+			}
+			switch p := later.Params.(type) {
+			case *transform.Round:
+				step = max(step, roundStep(p))
+				moved = moved || roundStep(p) > a.grid
+			case *transform.Noise, *transform.Bias:
+				moved = true
+			}
+		}
+		var l link
+		switch p := m.Params.(type) {
+		case *transform.Noise:
+			l = a.noiseLink(p, a.sd(p), cellOf(a.grid, step), redrawOf(masks[i+1:], a.column.Name))
+		case *transform.Bias:
+			l = biasLink(p, cellOf(a.grid, step))
+		case *transform.Truncate:
+			if p.Mode == "redraw" {
+				continue // part of the noise before it
+			}
+			l = clipLink(p, extremes, a.grid, !moved)
+		case *transform.Round:
+			l = link{kind: Identity, trivial: true}
+			if s := roundStep(p); s > a.grid*(1+1e-9) {
+				l = link{kind: Rounding, step: s}
+			}
+		case *transform.Swap:
+			l = swaps.link(i, p)
+		default:
+			return errUnknown(m)
+		}
+		l.label = transform.Label(masks, i)
+		a.links = append(a.links, l)
+	}
+	return nil
+}
+
+// redrawOf returns the redraw that binds a noise mask: the next on the column.
+func redrawOf(later []transform.Spec, column string) *transform.Truncate {
+	for _, m := range later {
+		if named(m.Params.Masks(), column) {
+			if t, ok := m.Params.(*transform.Truncate); ok && t.Mode == "redraw" {
+				return t
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+func named(columns []string, name string) bool {
+	for _, c := range columns {
+		if c == name {
+			return true
+		}
+	}
+	return false
+}

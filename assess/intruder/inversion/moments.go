@@ -1,0 +1,100 @@
+package inversion
+
+import "math"
+
+// affine tries the maps that published moments make of the release: a column that
+// was shifted, scaled, standardised or reflected, by whatever program, comes back.
+// luck is the mean probability with which the masks leave a value on its grid
+// point.
+func (a *attacker) affine(c *ColumnResult, luck float64) {
+	mean, sd := a.moments.Mean, a.moments.SD
+	ym, ys := a.released.mean, a.released.sd
+	for _, t := range []struct {
+		kind              Kind
+		slope, from, onto float64 // onto + slope·(y − from)
+	}{
+		{Shift, 1, ym, mean},
+		{Scale, mean / ym, 0, 0},
+		{Standardise, sd / ys, ym, mean},
+		{Reflect, -sd / ys, ym, mean},
+	} {
+		if !finite(t.slope) || !finite(t.from) || !finite(t.onto) || t.slope == 0 {
+			continue
+		}
+		g := &claims{kind: t.kind}
+		// A symmetric noise with one peak lands in no cell of its lattice more often
+		// than in that of 0, wherever the map puts the cell; a map that shrinks puts
+		// up to 1/slope + 1 points into one.
+		chance := a.guess + luck*(math.Floor(1/math.Abs(t.slope))+1)
+		same := true
+		for i, y := range a.column.Released {
+			if y != y || a.column.Original[i] != a.column.Original[i] {
+				continue
+			}
+			v := t.onto + t.slope*(y-t.from)
+			same = same && a.near(v, y)
+			g.add(i, v, 0, min(1, chance))
+		}
+		if !same { // where it is, the released values themselves are claimed already
+			a.judge(c, g)
+		}
+	}
+}
+
+func finite(x float64) bool { return x-x == 0 }
+
+// heapsByMoments finds what one or two values at bounds were, where all others are
+// certain: n·x̄ less the others' sum is theirs, and (n−1)·S_x² gives the sum of
+// squares. Of two at the same bound it is not known which is which; both are
+// recovered all the same, and the claim is held against the originals in either
+// order.
+func (a *attacker) heapsByMoments(c *ColumnResult, certain []float64) {
+	var clip *link
+	for k := range a.links {
+		if a.links[k].atBound != nil {
+			clip = &a.links[k]
+		}
+	}
+	mean := a.moments.Mean
+	if clip == nil || !finite(mean) || a.n != len(a.column.Released) || a.released.n != a.original.n {
+		return
+	}
+	var heap []int
+	var low []bool
+	var off, squares float64 // Σ (y − x̄) and Σ (y − x̄)² of the others
+	for i, y := range a.column.Released {
+		if y != y {
+			continue
+		}
+		if lower, upper := clip.atBound(y); lower || upper {
+			heap, low = append(heap, i), append(low, lower)
+			continue
+		}
+		if certain[i] < 1 {
+			return
+		}
+		off += y - mean
+		squares += (y - mean) * (y - mean)
+	}
+	g := &claims{kind: HeapMoments, mask: clip.label, certainty: 1, deterministic: true}
+	switch {
+	case len(heap) == 1:
+		g.add(heap[0], mean-off, 1, 0)
+	case len(heap) == 2 && finite(a.moments.SD):
+		half := -off / 2
+		square := float64(a.released.n-1)*a.moments.SD*a.moments.SD - squares
+		root := math.Sqrt(max(0, square/2-half*half))
+		first, second := mean+half-root, mean+half+root
+		x := [2]float64{a.column.Original[heap[0]], a.column.Original[heap[1]]}
+		swapped := low[1] && !low[0]
+		if low[0] == low[1] {
+			swapped = !a.near(first, x[0]) && a.near(first, x[1])
+		}
+		if swapped {
+			first, second = second, first
+		}
+		g.add(heap[0], first, 1, 0)
+		g.add(heap[1], second, 1, 0)
+	}
+	a.judge(c, g)
+}
