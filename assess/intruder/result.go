@@ -1,0 +1,233 @@
+package intruder
+
+import (
+	"math"
+	"sort"
+)
+
+// Moments are the mean and the standard deviation (divisor one less than the number)
+// of a probability over targets.
+type Moments struct {
+	Mean float64 `json:"mean"`
+	SD   float64 `json:"sd"`
+}
+
+// RankRow is one row of tables 4.3 to 4.6 of Fienberg, Makov and Sanil.
+type RankRow struct {
+	Rank       string  `json:"rank"`       // "1" … "10", ">10"
+	Number     float64 `json:"number"`     // of targets; a fraction where records tie
+	Cumulative float64 `json:"cumulative"` // of targets at this rank or a better one
+	Posterior  Moments `json:"posterior"`  // of the true record
+	TopTen     Moments `json:"top_ten"`    // of the ten best records together
+}
+
+// CurvePoint says how the intruder fares with threshold Threshold.
+type CurvePoint struct {
+	Threshold float64 `json:"threshold"`
+	Links     int     `json:"links"`
+	Correct   float64 `json:"correct"`
+	Expected  float64 `json:"expected_correct"`
+	Precision float64 `json:"precision"` // Correct/Links
+	Recall    float64 `json:"recall"`    // Correct/targets that have a record
+}
+
+// Worst is a target that is easily found, by place.
+type Worst struct {
+	Target    int     `json:"target"`
+	Record    int     `json:"record"`
+	Rank      float64 `json:"rank"` // the mean of the ranks that tied records share
+	Posterior float64 `json:"posterior"`
+}
+
+// Quadrature says how exactly d.2 was integrated, see docs/intruder.md.
+type Quadrature struct {
+	// LogDensityError bounds the error of the logarithm of one key's density: the
+	// difference between the rule and the same rule with twice the step, and the error
+	// of the table of it where there is one, at their greatest.
+	LogDensityError float64 `json:"log_density_error"`
+	// PosteriorError bounds the relative error of a posterior that follows from it.
+	PosteriorError float64 `json:"posterior_error"`
+}
+
+// Learned is what the intruder takes from units whose records he does not know.
+type Learned struct {
+	Units      int          `json:"units"`
+	Iterations int          `json:"iterations"`
+	Converged  bool         `json:"converged"`
+	Keys       []LearnedKey `json:"keys"`
+}
+
+// LearnedKey is the posterior of the variances of one key: inverse gamma again.
+type LearnedKey struct {
+	PhiShape   float64 `json:"phi_shape"`
+	PhiScale   float64 `json:"phi_scale"`
+	SigmaShape float64 `json:"sigma_shape"`
+	SigmaScale float64 `json:"sigma_scale"`
+}
+
+// Result is the "bayes" object of an attack. Counts are fractions where records tie:
+// k records of equal density share the k ranks they take, 1/k of the target to each,
+// and a link to the best of them is correct with probability 1/k.
+type Result struct {
+	Knowledge string  `json:"knowledge"` // "d.1" or "d.2"
+	Threshold float64 `json:"threshold"`
+	// Correct links at the threshold, of Links made.
+	Correct float64 `json:"correct"`
+	Links   int     `json:"links"`
+	// ExpectedCorrect is what the intruder himself expects to be right of his links:
+	// the sum of their posteriors. It agrees with Correct where his model is true.
+	ExpectedCorrect float64 `json:"expected_correct"`
+	// PosteriorOfCorrect is taken over the correct links at the threshold (the figures
+	// beside the counts in tables 2 and 3 of Trottini et al.).
+	PosteriorOfCorrect Moments `json:"posterior_of_correct"`
+	// Rank counts the targets whose record has rank 1, 2, … 10, and a later one.
+	Rank [11]float64 `json:"rank"`
+
+	Model      Model        `json:"model"`
+	Targets    int          `json:"targets"`
+	WithRecord int          `json:"with_record"` // targets whose true record is known
+	Records    int          `json:"records"`
+	Population int          `json:"population"`
+	Outside    float64      `json:"expected_outside"` // sum over targets of P(not in the release)
+	Ranks      []RankRow    `json:"ranks"`
+	Curve      []CurvePoint `json:"curve"`
+	Worst      []Worst      `json:"worst"`
+	Quadrature *Quadrature  `json:"quadrature,omitempty"`
+	Learned    *Learned     `json:"auxiliary,omitempty"`
+
+	// Each target's part, in the order of the targets.
+	PerTarget []TargetResult `json:"-"`
+}
+
+// TargetResult is the intruder's result on one target. Rank and Posterior are of the
+// true record and 0 where it is not known.
+type TargetResult struct {
+	Rank      float64 // 1 + records before it + half of the others that tie with it
+	Ties      int     // records of its density, itself included
+	Posterior float64
+	Best      float64 // greatest posterior of a record
+	TopTen    float64 // posterior of the ten best together
+	Outside   float64 // posterior of not being in the release
+	Linked    bool    // at the threshold
+}
+
+// linked is the decision rule (Trottini et al. A4): the best record is linked where
+// its posterior exceeds t. A target that is likelier to be outside the release than to
+// be any one record of it is not linked (Fienberg et al.: the likeliest of the n+1
+// classes).
+func (o *outcome) linked(t float64) bool {
+	return o.best > t && o.best >= o.outside
+}
+
+// credit is the probability that a link is correct: ties share it.
+func (o *outcome) credit() float64 {
+	if o.ties == 0 || o.greater > 0 {
+		return 0
+	}
+	return 1 / float64(o.ties)
+}
+
+// weighted accumulates mean and SD with the shares of targets as weights.
+type weighted struct{ w, mean, m2 float64 }
+
+func (a *weighted) add(w, x float64) {
+	if w == 0 {
+		return
+	}
+	a.w += w
+	d := x - a.mean
+	a.mean += d * w / a.w
+	a.m2 += w * d * (x - a.mean)
+}
+
+func (a *weighted) moments() Moments {
+	m := Moments{Mean: a.mean}
+	if a.w > 1 {
+		m.SD = math.Sqrt(a.m2 / (a.w - 1))
+	}
+	return m
+}
+
+var rankNames = [11]string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", ">10"}
+
+// summarise fills in the totals from the targets' outcomes, in their order.
+func (r *Result) summarise(outcomes []outcome, truth []int32, worst int) {
+	r.Targets = len(outcomes)
+	r.PerTarget = make([]TargetResult, len(outcomes))
+	var posterior, topTen [11]weighted
+	var correct weighted
+	for a := range outcomes {
+		o := &outcomes[a]
+		t := &r.PerTarget[a]
+		*t = TargetResult{Ties: o.ties, Posterior: o.posterior, Best: o.best, TopTen: o.topTen, Outside: o.outside, Linked: o.linked(r.Threshold)}
+		r.Outside += o.outside
+		if t.Linked {
+			r.Links++
+			r.ExpectedCorrect += o.best
+			r.Correct += o.credit()
+			correct.add(o.credit(), o.posterior)
+		}
+		if o.ties == 0 {
+			continue
+		}
+		r.WithRecord++
+		t.Rank = float64(o.greater) + (float64(o.ties)+1)/2
+		for j := range r.Rank {
+			first, last := j, j+1 // ranks first+1 … last
+			if j == 10 {
+				last = math.MaxInt
+			}
+			share := float64(min(last, o.greater+o.ties)-max(first, o.greater)) / float64(o.ties)
+			if share > 0 {
+				r.Rank[j] += share
+				posterior[j].add(share, o.posterior)
+				topTen[j].add(share, o.topTen)
+			}
+		}
+	}
+	r.PosteriorOfCorrect = correct.moments()
+	cumulative := 0.0
+	for j, name := range rankNames {
+		cumulative += r.Rank[j]
+		r.Ranks = append(r.Ranks, RankRow{name, r.Rank[j], cumulative, posterior[j].moments(), topTen[j].moments()})
+	}
+	r.curve(outcomes)
+	r.worst(outcomes, truth, worst)
+}
+
+// curve takes the thresholds 0, 0.01, … 0.99, as far as a link is made.
+func (r *Result) curve(outcomes []outcome) {
+	r.Curve = []CurvePoint{}
+	for step := 0; step < 100; step++ {
+		p := CurvePoint{Threshold: float64(step) / 100}
+		for a := range outcomes {
+			if o := &outcomes[a]; o.linked(p.Threshold) {
+				p.Links++
+				p.Correct += o.credit()
+				p.Expected += o.best
+			}
+		}
+		if p.Links == 0 {
+			break
+		}
+		p.Precision = p.Correct / float64(p.Links)
+		if r.WithRecord > 0 {
+			p.Recall = p.Correct / float64(r.WithRecord)
+		}
+		r.Curve = append(r.Curve, p)
+	}
+}
+
+func (r *Result) worst(outcomes []outcome, truth []int32, limit int) {
+	if limit == 0 {
+		limit = 10
+	}
+	r.Worst = []Worst{}
+	for a := range outcomes {
+		if outcomes[a].ties > 0 {
+			r.Worst = append(r.Worst, Worst{a, int(truth[a]), r.PerTarget[a].Rank, outcomes[a].posterior})
+		}
+	}
+	sort.SliceStable(r.Worst, func(i, j int) bool { return r.Worst[i].Posterior > r.Worst[j].Posterior })
+	r.Worst = r.Worst[:min(limit, len(r.Worst))]
+}
