@@ -1,0 +1,206 @@
+package linkage
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Keys are the columns that targets and released records are compared by, one
+// value a record each. Targets and released records have the same keys in the
+// same order.
+type Keys struct {
+	Numeric     [][]float64 // NaN: missing
+	Categorical [][]int32   // codes from 0, the same in targets and release; −1: missing
+}
+
+// Len is the number of records.
+func (k Keys) Len() int {
+	if len(k.Numeric) > 0 {
+		return len(k.Numeric[0])
+	}
+	if len(k.Categorical) > 0 {
+		return len(k.Categorical[0])
+	}
+	return 0
+}
+
+// Distance says how the nearness of two records is measured.
+type Distance int
+
+const (
+	// Standardised is the Euclidean distance of numeric keys in SDs of the
+	// released key (divisor n−1): what an intruder can compute who has the
+	// release alone.
+	Standardised Distance = iota
+	// Mahalanobis is the distance √(dᵀ C⁻¹ d) of numeric keys, d the difference
+	// of the two records and C as Options.Covariance says.
+	Mahalanobis
+	// Gower is the mean over the keys of |difference|/range of a numeric key,
+	// the range being that of targets and released records together, and of 0 or
+	// 1 for a match or mismatch of a categorical one: Gower (1971), "A general
+	// coefficient of similarity and some of its properties", Biometrics 27.
+	Gower
+	// Ranks is the mean over the numeric keys of the difference of ranks within
+	// the original and within the released key, as shares of the number of
+	// records: for swapped data and for everything that keeps the order rather
+	// than the value; after Muralidhar and Domingo-Ferrer (2016), "Rank-based
+	// record linkage for re-identification risk assessment", PSD 2016, LNCS 9867.
+	// Equal values have the mean of their ranks.
+	Ranks
+)
+
+var distances = []string{"standardised", "mahalanobis", "gower", "ranks"}
+
+func (d Distance) String() string {
+	if d < 0 || int(d) >= len(distances) {
+		return fmt.Sprintf("Distance(%d)", int(d))
+	}
+	return distances[d]
+}
+
+// MarshalText is the distance's name.
+func (d Distance) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads a distance's name.
+func (d *Distance) UnmarshalText(text []byte) error {
+	for i, name := range distances {
+		if name == string(text) {
+			*d = Distance(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("distance: must be one of standardised, mahalanobis, gower, ranks, got %q", text)
+}
+
+// Covariance says which covariance the Mahalanobis distance is taken in.
+type Covariance int
+
+const (
+	// OfDifferences is the covariance of released less original over the true
+	// pairs, Var(A)+Var(B)−2Cov(A,B): Torra, Abowd and Domingo-Ferrer (2006),
+	// "Using Mahalanobis distance-based record linkage for disclosure risk
+	// assessment", PSD 2006, LNCS 4302. It is the intruder who knows what the
+	// masks do. A direction that is hardly masked, with less than 10⁻⁶ of the
+	// keys' SD, counts as if it were masked by that much: it comes before all
+	// others, and without a singular matrix.
+	OfDifferences Covariance = iota
+	// OfReleased is the covariance of the released keys. Where it is singular
+	// the pseudo-inverse is used: a direction in which released records do not
+	// differ tells none of them apart.
+	OfReleased
+)
+
+// Options say who the intruder is.
+type Options struct {
+	Distance   Distance
+	Covariance Covariance // of the Mahalanobis distance
+
+	// Truth holds for each target the released record that is its own, −1 where
+	// the release has none. Nil: target i is record i.
+	Truth []int32
+
+	// Reference, for Ranks, is what the targets' ranks are among: the whole
+	// original file where targets are only some of it. Nil: the targets.
+	Reference *Keys
+
+	// Ranked asks where each target's own record stands among all by distance.
+	// It takes longer than the nearest record alone.
+	Ranked bool
+	// OneToOne asks for the best assignment as well, at most MaxOneToOne records.
+	OneToOne bool
+
+	method method // of the search, in tests
+}
+
+// MaxOneToOne is the most targets or released records of a one-to-one
+// assignment: 5,000 take 200 MB and about two seconds.
+const MaxOneToOne = 5000
+
+// ErrTooManyRecords is returned for a one-to-one assignment of more than
+// MaxOneToOne targets or released records.
+var ErrTooManyRecords = errors.New("one-to-one linkage: too many records")
+
+// check holds the keys against each other and against the distance.
+func check(targets, released Keys, o *Options) error {
+	if err := targets.check("targets"); err != nil {
+		return err
+	}
+	if err := released.check("released"); err != nil {
+		return err
+	}
+	if err := targets.alike("targets", released); err != nil {
+		return err
+	}
+	if len(released.Numeric)+len(released.Categorical) == 0 {
+		return errors.New("keys: must be at least one, got none")
+	}
+	if o.Distance < Standardised || o.Distance > Ranks {
+		return fmt.Errorf("distance: unknown, %v", o.Distance)
+	}
+	if o.Distance != Gower && len(released.Categorical) > 0 {
+		return fmt.Errorf("keys: the %v distance compares numeric keys only, got %d categorical: use gower", o.Distance, len(released.Categorical))
+	}
+	n, m := released.Len(), targets.Len()
+	if n == 0 {
+		return errors.New("released: must have at least one record, got none")
+	}
+	if n > math.MaxInt32 || m > math.MaxInt32 {
+		return fmt.Errorf("records: must be fewer than 2³¹, got %d targets and %d released", m, n)
+	}
+	if o.OneToOne && max(n, m) > MaxOneToOne {
+		return fmt.Errorf("%w: at most %d targets and released records, got %d and %d", ErrTooManyRecords, MaxOneToOne, m, n)
+	}
+	if o.Truth == nil {
+		if m > n {
+			return fmt.Errorf("truth: must say which released record is each target's where there are more targets than records, got %d and %d", m, n)
+		}
+	} else if len(o.Truth) != m {
+		return fmt.Errorf("truth: must have one entry for each of %d targets, got %d", m, len(o.Truth))
+	}
+	for i, t := range o.Truth {
+		if t < -1 || int(t) >= n {
+			return fmt.Errorf("truth[%d]: must be −1 or the index of one of %d released records, got %d", i, n, t)
+		}
+	}
+	if o.Reference != nil {
+		if err := o.Reference.check("reference"); err != nil {
+			return err
+		}
+		return o.Reference.alike("reference", released)
+	}
+	return nil
+}
+
+func (k Keys) alike(name string, released Keys) error {
+	if len(k.Numeric) != len(released.Numeric) || len(k.Categorical) != len(released.Categorical) {
+		return fmt.Errorf("%s: must have the keys of the release, %d numeric and %d categorical, got %d and %d",
+			name, len(released.Numeric), len(released.Categorical), len(k.Numeric), len(k.Categorical))
+	}
+	return nil
+}
+
+func (k Keys) check(name string) error {
+	n := k.Len()
+	for j, column := range k.Numeric {
+		if len(column) != n {
+			return fmt.Errorf("%s.numeric[%d]: must have %d records like the other keys, got %d", name, j, n, len(column))
+		}
+		for i, v := range column {
+			if math.IsInf(v, 0) {
+				return fmt.Errorf("%s.numeric[%d]: must be finite or missing, record %d is infinite", name, j, i)
+			}
+		}
+	}
+	for j, column := range k.Categorical {
+		if len(column) != n {
+			return fmt.Errorf("%s.categorical[%d]: must have %d records like the other keys, got %d", name, j, n, len(column))
+		}
+		for i, v := range column {
+			if v < -1 {
+				return fmt.Errorf("%s.categorical[%d]: must be −1 or a code from 0, record %d is neither", name, j, i)
+			}
+		}
+	}
+	return nil
+}

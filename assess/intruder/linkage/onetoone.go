@@ -1,0 +1,131 @@
+package linkage
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+)
+
+// oneToOne is the number of targets that the best assignment links to their own
+// records: Herranz, Nin, Rodríguez and Tassa (2015), "Revisiting distance-based
+// record linkage for privacy-preserving release of statistical datasets", Data &
+// Knowledge Engineering 100. Where there are more targets than records, every
+// record has a target.
+//
+// Records whose keys are equal cannot be told apart, by any assignment: what
+// counts is how many targets with these keys go to records with those, and a
+// target's share is the chance that it is the one that goes there and that its
+// own record is the one it gets. Assignments that are equally good otherwise are
+// decided by the order of the keys' values. So the order of the file decides
+// nothing.
+func oneToOne(ctx context.Context, s *space, n, m int, o *Options) (correct float64, err error) {
+	if m == 0 {
+		return 0, nil
+	}
+	targets, records := classesOf(m, s.target), classesOf(n, s.record)
+	rows, columns := targets, records
+	if m > n {
+		rows, columns = records, targets
+	}
+	cost := make([]float64, m*n)
+	width := len(columns.order)
+	err = each(ctx, len(rows.order), func(from, to int, _ []query) {
+		for i := from; i < to; i++ {
+			row := cost[i*width:][:width]
+			a := rows.point(int(rows.order[i]))
+			for j, k := range columns.order {
+				row[j] = s.measured(s.between(a, columns.point(int(k))))
+			}
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	finite(cost, len(rows.order))
+	columnOf, _, err := assign(ctx, cost, len(rows.order), width)
+	if err != nil {
+		return 0, err
+	}
+	type flow struct{ target, record int32 }
+	flows := make(map[flow]int)
+	for i, j := range columnOf {
+		a, b := rows.class[rows.order[i]], columns.class[columns.order[j]]
+		if m > n {
+			a, b = b, a
+		}
+		flows[flow{a, b}]++
+	}
+	var sum exactSum
+	for i := range m {
+		t := o.truth(i)
+		if t < 0 {
+			continue
+		}
+		a, b := targets.class[i], records.class[t]
+		if f := flows[flow{a, b}]; f > 0 {
+			sum.add(float64(f) / (float64(targets.size[a]) * float64(records.size[b])))
+		}
+	}
+	return sum.total(), nil
+}
+
+// classes are the records with equal coordinates.
+type classes struct {
+	point func(i int) []float64
+	order []int32 // the records in the order of their coordinates
+	class []int32 // of a record
+	size  []int   // of a class
+}
+
+func classesOf(n int, point func(int) []float64) *classes {
+	c := &classes{point: point, order: make([]int32, n), class: make([]int32, n)}
+	for i := range c.order {
+		c.order[i] = int32(i)
+	}
+	compare := func(i, j int32) int {
+		a, b := point(int(i)), point(int(j))
+		for k, v := range a {
+			// cmp.Compare holds missing values equal.
+			if by := cmp.Compare(v, b[k]); by != 0 {
+				return by
+			}
+		}
+		return 0
+	}
+	slices.SortFunc(c.order, compare)
+	for k, i := range c.order {
+		if k == 0 || compare(c.order[k-1], i) != 0 {
+			c.size = append(c.size, 0)
+		}
+		last := len(c.size) - 1
+		c.class[i] = int32(last)
+		c.size[last]++
+	}
+	return c
+}
+
+// finite replaces infinite costs by one that no assignment of the given number of
+// rows bears that can do without.
+func finite(cost []float64, rows int) {
+	greatest, infinite := 0.0, false
+	for _, c := range cost {
+		if math.IsInf(c, 1) {
+			infinite = true
+		} else {
+			greatest = max(greatest, c)
+		}
+	}
+	if !infinite {
+		return
+	}
+	bar := 1.0
+	if greatest > 0 {
+		bar = min(2*float64(rows)*greatest, math.MaxFloat64/(8*float64(rows)))
+	}
+	for i, c := range cost {
+		if math.IsInf(c, 1) {
+			cost[i] = bar
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package linkage
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// kind is how one coordinate enters a distance.
+type kind uint8
+
+const (
+	squared  kind = iota // (weight·difference)²
+	absolute             // weight·|difference|
+	mismatch             // weight where the two differ
+)
+
+// space holds targets and released records as points. A distance is the sum over
+// the coordinates in their order, every term rounded by itself: whoever computes
+// it finds the same bits, so that equal distances are equal in every method of
+// search. A coordinate that is missing in either record is left out and the sum
+// multiplied by all/compared (Gower's δ; for squares Dixon 1979, "Pattern
+// recognition with partly missing data", IEEE Trans. SMC 9). Records without any
+// coordinate in common are infinitely far apart.
+type space struct {
+	kinds   []kind
+	weights []float64
+	plain   bool // squares only
+	// Record by record, len(kinds) coordinates each, NaN where missing.
+	targets, released []float64
+
+	unit float64 // what a sum is multiplied by to be a distance
+	root bool    // the distance is the square root of that
+	// Numeric and then categorical keys that are left out because no two records
+	// differ in them.
+	constant []int
+}
+
+func (s *space) width() int { return len(s.kinds) }
+
+func (s *space) target(i int) []float64 { return s.targets[i*s.width():][:s.width()] }
+func (s *space) record(i int) []float64 { return s.released[i*s.width():][:s.width()] }
+
+// measured turns a sum into the distance as its definition has it.
+func (s *space) measured(sum float64) float64 {
+	if s.root {
+		return math.Sqrt(sum)
+	}
+	return sum * s.unit
+}
+
+// term is what coordinate j adds to a distance. The conversions keep a compiler
+// from fusing multiplication and addition, which would round differently here
+// and there.
+func (s *space) term(j int, a, b float64) float64 {
+	switch s.kinds[j] {
+	case squared:
+		t := float64((a - b) * s.weights[j])
+		return float64(t * t)
+	case absolute:
+		return float64(math.Abs(a-b) * s.weights[j])
+	}
+	if a == b {
+		return 0
+	}
+	return s.weights[j]
+}
+
+// between is the sum of two points' terms, missing coordinates regarded.
+func (s *space) between(a, b []float64) float64 {
+	sum, compared := 0.0, 0
+	for j, v := range a {
+		w := b[j]
+		if math.IsNaN(v) || math.IsNaN(w) {
+			continue
+		}
+		compared++
+		sum += s.term(j, v, w)
+	}
+	if compared == 0 && len(a) > 0 {
+		return math.Inf(1)
+	}
+	return float64(sum * s.factor(compared))
+}
+
+// factor makes up for coordinates that could not be compared, of which some could.
+func (s *space) factor(compared int) float64 {
+	if compared == s.width() {
+		return 1
+	}
+	return float64(s.width()) / float64(compared)
+}
+
+// newSpace places the records as the distance wants it.
+func newSpace(targets, released Keys, o *Options) (*space, error) {
+	s := &space{unit: 1}
+	m, n := targets.Len(), released.Len()
+	var columns []columnPair
+	switch o.Distance {
+	case Standardised:
+		s.root = true
+		for j, column := range released.Numeric {
+			scale := scaleOf(column)
+			is := momentsOf(column, scale)
+			if !(is.least < is.biggest) {
+				s.constant = append(s.constant, j)
+				continue
+			}
+			columns = append(columns, columnPair{squared, 1 / is.sd, scale, targets.Numeric[j], column})
+		}
+	case Gower:
+		for j, column := range released.Numeric {
+			scale := scaleOf(column, targets.Numeric[j])
+			least, biggest := math.Inf(1), math.Inf(-1)
+			for _, x := range [2][]float64{column, targets.Numeric[j]} {
+				for _, v := range x {
+					if v < least {
+						least = v
+					}
+					if v > biggest {
+						biggest = v
+					}
+				}
+			}
+			if !(least < biggest) {
+				s.constant = append(s.constant, j)
+				continue
+			}
+			columns = append(columns, columnPair{absolute, 1 / (biggest*scale - least*scale), scale, targets.Numeric[j], column})
+		}
+		for j, column := range released.Categorical {
+			x, y := codes(targets.Categorical[j]), codes(column)
+			if same(x, y) {
+				s.constant = append(s.constant, len(released.Numeric)+j)
+				continue
+			}
+			columns = append(columns, columnPair{mismatch, 1, 1, x, y})
+		}
+		s.unit = 1 / float64(max(1, len(columns)))
+	case Ranks:
+		columns, s.constant, s.unit = ranked(targets, released, o.Reference)
+	case Mahalanobis:
+		var err error
+		if columns, s.constant, err = mahalanobis(targets, released, o); err != nil {
+			return nil, err
+		}
+		s.root = true
+	}
+	p := len(columns)
+	s.plain = true
+	s.targets, s.released = make([]float64, m*p), make([]float64, n*p)
+	for j, c := range columns {
+		s.kinds, s.weights = append(s.kinds, c.kind), append(s.weights, c.weight)
+		s.plain = s.plain && c.kind == squared
+		for i, v := range c.targets {
+			s.targets[i*p+j] = v * c.scale
+		}
+		for i, v := range c.released {
+			s.released[i*p+j] = v * c.scale
+		}
+		if math.IsInf(c.weight, 0) || math.IsNaN(c.weight) {
+			return nil, fmt.Errorf("keys: the spread of key %d is too small beside its magnitude to be measured by", j)
+		}
+	}
+	return s, nil
+}
+
+// columnPair is a coordinate in the making.
+type columnPair struct {
+	kind              kind
+	weight, scale     float64
+	targets, released []float64
+}
+
+// codes holds categories as numbers, NaN where missing.
+func codes(column []int32) []float64 {
+	x := make([]float64, len(column))
+	for i, c := range column {
+		if x[i] = float64(c); c < 0 {
+			x[i] = math.NaN()
+		}
+	}
+	return x
+}
+
+// same says whether all values of x and y are equal, missing ones aside.
+func same(x, y []float64) bool {
+	first := math.NaN()
+	for _, column := range [2][]float64{x, y} {
+		for _, v := range column {
+			switch {
+			case math.IsNaN(first):
+				first = v
+			case v == v && v != first:
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// truth is the released record of target i, −1 for none.
+func (o *Options) truth(i int) int {
+	if o.Truth == nil {
+		return i
+	}
+	return int(o.Truth[i])
+}
+
+// own is the sum between target i and its own record, +Inf if it has none. The
+// records are still in the order of the release.
+func (s *space) own(i int, o *Options) float64 {
+	if t := o.truth(i); t >= 0 {
+		return s.between(s.target(i), s.record(t))
+	}
+	return math.Inf(1)
+}
+
+var errMissing = errors.New("keys: the mahalanobis distance needs keys without missing values: use standardised or gower")

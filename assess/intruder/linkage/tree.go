@@ -1,0 +1,260 @@
+package linkage
+
+import (
+	"math"
+	"math/bits"
+	"runtime"
+	"sync"
+)
+
+// leafSize is the most records in a leaf that differ.
+const leafSize = 16
+
+// tree is a k-d tree (Friedman, Bentley and Finkel 1977, "An algorithm for
+// finding best matches in logarithmic expected time", ACM TOMS 3) over the
+// records of a group, which it has put in its own order. Every node knows the box of its
+// records. The sum of the terms to the near side of a box, computed as distances
+// are, is at most that of any record in it, to the bit, since subtraction,
+// multiplication and addition round monotonically; so nothing is missed by a
+// bound that is off in its last digit.
+type tree struct {
+	s     *space
+	rows  []float64
+	nodes []node
+	boxes []float64 // of each node the least coordinates and then the greatest
+}
+
+type node struct {
+	from, to int32 // records
+	right    int32 // the second child, the first being the next node; 0: a leaf
+	alike    bool  // all records are equal
+}
+
+func newTree(s *space, rows []float64) *tree {
+	t := &tree{s: s, rows: rows}
+	t.nodes, t.boxes = t.build(0, int32(len(rows)/s.width()), bits.Len(uint(runtime.GOMAXPROCS(0))))
+	return t
+}
+
+// build makes the subtree of records [from,to), with the places of its nodes
+// counted from its root. The halves of the first few levels are made side by side.
+func (t *tree) build(from, to int32, parallel int) ([]node, []float64) {
+	if parallel <= 0 || to-from < 4096 {
+		b := &builder{t: t}
+		b.node(from, to)
+		return b.nodes, b.boxes
+	}
+	b := &builder{t: t}
+	middle, ok := b.split(from, to)
+	if !ok {
+		return b.nodes, b.boxes
+	}
+	var left, right []node
+	var leftBoxes, rightBoxes []float64
+	var group sync.WaitGroup
+	group.Go(func() { left, leftBoxes = t.build(from, middle, parallel-1) })
+	right, rightBoxes = t.build(middle, to, parallel-1)
+	group.Wait()
+	shift := func(nodes []node, by int32) {
+		for i := range nodes {
+			if nodes[i].right > 0 {
+				nodes[i].right += by
+			}
+		}
+	}
+	shift(left, 1)
+	shift(right, int32(1+len(left)))
+	b.nodes[0].right = int32(1 + len(left))
+	return append(append(b.nodes, left...), right...), append(append(b.boxes, leftBoxes...), rightBoxes...)
+}
+
+type builder struct {
+	t     *tree
+	nodes []node
+	boxes []float64
+}
+
+func (b *builder) node(from, to int32) {
+	at := len(b.nodes)
+	middle, ok := b.split(from, to)
+	if !ok {
+		return
+	}
+	b.node(from, middle)
+	b.nodes[at].right = int32(len(b.nodes))
+	b.node(middle, to)
+}
+
+// split adds a node for the records and, unless it is a leaf, parts them in the
+// middle of the coordinate in which they spread widest.
+func (b *builder) split(from, to int32) (middle int32, ok bool) {
+	s, p := b.t.s, b.t.s.width()
+	start := len(b.boxes)
+	rows := b.t.rows[int(from)*p : int(to)*p]
+	b.boxes = append(append(b.boxes, rows[:p]...), rows[:p]...)
+	low, high := b.boxes[start:start+p], b.boxes[start+p:start+2*p]
+	for at := p; at < len(rows); at += p {
+		for j, v := range rows[at : at+p] {
+			if v < low[j] {
+				low[j] = v
+			} else if v > high[j] {
+				high[j] = v
+			}
+		}
+	}
+	widest, by := 0, 0.0
+	alike := true
+	for j := range p {
+		if low[j] == high[j] || math.IsNaN(low[j]) {
+			continue
+		}
+		alike = false
+		if w := s.term(j, high[j], low[j]); w >= by {
+			widest, by = j, w
+		}
+	}
+	b.nodes = append(b.nodes, node{from: from, to: to, alike: alike})
+	if alike || to-from <= leafSize {
+		return 0, false
+	}
+	n := int(to - from)
+	selectRow(rows, p, widest, n/2)
+	return from + int32(n/2), true
+}
+
+// selectRow reorders rows so that row k has the coordinate it would have if they
+// were sorted by it, none before it a greater and none behind it a lesser one
+// (Hoare's algorithm; the pivot is the median of three, drawn so that no order of
+// the file makes it slow).
+func selectRow(rows []float64, p, coordinate, k int) {
+	state := uint64(len(rows))
+	draw := func(below int) int {
+		state = state*6364136223846793005 + 1442695040888963407
+		high, _ := bits.Mul64(state, uint64(below))
+		return int(high)
+	}
+	from, to := 0, len(rows)/p-1
+	for from < to {
+		n := to - from + 1
+		x, y, z := rows[(from+draw(n))*p+coordinate], rows[(from+draw(n))*p+coordinate], rows[(from+draw(n))*p+coordinate]
+		pivot := max(min(x, y), min(max(x, y), z))
+		i, j := from, to
+		for i <= j {
+			for rows[i*p+coordinate] < pivot {
+				i++
+			}
+			for rows[j*p+coordinate] > pivot {
+				j--
+			}
+			if i <= j {
+				a, b := rows[i*p:i*p+p], rows[j*p:j*p+p]
+				for c, v := range a {
+					a[c], b[c] = b[c], v
+				}
+				i++
+				j--
+			}
+		}
+		switch {
+		case k <= j:
+			to = j
+		case k >= i:
+			from = i
+		default:
+			return
+		}
+	}
+}
+
+// nearest offers all records that may be nearest.
+func (t *tree) nearest(q *query) { t.nearestBelow(0, t.lower(0, q), q) }
+
+// nearestBelow does so for a subtree, given the lower bound of its box.
+func (t *tree) nearestBelow(k int32, lower float64, q *query) {
+	for lower <= q.best {
+		n := &t.nodes[k]
+		if n.right == 0 {
+			p := int32(t.s.width())
+			if n.alike {
+				q.offer(t.s.sum(t.rows[n.from*p:][:p], q), int64(n.to-n.from))
+			} else {
+				t.s.scan(t.rows[int(n.from)*int(p):int(n.to)*int(p)], q)
+			}
+			return
+		}
+		near, far := k+1, n.right
+		lowerNear, lowerFar := t.lower(near, q), t.lower(far, q)
+		if lowerFar < lowerNear {
+			near, far, lowerNear, lowerFar = far, near, lowerFar, lowerNear
+		}
+		t.nearestBelow(near, lowerNear, q)
+		k, lower = far, lowerFar
+	}
+}
+
+// rank counts the records that are nearer than the query's own, or as near, whole
+// boxes at once where they lie on one side.
+func (t *tree) rank(q *query) { t.rankBelow(0, q) }
+
+func (t *tree) rankBelow(k int32, q *query) {
+	n := &t.nodes[k]
+	lower, upper := t.lower(k, q), t.upper(k, q)
+	switch {
+	case lower > q.own:
+	case upper < q.own:
+		q.nearer += int64(n.to - n.from)
+	case lower == upper:
+		q.level += int64(n.to - n.from)
+	case n.right == 0:
+		p := t.s.width()
+		t.s.scanRank(t.rows[int(n.from)*p:int(n.to)*p], q)
+	default:
+		t.rankBelow(k+1, q)
+		t.rankBelow(n.right, q)
+	}
+}
+
+// lower is at most the sum of the query and any record of the node.
+func (t *tree) lower(k int32, q *query) float64 {
+	s := t.s
+	p := s.width()
+	box := t.boxes[int(k)*2*p:][:2*p]
+	low, high := box[:p], box[p:]
+	sum := 0.0
+	if s.plain && q.complete() {
+		weights := s.weights
+		for j, v := range q.point {
+			gap := 0.0
+			if v < low[j] {
+				gap = low[j] - v
+			} else if v > high[j] {
+				gap = v - high[j]
+			}
+			gap = float64(gap * weights[j])
+			sum += float64(gap * gap)
+		}
+		return sum
+	}
+	sum = q.start
+	for _, j := range q.dims {
+		if v := q.point[j]; v < low[j] {
+			sum += s.term(int(j), low[j], v)
+		} else if v > high[j] {
+			sum += s.term(int(j), v, high[j])
+		}
+	}
+	return float64(sum * q.factor)
+}
+
+// upper is at least the sum of the query and any record of the node.
+func (t *tree) upper(k int32, q *query) float64 {
+	s := t.s
+	p := s.width()
+	box := t.boxes[int(k)*2*p:][:2*p]
+	sum := q.start
+	for _, j := range q.dims {
+		v, low, high := q.point[j], box[j], box[p+int(j)]
+		sum += math.Max(s.term(int(j), v, low), s.term(int(j), v, high))
+	}
+	return float64(sum * q.factor)
+}
