@@ -26,6 +26,10 @@ demo-stream: build ## the same records as a stream, with a live page; the broker
 docs/ru-map.svg: demo ## draw the README's R-U map anew, from the demo
 	$(GO) run ./assess/report/internal/figure out/report.json wage >$@
 
+.PHONY: figures
+figures: ## draw the papers' figures of docs/figures anew
+	$(GO) run ./assess/rumap/internal/figures docs/figures
+
 .PHONY: test
 test: ## the tests that need nothing but Go
 	$(GO) test ./...

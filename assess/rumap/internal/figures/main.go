@@ -1,0 +1,72 @@
+// Command figures draws the figures of the papers anew, as SVG files, and writes
+// the numbers behind them beside, as figures.csv:
+//
+//	go run ./assess/rumap/internal/figures docs/figures
+//
+// It runs in the repository's root, whose data it reads. All draws come from a
+// fixed key: running it twice gives the same bytes.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "figures:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("usage: figures DIR")
+	}
+	files, err := figures(context.Background(), ".")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(args[0], 0o755); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(args[0], f.name), f.content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file is one of the files that the program writes.
+type file struct {
+	name    string
+	content []byte
+}
+
+// figures makes all files from the data under root.
+func figures(ctx context.Context, root string) ([]file, error) {
+	var charts []chart
+	for _, draw := range []func(context.Context, string) ([]chart, error){linkageFigure, additiveNoise, empirical, swapping, tables} {
+		c, err := draw(ctx, root)
+		if err != nil {
+			return nil, err
+		}
+		charts = append(charts, c...)
+	}
+	var files []file
+	for _, c := range charts {
+		svg, err := c.svg()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.name, err)
+		}
+		files = append(files, file{c.name + ".svg", svg})
+	}
+	numbers, err := numbers(charts)
+	if err != nil {
+		return nil, err
+	}
+	return append(files, file{"figures.csv", numbers}), nil
+}
