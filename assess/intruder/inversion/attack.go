@@ -79,7 +79,7 @@ type ColumnResult struct {
 	Guess float64 `json:"guess"`
 	// Recovered counts the records that inversions which fail the column have
 	// recovered, each once; Share is of Records, and BeyondGuess is Share less what
-	// guessing finds among as many claims, at least 0.
+	// guessing finds with as many claims, at least 0.
 	Recovered   int     `json:"recovered"`
 	Share       float64 `json:"share"`
 	BeyondGuess float64 `json:"beyond_guess"`

@@ -230,7 +230,7 @@ func TestSoundMasksPass(t *testing.T) {
 		"noise of a year":        {"education", []transform.Spec{noiseOf("education", "1", "")}},
 		"uniform of a year":      {"education", []transform.Spec{noiseOf("education", "1", "uniform")}},
 		"bias and noise, coarse": {"education", []transform.Spec{biasOf("education", 0.05), noiseOf("education", "1", "")}},
-		"two noises, coarse": {"experience", []transform.Spec{noiseOf("experience", "2", "laplace"), noiseOf("experience", "1", "")}},
+		"two noises, coarse":     {"experience", []transform.Spec{noiseOf("experience", "2", "laplace"), noiseOf("experience", "1", "")}},
 		"tiers, coarse":          {"experience", []transform.Spec{noiseOf("experience", "1", "", transform.Tier{Above: ptr(10.0), VarianceFactor: ptr(4.0)})}},
 		"coarse and clipped":     {"experience", []transform.Spec{noiseOf("experience", "3", ""), roundTo("experience", 5)}},
 	} {

@@ -1,6 +1,8 @@
 package inversion
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -113,12 +115,13 @@ func (a *attacker) attack() ColumnResult {
 	certain, luck := a.direct(&c)
 	a.heapsByMoments(&c, certain)
 	a.affine(&c, luck)
-	best := 0
+	best, claimed := 0, 0
 	for _, v := range c.Inversions {
 		if !v.Fails {
 			continue
 		}
 		c.Passed = false
+		claimed += v.Claims
 		if v.Recovered > best {
 			best, c.By = v.Recovered, v.Kind
 		}
@@ -132,7 +135,7 @@ func (a *attacker) attack() ColumnResult {
 		c.Share = float64(c.Recovered) / float64(c.Records)
 	}
 	if !c.Passed {
-		c.BeyondGuess = max(0, c.Share-a.guess)
+		c.BeyondGuess = max(0, c.Share-a.guess*float64(min(claimed, c.Records))/float64(c.Records))
 	}
 	return c
 }
@@ -140,14 +143,13 @@ func (a *attacker) attack() ColumnResult {
 // direct claims that released values are the originals. Each record is one claim,
 // filed under the mask that is the most likely to have moved it. It returns the
 // certainty of each, and the mean probability with which the masks leave a value
-// where it is, 0 where the most of them are claims for certain.
+// where it is; 0 where that is no luck but what they do.
 func (a *attacker) direct(c *ColumnResult) (certain []float64, luck float64) {
 	x, y := a.column.Original, a.column.Released
 	certain, chance := ones(len(y)), ones(len(y))
-	weakest := make([]int, len(y)) // 0: no link; k: links[k−1]
+	weakest := make([]int32, len(y)) // 0: no link; k: links[k−1]
 	least := ones(len(y))
 	p := make([]float64, len(y))
-
 	for k, l := range a.links {
 		if l.trivial {
 			continue
@@ -166,7 +168,7 @@ func (a *attacker) direct(c *ColumnResult) (certain []float64, luck float64) {
 		for i, v := range p {
 			certain[i] *= v
 			if weakest[i] == 0 || v <= least[i] {
-				weakest[i], least[i] = k+1, v
+				weakest[i], least[i] = int32(k+1), v
 			}
 		}
 		if l.chance != nil {
@@ -189,56 +191,77 @@ func (a *attacker) direct(c *ColumnResult) (certain []float64, luck float64) {
 		}
 		luck *= rounded
 	}
-	type file struct {
-		link int
-		kind Kind
+	groups := a.file(certain, chance, weakest, moved)
+	failed := false
+	for _, g := range a.sorted(groups) {
+		a.judge(c, g)
+		failed = failed || g.fails
 	}
-	groups := map[file]*claims{}
-	var order []file
 	for i, v := range y {
-		if v != v || x[i] != x[i] {
-			continue
+		if !failed {
+			break
 		}
-		f := file{weakest[i], Luck}
-		switch {
-		case certain[i] >= a.confidence:
-			if f.kind = Identity; f.link > 0 {
-				f.kind = a.links[f.link-1].kind
-			}
-		case a.heaped(v):
-			f.kind = Heap
-		case f.link > 0 && a.links[f.link-1].kind == Rounding && !moved:
-			f.kind = Rounding
-		default:
-			f.link = 0
+		if g := groups[a.fileOf(i, v, certain, weakest, moved)]; g != nil && g.fails {
+			a.found[i] = a.found[i] || a.near(v, x[i])
 		}
-		g := groups[f]
-		if g == nil {
-			g = &claims{kind: f.kind, certainty: 1, deterministic: certain[i] >= a.confidence}
-			if f.link > 0 {
-				g.mask = a.links[f.link-1].label
-			}
-			groups[f] = g
-			order = append(order, f)
-		}
-		g.add(i, v, certain[i], chance[i])
-	}
-	slices.SortFunc(order, func(a, b file) int {
-		if a.link != b.link {
-			return a.link - b.link
-		}
-		if a.kind < b.kind {
-			return -1
-		}
-		return 1
-	})
-	for _, f := range order {
-		a.judge(c, groups[f])
 	}
 	if luck >= a.confidence {
 		luck = 0
 	}
 	return certain, luck
+}
+
+// file is what a claim that the released value is the original is filed under.
+// link is 1 more than the place in links, 0 for none.
+type file struct {
+	link int32
+	kind Kind
+}
+
+// fileOf files the claim for record i, the released value y.
+func (a *attacker) fileOf(i int, y float64, certain []float64, weakest []int32, moved bool) file {
+	link := weakest[i]
+	switch {
+	case certain[i] >= a.confidence:
+		if link > 0 {
+			return file{link, a.links[link-1].kind}
+		}
+		return file{0, Identity}
+	case a.heaped(y):
+		return file{link, Heap}
+	case link > 0 && a.links[link-1].kind == Rounding && !moved:
+		return file{link, Rounding}
+	}
+	return file{0, Luck}
+}
+
+// file counts the claims that released values are the originals.
+func (a *attacker) file(certain, chance []float64, weakest []int32, moved bool) map[file]*claims {
+	groups := map[file]*claims{}
+	x := a.column.Original
+	var last file
+	var g *claims
+	for i, v := range a.column.Released {
+		if v != v || x[i] != x[i] {
+			continue
+		}
+		if f := a.fileOf(i, v, certain, weakest, moved); f != last || g == nil {
+			if g = groups[f]; g == nil {
+				g = &claims{file: f, certainty: 1, deterministic: certain[i] >= a.confidence}
+				groups[f] = g
+			}
+			last = f
+		}
+		g.add(a.near(v, x[i]), certain[i], chance[i])
+	}
+	return groups
+}
+
+// sorted returns the groups in an order of their own, for results that repeat.
+func (a *attacker) sorted(groups map[file]*claims) []*claims {
+	return slices.SortedFunc(maps.Values(groups), func(a, b *claims) int {
+		return cmp.Or(cmp.Compare(a.link, b.link), cmp.Compare(a.kind, b.kind))
+	})
 }
 
 func ones(n int) []float64 {
@@ -286,20 +309,21 @@ func (a *attacker) roundedShare(moved bool) float64 {
 	return share
 }
 
-// claims are the values that one inversion claims for some records.
+// claims are what one inversion claims for some records, counted.
 type claims struct {
-	kind          Kind
-	mask          string
+	file
 	deterministic bool
-	certainty     float64
+	certainty     float64 // the least
 	chance        float64 // sum
-	records       []int
-	values        []float64
+	n, recovered  int
+	fails         bool
 }
 
-func (g *claims) add(record int, value, certainty, chance float64) {
-	g.records = append(g.records, record)
-	g.values = append(g.values, value)
+func (g *claims) add(hit bool, certainty, chance float64) {
+	g.n++
+	if hit {
+		g.recovered++
+	}
 	g.certainty = min(g.certainty, certainty)
 	g.chance += chance
 }
@@ -313,34 +337,24 @@ const significance = 1e-6
 // is a sample's, a tier that the value before it decided of.
 const slack = 1.05
 
-// judge holds claims against the originals and files the inversion.
+// judge decides about claims and lists the inversion.
 func (a *attacker) judge(c *ColumnResult, g *claims) {
-	m := len(g.records)
-	if m == 0 {
+	if g.n == 0 {
 		return
 	}
-	v := Inversion{Kind: g.kind, Mask: g.mask, Claims: m, Certainty: g.certainty, Deterministic: g.deterministic}
-	hit := make([]bool, m)
-	for k, i := range g.records {
-		if a.near(g.values[k], a.column.Original[i]) {
-			hit[k] = true
-			v.Recovered++
-		}
+	v := Inversion{Kind: g.kind, Claims: g.n, Recovered: g.recovered, Certainty: g.certainty, Deterministic: g.deterministic, Chance: a.guess}
+	if g.link > 0 {
+		v.Mask = a.links[g.link-1].label
 	}
-	share := float64(v.Recovered) / float64(m)
-	v.Chance = a.guess
+	share := float64(g.recovered) / float64(g.n)
 	if g.deterministic {
 		// Claims that mostly fail are of masks that are not those of the release.
-		v.Fails = share > a.guess && (share >= a.confidence/2 || improbable(v.Recovered, m, a.guess))
+		v.Fails = share > a.guess && (share >= a.confidence/2 || improbable(g.recovered, g.n, a.guess))
 	} else {
-		v.Chance = min(1, max(a.guess, slack*g.chance/float64(m)))
-		v.Fails = improbable(v.Recovered, m, v.Chance)
+		v.Chance = min(1, max(a.guess, slack*g.chance/float64(g.n)))
+		v.Fails = improbable(g.recovered, g.n, v.Chance)
 	}
-	if v.Fails {
-		for k, i := range g.records {
-			a.found[i] = a.found[i] || hit[k]
-		}
-	}
+	g.fails = v.Fails
 	c.Inversions = append(c.Inversions, v)
 }
 

@@ -28,6 +28,7 @@ type link struct {
 type noise struct {
 	lambda float64
 	form   string
+	stay   [2]float64 // within the least and the most half cell
 }
 
 // below returns P(ε < v).
@@ -85,13 +86,15 @@ func (a *attacker) noiseLink(m *transform.Noise, sd float64, grid cell, redraw *
 	}
 	form := m.Distribution
 	l := link{kind: SmallNoise}
-	tiers := []tier{{math.Inf(-1), noise{lambda, form}}}
+	tiers := []tier{{math.Inf(-1), noise{lambda: lambda, form: form}}}
 	for _, t := range m.Tiers {
-		tiers = append(tiers, tier{*t.Above, noise{lambda * math.Sqrt(*t.VarianceFactor), form}})
+		tiers = append(tiers, tier{*t.Above, noise{lambda: lambda * math.Sqrt(*t.VarianceFactor), form: form}})
 	}
 	greatest := 0.0
-	for _, t := range tiers {
-		greatest = max(greatest, t.noise.lambda)
+	for t := range tiers {
+		e := &tiers[t].noise
+		e.stay = [2]float64{e.within(grid.least), e.within(grid.most)}
+		greatest = max(greatest, e.lambda)
 	}
 	if greatest == 0 && redraw == nil {
 		l.kind, l.trivial = Identity, true
@@ -105,9 +108,10 @@ func (a *attacker) noiseLink(m *transform.Noise, sd float64, grid cell, redraw *
 		lower, upper = bounds(redraw)
 	}
 	// Given that the result lies within the bounds, it is the more likely to be x.
-	stay := func(x, half float64) float64 {
-		e := tierOf(tiers, x).noise
-		p := e.within(half)
+	const least, most = 0, 1
+	stay := func(x float64, half int) float64 {
+		e := &tierOf(tiers, x).noise
+		p := e.stay[half]
 		if redraw != nil {
 			if x < lower || x > upper {
 				return 0
@@ -121,7 +125,7 @@ func (a *attacker) noiseLink(m *transform.Noise, sd float64, grid cell, redraw *
 	l.certain = func(y, p []float64) {
 		for i, v := range y {
 			if v == v {
-				p[i] *= stay(v, grid.least)
+				p[i] *= stay(v, least)
 			}
 		}
 		if len(tiers) > 1 {
@@ -131,7 +135,7 @@ func (a *attacker) noiseLink(m *transform.Noise, sd float64, grid cell, redraw *
 	l.chance = func(x, p []float64) {
 		for i, v := range x {
 			if v == v {
-				p[i] = min(p[i], stay(v, grid.most))
+				p[i] = min(p[i], stay(v, most))
 			}
 		}
 	}

@@ -21,22 +21,29 @@ func (a *attacker) affine(c *ColumnResult, luck float64) {
 		if !finite(t.slope) || !finite(t.from) || !finite(t.onto) || t.slope == 0 {
 			continue
 		}
-		g := &claims{kind: t.kind}
+		g := &claims{file: file{0, t.kind}}
 		// A symmetric noise with one peak lands in no cell of its lattice more often
 		// than in that of 0, wherever the map puts the cell; a map that shrinks puts
 		// up to 1/slope + 1 points into one.
-		chance := a.guess + luck*(math.Floor(1/math.Abs(t.slope))+1)
+		chance := min(1, a.guess+luck*(math.Floor(1/math.Abs(t.slope))+1))
+		x := a.column.Original
 		same := true
+		invert := func(y float64) float64 { return t.onto + t.slope*(y-t.from) }
 		for i, y := range a.column.Released {
-			if y != y || a.column.Original[i] != a.column.Original[i] {
+			if y != y || x[i] != x[i] {
 				continue
 			}
-			v := t.onto + t.slope*(y-t.from)
+			v := invert(y)
 			same = same && a.near(v, y)
-			g.add(i, v, 0, min(1, chance))
+			g.add(a.near(v, x[i]), 0, chance)
 		}
-		if !same { // where it is, the released values themselves are claimed already
-			a.judge(c, g)
+		if same {
+			continue // the released values themselves are claimed already
+		}
+		if a.judge(c, g); g.fails {
+			for i, y := range a.column.Released {
+				a.found[i] = a.found[i] || a.near(invert(y), x[i])
+			}
 		}
 	}
 }
@@ -49,14 +56,14 @@ func finite(x float64) bool { return x-x == 0 }
 // recovered all the same, and the claim is held against the originals in either
 // order.
 func (a *attacker) heapsByMoments(c *ColumnResult, certain []float64) {
-	var clip *link
+	clip := 0 // 1 more than its place
 	for k := range a.links {
 		if a.links[k].atBound != nil {
-			clip = &a.links[k]
+			clip = k + 1
 		}
 	}
 	mean := a.moments.Mean
-	if clip == nil || !finite(mean) || a.n != len(a.column.Released) || a.released.n != a.original.n {
+	if clip == 0 || !finite(mean) || a.n != len(a.column.Released) || a.released.n != a.original.n {
 		return
 	}
 	var heap []int
@@ -66,7 +73,7 @@ func (a *attacker) heapsByMoments(c *ColumnResult, certain []float64) {
 		if y != y {
 			continue
 		}
-		if lower, upper := clip.atBound(y); lower || upper {
+		if lower, upper := a.links[clip-1].atBound(y); lower || upper {
 			heap, low = append(heap, i), append(low, lower)
 			continue
 		}
@@ -76,10 +83,13 @@ func (a *attacker) heapsByMoments(c *ColumnResult, certain []float64) {
 		off += y - mean
 		squares += (y - mean) * (y - mean)
 	}
-	g := &claims{kind: HeapMoments, mask: clip.label, certainty: 1, deterministic: true}
+	g := &claims{file: file{int32(clip), HeapMoments}, certainty: 1, deterministic: true}
+	claim := func(i int, v float64) {
+		g.add(a.near(v, a.column.Original[i]), 1, 0)
+	}
 	switch {
 	case len(heap) == 1:
-		g.add(heap[0], mean-off, 1, 0)
+		claim(heap[0], mean-off)
 	case len(heap) == 2 && finite(a.moments.SD):
 		half := -off / 2
 		square := float64(a.released.n-1)*a.moments.SD*a.moments.SD - squares
@@ -93,8 +103,12 @@ func (a *attacker) heapsByMoments(c *ColumnResult, certain []float64) {
 		if swapped {
 			first, second = second, first
 		}
-		g.add(heap[0], first, 1, 0)
-		g.add(heap[1], second, 1, 0)
+		claim(heap[0], first)
+		claim(heap[1], second)
 	}
-	a.judge(c, g)
+	if a.judge(c, g); g.fails && g.recovered == g.n {
+		for _, i := range heap {
+			a.found[i] = true
+		}
+	}
 }
