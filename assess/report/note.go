@@ -76,6 +76,7 @@ type StatisticNote struct {
 // Program is an example that runs as it is.
 type Program struct {
 	Language string `json:"language"`
+	Column   string `json:"column"` // whose numbers are in it
 	Code     string `json:"code"`
 }
 

@@ -19,7 +19,7 @@ var rProgram string
 // made up around the release's mean and corrected SD.
 func programs(name string, c ColumnNote, released PublicMoments) []Program {
 	// The name stands in a comment: what could end the comment is escaped.
-	name = strconv.QuoteToGraphic(cut(name, 40))
+	quoted := strconv.QuoteToGraphic(cut(name, 40))
 	middle := math.Sqrt(float64(c.Corrected.SD.Least * c.Corrected.SD.Greatest))
 	var python, r []string
 	for _, n := range c.Noise {
@@ -33,14 +33,15 @@ func programs(name string, c ColumnNote, released PublicMoments) []Program {
 		r = append(r, "list(variance = "+variance+", above = c("+strings.Join(above, ", ")+"), factor = c("+strings.Join(factors, ", ")+"))")
 	}
 	fill := func(program string, noise []string) string {
-		return strings.NewReplacer("@NAME@", name, "@PHI2@", literal(float64(c.Phi2)), "@NOISE@", strings.Join(noise, ", "),
+		return strings.NewReplacer("@NAME@", quoted, "@PHI2@", literal(float64(c.Phi2)), "@NOISE@", strings.Join(noise, ", "),
 			"@MEAN@", literal(rounded(float64(released.Mean))), "@SD@", literal(rounded(middle))).Replace(program)
 	}
-	return []Program{{"Python", fill(pythonProgram, python)}, {"R", fill(rProgram, r)}}
+	return []Program{{"Python", name, fill(pythonProgram, python)}, {"R", name, fill(rProgram, r)}}
 }
 
-// literal writes a number as Python and R both read it.
-func literal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+// literal writes a number as Python and R both read it, without the last bits that
+// a square has of its own.
+func literal(v float64) string { return strconv.FormatFloat(v, 'g', 12, 64) }
 
 // rounded keeps three digits: the programs' data are made up.
 func rounded(v float64) float64 {

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -156,6 +157,37 @@ func TestPageNumbersAreTheJSONs(t *testing.T) {
 	// Six moments of two sides for two columns, five figures of utility, risks, …:
 	// far fewer would mean that the page lost its numbers.
 	compare(t, "released", must(t)(r.HTML()), must(t)(r.JSON()), 120)
+}
+
+// TestStandardErrorsStandBesideRAndU: every R and every U of a masked column has
+// its Monte-Carlo standard error.
+func TestStandardErrorsStandBesideRAndU(t *testing.T) {
+	r := example.Released()
+	all, err := pagecheck.Elements(must(t)(r.HTML()), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{}
+	for _, e := range all {
+		shown[e.Attr["data-path"]] = true
+	}
+	for _, c := range r.Columns {
+		if !c.Masked {
+			continue
+		}
+		for _, name := range []string{"U", "U_se"} {
+			if !shown["/columns/"+c.Name+"/utility/"+name] {
+				t.Errorf("%s: %s is not shown", c.Name, name)
+			}
+		}
+		for k := range c.Risk {
+			for _, name := range []string{"R", "R_se"} {
+				if path := fmt.Sprintf("/columns/%s/risk/%d/%s", c.Name, k, name); !shown[path] {
+					t.Errorf("%s is not shown", path)
+				}
+			}
+		}
+	}
 }
 
 func compare(t *testing.T, name string, page, text []byte, least int) {
