@@ -165,7 +165,11 @@ func apply(p *config.Pipeline, m *rumap.Map, path string, o *mapOptions) error {
 	if to == inPlace {
 		to = path
 	}
-	if err := publish.WriteFile(to, publish.Public, text); err != nil {
+	mode := publish.Public
+	if info, err := os.Stat(to); err == nil && info.Mode().Perm()&0o077 == 0 {
+		mode = publish.Confidential // as it was
+	}
+	if err := publish.WriteFile(to, mode, text); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "sdlfilter: written to %s: %s\n", to, strings.TrimPrefix(point.Where(), rumap.Configured+", "))
