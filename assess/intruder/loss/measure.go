@@ -27,8 +27,12 @@ func (p *Pair) Records() int {
 	return len(p.Original[0])
 }
 
+// maxMagnitude bounds values so that sums of their squares are finite.
+const maxMagnitude = 1e145
+
 // Check returns an error where the pair is no pair: no column or record, a name
-// that is repeated, lengths that differ, an infinite value.
+// that is repeated, lengths that differ, a value that is infinite or so great that its square
+// might be.
 func (p *Pair) Check() error {
 	if len(p.Names) == 0 {
 		return fmt.Errorf("columns: must be at least 1, got 0")
@@ -49,8 +53,9 @@ func (p *Pair) Check() error {
 				return fmt.Errorf("column %s: must have %d records like the others, got %d", strconv.Quote(name), n, len(v))
 			}
 			for i, x := range v {
-				if math.IsInf(x, 0) {
-					return fmt.Errorf("column %s, record %d: must be finite, got an infinite %s value", strconv.Quote(name), i, [2]string{"original", "released"}[side])
+				if math.Abs(x) > maxMagnitude {
+					return fmt.Errorf("column %s, record %d: must be finite and at most %v in magnitude, which the %s value is not",
+						strconv.Quote(name), i, maxMagnitude, [2]string{"original", "released"}[side])
 				}
 			}
 		}
