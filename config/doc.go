@@ -20,6 +20,11 @@
 //	required  "true": must be given
 //	choice    "true": exactly one of the fields so marked must be given
 //
+// What a map compares is expanded here too (map.go, map_parameter.go: lists of
+// masks with values in place of their parameters), and the choice that comes of
+// it is written back into the text of the file (map_rewrite.go, on what place.go
+// finds), so that whoever explores and whoever runs read the same masks.
+//
 // Nothing here touches data or the network. The environment, the pipeline file,
 // ${file:…} and, in Secret.Resolve alone, the key are all that is read.
 //

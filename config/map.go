@@ -245,13 +245,14 @@ func (a axis) values() []float64 {
 
 // tidy returns a value near v that is read back from how it is written.
 func tidy(v float64, relative bool) float64 {
-	for {
+	for range 17 { // digits, of which each round but the last takes one at least
 		near := shorter(v, relative)
 		if near == v {
-			return v
+			break
 		}
 		v = near // of which a shorter decimal may be within 1e-12 in turn
 	}
+	return v
 }
 
 // shorter returns the shortest decimal, or percentage, within 1e-12 of v.
