@@ -2,6 +2,7 @@ package figure
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -62,7 +63,7 @@ func Plain(v float64, n int) string {
 	return separated(strconv.FormatFloat(v, 'f', max(0, n-1-exponent), 64))
 }
 
-// Pretty is plain for a page: a true minus sign and 4.02×10⁻⁵.
+// Pretty is Plain for a page: a true minus sign and 4.02×10⁻⁵.
 func Pretty(v float64, n int) string {
 	if math.IsInf(v, 0) {
 		return strings.Replace(Plain(v, n), "infinite", "∞", 1)
@@ -74,7 +75,19 @@ func Pretty(v float64, n int) string {
 	return strings.ReplaceAll(s, "-", "−")
 }
 
-// Trimmed is pretty without zeros at the end of a fraction, for values that are
+// Raised writes the powers of ten within a sentence as Pretty does: R of max at most
+// 4×10⁻⁵.
+func Raised(sentence string) string {
+	return powers.ReplaceAllStringFunc(sentence, func(s string) string {
+		mantissa, exponent, _ := strings.Cut(s, "e")
+		return mantissa + "×10" + superscript(exponent)
+	})
+}
+
+// powers are numbers such as 4.02e-05.
+var powers = regexp.MustCompile(`\b\d+(\.\d+)?e[+-]\d{2,3}\b`)
+
+// Trimmed is Pretty without zeros at the end of a fraction, for values that are
 // not estimates: 50, not 50.00.
 func Trimmed(v float64) string {
 	s := Pretty(v, Digits)

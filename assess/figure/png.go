@@ -22,7 +22,7 @@ func WritePNG(w io.Writer, svg []byte, scale float64) error {
 	if err != nil {
 		return fmt.Errorf("png: %w", err)
 	}
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(w, img); err != nil {
+	if err := png.Encode(w, img); err != nil {
 		return fmt.Errorf("png: %w", err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess/figure"
+	"github.com/sdlfilter/sdlfilter/assess/internal/mapexample"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/example"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/pagecheck"
@@ -19,6 +20,9 @@ func pages(t *testing.T) map[string][]byte {
 		r := make()
 		out[name] = must(t)(r.HTML())
 		out[name+" public"] = must(t)(r.Public([]string{"sd", "phi", "tiers", "efficiency"}).HTML())
+	}
+	for _, name := range []string{"strategies", "groups", "none", "hostile", "empty"} {
+		out["map "+name], _ = mapPage(t, mapexample.All()[name])
 	}
 	return out
 }
@@ -97,7 +101,7 @@ func TestPagesAreAccessible(t *testing.T) {
 					t.Errorf("%s: an empty title", name)
 				}
 			}
-			if e.Attr["class"] == "pt" && (e.Attr["tabindex"] != "0" || e.Attr["aria-label"] == "") {
+			if class := e.Attr["class"]; (class == "pt" || strings.HasPrefix(class, "pt ")) && (e.Attr["tabindex"] != "0" || e.Attr["aria-label"] == "") {
 				t.Errorf("%s: a mark of the map that no keyboard reaches", name)
 			}
 		}

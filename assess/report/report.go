@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/rumap"
 )
 
 // SchemaName is the value of a report's "schema" member.
@@ -33,6 +34,10 @@ type Report struct {
 	Gate         assess.Verdict     `json:"gate"`
 	Sampled      *Sampling          `json:"sampled,omitempty"`
 	Withheld     string             `json:"withheld,omitempty"` // why the release was withheld; empty: it was not
+
+	// Alternatives are maps on data of its columns, whose strategies the page draws
+	// as curves behind the release's points. They are no part of the JSON.
+	Alternatives []*rumap.Map `json:"-"`
 }
 
 // Records counts the records of a run.

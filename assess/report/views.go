@@ -115,6 +115,11 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 	path := below("/columns", c.Name)
 	v := columnView{ColumnMeasures: c, ID: "column-" + strconv.Itoa(i+1), Moments: momentRows(path, c)}
 	m := MapOf(c, r.Gate)
+	for _, of := range r.Alternatives {
+		if of.Column == c.Name {
+			AddAlternatives(&m, of)
+		}
+	}
 	// The SVG is this package's own writing with every string escaped.
 	// Higher with more points, so that their labels keep their distance.
 	more := 17 * max(0, len(m.Points)-14)

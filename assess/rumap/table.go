@@ -61,6 +61,11 @@ func (t *table) words(s string) string {
 var plainSigns = strings.NewReplacer("−", "-", "±", "+/-", "∞", "infinite", "–", "-", "₀", "0", "×10", "e", "’", "'", "…", ".",
 	"⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁻", "-")
 
+// cut shortens a text to a width, with a mark that this terminal has.
+func (t *table) cut(s string, width int) string {
+	return t.words(figure.Cut(t.words(s), width))
+}
+
 // wrapped writes a text below another, indented.
 func (t *table) wrapped(indent, text string) {
 	for _, l := range figure.Wrap(t.words(text), t.width-len(indent)) {
@@ -75,7 +80,7 @@ func (t *table) head() {
 		name += ", " + figure.Printable(m.Unit)
 	}
 	t.line("")
-	t.line(t.paint("1", figure.Cut("R-U map of "+name, t.width)))
+	t.line(t.paint("1", t.cut("R-U map of "+name, t.width)))
 	t.wrapped("  ", Basis(m))
 	t.line("")
 }
@@ -113,7 +118,7 @@ func (t *table) verdict() {
 	lines := figure.Wrap(t.words(sign+" "+what), t.width)
 	for i, l := range lines {
 		if i > 0 {
-			l = "  " + figure.Cut(l, t.width-2)
+			l = "  " + t.cut(l, t.width-2)
 		}
 		t.line(t.paint("1;32", l))
 	}
@@ -155,7 +160,7 @@ func (m *Map) Binding() []string {
 		}
 		s := m.Rules[b.Rule].String()
 		if r := &m.Rules[b.Rule]; b.Target != "" && (r.Target == "" || r.Knowledge == "") {
-			s += ", by " + Subject{b.Target, b.Knowledge}.String()
+			s += " (" + Subject{b.Target, b.Knowledge}.String() + ")"
 		}
 		if !slices.Contains(list, s) {
 			list = append(list, s)
@@ -175,21 +180,32 @@ const (
 func (t *table) strategy(name string) {
 	m := t.m
 	axes := m.axesOf(name)
+	// Where there is little room, parameters are narrow, and what a reader can do
+	// without is left out: which target is the worst, and R in the column's unit.
+	const least = efficiencyWidth + riskWidth + markWidth + 2
+	known := knownWidth
+	if least+known+10*len(axes) > t.width {
+		known = 0
+	}
 	widths := make([]int, len(axes))
 	head := "  "
 	for i, a := range axes {
-		widths[i] = min(max(figure.Cells(m.Label(a))+2, 10), 22)
-		head += figure.Left(figure.Cut(figure.Printable(m.Label(a)), widths[i]-2), widths[i])
+		name := figure.Printable(m.Label(a))
+		widths[i] = min(max(figure.Cells(name)+2, 10), 22, max(10, (t.width-least-known)/len(axes)))
+		head += figure.Left(t.cut(name, widths[i]-2), widths[i])
 	}
-	// The subject takes what is left; where many parameters leave nothing, it goes.
-	subject := min(24, t.width-figure.Cells(head)-efficiencyWidth-riskWidth-knownWidth-markWidth-2)
+	subject := min(24, t.width-figure.Cells(head)-efficiencyWidth-riskWidth-known-markWidth-2)
 	head += figure.Left("efficiency", efficiencyWidth)
 	if subject >= 8 {
-		head += "  " + figure.Pad(figure.Cut("worst protected", subject), subject)
+		head += "  " + figure.Pad(t.cut("worst protected", subject), subject)
 	}
-	head += figure.Left("R", riskWidth) + figure.Left(t.words("known to ±"), knownWidth) + figure.Left("admissible", markWidth)
-	t.line(t.paint("1", figure.Cut(figure.Printable(name), t.width)))
-	t.line(t.paint("2", figure.Cut(head, t.width)))
+	head += figure.Left("R", riskWidth)
+	if known > 0 {
+		head += figure.Left(t.words("known to ±"), known)
+	}
+	head = t.cut(head, t.width-markWidth) + figure.Left("admissible", markWidth)
+	t.line(t.paint("1", t.cut(figure.Printable(name), t.width)))
+	t.line(t.paint("2", head))
 	protected := m.Protected()
 	chosen := m.chosen()
 	for i := range m.Points {
@@ -210,20 +226,23 @@ func (t *table) strategy(name string) {
 		}
 		row += figure.Left(t.words(figure.Percent(float64(p.Efficiency))), efficiencyWidth)
 		worst, ok := m.Worst(p.Risk, protected)
-		what, risk, known := "-", "-", "-"
+		what, risk, rmse := "-", "-", "-"
 		if ok {
 			what = figure.Printable(worst.Target + ", " + worst.Knowledge)
 			risk = figure.Plain(float64(worst.R), figure.RiskDigits)
-			known = figure.Plain(float64(worst.RMSE), figure.RiskDigits)
+			rmse = figure.Plain(float64(worst.RMSE), figure.RiskDigits)
 		}
 		if subject >= 8 {
-			row += "  " + figure.Pad(figure.Cut(what, subject), subject)
+			row += "  " + figure.Pad(t.cut(what, subject), subject)
 		}
-		row += figure.Left(t.words(risk), riskWidth) + figure.Left(t.words(known), knownWidth)
-		row = figure.Cut(row, t.width-markWidth)
-		mark, code := "no"+m.brokenBy(p), "31"
+		row += figure.Left(t.words(risk), riskWidth)
+		if known > 0 {
+			row += figure.Left(t.words(rmse), known)
+		}
+		row = t.cut(row, t.width-markWidth)
+		mark, code := "no"+m.BrokenBy(p), "31"
 		if t.color {
-			mark = "✗" + m.brokenBy(p)
+			mark = "✗" + m.BrokenBy(p)
 		}
 		if p.Admissible {
 			mark, code = "yes", "32"
@@ -237,9 +256,9 @@ func (t *table) strategy(name string) {
 	t.group(chosen, name)
 }
 
-// brokenBy says whether risk or utility keeps a point from being admissible: ": R",
+// BrokenBy says whether risk or utility keeps a point from being admissible: ": R",
 // ": U" or ": R, U".
-func (m *Map) brokenBy(p *Point) string {
+func (m *Map) BrokenBy(p *Point) string {
 	risk, utility := false, false
 	for _, b := range p.Broken {
 		if b.Rule >= 0 && b.Rule < len(m.Rules) {

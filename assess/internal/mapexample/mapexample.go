@@ -6,6 +6,7 @@ package mapexample
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/rumap"
@@ -194,13 +195,14 @@ func Hostile() *rumap.Map {
 	const name = "<script>alert(\"x\")</script>&'/~\x1b[31m"
 	m := Groups()
 	m.Name, m.Version, m.Column, m.Unit, m.Groups = name, name, name, `"><img src=x onerror=alert(1)>`, []string{name}
-	m.Axes[0].Path = name
+	path := strings.ReplaceAll(name, "\x1b", "") // YAML has no control characters
+	m.Axes[0].Path = path
 	m.Rules = append(m.Rules, limit(name, name, math.Inf(1)), limit("", "", 0))
 	inf, nan := assess.Float(math.Inf(1)), assess.Float(math.NaN())
 	for i := range m.Points {
 		p := &m.Points[i]
 		p.Strategy = name + strconv.Itoa(i%3)
-		p.Parameters = map[string]float64{name: float64(i)}
+		p.Parameters = map[string]float64{path: float64(i)}
 		p.Risk[i%len(p.Risk)].Target = name
 		p.Risk[i%len(p.Risk)].R, p.Risk[(i+1)%len(p.Risk)].R, p.Risk[(i+2)%len(p.Risk)].R = inf, nan, 0
 		p.Groups[0].Values[0] = name

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/mapexample"
+	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/assess/rumap"
 )
 
@@ -33,6 +34,7 @@ func write(dir string) error {
 			".csv":  func(w io.Writer) error { return rumap.WriteCSV(w, m) },
 			".svg":  func(w io.Writer) error { return rumap.WriteSVG(w, m, rumap.PictureOptions{}) },
 			".png":  func(w io.Writer) error { return rumap.WritePNG(w, m, rumap.PictureOptions{}) },
+			".html": func(w io.Writer) error { return report.WriteMapHTML(w, m) },
 			".txt":  func(w io.Writer) error { rumap.Summary(w, m, false, 0); return nil },
 		} {
 			if err := file(filepath.Join(dir, "map-"+name+suffix), write); err != nil {

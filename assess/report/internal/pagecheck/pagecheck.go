@@ -29,6 +29,8 @@ func Elements(text []byte, strict bool) ([]*Element, error) {
 		d.Strict, d.AutoClose = false, xml.HTMLAutoClose
 	}
 	var all, open []*Element
+	var words bytes.Buffer // all text so far
+	var from []int         // where the text of each open element begins
 	for {
 		token, err := d.Token()
 		if err == io.EOF {
@@ -49,13 +51,13 @@ func Elements(text []byte, strict bool) ([]*Element, error) {
 				}
 				e.Attr[a.Name.Local] = a.Value
 			}
-			all, open = append(all, e), append(open, e)
+			all, open, from = append(all, e), append(open, e), append(from, words.Len())
 		case xml.EndElement:
-			open = open[:len(open)-1]
+			k := len(open) - 1
+			open[k].Text = string(words.Bytes()[from[k]:])
+			open, from = open[:k], from[:k]
 		case xml.CharData:
-			for _, o := range open {
-				o.Text += string(token)
-			}
+			words.Write(token)
 		}
 	}
 	return all, nil

@@ -1,0 +1,314 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sdlfilter/sdlfilter/assess/figure"
+	"github.com/sdlfilter/sdlfilter/assess/rumap"
+)
+
+//go:embed rumap.html.tmpl
+var mapTemplate string
+
+var mapPage = page("map", mapTemplate)
+
+// mostRisks bounds the rows of a strategy's table of every target.
+const mostRisks = 1500
+
+// mapView is everything that the page of a map shows.
+type mapView struct {
+	Map        *rumap.Map
+	Word, Line string
+	Good       bool
+	Binding    []string
+	HeldBack   string
+	Rules      []mapRule
+	Tiles      []labelled
+	Wide, Slim template.HTML
+	Strategies []mapStrategy
+	Groups     *mapGroups
+	Facts      []labelled
+	Basis      string
+	Citation   citation
+}
+
+// mapRule is a rule of the gate, and whether it holds at the recommended point.
+type mapRule struct {
+	Rule, Sign, Class, Spoken, Found string
+}
+
+// mapStrategy is the table of one strategy.
+type mapStrategy struct {
+	ID, Name string
+	Axes     []string
+	Relative bool // some axis is in per cent of the standard deviation
+	Rows     []mapRow
+	Risks    []mapRisk
+	Left     int64 // rows that Risks leaves out
+}
+
+type mapRow struct {
+	Parameters              []cell
+	Efficiency, U, USE      cell
+	Bias                    cell
+	Worst                   mapRisk
+	Admissible, Recommended bool
+	Broken                  string
+}
+
+type mapRisk struct {
+	Setting, Subject string
+	R, SE, Known     cell
+}
+
+// mapGroups is the table of groups: each at the recommended point, or, where
+// nothing is recommended, the worst one of each point.
+type mapGroups struct {
+	By, Line, Setting string
+	PerPoint          bool
+	Rows              []mapGroup
+}
+
+type mapGroup struct {
+	Name                string
+	Records, Efficiency cell
+	Risk                mapRisk
+	Worst               bool
+}
+
+// WriteMapHTML writes map.html: an R-U map on data as one page that asks for
+// nothing elsewhere. It is as confidential as map.json.
+func WriteMapHTML(w io.Writer, m *rumap.Map) error {
+	text, err := render(mapPage, "map", viewMap(m))
+	if err != nil {
+		return err
+	}
+	// Control characters of a column's or a group's name have no place in a page.
+	text = bytes.Map(func(c rune) rune {
+		if c < ' ' && c != '\n' && c != '\t' || c == utf8.RuneError {
+			return '?'
+		}
+		return c
+	}, text)
+	_, err = w.Write(text)
+	if err != nil {
+		return fmt.Errorf("map.html: %w", err)
+	}
+	return nil
+}
+
+func viewMap(m *rumap.Map) *mapView {
+	v := &mapView{Map: m, Basis: rumap.Basis(m), Citation: citation{Version: m.Version}}
+	ru := m.Picture()
+	v.Wide = template.HTML(figure.RUMapSVG(ru, figure.SVGOptions{Width: 1136, Height: 660, ID: "map-wide"}))
+	v.Slim = template.HTML(figure.RUMapSVG(ru, figure.SVGOptions{Width: 328, Height: 520 + 14*len(ru.Key), ID: "map-slim"}))
+	at := -1
+	if m.Recommended != nil && m.Recommended.Point >= 0 && m.Recommended.Point < len(m.Points) {
+		at = m.Recommended.Point
+	}
+	v.verdict(m, at)
+	for _, name := range m.Strategies() {
+		v.Strategies = append(v.Strategies, strategyView(m, name, "strategy-"+strconv.Itoa(len(v.Strategies)+1), at))
+	}
+	v.Groups = groupsView(m, at)
+	v.Facts = []labelled{
+		{Label: "records in the data", cell: whole("/records", m.Records)},
+		{Label: "replicates of every point, M", cell: whole("/replicates", int64(m.Replicates))},
+		{Label: "U₀ of the unmasked data, n/S²", cell: number("/U0", m.U0)},
+		{Label: "points", cell: cell{Text: count(int64(len(m.Points)))}},
+	}
+	if m.Sampled > 0 {
+		v.Facts = append(v.Facts, labelled{Label: "records of the keyed sample that replicates were made on", cell: whole("/sampled", int64(m.Sampled))})
+	}
+	for _, a := range m.Axes {
+		in := "in its own unit"
+		if a.Relative {
+			in = "in per cent of the column’s standard deviation"
+		}
+		v.Facts = append(v.Facts, labelled{Label: "varied: " + m.Label(a), cell: cell{Text: a.Path + ", " + in}})
+	}
+	return v
+}
+
+func (v *mapView) verdict(m *rumap.Map, at int) {
+	if at < 0 {
+		v.Word, v.Line = "No recommendation", m.Reason
+		if v.Line == "" {
+			v.Line = "No point of the map is admissible."
+		}
+		v.Line = strings.ToUpper(v.Line[:1]) + figure.Raised(strings.TrimSuffix(v.Line[1:], ".")) + "."
+		for _, r := range m.Rules {
+			v.Rules = append(v.Rules, mapRule{Rule: figure.Raised(r.String()), Sign: "·"})
+		}
+		return
+	}
+	p := &m.Points[at]
+	v.Good, v.Word = true, "Recommended"
+	setting := m.Setting(p)
+	if setting == "" {
+		setting = "the masks as they are configured"
+	}
+	v.Line = fmt.Sprintf("%s (%s): %s of the utility of the unmasked data is left, and every rule of the gate holds.", setting, p.Strategy, percent(float64(p.Efficiency)))
+	for _, b := range m.Binding() {
+		v.Binding = append(v.Binding, figure.Raised(b))
+	}
+	if n := m.Recommended.HeldBack; n > 0 {
+		v.HeldBack = fmt.Sprintf("The rules also hold on %s further replicates, of which none was used in choosing.", count(int64(n)))
+	}
+	for i, r := range m.Rules {
+		rule := mapRule{Rule: figure.Raised(r.String()), Sign: "✓", Class: "held", Spoken: "Holds:"}
+		if slices.ContainsFunc(p.Broken, func(b rumap.Broken) bool { return b.Rule == i }) {
+			rule.Sign, rule.Class, rule.Spoken = "✗", "broken", "Does not hold:"
+		}
+		v.Rules = append(v.Rules, rule)
+	}
+	path := "/points/" + strconv.Itoa(at)
+	v.Tiles = []labelled{
+		{Label: "efficiency, U/U₀", cell: shown(path+"/efficiency", p.Efficiency, percent(float64(p.Efficiency)))},
+		{Label: "bias of the mean", cell: shown(path+"/bias", p.Bias, pretty(float64(p.Bias), 3)), Note: m.Unit},
+	}
+	if k, ok := m.Worst(p.Risk, m.Protected()); ok {
+		risk := riskView(path, p.Risk, k)
+		v.Tiles = append(v.Tiles,
+			labelled{Label: "worst protected, known to", cell: risk.Known, Note: strings.TrimPrefix(m.Unit+"; ", "; ") + risk.Subject},
+			labelled{Label: "its disclosure risk R", cell: risk.R, Note: riskUnit(m.Unit)})
+	}
+}
+
+// riskView is one of the risks of a point or of a group; path is that of what
+// holds them.
+func riskView(path string, risks []rumap.Risk, k rumap.Risk) mapRisk {
+	i := slices.IndexFunc(risks, func(r rumap.Risk) bool { return r.Target == k.Target && r.Knowledge == k.Knowledge })
+	return riskCells(path, "", i, k)
+}
+
+func riskCells(path, setting string, i int, k rumap.Risk) mapRisk {
+	path += "/risk/" + strconv.Itoa(i)
+	return mapRisk{
+		Setting: setting, Subject: k.Target + ", " + k.Knowledge,
+		R:     shown(path+"/R", k.R, pretty(float64(k.R), riskDigits)),
+		SE:    shown(path+"/R_se", k.RSE, pretty(float64(k.RSE), 2)),
+		Known: shown(path+"/rmse", k.RMSE, "± "+pretty(float64(k.RMSE), riskDigits)),
+	}
+}
+
+func strategyView(m *rumap.Map, name, id string, chosen int) mapStrategy {
+	s := mapStrategy{ID: id, Name: name}
+	var axes []rumap.Axis
+	for _, a := range m.Axes {
+		if slices.ContainsFunc(m.Points, func(p rumap.Point) bool { _, ok := p.Parameters[a.Path]; return ok && p.Strategy == name }) {
+			axes = append(axes, a)
+			s.Axes = append(s.Axes, m.Label(a))
+			s.Relative = s.Relative || a.Relative
+		}
+	}
+	protected := m.Protected()
+	for i := range m.Points {
+		p := &m.Points[i]
+		if p.Strategy != name {
+			continue
+		}
+		path := "/points/" + strconv.Itoa(i)
+		row := mapRow{
+			Efficiency: shown(path+"/efficiency", p.Efficiency, percent(float64(p.Efficiency))),
+			U:          number(path+"/U", p.U),
+			USE:        shown(path+"/U_se", p.USE, pretty(float64(p.USE), 2)),
+			Bias:       shown(path+"/bias", p.Bias, pretty(float64(p.Bias), 3)),
+			Admissible: p.Admissible, Recommended: i == chosen, Broken: strings.TrimPrefix(m.BrokenBy(p), ": "),
+		}
+		for _, a := range axes {
+			row.Parameters = append(row.Parameters, parameterCell(path, a, p))
+		}
+		if k, ok := m.Worst(p.Risk, protected); ok {
+			row.Worst = riskView(path, p.Risk, k)
+		} else {
+			row.Worst.Subject = "–"
+		}
+		s.Rows = append(s.Rows, row)
+		setting := m.Setting(p)
+		for k := range p.Risk {
+			if len(s.Risks) == mostRisks {
+				s.Left++
+				continue
+			}
+			s.Risks = append(s.Risks, riskCells(path, setting, k, p.Risk[k]))
+		}
+	}
+	return s
+}
+
+func parameterCell(path string, a rumap.Axis, p *rumap.Point) cell {
+	v, ok := p.Parameters[a.Path]
+	if !ok {
+		return cell{Text: "–"}
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return cell{Text: "–"}
+	}
+	return cell{below(path+"/parameters", a.Path), string(raw), a.Value(v)}
+}
+
+func groupsView(m *rumap.Map, chosen int) *mapGroups {
+	if len(m.Groups) == 0 {
+		return nil
+	}
+	view := &mapGroups{By: strings.Join(m.Groups, ", ")}
+	row := func(name string, g *rumap.Group, k rumap.Risk, path string) mapGroup {
+		return mapGroup{Name: name, Records: whole(path+"/records", int64(g.Records)),
+			Efficiency: shown(path+"/efficiency", g.Efficiency, percent(float64(g.Efficiency))), Risk: riskView(path, g.Risk, k)}
+	}
+	protected := m.Protected()
+	if chosen >= 0 && len(m.Points[chosen].Groups) > 0 {
+		p := &m.Points[chosen]
+		worst, _ := m.WorstGroup(p)
+		view.Setting = "at the recommended point"
+		for k := range p.Groups {
+			g := &p.Groups[k]
+			if risk, ok := m.Worst(g.Risk, protected); ok {
+				r := row(m.GroupName(g), g, risk, fmt.Sprintf("/points/%d/groups/%d", chosen, k))
+				r.Worst = g == worst
+				view.Rows = append(view.Rows, r)
+			}
+		}
+		view.Line = "The rules judge the data as a whole; a group of few records may be known better."
+	} else {
+		view.PerPoint = true
+		for i := range m.Points {
+			p := &m.Points[i]
+			g, risk := m.WorstGroup(p)
+			if g == nil {
+				continue
+			}
+			path := fmt.Sprintf("/points/%d/worst", i)
+			for k := range p.Groups {
+				if g == &p.Groups[k] {
+					path = fmt.Sprintf("/points/%d/groups/%d", i, k)
+				}
+			}
+			view.Rows = append(view.Rows, row(strings.Trim(p.Strategy+", "+m.Setting(p), ", ")+": "+m.GroupName(g), g, risk, path))
+		}
+		view.Line = "The worst group at each point."
+	}
+	if len(view.Rows) == 0 {
+		return nil
+	}
+	return view
+}
+
+// AddAlternatives draws the strategies of a map on data behind a release's own
+// points.
+func AddAlternatives(ru *figure.RUMap, of *rumap.Map) {
+	curves, key := of.Alternatives()
+	ru.Curves = append(ru.Curves, curves...)
+	ru.Key = append(ru.Key, key...)
+}

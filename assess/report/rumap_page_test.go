@@ -1,0 +1,102 @@
+package report_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/mapexample"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/assess/report/internal/example"
+	"github.com/sdlfilter/sdlfilter/assess/report/internal/pagecheck"
+	"github.com/sdlfilter/sdlfilter/assess/rumap"
+)
+
+func mapPage(t *testing.T, m *rumap.Map) (page, text []byte) {
+	t.Helper()
+	var html, json bytes.Buffer
+	if err := report.WriteMapHTML(&html, m); err != nil {
+		t.Fatal(err)
+	}
+	if err := rumap.WriteJSON(&json, m); err != nil {
+		t.Fatal(err)
+	}
+	return html.Bytes(), json.Bytes()
+}
+
+// TestMapPageNumbersAreTheJSONs: every number that the page shows is map.json's to
+// the digits shown, and the whole map is on the page.
+func TestMapPageNumbersAreTheJSONs(t *testing.T) {
+	for name, m := range mapexample.All() {
+		page, text := mapPage(t, m)
+		// Of each point parameters, efficiency, U and its error, bias; of each risk R,
+		// its error and the error in the column's unit, once more for the worst.
+		least := 3
+		for _, p := range m.Points {
+			least += 4 + len(p.Parameters) + 3*len(p.Risk)
+		}
+		compare(t, name, page, text, least)
+	}
+}
+
+func TestMapPageSaysTheVerdictFirst(t *testing.T) {
+	for name, want := range map[string][]string{
+		"noise":  {"Recommended", "noise.sd 40\u00a0% of SD", "86.2\u00a0%", "What binds: R of max at most 4×10⁻⁵ (max, index)"},
+		"none":   {"No recommendation", "Nowhere on the map holds"},
+		"free":   {"No recommendation", "no rule"},
+		"groups": {"Recommended", "region = west"},
+	} {
+		page, _ := mapPage(t, mapexample.All()[name])
+		all, err := pagecheck.Elements(page, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words, marks := "", 0
+		for _, e := range all {
+			if e.Name == "main" {
+				words = strings.Join(strings.Fields(strings.ReplaceAll(e.Text, "\u00a0", "~")), " ")
+			}
+			if strings.HasPrefix(e.Attr["class"], "pt setting") {
+				marks++
+			}
+		}
+		words = strings.ReplaceAll(words, "~", "\u00a0")
+		at := -1
+		for _, w := range want {
+			next := strings.Index(words, w)
+			if next < 0 {
+				t.Errorf("%s: the page does not say %q", name, w)
+			} else if at < 0 && next > 5 {
+				t.Errorf("%s: the verdict is not the first that the page says", name)
+			}
+			at = next
+		}
+		if n := len(mapexample.All()[name].Points); marks != 2*n {
+			t.Errorf("%s: %d points to reach by keyboard in the two sizes of the map, want %d", name, marks, 2*n)
+		}
+	}
+}
+
+// TestAlternativesOnAReport: the strategies of a map on data are curves behind the
+// points of a release of the same column, and of no other.
+func TestAlternativesOnAReport(t *testing.T) {
+	r := example.Released()
+	before := bytes.Count(must(t)(r.HTML()), []byte(`class="series`))
+	text := must(t)(r.JSON())
+	r.Alternatives = []*rumap.Map{mapexample.Noise()}
+	page := must(t)(r.HTML())
+	// Three protected subjects, in two sizes, and as often in the legends.
+	if after := bytes.Count(page, []byte(`class="series`)); after != before+12 {
+		t.Errorf("%d series, %d without alternatives", after, before)
+	}
+	if !bytes.Contains(page, []byte("configured: max, index")) {
+		t.Error("the legend does not name the curves")
+	}
+	if !bytes.Equal(must(t)(r.JSON()), text) {
+		t.Error("alternatives changed the JSON")
+	}
+	r.Alternatives[0].Column = "another"
+	if n := bytes.Count(must(t)(r.HTML()), []byte(`class="series`)); n != before {
+		t.Error("curves of another column")
+	}
+}
