@@ -9,10 +9,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// Rule is what must hold of a release before it may leave. Exactly one of
-// MaxRisk, MinRMSE and MinEfficiency is given. A rule without target or
-// knowledge holds for all of them: {column: wage, min_rmse: 5000} says that no
-// target of wage may be known to better than 5,000.
+// Rule is what must hold of a release before it may leave. Exactly one limit is
+// given. MaxRisk, MinRMSE and MinEfficiency are about a column, the others about
+// the respondents: see Identity. A rule without target or knowledge holds for all
+// of them: {column: wage, min_rmse: 5000} says that no target of wage may be known
+// to better than 5,000.
 type Rule struct {
 	Column        string   `yaml:"column" doc:"the column that the rule is about"`
 	Target        string   `yaml:"target" doc:"typical, min, p01, …, max; all where left out"`
@@ -20,15 +21,20 @@ type Rule struct {
 	MaxRisk       *float64 `yaml:"max_risk" doc:"greatest tolerable disclosure risk R, in 1/(unit of the column)²"`
 	MinRMSE       *float64 `yaml:"min_rmse" doc:"least root mean squared error of a snooper, √(1/R), in the column's unit"`
 	MinEfficiency *float64 `yaml:"min_efficiency" doc:"least U/U₀"`
+
+	MaxLinked         *float64 `yaml:"max_linked" doc:"greatest share of respondents whose nearest released record is their own, 0 to 1; needs assess.intruder.linkage"`
+	MaxCorrectLinks   *float64 `yaml:"max_correct_links" doc:"greatest number of respondents that the Bayesian intruder links rightly; needs assess.intruder.bayes"`
+	MinK              *int     `yaml:"min_k" doc:"least number of records that share a combination of categorical keys; needs assess.intruder.uniqueness"`
+	MaxIndividualRisk *float64 `yaml:"max_individual_risk" doc:"greatest probability of a record's re-identification by categorical keys, 0 to 1; needs assess.intruder.uniqueness"`
 }
 
 // Check reports what is wrong with the rule itself.
 func (r Rule) Check() check.Problems {
 	var ps check.Problems
-	if r.Column == "" {
+	given := r.checkIdentity(&ps)
+	if identity := given > 0; !identity && r.Column == "" {
 		ps.Addf("column", "must name a column")
 	}
-	given := 0
 	if r.MaxRisk != nil {
 		given++
 		ps.Above("max_risk", *r.MaxRisk, 0)
@@ -49,7 +55,7 @@ func (r Rule) Check() check.Problems {
 		}
 	}
 	if given != 1 {
-		ps.Addf("", "must have exactly one of max_risk, min_rmse and min_efficiency, got %d", given)
+		ps.Addf("", "must have exactly one of max_risk, min_rmse, min_efficiency, max_linked, max_correct_links, min_k and max_individual_risk, got %d", given)
 	}
 	if r.Target != "" && r.Target != TargetTypical {
 		if err := CheckTarget(r.Target); err != nil {
@@ -71,11 +77,19 @@ func Judge(rules []Rule, m *Measures) Verdict {
 	v := Verdict{Passed: true, Rules: []RuleVerdict{}}
 	for _, r := range rules {
 		var one RuleVerdict
-		if r.MinEfficiency != nil {
+		switch {
+		case r.Identity():
+			one = r.judgeIdentity(m.Identity)
+		case r.MinEfficiency != nil:
 			one = r.judgeEfficiency(m.Column(r.Column))
-		} else {
+		default:
 			one = r.judgeRisk(m.Column(r.Column))
 		}
+		v.Passed = v.Passed && one.Passed
+		v.Rules = append(v.Rules, one)
+	}
+	if m.Identity != nil && m.Identity.Inverted != nil {
+		one := judgeInversion(m.Identity)
 		v.Passed = v.Passed && one.Passed
 		v.Rules = append(v.Rules, one)
 	}

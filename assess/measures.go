@@ -120,6 +120,7 @@ type Measures struct {
 	Sample      int   // pairs in the keyed sample
 	Columns     []ColumnMeasures
 	Correlation Correlation
+	Identity    *Identity // nil where nothing of the kind was asked for
 }
 
 // Column returns the measures of the named column, or nil.
@@ -142,10 +143,11 @@ type Verdict struct {
 // have to change.
 type RuleVerdict struct {
 	Rule   string `json:"rule"` // the rule in words: "wage: R of max (index) at most 4e-05"
-	Column string `json:"column"`
+	Column string `json:"column"` // "" for a rule about the respondents
 	// Measure, Target and Knowledge say the rule to a program, for the R-U map's
-	// threshold lines: max_risk, min_rmse or min_efficiency, and the target and
-	// knowledge state of the first two.
+	// threshold lines: the name of the limit in the
+	// configuration (max_risk, min_k, …) or inversion, and the target and knowledge
+	// state of max_risk and min_rmse.
 	Measure   string `json:"measure"`
 	Target    string `json:"target,omitempty"`
 	Knowledge string `json:"knowledge,omitempty"`

@@ -1,0 +1,30 @@
+package assess
+
+// Pairs are the records of an accumulator's sample, in the order of place, for
+// measures that this package does not make. Values are shared and must not be
+// changed; they hold until the accumulator is added to.
+type Pairs struct {
+	Records  int64 // that were assessed
+	Complete bool  // whether these are all of them
+
+	// Original and Released hold a slice for each of Options.Columns, NaN where
+	// there is no value.
+	Original, Released [][]float64
+	// Carried holds a slice for each of Options.Carry as it was resolved, the
+	// originals' codes as Code gives them; CarriedColumns their indexes in blocks.
+	Carried        [][]float64
+	CarriedColumns []int
+}
+
+// Pairs returns what the sample holds.
+func (a *Accumulator) Pairs() Pairs {
+	a.sample.settle()
+	p := Pairs{Records: a.records, Complete: int64(a.sample.len()) == a.records, CarriedColumns: a.opts.Carry}
+	n := len(a.opts.Columns)
+	for c := range n {
+		p.Original = append(p.Original, a.sample.values[2*c])
+		p.Released = append(p.Released, a.sample.values[2*c+1])
+	}
+	p.Carried = a.sample.values[2*n:]
+	return p
+}
