@@ -94,7 +94,7 @@ func TestFiguresOfAnything(t *testing.T) {
 	values := []float64{0, 1, -1, 1e-300, 1e300, 4e-5, inf, -inf, nan}
 	rng := rand.New(rand.NewPCG(3, 5))
 	pick := func() float64 { return values[rng.IntN(len(values))] }
-	for range 120 {
+	for i := range 120 {
 		m := RUMap{Column: `<a href="x">&`, Unit: `"'>`, MinEfficiency: math.Abs(rng.NormFloat64())}
 		for range rng.IntN(6) {
 			m.Points = append(m.Points, RUPoint{Target: "<b>", Knowledge: []string{"index", "position", "mean", "<i>"}[rng.IntN(4)],
@@ -103,14 +103,28 @@ func TestFiguresOfAnything(t *testing.T) {
 		for range rng.IntN(3) {
 			m.Lines = append(m.Lines, RULine{"max", "index", pick()})
 		}
+		for range rng.IntN(4) {
+			set := RUSetting{Name: "<b>\x00", Note: "&", Efficiency: pick(), EfficiencySE: pick(), Admissible: rng.IntN(2) == 0, Recommended: rng.IntN(3) == 0}
+			for range rng.IntN(4) {
+				set.Marks = append(set.Marks, RUMark{Label: `"'>`, Style: RUStyle{Colour: rng.IntN(12) - 1, Dash: rng.IntN(9) - 1}, R: pick(), RSE: pick(), Worst: rng.IntN(2) == 0})
+			}
+			m.Settings = append(m.Settings, set)
+			m.Curves = append(m.Curves, RUCurve{Label: "<i>", Efficiency: []float64{pick(), pick(), pick()}, R: []float64{pick(), pick(), pick()}, Style: RUStyle{Colour: rng.IntN(3)}})
+			m.Key = append(m.Key, RUKey{Text: "<u>", Style: RUStyle{Colour: rng.IntN(3)}, Mark: rng.IntN(2) == 0})
+		}
+		if i%6 == 0 {
+			if err := WritePNG(io.Discard, RUMapSVG(m, SVGOptions{Standalone: true}), 0.5); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for _, o := range []SVGOptions{{}, {Width: 328, Height: 460, ID: `"x`}, {Standalone: true}} {
 			checkFigure(t, RUMapSVG(m, o))
 		}
 		c := &assess.ColumnMeasures{Name: "<b>", Unit: "&", Histogram: &assess.Histogram{}}
 		h := c.Histogram
 		h.Edges = append(h.Edges, assess.Float(rng.NormFloat64()))
-		for i := range rng.IntN(30) {
-			h.Edges = append(h.Edges, h.Edges[i]+assess.Float(rng.ExpFloat64()*math.Pow(10, float64(rng.IntN(9)-4))))
+		for k := range rng.IntN(30) {
+			h.Edges = append(h.Edges, h.Edges[k]+assess.Float(rng.ExpFloat64()*math.Pow(10, float64(rng.IntN(9)-4))))
 			h.Original, h.Released = append(h.Original, rng.IntN(40)), append(h.Released, rng.IntN(40))
 		}
 		if svg := HistogramSVG(c, 540, 280); svg != nil {
