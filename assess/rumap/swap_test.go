@@ -26,10 +26,10 @@ func TestSwapOfThreeAndTwo(t *testing.T) {
 	}
 }
 
-// The closed forms against the exchange itself, made on 400,000 draws of both
+// The closed forms against the exchange itself, made on 100,000 draws of both
 // areas.
 func TestSwapAgainstMonteCarlo(t *testing.T) {
-	const draws = 400_000
+	const draws = 100_000
 	s := Swap{N1: 3, N2: 2, Difference: 1.5, SD: 0.8, Rate: 0.3}
 	rng := rand.New(rand.NewPCG(3, 2))
 	var loss, loss2, mse, mse2 float64
@@ -105,7 +105,7 @@ func TestSynthetic(t *testing.T) {
 	near(t, "R around a centre", of(s.RiskAroundCentre()), 1.0/5, exact)
 	near(t, "R of the mean", of(s.RiskOfMean()), 1/(4+1.0/4+4.0/20), exact)
 
-	const draws = 200_000
+	const draws = 50_000
 	rng := rand.New(rand.NewPCG(6, 1))
 	var sums, squares [4]float64
 	for range draws {

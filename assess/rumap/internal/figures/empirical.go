@@ -154,7 +154,7 @@ func empirical(ctx context.Context, root string) ([]chart, error) {
 	}
 	five, six, seven := base, base, base
 	five.name, five.title = "duncan2004-figure5", "Figure 5: maximum or minimum as target"
-	five.y.max, five.y.ticks = 50, decades(0.5, 50)
+	five.y.min, five.y.max, five.y.ticks = 0.5, 50, decades(0.5, 50)
 	five.curves = []curve{named(equal, "max, position", "maximum, position known", 0), named(equal, "min, position", "minimum, position known", 1)}
 	for _, f := range []float64{0.12, 0.17} {
 		for _, p := range five.curves[0].points {
