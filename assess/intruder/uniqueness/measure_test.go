@@ -321,6 +321,33 @@ func TestLDiversityOfMissingAndSkewedValues(t *testing.T) {
 	}
 }
 
+func TestRecursiveLevelIsStrict(t *testing.T) {
+	for _, test := range []struct {
+		counts []int64
+		c      float64
+		want   int32
+	}{{[]int64{4, 3, 1}, 1, 1}, {[]int64{4, 3, 2}, 1, 2}, {[]int64{4, 3, 2}, 2, 2}, {[]int64{4, 3, 2}, 2.1, 3}, {[]int64{4}, 9, 1}} {
+		if got := recursiveLevel(test.counts, test.c); got != test.want {
+			t.Errorf("%v, c = %v: l = %d, want %d", test.counts, test.c, got, test.want)
+		}
+	}
+}
+
+// Given that u is missing, s has two values; given u = 0, s is not known. Given s, u has
+// one value or none. In the second file what is known of one has always two values.
+func TestLDiversityOfSeveralWithMissing(t *testing.T) {
+	d := measure(t, Data{Keys: []Column{{"k", make([]int32, 4)}}, Sensitive: []Column{
+		{"s", []int32{0, 1, -1, -1}}, {"u", []int32{-1, -1, 0, 0}}}}, Options{RecursiveC: 3}).LDiversityMulti
+	if d.DistinctMin != 1 || d.EntropyMin != 1 || d.RecursiveMin != 1 {
+		t.Errorf("got %+v", d)
+	}
+	d = measure(t, Data{Keys: []Column{{"k", make([]int32, 4)}}, Sensitive: []Column{
+		{"s", []int32{-1, -1, 0, 1}}, {"u", []int32{0, 1, -1, -1}}}}, Options{RecursiveC: 3}).LDiversityMulti
+	if d.DistinctMin != 2 || math.Abs(d.EntropyMin-2) > 1e-15 || d.RecursiveMin != 2 {
+		t.Errorf("got %+v", d)
+	}
+}
+
 func TestCodes(t *testing.T) {
 	nan, zero := math.NaN(), 0.0
 	got := Codes([]float64{3, nan, -1, -zero, 3, 0, math.Inf(1), nan})

@@ -154,6 +154,7 @@ func TestSizeWeights(t *testing.T) {
 		want       []float64
 	}{
 		{ScoresElliot, 5, 3, []float64{24, 6, 2}},
+		{ScoresElliot, 5, 2, []float64{12, 3}},
 		{ScoresElliot, 4, 4, []float64{6, 2, 1, 1}},
 		{ScoresElliot, 1, 1, []float64{1}},
 		{ScoresIHSN, 3, 3, []float64{1, 1. / 3, 0}},
