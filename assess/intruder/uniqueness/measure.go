@@ -99,12 +99,13 @@ func (r *Result) total(count []int64, f, risk []float64, ks []int) {
 		}
 	}
 	for _, limit := range ks {
-		r.Violations[limit] = 0
+		violations := 0
 		for k, n := range count {
 			if f[k] < float64(limit) {
-				r.Violations[limit] += int(n)
+				violations += int(n)
 			}
 		}
+		r.Violations[limit] = violations
 	}
 }
 
