@@ -2,6 +2,7 @@ package intruder
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"runtime"
 	"sync"
@@ -54,6 +55,16 @@ func Run(ctx context.Context, problem Problem, options Options) (*Result, error)
 	n := len(p.Released[0])
 	r := &Result{Knowledge: "d.1", Threshold: o.Threshold, Model: o.Model, Records: n, Population: max(o.Population, n)}
 	columns := describe(p.Released)
+	for _, part := range []struct {
+		name    string
+		columns []column
+	}{{"released", columns}, {"targets", describe(p.Targets)}, {"auxiliary", describe(p.Auxiliary)}} {
+		for j, c := range part.columns {
+			if math.IsInf(c.lowest, 0) || math.IsInf(c.highest, 0) {
+				return nil, fmt.Errorf("intruder: %s[%d]: must be finite or missing, got an infinite value", part.name, j)
+			}
+		}
+	}
 	if len(p.Auxiliary) > 0 && len(p.Auxiliary[0]) > 0 {
 		learned, keys, err := learn(ctx, p, o, columns)
 		if err != nil {
