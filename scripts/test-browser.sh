@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Opens the report's pages in Chromium: no error on the console, no request to
+# Opens the report's and the map's pages in Chromium: no error on the console, no request to
 # anywhere, no horizontal scrolling down to 360 px, text that contrasts enough in
 # light and dark, and every number equal to the JSON's. Then the live page of a
 # stream: the same, and that it follows what happens and finds back by itself.
 #
 #   scripts/test-browser.sh             example reports and a stream made for the purpose
-#   scripts/test-browser.sh PAGE JSON   a page of a run and its JSON
+#   scripts/test-browser.sh PAGE JSON   a page of a run or of a map, and its JSON
 #
 # SCREENSHOTS=DIR keeps pictures of the pages.
 set -euo pipefail
@@ -40,6 +40,10 @@ else
   for name in released withheld hostile; do
     json["$work/pages/$name.html"]="$work/pages/$name.json"
     json["$work/pages/$name.public.html"]="$work/pages/$name.public.json"
+  done
+  go run ./assess/internal/mapexample/sample "$work/pages"
+  for name in noise strategies groups none hostile; do
+    json["$work/pages/map-$name.html"]="$work/pages/map-$name.json"
   done
 fi
 
