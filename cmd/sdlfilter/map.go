@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/assess/rumap"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/publish"
@@ -137,6 +138,9 @@ func writeMap(folder string, m *rumap.Map) error {
 		write func(io.Writer, *rumap.Map) error
 	}{
 		{"map.csv", rumap.WriteCSV},
+		{"map.svg", func(w io.Writer, m *rumap.Map) error { return rumap.WriteSVG(w, m, rumap.PictureOptions{}) }},
+		{"map.png", func(w io.Writer, m *rumap.Map) error { return rumap.WritePNG(w, m, rumap.PictureOptions{}) }},
+		{"map.html", report.WriteMapHTML},
 		{"map.json", rumap.WriteJSON},
 	} {
 		var text bytes.Buffer
