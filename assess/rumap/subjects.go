@@ -116,19 +116,22 @@ func (m *Map) Worst(risks []Risk, subjects []Subject) (worst Risk, found bool) {
 	return worst, found
 }
 
-// WorstGroup is the group of a point whose worst risk is the worst, with that
-// risk; nil where R is not given by group.
-func (m *Map) WorstGroup(p *Point) (group *Group, risk Risk) {
-	list := p.Groups
-	if len(list) == 0 && p.Worst != nil {
-		list = []Group{*p.Worst}
+// WorstGroup is the worst group of a point, as SetWorst finds it, with its worst
+// protected risk; nil where there is none. It is an element of p.Groups where these
+// are given.
+func (m *Map) WorstGroup(p *Point) (*Group, Risk) {
+	if p.Worst == nil {
+		return nil, Risk{}
 	}
-	subjects := m.Protected()
-	for i := range list {
-		k, ok := m.Worst(list[i].Risk, subjects)
-		if ok && (group == nil || m.share(k) > m.share(risk)) {
-			group, risk = &list[i], k
+	group := p.Worst
+	for i := range p.Groups {
+		if slices.Equal(p.Groups[i].Values, p.Worst.Values) {
+			group = &p.Groups[i]
 		}
+	}
+	risk, ok := m.Worst(group.Risk, m.Protected())
+	if !ok {
+		return nil, Risk{}
 	}
 	return group, risk
 }

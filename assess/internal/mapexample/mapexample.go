@@ -165,9 +165,8 @@ func Groups() *rumap.Map {
 			}
 			p.Groups = append(p.Groups, g)
 		}
-		worst := p.Groups[3]
-		p.Worst = &worst
 	}
+	m.SetWorst()
 	return m
 }
 
@@ -208,6 +207,7 @@ func Hostile() *rumap.Map {
 		p.Groups[0].Values[0] = name
 		p.Groups[1].Risk[0].R = inf
 	}
+	m.SetWorst()
 	m.Points[3].Efficiency, m.Points[4].Efficiency, m.Points[5].USE = nan, inf, inf
 	return finish(m)
 }
