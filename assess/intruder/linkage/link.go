@@ -40,9 +40,8 @@ type Result struct {
 // is left out of the comparison, the remaining terms making up for it in
 // proportion; a record that shares no key with the target is infinitely far away.
 //
-// It copies the keys: 8 bytes a value, and about a quarter of that for the tree.
-// 100,000 against 100,000 and 1,000 against 1,000,000 records take less than a
-// second in four keys.
+// It copies the keys, 8 bytes a value, and needs up to three times as much for the
+// tree: 121 MB for 1,000,000 records of four keys.
 func Link(ctx context.Context, targets, released Keys, o Options) (*Result, error) {
 	if err := check(targets, released, &o); err != nil {
 		return nil, err
