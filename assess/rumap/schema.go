@@ -51,6 +51,7 @@ var said = map[string]string{
 	"Map.version":                      "version of the program",
 	"Map.replicates":                   "M, masked replicates of every point",
 	"Map.records":                      "records in the data",
+	"Map.margin":                       "Monte-Carlo standard errors of R that a limit must leave",
 	"Map.sampled":                      "records of the keyed sample that replicates were made on; absent where they were made on all",
 	"Map.by":                           "columns that R and U are also given by",
 	"Map.U0":                           "utility of the unmasked data, n/S²",
