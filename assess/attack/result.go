@@ -1,0 +1,87 @@
+package attack
+
+import (
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/intruder"
+	"github.com/sdlfilter/sdlfilter/assess/intruder/inversion"
+	"github.com/sdlfilter/sdlfilter/assess/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/assess/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/assess/intruder/uniqueness"
+)
+
+// Result is what an attack has found, in the form of the program's JSON. A part
+// that was not asked for is nil. Its lists name records by their index from 0,
+// never by a value; it is confidential all the same.
+type Result struct {
+	Schema  string `json:"schema"`
+	Targets int    `json:"targets"` // respondents sought by linkage and by the Bayesian intruder
+	Records int64  `json:"records"` // of the release
+	// Sampled is how many of the release's records the attack was computed on; 0
+	// where it was all of them. The intruder of a sample seeks among its records
+	// only, so that linkage and posterior are at least what they are in the whole.
+	Sampled int      `json:"sampled,omitempty"`
+	Keys    []string `json:"keys"` // numeric columns that the intruder knows
+
+	Linkage    *linkage.Result    `json:"linkage,omitempty"`
+	Bayes      *intruder.Result   `json:"bayes,omitempty"`
+	Uniqueness *uniqueness.Result `json:"uniqueness,omitempty"`
+	// Interval is the share of records that are disclosed within so many SDs of the
+	// released column (loss.Interval.Risk), by width; IntervalSound the same in SDs of
+	// the original, without what was suppressed (loss.Interval.Sound).
+	Interval      map[string]float64 `json:"interval,omitempty"`
+	IntervalSound map[string]float64 `json:"interval_sound,omitempty"`
+	Utility       *loss.Utility      `json:"utility,omitempty"`
+	Averaging     *Averaging         `json:"averaging,omitempty"`
+	Inversion     *inversion.Result  `json:"inversion,omitempty"`
+
+	chosen []int32 // record of each target, ascending
+}
+
+// Averaging says what the mean of this release and earlier ones gives away. The
+// first of the releases is this one, then Data.Earlier in their order.
+type Averaging struct {
+	Releases int              `json:"releases"`
+	Columns  []AveragedColumn `json:"columns"`
+	// Linkage compares this release alone with the means, by the linked keys; absent
+	// where linkage was not asked for.
+	Linkage *linkage.AveragingLinkage `json:"linkage,omitempty"`
+}
+
+// AveragedColumn is linkage.AveragedColumn with its column's name.
+type AveragedColumn struct {
+	Name string `json:"name"`
+	linkage.AveragedColumn
+}
+
+// Identity is what the gate judges the release by.
+func (r *Result) Identity() *assess.Identity {
+	nothing := assess.Float(math.NaN())
+	id := &assess.Identity{Linked: nothing, CorrectLinks: nothing, MinK: nothing, MaxIndividualRisk: nothing}
+	if r.Linkage != nil {
+		id.Linked = assess.Float(r.Linkage.CorrectShare)
+	}
+	if r.Bayes != nil {
+		id.CorrectLinks = assess.Float(r.Bayes.Correct)
+	}
+	if r.Uniqueness != nil {
+		id.MinK = assess.Float(r.Uniqueness.MinFrequency)
+		id.MaxIndividualRisk = assess.Float(r.Uniqueness.MaxIndividualRisk)
+	}
+	if r.Inversion != nil {
+		n := r.recovered()
+		id.Inverted = &n
+	}
+	return id
+}
+
+// recovered counts the values that inversions which fail their column have found.
+func (r *Result) recovered() (n int64) {
+	for _, c := range r.Inversion.Columns {
+		if !c.Passed {
+			n += int64(c.Recovered)
+		}
+	}
+	return n
+}
