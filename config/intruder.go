@@ -1,0 +1,81 @@
+package config
+
+// Intruder says what an intruder tries on the pairs of original and released
+// records in the keyed sample. With assess.keys and no part named it stands for
+// linkage by the numeric keys and uniqueness on the others; which of the two there
+// is depends on the data.
+type Intruder struct {
+	Targets     int                 `yaml:"targets" default:"1000" doc:"respondents of the keyed sample that are sought by linkage and by the Bayesian intruder, spread evenly over it"`
+	Categorical []string            `yaml:"categorical" doc:"numeric keys whose values are categories: they are counted, not linked; text columns are counted anyway"`
+	Linkage     *IntruderLinkage    `yaml:"linkage" doc:"link each target to the released record that is nearest by the numeric keys"`
+	Bayes       *IntruderBayes      `yaml:"bayes" doc:"the Bayesian intruder of Trottini et al. (2004), who knows how the masks work: the posterior of every released record"`
+	Uniqueness  *IntruderUniqueness `yaml:"uniqueness" doc:"count the combinations of the categorical keys: k-anonymity, individual and household risk, SUDA2 scores, l-diversity"`
+	Interval    []float64           `yaml:"interval" doc:"widths of interval disclosure, in standard deviations of a column: 0.05; what it finds falls with every further column, also where linkage finds nearly everyone"`
+	Utility     *IntruderUtility    `yaml:"utility" doc:"what masking has cost beside U: IL1s, moments, eigenvalues, distances of distributions"`
+	Inversion   bool                `yaml:"inversion" default:"false" doc:"an intruder who knows the list of masks tries to undo it; a value that is computed back fails the release, under any rules"`
+}
+
+// IntruderLinkage says how records are linked by distance.
+type IntruderLinkage struct {
+	Distance string `yaml:"distance" default:"standardised" enum:"standardised,mahalanobis,gower,ranks" doc:"standardised: numeric keys in standard deviations (default); mahalanobis: in the covariance of what the masks did; gower: numeric and categorical keys; ranks: places in order, for swapped values"`
+	OneToOne bool   `yaml:"one_to_one" default:"false" doc:"also link all targets at once, each to a record of its own at the least sum of distances: the worst case; for at most 5000 records in the sample"`
+}
+
+// What the Bayesian intruder knows of the masks.
+const (
+	KnowledgeD1 = "d1" // bias and noise, by their standard deviations
+	KnowledgeD2 = "d2" // prior distributions of their variances
+)
+
+// IntruderBayes says what the Bayesian intruder knows and does.
+type IntruderBayes struct {
+	Knowledge  string             `yaml:"knowledge" default:"d1" enum:"d1,d2" doc:"d1: the standard deviations of bias and noise (default); d2: prior distributions of their squares alone"`
+	Threshold  float64            `yaml:"threshold" default:"0" doc:"a link is made where the greatest posterior probability exceeds this, 0 to below 1; 0 (default): always"`
+	Population int                `yaml:"population" doc:"people of whom the respondents are a sample: a target may then not be in the release at all; by default everyone is"`
+	Phi        map[string]float64 `yaml:"phi" doc:"for d1, the standard deviation of the multiplicative bias by key; by default what the masks of the key make of it"`
+	Sigma      map[string]float64 `yaml:"sigma" doc:"for d1, the standard deviation of the added noise by key, in its unit; by default what the masks of the key make of it"`
+	PhiPrior   *IntruderPrior     `yaml:"phi_prior" doc:"for d2, the inverse-gamma prior of the square of phi, for every key; by default as in Trottini et al. (2004), section 5"`
+	SigmaPrior *IntruderPrior     `yaml:"sigma_prior" doc:"for d2, the inverse-gamma prior of the square of sigma, for every key, each in its unit; by default as in Trottini et al. (2004), section 5"`
+}
+
+// IntruderPrior is an inverse-gamma distribution of a variance, of mean
+// Scale/(Shape − 1).
+type IntruderPrior struct {
+	Shape float64 `yaml:"shape" required:"true" doc:"the shape, 0.5 to 1000000; the greater, the surer the intruder"`
+	Scale float64 `yaml:"scale" required:"true" doc:"the scale, greater than 0: the prior's mean is scale/(shape - 1)"`
+}
+
+// IntruderUniqueness says what is measured on combinations of categorical keys.
+type IntruderUniqueness struct {
+	Weight      string   `yaml:"weight" doc:"the column of sampling weights, from which frequencies in the population are estimated; may be an identifier; by default the respondents are the population"`
+	Household   string   `yaml:"household" doc:"the column that is equal for the respondents of a household, for the risk that one of them is found; may be an identifier"`
+	Sensitive   []string `yaml:"sensitive" doc:"columns whose l-diversity among records of equal keys is measured"`
+	Alpha       float64  `yaml:"alpha" default:"1" doc:"the weight with which a missing value matches another value, 0 to 1"`
+	K           []int    `yaml:"k" default:"[2, 3, 5]" doc:"the k of k-anonymity for which violations are counted"`
+	SUDA2       bool     `yaml:"suda2" default:"true" doc:"scores of special uniques: how few keys make a record unique, and in how many ways"`
+	Approximate bool     `yaml:"approximate" default:"false" doc:"individual risk by the established package's approximation instead of exactly"`
+}
+
+// IntruderUtility says which measures of utility are taken beyond those that
+// need no choice.
+type IntruderUtility struct {
+	Propensity  bool                 `yaml:"propensity" default:"false" doc:"how well original and released records can be told apart by a logistic regression: pMSE"`
+	Regressions []IntruderRegression `yaml:"regressions" doc:"linear regressions that data users would do: the overlap of their confidence intervals before and after"`
+}
+
+// IntruderRegression is a linear regression that data users would do.
+type IntruderRegression struct {
+	Response   string   `yaml:"response" required:"true" doc:"the column that is explained"`
+	Predictors []string `yaml:"predictors" required:"true" doc:"the columns that explain it"`
+	Level      float64  `yaml:"level" default:"0.95" doc:"level of the confidence intervals, between 0 and 1"`
+}
+
+// Asked reports whether a run shall measure what an intruder finds.
+func (a *Assess) Asked() bool { return len(a.Keys) > 0 || a.Intruder != nil }
+
+// Named reports whether any part of the intruder is named. Where none is, linkage
+// and uniqueness are meant, as far as the types of the keys allow. It holds of a
+// nil Intruder that none is.
+func (in *Intruder) Named() bool {
+	return in != nil && (in.Linkage != nil || in.Bayes != nil || in.Uniqueness != nil || in.Interval != nil || in.Utility != nil || in.Inversion)
+}
