@@ -58,6 +58,16 @@ func newMixture(phi2, sigma2 *variance, x, reach, floor float64, withBias bool) 
 		m.append(math.Log(v), 0, 0, []shareNode{{1, 1, bias / v}}, withBias)
 		return m, nil
 	}
+	if !phi2.fixed && !sigma2.fixed {
+		// Where one of the two is always beyond a double's precision of the other, V does
+		// not know of it.
+		switch biasTop, biasLow := b*math.Exp(phi2.top), b*math.Exp(phi2.low); {
+		case biasTop < 1e-17*math.Exp(sigma2.low):
+			phi2 = &variance{fixed: true}
+		case math.Exp(sigma2.top) < 1e-17*biasLow:
+			sigma2 = &variance{fixed: true}
+		}
+	}
 	step, shareStep := steps(phi2, sigma2)
 	logB := 0.0
 	if b > 0 {
@@ -112,6 +122,28 @@ type grid struct {
 	phi2, sigma2    *variance
 	logB            float64
 	step, shareStep float64
+	parts           [2][]part // of λ ≥ 0 and of λ < 0, as far as they were asked for
+}
+
+// part is one λ: the parts r and 1−r of V and their logarithms.
+type part struct{ r, rest, logR, logRest float64 }
+
+// part is λ = k steps. Each serves every V.
+func (g *grid) part(k int) *part {
+	side, i := 0, k
+	if k < 0 {
+		side, i = 1, -k
+	}
+	for len(g.parts[side]) <= i {
+		u := math.Exp(-float64(len(g.parts[side])) * g.shareStep)
+		small, large := u/(1+u), 1/(1+u)
+		p := part{large, small, -math.Log1p(u), math.Log(small)}
+		if side == 1 {
+			p = part{small, large, math.Log(small), -math.Log1p(u)}
+		}
+		g.parts[side] = append(g.parts[side], p)
+	}
+	return &g.parts[side][i]
 }
 
 type gridNode struct {
@@ -185,12 +217,12 @@ func (g *grid) shares(v float64) (shares []shareNode, l, coarse float64) {
 		return nil, math.Inf(-1), math.Inf(-1)
 	}
 	first, last := int(math.Ceil(least/g.shareStep)), int(math.Floor(most/g.shareStep))
+	total, b := math.Exp(v), math.Exp(g.logB)
 	greatest := math.Inf(-1)
 	logs := make([]float64, 0, max(last-first+1, 0))
 	for k := first; k <= last; k++ {
-		lambda := float64(k) * g.shareStep
-		logR, logRest := -math.Log1p(math.Exp(-lambda)), -math.Log1p(math.Exp(lambda))
-		x := g.phi2.logDensity(v+logR-g.logB) + g.sigma2.logDensity(v+logRest)
+		p := g.part(k)
+		x := g.phi2.logDensityAt(v+p.logR-g.logB, total*p.r/b) + g.sigma2.logDensityAt(v+p.logRest, total*p.rest)
 		logs = append(logs, x)
 		greatest = math.Max(greatest, x)
 	}
@@ -203,7 +235,7 @@ func (g *grid) shares(v float64) (shares []shareNode, l, coarse float64) {
 			continue
 		}
 		k := first + i
-		s := shareNode{weight: math.Exp(x - greatest), r: 1 / (1 + math.Exp(-float64(k)*g.shareStep))}
+		s := shareNode{weight: math.Exp(x - greatest), r: g.part(k).r}
 		sum += s.weight
 		if k%2 == 0 {
 			s.coarse = s.weight

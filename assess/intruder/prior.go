@@ -60,10 +60,15 @@ func bisect(f func(float64) float64, high float64) float64 {
 
 // logDensity is the log density of t.
 func (v *variance) logDensity(t float64) float64 {
+	return v.logDensityAt(t, math.Exp(t))
+}
+
+// logDensityAt is the same where e^t is at hand.
+func (v *variance) logDensityAt(t, expT float64) float64 {
 	if v.mirrored {
-		t = -t
+		return v.constant - v.shape*t - v.rate/expT
 	}
-	return v.constant + v.shape*t - v.rate*math.Exp(t)
+	return v.constant + v.shape*t - v.rate*expT
 }
 
 // typical is the variance at its known value or at the mode of its logarithm.
