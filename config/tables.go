@@ -71,9 +71,6 @@ func sinkMembers() []member {
 // later are fields that the format has and this version does not, so that a
 // configuration which uses one is told so instead of being called misspelt.
 var later = map[reflect.Type]map[string]string{
-	reflect.TypeFor[Pipeline](): {
-		"attack": "the intruder comes with a later one",
-	},
 	reflect.TypeFor[Emit](): {"http": "it comes with a later one; use jsonl, log or kafka"},
 }
 

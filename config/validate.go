@@ -28,6 +28,7 @@ func (l *loader) validate(p *Pipeline) {
 	l.validateStream(p)
 	l.validateTopics(p)
 	l.validateAssess(p)
+	l.validateIntruder(p)
 	l.validateGate(p)
 	l.validateReport(p)
 	l.validatePaths(p)
@@ -251,8 +252,8 @@ func (l *loader) validateAssess(p *Pipeline) {
 
 func (l *loader) validateGate(p *Pipeline) {
 	l.validateOnFail(p)
-	if len(p.Gate.Rules) > 0 && p.Assess.Replicates == 0 && l.sound("assess.replicates") {
-		l.wrong("assess.replicates", "must be at least 2 where the gate has rules, got 0: they judge expectations over replicates")
+	if p.Assess.Replicates == 0 && l.sound("assess.replicates") && slices.ContainsFunc(p.Gate.Rules, func(r assess.Rule) bool { return !r.Identity() }) {
+		l.wrong("assess.replicates", "must be at least 2 where the gate has rules about columns, got 0: they judge expectations over replicates")
 	}
 	masked := map[string]bool{}
 	for _, spec := range p.Masks {
@@ -265,6 +266,10 @@ func (l *loader) validateGate(p *Pipeline) {
 	for i, rule := range p.Gate.Rules {
 		path := fmt.Sprintf("gate.rules[%d]", i)
 		l.within(path, rule.Check())
+		if rule.Identity() {
+			l.validateIdentityRule(p, path, rule)
+			continue // Check has seen to it that it names nothing else
+		}
 		if rule.Column != "" {
 			c := l.listed(p, path+".column", rule.Column)
 			switch {
