@@ -23,6 +23,8 @@ type Result struct {
 	// only, so that linkage and posterior are at least what they are in the whole.
 	Sampled int      `json:"sampled,omitempty"`
 	Keys    []string `json:"keys"` // numeric columns that the intruder knows
+	// Categorical are the columns that linkage by Gower's distance compares beside Keys.
+	Categorical []string `json:"categorical,omitempty"`
 
 	Linkage    *linkage.Result    `json:"linkage,omitempty"`
 	Bayes      *intruder.Result   `json:"bayes,omitempty"`

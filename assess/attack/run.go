@@ -41,6 +41,11 @@ func Run(ctx context.Context, d Data, o Options) (*Result, error) {
 	for _, j := range d.Linked {
 		a.r.Keys = append(a.r.Keys, d.Numeric[j].Name)
 	}
+	if o.Linkage != nil && o.Linkage.Distance == linkage.Gower {
+		for _, c := range d.Categorical {
+			a.r.Categorical = append(a.r.Categorical, c.Name)
+		}
+	}
 	a.choose()
 	for _, part := range []struct {
 		name  string
