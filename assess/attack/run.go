@@ -282,7 +282,7 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 		}
 	}
 	if len(release.Columns) == 0 {
-		return errors.New("needs a numeric column that some mask names, has none")
+		return errors.New("must have a numeric column that some mask names, got none")
 	}
 	a.r.Inversion, err = inversion.Attack(ctx, masks, known, release, inversion.Options{})
 	return err
