@@ -39,6 +39,7 @@ type plan struct {
 	cut      connectors.Cut
 	masked   []string // in the order of the schema
 	constant []string // columns of one value alone, whose standard deviation a percentage refers to
+	intruder attacked
 }
 
 // newPlan decides which columns are decoded and what leaves. Nothing is read
@@ -93,11 +94,14 @@ func newPlan(p *config.Pipeline, src connectors.Source, carries bool) (*plan, er
 	for _, c := range p.Columns {
 		f := b.field(c.Name)
 		if _, masked := inMask[c.Name]; masked || !f.Numeric() ||
-			c.Role != microdata.Sensitive && c.Role != microdata.Key {
+			c.Role != microdata.Sensitive && c.Role != microdata.Key && !pl.compared(c.Name) {
 			continue
 		}
 		i := b.want(c.Name, microdata.Numbers, true)
 		pl.assessed = append(pl.assessed, assess.Column{Name: c.Name, Unit: c.Unit, Index: i})
+	}
+	if err := pl.setIntruder(b, inMask); err != nil {
+		return nil, err
 	}
 	for i, f := range src.Schema().Fields {
 		c := p.Columns.Named(f.Name)

@@ -153,7 +153,7 @@ func (pl *plan) assessOptions(key keystream.Key) (assess.Options, error) {
 	}
 	a := pl.config.Assess
 	o := assess.Options{
-		Columns: pl.assessed, Carry: pl.carry, Key: key,
+		Columns: pl.assessed, Carry: append(pl.carry[:len(pl.carry):len(pl.carry)], pl.intruder.carried...), Key: key,
 		Sample: int(a.Sample), Replicates: a.Replicates, Targets: a.Targets,
 		Replicate: replicate,
 	}
@@ -224,7 +224,12 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 	}
+	found, err := r.plan.identify(ctx, r.measured, measures)
+	if err != nil {
+		return nil, err
+	}
 	rep := r.newReport(measures)
+	rep.Attack = found
 	if err := r.reports.write(rep, r.config.Report.Publish); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}

@@ -398,15 +398,23 @@ func (s *stream) finish(ctx context.Context, refused bool) (*Result, error) {
 func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 	measures := &assess.Measures{}
 	counts := s.counts()
-	if whole, err := s.whole(false); err != nil {
+	whole, err := s.whole(false)
+	if err != nil {
 		return nil, err
-	} else if whole != nil {
+	}
+	if whole != nil {
 		if measures, err = whole.Measure(ctx); err != nil {
 			return nil, err
 		}
 	}
 	measures.Records = counts.Released
-	return s.reporter().report(counts, measures), nil
+	rep := s.reporter().report(counts, measures)
+	if whole == nil {
+		return rep, nil
+	}
+	// What an intruder finds is no matter of the gate here: the records are out.
+	rep.Attack, err = s.plan.identify(ctx, whole, &assess.Measures{})
+	return rep, err
 }
 
 func (s *stream) reporter() *reporter {

@@ -1,0 +1,334 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sdlfilter/sdlfilter/assess/attack"
+	"github.com/sdlfilter/sdlfilter/assess/intruder"
+	"github.com/sdlfilter/sdlfilter/assess/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/assess/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/connectors/publish"
+	"github.com/sdlfilter/sdlfilter/pipeline"
+)
+
+// attackFlags are the flags of attack.
+type attackFlags struct {
+	original, released string
+	earlier            []string
+	foreign            pipeline.AttackForeign
+	distance           string
+	oneToOne           bool
+	targets            int
+	knowledge          string
+	phi, sigma         string
+	phiPrior           string
+	sigmaPrior         string
+	threshold          float64
+	population         int
+	alpha              float64
+	intervals          []float64
+	records            string
+	asJSON             bool
+	flags              *pflag.FlagSet
+}
+
+func (s *state) attackCommand() *cobra.Command {
+	a := &attackFlags{}
+	cmd := &cobra.Command{
+		Use:   "attack CONFIG | --original A --released B --keys a,b | --original A --categorical c,d",
+		Short: "Try to find respondents again in a release",
+		Long: `The intruder: how many respondents can be found again by what is known of them,
+by linkage (the nearest released record), by the Bayesian intruder of Trottini,
+Fienberg, Makov and Meyer (2004), and by combinations of categorical keys that few
+records share; and what the masking costs beside it.
+
+With a configuration, its masks are applied to its source, and the intruder knows
+assess.keys; nothing is released. With --original and --released, a release that
+any tool made: numeric --keys are linked, --categorical ones are counted. Records
+are matched by position or, with --id, by a column. With --original alone, the
+uniqueness of one file.
+
+The Bayesian intruder is asked for by --knowledge: d1 knows bias and noise of the
+masks (--phi, --sigma: a number for all keys, or key=number,…), d2 has priors of
+their variances (--phi-prior, --sigma-prior: shape,scale).`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return s.attackConfigured(cmd, args[0], a)
+			}
+			return s.attackForeign(cmd, a)
+		},
+	}
+	f := cmd.Flags()
+	a.flags = f
+	f.StringVar(&a.original, "original", "", "the original records: a file, a folder or a glob")
+	f.StringVar(&a.released, "released", "", "the released records")
+	f.StringSliceVar(&a.earlier, "earlier", nil, "earlier releases of the same respondents: what does the mean of them all give away?")
+	f.StringVar(&a.foreign.ID, "id", "", "the column that identifies a record in all files; by position where none is given")
+	f.StringSliceVar(&a.foreign.Keys, "keys", nil, "numeric columns that the intruder knows, which are linked")
+	f.StringSliceVar(&a.foreign.Categorical, "categorical", nil, "columns that the intruder knows, whose combinations are counted")
+	f.StringSliceVar(&a.foreign.Sensitive, "sensitive", nil, "columns whose l-diversity is measured")
+	f.StringVar(&a.foreign.Weight, "weight", "", "the column of sampling weights; without it the file is the population")
+	f.StringVar(&a.foreign.Household, "household", "", "the column that tells households apart")
+	f.StringVar(&a.distance, "distance", "standardised", "standardised, mahalanobis, gower (with categorical keys) or ranks")
+	f.BoolVar(&a.oneToOne, "one-to-one", false, "also the best assignment of all targets at once, at most 5,000 records")
+	f.IntVar(&a.targets, "targets", 0, "respondents that are sought, evenly over the file; all where 0")
+	f.StringVar(&a.knowledge, "knowledge", "", "the Bayesian intruder's: d1 or d2")
+	f.StringVar(&a.phi, "phi", "", "d1: the SD of the multiplicative bias")
+	f.StringVar(&a.sigma, "sigma", "", "d1: the SD of the noise, in the key's unit")
+	f.StringVar(&a.phiPrior, "phi-prior", "", "d2: shape,scale of the inverse gamma prior of the bias' variance")
+	f.StringVar(&a.sigmaPrior, "sigma-prior", "", "d2: shape,scale of the inverse gamma prior of the noise's variance")
+	f.Float64Var(&a.threshold, "threshold", 0, "a link is made where the greatest posterior exceeds it")
+	f.IntVar(&a.population, "population", 0, "size of the population that the released records are of; they are all of it where 0")
+	f.Float64Var(&a.alpha, "alpha", 1, "the weight with which a missing categorical value matches, 0 to 1")
+	f.Float64SliceVar(&a.intervals, "interval", []float64{0.05}, "widths of interval disclosure, in standard deviations")
+	f.StringVar(&a.records, "records", "", "a file for one row per record: frequencies, risks, scores, linked share; readable by its owner alone")
+	f.BoolVar(&a.asJSON, "json", false, "as JSON")
+	s.configFlags(cmd)
+	return cmd
+}
+
+// attackConfigured lets the intruder at what a configuration's masks would release.
+func (s *state) attackConfigured(cmd *cobra.Command, path string, a *attackFlags) error {
+	var misplaced []string
+	a.flags.Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "set", "json", "records":
+		default:
+			if cmd.LocalNonPersistentFlags().Lookup(f.Name) != nil {
+				misplaced = append(misplaced, "--"+f.Name)
+			}
+		}
+	})
+	if len(misplaced) > 0 {
+		return usageError{fmt.Errorf("%s: with a configuration, assess.keys and assess.intruder say what the intruder knows and does", strings.Join(misplaced, ", "))}
+	}
+	p, err := s.load(path)
+	if err != nil {
+		return err
+	}
+	watch := &pipeline.Progress{}
+	stop, err := s.watch(watch)
+	if err != nil {
+		return err
+	}
+	result, data, err := pipeline.Attack(cmd.Context(), p, pipeline.Options{Version: version(), Log: s.logger(), Progress: watch})
+	stop()
+	if err != nil {
+		return err
+	}
+	if a.records != "" && data.Records > 0 {
+		return usageError{errors.New("--records needs all records, and the attack was on a sample: --set assess.sample=all")}
+	}
+	return a.print(result, data)
+}
+
+func (s *state) attackForeign(cmd *cobra.Command, a *attackFlags) error {
+	if err := a.resolve(); err != nil {
+		return usageError{err}
+	}
+	watch := &pipeline.Progress{}
+	stop, err := s.watch(watch)
+	if err != nil {
+		return err
+	}
+	found, err := a.foreign.Run(cmd.Context(), watch)
+	stop()
+	if err != nil {
+		return err
+	}
+	if found.Unmatched > 0 {
+		fmt.Fprintf(os.Stderr, "sdlfilter: %d original records have no released record and are left out\n", found.Unmatched)
+	}
+	if found.Malformed > 0 {
+		fmt.Fprintf(os.Stderr, "sdlfilter: %d records could not be read and count as records without values\n", found.Malformed)
+	}
+	return a.print(found.Result, found.Data)
+}
+
+// print writes the result for a person or as JSON, and the records' file.
+func (a *attackFlags) print(r *attack.Result, d attack.Data) error {
+	if a.records != "" {
+		var text bytes.Buffer
+		if err := attack.WriteRecords(&text, r, d); err != nil {
+			return fmt.Errorf("--records: %w", err)
+		}
+		if err := publish.WriteFile(a.records, publish.Confidential, text.Bytes()); err != nil {
+			return err
+		}
+	}
+	if a.asJSON {
+		return attack.WriteJSON(os.Stdout, r)
+	}
+	attack.Summary(os.Stdout, r, colored(os.Stdout), 0)
+	return nil
+}
+
+// resolve turns the flags into an attack.
+func (a *attackFlags) resolve() error {
+	f := &a.foreign
+	if a.original == "" {
+		return errors.New("--original is needed, or a configuration; see `sdlfilter attack --help`")
+	}
+	var err error
+	if f.Original, err = pipeline.SourceOf(a.original); err != nil {
+		return err
+	}
+	if a.released != "" {
+		if f.Released, err = pipeline.SourceOf(a.released); err != nil {
+			return err
+		}
+	}
+	for _, path := range a.earlier {
+		source, err := pipeline.SourceOf(path)
+		if err != nil {
+			return err
+		}
+		f.Earlier = append(f.Earlier, source)
+	}
+	switch {
+	case a.released == "" && len(f.Categorical) == 0:
+		return errors.New("--released is needed for linkage, or --categorical for the uniqueness of one file")
+	case a.released == "" && (len(f.Keys) > 0 || len(f.Earlier) > 0):
+		return errors.New("--keys and --earlier need --released")
+	case len(f.Keys) == 0 && len(f.Categorical) == 0:
+		return errors.New("--keys or --categorical must say what the intruder knows")
+	case len(f.Keys) == 0 && (a.knowledge != "" || len(f.Earlier) > 0):
+		return errors.New("--knowledge and --earlier need numeric --keys")
+	}
+	o := &f.Options
+	o.Targets = a.targets
+	if len(f.Keys) > 0 {
+		link := &attack.Linkage{OneToOne: a.oneToOne}
+		if err := link.Distance.UnmarshalText([]byte(a.distance)); err != nil {
+			return fmt.Errorf("--distance: %w", err)
+		}
+		o.Linkage = link
+		o.Intervals, o.Loss = a.intervals, &loss.Options{Propensity: &loss.PropensityOptions{}}
+		o.Averaging = len(f.Earlier) > 0
+	}
+	if len(f.Categorical) > 0 {
+		u := uniqueness.DefaultOptions()
+		u.Alpha = a.alpha
+		o.Uniqueness = &u
+	}
+	if a.knowledge == "" {
+		for _, name := range []string{"phi", "sigma", "phi-prior", "sigma-prior", "threshold", "population"} {
+			if a.flags.Changed(name) {
+				return fmt.Errorf("--%s is about the Bayesian intruder, who is asked for by --knowledge d1 or d2", name)
+			}
+		}
+		return nil
+	}
+	o.Bayes, err = a.bayes()
+	return err
+}
+
+// bayes reads what the Bayesian intruder knows.
+func (a *attackFlags) bayes() (*intruder.Options, error) {
+	keys := a.foreign.Keys
+	o := &intruder.Options{Keys: make([]intruder.Key, len(keys)), Threshold: a.threshold, Population: a.population}
+	switch a.knowledge {
+	case "d1", "d.1":
+		if a.phi == "" && a.sigma == "" {
+			return nil, errors.New("--knowledge d1 needs --phi, --sigma or both")
+		}
+		for _, p := range []struct {
+			flag, text string
+			to         func(k *intruder.Key) *float64
+		}{
+			{"--phi", a.phi, func(k *intruder.Key) *float64 { return &k.Phi }},
+			{"--sigma", a.sigma, func(k *intruder.Key) *float64 { return &k.Sigma }},
+		} {
+			values, err := byKey(p.text, keys)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", p.flag, err)
+			}
+			for i, v := range values {
+				*p.to(&o.Keys[i]) = v
+			}
+		}
+	case "d2", "d.2":
+		phi, err := prior(a.phiPrior)
+		if err != nil {
+			return nil, fmt.Errorf("--phi-prior: %w", err)
+		}
+		sigma, err := prior(a.sigmaPrior)
+		if err != nil {
+			return nil, fmt.Errorf("--sigma-prior: %w", err)
+		}
+		if phi == nil && sigma == nil {
+			return nil, errors.New("--knowledge d2 needs --phi-prior, --sigma-prior or both: shape,scale")
+		}
+		for i := range o.Keys {
+			o.Keys[i].PhiPrior, o.Keys[i].SigmaPrior = phi, sigma
+		}
+	default:
+		return nil, fmt.Errorf("--knowledge must be d1 or d2, got %q", a.knowledge)
+	}
+	return o, nil
+}
+
+// byKey reads a number for all keys, or key=number,…
+func byKey(text string, keys []string) ([]float64, error) {
+	values := make([]float64, len(keys))
+	if text == "" {
+		return values, nil
+	}
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		for i := range values {
+			values[i] = v
+		}
+		return values, nil
+	}
+	given := map[string]bool{}
+	for part := range strings.SplitSeq(text, ",") {
+		name, number, ok := strings.Cut(part, "=")
+		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		name = strings.TrimSpace(name)
+		if !ok || err != nil {
+			return nil, errors.New("must be a number for all keys, or key=number,…")
+		}
+		at := -1
+		for i, key := range keys {
+			if key == name {
+				at = i
+			}
+		}
+		switch {
+		case at < 0:
+			return nil, fmt.Errorf("%q is not among --keys", name)
+		case given[name]:
+			return nil, fmt.Errorf("%q is given twice", name)
+		}
+		given[name], values[at] = true, v
+	}
+	for _, key := range keys {
+		if !given[key] {
+			return nil, fmt.Errorf("there is no number for %q", key)
+		}
+	}
+	return values, nil
+}
+
+// prior reads shape,scale; "" is none.
+func prior(text string) (*intruder.Prior, error) {
+	if text == "" {
+		return nil, nil
+	}
+	shape, scale, ok := strings.Cut(text, ",")
+	a, err1 := strconv.ParseFloat(strings.TrimSpace(shape), 64)
+	b, err2 := strconv.ParseFloat(strings.TrimSpace(scale), 64)
+	if !ok || err1 != nil || err2 != nil {
+		return nil, errors.New("must be shape,scale")
+	}
+	return &intruder.Prior{Shape: a, Scale: b}, nil
+}
