@@ -28,6 +28,9 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(base), "columns.a.b.role=key")
 	f.Add([]byte(byHand), "map.vary.masks.1.noise.sd.steps=3")
 	f.Add([]byte(byHand), "map.strategies.0.masks.0.swap.rate=0.2")
+	f.Add([]byte(base), "assess.keys.0=wage")
+	f.Add([]byte(base+"assess: {keys: [wage]}\n"), "assess.intruder.bayes.phi.wage=0.1")
+	f.Add([]byte(base+"assess: {keys: [wage], intruder: {uniqueness: {}}}\n"), "assess.intruder.uniqueness.k.0=4")
 	f.Fuzz(func(t *testing.T, text []byte, set string) {
 		if strings.Contains(string(text), "${file:") {
 			return // the fuzzer shall not read around in the machine

@@ -98,7 +98,7 @@ func TestMisshapenFilesDoNotFitTheSchema(t *testing.T) {
 		"misspelt-source", "misspelt-connector-field", "missing-everything", "missing-role", "missing-version", "version-text",
 		"list-for-scalar", "scalar-for-list", "scalar-for-mapping", "mapping-for-list", "list-for-mapping", "number-for-text",
 		"text-for-number", "fraction-for-whole", "amount", "duration", "sample", "role", "unlisted", "key-inline", "key-twice",
-		"key-empty", "key-inline-field", "kafka-until", "kafka-delivery", "kafka-password-inline", "kafka-two-formats", "kafka-format-word", "kafka-no-brokers", "emit-http", "map-axes", "map-strategies", "two-sources", "no-source", "two-masks-in-one", "quarantine-nowhere", "many",
+		"key-empty", "key-inline-field", "kafka-until", "kafka-delivery", "kafka-password-inline", "kafka-two-formats", "kafka-format-word", "kafka-no-brokers", "emit-http", "map-axes", "map-strategies", "intruder-words", "intruder-prior-numbers", "two-sources", "no-source", "two-masks-in-one", "quarantine-nowhere", "many",
 	} {
 		if err := schema.Validate(instance(t, "testdata/"+name+".bad.yaml")); err == nil {
 			t.Errorf("%s.bad.yaml must not fit the schema", name)

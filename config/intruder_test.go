@@ -1,0 +1,120 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// What is left out of each part has its default; a part that is left out stays
+// nil, since which parts are meant by default depends on the data.
+func TestIntruderDefaults(t *testing.T) {
+	const keys = "assess: {keys: [wage]"
+	for _, c := range []struct {
+		text         string
+		asked, named bool
+		want         *Intruder
+	}{
+		{"", false, false, nil},
+		{keys + "}", true, false, nil},
+		{keys + ", intruder: {}}", true, false, &Intruder{Targets: 1000}},
+		{keys + ", intruder: {linkage: {}}}", true, true, &Intruder{Targets: 1000, Linkage: &IntruderLinkage{Distance: "standardised"}}},
+		{keys + ", intruder: {bayes: {}}}", true, true, &Intruder{Targets: 1000, Bayes: &IntruderBayes{Knowledge: KnowledgeD1}}},
+		{keys + ", intruder: {uniqueness: {}}}", true, true, &Intruder{Targets: 1000, Uniqueness: &IntruderUniqueness{Alpha: 1, K: []int{2, 3, 5}, SUDA2: true}}},
+		{keys + ", intruder: {uniqueness: {k: [], alpha: 0}}}", true, true, &Intruder{Targets: 1000, Uniqueness: &IntruderUniqueness{K: []int{}, SUDA2: true}}},
+		{"assess: {intruder: {interval: [0.05]}}", true, true, &Intruder{Targets: 1000, Interval: []float64{0.05}}},
+		{"assess: {intruder: {inversion: true}}", true, true, &Intruder{Targets: 1000, Inversion: true}},
+		{"assess: {intruder: {utility: {}}}", true, true, &Intruder{Targets: 1000, Utility: &IntruderUtility{}}},
+		{"assess: {intruder: {utility: {regressions: [{response: wage, predictors: [person.income]}]}}}", true, true,
+			&Intruder{Targets: 1000, Utility: &IntruderUtility{Regressions: []IntruderRegression{{Response: "wage", Predictors: []string{"person.income"}, Level: 0.95}}}}},
+	} {
+		p, err := Parse("p.yaml", []byte(base+c.text+"\n"), Options{LookupEnv: lookup})
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		if a := &p.Assess; a.Asked() != c.asked || a.Intruder.Named() != c.named {
+			t.Errorf("%s: asked %v, named %v", c.text, a.Asked(), a.Intruder.Named())
+		}
+		if !reflect.DeepEqual(p.Assess.Intruder, c.want) {
+			t.Errorf("%s must give %+v, got %+v", c.text, c.want, p.Assess.Intruder)
+		}
+	}
+}
+
+// Everything that the file says reaches the pipeline.
+func TestIntruderIsRead(t *testing.T) {
+	p, err := Load("testdata/intruder.good.yaml", Options{LookupEnv: lookup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Intruder{
+		Targets: 500, Categorical: []string{"education"},
+		Linkage: &IntruderLinkage{Distance: "mahalanobis", OneToOne: true},
+		Bayes: &IntruderBayes{Knowledge: KnowledgeD1, Threshold: 0.5, Population: 1_000_000,
+			Phi: map[string]float64{"wage": 0.05}, Sigma: map[string]float64{"wage": 90, "age": 1.5}},
+		Uniqueness: &IntruderUniqueness{Weight: "weight", Household: "household", Sensitive: []string{"illness"}, Alpha: 0.5, K: []int{3}, Approximate: true},
+		Interval:   []float64{0.01, 0.05},
+		Utility: &IntruderUtility{Propensity: true, Regressions: []IntruderRegression{
+			{Response: "wage", Predictors: []string{"age", "education"}, Level: 0.9}, {Response: "wage", Predictors: []string{"age"}, Level: 0.95}}},
+		Inversion: true,
+	}
+	if !reflect.DeepEqual(p.Assess.Intruder, want) {
+		t.Errorf("must be %+v, got %+v", want, p.Assess.Intruder)
+	}
+	if want := []string{"wage", "age", "education"}; !reflect.DeepEqual(p.Assess.Keys, want) {
+		t.Errorf("the keys must be %q, got %q", want, p.Assess.Keys)
+	}
+	if p, err = Load("testdata/intruder-prior.good.yaml", Options{LookupEnv: lookup}); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Assess.Intruder.Bayes; got.Knowledge != KnowledgeD2 || got.PhiPrior != nil || *got.SigmaPrior != (IntruderPrior{Shape: 402, Scale: 1604}) {
+		t.Errorf("the prior is %+v", got)
+	}
+}
+
+// Writing a default out is the same configuration; asking for something is another.
+func TestIntruderInTheDigest(t *testing.T) {
+	sum := func(text string) string {
+		p, err := Parse("p.yaml", []byte(base+text), Options{LookupEnv: lookup})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.SHA256()
+	}
+	short := sum("assess: {keys: [wage], intruder: {linkage: {}}}\n")
+	if long := sum("assess: {keys: [wage], intruder: {targets: 1000, inversion: false, linkage: {one_to_one: false, distance: standardised}}}\n"); long != short {
+		t.Error("a default must make no difference")
+	}
+	for _, other := range []string{"", "assess: {keys: [wage]}\n", "assess: {keys: [wage], intruder: {}}\n", "assess: {keys: [wage], intruder: {linkage: {}, uniqueness: {}}}\n"} {
+		if sum(other) == short {
+			t.Errorf("%q must make a difference", other)
+		}
+	}
+}
+
+// A stream releases before its respondents are sought: that is said, and a rule
+// about them is refused (gate-identity-stream.bad.yaml). With an end it is neither.
+func TestIntruderOnAStream(t *testing.T) {
+	const topic = `kafka: {brokers: ["b:1"], topic: c}`
+	for _, c := range []struct {
+		source, assess string
+		warned         bool
+	}{
+		{`kafka: {brokers: ["b:1"], topics: [a]}`, "keys: [age]", true},
+		{`kafka: {brokers: ["b:1"], topics: [a]}`, "intruder: {inversion: true}", true},
+		{`kafka: {brokers: ["b:1"], topics: [a]}`, "replicates: 20", false},
+		{`kafka: {brokers: ["b:1"], topics: [a], until: latest}`, "keys: [age]", false},
+		{`csv: {path: in.csv}`, "keys: [age]", false},
+	} {
+		text := strings.NewReplacer("SOURCE", c.source, "SINK", topic).Replace(swapping) + "assess: {" + c.assess + "}\n"
+		p, err := Parse("p.yaml", []byte(text), Options{LookupEnv: lookup})
+		if err != nil {
+			t.Errorf("%s, %s: %v", c.source, c.assess, err)
+			continue
+		}
+		if got := strings.Join(p.Warnings, "\n"); strings.Contains(got, "assess.intruder: what an intruder finds stands in the final report alone") != c.warned {
+			t.Errorf("%s, %s: warnings %q", c.source, c.assess, got)
+		}
+	}
+}

@@ -1,0 +1,340 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// elsewhere is how a release is attacked whose changes the keyed sample does not
+// show.
+const elsewhere = "the keyed sample holds the original's categories; compare the files instead, with sdlfilter attack --original FILE --released FILE"
+
+// validateIntruder judges assess.keys and assess.intruder. Which keys are numbers
+// is for whoever reads the data to see, except of those that are listed as
+// categorical.
+func (l *loader) validateIntruder(p *Pipeline) {
+	const path = "assess.intruder"
+	a := &p.Assess
+	if !l.known("assess") {
+		return
+	}
+	l.validateKeys(p)
+	if a.Asked() && p.Stream() {
+		p.Warnings = append(p.Warnings, path+": what an intruder finds stands in the final report alone; the snapshots of a stream do not have it")
+	}
+	in := a.Intruder
+	if in == nil || !l.known(path) {
+		return
+	}
+	var ps check.Problems
+	whole(&ps, "targets", in.Targets, 1, 1_000_000_000)
+	l.checkWidths(&ps, in.Interval)
+	l.within(path, ps)
+	l.validateCategorical(p)
+	l.validateKeyedParts(p)
+	if in.Bayes != nil {
+		l.validateBayes(p, path+".bayes")
+	}
+	if in.Uniqueness != nil {
+		l.validateUniqueness(p, path+".uniqueness")
+	}
+	if in.Utility != nil {
+		l.validateRegressions(p, path+".utility.regressions")
+	}
+	if in.Inversion && len(p.Masks) == 0 && l.sound("masks", path+".inversion") {
+		l.wrong(path+".inversion", "needs masks: without any there is nothing to undo")
+	}
+}
+
+// validateKeys judges the columns that an intruder may know.
+func (l *loader) validateKeys(p *Pipeline) {
+	const path = "assess.keys"
+	if !l.given(path) || !l.known(path) {
+		return
+	}
+	switch n := len(p.Assess.Keys); {
+	case n == 0:
+		l.wrong(path, "must name at least one column; remove the field where an intruder knows nothing")
+	case n > uniqueness.MaxKeys:
+		l.wrong(path, "must name at most %d columns, got %d", uniqueness.MaxKeys, n)
+	default:
+		l.releasedOnce(p, path, p.Assess.Keys, "it never leaves, so there is nothing to link it to")
+	}
+}
+
+// releasedOnce demands that every name of a list is a listed column that is
+// released, each once; never says what being an identifier means for the list.
+func (l *loader) releasedOnce(p *Pipeline, list string, names []string, never string) {
+	for i, name := range names {
+		path := fmt.Sprintf("%s[%d]", list, i)
+		if !l.sound(path) {
+			continue
+		}
+		switch c := l.listed(p, path, name); {
+		case c == nil:
+		case c.Role == microdata.Identifier:
+			l.wrong(path, "must be a column that is released, got %q, an identifier: %s", name, never)
+		case slices.Contains(names[:i], name):
+			l.wrong(path, "must not repeat a column, got %q again", name)
+		}
+	}
+}
+
+// checkWidths judges the widths of interval disclosure.
+func (l *loader) checkWidths(ps *check.Problems, widths []float64) {
+	if widths != nil && len(widths) == 0 {
+		ps.Addf("interval", "must have at least one width; remove the field where interval disclosure is not asked for")
+	}
+	for i, w := range widths {
+		path := fmt.Sprintf("interval[%d]", i)
+		if ps.Above(path, w, 0); slices.Contains(widths[:i], w) {
+			ps.Addf(path, "must not repeat a width, got %v again", w)
+		}
+	}
+}
+
+func (l *loader) validateCategorical(p *Pipeline) {
+	in, keys := p.Assess.Intruder, p.Assess.Keys
+	for i, name := range in.Categorical {
+		path := fmt.Sprintf("assess.intruder.categorical[%d]", i)
+		if !l.sound(path, "assess.keys") {
+			continue
+		}
+		switch mask := l.maskOf(p, name); {
+		case !slices.Contains(keys, name):
+			l.wrong(path, "must be one of assess.keys, got %q%s", name, instead(name, keys))
+		case slices.Contains(in.Categorical[:i], name):
+			l.wrong(path, "must not repeat a column, got %q again", name)
+		case mask != "":
+			l.wrong(path, "must be a key that no mask changes, got %q, which %s changes: %s", name, mask, elsewhere)
+		}
+	}
+}
+
+// maskOf returns the path of the first mask that changes a column; "" where none
+// does or the masks are not known.
+func (l *loader) maskOf(p *Pipeline, name string) string {
+	if !l.sound("masks") {
+		return ""
+	}
+	at := slices.IndexFunc(p.Masks, func(m transform.Spec) bool { return slices.Contains(m.Params.Masks(), name) })
+	if at < 0 {
+		return ""
+	}
+	return p.MaskPath(at)
+}
+
+// validateKeyedParts demands keys, of the kind that a part computes with.
+func (l *loader) validateKeyedParts(p *Pipeline) {
+	const path = "assess.intruder"
+	a := &p.Assess
+	in := a.Intruder
+	if !l.sound("assess.keys", path+".categorical") || l.misspelt("assess", "keys") {
+		return
+	}
+	parts := []struct {
+		name    string
+		given   bool
+		numeric bool // computes with numeric keys alone
+		hint    string
+	}{
+		{"linkage", in.Linkage != nil, in.Linkage != nil && in.Linkage.Distance != "gower", "; with distance: gower those are compared too"},
+		{"bayes", in.Bayes != nil, true, ""},
+		{"uniqueness", in.Uniqueness != nil, false, ""},
+	}
+	if len(a.Keys) == 0 && !in.Named() && len(l.strange[path]) == 0 {
+		l.wrong(path, "needs assess.keys, the columns that an intruder may know; or name a part that needs none: interval, utility, inversion")
+	}
+	for _, part := range parts {
+		switch at := join(path, part.name); {
+		case !part.given || !l.sound(at):
+		case len(a.Keys) == 0:
+			l.wrong(at, "needs assess.keys, the columns that an intruder may know")
+		case part.numeric && !a.linked():
+			l.wrong(at, "needs a numeric key, and intruder.categorical lists all of assess.keys%s", part.hint)
+		}
+	}
+}
+
+// linked reports whether some key may be a numeric one.
+func (a *Assess) linked() bool {
+	return slices.ContainsFunc(a.Keys, func(name string) bool {
+		return a.Intruder == nil || !slices.Contains(a.Intruder.Categorical, name)
+	})
+}
+
+func (l *loader) validateBayes(p *Pipeline, path string) {
+	b := p.Assess.Intruder.Bayes
+	var ps check.Problems
+	if !(b.Threshold >= 0 && b.Threshold < 1) {
+		ps.Addf("threshold", "must be at least 0 and below 1, got %v", b.Threshold)
+	}
+	if l.given(path + ".population") {
+		whole(&ps, "population", b.Population, 1, 1<<50)
+	}
+	l.within(path, ps)
+	for _, word := range []struct {
+		name   string
+		values map[string]float64
+		prior  *IntruderPrior
+	}{{"phi", b.Phi, b.PhiPrior}, {"sigma", b.Sigma, b.SigmaPrior}} {
+		l.validateKnown(p, join(path, word.name), word.values)
+		l.validatePrior(path, word.name, b.Knowledge, word.prior)
+	}
+	if b.Knowledge == KnowledgeD2 && b.PhiPrior == nil && b.SigmaPrior == nil && l.sound(path) {
+		l.wrong(path+".knowledge", "needs phi_prior, sigma_prior or both with d2: an intruder who has no prior knows the values, which is d1")
+	}
+}
+
+// validateKnown judges the standard deviations that an intruder knows, by key.
+func (l *loader) validateKnown(p *Pipeline, path string, values map[string]float64) {
+	a := &p.Assess
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		at := join(path, name)
+		if !l.sound(at, "assess.keys") {
+			continue
+		}
+		switch v := values[name]; {
+		case !slices.Contains(a.Keys, name):
+			l.wrongName(at, "must be one of assess.keys%s", instead(name, a.Keys))
+		case slices.Contains(a.Intruder.Categorical, name):
+			l.wrongName(at, "must be a numeric key, and intruder.categorical lists it")
+		case v < 0:
+			l.wrong(at, "must be at least 0, got %v", v)
+		}
+	}
+}
+
+// validatePrior judges the prior of what is named, phi or sigma.
+func (l *loader) validatePrior(path, name, knowledge string, prior *IntruderPrior) {
+	at := fmt.Sprintf("%s.%s_prior", path, name)
+	if prior == nil || !l.sound(at) {
+		return
+	}
+	switch {
+	case knowledge != KnowledgeD2 && l.sound(path+".knowledge"):
+		l.wrong(at, "needs knowledge: d2, got %s, whose intruder knows the value", knowledge)
+	case l.given(join(path, name)):
+		l.wrong(at, "must not stand beside %s: what is known has no prior", name)
+	}
+	var ps check.Problems
+	ps.Between("shape", prior.Shape, 0.5, 1_000_000)
+	ps.Above("scale", prior.Scale, 0)
+	l.within(at, ps)
+}
+
+func (l *loader) validateUniqueness(p *Pipeline, path string) {
+	u := p.Assess.Intruder.Uniqueness
+	var ps check.Problems
+	ps.Between("alpha", u.Alpha, 0, 1)
+	for i, k := range u.K {
+		at := fmt.Sprintf("k[%d]", i)
+		if whole(&ps, at, k, 2, math.MaxInt32); slices.Contains(u.K[:i], k) {
+			ps.Addf(at, "must not repeat a k, got %d again", k)
+		}
+	}
+	l.within(path, ps)
+	for _, c := range []struct{ field, name string }{{"weight", u.Weight}, {"household", u.Household}} {
+		if at := join(path, c.field); l.given(at) && l.sound(at) {
+			l.listed(p, at, c.name)
+		}
+	}
+	list := path + ".sensitive"
+	l.releasedOnce(p, list, u.Sensitive, "it never leaves, so that a respondent's is not learnt from the release")
+	for i, name := range u.Sensitive {
+		at := fmt.Sprintf("%s[%d]", list, i)
+		if !l.sound(at) {
+			continue
+		}
+		switch mask := l.maskOf(p, name); {
+		case slices.Contains(p.Assess.Keys, name):
+			l.wrong(at, "must not be one of assess.keys, got %q: records of equal keys all have the same", name)
+		case mask != "":
+			l.wrong(at, "must be a column that no mask changes, got %q, which %s changes: %s", name, mask, elsewhere)
+		}
+	}
+}
+
+func (l *loader) validateRegressions(p *Pipeline, list string) {
+	const never = "it never leaves, so that no user of the data can regress on it"
+	for i, r := range p.Assess.Intruder.Utility.Regressions {
+		path := fmt.Sprintf("%s[%d]", list, i)
+		var ps check.Problems
+		if !(r.Level > 0 && r.Level < 1) {
+			ps.Addf("level", "must be between 0 and 1, both excluded, got %v", r.Level)
+		}
+		l.within(path, ps)
+		if at := path + ".response"; l.given(at) && l.sound(at) {
+			if c := l.listed(p, at, r.Response); c != nil && c.Role == microdata.Identifier {
+				l.wrong(at, "must be a column that is released, got %q, an identifier: %s", r.Response, never)
+			}
+		}
+		predictors := path + ".predictors"
+		if l.given(predictors) && l.sound(predictors) && len(r.Predictors) == 0 {
+			l.wrong(predictors, "must name at least one column")
+		}
+		l.releasedOnce(p, predictors, r.Predictors, never)
+		for k, name := range r.Predictors {
+			if at := fmt.Sprintf("%s[%d]", predictors, k); name == r.Response && l.sound(at) {
+				l.wrong(at, "must not be the response, got %q", name)
+			}
+		}
+	}
+}
+
+// validateIdentityRule demands that what a rule about the respondents judges is
+// measured, and before anything is released.
+func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
+	if p.Stream() && l.sound("source", path) {
+		l.wrong(path, "must not be about the respondents on a stream without end: they are sought when a run is at its end, and this one releases before; give source.kafka.until: latest")
+		return
+	}
+	a := &p.Assess
+	if !l.known("assess") || !l.sound("assess.keys") || l.misspelt("assess", "keys") || l.misspelt("assess", "intruder") {
+		return
+	}
+	in := a.Intruder
+	if in == nil {
+		in = &Intruder{}
+	}
+	for _, limit := range []struct {
+		name, part       string
+		given            bool
+		named, byDefault bool
+	}{
+		{"max_linked", "linkage", r.MaxLinked != nil, in.Linkage != nil, true},
+		{"max_correct_links", "bayes", r.MaxCorrectLinks != nil, in.Bayes != nil, false},
+		{"min_k", "uniqueness", r.MinK != nil, in.Uniqueness != nil, true},
+		{"max_individual_risk", "uniqueness", r.MaxIndividualRisk != nil, in.Uniqueness != nil, true},
+	} {
+		at := join(path, limit.name)
+		if !limit.given || limit.named || !l.sound(at) || l.misspelt("assess.intruder", limit.part) || !l.known("assess.intruder."+limit.part) {
+			continue
+		}
+		add := fmt.Sprintf("add assess.intruder.%s: {}", limit.part)
+		if len(a.Keys) == 0 {
+			add = "give assess.keys, the columns that an intruder may know"
+			if !limit.byDefault || in.Named() {
+				add += fmt.Sprintf(", and assess.intruder.%s: {}", limit.part)
+			}
+		}
+		switch {
+		case !limit.byDefault && !in.Named():
+			l.wrong(at, "needs the Bayesian intruder, who is not asked for by default: %s", add)
+		case in.Named():
+			l.wrong(at, "needs %s, which is not among the parts of assess.intruder that are named: %s", limit.part, add)
+		case !a.Asked():
+			l.wrong(at, "needs %s, and nothing is asked of an intruder: %s", limit.part, add)
+		case limit.part == "linkage" && len(a.Keys) > 0 && !a.linked() && l.sound("assess.intruder.categorical"):
+			l.wrong(at, "needs linkage, and intruder.categorical lists all of assess.keys: add a numeric key, or assess.intruder.linkage: {distance: gower}")
+		}
+	}
+}
