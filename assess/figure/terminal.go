@@ -8,9 +8,12 @@ import (
 )
 
 // Printable replaces what could steer a terminal: a column's name may hold
-// escape sequences.
+// escape sequences. A no-break space, which our own numbers have, becomes a space.
 func Printable(s string) string {
 	return strings.Map(func(c rune) rune {
+		if c == '\u00a0' {
+			return ' '
+		}
 		if c == utf8.RuneError || !unicode.IsPrint(c) {
 			return '?'
 		}
