@@ -36,12 +36,13 @@ func page(name, text string) *template.Template {
 	t := template.New(name).Funcs(template.FuncMap{
 		"count":    count,
 		"style":    func() template.CSS { return template.CSS(pageCSS + figure.Style()) },
+		"intruder": func() template.CSS { return template.CSS(attackCSS) },
 		"papers":   func() []paper { return papers },
 		"join":     strings.Join,
 		"riskUnit": riskUnit,
 		"question": func(s string) bool { return strings.HasSuffix(s, "?") },
 	})
-	return template.Must(template.Must(t.Parse(partsTemplate)).Parse(text))
+	return template.Must(template.Must(template.Must(t.Parse(partsTemplate)).Parse(attackTemplate)).Parse(text))
 }
 
 // cell is a number in a page: the text that people read, and the place and the
@@ -99,6 +100,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Names    []string
 		Masks    []maskView
 		Sampled  *Sampling
+		Attack   *attackView
 		Citation citation
 	}{
 		Report: r, Kind: "Disclosure risk and data utility of one release", Verdict: v,
@@ -106,6 +108,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Took:     took(r.Finished.Sub(r.Started)),
 		Records:  recordCells(r.Records, r.Withheld != ""),
 		Sampled:  r.Sampled,
+		Attack:   viewAttack(r.Attack),
 		Citation: citation{Version: r.Version},
 		Names:    r.Correlation.Columns,
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/attack"
 	"github.com/sdlfilter/sdlfilter/assess/rumap"
 )
 
@@ -32,6 +33,7 @@ type Report struct {
 	Correlation  assess.Correlation `json:"correlation"`
 	Masks        []Mask             `json:"masks"`
 	Gate         assess.Verdict     `json:"gate"`
+	Attack       *attack.Result     `json:"attack,omitempty"` // whether respondents can be found again
 	Sampled      *Sampling          `json:"sampled,omitempty"`
 	Withheld     string             `json:"withheld,omitempty"` // why the release was withheld; empty: it was not
 

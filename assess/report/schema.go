@@ -8,6 +8,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/attack"
 )
 
 // Schema returns the JSON Schema of a report, made from the Go types. The file
@@ -29,6 +30,9 @@ func Schema() ([]byte, error) {
 			s.Definitions[name] = definition
 		}
 	}
+	if err := addAttack(s); err != nil {
+		return nil, fmt.Errorf("report schema: %w", err)
+	}
 	if head, ok := s.Definitions["Report"].Properties.Get("schema"); ok {
 		head.Const = SchemaName
 	}
@@ -39,6 +43,31 @@ func Schema() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
+// attackDefinition names the schema of an attack within that of a report.
+const attackDefinition = "Attack"
+
+// addAttack puts the definitions of an attack's own schema beside the report's.
+func addAttack(s *jsonschema.Schema) error {
+	text, err := attack.JSONSchema()
+	if err != nil {
+		return err
+	}
+	var of jsonschema.Schema
+	if err := json.Unmarshal(text, &of); err != nil {
+		return fmt.Errorf("attack schema: %w", err)
+	}
+	for name, definition := range of.Definitions {
+		if of.Ref == "#/$defs/"+name {
+			name = attackDefinition
+		}
+		if s.Definitions[name] != nil {
+			return fmt.Errorf("two definitions are called %s", name)
+		}
+		s.Definitions[name] = definition
+	}
+	return nil
+}
+
 // mapType gives the schema of types whose JSON form is their own.
 func mapType(t reflect.Type) *jsonschema.Schema {
 	switch t {
@@ -47,6 +76,8 @@ func mapType(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[Columns]():
 		return &jsonschema.Schema{Type: "object", Description: "by column, in the order of the release",
 			AdditionalProperties: &jsonschema.Schema{Ref: "#/$defs/ColumnMeasures"}}
+	case reflect.TypeFor[attack.Result]():
+		return &jsonschema.Schema{Ref: "#/$defs/" + attackDefinition}
 	case reflect.TypeFor[Ordered[any]]():
 		return &jsonschema.Schema{Type: "object", Description: "parameters by their names in the configuration"}
 	case reflect.TypeFor[Ordered[assess.Float]]():
@@ -72,6 +103,7 @@ var said = map[string]string{
 	"Report.snapshot":                        "number of the snapshot; absent from the report of a whole run",
 	"Report.window":                          "of a snapshot: the part since the last one",
 	"Report.sampled":                         "what is exact and what is sampled",
+	"Report.attack":                          "whether a respondent can be found again; absent where nobody was sought",
 	"Report.withheld":                        "why the release was withheld; absent where it was not",
 	"Mask.records":                           "records that the mask changed",
 	"Mask.noise_sd":                          "λ of each column in its unit",
@@ -93,7 +125,7 @@ var said = map[string]string{
 	"ColumnMeasures.mean_squared_difference": "mean of (x − y)²",
 	"Correlation.":                           "Pearson correlations over pairwise complete records",
 	"RuleVerdict.rule":                       "the rule in words",
-	"RuleVerdict.measure":                    "max_risk, min_rmse or min_efficiency",
+	"RuleVerdict.measure":                    "max_risk, min_rmse, min_efficiency, max_linked, max_correct_links, min_k, max_individual_risk or inversion",
 	"RuleVerdict.advice":                     "what would have to change",
 	"Sampling.pairs":                         "assessed pairs (original, released)",
 	"Sampling.sample":                        "pairs in the keyed sample",

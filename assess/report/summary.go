@@ -13,7 +13,8 @@ import (
 const summaryWidth = 100
 
 // Summary writes what a person at a terminal wants to know of a run: records,
-// utility and risk of each masked column, the gate with its advice, and where
+// utility and risk of each masked column, what intruders find, the gate with its
+// advice, and where
 // the files are, one line each as given. Lines have at most 100 columns, except
 // files'. With color it uses ANSI bold, dim, green and red. Errors of w end up
 // with whoever flushes it: a summary that cannot be shown changes nothing.
@@ -25,6 +26,7 @@ func (r *Report) Summary(w io.Writer, color bool, files []string) {
 			s.column(c)
 		}
 	}
+	s.intruder(r.Attack)
 	s.gate(r)
 	if len(files) > 0 {
 		s.line(s.bold("Files"))

@@ -35,6 +35,9 @@ func (r *Report) ruleView(i int, rule assess.RuleVerdict) ruleView {
 		v.LimitMeans = r.known(rule.Column, rule.Limit)
 		format = func(f assess.Float) string { return "R = " + pretty(float64(f), riskDigits) }
 	}
+	if text, found, limit, ok := identityRule(rule); ok {
+		format, v.FoundMeans, v.LimitMeans = text, found, limit
+	}
 	v.Found = shown(path+"/found", rule.Found, format(rule.Found))
 	v.Limit = shown(path+"/limit", rule.Limit, format(rule.Limit))
 	return v

@@ -24,7 +24,12 @@ func Released() *report.Report {
 			Passed: true, Limit: 100, Found: risk(r, "wage", "p99", "position").RMSE},
 		{Rule: "wage: efficiency at least 0.8", Column: "wage", Measure: "min_efficiency",
 			Passed: true, Limit: 0.8, Found: r.Columns[0].Utility.Efficiency},
+		{Rule: "share of respondents found by linkage at most 0.05", Measure: "max_linked", Passed: true, Limit: 0.05, Found: 0.0235},
+		{Rule: "respondents linked rightly by the Bayesian intruder at most 30", Measure: "max_correct_links", Passed: true, Limit: 30, Found: 11},
+		{Rule: "probability of re-identification of every record at most 0.09", Measure: "max_individual_risk", Passed: true, Limit: 0.09, Found: 0.0871},
+		{Rule: "no value is computed back from the list of masks", Measure: "inversion", Passed: true},
 	}}
+	r.Attack = Attack()
 	return r
 }
 
@@ -37,7 +42,16 @@ func Withheld() *report.Report {
 			Advice: "wage needs more noise: a snooper knows the maximum to ± 163.3 USD/week, and the rule asks for ± 258.2"},
 		{Rule: "wage: efficiency at least 0.8", Column: "wage", Measure: "min_efficiency",
 			Passed: true, Limit: 0.8, Found: r.Columns[0].Utility.Efficiency},
+		{Rule: "share of respondents found by linkage at most 0.05", Measure: "max_linked", Limit: 0.05, Found: 0.24205,
+			Advice: "mask the keys by more than the distance between neighbours, or release fewer of them"},
+		{Rule: "respondents linked rightly by the Bayesian intruder at most 30", Measure: "max_correct_links", Limit: 30, Found: assess.Float(math.NaN()),
+			Advice: "it was not measured; a rule without its measure does not hold"},
+		{Rule: "records that share a combination of keys at least 5", Measure: "min_k", Limit: 5, Found: 1,
+			Advice: "recode the categorical keys more coarsely, or release fewer of them"},
+		{Rule: "no value is computed back from the list of masks", Measure: "inversion", Found: 20110,
+			Advice: "some masks are undone by whoever knows them; the report says which, on which column"},
 	}}
+	r.Attack = Broken()
 	r.Withheld = "The gate refused the release: no file was written under its name."
 	return r
 }
@@ -58,6 +72,8 @@ func Hostile() *report.Report {
 	r.Gate.Rules[0].Rule, r.Gate.Rules[0].Advice, r.Gate.Rules[0].Column = name, name, name
 	r.Gate.Rules[0].Target = name
 	r.Withheld = name
+	r.Attack = Attack()
+	hostile(r.Attack, name)
 	return r
 }
 

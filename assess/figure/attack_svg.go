@@ -1,0 +1,225 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// RankBar says how many targets have their true record at a rank.
+type RankBar struct {
+	Rank    string  // "1", …, "10", "beyond"
+	Targets float64 // a fraction where records tie
+	Share   float64 // of the targets that have a record
+	Note    string  // what more there is to say, such as the posterior
+}
+
+// RanksSVG draws the ranks of the targets' true records as bars, the first rank
+// apart from the others: there the intruder is right. It returns nil where there is
+// nothing to draw.
+func RanksSVG(bars []RankBar, o SVGOptions) []byte {
+	most, widest := 0.0, 0
+	for _, b := range bars {
+		if !(b.Targets >= 0) || math.IsInf(b.Targets, 0) {
+			return nil
+		}
+		most = math.Max(most, b.Targets)
+		widest = max(widest, len([]rune(b.label())))
+	}
+	if most == 0 {
+		return nil
+	}
+	const row, top = 24.0, 56.0
+	width := float64(o.Width)
+	height := top + row*float64(len(bars)) + 12
+	left, right := 66.0, width-16-6.6*float64(widest)
+
+	var d drawing
+	title := "How many targets have their true record at which rank. The table of ranks holds the same numbers."
+	fmt.Fprintf(&d, `<svg xmlns="http://www.w3.org/2000/svg" class="figure ranks" viewBox="0 0 %s %s" width="%s" height="%s" role="group" aria-label="%s">`,
+		at(width), at(height), at(width), at(height), escaped(title))
+	d.text("axis", "end", left-8, top-10, "rank")
+	d.text("axis", "start", left, top-10, "targets")
+	for i, b := range bars {
+		y := top + row*float64(i)
+		noun := "targets have"
+		if b.Targets == 1 {
+			noun = "target has"
+		}
+		what := fmt.Sprintf("Rank %s: %s %s the true record there, %s", b.Rank, Amount(b.Targets), noun, Percent(b.Share))
+		if b.Note != "" {
+			what += "; " + b.Note
+		}
+		fmt.Fprintf(&d, `<g class="pt" role="img" tabindex="0" aria-label="%s"><title>%s</title>`, escaped(what), escaped(what))
+		class := "before"
+		if i == 0 {
+			class = "k-index"
+		}
+		length := math.Max((right-left)*b.Targets/most, 0.5)
+		d.rect("hit", 0, y, width, row)
+		d.rect(class, left, y+4, length, row-8)
+		d.rect("halo", left-2, y+2, length+4, row-4)
+		d.text("tick", "end", left-8, y+16, b.Rank)
+		d.text("label", "start", left+length+7, y+16, b.label())
+		d.text("detail", "start", 4, 18, Cut(b.detail(), int((width-8)/7.2)))
+		d.WriteString("</g>")
+	}
+	d.line("base", left, top, left, top+row*float64(len(bars)))
+	d.text("hint", "start", 4, 18, "Point at a bar, or tab to it, for its numbers.")
+	d.WriteString("</svg>")
+	return []byte(d.String())
+}
+
+func (b RankBar) label() string { return Amount(b.Targets) + "  " + Percent(b.Share) }
+
+func (b RankBar) detail() string {
+	s := "Rank " + b.Rank + ": " + Amount(b.Targets)
+	if b.Note != "" {
+		s += "; " + b.Note
+	}
+	return s
+}
+
+// Amount writes a count that is a fraction where records share it: 1,057 or 12.3.
+func Amount(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+		return Count(int64(v))
+	}
+	if math.Abs(v) >= 10 {
+		return Pretty(math.Round(10*v)/10, digitsTo(v, 1))
+	}
+	return Pretty(v, RiskDigits)
+}
+
+// digitsTo is how many significant digits v has down to so many decimals.
+func digitsTo(v float64, decimals int) int {
+	return max(1, int(math.Floor(math.Log10(math.Abs(v))))+1+decimals)
+}
+
+// LinkCurve is how an intruder fares as the posterior from which records are linked
+// rises.
+type LinkCurve struct {
+	Points []LinkPoint // by threshold, ascending
+	Chosen LinkPoint   // at the intruder's own threshold
+	Linked bool        // a link is made there
+}
+
+// LinkPoint is what an intruder gets right at a threshold.
+type LinkPoint struct {
+	Threshold         float64
+	Precision, Recall float64 // of the links; of the targets that have a record
+	Correct           float64
+	Links             int
+}
+
+func (p LinkPoint) drawable() bool {
+	return p.Precision >= 0 && p.Precision <= 1 && p.Recall >= 0 && p.Recall <= 1
+}
+
+func (p LinkPoint) text() string {
+	return fmt.Sprintf("t = %s: precision %s, recall %s; %s of %s links right", Trimmed(p.Threshold), Percent(p.Precision), Percent(p.Recall),
+		Amount(p.Correct), Count(int64(p.Links)))
+}
+
+// PrecisionRecallSVG draws the curve: recall to the right, precision upwards, a mark
+// at each tenth of the threshold, the chosen one ringed. It returns nil where there
+// is nothing to draw.
+func PrecisionRecallSVG(c LinkCurve, o SVGOptions) []byte {
+	points := c.Points
+	c.Points = nil
+	for _, p := range points {
+		if p.drawable() {
+			c.Points = append(c.Points, p)
+		}
+	}
+	c.Linked = c.Linked && c.Chosen.drawable()
+	if len(c.Points) == 0 && !c.Linked {
+		return nil
+	}
+	width, height := float64(o.Width), float64(o.Height)
+	left, right, top, bottom := 48.0, width-16, 56.0, height-46
+	slim := o.Width < narrow
+	x := func(recall float64) float64 { return left + (right-left)*recall }
+	y := func(precision float64) float64 { return bottom - (bottom-top)*precision }
+
+	var d drawing
+	title := "Precision of the intruder’s links against the share of targets found, as the threshold rises. The table of thresholds holds the same numbers."
+	fmt.Fprintf(&d, `<svg xmlns="http://www.w3.org/2000/svg" class="figure links" viewBox="0 0 %s %s" width="%s" height="%s" role="group" aria-label="%s">`,
+		at(width), at(height), at(width), at(height), escaped(title))
+	d.rect("plot", left, top, right-left, bottom-top)
+	for i := 0; i <= 5; i++ {
+		share := float64(i) / 5
+		d.line("grid", left, y(share), right, y(share))
+		d.text("tick", "end", left-8, y(share)+4, Trimmed(100*share))
+		d.line("nib", x(share), bottom, x(share), bottom+4)
+		d.text("tick", "middle", x(share), bottom+18, Trimmed(100*share))
+	}
+	d.rect("frame", left, top, right-left, bottom-top)
+	precision := "↑ Precision, %: links that are right"
+	if slim {
+		precision = "↑ Links that are right, %"
+	}
+	d.text("axis", "start", 4, top-12, precision)
+	d.text("axis", "end", right, bottom+38, "Recall, %: targets found →")
+
+	var path, dots strings.Builder
+	for i, p := range c.Points {
+		word := "L"
+		if i == 0 {
+			word = "M"
+		}
+		path.WriteString(word + at(x(p.Recall)) + " " + at(y(p.Precision)))
+		fmt.Fprintf(&dots, `<circle class="spot" cx="%s" cy="%s" r="1.8"/>`, at(x(p.Recall)), at(y(p.Precision)))
+	}
+	d.WriteString(`<g class="c1">`)
+	fmt.Fprintf(&d, `<path class="series d0" d="%s"/>%s`, path.String(), dots.String())
+	for i, p := range c.Points {
+		// A tenth is a stop for the keyboard; the ones between would be too many.
+		tenth := math.Abs(10*p.Threshold-math.Round(10*p.Threshold)) < 1e-9
+		if tenth && !(c.Linked && math.Abs(p.Threshold-c.Chosen.Threshold) < 1e-9) || i == len(c.Points)-1 && !tenth {
+			d.linkPoint(p, x(p.Recall), y(p.Precision), false, width)
+		}
+	}
+	if c.Linked {
+		d.linkPoint(c.Chosen, x(c.Chosen.Recall), y(c.Chosen.Precision), true, width)
+		d.chosenLabel(c.Chosen, x(c.Chosen.Recall), y(c.Chosen.Precision), left, right, top, bottom)
+	}
+	d.WriteString("</g>")
+	d.text("hint", "start", 4, 18, "Point at a mark, or tab to it, for its numbers.")
+	d.WriteString("</svg>")
+	return []byte(d.String())
+}
+
+func (d *drawing) linkPoint(p LinkPoint, x, y float64, chosen bool, width float64) {
+	what := p.text()
+	if chosen {
+		what = "The intruder’s threshold, " + what
+	}
+	fmt.Fprintf(d, `<g class="pt" role="img" tabindex="0" aria-label="%s"><title>%s</title>`, escaped(what), escaped(what))
+	fmt.Fprintf(d, `<circle class="halo" cx="%s" cy="%s" r="10"/>`, at(x), at(y))
+	if chosen {
+		fmt.Fprintf(d, `<circle class="pick" cx="%s" cy="%s" r="7"/>`, at(x), at(y))
+	}
+	d.shape("spot", "", x, y, 4)
+	fmt.Fprintf(d, `<circle class="hit" cx="%s" cy="%s" r="9"/>`, at(x), at(y))
+	s := p.text()
+	if longest := int((width - 8) / 7.2); len([]rune(s)) > longest {
+		s = fmt.Sprintf("t = %s: %s right, %s found", Trimmed(p.Threshold), Percent(p.Precision), Percent(p.Recall))
+	}
+	d.text("detail", "start", 4, 18, s)
+	d.WriteString("</g>")
+}
+
+// chosenLabel names the chosen threshold towards the middle of the plot, where the
+// frame cuts nothing off.
+func (d *drawing) chosenLabel(p LinkPoint, x, y, left, right, top, bottom float64) {
+	anchor, to := "start", x+14
+	if x > (left+right)/2 {
+		anchor, to = "end", x-14
+	}
+	down := y + 24
+	if y > (top+bottom)/2 {
+		down = y - 16
+	}
+	d.text("picked", anchor, to, down, "chosen, t = "+Trimmed(p.Threshold))
+}

@@ -1,0 +1,310 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/attack"
+	"github.com/sdlfilter/sdlfilter/assess/figure"
+	"github.com/sdlfilter/sdlfilter/assess/intruder/inversion"
+)
+
+var amount = figure.Amount
+
+// share is percent with two digits left of a share that one decimal would round away.
+func share(v float64) string {
+	if v == 0 || v >= 0.001 {
+		return percent(v)
+	}
+	return pretty(100*v, 2) + "\u00a0%"
+}
+
+// pool is the number of records among which the targets are sought.
+func pool(a *attack.Result) int64 {
+	if a.Sampled > 0 {
+		return int64(a.Sampled)
+	}
+	return a.Records
+}
+
+// guessed is how many of its targets an intruder finds who picks a record for each
+// at random.
+func guessed(a *attack.Result) float64 {
+	if pool(a) <= 0 {
+		return 0
+	}
+	return float64(a.Targets) / float64(pool(a))
+}
+
+// finding is how many of the targets one way of seeking finds.
+type finding struct {
+	number float64
+	of     int
+	how    string
+}
+
+func (f finding) share() float64 {
+	if f.of <= 0 {
+		return 0
+	}
+	return f.number / float64(f.of)
+}
+
+// found is the way that finds the greatest share of the targets.
+func found(a *attack.Result) (worst finding, sought bool) {
+	see := func(number float64, of int, how string) {
+		if f := (finding{number, of, how}); !sought || f.share() > worst.share() {
+			worst, sought = f, true
+		}
+	}
+	if l := a.Linkage; l != nil {
+		see(l.ExpectedCorrect, a.Targets, "by taking the nearest released record")
+		if l.OneToOneCorrect != nil {
+			see(*l.OneToOneCorrect, a.Targets, "by assigning a record of its own to every target")
+		}
+	}
+	if b := a.Bayes; b != nil {
+		see(b.Correct, b.WithRecord, "by the Bayesian intruder’s links")
+	}
+	if v := a.Averaging; v != nil && v.Linkage != nil && v.Linkage.Averaged != nil {
+		see(v.Linkage.Averaged.ExpectedCorrect, a.Targets, "by taking the nearest mean of "+count(int64(v.Releases))+" releases")
+	}
+	return worst, sought
+}
+
+// undone are the values that known masks give away, and of which columns.
+func undone(r *inversion.Result) (values int64, columns []string) {
+	for _, c := range r.Columns {
+		if !c.Passed {
+			values += int64(c.Recovered)
+			columns = append(columns, c.Name)
+		}
+	}
+	return values, columns
+}
+
+// findings are sentences about an attack, the worst first: what is computed back is
+// beyond doubt, who is found is known to the intruder as likely, and who stands out is
+// found only by someone who knows them to be in the data. Respondents who stand out
+// come before less than one who is found.
+func findings(a *attack.Result) []string {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if a.Inversion != nil {
+		switch n, columns := undone(a.Inversion); {
+		case n > 0:
+			add("Whoever knows the list of masks computes %s of %s back.", plural(n, "value", "values"), names(columns))
+		case len(columns) > 0:
+			add("Whoever knows the list of masks can undo them on %s.", names(columns))
+		}
+	}
+	var people, unique string
+	few := false
+	if f, ok := found(a); ok {
+		of := plural(int64(f.of), "respondent", "respondents")
+		switch {
+		case f.of <= 0:
+			people = "No respondent was sought."
+		case f.number == 0:
+			people, few = "Of "+of+" none is found.", true
+		default:
+			few = f.number < 1
+			people = fmt.Sprintf("Of %s sought, %s found (%s), %s.", of, isAre(f.number), share(f.share()), f.how)
+		}
+	}
+	if u := a.Uniqueness; u != nil {
+		switch {
+		case u.SampleUniques > 0:
+			unique = fmt.Sprintf("%s alone with %s combination of %s; whoever stands out most is found with probability %s.",
+				isAreOf(int64(u.SampleUniques), int64(u.Records)), theirs(int64(u.SampleUniques)), names(u.Keys), pretty(u.MaxIndividualRisk, riskDigits))
+		default:
+			unique = fmt.Sprintf("Every combination of %s is shared by at least %s records; whoever stands out most is found with probability %s.",
+				names(u.Keys), amount(u.MinFrequency), pretty(u.MaxIndividualRisk, riskDigits))
+		}
+	}
+	if few && a.Uniqueness != nil && a.Uniqueness.SampleUniques > 0 {
+		people, unique = unique, people
+	}
+	for _, s := range []string{people, unique} {
+		if s != "" {
+			lines = append(lines, s)
+		}
+	}
+	if a.Inversion != nil && a.Inversion.Passed && !slices.ContainsFunc(a.Inversion.Columns, func(c inversion.ColumnResult) bool { return !c.Passed }) {
+		lines = append(lines, "Knowing the list of masks, nothing is computed back.")
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "No respondent was sought; what was measured is below.")
+	}
+	return lines
+}
+
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return count(n) + " " + many
+}
+
+// isAre is a count with its verb.
+func isAre(v float64) string {
+	if v == 1 {
+		return "1 is"
+	}
+	return amount(v) + " are"
+}
+
+func isAreOf(n, of int64) string {
+	if n == 1 {
+		return "1 of " + plural(of, "record", "records") + " is"
+	}
+	return count(n) + " of " + plural(of, "record", "records") + " are"
+}
+
+func theirs(n int64) string {
+	if n == 1 {
+		return "its"
+	}
+	return "their"
+}
+
+// names lists a few names as a sentence does.
+func names(list []string) string {
+	const most = 6
+	if len(list) > most {
+		return strings.Join(list[:most-1], ", ") + " and " + count(int64(len(list)-most+1)) + " more"
+	}
+	switch n := len(list); n {
+	case 0:
+		return "no column"
+	case 1:
+		return list[0]
+	default:
+		return strings.Join(list[:n-1], ", ") + " and " + list[n-1]
+	}
+}
+
+// inverted are the inversions in words.
+var inverted = map[inversion.Kind]string{
+	inversion.Identity:     "no mask moves the value",
+	inversion.SmallNoise:   "the noise is lost in rounding",
+	inversion.SmallBias:    "the bias of so small a value is lost in rounding",
+	inversion.Tier:         "its tier has too little noise",
+	inversion.InsideBounds: "within the bounds of a truncation nothing changes",
+	inversion.Unswapped:    "no exchange can have reached the record",
+	inversion.Rounding:     "the rounded value is the original",
+	inversion.Heap:         "a value at a bound is the bound",
+	inversion.HeapMoments:  "the one or two values at bounds follow from mean and SD",
+	inversion.Shift:        "a shift, undone by the published mean",
+	inversion.Scale:        "a scale, undone by the published mean",
+	inversion.Standardise:  "a change of mean and SD, undone by the published ones",
+	inversion.Reflect:      "a reflection, undone by the published mean and SD",
+	inversion.Luck:         "the released value, where masks may have left it",
+}
+
+func inversionWords(k inversion.Kind) string {
+	if s, ok := inverted[k]; ok {
+		return s
+	}
+	return string(k)
+}
+
+// intruder writes an attack in a few lines.
+func (s *summary) intruder(a *attack.Result) {
+	if a == nil {
+		return
+	}
+	s.line(s.bold("Intruder"))
+	write := func(good bool, text string) {
+		first, rest := "  ", "  "
+		if !good {
+			first, rest = "  "+s.paint("31", "✗")+" ", "    "
+		}
+		for _, l := range wrap(plainOf(ascii(printable(text))), summaryWidth-4) {
+			s.line(first + l)
+			first = rest
+		}
+	}
+	write(true, sought(a))
+	var people []string
+	if l := a.Linkage; l != nil {
+		people = append(people, fmt.Sprintf("linkage finds %s (%s)", amount(l.ExpectedCorrect), share(l.CorrectShare)))
+		if l.OneToOneCorrect != nil {
+			people = append(people, "one to one "+amount(*l.OneToOneCorrect))
+		}
+	}
+	if b := a.Bayes; b != nil {
+		people = append(people, fmt.Sprintf("by Bayes' rule %s of %s right at t = %s", amount(b.Correct), plural(int64(b.Links), "link", "links"), trimmed(b.Threshold)))
+	}
+	if len(people) > 0 {
+		write(true, strings.Join(people, "; "))
+	}
+	if u := a.Uniqueness; u != nil {
+		write(true, fmt.Sprintf("k = %s, %s alone by %s; greatest individual risk %s", amount(u.MinFrequency),
+			plural(int64(u.SampleUniques), "record", "records"), names(u.Keys), pretty(u.MaxIndividualRisk, riskDigits)))
+	}
+	if v := a.Inversion; v != nil {
+		if n, columns := undone(v); len(columns) > 0 {
+			write(false, fmt.Sprintf("computed back from the list of masks: %s of %s", plural(n, "value", "values"), names(columns)))
+		} else {
+			write(true, "nothing is computed back from the list of masks")
+		}
+	}
+	s.line("")
+}
+
+// sought says who is sought among what, and by what.
+func sought(a *attack.Result) string {
+	among := plural(a.Records, "record", "records")
+	if a.Sampled > 0 {
+		among = "a sample of " + count(int64(a.Sampled)) + " of the " + among
+	}
+	if a.Linkage == nil && a.Bayes == nil {
+		return "an attack on " + among
+	}
+	s := plural(int64(a.Targets), "respondent", "respondents") + " sought among " + among
+	if keys := slices.Concat(a.Keys, a.Categorical); len(keys) > 0 {
+		s += " by " + names(keys)
+	}
+	return s
+}
+
+// identityRule says how what a rule about the respondents found and its limit are
+// written, and what the numbers count.
+func identityRule(rule assess.RuleVerdict) (format func(assess.Float) string, found, limit string, ok bool) {
+	counted := func(one, many string) (found, limit string) {
+		word := func(v assess.Float) string {
+			switch {
+			case math.IsNaN(float64(v)):
+				return ""
+			case v == 1:
+				return " " + one
+			}
+			return " " + many
+		}
+		return word(rule.Found), word(rule.Limit)
+	}
+	number := func(f assess.Float) string { return amount(float64(f)) }
+	switch rule.Measure {
+	case "max_linked":
+		format = func(f assess.Float) string { return share(float64(f)) }
+		found, limit = counted("of those sought", "of those sought")
+	case "max_correct_links":
+		format = number
+		found, limit = counted("respondent", "respondents")
+	case "min_k":
+		format = number
+		found, limit = counted("record", "records")
+	case "max_individual_risk":
+		format = func(f assess.Float) string { return pretty(float64(f), riskDigits) }
+	case "inversion":
+		format = number
+		found, limit = counted("value", "values")
+	default:
+		return nil, "", "", false
+	}
+	return format, found, limit, true
+}
