@@ -224,16 +224,16 @@ func TestTableHoldsTheDensity(t *testing.T) {
 		{PhiPrior: &Prior{2, 0.01}, SigmaPrior: &Prior{3, 8}},
 	} {
 		phi2, sigma2 := newVariance(0, key.PhiPrior, true), newVariance(0, key.SigmaPrior, true)
-		m, err := newMixture(&phi2, &sigma2, 92, 80, 0, true)
+		m, err := newMixture(&phi2, &sigma2, 92, 40, 0, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		table, stated := newTable(m, -80, 40)
+		table, stated := newTable(m, -40, 30)
 		if stated > 1e-5 {
 			t.Errorf("stated error of the table is %g", stated)
 		}
-		for range 5000 {
-			e := -80 + 120*rng.Float64()
+		for range 500 {
+			e := -40 + 70*rng.Float64()
 			want, _ := m.logDensity(e)
 			if got := table.at(e); math.Abs(got-want) > stated {
 				t.Fatalf("table at %g: %g, want %g within %g", e, got, want, stated)

@@ -13,8 +13,8 @@ func meanAbs(m, s float64) float64 {
 	if m >= foldLimit*s {
 		return m
 	}
-	if s == 0 {
-		return math.Abs(m)
+	if m <= -foldLimit*s {
+		return -m
 	}
 	u := m / s
 	return s*math.Sqrt(2/math.Pi)*math.Exp(-u*u/2) + m*math.Erf(u/math.Sqrt2)

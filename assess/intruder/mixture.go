@@ -25,8 +25,18 @@ type mixtureNode struct {
 	coarse float64 // the same under the rule of twice the step; -Inf where it has no node
 	c      float64 // 1/(2V)
 	g      float64 // mean of r/x: the mean factor is 1 + g·e
-	fold   float64 // the sign of θ is certain where e/x is at least this
+	// fold: the sign of θ is certain where e/x is at least this, for a node that adds
+	// e^t to the sum, t above -8, -16, -24 and below. The less it adds, the less certain
+	// it need be.
+	fold [foldClasses]float64
 }
+
+const (
+	foldClasses = 4
+	foldWidth   = 8
+	// foldLogs: what P(θ < 0) adds is left out where it is e^-34 of the density.
+	foldLogs = foldLimit * foldLimit / 2
+)
 
 type shareNode struct {
 	weight, coarse float64 // parts of the node's weight
@@ -261,19 +271,40 @@ func logit(l float64) float64 {
 }
 
 func (m *mixture) append(v, log, logCoarse float64, shares []shareNode, withBias bool) {
-	n := mixtureNode{a: log - v/2, coarse: logCoarse - v/2, c: math.Exp(-v) / 2, fold: math.Inf(-1)}
+	n := mixtureNode{a: log - v/2, coarse: logCoarse - v/2, c: math.Exp(-v) / 2}
+	for i := range n.fold {
+		n.fold[i] = math.Inf(-1)
+	}
 	if withBias && m.x != 0 {
 		variance := math.Exp(v)
 		for _, s := range shares {
 			n.g += s.weight * s.r / m.x
-			if s.r > 0 {
-				sd := math.Sqrt(s.r*(1-s.r)*variance) / math.Abs(m.x)
-				n.fold = math.Max(n.fold, (foldLimit*sd-1)/s.r) // 1 + (e/x)·r ≥ foldLimit·sd
+			if s.r == 0 {
+				continue
 			}
+			sd := math.Sqrt(s.r*(1-s.r)*variance) / math.Abs(m.x)
+			n.certain(sd, &s)
 		}
 		m.sub = append(m.sub, shares)
 	}
 	m.nodes = append(m.nodes, n)
+}
+
+// certain raises the node's limits to what one of its shares asks for:
+// 1 + (e/x)·r must be so many SDs above 0 that P(θ < 0) times the share is nothing.
+func (n *mixtureNode) certain(sd float64, s *shareNode) {
+	most := (foldLimit*sd - 1) / s.r
+	if most < -1 { // reached by records of the other sign only
+		for i := range n.fold {
+			n.fold[i] = math.Max(n.fold[i], most)
+		}
+		return
+	}
+	logWeight := math.Log(s.weight)
+	for i := range n.fold {
+		limit := math.Sqrt(2 * math.Max(foldLogs-foldWidth*float64(i)+logWeight, 0))
+		n.fold[i] = math.Max(n.fold[i], (limit*sd-1)/s.r)
+	}
 }
 
 // logDensity is the log of ∫∫ N(e; 0, V)·E|θ| over the priors, less ½ log 2π, at
@@ -299,7 +330,7 @@ func (m *mixture) logDensity(e float64) (l, difference float64) {
 			continue
 		}
 		f, half := 1+n.g*e, 0.0
-		if relative < n.fold {
+		if relative < n.fold[min(int(-t/foldWidth), foldClasses-1)] {
 			f, half = m.folded(i, e)
 		} else {
 			half = f

@@ -132,17 +132,17 @@ func masked(seed uint64, n, keys int, phi, sigma float64) Problem {
 
 func everyModel() map[string]Options {
 	return map[string]Options{
-		"d.1":        {Keys: []Key{{Phi: 0.02, Sigma: 0.3}}, Population: 3000},
-		"d.2":        {Keys: []Key{{PhiPrior: &Prior{10, 0.004}, SigmaPrior: &Prior{8, 0.7}}}, Population: 3000},
-		"correlated": {Keys: []Key{{Phi: 0.02}}, Covariance: [][]float64{{0.09, 0.05, 0}, {0.05, 0.09, 0}, {0, 0, 0.09}}, Population: 3000},
-		"inexact":    {Model: InexactTarget, Keys: []Key{{Phi: 0.02, Sigma: 0.3}}, Population: 3000},
-		"gamma":      {Model: InexactTarget, Keys: []Key{{PhiPrior: &Prior{10, 25000}, SigmaPrior: &Prior{8, 80}}}, Population: 3000},
+		"d.1":        {Keys: []Key{{Phi: 0.02, Sigma: 0.3}}, Population: 1000},
+		"d.2":        {Keys: []Key{{PhiPrior: &Prior{10, 0.004}, SigmaPrior: &Prior{8, 0.7}}}, Population: 1000},
+		"correlated": {Keys: []Key{{Phi: 0.02}}, Covariance: [][]float64{{0.09, 0.05, 0}, {0.05, 0.09, 0}, {0, 0, 0.09}}, Population: 1000},
+		"inexact":    {Model: InexactTarget, Keys: []Key{{Phi: 0.02, Sigma: 0.3}}, Population: 1000},
+		"gamma":      {Model: InexactTarget, Keys: []Key{{PhiPrior: &Prior{10, 25000}, SigmaPrior: &Prior{8, 80}}}, Population: 1000},
 	}
 }
 
 // Neither the number of goroutines nor the order of the records has an influence.
 func TestGoroutinesAndOrder(t *testing.T) {
-	const n = 400
+	const n = 120
 	p := masked(3, n, 3, 0.02, 0.3)
 	rng := rand.New(rand.NewPCG(9, 9))
 	order := rng.Perm(n)
@@ -172,7 +172,7 @@ func TestGoroutinesAndOrder(t *testing.T) {
 		}
 		for a := range r.PerTarget {
 			x, y := r.PerTarget[a], moved.PerTarget[a]
-			// Sums of 400 densities in another order: 400 ulps are 1e-13.
+			// Sums of 120 densities in another order: 120 ulps are 3e-14.
 			if x.Rank != y.Rank || x.Ties != y.Ties || math.Abs(x.Posterior-y.Posterior) > 1e-12*(1e-3+x.Posterior) || math.Abs(x.Outside-y.Outside) > 1e-10 {
 				t.Fatalf("%s: target %d is %+v, with records in another order %+v", name, a, x, y)
 			}
@@ -289,11 +289,12 @@ func TestMissingKeyDropsOut(t *testing.T) {
 
 // Population 10 times the release: of people drawn from the whole population the
 // intruder expects nine tenths to be outside, and he is right about it where the
-// release is normal, as he takes it to be. 2,000 people, 1,800 of them outside: the SD
-// of the expected number is below that of 2,000 independent draws, 13; 5 of those.
+// release is normal, as he takes it to be. 800 people, 720 of them outside: the SD of
+// the expected number is below that of 800 independent draws, 8.5, and the release's own
+// mean and SD, of 80 records, vary: 6 of those.
 func TestOutside(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
-	const n, people = 200, 2000
+	const n, people = 80, 800
 	for _, o := range []Options{
 		{Keys: []Key{{Sigma: 0.05}}},
 		{Keys: []Key{{Phi: 1e-4, Sigma: 0.05}}, Covariance: [][]float64{{0.0025, 0.001}, {0.001, 0.0025}}},
@@ -313,7 +314,7 @@ func TestOutside(t *testing.T) {
 		}
 		o.Population = people
 		r := run(t, p, o)
-		near(t, "expected outside", r.Outside, people-n, 67)
+		near(t, "expected outside", r.Outside, people-n, 51)
 		if r.WithRecord != n || r.Population != people {
 			t.Errorf("%d with a record of %d", r.WithRecord, r.Population)
 		}
@@ -338,13 +339,7 @@ func TestCalibrated(t *testing.T) {
 // mean of n squared normal deviations has a relative SD of √(2/n), 0.1 at n = 200, on
 // variances; 4.5 of them, and what EM takes from wrong links. Without units he has the prior.
 func TestAuxiliaryUnits(t *testing.T) {
-	p := noisyRelease(13, 1000, 210, 3, 0, 0.02)
-	rng := rand.New(rand.NewPCG(1, 1))
-	for j := range p.Released {
-		for i := range p.Released[j] {
-			p.Released[j][i] += 0 * rng.NormFloat64()
-		}
-	}
+	p := noisyRelease(13, 400, 210, 3, 0, 0.02)
 	q := Problem{Truth: p.Truth[:10], Released: p.Released}
 	for j := range p.Targets {
 		q.Targets = append(q.Targets, p.Targets[j][:10])
