@@ -57,8 +57,8 @@ type table struct {
 // Columns of a row: what is measured, the figure, and what it means, which goes
 // below where there is no room beside it.
 const (
-	labelWidth = 28
-	valueWidth = 18
+	labelWidth = 26
+	valueWidth = 16
 	besideFrom = 92
 )
 
@@ -68,7 +68,7 @@ func (t *table) line(text string) {
 }
 
 func (t *table) paint(code, text string) string {
-	if !t.color || text == "" {
+	if !t.color || code == "" || text == "" {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"

@@ -18,10 +18,10 @@ func (t *table) linkage() {
 	l := t.r.Linkage
 	t.title("Linkage by " + l.Distance.String() + " distance")
 	t.row("found", number(l.ExpectedCorrect)+" of "+figure.Count(int64(t.r.Targets)),
-		"respondents whose nearest released record is their own; tied records share the credit")
+		"whose nearest record is their own; ties share the credit")
 	t.row("share", figure.Percent(l.CorrectShare), "who guesses blindly finds "+share(1/float64(t.r.measured())))
 	if l.OneToOneCorrect != nil {
-		t.row("one to one", number(*l.OneToOneCorrect), "found where all are linked at once, each to a record of its own: the worst case")
+		t.row("one to one", number(*l.OneToOneCorrect), "are found where all are linked at once: the worst case")
 	}
 	if len(l.Constant) > 0 {
 		known := slices.Concat(t.r.Keys, t.r.Categorical)
@@ -49,23 +49,41 @@ func (t *table) bayes() {
 		knowledge = "has a prior of how much bias and noise there is (d.2)"
 	}
 	t.title("Bayesian intruder, who " + knowledge)
-	t.row("correct links", number(b.Correct), fmt.Sprintf("of %s made where the posterior of the likeliest record exceeds %s",
+	t.row("correct links", number(b.Correct), fmt.Sprintf("of %s links made, where the posterior exceeds %s",
 		figure.Count(int64(b.Links)), number(b.Threshold)))
-	t.row("expected by the intruder", number(b.ExpectedCorrect), "links that he believes are right: how far he can tell which ones are")
+	t.row("expected by himself", number(b.ExpectedCorrect), "correct links, if his model is true")
 	if b.Correct > 0 {
-		t.row("posterior of these", figure.Plain(b.PosteriorOfCorrect.Mean, figure.RiskDigits), "mean over the correct links: 1 is certainty; SD "+
+		t.row("posterior of these", figure.Plain(b.PosteriorOfCorrect.Mean, figure.RiskDigits), "mean, 1 being certainty; SD "+
 			figure.Plain(b.PosteriorOfCorrect.SD, figure.RiskDigits))
 	}
 	ten := 0.0
 	for _, k := range b.Rank[:10] {
 		ten += k
 	}
-	t.row("own record ranked first", number(b.Rank[0]), "of "+figure.Count(int64(b.WithRecord))+" respondents")
-	t.row("among the first ten", number(ten), "whoever looks at ten candidates has the right one before him")
+	t.row("own record first", number(b.Rank[0]), "of "+figure.Count(int64(b.WithRecord))+" respondents")
+	t.row("among the ten first", number(ten), "of his ten candidates one is the right one")
 	if b.Population > b.Records {
-		t.row("not in the release", number(b.Outside), "respondents whom he expects outside it, of a population of "+figure.Count(int64(b.Population)))
+		t.row("not in the release", number(b.Outside), "expected, in a population of "+figure.Count(int64(b.Population)))
 	}
+	t.worst()
 	t.line("")
+}
+
+// shownWorst is how many places a terminal gets.
+const shownWorst = 5
+
+// worst names the records that are found most easily, by place.
+func (t *table) worst() {
+	var places []string
+	for _, w := range t.r.Bayes.Worst {
+		if len(places) == shownWorst || w.Rank > 1 {
+			break
+		}
+		places = append(places, figure.Count(int64(w.Record)))
+	}
+	if len(places) > 0 {
+		t.wrapped("  ", "", "Found most easily: records "+strings.Join(places, "; ")+" (from 0).")
+	}
 }
 
 func (t *table) uniqueness() {
@@ -73,26 +91,25 @@ func (t *table) uniqueness() {
 	t.title("Uniqueness on " + names(u.Keys))
 	of := "of " + figure.Count(int64(u.Records)) + " records"
 	if t.r.Sampled > 0 {
-		of += " of the sample, where fewer share their keys than in the release"
+		of += " of the sample; fewer in the release"
 	}
-	t.row("k", number(u.MinFrequency), "fewest records that share a combination of keys")
+	t.row("k", number(u.MinFrequency), "records at least share each combination of keys")
 	for _, k := range slices.Sorted(maps.Keys(u.Violations)) {
 		t.row("below "+strconv.Itoa(k), figure.Count(int64(u.Violations[k])), violation(k, of))
 	}
-	t.row("greatest individual risk", figure.Plain(u.MaxIndividualRisk, figure.RiskDigits), "probability that a record is re-identified by its keys")
-	t.row("expected to be found", figure.Plain(u.ExpectedReidentifications, figure.Digits), "respondents: the sum of the individual risks")
+	t.row("greatest risk", figure.Plain(u.MaxIndividualRisk, figure.RiskDigits), "probability that a record is found by its keys")
+	t.row("expected to be found", figure.Plain(u.ExpectedReidentifications, figure.Digits), "respondents, the sum of the individual risks")
 	if h := u.Household; h != nil {
-		t.row("with their households", figure.Plain(h.ExpectedReidentifications, figure.Digits), "respondents of whom someone in the household is found")
+		t.row("with their households", figure.Plain(h.ExpectedReidentifications, figure.Digits), "someone of their household is found")
 		t.row("greatest household risk", figure.Plain(h.MaxRisk, figure.RiskDigits), "probability that someone in it is found")
 	}
 	if s := u.SUDA2; s != nil {
-		t.row("greatest SUDA2 score", figure.Plain(s.Max, figure.Digits), "how special the most special unique is: 0 where none is unique; mean "+
+		t.row("greatest SUDA2 score", figure.Plain(s.Max, figure.Digits), "0 where none is unique; mean "+
 			figure.Plain(s.Mean, figure.RiskDigits))
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.LDiversity)) {
 		d := u.LDiversity[name]
-		t.row("l of "+figure.Printable(name), figure.Count(int64(d.DistinctMin)), "fewest different values among records with the same keys: "+
-			"with 1, keys tell the value; effectively "+figure.Plain(d.EntropyMin, figure.RiskDigits))
+		t.row("l of "+figure.Printable(name), figure.Count(int64(d.DistinctMin)), "values at least among equal keys, effectively "+figure.Plain(d.EntropyMin, figure.RiskDigits))
 	}
 	t.combinations()
 	t.line("")
@@ -100,9 +117,9 @@ func (t *table) uniqueness() {
 
 func violation(k int, of string) string {
 	if k == 2 {
-		return "unique, " + of
+		return "records are unique, " + of
 	}
-	return "share their keys with fewer than " + strconv.Itoa(k-1) + " others"
+	return "records share their keys with fewer than " + strconv.Itoa(k-1) + " others"
 }
 
 // shownCombinations is how many combinations of keys a terminal gets.
@@ -114,7 +131,7 @@ func (t *table) combinations() {
 	list = slices.DeleteFunc(list, func(c uniqueness.Combination) bool { return c.Uniques == 0 || len(c.Keys) == len(t.r.Uniqueness.Keys) })
 	slices.SortStableFunc(list, func(a, b uniqueness.Combination) int { return b.Uniques - a.Uniques })
 	for _, c := range list[:min(len(list), shownCombinations)] {
-		t.wrapped("  ", "", names(c.Keys)+" alone make "+figure.Count(int64(c.Uniques))+" records unique.")
+		t.wrapped("  ", "", names(c.Keys)+" alone make unique: "+figure.Count(int64(c.Uniques))+".")
 	}
 }
 
@@ -124,7 +141,7 @@ func (t *table) interval() {
 	for _, width := range slices.SortedFunc(maps.Keys(t.r.Interval), byValue) {
 		v := t.r.Interval[width]
 		most = max(most, v)
-		t.row("within "+width+" SD", figure.Percent(v), "of the records, in every numeric column; in SDs of the original: "+figure.Percent(t.r.IntervalSound[width]))
+		t.row("within "+width+" SD", figure.Percent(v), "of the records; in SDs of the original "+figure.Percent(t.r.IntervalSound[width]))
 	}
 	const blind = "It counts a record only where all numeric columns lie within the interval, so it falls with each further column, which whoever links is helped by."
 	switch l := t.r.Linkage; {
@@ -149,7 +166,7 @@ func (t *table) averaging() {
 	t.title("The mean of this release and " + figure.Count(int64(a.Releases-1)) + " earlier")
 	for _, c := range a.Columns {
 		one, all := math.Sqrt(float64(c.MSE[0])), math.Sqrt(float64(c.MSE[len(c.MSE)-1]))
-		meaning := "error of one release and of the mean; endless releases would leave ± " + figure.Plain(math.Sqrt(float64(c.Limit)), figure.RiskDigits)
+		meaning := "error of one and of the mean; of endless ones ± " + figure.Plain(math.Sqrt(float64(c.Limit)), figure.RiskDigits)
 		switch {
 		case c.Compared == 0:
 			meaning = "no record has a value in the original and in all releases"
@@ -159,14 +176,14 @@ func (t *table) averaging() {
 		t.row(figure.Printable(c.Name), "± "+figure.Plain(one, figure.RiskDigits)+" -> "+figure.Plain(all, figure.RiskDigits), meaning)
 	}
 	if l := a.Linkage; l != nil {
-		t.row("found by linkage", number(l.Single.ExpectedCorrect)+" -> "+number(l.Averaged.ExpectedCorrect), "respondents, by this release and by the means")
+		t.row("found by linkage", number(l.Single.ExpectedCorrect)+" -> "+number(l.Averaged.ExpectedCorrect), "respondents, by one release and by the means")
 	}
 	t.line("")
 }
 
 func (t *table) inversion() {
 	v := t.r.Inversion
-	t.title("Known masks computed back")
+	t.title("Computed back by whoever knows the masks")
 	if v.Passed {
 		t.wrapped("  ", "32", "✓ Nothing is computed back from the list of masks and what is published.")
 	} else {
@@ -175,7 +192,7 @@ func (t *table) inversion() {
 	}
 	for _, c := range v.Columns {
 		if c.Passed {
-			t.row(figure.Printable(c.Name), "0 of "+figure.Count(int64(c.Records)), "known to within half a grid step")
+			t.row(figure.Printable(c.Name), "0 of "+figure.Count(int64(c.Records)), "values are known to within half a grid step")
 			continue
 		}
 		t.row(figure.Printable(c.Name), figure.Count(int64(c.Recovered))+" of "+figure.Count(int64(c.Records)), inverted(&c))
@@ -192,7 +209,7 @@ func inverted(c *inversion.ColumnResult) string {
 			break
 		}
 	}
-	return s + "; guessing the most frequent value finds " + share(c.Guess)
+	return s + "; guessing finds " + share(c.Guess)
 }
 
 // shownColumns is how many columns' distances a terminal gets.
@@ -201,13 +218,13 @@ const shownColumns = 12
 func (t *table) utility() {
 	u := t.r.Utility
 	t.title("Utility: what it costs")
-	t.row("change per cell (IL1s)", figure.Plain(u.IL1sPerCell, figure.Digits), "mean difference of a value in √2 SDs of its column; the sum is "+
+	t.row("change per cell (IL1s)", figure.Plain(u.IL1sPerCell, figure.Digits), "mean change in √2 SDs of the column; sum "+
 		figure.Plain(u.IL1s, figure.Digits))
 	if u.Eigen != nil {
-		t.row("eigenvalues", figure.Plain(*u.Eigen, figure.Digits), "sum of the relative changes of those of the correlation matrix")
+		t.row("eigenvalues", figure.Plain(*u.Eigen, figure.Digits), "of the correlations: sum of relative changes")
 	}
 	if u.PMSE != nil {
-		t.row("pMSE", figure.Plain(*u.PMSE, figure.Digits), "0 where release and original cannot be told apart, 0.25 where they can for certain")
+		t.row("pMSE", figure.Plain(*u.PMSE, figure.Digits), "0: release and original look alike, 0.25: they do not")
 	}
 	for i, c := range u.Columns {
 		if i == shownColumns {
@@ -218,11 +235,11 @@ func (t *table) utility() {
 		if !ok {
 			continue
 		}
-		t.row("KS of "+figure.Printable(c.Name), figure.Plain(ks, figure.RiskDigits), "greatest difference of the distribution functions; mass moves by "+
-			figure.Plain(u.Wasserstein[c.Name], figure.RiskDigits)+" on average")
+		t.row("KS of "+figure.Printable(c.Name), figure.Plain(ks, figure.RiskDigits), "of the distributions, 0 to 1; mass moves by "+
+			figure.Plain(u.Wasserstein[c.Name], figure.RiskDigits))
 	}
 	for _, o := range u.Regressions {
-		t.row("regression of "+figure.Printable(o.Response), figure.Percent(o.Mean), "overlap of the confidence intervals, mean over the coefficients")
+		t.row("regression of "+figure.Printable(o.Response), figure.Percent(o.Mean), "mean overlap of the confidence intervals")
 	}
 	t.line("")
 }
