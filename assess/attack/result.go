@@ -57,7 +57,11 @@ type AveragedColumn struct {
 	linkage.AveragedColumn
 }
 
-// Identity is what the gate judges the release by.
+// Identity is what the gate judges the release by; what was not asked for is NaN or
+// nil. Of a sample they are the sample's: Linked is at least the release's but for
+// chance; CorrectLinks and Inverted count among the targets and the sample only; and
+// MinK and MaxIndividualRisk miss a rare respondent who was not drawn, so that a rule
+// about them wants the keys of all records.
 func (r *Result) Identity() *assess.Identity {
 	nothing := assess.Float(math.NaN())
 	id := &assess.Identity{Linked: nothing, CorrectLinks: nothing, MinK: nothing, MaxIndividualRisk: nothing}

@@ -89,9 +89,10 @@ func (t *table) worst() {
 func (t *table) uniqueness() {
 	u := t.r.Uniqueness
 	t.title("Uniqueness on " + names(u.Keys))
-	of := "of " + figure.Count(int64(u.Records)) + " records"
+	of := "of " + figure.Count(int64(u.Records))
 	if t.r.Sampled > 0 {
-		of += " of the sample; fewer in the release"
+		of += " in the sample"
+		t.wrapped("  ", "", "Counted within the sample: records that are unique there may share their keys with others of the release, and who was not drawn is not seen.")
 	}
 	t.row("k", number(u.MinFrequency), "records at least share each combination of keys")
 	for _, k := range slices.Sorted(maps.Keys(u.Violations)) {

@@ -76,7 +76,8 @@ func TestSummarySaysWhatWasFound(t *testing.T) {
 		t.Error("interval disclosure, which finds more than linkage, is said to be blind")
 	}
 	d.Records = 1000
-	if text := flat(summary(run(t, d, o), false, 140)); !strings.Contains(text, "1,000 records, of which a sample of 4 was attacked") {
+	if text := flat(summary(run(t, d, o), false, 140)); !strings.Contains(text, "1,000 records, of which a sample of 4 was attacked") ||
+		!strings.Contains(text, "Counted within the sample") {
 		t.Error("a sample is not said to be one")
 	}
 }
