@@ -22,9 +22,10 @@ import (
 // distance the categorical ones too. Uniqueness is counted on the released codes.
 // Where d is a sample of the release, each of its records stands for Records/n: their
 // weights, 1 where none are given, are multiplied by that, so that F_k estimates the
-// population of the release; f_k is counted within the sample. Intervals and loss are of all numeric columns, inversion of those that a
-// mask names. A column whose grid is not known (0) counts as computed back where it
-// is to within 2⁻²⁰ of its original SD, half as much to either side.
+// population of the release; f_k is counted within the sample. Intervals and loss are
+// of all numeric columns, inversion of those that a mask names. A column whose grid is
+// not known (0) counts as computed back where it is to within 2⁻²⁰ of its original
+// SD, half as much to either side.
 func Run(ctx context.Context, d Data, o Options) (*Result, error) {
 	n, err := d.check()
 	if err != nil {
