@@ -29,13 +29,13 @@ const (
 
 // IntruderBayes says what the Bayesian intruder knows and does.
 type IntruderBayes struct {
-	Knowledge  string             `yaml:"knowledge" default:"d1" enum:"d1,d2" doc:"d1: the standard deviations of bias and noise (default); d2: of one of them or both a prior distribution of its square alone"`
+	Knowledge  string             `yaml:"knowledge" default:"d1" enum:"d1,d2" doc:"d1: the standard deviations of bias and noise (default); d2: prior distributions of their squares alone"`
 	Threshold  float64            `yaml:"threshold" default:"0" doc:"a link is made where the greatest posterior probability exceeds this, 0 to below 1; 0 (default): always"`
 	Population int                `yaml:"population" doc:"people of whom the respondents are a sample: a target may then not be in the release at all; by default everyone is"`
-	Phi        map[string]float64 `yaml:"phi" doc:"the standard deviation of the multiplicative bias by key, as far as it is known; by default what the masks of the key make of it"`
-	Sigma      map[string]float64 `yaml:"sigma" doc:"the standard deviation of the added noise by key in its unit, as far as it is known; by default what the masks of the key make of it"`
-	PhiPrior   *IntruderPrior     `yaml:"phi_prior" doc:"for d2, the inverse-gamma prior of the square of phi, for every key; without it phi is known as for d1"`
-	SigmaPrior *IntruderPrior     `yaml:"sigma_prior" doc:"for d2, the inverse-gamma prior of the square of sigma, for every key, each in its unit; without it sigma is known as for d1"`
+	Phi        map[string]float64 `yaml:"phi" doc:"for d1, the standard deviation of the multiplicative bias by key; by default what the masks of the key make of it"`
+	Sigma      map[string]float64 `yaml:"sigma" doc:"for d1, the standard deviation of the added noise by key, in its unit; by default what the masks of the key make of it"`
+	PhiPrior   *IntruderPrior     `yaml:"phi_prior" doc:"for d2, the inverse-gamma prior of the square of phi, for every key; by default around 0.5/6, as in Trottini et al. (2004), section 5"`
+	SigmaPrior *IntruderPrior     `yaml:"sigma_prior" doc:"for d2, the inverse-gamma prior of the square of sigma, for every key, each in its unit; by default around a sixth of the released key's range, as in Trottini et al. (2004), section 5"`
 }
 
 // IntruderPrior is an inverse-gamma distribution of a variance, of mean

@@ -94,7 +94,7 @@ func TestIntruderInTheDigest(t *testing.T) {
 }
 
 // A stream releases before its respondents are sought: that is said, and a rule
-// about them is refused (gate-identity-stream.bad.yaml). With an end it is neither.
+// about them is refused (gate-identity-stream.bad.yaml, gate-identity-bounded.bad.yaml).
 func TestIntruderOnAStream(t *testing.T) {
 	const topic = `kafka: {brokers: ["b:1"], topic: c}`
 	for _, c := range []struct {
@@ -104,7 +104,7 @@ func TestIntruderOnAStream(t *testing.T) {
 		{`kafka: {brokers: ["b:1"], topics: [a]}`, "keys: [age]", true},
 		{`kafka: {brokers: ["b:1"], topics: [a]}`, "intruder: {inversion: true}", true},
 		{`kafka: {brokers: ["b:1"], topics: [a]}`, "replicates: 20", false},
-		{`kafka: {brokers: ["b:1"], topics: [a], until: latest}`, "keys: [age]", false},
+		{`kafka: {brokers: ["b:1"], topics: [a], until: latest}`, "keys: [age]", true},
 		{`csv: {path: in.csv}`, "keys: [age]", false},
 	} {
 		text := strings.NewReplacer("SOURCE", c.source, "SINK", topic).Replace(swapping) + "assess: {" + c.assess + "}\n"

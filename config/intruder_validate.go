@@ -27,8 +27,8 @@ func (l *loader) validateIntruder(p *Pipeline) {
 		return
 	}
 	l.validateKeys(p)
-	if a.Asked() && p.Stream() {
-		p.Warnings = append(p.Warnings, path+": what an intruder finds stands in the final report alone; the snapshots of a stream do not have it")
+	if a.Asked() && (p.Stream() || p.Streaming()) {
+		p.Warnings = append(p.Warnings, path+": what an intruder finds stands in the final report alone, and stops nothing: a stream releases before")
 	}
 	in := a.Intruder
 	if in == nil || !l.known(path) {
@@ -186,11 +186,12 @@ func (l *loader) validateBayes(p *Pipeline, path string) {
 		values map[string]float64
 		prior  *IntruderPrior
 	}{{"phi", b.Phi, b.PhiPrior}, {"sigma", b.Sigma, b.SigmaPrior}} {
-		l.validateKnown(p, join(path, word.name), word.values)
-		l.validatePrior(path, word.name, b.Knowledge, word.prior)
-	}
-	if b.Knowledge == KnowledgeD2 && b.PhiPrior == nil && b.SigmaPrior == nil && l.sound(path) {
-		l.wrong(path+".knowledge", "needs phi_prior, sigma_prior or both with d2: an intruder who has no prior knows the values, which is d1")
+		at := join(path, word.name)
+		if b.Knowledge == KnowledgeD2 && l.given(at) && l.sound(at) {
+			l.wrong(at, "must be left out with knowledge: d2, whose intruder does not know it but has a prior; give %s_prior", word.name)
+		}
+		l.validateKnown(p, at, word.values)
+		l.validatePrior(path, at+"_prior", b.Knowledge, word.prior)
 	}
 }
 
@@ -213,17 +214,13 @@ func (l *loader) validateKnown(p *Pipeline, path string, values map[string]float
 	}
 }
 
-// validatePrior judges the prior of what is named, phi or sigma.
-func (l *loader) validatePrior(path, name, knowledge string, prior *IntruderPrior) {
-	at := fmt.Sprintf("%s.%s_prior", path, name)
+// validatePrior judges the prior at a path within the intruder's.
+func (l *loader) validatePrior(path, at, knowledge string, prior *IntruderPrior) {
 	if prior == nil || !l.sound(at) {
 		return
 	}
-	switch {
-	case knowledge != KnowledgeD2 && l.sound(path+".knowledge"):
+	if knowledge != KnowledgeD2 && l.sound(path+".knowledge") {
 		l.wrong(at, "needs knowledge: d2, got %s, whose intruder knows the value", knowledge)
-	case l.given(join(path, name)):
-		l.wrong(at, "must not stand beside %s: what is known has no prior", name)
 	}
 	var ps check.Problems
 	ps.Between("shape", prior.Shape, 0.5, 1_000_000)
@@ -293,8 +290,8 @@ func (l *loader) validateRegressions(p *Pipeline, list string) {
 // validateIdentityRule demands that what a rule about the respondents judges is
 // measured, and before anything is released.
 func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
-	if p.Stream() && l.sound("source", path) {
-		l.wrong(path, "must not be about the respondents on a stream without end: they are sought when a run is at its end, and this one releases before; give source.kafka.until: latest")
+	if (p.Stream() || p.Streaming()) && l.sound("source", "sink", path) {
+		l.wrong(path, "must not be about the respondents on a stream: they are sought when all records are there, and it releases before; a file job does not, such as from topics with until: latest into a file")
 		return
 	}
 	a := &p.Assess
