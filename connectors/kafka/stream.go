@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -87,6 +88,8 @@ type Stream struct {
 	touched   bool      // the open transaction has read something, markers included
 	deadline  time.Time // of the open transaction; zero before its first record
 	failed    atomic.Pointer[error]
+	begunAt   atomic.Int64 // when the open transaction began, in nanoseconds
+	rivalries atomic.Int32 // transactions in a row that another process of the same instance has ended
 	draining  atomic.Bool
 	drainedAt atomic.Int64        // when it was first set, in nanoseconds
 	ends      map[Partition]int64 // where a bounded stream ends; nil: it does not
@@ -236,6 +239,7 @@ func (s *Stream) reset() {
 	s.queue = s.queue[:0]
 	clear(s.pending)
 	s.failed.Store(nil)
+	s.begunAt.Store(time.Now().UnixNano())
 	s.blocked.Store(false)
 }
 
@@ -384,8 +388,29 @@ func (s *Stream) delivered(r *kgo.Record, err error) {
 			err = &FinalError{Text: fmt.Sprintf("writing to %s: the topic has fewer partitions than the source has now, and a record keeps its partition", r.Topic), Err: err}
 		}
 		err = Explain(err, "writing to "+r.Topic)
-		s.failed.CompareAndSwap(nil, &err)
+		if s.failed.CompareAndSwap(nil, &err) {
+			if err := s.rival(err); err != nil {
+				s.failed.Store(&err)
+			}
+		}
 	}
+}
+
+// rival tells a process of the same instance, which has the same transactional id,
+// from a transaction that has taken too long: either ends it by raising the
+// producer's epoch. A transaction that is ended before its time was ended by
+// another process. The first time it may be one that has just been restarted or
+// thawed and learns so itself; the second time in a row the two are taking turns,
+// and this one gives way.
+func (s *Stream) rival(err error) error {
+	if s.config.Source.Instance == "" || !errors.Is(err, kerr.InvalidProducerEpoch) && !errors.Is(err, kerr.ProducerFenced) ||
+		time.Since(time.Unix(0, s.begunAt.Load())) >= s.transactionTimeout() {
+		return nil
+	}
+	if s.rivalries.Add(1) < 2 {
+		return nil
+	}
+	return &FinalError{Text: brokerReason(kerr.FencedInstanceID, subject{}), Err: err}
 }
 
 func (s *Stream) failure() error {
@@ -411,6 +436,7 @@ func (s *Stream) End(ctx context.Context, commit bool) (committed bool, err erro
 	defer s.client.AllowRebalance()
 	defer func() {
 		if committed {
+			s.rivalries.Store(0)
 			s.done = maps.Clone(s.at)
 		} else {
 			s.at = maps.Clone(s.done)
@@ -443,6 +469,9 @@ func (s *Stream) End(ctx context.Context, commit bool) (committed bool, err erro
 		err = s.verifyAborted(ctx)
 	}
 	if err != nil {
+		if taken := s.rival(err); taken != nil {
+			err = taken
+		}
 		return false, Explain(err, "ending a transaction")
 	}
 	return committed, nil
