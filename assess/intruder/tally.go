@@ -83,7 +83,7 @@ func (s *tally) add(q, m []float64) {
 			s.sum += sum
 			sum = 0
 			s.addFar(qi, mi)
-			ref, floor, from, to, tenth = s.ref, s.floor, s.from, s.to, s.best[bestKept-1]
+			ref, from, to, tenth = s.ref, s.from, s.to, s.best[bestKept-1]
 			continue
 		}
 		shifted := x*stepsPerE + roundShift
@@ -102,7 +102,7 @@ func (s *tally) add(q, m []float64) {
 		}
 		if w > tenth {
 			s.insert(w)
-			floor, tenth = s.floor, s.best[bestKept-1]
+			tenth = s.best[bestKept-1]
 		}
 	}
 	s.sum += sum

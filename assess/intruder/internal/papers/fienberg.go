@@ -21,6 +21,8 @@ type Fienberg struct {
 	// of the range of θ, as that of the standard deviation of θ. Else it is that of the
 	// variance, as the paper's formula has it.
 	PriorOfSD bool
+	// Targets is how many of the respondents are attacked, the first ones; 0: all.
+	Targets int
 }
 
 // FienbergKeys names the keys, in order.
@@ -86,8 +88,11 @@ func (s Fienberg) Run(ctx context.Context, rng *rand.Rand) (*intruder.Result, er
 	if s.PriorOfSD {
 		phiPrior = &intruder.Prior{Shape: 400, Scale: 400 / (0.08 * 0.08)}
 	}
+	if s.Targets > 0 {
+		truth = truth[:s.Targets]
+	}
 	for j := range x {
-		x[j] = make([]float64, FienbergUnits)
+		x[j] = make([]float64, len(truth))
 		for i := range x[j] {
 			theta, xi := 1.0, 0.0
 			if s.Bias > 0 {

@@ -23,6 +23,9 @@ func main() {
 	flag.Parse()
 	log.SetFlags(0)
 	ctx := context.Background()
+	if *sets < 2 || *surveys < 1 {
+		log.Fatal("-sets must be at least 2 and -surveys at least 1")
+	}
 	if err := trottini(ctx, *sets); err != nil {
 		log.Fatal(err)
 	}
@@ -88,8 +91,12 @@ func trottini(ctx context.Context, sets int) error {
 					if p := paperPosteriors[table][data-1][b][c]; !math.IsNaN(p) {
 						paperPosterior = fmt.Sprintf("%.4f", p)
 					}
-					fmt.Printf("| DATA%d | %s | %s | %.2f ± %.2f | %g–%g | %d | %s | %.4f | %s |\n",
-						data, amounts[b], amounts[c], mean, half, low, high, paper, inside, posterior/weight, paperPosterior)
+					average := "–"
+					if weight > 0 {
+						average = fmt.Sprintf("%.4f", posterior/weight)
+					}
+					fmt.Printf("| DATA%d | %s | %s | %.2f ± %.2f | %g–%g | %d | %s | %s | %s |\n",
+						data, amounts[b], amounts[c], mean, half, low, high, paper, inside, average, paperPosterior)
 				}
 			}
 		}
