@@ -85,10 +85,18 @@ func Amount(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 		return Count(int64(v))
 	}
-	if math.Abs(v) >= 10 {
+	if math.Abs(v) >= 10 && math.Abs(v) < 1<<53 {
 		return Pretty(math.Round(10*v)/10, digitsTo(v, 1))
 	}
-	return Pretty(v, RiskDigits)
+	return trimZeros(Pretty(v, RiskDigits))
+}
+
+// trimZeros takes the zeros off the end of a fraction.
+func trimZeros(s string) string {
+	if !strings.Contains(s, ".") || strings.Contains(s, "×") {
+		return s
+	}
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
 // digitsTo is how many significant digits v has down to so many decimals.
@@ -117,8 +125,12 @@ func (p LinkPoint) drawable() bool {
 }
 
 func (p LinkPoint) text() string {
-	return fmt.Sprintf("t = %s: precision %s, recall %s; %s of %s links right", Trimmed(p.Threshold), Percent(p.Precision), Percent(p.Recall),
-		Amount(p.Correct), Count(int64(p.Links)))
+	links := " links right"
+	if p.Links == 1 {
+		links = " link right"
+	}
+	return fmt.Sprintf("t = %s: precision %s, recall %s; %s of %s", Trimmed(p.Threshold), Percent(p.Precision), Percent(p.Recall),
+		Amount(p.Correct), Count(int64(p.Links))+links)
 }
 
 // PrecisionRecallSVG draws the curve: recall to the right, precision upwards, a mark
@@ -132,14 +144,28 @@ func PrecisionRecallSVG(c LinkCurve, o SVGOptions) []byte {
 			c.Points = append(c.Points, p)
 		}
 	}
-	c.Linked = c.Linked && c.Chosen.drawable()
+	if c.Linked = c.Linked && c.Chosen.drawable(); !c.Linked {
+		c.Chosen = LinkPoint{}
+	}
 	if len(c.Points) == 0 && !c.Linked {
 		return nil
 	}
 	width, height := float64(o.Width), float64(o.Height)
 	left, right, top, bottom := 48.0, width-16, 56.0, height-46
 	slim := o.Width < narrow
-	x := func(recall float64) float64 { return left + (right-left)*recall }
+	// Where few are found, the curve would stand in a corner of an axis up to 100 %.
+	most := c.Chosen.Recall
+	for _, p := range c.Points {
+		most = math.Max(most, p.Recall)
+	}
+	end := 1.0
+	for _, e := range []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5} {
+		if most <= e {
+			end = e
+			break
+		}
+	}
+	x := func(recall float64) float64 { return left + (right-left)*math.Min(recall/end, 1) }
 	y := func(precision float64) float64 { return bottom - (bottom-top)*precision }
 
 	var d drawing
@@ -151,8 +177,8 @@ func PrecisionRecallSVG(c LinkCurve, o SVGOptions) []byte {
 		share := float64(i) / 5
 		d.line("grid", left, y(share), right, y(share))
 		d.text("tick", "end", left-8, y(share)+4, Trimmed(100*share))
-		d.line("nib", x(share), bottom, x(share), bottom+4)
-		d.text("tick", "middle", x(share), bottom+18, Trimmed(100*share))
+		d.line("nib", x(share*end), bottom, x(share*end), bottom+4)
+		d.text("tick", "middle", x(share*end), bottom+18, Trimmed(100*share*end))
 	}
 	d.rect("frame", left, top, right-left, bottom-top)
 	precision := "↑ Precision, %: links that are right"

@@ -141,7 +141,7 @@ func viewAttack(a *attack.Result) *attackView {
 			v.Linkage = append(v.Linkage, labelled{"found one to one", amountCell(path+"/one_to_one_correct", *l.OneToOneCorrect),
 				"the worst case: every target is given a record of its own, at the least total distance"})
 		}
-		v.Linkage = append(v.Linkage, labelled{"found by guessing", cell{Text: amount(guessed(a))}, "by who picks a record at random"})
+		v.Linkage = append(v.Linkage, labelled{"found by guessing", cell{Text: amount(guessed(a))}, "by picking a record at random"})
 	}
 	if a.Bayes != nil {
 		v.Bayes = viewBayes(a)
@@ -218,7 +218,7 @@ func viewBayes(a *attack.Result) *bayesView {
 	}
 	for i, w := range b.Worst {
 		at := path + "/worst/" + strconv.Itoa(i)
-		v.Easiest = append(v.Easiest, []cell{whole(at+"/record", int64(w.Record)), exactCell(at+"/rank", w.Rank), riskCell(at+"/posterior", w.Posterior)})
+		v.Easiest = append(v.Easiest, []cell{shown(at+"/record", assess.Float(w.Record), strconv.Itoa(w.Record)), exactCell(at+"/rank", w.Rank), riskCell(at+"/posterior", w.Posterior)})
 	}
 	return v
 }
@@ -227,9 +227,9 @@ func aboutBayes(b *intruder.Result) []string {
 	var about []string
 	switch b.Knowledge {
 	case "d.1":
-		about = append(about, "He knows the SDs of bias and noise of every key (d.1).")
+		about = append(about, "The intruder knows the SDs of bias and noise of every key (d.1).")
 	case "d.2":
-		about = append(about, "He has prior distributions of the SDs of bias and noise (d.2).")
+		about = append(about, "The intruder has prior distributions of the SDs of bias and noise (d.2).")
 	}
 	switch b.Model {
 	case intruder.BiasNoise:

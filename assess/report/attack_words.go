@@ -14,12 +14,16 @@ import (
 
 var amount = figure.Amount
 
-// share is percent with two digits left of a share that one decimal would round away.
+// share is percent with two digits left of a share that one decimal would round away,
+// and without decimals of none and of all.
 func share(v float64) string {
-	if v == 0 || v >= 0.001 {
-		return percent(v)
+	switch {
+	case v == 0 || v == 1:
+		return trimmed(100*v) + "\u00a0%"
+	case v > 0 && v < 0.001:
+		return pretty(100*v, 2) + "\u00a0%"
 	}
-	return pretty(100*v, 2) + "\u00a0%"
+	return percent(v)
 }
 
 // pool is the number of records among which the targets are sought.
@@ -112,7 +116,7 @@ func findings(a *attack.Result) []string {
 			people, few = "Of "+of+" none is found.", true
 		default:
 			few = f.number < 1
-			people = fmt.Sprintf("Of %s sought, %s found (%s), %s.", of, isAre(f.number), share(f.share()), f.how)
+			people = fmt.Sprintf("Of %s sought, %s found (%s) %s.", of, isAre(f.number), share(f.share()), f.how)
 		}
 	}
 	if u := a.Uniqueness; u != nil {
@@ -134,7 +138,7 @@ func findings(a *attack.Result) []string {
 		}
 	}
 	if a.Inversion != nil && a.Inversion.Passed && !slices.ContainsFunc(a.Inversion.Columns, func(c inversion.ColumnResult) bool { return !c.Passed }) {
-		lines = append(lines, "Knowing the list of masks, nothing is computed back.")
+		lines = append(lines, "Nothing is computed back from the list of masks.")
 	}
 	if len(lines) == 0 {
 		lines = append(lines, "No respondent was sought; what was measured is below.")

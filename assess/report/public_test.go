@@ -32,10 +32,27 @@ func (c *canary) fill(v reflect.Value, path string) {
 			return
 		}
 		for i := range v.NumField() {
-			if v.Type().Field(i).Type.String() == "time.Time" {
+			if f := v.Type().Field(i); f.Type.String() == "time.Time" || !f.IsExported() {
 				continue
 			}
 			c.fill(v.Field(i), path+"."+v.Type().Field(i).Name)
+		}
+	case reflect.Map:
+		// Names are planted too: what is measured of them is by name.
+		filled := reflect.MakeMap(v.Type())
+		for _, key := range v.MapKeys() {
+			name, value := reflect.New(key.Type()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			value.Set(v.MapIndex(key))
+			c.fill(name, fmt.Sprintf("%s{%v}", path, key))
+			c.fill(value, fmt.Sprintf("%s[%v]", path, key))
+			filled.SetMapIndex(name, value)
+		}
+		if !v.IsNil() {
+			v.Set(filled)
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			c.fill(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
@@ -79,6 +96,10 @@ func (c *canary) word(path string) string {
 
 // allowed are the places that the public twin may show; all others are canaries.
 func allowed(path string) bool {
+	if strings.HasPrefix(path, ".Attack.") {
+		// Only what names the format and the distance, which are no findings.
+		return strings.HasSuffix(path, ".Schema") || strings.HasSuffix(path, ".Distance")
+	}
 	for _, suffix := range []string{
 		".Name", ".Version", ".Unit", ".Schema", ".Mask", ".Masked", ".Passed", ".Target", ".Knowledge", ".Measure", ".Column",
 		".Records.Read", ".Records.Released", ".Records.Quarantined",
@@ -96,6 +117,7 @@ func allowed(path string) bool {
 func canaries(t *testing.T) (*report.Report, map[string]string) {
 	t.Helper()
 	r := example.Withheld()
+	r.Attack = example.Attack() // every part of it
 	other := example.Withheld()
 	r.Window = &report.Window{Columns: other.Columns, Correlation: other.Correlation}
 	names := map[int][]string{}
@@ -111,7 +133,7 @@ func canaries(t *testing.T) (*report.Report, map[string]string) {
 			r.Masks[i].Parameters[k].Name = name
 		}
 	}
-	if len(c.planted) < 200 {
+	if len(c.planted) < 800 {
 		t.Fatalf("only %d canaries", len(c.planted))
 	}
 	return r, c.planted
@@ -139,6 +161,27 @@ func TestPublicShowsNoOriginal(t *testing.T) {
 	}
 	if missing > 0 {
 		t.Errorf("%d canaries are not even in the confidential report", missing)
+	}
+}
+
+// TestPublicIsTheSameWithoutAnAttack: whatever is published, an attack changes no
+// byte of the public twin.
+func TestPublicIsTheSameWithoutAnAttack(t *testing.T) {
+	with, without := example.Released(), example.Released()
+	without.Attack = nil
+	for _, publish := range [][]string{nil, {"attack", "intruder", "efficiency", "sd", "phi"}} {
+		a, b := with.Public(publish), without.Public(publish)
+		if !bytes.Equal(must(t)(a.JSON()), must(t)(b.JSON())) || !bytes.Equal(must(t)(a.HTML()), must(t)(b.HTML())) {
+			t.Errorf("publish %v: the public twin tells of the attack", publish)
+		}
+		if publish != nil {
+			continue // which repeats its words
+		}
+		for _, word := range []string{"intruder\"", "linkage", "re-identif", "uniqueness", "respondent be found"} {
+			if bytes.Contains(must(t)(a.HTML()), []byte(word)) || bytes.Contains(must(t)(a.JSON()), []byte(word)) {
+				t.Errorf("publish %v: the public twin says %q", publish, word)
+			}
+		}
 	}
 }
 
