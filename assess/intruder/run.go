@@ -82,7 +82,7 @@ func Run(ctx context.Context, problem Problem, options Options) (*Result, error)
 		r.Knowledge = "d.2"
 		// A posterior is a ratio: the numerator's error and the denominator's, each at
 		// most the product of the keys' errors.
-		r.Quadrature = &Quadrature{logError, math.Expm1(2 * logError * float64(len(o.Keys)))}
+		r.Quadrature = &Quadrature{math.Min(logError, math.MaxFloat64), math.Min(math.Expm1(2*logError*float64(len(o.Keys))), math.MaxFloat64)}
 	}
 	r.summarise(outcomes, p.Truth, o.Worst)
 	return r, nil
