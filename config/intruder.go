@@ -18,7 +18,7 @@ type Intruder struct {
 // IntruderLinkage says how records are linked by distance.
 type IntruderLinkage struct {
 	Distance string `yaml:"distance" default:"standardised" enum:"standardised,mahalanobis,gower,ranks" doc:"standardised: numeric keys in standard deviations (default); mahalanobis: in the covariance of what the masks did; gower: numeric and categorical keys; ranks: places in order, for swapped values"`
-	OneToOne bool   `yaml:"one_to_one" default:"false" doc:"also link all targets at once, each to a record of its own at the least sum of distances: the worst case; for at most 5000 records in the sample"`
+	OneToOne bool   `yaml:"one_to_one" default:"false" doc:"also link all targets at once, each to a record of its own at the least sum of distances: the worst case; needs sample of at most 5000"`
 }
 
 // What the Bayesian intruder knows of the masks.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/assess/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -40,6 +41,10 @@ func (l *loader) validateIntruder(p *Pipeline) {
 	l.within(path, ps)
 	l.validateCategorical(p)
 	l.validateKeyedParts(p)
+	if at := path + ".linkage.one_to_one"; in.Linkage != nil && in.Linkage.OneToOne && (a.Sample < 0 || a.Sample > linkage.MaxOneToOne) && l.sound(at, "assess.sample") {
+		// Else a run would find out at its end.
+		l.wrong(at, "needs assess.sample of at most %d: the best assignment of all takes the square of the records in memory", linkage.MaxOneToOne)
+	}
 	if in.Bayes != nil {
 		l.validateBayes(p, path+".bayes")
 	}
