@@ -97,7 +97,7 @@ func (i *instance) drain() {
 	select {
 	case <-i.ended:
 		// One that is stopped while it opens its topics has nothing to drain.
-		if i.err != nil && (!errors.Is(i.err, context.Canceled) || strings.Contains(i.err.Error(), "transaction")) {
+		if i.err != nil && !errors.Is(i.err, pipeline.ErrUnopened) {
 			i.stand.t.Error(i.err)
 		}
 	case <-time.After(20 * time.Second):

@@ -105,6 +105,7 @@ const (
 	endPatience = time.Second // ending a transaction lets partitions go after that
 
 	settlePatience = 5 * time.Second // a stream that is to end waits so long to be told what it has
+	rivals         = 5
 	leavePatience  = 5 * time.Second // leaving the group does without the group's answer after that
 )
 
@@ -399,15 +400,15 @@ func (s *Stream) delivered(r *kgo.Record, err error) {
 // rival tells a process of the same instance, which has the same transactional id,
 // from a transaction that has taken too long: either ends it by raising the
 // producer's epoch. A transaction that is ended before its time was ended by
-// another process. The first time it may be one that has just been restarted or
-// thawed and learns so itself; the second time in a row the two are taking turns,
-// and this one gives way.
+// another process. That may be one that was thawed and will learn so itself, or a
+// broker's mistake; after so many times in a row the two are taking turns, and this
+// one gives way.
 func (s *Stream) rival(err error) error {
 	if s.config.Source.Instance == "" || !errors.Is(err, kerr.InvalidProducerEpoch) && !errors.Is(err, kerr.ProducerFenced) ||
 		time.Since(time.Unix(0, s.begunAt.Load())) >= s.transactionTimeout() {
 		return nil
 	}
-	if s.rivalries.Add(1) < 2 {
+	if s.rivalries.Add(1) < rivals {
 		return nil
 	}
 	return &FinalError{Text: brokerReason(kerr.FencedInstanceID, subject{}), Err: err}
