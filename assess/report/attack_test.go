@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess/attack"
+	"github.com/sdlfilter/sdlfilter/assess/figure"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/example"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/pagecheck"
@@ -135,7 +136,7 @@ func TestWorstFindingFirst(t *testing.T) {
 		"one to one":     {func(*attack.Result) {}, []string{"Of 1,000 respondents sought, 41 are found (4.1~%) by assigning", "1,903 of 28,152 records are alone", "Nothing is computed back"}},
 		"bayes":          {func(a *attack.Result) { a.Bayes.Correct = 300 }, []string{"300 are found (30.0~%) by the Bayesian intruder", "1,903 of"}},
 		"averaging":      {func(a *attack.Result) { a.Averaging.Linkage.Averaged.ExpectedCorrect = 900 }, []string{"900 are found (90.0~%) by taking the nearest mean of 3 releases"}},
-		"computed back":  {func(a *attack.Result) { *a = *example.Broken() }, []string{"Whoever knows the list of masks computes 20,110 values of hours back.", "1,210.3 are found (24.2~%)", "1,903 of"}},
+		"computed back":  {func(a *attack.Result) { *a = *example.Broken() }, []string{"Whoever knows the list of masks computes 20,110 values of hours back.", "1,210.3 are found (24.2~%)", "871 of 5,000 records"}},
 		"nobody found":   {func(a *attack.Result) { found(a, 0) }, []string{"1,903 of 28,152 records are alone", "Of 1,000 respondents none is found."}},
 		"hardly anybody": {func(a *attack.Result) { found(a, 0.5) }, []string{"1,903 of 28,152 records are alone", "0.5 are found (0.050~%)"}},
 		"nobody alone": {func(a *attack.Result) { found(a, 0); a.Uniqueness.SampleUniques, a.Uniqueness.MinFrequency = 0, 7 },
@@ -192,6 +193,58 @@ func TestFiguresOfAnAttackAreReachable(t *testing.T) {
 	}
 	if n := len(said); n < 11+5 {
 		t.Errorf("%d stops", n)
+	}
+}
+
+// TestRulesAboutRespondentsReadWell: rules of the gate without a column, in the page
+// and at the terminal.
+func TestRulesAboutRespondentsReadWell(t *testing.T) {
+	r := example.Withheld()
+	var terminal bytes.Buffer
+	r.Summary(&terminal, false, nil)
+	page := ""
+	all, err := pagecheck.Elements(must(t)(r.HTML()), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		if e.Attr["class"] == "verdict bad" {
+			page = strings.Join(strings.Fields(strings.ReplaceAll(e.Text, "\u00a0", "~")), " ")
+		}
+	}
+	for _, want := range [][2]string{
+		{"Share of respondents found by linkage at most 0.05", "found 24.2~% of those sought; limit 5.0~% of those sought"},
+		{"Respondents linked rightly by the Bayesian intruder at most 30", "found –, not measured; limit 30 respondents"},
+		{"Records that share a combination of keys at least 5", "found 1 record; limit 5 records"},
+		{"No value is computed back from the list of masks", "found 20,110 values; limit 0 values"},
+	} {
+		if !strings.Contains(page, want[0]+" "+want[1]) {
+			t.Errorf("the page does not say %q in %s", want, page)
+		}
+		found, _, _ := strings.Cut(want[1], "; limit")
+		if line := want[0] + "; " + strings.ReplaceAll(found, "~", " "); !strings.Contains(strings.Join(strings.Fields(terminal.String()), " "), line) {
+			t.Errorf("the terminal does not say %q", line)
+		}
+	}
+}
+
+// TestSummaryOfAnAttackFitsATerminal: whatever the names, no line is too long and
+// nothing steers the terminal.
+func TestSummaryOfAnAttackFitsATerminal(t *testing.T) {
+	for _, long := range []string{strings.Repeat("列名 of a very long column ", 12), strings.Repeat("x", 300), "x\x1b]0;owned\x07\r\n\u202e\x9b31m"} {
+		r := &report.Report{Attack: example.Broken()}
+		r.Attack.Bayes = example.Attack().Bayes
+		r.Attack.Keys, r.Attack.Uniqueness.Keys, r.Attack.Inversion.Columns[1].Name = []string{long, long}, []string{long}, long
+		var b bytes.Buffer
+		r.Summary(&b, false, nil)
+		for _, line := range strings.Split(b.String(), "\n") {
+			if n := figure.Cells(line); n > 100 {
+				t.Errorf("%d columns wide: %s", n, line)
+			}
+			if strings.ContainsAny(line, "\x1b\x07\r\u202e\u009b") {
+				t.Errorf("%q steers the terminal", line)
+			}
+		}
 	}
 }
 

@@ -9,12 +9,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/attack"
 	"github.com/sdlfilter/sdlfilter/assess/figure"
 	"github.com/sdlfilter/sdlfilter/assess/intruder"
 	"github.com/sdlfilter/sdlfilter/assess/intruder/inversion"
+	"github.com/sdlfilter/sdlfilter/assess/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/assess/intruder/uniqueness"
 )
 
@@ -126,15 +129,15 @@ func viewAttack(a *attack.Result) *attackView {
 		return nil
 	}
 	lines := findings(a)
-	v := &attackView{Headline: lines[0], Lines: lines[1:], Basis: sentence(sought(a))}
+	v := &attackView{Headline: lines[0], Lines: lines[1:], Basis: capital(sought(a)) + "."}
 	if a.Sampled > 0 {
-		v.Sampled = "The intruder of a sample seeks among its records only: in the whole release, linkage and posterior find at most that share."
+		v.Sampled = "The intruder of a sample seeks among its records only: in the whole release, linkage and posterior find at most that share. Frequencies are the sample’s own, by which more records stand out."
 	}
 	if l := a.Linkage; l != nil {
 		path := attackPath + "/linkage"
-		v.Distance = l.Distance.String()
+		v.Distance = distanceWords(l.Distance)
 		v.Linkage = []labelled{
-			{"found by the nearest record", amountCell(path+"/expected_correct", l.ExpectedCorrect), "of " + plural(int64(a.Targets), "respondent", "respondents") + " sought, " + v.Distance + " distance"},
+			{"found by the nearest record", amountCell(path+"/expected_correct", l.ExpectedCorrect), "of " + plural(int64(a.Targets), "respondent", "respondents") + " sought, " + v.Distance},
 			{"share found", shareCell(path+"/correct_share", l.CorrectShare), "of those sought"},
 		}
 		if l.OneToOneCorrect != nil {
@@ -162,12 +165,27 @@ func viewAttack(a *attack.Result) *attackView {
 	return v
 }
 
-// sentence makes words a sentence.
-func sentence(s string) string {
-	if s == "" {
-		return ""
+func distanceWords(d linkage.Distance) string {
+	switch d {
+	case linkage.Standardised:
+		return "by distance in SDs"
+	case linkage.Mahalanobis:
+		return "by Mahalanobis’ distance"
+	case linkage.Gower:
+		return "by Gower’s distance"
+	case linkage.Ranks:
+		return "by distance of ranks"
 	}
-	return strings.ToUpper(s[:1]) + s[1:] + "."
+	return "by " + d.String() + " distance"
+}
+
+// capital writes words with a capital at their head.
+func capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	if first == utf8.RuneError {
+		return s
+	}
+	return string(unicode.ToUpper(first)) + s[size:]
 }
 
 func viewBayes(a *attack.Result) *bayesView {

@@ -310,5 +310,8 @@ func identityRule(rule assess.RuleVerdict) (format func(assess.Float) string, fo
 	default:
 		return nil, "", "", false
 	}
+	if math.IsNaN(float64(rule.Found)) {
+		found = ", not measured"
+	}
 	return format, found, limit, true
 }

@@ -37,6 +37,7 @@ func (r *Report) ruleView(i int, rule assess.RuleVerdict) ruleView {
 	}
 	if text, found, limit, ok := identityRule(rule); ok {
 		format, v.FoundMeans, v.LimitMeans = text, found, limit
+		v.Rule = capital(rule.Rule) // others begin with their column
 	}
 	v.Found = shown(path+"/found", rule.Found, format(rule.Found))
 	v.Limit = shown(path+"/limit", rule.Limit, format(rule.Limit))

@@ -59,6 +59,7 @@ func Broken() *attack.Result {
 	a.Linkage = &linkage.Result{Distance: linkage.Gower, ExpectedCorrect: 1210.25, CorrectShare: 0.24205}
 	a.Bayes, a.Interval, a.IntervalSound, a.Utility, a.Averaging = nil, nil, nil, nil, nil
 	u := a.Uniqueness
+	u.Records, u.SampleUniques, u.Violations, u.ExpectedReidentifications = 5000, 871, map[int]int{2: 871, 3: 1410, 5: 2112}, 102.5
 	u.Household, u.SUDA2, u.LDiversity, u.LDiversityMulti = nil, nil, nil, nil
 	hours := &a.Inversion.Columns[1]
 	hours.Passed, hours.By, hours.Recovered, hours.Share, hours.BeyondGuess = false, inversion.Tier, 20110, 0.725, 0.315
