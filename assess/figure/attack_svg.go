@@ -236,16 +236,21 @@ func (d *drawing) linkPoint(p LinkPoint, x, y float64, chosen bool, width float6
 	d.WriteString("</g>")
 }
 
-// chosenLabel names the chosen threshold towards the middle of the plot, where the
-// frame cuts nothing off.
+// chosenLabel names the chosen threshold where the curve, which falls, leaves room:
+// above it to the right or below it to the left.
 func (d *drawing) chosenLabel(p LinkPoint, x, y, left, right, top, bottom float64) {
-	anchor, to := "start", x+14
-	if x > (left+right)/2 {
-		anchor, to = "end", x-14
+	s := "chosen, t = " + Trimmed(p.Threshold)
+	room := 18 + 6.9*float64(len([]rune(s)))
+	anchor, to, at := "start", x+14, y-12
+	switch {
+	case x+room <= right && at >= top+14:
+	case x-room >= left && y+22 <= bottom-6:
+		anchor, to, at = "end", x-14, y+22
+	default:
+		at = math.Min(y+22, bottom-6)
+		if x+room > right {
+			anchor, to = "end", x-14
+		}
 	}
-	down := y + 24
-	if y > (top+bottom)/2 {
-		down = y - 16
-	}
-	d.text("picked", anchor, to, down, "chosen, t = "+Trimmed(p.Threshold))
+	d.text("picked", anchor, to, at, s)
 }

@@ -247,8 +247,11 @@ func (s *summary) intruder(a *attack.Result) {
 		write(true, strings.Join(people, "; "))
 	}
 	if u := a.Uniqueness; u != nil {
-		write(true, fmt.Sprintf("k = %s, %s alone by %s; greatest individual risk %s", amount(u.MinFrequency),
-			plural(int64(u.SampleUniques), "record", "records"), names(u.Keys), pretty(u.MaxIndividualRisk, riskDigits)))
+		alone := "no record"
+		if u.SampleUniques > 0 {
+			alone = plural(int64(u.SampleUniques), "record", "records")
+		}
+		write(true, fmt.Sprintf("k = %s, %s alone by %s; greatest individual risk %s", amount(u.MinFrequency), alone, names(u.Keys), pretty(u.MaxIndividualRisk, riskDigits)))
 	}
 	if v := a.Inversion; v != nil {
 		if n, columns := undone(v); len(columns) > 0 {
