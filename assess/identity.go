@@ -15,6 +15,9 @@ type Identity struct {
 	CorrectLinks      Float // targets that the Bayesian intruder links rightly
 	MinK              Float // fewest records that share a combination of keys
 	MaxIndividualRisk Float // greatest probability of re-identification of a record
+	// Sampled says that not all records were looked at. The least k and the greatest
+	// risk are then NaN: they may be those of a record that was not drawn.
+	Sampled bool
 	// Inverted counts the values that were computed back from the release and the
 	// list of masks; nil where that was not tried.
 	Inverted *int64
@@ -86,6 +89,9 @@ func (r Rule) judgeIdentity(id *Identity) RuleVerdict {
 	}
 	if math.IsNaN(float64(v.Found)) {
 		advice = "it was not measured; a rule without its measure does not hold"
+		if id.Sampled {
+			advice = "it can be told from all records only (assess.sample: all); a rule without its measure does not hold"
+		}
 	}
 	if !v.Passed {
 		v.Advice = advice

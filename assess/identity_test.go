@@ -26,6 +26,7 @@ func TestRulesAboutRespondents(t *testing.T) {
 		{"risk", Rule{MaxIndividualRisk: ptr(0.09)}, found, true, ""},
 		{"more risk", Rule{MaxIndividualRisk: ptr(0.08)}, found, false, "recode"},
 		{"not measured", Rule{MaxLinked: ptr(1)}, &Identity{Linked: nan}, false, "not measured"},
+		{"a sample", Rule{MinK: k(2)}, &Identity{MinK: nan, Sampled: true}, false, "assess.sample: all"},
 		{"nothing measured", Rule{MinK: k(2)}, nil, false, "not measured"},
 		{"nothing measured", Rule{MaxIndividualRisk: ptr(1)}, nil, false, "not measured"},
 	} {

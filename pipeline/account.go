@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// newReport is the account of the run so far: measures, masks, verdict.
 // reporter knows what a report says of a run beside its measures.
 type reporter struct {
 	config  *config.Pipeline
@@ -19,6 +19,7 @@ type reporter struct {
 	started time.Time
 	plan    *plan
 	chain   *transform.Chain
+	interim bool // a snapshot
 }
 
 // report is the account of the records so far.
@@ -27,7 +28,7 @@ func (r *reporter) report(records report.Records, measures *assess.Measures) *re
 		Name: r.config.Name, Version: r.version, Started: r.started, Finished: time.Now(),
 		ConfigSHA256: r.config.SHA256(), KeyID: r.keyID,
 		Records: records,
-		Gate:    assess.Judge(r.config.Gate.Rules, measures),
+		Gate:    assess.Judge(r.rules(), measures),
 	}
 	rep.SetMeasures(measures)
 	touched := r.chain.Touched()
@@ -37,9 +38,18 @@ func (r *reporter) report(records report.Records, measures *assess.Measures) *re
 	return rep
 }
 
-// newReport is the report of a file job.
-func (r *run) newReport(measures *assess.Measures) *report.Report {
-	who := reporter{r.config, r.options.Version, r.key.ID(), r.started, r.plan, r.chain}
+// rules are those that are judged. Whether respondents can be found is measured
+// once, at the end of a file job.
+func (r *reporter) rules() []assess.Rule {
+	if !r.interim {
+		return r.config.Gate.Rules
+	}
+	return slices.DeleteFunc(slices.Clone(r.config.Gate.Rules), assess.Rule.Identity)
+}
+
+// newReport is the report of a file job, or with interim a snapshot before its end.
+func (r *run) newReport(measures *assess.Measures, interim bool) *report.Report {
+	who := reporter{r.config, r.options.Version, r.key.ID(), r.started, r.plan, r.chain, interim}
 	rep := who.report(report.Records{Read: r.read, Released: r.read - r.quarantine.count, Quarantined: r.quarantine.count}, measures)
 	if !rep.Gate.Passed {
 		rep.Withheld = withheldBecause(rep.Gate)

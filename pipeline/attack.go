@@ -155,7 +155,7 @@ func (pl *plan) setIntruder(b *layoutBuilder, inMask map[string]microdata.Form) 
 		}
 	}
 	switch {
-	case in.Linkage != nil && len(at.linked) == 0:
+	case in.Linkage != nil && len(at.linked) == 0 && in.Linkage.Distance != "gower":
 		return config.Errors{pl.config.Errorf("assess.intruder.linkage", "links numeric keys, and none of assess.keys is one")}
 	case in.Bayes != nil && len(at.linked) == 0:
 		return config.Errors{pl.config.Errorf("assess.intruder.bayes", "links numeric keys, and none of assess.keys is one")}
@@ -165,7 +165,7 @@ func (pl *plan) setIntruder(b *layoutBuilder, inMask map[string]microdata.Form) 
 	for i, rule := range pl.config.Gate.Rules {
 		path := fmt.Sprintf("gate.rules[%d]", i)
 		switch {
-		case rule.MaxLinked != nil && len(at.linked) == 0:
+		case rule.MaxLinked != nil && len(at.linked) == 0 && in.Linkage == nil:
 			return config.Errors{pl.config.Errorf(path+".max_linked", "is about linkage by numeric keys, and none of assess.keys is one")}
 		case (rule.MinK != nil || rule.MaxIndividualRisk != nil) && len(at.counted) == 0:
 			return config.Errors{pl.config.Errorf(path, "is about combinations of categorical keys, and none of assess.keys is one; list numeric ones that are in assess.intruder.categorical")}

@@ -80,7 +80,7 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o Option
 			return nil, err
 		}
 	}
-	who := reporter{p, o.Version, key.ID(), started, f.plan, f.chain}
+	who := reporter{p, o.Version, key.ID(), started, f.plan, f.chain, true}
 	return who.report(counts, measures), nil
 }
 

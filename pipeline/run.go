@@ -228,7 +228,7 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep := r.newReport(measures)
+	rep := r.newReport(measures, false)
 	rep.Attack = found
 	if err := r.reports.write(rep, r.config.Report.Publish); err != nil {
 		return nil, fmt.Errorf("report: %w", err)

@@ -135,7 +135,7 @@ func (s *snapshots) emit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rep := s.run.newReport(whole)
+	rep := s.run.newReport(whole, true)
 	rep.Records = s.read
 	rep.Withheld = "" // nothing is decided before the end
 	rep.Snapshot = int64(s.state.Taken())

@@ -418,7 +418,7 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 }
 
 func (s *stream) reporter() *reporter {
-	return &reporter{s.config, s.options.Version, s.key.ID(), s.started, s.plan, s.chain}
+	return &reporter{s.config, s.options.Version, s.key.ID(), s.started, s.plan, s.chain, true}
 }
 
 // close lets go of what is open, without releasing anything more.

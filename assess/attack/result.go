@@ -71,7 +71,8 @@ func (r *Result) Identity() *assess.Identity {
 	if r.Bayes != nil {
 		id.CorrectLinks = assess.Float(r.Bayes.Correct)
 	}
-	if r.Uniqueness != nil {
+	id.Sampled = r.Sampled > 0
+	if r.Uniqueness != nil && !id.Sampled {
 		id.MinK = assess.Float(r.Uniqueness.MinFrequency)
 		id.MaxIndividualRisk = assess.Float(r.Uniqueness.MaxIndividualRisk)
 	}
