@@ -2,8 +2,10 @@ package pipeline
 
 import (
 	"errors"
+	"os"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/assess/rumap"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/publish"
 )
@@ -14,11 +16,24 @@ type reportFiles struct {
 	html, json             *publish.File
 	publicHTML, publicJSON *publish.File
 	publicPaths            []string
+	alternatives           []*rumap.Map
 }
 
 // create opens the files that the configuration asks for, so that a place where
-// none can be written is known before the first record is.
+// none can be written is known before the first record is, and reads the map that
+// the page shows beside the release.
 func (f *reportFiles) create(c config.Report) error {
+	if c.Map != "" {
+		text, err := os.ReadFile(c.Map)
+		if err != nil {
+			return dataErrorf("map: %v", err)
+		}
+		m, err := rumap.ReadJSON(text)
+		if err != nil {
+			return dataErrorf("map: %s: %v", c.Map, err)
+		}
+		f.alternatives = []*rumap.Map{m}
+	}
 	open := func(path string, confidential, public **publish.File) (err error) {
 		if path == "" {
 			return nil
@@ -35,6 +50,7 @@ func (f *reportFiles) create(c config.Report) error {
 
 // write completes and syncs every file under its temporary name.
 func (f *reportFiles) write(rep *report.Report, allowed []string) error {
+	rep.Alternatives = f.alternatives
 	public := rep.Public(allowed)
 	for _, out := range []struct {
 		file   *publish.File

@@ -77,3 +77,13 @@ func text(v assess.Float) string {
 	}
 	return string(raw)
 }
+
+// ReadJSON reads what WriteJSON writes. The error says what is wrong, never what
+// the text holds.
+func ReadJSON(text []byte) (*Map, error) {
+	m := new(Map)
+	if err := json.Unmarshal(text, m); err != nil || m.Schema != Schema {
+		return nil, fmt.Errorf("is no map of the schema %s", Schema)
+	}
+	return m, nil
+}
