@@ -64,6 +64,14 @@ test-interop: ## other libraries read what is written and write what is read
 bench: build ## side by side with DuckDB: writes docs/performance.md's figures to stdout
 	scripts/bench.sh
 
+.PHONY: bench-map
+bench-map: ## the R-U map beside the same loop in R: writes docs/performance.md's figures to stdout
+	scripts/bench-map.sh $(BENCH)
+
+.PHONY: bench-attack
+bench-attack: ## linkage, posterior, nearest neighbours, uniqueness: the same for the intruder
+	scripts/bench-attack.sh $(BENCH)
+
 .PHONY: cover
 cover: ## statement coverage by package
 	$(GO) test -short -cover ./...

@@ -1,0 +1,45 @@
+package memory
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+func TestAbove(t *testing.T) {
+	data := touched(64 << 20)
+	above := Above()
+	extra := touched(32 << 20)
+	time.Sleep(5 * interval)
+	runtime.KeepAlive(extra)
+	got := above()
+	runtime.KeepAlive(data)
+	// The runtime takes memory in arenas and spans of its own: some megabytes more,
+	// and less where a span was still held when the measurement began.
+	if got < 31<<20 || got > 48<<20 {
+		t.Errorf("32 MiB beside 64 MiB of data: found %d bytes above", got)
+	}
+}
+
+// What was held and let go of before the end counts.
+func TestAboveSeesWhatIsGone(t *testing.T) {
+	above := Above()
+	func() {
+		extra := touched(32 << 20)
+		time.Sleep(50 * interval)
+		runtime.KeepAlive(extra)
+	}()
+	debug.FreeOSMemory()
+	if got := above(); got < 31<<20 {
+		t.Errorf("32 MiB that are gone: found %d bytes above", got)
+	}
+}
+
+func touched(n int) []byte {
+	b := make([]byte, n)
+	for i := 0; i < n; i += 4096 {
+		b[i] = 1
+	}
+	return b
+}
