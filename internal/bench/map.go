@@ -209,12 +209,12 @@ func (b *mapBench) agree(ours []byte, theirs ...[]byte) error {
 		for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 			var a, c float64
 			if _, err := fmt.Sscan(lines.Text(), &a, &c); err != nil {
-				return fmt.Errorf("R's output: %w", err)
+				return fmt.Errorf("the output of R: %w", err)
 			}
 			u, r = append(u, a), append(r, c)
 		}
 		if len(u) != b.points {
-			return fmt.Errorf("R found %d points, not %d", len(u), b.points)
+			return fmt.Errorf("the loop in R found %d points, not %d", len(u), b.points)
 		}
 		said += fmt.Sprintf("; R %.4g, %.2g", u[0], r[b.points-1])
 		if !(math.Abs(u[0]/float64(m.Points[0].U)-1) < 0.02) {
