@@ -89,7 +89,7 @@ type Stream struct {
 	deadline  time.Time // of the open transaction; zero before its first record
 	failed    atomic.Pointer[error]
 	begunAt   atomic.Int64 // when the open transaction began, in nanoseconds
-	rivalries atomic.Int32 // transactions in a row that another process of the same instance has ended
+	rivalries []time.Time  // when another process of the same instance has ended a transaction, the last few; under mu
 	draining  atomic.Bool
 	drainedAt atomic.Int64        // when it was first set, in nanoseconds
 	ends      map[Partition]int64 // where a bounded stream ends; nil: it does not
@@ -105,7 +105,8 @@ const (
 	endPatience = time.Second // ending a transaction lets partitions go after that
 
 	settlePatience = 5 * time.Second // a stream that is to end waits so long to be told what it has
-	rivals         = 5
+	rivals         = 5               // transactions that are ended by a process of the same instance …
+	rivalry        = time.Minute     // … in so short a time are too many
 	leavePatience  = 5 * time.Second // leaving the group does without the group's answer after that
 )
 
@@ -401,14 +402,19 @@ func (s *Stream) delivered(r *kgo.Record, err error) {
 // from a transaction that has taken too long: either ends it by raising the
 // producer's epoch. A transaction that is ended before its time was ended by
 // another process. That may be one that was thawed and will learn so itself, or a
-// broker's mistake; after so many times in a row the two are taking turns, and this
-// one gives way.
+// broker's mistake; after so many times in a short while the two are taking turns,
+// and this one gives way.
 func (s *Stream) rival(err error) error {
 	if s.config.Source.Instance == "" || !errors.Is(err, kerr.InvalidProducerEpoch) && !errors.Is(err, kerr.ProducerFenced) ||
 		time.Since(time.Unix(0, s.begunAt.Load())) >= s.transactionTimeout() {
 		return nil
 	}
-	if s.rivalries.Add(1) < rivals {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rivalries = append(s.rivalries, time.Now()); len(s.rivalries) > rivals {
+		s.rivalries = s.rivalries[1:]
+	}
+	if len(s.rivalries) < rivals || time.Since(s.rivalries[0]) > rivalry {
 		return nil
 	}
 	return &FinalError{Text: brokerReason(kerr.FencedInstanceID, subject{}), Err: err}
@@ -437,7 +443,6 @@ func (s *Stream) End(ctx context.Context, commit bool) (committed bool, err erro
 	defer s.client.AllowRebalance()
 	defer func() {
 		if committed {
-			s.rivalries.Store(0)
 			s.done = maps.Clone(s.at)
 		} else {
 			s.at = maps.Clone(s.done)
