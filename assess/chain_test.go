@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -113,6 +114,58 @@ func TestSwapOfASampleDoesNotUnderstateRisk(t *testing.T) {
 	// The mean of (x−y)² over a few thousand exchanged records: 5·√(1/2000) = 11 %.
 	if r := risk(t, measured(t, a).Column("wage"), TargetTypical, KnowledgeIndex); !(math.Abs(float64(r.R/r.RealisedR)-1) < 0.12) {
 		t.Errorf("R %v, realised %v", r.R, r.RealisedR)
+	}
+}
+
+// A swap leaves the mean as it is, and so does the report say of a release of more
+// records than the sample, where the extreme records stand beside the sample in
+// every replicate and give their values away. Empty values are exchanged like others.
+func TestSwapOfASampleHasNoBias(t *testing.T) {
+	const n = 20_000
+	key := testKey(t)
+	rate := 0.8
+	for _, scope := range []string{"window", "dataset"} {
+		masks := []transform.Spec{{Params: &transform.Swap{Keys: []string{"job"}, Attribute: "region", Columns: []string{"wage"}, Rate: &rate, Policy: "random", Scope: scope}}}
+		setup := transform.Setup{Key: key, Window: n}
+		for i, name := range []string{"wage", "job", "region"} {
+			setup.Columns = append(setup.Columns, transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: 2})
+		}
+		chain, err := transform.NewChain(masks, setup)
+		must(t, err)
+		a := newAccumulator(t, Options{
+			Columns: []Column{{Name: "wage", Masked: true}}, Sample: 2000, Targets: []string{"p90"}, Key: key,
+			Replicates: 20, Replicate: func(m int) Masker { return chain.Replicate(m) }, Mixes: true, Carry: []int{1, 2},
+		})
+		block := func() *microdata.Block {
+			b := new(microdata.Block)
+			b.Reset(0, 0, n, 3)
+			for c := range b.Columns {
+				key.Stream("mean", fmt.Sprint(c), 0).Uniforms(b.Columns[c].Alloc(n, c == 0).Values, keystream.Records{})
+			}
+			for i := range n {
+				wage, job, region := &b.Columns[0].Original.Values[i], &b.Columns[1].Original.Values[i], &b.Columns[2].Original.Values[i]
+				*wage, *job, *region = math.Round(100 / *wage)/100, math.Floor(3**job), math.Floor(4**region)
+				if i%50 == 0 {
+					b.Columns[0].Original.Valid.Clear(i)
+				}
+			}
+			return b
+		}
+		if chain.NeedsSurvey() {
+			must(t, chain.Survey(block()))
+			must(t, chain.EndSurvey())
+		}
+		b := block()
+		must(t, chain.Apply(b))
+		a.Add(b)
+		for name, measure := range map[string]func(context.Context) (*Measures, error){"whole": a.Measure, "quick": a.MeasureQuick} {
+			m, err := measure(context.Background())
+			must(t, err)
+			// Nothing but rounding, whatever the draws.
+			if u := m.Column("wage").Utility; !(math.Abs(float64(u.Efficiency)-1) < 1e-9) || !(math.Abs(float64(u.Bias)) < 1e-9) {
+				t.Errorf("%s, %s: %+v", scope, name, u)
+			}
+		}
 	}
 }
 

@@ -154,6 +154,9 @@ func (r *replicator) run(mask Masker, s *subset) ([]answer, error) {
 		} else {
 			a.moments(x, y)
 		}
+		if r.opts.Mixes && q.group == nil && len(s.values[q.column]) > s.size {
+			a.exchanged(s.values[q.column], r.released[q.slot], s.valid[q.column])
+		}
 		r.positions(k, y, low, high, a.position)
 	}
 	return answers, nil
@@ -302,6 +305,25 @@ func (a *answer) fill(centre, s, q, d, e float64) {
 		a.variance = max(0, q-s*s/a.n) / (a.n - 1)
 	}
 	a.diff, a.squareDiff = d/a.both, e/a.both
+}
+
+// exchanged sets the difference of the means over the records of the subset and
+// those added to it together, where a mask moves values between them: an extreme
+// that an added record gave away is missing there, and the records of the subset
+// alone would show a bias of the mean that is none.
+func (a *answer) exchanged(x, y []float64, valid microdata.Bitmap) {
+	var before, after, xs, ys float64
+	for i, v := range y {
+		if v == v {
+			after++
+			ys += v - x[0]
+		}
+		if valid.Has(i) {
+			before++
+			xs += x[i] - x[0]
+		}
+	}
+	a.both, a.diff = after, ys/after-xs/before
 }
 
 // partial is moments where some values are missing; it returns the released
