@@ -411,7 +411,11 @@ func (s *Stream) rival(err error) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.rivalries = append(s.rivalries, time.Now()); len(s.rivalries) > rivals {
+	// Once a transaction, however many errors it has.
+	if last := len(s.rivalries) - 1; last < 0 || s.rivalries[last].Before(time.Unix(0, s.begunAt.Load())) {
+		s.rivalries = append(s.rivalries, time.Now())
+	}
+	if len(s.rivalries) > rivals {
 		s.rivalries = s.rivalries[1:]
 	}
 	if len(s.rivalries) < rivals || time.Since(s.rivalries[0]) > rivalry {
