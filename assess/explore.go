@@ -164,8 +164,12 @@ func (g *group) of(y []float64, buf *[]float64) []float64 {
 	return out
 }
 
-// maxGroups bounds what a report of groups can mean.
-const maxGroups = 1000
+// MaxGroups bounds what a report of groups can mean.
+const MaxGroups = 1000
+
+// ErrGroups is returned by Explore where Exploration.By forms more than MaxGroups
+// groups.
+var ErrGroups = fmt.Errorf("assess: explore: by: must form at most %d groups", MaxGroups)
 
 // groups forms the groups, in the order of their codes.
 func (r *reckoning) groups(by []int) ([]*group, error) {
@@ -202,8 +206,8 @@ func (r *reckoning) groups(by []int) ([]*group, error) {
 		for to < len(rows) && compare(rows[from], rows[to]) == 0 {
 			to++
 		}
-		if len(groups) == maxGroups {
-			return nil, fmt.Errorf("assess: explore: by: must form at most %d groups", maxGroups)
+		if len(groups) == MaxGroups {
+			return nil, ErrGroups
 		}
 		g := &group{rows: rows[from:to:to]}
 		for _, k := range keys {

@@ -107,6 +107,9 @@ func (l *loader) decodeRecord(f *form, n *yaml.Node, path string, v reflect.Valu
 		switch {
 		case f.scold != "":
 			l.unreadable(path, "%s", f.scold)
+		case path == "" && n.Kind == yaml.ScalarNode && !isNull(n):
+			// What is no configuration at all may be data, taken for one by mistake.
+			l.unreadable(path, "must be a mapping%s, got a single value; is this the configuration?", fields(f))
 		default:
 			l.unreadable(path, "must be a mapping%s, got %s", fields(f), l.describe(n))
 		}

@@ -2,12 +2,14 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/rs/zerolog"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/rumap"
@@ -89,11 +91,12 @@ type grid struct {
 	mixes      bool
 	progress   *Progress
 
-	plan   *plan
-	by     []int // indexes in layout.Read
-	labels []map[float64]string
-	data   *assess.Accumulator
-	places []place // of the map's points
+	plan     *plan
+	by       []int // indexes in layout.Read
+	labels   []map[float64]string
+	data     *assess.Accumulator
+	rejected int64   // records that a run would put into quarantine
+	places   []place // of the map's points
 }
 
 // place is one choice of parameters.
@@ -259,6 +262,7 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 				}
 			}
 			g.data.Add(p.block)
+			g.rejected += int64(len(p.block.Rejects))
 			g.label(p.block)
 			g.progress.add(p.block.N)
 			return nil
@@ -266,6 +270,9 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 	}
 	if err := pass.run(ctx); err != nil {
 		return err
+	}
+	if g.rejected > 0 {
+		zerolog.Ctx(ctx).Warn().Int64("records", g.rejected).Msg("records could not be masked and are not on the map; a run puts them into quarantine")
 	}
 	if g.data.Records() == 0 {
 		return dataErrorf("the source has no records to map")
@@ -386,6 +393,9 @@ func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]asse
 			},
 			Done: func() { g.progress.add(len(part)) },
 		})
+		if errors.Is(err, assess.ErrGroups) {
+			return nil, config.Errors{g.config.Errorf("map.by", "must form at most %d groups; leave out a column of many values, or group them in the source", assess.MaxGroups)}
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -235,7 +236,9 @@ func TestMapRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ lines, says []string }{
 		"an unknown column":      {[]string{"map: {column: region, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}}"}, []string{"map.column"}},
 		"a search without rules": {[]string{"gate: {}", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, search: true}"}, []string{"map.search", "income"}},
-		"nothing varies":         {[]string{"masks: [{truncate: {columns: [income], lower: 0}}]", "map:"}, []string{"map"}},
+		"too many groups": {[]string{"columns: {income: {role: sensitive, decimals: 1}, id: {role: other}}", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, by: [id]}"},
+			[]string{"map.by", "1000 groups"}},
+		"nothing varies": {[]string{"masks: [{truncate: {columns: [income], lower: 0}}]", "map:"}, []string{"map"}},
 	} {
 		dir := t.TempDir()
 		p, err := tryMapped(t, dir, c.lines...)
@@ -245,6 +248,9 @@ func TestMapRefuses(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s: no error", name)
 			continue
+		}
+		if wrong := (config.Errors)(nil); !errors.As(err, &wrong) {
+			t.Errorf("%s: %v is no error of the configuration", name, err)
 		}
 		for _, part := range c.says {
 			if !strings.Contains(err.Error(), part) {

@@ -38,7 +38,7 @@ func (s *state) mapCommand() *cobra.Command {
 of the masks run over a range, for every target and knowledge state, by
 replicates of the masking on the data that the configuration reads. Nothing is
 released. The configuration's section map says what varies; without it, it is
-the amount of the first mask.
+the amount of the first noise, or else of the first bias or swap.
 
 Among the points where the gate's rules hold, the one of greatest utility is
 recommended; --apply writes it into the configuration. Where no point is
