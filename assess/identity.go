@@ -88,7 +88,7 @@ func (r Rule) judgeIdentity(id *Identity) RuleVerdict {
 		advice = "recode the categorical keys more coarsely, or release a smaller sample of the population"
 	}
 	if math.IsNaN(float64(v.Found)) {
-		advice = "it was not measured; a rule without its measure does not hold"
+		advice = "it was not measured: ask for it under assess.intruder; a rule without its measure does not hold"
 		if id.Sampled {
 			advice = "it can be told from all records only (assess.sample: all); a rule without its measure does not hold"
 		}

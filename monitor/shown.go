@@ -48,6 +48,7 @@ type columnView struct {
 //     is there, so τ would follow; and with it its standard error, 2·SD(ȳ)/|τ − ȳ|³;
 //   - the realised R of an order statistic, 1/(τ − y)² for one y that the release
 //     holds;
+//   - what an intruder finds;
 //   - a column with fewer than 10 values; and its new state, as long as fewer
 //     than 10 values have come since the one that was shown.
 //
@@ -56,6 +57,7 @@ type columnView struct {
 func shown(r *report.Report, before *view) *view {
 	v := &view{columns: make(map[string]*columnView, len(r.Columns))}
 	t := *r
+	t.Attack = nil
 	t.Columns = make(report.Columns, len(r.Columns))
 	settled := true
 	for i := range r.Columns {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/attack"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/monitor/internal/synthetic"
 )
@@ -267,5 +268,14 @@ func TestColumn(t *testing.T) {
 	}
 	if status, _ := get(t, m.Handler(), "/column?name=%ff%3Cb%3E"); status != http.StatusNotFound {
 		t.Errorf("a column that is not there: %d", status)
+	}
+}
+
+// TestShownHasNoAttack: what an intruder finds is for the confidential report.
+func TestShownHasNoAttack(t *testing.T) {
+	r := synthetic.Snapshot(1, 500)
+	r.Attack = &attack.Result{Schema: attack.Schema, Targets: 7}
+	if v := shown(r, nil); v.report.Attack != nil || r.Attack == nil {
+		t.Error("the live page has the attack, or the report has it no longer")
 	}
 }
