@@ -3,6 +3,7 @@ package assess
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
 )
@@ -21,6 +22,8 @@ type Identity struct {
 	// Inverted counts the values that were computed back from the release and the
 	// list of masks; nil where that was not tried.
 	Inverted *int64
+	// InvertedBy says of which column and how, in words.
+	InvertedBy []string
 }
 
 // Identity reports whether the rule is about the respondents rather than a column.
@@ -104,7 +107,10 @@ func (r Rule) judgeIdentity(id *Identity) RuleVerdict {
 func judgeInversion(id *Identity) RuleVerdict {
 	v := RuleVerdict{Rule: "no value is computed back from the list of masks", Measure: "inversion", Found: Float(*id.Inverted), Passed: *id.Inverted == 0}
 	if !v.Passed {
-		v.Advice = "some masks are undone by whoever knows them; the report says which, on which column"
+		v.Advice = "the masks are undone by whoever knows them"
+		if len(id.InvertedBy) > 0 {
+			v.Advice += ": " + strings.Join(id.InvertedBy, "; ")
+		}
 	}
 	return v
 }

@@ -142,7 +142,7 @@ type Verdict struct {
 // RuleVerdict says whether one rule holds and, where it does not, what would
 // have to change.
 type RuleVerdict struct {
-	Rule   string `json:"rule"` // the rule in words: "wage: R of max (index) at most 4e-05"
+	Rule   string `json:"rule"`   // the rule in words: "wage: R of max (index) at most 4e-05"
 	Column string `json:"column"` // "" for a rule about the respondents
 	// Measure, Target and Knowledge say the rule to a program, for the R-U map's
 	// threshold lines: the name of the limit in the

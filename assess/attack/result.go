@@ -79,6 +79,11 @@ func (r *Result) Identity() *assess.Identity {
 	if r.Inversion != nil {
 		n := r.recovered()
 		id.Inverted = &n
+		for _, c := range r.Inversion.Columns {
+			if !c.Passed {
+				id.InvertedBy = append(id.InvertedBy, c.Name+", "+undone(&c))
+			}
+		}
 	}
 	return id
 }

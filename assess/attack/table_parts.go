@@ -29,9 +29,9 @@ func (t *table) linkage() {
 		for _, j := range l.Constant {
 			constant = append(constant, known[j])
 		}
-		t.wrapped("  ", "", "Left out, since no two records differ in it: "+names(constant)+".")
+		t.Wrapped("  ", "", "Left out, since no two records differ in it: "+names(constant)+".")
 	}
-	t.line("")
+	t.Line("")
 }
 
 // share writes a share that may be far below 1 in 1,000.
@@ -66,7 +66,7 @@ func (t *table) bayes() {
 		t.row("not in the release", number(b.Outside), "expected, in a population of "+figure.Count(int64(b.Population)))
 	}
 	t.worst()
-	t.line("")
+	t.Line("")
 }
 
 // shownWorst is how many places a terminal gets.
@@ -82,7 +82,7 @@ func (t *table) worst() {
 		places = append(places, figure.Count(int64(w.Record)))
 	}
 	if len(places) > 0 {
-		t.wrapped("  ", "", "Found most easily: records "+strings.Join(places, "; ")+" (from 0).")
+		t.Wrapped("  ", "", "Found most easily: records "+strings.Join(places, "; ")+" (from 0).")
 	}
 }
 
@@ -92,7 +92,7 @@ func (t *table) uniqueness() {
 	of := "of " + figure.Count(int64(u.Records))
 	if t.r.Sampled > 0 {
 		of += " in the sample"
-		t.wrapped("  ", "", "Counted within the sample: records that are unique there may share their keys with others of the release, and who was not drawn is not seen.")
+		t.Wrapped("  ", "", "Counted within the sample: records that are unique there may share their keys with others of the release, and who was not drawn is not seen.")
 	}
 	t.row("k", number(u.MinFrequency), "records at least share each combination of keys")
 	for _, k := range slices.Sorted(maps.Keys(u.Violations)) {
@@ -113,7 +113,7 @@ func (t *table) uniqueness() {
 		t.row("l of "+figure.Printable(name), figure.Count(int64(d.DistinctMin)), "values at least among equal keys, effectively "+figure.Plain(d.EntropyMin, figure.RiskDigits))
 	}
 	t.combinations()
-	t.line("")
+	t.Line("")
 }
 
 func violation(k int, of string) string {
@@ -132,7 +132,7 @@ func (t *table) combinations() {
 	list = slices.DeleteFunc(list, func(c uniqueness.Combination) bool { return c.Uniques == 0 || len(c.Keys) == len(t.r.Uniqueness.Keys) })
 	slices.SortStableFunc(list, func(a, b uniqueness.Combination) int { return b.Uniques - a.Uniques })
 	for _, c := range list[:min(len(list), shownCombinations)] {
-		t.wrapped("  ", "", names(c.Keys)+" alone make unique: "+figure.Count(int64(c.Uniques))+".")
+		t.Wrapped("  ", "", names(c.Keys)+" alone make unique: "+figure.Count(int64(c.Uniques))+".")
 	}
 }
 
@@ -147,12 +147,12 @@ func (t *table) interval() {
 	const blind = "It counts a record only where all numeric columns lie within the interval, so it falls with each further column, which whoever links is helped by."
 	switch l := t.r.Linkage; {
 	case l != nil && l.CorrectShare > most:
-		t.wrapped("  ", "1", "Not to be relied on here: linkage finds "+figure.Percent(l.CorrectShare)+" of the respondents.")
-		t.wrapped("  ", "", blind)
+		t.Wrapped("  ", "1", "Not to be relied on here: linkage finds "+figure.Percent(l.CorrectShare)+" of the respondents.")
+		t.Wrapped("  ", "", blind)
 	case l == nil:
-		t.wrapped("  ", "", "It says nothing of whether respondents are found; linkage, which does, was not asked for. "+blind)
+		t.Wrapped("  ", "", "It says nothing of whether respondents are found; linkage, which does, was not asked for. "+blind)
 	}
-	t.line("")
+	t.Line("")
 }
 
 // byValue orders decimals.
@@ -179,16 +179,16 @@ func (t *table) averaging() {
 	if l := a.Linkage; l != nil {
 		t.row("found by linkage", number(l.Single.ExpectedCorrect)+" -> "+number(l.Averaged.ExpectedCorrect), "respondents, by one release and by the means")
 	}
-	t.line("")
+	t.Line("")
 }
 
 func (t *table) inversion() {
 	v := t.r.Inversion
 	t.title("Computed back by whoever knows the masks")
 	if v.Passed {
-		t.wrapped("  ", "32", "✓ Nothing is computed back from the list of masks and what is published.")
+		t.Wrapped("  ", "32", "✓ Nothing is computed back from the list of masks and what is published.")
 	} else {
-		t.wrapped("  ", "31", "✗ "+figure.Count(t.r.recovered())+" values are computed back. The release rests on the draws of its masks alone; what is "+
+		t.Wrapped("  ", "31", "✗ "+figure.Count(t.r.recovered())+" values are computed back. The release rests on the draws of its masks alone; what is "+
 			"deterministic in them is undone.")
 	}
 	for _, c := range v.Columns {
@@ -198,11 +198,16 @@ func (t *table) inversion() {
 		}
 		t.row(figure.Printable(c.Name), figure.Count(int64(c.Recovered))+" of "+figure.Count(int64(c.Records)), inverted(&c))
 	}
-	t.line("")
+	t.Line("")
 }
 
 // inverted says how most of a column was recovered.
 func inverted(c *inversion.ColumnResult) string {
+	return undone(c) + "; guessing finds " + share(c.Guess)
+}
+
+// undone names the inversion that recovered the most, and the mask that it undoes.
+func undone(c *inversion.ColumnResult) string {
 	s := "by " + strings.ReplaceAll(string(c.By), "_", " ")
 	for _, i := range c.Inversions {
 		if i.Kind == c.By && i.Mask != "" {
@@ -210,7 +215,7 @@ func inverted(c *inversion.ColumnResult) string {
 			break
 		}
 	}
-	return s + "; guessing finds " + share(c.Guess)
+	return s
 }
 
 // shownColumns is how many columns' distances a terminal gets.
@@ -229,7 +234,7 @@ func (t *table) utility() {
 	}
 	for i, c := range u.Columns {
 		if i == shownColumns {
-			t.wrapped("  ", "", "and "+figure.Count(int64(len(u.Columns)-i))+" columns more.")
+			t.Wrapped("  ", "", "and "+figure.Count(int64(len(u.Columns)-i))+" columns more.")
 			break
 		}
 		ks, ok := u.KS[c.Name]
@@ -242,5 +247,5 @@ func (t *table) utility() {
 	for _, o := range u.Regressions {
 		t.row("regression of "+figure.Printable(o.Response), figure.Percent(o.Mean), "mean overlap of the confidence intervals")
 	}
-	t.line("")
+	t.Line("")
 }

@@ -21,6 +21,66 @@ func Printable(s string) string {
 	}, s)
 }
 
+// Terminal collects what is written for a person at a terminal: lines of at most
+// Width cells, with ANSI colours and a few signs where Color is set, and in our own
+// words ASCII where it is not.
+type Terminal struct {
+	strings.Builder
+	Color bool
+	Width int
+}
+
+// The width of a terminal that does not tell it, and the least that tables fit in.
+const (
+	defaultWidth = 100
+	leastWidth   = 60
+)
+
+// NewTerminal is a terminal of a width; 0 stands for 100, and less than 60 for 60.
+func NewTerminal(color bool, width int) Terminal {
+	if width <= 0 {
+		width = defaultWidth
+	}
+	return Terminal{Color: color, Width: max(width, leastWidth)}
+}
+
+// Line writes a line, without spaces at its end.
+func (t *Terminal) Line(text string) {
+	t.WriteString(strings.TrimRight(text, " "))
+	t.WriteByte('\n')
+}
+
+// Paint puts ANSI attributes around a text: 1 bold, 2 dim, 31 red, 32 green.
+func (t *Terminal) Paint(code, text string) string {
+	if !t.Color || code == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Words are a text of ours for this terminal: ASCII where it has no colours.
+func (t *Terminal) Words(s string) string {
+	s = strings.ReplaceAll(s, "\u00a0", " ")
+	if t.Color {
+		return s
+	}
+	return plainSigns.Replace(s)
+}
+
+var plainSigns = strings.NewReplacer("−", "-", "±", "+/-", "∞", "infinite", "–", "-", "₀", "0", "×10", "e", "’", "'", "…", ".",
+	"√", "root ", "✓", "ok:", "✗", "no:",
+	"⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁻", "-")
+
+// Cut shortens a text of ours to a width, with a mark that this terminal has.
+func (t *Terminal) Cut(s string, width int) string { return t.Words(Cut(t.Words(s), width)) }
+
+// Wrapped writes a text of ours below another, indented, with ANSI attributes or "".
+func (t *Terminal) Wrapped(indent, code, text string) {
+	for _, l := range Wrap(t.Words(text), t.Width-len(indent)) {
+		t.Line(indent + t.Paint(code, l))
+	}
+}
+
 // Cells is the width of s on a terminal, where East Asian characters and most
 // pictographs take two cells and combining marks none.
 func Cells(s string) (n int) {

@@ -221,14 +221,14 @@ func (s *summary) intruder(a *attack.Result) {
 	if a == nil {
 		return
 	}
-	s.line(s.bold("Intruder"))
+	s.Line(s.bold("Intruder"))
 	write := func(good bool, text string) {
 		first, rest := "  ", "  "
 		if !good {
-			first, rest = "  "+s.paint("31", "✗")+" ", "    "
+			first, rest = "  "+s.Paint("31", "✗")+" ", "    "
 		}
 		for _, l := range wrap(plainOf(ascii(printable(text))), summaryWidth-4) {
-			s.line(first + l)
+			s.Line(first + l)
 			first = rest
 		}
 	}
@@ -260,7 +260,7 @@ func (s *summary) intruder(a *attack.Result) {
 			write(true, "nothing is computed back from the list of masks")
 		}
 	}
-	s.line("")
+	s.Line("")
 }
 
 // sought says who is sought among what, and by what.

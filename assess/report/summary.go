@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/figure"
 )
 
 // summaryWidth is the greatest width of a line of the summary.
@@ -19,7 +20,7 @@ const summaryWidth = 100
 // files'. With color it uses ANSI bold, dim, green and red. Errors of w end up
 // with whoever flushes it: a summary that cannot be shown changes nothing.
 func (r *Report) Summary(w io.Writer, color bool, files []string) {
-	s := summary{color: color}
+	s := summary{figure.NewTerminal(color, summaryWidth)}
 	s.head(r)
 	for i := range r.Columns {
 		if c := &r.Columns[i]; c.Masked {
@@ -29,58 +30,43 @@ func (r *Report) Summary(w io.Writer, color bool, files []string) {
 	s.intruder(r.Attack)
 	s.gate(r)
 	if len(files) > 0 {
-		s.line(s.bold("Files"))
+		s.Line(s.bold("Files"))
 		for _, f := range files {
-			s.line("  " + printable(f))
+			s.Line("  " + printable(f))
 		}
-		s.line("")
+		s.Line("")
 	}
 	_, _ = io.WriteString(w, s.String())
 }
 
-type summary struct {
-	strings.Builder
-	color bool
-}
+type summary struct{ figure.Terminal }
 
-func (s *summary) line(text string) {
-	s.WriteString(strings.TrimRight(text, " "))
-	s.WriteByte('\n')
-}
-
-func (s *summary) paint(code, text string) string {
-	if !s.color {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
-}
-
-func (s *summary) bold(text string) string { return s.paint("1", text) }
-func (s *summary) dim(text string) string  { return s.paint("2", text) }
+func (s *summary) bold(text string) string { return s.Paint("1", text) }
+func (s *summary) dim(text string) string  { return s.Paint("2", text) }
 
 func (s *summary) sign(good bool) string {
 	if good {
-		return s.paint("32", "✓")
+		return s.Paint("32", "✓")
 	}
-	return s.paint("31", "✗")
+	return s.Paint("31", "✗")
 }
 
 func (s *summary) head(r *Report) {
 	v := r.verdict()
 	word := v.Word
-	if color := "1;31"; s.color {
+	if color := "1;31"; s.Color {
 		if v.Good {
 			color = "1;32"
 		}
-		word = s.paint(color, word)
+		word = s.Paint(color, word)
 	}
-	s.line("")
-	s.line(s.sign(v.Good) + " " + word + "  " + s.bold(cut(printable(r.Name), 80)))
+	s.Line("")
+	s.Line(s.sign(v.Good) + " " + word + "  " + s.bold(cut(printable(r.Name), 80)))
 	for _, l := range wrap(ascii(v.Line), summaryWidth-2) {
-		s.line("  " + l)
+		s.Line("  " + l)
 	}
 	for _, l := range wrap(ascii(printable(v.Reason)), summaryWidth-2) {
-		s.line("  " + l)
+		s.Line("  " + l)
 	}
 	released := " released, "
 	if r.Withheld != "" {
@@ -92,9 +78,9 @@ func (s *summary) head(r *Report) {
 		records += "; " + t
 	}
 	for _, l := range wrap(records, summaryWidth-2) {
-		s.line("  " + l)
+		s.Line("  " + l)
 	}
-	s.line("")
+	s.Line("")
 }
 
 // column writes utility and the risks, one line a target, index beside position.
@@ -103,16 +89,16 @@ func (s *summary) column(c *assess.ColumnMeasures) {
 	if c.Unit != "" {
 		name += "  " + cut(printable(c.Unit), 30)
 	}
-	s.line(name)
+	s.Line(name)
 	o, y, u := c.Original, c.Released, c.Utility
-	s.line("  efficiency " + strings.ReplaceAll(percent(float64(u.Efficiency)), "\u00a0", " ") + " (U/U0)   U " + plain(float64(u.U), digits) +
+	s.Line("  efficiency " + strings.ReplaceAll(percent(float64(u.Efficiency)), "\u00a0", " ") + " (U/U0)   U " + plain(float64(u.U), digits) +
 		"   U0 " + plain(float64(u.U0), digits) + "   bias " + plain(float64(u.Bias), 3))
-	s.line("  mean " + plain(float64(o.Mean), digits) + " -> " + plain(float64(y.Mean), digits) +
+	s.Line("  mean " + plain(float64(o.Mean), digits) + " -> " + plain(float64(y.Mean), digits) +
 		"   SD " + plain(float64(o.SD), digits) + " -> " + plain(float64(y.SD), digits) +
 		"   n " + count(o.N) + nulls(o.Nulls))
-	s.line("")
+	s.Line("")
 	s.risks(c)
-	s.line("")
+	s.Line("")
 }
 
 func nulls(n int64) string {
@@ -145,7 +131,7 @@ func (s *summary) risks(c *assess.ColumnMeasures) {
 	for _, k := range states {
 		head += left(cut(printable(k), 8)+": known to", known) + left("R", each-known)
 	}
-	s.line(s.dim(head))
+	s.Line(s.dim(head))
 	for _, t := range targets {
 		row := pad("  "+cut(printable(t), first-3), first)
 		for _, k := range states {
@@ -156,7 +142,7 @@ func (s *summary) risks(c *assess.ColumnMeasures) {
 			}
 			row += left("± "+plain(float64(risk.RMSE), riskDigits), known) + left(plain(float64(risk.R), riskDigits), each-known)
 		}
-		s.line(row)
+		s.Line(row)
 	}
 }
 
@@ -184,24 +170,24 @@ func (s *summary) gate(r *Report) {
 	if len(r.Gate.Rules) == 0 {
 		return
 	}
-	s.line(s.bold("Gate"))
+	s.Line(s.bold("Gate"))
 	for i, rule := range r.Gate.Rules {
 		v := r.ruleView(i, rule)
 		words := wrap(printable(v.Rule)+"; found "+plainOf(v.Found.Text+printable(v.FoundMeans)), summaryWidth-6)
 		for k, l := range words {
 			if k == 0 {
-				s.line("  " + s.sign(rule.Passed) + " " + l)
+				s.Line("  " + s.sign(rule.Passed) + " " + l)
 			} else {
-				s.line("    " + l)
+				s.Line("    " + l)
 			}
 		}
 		if !rule.Passed && rule.Advice != "" {
 			for _, l := range wrap("to change: "+printable(rule.Advice), summaryWidth-8) {
-				s.line("      " + l)
+				s.Line("      " + l)
 			}
 		}
 	}
-	s.line("")
+	s.Line("")
 }
 
 // raised is a power of ten with one digit, which Go writes with two.

@@ -9,19 +9,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/figure"
 )
 
-// defaultWidth is the width of a table where the terminal's is not known.
-const defaultWidth = 100
-
 // Summary writes the map for a person at a terminal: the recommended point or why
 // there is none, and the points of each strategy in a table. Lines have at most
 // width columns (0: 100; no less than 60). With color it uses ANSI bold, dim, green
 // and red and a few signs; without, its own words are ASCII. Errors of w end up
 // with whoever flushes it.
 func Summary(w io.Writer, m *Map, color bool, width int) {
-	if width <= 0 {
-		width = defaultWidth
-	}
-	t := table{m: m, color: color, width: max(width, 60)}
+	t := table{Terminal: figure.NewTerminal(color, width), m: m}
 	t.head()
 	t.verdict()
 	for _, s := range m.Strategies() {
@@ -31,46 +25,8 @@ func Summary(w io.Writer, m *Map, color bool, width int) {
 }
 
 type table struct {
-	strings.Builder
-	m     *Map
-	color bool
-	width int
-}
-
-func (t *table) line(text string) {
-	t.WriteString(strings.TrimRight(text, " "))
-	t.WriteByte('\n')
-}
-
-func (t *table) paint(code, text string) string {
-	if !t.color {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
-}
-
-// words are a text of ours for this terminal: ASCII where it has no colours.
-func (t *table) words(s string) string {
-	s = strings.ReplaceAll(s, "\u00a0", " ")
-	if t.color {
-		return s
-	}
-	return plainSigns.Replace(s)
-}
-
-var plainSigns = strings.NewReplacer("−", "-", "±", "+/-", "∞", "infinite", "–", "-", "₀", "0", "×10", "e", "’", "'", "…", ".",
-	"⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁻", "-")
-
-// cut shortens a text to a width, with a mark that this terminal has.
-func (t *table) cut(s string, width int) string {
-	return t.words(figure.Cut(t.words(s), width))
-}
-
-// wrapped writes a text below another, indented.
-func (t *table) wrapped(indent, text string) {
-	for _, l := range figure.Wrap(t.words(text), t.width-len(indent)) {
-		t.line(indent + l)
-	}
+	figure.Terminal
+	m *Map
 }
 
 func (t *table) head() {
@@ -79,10 +35,10 @@ func (t *table) head() {
 	if m.Unit != "" {
 		name += ", " + figure.Printable(m.Unit)
 	}
-	t.line("")
-	t.line(t.paint("1", t.cut("R-U map of "+name, t.width)))
-	t.wrapped("  ", Basis(m))
-	t.line("")
+	t.Line("")
+	t.Line(t.Paint("1", t.Cut("R-U map of "+name, t.Width)))
+	t.Wrapped("  ", "", Basis(m))
+	t.Line("")
 }
 
 // Basis says in a sentence what R and U of a map rest on.
@@ -99,28 +55,28 @@ func (t *table) verdict() {
 	p := m.chosen()
 	if p == nil {
 		sign := "none:"
-		if t.color {
+		if t.Color {
 			sign = "✗"
 		}
-		t.line(t.paint("1;31", sign+" No point is recommended"))
-		t.wrapped("  ", figure.Printable(m.reason()))
-		t.line("")
+		t.Line(t.Paint("1;31", sign+" No point is recommended"))
+		t.Wrapped("  ", "", figure.Printable(m.reason()))
+		t.Line("")
 		return
 	}
 	sign := "recommended:"
-	if t.color {
+	if t.Color {
 		sign = "✓ Recommended:"
 	}
 	what := figure.Printable(p.Strategy)
 	if s := m.Setting(p); s != "" {
 		what = figure.Printable(strings.ReplaceAll(s, "\u00a0", " ")) + " (" + what + ")"
 	}
-	lines := figure.Wrap(t.words(sign+" "+what), t.width)
+	lines := figure.Wrap(t.Words(sign+" "+what), t.Width)
 	for i, l := range lines {
 		if i > 0 {
-			l = "  " + t.cut(l, t.width-2)
+			l = "  " + t.Cut(l, t.Width-2)
 		}
-		t.line(t.paint("1;32", l))
+		t.Line(t.Paint("1;32", l))
 	}
 	said := "efficiency " + figure.Percent(float64(p.Efficiency))
 	if k, ok := m.Worst(p.Risk, m.Protected()); ok {
@@ -130,14 +86,14 @@ func (t *table) verdict() {
 			said += " " + figure.Printable(m.Unit)
 		}
 	}
-	t.wrapped("  ", said)
+	t.Wrapped("  ", "", said)
 	if binds := m.Binding(); len(binds) > 0 {
-		t.wrapped("  ", "binds: "+figure.Printable(strings.Join(binds, "; ")))
+		t.Wrapped("  ", "", "binds: "+figure.Printable(strings.Join(binds, "; ")))
 	}
 	if n := m.Recommended.HeldBack; n > 0 {
-		t.wrapped("  ", fmt.Sprintf("The rules also hold on %s further replicates, of which none was used in choosing.", figure.Count(int64(n))))
+		t.Wrapped("  ", "", fmt.Sprintf("The rules also hold on %s further replicates, of which none was used in choosing.", figure.Count(int64(n))))
 	}
-	t.line("")
+	t.Line("")
 }
 
 // reason is why nothing is recommended.
@@ -184,28 +140,28 @@ func (t *table) strategy(name string) {
 	// without is left out: which target is the worst, and R in the column's unit.
 	const least = efficiencyWidth + riskWidth + markWidth + 2
 	known := knownWidth
-	if least+known+10*len(axes) > t.width {
+	if least+known+10*len(axes) > t.Width {
 		known = 0
 	}
 	widths := make([]int, len(axes))
 	head := "  "
 	for i, a := range axes {
 		name := figure.Printable(m.Label(a))
-		widths[i] = min(max(figure.Cells(name)+2, 10), 22, max(10, (t.width-least-known)/len(axes)))
-		head += figure.Left(t.cut(name, widths[i]-2), widths[i])
+		widths[i] = min(max(figure.Cells(name)+2, 10), 22, max(10, (t.Width-least-known)/len(axes)))
+		head += figure.Left(t.Cut(name, widths[i]-2), widths[i])
 	}
-	subject := min(24, t.width-figure.Cells(head)-efficiencyWidth-riskWidth-known-markWidth-2)
+	subject := min(24, t.Width-figure.Cells(head)-efficiencyWidth-riskWidth-known-markWidth-2)
 	head += figure.Left("efficiency", efficiencyWidth)
 	if subject >= 8 {
-		head += "  " + figure.Pad(t.cut("worst protected", subject), subject)
+		head += "  " + figure.Pad(t.Cut("worst protected", subject), subject)
 	}
 	head += figure.Left("R", riskWidth)
 	if known > 0 {
-		head += figure.Left(t.words("known to ±"), known)
+		head += figure.Left(t.Words("known to ±"), known)
 	}
-	head = t.cut(head, t.width-markWidth) + figure.Left("admissible", markWidth)
-	t.line(t.paint("1", t.cut(figure.Printable(name), t.width)))
-	t.line(t.paint("2", head))
+	head = t.Cut(head, t.Width-markWidth) + figure.Left("admissible", markWidth)
+	t.Line(t.Paint("1", t.Cut(figure.Printable(name), t.Width)))
+	t.Line(t.Paint("2", head))
 	protected := m.Protected()
 	chosen := m.chosen()
 	for i := range m.Points {
@@ -220,11 +176,11 @@ func (t *table) strategy(name string) {
 		for k, a := range axes {
 			s := "-"
 			if v, ok := p.Parameters[a.Path]; ok {
-				s = t.words(a.Value(v))
+				s = t.Words(a.Value(v))
 			}
 			row += figure.Left(s, widths[k])
 		}
-		row += figure.Left(t.words(figure.Percent(float64(p.Efficiency))), efficiencyWidth)
+		row += figure.Left(t.Words(figure.Percent(float64(p.Efficiency))), efficiencyWidth)
 		worst, ok := m.Worst(p.Risk, protected)
 		what, risk, rmse := "-", "-", "-"
 		if ok {
@@ -233,26 +189,26 @@ func (t *table) strategy(name string) {
 			rmse = figure.Plain(float64(worst.RMSE), figure.RiskDigits)
 		}
 		if subject >= 8 {
-			row += "  " + figure.Pad(t.cut(what, subject), subject)
+			row += "  " + figure.Pad(t.Cut(what, subject), subject)
 		}
-		row += figure.Left(t.words(risk), riskWidth)
+		row += figure.Left(t.Words(risk), riskWidth)
 		if known > 0 {
-			row += figure.Left(t.words(rmse), known)
+			row += figure.Left(t.Words(rmse), known)
 		}
-		row = t.cut(row, t.width-markWidth)
+		row = t.Cut(row, t.Width-markWidth)
 		mark, code := "no"+m.BrokenBy(p), "31"
-		if t.color {
+		if t.Color {
 			mark = "✗" + m.BrokenBy(p)
 		}
 		if p.Admissible {
 			mark, code = "yes", "32"
-			if t.color {
+			if t.Color {
 				mark = "✓"
 			}
 		}
-		t.line(row + strings.Repeat(" ", markWidth-figure.Cells(mark)) + t.paint(code, mark))
+		t.Line(row + strings.Repeat(" ", markWidth-figure.Cells(mark)) + t.Paint(code, mark))
 	}
-	t.line("")
+	t.Line("")
 	t.group(chosen, name)
 }
 
@@ -283,9 +239,9 @@ func (t *table) group(p *Point, strategy string) {
 		return
 	}
 	if g, k := t.m.WorstGroup(p); g != nil {
-		t.wrapped("  ", "worst group at the recommended point: "+figure.Printable(t.m.GroupName(g))+" ("+figure.Count(int64(g.Records))+" records): "+
+		t.Wrapped("  ", "", "worst group at the recommended point: "+figure.Printable(t.m.GroupName(g))+" ("+figure.Count(int64(g.Records))+" records): "+
 			figure.Printable(k.Target+", "+k.Knowledge)+", R = "+figure.Plain(float64(k.R), figure.RiskDigits))
-		t.line("")
+		t.Line("")
 	}
 }
 
