@@ -53,7 +53,7 @@ type IntruderUniqueness struct {
 	Alpha       float64  `yaml:"alpha" default:"1" doc:"the weight with which a missing value matches another value, 0 to 1"`
 	K           []int    `yaml:"k" default:"[2, 3, 5]" doc:"the k of k-anonymity for which violations are counted"`
 	SUDA2       bool     `yaml:"suda2" default:"true" doc:"scores of special uniques: how few keys make a record unique, and in how many ways"`
-	Approximate bool     `yaml:"approximate" default:"false" doc:"individual risk by the established package's approximation instead of exactly"`
+	Approximate bool     `yaml:"approximate" default:"true" doc:"individual risk by the formula of the established package, as other tools compute it; false: exactly"`
 }
 
 // IntruderUtility says which measures of utility are taken beyond those that

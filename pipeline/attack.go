@@ -239,13 +239,14 @@ func (pl *plan) attackOptions(d *attack.Data) (attack.Options, error) {
 	}
 	if u := in.Uniqueness; u != nil || all && len(d.Categorical) > 0 {
 		options := uniqueness.DefaultOptions()
+		options.Estimator = uniqueness.Approximate
 		if u != nil {
 			options.Alpha, options.K = u.Alpha, u.K
 			if !u.SUDA2 {
 				options.SUDA2 = nil
 			}
-			if u.Approximate {
-				options.Estimator = uniqueness.Approximate
+			if !u.Approximate {
+				options.Estimator = uniqueness.Exact
 			}
 		}
 		o.Uniqueness = &options
@@ -389,4 +390,3 @@ func (pl *plan) identify(ctx context.Context, acc *assess.Accumulator, m *assess
 	m.Identity = r.Identity()
 	return r, nil
 }
-

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sdlfilter/sdlfilter/assess/attack"
+	"github.com/sdlfilter/sdlfilter/assess/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/connectors"
 )
 
@@ -28,6 +29,7 @@ type AttackedForeign struct {
 	Result    *attack.Result
 	Data      attack.Data
 	Unmatched int // original records that have no released one, left out
+	Unowned   int // released records that have no original one, left out
 	Malformed int // records of either file that could not be read: they are there, without values
 }
 
@@ -106,8 +108,18 @@ func (a *AttackForeign) Run(ctx context.Context, progress *Progress) (*AttackedF
 			out.Unmatched++
 		}
 	}
+	out.Unowned = released.n - len(mine)
 	if len(mine) == 0 {
 		return nil, dataErrorf("the files have no record in common")
+	}
+	if b := a.Options.Bayes; b != nil && b.Population > 0 && b.Population < len(mine) {
+		return nil, dataErrorf("the population must be at least the %d released records, got %d", len(mine), b.Population)
+	}
+	if l := a.Options.Linkage; l != nil && l.OneToOne && len(mine) > linkage.MaxOneToOne {
+		return nil, dataErrorf("one-to-one linkage takes at most %d records, and there are %d", linkage.MaxOneToOne, len(mine))
+	}
+	if out.Unmatched > 0 {
+		out.Data.Places = mine
 	}
 	a.fill(&out.Data, original, released, mine, theirs, classes)
 	for i := range a.Earlier {

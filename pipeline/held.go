@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -193,7 +194,7 @@ func (h *held) identify(b *microdata.Block, stream string) error {
 		if ids.IsNull(i) {
 			reason = "the column that matches the records has no value"
 		} else {
-			id = ids.ValueStr(i)
+			id = idOf(ids, i)
 			if _, twice := h.row[id]; twice {
 				reason = "the column that matches the records repeats a value"
 			}
@@ -205,6 +206,21 @@ func (h *held) identify(b *microdata.Block, stream string) error {
 		h.ids = append(h.ids, id)
 	}
 	return nil
+}
+
+// idOf is the text of an identity: a number's is the same whether a file has it as
+// an integer or not.
+func idOf(a arrow.Array, i int) string {
+	var v float64
+	switch a := a.(type) {
+	case *array.Float64:
+		v = a.Value(i)
+	case *array.Float32:
+		v = float64(a.Value(i))
+	default:
+		return a.ValueStr(i)
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // matched returns for each record of h its row in o, −1 where it has none: by

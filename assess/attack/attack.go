@@ -34,6 +34,17 @@ type Data struct {
 	// Records is how many records the release has of which these are a sample; 0:
 	// these are all.
 	Records int64
+	// Places are the records' places in the file, from 0, where some of it were left
+	// out; nil: their indexes.
+	Places []int
+}
+
+// place is where the record of an index is in the file.
+func (d *Data) place(i int) int {
+	if d.Places == nil {
+		return i
+	}
+	return d.Places[i]
 }
 
 // NumericColumn is a numeric column on both sides, NaN where a value is missing.

@@ -66,6 +66,9 @@ func (d *Data) check() (n int, err error) {
 	if d.Household != nil {
 		err = errors.Join(err, length("household", len(d.Household)))
 	}
+	if d.Places != nil {
+		err = errors.Join(err, length("places", len(d.Places)))
+	}
 	for k, columns := range d.Earlier {
 		if len(columns) != len(d.Numeric) {
 			return 0, fmt.Errorf("earlier[%d]: must have the %d numeric columns, got %d", k, len(d.Numeric), len(columns))

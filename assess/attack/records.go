@@ -9,7 +9,7 @@ import (
 )
 
 // WriteRecords writes a CSV for the steward with one row a record of d, which r was
-// computed on: record is its index in d from 0, as in r's lists; f_k and F_k, risk,
+// computed on: record is its place in the file from 0, as in r's lists; f_k and F_k, risk,
 // household_risk, suda2 (the score) and dis are of uniqueness; linked is the share of
 // the record's credit as a target of linkage, 1 where it is found for certain;
 // posterior and rank are what the Bayesian intruder gives to the target's own
@@ -34,7 +34,7 @@ func WriteRecords(w io.Writer, r *Result, d Data) error {
 		return fmt.Errorf("records: %w", err)
 	}
 	for i := range n {
-		row = append(row[:0], strconv.Itoa(i))
+		row = append(row[:0], strconv.Itoa(d.place(i)))
 		for _, column := range columns {
 			row = append(row, field(column.values[i]))
 		}

@@ -152,8 +152,14 @@ func (a *attack) linkage(ctx context.Context) (err error) {
 func (a *attack) bayes(ctx context.Context) (err error) {
 	p := intruder.Problem{Truth: a.r.chosen}
 	p.Targets, p.Released = a.linked()
-	a.r.Bayes, err = intruder.Run(ctx, p, *a.o.Bayes)
-	return err
+	if a.r.Bayes, err = intruder.Run(ctx, p, *a.o.Bayes); err != nil {
+		return err
+	}
+	for i := range a.r.Bayes.Worst {
+		w := &a.r.Bayes.Worst[i]
+		w.Record = a.d.place(w.Record)
+	}
+	return nil
 }
 
 func (a *attack) uniqueness(ctx context.Context) (err error) {

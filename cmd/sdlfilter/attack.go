@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess/attack"
 	"github.com/sdlfilter/sdlfilter/assess/intruder"
+	"github.com/sdlfilter/sdlfilter/assess/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/assess/intruder/loss"
 	"github.com/sdlfilter/sdlfilter/assess/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/connectors/publish"
@@ -34,6 +37,7 @@ type attackFlags struct {
 	threshold          float64
 	population         int
 	alpha              float64
+	estimator          string
 	intervals          []float64
 	records            string
 	asJSON             bool
@@ -59,7 +63,7 @@ uniqueness of one file.
 The Bayesian intruder is asked for by --knowledge: d1 knows bias and noise of the
 masks (--phi, --sigma: a number for all keys, or key=number,…), d2 has priors of
 their variances (--phi-prior, --sigma-prior: shape,scale).`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOneArg("the configuration"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return s.attackConfigured(cmd, args[0], a)
@@ -89,6 +93,7 @@ their variances (--phi-prior, --sigma-prior: shape,scale).`,
 	f.Float64Var(&a.threshold, "threshold", 0, "a link is made where the greatest posterior exceeds it")
 	f.IntVar(&a.population, "population", 0, "size of the population that the released records are of; they are all of it where 0")
 	f.Float64Var(&a.alpha, "alpha", 1, "the weight with which a missing categorical value matches, 0 to 1")
+	f.StringVar(&a.estimator, "estimator", "approx", "of the individual risk: approx, the formula of other tools, or exact")
 	f.Float64SliceVar(&a.intervals, "interval", []float64{0.05}, "widths of interval disclosure, in standard deviations")
 	f.StringVar(&a.records, "records", "", "a file for one row per record: frequencies, risks, scores, linked share; readable by its owner alone")
 	f.BoolVar(&a.asJSON, "json", false, "as JSON")
@@ -148,6 +153,9 @@ func (s *state) attackForeign(cmd *cobra.Command, a *attackFlags) error {
 	if found.Unmatched > 0 {
 		fmt.Fprintf(os.Stderr, "sdlfilter: %d original records have no released record and are left out\n", found.Unmatched)
 	}
+	if found.Unowned > 0 {
+		fmt.Fprintf(os.Stderr, "sdlfilter: %d released records have no original record and are left out\n", found.Unowned)
+	}
 	if found.Malformed > 0 {
 		fmt.Fprintf(os.Stderr, "sdlfilter: %d records could not be read and count as records without values\n", found.Malformed)
 	}
@@ -204,32 +212,96 @@ func (a *attackFlags) resolve() error {
 	case len(f.Keys) == 0 && (a.knowledge != "" || len(f.Earlier) > 0):
 		return errors.New("--knowledge and --earlier need numeric --keys")
 	}
+	if err := a.checkValues(); err != nil {
+		return err
+	}
 	o := &f.Options
 	o.Targets = a.targets
-	if len(f.Keys) > 0 {
-		link := &attack.Linkage{OneToOne: a.oneToOne}
-		if err := link.Distance.UnmarshalText([]byte(a.distance)); err != nil {
-			return fmt.Errorf("--distance: %w", err)
-		}
+	link := &attack.Linkage{OneToOne: a.oneToOne}
+	if err := link.Distance.UnmarshalText([]byte(a.distance)); err != nil {
+		return fmt.Errorf("--%w", err)
+	}
+	// Gower's distance compares categorical keys, with numeric ones or alone.
+	links := len(f.Keys) > 0 || f.Released != nil && link.Distance == linkage.Gower
+	switch {
+	case links:
 		o.Linkage = link
+	default:
+		if err := a.refuse("is about linkage, which needs --released and numeric --keys, or categorical ones with --distance gower", "distance", "one-to-one", "targets"); err != nil {
+			return err
+		}
+	}
+	if len(f.Keys) == 0 {
+		if err := a.refuse("is about numeric columns, and needs --keys", "interval"); err != nil {
+			return err
+		}
+	} else {
 		o.Intervals, o.Loss = a.intervals, &loss.Options{Propensity: &loss.PropensityOptions{}}
 		o.Averaging = len(f.Earlier) > 0
 	}
 	if len(f.Categorical) > 0 {
 		u := uniqueness.DefaultOptions()
 		u.Alpha = a.alpha
+		switch a.estimator {
+		case uniqueness.Approximate.String():
+			u.Estimator = uniqueness.Approximate
+		case uniqueness.Exact.String():
+			u.Estimator = uniqueness.Exact
+		default:
+			return fmt.Errorf("--estimator must be approx or exact, got %q", a.estimator)
+		}
 		o.Uniqueness = &u
+	} else if err := a.refuse("is about combinations of categories, and needs --categorical", "sensitive", "weight", "household", "alpha", "estimator"); err != nil {
+		return err
 	}
 	if a.knowledge == "" {
-		for _, name := range []string{"phi", "sigma", "phi-prior", "sigma-prior", "threshold", "population"} {
-			if a.flags.Changed(name) {
-				return fmt.Errorf("--%s is about the Bayesian intruder, who is asked for by --knowledge d1 or d2", name)
-			}
-		}
-		return nil
+		return a.refuse("is about the Bayesian intruder, who is asked for by --knowledge d1 or d2", "phi", "sigma", "phi-prior", "sigma-prior", "threshold", "population")
 	}
 	o.Bayes, err = a.bayes()
 	return err
+}
+
+// refuse returns an error where a flag is given that would have no effect.
+func (a *attackFlags) refuse(why string, names ...string) error {
+	for _, name := range names {
+		if a.flags.Changed(name) {
+			return fmt.Errorf("--%s %s", name, why)
+		}
+	}
+	return nil
+}
+
+// checkValues says which flag has a value that cannot be, before the files are read.
+func (a *attackFlags) checkValues() error {
+	for _, list := range []struct {
+		flag  string
+		names []string
+	}{{"keys", a.foreign.Keys}, {"categorical", a.foreign.Categorical}, {"sensitive", a.foreign.Sensitive}} {
+		for i, name := range list.names {
+			switch {
+			case name == "":
+				return fmt.Errorf("--%s: a column has no name", list.flag)
+			case slices.Contains(list.names[:i], name):
+				return fmt.Errorf("--%s: %q is given twice", list.flag, name)
+			}
+		}
+	}
+	for _, width := range a.intervals {
+		if !(width >= 0) || math.IsInf(width, 1) {
+			return fmt.Errorf("--interval must be at least 0 and finite, got %v", width)
+		}
+	}
+	switch {
+	case a.targets < 0:
+		return fmt.Errorf("--targets must be at least 1, or 0 for all, got %d", a.targets)
+	case !(a.threshold >= 0 && a.threshold <= 1):
+		return fmt.Errorf("--threshold must be from 0 to 1, got %v", a.threshold)
+	case a.population < 0:
+		return fmt.Errorf("--population must be at least 1, or 0 for the released records, got %d", a.population)
+	case !(a.alpha >= 0 && a.alpha <= 1):
+		return fmt.Errorf("--alpha must be from 0 to 1, got %v", a.alpha)
+	}
+	return nil
 }
 
 // bayes reads what the Bayesian intruder knows.
@@ -240,6 +312,9 @@ func (a *attackFlags) bayes() (*intruder.Options, error) {
 	case "d1", "d.1":
 		if a.phi == "" && a.sigma == "" {
 			return nil, errors.New("--knowledge d1 needs --phi, --sigma or both")
+		}
+		if err := a.refuse("is about --knowledge d2", "phi-prior", "sigma-prior"); err != nil {
+			return nil, err
 		}
 		for _, p := range []struct {
 			flag, text string
@@ -253,10 +328,16 @@ func (a *attackFlags) bayes() (*intruder.Options, error) {
 				return nil, fmt.Errorf("%s: %w", p.flag, err)
 			}
 			for i, v := range values {
+				if !(v >= 0) || math.IsInf(v, 1) {
+					return nil, fmt.Errorf("%s must be at least 0 and finite, got %v", p.flag, v)
+				}
 				*p.to(&o.Keys[i]) = v
 			}
 		}
 	case "d2", "d.2":
+		if err := a.refuse("is about --knowledge d1", "phi", "sigma"); err != nil {
+			return nil, err
+		}
 		phi, err := prior(a.phiPrior)
 		if err != nil {
 			return nil, fmt.Errorf("--phi-prior: %w", err)
@@ -327,8 +408,8 @@ func prior(text string) (*intruder.Prior, error) {
 	shape, scale, ok := strings.Cut(text, ",")
 	a, err1 := strconv.ParseFloat(strings.TrimSpace(shape), 64)
 	b, err2 := strconv.ParseFloat(strings.TrimSpace(scale), 64)
-	if !ok || err1 != nil || err2 != nil {
-		return nil, errors.New("must be shape,scale")
+	if !ok || err1 != nil || err2 != nil || !(a > 0 && b > 0) || math.IsInf(a, 1) || math.IsInf(b, 1) {
+		return nil, errors.New("must be shape,scale, both above 0 and finite")
 	}
 	return &intruder.Prior{Shape: a, Scale: b}, nil
 }

@@ -149,6 +149,16 @@ func oneArg(what string) cobra.PositionalArgs {
 	}
 }
 
+// atMostOneArg demands one argument or none, and says which.
+func atMostOneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usageError{fmt.Errorf("%s takes at most one argument, %s, got %d; see `%s --help`", cmd.Name(), what, len(args), cmd.CommandPath())}
+		}
+		return nil
+	}
+}
+
 // noArgs refuses arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
