@@ -56,12 +56,22 @@ func partition[T cmp.Ordered](v []T, pivot T) (lo, hi int) {
 // bins is the number of bins of a selector over the middle of the distribution.
 const bins = 2048
 
+// maxRefits bounds how often bins are placed anew: where one value is a heap of
+// its own, no placing gathers less.
+const maxRefits = 8
+
+// placing says where the bins of a selector lie.
+type placing struct {
+	lo, scale float64
+	refits    int
+}
+
 // selector finds several order statistics of one set of values at once: one
 // pass counts values in bins, a second gathers the few bins that hold a wanted
 // rank, and a selection within each ends it. That costs about two
 // nanoseconds a value whatever the number of ranks.
 type selector struct {
-	lo, scale float64
+	placing
 
 	count  []uint32
 	place  []uint16 // bin of each value
@@ -133,7 +143,7 @@ func (s *selector) ranks(v []float64, ranks []int, out []float64) {
 	}
 
 	// Walk the ranks and the bins together.
-	lists, before, b := 0, 0, 0
+	lists, before, b, gathered := 0, 0, 0, 0
 	type span struct{ bin, before, list int }
 	at := make([]span, len(ranks))
 	for i, r := range ranks {
@@ -148,8 +158,15 @@ func (s *selector) ranks(v []float64, ranks []int, out []float64) {
 				s.wanted = append(s.wanted, nil)
 			}
 			s.wanted[lists-1] = s.wanted[lists-1][:0]
+			gathered += int(count[b])
 		}
 		at[i] = span{b, before, int(s.list[b]) - 1}
+	}
+	if gathered > len(v)/16 && s.refits < maxRefits {
+		// Noise has spread the values beyond what the bins were placed over: the next
+		// set is likely to be spread alike.
+		s.refits++
+		defer s.fit(v)
 	}
 	list := s.list
 	for i, p := range place {

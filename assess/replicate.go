@@ -51,7 +51,7 @@ func replicates(ctx context.Context, o *Options, e *Exploration, subsets []*subs
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
-			r := newReplicator(o, questions)
+			r := newReplicator(o, questions, e.Points)
 			for !failed.Load() {
 				i := int(next.Add(1)) - 1
 				if i >= e.Replicates {
@@ -60,7 +60,7 @@ func replicates(ctx context.Context, o *Options, e *Exploration, subsets []*subs
 				for p, mask := range e.Replicate(e.From + i) {
 					err := ctx.Err()
 					if err == nil {
-						answers[p][i], err = r.run(mask, subsets[i%len(subsets)])
+						answers[p][i], err = r.run(p, mask, subsets[i%len(subsets)])
 					}
 					if err != nil {
 						errs[w] = fmt.Errorf("assess: replicate %d: %w", e.From+i, err)
@@ -88,6 +88,7 @@ type replicator struct {
 	opts      *Options
 	questions []question
 	selectors []selector
+	placings  [][]placing // of the selectors, by point: each spreads its values its own way
 	columns   []int // that questions are about
 	block     microdata.Block
 	valid     []microdata.Bitmap
@@ -101,7 +102,7 @@ type replicator struct {
 	between   []float64
 }
 
-func newReplicator(o *Options, questions []question) *replicator {
+func newReplicator(o *Options, questions []question, points int) *replicator {
 	r := &replicator{opts: o, questions: slices.Clone(questions),
 		valid: make([]microdata.Bitmap, len(o.Columns)+len(o.Carry))}
 	for k := range r.questions {
@@ -112,12 +113,18 @@ func newReplicator(o *Options, questions []question) *replicator {
 			r.columns = append(r.columns, q.column)
 		}
 	}
+	r.placings = make([][]placing, points)
+	for p := range r.placings {
+		for k := range r.selectors {
+			r.placings[p] = append(r.placings[p], r.selectors[k].placing)
+		}
+	}
 	r.kept, r.released, r.holes = make([][]float64, len(r.columns)), make([][]float64, len(r.columns)), make([]bool, len(r.columns))
 	return r
 }
 
-// run masks a subset and answers every question of it.
-func (r *replicator) run(mask Masker, s *subset) ([]answer, error) {
+// run masks a subset with the masks of a point and answers every question of it.
+func (r *replicator) run(point int, mask Masker, s *subset) ([]answer, error) {
 	if err := r.mask(mask, s); err != nil {
 		return nil, err
 	}
@@ -157,7 +164,9 @@ func (r *replicator) run(mask Masker, s *subset) ([]answer, error) {
 		if r.opts.Mixes && q.group == nil && len(s.values[q.column]) > s.size {
 			a.exchanged(s.values[q.column], r.released[q.slot], s.valid[q.column])
 		}
+		r.selectors[k].placing = r.placings[point][k]
 		r.positions(k, y, low, high, a.position)
+		r.placings[point][k] = r.selectors[k].placing
 	}
 	return answers, nil
 }
