@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAttackCanary: whatever the intruder is told, and however the attack ends, no
+// value of a respondent comes out of it.
+func TestAttackCanary(t *testing.T) {
+	for _, format := range []string{"csv", "jsonl", "parquet"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			canaryInputs(t, dir)
+			in, broken, truncated := "in."+format, "broken."+format, "truncated."+format
+			knows := []string{"--keys", "wage", "--categorical", "kind,name", "--sensitive", "note", "--household", "note"}
+			for _, c := range []struct {
+				status int
+				args   []string
+			}{
+				{0, append([]string{"--original", in, "--released", in, "--earlier", in, "--one-to-one", "--knowledge", "d1", "--sigma", "5000", "--distance", "gower"}, knows...)},
+				{0, append([]string{"--original", in, "--released", in, "--id", "name", "--knowledge", "d2", "--sigma-prior", "400,1e9"}, knows...)},
+				{0, []string{"--original", in, "--categorical", "name,wage", "--sensitive", "note"}},
+				{-1, []string{"--original", broken, "--released", in, "--keys", "wage", "--categorical", "name"}},
+				{-1, []string{"--original", broken, "--released", in, "--id", "note", "--keys", "wage"}},
+				{-1, append([]string{"--original", broken, "--released", broken}, knows...)},
+				{-1, []string{"--original", truncated, "--released", in, "--keys", "wage"}},
+				{-1, []string{"--original", truncated, "--released", in, "--keys", "wage", "--id", "name"}},
+				{exitFailed, []string{"--original", in, "--released", in, "--id", "kind", "--keys", "wage"}}, // repeats
+				{exitUsage, []string{"--original", in, "--released", in, "--keys", "name"}},
+				{exitUsage, []string{"--original", in, "--categorical", "kind", "--weight", "note"}},
+				{exitUsage, []string{"--original", in, "--released", in, "--keys", "wage", "--knowledge", "d1", "--sigma", "1", "--population", "5"}},
+			} {
+				for _, json := range []bool{false, true} {
+					args := append([]string{"attack", "--verbose", "--progress", "json", "--records", "out/rows.csv"}, c.args...)
+					if json {
+						args = append(args, "--json")
+					}
+					printed, err := program(t, dir, args...).CombinedOutput()
+					checkCanaries(t, strings.Join(args, " "), printed, true)
+					checkStatus(t, err, c.status, printed)
+				}
+				checkFiles(t, filepath.Join(dir, "out"))
+			}
+		})
+	}
+}
+
+// TestIntruderCanary: nor out of a run whose gate asks for respondents, whether it
+// holds or not.
+func TestIntruderCanary(t *testing.T) {
+	const intruder = "keys: [wage, kind], sample: 1000, intruder: {linkage: {distance: gower, one_to_one: true}, bayes: {}, uniqueness: {household: name}, " +
+		"interval: [0.05], utility: {propensity: true}, inversion: true}, "
+	for _, c := range []struct {
+		name, input, rule string
+		status            int
+	}{
+		{"passes", "in.csv", "{min_k: 2}, {max_linked: 1}, {max_correct_links: 400}, {max_individual_risk: 1}", 0},
+		{"quarantine", "broken.csv", "{max_linked: 1}", exitQuarantined},
+		{"refused", "in.csv", "{max_linked: 0}", exitRefused},
+		{"wrong", "in.csv", "{max_linked: 2}", exitUsage},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			canaryInputs(t, dir)
+			text := canaryConfig("csv", c.input, c.rule)
+			text = strings.Replace(text, "assess: {", "assess: {"+intruder, 1)
+			if err := os.WriteFile(filepath.Join(dir, "pipeline.yaml"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, args := range [][]string{
+				{"validate", "pipeline.yaml"},
+				{"attack", "--verbose", "--progress", "json", "--records", "out/rows.csv", "pipeline.yaml"},
+				{"attack", "--json", "pipeline.yaml"},
+				{"run", "--verbose", "--progress", "json", "pipeline.yaml"},
+			} {
+				printed, err := program(t, dir, args...).CombinedOutput()
+				checkCanaries(t, strings.Join(args, " "), printed, true)
+				if args[0] == "run" {
+					checkStatus(t, err, c.status, printed)
+				}
+			}
+			checkFiles(t, filepath.Join(dir, "out"))
+			if c.status == exitUsage {
+				return
+			}
+			// The report holds the extremes of the column, but not in the intruder's part.
+			raw, err := os.ReadFile(filepath.Join(dir, "out", "report.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var report struct{ Attack json.RawMessage }
+			if err := json.Unmarshal(raw, &report); err != nil {
+				t.Fatal(err)
+			}
+			if len(report.Attack) == 0 {
+				t.Error("the report has no attack")
+			}
+			checkCanaries(t, "the report's attack", report.Attack, true)
+			for _, public := range []string{"report.public.json", "report.public.html"} {
+				text, err := os.ReadFile(filepath.Join(dir, "out", public))
+				if c.status == exitRefused && os.IsNotExist(err) {
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, word := range []string{"linkage", "Linkage", "max_linked", "uniques", "posterior"} {
+					if strings.Contains(string(text), word) {
+						t.Errorf("%s tells of the intruder: %q", public, word)
+					}
+				}
+			}
+		})
+	}
+}
