@@ -105,8 +105,7 @@ type place struct {
 	values   []float64 // by axis of the strategy
 }
 
-// defaultAxis is what a map varies where the configuration does not say: the
-// amount of the first noise, else of the first bias, else of the first swap.
+// defaultAxis is what a map varies where the configuration does not say.
 func defaultAxis(masks []transform.Spec) (config.Axis, bool) {
 	var axes [3][]config.Axis
 	for i, m := range masks {
@@ -134,18 +133,28 @@ func defaultAxis(masks []transform.Spec) (config.Axis, bool) {
 	return config.Axis{}, false
 }
 
+// Mappable returns the configuration that Map maps: p, or where p has no section
+// map, p with one that varies the amount of its first noise, else of its first
+// bias, else of its first swap. The error, a config.Errors, says that none has one.
+func Mappable(p *config.Pipeline) (*config.Pipeline, error) {
+	if p.Map != nil {
+		return p, nil
+	}
+	axis, ok := defaultAxis(p.Masks)
+	if !ok {
+		return nil, config.Errors{p.Errorf("map", "must be given: no mask has an amount that could vary by default")}
+	}
+	with := *p
+	with.Map = &config.Map{Vary: config.Axes{axis}}
+	return &with, nil
+}
+
 func newGrid(p *config.Pipeline, key keystream.Key) (*grid, error) {
-	if p.Map == nil {
-		axis, ok := defaultAxis(p.Masks)
-		if !ok {
-			return nil, config.Errors{p.Errorf("map", "must be given: no mask has an amount that could vary by default")}
-		}
-		with := *p
-		with.Map = &config.Map{Vary: config.Axes{axis}}
-		p = &with
+	p, err := Mappable(p)
+	if err != nil {
+		return nil, err
 	}
 	g := &grid{config: p, key: key, column: p.Map.Column}
-	var err error
 	if g.strategies, err = p.MapStrategies(); err != nil {
 		return nil, err
 	}

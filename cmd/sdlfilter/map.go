@@ -48,7 +48,7 @@ With --analytic, the closed forms of Duncan, Keller-McNulty and Stokes (2004) fo
 additive noise, without data.
 
 The map is confidential: R tells what original values are like.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.analytic.on {
 				if len(args) > 0 {
@@ -57,7 +57,14 @@ The map is confidential: R tells what original values are like.`,
 				return o.analytic.print(o.asJSON)
 			}
 			if len(args) != 1 {
-				return usageError{fmt.Errorf("map takes one argument, the configuration, got %d; see `sdlfilter map --help`", len(args))}
+				hint := "see `sdlfilter map --help`"
+				if o.apply == inPlace && len(args) > 1 {
+					hint = "--apply takes its file behind an equals sign: --apply=FILE"
+				}
+				return usageError{fmt.Errorf("map takes one argument, the configuration, got %d; %s", len(args), hint)}
+			}
+			if o.apply == "" && cmd.Flags().Changed("apply") {
+				return usageError{errors.New("--apply= must name a file; --apply alone is the configuration itself")}
 			}
 			return s.makeMap(cmd, args[0], &o)
 		},
@@ -65,7 +72,7 @@ The map is confidential: R tells what original values are like.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&o.out, "out", "o", "", "a folder for map.json, map.csv, map.svg, map.png and map.html, readable by their owner alone; without it a table goes to stdout")
 	flags.BoolVar(&o.asJSON, "json", false, "the map as JSON on stdout")
-	flags.StringVar(&o.apply, "apply", "", "write the recommended parameters into the configuration, or into another file: --apply=FILE")
+	flags.StringVar(&o.apply, "apply", "", "write the recommended parameters into the configuration, or into another file: --apply=FILE, - for stdout")
 	flags.Lookup("apply").NoOptDefVal = inPlace
 	flags.BoolVar(&o.dryRun, "dry-run", false, "with --apply: print the configuration that would be written")
 	o.analytic.add(flags)
@@ -74,6 +81,9 @@ The map is confidential: R tells what original values are like.`,
 }
 
 func (s *state) makeMap(cmd *cobra.Command, path string, o *mapOptions) error {
+	if o.apply == "-" { // stdout
+		o.dryRun = true
+	}
 	switch {
 	case o.dryRun && o.apply == "":
 		return usageError{errors.New("--dry-run shows what --apply would write, and needs it")}
@@ -81,11 +91,19 @@ func (s *state) makeMap(cmd *cobra.Command, path string, o *mapOptions) error {
 		return usageError{errors.New("the configuration came from standard input: name a file, --apply=FILE")}
 	case o.dryRun && o.asJSON:
 		return usageError{errors.New("--dry-run and --json both write to stdout: one of them")}
+	case o.out == "-":
+		return usageError{errors.New("--out names a folder; the map goes to stdout without it")}
 	case o.apply != "" && len(s.set) > 0:
 		return usageError{errors.New("--apply keeps the configuration's text, which --set would not be in: write the setting into the file, or map without --apply")}
 	}
+	if info, err := os.Stat(o.out); o.out != "" && err == nil && !info.IsDir() {
+		return usageError{fmt.Errorf("--out names a folder, and %s is a file", o.out)}
+	}
 	p, err := s.load(path)
 	if err != nil {
+		return err
+	}
+	if p, err = pipeline.Mappable(p); err != nil {
 		return err
 	}
 	watch := &pipeline.Progress{}
@@ -169,15 +187,31 @@ func apply(p *config.Pipeline, m *rumap.Map, path string, o *mapOptions) error {
 	if to == inPlace {
 		to = path
 	}
-	mode := publish.Public
-	if info, err := os.Stat(to); err == nil && info.Mode().Perm()&0o077 == 0 {
-		mode = publish.Confidential // as it was
-	}
-	if err := publish.WriteFile(to, mode, text); err != nil {
+	if err := rewrite(to, path, text); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "sdlfilter: written to %s: %s\n", to, strings.TrimPrefix(point.Where(), rumap.Configured+", "))
 	return nil
+}
+
+// rewrite puts a text in place of a file, behind a link where it is one, with the
+// file's permissions; those of another where it is new.
+func rewrite(path, like string, text []byte) error {
+	target := path
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		target = real
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		info, err = os.Stat(like)
+	}
+	if err != nil { // from standard input into a new file
+		return publish.WriteFile(target, publish.Public, text)
+	}
+	if err := publish.WriteFile(target, publish.Confidential, text); err != nil {
+		return err
+	}
+	return os.Chmod(target, info.Mode().Perm())
 }
 
 // printAnalytic writes a map of closed forms for a person or as JSON.
