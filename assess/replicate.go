@@ -135,7 +135,7 @@ func (r *replicator) run(point int, mask Masker, s *subset) ([]answer, error) {
 		n := len(q.targets)
 		a.linked, a.position, values = values[:n:n], values[n:2*n:2*n], values[2*n:]
 		x, y, valid := s.values[q.column], r.released[q.slot], s.valid[q.column]
-		var low, high float64
+		low, high := math.Inf(1), math.Inf(-1)
 		if q.group != nil {
 			y = q.group.of(y, &r.part)
 			x, valid = q.group.x[q.column], q.group.valid[q.column]
@@ -145,7 +145,6 @@ func (r *replicator) run(point int, mask Masker, s *subset) ([]answer, error) {
 					a.linked[t] = y[row]
 				}
 			}
-			low, high = ends(y)
 		} else {
 			for t, e := range q.index {
 				a.linked[t] = math.NaN()
@@ -153,14 +152,17 @@ func (r *replicator) run(point int, mask Masker, s *subset) ([]answer, error) {
 					a.linked[t] = y[s.index[e]]
 				}
 			}
-			low, high = ends(y)
+			low, high = ends(y[s.size:])
 			x, y = x[:s.size], y[:s.size]
 		}
+		var least, most float64
 		if r.holes[q.slot] || valid != nil {
+			least, most = ends(y)
 			y = a.partial(x, y, valid, r)
 		} else {
-			a.moments(x, y)
+			least, most = a.moments(x, y)
 		}
+		low, high = min(low, least), max(high, most)
 		if r.opts.Mixes && q.group == nil && len(s.values[q.column]) > s.size {
 			a.exchanged(s.values[q.column], r.released[q.slot], s.valid[q.column])
 		}
@@ -274,8 +276,8 @@ func ends(y []float64) (low, high float64) {
 }
 
 // moments fills mean, variance and differences, from records that all have both
-// values.
-func (a *answer) moments(x, y []float64) {
+// values, and returns the least and the greatest released one.
+func (a *answer) moments(x, y []float64) (low, high float64) {
 	n := len(y)
 	x = x[:n]
 	centre := 0.0
@@ -283,10 +285,24 @@ func (a *answer) moments(x, y []float64) {
 		centre += (v - centre) / float64(i+1)
 	}
 	var s0, s1, q0, q1, d0, d1, e0, e1 float64
+	low, high = math.Inf(1), math.Inf(-1)
 	i := 0
 	for ; i+1 < n; i += 2 {
-		u, v := y[i]-centre, y[i+1]-centre
-		d, e := y[i]-x[i], y[i+1]-x[i+1]
+		a, b := y[i], y[i+1]
+		if a < low {
+			low = a
+		}
+		if a > high {
+			high = a
+		}
+		if b < low {
+			low = b
+		}
+		if b > high {
+			high = b
+		}
+		u, v := a-centre, b-centre
+		d, e := a-x[i], b-x[i+1]
 		s0 += u
 		s1 += v
 		q0 += u * u
@@ -297,6 +313,12 @@ func (a *answer) moments(x, y []float64) {
 		e1 += e * e
 	}
 	if i < n {
+		if y[i] < low {
+			low = y[i]
+		}
+		if y[i] > high {
+			high = y[i]
+		}
 		u, d := y[i]-centre, y[i]-x[i]
 		s0 += u
 		q0 += u * u
@@ -305,6 +327,7 @@ func (a *answer) moments(x, y []float64) {
 	}
 	a.n, a.both = float64(n), float64(n)
 	a.fill(centre, s0+s1, q0+q1, d0+d1, e0+e1)
+	return low, high
 }
 
 func (a *answer) fill(centre, s, q, d, e float64) {

@@ -281,9 +281,14 @@ func (c *Chain) Apply(b *microdata.Block) error {
 // Admit rejects the records of a block that Apply would reject, and masks nothing.
 func (c *Chain) Admit(b *microdata.Block) error {
 	for _, col := range c.columns {
+		if c.shared.admitted(col, b) {
+			continue
+		}
+		before := len(b.Rejects)
 		if err := col.admit(b); err != nil {
 			return err
 		}
+		c.shared.admit(col, b, len(b.Rejects) == before)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 func Replicates(chains []*Chain, m int) []*Chain {
 	shared := &sharedDraws{
 		streams: map[streamName]*keystream.Stream{}, draws: map[drawKey][]float64{}, begun: map[begunKey][]microdata.Vector{},
+		clean: map[cleanKey]bool{},
 	}
 	replicates := make([]*Chain, len(chains))
 	for i, c := range chains {
@@ -82,6 +83,32 @@ type sharedDraws struct {
 	streams map[streamName]*keystream.Stream
 	draws   map[drawKey][]float64
 	begun   map[begunKey][]microdata.Vector
+	clean   map[cleanKey]bool // columns of blocks of which every value can be masked
+}
+
+// cleanKey names a column of a block, as it is admitted.
+type cleanKey struct {
+	column int
+	limit  float64
+	of     int // the records' stream
+	first  int64
+	n      int
+}
+
+func cleanKeyOf(col *column, b *microdata.Block) cleanKey {
+	return cleanKey{col.Index, col.limit, b.Stream, b.First, b.N}
+}
+
+// admitted reports whether a column of a block needs no looking at: another chain
+// has, and has rejected nothing and changed nothing.
+func (d *sharedDraws) admitted(col *column, b *microdata.Block) bool {
+	return d != nil && b.Places == nil && d.clean[cleanKeyOf(col, b)]
+}
+
+func (d *sharedDraws) admit(col *column, b *microdata.Block, clean bool) {
+	if d != nil && b.Places == nil && clean && !(col.float32 && col.decimals >= 0) {
+		d.clean[cleanKeyOf(col, b)] = true
+	}
 }
 
 // begunKey names what the leading masks of a chain have made of a block.
