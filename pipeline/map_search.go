@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -75,6 +76,7 @@ func (g *grid) search(ctx context.Context, m *rumap.Map) error {
 			return !further
 		})
 		if len(open) == 0 {
+			g.sort(m)
 			return nil
 		}
 		var round []place
@@ -94,6 +96,27 @@ func (g *grid) search(ctx context.Context, m *rumap.Map) error {
 			}
 		}
 	}
+}
+
+// sort brings the points into the order of a grid's: by strategy, and along each
+// line by the value that was sought.
+func (g *grid) sort(m *rumap.Map) {
+	order := make([]int, len(g.places))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := g.places[i], g.places[j]
+		if a.strategy != b.strategy || len(a.values) == 0 {
+			return a.strategy - b.strategy
+		}
+		return cmp.Or(slices.Compare(a.values[1:], b.values[1:]), cmp.Compare(a.values[0], b.values[0]))
+	})
+	points, places := make([]rumap.Point, len(order)), make([]place, len(order))
+	for to, from := range order {
+		points[to], places[to] = m.Points[from], g.places[from]
+	}
+	m.Points, g.places = points, places
 }
 
 // middle is the next value to be tried of a bracket; none where its ends are near

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -153,6 +155,11 @@ func TestRecommendedPassesTheGate(t *testing.T) {
 			}
 			if !(sd-next <= 0.0101*sd) {
 				t.Errorf("the boundary is between %v and %v, farther apart than 1 %%", next, sd)
+			}
+			if !slices.IsSortedFunc(m.Points, func(a, b rumap.Point) int {
+				return cmp.Compare(a.Parameters["masks.0.noise.sd"], b.Parameters["masks.0.noise.sd"])
+			}) {
+				t.Error("the points of a search are not in the order of the parameter")
 			}
 			if len(m.Points) > 30 {
 				t.Errorf("a search took %d points", len(m.Points))
