@@ -36,9 +36,10 @@ type Result struct {
 // left out; if none is left, all records are tied.
 //
 // It returns an error if the keys do not fit each other or the distance, or if
-// the context ends. With standardised, Gower and Ranks distance a missing value
-// is left out of the comparison, the remaining terms making up for it in
-// proportion; a record that shares no key with the target is infinitely far away.
+// the context ends. With standardised, Gower and Ranks distance a key that a target
+// misses is left out; for one that a record misses, the mean of the terms of the
+// records that have it stands, so that lacking a value makes a record neither nearer
+// nor farther.
 //
 // It copies the keys, 8 bytes a value, and needs up to three times as much for the
 // tree: 121 MB for 1,000,000 records of four keys.

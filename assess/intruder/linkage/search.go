@@ -8,13 +8,11 @@ import (
 	"sync/atomic"
 )
 
-// query is one target on its way through the released records. Sums are compared
-// after the factor for missing coordinates, which is monotone.
+// query is one target on its way through the released records.
 type query struct {
-	point  []float64
-	dims   []int32 // the coordinates that neither target nor records miss
-	start  float64 // what its sums start from: 0, or +Inf where there is no such coordinate
-	factor float64
+	point []float64
+	dims  []int32 // the coordinates that neither target nor records miss
+	start float64 // what its sums start from: the terms of those that the records miss
 
 	best float64 // the least sum so far, at first that of the target's own record
 	ties int64   // how many records are at it
@@ -30,16 +28,19 @@ func (q *query) aim(s *space, i int, own float64) {
 
 // enter turns the query to records that have the given coordinates.
 func (q *query) enter(s *space, present []int32) {
-	q.dims, q.start, q.factor = q.dims[:0], 0, 1
-	for _, j := range present {
-		if !math.IsNaN(q.point[j]) {
-			q.dims = append(q.dims, j)
+	q.dims, q.start = q.dims[:0], 0
+	for j, v := range q.point {
+		has := len(present) > 0 && present[0] == int32(j)
+		if has {
+			present = present[1:]
 		}
-	}
-	if len(q.dims) == 0 {
-		q.start = math.Inf(1)
-	} else {
-		q.factor = s.factor(len(q.dims))
+		switch {
+		case math.IsNaN(v):
+		case has:
+			q.dims = append(q.dims, int32(j))
+		default:
+			q.start += s.lackingTerm(j, v)
+		}
 	}
 }
 
@@ -303,7 +304,7 @@ func (s *space) sum(row []float64, q *query) float64 {
 	for _, j := range q.dims {
 		sum += s.term(int(j), q.point[j], row[j])
 	}
-	return float64(sum * q.factor)
+	return sum
 }
 
 // each calls do for runs of targets on all processors, with working memory for a

@@ -18,16 +18,16 @@ const (
 // space holds targets and released records as points. A distance is the sum over
 // the coordinates in their order, every term rounded by itself: whoever computes
 // it finds the same bits, so that equal distances are equal in every method of
-// search. A coordinate that is missing in either record is left out and the sum
-// multiplied by all/compared (Gower's δ; for squares Dixon 1979, "Pattern
-// recognition with partly missing data", IEEE Trans. SMC 9). Records without any
-// coordinate in common are infinitely far apart.
+// search. A coordinate that a target misses is left out; for one that a record
+// misses, the mean of the terms of all others stands (see lacking), and these
+// terms come first.
 type space struct {
 	kinds   []kind
 	weights []float64
 	plain   bool // squares only
 	// Record by record, len(kinds) coordinates each, NaN where missing.
 	targets, released []float64
+	lacking           []*lacking // by coordinate, nil where no record misses it
 
 	unit float64 // what a sum is multiplied by to be a distance
 	root bool    // the distance is the square root of that
@@ -66,29 +66,21 @@ func (s *space) term(j int, a, b float64) float64 {
 	return s.weights[j]
 }
 
-// between is the sum of two points' terms, missing coordinates regarded.
+// between is the sum of the terms of a target and a record, missing coordinates
+// regarded.
 func (s *space) between(a, b []float64) float64 {
-	sum, compared := 0.0, 0
+	sum := 0.0
 	for j, v := range a {
-		w := b[j]
-		if math.IsNaN(v) || math.IsNaN(w) {
-			continue
+		if !math.IsNaN(v) && math.IsNaN(b[j]) {
+			sum += s.lackingTerm(j, v)
 		}
-		compared++
-		sum += s.term(j, v, w)
 	}
-	if compared == 0 && len(a) > 0 {
-		return math.Inf(1)
+	for j, v := range a {
+		if !math.IsNaN(v) && !math.IsNaN(b[j]) {
+			sum += s.term(j, v, b[j])
+		}
 	}
-	return float64(sum * s.factor(compared))
-}
-
-// factor makes up for coordinates that could not be compared, of which some could.
-func (s *space) factor(compared int) float64 {
-	if compared == s.width() {
-		return 1
-	}
-	return float64(s.width()) / float64(compared)
+	return sum
 }
 
 // newSpace places the records as the distance wants it.
@@ -151,6 +143,7 @@ func newSpace(targets, released Keys, o *Options) (*space, error) {
 	s.targets, s.released = make([]float64, m*p), make([]float64, n*p)
 	for j, c := range columns {
 		s.kinds, s.weights = append(s.kinds, c.kind), append(s.weights, c.weight)
+		s.lacking = append(s.lacking, lackingOf(c.released, c.scale))
 		s.plain = s.plain && c.kind == squared
 		for i, v := range c.targets {
 			s.targets[i*p+j] = v * c.scale

@@ -243,7 +243,7 @@ func (t *tree) lower(k int32, q *query) float64 {
 			sum += s.term(int(j), v, high[j])
 		}
 	}
-	return float64(sum * q.factor)
+	return sum
 }
 
 // upper is at least the sum of the query and any record of the node.
@@ -256,5 +256,5 @@ func (t *tree) upper(k int32, q *query) float64 {
 		v, low, high := q.point[j], box[j], box[p+int(j)]
 		sum += math.Max(s.term(int(j), v, low), s.term(int(j), v, high))
 	}
-	return float64(sum * q.factor)
+	return sum
 }
