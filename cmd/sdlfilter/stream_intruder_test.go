@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// From topics the intruder is let at what is there: a file job's gate is held by what
+// is found, a stream reports it and takes no rule about it.
+func TestIntruderOfTopics(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.persons(0, 400)
+	const asks = `assess: {replicates: 0, keys: [wage, region], every: {records: 100}, emit: [{jsonl: out/snapshots.jsonl}], ` +
+		`intruder: {linkage: {distance: gower}, bayes: {}, uniqueness: {}, inversion: true}}`
+	file := []string{`sink: {csv: {path: out/release.csv}}`, asks, `report: {json: out/report.json}`}
+
+	for _, rule := range []string{"{max_linked: 0}", "{min_k: 101}", "{max_individual_risk: 0.001}", "{max_correct_links: 0.5}"} {
+		s.config(append(file, `gate: {rules: [`+rule+`]}`)...)
+		stdout, _ := s.run(exitRefused, "run", "pipeline.yaml")
+		says(t, stdout, "Intruder", "✗")
+		if _, err := os.Stat(filepath.Join(s.dir, "out/release.csv")); !os.IsNotExist(err) {
+			t.Fatalf("%s: the release is there: %v", rule, err)
+		}
+	}
+	s.config(append(file, `gate: {rules: [{max_linked: 0.9}, {min_k: 100}, {max_individual_risk: 0.01}, {max_correct_links: 300}]}`)...)
+	s.run(exitDone, "run", "pipeline.yaml")
+	if n := len(s.filedIn("out/release.csv")); n != 400 {
+		t.Errorf("%d records released, want 400", n)
+	}
+	report := object(t, []byte(s.read("out/report.json")))
+	if k := figure(t, report, "attack", "uniqueness", "min_k"); k != 100 {
+		t.Errorf("min_k %v, want 100", k)
+	}
+	if n := figure(t, report, "attack", "records"); n != 400 {
+		t.Errorf("an attack on %v records, want 400", n)
+	}
+	if at(t, report, "gate", "passed") != true || len(at(t, report, "gate", "rules").([]any)) != 5 {
+		t.Errorf("gate: %v", at(t, report, "gate"))
+	}
+
+	// Topic to topic.
+	s.config(asks, `report: {json: out/stream.json}`, `gate: {on_fail: alert, rules: [{max_linked: 0.5}]}`)
+	_, stderr := s.run(exitUsage, "run", "pipeline.yaml")
+	says(t, stderr, "gate.rules[0]")
+	s.config(asks, `report: {json: out/stream.json}`)
+	s.run(exitDone, "run", "pipeline.yaml", "--set", "source.kafka.group=stream")
+	s.released("out", 400)
+	report = object(t, []byte(s.read("out/stream.json")))
+	if n := figure(t, report, "attack", "records"); n != 400 {
+		t.Errorf("an attack on %v records of the stream, want 400", n)
+	}
+	// And the attack itself, on what a run would read, of which it takes nothing.
+	for range 2 {
+		stdout, _ := s.run(exitDone, "attack", "--json", "pipeline.yaml", "--set", "source.kafka.group=attack")
+		if n := figure(t, object(t, []byte(stdout)), "records"); n != 400 {
+			t.Errorf("an attack on %v records of the topic, want 400", n)
+		}
+	}
+}
