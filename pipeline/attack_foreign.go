@@ -109,6 +109,9 @@ func (a *AttackForeign) Run(ctx context.Context, progress *Progress) (*AttackedF
 		}
 	}
 	out.Unowned = released.n - len(mine)
+	if original.n == 0 {
+		return nil, dataErrorf("the original file has no records")
+	}
 	if len(mine) == 0 {
 		return nil, dataErrorf("the files have no record in common")
 	}

@@ -19,7 +19,7 @@ func (t *table) linkage() {
 	t.title("Linkage by " + l.Distance.String() + " distance")
 	t.row("found", number(l.ExpectedCorrect)+" of "+figure.Count(int64(t.r.Targets)),
 		"whose nearest record is their own; ties share the credit")
-	t.row("share", figure.Percent(l.CorrectShare), "who guesses blindly finds "+share(1/float64(t.r.measured())))
+	t.row("share", share(l.CorrectShare), "who guesses blindly finds "+share(1/float64(t.r.measured())))
 	if l.OneToOneCorrect != nil {
 		t.row("one to one", number(*l.OneToOneCorrect), "are found where all are linked at once: the worst case")
 	}
