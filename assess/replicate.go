@@ -69,7 +69,7 @@ func replicates(ctx context.Context, o *Options, e *Exploration, subsets []*subs
 					}
 				}
 				if e.Done != nil {
-					e.Done()
+					e.Done(e.Points)
 				}
 			}
 		})
@@ -89,7 +89,7 @@ type replicator struct {
 	questions []question
 	selectors []selector
 	placings  [][]placing // of the selectors, by point: each spreads its values its own way
-	columns   []int // that questions are about
+	columns   []int       // that questions are about
 	block     microdata.Block
 	valid     []microdata.Bitmap
 	kept      [][]float64 // by slot, where a replicate has several stretches or nulls
