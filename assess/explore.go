@@ -27,7 +27,7 @@ type Exploration struct {
 	// one of the values are in no group.
 	By []int
 
-	Done func() // called after each replicate, from several goroutines; may be nil
+	Done func(points int) // called after a replicate of so many points, from several goroutines; may be nil
 }
 
 // Explored is what was found of one masked column at one point. The realised R
@@ -48,6 +48,11 @@ type ExploredGroup struct {
 	Utility Utility
 	Risk    []Risk
 }
+
+// answersAtOnce bounds what is kept of the replicates, of a few hundred bytes
+// each: where there are many groups, the points are taken in parts, for each of which
+// the draws are made again.
+const answersAtOnce = 400_000
 
 // Explore replicates the masks of every point on what has been added, of which
 // the released values are left aside, and returns by point what was found of every
@@ -92,20 +97,28 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 			r.before[q.column] = append(r.before[q.column], s.originalVariance(q.column))
 		}
 	}
-	answers, err := replicates(ctx, &a.opts, &e, subsets, questions)
-	if err != nil {
-		return nil, err
-	}
 	out := make([][]Explored, e.Points)
+	at := max(1, answersAtOnce/(e.Replicates*len(questions)))
+	var answers [][][]answer
 	for point := range out {
+		if point%at == 0 {
+			part := e
+			part.Points = min(at, e.Points-point)
+			part.Replicate = func(m int) []Masker { return e.Replicate(m)[point : point+part.Points] }
+			answers = nil // so that there is memory for the next
+			if answers, err = replicates(ctx, &a.opts, &part, subsets, questions); err != nil {
+				return nil, err
+			}
+		}
+		answers := answers[point%at]
 		r.answers, r.bias = map[int][]answer{}, map[int]bias{}
-		r.sort(answers[point], questions)
+		r.sort(answers, questions)
 		for k, q := range questions[:all] {
 			found := Explored{Column: a.opts.Columns[q.column].Name, Utility: r.utility(q.column), Risk: r.risks(q.column)}
 			for i, g := range groups {
 				list := make([]answer, e.Replicates)
 				for m := range list {
-					list[m] = answers[point][m][all+i*all+k]
+					list[m] = answers[m][all+i*all+k]
 				}
 				found.Groups = append(found.Groups, r.ofGroup(g, q.column, list))
 			}

@@ -89,6 +89,7 @@ type grid struct {
 	strategies []config.MapStrategy
 	column     string
 	mixes      bool
+	alone      bool // whether the masks of the column look at no other
 	progress   *Progress
 
 	plan     *plan
@@ -234,8 +235,16 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 		return err
 	}
 	var admit []*transform.Chain
-	for s := range g.strategies {
-		chain, err := g.chain(place{s, firsts(g.strategies[s])})
+	g.alone = true
+	for s, strategy := range g.strategies {
+		masks, err := strategy.Masks(firsts(strategy))
+		if err != nil {
+			return config.Errors{err.(config.Error)}
+		}
+		if _, alone := transform.Alone(masks, g.column); !alone {
+			g.alone = false
+		}
+		chain, err := g.chain(place{s, firsts(g.strategies[s])}, false)
 		if err != nil {
 			return err
 		}
@@ -248,7 +257,7 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 		options.Sample = -1 // a swap needs all partners
 	}
 	for _, c := range g.plan.assessed {
-		if c.Masked {
+		if c.Masked && (c.Name == g.column || !g.alone) {
 			c.Masked = c.Name == g.column
 			options.Columns = append(options.Columns, c)
 		}
@@ -356,15 +365,22 @@ func (g *grid) label(b *microdata.Block) {
 	}
 }
 
-// chain makes the masks of a place ready for replicates.
-func (g *grid) chain(at place) (*transform.Chain, error) {
+// chain makes the masks of a place ready for replicates; alone, what they do to
+// the map's column, which spares the draws for the others.
+func (g *grid) chain(at place, alone bool) (*transform.Chain, error) {
 	strategy := g.strategies[at.strategy]
 	masks, err := strategy.Masks(at.values)
 	if err != nil {
 		return nil, config.Errors{err.(config.Error)}
 	}
+	if alone {
+		masks, _ = transform.Alone(masks, g.column)
+	}
 	var columns []transform.ColumnInfo
 	for _, c := range g.plan.columns {
+		if alone && c.Name != g.column {
+			continue
+		}
 		if g.plan.layout.Read[c.Index].As == microdata.Numbers || slices.Contains(g.plan.carry, c.Index) {
 			columns = append(columns, c)
 		}
@@ -387,7 +403,7 @@ func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]asse
 		chains := make([]*transform.Chain, len(part))
 		for i, at := range part {
 			var err error
-			if chains[i], err = g.chain(at); err != nil {
+			if chains[i], err = g.chain(at, g.alone); err != nil {
 				return nil, err
 			}
 		}
@@ -400,7 +416,7 @@ func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]asse
 				}
 				return maskers
 			},
-			Done: func() { g.progress.add(len(part)) },
+			Done: g.progress.add,
 		})
 		if errors.Is(err, assess.ErrGroups) {
 			return nil, config.Errors{g.config.Errorf("map.by", "must form at most %d groups; leave out a column of many values, or group them in the source", assess.MaxGroups)}

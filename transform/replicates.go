@@ -45,6 +45,40 @@ func Replicates(chains []*Chain, m int) []*Chain {
 	return replicates
 }
 
+// Alone returns what masks do to one column: those that mask it, without their
+// other columns, under the labels that they have in the list, so that the draws
+// are the same. It returns false where a mask reads other columns.
+func Alone(masks []Spec, column string) ([]Spec, bool) {
+	var alone []Spec
+	for i, m := range masks {
+		if len(m.Params.Reads()) > 0 {
+			return nil, false
+		}
+		if !slices.Contains(m.Params.Masks(), column) {
+			continue
+		}
+		only := Spec{Name: Label(masks, i)}
+		switch p := m.Params.(type) {
+		case *Noise:
+			q := *p
+			q.Columns, only.Params = []string{column}, &q
+		case *Bias:
+			q := *p
+			q.Columns, only.Params = []string{column}, &q
+		case *Truncate:
+			q := *p
+			q.Columns, only.Params = []string{column}, &q
+		case *Round:
+			q := *p
+			q.Columns, only.Params = []string{column}, &q
+		default:
+			return nil, false
+		}
+		alone = append(alone, only)
+	}
+	return alone, true
+}
+
 // inCommon returns how many leading masks of two chains on the same columns are
 // the same and do not look at what follows. A swap of scope dataset depends on a
 // survey of its own chain, and ends it.

@@ -64,7 +64,7 @@ func (m *Map) drawn(named []Subject) (list []series, left int) {
 		}
 		return list, 0
 	}
-	if strategies := len(m.Strategies()); len(named) == 0 && len(subjects)*strategies > mostCurves {
+	if runs := m.runsEach(); len(named) == 0 && len(subjects)*runs > mostCurves {
 		worst := map[Subject]bool{}
 		for i := range m.Points {
 			if k, ok := m.Worst(m.Points[i].Risk, subjects); ok {
@@ -72,8 +72,9 @@ func (m *Map) drawn(named []Subject) (list []series, left int) {
 			}
 		}
 		kept := slices.DeleteFunc(slices.Clone(subjects), func(s Subject) bool { return !worst[s] })
-		// Many strategies with a different worst subject each: the worst of all, for each.
-		if len(kept)*strategies > mostCurves {
+		// Many strategies, or axes crossed, with a different worst subject each: the
+		// worst of all, for each.
+		if len(kept)*runs > mostCurves {
 			return []series{{"worst protected target", subjects}}, len(subjects)
 		}
 		left = len(subjects) - len(kept)
@@ -83,6 +84,15 @@ func (m *Map) drawn(named []Subject) (list []series, left int) {
 		list = append(list, series{s.String(), []Subject{s}})
 	}
 	return list, left
+}
+
+// runsEach is the number of curves of each subject.
+func (m *Map) runsEach() int {
+	n := 0
+	for _, name := range m.Strategies() {
+		n += len(m.runs(name, "", figure.RUStyle{}, func(*Point) (float64, float64, bool) { return 0, 0, false }))
+	}
+	return n
 }
 
 // Picture is the map as a figure: one curve for each strategy and subject, by
