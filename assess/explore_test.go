@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -188,6 +189,48 @@ func TestExploreByGroup(t *testing.T) {
 		}
 		if total != n-1 {
 			t.Errorf("%d records in groups, want %d", total, n-1)
+		}
+	}
+}
+
+// Of many groups the points are taken in parts, which changes nothing, and each
+// point of each replicate is reported once.
+func TestExploreInParts(t *testing.T) {
+	const n, m = 2000, 20
+	key := testKey(t)
+	var sds []float64
+	for i := range 50 {
+		sds = append(sds, float64(10+i))
+	}
+	chains := noises(t, key, 2, sds...)
+	a := newAccumulator(t, Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: -1, Key: key, Targets: []string{"p10"}, Carry: []int{3}})
+	b := wages(t, key, 0, n)
+	groups := b.Columns[3].Alloc(n, false)
+	b.Columns[3].Array = nil
+	for i := range groups.Values {
+		groups.Values[i] = float64(i % 500)
+	}
+	a.Add(b)
+	if m*500*len(sds) <= answersAtOnce {
+		t.Fatal("all points are one part")
+	}
+	var done atomic.Int64
+	e := Exploration{Points: len(chains), Replicate: grid(chains), From: 1, Replicates: m, By: []int{3}, Done: func(points int) { done.Add(int64(points)) }}
+	all, err := a.Explore(context.Background(), e)
+	must(t, err)
+	if done.Load() != int64(m*len(sds)) {
+		t.Errorf("%d of %d reported", done.Load(), m*len(sds))
+	}
+	for p := range chains {
+		if p%7 > 0 && p != len(chains)-1 {
+			continue
+		}
+		e := e
+		e.Points, e.Replicate = 1, grid(chains[p:p+1])
+		one, err := a.Explore(context.Background(), e)
+		must(t, err)
+		if got, want := fmt.Sprint(all[p]), fmt.Sprint(one[0]); got != want {
+			t.Errorf("point %d differs from what is found of it alone", p)
 		}
 	}
 }

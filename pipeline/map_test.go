@@ -99,15 +99,16 @@ func TestMapSaysWhatARunFinds(t *testing.T) {
 		"noise and clip":   `[{noise: {columns: [income], sd: 22%}}, {truncate: {columns: [income], lower: 0}}]`,
 		"noise and redraw": `[{noise: {columns: [income], sd: 22%, distribution: laplace}}, {truncate: {columns: [income], lower: 0, mode: redraw}}]`,
 		"bias and noise":   `[{bias: {columns: [income], range: 0.2}}, {noise: {columns: [income], sd: 22%, tiers: [{above: 2000, variance_factor: 2}]}}]`,
+		"other columns":    `[{noise: {columns: [kind], sd: 1}}, {noise: {columns: [kind, income], sd: 22%}}, {truncate: {columns: [income, kind], lower: 0}}]`,
 		"a swap first":     `[{swap: {keys: [kind], attribute: region, columns: [income], rate: 0.3, policy: random}}, {noise: {columns: [income], sd: 22%}}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			at := 0
-			if name == "bias and noise" || name == "a swap first" {
+			if name == "bias and noise" || name == "a swap first" || name == "other columns" {
 				at = 1
 			}
-			p := mapped(t, dir, "masks: "+masks, fmt.Sprintf("map: {vary: {masks.%d.noise.sd: {from: 2%%, to: 42%%, steps: 3}}}", at), "gate: {}")
+			p := mapped(t, dir, "masks: "+masks, fmt.Sprintf("map: {column: income, vary: {masks.%d.noise.sd: {from: 2%%, to: 42%%, steps: 3}}}", at), "gate: {}")
 			m := mapOf(t, p)
 			if len(m.Points) != 3 || m.Records != 1999 || m.Column != "income" {
 				t.Fatalf("%d points of %d records of %s", len(m.Points), m.Records, m.Column)
@@ -116,7 +117,7 @@ func TestMapSaysWhatARunFinds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := res.Report.Columns[0]
+			c := res.Report.Columns[slices.IndexFunc(res.Report.Columns, func(c assess.ColumnMeasures) bool { return c.Name == "income" })]
 			got := m.Points[1]
 			if got.U != c.Utility.U || got.Efficiency != c.Utility.Efficiency || m.U0 != c.Utility.U0 {
 				t.Errorf("U %v, efficiency %v, U0 %v; the run has %+v", got.U, got.Efficiency, m.U0, c.Utility)

@@ -94,3 +94,32 @@ func released(t *testing.T, c *Chain, columns []testColumn) []float64 {
 	t.Helper()
 	return apply(t, c, block(0, 9000, columns...)).Columns[0].Out().Values
 }
+
+// What masks do to one column alone is, to the bit, what they do to it among others.
+func TestAlone(t *testing.T) {
+	both, other := []string{"a", "b"}, []string{"b"}
+	masks := []Spec{
+		{Params: &Noise{Columns: other, SD: &Amount{Value: 3}}},
+		{Params: &Bias{Columns: both, Phi: ptr(0.1)}},
+		{Params: &Noise{Columns: both, SD: &Amount{Value: 20}}}, // noise#2, whose draws those of noise#1 are not
+		{Params: &Truncate{Columns: both, Lower: ptr(5.0), Mode: "redraw"}},
+		{Params: &Round{Columns: both, Base: ptr(5.0)}},
+	}
+	alone, ok := Alone(masks, "a")
+	if !ok || len(alone) != 4 {
+		t.Fatalf("%d masks, %v", len(alone), ok)
+	}
+	columns := []testColumn{floats(0, incomes(500, 1)...), floats(0, incomes(500, 2)...)}
+	among := release(t, testSetup(t, columns...), columns, masks...)
+	by := release(t, testSetup(t, columns[:1]...), columns[:1], alone...)
+	if !slices.Equal(among, by) || slices.Equal(by, columns[0].values) {
+		t.Error("a column is not masked alone as among others")
+	}
+	swap := Spec{Params: &Swap{Keys: []string{"k"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.5)}}
+	if _, ok := Alone(append(masks, swap), "a"); ok {
+		t.Error("a swap looks at other columns")
+	}
+	if alone, ok := Alone(masks, "c"); !ok || len(alone) > 0 {
+		t.Errorf("%d masks of a column that none concerns, %v", len(alone), ok)
+	}
+}
