@@ -9,10 +9,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// subsetSize is about how many sampled records one replicate of a sampled
+// PartOf is about how many sampled records one replicate of a sampled
 // column works on: 200 replicates of four columns then cost about a tenth of a
 // second, and together they still use every sampled record.
-const subsetSize = 10_000
+const PartOf = 10_000
 
 // data is the sample in the order of place, and what is to be found in it.
 type data struct {

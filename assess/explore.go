@@ -27,6 +27,12 @@ type Exploration struct {
 	// one of the values are in no group.
 	By []int
 
+	// Whole is the number of records up to which every replicate is made on all that
+	// the sample holds; of more, a replicate is made on a part of about
+	// PartOf records, and all parts are used in turn. 0: no such bound. With By,
+	// and where masks move values between records, replicates are made on all.
+	Whole int
+
 	Done func(points int) // called after a replicate of so many points, from several goroutines; may be nil
 }
 
@@ -57,10 +63,10 @@ const answersAtOnce = 400_000
 // Explore replicates the masks of every point on what has been added, of which
 // the released values are left aside, and returns by point what was found of every
 // masked column. Where the sample holds all records, R and U are those that
-// Measure would find of a release with the same replicates. Where it does not,
-// S_y² is S_x² and what masking adds to it in the sample, order statistics are
-// those of the sample, and the rest is as Measure says; groups are then groups of
-// the sample. Masks that move values between records need the whole data.
+// Measure would find of a release with the same replicates. Where it does not, or
+// where replicates are made on parts, S_y² is S_x² and what masking adds to it in
+// the sample, order statistics are those of the sample, and the rest is as Measure
+// says; groups are then groups of the sample. Masks that move values between records need the whole data.
 func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored, error) {
 	r := a.reckon(true)
 	switch {
@@ -71,13 +77,17 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 	case a.opts.Mixes && !r.data.complete:
 		return nil, fmt.Errorf("assess: explore: masks that move values between records need all records in the sample")
 	}
-	questions, p := r.questions(0)
+	limit := 0
+	if e.Whole > 0 && r.data.n > e.Whole && len(e.By) == 0 && !a.opts.Mixes {
+		limit = PartOf
+	}
+	questions, p := r.questions(limit)
 	var subsets []*subset
 	if len(e.By) > 0 {
 		subsets = p.whole() // so that every group is in every replicate
 		r.setSubsets(subsets)
 	} else {
-		subsets = r.split(p, 0)
+		subsets = r.split(p, limit, e.Replicates)
 	}
 	groups, err := r.groups(e.By)
 	if err != nil {

@@ -78,7 +78,8 @@ func TestExploreFindsWhatMeasureFinds(t *testing.T) {
 	}
 }
 
-// Of 200,000 records a sample of 20,000 must tell R and U of the whole. Tolerances
+// Of 200,000 records a sample of 20,000 must tell R and U of the whole, and so must
+// replicates of parts. Tolerances
 // as in TestSampledAgreesWithComplete: by index a mean of m squares, √(2/m) each
 // way, five times; by position the bias and what the sample cannot tell of it.
 func TestExploreOfASample(t *testing.T) {
@@ -88,34 +89,42 @@ func TestExploreOfASample(t *testing.T) {
 	}
 	key := testKey(t)
 	chains := noises(t, key, 2, 30, 100)
-	at := func(sample int) [][]Explored {
+	at := func(sample, whole int) [][]Explored {
 		a := newAccumulator(t, Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: sample, Key: key, Targets: []string{"min", "p10", "p90", "max"}})
 		for from := 0; from < n; from += 20_000 {
 			a.Add(wages(t, key, from, 20_000))
 		}
-		found, err := a.Explore(context.Background(), Exploration{Points: 2, Replicate: grid(chains), From: 1, Replicates: m})
+		found, err := a.Explore(context.Background(), Exploration{Points: 2, Replicate: grid(chains), From: 1, Replicates: m, Whole: whole})
 		must(t, err)
 		return found
 	}
-	full, part := at(-1), at(20_000)
-	for p := range chains {
-		f, s := full[p][0], part[p][0]
-		// S_y² of the sample less S_x² of it: the covariance of x and ε adds
-		// 2·S·λ/√(100·20,000) to a variance of S²+λ², below 1 %, each side.
-		if r := float64(s.Utility.Efficiency / f.Utility.Efficiency); math.Abs(r-1) > 0.02 {
-			t.Errorf("point %d: efficiency of the sample %v, of all %v", p, s.Utility.Efficiency, f.Utility.Efficiency)
-		}
-		for i, r := range s.Risk {
-			w := f.Risk[i]
-			ratio := float64(r.RMSE / w.RMSE)
-			tolerance := 5 * math.Sqrt(2*0.5/float64(m)) / math.Sqrt2 // of an RMSE, half that of its square, of two runs
-			if r.Knowledge == KnowledgePosition {
-				// The least values of the sample stray less than those of all; 40 % is
-				// what TestSampledAgreesWithComplete grants, on the side of more risk.
-				tolerance = 0.4
+	full := at(-1, 0)
+	for k, part := range [][][]Explored{at(20_000, 0), at(-1, 100_000)} {
+		for p := range chains {
+			f, s := full[p][0], part[p][0]
+			// S_y² of the sample less S_x² of it: the covariance of x and ε adds
+			// 2·S·λ/√(100·10,000) to a variance of S²+λ², below 1 %, each side; the square
+			// of the mean's bias, known to λ/√(100·10,000), is in the standard error.
+			if r := float64(s.Utility.Efficiency / f.Utility.Efficiency); !(math.Abs(r-1) < 0.02+5*float64(s.Utility.SE/s.Utility.U)) {
+				t.Errorf("point %d: efficiency of the sample %v, of all %v", p, s.Utility.Efficiency, f.Utility.Efficiency)
 			}
-			if !(math.Abs(ratio-1) < tolerance) {
-				t.Errorf("point %d, %s by %s: RMSE of the sample %v, of all %v", p, r.Target, r.Knowledge, r.RMSE, w.RMSE)
+			for i, r := range s.Risk {
+				w := f.Risk[i]
+				ratio := float64(r.RMSE / w.RMSE)
+				tolerance := 5 * math.Sqrt(2*0.5/float64(m)) / math.Sqrt2 // of an RMSE, half that of its square, of two runs
+				if r.Knowledge == KnowledgePosition {
+					// The least values of the sample stray less than those of all; 40 % is
+					// what TestSampledAgreesWithComplete grants, on the side of more risk.
+					tolerance = 0.4
+				}
+				if !(math.Abs(ratio-1) < tolerance) {
+					t.Errorf("point %d, %s by %s: RMSE of the sample %v, of all %v", p, r.Target, r.Knowledge, r.RMSE, w.RMSE)
+				}
+				// In parts, all originals are there: percentiles of them are not sampled, and
+				// the bias of the mean is known to 100/√(100·10,000) = 0.1, of 135, five times.
+				if k > 0 && r.Knowledge == KnowledgeMean && !(math.Abs(ratio-1) < 5e-3) {
+					t.Errorf("point %d, %s by the mean: RMSE %v in parts, of all %v", p, r.Target, r.RMSE, w.RMSE)
+				}
 			}
 		}
 	}

@@ -95,7 +95,7 @@ func (r *reckoning) locate(c int) []found {
 			f.record = r.holder(c, taus[i], t.rank(len(x)))
 			f.sampled = !r.data.complete
 			f.tau, f.position = taus[i], positions[i]
-			f.counted = r.data.complete
+			f.counted = r.data.complete && !r.tried
 			if s.x != nil && !f.counted && !r.tried {
 				tau, known := s.x.orderStatistic(t.rank(int(s.x.n)), x)
 				position, knownToo := s.y.orderStatistic(t.rank(int(s.y.n)), y)
@@ -178,7 +178,7 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 		return ctx.Err()
 	}
 	questions, p := r.questions(limit)
-	subsets := r.split(p, limit)
+	subsets := r.split(p, limit, o.Replicates)
 	answers, err := replicates(ctx, o, &Exploration{
 		Points: 1, From: 1, Replicates: o.Replicates,
 		Replicate: func(m int) []Masker { return []Masker{o.Replicate(m)} },
@@ -227,10 +227,10 @@ func (r *reckoning) questions(limit int) ([]question, *planner) {
 	return questions, p
 }
 
-// split plans the subsets.
-func (r *reckoning) split(p *planner, limit int) []*subset {
+// split plans the subsets for so many replicates.
+func (r *reckoning) split(p *planner, limit, replicates int) []*subset {
 	o := &r.a.opts
-	size := subsetSize
+	size := PartOf
 	if limit > 0 {
 		size = limit
 	}
@@ -241,7 +241,7 @@ func (r *reckoning) split(p *planner, limit int) []*subset {
 	case o.Mixes:
 		subsets = p.random(limit)
 	default:
-		subsets = p.systematic(max(1, min((r.data.n+size-1)/size, o.Replicates)))
+		subsets = p.systematic(max(1, min((r.data.n+size-1)/size, replicates)))
 	}
 	r.setSubsets(subsets)
 	return subsets

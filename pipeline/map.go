@@ -2,9 +2,7 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -58,8 +56,14 @@ func Map(ctx context.Context, p *config.Pipeline, o Options) (*rumap.Map, error)
 		Schema: rumap.Schema, Name: p.Name, Version: o.Version, Column: g.column, Unit: g.plan.unit(g.column),
 		Replicates: p.Assess.Replicates, Records: g.data.Records(), Groups: g.config.Map.By, Margin: g.config.Map.Margin, Axes: g.axes(),
 	}
-	if sample := int64(p.Assess.Sample); !g.mixes && sample > 0 && m.Records > sample {
-		m.Sampled = int(sample)
+	if sample := g.sample(); sample > 0 && m.Records > int64(sample) {
+		m.Sampled = sample
+	}
+	if m.Sampled > assess.PartOf && len(g.by) == 0 {
+		m.Part = assess.PartOf
+	}
+	if m.Sampled == 0 {
+		g.wide = nil
 	}
 	m.SetRules(p.Gate.Rules)
 	if g.config.Map.Search {
@@ -96,8 +100,9 @@ type grid struct {
 	by       []int // indexes in layout.Read
 	labels   []map[float64]string
 	data     *assess.Accumulator
-	rejected int64   // records that a run would put into quarantine
-	places   []place // of the map's points
+	wide     *assess.Accumulator // a larger sample, for percentiles; nil where data holds all records
+	rejected int64               // records that a run would put into quarantine
+	places   []place             // of the map's points
 }
 
 // place is one choice of parameters.
@@ -251,10 +256,7 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 		admit = append(admit, chain)
 	}
 	options := assess.Options{
-		Carry: g.plan.carry, Key: g.key, Sample: int(g.config.Assess.Sample), Targets: g.config.Assess.Targets, Mixes: g.mixes,
-	}
-	if g.mixes {
-		options.Sample = -1 // a swap needs all partners
+		Carry: g.plan.carry, Key: g.key, Sample: g.sample(), Targets: g.config.Assess.Targets, Mixes: g.mixes,
 	}
 	for _, c := range g.plan.assessed {
 		if c.Masked && (c.Name == g.column || !g.alone) {
@@ -270,6 +272,12 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 	if g.data, err = assess.New(options); err != nil {
 		return err
 	}
+	if options.Targets = g.percentiles(); options.Sample > 0 && len(g.by) == 0 && len(options.Targets) > 0 {
+		options.Sample = max(options.Sample, widely)
+		if g.wide, err = assess.New(options); err != nil {
+			return err
+		}
+	}
 	g.progress.start("read", src.Records())
 	pass := flow{
 		source: src, layout: g.plan.surveyLayout(), cut: g.plan.cut,
@@ -280,6 +288,9 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 				}
 			}
 			g.data.Add(p.block)
+			if g.wide != nil {
+				g.wide.Add(p.block)
+			}
 			g.rejected += int64(len(p.block.Rejects))
 			g.label(p.block)
 			g.progress.add(p.block.N)
@@ -296,6 +307,23 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 		return dataErrorf("the source has no records to map")
 	}
 	return nil
+}
+
+// sample is how many records the points are tried on, −1 for all.
+func (g *grid) sample() int {
+	if g.mixes { // a swap needs all partners
+		return -1
+	}
+	return int(g.config.Assess.Sample)
+}
+
+// widely is up to how many records the percentiles of the originals are known as
+// they are where the sample has fewer.
+const widely = 1_000_000
+
+// percentiles are the targets that are neither end of the column.
+func (g *grid) percentiles() []string {
+	return slices.DeleteFunc(slices.Clone(g.config.Assess.Targets), func(t string) bool { return t == "min" || t == "max" })
 }
 
 // chooseColumn settles which column the map is of.
@@ -390,101 +418,4 @@ func (g *grid) chain(at place, alone bool) (*transform.Chain, error) {
 		return nil, dataErrorf("map: strategy %s: %v", strconv.Quote(strategy.Name), err)
 	}
 	return chain, nil
-}
-
-// together is how many points share their draws: what is kept of every replicate
-// of them is some megabytes.
-const together = 256
-
-// explore tries the masks of places on replicates from … from+n−1.
-func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]assess.Explored, error) {
-	var list []assess.Explored
-	for part := range slices.Chunk(places, together) {
-		chains := make([]*transform.Chain, len(part))
-		for i, at := range part {
-			var err error
-			if chains[i], err = g.chain(at, g.alone); err != nil {
-				return nil, err
-			}
-		}
-		found, err := g.data.Explore(ctx, assess.Exploration{
-			Points: len(part), From: from, Replicates: n, By: g.by,
-			Replicate: func(m int) []assess.Masker {
-				maskers := make([]assess.Masker, len(chains))
-				for i, c := range transform.Replicates(chains, m) {
-					maskers[i] = c
-				}
-				return maskers
-			},
-			Done: g.progress.add,
-		})
-		if errors.Is(err, assess.ErrGroups) {
-			return nil, config.Errors{g.config.Errorf("map.by", "must form at most %d groups; leave out a column of many values, or group them in the source", assess.MaxGroups)}
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, columns := range found {
-			list = append(list, columns[0]) // the others are not marked as masked
-		}
-	}
-	return list, nil
-}
-
-// try adds places to the map as points.
-func (g *grid) try(ctx context.Context, m *rumap.Map, places []place) error {
-	g.progress.start("map", int64(len(places)*m.Replicates))
-	found, err := g.explore(ctx, places, 1, m.Replicates)
-	if err != nil {
-		return err
-	}
-	for i, at := range places {
-		m.U0 = found[i].Utility.U0
-		m.Points = append(m.Points, g.point(at, found[i]))
-		g.places = append(g.places, at)
-	}
-	return nil
-}
-
-// point says of a place what was found there.
-func (g *grid) point(at place, e assess.Explored) rumap.Point {
-	s := g.strategies[at.strategy]
-	p := rumap.Point{
-		Strategy: s.Name, Parameters: map[string]float64{},
-		U: e.Utility.U, USE: e.Utility.SE, Efficiency: e.Utility.Efficiency, Bias: e.Utility.Bias, Risk: risksOf(e.Risk),
-	}
-	for i, a := range s.Axes {
-		p.Parameters[a.Path] = at.values[i]
-	}
-	for _, group := range e.Groups {
-		named := rumap.Group{Records: group.Records, Efficiency: group.Utility.Efficiency, Risk: risksOf(group.Risk)}
-		for k, code := range group.Codes {
-			label, known := g.labels[k][code]
-			if !known {
-				label = strconv.FormatFloat(code, 'g', -1, 64)
-			}
-			named.Values = append(named.Values, label)
-		}
-		p.Groups = append(p.Groups, named)
-	}
-	return p
-}
-
-func risksOf(list []assess.Risk) []rumap.Risk {
-	risks := make([]rumap.Risk, len(list))
-	for i, r := range list {
-		risks[i] = rumap.Risk{Target: r.Target, Knowledge: r.Knowledge, R: r.R, RSE: r.SE, RMSE: r.RMSE}
-	}
-	return risks
-}
-
-// between is the middle of two values on an axis' scale.
-func between(a config.MapAxis, lo, hi float64) float64 {
-	switch a.Scale {
-	case config.Log:
-		return math.Sqrt(lo) * math.Sqrt(hi)
-	case config.Variance:
-		return math.Hypot(lo, hi) / math.Sqrt2
-	}
-	return lo + (hi-lo)/2
 }

@@ -19,6 +19,7 @@ type Map struct {
 	Replicates int          `json:"replicates"`        // M
 	Records    int64        `json:"records"`           // in the data
 	Sampled    int          `json:"sampled,omitempty"` // records of the keyed sample that replicates were made on; 0: all
+	Part       int          `json:"part,omitempty"`    // about how many of these records a replicate was made on, all in turn; 0: all
 	Groups     []string     `json:"by,omitempty"`      // columns that R and U are also given by
 	U0         assess.Float `json:"U0"`                // n/S² of the original column
 	Axes       []Axis       `json:"axes"`              // in the order of the configuration

@@ -53,6 +53,7 @@ var said = map[string]string{
 	"Map.records":                      "records in the data",
 	"Map.margin":                       "Monte-Carlo standard errors of R that a limit must leave",
 	"Map.sampled":                      "records of the keyed sample that replicates were made on; absent where they were made on all",
+	"Map.part":                         "about how many of these records each replicate was made on, all of them in turn; absent where each was made on all",
 	"Map.by":                           "columns that R and U are also given by",
 	"Map.U0":                           "utility of the unmasked data, n/S²",
 	"Map.axes":                         "parameters that run over a range",

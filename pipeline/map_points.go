@@ -1,0 +1,134 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/rumap"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// together is how many points share their draws: what is kept of every replicate
+// of them is some megabytes.
+const together = 256
+
+// explore tries the masks of places on replicates from … from+n−1.
+func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]assess.Explored, error) {
+	var list []assess.Explored
+	for part := range slices.Chunk(places, together) {
+		chains := make([]*transform.Chain, len(part))
+		for i, at := range part {
+			var err error
+			if chains[i], err = g.chain(at, g.alone); err != nil {
+				return nil, err
+			}
+		}
+		what := assess.Exploration{
+			Points: len(part), From: from, Replicates: n, By: g.by,
+			Replicate: func(m int) []assess.Masker {
+				maskers := make([]assess.Masker, len(chains))
+				for i, c := range transform.Replicates(chains, m) {
+					maskers[i] = c
+				}
+				return maskers
+			},
+			Done: g.progress.add,
+		}
+		found, err := g.data.Explore(ctx, what)
+		if errors.Is(err, assess.ErrGroups) {
+			return nil, config.Errors{g.config.Errorf("map.by", "must form at most %d groups; leave out a column of many values, or group them in the source", assess.MaxGroups)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if g.wide != nil {
+			what.Whole, what.Done = 1, nil
+			wide, err := g.wide.Explore(ctx, what)
+			if err != nil {
+				return nil, err
+			}
+			for i := range found {
+				takePercentiles(found[i][0].Risk, wide[i][0].Risk)
+			}
+		}
+		for _, columns := range found {
+			list = append(list, columns[0]) // the others are not marked as masked
+		}
+	}
+	return list, nil
+}
+
+// takePercentiles replaces, of the percentiles, the risks that rest on an order
+// statistic of all records, which a run counts. The record that is known by its
+// index stays the one of the sample that a run has, too.
+func takePercentiles(risks, wide []assess.Risk) {
+	for _, w := range wide {
+		i := slices.IndexFunc(risks, func(r assess.Risk) bool { return r.Target == w.Target && r.Knowledge == w.Knowledge })
+		if w.Target != assess.TargetTypical && w.Knowledge != assess.KnowledgeIndex {
+			risks[i] = w
+		}
+	}
+}
+
+// try adds places to the map as points.
+func (g *grid) try(ctx context.Context, m *rumap.Map, places []place) error {
+	g.progress.start("map", int64(len(places)*m.Replicates))
+	found, err := g.explore(ctx, places, 1, m.Replicates)
+	if err != nil {
+		return err
+	}
+	for i, at := range places {
+		m.U0 = found[i].Utility.U0
+		m.Points = append(m.Points, g.point(at, found[i]))
+		g.places = append(g.places, at)
+	}
+	return nil
+}
+
+// point says of a place what was found there.
+func (g *grid) point(at place, e assess.Explored) rumap.Point {
+	s := g.strategies[at.strategy]
+	p := rumap.Point{
+		Strategy: s.Name, Parameters: map[string]float64{},
+		U: e.Utility.U, USE: e.Utility.SE, Efficiency: e.Utility.Efficiency, Bias: e.Utility.Bias, Risk: risksOf(e.Risk),
+	}
+	for i, a := range s.Axes {
+		p.Parameters[a.Path] = at.values[i]
+	}
+	for _, group := range e.Groups {
+		named := rumap.Group{Records: group.Records, Efficiency: group.Utility.Efficiency, Risk: risksOf(group.Risk)}
+		for k, code := range group.Codes {
+			label, known := g.labels[k][code]
+			if !known {
+				label = strconv.FormatFloat(code, 'g', -1, 64)
+			}
+			named.Values = append(named.Values, label)
+		}
+		p.Groups = append(p.Groups, named)
+	}
+	return p
+}
+
+func risksOf(list []assess.Risk) []rumap.Risk {
+	risks := make([]rumap.Risk, len(list))
+	for i, r := range list {
+		risks[i] = rumap.Risk{Target: r.Target, Knowledge: r.Knowledge, R: r.R, RSE: r.SE, RMSE: r.RMSE}
+	}
+	return risks
+}
+
+// between is the middle of two values on an axis' scale.
+func between(a config.MapAxis, lo, hi float64) float64 {
+	switch a.Scale {
+	case config.Log:
+		return math.Sqrt(lo) * math.Sqrt(hi)
+	case config.Variance:
+		return math.Hypot(lo, hi) / math.Sqrt2
+	}
+	return lo + (hi-lo)/2
+}
