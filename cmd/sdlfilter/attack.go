@@ -176,7 +176,7 @@ func (a *attackFlags) print(r *attack.Result, d attack.Data) error {
 	if a.asJSON {
 		return attack.WriteJSON(os.Stdout, r)
 	}
-	attack.Summary(os.Stdout, r, colored(os.Stdout), 0)
+	attack.Summary(os.Stdout, r, colored(os.Stdout), width(os.Stdout))
 	return nil
 }
 

@@ -133,7 +133,7 @@ func (s *state) makeMap(cmd *cobra.Command, path string, o *mapOptions) error {
 		if o.dryRun {
 			to = os.Stderr
 		}
-		rumap.Summary(to, m, colored(to), 0)
+		rumap.Summary(to, m, colored(to), width(to))
 	}
 	if o.apply == "" {
 		return nil
