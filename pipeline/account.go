@@ -48,9 +48,9 @@ func (r *reporter) rules() []assess.Rule {
 }
 
 // newReport is the report of a file job, or with interim a snapshot before its end.
-func (r *run) newReport(measures *assess.Measures, interim bool) *report.Report {
+func (r *run) newReport(records report.Records, measures *assess.Measures, interim bool) *report.Report {
 	who := reporter{r.config, r.options.Version, r.key.ID(), r.started, r.plan, r.chain, interim}
-	rep := who.report(report.Records{Read: r.read, Released: r.read - r.quarantine.count, Quarantined: r.quarantine.count}, measures)
+	rep := who.report(records, measures)
 	if !rep.Gate.Passed {
 		rep.Withheld = withheldBecause(rep.Gate)
 	}

@@ -228,7 +228,7 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep := r.newReport(measures, false)
+	rep := r.newReport(report.Records{Read: r.read, Released: r.read - r.quarantine.count, Quarantined: r.quarantine.count}, measures, false)
 	rep.Attack = found
 	if err := r.reports.write(rep, r.config.Report.Publish); err != nil {
 		return nil, fmt.Errorf("report: %w", err)

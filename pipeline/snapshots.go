@@ -135,8 +135,7 @@ func (s *snapshots) emit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rep := s.run.newReport(whole, true)
-	rep.Records = s.read
+	rep := s.run.newReport(s.read, whole, true)
 	rep.Withheld = "" // nothing is decided before the end
 	rep.Snapshot = int64(s.state.Taken())
 	w := &report.Window{Started: s.last, Finished: time.Now(), Columns: report.Columns(window.Columns), Correlation: window.Correlation}

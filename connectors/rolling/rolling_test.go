@@ -425,7 +425,12 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	need := 1<<20 - left
-	for _, room := range []int{0, 3, 4, 5, need / 4, need / 2, need - 100, need - 1} {
+	rooms := []int{0, 3, 4, 5, need / 4, need / 2, need - 100, need - 1}
+	if raceDetector {
+		// Pools lose what is put into them at random there, and with it files their size.
+		rooms = rooms[:6]
+	}
+	for _, room := range rooms {
 		root := t.TempDir()
 		_, err := fill(root, room)
 		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), filepath.Join(root, "survey")) {
