@@ -38,8 +38,7 @@ func main() {
 
 // execute runs one command line and returns its exit status.
 func execute(args []string) int {
-	ctx, stop := untilSignal()
-	defer stop()
+	ctx := untilSignal()
 	root, state := newRoot()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -67,25 +66,20 @@ type signalError struct{ signal syscall.Signal }
 func (e *signalError) Error() string { return "ended by " + e.signal.String() }
 
 // untilSignal gives a context that ends with SIGINT or SIGTERM. A second signal
-// ends the process at once.
-func untilSignal() (context.Context, func()) {
+// ends the process at once, with its status to the very end.
+func untilSignal() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
-		s, ok := (<-signals).(syscall.Signal)
-		if !ok {
-			return
+		if s, ok := (<-signals).(syscall.Signal); ok {
+			cancel(&signalError{s})
 		}
-		cancel(&signalError{s})
 		if s, ok := (<-signals).(syscall.Signal); ok {
 			os.Exit(exitSignal + int(s))
 		}
 	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		close(signals)
-	}
+	return ctx
 }
 
 // usageError is a mistake on the command line.
