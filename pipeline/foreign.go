@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -34,14 +33,14 @@ type ForeignResult struct {
 // AssessForeign measures R and U of the release itself: the masks that made it
 // are not known, so nothing can be replicated.
 func AssessForeign(ctx context.Context, f Foreign, progress *Progress) (*ForeignResult, error) {
-	original, err := f.Original.Open(ctx)
+	original, err := openNamed(ctx, "original", f.Original)
 	if err != nil {
-		return nil, fmt.Errorf("original: %w", err)
+		return nil, err
 	}
 	defer original.Close()
-	released, err := f.Released.Open(ctx)
+	released, err := openNamed(ctx, "released", f.Released)
 	if err != nil {
-		return nil, fmt.Errorf("released: %w", err)
+		return nil, err
 	}
 	defer released.Close()
 	names, err := f.columns(original.Schema(), released.Schema())

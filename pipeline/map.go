@@ -97,7 +97,8 @@ type grid struct {
 	progress   *Progress
 
 	plan     *plan
-	by       []int // indexes in layout.Read
+	paths    []string // of config.Masks, the masks of all strategies
+	by       []int    // indexes in layout.Read
 	labels   []map[float64]string
 	data     *assess.Accumulator
 	wide     *assess.Accumulator // a larger sample, for percentiles; nil where data holds all records
@@ -167,12 +168,16 @@ func newGrid(p *config.Pipeline, key keystream.Key) (*grid, error) {
 	// What any strategy touches or reads is decoded once for all of them.
 	all := *p
 	all.Masks = nil
+	all.Assess.Keys, all.Assess.Intruder = nil, nil // what an intruder finds is not on the map
 	for _, s := range g.strategies {
 		masks, err := s.Masks(firsts(s))
 		if err != nil {
 			return nil, config.Errors{err.(config.Error)}
 		}
 		all.Masks = append(all.Masks, masks...)
+		for i, m := range masks {
+			g.paths = append(g.paths, fmt.Sprintf("%s[%d].%s", s.Path, i, m.Kind()))
+		}
 		for _, m := range masks {
 			if _, swaps := m.Params.(*transform.Swap); swaps {
 				g.mixes = true
@@ -227,7 +232,7 @@ func crossed(strategy int, axes []config.MapAxis, before []float64) []place {
 
 // read plans for the source and takes in what the points are tried on.
 func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
-	if g.plan, err = newPlan(g.config, src, true); err != nil {
+	if g.plan, err = newPlanAt(g.config, g.paths, src, true); err != nil {
 		return err
 	}
 	if err := g.plan.settle(ctx, g.progress); err != nil {

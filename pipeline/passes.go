@@ -96,7 +96,7 @@ func (pl *plan) checkAmounts() error {
 		}
 		for _, c := range pl.columns {
 			if c.SD != c.SD && slices.Contains(noise.Columns, c.Name) {
-				problems = append(problems, pl.config.Errorf(pl.config.MaskPath(i)+".sd",
+				problems = append(problems, pl.config.Errorf(pl.maskPath(i)+".sd",
 					"must be a number in the column's unit: the standard deviation of %s, which a percentage refers to, takes at least two values, and there are fewer", c.Name))
 			}
 		}

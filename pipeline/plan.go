@@ -40,12 +40,19 @@ type plan struct {
 	masked   []string // in the order of the schema
 	constant []string // columns of one value alone, whose standard deviation a percentage refers to
 	intruder attacked
+	paths    []string // of the masks in the configuration, where they are not its own list; nil: they are
 }
 
 // newPlan decides which columns are decoded and what leaves. Nothing is read
 // but the schema. A column or mask that names nothing in the data is an error.
 func newPlan(p *config.Pipeline, src connectors.Source, carries bool) (*plan, error) {
-	pl := &plan{config: p, source: src}
+	return newPlanAt(p, nil, src, carries)
+}
+
+// newPlanAt is newPlan of masks that stand elsewhere in the configuration, each at
+// one of paths.
+func newPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carries bool) (*plan, error) {
+	pl := &plan{config: p, source: src, paths: paths}
 	pl.supposeNumbers()
 	if err := pl.checkColumns(); err != nil {
 		return nil, err
@@ -202,7 +209,7 @@ func (pl *plan) checkColumns() error {
 		}
 	}
 	for i, m := range p.Masks {
-		path := p.MaskPath(i)
+		path := pl.maskPath(i)
 		_, isSwap := m.Params.(*transform.Swap)
 		for _, name := range m.Params.Masks() {
 			j := schema.Index(name)
@@ -235,6 +242,14 @@ func (pl *plan) checkColumns() error {
 		return problems
 	}
 	return nil
+}
+
+// maskPath names mask i as the configuration does.
+func (pl *plan) maskPath(i int) string {
+	if pl.paths != nil {
+		return pl.paths[i]
+	}
+	return pl.config.MaskPath(i)
 }
 
 func (pl *plan) unit(column string) string { return pl.config.Columns.Named(column).Unit }

@@ -11,21 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-)
 
-// shared is the folder of reference values beside the repository, which may not be
-// copied into it.
-func shared(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.Abs("../../../shared")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "golden")); err != nil {
-		t.Skip("no reference values beside the repository")
-	}
-	return dir
-}
+	"github.com/sdlfilter/sdlfilter/internal/golden"
+)
 
 // attacked runs `sdlfilter attack … --json` as a user does and returns the object.
 func attacked(t *testing.T, dir string, args ...string) map[string]any {
@@ -115,19 +103,19 @@ func readObject(t *testing.T, path string) map[string]any {
 
 // What the command prints of each masked pair is what the reference computes.
 func TestAttackGoldenPairs(t *testing.T) {
-	golden := filepath.Join(shared(t), "golden")
+	folder := golden.Path(t, "golden")
 	for _, id := range []string{
 		"p01_casc_additive10", "p04_casc_restr", "p05_tarragona_mdav3", "p06_tarragona_mafast3",
 		"p09_eia_multiplicative_formula", "p12_testdata_additive_NA", "p13_testdata_topbottom", "p14_testdata_identity",
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
-			want := readObject(t, filepath.Join(golden, id+"_measures.json"))
+			want := readObject(t, filepath.Join(folder, id+"_measures.json"))
 			var keys []string
 			for _, name := range at(t, want, "columns").([]any) {
 				keys = append(keys, name.(string))
 			}
-			got := attacked(t, golden, "--original", id+"_orig.csv", "--released", id+"_masked.csv", "--keys", strings.Join(keys, ","),
+			got := attacked(t, folder, "--original", id+"_orig.csv", "--released", id+"_masked.csv", "--keys", strings.Join(keys, ","),
 				"--interval", "0.01,0.05,0.1,0.2,0.5,1", "--targets", "50")
 			n := figure(t, want, "n")
 			if s := at(t, got, "schema"); s != "sdlfilter.attack/1" {
@@ -158,10 +146,10 @@ func TestAttackGoldenPairs(t *testing.T) {
 
 // The CASC census set: nearly everyone is found, and interval disclosure is 0.
 func TestAttackGoldenLinkage(t *testing.T) {
-	golden := filepath.Join(shared(t), "golden")
+	folder := golden.Path(t, "golden")
 	keys := "AGI,EMCONTRB,FEDTAX,PTOTVAL,STATETAX,TAXINC,POTHVAL,INTVAL,PEARNVAL,FICA,WSALVAL,ERNVAL"
 	for distance, want := range map[string][2]float64{"gower": {978, 1057}, "standardised": {1007, 1069}, "mahalanobis": {1012, 1064}} {
-		got := attacked(t, golden, "--original", "p01_casc_additive10_orig.csv", "--released", "p01_casc_additive10_masked.csv", "--keys", keys,
+		got := attacked(t, folder, "--original", "p01_casc_additive10_orig.csv", "--released", "p01_casc_additive10_masked.csv", "--keys", keys,
 			"--distance", distance, "--one-to-one")
 		if d := at(t, got, "linkage", "distance"); d != distance {
 			t.Errorf("distance %v, want %v", d, distance)
@@ -175,15 +163,15 @@ func TestAttackGoldenLinkage(t *testing.T) {
 	}
 	// The own record is among the three equal ones that are nearest for 704 of the
 	// microaggregated set (k01); ties share the credit.
-	got := attacked(t, golden, "--original", "p05_tarragona_mdav3_orig.csv", "--released", "p05_tarragona_mdav3_masked.csv",
+	got := attacked(t, folder, "--original", "p05_tarragona_mdav3_orig.csv", "--released", "p05_tarragona_mdav3_masked.csv",
 		"--keys", "PAID.UP.CAPITAL,SHORT.TERM.DEBT,SALES", "--distance", "gower")
 	agrees(t, "k01", figure(t, got, "linkage", "expected_correct"), 704./3)
 }
 
 // Frequencies, risks and scores, in total and record by record.
 func TestAttackGoldenUniqueness(t *testing.T) {
-	dir := shared(t)
-	golden := filepath.Join(dir, "golden")
+	dir := golden.Path(t)
+	folder := filepath.Join(dir, "golden")
 	const k7 = "urbrur,roof,walls,water,electcon,relat,sex"
 	for _, c := range []struct{ id, input, keys, weight, alpha string }{
 		{"f01_testdata_k7", "data/testdata.csv", k7, "sampling_weight", "1"},
@@ -193,7 +181,7 @@ func TestAttackGoldenUniqueness(t *testing.T) {
 		{"f05_testdata_NA_alpha1", "golden/f05_testdata_NA_input.csv", k7, "sampling_weight", "1"},
 	} {
 		t.Run(c.id, func(t *testing.T) {
-			want := readObject(t, filepath.Join(golden, c.id+".json"))
+			want := readObject(t, filepath.Join(folder, c.id+".json"))
 			rows := filepath.Join(t.TempDir(), "rows.csv")
 			got := attacked(t, dir, "--original", c.input, "--categorical", c.keys, "--weight", c.weight, "--alpha", c.alpha, "--records", rows)
 			for k, name := range map[string]string{"2": "viol_2anon", "3": "viol_3anon", "5": "viol_5anon"} {
@@ -206,29 +194,29 @@ func TestAttackGoldenUniqueness(t *testing.T) {
 				agrees(t, "expected", figure(t, got, "uniqueness", "expected_reidentifications"), figure(t, want, "sum_risk_approx"))
 			}
 			agrees(t, "greatest risk", figure(t, got, "uniqueness", "max_individual_risk"), figure(t, want, "max_risk_approx"))
-			sameColumns(t, table(t, rows), table(t, filepath.Join(golden, c.id+".csv")), columns)
+			sameColumns(t, table(t, rows), table(t, filepath.Join(folder, c.id+".csv")), columns)
 		})
 	}
 	rows := filepath.Join(t.TempDir(), "rows.csv")
 	got := attacked(t, dir, "--original", "data/testdata.csv", "--categorical", k7, "--weight", "sampling_weight", "--household", "ori_hid", "--records", rows)
-	want := readObject(t, filepath.Join(golden, "f06_measure_risk_household.json"))
+	want := readObject(t, filepath.Join(folder, "f06_measure_risk_household.json"))
 	agrees(t, "expected", figure(t, got, "uniqueness", "expected_reidentifications"), figure(t, want, "global_risk_ER"))
 	agrees(t, "households", figure(t, got, "uniqueness", "household", "expected_reidentifications"), figure(t, want, "hier_risk_ER"))
-	sameColumns(t, table(t, rows), table(t, filepath.Join(golden, "f06_measure_risk_household.csv")), map[string]string{"risk": "risk", "household_risk": "hier_risk"})
-	want = readObject(t, filepath.Join(golden, "s01_suda2_testdata_k7_orig.json"))
+	sameColumns(t, table(t, rows), table(t, filepath.Join(folder, "f06_measure_risk_household.csv")), map[string]string{"risk": "risk", "household_risk": "hier_risk"})
+	want = readObject(t, filepath.Join(folder, "s01_suda2_testdata_k7_orig.json"))
 	agrees(t, "SUDA2", figure(t, got, "uniqueness", "suda2", "max"), figure(t, want, "max_score"))
 	agrees(t, "SUDA2, mean", figure(t, got, "uniqueness", "suda2", "mean"), figure(t, want, "sum_score")/4580)
-	sameColumns(t, table(t, rows), table(t, filepath.Join(golden, "s01_suda2_testdata_k7_orig.csv")), map[string]string{"suda2": "score"})
+	sameColumns(t, table(t, rows), table(t, filepath.Join(folder, "s01_suda2_testdata_k7_orig.csv")), map[string]string{"suda2": "score"})
 
 	got = attacked(t, dir, "--original", "data/testdata.csv", "--categorical", "urbrur,roof,walls,water,sex", "--sensitive", "electcon,relat")
-	want = readObject(t, filepath.Join(golden, "l01_ldiversity_testdata.json"))
+	want = readObject(t, filepath.Join(folder, "l01_ldiversity_testdata.json"))
 	for _, name := range []string{"electcon", "relat"} {
 		agrees(t, "distinct l of "+name, figure(t, got, "uniqueness", "l_diversity", name, "distinct_min"), figure(t, want, "min", name+"_Distinct_Ldiversity"))
 		agrees(t, "entropy l of "+name, figure(t, got, "uniqueness", "l_diversity", name, "entropy_min"), figure(t, want, "min", name+"_Entropy_Ldiversity"))
 	}
 
 	// Uniqueness of a pair is that of the release: it is the release that is searched.
-	got = attacked(t, golden, "--original", "c01_localSuppression_testdata2_k3_input.csv", "--released", "c01_localSuppression_testdata2_k3_masked.csv",
+	got = attacked(t, folder, "--original", "c01_localSuppression_testdata2_k3_input.csv", "--released", "c01_localSuppression_testdata2_k3_masked.csv",
 		"--categorical", "urbrur,roof,walls,water,sex")
 	agrees(t, "violations after suppression", figure(t, got, "uniqueness", "violations", "3"), 0)
 }

@@ -1,62 +1,15 @@
 package linkage
 
 import (
-	"encoding/csv"
-	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
-	"strconv"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/golden"
 )
 
-// sharedFile is a file of reference values beside the repository, which may not
-// be copied into it.
-func sharedFile(t *testing.T, name string) string {
+func columnsOf(t *testing.T, file string) [][]float64 {
 	t.Helper()
-	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			break
-		}
-		if root == filepath.Dir(root) {
-			t.Skip("no go.mod above the test")
-		}
-		root = filepath.Dir(root)
-	}
-	name = filepath.Join(root, "..", "shared", "golden", name)
-	if _, err := os.Stat(name); err != nil {
-		t.Skip("the reference values are not here")
-	}
-	return name
-}
-
-func readColumns(t *testing.T, name string) (columns [][]float64) {
-	t.Helper()
-	f, err := os.Open(sharedFile(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	columns = make([][]float64, len(rows[0]))
-	for _, row := range rows[1:] {
-		for j, text := range row {
-			v := missing
-			if text != "" && text != "NA" {
-				if v, err = strconv.ParseFloat(text, 64); err != nil {
-					v = missing // TRUE and FALSE
-				}
-			}
-			columns[j] = append(columns[j], v)
-		}
-	}
+	_, columns := golden.Columns(t, "golden", file)
 	return columns
 }
 
@@ -65,7 +18,7 @@ func readColumns(t *testing.T, name string) (columns [][]float64) {
 // recordLinkage computes. The nearest record alone is the own one of 978, and of
 // 1,007 in standardised keys.
 func TestLinkageOfCASC(t *testing.T) {
-	targets, released := numeric(readColumns(t, "p01_casc_additive10_orig.csv")...), numeric(readColumns(t, "p01_casc_additive10_masked.csv")...)
+	targets, released := numeric(columnsOf(t, "p01_casc_additive10_orig.csv")...), numeric(columnsOf(t, "p01_casc_additive10_masked.csv")...)
 	for _, c := range []struct {
 		o                 Options
 		nearest, oneToOne float64
@@ -88,19 +41,13 @@ func TestLinkageOfCASC(t *testing.T) {
 // the file, in which every record stands where its original does: of three equal
 // records it takes the own one. Ties that share the credit leave less.
 func TestLinkageOfTarragona(t *testing.T) {
-	targets, released := numeric(readColumns(t, "p05_tarragona_mdav3_orig.csv")...), numeric(readColumns(t, "p05_tarragona_mdav3_masked.csv")...)
-	matches := readColumns(t, "k01_linkage_tarragona_mdav3_gower_matches.csv")
-	text, err := os.ReadFile(sharedFile(t, "k01_linkage_tarragona_mdav3_gower.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var golden struct {
+	targets, released := numeric(columnsOf(t, "p05_tarragona_mdav3_orig.csv")...), numeric(columnsOf(t, "p05_tarragona_mdav3_masked.csv")...)
+	matches := columnsOf(t, "k01_linkage_tarragona_mdav3_gower_matches.csv")
+	var want struct {
 		Total float64 `json:"total_distance"`
 		Mean  float64 `json:"mean_distance"`
 	}
-	if err := json.Unmarshal(text, &golden); err != nil {
-		t.Fatal(err)
-	}
+	golden.JSON(t, &want, "golden", "k01_linkage_tarragona_mdav3_gower.json")
 	o := Options{Distance: Gower, OneToOne: true}
 	r := link(t, targets, released, o)
 	s, err := newSpace(targets, released, &o)
@@ -119,8 +66,8 @@ func TestLinkageOfTarragona(t *testing.T) {
 		}
 		sum += d
 	}
-	if math.Abs(sum-golden.Total) > 1e-9*golden.Total {
-		t.Errorf("total of the given matches %v, want %v", sum, golden.Total)
+	if math.Abs(sum-want.Total) > 1e-9*want.Total {
+		t.Errorf("total of the given matches %v, want %v", sum, want.Total)
 	}
 	n := targets.Len()
 	cost := make([]float64, n*n)
@@ -133,8 +80,8 @@ func TestLinkageOfTarragona(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := total(t, cost, n, columnOf); math.Abs(got-golden.Total) > 1e-9*golden.Total || math.Abs(got/float64(n)-golden.Mean) > 1e-9*golden.Mean {
-		t.Errorf("the best assignment is %v long, want %v", got, golden.Total)
+	if got := total(t, cost, n, columnOf); math.Abs(got-want.Total) > 1e-9*want.Total || math.Abs(got/float64(n)-want.Mean) > 1e-9*want.Mean {
+		t.Errorf("the best assignment is %v long, want %v", got, want.Total)
 	}
 	// A third of the 704 whose own record is among the three nearest.
 	if !near(r.ExpectedCorrect, 704.0/3) {

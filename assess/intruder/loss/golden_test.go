@@ -1,67 +1,13 @@
 package loss
 
 import (
-	"encoding/csv"
-	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/golden"
 )
-
-// golden returns the folder of the values computed with sdcMicro 5.8, which lies
-// beside the repository and is no part of it.
-func golden(tb testing.TB) string {
-	tb.Helper()
-	folder, err := os.Getwd()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
-			break
-		}
-		up := filepath.Dir(folder)
-		if up == folder {
-			tb.Fatal("no go.mod above the test")
-		}
-		folder = up
-	}
-	folder = filepath.Join(folder, "..", "shared", "golden")
-	if _, err := os.Stat(folder); err != nil {
-		tb.Skip("the golden values are not here")
-	}
-	return folder
-}
-
-func readCSV(tb testing.TB, path string) (names []string, columns [][]float64) {
-	tb.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	names = rows[0]
-	columns = make([][]float64, len(names))
-	for _, row := range rows[1:] {
-		for j, text := range row {
-			v := math.NaN()
-			if text != "" {
-				if v, err = strconv.ParseFloat(text, 64); err != nil {
-					tb.Fatal(err)
-				}
-			}
-			columns[j] = append(columns[j], v)
-		}
-	}
-	return names, columns
-}
 
 // goldenMeasures are the members of *_measures.json whose definition is known.
 type goldenMeasures struct {
@@ -92,18 +38,11 @@ var pairs = []string{
 
 func readPair(tb testing.TB, id string) (Pair, goldenMeasures) {
 	tb.Helper()
-	folder := golden(tb)
 	var p Pair
-	p.Names, p.Original = readCSV(tb, filepath.Join(folder, id+"_orig.csv"))
-	_, p.Released = readCSV(tb, filepath.Join(folder, id+"_masked.csv"))
-	text, err := os.ReadFile(filepath.Join(folder, id+"_measures.json"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	p.Names, p.Original = golden.Columns(tb, "golden", id+"_orig.csv")
+	_, p.Released = golden.Columns(tb, "golden", id+"_masked.csv")
 	var m goldenMeasures
-	if err := json.Unmarshal(text, &m); err != nil {
-		tb.Fatal(err)
-	}
+	golden.JSON(tb, &m, "golden", id+"_measures.json")
 	return p, m
 }
 

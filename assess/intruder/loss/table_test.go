@@ -3,10 +3,11 @@ package loss
 import (
 	"encoding/csv"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/golden"
 )
 
 // By hand: cells (1,1): 2 → 1, (1,2): 1 → 1, (2,1): 1 → 0, (2,2): 0 → 2.
@@ -33,9 +34,8 @@ func TestTableLossByHand(t *testing.T) {
 // sdcMicro's infoLoss of its record swap r01, by region and nationality, which are
 // 75 cells and the 20 of the margins.
 func TestGoldenTableLoss(t *testing.T) {
-	folder := golden(t)
 	codes := func(file string) (columns [][]int32) {
-		names, all := readCSV(t, filepath.Join(folder, file))
+		names, all := golden.Columns(t, "golden", file)
 		for _, name := range []string{"nuts2", "national"} {
 			var c []int32
 			for _, v := range all[slices.Index(names, name)] {
@@ -52,7 +52,7 @@ func TestGoldenTableLoss(t *testing.T) {
 	if l.Cells != 95 || l.FalseZero != 0 || l.FalseNonzero != 0 {
 		t.Errorf("%d cells, %d emptied, %d new", l.Cells, l.FalseZero, l.FalseNonzero)
 	}
-	f, err := os.Open(filepath.Join(folder, "r01_infoLoss_measures.csv"))
+	f, err := os.Open(golden.Path(t, "golden", "r01_infoLoss_measures.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,78 +2,23 @@ package uniqueness
 
 import (
 	"context"
-	"encoding/csv"
-	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/golden"
 )
 
-// sharedFile is the path of a file of the folder beside the repository; the test is
-// skipped where there is none.
-func sharedFile(t *testing.T, name ...string) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if filepath.Dir(dir) == dir {
-			t.Fatal("no go.mod above the package")
-		}
-		dir = filepath.Dir(dir)
-	}
-	path := filepath.Join(append([]string{dir, "..", "shared"}, name...)...)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no %s beside the repository", filepath.Join(name...))
-	}
-	return path
-}
-
-// readCSV reads a file of numbers by column; an empty field is NaN.
+// readCSV reads a file of numbers by the names of its columns.
 func readCSV(t *testing.T, name ...string) map[string][]float64 {
 	t.Helper()
-	file, err := os.Open(sharedFile(t, name...))
-	if err != nil {
-		t.Fatal(err)
+	names, columns := golden.Columns(t, name...)
+	by := make(map[string][]float64, len(names))
+	for j, column := range names {
+		by[column] = columns[j]
 	}
-	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	columns := make(map[string][]float64)
-	for j, column := range rows[0] {
-		values := make([]float64, len(rows)-1)
-		for i, row := range rows[1:] {
-			values[i] = math.NaN()
-			if row[j] == "" || row[j] == "NA" {
-				continue
-			}
-			if values[i], err = strconv.ParseFloat(row[j], 64); err != nil {
-				t.Fatal(err)
-			}
-		}
-		columns[column] = values
-	}
-	return columns
-}
-
-func readJSON(t *testing.T, into any, name ...string) {
-	t.Helper()
-	raw, err := os.ReadFile(sharedFile(t, name...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		t.Fatal(err)
-	}
+	return by
 }
 
 func columnsOf(data map[string][]float64, names ...string) []Column {
@@ -142,7 +87,7 @@ func TestGoldenFrequenciesAndRisk(t *testing.T) {
 		t.Run(test.golden, func(t *testing.T) {
 			input, want := readCSV(t, test.input...), readCSV(t, "golden", test.golden+".csv")
 			var totals frequencyGolden
-			readJSON(t, &totals, "golden", test.golden+".json")
+			golden.JSON(t, &totals, "golden", test.golden+".json")
 			data := Data{Keys: columnsOf(input, test.keys...), Weights: input[test.weight]}
 			o := Options{Alpha: totals.Alpha, K: []int{2, 3, 5}, Estimator: Approximate}
 			r := measure(t, data, o)
@@ -194,7 +139,7 @@ func TestGoldenHouseholdRisk(t *testing.T) {
 		Risk      float64 `json:"global_risk_ER"`
 		Household float64 `json:"hier_risk_ER"`
 	}
-	readJSON(t, &totals, "golden", "f06_measure_risk_household.json")
+	golden.JSON(t, &totals, "golden", "f06_measure_risk_household.json")
 	r := measure(t, Data{Keys: columnsOf(input, k7...), Weights: input["sampling_weight"], Household: Codes(input["ori_hid"])},
 		Options{Alpha: 1, Estimator: Approximate})
 	wantColumn(t, "risk", r.Risk, want["risk"])
@@ -210,7 +155,7 @@ func TestGoldenKAnonymity(t *testing.T) {
 		Sample     map[string]int `json:"sample"`
 		Population map[string]int `json:"population"`
 	}
-	readJSON(t, &want, "golden", "f07_kAnon_violations_testdata.json")
+	golden.JSON(t, &want, "golden", "f07_kAnon_violations_testdata.json")
 	r := measure(t, Data{Keys: columnsOf(input, k7...), Weights: input["sampling_weight"]}, Options{Alpha: 1, K: []int{2, 3, 5, 10}})
 	for k, n := range want.Sample {
 		limit, _ := strconv.Atoi(k[2:])
@@ -250,9 +195,9 @@ func TestGoldenLDiversity(t *testing.T) {
 }
 
 func TestGoldenSUDA2(t *testing.T) {
-	for golden, scores := range map[string]Scores{"s01_suda2_testdata_k7_orig": ScoresElliot, "s02_suda2_testdata_k7_new": ScoresIHSN} {
-		t.Run(golden, func(t *testing.T) {
-			input, want := readCSV(t, "data", "testdata.csv"), readCSV(t, "golden", golden+".csv")
+	for file, scores := range map[string]Scores{"s01_suda2_testdata_k7_orig": ScoresElliot, "s02_suda2_testdata_k7_new": ScoresIHSN} {
+		t.Run(file, func(t *testing.T) {
+			input, want := readCSV(t, "data", "testdata.csv"), readCSV(t, "golden", file+".csv")
 			var totals struct {
 				Positive      int     `json:"n_score_positive"`
 				Sum           float64 `json:"sum_score"`
@@ -262,7 +207,7 @@ func TestGoldenSUDA2(t *testing.T) {
 					Contribution float64
 				} `json:"attribute_contributions"`
 			}
-			readJSON(t, &totals, "golden", golden+".json")
+			golden.JSON(t, &totals, "golden", file+".json")
 			r := measure(t, Data{Keys: columnsOf(input, k7...)},
 				Options{Alpha: 1, SUDA2: &SUDA2Options{MaxSize: 7, Scores: scores, SampleFraction: 0.01}})
 			wantColumn(t, "score", r.SUDA2.Score, want["score"])
