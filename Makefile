@@ -28,7 +28,11 @@ docs/ru-map.svg: demo ## draw the README's R-U map anew, from the demo
 
 .PHONY: figures
 figures: ## draw the papers' figures of docs/figures anew
-	$(GO) run ./assess/rumap/internal/figures docs/figures
+	cd figures && $(GO) run . ..
+
+.PHONY: test-figures
+test-figures: ## the papers' figures are what the program makes of the data
+	cd figures && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: test
 test: ## the tests that need nothing but Go

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 
-	"github.com/sdlfilter/sdlfilter/monitor/internal/synthetic"
+	"github.com/sdlfilter/sdlfilter/internal/synthetic"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

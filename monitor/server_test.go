@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sdlfilter/sdlfilter/monitor/internal/synthetic"
+	"github.com/sdlfilter/sdlfilter/internal/synthetic"
 )
 
 func TestHosts(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/attack"
 	"github.com/sdlfilter/sdlfilter/assess/report"
-	"github.com/sdlfilter/sdlfilter/monitor/internal/synthetic"
+	"github.com/sdlfilter/sdlfilter/internal/synthetic"
 )
 
 // served is everything that a client can read: each page and one round of events.

@@ -143,8 +143,8 @@ done
 
 if [[ $# != 2 ]]; then
   echo "the live page"
-  go build -o "$work/livecheck" ./monitor/internal/livecheck
-  "$work/livecheck" ${SCREENSHOTS:+-screenshots "$SCREENSHOTS"} "$browser" || failed=1
+  (cd browsertest && go vet ./... && go build -o "$work/live" .)
+  "$work/live" ${SCREENSHOTS:+-screenshots "$SCREENSHOTS"} "$browser" || failed=1
 fi
 [[ $failed == 0 ]] && echo "pages are as they should be"
 exit "$failed"

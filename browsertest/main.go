@@ -1,11 +1,10 @@
-// Command livecheck serves a monitor that is fed with made-up snapshots and looks
-// at its page in Chromium: livecheck [-screenshots DIR] CHROMIUM.
+// Command browsertest serves a monitor that is fed with made-up snapshots and looks
+// at its page in Chromium: browsertest [-screenshots DIR] CHROMIUM. It is a module
+// of its own, so that the browser's driver is no dependency of the filter.
 package main
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,15 +14,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+
+	"github.com/sdlfilter/sdlfilter/internal/synthetic"
 	"github.com/sdlfilter/sdlfilter/monitor"
-	"github.com/sdlfilter/sdlfilter/monitor/internal/synthetic"
 )
 
 func main() {
 	screenshots := flag.String("screenshots", "", "folder for pictures of the page")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: livecheck [-screenshots DIR] CHROMIUM")
+		fmt.Fprintln(os.Stderr, "usage: browsertest [-screenshots DIR] CHROMIUM")
 		os.Exit(2)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
@@ -33,7 +36,7 @@ func main() {
 		fmt.Println("FAIL", p)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "livecheck:", err)
+		fmt.Fprintln(os.Stderr, "browsertest:", err)
 	}
 	if err != nil || len(problems) > 0 {
 		os.Exit(1)
@@ -54,7 +57,7 @@ func (c *checker) failf(format string, args ...any) {
 }
 
 func run(ctx context.Context, chromium, screenshots string) (problems []string, err error) {
-	profile, err := os.MkdirTemp("", "livecheck")
+	profile, err := os.MkdirTemp("", "browsertest")
 	if err != nil {
 		return nil, err
 	}
@@ -65,14 +68,11 @@ func run(ctx context.Context, chromium, screenshots string) (problems []string, 
 		return nil, err
 	}
 	defer func() { m.Close() }()
-	b, err := start(ctx, chromium, profile)
+	b, err := open(ctx, chromium, profile)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.stop(context.WithoutCancel(ctx))) }()
-	if err := b.attach(ctx); err != nil {
-		return nil, err
-	}
+	defer b.stop()
 	c := &checker{ctx: ctx, b: b, origin: "http://" + address, screenshots: screenshots}
 	if screenshots != "" {
 		if err := os.MkdirAll(screenshots, 0o755); err != nil {
@@ -124,8 +124,7 @@ const textOf = `(id => document.getElementById(id).textContent)`
 func (c *checker) await(what, expression string) error {
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		var held bool
-		err := c.b.evaluate(c.ctx, "Boolean("+expression+")", &held)
+		held, err := evaluate[bool](c.b, "Boolean("+expression+")")
 		if err == nil && held {
 			return nil
 		}
@@ -140,26 +139,12 @@ func (c *checker) await(what, expression string) error {
 	}
 }
 
-func (c *checker) size(width int, dark, still bool) error {
-	scheme, motion := "light", "no-preference"
-	if dark {
-		scheme = "dark"
-	}
-	if still {
-		motion = "reduce"
-	}
-	return errors.Join(
-		c.b.call(c.ctx, "Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil),
-		c.b.call(c.ctx, "Emulation.setEmulatedMedia", map[string]any{"features": []any{
-			map[string]any{"name": "prefers-color-scheme", "value": scheme}, map[string]any{"name": "prefers-reduced-motion", "value": motion}}}, nil))
-}
-
 // emptyPage opens the page before there is anything to show.
 func (c *checker) emptyPage() error {
-	if err := c.size(1280, false, false); err != nil {
+	if err := c.b.size(1280, false, false); err != nil {
 		return err
 	}
-	if err := c.b.call(c.ctx, "Page.navigate", map[string]any{"url": c.origin + "/"}, nil); err != nil {
+	if err := chromedp.Do(c.b.tab, chromedp.Navigate(c.origin+"/")); err != nil {
 		return err
 	}
 	if err := c.await("a connection", `document.body.classList.contains("on")`); err != nil {
@@ -185,10 +170,9 @@ func (c *checker) moves(m *monitor.Monitor) error {
 		Marks                        map[string][2]float64
 		Rate, Lag, Released, Commits string
 	}
-	look := func() (f figures, err error) {
-		err = c.b.evaluate(c.ctx, `({Marks: `+marks+`, Rate: `+textOf+`("rate"), Lag: `+textOf+`("lag"), Released: `+textOf+`("released"), Commits: `+
-			textOf+`("committed")})`, &f)
-		return f, err
+	look := func() (figures, error) {
+		return evaluate[figures](c.b, `({Marks: `+marks+`, Rate: `+textOf+`("rate"), Lag: `+textOf+`("lag"), Released: `+textOf+`("released"), Commits: `+
+			textOf+`("committed")})`)
 	}
 	before, err := look()
 	if err != nil {
@@ -229,21 +213,21 @@ func (c *checker) moves(m *monitor.Monitor) error {
 	if moved != 8 {
 		c.failf("%d of 8 marks moved to the left when the noise grew", moved)
 	}
-	var trails int
-	if err := c.b.evaluate(c.ctx, `document.querySelectorAll("#map .trail").length`, &trails); err != nil {
+	trails, err := evaluate[int](c.b, `document.querySelectorAll("#map .trail").length`)
+	if err != nil {
 		return err
 	}
 	if trails != 8 {
 		c.failf("%d of 8 marks have a trail", trails)
 	}
 	// Another column, chosen with the keyboard's means: the map is of that one.
-	if err := c.b.evaluate(c.ctx, `(() => { const s = document.getElementById("column"); s.value = "hours"; s.dispatchEvent(new Event("change")); return true })()`, new(bool)); err != nil {
+	if _, err := evaluate[bool](c.b, `(() => { const s = document.getElementById("column"); s.value = "hours"; s.dispatchEvent(new Event("change")); return true })()`); err != nil {
 		return err
 	}
 	if err := c.await("the map of hours", `document.querySelector("#map svg").getAttribute("aria-label").includes("hours")`); err != nil {
 		return err
 	}
-	if err := c.b.evaluate(c.ctx, `(() => { const s = document.getElementById("column"); s.value = "wage"; s.dispatchEvent(new Event("change")); return true })()`, new(bool)); err != nil {
+	if _, err := evaluate[bool](c.b, `(() => { const s = document.getElementById("column"); s.value = "wage"; s.dispatchEvent(new Event("change")); return true })()`); err != nil {
 		return err
 	}
 	return c.await("the map of wage", `document.querySelector("#map svg").getAttribute("aria-label").includes("wage")`)
@@ -283,8 +267,8 @@ func (c *checker) views(m *monitor.Monitor) error {
 	if err := c.await("holding", textOf+`("verdict-word") === "Holding"`); err != nil {
 		return err
 	}
-	var broken int
-	if err := c.b.evaluate(c.ctx, `document.querySelectorAll("#rules .broken").length`, &broken); err != nil {
+	broken, err := evaluate[int](c.b, `document.querySelectorAll("#rules .broken").length`)
+	if err != nil {
 		return err
 	}
 	if broken != len(rules) {
@@ -304,7 +288,7 @@ func (c *checker) views(m *monitor.Monitor) error {
 func (c *checker) look(state string) error {
 	for _, width := range []int{1280, 768, 400, 360} {
 		for _, dark := range []bool{false, true} {
-			if err := c.size(width, dark, true); err != nil {
+			if err := c.b.size(width, dark, true); err != nil {
 				return err
 			}
 			slim := 680
@@ -319,12 +303,8 @@ func (c *checker) look(state string) error {
 				scheme = "dark"
 			}
 			name := fmt.Sprintf("%s-%d-%s", state, width, scheme)
-			var found struct {
-				Overflow int
-				Contrast float64
-				Where    string
-			}
-			if err := c.b.evaluate(c.ctx, probe, &found); err != nil {
+			found, err := evaluate[measured](c.b, probe)
+			if err != nil {
 				return err
 			}
 			if found.Overflow != 0 {
@@ -342,6 +322,13 @@ func (c *checker) look(state string) error {
 		}
 	}
 	return nil
+}
+
+// measured is what probe finds.
+type measured struct {
+	Overflow int
+	Contrast float64
+	Where    string // the element of that contrast
 }
 
 // probe measures how far the page scrolls sideways and the least contrast of text.
@@ -379,13 +366,7 @@ func (c *checker) picture(name string) error {
 	if c.screenshots == "" {
 		return nil
 	}
-	var shot struct {
-		Data string `json:"data"`
-	}
-	if err := c.b.call(c.ctx, "Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &shot); err != nil {
-		return err
-	}
-	png, err := base64.StdEncoding.DecodeString(shot.Data)
+	png, err := chromedp.Run(c.b.tab, chromedp.FullScreenshot(100))
 	if err != nil {
 		return err
 	}
@@ -397,12 +378,11 @@ func (c *checker) picture(name string) error {
 // says so. It uses up what was seen before.
 func (c *checker) policy() error {
 	c.quiet()
-	var styled, ran, asked bool
-	err := errors.Join(
-		c.b.evaluate(c.ctx, `(() => { const s = document.createElement("script"); s.textContent = "window.ran = true"; document.head.append(s); return Boolean(window.ran) })()`, &ran),
-		c.b.evaluate(c.ctx, `(() => { const s = document.createElement("style"); s.textContent = "h1 { letter-spacing: 9px }"; document.head.append(s);
-			return getComputedStyle(document.querySelector("h1")).letterSpacing === "9px" })()`, &styled),
-		c.b.evaluate(c.ctx, `fetch("http://127.0.0.1:1/").then(() => true, () => false)`, &asked))
+	ran, err1 := evaluate[bool](c.b, `(() => { const s = document.createElement("script"); s.textContent = "window.ran = true"; document.head.append(s); return Boolean(window.ran) })()`)
+	styled, err2 := evaluate[bool](c.b, `(() => { const s = document.createElement("style"); s.textContent = "h1 { letter-spacing: 9px }"; document.head.append(s);
+			return getComputedStyle(document.querySelector("h1")).letterSpacing === "9px" })()`)
+	asked, err3 := evaluate[bool](c.b, `fetch("http://127.0.0.1:1/").then(() => true, () => false)`)
+	err := errors.Join(err1, err2, err3)
 	if err != nil {
 		return err
 	}
@@ -411,7 +391,7 @@ func (c *checker) policy() error {
 	}
 	complaints := 0
 	for _, e := range c.b.seen() {
-		if e.Method == "Log.entryAdded" && strings.Contains(string(e.Params), "Content Security Policy") {
+		if e, ok := e.(*log.EventEntryAdded); ok && strings.Contains(e.Entry.Text, "Content Security Policy") {
 			complaints++
 		}
 	}
@@ -427,24 +407,15 @@ func (c *checker) policy() error {
 func (c *checker) quiet() {
 	requests := 0
 	for _, e := range c.b.seen() {
-		switch e.Method {
-		case "Network.requestWillBeSent":
-			var p struct {
-				Request struct {
-					URL string `json:"url"`
-				} `json:"request"`
-			}
-			if json.Unmarshal(e.Params, &p) != nil {
-				c.failf("a request without an address")
-				continue
-			}
-			u, err := url.Parse(p.Request.URL)
+		switch e := e.(type) {
+		case *network.EventRequestWillBeSent:
+			u, err := url.Parse(e.Request.URL)
 			if err != nil || u.Scheme != "data" && u.Scheme+"://"+u.Host != c.origin {
-				c.failf("a request to %s", p.Request.URL)
+				c.failf("a request to %s", e.Request.URL)
 			}
 			requests++
-		case "Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded":
-			c.failf("on the console: %s", e.Params)
+		default:
+			c.failf("on the console: %+v", e)
 		}
 	}
 	fmt.Printf("  %d requests, all of them to the page's own server\n", requests)

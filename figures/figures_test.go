@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-const root = "../../../.."
+const root = ".."
 
 // The files of docs/figures are what the program makes, to the byte, and it makes
 // nothing else.

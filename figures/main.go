@@ -1,10 +1,11 @@
 // Command figures draws the figures of the papers anew, as SVG files, and writes
 // the numbers behind them beside, as figures.csv:
 //
-//	go run ./assess/rumap/internal/figures docs/figures
+//	cd figures && go run . ..
 //
-// It runs in the repository's root, whose data it reads. All draws come from a
-// fixed key: running it twice gives the same bytes.
+// Its argument is the repository, whose data it reads and to whose docs/figures it
+// writes. All draws come from a fixed key: running it twice gives the same bytes. It
+// is a module of its own, as the plotting library's dependencies are not the filter's.
 package main
 
 import (
@@ -23,17 +24,18 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("usage: figures DIR")
+		return fmt.Errorf("usage: figures REPOSITORY")
 	}
-	files, err := figures(context.Background(), ".")
+	files, err := figures(context.Background(), args[0])
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(args[0], 0o755); err != nil {
+	dir := filepath.Join(args[0], "docs", "figures")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	for _, f := range files {
-		if err := os.WriteFile(filepath.Join(args[0], f.name), f.content, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, f.name), f.content, 0o644); err != nil {
 			return err
 		}
 	}
