@@ -66,6 +66,23 @@ type Source interface {
 	Close() error
 }
 
+// Watched is a source of files, which others may change while they are read.
+type Watched interface {
+	// Unchanged returns an error where a file is not what it was when Open looked
+	// at it, or files of a folder have come or gone: what was read is then no one
+	// state of the data. It is asked before and after every pass, and before what
+	// was made of the records is published.
+	Unchanged() error
+}
+
+// Unchanged asks a source that can be asked.
+func Unchanged(src Source) error {
+	if w, ok := src.(Watched); ok {
+		return w.Unchanged()
+	}
+	return nil
+}
+
 // Cut says where a reader ends its blocks.
 type Cut struct {
 	// Records is the number of records a block has. 0: as the reader likes.

@@ -36,10 +36,14 @@ type parcel struct {
 	ready   chan struct{} // closed when a worker is done with it
 }
 
-// run returns when every goroutine has ended. The first error wins.
+// run returns when every goroutine has ended. The first error wins. A source of
+// files must be the same before and after.
 func (f *flow) run(ctx context.Context) (err error) {
 	reader := f.reader
 	if reader == nil {
+		if err := connectors.Unchanged(f.source); err != nil {
+			return err
+		}
 		if reader, err = f.source.Read(ctx, f.layout, f.cut); err != nil {
 			return err
 		}
@@ -123,7 +127,13 @@ func (f *flow) run(ctx context.Context) (err error) {
 		}
 		return nil
 	})
-	return g.Wait()
+	err = g.Wait()
+	if f.reader != nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	// The workers have read behind the reader, so this comes after them. What a pass
+	// has failed at may be the change.
+	return errors.Join(connectors.Unchanged(f.source), err)
 }
 
 // newStock makes the blocks of a pass.

@@ -115,6 +115,7 @@ func (f Foreign) columns(a, b *microdata.Schema) ([]string, error) {
 
 // records walks through the records of a source a run at a time.
 type records struct {
+	source connectors.Source
 	name   string
 	reader connectors.Reader
 	block  *microdata.Block
@@ -137,7 +138,7 @@ func newRecords(ctx context.Context, src connectors.Source, names []string, id s
 	if err != nil {
 		return nil, err
 	}
-	return &records{name: src.Streams()[0], reader: reader, block: new(microdata.Block)}, nil
+	return &records{source: src, name: src.Streams()[0], reader: reader, block: new(microdata.Block)}, nil
 }
 
 func (r *records) close() { r.reader.Close() }
@@ -148,7 +149,7 @@ func (r *records) left(ctx context.Context) (int, error) {
 	for r.at == r.block.N {
 		raw, err := r.reader.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return 0, nil
+			return 0, connectors.Unchanged(r.source)
 		}
 		if err != nil {
 			return 0, err

@@ -137,7 +137,7 @@ func hold(ctx context.Context, src connectors.Source, numbers []string, categori
 	for {
 		raw, err := reader.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return h, nil
+			return h, connectors.Unchanged(src)
 		}
 		if err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -71,6 +72,9 @@ func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *Pro
 			return nil, err
 		}
 		view.add(pl, block, rows)
+	}
+	if err := connectors.Unchanged(src); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
 	}
 	return view, nil
 }

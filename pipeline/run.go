@@ -239,6 +239,10 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
+	// What was read must be one state of the data, up to the last moment.
+	if err := connectors.Unchanged(r.source); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
 	return r.publish(ctx, rep)
 }
 

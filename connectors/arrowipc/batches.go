@@ -2,6 +2,7 @@ package arrowipc
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/sdlfilter/sdlfilter/connectors/files"
 )
 
 const magic = "ARROW1"
@@ -46,13 +49,13 @@ func (st *stream) index(in *os.File) error {
 		return corrupt(st.label, err)
 	}
 	for i, b := range dictionaries {
-		if _, err := messageAt(in, b, st.info.Size()); err != nil {
+		if _, err := messageAt(in, b, st.stamp.Size()); err != nil {
 			return corrupt(st.label, fmt.Errorf("dictionary %d: %w", i+1, err))
 		}
 	}
 	st.rows = 0
 	for i, b := range batches {
-		meta, err := messageAt(in, b, st.info.Size())
+		meta, err := messageAt(in, b, st.stamp.Size())
 		var rows int64
 		if err == nil {
 			rows, err = batchRows(meta)
@@ -83,12 +86,12 @@ func (st *stream) reader(in *os.File) (r *ipc.FileReader, err error) {
 		}
 	}()
 	// The body's length is held against the file's.
-	return ipc.NewFileReader(in, ipc.WithAllocator(allocatorFor(st.info.Size())), ipc.WithBodySizeLimit(0))
+	return ipc.NewFileReader(in, ipc.WithAllocator(allocatorFor(st.stamp.Size())), ipc.WithBodySizeLimit(0))
 }
 
-// blocks reads the footer.
+// blocks reads the footer, which must not change from one time to the next.
 func (st *stream) blocks(in io.ReaderAt) (dictionaries, batches []fileBlock, err error) {
-	size := st.info.Size()
+	size := st.stamp.Size()
 	var tail [4 + len(magic)]byte
 	if size < int64(2*len(tail)) {
 		return nil, nil, errCut
@@ -106,6 +109,13 @@ func (st *stream) blocks(in io.ReaderAt) (dictionaries, batches []fileBlock, err
 	footer := make([]byte, n)
 	if _, err := in.ReadAt(footer, size-int64(len(tail))-n); err != nil {
 		return nil, nil, err
+	}
+	switch sum := sha256.Sum256(footer); st.footer {
+	case sum:
+	case [sha256.Size]byte{}:
+		st.footer = sum
+	default:
+		return nil, nil, fmt.Errorf("%w: its footer is not the one that was there before", files.ErrChanged)
 	}
 	return checkFooter(footer)
 }
@@ -156,6 +166,9 @@ func (st *stream) openBatches(check func(arrow.RecordBatch) error) (batches, err
 		if err != nil {
 			return nil, errors.Join(err, in.Close())
 		}
+		if err := st.sameSchema(b.reader.Schema()); err != nil {
+			return nil, errors.Join(err, in.Close())
+		}
 		b.closer = in
 		return b, nil
 	}
@@ -163,9 +176,21 @@ func (st *stream) openBatches(check func(arrow.RecordBatch) error) (batches, err
 	if err != nil {
 		return nil, errors.Join(corrupt(st.label, err), in.Close())
 	}
+	if err := st.sameSchema(r.Schema()); err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
 	f := &fileBatches{st: st, in: in, reader: r, check: check, dicts: r.NumDictionaries() > 0}
 	f.pending.Store(1)
 	return f, nil
+}
+
+// sameSchema holds the schema of this pass against the one that the columns were
+// taken from.
+func (st *stream) sameSchema(now *arrow.Schema) error {
+	if now.Equal(st.schema) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: its schema is not the one that was there before", st.label, files.ErrChanged)
 }
 
 func (f *fileBatches) next(ctx context.Context) (*batch, error) {

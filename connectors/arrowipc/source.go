@@ -2,6 +2,7 @@ package arrowipc
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 type source struct {
 	root    string
 	folder  bool
+	set     *files.Set // nil for standard input
 	streams []*stream
 	arrow   *arrow.Schema     // of the first stream
 	schema  *microdata.Schema // dictionaries as the type of their values, partition keys last
@@ -35,8 +37,9 @@ type stream struct {
 	path   string // "" for standard input
 	rel    string
 	format string
-	info   fs.FileInfo
-	rows   int64 // -1: not known without reading
+	stamp  files.Stamp       // of before the schema was read
+	footer [sha256.Size]byte // of a file; zero: not read yet
+	rows   int64             // -1: not known without reading
 	parts  []files.Partition
 	schema *arrow.Schema
 	batch  []fileBatch // of a file
@@ -47,7 +50,7 @@ type stream struct {
 type fileBatch struct{ rows, size int64 }
 
 func open(ctx context.Context, set *files.Set, format string) (*source, error) {
-	s := &source{root: set.Root, folder: set.Folder, keys: set.PartitionKeys}
+	s := &source{set: set, root: set.Root, folder: set.Folder, keys: set.PartitionKeys}
 	for _, f := range set.Files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -101,11 +104,15 @@ func openStream(f files.File, format string) (*stream, error) {
 		return nil, opening(f.Label, err)
 	}
 	defer in.Close()
-	if st.info, err = in.Stat(); err != nil {
+	info, err := in.Stat()
+	if err != nil {
 		return nil, opening(f.Label, err)
 	}
-	if !st.info.Mode().IsRegular() {
+	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: is not a regular file; read a pipe as -, standard input", f.Label)
+	}
+	if st.stamp, err = files.StampOf(in); err != nil {
+		return nil, opening(f.Label, err)
 	}
 	if st.format == "" {
 		if st.format, err = sniff(in); err != nil {
@@ -159,15 +166,34 @@ func (st *stream) reopen() (*os.File, error) {
 	if err != nil {
 		return nil, opening(st.label, err)
 	}
-	info, err := in.Stat()
-	if err == nil && (!os.SameFile(info, st.info) || info.Size() != st.info.Size() || !info.ModTime().Equal(st.info.ModTime())) {
-		err = errors.New("the file was changed while it was being read")
+	err = st.stamp.Holds(in)
+	if err == nil && st.format == formatFile {
+		_, _, err = st.blocks(in) // the footer is the one that was there before
 	}
 	if err != nil {
 		in.Close()
 		return nil, opening(st.label, err)
 	}
 	return in, nil
+}
+
+// Unchanged implements connectors.Watched.
+func (s *source) Unchanged() error {
+	if s.set == nil {
+		return nil
+	}
+	stamps := make([]files.Stamp, len(s.streams))
+	for i, st := range s.streams {
+		in, err := st.reopen()
+		if err != nil {
+			return err
+		}
+		if err := in.Close(); err != nil {
+			return opening(st.label, err)
+		}
+		stamps[i] = st.stamp
+	}
+	return s.set.Unchanged(stamps)
 }
 
 // add appends a stream, which must have the fields of the first.

@@ -29,8 +29,8 @@ type streamBatches struct {
 
 func newStreamBatches(st *stream, in io.Reader, check func(arrow.RecordBatch) error) (*streamBatches, error) {
 	size := int64(-1)
-	if st.info != nil {
-		size = st.info.Size()
+	if st.stamp.Size() > 0 {
+		size = st.stamp.Size()
 	}
 	s := &streamBatches{st: st, source: &messages{r: bufio.NewReaderSize(in, 1<<18)}, mem: allocatorFor(size), check: check}
 	var err error

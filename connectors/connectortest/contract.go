@@ -71,6 +71,8 @@ func Run(t *testing.T, c Contract) {
 		{"Truncated", truncated},
 		{"Corrupted", corrupted},
 		{"Missing", missing},
+		{"Changed", changed},
+		{"ChangedFolder", changedFolder},
 		{"Cancelled", cancelled},
 		{"FullDisk", fullDisk},
 		{"Abort", abort},

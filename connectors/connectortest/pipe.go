@@ -248,6 +248,14 @@ func input(t testing.TB, c Contract, n int) (string, *Table) {
 	return path, tab
 }
 
+// WriteTable writes a table of n records and of the two columns that every table
+// has.
+func WriteTable(t testing.TB, path string, n int, sink connectors.SinkConfig) {
+	t.Helper()
+	c := Contract{Sink: func(string) connectors.SinkConfig { return sink }}
+	write(t, c, path, NewTable(t, c, n))
+}
+
 func write(t testing.TB, c Contract, path string, tab *Table) {
 	t.Helper()
 	if c.Write != nil {

@@ -1,14 +1,17 @@
 package csv
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/files"
 	"github.com/sdlfilter/sdlfilter/connectors/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -99,9 +102,21 @@ func (r *reader) begin(ctx context.Context) error {
 	if err != nil {
 		return r.at(err)
 	}
+	same := r.sameHeader(c.Data)
 	c.Release()
+	if !same {
+		return r.at(fmt.Errorf("%w: its header is not the one that was there before", files.ErrChanged))
+	}
 	r.chunks.Continue(r.dialect.split, r.cut)
 	return nil
+}
+
+// sameHeader holds the header of this pass against the one that the columns were
+// taken from: a file that was rewritten with its columns in another order must not
+// be released by the places that they had.
+func (r *reader) sameHeader(line []byte) bool {
+	fields, err := r.dialect.splitRecord(text.Chomp(bytes.TrimLeft(line, "\r\n")))
+	return err == nil && slices.EqualFunc(fields, r.heads[r.index].fields, bytes.Equal)
 }
 
 // at gives an error its place.

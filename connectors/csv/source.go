@@ -72,6 +72,7 @@ func (s *source) Streams() []string         { return s.input.Streams() }
 func (s *source) Records() int64            { return s.records }
 func (s *source) Rewindable() bool          { return s.input.Rewindable() }
 func (s *source) Folder() bool              { return s.input.Folder() }
+func (s *source) Unchanged() error          { return s.input.Unchanged() }
 func (s *source) Close() error              { return s.input.Close() }
 
 // readHeads reads the first record of every stream.
@@ -312,6 +313,9 @@ func (s *source) survey(ctx context.Context, kinds []text.Kinds, declared []arro
 		}
 	})
 	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := s.Unchanged(); err != nil {
 		return err
 	}
 	s.records = records

@@ -41,6 +41,9 @@ type Set struct {
 	Files         []File // by Rel, in byte order; at least one
 	Folder        bool   // the path was a folder or a glob: the output is a folder too
 	PartitionKeys []string
+
+	path       string // as it was asked for, to look again
+	extensions []string
 }
 
 // Find returns the files of p, which is a file (of whatever extension), a
@@ -56,6 +59,15 @@ type Set struct {
 // It is an error if there is no such file, if nothing matches, or if the files
 // do not all have the same partition keys.
 func Find(p string, extensions ...string) (*Set, error) {
+	s, err := find(p, extensions)
+	if err != nil {
+		return nil, err
+	}
+	s.path, s.extensions = p, extensions
+	return s, nil
+}
+
+func find(p string, extensions []string) (*Set, error) {
 	if p == "" {
 		return nil, errors.New("path: must not be empty")
 	}

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/sdlfilter/sdlfilter/connectors/files"
 )
 
 const magic = "PAR1"
@@ -20,6 +23,8 @@ type footer struct {
 	roots  []*node
 	leaves []*leaf
 	size   int64 // of the file
+	length int64 // of the metadata as they are stored
+	sum    [sha256.Size]byte
 }
 
 // corrupt is an error at a place of a file that is no record. It never holds a
@@ -71,7 +76,7 @@ func readFooter(r io.ReaderAt, size int64) (*footer, error) {
 			return nil, fmt.Errorf("reading the footer: %w", err)
 		}
 	}
-	f := &footer{size: size}
+	f := &footer{size: size, length: length, sum: sha256.Sum256(b)}
 	if _, err := unmarshal(b, &f.fileMetaData); err != nil {
 		return nil, fmt.Errorf("the footer is corrupt: %w", err)
 	}
@@ -83,6 +88,19 @@ func readFooter(r io.ReaderAt, size int64) (*footer, error) {
 		return nil, err
 	}
 	return f, f.check(size - 8 - length)
+}
+
+// sameFooter reads the metadata of a file again and holds them against those that
+// the columns were taken from.
+func (f *footer) sameFooter(r io.ReaderAt) error {
+	b := make([]byte, f.length)
+	if _, err := r.ReadAt(b, f.size-8-f.length); err != nil {
+		return fmt.Errorf("reading the footer: %w", err)
+	}
+	if sha256.Sum256(b) != f.sum {
+		return fmt.Errorf("%w: its footer is not the one that was there before", files.ErrChanged)
+	}
+	return nil
 }
 
 // check verifies the row groups. data is where the footer begins.

@@ -21,6 +21,7 @@ var stringType = arrow.BinaryTypes.String
 type source struct {
 	root    string
 	folder  bool
+	set     *files.Set
 	streams []*stream
 	schema  *microdata.Schema
 	keys    []string // partition keys: the last fields of the schema
@@ -32,11 +33,11 @@ type source struct {
 type stream struct {
 	file files.File
 	*footer
-	info fs.FileInfo // as it was when the footer was read
+	stamp files.Stamp // of before the footer was read
 }
 
 func open(ctx context.Context, set *files.Set, keep []string) (*source, error) {
-	s := &source{root: set.Root, folder: set.Folder, keys: set.PartitionKeys, keep: keep}
+	s := &source{set: set, root: set.Root, folder: set.Folder, keys: set.PartitionKeys, keep: keep}
 	for _, f := range set.Files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -84,11 +85,15 @@ func openStream(file files.File) (*stream, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: is not a regular file; a Parquet file is read from its end", file.Label)
 	}
-	ft, err := readFooter(f, info.Size())
+	stamp, err := files.StampOf(f)
+	if err != nil {
+		return nil, opening(file, err)
+	}
+	ft, err := readFooter(f, stamp.Size())
 	if err != nil {
 		return nil, &corrupt{file: file.Label, err: err}
 	}
-	return &stream{file: file, footer: ft, info: info}, nil
+	return &stream{file: file, footer: ft, stamp: stamp}, nil
 }
 
 // opening keeps the path out of the message: the folders of a partitioned source
@@ -108,15 +113,30 @@ func (st *stream) reopen() (*os.File, error) {
 	if err != nil {
 		return nil, opening(st.file, err)
 	}
-	info, err := f.Stat()
-	if err == nil && (!os.SameFile(info, st.info) || info.Size() != st.info.Size() || !info.ModTime().Equal(st.info.ModTime())) {
-		err = errors.New("the file was changed while it was being read")
+	if err = st.stamp.Holds(f); err == nil {
+		err = st.sameFooter(f)
 	}
 	if err != nil {
 		f.Close()
 		return nil, opening(st.file, err)
 	}
 	return f, nil
+}
+
+// Unchanged implements connectors.Watched.
+func (s *source) Unchanged() error {
+	stamps := make([]files.Stamp, len(s.streams))
+	for i, st := range s.streams {
+		f, err := st.reopen()
+		if err != nil {
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return opening(st.file, err)
+		}
+		stamps[i] = st.stamp
+	}
+	return s.set.Unchanged(stamps)
 }
 
 func (s *source) Schema() *microdata.Schema { return s.schema }

@@ -20,12 +20,13 @@ const peekSize = 1 << 20
 
 // Input is the files of a path, or one stream that can be read only once.
 type Input struct {
-	set   *files.Set
-	files []*os.File // kept open so that every pass reads the same files, whatever happens to their names
-	once  *compress.Reader
-	label string
-	codec compress.Codec
-	owned *os.File
+	set    *files.Set
+	files  []*os.File // kept open so that every pass reads the same files
+	stamps []files.Stamp
+	once   *compress.Reader
+	label  string
+	codec  compress.Codec
+	owned  *os.File
 	// head is what was read of once to find the types, decompressed where it
 	// was compressed; plain is what follows it.
 	head  []byte
@@ -60,10 +61,14 @@ func OpenInput(ctx context.Context, path string, stdin io.Reader, extensions ...
 		if err == nil && !info.Mode().IsRegular() {
 			err = errors.New("is not a regular file")
 		}
+		var stamp files.Stamp
+		if err == nil {
+			stamp, err = files.StampOf(file)
+		}
 		if err != nil {
 			return nil, errors.Join(relabel(f.Label, err), file.Close(), in.Close())
 		}
-		in.files = append(in.files, file)
+		in.files, in.stamps = append(in.files, file), append(in.stamps, stamp)
 	}
 	return in, nil
 }
@@ -111,6 +116,20 @@ func (in *Input) Streams() []string {
 
 // Folder reports whether the path stands for a folder of files.
 func (in *Input) Folder() bool { return in.set != nil && in.set.Folder }
+
+// Unchanged implements connectors.Watched: both the open files and those that have
+// their names are what they were.
+func (in *Input) Unchanged() error {
+	if in.set == nil {
+		return nil
+	}
+	for i, f := range in.files {
+		if err := in.stamps[i].Holds(f); err != nil {
+			return relabel(in.set.Files[i].Label, err)
+		}
+	}
+	return in.set.Unchanged(in.stamps)
+}
 
 // Rewindable reports whether a stream can be opened more than once.
 func (in *Input) Rewindable() bool { return in.once == nil }
