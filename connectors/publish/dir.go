@@ -14,7 +14,8 @@ import (
 type Dir struct {
 	path, ext string
 	temp      string
-	guard     *os.File // the lock, and the name that the folder's temporary name is derived from
+	made      fs.FileInfo // the temporary folder
+	guard     *os.File    // the lock, and the name that the folder's temporary name is derived from
 	done      bool
 }
 
@@ -30,15 +31,50 @@ func CreateDir(path, ext string) (*Dir, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
-	guard, err := openLocked(path + ".lock")
+	guard, err := claim(path + ".lock")
 	if err != nil {
 		return nil, err
 	}
 	d := &Dir{path: path, ext: ext, temp: TempName(path), guard: guard}
-	if err := errors.Join(os.RemoveAll(d.temp), os.Mkdir(d.temp, 0o700)); err != nil {
+	if err := d.make(); err != nil {
 		return nil, errors.Join(err, d.unlock())
 	}
 	return d, nil
+}
+
+// make makes the temporary folder, new and of this user. One that a killed run has
+// left is removed; what is no folder of this user's is an error.
+func (d *Dir) make() error {
+	info, err := os.Lstat(d.temp)
+	switch {
+	case err == nil && !ownFolder(info):
+		return fmt.Errorf("%s: is not the temporary folder of a run of this user; look at it and remove it", d.temp)
+	case err == nil:
+		err = os.RemoveAll(d.temp)
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(d.temp, 0o700); err != nil {
+		return err
+	}
+	if d.made, err = os.Lstat(d.temp); err == nil && !ownFolder(d.made) {
+		err = errTaken(d.temp)
+	}
+	return err
+}
+
+func ownFolder(info fs.FileInfo) bool {
+	st, known := info.Sys().(*syscall.Stat_t)
+	return info.IsDir() && (!known || int64(st.Uid) == int64(os.Geteuid()))
+}
+
+// ours reports whether the temporary name is still that of the folder that was made.
+func (d *Dir) ours() bool {
+	info, err := os.Lstat(d.temp)
+	return err == nil && os.SameFile(info, d.made)
 }
 
 func replaceable(path, ext string) error {
@@ -65,11 +101,14 @@ func (d *Dir) Path() string { return d.path }
 // Create makes a file in the folder; name may have folders in it. The caller
 // writes, syncs and closes it before Commit.
 func (d *Dir) Create(name string) (*os.File, error) {
+	if !d.ours() {
+		return nil, errTaken(d.temp)
+	}
 	full := filepath.Join(d.temp, name)
 	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(full, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return os.OpenFile(full, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 }
 
 // Commit gives the folder its name in one step: a folder that is there is
@@ -77,6 +116,9 @@ func (d *Dir) Create(name string) (*os.File, error) {
 func (d *Dir) Commit() error {
 	if d.done {
 		return nil
+	}
+	if !d.ours() {
+		return errTaken(d.temp)
 	}
 	if err := d.open(); err != nil {
 		return err
@@ -115,6 +157,9 @@ func (d *Dir) Abort() error {
 		return nil
 	}
 	d.done = true
+	if !d.ours() {
+		return d.unlock()
+	}
 	return errors.Join(os.RemoveAll(d.temp), d.unlock())
 }
 

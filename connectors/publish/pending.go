@@ -23,7 +23,7 @@ func CreatePending(temp string) (*Pending, error) {
 	if !IsTemp(temp) {
 		return nil, fmt.Errorf("%s: is no temporary name", temp)
 	}
-	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -57,9 +57,15 @@ func (p *Pending) Abort() error {
 }
 
 // Name gives a complete file its final name and lets it be read as the umask
-// allows. Both are durable once the folders are synced.
+// allows. Both are durable once the folders are synced. The file must be one that a
+// run of this user has made, and no link.
 func Name(temp, final string) error {
-	if err := os.Chmod(temp, 0o666&^umask()); err != nil {
+	f, err := openOwn(temp)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Chmod(0o666 &^ umask()); err != nil {
 		return err
 	}
 	return os.Rename(temp, final)
@@ -71,7 +77,7 @@ func RemoveAbandoned(temp string) (gone bool, err error) {
 	if !IsTemp(temp) {
 		return false, fmt.Errorf("%s: is no temporary name", temp)
 	}
-	f, err := os.Open(temp)
+	f, err := openOwn(temp)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}

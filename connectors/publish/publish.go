@@ -1,7 +1,7 @@
 // Package publish writes files that appear under their name only when they are
 // complete: temporary name, fsync, rename, fsync of the folder. A killed run
 // leaves at most a temporary file behind, which the next run over the same name
-// takes over.
+// removes. Devices and pipes are written to when everything is there.
 package publish
 
 import (
@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 // Mode says who may read a file once it has its name. While it has none it is
@@ -42,51 +41,43 @@ type File struct {
 	*os.File
 	path     string
 	mode     Mode
+	device   bool // path is a device or pipe: File is a spool without a name, copied out by Commit
 	finished bool
 	done     bool
 }
 
 // Create makes a temporary file next to path, in a folder that is made where it
 // is missing. Another live run that writes the same name is an error; what a
-// dead one left is truncated.
+// dead one left is removed. Where path is a character device or a pipe
+// (/dev/null, /dev/stdout, a FIFO), which is never replaced, the file has no name
+// and Commit copies it there.
 func Create(path string, mode Mode) (*File, error) {
+	device, err := Device(path)
+	if err != nil {
+		return nil, err
+	}
+	if device {
+		spool, err := spool()
+		if err != nil {
+			return nil, err
+		}
+		return &File{File: spool, path: path, mode: mode, device: true}, nil
+	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s: is a folder, and the output is a file", path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
-	f, err := openLocked(path)
+	f, err := claim(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(f.Chmod(0o600), f.Truncate(0)); err != nil {
-		f.Close()
-		return nil, err
+	// Whatever the umask.
+	if err := f.Chmod(0o600); err != nil {
+		return nil, errors.Join(err, os.Remove(f.Name()), f.Close())
 	}
 	return &File{File: f, path: path, mode: mode}, nil
-}
-
-// openLocked opens the temporary file of path and locks it. A run that ends
-// between the two calls gives the file its final name, so the name is looked at
-// again once the lock is held: the lock must be on the file that has it.
-func openLocked(path string) (*os.File, error) {
-	for {
-		f, err := os.OpenFile(TempName(path), os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-			f.Close()
-			return nil, fmt.Errorf("%s: another run is writing this file", path)
-		}
-		held, err1 := f.Stat()
-		named, err2 := os.Stat(TempName(path))
-		if err1 == nil && err2 == nil && os.SameFile(held, named) {
-			return f, nil
-		}
-		f.Close()
-	}
 }
 
 // Path returns the final name.
@@ -94,8 +85,11 @@ func (f *File) Path() string { return f.path }
 
 // Finish sets the final mode and syncs: what is left for Commit is the name.
 func (f *File) Finish() error {
-	if f.finished || f.done {
+	if f.finished || f.done || f.device {
 		return nil
+	}
+	if !hasName(f.Name(), f.File) {
+		return errTaken(f.Name())
 	}
 	if f.mode == Public {
 		if err := f.Chmod(0o666 &^ umask()); err != nil {
@@ -112,8 +106,18 @@ func (f *File) Commit() error {
 	if f.done {
 		return nil
 	}
+	if f.device {
+		if err := copyOut(f.File, f.path); err != nil {
+			return err
+		}
+		f.done = true
+		return f.File.Close()
+	}
 	if err := f.Finish(); err != nil {
 		return err
+	}
+	if !hasName(f.Name(), f.File) {
+		return errTaken(f.Name())
 	}
 	if err := os.Rename(f.Name(), f.path); err != nil {
 		return err
@@ -128,6 +132,12 @@ func (f *File) Abort() error {
 		return nil
 	}
 	f.done = true
+	if f.device {
+		return errors.Join(hangUp(f.File, f.path), f.File.Close())
+	}
+	if !hasName(f.Name(), f.File) {
+		return f.File.Close() // it is gone, or the name is another's
+	}
 	err := os.Remove(f.Name())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil

@@ -1,0 +1,272 @@
+package publish
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// What somebody has put under the temporary name before a run is never written
+// to, and neither removed nor published: it is an error that names it.
+func TestPlantedTemporaryNameIsNotUsed(t *testing.T) {
+	plants := map[string]func(t *testing.T, temp, victim string){
+		"link": func(t *testing.T, temp, victim string) {
+			if err := os.Symlink(victim, temp); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"dangling link": func(t *testing.T, temp, victim string) {
+			if err := os.Symlink(victim+"-new", temp); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"second name": func(t *testing.T, temp, victim string) {
+			if err := os.Link(victim, temp); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"pipe": func(t *testing.T, temp, _ string) {
+			if err := syscall.Mkfifo(temp, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"another user's": func(t *testing.T, temp, _ string) {
+			if os.Geteuid() != 0 {
+				t.Skip("only root can give a file away")
+			}
+			if err := errors.Join(os.WriteFile(temp, []byte("before"), 0o666), os.Chown(temp, 65534, 65534)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	uses := map[string]func(path string) (io.Closer, error){
+		"file": func(path string) (io.Closer, error) { return Create(path, Confidential) },
+		"guard of a folder": func(path string) (io.Closer, error) {
+			_, err := CreateDir(strings.TrimSuffix(path, ".lock"), ".csv")
+			return nil, err
+		},
+		"abandoned": func(path string) (io.Closer, error) { _, err := RemoveAbandoned(TempName(path)); return nil, err },
+		"pending":   func(path string) (io.Closer, error) { return CreatePending(TempName(path)) },
+		"named":     func(path string) (io.Closer, error) { return nil, Name(TempName(path), path) },
+	}
+	for how, plant := range plants {
+		for what, use := range uses {
+			t.Run(how+", "+what, func(t *testing.T) {
+				dir := t.TempDir()
+				path, victim := filepath.Join(dir, "r.json.lock"), filepath.Join(dir, "victim")
+				if err := os.WriteFile(victim, []byte("precious"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				temp := TempName(path)
+				plant(t, temp, victim)
+				before, err := os.Lstat(temp)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := use(path); err == nil || !strings.Contains(err.Error(), filepath.Base(temp)) {
+					t.Errorf("got %v", err)
+				}
+				after, err := os.Lstat(temp)
+				if err != nil || !os.SameFile(before, after) || before.Mode() != after.Mode() {
+					t.Errorf("what was there was touched: %v", err)
+				}
+				got, _ := os.ReadFile(victim)
+				info, _ := os.Stat(victim)
+				if string(got) != "precious" || info.Mode().Perm() != 0o644 {
+					t.Errorf("the other file holds %q, mode %v", got, info.Mode())
+				}
+				for _, name := range []string{path, victim + "-new"} {
+					if _, err := os.Lstat(name); err == nil {
+						t.Errorf("%s is there", name)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A temporary folder that is a link, or somebody else's, is not used; one that a
+// killed run has left is.
+func TestPlantedTemporaryFolder(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "release")
+	victim := filepath.Join(dir, "victim")
+	if err := errors.Join(os.Mkdir(victim, 0o755), os.WriteFile(filepath.Join(victim, "a"), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, TempName(path)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CreateDir(path, ".csv"); err == nil {
+		t.Error("a link was taken for the temporary folder")
+	}
+	if os.Geteuid() == 0 {
+		if err := errors.Join(os.Remove(TempName(path)), os.Mkdir(TempName(path), 0o777), os.Chown(TempName(path), 65534, 65534)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := CreateDir(path, ".csv"); err == nil {
+			t.Error("another user's folder was taken")
+		}
+	}
+	if err := errors.Join(os.Remove(TempName(path)), os.MkdirAll(filepath.Join(TempName(path), "half"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	d := writeDir(t, path, "a.csv")
+	if err := d.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(names(t, dir), " "); got != "release release/a.csv victim victim/a" {
+		t.Errorf("the folder holds %s", got)
+	}
+}
+
+// What takes the temporary name while a run writes is not published and not
+// removed.
+func TestTemporaryNameTakenWhileWriting(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	for _, finished := range []bool{false, true} {
+		f, err := Create(path, Public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if finished {
+			if err := f.Finish(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(os.Remove(f.Name()), os.WriteFile(f.Name(), []byte("forged"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Commit(); err == nil {
+			t.Error("a forged file was published")
+		}
+		if err := f.Abort(); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Join(names(t, dir), " "); got != ".a.sdlfilter-tmp" {
+			t.Errorf("the folder holds %s", got)
+		}
+		if err := os.Remove(f.Name()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := Create(path, Public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(f.Name(), filepath.Join(dir, "kept")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(); err == nil {
+		t.Error("a file with a second name was published")
+	}
+}
+
+// Devices and pipes are written to when everything is there, and stay what they are.
+func TestDeviceIsWrittenTo(t *testing.T) {
+	dir := t.TempDir()
+	pipe, null := filepath.Join(dir, "pipe"), filepath.Join(dir, "null")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink("/dev/null", null)); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan string)
+	for _, commit := range []bool{true, false} {
+		f, err := Create(pipe, Public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			text, _ := os.ReadFile(pipe)
+			read <- string(text)
+		}()
+		if _, err := io.WriteString(f, "masked"); err != nil {
+			t.Fatal(err)
+		}
+		want := "masked"
+		if commit {
+			err = f.Commit()
+		} else {
+			// The reader is let go as soon as it waits.
+			want = ""
+			for opened := false; !opened && err == nil; {
+				var probe *os.File
+				if probe, err = os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+					opened = true
+					err = errors.Join(f.Abort(), probe.Close())
+				} else if errors.Is(err, syscall.ENXIO) {
+					err = nil
+				}
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := <-read; got != want {
+			t.Errorf("the reader got %q, want %q", got, want)
+		}
+	}
+	if err := WriteFile(null, Confidential, []byte("x")); err != nil {
+		t.Error(err)
+	}
+	for path, mode := range map[string]os.FileMode{pipe: os.ModeNamedPipe, null: os.ModeSymlink} {
+		if info, err := os.Lstat(path); err != nil || info.Mode().Type() != mode {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+	if got := strings.Join(names(t, dir), " "); got != "null pipe" {
+		t.Errorf("the folder holds %s", got)
+	}
+	socket := filepath.Join(dir, "socket")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := Create(socket, Public); err == nil || !strings.Contains(err.Error(), "socket") {
+		t.Errorf("a socket: %v", err)
+	}
+}
+
+// A file that a process has open is appended to under its /dev/fd or /proc name, and
+// keeps the process.
+func TestOpenFileOfAProcessIsNotReplaced(t *testing.T) {
+	dir := t.TempDir()
+	open, err := os.OpenFile(filepath.Join(dir, "open"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	link := filepath.Join(dir, "link")
+	path := filepath.Join("/proc/self/fd", filepath.Base(fdName(open)))
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("no /proc")
+	}
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, link, "/dev/fd/" + filepath.Base(path)} {
+		if err := WriteFile(name, Public, []byte("x")); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	got, err := os.ReadFile(open.Name())
+	if err != nil || string(got) != "xxx" {
+		t.Errorf("the open file holds %q, %v", got, err)
+	}
+	if got := strings.Join(names(t, dir), " "); got != "link open" {
+		t.Errorf("the folder holds %s", got)
+	}
+	// Regular files elsewhere are replaced as ever.
+	if device, err := Device(open.Name()); device || err != nil {
+		t.Errorf("a regular file is taken for a device: %v", err)
+	}
+}
+
+func fdName(f *os.File) string { return strconv.Itoa(int(f.Fd())) }
