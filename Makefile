@@ -38,6 +38,14 @@ test-figures: ## the papers' figures are what the program makes of the data
 test: ## the tests that need nothing but Go
 	$(GO) test ./...
 
+.PHONY: test-truth-short
+test-truth-short: ## R, U and the map against brute force, a choice of masks, shapes and sizes (minutes)
+	$(GO) test -count=1 -timeout 30m ./internal/truth -form short
+
+.PHONY: test-truth
+test-truth: ## the same of all of them; writes the table of docs/assessment.md (hours)
+	$(GO) test -count=1 -timeout 12h ./internal/truth -form full -table "$(CURDIR)/docs/assessment.md"
+
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }

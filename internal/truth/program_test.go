@@ -1,0 +1,142 @@
+package truth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/pipeline"
+)
+
+// value is a number of a report; infinite ones are strings there.
+type value float64
+
+func (v *value) UnmarshalJSON(text []byte) error {
+	switch s := strings.Trim(string(text), `"`); s {
+	case "Infinity":
+		*v = value(math.Inf(1))
+	case "-Infinity":
+		*v = value(math.Inf(-1))
+	case "null":
+		*v = value(math.NaN())
+	default:
+		f, err := strconv.ParseFloat(s, 64)
+		*v = value(f)
+		return err
+	}
+	return nil
+}
+
+// report is what is read of a report.
+type report struct {
+	Columns map[string]struct {
+		Utility struct {
+			U              value  `json:"U"`
+			SE             value  `json:"U_se"`
+			U0             value  `json:"U0"`
+			Efficiency     value  `json:"efficiency"`
+			EfficiencyGate *value `json:"efficiency_gate"`
+			Bias           value  `json:"bias"`
+			Sampled        bool   `json:"sampled"`
+			Approximate    bool   `json:"approximate"`
+			Errs           string `json:"errs"`
+		} `json:"utility"`
+		Risk []risk `json:"risk"`
+	} `json:"columns"`
+	Gate struct {
+		Passed bool `json:"passed"`
+	} `json:"gate"`
+}
+
+type risk struct {
+	Target      string `json:"target"`
+	Knowledge   string `json:"knowledge"`
+	R           value  `json:"R"`
+	SE          value  `json:"R_se"`
+	Sampled     bool   `json:"sampled"`
+	Approximate bool   `json:"approximate"`
+	Errs        string `json:"errs"`
+}
+
+// job is a run of the program on a file.
+type job struct {
+	f          *file
+	masks      string
+	path       string // of the file as CSV
+	sample     int
+	replicates int
+	window     int
+	key        int
+	gate       string // rules, "" for none
+	vary       string // axes of a map
+}
+
+// configuration writes what the program is to do into dir and returns it.
+func (j job) configuration(t testing.TB, dir string) *config.Pipeline {
+	t.Helper()
+	secret := sha256.Sum256([]byte("key " + strconv.Itoa(j.key)))
+	key := filepath.Join(dir, "release.key")
+	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString(secret[:])+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x := "{role: sensitive}"
+	if j.f.decimals >= 0 {
+		x = fmt.Sprintf("{role: sensitive, decimals: %d}", j.f.decimals)
+	}
+	text := fmt.Sprintf(`version: 1
+key: {file: %[1]s/release.key}
+source: {csv: {path: %[2]s, types: {x: float64}}}
+columns: {x: %[3]s, many: {role: other}, few: {role: other}, a: {role: other}}
+masks: %[4]s
+window: {records: %[5]d}
+sink: {csv: {path: %[1]s/out.csv}}
+assess: {replicates: %[6]d, sample: %[7]d, targets: [%[8]s]}
+report: {json: %[1]s/report.json}
+`, dir, j.path, x, j.masks, max(j.window, 2), j.replicates, j.sample, strings.Join(targets, ", "))
+	if j.gate != "" {
+		text += "gate: {rules: [" + j.gate + "]}\n"
+	}
+	if j.vary != "" {
+		text += "map: {column: x, vary: {" + j.vary + "}}\n"
+	}
+	path := filepath.Join(dir, "pipeline.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := config.Load(path, config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return p
+}
+
+// run runs the program and reads its report.
+func (j job) run(t testing.TB) *report {
+	t.Helper()
+	dir, err := os.MkdirTemp(filepath.Dir(j.path), "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if _, err := pipeline.Run(context.Background(), j.configuration(t, dir), pipeline.Options{}); err != nil {
+		t.Fatalf("%s: %v", j.masks, err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r report
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
