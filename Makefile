@@ -72,6 +72,10 @@ test-browser: ## the HTML report and the live page in headless Chromium
 test-interop: ## other libraries read what is written and write what is read
 	scripts/test-interop.sh
 
+.PHONY: test-examples
+test-examples: ## the examples for Kubernetes, Airflow, systemd and Prometheus are valid
+	scripts/test-examples.sh
+
 .PHONY: bench
 bench: build ## side by side with DuckDB: writes docs/performance.md's figures to stdout
 	scripts/bench.sh
