@@ -67,8 +67,11 @@ type Column struct {
 	// that moves values between records, nil where none does.
 	Array, ReleasedArray arrow.Array
 
+	Moved Moved // where values move between records, what is expected of that
+
 	values, released     []float64 // buffers kept between uses
 	valid, releasedValid Bitmap
+	moved                Moved
 }
 
 // Alloc gives Original n values, of undefined content, from the column's own
@@ -172,6 +175,7 @@ func (b *Block) Reset(stream int, first int64, n, columns int) {
 		c := &b.Columns[i]
 		c.Original, c.Released = Vector{}, Vector{}
 		c.Array, c.ReleasedArray = nil, nil
+		c.Moved = Moved{}
 	}
 	b.Digests, b.Carried = nil, nil
 	b.Scope, b.Places = "", nil
@@ -215,6 +219,7 @@ func (b *Block) Part(dst *Block, from, to int) {
 	for i := range b.Columns {
 		c, d := &b.Columns[i], &dst.Columns[i]
 		d.Original, d.Released = c.Original.part(from, n), c.Released.part(from, n)
+		d.Moved = c.Moved.part(from, n)
 		if c.Array != nil {
 			d.Array = array.NewSlice(c.Array, int64(from), int64(to))
 		}

@@ -1,0 +1,458 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Displacer says how far the masks of a chain are expected to move the values of
+// single records that a swap may exchange: E(x − y)² of each record over the draws
+// of masks and swaps, given the data. Duncan and Keller-McNulty (2000), section 6.2,
+// have it for two areas.
+//
+// A swap looks at keys and attribute alone. So whether record i is exchanged, and
+// with whom, is independent of what is moved; what lies at i is then a draw of the
+// other masks' law at another record's original value, and
+//
+//	E(x_i − y_i)² = (1 − p_i) E(x_i − y(x_i))² + Σ_j p_ij E(x_i − y(x_j))²
+//
+// with p_ij the probability of the exchange of i and j, p_i their sum. p_ij is that of
+// the pairing, which depends on the sizes of combinations; the sums over j follow
+// from sums of E y(x_j) and E y(x_j)² over each combination. Several swaps on one column
+// are taken one after another, each on the expectations that the one before it has
+// left.
+//
+// Apply may be called from many goroutines.
+type Displacer struct {
+	chain   *Chain
+	columns []displaced
+	swaps   []*displacingSwap
+	window  bool // whether a swap seeks partners within windows
+	draws   []*Chain
+	scratch sync.Pool
+}
+
+// displaced is a column whose values swaps move.
+type displaced struct {
+	name    string
+	index   int // in Block.Columns
+	swaps   []int
+	moments func(x float64) (shift, square float64) // of the masks that move nothing; nil: to be drawn
+	centre  float64                                 // what originals are taken from, for precision
+	centred bool                                    // by the survey; else each window has a centre of its own
+	unknown bool                                    // keys of a swap on it depend on draws
+}
+
+// moment is Σ p, Σ p·E(y − centre), Σ p·E(y − centre)² over records, p the probability
+// that a record's value is not null.
+type moment [3]float64
+
+func (m *moment) add(o moment, f float64) {
+	m[0] += f * o[0]
+	m[1] += f * o[1]
+	m[2] += f * o[2]
+}
+
+// Displacer returns nil where no swap moves a numeric column of the chain.
+func (c *Chain) Displacer() *Displacer {
+	d := &Displacer{chain: c, scratch: sync.Pool{New: func() any { return new(displacing) }}}
+	at := map[int]int{} // by mask: in d.swaps
+	for _, col := range c.columns {
+		info := displaced{name: col.Name, index: col.Index}
+		for i, m := range c.masks {
+			s, ok := m.Params.(*Swap)
+			if !ok || !slices.Contains(s.Columns, col.Name) || !col.Field.Numeric() {
+				continue
+			}
+			if _, known := at[i]; !known {
+				at[i] = len(d.swaps)
+				d.swaps = append(d.swaps, c.displacing(s))
+				d.window = d.window || !s.dataset()
+			}
+			info.swaps = append(info.swaps, at[i])
+			for _, before := range c.masks[:i] {
+				if slices.ContainsFunc(before.Params.Masks(), func(name string) bool { return slices.Contains(s.Reads(), name) }) {
+					info.unknown = true
+				}
+			}
+		}
+		if len(info.swaps) == 0 {
+			continue
+		}
+		if law, ok := c.Law(col.Name); ok {
+			info.moments = law.Moments
+		}
+		d.columns = append(d.columns, info)
+	}
+	if len(d.columns) == 0 {
+		return nil
+	}
+	d.layOut()
+	if slices.ContainsFunc(d.columns, func(col displaced) bool { return col.moments == nil }) {
+		setup := c.setup
+		setup.Identity = nil
+		for b := range batches {
+			rest, err := newChain(Unmixed(c.masks), setup, drawsFrom+b, nil)
+			if err != nil {
+				panic(fmt.Sprintf("transform: masks of a valid chain: %v", err))
+			}
+			d.draws = append(d.draws, rest)
+		}
+	}
+	return d
+}
+
+// layOut gives the sums of swaps of scope dataset their places: a column has one
+// where all in front of the swap is exact.
+func (d *Displacer) layOut() {
+	for k, s := range d.swaps {
+		s.first = -1
+		s.at, s.batches = make([]int, len(d.columns)), make([]int, len(d.columns))
+		for i, col := range d.columns {
+			at := slices.Index(col.swaps, k)
+			if at < 0 || col.unknown {
+				continue
+			}
+			if s.first < 0 {
+				s.first = i
+			}
+			s.at[i], s.batches[i] = s.width, 1
+			if at > 0 || col.moments == nil {
+				s.batches[i] = batches
+			}
+			s.width += s.batches[i]
+		}
+	}
+}
+
+// drawsFrom is the first number of the replicates that a Displacer draws where there
+// is no closed form; those of an assessment are below it.
+const drawsFrom = 1 << 30
+
+func (c *Chain) displacing(m *Swap) *displacingSwap {
+	s := &displacingSwap{dataset: m.dataset(), pairer: &pairer{rate: *m.Rate, unique: m.unique(), dataset: m.dataset()}}
+	for _, name := range m.Reads() {
+		s.keys = append(s.keys, c.info(name).Index)
+	}
+	return s
+}
+
+// Columns returns the indexes in Block.Columns of the columns that Apply speaks of.
+func (d *Displacer) Columns() []int {
+	var list []int
+	for _, c := range d.columns {
+		list = append(list, c.index)
+	}
+	return list
+}
+
+// Approximate returns the indexes of those columns of which Apply says what they are
+// without any exchange: the keys of a swap depend on draws there. An exchange moves
+// a value further than the other masks do, so that E(x − y)² is understated, and risk
+// overstated.
+func (d *Displacer) Approximate() []int {
+	var list []int
+	for _, c := range d.columns {
+		if c.unknown {
+			list = append(list, c.index)
+		}
+	}
+	return list
+}
+
+// NeedsSurvey reports whether all blocks must go through Survey, and EndSurvey
+// follow, before the first Apply.
+func (d *Displacer) NeedsSurvey() bool {
+	return slices.ContainsFunc(d.swaps, func(s *displacingSwap) bool { return s.dataset })
+}
+
+// displacing is the scratch of one call: what is expected to lie at the records of
+// one window.
+type displacing struct {
+	view     microdata.Block
+	drawn    [][][]float64 // [batch][column]: what the other masks made of the block
+	grouping grouping
+	matcher  matcher
+	here     []bool      // whether a record has a value
+	centre   float64     // of the column
+	from     []float64   // x − centre
+	batches  int         // how many of held and moved count: one as long as all is exact
+	held     [][]float64 // [batch][record]: probability that a record has kept its own value
+	moved    [][]moment  // [batch][record]: what else may lie there
+	own      [][]moment  // [batch][record]: of a record's own value: 1, E(y−x), E(y−x)²; one batch where closed
+	sizes    []int32
+	combos   []moment
+	class    []moment
+	records  []float64
+}
+
+// content is what may lie at record r, all in all.
+func (w *displacing) content(k, r int) moment {
+	m := w.moved[k][r]
+	if o := w.own[k%len(w.own)][r]; o[0] > 0 {
+		u := w.from[r]
+		m.add(moment{1, u + o[1], o[2] + 2*u*o[1] + u*u}, w.held[k][r])
+	}
+	return m
+}
+
+// split goes over from one batch to all, where something is not exact.
+func (w *displacing) split() {
+	for k := w.batches; k < batches; k++ {
+		copy(w.held[k], w.held[0])
+		copy(w.moved[k], w.moved[0])
+	}
+	w.batches = batches
+}
+
+// original sets view to the block as it was before any mask.
+func (w *displacing) original(b *microdata.Block) *microdata.Block {
+	v := &w.view
+	v.Reset(b.Stream, b.First, b.N, len(b.Columns))
+	v.Scope, v.Places = b.Scope, b.Places
+	for i := range b.Columns {
+		v.Columns[i].Original, v.Columns[i].Array = b.Columns[i].Original, b.Columns[i].Array
+	}
+	return v
+}
+
+// Survey takes a block of a first pass over the data, one after another. Only
+// originals are looked at; rejected records take no part.
+func (d *Displacer) Survey(b *microdata.Block) error {
+	return d.run(b, func(w *displacing) error { return d.blocks(w, b, true) })
+}
+
+// EndSurvey makes the pairings of swaps of scope dataset.
+func (d *Displacer) EndSurvey() {
+	for _, s := range d.swaps {
+		if s.dataset {
+			s.endSurvey()
+		}
+	}
+}
+
+// Apply fills Moved of the columns that swaps move. The block may have been masked.
+func (d *Displacer) Apply(b *microdata.Block) error {
+	return d.run(b, func(w *displacing) error { return d.blocks(w, b, false) })
+}
+
+func (d *Displacer) run(b *microdata.Block, f func(*displacing) error) error {
+	if b.N == 0 {
+		return nil
+	}
+	w := d.scratch.Get().(*displacing)
+	defer d.scratch.Put(w)
+	if err := d.draw(w, b); err != nil {
+		return err
+	}
+	return f(w)
+}
+
+// draw draws what the masks that move nothing make of the block, where that has no
+// closed form.
+func (d *Displacer) draw(w *displacing, b *microdata.Block) error {
+	if w.drawn == nil {
+		w.drawn = make([][][]float64, len(d.draws))
+	}
+	for k, rest := range d.draws {
+		v := w.original(b)
+		if err := rest.Apply(v); err != nil {
+			return err
+		}
+		if w.drawn[k] == nil {
+			w.drawn[k] = make([][]float64, len(d.columns))
+		}
+		for i, c := range d.columns {
+			if c.moments == nil {
+				w.drawn[k][i] = append(w.drawn[k][i][:0], v.Columns[c.index].Out().Values...)
+			}
+		}
+	}
+	return nil
+}
+
+// blocks goes through a block window by window.
+func (d *Displacer) blocks(w *displacing, b *microdata.Block, survey bool) error {
+	size := b.N
+	if d.window {
+		size = d.chain.setup.Window
+	}
+	if !survey {
+		for i := range d.columns {
+			b.Columns[d.columns[i].index].Displace(b.N)
+		}
+	}
+	for from := 0; from < b.N; from += size {
+		n := min(size, b.N-from)
+		for i := range d.columns {
+			if survey && !slices.ContainsFunc(d.columns[i].swaps, func(k int) bool { return d.swaps[k].dataset }) {
+				continue
+			}
+			if err := d.follow(w, b, i, from, n, survey); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// follow takes the values of one column through its swaps, for records [from,
+// from+n).
+func (d *Displacer) follow(w *displacing, b *microdata.Block, i, from, n int, survey bool) error {
+	col := &d.columns[i]
+	d.begin(w, b, i, from, n)
+	if !col.unknown {
+		for _, k := range col.swaps {
+			s := d.swaps[k]
+			if err := s.find(w, b, from, n); err != nil {
+				return err
+			}
+			switch {
+			case !s.dataset:
+				s.window(w)
+			case survey:
+				if !col.centred {
+					col.centre, col.centred = w.centre, true
+				}
+				s.take(w, i)
+				return nil // what a later swap finds is not known yet, and not needed
+			default:
+				if err := s.apply(w, i); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if !survey {
+		d.tell(w, b, i, from, n)
+	}
+	return nil
+}
+
+// find fills w.grouping with the groups of a swap, those of the whole data where that
+// is its scope.
+func (s *displacingSwap) find(w *displacing, b *microdata.Block, from, n int) error {
+	g := &w.grouping
+	if !s.dataset {
+		g.reset()
+		if err := g.find(w.original(b), s.keys, from, n); err != nil {
+			return err
+		}
+		g.exclude(b, from)
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.grouping.find(w.original(b), s.keys, from, n); err != nil {
+		return err
+	}
+	g.group, g.combo = append(g.group[:0], s.grouping.group...), append(g.combo[:0], s.grouping.combo...)
+	g.exclude(b, from)
+	return nil
+}
+
+// begin sets what lies at each record to its own value.
+func (d *Displacer) begin(w *displacing, b *microdata.Block, i, from, n int) {
+	col := &d.columns[i]
+	v := b.Columns[col.index].Original
+	w.batches, w.centre = 1, col.centre
+	if col.moments == nil {
+		w.batches = batches
+	}
+	w.held, w.moved, w.own = sized(w.held, batches, n), sized(w.moved, batches, n), sized(w.own, w.batches, n)
+	w.here, w.from = slices.Grow(w.here[:0], n)[:n], slices.Grow(w.from[:0], n)[:n]
+	for r := range n {
+		x := v.Values[from+r]
+		w.here[r] = v.Valid.Has(from+r) && x-x == 0 && !b.Rejected(from+r)
+	}
+	if !col.centred {
+		w.centre = w.middle(v.Values[from : from+n])
+	}
+	for r, here := range w.here {
+		x := v.Values[from+r]
+		w.from[r] = x - w.centre
+		for k := range w.batches {
+			w.held[k][r], w.moved[k][r], w.own[k][r] = 1, moment{}, moment{}
+			switch {
+			case !here:
+			case col.moments != nil:
+				shift, square := col.moments(x)
+				w.own[k][r] = moment{1, shift, square}
+			default:
+				shift := w.drawn[k][i][from+r] - x
+				w.own[k][r] = moment{1, shift, shift * shift}
+			}
+		}
+	}
+}
+
+// middle is the median of some values: squares taken from there are near to the
+// variance, so that their differences are exact enough.
+func (w *displacing) middle(x []float64) float64 {
+	var some []float64
+	for r := 0; r < len(x); r += 1 + len(x)/64 {
+		if w.here[r] {
+			some = append(some, x[r])
+		}
+	}
+	if len(some) == 0 {
+		return 0
+	}
+	slices.Sort(some)
+	return some[len(some)/2]
+}
+
+// tell writes what was found of a column to the block.
+func (d *Displacer) tell(w *displacing, b *microdata.Block, i, from, n int) {
+	col := &b.Columns[d.columns[i].index]
+	if w.batches > 1 && col.Moved.Deviations == nil {
+		col.Deviate(batches)
+	}
+	to := &col.Moved
+	f := 1 / float64(w.batches)
+	for r := range n {
+		at := from + r
+		if !w.here[r] {
+			to.Weight[at], to.Total[at] = 0, 0
+			to.Stay[at], to.Square[at], to.Noise[at] = math.NaN(), math.NaN(), math.NaN()
+			continue
+		}
+		u := w.from[r]
+		var weight, held, square, squares, total float64
+		var each [batches]float64
+		for k := range w.batches {
+			m := &w.moved[k][r]
+			h := w.held[k][r]
+			away := max(0, u*u*m[0]-2*u*m[1]+m[2])
+			weight += h + m[0]
+			held += h
+			square += away
+			squares += away * away
+			each[k] = h*w.own[k%len(w.own)][r][2] + away
+			total += each[k]
+		}
+		weight, held, square, squares, total = weight*f, held*f, square*f, squares*f, total*f
+		to.Weight[at], to.Total[at] = weight, total
+		to.Stay[at], to.Square[at], to.Noise[at] = held/weight, square/weight, 0
+		if w.batches > 1 {
+			to.Noise[at] = max(0, squares-square*square) / (batches - 1) / (weight * weight)
+			for k := range batches {
+				to.Deviations[k][at] = float32(each[k] - total)
+			}
+		}
+	}
+}
+
+// sized returns lists of n records, as many as count; of what is in them nothing is
+// known.
+func sized[T any](lists [][]T, count, n int) [][]T {
+	lists = slices.Grow(lists[:0], count)[:count]
+	for k := range lists {
+		lists[k] = slices.Grow(lists[k][:0], n)[:n]
+	}
+	return lists
+}

@@ -1,0 +1,242 @@
+package transform
+
+import (
+	"cmp"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// displacingSwap is what is known of one swap.
+type displacingSwap struct {
+	keys    []int
+	dataset bool
+	pairer  *pairer
+
+	// Of a swap of scope dataset, from the survey:
+	mu       sync.Mutex
+	grouping grouping
+	combos   []displacedCombo
+	groups   []*displacedGroup // by group; nil where there is nobody to exchange with
+	first    int               // the column with which a record is counted
+	at       []int             // by column of the Displacer: its first place in sums; −1: not of this swap
+	batches  []int             // and how many places it has
+	width    int
+}
+
+// displacedCombo is a combination of keys and attribute.
+type displacedCombo struct {
+	group int32
+	size  int32
+	sums  []moment // over its records, by column and batch
+}
+
+// displacedGroup is the records of equal keys.
+type displacedGroup struct {
+	pairing *pairing
+	records []float64 // by class
+	sums    []moment  // over the records of a class: [column and batch × class]
+}
+
+// exchanged returns the probability that a record of a combination is exchanged, and
+// what it then receives: the sums over its partners.
+//
+// sums and records are those of the group's classes, own those of the combination.
+func exchanged(rates []float64, class int, records []float64, sums []moment, size int32, own moment) (p float64, receives moment) {
+	for t, rate := range rates[class*len(records) : (class+1)*len(records)] {
+		if rate == 0 {
+			continue
+		}
+		n := records[t]
+		if t == class {
+			n -= float64(size)
+			receives.add(own, -rate)
+		}
+		p += rate * n
+		receives.add(sums[t], rate)
+	}
+	if p > 1 { // simulated
+		for j := range receives {
+			receives[j] /= p
+		}
+		p = 1
+	}
+	// Nothing is left of the difference of equal sums but rounding.
+	receives[0] = max(0, min(receives[0], p))
+	return p, receives
+}
+
+// settle lets record r of a batch be exchanged.
+func (w *displacing) settle(k, r int, p float64, receives moment) {
+	w.held[k][r] *= 1 - p
+	m := &w.moved[k][r]
+	for j := range m {
+		m[j] *= 1 - p
+	}
+	m.add(receives, 1)
+}
+
+// window lets the records that w.grouping describes be exchanged among themselves.
+func (s *displacingSwap) window(w *displacing) {
+	m, g := &w.matcher, &w.grouping
+	m.sort(g.group, g.combo)
+	for i := 0; i+1 < len(m.groupStart); i++ {
+		start, end := m.groupStart[i], m.groupStart[i+1]
+		w.sizes = w.sizes[:0]
+		for p := start; p < end; p = m.comboEnd[g.combo[m.members[p]]] {
+			c := g.combo[m.members[p]]
+			w.sizes = append(w.sizes, m.comboEnd[c]-m.comboStart[c])
+		}
+		if len(w.sizes) < 2 {
+			continue
+		}
+		pairing := s.pairer.of(w.sizes)
+		if len(pairing.rates) > 1 && w.batches == 1 {
+			w.split()
+		}
+		for k := range w.batches {
+			w.group(k, pairing, start)
+		}
+	}
+}
+
+// group is window for one group, the members of which start at a place of the
+// matcher, and one batch.
+func (w *displacing) group(k int, pairing *pairing, start int32) {
+	m := &w.matcher
+	classes := len(pairing.sizes)
+	w.class = slices.Grow(w.class[:0], classes)[:classes]
+	w.records = slices.Grow(w.records[:0], classes)[:classes]
+	clear(w.class)
+	clear(w.records)
+	w.combos = w.combos[:0]
+	at := start
+	for _, size := range w.sizes {
+		var sum moment
+		for _, r := range m.members[at : at+size] {
+			sum.add(w.content(k, int(r)), 1)
+		}
+		at += size
+		c := pairing.class(size)
+		w.combos = append(w.combos, sum)
+		w.class[c].add(sum, 1)
+		w.records[c] += float64(size)
+	}
+	at = start
+	for i, size := range w.sizes {
+		p, receives := exchanged(pairing.rate(k), pairing.class(size), w.records, w.class, size, w.combos[i])
+		for _, r := range m.members[at : at+size] {
+			w.settle(k, int(r), p, receives)
+		}
+		at += size
+	}
+}
+
+// take adds records of the survey, with what may lie there, to their combinations.
+func (s *displacingSwap) take(w *displacing, column int) {
+	g := &w.grouping
+	for r, group := range g.group {
+		if group < 0 {
+			continue
+		}
+		code := int(g.combo[r])
+		for len(s.combos) <= code {
+			s.combos = append(s.combos, displacedCombo{})
+		}
+		c := &s.combos[code]
+		if c.sums == nil {
+			c.sums = make([]moment, s.width)
+		}
+		c.group = group
+		if column == s.first {
+			c.size++
+		}
+		for k := range s.batches[column] {
+			c.sums[s.at[column]+k].add(w.content(k%w.batches, r), 1)
+		}
+	}
+}
+
+// endSurvey makes the pairings and the sums over classes, on all cores.
+func (s *displacingSwap) endSurvey() {
+	order := make([]int32, len(s.combos))
+	groups := int32(0)
+	for i := range order {
+		order[i] = int32(i)
+		groups = max(groups, s.combos[i].group+1)
+	}
+	slices.SortStableFunc(order, func(i, j int32) int { return cmp.Compare(s.combos[i].group, s.combos[j].group) })
+	s.groups = make([]*displacedGroup, groups)
+	next := make(chan []int32, 64)
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for codes := range next {
+				s.groups[s.combos[codes[0]].group] = s.summed(codes)
+			}
+		})
+	}
+	for len(order) > 0 {
+		n := 1
+		for n < len(order) && s.combos[order[n]].group == s.combos[order[0]].group {
+			n++
+		}
+		if n > 1 {
+			next <- order[:n]
+		}
+		order = order[n:]
+	}
+	close(next)
+	wg.Wait()
+}
+
+func (s *displacingSwap) summed(codes []int32) *displacedGroup {
+	sizes := make([]int32, len(codes))
+	for i, code := range codes {
+		sizes[i] = s.combos[code].size
+	}
+	g := &displacedGroup{pairing: s.pairer.of(sizes)}
+	classes := len(g.pairing.sizes)
+	g.records, g.sums = make([]float64, classes), make([]moment, s.width*classes)
+	for _, code := range codes {
+		c := &s.combos[code]
+		class := g.pairing.class(c.size)
+		g.records[class] += float64(c.size)
+		for k, m := range c.sums {
+			g.sums[k*classes+class].add(m, 1)
+		}
+	}
+	return g
+}
+
+var errGone = errors.New("a record that the first pass saw is another one now")
+
+// apply lets records be exchanged with those of the whole data.
+func (s *displacingSwap) apply(w *displacing, column int) error {
+	for r, group := range w.grouping.group {
+		if group < 0 {
+			continue
+		}
+		code := int(w.grouping.combo[r])
+		if code >= len(s.combos) || s.combos[code].group != group {
+			return errGone
+		}
+		g := s.groups[group]
+		if g == nil {
+			continue
+		}
+		c := &s.combos[code]
+		if w.batches == 1 && max(len(g.pairing.rates), s.batches[column]) > 1 {
+			w.split()
+		}
+		classes := len(g.pairing.sizes)
+		class := g.pairing.class(c.size)
+		for k := range w.batches {
+			at := s.at[column] + k%s.batches[column]
+			p, receives := exchanged(g.pairing.rate(k), class, g.records, g.sums[at*classes:(at+1)*classes], c.size, c.sums[at])
+			w.settle(k, r, p, receives)
+		}
+	}
+	return nil
+}

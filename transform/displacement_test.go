@@ -1,0 +1,189 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// displacementData has keys that several, few and no records share, an attribute of
+// uneven values, and a skewed protected column with nulls.
+func displacementData(n int, seed uint64, sigma float64, nulls bool) []testColumn {
+	r := rand.New(rand.NewPCG(seed, 77))
+	columns := swapData(n, seed, max(2, n/12), 3)
+	for i := range n {
+		columns[0].values[i] = math.Round(math.Exp(8 + sigma*r.NormFloat64()))
+		columns[3].values[i] = float64(min(r.IntN(5), r.IntN(5), 3))
+		columns[2].values[i] = float64(r.IntN(2))
+		if r.IntN(3) == 0 { // a few groups hold many records
+			columns[1].values[i] = float64(r.IntN(3))
+		}
+		if nulls && r.IntN(6) == 0 {
+			columns[0].null = append(columns[0].null, i)
+			columns[0].values[i] = 0
+		}
+	}
+	return columns
+}
+
+// displacements runs the Displacer of a chain over columns in blocks.
+func displacements(t *testing.T, c *Chain, size int, columns []testColumn) []microdata.Moved {
+	t.Helper()
+	n := len(columns[0].values)
+	d := c.Displacer()
+	for from := 0; d.NeedsSurvey() && from < n; from += size {
+		if err := d.Survey(block(from, min(from+size, n), columns...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.EndSurvey()
+	var out []microdata.Moved
+	for from := 0; from < n; from += size {
+		b := block(from, min(from+size, n), columns...)
+		if err := d.Apply(b); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, b.Columns[0].Moved)
+	}
+	return out
+}
+
+// What the Displacer says of every record is the mean over whole releases of the
+// chain: for each record z = (mean − said)/SE must have the spread of a normal
+// variable, and the mean over records must agree.
+func TestDisplacementIsThatOfReleases(t *testing.T) {
+	noise := func(sd float64) Spec { return mask(&Noise{Columns: []string{"a"}, SD: amount(sd)}) }
+	swap := func(policy, scope string, rate float64) Spec { return mask(swapMask(policy, scope, rate)) }
+	second := func(scope string) Spec {
+		rate := 0.5
+		return Spec{Name: "second", Params: &Swap{Keys: []string{"c"}, Attribute: "d", Columns: []string{"a"}, Rate: &rate, Policy: "random", Scope: scope}}
+	}
+	upper, base := 9000.0, 1000.0
+	clip, round := mask(&Truncate{Columns: []string{"a"}, Upper: &upper}), mask(&Round{Columns: []string{"a"}, Base: &base})
+	chains := map[string][]Spec{
+		"noise, swap":                {noise(3000), swap("random", "", 0.4)},
+		"swap, clip":                 {swap("unique", "dataset", 1), clip},
+		"round, swap, noise, clip":   {round, swap("random", "dataset", 0.6), noise(2000), clip},
+		"swap, swap":                 {swap("random", "", 0.5), second("")},
+		"swap, swap of dataset":      {swap("unique", "", 0.8), second("dataset")},
+		"swap of dataset, swap":      {second("dataset"), noise(500), swap("random", "", 0.7)},
+		"bias, round, swap of pairs": {mask(&Bias{Columns: []string{"a"}, Phi: &[]float64{0.2}[0]}), round, noise(100), swap("random", "", 0.7)},
+	}
+	for _, policy := range []string{"unique", "random"} {
+		for _, scope := range []string{"", "dataset"} {
+			for _, rate := range []float64{0.2, 1} {
+				chains[fmt.Sprint(policy, scope, rate)] = []Spec{swap(policy, scope, rate)}
+			}
+		}
+	}
+	for name, masks := range chains {
+		for _, nulls := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, nulls), func(t *testing.T) { compareDisplacement(t, masks, nulls) })
+		}
+	}
+}
+
+func compareDisplacement(t *testing.T, masks []Spec, nulls bool) {
+	const n, window, replicates = 900, 300, 700
+	sigma := 1.2
+	if len(masks) > 1 {
+		sigma = 0.5 // where many are to be met, the mean over a few that are far off is skewed
+	}
+	columns := displacementData(n, 5, sigma, nulls)
+	setup := testSetup(t, columns...)
+	setup.Window = window
+	c := chain(t, setup, masks...)
+	own := displacementOwn(t, setup, masks, columns)
+	said := displacements(t, c, n, columns)[0]
+	sum, squares, there := make([]float64, n), make([]float64, n), make([]float64, n)
+	var totals, totalSquares float64
+	for m := 1; m <= replicates; m++ {
+		r := c.Replicate(m)
+		if r.NeedsSurvey() {
+			surveyed(t, r, n, columns...)
+		}
+		b := apply(t, r, block(0, n, columns...))
+		x, y := b.Columns[0].Original, b.Columns[0].Out()
+		total := 0.0
+		for i := range n {
+			if x.Valid.Has(i) && y.Valid.Has(i) {
+				d := (x.Values[i] - y.Values[i]) * (x.Values[i] - y.Values[i])
+				there[i]++
+				sum[i] += d
+				squares[i] += d * d
+				total += d
+			}
+		}
+		totals += total
+		totalSquares += total * total
+	}
+	total, beyond, judged, dev := 0.0, 0, 0, make([]float64, len(said.Deviations))
+	for i := range n {
+		total += said.Total[i]
+		for k := range dev {
+			dev[k] += float64(said.Deviations[k][i])
+		}
+		if said.Weight[i] == 0 {
+			if there[i] > 0 {
+				t.Fatalf("record %d has no weight", i)
+			}
+			continue
+		}
+		// 5 standard errors of a share of 700.
+		if d := math.Abs(there[i]/replicates - said.Weight[i]); d > 0.095 {
+			t.Errorf("record %d is there in %v, want %v", i, there[i]/replicates, said.Weight[i])
+		}
+		mean := sum[i] / there[i]
+		se := math.Sqrt(max(0, squares[i]/there[i]-mean*mean) / there[i])
+		expected := said.Stay[i]*own[i] + said.Square[i]
+		if se == 0 || there[i] < 200 {
+			if mean > expected*1.5+1 && there[i] > 20 {
+				t.Errorf("record %d: %v, said %v", i, mean, expected)
+			}
+			continue
+		}
+		judged++
+		if math.Abs(mean-expected) > 3*(se+math.Sqrt(said.Noise[i])+0.05*said.Stay[i]*own[i]) {
+			beyond++
+		}
+	}
+	// Of normal variables 0.3 % are beyond 3; those that a rare exchange decides are
+	// skewed, and more of them are.
+	if beyond > 3+judged/60 {
+		t.Errorf("%d of %d records are beyond 3 standard errors", beyond, judged)
+	}
+	var noise float64
+	for _, v := range dev {
+		noise += v * v / float64(batches*(batches-1))
+	}
+	mean := totals / replicates
+	se := math.Sqrt((totalSquares/replicates - mean*mean) / replicates)
+	if math.Abs(mean-total) > 4*math.Hypot(se, math.Sqrt(noise)) {
+		t.Errorf("the sum is %v ± %v, said %v ± %v", mean, se, total, math.Sqrt(noise))
+	}
+	if noise > 0 && math.Sqrt(noise) > 0.1*total {
+		t.Errorf("the sum is said to be %v ± %v", total, math.Sqrt(noise))
+	}
+}
+
+// displacementOwn is E(x − y)² of what the masks that move nothing do, from 500
+// replicates.
+func displacementOwn(t *testing.T, setup Setup, masks []Spec, columns []testColumn) []float64 {
+	n := len(columns[0].values)
+	own := make([]float64, n)
+	rest := Unmixed(masks)
+	if len(rest) == 0 {
+		return own
+	}
+	c := chain(t, setup, rest...)
+	for m := 5001; m <= 5500; m++ {
+		b := apply(t, c.Replicate(m), block(0, n, columns...))
+		for i, y := range b.Columns[0].Out().Values {
+			own[i] += (y - columns[0].values[i]) * (y - columns[0].values[i]) / 500
+		}
+	}
+	return own
+}
