@@ -41,6 +41,9 @@ func (f *reportFiles) create(c config.Report) error {
 		if *confidential, err = publish.Create(path, publish.Confidential); err != nil {
 			return err
 		}
+		if device, err := publish.Device(path); device || err != nil {
+			return err // beside a device nothing is written
+		}
 		f.publicPaths = append(f.publicPaths, config.PublicPath(path))
 		*public, err = publish.Create(config.PublicPath(path), publish.Public)
 		return err
@@ -48,20 +51,24 @@ func (f *reportFiles) create(c config.Report) error {
 	return errors.Join(open(c.HTML, &f.html, &f.publicHTML), open(c.JSON, &f.json, &f.publicJSON))
 }
 
-// write completes and syncs every file under its temporary name.
-func (f *reportFiles) write(rep *report.Report, allowed []string) error {
+// write completes and syncs every file under its temporary name. Each names the
+// release by its content; nil where that is no files.
+func (f *reportFiles) write(rep *report.Report, release *publish.Content, allowed []string) error {
 	rep.Alternatives = f.alternatives
-	public := rep.Public(allowed)
 	for _, out := range []struct {
 		file   *publish.File
-		render func() ([]byte, error)
+		render func(r *report.Report, p *report.Public) ([]byte, error)
 	}{
-		{f.html, rep.HTML}, {f.publicHTML, public.HTML}, {f.publicJSON, public.JSON}, {f.json, rep.JSON},
+		{f.html, func(r *report.Report, _ *report.Public) ([]byte, error) { return r.HTML() }},
+		{f.publicHTML, func(_ *report.Report, p *report.Public) ([]byte, error) { return p.HTML() }},
+		{f.publicJSON, func(_ *report.Report, p *report.Public) ([]byte, error) { return p.JSON() }},
+		{f.json, func(r *report.Report, _ *report.Public) ([]byte, error) { return r.JSON() }},
 	} {
 		if out.file == nil {
 			continue
 		}
-		data, err := out.render()
+		rep.Release = releaseOf(release, out.file.Path())
+		data, err := out.render(rep, rep.Public(allowed))
 		if err != nil {
 			return err
 		}

@@ -212,6 +212,8 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	if err := r.sink.Finish(ctx); err != nil {
 		return nil, fmt.Errorf("sink: %w", err)
 	}
+	digested, stop := r.digest(ctx)
+	defer stop()
 	r.options.Progress.measuring()
 	if r.snapshots != nil {
 		if r.measured, err = r.snapshots.total(ctx); err != nil {
@@ -230,7 +232,11 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	}
 	rep := r.newReport(report.Records{Read: r.read, Released: r.read - r.quarantine.count, Quarantined: r.quarantine.count}, measures, false)
 	rep.Attack = found
-	if err := r.reports.write(rep, r.config.Report.Publish); err != nil {
+	content, err := digested()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.reports.write(rep, content, r.config.Report.Publish); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
 	if err := r.flushNotes(ctx); err != nil {

@@ -381,7 +381,7 @@ func (s *stream) finish(ctx context.Context, refused bool) (*Result, error) {
 	if err := files.create(s.config.Report); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	if err := files.write(rep, s.config.Report.Publish); err != nil {
+	if err := files.write(rep, nil, s.config.Report.Publish); err != nil {
 		return nil, errors.Join(fmt.Errorf("report: %w", err), files.abort())
 	}
 	paths, err := files.commit(!refused)

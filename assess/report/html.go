@@ -86,6 +86,7 @@ type citation struct{ Name, Finished, Version string }
 func (r *Report) HTML() ([]byte, error) {
 	v := r.verdict()
 	view := struct {
+		Release  string // for verify
 		Report   *Report
 		Kind     string
 		Verdict  verdict
@@ -103,7 +104,8 @@ func (r *Report) HTML() ([]byte, error) {
 		Attack   *attackView
 		Citation citation
 	}{
-		Report: r, Kind: "Disclosure risk and data utility of one release", Verdict: v,
+		Release: Identified{r.Release, r.Withheld != ""}.attribute(),
+		Report:  r, Kind: "Disclosure risk and data utility of one release", Verdict: v,
 		Finished: r.Finished.UTC().Format("2 January 2006, 15:04 UTC"),
 		Took:     took(r.Finished.Sub(r.Started)),
 		Records:  recordCells(r.Records, r.Withheld != ""),
@@ -142,6 +144,7 @@ func (r *Report) HTML() ([]byte, error) {
 // HTML returns the public report as one page that asks for nothing elsewhere.
 func (p *Public) HTML() ([]byte, error) {
 	view := struct {
+		Release  string // for verify
 		Public   *Public
 		Finished string
 		Records  []labelled
@@ -149,7 +152,7 @@ func (p *Public) HTML() ([]byte, error) {
 		Masks    []maskView
 		Notes    []noteView
 		Citation citation
-	}{Public: p, Notes: p.noteViews(), Records: recordCells(p.Records, false), Finished: p.Finished}
+	}{Release: Identified{p.Release, false}.attribute(), Public: p, Notes: p.noteViews(), Records: recordCells(p.Records, false), Finished: p.Finished}
 	if day, err := time.Parse(time.DateOnly, p.Finished); err == nil {
 		view.Finished = day.Format("2 January 2006")
 	}

@@ -30,7 +30,8 @@ type Public struct {
 	Masks     []PublicMask          `json:"masks"`
 	Published []string              `json:"published"` // what the steward let out: parameters by name
 	Gate      PublicGate            `json:"gate"`
-	Note      *Note                 `json:"note,omitempty"` // for data users; none where nothing was masked
+	Release   *Release              `json:"release,omitempty"` // which file this is about
+	Note      *Note                 `json:"note,omitempty"`    // for data users; none where nothing was masked
 }
 
 // PublicColumn describes a released column.
@@ -79,6 +80,7 @@ func (r *Report) Public(publish []string) *Public {
 		Columns: Ordered[PublicColumn]{}, Masks: []PublicMask{},
 		Published: full(slices.Clone(publish)),
 		Gate:      PublicGate{Passed: r.Gate.Passed && r.Withheld == ""},
+		Release:   r.Release.public(),
 	}
 	for _, c := range r.Columns {
 		column := PublicColumn{Unit: c.Unit, Masked: c.Masked, Released: PublicMoments{

@@ -36,6 +36,7 @@ type Report struct {
 	Attack       *attack.Result     `json:"attack,omitempty"` // whether respondents can be found again
 	Sampled      *Sampling          `json:"sampled,omitempty"`
 	Withheld     string             `json:"withheld,omitempty"` // why the release was withheld; empty: it was not
+	Release      *Release           `json:"release,omitempty"`  // the files that this is about
 
 	// Alternatives are maps on data of its columns, whose strategies the page draws
 	// as curves behind the release's points. They are no part of the JSON.

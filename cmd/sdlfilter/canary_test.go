@@ -159,6 +159,8 @@ func TestCanary(t *testing.T) {
 				for _, args := range [][]string{
 					{"validate", "--connect", "pipeline.yaml"},
 					{"run", "--verbose", "--progress", "json", "pipeline.yaml"},
+					{"verify", "out/report.json"},
+					{"verify", "--json", "out/report.public.html"},
 				} {
 					cmd := program(t, dir, args...)
 					printed, err := cmd.CombinedOutput()

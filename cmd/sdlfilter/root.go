@@ -68,7 +68,7 @@ that SIGTERM or SIGINT has ended drains, commits and exits 0.`,
 	root.Version = version()
 	root.SetVersionTemplate("sdlfilter {{.Version}}\n")
 	root.AddCommand(s.runCommand(), s.validateCommand(), s.previewCommand(), s.profileCommand(),
-		s.assessCommand(), s.mapCommand(), s.attackCommand(), keygenCommand(), schemaCommand(), versionCommand())
+		s.assessCommand(), s.mapCommand(), s.attackCommand(), s.verifyCommand(), keygenCommand(), schemaCommand(), versionCommand())
 	checkCompletion(root)
 	return root, s
 }

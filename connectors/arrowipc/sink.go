@@ -41,6 +41,7 @@ type sink struct {
 type target interface {
 	open(name string) (io.Writer, error) // the next file; in a folder it ends the one before
 	finish() error                       // syncs
+	Content(context.Context) (*publish.Content, error)
 	commit() error
 	abort() error
 }
@@ -161,6 +162,9 @@ func (s *sink) Finish(ctx context.Context) error {
 	return s.target.finish()
 }
 
+// Content digests what Finish has completed.
+func (s *sink) Content(ctx context.Context) (*publish.Content, error) { return s.target.Content(ctx) }
+
 // Commit gives the release its name.
 func (s *sink) Commit() error {
 	if !s.ended {
@@ -253,6 +257,12 @@ func newSpool(stdout io.Writer) (target, error) {
 
 func (s *spool) open(string) (io.Writer, error) { return s.file, nil }
 func (s *spool) finish() error                  { return nil }
+
+// Content digests the spool, which has no name.
+func (s *spool) Content(ctx context.Context) (*publish.Content, error) {
+	file, err := publish.Digest(ctx, s.file)
+	return &publish.Content{Files: []publish.FileContent{file}}, err
+}
 
 func (s *spool) commit() error {
 	if s.file == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/publish"
 	"github.com/sdlfilter/sdlfilter/connectors/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -413,6 +414,9 @@ func (s *sink) Write(ctx context.Context, enc connectors.Encoded) error {
 
 // Finish implements connectors.Sink.
 func (s *sink) Finish(ctx context.Context) error { return s.out.Finish(ctx) }
+
+// Content digests what Finish has completed.
+func (s *sink) Content(ctx context.Context) (*publish.Content, error) { return s.out.Content(ctx) }
 
 // Commit implements connectors.Sink.
 func (s *sink) Commit() error { return s.out.Commit() }

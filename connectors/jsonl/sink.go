@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/members"
+	"github.com/sdlfilter/sdlfilter/connectors/publish"
 	"github.com/sdlfilter/sdlfilter/connectors/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -104,6 +105,9 @@ func (s *sink) Write(ctx context.Context, enc connectors.Encoded) error {
 
 // Finish implements connectors.Sink.
 func (s *sink) Finish(ctx context.Context) error { return s.out.Finish(ctx) }
+
+// Content digests what Finish has completed.
+func (s *sink) Content(ctx context.Context) (*publish.Content, error) { return s.out.Content(ctx) }
 
 // Commit implements connectors.Sink.
 func (s *sink) Commit() error { return s.out.Commit() }

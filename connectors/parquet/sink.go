@@ -373,6 +373,14 @@ func (s *sink) Finish(ctx context.Context) error {
 	return err
 }
 
+// Content digests what Finish has completed.
+func (s *sink) Content(ctx context.Context) (*publish.Content, error) {
+	if s.dir != nil {
+		return s.dir.Content(ctx)
+	}
+	return s.single.Content(ctx)
+}
+
 // Commit gives the release its name.
 func (s *sink) Commit() error {
 	switch {

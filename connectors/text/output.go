@@ -190,6 +190,18 @@ func (o *Output) Finish(ctx context.Context) error {
 	return nil
 }
 
+// Content digests what Finish has completed.
+func (o *Output) Content(ctx context.Context) (*publish.Content, error) {
+	switch {
+	case o.spool != nil:
+		file, err := publish.Digest(ctx, o.spool)
+		return &publish.Content{Files: []publish.FileContent{file}}, err
+	case o.dir != nil:
+		return o.dir.Content(ctx)
+	}
+	return o.file.Content(ctx)
+}
+
 // Commit gives the output its name, or copies it to stdout.
 func (o *Output) Commit() error {
 	if o.done {

@@ -1,0 +1,98 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"path/filepath"
+)
+
+// Release says which files a report is about, by their content, so that a report
+// beside another release can be told: a run that is killed between two renames
+// leaves such a pair behind. Of a release that was withheld it is what nobody may
+// find under the path.
+type Release struct {
+	Path   string        `json:"path,omitempty"`   // from the report's folder; empty: standard output, a device or a pipe
+	Folder bool          `json:"folder,omitempty"` // the release is a folder of files
+	Bytes  int64         `json:"bytes"`            // of all files
+	SHA256 string        `json:"sha256"`           // in hex; of a folder that of the lines "digest  name" of its files, by name
+	Files  []ReleaseFile `json:"files,omitempty"`  // of a folder, by name
+}
+
+// ReleaseFile is one file of a folder.
+type ReleaseFile struct {
+	Name   string `json:"name"` // below the folder, slash-separated
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // in hex
+}
+
+// public leaves out the names of a folder's files, which may be values of a
+// partition key, and what the path says of the folders above the report.
+func (r *Release) public() *Release {
+	if r == nil {
+		return nil
+	}
+	p := &Release{Path: r.Path, Folder: r.Folder, Bytes: r.Bytes, SHA256: r.SHA256}
+	if !filepath.IsLocal(filepath.FromSlash(p.Path)) {
+		p.Path = filepath.Base(p.Path)
+	}
+	if r.Path == "" {
+		p.Path = ""
+	}
+	return p
+}
+
+// Identified is what a report says of its release, whether it is a public or a
+// confidential one, and written as JSON or as a page.
+type Identified struct {
+	Release  *Release // nil: the report names none
+	Withheld bool     // and nothing was published
+}
+
+// releaseMark is where a page's note of its release begins.
+const releaseMark = `<body data-release="`
+
+// ReadRelease finds what a report in any of its forms says of its release.
+func ReadRelease(text []byte) (Identified, error) {
+	if _, after, isPage := bytes.Cut(text, []byte(releaseMark)); isPage {
+		content, _, whole := bytes.Cut(after, []byte(`"`))
+		if !whole {
+			return Identified{}, errors.New("the page is cut off")
+		}
+		var id Identified
+		if err := json.Unmarshal([]byte(html.UnescapeString(string(content))), &id); err != nil {
+			return Identified{}, fmt.Errorf("the page's note of its release: %w", safe(err))
+		}
+		return id, nil
+	}
+	var head struct {
+		Schema   string   `json:"schema"`
+		Snapshot int64    `json:"snapshot"`
+		Release  *Release `json:"release"`
+		Withheld string   `json:"withheld"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return Identified{}, fmt.Errorf("is no report: not a JSON object, and no page that names its release: %w", safe(err))
+	}
+	if head.Schema != SchemaName && head.Schema != PublicSchemaName {
+		return Identified{}, fmt.Errorf("is no report: schema: must be %q or %q", SchemaName, PublicSchemaName)
+	}
+	if head.Snapshot > 0 {
+		return Identified{}, errors.New("is a snapshot, which is about no release")
+	}
+	return Identified{head.Release, head.Withheld != ""}, nil
+}
+
+// attribute is what a page says of its release to programs; "" where there is none.
+func (id Identified) attribute() string {
+	if id.Release == nil {
+		return ""
+	}
+	text, err := json.Marshal(id)
+	if err != nil {
+		return "" // no Release fails to be written
+	}
+	return string(text)
+}

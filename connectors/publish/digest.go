@@ -1,0 +1,145 @@
+package publish
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Content is what a release holds, a file or a folder of them.
+type Content struct {
+	Path   string // the final name; "" where it has none: standard output, a device or a pipe
+	Folder bool
+	Files  []FileContent // by name; of a release that is one file, that one, without a name
+}
+
+// FileContent is the content of one file.
+type FileContent struct {
+	Name   string // below the folder, slash-separated
+	Bytes  int64
+	SHA256 string // in hex
+}
+
+// Bytes returns the size of all files.
+func (c *Content) Bytes() (n int64) {
+	for _, f := range c.Files {
+		n += f.Bytes
+	}
+	return n
+}
+
+// SHA256 is the digest of the file or, of a folder, that of the lines
+// "digest  name" of its files, by name: what sha256sum prints of them, in the order
+// of their names' bytes.
+func (c *Content) SHA256() string {
+	if !c.Folder && len(c.Files) == 1 {
+		return c.Files[0].SHA256
+	}
+	h := sha256.New()
+	for _, f := range c.Files {
+		fmt.Fprintf(h, "%s  %s\n", f.SHA256, f.Name)
+	}
+	return sum(h)
+}
+
+func sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
+
+// Content digests the file, which everything has been written to.
+func (f *File) Content(ctx context.Context) (*Content, error) {
+	c := &Content{Path: f.path}
+	if f.device {
+		c.Path = ""
+	}
+	file, err := Digest(ctx, f.File)
+	c.Files = []FileContent{file}
+	return c, err
+}
+
+// Digest reads an open file from its beginning, wherever it is being read or
+// written.
+func Digest(ctx context.Context, f *os.File) (c FileContent, err error) {
+	h := sha256.New()
+	c.Bytes, err = io.CopyBuffer(h, &interruptible{ctx, io.NewSectionReader(f, 0, 1<<62)}, make([]byte, 1<<20))
+	c.SHA256 = sum(h)
+	return c, err
+}
+
+// interruptible is a reader that ends with its context.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (i *interruptible) Read(p []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return i.r.Read(p)
+}
+
+// Content digests the folder's files, which are all written and closed.
+func (d *Dir) Content(ctx context.Context) (*Content, error) {
+	if !d.ours() {
+		return nil, errTaken(d.temp)
+	}
+	c, err := contentOfFolder(ctx, d.temp)
+	if err != nil {
+		return nil, err
+	}
+	c.Path = d.path
+	return c, nil
+}
+
+// ContentOf digests what is under a name: a file or a folder of files.
+func ContentOf(ctx context.Context, path string) (*Content, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case info.IsDir():
+		return contentOfFolder(ctx, path)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: is no regular file and no folder, so what it holds cannot be compared", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	file, err := Digest(ctx, f)
+	return &Content{Path: path, Files: []FileContent{file}}, err
+}
+
+func contentOfFolder(ctx context.Context, root string) (*Content, error) {
+	c := &Content{Path: root, Folder: true}
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		file, err := Digest(ctx, f)
+		file.Name = filepath.ToSlash(rel)
+		c.Files = append(c.Files, file)
+		return errors.Join(err, f.Close())
+	})
+	slices.SortFunc(c.Files, func(a, b FileContent) int { return strings.Compare(a.Name, b.Name) })
+	return c, err
+}
