@@ -36,8 +36,18 @@ var gzipReaders, gzipWriters, brotliReaders, brotliWriters, lz4Compressors sync.
 var errSize = errors.New("the page does not have the length that its header says")
 
 // decompress appends nothing: it fills dst, whose length is that of the page
-// uncompressed.
-func decompress(codec format.CompressionCodec, dst, src []byte) error {
+// uncompressed. exact reports whether src holds nothing but what it fills dst
+// with.
+func decompress(codec format.CompressionCodec, dst, src []byte) (exact bool, err error) {
+	exact = exactPacking(codec, src)
+	if codec == format.Gzip {
+		single, err := gunzip(dst, src)
+		return exact && single, err
+	}
+	return exact, unpacked(codec, dst, src)
+}
+
+func unpacked(codec format.CompressionCodec, dst, src []byte) error {
 	switch codec {
 	case format.Uncompressed:
 		if len(src) != len(dst) {
@@ -63,8 +73,6 @@ func decompress(codec format.CompressionCodec, dst, src []byte) error {
 		}
 		_, err = snappy.Decode(dst, src)
 		return err
-	case format.Gzip:
-		return gunzip(dst, src)
 	case format.Brotli:
 		r, _ := brotliReaders.Get().(*brotli.Reader)
 		if r == nil {
@@ -114,16 +122,26 @@ func readAll(r io.Reader, dst []byte) error {
 	return nil
 }
 
-func gunzip(dst, src []byte) error {
+// gunzip reads one member or several; single reports whether one is all there is.
+func gunzip(dst, src []byte) (single bool, err error) {
 	r, _ := gzipReaders.Get().(*gzip.Reader)
 	if r == nil {
 		r = new(gzip.Reader)
 	}
 	defer gzipReaders.Put(r)
-	if err := r.Reset(bytes.NewReader(src)); err != nil {
-		return err
+	in := bytes.NewReader(src)
+	if err := r.Reset(in); err != nil {
+		return false, err
 	}
-	return readAll(r, dst)
+	r.Multistream(false)
+	if err := readAll(r, dst); err == nil && in.Len() == 0 {
+		return true, nil
+	}
+	in.Reset(src)
+	if err := r.Reset(in); err != nil {
+		return false, err
+	}
+	return false, readAll(r, dst)
 }
 
 // unhadoop reads the LZ4 codec of before LZ4_RAW: Hadoop's frames, a big-endian

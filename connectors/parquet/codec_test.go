@@ -28,11 +28,11 @@ func TestCodecs(t *testing.T) {
 			}
 			b = b[len(prefix):]
 			dst := make([]byte, len(src))
-			if err := decompress(codec, dst, b); err != nil || !bytes.Equal(dst, src) {
+			if _, err := decompress(codec, dst, b); err != nil || !bytes.Equal(dst, src) {
 				t.Errorf("%s: %d bytes do not come back: %v", name, len(src), err)
 			}
 			for _, n := range []int{len(src) - 1, len(src) + 1} {
-				if err := decompress(codec, make([]byte, n), b); err == nil {
+				if _, err := decompress(codec, make([]byte, n), b); err == nil {
 					t.Errorf("%s: %d bytes pass for %d", name, len(src), n)
 				}
 			}
@@ -50,7 +50,7 @@ func TestOldLZ4(t *testing.T) {
 	frame := append([]byte{0, 0, byte(len(src) >> 8), byte(len(src)), 0, 0, byte(len(block) >> 8), byte(len(block))}, block...)
 	for _, b := range [][]byte{block, frame} {
 		dst := make([]byte, len(src))
-		if err := decompress(format.Lz4, dst, b); err != nil || !bytes.Equal(dst, src) {
+		if _, err := decompress(format.Lz4, dst, b); err != nil || !bytes.Equal(dst, src) {
 			t.Errorf("%d bytes: %v", len(b), err)
 		}
 	}

@@ -145,6 +145,9 @@ func FuzzHybrid(f *testing.F) {
 			return
 		}
 		_ = decodeHybrid(make([]uint32, n), b, width)
+		if len(b) <= 64 {
+			everyBitCounts(t, b, readHybrid(width, n))
+		}
 		if width <= 8 {
 			_ = decodeHybrid(make([]uint8, n), b, width)
 		}
@@ -159,6 +162,9 @@ func FuzzDelta(f *testing.F) {
 		}
 		if got, _, err := decodeDelta(make([]int64, n), b); err == nil && got > n {
 			t.Errorf("%d values of at most %d", got, n)
+		}
+		if len(b) <= 64 {
+			everyBitCounts(t, b, readDelta(min(n, 1000)))
 		}
 		_, _, _ = decodeDeltaLengths(nil, min(n, 1000), b)
 		_, _, _ = decodeDeltaByteArrays(nil, min(n, 1000), b)

@@ -1,7 +1,9 @@
 // Package parquet reads and writes Apache Parquet files, folders and globs.
 //
-// What no mask and no assessment touches is not decoded: between two Parquet
-// files its column chunks are copied as the compressed bytes they are. What is
+// What no mask and no assessment touches is not encoded anew: between two Parquet
+// files its pages are copied as the compressed bytes they are, once each was found
+// to hold the values of the released records and nothing else. Only pages are
+// copied; every header and all metadata are made of what the pages hold. What is
 // decoded is decoded by workers, page by page, and written page by page.
 //
 // Map of the files:
@@ -12,8 +14,9 @@
 //	source.go, reader.go    streams, and blocks cut from them; Next does I/O alone
 //	page.go, levels.go, values.go, delta.go, codec.go   a page's bytes made values
 //	numbers.go, arrays.go, nested.go                    values made columns of a block
-//	sink.go, rowgroup.go    row groups that mirror the source's; splice.go copies chunks, filter.go
-//	                        rewrites those of which a record was rejected
+//	sink.go, rowgroup.go    row groups that mirror the source's; splice.go copies chunks that inspect.go and
+//	                        exact.go found to be nothing but values, filter.go
+//	                        writes all others anew, and those of which a record was rejected
 //	encode.go, shred.go, stats.go                       released columns made pages
 //	metadata.go             the key-value metadata that survives
 //

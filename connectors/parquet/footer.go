@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/sdlfilter/sdlfilter/connectors/files"
@@ -17,7 +19,7 @@ import (
 const magic = "PAR1"
 
 // footer is a file's metadata, checked: every row group has a chunk for every
-// leaf, of the leaf's type, that lies within the file and overlaps no other.
+// leaf, of the leaf's type, that lies within the file and overlaps nothing.
 type footer struct {
 	fileMetaData
 	roots  []*node
@@ -103,12 +105,15 @@ func (f *footer) sameFooter(r io.ReaderAt) error {
 	return nil
 }
 
+// extent is a part of a file: a column's pages, or an index or filter of them.
+type extent struct {
+	from, to  int64
+	what      string
+	rg, index int
+}
+
 // check verifies the row groups. data is where the footer begins.
 func (f *footer) check(data int64) error {
-	type extent struct {
-		from, to  int64
-		rg, index int
-	}
 	var rows int64
 	var extents []extent
 	for g := range f.RowGroups {
@@ -118,41 +123,77 @@ func (f *footer) check(data int64) error {
 		}
 		rows += rg.NumRows
 		for i := range rg.Columns {
-			c, l := &rg.Columns[i], f.leaves[i]
-			at := func(err error) error { return fmt.Errorf("%s: %w", place(g, l), err) }
-			m := &c.MetaData.V
-			switch {
-			case c.CryptoMetadata.Valid || !c.MetaData.Valid:
-				return at(errors.New("the column is encrypted, which is not supported; decrypt the file first"))
-			case c.FilePath != "":
-				return at(errors.New("the column's data are in another file, which is not supported"))
-			case m.Type != l.phys || !slices.Equal([]string(m.PathInSchema), l.path):
-				return at(errors.New("is not the schema's column at this place"))
-			case m.NumValues < 0 || l.maxRep == 0 && m.NumValues != rg.NumRows:
-				return at(fmt.Errorf("has %d values in %d rows", m.NumValues, rg.NumRows))
+			l := f.leaves[i]
+			if err := rg.checkColumn(i, l); err != nil {
+				return fmt.Errorf("%s: %w", place(g, l), err)
 			}
-			from, to := m.extent()
 			if rg.NumRows == 0 {
 				continue // never read; some writers give an empty chunk no place
 			}
-			if from < 4 || to < from || to > data {
-				return at(errors.New("the column's data lie outside the file; it was cut off or is corrupt"))
+			for _, e := range rg.Columns[i].extents() {
+				if e.from < 4 || e.to < e.from || e.to > data {
+					return fmt.Errorf("%s: the column's %s outside the file; it was cut off or is corrupt", place(g, l), e.what)
+				}
+				e.rg, e.index = g, i
+				extents = append(extents, e)
 			}
-			extents = append(extents, extent{from, to, g, i})
 		}
 	}
 	if rows != f.NumRows {
 		return fmt.Errorf("the row groups hold %d rows, and the file is said to hold %d", rows, f.NumRows)
 	}
-	// Chunks that overlap would make the bytes of one column part of another's
-	// copy.
-	slices.SortFunc(extents, func(a, b extent) int { return int(min(max(a.from-b.from, -1), 1)) })
+	// A chunk that overlaps anything would take its bytes into the copy.
+	slices.SortFunc(extents, func(a, b extent) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	for i := 1; i < len(extents); i++ {
-		if e := extents[i]; e.from < extents[i-1].to {
-			return fmt.Errorf("%s: the column's data overlap another's", place(e.rg, f.leaves[e.index]))
+		if e, last := extents[i], extents[i-1]; e.from < last.to {
+			return fmt.Errorf("%s: the column's %s within what belongs to %s", place(e.rg, f.leaves[e.index]), e.what, place(last.rg, f.leaves[last.index]))
 		}
 	}
 	return nil
+}
+
+// checkColumn verifies what a row group's metadata say of column i.
+func (rg *rowGroup) checkColumn(i int, l *leaf) error {
+	c := &rg.Columns[i]
+	m := &c.MetaData.V
+	switch {
+	case c.CryptoMetadata.Valid || !c.MetaData.Valid:
+		return errors.New("the column is encrypted, which is not supported; decrypt the file first")
+	case c.FilePath != "":
+		return errors.New("the column's data are in another file, which is not supported")
+	case m.Type != l.phys || !slices.Equal([]string(m.PathInSchema), l.path):
+		return errors.New("is not the schema's column at this place")
+	case m.NumValues < 0 || m.NumValues < rg.NumRows || l.maxRep == 0 && m.NumValues != rg.NumRows:
+		return fmt.Errorf("has %d values in %d rows", m.NumValues, rg.NumRows)
+	}
+	return nil
+}
+
+// extents returns where the chunk's pages lie, and its page indexes and Bloom
+// filter where it has them. A filter of unknown length is one byte.
+func (c *columnChunk) extents() []extent {
+	m := &c.MetaData.V
+	from, to := m.extent()
+	all := []extent{{from: from, to: to, what: "data lie"}}
+	for _, e := range []struct {
+		what   string
+		from   thrift.Null[int64]
+		length thrift.Null[int32]
+	}{{"offset index lies", c.OffsetIndexOffset, c.OffsetIndexLength}, {"column index lies", c.ColumnIndexOffset, c.ColumnIndexLength}, {"Bloom filter lies", m.BloomFilterOffset, m.BloomFilterLength}} {
+		if e.from.V == 0 || e.length.Valid && e.length.V == 0 {
+			continue // absent
+		}
+		n := int64(1)
+		if e.length.Valid {
+			n = int64(e.length.V)
+		}
+		to := e.from.V + n
+		if n < 0 || to < e.from.V {
+			to = -1
+		}
+		all = append(all, extent{from: e.from.V, to: to, what: e.what})
+	}
+	return all
 }
 
 // extent returns where a chunk's bytes lie: the dictionary page, where there is

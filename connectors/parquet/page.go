@@ -50,7 +50,8 @@ type pages struct {
 	*chunk
 	file     io.ReaderAt
 	at, end  int64
-	left     int64 // values that the chunk has still to give
+	left     int64  // values that the chunk has still to give
+	head     []byte // of the page that was read last
 	headRoom [4 << 10]byte
 }
 
@@ -110,6 +111,7 @@ func (p *pages) read() (*page, error) {
 		if err != nil {
 			return nil, fmt.Errorf("a page's header is corrupt: %w", err)
 		}
+		p.head = head[:n]
 		h := &pg.header
 		from := p.at + int64(n)
 		switch {
@@ -135,42 +137,82 @@ func readError(err error) error {
 	return err
 }
 
-// uncompressed returns the page's levels and values uncompressed. The first
-// result refers to the last, a buffer that the caller gives back when it is done
-// with both; nil where a buffer is not needed any more. The page's own body is
+// sections are the parts of a page, uncompressed. They refer to buffer, which
+// whoever is done with them gives back; nil where it is not needed any more.
+type sections struct {
+	rep, def, data []byte
+	enc            format.Encoding // of data
+	buffer         []byte
+	exact          bool // the stored bytes hold nothing beside these
+}
+
+// open returns the page's levels and values uncompressed. The page's own body is
 // given up.
-func (p *page) uncompressed(codec format.CompressionCodec) (rep, def, data, buffer []byte, err error) {
+func (p *page) open(c *chunk) (s sections, err error) {
+	if s, err = p.uncompressed(c.codec); err != nil || p.header.Type != format.DataPage {
+		return s, err
+	}
+	h, l := &p.header.DataPage.V, c.leaf
+	s.enc = h.Encoding
+	if l.maxRep > 0 {
+		if h.RepetitionEncoding != format.RLE {
+			return s, fmt.Errorf("levels in encoding %s, which is not supported", h.RepetitionEncoding)
+		}
+		if s.rep, s.data, err = levelsOf(s.data); err != nil {
+			return s, err
+		}
+	}
+	if l.maxDef > 0 {
+		if h.DefinitionEncoding != format.RLE {
+			return s, fmt.Errorf("levels in encoding %s, which is not supported", h.DefinitionEncoding)
+		}
+		s.def, s.data, err = levelsOf(s.data)
+	}
+	return s, err
+}
+
+// uncompressed leaves the levels of a page of version 1 before its values.
+func (p *page) uncompressed(codec format.CompressionCodec) (s sections, err error) {
 	h := &p.header
 	if h.CRC.Valid && int32(crc32.ChecksumIEEE(p.body)) != h.CRC.V {
-		return nil, nil, nil, nil, errors.New("a page's checksum is wrong; the file is corrupt")
+		return s, errors.New("a page's checksum is wrong; the file is corrupt")
 	}
 	body := p.body
 	p.body = nil
+	levels := 0
 	if h.Type == format.DataPageV2 {
 		v2 := &h.DataPageV2.V
+		s.enc = v2.Encoding
 		r, d := int(v2.RepetitionsLength), int(v2.DefinitionsLength)
 		if r < 0 || d < 0 || r > len(body) || d > len(body)-r || r+d > int(h.UncompressedSize) {
-			return nil, nil, nil, nil, errShort
+			return s, errShort
 		}
-		if (v2.IsCompressed.Valid && !v2.IsCompressed.V) || codec == format.Uncompressed {
-			return body[:r], body[r : r+d], body[r+d:], body, nil
+		if v2.IsCompressed.Valid && !v2.IsCompressed.V {
+			codec = format.Uncompressed
 		}
-		buffer = getBuffer(int(h.UncompressedSize))
-		copy(buffer, body[:r+d])
-		data = buffer[r+d:]
-		if len(data) > 0 { // a page of nulls alone may have nothing to decompress
-			err = decompress(codec, data, body[r+d:])
-		}
-		putBuffer(body)
-		return buffer[:r], buffer[r : r+d], data, buffer, err
+		levels = r + d
+		defer func() { s.rep, s.def = s.buffer[:r], s.buffer[r:levels] }()
 	}
 	if codec == format.Uncompressed {
-		return nil, nil, body, body, nil
+		s.buffer, s.data, s.exact = body, body[levels:], true
+		if len(body) != int(h.UncompressedSize) {
+			err = errSize
+		}
+		return s, err
 	}
-	buffer = getBuffer(int(h.UncompressedSize))
-	err = decompress(codec, buffer, body)
+	s.buffer = getBuffer(int(h.UncompressedSize))
+	copy(s.buffer, body[:levels])
+	s.data = s.buffer[levels:]
+	if packed := body[levels:]; levels == 0 || len(s.data) > 0 {
+		s.exact, err = decompress(codec, s.data, packed)
+	} else {
+		// A page of nulls alone may have nothing to decompress, or what an empty page
+		// is compressed to.
+		exact, failed := decompress(codec, s.data, packed)
+		s.exact = len(packed) == 0 || exact && failed == nil
+	}
 	putBuffer(body)
-	return nil, nil, buffer, buffer, err
+	return s, err
 }
 
 // dictionary is the dictionary page of a chunk, decoded by whoever needs it
@@ -182,17 +224,20 @@ type dictionary struct {
 	n    int
 	data []byte // fixed width: n values; else what offsets refer to
 	offs []uint32
+
+	exact bool // the page holds nothing but the values
 }
 
 func (d *dictionary) decode(c *chunk) error {
 	d.once.Do(func() {
 		defer recovered(&d.err)
 		h := &d.page.header.DictionaryPage.V
-		_, _, data, _, err := d.page.uncompressed(c.codec)
+		s, err := d.page.uncompressed(c.codec)
 		if err != nil {
 			d.err = err
 			return
 		}
+		data := s.data
 		if h.Encoding != format.Plain && h.Encoding != plainDictionary {
 			d.err = fmt.Errorf("a dictionary in encoding %s", h.Encoding)
 			return
@@ -206,6 +251,7 @@ func (d *dictionary) decode(c *chunk) error {
 		v.n = d.n
 		d.err = v.plain(c.leaf, data)
 		d.data, d.offs = v.data, v.offsets
+		d.exact = d.err == nil && s.exact && exactData(c.leaf, format.Plain, data, d.n, &v)
 	})
 	return d.err
 }

@@ -5,14 +5,12 @@ import (
 	"context"
 	"io"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/sdlfilter/sdlfilter/connectors/publish"
 )
@@ -64,29 +62,6 @@ func (o *output) write(b []byte) error {
 	o.at += int64(n)
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
-	}
-	return err
-}
-
-// copy appends bytes of the source's file, within the kernel where it can.
-func (o *output) copy(from, n int64) error {
-	if _, err := o.in.Seek(from, io.SeekStart); err != nil {
-		return err
-	}
-	r := &io.LimitedReader{R: o.in, N: n}
-	var k int64
-	var err error
-	switch f := o.file.(type) {
-	case unclosed:
-		k, err = f.File.ReadFrom(r)
-	case *os.File:
-		k, err = f.ReadFrom(r)
-	default:
-		k, err = io.Copy(o.file, r)
-	}
-	o.at += k
-	if err == nil && k < n {
-		err = errCut
 	}
 	return err
 }
@@ -187,10 +162,9 @@ func (s *sink) flush(ctx context.Context) error {
 	if g == nil || g.rows == 0 {
 		return nil
 	}
-	if len(g.dropped) > 0 {
-		if err := s.refill(ctx, g); err != nil {
-			return err
-		}
+	copies, err := s.carry(ctx, g)
+	if err != nil {
+		return err
 	}
 	rg := rowGroup{NumRows: g.rows, FileOffset: some(s.out.at), Ordinal: some(int16(len(s.out.meta.RowGroups)))}
 	if len(s.out.meta.RowGroups) > 1<<15-1 {
@@ -204,8 +178,8 @@ func (s *sink) flush(ctx context.Context) error {
 			}
 			var m columnMetaData
 			var err error
-			if col.carried && len(g.dropped) == 0 {
-				m, err = s.splice(g.group, col.from.leaves[k])
+			if in := copies[col.first+k]; in != nil {
+				m, err = s.splice(g.group, in)
 			} else {
 				m, err = s.writePages(g, col, k)
 			}
@@ -228,76 +202,18 @@ func (s *sink) flush(ctx context.Context) error {
 	return nil
 }
 
-// refill rewrites the carried columns of a row group from which records were
-// rejected. Columns are independent of each other, so the order in which they
-// are done does not show.
-func (s *sink) refill(ctx context.Context, g *pendingGroup) error {
-	tasks, ctx := errgroup.WithContext(ctx)
-	tasks.SetLimit(runtime.GOMAXPROCS(0))
-	for _, col := range s.columns {
-		if !col.carried {
-			continue
-		}
-		for k, pe := range col.pages {
-			tasks.Go(func() error {
-				i := col.first + k
-				var err error
-				g.pages[i], err = s.filter(ctx, g, col.from.leaves[k], pe, &g.dicts[i])
-				return err
-			})
-		}
-	}
-	return tasks.Wait()
-}
-
-// splice copies a chunk as it is. Its metadata keep what describes these bytes;
-// what lies elsewhere in the source (page indexes, bloom filters) is left behind.
-func (s *sink) splice(group int, l *leaf) (columnMetaData, error) {
-	st := s.source.streams[s.stream]
-	m := st.RowGroups[group].Columns[l.index].MetaData.V
-	from, to := m.extent()
-	shift := s.out.at - from
-	if err := s.out.copy(from, to-from); err != nil {
-		if err == errCut {
-			err = &corrupt{file: st.file.Label, place: place(group, l), err: err}
-		}
-		return m, err
-	}
-	m.DataPageOffset += shift
-	if d := m.DictionaryPageOffset; d.Valid {
-		m.DictionaryPageOffset = thrift.Null[int64]{}
-		if d.V >= from && d.V < to {
-			m.DictionaryPageOffset = some(d.V + shift)
-		}
-	}
-	return m, nil
-}
-
 // writePages writes a column's encoded pages and gives their buffers back.
 func (s *sink) writePages(g *pendingGroup, col *outColumn, k int) (columnMetaData, error) {
 	i, pe := col.first+k, col.pages[k]
 	l := pe.leaf
 	m := columnMetaData{Type: l.phys, Codec: pe.comp.codec, DataPageOffset: s.out.at}
-	if l.maxDef > 0 || l.maxRep > 0 {
-		m.Encoding = append(m.Encoding, format.RLE)
-	}
+	m.levels(l)
 	dict, err := g.dicts[i].page(pe.comp)
 	if err != nil {
 		return m, err
 	}
 	put := func(p *encodedPage, typ format.PageType) error {
-		if !slices.Contains(m.Encoding, p.encoding) {
-			m.Encoding = append(m.Encoding, p.encoding)
-		}
-		m.TotalUncompressedSize += int64(p.uncompressed)
-		m.TotalCompressedSize += int64(len(p.stored))
-		m.NumValues += int64(p.values)
-		at := slices.IndexFunc(m.EncodingStats, func(e format.PageEncodingStats) bool { return e.PageType == typ && e.Encoding == p.encoding })
-		if at < 0 {
-			at = len(m.EncodingStats)
-			m.EncodingStats = append(m.EncodingStats, format.PageEncodingStats{PageType: typ, Encoding: p.encoding})
-		}
-		m.EncodingStats[at].Count++
+		m.add(typ, p.encoding, p.uncompressed, len(p.stored), p.values)
 		err := s.out.write(p.stored)
 		p.free()
 		return err
@@ -314,6 +230,11 @@ func (s *sink) writePages(g *pendingGroup, col *outColumn, k int) (columnMetaDat
 		stats.merge(l, p.stats)
 		if err := put(p, format.DataPage); err != nil {
 			return m, err
+		}
+	}
+	if col.carried {
+		if err := stats.within(l); err != nil {
+			return m, &corrupt{file: s.source.streams[s.stream].file.Label, place: place(g.group, l), err: err}
 		}
 	}
 	m.Statistics = some(stats.stored())

@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -155,6 +156,30 @@ func less(l *leaf, a, b []byte) bool {
 	default:
 		return binary.LittleEndian.Uint32(a) < binary.LittleEndian.Uint32(b)
 	}
+}
+
+// within is an error where a value lies outside the column's type: an INT32 of
+// which only 8 or 16 bits count. Readers do not agree on what the rest means.
+func (s *pageStats) within(l *leaf) error {
+	if s.min == nil || l.phys != format.Int32 {
+		return nil
+	}
+	lo, hi := int64(int32(binary.LittleEndian.Uint32(s.min))), int64(int32(binary.LittleEndian.Uint32(s.max)))
+	least, most := int64(math.MinInt32), int64(math.MaxInt32)
+	switch l.typ.ID() {
+	case arrow.INT8:
+		least, most = math.MinInt8, math.MaxInt8
+	case arrow.INT16:
+		least, most = math.MinInt16, math.MaxInt16
+	case arrow.UINT8:
+		least, most = 0, math.MaxUint8
+	case arrow.UINT16:
+		least, most = 0, math.MaxUint16
+	}
+	if lo < least || hi > most || least == 0 && hi < 0 {
+		return errors.New("a value lies outside the range of the column's type")
+	}
+	return nil
 }
 
 // stored returns the statistics as metadata.

@@ -11,9 +11,10 @@ import (
 )
 
 // The structures of parquet.thrift as far as a filter needs them. They stand
-// beside those of parquet-go's package format because a copied chunk's metadata
-// must come out as they went in: there an absent count of nulls cannot be told
-// from 0, nor field id 0 from none.
+// beside those of parquet-go's package format because what a filter writes must
+// say what it means: there an absent count of nulls cannot be told from 0, nor
+// field id 0 from none. A field that stands in none of them is passed over when
+// it is read, and so cannot be written.
 
 type fileMetaData struct {
 	Version             int32                                   `thrift:"1,required"`
@@ -49,11 +50,17 @@ type rowGroup struct {
 	Ordinal             thrift.Null[int16]                 `thrift:"7,optional"`
 }
 
+// Where page indexes and Bloom filters lie is read so that nothing overlaps them,
+// and never written.
 type columnChunk struct {
-	FilePath       string                                   `thrift:"1,optional"`
-	FileOffset     int64                                    `thrift:"2,required"`
-	MetaData       thrift.Null[columnMetaData]              `thrift:"3,optional"`
-	CryptoMetadata thrift.Null[format.ColumnCryptoMetaData] `thrift:"8,optional"`
+	FilePath          string                                   `thrift:"1,optional"`
+	FileOffset        int64                                    `thrift:"2,required"`
+	MetaData          thrift.Null[columnMetaData]              `thrift:"3,optional"`
+	OffsetIndexOffset thrift.Null[int64]                       `thrift:"4,optional"`
+	OffsetIndexLength thrift.Null[int32]                       `thrift:"5,optional"`
+	ColumnIndexOffset thrift.Null[int64]                       `thrift:"6,optional"`
+	ColumnIndexLength thrift.Null[int32]                       `thrift:"7,optional"`
+	CryptoMetadata    thrift.Null[format.ColumnCryptoMetaData] `thrift:"8,optional"`
 }
 
 type columnMetaData struct {
@@ -68,9 +75,11 @@ type columnMetaData struct {
 	DictionaryPageOffset  thrift.Null[int64]                     `thrift:"11,optional"`
 	Statistics            thrift.Null[statistics]                `thrift:"12,optional"`
 	EncodingStats         thrift.Slice[format.PageEncodingStats] `thrift:"13,optional"`
-	SizeStatistics        thrift.Null[format.SizeStatistics]     `thrift:"16,optional"`
-	// Page indexes, bloom filters and the chunk's own key-value metadata are not
-	// read, so they are never written.
+	// Where the chunk's Bloom filter lies: read, and never written.
+	BloomFilterOffset thrift.Null[int64] `thrift:"14,optional"`
+	BloomFilterLength thrift.Null[int32] `thrift:"15,optional"`
+	// The chunk's own key-value metadata, its statistics of sizes and of places on
+	// the Earth are not read.
 }
 
 type statistics struct {

@@ -141,38 +141,17 @@ func (v *values) page(c *chunk, p *page) error {
 	if rows > maxPage/8 {
 		return fmt.Errorf("a page of %d values", rows)
 	}
-	rep, def, data, buffer, err := p.uncompressed(c.codec)
+	s, err := p.open(c)
+	v.buffers = append(v.buffers, s.buffer)
 	if err != nil {
 		return err
 	}
-	v.buffers = append(v.buffers, buffer)
-	enc := p.header.DataPageV2.V.Encoding
-	if p.header.Type == format.DataPage {
-		h := &p.header.DataPage.V
-		enc = h.Encoding
-		if l.maxRep > 0 {
-			if h.RepetitionEncoding != format.RLE {
-				return fmt.Errorf("levels in encoding %s, which is not supported", h.RepetitionEncoding)
-			}
-			if rep, data, err = levelsOf(data); err != nil {
-				return err
-			}
-		}
-		if l.maxDef > 0 {
-			if h.DefinitionEncoding != format.RLE {
-				return fmt.Errorf("levels in encoding %s, which is not supported", h.DefinitionEncoding)
-			}
-			if def, data, err = levelsOf(data); err != nil {
-				return err
-			}
-		}
-	}
 	if l.flat() && !v.dense {
-		return v.flatPage(c, enc, def, data, rows)
+		return v.flatPage(c, s.enc, s.def, s.data, rows)
 	}
 	if l.maxRep > 0 {
 		v.rep = make([]uint8, rows)
-		if err := decodeHybrid(v.rep, rep, levelWidth(l.maxRep)); err != nil {
+		if err := decodeHybrid(v.rep, s.rep, levelWidth(l.maxRep)); err != nil {
 			return err
 		}
 		if err := checkLevels(v.rep, l.maxRep); err != nil {
@@ -181,7 +160,7 @@ func (v *values) page(c *chunk, p *page) error {
 	}
 	v.def = make([]uint8, rows)
 	if l.maxDef > 0 {
-		if err := decodeHybrid(v.def, def, levelWidth(l.maxDef)); err != nil {
+		if err := decodeHybrid(v.def, s.def, levelWidth(l.maxDef)); err != nil {
 			return err
 		}
 		if err := checkLevels(v.def, l.maxDef); err != nil {
@@ -193,7 +172,7 @@ func (v *values) page(c *chunk, p *page) error {
 			v.n++
 		}
 	}
-	return v.decodeData(c, enc, data)
+	return v.decodeData(c, s.enc, s.data)
 }
 
 func (v *values) flatPage(c *chunk, enc format.Encoding, def, data []byte, rows int) error {
@@ -293,6 +272,16 @@ func words[T any](b []byte) []T {
 		return nil
 	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
+}
+
+// align moves values of fixed width, which may lie anywhere in a page, to where
+// they can be seen as numbers.
+func (v *values) align(l *leaf) {
+	if n := len(v.data); (l.width == 4 || l.width == 8) && n > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(v.data)))%uintptr(l.width) != 0 {
+		to := v.scratch(n)
+		copy(to, v.data)
+		v.data = to
+	}
 }
 
 // raw sees numbers as bytes.

@@ -1,0 +1,259 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// Whether bytes hold the values that they are said to hold and nothing else. A
+// reader passes over what stands behind the last value, in runs of no values, in
+// padding, in a compressed page's own headers and behind its end; a copy would
+// take it along. These functions look only at how the bytes are divided: that
+// the values can be decoded is for the decoders to say. What is not exact is
+// written anew.
+
+// exactHybrid reports whether src is n numbers in the RLE and bit-packing hybrid
+// and nothing else: no run is empty or goes on behind the last number, and what
+// fills up the last run is zero, or what stands at the same place of the
+// bit-packed run before. DuckDB packs 256 numbers at a time out of a buffer that
+// it does not clear.
+func exactHybrid(src []byte, width, n int) bool {
+	bytes := (width + 7) / 8
+	var before []byte
+	for n > 0 {
+		head, k := exactUvarint(src)
+		if k == 0 || head < 2 {
+			return false
+		}
+		src = src[k:]
+		if head&1 == 0 {
+			if head>>1 > uint64(n) || len(src) < bytes {
+				return false
+			}
+			n -= int(head >> 1)
+			if bytes > 0 && width%8 != 0 && src[bytes-1]>>(width%8) != 0 {
+				return false
+			}
+			src = src[bytes:]
+			continue
+		}
+		groups := head >> 1
+		if groups > uint64(n+7)/8+uint64(len(src)) || int(groups)*width > len(src) {
+			return false
+		}
+		size := int(groups) * width
+		if values := int(groups) * 8; values <= n {
+			n -= values
+		} else {
+			if !zeroFrom(src[:size], n*width) && !(len(before) == size && sameFrom(before, src[:size], n*width)) {
+				return false
+			}
+			n = 0
+		}
+		before, src = src[:size], src[size:]
+	}
+	return len(src) == 0
+}
+
+// exactUvarint reads a number that is stored in as few bytes as it needs; n is 0
+// where it is not.
+func exactUvarint(b []byte) (u uint64, n int) {
+	u, n = binary.Uvarint(b)
+	if n <= 0 || n > 1 && b[n-1] == 0 {
+		return 0, 0
+	}
+	return u, n
+}
+
+// zeroFrom reports whether all bits from one on are zero, the least significant
+// of a byte being its first.
+func zeroFrom(b []byte, bit int) bool {
+	if at := bit >> 3; bit&7 != 0 {
+		if b[at]>>(bit&7) != 0 {
+			return false
+		}
+		bit = 8 * (at + 1)
+	}
+	for _, c := range b[bit>>3:] {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// sameFrom reports whether two runs of bytes have the same bits from one on.
+func sameFrom(a, b []byte, bit int) bool {
+	at := bit >> 3
+	if bit&7 != 0 {
+		if (a[at]^b[at])>>(bit&7) != 0 {
+			return false
+		}
+		at++
+	}
+	return string(a[at:]) == string(b[at:])
+}
+
+// exactDelta reports whether src begins with n numbers in DELTA_BINARY_PACKED
+// and nothing that is none of them, and returns what follows.
+func exactDelta(src []byte, n int) (rest []byte, ok bool) {
+	var head [4]uint64 // block size, parts of a block, numbers, the first
+	for i := range head {
+		u, k := exactUvarint(src)
+		if k == 0 {
+			return nil, false
+		}
+		head[i], src = u, src[k:]
+	}
+	block, minis := head[0], head[1]
+	if head[2] != uint64(n) || n == 0 && head[3] != 0 || block == 0 || block > 1<<20 || minis == 0 || block%minis != 0 || block/minis%8 != 0 {
+		return nil, false
+	}
+	mini := int(block / minis)
+	for left := n - 1; left > 0; {
+		_, k := exactUvarint(src)
+		if k == 0 || uint64(len(src)-k) < minis {
+			return nil, false
+		}
+		widths := src[k : k+int(minis)]
+		src = src[k+int(minis):]
+		for _, w := range widths {
+			if left <= 0 {
+				if w != 0 {
+					return nil, false
+				}
+				continue
+			}
+			size := mini / 8 * int(w)
+			if w > 64 || len(src) < size || left < mini && !zeroFrom(src[:size], left*int(w)) {
+				return nil, false
+			}
+			src = src[size:]
+			left -= mini
+		}
+	}
+	return src, true
+}
+
+// exactDeltaLengths is exactDelta for DELTA_LENGTH_BYTE_ARRAY: the lengths, and
+// behind them as many bytes as they say.
+func exactDeltaLengths(src []byte, n int) bool {
+	rest, ok := exactDelta(src, n)
+	if !ok {
+		return false
+	}
+	offsets, _, err := decodeDeltaLengths(nil, n, src)
+	return err == nil && len(rest) == int(offsets[n])
+}
+
+// exactData reports whether the bytes of a data page behind its levels are its n
+// values and nothing else. v holds what they were decoded to.
+func exactData(l *leaf, enc format.Encoding, data []byte, n int, v *values) bool {
+	switch {
+	case enc == format.Plain && l.phys == format.Boolean:
+		return len(data) == (n+7)/8 && zeroFrom(data, n)
+	case enc == format.Plain && l.width == 0:
+		return len(data) == len(v.data)+4*n
+	case enc == format.Plain, enc == format.ByteStreamSplit:
+		return len(data) == n*l.width
+	case enc == plainDictionary, enc == format.RLEDictionary:
+		if n == 0 {
+			return len(data) == 0 || data[0] <= 32 && zeroFrom(data, 8)
+		}
+		return exactHybrid(data[1:], int(data[0]), n)
+	case enc == format.RLE:
+		src, rest, err := levelsOf(data)
+		return err == nil && len(rest) == 0 && exactHybrid(src, 1, n)
+	case enc == format.DeltaBinaryPacked:
+		rest, ok := exactDelta(data, n)
+		return ok && len(rest) == 0
+	case enc == format.DeltaLengthByteArray:
+		return exactDeltaLengths(data, n)
+	case enc == format.DeltaByteArray:
+		rest, ok := exactDelta(data, n)
+		return ok && exactDeltaLengths(rest, n)
+	}
+	return false
+}
+
+// exactPacking reports whether a compressed page holds nothing but what it is
+// decompressed to. A page of snappy or of a bare LZ4 block has room for nothing
+// else. What Brotli's metadata blocks and the frames of the old LZ4 codec hold is
+// not looked into: their pages are always written anew.
+func exactPacking(codec format.CompressionCodec, src []byte) bool {
+	switch codec {
+	case format.Uncompressed, format.Snappy, format.Lz4Raw:
+		return true
+	case format.Zstd:
+		return exactZstd(src)
+	case format.Gzip:
+		// The fixed part of a header (RFC 1952, 2.3.1) without name, comment, extra
+		// field and time. That no second member follows is for gunzip to say.
+		if len(src) < 10 || src[3] != 0 {
+			return false
+		}
+		time := binary.LittleEndian.Uint32(src[4:])
+		return time == 0 || time == goTime
+	}
+	return false
+}
+
+// goTime is what some writers in Go put where no time is known: the seconds from
+// the year 1 to 1970, of which the field holds the last 32 bits.
+const goTime = 0x886e0900
+
+// exactZstd reports whether src is one frame (RFC 8878, 3.1.1) without a
+// dictionary's number, and no block of it repeats a byte no times.
+func exactZstd(src []byte) bool {
+	if len(src) < 6 || binary.LittleEndian.Uint32(src) != 0xFD2FB528 {
+		return false
+	}
+	descriptor := src[4]
+	if descriptor&0b11011 != 0 { // reserved bits, and the size of a dictionary's number
+		return false
+	}
+	single := descriptor>>5&1 != 0
+	at := 5
+	if !single {
+		at++ // the window
+	}
+	if size := descriptor >> 6; size > 0 {
+		at += 1 << size
+	} else if single {
+		at++
+	}
+	for last := false; !last; {
+		if at+3 > len(src) {
+			return false
+		}
+		head := uint32(src[at]) | uint32(src[at+1])<<8 | uint32(src[at+2])<<16
+		at += 3
+		last = head&1 != 0
+		switch size := int(head >> 3); head >> 1 & 3 {
+		case 0, 2:
+			at += size
+		case 1:
+			if size == 0 {
+				return false
+			}
+			at++
+		default:
+			return false
+		}
+	}
+	if descriptor>>2&1 != 0 {
+		at += 4 // the checksum
+	}
+	return at == len(src)
+}
+
+// usedOnly reports whether every one of n entries is marked.
+func usedOnly(used []uint64, n int) bool {
+	count := 0
+	for _, w := range used {
+		count += bits.OnesCount64(w)
+	}
+	return count == n
+}

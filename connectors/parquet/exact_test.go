@@ -1,0 +1,143 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"testing"
+)
+
+// What is exact and what is not, at the last place as at the first.
+func TestExactHybrid(t *testing.T) {
+	packed := func(groups int, b ...byte) []byte { return append([]byte{byte(groups<<1 | 1)}, b...) }
+	for _, c := range []struct {
+		name     string
+		src      []byte
+		width, n int
+		want     bool
+	}{
+		{"a run", []byte{5 << 1, 1}, 1, 5, true},
+		{"a run, too long", []byte{6 << 1, 1}, 1, 5, false},
+		{"two runs", []byte{2 << 1, 1, 3 << 1, 0}, 1, 5, true},
+		{"a run of none before", []byte{0, 9, 5 << 1, 1}, 1, 5, false},
+		{"a run of none behind", []byte{5 << 1, 1, 0, 9}, 1, 5, false},
+		{"bytes behind", []byte{5 << 1, 1, 9}, 1, 5, false},
+		{"a value beyond its width", []byte{5 << 1, 3}, 1, 5, false},
+		{"a length in too many bytes", []byte{0x80 | 5<<1, 0, 1}, 1, 5, false},
+		{"a packed run", packed(1, 0b11111), 1, 5, true},
+		{"padding", packed(1, 0b100001), 1, 5, false},
+		{"padding in a group of its own", packed(2, 0b11111, 1), 1, 5, false},
+		{"zero padding in a group of its own", packed(2, 0b11111, 0), 1, 5, true},
+		{"padding as in the run before", append(packed(1, 0b10101010), packed(1, 0b10101111)...), 1, 13, true},
+		{"padding unlike the run before", append(packed(1, 0b10101010), packed(1, 0b11101111)...), 1, 13, false},
+		{"padding as in a run of another size", append(packed(2, 0b10101010, 0b10101010), packed(1, 0b10101111)...), 1, 21, false},
+		{"no groups", append(packed(0), packed(1, 0b11111)...), 1, 5, false},
+		{"too few", packed(1, 0xff), 1, 9, false},
+		{"width 0", []byte{5 << 1}, 0, 5, true},
+		{"width 0 and a byte", []byte{5 << 1, 7}, 0, 5, false},
+		{"12 bits", []byte{5 << 1, 0xff, 0x0f}, 12, 5, true},
+		{"12 bits and more", []byte{5 << 1, 0xff, 0x1f}, 12, 5, false},
+	} {
+		if got := exactHybrid(c.src, c.width, c.n); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// deltas is a block of 128 numbers in 4 parts, of which n are there; all parts
+// have a width of 8 bits, or of `absent` where they are not there.
+func deltas(n int, absent byte, padding byte) []byte {
+	b := binary.AppendUvarint(nil, 128)
+	b = binary.AppendUvarint(b, 4)
+	b = binary.AppendUvarint(b, uint64(n))
+	b = binary.AppendVarint(b, 7)
+	b = binary.AppendVarint(b, 0) // the least difference
+	parts := (n - 1 + 31) / 32
+	for i := range 4 {
+		if i < parts {
+			b = append(b, 8)
+		} else {
+			b = append(b, absent)
+		}
+	}
+	for i := range parts * 32 {
+		if i < n-1 {
+			b = append(b, byte(i))
+		} else {
+			b = append(b, padding)
+		}
+	}
+	return b
+}
+
+func TestExactDelta(t *testing.T) {
+	for _, n := range []int{2, 33, 40, 129} {
+		for _, c := range []struct {
+			name string
+			src  []byte
+			want bool
+		}{
+			{"as it should be", deltas(n, 0, 0), true},
+			{"a width of a part that is not there", deltas(n, 'c', 0), n > 97},
+			{"padding", deltas(n, 0, 'c'), n%32 == 1},
+			{"bytes behind", append(deltas(n, 0, 0), 'c'), false},
+		} {
+			rest, ok := exactDelta(c.src, n)
+			if got := ok && len(rest) == 0; got != c.want {
+				t.Errorf("%d numbers, %s: %v", n, c.name, got)
+			}
+			got := make([]int64, n)
+			if _, _, err := decodeDelta(got, c.src); err != nil || got[1] != 7 {
+				t.Errorf("%d numbers, %s: is not read: %v", n, c.name, err)
+			}
+		}
+	}
+}
+
+// Every bit of exact bytes counts: with another in its place they hold other
+// numbers, or are not exact, or cannot be read.
+func everyBitCounts(t *testing.T, src []byte, read func(src []byte) (numbers []int64, exact bool)) {
+	t.Helper()
+	want, exact := read(src)
+	if !exact {
+		return
+	}
+	for i := range 8 * len(src) {
+		other := bytes.Clone(src)
+		other[i/8] ^= 1 << (i % 8)
+		if got, exact := read(other); exact && slices.Equal(got, want) {
+			t.Fatalf("bit %d of %x says nothing", i, src)
+		}
+	}
+}
+
+func readHybrid(width, n int) func(src []byte) ([]int64, bool) {
+	return func(src []byte) (out []int64, exact bool) {
+		dst := make([]uint32, n)
+		if err := decodeHybrid(dst, src, width); err != nil {
+			return nil, false
+		}
+		for _, v := range dst {
+			out = append(out, int64(v))
+		}
+		return out, exactHybrid(src, width, n)
+	}
+}
+
+func readDelta(n int) func(src []byte) ([]int64, bool) {
+	return func(src []byte) ([]int64, bool) {
+		dst := make([]int64, n)
+		k, _, err := decodeDelta(dst, src)
+		rest, ok := exactDelta(src, n)
+		return dst, err == nil && k == n && ok && len(rest) == 0
+	}
+}
+
+func TestEveryBitCounts(t *testing.T) {
+	for _, n := range []int{2, 33, 40, 129} {
+		everyBitCounts(t, deltas(n, 0, 0), readDelta(n))
+	}
+	everyBitCounts(t, []byte{3, 0b11111}, readHybrid(1, 5))
+	everyBitCounts(t, []byte{2 << 1, 1, 1<<1 | 1, 0b10101010, 1<<1 | 1, 0b10101111}, readHybrid(1, 15))
+	everyBitCounts(t, []byte{5 << 1, 0xff, 0x0f}, readHybrid(12, 5))
+}

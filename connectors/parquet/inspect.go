@@ -1,0 +1,338 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// inspection is what was found of a chunk that could be copied.
+type inspection struct {
+	leaf   *leaf
+	anew   string // why the chunk must be written anew; "" where its pages may be copied
+	from   int64  // in the source's file
+	pieces []piece
+	sum    uint64         // of the bytes that are copied
+	meta   columnMetaData // of the copy, as if it began at 0
+	stats  pageStats
+}
+
+// piece is a run of bytes of the copy: a page header that is written in place of
+// the source's, and n bytes of the source's file.
+type piece struct {
+	head    []byte
+	from, n int64
+}
+
+// seed is that of all sums. It is the process's own, so that nobody can make
+// bytes that pass for others.
+var seed = maphash.MakeSeed()
+
+// inspector walks a chunk's pages. It is an error where they do not fit each
+// other, the row group or what the footer says of them: no two readers would
+// agree on such a column. A page that can be read but holds more than values, or
+// anything that is not understood, is a reason to write the column anew.
+type inspector struct {
+	*pages
+	*inspection
+	hash    maphash.Hash
+	used    []uint64
+	rows    int64
+	nulls   int64
+	values  int64
+	started bool // a page has been seen
+}
+
+// inspect reads a chunk of the current stream from end to end.
+func (s *sink) inspect(ctx context.Context, group int, l *leaf) (*inspection, error) {
+	st := s.source.streams[s.stream]
+	rg := &st.RowGroups[group]
+	m := &rg.Columns[l.index].MetaData.V
+	in := &inspector{pages: newPages(s.out.in, st.file.Label, group, l, m), inspection: &inspection{leaf: l}}
+	in.from = in.at
+	in.meta = columnMetaData{Type: l.phys, Codec: m.Codec}
+	in.meta.levels(l)
+	in.hash.SetSeed(seed)
+	for in.at < in.end {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := in.page(); err != nil {
+			return nil, in.fail(err)
+		}
+	}
+	if err := in.finish(m, rg.NumRows); err != nil {
+		return nil, in.fail(err)
+	}
+	return in.inspection, nil
+}
+
+// mustWrite notes the first reason to write the chunk anew.
+func (in *inspector) mustWrite(reason string) {
+	if in.anew == "" {
+		in.anew = reason
+	}
+}
+
+const (
+	anewPage       = "a page that is neither values nor a dictionary"
+	anewHidden     = "a page holds bytes that are no values"
+	anewCounts     = "a page's header miscounts its rows or nulls"
+	anewDictionary = "the dictionary holds values that no record has"
+)
+
+func (in *inspector) page() error {
+	p, err := in.read()
+	if err != nil {
+		return err
+	}
+	first := !in.started
+	in.started = true
+	n, data := p.values()
+	dictionary := p.header.Type == format.DictionaryPage && p.header.DictionaryPage.Valid
+	switch {
+	case data && n > 0:
+		if int64(n) > in.left {
+			return errors.New("the pages hold more values than the column")
+		}
+		in.left -= int64(n)
+	case dictionary && in.dict != nil:
+		return errors.New("a second dictionary")
+	case dictionary && !first:
+		return errors.New("a dictionary behind the values")
+	case dictionary:
+	case data && n < 0:
+		return errShort
+	default:
+		putBuffer(p.body)
+		in.mustWrite(anewPage)
+		return nil
+	}
+	if err := in.take(p); err != nil {
+		return err
+	}
+	if dictionary {
+		return in.dictionary(p)
+	}
+	return in.data(p, n)
+}
+
+// take has the page copied, under a header that says what is understood of its
+// own and nothing else.
+func (in *inspector) take(p *page) error {
+	h := p.header
+	out := pageHeader{Type: h.Type, UncompressedSize: h.UncompressedSize, CompressedSize: h.CompressedSize, CRC: h.CRC}
+	var enc format.Encoding
+	switch h.Type {
+	case format.DictionaryPage:
+		d := h.DictionaryPage.V
+		d.IsSorted = false
+		out.DictionaryPage, enc = some(d), d.Encoding
+		in.meta.DictionaryPageOffset = some(in.meta.TotalCompressedSize)
+	case format.DataPage:
+		d := h.DataPage.V
+		d.DefinitionEncoding, d.RepetitionEncoding = format.RLE, format.RLE
+		out.DataPage, enc = some(d), d.Encoding
+	default:
+		out.DataPageV2, enc = some(h.DataPageV2.V), h.DataPageV2.V.Encoding
+	}
+	var head bytes.Buffer
+	if err := marshal(&head, &out); err != nil {
+		return err
+	}
+	if in.meta.NumValues == 0 && h.Type != format.DictionaryPage {
+		in.meta.DataPageOffset = in.meta.TotalCompressedSize
+	}
+	n, _ := p.values()
+	in.meta.add(h.Type, enc, head.Len()+int(h.UncompressedSize), head.Len()+len(p.body), n)
+	at, size := in.at-int64(len(p.body)), int64(len(p.body))
+	if bytes.Equal(head.Bytes(), in.head) {
+		in.hash.Write(in.head)
+		at, size = at-int64(len(in.head)), size+int64(len(in.head))
+		head.Reset()
+	}
+	in.hash.Write(p.body)
+	if k := len(in.pieces) - 1; k >= 0 && head.Len() == 0 && in.pieces[k].from+in.pieces[k].n == at {
+		in.pieces[k].n += size
+		return nil
+	}
+	in.pieces = append(in.pieces, piece{head.Bytes(), at, size})
+	return nil
+}
+
+func (in *inspector) dictionary(p *page) error {
+	in.dict = &dictionary{page: p}
+	if err := in.dict.decode(in.chunk); err != nil {
+		return err
+	}
+	if !in.dict.exact {
+		in.mustWrite(anewHidden)
+	}
+	in.used = make([]uint64, (in.dict.n+63)/64)
+	return nil
+}
+
+// data checks a data page of n values, nulls included.
+func (in *inspector) data(p *page, n int) (err error) {
+	defer recovered(&err)
+	if n > maxPage/8 {
+		return fmt.Errorf("a page of %d values", n)
+	}
+	var v values
+	defer v.free()
+	s, err := p.open(in.chunk)
+	v.buffers = append(v.buffers, s.buffer)
+	if err != nil {
+		return err
+	}
+	rows, present, exact, err := in.levels(&v, &s, n)
+	if err != nil {
+		return err
+	}
+	v.n = present
+	if s.enc == plainDictionary || s.enc == format.RLEDictionary {
+		err = in.indexes(&v, s.data)
+	} else if err = v.decodeData(in.chunk, s.enc, s.data); err == nil {
+		v.align(in.chunk.leaf)
+		in.stats.merge(in.chunk.leaf, statsOf(in.chunk.leaf, &v))
+	}
+	if err != nil {
+		return err
+	}
+	if !s.exact || !exact || !exactData(in.chunk.leaf, s.enc, s.data, present, &v) {
+		in.mustWrite(anewHidden)
+	}
+	if v2 := p.header.DataPageV2.V; p.header.Type == format.DataPageV2 && (int64(v2.NumRows) != rows || int(v2.NumNulls) != n-present) {
+		in.mustWrite(anewCounts)
+	}
+	in.rows += rows
+	in.nulls += int64(n - present)
+	in.values += int64(n)
+	return nil
+}
+
+// levels counts the records that begin in a page and its values that are no
+// nulls.
+func (in *inspector) levels(v *values, s *sections, n int) (rows int64, present int, exact bool, err error) {
+	l := in.chunk.leaf
+	rows, present, exact = int64(n), n, true
+	levels := func(src []byte, most uint8) ([]uint8, error) {
+		if most == 0 {
+			exact = exact && len(src) == 0
+			return nil, nil
+		}
+		out := v.scratch(n)
+		if err := decodeHybrid(out, src, levelWidth(most)); err != nil {
+			return nil, err
+		}
+		exact = exact && exactHybrid(src, levelWidth(most), n)
+		return out, checkLevels(out, most)
+	}
+	rep, err := levels(s.rep, l.maxRep)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	if l.maxRep > 0 {
+		if in.values == 0 && rep[0] != 0 {
+			return 0, 0, false, errors.New("the column begins in the middle of a record")
+		}
+		rows = int64(bytes.Count(rep, []byte{0}))
+	}
+	if l.maxDef > 0 && allOf(s.def, levelWidth(l.maxDef), l.maxDef, n) {
+		exact = exact && exactHybrid(s.def, levelWidth(l.maxDef), n)
+		return rows, n, exact, nil
+	}
+	def, err := levels(s.def, l.maxDef)
+	if l.maxDef > 0 && err == nil {
+		present = bytes.Count(def, []byte{l.maxDef})
+	}
+	return rows, present, exact, err
+}
+
+// indexes checks v.n indexes and marks the entries that they refer to.
+func (in *inspector) indexes(v *values, data []byte) error {
+	d := in.dict
+	if d == nil {
+		return errors.New("the dictionary is missing")
+	}
+	if v.n == 0 {
+		return nil
+	}
+	if len(data) < 1 {
+		return errShort
+	}
+	index := words[uint32](v.scratch(4 * v.n))[:v.n]
+	if err := decodeHybrid(index, data[1:], int(data[0])); err != nil {
+		return err
+	}
+	for _, k := range index {
+		if uint64(k) >= uint64(d.n) {
+			return errors.New("an index beyond the dictionary")
+		}
+		in.used[k>>6] |= 1 << (k & 63)
+	}
+	return nil
+}
+
+// finish holds the pages against the footer and the row group.
+func (in *inspector) finish(m *columnMetaData, rows int64) error {
+	switch {
+	case in.at != in.end:
+		return errCut
+	case in.left > 0:
+		return fmt.Errorf("the pages hold %d values, and the column %d", in.values, m.NumValues)
+	case in.rows != rows:
+		return fmt.Errorf("the pages hold %d records, and the row group %d", in.rows, rows)
+	}
+	if d := in.dict; d != nil {
+		if !usedOnly(in.used, d.n) {
+			in.mustWrite(anewDictionary)
+		}
+		in.stats.merge(in.chunk.leaf, statsOf(in.chunk.leaf, &values{n: d.n, data: d.data, offsets: d.offs}))
+	}
+	in.stats.nulls = in.nulls
+	in.sum = in.hash.Sum64()
+	return in.stats.within(in.chunk.leaf)
+}
+
+// levels notes the encoding of a leaf's levels.
+func (m *columnMetaData) levels(l *leaf) {
+	if l.maxDef > 0 || l.maxRep > 0 {
+		m.Encoding = append(m.Encoding, format.RLE)
+	}
+}
+
+// add counts a page of which uncompressed and stored are the bytes, its header's
+// included, and values the values.
+func (m *columnMetaData) add(typ format.PageType, enc format.Encoding, uncompressed, stored, values int) {
+	known := false
+	for _, e := range m.Encoding {
+		known = known || e == enc
+	}
+	if !known {
+		m.Encoding = append(m.Encoding, enc)
+	}
+	m.TotalUncompressedSize += int64(uncompressed)
+	m.TotalCompressedSize += int64(stored)
+	m.NumValues += int64(values)
+	for i := range m.EncodingStats {
+		if e := &m.EncodingStats[i]; e.PageType == typ && e.Encoding == enc {
+			e.Count++
+			return
+		}
+	}
+	m.EncodingStats = append(m.EncodingStats, format.PageEncodingStats{PageType: typ, Encoding: enc, Count: 1})
+}
+
+// shift moves a chunk that began at 0.
+func (m *columnMetaData) shift(by int64) {
+	m.DataPageOffset += by
+	if d := m.DictionaryPageOffset; d.Valid {
+		m.DictionaryPageOffset = thrift.New(d.V + by)
+	}
+}

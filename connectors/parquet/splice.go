@@ -1,0 +1,128 @@
+package parquet
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"hash/maphash"
+	"io"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sdlfilter/sdlfilter/connectors/files"
+)
+
+// carry settles how the carried columns of a row group get into the release: the
+// chunks that may be copied, by leaf of the release, and the pages of all others
+// in g. Columns are independent of each other, so the order in which they are
+// done does not show.
+func (s *sink) carry(ctx context.Context, g *pendingGroup) ([]*inspection, error) {
+	type task struct {
+		at   int // among the leaves of the release
+		from *leaf
+		to   *pageEncoder
+		size int64
+	}
+	var all []task
+	for _, col := range s.columns {
+		for k := range col.pages {
+			if col.carried {
+				from := col.from.leaves[k]
+				size := s.source.streams[s.stream].RowGroups[g.group].Columns[from.index].MetaData.V.TotalCompressedSize
+				all = append(all, task{col.first + k, from, col.pages[k], size})
+			}
+		}
+	}
+	// The largest first, so that none of them is left for one worker at the end.
+	slices.SortStableFunc(all, func(a, b task) int { return cmp.Compare(b.size, a.size) })
+	found := make([]*inspection, len(s.leaves))
+	tasks, ctx := errgroup.WithContext(ctx)
+	tasks.SetLimit(runtime.GOMAXPROCS(0))
+	for _, t := range all {
+		tasks.Go(func() error {
+			if len(g.dropped) == 0 {
+				in, err := s.inspect(ctx, g.group, t.from)
+				if err != nil {
+					return err
+				}
+				if in.anew == "" {
+					found[t.at] = in
+					return nil
+				}
+			}
+			var err error
+			g.pages[t.at], err = s.filter(ctx, g, t.from, t.to, &g.dicts[t.at])
+			return err
+		})
+	}
+	return found, tasks.Wait()
+}
+
+// splice copies a chunk's pages as they were found, and makes sure that these
+// are the bytes that were inspected. What lies elsewhere in the source (page
+// indexes, Bloom filters) is left behind, and the metadata are those of the
+// inspection.
+func (s *sink) splice(group int, in *inspection) (columnMetaData, error) {
+	m := in.meta
+	m.shift(s.out.at)
+	m.Statistics = some(in.stats.stored())
+	if err := s.out.copy(in); err != nil {
+		if errors.Is(err, errCut) || errors.Is(err, files.ErrChanged) {
+			err = &corrupt{file: s.source.streams[s.stream].file.Label, place: place(group, in.leaf), err: err}
+		}
+		return m, err
+	}
+	return m, nil
+}
+
+// copy appends an inspected chunk.
+func (o *output) copy(in *inspection) error {
+	if len(in.pieces) == 0 {
+		return nil
+	}
+	last := in.pieces[len(in.pieces)-1]
+	from := bufio.NewReaderSize(io.NewSectionReader(o.in, in.from, last.from+last.n-in.from), 64<<10)
+	to := bufio.NewWriterSize(writer(o.write), 256<<10)
+	var sum maphash.Hash
+	sum.SetSeed(seed)
+	buf := getBuffer(256 << 10)
+	defer putBuffer(buf)
+	at := in.from
+	for _, p := range in.pieces {
+		if _, err := from.Discard(int(p.from - at)); err != nil {
+			return readError(err)
+		}
+		if _, err := to.Write(p.head); err != nil {
+			return err
+		}
+		for left := p.n; left > 0; {
+			part := buf[:min(int64(len(buf)), left)]
+			if _, err := io.ReadFull(from, part); err != nil {
+				return readError(err)
+			}
+			sum.Write(part)
+			if _, err := to.Write(part); err != nil {
+				return err
+			}
+			left -= int64(len(part))
+		}
+		at = p.from + p.n
+	}
+	if sum.Sum64() != in.sum {
+		return files.ErrChanged
+	}
+	return to.Flush()
+}
+
+// writer makes an io.Writer of a function that writes all or fails.
+type writer func(b []byte) error
+
+func (w writer) Write(b []byte) (int, error) {
+	if err := w(b); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
