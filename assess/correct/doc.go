@@ -29,7 +29,10 @@
 // # What has no formula
 //
 // Truncation makes E(y | x) differ from x near the bound. A swap leaves the column
-// as it is, to the bit, and weakens what ties it to columns that did not move with
-// it, by how much depends on the data. Quantiles of noised values need a model of
-// the distribution.
+// as it is, to the bit, and changes what ties it to columns that did not move with
+// it, by how much depends on the data. Rounding that no noise precedes does what
+// the values make of it. Of all these a Chain tells the limits that hold whatever
+// the distribution, and that nothing is known where there are none; where values
+// within bounds look normal, ClippedNormal gives more. Quantiles of noised values
+// need a model of the distribution.
 package correct

@@ -23,10 +23,10 @@ type Note struct {
 const (
 	CorrectionUnneeded    = "not needed"    // its own moments are the respondents'
 	CorrectionFormula     = "formula"       // all that is needed is published
-	CorrectionApproximate = "approximate"   // by the formula, which truncation disturbs
-	CorrectionBounds      = "within bounds" // the variance of the noise depends on values that users do not have
+	CorrectionBounds      = "within bounds" // what the masks did depends on values that users do not have; limits are known
+	CorrectionLeast       = "lower bound"   // a truncation hides how far values went; the variance was that at least
 	CorrectionUnpublished = "not published"
-	CorrectionNone        = "no formula"
+	CorrectionNone        = "none known"
 )
 
 // ColumnNote is the note on one masked column.
@@ -54,10 +54,10 @@ type TierNote struct {
 }
 
 // Corrected are corrected figures of a release; least and greatest differ where
-// the noise has tiers.
+// what the masks did depends on values that users do not have.
 type Corrected struct {
-	SD          Range `json:"sd"`
-	Reliability Range `json:"reliability"` // ρ = Var(x)/Var(y)
+	SD          Range  `json:"sd"`                    // greatest: infinite behind a truncation
+	Reliability *Range `json:"reliability,omitempty"` // ρ = Var(x)/Var(y); none behind a truncation
 }
 
 // Range holds what is known of a number.
@@ -86,14 +86,19 @@ type carried struct {
 	name, unit string
 	measured   bool // numeric
 	masks      []PublicMask
-	partial    []bool // whether what a mask does to the variance is published in part only
+	chain      correct.Chain // what each of the masks did
+	known      correct.Known // of mean and variance, where the column is measured
 
-	least, greatest correct.Masking // of the noise's variance
+	least, greatest correct.Masking // of what noise, bias and rounding after noise add
 	noise           []NoiseNote
 	hidden          bool // something that adds variance is not published
 	added           bool // something adds variance
-	tiers, rounded  bool
+	tiers           bool
+	smooth          bool    // a rounding of noised values
+	coarse          float64 // half the steps of all other roundings
 	truncated       bool
+	lower, upper    bool // a truncation may have a bound on that side
+	unknown         bool // a mask of which nothing is known, or a rounding without its step
 	swaps           []PublicMask
 }
 
@@ -105,26 +110,30 @@ func (p *Public) note(partial []bool) *Note {
 		return nil
 	}
 	n := &Note{General: general(p)}
+	shown := map[bool]bool{} // a program for clipped columns, for others
 	for _, name := range p.maskedColumns() {
 		column, measured := p.Columns.Get(name)
 		c := carried{name: name, unit: column.Unit, measured: measured}
-		for i, m := range p.Masks {
-			if slices.Contains(m.Columns, name) {
-				c.masks, c.partial = append(c.masks, m), append(c.partial, partial[i])
+		for i := range p.Masks {
+			if m := &p.Masks[i]; slices.Contains(m.Columns, name) {
+				c.masks, c.chain = append(c.masks, *m), append(c.chain, p.step(m, name, partial[i]))
 			}
 		}
+		mean, sd := float64(column.Released.Mean), float64(column.Released.SD)
+		c.known = c.chain.Undo(mean, sd*sd)
 		c.reckon()
 		note := ColumnNote{Carries: c.carries(), Correction: c.correction(), Phi2: assess.Float(math.NaN()), Limits: c.limits()}
-		if !c.hidden {
+		if !c.hidden && !c.unknown {
 			note.Phi2, note.Noise = assess.Float(c.least.Phi2), c.noise
-			if measured && c.added {
-				note.Corrected = c.corrected(float64(column.Released.Mean), float64(column.Released.SD))
-			}
+		}
+		if measured {
+			note.Corrected = c.corrected(sd)
 		}
 		note.Statistics = c.statistics(note.Corrected)
 		n.Columns = append(n.Columns, Member[ColumnNote]{name, note})
-		if n.Programs == nil && note.Corrected != nil {
-			n.Programs = programs(name, note, column.Released)
+		if kind := c.normal() != nil; !shown[kind] {
+			list := c.programs(note.Corrected, column.Released)
+			n.Programs, shown[kind] = append(n.Programs, list...), list != nil
 		}
 	}
 	return n
@@ -152,72 +161,116 @@ func (p *Public) maskedColumns() []string {
 	return list
 }
 
+// step says what a mask did to a column, as far as it is published. partial: what
+// sets its variance is published in part only.
+func (p *Public) step(m *PublicMask, column string, partial bool) correct.Step {
+	switch m.Mask {
+	case "bias":
+		if phi, ok := m.phi(); ok {
+			return correct.Multiplied{Phi: phi}
+		}
+		return correct.Multiplied{Phi: math.NaN()}
+	case "noise":
+		λ, ok := m.lambda(column)
+		if !ok || partial {
+			return correct.Added{SD: math.NaN()}
+		}
+		return correct.Added{SD: λ, Tiers: m.tiers(), Normal: m.word("distribution") == "normal"}
+	case "round":
+		if h, ok := m.step(); ok {
+			return correct.Rounded{Step: h}
+		}
+		return correct.Rounded{Step: math.NaN()}
+	case "truncate":
+		// That there is no bound is known only where bounds are published.
+		_, lower := m.numeric("lower")
+		_, upper := m.numeric("upper")
+		return correct.Truncated{
+			Lower:  lower || !slices.Contains(p.Published, "lower"),
+			Upper:  upper || !slices.Contains(p.Published, "upper"),
+			Redraw: m.word("mode") != "clip",
+		}
+	case "swap":
+		return correct.Exchanged{With: append(m.list("keys"), m.Columns...)}
+	}
+	return correct.Unknown{}
+}
+
 // reckon puts the column's masks together.
 func (c *carried) reckon() {
-	for i, m := range c.masks {
-		switch m.Mask {
-		case "bias":
+	for i, step := range c.chain {
+		switch s := step.(type) {
+		case correct.Multiplied:
 			c.added = true
-			phi, ok := m.phi()
-			c.hidden = c.hidden || !ok
-			c.least, c.greatest = c.least.WithBias(phi), c.greatest.WithBias(phi)
+			c.hidden = c.hidden || math.IsNaN(s.Phi)
+			c.least, c.greatest = c.least.WithBias(s.Phi), c.greatest.WithBias(s.Phi)
 			for k := range c.noise {
-				c.noise[k].Variance *= assess.Float(1 + phi*phi)
+				c.noise[k].Variance *= assess.Float(1 + s.Phi*s.Phi)
 			}
-		case "noise":
+		case correct.Added:
 			c.added = true
-			λ, ok := m.lambda(c.name)
-			c.hidden = c.hidden || !ok || c.partial[i]
-			tiers := m.tiers()
-			least, greatest := correct.FactorRange(tiers)
-			c.least, c.greatest = c.least.WithNoise(λ, least), c.greatest.WithNoise(λ, greatest)
-			note := NoiseNote{Variance: assess.Float(λ * λ)}
-			for _, t := range tiers {
+			c.hidden = c.hidden || math.IsNaN(s.SD)
+			least, greatest := correct.FactorRange(s.Tiers)
+			c.least, c.greatest = c.least.WithNoise(s.SD, least), c.greatest.WithNoise(s.SD, greatest)
+			note := NoiseNote{Variance: assess.Float(s.SD * s.SD)}
+			for _, t := range s.Tiers {
 				c.tiers = true
 				note.Tiers = append(note.Tiers, TierNote{assess.Float(t.Above), assess.Float(t.Factor)})
 			}
 			c.noise = append(c.noise, note)
-		case "round":
-			c.added, c.rounded = true, true
-			h, ok := m.step()
-			c.hidden = c.hidden || !ok
-			c.least, c.greatest = c.least.WithRounding(h), c.greatest.WithRounding(h)
-			c.noise = append(c.noise, NoiseNote{Variance: assess.Float(correct.Masking{}.WithRounding(h).Noise)})
-		case "truncate":
-			c.truncated = true
-		case "swap":
-			c.swaps = append(c.swaps, m)
+		case correct.Rounded:
+			switch {
+			case math.IsNaN(s.Step):
+				c.unknown = true
+			case c.chain.Smooth(i):
+				c.added, c.smooth = true, true
+				c.least, c.greatest = c.least.WithRounding(s.Step), c.greatest.WithRounding(s.Step)
+				c.noise = append(c.noise, NoiseNote{Variance: assess.Float(correct.Masking{}.WithRounding(s.Step).Noise)})
+			default:
+				c.coarse += s.Step / 2
+			}
+		case correct.Truncated:
+			c.truncated, c.lower, c.upper = true, c.lower || s.Lower, c.upper || s.Upper
+		case correct.Exchanged:
+			c.swaps = append(c.swaps, c.masks[i])
 		default:
-			c.added, c.hidden = true, true
+			c.unknown = true
 		}
 	}
 }
 
-// corrected returns the corrected figures of a release, or nil where it has none
-// or the noise leaves nothing of its variance.
-func (c *carried) corrected(mean, sd float64) *Corrected {
-	low, high := c.greatest.Reliability(mean, sd*sd), c.least.Reliability(mean, sd*sd)
-	if math.IsNaN(low) || math.IsNaN(high) {
+// corrected returns the corrected figures of a release, or nil where it has none,
+// the masks leave nothing of its variance, or too little is published.
+func (c *carried) corrected(sd float64) *Corrected {
+	v := c.known.Variance
+	if c.hidden || c.unknown || !c.added && !c.truncated && c.coarse == 0 || !(v.Greatest > 0) || !(sd > 0) {
 		return nil
 	}
-	return &Corrected{
-		SD:          Range{assess.Float(sd * math.Sqrt(low)), assess.Float(sd * math.Sqrt(high))},
-		Reliability: Range{assess.Float(low), assess.Float(high)},
+	bounded := !math.IsInf(v.Greatest, 1)
+	if !bounded && v.Least == 0 {
+		return nil
 	}
+	found := &Corrected{SD: Range{assess.Float(math.Sqrt(v.Least)), assess.Float(math.Sqrt(v.Greatest))}}
+	if bounded {
+		found.Reliability = &Range{assess.Float(v.Least / (sd * sd)), assess.Float(v.Greatest / (sd * sd))}
+	}
+	return found
 }
 
 func (c *carried) correction() string {
 	switch {
+	case c.unknown:
+		return CorrectionNone
 	case c.hidden:
 		return CorrectionUnpublished
-	case c.tiers:
-		return CorrectionBounds
-	case c.added && c.truncated:
-		return CorrectionApproximate
-	case c.added:
-		return CorrectionFormula
+	case c.truncated && c.known.Variance.Least > 0:
+		return CorrectionLeast
 	case c.truncated:
 		return CorrectionNone
+	case c.tiers || c.coarse > 0:
+		return CorrectionBounds
+	case c.added:
+		return CorrectionFormula
 	}
 	return CorrectionUnneeded
 }

@@ -5,38 +5,135 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/sdlfilter/sdlfilter/assess/correct"
 )
 
 // The programs, with @WORDS@ where the published numbers go.
-//
-//go:embed note.py
-var pythonProgram string
+var (
+	//go:embed note.py
+	pythonProgram string
+	//go:embed note.R
+	rProgram string
+	//go:embed note_clipped.py
+	pythonClipped string
+	//go:embed note_clipped.R
+	rClipped string
+)
 
-//go:embed note.R
-var rProgram string
-
-// programs are the corrections of one column as code that runs as it is, on data
-// made up around the release's mean and corrected SD.
-func programs(name string, c ColumnNote, released PublicMoments) []Program {
-	// The name stands in a comment: what could end the comment is escaped.
-	quoted := strconv.QuoteToGraphic(cut(name, 40))
-	middle := math.Sqrt(float64(c.Corrected.SD.Least * c.Corrected.SD.Greatest))
+// programs are the corrections of a column as code that runs as it is, on data
+// made up around the release's mean and corrected SD; none where the masks leave
+// nothing that a program could do.
+func (c *carried) programs(found *Corrected, released PublicMoments) []Program {
+	if found == nil {
+		return nil
+	}
+	if bounds := c.normal(); bounds != nil {
+		return c.clippedPrograms(bounds, released)
+	}
+	if !c.added || c.truncated || c.coarse > 0 || !(found.SD.Least > 0) {
+		return nil
+	}
 	var python, r []string
-	for _, n := range c.Noise {
+	for k, n := range c.noise {
 		var tiers, above, factors []string
 		for _, t := range n.Tiers {
 			tiers = append(tiers, "("+literal(float64(t.Above))+", "+literal(float64(t.Factor))+")")
 			above, factors = append(above, literal(float64(t.Above))), append(factors, literal(float64(t.Factor)))
 		}
 		variance := literal(float64(n.Variance))
-		python = append(python, "("+variance+", ["+strings.Join(tiers, ", ")+"])")
-		r = append(r, "list(variance = "+variance+", above = c("+strings.Join(above, ", ")+"), factor = c("+strings.Join(factors, ", ")+"))")
+		none, na := "None", "NA"
+		if s := c.spread(k); !math.IsNaN(s) {
+			none, na = literal(s), literal(s)
+		}
+		python = append(python, "("+variance+", ["+strings.Join(tiers, ", ")+"], "+none+")")
+		r = append(r, "list(variance = "+variance+", above = c("+strings.Join(above, ", ")+"), factor = c("+strings.Join(factors, ", ")+"), spread = "+na+")")
 	}
+	middle := math.Sqrt(float64(found.SD.Least * found.SD.Greatest))
 	fill := func(program string, noise []string) string {
-		return strings.NewReplacer("@NAME@", quoted, "@PHI2@", literal(float64(c.Phi2)), "@NOISE@", strings.Join(noise, ", "),
-			"@MEAN@", literal(rounded(float64(released.Mean))), "@SD@", literal(rounded(middle))).Replace(program)
+		return c.fill(program, released, middle, "@PHI2@", literal(c.least.Phi2), "@NOISE@", strings.Join(noise, ", "))
 	}
-	return []Program{{"Python", name, fill(pythonProgram, python)}, {"R", name, fill(rProgram, r)}}
+	return []Program{{"Python", c.name, fill(pythonProgram, python)}, {"R", c.name, fill(rProgram, r)}}
+}
+
+// spread returns the greatest SD of what noise k and the masks after it add to a
+// value, for correct.MeanFactorRange. NaN where that is not symmetric with one
+// peak: where another noise has tiers, or bias follows.
+func (c *carried) spread(k int) float64 {
+	variance, seen := 0.0, -1
+	for i, step := range c.chain {
+		switch s := step.(type) {
+		case correct.Added:
+			seen++
+			_, greatest := correct.FactorRange(s.Tiers)
+			if seen >= k {
+				variance += s.SD * s.SD * greatest
+			}
+			if seen > k && len(s.Tiers) > 0 {
+				return math.NaN()
+			}
+		case correct.Multiplied:
+			if seen >= k && s.Phi > 0 {
+				return math.NaN()
+			}
+		case correct.Rounded:
+			if c.chain.Smooth(i) {
+				seen++
+			}
+			if seen >= k {
+				return math.NaN()
+			}
+		}
+	}
+	return math.Sqrt(variance)
+}
+
+// normal returns the bounds of a column that is normal noise on x, moved to these
+// bounds, all of it published: what correct.ClippedNormal can fit. nil where it is
+// anything else.
+func (c *carried) normal() []float64 {
+	var bounds []float64
+	for i, step := range c.chain {
+		switch s := step.(type) {
+		case correct.Added:
+			if bounds != nil || !s.Normal || len(s.Tiers) > 0 || math.IsNaN(s.SD) {
+				return nil
+			}
+		case correct.Truncated:
+			lower, below := c.masks[i].numeric("lower")
+			upper, above := c.masks[i].numeric("upper")
+			if bounds != nil || s.Redraw || s.Lower != below || s.Upper != above {
+				return nil
+			}
+			bounds = []float64{math.Inf(-1), math.Inf(1)}
+			if below {
+				bounds[0] = lower
+			}
+			if above {
+				bounds[1] = upper
+			}
+		case correct.Exchanged:
+		default:
+			return nil
+		}
+	}
+	return bounds
+}
+
+func (c *carried) clippedPrograms(bounds []float64, released PublicMoments) []Program {
+	sd := math.Sqrt(max(float64(released.SD*released.SD)-c.least.Noise, 0))
+	infinite := strings.NewReplacer("+Inf", "math.inf", "-Inf", "-math.inf")
+	python := c.fill(pythonClipped, released, sd, "@LOWER@", infinite.Replace(literal(bounds[0])), "@UPPER@", infinite.Replace(literal(bounds[1])), "@LAMBDA2@", literal(c.least.Noise))
+	infinite = strings.NewReplacer("+Inf", "Inf")
+	r := c.fill(rClipped, released, sd, "@LOWER@", infinite.Replace(literal(bounds[0])), "@UPPER@", infinite.Replace(literal(bounds[1])), "@LAMBDA2@", literal(c.least.Noise))
+	return []Program{{"Python", c.name, python}, {"R", c.name, r}}
+}
+
+// fill puts the published numbers into a program. The column's name stands in a
+// comment: what could end the comment is escaped.
+func (c *carried) fill(program string, released PublicMoments, sd float64, words ...string) string {
+	words = append([]string{"@NAME@", strconv.QuoteToGraphic(cut(c.name, 40)), "@MEAN@", literal(rounded(float64(released.Mean))), "@SD@", literal(rounded(sd))}, words...)
+	return strings.NewReplacer(words...).Replace(program)
 }
 
 // literal writes a number as Python and R both read it, without the last bits that

@@ -41,54 +41,72 @@ func noteReport(masks ...report.Mask) *report.Report {
 func TestNoteSaysWhatCanBeCorrected(t *testing.T) {
 	bias := parameters("bias", report.Member[any]{Name: "range", Value: 0.3}, report.Member[any]{Name: "phi", Value: 0.1})
 	clip := parameters("truncate", report.Member[any]{Name: "lower", Value: 0.0}, report.Member[any]{Name: "mode", Value: "clip"})
+	redraw := parameters("truncate", report.Member[any]{Name: "lower", Value: 0.0}, report.Member[any]{Name: "mode", Value: "redraw"})
 	swap := parameters("swap", report.Member[any]{Name: "keys", Value: []any{"k"}}, report.Member[any]{Name: "rate", Value: 0.1})
 	round := parameters("round", report.Member[any]{Name: "base", Value: 5.0})
-	plain := correct.Masking{}
+	inf := math.Inf(1)
+	none := correct.Interval{Least: -1}
+	at := func(v float64) correct.Interval { return correct.Interval{Least: v, Greatest: v} }
+	clipped := []string{"sd", "lower", "upper", "mode"}
 	for _, c := range []struct {
-		name            string
-		masks           []report.Mask
-		publish         []string
-		want            string
-		least, greatest correct.Masking // of the noise
+		name     string
+		masks    []report.Mask
+		publish  []string
+		want     string
+		variance correct.Interval // corrected; none: not said
+		programs int
 	}{
-		{"noise", []report.Mask{noise(10)}, []string{"sd"}, report.CorrectionFormula, plain.WithNoise(10, 1), plain.WithNoise(10, 1)},
-		{"noise, nothing published", []report.Mask{noise(10)}, nil, report.CorrectionUnpublished, plain, plain},
-		{"bias by φ", []report.Mask{bias}, []string{"phi"}, report.CorrectionFormula, plain.WithBias(0.1), plain.WithBias(0.1)},
-		{"bias by range", []report.Mask{bias}, []string{"range"}, report.CorrectionFormula, plain.WithBias(0.3 / 3), plain.WithBias(0.3 / 3)},
-		{"bias and noise", []report.Mask{bias, noise(10)}, []string{"phi", "sd"}, report.CorrectionFormula, plain.WithBias(0.1).WithNoise(10, 1), plain.WithBias(0.1).WithNoise(10, 1)},
-		{"noise and bias", []report.Mask{noise(10), bias}, []string{"phi", "sd"}, report.CorrectionFormula, plain.WithNoise(10, 1).WithBias(0.1), plain.WithNoise(10, 1).WithBias(0.1)},
-		{"bias and noise, half published", []report.Mask{bias, noise(10)}, []string{"sd"}, report.CorrectionUnpublished, plain, plain},
-		{"tiers", []report.Mask{noise(10, tiered())}, []string{"sd", "tiers"}, report.CorrectionBounds, plain.WithNoise(10, 1), plain.WithNoise(10, 4)},
-		{"tiers not published", []report.Mask{noise(10, tiered())}, []string{"sd"}, report.CorrectionUnpublished, plain, plain},
-		{"clip", []report.Mask{noise(10), clip}, []string{"sd", "lower"}, report.CorrectionApproximate, plain.WithNoise(10, 1), plain.WithNoise(10, 1)},
-		{"clip alone", []report.Mask{clip}, []string{"lower"}, report.CorrectionNone, plain, plain},
-		{"round", []report.Mask{noise(10), round}, []string{"sd", "base"}, report.CorrectionFormula, plain.WithNoise(10, 1).WithRounding(5), plain.WithNoise(10, 1).WithRounding(5)},
-		{"round, not published", []report.Mask{round}, nil, report.CorrectionUnpublished, plain, plain},
-		{"swap", []report.Mask{swap}, nil, report.CorrectionUnneeded, plain, plain},
-		{"noise of everything", []report.Mask{noise(40)}, []string{"sd"}, report.CorrectionFormula, plain, plain},
+		{"noise", []report.Mask{noise(10)}, []string{"sd"}, report.CorrectionFormula, at(800), 2},
+		{"noise, nothing published", []report.Mask{noise(10)}, nil, report.CorrectionUnpublished, none, 0},
+		{"bias by φ", []report.Mask{bias}, []string{"phi"}, report.CorrectionFormula, at(800 / 1.01), 2},
+		{"bias by range", []report.Mask{bias}, []string{"range"}, report.CorrectionFormula, at(800 / 1.01), 2},
+		{"bias and noise", []report.Mask{bias, noise(10)}, []string{"phi", "sd"}, report.CorrectionFormula, at(700 / 1.01), 2},
+		{"noise and bias", []report.Mask{noise(10), bias}, []string{"phi", "sd"}, report.CorrectionFormula, at(800/1.01 - 100), 2},
+		{"bias and noise, half published", []report.Mask{bias, noise(10)}, []string{"sd"}, report.CorrectionUnpublished, none, 0},
+		{"tiers", []report.Mask{noise(10, tiered())}, []string{"sd", "tiers"}, report.CorrectionBounds, correct.Interval{Least: 500, Greatest: 800}, 2},
+		{"tiers not published", []report.Mask{noise(10, tiered())}, []string{"sd"}, report.CorrectionUnpublished, none, 0},
+		{"clip", []report.Mask{noise(10), clip}, clipped, report.CorrectionLeast, correct.Interval{Least: 800, Greatest: inf}, 0},
+		{"clip of normal noise", []report.Mask{noise(10), clip}, append(clipped, "distribution"), report.CorrectionLeast, correct.Interval{Least: 800, Greatest: inf}, 2},
+		{"clip, bounds not published", []report.Mask{noise(10), clip}, []string{"sd"}, report.CorrectionLeast, correct.Interval{Least: 800, Greatest: inf}, 0},
+		{"clip alone", []report.Mask{clip}, []string{"lower"}, report.CorrectionLeast, correct.Interval{Least: 900, Greatest: inf}, 0},
+		{"clip of what is not published", []report.Mask{noise(10), clip}, []string{"lower"}, report.CorrectionUnpublished, none, 0},
+		{"bias and clip", []report.Mask{bias, clip}, []string{"phi", "lower"}, report.CorrectionNone, none, 0},
+		{"redraw of tiers", []report.Mask{noise(10, tiered()), redraw}, append(clipped, "tiers"), report.CorrectionNone, none, 0},
+		{"redraw", []report.Mask{noise(10), redraw}, append(clipped, "distribution"), report.CorrectionLeast, correct.Interval{Least: 800, Greatest: inf}, 0},
+		{"round, smooth", []report.Mask{noise(10), round}, []string{"sd", "base", "distribution"}, report.CorrectionFormula, at(800 - 25./12), 2},
+		{"round, with noise of a distribution that is not published", []report.Mask{noise(8), round}, []string{"sd", "base"}, report.CorrectionBounds, correct.Interval{Least: 27.5*27.5 - 64, Greatest: 32.5*32.5 - 64}, 0},
+		{"round alone", []report.Mask{round}, []string{"base"}, report.CorrectionBounds, correct.Interval{Least: 27.5 * 27.5, Greatest: 32.5 * 32.5}, 0},
+		{"round, not published", []report.Mask{noise(10), round}, []string{"sd"}, report.CorrectionNone, none, 0},
+		{"swap", []report.Mask{swap}, nil, report.CorrectionUnneeded, none, 0},
+		{"a mask that nobody knows, first", []report.Mask{parameters("blur"), noise(10)}, []string{"sd"}, report.CorrectionNone, none, 0},
+		{"a mask that nobody knows, last", []report.Mask{noise(10), parameters("blur")}, []string{"sd"}, report.CorrectionNone, none, 0},
+		{"noise of everything", []report.Mask{noise(40)}, []string{"sd"}, report.CorrectionFormula, none, 0},
 	} {
-		note, ok := noteReport(c.masks...).Public(c.publish).Note.Columns.Get("a")
+		public := noteReport(c.masks...).Public(c.publish)
+		note, ok := public.Note.Columns.Get("a")
 		if !ok || note.Correction != c.want {
 			t.Errorf("%s: %q, want %q", c.name, note.Correction, c.want)
 			continue
 		}
-		if c.least == plain {
-			if note.Corrected != nil {
-				t.Errorf("%s: corrected to %+v", c.name, *note.Corrected)
-			}
-			continue
+		if len(public.Note.Programs) != c.programs {
+			t.Errorf("%s: %d programs, want %d", c.name, len(public.Note.Programs), c.programs)
 		}
-		if note.Corrected == nil {
-			t.Errorf("%s: not corrected", c.name)
-			continue
+		found := none
+		if note.Corrected != nil {
+			found = correct.Interval{Least: math.Pow(float64(note.Corrected.SD.Least), 2), Greatest: math.Pow(float64(note.Corrected.SD.Greatest), 2)}
 		}
-		for what, pair := range map[string][2]float64{
-			"least SD": {float64(note.Corrected.SD.Least), math.Sqrt(c.greatest.Variance(100, 900))}, "greatest SD": {float64(note.Corrected.SD.Greatest), math.Sqrt(c.least.Variance(100, 900))},
-			"least ρ": {float64(note.Corrected.Reliability.Least), c.greatest.Reliability(100, 900)}, "greatest ρ": {float64(note.Corrected.Reliability.Greatest), c.least.Reliability(100, 900)},
-			"φ²": {float64(note.Phi2), c.least.Phi2},
-		} {
-			if !(math.Abs(pair[0]-pair[1]) < 1e-9) {
-				t.Errorf("%s: %s %v, want %v", c.name, what, pair[0], pair[1])
+		close := func(a, b float64) bool { return a == b || math.Abs(a-b) < 1e-9 }
+		if !close(found.Least, c.variance.Least) || !close(found.Greatest, c.variance.Greatest) {
+			t.Errorf("%s: variance %v, want %v", c.name, found, c.variance)
+		}
+		if c.want != report.CorrectionUnneeded && c.want != report.CorrectionFormula && c.want != report.CorrectionUnpublished {
+			for _, s := range note.Statistics {
+				if c.want == report.CorrectionBounds && len(c.masks) == 1 && c.masks[0].Mask == "noise" {
+					continue // tiers leave mean and covariance alone
+				}
+				if strings.Contains(strings.ToLower(s.Text), "needs no correction") || strings.Contains(strings.ToLower(s.Text), "need no correction") {
+					t.Errorf("%s: %s: %q", c.name, s.Statistic, s.Text)
+				}
 			}
 		}
 	}
@@ -170,74 +188,95 @@ func TestNoteOfAReportThatWasRead(t *testing.T) {
 // TestProgramsRun runs the worked examples: they print what the masks did and that
 // the correction undoes it, and their functions agree with package correct.
 func TestProgramsRun(t *testing.T) {
-	for name, r := range map[string]*report.Report{
-		"noise": noteReport(noise(15)),
-		"bias, noise in tiers": noteReport(parameters("bias", report.Member[any]{Name: "phi", Value: 0.1}), noise(8, tiered()),
-			parameters("round", report.Member[any]{Name: "base", Value: 5.0})),
+	y := []float64{80, 150, 110, 60, 125, 119}
+	mean, variance := stat.MeanVariance(y, nil)
+	one := correct.Masking{}.WithNoise(15, 1).Variance(mean, variance)
+	least, greatest := correct.MeanFactorRange(y, []correct.Tier{{Above: 120, Factor: 4}}, 16)
+	if least == 1 || greatest == 4 {
+		t.Fatalf("limits %v to %v, which any program would find", least, greatest)
+	}
+	clip := parameters("truncate", report.Member[any]{Name: "lower", Value: 60.0}, report.Member[any]{Name: "upper", Value: 150.0}, report.Member[any]{Name: "mode", Value: "clip"})
+	for _, c := range []struct {
+		name  string
+		masks []report.Mask
+		want  [2]float64 // of corrected_variance(y)
+	}{
+		{"noise", []report.Mask{noise(15)}, [2]float64{one, one}},
+		{"bias, noise in tiers", []report.Mask{parameters("bias", report.Member[any]{Name: "phi", Value: 0.1}), noise(8, tiered())},
+			[2]float64{correct.Masking{}.WithBias(0.1).WithNoise(8, greatest).Variance(mean, variance), correct.Masking{}.WithBias(0.1).WithNoise(8, least).Variance(mean, variance)}},
+		{"noise in tiers, bias, rounding", []report.Mask{noise(8, tiered()), parameters("bias", report.Member[any]{Name: "phi", Value: 0.1}), parameters("round", report.Member[any]{Name: "base", Value: 5.0})},
+			[2]float64{correct.Masking{}.WithNoise(8, 4).WithBias(0.1).WithRounding(5).Variance(mean, variance), correct.Masking{}.WithNoise(8, 1).WithBias(0.1).WithRounding(5).Variance(mean, variance)}},
+		{"clip", []report.Mask{noise(15), clip}, [2]float64{}},
 	} {
-		note := r.Public([]string{"sd", "phi", "tiers", "base"}).Note
-		y := []float64{80, 150, 110, 60, 125, 119}
-		of := correct.Masking{}.WithNoise(15, 1)
-		if name != "noise" {
-			of = correct.Masking{}.WithBias(0.1).WithNoise(8, correct.MeanFactor(y, []correct.Tier{{Above: 120, Factor: 4}})).WithRounding(5)
+		programs := noteReport(c.masks...).Public([]string{"sd", "phi", "tiers", "base", "distribution", "lower", "upper", "mode"}).Note.Programs
+		if len(programs) != 2 {
+			t.Errorf("%s: %d programs", c.name, len(programs))
 		}
-		want := of.Variance(stat.MeanVariance(y, nil))
-		for _, p := range note.Programs {
-			t.Run(name+" "+p.Language, func(t *testing.T) {
-				var cmd *exec.Cmd
-				switch p.Language {
-				case "Python":
-					cmd = exec.Command("python3", "-c", p.Code+"\nprint('check', corrected_variance([80., 150., 110., 60., 125., 119.]))\n")
-				case "R":
-					cmd = exec.Command("Rscript", "-e", p.Code+"\ncat('check', format(corrected_variance(c(80, 150, 110, 60, 125, 119)), digits = 15), '\\n')\n")
-				default:
-					t.Fatalf("a program in %s, which this test cannot run", p.Language)
+		for _, p := range programs {
+			t.Run(c.name+" "+p.Language, func(t *testing.T) {
+				check := map[string]string{
+					"Python": "\nprint('check', *corrected_variance([80., 150., 110., 60., 125., 119.]))\n",
+					"R":      "\ncat('check', format(corrected_variance(c(80, 150, 110, 60, 125, 119)), digits = 15), '\\n')\n",
+				}[p.Language]
+				if c.name == "clip" {
+					check = ""
 				}
-				if _, err := exec.LookPath(cmd.Path); err != nil {
-					t.Skipf("%s is not here", cmd.Path)
+				got := tableOf(t, p, check)
+				if check != "" && !(math.Abs(got["check"][0]-c.want[0]) < 1e-8*c.want[0] && math.Abs(got["check"][1]-c.want[1]) < 1e-8*c.want[1]) {
+					t.Errorf("corrected variance %v, want %v", got["check"], c.want)
 				}
-				text, err := cmd.CombinedOutput()
-				if err != nil {
-					t.Fatalf("%v\n%s", err, text)
-				}
-				rows := 0
-				for _, line := range strings.Split(string(text), "\n") {
-					fields := strings.Fields(line)
-					if len(fields) == 2 && fields[0] == "check" {
-						rows++
-						if got, err := strconv.ParseFloat(fields[1], 64); err != nil || !(math.Abs(got-want) < 1e-8*want) {
-							t.Errorf("corrected variance %s, want %v", fields[1], want)
-						}
+				for _, row := range []string{"mean", "standard deviation", "correlation with w", "slope of w on it"} {
+					v := got[row]
+					if len(v) < 3 {
+						t.Fatalf("no row %q: %v", row, got)
 					}
-					if len(fields) < 4 {
-						continue
-					}
-					var v [3]float64
-					numeric := true
-					for i, f := range fields[len(fields)-3:] {
-						if v[i], err = strconv.ParseFloat(f, 64); err != nil {
-							numeric = false
-						}
-					}
-					if !numeric {
-						continue
-					}
-					rows++
+					released, least, most, true := v[0], v[1], v[len(v)-2], v[len(v)-1]
 					// 20,000 records: the masks leave a relative error of about
 					// (1−ρ)·√(2/n) ≈ 0.4 % in an SD or a slope; 2.5 % is six times that.
-					if !(math.Abs(v[1]/v[2]-1) < 0.025) {
-						t.Errorf("corrected differs from true: %s", line)
+					if !(least < 1.025*true && most > 0.975*true) {
+						t.Errorf("%s: corrected to %v to %v, but the truth is %v", row, least, most, true)
 					}
-					if !strings.HasPrefix(line, "mean") && !(math.Abs(v[0]/v[2]-1) > 0.05) {
-						t.Errorf("what was released hardly differs: %s", line)
+					if least == most && row != "mean" && c.name != "clip" && !(math.Abs(released/true-1) > 0.05) {
+						t.Errorf("%s: what was released hardly differs: %v of %v", row, released, true)
 					}
-				}
-				if rows != 5 {
-					t.Errorf("%d rows with numbers, want 5:\n%s", rows, text)
 				}
 			})
 		}
 	}
+}
+
+// tableOf runs a program and returns the numbers at the end of each row by the
+// words before them.
+func tableOf(t *testing.T, p report.Program, more string) map[string][]float64 {
+	t.Helper()
+	command := map[string][]string{"Python": {"python3", "-c"}, "R": {"Rscript", "-e"}}[p.Language]
+	if command == nil {
+		t.Fatalf("a program in %s, which this test cannot run", p.Language)
+	}
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		t.Skipf("%s is not here", command[0])
+	}
+	text, err := exec.Command(path, command[1], p.Code+more).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	rows := map[string][]float64{}
+	for _, line := range strings.Split(string(text), "\n") {
+		fields := strings.Fields(line)
+		var v []float64
+		for len(fields) > 0 {
+			f, err := strconv.ParseFloat(fields[len(fields)-1], 64)
+			if err != nil {
+				break
+			}
+			v, fields = append([]float64{f}, v...), fields[:len(fields)-1]
+		}
+		if len(v) > 1 {
+			rows[strings.Join(fields, " ")] = v
+		}
+	}
+	return rows
 }
 
 // TestProgramsKeepNamesInComments: a column's name ends no comment.

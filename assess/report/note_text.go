@@ -2,20 +2,23 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+
+	"github.com/sdlfilter/sdlfilter/assess/correct"
 )
 
 // general says what holds for every column.
 func general(p *Public) []string {
 	list := []string{
-		"Below, x is a respondent’s value, y the released one, and w any other column. Masks draw for every record and column apart from all others.",
-		"In a subset of the records, use the subset’s own mean and variance of y with the same parameters. A corrected figure of few records is uncertain, and a corrected variance may even fall below 0: the masks then hide what was asked.",
+		"Below, x is a respondent’s value, y the released one, and w any other column that is not masked; for a masked one see what is said of it too. Masks draw for every record and column apart from all others.",
+		"In a subset of the records that is chosen by columns which are not masked, use the subset’s own mean and variance of y with the same parameters. A subset chosen by released values of a masked column has no correction here. A corrected figure of few records is uncertain, and a corrected variance may even fall below 0: the masks then hide what was asked.",
 		"Standard errors: those of a mean are SD(y)/√n. For what is corrected, resample the records and correct each time (bootstrap).",
 		"Quantiles, shares beyond a limit, least and greatest values and graphs of a column with noise or bias are those of y, spread wider than those of x. No formula here corrects them.",
 	}
 	if slices.ContainsFunc(p.Masks, func(m PublicMask) bool { return m.Mask == "noise" || m.Mask == "bias" }) {
-		list = append(list, "Noise and bias are rounded to the decimals of the column. Where these are coarse beside the noise, add d²/12 for each of the two to the variance that is taken off, d being a unit of the last decimal.")
+		list = append(list, "Noise and bias are rounded to the decimals of the column. Where these are coarse beside the noise, add d²/12 for each of the two to the variance that is taken off, d being a unit of the last decimal. Where the standard deviation of the noise is below a quarter of d, it moves few values at all: take nothing off.")
 	}
 	return list
 }
@@ -33,7 +36,7 @@ func (c *carried) carries() []string {
 				list = append(list, "bias: multiplied by a random factor of mean 1, whose standard deviation φ is not published")
 			}
 		case "noise":
-			list = append(list, c.noiseCarried(m, c.partial[i]))
+			list = append(list, c.noiseCarried(m, c.chain[i]))
 		case "round":
 			if h, ok := m.step(); ok {
 				list = append(list, "rounding: to multiples of "+trimmed(h)+unitAfter(c.unit))
@@ -45,13 +48,13 @@ func (c *carried) carries() []string {
 		case "swap":
 			list = append(list, "swap: "+swapped(m))
 		default:
-			list = append(list, m.Mask+": there is no formula for it")
+			list = append(list, m.Mask+": what it does to a value is not known here")
 		}
 	}
 	return list
 }
 
-func (c *carried) noiseCarried(m *PublicMask, partial bool) string {
+func (c *carried) noiseCarried(m *PublicMask, step correct.Step) string {
 	λ, ok := m.lambda(c.name)
 	if !ok {
 		return "noise: an amount of mean 0 was added, whose standard deviation λ is not published"
@@ -64,7 +67,7 @@ func (c *carried) noiseCarried(m *PublicMask, partial bool) string {
 	for _, t := range m.tiers() {
 		s += fmt.Sprintf("; %s times the variance above %s", trimmed(t.Factor), trimmed(t.Above))
 	}
-	if partial {
+	if added, ok := step.(correct.Added); ok && math.IsNaN(added.SD) {
 		s += "; not all that sets their variance is published"
 	}
 	return s
@@ -121,7 +124,13 @@ func (m *PublicMask) list(name string) []string {
 func (c *carried) limits() []string {
 	var list []string
 	if c.truncated {
-		list = append(list, "Truncation: the formulas hold as far as few values lie at or near a bound; count those that are equal to it. No formula makes up for it. A model for censored data (tobit) with the noise in it can.")
+		s := "Truncation: how far the values outside the bounds lay is not released. Covariances, correlations, slopes and graphs of the column are disturbed, by an amount for which no correction is known."
+		if c.normal() != nil {
+			s += " Where the values within the bounds look normal, the program for clipped columns below, with this column’s bounds, fits the normal column that was there before; it refuses where they do not."
+		} else {
+			s += " A model for censored data (tobit) that includes the other masks may do, if its distribution is right."
+		}
+		list = append(list, s)
 	}
 	for i := range c.swaps {
 		ties := "what ties it to the columns that partners share"
@@ -132,13 +141,16 @@ func (c *carried) limits() []string {
 			ties += " and to " + strings.Join(with, ", ") + ", exchanged together with it"
 		}
 		list = append(list, "Swapping keeps the column’s own mean, variance and distribution, and "+ties+
-			". Its correlations and slopes with all other columns are weakened, by an amount that depends on the data: no formula corrects them.")
+			". Its correlations and slopes with all other columns, and its means by them, are changed, mostly weakened, by an amount that depends on the data: no correction is known.")
 	}
-	if c.rounded && !c.hidden {
-		list = append(list, "Rounding is taken as step²/12 of variance (Sheppard), which holds where values spread over several steps.")
+	if c.smooth && !c.unknown && !c.hidden {
+		list = append(list, "Rounding of noised values is taken as step²/12 of variance (Sheppard); the noise before it is wide enough for that.")
 	}
-	if c.tiers && !c.hidden {
-		list = append(list, "Tiers: which noise a record got was decided by a value that is not released. Taking the released value instead is close, not exact; the ranges above hold whatever the tiers did, but for the chance of the draws.")
+	if c.coarse > 0 {
+		list = append(list, fmt.Sprintf("Rounding moved values by up to %s%s. No noise before it is wide enough, and known to be, that it could be taken as variance; the limits here hold whatever the values are.", trimmed(c.coarse), unitAfter(c.unit)))
+	}
+	if c.tiers && !c.hidden && !c.unknown {
+		list = append(list, "Tiers: which noise a record got was decided by a value that is not released. The limits hold whatever the tiers did, but for the chance of the draws.")
 	}
 	return list
 }
@@ -155,12 +167,9 @@ func others(list []string, name string) []string {
 
 // statistics says how to correct each statistic of the column.
 func (c *carried) statistics(found *Corrected) []StatisticNote {
-	mean := StatisticNote{"mean", "mean(x) = mean(y)", "Needs no correction: what the masks add is 0 on average."}
-	switch {
-	case c.truncated:
-		mean = StatisticNote{"mean", "mean(x) ≈ mean(y)", "Shifted by what truncation moved, see below."}
-	case !c.added:
-		mean.Text = "The released values are the respondents’, some of them at other records."
+	if c.unknown {
+		const text = "No correction is known: what a mask does to it is not published."
+		return []StatisticNote{{"mean", "", text}, {"variance", "", text}, {"correlation and slope", "", text}}
 	}
 	if !c.measured {
 		ties := "Need no correction."
@@ -169,50 +178,127 @@ func (c *carried) statistics(found *Corrected) []StatisticNote {
 		}
 		return []StatisticNote{{"counts and shares", "", "Those of the column alone need no correction."}, {"ties to other columns", "", ties}}
 	}
-	if !c.added {
-		variance := StatisticNote{"variance", "Var(x) = Var(y)", "Needs no correction."}
-		ties := "Those with columns that moved along need no correction; for all others see below."
+	list := []StatisticNote{c.meanNote(), c.varianceNote(found)}
+	if !c.added && !c.truncated && c.coarse == 0 {
+		ties := "Need no correction."
+		if c.swaps != nil {
+			ties = "Those with columns that moved along need no correction; for all others see below."
+		}
+		return append(list, StatisticNote{"correlation and slope", "", ties})
+	}
+	if c.truncated {
+		return append(list, StatisticNote{"correlation, covariance and slope", "",
+			"Disturbed by what truncation moved, also where the column is the response: no correction is known."})
+	}
+	return append(list, c.tiesNotes(found)...)
+}
+
+func (c *carried) meanNote() StatisticNote {
+	about := ""
+	if c.coarse > 0 {
+		about = trimmed(c.coarse)
+	}
+	if c.truncated {
+		const hidden = " by an amount that the release does not tell: no correction is known."
 		switch {
-		case c.truncated:
-			variance = StatisticNote{"variance", "", "Too small by what truncation moved."}
-			ties = "Disturbed by what truncation moved."
-		case c.swaps == nil:
-			ties = "Need no correction."
+		case !c.upper:
+			return StatisticNote{"mean", "mean(x) ≤ mean(y)" + after(" + ", about), "Truncation moved values up," + hidden}
+		case !c.lower:
+			return StatisticNote{"mean", "mean(x) ≥ mean(y)" + after(" − ", about), "Truncation moved values down," + hidden}
 		}
-		return []StatisticNote{mean, variance, {"correlation and slope", "", ties}}
+		return StatisticNote{"mean", "", "Shifted by what truncation moved," + hidden}
 	}
-	if c.hidden {
-		return []StatisticNote{mean,
-			{"variance", "", "Var(y) is larger than Var(x), by an amount that is not published. It cannot be corrected: say so beside it."},
-			{"correlation", "", "Nearer to 0 than among respondents, by a factor that is not published. Covariances with other columns need no correction."},
-			{"slope, as a regressor", "", "Flatter than among respondents, by a factor that is not published: treat the column as measured with error."},
-			{"slope, as the response", "b(x on w) = b(y on w)", "Needs no correction; its standard error is larger than without masks."},
-		}
-	}
-	variance := StatisticNote{"variance", c.varianceFormula(), ""}
 	switch {
-	case c.tiers:
-		variance.Text = "N is the variance of the noise: the mean over the records of " + c.tierWords() + "."
-	case found == nil:
-		variance.Text = "In this release the masks leave no variance to correct to."
+	case c.coarse > 0:
+		return StatisticNote{"mean", "mean(x) = mean(y) ± " + about, "Rounding moves it by half a step at most; no closer correction is known."}
+	case c.added:
+		return StatisticNote{"mean", "mean(x) = mean(y)", "Needs no correction: what the masks add is 0 on average."}
 	}
-	reliability, moved := "", ""
+	return StatisticNote{"mean", "mean(x) = mean(y)", "The released values are the respondents’, some of them at other records."}
+}
+
+func after(sign, text string) string {
+	if text == "" {
+		return ""
+	}
+	return sign + text
+}
+
+func (c *carried) varianceNote(found *Corrected) StatisticNote {
+	if c.hidden && !c.truncated && c.coarse == 0 {
+		return StatisticNote{"variance", "", "Var(y) is larger than Var(x), by an amount that is not published. It cannot be corrected: say so beside it."}
+	}
+	n := StatisticNote{Statistic: "variance"}
+	switch {
+	case c.hidden || found == nil && c.truncated:
+		n.Text = "No correction is known: the masks add to it and take from it by amounts that the release does not tell."
+	case c.truncated && c.coarse == 0:
+		n.Formula = "Var(x) ≥ " + c.varianceFormula()
+		n.Text = "What truncation took from it is not known: no correction is, only that it was this much at least."
+		if c.tiers {
+			n.Text = "N is the greatest variance of the noise, " + trimmed(c.greatest.Noise) + ". " + n.Text
+		}
+	case c.coarse > 0:
+		n.Formula = "SD(before rounding) = SD(y) ± " + trimmed(c.coarse)
+		n.Text = "Rounding changes it by half a step at most; no closer correction is known."
+		if c.added {
+			n.Text += " What the other masks add is taken off both ends; see the figures above."
+		}
+		if c.truncated {
+			n.Text += " Truncation has taken from it besides: only the lower end holds."
+		}
+	case !c.added:
+		n.Formula, n.Text = "Var(x) = Var(y)", "Needs no correction."
+	default:
+		n.Formula = "Var(x) = " + c.varianceFormula()
+		switch {
+		case c.tiers:
+			n.Text = "N is the variance of the noise, which depends on values that are not released: between " + trimmed(c.least.Noise) + " and " + trimmed(c.greatest.Noise) +
+				". The program below, with this column’s numbers, narrows that down by how many released values lie near the bounds of the tiers."
+		case found == nil:
+			n.Text = "In this release the masks leave no variance to correct to."
+		}
+	}
+	return n
+}
+
+// tiesNotes are on what ties a column with noise, bias or rounding to others.
+func (c *carried) tiesNotes(found *Corrected) []StatisticNote {
+	const unswapped = " That is so for columns that moved along with it in every swap, or that partners share; for all others no correction is known, see below."
+	moved := ""
 	if c.swaps != nil {
-		moved = " For what swapping does to it, see below."
+		moved = unswapped
 	}
-	if found != nil {
+	if c.coarse > 0 {
+		half := trimmed(c.coarse)
+		return []StatisticNote{
+			{"covariance", "Cov(x, w) = Cov(y, w) ± " + half + "·SD(w)", "Rounding changes it by that at most; no closer correction is known." + moved},
+			{"correlation and slope", "", "From the limits of covariance and variance; no closer correction is known." + moved},
+		}
+	}
+	response := StatisticNote{"slope, as the response", "b(x on w) = b(y on w)", "Needs no correction; its standard error is larger than without masks." + moved}
+	if c.hidden {
+		return []StatisticNote{
+			{"correlation", "", "Nearer to 0 than among respondents, by a factor that is not published. Covariances with other columns need no correction." + moved},
+			{"slope, as a regressor", "", "Flatter than among respondents, by a factor that is not published: treat the column as measured with error." + moved},
+			response,
+		}
+	}
+	reliability := ""
+	if found != nil && found.Reliability != nil {
 		reliability = " = " + found.Reliability.text()
 	}
-	return []StatisticNote{mean, variance,
+	return []StatisticNote{
 		{"correlation", "r(x, w) = r(y, w) / √ρ,  ρ = Var(x) / Var(y)" + reliability,
 			"Where w is masked too, divide by √ρ of w as well. Covariances need no correction." + moved},
 		{"slope, as a regressor", "b(w on x) = b(w on y) / ρ",
 			"The intercept is mean(w) − b·mean(y). Among several regressors: take Var(y) − Var(x) off this column’s entry on the diagonal of their covariance matrix, then solve." + moved},
-		{"slope, as the response", "b(x on w) = b(y on w)", "Needs no correction; its standard error is larger than without masks." + moved},
+		response,
 	}
 }
 
-// varianceFormula is correct.Masking.Variance with the published numbers.
+// varianceFormula is correct.Masking.Variance with the published numbers: what
+// Var(x) is, or is at least.
 func (c *carried) varianceFormula() string {
 	phi2, top := c.least.Phi2, "Var(y)"
 	if phi2 > 0 {
@@ -225,22 +311,9 @@ func (c *carried) varianceFormula() string {
 		top += " − " + trimmed(c.least.Noise)
 	}
 	if phi2 > 0 {
-		return "Var(x) = (" + top + ") / (1 + " + trimmed(phi2) + ")"
+		return "(" + top + ") / (1 + " + trimmed(phi2) + ")"
 	}
-	return "Var(x) = " + top
-}
-
-// tierWords says the variance of the noise of a record.
-func (c *carried) tierWords() string {
-	var parts []string
-	for _, n := range c.noise {
-		s := trimmed(float64(n.Variance))
-		for _, t := range n.Tiers {
-			s += fmt.Sprintf(", but %s where y > %s", trimmed(float64(n.Variance*t.Factor)), trimmed(float64(t.Above)))
-		}
-		parts = append(parts, s)
-	}
-	return strings.Join(parts, "; plus ")
+	return top
 }
 
 // text writes a range: 0.93, or 0.89 to 0.96.

@@ -1,9 +1,6 @@
 package report
 
-import (
-	"slices"
-	"strconv"
-)
+import "strconv"
 
 // noteView is the note on one column.
 type noteView struct {
@@ -25,18 +22,19 @@ func (p *Public) noteViews() []noteView {
 	var views []noteView
 	for i, c := range p.Note.Columns {
 		v := noteView{ColumnNote: c.Value, ID: "note-" + strconv.Itoa(i+1), Name: c.Name, Heading: headings[c.Value.Correction]}
-		if c.Value.Correction == CorrectionBounds && slices.ContainsFunc(p.Masks, func(m PublicMask) bool {
-			return m.Mask == "truncate" && slices.Contains(m.Columns, c.Name)
-		}) {
-			v.Heading += ", as far as truncation leaves it"
-		}
 		if found := c.Value.Corrected; found != nil {
 			column, _ := p.Columns.Get(c.Name)
 			path := below("/note/columns", c.Name, "corrected")
 			v.Figures = []figureView{
 				{"SD of y, released", "the standard deviation that the column shows" + inUnit(column.Unit), []cell{number(below("/columns", c.Name, "released", "sd"), column.Released.SD)}},
-				{"SD of x, corrected", "what the masks leave of it" + inUnit(column.Unit), found.SD.cells(path + "/sd")},
-				{"reliability ρ", "Var(x)/Var(y), the share of the variance that is the respondents’", found.Reliability.cells(path + "/reliability")},
+			}
+			if found.Reliability != nil {
+				v.Figures = append(v.Figures,
+					figureView{"SD of x, corrected", "what the masks leave of it" + inUnit(column.Unit), found.SD.cells(path + "/sd")},
+					figureView{"reliability ρ", "Var(x)/Var(y), the share of the variance that is the respondents’", found.Reliability.cells(path + "/reliability")})
+			} else {
+				v.Figures = append(v.Figures,
+					figureView{"SD of x, at least", "what truncation took is not known" + inUnit(column.Unit), []cell{number(path+"/sd/least", found.SD.Least)}})
 			}
 		}
 		views = append(views, v)
@@ -64,8 +62,8 @@ func (r Range) cells(path string) []cell {
 var headings = map[string]string{
 	CorrectionUnneeded:    "its own figures need no correction",
 	CorrectionFormula:     "can be corrected by formula",
-	CorrectionApproximate: "can be corrected by formula, as far as truncation leaves it",
-	CorrectionBounds:      "can be corrected closely, and within bounds",
+	CorrectionBounds:      "can be corrected within limits",
+	CorrectionLeast:       "no correction is known, but for a lower bound of its variance",
 	CorrectionUnpublished: "carries noise that cannot be corrected: its parameters are not published",
-	CorrectionNone:        "no formula corrects it",
+	CorrectionNone:        "no correction is known",
 }
