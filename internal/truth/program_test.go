@@ -140,3 +140,15 @@ func (j job) run(t testing.TB) *report {
 	}
 	return &r
 }
+
+// tempDir is a folder of a plain name: a test's own folder has the test's name in
+// it, whose commas a configuration would have to quote.
+func tempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "truth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}

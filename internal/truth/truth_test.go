@@ -67,7 +67,7 @@ func TestTruth(t *testing.T) {
 	if of == small && testing.Short() {
 		t.Skip("seconds")
 	}
-	data := &files{dir: t.TempDir()}
+	data := &files{dir: tempDir(t)}
 	results := &table{}
 	m := map[form]int{small: 200, short: 200, full: 400}[of]
 	for i, e := range entries {
