@@ -186,6 +186,12 @@ func (pl *plan) checkColumns() error {
 	p, schema := pl.config, pl.source.Schema()
 	var problems config.Errors
 	addf := func(path, format string, args ...any) { problems = append(problems, p.Errorf(path, format, args...)) }
+	// Where the fields are cut at the wrong character, every column is missing: one error says why.
+	if source, ok := pl.source.(interface{ Missplit() string }); ok && slices.ContainsFunc(p.Columns, func(c config.Column) bool { return schema.Index(c.Name) < 0 }) {
+		if delimiter := source.Missplit(); delimiter != "" {
+			return config.Errors{p.Errorf("source."+p.Source.Kind, "the fields of the first records are separated by %q: say so (delimiter: %q)", delimiter, delimiter)}
+		}
+	}
 	for _, c := range p.Columns {
 		i := schema.Index(c.Name)
 		if i < 0 {

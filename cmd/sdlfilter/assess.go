@@ -19,6 +19,7 @@ func (s *state) assessCommand() *cobra.Command {
 		foreign            pipeline.Foreign
 		asJSON             bool
 		group, file        string
+		format             csvFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "assess --original A --released B | --group NAME --config FILE",
@@ -41,11 +42,11 @@ that --config names. Nothing of the stream itself is read.`,
 				return usageError{fmt.Errorf("--original and --released are both needed")}
 			}
 			var err error
-			if foreign.Original, err = pipeline.SourceOf(original); err != nil {
-				return usageError{err}
+			if foreign.Original, err = format.source(original); err != nil {
+				return err
 			}
-			if foreign.Released, err = pipeline.SourceOf(released); err != nil {
-				return usageError{err}
+			if foreign.Released, err = format.source(released); err != nil {
+				return err
 			}
 			started := time.Now()
 			watch := &pipeline.Progress{}
@@ -76,6 +77,7 @@ that --config names. Nothing of the stream itself is read.`,
 	flags.StringVar(&foreign.ID, "id", "", "the column that identifies a record in both files; by position where none is given")
 	flags.StringSliceVar(&foreign.Columns, "columns", nil, "the numeric columns to measure; all that both files have where none is given")
 	flags.StringSliceVar(&foreign.Targets, "targets", []string{"min", "p01", "p10", "p90", "p99", "max"}, "percentile targets")
+	format.add(flags)
 	flags.BoolVar(&asJSON, "json", false, "as JSON")
 	flags.StringVar(&group, "group", "", "a consumer group: the assessment of its stream so far")
 	flags.StringVar(&file, "config", "", "with --group: the pipeline's configuration")

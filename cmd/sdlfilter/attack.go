@@ -26,6 +26,7 @@ import (
 type attackFlags struct {
 	original, released string
 	earlier            []string
+	format             csvFlags
 	foreign            pipeline.AttackForeign
 	distance           string
 	oneToOne           bool
@@ -97,6 +98,7 @@ their variances (--phi-prior, --sigma-prior: shape,scale).`,
 	f.Float64SliceVar(&a.intervals, "interval", []float64{0.05}, "widths of interval disclosure, in standard deviations")
 	f.StringVar(&a.records, "records", "", "a file for one row per record: frequencies, risks, scores, linked share; readable by its owner alone")
 	f.BoolVar(&a.asJSON, "json", false, "as JSON")
+	a.format.add(f)
 	s.configFlags(cmd)
 	return cmd
 }
@@ -187,16 +189,16 @@ func (a *attackFlags) resolve() error {
 		return errors.New("--original is needed, or a configuration; see `sdlfilter attack --help`")
 	}
 	var err error
-	if f.Original, err = pipeline.SourceOf(a.original); err != nil {
+	if f.Original, err = a.format.source(a.original); err != nil {
 		return err
 	}
 	if a.released != "" {
-		if f.Released, err = pipeline.SourceOf(a.released); err != nil {
+		if f.Released, err = a.format.source(a.released); err != nil {
 			return err
 		}
 	}
 	for _, path := range a.earlier {
-		source, err := pipeline.SourceOf(path)
+		source, err := a.format.source(path)
 		if err != nil {
 			return err
 		}

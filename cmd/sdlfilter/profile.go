@@ -13,6 +13,7 @@ import (
 
 func (s *state) profileCommand() *cobra.Command {
 	var out string
+	var format csvFlags
 	cmd := &cobra.Command{
 		Use:   "profile CONFIG|FILE",
 		Short: "Describe the numeric columns, as YAML that a configuration can name as its profile",
@@ -26,7 +27,7 @@ configuration (.yaml, .yml) or a data file. The profile is confidential.`,
 			if err != nil {
 				return err
 			}
-			profile, err := s.profile(cmd, args[0], watch)
+			profile, err := s.profile(cmd, args[0], &format, watch)
 			stop()
 			if err != nil {
 				return err
@@ -43,11 +44,12 @@ configuration (.yaml, .yml) or a data file. The profile is confidential.`,
 		},
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "the file to write, with mode 0600; stdout where none is given")
+	format.add(cmd.Flags())
 	s.configFlags(cmd)
 	return cmd
 }
 
-func (s *state) profile(cmd *cobra.Command, path string, watch *pipeline.Progress) (*assess.Profile, error) {
+func (s *state) profile(cmd *cobra.Command, path string, format *csvFlags, watch *pipeline.Progress) (*assess.Profile, error) {
 	if ext := filepath.Ext(path); ext == ".yaml" || ext == ".yml" {
 		p, err := s.load(path)
 		if err != nil {
@@ -55,9 +57,9 @@ func (s *state) profile(cmd *cobra.Command, path string, watch *pipeline.Progres
 		}
 		return pipeline.ProfilePipeline(cmd.Context(), p, watch)
 	}
-	source, err := pipeline.SourceOf(path)
+	source, err := format.source(path)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
 	return pipeline.ProfileSource(cmd.Context(), source, watch)
 }

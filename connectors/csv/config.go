@@ -22,6 +22,10 @@ type SourceConfig struct {
 	Header    *bool             `yaml:"header" doc:"whether the first record names the columns; default true"`
 	Names     []string          `yaml:"names" doc:"the columns' names where there is no header; default c1, c2, …"`
 	Nulls     []string          `yaml:"nulls" doc:"what stands for no value when not in quotes; default the empty field"`
+	NA        []string          `yaml:"na" doc:"the same as nulls, as users of R know it; the empty field stands for no value besides"`
+	Encoding  string            `yaml:"encoding" doc:"the text's character encoding, such as windows-1252 or utf-16; default UTF-8. What is written is UTF-8"`
+	Decimal   string            `yaml:"decimal" doc:"what stands before decimals, a point (default) or a comma"`
+	Thousands string            `yaml:"thousands" doc:"what stands between groups of three digits, one character; by default digits are not grouped"`
 	Types     map[string]string `yaml:"types" doc:"types of columns, declared instead of inferred: int64, float64, string, bool, date, timestamp, timestamptz, decimal(p,s)"`
 
 	// Stdin is read for the path -; nil: os.Stdin.
@@ -36,6 +40,7 @@ type SinkConfig struct {
 	Nulls       *string `yaml:"nulls" doc:"what is written for no value; default the first of the source's where that is CSV, else nothing"`
 	Quoting     string  `yaml:"quoting" doc:"minimal: only where needed (default), untouched fields as they came; all: every field that is not null"`
 	LineEnding  string  `yaml:"line_ending" doc:"lf or crlf; default as each record came where the source is CSV, else lf"`
+	Decimal     string  `yaml:"decimal" doc:"what stands before decimals, a point or a comma; default as the source has it where that is CSV, else a point"`
 	Compression string  `yaml:"compression" doc:"none, gzip or zstd; default by the path's extension"`
 
 	// Stdout is written for the path -; nil: os.Stdout.
@@ -53,10 +58,27 @@ func (c *SourceConfig) Check() check.Problems {
 	if d == q {
 		ps.Addf("quote", "must not be the delimiter")
 	}
-	for i, n := range c.Nulls {
-		if strings.ContainsAny(n, "\r\n"+string(rune(d))+string(rune(q))) {
-			ps.Addf(fmt.Sprintf("nulls[%d]", i), "must not hold the delimiter, a quote or a line end")
+	for _, list := range []struct {
+		path  string
+		words []string
+	}{{"nulls", c.Nulls}, {"na", c.NA}} {
+		for i, n := range list.words {
+			if strings.ContainsAny(n, "\r\n"+string(rune(d))+string(rune(q))) {
+				ps.Addf(fmt.Sprintf("%s[%d]", list.path, i), "must not hold the delimiter, a quote or a line end")
+			}
 		}
+	}
+	if c.Nulls != nil && c.NA != nil {
+		ps.Addf("na", "must be left out where nulls is given: they say the same")
+	}
+	if _, err := text.DecoderOf(c.Encoding); err != nil {
+		ps.Addf("encoding", "%v", err)
+	}
+	checkDecimal(&ps, c.Decimal)
+	if t := c.Thousands; t != "" && (!oneCharacter(t) || strings.ContainsAny(t, "0123456789-+eE\r\n"+string(rune(q)))) {
+		ps.Addf("thousands", "must be one character that is no part of a number, got %q", t)
+	} else if n := c.notation(); t != "" && t == string(rune(n.point)) {
+		ps.Addf("thousands", "must not be what stands before decimals, got %q", t)
 	}
 	if c.header() && len(c.Names) > 0 {
 		ps.Addf("names", "must be left out where the file has a header (header: false says that it has none)")
@@ -92,6 +114,7 @@ func (c *SinkConfig) Check() check.Problems {
 	if c.Quoting != "" {
 		ps.OneOf("quoting", c.Quoting, "minimal", "all")
 	}
+	checkDecimal(&ps, c.Decimal)
 	if c.LineEnding != "" {
 		ps.OneOf("line_ending", c.LineEnding, "lf", "crlf")
 	}
@@ -99,6 +122,13 @@ func (c *SinkConfig) Check() check.Problems {
 		ps.OneOf("compression", c.Compression, compress.Codecs...)
 	}
 	return ps
+}
+
+// checkDecimal demands a point, a comma, or nothing.
+func checkDecimal(ps *check.Problems, word string) {
+	if word != "" && word != "." && word != "," {
+		ps.Addf("decimal", "must be a point or a comma, got %q", word)
+	}
 }
 
 // checkByte returns the one byte that a parameter names.
@@ -136,6 +166,9 @@ func (c *SourceConfig) dialect() dialect {
 }
 
 func (c *SourceConfig) nulls() []string {
+	if c.NA != nil {
+		return append([]string{""}, slices.DeleteFunc(slices.Clone(c.NA), func(w string) bool { return w == "" })...)
+	}
 	if c.Nulls == nil {
 		return []string{""}
 	}

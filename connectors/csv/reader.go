@@ -210,9 +210,10 @@ func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, wan
 	f := want.Field
 	v := col.Alloc(b.N, false)
 	data, values := c.chunk.Data, v.Values
-	plain := field.Type.ID() == arrow.FLOAT64 && len(w.nulls.others) == 0
+	plain := field.Type.ID() == arrow.FLOAT64 && len(w.nulls.others) == 0 && w.source.numbers.usual()
 	stride := c.fields
 	var buf []byte
+	var scratch [64]byte
 	for r := range values {
 		k := r*stride + f
 		start := c.starts[r]
@@ -239,6 +240,7 @@ func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, wan
 			continue
 		}
 		content, _ := w.dialect.bare(p, buf)
+		content = w.source.numbers.content(content, scratch[:0], field.Type)
 		x, reason := text.ParseNumber(content, field.Type)
 		if reason == text.TooWide && want.Measured {
 			x, _ = text.ParseFloat(content)
@@ -263,6 +265,7 @@ func (w *raw) array(b *microdata.Block, col *microdata.Column, c *carried, f int
 	}
 	build := text.NewBuilder(field.Type, b.N, size)
 	var buf []byte
+	var scratch [64]byte
 	quotedNull := w.nulls.empty && field.Type.ID() != arrow.STRING
 	for r := range b.N {
 		start, end := c.field(r, f)
@@ -272,6 +275,7 @@ func (w *raw) array(b *microdata.Block, col *microdata.Column, c *carried, f int
 			continue
 		}
 		content, _ := w.dialect.bare(p, buf)
+		content = w.source.numbers.content(content, scratch[:0], field.Type)
 		if reason := build.Append(content); reason != "" {
 			b.Reject(r, field.Name, reason)
 		}

@@ -22,7 +22,19 @@ func (c *SinkConfig) Carries(src connectors.Source) bool {
 		return false
 	}
 	d, _ := oneByte(c.Delimiter, s.dialect.delimiter)
-	return d == s.dialect.delimiter && (c.Nulls == nil || *c.Nulls == s.null())
+	return d == s.dialect.delimiter && (c.Nulls == nil || *c.Nulls == s.null()) && c.point(s) == s.numbers.point
+}
+
+// point is what the sink writes before decimals; from is nil where the source is of
+// another format.
+func (c *SinkConfig) point(from *source) byte {
+	switch {
+	case c.Decimal != "":
+		return c.Decimal[0]
+	case from != nil:
+		return from.numbers.point
+	}
+	return '.'
 }
 
 // null is what the source's nulls are written as.
@@ -152,9 +164,18 @@ func (s *sink) setStyle(null string, from *source) {
 		}
 		return append(dst, '"')
 	}}
-	if all || slices.ContainsFunc(words, func(w string) bool { return w != "" }) {
+	point := s.config.point(from)
+	// A number needs quotes where it reads as a null, or holds the delimiter.
+	if all || point == ',' || slices.ContainsFunc(words, func(w string) bool { return w != "" }) {
 		s.style.Bare = func(dst []byte, start int) []byte {
-			if !all && !slices.Contains(words, string(dst[start:])) {
+			parted := false
+			if point == ',' {
+				if at := bytes.IndexByte(dst[start:], '.'); at >= 0 {
+					dst[start+at] = ','
+					parted = s.delimiter == ','
+				}
+			}
+			if !all && !parted && !slices.Contains(words, string(dst[start:])) {
 				return dst
 			}
 			dst = append(dst, '"', '"')

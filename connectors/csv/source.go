@@ -25,6 +25,7 @@ type source struct {
 	config  *SourceConfig
 	input   *text.Input
 	dialect dialect
+	numbers notation
 	nulls   nulls
 	schema  *microdata.Schema
 	heads   []head // by stream
@@ -43,11 +44,15 @@ type head struct {
 var bom = []byte("\xef\xbb\xbf")
 
 func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error) {
-	in, err := text.OpenInput(ctx, c.Path, c.Stdin, ".csv", ".tsv")
+	decode, err := text.DecoderOf(c.Encoding)
+	if err != nil {
+		return nil, fmt.Errorf("encoding: %w", err)
+	}
+	in, err := text.OpenEncoded(ctx, c.Path, c.Stdin, decode, ".csv", ".tsv")
 	if err != nil {
 		return nil, err
 	}
-	s := &source{config: c, input: in, dialect: c.dialect(), nulls: newNulls(c.nulls()), records: -1}
+	s := &source{config: c, input: in, dialect: c.dialect(), numbers: c.notation(), nulls: newNulls(c.nulls()), records: -1}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, in.Close())
@@ -74,6 +79,33 @@ func (s *source) Rewindable() bool          { return s.input.Rewindable() }
 func (s *source) Folder() bool              { return s.input.Folder() }
 func (s *source) Unchanged() error          { return s.input.Unchanged() }
 func (s *source) Close() error              { return s.input.Close() }
+
+// Missplit returns the delimiter by which the first records fall into more fields
+// than by the configured one, "" where there is none such.
+func (s *source) Missplit() string {
+	head, err := s.beginning()
+	if err != nil {
+		return ""
+	}
+	if d := GuessDelimiter(head, s.dialect.delimiter); d != s.dialect.delimiter {
+		return string(rune(d))
+	}
+	return ""
+}
+
+// beginning is the first 64 KiB of text of the first stream.
+func (s *source) beginning() ([]byte, error) {
+	if !s.Rewindable() {
+		head, _ := s.input.Head()
+		return head, nil
+	}
+	st, err := s.input.Open(context.Background(), 0)
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	return io.ReadAll(io.LimitReader(st, 64<<10))
+}
 
 // readHeads reads the first record of every stream.
 func (s *source) readHeads(ctx context.Context) error {
@@ -105,7 +137,7 @@ func (s *source) readHead(ctx context.Context, i int) (h head, err error) {
 		return h, err
 	}
 	if bytes.HasPrefix(start, []byte{0xff, 0xfe}) || bytes.HasPrefix(start, []byte{0xfe, 0xff}) {
-		return h, errors.New("the text is UTF-16; it must be UTF-8")
+		return h, errors.New("the text is UTF-16: say so (encoding: utf-16)")
 	}
 	chunks := text.NewChunks(r, start, s.dialect.split, connectors.Cut{Records: 1, Exact: true}, nil)
 	defer chunks.Close()
@@ -190,7 +222,7 @@ func (d *dialect) decodeNames(fields [][]byte) ([]string, error) {
 	for i, f := range fields {
 		content, _ := d.bare(f, nil)
 		if !utf8.Valid(content) {
-			return nil, fmt.Errorf("the name of column %d is not valid UTF-8; the file must be UTF-8", i+1)
+			return nil, fmt.Errorf("the name of column %d is not valid UTF-8: say which encoding the text has (encoding: windows-1252, for example)", i+1)
 		}
 		names[i] = string(content)
 		if names[i] == "" {
@@ -338,6 +370,7 @@ func (s *source) headSplit(p []byte, max int, final bool) (n, records int) {
 func (s *source) look(kinds []text.Kinds, declared []arrow.DataType, c *text.Chunk, b *bounds) {
 	s.dialect.tokenise(b, c.Data, c.Records, c.Final)
 	bad := b.malformed
+	var buf [64]byte
 	for f := range kinds {
 		if declared[f] != nil {
 			continue
@@ -359,7 +392,7 @@ func (s *source) look(kinds []text.Kinds, declared []arrow.DataType, c *text.Chu
 					k |= text.SeenNull // "" says nothing of the type
 					continue
 				}
-				k |= text.KindOf(content)
+				k |= s.numbers.kind(content, buf[:0])
 			}
 		}
 		kinds[f] = k

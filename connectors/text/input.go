@@ -26,11 +26,13 @@ type Input struct {
 	once   *compress.Reader
 	label  string
 	codec  compress.Codec
+	decode Decoder // nil: the text is UTF-8
 	owned  *os.File
 	// head is what was read of once to find the types, decompressed where it
-	// was compressed; plain is what follows it.
+	// was compressed, as UTF-8; text is what follows it, read by way of plain.
 	head  []byte
 	plain io.ReadCloser
+	text  io.Reader
 	taken bool
 	mu    sync.Mutex
 }
@@ -38,17 +40,23 @@ type Input struct {
 // OpenInput finds what path stands for: a file, folder or glob, or - for stdin.
 // A path that is no regular file (a pipe) is read once, as stdin is.
 func OpenInput(ctx context.Context, path string, stdin io.Reader, extensions ...string) (*Input, error) {
+	return OpenEncoded(ctx, path, stdin, nil, extensions...)
+}
+
+// OpenEncoded is OpenInput of text in the encoding that a decoder is for. What is
+// read of the input is UTF-8.
+func OpenEncoded(ctx context.Context, path string, stdin io.Reader, decode Decoder, extensions ...string) (*Input, error) {
 	if path == "-" {
 		if stdin == nil {
 			stdin = os.Stdin
 		}
-		return openOnce(ctx, stdin, nil, "stdin")
+		return openOnce(ctx, stdin, nil, "stdin", decode)
 	}
 	set, err := files.Find(path, compress.Extensions(extensions...)...)
 	if err != nil {
 		return nil, err
 	}
-	in := &Input{set: set}
+	in := &Input{set: set, decode: decode}
 	for _, f := range set.Files {
 		file, err := os.Open(f.Path)
 		if err != nil {
@@ -56,7 +64,7 @@ func OpenInput(ctx context.Context, path string, stdin io.Reader, extensions ...
 		}
 		info, err := file.Stat()
 		if err == nil && !info.Mode().IsRegular() && len(set.Files) == 1 {
-			return openOnce(ctx, file, file, f.Label)
+			return openOnce(ctx, file, file, f.Label, decode)
 		}
 		if err == nil && !info.Mode().IsRegular() {
 			err = errors.New("is not a regular file")
@@ -83,7 +91,7 @@ func relabel(label string, err error) error {
 	return fmt.Errorf("%s: %w", label, err)
 }
 
-func openOnce(ctx context.Context, r io.Reader, owned *os.File, label string) (*Input, error) {
+func openOnce(ctx context.Context, r io.Reader, owned *os.File, label string, decode Decoder) (*Input, error) {
 	in := &Input{once: compress.Ahead(r), label: label, owned: owned}
 	in.once.WithContext(ctx)
 	mark := make([]byte, 4)
@@ -93,8 +101,12 @@ func openOnce(ctx context.Context, r io.Reader, owned *os.File, label string) (*
 	}
 	in.codec = compress.Sniff(mark[:n])
 	in.plain = compress.NewReader(io.MultiReader(bytes.NewReader(mark[:n]), in.once), in.codec)
+	in.text = in.plain
+	if decode != nil {
+		in.text = decode(in.plain)
+	}
 	in.head = make([]byte, peekSize)
-	n, err = io.ReadFull(in.plain, in.head)
+	n, err = io.ReadFull(in.text, in.head)
 	in.head = in.head[:n]
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return nil, errors.Join(fmt.Errorf("%s: %w", label, err), in.Close())
@@ -141,7 +153,7 @@ func (in *Input) Head() (head []byte, all bool) { return in.head, len(in.head) <
 // Stream is one opened stream.
 type Stream struct {
 	io.Reader
-	Stored func() int64 // bytes of the file read so far; nil where it is not compressed
+	Stored func() int64 // bytes of the file read so far; nil where they are those of the text
 	close  func() error
 }
 
@@ -161,18 +173,22 @@ func (in *Input) Open(ctx context.Context, i int) (*Stream, error) {
 		if r, ok := in.plain.(*compress.Reader); ok {
 			r.WithContext(ctx)
 		}
-		return &Stream{Reader: io.MultiReader(bytes.NewReader(in.head), in.plain), close: func() error { return nil }}, nil
+		return &Stream{Reader: io.MultiReader(bytes.NewReader(in.head), in.text), close: func() error { return nil }}, nil
 	}
 	file := in.files[i]
 	// Sections leave the file's own offset alone, so passes do not disturb one another.
 	section := io.NewSectionReader(file, 0, 1<<62)
 	codec := compress.Of(in.set.Files[i].Path)
-	if codec == compress.None {
+	if codec == compress.None && in.decode == nil {
 		return &Stream{Reader: section, close: func() error { return nil }}, nil
 	}
 	count := &counter{r: section}
 	r := compress.NewReader(count, codec)
-	return &Stream{Reader: r, Stored: count.n.Load, close: r.Close}, nil
+	st := &Stream{Reader: r, Stored: count.n.Load, close: r.Close}
+	if in.decode != nil {
+		st.Reader = in.decode(r)
+	}
+	return st, nil
 }
 
 type counter struct {
