@@ -2,7 +2,7 @@ package assess
 
 import "math"
 
-// maxDecimals is the most decimals that data are taken to show: METHODS §1.
+// maxDecimals is the most decimals that data are taken to show: docs/methods.md, section 1.
 const maxDecimals = 9
 
 // noGrid stands for data that show more.

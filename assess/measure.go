@@ -28,7 +28,7 @@ type reckoning struct {
 // or that of a mask.
 //
 // Where the sample holds all pairs, replicates are made on the whole data, as
-// METHODS §3 says. Where it does not, they are made on the sample, or on parts
+// docs/methods.md, section 3, says. Where it does not, they are made on the sample, or on parts
 // of it in turn where no mask mixes records, and the variance of an estimator
 // is scaled to the size of the release. The bias of an order statistic, on which
 // R of a percentile known by its position rests, is that of the release itself,

@@ -55,7 +55,7 @@ type Moments struct {
 }
 
 // Utility is the data utility of a column for the estimation of its mean,
-// METHODS: U = 1/E(μ̂ − μ)², unit 1/(unit of x)². U, Efficiency and Bias are
+// docs/methods.md, section 2: U = 1/E(μ̂ − μ)², unit 1/(unit of x)². U, Efficiency and Bias are
 // those expected over replicates (Duncan et al. 2004, eq. 14); RealisedU is
 // that of the release itself; U0 = n/S_x². SE is the Monte-Carlo standard error
 // of U, NaN where there are not two replicates or U is infinite.

@@ -98,7 +98,7 @@ func within(tb testing.TB, what string, got Float, want float64, m int, digits f
 	}
 }
 
-// METHODS §3, the table of checks, simulated there with 2,000 replicates: the
+// docs/methods.md, section 3, the table of checks, simulated there with 2,000 replicates: the
 // difference of two runs has twice the variance of one, hence 2·2.
 func TestTableOfEmpiricalRiskAndUtility(t *testing.T) {
 	x := incomes(t)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The knowledge states of METHODS §2, as reports name them.
+// The knowledge states of docs/methods.md, section 2, as reports name them.
 const (
 	KnowledgeMean     = "mean"     // τ̂ = ȳ
 	KnowledgeIndex    = "index"    // τ̂ = y_t, the linked record
@@ -63,7 +63,7 @@ func (t target) minimum() bool  { return t.place == 0 }
 func (t target) maximum() bool  { return t.place == whole }
 func (t target) extremal() bool { return t.minimum() || t.maximum() }
 
-// rank is k = ⌈np⌉, at least 1: METHODS §2. n·p is computed in integers, as
+// rank is k = ⌈np⌉, at least 1: docs/methods.md, section 2. n·p is computed in integers, as
 // 177·0.1 would not be in floats.
 func (t target) rank(n int) int {
 	q, r := int64(n)/whole, int64(n)%whole

@@ -54,7 +54,7 @@ func (r *reckoning) biasOf(c int) bias {
 }
 
 // utility of column c: U by eq. 14 where there are replicates, else that of the
-// release. METHODS §3.
+// release. docs/methods.md, section 3.
 func (r *reckoning) utility(c int) Utility {
 	x, y := r.a.original.at(c, c), r.a.released.at(c, c)
 	variance := r.releasedVariance(c) / y.N

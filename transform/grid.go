@@ -7,7 +7,7 @@ import (
 )
 
 // grid is the set of numbers that a mask's results are taken from: the
-// multiples of 1/mult, METHODS.md §1. The float64 nearest to x + ε gives x away
+// multiples of 1/mult, docs/methods.md, section 1. The float64 nearest to x + ε gives x away
 // in its low bits (Mironov 2012); the sum of two integers k_x + k_ε does not,
 // since every integer is attainable from every x. A number is held as the
 // integer k, exact below 2^53, and becomes a float64 in one division, so that

@@ -77,7 +77,7 @@ func replicateMap(t *testing.T, x testColumn, f float64, tiers []Tier, replicate
 	}
 }
 
-// The table of METHODS.md §3 (2,000 replicates, two or three digits), and what
+// The table of docs/methods.md, section 3 (2,000 replicates, two or three digits), and what
 // the paper reads off figures 5 and 6.
 func TestDuncan2004Table(t *testing.T) {
 	x := tfs376(t)

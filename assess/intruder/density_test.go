@@ -51,13 +51,13 @@ func TestClosedFormIsTheIntegralOverTheta(t *testing.T) {
 	}
 }
 
-// METHODS section 6 leaves the sign of θ out; where it is certain the two forms agree.
+// docs/methods.md, section 6, leaves the sign of θ out; where it is certain the two forms agree.
 func TestClosedFormIsMethods(t *testing.T) {
 	x0, z, phi, sigma := 92.0, 95.0, 0.2/6, 0.6
 	v := x0*x0*phi*phi + sigma*sigma
 	want := normal(z, x0, math.Sqrt(v)) * (1/(phi*phi) + z*x0/(sigma*sigma)) / (1/(phi*phi) + x0*x0/(sigma*sigma))
 	if got := exactDensity(x0, z, phi, sigma); math.Abs(got/want-1) > 1e-12 {
-		t.Errorf("density %g, METHODS has %g", got, want)
+		t.Errorf("density %g, docs/methods.md has %g", got, want)
 	}
 }
 

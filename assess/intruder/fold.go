@@ -7,7 +7,7 @@ import "math"
 const foldLimit = 8.3
 
 // meanAbs is E|θ| for θ ~ N(m, s²), the mean of a folded normal distribution. It is m
-// where P(θ < 0) is negligible, the case of METHODS' closed form, and stays positive
+// where P(θ < 0) is negligible, the case of the closed form of docs/methods.md, and stays positive
 // where that form does not.
 func meanAbs(m, s float64) float64 {
 	if m >= foldLimit*s {

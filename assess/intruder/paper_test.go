@@ -10,7 +10,7 @@ import (
 )
 
 // Mean correct links of 100 in scenarios of tables 2 and 3 of Trottini et al. (2004), as
-// METHODS section 6 has them from simulations of its own. Both are means of runs; with
+// docs/methods.md, section 6, has them from simulations of its own. Both are means of runs; with
 // our M runs' standard error s the tolerance is 4.5·√2·s (as if theirs were of M runs
 // too, false-reject rate 7e-6) and half a unit of the last digit given there.
 func TestTrottini2004(t *testing.T) {
@@ -42,7 +42,7 @@ func TestTrottini2004(t *testing.T) {
 		mean := sum / n
 		se := math.Sqrt((squares/n - mean*mean) / (n - 1))
 		if math.Abs(mean-c.mean) > 4.5*math.Sqrt2*se+c.unit/2 {
-			t.Errorf("%s: %.2f ± %.2f correct links, METHODS has %g", c.name, mean, se, c.mean)
+			t.Errorf("%s: %.2f ± %.2f correct links, docs/methods.md has %g", c.name, mean, se, c.mean)
 		}
 	}
 }
