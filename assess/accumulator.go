@@ -30,6 +30,7 @@ type Accumulator struct {
 type columnSums struct {
 	pairs            int64   // records with both values
 	diff, squareDiff float64 // Σ(y−x), Σ(x−y)²
+	unchanged        int64   // pairs with y = x
 	low, high        float64 // of the released values; +Inf, −Inf where there are none
 	bottom, top      edge    // most extreme records by original value
 	x, y             *tally  // of the original and released values; nil where the sample serves
@@ -112,6 +113,9 @@ func (a *Accumulator) add(b *microdata.Block, also *sample) {
 		col := &b.Columns[a.opts.Columns[c].Index]
 		a.original.recentre(c, col.Original, keep)
 		a.released.recentre(c, col.Out(), keep)
+		if a.opts.Columns[c].Masked {
+			a.columns[c].unchanged += unchangedIn(col.Original, col.Out(), keep)
+		}
 		w.lowBound[c] = a.columns[c].bottom.threshold(origin, b.First)
 		w.topBound[c] = a.columns[c].top.threshold(origin, b.First)
 	}
@@ -392,6 +396,7 @@ func (a *Accumulator) mergeExact(o *Accumulator) {
 		s.pairs += t.pairs
 		s.diff += t.diff
 		s.squareDiff += t.squareDiff
+		s.unchanged += t.unchanged
 		s.low, s.high = math.Min(s.low, t.low), math.Max(s.high, t.high)
 		s.bottom.merge(&t.bottom)
 		s.top.merge(&t.top)

@@ -40,7 +40,7 @@ func (a *Accumulator) Renew(d *Accumulator) error {
 	d.records = 0
 	for i := range d.columns {
 		s := &d.columns[i]
-		s.pairs, s.diff, s.squareDiff = 0, 0, 0
+		s.pairs, s.unchanged, s.diff, s.squareDiff = 0, 0, 0, 0
 		s.low, s.high = math.Inf(1), math.Inf(-1)
 		s.bottom.reset()
 		s.top.reset()

@@ -12,7 +12,7 @@ import (
 // magic word. A change of what follows raises it.
 const (
 	encodingMagic   = "sdlA"
-	encodingVersion = 3
+	encodingVersion = 4
 )
 
 // MarshalBinary encodes what has been added, so that another process can take
@@ -40,6 +40,7 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	for i := range a.columns {
 		s := &a.columns[i]
 		e.int(s.pairs)
+		e.int(s.unchanged)
 		e.floats(s.diff, s.squareDiff, s.low, s.high)
 		e.edge(&s.bottom, from)
 		e.edge(&s.top, from)
@@ -223,7 +224,7 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 	from := d.origins(&fresh.origins)
 	for i := range fresh.columns {
 		s := &fresh.columns[i]
-		s.pairs = d.int()
+		s.pairs, s.unchanged = d.int(), d.int()
 		s.diff, s.squareDiff, s.low, s.high = d.float(), d.float(), d.float(), d.float()
 		d.edge(&s.bottom, fresh.opts.width(), from)
 		d.edge(&s.top, fresh.opts.width(), from)
@@ -251,7 +252,7 @@ func (a *Accumulator) plausible() bool {
 	}
 	for i := range a.columns {
 		s := &a.columns[i]
-		if s.pairs < 0 || s.pairs > n {
+		if s.pairs < 0 || s.pairs > n || s.unchanged < 0 || s.unchanged > s.pairs {
 			return false
 		}
 		if s.x != nil && (s.x.seen > uint64(n) || s.y.seen > uint64(n)) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Rule is what must hold of a release before it may leave. Exactly one limit is
-// given. MaxRisk, MinRMSE and MinEfficiency are about a column, the others about
+// given. MaxRisk, MinRMSE, MinEfficiency and MaxUnchanged are about a column, the others about
 // the respondents: see Identity. A rule without target or knowledge holds for all
 // of them: {column: wage, min_rmse: 5000} says that no target of wage may be known
 // to better than 5,000.
@@ -21,6 +21,7 @@ type Rule struct {
 	MaxRisk       *float64 `yaml:"max_risk" doc:"greatest tolerable disclosure risk R, in 1/(unit of the column)²"`
 	MinRMSE       *float64 `yaml:"min_rmse" doc:"least root mean squared error of a snooper, √(1/R), in the column's unit"`
 	MinEfficiency *float64 `yaml:"min_efficiency" doc:"least U/U₀"`
+	MaxUnchanged  *float64 `yaml:"max_unchanged" doc:"greatest share of released values that are equal to the original, 0 to 1; it takes the place of what the masks' own law explains"`
 
 	MaxLinked         *float64 `yaml:"max_linked" doc:"greatest share of respondents whose nearest released record is their own, 0 to 1; needs assess.intruder.linkage"`
 	MaxCorrectLinks   *float64 `yaml:"max_correct_links" doc:"greatest number of respondents that the Bayesian intruder links rightly; needs assess.intruder.bayes"`
@@ -32,7 +33,9 @@ type Rule struct {
 func (r Rule) Check() check.Problems {
 	var ps check.Problems
 	given := r.checkIdentity(&ps)
-	if identity := given > 0; !identity && r.Column == "" {
+	identity := given > 0
+	given += r.checkUnchanged(&ps)
+	if !identity && r.Column == "" {
 		ps.Addf("column", "must name a column")
 	}
 	if r.MaxRisk != nil {
@@ -55,7 +58,7 @@ func (r Rule) Check() check.Problems {
 		}
 	}
 	if given != 1 {
-		ps.Addf("", "must have exactly one of max_risk, min_rmse, min_efficiency, max_linked, max_correct_links, min_k and max_individual_risk, got %d", given)
+		ps.Addf("", "must have exactly one of max_risk, min_rmse, min_efficiency, max_unchanged, max_linked, max_correct_links, min_k and max_individual_risk, got %d", given)
 	}
 	if r.Target != "" && r.Target != TargetTypical {
 		if err := CheckTarget(r.Target); err != nil {
@@ -72,7 +75,8 @@ func (r Rule) Check() check.Problems {
 }
 
 // Judge holds a release's measures against the rules. A rule whose measure is
-// missing or not a number does not hold.
+// missing or not a number does not hold. Where there are rules, a column of which more
+// values leave as they are than its masks explain breaks one that nobody wrote.
 func Judge(rules []Rule, m *Measures) Verdict {
 	v := Verdict{Passed: true, Rules: []RuleVerdict{}}
 	for _, r := range rules {
@@ -80,6 +84,8 @@ func Judge(rules []Rule, m *Measures) Verdict {
 		switch {
 		case r.Identity():
 			one = r.judgeIdentity(m.Identity)
+		case r.MaxUnchanged != nil:
+			one = r.judgeUnchanged(m.Column(r.Column))
 		case r.MinEfficiency != nil:
 			one = r.judgeEfficiency(m.Column(r.Column))
 		default:
@@ -92,6 +98,12 @@ func Judge(rules []Rule, m *Measures) Verdict {
 		one := judgeInversion(m.Identity)
 		v.Passed = v.Passed && one.Passed
 		v.Rules = append(v.Rules, one)
+	}
+	if len(rules) > 0 || m.Gated {
+		for _, one := range judgeLaws(rules, m) {
+			v.Passed = false
+			v.Rules = append(v.Rules, one)
+		}
 	}
 	return v
 }

@@ -54,7 +54,7 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 	if err := r.replicate(ctx, limit); err != nil {
 		return nil, err
 	}
-	m := &Measures{Records: a.records, Sample: a.sample.len()}
+	m := &Measures{Records: a.records, Sample: a.sample.len(), Gated: a.opts.Gated, AllowUnchanged: a.opts.AllowUnchanged}
 	for c, column := range a.opts.Columns {
 		m.Columns = append(m.Columns, r.column(c, column))
 	}
@@ -290,6 +290,7 @@ func (r *reckoning) column(c int, column Column) ColumnMeasures {
 	if m.Released.N == 0 {
 		m.Released.Min, m.Released.Max = Float(math.NaN()), Float(math.NaN())
 	}
+	r.unchanged(c, &m)
 	if column.Masked {
 		m.Risk = r.risks(c)
 	}

@@ -86,15 +86,20 @@ type Risk struct {
 
 // ColumnMeasures is everything measured of one column.
 type ColumnMeasures struct {
-	Name                  string     `json:"-"`
-	Unit                  string     `json:"unit,omitempty"`
-	Masked                bool       `json:"masked"`
-	Original              Moments    `json:"original"`
-	Released              Moments    `json:"released"`
-	MeanSquaredDifference Float      `json:"mean_squared_difference"` // mean of (x − y)² over records with both
-	Utility               Utility    `json:"utility"`
-	Risk                  []Risk     `json:"risk"`
-	Histogram             *Histogram `json:"histogram,omitempty"`
+	Name                  string  `json:"-"`
+	Unit                  string  `json:"unit,omitempty"`
+	Masked                bool    `json:"masked"`
+	Original              Moments `json:"original"`
+	Released              Moments `json:"released"`
+	MeanSquaredDifference Float   `json:"mean_squared_difference"` // mean of (x − y)² over records with both
+	// Of a masked column: released values equal to the original, how many of them
+	// the law of the masks explains, and whether that is too few of them.
+	Unchanged          *int64     `json:"unchanged,omitempty"`
+	UnchangedExplained *Float     `json:"unchanged_explained,omitempty"`
+	UnchangedExcess    bool       `json:"unchanged_excess,omitempty"`
+	Utility            Utility    `json:"utility"`
+	Risk               []Risk     `json:"risk"`
+	Histogram          *Histogram `json:"histogram,omitempty"`
 }
 
 // Histogram holds the original and released distribution in common bins, from
@@ -121,6 +126,9 @@ type Measures struct {
 	Columns     []ColumnMeasures
 	Correlation Correlation
 	Identity    *Identity // nil where nothing of the kind was asked for
+
+	Gated          bool     // whether the release passes a gate, with rules or without
+	AllowUnchanged *float64 // share of values that may leave as they are, whatever the masks explain; nil: none
 }
 
 // Column returns the measures of the named column, or nil.

@@ -44,6 +44,13 @@ type Options struct {
 	// and R and U are those of the release alone.
 	Replicate func(m int) Masker
 
+	// Keeping says of the masks on a column whose typical value, √(x̄² + S_x²),
+	// is given: how many values they leave as they are. nil where it is not known.
+	Keeping func(column string, typical float64) Keeping
+	// Gated and AllowUnchanged are what Measures hand to Judge.
+	Gated          bool
+	AllowUnchanged *float64
+
 	// Mixes says that a mask moves values between records (swapping), so that a
 	// replicate needs the whole sample at once and not a part of it.
 	Mixes bool

@@ -45,6 +45,7 @@ type Column struct {
 	Role     microdata.Role `yaml:"role" required:"true" enum:"sensitive,key,other,identifier" doc:"sensitive: what a snooper is after; key: what a snooper may know from elsewhere; other: released, neither of these; identifier: never released, must exist"`
 	Unit     string         `yaml:"unit" doc:"the unit of the column's values, for reports: USD/week"`
 	Decimals *int           `yaml:"decimals" doc:"decimals of the column's values, 0 to 15; by default read off the data"`
+	Unmasked bool           `yaml:"unmasked" doc:"of a sensitive column: it may leave as it is. Without it a sensitive column that no mask changes is an error"`
 }
 
 // Columns are the listed columns in the order of the file.
@@ -111,6 +112,10 @@ type Gate struct {
 	OnFail string        `yaml:"on_fail" enum:"withhold,stop,hold,alert" doc:"what becomes of a release that breaks a rule; a file job: withhold (its only choice); a stream: stop (default; nothing of the open transaction is released), hold (masked records go to the topic that hold names until the rules hold again) or alert"`
 	Hold   *HoldTopic    `yaml:"hold" doc:"for on_fail: hold, the restricted topic that takes the masked records meanwhile"`
 	Rules  []assess.Rule `yaml:"rules" doc:"what must hold; each rule has one limit"`
+
+	AllowUnchanged *float64 `yaml:"allow_unchanged" doc:"share of a column's released values, 0 to 1, that may be equal to the original where that is more than the masks' own law explains; without it such a release is refused. A rule with max_unchanged says it for one column"`
+
+	given bool // whether the file has one
 }
 
 // What becomes of a release that breaks a rule.

@@ -23,6 +23,7 @@ func (l *loader) validate(p *Pipeline) {
 	l.within("key", p.Key.Check())
 	l.validateColumns(p)
 	l.validateMasks(p)
+	l.validateUnmasked(p)
 	l.validateMap(p)
 	l.validateSource(p)
 	l.validateStream(p)
@@ -252,6 +253,12 @@ func (l *loader) validateAssess(p *Pipeline) {
 
 func (l *loader) validateGate(p *Pipeline) {
 	l.validateOnFail(p)
+	p.Gate.given = l.given("gate")
+	if p.Gate.AllowUnchanged != nil {
+		var ps check.Problems
+		ps.Between("allow_unchanged", *p.Gate.AllowUnchanged, 0, 1)
+		l.within("gate", ps)
+	}
 	if p.Assess.Replicates == 0 && l.sound("assess.replicates") && slices.ContainsFunc(p.Gate.Rules, func(r assess.Rule) bool { return !r.Identity() }) {
 		l.wrong("assess.replicates", "must be at least 2 where the gate has rules about columns, got 0: they judge expectations over replicates")
 	}

@@ -35,6 +35,7 @@ func (r *reporter) report(records report.Records, measures *assess.Measures) *re
 	for i, spec := range r.config.Masks {
 		rep.Masks = append(rep.Masks, report.MaskOf(spec, touched[i].Records, r.plan.sd))
 	}
+	rep.Warnings = r.warnings(measures, touched)
 	return rep
 }
 

@@ -50,7 +50,7 @@ func Attack(ctx context.Context, p *config.Pipeline, o Options) (*attack.Result,
 	if r.chain, err = r.plan.newChain(ctx, key, o.Progress); err != nil {
 		return nil, none, err
 	}
-	options, err := r.plan.assessOptions(key)
+	options, err := r.plan.assessOptions(key, r.chain)
 	if err != nil {
 		return nil, none, err
 	}

@@ -136,8 +136,8 @@ source: {%s}
 sink: {%s}
 columns:
   id: {role: identifier}
-  income: {role: sensitive}
-  debt: {role: sensitive}
+  income: {role: sensitive, unmasked: true}
+  debt: {role: sensitive, unmasked: true}
   age: {role: key}
   region: {role: key}
 masks:%s

@@ -71,6 +71,9 @@ func Run(ctx context.Context, p *config.Pipeline, o Options) (*Result, error) {
 	if p.Streaming() {
 		return runStream(ctx, p, o)
 	}
+	if err := p.CheckRelease(); err != nil {
+		return nil, err
+	}
 	started := time.Now()
 	key, err := p.Key.Resolve()
 	if err != nil {
@@ -134,7 +137,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if len(r.plan.assessed) == 0 {
 		return nil // nothing numeric is masked, sensitive or a key: there is nothing to measure
 	}
-	options, err := r.plan.assessOptions(r.key)
+	options, err := r.plan.assessOptions(r.key, r.chain)
 	if err != nil {
 		return err
 	}
@@ -146,7 +149,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 }
 
 // assessOptions says what is measured beside the masking.
-func (pl *plan) assessOptions(key keystream.Key) (assess.Options, error) {
+func (pl *plan) assessOptions(key keystream.Key, chain *transform.Chain) (assess.Options, error) {
 	replicate, err := pl.newReplicate(key)
 	if err != nil {
 		return assess.Options{}, err
@@ -155,7 +158,8 @@ func (pl *plan) assessOptions(key keystream.Key) (assess.Options, error) {
 	o := assess.Options{
 		Columns: pl.assessed, Carry: append(pl.carry[:len(pl.carry):len(pl.carry)], pl.intruder.carried...), Key: key,
 		Sample: int(a.Sample), Replicates: a.Replicates, Targets: a.Targets,
-		Replicate: replicate,
+		Replicate: replicate, Keeping: keepingOf(chain, !pl.config.Streaming()),
+		Gated: pl.config.Gate.Judges(), AllowUnchanged: pl.config.Gate.AllowUnchanged,
 	}
 	for _, m := range pl.config.Masks {
 		if _, swaps := m.Params.(*transform.Swap); swaps {
@@ -232,6 +236,9 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	}
 	rep := r.newReport(report.Records{Read: r.read, Released: r.read - r.quarantine.count, Quarantined: r.quarantine.count}, measures, false)
 	rep.Attack = found
+	for _, warning := range rep.Warnings {
+		r.options.Log.Warn().Msg(warning)
+	}
 	content, err := digested()
 	if err != nil {
 		return nil, err

@@ -200,7 +200,7 @@ func (f *inForce) settle(ctx context.Context, src connectors.Source, carries boo
 	}
 	f.plan.setDecimals()
 	if f.measures = len(f.plan.assessed) > 0; f.measures {
-		if f.assessed, err = f.plan.assessOptions(key); err != nil {
+		if f.assessed, err = f.plan.assessOptions(key, f.chain); err != nil {
 			return err
 		}
 	}

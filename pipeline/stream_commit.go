@@ -148,7 +148,7 @@ const (
 // judge holds what is released, the open transaction included, against the
 // rules. It returns whether the transaction must not be committed as it is.
 func (s *stream) judge(ctx context.Context) (refused bool, err error) {
-	if len(s.config.Gate.Rules) == 0 || !s.measures {
+	if !s.config.Gate.Judges() || !s.measures {
 		return false, nil
 	}
 	counts := s.counts()

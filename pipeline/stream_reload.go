@@ -47,6 +47,9 @@ func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
 			return fmt.Errorf("%s has changed, which takes a restart", part)
 		}
 	}
+	if err := p.CheckRelease(); err != nil {
+		return err
+	}
 	f, err := s.prepare(ctx, p)
 	if err != nil {
 		return err
@@ -73,7 +76,7 @@ func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
 	// The next transaction is judged by the rules that hold from now on, and goes to
 	// the restricted topic only where they say so.
 	s.verdict = judgement{}
-	if s.holding && (p.Gate.OnFail != config.Hold || len(p.Gate.Rules) == 0) {
+	if s.holding && (p.Gate.OnFail != config.Hold || !p.Gate.Judges()) {
 		s.holding = false
 		s.options.Monitor.Mode("releasing")
 	}

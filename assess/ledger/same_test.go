@@ -92,7 +92,7 @@ func take(tb testing.TB, a *assess.Accumulator) taken {
 		w.pass(8)
 	}
 	for range columns {
-		w.pass(8)
+		w.pass(16) // pairs, and those unchanged
 		w.sums = append(w.sums, [2]float64{w.sum(), w.sum()})
 		w.pass(16)
 		for range 2 { // extremes

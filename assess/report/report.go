@@ -35,6 +35,7 @@ type Report struct {
 	Gate         assess.Verdict     `json:"gate"`
 	Attack       *attack.Result     `json:"attack,omitempty"` // whether respondents can be found again
 	Sampled      *Sampling          `json:"sampled,omitempty"`
+	Warnings     []string           `json:"warnings,omitempty"` // what the steward should know before the release is used
 	Withheld     string             `json:"withheld,omitempty"` // why the release was withheld; empty: it was not
 	Release      *Release           `json:"release,omitempty"`  // the files that this is about
 

@@ -80,6 +80,15 @@ func (s *summary) head(r *Report) {
 	for _, l := range wrap(records, summaryWidth-2) {
 		s.Line("  " + l)
 	}
+	for _, warning := range r.Warnings {
+		for i, l := range wrap("warning: "+ascii(printable(warning)), summaryWidth-4) {
+			mark := "  "
+			if i == 0 {
+				mark = s.Paint("33", "! ")
+			}
+			s.Line("  " + mark + l)
+		}
+	}
 	s.Line("")
 }
 

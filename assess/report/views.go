@@ -139,6 +139,13 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 		{"bias", shown(path+"/utility/bias", u.Bias, pretty(float64(u.Bias), 3)), "expected shift of the mean"},
 		{"mean (x − y)²", number(path+"/mean_squared_difference", c.MeanSquaredDifference), "mean squared difference of original and released values"},
 	}
+	if c.Unchanged != nil {
+		note := "released values equal to the original"
+		if c.UnchangedExplained != nil {
+			note += "; the law of the masks explains " + pretty(math.Round(float64(*c.UnchangedExplained)), digits)
+		}
+		v.Utility = append(v.Utility, labelled{"unchanged", whole(path+"/unchanged", *c.Unchanged), note})
+	}
 	for k, risk := range c.Risk {
 		v.Risk = append(v.Risk, r.riskRow(c.Name, below(path, "risk", strconv.Itoa(k)), risk))
 	}

@@ -202,7 +202,7 @@ func TestFileIntoTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := func(gate string) {
-		s.config(`source: {parquet: {path: in.parquet}}`, `columns: {id: {role: other}, wage: {role: sensitive, decimals: 2}, region: {role: other}}`,
+		s.config(`source: {parquet: {path: in.parquet}}`, `columns: {id: {role: other}, wage: {role: other, decimals: 2}, region: {role: other}}`,
 			`sink: {kafka: {brokers: ["BROKER"], topic: out, key: id}}`, gate)
 	}
 	config(strings.NewReplacer("on_fail: stop, ", "", "300", "100000").Replace(farFromMean))

@@ -20,6 +20,9 @@ func (s *state) validateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := p.CheckRelease(); err != nil {
+				return err
+			}
 			if connect {
 				if err := pipeline.Connect(cmd.Context(), p); err != nil {
 					return err

@@ -1,0 +1,49 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// keepingOf tells the assessment how many values the masks leave as they are. whole
+// says that all records have been masked by the time that it asks: a stream goes
+// on, and may have begun in another process.
+func keepingOf(chain *transform.Chain, whole bool) func(string, float64) assess.Keeping {
+	return func(column string, typical float64) assess.Keeping {
+		law := chain.Keeping(column, typical, whole)
+		return assess.Keeping{Share: law.Share, Most: law.Most}
+	}
+}
+
+// warnings are what the steward should know before the release is used: columns
+// of which too many values are the original, and masks that have changed nothing.
+func (r *reporter) warnings(m *assess.Measures, touched []transform.Touch) (list []string) {
+	for i := range m.Columns {
+		if w := m.Columns[i].UnchangedWarning(); w != "" {
+			list = append(list, w)
+		}
+	}
+	if r.interim || m.Records == 0 {
+		return list
+	}
+	for i, t := range touched {
+		// Bounds are often set where no value is expected beyond them.
+		if _, bounds := r.config.Masks[i].Params.(*transform.Truncate); t.Records == 0 && !bounds && hasValues(m, t.Columns) {
+			list = append(list, fmt.Sprintf("%s: changed no record", r.plan.maskPath(i)))
+		}
+	}
+	return list
+}
+
+// hasValues reports whether any of the columns has a value to be masked. Of those
+// that are not assessed nothing is known.
+func hasValues(m *assess.Measures, columns []string) bool {
+	for _, name := range columns {
+		if c := m.Column(name); c == nil || c.Original.N > 0 {
+			return true
+		}
+	}
+	return false
+}

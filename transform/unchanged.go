@@ -1,0 +1,287 @@
+package transform
+
+import "math"
+
+// Keeping says how many values of a column a list of masks leaves as they are by its
+// own law, so that what stays beyond that can be told: noise of SD 0, noise that
+// is lost in the rounding of the column, values so great that noise does not
+// reach their last place.
+type Keeping struct {
+	// Share is the probability that an original value leaves as it is. Where a
+	// mask moves a value by less than a step of its column, the law explains
+	// nothing: Share is 0 there.
+	Share func(x float64) float64
+	// Most is the greatest share of a column that the law explains.
+	Most float64
+}
+
+// Keeping returns the law of the chain's masks on a numeric column. typical is the
+// size of a typical value of the column, √(x̄² + S_x²); whole says that the chain
+// has masked all records, so that masks which have changed none explain none of
+// the values that stayed.
+//
+// The rule, mask by mask; where several touch a column, the least share counts:
+//   - noise: P(|ε| < ½ step), 0 where λ is below a step; the step is the last
+//     decimal of the column, the multiple to which a later mask rounds, or the
+//     last place of the value, whichever is greatest. At a bound of a later
+//     truncation, or of the type, the half that is moved outwards returns.
+//   - bias: the same with λ = φ|x|; 1 for 0. It is lost where φ times the typical
+//     value is below a step.
+//   - round: 1 for what is a multiple already, of a column in which at most half
+//     the values are; 0 where it changes nothing.
+//   - truncate, swap: what they do not reach stays; 0 where they change nothing.
+//
+// A mask that says nothing of itself explains nothing.
+func (c *Chain) Keeping(name string, typical float64, whole bool) Keeping {
+	l := keepingOf{chain: c, name: name, typical: typical, reaches: !whole, most: 1}
+	touching := false
+	for i, m := range c.masks {
+		for _, column := range m.Params.Masks() {
+			if column == name {
+				touching = true
+				l.take(i)
+			}
+		}
+	}
+	none := Keeping{Share: func(float64) float64 { return 0 }, Most: 1}
+	col := c.known(name)
+	if !touching || col == nil || l.silent {
+		return none
+	}
+	switch {
+	case len(l.moves) > 0:
+		return Keeping{Share: func(x float64) float64 { return l.moved(col, x) }, Most: 1}
+	case !l.reaches:
+		return none
+	}
+	return Keeping{Share: l.stays, Most: l.most}
+}
+
+// keeper is a step that says which values it leaves as they are.
+type keeper interface {
+	keeps(l *keepingOf, i int)
+}
+
+// keepingOf collects what the masks on one column say.
+type keepingOf struct {
+	chain   *Chain
+	name    string
+	typical float64
+	silent  bool // a mask says nothing
+	reaches bool // a mask that moves no value by chance has changed a record
+	most    float64
+
+	moves  []moving
+	fixed  []func(x float64) bool // of rounds: whether x is a multiple already
+	lower  []bound
+	upper  []bound
+	rounds []bound // multiples
+}
+
+type bound struct {
+	mask int
+	at   float64
+}
+
+// moving is a mask that moves values by chance.
+type moving struct {
+	mask  int
+	lost  func(x, step float64) bool
+	share func(x, step float64) float64
+}
+
+func (l *keepingOf) take(i int) {
+	k, ok := l.chain.steps[i].(keeper)
+	if !ok {
+		l.silent = true
+		return
+	}
+	k.keeps(l, i)
+}
+
+// changed notes whether mask i has changed any record.
+func (l *keepingOf) changed(i int) { l.reaches = l.reaches || l.chain.touched[i].Load() > 0 }
+
+// stays is the law of a column that no mask moves by chance.
+func (l *keepingOf) stays(x float64) float64 {
+	for _, multiple := range l.fixed {
+		if !multiple(x) {
+			return 0
+		}
+	}
+	return 1
+}
+
+// moved is the law of a column with noise or bias.
+func (l *keepingOf) moved(col *column, x float64) float64 {
+	least, last := 1.0, -1
+	for _, m := range l.moves {
+		step := col.stepAt(x)
+		for _, r := range l.rounds {
+			if r.mask > m.mask {
+				step = max(step, r.at)
+			}
+		}
+		if m.lost(x, step) {
+			return 0
+		}
+		least, last = min(least, m.share(x, step)), max(last, m.mask)
+	}
+	at := x == col.lo || x == col.hi
+	for k, lower := range l.lower {
+		upper := l.upper[k]
+		if x < lower.at || x > upper.at {
+			return 0 // moved to the bound
+		}
+		at = at || lower.mask > last && (x == lower.at || x == upper.at)
+	}
+	if at {
+		return (1 + least) / 2
+	}
+	return least
+}
+
+// stepAt is the least difference that the column's type and decimals can show at
+// a value.
+func (c *column) stepAt(x float64) float64 {
+	a := math.Abs(x)
+	step := math.Nextafter(a, math.Inf(1)) - a
+	if c.float32 {
+		f := float32(min(a, math.MaxFloat32/2))
+		step = float64(math.Nextafter32(f, math.MaxFloat32) - f)
+	}
+	if c.decimals >= 0 {
+		step = max(step, decimalGrid(c.decimals).value(1))
+	}
+	return max(step, c.coarse)
+}
+
+// known returns the chain's column of that name if it is numeric.
+func (c *Chain) known(name string) *column {
+	for _, col := range c.columns {
+		if col.Name == name && col.Field.Numeric() {
+			return col
+		}
+	}
+	return nil
+}
+
+func (s *noiseStep) keeps(l *keepingOf, i int) {
+	for _, n := range s.columns {
+		if n.Name == l.name {
+			l.moves = append(l.moves, n.moving(i, false))
+		}
+	}
+	for _, r := range s.redraws {
+		for _, n := range r.columns {
+			if n.Name == l.name {
+				l.moves = append(l.moves, n.moving(i, true))
+			}
+		}
+	}
+}
+
+// moving says of noise which values it leaves: those with |ε| below half a step.
+// Drawn anew within bounds, the probability is that share of what lies within.
+func (n *noiseColumn) moving(i int, redrawn bool) moving {
+	sd := func(x float64) float64 { return n.draw.deviation(n.scaleAt(x)) }
+	return moving{
+		mask: i,
+		lost: func(x, step float64) bool { return n.grid == (grid{}) || sd(x) < max(step, n.grid.value(1)) },
+		share: func(x, step float64) float64 {
+			step = max(step, n.grid.value(1))
+			scale := n.scaleAt(x)
+			p := n.draw.within(-step/2, step/2, scale)
+			if redrawn {
+				inside := n.draw.within(n.grid.value(n.lower)-step/2-x, n.grid.value(n.upper)+step/2-x, scale)
+				p = min(1, p/max(inside, p))
+			}
+			return p
+		},
+	}
+}
+
+// deviation is the SD of the distribution of that scale.
+func (d draw) deviation(scale float64) float64 {
+	switch d {
+	case laplace:
+		return scale * math.Sqrt2
+	case uniform:
+		return scale / math.Sqrt(3)
+	}
+	return scale
+}
+
+// within is P(lo < ε < hi) for a distribution of that scale.
+func (d draw) within(lo, hi, scale float64) float64 {
+	return d.below(hi/scale) - d.below(lo/scale)
+}
+
+// below is the distribution function of the standard form.
+func (d draw) below(z float64) float64 {
+	switch d {
+	case laplace:
+		if z < 0 {
+			return math.Exp(z) / 2
+		}
+		return 1 - math.Exp(-z)/2
+	case uniform:
+		return max(0, min(1, (z+1)/2))
+	}
+	return math.Erfc(-z/math.Sqrt2) / 2
+}
+
+func (s *biasStep) keeps(l *keepingOf, i int) {
+	for _, b := range s.columns {
+		if b.Name != l.name {
+			continue
+		}
+		l.moves = append(l.moves, moving{
+			mask: i,
+			lost: func(x, step float64) bool {
+				return x != 0 && (b.grid == (grid{}) || b.phi*max(math.Abs(x), l.typical) < max(step, b.grid.value(1)))
+			},
+			share: func(x, step float64) float64 {
+				if x == 0 {
+					return 1
+				}
+				step = max(step, b.grid.value(1))
+				return normal.within(-step/2, step/2, b.phi*math.Abs(x))
+			},
+		})
+	}
+}
+
+func (s *clipStep) keeps(l *keepingOf, i int) {
+	l.changed(i)
+	for _, t := range s.columns {
+		if t.Name == l.name {
+			l.lower, l.upper = append(l.lower, bound{i, t.lower}), append(l.upper, bound{i, t.upper})
+		}
+	}
+}
+
+func (s *roundStep) keeps(l *keepingOf, i int) {
+	l.changed(i)
+	l.most = min(l.most, 0.5)
+	for _, r := range s.columns {
+		if r.Name != l.name {
+			continue
+		}
+		step := r.step
+		switch {
+		case r.mult != 0:
+			step = 1 / r.mult
+		case r.grid != (grid{}):
+			step = r.grid.value(r.step)
+		}
+		l.rounds = append(l.rounds, bound{i, step})
+		l.fixed = append(l.fixed, func(x float64) bool { return r.round(x) == x })
+	}
+}
+
+// keeps: whoever finds no partner stays as he is.
+func (s *windowSwap) keeps(l *keepingOf, i int) { l.changed(i) }
+
+// keeps: as of a swap within windows.
+func (s *datasetSwap) keeps(l *keepingOf, i int) { l.changed(i) }

@@ -1,0 +1,145 @@
+package transform
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+func countSame(x, y []float64) (n float64) {
+	for i := range x {
+		if x[i] == y[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// The law gives the number of values that stay, where noise reaches them: the
+// count of a simulation lies within 6 of its standard errors, √Σp(1−p), plus 1.
+func TestKeepingGivesWhatStays(t *testing.T) {
+	n := thin(200_000)
+	rng := rand.New(rand.NewPCG(5, 1))
+	ages, bytes, wages := make([]float64, n), make([]float64, n), incomes(n, 3)
+	for i := range ages {
+		ages[i] = math.Round(20 + 50*rng.Float64())
+		bytes[i] = float64(rng.IntN(4)) * 85 // many at 0 and 255, the ends of their type
+	}
+	a := []string{"a"}
+	int64s, uint8s := arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint8
+	for name, tt := range map[string]struct {
+		column testColumn
+		masks  []Spec
+	}{
+		"one step":          {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(1)})}},
+		"laplace":           {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(3), Distribution: "laplace"})}},
+		"uniform":           {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(2), Distribution: "uniform"})}},
+		"tiers":             {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(2), Tiers: []Tier{{ptr(40.0), ptr(9.0)}}})}},
+		"rounded behind":    {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(2)}), mask(&Round{Columns: a, Base: ptr(1.0)})}},
+		"two":               {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(40)}), mask(&Truncate{Columns: a, Lower: ptr(30.0)})}},
+		"redraw":            {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(15)}), mask(&Truncate{Columns: a, Lower: ptr(18.0), Upper: ptr(80.0), Mode: "redraw"})}},
+		"ends of the type":  {testColumn{bytes, nil, uint8s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(9)})}},
+		"bias":              {testColumn{wages, nil, arrow.PrimitiveTypes.Float64, 2}, []Spec{mask(&Bias{Columns: a, Phi: ptr(0.001)})}},
+		"bias with zeros":   {testColumn{bytes, nil, int64s, 0}, []Spec{mask(&Bias{Columns: a, Phi: ptr(0.1)})}},
+		"continuous values": {testColumn{wages, nil, arrow.PrimitiveTypes.Float64, -1}, []Spec{mask(&Noise{Columns: a, SD: amount(0.5)})}},
+	} {
+		setup := testSetup(t, tt.column)
+		c := chain(t, setup, tt.masks...)
+		y := apply(t, c, block(0, n, tt.column)).Columns[0].Out().Values
+		law := c.Keeping("a", math.Hypot(setup.Columns[0].Mean, setup.Columns[0].SD), true)
+		var mean, variance float64
+		for _, x := range tt.column.values {
+			p := law.Share(x)
+			mean, variance = mean+p, variance+p*(1-p)
+		}
+		got := countSame(tt.column.values, y)
+		if math.Abs(got-mean) > 6*math.Sqrt(variance)+1 {
+			t.Errorf("%s: %v values stay, the law says %.1f ± %.1f", name, got, mean, math.Sqrt(variance))
+		}
+		if tt.column.decimals >= 0 && mean == 0 {
+			t.Errorf("%s: the law must explain what stays", name)
+		}
+	}
+}
+
+// Masks that mask nothing explain nothing, wherever they stand.
+func TestKeepingExplainsNothingWhereNothingIsMasked(t *testing.T) {
+	a := []string{"a"}
+	f64, f32, i32 := arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Int32
+	ages := []float64{20, 30, 40, 50, 61}
+	idle := mask(&Noise{Columns: a, SD: amount(0)})
+	for name, tt := range map[string]struct {
+		column testColumn
+		masks  []Spec
+	}{
+		"sd 0":                {testColumn{ages, nil, f64, 2}, []Spec{idle}},
+		"sd 1e-300":           {testColumn{ages, nil, f64, 2}, []Spec{mask(&Noise{Columns: a, SD: amount(1e-300)})}},
+		"no decimals":         {testColumn{ages, nil, f64, -1}, []Spec{mask(&Noise{Columns: a, SD: amount(1e-300)})}},
+		"integers":            {testColumn{ages, nil, i32, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(0.1)})}},
+		"great values":        {testColumn{repeat(1e20, 5), nil, f64, -1}, []Spec{mask(&Noise{Columns: a, SD: amount(1)})}},
+		"ends of float32":     {testColumn{[]float64{math.MaxFloat32, -math.MaxFloat32}, nil, f32, -1}, []Spec{mask(&Noise{Columns: a, SD: amount(1)})}},
+		"laplace":             {testColumn{ages, nil, i32, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(0.1), Distribution: "laplace"})}},
+		"rounded away":        {testColumn{[]float64{100, 200, 300}, nil, i32, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(5)}), mask(&Round{Columns: a, Base: ptr(100.0)})}},
+		"behind a truncation": {testColumn{ages, nil, i32, 0}, []Spec{mask(&Truncate{Columns: a, Upper: ptr(60.0)}), idle}},
+		"before one":          {testColumn{ages, nil, i32, 0}, []Spec{idle, mask(&Truncate{Columns: a, Upper: ptr(60.0)})}},
+		"bias 0":              {testColumn{ages, nil, f64, 2}, []Spec{mask(&Bias{Columns: a, Phi: ptr(0.0)})}},
+		"bias of integers":    {testColumn{ages, nil, i32, 0}, []Spec{mask(&Bias{Columns: a, Phi: ptr(0.001)})}},
+		"rounding to what is": {testColumn{ages, nil, i32, 0}, []Spec{mask(&Round{Columns: a, Decimals: ptr(0)})}},
+		"bounds of nothing":   {testColumn{ages, nil, i32, 0}, []Spec{mask(&Truncate{Columns: a, Upper: ptr(100.0)})}},
+		"tier without noise":  {testColumn{ages, nil, i32, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(5), Tiers: []Tier{{ptr(0.0), ptr(0.0)}}})}},
+	} {
+		c := chain(t, testSetup(t, tt.column), tt.masks...)
+		y := apply(t, c, block(0, len(tt.column.values), tt.column)).Columns[0].Out().Values
+		law := c.Keeping("a", math.Abs(tt.column.values[0]), true)
+		for i, x := range tt.column.values {
+			if x == y[i] && law.Share(x) != 0 {
+				t.Errorf("%s: the law explains %v of %v", name, law.Share(x), x)
+			}
+		}
+		if countSame(tt.column.values, y) == 0 {
+			t.Errorf("%s: no value stays: the case shows nothing", name)
+		}
+	}
+}
+
+// Every kind of mask says of itself what it leaves as it is; silence explains
+// nothing, so that a kind to come which forgets it is not taken for one that may
+// leave everything.
+func TestEveryKindSaysWhatItKeeps(t *testing.T) {
+	for _, k := range Kinds {
+		for _, spec := range exampleSpecs(k.Name) {
+			column := testColumn{values: []float64{1, 2, 3, 4}, typ: arrow.PrimitiveTypes.Int64}
+			c := chain(t, testSetup(t, column, column, column), spec...)
+			for i := range c.steps {
+				if _, ok := c.steps[i].(keeper); !ok {
+					t.Errorf("%s: %T does not say which values it leaves as they are", k.Name, c.steps[i])
+				}
+			}
+		}
+		if exampleSpecs(k.Name) == nil {
+			t.Errorf("%s: has no example here", k.Name)
+		}
+	}
+}
+
+func exampleSpecs(kind string) [][]Spec {
+	a := []string{"a"}
+	swap := func(scope string) Spec {
+		return mask(&Swap{Columns: a, Keys: []string{"b"}, Attribute: "c", Rate: ptr(0.5), Scope: scope})
+	}
+	switch kind {
+	case "noise":
+		return [][]Spec{{mask(&Noise{Columns: a, SD: amount(1)})}}
+	case "bias":
+		return [][]Spec{{mask(&Bias{Columns: a, Phi: ptr(1.0)})}}
+	case "truncate":
+		return [][]Spec{{mask(&Truncate{Columns: a, Upper: ptr(1.0)})}}
+	case "round":
+		return [][]Spec{{mask(&Round{Columns: a, Base: ptr(2.0)})}}
+	case "swap":
+		return [][]Spec{{swap("window")}, {swap("dataset")}}
+	}
+	return nil
+}
