@@ -12,12 +12,9 @@ func (g Gate) Judges() bool { return g.given || len(g.Rules) > 0 || g.AllowUncha
 // validateUnmasked judges where a column may say that it is unmasked.
 func (l *loader) validateUnmasked(p *Pipeline) {
 	for _, c := range p.Columns {
-		switch path := join("columns", c.Name); {
-		case !c.Unmasked || !l.sound(path):
-		case c.Role != microdata.Sensitive && c.Role != "":
+		path := join("columns", c.Name)
+		if c.Unmasked && c.Role != microdata.Sensitive && c.Role != "" && l.sound(path) {
 			l.wrong(path+".unmasked", "must be left out of a column that is not sensitive, got role %s", c.Role)
-		case p.masks(c.Name):
-			l.wrong(path+".unmasked", "must be left out of a column that a mask changes")
 		}
 	}
 }

@@ -136,7 +136,8 @@ func TestTopicIntoJSONLines(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
 	s.produce(&kgo.Record{Topic: "in", Value: []byte(`{"id":9007199254740993,"name":"N","wage":10.50,"region":{"a":[1, "ü\u00e9"],"b":null}}`)})
-	s.config(`sink: {jsonl: {path: out/release.jsonl}}`, `masks: []`)
+	s.config(`sink: {jsonl: {path: out/release.jsonl}}`, `masks: []`,
+		`columns: {id: {role: other}, name: {role: identifier}, wage: {role: sensitive, decimals: 2, unmasked: true}, region: {role: other}}`)
 	s.run(exitDone, "run", "-q", "pipeline.yaml")
 	says(t, s.read("out/release.jsonl"), `"id":9007199254740993`, `"region":{"a":[1, "ü\u00e9"],"b":null}`)
 }
@@ -202,7 +203,7 @@ func TestFileIntoTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := func(gate string) {
-		s.config(`source: {parquet: {path: in.parquet}}`, `columns: {id: {role: other}, wage: {role: other, decimals: 2}, region: {role: other}}`,
+		s.config(`source: {parquet: {path: in.parquet}}`, `columns: {id: {role: other}, wage: {role: sensitive, decimals: 2}, region: {role: other}}`,
 			`sink: {kafka: {brokers: ["BROKER"], topic: out, key: id}}`, gate)
 	}
 	config(strings.NewReplacer("on_fail: stop, ", "", "300", "100000").Replace(farFromMean))
