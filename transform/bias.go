@@ -134,3 +134,58 @@ func (c *biasColumn) product(x, theta float64) float64 {
 	}
 	return finite(float64(x * theta))
 }
+
+// Reach implements Scoped.
+func (m *Bias) Reach() Scope { return ScopeRecord }
+
+// MapAxis implements Varying: φ² in equal steps.
+func (m *Bias) MapAxis() Axis {
+	field := "phi"
+	if m.Range != nil {
+		field = "range"
+	}
+	return Axis{Rank: 1, Field: field, From: Amount{Value: 0.01}, To: Amount{Value: 1}, Variance: true}
+}
+
+// Parameters implements Described.
+func (m *Bias) Parameters() []Parameter {
+	switch {
+	case m.Phi != nil:
+		return []Parameter{{"phi", *m.Phi}}
+	case m.Range != nil:
+		return []Parameter{{"range", *m.Range}, {"phi", m.phi()}}
+	}
+	return nil
+}
+
+// ActionOn implements Acting.
+func (m *Bias) ActionOn(string, float64) Action {
+	if m.Phi == nil && m.Range == nil {
+		return nil
+	}
+	return Multiplication{m.phi()}
+}
+
+// PublishedAction implements Publishing.
+func (m *Bias) PublishedAction(p Published, _ string) Action {
+	return Multiplication{p.numberOr("phi", p.numberOr("range", math.NaN())/3)}
+}
+
+// Words implements Publishing.
+func (m *Bias) Words(p Published, column string) string {
+	if a := m.PublishedAction(p, column).(Multiplication); a.Phi == a.Phi {
+		return "bias: multiplied by θ ~ N(1, φ²) with φ = " + p.Number(a.Phi)
+	}
+	return "bias: multiplied by a random factor of mean 1, whose standard deviation φ is not published"
+}
+
+// EfficiencyFollows implements Publishing: it gives φ².
+func (m *Bias) EfficiencyFollows(_, named func(string) bool) bool {
+	return named("phi") || named("range")
+}
+
+func (m *Bias) narrowed(column string) Params {
+	q := *m
+	q.Columns = []string{column}
+	return &q
+}

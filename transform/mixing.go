@@ -1,18 +1,10 @@
 package transform
 
-// mixer is a mask whose matrix A moves values between records (Duncan and
-// Keller-McNulty 2000, section 2: Z = AXB + C). A mask that does not say so
-// changes each record by itself.
-type mixer interface{ mixesRecords() bool }
-
-func (m *Swap) mixesRecords() bool { return true }
-
 // MixesRecords reports whether a mask moves values between records, so that a
-// released value may be another respondent's.
-func MixesRecords(p Params) bool {
-	m, ok := p.(mixer)
-	return ok && m.mixesRecords()
-}
+// released value may be another respondent's: its matrix A in Z = AXB + C (Duncan
+// and Keller-McNulty 2000, section 2) is not diagonal. A mask that does not say how
+// far it reaches may do so.
+func MixesRecords(p Params) bool { return ScopeOf(p) != ScopeRecord }
 
 // AnyMixesRecords reports whether some mask of a list moves values between records.
 func AnyMixesRecords(masks []Spec) bool {
@@ -24,7 +16,7 @@ func AnyMixesRecords(masks []Spec) bool {
 	return false
 }
 
-// Unmixed returns the masks that change each record by itself, under the labels
+// Unmixed returns the masks without those that only move values between records, under the labels
 // that they have in the list, so that their replicates have the same draws. To
 // whoever does not look at the record, a column that the whole list releases is one
 // that these release: what the other masks do is a permutation, whose cells the
@@ -33,7 +25,7 @@ func AnyMixesRecords(masks []Spec) bool {
 func Unmixed(masks []Spec) []Spec {
 	var alone []Spec
 	for i, m := range masks {
-		if !MixesRecords(m.Params) {
+		if !MixesRecords(m.Params) || Computes(m.Params) {
 			alone = append(alone, Spec{Name: Label(masks, i), Params: m.Params})
 		}
 	}

@@ -296,3 +296,118 @@ func (c *noiseColumn) scaleAt(x float64) float64 {
 	}
 	return scale
 }
+
+// Reach implements Scoped.
+func (m *Noise) Reach() Scope { return ScopeRecord }
+
+// RelativeTo implements Relative.
+func (m *Noise) RelativeTo() (field string, columns []string) {
+	if m.SD == nil || !m.SD.Relative {
+		return "", nil
+	}
+	return "sd", m.Columns
+}
+
+// MapAxis implements Varying: λ² in equal steps.
+func (m *Noise) MapAxis() Axis {
+	return Axis{Rank: 0, Field: "sd", From: Amount{Value: 0.05, Relative: true}, To: Amount{Value: 1, Relative: true}, Variance: true}
+}
+
+// Parameters implements Described.
+func (m *Noise) Parameters() []Parameter {
+	var list []Parameter
+	switch {
+	case m.SD == nil:
+	case !m.SD.Relative:
+		list = append(list, Parameter{"sd", m.SD.Value})
+	default: // a percentage stays as it is written
+		if text, err := m.SD.MarshalText(); err == nil {
+			list = append(list, Parameter{"sd", string(text)})
+		}
+	}
+	list = append(list, Parameter{"distribution", wordOr(m.Distribution, "normal")})
+	var tiers []any
+	for _, t := range m.Tiers {
+		if t.Above != nil && t.VarianceFactor != nil {
+			tiers = append(tiers, map[string]any{"above": *t.Above, "variance_factor": *t.VarianceFactor})
+		}
+	}
+	if tiers != nil {
+		list = append(list, Parameter{"tiers", tiers})
+	}
+	return list
+}
+
+// ActionOn implements Acting.
+func (m *Noise) ActionOn(_ string, sd float64) Action {
+	if m.SD == nil {
+		return nil
+	}
+	a := Addition{SD: m.SD.Value, Distribution: wordOr(m.Distribution, "normal")}
+	if m.SD.Relative {
+		a.SD *= sd
+	}
+	for _, t := range m.Tiers {
+		if t.Above == nil || t.VarianceFactor == nil {
+			return nil
+		}
+		a.Tiers = append(a.Tiers, ActionTier{*t.Above, *t.VarianceFactor})
+	}
+	return a
+}
+
+// PublishedAction implements Publishing. λ alone does not say the variance of noise
+// with tiers.
+func (m *Noise) PublishedAction(p Published, column string) Action {
+	a := Addition{SD: math.NaN(), Distribution: p.word("distribution"), Tiers: publishedTiers(p)}
+	if λ, ok := p.SD(column); ok && (p.Named("tiers") || !p.Has("tiers")) {
+		a.SD = λ
+	}
+	return a
+}
+
+func publishedTiers(p Published) []ActionTier {
+	list, _ := p.Parameters("tiers")
+	entries, _ := list.([]any)
+	var tiers []ActionTier
+	for _, e := range entries {
+		tier, _ := e.(map[string]any)
+		above, hasBound := tier["above"].(float64)
+		factor, hasFactor := tier["variance_factor"].(float64)
+		if hasBound && hasFactor {
+			tiers = append(tiers, ActionTier{above, factor})
+		}
+	}
+	return tiers
+}
+
+// Words implements Publishing.
+func (m *Noise) Words(p Published, column string) string {
+	λ, ok := p.SD(column)
+	if !ok {
+		return "noise: an amount of mean 0 was added, whose standard deviation λ is not published"
+	}
+	law := ""
+	if d := p.word("distribution"); d != "" {
+		law = d + " "
+	}
+	s := fmt.Sprintf("noise: %sdraws of mean 0 and standard deviation λ = %s%s were added", law, p.Number(λ), p.Unit)
+	for _, t := range publishedTiers(p) {
+		s += fmt.Sprintf("; %s times the variance above %s", p.Number(t.Factor), p.Number(t.Above))
+	}
+	if p.Has("tiers") && !p.Named("tiers") {
+		s += "; not all that sets their variance is published"
+	}
+	return s
+}
+
+// EfficiencyFollows implements Publishing: it gives the variance of the noise.
+func (m *Noise) EfficiencyFollows(has, named func(string) bool) bool {
+	return named("sd") && (named("tiers") || !has("tiers"))
+}
+
+func (m *Noise) narrowed(column string) Params {
+	q := *m
+	q.Columns = []string{column}
+	return &q
+}

@@ -8,7 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// Params is the configuration of one mask.
+// Params is the configuration of one mask. What else a mask says of itself is in
+// interfaces of its own (describe.go): what it leaves out is hidden and refused.
 type Params interface {
 	// Check reports what is wrong with the parameters themselves.
 	Check() check.Problems

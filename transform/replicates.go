@@ -47,7 +47,8 @@ func Replicates(chains []*Chain, m int) []*Chain {
 
 // Alone returns what masks do to one column: those that mask it, without their
 // other columns, under the labels that they have in the list, so that the draws
-// are the same. It returns false where a mask reads other columns.
+// are the same. It returns false where a mask reads other columns, or cannot be had
+// on one column alone.
 func Alone(masks []Spec, column string) ([]Spec, bool) {
 	var alone []Spec
 	for i, m := range masks {
@@ -58,22 +59,11 @@ func Alone(masks []Spec, column string) ([]Spec, bool) {
 			continue
 		}
 		only := Spec{Name: Label(masks, i)}
-		switch p := m.Params.(type) {
-		case *Noise:
-			q := *p
-			q.Columns, only.Params = []string{column}, &q
-		case *Bias:
-			q := *p
-			q.Columns, only.Params = []string{column}, &q
-		case *Truncate:
-			q := *p
-			q.Columns, only.Params = []string{column}, &q
-		case *Round:
-			q := *p
-			q.Columns, only.Params = []string{column}, &q
-		default:
+		n, ok := m.Params.(narrowing)
+		if !ok {
 			return nil, false
 		}
+		only.Params = n.narrowed(column)
 		alone = append(alone, only)
 	}
 	return alone, true

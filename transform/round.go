@@ -122,3 +122,50 @@ func (c *roundColumn) round(x float64) float64 {
 	// quotients to a half are further from it than half a unit in the last place.
 	return finite(c.grid.value(float64(math.RoundToEven(k/c.step) * c.step)))
 }
+
+// Reach implements Scoped.
+func (m *Round) Reach() Scope { return ScopeRecord }
+
+// Parameters implements Described.
+func (m *Round) Parameters() []Parameter {
+	var list []Parameter
+	if m.Decimals != nil {
+		list = append(list, Parameter{"decimals", float64(*m.Decimals)})
+	}
+	return withNumber(list, "base", m.Base)
+}
+
+// ActionOn implements Acting.
+func (m *Round) ActionOn(string, float64) Action {
+	switch {
+	case m.Base != nil:
+		return Rounding{*m.Base}
+	case m.Decimals != nil:
+		return Rounding{math.Pow10(-*m.Decimals)}
+	}
+	return nil
+}
+
+// PublishedAction implements Publishing.
+func (m *Round) PublishedAction(p Published, _ string) Action {
+	return Rounding{p.numberOr("base", math.Pow(10, -p.numberOr("decimals", math.NaN())))}
+}
+
+// Words implements Publishing.
+func (m *Round) Words(p Published, column string) string {
+	if a := m.PublishedAction(p, column).(Rounding); a.Step == a.Step {
+		return "rounding: to multiples of " + p.Number(a.Step) + p.Unit
+	}
+	return "rounding: to a step that is not published"
+}
+
+// EfficiencyFollows implements Publishing.
+func (m *Round) EfficiencyFollows(has, named func(string) bool) bool {
+	return (named("decimals") || !has("decimals")) && (named("base") || !has("base"))
+}
+
+func (m *Round) narrowed(column string) Params {
+	q := *m
+	q.Columns = []string{column}
+	return &q
+}

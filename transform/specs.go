@@ -96,23 +96,19 @@ func checkDatasetSwaps(masks []Spec) check.Problems {
 func NeedsSD(masks []Spec) []string {
 	var names []string
 	for _, m := range masks {
-		if n, ok := m.Params.(*Noise); ok && n.SD != nil && n.SD.Relative {
-			for _, name := range n.Columns {
-				if !slices.Contains(names, name) {
-					names = append(names, name)
-				}
+		_, columns := RelativeTo(m.Params)
+		for _, name := range columns {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 	}
 	return names
 }
 
-// NeedsWindow reports whether some swap seeks partners within windows.
+// NeedsWindow reports whether some mask moves values within windows.
 func NeedsWindow(masks []Spec) bool {
-	return slices.ContainsFunc(masks, func(m Spec) bool {
-		s, ok := m.Params.(*Swap)
-		return ok && !s.dataset()
-	})
+	return slices.ContainsFunc(masks, func(m Spec) bool { return ScopeOf(m.Params) == ScopeWindow })
 }
 
 // Label is the name of mask i in messages and in the keystream: its own, or its

@@ -2,8 +2,10 @@ package transform
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -198,3 +200,70 @@ func setTo(b microdata.Bitmap, i int, bit bool) {
 		b.Clear(i)
 	}
 }
+
+// Reach implements Scoped.
+func (m *Swap) Reach() Scope {
+	if m.dataset() {
+		return ScopeDataset
+	}
+	return ScopeWindow
+}
+
+// MovesOnly implements Moving.
+func (m *Swap) MovesOnly() bool { return true }
+
+// ReadColumns implements Reading.
+func (m *Swap) ReadColumns() []ReadColumn {
+	var list []ReadColumn
+	for i, name := range m.Keys {
+		list = append(list, ReadColumn{fmt.Sprintf("keys[%d]", i), name, "a swapping key"})
+	}
+	if m.Attribute != "" {
+		list = append(list, ReadColumn{"attribute", m.Attribute, "a swapping attribute"})
+	}
+	return list
+}
+
+// MapAxis implements Varying: π in equal steps.
+func (m *Swap) MapAxis() Axis {
+	return Axis{Rank: 2, Field: "rate", From: Amount{Value: 0.05}, To: Amount{Value: 1}}
+}
+
+// Parameters implements Described.
+func (m *Swap) Parameters() []Parameter {
+	list := withNumber([]Parameter{{"keys", jsonWords(m.Keys)}, {"attribute", m.Attribute}}, "rate", m.Rate)
+	return append(list, Parameter{"policy", wordOr(m.Policy, "unique")}, Parameter{"scope", wordOr(m.Scope, "window")})
+}
+
+// ActionOn implements Acting.
+func (m *Swap) ActionOn(string, float64) Action {
+	if m.Rate == nil {
+		return nil
+	}
+	return Exchange{Keys: m.Keys, Attribute: m.Attribute, Columns: m.Columns, Rate: *m.Rate, Unique: m.unique(), Dataset: m.dataset()}
+}
+
+// PublishedAction implements Publishing. Which columns are exchanged together is
+// always published.
+func (m *Swap) PublishedAction(p Published, _ string) Action {
+	return Exchange{Keys: p.list("keys"), Attribute: p.word("attribute"), Rate: p.numberOr("rate", math.NaN())}
+}
+
+// Words implements Publishing.
+func (m *Swap) Words(p Published, _ string) string {
+	s := "swap: values were exchanged between some records"
+	if keys := p.list("keys"); keys != nil {
+		s += " that agree in " + strings.Join(keys, ", ")
+	}
+	if a := p.word("attribute"); a != "" {
+		s += " and differ in " + a
+	}
+	if rate, ok := p.number("rate"); ok {
+		s += fmt.Sprintf("; each possible exchange was made with probability π = %s", p.Number(rate))
+	}
+	return s
+}
+
+// EfficiencyFollows implements Publishing: an exchange keeps the column's values,
+// and with them its variance.
+func (m *Swap) EfficiencyFollows(_, _ func(string) bool) bool { return true }

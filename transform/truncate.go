@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -123,4 +124,58 @@ func (s *clipStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		c.count(s.mask, b, changed)
 	}
 	return nil
+}
+
+// Reach implements Scoped.
+func (m *Truncate) Reach() Scope { return ScopeRecord }
+
+// Parameters implements Described.
+func (m *Truncate) Parameters() []Parameter {
+	list := withNumber(withNumber(nil, "lower", m.Lower), "upper", m.Upper)
+	return append(list, Parameter{"mode", wordOr(m.Mode, "clip")})
+}
+
+// ActionOn implements Acting.
+func (m *Truncate) ActionOn(string, float64) Action {
+	a := Bounding{Mode: wordOr(m.Mode, "clip")}
+	a.Lower, a.Upper = m.interval()
+	return a
+}
+
+// PublishedAction implements Publishing.
+func (m *Truncate) PublishedAction(p Published, _ string) Action {
+	return Bounding{Lower: p.bound("lower", math.Inf(-1)), Upper: p.bound("upper", math.Inf(1)), Mode: p.word("mode")}
+}
+
+// Words implements Publishing.
+func (m *Truncate) Words(p Published, _ string) string {
+	var bounds []string
+	if v, ok := p.number("lower"); ok {
+		bounds = append(bounds, "below "+p.Number(v))
+	}
+	if v, ok := p.number("upper"); ok {
+		bounds = append(bounds, "above "+p.Number(v))
+	}
+	where := "outside of bounds that are not published"
+	if bounds != nil {
+		where = strings.Join(bounds, " or ")
+	}
+	switch p.word("mode") {
+	case "redraw":
+		return "truncation: the noise was drawn so that no value lies " + where
+	case "clip":
+		return "truncation: values " + where + " were moved to the bound"
+	}
+	return "truncation: no value lies " + where
+}
+
+// EfficiencyFollows implements Publishing: it tells how much lay beyond the bounds.
+func (m *Truncate) EfficiencyFollows(has, named func(string) bool) bool {
+	return (named("lower") || !has("lower")) && (named("upper") || !has("upper"))
+}
+
+func (m *Truncate) narrowed(column string) Params {
+	q := *m
+	q.Columns = []string{column}
+	return &q
 }

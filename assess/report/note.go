@@ -6,6 +6,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/correct"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // Note tells the users of a release what its masks do to statistics, and how to
@@ -86,8 +87,10 @@ type carried struct {
 	name, unit string
 	measured   bool // numeric
 	masks      []PublicMask
-	chain      correct.Chain // what each of the masks did
-	known      correct.Known // of mean and variance, where the column is measured
+	words      []string           // of each mask
+	actions    []transform.Action // likewise, as far as they are published; nil: not known
+	chain      correct.Chain      // the same in the terms of the corrections
+	known      correct.Known      // of mean and variance, where the column is measured
 
 	least, greatest correct.Masking // of what noise, bias and rounding after noise add
 	noise           []NoiseNote
@@ -99,30 +102,35 @@ type carried struct {
 	truncated       bool
 	lower, upper    bool // a truncation may have a bound on that side
 	unknown         bool // a mask of which nothing is known, or a rounding without its step
-	swaps           []PublicMask
+	spreads         bool // a mask adds noise or bias, published or not
+	swaps           []exchange
 }
 
-// note returns the note of a public report; partial says of each mask whether it
-// has a parameter that adds to the variance and is not published beside one that
-// is.
-func (p *Public) note(partial []bool) *Note {
+// exchange is a swap of the column, with the columns that moved together.
+type exchange struct{ keys, columns []string }
+
+// note returns the note of a public report; masks are the report's, in the order of
+// p.Masks.
+func (p *Public) note(masks []Mask) *Note {
 	if len(p.Masks) == 0 {
 		return nil
 	}
-	n := &Note{General: general(p)}
+	n := &Note{}
+	spread := false          // some mask adds or multiplies
 	shown := map[bool]bool{} // a program for clipped columns, for others
 	for _, name := range p.maskedColumns() {
 		column, measured := p.Columns.Get(name)
 		c := carried{name: name, unit: column.Unit, measured: measured}
 		for i := range p.Masks {
 			if m := &p.Masks[i]; slices.Contains(m.Columns, name) {
-				c.masks, c.chain = append(c.masks, *m), append(c.chain, p.step(m, name, partial[i]))
+				c.add(p, m, &masks[i])
 			}
 		}
 		mean, sd := float64(column.Released.Mean), float64(column.Released.SD)
 		c.known = c.chain.Undo(mean, sd*sd)
 		c.reckon()
-		note := ColumnNote{Carries: c.carries(), Correction: c.correction(), Phi2: assess.Float(math.NaN()), Limits: c.limits()}
+		spread = spread || c.spreads
+		note := ColumnNote{Carries: c.words, Correction: c.correction(), Phi2: assess.Float(math.NaN()), Limits: c.limits()}
 		if !c.hidden && !c.unknown {
 			note.Phi2, note.Noise = assess.Float(c.least.Phi2), c.noise
 		}
@@ -136,6 +144,7 @@ func (p *Public) note(partial []bool) *Note {
 			n.Programs, shown[kind] = append(n.Programs, list...), list != nil
 		}
 	}
+	n.General = general(spread)
 	return n
 }
 
@@ -161,37 +170,45 @@ func (p *Public) maskedColumns() []string {
 	return list
 }
 
-// step says what a mask did to a column, as far as it is published. partial: what
-// sets its variance is published in part only.
-func (p *Public) step(m *PublicMask, column string, partial bool) correct.Step {
-	switch m.Mask {
-	case "bias":
-		if phi, ok := m.phi(); ok {
-			return correct.Multiplied{Phi: phi}
+// add takes up a mask on the column. What its kind does not say is not known.
+func (c *carried) add(p *Public, m *PublicMask, full *Mask) {
+	published := transform.Published{
+		Parameters: m.Parameters.Get,
+		SD: func(column string) (float64, bool) {
+			λ, ok := m.NoiseSD.Get(column)
+			return float64(λ), ok && !math.IsNaN(float64(λ)) && !math.IsInf(float64(λ), 0)
+		},
+		Named:  func(name string) bool { return slices.Contains(p.Published, name) },
+		Has:    func(name string) bool { _, ok := full.Parameters.Get(name); return ok },
+		Number: trimmed, Unit: unitAfter(c.unit),
+	}
+	words, action := m.Mask+": what it does to a value is not known here", transform.Action(nil)
+	if kind := transform.PublishingKind(m.Mask); kind != nil {
+		words, action = kind.Words(published, c.name), kind.PublishedAction(published, c.name)
+	}
+	c.masks = append(c.masks, *m)
+	c.words, c.actions = append(c.words, words), append(c.actions, action)
+	c.chain = append(c.chain, stepOf(action, m.Columns))
+}
+
+// stepOf says what an action is in the terms of the corrections, on columns that
+// one mask names.
+func stepOf(action transform.Action, columns []string) correct.Step {
+	switch a := action.(type) {
+	case transform.Multiplication:
+		return correct.Multiplied{Phi: a.Phi}
+	case transform.Addition:
+		added := correct.Added{SD: a.SD, Normal: a.Distribution == "normal"}
+		for _, t := range a.Tiers {
+			added.Tiers = append(added.Tiers, correct.Tier{Above: t.Above, Factor: t.Factor})
 		}
-		return correct.Multiplied{Phi: math.NaN()}
-	case "noise":
-		λ, ok := m.lambda(column)
-		if !ok || partial {
-			return correct.Added{SD: math.NaN()}
-		}
-		return correct.Added{SD: λ, Tiers: m.tiers(), Normal: m.word("distribution") == "normal"}
-	case "round":
-		if h, ok := m.step(); ok {
-			return correct.Rounded{Step: h}
-		}
-		return correct.Rounded{Step: math.NaN()}
-	case "truncate":
-		// That there is no bound is known only where bounds are published.
-		_, lower := m.numeric("lower")
-		_, upper := m.numeric("upper")
-		return correct.Truncated{
-			Lower:  lower || !slices.Contains(p.Published, "lower"),
-			Upper:  upper || !slices.Contains(p.Published, "upper"),
-			Redraw: m.word("mode") != "clip",
-		}
-	case "swap":
-		return correct.Exchanged{With: append(m.list("keys"), m.Columns...)}
+		return added
+	case transform.Rounding:
+		return correct.Rounded{Step: a.Step}
+	case transform.Bounding:
+		return correct.Truncated{Lower: !math.IsInf(a.Lower, -1), Upper: !math.IsInf(a.Upper, 1), Redraw: a.Mode != "clip"}
+	case transform.Exchange:
+		return correct.Exchanged{With: append(slices.Clone(a.Keys), columns...)}
 	}
 	return correct.Unknown{}
 }
@@ -201,14 +218,14 @@ func (c *carried) reckon() {
 	for i, step := range c.chain {
 		switch s := step.(type) {
 		case correct.Multiplied:
-			c.added = true
+			c.added, c.spreads = true, true
 			c.hidden = c.hidden || math.IsNaN(s.Phi)
 			c.least, c.greatest = c.least.WithBias(s.Phi), c.greatest.WithBias(s.Phi)
 			for k := range c.noise {
 				c.noise[k].Variance *= assess.Float(1 + s.Phi*s.Phi)
 			}
 		case correct.Added:
-			c.added = true
+			c.added, c.spreads = true, true
 			c.hidden = c.hidden || math.IsNaN(s.SD)
 			least, greatest := correct.FactorRange(s.Tiers)
 			c.least, c.greatest = c.least.WithNoise(s.SD, least), c.greatest.WithNoise(s.SD, greatest)
@@ -232,7 +249,8 @@ func (c *carried) reckon() {
 		case correct.Truncated:
 			c.truncated, c.lower, c.upper = true, c.lower || s.Lower, c.upper || s.Upper
 		case correct.Exchanged:
-			c.swaps = append(c.swaps, c.masks[i])
+			e := c.actions[i].(transform.Exchange)
+			c.swaps = append(c.swaps, exchange{e.Keys, c.masks[i].Columns})
 		default:
 			c.unknown = true
 		}
@@ -273,61 +291,4 @@ func (c *carried) correction() string {
 		return CorrectionFormula
 	}
 	return CorrectionUnneeded
-}
-
-// phi returns φ of a bias, where it is published.
-func (m *PublicMask) phi() (float64, bool) {
-	if v, ok := m.numeric("phi"); ok {
-		return v, true
-	}
-	half, ok := m.numeric("range")
-	return half / 3, ok
-}
-
-// lambda returns λ of a noise on a column, where it is published and known.
-func (m *PublicMask) lambda(column string) (float64, bool) {
-	λ, ok := m.NoiseSD.Get(column)
-	if !ok || math.IsNaN(float64(λ)) || math.IsInf(float64(λ), 0) {
-		return 0, false
-	}
-	return float64(λ), true
-}
-
-// step returns what a rounding rounds to multiples of, where it is published.
-func (m *PublicMask) step() (float64, bool) {
-	if v, ok := m.numeric("base"); ok {
-		return v, true
-	}
-	decimals, ok := m.numeric("decimals")
-	if !ok {
-		return 0, false
-	}
-	return math.Pow(10, -decimals), true
-}
-
-func (m *PublicMask) tiers() []correct.Tier {
-	list, _ := m.Parameters.Get("tiers")
-	entries, _ := list.([]any)
-	var tiers []correct.Tier
-	for _, e := range entries {
-		tier, _ := e.(map[string]any)
-		above, hasBound := tier["above"].(float64)
-		factor, hasFactor := tier["variance_factor"].(float64)
-		if hasBound && hasFactor {
-			tiers = append(tiers, correct.Tier{Above: above, Factor: factor})
-		}
-	}
-	return tiers
-}
-
-func (m *PublicMask) numeric(name string) (float64, bool) {
-	v, _ := m.Parameters.Get(name)
-	f, ok := v.(float64)
-	return f, ok && !math.IsNaN(f) && !math.IsInf(f, 0)
-}
-
-func (m *PublicMask) word(name string) string {
-	v, _ := m.Parameters.Get(name)
-	s, _ := v.(string)
-	return s
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess/correct"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // The programs, with @WORDS@ where the published numbers go.
@@ -100,18 +101,11 @@ func (c *carried) normal() []float64 {
 				return nil
 			}
 		case correct.Truncated:
-			lower, below := c.masks[i].numeric("lower")
-			upper, above := c.masks[i].numeric("upper")
-			if bounds != nil || s.Redraw || s.Lower != below || s.Upper != above {
+			a := c.actions[i].(transform.Bounding)
+			if bounds != nil || s.Redraw || math.IsNaN(a.Lower) || math.IsNaN(a.Upper) {
 				return nil
 			}
-			bounds = []float64{math.Inf(-1), math.Inf(1)}
-			if below {
-				bounds[0] = lower
-			}
-			if above {
-				bounds[1] = upper
-			}
+			bounds = []float64{a.Lower, a.Upper}
 		case correct.Exchanged:
 		default:
 			return nil

@@ -2,122 +2,21 @@ package report
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strings"
-
-	"github.com/sdlfilter/sdlfilter/assess/correct"
 )
 
-// general says what holds for every column.
-func general(p *Public) []string {
+// general says what holds for every column; spread: some mask adds or multiplies.
+func general(spread bool) []string {
 	list := []string{
 		"Below, x is a respondent’s value, y the released one, and w any other column that is not masked; for a masked one see what is said of it too. Masks draw for every record and column apart from all others.",
 		"In a subset of the records that is chosen by columns which are not masked, use the subset’s own mean and variance of y with the same parameters. A subset chosen by released values of a masked column has no correction here. A corrected figure of few records is uncertain, and a corrected variance may even fall below 0: the masks then hide what was asked.",
 		"Standard errors: those of a mean are SD(y)/√n. For what is corrected, resample the records and correct each time (bootstrap).",
 		"Quantiles, shares beyond a limit, least and greatest values and graphs of a column with noise or bias are those of y, spread wider than those of x. No formula here corrects them.",
 	}
-	if slices.ContainsFunc(p.Masks, func(m PublicMask) bool { return m.Mask == "noise" || m.Mask == "bias" }) {
+	if spread {
 		list = append(list, "Noise and bias are rounded to the decimals of the column. Where these are coarse beside the noise, add d²/12 for each of the two to the variance that is taken off, d being a unit of the last decimal. Where the standard deviation of the noise is below a quarter of d, it moves few values at all: take nothing off.")
 	}
 	return list
-}
-
-// carries says of each mask what it did to the column.
-func (c *carried) carries() []string {
-	var list []string
-	for i := range c.masks {
-		m := &c.masks[i]
-		switch m.Mask {
-		case "bias":
-			if φ, ok := m.phi(); ok {
-				list = append(list, "bias: multiplied by θ ~ N(1, φ²) with φ = "+trimmed(φ))
-			} else {
-				list = append(list, "bias: multiplied by a random factor of mean 1, whose standard deviation φ is not published")
-			}
-		case "noise":
-			list = append(list, c.noiseCarried(m, c.chain[i]))
-		case "round":
-			if h, ok := m.step(); ok {
-				list = append(list, "rounding: to multiples of "+trimmed(h)+unitAfter(c.unit))
-			} else {
-				list = append(list, "rounding: to a step that is not published")
-			}
-		case "truncate":
-			list = append(list, "truncation: "+c.truncation(m))
-		case "swap":
-			list = append(list, "swap: "+swapped(m))
-		default:
-			list = append(list, m.Mask+": what it does to a value is not known here")
-		}
-	}
-	return list
-}
-
-func (c *carried) noiseCarried(m *PublicMask, step correct.Step) string {
-	λ, ok := m.lambda(c.name)
-	if !ok {
-		return "noise: an amount of mean 0 was added, whose standard deviation λ is not published"
-	}
-	law := ""
-	if d := m.word("distribution"); d != "" {
-		law = d + " "
-	}
-	s := fmt.Sprintf("noise: %sdraws of mean 0 and standard deviation λ = %s%s were added", law, trimmed(λ), unitAfter(c.unit))
-	for _, t := range m.tiers() {
-		s += fmt.Sprintf("; %s times the variance above %s", trimmed(t.Factor), trimmed(t.Above))
-	}
-	if added, ok := step.(correct.Added); ok && math.IsNaN(added.SD) {
-		s += "; not all that sets their variance is published"
-	}
-	return s
-}
-
-func (c *carried) truncation(m *PublicMask) string {
-	var bounds []string
-	if v, ok := m.numeric("lower"); ok {
-		bounds = append(bounds, "below "+trimmed(v))
-	}
-	if v, ok := m.numeric("upper"); ok {
-		bounds = append(bounds, "above "+trimmed(v))
-	}
-	where := "outside of bounds that are not published"
-	if bounds != nil {
-		where = strings.Join(bounds, " or ")
-	}
-	switch m.word("mode") {
-	case "redraw":
-		return "the noise was drawn so that no value lies " + where
-	case "clip":
-		return "values " + where + " were moved to the bound"
-	}
-	return "no value lies " + where
-}
-
-func swapped(m *PublicMask) string {
-	s := "values were exchanged between some records"
-	if keys := m.list("keys"); keys != nil {
-		s += " that agree in " + strings.Join(keys, ", ")
-	}
-	if a := m.word("attribute"); a != "" {
-		s += " and differ in " + a
-	}
-	if rate, ok := m.numeric("rate"); ok {
-		s += fmt.Sprintf("; each possible exchange was made with probability π = %s", trimmed(rate))
-	}
-	return s
-}
-
-func (m *PublicMask) list(name string) []string {
-	v, _ := m.Parameters.Get(name)
-	entries, _ := v.([]any)
-	var out []string
-	for _, e := range entries {
-		if s, ok := e.(string); ok {
-			out = append(out, s)
-		}
-	}
-	return out
 }
 
 // limits says what no formula corrects.
@@ -134,10 +33,10 @@ func (c *carried) limits() []string {
 	}
 	for i := range c.swaps {
 		ties := "what ties it to the columns that partners share"
-		if keys := c.swaps[i].list("keys"); keys != nil {
+		if keys := c.swaps[i].keys; keys != nil {
 			ties = "what ties it to " + strings.Join(keys, ", ")
 		}
-		if with := others(c.swaps[i].Columns, c.name); with != nil {
+		if with := others(c.swaps[i].columns, c.name); with != nil {
 			ties += " and to " + strings.Join(with, ", ") + ", exchanged together with it"
 		}
 		list = append(list, "Swapping keeps the column’s own mean, variance and distribution, and "+ties+

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // PublicSchemaName is the value of a public report's "schema" member.
@@ -91,7 +92,6 @@ func (r *Report) Public(publish []string) *Public {
 		}
 		p.Columns = append(p.Columns, Member[PublicColumn]{c.Name, column})
 	}
-	var partial []bool
 	for _, m := range r.Masks {
 		mask := PublicMask{Mask: m.Mask, Columns: full(slices.Clone(m.Columns))}
 		for _, parameter := range m.Parameters {
@@ -107,16 +107,15 @@ func (r *Report) Public(publish []string) *Public {
 			mask.Parameters = append(mask.Parameters, parameter)
 		}
 		p.Masks = append(p.Masks, mask)
-		_, tiers := m.Parameters.Get("tiers")
-		partial = append(partial, tiers && !slices.Contains(publish, "tiers"))
 	}
-	p.Note = p.note(partial)
+	p.Note = p.note(r.Masks)
 	return p
 }
 
 // efficiencyFollows says whether a column's efficiency tells nothing that
 // publish does not already name. With the released SD it gives the variance that
-// masks added: λ² of noise and φ² of bias.
+// masks added: λ² of noise and φ² of bias. Of a mask that does not say what follows
+// from it, nothing may follow.
 func (r *Report) efficiencyFollows(column string, publish []string) bool {
 	named := func(name string) bool { return slices.Contains(publish, name) }
 	if named("efficiency") {
@@ -126,19 +125,9 @@ func (r *Report) efficiencyFollows(column string, publish []string) bool {
 		if !slices.Contains(m.Columns, column) {
 			continue
 		}
-		switch m.Mask {
-		case "swap":
-			// An exchange keeps the column's values, and with them its variance.
-		case "bias":
-			if !named("phi") && !named("range") {
-				return false
-			}
-		default:
-			for _, p := range m.Parameters {
-				if !named(p.Name) && p.Name != "mode" && p.Name != "distribution" {
-					return false
-				}
-			}
+		kind := transform.PublishingKind(m.Mask)
+		if kind == nil || !kind.EfficiencyFollows(func(name string) bool { _, ok := m.Parameters.Get(name); return ok }, named) {
+			return false
 		}
 	}
 	return true

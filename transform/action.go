@@ -1,0 +1,132 @@
+package transform
+
+import "math"
+
+// Action is what a mask does to a value: Addition, Multiplication, Bounding,
+// Rounding or Exchange. Masks of other kinds say nothing until an action is there
+// that is theirs, and until the packages that reckon with actions know it; these
+// take an action that they do not know for none.
+type Action interface{ action() }
+
+// Addition adds noise of mean 0 that is symmetric about it: SD is λ in the column's
+// unit. Duncan et al. (2004), section 4.
+type Addition struct {
+	SD           float64
+	Distribution string // normal, laplace or uniform
+	Tiers        []ActionTier
+}
+
+// ActionTier gives values above a bound a multiple of the variance; bounds ascend
+// and the last one below the value holds.
+type ActionTier struct{ Above, Factor float64 }
+
+// Multiplication multiplies by θ ~ N(1, φ²): Trottini et al. (2004), A2.1.
+type Multiplication struct{ Phi float64 }
+
+// Bounding keeps values within bounds, infinite where there is none: by moving
+// values to the bound (mode clip), or by drawing the noise of the Addition just
+// before it within them (mode redraw). Duncan et al. (2004), equation 11.
+type Bounding struct {
+	Lower, Upper float64
+	Mode         string
+}
+
+// Rounding rounds to multiples of Step, in the column's unit.
+type Rounding struct{ Step float64 }
+
+// Exchange exchanges values between records with equal Keys and another value of
+// Attribute, with probability Rate, Columns together. Duncan and Keller-McNulty
+// (2000), sections 2.2 and 3.
+type Exchange struct {
+	Keys      []string
+	Attribute string
+	Columns   []string
+	Rate      float64
+	Unique    bool // candidates are unique in keys and attribute
+	Dataset   bool // partners are sought in all records, not within windows
+}
+
+func (Addition) action()       {}
+func (Multiplication) action() {}
+func (Bounding) action()       {}
+func (Rounding) action()       {}
+func (Exchange) action()       {}
+
+// Published is what is published of a mask.
+type Published struct {
+	Parameters func(name string) (value any, ok bool) // of the published ones, as of Parameter
+	SD         func(column string) (float64, bool)    // λ in the column's unit, where it is published and known
+	Named      func(name string) bool                 // whether the parameter is published where a mask has it
+	Has        func(name string) bool                 // whether the mask has it, published or not
+	Number     func(v float64) string                 // a number as text
+	Unit       string                                 // after a number: "" or " EUR"
+}
+
+// number returns a published parameter, false where it is not there or not finite.
+func (p Published) number(name string) (float64, bool) {
+	v, _ := p.Parameters(name)
+	f, ok := v.(float64)
+	return f, ok && !math.IsNaN(f) && !math.IsInf(f, 0)
+}
+
+// numberOr returns a published parameter, or other.
+func (p Published) numberOr(name string, other float64) float64 {
+	if v, ok := p.number(name); ok {
+		return v
+	}
+	return other
+}
+
+func (p Published) word(name string) string {
+	v, _ := p.Parameters(name)
+	s, _ := v.(string)
+	return s
+}
+
+func (p Published) list(name string) []string {
+	v, _ := p.Parameters(name)
+	entries, _ := v.([]any)
+	var out []string
+	for _, e := range entries {
+		if s, ok := e.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// bound returns a published bound: NaN where there may be one that is not
+// published, and none (infinite) only where the absence of one is published.
+func (p Published) bound(name string, none float64) float64 {
+	if v, ok := p.number(name); ok {
+		return v
+	}
+	if p.Named(name) && !p.Has(name) {
+		return none
+	}
+	return math.NaN()
+}
+
+// jsonWords makes a list of the type that decoding JSON gives.
+func jsonWords(list []string) []any {
+	out := make([]any, len(list))
+	for i, w := range list {
+		out[i] = w
+	}
+	return out
+}
+
+// wordOr returns a word, or the one that its absence stands for.
+func wordOr(word, byDefault string) string {
+	if word == "" {
+		return byDefault
+	}
+	return word
+}
+
+func withNumber(list []Parameter, name string, v *float64) []Parameter {
+	if v != nil {
+		list = append(list, Parameter{name, *v})
+	}
+	return list
+}
