@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/sdlfilter/sdlfilter/internal/synthetic"
 )
 
@@ -24,6 +26,13 @@ func TestExamplesKnowTheMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	served := map[string]bool{}
+	jobs := prometheus.NewRegistry()
+	jobs.MustRegister(job{Job{Report: synthetic.Snapshot(1, 160)}})
+	ofJobs, err := jobs.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	families = append(families, ofJobs...)
 	for _, f := range families {
 		served[f.GetName()] = true
 	}

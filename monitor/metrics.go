@@ -87,12 +87,7 @@ func (state) Describe(chan<- *prometheus.Desc) {}
 
 func (s state) Collect(out chan<- prometheus.Metric) {
 	m := s.m
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		for i := range labels {
-			labels[i] = strings.ToValidUTF8(labels[i], "\uFFFD")
-		}
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
+	gauge := gauges(out)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	gauge(descInfo, 1, m.info.Name, m.info.Version, m.info.Source, m.info.Sink)
@@ -126,8 +121,23 @@ func (s state) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	gauge(descSnapshot, float64(m.view.report.Snapshot))
+	m.view.collect(gauge)
+}
+
+// gauges sends gauges with labels that are UTF-8.
+func gauges(out chan<- prometheus.Metric) func(*prometheus.Desc, float64, ...string) {
+	return func(d *prometheus.Desc, v float64, labels ...string) {
+		for i := range labels {
+			labels[i] = strings.ToValidUTF8(labels[i], "\uFFFD")
+		}
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+}
+
+// collect sends what may be shown of the columns.
+func (v *view) collect(gauge func(*prometheus.Desc, float64, ...string)) {
 	// Two columns of one name would be one metric sent twice, which fails the scrape.
-	for name, c := range m.view.columns {
+	for name, c := range v.columns {
 		gauge(descAssessed, float64(c.measures.Original.N), name)
 		if !c.measures.Masked {
 			continue

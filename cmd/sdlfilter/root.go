@@ -22,6 +22,7 @@ type state struct {
 	cut       bool // a stream with an end was told to stop before it
 	set       []string
 	progress  string
+	logFormat string
 	verbose   bool
 	quiet     bool
 }
@@ -58,11 +59,18 @@ that SIGTERM or SIGINT has ended drains, commits and exits 0.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
 	})
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		switch s.logFormat {
+		case "auto", "console", "json":
+		default:
+			return usageError{fmt.Errorf("--log-format must be auto, console or json, got %q", s.logFormat)}
+		}
 		cmd.SetContext(s.logger().WithContext(cmd.Context()))
+		return nil
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&s.progress, "progress", "auto", "progress on stderr: auto (when it is a terminal), json, none")
+	flags.StringVar(&s.logFormat, "log-format", "auto", "the log on stderr: console, json, or auto (console when it is a terminal)")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "log what is being done")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "print nothing but errors")
 	root.Version = version()
@@ -118,7 +126,7 @@ func (s *state) load(path string) (*config.Pipeline, error) {
 // logger writes to stderr: for people on a terminal, JSON otherwise.
 func (s *state) logger() zerolog.Logger {
 	var out io.Writer = os.Stderr
-	if terminal(os.Stderr) {
+	if s.logFormat == "console" || s.logFormat != "json" && terminal(os.Stderr) {
 		out = zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.TimeOnly, NoColor: !colored(os.Stderr)}
 	}
 	level := zerolog.InfoLevel

@@ -5,22 +5,38 @@ import (
 	"fmt"
 	"os"
 	"runtime/pprof"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sdlfilter/sdlfilter/monitor"
 	"github.com/sdlfilter/sdlfilter/pipeline"
 )
 
 func (s *state) runCommand() *cobra.Command {
-	var cpuProfile, listen string
+	var cpuProfile, listen, summary, metrics string
 	cmd := &cobra.Command{
 		Use:   "run CONFIG",
 		Short: "Mask the source into the sink, assess, apply the gate, write the report",
 		Args:  oneArg("the configuration"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if summary != "text" && summary != "json" {
+				return usageError{fmt.Errorf("--summary must be text or json, got %q", summary)}
+			}
+			job := monitor.Job{Started: time.Now(), Info: monitor.Info{Name: args[0], Version: version()}}
+			if metrics != "" {
+				defer func() { err = errors.Join(err, s.writeMetrics(metrics, &job, err)) }()
+			}
 			p, err := s.load(args[0])
 			if err != nil {
 				return err
+			}
+			job.Info = monitor.Info{Name: p.Name, Version: version(), Source: pipeline.Describe(p.Source.Config), Sink: pipeline.Describe(p.Sink.Config)}
+			if metrics != "" && p.Streaming() {
+				return usageError{fmt.Errorf("--metrics-file is of a file job; a stream serves its metrics (--listen)")}
+			}
+			if summary == "json" && pipeline.WritesStdout(p) {
+				return usageError{fmt.Errorf("--summary json writes to standard output, and so does the sink: give the sink a path")}
 			}
 			stopProfile, err := profileCPU(cpuProfile)
 			if err != nil {
@@ -51,14 +67,6 @@ func (s *state) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !s.quiet {
-				// The release may be on stdout; what a person reads then goes to stderr.
-				out := os.Stdout
-				if pipeline.WritesStdout(p) {
-					out = os.Stderr
-				}
-				result.Report.Summary(out, colored(out), result.Files)
-			}
 			s.cut = result.Cut
 			switch {
 			case result.Refused():
@@ -67,13 +75,45 @@ func (s *state) runCommand() *cobra.Command {
 			case result.Quarantined() > 0:
 				s.status = exitQuarantined
 			}
-			return nil
+			job.Report = result.Report
+			return s.summarise(result, summary, pipeline.WritesStdout(p))
 		},
 	}
 	s.configFlags(cmd)
 	cmd.Flags().StringVar(&listen, "listen", "", "on a stream: serve metrics, health and a live page at this address, such as 127.0.0.1:9464")
+	cmd.Flags().StringVar(&summary, "summary", "text", "what is printed at the end: text, or json, one line for scripts")
+	cmd.Flags().StringVar(&metrics, "metrics-file", "", "of a file job: metrics for the textfile collector of Prometheus' node exporter, such as /var/lib/node_exporter/sdlfilter.prom")
 	cmd.Flags().StringVar(&cpuProfile, "cpuprofile", "", "write where the time goes, for go tool pprof")
 	return cmd
+}
+
+// summarise prints how a run ended. The release may be on stdout; what a person
+// reads then goes to stderr.
+func (s *state) summarise(result *pipeline.Result, form string, taken bool) error {
+	switch {
+	case form == "json":
+		return result.Report.Brief(s.status, result.Files).Write(os.Stdout)
+	case s.quiet:
+		return nil
+	}
+	out := os.Stdout
+	if taken {
+		out = os.Stderr
+	}
+	result.Report.Summary(out, colored(out), result.Files)
+	return nil
+}
+
+// writeMetrics writes the metrics of a job that has ended with err.
+func (s *state) writeMetrics(path string, job *monitor.Job, err error) error {
+	job.Ended, job.Status = time.Now(), s.status
+	if err != nil {
+		job.Status = statusOf(err)
+	}
+	if err := monitor.WriteJob(path, *job); err != nil {
+		return fmt.Errorf("--metrics-file: %w", err)
+	}
+	return nil
 }
 
 // profileCPU starts a CPU profile; path "" starts none.
