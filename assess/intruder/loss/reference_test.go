@@ -1,0 +1,44 @@
+package loss
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/golden"
+)
+
+// Every measure is what an independent script makes of the same data, gaps on
+// either side included.
+func TestReferenceMeasures(t *testing.T) {
+	ref := golden.ReadReference(t)
+	p := Pair{Names: []string{"income", "spending", "savings", "hours"}}
+	for _, name := range p.Names {
+		p.Original, p.Released = append(p.Original, ref.Numeric[name]), append(p.Released, ref.Masked[name])
+	}
+	u, err := Measure(t.Context(), p, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ref.Utility
+	near(t, "IL1", u.Change.IL1, want.IL1, 0)
+	near(t, "IL1s", u.IL1s, want.IL1s, 0)
+	near(t, "IL1s per cell", u.IL1sPerCell, want.PerCell, 0)
+	near(t, "eigen", *u.Eigen, want.Eigen, 0)
+	for j := range p.Names {
+		for l := range p.Names {
+			near(t, "covariance", u.Structure.CovarianceOriginal[j][l], want.CovarianceOriginal[j][l], math.Sqrt(want.CovarianceOriginal[j][j]*want.CovarianceOriginal[l][l]))
+			near(t, "released covariance", u.Structure.CovarianceReleased[j][l], want.CovarianceReleased[j][l], math.Sqrt(want.CovarianceReleased[j][j]*want.CovarianceReleased[l][l]))
+		}
+	}
+	widths := []float64{0.05, 0.1, 0.2, 0.5, 1}
+	risk, err := IntervalOf(p, widths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(want.Interval) != len(widths) {
+		t.Fatalf("%d widths", len(want.Interval))
+	}
+	for k, share := range want.Interval {
+		near(t, "interval "+k, risk.Risk[k], share, 0)
+	}
+}

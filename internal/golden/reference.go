@@ -1,0 +1,79 @@
+package golden
+
+import (
+	_ "embed"
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+//go:embed testdata/reference.json
+var reference []byte
+
+// Values are numbers of which some are missing: null, held as NaN.
+type Values []float64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *Values) UnmarshalJSON(text []byte) error {
+	var numbers []*float64
+	if err := json.Unmarshal(text, &numbers); err != nil {
+		return err
+	}
+	*v = make(Values, len(numbers))
+	for i, n := range numbers {
+		if (*v)[i] = math.NaN(); n != nil {
+			(*v)[i] = *n
+		}
+	}
+	return nil
+}
+
+// Frequencies are what one value of α makes of categorical keys, by record; Below
+// counts the records of f < k, by k.
+type Frequencies struct {
+	Alpha       float64
+	SampleF     Values `json:"f"`
+	PopulationF Values `json:"F"`
+	Exact       Values
+	Approximate Values // missing where 1 < f < 2, of which there is no formula
+	Below       map[int]int
+}
+
+// Reference holds made-up data and what scripts/reference/measures.py computes of
+// them from the definitions alone. It is in the repository.
+type Reference struct {
+	Numeric, Masked map[string]Values
+	Keys, Sensitive map[string]Values
+	KeysWithGaps    map[string]Values `json:"keys_with_gaps"`
+	Weights         Values
+	Household       Values
+	HouseholdRisk   Values `json:"household_risk"`
+	Suda            Values
+	Frequencies     Frequencies
+	WithGaps        []Frequencies `json:"frequencies_with_gaps"`
+	Diversity       struct{ Distinct, Entropy, Recursive Values }
+	Linkage         struct {
+		Columns             []string
+		Standardised, Gower float64
+	}
+	Utility struct {
+		IL1                float64
+		IL1s               float64
+		PerCell            float64 `json:"il1s_per_cell"`
+		Eigen              float64
+		Interval           map[string]float64
+		CovarianceOriginal []Values `json:"covariance_original"`
+		CovarianceReleased []Values `json:"covariance_released"`
+	}
+}
+
+// ReadReference returns the reference values. The numeric columns are in the order
+// income, spending, savings, hours; the keys in the order region, age, sex, trade.
+func ReadReference(tb testing.TB) *Reference {
+	tb.Helper()
+	var r Reference
+	if err := json.Unmarshal(reference, &r); err != nil {
+		tb.Fatal(err)
+	}
+	return &r
+}

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Reference values for the intruder's measures, from their definitions alone.
+
+The data are made here, by a rule; no person stands behind them. The definitions are
+written down as they read, in the plainest way and without regard to time: they share
+no code with the program, which tests hold against what is printed here:
+
+    python3 scripts/reference/measures.py >internal/golden/testdata/reference.json
+
+Needs Python 3.9 and nothing else.
+"""
+import itertools
+import json
+import math
+import sys
+
+N = 240
+
+
+def generator(state):
+    """The minimal standard generator of Park and Miller: numbers in (0, 1)."""
+    while True:
+        state = state * 48271 % 2147483647
+        yield state / 2147483647
+
+
+G = generator(20040229)
+
+
+def normal():
+    return math.sqrt(-2 * math.log(next(G))) * math.cos(2 * math.pi * next(G))
+
+
+def pick(shares):
+    u = next(G)
+    for i, share in enumerate(shares):
+        u -= share
+        if u < 0:
+            return i
+    return len(shares) - 1
+
+
+# --- data ---------------------------------------------------------------------
+
+income = [round(math.exp(8 + 0.8 * normal()), 2) for _ in range(N)]
+spending = [round(0.6 * x + 400 * abs(normal()), 2) for x in income]
+savings = [0.0 if next(G) < 0.3 else round(math.exp(7 + 1.1 * normal()), 2) for _ in range(N)]
+hours = [round(38 + 9 * normal()) for _ in range(N)]
+numeric = {"income": income, "spending": spending, "savings": savings, "hours": hours}
+
+
+def deviation(values):
+    values = [v for v in values if v is not None]
+    m = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((v - m) ** 2 for v in values) / (len(values) - 1))
+
+
+masked = {name: [round(x + 0.1 * deviation(v) * normal(), 2) for x in v] for name, v in numeric.items()}
+for i in range(N):  # gaps on either side
+    if i % 31 == 4:
+        numeric["savings"][i] = None
+    if i % 23 == 7:
+        masked["hours"][i] = None
+
+keys = {
+    "region": [pick([0.4, 0.3, 0.2, 0.1]) for _ in range(N)],
+    "age": [pick([0.1, 0.2, 0.3, 0.2, 0.1, 0.1]) for _ in range(N)],
+    "sex": [pick([0.52, 0.48]) for _ in range(N)],
+    "trade": [pick([0.5, 0.2, 0.1, 0.1, 0.05, 0.05]) for _ in range(N)],
+}
+sensitive = {"illness": [pick([0.6, 0.2, 0.1, 0.1]) for _ in range(N)]}
+gaps = {name: [None if (7 * i + 3 * k) % 29 == 0 else v for i, v in enumerate(column)] for k, (name, column) in enumerate(keys.items())}
+weights = [float(2 + (13 * i) % 37) for i in range(N)]
+household = [i // 3 for i in range(N)]
+
+# --- utility --------------------------------------------------------------------
+
+
+def covariance(a, b):
+    both = [(u, v) for u, v in zip(a, b) if u is not None and v is not None]
+    ma, mb = (math.fsum(p[k] for p in both) / len(both) for k in (0, 1))
+    return math.fsum((u - ma) * (v - mb) for u, v in both) / (len(both) - 1)
+
+
+def correlation(a, b):
+    """The covariance of the complete pairs over the SDs of all values, as R's cov2cor."""
+    return covariance(a, b) / (deviation(a) * deviation(b))
+
+
+def eigenvalues(matrix):
+    """Jacobi's rotations, descending."""
+    a, n = [row[:] for row in matrix], len(matrix)
+    for _ in range(100):
+        p, q = max(itertools.combinations(range(n), 2), key=lambda pq: abs(a[pq[0]][pq[1]]))
+        if abs(a[p][q]) < 1e-17:
+            break
+        angle = 0.5 * math.atan2(2 * a[p][q], a[q][q] - a[p][p])
+        c, s = math.cos(angle), math.sin(angle)
+        for k in range(n):
+            a[k][p], a[k][q] = c * a[k][p] - s * a[k][q], s * a[k][p] + c * a[k][q]
+        for k in range(n):
+            a[p][k], a[q][k] = c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]
+    return sorted((a[i][i] for i in range(n)), reverse=True)
+
+
+names = list(numeric)
+pairs = {name: [(x, y) for x, y in zip(numeric[name], masked[name]) if x is not None and y is not None] for name in names}
+il1 = math.fsum(100 * abs(x - y) / abs(x) for name in names for x, y in pairs[name] if x != 0)
+il1s = math.fsum(abs(x - y) / (deviation(numeric[name]) * math.sqrt(2)) for name in names for x, y in pairs[name])
+e1 = eigenvalues([[correlation(numeric[a], numeric[b]) for b in names] for a in names])
+e2 = eigenvalues([[correlation(masked[a], masked[b]) for b in names] for a in names])
+
+
+def inside(k):
+    """The share of records with every original within k SDs of the released column
+    of the released value; a cell without a value counts as inside."""
+    hits = 0
+    for i in range(N):
+        hits += all(
+            numeric[name][i] is None or masked[name][i] is None
+            or masked[name][i] - k * deviation(masked[name]) <= numeric[name][i] <= masked[name][i] + k * deviation(masked[name])
+            for name in names)
+    return hits / N
+
+
+utility = {
+    "il1": il1, "il1s": il1s, "il1s_per_cell": il1s / (N * len(names)),
+    "eigen": math.fsum(abs(u - v) / u for u, v in zip(e1, e2)),
+    "interval": {str(k): inside(k) for k in (0.05, 0.1, 0.2, 0.5, 1)},
+    "covariance_original": [[covariance(numeric[a], numeric[b]) for b in names] for a in names],
+    "covariance_released": [[covariance(masked[a], masked[b]) for b in names] for a in names],
+}
+
+# --- linkage, of the columns without gaps -------------------------------------------
+
+
+def linked(distance):
+    credit = 0.0
+    for i in range(N):
+        d = [distance(i, j) for j in range(N)]
+        nearest = [j for j in range(N) if d[j] == min(d)]
+        credit += (i in nearest) / len(nearest)
+    return credit
+
+
+whole = ["income", "spending"]
+sds = {name: deviation(masked[name]) for name in whole}
+width = {name: max(numeric[name] + masked[name]) - min(numeric[name] + masked[name]) for name in whole}
+linkage = {
+    "columns": whole,
+    "standardised": linked(lambda i, j: sum(((numeric[c][i] - masked[c][j]) / sds[c]) ** 2 for c in whole)),
+    "gower": linked(lambda i, j: sum(abs(numeric[c][i] - masked[c][j]) / width[c] for c in whole)),
+}
+
+# --- uniqueness ---------------------------------------------------------------------
+
+
+def share(a, b, alpha):
+    """What record b adds to f of record a."""
+    if a == b:
+        return 1.0
+    if None not in b:
+        return float(all(u is None or u == v for u, v in zip(a, b)))
+    return alpha * all(u is None or v is None or u == v for u, v in zip(a, b))
+
+
+def exact(f, F):
+    """E(1/F | f): F − f is negative binomial with probability p = f/F, f ≥ 1 need not
+    be whole; the terms Γ(h)/(Γ(f)Γ(h−f+1)) p^f q^(h−f) / h of h = f, f+1, … added up."""
+    p = min(1.0, f / F)
+    term, total, h = p ** f, [], f
+    while term / h > 1e-22 or h < F:
+        total.append(term / h)
+        term *= h / (h - f + 1) * (1 - p)
+        h += 1
+    return math.fsum(total)
+
+
+def approximate(f, F):
+    p = min(1.0, f / F)
+    if p == 1:
+        return 1 / f
+    if f == 1:
+        return p / (1 - p) * math.log(1 / p)
+    if f == 2:
+        return p / (1 - p) - (p / (1 - p)) ** 2 * math.log(1 / p)
+    return p / (f - (1 - p)) if f > 2 else None
+
+
+def frequencies(columns, alpha):
+    rows = list(zip(*columns.values()))
+    f = [math.fsum(share(a, b, alpha) for b in rows) for a in rows]
+    F = [math.fsum(w * share(a, b, alpha) for b, w in zip(rows, weights)) for a in rows]
+    return {"alpha": alpha, "f": f, "F": F, "exact": [exact(*p) for p in zip(f, F)], "approximate": [approximate(*p) for p in zip(f, F)],
+            "below": {str(k): sum(v < k for v in f) for k in (2, 3, 5)}}
+
+
+plain = frequencies(keys, 1.0)
+household_risk = []
+for h in household:
+    miss = 1.0
+    for r, other in zip(plain["exact"], household):
+        if other == h:
+            miss *= 1 - r
+    household_risk.append(1 - miss)
+
+
+def diversity(c):
+    rows = list(zip(*keys.values()))
+    distinct, effective, recursive = [], [], []
+    for row in rows:
+        values = [v for r, v in zip(rows, sensitive["illness"]) if r == row]
+        counts = sorted((values.count(v) for v in set(values)), reverse=True)
+        distinct.append(len(counts))
+        shares = [k / len(values) for k in counts]
+        effective.append(math.exp(-math.fsum(p * math.log(p) for p in shares)))
+        level = 1
+        while level < len(counts) and counts[0] < c * sum(counts[level:]):
+            level += 1
+        recursive.append(level)
+    return {"distinct": distinct, "entropy": effective, "recursive": recursive}
+
+
+def suda():
+    """Scores of Elliot et al.: each minimal sample unique of k of m keys counts
+    (m−k)(m−k−1)…1; a set of all keys counts 1."""
+    columns, m = list(keys.values()), len(keys)
+    scores = []
+    for i in range(N):
+        minimal, score = [], 0
+        for k in range(1, m + 1):
+            for chosen in itertools.combinations(range(m), k):
+                if any(set(s) <= set(chosen) for s in minimal):
+                    continue
+                if sum(all(columns[j][r] == columns[j][i] for j in chosen) for r in range(N)) == 1:
+                    minimal.append(chosen)
+                    score += math.factorial(m - k)
+        scores.append(score)
+    return scores
+
+
+json.dump({
+    "numeric": numeric, "masked": masked, "keys": keys, "keys_with_gaps": gaps, "sensitive": sensitive,
+    "weights": weights, "household": household,
+    "utility": utility, "linkage": linkage,
+    "frequencies": plain, "frequencies_with_gaps": [frequencies(gaps, a) for a in (0.0, 0.5, 1.0)],
+    "household_risk": household_risk, "diversity": diversity(2), "suda": suda(),
+}, sys.stdout, separators=(",", ":"))
+print()
