@@ -75,7 +75,7 @@ that SIGTERM or SIGINT has ended drains, commits and exits 0.`,
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "print nothing but errors")
 	root.Version = version()
 	root.SetVersionTemplate("sdlfilter {{.Version}}\n")
-	root.AddCommand(s.runCommand(), s.validateCommand(), s.previewCommand(), s.profileCommand(),
+	root.AddCommand(s.runCommand(), s.validateCommand(), s.previewCommand(), s.profileCommand(), s.initCommand(),
 		s.assessCommand(), s.mapCommand(), s.attackCommand(), s.verifyCommand(), keygenCommand(), schemaCommand(), versionCommand())
 	checkCompletion(root)
 	return root, s

@@ -1,0 +1,140 @@
+package draft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// looked is how many records are read: enough to see what a column is.
+const looked = 200_000
+
+// counted bounds how many different values of a column are told apart.
+const counted = 100_000
+
+// Column is what was seen of one column.
+type Column struct {
+	Field    microdata.Field
+	Values   int  // records that have a value
+	Distinct int  // different values, at most 100,000
+	Capped   bool // there are more different values
+	Decimals int  // greatest number of decimals of a numeric column, -1 where more than nine
+	Negative bool // whether a numeric column has a value below 0
+}
+
+// Look is what was seen of a source.
+type Look struct {
+	Records int64 // read
+	All     bool  // whether these are all records of the source
+	Columns []Column
+}
+
+// Source reads the first 200,000 records of an open source. Nested columns are
+// listed without being read.
+func Source(ctx context.Context, src connectors.Source) (*Look, error) {
+	schema := src.Schema()
+	layout := &microdata.Layout{Schema: schema}
+	look := &Look{}
+	var views []*view
+	seed := maphash.MakeSeed()
+	for i, f := range schema.Fields {
+		look.Columns = append(look.Columns, Column{Field: f})
+		if f.Nested() {
+			continue
+		}
+		layout.Read = append(layout.Read, microdata.Want{Field: i, As: microdata.Array})
+		views = append(views, &view{column: i, seed: seed, values: map[uint64]struct{}{}})
+	}
+	reader, err := src.Read(ctx, layout, connectors.Cut{})
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	block := new(microdata.Block)
+	for look.Records < looked {
+		raw, err := reader.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			look.All = true
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := raw.Decode(block); err != nil {
+			return nil, err
+		}
+		for k, v := range views {
+			v.see(&look.Columns[v.column], block.Columns[k].Array, block)
+		}
+		look.Records += int64(block.N)
+	}
+	if look.Records == 0 {
+		return nil, fmt.Errorf("the source holds no record to look at")
+	}
+	return look, nil
+}
+
+// view is the scratch of one column.
+type view struct {
+	column int
+	seed   maphash.Seed
+	values map[uint64]struct{} // hashes of the values
+}
+
+func (v *view) see(c *Column, a arrow.Array, b *microdata.Block) {
+	numeric := c.Field.Numeric()
+	keep := b.Keep()
+	for i := range b.N {
+		if keep != nil && !keep(i) || a.IsNull(i) {
+			continue
+		}
+		text := a.ValueStr(i)
+		c.Values++
+		if numeric {
+			c.Negative = c.Negative || strings.HasPrefix(text, "-")
+			c.countDecimals(text)
+		}
+		if c.Capped {
+			continue
+		}
+		v.values[maphash.String(v.seed, text)] = struct{}{}
+		c.Distinct = len(v.values)
+		c.Capped = c.Distinct > counted
+	}
+}
+
+// countDecimals takes the decimals of a number as it is written.
+func (c *Column) countDecimals(text string) {
+	if c.Decimals < 0 {
+		return
+	}
+	if strings.ContainsAny(text, "eE") {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return
+		}
+		text = strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	_, fraction, _ := strings.Cut(text, ".")
+	c.Decimals = max(c.Decimals, len(strings.TrimRight(fraction, "0")))
+	if c.Decimals > 9 {
+		c.Decimals = -1
+	}
+}
+
+// share is the number of different values by that of records with a value.
+func (c *Column) share() float64 {
+	if c.Values == 0 {
+		return 0
+	}
+	return float64(c.Distinct) / float64(c.Values)
+}
