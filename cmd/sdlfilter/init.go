@@ -11,6 +11,7 @@ import (
 
 func (s *state) initCommand() *cobra.Command {
 	var interactive bool
+	var format csvFlags
 	cmd := &cobra.Command{
 		Use:   "init FILE|FOLDER",
 		Short: "Look at the data and write a first configuration to stdout",
@@ -24,7 +25,11 @@ With --interactive it asks, on the terminal, about the columns that it is unsure
 			if interactive && !terminal(os.Stdin) {
 				return usageError{fmt.Errorf("--interactive needs a terminal to ask on; standard input is none")}
 			}
-			d, err := draft.Of(cmd.Context(), args[0])
+			source, err := format.source(args[0])
+			if err != nil {
+				return err
+			}
+			d, err := draft.Of(cmd.Context(), args[0], source)
 			if err != nil {
 				return err
 			}
@@ -38,5 +43,6 @@ With --interactive it asks, on the terminal, about the columns that it is unsure
 		},
 	}
 	cmd.Flags().BoolVarP(&interactive, "interactive", "i", false, "ask about the columns that it is unsure of")
+	format.add(cmd.Flags())
 	return cmd
 }

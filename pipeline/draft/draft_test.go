@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -41,7 +42,7 @@ func survey(t *testing.T, delimiter string, n int) string {
 func TestDraftIsValidAndSilent(t *testing.T) {
 	for _, delimiter := range []string{",", ";", "\t", "|"} {
 		path := survey(t, delimiter, 1000)
-		d, err := Of(context.Background(), path)
+		d, err := Of(context.Background(), path, &csv.SourceConfig{Path: path})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,6 +120,37 @@ func TestNamesAreQuoted(t *testing.T) {
 		}
 		if err != nil || p.Columns.Named(name) == nil {
 			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// A running number and a code of fixed length are identifiers, an amount is not.
+func TestNumbering(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		value func(i int) int
+		want  microdata.Role
+	}{
+		{"running", func(i int) int { return i + 1 }, microdata.Identifier},
+		{"running from somewhere, with gaps", func(i int) int { return 5_000_000 + 2*i }, microdata.Identifier},
+		{"a code", func(i int) int { return 100_000_000 + i*i*797 }, microdata.Identifier},
+		{"an amount", func(i int) int { return i * i * 31 }, microdata.Sensitive},
+	} {
+		var b strings.Builder
+		b.WriteString("q\n")
+		for i := range 1000 {
+			fmt.Fprintln(&b, c.value(i))
+		}
+		path := filepath.Join(t.TempDir(), "a.csv")
+		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Of(context.Background(), path, &csv.SourceConfig{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Listed[0]; got.Role != c.want {
+			t.Errorf("%s: %s, %s", c.name, got.Role, got.Why)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,16 @@ type Column struct {
 	Capped   bool // there are more different values
 	Decimals int  // greatest number of decimals of a numeric column, -1 where more than nine
 	Negative bool // whether a numeric column has a value below 0
+
+	least, most     float64 // of a numeric column's values; never written anywhere
+	shortest, width int     // least and greatest number of characters of a value
+}
+
+// numbering reports whether whole numbers that tell records apart look like a
+// running number, which fills its range, or like a code of fixed length; amounts do
+// neither.
+func (c *Column) numbering() bool {
+	return c.most-c.least < 3*float64(c.Values) || c.shortest == c.width && c.width >= 6
 }
 
 // Look is what was seen of a source.
@@ -99,7 +110,14 @@ func (v *view) see(c *Column, a arrow.Array, b *microdata.Block) {
 		}
 		text := a.ValueStr(i)
 		c.Values++
+		if c.Values == 1 {
+			c.shortest, c.least, c.most = len(text), math.Inf(1), math.Inf(-1)
+		}
+		c.shortest, c.width = min(c.shortest, len(text)), max(c.width, len(text))
 		if numeric {
+			if x, err := strconv.ParseFloat(text, 64); err == nil {
+				c.least, c.most = min(c.least, x), max(c.most, x)
+			}
 			c.Negative = c.Negative || strings.HasPrefix(text, "-")
 			c.countDecimals(text)
 		}

@@ -9,29 +9,21 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/pipeline"
 )
 
-// Of looks at the file, folder or glob that a path stands for. The error says
-// that the format is not known by its name, or what cannot be read.
-func Of(ctx context.Context, path string) (*Draft, error) {
-	config, err := pipeline.SourceOf(path)
-	if err != nil {
-		return nil, err
-	}
+// Of looks at the file, folder or glob at path, which is read as config says. Of a
+// CSV file without a delimiter it finds the one by which its first records fall into
+// most fields.
+func Of(ctx context.Context, path string, config connectors.SourceConfig) (*Draft, error) {
 	format, options := formatOf(path), ""
 	if c, ok := config.(*csv.SourceConfig); ok {
-		if c.Delimiter, err = delimiterOf(path, c.Delimiter); err != nil {
+		if err := setDelimiter(ctx, c); err != nil {
 			return nil, err
 		}
-		if c.Delimiter != "" {
-			options = fmt.Sprintf(", delimiter: %q", c.Delimiter)
-		}
-	}
-	if problems := config.Check(); len(problems) > 0 {
-		return nil, problems[0]
+		options = optionsOf(c)
 	}
 	src, err := config.Open(ctx)
 	if err != nil {
@@ -52,6 +44,44 @@ func Of(ctx context.Context, path string) (*Draft, error) {
 		Source: fmt.Sprintf("{%s: {path: %s%s}}", format, scalar(path), options),
 		Sink:   fmt.Sprintf("{%s: {path: %s}}", format, scalar(released(path, name))),
 	}, nil
+}
+
+// setDelimiter opens a CSV file once to see how its fields are separated.
+func setDelimiter(ctx context.Context, c *csv.SourceConfig) error {
+	if c.Delimiter != "" && !strings.HasSuffix(uncompressed(c.Path), ".tsv") {
+		return nil
+	}
+	src, err := c.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if s, ok := src.(interface{ Missplit() string }); ok {
+		if d := s.Missplit(); d != "" {
+			c.Delimiter = d
+		}
+	}
+	return nil
+}
+
+// optionsOf writes what a CSV source needs beside its path.
+func optionsOf(c *csv.SourceConfig) string {
+	var b strings.Builder
+	for _, o := range []struct{ name, value string }{
+		{"delimiter", c.Delimiter}, {"encoding", c.Encoding}, {"decimal", c.Decimal}, {"thousands", c.Thousands},
+	} {
+		if o.value != "" {
+			fmt.Fprintf(&b, ", %s: %q", o.name, o.value)
+		}
+	}
+	if len(c.NA) > 0 {
+		var words []string
+		for _, w := range c.NA {
+			words = append(words, fmt.Sprintf("%q", w))
+		}
+		fmt.Fprintf(&b, ", na: [%s]", strings.Join(words, ", "))
+	}
+	return b.String()
 }
 
 // uncompressed is a path without the extension of its compression.

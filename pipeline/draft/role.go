@@ -88,9 +88,9 @@ func (l *Look) GuessRole(c *Column) Guess {
 	case temporal(c.Field.Type):
 		return Guess{microdata.Key, "a date or time: " + seen, false}
 	case c.Field.Numeric() && few && c.Decimals == 0:
-		return Guess{microdata.Key, "few different whole numbers, such as a code: " + seen, true}
-	case c.Field.Numeric() && telling && c.Decimals == 0 && !c.Negative:
-		return Guess{microdata.Identifier, "whole numbers that tell records apart, such as a running number: " + seen, true}
+		return Guess{microdata.Key, "few different values, such as a code: " + seen, true}
+	case c.Field.Numeric() && telling && c.Decimals == 0 && !c.Negative && c.numbering():
+		return Guess{microdata.Identifier, "it tells records apart as a running number or a code does: " + seen, true}
 	case c.Field.Numeric():
 		return Guess{microdata.Sensitive, "a quantity: " + seen, true}
 	case few:
