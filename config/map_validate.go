@@ -206,8 +206,7 @@ func numericColumns(p *Pipeline) []string {
 		return all
 	}
 	arithmetic := maskedColumns(slices.DeleteFunc(masks, func(spec transform.Spec) bool {
-		_, swap := spec.Params.(*transform.Swap)
-		return swap
+		return !transform.Computes(spec.Params)
 	}))
 	return slices.DeleteFunc(all, func(name string) bool {
 		c := p.Columns.Named(name)

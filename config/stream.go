@@ -87,14 +87,9 @@ func (l *loader) fillStream(p *Pipeline) {
 	if sink, ok := p.Sink.Config.(*parquet.SinkConfig); ok && sink.Roll == nil && p.rolling() {
 		sink.Roll = parquet.DefaultRoll()
 	}
-	if p.Window.Linger == 0 && stream && slices.ContainsFunc(p.Masks, swapsWithinWindow) {
+	if p.Window.Linger == 0 && stream && transform.NeedsWindow(p.Masks) {
 		p.Window.Linger = defaultLinger
 	}
-}
-
-func swapsWithinWindow(m transform.Spec) bool {
-	swap, ok := m.Params.(*transform.Swap)
-	return ok && swap.Scope != "dataset"
 }
 
 // validateStream judges what depends on whether the run is a stream or a file

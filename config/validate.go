@@ -123,11 +123,12 @@ func (l *loader) validateMaskList(p *Pipeline, list string, masks []transform.Sp
 		}
 		l.within(path, spec.Params.Check())
 		l.maskColumns(p, path, "columns", spec.Params.Masks(), "masked")
-		if swap, ok := spec.Params.(*transform.Swap); ok {
-			l.maskColumns(p, path, "keys", swap.Keys, "a swapping key")
-			if swap.Attribute != "" {
-				l.maskColumn(p, path+".attribute", swap.Attribute, "a swapping attribute")
+		for _, c := range transform.ReadColumnsOf(spec.Params) {
+			at := path
+			if c.Field != "" {
+				at = join(path, c.Field)
 			}
+			l.maskColumn(p, at, c.Name, c.As)
 		}
 	}
 	if complete {
@@ -203,18 +204,21 @@ func (l *loader) validateOnce(p *Pipeline, once string, windowOnly bool) {
 func (l *loader) validateMasksOnce(p *Pipeline, list string, masks []transform.Spec, once string, windowOnly bool) {
 	for i, spec := range masks {
 		path := fmt.Sprintf("%s[%d].%s", list, i, spec.Kind())
-		switch m := spec.Params.(type) {
-		case *transform.Swap:
-			if m.Scope == "dataset" && windowOnly {
-				l.wrong(path+".scope", "must be window: %s, and dataset takes two passes", once)
-			}
+		if spec.Params == nil {
 			continue
-		case *transform.Noise:
-			if m.SD != nil && m.SD.Relative && p.Profile == "" {
-				l.wrong(path+".sd", "must be a number in the column's unit: %s, and the standard deviation that a percentage refers to is not known then; or name a profile", once)
-			}
-		case nil:
+		}
+		switch scope := transform.ScopeOf(spec.Params); {
+		case !windowOnly:
+		case scope == transform.ScopeDataset:
+			l.wrong(path+".scope", "must be window: %s, and dataset takes two passes", once)
+		case scope == transform.ScopeUnsaid:
+			l.wrong(path, "must not be used here: %s, and the mask does not say that one pass is enough", once)
+		}
+		if !transform.Computes(spec.Params) {
 			continue
+		}
+		if field, columns := transform.RelativeTo(spec.Params); len(columns) > 0 && p.Profile == "" {
+			l.wrong(join(path, field), "must be a number in the column's unit: %s, and the standard deviation that a percentage refers to is not known then; or name a profile", once)
 		}
 		for k, name := range spec.Params.Masks() {
 			if c := p.Columns.Named(name); c != nil && c.Decimals == nil && p.Profile == "" && l.sound(join("columns", name)) {

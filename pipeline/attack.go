@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/attack"
@@ -252,7 +253,11 @@ func (pl *plan) attackOptions(d *attack.Data) (attack.Options, error) {
 		o.Uniqueness = &options
 	}
 	if in.Bayes != nil {
-		o.Bayes = pl.bayes(in.Bayes, d)
+		bayes, err := pl.bayes(in.Bayes, d)
+		if err != nil {
+			return o, err
+		}
+		o.Bayes = bayes
 	}
 	if u := in.Utility; u != nil {
 		o.Loss = &loss.Options{}
@@ -288,17 +293,22 @@ func (pl *plan) publishedMoments(d *attack.Data) inversion.Published {
 
 // bayes says what the Bayesian intruder knows: by d1 bias and noise that the masks
 // put on each key, unless the configuration says them.
-func (pl *plan) bayes(b *config.IntruderBayes, d *attack.Data) *intruder.Options {
+func (pl *plan) bayes(b *config.IntruderBayes, d *attack.Data) (*intruder.Options, error) {
 	o := &intruder.Options{Threshold: b.Threshold, Population: b.Population}
 	for _, j := range d.Linked {
 		name := d.Numeric[j].Name
 		var k intruder.Key
-		k.Phi, k.Sigma = pl.impliedNoise(name)
-		if v, ok := b.Phi[name]; ok {
-			k.Phi = v
+		phi, hasPhi := b.Phi[name]
+		sigma, hasSigma := b.Sigma[name]
+		implied, sd, err := pl.impliedNoise(name)
+		if err != nil && !(hasPhi && hasSigma) {
+			return nil, fmt.Errorf("assess.intruder.bayes: %w", err)
 		}
-		if v, ok := b.Sigma[name]; ok {
-			k.Sigma = v
+		if k.Phi = implied; hasPhi {
+			k.Phi = phi
+		}
+		if k.Sigma = sd; hasSigma {
+			k.Sigma = sigma
 		}
 		if b.Knowledge == config.KnowledgeD2 {
 			// Trottini et al., section 5: φ about 0.5/6, σ about a sixth of the range.
@@ -315,7 +325,7 @@ func (pl *plan) bayes(b *config.IntruderBayes, d *attack.Data) *intruder.Options
 		}
 		o.Keys = append(o.Keys, k)
 	}
-	return o
+	return o, nil
 }
 
 // ends are the least and the greatest value.
@@ -335,8 +345,9 @@ func ends(values []float64) (low, high float64) {
 // impliedNoise returns φ and σ of z = xθ + ε of a column under the masks: of several
 // biases E θ² multiply, of several noises the variances add, a bias after a noise
 // multiplies it as well, and rounding to a step h adds h²/12. Tiers, truncation
-// and swaps are not in the model.
-func (pl *plan) impliedNoise(column string) (phi, sigma float64) {
+// and swaps are not in the model; of a mask that does not say what it does nothing
+// follows, which is an error.
+func (pl *plan) impliedNoise(column string) (phi, sigma float64, err error) {
 	sd := 0.0
 	for _, c := range pl.columns {
 		if c.Name == column && c.SD == c.SD {
@@ -348,33 +359,20 @@ func (pl *plan) impliedNoise(column string) (phi, sigma float64) {
 		if !slices.Contains(m.Params.Masks(), column) {
 			continue
 		}
-		switch params := m.Params.(type) {
-		case *transform.Bias:
-			f := 0.0
-			if params.Phi != nil {
-				f = *params.Phi
-			} else if params.Range != nil {
-				f = *params.Range / 3
-			}
-			square *= 1 + f*f
-			variance *= 1 + f*f
-		case *transform.Noise:
-			lambda := params.SD.Value
-			if params.SD.Relative {
-				lambda *= sd
-			}
-			variance += lambda * lambda
-		case *transform.Round:
-			step := 0.0
-			if params.Base != nil {
-				step = *params.Base
-			} else if params.Decimals != nil {
-				step = math.Pow10(-*params.Decimals)
-			}
-			variance += step * step / 12
+		switch a := transform.ActionOf(m.Params, column, sd).(type) {
+		case transform.Multiplication:
+			square *= 1 + a.Phi*a.Phi
+			variance *= 1 + a.Phi*a.Phi
+		case transform.Addition:
+			variance += a.SD * a.SD
+		case transform.Rounding:
+			variance += a.Step * a.Step / 12
+		case transform.Bounding, transform.Exchange:
+		default:
+			return 0, 0, fmt.Errorf("the mask %s does not say what it does to %s; give phi and sigma of that key", m.Kind(), strconv.Quote(column))
 		}
 	}
-	return math.Sqrt(square - 1), math.Sqrt(variance)
+	return math.Sqrt(square - 1), math.Sqrt(variance), nil
 }
 
 // identify lets the intruder of the configuration at a file job's release, and

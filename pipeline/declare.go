@@ -43,7 +43,7 @@ func declare(p *config.Pipeline) error {
 	}
 	var numbers []string
 	for _, m := range p.Masks {
-		if _, isSwap := m.Params.(*transform.Swap); !isSwap {
+		if transform.Computes(m.Params) {
 			numbers = append(numbers, m.Params.Masks()...)
 		}
 	}

@@ -114,30 +114,19 @@ type place struct {
 
 // defaultAxis is what a map varies where the configuration does not say.
 func defaultAxis(masks []transform.Spec) (config.Axis, bool) {
-	var axes [3][]config.Axis
+	best, found, rank := config.Axis{}, false, 0
 	for i, m := range masks {
-		axis := func(parameter string, from, to transform.Amount, scale string) []config.Axis {
-			return []config.Axis{{Path: fmt.Sprintf("masks.%d.%s", i, parameter), From: from, To: to, Steps: 20, Scale: scale}}
+		a, ok := transform.MapAxis(m.Params)
+		if !ok || found && a.Rank >= rank {
+			continue
 		}
-		switch params := m.Params.(type) {
-		case *transform.Noise:
-			axes[0] = append(axes[0], axis("noise.sd", transform.Amount{Value: 0.05, Relative: true}, transform.Amount{Value: 1, Relative: true}, config.Variance)...)
-		case *transform.Bias:
-			field := "bias.phi"
-			if params.Range != nil {
-				field = "bias.range"
-			}
-			axes[1] = append(axes[1], axis(field, transform.Amount{Value: 0.01}, transform.Amount{Value: 1}, config.Variance)...)
-		case *transform.Swap:
-			axes[2] = append(axes[2], axis("swap.rate", transform.Amount{Value: 0.05}, transform.Amount{Value: 1}, config.Linear)...)
+		best = config.Axis{Path: fmt.Sprintf("masks.%d.%s.%s", i, m.Kind(), a.Field), From: a.From, To: a.To, Steps: 20, Scale: config.Linear}
+		if a.Variance {
+			best.Scale = config.Variance
 		}
+		found, rank = true, a.Rank
 	}
-	for _, of := range axes {
-		if len(of) > 0 {
-			return of[0], true
-		}
-	}
-	return config.Axis{}, false
+	return best, found
 }
 
 // Mappable returns the configuration that Map maps: p, or where p has no section
@@ -178,11 +167,7 @@ func newGrid(p *config.Pipeline, key keystream.Key) (*grid, error) {
 		for i, m := range masks {
 			g.paths = append(g.paths, fmt.Sprintf("%s[%d].%s", s.Path, i, m.Kind()))
 		}
-		for _, m := range masks {
-			if _, swaps := m.Params.(*transform.Swap); swaps {
-				g.mixes = true
-			}
-		}
+		g.mixes = g.mixes || transform.AnyMixesRecords(masks)
 	}
 	g.config = &all
 	return g, nil

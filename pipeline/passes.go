@@ -90,13 +90,10 @@ func (pl *plan) settle(ctx context.Context, progress *Progress) error {
 func (pl *plan) checkAmounts() error {
 	var problems config.Errors
 	for i, m := range pl.config.Masks {
-		noise, ok := m.Params.(*transform.Noise)
-		if !ok || noise.SD == nil || !noise.SD.Relative {
-			continue
-		}
+		field, columns := transform.RelativeTo(m.Params)
 		for _, c := range pl.columns {
-			if c.SD != c.SD && slices.Contains(noise.Columns, c.Name) {
-				problems = append(problems, pl.config.Errorf(pl.maskPath(i)+".sd",
+			if c.SD != c.SD && slices.Contains(columns, c.Name) {
+				problems = append(problems, pl.config.Errorf(pl.maskPath(i)+"."+field,
 					"must be a number in the column's unit: the standard deviation of %s, which a percentage refers to, takes at least two values, and there are fewer", c.Name))
 			}
 		}

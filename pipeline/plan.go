@@ -60,11 +60,10 @@ func newPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carrie
 	b := &layoutBuilder{schema: src.Schema(), index: map[microdata.Want]int{}}
 	inMask := map[string]microdata.Form{}
 	for _, m := range p.Masks {
-		_, isSwap := m.Params.(*transform.Swap)
 		for _, name := range m.Params.Masks() {
 			f := b.field(name)
 			if form, seen := inMask[name]; !seen || form == microdata.Array {
-				inMask[name] = formOf(f, isSwap)
+				inMask[name] = formOf(f, transform.Computes(m.Params))
 			}
 		}
 	}
@@ -161,7 +160,7 @@ func (pl *plan) keyed(b *layoutBuilder) error {
 func (pl *plan) supposeNumbers() {
 	schema := pl.source.Schema()
 	for _, m := range pl.config.Masks {
-		if _, isSwap := m.Params.(*transform.Swap); isSwap {
+		if !transform.Computes(m.Params) {
 			continue
 		}
 		for _, name := range m.Params.Masks() {
@@ -172,10 +171,11 @@ func (pl *plan) supposeNumbers() {
 	}
 }
 
-// formOf is how a column is held that a mask changes. A swap moves values of any
-// type; numeric ones are held as numbers so that they are assessed.
-func formOf(f microdata.Field, isSwap bool) microdata.Form {
-	if isSwap && !f.Numeric() {
+// formOf is how a column is held that a mask changes. One that does not compute
+// moves values of any type; numeric ones are held as numbers so that they are
+// assessed.
+func formOf(f microdata.Field, computes bool) microdata.Form {
+	if !computes && !f.Numeric() {
 		return microdata.Array
 	}
 	return microdata.Numbers
@@ -216,16 +216,16 @@ func (pl *plan) checkColumns() error {
 	}
 	for i, m := range p.Masks {
 		path := pl.maskPath(i)
-		_, isSwap := m.Params.(*transform.Swap)
+		computes := transform.Computes(m.Params)
 		for _, name := range m.Params.Masks() {
 			j := schema.Index(name)
 			if j < 0 {
 				continue // reported above: masks name listed columns
 			}
 			switch f := schema.Fields[j]; {
-			case isSwap && f.Nested():
+			case !computes && f.Nested():
 				addf(path+".columns", "%s is nested (%s) and cannot be swapped", name, f.Type)
-			case !isSwap && !f.Numeric():
+			case computes && !f.Numeric():
 				hint := ""
 				if f.Type.ID() == arrow.STRING && (p.Source.Kind == "csv" || p.Source.Kind == "jsonl") {
 					hint = fmt.Sprintf("; where only some of its values are no numbers, source.%s.types: {%s: float64} sends their records to quarantine", p.Source.Kind, name)

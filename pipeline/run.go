@@ -161,11 +161,7 @@ func (pl *plan) assessOptions(key keystream.Key, chain *transform.Chain) (assess
 		Replicate: replicate, Keeping: keepingOf(chain, !pl.config.Streaming()),
 		Gated: pl.config.Gate.Judges(), AllowUnchanged: pl.config.Gate.AllowUnchanged,
 	}
-	for _, m := range pl.config.Masks {
-		if _, swaps := m.Params.(*transform.Swap); swaps {
-			o.Mixes = true
-		}
-	}
+	o.Mixes = transform.AnyMixesRecords(pl.config.Masks)
 	return o, nil
 }
 

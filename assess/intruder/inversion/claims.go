@@ -66,10 +66,7 @@ func newAttacker(masks []transform.Spec, known Published, c *Column, swaps *swap
 // sd returns S_x for noise that is given as a share of it: as published, or else
 // as the data have it. Who is not told it finds it from S_y² = S_x²(1 + f²), to
 // the accuracy of the sample.
-func (a *attacker) sd(m *transform.Noise) float64 {
-	if !m.SD.Relative {
-		return 0
-	}
+func (a *attacker) sd() float64 {
 	if a.moments.SD >= 0 {
 		return a.moments.SD
 	}

@@ -79,16 +79,11 @@ func (e noise) reach() float64 {
 }
 
 // noiseLink is a noise mask, with the truncation of mode redraw that binds it.
-func (a *attacker) noiseLink(m *transform.Noise, sd float64, grid cell, redraw *transform.Truncate) link {
-	lambda := m.SD.Value
-	if m.SD.Relative {
-		lambda *= sd
-	}
-	form := m.Distribution
+func (a *attacker) noiseLink(m transform.Addition, grid cell, redraw *transform.Bounding) link {
 	l := link{kind: SmallNoise}
-	tiers := []tier{{math.Inf(-1), noise{lambda: lambda, form: form}}}
+	tiers := []tier{{math.Inf(-1), noise{lambda: m.SD, form: m.Distribution}}}
 	for _, t := range m.Tiers {
-		tiers = append(tiers, tier{*t.Above, noise{lambda: lambda * math.Sqrt(*t.VarianceFactor), form: form}})
+		tiers = append(tiers, tier{t.Above, noise{lambda: m.SD * math.Sqrt(t.Factor), form: m.Distribution}})
 	}
 	greatest := 0.0
 	for t := range tiers {
@@ -105,7 +100,7 @@ func (a *attacker) noiseLink(m *transform.Noise, sd float64, grid cell, redraw *
 	}
 	lower, upper := math.Inf(-1), math.Inf(1)
 	if redraw != nil {
-		lower, upper = bounds(redraw)
+		lower, upper = redraw.Lower, redraw.Upper
 	}
 	// Given that the result lies within the bounds, it is the more likely to be x.
 	const least, most = 0, 1
@@ -143,13 +138,7 @@ func (a *attacker) noiseLink(m *transform.Noise, sd float64, grid cell, redraw *
 }
 
 // biasLink is a bias mask: a value moves by φ|x| z, so a zero does not.
-func biasLink(m *transform.Bias, grid cell) link {
-	var phi float64
-	if m.Phi != nil {
-		phi = *m.Phi
-	} else {
-		phi = *m.Range / 3
-	}
+func biasLink(phi float64, grid cell) link {
 	if phi == 0 {
 		return link{kind: Identity, trivial: true}
 	}
@@ -175,8 +164,8 @@ func biasLink(m *transform.Bias, grid cell) link {
 
 // clipLink is a truncation of mode clip. A bound that the published extreme does
 // not go beyond hides nothing. heap is false where later masks move the bound.
-func clipLink(m *transform.Truncate, known Extremes, grid float64, heap bool) link {
-	lower, upper := bounds(m)
+func clipLink(m transform.Bounding, known Extremes, grid float64, heap bool) link {
+	lower, upper := m.Lower, m.Upper
 	if known.Min >= lower-grid/2 {
 		lower = math.Inf(-1)
 	}
@@ -202,25 +191,6 @@ func clipLink(m *transform.Truncate, known Extremes, grid float64, heap bool) li
 	return l
 }
 
-func bounds(m *transform.Truncate) (lower, upper float64) {
-	lower, upper = math.Inf(-1), math.Inf(1)
-	if m.Lower != nil {
-		lower = *m.Lower
-	}
-	if m.Upper != nil {
-		upper = *m.Upper
-	}
-	return lower, upper
-}
-
-// roundStep returns the step of a rounding.
-func roundStep(m *transform.Round) float64 {
-	if m.Base != nil {
-		return *m.Base
-	}
-	return math.Pow10(-*m.Decimals)
-}
-
 // cell is half the width of the cell of values that are released as one: that of
 // the grid, or of a coarser rounding that comes later. Rounding twice makes it
 // somewhat less or more.
@@ -243,44 +213,50 @@ func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapRea
 	if e, told := known.Extremes[a.column.Name]; told {
 		extremes = e
 	}
+	actions := make([]transform.Action, len(masks)) // on the column; nil: the mask is on others
 	for i, m := range masks {
 		if !named(m.Params.Masks(), a.column.Name) {
 			continue
 		}
+		if actions[i] = transform.ActionOf(m.Params, a.column.Name, a.sd()); actions[i] == nil {
+			return errUnknown(m)
+		}
+	}
+	for i, action := range actions {
+		if action == nil {
+			continue
+		}
 		a.masked = true
 		step, moved := 0.0, false
-		for _, later := range masks[i+1:] {
-			if !named(later.Params.Masks(), a.column.Name) {
-				continue
-			}
-			switch p := later.Params.(type) {
-			case *transform.Round:
-				step = max(step, roundStep(p))
-				moved = moved || roundStep(p) > a.grid
-			case *transform.Noise, *transform.Bias:
+		for _, later := range actions[i+1:] {
+			switch p := later.(type) {
+			case transform.Rounding:
+				step = max(step, p.Step)
+				moved = moved || p.Step > a.grid
+			case transform.Addition, transform.Multiplication:
 				moved = true
 			}
 		}
 		var l link
-		switch p := m.Params.(type) {
-		case *transform.Noise:
-			l = a.noiseLink(p, a.sd(p), cellOf(a.grid, step), redrawOf(masks[i+1:], a.column.Name))
-		case *transform.Bias:
-			l = biasLink(p, cellOf(a.grid, step))
-		case *transform.Truncate:
+		switch p := action.(type) {
+		case transform.Addition:
+			l = a.noiseLink(p, cellOf(a.grid, step), redrawOf(actions[i+1:]))
+		case transform.Multiplication:
+			l = biasLink(p.Phi, cellOf(a.grid, step))
+		case transform.Bounding:
 			if p.Mode == "redraw" {
 				continue // part of the noise before it
 			}
 			l = clipLink(p, extremes, a.grid, !moved)
-		case *transform.Round:
+		case transform.Rounding:
 			l = link{kind: Identity, trivial: true}
-			if s := roundStep(p); s > a.grid*(1+1e-9) {
-				l = link{kind: Rounding, step: s}
+			if p.Step > a.grid*(1+1e-9) {
+				l = link{kind: Rounding, step: p.Step}
 			}
-		case *transform.Swap:
+		case transform.Exchange:
 			l = swaps.link(i, p)
 		default:
-			return errUnknown(m)
+			return errUnknown(masks[i])
 		}
 		l.label = transform.Label(masks, i)
 		a.links = append(a.links, l)
@@ -289,14 +265,15 @@ func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapRea
 }
 
 // redrawOf returns the redraw that binds a noise mask: the next on the column.
-func redrawOf(later []transform.Spec, column string) *transform.Truncate {
-	for _, m := range later {
-		if named(m.Params.Masks(), column) {
-			if t, ok := m.Params.(*transform.Truncate); ok && t.Mode == "redraw" {
-				return t
-			}
-			return nil
+func redrawOf(later []transform.Action) *transform.Bounding {
+	for _, action := range later {
+		if action == nil {
+			continue
 		}
+		if t, ok := action.(transform.Bounding); ok && t.Mode == "redraw" {
+			return &t
+		}
+		return nil
 	}
 	return nil
 }

@@ -22,8 +22,8 @@ type swapReach struct {
 }
 
 // link returns what mask i, a swap, does to each of its columns.
-func (s *swapReach) link(i int, m *transform.Swap) link {
-	rate := *m.Rate
+func (s *swapReach) link(i int, m transform.Exchange) link {
+	rate := m.Rate
 	if rate == 0 {
 		return link{kind: Identity, trivial: true}
 	}
@@ -58,9 +58,9 @@ func (s *swapReach) link(i int, m *transform.Swap) link {
 //     can be paired as there are others, o: π·min(1, o/m).
 //
 // Where a group has one value of the attribute, or no candidate, nothing moves.
-func (s *swapReach) unmoved(i int, m *transform.Swap) []float32 {
+func (s *swapReach) unmoved(i int, m transform.Exchange) []float32 {
 	group := make([]int32, s.n)
-	if m.Scope != "dataset" && s.window > 0 {
+	if !m.Dataset && s.window > 0 {
 		for r := range group {
 			group[r] = int32(r / s.window)
 		}
@@ -92,12 +92,12 @@ func (s *swapReach) unmoved(i int, m *transform.Swap) []float32 {
 	for r := range unmoved {
 		g, same := group[r], alike[combo[r]]
 		others := size[g] - same
-		if m.Policy != "random" && same > 1 {
+		if m.Unique && same > 1 {
 			others = single[g] // candidates, none of which is among the records alike
-		} else if m.Policy != "random" && others > 0 {
+		} else if m.Unique && others > 0 {
 			others = 1 // a candidate itself: someone is there to take
 		}
-		p := *m.Rate * math.Min(1, float64(others)/float64(same))
+		p := m.Rate * math.Min(1, float64(others)/float64(same))
 		unmoved[r] = float32(1 - p)
 	}
 	return unmoved
