@@ -27,6 +27,10 @@ type Exploration struct {
 	// one of the values are in no group.
 	By []int
 
+	// Exchange tells, by point, what swaps do to records known by their index; Replicate is
+	// then of the masks which move nothing. It may be nil.
+	Exchange []Exchange
+
 	// Whole is the number of records up to which every replicate is made on all that
 	// the sample holds; of more, a replicate is made on a part of about
 	// PartOf records, and all parts are used in turn. 0: no such bound. With By,
@@ -123,6 +127,9 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 		answers := answers[point%at]
 		r.answers, r.bias = map[int][]answer{}, map[int]bias{}
 		r.sort(answers, questions)
+		if e.Exchange != nil {
+			r.exchange = e.Exchange[point]
+		}
 		for k, q := range questions[:all] {
 			found := Explored{Column: a.opts.Columns[q.column].Name, Utility: r.utility(q.column), Risk: r.risks(q.column)}
 			for i, g := range groups {
@@ -275,7 +282,8 @@ func (r *reckoning) look(g *group) {
 			}
 			holder := slices.Index(x, f.tau) // −1 for NaN
 			if holder >= 0 {
-				f.record = &extreme{x: f.tau, values: make([]float64, len(r.data.values))}
+				row := g.rows[holder]
+				f.record = &extreme{x: f.tau, from: r.data.from[row], row: r.data.row[row], values: make([]float64, len(r.data.values))}
 			}
 			g.found[c], g.holder[c] = append(g.found[c], f), append(g.holder[c], holder)
 		}
@@ -288,7 +296,7 @@ func (r *reckoning) look(g *group) {
 // ofGroup is what was found of a column in a group: the group is all there is.
 func (r *reckoning) ofGroup(g *group, column int, answers []answer) ExploredGroup {
 	x := g.moment[column]
-	of := &reckoning{a: r.a, data: r.data, tried: true, subsets: 1}
+	of := &reckoning{a: r.a, data: r.data, exchange: r.exchange, group: g, tried: true, subsets: 1}
 	out := ExploredGroup{Codes: g.codes, Records: len(g.rows)}
 	nothing := comoment{Mi: math.NaN()}
 	out.Risk = of.risksOf(view{x: &x, y: &nothing, own: math.NaN(), targets: g.found[column], answers: answers, asked: true, column: column})

@@ -12,6 +12,9 @@ type reckoning struct {
 	data    *data
 	targets map[int][]found // by masked column
 
+	exchange Exchange // nil where nothing tells of exchanged records
+	group    *group   // that it is about; nil: all records
+
 	tried bool // the masks were not applied to the data: there is no release, and what is found as one is the original
 
 	// Of the replicates:
@@ -66,7 +69,7 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 func (a *Accumulator) reckon(tried bool) *reckoning {
 	a.sample.settle()
 	s := &a.sample
-	r := &reckoning{a: a, tried: tried, targets: map[int][]found{}, answers: map[int][]answer{}, bias: map[int]bias{}}
+	r := &reckoning{a: a, exchange: a.opts.Exchange, tried: tried, targets: map[int][]found{}, answers: map[int][]answer{}, bias: map[int]bias{}}
 	r.data = &data{n: s.len(), records: a.records, complete: int64(s.len()) == a.records,
 		values: s.values, priority: s.priority, from: s.from, row: s.row}
 	for c, column := range a.opts.Columns {

@@ -23,6 +23,7 @@ type Column struct {
 	Index      int  // in Block.Columns, Numbers form
 	Single     bool // of type float32, which a profile's decimals go by
 	Masked     bool // whether it has risks; an unmasked column has moments, correlations and utility only
+	Exchanged  bool // whether a mask moves its values between records, so that those of a record are not what its own law makes of them
 }
 
 // Options say what an Accumulator measures. Accumulators that merge must agree
@@ -50,6 +51,10 @@ type Options struct {
 	// Gated and AllowUnchanged are what Measures hand to Judge.
 	Gated          bool
 	AllowUnchanged *float64
+
+	// Exchange tells what swaps do to records known by their index; Replicate is then
+	// that of the masks which move nothing. It may be nil.
+	Exchange Exchange
 
 	// Mixes says that a mask moves values between records (swapping), so that a
 	// replicate needs the whole sample at once and not a part of it.

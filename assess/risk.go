@@ -227,6 +227,9 @@ func (r *reckoning) risksOf(v view) []Risk {
 		exchanged = exchangedShare(v.own, squareDiff.mean())
 	}
 	add(TargetTypical, KnowledgeIndex, v.own, exchanged*squareDiff.mean(), exchanged*exchanged*squareDiff.noise(r.subsets), r.partial && asked)
+	if r.exchanged(c) {
+		r.typicalExchanged(c, &list[len(list)-1])
+	}
 
 	for t, f := range v.targets {
 		var mean, index, position squares
@@ -265,6 +268,9 @@ func (r *reckoning) risksOf(v view) []Risk {
 		square := func(d float64) float64 { return d * d }
 		add(f.target.name, KnowledgeMean, square(f.tau-y.Mi), byMean, meanNoise, r.partial && asked || f.sampled)
 		add(f.target.name, KnowledgeIndex, square(linked), exchanged*index.mean(), exchanged*exchanged*index.noise(r.subsets), f.sampled)
+		if r.exchanged(c) {
+			r.targetExchanged(c, &f, &list[len(list)-1])
+		}
 		add(f.target.name, KnowledgePosition, square(f.tau-f.position), byPosition, positionNoise, r.partial && asked || f.sampled)
 	}
 	return list

@@ -383,14 +383,21 @@ func (g *grid) label(b *microdata.Block) {
 	}
 }
 
-// chain makes the masks of a place ready for replicates; alone, what they do to
-// the map's column, which spares the draws for the others.
+// chain makes the masks of a place that move nothing ready for replicates; alone, what
+// they do to the map's column, which spares the draws for the others.
 func (g *grid) chain(at place, alone bool) (*transform.Chain, error) {
-	strategy := g.strategies[at.strategy]
-	masks, err := strategy.Masks(at.values)
+	masks, err := g.strategies[at.strategy].Masks(at.values)
 	if err != nil {
 		return nil, config.Errors{err.(config.Error)}
 	}
+	if g.mixes {
+		masks = transform.Unmixed(masks)
+	}
+	return g.chainOf(at, masks, alone)
+}
+
+func (g *grid) chainOf(at place, masks []transform.Spec, alone bool) (*transform.Chain, error) {
+	strategy := g.strategies[at.strategy]
 	if alone {
 		masks, _ = transform.Alone(masks, g.column)
 	}

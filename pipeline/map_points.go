@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/rumap"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -28,8 +29,12 @@ func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]asse
 				return nil, err
 			}
 		}
+		exchanges, err := g.exchanges(part)
+		if err != nil {
+			return nil, err
+		}
 		what := assess.Exploration{
-			Points: len(part), From: from, Replicates: n, By: g.by,
+			Points: len(part), From: from, Replicates: n, By: g.by, Exchange: exchanges,
 			Replicate: func(m int) []assess.Masker {
 				maskers := make([]assess.Masker, len(chains))
 				for i, c := range transform.Replicates(chains, m) {
@@ -61,6 +66,57 @@ func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]asse
 		}
 	}
 	return list, nil
+}
+
+// exchanges says what swaps of each place do to the records; nil where no strategy
+// swaps.
+func (g *grid) exchanges(places []place) ([]assess.Exchange, error) {
+	if !g.mixes {
+		return nil, nil
+	}
+	list := make([]assess.Exchange, len(places))
+	for i, at := range places {
+		masks, err := g.strategies[at.strategy].Masks(at.values)
+		if err != nil {
+			return nil, config.Errors{err.(config.Error)}
+		}
+		chain, err := g.chainOf(at, masks, false)
+		if err != nil {
+			return nil, err
+		}
+		x, err := newExchange(chain, chain.Displacer(), g.plan.assessed, -1)
+		if err != nil {
+			return nil, err
+		}
+		if x == nil {
+			continue // a strategy without a swap
+		}
+		if err := x.replay(g.data, g.config.Window.Records); err != nil {
+			return nil, err
+		}
+		list[i] = x
+	}
+	return list, nil
+}
+
+// replay takes in the originals that an accumulator holds.
+func (x *exchange) replay(data *assess.Accumulator, window int) error {
+	const some = 1 << 16
+	size := max(1, some/window) * window
+	if x.displacer.NeedsSurvey() {
+		if _, err := data.Replay(size, x.displacer.Survey); err != nil {
+			return err
+		}
+		x.displacer.EndSurvey()
+	}
+	_, err := data.Replay(size, func(b *microdata.Block) error {
+		if err := x.displacer.Apply(b); err != nil {
+			return err
+		}
+		x.add(b)
+		return nil
+	})
+	return err
 }
 
 // takePercentiles replaces, of the percentiles, the risks that rest on an order

@@ -175,6 +175,7 @@ func (pl *plan) newChain(ctx context.Context, key keystream.Key, progress *Progr
 	if err != nil {
 		return nil, dataErrorf("%v", err)
 	}
+	pl.displacer = chain.Displacer()
 	if !chain.NeedsSurvey() {
 		return chain, nil
 	}
@@ -186,11 +187,20 @@ func (pl *plan) newChain(ctx context.Context, key keystream.Key, progress *Progr
 		source: pl.source, layout: pl.surveyLayout(), cut: pl.cut,
 		stages: []func(*parcel) error{func(p *parcel) error {
 			progress.add(p.block.N)
-			return chain.Survey(p.block)
+			if err := chain.Survey(p.block); err != nil {
+				return err
+			}
+			if pl.displacer == nil {
+				return nil
+			}
+			return pl.displacer.Survey(p.block)
 		}},
 	}
 	if err := pass.run(ctx); err != nil {
 		return nil, err
+	}
+	if pl.displacer != nil {
+		pl.displacer.EndSurvey()
 	}
 	return chain, chain.EndSurvey()
 }
@@ -203,14 +213,14 @@ func (pl *plan) surveyLayout() *microdata.Layout {
 // newReplicate gives the masks for replicate m. The sample that they run on
 // holds numbers and the codes of keys, so columns in array form that a swap
 // moves are left out.
-func (pl *plan) newReplicate(key keystream.Key) (func(m int) assess.Masker, error) {
+func (pl *plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m int) assess.Masker, error) {
 	var columns []transform.ColumnInfo
 	for _, c := range pl.columns {
 		if pl.layout.Read[c.Index].As == microdata.Numbers || slices.Contains(pl.carry, c.Index) {
 			columns = append(columns, c)
 		}
 	}
-	chain, err := transform.NewChain(pl.config.Masks, transform.Setup{
+	chain, err := transform.NewChain(masks, transform.Setup{
 		Key: key, Columns: columns, Window: pl.config.Window.Records,
 	})
 	if err != nil {

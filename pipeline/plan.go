@@ -29,18 +29,19 @@ func dataErrorf(format string, args ...any) error {
 
 // plan is what a configuration means for the source at hand.
 type plan struct {
-	config   *config.Pipeline
-	source   connectors.Source
-	layout   *microdata.Layout
-	columns  []transform.ColumnInfo // what the masks touch or read
-	identity []int                  // indexes in layout.Read
-	assessed []assess.Column
-	carry    []int // indexes in layout.Read of swap keys and attributes
-	cut      connectors.Cut
-	masked   []string // in the order of the schema
-	constant []string // columns of one value alone, whose standard deviation a percentage refers to
-	intruder attacked
-	paths    []string // of the masks in the configuration, where they are not its own list; nil: they are
+	config    *config.Pipeline
+	source    connectors.Source
+	layout    *microdata.Layout
+	columns   []transform.ColumnInfo // what the masks touch or read
+	identity  []int                  // indexes in layout.Read
+	assessed  []assess.Column
+	carry     []int // indexes in layout.Read of swap keys and attributes
+	cut       connectors.Cut
+	masked    []string // in the order of the schema
+	constant  []string // columns of one value alone, whose standard deviation a percentage refers to
+	intruder  attacked
+	displacer *transform.Displacer // nil where no mask moves values between records
+	paths     []string             // of the masks in the configuration, where they are not its own list; nil: they are
 }
 
 // newPlan decides which columns are decoded and what leaves. Nothing is read
@@ -77,7 +78,7 @@ func newPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carrie
 		i := b.want(f.Name, form, false)
 		pl.columns = append(pl.columns, transform.ColumnInfo{Name: f.Name, Index: i, Field: f})
 		if form == microdata.Numbers {
-			pl.assessed = append(pl.assessed, assess.Column{Name: f.Name, Unit: pl.unit(f.Name), Index: i, Masked: true})
+			pl.assessed = append(pl.assessed, assess.Column{Name: f.Name, Unit: pl.unit(f.Name), Index: i, Masked: true, Exchanged: exchanged(p.Masks, f.Name)})
 		}
 	}
 	// Swapping keys and attributes are compared, exactly, in the form that holds any type.

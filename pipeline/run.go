@@ -113,6 +113,7 @@ type run struct {
 	quarantine *quarantine
 	notes      *kafka.Notes // nil where nothing goes to topics beside the release
 	measured   *assess.Accumulator
+	exchange   *exchange // nil where no mask moves values between records
 	snapshots  *snapshots
 	reports    reportFiles
 	read       int64
@@ -141,6 +142,9 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if r.exchange, err = newExchange(r.chain, r.plan.displacer, r.plan.assessed, int(r.config.Assess.Sample)); err != nil {
+		return err
+	}
 	if r.measured, err = assess.New(options); err != nil {
 		return err
 	}
@@ -150,7 +154,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 
 // assessOptions says what is measured beside the masking.
 func (pl *plan) assessOptions(key keystream.Key, chain *transform.Chain) (assess.Options, error) {
-	replicate, err := pl.newReplicate(key)
+	replicate, err := pl.newReplicate(pl.config.Masks, key)
 	if err != nil {
 		return assess.Options{}, err
 	}
@@ -222,6 +226,9 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	}
 	measures := &assess.Measures{Records: r.read - r.quarantine.count}
 	if r.measured != nil {
+		if err := r.exchange.join(ctx, r); err != nil {
+			return nil, err
+		}
 		if measures, err = r.measured.Measure(ctx); err != nil {
 			return nil, err
 		}
@@ -258,6 +265,9 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 // mask is the workers' part: apply the masks and encode what is released.
 func (r *run) mask(p *parcel) error {
 	if err := r.chain.Apply(p.block); err != nil {
+		return err
+	}
+	if err := r.exchange.displace(p.block); err != nil {
 		return err
 	}
 	var err error
@@ -298,6 +308,7 @@ func (r *run) write(ctx context.Context) func(*parcel) error {
 // assess is the assessor, beside the masking and behind the writer.
 func (r *run) assess(ctx context.Context) func(*parcel) error {
 	return func(p *parcel) error {
+		r.exchange.add(p.block)
 		switch {
 		case r.snapshots != nil:
 			return r.snapshots.add(ctx, p.block)

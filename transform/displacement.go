@@ -391,12 +391,25 @@ func (d *Displacer) begin(w *displacing, b *microdata.Block, i, from, n int) {
 }
 
 // middle is the median of some values: squares taken from there are near to the
-// variance, so that their differences are exact enough.
+// variance, so that their differences are exact enough. Which they are depends on
+// the records that take part alone.
 func (w *displacing) middle(x []float64) float64 {
-	var some []float64
-	for r := 0; r < len(x); r += 1 + len(x)/64 {
-		if w.here[r] {
-			some = append(some, x[r])
+	const most = 63
+	some := make([]float64, 0, 2*most)
+	every, skip := 1, 0
+	for r, here := range w.here {
+		if !here {
+			continue
+		}
+		if skip--; skip >= 0 {
+			continue
+		}
+		skip = every - 1
+		if some = append(some, x[r]); len(some) == 2*most { // every other one from here on
+			for i := range most {
+				some[i] = some[2*i]
+			}
+			some, every = some[:most], 2*every
 		}
 	}
 	if len(some) == 0 {

@@ -31,3 +31,16 @@ func Unmixed(masks []Spec) []Spec {
 	}
 	return alone
 }
+
+// Unmixed returns the chain of the masks that change each record by itself, for
+// replicates of one column, whose identity is their place; the other columns need
+// not be in its blocks.
+func (c *Chain) Unmixed(column string) (*Chain, error) {
+	masks, ok := Alone(Unmixed(c.masks), column)
+	if !ok {
+		masks = Unmixed(c.masks)
+	}
+	setup := c.setup
+	setup.Identity = nil
+	return newChain(masks, setup, 0, nil)
+}

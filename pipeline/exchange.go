@@ -1,0 +1,400 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// exchange is what is expected of the records of columns whose values swaps move:
+// over all records, and of those that hold the targets. It implements
+// assess.Exchange.
+type exchange struct {
+	displacer *transform.Displacer
+	columns   []*exchangedColumn
+	limit     int // records that are kept; < 0: all
+
+	places []recordPlace // of the records that are kept; none where there are more than limit
+	kept   bool
+	at     map[recordPlace]int // and where they are
+}
+
+// recordPlace is where a record lies.
+type recordPlace struct {
+	scope  string
+	stream int
+	row    int64
+}
+
+type exchangedColumn struct {
+	assess.Column
+	own func(x float64) (square, noise float64) // E(x − y)² of the masks that move nothing
+
+	weight, total float64
+	deviations    []float64 // by batch, nil where all is exact
+	records       []movedRecord
+	holders       map[string]movedRecord // by target, of more records than are kept
+}
+
+// movedRecord is what is expected of one record, as microdata.Moved has it.
+type movedRecord struct{ x, stay, square, noise, weight float64 }
+
+func (r movedRecord) expected(own func(float64) (float64, float64)) (square, noise float64) {
+	square, noise = own(r.x)
+	return r.stay*square + r.square, r.stay*r.stay*noise + r.noise
+}
+
+// exchanged reports whether a mask moves values of a column between records.
+func exchanged(masks []transform.Spec, column string) bool {
+	return slices.ContainsFunc(masks, func(m transform.Spec) bool {
+		return transform.MixesRecords(m.Params) && slices.Contains(m.Params.Masks(), column)
+	})
+}
+
+// newExchange returns nil where no mask moves values of a measured column. limit is the
+// number of records of which each is kept; < 0: all.
+func newExchange(chain *transform.Chain, d *transform.Displacer, columns []assess.Column, limit int) (*exchange, error) {
+	if d == nil {
+		return nil, nil
+	}
+	x := &exchange{displacer: d, limit: limit, kept: true}
+	for _, c := range columns {
+		if !c.Masked || !slices.Contains(d.Columns(), c.Index) || slices.Contains(d.Approximate(), c.Index) {
+			continue
+		}
+		own, err := ownSquare(chain, c)
+		if err != nil {
+			return nil, err
+		}
+		x.columns = append(x.columns, &exchangedColumn{Column: c, own: own, holders: map[string]movedRecord{}})
+	}
+	return x, nil
+}
+
+// displace works out what is expected of the records of a masked block.
+func (x *exchange) displace(b *microdata.Block) error {
+	if x == nil {
+		return nil
+	}
+	return x.displacer.Apply(b)
+}
+
+// join finds the records that hold the targets and lets the assessment of a run ask of
+// them.
+func (x *exchange) join(ctx context.Context, r *run) error {
+	if x == nil {
+		return nil
+	}
+	if err := x.locate(ctx, r.plan, r.chain, r.measured, r.options.Progress); err != nil {
+		return err
+	}
+	replicate, err := r.plan.newReplicate(transform.Unmixed(r.config.Masks), r.key)
+	if err != nil {
+		return err
+	}
+	r.measured.SetExchange(x, replicate)
+	return nil
+}
+
+// ownReplicates is how many values are drawn of one original where the masks have no
+// closed form: E(x − y)² is then known to about √(2/ownReplicates), 3 %.
+const ownReplicates = 2048
+
+// ownSquare returns the function that gives E(x − y)² of the masks that move nothing,
+// and its variance.
+func ownSquare(chain *transform.Chain, c assess.Column) (func(x float64) (square, noise float64), error) {
+	if law, ok := chain.Law(c.Name); ok {
+		return func(x float64) (float64, float64) {
+			_, square := law.Moments(x)
+			return square, 0
+		}, nil
+	}
+	rest, err := chain.Unmixed(c.Name)
+	if err != nil {
+		return nil, err
+	}
+	return func(x float64) (square, noise float64) {
+		var b microdata.Block
+		b.Reset(0, 0, ownReplicates, c.Index+1)
+		values := make([]float64, ownReplicates)
+		for i := range values {
+			values[i] = x
+		}
+		b.Columns[c.Index].Original.Values = values
+		if err := rest.Replicate(1 << 29).Apply(&b); err != nil || len(b.Rejects) > 0 {
+			return 0, 0 // nothing is known, which is the safe side
+		}
+		n, squares := 0.0, 0.0
+		for _, y := range b.Columns[c.Index].Out().Values {
+			n++
+			d := (y-x)*(y-x) - square
+			square += d / n
+			squares += d * ((y-x)*(y-x) - square)
+		}
+		return square, squares / (n - 1) / n
+	}, nil
+}
+
+// add takes in a block that the displacer has been applied to.
+func (x *exchange) add(b *microdata.Block) {
+	if x == nil {
+		return
+	}
+	x.keep(b)
+	for _, c := range x.columns {
+		m := &b.Columns[c.Index].Moved
+		for i, t := range m.Total {
+			c.weight += m.Weight[i]
+			c.total += t
+		}
+		if m.Deviations != nil && c.deviations == nil {
+			c.deviations = make([]float64, len(m.Deviations))
+		}
+		for k, batch := range m.Deviations {
+			for _, d := range batch {
+				c.deviations[k] += float64(d)
+			}
+		}
+	}
+}
+
+// keep keeps each record as long as there are no more than the limit.
+func (x *exchange) keep(b *microdata.Block) {
+	if !x.kept {
+		return
+	}
+	if x.limit >= 0 && len(x.places)+b.Kept() > x.limit {
+		x.kept, x.places = false, nil
+		for _, c := range x.columns {
+			c.records = nil
+		}
+		return
+	}
+	for i := range b.N {
+		if b.Rejected(i) {
+			continue
+		}
+		x.places = append(x.places, recordPlace{b.Scope, b.Stream, b.Place(i)})
+		for _, c := range x.columns {
+			c.records = append(c.records, recordOf(b, c.Index, i))
+		}
+	}
+}
+
+func recordOf(b *microdata.Block, index, i int) movedRecord {
+	m := &b.Columns[index].Moved
+	return movedRecord{b.Columns[index].Original.Values[i], m.Stay[i], m.Square[i], m.Noise[i], m.Weight[i]}
+}
+
+func (x *exchange) column(name string) *exchangedColumn {
+	i := slices.IndexFunc(x.columns, func(c *exchangedColumn) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return x.columns[i]
+}
+
+// Typical implements assess.Exchange.
+func (x *exchange) Typical(column string) (square, se float64, ok bool) {
+	c := x.column(column)
+	if c == nil || !(c.weight > 0) {
+		return 0, 0, false
+	}
+	var squares float64
+	for _, d := range c.deviations {
+		squares += d * d
+	}
+	if m := float64(len(c.deviations)); m > 1 {
+		se = math.Sqrt(squares / m / (m - 1))
+	}
+	return c.total / c.weight, se / c.weight, true
+}
+
+func (x *exchange) find(p recordPlace) (int, bool) {
+	if len(x.at) != len(x.places) {
+		x.at = make(map[recordPlace]int, len(x.places))
+		for i, p := range x.places {
+			x.at[p] = i
+		}
+	}
+	i, ok := x.at[p]
+	return i, ok
+}
+
+// At implements assess.Exchange.
+func (x *exchange) At(column, target string, _ float64, scope string, stream int, row int64) (square, se float64, ok bool) {
+	c := x.column(column)
+	if c == nil {
+		return 0, 0, false
+	}
+	var r movedRecord
+	if x.kept {
+		i, there := x.find(recordPlace{scope, stream, row})
+		if row < 0 || !there {
+			return 0, 0, false
+		}
+		r = c.records[i]
+	} else if r, ok = c.holders[target]; !ok {
+		return 0, 0, false
+	}
+	square, noise := r.expected(c.own)
+	if square != square {
+		return 0, 0, false
+	}
+	return square, math.Sqrt(noise), true
+}
+
+// Group implements assess.Exchange, where all records were kept. The errors of the
+// records are taken to be common.
+func (x *exchange) Group(column string, n int, record func(i int) (scope string, stream int, row int64)) (square, se float64, ok bool) {
+	c := x.column(column)
+	if c == nil || !x.kept {
+		return 0, 0, false
+	}
+	var weight float64
+	for i := range n {
+		scope, stream, row := record(i)
+		at, there := x.find(recordPlace{scope, stream, row})
+		if !there {
+			return 0, 0, false
+		}
+		if r := c.records[at]; r.weight > 0 {
+			one, noise := r.expected(c.own)
+			weight += r.weight
+			square += r.weight * one
+			se += r.weight * math.Sqrt(noise)
+		}
+	}
+	return square / weight, se / weight, weight > 0
+}
+
+// locate reads the source once more for the records that hold the targets, where there
+// are more than were kept.
+func (x *exchange) locate(ctx context.Context, pl *plan, chain *transform.Chain, measured *assess.Accumulator, progress *Progress) error {
+	if x == nil || x.kept || !pl.source.Rewindable() {
+		return nil
+	}
+	var seekers []*seeker
+	for _, c := range x.columns {
+		for _, b := range measured.Brackets(c.Name) {
+			seekers = append(seekers, &seeker{bracket: b, column: c})
+		}
+	}
+	if len(seekers) == 0 {
+		return nil
+	}
+	progress.start("locate", pl.source.Records())
+	pass := flow{
+		source: pl.source, layout: pl.surveyLayout(), cut: pl.cut,
+		work: func(p *parcel) error {
+			if err := chain.Admit(p.block); err != nil {
+				return err
+			}
+			for _, s := range seekers {
+				if s.within(p.block) {
+					return x.displacer.Apply(p.block)
+				}
+			}
+			return nil
+		},
+		stages: []func(*parcel) error{func(p *parcel) error {
+			progress.add(p.block.N)
+			for _, s := range seekers {
+				s.take(p.block)
+			}
+			return nil
+		}},
+	}
+	if err := pass.run(ctx); err != nil {
+		return err
+	}
+	for _, s := range seekers {
+		if r, ok := s.holder(); ok {
+			s.column.holders[s.bracket.Target] = r
+		}
+	}
+	return nil
+}
+
+// seeker seeks the record that holds one target: of the records in its bracket the
+// one whose value has the target's rank there, among equals in the order of place.
+type seeker struct {
+	bracket assess.Bracket
+	column  *exchangedColumn
+	found   []movedRecord
+	seen    int64
+	alone   bool // more than keptInBracket, and all of one value, that of found[0]: found[1] has the rank, if it has come
+	lost    bool
+}
+
+// keptInBracket bounds what is kept of a bracket.
+const keptInBracket = 1 << 18
+
+func (s *seeker) within(b *microdata.Block) bool {
+	v := b.Columns[s.column.Index].Original
+	for i, x := range v.Values {
+		if s.bracket.Holds(x) && v.Valid.Has(i) && !b.Rejected(i) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *seeker) take(b *microdata.Block) {
+	if b.Columns[s.column.Index].Moved.Total == nil || s.lost {
+		return
+	}
+	v := b.Columns[s.column.Index].Original
+	for i, x := range v.Values {
+		if !s.bracket.Holds(x) || !v.Valid.Has(i) || b.Rejected(i) {
+			continue
+		}
+		s.seen++
+		if !s.alone {
+			s.found = append(s.found, recordOf(b, s.column.Index, i))
+			if len(s.found) == keptInBracket {
+				s.bound()
+			}
+			continue
+		}
+		if x != s.found[0].x {
+			s.found, s.lost = nil, true
+			return
+		}
+		if s.seen == s.bracket.Rank {
+			s.found = append(s.found, recordOf(b, s.column.Index, i))
+		}
+	}
+}
+
+// bound lets go of a heap of equal values but for the one that has the rank.
+func (s *seeker) bound() {
+	s.alone = true
+	for _, r := range s.found {
+		if r.x != s.found[0].x {
+			s.found, s.lost = nil, true
+			return
+		}
+	}
+	kept := []movedRecord{s.found[0]}
+	if s.bracket.Rank <= s.seen {
+		kept = append(kept, s.found[s.bracket.Rank-1])
+	}
+	s.found = kept
+}
+
+func (s *seeker) holder() (movedRecord, bool) {
+	switch {
+	case s.lost || s.seen != s.bracket.Count:
+		return movedRecord{}, false
+	case s.alone:
+		return s.found[1], true
+	}
+	slices.SortStableFunc(s.found, func(a, b movedRecord) int { return cmp.Compare(a.x, b.x) })
+	return s.found[s.bracket.Rank-1], true
+}
