@@ -20,13 +20,13 @@ type Rule struct {
 	Knowledge     string   `yaml:"knowledge" doc:"mean, index or position; all where left out" enum:"mean,index,position"`
 	MaxRisk       *float64 `yaml:"max_risk" doc:"greatest tolerable disclosure risk R, in 1/(unit of the column)²"`
 	MinRMSE       *float64 `yaml:"min_rmse" doc:"least root mean squared error of a snooper, √(1/R), in the column's unit"`
-	MinEfficiency *float64 `yaml:"min_efficiency" doc:"least U/U₀"`
-	MaxUnchanged  *float64 `yaml:"max_unchanged" doc:"greatest share of released values that are equal to the original, 0 to 1; it takes the place of what the masks' own law explains"`
+	MinEfficiency *float64 `yaml:"min_efficiency" share:"whole" doc:"least U/U₀"`
+	MaxUnchanged  *float64 `yaml:"max_unchanged" share:"whole" doc:"greatest share of released values that are equal to the original, 0 to 1; it takes the place of what the masks' own law explains"`
 
-	MaxLinked         *float64 `yaml:"max_linked" doc:"greatest share of respondents whose nearest released record is their own, 0 to 1; needs assess.intruder.linkage"`
+	MaxLinked         *float64 `yaml:"max_linked" share:"whole" doc:"greatest share of respondents whose nearest released record is their own, 0 to 1; needs assess.intruder.linkage"`
 	MaxCorrectLinks   *float64 `yaml:"max_correct_links" doc:"greatest number of respondents that the Bayesian intruder links rightly; needs assess.intruder.bayes"`
 	MinK              *int     `yaml:"min_k" doc:"least number of records that share a combination of categorical keys; needs assess.intruder.uniqueness"`
-	MaxIndividualRisk *float64 `yaml:"max_individual_risk" doc:"greatest probability of a record's re-identification by categorical keys, 0 to 1; needs assess.intruder.uniqueness"`
+	MaxIndividualRisk *float64 `yaml:"max_individual_risk" share:"whole" doc:"greatest probability of a record's re-identification by categorical keys, 0 to 1; needs assess.intruder.uniqueness"`
 }
 
 // Check reports what is wrong with the rule itself.

@@ -12,7 +12,7 @@ import (
 
 // decode reads a node as a value of the form into v, and notes every problem and
 // the place of everything that is given.
-func (l *loader) decode(f *form, n *yaml.Node, path string, v reflect.Value, enum []string) {
+func (l *loader) decode(f *form, n *yaml.Node, path string, v reflect.Value, may allowed) {
 	l.values[path] = n
 	if l.failed[n] {
 		l.broken[path] = true
@@ -30,11 +30,11 @@ func (l *loader) decode(f *form, n *yaml.Node, path string, v reflect.Value, enu
 			l.unreadable(path, "must be a single value, got %s", l.describe(n))
 			return
 		}
-		if wrong := l.decodeScalar(n, v, enum); wrong != "" {
+		if wrong := l.decodeScalar(n, v, may); wrong != "" {
 			l.unreadable(path, "%s", wrong)
 		}
 	case list:
-		l.decodeList(f, n, path, v, enum)
+		l.decodeList(f, n, path, v, may)
 	case dict:
 		l.decodeDict(f, n, path, v)
 	case record:
@@ -42,7 +42,7 @@ func (l *loader) decode(f *form, n *yaml.Node, path string, v reflect.Value, enu
 	}
 }
 
-func (l *loader) decodeList(f *form, n *yaml.Node, path string, v reflect.Value, enum []string) {
+func (l *loader) decodeList(f *form, n *yaml.Node, path string, v reflect.Value, may allowed) {
 	if n.Kind != yaml.SequenceNode {
 		hint := ""
 		if n.Kind == yaml.ScalarNode && f.elem.shape == scalar && !isNull(n) {
@@ -53,7 +53,7 @@ func (l *loader) decodeList(f *form, n *yaml.Node, path string, v reflect.Value,
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
 	for i, c := range n.Content {
-		l.decode(f.elem, c, fmt.Sprintf("%s[%d]", path, i), v.Index(i), enum)
+		l.decode(f.elem, c, fmt.Sprintf("%s[%d]", path, i), v.Index(i), may)
 	}
 }
 
@@ -93,7 +93,7 @@ func (l *loader) decodeDict(f *form, n *yaml.Node, path string, v reflect.Value)
 		if f.nameAt >= 0 {
 			elem.Field(f.nameAt).SetString(key.Value)
 		}
-		l.decode(f.elem, value, join(path, key.Value), elem, nil)
+		l.decode(f.elem, value, join(path, key.Value), elem, allowed{})
 		if v.Kind() == reflect.Map {
 			v.SetMapIndex(reflect.ValueOf(key.Value).Convert(v.Type().Key()), elem)
 		} else {
@@ -136,7 +136,7 @@ func (l *loader) decodeRecord(f *form, n *yaml.Node, path string, v reflect.Valu
 				return
 			}
 		}
-		l.decode(m.form, value, within, m.bind(v), m.enum)
+		l.decode(m.form, value, within, m.bind(v), m.allowed)
 	})
 	if choices := f.choices(); len(choices) > 0 && len(chosen) == 0 && len(l.strange[path]) == 0 {
 		l.wrong(path, "must have %s, got none of them", oneOf(choices))
@@ -183,7 +183,7 @@ func (l *loader) fill(m *member, owner reflect.Value) {
 		return
 	}
 	aside := newLoader(l.file, l.lookup)
-	if aside.decode(m.form, m.fallbackNode(), m.name, v, m.enum); len(aside.errs) > 0 {
+	if aside.decode(m.form, m.fallbackNode(), m.name, v, m.allowed); len(aside.errs) > 0 {
 		panic(fmt.Sprintf("config: default of %s: %v", m.name, aside.errs))
 	}
 }

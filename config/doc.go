@@ -16,6 +16,8 @@
 //	          of a mapping that keeps its order
 //	doc       one sentence, shown by editors
 //	enum      the words it may be, separated by commas
+//	share     "whole": a share from 0 to 1, which may be written as a percentage;
+//	          "part": a fraction that may be, of any size
 //	default   its value where the file says nothing; as YAML, text as it is
 //	required  "true": must be given
 //	choice    "true": exactly one of the fields so marked must be given

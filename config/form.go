@@ -38,7 +38,7 @@ type form struct {
 // member is one declared name of a record.
 type member struct {
 	name, doc        string
-	enum             []string
+	allowed          allowed
 	fallback         string // from the default tag: text as it is, all else as YAML
 	required, choice bool
 	form             *form
@@ -156,8 +156,9 @@ func fieldMembers(t reflect.Type) []member {
 			form: formOf(field.Type),
 			bind: func(owner reflect.Value) reflect.Value { return owner.Field(i) },
 		}
+		m.allowed.share = field.Tag.Get("share")
 		if words := field.Tag.Get("enum"); words != "" {
-			m.enum = strings.Split(words, ",")
+			m.allowed.words = strings.Split(words, ",")
 		}
 		// A zero where the default is something else, or where the field must be
 		// given, was given as such. What has choices may hold more than they, and is

@@ -30,7 +30,7 @@ const (
 // IntruderBayes says what the Bayesian intruder knows and does.
 type IntruderBayes struct {
 	Knowledge  string             `yaml:"knowledge" default:"d1" enum:"d1,d2" doc:"d1: the standard deviations of bias and noise (default); d2: prior distributions of their squares alone"`
-	Threshold  float64            `yaml:"threshold" default:"0" doc:"a link is made where the greatest posterior probability exceeds this, 0 to below 1; 0 (default): always"`
+	Threshold  float64            `yaml:"threshold" default:"0" share:"whole" doc:"a link is made where the greatest posterior probability exceeds this, 0 to below 1; 0 (default): always"`
 	Population int                `yaml:"population" doc:"people of whom the respondents are a sample: a target may then not be in the release at all; by default everyone is"`
 	Phi        map[string]float64 `yaml:"phi" doc:"for d1, the standard deviation of the multiplicative bias by key; by default what the masks of the key make of it"`
 	Sigma      map[string]float64 `yaml:"sigma" doc:"for d1, the standard deviation of the added noise by key, in its unit; by default what the masks of the key make of it"`

@@ -89,7 +89,7 @@ func Parse(file string, text []byte, opts Options) (*Pipeline, error) {
 		}
 	}
 	l.expand(document, "")
-	l.decode(root(), document, "", reflect.ValueOf(p).Elem(), nil)
+	l.decode(root(), document, "", reflect.ValueOf(p).Elem(), allowed{})
 	p.Key.lookup = lookup
 	if p.Name == "" && l.values["name"] == nil {
 		base := filepath.Base(file)

@@ -113,7 +113,7 @@ type Gate struct {
 	Hold   *HoldTopic    `yaml:"hold" doc:"for on_fail: hold, the restricted topic that takes the masked records meanwhile"`
 	Rules  []assess.Rule `yaml:"rules" doc:"what must hold; each rule has one limit"`
 
-	AllowUnchanged *float64 `yaml:"allow_unchanged" doc:"share of a column's released values, 0 to 1, that may be equal to the original where that is more than the masks' own law explains; without it such a release is refused. A rule with max_unchanged says it for one column"`
+	AllowUnchanged *float64 `yaml:"allow_unchanged" share:"whole" doc:"share of a column's released values, 0 to 1, that may be equal to the original where that is more than the masks' own law explains; without it such a release is refused. A rule with max_unchanged says it for one column"`
 
 	given bool // whether the file has one
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ var (
 // decodeScalar reads a scalar node into v. What is wrong is returned in words,
 // with the text as it stands in the file: what an expansion brought in is never
 // shown, it may be secret.
-func (l *loader) decodeScalar(n *yaml.Node, v reflect.Value, enum []string) (wrong string) {
+func (l *loader) decodeScalar(n *yaml.Node, v reflect.Value, may allowed) (wrong string) {
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		if isNull(n) {
 			return "must be a value, got nothing"
@@ -34,7 +35,7 @@ func (l *loader) decodeScalar(n *yaml.Node, v reflect.Value, enum []string) (wro
 	}
 	switch v.Kind() {
 	case reflect.String:
-		return l.decodeText(n, v, enum)
+		return l.decodeText(n, v, may.words)
 	case reflect.Bool:
 		switch {
 		case n.Tag == "!!bool":
@@ -47,6 +48,15 @@ func (l *loader) decodeScalar(n *yaml.Node, v reflect.Value, enum []string) (wro
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return l.decodeWhole(n, v)
 	case reflect.Float32, reflect.Float64:
+		if may.share != "" {
+			if x, ok := asShare(n); ok {
+				if may.share == "whole" && x > 1 {
+					return "must be at most 100%, got " + l.describe(n)
+				}
+				v.SetFloat(x)
+				return ""
+			}
+		}
 		if l.quotedNumber(n) {
 			return fmt.Sprintf("must be a number, got text; remove the quotes around %s", l.text(n))
 		}
@@ -57,10 +67,49 @@ func (l *loader) decodeScalar(n *yaml.Node, v reflect.Value, enum []string) (wro
 		if err != nil || math.IsInf(x, 0) {
 			return fmt.Sprintf("must be a number that a double holds, got %s", l.text(n))
 		}
+		if may.share == "whole" && x > 1 {
+			return fmt.Sprintf("must be a share from 0 to 1, or a percentage, got %s; write %v or %v%%", l.describe(n), x/100, x)
+		}
 		v.SetFloat(x)
 		return ""
 	}
 	panic(fmt.Sprintf("config: a field of type %s cannot be configured", v.Type()))
+}
+
+// synonyms are the words of other tools and texts for those of a configuration.
+var synonyms = map[string]string{
+	"quasi-identifier": "key", "quasi identifier": "key", "quasi_identifier": "key", "quasiidentifier": "key", "quasi": "key", "qi": "key",
+	"confidential": "sensitive", "target": "sensitive", "direct-identifier": "identifier", "direct identifier": "identifier",
+	"direct_identifier": "identifier", "insensitive": "other", "non-sensitive": "other", "nonsensitive": "other", "not sensitive": "other",
+}
+
+// synonym returns which of the words a word of other tools stands for, "" where it
+// is one of them itself.
+func synonym(v string, words []string) string {
+	if word := synonyms[strings.ToLower(v)]; slices.Contains(words, word) && !slices.Contains(words, v) {
+		return word
+	}
+	return ""
+}
+
+// allowed is what a field's tags say of its values: words of which it is one, or
+// that it is a share, which may be written as a percentage: "whole", of which there
+// is at most 1, or "part", of which there may be more.
+type allowed struct {
+	words []string
+	share string
+}
+
+// asShare reads "90%" as 0.9.
+func asShare(n *yaml.Node) (share float64, ok bool) {
+	number, ok := strings.CutSuffix(strings.TrimSpace(n.Value), "%")
+	number = strings.TrimSpace(number)
+	if !ok || !realNumber.MatchString(number) {
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(number, 64)
+	// Divided as a decimal, so that 5% is 0.05 to the bit.
+	return x / 100, err == nil && !math.IsInf(x, 0)
 }
 
 func (l *loader) decodeText(n *yaml.Node, v reflect.Value, enum []string) (wrong string) {
@@ -77,6 +126,9 @@ func (l *loader) decodeText(n *yaml.Node, v reflect.Value, enum []string) (wrong
 	}
 	if enum != nil {
 		var ps check.Problems
+		if word := synonym(n.Value, enum); word != "" {
+			return fmt.Sprintf("must be one of %s, got %q, which is called %q here", strings.Join(enum, ", "), n.Value, word)
+		}
 		if ps.OneOf("", n.Value, enum...); len(ps) > 0 {
 			return ps[0].Text
 		}

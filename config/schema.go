@@ -94,8 +94,11 @@ func recordSchema(f *form) *jsonschema.Schema {
 			property.AnyOf[0].OneOf[0].Minimum = "" // not every parameter is at least 0
 		}
 		property.Description = m.doc
-		if m.enum != nil {
-			words(property, m.enum)
+		if m.allowed.words != nil {
+			words(property, m.allowed.words)
+		}
+		if m.allowed.share != "" {
+			share(property)
 		}
 		if m.fallback != "" {
 			property.Default = fallback(m)
@@ -122,6 +125,11 @@ func words(s *jsonschema.Schema, enum []string) {
 		allowed.Enum = append(allowed.Enum, w)
 	}
 	s.Type, s.AnyOf = "", []*jsonschema.Schema{allowed, {Type: "string", Pattern: referencePattern}}
+}
+
+// share lets a number be a percentage too.
+func share(s *jsonschema.Schema) {
+	s.AnyOf = append([]*jsonschema.Schema{{Type: "string", Pattern: `^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*%\s*$`}}, s.AnyOf...)
 }
 
 func fallback(m member) any {

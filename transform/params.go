@@ -85,8 +85,8 @@ func (a Amount) MarshalText() ([]byte, error) {
 // column: Trottini et al. (2004), equations A2.1 and A2.2.
 type Bias struct {
 	Columns []string `yaml:"columns" doc:"the columns to mask"`
-	Phi     *float64 `yaml:"phi" doc:"φ, the standard deviation of θ"`
-	Range   *float64 `yaml:"range" doc:"h, the half-width of the range of θ; φ = h/3"`
+	Phi     *float64 `yaml:"phi" share:"part" doc:"φ, the standard deviation of θ"`
+	Range   *float64 `yaml:"range" share:"part" doc:"h, the half-width of the range of θ; φ = h/3"`
 }
 
 // Noise adds ε with mean 0 and variance λ²: Duncan, Keller-McNulty and Stokes
@@ -132,7 +132,7 @@ type Swap struct {
 	Keys      []string `yaml:"keys" doc:"swapping keys: partners agree in all of them"`
 	Attribute string   `yaml:"attribute" doc:"swapping attribute: partners differ in it"`
 	Columns   []string `yaml:"columns" doc:"protected variables: the columns whose values are exchanged"`
-	Rate      *float64 `yaml:"rate" doc:"π, the probability that a possible exchange is made"`
+	Rate      *float64 `yaml:"rate" share:"whole" doc:"π, the probability that a possible exchange is made"`
 	Policy    string   `yaml:"policy" doc:"unique (default): candidates are unique in keys and attribute; random: every record is a candidate" enum:"unique,random"`
 	Scope     string   `yaml:"scope" doc:"window (default): partners within a window of records; dataset: anywhere, which takes two passes" enum:"window,dataset"`
 }
