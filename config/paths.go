@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 )
 
@@ -13,17 +14,36 @@ type located struct {
 	words       string // what it is, for messages: "the source"
 }
 
+// shellPath refuses what only a shell would read: a path that begins with ~, or
+// holds $NAME. Taken as it is, it would make a folder of that name. What an expansion
+// brought in is a path like any other.
+func (l *loader) shellPath(field, file string) {
+	if n := l.values[field]; n == nil || !l.sound(field) || l.written[n] != "" {
+		return
+	}
+	switch variable := shellVariable.FindString(file); {
+	case file == "~" || strings.HasPrefix(file, "~/"):
+		l.wrong(field, "must be a path, got %q, which only a shell reads: write ${HOME}%s", file, file[1:])
+	case variable != "":
+		l.wrong(field, "must be a path, got %q, which only a shell reads: write ${%s}", file, variable[1:])
+	}
+}
+
+var shellVariable = regexp.MustCompile(`\$[A-Za-z_][A-Za-z0-9_]*`)
+
 // validatePaths demands that no output is an input, that no two outputs are one
 // file, and that none lies where a source would read it or a sink's folder be
 // replaced. It compares names: links are not followed, nothing is opened.
 func (l *loader) validatePaths(p *Pipeline) {
 	var inputs, outputs []located
 	input := func(field, file, words string) {
+		l.shellPath(field, file)
 		if file != "" && file != "-" && l.sound(field) {
 			inputs = append(inputs, located{field, file, words})
 		}
 	}
 	output := func(field, file, words string) {
+		l.shellPath(field, file)
 		switch {
 		case file == "" || !l.sound(field):
 		case file == "-":
