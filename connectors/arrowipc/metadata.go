@@ -14,11 +14,15 @@ const (
 	slotCustom        = 4
 	slotSchemaFields  = 1
 	slotSchemaCustom  = 2
+	slotFieldName     = 0
 	slotFieldKind     = 2
 	slotFieldType     = 3
 	slotFieldChildren = 5
 	slotFieldCustom   = 6
 	slotUnionIDs      = 1
+	slotTimeZone      = 1
+	slotKey           = 0
+	slotValue         = 1
 	slotBatchLength   = 0
 	slotBatchNodes    = 1
 	slotBatchBuffers  = 2
@@ -35,6 +39,7 @@ const (
 	headerSchema     = 1
 	headerDictionary = 2
 	headerBatch      = 3
+	kindTimestamp    = 10
 	kindUnion        = 14
 )
 
@@ -48,7 +53,11 @@ var errFlat = errors.New("its metadata is not well-formed")
 // walked runs a check of metadata; an access out of bounds is its failure.
 func walked(check func() bool) (err error) {
 	defer func() {
-		if recover() != nil {
+		switch r := recover(); {
+		case r == nil:
+		case r == any(ErrSchemaBound):
+			err = ErrSchemaBound
+		default:
 			err = errFlat
 		}
 	}()
@@ -111,36 +120,94 @@ func batchRows(meta []byte) (rows int64, err error) {
 	return rows, err
 }
 
-// soundSchema reports whether a Schema table's vectors lie within the buffer and
-// its fields are a finite tree.
+// sharing bounds how often a schema's fields may refer to the same bytes: the
+// library makes a text of its own of each reference. Writers share nothing, or a
+// few short words.
+const sharing = 16
+
+// soundSchema reports whether a Schema table's vectors lie within the buffer, its
+// fields are a finite tree, and what the library will make of it is not much more
+// than what is there.
 func (f flat) soundSchema(table int) bool {
-	if _, _, ok := f.vector(table, slotSchemaCustom, 4); !ok {
-		return false
+	w := &schemaWalk{flat: f, budget: step + sharing*len(f)}
+	if !w.custom(table, slotSchemaCustom) {
+		return w.refused()
 	}
 	fields, n, ok := f.vector(table, slotSchemaFields, 4)
-	budget := len(f) // a field takes more than a byte
-	return ok && f.soundFields(fields, n, 0, &budget)
+	return ok && w.fields(fields, n, 0) || w.refused()
 }
 
-func (f flat) soundFields(at, n, depth int, budget *int) bool {
-	if *budget -= n; *budget < 0 || depth > maxDepth {
+// schemaWalk goes through a schema as the library will.
+type schemaWalk struct {
+	flat
+	budget int // bytes that the library may make
+}
+
+// fieldCost is about what the library allocates for a field beside its texts.
+const fieldCost = 64
+
+// refused says by a panic of its own that the budget is spent, which is no fault
+// in the layout.
+func (w *schemaWalk) refused() bool {
+	if w.budget < 0 {
+		panic(ErrSchemaBound)
+	}
+	return false
+}
+
+// spend takes from the budget; false where it is used up.
+func (w *schemaWalk) spend(n int) bool {
+	w.budget -= n
+	return w.budget >= 0
+}
+
+// text counts a text of a table.
+func (w *schemaWalk) text(table, slot int) bool {
+	_, n, ok := w.vector(table, slot, 1)
+	return ok && w.spend(n)
+}
+
+// custom counts a table's key-value metadata.
+func (w *schemaWalk) custom(table, slot int) bool {
+	at, n, ok := w.vector(table, slot, 4)
+	for i := 0; ok && i < n; i++ {
+		pair := at + 4*i
+		pair += w.u32(pair)
+		ok = w.spend(fieldCost) && w.text(pair, slotKey) && w.text(pair, slotValue)
+	}
+	return ok
+}
+
+func (w *schemaWalk) fields(at, n, depth int) bool {
+	if depth > maxDepth {
 		return false
 	}
 	for i := range n {
 		field := at + 4*i
-		field += f.u32(field)
-		if _, _, ok := f.vector(field, slotFieldCustom, 4); !ok {
+		field += w.u32(field)
+		if !w.spend(fieldCost) || !w.text(field, slotFieldName) || !w.custom(field, slotFieldCustom) || !w.kind(field) {
 			return false
 		}
-		if kind := f.field(field, slotFieldKind); kind != 0 && f[kind] == kindUnion {
-			if _, _, ok := f.vector(f.ref(field, slotFieldType), slotUnionIDs, 4); !ok {
-				return false
-			}
-		}
-		children, k, ok := f.vector(field, slotFieldChildren, 4)
-		if !ok || !f.soundFields(children, k, depth+1, budget) {
+		children, k, ok := w.vector(field, slotFieldChildren, 4)
+		if !ok || !w.fields(children, k, depth+1) {
 			return false
 		}
+	}
+	return true
+}
+
+// kind counts what a field's type holds.
+func (w *schemaWalk) kind(field int) bool {
+	at := w.field(field, slotFieldKind)
+	if at == 0 {
+		return true
+	}
+	switch w.flat[at] {
+	case kindUnion:
+		_, n, ok := w.vector(w.ref(field, slotFieldType), slotUnionIDs, 4)
+		return ok && w.spend(4*n)
+	case kindTimestamp:
+		return w.text(w.ref(field, slotFieldType), slotTimeZone)
 	}
 	return true
 }

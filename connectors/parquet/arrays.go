@@ -3,6 +3,7 @@ package parquet
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -19,27 +20,39 @@ type column struct {
 	nulls   int
 	data    []byte
 	offsets []int32
+	most    int // bytes that data may have
 	err     error
 }
 
+// A column of a block may have so many bytes, or so many a record where that is
+// more: a dictionary of a few long values, or a page that is one value many times,
+// would make gigabytes of a file of kilobytes. An Arrow array ends at 2 GB.
+const (
+	mostBytes       = 256 << 20
+	mostRecordBytes = 1 << 10
+)
+
+func mostOf(n int) int { return min(max(mostBytes, n*mostRecordBytes), 1<<31-1) }
+
 func newColumn(l *leaf, n int) *column {
-	c := &column{l: l}
-	if l.width > 0 {
+	c := &column{l: l, most: mostOf(n)}
+	switch {
+	case l.width > 0 && n*l.width > c.most:
+		c.err = c.tooLong(n)
+	case l.width > 0:
 		c.data = make([]byte, 0, n*l.width)
-	} else {
+	default:
 		c.offsets = make([]int32, 1, n+1)
 	}
 	return c
 }
 
-var errArray = errors.New("a block's values are longer than 2 GB; use smaller blocks")
+func (c *column) tooLong(n int) error {
+	return fmt.Errorf("the values of %d records have together more than %d MB, the most that a block may have; use smaller blocks", n, c.most>>20)
+}
 
-// bytes adds a value of variable length.
+// bytes adds a value of variable length, for which there is room.
 func (c *column) bytes(b []byte) {
-	if len(c.data)+len(b) > 1<<31-1 {
-		c.err = errArray
-		b = nil
-	}
 	c.data = append(c.data, b...)
 	c.offsets = append(c.offsets, int32(len(c.data)))
 }
@@ -93,6 +106,18 @@ func (c *column) mark(valid bool) {
 // flatArray makes the array of a flat column.
 func flatArray(l *leaf, n int, segs []segment) (arrow.Array, error) {
 	c := newColumn(l, n)
+	c.reserve(n, func(add func(v *values, i int) bool) {
+		for _, s := range segs {
+			for i := s.from; i < s.from+s.n; i++ {
+				if s.u.v.valid.Has(i) && !add(&s.u.v, i) {
+					return
+				}
+			}
+		}
+	})
+	if c.err != nil {
+		return nil, c.err
+	}
 	for _, s := range segs {
 		v := &s.u.v
 		if v.valid == nil && l.width > 0 {
@@ -115,6 +140,24 @@ func flatArray(l *leaf, n int, segs []segment) (arrow.Array, error) {
 		}
 	}
 	return c.array()
+}
+
+// reserve makes room for the values of variable length that each gives to add,
+// until they are too long for n records.
+func (c *column) reserve(n int, each func(add func(v *values, i int) bool)) {
+	if c.l.width > 0 {
+		return
+	}
+	total := 0
+	each(func(v *values, i int) bool {
+		total += len(v.bytes(i))
+		return total <= c.most
+	})
+	if total > c.most {
+		c.err = c.tooLong(n)
+		return
+	}
+	c.data = make([]byte, 0, total)
 }
 
 // array makes an Arrow array of the column's type. It lives in the collector's

@@ -61,8 +61,9 @@ func mask(b *microdata.Block) {
 // the bytes: not in pages, dictionaries, statistics, indexes, filters, metadata.
 func TestNoTrace(t *testing.T) {
 	fields := []arrow.Field{}
-	for _, n := range []string{"respondent_name", "wage", "age", "region"} {
-		fields = append(fields, arrow.Field{Name: n, Type: arrow.BinaryTypes.String, Metadata: arrow.NewMetadata([]string{"k"}, []string{"canary-meta"})})
+	types := []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String}
+	for i, n := range []string{"respondent_name", "wage", "age", "region"} {
+		fields = append(fields, arrow.Field{Name: n, Type: types[i], Metadata: arrow.NewMetadata([]string{"k"}, []string{"canary-meta"})})
 	}
 	meta := arrow.NewMetadata([]string{"canary-key"}, []string{"canary-meta"})
 	var buf bytes.Buffer

@@ -69,8 +69,11 @@ func (k *Content) Begin(f File) (*Output, error) {
 	if f, ok := f.(*os.File); ok {
 		kept = unclosed{f}
 	}
-	var err error
-	o.to.out, err = newOutput(kept, o.to.metadata())
+	meta, err := o.to.metadata()
+	if err != nil {
+		return nil, err
+	}
+	o.to.out, err = newOutput(kept, meta)
 	return o, err
 }
 

@@ -13,12 +13,12 @@
 //	schema.go, types.go     Parquet's schema as a tree, and as Arrow types; arrow_schema.go the other way
 //	source.go, reader.go    streams, and blocks cut from them; Next does I/O alone
 //	page.go, levels.go, values.go, delta.go, codec.go   a page's bytes made values
+//	arrow_metadata.go, metadata.go                      the key-value metadata that survives
 //	numbers.go, arrays.go, nested.go                    values made columns of a block
 //	sink.go, rowgroup.go    row groups that mirror the source's; splice.go copies chunks that inspect.go and
 //	                        exact.go found to be nothing but values, filter.go
 //	                        writes all others anew, and those of which a record was rejected
 //	encode.go, shred.go, stats.go                       released columns made pages
-//	metadata.go             the key-value metadata that survives
 //
 // Nothing here knows masks, and nothing here prints a value.
 package parquet

@@ -197,19 +197,33 @@ func (p *encodedPage) free() {
 // dictionary would save nothing.
 func localDictionaryOf(v *values) *localDictionary {
 	d := &localDictionary{index: make([]int32, v.n), offsets: []uint32{0}}
-	seen := make(map[string]int32)
 	most := v.n/2 + 8
+	// add takes a further value in.
+	add := func(b []byte) int32 {
+		d.data = append(d.data, b...)
+		d.offsets = append(d.offsets, uint32(len(d.data)))
+		return int32(len(d.offsets) - 2)
+	}
+	if v.index != nil { // what the source has a dictionary for keeps one
+		known := make([]int32, v.dict.n) // of the source's dictionary: one more than ours, 0 for none
+		for i, at := range v.index {
+			if known[at] == 0 {
+				known[at] = add(v.bytes(i)) + 1
+			}
+			d.index[i] = known[at] - 1
+		}
+		return d
+	}
+	seen := make(map[string]int32)
 	for i := range v.n {
 		b := v.bytes(i)
 		k, ok := seen[string(b)]
 		if !ok {
-			k = int32(len(seen))
-			if int(k) == most || len(d.data)+len(b) > maxDictionary {
+			if len(seen) == most || len(d.data)+len(b) > maxDictionary {
 				return nil
 			}
+			k = add(b)
 			seen[string(b)] = k
-			d.data = append(d.data, b...)
-			d.offsets = append(d.offsets, uint32(len(d.data)))
 		}
 		d.index[i] = k
 	}
@@ -225,6 +239,7 @@ const maxDictionary = 1 << 20
 type chunkDictionary struct {
 	index map[string]int32
 	plain []byte // the values as the dictionary page has them
+	most  int    // bytes that it may have; 0: maxDictionary
 	full  bool
 	used  bool
 }
@@ -245,7 +260,7 @@ func (d *chunkDictionary) settle(pe *pageEncoder, p *encodedPage) error {
 			b := local.value(int32(k))
 			at, ok := d.index[string(b)]
 			if !ok {
-				if len(d.plain)+len(b) > maxDictionary {
+				if len(d.plain)+len(b) > max(d.most, maxDictionary) {
 					d.full = true
 					break
 				}

@@ -14,7 +14,6 @@ func (s *sink) filter(ctx context.Context, g *pendingGroup, l *leaf, pe *pageEnc
 	in := newPages(s.out.in, st.file.Label, g.group, l, &rg.Columns[l.index].MetaData.V)
 	f := &rowFilter{pe: pe, dict: dict, dropped: g.dropped, row: -1}
 	f.clear()
-	var all []*page
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -26,17 +25,7 @@ func (s *sink) filter(ctx context.Context, g *pendingGroup, l *leaf, pe *pageEnc
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, p)
-		if l.maxRep > 0 {
-			continue // a record may begin in one page and end in the next
-		}
-		if err := f.decode(in.chunk, all, 0); err != nil {
-			return nil, in.fail(err)
-		}
-		all = all[:0]
-	}
-	if l.maxRep > 0 {
-		if err := f.decode(in.chunk, all, int(rg.NumRows)); err != nil {
+		if err := f.decode(in.chunk, p); err != nil {
 			return nil, in.fail(err)
 		}
 	}
@@ -58,11 +47,16 @@ type rowFilter struct {
 	skip    bool    // the current record is dropped
 	out     *values
 	rows    int // in out
+	size    int // bytes that the values in out have
 	pages   []*encodedPage
 }
 
+// fullPage is how many bytes of values make a page, if not defaultRecords do: a
+// dictionary of a few long values makes long pages of short ones.
+const fullPage = 8 << 20
+
 func (f *rowFilter) clear() {
-	f.rows = 0
+	f.rows, f.size = 0, 0
 	f.out = &values{}
 	if f.pe.leaf.width == 0 {
 		f.out.offsets = []uint32{0}
@@ -74,6 +68,9 @@ func (f *rowFilter) flush() error {
 		return nil
 	}
 	p, err := f.pe.page(f.out, f.rows)
+	if d := f.out.dict; d != nil {
+		f.dict.most = len(d.data) + 4*d.n // it needs no more than the source's
+	}
 	if err == nil {
 		err = f.dict.settle(f.pe, p)
 	}
@@ -85,27 +82,25 @@ func (f *rowFilter) flush() error {
 	return nil
 }
 
-func (f *rowFilter) decode(c *chunk, pages []*page, rows int) (err error) {
+func (f *rowFilter) decode(c *chunk, p *page) (err error) {
 	defer recovered(&err)
 	v := &values{dense: true}
 	defer v.free()
-	if c.leaf.maxRep > 0 {
-		err = v.decode(c, pages, rows)
-	} else {
-		err = v.page(c, pages[0])
+	if err = v.page(c, p); err == nil {
+		err = f.take(c.leaf, v)
 	}
-	if err != nil {
-		return err
-	}
-	return f.take(c.leaf, v)
+	return err
 }
 
-// take copies what is kept of decoded values.
+// take copies what is kept of a decoded page. A record may go on in the next.
 func (f *rowFilter) take(l *leaf, v *values) error {
+	if f.row < 0 && v.rep != nil && v.rep[0] != 0 {
+		return errMiddle
+	}
 	k := 0 // value
 	for i, d := range v.def {
 		if v.rep == nil || v.rep[i] == 0 {
-			if f.rows == defaultRecords {
+			if f.rows == defaultRecords || f.size >= fullPage {
 				if err := f.flush(); err != nil {
 					return err
 				}
@@ -129,15 +124,38 @@ func (f *rowFilter) take(l *leaf, v *values) error {
 			continue
 		}
 		if !f.skip {
-			f.out.n++
-			if w := l.width; w > 0 {
-				f.out.data = append(f.out.data, v.data[k*w:(k+1)*w]...)
-			} else {
-				f.out.data = append(f.out.data, v.bytes(k)...)
-				f.out.offsets = append(f.out.offsets, uint32(len(f.out.data)))
+			if err := f.value(l, v, k); err != nil {
+				return err
 			}
 		}
 		k++
 	}
+	return nil
+}
+
+// value copies value k. Indexes into the dictionary are kept as long as all
+// values have them.
+func (f *rowFilter) value(l *leaf, v *values, k int) error {
+	f.out.n++
+	if w := l.width; w > 0 {
+		f.out.data = append(f.out.data, v.data[k*w:(k+1)*w]...)
+		f.size += w
+		return nil
+	}
+	b := v.bytes(k)
+	f.size += len(b)
+	if v.index != nil && (f.out.n == 1 || f.out.index != nil) {
+		f.out.index, f.out.dict = append(f.out.index, v.index[k]), v.dict
+		return nil
+	}
+	if f.out.index != nil {
+		f.out.n--
+		if err := f.out.resolve(); err != nil {
+			return err
+		}
+		f.out.n++
+	}
+	f.out.data = append(f.out.data, b...)
+	f.out.offsets = append(f.out.offsets, uint32(len(f.out.data)))
 	return nil
 }

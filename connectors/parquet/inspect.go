@@ -239,7 +239,7 @@ func (in *inspector) levels(v *values, s *sections, n int) (rows int64, present 
 	}
 	if l.maxRep > 0 {
 		if in.values == 0 && rep[0] != 0 {
-			return 0, 0, false, errors.New("the column begins in the middle of a record")
+			return 0, 0, false, errMiddle
 		}
 		rows = int64(bytes.Count(rep, []byte{0}))
 	}

@@ -130,6 +130,18 @@ func (a *assembler) array(n *node, rep, def uint8) (arrow.Array, error) {
 
 func (a *assembler) leaf(l *leaf, ls levels, def uint8) (arrow.Array, error) {
 	c := newColumn(l, len(ls.def))
+	c.reserve(len(ls.def), func(add func(v *values, i int) bool) {
+		for _, p := range ls.parts {
+			for i := range p.n {
+				if !add(p.v, p.from+i) {
+					return
+				}
+			}
+		}
+	})
+	if c.err != nil {
+		return nil, c.err
+	}
 	p, i := 0, 0
 	for _, d := range ls.def {
 		if d < def {

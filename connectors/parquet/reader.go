@@ -109,11 +109,32 @@ func (r *reader) length(st *stream) int64 {
 		r.inGroup, r.cursors = 0, nil
 	}
 	rows := st.RowGroups[r.group].NumRows
+	most = r.fitting(st, &st.RowGroups[r.group], most)
 	parts := (rows + most - 1) / most
 	part := r.inGroup * parts / rows
 	for ; (part+1)*rows/parts <= r.inGroup; part++ {
 	}
 	return (part+1)*rows/parts - r.inGroup
+}
+
+// longText is how many bytes of a text column a block should have at most. Long
+// texts make short blocks.
+const longText = 64 << 20
+
+// fitting returns how many records of a row group have that much, going by its
+// average.
+func (r *reader) fitting(st *stream, rg *rowGroup, most int64) int64 {
+	for _, w := range r.layout.Read {
+		if _, ok := r.partition(w.Field); ok {
+			continue
+		}
+		for _, l := range st.roots[w.Field].leaves {
+			if size := rg.Columns[l.index].MetaData.V.TotalUncompressedSize; l.width == 0 && size > longText {
+				most = min(most, max(1, int64(float64(longText)/float64(size)*float64(rg.NumRows))))
+			}
+		}
+	}
+	return most
 }
 
 // take adds n rows of the current row group to the block.

@@ -316,7 +316,11 @@ func (s *sink) advance(stream int) error {
 			if err != nil {
 				return err
 			}
-			if s.out, err = newOutput(f, s.metadata()); err != nil {
+			meta, err := s.metadata()
+			if err != nil {
+				return errors.Join(err, f.Close())
+			}
+			if s.out, err = newOutput(f, meta); err != nil {
 				return err
 			}
 		}
@@ -409,13 +413,18 @@ func (s *sink) Abort() error {
 }
 
 // metadata begins the footer of the current stream's file.
-func (s *sink) metadata() *fileMetaData {
+func (s *sink) metadata() (*fileMetaData, error) {
 	m := &fileMetaData{Version: 2, Schema: s.schema, RowGroups: thrift.Slice[rowGroup]{}, CreatedBy: createdBy()}
 	for range s.leaves {
 		m.ColumnOrders = append(m.ColumnOrders, format.ColumnOrder{Value: &format.TypeDefinedOrder{}})
 	}
-	if s.source != nil {
-		m.KeyValueMetadata = s.keyValues(s.source.streams[s.stream].KeyValueMetadata)
+	if s.source == nil {
+		return m, nil
 	}
-	return m
+	st := s.source.streams[s.stream]
+	var err error
+	if m.KeyValueMetadata, err = s.keyValues(st.KeyValueMetadata); err != nil {
+		err = &corrupt{file: st.file.Label, err: err}
+	}
+	return m, err
 }

@@ -239,7 +239,13 @@ func skipList(b []byte, at, depth int) (int, error) {
 		}
 		size, at = u, at+n
 	}
-	if size > uint64(len(b)-at) {
+	// The least structure that the format has in a list takes three bytes, and
+	// hundreds in memory.
+	least := uint64(1)
+	if thrift.Type(head&15) == thrift.STRUCT {
+		least = 3
+	}
+	if size > uint64(len(b)-at)/least {
 		return 0, errShort
 	}
 	var err error

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/parquet-go/parquet-go/encoding/bytestreamsplit"
@@ -32,6 +33,9 @@ type values struct {
 	rep, def  []uint8 // nested columns; rep is nil where the column does not repeat
 	rowLevels []int32 // where a record's levels begin, and the end of the last; nil where rep is nil
 	rowValues []int32 // where a record's values begin, and the end of the last; nested columns
+
+	room     int // bytes that the pages to append have at most, if they have no dictionary
+	expanded int // bytes of values that were looked up in a dictionary
 
 	dense   bool     // treat a flat column like a nested one, for rewriting
 	buffers [][]byte // to give back
@@ -63,12 +67,18 @@ func (v *values) decode(c *chunk, pages []*page, rows int) error {
 	}
 	v.offsets = nil
 	for _, p := range pages {
+		v.room += int(p.header.UncompressedSize)
+	}
+	for _, p := range pages {
 		var one values
 		if err := one.page(c, p); err != nil {
 			return err
 		}
-		v.append(c.leaf, &one)
+		err := v.append(c.leaf, &one)
 		one.free()
+		if err != nil {
+			return err
+		}
 	}
 	return v.finishLevels(c.leaf, rows)
 }
@@ -76,22 +86,74 @@ func (v *values) decode(c *chunk, pages []*page, rows int) error {
 // flat reports a leaf whose records have at most one value, at the top level.
 func (l *leaf) flat() bool { return l.maxRep == 0 && l.maxDef <= 1 && len(l.path) == 1 }
 
-// append adds the nested values of a further page, dictionary resolved.
-func (v *values) append(l *leaf, o *values) {
+// append adds the nested values of a further page. Indexes stay indexes as long
+// as all pages have them.
+func (v *values) append(l *leaf, o *values) error {
 	v.rep = append(v.rep, o.rep...)
 	v.def = append(v.def, o.def...)
-	v.n += o.n
-	if l.width > 0 {
-		v.data = append(v.data, o.data...)
-		return
+	if o.n == 0 {
+		return nil
 	}
+	if l.width > 0 {
+		v.n += o.n
+		if v.expanded += o.expanded; v.expanded > maxPage {
+			return errExpanded
+		}
+		v.reserve()
+		v.data = append(v.data, o.data...)
+		return nil
+	}
+	if o.index != nil && (v.n == 0 || v.index != nil) {
+		v.n += o.n
+		v.index, v.dict = append(v.index, o.index...), o.dict
+		return nil
+	}
+	if err := v.resolve(); err != nil {
+		return err
+	}
+	v.n += o.n
+	return v.add(o, o.n)
+}
+
+// reserve makes room for all values before the first.
+func (v *values) reserve() {
+	if v.data == nil {
+		v.data = make([]byte, 0, v.room)
+	}
+}
+
+// add appends the first n values of a BYTE_ARRAY column, without counting them.
+func (v *values) add(o *values, n int) error {
+	v.reserve()
+	for i := range n {
+		b := o.bytes(i)
+		if o.index != nil {
+			if v.expanded += len(b); v.expanded > maxPage {
+				return errExpanded
+			}
+		}
+		if len(v.data)+len(b) > math.MaxUint32 {
+			return errExpanded
+		}
+		v.data = append(v.data, b...)
+		v.offsets = append(v.offsets, uint32(len(v.data)))
+	}
+	return nil
+}
+
+var errExpanded = fmt.Errorf("the values of a column, of which a dictionary has each once, have together more than %d MB, the most that is decoded at once", maxPage>>20)
+
+// resolve makes values of indexes into a dictionary.
+func (v *values) resolve() error {
 	if v.offsets == nil {
 		v.offsets = []uint32{0}
 	}
-	for i := range o.n {
-		v.data = append(v.data, o.bytes(i)...)
-		v.offsets = append(v.offsets, uint32(len(v.data)))
+	if v.index == nil {
+		return nil
 	}
+	from := values{index: v.index, dict: v.dict}
+	v.index, v.dict = nil, nil
+	return v.add(&from, v.n)
 }
 
 // bytes returns value i of a BYTE_ARRAY column.
@@ -103,13 +165,15 @@ func (v *values) bytes(i int) []byte {
 	return v.data[v.offsets[i]:v.offsets[i+1]]
 }
 
+var errMiddle = errors.New("the column begins in the middle of a record")
+
 // finishLevels finds where records begin.
 func (v *values) finishLevels(l *leaf, rows int) error {
 	v.rowValues = make([]int32, 0, rows+1)
 	if l.maxRep > 0 {
 		v.rowLevels = make([]int32, 0, rows+1)
 		if len(v.rep) > 0 && v.rep[0] != 0 {
-			return errors.New("the column begins in the middle of a record")
+			return errMiddle
 		}
 	}
 	have := int32(0)
@@ -410,6 +474,9 @@ func (v *values) indexed(c *chunk, data []byte) error {
 	if w == 0 {
 		v.index, v.dict = index, d
 		return nil
+	}
+	if v.expanded = v.n * w; v.expanded > maxPage {
+		return errExpanded
 	}
 	out := v.scratch(v.n * w)
 	v.data = out

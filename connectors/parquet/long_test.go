@@ -1,0 +1,146 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	pqgo "github.com/parquet-go/parquet-go"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// allocated returns how many megabytes f allocates, what was freed meanwhile
+// included.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return (after.TotalAlloc - before.TotalAlloc) >> 20
+}
+
+type longRow struct {
+	ID    int64       `parquet:"id"`
+	Text  string      `parquet:"text,dict"`
+	List  []string    `parquet:"list,dict"`
+	Fixed [30000]byte `parquet:"fixed,dict"`
+}
+
+// longFile is a few kilobytes in which n records have the same values, of one
+// column or another long ones.
+func longFile(t *testing.T, column string, n int) []byte {
+	t.Helper()
+	row := longRow{Text: "short"}
+	long := strings.Repeat("long", 1<<18)
+	switch column {
+	case "text":
+		row.Text = long
+	case "list":
+		row.List = []string{"short", long}
+	}
+	var file bytes.Buffer
+	w := pqgo.NewGenericWriter[longRow](&file, pqgo.Compression(&pqgo.Zstd), pqgo.DataPageStatistics(false))
+	for i := range n {
+		row.ID = int64(i)
+		if _, err := w.Write([]longRow{row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// A dictionary's long value that every record has does not make gigabytes: a
+// block of it is refused, with the bound, before it is made.
+func TestLongValuesInABlock(t *testing.T) {
+	for column, n := range map[string]int{"text": 300, "list": 300, "fixed": 9200} {
+		file := longFile(t, column, n)
+		path := t.TempDir() + "/in.parquet"
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		most := uint64(600) // twice the bound for what is looked up, once for the array, and the values of the page
+		if mb := allocated(func() { err = decodeColumn(path, column, n) }); mb > most {
+			t.Errorf("%s: %d bytes take %d MB", column, len(file), mb)
+		}
+		if err == nil || !strings.Contains(err.Error(), "256 MB") || !strings.Contains(err.Error(), "in.parquet") {
+			t.Errorf("%s: %v", column, err)
+		}
+		if err := decodeColumn(path, column, 100); err != nil {
+			t.Errorf("%s, in short blocks: %v", column, err)
+		}
+	}
+}
+
+// decodeColumn reads a column in blocks of n records.
+func decodeColumn(path, column string, n int) error {
+	ctx := context.Background()
+	src, err := (&SourceConfig{Path: path}).Open(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := src.Read(ctx, layoutOf([]string{column}, nil)(src.Schema()), connectors.Cut{Records: n, Exact: true})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for {
+		raw, err := r.Next(ctx)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := raw.Decode(new(microdata.Block)); err != nil {
+			return err
+		}
+	}
+}
+
+// Rejecting a record of such a file rewrites its columns without looking the
+// values up.
+func TestLongValuesRewritten(t *testing.T) {
+	for _, column := range []string{"text", "list"} {
+		file := longFile(t, column, 400)
+		r := release{layout: layoutOf([]string{"id"}, []string{"fixed"}), mask: func(b *microdata.Block) {
+			if b.First == 0 {
+				b.Reject(0, "id", "a test")
+			}
+		}}
+		var out []byte
+		var err error
+		if mb := allocated(func() { out, err = carryAll(t, file, r) }); err != nil || mb > 200 || len(out) > 2*len(file)+1<<20 {
+			t.Errorf("%s: %d bytes take %d MB and make %d bytes: %v", column, len(file), mb, len(out), err)
+			continue
+		}
+		type released struct {
+			ID   int64    `parquet:"id"`
+			Text string   `parquet:"text,dict"`
+			List []string `parquet:"list,dict"`
+		}
+		in, err := pqgo.Read[longRow](bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := pqgo.Read[released](bytes.NewReader(out), int64(len(out)))
+		if err != nil || len(got) != len(in)-1 {
+			t.Fatalf("%s: %d records: %v", column, len(got), err)
+		}
+		for i, g := range got {
+			if w := in[i+1]; g.ID != w.ID || g.Text != w.Text || !reflect.DeepEqual(g.List, w.List) {
+				t.Fatalf("%s: record %d is another", column, i)
+			}
+		}
+	}
+}
