@@ -152,7 +152,8 @@ type Block struct {
 	Places []int64
 
 	// Digests identify the records where identity columns are configured; nil
-	// where a record's identity is its place (Stream, First+i).
+	// where a record's identity is its place (Stream, First+i), and the zero Digest
+	// where it is that because all its identity columns are null or empty.
 	Digests []Digest
 
 	// Carried is what the source keeps of columns that were not decoded, for a

@@ -53,10 +53,10 @@ func benchApply(b *testing.B, chain *Chain, block *microdata.Block) {
 }
 
 func BenchmarkNormalDraw(b *testing.B) {
-	s := testKey(b, 1).Stream("noise#1", "c0", 0)
-	dst := make([]float64, benchRecords)
+	s := testKey(b, 1).Release(keystream.Name{Mask: "noise#1", Column: "c0"})
+	dst, values := make([]float64, benchRecords), make([]float64, benchRecords)
 	for b.Loop() {
-		s.Normals(dst, keystream.Records{})
+		s.Normals(dst, keystream.Records{Values: values})
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRecords, "ns/value")
 }

@@ -71,8 +71,8 @@ func (m *Bias) compile(c *Chain, i int) (step, error) {
 				c.at(i), strconv.Quote(name))
 		}
 		col.onGrid = col.decimals >= 0
-		col.done += effective("bias", phi)
-		s.columns = append(s.columns, biasColumn{col, g, phi, c.stream(i, name, col.done)})
+		c.does(i, col, part("bias", phi, g.mult))
+		s.columns = append(s.columns, biasColumn{col, g, phi, c.stream(i, col)})
 	}
 	return s, nil
 }
@@ -90,7 +90,7 @@ func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		for from := 0; from < b.N; from += batch {
 			x := v.Values[from:min(from+batch, b.N)]
 			z := w.floats(len(x))
-			w.fill(z, normal, col.stream, w.stretch(b, from, len(x), x))
+			w.fill(z, normal, col.stream, w.stretch(b, from, len(x), w.onGrid(col.grid, x, false)))
 			col.multiply(x, z, changed[from>>6:])
 		}
 		clearNulls(v, changed)

@@ -3,6 +3,8 @@ package transform
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -42,12 +44,15 @@ type Chain struct {
 	survey    int       // steps up to the last swap of scope dataset, that one included
 	surveyed  bool
 	touched   []atomic.Int64
-	scratch   *sync.Pool
-	draws     []drawName   // what the steps draw from, by the number that stream gave them
-	streams   sync.Map     // scope → []*keystream.Stream, in the order of draws
-	shared    *sharedDraws // of a replicate; nil where it shares none
-	common    int          // leading masks that it shares, 0 for none
-	first     *Chain       // of those that share them
+
+	unidentified atomic.Int64
+
+	scratch *sync.Pool
+	draws   []drawName   // what the steps draw from, by the number that stream gave them
+	streams sync.Map     // scope → []*keystream.Stream, in the order of draws
+	shared  *sharedDraws // of a replicate; nil where it shares none
+	common  int          // leading masks that it shares, 0 for none
+	first   *Chain       // of those that share them
 }
 
 // step is a mask on the columns of a chain.
@@ -99,6 +104,9 @@ func newChain(masks []Spec, setup Setup, replicate int, shared *sharedDraws) (*C
 		if err != nil {
 			return nil, err
 		}
+		if err := c.settle(i); err != nil {
+			return nil, err
+		}
 		c.steps = append(c.steps, s)
 		if _, ok := s.(*datasetSwap); ok {
 			c.survey = i + 1
@@ -129,17 +137,10 @@ func (c *Chain) info(name string) *ColumnInfo {
 
 // touch returns the column that a mask changes, or nil where it is not there.
 func (c *Chain) touch(name string) *column {
-	for _, col := range c.columns {
-		if col.Name == name {
-			return col
-		}
+	col := c.lookup(name)
+	if col != nil && !slices.Contains(c.columns, col) {
+		c.columns = append(c.columns, col)
 	}
-	info := c.info(name)
-	if info == nil {
-		return nil
-	}
-	col := newColumn(*info)
-	c.columns = append(c.columns, col)
 	return col
 }
 
@@ -154,60 +155,6 @@ func (c *Chain) arithmetic(i int, name string) (*column, error) {
 		return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name), col.Field.Type)
 	}
 	return col, nil
-}
-
-// drawName is what a keystream is derived from, the scope of the records apart.
-type drawName struct {
-	mask         int
-	column, done string
-}
-
-// stream returns the number, in work.streams, of the keystream that mask i draws
-// from for a column. Of the release its name tells also what was done to the
-// column, up to and with this mask: draws that two releases with other parameters
-// had in common would give the original away, since x follows from x + λ₁z and
-// x + λ₂z. Replicates are never released, and those of a grid of parameters are
-// to share their draws.
-func (c *Chain) stream(i int, column, done string) int {
-	c.draws = append(c.draws, drawName{i, column, done})
-	return len(c.draws) - 1
-}
-
-// streamsOf returns the keystreams for records of a scope. The first block of a
-// scope derives them. A scope has draws of its own where a record's identity is
-// its place; identifying values are the same respondent's in every scope, and
-// are to be masked alike there.
-func (c *Chain) streamsOf(scope string) []*keystream.Stream {
-	if c.replicate != 0 || len(c.setup.Identity) > 0 {
-		scope = ""
-	}
-	if s, ok := c.streams.Load(scope); ok {
-		return s.([]*keystream.Stream)
-	}
-	streams := make([]*keystream.Stream, len(c.draws))
-	for k, d := range c.draws {
-		name := Label(c.masks, d.mask)
-		if c.replicate == 0 {
-			name = keystream.ReleaseName(name, d.done, scope)
-		}
-		if c.shared != nil {
-			streams[k] = c.shared.stream(c.setup.Key, name, d.column, c.replicate)
-		} else {
-			streams[k] = c.setup.Key.Stream(name, d.column, c.replicate)
-		}
-	}
-	s, _ := c.streams.LoadOrStore(scope, streams)
-	return s.([]*keystream.Stream)
-}
-
-// effective writes a mask with its effective parameters, exactly, for stream.
-func effective(kind string, parameters ...float64) string {
-	text := []byte(kind)
-	for _, v := range parameters {
-		text = append(text, ' ')
-		text = strconv.AppendFloat(text, v, 'x', -1, 64)
-	}
-	return string(append(text, ';'))
 }
 
 // NeedsSurvey reports whether the chain has a swap of scope dataset: all blocks
@@ -248,6 +195,7 @@ func (c *Chain) EndSurvey() error {
 	for i := range c.touched {
 		c.touched[i].Store(0) // what the survey did was not released
 	}
+	c.unidentified.Store(0)
 	c.surveyed = true
 	return nil
 }
@@ -297,7 +245,7 @@ func (c *Chain) Admit(b *microdata.Block) error {
 func (c *Chain) run(b *microdata.Block, f func(*work) error) error {
 	w := c.scratch.Get().(*work)
 	defer c.scratch.Put(w)
-	w.digests, w.streams, w.shared = nil, c.streamsOf(b.Scope), c.shared
+	w.digests, w.streams, w.shared, w.leaves = nil, c.streamsOf(b.Scope), c.shared, c.replicate == 0
 	if err := c.Admit(b); err != nil {
 		return err
 	}
@@ -308,6 +256,11 @@ func (c *Chain) run(b *microdata.Block, f func(*work) error) error {
 		}
 		b.Digests = c.setup.Key.Digests(b.Digests, w.identity, b.N)
 		w.digests = b.Digests
+		for i := range w.digests {
+			if w.digests[i] == (microdata.Digest{}) && !b.Rejected(i) {
+				c.unidentified.Add(1)
+			}
+		}
 	}
 	return f(w)
 }
@@ -345,6 +298,10 @@ func (c *Chain) Touched() []Touch {
 	return touched
 }
 
+// Unidentified returns how many records Apply has masked so far whose identity
+// columns were all null or empty. Such a record is identified by its place.
+func (c *Chain) Unidentified() int64 { return c.unidentified.Load() }
+
 // count adds the records marked in changed to those that mask i has changed. A
 // rejected record is not released and does not count.
 func (c *Chain) count(i int, b *microdata.Block, changed microdata.Bitmap) {
@@ -371,11 +328,12 @@ const batch = 4096
 type work struct {
 	identity []*microdata.Column
 	digests  []microdata.Digest // of the block; nil where place is the identity
+	leaves   bool               // what is drawn is released, and so is bound to the value
 	streams  []*keystream.Stream
+	binding  *keystream.Binding
 	shared   *sharedDraws
 
-	draws           []float64
-	zeros           []float64
+	draws, bound    []float64
 	changed, within microdata.Bitmap
 	swap            swapScratch
 }
@@ -386,6 +344,29 @@ func (w *work) floats(n int) []float64 {
 		w.draws = make([]float64, n)
 	}
 	return w.draws[:n]
+}
+
+// onGrid returns the values as the grid has them, which is what a draw is added to
+// and so bound to: two runs of a program may give one decimal number as two float64s,
+// and are to have one draw. Draws that do not leave are bound to nothing: unless they
+// are asked for, the values come back as they are.
+func (w *work) onGrid(g grid, x []float64, asked bool) []float64 {
+	if !w.leaves && !asked {
+		return x
+	}
+	if cap(w.bound) < len(x) {
+		w.bound = make([]float64, len(x))
+	}
+	on := w.bound[:len(x)]
+	for i, v := range x {
+		k := float64(v*g.mult) + magic - magic
+		if !(math.Abs(k) < fast) {
+			on[i] = g.snap(v)
+			continue
+		}
+		on[i] = k / g.mult
+	}
+	return on
 }
 
 // newChanged returns a bitmap of n clear bits.
@@ -403,21 +384,19 @@ func cleared(buf *microdata.Bitmap, n int) microdata.Bitmap {
 	return bm
 }
 
-// stretch names records [from, from+n) of the block for the keystream. Where
-// values is nil and digests identify the records, they do so alone.
+// stretch names records [from, from+n) of the block for the keystream: in a release
+// with the values that are being masked.
 func (w *work) stretch(b *microdata.Block, from, n int, values []float64) keystream.Records {
 	r := keystream.Records{Stream: b.Stream, First: b.First + int64(from)}
 	if b.Places != nil {
 		r.Places = b.Places[from : from+n]
 	}
+	if !w.leaves {
+		return r
+	}
+	r.Values = values
 	if w.digests != nil {
-		if values == nil {
-			if len(w.zeros) < n {
-				w.zeros = make([]float64, n)
-			}
-			values = w.zeros[:n]
-		}
-		r.Digests, r.Values = w.digests[from:from+n], values
+		r.Digests = w.digests[from : from+n]
 	}
 	return r
 }

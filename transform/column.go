@@ -18,9 +18,9 @@ type column struct {
 	lo, hi   float64 // range of the type
 	limit    float64 // greatest magnitude that can be masked
 	float32  bool
-	onGrid   bool   // what the masks so far leave behind lies on the decimal grid
-	refit    bool   // fit has something to do
-	done     string // the masks so far with their effective parameters
+	onGrid   bool    // what the masks so far leave behind lies on the decimal grid
+	refit    bool    // fit has something to do
+	done     history // the masks so far with their effective parameters
 }
 
 func newColumn(info ColumnInfo) *column {
@@ -42,6 +42,9 @@ func newColumn(info ColumnInfo) *column {
 		if c.decimals < 0 || c.decimals > max(d, 0) {
 			c.decimals = max(d, 0)
 		}
+	}
+	if c.float32 && c.decimals >= 0 {
+		c.done.text = part("decimals", float64(c.decimals)) // admit makes other numbers of it
 	}
 	// A float64 on its grid is in its type already; everything else has a range
 	// or a precision of its own to be kept.

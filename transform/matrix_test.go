@@ -30,9 +30,10 @@ func TestMatrixForm(t *testing.T) {
 		}
 		return M
 	}
-	normals := func(label, column string) []float64 {
+	normals := func(label, done string, j int, M mat.Matrix) []float64 {
 		z := make([]float64, n)
-		setup.Key.Stream(label, column, 0).Normals(z, keystream.Records{})
+		name := keystream.Name{Mask: label, Done: done, Column: []string{"a", "b"}[j]}
+		setup.Key.Release(name).Normals(z, keystream.Records{Values: mat.Col(nil, j, M)})
 		return z
 	}
 	// Released values are multiples of 1e-9; each entry is off by half of that for
@@ -43,14 +44,14 @@ func TestMatrixForm(t *testing.T) {
 	// Noise: A = I, B = I, C = E with columns λε. The name of a stream tells
 	// what was done to the column: normal draws are distribution 0.
 	const lambda, phi = 7.5, 0.1
-	noises := func(before string) {
+	noises := func(before string, X mat.Matrix) {
 		E := mat.NewDense(n, 2, nil)
-		for j, name := range []string{"a", "b"} {
-			E.SetCol(j, normals("noise#1|"+before+effective("noise", 0, lambda), name))
+		for j := range 2 {
+			E.SetCol(j, normals("noise#1", before+part("noise", 0, lambda, 1e9, 0), j, X))
 		}
 		C.Scale(lambda, E)
 	}
-	noises("")
+	noises("", X)
 	M.Add(X, &C)
 	noise := mask(&Noise{Columns: []string{"a", "b"}, SD: amount(lambda)})
 	if got := released(noise); !mat.EqualApprox(got, &M, tolerance) {
@@ -61,9 +62,9 @@ func TestMatrixForm(t *testing.T) {
 	// and M is the sum over j of A_j X B_j, where B_j keeps column j.
 	bias := mask(&Bias{Columns: []string{"a", "b"}, Phi: ptr(phi)})
 	M.Zero()
-	for j, name := range []string{"a", "b"} {
+	for j := range 2 {
 		A := mat.NewDiagDense(n, nil)
-		for i, z := range normals("bias#1|"+effective("bias", phi), name) {
+		for i, z := range normals("bias#1", part("bias", phi, 1e9), j, X) {
 			A.SetDiag(i, 1+phi*z)
 		}
 		B := mat.NewDiagDense(2, nil)
@@ -78,7 +79,7 @@ func TestMatrixForm(t *testing.T) {
 	}
 
 	// Bias then noise (Trottini et al. 2004, eq. 2): the sum of the two.
-	noises(effective("bias", phi))
+	noises(part("bias", phi, 1e9)+"by 6:bias#1;", released(bias))
 	M.Add(&M, &C)
 	if got := released(bias, noise); !mat.EqualApprox(got, &M, 2*tolerance) {
 		t.Errorf("bias and noise: got\n%v\nwant ΣA_j X B_j + C\n%v", mat.Formatted(got), mat.Formatted(&M))
@@ -87,40 +88,45 @@ func TestMatrixForm(t *testing.T) {
 	// Swap: A = Π W(i_k, j_k)^δ_k, W(i, j) the identity with rows i and j exchanged.
 	// Policy random over three records in each of two areas pairs all of them.
 	s := &Swap{Keys: []string{"d"}, Attribute: "c", Columns: []string{"a", "b"}, Rate: ptr(0.5), Policy: "random"}
-	c := chain(t, setup, mask(s))
-	step := c.steps[0].(*windowSwap)
-	b := block(0, n, columns...)
-	w := work{streams: c.streamsOf("")}
-	if err := w.swap.grouping.find(b, step.keys, 0, n); err != nil {
-		t.Fatal(err)
-	}
-	step.words(&w, b, 0, n)
-	step.rate = 1 // all K pairs, the exchanged ones and the others
-	all := w.swap.matcher.match(nil, step, &w.swap, 0)
-	if len(all) != 3 {
-		t.Fatalf("%d pairs, want 3", len(all))
-	}
-	step.rate = 0.5
-	A := mat.DenseCopyOf(mat.NewDiagDense(n, []float64{1, 1, 1, 1, 1, 1}))
-	exchanged := 0
-	for _, p := range all {
-		// δ_k is the candidate's coin; the candidate is the first of the pair.
-		if step.heads(w.swap.coin[p.i]) {
-			A.Mul(exchangeMatrix(n, p), mat.DenseCopyOf(A))
-			exchanged++
+	exchanges := func(before ...Spec) *mat.Dense {
+		c := chain(t, setup, append(before, mask(s))...)
+		step := c.steps[len(before)].(*windowSwap)
+		b := block(0, n, columns...)
+		if len(before) > 0 {
+			b = apply(t, chain(t, setup, before...), b)
 		}
+		w := work{streams: c.streamsOf(""), leaves: true}
+		if err := w.swap.grouping.find(b, step.keys, 0, n); err != nil {
+			t.Fatal(err)
+		}
+		step.words(c, &w, b, 0, n)
+		step.rate = 1 // all K pairs, the exchanged ones and the others
+		all := w.swap.matcher.match(nil, step, &w.swap, 0)
+		if len(all) != 3 {
+			t.Fatalf("%d pairs, want 3", len(all))
+		}
+		step.rate = 0.5
+		A := mat.DenseCopyOf(mat.NewDiagDense(n, []float64{1, 1, 1, 1, 1, 1}))
+		exchanged := 0
+		for _, p := range all {
+			// δ_k is the candidate's coin; the candidate is the first of the pair.
+			if step.heads(w.swap.coin[p.i]) {
+				A.Mul(exchangeMatrix(n, p), mat.DenseCopyOf(A))
+				exchanged++
+			}
+		}
+		if exchanged == 0 || exchanged == 3 {
+			t.Fatalf("%d of 3 pairs are exchanged: choose a key that shows both", exchanged)
+		}
+		return A
 	}
-	if exchanged == 0 || exchanged == 3 {
-		t.Fatalf("%d of 3 pairs are exchanged: choose a key that shows both", exchanged)
-	}
-	M.Mul(A, X)
+	M.Mul(exchanges(), X)
 	if got := released(mask(s)); !mat.Equal(got, &M) {
 		t.Errorf("swap: got\n%v\nwant AX\n%v", mat.Formatted(got), mat.Formatted(&M))
 	}
 
 	// All together: M = A(ΣA_j X B_j + C).
-	inner := released(bias, noise)
-	M.Mul(A, inner)
+	M.Mul(exchanges(bias, noise), released(bias, noise))
 	if got := released(bias, noise, mask(s)); !mat.Equal(got, &M) {
 		t.Errorf("all: got\n%v\nwant\n%v", mat.Formatted(got), mat.Formatted(&M))
 	}

@@ -135,7 +135,7 @@ func (m *Noise) compile(c *Chain, i int) (step, error) {
 			n.fast = fast
 		}
 		col.onGrid = col.decimals >= 0
-		done := append([]float64{float64(d), lambda}, n.above...)
+		done := append([]float64{float64(d), lambda, n.grid.mult, float64(len(n.above))}, n.above...)
 		done = append(done, n.scales...)
 		if j, t := redrawOf(c.masks, i, name); t == nil {
 			s.columns = append(s.columns, n)
@@ -154,8 +154,8 @@ func (m *Noise) compile(c *Chain, i int) (step, error) {
 			last.columns = append(last.columns, n)
 			done = append(done, n.lower, n.upper)
 		}
-		col.done += effective("noise", done...)
-		n.stream = c.stream(i, name, col.done)
+		c.does(i, col, part("noise", done...))
+		n.stream = c.stream(i, col)
 	}
 	return s, nil
 }
@@ -186,9 +186,9 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		}
 		for from := 0; from < b.N; from += batch {
 			x := v.Values[from:min(from+batch, b.N)]
-			e := w.floats(len(x))
-			w.fill(e, col.draw, col.stream, w.stretch(b, from, len(x), x))
-			scale := col.standard(x, e)
+			e, on := w.floats(len(x)), w.onGrid(col.grid, x, len(col.above) > 0)
+			w.fill(e, col.draw, col.stream, w.stretch(b, from, len(x), on))
+			scale := col.standard(on, e)
 			col.add(x, e, scale, changed[from>>6:])
 		}
 		clearNulls(v, changed)
@@ -202,9 +202,9 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			}
 			for from := 0; from < b.N; from += batch {
 				x := v.Values[from:min(from+batch, b.N)]
-				u := w.floats(len(x))
-				w.fill(u, uniform, col.stream, w.stretch(b, from, len(x), x))
-				col.addWithin(x, u, within[from>>6:])
+				u, on := w.floats(len(x)), w.onGrid(col.grid, x, len(col.above) > 0)
+				w.fill(u, uniform, col.stream, w.stretch(b, from, len(x), on))
+				col.addWithin(x, on, u, within[from>>6:])
 			}
 			clearNulls(v, within)
 		}
@@ -217,7 +217,7 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// standard gives the draws e for the values x the standard form, and returns the
+// standard gives the draws e for the values x, on the grid, the standard form, and returns the
 // factor that makes of them ε in units of the grid.
 func (c *noiseColumn) standard(x, e []float64) (scale float64) {
 	if c.draw == uniform {
@@ -277,7 +277,7 @@ func (c *noiseColumn) sum(x, ke float64) float64 {
 }
 
 // scaleTiered makes ε in units of the grid of the standard draws e, with the
-// scale of the tier that each value lies in.
+// scale of the tier that each value, on the grid, lies in.
 func (c *noiseColumn) scaleTiered(x, e []float64) {
 	e = e[:len(x)]
 	for i, old := range x {

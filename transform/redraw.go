@@ -13,14 +13,14 @@ const unlikely = 1e-300
 
 // addWithin makes y = (k_x + k_ε)/mult of the values x, where ε has the
 // distribution of the noise given that y lands between the bounds, and marks
-// those that changed. u are draws uniform on (0, 1).
+// those that changed. on are the values on the grid, u draws uniform on (0, 1).
 //
 // The result is distributed as if the noise were drawn again and again until y
 // lands inside, rounding included: ε is drawn, by the inverse of its
 // distribution function, within the bounds widened by half a step of the grid.
 // Where the chance of landing inside is below 1e-300, or uniform noise cannot
 // reach, the nearer bound is released.
-func (c *noiseColumn) addWithin(x, u []float64, changed microdata.Bitmap) {
+func (c *noiseColumn) addWithin(x, on, u []float64, changed microdata.Bitmap) {
 	mult := c.grid.mult
 	for i, old := range x {
 		kx := float64(old * mult)
@@ -29,7 +29,7 @@ func (c *noiseColumn) addWithin(x, u []float64, changed microdata.Bitmap) {
 		}
 		scale := c.scale
 		if len(c.above) > 0 {
-			scale = c.scaleAt(old)
+			scale = c.scaleAt(on[i])
 		}
 		scale = float64(scale * mult)
 		var ke float64

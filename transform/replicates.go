@@ -201,7 +201,7 @@ func (d *sharedDraws) stream(key keystream.Key, label, column string, replicate 
 // records that r names: from what is shared, where anything is.
 func (w *work) fill(dst []float64, kind draw, stream int, r keystream.Records) {
 	s := w.streams[stream]
-	if w.shared == nil || r.Digests != nil || r.Places != nil {
+	if w.shared == nil || r.Places != nil {
 		kind.fill(dst, s, r)
 		return
 	}

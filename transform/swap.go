@@ -56,11 +56,14 @@ type swapColumns struct {
 	mask      int
 	keys      []int     // indexes in Block.Columns; the attribute comes last
 	protected []*column // those that are there
+	bound     []int     // keys, attribute and protected columns, in an order that is no matter of writing
 	rate      float64
 	unique    bool
 
 	order, partner, coin int // in work.streams
 }
+
+func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }
 
 func (m *Swap) compile(c *Chain, i int) (step, error) {
 	s := swapColumns{mask: i, rate: *m.Rate, unique: m.unique()}
@@ -71,8 +74,9 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 	if m.dataset() {
 		window = 0
 	}
-	done := effective("swap "+policy, *m.Rate, window)
-	s.order, s.partner, s.coin = c.stream(i, "order", done), c.stream(i, "partner", done), c.stream(i, "coin", done)
+	done := part("swap "+policy, *m.Rate, window) +
+		c.told("keys", sorted(m.Keys)...) + c.told("attribute", m.Attribute) + c.told("columns", sorted(m.Columns)...)
+	s.order, s.partner, s.coin = c.streamNamed(i, "order", done), c.streamNamed(i, "partner", done), c.streamNamed(i, "coin", done)
 	for _, name := range m.Reads() {
 		info := c.info(name)
 		if info == nil {
@@ -91,8 +95,13 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 		if !movable(col.Field.Type) {
 			return nil, fmt.Errorf("%s.columns: column %s must have a scalar type to be exchanged, got %s", c.at(i), strconv.Quote(name), col.Field.Type)
 		}
-		col.done += done
+		c.does(i, col, done)
 		s.protected = append(s.protected, col)
+	}
+	for _, name := range slices.Concat(sorted(m.Keys), []string{m.Attribute}, sorted(m.Columns)) {
+		if info := c.info(name); info != nil {
+			s.bound = append(s.bound, info.Index)
+		}
 	}
 	if m.dataset() {
 		return newDatasetSwap(s), nil
@@ -132,7 +141,7 @@ func (s *windowSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
 		sw.grouping.exclude(b, from)
-		s.words(w, b, from, n)
+		s.words(c, w, b, from, n)
 		sw.pairs = sw.matcher.match(sw.pairs, s, sw, from)
 	}
 	for _, col := range s.protected {
@@ -145,9 +154,13 @@ func (s *windowSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 }
 
 // words draws what decides of the records [from, from+n).
-func (s *swapColumns) words(w *work, b *microdata.Block, from, n int) {
+func (s *swapColumns) words(c *Chain, w *work, b *microdata.Block, from, n int) {
 	sw := &w.swap
-	records := w.stretch(b, from, n, nil)
+	var values []float64
+	if w.leaves {
+		values = s.bind(c, w, b, from, n)
+	}
+	records := w.stretch(b, from, n, values)
 	for _, d := range []struct {
 		dst *[]uint64
 		src int

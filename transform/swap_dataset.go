@@ -82,7 +82,7 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 		return fmt.Errorf("%s: %w", c.at(s.mask), err)
 	}
 	s.grouping.exclude(b, 0)
-	s.words(w, b, 0, b.N)
+	s.words(c, w, b, 0, b.N)
 	sw := &w.swap
 	cells := s.reader(b)
 	for i, g := range s.grouping.group {

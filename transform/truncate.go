@@ -74,7 +74,12 @@ type clipColumn struct {
 func (m *Truncate) compile(c *Chain, i int) (step, error) {
 	s := &clipStep{mask: i}
 	if m.Mode == "redraw" {
-		return s, nil // done together with the noise mask before it
+		for _, name := range m.Columns {
+			if col := c.lookup(name); col != nil {
+				c.does(i, col, part("redraw")) // together with the noise mask before it, which tells the bounds
+			}
+		}
+		return s, nil
 	}
 	for _, name := range m.Columns {
 		col, err := c.arithmetic(i, name)
@@ -96,6 +101,7 @@ func (m *Truncate) compile(c *Chain, i int) (step, error) {
 				t.upper = g.value(hi)
 			}
 		}
+		c.does(i, col, part("clip", t.lower, t.upper))
 		s.columns = append(s.columns, t)
 	}
 	return s, nil

@@ -128,7 +128,7 @@ report: {json: out/report.json, html: out/report.html, publish: [sd]}
 // TestCanary runs an input full of recognisable values through every way in
 // which a run can end, and looks for them in everything that comes out.
 func TestCanary(t *testing.T) {
-	const passes, fails = "{column: wage, min_efficiency: 0.001}", "{column: wage, min_efficiency: 0.9999999}"
+	const passes, fails = "{column: wage, min_efficiency: 0.001}", "{column: wage, max_risk: 1e-30}"
 	for _, format := range []string{"csv", "jsonl", "parquet"} {
 		for _, c := range []struct {
 			name, input, rule string

@@ -18,24 +18,37 @@ const (
 	benchRecords = 10_000_000
 )
 
-// BenchmarkNormals compares a keyed normal with the fastest secure generator of
-// the standard library, 10 million a time in blocks of 65,536.
+// BenchmarkNormals compares a keyed normal of a release by place, which is bound to
+// the value, and one of a replicate, which is not, with the fastest secure generator
+// of the standard library, 10 million a time in blocks of 65,536.
 func BenchmarkNormals(b *testing.B) {
 	key := testKey(1)
 	perDraw := func(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRecords, "ns/draw")
 	}
-	b.Run("keyed", func(b *testing.B) {
-		s := key.Stream("noise", "wage", 0)
-		dst := make([]float64, benchBlock)
-		b.ReportAllocs()
-		for b.Loop() {
-			for at := 0; at < benchRecords; at += benchBlock {
-				s.Normals(dst[:min(benchBlock, benchRecords-at)], Records{First: int64(at)})
+	values := make([]float64, benchBlock)
+	for i := range values {
+		values[i] = float64(i%5000) / 4
+	}
+	for _, c := range []struct {
+		name   string
+		stream *Stream
+		values []float64
+	}{
+		{"release", key.Release(Name{Mask: "noise", Column: "wage"}), values},
+		{"replicate", key.Stream("noise", "wage", 1), nil},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			dst := make([]float64, benchBlock)
+			b.ReportAllocs()
+			for b.Loop() {
+				for at := 0; at < benchRecords; at += benchBlock {
+					c.stream.Normals(dst[:min(benchBlock, benchRecords-at)], Records{First: int64(at), Values: c.values})
+				}
 			}
-		}
-		perDraw(b)
-	})
+			perDraw(b)
+		})
+	}
 	b.Run("chacha8", func(b *testing.B) {
 		r := rand.New(rand.NewChaCha8([32]byte{1}))
 		dst := make([]float64, benchBlock)
@@ -55,7 +68,7 @@ func BenchmarkNormals(b *testing.B) {
 // BenchmarkDraws times the other draws, and the normals of records that are
 // known by digest, a block a time.
 func BenchmarkDraws(b *testing.B) {
-	s := testKey(1).Stream("noise", "wage", 0)
+	s, leaves := testKey(1).Stream("noise", "wage", 1), testKey(1).Release(Name{Mask: "noise", Column: "wage"})
 	dst, words := make([]float64, benchBlock), make([]uint64, benchBlock)
 	digests, values := make([]microdata.Digest, benchBlock), make([]float64, benchBlock)
 	for i := range digests {
@@ -69,7 +82,7 @@ func BenchmarkDraws(b *testing.B) {
 		{"words", func(r Records) { s.Words(words, r) }},
 		{"uniforms", func(r Records) { s.Uniforms(dst, r) }},
 		{"laplaces", func(r Records) { s.Laplaces(dst, r) }},
-		{"normals-digest", func(r Records) { r.Digests, r.Values = digests, values; s.Normals(dst, r) }},
+		{"normals-digest", func(r Records) { r.Digests, r.Values = digests, values; leaves.Normals(dst, r) }},
 		{"quantiles", func(r Records) {
 			s.Uniforms(dst, r)
 			for i, u := range dst {

@@ -19,6 +19,9 @@ func (k Key) digestKey() cipher.Block { return newAES(k.derive(labelDigest, KeyS
 // same plain or from a dictionary; null is a value of its own. The order of the
 // columns counts. dst is reused where it is large enough.
 //
+// A record whose values are all null or empty text identifies nobody: its digest is
+// the zero Digest, and its place is its identity.
+//
 // Digests panics where there is no column, and on a type that CanIdentify does
 // not know.
 //
@@ -52,6 +55,10 @@ func (k Key) Digests(dst []microdata.Digest, columns []*microdata.Column, n int)
 		m = m.begin(len(tuple))
 		for c := range tuple {
 			m = tuple[c].append(m, i)
+		}
+		if m.nobody() {
+			dst[i] = microdata.Digest{}
+			continue
 		}
 		m = m.mac(e, &dst[i])
 	}
@@ -89,6 +96,12 @@ func (m message) head(tag byte, length int) message {
 	}
 	m = append(m, tag)
 	return binary.BigEndian.AppendUint32(m, uint32(length))
+}
+
+// nobody reports whether every value of the tuple is null or empty: then nothing
+// stands behind the tags and lengths.
+func (m message) nobody() bool {
+	return len(m) == blockSize+5*int(binary.BigEndian.Uint64(m[8:]))
 }
 
 func (m message) null() message { return m.head(tagNull, 0) }

@@ -69,24 +69,22 @@ var classes = map[string][]value{
 		{&arrow.Decimal128Type{Precision: 20, Scale: 5}, "0"}, {&arrow.Decimal256Type{Precision: 70, Scale: 5}, "0"}},
 	"0.1": {{arrow.PrimitiveTypes.Float64, "0.1"}, {&arrow.Decimal32Type{Precision: 5, Scale: 2}, "0.1"},
 		{&arrow.Decimal128Type{Precision: 38, Scale: 30}, "0.1"}},
-	"0.1 single":   {{arrow.PrimitiveTypes.Float32, "0.1"}},
-	"2.5":          {{arrow.PrimitiveTypes.Float32, "2.5"}, {arrow.PrimitiveTypes.Float64, "2.5"}, {&arrow.Decimal64Type{Precision: 10, Scale: 3}, "2.5"}},
-	"2^53":         {{arrow.PrimitiveTypes.Int64, "9007199254740992"}, {arrow.PrimitiveTypes.Float64, "9007199254740992"}},
-	"2^53+1":       {{arrow.PrimitiveTypes.Int64, "9007199254740993"}, {arrow.PrimitiveTypes.Uint64, "9007199254740993"}, {&arrow.Decimal128Type{Precision: 38, Scale: 3}, "9007199254740993"}},
-	"10^17+10":     {{arrow.PrimitiveTypes.Int64, "100000000000000010"}, {&arrow.Decimal256Type{Precision: 76, Scale: 9}, "100000000000000010"}},
-	"2^63-1":       {{arrow.PrimitiveTypes.Int64, "9223372036854775807"}, {arrow.PrimitiveTypes.Uint64, "9223372036854775807"}},
-	"2^63":         {{arrow.PrimitiveTypes.Uint64, "9223372036854775808"}, {arrow.PrimitiveTypes.Float64, "9223372036854775808"}, {&arrow.Decimal128Type{Precision: 38, Scale: 0}, "9223372036854775808"}},
-	"-2^63":        {{arrow.PrimitiveTypes.Int64, "-9223372036854775808"}, {arrow.PrimitiveTypes.Float64, "-9223372036854775808"}, {&arrow.Decimal256Type{Precision: 70, Scale: 2}, "-9223372036854775808"}},
-	"10^30":        {{&arrow.Decimal128Type{Precision: 38, Scale: 2}, "1000000000000000000000000000000"}, {&arrow.Decimal256Type{Precision: 60, Scale: 0}, "1000000000000000000000000000000"}},
-	"float 10^30":  {{arrow.PrimitiveTypes.Float64, "1e30"}, {&arrow.Decimal128Type{Precision: 38, Scale: 0}, "1000000000000000019884624838656"}},
-	"16 digits":    {{&arrow.Decimal128Type{Precision: 38, Scale: 16}, "0.1234567890123456"}},
-	"16 digits f":  {{arrow.PrimitiveTypes.Float64, "0.1234567890123456"}},
-	"string 42":    {{arrow.BinaryTypes.String, "42"}, {arrow.BinaryTypes.LargeString, "42"}, {arrow.BinaryTypes.StringView, "42"}, {&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint16, ValueType: arrow.BinaryTypes.String}, "42"}},
-	"binary 42":    {{arrow.BinaryTypes.Binary, "42"}, {arrow.BinaryTypes.LargeBinary, "42"}, {arrow.BinaryTypes.BinaryView, "42"}, {&arrow.FixedSizeBinaryType{ByteWidth: 2}, "NDI="}},
-	"string empty": {{arrow.BinaryTypes.String, ""}, {arrow.BinaryTypes.LargeString, ""}},
-	"binary empty": {{arrow.BinaryTypes.Binary, ""}},
-	"zero byte":    {{arrow.BinaryTypes.String, "\x00"}},
-	"null": {{arrow.PrimitiveTypes.Int64, "∅"}, {arrow.PrimitiveTypes.Float64, "∅"}, {arrow.BinaryTypes.String, "∅"}, {arrow.FixedWidthTypes.Date32, "∅"},
+	"0.1 single":  {{arrow.PrimitiveTypes.Float32, "0.1"}},
+	"2.5":         {{arrow.PrimitiveTypes.Float32, "2.5"}, {arrow.PrimitiveTypes.Float64, "2.5"}, {&arrow.Decimal64Type{Precision: 10, Scale: 3}, "2.5"}},
+	"2^53":        {{arrow.PrimitiveTypes.Int64, "9007199254740992"}, {arrow.PrimitiveTypes.Float64, "9007199254740992"}},
+	"2^53+1":      {{arrow.PrimitiveTypes.Int64, "9007199254740993"}, {arrow.PrimitiveTypes.Uint64, "9007199254740993"}, {&arrow.Decimal128Type{Precision: 38, Scale: 3}, "9007199254740993"}},
+	"10^17+10":    {{arrow.PrimitiveTypes.Int64, "100000000000000010"}, {&arrow.Decimal256Type{Precision: 76, Scale: 9}, "100000000000000010"}},
+	"2^63-1":      {{arrow.PrimitiveTypes.Int64, "9223372036854775807"}, {arrow.PrimitiveTypes.Uint64, "9223372036854775807"}},
+	"2^63":        {{arrow.PrimitiveTypes.Uint64, "9223372036854775808"}, {arrow.PrimitiveTypes.Float64, "9223372036854775808"}, {&arrow.Decimal128Type{Precision: 38, Scale: 0}, "9223372036854775808"}},
+	"-2^63":       {{arrow.PrimitiveTypes.Int64, "-9223372036854775808"}, {arrow.PrimitiveTypes.Float64, "-9223372036854775808"}, {&arrow.Decimal256Type{Precision: 70, Scale: 2}, "-9223372036854775808"}},
+	"10^30":       {{&arrow.Decimal128Type{Precision: 38, Scale: 2}, "1000000000000000000000000000000"}, {&arrow.Decimal256Type{Precision: 60, Scale: 0}, "1000000000000000000000000000000"}},
+	"float 10^30": {{arrow.PrimitiveTypes.Float64, "1e30"}, {&arrow.Decimal128Type{Precision: 38, Scale: 0}, "1000000000000000019884624838656"}},
+	"16 digits":   {{&arrow.Decimal128Type{Precision: 38, Scale: 16}, "0.1234567890123456"}},
+	"16 digits f": {{arrow.PrimitiveTypes.Float64, "0.1234567890123456"}},
+	"string 42":   {{arrow.BinaryTypes.String, "42"}, {arrow.BinaryTypes.LargeString, "42"}, {arrow.BinaryTypes.StringView, "42"}, {&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint16, ValueType: arrow.BinaryTypes.String}, "42"}},
+	"binary 42":   {{arrow.BinaryTypes.Binary, "42"}, {arrow.BinaryTypes.LargeBinary, "42"}, {arrow.BinaryTypes.BinaryView, "42"}, {&arrow.FixedSizeBinaryType{ByteWidth: 2}, "NDI="}},
+	"zero byte":   {{arrow.BinaryTypes.String, "\x00"}},
+	"nobody": {{arrow.BinaryTypes.String, ""}, {arrow.BinaryTypes.LargeString, ""}, {arrow.BinaryTypes.Binary, ""}, {arrow.PrimitiveTypes.Int64, "∅"}, {arrow.PrimitiveTypes.Float64, "∅"}, {arrow.BinaryTypes.String, "∅"}, {arrow.FixedWidthTypes.Date32, "∅"},
 		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, "∅"}, {arrow.Null, "∅"}},
 	"true":      {{arrow.FixedWidthTypes.Boolean, "true"}},
 	"false":     {{arrow.FixedWidthTypes.Boolean, "false"}},
@@ -128,6 +126,27 @@ func TestDigestsByValueNotByFormat(t *testing.T) {
 	}
 }
 
+// TestDigestsOfNobody: a record whose identifying values are all null or empty is
+// known by its place; one value that is neither makes it somebody, wherever it stands.
+func TestDigestsOfNobody(t *testing.T) {
+	null, empty := arrayOf(t, arrow.PrimitiveTypes.Int64, "∅"), arrayOf(t, arrow.BinaryTypes.String, "")
+	for _, tuple := range [][]arrow.Array{{null}, {empty}, {null, null}, {empty, null}, {null, empty, empty}} {
+		if d := digestOf(t, tuple...); d != (microdata.Digest{}) {
+			t.Errorf("%v has the digest %x", tuple, d)
+		}
+	}
+	for _, v := range [][2]string{{"utf8", " "}, {"utf8", "\x00"}, {"int64", "0"}, {"bool", "false"}, {"float64", "NaN"}} {
+		dt := map[string]arrow.DataType{"utf8": arrow.BinaryTypes.String, "int64": arrow.PrimitiveTypes.Int64,
+			"bool": arrow.FixedWidthTypes.Boolean, "float64": arrow.PrimitiveTypes.Float64}[v[0]]
+		some := arrayOf(t, dt, v[1])
+		for _, tuple := range [][]arrow.Array{{some}, {some, null, null}, {null, some, null}, {empty, empty, some}} {
+			if digestOf(t, tuple...) == (microdata.Digest{}) {
+				t.Errorf("%s %q does not count in %v", v[0], v[1], tuple)
+			}
+		}
+	}
+}
+
 // TestDigestsOfTuples: neither the cut between values, nor their order, nor their
 // number can be mistaken.
 func TestDigestsOfTuples(t *testing.T) {
@@ -137,8 +156,8 @@ func TestDigestsOfTuples(t *testing.T) {
 	seen := map[microdata.Digest]int{}
 	for i, tuple := range [][]arrow.Array{
 		{str("ab"), str("c")}, {str("a"), str("bc")}, {str("abc"), str("")}, {str(""), str("abc")}, {str("abc")},
-		{str("c"), str("ab")}, {str("ab"), null}, {null, str("ab")}, {str("ab")}, {null}, {null, null}, {str("")},
-		{str(""), str("")}, {one}, {one, one}, {one, str("1")}, {str("1"), one}, {str("ab\x03\x00\x00\x00\x01c")},
+		{str("c"), str("ab")}, {str("ab"), null}, {null, str("ab")}, {str("ab")}, {null}, {null, one}, {str(""), one}, {one, null},
+		{one, str("")}, {one}, {one, one}, {one, str("1")}, {str("1"), one}, {str("ab\x03\x00\x00\x00\x01c")},
 		{str(strings.Repeat("x", 11))}, {str(strings.Repeat("x", 11) + "\x00")}, {str(strings.Repeat("x", 27))},
 		{str(strings.Repeat("x", 1000))}, {str(strings.Repeat("x", 1001))},
 	} {

@@ -43,19 +43,30 @@ func TestLaws(t *testing.T) {
 				l.fill(lawStream, dst, Records{Stream: 1, First: int64(at)})
 			})
 		})
+		t.Run(l.name+"/release by place", func(t *testing.T) {
+			l.test(t, lawDraws()/10, func(dst []float64, at int) {
+				for i := range dst {
+					values[i] = float64((at + i) % 1000)
+				}
+				l.fill(lawRelease, dst, Records{Stream: 1, First: int64(at), Values: values})
+			})
+		})
 		// 2¹⁶ respondents, each with as many values as it takes.
 		t.Run(l.name+"/digest", func(t *testing.T) {
 			l.test(t, lawDraws()/10, func(dst []float64, at int) {
 				for i := range dst {
 					values[i] = float64(at + i)
 				}
-				l.fill(lawStream, dst, Records{Digests: digests, Values: values})
+				l.fill(lawRelease, dst, Records{Digests: digests, Values: values})
 			})
 		})
 	}
 }
 
-var lawStream = testKey(1).Stream("noise", "wage", 0)
+var (
+	lawStream  = testKey(1).Stream("noise", "wage", 0)
+	lawRelease = release(testKey(1), "noise", "wage")
+)
 
 // test draws n values and compares moments and distribution with the law's.
 func (l law) test(t *testing.T, n int, fill func(dst []float64, at int)) {
@@ -239,7 +250,7 @@ func TestWordBits(t *testing.T) {
 // TestUncorrelated: draws of different names, keys and places have nothing in
 // common that a correlation shows, of the values and of their squares. The
 // correlation of n independent pairs has standard error 1/√n; 5 of it have
-// probability 6e-7, and there are some 60 of them.
+// probability 6e-7, and there are some 160 of them.
 func TestUncorrelated(t *testing.T) {
 	const n = 1_000_000
 	key := testKey(1)
@@ -263,12 +274,16 @@ func TestUncorrelated(t *testing.T) {
 	add("next record", base, Records{First: 1})
 	add("other key", testKey(2).Stream("noise", "wage", 0), Records{})
 	digests, values := identities(n, 5)
-	add("digests", base, Records{Digests: digests, Values: values})
+	leaves := release(key, "noise", "wage")
+	add("place and value", leaves, Records{Values: values})
+	add("next place", leaves, Records{First: 1, Values: values})
+	add("digests", leaves, Records{Digests: digests, Values: values})
 	shifted := make([]float64, n)
 	for i, v := range values {
 		shifted[i] = v + 1
 	}
-	add("same respondents, other values", base, Records{Digests: digests, Values: shifted})
+	add("same place, other values", leaves, Records{Values: shifted})
+	add("same respondents, other values", leaves, Records{Digests: digests, Values: shifted})
 	limit := 5 / math.Sqrt(n)
 	for i := range all {
 		for j := range i {
@@ -317,17 +332,18 @@ func TestSignsAndLayers(t *testing.T) {
 	}
 }
 
-func ExampleKey_Stream() {
+func ExampleKey_Release() {
 	key, err := ParseKey("AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	noise := make([]float64, 2)
-	key.Stream("noise", "wage", 0).Normals(noise, Records{Stream: 0, First: 1000})
+	stream := key.Release(Name{Mask: "noise", Done: "noise 0x0p+00 0x1p+01 0x1.9p+06 0x0p+00;", Column: "wage"})
+	stream.Normals(noise, Records{Stream: 0, First: 1000, Values: []float64{1800, 2400.5}})
 	fmt.Println(key, key.ID())
 	fmt.Printf("%.6f\n", noise)
 	// Output:
-	// [secret] 5744c368ed122e22
-	// [-0.477968 -1.170704]
+	// [secret] ab53033a46b30a16
+	// [0.241991 0.052327]
 }

@@ -19,9 +19,12 @@ const KeySize = 32
 // Labels of everything that is derived from a release key. A change of what is
 // derived is a change of its label's number, and of docs/keystream.md.
 const (
-	labelID     = "sdlfilter/key-id/1"
-	labelStream = "sdlfilter/stream/1"
-	labelDigest = "sdlfilter/digest/1"
+	labelID       = "sdlfilter/key-id/2"
+	labelStream   = "sdlfilter/stream/2"   // draws that never leave
+	labelPlace    = "sdlfilter/place/2"    // draws that leave, by place
+	labelIdentity = "sdlfilter/identity/2" // and by identity
+	labelDigest   = "sdlfilter/digest/2"
+	labelBinding  = "sdlfilter/binding/2"
 )
 
 // redacted is what a key prints as, whatever it is printed with.

@@ -159,10 +159,15 @@ func TestKeyNeverPrints(t *testing.T) {
 	h := holder{Key: key, hidden: key, list: []Key{key}, byName: map[string]Key{"k": key}}
 	h.inner.k = &key
 	stream := key.Stream("noise", "wage", 0)
-	subkeys := key.derive(streamInfo("noise", "wage", 0), 2*KeySize)
+	leaves, binding := key.Release(Name{Mask: "noise", Column: "wage"}), key.Binding()
+	var subkeys []byte
+	for _, info := range []string{streamInfo("noise", "wage", 0), string(named(labelPlace, "noise", "", "wage", "")),
+		string(named(labelIdentity, "noise", "", "wage")), labelBinding} {
+		subkeys = append(subkeys, key.derive(info, 2*KeySize)...)
+	}
 
 	var out bytes.Buffer
-	things := []any{key, &key, h, &h, []Key{key}, map[string]Key{"k": key}, map[Key]int{key: 1}, stream, *stream,
+	things := []any{key, &key, h, &h, []Key{key}, map[string]Key{"k": key}, map[Key]int{key: 1}, stream, *stream, leaves, *leaves, binding, *binding,
 		struct{ s *Stream }{stream}, struct{ s Stream }{*stream}}
 	for _, v := range things {
 		for _, verb := range "vTtbcdoOqxXUeEfFgGsp" {

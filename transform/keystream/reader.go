@@ -160,6 +160,12 @@ func timeOrDecimal(a arrow.Array) reader {
 	case *array.Decimal128:
 		scale := a.DataType().(arrow.DecimalType).GetScale()
 		return func(m message, i int) message { return m.decimal128(a.Value(i), scale) }
+	case *array.MonthInterval, *array.DayTimeInterval, *array.MonthDayNanoInterval: // in a Binding; they cannot identify
+		width := a.DataType().(arrow.FixedWidthDataType).Bytes()
+		from := a.Data().Offset() * width
+		return func(m message, i int) message {
+			return m.bytes(tagBinary, a.Data().Buffers()[1].Bytes()[from+i*width:from+(i+1)*width])
+		}
 	case *array.Decimal256:
 		scale := a.DataType().(arrow.DecimalType).GetScale()
 		return func(m message, i int) message { return m.decimal256(a.Value(i), scale) }

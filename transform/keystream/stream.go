@@ -7,56 +7,65 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Stream is the keystream of one (mask, column, replicate). It is immutable and
-// safe for concurrent use. Words, Uniforms, Normals and Laplaces of one stream
-// are made of the same bits: whoever needs two independent draws for a record
-// takes two streams.
+// Stream is the keystream of one (mask, column, replicate), or of one draw of a
+// release. It is immutable and safe for concurrent use. Words, Uniforms, Normals
+// and Laplaces of one stream are made of the same bits: whoever needs two
+// independent draws for a record takes two streams.
 type Stream struct {
-	place  cipher.Block // for records identified by their place
-	digest cipher.Block // for records identified by a digest
+	free     cipher.Block // of draws that never leave; nil in a stream of a release
+	place    cipher.Block // of a release, for records that are known by their place
+	identity cipher.Block // and by their identity
 }
 
-// Stream derives the subkeys of a stream. mask and column are any names: the
-// label that they go into is injective. replicate 0 is the release, 1, 2, … are
-// replicates; a negative one panics.
+// Stream derives the keystream of draws that never leave the program: replicates
+// of the assessment, samples. They belong to a record's place alone, so its
+// Records hold neither Digests nor Values. mask and column are any names: the info
+// that they go into is injective. A negative replicate panics.
 func (k Key) Stream(mask, column string, replicate int) *Stream {
 	if replicate < 0 {
 		panic(fmt.Sprintf("keystream: replicate must be at least 0, got %d", replicate))
 	}
-	subkeys := k.derive(streamInfo(mask, column, uint64(replicate)), 2*KeySize)
-	return &Stream{place: newAES(subkeys[:KeySize]), digest: newAES(subkeys[KeySize:])}
+	return &Stream{free: newAES(k.derive(streamInfo(mask, column, uint64(replicate)), KeySize))}
 }
 
-// streamInfo is the HKDF info of a stream. Each name is preceded by its length,
-// so that no two triples give the same bytes.
+// streamInfo is the HKDF info of a stream of draws that never leave. Each name is
+// preceded by its length, so that no two triples give the same bytes.
 func streamInfo(mask, column string, replicate uint64) string {
-	info := []byte(labelStream)
-	for _, name := range []string{mask, column} {
+	return string(binary.BigEndian.AppendUint64(named(labelStream, mask, column), replicate))
+}
+
+// Name is what decides a draw that leaves, the record apart.
+type Name struct {
+	Mask   string // its label
+	Done   string // what was done to the column before, and the mask's own effective parameters
+	Scope  string // what the streams of records belong to, a topic; "" in a file
+	Column string
+}
+
+// Release derives the keystream of a draw that leaves. Its records are known by
+// place or by digest, and always together with the value that is being masked: a
+// call without Values panics. Scope counts for records known by their place alone:
+// a respondent's unchanged value is to be released alike in every scope.
+func (k Key) Release(n Name) *Stream {
+	return &Stream{
+		place:    newAES(k.derive(string(named(labelPlace, n.Mask, n.Done, n.Column, n.Scope)), KeySize)),
+		identity: newAES(k.derive(string(named(labelIdentity, n.Mask, n.Done, n.Column)), KeySize)),
+	}
+}
+
+// named is a label followed by names, each after its length: injective for a label.
+func named(label string, names ...string) []byte {
+	info := []byte(label)
+	for _, name := range names {
 		info = binary.BigEndian.AppendUint64(info, uint64(len(name)))
 		info = append(info, name...)
 	}
-	return string(binary.BigEndian.AppendUint64(info, replicate))
-}
-
-// ReleaseName is the mask's name that a stream of a release (replicate 0) is
-// derived from: the mask's label, what was done to the column, and where the
-// records are identified by their place in one of several scopes (topics), the
-// scope. done must end in a semicolon and hold no vertical bar; label and scope
-// are any text. No two triples share a name: without a scope it ends in the
-// semicolon; with one it ends in a digit, and the number there says how many bytes
-// before it are the scope's; of what is left done is what follows the last bar.
-func ReleaseName(label, done, scope string) string {
-	name := label + "|" + done
-	if scope != "" {
-		name += "|" + scope + "|" + strconv.Itoa(len(scope))
-	}
-	return name
+	return info
 }
 
 func newAES(key []byte) cipher.Block {
@@ -70,33 +79,40 @@ func newAES(key []byte) cipher.Block {
 // Format prints nothing of the subkeys, under any verb.
 func (s Stream) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("[keystream]")) }
 
-// Records identifies the records of a run: by their place where Digests is nil,
-// else each by its digest together with the value that is being masked.
+// Records identifies the records of a run: by their place, or by a digest. In a
+// stream of a release the value that is being masked is part of it.
 type Records struct {
 	Stream  int                // index of the stream in its source, in [0, 2³²)
 	First   int64              // place of the run's first record in the stream, not negative
 	Places  []int64            // of every record, where they do not follow one another; nil: record i is at First+i
-	Digests []microdata.Digest // one a record; nil: the place is the identity
-	Values  []float64          // the value being masked, one a record, with Digests only
+	Digests []microdata.Digest // one a record, the zero Digest where its place is its identity; nil: so in all
+	Values  []float64          // the value being masked, one a record; nil in a stream of draws that never leave
 }
 
-// check panics where r cannot identify n records.
-func (r *Records) check(n int) {
-	switch {
-	case r.Digests == nil && (r.Stream < 0 || uint64(r.Stream) > math.MaxUint32):
+// check panics where r cannot identify n records of the stream.
+func (s *Stream) check(r *Records, n int) {
+	if r.Stream < 0 || uint64(r.Stream) > math.MaxUint32 {
 		panic(fmt.Sprintf("keystream: Records.Stream must be in [0, 2^32), got %d", r.Stream))
-	case r.Digests == nil && r.Places != nil:
-		if len(r.Places) < n {
-			panic(fmt.Sprintf("keystream: Records.Places must hold a place for each of %d records, got %d", n, len(r.Places)))
+	}
+	switch {
+	case s.free != nil && (r.Digests != nil || r.Values != nil):
+		panic("keystream: draws that never leave belong to a place alone: Records.Digests and Values must be nil")
+	case s.free == nil && len(r.Values) < n:
+		panic(fmt.Sprintf("keystream: a draw that leaves is bound to the value: Records.Values must hold %d, got %d", n, len(r.Values)))
+	case r.Digests != nil && len(r.Digests) < n:
+		panic(fmt.Sprintf("keystream: Records.Digests must hold one for each of %d records, got %d", n, len(r.Digests)))
+	}
+	if r.Places == nil {
+		if r.First < 0 || r.First > math.MaxInt64-int64(n) {
+			panic(fmt.Sprintf("keystream: Records.First must be at least 0 and leave room for %d records, got %d", n, r.First))
 		}
-		if i := slices.IndexFunc(r.Places[:n], func(p int64) bool { return p < 0 }); i >= 0 {
-			panic(fmt.Sprintf("keystream: Records.Places[%d] must be at least 0", i))
-		}
-	case r.Digests == nil && (r.First < 0 || r.First > math.MaxInt64-int64(n)):
-		panic(fmt.Sprintf("keystream: Records.First must be at least 0 and leave room for %d records, got %d", n, r.First))
-	case r.Digests != nil && (len(r.Digests) < n || len(r.Values) < n):
-		panic(fmt.Sprintf("keystream: Records must hold a digest and a value for each of %d records, got %d and %d",
-			n, len(r.Digests), len(r.Values)))
+		return
+	}
+	if len(r.Places) < n {
+		panic(fmt.Sprintf("keystream: Records.Places must hold a place for each of %d records, got %d", n, len(r.Places)))
+	}
+	if i := slices.IndexFunc(r.Places[:n], func(p int64) bool { return p < 0 }); i >= 0 {
+		panic(fmt.Sprintf("keystream: Records.Places[%d] must be at least 0", i))
 	}
 }
 
@@ -125,15 +141,20 @@ type source struct {
 	*scratch
 	stream  *Stream
 	records Records
-	ctr     cipher.Stream // nil with digests and with places
+	ctr     cipher.Stream // of draws that never leave, of consecutive places; else nil
+	offset  [2]uint64     // of a release: what first blocks by place are offset by
 }
 
 func (s *Stream) source(r Records, n int) source {
-	r.check(n)
+	s.check(&r, n)
 	src := source{scratch: scratches.Get().(*scratch), stream: s, records: r}
-	if r.Digests == nil && r.Places == nil && n > 0 {
+	switch {
+	case n == 0:
+	case s.free == nil:
+		src.offset = src.offsetOf(0)
+	case r.Places == nil:
 		src.counter(0, 0)
-		src.ctr = cipher.NewCTR(s.place, src.block[:])
+		src.ctr = cipher.NewCTR(s.free, src.block[:])
 	}
 	return src
 }
@@ -143,16 +164,15 @@ func (src *source) close() { scratches.Put(src.scratch) }
 // next fills blocks with the first block of each of the records at, …, at+n-1 of
 // the run, n ≤ chunk. Calls follow one another without a gap.
 func (src *source) next(at, n int) {
-	if src.ctr != nil {
+	switch {
+	case src.ctr != nil:
 		src.ctr.XORKeyStream(src.blocks[:n*blockSize], zeros[:n*blockSize])
-		return
-	}
-	if src.records.Digests == nil {
+	case src.stream.free != nil:
 		src.scattered(at, n)
-		return
-	}
-	for i := range n {
-		src.identified(src.blocks[i*blockSize:(i+1)*blockSize], at+i, 0)
+	case src.records.Digests != nil:
+		src.identified(at, n)
+	default:
+		src.bound(at, n)
 	}
 }
 
@@ -172,13 +192,13 @@ func (src *source) scattered(at, n int) {
 		blocks := src.blocks[from*blockSize : to*blockSize]
 		if to-from >= fewInBulk {
 			src.counter(at+from, 0)
-			cipher.NewCTR(src.stream.place, src.block[:]).XORKeyStream(blocks, zeros[:len(blocks)])
+			cipher.NewCTR(src.stream.free, src.block[:]).XORKeyStream(blocks, zeros[:len(blocks)])
 			from = to
 			continue
 		}
 		for ; from < to; from++ {
 			src.counter(at+from, 0)
-			src.stream.place.Encrypt(src.blocks[from*blockSize:(from+1)*blockSize], src.block[:])
+			src.stream.free.Encrypt(src.blocks[from*blockSize:(from+1)*blockSize], src.block[:])
 		}
 	}
 }
@@ -186,13 +206,21 @@ func (src *source) scattered(at, n int) {
 // further returns the two words of block draw (1, 2, …) of record i of the run.
 func (src *source) further(i int, draw uint32) (w0, w1 uint64) {
 	b := src.block[:]
-	if src.records.Digests == nil {
+	if src.stream.free != nil {
 		src.counter(i, draw)
-		src.stream.place.Encrypt(b, b)
+		src.stream.free.Encrypt(b, b)
 	} else {
-		src.identified(b, i, draw)
+		src.leaving(b, i, draw)
 	}
 	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
+}
+
+// place returns the place of record i of the run.
+func (src *source) place(i int) uint64 {
+	if src.records.Places != nil {
+		return uint64(src.records.Places[i])
+	}
+	return uint64(src.records.First) + uint64(i)
 }
 
 // counter writes the counter block of record i of the run into block: draw,
@@ -201,32 +229,5 @@ func (src *source) counter(i int, draw uint32) {
 	b := src.block[:]
 	binary.BigEndian.PutUint32(b, draw)
 	binary.BigEndian.PutUint32(b[4:], uint32(src.records.Stream))
-	place := src.records.First + int64(i)
-	if src.records.Places != nil {
-		place = src.records.Places[i]
-	}
-	binary.BigEndian.PutUint64(b[8:], uint64(place))
-}
-
-// identified writes block draw of record i, known by its digest and its value:
-// the CBC-MAC of digest and (value, draw), two blocks, a fixed length.
-func (src *source) identified(b []byte, i int, draw uint32) {
-	copy(b, src.records.Digests[i][:])
-	e := src.stream.digest
-	e.Encrypt(b, b)
-	binary.BigEndian.PutUint64(b, binary.BigEndian.Uint64(b)^canonicalBits(src.records.Values[i]))
-	binary.BigEndian.PutUint64(b[8:], binary.BigEndian.Uint64(b[8:])^uint64(draw))
-	e.Encrypt(b, b)
-}
-
-// canonicalBits are the bits of a float64, the same for −0 and 0 and for every
-// NaN.
-func canonicalBits(v float64) uint64 {
-	if v == 0 {
-		return 0
-	}
-	if v != v {
-		return 0x7ff8000000000001
-	}
-	return math.Float64bits(v)
+	binary.BigEndian.PutUint64(b[8:], src.place(i))
 }

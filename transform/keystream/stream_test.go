@@ -2,6 +2,7 @@ package keystream
 
 import (
 	"bytes"
+	"crypto/cipher"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -54,34 +55,120 @@ func identities(n int, seed uint64) ([]microdata.Digest, []float64) {
 	return digests, values
 }
 
+// release is a stream of draws that leave.
+func release(key Key, mask, column string) *Stream {
+	return key.Release(Name{Mask: mask, Done: "noise 0x1p+00;", Column: column})
+}
+
+// valued returns records of a run of a release: some know their respondent, some
+// only their place.
+func valued(r Records, n int) Records {
+	r.Digests, r.Values = identities(n, 11)
+	for i := 0; i < n; i += 3 {
+		r.Digests[i] = microdata.Digest{}
+	}
+	return r
+}
+
+// cutFrom returns the records from at to end.
+func (r Records) cutFrom(at, end int) Records {
+	r.First += int64(at)
+	if r.Digests != nil {
+		r.Digests = r.Digests[at:end]
+	}
+	if r.Values != nil {
+		r.Values = r.Values[at:end]
+	}
+	return r
+}
+
 // TestPlaceDrawsHoweverCut: the draws of 200,000 records are the same in blocks of
 // any size, from any place, in any order.
 func TestPlaceDrawsHoweverCut(t *testing.T) {
 	const n, first = 200_000, int64(1)<<40 + 12345
-	s := testKey(1).Stream("noise", "wage", 0)
-	for _, d := range draws {
-		whole := make([]float64, n)
-		d.fill(s, whole, Records{Stream: 3, First: first})
-		for _, block := range []int{1, 7, 511, 512, 513, 65536} {
-			if block == 1 && testing.Short() {
-				continue
+	key, place := testKey(1), Records{Stream: 3, First: first}
+	mixed := valued(place, n)
+	for _, c := range []struct {
+		name    string
+		s       *Stream
+		records Records
+	}{
+		{"free", key.Stream("noise", "wage", 0), place},
+		{"release by place", release(key, "noise", "wage"), Records{Stream: 3, First: first, Values: mixed.Values}},
+		{"release by place and digest", release(key, "noise", "wage"), mixed},
+	} {
+		for _, d := range draws {
+			whole := make([]float64, n)
+			d.fill(c.s, whole, c.records)
+			for _, block := range []int{1, 7, 511, 512, 513, 65536} {
+				if block < 511 && (testing.Short() || c.s.free == nil && d.name != "normals") {
+					continue
+				}
+				cut := make([]float64, n)
+				blocks := (n + block - 1) / block
+				for b := range blocks {
+					at := (blocks - 1 - b) * block // the last first
+					end := min(at+block, n)
+					d.fill(c.s, cut[at:end], c.records.cutFrom(at, end))
+				}
+				sameBits(t, fmt.Sprintf("%s: %s in blocks of %d", c.name, d.name, block), cut, whole)
 			}
-			cut := make([]float64, n)
-			blocks := (n + block - 1) / block
-			for b := range blocks {
-				at := (blocks - 1 - b) * block // the last first
-				d.fill(s, cut[at:min(at+block, n)], Records{Stream: 3, First: first + int64(at)})
-			}
-			sameBits(t, fmt.Sprintf("%s in blocks of %d", d.name, block), cut, whole)
 		}
 	}
+}
+
+// TestPlaceDrawsAreBound: at one place, equal values have equal draws and every
+// other value has others; one value has others at every other place, and in every
+// scope. A digest's draws do not depend on place or scope, and those of the zero
+// Digest are those of the place.
+func TestPlaceDrawsAreBound(t *testing.T) {
+	key := testKey(1)
+	name := Name{Mask: "noise#1", Done: "noise 0x1p+00;", Column: "wage"}
+	scoped, relabelled, redone := name, name, name
+	scoped.Scope, relabelled.Mask, redone.Done = "survey", "noise#2", "clip 0x1p+00 0x1p+01;noise 0x1p+00;"
+	seen := map[uint64]string{}
+	for what, n := range map[string]Name{"base": name, "scope": scoped, "label": relabelled, "done": redone} {
+		s := key.Release(n)
+		for _, stream := range []int{0, 1} {
+			for _, first := range []int64{0, 1, 1 << 40} {
+				for _, v := range []float64{0, 1, -1, 1.0000000000000002, 1e300} {
+					at := fmt.Sprint(what, stream, first, v)
+					var w, again, zero [1]uint64
+					r := Records{Stream: stream, First: first, Values: []float64{v}}
+					s.Words(w[:], r)
+					if other, twice := seen[w[0]]; twice {
+						t.Errorf("%s and %s share a word", at, other)
+					}
+					seen[w[0]] = at
+					key.Release(n).Words(again[:], r)
+					r.Digests = make([]microdata.Digest, 1)
+					s.Words(zero[:], r)
+					if again != w || zero != w {
+						t.Errorf("%s: word %x, again %x, with the zero digest %x", at, w, again, zero)
+					}
+				}
+			}
+		}
+		w := make([]uint64, 2)
+		d := []microdata.Digest{{7}, {7}}
+		s.Words(w[:1], Records{Digests: d, Values: []float64{5}})
+		key.Release(scopedAs(n, "elsewhere")).Words(w[1:], Records{Stream: 9, First: 1234, Digests: d, Values: []float64{5}})
+		if w[0] != w[1] {
+			t.Errorf("%s: a respondent's value has another draw elsewhere", what)
+		}
+	}
+}
+
+func scopedAs(n Name, scope string) Name {
+	n.Scope = scope
+	return n
 }
 
 // TestDigestDrawsWhereverTheyStand: the draws of identified records do not depend
 // on place or stream, or on the records around them.
 func TestDigestDrawsWhereverTheyStand(t *testing.T) {
 	const n = 20_000
-	s := testKey(1).Stream("noise", "wage", 0)
+	s := release(testKey(1), "noise", "wage")
 	digests, values := identities(n, 1)
 	order := rand.New(rand.NewPCG(2, 2)).Perm(n)
 	for _, d := range draws {
@@ -107,7 +194,7 @@ func TestDigestDrawsWhereverTheyStand(t *testing.T) {
 // are equal) and different values have different draws; so have different
 // respondents with equal values.
 func TestIdentityOfValues(t *testing.T) {
-	s := testKey(1).Stream("noise", "wage", 0)
+	s := release(testKey(1), "noise", "wage")
 	a, b := microdata.Digest{1}, microdata.Digest{2}
 	r := Records{
 		Digests: []microdata.Digest{a, a, a, b, a, a},
@@ -138,7 +225,7 @@ func TestCounterLayout(t *testing.T) {
 				var b [16]byte
 				binary.BigEndian.PutUint32(b[4:], uint32(stream))
 				binary.BigEndian.PutUint64(b[8:], uint64(first)+uint64(i))
-				s.place.Encrypt(b[:], b[:])
+				s.free.Encrypt(b[:], b[:])
 				if want := binary.BigEndian.Uint64(b[:]); w != want {
 					t.Errorf("stream %d, record %d: word %x, want %x", stream, first+int64(i), w, want)
 				}
@@ -147,33 +234,52 @@ func TestCounterLayout(t *testing.T) {
 	}
 }
 
-// TestRedrawsComeFromFurtherBlocks follows rejected points by hand, for places and
-// for digests.
+// TestRedrawsComeFromFurtherBlocks follows rejected points by hand, for places of
+// draws that never leave, and for places and digests of those that do.
 func TestRedrawsComeFromFurtherBlocks(t *testing.T) {
 	const n = 50_000
-	s := testKey(1).Stream("noise", "wage", 0)
 	digests, values := identities(n, 3)
-	for _, r := range []Records{{Stream: 2, First: 99}, {Digests: digests, Values: values}} {
+	leaves := release(testKey(1), "noise", "wage")
+	mac := func(e cipher.Block, b, v [16]byte) [16]byte {
+		e.Encrypt(b[:], b[:])
+		for j := range b {
+			b[j] ^= v[j]
+		}
+		e.Encrypt(b[:], b[:])
+		return b
+	}
+	for _, c := range []struct {
+		s *Stream
+		r Records
+	}{
+		{testKey(1).Stream("noise", "wage", 0), Records{Stream: 2, First: 99}},
+		{leaves, Records{Stream: 2, First: 99, Values: values}},
+		{leaves, Records{Digests: digests, Values: values}},
+	} {
+		s, r := c.s, c.r
 		normals := make([]float64, n)
 		s.Normals(normals, r)
 		redrawn := 0
 		for i := range n {
 			block := func(draw uint32) (uint64, uint64) {
 				var b [16]byte
-				if r.Digests == nil {
+				var v [16]byte
+				switch {
+				case r.Values == nil:
 					binary.BigEndian.PutUint32(b[:], draw)
 					binary.BigEndian.PutUint32(b[4:], uint32(r.Stream))
 					binary.BigEndian.PutUint64(b[8:], uint64(r.First)+uint64(i))
-					s.place.Encrypt(b[:], b[:])
-				} else {
-					s.digest.Encrypt(b[:], digests[i][:])
-					var v [16]byte
+					s.free.Encrypt(b[:], b[:])
+				case r.Digests == nil:
+					binary.BigEndian.PutUint64(b[:], uint64(draw))
+					binary.BigEndian.PutUint64(b[8:], uint64(r.Stream))
+					binary.BigEndian.PutUint64(v[:], uint64(r.First)+uint64(i))
+					binary.BigEndian.PutUint64(v[8:], math.Float64bits(values[i]+0))
+					b = mac(s.place, b, v)
+				default:
 					binary.BigEndian.PutUint64(v[:], math.Float64bits(values[i]+0))
 					binary.BigEndian.PutUint64(v[8:], uint64(draw))
-					for j := range b {
-						b[j] ^= v[j]
-					}
-					s.digest.Encrypt(b[:], b[:])
+					b = mac(s.identity, digests[i], v)
 				}
 				return binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])
 			}
@@ -210,12 +316,19 @@ func TestStreamsDiffer(t *testing.T) {
 		"zero bytes":      a.Stream("noise\x00", "wage", 0),
 		"length in name":  a.Stream("noise\x00\x00\x00\x00\x00\x00\x00\x04wage", "", 0),
 	}
+	infos := map[string]bool{}
+	for _, n := range []Name{{"a", "b", "c", "d"}, {"ab", "", "c", "d"}, {"a", "bc", "", "d"}, {"a", "b", "d", "c"}, {"", "a", "b", "cd"}} {
+		infos[string(named(labelPlace, n.Mask, n.Done, n.Column, n.Scope))] = true
+		infos[string(named(labelIdentity, n.Mask, n.Done, n.Column))] = true
+	}
+	if len(infos) != 10 {
+		t.Errorf("10 names have %d infos", len(infos))
+	}
 	seen := map[uint64]string{}
 	for name, s := range streams {
 		w := make([]uint64, 100)
 		s.Words(w, Records{})
-		s.Words(w[50:], Records{Digests: make([]microdata.Digest, 50), Values: []float64{49: 0}})
-		for i, v := range w[:51] { // the digests above are all alike
+		for i, v := range w {
 			if other, twice := seen[v]; twice {
 				t.Errorf("%s and %s share word %d", name, other, i)
 			}
@@ -230,7 +343,7 @@ func TestStreamsDiffer(t *testing.T) {
 }
 
 func TestStreamInfoIsInjective(t *testing.T) {
-	want := append([]byte("sdlfilter/stream/1"), 0, 0, 0, 0, 0, 0, 0, 2, 'a', 'b', 0, 0, 0, 0, 0, 0, 0, 1, 'c', 0, 0, 0, 0, 0, 0, 1, 2)
+	want := append([]byte("sdlfilter/stream/2"), 0, 0, 0, 0, 0, 0, 0, 2, 'a', 'b', 0, 0, 0, 0, 0, 0, 0, 1, 'c', 0, 0, 0, 0, 0, 0, 1, 2)
 	if got := []byte(streamInfo("ab", "c", 258)); !bytes.Equal(got, want) {
 		t.Errorf("info is %x, want %x", got, want)
 	}
@@ -240,14 +353,20 @@ func TestStreamInfoIsInjective(t *testing.T) {
 // refused, not wrapped around to those of other records.
 func TestWrongRecordsPanic(t *testing.T) {
 	s := testKey(1).Stream("noise", "wage", 0)
+	leaves := release(testKey(1), "noise", "wage")
 	dst := make([]float64, 10)
 	for name, f := range map[string]func(){
 		"negative stream":    func() { s.Normals(dst, Records{Stream: -1}) },
 		"stream too great":   func() { s.Normals(dst, Records{Stream: 1 << 32}) },
 		"negative place":     func() { s.Uniforms(dst, Records{First: -1}) },
 		"place too great":    func() { s.Words(make([]uint64, 10), Records{First: math.MaxInt64 - 9}) },
-		"too few digests":    func() { s.Laplaces(dst, Records{Digests: make([]microdata.Digest, 9), Values: dst}) },
-		"no values":          func() { s.Normals(dst, Records{Digests: make([]microdata.Digest, 10)}) },
+		"too few digests":    func() { leaves.Laplaces(dst, Records{Digests: make([]microdata.Digest, 9), Values: dst}) },
+		"digests, no values": func() { leaves.Normals(dst, Records{Digests: make([]microdata.Digest, 10)}) },
+		"place, no values":   func() { leaves.Normals(dst, Records{}) },
+		"too few values":     func() { leaves.Normals(dst, Records{Values: make([]float64, 9)}) },
+		"free with values":   func() { s.Normals(dst, Records{Values: make([]float64, 10)}) },
+		"free with digests":  func() { s.Normals(dst, Records{Digests: make([]microdata.Digest, 10)}) },
+		"release, bad place": func() { leaves.Normals(dst, Records{First: -1, Values: make([]float64, 10)}) },
 		"negative replicate": func() { testKey(1).Stream("noise", "wage", -1) },
 		"no identity column": func() { testKey(1).Digests(nil, nil, 10) },
 		"short column": func() {
@@ -263,11 +382,9 @@ func TestWrongRecordsPanic(t *testing.T) {
 			f()
 		}()
 	}
-	s.Normals(nil, Records{First: 5})                      // no records
-	s.Normals(dst, Records{First: math.MaxInt64 - 10})     // the last ten
-	s.Normals(nil, Records{Digests: []microdata.Digest{}}) // none identified
-	s.Normals(dst, Records{Stream: -1, First: -1,          // a place that is not used
-		Digests: make([]microdata.Digest, 10), Values: dst})
+	s.Normals(nil, Records{First: 5})                           // no records
+	s.Normals(dst, Records{First: math.MaxInt64 - 10})          // the last ten
+	leaves.Normals(nil, Records{Digests: []microdata.Digest{}}) // none identified
 }
 
 // TestConcurrentUse: goroutines that share a stream draw what one alone does.
@@ -295,16 +412,19 @@ func TestAllocations(t *testing.T) {
 	s := testKey(1).Stream("noise", "wage", 0)
 	digests, values := identities(10_000, 4)
 	dst := make([]float64, len(digests))
+	leaves := release(testKey(1), "noise", "wage")
 	for _, c := range []struct {
 		name string
+		s    *Stream
 		r    Records
 		most float64
 	}{
-		{"place", Records{}, 2},
-		{"digests", Records{Digests: digests, Values: values}, 1},
+		{"free", s, Records{}, 2},
+		{"place", leaves, Records{Values: values}, 1},
+		{"digests", leaves, Records{Digests: digests, Values: values}, 1},
 	} {
 		// One more than counted: a garbage collection may empty the pool.
-		if got := testing.AllocsPerRun(20, func() { s.Normals(dst, c.r) }); got > c.most {
+		if got := testing.AllocsPerRun(20, func() { c.s.Normals(dst, c.r) }); got > c.most {
 			t.Errorf("%s: %g allocations for a call of %d draws, want at most %g", c.name, got, len(dst), c.most)
 		}
 	}

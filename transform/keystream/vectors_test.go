@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -36,8 +35,9 @@ func (h *hexBits) UnmarshalText(b []byte) error {
 type vectors struct {
 	Specification string
 	Keys          []keyVector
-	Names         []nameVector
 	Streams       []streamVector
+	Releases      []releaseVector
+	Bindings      []bindingVector
 	Digests       []digestVector
 	Functions     map[string][][2]hexBits // by name: argument, value
 	Ziggurat      string                  // SHA-256 of the tables: 257 x, 257 f, the tail's probability, 8 bytes each, big endian
@@ -45,17 +45,39 @@ type vectors struct {
 
 type keyVector struct{ Secret, Text, ID, DigestSubkey string }
 
-type nameVector struct{ Label, Done, Scope, Name string }
+// releaseVector is a stream of draws that leave, by its name; infos and subkeys in
+// hexadecimal.
+type releaseVector struct {
+	Key                         int // index in Keys
+	Mask, Done, Scope, Column   string
+	PlaceInfo, IdentityInfo     string
+	PlaceSubkey, IdentitySubkey string
+	Places                      []placedVector
+	Identified                  []identifiedVector
+	RunSHA256Of                 int    // records at places (0, 0), (0, 1), …, of values 0, 1, …
+	NormalsSHA256               string // of their draws' 8 bytes each, big endian
+}
+
+type placedVector struct {
+	Stream int
+	Record int64
+	Value  hexBits
+	drawVector
+}
+
+type bindingVector struct {
+	Key    int
+	Values []valueVector
+	Bound  hexBits // the number as a float64
+}
 
 type streamVector struct {
 	Key           int // index in Keys
 	Mask, Column  string
 	Replicate     int
 	Info          string // HKDF info
-	PlaceSubkey   string
-	DigestSubkey  string
+	Subkey        string
 	Runs          []runVector
-	Identified    []identifiedVector
 	RunSHA256Of   int    // a further run of so many records from place (0, 0), as the digest of its draws
 	NormalsSHA256 string // of the draws' 8 bytes each, big endian
 }
@@ -105,91 +127,119 @@ func drawn(s *Stream, n int, r Records) []drawVector {
 	return out
 }
 
-// remarkable returns the first place of stream 0 of every way through the
-// ziggurat: rectangle, wedge, tail, and after one and two rejections.
-func remarkable(s *Stream) map[string]int64 {
+// remarkable returns the first places of stream 0 that go through the ziggurat by
+// rectangle, wedge and tail, and after one and two rejections; in a release those of
+// the given values.
+func remarkable(t *testing.T, s *Stream, values []float64) []int64 {
 	found := map[string]int64{}
-	const n = 1 << 12
-	src := s.source(Records{}, 1<<20)
+	src := s.source(Records{Values: values}, 1<<20)
 	defer src.close()
-	for at := 0; at < 1<<20; at += n {
-		for i := at; i < at+n; i++ {
-			w0, w1 := src.further(i, 0)
-			draw := 0
-			for {
-				l, j := layers[w0&0xff], w0>>11|1
-				if _, ok := point(w0, w1); ok {
-					way := "rectangle"
-					if j >= l.inside {
-						way = "wedge"
-						if w0&0xff == 0 {
-							way = "tail"
-						}
+	for i := range 1 << 20 {
+		w0, w1 := src.further(i, 0)
+		draw := 0
+		for {
+			l, j := layers[w0&0xff], w0>>11|1
+			if _, ok := point(w0, w1); ok {
+				way := "rectangle"
+				if j >= l.inside {
+					way = "wedge"
+					if w0&0xff == 0 {
+						way = "tail"
 					}
-					if way = fmt.Sprint(way, " after ", draw); draw < 3 {
-						if _, have := found[way]; !have {
-							found[way] = int64(i)
-						}
-					}
-					break
 				}
-				draw++
-				w0, w1 = src.further(i, uint32(draw))
+				if way = fmt.Sprint(way, " after ", draw); draw < 3 {
+					if _, have := found[way]; !have {
+						found[way] = int64(i)
+					}
+				}
+				break
 			}
+			draw++
+			w0, w1 = src.further(i, uint32(draw))
 		}
 	}
-	return found
-}
-
-// namesWithoutTwins are label, what was done and scope, chosen so that joining
-// them carelessly would give some the same name.
-var namesWithoutTwins = [][3]string{
-	{"noise#1", "bias 0x1p-06;noise 0x0p+00 0x1.18p+05;", ""},
-	{"noise#1", "bias 0x1p-06;noise 0x0p+00 0x1.18p+05;", "survey"},
-	{"noise#1", "bias 0x1p-06;noise 0x0p+00 0x1.18p+05;", "survey|6"},
-	{"noise#1", "bias 0x1p-06;noise 0x0p+00 0x1.18p+05;", "Zürich"},
-	{"a", "x;", "y;"},
-	{"a|x;", "y;", ""},
-	{"a", "x;", "y;|2"},
-	{"a|x;", "y;", "2"},
-	{"a", "x;", "b|x;|2"},
-	{"a|x;|b", "x;", "2"},
-	{"a", "x;", "0"},
-	{"", "x;", "1"},
-	{"", "x;", "1|1"},
-}
-
-// TestNames: no two triples share a name.
-func TestNames(t *testing.T) {
-	seen := map[string][3]string{}
-	for _, n := range namesWithoutTwins {
-		name := ReleaseName(n[0], n[1], n[2])
-		if twin, have := seen[name]; have {
-			t.Errorf("%q and %q share the name %q", twin, n, name)
+	var places []int64
+	for _, way := range []string{"rectangle after 0", "wedge after 0", "tail after 0", "rectangle after 1", "rectangle after 2", "wedge after 1"} {
+		at, ok := found[way]
+		if !ok {
+			t.Fatalf("no place goes by %q", way)
 		}
-		seen[name] = n
+		places = append(places, at)
 	}
+	return places
 }
 
-// FuzzNames takes the parts of a name out of it again.
+func releaseVectorOf(t *testing.T, keys []Key, key int, n Name, ways bool) releaseVector {
+	s := keys[key].Release(n)
+	place, identity := named(labelPlace, n.Mask, n.Done, n.Column, n.Scope), named(labelIdentity, n.Mask, n.Done, n.Column)
+	v := releaseVector{Key: key, Mask: n.Mask, Done: n.Done, Scope: n.Scope, Column: n.Column,
+		PlaceInfo: hex.EncodeToString(place), IdentityInfo: hex.EncodeToString(identity),
+		PlaceSubkey:    hex.EncodeToString(keys[key].derive(string(place), KeySize)),
+		IdentitySubkey: hex.EncodeToString(keys[key].derive(string(identity), KeySize)),
+		RunSHA256Of:    500}
+	values := make([]float64, 1<<20)
+	for i := range values {
+		values[i] = float64(i)
+	}
+	add := func(stream int, record int64, value float64) {
+		v.Places = append(v.Places, placedVector{stream, record, hexBits(math.Float64bits(value)),
+			drawn(s, 1, Records{Stream: stream, First: record, Values: []float64{value}})[0]})
+	}
+	for j, value := range []float64{0, 1, -1234.5, 1e300, math.Inf(-1), math.Copysign(0, -1)} {
+		add(j, int64(j), value)
+		d := microdata.Digest{byte(j + 1), 0xff, 3: byte(len(n.Done))}
+		v.Identified = append(v.Identified, identifiedVector{hex.EncodeToString(d[:]), hexBits(math.Float64bits(value)),
+			drawn(s, 1, Records{Digests: []microdata.Digest{d}, Values: []float64{value}})[0]})
+	}
+	add(math.MaxUint32, math.MaxInt64-1, 0.1)
+	if ways {
+		for _, at := range remarkable(t, s, values) {
+			add(0, at, values[at])
+		}
+	}
+	x := make([]float64, v.RunSHA256Of)
+	s.Normals(x, Records{Values: values})
+	v.NormalsSHA256 = hashOf(x)
+	return v
+}
+
+// namesWithoutTwins are chosen so that joining them carelessly would give some the
+// same name.
+var namesWithoutTwins = []Name{
+	{"noise#1", "bias 0x1p-06 0x1.9p+06;by 6:bias#1;noise 0x0p+00 0x1.18p+05 0x1.9p+06 0x0p+00;", "", "wage"},
+	{"noise#1", "bias 0x1p-06 0x1.9p+06;by 6:bias#1;noise 0x0p+00 0x1.18p+05 0x1.9p+06 0x0p+00;", "survey", "wage"},
+	{"noise#1", "noise 0x0p+00 0x1.18p+05 0x1.9p+06 0x0p+00;", "Zürich", "Einkommen (€)"},
+	{"a", "x;", "y;", "c"},
+	{"ax;", "", "y;", "c"},
+	{"a", "x;y;", "", "c"},
+	{"a", "x;", "c", "y;"},
+	{"a", "x;", "", "y;c"},
+	{"", "", "", ""},
+	{"\x00", "", "", ""},
+	{"", "\x00", "", ""},
+	{"", "", "\x00", ""},
+	{"", "", "", "\x00"},
+}
+
+// FuzzNames takes the parts of a name out of its info again.
 func FuzzNames(f *testing.F) {
 	for _, n := range namesWithoutTwins {
-		f.Add(n[0], n[1], n[2])
+		f.Add(n.Mask, n.Done, n.Column, n.Scope)
 	}
-	f.Fuzz(func(t *testing.T, label, done, scope string) {
-		done = strings.ReplaceAll(done, "|", "") + ";"
-		left, found := ReleaseName(label, done, scope), ""
-		if !strings.HasSuffix(left, ";") {
-			at := strings.LastIndexByte(left, '|')
-			n, err := strconv.Atoi(left[at+1:])
-			if err != nil {
-				t.Fatal(err)
-			}
-			found, left = left[at-n:at], left[:at-n-1]
+	f.Fuzz(func(t *testing.T, mask, done, column, scope string) {
+		info, ok := strings.CutPrefix(string(named(labelPlace, mask, done, column, scope)), labelPlace)
+		if !ok {
+			t.Fatal("the info does not begin with its label")
 		}
-		at := strings.LastIndexByte(left, '|')
-		if left[:at] != label || left[at+1:] != done || found != scope {
-			t.Errorf("%q, %q, %q came back as %q, %q, %q", label, done, scope, left[:at], left[at+1:], found)
+		for _, want := range []string{mask, done, column, scope} {
+			n := binary.BigEndian.Uint64([]byte(info[:8]))
+			if got := info[8 : 8+n]; got != want {
+				t.Errorf("%q came back as %q", want, got)
+			}
+			info = info[8+n:]
+		}
+		if info != "" {
+			t.Errorf("%q is left", info)
 		}
 	})
 }
@@ -202,28 +252,22 @@ var functions = map[string]func(float64) float64{
 }
 
 func makeVectors(t *testing.T) vectors {
-	v := vectors{Specification: "sdlfilter keystream, version 1 (docs/keystream.md)", Functions: map[string][][2]hexBits{}}
+	v := vectors{Specification: "sdlfilter keystream, version 2 (docs/keystream.md)", Functions: map[string][][2]hexBits{}}
 	keys := []Key{testKey(1), testKey(0xf0)}
 	for _, k := range keys {
 		v.Keys = append(v.Keys, keyVector{hex.EncodeToString(k.sealed.secret[:]), k.Text(), k.ID(),
 			hex.EncodeToString(k.derive(labelDigest, KeySize))})
 	}
 
-	for _, n := range namesWithoutTwins {
-		v.Names = append(v.Names, nameVector{n[0], n[1], n[2], ReleaseName(n[0], n[1], n[2])})
-	}
-
 	for i, c := range []struct {
 		key          int
 		mask, column string
 		replicate    int
-	}{{0, "noise", "wage", 0}, {0, "noise", "wage", 7}, {1, "bias#2", "Einkommen (€)", 0}, {0, "", "", math.MaxInt32},
-		{0, ReleaseName("noise#1", "noise 0x0p+00 0x1.18p+05;", "survey.2026"), "wage", 0}} {
+	}{{0, "noise", "wage", 0}, {0, "noise", "wage", 7}, {1, "bias#2", "Einkommen (€)", 0}, {0, "", "", math.MaxInt32}} {
 		s := keys[c.key].Stream(c.mask, c.column, c.replicate)
 		info := streamInfo(c.mask, c.column, uint64(c.replicate))
-		subkeys := keys[c.key].derive(info, 2*KeySize)
 		sv := streamVector{Key: c.key, Mask: c.mask, Column: c.column, Replicate: c.replicate, Info: hex.EncodeToString([]byte(info)),
-			PlaceSubkey: hex.EncodeToString(subkeys[:KeySize]), DigestSubkey: hex.EncodeToString(subkeys[KeySize:])}
+			Subkey: hex.EncodeToString(keys[c.key].derive(info, KeySize))}
 		add := func(stream int, first int64, n int) {
 			sv.Runs = append(sv.Runs, runVector{stream, first, drawn(s, n, Records{Stream: stream, First: first})})
 		}
@@ -232,25 +276,18 @@ func makeVectors(t *testing.T) vectors {
 		add(math.MaxUint32, math.MaxInt64-4, 4)
 		add(17, 1<<40-1, 3)
 		if i == 0 {
-			ways := remarkable(s)
-			for _, way := range []string{"rectangle after 0", "wedge after 0", "tail after 0", "rectangle after 1", "rectangle after 2", "wedge after 1"} {
-				at, ok := ways[way]
-				if !ok {
-					t.Fatalf("no place goes by %q", way)
-				}
+			for _, at := range remarkable(t, s, nil) {
 				add(0, at, 1)
 			}
-		}
-		for j, value := range []float64{0, 1, -1234.5, 1e300, math.Inf(-1), math.Copysign(0, -1)} {
-			d := microdata.Digest{byte(j + 1), 0xff, 3: byte(i)}
-			sv.Identified = append(sv.Identified, identifiedVector{hex.EncodeToString(d[:]), hexBits(math.Float64bits(value)),
-				drawn(s, 1, Records{Digests: []microdata.Digest{d}, Values: []float64{value}})[0]})
 		}
 		sv.RunSHA256Of = 2000
 		x := make([]float64, sv.RunSHA256Of)
 		s.Normals(x, Records{})
 		sv.NormalsSHA256 = hashOf(x)
 		v.Streams = append(v.Streams, sv)
+	}
+	for i, n := range namesWithoutTwins {
+		v.Releases = append(v.Releases, releaseVectorOf(t, keys, i%len(keys), n, i == 0))
 	}
 
 	for _, tuple := range [][]value{
@@ -275,6 +312,7 @@ func makeVectors(t *testing.T) vectors {
 		{{&arrow.Time64Type{Unit: arrow.Nanosecond}, "10:00:00.000000001"}},
 		{{&arrow.DurationType{Unit: arrow.Millisecond}, "-1500ms"}},
 		{{arrow.BinaryTypes.String, "Zoë"}, {arrow.PrimitiveTypes.Int64, "∅"}, {arrow.FixedWidthTypes.Date64, "1988-03-01"}},
+		{{arrow.BinaryTypes.String, ""}, {arrow.PrimitiveTypes.Int64, "∅"}},
 		{{arrow.BinaryTypes.String, ""}, {arrow.BinaryTypes.String, "a name of more than one block of sixteen bytes"}},
 	} {
 		for k := range keys {
@@ -296,6 +334,14 @@ func makeVectors(t *testing.T) vectors {
 			m.mac(e, &ignored)
 			dv.Digest = hex.EncodeToString(d[:])
 			v.Digests = append(v.Digests, dv)
+
+			bind, bound := keys[k].Binding(), make([]float64, 1)
+			bind.Begin(1, len(tuple))
+			for _, c := range columns {
+				bind.Array(c.Array)
+			}
+			bind.Values(bound)
+			v.Bindings = append(v.Bindings, bindingVector{k, dv.Values, hexBits(math.Float64bits(bound[0]))})
 		}
 	}
 
@@ -370,7 +416,8 @@ func TestVectors(t *testing.T) {
 		t.Fatalf("%s holds other vectors than the test makes: write it anew with -update", vectorsFile)
 	}
 	differ("keys", have.Keys, want.Keys)
-	differ("names", have.Names, want.Names)
+	differ("releases", have.Releases, want.Releases)
+	differ("bindings", have.Bindings, want.Bindings)
 	for i := range want.Streams {
 		differ(fmt.Sprint("stream ", i), have.Streams[i], want.Streams[i])
 	}

@@ -417,6 +417,12 @@ def encode(kind, text):
     raise ValueError("no encoding for " + kind)
 
 
+def named(label, *names):
+    for name in names:
+        label += struct.pack(">Q", len(name.encode())) + name.encode()
+    return label
+
+
 def cbc_mac(aes, message):
     state = bytes(16)
     for at in range(0, len(message), 16):
@@ -449,47 +455,78 @@ def main():
         secret = bytes.fromhex(k["Secret"])
         secrets.append(secret)
         same("key %d text" % i, base64.b64encode(secret).decode(), k["Text"])
-        same("key %d id" % i, hkdf(secret, b"sdlfilter/key-id/1", 8).hex(), k["ID"])
-        same("key %d digest subkey" % i, hkdf(secret, b"sdlfilter/digest/1", 32).hex(), k["DigestSubkey"])
-
-    for i, n in enumerate(vectors["Names"]):
-        scope = n["Scope"]
-        name = n["Label"] + "|" + n["Done"] + ("|%s|%d" % (scope, len(scope.encode())) if scope else "")
-        same("name %d" % i, name, n["Name"])
-    same("distinct names", len({n["Name"] for n in vectors["Names"]}), len(vectors["Names"]))
+        same("key %d id" % i, hkdf(secret, b"sdlfilter/key-id/2", 8).hex(), k["ID"])
+        same("key %d digest subkey" % i, hkdf(secret, b"sdlfilter/digest/2", 32).hex(), k["DigestSubkey"])
 
     for i, s in enumerate(vectors["Streams"]):
-        info = b"sdlfilter/stream/1"
-        for name in (s["Mask"].encode(), s["Column"].encode()):
-            info += struct.pack(">Q", len(name)) + name
-        info += struct.pack(">Q", s["Replicate"])
+        info = named(b"sdlfilter/stream/2", s["Mask"], s["Column"]) + struct.pack(">Q", s["Replicate"])
         same("stream %d info" % i, info.hex(), s["Info"])
-        okm = hkdf(secrets[s["Key"]], info, 64)
-        same("stream %d place subkey" % i, okm[:32].hex(), s["PlaceSubkey"])
-        same("stream %d digest subkey" % i, okm[32:].hex(), s["DigestSubkey"])
-        place, identified = AES256(okm[:32]), AES256(okm[32:])
+        subkey = hkdf(secrets[s["Key"]], info, 32)
+        same("stream %d subkey" % i, subkey.hex(), s["Subkey"])
+        aes = AES256(subkey)
 
         def at_place(stream, record):
-            return lambda d: place.encrypt(struct.pack(">IIQ", d, stream, record))
+            return lambda d: aes.encrypt(struct.pack(">IIQ", d, stream, record))
 
         for r in s["Runs"]:
             for j, want in enumerate(r["Draws"]):
                 same("stream %d, place (%d, %d)" % (i, r["Stream"], r["First"] + j), draws(at_place(r["Stream"], r["First"] + j)), want)
+        run = b"".join(bytes.fromhex(draws(at_place(0, j))["Normal"]) for j in range(s["RunSHA256Of"]))
+        same("stream %d, %d normals" % (i, s["RunSHA256Of"]), hashlib.sha256(run).hexdigest(), s["NormalsSHA256"])
 
+    for i, s in enumerate(vectors["Releases"]):
+        secret = secrets[s["Key"]]
+        info = named(b"sdlfilter/place/2", s["Mask"], s["Done"], s["Column"], s["Scope"])
+        same("release %d place info" % i, info.hex(), s["PlaceInfo"])
+        subkey = hkdf(secret, info, 32)
+        same("release %d place subkey" % i, subkey.hex(), s["PlaceSubkey"])
+        place = AES256(subkey)
+        info = named(b"sdlfilter/identity/2", s["Mask"], s["Done"], s["Column"])
+        same("release %d identity info" % i, info.hex(), s["IdentityInfo"])
+        subkey = hkdf(secret, info, 32)
+        same("release %d identity subkey" % i, subkey.hex(), s["IdentitySubkey"])
+        identity = AES256(subkey)
+
+        def bound(stream, record, value):
+            return lambda d: cbc_mac(place, struct.pack(">QQQ", d, stream, record) + canonical_bits(value))
+
+        for j, want in enumerate(s["Places"]):
+            at = (want.pop("Stream"), want.pop("Record"), from_bits(want.pop("Value")))
+            same("release %d, place %d" % (i, j), draws(bound(*at)), want)
         for j, want in enumerate(s["Identified"]):
             digest, value = bytes.fromhex(want.pop("Digest")), from_bits(want.pop("Value"))
             message = lambda d: digest + canonical_bits(value) + struct.pack(">Q", d)
-            same("stream %d, identified %d" % (i, j), draws(lambda d: cbc_mac(identified, message(d))), want)
+            same("release %d, identified %d" % (i, j), draws(lambda d: cbc_mac(identity, message(d))), want)
+        run = b"".join(bytes.fromhex(draws(bound(0, j, float(j)))["Normal"]) for j in range(s["RunSHA256Of"]))
+        same("release %d, %d normals" % (i, s["RunSHA256Of"]), hashlib.sha256(run).hexdigest(), s["NormalsSHA256"])
+    names = {(s["PlaceInfo"]) for s in vectors["Releases"]}
+    same("distinct names", len(names), len(vectors["Releases"]))
 
-        run = b"".join(bytes.fromhex(draws(at_place(0, j))["Normal"]) for j in range(s["RunSHA256Of"]))
-        same("stream %d, %d normals" % (i, s["RunSHA256Of"]), hashlib.sha256(run).hexdigest(), s["NormalsSHA256"])
+    for i, b in enumerate(vectors["Bindings"]):
+        subkeys = hkdf(secrets[b["Key"]], b"sdlfilter/binding/2", 64)
+        outer, inner = AES256(subkeys[:32]), AES256(subkeys[32:])
+        message = struct.pack(">QQ", 0, len(b["Values"]))
+        for v in b["Values"]:
+            e = encode(v["Type"], v["Value"])
+            if e[0] == 0:
+                message += bytes(16)
+            elif e[0] == 1:
+                message += e[5:] + struct.pack(">Q", 1)
+            else:
+                entry_of_one = struct.pack(">QQ", len(e), 1) + e
+                message += cbc_mac(inner, entry_of_one + bytes(-len(entry_of_one) % 16))
+        state = cbc_mac(outer, message)
+        same("binding %d" % i, to_bits(float(struct.unpack(">Q", state[:8])[0] >> 12)), b["Bound"])
 
     for i, d in enumerate(vectors["Digests"]):
         body = b"".join(encode(v["Type"], v["Value"]) for v in d["Values"])
         message = struct.pack(">QQ", len(body), len(d["Values"])) + body
         same("digest %d encoding" % i, message.hex(), d["Encoding"])
         message += bytes(-len(message) % 16)
-        same("digest %d" % i, cbc_mac(AES256(hkdf(secrets[d["Key"]], b"sdlfilter/digest/1", 32)), message).hex(), d["Digest"])
+        if len(body) == 5 * len(d["Values"]):  # all null or empty: nobody
+            same("digest %d" % i, bytes(16).hex(), d["Digest"])
+            continue
+        same("digest %d" % i, cbc_mac(AES256(hkdf(secrets[d["Key"]], b"sdlfilter/digest/2", 32)), message).hex(), d["Digest"])
 
     for name, pairs in vectors["Functions"].items():
         for x, y in pairs:

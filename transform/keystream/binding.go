@@ -1,0 +1,138 @@
+package keystream
+
+import (
+	"crypto/cipher"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Binding makes one number of several values of a record, under a subkey: what
+// draws are bound to that decide on more than one value, as those of an exchange
+// do. Values count by what they are and not by how a file holds them, as in
+// Digests. It is not safe for concurrent use.
+type Binding struct {
+	outer, inner cipher.Block
+	states       []microdata.Digest
+	blocks       []microdata.Digest // what the column at hand adds to them
+	entries      []microdata.Digest // of its dictionary
+	known        []bool
+	message      message
+}
+
+// Binding derives the subkeys.
+func (k Key) Binding() *Binding {
+	subkeys := k.derive(labelBinding, 2*KeySize)
+	return &Binding{outer: newAES(subkeys[:KeySize]), inner: newAES(subkeys[KeySize:])}
+}
+
+// Format prints nothing of the subkeys, or of what they were used on, under any verb.
+func (b Binding) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("[binding]")) }
+
+// Begin begins the tuples of n records with a number of columns, which Numbers
+// or Array is then called with, each once.
+func (b *Binding) Begin(n, columns int) {
+	for _, s := range []*[]microdata.Digest{&b.states, &b.blocks} {
+		if cap(*s) < n {
+			*s = make([]microdata.Digest, n)
+		}
+		*s = (*s)[:n]
+	}
+	if n == 0 {
+		return
+	}
+	clear(b.blocks[0][:])
+	binary.BigEndian.PutUint64(b.blocks[0][8:], uint64(columns))
+	b.outer.Encrypt(b.blocks[0][:], b.blocks[0][:])
+	for i := range b.states {
+		b.states[i] = b.blocks[0]
+	}
+}
+
+// Numbers adds a column of numbers, one a record, of which those are null that valid
+// denies; nil: none is.
+func (b *Binding) Numbers(values []float64, valid func(i int) bool) {
+	for i := range b.blocks {
+		binary.BigEndian.PutUint64(b.blocks[i][:], canonicalBits(values[i]))
+		binary.BigEndian.PutUint64(b.blocks[i][8:], tagNumber)
+		if valid != nil && !valid(i) {
+			clear(b.blocks[i][:])
+		}
+	}
+	b.absorb()
+}
+
+// Array adds a column of any type that can be moved between records.
+func (b *Binding) Array(a arrow.Array) {
+	if d, ok := a.(*array.Dictionary); ok {
+		b.dictionary(d)
+	} else {
+		c := arrayColumn(a)
+		for i := range b.blocks {
+			b.value(&b.blocks[i], &c, i)
+		}
+	}
+	b.absorb()
+}
+
+// dictionary makes the block of each entry once, when first met.
+func (b *Binding) dictionary(d *array.Dictionary) {
+	entries := arrayColumn(d.Dictionary())
+	if cap(b.entries) < entries.n {
+		b.entries, b.known = make([]microdata.Digest, entries.n), make([]bool, entries.n)
+	}
+	b.known = b.known[:entries.n]
+	clear(b.known)
+	for i := range b.blocks {
+		if d.IsNull(i) {
+			clear(b.blocks[i][:])
+			continue
+		}
+		e := d.GetValueIndex(i)
+		if !b.known[e] {
+			b.known[e] = true
+			b.value(&b.entries[:entries.n][e], &entries, e)
+		}
+		b.blocks[i] = b.entries[:entries.n][e]
+	}
+}
+
+// value makes the block of one value: a number's bits and tag, zeros for null, and
+// of any other the CBC-MAC of its entry.
+func (b *Binding) value(block *microdata.Digest, c *column, i int) {
+	m := c.append(b.message.begin(1), i)
+	switch m[blockSize] {
+	case tagNull:
+		clear(block[:])
+	case tagNumber:
+		copy(block[:8], m[blockSize+5:])
+		binary.BigEndian.PutUint64(block[8:], tagNumber)
+	default:
+		m = m.mac(b.inner, block)
+	}
+	b.message = m
+}
+
+// absorb takes the column's blocks into the states.
+func (b *Binding) absorb() {
+	for i := range b.states {
+		s, m := b.states[i][:], b.blocks[i][:]
+		binary.LittleEndian.PutUint64(s, binary.LittleEndian.Uint64(s)^binary.LittleEndian.Uint64(m))
+		binary.LittleEndian.PutUint64(s[8:], binary.LittleEndian.Uint64(s[8:])^binary.LittleEndian.Uint64(m[8:]))
+	}
+	for i := range b.states {
+		b.outer.Encrypt(b.states[i][:], b.states[i][:])
+	}
+}
+
+// Values writes the records' numbers to dst: the upper 52 bits of their states, as
+// an integer.
+func (b *Binding) Values(dst []float64) {
+	for i := range b.states {
+		dst[i] = float64(binary.BigEndian.Uint64(b.states[i][:]) >> 12)
+	}
+}

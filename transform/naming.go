@@ -1,0 +1,148 @@
+package transform
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// history tells what was done to a column so far: a part for each mask, with all
+// that decides what it makes of a value. It names the draws of that mask and of
+// those that follow. Of x + z and f(x) + z, released by two runs with one z, x can be
+// had wherever f(x) is known; so the name of z tells f.
+type history struct {
+	text string
+	by   int // 1 + the mask of the last part; 0 before the first
+}
+
+// part writes a word and numbers, exactly.
+func part(word string, numbers ...float64) string {
+	text := []byte(word)
+	for _, v := range numbers {
+		text = append(text, ' ')
+		text = strconv.AppendFloat(text, v, 'x', -1, 64)
+	}
+	return string(append(text, ';'))
+}
+
+// does tells what mask i makes of a column: a part of its word and its effective
+// parameters there, each in a fixed place or after a count, so that no two sets of
+// them are written alike. Parameters that come to the same for every value (a range
+// of θ and the φ that it stands for) are to be written alike: equal chains are to
+// release equal values. The columns that the mask reads are told with it; which of
+// them is what is the mask's to tell.
+func (c *Chain) does(i int, col *column, parts string) {
+	if reads := c.masks[i].Params.Reads(); len(reads) > 0 {
+		parts += c.told("reads", sorted(reads)...)
+	}
+	col.done.text += parts
+	col.done.by = i + 1
+}
+
+// told writes columns, those that the chain knows of, with what was done to them:
+// as a SHA-256, as the text would grow with every mask that reads others.
+func (c *Chain) told(word string, columns ...string) string {
+	h := sha256.New()
+	for _, name := range columns {
+		if col := c.lookup(name); col != nil {
+			fmt.Fprintf(h, "%d:%s%d:%s", len(name), name, len(col.done.text), col.done.text)
+		}
+	}
+	return fmt.Sprintf("%s %x;", word, h.Sum(nil))
+}
+
+// lookup returns a column as the masks so far have left it, nil where the chain
+// does not know it.
+func (c *Chain) lookup(name string) *column {
+	for _, col := range c.columns {
+		if col.Name == name {
+			return col
+		}
+	}
+	if info := c.info(name); info != nil {
+		return newColumn(*info)
+	}
+	return nil
+}
+
+// drawName is what a keystream is derived from, the scope of the records apart.
+type drawName struct {
+	mask         int
+	column, done string
+}
+
+// stream returns the number, in work.streams, of the keystream that mask i draws
+// from for a column, after does has told of the mask. Replicates are never
+// released, and those of a grid of parameters are to share their draws: of them the
+// name is label and column alone.
+func (c *Chain) stream(i int, col *column) int { return c.streamNamed(i, col.Name, col.done.text) }
+
+// streamNamed is stream for draws that belong to no one column.
+func (c *Chain) streamNamed(i int, column, done string) int {
+	c.draws = append(c.draws, drawName{i, column, done})
+	return len(c.draws) - 1
+}
+
+// settle demands, after mask i is compiled, that it has told what it does to each
+// of its columns, and that its draws know of it: a kind of mask that forgets this
+// does not run. Whose draws have gone into the columns is then told to what follows,
+// as the names of draws hold the label of their own mask only.
+func (c *Chain) settle(i int) error {
+	draws := false
+	for _, d := range c.draws {
+		draws = draws || d.mask == i
+	}
+	for _, name := range c.masks[i].Params.Masks() {
+		col := c.lookup(name)
+		if col == nil {
+			continue
+		}
+		if col.done.by != i+1 {
+			return fmt.Errorf("%s: does not name what it does to column %s, so that two releases could share draws", c.at(i), strconv.Quote(name))
+		}
+		for _, d := range c.draws {
+			if d.mask == i && d.column == name && d.done != col.done.text {
+				return fmt.Errorf("%s: draws for column %s before it names all that it does", c.at(i), strconv.Quote(name))
+			}
+		}
+	}
+	if !draws {
+		return nil
+	}
+	label := Label(c.masks, i)
+	for _, name := range c.masks[i].Params.Masks() {
+		if col := c.lookup(name); col != nil {
+			col.done.text += fmt.Sprintf("by %d:%s;", len(label), label)
+		}
+	}
+	return nil
+}
+
+// streamsOf returns the keystreams for records of a scope. The first block of a
+// scope derives them. A scope has draws of its own where a record's identity is
+// its place; identifying values are the same respondent's in every scope, and
+// are to be masked alike there.
+func (c *Chain) streamsOf(scope string) []*keystream.Stream {
+	if c.replicate != 0 {
+		scope = ""
+	}
+	if s, ok := c.streams.Load(scope); ok {
+		return s.([]*keystream.Stream)
+	}
+	streams := make([]*keystream.Stream, len(c.draws))
+	for k, d := range c.draws {
+		label := Label(c.masks, d.mask)
+		switch {
+		case c.replicate == 0:
+			streams[k] = c.setup.Key.Release(keystream.Name{Mask: label, Done: d.done, Column: d.column, Scope: scope})
+		case c.shared != nil:
+			streams[k] = c.shared.stream(c.setup.Key, label, d.column, c.replicate)
+		default:
+			streams[k] = c.setup.Key.Stream(label, d.column, c.replicate)
+		}
+	}
+	s, _ := c.streams.LoadOrStore(scope, streams)
+	return s.([]*keystream.Stream)
+}

@@ -1,0 +1,311 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// examples are chains for each kind, of which the mask at a place has all the
+// parameters that it can have. A kind without one fails the test.
+var examples = map[string][]struct {
+	at    int
+	masks func() []Spec
+}{
+	"bias": {
+		{0, func() []Spec { return []Spec{mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.1)})} }},
+		{0, func() []Spec { return []Spec{mask(&Bias{Columns: []string{"a"}, Range: ptr(0.3)})} }},
+	},
+	"noise": {{0, func() []Spec {
+		return []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(200), Distribution: "laplace", Tiers: []Tier{{ptr(300.0), ptr(2.0)}, {ptr(900.0), ptr(3.0)}}})}
+	}}},
+	"truncate": {
+		{0, func() []Spec {
+			return []Spec{mask(&Truncate{Columns: []string{"a"}, Lower: ptr(100.0), Upper: ptr(500.0), Mode: "clip"})}
+		}},
+		{1, func() []Spec {
+			return []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(200)}), mask(&Truncate{Columns: []string{"a"}, Lower: ptr(100.0), Upper: ptr(500.0), Mode: "redraw"})}
+		}},
+	},
+	"round": {
+		{0, func() []Spec { return []Spec{mask(&Round{Columns: []string{"a"}, Decimals: ptr(0)})} }},
+		{0, func() []Spec { return []Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(50.0)})} }},
+	},
+	"swap": {{0, func() []Spec {
+		return []Spec{mask(&Swap{Keys: []string{"c"}, Attribute: "d", Columns: []string{"a"}, Rate: ptr(0.4), Policy: "random", Scope: "window"})}
+	}}},
+}
+
+// variants returns values that a field can have in place of its own.
+func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []reflect.Value) {
+	add := func(x any) { others = append(others, reflect.ValueOf(x)) }
+	switch x := v.Interface().(type) {
+	case *float64:
+		if x == nil {
+			return []reflect.Value{reflect.ValueOf(ptr(0.2)), reflect.ValueOf(ptr(700.0))}
+		}
+		add((*float64)(nil))
+		add(ptr(*x / 2))
+		add(ptr(*x * 1.5))
+	case *int:
+		if x == nil {
+			return []reflect.Value{reflect.ValueOf(ptr(1))}
+		}
+		add(ptr(*x + 1))
+		add(ptr(*x - 2))
+	case *Amount:
+		add(&Amount{x.Value * 1.01, false})
+		add(&Amount{0.35, true})
+	case string:
+		words := strings.Split(f.Tag.Get("enum"), ",")
+		if words[0] == "" {
+			words = []string{"e", "c"}
+		}
+		for _, w := range append(words, "") {
+			if w != x {
+				add(w)
+			}
+		}
+	case []string:
+		for _, name := range []string{"b", "e"} {
+			add(append(slices.Clone(x), name))
+		}
+		add([]string{"e"})
+	case []Tier:
+		add([]Tier(nil))
+		add(x[:1])
+		for i := range x {
+			for k := range reflect.TypeFor[Tier]().NumField() {
+				for _, w := range variants(t, reflect.TypeFor[Tier]().Field(k), reflect.ValueOf(x[i]).Field(k)) {
+					tiers := slices.Clone(x)
+					reflect.ValueOf(&tiers[i]).Elem().Field(k).Set(w)
+					add(tiers)
+				}
+			}
+		}
+	default:
+		t.Fatalf("field %s has type %s: this test does not know what else it can be", f.Name, f.Type)
+	}
+	return others
+}
+
+// probed is what a chain makes of column a, and the names of the draws that made
+// it and of one that follows.
+type probed struct {
+	values []float64
+	own    []drawName
+	next   string
+}
+
+func probe(t *testing.T, setup Setup, columns []testColumn, masks []Spec) (p probed, ok bool) {
+	t.Helper()
+	c, err := NewChain(masks, setup)
+	if err != nil {
+		return p, false
+	}
+	p.own = c.draws
+	if c.NeedsSurvey() {
+		surveyed(t, c, setup.Window, columns...)
+	}
+	p.values = slices.Clone(apply(t, c, block(0, len(columns[0].values), columns...)).Columns[0].Out().Values)
+	next := chain(t, setup, append(slices.Clone(masks), Spec{Name: "probe", Params: &Noise{Columns: []string{"a"}, SD: amount(1)}})...)
+	p.next = next.draws[len(next.draws)-1].done
+	return p, true
+}
+
+func namingData(n int) []testColumn {
+	r := rand.New(rand.NewPCG(77, 1))
+	columns := []testColumn{floats(2, incomes(n, 7)...), floats(2, incomes(n, 8)...)}
+	for _, k := range []float64{6, 4, 3} {
+		c := floats(0, make([]float64, n)...)
+		for i := range c.values {
+			c.values[i] = math.Floor(r.Float64() * k)
+		}
+		columns = append(columns, c)
+	}
+	return columns
+}
+
+// TestKindsNameTheirParameters changes every field of every kind's parameters:
+// where that changes what the column is before a draw, it changes the draw's name.
+func TestKindsNameTheirParameters(t *testing.T) {
+	columns := namingData(500)
+	setup := testSetup(t, columns...)
+	setup.Window = 100
+	for _, kind := range Kinds {
+		if len(examples[kind.Name]) == 0 {
+			t.Errorf("%s: no example, so nobody knows whether its parameters are in the names of draws", kind.Name)
+		}
+		tried := map[string]int{}
+		for _, example := range examples[kind.Name] {
+			base, ok := probe(t, setup, columns, example.masks())
+			if !ok {
+				t.Fatalf("%s: the example is not valid", kind.Name)
+			}
+			params := reflect.TypeOf(example.masks()[example.at].Params).Elem()
+			for k := range params.NumField() {
+				f := params.Field(k)
+				for _, v := range variants(t, f, reflect.ValueOf(example.masks()[example.at].Params).Elem().Field(k)) {
+					masks := example.masks()
+					reflect.ValueOf(masks[example.at].Params).Elem().Field(k).Set(v)
+					other, ok := probe(t, setup, columns, masks)
+					if !ok {
+						continue
+					}
+					tried[f.Name]++
+					if slices.Equal(other.values, base.values) {
+						continue
+					}
+					if other.next == base.next {
+						t.Errorf("%s.%s = %v: other values, and the draw that follows has one name: %q", kind.Name, f.Name, v, base.next)
+					}
+					if len(base.own) > 0 && reflect.DeepEqual(base.own, other.own) {
+						t.Errorf("%s.%s = %v: other values from draws of one name: %v", kind.Name, f.Name, v, base.own)
+					}
+				}
+			}
+		}
+		for k := range reflect.TypeOf(kind.New()).Elem().NumField() {
+			if name := reflect.TypeOf(kind.New()).Elem().Field(k).Name; tried[name] == 0 {
+				t.Errorf("%s.%s: no other value of it is valid in an example, so nothing is tested", kind.Name, name)
+			}
+		}
+	}
+}
+
+// TestNamesTellTheColumn: what a mask is told of the data decides values too, and is
+// in the names; and so are the columns that a swap reads, with all that was done to
+// them, and who drew.
+func TestNamesTellTheColumn(t *testing.T) {
+	columns := namingData(500)
+	base := testSetup(t, columns...)
+	base.Window = 100
+	noise := mask(&Noise{Columns: []string{"a"}, SD: percent(35)})
+	swap := func(keys, attribute string) Spec {
+		return mask(&Swap{Keys: strings.Split(keys, ""), Attribute: attribute, Columns: []string{"a"}, Rate: ptr(0.4), Policy: "random"})
+	}
+	change := func(f func(s *Setup)) Setup {
+		s := base
+		s.Columns = slices.Clone(base.Columns)
+		f(&s)
+		return s
+	}
+	same := change(func(*Setup) {})
+	for _, c := range []struct {
+		name        string
+		a, b        Setup
+		left, right []Spec
+		equal       bool
+	}{
+		{"the same", base, same, []Spec{noise}, []Spec{noise}, true},
+		{"decimals", base, change(func(s *Setup) { s.Columns[0].Decimals = 1 }), []Spec{noise}, []Spec{noise}, false},
+		{"no decimals", base, change(func(s *Setup) { s.Columns[0].Decimals = -1 }), []Spec{noise}, []Spec{noise}, false},
+		{"SD", base, change(func(s *Setup) { s.Columns[0].SD *= 1.01 }), []Spec{noise}, []Spec{noise}, false},
+		{"float32", base, change(func(s *Setup) { s.Columns[0].Field.Type = arrow.PrimitiveTypes.Float32 }), nil, nil, false},
+		{"window", base, change(func(s *Setup) { s.Window = 50 }), []Spec{swap("c", "d")}, []Spec{swap("c", "d")}, false},
+		{"window without a swap", base, change(func(s *Setup) { s.Window = 50 }), []Spec{noise}, []Spec{noise}, true},
+		{"order of keys", base, same, []Spec{swap("ce", "d")}, []Spec{swap("ec", "d")}, true},
+		{"key and attribute", base, same, []Spec{swap("c", "d")}, []Spec{swap("d", "c")}, false},
+		{"a key that is masked", base, same, []Spec{mask(&Round{Columns: []string{"c"}, Base: ptr(2.0)}), swap("c", "d")}, []Spec{swap("c", "d")}, false},
+		{"a swap of the key", base, same,
+			[]Spec{mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"c"}, Rate: ptr(0.4), Policy: "random"}), {Name: "s", Params: swap("c", "d").Params}},
+			[]Spec{mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"c"}, Rate: ptr(0.5), Policy: "random"}), {Name: "s", Params: swap("c", "d").Params}}, false},
+		{"other draws before", base, same, []Spec{{Name: "p", Params: noise.Params}}, []Spec{{Name: "q", Params: noise.Params}}, false},
+		{"another column beside", base, same, []Spec{mask(&Noise{Columns: []string{"b", "a"}, SD: amount(5)})}, []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(5)})}, true},
+		{"another column before", base, same, []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(5.0)})}, nil, true},
+		{"range and φ", base, same, []Spec{mask(&Bias{Columns: []string{"a"}, Range: ptr(0.375)})}, []Spec{mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.125)})}, true},
+		{"decimals and base", base, same, []Spec{mask(&Round{Columns: []string{"a"}, Decimals: ptr(-1)})}, []Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(10.0)})}, true},
+		{"decimals where there is no grid", change(func(s *Setup) { s.Columns[0].Decimals = -1 }), change(func(s *Setup) { s.Columns[0].Decimals = -1 }),
+			[]Spec{mask(&Round{Columns: []string{"a"}, Decimals: ptr(1)})}, []Spec{mask(&Round{Columns: []string{"a"}, Decimals: ptr(0)})}, false},
+		{"the default distribution", base, same, []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(5)})}, []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(5), Distribution: "normal"})}, true},
+		{"clip outside and inside the grid", base, same, []Spec{mask(&Truncate{Columns: []string{"a"}, Upper: ptr(500.001)})}, []Spec{mask(&Truncate{Columns: []string{"a"}, Upper: ptr(500.0)})}, true},
+		{"order of masks", base, same, []Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(50.0)}), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(480.0)})},
+			[]Spec{mask(&Truncate{Columns: []string{"a"}, Upper: ptr(480.0)}), mask(&Round{Columns: []string{"a"}, Base: ptr(50.0)})}, false},
+		{"last of three", base, same, []Spec{noise, swap("c", "d"), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(480.0)})},
+			[]Spec{noise, swap("c", "d"), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(490.0)})}, false},
+		{"first of three", base, same, []Spec{mask(&Truncate{Columns: []string{"a"}, Upper: ptr(480.0)}), noise, swap("c", "d")},
+			[]Spec{mask(&Truncate{Columns: []string{"a"}, Upper: ptr(490.0)}), noise, swap("c", "d")}, false},
+	} {
+		left, _ := probe(t, c.a, columns, c.left)
+		right, _ := probe(t, c.b, columns, c.right)
+		if left.next == "" || right.next == "" {
+			t.Errorf("%s: a chain is not valid", c.name)
+		}
+		if (left.next == right.next) != c.equal {
+			t.Errorf("%s: names %q and %q, equal must be %v", c.name, left.next, right.next, c.equal)
+		}
+	}
+}
+
+// unnamed adds 1 and does not say so; late says so after its draws.
+type unnamed struct{ late bool }
+
+func (unnamed) Check() check.Problems { return nil }
+func (unnamed) Masks() []string       { return []string{"a"} }
+func (unnamed) Reads() []string       { return nil }
+func (u unnamed) compile(c *Chain, i int) (step, error) {
+	col, err := c.arithmetic(i, "a")
+	if err != nil {
+		return nil, err
+	}
+	if u.late {
+		c.stream(i, col)
+		c.does(i, col, part("plus", 1))
+	}
+	return addOne{}, nil
+}
+
+type addOne struct{}
+
+func (addOne) apply(*Chain, *work, *microdata.Block) error { return nil }
+
+// TestUnnamedKindsDoNotRun: a kind of mask that does not tell what it does to a
+// column, or not before it draws, makes no chain, wherever it stands.
+func TestUnnamedKindsDoNotRun(t *testing.T) {
+	columns := namingData(10)
+	setup := testSetup(t, columns...)
+	noise := mask(&Noise{Columns: []string{"a"}, SD: amount(1)})
+	for name, u := range map[string]unnamed{"nothing": {}, "late": {late: true}} {
+		for _, masks := range [][]Spec{{mask(u)}, {noise, mask(u)}, {mask(u), noise}, {mask(&Round{Columns: []string{"b"}, Base: ptr(5.0)}), mask(u)}} {
+			c := &Chain{masks: masks, setup: setup}
+			if _, err := newChain(masks, setup, 0, nil); err == nil || !strings.Contains(err.Error(), "draws") {
+				t.Errorf("%s: %d masks make a chain (%v); error %v", name, len(masks), c, err)
+			}
+		}
+	}
+}
+
+// TestNamesEndApart: no name is the beginning of another's with a part that could be
+// read in two ways: parts end in semicolons, and texts in them stand after their
+// length.
+func TestNamesEndApart(t *testing.T) {
+	columns := namingData(10)
+	setup := testSetup(t, columns...)
+	seen := map[string]string{}
+	for _, label := range []string{"x", "x;", "x;by 1:y", "1:x", ";"} {
+		for _, second := range []string{"", "y", ";by 1:y"} {
+			masks := []Spec{{Name: label, Params: &Noise{Columns: []string{"a"}, SD: amount(1)}}}
+			if second != "" {
+				masks = append(masks, Spec{Name: second, Params: &Noise{Columns: []string{"a"}, SD: amount(1)}})
+			}
+			p, ok := probe(t, setup, columns, masks)
+			if !ok {
+				t.Fatal("no chain")
+			}
+			what := fmt.Sprintf("%q, %q", label, second)
+			if other, twice := seen[p.next]; twice {
+				t.Errorf("%s and %s share the name %q", what, other, p.next)
+			}
+			seen[p.next] = what
+		}
+	}
+}
