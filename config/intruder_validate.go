@@ -57,6 +57,16 @@ func (l *loader) validateIntruder(p *Pipeline) {
 	if in.Inversion && len(p.Masks) == 0 && l.sound("masks", path+".inversion") {
 		l.wrong(path+".inversion", "needs masks: without any there is nothing to undo")
 	}
+	if in.Inversion && l.sound("masks", path+".inversion") {
+		for i, m := range p.Masks {
+			for _, name := range m.Params.Masks() {
+				if transform.ActionOf(m.Params, name, 1) == nil {
+					l.wrong(path+".inversion", "needs masks that say what they do to a value; masks[%d].%s does not", i, m.Kind())
+					return
+				}
+			}
+		}
+	}
 }
 
 // validateKeys judges the columns that an intruder may know.

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -30,7 +31,8 @@ func (r *reporter) warnings(m *assess.Measures, touched []transform.Touch) (list
 	}
 	for i, t := range touched {
 		// Bounds are often set where no value is expected beyond them.
-		if _, bounds := r.config.Masks[i].Params.(*transform.Truncate); t.Records == 0 && !bounds && hasValues(m, t.Columns) {
+		_, bounds := transform.ActionOf(r.config.Masks[i].Params, t.Columns[0], math.NaN()).(transform.Bounding)
+		if t.Records == 0 && !bounds && hasValues(m, t.Columns) {
 			list = append(list, fmt.Sprintf("%s: changed no record", r.plan.maskPath(i)))
 		}
 	}

@@ -184,7 +184,8 @@ func (m *Bias) EfficiencyFollows(_, named func(string) bool) bool {
 	return named("phi") || named("range")
 }
 
-func (m *Bias) narrowed(column string) Params {
+// OnColumn implements Narrowing.
+func (m *Bias) OnColumn(column string) Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q

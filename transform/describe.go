@@ -165,5 +165,6 @@ func PublishingKind(kind string) Publishing {
 	return nil
 }
 
-// narrowing is a mask that can be had on one of its columns alone.
-type narrowing interface{ narrowed(column string) Params }
+// Narrowing is a mask that can be had on one of its columns alone, with the same
+// draws.
+type Narrowing interface{ OnColumn(column string) Params }

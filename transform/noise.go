@@ -406,7 +406,8 @@ func (m *Noise) EfficiencyFollows(has, named func(string) bool) bool {
 	return named("sd") && (named("tiers") || !has("tiers"))
 }
 
-func (m *Noise) narrowed(column string) Params {
+// OnColumn implements Narrowing.
+func (m *Noise) OnColumn(column string) Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q

@@ -59,11 +59,11 @@ func Alone(masks []Spec, column string) ([]Spec, bool) {
 			continue
 		}
 		only := Spec{Name: Label(masks, i)}
-		n, ok := m.Params.(narrowing)
+		n, ok := m.Params.(Narrowing)
 		if !ok {
 			return nil, false
 		}
-		only.Params = n.narrowed(column)
+		only.Params = n.OnColumn(column)
 		alone = append(alone, only)
 	}
 	return alone, true

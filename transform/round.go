@@ -165,7 +165,8 @@ func (m *Round) EfficiencyFollows(has, named func(string) bool) bool {
 	return (named("decimals") || !has("decimals")) && (named("base") || !has("base"))
 }
 
-func (m *Round) narrowed(column string) Params {
+// OnColumn implements Narrowing.
+func (m *Round) OnColumn(column string) Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q

@@ -180,7 +180,8 @@ func (m *Truncate) EfficiencyFollows(has, named func(string) bool) bool {
 	return (named("lower") || !has("lower")) && (named("upper") || !has("upper"))
 }
 
-func (m *Truncate) narrowed(column string) Params {
+// OnColumn implements Narrowing.
+func (m *Truncate) OnColumn(column string) Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q

@@ -48,14 +48,3 @@ func TestMaskOf(t *testing.T) {
 		}
 	}
 }
-
-// TestMaskOfKnowsEveryKind: a new mask must say its parameters here, or a report
-// would be silent about it.
-func TestMaskOfKnowsEveryKind(t *testing.T) {
-	described := map[string]bool{"bias": true, "noise": true, "truncate": true, "round": true, "swap": true}
-	for _, k := range transform.Kinds {
-		if !described[k.Name] {
-			t.Errorf("MaskOf does not describe %s", k.Name)
-		}
-	}
-}

@@ -1,0 +1,182 @@
+package transform
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// filled are masks with all their parameters, by kind.
+var filled = map[string]Params{
+	"bias":     &Bias{Columns: []string{"a"}, Range: ptr(0.3)},
+	"noise":    &Noise{Columns: []string{"a"}, SD: percent(25), Distribution: "laplace", Tiers: []Tier{{ptr(50.0), ptr(4.0)}}},
+	"truncate": &Truncate{Columns: []string{"a"}, Lower: ptr(10.0), Upper: ptr(90.0), Mode: "redraw"},
+	"round":    &Round{Columns: []string{"a"}, Decimals: ptr(-1)},
+	"swap":     &Swap{Keys: []string{"k", "l"}, Attribute: "r", Columns: []string{"a", "b"}, Rate: ptr(0.3), Policy: "random", Scope: "dataset"},
+}
+
+// TestEveryMaskSaysAllOfItself: what a mask leaves out is hidden and refused, which
+// is no fault of a user's configuration.
+func TestEveryMaskSaysAllOfItself(t *testing.T) {
+	noAxis := []string{"truncate", "round"} // a map varies them where it is told to only
+	for _, k := range Kinds {
+		p := filled[k.Name]
+		if p == nil {
+			t.Errorf("%s: not in this test", k.Name)
+			continue
+		}
+		if ScopeOf(p) == ScopeUnsaid {
+			t.Errorf("%s: does not say its scope", k.Name)
+		}
+		if _, ok := MapAxis(p); ok == slices.Contains(noAxis, k.Name) {
+			t.Errorf("%s: says an axis: %v", k.Name, ok)
+		}
+		if ActionOf(p, "a", 20) == nil {
+			t.Errorf("%s: does not say what it does", k.Name)
+		}
+		if PublishingKind(k.Name) == nil {
+			t.Errorf("%s: does not say what may be published", k.Name)
+		}
+		for _, c := range ReadColumnsOf(p) {
+			if c.Field == "" {
+				t.Errorf("%s: does not say where it names %s", k.Name, c.Name)
+			}
+		}
+		// Every field of the configuration that is set is a parameter of the report,
+		// but for the columns, which it has beside them.
+		v := reflect.ValueOf(p).Elem()
+		for i := range v.NumField() {
+			name := v.Type().Field(i).Tag.Get("yaml")
+			if name == "columns" || v.Field(i).IsZero() {
+				continue
+			}
+			if !slices.ContainsFunc(ParametersOf(p), func(q Parameter) bool { return q.Name == name }) {
+				t.Errorf("%s: does not say its parameter %s", k.Name, name)
+			}
+			if a, ok := v.Field(i).Interface().(*Amount); ok && a.Relative {
+				if field, columns := RelativeTo(p); field != name || !slices.Equal(columns, p.Masks()) {
+					t.Errorf("%s: %s refers to a standard deviation, and it says %q, %v", k.Name, name, field, columns)
+				}
+			}
+		}
+	}
+}
+
+// published makes of a mask's parameters what is published of them.
+func published(p Params, sd float64, names ...string) Published {
+	list := ParametersOf(p)
+	has := func(name string) bool {
+		return slices.ContainsFunc(list, func(q Parameter) bool { return q.Name == name })
+	}
+	named := func(name string) bool { return slices.Contains(names, name) }
+	return Published{
+		Parameters: func(name string) (any, bool) {
+			for _, q := range list {
+				if q.Name == name && named(name) {
+					return q.Value, true
+				}
+			}
+			return nil, false
+		},
+		SD: func(column string) (float64, bool) {
+			a, ok := ActionOf(p, column, sd).(Addition)
+			return a.SD, ok && named("sd")
+		},
+		Named: named, Has: has, Number: func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) },
+	}
+}
+
+// TestPublishedActionIsTheAction where all is published, and says nothing of what is
+// not: no number of it is in the action or the words.
+func TestPublishedActionIsTheAction(t *testing.T) {
+	for kind, p := range filled {
+		var all []string
+		for _, q := range ParametersOf(p) {
+			all = append(all, q.Name)
+		}
+		of := PublishingKind(kind)
+		want := ActionOf(p, "a", 20)
+		if e, ok := want.(Exchange); ok { // the rest is the report's own, or of no use to users
+			want = Exchange{Keys: e.Keys, Attribute: e.Attribute, Rate: e.Rate}
+		}
+		if got := of.PublishedAction(published(p, 20, append(all, "base", "upper", "lower", "tiers")...), "a"); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", kind, got, want)
+		}
+		for _, name := range all {
+			var rest []string
+			for _, other := range all {
+				if other != name && !(kind == "bias") { // φ and range say each other
+					rest = append(rest, other)
+				}
+			}
+			without := published(p, 20, rest...)
+			text := of.Words(without, "a")
+			words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ;,:", r) })
+			for _, hidden := range map[string][]string{
+				"sd": {"5"}, "tiers": {"50", "4"}, "phi": {"0.1"}, "range": {"0.1", "0.3"}, "lower": {"10"}, "upper": {"90"},
+				"decimals": {"10"}, "rate": {"0.3"}, "attribute": {"r"}, "keys": {"k", "l"}, "distribution": {"laplace"}, "mode": {"drawn"},
+			}[name] {
+				if slices.Contains(words, hidden) {
+					t.Errorf("%s without %s: %q", kind, name, text)
+				}
+			}
+			if a, ok := of.PublishedAction(without, "a").(Addition); ok && (name == "sd" || name == "tiers") && a.SD == a.SD {
+				t.Errorf("%s without %s: λ is taken for known", kind, name)
+			}
+		}
+	}
+}
+
+// TestEfficiencyFollows: an efficiency is published only with all that it gives away.
+func TestEfficiencyFollows(t *testing.T) {
+	for _, c := range []struct {
+		kind       string
+		has, named []string
+		want       bool
+	}{
+		{"noise", []string{"sd", "distribution"}, nil, false},
+		{"noise", []string{"sd", "distribution"}, []string{"distribution"}, false},
+		{"noise", []string{"sd", "distribution"}, []string{"sd"}, true},
+		{"noise", []string{"sd", "tiers"}, []string{"sd"}, false},
+		{"noise", []string{"sd", "tiers"}, []string{"tiers"}, false},
+		{"noise", []string{"sd", "tiers"}, []string{"sd", "tiers"}, true},
+		{"bias", []string{"phi"}, nil, false},
+		{"bias", []string{"phi"}, []string{"phi"}, true},
+		{"bias", []string{"range", "phi"}, []string{"range"}, true},
+		{"truncate", []string{"lower", "mode"}, []string{"mode"}, false},
+		{"truncate", []string{"lower", "mode"}, []string{"lower"}, true},
+		{"truncate", []string{"lower", "upper"}, []string{"lower"}, false},
+		{"truncate", []string{"lower", "upper"}, []string{"upper"}, false},
+		{"truncate", []string{"lower", "upper"}, []string{"lower", "upper"}, true},
+		{"round", []string{"base"}, []string{"decimals"}, false},
+		{"round", []string{"base"}, []string{"base"}, true},
+		{"round", []string{"decimals"}, nil, false},
+		{"swap", []string{"rate"}, nil, true},
+	} {
+		in := func(list []string) func(string) bool {
+			return func(name string) bool { return slices.Contains(list, name) }
+		}
+		if got := PublishingKind(c.kind).EfficiencyFollows(in(c.has), in(c.named)); got != c.want {
+			t.Errorf("%s with %v, named %v: %v", c.kind, c.has, c.named, got)
+		}
+	}
+}
+
+// TestActionsWithoutParameters: a mask that Check refuses says nothing rather than
+// something wrong.
+func TestActionsWithoutParameters(t *testing.T) {
+	for _, k := range Kinds {
+		switch a := ActionOf(k.New(), "a", 1).(type) {
+		case nil:
+		case Bounding:
+			if !math.IsInf(a.Lower, -1) || !math.IsInf(a.Upper, 1) {
+				t.Errorf("%s: %+v", k.Name, a)
+			}
+		default:
+			t.Errorf("%s: %+v", k.Name, a)
+		}
+	}
+}
