@@ -37,6 +37,7 @@ type stream struct {
 	verdict    judgement
 	holding    bool            // masked records go to the restricted topic
 	begun      bool            // a transaction is open
+	refused    int64           // masked records of the transaction that the gate has ended the stream at
 	told       <-chan struct{} // closed when the stream is told to end
 
 	mu      sync.Mutex
@@ -376,6 +377,7 @@ func (s *stream) finish(ctx context.Context, refused bool) (*Result, error) {
 	if refused {
 		rep.Gate = *s.verdict.last
 		rep.Withheld = withheldBecause(rep.Gate)
+		rep.Stopped = &report.Stopped{Left: rep.Records.Released, NotLeft: s.refused}
 	}
 	var files reportFiles
 	if err := files.create(s.config.Report); err != nil {

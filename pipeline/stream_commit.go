@@ -201,6 +201,7 @@ func (s *stream) judge(ctx context.Context) (refused bool, err error) {
 // records are read again and go to the restricted topic.
 func (s *stream) refuse(ctx context.Context) error {
 	broken := brokenRules(*s.verdict.last)
+	s.refused = s.openCounts().Released
 	if err := s.rollback(ctx); err != nil {
 		return err
 	}
@@ -212,7 +213,10 @@ func (s *stream) refuse(ctx context.Context) error {
 		return nil
 	}
 	s.options.Monitor.Mode("stopped")
-	s.options.Log.Error().Strs("rules", broken).Msg("the gate's rules do not hold: the stream stops, and nothing of the open transaction is released")
+	left := s.counts().Released
+	stopped := report.Stopped{Left: left, NotLeft: s.refused}
+	s.options.Log.Error().Strs("rules", broken).Int64("left", left).Int64("not_left", s.refused).
+		Msg("the gate's rules do not hold: the stream stops, and nothing of the open transaction is released; " + stopped.Words())
 	return errRefused
 }
 

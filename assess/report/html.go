@@ -81,6 +81,10 @@ func below(path string, names ...string) string {
 // there is none.
 type citation struct{ Name, Finished, Version string }
 
+// kept reports whether nothing of what was masked has left. A stream that its gate has
+// ended keeps the last records alone.
+func (r *Report) kept() bool { return r.Withheld != "" && r.Stopped == nil }
+
 // HTML returns the report as one page that asks for nothing elsewhere. It is as
 // confidential as the JSON.
 func (r *Report) HTML() ([]byte, error) {
@@ -108,13 +112,13 @@ func (r *Report) HTML() ([]byte, error) {
 		Report:  r, Kind: "Disclosure risk and data utility of one release", Verdict: v,
 		Finished: r.Finished.UTC().Format("2 January 2006, 15:04 UTC"),
 		Took:     took(r.Finished.Sub(r.Started)),
-		Records:  recordCells(r.Records, r.Withheld != ""),
+		Records:  recordCells(r.Records, r.kept()),
 		Sampled:  r.Sampled,
 		Attack:   viewAttack(r.Attack),
 		Citation: citation{Version: r.Version},
 		Names:    r.Correlation.Columns,
 	}
-	if r.Withheld == "" { // else there are no data to cite
+	if !r.kept() { // else there are no data to cite
 		view.Citation.Name, view.Citation.Finished = r.Name, r.Finished.UTC().Format("2 January 2006")
 	}
 	if r.Snapshot > 0 {

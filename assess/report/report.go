@@ -37,6 +37,7 @@ type Report struct {
 	Sampled      *Sampling          `json:"sampled,omitempty"`
 	Warnings     []string           `json:"warnings,omitempty"` // what the steward should know before the release is used
 	Withheld     string             `json:"withheld,omitempty"` // why the release was withheld; empty: it was not
+	Stopped      *Stopped           `json:"stopped,omitempty"`  // of a stream that its gate has ended: what left and what did not
 	Release      *Release           `json:"release,omitempty"`  // the files that this is about
 
 	// Alternatives are maps on data of its columns, whose strategies the page draws
@@ -50,6 +51,28 @@ type Records struct {
 	Released    int64 `json:"released"`
 	Quarantined int64 `json:"quarantined"`
 	Held        int64 `json:"held,omitempty"` // masked records of a stream that went to the restricted topic
+}
+
+// Stopped says what a stream that its gate has ended let out. What was committed
+// before cannot be taken back.
+type Stopped struct {
+	Left    int64 `json:"left"`     // records that had been released before, by this run and those that it went on from; they stay released
+	NotLeft int64 `json:"not_left"` // masked records of the open transaction, which was aborted
+}
+
+// Words is what left and what did not, in one sentence.
+func (s *Stopped) Words() string {
+	left := count(s.Left) + " records had been released before and stay released"
+	switch s.Left {
+	case 0:
+		left = "nothing had been released before"
+	case 1:
+		left = "1 record had been released before and stays released"
+	}
+	if s.NotLeft == 1 {
+		return left + "; 1 record of the open transaction was not released"
+	}
+	return left + "; " + count(s.NotLeft) + " records of the open transaction were not released"
 }
 
 // Window holds the measures of the records since the last snapshot.

@@ -69,7 +69,7 @@ func (s *summary) head(r *Report) {
 		s.Line("  " + l)
 	}
 	released := " released, "
-	if r.Withheld != "" {
+	if r.kept() {
 		released = " masked but withheld, "
 	}
 	records := count(r.Records.Read) + " records read, " + count(r.Records.Released) + released +

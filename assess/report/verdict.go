@@ -9,7 +9,7 @@ import (
 
 // verdict is the first thing that a report says.
 type verdict struct {
-	Word   string // Released, Withheld, Refused, …
+	Word   string // Released, Withheld, Stopped, …
 	Line   string // one sentence
 	Good   bool
 	Reason string // why it was withheld
@@ -30,6 +30,9 @@ func (r *Report) verdict() verdict {
 		v.Reason = ""
 	}
 	switch {
+	case r.Stopped != nil:
+		v.Word = "Stopped"
+		v.Line = fmt.Sprintf("%s %s not hold: %s.", capital(ofRules(failed, n)), doOrDoes(failed), r.Stopped.Words())
 	case r.Withheld != "" && failed > 0:
 		v.Word = "Withheld"
 		v.Line = fmt.Sprintf("Nothing was published: %s %s not hold.", ofRules(failed, n), doOrDoes(failed))

@@ -67,6 +67,9 @@ func (s *state) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if stopped := result.Report.Stopped; stopped != nil {
+				fmt.Fprintf(os.Stderr, "sdlfilter: the gate has stopped the stream: %s\n", stopped.Words())
+			}
 			s.cut = result.Cut
 			switch {
 			case result.Refused():

@@ -138,14 +138,24 @@ func TestStreamGateStops(t *testing.T) {
 	p := s.start("run", "pipeline.yaml")
 	s.released("out", 500)
 	s.paid(500, 3500, nearMean)
-	_, log := p.wait(exitRefused)
-	says(t, log, "the stream stops, and nothing of the open transaction is released")
+	printed, log := p.wait(exitRefused)
+	says(t, log, "the stream stops, and nothing of the open transaction is released; 500 records had been released before and stay released; ",
+		`"left":500`, "sdlfilter: the gate has stopped the stream: 500 records had been released before")
+	says(t, printed, "Stopped", "500 released")
+	if strings.Contains(printed+log, "Nothing was published") || strings.Contains(printed, "withheld") {
+		t.Errorf("it is said that nothing was published:\n%s\n%s", printed, log)
+	}
 	s.released("out", 500)
 	var rep struct {
 		Records struct{ Released int }
 		Gate    struct{ Passed bool }
+		Stopped struct {
+			Left    int `json:"left"`
+			NotLeft int `json:"not_left"`
+		}
 	}
-	if err := json.Unmarshal([]byte(s.read("out/report.json")), &rep); err != nil || rep.Records.Released != 500 || rep.Gate.Passed {
+	if err := json.Unmarshal([]byte(s.read("out/report.json")), &rep); err != nil || rep.Records.Released != 500 || rep.Gate.Passed ||
+		rep.Stopped.Left != 500 || rep.Stopped.NotLeft < 1 || rep.Stopped.NotLeft > 3000 {
 		t.Errorf("%v: the report says %+v, want 500 released and a gate that has refused", err, rep)
 	}
 	// What was refused is not forgotten: it is judged again.
