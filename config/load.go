@@ -101,6 +101,7 @@ func Parse(file string, text []byte, opts Options) (*Pipeline, error) {
 	if len(l.errs) > 0 {
 		return nil, l.errs.sorted()
 	}
+	p.Loosened = l.loosened()
 	return p, nil
 }
 
@@ -134,6 +135,8 @@ type loader struct {
 	failed  map[*yaml.Node]bool   // scalars that could not be expanded
 	broken  map[string]bool       // by path, values that could not be read: what is below them is unknown
 	strange map[string][]string   // by path of a mapping, the names in it that are no fields
+	grown   map[string]bool       // by path, elements of lists that settings have added
+	changes []change              // what settings have made of the file
 }
 
 func newLoader(file string, lookup func(string) (string, bool)) *loader {
@@ -141,7 +144,7 @@ func newLoader(file string, lookup func(string) (string, bool)) *loader {
 		file: file, lookup: lookup,
 		values: map[string]*yaml.Node{}, keys: map[string]*yaml.Node{},
 		origin: map[*yaml.Node]string{}, written: map[*yaml.Node]string{},
-		failed: map[*yaml.Node]bool{}, broken: map[string]bool{}, strange: map[string][]string{},
+		failed: map[*yaml.Node]bool{}, broken: map[string]bool{}, strange: map[string][]string{}, grown: map[string]bool{},
 	}
 }
 

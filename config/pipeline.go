@@ -36,6 +36,10 @@ type Pipeline struct {
 	// variable that looks like a setting and is none, a pipeline without masks.
 	Warnings []string `yaml:"-"`
 
+	// Loosened are the settings of the environment and the command line that let more
+	// out than the file does.
+	Loosened []Loosening `yaml:"-"`
+
 	loaded *loader // places, for Errorf; nil where the pipeline was not loaded
 }
 

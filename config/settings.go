@@ -93,7 +93,7 @@ func (l *loader) set(document *yaml.Node, s setting) (wrong string) {
 	if wrong != "" {
 		return wrong
 	}
-	n := document
+	n, path := document, ""
 	for _, st := range steps {
 		kind := yaml.MappingNode
 		if st.name == "" {
@@ -107,7 +107,15 @@ func (l *loader) set(document *yaml.Node, s setting) (wrong string) {
 			return "" // the file is wrong here, and decoding says so with its place
 		}
 		next := child(n, st)
+		if st.name == "" {
+			path += fmt.Sprintf("[%d]", st.index)
+		} else {
+			path = join(path, st.name)
+		}
 		if next == nil {
+			if kind == yaml.SequenceNode {
+				l.grown[path] = true
+			}
 			next = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}
 			l.origin[next] = s.origin
 			if kind == yaml.MappingNode {
@@ -119,6 +127,7 @@ func (l *loader) set(document *yaml.Node, s setting) (wrong string) {
 		}
 		n = next
 	}
+	l.note(steps, n, s)
 	*n = yaml.Node{Kind: yaml.ScalarNode, Value: s.value}
 	n.Tag = n.ShortTag()
 	l.origin[n] = s.origin

@@ -13,6 +13,7 @@ package connectors
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -73,6 +74,9 @@ type Watched interface {
 	// state of the data. It is asked before and after every pass, and before what
 	// was made of the records is published.
 	Unchanged() error
+	// Changed returns when the last change of its files was, as Open found them; zero
+	// where that is not known.
+	Changed() time.Time
 }
 
 // Unchanged asks a source that can be asked.

@@ -31,6 +31,9 @@ func (r *reporter) report(records report.Records, measures *assess.Measures) *re
 		Gate:    assess.Judge(r.rules(), measures),
 	}
 	rep.SetMeasures(measures)
+	for _, o := range r.config.Loosened {
+		rep.Loosened = append(rep.Loosened, report.Loosened(o))
+	}
 	touched := r.chain.Touched()
 	for i, spec := range r.config.Masks {
 		rep.Masks = append(rep.Masks, report.MaskOf(spec, touched[i].Records, r.plan.sd))

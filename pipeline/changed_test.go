@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/files"
@@ -32,6 +33,8 @@ func (s *meddled) Unchanged() error {
 	}
 	return connectors.Unchanged(s.Source)
 }
+
+func (s *meddled) Changed() time.Time { return time.Time{} }
 
 func (s *meddled) Read(ctx context.Context, l *microdata.Layout, cut connectors.Cut) (connectors.Reader, error) {
 	r, err := s.Source.Read(ctx, l, cut)

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/connectors/jsonl"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
+	"github.com/sdlfilter/sdlfilter/connectors/publish"
 )
 
 // SourceOf is the source that a path stands for, by the extension of the file or
@@ -33,13 +35,22 @@ func SourceOf(path string) (connectors.SourceConfig, error) {
 	return nil, fmt.Errorf("%s: the format is not known by its name; must end in .parquet, .csv, .tsv, .jsonl, .arrow or .feather", path)
 }
 
-// WritesStdout reports whether the release goes to standard output, which has no
-// name to be given.
+// WritesStdout reports whether the release goes to standard output, by its name - or
+// by another (/dev/stdout).
 func WritesStdout(p *config.Pipeline) bool {
 	for _, path := range p.Sink.Config.Paths() {
-		if path != "stdout" {
+		if path != "stdout" && !isStdout(path) {
 			return false
 		}
 	}
 	return true
+}
+
+func isStdout(path string) bool {
+	if device, err := publish.Device(path); err != nil || !device {
+		return false
+	}
+	there, err1 := os.Stat(path)
+	out, err2 := os.Stdout.Stat()
+	return err1 == nil && err2 == nil && os.SameFile(there, out)
 }

@@ -30,6 +30,10 @@ type Options struct {
 	Log      zerolog.Logger
 	Progress *Progress // may be nil
 
+	// AllowLoosening lets settings of the environment and the command line let out
+	// more than the configuration file does. The report names them.
+	AllowLoosening bool
+
 	Monitor *monitor.Monitor // of a stream; may be nil
 	Reload  <-chan Changed   // of a stream: configurations to go on with; may be nil
 
@@ -68,6 +72,9 @@ func Run(ctx context.Context, p *config.Pipeline, o Options) (*Result, error) {
 		o.Progress = new(Progress)
 	}
 	ctx = o.Log.WithContext(ctx)
+	if err := p.LooseningAllowed(o.AllowLoosening); err != nil {
+		return nil, err
+	}
 	if p.Streaming() {
 		return runStream(ctx, p, o)
 	}

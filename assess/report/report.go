@@ -37,6 +37,7 @@ type Report struct {
 	Sampled      *Sampling          `json:"sampled,omitempty"`
 	Warnings     []string           `json:"warnings,omitempty"` // what the steward should know before the release is used
 	Withheld     string             `json:"withheld,omitempty"` // why the release was withheld; empty: it was not
+	Loosened     []Loosened         `json:"loosened,omitempty"` // settings that let more out than the configuration file does
 	Stopped      *Stopped           `json:"stopped,omitempty"`  // of a stream that its gate has ended: what left and what did not
 	Release      *Release           `json:"release,omitempty"`  // the files that this is about
 
@@ -73,6 +74,15 @@ func (s *Stopped) Words() string {
 		return left + "; 1 record of the open transaction was not released"
 	}
 	return left + "; " + count(s.NotLeft) + " records of the open transaction were not released"
+}
+
+// Loosened is a setting of the environment or the command line that let more out
+// than the configuration file does, or may have.
+type Loosened struct {
+	Path   string `json:"path"`           // of the field
+	Origin string `json:"origin"`         // the variable or flag
+	From   string `json:"from,omitempty"` // as the file has it; empty where it says nothing
+	To     string `json:"to"`
 }
 
 // Window holds the measures of the records since the last snapshot.

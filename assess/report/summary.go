@@ -89,6 +89,11 @@ func (s *summary) head(r *Report) {
 			s.Line("  " + mark + l)
 		}
 	}
+	for _, o := range r.Loosened {
+		for _, l := range wrap("loosened: "+printable(o.Path)+" by "+printable(o.Origin), summaryWidth-2) {
+			s.Line("  " + l)
+		}
+	}
 	s.Line("")
 }
 

@@ -92,7 +92,7 @@ func (s *state) assessGroup(ctx context.Context, group, file string, asJSON bool
 	if group == "" || file == "" {
 		return usageError{fmt.Errorf("--group and --config are both needed: the configuration says where the brokers are and what was masked how")}
 	}
-	p, err := s.load(file)
+	p, err := s.loadToMeasure(file)
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (s *state) attackConfigured(cmd *cobra.Command, path string, a *attackFlags
 	if len(misplaced) > 0 {
 		return usageError{fmt.Errorf("%s: with a configuration, assess.keys and assess.intruder say what the intruder knows and does", strings.Join(misplaced, ", "))}
 	}
-	p, err := s.load(path)
+	p, err := s.loadToMeasure(path)
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func (s *state) makeMap(cmd *cobra.Command, path string, o *mapOptions) error {
 	if info, err := os.Stat(o.out); o.out != "" && err == nil && !info.IsDir() {
 		return usageError{fmt.Errorf("--out names a folder, and %s is a file", o.out)}
 	}
-	p, err := s.load(path)
+	p, err := s.loadToMeasure(path)
 	if err != nil {
 		return err
 	}

@@ -42,9 +42,9 @@ func (s *state) previewCommand() *cobra.Command {
 			return printPreview(os.Stdout, view, showOriginal)
 		},
 	}
-	cmd.Flags().IntVarP(&rows, "rows", "n", 10, "how many rows")
+	cmd.Flags().IntVarP(&rows, "rows", "n", 10, "how many rows; at most 100, unless the last run of this configuration has passed its gate")
 	cmd.Flags().BoolVar(&showOriginal, "show-original", false, "beside each masked value show the original one: confidential")
-	s.configFlags(cmd)
+	s.releaseFlags(cmd)
 	return cmd
 }
 
@@ -77,6 +77,9 @@ func printPreview(w io.Writer, v *pipeline.Preview, showOriginal bool) error {
 	_, err := fmt.Fprintf(w, "\n%d rows; * masked", len(v.Released))
 	if err == nil && v.Rejected > 0 {
 		_, err = fmt.Fprintf(w, "; %d records before the last row shown would go to quarantine", v.Rejected)
+	}
+	if err == nil && v.Cut != "" {
+		_, err = fmt.Fprintf(w, "; no more than these are shown, since %s", v.Cut)
 	}
 	if err == nil {
 		_, err = fmt.Fprintln(w)

@@ -51,7 +51,7 @@ configuration (.yaml, .yml) or a data file. The profile is confidential.`,
 
 func (s *state) profile(cmd *cobra.Command, path string, format *csvFlags, watch *pipeline.Progress) (*assess.Profile, error) {
 	if ext := filepath.Ext(path); ext == ".yaml" || ext == ".yml" {
-		p, err := s.load(path)
+		p, err := s.loadToMeasure(path)
 		if err != nil {
 			return nil, err
 		}

@@ -21,6 +21,7 @@ type state struct {
 	streaming bool // what runs is a stream
 	cut       bool // a stream with an end was told to stop before it
 	set       []string
+	loosen    bool // settings may let out more than the file does
 	progress  string
 	logFormat string
 	verbose   bool
@@ -112,8 +113,25 @@ func (s *state) configFlags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&s.set, "set", nil, "set a scalar of the configuration: path.to.field=value (may be repeated)")
 }
 
-// load reads a configuration and prints its warnings.
+// releaseFlags adds what every command has that shows or releases records.
+func (s *state) releaseFlags(cmd *cobra.Command) {
+	s.configFlags(cmd)
+	cmd.Flags().BoolVar(&s.loosen, "allow-loosening", false, "let --set and SDLFILTER_… let out more than the configuration file does: a role, a mask or the gate weakened")
+}
+
+// load reads a configuration that records are released by: settings that loosen it
+// must be allowed.
 func (s *state) load(path string) (*config.Pipeline, error) {
+	p, err := s.loadToMeasure(path)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.LooseningAllowed(s.loosen)
+}
+
+// loadToMeasure reads a configuration of which no record leaves, and prints its
+// warnings.
+func (s *state) loadToMeasure(path string) (*config.Pipeline, error) {
 	p, err := config.Load(path, config.Options{Set: s.set})
 	if err != nil {
 		return nil, err
@@ -121,6 +139,9 @@ func (s *state) load(path string) (*config.Pipeline, error) {
 	log := s.logger()
 	for _, w := range p.Warnings {
 		log.Warn().Msg(w)
+	}
+	for _, o := range p.Loosened {
+		log.Warn().Str("field", o.Path).Str("by", o.Origin).Msg("loosened: " + o.Path + ": " + o.Words())
 	}
 	return p, nil
 }

@@ -46,7 +46,7 @@ func (s *state) runCommand() *cobra.Command {
 			if listen != "" && !p.Streaming() {
 				return usageError{fmt.Errorf("--listen shows a stream while it runs, and this is a file job: its report is in the file that report.json names")}
 			}
-			options := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}}
+			options := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}, AllowLoosening: s.loosen}
 			if p.Streaming() {
 				end, err := s.attend(cmd.Context(), args[0], p, listen, &options)
 				if err != nil {
@@ -82,7 +82,7 @@ func (s *state) runCommand() *cobra.Command {
 			return s.summarise(result, summary, pipeline.WritesStdout(p))
 		},
 	}
-	s.configFlags(cmd)
+	s.releaseFlags(cmd)
 	cmd.Flags().StringVar(&listen, "listen", "", "on a stream: serve metrics, health and a live page at this address, such as 127.0.0.1:9464")
 	cmd.Flags().StringVar(&summary, "summary", "text", "what is printed at the end: text, or json, one line for scripts")
 	cmd.Flags().StringVar(&metrics, "metrics-file", "", "of a file job: metrics for the textfile collector of Prometheus' node exporter, such as /var/lib/node_exporter/sdlfilter.prom")

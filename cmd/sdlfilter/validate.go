@@ -35,6 +35,6 @@ func (s *state) validateCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&connect, "connect", false, "also read the key, open the source, hold the configuration against its columns, and see that the outputs can be written")
-	s.configFlags(cmd)
+	s.releaseFlags(cmd)
 	return cmd
 }

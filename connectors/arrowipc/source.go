@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -182,8 +183,7 @@ func (s *source) Unchanged() error {
 	if s.set == nil {
 		return nil
 	}
-	stamps := make([]files.Stamp, len(s.streams))
-	for i, st := range s.streams {
+	for _, st := range s.streams {
 		in, err := st.reopen()
 		if err != nil {
 			return err
@@ -191,9 +191,19 @@ func (s *source) Unchanged() error {
 		if err := in.Close(); err != nil {
 			return opening(st.label, err)
 		}
+	}
+	return s.set.Unchanged(s.stamps())
+}
+
+// Changed implements connectors.Watched.
+func (s *source) Changed() time.Time { return files.Latest(s.stamps()) }
+
+func (s *source) stamps() []files.Stamp {
+	stamps := make([]files.Stamp, len(s.streams))
+	for i, st := range s.streams {
 		stamps[i] = st.stamp
 	}
-	return s.set.Unchanged(stamps)
+	return stamps
 }
 
 // add appends a stream, which must have the fields of the first.

@@ -80,6 +80,16 @@ func stampFrom(st *unix.Stat_t) Stamp {
 // Size is the file's size in bytes when it was stamped.
 func (s Stamp) Size() int64 { return s.size }
 
+// Latest returns when the last of the stamped files was changed: its ctime.
+func Latest(stamps []Stamp) (t time.Time) {
+	for _, s := range stamps {
+		if s.changed.After(t) {
+			t = s.changed
+		}
+	}
+	return t
+}
+
 // ErrChanged is the error of a file that is not what it was when it was opened.
 var ErrChanged = errors.New("the file was changed while it was being read")
 

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -71,6 +72,7 @@ func (s *source) Records() int64            { return s.records }
 func (s *source) Rewindable() bool          { return s.input.Rewindable() }
 func (s *source) Folder() bool              { return s.input.Folder() }
 func (s *source) Unchanged() error          { return s.input.Unchanged() }
+func (s *source) Changed() time.Time        { return s.input.Changed() }
 func (s *source) Close() error              { return s.input.Close() }
 
 // JSONText implements members.Texts.

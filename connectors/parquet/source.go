@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -125,18 +126,27 @@ func (st *stream) reopen() (*os.File, error) {
 
 // Unchanged implements connectors.Watched.
 func (s *source) Unchanged() error {
-	stamps := make([]files.Stamp, len(s.streams))
-	for i, st := range s.streams {
-		f, err := st.reopen()
+	for _, st := range s.streams {
+		in, err := st.reopen()
 		if err != nil {
 			return err
 		}
-		if err := f.Close(); err != nil {
+		if err := in.Close(); err != nil {
 			return opening(st.file, err)
 		}
+	}
+	return s.set.Unchanged(s.stamps())
+}
+
+// Changed implements connectors.Watched.
+func (s *source) Changed() time.Time { return files.Latest(s.stamps()) }
+
+func (s *source) stamps() []files.Stamp {
+	stamps := make([]files.Stamp, len(s.streams))
+	for i, st := range s.streams {
 		stamps[i] = st.stamp
 	}
-	return s.set.Unchanged(stamps)
+	return stamps
 }
 
 func (s *source) Schema() *microdata.Schema { return s.schema }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/connectors/compress"
 	"github.com/sdlfilter/sdlfilter/connectors/files"
@@ -142,6 +143,9 @@ func (in *Input) Unchanged() error {
 	}
 	return in.set.Unchanged(in.stamps)
 }
+
+// Changed implements connectors.Watched.
+func (in *Input) Changed() time.Time { return files.Latest(in.stamps) }
 
 // Rewindable reports whether a stream can be opened more than once.
 func (in *Input) Rewindable() bool { return in.once == nil }
