@@ -4,22 +4,83 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"time"
 )
 
-// mostWatchers is how many clients may follow the events at once.
-const mostWatchers = 32
+// mostWatchers is how many clients may follow the events at once, and mostOfOne how
+// many of them from one address.
+const (
+	mostWatchers = 32
+	mostOfOne    = 8
+)
 
-// watch enters a client that is to be woken; ok is false where there are too many.
-func (m *Monitor) watch() (wake chan struct{}, ok bool) {
+// watcher is a client that follows the events.
+type watcher struct {
+	from  netip.Prefix
+	since int64         // the how manieth it was
+	gone  chan struct{} // closed when it has to give way
+}
+
+// watch enters a client that is to be woken. Nobody is refused: where an address has
+// all the places that one may have, its oldest client gives way, and where all places
+// are taken, the oldest of the address that has the most. So who opens many streams
+// takes them from himself.
+func (m *Monitor) watch(from netip.Prefix) (wake, gone chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.watchers) >= mostWatchers {
-		return nil, false
+	of := map[netip.Prefix]int{}
+	for _, w := range m.watchers {
+		of[w.from]++
 	}
-	wake = make(chan struct{}, 1)
-	m.watchers[wake] = struct{}{}
-	return wake, true
+	switch {
+	case of[from] >= mostOfOne:
+		m.dismiss(from)
+	case len(m.watchers) >= mostWatchers:
+		most := from
+		for _, w := range m.watchers {
+			if n := of[w.from]; n > of[most] || n == of[most] && w.from.Addr().Less(most.Addr()) {
+				most = w.from
+			}
+		}
+		m.dismiss(most)
+	}
+	wake, gone = make(chan struct{}, 1), make(chan struct{})
+	m.entered++
+	m.watchers[wake] = &watcher{from, m.entered, gone}
+	return wake, gone
+}
+
+// dismiss ends the oldest stream of an address.
+func (m *Monitor) dismiss(from netip.Prefix) {
+	var oldest chan struct{}
+	for wake, w := range m.watchers {
+		if w.from == from && (oldest == nil || w.since < m.watchers[oldest].since) {
+			oldest = wake
+		}
+	}
+	if oldest != nil {
+		close(m.watchers[oldest].gone)
+		delete(m.watchers, oldest)
+	}
+}
+
+// addressOf is where a client comes from. Of an IPv6 address it is the network: one
+// host has 2⁶⁴ of them.
+func addressOf(r *http.Request) netip.Prefix {
+	ip, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Prefix{} // not TCP: all alike
+	}
+	addr, bits := ip.Addr().Unmap().WithZone(""), 32
+	if addr.Is6() {
+		bits = 64
+	}
+	p, err := addr.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return p
 }
 
 func (m *Monitor) unwatch(wake chan struct{}) {
@@ -38,12 +99,7 @@ func (m *Monitor) events(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	wake, ok := m.watch()
-	if !ok {
-		header.Set("Retry-After", "5")
-		plain(w, http.StatusServiceUnavailable, "too many clients follow the events")
-		return
-	}
+	wake, gone := m.watch(addressOf(r))
 	defer m.unwatch(wake)
 	control := http.NewResponseController(w)
 	// The server's deadline for reading a request would end the connection, and
@@ -72,6 +128,8 @@ func (m *Monitor) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-wake:
 		case <-ticker.C:
+		case <-gone:
+			return
 		case <-r.Context().Done():
 			return
 		case <-m.closing:

@@ -68,7 +68,8 @@ type Monitor struct {
 	view       *view  // of the last snapshot; nil before the first
 	text       []byte // its report as JSON; nil where there is none
 	history    []*view
-	watchers   map[chan struct{}]struct{}
+	watchers   map[chan struct{}]*watcher
+	entered    int64 // watchers so far
 }
 
 // place is a partition of a topic.
@@ -102,7 +103,7 @@ func New(info Info) *Monitor {
 	m := &Monitor{
 		info: info, now: time.Now, tick: time.Second, grace: 10 * time.Second,
 		closing: make(chan struct{}), counts: map[string]int64{}, lag: map[place]int64{},
-		mode: Releasing, watchers: map[chan struct{}]struct{}{},
+		mode: Releasing, watchers: map[chan struct{}]*watcher{},
 	}
 	m.started = m.now()
 	m.heartbeat = m.started

@@ -273,6 +273,8 @@ func TestStateEverySecond(t *testing.T) {
 	m.Close()
 }
 
+// Who opens many streams takes their places from himself: others keep theirs, and
+// whoever comes is let in.
 func TestTooManyFollowers(t *testing.T) {
 	m := New(Info{})
 	address, err := m.Serve(t.Context(), "127.0.0.1:0")
@@ -280,18 +282,69 @@ func TestTooManyFollowers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	for range mostWatchers {
+	var streams []*follower
+	for range mostOfOne + 3 {
 		f := follow(t, address)
 		var s liveState
 		if !f.next("state", &s) {
 			t.Fatal("the stream ended")
 		}
+		streams = append(streams, f)
 	}
-	if f := follow(t, address); f.answer.StatusCode != http.StatusServiceUnavailable || f.answer.Header.Get("Retry-After") == "" {
-		t.Errorf("one too many is answered %d", f.answer.StatusCode)
+	for i, f := range streams {
+		var s liveState
+		for range 10 { // what was sent before it gave way may still come
+			if !f.next("state", &s) {
+				if i >= 3 {
+					t.Errorf("stream %d gave way, and the oldest 3 should", i)
+				}
+				break
+			}
+			if i >= 3 {
+				break
+			}
+		}
 	}
-	if status, _ := get(t, m.Handler(), "/livez"); status != http.StatusOK {
-		t.Error("others are no longer answered")
+	m.mu.Lock()
+	if n := len(m.watchers); n != mostOfOne {
+		t.Errorf("%d streams from one address, want %d", n, mostOfOne)
+	}
+	m.mu.Unlock()
+}
+
+func TestFollowersGiveWay(t *testing.T) {
+	m := New(Info{})
+	from := func(text string) netip.Prefix {
+		return addressOf(&http.Request{RemoteAddr: text})
+	}
+	_, other := m.watch(from("192.0.2.9:1"))
+	var greedy []chan struct{}
+	for i := range 4 * mostWatchers {
+		_, gone := m.watch(from(fmt.Sprintf("[2001:db8::%x]:%d", i+1, 1000+i))) // one network
+		greedy = append(greedy, gone)
+	}
+	var crowd []chan struct{}
+	for i := range mostWatchers {
+		_, gone := m.watch(from(fmt.Sprintf("192.0.2.%d:5", 20+i)))
+		crowd = append(crowd, gone)
+	}
+	left := func(streams ...chan struct{}) (n int) {
+		for _, gone := range streams {
+			select {
+			case <-gone:
+			default:
+				n++
+			}
+		}
+		return n
+	}
+	// The greedy have given way to all others until they have one like everybody, and
+	// only then the others to one another, the lowest address first.
+	if len(m.watchers) > mostWatchers || left(greedy...) > 1 || left(crowd...) < mostWatchers-2 {
+		t.Errorf("%d streams; of the greedy %d are left, of the crowd %d, of the first %d", len(m.watchers), left(greedy...), left(crowd...), left(other))
+	}
+	if from("192.0.2.1:1") != from("[::ffff:192.0.2.1]:9") || from("192.0.2.1:1") == from("192.0.2.2:1") {
+		t.Error("addresses are not told apart")
 	}
 }
 
