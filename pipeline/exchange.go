@@ -295,12 +295,12 @@ func (x *exchange) locate(ctx context.Context, pl *plan, chain *transform.Chain,
 			if err := chain.Admit(p.block); err != nil {
 				return err
 			}
-			for _, s := range seekers {
-				if s.within(p.block) {
-					return x.displacer.Apply(p.block)
-				}
+			if !slices.ContainsFunc(seekers, func(s *seeker) bool { return s.within(p.block) }) {
+				return nil
 			}
-			return nil
+			return x.displacer.ApplyTo(p.block, func(i int) bool {
+				return slices.ContainsFunc(seekers, func(s *seeker) bool { return s.bracket.Holds(p.block.Columns[s.column.Index].Original.Values[i]) })
+			})
 		},
 		stages: []func(*parcel) error{func(p *parcel) error {
 			progress.add(p.block.N)

@@ -184,6 +184,8 @@ type displacing struct {
 	held     [][]float64 // [batch][record]: probability that a record has kept its own value
 	moved    [][]moment  // [batch][record]: what else may lie there
 	own      [][]moment  // [batch][record]: of a record's own value: 1, E(y−x), E(y−x)²; one batch where closed
+	outcomes []outcome   // of combinations of the whole data
+	wanted   func(i int) bool
 	sizes    []int32
 	combos   []moment
 	class    []moment
@@ -223,7 +225,10 @@ func (w *displacing) original(b *microdata.Block) *microdata.Block {
 // Survey takes a block of a first pass over the data, one after another. Only
 // originals are looked at; rejected records take no part.
 func (d *Displacer) Survey(b *microdata.Block) error {
-	return d.run(b, func(w *displacing) error { return d.blocks(w, b, true) })
+	return d.run(b, func(w *displacing) error {
+		w.wanted = nil
+		return d.blocks(w, b, true)
+	})
 }
 
 // EndSurvey makes the pairings of swaps of scope dataset.
@@ -236,8 +241,17 @@ func (d *Displacer) EndSurvey() {
 }
 
 // Apply fills Moved of the columns that swaps move. The block may have been masked.
-func (d *Displacer) Apply(b *microdata.Block) error {
-	return d.run(b, func(w *displacing) error { return d.blocks(w, b, false) })
+func (d *Displacer) Apply(b *microdata.Block) error { return d.ApplyTo(b, nil) }
+
+// ApplyTo is Apply where only some of the records are wanted: of the others it may say
+// nothing, as of records without a value.
+func (d *Displacer) ApplyTo(b *microdata.Block, wanted func(i int) bool) error {
+	return d.run(b, func(w *displacing) error {
+		if w.wanted = wanted; d.window {
+			w.wanted = nil // whatever lies in a window may come to a record that is wanted
+		}
+		return d.blocks(w, b, false)
+	})
 }
 
 func (d *Displacer) run(b *microdata.Block, f func(*displacing) error) error {
@@ -321,7 +335,7 @@ func (d *Displacer) follow(w *displacing, b *microdata.Block, i, from, n int, su
 				s.take(w, i)
 				return nil // what a later swap finds is not known yet, and not needed
 			default:
-				if err := s.apply(w, i); err != nil {
+				if err := s.apply(w, i, d.window); err != nil {
 					return err
 				}
 			}
@@ -367,7 +381,7 @@ func (d *Displacer) begin(w *displacing, b *microdata.Block, i, from, n int) {
 	w.here, w.from = slices.Grow(w.here[:0], n)[:n], slices.Grow(w.from[:0], n)[:n]
 	for r := range n {
 		x := v.Values[from+r]
-		w.here[r] = v.Valid.Has(from+r) && x-x == 0 && !b.Rejected(from+r)
+		w.here[r] = v.Valid.Has(from+r) && x-x == 0 && !b.Rejected(from+r) && (w.wanted == nil || w.wanted(from+r))
 	}
 	if !col.centred {
 		w.centre = w.middle(v.Values[from : from+n])

@@ -212,31 +212,65 @@ func (s *displacingSwap) summed(codes []int32) *displacedGroup {
 
 var errGone = errors.New("a record that the first pass saw is another one now")
 
-// apply lets records be exchanged with those of the whole data.
-func (s *displacingSwap) apply(w *displacing, column int) error {
+// apply lets records be exchanged with those of the whole data. Where windows do not
+// make them receivers of others' values, records without one are left out.
+func (s *displacingSwap) apply(w *displacing, column int, all bool) error {
 	for r, group := range w.grouping.group {
-		if group < 0 {
+		if group < 0 || !w.here[r] && !all {
 			continue
 		}
 		code := int(w.grouping.combo[r])
 		if code >= len(s.combos) || s.combos[code].group != group {
 			return errGone
 		}
-		g := s.groups[group]
-		if g == nil {
+		if s.groups[group] == nil {
 			continue
 		}
-		c := &s.combos[code]
-		if w.batches == 1 && max(len(g.pairing.rates), s.batches[column]) > 1 {
+		o := w.outcome(s, column, code)
+		if w.batches == 1 && o.batches > 1 {
 			w.split()
 		}
-		classes := len(g.pairing.sizes)
-		class := g.pairing.class(c.size)
 		for k := range w.batches {
-			at := s.at[column] + k%s.batches[column]
-			p, receives := exchanged(g.pairing.rate(k), class, g.records, g.sums[at*classes:(at+1)*classes], c.size, c.sums[at])
-			w.settle(k, r, p, receives)
+			w.settle(k, r, o.p[k], o.receives[k])
 		}
 	}
 	return nil
+}
+
+// outcome is what exchanged returns for a combination, by batch.
+type outcome struct {
+	swap     *displacingSwap
+	column   int
+	code     int
+	batches  int // that differ
+	p        [batches]float64
+	receives [batches]moment
+}
+
+// keptOutcomes is how many outcomes a worker remembers: they are the same for all
+// blocks.
+const keptOutcomes = 1 << 13
+
+func (w *displacing) outcome(s *displacingSwap, column, code int) *outcome {
+	if w.outcomes == nil {
+		w.outcomes = make([]outcome, keptOutcomes)
+	}
+	o := &w.outcomes[(code+column*7919)%keptOutcomes]
+	if o.swap == s && o.column == column && o.code == code {
+		return o
+	}
+	c := &s.combos[code]
+	g := s.groups[c.group]
+	*o = outcome{swap: s, column: column, code: code, batches: max(len(g.pairing.rates), s.batches[column])}
+	classes := len(g.pairing.sizes)
+	class := g.pairing.class(c.size)
+	for k := range batches {
+		if k >= o.batches {
+			o.p[k], o.receives[k] = o.p[0], o.receives[0]
+			continue
+		}
+		at := s.at[column] + k%s.batches[column]
+		o.p[k], o.receives[k] = exchanged(g.pairing.rate(k), class, g.records, g.sums[at*classes:(at+1)*classes], c.size, c.sums[at])
+	}
+	return o
 }
