@@ -119,8 +119,14 @@ type Gate struct {
 
 	AllowUnchanged *float64 `yaml:"allow_unchanged" share:"whole" doc:"share of a column's released values, 0 to 1, that may be equal to the original where that is more than the masks' own law explains; without it such a release is refused. A rule with max_unchanged says it for one column"`
 
+	MaxQuarantined *float64 `yaml:"max_quarantined" share:"whole" doc:"of a file job: greatest share of the records that may go to quarantine, 0 to 1; by default 1%. A source of which no record is left is refused in any case"`
+
 	given bool // whether the file has one
 }
+
+// MaxQuarantined is the share of records in quarantine above which a release is
+// withheld where the configuration states none.
+const MaxQuarantined = 0.01
 
 // What becomes of a release that breaks a rule.
 const (

@@ -263,6 +263,14 @@ func (l *loader) validateGate(p *Pipeline) {
 		ps.Between("allow_unchanged", *p.Gate.AllowUnchanged, 0, 1)
 		l.within("gate", ps)
 	}
+	if p.Gate.MaxQuarantined != nil {
+		var ps check.Problems
+		ps.Between("max_quarantined", *p.Gate.MaxQuarantined, 0, 1)
+		if p.Streaming() {
+			ps.Addf("max_quarantined", "must be left out of a stream, of which no share is known before its end; watch sdlfilter_records_total{result=\"quarantined\"}")
+		}
+		l.within("gate", ps)
+	}
 	if p.Assess.Replicates == 0 && l.sound("assess.replicates") && slices.ContainsFunc(p.Gate.Rules, func(r assess.Rule) bool { return !r.Identity() }) {
 		l.wrong("assess.replicates", "must be at least 2 where the gate has rules about columns, got 0: they judge expectations over replicates")
 	}

@@ -45,6 +45,7 @@ class Program:
         text.append("assess: {replicates: 2}")
         if status == 3:
             text.append(f"quarantine: {{jsonl: {folder / 'quarantine.jsonl'}}}")
+            text.append("gate: {max_quarantined: 100%}")
         text.append(f"report: {{json: {folder / 'report.json'}}}")
         config = folder / "pipeline.yaml"
         config.write_text("\n".join(text) + "\n")

@@ -55,6 +55,9 @@ func (r *reporter) rules() []assess.Rule {
 func (r *run) newReport(records report.Records, measures *assess.Measures, interim bool) *report.Report {
 	who := reporter{r.config, r.options.Version, r.key.ID(), r.started, r.plan, r.chain, interim}
 	rep := who.report(records, measures)
+	if !interim {
+		judgeLosses(&rep.Gate, r.config.Gate, records)
+	}
 	if !rep.Gate.Passed {
 		rep.Withheld = withheldBecause(rep.Gate)
 	}

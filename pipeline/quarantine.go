@@ -25,6 +25,7 @@ type quarantine struct {
 	spool   *os.File // the entries for the topic, which must wait for the verdict
 	out     *bufio.Writer
 	count   int64
+	reasons map[string]int64 // records by column and reason
 }
 
 // ofTopics is a source that knows the partition of a block.
@@ -42,7 +43,7 @@ type quarantineEntry struct {
 }
 
 func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, error) {
-	q := &quarantine{streams: src.Streams()}
+	q := &quarantine{streams: src.Streams(), reasons: map[string]int64{}}
 	q.topics, _ = src.(ofTopics)
 	switch {
 	case c.Kafka != nil:
@@ -67,6 +68,9 @@ func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, err
 // add takes the rejected records of a block.
 func (q *quarantine) add(b *microdata.Block) error {
 	q.count += int64(len(b.Rejects))
+	for _, r := range b.Rejects {
+		q.reasons[reasonOf(r)]++
+	}
 	if q.out == nil {
 		return nil
 	}
@@ -82,6 +86,15 @@ func (q *quarantine) add(b *microdata.Block) error {
 		}
 	}
 	return nil
+}
+
+// reasonOf is why a record is in quarantine, as it is counted: "wage: not a value of
+// type float64", or the reason alone where the whole record is malformed.
+func reasonOf(r microdata.Reject) string {
+	if r.Column == "" {
+		return r.Reason
+	}
+	return r.Column + ": " + r.Reason
 }
 
 func (q *quarantine) entry(b *microdata.Block, r microdata.Reject) any {

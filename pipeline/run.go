@@ -244,7 +244,9 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep := r.newReport(report.Records{Read: r.read, Released: r.read - r.quarantine.count, Quarantined: r.quarantine.count}, measures, false)
+	rep := r.newReport(report.Records{
+		Read: r.read, Released: r.read - r.quarantine.count, Quarantined: r.quarantine.count, Reasons: r.quarantine.reasons,
+	}, measures, false)
 	rep.Attack = found
 	for _, warning := range rep.Warnings {
 		r.options.Log.Warn().Msg(warning)

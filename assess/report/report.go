@@ -51,7 +51,10 @@ type Records struct {
 	Read        int64 `json:"read"`
 	Released    int64 `json:"released"`
 	Quarantined int64 `json:"quarantined"`
-	Held        int64 `json:"held,omitempty"` // masked records of a stream that went to the restricted topic
+	// Reasons counts the records in quarantine by "column: reason", or by the reason
+	// alone where a whole record was malformed.
+	Reasons map[string]int64 `json:"quarantine_by_reason,omitempty"`
+	Held    int64            `json:"held,omitempty"` // masked records of a stream that went to the restricted topic
 }
 
 // Stopped says what a stream that its gate has ended let out. What was committed

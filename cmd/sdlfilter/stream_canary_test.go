@@ -344,7 +344,7 @@ func TestStreamCanaryEnds(t *testing.T) {
 		{name: "stopped", sink: sink, status: exitRefused, lines: []string{fmt.Sprintf(never, "stop")}},
 		{name: "at least once", sink: strings.Replace(sink, "out", "out, delivery: at_least_once", 1), status: exitQuarantined, released: map[string]int{"out": 1}},
 		{name: "unlisted", sink: sink, status: exitFailed, lines: []string{"unlisted: fail"}},
-		{name: "file", sink: `{csv: {path: out/release.csv}}`, status: exitQuarantined},
+		{name: "file", sink: `{csv: {path: out/release.csv}}`, status: exitQuarantined, lines: []string{"gate: {max_quarantined: 100%}"}},
 		{name: "file withheld", sink: `{jsonl: {path: out/release.jsonl}}`, status: exitRefused, lines: []string{fmt.Sprintf(never, "withhold")}},
 		{name: "rolling files", sink: `{parquet: {path: out/release.parquet, compression: none, roll: {records: 100, interval: 300ms}}}`, source: ", instance: a"},
 	} {
