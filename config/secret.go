@@ -133,6 +133,26 @@ func (s Secret) Exposed() string {
 	return fmt.Sprintf("key file %s can be read by others than its owner (mode %04o); chmod 600 it", s.File, info.Mode().Perm())
 }
 
+// Guessable says in words that the key does not look like 32 random bytes; "" where it
+// does. Nothing of the key is in it, not how it was found out either.
+func Guessable(key keystream.Key) string {
+	if key.PlausibleBits() >= keystream.EnoughBits {
+		return ""
+	}
+	return fmt.Sprintf("the key looks like text, or like a pattern, and not like 32 random bytes: it has fewer than %d bits to guess, and who guesses it has every "+
+		"original value; make one with sdlfilter keygen", keystream.EnoughBits)
+}
+
+// Warnings is what there is to say of the key and of where it is kept.
+func (s Secret) Warnings(key keystream.Key) (list []string) {
+	for _, w := range []string{s.Exposed(), Guessable(key)} {
+		if w != "" {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
 // reason is an error of the file system without the path, in words.
 func reason(err error) string {
 	switch {

@@ -27,8 +27,8 @@ func (r *reporter) report(records report.Records, measures *assess.Measures) *re
 	rep := &report.Report{
 		Name: r.config.Name, Version: r.version, Started: r.started, Finished: time.Now(),
 		ConfigSHA256: r.config.SHA256(), KeyID: r.keyID,
-		Records: records,
-		Gate:    assess.Judge(r.rules(), measures),
+		Records: records, IdentifiedByPlace: r.chain.Unidentified(),
+		Gate: assess.Judge(r.rules(), measures),
 	}
 	rep.SetMeasures(measures)
 	for _, o := range r.config.Loosened {

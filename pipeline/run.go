@@ -86,7 +86,7 @@ func Run(ctx context.Context, p *config.Pipeline, o Options) (*Result, error) {
 	if err != nil {
 		return nil, dataErrorf("%v", err)
 	}
-	if warning := p.Key.Exposed(); warning != "" {
+	for _, warning := range p.Key.Warnings(key) {
 		o.Log.Warn().Msg(warning)
 	}
 	src, err := openSource(ctx, p)

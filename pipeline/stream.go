@@ -72,7 +72,7 @@ func runStream(ctx context.Context, p *config.Pipeline, o Options) (*Result, err
 	if err != nil {
 		return nil, dataErrorf("%v", err)
 	}
-	if warning := p.Key.Exposed(); warning != "" {
+	for _, warning := range p.Key.Warnings(key) {
 		o.Log.Warn().Msg(warning)
 	}
 	s := &stream{

@@ -26,6 +26,9 @@ func (r *reporter) warnings(m *assess.Measures, touched []transform.Touch) (list
 			list = append(list, w)
 		}
 	}
+	if n := r.chain.Unidentified(); n > 0 {
+		list = append(list, fmt.Sprintf("identity: %d records have no value in any identity column and are identified by their place: once they move they have new noise", n))
+	}
 	if r.interim || m.Records == 0 {
 		return list
 	}

@@ -41,6 +41,9 @@ type Report struct {
 	Stopped      *Stopped           `json:"stopped,omitempty"`  // of a stream that its gate has ended: what left and what did not
 	Release      *Release           `json:"release,omitempty"`  // the files that this is about
 
+	// IdentifiedByPlace counts the records whose identity columns were all null or empty.
+	IdentifiedByPlace int64 `json:"identified_by_place,omitempty"`
+
 	// Alternatives are maps on data of its columns, whose strategies the page draws
 	// as curves behind the release's points. They are no part of the JSON.
 	Alternatives []*rumap.Map `json:"-"`

@@ -104,6 +104,7 @@ var said = map[string]string{
 	"Report.window":                          "of a snapshot: the part since the last one",
 	"Report.sampled":                         "what is exact and what is sampled",
 	"Report.attack":                          "whether a respondent can be found again; absent where nobody was sought",
+	"Report.identified_by_place":             "records whose identity columns were all null or empty: their place was their identity",
 	"Report.withheld":                        "why the release was withheld; absent where it was not",
 	"Mask.records":                           "records that the mask changed",
 	"Mask.noise_sd":                          "λ of each column in its unit",

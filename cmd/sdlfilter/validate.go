@@ -23,6 +23,14 @@ func (s *state) validateCommand() *cobra.Command {
 			if err := p.CheckRelease(); err != nil {
 				return err
 			}
+			// The key need not be where a configuration is checked; one that is there is
+			// looked at.
+			if key, err := p.Key.Resolve(); err == nil {
+				log := s.logger()
+				for _, w := range p.Key.Warnings(key) {
+					log.Warn().Msg(w)
+				}
+			}
 			if connect {
 				if err := pipeline.Connect(cmd.Context(), p); err != nil {
 					return err

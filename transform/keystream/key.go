@@ -71,14 +71,15 @@ func ParseKey(text string) (Key, error) {
 	return NewKey(secret)
 }
 
-// Generate returns a fresh key from the system's random source.
+// Generate returns a fresh key from the system's random source, one that a guesser of
+// keys has no shorter way to.
 func Generate() Key {
 	var secret [KeySize]byte
 	for {
 		// Read never fails: the runtime ends the process where the system has no
 		// randomness to give.
 		_, _ = rand.Read(secret[:])
-		if k, err := NewKey(secret[:]); err == nil {
+		if k, err := NewKey(secret[:]); err == nil && k.PlausibleBits() >= EnoughBits {
 			return k
 		}
 	}
