@@ -31,6 +31,7 @@ type columnSums struct {
 	pairs            int64   // records with both values
 	diff, squareDiff float64 // Σ(y−x), Σ(x−y)²
 	unchanged        int64   // pairs with y = x
+	order            *order  // nil where no mask touches the column
 	low, high        float64 // of the released values; +Inf, −Inf where there are none
 	bottom, top      edge    // most extreme records by original value
 	x, y             *tally  // of the original and released values; nil where the sample serves
@@ -67,6 +68,9 @@ func New(o Options) (*Accumulator, error) {
 		a.columns[i] = columnSums{low: math.Inf(1), high: math.Inf(-1), bottom: newEdge(o.Extremes, -1), top: newEdge(o.Extremes, +1)}
 		if o.Columns[i].Masked && o.Sample >= 0 {
 			a.columns[i].x, a.columns[i].y = new(tally), new(tally)
+		}
+		if o.Columns[i].Masked {
+			a.columns[i].order = newOrder(o.OrderBins)
 		}
 	}
 	w := &a.work
@@ -115,6 +119,7 @@ func (a *Accumulator) add(b *microdata.Block, also *sample) {
 		a.released.recentre(c, col.Out(), keep)
 		if a.opts.Columns[c].Masked {
 			a.columns[c].unchanged += unchangedIn(col.Original, col.Out(), keep)
+			a.columns[c].order.add(origin, b, col.Original, col.Out(), keep)
 		}
 		w.lowBound[c] = a.columns[c].bottom.threshold(origin, b.First)
 		w.topBound[c] = a.columns[c].top.threshold(origin, b.First)
@@ -404,6 +409,9 @@ func (a *Accumulator) mergeExact(o *Accumulator) {
 			s.x.merge(t.x)
 			s.y.merge(t.y)
 		}
+		if s.order != nil {
+			s.order.merge(t.order)
+		}
 	}
 	a.original.merge(&o.original)
 	a.released.merge(&o.released)
@@ -415,7 +423,7 @@ func (a *Accumulator) matches(o *Accumulator) error {
 		return fmt.Errorf("assess: merge: keys must be the same, got %s and %s", a.opts.Key.ID(), o.opts.Key.ID())
 	case !slices.Equal(a.opts.Columns, o.opts.Columns) || !slices.Equal(a.opts.Carry, o.opts.Carry):
 		return fmt.Errorf("assess: merge: columns must be the same")
-	case a.opts.Sample != o.opts.Sample || a.opts.Extremes != o.opts.Extremes:
+	case a.opts.Sample != o.opts.Sample || a.opts.Extremes != o.opts.Extremes || a.opts.OrderBins != o.opts.OrderBins:
 		return fmt.Errorf("assess: merge: sample and extremes must be the same, got %d and %d, %d and %d",
 			a.opts.Sample, o.opts.Sample, a.opts.Extremes, o.opts.Extremes)
 	}

@@ -69,6 +69,9 @@ func (a *Accumulator) bound(d *Accumulator) {
 		from, to := &a.columns[i], &d.columns[i]
 		to.bottom.inherit(&from.bottom)
 		to.top.inherit(&from.top)
+		if to.order != nil {
+			to.order.inherit(from.order)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -47,6 +48,9 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 		if s.x != nil {
 			e.tally(s.x)
 			e.tally(s.y)
+		}
+		if s.order != nil {
+			e.order(s.order, from)
 		}
 	}
 	e.gram(&a.original)
@@ -107,6 +111,16 @@ func (e *encoder) origins(a *Accumulator) map[origin]uint64 {
 	}
 	for _, o := range a.sample.from {
 		add(o)
+	}
+	for i := range a.columns {
+		if a.columns[i].order == nil {
+			continue
+		}
+		for _, l := range a.columns[i].order.levels {
+			for _, k := range slices.SortedFunc(maps.Keys(l.stretches), stretchKey.compare) {
+				add(&origin{k.of.scope, k.of.stream})
+			}
+		}
 	}
 	e.uint(uint64(len(list)))
 	for _, o := range list {
@@ -231,6 +245,9 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 		if s.x != nil {
 			d.tally(s.x)
 			d.tally(s.y)
+		}
+		if s.order != nil {
+			d.order(s.order, from)
 		}
 	}
 	d.gram(&fresh.original)

@@ -17,7 +17,7 @@ import (
 type Rule struct {
 	Column        string   `yaml:"column" doc:"the column that the rule is about"`
 	Target        string   `yaml:"target" doc:"typical, min, p01, …, max; all where left out"`
-	Knowledge     string   `yaml:"knowledge" doc:"mean, index or position; all where left out" enum:"mean,index,position"`
+	Knowledge     string   `yaml:"knowledge" doc:"mean, index, position or order; all where left out" enum:"mean,index,position,order"`
 	MaxRisk       *float64 `yaml:"max_risk" doc:"greatest tolerable disclosure risk R, in 1/(unit of the column)²"`
 	MinRMSE       *float64 `yaml:"min_rmse" doc:"least root mean squared error of a snooper, √(1/R), in the column's unit"`
 	MinEfficiency *float64 `yaml:"min_efficiency" share:"whole" doc:"least U/U₀"`
@@ -70,6 +70,9 @@ func (r Rule) Check() check.Problems {
 	}
 	if r.Target == TargetTypical && r.Knowledge == KnowledgePosition {
 		ps.Addf("knowledge", "must be mean or index with target typical, which has no position")
+	}
+	if r.Knowledge == KnowledgeOrder && r.Target != "" && r.Target != TargetTypical {
+		ps.Addf("target", "must be typical or left out with knowledge order, got %q", r.Target)
 	}
 	return ps
 }
@@ -179,6 +182,10 @@ func (r Rule) judgeRisk(c *ColumnMeasures) RuleVerdict {
 			worst = i
 		}
 	}
+	if worst < 0 && r.Knowledge == KnowledgeOrder && c.Masked && c.Order != nil {
+		r.judgeShuffled(c, &v, needed)
+		return v
+	}
 	if worst < 0 {
 		v.Advice = fmt.Sprintf("%s is not measured; a rule without its measure does not hold", r.subject())
 		if !c.Masked {
@@ -223,6 +230,8 @@ func advise(w Risk, needed float64, unit string) string {
 	switch w.Knowledge {
 	case KnowledgeIndex:
 		return fmt.Sprintf("%s: with added noise R = 1/λ², so λ of at least %s where the target lies (a tier does it there alone)", state, what)
+	case KnowledgeOrder:
+		return fmt.Sprintf("%s: release the records in another order (sink.order: shuffled), or sort the source by what tells nothing of the column", state)
 	case KnowledgePosition:
 		return fmt.Sprintf("%s: more noise or a bias must move the released order statistic by %s; a bound near the target keeps it near whatever the noise", state, what)
 	default:

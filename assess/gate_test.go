@@ -25,7 +25,7 @@ func TestRuleCheck(t *testing.T) {
 		{Rule{Column: "wage", MinRMSE: ptr(math.NaN())}, "min_rmse: must be greater than 0, got NaN"},
 		{Rule{Column: "wage", MinEfficiency: ptr(-1)}, "min_efficiency: must be greater than 0, got -1"},
 		{Rule{Column: "wage", MinRMSE: ptr(1), Target: "top"}, `target: must be typical, min, max or a percentile as p01, p50, p99.9, got "top"`},
-		{Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "indx"}, `knowledge: must be one of mean, index, position, got "indx" (did you mean "index"?)`},
+		{Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "indx"}, `knowledge: must be one of mean, index, position, order, got "indx" (did you mean "index"?)`},
 		{Rule{Column: "wage", MinRMSE: ptr(1), Target: "typical", Knowledge: "position"}, "knowledge: must be mean or index with target typical, which has no position"},
 		{Rule{Column: "wage", MinEfficiency: ptr(0.8), Target: "max"}, "target: must be left out with min_efficiency, which has no target"},
 		{Rule{Column: "wage", MinEfficiency: ptr(0.8), Knowledge: "mean"}, "knowledge: must be left out with min_efficiency, which has no knowledge state"},

@@ -296,6 +296,7 @@ func (r *reckoning) column(c int, column Column) ColumnMeasures {
 	r.unchanged(c, &m)
 	if column.Masked {
 		m.Risk = r.risks(c)
+		r.order(c, &m)
 	}
 	m.Histogram = histogram(r.data.original(c), r.data.released(c))
 	return m

@@ -75,7 +75,7 @@ type Utility struct {
 // infinite.
 type Risk struct {
 	Target     string `json:"target"`    // typical, min, p01, …, max
-	Knowledge  string `json:"knowledge"` // mean, index, position
+	Knowledge  string `json:"knowledge"` // mean, index, position, order
 	R          Float  `json:"R"`
 	SE         Float  `json:"R_se"`
 	RMSE       Float  `json:"rmse"`
@@ -99,6 +99,7 @@ type ColumnMeasures struct {
 	UnchangedExcess    bool       `json:"unchanged_excess,omitempty"`
 	Utility            Utility    `json:"utility"`
 	Risk               []Risk     `json:"risk"`
+	Order              *Order     `json:"order,omitempty"` // of a masked column: what the order of the records tells
 	Histogram          *Histogram `json:"histogram,omitempty"`
 }
 

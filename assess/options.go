@@ -55,6 +55,11 @@ type Options struct {
 	// Exchange tells what swaps do to records known by their index; Replicate is then
 	// that of the masks which move nothing. It may be nil.
 	Exchange Exchange
+	// OrderBins bounds the bins of consecutive records that tell what the order of the
+	// source gives away, a level; 0: 8,192, fewer where there are many columns.
+	OrderBins int
+	// Shuffled says that the release has its records in an order of its own.
+	Shuffled bool
 
 	// Mixes says that a mask moves values between records (swapping), so that a
 	// replicate needs the whole sample at once and not a part of it.
@@ -71,6 +76,8 @@ const (
 	defaultSample   = 100_000
 	defaultExtremes = 100
 	extremesBytes   = 32 << 20 // at most, by default
+	orderBytes      = 64 << 20
+	orderCost       = 6 * 32 // of a bin: some six levels of 32 bytes
 )
 
 // resolve fills in defaults and checks what the arithmetic relies on.
@@ -107,6 +114,9 @@ func (o Options) resolve() (Options, []target, error) {
 		// table with hundreds of columns fewer are kept.
 		record := 8 * o.width()
 		o.Extremes = min(defaultExtremes, max(1, extremesBytes/(2*len(o.Columns)*record)))
+	}
+	if o.OrderBins == 0 {
+		o.OrderBins = max(4096, min(orderBins, orderBytes/(orderCost*len(o.Columns))))
 	}
 	targets := make([]target, len(o.Targets))
 	for i, name := range o.Targets {

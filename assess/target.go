@@ -14,7 +14,7 @@ const (
 )
 
 // Knowledges lists the knowledge states in the order of reports.
-var Knowledges = []string{KnowledgeMean, KnowledgeIndex, KnowledgePosition}
+var Knowledges = []string{KnowledgeMean, KnowledgeIndex, KnowledgePosition, KnowledgeOrder}
 
 // TargetTypical is the target that is any record of the sample, Duncan et al.
 // (2004) eq. 3 under knowledge of the mean.

@@ -173,6 +173,9 @@ func (pl *plan) assessOptions(key keystream.Key, chain *transform.Chain) (assess
 		Gated: pl.config.Gate.Judges(), AllowUnchanged: pl.config.Gate.AllowUnchanged,
 	}
 	o.Mixes = transform.AnyMixesRecords(pl.config.Masks)
+	if pl.config.Streaming() {
+		o.OrderBins = streamOrderBins
+	}
 	return o, nil
 }
 

@@ -8,6 +8,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
+// streamOrderBins bounds what a stream keeps of the order of its records: it is part
+// of the state that each partition writes.
+const streamOrderBins = 2048
+
 // keepingOf tells the assessment how many values the masks leave as they are. whole
 // says that all records have been masked by the time that it asks: a stream goes
 // on, and may have begun in another process.
@@ -23,6 +27,9 @@ func keepingOf(chain *transform.Chain, whole bool) func(string, float64) assess.
 func (r *reporter) warnings(m *assess.Measures, touched []transform.Touch) (list []string) {
 	for i := range m.Columns {
 		if w := m.Columns[i].UnchangedWarning(); w != "" {
+			list = append(list, w)
+		}
+		if w := m.Columns[i].OrderWarning(); w != "" {
 			list = append(list, w)
 		}
 	}

@@ -361,6 +361,7 @@ func (f *ruFrame) legendItems() []legendItem {
 		{"index", "index: which record is the target’s"},
 		{"position", "position: the target’s rank"},
 		{"mean", "mean: only that it is in the data"},
+		{"order", "order: the records in the source’s order"},
 	}
 	for _, k := range meaning {
 		for _, p := range f.m.Points {

@@ -73,6 +73,30 @@ func (w *walker) short() {
 	w.pass(n)
 }
 
+// order passes the bins of consecutive records; what is a mean over several is no
+// part of what must be equal to the bit.
+func (w *walker) order() {
+	w.pass(8) // limit
+	for range w.uint() {
+		w.pass(8)
+		for range w.uint() {
+			w.short()
+			w.short()
+			bins, n := binary.Uvarint(w.rest)
+			w.pass(n)
+			for range bins {
+				records, n := binary.Uvarint(w.rest)
+				switch w.pass(n); {
+				case records == 1:
+					w.pass(16)
+				case records > 1:
+					w.rest = w.rest[24:]
+				}
+			}
+		}
+	}
+}
+
 func take(tb testing.TB, a *assess.Accumulator) taken {
 	tb.Helper()
 	data, err := a.MarshalBinary()
@@ -110,6 +134,7 @@ func take(tb testing.TB, a *assess.Accumulator) taken {
 				w.short()
 			}
 		}
+		w.order()
 	}
 	for range 2 {
 		var own [columns]moments

@@ -112,6 +112,7 @@ func (s *summary) column(c *assess.ColumnMeasures) {
 		"   n " + count(o.N) + nulls(o.Nulls))
 	s.Line("")
 	s.risks(c)
+	s.order(c)
 	s.Line("")
 }
 
@@ -126,6 +127,9 @@ func (s *summary) risks(c *assess.ColumnMeasures) {
 	var targets, states []string
 	found := map[[2]string]assess.Risk{}
 	for _, k := range c.Risk {
+		if k.Knowledge == assess.KnowledgeOrder {
+			continue // has a line of its own
+		}
 		key := [2]string{k.Target, k.Knowledge}
 		if _, twice := found[key]; twice {
 			continue
@@ -157,6 +161,16 @@ func (s *summary) risks(c *assess.ColumnMeasures) {
 			row += left("± "+plain(float64(risk.RMSE), riskDigits), known) + left(plain(float64(risk.R), riskDigits), each-known)
 		}
 		s.Line(row)
+	}
+}
+
+// order says what the order of the records tells, where it tells anything.
+func (s *summary) order(c *assess.ColumnMeasures) {
+	for _, k := range c.Risk {
+		if k.Knowledge == assess.KnowledgeOrder && c.Order != nil {
+			s.Line("  by the order of the records: known to ± " + plain(float64(k.RMSE), riskDigits) + "   R " + plain(float64(k.R), riskDigits) +
+				"   (" + printable(c.Order.Fit) + ")")
+		}
 	}
 }
 

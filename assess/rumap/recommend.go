@@ -22,6 +22,9 @@ func (m *Map) SetRules(rules []assess.Rule) {
 		return &f
 	}
 	for _, r := range rules {
+		if r.Knowledge == assess.KnowledgeOrder || r.MaxUnchanged != nil {
+			continue // what the order tells, and what stays, a run measures on its release
+		}
 		if r.Column == m.Column {
 			m.Rules = append(m.Rules, Rule{
 				Target: r.Target, Knowledge: r.Knowledge,
