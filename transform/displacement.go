@@ -291,7 +291,7 @@ func (d *Displacer) draw(w *displacing, b *microdata.Block) error {
 
 // blocks goes through a block window by window.
 func (d *Displacer) blocks(w *displacing, b *microdata.Block, survey bool) error {
-	size := b.N
+	size := batch // as large as the scratch is to be
 	if d.window {
 		size = d.chain.setup.Window
 	}

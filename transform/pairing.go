@@ -39,13 +39,13 @@ type pairer struct {
 	rate            float64
 	unique, dataset bool
 
-	known   sync.Map // sizes → *pairing
-	entries atomic.Int64
+	known sync.Map     // sizes → *pairing
+	kept  atomic.Int64 // numbers in known
 }
 
-// keptPairings bounds what is remembered: groups of a few records, of which there
-// are many, have few different sizes.
-const keptPairings = 1 << 14
+// keptRates bounds what is remembered, in numbers: groups of a few records, of which
+// there are many, have few different sizes.
+const keptRates = 1 << 20
 
 // of returns the pairing of a group with combinations of these sizes, in any order.
 // What it returns is a function of the sizes: where it is simulated, they are the
@@ -67,7 +67,8 @@ func (p *pairer) of(sizes []int32) *pairing {
 	} else {
 		made = p.ofAny(g)
 	}
-	if p.entries.Add(1) <= keptPairings {
+	if size := int64(len(name) + len(made.rates)*len(made.sizes)*len(made.sizes) + 16); p.kept.Load()+size <= keptRates {
+		p.kept.Add(size)
 		p.known.Store(string(name), made)
 	}
 	return made
