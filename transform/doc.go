@@ -4,12 +4,14 @@
 // I/O and knows no file format.
 //
 // A new mask is one file with a type that has Check, Masks, Reads and compile,
-// and one line in Kinds. What holds for every mask:
+// and one line in Kinds. Its compile tells what it does to each column (Chain.does):
+// without it there is no chain. What holds for every mask:
 //
-//   - A draw is a pure function of key, label of the mask, column, replicate and
-//     identity of the record (package keystream), so blocks, workers and their
-//     order do not matter. A swap draws from the streams "order", "partner" and
-//     "coin" of its label.
+//   - A draw is a pure function of key, label of the mask, what was done to the column,
+//     identity of the record and value (naming.go, package keystream), so blocks,
+//     workers and their order do not matter. A swap draws from the streams "order",
+//     "partner" and "coin" of its label. Draws of replicates, which do not leave, belong
+//     to label, column, replicate and place alone.
 //   - Arithmetic results are taken from the column's grid (grid.go), products are
 //     wrapped in float64() so that no fused multiply-add decides a bit, and the
 //     chain's last step fits them to the column's type (column.go): what is in

@@ -1,5 +1,6 @@
-// Package keystream gives reproducible secret randomness: a draw is a pure
-// function of (secret key, mask, column, replicate, record identity). The
+// Package keystream gives reproducible secret randomness: a draw that leaves is a
+// pure function of (secret key, mask, what was done before, column, record identity,
+// value), one of a replicate of (secret key, mask, column, replicate, place). The
 // generator is AES-256 under subkeys that HKDF derives from the release key, so
 // that a snooper who knows some true values, and with them some draws, learns
 // nothing of the others. docs/keystream.md is its versioned specification, and
