@@ -35,6 +35,7 @@ type columnSums struct {
 	low, high        float64 // of the released values; +Inf, −Inf where there are none
 	bottom, top      edge    // most extreme records by original value
 	x, y             *tally  // of the original and released values; nil where the sample serves
+	least, most      tail    // original values at either end, where there are tallies
 }
 
 // kernel is scratch for one run of records.
@@ -57,6 +58,12 @@ func New(o Options) (*Accumulator, error) {
 		return nil, err
 	}
 	k := len(o.Columns)
+	masked := 0
+	for _, c := range o.Columns {
+		if c.Masked {
+			masked++
+		}
+	}
 	a := &Accumulator{
 		opts: o, targets: targets,
 		columns:  make([]columnSums, k),
@@ -68,6 +75,7 @@ func New(o Options) (*Accumulator, error) {
 		a.columns[i] = columnSums{low: math.Inf(1), high: math.Inf(-1), bottom: newEdge(o.Extremes, -1), top: newEdge(o.Extremes, +1)}
 		if o.Columns[i].Masked && o.Sample >= 0 {
 			a.columns[i].x, a.columns[i].y = new(tally), new(tally)
+			a.columns[i].least, a.columns[i].most = newTail(-1, masked), newTail(+1, masked)
 		}
 		if o.Columns[i].Masked {
 			a.columns[i].order = newOrder(o.OrderBins)
@@ -408,6 +416,8 @@ func (a *Accumulator) mergeExact(o *Accumulator) {
 		if s.x != nil {
 			s.x.merge(t.x)
 			s.y.merge(t.y)
+			s.least.merge(&t.least)
+			s.most.merge(&t.most)
 		}
 		if s.order != nil {
 			s.order.merge(t.order)

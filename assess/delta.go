@@ -47,6 +47,8 @@ func (a *Accumulator) Renew(d *Accumulator) error {
 		if s.x != nil {
 			s.x.reset()
 			s.y.reset()
+			s.least.reset()
+			s.most.reset()
 		}
 	}
 	clear(d.original.pairs)
@@ -71,6 +73,10 @@ func (a *Accumulator) bound(d *Accumulator) {
 		to.top.inherit(&from.top)
 		if to.order != nil {
 			to.order.inherit(from.order)
+		}
+		if to.x != nil {
+			to.least.inherit(&from.least)
+			to.most.inherit(&from.most)
 		}
 	}
 }

@@ -48,6 +48,8 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 		if s.x != nil {
 			e.tally(s.x)
 			e.tally(s.y)
+			e.tail(&s.least)
+			e.tail(&s.most)
 		}
 		if s.order != nil {
 			e.order(s.order, from)
@@ -169,6 +171,31 @@ func (e *encoder) tally(t *tally) {
 	})
 }
 
+// tail writes the values in ascending order, which makes equal tails equal in their
+// encoding.
+func (e *encoder) tail(t *tail) {
+	values := t.sorted()
+	e.uint(uint64(len(values)))
+	e.floats(values...)
+}
+
+func (d *decoder) tail(t *tail) {
+	n := d.count(8)
+	if n > t.keep {
+		d.failed = true
+		return
+	}
+	for range n {
+		v := d.float()
+		if !finite(v) || len(t.values) > 0 && v < t.values[len(t.values)-1] {
+			d.failed = true
+			return
+		}
+		t.values = append(t.values, v)
+	}
+	t.prune()
+}
+
 // gram writes the co-moments of a column with itself, and of a pair only what
 // does not follow from them: where no value is missing that is Cij alone.
 func (e *encoder) gram(g *gram) {
@@ -245,6 +272,8 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 		if s.x != nil {
 			d.tally(s.x)
 			d.tally(s.y)
+			d.tail(&s.least)
+			d.tail(&s.most)
 		}
 		if s.order != nil {
 			d.order(s.order, from)

@@ -29,11 +29,11 @@ func (a *Accumulator) SetExchange(x Exchange, replicate func(m int) Masker) {
 func (r *reckoning) exchanged(c int) bool { return r.a.opts.Columns[c].Exchanged }
 
 // typicalExchanged sets the risk of the typical record by index of a column that is
-// swapped, where it is known what is expected.
-func (r *reckoning) typicalExchanged(c int, row *Risk) {
+// swapped, and reports whether it is known what is expected.
+func (r *reckoning) typicalExchanged(c int, row *Risk) bool {
 	x := r.exchange
 	if x == nil {
-		return
+		return false
 	}
 	var square, se float64
 	var ok bool
@@ -47,8 +47,31 @@ func (r *reckoning) typicalExchanged(c int, row *Risk) {
 	}
 	if ok {
 		row.set(square, se*se)
-		row.Sampled = false
+		row.Sampled, row.Approximate, row.Errs = false, false, ""
 	}
+	return ok
+}
+
+// typicalReleased sets it to that of the release, where nothing is known of what is
+// expected. The release's mean of (x−y)² is one draw, and exchanged records come in
+// pairs of the same difference, so that its variance is twice that of
+// independent ones, as the sample shows it.
+func (r *reckoning) typicalReleased(c int, own float64, row *Risk) {
+	var n, mean, square float64
+	y := r.data.released(c)
+	for i, x := range r.data.original(c) {
+		if d := x - y[i]; d == d {
+			n++
+			v := d*d - mean
+			mean += v / n
+			square += v * (d*d - mean)
+		}
+	}
+	if r.tried {
+		own = 0 // nothing was released
+	}
+	row.set(own, 2*square/(n-1)/n)
+	row.Approximate, row.Errs, row.Sampled = true, ErrsEither, true
 }
 
 // targetExchanged sets the risk by index of a target of a column that is swapped. Where
@@ -62,11 +85,14 @@ func (r *reckoning) targetExchanged(c int, f *found, row *Risk) {
 		}
 		if square, se, ok := x.At(r.a.opts.Columns[c].Name, f.target.name, f.tau, scope, stream, place); ok {
 			row.set(square, se*se)
-			row.Sampled = false
+			row.Sampled, row.Approximate, row.Errs = false, false, ""
 			return
 		}
-		row.set(0, 0)
+	} else if r.expected[c] == nil {
+		return // as replicates of all masks have it
 	}
+	row.set(0, 0)
+	row.Approximate, row.Errs = true, ErrsSafe
 }
 
 // set makes R that of a mean squared error with its variance.

@@ -85,7 +85,8 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 	if e.Whole > 0 && r.data.n > e.Whole && len(e.By) == 0 && !a.opts.Mixes {
 		limit = PartOf
 	}
-	questions, p := r.questions(limit)
+	r.partial = !r.data.complete || limit > 0
+	questions, p := r.questions()
 	var subsets []*subset
 	if len(e.By) > 0 {
 		subsets = p.whole() // so that every group is in every replicate

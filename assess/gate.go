@@ -20,7 +20,7 @@ type Rule struct {
 	Knowledge     string   `yaml:"knowledge" doc:"mean, index, position or order; all where left out" enum:"mean,index,position,order"`
 	MaxRisk       *float64 `yaml:"max_risk" doc:"greatest tolerable disclosure risk R, in 1/(unit of the column)²"`
 	MinRMSE       *float64 `yaml:"min_rmse" doc:"least root mean squared error of a snooper, √(1/R), in the column's unit"`
-	MinEfficiency *float64 `yaml:"min_efficiency" share:"whole" doc:"least U/U₀"`
+	MinEfficiency *float64 `yaml:"min_efficiency" share:"whole" doc:"least U/U₀, where a variance below that of the original does not count as utility"`
 	MaxUnchanged  *float64 `yaml:"max_unchanged" share:"whole" doc:"greatest share of released values that are equal to the original, 0 to 1; it takes the place of what the masks' own law explains"`
 
 	MaxLinked         *float64 `yaml:"max_linked" share:"whole" doc:"greatest share of respondents whose nearest released record is their own, 0 to 1; needs assess.intruder.linkage"`
@@ -48,7 +48,6 @@ func (r Rule) Check() check.Problems {
 	}
 	if r.MinEfficiency != nil {
 		given++
-		// U can exceed U₀: truncation and rounding may lower the variance.
 		ps.Above("min_efficiency", *r.MinEfficiency, 0)
 		if r.Target != "" {
 			ps.Addf("target", "must be left out with min_efficiency, which has no target")
@@ -78,8 +77,10 @@ func (r Rule) Check() check.Problems {
 }
 
 // Judge holds a release's measures against the rules. A rule whose measure is
-// missing or not a number does not hold. Where there are rules, a column of which more
-// values leave as they are than its masks explain breaks one that nobody wrote.
+// missing or not a number does not hold; one that is known from a sample must hold at
+// the unsafe end of its interval (Risk.Upper, Utility.Lower). Where there are rules, a
+// column of which more values leave as they are than its masks explain breaks one that
+// nobody wrote.
 func Judge(rules []Rule, m *Measures) Verdict {
 	v := Verdict{Passed: true, Rules: []RuleVerdict{}}
 	for _, r := range rules {
@@ -121,7 +122,7 @@ func (r Rule) judgeEfficiency(c *ColumnMeasures) RuleVerdict {
 		v.Advice = "the column is not assessed; a rule without its measure does not hold"
 		return v
 	}
-	v.Found = c.Utility.Efficiency
+	v.Found = c.Utility.Lower()
 	v.Passed = float64(v.Found) >= limit
 	switch {
 	case v.Passed:
@@ -178,7 +179,7 @@ func (r Rule) judgeRisk(c *ColumnMeasures) RuleVerdict {
 			worst = i // nothing is worse than what could not be measured
 			break
 		}
-		if worst < 0 || k.R > c.Risk[worst].R {
+		if worst < 0 || k.Upper() > c.Risk[worst].Upper() {
 			worst = i
 		}
 	}
@@ -194,6 +195,10 @@ func (r Rule) judgeRisk(c *ColumnMeasures) RuleVerdict {
 		return v
 	}
 	w := c.Risk[worst]
+	if upper := w.Upper(); upper != w.R {
+		v.Rule += " (at two standard errors)"
+		w.R, w.RMSE = upper, Float(math.Sqrt(1/float64(upper)))
+	}
 	if r.Target == "" || r.Knowledge == "" {
 		v.Rule += fmt.Sprintf(" (worst: %s by %s)", w.Target, w.Knowledge)
 	}

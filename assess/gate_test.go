@@ -45,12 +45,14 @@ func TestJudge(t *testing.T) {
 	nan, inf := Float(math.NaN()), Float(math.Inf(1))
 	m := &Measures{Columns: []ColumnMeasures{
 		{Name: "wage", Unit: "USD", Masked: true, Original: Moments{N: 100, SD: 450},
-			Utility: Utility{U0: 100. / 450 / 450, Efficiency: 0.75},
+			Utility: Utility{U0: 100. / 450 / 450, Efficiency: 1.9, EfficiencyGate: 0.75},
 			Risk: []Risk{{Target: "typical", Knowledge: "index", R: 1. / 100 / 100, RMSE: 100}, {Target: "max", Knowledge: "index", R: 1. / 150 / 150, RMSE: 150},
 				{Target: "max", Knowledge: "position", R: 1. / 120 / 120, RMSE: 120}, {Target: "p50", Knowledge: "mean", R: 1. / 50 / 50, RMSE: 50}}},
-		{Name: "hours", Masked: true, Utility: Utility{Efficiency: nan},
+		{Name: "hours", Masked: true, Utility: Utility{Efficiency: nan, EfficiencyGate: nan},
 			Risk: []Risk{{Target: "max", Knowledge: "index", R: nan, RMSE: nan}, {Target: "min", Knowledge: "index", R: inf, RMSE: 0}}},
 		{Name: "age"},
+		{Name: "late", Masked: true, Risk: []Risk{{Target: "min", Knowledge: "index", R: 0.1, RMSE: 3}, {Target: "max", Knowledge: "index", R: nan, RMSE: nan},
+			{Target: "p50", Knowledge: "index", R: 0.2, RMSE: 2}}},
 	}}
 	for _, c := range []struct {
 		rule         Rule
@@ -70,6 +72,8 @@ func TestJudge(t *testing.T) {
 		{Rule{Column: "wage", Target: "p99", MaxRisk: ptr(1)}, false, nan, "wage: R of p99", "not measured"},
 		{Rule{Column: "hours", Target: "max", MaxRisk: ptr(1)}, false, nan, "hours: R of max", "could not be measured"},
 		{Rule{Column: "hours", MaxRisk: ptr(1e300)}, false, nan, "every target", "could not be measured"},
+		{Rule{Column: "late", MaxRisk: ptr(1e300)}, false, nan, "every target", "could not be measured"},
+		{Rule{Column: "late", MinRMSE: ptr(1e-300)}, false, nan, "every target", "could not be measured"},
 		{Rule{Column: "hours", Target: "min", MaxRisk: ptr(1e300)}, false, inf, "hours: R of min", "within 0"},
 		{Rule{Column: "hours", MinEfficiency: ptr(0.1)}, false, nan, "hours", "could not be measured"},
 		{Rule{Column: "age", MaxRisk: ptr(1)}, false, nan, "age", "no mask changes the column"},
@@ -91,5 +95,65 @@ func TestJudge(t *testing.T) {
 	both := Judge([]Rule{{Column: "wage", MinEfficiency: ptr(0.1)}, {Column: "wage", MinEfficiency: ptr(0.9)}}, m)
 	if both.Passed || !both.Rules[0].Passed || both.Rules[1].Passed {
 		t.Errorf("one of two rules fails: %+v", both)
+	}
+	both = Judge([]Rule{{Column: "wage", MinEfficiency: ptr(0.9)}, {Column: "wage", MinEfficiency: ptr(0.1)}}, m)
+	if both.Passed || both.Rules[0].Passed || !both.Rules[1].Passed {
+		t.Errorf("the first of two rules fails: %+v", both)
+	}
+}
+
+// What rests on a sample is judged where it is the less safe, two standard errors
+// of D = 1/R or of 1/U off; what does not is judged as it is.
+func TestJudgeAtTheUnsafeEnd(t *testing.T) {
+	nan, inf := Float(math.NaN()), Float(math.Inf(1))
+	for _, c := range []struct {
+		risk Risk
+		want Float
+	}{
+		{Risk{R: 4, SE: 1}, 4},
+		{Risk{R: 4, SE: 1, Sampled: true}, 8}, // D = 1/4 ± 1/16
+		{Risk{R: 4, SE: 1, Approximate: true, Errs: ErrsEither}, 8},
+		{Risk{R: 4, SE: 2, Sampled: true}, inf},
+		{Risk{R: 4, SE: 3, Sampled: true}, inf},
+		{Risk{R: 4, SE: nan, Sampled: true}, 4},
+		{Risk{R: 4, SE: nan, Approximate: true, Errs: ErrsSafe}, 4},
+		{Risk{R: 4, SE: nan, Approximate: true, Errs: ErrsEither}, inf},
+		{Risk{R: inf, SE: nan, Sampled: true}, inf},
+	} {
+		if got := c.risk.Upper(); got != c.want {
+			t.Errorf("%+v: upper end %v, want %v", c.risk, got, c.want)
+		}
+	}
+	if got := (Risk{R: nan, SE: nan, Sampled: true}).Upper(); got == got {
+		t.Errorf("not a number: upper end %v", got)
+	}
+	// Of two rows the one with the greater upper end is the worse, in either order.
+	rows := []Risk{{Target: "min", Knowledge: "index", R: 5}, {Target: "max", Knowledge: "index", R: 4, SE: 1, Sampled: true}}
+	for range 2 {
+		m := &Measures{Columns: []ColumnMeasures{{Name: "x", Masked: true, Risk: rows}}}
+		for limit, passed := range map[float64]bool{7.9: false, 8: true} {
+			v := Judge([]Rule{{Column: "x", MaxRisk: &limit}}, m).Rules[0]
+			if v.Passed != passed || v.Found != 8 || !strings.Contains(v.Rule, "worst: max") {
+				t.Errorf("limit %v: %+v", limit, v)
+			}
+			rmse := 1 / math.Sqrt(limit)
+			if v := Judge([]Rule{{Column: "x", MinRMSE: &rmse}}, m).Rules[0]; v.Passed != (rmse <= math.Sqrt(1./8)) {
+				t.Errorf("at least %v: %+v", rmse, v)
+			}
+		}
+		rows[0], rows[1] = rows[1], rows[0]
+	}
+	for _, c := range []struct {
+		utility Utility
+		want    Float
+	}{
+		{Utility{U: 10, SE: 1, EfficiencyGate: 0.6}, 0.6},
+		{Utility{U: 10, SE: 1, EfficiencyGate: 0.6, Sampled: true}, 0.5},
+		{Utility{U: 10, SE: nan, EfficiencyGate: 0.6, Sampled: true}, 0.6},
+		{Utility{U: 10, SE: nan, EfficiencyGate: 0.6, Approximate: true, Errs: ErrsEither}, 0},
+	} {
+		if got := c.utility.Lower(); math.Abs(float64(got-c.want)) > 1e-12 {
+			t.Errorf("%+v: lower end %v, want %v", c.utility, got, c.want)
+		}
 	}
 }

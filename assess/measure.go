@@ -24,6 +24,11 @@ type reckoning struct {
 	share   float64 // records of a replicate over records of the release
 	bias    map[int]bias
 	before  map[int][]float64 // by column: s² of the original in each subset, for masks that are tried
+
+	// Of the masks' laws:
+	expected map[int]*expectation // by masked column that has one
+	ranks    map[int][]ranks      // and by target
+	spectra  map[int]*spectrum
 }
 
 // Measure evaluates what has been added so far. Replicates run on all cores;
@@ -180,7 +185,16 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 	if o.Replicate == nil || o.Replicates == 0 || len(r.targets) == 0 || r.data.n == 0 {
 		return ctx.Err()
 	}
-	questions, p := r.questions(limit)
+	if r.partial = !r.data.complete || limit > 0 && r.data.n > limit; r.partial {
+		r.expect(o.Law)
+		if err := r.place(ctx); err != nil {
+			return err
+		}
+	}
+	questions, p := r.questions()
+	if len(questions) == 0 {
+		return ctx.Err()
+	}
 	subsets := r.split(p, limit, o.Replicates)
 	answers, err := replicates(ctx, o, &Exploration{
 		Points: 1, From: 1, Replicates: o.Replicates,
@@ -195,14 +209,13 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 
 // questions says what is to be learnt from every replicate, and of which records
 // all of them must have.
-func (r *reckoning) questions(limit int) ([]question, *planner) {
+func (r *reckoning) questions() ([]question, *planner) {
 	o := &r.a.opts
-	r.partial = !r.data.complete || limit > 0 && r.data.n > limit
 	p := &planner{opts: o, data: r.data}
 	var questions []question
 	for c := range o.Columns {
 		targets, masked := r.targets[c]
-		if !masked {
+		if !masked || r.expected[c] != nil {
 			continue
 		}
 		q := question{column: c, targets: r.a.targets}

@@ -65,14 +65,24 @@ type Utility struct {
 	RealisedU  Float `json:"realised_U"`
 	U0         Float `json:"U0"`
 	Efficiency Float `json:"efficiency"`
-	Bias       Float `json:"bias"`
+	// EfficiencyGate is U0⁻¹/(max(S_x², E S_y²)/n + bias²): what a gate judges. A mask that
+	// makes a column less variable raises U, but tells no more of the mean by that.
+	EfficiencyGate Float `json:"efficiency_gate"`
+	Bias           Float `json:"bias"`
+	Sampled        bool  `json:"sampled"` // whether U rests on the keyed sample
+
+	// Approximate says that U is not known to a stated accuracy, Errs on which side it
+	// may be off.
+	Approximate bool   `json:"approximate,omitempty"`
+	Errs        string `json:"errs,omitempty"`
 }
 
 // Risk is the disclosure risk of one target under one knowledge state:
 // R = 1/E(τ − τ̂)², unit 1/(unit of x)² (Duncan et al. 2004, eq. 12); RMSE =
 // √(1/R), in the column's unit. SE is the Monte-Carlo standard error of R, by the
 // delta method R²·sd((τ − τ̂_m)²)/√M, NaN where there are not two replicates or R is
-// infinite.
+// infinite. Where R is not made of replicates but of the masks' law, SE is the sample's
+// share of the error (METHODS §9).
 type Risk struct {
 	Target     string `json:"target"`    // typical, min, p01, …, max
 	Knowledge  string `json:"knowledge"` // mean, index, position, order
@@ -82,6 +92,11 @@ type Risk struct {
 	RealisedR  Float  `json:"realised_R"`
 	Replicates int    `json:"replicates"` // 0 where R is that of the release alone
 	Sampled    bool   `json:"sampled"`    // whether R rests on the keyed sample
+
+	// Approximate says that R is not known to a stated accuracy, Errs on which side it
+	// may be off.
+	Approximate bool   `json:"approximate,omitempty"`
+	Errs        string `json:"errs,omitempty"`
 }
 
 // ColumnMeasures is everything measured of one column.

@@ -52,6 +52,12 @@ type Options struct {
 	Gated          bool
 	AllowUnchanged *float64
 
+	// Law returns the law of what the masks make of a column, moves between records left
+	// out; nil where it is not known. With it, R and U of more records than the sample
+	// holds are expectations over all of them, without replicates. It may be nil.
+	Law func(column string) Law
+
+
 	// Exchange tells what swaps do to records known by their index; Replicate is then
 	// that of the masks which move nothing. It may be nil.
 	Exchange Exchange

@@ -180,6 +180,9 @@ type view struct {
 // risks makes the table of risks of masked column c: R from replicates where
 // there are any, else that of the release.
 func (r *reckoning) risks(c int) []Risk {
+	if e := r.expected[c]; e != nil {
+		return r.expectedRisks(c, e)
+	}
 	s := &r.a.columns[c]
 	v := view{x: r.a.original.at(c, c), y: r.a.released.at(c, c), own: s.squareDiff / float64(s.pairs), targets: r.targets[c], column: c}
 	v.answers, v.asked = r.answers[c]
@@ -205,6 +208,10 @@ func (r *reckoning) risksOf(v view) []Risk {
 			row.SE = Float(standardError(float64(row.R), noise))
 		}
 		row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
+		if r.partial && asked {
+			// Which records a replicate's part of the sample holds is not in the error.
+			row.Approximate, row.Errs = true, ErrsEither
+		}
 		list = append(list, row)
 	}
 

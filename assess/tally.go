@@ -28,8 +28,9 @@ const (
 	binShift = 52 - pageBits
 )
 
-// Of a stream's first counted places all records are counted; of those behind them one
-// chunk in rare, which stands for all, as counting takes a few nanoseconds and
+// Original values are all counted. Of the released ones, which serve for realised
+// figures alone, all of a stream's first counted places are, and of those behind
+// them one chunk in rare, which stands for all: counting takes a few nanoseconds, and
 // the error has become small by then.
 const (
 	counted = 1 << 20
@@ -56,21 +57,32 @@ func (s *columnSums) tally(b *microdata.Block, first int, x, y, inX, inY []float
 	if s.x == nil {
 		return
 	}
-	for from := 0; from < len(x); {
+	if inX == nil {
+		s.x.add(x, 1)
+		s.least.add(x)
+		s.most.add(x)
+	} else {
+		for i, mark := range inX {
+			if mark == 1 {
+				s.x.add(x[i:i+1], 1)
+				s.least.add(x[i : i+1])
+				s.most.add(x[i : i+1])
+			}
+		}
+	}
+	for from := 0; from < len(y); {
 		row := b.Place(first + from)
-		to := min(len(x), from+int(chunk-row%chunk))
+		to := min(len(y), from+int(chunk-row%chunk))
 		if b.Places != nil {
 			next := row - row%chunk + chunk
 			to = from + 1
-			for to < len(x) && b.Places[first+to] < next {
+			for to < len(y) && b.Places[first+to] < next {
 				to++
 			}
 		}
-		if w := weight(row); w > 0 && inX == nil {
-			s.x.add(x[from:to], w)
+		if w := weight(row); w > 0 && inY == nil {
 			s.y.add(y[from:to], w)
 		} else if w > 0 {
-			s.x.addWhere(x[from:to], inX[from:to], w)
 			s.y.addWhere(y[from:to], inY[from:to], w)
 		}
 		from = to
@@ -198,8 +210,16 @@ func (t *tally) each(f func(bin) bool) {
 // error of the share of the sample below it, or be a heap of one value. Within the bin the sample decides where it shows that values repeat
 // (heaps, decimals); else the rank is taken to rise evenly.
 func (t *tally) orderStatistic(k int, sample []float64) (float64, bool) {
+	v, _, _, known := t.located(k, sample, 0)
+	return v, known
+}
+
+// located is orderStatistic with the width of the bin, 0 where only one value can lie in
+// it or most of it is one, and the records in it. The values are multiples of unit,
+// where that is above 0.
+func (t *tally) located(k int, sample []float64, unit float64) (value, width, count float64, known bool) {
 	if k < 1 || uint64(k) > t.n || t.seen <= uint64(len(sample)) {
-		return math.NaN(), false
+		return math.NaN(), 0, 0, false
 	}
 	var found bin
 	var before uint64
@@ -240,10 +260,28 @@ func (t *tally) orderStatistic(k int, sample []float64) (float64, bool) {
 	p := float64(k) / float64(t.n)
 	share := float64(found.count) / float64(t.n)
 	if !heap && share*share > p*(1-p)/float64(max(len(sample), 1)) {
-		return math.NaN(), false
+		return math.NaN(), 0, 0, false
 	}
-	if heap || distinct > 0 && 2*distinct <= len(within) {
-		return v, true
+	width, count = found.hi-found.lo, float64(found.count)
+	switch {
+	case heap:
+		return v, 0, count, true
+	case distinct > 0 && 2*distinct <= len(within):
+		return v, width, count, true
 	}
-	return found.lo + at*(found.hi-found.lo), true
+	v = found.lo + at*width
+	if unit > 0 && unit < math.Abs(v) {
+		// The rank is taken to rise evenly over the multiples that lie in the bin.
+		first, last := math.Ceil(found.lo/unit-1e-9), math.Ceil(found.hi/unit-1e-9)-1
+		if found.hi <= 0 {
+			first, last = math.Floor(found.lo/unit+1e-9)+1, math.Floor(found.hi/unit+1e-9)
+		}
+		if points := last - first + 1; points >= 1 {
+			v = (first + math.Floor(at*points)) * unit
+			if points == 1 {
+				width = 0
+			}
+		}
+	}
+	return v, width, count, true
 }

@@ -67,13 +67,21 @@ func (r *reckoning) utility(c int) Utility {
 	if r.tried {
 		u.RealisedU = Float(math.NaN())
 	}
+	u.gate(x, y.variance(), drift)
 	answers, asked := r.answers[c]
+	if e := r.expected[c]; e != nil {
+		e.utility(&u)
+		u.setEfficiency()
+		return u
+	}
 	switch {
 	case asked && r.partial:
 		// S_y² of the release rests on more records than any replicate.
 		u.U = Float(riskOf(variance + r.bias[c].square))
 		u.Bias = Float(r.bias[c].mean)
 		u.SE = Float(standardError(float64(u.U), r.varianceNoise(answers)/(y.N*y.N)+r.bias[c].squareNoise))
+		u.gate(x, variance*y.N, math.Sqrt(r.bias[c].square))
+		u.Sampled, u.Approximate, u.Errs = true, true, ErrsEither
 	case asked:
 		u.expect(answers, x)
 	}
@@ -96,6 +104,20 @@ func (u *Utility) expect(answers []answer, x *comoment) {
 	u.U = Float(riskOf(spread + (mean-x.Mi)*(mean-x.Mi)))
 	u.Bias = Float(mean - x.Mi)
 	u.SE = Float(standardError(float64(u.U), utilityNoise(answers, mean, mean-x.Mi)))
+	u.gate(x, spread*x.N, mean-x.Mi)
+}
+
+// gate sets the efficiency that a gate judges, of a release with so much variance and
+// bias.
+func (u *Utility) gate(x *comoment, variance, bias float64) {
+	own := x.variance()
+	loss := max(own, variance)/x.N + bias*bias
+	if variance != variance {
+		loss = math.NaN()
+	}
+	if u.EfficiencyGate = Float(own / x.N / loss); own == 0 && loss == 0 {
+		u.EfficiencyGate = 1 // a constant column, released as it is
+	}
 }
 
 func (u *Utility) setEfficiency() {

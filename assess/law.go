@@ -1,0 +1,24 @@
+package assess
+
+// Law is what the masks of record scope make of one value of one column: the law of
+// the released value y given the original x, over the randomness of the masks.
+// transform.Law is one. It may be used by several goroutines.
+type Law interface {
+	// Moments returns E(y − x) and E(y − x)².
+	Moments(x float64) (shift, square float64)
+	// Below returns P(y ≤ t).
+	Below(x, t float64) float64
+	// Reach returns an interval outside which y lies with a probability below 1e-14.
+	Reach(x float64) (low, high float64)
+	// Support returns the least and greatest value that can be released, infinite where
+	// there is none, and the step that released values are multiples of, 0 for none.
+	Support() (low, high, step float64)
+	// Fixed reports whether nothing is drawn; y is then a nondecreasing function of x.
+	Fixed() bool
+}
+
+// Sides on which a figure errs that is not known to a stated accuracy.
+const (
+	ErrsSafe   = "safe"   // R is not understated, or U not overstated
+	ErrsEither = "either" // it may be off on either side
+)

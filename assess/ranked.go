@@ -1,0 +1,336 @@
+package assess
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+)
+
+// clusters are neighbouring atoms taken together where they lie so close that the
+// masks make the same of them: within a twentieth of the SD of y given x.
+type clusters struct {
+	x, n, low, high []float64
+	byLow, byHigh   edges
+}
+
+// edges are ends of reach in ascending order, with the number of records up to each.
+type edges struct{ at, records []float64 }
+
+const closeness = 0.05
+
+func (e *expectation) cluster() *clusters {
+	c := new(clusters)
+	var first, width float64
+	for i, v := range e.of.x {
+		n, k := e.of.n[i], len(c.x)-1
+		if n == 0 {
+			continue
+		}
+		if k >= 0 && v-first <= width {
+			c.n[k] += n
+			c.x[k] += (v - c.x[k]) * n / c.n[k]
+			c.low[k], c.high[k] = min(c.low[k], e.low[i]), max(c.high[k], e.high[i])
+			continue
+		}
+		first, width = v, closeness*e.sd(i)
+		c.x, c.n, c.low, c.high = append(c.x, v), append(c.n, n), append(c.low, e.low[i]), append(c.high, e.high[i])
+	}
+	c.byLow, c.byHigh = edgesOf(c.low, c.n), edgesOf(c.high, c.n)
+	return c
+}
+
+func edgesOf(at, n []float64) edges {
+	order := make([]int, len(at))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(at[a], at[b]) })
+	var e edges
+	sum := 0.0
+	for _, i := range order {
+		sum += n[i]
+		e.at, e.records = append(e.at, at[i]), append(e.records, sum)
+	}
+	return e
+}
+
+// reaching returns the least end by which k records are reached.
+func (e *edges) reaching(k float64) float64 {
+	return e.at[min(sort.SearchFloat64s(e.records, k), len(e.at)-1)]
+}
+
+// window is what decides the k-th smallest released value: the records that may land
+// between the bounds which it surely lies in, and the number that surely land below.
+type window struct {
+	law      Law
+	k        float64
+	below    float64   // records that lie below for sure
+	x, n     []float64 // the others
+	records  float64
+	from, to float64
+	p        []float64 // scratch
+}
+
+func (e *expectation) window(k int) *window {
+	if e.clusters == nil {
+		e.clusters = e.cluster()
+	}
+	c := e.clusters
+	w := &window{law: e.law, k: float64(k), from: c.byLow.reaching(float64(k)), to: c.byHigh.reaching(float64(k))}
+	for i, low := range c.low {
+		switch {
+		case c.high[i] < w.from || low == c.high[i] && low <= w.from:
+			w.below += c.n[i]
+		case low <= w.to:
+			w.x, w.n = append(w.x, c.x[i]), append(w.n, c.n[i])
+			w.records += c.n[i]
+		}
+	}
+	w.p = make([]float64, len(w.x))
+	return w
+}
+
+// refine takes ten times finer clusters, where few enough of them may land between two
+// bounds.
+func (w *window) refine(e *expectation, from, to float64) {
+	const few = 5000
+	var x, n []float64
+	below, records, first, width := 0.0, 0.0, 0.0, math.Inf(-1)
+	for i, low := range e.low {
+		v, m := e.of.x[i], e.of.n[i]
+		switch high := e.high[i]; {
+		case m == 0 || low > to:
+			continue
+		case high < from || low == high && low <= from:
+			below += m
+			continue
+		}
+		records += m
+		if k := len(x) - 1; k >= 0 && v-first <= width {
+			n[k] += m
+			x[k] += (v - x[k]) * m / n[k]
+			continue
+		}
+		if len(x) == few {
+			return
+		}
+		first, width = v, closeness/10*e.sd(i)
+		x, n = append(x, v), append(n, m)
+	}
+	w.x, w.n, w.p, w.below, w.records = x, n, make([]float64, len(x)), below, records
+}
+
+// sd is the SD of y given the atom's x.
+func (e *expectation) sd(i int) float64 {
+	return math.Sqrt(max(0, e.square[i]-e.shift[i]*e.shift[i]))
+}
+
+// exactly is up to how many records the distribution of their number below a bound is
+// computed one by one, and sparse the variance of that number up to which it is,
+// as it is not near normal.
+const (
+	exactly = 600
+	sparse  = 60
+)
+
+// atMost returns P(y_(k) ≤ t), of n independent records that each lie below t with a
+// probability of its own: the number of those is Poisson-binomial. It also returns the
+// mean of that number.
+func (w *window) atMost(t float64) (probability, mean float64) {
+	mean = w.below
+	variance := 0.0
+	for i, x := range w.x {
+		p := w.law.Below(x, t)
+		w.p[i] = p
+		mean += w.n[i] * p
+		variance += w.n[i] * p * (1 - p)
+	}
+	need := w.k - w.below
+	switch {
+	case need <= 0:
+		return 1, mean
+	case need > w.records:
+		return 0, mean
+	case need == 1: // the first of them
+		none := 0.0
+		for i, p := range w.p {
+			none += w.n[i] * math.Log1p(-p)
+		}
+		return -math.Expm1(none), mean
+	case need == w.records: // the last
+		all := 0.0
+		for i, p := range w.p {
+			all += w.n[i] * math.Log(p)
+		}
+		return math.Exp(all), mean
+	case variance < sparse && w.records <= exactly:
+		return w.poissonBinomial(int(need)), mean
+	case variance < 1e-12:
+		if mean > w.k-0.5 {
+			return 1, mean
+		}
+		return 0, mean
+	}
+	z := (w.k - 0.5 - mean) / math.Sqrt(variance)
+	return 0.5 * math.Erfc(z/math.Sqrt2), mean
+}
+
+// poissonBinomial returns the probability that at least need of the records lie below.
+func (w *window) poissonBinomial(need int) float64 {
+	few := make([]float64, need) // P(so many of the records so far lie below)
+	few[0] = 1
+	for i, p := range w.p {
+		for range int(w.n[i]) {
+			if p == 0 {
+				continue
+			}
+			for j := need - 1; j > 0; j-- {
+				few[j] = few[j]*(1-p) + few[j-1]*p
+			}
+			few[0] *= 1 - p
+		}
+	}
+	sum := 0.0
+	for _, v := range few {
+		sum += v
+	}
+	return max(0, min(1, 1-sum))
+}
+
+// distribution is that of the k-th smallest released value.
+type distribution struct {
+	mean, variance float64 // of y_(k)
+	slope          float64 // records per unit near it
+	middle         float64 // median
+}
+
+const (
+	negligible = 1e-9 // probability at either end that is left out
+	cells      = 96
+)
+
+// ranked returns the distribution of the k-th smallest released value about τ: moments
+// are summed over cells of its distribution function.
+func (e *expectation) ranked(k int, tau float64) distribution {
+	w := e.window(k)
+	low, high := w.from, w.to
+	cut := func(p float64) float64 { // least t of which P(y_(k) ≤ t) is above p
+		lo, hi := low, high
+		for range 60 {
+			m := lo + (hi-lo)/2
+			if m <= lo || m >= hi || hi-lo <= 1e-6*(high-low) && hi-lo <= 1e-9*math.Abs(m) {
+				break
+			}
+			if f, _ := w.atMost(m); f > p {
+				hi = m
+			} else {
+				lo = m
+			}
+		}
+		return hi
+	}
+	if !(high > low) {
+		return distribution{mean: high, middle: high}
+	}
+	d := distribution{middle: cut(0.5)}
+	from, to := cut(negligible), cut(1-negligible)
+	w.refine(e, from, to)
+	var points []float64 // ascending ends of cells
+	if e.step > 0 && (to-from)/e.step <= 4*cells {
+		for j := math.Floor(from/e.step) - 1; j*e.step <= to+e.step; j++ {
+			points = append(points, j*e.step)
+		}
+	} else {
+		for i := range cells + 1 {
+			points = append(points, from+(to-from)*float64(i)/cells)
+		}
+	}
+	lattice := e.step > 0 && (to-from)/e.step <= 4*cells
+	for _, bound := range []float64{e.least, e.utmost} {
+		if bound >= from && bound <= to && !math.IsInf(bound, 0) {
+			points = append(points, bound, math.Nextafter(bound, math.Inf(-1)))
+		}
+	}
+	slices.Sort(points)
+	points = slices.Compact(points)
+	var first, second, before, last float64
+	for i, t := range points {
+		f, _ := w.atMost(t)
+		if f = max(f, before); i == len(points)-1 {
+			f = 1
+		}
+		mass, width := f-before, 0.0
+		if i > 0 && !lattice {
+			width = t - last
+		}
+		centre := t - width/2 - tau
+		first += mass * centre
+		second += mass * (centre*centre + width*width/12)
+		before, last = f, t
+	}
+	if second < 1e-20*(1+tau*tau) {
+		first, second = 0, 0 // what is left of probabilities that were neglected
+	}
+	d.mean, d.variance = tau+first, max(0, second-first*first)
+	half := math.Sqrt(d.variance)
+	if e.step > 0 {
+		half = max(half, e.step)
+	}
+	if half > 0 {
+		_, above := w.atMost(d.middle + half)
+		_, below := w.atMost(d.middle - half)
+		d.slope = (above - below) / (2 * half)
+	}
+	return d
+}
+
+// byPosition is E(τ − y_(k))², Duncan et al. (2004) eq. 6, with its variance by the
+// sample. safe says that the bias of y_(k) cannot be known, as the masks move values by
+// less than τ is known to, and is left out.
+func (e *expectation) byPosition(q sought) (square, noise float64, safe bool) {
+	if e.law.Fixed() { // a nondecreasing function keeps the order
+		square, safe = e.byIndex(q)
+		return square, 0, safe
+	}
+	d := e.ranked(q.rank, q.tau)
+	bias := d.mean - q.tau
+	square = bias*bias + d.variance
+	if q.exact && !e.of.sampled() {
+		return square, 0, false
+	}
+	var ofPlace float64 // variance of the mean of y_(k) less τ
+	if e.of.sampled() {
+		perReleased, perOriginal := 0.0, 0.0 // by how much a record more moves y_(k) and τ
+		if d.slope > 0 {
+			perReleased = 1 / d.slope
+		}
+		if !q.counted {
+			perOriginal = 1 / q.density
+		}
+		ofPlace = e.of.sampleVariance(func(i int) float64 {
+			shift := 0.0
+			switch {
+			case e.high[i] <= d.middle:
+				shift = perReleased
+			case e.low[i] <= d.middle:
+				shift = perReleased * e.law.Below(e.of.x[i], d.middle)
+			}
+			if e.of.x[i] <= q.tau {
+				shift -= perOriginal
+			}
+			return shift
+		})
+	}
+	if q.counted {
+		ofPlace += q.noise
+	}
+	unbiased := max(0, bias*bias-ofPlace)
+	square = unbiased + d.variance
+	noise = varianceOfSquare(unbiased, ofPlace)
+	_, own := e.law.Moments(q.tau)
+	if !q.exact && math.Sqrt(own) < q.width/2 && q.counted {
+		return d.variance, 0, true
+	}
+	return square, noise, false
+}
