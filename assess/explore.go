@@ -31,11 +31,9 @@ type Exploration struct {
 	// then of the masks which move nothing. It may be nil.
 	Exchange []Exchange
 
-	// Whole is the number of records up to which every replicate is made on all that
-	// the sample holds; of more, a replicate is made on a part of about
-	// PartOf records, and all parts are used in turn. 0: no such bound. With By,
-	// and where masks move values between records, replicates are made on all.
-	Whole int
+	// Law returns the law of what the masks of a point make of a column, nil where it is
+	// not known. It serves as Options.Law does for Measure; it may be nil.
+	Law func(point int, column string) Law
 
 	Done func(points int) // called after a replicate of so many points, from several goroutines; may be nil
 }
@@ -67,10 +65,9 @@ const answersAtOnce = 400_000
 // Explore replicates the masks of every point on what has been added, of which
 // the released values are left aside, and returns by point what was found of every
 // masked column. Where the sample holds all records, R and U are those that
-// Measure would find of a release with the same replicates. Where it does not, or
-// where replicates are made on parts, S_y² is S_x² and what masking adds to it in
-// the sample, order statistics are those of the sample, and the rest is as Measure
-// says; groups are then groups of the sample. Masks that move values between records need the whole data.
+// Measure would find of a release with the same replicates. Where it does not, they
+// are what Measure finds with the same laws; groups are then groups of the sample, and
+// approximate. Masks that move values between records need the whole data.
 func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored, error) {
 	r := a.reckon(true)
 	switch {
@@ -81,18 +78,27 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 	case a.opts.Mixes && !r.data.complete:
 		return nil, fmt.Errorf("assess: explore: masks that move values between records need all records in the sample")
 	}
-	limit := 0
-	if e.Whole > 0 && r.data.n > e.Whole && len(e.By) == 0 && !a.opts.Mixes {
-		limit = PartOf
+	out := make([][]Explored, e.Points)
+	r.partial = !r.data.complete
+	unknown := false
+	for point := range out {
+		found, err := r.lawful(ctx, &e, point)
+		if err != nil {
+			return nil, err
+		}
+		out[point] = found
+		unknown = unknown || found == nil
 	}
-	r.partial = !r.data.complete || limit > 0
+	if !unknown && len(e.By) == 0 {
+		return out, nil
+	}
 	questions, p := r.questions()
 	var subsets []*subset
 	if len(e.By) > 0 {
 		subsets = p.whole() // so that every group is in every replicate
 		r.setSubsets(subsets)
 	} else {
-		subsets = r.split(p, limit, e.Replicates)
+		subsets = r.split(p, 0, e.Replicates)
 	}
 	groups, err := r.groups(e.By)
 	if err != nil {
@@ -112,7 +118,6 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 			r.before[q.column] = append(r.before[q.column], s.originalVariance(q.column))
 		}
 	}
-	out := make([][]Explored, e.Points)
 	at := max(1, answersAtOnce/(e.Replicates*len(questions)))
 	var answers [][][]answer
 	for point := range out {
@@ -140,10 +145,39 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 				}
 				found.Groups = append(found.Groups, r.ofGroup(g, q.column, list))
 			}
-			out[point] = append(out[point], found)
+			if len(out[point]) == k {
+				out[point] = append(out[point], found)
+			}
+			out[point][k].Groups = found.Groups
 		}
 	}
 	return out, nil
+}
+
+// lawful returns what the laws of a point's masks say of every masked column; nil where
+// one of them is not known, or where replicates are made of all records.
+func (r *reckoning) lawful(ctx context.Context, e *Exploration, point int) ([]Explored, error) {
+	if !r.partial || e.Law == nil {
+		return nil, nil
+	}
+	defer func() { r.expected = nil }()
+	r.expect(func(column string) Law { return e.Law(point, column) })
+	if len(r.expected) < len(r.targets) {
+		return nil, nil
+	}
+	if err := r.place(ctx); err != nil {
+		return nil, err
+	}
+	var list []Explored
+	for c, column := range r.a.opts.Columns {
+		if column.Masked {
+			list = append(list, Explored{Column: column.Name, Utility: r.utility(c), Risk: r.risks(c)})
+		}
+	}
+	if e.Done != nil && len(e.By) == 0 {
+		e.Done(e.Replicates)
+	}
+	return list, nil
 }
 
 // originalVariance is s² of the original values in a subset, divisor n−1.
@@ -304,6 +338,9 @@ func (r *reckoning) ofGroup(g *group, column int, answers []answer) ExploredGrou
 	for i := range out.Risk {
 		out.Risk[i].RealisedR = Float(math.NaN())
 		out.Risk[i].Sampled = !r.data.complete
+		if !r.data.complete { // a group of the sample is not the group
+			out.Risk[i].Approximate, out.Risk[i].Errs = true, ErrsEither
+		}
 	}
 	out.Utility = Utility{RealisedU: Float(math.NaN()), U0: Float(riskOf(x.variance() / x.N))}
 	out.Utility.expect(answers, &x)

@@ -78,55 +78,58 @@ func TestExploreFindsWhatMeasureFinds(t *testing.T) {
 	}
 }
 
-// Of 200,000 records a sample of 20,000 must tell R and U of the whole, and so must
-// replicates of parts. Tolerances
-// as in TestSampledAgreesWithComplete: by index a mean of m squares, √(2/m) each
-// way, five times; by position the bias and what the sample cannot tell of it.
+// Beyond the sample a point of a map has the R and U, to the bit, that Measure finds of
+// a release with those masks, and they are those of all records: R within five of both
+// standard errors, of which that of a mean of m squares is √(2/m).
 func TestExploreOfASample(t *testing.T) {
-	const n, m = 200_000, 100
-	if testing.Short() {
-		t.Skip("200,000 records, 100 replicates")
-	}
+	const n, m = 60_000, 60
 	key := testKey(t)
 	chains := noises(t, key, 2, 30, 100)
-	at := func(sample, whole int) [][]Explored {
-		a := newAccumulator(t, Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: sample, Key: key, Targets: []string{"min", "p10", "p90", "max"}})
-		for from := 0; from < n; from += 20_000 {
-			a.Add(wages(t, key, from, 20_000))
-		}
-		found, err := a.Explore(context.Background(), Exploration{Points: 2, Replicate: grid(chains), From: 1, Replicates: m, Whole: whole})
+	o := Options{Columns: []Column{{Name: "wage", Masked: true}}, Key: key, Targets: []string{"min", "p10", "p90", "max"}, Replicates: m}
+	explored := func(sample int) [][]Explored {
+		o.Sample = sample
+		a := newAccumulator(t, o)
+		a.Add(wages(t, key, 0, n))
+		found, err := a.Explore(context.Background(), Exploration{Points: 2, Replicate: grid(chains), From: 1, Replicates: m,
+			Law: func(point int, column string) Law { return lawOf(chains[point])(column) }})
 		must(t, err)
 		return found
 	}
-	full := at(-1, 0)
-	for k, part := range [][][]Explored{at(20_000, 0), at(-1, 100_000)} {
-		for p := range chains {
-			f, s := full[p][0], part[p][0]
-			// S_y² of the sample less S_x² of it: the covariance of x and ε adds
-			// 2·S·λ/√(100·10,000) to a variance of S²+λ², below 1 %, each side; the square
-			// of the mean's bias, known to λ/√(100·10,000), is in the standard error.
-			if r := float64(s.Utility.Efficiency / f.Utility.Efficiency); !(math.Abs(r-1) < 0.02+5*float64(s.Utility.SE/s.Utility.U)) {
-				t.Errorf("point %d: efficiency of the sample %v, of all %v", p, s.Utility.Efficiency, f.Utility.Efficiency)
+	full, part := explored(-1), explored(5_000)
+	for p, chain := range chains {
+		f, s := full[p][0], part[p][0]
+		o.Sample, o.Replicate, o.Law = 5_000, func(m int) Masker { return chain.Replicate(m) }, lawOf(chain)
+		b := wages(t, key, 0, n)
+		must(t, chain.Apply(b))
+		a := newAccumulator(t, o)
+		a.Add(b)
+		c := measured(t, a).Column("wage")
+		if c.Utility.U != s.Utility.U || c.Utility.Bias != s.Utility.Bias || c.Utility.EfficiencyGate != s.Utility.EfficiencyGate {
+			t.Errorf("point %d: U %v, of a release %v", p, s.Utility, c.Utility)
+		}
+		if r := float64(s.Utility.U / f.Utility.U); math.Abs(r-1) > 5*float64(f.Utility.SE/f.Utility.U) {
+			t.Errorf("point %d: U %v of that of all", p, r)
+		}
+		for i, r := range s.Risk {
+			if own := c.Risk[i]; own.R != r.R || own.Errs != r.Errs || own.Target != r.Target || own.Knowledge != r.Knowledge {
+				t.Errorf("point %d: %+v, of a release %+v", p, r, own)
 			}
-			for i, r := range s.Risk {
-				w := f.Risk[i]
-				ratio := float64(r.RMSE / w.RMSE)
-				tolerance := 5 * math.Sqrt(2*0.5/float64(m)) / math.Sqrt2 // of an RMSE, half that of its square, of two runs
-				if r.Knowledge == KnowledgePosition {
-					// The least values of the sample stray less than those of all; 40 % is
-					// what TestSampledAgreesWithComplete grants, on the side of more risk.
-					tolerance = 0.4
-				}
-				if !(math.Abs(ratio-1) < tolerance) {
-					t.Errorf("point %d, %s by %s: RMSE of the sample %v, of all %v", p, r.Target, r.Knowledge, r.RMSE, w.RMSE)
-				}
-				// In parts, all originals are there: percentiles of them are not sampled, and
-				// the bias of the mean is known to 100/√(100·10,000) = 0.1, of 135, five times.
-				if k > 0 && r.Knowledge == KnowledgeMean && !(math.Abs(ratio-1) < 5e-3) {
-					t.Errorf("point %d, %s by the mean: RMSE %v in parts, of all %v", p, r.Target, r.RMSE, w.RMSE)
-				}
+			// An estimate of R so rough as a mean of m squares is skew: √(2/m) of both.
+			w, se := f.Risk[i], float64(r.SE)
+			if e := math.Hypot(se, float64(w.SE)) + math.Sqrt(2./m)*0.5*float64(w.R); !(math.Abs(float64(r.R-w.R)) < 4*e) {
+				t.Errorf("point %d, %s by %s: R %v ± %v, of all %v ± %v", p, r.Target, r.Knowledge, r.R, se, w.R, w.SE)
 			}
 		}
+	}
+}
+
+// lawOf gives Options the laws of a chain.
+func lawOf(c *transform.Chain) func(string) Law {
+	return func(column string) Law {
+		if l, ok := c.Law(column); ok {
+			return l
+		}
+		return nil
 	}
 }
 

@@ -57,7 +57,6 @@ type Options struct {
 	// holds are expectations over all of them, without replicates. It may be nil.
 	Law func(column string) Law
 
-
 	// Exchange tells what swaps do to records known by their index; Replicate is then
 	// that of the masks which move nothing. It may be nil.
 	Exchange Exchange

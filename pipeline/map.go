@@ -59,12 +59,6 @@ func Map(ctx context.Context, p *config.Pipeline, o Options) (*rumap.Map, error)
 	if sample := g.sample(); sample > 0 && m.Records > int64(sample) {
 		m.Sampled = sample
 	}
-	if m.Sampled > assess.PartOf && len(g.by) == 0 {
-		m.Part = assess.PartOf
-	}
-	if m.Sampled == 0 {
-		g.wide = nil
-	}
 	m.SetRules(p.Gate.Rules)
 	if g.config.Map.Search {
 		err = g.search(ctx, m)
@@ -101,9 +95,8 @@ type grid struct {
 	by       []int    // indexes in layout.Read
 	labels   []map[float64]string
 	data     *assess.Accumulator
-	wide     *assess.Accumulator // a larger sample, for percentiles; nil where data holds all records
-	rejected int64               // records that a run would put into quarantine
-	places   []place             // of the map's points
+	rejected int64   // records that a run would put into quarantine
+	places   []place // of the map's points
 }
 
 // place is one choice of parameters.
@@ -262,12 +255,6 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 	if g.data, err = assess.New(options); err != nil {
 		return err
 	}
-	if options.Targets = g.percentiles(); options.Sample > 0 && len(g.by) == 0 && len(options.Targets) > 0 {
-		options.Sample = max(options.Sample, widely)
-		if g.wide, err = assess.New(options); err != nil {
-			return err
-		}
-	}
 	g.progress.start("read", src.Records())
 	pass := flow{
 		source: src, layout: g.plan.surveyLayout(), cut: g.plan.cut,
@@ -278,9 +265,6 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 				}
 			}
 			g.data.Add(p.block)
-			if g.wide != nil {
-				g.wide.Add(p.block)
-			}
 			g.rejected += int64(len(p.block.Rejects))
 			g.label(p.block)
 			g.progress.add(p.block.N)
@@ -305,15 +289,6 @@ func (g *grid) sample() int {
 		return -1
 	}
 	return int(g.config.Assess.Sample)
-}
-
-// widely is up to how many records the percentiles of the originals are known as
-// they are where the sample has fewer.
-const widely = 1_000_000
-
-// percentiles are the targets that are neither end of the column.
-func (g *grid) percentiles() []string {
-	return slices.DeleteFunc(slices.Clone(g.config.Assess.Targets), func(t string) bool { return t == "min" || t == "max" })
 }
 
 // chooseColumn settles which column the map is of.

@@ -42,6 +42,7 @@ func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]asse
 				}
 				return maskers
 			},
+			Law:  func(point int, column string) assess.Law { return lawOf(chains[point])(column) },
 			Done: g.progress.add,
 		}
 		found, err := g.data.Explore(ctx, what)
@@ -50,16 +51,6 @@ func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]asse
 		}
 		if err != nil {
 			return nil, err
-		}
-		if g.wide != nil {
-			what.Whole, what.Done = 1, nil
-			wide, err := g.wide.Explore(ctx, what)
-			if err != nil {
-				return nil, err
-			}
-			for i := range found {
-				takePercentiles(found[i][0].Risk, wide[i][0].Risk)
-			}
 		}
 		for _, columns := range found {
 			list = append(list, columns[0]) // the others are not marked as masked
@@ -117,18 +108,6 @@ func (x *exchange) replay(data *assess.Accumulator, window int) error {
 		return nil
 	})
 	return err
-}
-
-// takePercentiles replaces, of the percentiles, the risks that rest on an order
-// statistic of all records, which a run counts. The record that is known by its
-// index stays the one of the sample that a run has, too.
-func takePercentiles(risks, wide []assess.Risk) {
-	for _, w := range wide {
-		i := slices.IndexFunc(risks, func(r assess.Risk) bool { return r.Target == w.Target && r.Knowledge == w.Knowledge })
-		if w.Target != assess.TargetTypical && w.Knowledge != assess.KnowledgeIndex {
-			risks[i] = w
-		}
-	}
 }
 
 // try adds places to the map as points.

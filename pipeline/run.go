@@ -169,7 +169,7 @@ func (pl *plan) assessOptions(key keystream.Key, chain *transform.Chain) (assess
 	o := assess.Options{
 		Columns: pl.assessed, Carry: append(pl.carry[:len(pl.carry):len(pl.carry)], pl.intruder.carried...), Key: key,
 		Sample: int(a.Sample), Replicates: a.Replicates, Targets: a.Targets,
-		Replicate: replicate, Keeping: keepingOf(chain, !pl.config.Streaming()),
+		Replicate: replicate, Law: lawOf(chain), Keeping: keepingOf(chain, !pl.config.Streaming()),
 		Gated: pl.config.Gate.Judges(), AllowUnchanged: pl.config.Gate.AllowUnchanged,
 	}
 	o.Mixes = transform.AnyMixesRecords(pl.config.Masks)

@@ -13,7 +13,7 @@ import (
 // distribution function at every tenth of the draws within five standard errors of
 // a share. Where nothing is drawn the two are equal.
 func TestLawIsThatOfTheChain(t *testing.T) {
-	const n = 8_000
+	const n = 6_000
 	noise := func(sd float64, distribution string, tiers ...Tier) Spec {
 		return mask(&Noise{Columns: []string{"a"}, SD: amount(sd), Distribution: distribution, Tiers: tiers})
 	}
@@ -53,7 +53,7 @@ func TestLawIsThatOfTheChain(t *testing.T) {
 	} {
 		for name, specs := range chains {
 			for _, x := range []float64{0, 3, 95, 100, 101, 250} {
-				values := testColumn{values: repeat(x, thin(n)), typ: typ.of, decimals: typ.decimals}
+				values := testColumn{values: repeat(x, n), typ: typ.of, decimals: typ.decimals}
 				setup := testSetup(t, values)
 				setup.Columns[0].SD, setup.Columns[0].Mean = 20, 100
 				c := chain(t, setup, specs...)
@@ -81,8 +81,9 @@ func checkLaw(t *testing.T, what string, law *Law, x float64, y []float64) {
 	}
 	shift, square := law.Moments(x)
 	v := max(0, square-shift*shift) // where little lies behind a bound, the draws may not know their own error
-	// Beside the draws' error, and twenty draws that are one step of a rounding off: what Moments neglects of rounding in the draw of
-	// uniform noise, 0.2 % of a variance of 16² steps or more.
+	// Beside the draws' error, and twenty draws that are one step of a rounding off: what
+	// Moments neglects of rounding in the draw of uniform noise, 0.2 % of a variance of
+	// 16² steps or more.
 	if e := 5*math.Sqrt(max(d2-d1*d1, v)/n) + 1e-9 + 1e-4*math.Sqrt(square) + 20*law.coarse/n; math.Abs(shift-d1) > e {
 		t.Errorf("%s: E(y−x) is %v, of draws %v ± %v", what, shift, d1, e/5)
 	}

@@ -134,6 +134,9 @@ func take(tb testing.TB, a *assess.Accumulator) taken {
 				w.short()
 			}
 		}
+		for range 2 { // tails
+			w.pass(8 * w.uint())
+		}
 		w.order()
 	}
 	for range 2 {
