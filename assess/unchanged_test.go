@@ -103,7 +103,7 @@ func TestUnchangedIsJudged(t *testing.T) {
 	moments := Moments{N: 100}
 	m := func() *Measures {
 		return &Measures{Columns: []ColumnMeasures{
-			{Name: "fine", Masked: true, Original: moments, Released: moments, Utility: Utility{Efficiency: 1}, Unchanged: count(3), UnchangedExplained: float(4)},
+			{Name: "fine", Masked: true, Original: moments, Released: moments, Utility: Utility{Efficiency: 1, EfficiencyGate: 1}, Unchanged: count(3), UnchangedExplained: float(4)},
 			{Name: "given", Masked: true, Original: moments, Released: moments, Unchanged: count(60), UnchangedExplained: float(4), UnchangedExcess: true},
 			{Name: "bare", Original: moments, Released: moments},
 			{Name: "empty", Masked: true, Unchanged: count(0), UnchangedExplained: float(0)},

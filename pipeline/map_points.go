@@ -130,7 +130,8 @@ func (g *grid) point(at place, e assess.Explored) rumap.Point {
 	s := g.strategies[at.strategy]
 	p := rumap.Point{
 		Strategy: s.Name, Parameters: map[string]float64{},
-		U: e.Utility.U, USE: e.Utility.SE, Efficiency: e.Utility.Efficiency, Bias: e.Utility.Bias, Risk: risksOf(e.Risk),
+		U: e.Utility.U, USE: e.Utility.SE, Efficiency: e.Utility.Efficiency, EfficiencyGate: e.Utility.EfficiencyGate,
+		Sampled: e.Utility.Sampled, Approximate: e.Utility.Approximate, Errs: e.Utility.Errs, Bias: e.Utility.Bias, Risk: risksOf(e.Risk),
 	}
 	for i, a := range s.Axes {
 		p.Parameters[a.Path] = at.values[i]
@@ -152,7 +153,7 @@ func (g *grid) point(at place, e assess.Explored) rumap.Point {
 func risksOf(list []assess.Risk) []rumap.Risk {
 	risks := make([]rumap.Risk, len(list))
 	for i, r := range list {
-		risks[i] = rumap.Risk{Target: r.Target, Knowledge: r.Knowledge, R: r.R, RSE: r.SE, RMSE: r.RMSE}
+		risks[i] = rumap.Risk{Target: r.Target, Knowledge: r.Knowledge, R: r.R, RSE: r.SE, RMSE: r.RMSE, Sampled: r.Sampled, Approximate: r.Approximate, Errs: r.Errs}
 	}
 	return risks
 }

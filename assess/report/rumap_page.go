@@ -129,9 +129,6 @@ func viewMap(m *rumap.Map) *mapView {
 	if m.Sampled > 0 {
 		v.Facts = append(v.Facts, labelled{Label: "records of the keyed sample that replicates were made on", cell: whole("/sampled", int64(m.Sampled))})
 	}
-	if m.Part > 0 {
-		v.Facts = append(v.Facts, labelled{Label: "of these records, about how many each replicate was made on", cell: whole("/part", int64(m.Part))})
-	}
 	for _, a := range m.Axes {
 		in := "in its own unit"
 		if a.Relative {

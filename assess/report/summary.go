@@ -107,6 +107,9 @@ func (s *summary) column(c *assess.ColumnMeasures) {
 	o, y, u := c.Original, c.Released, c.Utility
 	s.Line("  efficiency " + strings.ReplaceAll(percent(float64(u.Efficiency)), "\u00a0", " ") + " (U/U0)   U " + plain(float64(u.U), digits) +
 		"   U0 " + plain(float64(u.U0), digits) + "   bias " + plain(float64(u.Bias), 3))
+	if gate := percent(float64(u.EfficiencyGate)); gate != percent(float64(u.Efficiency)) {
+		s.Line("  precision of the mean " + strings.ReplaceAll(gate, "\u00a0", " ") + ", by which the gate judges: a lower variance is no utility")
+	}
 	s.Line("  mean " + plain(float64(o.Mean), digits) + " -> " + plain(float64(y.Mean), digits) +
 		"   SD " + plain(float64(o.SD), digits) + " -> " + plain(float64(y.SD), digits) +
 		"   n " + count(o.N) + nulls(o.Nulls))
@@ -158,7 +161,11 @@ func (s *summary) risks(c *assess.ColumnMeasures) {
 				row += left("–", known) + left("–", each-known)
 				continue
 			}
-			row += left("± "+plain(float64(risk.RMSE), riskDigits), known) + left(plain(float64(risk.R), riskDigits), each-known)
+			sign := "± "
+			if risk.Approximate {
+				sign = "~ "
+			}
+			row += left(sign+plain(float64(risk.RMSE), riskDigits), known) + left(plain(float64(risk.R), riskDigits), each-known)
 		}
 		s.Line(row)
 	}

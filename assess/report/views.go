@@ -95,6 +95,7 @@ type riskRow struct {
 	Target, Knowledge, Class string
 	R, SE, Known, Realised   cell
 	Sampled                  bool
+	Unsure                   string // what is not known of R
 	Gate                     string // ✓, ✗ or "", where no rule concerns it
 	GateWords                string
 }
@@ -131,12 +132,13 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 	v.Slim = template.HTML(figure.RUMapSVG(m, figure.SVGOptions{Width: 328, Height: 460 + more, ID: v.ID + "-slim"}))
 	u := c.Utility
 	v.Utility = []labelled{
-		{"efficiency", shown(path+"/utility/efficiency", u.Efficiency, percent(float64(u.Efficiency))), "U/U₀: the share of the unmasked data’s precision that is left for estimating the mean"},
-		{"U", number(path+"/utility/U", u.U), "expected over replicates"},
-		{"SE of U", shown(path+"/utility/U_se", u.SE, pretty(float64(u.SE), 2)), "Monte-Carlo standard error of U"},
+		{"precision of the mean", shown(path+"/utility/efficiency_gate", u.EfficiencyGate, percent(float64(u.EfficiencyGate))), "share of the unmasked data’s precision that is left for estimating the mean, by which the gate judges: a variance that masking lowers does not count as utility" + after("; ", unsure(u.Approximate, u.Errs))},
+		{"efficiency", shown(path+"/utility/efficiency", u.Efficiency, percent(float64(u.Efficiency))), "U/U₀ as it is defined, with the released variance"},
+		{"U", number(path+"/utility/U", u.U), "expected over the masks’ draws"},
+		{"SE of U", shown(path+"/utility/U_se", u.SE, pretty(float64(u.SE), 2)), "standard error of U"},
 		{"U realised", number(path+"/utility/realised_U", u.RealisedU), "of this very release"},
 		{"U₀", number(path+"/utility/U0", u.U0), "of the unmasked data, n/S²"},
-		{"bias", shown(path+"/utility/bias", u.Bias, pretty(float64(u.Bias), 3)), "expected shift of the mean"},
+		{"bias", shown(path+"/utility/bias", u.Bias, pretty(float64(u.Bias), 3)), "expected shift of the mean" + after(", in percent of it: ", inPercent(float64(u.Bias), float64(c.Original.Mean)))},
 		{"mean (x − y)²", number(path+"/mean_squared_difference", c.MeanSquaredDifference), "mean squared difference of original and released values"},
 	}
 	if c.Unchanged != nil {
@@ -163,9 +165,29 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 	return v
 }
 
+// unsure says what is not known of a figure, "" of one that is known to its standard
+// error.
+func unsure(approximate bool, errs string) string {
+	switch {
+	case !approximate:
+		return ""
+	case errs == assess.ErrsSafe:
+		return "approximate, on the safe side"
+	}
+	return "approximate, may be off on either side"
+}
+
+// inPercent writes a number in percent of another, "" where that has no sense.
+func inPercent(v, of float64) string {
+	if of == 0 || math.IsNaN(v/of) || math.IsInf(v/of, 0) {
+		return ""
+	}
+	return pretty(100*v/math.Abs(of), 3) + "\u00a0%"
+}
+
 func (r *Report) riskRow(column, path string, k assess.Risk) riskRow {
 	row := riskRow{
-		Target: k.Target, Knowledge: k.Knowledge, Class: figure.KnowledgeClass(k.Knowledge), Sampled: k.Sampled,
+		Target: k.Target, Knowledge: k.Knowledge, Class: figure.KnowledgeClass(k.Knowledge), Sampled: k.Sampled, Unsure: unsure(k.Approximate, k.Errs),
 		R:        shown(path+"/R", k.R, pretty(float64(k.R), riskDigits)),
 		SE:       number(path+"/R_se", k.SE),
 		Known:    shown(path+"/rmse", k.RMSE, "± "+pretty(float64(k.RMSE), riskDigits)),
@@ -174,7 +196,7 @@ func (r *Report) riskRow(column, path string, k assess.Risk) riskRow {
 	if !math.IsNaN(float64(k.SE)) {
 		row.SE.Text = "± " + pretty(float64(k.SE), 2)
 	}
-	switch held, concerned := judged(r.Gate, column, k.Target, k.Knowledge, float64(k.R)); {
+	switch held, concerned := judged(r.Gate, column, k.Target, k.Knowledge, float64(k.Upper())); {
 	case concerned && held:
 		row.Gate, row.GateWords = "✓", "within the gate’s limits"
 	case concerned:

@@ -68,8 +68,8 @@ func (m *Map) broken(p *Point) []Broken {
 	var list []Broken
 	for i, r := range m.Rules {
 		if r.MinEfficiency != nil {
-			if !(p.Efficiency >= *r.MinEfficiency) {
-				list = append(list, Broken{Rule: i, Found: p.Efficiency})
+			if found := p.precision(); !(found >= *r.MinEfficiency) {
+				list = append(list, Broken{Rule: i, Found: found})
 			}
 			continue
 		}
@@ -79,9 +79,9 @@ func (m *Map) broken(p *Point) []Broken {
 				continue
 			}
 			measured = true
-			risk := float64(k.R)
+			risk := k.judged()
 			if se := float64(k.RSE); m.Margin > 0 && se > 0 {
-				risk += m.Margin * se
+				risk = max(risk, float64(k.R)+m.Margin*se)
 			}
 			held := false
 			found := assess.Float(risk)

@@ -22,7 +22,7 @@ func additive(variances ...float64) *Map {
 	for _, v := range variances {
 		m.Points = append(m.Points, Point{
 			Strategy: Configured, Parameters: map[string]float64{"masks.0.noise.sd": math.Sqrt(v)},
-			U: assess.Float(200 / (1 + v)), Efficiency: assess.Float(1 / (1 + v)),
+			U: assess.Float(200 / (1 + v)), Efficiency: assess.Float(1 / (1 + v)), EfficiencyGate: assess.Float(1 / (1 + v)),
 			Risk: []Risk{
 				{Target: "max", Knowledge: "index", R: assess.Float(1 / v), RSE: assess.Float(0.1 / v), RMSE: assess.Float(math.Sqrt(v))},
 				{Target: "min", Knowledge: "position", R: assess.Float(4 + 1/v), RMSE: assess.Float(1 / math.Sqrt(4+1/v))},
@@ -116,7 +116,7 @@ func TestRecommendHoldsBack(t *testing.T) {
 // What could not be measured is never admissible, and infinite risk never is.
 func TestJudgeFailsClosed(t *testing.T) {
 	for _, r := range []float64{math.NaN(), math.Inf(1)} {
-		m := &Map{Column: "x", Points: []Point{{Strategy: "s", U: 1, Efficiency: assess.Float(math.NaN()),
+		m := &Map{Column: "x", Points: []Point{{Strategy: "s", U: 1, Efficiency: assess.Float(math.NaN()), EfficiencyGate: assess.Float(math.NaN()),
 			Risk: []Risk{{Target: "max", Knowledge: "index", R: assess.Float(r), RMSE: assess.Float(1 / math.Sqrt(r))}}}}}
 		for _, rule := range []Rule{{MaxRisk: limit(1e300)}, {MinRMSE: limit(1e-300)}, {MinEfficiency: limit(0)}} {
 			m.Rules = []Rule{rule}

@@ -19,12 +19,11 @@ type Map struct {
 	Replicates int          `json:"replicates"`        // M
 	Records    int64        `json:"records"`           // in the data
 	Sampled    int          `json:"sampled,omitempty"` // records of the keyed sample that replicates were made on; 0: all
-	Part       int          `json:"part,omitempty"`    // about how many of these records a replicate was made on, all in turn; 0: all
 	Groups     []string     `json:"by,omitempty"`      // columns that R and U are also given by
 	U0         assess.Float `json:"U0"`                // n/S² of the original column
 	Axes       []Axis       `json:"axes"`              // in the order of the configuration
 	Rules      []Rule       `json:"rules"`             // of the gate, on this column
-	Margin     float64      `json:"margin,omitempty"`  // Monte-Carlo standard errors of R that a limit must leave
+	Margin     float64      `json:"margin,omitempty"`  // standard errors of R that a limit must leave
 	Points     []Point      `json:"points"`
 
 	Recommended *Recommended `json:"recommended"`      // nil where no point is admissible
@@ -53,14 +52,19 @@ type Point struct {
 	Strategy   string             `json:"strategy"`
 	Parameters map[string]float64 `json:"parameters"` // by path; only those that run over a range
 	Efficiency assess.Float       `json:"efficiency"` // U/U₀
-	U          assess.Float       `json:"U"`
-	USE        assess.Float       `json:"U_se"` // Monte-Carlo standard error
-	Bias       assess.Float       `json:"bias"` // E(ȳ) − x̄
-	Admissible bool               `json:"admissible"`
-	Broken     []Broken           `json:"broken,omitempty"` // rules that do not hold
-	Risk       []Risk             `json:"risk"`
-	Groups     []Group            `json:"groups,omitempty"`
-	Worst      *Group             `json:"worst,omitempty"` // of the groups, that of the greatest R anywhere among what the rules protect
+	// EfficiencyGate is what min_efficiency is held against: assess.Utility has it.
+	EfficiencyGate assess.Float `json:"efficiency_gate"`
+	Sampled        bool         `json:"sampled,omitempty"` // whether U rests on the keyed sample
+	Approximate    bool         `json:"approximate,omitempty"`
+	Errs           string       `json:"errs,omitempty"` // safe or either
+	U              assess.Float `json:"U"`
+	USE            assess.Float `json:"U_se"` // Monte-Carlo standard error
+	Bias           assess.Float `json:"bias"` // E(ȳ) − x̄
+	Admissible     bool         `json:"admissible"`
+	Broken         []Broken     `json:"broken,omitempty"` // rules that do not hold
+	Risk           []Risk       `json:"risk"`
+	Groups         []Group      `json:"groups,omitempty"`
+	Worst          *Group       `json:"worst,omitempty"` // of the groups, that of the greatest R anywhere among what the rules protect
 }
 
 // Broken says that a rule of Map.Rules does not hold at a point.
@@ -79,6 +83,22 @@ type Risk struct {
 	R         assess.Float `json:"R"`
 	RSE       assess.Float `json:"R_se"` // Monte-Carlo standard error
 	RMSE      assess.Float `json:"rmse"` // √(1/R), in the column's unit
+
+	// As assess.Risk has them: whether R rests on the keyed sample, and whether it is
+	// known to a stated accuracy.
+	Sampled     bool   `json:"sampled,omitempty"`
+	Approximate bool   `json:"approximate,omitempty"`
+	Errs        string `json:"errs,omitempty"`
+}
+
+// judged is R as a gate judges it.
+func (k *Risk) judged() float64 {
+	return float64(assess.Risk{R: k.R, SE: k.RSE, Sampled: k.Sampled, Approximate: k.Approximate, Errs: k.Errs}.Upper())
+}
+
+// precision is the efficiency as a gate judges it.
+func (p *Point) precision() assess.Float {
+	return assess.Utility{U: p.U, SE: p.USE, EfficiencyGate: p.EfficiencyGate, Sampled: p.Sampled, Approximate: p.Approximate, Errs: p.Errs}.Lower()
 }
 
 // Group is one group of records: the values of the columns that Map.Groups names.

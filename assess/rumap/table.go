@@ -43,14 +43,11 @@ func (t *table) head() {
 
 // Basis says in a sentence what R and U of a map rest on.
 func Basis(m *Map) string {
-	s := fmt.Sprintf("%s records; each point: M = %s replicates", figure.Count(m.Records), figure.Count(int64(m.Replicates)))
-	if m.Part > 0 {
-		s += fmt.Sprintf(", each of about %s records in turn,", figure.Count(int64(m.Part)))
-	}
 	if m.Sampled > 0 {
-		return s + fmt.Sprintf(" of a keyed sample of %s records.", figure.Count(int64(m.Sampled)))
+		return fmt.Sprintf("%s records; each point: expected over the masks, by the records at both ends and a keyed sample of %s of the others.",
+			figure.Count(m.Records), figure.Count(int64(m.Sampled)))
 	}
-	return s + " of all records."
+	return fmt.Sprintf("%s records; each point: M = %s replicates of all records.", figure.Count(m.Records), figure.Count(int64(m.Replicates)))
 }
 
 func (t *table) verdict() {

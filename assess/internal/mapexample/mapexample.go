@@ -37,6 +37,14 @@ func limit(target, knowledge string, r float64) rumap.Rule {
 	return rumap.Rule{Target: target, Knowledge: knowledge, MaxRisk: &f}
 }
 
+// judge judges a map on which no variance falls below the original's.
+func judge(m *rumap.Map) {
+	for i := range m.Points {
+		m.Points[i].EfficiencyGate = m.Points[i].Efficiency
+	}
+	m.Judge()
+}
+
 func efficiency(least float64) rumap.Rule {
 	f := assess.Float(least)
 	return rumap.Rule{MinEfficiency: &f}
@@ -71,7 +79,7 @@ func noise(strategy, path string, f, factor float64) rumap.Point {
 
 // finish judges the points and chooses, without any further replicates.
 func finish(m *rumap.Map) *rumap.Map {
-	m.Judge()
+	judge(m)
 	again := func(i int) (rumap.Point, error) { return m.Points[i], nil }
 	if err := m.Recommend(replicates, again); err != nil {
 		panic(err) // again returns none

@@ -23,7 +23,7 @@ func Released() *report.Report {
 		{Rule: "wage: p99 known to no better than ± 100 (position)", Column: "wage", Measure: "min_rmse", Target: "p99", Knowledge: "position",
 			Passed: true, Limit: 100, Found: risk(r, "wage", "p99", "position").RMSE},
 		{Rule: "wage: efficiency at least 0.8", Column: "wage", Measure: "min_efficiency",
-			Passed: true, Limit: 0.8, Found: r.Columns[0].Utility.Efficiency},
+			Passed: true, Limit: 0.8, Found: r.Columns[0].Utility.EfficiencyGate},
 		{Rule: "share of respondents found by linkage at most 0.05", Measure: "max_linked", Passed: true, Limit: 0.05, Found: 0.0235},
 		{Rule: "respondents linked rightly by the Bayesian intruder at most 30", Measure: "max_correct_links", Passed: true, Limit: 30, Found: 11},
 		{Rule: "probability of re-identification of every record at most 0.09", Measure: "max_individual_risk", Passed: true, Limit: 0.09, Found: 0.0871},
@@ -42,7 +42,7 @@ func Withheld() *report.Report {
 			Limit: 1.5e-5, Found: risk(r, "wage", "max", "index").R,
 			Advice: "wage needs more noise: a snooper knows the maximum to ± 163.3 USD/week, and the rule asks for ± 258.2"},
 		{Rule: "wage: efficiency at least 0.8", Column: "wage", Measure: "min_efficiency",
-			Passed: true, Limit: 0.8, Found: r.Columns[0].Utility.Efficiency},
+			Passed: true, Limit: 0.8, Found: r.Columns[0].Utility.EfficiencyGate},
 		{Rule: "share of respondents found by linkage at most 0.05", Measure: "max_linked", Limit: 0.05, Found: 0.24205,
 			Advice: "mask the keys by more than the distance between neighbours, or release fewer of them"},
 		{Rule: "respondents linked rightly by the Bayesian intruder at most 30", Measure: "max_correct_links", Limit: 30, Found: assess.Float(math.NaN()),
@@ -128,7 +128,7 @@ func wage() assess.ColumnMeasures {
 		Original:              assess.Moments{N: n - 3, Mean: 603.73, SD: 453.55, Min: 50.05, Max: 18777.2},
 		Released:              assess.Moments{N: n - 3, Mean: 606.91, SD: 482.37, Min: 50, Max: 18601.88},
 		MeanSquaredDifference: 25911.4,
-		Utility:               assess.Utility{U: 0.11937, SE: 0.00042, RealisedU: 0.04927, U0: 0.13686, Efficiency: 0.8722, Bias: 2.84},
+		Utility:               assess.Utility{U: 0.11937, SE: 0.00042, RealisedU: 0.04927, U0: 0.13686, Efficiency: 0.8722, EfficiencyGate: 0.8722, Bias: 2.84},
 	}
 	for _, k := range []struct {
 		target, knowledge string
@@ -164,7 +164,7 @@ func hours() assess.ColumnMeasures {
 		Original:              assess.Moments{N: n - 3 - 412, Nulls: 412, Mean: 40.3, SD: 10.02, Min: 1, Max: 99},
 		Released:              assess.Moments{N: n - 3 - 412, Nulls: 412, Mean: 40.29, SD: 10.61, Min: -7, Max: 104},
 		MeanSquaredDifference: 12.24,
-		Utility:               assess.Utility{U: 246.4, SE: 0.9, RealisedU: 246.1, U0: 276.3, Efficiency: 0.8918, Bias: -0.0012},
+		Utility:               assess.Utility{U: 246.4, SE: 0.9, RealisedU: 246.1, U0: 276.3, Efficiency: 0.8918, EfficiencyGate: 0.8918, Bias: -0.0012},
 	}
 	for _, target := range []string{"typical", "min", "max"} {
 		c.Risk = append(c.Risk, assess.Risk{Target: target, Knowledge: "index",
@@ -181,7 +181,7 @@ func plain(name, unit string, mean, sd, least, most float64) assess.ColumnMeasur
 	m := assess.Moments{N: n - 3, Mean: assess.Float(mean), SD: assess.Float(sd), Min: assess.Float(least), Max: assess.Float(most)}
 	u := assess.Float(n / (sd * sd))
 	return assess.ColumnMeasures{Name: name, Unit: unit, Original: m, Released: m,
-		Utility: assess.Utility{U: u, SE: assess.Float(math.NaN()), RealisedU: u, U0: u, Efficiency: 1}, Risk: []assess.Risk{}}
+		Utility: assess.Utility{U: u, SE: assess.Float(math.NaN()), RealisedU: u, U0: u, Efficiency: 1, EfficiencyGate: 1}, Risk: []assess.Risk{}}
 }
 
 // histogram has so many equal bins over [lo, hi] and one wide bin above, merged
