@@ -13,7 +13,7 @@ import (
 // magic word. A change of what follows raises it.
 const (
 	encodingMagic   = "sdlA"
-	encodingVersion = 4
+	encodingVersion = 5
 )
 
 // MarshalBinary encodes what has been added, so that another process can take
