@@ -163,7 +163,7 @@ func empirical(ctx context.Context, root string) ([]chart, error) {
 			}
 		}
 	}
-	five.describe = "R against U. The minimum's R stays above the tolerable risk for every λ² and settles at 25 (10⁻⁸); the maximum's reaches it at λ² = 0.17 S², U = 8.7 (10⁻⁷), in this run of 200 replicates."
+	five.describe = "R against U. The minimum's R stays above the tolerable risk for every λ² and settles at 25 (10⁻⁸); the maximum's reaches it at λ² = 0.15 S², U = 8.8 (10⁻⁷), in this run of 200 replicates."
 	six.name, six.title = "duncan2004-figure6", "Figure 6: position against index, 99th percentile"
 	six.curves = []curve{named(equal, "p99, index", "index known: the linked record", 0), named(equal, "p99, position", "position known: the 99th percentile of the release", 1)}
 	six.describe = "R against U. Position knowledge has the greater R for every λ²."
