@@ -64,9 +64,22 @@ type PublicMask struct {
 	NoiseSD    Ordered[assess.Float] `json:"noise_sd,omitempty"`
 }
 
-// PublicGate says only whether the release met the steward's rules.
+// PublicGate says only whether the release met the steward's rules, and whether
+// there were any.
 type PublicGate struct {
-	Passed bool `json:"passed"`
+	Passed   bool `json:"passed"`
+	Demanded bool `json:"demanded"`
+}
+
+// Tone is the colour of what is said of the gate.
+func (g PublicGate) Tone() tone {
+	switch {
+	case !g.Passed:
+		return bad
+	case !g.Demanded:
+		return neutral
+	}
+	return good
 }
 
 // Public returns the public twin with the parameters that publish names, by
@@ -80,7 +93,7 @@ func (r *Report) Public(publish []string) *Public {
 		Records: Records{Read: r.Records.Read, Released: r.Records.Released, Quarantined: r.Records.Quarantined},
 		Columns: Ordered[PublicColumn]{}, Masks: []PublicMask{},
 		Published: full(slices.Clone(publish)),
-		Gate:      PublicGate{Passed: r.Gate.Passed && r.Withheld == ""},
+		Gate:      PublicGate{Passed: r.Gate.Passed && r.Withheld == "", Demanded: len(r.Gate.Rules) > 0},
 		Release:   r.Release.public(),
 	}
 	for _, c := range r.Columns {

@@ -53,15 +53,13 @@ func (s *summary) sign(good bool) string {
 
 func (s *summary) head(r *Report) {
 	v := r.verdict()
+	color := map[tone]string{good: "32", bad: "31", amber: "33", neutral: "2"}[v.Tone]
 	word := v.Word
-	if color := "1;31"; s.Color {
-		if v.Good {
-			color = "1;32"
-		}
-		word = s.Paint(color, word)
+	if s.Color {
+		word = s.Paint("1;"+color, word)
 	}
 	s.Line("")
-	s.Line(s.sign(v.Good) + " " + word + "  " + s.bold(cut(printable(r.Name), 80)))
+	s.Line(s.Paint(color, ascii(v.Tone.Sign())) + " " + word + "  " + s.bold(cut(printable(r.Name), 80)))
 	for _, l := range wrap(ascii(v.Line), summaryWidth-2) {
 		s.Line("  " + l)
 	}

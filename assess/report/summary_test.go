@@ -59,7 +59,7 @@ func TestVerdict(t *testing.T) {
 		word, in string
 		good     bool
 	}{
-		{"no rules", Report{Gate: assess.Verdict{Passed: true}}, "Released", "No gate rule", true},
+		{"no rules", Report{Gate: assess.Verdict{Passed: true}}, "Released, nothing was demanded", "No gate rule", true},
 		{"one holds", Report{Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{held}}}, "Released", "one rule holds", true},
 		{"all hold", Report{Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{held, held}}}, "Released", "All 2", true},
 		{"refused", Report{Withheld: "x", Gate: assess.Verdict{Rules: []assess.RuleVerdict{held, broken}}}, "Withheld", "1 of the gate’s 2 rules does not hold", false},
@@ -70,6 +70,32 @@ func TestVerdict(t *testing.T) {
 		v := c.r.verdict()
 		if v.Word != c.word || v.Good != c.good || !strings.Contains(v.Line, c.in) {
 			t.Errorf("%s: %+v", c.what, v)
+		}
+	}
+}
+
+// The colour says whether anything was demanded, and whether records were lost.
+func TestTone(t *testing.T) {
+	held, broken := assess.RuleVerdict{Passed: true}, assess.RuleVerdict{Rule: "too risky"}
+	for _, c := range []struct {
+		what string
+		r    Report
+		want tone
+	}{
+		{"no rules", Report{Gate: assess.Verdict{Passed: true}}, neutral},
+		{"all hold", Report{Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{held}}}, good},
+		{"no rules, records lost", Report{Gate: assess.Verdict{Passed: true}, Records: Records{Quarantined: 1}}, amber},
+		{"records lost", Report{Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{held}}, Records: Records{Quarantined: 1}}, amber},
+		{"refused, records lost", Report{Withheld: "x", Gate: assess.Verdict{Rules: []assess.RuleVerdict{held, broken}}, Records: Records{Quarantined: 1}}, bad},
+		{"alert only", Report{Gate: assess.Verdict{Rules: []assess.RuleVerdict{broken}}}, bad},
+	} {
+		if got := c.r.verdict().Tone; got != c.want {
+			t.Errorf("%s: %s, want %s", c.what, got, c.want)
+		}
+	}
+	for passed, want := range map[PublicGate]tone{{Passed: true, Demanded: true}: good, {Passed: true}: neutral, {Demanded: true}: bad, {}: bad} {
+		if got := passed.Tone(); got != want {
+			t.Errorf("%+v: %s, want %s", passed, got, want)
 		}
 	}
 }

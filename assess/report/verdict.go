@@ -11,13 +11,68 @@ import (
 type verdict struct {
 	Word   string // Released, Withheld, Stopped, …
 	Line   string // one sentence
-	Good   bool
+	Good   bool   // nothing is wrong with it
+	Tone   tone
 	Reason string // why it was withheld
 	Held   int    // rules that hold
 	Rules  []assess.RuleVerdict
 }
 
+// tone is the colour of a verdict, and the sign beside it.
+type tone string
+
+const (
+	good    tone = "good"    // green: what was demanded holds
+	bad     tone = "bad"     // red
+	amber   tone = "amber"   // what was demanded holds, and records were lost
+	neutral tone = "neutral" // grey: nothing was demanded
+)
+
+// Sign is what stands for the tone where there is no colour.
+func (t tone) Sign() string {
+	switch t {
+	case good:
+		return "✓"
+	case amber:
+		return "!"
+	case neutral:
+		return "–"
+	}
+	return "✗"
+}
+
 func (r *Report) verdict() verdict {
+	v := r.judged()
+	switch lost := r.Records.Quarantined; {
+	case !v.Good:
+		v.Tone = bad
+	case lost > 0:
+		v.Tone = amber
+		v.Line += fmt.Sprintf(" %s could not be masked and %s not released.", counted(lost, "record"), wasOrWere(lost))
+	case len(v.Rules) == 0:
+		v.Tone = neutral
+	default:
+		v.Tone = good
+	}
+	return v
+}
+
+func counted(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return count(n) + " " + what + "s"
+}
+
+func wasOrWere(n int64) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
+// judged is the verdict without its tone.
+func (r *Report) judged() verdict {
 	v := verdict{Rules: r.Gate.Rules, Reason: r.Withheld}
 	for _, rule := range v.Rules {
 		if rule.Passed {
@@ -42,7 +97,7 @@ func (r *Report) verdict() verdict {
 		v.Word = "Gate failed"
 		v.Line = fmt.Sprintf("%s %s not hold, and the configuration lets the output go on.", ofRules(failed, n), doOrDoes(failed))
 	case n == 0:
-		v.Good, v.Word, v.Line = true, "Released", "No gate rule was set: nothing was demanded of risk or utility."
+		v.Good, v.Word, v.Line = true, "Released, nothing was demanded", "No gate rule was set: what a snooper can infer was measured, and nobody judged it."
 	case n == 1:
 		v.Good, v.Word, v.Line = true, "Released", "The gate’s one rule holds."
 	default:
