@@ -393,3 +393,51 @@ func TestUnusedEntries(t *testing.T) {
 		}
 	}
 }
+
+// The fields of a group that do not agree which records have it are refused, and
+// fields that do are not.
+func TestFieldsDisagree(t *testing.T) {
+	type inner struct {
+		A *int64 `parquet:"a,optional"`
+		B *int64 `parquet:"b,optional"`
+	}
+	type row struct {
+		S *inner  `parquet:"s,optional"`
+		L []inner `parquet:"l,list"`
+	}
+	one := int64(1)
+	full := []row{{S: &inner{A: &one, B: &one}, L: []inner{{A: &one}, {B: &one}}}, {S: &inner{A: &one, B: &one}, L: []inner{{A: &one, B: &one}}}}
+	for name, other := range map[string]row{
+		"no structure":  {L: []inner{{A: &one}, {B: &one}}},
+		"a longer list": {S: &inner{A: &one, B: &one}, L: []inner{{A: &one}, {A: &one, B: &one}, {}}},
+		"null fields":   {S: &inner{}, L: []inner{{}, {}}},
+	} {
+		var a, b bytes.Buffer
+		for _, w := range []struct {
+			to   *bytes.Buffer
+			rows []row
+		}{{&a, full}, {&b, []row{other, full[1]}}} {
+			if err := pqgo.Write(w.to, w.rows, pqgo.DataPageVersion(1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The first field of both columns from one file, the second from the other.
+		pages := map[string][]forgedPage{}
+		values := map[string]int64{}
+		forge(t, b.Bytes(), func(_ int, l *leaf, m *columnMetaData, p []forgedPage) []forgedPage {
+			pages[joinPath(l.path)], values[joinPath(l.path)] = p, m.NumValues
+			return p
+		})
+		file := forge(t, a.Bytes(), func(_ int, l *leaf, m *columnMetaData, p []forgedPage) []forgedPage {
+			if k := joinPath(l.path); l.path[len(l.path)-1] == "b" {
+				m.NumValues = values[k]
+				return pages[k]
+			}
+			return p
+		})
+		_, err := carryAll(t, file, release{})
+		if refused := err != nil && strings.Contains(err.Error(), "same records"); refused != (name != "null fields") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

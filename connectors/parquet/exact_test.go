@@ -141,3 +141,27 @@ func TestEveryBitCounts(t *testing.T) {
 	everyBitCounts(t, []byte{2 << 1, 1, 1<<1 | 1, 0b10101010, 1<<1 | 1, 0b10101111}, readHybrid(1, 15))
 	everyBitCounts(t, []byte{5 << 1, 0xff, 0x0f}, readHybrid(12, 5))
 }
+
+// Levels that make no records are refused: pyarrow, for one, opens such a file and
+// reads lists that reach beyond their elements.
+func TestCheckTree(t *testing.T) {
+	starts := []uint8{2, 4} // a list of lists: null, empty, null, empty, value
+	for _, c := range []struct {
+		rep, def []uint8
+		before   uint8
+		want     error
+	}{
+		{[]uint8{0, 0, 1, 2, 0}, []uint8{1, 4, 3, 3, 0}, 0, errTree},
+		{[]uint8{0, 2, 1, 2, 0}, []uint8{4, 4, 5, 4, 0}, 0, nil},
+		{[]uint8{0, 1, 0}, []uint8{3, 2, 1}, 0, nil},
+		{[]uint8{0, 1}, []uint8{1, 2}, 0, errTree},
+		{[]uint8{0, 1}, []uint8{2, 1}, 0, errTree},
+		{[]uint8{0, 2}, []uint8{3, 4}, 0, errTree},
+		{[]uint8{1, 0}, []uint8{3, 0}, 3, nil},
+		{[]uint8{1, 0}, []uint8{3, 0}, 1, errTree},
+	} {
+		if got := checkTree(c.rep, c.def, starts, c.before); got != c.want {
+			t.Errorf("%v %v after %d: %v", c.rep, c.def, c.before, got)
+		}
+	}
+}

@@ -20,6 +20,7 @@ type inspection struct {
 	sum    uint64         // of the bytes that are copied
 	meta   columnMetaData // of the copy, as if it began at 0
 	stats  pageStats
+	shapes []maphash.Hash // of the leaf's groups: which of their records and elements are there
 }
 
 // piece is a run of bytes of the copy: a page header that is written in place of
@@ -45,7 +46,8 @@ type inspector struct {
 	rows    int64
 	nulls   int64
 	values  int64
-	started bool // a page has been seen
+	before  uint8 // definition level of the last entry
+	started bool  // a page has been seen
 }
 
 // inspect reads a chunk of the current stream from end to end.
@@ -58,6 +60,10 @@ func (s *sink) inspect(ctx context.Context, group int, l *leaf) (*inspection, er
 	in.meta = columnMetaData{Type: l.phys, Codec: m.Codec}
 	in.meta.levels(l)
 	in.hash.SetSeed(seed)
+	in.shapes = make([]maphash.Hash, len(l.groups))
+	for i := range in.shapes {
+		in.shapes[i].SetSeed(seed)
+	}
 	for in.at < in.end {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -243,15 +249,60 @@ func (in *inspector) levels(v *values, s *sections, n int) (rows int64, present 
 		}
 		rows = int64(bytes.Count(rep, []byte{0}))
 	}
-	if l.maxDef > 0 && allOf(s.def, levelWidth(l.maxDef), l.maxDef, n) {
+	if len(l.path) == 1 && l.maxRep == 0 && l.maxDef > 0 && allOf(s.def, levelWidth(l.maxDef), l.maxDef, n) {
 		exact = exact && exactHybrid(s.def, levelWidth(l.maxDef), n)
 		return rows, n, exact, nil
 	}
 	def, err := levels(s.def, l.maxDef)
 	if l.maxDef > 0 && err == nil {
 		present = bytes.Count(def, []byte{l.maxDef})
+		err = in.tree(rep, def)
 	}
 	return rows, present, exact, err
+}
+
+// tree checks the levels of a page, and notes what they say of the groups that
+// the leaf shares with others.
+func (in *inspector) tree(rep, def []uint8) error {
+	l := in.chunk.leaf
+	if rep != nil {
+		if err := checkTree(rep, def, l.starts, in.before); err != nil {
+			return err
+		}
+		in.before = def[len(def)-1]
+	}
+	for i, g := range l.groups {
+		if g.def == 0 {
+			continue // every record has it, once
+		}
+		for k, d := range def {
+			r := uint8(0)
+			if rep != nil {
+				r = rep[k]
+			}
+			if r <= g.rep {
+				in.shapes[i].WriteByte(r)
+				in.shapes[i].WriteByte(min(d, g.def))
+			}
+		}
+	}
+	return nil
+}
+
+// sameShapes is an error where leaves of a group do not agree which of its records
+// and elements are there: no reader could put them together.
+func sameShapes(found []*inspection) error {
+	shapes := map[int]uint64{}
+	for _, in := range found {
+		for i, g := range in.leaf.groups {
+			sum := in.shapes[i].Sum64()
+			if first, ok := shapes[g.at]; ok && first != sum {
+				return errors.New("the fields do not have the same records")
+			}
+			shapes[g.at] = sum
+		}
+	}
+	return nil
 }
 
 // indexes checks v.n indexes and marks the entries that they refer to.

@@ -34,6 +34,9 @@ func decodeHybrid[T uint8 | uint32](dst []T, src []byte, width int) error {
 			for i := bytes - 1; i >= 0; i-- {
 				v = v<<8 | uint32(src[i])
 			}
+			if run > 0 && width < 32 && v>>width != 0 {
+				return errWidth
+			}
 			src = src[bytes:]
 			fill(dst[:run], T(v))
 			dst = dst[run:]
@@ -105,6 +108,11 @@ func allOf(src []byte, width int, level uint8, n int) bool {
 
 func levelWidth(level uint8) int { return bits.Len8(level) }
 
+var (
+	errWidth = errors.New("a number has more bits than its width")
+	errTree  = errors.New("the levels do not make records: a value goes on where there is nothing to go on with")
+)
+
 var errLevel = errors.New("a level is greater than the schema allows")
 
 func checkLevels(levels []uint8, most uint8) error {
@@ -114,6 +122,20 @@ func checkLevels(levels []uint8, most uint8) error {
 	}
 	if over > most {
 		return errLevel
+	}
+	return nil
+}
+
+// checkTree reports levels that no record has: an entry repeats at a level at which
+// it, or the one before, has no element. starts are the definition levels from
+// which on there is one. before is the definition level of the last entry of the
+// page before.
+func checkTree(rep, def, starts []uint8, before uint8) error {
+	for i, r := range rep {
+		if r > 0 && (def[i] < starts[r-1] || before < starts[r-1]) {
+			return errTree
+		}
+		before = def[i]
 	}
 	return nil
 }

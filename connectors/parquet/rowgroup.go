@@ -27,13 +27,19 @@ type unclosed struct{ *os.File }
 
 func (unclosed) Close() error { return nil }
 
+// original is a file that pages are copied from.
+type original interface {
+	io.ReaderAt
+	io.Closer
+}
+
 // output is one file that is being written.
 type output struct {
 	file
 	at      int64
 	settled int64 // up to here the disk has been asked to write
 	meta    *fileMetaData
-	in      *os.File // the source's file, for copying
+	in      original // the source's file, for copying
 }
 
 func newOutput(f file, meta *fileMetaData) (*output, error) {
@@ -51,8 +57,12 @@ func (o *output) from(src *source, stream int) (err error) {
 		err = o.in.Close()
 		o.in = nil
 	}
-	if src != nil && err == nil {
-		o.in, err = src.streams[stream].reopen()
+	if src == nil || err != nil {
+		return err
+	}
+	f, err := src.streams[stream].reopen()
+	if err == nil {
+		o.in = f
 	}
 	return err
 }

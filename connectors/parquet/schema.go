@@ -49,6 +49,15 @@ type leaf struct {
 	width          int // bytes a value has; 0 for BYTE_ARRAY; booleans are held as a byte
 	maxRep, maxDef uint8
 	typ            arrow.DataType
+
+	starts []uint8 // definition levels from which on there is an element, for each repetition level
+	groups []group // that hold it and other leaves, from the top
+}
+
+// group is a node of the schema as a leaf sees it.
+type group struct {
+	at       int // among the schema's elements
+	rep, def uint8
 }
 
 const maxDepth = 64 // of a schema; Arrow and Parquet writers stay far below
@@ -74,7 +83,41 @@ func treeOf(elements []schemaElement) (roots []*node, leaves []*leaf, err error)
 	if p.at != len(elements) {
 		return nil, nil, errors.New("the schema has fields outside its root")
 	}
+	w := &groupWalk{elements: elements, at: 1, leaves: p.leaves}
+	for range n {
+		w.element(nil, nil, group{})
+	}
 	return roots, p.leaves, nil
+}
+
+// groupWalk goes through a schema that was parsed, element by element.
+type groupWalk struct {
+	elements []schemaElement
+	at       int
+	leaves   []*leaf // still to come
+}
+
+func (w *groupWalk) element(starts []uint8, groups []group, in group) {
+	e := &w.elements[w.at]
+	in.at = w.at
+	w.at++
+	switch e.RepetitionType.V {
+	case format.Optional:
+		in.def++
+	case format.Repeated:
+		in.def++
+		in.rep++
+		starts = append(starts[:len(starts):len(starts)], in.def)
+	}
+	if !e.NumChildren.Valid || e.NumChildren.V == 0 {
+		w.leaves[0].starts, w.leaves[0].groups = starts, groups
+		w.leaves = w.leaves[1:]
+		return
+	}
+	groups = append(groups[:len(groups):len(groups)], in)
+	for range e.NumChildren.V {
+		w.element(starts, groups, in)
+	}
 }
 
 type treeParser struct {

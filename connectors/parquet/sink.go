@@ -147,6 +147,9 @@ func (s *sink) elements(col *outColumn) ([]schemaElement, error) {
 	if col.from != nil && arrow.TypeEqual(col.from.typ, col.Field.Type) && (col.carried || col.from.nullable || !col.Field.Nullable) {
 		elements := append([]schemaElement{}, col.from.elements...)
 		elements[0].Name = col.Field.Name
+		for i := range elements {
+			elements[i].tidy()
+		}
 		return elements, nil
 	}
 	if col.carried {

@@ -38,27 +38,34 @@ func (s *sink) carry(ctx context.Context, g *pendingGroup) ([]*inspection, error
 	}
 	// The largest first, so that none of them is left for one worker at the end.
 	slices.SortStableFunc(all, func(a, b task) int { return cmp.Compare(b.size, a.size) })
-	found := make([]*inspection, len(s.leaves))
+	found, copies := make([]*inspection, len(s.leaves)), make([]*inspection, len(s.leaves))
 	tasks, ctx := errgroup.WithContext(ctx)
 	tasks.SetLimit(runtime.GOMAXPROCS(0))
 	for _, t := range all {
 		tasks.Go(func() error {
-			if len(g.dropped) == 0 {
-				in, err := s.inspect(ctx, g.group, t.from)
-				if err != nil {
-					return err
-				}
-				if in.anew == "" {
-					found[t.at] = in
-					return nil
-				}
+			in, err := s.inspect(ctx, g.group, t.from)
+			if err != nil {
+				return err
 			}
-			var err error
+			if found[t.at] = in; in.anew == "" && len(g.dropped) == 0 {
+				copies[t.at] = in
+				return nil
+			}
 			g.pages[t.at], err = s.filter(ctx, g, t.from, t.to, &g.dicts[t.at])
 			return err
 		})
 	}
-	return found, tasks.Wait()
+	if err := tasks.Wait(); err != nil {
+		return nil, err
+	}
+	for _, col := range s.columns {
+		if col.carried {
+			if err := sameShapes(found[col.first : col.first+len(col.pages)]); err != nil {
+				return nil, &corrupt{file: s.source.streams[s.stream].file.Label, place: place(g.group, col.from.leaves[0]), err: err}
+			}
+		}
+	}
+	return copies, nil
 }
 
 // splice copies a chunk's pages as they were found, and makes sure that these

@@ -2,6 +2,8 @@ package parquet
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -181,6 +183,52 @@ func logicalType(e schemaElement) format.LogicalTypeValue {
 		return &format.IntType{BitWidth: 8 << (c - convertedInt8), IsSigned: true}
 	}
 	return nil
+}
+
+// crs is what the name of a coordinate reference system looks like.
+var crs = regexp.MustCompile(`^[A-Za-z0-9:._-]{0,64}$`)
+
+// tidy drops the annotations that do not go with an element's physical type, or
+// that the format does not have: readers refuse them, or pass them over.
+func (e *schemaElement) tidy() {
+	var to schemaElement
+	is := func(types ...format.Type) bool { return e.Type.Valid && slices.Contains(types, e.Type.V) }
+	keep := false
+	switch t := e.LogicalType.Value.(type) {
+	case *format.StringType, *format.EnumType, *format.JsonType, *format.BsonType:
+		keep = is(format.ByteArray)
+	case *format.GeometryType:
+		keep = is(format.ByteArray) && crs.MatchString(t.CRS)
+	case *format.GeographyType:
+		keep = is(format.ByteArray) && crs.MatchString(t.CRS)
+	case *format.ListType, *format.MapType, *format.VariantType:
+		keep = !e.Type.Valid
+	case *format.DecimalType:
+		keep = is(format.Int32, format.Int64, format.ByteArray, format.FixedLenByteArray)
+	case *format.DateType:
+		keep = is(format.Int32)
+	case *format.TimeType:
+		keep = t.Unit.Value != nil && is(format.Int32, format.Int64)
+	case *format.TimestampType:
+		keep = t.Unit.Value != nil && is(format.Int64)
+	case *format.IntType:
+		keep = t.BitWidth == 64 && is(format.Int64) || slices.Contains([]int8{8, 16, 32}, t.BitWidth) && is(format.Int32)
+	case *format.NullType:
+		keep = e.Type.Valid
+	case *format.UUIDType:
+		keep = is(format.FixedLenByteArray) && e.TypeLength.V == 16
+	case *format.Float16Type:
+		keep = is(format.FixedLenByteArray) && e.TypeLength.V == 2
+	}
+	if !keep {
+		e.LogicalType = to.LogicalType
+	}
+	if c := e.ConvertedType; c.Valid {
+		group := c.V >= convertedMap && c.V <= convertedList
+		if c.V < 0 || c.V > 21 || group == e.Type.Valid {
+			e.ConvertedType = to.ConvertedType
+		}
+	}
 }
 
 // some makes an optional value of a structure.
