@@ -12,7 +12,7 @@
 //	footer.go, thrift.go    the footer and page headers, read without trust and written back without loss
 //	schema.go, types.go     Parquet's schema as a tree, and as Arrow types; arrow_schema.go the other way
 //	source.go, reader.go    streams, and blocks cut from them; Next does I/O alone
-//	page.go, levels.go, values.go, delta.go, codec.go   a page's bytes made values
+//	page.go, levels.go, values.go, append.go, delta.go, codec.go   a page's bytes made values
 //	arrow_metadata.go, metadata.go                      the key-value metadata that survives
 //	numbers.go, arrays.go, nested.go                    values made columns of a block
 //	sink.go, rowgroup.go    row groups that mirror the source's; splice.go copies chunks that inspect.go and

@@ -125,7 +125,7 @@ func sound(t testing.TB, file, out []byte, in *footer) {
 	}
 }
 
-// corpus are small files of pyarrow 25, DuckDB 2.0, Spark 4.3 and parquet-go.
+// corpus are small files of pyarrow 26, DuckDB 2.0, Spark 4.3 and parquet-go.
 func corpus(f testing.TB) (all [][]byte) {
 	f.Helper()
 	paths, err := filepath.Glob("testdata/writers/*.parquet")
