@@ -115,6 +115,7 @@ func (s *sequence) autocorrelation(k int) (z, r float64) {
 		return 0, math.NaN()
 	}
 	r = product / pairs / (total / float64(len(rank)))
+	r = max(-1, min(1, r)) // the variance is that of all ranks, of which the pairs leave some out
 	return r * math.Sqrt(pairs), r
 }
 

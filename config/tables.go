@@ -21,6 +21,7 @@ type Source struct {
 type Sink struct {
 	Kind   string
 	Config connectors.SinkConfig
+	Order  string `yaml:"order" enum:"source,shuffled" doc:"source (default): records stay in their order; shuffled: a keyed order of its own, into one file, in which nothing of the source's order is left. All columns are then decoded and written anew, by way of temporary files beside the release"`
 }
 
 // SourceKind is a source that a configuration can name. New gives a pointer to
@@ -30,6 +31,9 @@ type SourceKind struct {
 	Doc  string
 	New  func() connectors.SourceConfig
 }
+
+// Shuffled reports whether the release has its records in an order of its own.
+func (s Sink) Shuffled() bool { return s.Order == "shuffled" }
 
 // SinkKind is a sink that a configuration can name.
 type SinkKind struct {
@@ -63,9 +67,10 @@ func sourceMembers() []member {
 }
 
 func sinkMembers() []member {
-	return tableMembers(len(Sinks), func(i int) (string, string, func() any) {
+	members := tableMembers(len(Sinks), func(i int) (string, string, func() any) {
 		return Sinks[i].Name, Sinks[i].Doc, func() any { return Sinks[i].New() }
 	})
+	return append(members, fieldMembers(reflect.TypeFor[Sink]())...)
 }
 
 // later are fields that the format has and this version does not, so that a

@@ -175,6 +175,9 @@ func (l *loader) validateSource(p *Pipeline) {
 	if p.Sink.Config != nil {
 		l.within("sink."+p.Sink.Kind, p.Sink.Config.Check())
 	}
+	if p.Sink.Shuffled() && (p.kafkaSink() != nil || p.kafkaSource() != nil) && l.sound("sink.order") {
+		l.wrong("sink.order", "must be source where a topic is read or written: a stream's records cannot wait for those that come last")
+	}
 	switch {
 	case p.Source.Config == nil:
 	case pathOf(p.Source.Config) == "-":

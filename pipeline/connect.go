@@ -8,7 +8,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/publish"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -32,11 +31,11 @@ func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 	if _, err := loadProfile(p.Profile); err != nil {
 		return err
 	}
-	pl, err := newPlan(p, src, p.Sink.Config.Carries(src))
+	pl, err := newPlan(p, src, carries(p, src))
 	if err != nil {
 		return err
 	}
-	sink, err := p.Sink.Config.Create(ctx, connectors.Plan{Source: src, Layout: pl.layout})
+	sink, err := pl.createSink(ctx, key)
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}

@@ -129,7 +129,7 @@ type run struct {
 // prepare does everything that comes before the first record is written.
 func (r *run) prepare(ctx context.Context) (err error) {
 	p := r.config
-	if r.plan, err = newPlan(p, r.source, p.Sink.Config.Carries(r.source)); err != nil {
+	if r.plan, err = newPlan(p, r.source, carries(p, r.source)); err != nil {
 		return err
 	}
 	if err := r.plan.settle(ctx, r.options.Progress); err != nil {
@@ -171,6 +171,7 @@ func (pl *plan) assessOptions(key keystream.Key, chain *transform.Chain) (assess
 		Sample: int(a.Sample), Replicates: a.Replicates, Targets: a.Targets,
 		Replicate: replicate, Law: lawOf(chain), Keeping: keepingOf(chain, !pl.config.Streaming()),
 		Gated: pl.config.Gate.Judges(), AllowUnchanged: pl.config.Gate.AllowUnchanged,
+		Shuffled: pl.config.Sink.Shuffled(),
 	}
 	o.Mixes = transform.AnyMixesRecords(pl.config.Masks)
 	if pl.config.Streaming() {
@@ -194,7 +195,7 @@ func (pl *plan) setDecimals() {
 // release runs the records through and ends in a commit or a refusal.
 func (r *run) release(ctx context.Context) (*Result, error) {
 	var err error
-	if r.sink, err = r.config.Sink.Config.Create(ctx, connectors.Plan{Source: r.source, Layout: r.plan.layout}); err != nil {
+	if r.sink, err = r.plan.createSink(ctx, r.key); err != nil {
 		return nil, fmt.Errorf("sink: %w", err)
 	}
 	if r.quarantine, err = newQuarantine(r.config.Quarantine, r.source); err != nil {
