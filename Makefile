@@ -60,6 +60,10 @@ test-race: ## the tests with the race detector (needs a C compiler)
 fuzz: ## every fuzz target for FUZZTIME each (default 5s; 1500x for a number of inputs)
 	scripts/fuzz.sh $(or $(FUZZTIME),5s)
 
+.PHONY: test-attack
+test-attack: build ## play the intruder against the build: exits with 1 where something was recovered
+	$(GO) run ./internal/redteam -program bin/sdlfilter $(ATTACKS)
+
 .PHONY: test-arm64
 test-arm64: ## the same bits on arm64, under qemu-user
 	scripts/test-arm64.sh
