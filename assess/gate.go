@@ -29,6 +29,16 @@ type Rule struct {
 	MaxIndividualRisk *float64 `yaml:"max_individual_risk" share:"whole" doc:"greatest probability of a record's re-identification by categorical keys, 0 to 1; needs assess.intruder.uniqueness"`
 }
 
+// Limits are the names of all limits that a rule can set, those about a column first.
+var Limits = append([]string{"max_risk", "min_rmse", "min_efficiency", "max_unchanged"}, respondentLimits()...)
+
+func respondentLimits() (names []string) {
+	for _, m := range RespondentMeasures {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
 // Check reports what is wrong with the rule itself.
 func (r Rule) Check() check.Problems {
 	var ps check.Problems
@@ -57,7 +67,7 @@ func (r Rule) Check() check.Problems {
 		}
 	}
 	if given != 1 {
-		ps.Addf("", "must have exactly one of max_risk, min_rmse, min_efficiency, max_unchanged, max_linked, max_correct_links, min_k and max_individual_risk, got %d", given)
+		ps.Addf("", "must have exactly one of %s and %s, got %d", strings.Join(Limits[:len(Limits)-1], ", "), Limits[len(Limits)-1], given)
 	}
 	if r.Target != "" && r.Target != TargetTypical {
 		if err := CheckTarget(r.Target); err != nil {

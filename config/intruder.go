@@ -1,5 +1,10 @@
 package config
 
+import (
+	"reflect"
+	"strings"
+)
+
 // Intruder says what an intruder tries on the pairs of original and released
 // records in the keyed sample. With assess.keys and no part named it stands for
 // linkage by the numeric keys and uniqueness on the others; which of the two there
@@ -78,4 +83,15 @@ func (a *Assess) Asked() bool { return len(a.Keys) > 0 || a.Intruder != nil }
 // nil Intruder that none is.
 func (in *Intruder) Named() bool {
 	return in != nil && (in.Linkage != nil || in.Bayes != nil || in.Uniqueness != nil || in.Interval != nil || in.Utility != nil || in.Inversion)
+}
+
+// named reports whether a part of the intruder is named, by its name in the file.
+func (in *Intruder) named(part string) bool {
+	v := reflect.ValueOf(*in)
+	for i := range v.NumField() {
+		if tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); tag == part {
+			return !v.Field(i).IsZero()
+		}
+	}
+	return false
 }

@@ -317,35 +317,26 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 	if in == nil {
 		in = &Intruder{}
 	}
-	for _, limit := range []struct {
-		name, part       string
-		given            bool
-		named, byDefault bool
-	}{
-		{"max_linked", "linkage", r.MaxLinked != nil, in.Linkage != nil, true},
-		{"max_correct_links", "bayes", r.MaxCorrectLinks != nil, in.Bayes != nil, false},
-		{"min_k", "uniqueness", r.MinK != nil, in.Uniqueness != nil, true},
-		{"max_individual_risk", "uniqueness", r.MaxIndividualRisk != nil, in.Uniqueness != nil, true},
-	} {
-		at := join(path, limit.name)
-		if !limit.given || limit.named || !l.sound(at) || l.misspelt("assess.intruder", limit.part) || !l.known("assess.intruder."+limit.part) {
+	for _, limit := range assess.RespondentMeasures {
+		at := join(path, limit.Name)
+		if _, given := limit.Limit(r); !given || in.named(limit.Part) || !l.sound(at) || l.misspelt("assess.intruder", limit.Part) || !l.known("assess.intruder."+limit.Part) {
 			continue
 		}
-		add := fmt.Sprintf("add assess.intruder.%s: {}", limit.part)
+		add := fmt.Sprintf("add assess.intruder.%s: {}", limit.Part)
 		if len(a.Keys) == 0 {
 			add = "give assess.keys, the columns that an intruder may know"
-			if !limit.byDefault || in.Named() {
-				add += fmt.Sprintf(", and assess.intruder.%s: {}", limit.part)
+			if !limit.ByDefault || in.Named() {
+				add += fmt.Sprintf(", and assess.intruder.%s: {}", limit.Part)
 			}
 		}
 		switch {
-		case !limit.byDefault && !in.Named():
+		case !limit.ByDefault && !in.Named():
 			l.wrong(at, "needs the Bayesian intruder, who is not asked for by default: %s", add)
 		case in.Named():
-			l.wrong(at, "needs %s, which is not among the parts of assess.intruder that are named: %s", limit.part, add)
+			l.wrong(at, "needs %s, which is not among the parts of assess.intruder that are named: %s", limit.Part, add)
 		case !a.Asked():
-			l.wrong(at, "needs %s, and nothing is asked of an intruder: %s", limit.part, add)
-		case limit.part == "linkage" && len(a.Keys) > 0 && !a.linked() && l.sound("assess.intruder.categorical"):
+			l.wrong(at, "needs %s, and nothing is asked of an intruder: %s", limit.Part, add)
+		case limit.Part == "linkage" && len(a.Keys) > 0 && !a.linked() && l.sound("assess.intruder.categorical"):
 			l.wrong(at, "needs linkage, and intruder.categorical lists all of assess.keys: add a numeric key, or assess.intruder.linkage: {distance: gower}")
 		}
 	}

@@ -165,11 +165,15 @@ func (pl *plan) setIntruder(b *layoutBuilder, inMask map[string]microdata.Form) 
 	}
 	for i, rule := range pl.config.Gate.Rules {
 		path := fmt.Sprintf("gate.rules[%d]", i)
-		switch {
-		case rule.MaxLinked != nil && len(at.linked) == 0 && in.Linkage == nil:
-			return config.Errors{pl.config.Errorf(path+".max_linked", "is about linkage by numeric keys, and none of assess.keys is one")}
-		case (rule.MinK != nil || rule.MaxIndividualRisk != nil) && len(at.counted) == 0:
-			return config.Errors{pl.config.Errorf(path, "is about combinations of categorical keys, and none of assess.keys is one; list numeric ones that are in assess.intruder.categorical")}
+		for _, m := range assess.RespondentMeasures {
+			_, given := m.Limit(rule)
+			switch {
+			case !given:
+			case m.Categorical && len(at.counted) == 0:
+				return config.Errors{pl.config.Errorf(path, "is about combinations of categorical keys, and none of assess.keys is one; list numeric ones that are in assess.intruder.categorical")}
+			case !m.Categorical && m.ByDefault && len(at.linked) == 0 && in.Linkage == nil:
+				return config.Errors{pl.config.Errorf(path+"."+m.Name, "is about linkage by numeric keys, and none of assess.keys is one")}
+			}
 		}
 	}
 	return nil

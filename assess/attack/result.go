@@ -1,8 +1,6 @@
 package attack
 
 import (
-	"math"
-
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/intruder"
 	"github.com/sdlfilter/sdlfilter/assess/intruder/inversion"
@@ -57,24 +55,52 @@ type AveragedColumn struct {
 	linkage.AveragedColumn
 }
 
+// found says where a result has each measure about the respondents; false: it was not
+// asked for.
+var found = map[string]func(*Result) (float64, bool){
+	"max_linked": func(r *Result) (float64, bool) {
+		if r.Linkage == nil {
+			return 0, false
+		}
+		return r.Linkage.CorrectShare, true
+	},
+	"max_correct_links": func(r *Result) (float64, bool) {
+		if r.Bayes == nil {
+			return 0, false
+		}
+		return float64(r.Bayes.Correct), true
+	},
+	"min_k": func(r *Result) (float64, bool) {
+		if r.Uniqueness == nil {
+			return 0, false
+		}
+		return float64(r.Uniqueness.MinFrequency), true
+	},
+	"max_individual_risk": func(r *Result) (float64, bool) {
+		if r.Uniqueness == nil {
+			return 0, false
+		}
+		return r.Uniqueness.MaxIndividualRisk, true
+	},
+}
+
 // Identity is what the gate judges the release by; what was not asked for is NaN or
 // nil. Of a sample they are the sample's: Linked is at least the release's but for
 // chance; CorrectLinks and Inverted count among the targets and the sample only; and
 // MinK and MaxIndividualRisk miss a rare respondent who was not drawn, so that a rule
 // about them wants the keys of all records.
 func (r *Result) Identity() *assess.Identity {
-	nothing := assess.Float(math.NaN())
-	id := &assess.Identity{Linked: nothing, CorrectLinks: nothing, MinK: nothing, MaxIndividualRisk: nothing}
-	if r.Linkage != nil {
-		id.Linked = assess.Float(r.Linkage.CorrectShare)
-	}
-	if r.Bayes != nil {
-		id.CorrectLinks = assess.Float(r.Bayes.Correct)
-	}
+	id := assess.Unmeasured()
 	id.Sampled = r.Sampled > 0
-	if r.Uniqueness != nil && !id.Sampled {
-		id.MinK = assess.Float(r.Uniqueness.MinFrequency)
-		id.MaxIndividualRisk = assess.Float(r.Uniqueness.MaxIndividualRisk)
+	for i := range assess.RespondentMeasures {
+		m := &assess.RespondentMeasures[i]
+		of := found[m.Name]
+		if of == nil || m.Whole && id.Sampled {
+			continue // not measured: a rule about it does not hold
+		}
+		if v, measured := of(r); measured {
+			*m.Found(id) = assess.Float(v)
+		}
 	}
 	if r.Inversion != nil {
 		n := r.recovered()

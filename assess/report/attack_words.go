@@ -295,23 +295,22 @@ func identityRule(rule assess.RuleVerdict) (format func(assess.Float) string, fo
 		return word(rule.Found), word(rule.Limit)
 	}
 	number := func(f assess.Float) string { return amount(float64(f)) }
-	switch rule.Measure {
-	case "max_linked":
-		format = func(f assess.Float) string { return share(float64(f)) }
-		found, limit = counted("of those sought", "of those sought")
-	case "max_correct_links":
-		format = number
-		found, limit = counted("respondent", "respondents")
-	case "min_k":
-		format = number
-		found, limit = counted("record", "records")
-	case "max_individual_risk":
-		format = func(f assess.Float) string { return pretty(float64(f), riskDigits) }
-	case "inversion":
+	m := assess.RespondentMeasureNamed(rule.Measure)
+	switch {
+	case rule.Measure == "inversion":
 		format = number
 		found, limit = counted("value", "values")
-	default:
+	case m == nil:
 		return nil, "", "", false
+	default:
+		format = map[assess.RespondentForm]func(assess.Float) string{
+			assess.AsCount:       number,
+			assess.AsShare:       func(f assess.Float) string { return share(float64(f)) },
+			assess.AsProbability: func(f assess.Float) string { return pretty(float64(f), riskDigits) },
+		}[m.Form]
+		if m.Many != "" {
+			found, limit = counted(m.One, m.Many)
+		}
 	}
 	if math.IsNaN(float64(rule.Found)) {
 		found = ", not measured"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 
@@ -136,7 +137,7 @@ var said = map[string]string{
 	"Report.warnings":                        "what the steward should know before the release is used",
 	"Correlation.":                           "Pearson correlations over pairwise complete records",
 	"RuleVerdict.rule":                       "the rule in words",
-	"RuleVerdict.measure":                    "max_risk, min_rmse, min_efficiency, max_linked, max_correct_links, min_k, max_individual_risk or inversion",
+	"RuleVerdict.measure":                    strings.Join(assess.Limits, ", ") + " or inversion",
 	"RuleVerdict.advice":                     "what would have to change",
 	"Sampling.pairs":                         "assessed pairs (original, released)",
 	"Sampling.sample":                        "pairs in the keyed sample",

@@ -1,0 +1,154 @@
+package assess
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/check"
+)
+
+// RespondentMeasure is a measure about the respondents that a gate rule can limit.
+// What the gate, the configuration, the report and its pages know of it is here;
+// its number comes from assess/attack. One more measure is one more entry, its field
+// in Rule and in Identity, and the line in assess/attack that finds it.
+type RespondentMeasure struct {
+	Name string // of the limit in a rule, and of the measure in the rule's verdict
+
+	Part        string // of assess.intruder that finds it
+	ByDefault   bool   // the part runs where keys are given and no part is named
+	Categorical bool   // it is about categorical keys, else about numeric ones
+	Whole       bool   // it is known of all records alone: one that was not drawn may decide it
+
+	Least     bool // the limit is the least that is tolerable, else the greatest
+	Form      RespondentForm
+	One, Many string // what the number counts, "" where that is nothing
+	Advice    string // what would bring it within its limit
+
+	words string // of the rule, before its limit
+	check func(ps *check.Problems, name string, limit float64)
+	limit func(Rule) (v float64, given bool)
+	found func(*Identity) *Float
+}
+
+// RespondentForm is how a measure about the respondents is written.
+type RespondentForm uint8
+
+// The forms.
+const (
+	AsCount       RespondentForm = iota
+	AsShare                      // of those sought, in per cent
+	AsProbability                // from 0 to 1
+)
+
+// RespondentMeasures is the table of the measures about respondents, in the order in
+// which rules and messages name them.
+var RespondentMeasures = []RespondentMeasure{
+	{
+		Name: "max_linked", Part: "linkage", ByDefault: true,
+		Form: AsShare, One: "of those sought", Many: "of those sought",
+		words: "share of respondents found by linkage", Advice: "mask the keys by more than the distance between neighbours, or release fewer of them",
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxLinked) }, found: func(id *Identity) *Float { return &id.Linked },
+	},
+	{
+		Name: "max_correct_links", Part: "bayes",
+		One: "respondent", Many: "respondents",
+		words: "respondents linked rightly by the Bayesian intruder", Advice: "mask the keys more, or release fewer of them",
+		check: func(ps *check.Problems, name string, v float64) { ps.AtLeast(name, v, 0) },
+		limit: func(r Rule) (float64, bool) { return given(r.MaxCorrectLinks) }, found: func(id *Identity) *Float { return &id.CorrectLinks },
+	},
+	{
+		Name: "min_k", Part: "uniqueness", ByDefault: true, Categorical: true, Whole: true, Least: true,
+		One: "record", Many: "records",
+		words: "records that share a combination of keys", Advice: "recode the categorical keys more coarsely, or release fewer of them",
+		check: func(ps *check.Problems, name string, v float64) {
+			if v < 2 {
+				ps.Addf(name, "must be at least 2, got %.0f", v)
+			}
+		},
+		limit: func(r Rule) (float64, bool) {
+			if r.MinK == nil {
+				return 0, false
+			}
+			return float64(*r.MinK), true
+		},
+		found: func(id *Identity) *Float { return &id.MinK },
+	},
+	{
+		Name: "max_individual_risk", Part: "uniqueness", ByDefault: true, Categorical: true, Whole: true,
+		Form:  AsProbability,
+		words: "probability of re-identification of every record", Advice: "recode the categorical keys more coarsely, or release a smaller sample of the population",
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxIndividualRisk) }, found: func(id *Identity) *Float { return &id.MaxIndividualRisk },
+	},
+}
+
+func given(v *float64) (float64, bool) {
+	if v == nil {
+		return 0, false
+	}
+	return *v, true
+}
+
+func shareLimit(ps *check.Problems, name string, v float64) {
+	if !(v >= 0 && v <= 1) {
+		ps.Addf(name, "must be a share from 0 to 1, got %v", v)
+	}
+}
+
+// Limit returns the limit that a rule sets on the measure, false where it sets none.
+func (m *RespondentMeasure) Limit(r Rule) (float64, bool) { return m.limit(r) }
+
+// Found returns where an identity holds the measure.
+func (m *RespondentMeasure) Found(id *Identity) *Float { return m.found(id) }
+
+// RespondentMeasureNamed returns the measure of a name; nil where there is none.
+func RespondentMeasureNamed(name string) *RespondentMeasure {
+	for i := range RespondentMeasures {
+		if RespondentMeasures[i].Name == name {
+			return &RespondentMeasures[i]
+		}
+	}
+	return nil
+}
+
+// limited returns the first measure about the respondents that a rule limits; nil
+// where it limits none.
+func (r Rule) limited() *RespondentMeasure {
+	for i := range RespondentMeasures {
+		if _, given := RespondentMeasures[i].limit(r); given {
+			return &RespondentMeasures[i]
+		}
+	}
+	return nil
+}
+
+// Unmeasured is an identity of which nothing was measured.
+func Unmeasured() *Identity {
+	id := new(Identity)
+	for i := range RespondentMeasures {
+		*RespondentMeasures[i].found(id) = Float(math.NaN())
+	}
+	return id
+}
+
+// judge holds the limit of a rule against what was found. What was not measured,
+// NaN, is within no limit.
+func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
+	limit, _ := m.limit(r)
+	found := *m.found(id)
+	v := RuleVerdict{Measure: m.Name, Limit: Float(limit), Found: found}
+	if m.Least {
+		v.Rule, v.Passed = fmt.Sprintf("%s at least %s", m.words, number(limit)), float64(found) >= limit
+	} else {
+		v.Rule, v.Passed = fmt.Sprintf("%s at most %s", m.words, number(limit)), float64(found) <= limit
+	}
+	switch {
+	case v.Passed:
+	case !math.IsNaN(float64(found)):
+		v.Advice = m.Advice
+	case id.Sampled:
+		v.Advice = "it can be told from all records only (assess.sample: all); a rule without its measure does not hold"
+	default:
+		v.Advice = "it was not measured: ask for it under assess.intruder; a rule without its measure does not hold"
+	}
+	return v
+}

@@ -1,0 +1,91 @@
+package assess
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestEveryRespondentMeasure: the table knows every field of Rule and of Identity
+// that is about respondents, each by its own accessors, in the right direction, and
+// a number that is not there is within no limit, wherever its rule stands.
+func TestEveryRespondentMeasure(t *testing.T) {
+	about := []string{"column", "target", "knowledge"}
+	for i := range reflect.TypeFor[Rule]().NumField() {
+		name := reflect.TypeFor[Rule]().Field(i).Tag.Get("yaml")
+		if !slices.Contains(about, name) && !slices.Contains(Limits, name) {
+			t.Errorf("%s is in Rule and in no table", name)
+		}
+	}
+	numbers := 0
+	for i := range reflect.TypeFor[Identity]().NumField() {
+		if reflect.TypeFor[Identity]().Field(i).Type == reflect.TypeFor[Float]() {
+			numbers++
+		}
+	}
+	if numbers != len(RespondentMeasures) {
+		t.Errorf("Identity has %d numbers, the table %d measures", numbers, len(RespondentMeasures))
+	}
+	at := map[*Float]string{}
+	id := new(Identity)
+	for i := range RespondentMeasures {
+		m := &RespondentMeasures[i]
+		if was, twice := at[m.Found(id)]; twice {
+			t.Errorf("%s and %s are the same number", m.Name, was)
+		}
+		at[m.Found(id)] = m.Name
+		var r Rule
+		f := fieldOf(&r, m.Name)
+		f.Set(reflect.New(f.Type().Elem()))
+		limit := 0.5
+		if f.Elem().Kind() == reflect.Int {
+			limit = 5
+			f.Elem().SetInt(5)
+		} else {
+			f.Elem().SetFloat(limit)
+		}
+		for j := range RespondentMeasures {
+			if v, given := RespondentMeasures[j].Limit(r); given != (i == j) || given && v != limit {
+				t.Errorf("%s: %s says %v, %v", m.Name, RespondentMeasures[j].Name, v, given)
+			}
+		}
+		for _, c := range []struct {
+			found  float64
+			passed bool
+		}{
+			{limit, true}, {limit * 1.01, m.Least}, {limit / 1.01, !m.Least}, {math.NaN(), false},
+			{math.Inf(1), m.Least}, {math.Inf(-1), !m.Least},
+		} {
+			id := Unmeasured()
+			*m.Found(id) = Float(c.found)
+			v := Judge([]Rule{r}, &Measures{Identity: id})
+			if v.Passed != c.passed || v.Rules[0].Measure != m.Name || float64(v.Rules[0].Limit) != limit {
+				t.Errorf("%s found %v: %+v", m.Name, c.found, v.Rules[0])
+			}
+			if want := map[bool]string{true: "at least", false: "at most"}[m.Least]; !strings.Contains(v.Rules[0].Rule, want) {
+				t.Errorf("%s: %q does not say %s", m.Name, v.Rules[0].Rule, want)
+			}
+			// Whatever stands beside it and in whatever order.
+			other := Rule{Column: "wage", MinRMSE: ptr(1)}
+			measured := &Measures{Identity: id, Columns: []ColumnMeasures{{Name: "wage", Masked: true, Risk: []Risk{{Target: "max", Knowledge: "index", R: 0.01, RMSE: 10}}}}}
+			for _, rules := range [][]Rule{{r, other}, {other, r}} {
+				if got := Judge(rules, measured); got.Passed != c.passed {
+					t.Errorf("%s found %v, beside another rule: passed %v", m.Name, c.found, got.Passed)
+				}
+			}
+		}
+	}
+}
+
+// fieldOf is the field of a rule by its name in the configuration.
+func fieldOf(r *Rule, name string) reflect.Value {
+	v := reflect.ValueOf(r).Elem()
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("yaml") == name {
+			return v.Field(i)
+		}
+	}
+	panic("no field " + name)
+}
