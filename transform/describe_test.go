@@ -180,3 +180,24 @@ func TestActionsWithoutParameters(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundThatIsNotPublished: that there is no bound is told only where bounds of
+// that side are published.
+func TestBoundThatIsNotPublished(t *testing.T) {
+	below := &Truncate{Columns: []string{"a"}, Lower: ptr(10.0)}
+	for _, c := range []struct {
+		named        []string
+		lower, upper float64
+	}{
+		{nil, math.NaN(), math.NaN()},
+		{[]string{"lower"}, 10, math.NaN()},
+		{[]string{"upper"}, math.NaN(), math.Inf(1)},
+		{[]string{"lower", "upper"}, 10, math.Inf(1)},
+	} {
+		got := PublishingKind("truncate").PublishedAction(published(below, 20, c.named...), "a").(Bounding)
+		same := func(a, b float64) bool { return a == b || a != a && b != b }
+		if !same(got.Lower, c.lower) || !same(got.Upper, c.upper) {
+			t.Errorf("published %v: %+v", c.named, got)
+		}
+	}
+}

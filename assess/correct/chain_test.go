@@ -221,3 +221,18 @@ func TestClippedNormalRefuses(t *testing.T) {
 		t.Errorf("a constant within the bounds: %+v, %v", fit, err)
 	}
 }
+
+// TestRangeOfNothing: a column that does not hang on another does not do so whatever
+// is left of its variance; all other quotients by a variance of 0 have no limit.
+func TestRangeOfNothing(t *testing.T) {
+	k := correct.Known{Variance: correct.Interval{Least: 0, Greatest: 4}}
+	if v := k.SlopeRange(0, 1); v != (correct.Interval{}) {
+		t.Errorf("slope of nothing: %v", v)
+	}
+	if v := k.SlopeRange(2, 1); v.Least != 0.5 || !math.IsInf(v.Greatest, 1) {
+		t.Errorf("slope: %v", v)
+	}
+	if v := k.CorrelationRange(-0.5, 2); v.Least != -1 || v.Greatest != -0.5 {
+		t.Errorf("correlation: %v", v)
+	}
+}
