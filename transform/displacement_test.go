@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -186,4 +187,65 @@ func displacementOwn(t *testing.T, setup Setup, masks []Spec, columns []testColu
 		}
 	}
 	return own
+}
+
+// A rejected record is not released: it has no weight and is nobody's partner. And what
+// is said of one column does not depend on how many others a swap moves.
+func TestDisplacementOfRejectedRecordsAndFurtherColumns(t *testing.T) {
+	const n = 400
+	columns := displacementData(n, 9, 1, true)
+	rejected := 150
+	for slices.Contains(columns[0].null, rejected) {
+		rejected++
+	}
+	columns = append(columns, floats(0, columns[0].values...))
+	fewer := make([]testColumn, len(columns))
+	for k, c := range columns {
+		fewer[k] = testColumn{values: append(append([]float64{}, c.values[:rejected]...), c.values[rejected+1:]...), typ: c.typ}
+		for _, i := range c.null {
+			if i != rejected {
+				fewer[k].null = append(fewer[k].null, i-btoi(i > rejected))
+			}
+		}
+	}
+	for _, policy := range []string{"unique", "random"} {
+		for _, scope := range []string{"", "dataset"} {
+			of := func(columns []testColumn, swapped []string, reject bool) microdata.Moved {
+				m := swapMask(policy, scope, 0.5)
+				m.Columns = swapped
+				d := chain(t, testSetup(t, columns...), mask(m)).Displacer()
+				b := block(0, len(columns[0].values), columns...)
+				if reject {
+					b.Reject(rejected, "d", "test")
+				}
+				if err := d.Survey(b); err != nil {
+					t.Fatal(err)
+				}
+				d.EndSurvey()
+				if err := d.Apply(b); err != nil {
+					t.Fatal(err)
+				}
+				return b.Columns[0].Moved
+			}
+			with, two, without := of(columns, []string{"a"}, true), of(columns, []string{"e", "a"}, true), of(fewer, []string{"a"}, false)
+			if with.Weight[rejected] != 0 || with.Total[rejected] != 0 || !math.IsNaN(with.Square[rejected]) {
+				t.Errorf("%s %s: a rejected record has weight %v", policy, scope, with.Weight[rejected])
+			}
+			for i := range n - 1 {
+				k := i + btoi(i >= rejected)
+				for _, pair := range [][2]float64{{with.Total[k], without.Total[i]}, {with.Weight[k], without.Weight[i]}, {with.Total[k], two.Total[k]}} {
+					if math.Abs(pair[0]-pair[1]) > 1e-9*math.Abs(pair[0]) {
+						t.Fatalf("%s %s: record %d: %v", policy, scope, i, pair)
+					}
+				}
+			}
+		}
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
