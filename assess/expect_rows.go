@@ -24,12 +24,18 @@ func (r *reckoning) expect(law func(column string) Law) {
 		if l := law(column.Name); l != nil {
 			if s := r.spectrumOf(c); s.total >= 1 {
 				r.expected[c] = newExpectation(l, s, *r.a.original.at(c, c))
-				if d := decimalsOf(r.data.original(c), 0); d >= 0 {
-					r.expected[c].unit = math.Pow10(-d)
-				}
+				r.expected[c].unit = unitOf(r.data.original(c))
 			}
 		}
 	}
+}
+
+// unitOf returns the last decimal that values show, 0 where they show none.
+func unitOf(values []float64) float64 {
+	if d := decimalsOf(values, 0); d >= 0 {
+		return math.Pow10(-d)
+	}
+	return 0
 }
 
 // spectrumOf returns the spectrum of a column, which is made once.
@@ -44,7 +50,7 @@ func (r *reckoning) spectrumOf(c int) *spectrum {
 		slices.Sort(x)
 		s = exactSpectrum(x)
 	} else {
-		s = r.a.columns[c].spectrum(x)
+		s = r.a.columns[c].spectrum(x, unitOf(x))
 	}
 	if r.spectra == nil {
 		r.spectra = map[int]*spectrum{}

@@ -45,8 +45,8 @@ func (s *spectrum) exact(v float64) {
 }
 
 // spectrum builds the spectrum of a column from what is held of it and the values of
-// the sample.
-func (c *columnSums) spectrum(sample []float64) *spectrum {
+// the sample. All values are multiples of unit, where that is above 0.
+func (c *columnSums) spectrum(sample []float64, unit float64) *spectrum {
 	least, most := c.least.sorted(), c.most.sorted()
 	n := int(c.x.n)
 	if n <= len(least)+len(most) {
@@ -87,12 +87,12 @@ func (c *columnSums) spectrum(sample []float64) *spectrum {
 		open.values = append(open.values, within[from:at]...)
 		open.middle += (b.lo/2 + b.hi/2 - open.middle) * float64(count) / float64(open.count)
 		if open.count >= enough && len(open.values) > 1 {
-			s.close(&open)
+			s.close(&open, unit)
 		}
 		return true
 	})
 	if open.count > 0 {
-		s.close(&open)
+		s.close(&open, unit)
 	}
 	for _, v := range most {
 		s.exact(v)
@@ -109,8 +109,11 @@ type stratum struct {
 
 // close shares the records of a stratum out among its values, as evenly as whole
 // numbers can be.
-func (s *spectrum) close(o *stratum) {
+func (s *spectrum) close(o *stratum, unit float64) {
 	if len(o.values) == 0 { // nothing was sampled near: its middle is known to the bin's width
+		if unit > 0 {
+			o.middle = math.Round(o.middle/unit) * unit
+		}
 		o.values = append(o.values, o.middle)
 	}
 	m := uint64(len(o.values))
