@@ -45,7 +45,7 @@ var settingsOf = map[bool][]string{
 		"gate.rules.0.max_risk=1", "gate.rules.0.max_risk=5e-5", "gate.rules.0.target=min", "gate.rules.0.knowledge=mean",
 		"gate.rules.1.min_rmse=157.9", "gate.rules.1.target=max",
 		"assess.replicates=99", "assess.sample=100", "assess.keys.0=age",
-		"report.publish.0=tiers", "report.publish.1=tiers", "source.csv.header=false", "source.csv.types.wage=string", "source.csv.nulls.0=7",
+		"report.publish.0=tiers", "report.publish.1=tiers", "source.csv.header=false", "sink.order=source", "source.csv.types.wage=string", "source.csv.nulls.0=7",
 	},
 	false: {
 		"name=x", "columns.ssn.role=identifier", "columns.wage.role=sensitive", "columns.age.role=sensitive",
@@ -54,7 +54,7 @@ var settingsOf = map[bool][]string{
 		"masks.2.bias.range=0.2", "masks.3.swap.rate=0.6", "masks.4.round.base=10",
 		"gate.rules.0.max_risk=1e-5", "gate.rules.0.max_risk=0.00004", "gate.rules.1.min_rmse=200",
 		"assess.replicates=500", "assess.sample=all", "assess.every.records=5", "report.json=other.json", "report.html=r.html",
-		"source.csv.path=other.csv", "sink.csv.path=-", "sink.csv.compression=gzip", "quarantine.jsonl=q.jsonl", "gate.on_fail=withhold",
+		"source.csv.path=other.csv", "sink.csv.path=-", "sink.order=shuffled", "sink.csv.compression=gzip", "quarantine.jsonl=q.jsonl", "gate.on_fail=withhold",
 	},
 }
 

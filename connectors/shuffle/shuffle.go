@@ -23,6 +23,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -320,6 +321,16 @@ func (s *sink) give(ctx context.Context, batches []arrow.RecordBatch, rows []row
 		return err
 	}
 	return s.inner.Write(ctx, encoded)
+}
+
+// Content digests what Finish has completed; nil where the release is no files.
+func (s *sink) Content(ctx context.Context) (*publish.Content, error) {
+	if inner, ok := s.inner.(interface {
+		Content(context.Context) (*publish.Content, error)
+	}); ok {
+		return inner.Content(ctx)
+	}
+	return nil, nil
 }
 
 // Commit implements connectors.Sink.
