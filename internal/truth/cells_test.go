@@ -110,7 +110,10 @@ var entries = []entry{
 	{name: "noise, little", of: noised("normal", 0.02), short: []string{"lognormal", "far"}},
 	{name: "noise, much", of: noised("normal", 2), short: []string{"pareto1.2"}},
 	{name: "noise, below the decimals", of: func(f *file) chain {
-		return chain{noise{sd: 0.12 * math.Pow10(-max(f.decimals, 0)), kind: "normal"}}
+		return chain{noise{sd: 0.05 * math.Pow10(-max(f.decimals, 0)), kind: "normal"}}
+	}, short: []string{"integers"}, not: []string{"far"}},
+	{name: "noise, seldom above the decimals", of: func(f *file) chain {
+		return chain{noise{sd: 0.22 * math.Pow10(-max(f.decimals, 0)), kind: "normal"}}
 	}, short: []string{"integers"}, not: []string{"far"}},
 	{name: "noise, near the decimals", of: func(f *file) chain {
 		return chain{noise{sd: 0.7 * math.Pow10(-max(f.decimals, 0)), kind: "normal"}}

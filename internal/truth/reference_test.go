@@ -1,8 +1,13 @@
 package truth
 
 import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -72,8 +77,34 @@ type bruteForce struct {
 	top     []int  // records whose share of the mean square has more draws
 }
 
-// replicates runs them and returns every figure, by name.
+// replicates runs them and returns every figure, by name: those that a folder
+// given by -references keeps of an earlier run, if it has them.
 func (b *bruteForce) replicates() map[string]figure {
+	if *referencesFlag == "" {
+		return b.reckon()
+	}
+	id := fnv.New64a()
+	fmt.Fprintln(id, b.seed, b.c, b.m, b.draws, b.f.name, b.f.mean, b.f.s2, len(b.f.x), b.f.many, b.f.few, b.f.attribute)
+	path := filepath.Join(*referencesFlag, fmt.Sprintf("%016x.json", id.Sum64()))
+	kept := map[string][2]float64{}
+	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &kept) == nil {
+		figures := map[string]figure{}
+		for name, v := range kept {
+			figures[name] = figure{v[0], v[1]}
+		}
+		return figures
+	}
+	figures := b.reckon()
+	for name, v := range figures {
+		kept[name] = [2]float64{v.value, v.se}
+	}
+	if text, err := json.Marshal(kept); err == nil {
+		os.WriteFile(path, text, 0o600) // without it the next run takes longer
+	}
+	return figures
+}
+
+func (b *bruteForce) reckon() map[string]figure {
 	b.find()
 	const workers = 2
 	parts := make([]part, workers)

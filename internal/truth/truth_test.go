@@ -10,10 +10,11 @@ import (
 )
 
 var (
-	formFlag  = flag.String("form", "small", "how much is compared: small, short or full")
-	onlyFlag  = flag.String("only", "", "compare only cells whose name contains this")
-	tableFlag = flag.String("table", "", "a Markdown file whose table of ratios is written anew")
-	listFlag  = flag.Bool("list", false, "log every figure and not only those that fail")
+	formFlag       = flag.String("form", "small", "how much is compared: small, short or full")
+	onlyFlag       = flag.String("only", "", "compare only cells whose name contains this")
+	tableFlag      = flag.String("table", "", "a Markdown file whose table of ratios is written anew")
+	referencesFlag = flag.String("references", "", "a folder in which brute force is kept between runs")
+	listFlag       = flag.Bool("list", false, "log every figure and not only those that fail")
 )
 
 func formOf(t *testing.T) form {
