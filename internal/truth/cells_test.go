@@ -155,8 +155,8 @@ type size struct{ n, sample int }
 
 var sizes = map[form][]size{
 	small: {{3000, 100_000}},
-	short: {{3000, 100_000}, {150_000, 5000}},
-	full:  {{3000, 100_000}, {150_000, 5000}, {150_000, 100_000}},
+	short: {{3000, 100_000}, {6000, 500}, {150_000, 5000}},
+	full:  {{3000, 100_000}, {6000, 500}, {150_000, 5000}, {150_000, 100_000}},
 }
 
 // shapesOf lists the files that a form compares a chain on.
