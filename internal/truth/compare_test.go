@@ -61,6 +61,12 @@ const (
 	targetExact = 2e-4
 )
 
+// unseen is a squared error, in units of the last decimal, that brute force of at
+// least 1,000 replicates may miss: a step of probability 15/1000 is not seen in any
+// of them with a probability of e⁻¹⁵. It counts where not one replicate moved at all,
+// as under noise that lies below the decimals.
+const unseen = 15.0 / 1000
+
 // outcome is one figure beside the truth.
 type outcome struct {
 	name  string
@@ -73,14 +79,17 @@ type outcome struct {
 func isUtility(name string) bool { return name == utility || name == gateUtility }
 
 // compare holds one figure against the truth. scale is the square of the
-// column's size, for rounding.
-func compare(name string, s said, truth figure, scale float64) outcome {
+// column's size, for rounding, and unit that of the last decimal.
+func compare(name string, s said, truth figure, scale, unit float64) outcome {
 	o := outcome{name: name, said: s, truth: truth}
 	relative := exact
 	if s.sampled && name[0] == 'p' {
 		relative = targetExact
 	}
 	rounding := 1e-13*scale + relative*math.Max(s.value, truth.value)
+	if truth.se == 0 { // a step that is so rare that no replicate shows it
+		rounding += unseen * unit * (unit + 2*math.Sqrt(truth.value))
+	}
 	difference := s.value - truth.value // R understated: squared error too great
 	if isUtility(name) {
 		difference = -difference // U overstated: squared error too small

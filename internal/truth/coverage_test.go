@@ -12,9 +12,9 @@ import (
 // of its standard errors are allowed for, lest its luck decide about all of them. Of
 // what the report says to be approximate, and to err on the safe side, only the
 // unsafe end must hold.
-func covered(name string, s said, truth figure, scale float64) bool {
+func covered(name string, s said, truth figure, f *file) bool {
 	s.se = 2*s.se + 4*truth.se
-	o := compare(name, s, figure{value: truth.value}, scale)
+	o := compare(name, s, figure{value: truth.value}, f.size(), f.unit())
 	if s.approximate && s.errs == "safe" {
 		return o.z <= 1
 	}
@@ -63,7 +63,7 @@ func TestCoverage(t *testing.T) {
 							held[figureName]++
 							continue
 						}
-						if covered(figureName, s, expected, f.mean*f.mean+f.s2) {
+						if covered(figureName, s, expected, f) {
 							held[figureName]++
 						} else {
 							worst[figureName] = s

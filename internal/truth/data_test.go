@@ -150,6 +150,12 @@ func (f *file) settle() {
 	f.population = f.s2 * (f.n() - 1) / f.n()
 }
 
+// size is the mean of x².
+func (f *file) size() float64 { return f.mean*f.mean + f.s2 }
+
+// unit is that of the last decimal.
+func (f *file) unit() float64 { return math.Pow10(-max(f.decimals, 0)) }
+
 // n is the number of values.
 func (f *file) n() float64 { return float64(len(f.sorted)) }
 

@@ -119,7 +119,7 @@ func judge(t *testing.T, f *file, r *report, truth map[string]figure) []outcome 
 		if !ok {
 			continue
 		}
-		o := compare(name, s, expected, f.mean*f.mean+f.s2)
+		o := compare(name, s, expected, f.size(), f.unit())
 		switch {
 		case o.unsafe():
 			t.Errorf("UNSAFE %v", o)
