@@ -8,7 +8,8 @@ import (
 )
 
 // clusters are neighbouring atoms taken together where they lie so close that the
-// masks make the same of them: within a twentieth of the SD of y given x.
+// masks make the same of them: within a twentieth of the SD of y given x, which
+// differs by a twentieth at most (a tier begins between two values, however near).
 type clusters struct {
 	x, n, low, high []float64
 	byLow, byHigh   edges
@@ -21,23 +22,30 @@ const closeness = 0.05
 
 func (e *expectation) cluster() *clusters {
 	c := new(clusters)
-	var first, width float64
+	var first, sd float64
 	for i, v := range e.of.x {
 		n, k := e.of.n[i], len(c.x)-1
 		if n == 0 {
 			continue
 		}
-		if k >= 0 && v-first <= width {
+		own := e.sd(i)
+		if k >= 0 && alike(v-first, sd, own, closeness) {
 			c.n[k] += n
 			c.x[k] += (v - c.x[k]) * n / c.n[k]
 			c.low[k], c.high[k] = min(c.low[k], e.low[i]), max(c.high[k], e.high[i])
 			continue
 		}
-		first, width = v, closeness*e.sd(i)
+		first, sd = v, own
 		c.x, c.n, c.low, c.high = append(c.x, v), append(c.n, n), append(c.low, e.low[i]), append(c.high, e.high[i])
 	}
 	c.byLow, c.byHigh = edgesOf(c.low, c.n), edgesOf(c.high, c.n)
 	return c
+}
+
+// alike reports whether the masks make the same of two values that are so far apart,
+// given the SDs of what they make of each: to within a share of these.
+func alike(apart, sd, own, share float64) bool {
+	return apart <= share*sd && math.Abs(own-sd) <= closeness*sd
 }
 
 func edgesOf(at, n []float64) edges {
@@ -96,7 +104,7 @@ func (e *expectation) window(k int) *window {
 func (w *window) refine(e *expectation, from, to float64) {
 	const few = 5000
 	var x, n []float64
-	below, records, first, width := 0.0, 0.0, 0.0, math.Inf(-1)
+	below, records, first, sd := 0.0, 0.0, 0.0, 0.0
 	for i, low := range e.low {
 		v, m := e.of.x[i], e.of.n[i]
 		switch high := e.high[i]; {
@@ -107,7 +115,8 @@ func (w *window) refine(e *expectation, from, to float64) {
 			continue
 		}
 		records += m
-		if k := len(x) - 1; k >= 0 && v-first <= width {
+		own := e.sd(i)
+		if k := len(x) - 1; k >= 0 && alike(v-first, sd, own, closeness/10) {
 			n[k] += m
 			x[k] += (v - x[k]) * m / n[k]
 			continue
@@ -115,7 +124,7 @@ func (w *window) refine(e *expectation, from, to float64) {
 		if len(x) == few {
 			return
 		}
-		first, width = v, closeness/10*e.sd(i)
+		first, sd = v, own
 		x, n = append(x, v), append(n, m)
 	}
 	w.x, w.n, w.p, w.below, w.records = x, n, make([]float64, len(x)), below, records
@@ -210,6 +219,76 @@ const (
 	cells      = 96
 )
 
+// points returns the ends of the cells between two bounds over which the distribution
+// function is summed, and whether they are all the values that can be released there.
+// None lies below the lowest multiple of the step that is not beyond from: a refined
+// window says nothing of what lies further down.
+func (e *expectation) points(from, to float64) (points []float64, lattice bool) {
+	if lattice = e.step > 0 && (to-from)/e.step <= 4*cells; lattice {
+		for j := math.Floor(from / e.step); j*e.step <= to+e.step; j++ {
+			points = append(points, j*e.step)
+		}
+	} else {
+		for i := range cells + 1 {
+			points = append(points, from+(to-from)*float64(i)/cells)
+		}
+	}
+	for _, bound := range []float64{e.least, e.utmost} {
+		if bound >= from && bound <= to && !math.IsInf(bound, 0) {
+			points = append(points, bound, math.Nextafter(bound, math.Inf(-1)))
+		}
+	}
+	slices.Sort(points)
+	return slices.Compact(points), lattice
+}
+
+// values returns P(y_(k) ≤ t) at each of the points, not falling, and 1 at the last.
+func (w *window) values(points []float64) []float64 {
+	values := make([]float64, len(points))
+	for i, t := range points {
+		if values[i], _ = w.atMost(t); i > 0 {
+			values[i] = max(values[i], values[i-1])
+		}
+	}
+	values[len(values)-1] = 1
+	return values
+}
+
+// split halves cells as long as what is not known of where their mass lies counts: a
+// few records that may land very far away make the cells of equal width much wider
+// than what the rest is spread over.
+func (w *window) split(points, values []float64, tau float64) ([]float64, []float64) {
+	const most, enough = 40, 1e-3
+	for range most {
+		var square, unknown float64
+		for i := 1; i < len(points); i++ {
+			mass, width := values[i]-values[i-1], points[i]-points[i-1]
+			centre := points[i] - width/2 - tau
+			square += mass * centre * centre
+			unknown += mass * width * width / 12
+		}
+		share := enough * max(square, enough*unknown) / float64(len(points))
+		if unknown <= enough*square {
+			break
+		}
+		finer, finerValues := points[:1:1], values[:1:1]
+		for i := 1; i < len(points); i++ {
+			a, b := points[i-1], points[i]
+			middle := a + (b-a)/2
+			if mass := values[i] - values[i-1]; mass*(b-a)*(b-a)/12 > share && middle > a && middle < b {
+				f, _ := w.atMost(middle)
+				finer, finerValues = append(finer, middle), append(finerValues, min(max(f, values[i-1]), values[i]))
+			}
+			finer, finerValues = append(finer, b), append(finerValues, values[i])
+		}
+		if len(finer) == len(points) {
+			break
+		}
+		points, values = finer, finerValues
+	}
+	return points, values
+}
+
 // ranked returns the distribution of the k-th smallest released value about τ: moments
 // are summed over cells of its distribution function.
 func (e *expectation) ranked(k int, tau float64) distribution {
@@ -236,38 +315,23 @@ func (e *expectation) ranked(k int, tau float64) distribution {
 	d := distribution{middle: cut(0.5)}
 	from, to := cut(negligible), cut(1-negligible)
 	w.refine(e, from, to)
-	var points []float64 // ascending ends of cells
-	if e.step > 0 && (to-from)/e.step <= 4*cells {
-		for j := math.Floor(from/e.step) - 1; j*e.step <= to+e.step; j++ {
-			points = append(points, j*e.step)
-		}
-	} else {
-		for i := range cells + 1 {
-			points = append(points, from+(to-from)*float64(i)/cells)
-		}
+	points, lattice := e.points(from, to)
+	values := w.values(points)
+	if !lattice {
+		points, values = w.split(points, values, tau)
 	}
-	lattice := e.step > 0 && (to-from)/e.step <= 4*cells
-	for _, bound := range []float64{e.least, e.utmost} {
-		if bound >= from && bound <= to && !math.IsInf(bound, 0) {
-			points = append(points, bound, math.Nextafter(bound, math.Inf(-1)))
-		}
-	}
-	slices.Sort(points)
-	points = slices.Compact(points)
-	var first, second, before, last float64
+	var first, second float64
 	for i, t := range points {
-		f, _ := w.atMost(t)
-		if f = max(f, before); i == len(points)-1 {
-			f = 1
+		mass, width := values[i], 0.0
+		if i > 0 {
+			mass -= values[i-1]
 		}
-		mass, width := f-before, 0.0
 		if i > 0 && !lattice {
-			width = t - last
+			width = t - points[i-1]
 		}
 		centre := t - width/2 - tau
 		first += mass * centre
 		second += mass * (centre*centre + width*width/12)
-		before, last = f, t
 	}
 	if second < 1e-20*(1+tau*tau) {
 		first, second = 0, 0 // what is left of probabilities that were neglected

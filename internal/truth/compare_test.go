@@ -62,10 +62,10 @@ const (
 )
 
 // unseen is a squared error, in units of the last decimal, that brute force of at
-// least 1,000 replicates may miss: a step of probability 15/1000 is not seen in any
-// of them with a probability of e⁻¹⁵. It counts where not one replicate moved at all,
+// least 200 replicates may miss: a step of probability 15/200 is not seen in any
+// of them with a probability of e⁻¹⁵. It counts where no replicate differs from another,
 // as under noise that lies below the decimals.
-const unseen = 15.0 / 1000
+const unseen = 15.0 / 200
 
 // outcome is one figure beside the truth.
 type outcome struct {

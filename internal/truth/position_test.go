@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,5 +42,28 @@ func TestPositionInTails(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// Half of the values are 0 and stay 0 under a bias, so that the least released value
+// is below 0 only where a factor θ is, once in a thousand releases, and then by much:
+// that decides E(x_(1) − y_(1))², which is to first order Σ x² E[θ²; θ < 0], and no
+// brute force sees it.
+func TestRareFarExtreme(t *testing.T) {
+	const phi = 0.2
+	f := shapeNamed("halfzeros").make(6000)
+	path := filepath.Join(tempDir(t), "x.csv")
+	f.write(t, path)
+	squares := 0.0
+	for _, x := range f.sorted {
+		squares += x * x
+	}
+	// E[(1 + φz)²; z < −1/φ] = (1 + φ²)Φ(−1/φ) − φ·φ(1/φ), the last the normal density.
+	density := math.Exp(-0.5/(phi*phi)) / math.Sqrt(2*math.Pi)
+	want := squares * ((1+phi*phi)*0.5*math.Erfc(1/(phi*math.Sqrt2)) - phi*density)
+	c := chain{bias{phi}}
+	got := job{f: f, masks: c.yaml(), path: path, sample: 500, replicates: 20}.run(t).figures()["min position"]
+	if math.Abs(got.value-want) > 0.02*want {
+		t.Errorf("mean square error of the minimum by position %g, is %g", got.value, want)
 	}
 }
