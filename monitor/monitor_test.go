@@ -249,7 +249,7 @@ func TestLine(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	const first, second, third = "wage: R of max (index) at most 4.4e-05", "wage: RMSE of p99 (position) at least 100 USD/week", "wage: efficiency at least 0.8"
+	const first, second, third = "wage: R of max (index) at most 4.4e-05", "wage: RMSE of p99 (position) at least 100 USD/week (at two standard errors)", "wage: efficiency at least 0.8"
 	type outcome struct{ judged, passed bool }
 	check := func(m *Monitor, what string, want outcome, rules map[string]bool) {
 		t.Helper()

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -130,7 +131,7 @@ func TestReportIsAReport(t *testing.T) {
 	if status != http.StatusOK || err != nil {
 		t.Fatalf("status %d, %v", status, err)
 	}
-	if r.Snapshot != 4 || r.Records != synthetic.Snapshot(4, 200).Records || r.Window.Records.Read != 20_000 || len(r.Window.Columns) != 0 {
+	if r.Snapshot != 4 || !reflect.DeepEqual(r.Records, synthetic.Snapshot(4, 200).Records) || r.Window.Records.Read != 20_000 || len(r.Window.Columns) != 0 {
 		t.Errorf("snapshot %d, records %+v, window %+v", r.Snapshot, r.Records, r.Window)
 	}
 	wage := r.Columns[0]

@@ -74,7 +74,7 @@ func column(name, unit string, n int64, mean, sd, λ, least, most, releasedLeast
 			Min: assess.Float(releasedLeast), Max: assess.Float(releasedMost)},
 		MeanSquaredDifference: assess.Float(λ * λ),
 		Utility: assess.Utility{U: assess.Float(u0 * efficiency), SE: assess.Float(u0 * efficiency * 0.00317), RealisedU: assess.Float(u0 * efficiency * 0.9137), U0: assess.Float(u0),
-			Efficiency: assess.Float(efficiency), Bias: assess.Float(λ / 5000)},
+			Efficiency: assess.Float(efficiency), EfficiencyGate: assess.Float(efficiency), Bias: assess.Float(λ / 5000)},
 	}
 	add := func(target, knowledge string, rmse, realised float64) {
 		// Of what is known by the mean a standard error that the value follows from.
