@@ -87,6 +87,13 @@ func Unchanged(src Source) error {
 	return nil
 }
 
+// Partitioned is a source whose files may lie in Hive folders key=value.
+type Partitioned interface {
+	// PartitionKeys returns the keys by which the folders are named, nil where the
+	// source is no such folder.
+	PartitionKeys() []string
+}
+
 // Cut says where a reader ends its blocks.
 type Cut struct {
 	// Records is the number of records a block has. 0: as the reader likes.

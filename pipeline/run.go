@@ -132,6 +132,9 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if r.plan, err = newPlan(p, r.source, carries(p, r.source)); err != nil {
 		return err
 	}
+	if err := r.plan.checkPartitions(); err != nil {
+		return err
+	}
 	if err := r.plan.settle(ctx, r.options.Progress); err != nil {
 		return err
 	}

@@ -250,6 +250,9 @@ func (s *source) describe() error {
 func (s *source) Schema() *microdata.Schema { return s.schema }
 func (s *source) Rewindable() bool          { return !s.pipe }
 
+// PartitionKeys implements connectors.Partitioned.
+func (s *source) PartitionKeys() []string { return s.keys }
+
 func (s *source) Streams() []string {
 	names := make([]string, len(s.streams))
 	for i, st := range s.streams {

@@ -78,6 +78,7 @@ func (s *source) Streams() []string         { return s.input.Streams() }
 func (s *source) Records() int64            { return s.records }
 func (s *source) Rewindable() bool          { return s.input.Rewindable() }
 func (s *source) Folder() bool              { return s.input.Folder() }
+func (s *source) PartitionKeys() []string   { return s.input.PartitionKeys() }
 func (s *source) Unchanged() error          { return s.input.Unchanged() }
 func (s *source) Changed() time.Time        { return s.input.Changed() }
 func (s *source) Close() error              { return s.input.Close() }

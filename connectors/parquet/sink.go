@@ -81,6 +81,9 @@ func foldered(src connectors.Source) bool {
 // Folder reports whether the source's path is a folder or a glob.
 func (s *source) Folder() bool { return s.folder }
 
+// PartitionKeys implements connectors.Partitioned.
+func (s *source) PartitionKeys() []string { return s.keys }
+
 // design settles the release's schema and how each column gets there.
 func (s *sink) design(layout *microdata.Layout) error {
 	s.schema = []schemaElement{{Name: "schema"}}

@@ -130,6 +130,14 @@ func (in *Input) Streams() []string {
 // Folder reports whether the path stands for a folder of files.
 func (in *Input) Folder() bool { return in.set != nil && in.set.Folder }
 
+// PartitionKeys returns the keys by which the folders of the files are named.
+func (in *Input) PartitionKeys() []string {
+	if in.set == nil {
+		return nil
+	}
+	return in.set.PartitionKeys
+}
+
 // Unchanged implements connectors.Watched: both the open files and those that have
 // their names are what they were.
 func (in *Input) Unchanged() error {
