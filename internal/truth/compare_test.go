@@ -74,6 +74,7 @@ type outcome struct {
 	z     float64 // standard errors on the unsafe side, negative on the safe one
 	said  said
 	truth figure
+	bin   float64 // half the width of the bin in which a percentile lies, else 0
 }
 
 func isUtility(name string) bool { return name == utility || name == gateUtility }
@@ -118,9 +119,13 @@ func (o outcome) unsafe() bool { return !(o.z <= limit) }
 // report does not own up to it. Where a rare event decides, as a swap that seldom
 // meets a record or noise that seldom leaves a bound, 200 replicates may not have
 // seen it, nor know that: that errs on this side alone, and is let pass up to 2 %.
+// So is, by position, what lies within the bin in which a percentile is counted.
 func (o outcome) timid() bool {
 	if isUtility(o.name) {
 		return o.z < -limit && o.ratio < 1/1.02 && !o.said.approximate
+	}
+	if o.said.sampled && math.Abs(math.Sqrt(o.said.value)-math.Sqrt(o.truth.value)) < o.bin {
+		return false // a percentile is known to its bin
 	}
 	return o.z < -limit && !(o.ratio < 1.02) && !o.said.approximate
 }

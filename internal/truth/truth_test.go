@@ -3,6 +3,7 @@ package truth
 import (
 	"flag"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,6 +122,9 @@ func judge(t *testing.T, f *file, r *report, truth map[string]figure) []outcome 
 			continue
 		}
 		o := compare(name, s, expected, f.size(), f.unit())
+		if target, knowledge, _ := strings.Cut(name, " "); knowledge == "position" && target[0] == 'p' {
+			o.bin = math.Abs(f.sorted[rank(target, len(f.sorted))-1]) / 4096
+		}
 		switch {
 		case o.unsafe():
 			t.Errorf("UNSAFE %v", o)
