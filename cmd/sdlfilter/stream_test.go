@@ -288,7 +288,7 @@ func TestStreamPolicies(t *testing.T) {
 	released := func(n int, settings ...string) (all []*kgo.Record) {
 		t.Helper()
 		s.config(`columns: {id: {role: other}, wage: {role: sensitive, decimals: 2}, region: {role: other}}`)
-		args := []string{"run", "-q", "pipeline.yaml", "--set", "source.kafka.group=" + strings.Join(settings, ""), "--set", "sink.kafka.topic=out"}
+		args := []string{"run", "-q", "pipeline.yaml", "--set", "source.kafka.group=" + strings.Join(settings, ""), "--set", "sink.kafka.topic=out", "--allow-loosening"}
 		for _, set := range settings {
 			args = append(args, "--set", "sink.kafka."+set)
 		}
