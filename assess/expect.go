@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// expectation is what the law of the masks makes of a column as a whole: METHODS §9.
+// expectation is what the law of the masks makes of a column as a whole: docs/methods.md §9.
 // The sums are over all records, no draw among them.
 type expectation struct {
 	law   Law

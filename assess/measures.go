@@ -82,7 +82,7 @@ type Utility struct {
 // √(1/R), in the column's unit. SE is the Monte-Carlo standard error of R, by the
 // delta method R²·sd((τ − τ̂_m)²)/√M, NaN where there are not two replicates or R is
 // infinite. Where R is not made of replicates but of the masks' law, SE is the sample's
-// share of the error (METHODS §9).
+// share of the error (docs/methods.md §9).
 type Risk struct {
 	Target     string `json:"target"`    // typical, min, p01, …, max
 	Knowledge  string `json:"knowledge"` // mean, index, position, order

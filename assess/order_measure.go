@@ -33,7 +33,7 @@ type Order struct {
 }
 
 // order puts into m what the order of the source tells of column c, and where it
-// departs from a shuffled file the risk by it, METHODS §9.
+// departs from a shuffled file the risk by it, docs/methods.md §9.
 func (r *reckoning) order(c int, m *ColumnMeasures) {
 	s := &r.a.columns[c]
 	if s.order == nil || r.tried || s.pairs == 0 {

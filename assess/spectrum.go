@@ -11,7 +11,7 @@ import (
 // records in narrow bins: the records of a bin are shared out among the sampled
 // values that lie in it. So what is summed over the atoms is exact but for what a
 // function does within a bin, and that error can be told from the sample
-// (METHODS §9).
+// (docs/methods.md §9).
 type spectrum struct {
 	x       []float64
 	n       []float64 // whole numbers
