@@ -136,6 +136,8 @@ func TestCanary(t *testing.T) {
 			status            int
 		}{
 			{name: "success", input: "in." + format, rule: passes},
+			{name: "shuffled", input: "in." + format, rule: passes,
+				config: func(s string) string { return strings.Replace(s, "}}\nassess:", "}, order: shuffled}\nassess:", 1) }},
 			{name: "quarantine", input: "broken." + format, rule: passes, status: exitQuarantined},
 			{name: "refused", input: "in." + format, rule: fails, status: exitRefused},
 			{name: "truncated", input: "truncated." + format, rule: passes, status: -1},
@@ -158,6 +160,8 @@ func TestCanary(t *testing.T) {
 				}
 				for _, args := range [][]string{
 					{"validate", "--connect", "pipeline.yaml"},
+					{"init", c.input},
+					{"run", "--summary", "json", "--metrics-file", "job.prom", "pipeline.yaml"},
 					{"run", "--verbose", "--progress", "json", "pipeline.yaml"},
 					{"verify", "out/report.json"},
 					{"verify", "--json", "out/report.public.html"},
@@ -170,6 +174,11 @@ func TestCanary(t *testing.T) {
 					}
 				}
 				checkFiles(t, filepath.Join(dir, "out"))
+				metrics, err := os.ReadFile(filepath.Join(dir, "job.prom"))
+				if err != nil {
+					t.Error(err)
+				}
+				checkCanaries(t, "job.prom", metrics, true)
 				if c.status == 0 {
 					checkNote(t, filepath.Join(dir, "out"))
 				}
