@@ -8,6 +8,9 @@ type Law interface {
 	Moments(x float64) (shift, square float64)
 	// Below returns P(y ≤ t).
 	Below(x, t float64) float64
+	// BelowEach returns a function that writes Below(x[i], t) into p[i] for every i, to
+	// be asked for many t. x stays as it is meanwhile.
+	BelowEach(x []float64) func(t float64, p []float64)
 	// Reach returns an interval outside which y lies with a probability below 1e-14.
 	Reach(x float64) (low, high float64)
 	// Support returns the least and greatest value that can be released, infinite where

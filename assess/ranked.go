@@ -72,6 +72,7 @@ func (e *edges) reaching(k float64) float64 {
 // between the bounds which it surely lies in, and the number that surely land below.
 type window struct {
 	law      Law
+	each     func(t float64, p []float64) // of law, for x
 	k        float64
 	below    float64   // records that lie below for sure
 	x, n     []float64 // the others
@@ -95,7 +96,7 @@ func (e *expectation) window(k int) *window {
 			w.records += c.n[i]
 		}
 	}
-	w.p = make([]float64, len(w.x))
+	w.p, w.each = make([]float64, len(w.x)), w.law.BelowEach(w.x)
 	return w
 }
 
@@ -128,6 +129,7 @@ func (w *window) refine(e *expectation, from, to float64) {
 		x, n = append(x, v), append(n, m)
 	}
 	w.x, w.n, w.p, w.below, w.records = x, n, make([]float64, len(x)), below, records
+	w.each = w.law.BelowEach(x)
 }
 
 // sd is the SD of y given the atom's x.
@@ -149,9 +151,8 @@ const (
 func (w *window) atMost(t float64) (probability, mean float64) {
 	mean = w.below
 	variance, third := 0.0, 0.0 // central moments of the number
-	for i, x := range w.x {
-		p := w.law.Below(x, t)
-		w.p[i] = p
+	w.each(t, w.p)
+	for i, p := range w.p {
 		mean += w.n[i] * p
 		v := w.n[i] * p * (1 - p)
 		variance += v

@@ -463,7 +463,7 @@ func (l *Law) lattice(x float64, a about, step float64) (shift, square float64) 
 	}
 	before := 0.0
 	take := func(y float64) {
-		p := l.below(a, y)
+		p := a.below(l.upTo(y))
 		if p > before {
 			d := l.last(y) - x
 			shift += (p - before) * d
@@ -483,45 +483,6 @@ func (l *Law) lattice(x float64, a about, step float64) (shift, square float64) 
 	}
 	take(high)
 	return shift, square
-}
-
-// Below returns P(y ≤ t) of the released value y of an original x.
-func (l *Law) Below(x, t float64) float64 {
-	if l.column == nil {
-		if x <= t {
-			return 1
-		}
-		return 0
-	}
-	return l.below(l.about(x), t)
-}
-
-func (l *Law) below(a about, t float64) float64 {
-	if l.column.float32 && !math.IsInf(t, 0) { // what a float32 near t stands for
-		if g := decimalGrid(max(l.column.decimals, 0)); l.column.decimals >= 0 && float64(float32(g.snap(t))) <= t {
-			t = max(t, g.snap(t))
-		} else if l.column.decimals < 0 {
-			t += l.unit(t) / 2
-		}
-	}
-	for i := len(l.after) - 1; i >= 0; i-- {
-		t = l.after[i].upTo(t)
-	}
-	z, sure := a.inside()
-	if sure {
-		if a.nearest() <= t+1e-9*a.h {
-			return 1
-		}
-		return 0
-	}
-	// The value is v + jh with j up to this one.
-	edge := a.v + (math.Floor((t-a.v)/a.h+1e-6)+0.5)*a.h
-	if math.IsInf(t, 0) || math.IsNaN(edge) {
-		edge = t
-	}
-	edge = min(edge, a.upper)
-	lo := (a.lower - a.v) / a.s
-	return min(1, a.draw.mass(lo, (edge-a.v)/a.s)/z)
 }
 
 // Reach returns an interval outside which the released value y of an original x

@@ -100,6 +100,10 @@ func checkLaw(t *testing.T, what string, law *Law, x float64, y []float64) {
 			}
 		}
 		p := law.Below(x, y[i])
+		var each [2]float64
+		if law.BelowEach([]float64{y[0], x})(y[i], each[:]); each[1] != p || each[0] != law.Below(y[0], y[i]) {
+			t.Errorf("%s: P(y ≤ %v) is %v, of several originals together %v", what, y[i], p, each[1])
+		}
 		if e := 5*math.Sqrt(p*(1-p)/n) + 2/n; math.Abs(below/n-p) > e {
 			t.Errorf("%s: P(y ≤ %v) is %v, of draws %v", what, y[i], p, below/n)
 		}

@@ -1,0 +1,73 @@
+package transform
+
+import "math"
+
+// Below returns P(y ≤ t) of the released value y of an original x.
+func (l *Law) Below(x, t float64) float64 {
+	if l.column == nil {
+		if x <= t {
+			return 1
+		}
+		return 0
+	}
+	a := l.about(x)
+	return a.below(l.upTo(t))
+}
+
+// BelowEach returns a function that writes Below(x[i], t) into p[i] for each of the
+// originals. What depends on them alone is worked out once, as a distribution is asked
+// for at a hundred t; x must not change while it is in use, and p is as long as x.
+func (l *Law) BelowEach(x []float64) func(t float64, p []float64) {
+	if l.column == nil {
+		return func(t float64, p []float64) {
+			for i, v := range x {
+				p[i] = l.Below(v, t)
+			}
+		}
+	}
+	each := make([]about, len(x))
+	for i, v := range x {
+		each[i] = l.about(v)
+	}
+	return func(t float64, p []float64) {
+		t = l.upTo(t)
+		for i := range each {
+			p[i] = each[i].below(t)
+		}
+	}
+}
+
+// upTo returns the greatest result of the draw of which the masks behind it, and the
+// column's type, make t or less.
+func (l *Law) upTo(t float64) float64 {
+	if l.column.float32 && !math.IsInf(t, 0) { // what a float32 near t stands for
+		if g := decimalGrid(max(l.column.decimals, 0)); l.column.decimals >= 0 && float64(float32(g.snap(t))) <= t {
+			t = max(t, g.snap(t))
+		} else if l.column.decimals < 0 {
+			t += l.unit(t) / 2
+		}
+	}
+	for i := len(l.after) - 1; i >= 0; i-- {
+		t = l.after[i].upTo(t)
+	}
+	return t
+}
+
+// below is the probability that the draw's result is at most t.
+func (a *about) below(t float64) float64 {
+	z, sure := a.inside()
+	if sure {
+		if a.nearest() <= t+1e-9*a.h {
+			return 1
+		}
+		return 0
+	}
+	// The value is v + jh with j up to this one.
+	edge := a.v + (math.Floor((t-a.v)/a.h+1e-6)+0.5)*a.h
+	if math.IsInf(t, 0) || math.IsNaN(edge) {
+		edge = t
+	}
+	edge = min(edge, a.upper)
+	lo := (a.lower - a.v) / a.s
+	return min(1, a.draw.mass(lo, (edge-a.v)/a.s)/z)
+}
