@@ -99,10 +99,14 @@ func TestBeyondTheSample(t *testing.T) {
 	clip := func(mode string) transform.Params {
 		return &transform.Truncate{Columns: columns, Lower: ptr(300), Upper: ptr(20_000), Mode: mode}
 	}
+	bias := &transform.Bias{Columns: columns, Phi: ptr(0.1)}
+	tiers := &transform.Noise{Columns: columns, SD: &transform.Amount{Value: 300},
+		Tiers: []transform.Tier{{Above: ptr(2_000), VarianceFactor: ptr(4)}, {Above: ptr(9_000), VarianceFactor: ptr(0)}}}
 	shapes := map[string]func(*rand.Rand) float64{"lognormal": lognormals, "pareto": paretos}
 	for name, masks := range map[string][]transform.Params{
 		"little noise": {noise(40, "")}, "noise": {noise(900, "")}, "laplace": {noise(900, "laplace")}, "uniform": {noise(900, "uniform")},
-		"bias": {&transform.Bias{Columns: columns, Phi: ptr(0.1)}}, "noise, clip": {noise(900, ""), clip("")}, "redraw": {noise(900, ""), clip("redraw")},
+		"bias, tiers, clip": {bias, tiers, clip("")}, "noise, bias": {noise(900, ""), bias}, "laplace, clip, noise": {noise(900, "laplace"), clip(""), noise(400, "")},
+		"bias": {bias}, "noise, clip": {noise(900, ""), clip("")}, "redraw": {noise(900, ""), clip("redraw")},
 	} {
 		for shape, draw := range shapes {
 			x := drawn(n, 3, draw)

@@ -11,11 +11,15 @@ import (
 // values of the column as a whole have the law, those of a record have not.
 //
 // A chain has a law where every mask on the column says its own (see lawful), and
-// at most one of them draws, or a normal noise follows a bias or another normal
-// noise: the sum is then normal.
+// at most two of them draw. Normal noise behind a bias or another normal noise
+// counts as one draw with it: the sum is then normal.
 type Law struct {
 	column *column
-	before []level // masks in front of the draw
+	first  *Law      // the draw in front of this one, and what follows on it; nil where this is the first
+	sum    *Law      // both draws as one normal sum, which holds where the tiers do not matter; may be nil
+	sides  []float64 // of two draws: the bounds of the tiers, half a step above what the first leaves at most there
+	scales []float64 // and the scale of the second below the first of them, and above each
+	before []level   // masks in front of the draw
 	random []spread
 	after  []level // masks behind it, the column's type last
 	coarse float64 // greatest step of after, 0 where none rounds
@@ -53,8 +57,9 @@ type spread struct {
 	draw  draw
 	grid  grid
 	scale func(v float64) float64
-	tiers bool    // whether the scale depends on the tier of the value
-	lower float64 // redraw: the bounds within which the result must land; else infinite
+	above []float64 // bounds of the tiers that the scale depends on
+	phi   float64   // bias: the scale is φ|v|
+	lower float64   // redraw: the bounds within which the result must land; else infinite
 	upper float64
 }
 
@@ -70,7 +75,6 @@ func (c *Chain) Law(name string) (*Law, bool) {
 	if !l.column.Field.Numeric() {
 		return nil, false
 	}
-	drawn := false
 	for k, s := range c.steps {
 		if !slices.Contains(c.masks[k].Params.Masks(), name) {
 			continue
@@ -81,22 +85,29 @@ func (c *Chain) Law(name string) (*Law, bool) {
 		}
 		for _, st := range said.law(name) {
 			switch {
-			case st.level != nil && !drawn:
+			case st.level != nil && len(l.random) == 0:
 				l.before = append(l.before, *st.level)
 			case st.level != nil:
 				l.after = append(l.after, *st.level)
-			case !drawn:
-				drawn = true
+			case st.spread.grid == (grid{}): // nothing moves
+			case len(l.random) == 0 || l.first == nil && len(l.after) == 0 && l.adds(*st.spread):
 				l.random = append(l.random, *st.spread)
 			default:
-				if len(l.after) > 0 || !l.adds(*st.spread) {
+				two, ok := l.then(*st.spread)
+				if !ok {
 					return nil, false
 				}
-				l.random = append(l.random, *st.spread)
+				l = two
 			}
 		}
 	}
 	l.after = append(l.after, l.column.typed()...)
+	l.settle()
+	return l, true
+}
+
+// settle finds what follows from the masks behind the draw, when they are all known.
+func (l *Law) settle() {
 	for _, f := range l.after {
 		l.coarse = max(l.coarse, f.step)
 	}
@@ -106,7 +117,10 @@ func (c *Chain) Law(name string) (*Law, bool) {
 		half := 0.5 / max(r.grid.mult, math.SmallestNonzeroFloat64)
 		l.low, l.high = max(l.low, l.last(r.lower+half)), min(l.high, l.last(r.upper-half))
 	}
-	return l, true
+	if l.sum != nil {
+		l.sum.after = l.after
+		l.sum.settle()
+	}
 }
 
 // adds reports whether a draw adds a normal variable of one scale to a normal sum.
@@ -114,7 +128,7 @@ func (l *Law) adds(s spread) bool {
 	free := func(s spread) bool {
 		return s.draw == normal && math.IsInf(s.lower, -1) && math.IsInf(s.upper, 1)
 	}
-	return free(s) && !s.tiers && s.scale(0) == s.scale(1) && free(l.random[len(l.random)-1])
+	return free(s) && len(s.above) == 0 && s.phi == 0 && free(l.random[len(l.random)-1])
 }
 
 // typed is what becomes of a value in the column's type, as fit does it.
@@ -181,6 +195,7 @@ func (l *Law) last(v float64) float64 {
 // the integer nearest to s·z/h, z standard, given that it lands in [lower, upper].
 type about struct {
 	v, s, h      float64
+	on           float64 // a value of the grid: v, unless a draw in front of this one is integrated over
 	draw         draw
 	lower, upper float64
 }
@@ -209,6 +224,7 @@ func (l *Law) about(x float64) about {
 		}
 		a.h = max(a.h, h)
 	}
+	a.on = a.v
 	return a
 }
 
@@ -222,146 +238,45 @@ func (l *Law) unit(v float64) float64 {
 	return math.Nextafter(v, math.MaxFloat64) - v
 }
 
-// reach is beyond what no draw of the standard form lies but with a probability
-// below 1e-15.
-func (d draw) reach() float64 {
-	switch d {
-	case laplace:
-		return 36
-	case uniform:
-		return 1
-	}
-	return 8
-}
-
-// mass is the probability of [a, b] under the standard form.
-func (d draw) mass(a, b float64) float64 {
-	switch {
-	case !(a < b):
-		return 0
-	case d == uniform:
-		return max(0, min(b, 1)-max(a, -1)) / 2
-	case a > 0:
-		return d.cdf(-a) - d.cdf(-b)
-	case b < 0:
-		return d.cdf(b) - d.cdf(a)
-	}
-	return max(0, 1-d.cdf(a)-d.cdf(-b))
-}
-
-// partial returns ∫ z and ∫ z² of the standard form over [a, b].
-func (d draw) partial(a, b float64) (first, second float64) {
-	if !(a < b) {
-		return 0, 0
-	}
-	switch d {
-	case uniform:
-		a, b = max(a, -1), min(b, 1)
-		if a >= b {
-			return 0, 0
-		}
-		return (b*b - a*a) / 4, (b*b*b - a*a*a) / 6
-	case laplace:
-		// ∫₀^t z e^−z/2 and ∫₀^t z² e^−z/2.
-		one := func(t float64) float64 {
-			if math.IsInf(t, 0) {
-				return 0.5
-			}
-			t = math.Abs(t)
-			return 0.5 - 0.5*(1+t)*math.Exp(-t)
-		}
-		two := func(t float64) float64 {
-			if math.IsInf(t, 0) {
-				return math.Copysign(1, t)
-			}
-			return math.Copysign(1-0.5*(2+2*math.Abs(t)+t*t)*math.Exp(-math.Abs(t)), t)
-		}
-		return one(b) - one(a), two(b) - two(a)
-	}
-	density := func(t float64) (value, times float64) {
-		if math.Abs(t) > 38 {
-			return 0, 0
-		}
-		value = math.Exp(-t*t/2) / math.Sqrt(2*math.Pi)
-		return value, t * value
-	}
-	fa, ta := density(a)
-	fb, tb := density(b)
-	return fa - fb, d.mass(a, b) + ta - tb
-}
-
-// variance of the standard form.
-func (d draw) variance() float64 {
-	switch d {
-	case laplace:
-		return 2
-	case uniform:
-		return 1.0 / 3
-	}
-	return 1
-}
-
-// smooth is the SD, in steps, from which on rounding adds a twelfth of the square of
-// the step to a moment and changes nothing else: of a normal variable but for
-// exp(−2π²·9), of the others but for a few thousandths of that twelfth.
-func (d draw) smooth() float64 {
-	if d == normal {
-		return 3
-	}
-	return 16
-}
-
-// rounded is the variance of h times K, the integer nearest to s·z/h: the sum of
-// (2j−1)·P(|K| ≥ j) over j ≥ 1, in closed form where that is a geometric or an
-// arithmetic series.
-func rounded(d draw, s, h float64) float64 {
-	if s == 0 || h == 0 {
-		return s * s * d.variance()
-	}
-	r := h / s
-	switch d {
-	case laplace: // P(|K| ≥ j) = exp(−(j−½)r)
-		if r < 1e-3 {
-			return 2*s*s + h*h/12
-		}
-		q := math.Exp(-r)
-		return h * h * math.Exp(r/2) * (2*q/((1-q)*(1-q)) - q/(1-q))
-	case uniform: // P(|K| ≥ j) = 1 − (j−½)r
-		j := math.Floor(1/r + 0.5)
-		if j > 1e4 {
-			return s*s/3 + h*h/12
-		}
-		return h * h * (j*j - r*j*(4*j*j-1)/6)
-	}
-	if s >= d.smooth()*h {
-		return s*s + h*h/12
-	}
-	sum := 0.0
-	for j := 1.0; (j-0.5)*r <= d.reach(); j++ {
-		sum += (2*j - 1) * 2 * d.mass((j-0.5)*r, math.Inf(1))
-	}
-	return sum * h * h
-}
-
 // Moments returns E(y − x) and E(y − x)² of the released value y of an original x.
 func (l *Law) Moments(x float64) (shift, square float64) {
 	if l.column == nil {
 		return 0, 0
 	}
-	a := l.about(x)
+	if l.first != nil {
+		return l.momentsOfTwo(x)
+	}
+	return l.moments(x, l.about(x))
+}
+
+func (l *Law) moments(x float64, a about) (shift, square float64) {
 	z, sure := a.inside()
 	if sure {
 		d := l.last(a.nearest()) - x
 		return d, d * d
 	}
-	step, c := max(a.h, l.coarse), a.v-x
-	free := math.IsInf(a.lower, -1) && math.IsInf(a.upper, 1) && l.between(a)
-	coarse := a.s*math.Sqrt(a.draw.variance()) < a.draw.smooth()*step
-	switch {
-	case free && step == a.h:
+	step := max(a.h, l.coarse)
+	if coarse := a.s*math.Sqrt(a.draw.variance()) < a.draw.smooth()*step; coarse && !(l.free(a) && step == a.h) {
+		low, high := l.reach(a)
+		middle := a.on
+		if step > a.h {
+			middle = math.Round(a.v/step) * step
+		}
+		return l.lattice(x, low, high, middle, step, func(y float64) float64 { return a.below(l.upTo(y)) })
+	}
+	return l.smoothly(x, a, z, step)
+}
+
+// free reports whether nothing bounds the draw.
+func (l *Law) free(a about) bool {
+	return math.IsInf(a.lower, -1) && math.IsInf(a.upper, 1) && l.between(a)
+}
+
+// smoothly returns the moments where rounding adds but the variance of the step.
+func (l *Law) smoothly(x float64, a about, z, step float64) (shift, square float64) {
+	c := a.v - x
+	if l.free(a) && step == a.h {
 		return c, c*c + rounded(a.draw, a.s, a.h)
-	case coarse:
-		return l.lattice(x, a, step)
 	}
 	lo, hi := (a.lower-a.v)/a.s, (a.upper-a.v)/a.s
 	if lo > 0 || hi < 0 {
@@ -455,15 +370,10 @@ func (l *Law) tail(x float64, a about, lo, hi float64) (shift, square float64) {
 }
 
 // lattice sums over the released values, which are multiples of a step and the bounds.
-func (l *Law) lattice(x float64, a about, step float64) (shift, square float64) {
-	low, high := l.Reach(x)
-	middle := a.v
-	if step > a.h {
-		middle = math.Round(a.v/step) * step
-	}
+func (l *Law) lattice(x, low, high, middle, step float64, below func(y float64) float64) (shift, square float64) {
 	before := 0.0
 	take := func(y float64) {
-		p := a.below(l.upTo(y))
+		p := below(y)
 		if p > before {
 			d := l.last(y) - x
 			shift += (p - before) * d
@@ -491,7 +401,13 @@ func (l *Law) Reach(x float64) (low, high float64) {
 	if l.column == nil {
 		return x, x
 	}
-	a := l.about(x)
+	if l.first != nil {
+		return l.reachOfTwo(x)
+	}
+	return l.reach(l.about(x))
+}
+
+func (l *Law) reach(a about) (low, high float64) {
 	if _, sure := a.inside(); sure {
 		y := l.last(a.nearest())
 		return y, y

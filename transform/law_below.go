@@ -10,6 +10,10 @@ func (l *Law) Below(x, t float64) float64 {
 		}
 		return 0
 	}
+	if l.first != nil {
+		m := l.middle(x)
+		return l.belowOfTwo(&m, l.upTo(t))
+	}
 	a := l.about(x)
 	return a.below(l.upTo(t))
 }
@@ -24,6 +28,9 @@ func (l *Law) BelowEach(x []float64) func(t float64, p []float64) {
 				p[i] = l.Below(v, t)
 			}
 		}
+	}
+	if l.first != nil {
+		return l.belowEachOfTwo(x)
 	}
 	each := make([]about, len(x))
 	for i, v := range x {
@@ -62,12 +69,16 @@ func (a *about) below(t float64) float64 {
 		}
 		return 0
 	}
-	// The value is v + jh with j up to this one.
-	edge := a.v + (math.Floor((t-a.v)/a.h+1e-6)+0.5)*a.h
-	if math.IsInf(t, 0) || math.IsNaN(edge) {
-		edge = t
-	}
-	edge = min(edge, a.upper)
+	edge := min(a.edge(t), a.upper)
 	lo := (a.lower - a.v) / a.s
 	return min(1, a.draw.mass(lo, (edge-a.v)/a.s)/z)
+}
+
+// edge is half a step beyond the greatest v + jh that is at most t.
+func (a *about) edge(t float64) float64 {
+	edge := a.on + (math.Floor((t-a.on)/a.h+1e-6)+0.5)*a.h
+	if math.IsInf(t, 0) || math.IsNaN(edge) {
+		return t
+	}
+	return edge
 }

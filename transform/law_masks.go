@@ -4,7 +4,7 @@ import "math"
 
 func (s *noiseStep) law(column string) []stage {
 	of := func(n *noiseColumn) spread {
-		r := spread{draw: n.draw, grid: n.grid, scale: n.scaleAt, tiers: len(n.above) > 0, lower: math.Inf(-1), upper: math.Inf(1)}
+		r := spread{draw: n.draw, grid: n.grid, scale: n.scaleAt, above: n.above, lower: math.Inf(-1), upper: math.Inf(1)}
 		return r
 	}
 	for _, n := range s.columns {
@@ -30,7 +30,7 @@ func (s *biasStep) law(column string) []stage {
 	for i := range s.columns {
 		if c := &s.columns[i]; c.Name == column {
 			return []stage{{spread: &spread{
-				draw: normal, grid: c.grid, lower: math.Inf(-1), upper: math.Inf(1),
+				draw: normal, grid: c.grid, phi: c.phi, lower: math.Inf(-1), upper: math.Inf(1),
 				scale: func(v float64) float64 { return math.Abs(c.grid.snap(v)) * c.phi },
 			}}}
 		}

@@ -30,6 +30,31 @@ func TestLawIsThatOfTheChain(t *testing.T) {
 		"clip, noise, clip": {clip(95, 105, ""), noise(9, ""), clip(90, 110, "")},
 		"round, noise":      {base(50), noise(9, "")},
 	}
+	tiers := []Tier{{ptr(99.0), ptr(0.0)}, {ptr(101.0), ptr(9.0)}}
+	for name, chain := range map[string][]Spec{
+		"bias, tiers":               {bias(0.05), noise(4, "", tiers...)},
+		"bias, tiers, clip":         {bias(0.05), noise(4, "", tiers...), clip(90, 108, "")},
+		"little bias, tiers, round": {bias(0.001), noise(4, "", tiers...), base(2)},
+		"bias, noise, tiers":        {bias(0.03), noise(3, ""), noise(0.4, "", tiers...)},
+		"noise, bias":               {noise(3, ""), bias(0.03)},
+		"wide noise, bias":          {noise(60, ""), bias(0.08)},
+		"laplace, normal":           {noise(3, "laplace"), noise(2, "")},
+		"normal, laplace":           {noise(2, ""), noise(5, "laplace", tiers...)},
+		"uniform, normal":           {noise(20, "uniform"), noise(3, "")},
+		"bias, uniform":             {bias(0.05), noise(20, "uniform")},
+		"uniform, uniform":          {noise(6, "uniform"), noise(20, "uniform", tiers...)},
+		"noise, clip, noise":        {noise(9, ""), clip(95, 104, ""), noise(2, "")},
+		"noise, round, noise":       {noise(9, ""), base(10), noise(2, "")},
+		"noise, clip, round, bias":  {noise(9, ""), clip(93, 112, ""), base(10), bias(0.01), clip(80, 105, "")},
+		"noise, round, clip, noise": {noise(9, ""), base(10), clip(93, 112, ""), noise(2, ""), base(5)},
+		"redraw, noise":             {noise(9, ""), clip(95, 104, "redraw"), noise(2, "")},
+		"redraw, tiers, clip":       {noise(90, "laplace"), clip(95, 104, "redraw"), noise(2, "", tiers...), clip(96, 103, "")},
+		"far redraw, noise":         {noise(2, ""), clip(40, 60, "redraw"), noise(2, "")},
+		"little, noise":             {noise(1, "laplace"), noise(25, "", tiers...)},
+		"noise, little":             {noise(25, "laplace"), noise(0.1, "")},
+	} {
+		chains["two draws: "+name] = chain
+	}
 	for _, d := range []string{"normal", "laplace", "uniform"} {
 		for _, sd := range []float64{0, 0.1, 0.7, 3, 25} {
 			with := func(more ...Spec) []Spec { return append([]Spec{noise(sd, d)}, more...) }
@@ -134,11 +159,14 @@ func TestChainsWithoutLaw(t *testing.T) {
 		{[]Spec{noise("b", "laplace"), noise("b", "laplace"), bias, noise("a", "")}, true},
 		{[]Spec{swap, bias, swap, noise("a", ""), clip, swap}, true},
 		{[]Spec{swap}, true},
-		{[]Spec{noise("a", ""), bias}, false},
-		{[]Spec{bias, noise("a", "laplace")}, false},
-		{[]Spec{bias, noise("a", "", tier)}, false},
-		{[]Spec{noise("a", ""), clip, noise("a", "")}, false},
-		{[]Spec{noise("a", "uniform"), noise("a", "")}, false},
+		{[]Spec{noise("a", ""), bias}, true},
+		{[]Spec{bias, noise("a", "laplace")}, true},
+		{[]Spec{bias, noise("a", "", tier), clip}, true},
+		{[]Spec{noise("a", ""), clip, noise("a", "")}, true},
+		{[]Spec{noise("a", ""), mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.12)})}, false},
+		{[]Spec{noise("a", ""), bias, noise("a", "")}, false},
+		{[]Spec{noise("a", ""), noise("a", "laplace"), noise("a", "")}, false},
+		{[]Spec{bias, noise("a", ""), mask(&Truncate{Columns: []string{"a"}, Lower: ptr(1.0), Mode: "redraw"})}, false},
 	} {
 		for i := range tt.masks {
 			tt.masks[i].Name = fmt.Sprint(i)

@@ -1,0 +1,401 @@
+package transform
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/integrate/quad"
+)
+
+// Two draws one behind the other: the first makes v of x, the second y of v, so that
+//
+//	P(y ≤ t | x) = ∫ P(y ≤ t | v) dP(v | x),
+//
+// and the moments likewise. Where v surely lands below or above t the distribution
+// function of v is all that is needed. In between the integral is taken by Gauss and
+// Legendre, in panels narrow against either draw and cut where the scale of the
+// second changes; or summed over the grid, where few of its values lie there.
+
+const (
+	nodes   = 8   // of a panel
+	panel   = 2   // its width, in scales of the narrower draw
+	lattice = 200 // values of the grid up to which they are summed
+	// widest is the φ, times the normal draw's reach, up to which the values are known
+	// of which a bias may make a given one.
+	widest = 0.9
+)
+
+// abscissas and weights of the rule on (−1, 1).
+var abscissas, weights = func() (x, w [nodes]float64) {
+	quad.Legendre{}.FixedLocations(x[:], w[:], -1, 1)
+	return x, w
+}()
+
+// then returns the law of a draw behind those of l; false where there is none.
+func (l *Law) then(s spread) (*Law, bool) {
+	redraw := !math.IsInf(s.lower, -1) || !math.IsInf(s.upper, 1)
+	if l.first != nil || redraw || s.phi*s.draw.reach() > widest {
+		return nil, false
+	}
+	two := &Law{column: l.column, first: l, random: []spread{s}, low: math.Inf(-1), high: math.Inf(1)}
+	if plain := s; len(l.after) == 0 && s.phi == 0 {
+		if plain.above = nil; l.adds(plain) {
+			sum := *l
+			sum.random = append(slices.Clone(l.random), s)
+			two.sum = &sum
+		}
+	}
+	inner := *l.column
+	inner.float32 = false // the type is not seen to before the last mask
+	l.column = &inner
+	l.settle()
+	_, _, step := l.Support()
+	two.scales = []float64{s.scale(math.Inf(-1))}
+	for _, bound := range s.above {
+		two.sides = append(two.sides, (math.Floor(bound/step+1e-9)+0.5)*step)
+		two.scales = append(two.scales, s.scale(math.Nextafter(bound, math.Inf(1))))
+	}
+	return two, true
+}
+
+// middle is what the first draw makes of a value: v on cells of a width, each value
+// with the probability of its cell, and all that lies beyond the cells at two bounds.
+type middle struct {
+	about
+	of        *Law
+	narrow    float64 // over what the density changes
+	z         float64 // probability of the bounds of a redraw
+	sure      bool
+	cell      float64
+	from, to  float64 // ends of the cells
+	low, high float64 // the bounds, infinite where there are none, and their probabilities
+	pLow      float64
+	pHigh     float64
+	plain     bool  // no tier's bound is near: the two draws are the normal sum
+	sum       about // which is this
+}
+
+func (l *Law) middle(x float64) middle {
+	m := l.first.leaves(x)
+	if m.plain = !m.sure && l.isPlain(&m); m.plain {
+		m.sum = l.sum.about(x)
+	}
+	return m
+}
+
+func (l *Law) leaves(x float64) middle {
+	m := middle{about: l.about(x), of: l, from: math.Inf(-1), to: math.Inf(1), low: l.low, high: l.high}
+	if m.z, m.sure = m.inside(); m.sure {
+		m.v = l.last(m.nearest())
+		return m
+	}
+	m.cell = max(m.h, l.coarse)
+	centre := min(max(m.v, m.lower), m.upper)
+	m.narrow = m.s
+	if m.draw == normal { // far out a redraw's density falls the faster
+		m.narrow /= max(1, math.Abs(centre-m.v)/m.s)
+	}
+	reach := m.s * m.draw.reach()
+	if m.low > math.Inf(-1) {
+		m.from = min(m.edge(l.upTo(m.low)), m.upper)
+		m.pLow = m.below(m.from)
+	}
+	if m.high < math.Inf(1) {
+		m.to = max(m.edge(l.upTo(m.high-1e-4*m.cell)), m.lower)
+		m.pHigh = m.mass(m.to, math.Inf(1))
+	}
+	m.from, m.to = max(m.from, centre-reach-m.cell/2, m.lower), min(m.to, centre+reach+m.cell/2, m.upper)
+	return m
+}
+
+func (m *middle) below(v float64) float64 { return m.mass(math.Inf(-1), v) }
+
+// mass is the probability of an interval, before the masks behind the draw.
+func (m *middle) mass(lo, hi float64) float64 {
+	lo, hi = max(lo, m.lower), min(hi, m.upper)
+	return m.draw.mass((lo-m.v)/m.s, (hi-m.v)/m.s) / m.z
+}
+
+func (m *middle) density(v float64) float64 {
+	switch z := (v - m.v) / m.s; m.draw {
+	case laplace:
+		return math.Exp(-math.Abs(z)) / (2 * m.s * m.z)
+	case uniform:
+		if math.Abs(z) > 1 {
+			return 0
+		}
+		return 1 / (2 * m.s * m.z)
+	default:
+		return math.Exp(-z*z/2) / (math.Sqrt(2*math.Pi) * m.s * m.z)
+	}
+}
+
+// outward is the end of a cell below v and one above it.
+func (m *middle) outward(lo, hi float64) (float64, float64) {
+	return m.end(math.Floor(lo/m.cell) - 1), m.end(math.Ceil(hi / m.cell))
+}
+
+// end is the upper end of the j-th cell. Of values that are rounded twice a half belongs to the
+// even cell.
+func (m *middle) end(j float64) float64 {
+	if m.cell > m.h {
+		return m.edge(m.of.upTo(j * m.cell))
+	}
+	return (j + 0.5) * m.cell
+}
+
+// each goes through the values v of an interval with their weights. Extra is the
+// variance that the grid adds to v, where an integral stands for the sum over it.
+// What is summed is smooth over a fraction of scale, but for a kink.
+func (m *middle) each(lo, hi, scale, kink float64, f func(v, w, extra float64)) {
+	lo, hi = max(lo, m.from), min(hi, m.to)
+	if !(lo < hi) {
+		return
+	}
+	if (hi-lo)/m.cell <= lattice {
+		for j := math.Floor(lo/m.cell + 0.5 + 1e-6); lo < hi; j++ {
+			right := min(m.end(j), hi)
+			if p := m.mass(lo, right); p > 0 {
+				f(j*m.cell, p, 0)
+			}
+			lo = max(lo, right) // the end of what is clipped is infinite
+		}
+		return
+	}
+	cuts := [5]float64{lo, min(max(m.v, lo), hi), min(max(kink, lo), hi), hi, hi}
+	if m.draw == uniform {
+		cuts[1], cuts[3] = min(max(m.v-m.s, lo), hi), min(max(m.v+m.s, lo), hi)
+	}
+	slices.Sort(cuts[:])
+	extra := m.cell * m.cell / 12
+	for i := range len(cuts) - 1 {
+		width := cuts[i+1] - cuts[i]
+		if !(width > 0) {
+			continue
+		}
+		panels := math.Ceil(width / (panel * min(m.narrow, scale)))
+		half := width / panels / 2
+		for k := range int(panels) {
+			centre := cuts[i] + half*float64(2*k+1)
+			for n, z := range abscissas {
+				v := centre + half*z
+				f(v, half*weights[n]*m.density(v), extra)
+			}
+		}
+	}
+}
+
+// isPlain reports whether the tiers do not matter at v: the two draws are a normal sum.
+func (l *Law) isPlain(m *middle) bool {
+	if l.sum == nil {
+		return false
+	}
+	r := m.s*m.draw.reach() + m.h
+	for _, side := range l.sides {
+		if math.Abs(side-m.v) <= r {
+			return false
+		}
+	}
+	return true
+}
+
+// tier returns the interval of v of one tier.
+func (l *Law) tier(i int, m *middle) (lo, hi float64) {
+	lo, hi = math.Inf(-1), math.Inf(1)
+	if i > 0 {
+		lo = m.end(math.Floor(l.sides[i-1] / m.cell))
+	}
+	if i < len(l.sides) {
+		hi = m.end(math.Floor(l.sides[i] / m.cell))
+	}
+	return lo, hi
+}
+
+// scaleOf is the scale of the second draw at v.
+func (l *Law) scaleOf(v float64) float64 {
+	if phi := l.random[0].phi; phi > 0 {
+		return phi * math.Abs(v)
+	}
+	i := len(l.sides)
+	for i > 0 && v <= l.sides[i-1] {
+		i--
+	}
+	return l.scales[i]
+}
+
+// around is the interval of v of one tier from which the second draw may reach a value, and
+// its least scale there.
+func (l *Law) around(tier int, at float64) (lo, hi, scale float64) {
+	r := &l.random[0]
+	if r.phi > 0 {
+		q := r.phi * r.draw.reach()
+		a, b := at/(1+q), at/(1-q)
+		return min(a, b), max(a, b), r.phi * math.Abs(a)
+	}
+	scale = l.scales[tier]
+	return at - scale*r.draw.reach(), at + scale*r.draw.reach(), scale
+}
+
+// second is the draw at v.
+func (l *Law) second(v float64) about {
+	r := &l.random[0]
+	a := about{v: v, on: r.grid.snap(v), s: l.scaleOf(v), draw: r.draw, lower: r.lower, upper: r.upper}
+	a.h = max(1/r.grid.mult, l.unit(v))
+	return a
+}
+
+// belowEachOfTwo is BelowEach of two draws.
+func (l *Law) belowEachOfTwo(x []float64) func(t float64, p []float64) {
+	each := make([]middle, len(x))
+	for i, v := range x {
+		each[i] = l.middle(v)
+	}
+	return func(t float64, p []float64) {
+		t = l.upTo(t)
+		for i := range each {
+			p[i] = l.belowOfTwo(&each[i], t)
+		}
+	}
+}
+
+// belowOfTwo is the probability that the result of the second draw is at most t.
+func (l *Law) belowOfTwo(m *middle, t float64) float64 {
+	switch {
+	case m.sure:
+		a := l.second(m.v)
+		return a.below(t)
+	case m.plain:
+		return m.sum.below(t)
+	}
+	if math.IsInf(t, 0) {
+		if t > 0 {
+			return 1
+		}
+		return 0
+	}
+	on := l.second(t)
+	edge, draw := on.edge(t), l.random[0].draw
+	share := func(v, extra float64) float64 {
+		s := l.scaleOf(v)
+		if draw == normal && extra > 0 {
+			s = math.Sqrt(s*s + extra)
+		}
+		if s == 0 {
+			if v <= edge {
+				return 1
+			}
+			return 0
+		}
+		return draw.mass(math.Inf(-1), (edge-v)/s)
+	}
+	sum := 0.0
+	if m.pLow > 0 {
+		sum += m.pLow * share(m.low, 0)
+	}
+	if m.pHigh > 0 {
+		sum += m.pHigh * share(m.high, 0)
+	}
+	for i := range l.scales {
+		lo, hi := l.tier(i, m)
+		from, to, scale := l.around(i, edge)
+		from, to = m.outward(from, to)
+		sum += m.mass(max(lo, m.from), min(hi, from, m.to))
+		m.each(max(lo, from), min(hi, to), max(scale, m.cell), edge, func(v, w, extra float64) { sum += w * share(v, extra) })
+	}
+	return max(0, min(1, sum))
+}
+
+// reachOfTwo is Reach of two draws.
+func (l *Law) reachOfTwo(x float64) (low, high float64) {
+	m := l.middle(x)
+	if m.sure {
+		return l.reach(l.second(m.v))
+	}
+	low, high = l.first.reach(l.first.about(x))
+	widest := max(l.scaleOf(low), l.scaleOf(high))
+	for i, s := range l.scales {
+		if from, to := l.tier(i, &m); from < high && to > low && l.random[0].phi == 0 {
+			widest = max(widest, s)
+		}
+	}
+	r := widest*l.random[0].draw.reach() + max(1/l.random[0].grid.mult, l.unit(low), l.unit(high))
+	return l.last(low - r), l.last(high + r)
+}
+
+// momentsOfTwo is Moments of two draws.
+func (l *Law) momentsOfTwo(x float64) (shift, square float64) {
+	m := l.middle(x)
+	if m.sure {
+		return l.moments(x, l.second(m.v))
+	}
+	if m.plain {
+		return l.sum.moments(x, m.sum)
+	}
+	step := max(1/l.random[0].grid.mult, l.coarse)
+	smooth := m.s*math.Sqrt(m.draw.variance()) >= m.draw.smooth()*step
+	if l.coarse > 1/l.random[0].grid.mult && !smooth && !l.smooth(step) {
+		low, high := l.reachOfTwo(x)
+		return l.lattice(x, low, high, math.Round(m.v/step)*step, step, func(y float64) float64 { return l.belowOfTwo(&m, l.upTo(y)) })
+	}
+	add := func(v, w, extra float64) {
+		a, b := l.momentsAt(x, v, smooth, m.cell)
+		shift += w * a
+		square += w * (b + extra)
+	}
+	if m.pLow > 0 {
+		a, b := l.moments(x, l.second(m.low))
+		shift, square = shift+m.pLow*a, square+m.pLow*b
+	}
+	if m.pHigh > 0 {
+		a, b := l.moments(x, l.second(m.high))
+		shift, square = shift+m.pHigh*a, square+m.pHigh*b
+	}
+	for i := range l.scales {
+		lo, hi := l.tier(i, &m)
+		l.eachPart(&m, i, lo, hi, add)
+	}
+	return shift, square
+}
+
+// eachPart goes through the values of a tier, in narrow panels where a mask behind the second
+// draw may clip or not.
+func (l *Law) eachPart(m *middle, tier int, lo, hi float64, add func(v, w, extra float64)) {
+	lo, hi = max(lo, m.from), min(hi, m.to)
+	at := lo
+	for _, bound := range []float64{l.low, l.high} {
+		if math.IsInf(bound, 0) {
+			continue
+		}
+		from, to, scale := l.around(tier, bound)
+		from, to = m.outward(from, to)
+		from, to = min(max(from, at), hi), min(max(to, at), hi)
+		m.each(at, from, math.Inf(1), at, add)
+		m.each(from, to, max(scale, m.cell), bound, add)
+		at = max(at, to)
+	}
+	m.each(at, hi, math.Inf(1), at, add)
+}
+
+// smooth reports whether the second draw alone is smooth on a step, in every tier.
+func (l *Law) smooth(step float64) bool {
+	r := &l.random[0]
+	return r.phi == 0 && slices.Min(l.scales)*math.Sqrt(r.draw.variance()) >= r.draw.smooth()*step
+}
+
+// momentsAt are those of the second draw at v. Where the first is smooth on the step of the
+// masks behind the second, so is what comes out, however little the second adds.
+func (l *Law) momentsAt(x, v float64, smooth bool, cell float64) (shift, square float64) {
+	a := l.second(v)
+	if !smooth {
+		return l.moments(x, a)
+	}
+	step := max(a.h, l.coarse)
+	if a.s == 0 {
+		d := min(max(v, l.low), l.high) - x
+		if v < l.low || v > l.high {
+			return d, d * d
+		}
+		return d, d*d + max(0, step*step-cell*cell)/12
+	}
+	return l.smoothly(x, a, 1, step)
+}
