@@ -47,6 +47,8 @@ func TestLawIsThatOfTheChain(t *testing.T) {
 		"noise, round, noise":       {noise(9, ""), base(10), noise(2, "")},
 		"noise, clip, round, bias":  {noise(9, ""), clip(93, 112, ""), base(10), bias(0.01), clip(80, 105, "")},
 		"noise, round, clip, noise": {noise(9, ""), base(10), clip(93, 112, ""), noise(2, ""), base(5)},
+		"noise, one value, noise":   {clip(95, 108, ""), noise(0.3, "uniform"), clip(96, 102, ""), base(10), noise(2, "")},
+		"clip, far, noise":          {noise(0.3, "uniform"), clip(95, 102, ""), noise(2, "uniform")},
 		"redraw, noise":             {noise(9, ""), clip(95, 104, "redraw"), noise(2, "")},
 		"redraw, tiers, clip":       {noise(90, "laplace"), clip(95, 104, "redraw"), noise(2, "", tiers...), clip(96, 103, "")},
 		"far redraw, noise":         {noise(2, ""), clip(40, 60, "redraw"), noise(2, "")},

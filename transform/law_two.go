@@ -18,7 +18,7 @@ import (
 
 const (
 	nodes   = 8   // of a panel
-	panel   = 2   // its width, in scales of the narrower draw
+	panel   = 3   // its width, in scales of the narrower draw
 	lattice = 200 // values of the grid up to which they are summed
 	// widest is the φ, times the normal draw's reach, up to which the values are known
 	// of which a bias may make a given one.
@@ -87,6 +87,10 @@ func (l *Law) leaves(x float64) middle {
 	m := middle{about: l.about(x), of: l, from: math.Inf(-1), to: math.Inf(1), low: l.low, high: l.high}
 	if m.z, m.sure = m.inside(); m.sure {
 		m.v = l.last(m.nearest())
+		return m
+	}
+	if l.low >= l.high { // all is rounded and clipped to one value
+		m.v, m.sure = l.low, true
 		return m
 	}
 	m.cell = max(m.h, l.coarse)
@@ -273,7 +277,7 @@ func (l *Law) belowOfTwo(m *middle, t float64) float64 {
 		}
 		return 0
 	}
-	on := l.second(t)
+	on := l.second(min(max(m.v, m.low), m.high)) // whatever t, so that the grid is the same
 	edge, draw := on.edge(t), l.random[0].draw
 	share := func(v, extra float64) float64 {
 		s := l.scaleOf(v)
