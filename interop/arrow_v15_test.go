@@ -332,7 +332,11 @@ func TestArrowV15Parquet(t *testing.T) {
 				dir := t.TempDir()
 				in, out := filepath.Join(dir, "in.parquet"), filepath.Join(dir, "out.parquet")
 				writeV15Parquet(t, in, rec, append(props, parquet.WithCompression(c))...)
-				release(t, in, out, "", rec, false)
+				asItCame := ""
+				if codec == "brotli" {
+					asItCame = ", encoding: plain" // pages of Brotli are written anew, and this reader knows old encodings alone
+				}
+				release(t, in, out, asItCame, rec, false)
 				release(t, in, out, ", encoding: plain", rec, true)
 			})
 		}

@@ -129,11 +129,13 @@ def hive(program):
 
 
 def hive_withheld(program):
-    """A folder's key that is an identifier is nowhere, in names neither."""
+    """A folder's key that is an identifier is nowhere, in names and in the records' order neither."""
     folder = program.folder("hive withheld")
     table, source = hive_source(folder, ["withheld_district"])
     release = folder / "release"
-    program.run(folder, table.column_names, {"parquet": {"path": source}}, {"parquet": {"path": release}})
+    program.run(folder, table.column_names, {"parquet": {"path": source}}, {"parquet": {"path": release}}, status=2)
+    require(not release.exists(), "a release whose parts are a district each is there")
+    program.run(folder, table.column_names, {"parquet": {"path": source}}, {"parquet": {"path": release}, "order": "shuffled"})
     names = [str(p.relative_to(release)) for p in release.rglob("*")]
     require(not any("Respondent" in n or "withheld" in n for n in names), f"an identifier is in a name: {names}")
     read = by_key(ds.dataset(release, format="parquet").to_table())
