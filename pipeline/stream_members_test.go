@@ -261,7 +261,12 @@ func TestStreamDrainsWithoutBrokers(t *testing.T) {
 				ended <- err
 			}()
 			if busy {
-				go s.inflow(rand.New(rand.NewPCG(1, 1)))
+				fed := make(chan struct{})
+				defer func() { <-fed }() // what feeds the topic fails the test where it outlives it
+				go func() {
+					defer close(fed)
+					s.inflow(rand.New(rand.NewPCG(1, 1)))
+				}()
 				time.Sleep(700 * time.Millisecond)
 			} else {
 				s.values("out", survivors-len(unfit))
