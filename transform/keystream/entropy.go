@@ -117,9 +117,9 @@ func words(text []byte) float64 {
 	blank := true // before the run
 	end := func(at int) {
 		if run >= 5 || blank && (at == len(runes) || runes[at] == ' ') {
-			bits += bitsOfWords * float64(run)
+			bits += float64(bitsOfWords * float64(run))
 		} else {
-			bits += single * float64(run)
+			bits += float64(single * float64(run))
 		}
 		run, blank = 0, at < len(runes) && runes[at] == ' '
 	}
