@@ -8,7 +8,7 @@ import (
 
 // Identity is what the gate must know of identity disclosure: whether respondents
 // can be found in the release. What is NaN or nil was not measured. The measures
-// are those of assess/intruder; this package makes none of them. RespondentMeasures
+// are those of internal/intruder; this package makes none of them. RespondentMeasures
 // says what each is.
 type Identity struct {
 	Linked            Float // share of the targets whose nearest released record is their own

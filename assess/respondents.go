@@ -9,8 +9,8 @@ import (
 
 // RespondentMeasure is a measure about the respondents that a gate rule can limit.
 // What the gate, the configuration, the report and its pages know of it is here;
-// its number comes from assess/attack. One more measure is one more entry, its field
-// in Rule and in Identity, and the line in assess/attack that finds it.
+// its number comes from internal/attack. One more measure is one more entry, its field
+// in Rule and in Identity, and the line in internal/attack that finds it.
 type RespondentMeasure struct {
 	Name string // of the limit in a rule, and of the measure in the rule's verdict
 

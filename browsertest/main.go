@@ -18,8 +18,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"github.com/sdlfilter/sdlfilter/internal/monitor"
 	"github.com/sdlfilter/sdlfilter/internal/synthetic"
-	"github.com/sdlfilter/sdlfilter/monitor"
 )
 
 func main() {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/assess/rumap"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
 // FuzzLoad: whatever the text, reading it ends, does not panic, and either gives

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/intruder/linkage"
-	"github.com/sdlfilter/sdlfilter/assess/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/assess/rumap"
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )

@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/rumap"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
 // additiveNoise draws figures 2 to 4 of Duncan, Keller-McNulty and Stokes (2004):

@@ -16,6 +16,6 @@ export CGO_ENABLED=0
 go build -trimpath -o "$cache/sdlfilter" ./cmd/sdlfilter
 go build -o "$cache/bench" ./internal/bench
 for package in intruder intruder/linkage intruder/uniqueness; do
-  go test -c -o "$cache/$(basename "$package").test" "./assess/$package"
+  go test -c -o "$cache/$(basename "$package").test" "./internal/$package"
 done
 exec "$cache/bench" attack -dir "$cache" -filter "$cache/sdlfilter" -tests "$cache" "$@"

@@ -41,7 +41,7 @@ else
     json["$work/pages/$name.html"]="$work/pages/$name.json"
     json["$work/pages/$name.public.html"]="$work/pages/$name.public.json"
   done
-  go run ./assess/internal/mapexample/sample "$work/pages"
+  go run ./internal/mapexample/sample "$work/pages"
   for name in noise strategies groups none hostile; do
     json["$work/pages/map-$name.html"]="$work/pages/map-$name.json"
   done

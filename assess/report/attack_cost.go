@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/assess/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 )
 
 // costView is what masking has cost the users, set beside what intruders gain.

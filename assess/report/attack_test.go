@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/assess/attack"
-	"github.com/sdlfilter/sdlfilter/assess/figure"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/example"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/pagecheck"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
 )
 
 // section is the text of the page's section about intruders, and its elements.

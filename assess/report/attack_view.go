@@ -13,12 +13,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/attack"
-	"github.com/sdlfilter/sdlfilter/assess/figure"
-	"github.com/sdlfilter/sdlfilter/assess/intruder"
-	"github.com/sdlfilter/sdlfilter/assess/intruder/inversion"
-	"github.com/sdlfilter/sdlfilter/assess/intruder/linkage"
-	"github.com/sdlfilter/sdlfilter/assess/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
+	"github.com/sdlfilter/sdlfilter/internal/intruder"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
 //go:embed attack.html.tmpl

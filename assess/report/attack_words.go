@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/attack"
-	"github.com/sdlfilter/sdlfilter/assess/figure"
-	"github.com/sdlfilter/sdlfilter/assess/intruder/inversion"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 )
 
 var amount = figure.Amount

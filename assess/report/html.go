@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/figure"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
 )
 
 //go:embed page.css

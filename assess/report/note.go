@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/correct"
+	"github.com/sdlfilter/sdlfilter/internal/correct"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 

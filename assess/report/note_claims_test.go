@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/correct"
-	"github.com/sdlfilter/sdlfilter/assess/internal/masksim"
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/correct"
+	"github.com/sdlfilter/sdlfilter/internal/masksim"
 )
 
 // described is a mask of the simulation as a report describes it, and the step of

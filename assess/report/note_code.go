@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/assess/correct"
+	"github.com/sdlfilter/sdlfilter/internal/correct"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 

@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/correct"
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/correct"
 )
 
 func noise(λ float64, more ...report.Member[any]) report.Mask {

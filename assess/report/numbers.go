@@ -1,6 +1,6 @@
 package report
 
-import "github.com/sdlfilter/sdlfilter/assess/figure"
+import "github.com/sdlfilter/sdlfilter/internal/figure"
 
 // Numbers and words are written as in every other view of the same results.
 const (

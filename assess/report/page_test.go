@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/assess/figure"
-	"github.com/sdlfilter/sdlfilter/assess/internal/mapexample"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/example"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/pagecheck"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
+	"github.com/sdlfilter/sdlfilter/internal/mapexample"
 )
 
 // pages are all pages of all examples.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/attack"
-	"github.com/sdlfilter/sdlfilter/assess/rumap"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
 // SchemaName is the value of a report's "schema" member.

@@ -15,9 +15,9 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/figure"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/example"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files and the schema")

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/figure"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
 )
 
 // MapOf draws together the points of a column's measures and the thresholds of

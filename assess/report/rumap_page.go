@@ -12,8 +12,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/sdlfilter/sdlfilter/assess/figure"
-	"github.com/sdlfilter/sdlfilter/assess/rumap"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
 //go:embed rumap.html.tmpl

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/assess/internal/mapexample"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/example"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/pagecheck"
-	"github.com/sdlfilter/sdlfilter/assess/rumap"
+	"github.com/sdlfilter/sdlfilter/internal/mapexample"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
 func mapPage(t *testing.T, m *rumap.Map) (page, text []byte) {

@@ -9,7 +9,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/attack"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
 )
 
 // Schema returns the JSON Schema of a report, made from the Go types. The file

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/figure"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
 )
 
 // summaryWidth is the greatest width of a line of the summary.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/figure"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 

@@ -13,13 +13,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sdlfilter/sdlfilter/assess/attack"
-	"github.com/sdlfilter/sdlfilter/assess/intruder"
-	"github.com/sdlfilter/sdlfilter/assess/intruder/linkage"
-	"github.com/sdlfilter/sdlfilter/assess/intruder/loss"
-	"github.com/sdlfilter/sdlfilter/assess/intruder/uniqueness"
-	"github.com/sdlfilter/sdlfilter/connectors/publish"
-	"github.com/sdlfilter/sdlfilter/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/intruder"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
 // attackFlags are the flags of attack.

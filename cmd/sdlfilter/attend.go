@@ -10,8 +10,8 @@ import (
 	"syscall"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/monitor"
-	"github.com/sdlfilter/sdlfilter/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/monitor"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 // attend is what goes on beside a stream: SIGHUP reads the configuration again,

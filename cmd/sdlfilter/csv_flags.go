@@ -7,7 +7,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
-	"github.com/sdlfilter/sdlfilter/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 // csvFlags are how CSV files are written that a command is given by name, where

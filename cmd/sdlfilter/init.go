@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sdlfilter/sdlfilter/pipeline/draft"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/draft"
 )
 
 func (s *state) initCommand() *cobra.Command {

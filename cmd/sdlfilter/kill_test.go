@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
-	"github.com/sdlfilter/sdlfilter/connectors/publish"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 

@@ -14,7 +14,7 @@ import (
 	"syscall"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 // Exit statuses, fixed by the program's contract.

@@ -10,7 +10,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/sdlfilter/sdlfilter/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 // watch shows how far a run has come until the function it returns is called.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sdlfilter/sdlfilter/monitor"
-	"github.com/sdlfilter/sdlfilter/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/monitor"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 func (s *state) runCommand() *cobra.Command {

@@ -28,8 +28,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/sdlfilter/sdlfilter/connectors/message/registry"
-	"github.com/sdlfilter/sdlfilter/connectors/message/registry/registrytest"
+	"github.com/sdlfilter/sdlfilter/internal/message/registry"
+	"github.com/sdlfilter/sdlfilter/internal/message/registry/registrytest"
 )
 
 // Further canaries: what a message carries beside its value, what members are

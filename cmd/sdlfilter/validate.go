@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sdlfilter/sdlfilter/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 func (s *state) validateCommand() *cobra.Command {

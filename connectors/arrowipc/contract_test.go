@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/connectortest"
+	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 )
 
 // nestedTypes and further types that other formats do not have.

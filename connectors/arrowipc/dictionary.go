@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/sdlfilter/sdlfilter/connectors/files"
+	"github.com/sdlfilter/sdlfilter/internal/files"
 )
 
 // plainType is a type with every dictionary replaced by its values' type: what

@@ -15,7 +15,7 @@
 // read and checked of the flatbuffers), verify (bounds), gather (exact copies),
 // dictionary, schema (what is released), encode, sink, output and footer
 // (writing), value and valuewriter (streams held in memory, the messages of a
-// topic: connectors/message/arrow).
+// topic: internal/message/arrow).
 //
 // A stream must say that it ends: one that just stops is cut off. In a file the
 // dictionaries come after the batches, in a stream each batch brings its own; an

@@ -14,7 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/publish"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
 // sink writes a release: one file, a folder with a file for each stream, or

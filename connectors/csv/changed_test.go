@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/files"
+	"github.com/sdlfilter/sdlfilter/internal/files"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/compress"
-	"github.com/sdlfilter/sdlfilter/connectors/text"
+	"github.com/sdlfilter/sdlfilter/internal/compress"
+	"github.com/sdlfilter/sdlfilter/internal/text"
 )
 
 // SourceConfig describes CSV files to be read.

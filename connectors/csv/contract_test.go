@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/connectortest"
+	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 )
 
 func TestContract(t *testing.T) {

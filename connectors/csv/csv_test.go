@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/compress"
+	"github.com/sdlfilter/sdlfilter/internal/compress"
 )
 
 // Fields that no mask touches keep their very bytes: the dialects of RFC 4180

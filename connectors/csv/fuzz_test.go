@@ -5,7 +5,7 @@ import (
 	"encoding/csv"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/connectors/text"
+	"github.com/sdlfilter/sdlfilter/internal/text"
 )
 
 // records reads p with the tokeniser, whole; malformed ones are nil.

@@ -16,8 +16,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/compress"
-	"github.com/sdlfilter/sdlfilter/connectors/members"
+	"github.com/sdlfilter/sdlfilter/internal/compress"
+	"github.com/sdlfilter/sdlfilter/internal/members"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 

@@ -15,10 +15,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/check"
-	"github.com/sdlfilter/sdlfilter/connectors/message"
-	"github.com/sdlfilter/sdlfilter/connectors/message/arrow"
-	"github.com/sdlfilter/sdlfilter/connectors/message/json"
-	"github.com/sdlfilter/sdlfilter/connectors/message/registry"
+	"github.com/sdlfilter/sdlfilter/internal/message"
+	"github.com/sdlfilter/sdlfilter/internal/message/arrow"
+	"github.com/sdlfilter/sdlfilter/internal/message/json"
+	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 )
 
 // Words of a configuration.

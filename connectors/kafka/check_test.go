@@ -9,9 +9,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sdlfilter/sdlfilter/connectors/message/arrow"
-	"github.com/sdlfilter/sdlfilter/connectors/message/json"
-	"github.com/sdlfilter/sdlfilter/connectors/message/registry"
+	"github.com/sdlfilter/sdlfilter/internal/message/arrow"
+	"github.com/sdlfilter/sdlfilter/internal/message/json"
+	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 )
 
 func TestSourceConfigCheck(t *testing.T) {

@@ -6,12 +6,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/message"
-	"github.com/sdlfilter/sdlfilter/connectors/message/arrow"
-	"github.com/sdlfilter/sdlfilter/connectors/message/avro"
-	"github.com/sdlfilter/sdlfilter/connectors/message/json"
-	"github.com/sdlfilter/sdlfilter/connectors/message/protobuf"
-	"github.com/sdlfilter/sdlfilter/connectors/message/registry"
+	"github.com/sdlfilter/sdlfilter/internal/message"
+	"github.com/sdlfilter/sdlfilter/internal/message/arrow"
+	"github.com/sdlfilter/sdlfilter/internal/message/avro"
+	"github.com/sdlfilter/sdlfilter/internal/message/json"
+	"github.com/sdlfilter/sdlfilter/internal/message/protobuf"
+	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 )
 
 // Connection says how brokers are reached.

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/message"
+	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 

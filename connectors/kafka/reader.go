@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/message"
+	"github.com/sdlfilter/sdlfilter/internal/message"
 )
 
 // reader is a pass over a source's partitions, one at a time.

@@ -29,7 +29,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/connectortest"
+	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 )
 
 // canary is the password that must be seen nowhere.

@@ -18,7 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/arrowipc"
 	"github.com/sdlfilter/sdlfilter/connectors/jsonl"
-	"github.com/sdlfilter/sdlfilter/connectors/message/arrow"
+	"github.com/sdlfilter/sdlfilter/internal/message/arrow"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 

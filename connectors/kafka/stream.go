@@ -17,8 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/message"
-	"github.com/sdlfilter/sdlfilter/connectors/message/registry"
+	"github.com/sdlfilter/sdlfilter/internal/message"
+	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 )
 
 // Observer is told how a stream fares. Its methods are called from several

@@ -11,9 +11,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/members"
-	"github.com/sdlfilter/sdlfilter/connectors/message"
-	"github.com/sdlfilter/sdlfilter/connectors/message/registry"
+	"github.com/sdlfilter/sdlfilter/internal/members"
+	"github.com/sdlfilter/sdlfilter/internal/message"
+	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/connectors/connectortest"
-	"github.com/sdlfilter/sdlfilter/connectors/files"
+	"github.com/sdlfilter/sdlfilter/internal/connectortest"
+	"github.com/sdlfilter/sdlfilter/internal/files"
 )
 
 // A footer that is not the one that was read is seen even where size and times

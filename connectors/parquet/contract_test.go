@@ -6,7 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/connectortest"
+	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 )
 
 func TestContract(t *testing.T) {

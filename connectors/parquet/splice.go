@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sdlfilter/sdlfilter/connectors/files"
+	"github.com/sdlfilter/sdlfilter/internal/files"
 )
 
 // carry settles how the carried columns of a row group get into the release: the

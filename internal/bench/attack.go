@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/assess/attack"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
 )
 
 // attackBench is what the parts of the attack's benchmark share.

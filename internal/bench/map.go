@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/rumap"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
 // mapBench is what the parts of the map's benchmark share.

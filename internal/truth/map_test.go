@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/assess/rumap"
-	"github.com/sdlfilter/sdlfilter/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
 // mapped is the R-U map of a job.

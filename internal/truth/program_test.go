@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 // value is a number of a report; infinite ones are strings there.

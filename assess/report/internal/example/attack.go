@@ -5,12 +5,12 @@ import (
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/assess/attack"
-	"github.com/sdlfilter/sdlfilter/assess/intruder"
-	"github.com/sdlfilter/sdlfilter/assess/intruder/inversion"
-	"github.com/sdlfilter/sdlfilter/assess/intruder/linkage"
-	"github.com/sdlfilter/sdlfilter/assess/intruder/loss"
-	"github.com/sdlfilter/sdlfilter/assess/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/intruder"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
 // targets is the number of respondents that are sought.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/sdlfilter/sdlfilter/assess/figure"
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
 )
 
 func main() {

@@ -1,0 +1,110 @@
+package attack
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+)
+
+// check returns the number of records, or says what does not fit.
+func (d *Data) check() (n int, err error) {
+	n = -1
+	length := func(what string, got int) error {
+		if n < 0 {
+			n = got
+		}
+		if got != n {
+			return fmt.Errorf("%s: must have %d records like the others, got %d", what, n, got)
+		}
+		return nil
+	}
+	var names []string
+	named := func(list string, i int, name string) error {
+		if name == "" || slices.Contains(names, name) {
+			return fmt.Errorf("%s[%d]: must have a name of its own, got %s", list, i, strconv.Quote(name))
+		}
+		names = append(names, name)
+		return nil
+	}
+	for i, c := range d.Numeric {
+		at := "numeric column " + strconv.Quote(c.Name)
+		if !(c.Grid >= 0) || math.IsInf(c.Grid, 1) {
+			return 0, fmt.Errorf("%s: must have a finite grid, 0 where it is not known, got %v", at, c.Grid)
+		}
+		if err := errors.Join(named("numeric", i, c.Name), length(at, len(c.Original)), length(at+", released", len(c.Released))); err != nil {
+			return 0, err
+		}
+	}
+	for _, list := range []struct {
+		name    string
+		columns []CategoricalColumn
+	}{{"categorical", d.Categorical}, {"sensitive", d.Sensitive}} {
+		names = names[:0] // a column may be numeric and categorical
+		for i := range list.columns {
+			c := &list.columns[i]
+			at := list.name + " column " + strconv.Quote(c.Name)
+			if err := errors.Join(named(list.name, i, c.Name), length(at, len(c.Original)), length(at+", released", len(c.released()))); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if n < 1 || n > math.MaxInt32 {
+		return 0, fmt.Errorf("data: must have a column of 1 to %d records, got %d", math.MaxInt32, max(n, 0))
+	}
+	for i, j := range d.Linked {
+		if j < 0 || j >= len(d.Numeric) || slices.Contains(d.Linked[:i], j) {
+			return 0, fmt.Errorf("linked[%d]: must be the index of one of the %d numeric columns, each once, got %d", i, len(d.Numeric), j)
+		}
+	}
+	if d.Weights != nil {
+		err = length("weights", len(d.Weights))
+	}
+	if d.Household != nil {
+		err = errors.Join(err, length("household", len(d.Household)))
+	}
+	if d.Places != nil {
+		err = errors.Join(err, length("places", len(d.Places)))
+	}
+	for k, columns := range d.Earlier {
+		if len(columns) != len(d.Numeric) {
+			return 0, fmt.Errorf("earlier[%d]: must have the %d numeric columns, got %d", k, len(d.Numeric), len(columns))
+		}
+		for j, c := range columns {
+			err = errors.Join(err, length(fmt.Sprintf("earlier[%d], column %s", k, strconv.Quote(d.Numeric[j].Name)), len(c)))
+		}
+	}
+	if d.Records != 0 && d.Records < int64(n) {
+		err = errors.Join(err, fmt.Errorf("records: must be 0 or at least the %d that are given, got %d", n, d.Records))
+	}
+	return n, err
+}
+
+// check says which columns a part lacks.
+func (o *Options) check(d *Data) error {
+	switch {
+	case o.Targets < 0:
+		return fmt.Errorf("targets: must be at least 1, or 0 for all, got %d", o.Targets)
+	case o.Linkage != nil && o.Linkage.Distance == linkage.Gower && len(d.Linked)+len(d.Categorical) == 0:
+		return errors.New("linkage: must have keys that the intruder knows: name numeric columns as linked keys or categorical ones, got none")
+	case o.Linkage != nil && o.Linkage.Distance != linkage.Gower && len(d.Linked) == 0:
+		return fmt.Errorf("linkage: must have numeric keys that the intruder knows: name numeric columns as linked keys, got none "+
+			"(categorical ones are compared by %v distance only)", linkage.Gower)
+	case o.Bayes != nil && len(d.Linked) == 0:
+		return errors.New("bayes: must have numeric keys that the intruder knows: name numeric columns as linked keys, got none")
+	case o.Uniqueness != nil && len(d.Categorical) == 0:
+		return errors.New("uniqueness: must have categorical keys: name columns as categorical ones, got none")
+	case len(o.Intervals) > 0 && len(d.Numeric) == 0:
+		return errors.New("interval: must have numeric columns, got none")
+	case o.Loss != nil && len(d.Numeric) == 0:
+		return errors.New("utility: must have numeric columns, got none")
+	case o.Averaging && (len(d.Earlier) == 0 || len(d.Numeric) == 0):
+		return errors.New("averaging: must have numeric columns and an earlier release of the same respondents, got none")
+	case o.Inversion != nil && len(o.Inversion.Masks) == 0:
+		return errors.New("inversion: must have the list of masks that made the release, got none")
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package attack
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/intruder"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+)
+
+// TestEveryMeasureIsFound: each measure that a rule can limit comes from its part of
+// the attack, is not measured without it, and of a sample only where that tells.
+func TestEveryMeasureIsFound(t *testing.T) {
+	if len(found) != len(assess.RespondentMeasures) {
+		t.Errorf("%d measures are found, the table has %d", len(found), len(assess.RespondentMeasures))
+	}
+	want := map[string]float64{"max_linked": 0.25, "max_correct_links": 7, "min_k": 3, "max_individual_risk": 0.125}
+	for i := range assess.RespondentMeasures {
+		m := &assess.RespondentMeasures[i]
+		r := new(Result)
+		if v := float64(*m.Found(r.Identity())); !math.IsNaN(v) {
+			t.Errorf("%s of nothing: %v", m.Name, v)
+		}
+		switch m.Part {
+		case "linkage":
+			r.Linkage = &linkage.Result{CorrectShare: 0.25}
+		case "bayes":
+			r.Bayes = &intruder.Result{Correct: 7}
+		case "uniqueness":
+			r.Uniqueness = &uniqueness.Result{MinFrequency: 3, MaxIndividualRisk: 0.125}
+		}
+		if v := float64(*m.Found(r.Identity())); v != want[m.Name] {
+			t.Errorf("%s: %v, want %v", m.Name, v, want[m.Name])
+		}
+		r.Sampled = 100
+		if v := float64(*m.Found(r.Identity())); math.IsNaN(v) != m.Whole {
+			t.Errorf("%s of a sample: %v", m.Name, v)
+		}
+	}
+}

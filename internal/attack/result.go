@@ -1,0 +1,125 @@
+package attack
+
+import (
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/intruder"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+)
+
+// Result is what an attack has found, in the form of the program's JSON. A part
+// that was not asked for is nil. Its lists name records by their index from 0,
+// never by a value; it is confidential all the same.
+type Result struct {
+	Schema  string `json:"schema"`
+	Targets int    `json:"targets"` // respondents sought by linkage and by the Bayesian intruder
+	Records int64  `json:"records"` // of the release
+	// Sampled is how many of the release's records the attack was computed on; 0
+	// where it was all of them. The intruder of a sample seeks among its records
+	// only, so that linkage and posterior are at least what they are in the whole.
+	Sampled int      `json:"sampled,omitempty"`
+	Keys    []string `json:"keys"` // numeric columns that the intruder knows
+	// Categorical are the columns that linkage by Gower's distance compares beside Keys.
+	Categorical []string `json:"categorical,omitempty"`
+
+	Linkage    *linkage.Result    `json:"linkage,omitempty"`
+	Bayes      *intruder.Result   `json:"bayes,omitempty"`
+	Uniqueness *uniqueness.Result `json:"uniqueness,omitempty"`
+	// Interval is the share of records that are disclosed within so many SDs of the
+	// released column (loss.Interval.Risk), by width; IntervalSound the same in SDs of
+	// the original, without what was suppressed (loss.Interval.Sound).
+	Interval      map[string]float64 `json:"interval,omitempty"`
+	IntervalSound map[string]float64 `json:"interval_sound,omitempty"`
+	Utility       *loss.Utility      `json:"utility,omitempty"`
+	Averaging     *Averaging         `json:"averaging,omitempty"`
+	Inversion     *inversion.Result  `json:"inversion,omitempty"`
+
+	chosen []int32 // record of each target, ascending
+}
+
+// Averaging says what the mean of this release and earlier ones gives away. The
+// first of the releases is this one, then Data.Earlier in their order.
+type Averaging struct {
+	Releases int              `json:"releases"`
+	Columns  []AveragedColumn `json:"columns"`
+	// Linkage compares this release alone with the means, by the linked keys; absent
+	// where linkage was not asked for.
+	Linkage *linkage.AveragingLinkage `json:"linkage,omitempty"`
+}
+
+// AveragedColumn is linkage.AveragedColumn with its column's name.
+type AveragedColumn struct {
+	Name string `json:"name"`
+	linkage.AveragedColumn
+}
+
+// found says where a result has each measure about the respondents; false: it was not
+// asked for.
+var found = map[string]func(*Result) (float64, bool){
+	"max_linked": func(r *Result) (float64, bool) {
+		if r.Linkage == nil {
+			return 0, false
+		}
+		return r.Linkage.CorrectShare, true
+	},
+	"max_correct_links": func(r *Result) (float64, bool) {
+		if r.Bayes == nil {
+			return 0, false
+		}
+		return float64(r.Bayes.Correct), true
+	},
+	"min_k": func(r *Result) (float64, bool) {
+		if r.Uniqueness == nil {
+			return 0, false
+		}
+		return float64(r.Uniqueness.MinFrequency), true
+	},
+	"max_individual_risk": func(r *Result) (float64, bool) {
+		if r.Uniqueness == nil {
+			return 0, false
+		}
+		return r.Uniqueness.MaxIndividualRisk, true
+	},
+}
+
+// Identity is what the gate judges the release by; what was not asked for is NaN or
+// nil. Of a sample they are the sample's: Linked is at least the release's but for
+// chance; CorrectLinks and Inverted count among the targets and the sample only; and
+// MinK and MaxIndividualRisk miss a rare respondent who was not drawn, so that a rule
+// about them wants the keys of all records.
+func (r *Result) Identity() *assess.Identity {
+	id := assess.Unmeasured()
+	id.Sampled = r.Sampled > 0
+	for i := range assess.RespondentMeasures {
+		m := &assess.RespondentMeasures[i]
+		of := found[m.Name]
+		if of == nil || m.Whole && id.Sampled {
+			continue // not measured: a rule about it does not hold
+		}
+		if v, measured := of(r); measured {
+			*m.Found(id) = assess.Float(v)
+		}
+	}
+	if r.Inversion != nil {
+		n := r.recovered()
+		id.Inverted = &n
+		for _, c := range r.Inversion.Columns {
+			if !c.Passed {
+				id.InvertedBy = append(id.InvertedBy, c.Name+", "+undone(&c))
+			}
+		}
+	}
+	return id
+}
+
+// recovered counts the values that inversions which fail their column have found.
+func (r *Result) recovered() (n int64) {
+	for _, c := range r.Inversion.Columns {
+		if !c.Passed {
+			n += int64(c.Recovered)
+		}
+	}
+	return n
+}

@@ -1,0 +1,318 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+)
+
+// Run computes the parts of an attack that o asks for, one after another, each on
+// all processors. It returns an error where the data do not fit each other, where a
+// part lacks its columns, and what a part returns, named by the part.
+//
+// Targets are o.Targets records in the middle of as many equal stretches of the
+// file. Linkage and the Bayesian intruder know the linked numeric columns, Gower's
+// distance the categorical ones too. Uniqueness is counted on the released codes.
+// Where d is a sample of the release, each of its records stands for Records/n: their
+// weights, 1 where none are given, are multiplied by that, so that F_k estimates the
+// population of the release; f_k is counted within the sample. Intervals and loss are
+// of all numeric columns, inversion of those that a mask names. A column whose grid is
+// not known (0) counts as computed back where it is to within 2⁻²⁰ of its original
+// SD, half as much to either side.
+func Run(ctx context.Context, d Data, o Options) (*Result, error) {
+	n, err := d.check()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.check(&d); err != nil {
+		return nil, err
+	}
+	a := attack{d: &d, o: &o, n: n, r: &Result{Schema: Schema, Records: int64(n), Keys: []string{}}}
+	if d.Records > int64(n) {
+		a.r.Records, a.r.Sampled = d.Records, n
+	}
+	for _, j := range d.Linked {
+		a.r.Keys = append(a.r.Keys, d.Numeric[j].Name)
+	}
+	if o.Linkage != nil && o.Linkage.Distance == linkage.Gower {
+		for _, c := range d.Categorical {
+			a.r.Categorical = append(a.r.Categorical, c.Name)
+		}
+	}
+	a.choose()
+	for _, part := range []struct {
+		name  string
+		asked bool
+		run   func(context.Context) error
+	}{
+		{"linkage", o.Linkage != nil, a.linkage},
+		{"bayes", o.Bayes != nil, a.bayes},
+		{"uniqueness", o.Uniqueness != nil, a.uniqueness},
+		{"interval", len(o.Intervals) > 0, a.interval},
+		{"utility", o.Loss != nil, a.utility},
+		{"averaging", o.Averaging, a.averaging},
+		{"inversion", o.Inversion != nil, a.inversion},
+	} {
+		if !part.asked {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := part.run(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return a.r, nil
+}
+
+type attack struct {
+	d *Data
+	o *Options
+	n int
+	r *Result
+}
+
+// choose takes the targets, each from the middle of its stretch of the records.
+func (a *attack) choose() {
+	targets := a.o.Targets
+	if targets <= 0 || targets > a.n {
+		targets = a.n
+	}
+	a.r.Targets = targets
+	a.r.chosen = make([]int32, targets)
+	for i := range a.r.chosen {
+		a.r.chosen[i] = int32((2*int64(i) + 1) * int64(a.n) / (2 * int64(targets)))
+	}
+}
+
+// all reports whether every record is a target.
+func (a *attack) all() bool { return a.r.Targets == a.n }
+
+// linked are the linked keys of targets and release.
+func (a *attack) linked() (targets, released [][]float64) {
+	for _, j := range a.d.Linked {
+		c := &a.d.Numeric[j]
+		targets = append(targets, pick(a, c.Original))
+		released = append(released, c.Released)
+	}
+	return targets, released
+}
+
+// pick takes the targets' values of a column.
+func pick[T any](a *attack, column []T) []T {
+	if a.all() {
+		return column
+	}
+	values := make([]T, len(a.r.chosen))
+	for i, r := range a.r.chosen {
+		values[i] = column[r]
+	}
+	return values
+}
+
+// keys are what records are linked by, and how.
+func (a *attack) keys() (targets, released linkage.Keys, o linkage.Options) {
+	targets.Numeric, released.Numeric = a.linked()
+	o = linkage.Options{Distance: a.o.Linkage.Distance, Covariance: a.o.Linkage.Covariance}
+	if o.Distance == linkage.Gower {
+		for i := range a.d.Categorical {
+			c := &a.d.Categorical[i]
+			targets.Categorical = append(targets.Categorical, pick(a, c.Original))
+			released.Categorical = append(released.Categorical, c.released())
+		}
+	}
+	if !a.all() {
+		o.Truth = a.r.chosen
+		if o.Distance == linkage.Ranks {
+			whole := linkage.Keys{}
+			for _, j := range a.d.Linked {
+				whole.Numeric = append(whole.Numeric, a.d.Numeric[j].Original)
+			}
+			o.Reference = &whole
+		}
+	}
+	return targets, released, o
+}
+
+func (a *attack) linkage(ctx context.Context) (err error) {
+	targets, released, o := a.keys()
+	o.OneToOne = a.o.Linkage.OneToOne
+	a.r.Linkage, err = linkage.Link(ctx, targets, released, o)
+	return err
+}
+
+func (a *attack) bayes(ctx context.Context) (err error) {
+	p := intruder.Problem{Truth: a.r.chosen}
+	p.Targets, p.Released = a.linked()
+	if a.r.Bayes, err = intruder.Run(ctx, p, *a.o.Bayes); err != nil {
+		return err
+	}
+	for i := range a.r.Bayes.Worst {
+		w := &a.r.Bayes.Worst[i]
+		w.Record = a.d.place(w.Record)
+	}
+	return nil
+}
+
+func (a *attack) uniqueness(ctx context.Context) (err error) {
+	data := uniqueness.Data{Keys: codes(a.d.Categorical), Sensitive: codes(a.d.Sensitive), Household: a.d.Household, Weights: a.d.Weights}
+	if a.r.Sampled > 0 {
+		each := float64(a.d.Records) / float64(a.n)
+		data.Weights = make([]float64, a.n)
+		for i := range data.Weights {
+			data.Weights[i] = each
+			if a.d.Weights != nil {
+				data.Weights[i] *= a.d.Weights[i]
+			}
+		}
+	}
+	a.r.Uniqueness, err = uniqueness.Measure(ctx, data, *a.o.Uniqueness)
+	return err
+}
+
+// codes are released columns.
+func codes(columns []CategoricalColumn) []uniqueness.Column {
+	var list []uniqueness.Column
+	for i := range columns {
+		list = append(list, uniqueness.Column{Name: columns[i].Name, Codes: columns[i].released()})
+	}
+	return list
+}
+
+func (a *attack) pair() loss.Pair {
+	var p loss.Pair
+	for _, c := range a.d.Numeric {
+		p.Names = append(p.Names, c.Name)
+		p.Original = append(p.Original, c.Original)
+		p.Released = append(p.Released, c.Released)
+	}
+	return p
+}
+
+func (a *attack) interval(context.Context) error {
+	v, err := loss.IntervalOf(a.pair(), a.o.Intervals)
+	if err != nil {
+		return err
+	}
+	a.r.Interval, a.r.IntervalSound = v.Risk, v.Sound
+	return nil
+}
+
+func (a *attack) utility(ctx context.Context) (err error) {
+	a.r.Utility, err = loss.Measure(ctx, a.pair(), *a.o.Loss)
+	return err
+}
+
+// averaging compares the means of all columns with the original on all records, and
+// links the targets to the means by the linked keys.
+func (a *attack) averaging(ctx context.Context) error {
+	p := a.pair()
+	releases := []linkage.Keys{{Numeric: p.Released}}
+	for _, e := range a.d.Earlier {
+		releases = append(releases, linkage.Keys{Numeric: e})
+	}
+	v, err := linkage.Average(ctx, linkage.Keys{Numeric: p.Original}, releases, linkage.Options{}, false)
+	if err != nil {
+		return err
+	}
+	a.r.Averaging = &Averaging{Releases: v.Releases}
+	for j, c := range v.Columns {
+		a.r.Averaging.Columns = append(a.r.Averaging.Columns, AveragedColumn{Name: p.Names[j], AveragedColumn: c})
+	}
+	if a.o.Linkage == nil || len(a.d.Linked) == 0 {
+		return nil
+	}
+	targets, released, o := a.keys()
+	linked := []linkage.Keys{released}
+	for _, e := range a.d.Earlier {
+		k := linkage.Keys{Categorical: released.Categorical}
+		for _, j := range a.d.Linked {
+			k.Numeric = append(k.Numeric, e[j])
+		}
+		linked = append(linked, k)
+	}
+	if v, err = linkage.Average(ctx, targets, linked, o, true); err != nil {
+		return err
+	}
+	a.r.Averaging.Linkage = v.Linkage
+	return nil
+}
+
+func (a *attack) inversion(ctx context.Context) (err error) {
+	var release inversion.Release
+	masks := a.o.Inversion.Masks
+	known := a.o.Inversion.Known
+	if known.N == 0 {
+		known.N = int(a.r.Records)
+	}
+	named := map[string]bool{}
+	for _, m := range masks {
+		for _, name := range m.Params.Masks() {
+			named[name] = true
+		}
+	}
+	read := map[string]bool{}
+	for _, m := range masks {
+		for _, name := range m.Params.Reads() {
+			read[name] = !named[name]
+		}
+	}
+	// Who can have been swapped is known from the whole release only.
+	whole := a.r.Sampled == 0
+	for i := range a.d.Numeric {
+		c := &a.d.Numeric[i]
+		switch {
+		case named[c.Name]:
+			grid := c.Grid
+			if grid == 0 {
+				grid = fine(c.Original)
+			}
+			release.Columns = append(release.Columns, inversion.Column{Name: c.Name, Grid: grid, Original: c.Original, Released: c.Released})
+		case read[c.Name] && whole:
+			release.Keys = append(release.Keys, inversion.Key{Name: c.Name, Codes: uniqueness.Codes(c.Released)})
+		}
+		// A column may be listed as a numeric and as a categorical one.
+		named[c.Name], read[c.Name] = false, false
+	}
+	for i := range a.d.Categorical {
+		if c := &a.d.Categorical[i]; whole && (named[c.Name] || read[c.Name]) {
+			release.Keys = append(release.Keys, inversion.Key{Name: c.Name, Codes: c.released()})
+		}
+	}
+	if len(release.Columns) == 0 {
+		return errors.New("must have a numeric column that some mask names, got none")
+	}
+	a.r.Inversion, err = inversion.Attack(ctx, masks, known, release, inversion.Options{})
+	return err
+}
+
+// fine is the distance within which a value of a column without a grid counts as
+// found: 2⁻²⁰ of the SD, of the mean where nothing varies, of 1 where that is 0.
+func fine(values []float64) float64 {
+	m := loss.MomentsOf(values)
+	for _, size := range []*float64{m.SD, m.Mean} {
+		if size == nil {
+			continue
+		}
+		if s := math.Ldexp(math.Abs(*size), -20); s > 0 && !math.IsInf(s, 1) {
+			return s
+		}
+	}
+	return math.Ldexp(1, -20)
+}
+
+// released are the codes in the release.
+func (c *CategoricalColumn) released() []int32 {
+	if c.Released == nil {
+		return c.Original
+	}
+	return c.Released
+}

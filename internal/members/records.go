@@ -1,0 +1,402 @@
+package members
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/sdlfilter/sdlfilter/internal/text"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Reasons for which a record is rejected.
+const (
+	NotJSON   = "not valid JSON"
+	NotObject = "not a JSON object"
+	Twice     = "a member is there twice"
+	Nested    = "an object or array where the column has single values"
+	NotNested = "not an object, where the column lies in one"
+)
+
+// Span is a piece of the text of a block's records.
+type Span struct{ Start, End uint32 }
+
+// edit is a place where what leaves differs from what came.
+type edit struct {
+	Span
+	out   int32 // the column that is written there, or cutOut
+	into  int32 // for a member that is missing: the object in which it is; else nowhere
+	whole bool  // the object itself is missing (null), and the span is what is there instead
+	comma bool  // the object has members before that leave
+}
+
+const nowhere = -1
+
+const cutOut = -1
+
+type object struct {
+	Span
+	comma bool
+}
+
+// Records are the texts of a block's records: what a Block carries.
+type Records struct {
+	// Data is the text of the block, Spans where the records lie in it.
+	Data  []byte
+	Spans []Span
+	// Unlisted are paths of members that the tree does not have, of the first
+	// record that is an object of valid JSON with any, where the plan is strict.
+	Unlisted []string
+
+	plan    *Plan
+	n       int
+	clean   bool     // all of Data is UTF-8
+	values  []Span   // of decoded members: record r of slot s is at s*n + r; empty where missing
+	edits   []edit   // of all records
+	last    []uint32 // where the edits of each record end
+	stamps  []int32  // by node: the last record, from 1, that had it
+	objects []object // by node: where the object of that record lies
+	next    []*node  // as Plan.next, and as the records have shown since
+	own     []byte
+	buf     []byte
+	release func()
+
+	// Of the record being scanned.
+	p        []byte // up to its end
+	stamp    int32
+	column   string
+	reason   string
+	unlisted []string
+}
+
+var pool = sync.Pool{New: func() any { return new(Records) }}
+
+// sized returns s with n elements of the zero value.
+func sized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
+// Records returns memory for the n records of a block. Give it its text by Use
+// or Gather, then Scan each record.
+func (p *Plan) Records(n int) *Records {
+	s := pool.Get().(*Records)
+	s.plan, s.n = p, n
+	s.Spans, s.values, s.last = sized(s.Spans, n), sized(s.values, n*p.slots), sized(s.last, n)
+	s.stamps, s.objects = sized(s.stamps, len(p.nodes)), sized(s.objects, len(p.nodes))
+	s.next = append(s.next[:0], p.next...)
+	s.edits, s.Unlisted, s.unlisted = s.edits[:0], nil, nil
+	return s
+}
+
+// Use makes data the text of the block; release is called once it is not needed
+// any more. data must be shorter than 4 GiB.
+func (s *Records) Use(data []byte, release func()) {
+	s.Data, s.release = data, release
+	s.clean = utf8.Valid(data)
+}
+
+// Gather makes copies of the given texts, one a record, the text of the block.
+func (s *Records) Gather(records [][]byte) error {
+	size := 0
+	for _, p := range records {
+		size += len(p) + 1
+	}
+	if size > math.MaxInt32 {
+		return errors.New("the records of a block are longer than 2 GiB together: make it hold fewer")
+	}
+	if cap(s.own) < size {
+		s.own = make([]byte, 0, size+size/8)
+	}
+	data := s.own[:0]
+	for r, p := range records {
+		from := len(data)
+		data = append(data, p...)
+		s.Spans[r] = Span{uint32(from), uint32(len(data))}
+		// Half a character at the end of one record must not become a whole one
+		// with the beginning of the next.
+		data = append(data, '\n')
+	}
+	s.own = data
+	s.Use(data, nil)
+	return nil
+}
+
+// maxKept is how much memory for text a pooled Records keeps.
+const maxKept = 16 << 20
+
+// Release gives the memory back: nothing of s must be used any more.
+func (s *Records) Release() {
+	if s.release != nil {
+		s.release()
+		s.release = nil
+	}
+	if cap(s.own) > maxKept {
+		s.own = nil
+	}
+	s.Data, s.p = nil, nil
+	pool.Put(s)
+}
+
+// Reuse releases what a block carries that is to be filled again.
+func Reuse(b *microdata.Block) {
+	if old, ok := b.Carried.(*Records); ok {
+		b.Carried = nil
+		old.Release()
+	}
+}
+
+// Scan scans record r, Data[from:to] but for white space around it. Where the
+// record is malformed, b.Reject is told, and the reason returned.
+func (s *Records) Scan(b *microdata.Block, r, from, to int) (reason string) {
+	s.Spans[r] = Span{uint32(from), uint32(to)}
+	edits := len(s.edits)
+	s.column, s.reason = "", ""
+	s.p, s.stamp = s.Data[:to], int32(r)+1
+	if !s.clean && !utf8.Valid(s.p[from:]) {
+		s.reason = text.NotUTF8
+	} else {
+		s.record(r, from)
+	}
+	if s.unlisted != nil {
+		if s.reason == "" && s.Unlisted == nil {
+			s.Unlisted = s.unlisted
+		}
+		s.unlisted = nil
+	}
+	if s.reason != "" {
+		s.drop(b, r, s.column, s.reason)
+		s.edits = s.edits[:edits]
+	}
+	s.last[r] = uint32(len(s.edits))
+	return s.reason
+}
+
+// Refuse rejects record r, which is not scanned.
+func (s *Records) Refuse(b *microdata.Block, r int, reason string) {
+	s.drop(b, r, "", reason)
+	s.last[r] = uint32(len(s.edits))
+}
+
+func (s *Records) drop(b *microdata.Block, r int, column, reason string) {
+	b.Reject(r, column, reason)
+	for slot := range s.plan.slots {
+		s.values[slot*s.n+r] = Span{}
+	}
+}
+
+func (s *Records) fail(n *node, reason string) int {
+	if s.reason == "" {
+		s.reason = reason
+		if n != nil && n.parent != nil {
+			s.column = n.path()
+		}
+	}
+	return -1
+}
+
+func (s *Records) record(r, from int) {
+	p := s.p
+	i := Space(p, from)
+	if i >= len(p) || p[i] != '{' {
+		if end := SkipValue(p, i, 0); end >= 0 && Space(p, end) == len(p) {
+			s.fail(nil, NotObject)
+		}
+		s.fail(nil, NotJSON)
+		return
+	}
+	edits := len(s.edits)
+	end := s.object(s.plan.tree.nodes[Root], r, i, 1, s.plan.carry)
+	if end < 0 || Space(p, end) != len(p) {
+		// Whatever else is wrong, a record that is no JSON is called so.
+		if s.reason != "" {
+			end = SkipValue(p, i, 0)
+		}
+		if s.reason == "" || end < 0 || Space(p, end) != len(p) {
+			s.reason, s.column = NotJSON, ""
+		}
+		return
+	}
+	if s.plan.carry && len(s.plan.fills) > 0 {
+		s.fill(edits)
+	}
+}
+
+// object scans the object at p[i], whose members are those of n, and returns
+// its end, or -1. Where edit is false nothing of it leaves in this way.
+func (s *Records) object(n *node, r, i, depth int, edit bool) int {
+	p, start := s.p, i
+	if depth > maxDepth {
+		return s.fail(nil, NotJSON)
+	}
+	s.stamps[n.id] = s.stamp
+	comma := false // some member before leaves
+	i = Space(p, i+1)
+	if i < len(p) && p[i] == '}' {
+		s.objects[n.id] = object{Span{uint32(start), uint32(i + 1)}, false}
+		return i + 1
+	}
+	from := start + 1 // of the member with the white space and, once comma is true, the comma before it
+	at := len(s.plan.nodes) + n.id
+	for {
+		if i >= len(p) || p[i] != '"' {
+			return s.fail(nil, NotJSON)
+		}
+		// Most records have the same members in the same order.
+		k := s.next[at]
+		if k != nil && k.at(p, i) {
+			i += len(k.quoted)
+		} else {
+			end := SkipString(p, i)
+			if end < 0 {
+				return s.fail(nil, NotJSON)
+			}
+			name := Name(p, i, end, &s.buf)
+			if k = n.byName[string(name)]; k != nil {
+				s.next[at] = k
+			} else if s.plan.strict {
+				s.note(n, name)
+			}
+			i = end
+		}
+		if i >= len(p) || p[i] != ':' {
+			if i = Space(p, i); i >= len(p) || p[i] != ':' {
+				return s.fail(nil, NotJSON)
+			}
+		}
+		i = Space(p, i+1)
+		keep, end := false, -1
+		if k == nil {
+			if end = SkipValue(p, i, depth); end < 0 {
+				return s.fail(nil, NotJSON)
+			}
+		} else {
+			keep, at = s.plan.nodes[k.id].keep, k.id
+			if end = s.member(k, r, i, depth, edit && keep); end < 0 {
+				return -1
+			}
+		}
+		i = Space(p, end)
+		if i >= len(p) || p[i] != ',' && p[i] != '}' {
+			return s.fail(nil, NotJSON)
+		}
+		if edit && !keep {
+			to := i
+			if !comma && p[i] == ',' {
+				to++
+			}
+			s.edits = append(s.edits, edit1(from, to, cutOut))
+		}
+		comma = comma || keep
+		if p[i] == '}' {
+			s.objects[n.id] = object{Span{uint32(start), uint32(i + 1)}, comma}
+			return i + 1
+		}
+		from = i
+		if !comma {
+			from = i + 1
+		}
+		i = Space(p, i+1)
+	}
+}
+
+func edit1(from, to int, out int32) edit {
+	return edit{Span: Span{uint32(from), uint32(to)}, out: out, into: nowhere}
+}
+
+// member scans the value at p[i] of a member that the tree knows.
+func (s *Records) member(k *node, r, i, depth int, edit bool) int {
+	p := s.p
+	if s.stamps[k.id] == s.stamp {
+		return s.fail(k, Twice)
+	}
+	s.stamps[k.id] = s.stamp
+	if k.column < 0 {
+		switch {
+		case i < len(p) && p[i] == '{':
+			return s.object(k, r, i, depth+1, edit)
+		case i < len(p) && p[i] == 'n':
+			end := skipWord(p, i, "null")
+			if end < 0 {
+				return s.fail(nil, NotJSON)
+			}
+			s.objects[k.id] = object{Span: Span{uint32(i), uint32(end)}}
+			return end
+		}
+		return s.fail(k, NotNested)
+	}
+	end := SkipValue(p, i, depth)
+	if end < 0 {
+		return s.fail(nil, NotJSON)
+	}
+	if !k.text && (p[i] == '{' || p[i] == '[') {
+		return s.fail(k, Nested)
+	}
+	a := &s.plan.nodes[k.id]
+	if a.slot >= 0 {
+		s.values[int(a.slot)*s.n+r] = Span{uint32(i), uint32(end)}
+	}
+	if edit && a.out >= 0 {
+		s.edits = append(s.edits, edit1(i, end, a.out))
+	}
+	return end
+}
+
+// maxNoted bounds how many unlisted members of a record are named.
+const maxNoted = 20
+
+// note notes a member of n that the tree does not have.
+func (s *Records) note(n *node, name []byte) {
+	if s.Unlisted != nil || len(s.unlisted) == maxNoted {
+		return
+	}
+	// A name in a record can be anything; what is no plain word is shown in
+	// quotes, and never whole pages of it.
+	const longest = 100
+	word := string(name[:min(len(name), longest)])
+	if len(name) > longest {
+		word = strings.ToValidUTF8(word, "") + "…"
+	}
+	if q := strconv.Quote(word); len(q) != len(word)+2 && len(name) <= longest || strings.ContainsAny(word, ". ,;") || word == "" {
+		word = q
+	}
+	if path := n.path(); path != "" {
+		word = path + "." + word
+	}
+	s.unlisted = append(s.unlisted, word)
+}
+
+// fill notes where members of masked columns that the record lacks would go,
+// since a mask may move a value there from another record: at the end of the
+// innermost object that is there.
+func (s *Records) fill(edits int) {
+	added := false
+	for _, k := range s.plan.fills {
+		if s.stamps[k.id] == s.stamp {
+			continue
+		}
+		n := k.parent
+		for s.stamps[n.id] != s.stamp {
+			n = n.parent
+		}
+		o := s.objects[n.id]
+		e := edit{out: s.plan.nodes[k.id].out, into: int32(n.id), comma: o.comma}
+		if s.p[o.Start] == '{' {
+			e.Span = Span{o.End - 1, o.End - 1}
+		} else {
+			e.Span, e.whole = o.Span, true
+		}
+		s.edits = append(s.edits, e)
+		added = true
+	}
+	if added {
+		sortEdits(s.edits[edits:])
+	}
+}

@@ -1,0 +1,66 @@
+package arrow
+
+import (
+	"context"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/message"
+)
+
+// DefaultRecords is how many records a message has at most where the source is
+// no topic: small enough for a broker's usual limit of 1 MB.
+const DefaultRecords = 1000
+
+// Config is the format's configuration.
+type Config struct {
+	Schema      string `yaml:"schema" doc:"of the source: an Arrow IPC file or stream that has the schema of the messages; records in it are not looked at"`
+	Compression string `yaml:"compression" doc:"of the sink: compression of the buffers; none by default, as the broker's client compresses" enum:"none,zstd,lz4"`
+	Records     int    `yaml:"records" doc:"of the sink: the most records a message has where the source is no topic; 1000 by default"`
+}
+
+var _ message.Config = (*Config)(nil)
+
+// Check implements message.Config. That a source's schema is there is checked
+// by Reader: a sink needs none.
+func (c *Config) Check() check.Problems {
+	var ps check.Problems
+	if c.Compression != "" {
+		ps.OneOf("compression", c.Compression, "none", "zstd", "lz4")
+	}
+	if c.Records < 0 || c.Records > 1<<message.RowBits {
+		ps.Addf("records", "must be between 1 and %d, got %d", 1<<message.RowBits, c.Records)
+	}
+	return ps
+}
+
+// CheckSource reports what is wrong where the format is a source's.
+func (c *Config) CheckSource() check.Problems {
+	ps := c.Check()
+	if c.Schema == "" {
+		ps.Addf("schema", "must name an Arrow IPC file or stream with the schema of the messages: "+
+			"each message brings its own, so that nothing else tells the columns before the first one comes")
+	}
+	return ps
+}
+
+// Reader implements message.Config: it reads the schema's file.
+func (c *Config) Reader(ctx context.Context, r message.Request) (message.Reader, error) {
+	if ps := c.CheckSource(); len(ps) > 0 {
+		return nil, ps[0]
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return newReader(c.Schema, r)
+}
+
+// Writer implements message.Config.
+func (c *Config) Writer(ctx context.Context, r message.WriteRequest) (message.Writer, error) {
+	if ps := c.Check(); len(ps) > 0 {
+		return nil, ps[0]
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return newWriter(c, r)
+}

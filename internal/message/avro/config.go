@@ -1,0 +1,41 @@
+package avro
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/message"
+)
+
+// Config is the format's configuration. It has no parameters: the registry says
+// what there is to know.
+type Config struct{}
+
+// Check implements message.Config.
+func (c *Config) Check() check.Problems { return nil }
+
+// Reader implements message.Config: the columns are the fields of the latest
+// schema of each topic's subject.
+func (c *Config) Reader(ctx context.Context, r message.Request) (message.Reader, error) {
+	if r.Registry == nil {
+		return nil, errNoRegistry
+	}
+	if len(r.Topics) == 0 {
+		return nil, errors.New("avro: there is no topic to learn the columns of")
+	}
+	return newReader(ctx, r)
+}
+
+// Writer implements message.Config.
+func (c *Config) Writer(ctx context.Context, r message.WriteRequest) (message.Writer, error) {
+	if r.Registry == nil {
+		return nil, errNoRegistry
+	}
+	if from, ok := r.Reader.(*reader); ok {
+		return newSplicer(ctx, from, r)
+	}
+	return newComposer(ctx, r)
+}
+
+var errNoRegistry = errors.New("avro: messages of this format need a schema registry; name it under registry")

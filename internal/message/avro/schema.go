@@ -1,0 +1,314 @@
+package avro
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	avro "github.com/twmb/avro"
+
+	"github.com/sdlfilter/sdlfilter/internal/message/registry"
+)
+
+type kind uint8
+
+const (
+	kindNull kind = iota
+	kindBoolean
+	kindInt
+	kindLong
+	kindFloat
+	kindDouble
+	kindBytes
+	kindString
+	kindFixed
+	kindEnum
+	kindArray
+	kindMap
+	kindUnion
+	kindRecord
+)
+
+var primitives = map[string]kind{
+	"null": kindNull, "boolean": kindBoolean, "int": kindInt, "long": kindLong, "float": kindFloat,
+	"double": kindDouble, "bytes": kindBytes, "string": kindString,
+}
+
+// node is a type of a schema, as its values are walked. A type that contains
+// itself is a cycle of nodes.
+type node struct {
+	kind     kind
+	min      int // fewest bytes that a value has
+	size     int // of fixed, in bytes
+	symbols  []string
+	texts    [][]byte // the symbols
+	ordinals map[string]int64
+	elem     *node // of an array's items, of a map's values
+	branches []*node
+	fields   []member
+	arrow    arrow.DataType // of the values, nulls of a union apart
+	weight   int            // how many types arrow is made of
+}
+
+type member struct {
+	name string
+	node *node
+}
+
+// value is the type of a field's values other than null. A field of exactly
+// one such type, in a union or not, is held as that type; null and branch are
+// the union's numbers of the two, -1 where there is none.
+func (n *node) value() (v *node, null, branch int) {
+	if n.kind != kindUnion {
+		return n, -1, -1
+	}
+	null, branch = -1, -1
+	for i, b := range n.branches {
+		switch {
+		case b.kind == kindNull:
+			null = i
+		case branch >= 0:
+			return n, -1, -1 // a union of several
+		default:
+			branch = i
+		}
+	}
+	if branch < 0 {
+		return n.branches[null], -1, null // a union of null alone
+	}
+	return n.branches[branch], null, branch
+}
+
+// nullable reports whether a field of this type may be null.
+func (n *node) nullable() bool {
+	if n.kind != kindUnion {
+		return n.kind == kindNull
+	}
+	for _, b := range n.branches {
+		if b.kind == kindNull {
+			return true
+		}
+	}
+	return false
+}
+
+// schemaError is what makes a schema of no use here; it says nothing of values.
+type schemaError struct{ reason string }
+
+func (e *schemaError) Error() string { return e.reason }
+
+func unusable(format string, args ...any) error {
+	reason := []rune(fmt.Sprintf(format, args...))
+	const most = 400 // what the library says may quote the schema
+	if len(reason) > most {
+		reason = append(reason[:most], '…')
+	}
+	return &schemaError{string(reason)}
+}
+
+// record is a parsed schema whose type is a record.
+type record struct {
+	root *avro.SchemaNode // which needs no other schema
+	node *node
+}
+
+// parse reads a schema of the registry and what it refers to. A *schemaError
+// says that it is of no use; another error is the registry's.
+func parse(ctx context.Context, client *registry.Client, s registry.Schema) (*record, error) {
+	if s.Type != registry.Avro {
+		return nil, unusable("its schema must be of type AVRO, and is of type %s", s.Type)
+	}
+	references, err := client.Resolve(ctx, s)
+	if err != nil {
+		var e *registry.Error
+		if errors.As(err, &e) && (e.Kind == registry.NotFound || e.Kind == registry.Unreadable) {
+			return nil, unusable("its schema refers to another that cannot be had: %v", err)
+		}
+		return nil, err
+	}
+	var cache avro.SchemaCache
+	for _, r := range references {
+		if _, err := cache.Parse(r.Text); err != nil {
+			return nil, unusable("its schema refers to %s, which is not valid: %v", r.Name, err)
+		}
+	}
+	parsed, err := cache.Parse(s.Text)
+	if err != nil {
+		return nil, unusable("its schema is not valid: %v", err)
+	}
+	return newRecord(parsed)
+}
+
+// newRecord compiles a parsed schema.
+func newRecord(parsed *avro.Schema) (*record, error) {
+	// A schema made of the tree holds the definitions of all that it refers to.
+	whole, err := parsed.Root().Schema()
+	if err != nil {
+		return nil, unusable("its schema is not valid: %v", err)
+	}
+	root := whole.Root()
+	c := compiler{named: map[string]*node{}}
+	n, err := c.compile(root, "")
+	if err != nil {
+		return nil, err
+	}
+	if n.kind != kindRecord {
+		return nil, unusable("its schema must be a record")
+	}
+	if err := c.measure(); err != nil {
+		return nil, err
+	}
+	weight := 0
+	for _, f := range n.fields {
+		c.describe(f.node)
+		weight += f.node.weight
+	}
+	if weight > maxNodes {
+		return nil, errTooManyTypes
+	}
+	return &record{root: root, node: n}, nil
+}
+
+// compiler makes nodes of a schema's tree.
+type compiler struct {
+	named map[string]*node
+	all   []*node
+	open  map[*node]bool // by describe
+}
+
+// maxNodes bounds the types of a schema.
+const maxNodes = 20000
+
+var errTooManyTypes = &schemaError{fmt.Sprintf("its schema must not have more than %d types, each counted as often as it stands inside others", maxNodes)}
+
+func (c *compiler) compile(s *avro.SchemaNode, namespace string) (*node, error) {
+	if len(c.all) >= maxNodes {
+		return nil, errTooManyTypes
+	}
+	n := &node{}
+	name := s.Name
+	if name != "" && !strings.Contains(name, ".") && s.Namespace != "" {
+		name = s.Namespace + "." + name
+	}
+	define := func() {
+		c.named[name] = n
+		if i := strings.LastIndexByte(name, '.'); i >= 0 {
+			namespace = name[:i]
+		} else {
+			namespace = ""
+		}
+	}
+	var err error
+	switch s.Type {
+	case "record", "error":
+		n.kind = kindRecord
+		define()
+		for i := range s.Fields {
+			m := member{name: s.Fields[i].Name}
+			if m.node, err = c.compile(&s.Fields[i].Type, namespace); err != nil {
+				return nil, err
+			}
+			n.fields = append(n.fields, m)
+		}
+	case "enum":
+		n.kind, n.symbols = kindEnum, s.Symbols
+		n.ordinals = make(map[string]int64, len(s.Symbols))
+		for i, symbol := range s.Symbols {
+			n.ordinals[symbol] = int64(i)
+			n.texts = append(n.texts, []byte(symbol))
+		}
+		define()
+	case "fixed":
+		n.kind, n.size = kindFixed, s.Size
+		define()
+	case "array", "map":
+		n.kind = kindArray
+		items := s.Items
+		if s.Type == "map" {
+			n.kind, items = kindMap, s.Values
+		}
+		if n.elem, err = c.compile(items, namespace); err != nil {
+			return nil, err
+		}
+	case "union":
+		n.kind = kindUnion
+		for i := range s.Branches {
+			b, err := c.compile(&s.Branches[i], namespace)
+			if err != nil {
+				return nil, err
+			}
+			n.branches = append(n.branches, b)
+		}
+		if len(n.branches) == 0 || len(n.branches) > math.MaxInt8 {
+			return nil, unusable("its schema has a union of %d types, and must have 1 to %d", len(n.branches), math.MaxInt8)
+		}
+	default:
+		k, primitive := primitives[s.Type]
+		if !primitive {
+			if other := c.named[namespace+"."+s.Type]; other != nil {
+				return other, nil
+			}
+			if other := c.named[s.Type]; other != nil {
+				return other, nil
+			}
+			return nil, unusable("its schema has a type %s that is not defined", s.Type)
+		}
+		n.kind = k
+	}
+	n.arrow = simple(n, s)
+	c.all = append(c.all, n)
+	return n, nil
+}
+
+const endless = 1 << 30
+
+// measure finds the fewest bytes of each type, from the bottom up until nothing
+// changes: types may contain themselves.
+func (c *compiler) measure() error {
+	for _, n := range c.all {
+		n.min = endless
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, n := range c.all {
+			if m := n.fewest(); m < n.min {
+				n.min, changed = m, true
+			}
+		}
+	}
+	for _, n := range c.all {
+		if n.min >= endless {
+			return unusable("its schema has a record that contains itself without end")
+		}
+	}
+	return nil
+}
+
+func (n *node) fewest() int {
+	switch n.kind {
+	case kindNull:
+		return 0
+	case kindFloat:
+		return 4
+	case kindDouble:
+		return 8
+	case kindFixed:
+		return min(n.size, endless-1)
+	case kindUnion:
+		least := endless
+		for _, b := range n.branches {
+			least = min(least, b.min)
+		}
+		return min(least+1, endless)
+	case kindRecord:
+		sum := 0
+		for _, f := range n.fields {
+			sum = min(sum+f.node.min, endless)
+		}
+		return sum
+	}
+	return 1
+}

@@ -1,0 +1,320 @@
+package protobuf
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/sdlfilter/sdlfilter/internal/message"
+	"github.com/sdlfilter/sdlfilter/internal/message/registry"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+type decoder struct {
+	*reader
+	layout *microdata.Layout
+	carry  bool
+	slots  []int // by column: where it is decoded, -1: not
+	wanted []int // column by slot
+
+	mu    sync.Mutex
+	plans map[planKey]*plan
+}
+
+// States of a slot of a record.
+const (
+	absent  = iota // not in the message
+	present        // its value is in raw
+	lacking        // the writer's schema does not have the field, or the record is malformed
+)
+
+// edit is a place of a message where what leaves differs from what came.
+type edit struct {
+	start, end uint32
+	to         int32 // the masked field (index in plan.masked) that is written there, or one of the following
+}
+
+const (
+	toNothing = -1
+	toClean   = -2 // what leaves of a nested message
+)
+
+// carried is what a block keeps of its messages: Block.Carried.
+type carried struct {
+	values [][]byte
+	plans  []*plan  // by record; nil where it is malformed
+	starts []uint32 // where the message begins in its value, behind the frame
+	last   []uint32 // where the edits of each record end
+	edits  []edit
+	raw    []uint64 // of slot s and record r at s*records + r
+	state  []uint8
+	stamps []int32 // by field, and behind them by oneof: the last record, from 1, that had it
+}
+
+var carriedPool = sync.Pool{New: func() any { return new(carried) }}
+
+func (c *carried) release() {
+	c.values = nil
+	clear(c.plans)
+	carriedPool.Put(c)
+}
+
+// sized returns s with n elements of any value.
+func sized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// maxValue bounds a message: places in it have 32 bits.
+const maxValue = math.MaxInt32
+
+// Decode implements message.Decoder.
+func (d *decoder) Decode(ctx context.Context, b *microdata.Block, run *message.Run) error {
+	if old, ok := b.Carried.(*carried); ok {
+		old.release()
+	}
+	n := len(run.Values)
+	first := int64(0)
+	if n > 0 {
+		first = run.Offsets[0]
+	}
+	b.Reset(run.Stream, first, n, len(d.layout.Read))
+	b.Scope, b.Places = run.Scope, run.Offsets
+	c := carriedPool.Get().(*carried)
+	c.values = run.Values
+	c.plans, c.starts, c.last = sized(c.plans, n), sized(c.starts, n), sized(c.last, n)
+	c.raw, c.state = sized(c.raw, n*len(d.wanted)), sized(c.state, n*len(d.wanted))
+	c.edits = c.edits[:0]
+	if err := d.messages(ctx, b, c, run); err != nil {
+		c.release()
+		return err
+	}
+	for i, w := range d.layout.Read {
+		d.column(b, &b.Columns[i], c, w)
+	}
+	if d.carry {
+		b.Carried = c
+	} else {
+		c.release()
+	}
+	return nil
+}
+
+// messages walks over the messages of a run.
+func (d *decoder) messages(ctx context.Context, b *microdata.Block, c *carried, run *message.Run) error {
+	n := len(run.Values)
+	var frame []byte // of the message before
+	var p *plan
+	var buf [maxNesting]int
+	for r, v := range run.Values {
+		c.plans[r] = nil
+		edits := len(c.edits)
+		column, reason := "", ""
+		if p == nil || len(v) < len(frame) || string(v[:len(frame)]) != string(frame) {
+			var err error
+			p, frame, reason, err = d.frame(ctx, run.Scope, v, buf[:0])
+			if err != nil {
+				return err
+			}
+			if p != nil {
+				c.stamps = sized(c.stamps, p.fields+p.oneofs)
+				clear(c.stamps)
+			}
+		}
+		switch {
+		case reason != "":
+		case len(p.unlisted) > 0 && !d.dropUnlisted:
+			return p.unlistedAt(run, r)
+		case p.mismatch.reason != "":
+			column, reason = p.mismatch.column, p.mismatch.reason
+		case len(v) > maxValue:
+			reason = reasonWire
+		default:
+			column, reason = d.record(c, p, r, n, v, len(frame))
+		}
+		if reason != "" {
+			b.Reject(r, column, reason)
+			c.edits = c.edits[:edits]
+			for slot := range d.wanted {
+				c.state[slot*n+r] = lacking
+			}
+		} else {
+			c.plans[r], c.starts[r] = p, uint32(len(frame))
+		}
+		c.last[r] = uint32(len(c.edits))
+	}
+	return nil
+}
+
+// frame reads the frame of a message.
+func (d *decoder) frame(ctx context.Context, topic string, v []byte, buf []int) (p *plan, frame []byte, reason string, err error) {
+	if len(v) == 0 {
+		return nil, nil, reasonEmpty, nil
+	}
+	id, rest, ok := registry.Header(v)
+	if !ok {
+		return nil, nil, reasonFrame, nil
+	}
+	indexes, body, ok := registry.Indexes(rest, buf, maxNesting)
+	if !ok {
+		return nil, nil, reasonFrame, nil
+	}
+	frame = v[:len(v)-len(body)]
+	p, reason, err = d.planFor(ctx, planKey{topic, id, string(registry.AppendIndexes(nil, indexes))}, indexes)
+	return p, frame, reason, err
+}
+
+// record walks over a message.
+func (d *decoder) record(c *carried, p *plan, r, n int, v []byte, at int) (column, reason string) {
+	stamp := int32(r + 1)
+	for slot, f := range p.slots {
+		if f == nil {
+			c.state[slot*n+r] = lacking
+		} else {
+			c.state[slot*n+r] = absent
+		}
+	}
+	for at < len(v) {
+		start := at
+		tag, size := uint64(v[at]), 1
+		if tag >= 0x80 {
+			if tag, size = protowire.ConsumeVarint(v[at:]); size < 0 {
+				return "", reasonWire
+			}
+		}
+		at += size
+		number, typ := protowire.DecodeTag(tag)
+		if number < protowire.MinValidNumber {
+			return "", reasonWire
+		}
+		var value uint64 // of a number; of bytes: where they begin and end
+		switch typ {
+		case protowire.VarintType:
+			if value, size = protowire.ConsumeVarint(v[at:]); size < 0 {
+				return "", reasonWire
+			}
+			at += size
+		case protowire.Fixed32Type:
+			if at+4 > len(v) {
+				return "", reasonWire
+			}
+			value = uint64(binary.LittleEndian.Uint32(v[at:]))
+			at += 4
+		case protowire.Fixed64Type:
+			if at+8 > len(v) {
+				return "", reasonWire
+			}
+			value = binary.LittleEndian.Uint64(v[at:])
+			at += 8
+		case protowire.BytesType:
+			length, size := protowire.ConsumeVarint(v[at:])
+			if size < 0 || length > uint64(len(v)-at-size) {
+				return "", reasonWire
+			}
+			at += size
+			value = uint64(at)<<32 | uint64(at+int(length))
+			at += int(length)
+		case protowire.StartGroupType:
+			size := protowire.ConsumeFieldValue(number, typ, v[at:])
+			if size < 0 {
+				return "", reasonWire
+			}
+			at += size
+		default:
+			return "", reasonWire
+		}
+		f := p.field(number)
+		if f == nil { // the writer's schema does not have it: nobody knows what it is
+			c.cut(r, start, at)
+			continue
+		}
+		if typ != f.wire && !(f.packable && typ == protowire.BytesType) {
+			return string(f.desc.Name()), reasonWire
+		}
+		if !f.list {
+			if c.stamps[f.id] == stamp && f.wire != protowire.StartGroupType && f.kind != protoreflect.MessageKind { // messages merge
+				return string(f.desc.Name()), reasonTwice
+			}
+			if f.oneof >= 0 && c.stamps[f.id] != stamp {
+				if c.stamps[p.fields+f.oneof] == stamp {
+					return string(f.desc.Name()), reasonOneof
+				}
+				c.stamps[p.fields+f.oneof] = stamp
+			}
+			c.stamps[f.id] = stamp
+		}
+		if f.slot >= 0 {
+			c.raw[f.slot*n+r], c.state[f.slot*n+r] = normal(f.kind, value), present
+		}
+		switch {
+		case !f.keep:
+			c.cut(r, start, at)
+		case f.out >= 0:
+			c.edits = append(c.edits, edit{uint32(start), uint32(at), int32(f.mask)})
+		case f.node != nil:
+			switch f.node.inspect(nestedOf(number, typ, v, start, at), 1) {
+			case broken:
+				return string(f.desc.Name()), reasonNested
+			case dirty:
+				c.edits = append(c.edits, edit{uint32(start), uint32(at), toClean})
+			}
+		}
+	}
+	for _, f := range p.required {
+		if c.stamps[f.id] != stamp {
+			return string(f.desc.Name()), reasonRequired
+		}
+	}
+	if d.carry {
+		for i, f := range p.masked { // a mask may give them a value
+			if f.id < 0 || c.stamps[f.id] != stamp {
+				c.edits = append(c.edits, edit{uint32(at), uint32(at), int32(i)})
+			}
+		}
+	}
+	return "", ""
+}
+
+// cut leaves out a stretch of record r.
+func (c *carried) cut(r, start, end int) {
+	k := len(c.edits) - 1
+	own := r == 0 || k >= int(c.last[r-1])
+	if k >= 0 && own && c.edits[k].to == toNothing && int(c.edits[k].end) == start {
+		c.edits[k].end = uint32(end)
+		return
+	}
+	c.edits = append(c.edits, edit{uint32(start), uint32(end), toNothing})
+}
+
+// nestedOf returns the message in the field from start to end.
+func nestedOf(number protowire.Number, typ protowire.Type, v []byte, start, end int) []byte {
+	_, _, size := protowire.ConsumeTag(v[start:end])
+	return inner(number, typ, v[start+size:end])
+}
+
+// normal returns a number as its class holds it.
+func normal(k protoreflect.Kind, v uint64) uint64 {
+	switch k {
+	case protoreflect.BoolKind:
+		if v != 0 {
+			return 1
+		}
+	case protoreflect.Int32Kind, protoreflect.EnumKind, protoreflect.Sfixed32Kind:
+		return uint64(int64(int32(v)))
+	case protoreflect.Sint32Kind:
+		return uint64(int64(int32(protowire.DecodeZigZag(v & math.MaxUint32))))
+	case protoreflect.Uint32Kind:
+		return uint64(uint32(v))
+	case protoreflect.Sint64Kind:
+		return uint64(protowire.DecodeZigZag(v))
+	case protoreflect.FloatKind:
+		return math.Float64bits(float64(math.Float32frombits(uint32(v))))
+	}
+	return v
+}

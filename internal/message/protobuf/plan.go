@@ -1,0 +1,287 @@
+package protobuf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/sdlfilter/sdlfilter/internal/message"
+	"github.com/sdlfilter/sdlfilter/internal/message/registry"
+)
+
+// field is a field of a writer's schema, and what becomes of it.
+type field struct {
+	number   protowire.Number
+	kind     protoreflect.Kind
+	wire     protowire.Type
+	list     bool // repeated, or a map
+	packable bool
+	id       int   // among the plan's fields
+	slot     int   // where it is decoded; -1: not
+	out      int   // place in Layout.Release where a mask may change it, else -1
+	mask     int   // its place among the masked ones, where out ≥ 0
+	keep     bool  // it leaves
+	oneof    int   // index of its oneof, -1 where it is in none
+	presence bool  // its absence is no value, rather than its zero
+	node     *node // what leaves of its messages, nil where it holds none
+	desc     protoreflect.FieldDescriptor
+}
+
+// plan is what becomes of the messages of one type of one writer's schema.
+type plan struct {
+	schema   *schema
+	message  protoreflect.MessageDescriptor
+	dense    []*field // by number, where that is small
+	sparse   map[protowire.Number]*field
+	fields   int
+	oneofs   int
+	slots    []*field // by slot; nil where the schema lacks the column
+	masked   []*field // that a mask may change; also those that the released schema adds
+	required []*field // that leave
+	cut      map[protoreflect.FullName]map[protoreflect.FieldNumber]bool
+	mismatch misfit // why no message of this schema can be read, zero where they can
+	unlisted []string
+}
+
+type misfit struct{ column, reason string }
+
+const denseFields = 256
+
+func (p *plan) field(n protowire.Number) *field {
+	if int(n) < len(p.dense) {
+		return p.dense[n]
+	}
+	return p.sparse[n]
+}
+
+type planKey struct {
+	topic   string
+	id      uint32
+	indexes string // as they stand in the frame
+}
+
+// reasons for whole messages.
+const (
+	reasonEmpty    = "the message has no value"
+	reasonFrame    = "the message is not in the frame of a schema registry"
+	reasonSchema   = "the message names a schema that the registry does not have"
+	reasonUnusable = "the message names a schema that is not a usable Protobuf schema"
+	reasonIndexes  = "the message names a message type that its schema does not have"
+	reasonType     = "the message is of another message type than the topic's"
+	reasonWire     = "the message is not well-formed Protobuf, or not of its schema"
+	reasonTwice    = "a field is there twice"
+	reasonOneof    = "two members of a oneof are there"
+	reasonRequired = "a field that its schema requires is missing"
+	reasonNested   = "what it holds is not well-formed Protobuf, or not of its schema"
+)
+
+// planFor returns the plan for messages of a frame, or the reason why they cannot
+// be read. An error is the registry's.
+func (d *decoder) planFor(ctx context.Context, key planKey, indexes []int) (*plan, string, error) {
+	d.mu.Lock()
+	p := d.plans[key]
+	d.mu.Unlock()
+	if p != nil {
+		return p, "", nil
+	}
+	s, err := d.byID(ctx, key.id)
+	if err != nil {
+		var bad *errSchema
+		switch {
+		case errors.As(err, &bad):
+			return nil, reasonUnusable, nil
+		case registry.IsNotFound(err):
+			return nil, reasonSchema, nil
+		}
+		return nil, "", err
+	}
+	m := messageAt(s.file, indexes)
+	if m == nil {
+		return nil, reasonIndexes, nil
+	}
+	if !d.expects(key.topic, m.FullName()) {
+		return nil, reasonType, nil
+	}
+	p = d.plan(s, m)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if first := d.plans[key]; first != nil {
+		return first, "", nil
+	}
+	d.plans[key] = p // there are no more of them than message types in schemas
+	return p, "", nil
+}
+
+// plan makes the plan for a message type of a writer's schema.
+func (d *decoder) plan(s *schema, m protoreflect.MessageDescriptor) *plan {
+	p := &plan{schema: s, message: m, oneofs: m.Oneofs().Len(), slots: make([]*field, len(d.wanted)),
+		cut: map[protoreflect.FullName]map[protoreflect.FieldNumber]bool{}}
+	cut := func(f protoreflect.FieldDescriptor) {
+		in := f.ContainingMessage().FullName()
+		if p.cut[in] == nil {
+			p.cut[in] = map[protoreflect.FieldNumber]bool{}
+		}
+		p.cut[in][f.Number()] = true
+	}
+	releases := map[int]int{} // place in the release by column
+	for i, o := range d.layout.Release {
+		releases[o.Source] = i
+	}
+	within := ""
+	// Where messages of the topic's type are nested in one, no more of them leaves
+	// than of the outermost, and nothing that a mask would have to change.
+	own := func(f protoreflect.FieldDescriptor) bool {
+		column, ok := d.index[string(f.Name())]
+		place, released := releases[column]
+		return ok && released && !d.layout.Release[place].Masked
+	}
+	t := &tree{known: d.known, top: m.FullName(), own: own, nodes: map[protoreflect.FullName]*node{}, extra: func(f protoreflect.FieldDescriptor) {
+		cut(f)
+		p.unlisted = append(p.unlisted, fmt.Sprintf("%s (%s)", within, f.FullName()))
+	}}
+	for i := range m.Fields().Len() {
+		fd := m.Fields().Get(i)
+		f := &field{number: fd.Number(), kind: fd.Kind(), wire: wireOf(fd), list: fd.IsList() || fd.IsMap(), packable: packable(fd),
+			id: i, slot: -1, out: -1, oneof: -1, presence: fd.HasPresence(), desc: fd}
+		if one := fd.ContainingOneof(); one != nil && !one.IsSynthetic() {
+			f.oneof = one.Index()
+		}
+		p.put(f)
+		column, ok := d.index[string(fd.Name())]
+		if _, listed := d.listed[string(fd.Name())]; !listed {
+			p.unlisted = append(p.unlisted, string(fd.Name()))
+		}
+		place, released := releases[column]
+		if !ok || !released {
+			cut(fd)
+		}
+		if !ok {
+			continue
+		}
+		if f.slot = d.slots[column]; f.slot >= 0 {
+			if !convertible(fd, d.fields[column]) {
+				p.refuse(d.name(column), "the message's schema has another type in this column")
+			}
+			p.slots[f.slot] = f
+		}
+		if !released {
+			continue
+		}
+		f.keep = true
+		if fd.Cardinality() == protoreflect.Required {
+			p.required = append(p.required, f)
+		}
+		if d.layout.Release[place].Masked {
+			f.out, f.mask = place, len(p.masked)
+			p.masked = append(p.masked, f)
+			if f.oneof >= 0 && d.carry {
+				p.refuse(d.name(column), "the message's schema has the column in a oneof, in which it cannot be masked")
+			}
+		}
+		if fd.Message() != nil {
+			within = string(fd.Name())
+			f.node = t.node(fd.Message())
+		}
+	}
+	// A masked column that the schema lacks may still get a value, from another
+	// record: the released schema has it.
+	for i, o := range d.layout.Release {
+		if !d.carry || !o.Masked || m.Fields().ByName(d.fields[o.Source].Name()) != nil {
+			continue
+		}
+		fd := d.fields[o.Source]
+		n := fd.Number()
+		if fd.Kind() == protoreflect.EnumKind || m.Fields().ByNumber(n) != nil || m.ReservedRanges().Has(n) || m.ReservedNames().Has(fd.Name()) || m.ExtensionRanges().Has(n) ||
+			m.Fields().ByJSONName(fd.JSONName()) != nil || m.Oneofs().ByName(fd.Name()) != nil {
+			p.refuse(d.name(o.Source), "the message's schema does not have the column, and has no room for it")
+			continue
+		}
+		p.masked = append(p.masked, &field{number: n, kind: fd.Kind(), id: -1, slot: -1, out: i, mask: len(p.masked), oneof: -1, presence: true, desc: fd})
+	}
+	slices.Sort(p.unlisted)
+	return p
+}
+
+func (p *plan) refuse(column, reason string) {
+	if p.mismatch.reason == "" {
+		p.mismatch = misfit{column, reason}
+	}
+}
+
+func (p *plan) put(f *field) {
+	p.fields++
+	if f.number < denseFields {
+		for int(f.number) >= len(p.dense) {
+			p.dense = append(p.dense, nil)
+		}
+		p.dense[f.number] = f
+		return
+	}
+	if p.sparse == nil {
+		p.sparse = map[protowire.Number]*field{}
+	}
+	p.sparse[f.number] = f
+}
+
+// convertible reports whether the values of a writer's field can be those of a
+// column: numbers are held against the column's range one by one.
+func convertible(from, to protoreflect.FieldDescriptor) bool {
+	if from.IsList() || from.IsMap() || classOf(from.Kind()) == classNested {
+		return false
+	}
+	a, b := classOf(from.Kind()), classOf(to.Kind())
+	switch {
+	case a == b:
+		return true
+	case a.integer():
+		return b.integer() || b == classFloat
+	case a == classText, a == classBytes:
+		return b == classText || b == classBytes
+	}
+	return false
+}
+
+// unlistedAt is the error that ends a stream.
+func (p *plan) unlistedAt(run *message.Run, i int) error {
+	return &message.UnlistedError{Stream: fmt.Sprintf("topic %s, partition %d, offset %d", run.Scope, run.Stream, run.Offsets[i]), Names: p.unlisted}
+}
+
+// class is how a kind's values are held while a block is decoded.
+type class uint8
+
+const (
+	classInt    class = iota // int64
+	classUint                // uint64
+	classFloat               // bits of float64
+	classBool                // 0 or 1
+	classEnum                // int64
+	classText                // place of the bytes
+	classBytes               // place of the bytes
+	classNested              // not decoded
+)
+
+func (c class) integer() bool { return c == classInt || c == classUint }
+
+func classOf(k protoreflect.Kind) class {
+	switch k {
+	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind, protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
+		return classInt
+	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind, protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
+		return classUint
+	case protoreflect.FloatKind, protoreflect.DoubleKind:
+		return classFloat
+	case protoreflect.BoolKind:
+		return classBool
+	case protoreflect.EnumKind:
+		return classEnum
+	case protoreflect.StringKind:
+		return classText
+	case protoreflect.BytesKind:
+		return classBytes
+	}
+	return classNested
+}

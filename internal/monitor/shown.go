@@ -1,0 +1,233 @@
+package monitor
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
+)
+
+const (
+	// fewest is the least number of respondents by which two shown states of a
+	// column may differ: between states one respondent apart, n times the mean
+	// differs by that respondent's value. It is also the least that is shown of.
+	fewest = 10
+	// Significant digits of aggregates, and of a risk of an order statistic, whose
+	// Monte-Carlo error is about 10 %.
+	digits     = 4
+	riskDigits = 2
+	// Significant digits of a standard error.
+	errorDigits = 1
+	// longestHistory is the number of snapshots that the page shows.
+	longestHistory = 10
+)
+
+// view is what may be shown of a snapshot.
+type view struct {
+	report  *report.Report // with null for whatever is not shown
+	columns map[string]*columnView
+}
+
+// columnView is what may be shown of a column.
+type columnView struct {
+	measures assess.ColumnMeasures
+	ru       figure.RUMap // without trails
+	enough   bool         // respondents
+	held     bool         // it is the state of an earlier snapshot
+}
+
+// shown reduces a report to what may be shown of it: nothing from which the value
+// of one respondent follows. Left out are
+//
+//   - least and greatest values and distributions;
+//   - the window since the last snapshot, but for its counts: it may hold a
+//     single record, whose value would be its mean;
+//   - R of an order statistic that is known by the mean: it is 1/(τ − ȳ)², and ȳ
+//     is there, so τ would follow; and with it its standard error, 2·SD(ȳ)/|τ − ȳ|³;
+//   - the realised R of an order statistic, 1/(τ − y)² for one y that the release
+//     holds;
+//   - what an intruder finds;
+//   - a column with fewer than 10 values; and its new state, as long as fewer
+//     than 10 values have come since the one that was shown.
+//
+// What is left is rounded: aggregates to 4 significant digits, risks of order
+// statistics to 2 digits of √(1/R), standard errors to 1, correlations to 3 decimals.
+func shown(r *report.Report, before *view) *view {
+	v := &view{columns: make(map[string]*columnView, len(r.Columns))}
+	t := *r
+	t.Attack = nil
+	t.Columns = make(report.Columns, len(r.Columns))
+	settled := true
+	for i := range r.Columns {
+		var earlier *columnView
+		if before != nil {
+			earlier = before.columns[r.Columns[i].Name]
+		}
+		c := showColumn(&r.Columns[i], r.Gate, earlier)
+		settled = settled && c.enough && !c.held
+		v.columns[c.measures.Name] = c
+		t.Columns[i] = c.measures
+	}
+	switch {
+	case settled:
+		t.Correlation = showCorrelation(r.Correlation)
+	case before != nil:
+		t.Correlation = before.report.Correlation
+	default:
+		t.Correlation = assess.Correlation{}
+	}
+	if r.Window != nil {
+		t.Window = &report.Window{Started: r.Window.Started, Finished: r.Window.Finished, Records: r.Window.Records}
+	}
+	t.Gate.Rules = make([]assess.RuleVerdict, len(r.Gate.Rules))
+	for i, rule := range r.Gate.Rules {
+		t.Gate.Rules[i] = showRule(r, rule, v.columns[rule.Column])
+	}
+	if r.Withheld != "" {
+		t.Withheld = "The release is withheld; the confidential report says why."
+	}
+	v.report = &t
+	return v
+}
+
+// showColumn reduces the measures of a column, or repeats what was shown before.
+func showColumn(c *assess.ColumnMeasures, gate assess.Verdict, earlier *columnView) *columnView {
+	if earlier != nil && earlier.enough {
+		if d := c.Original.N - earlier.measures.Original.N; d != 0 && -fewest < d && d < fewest {
+			again := *earlier
+			again.held = true
+			return &again
+		}
+	}
+	nan := assess.Float(math.NaN())
+	v := &columnView{enough: c.Original.N >= fewest && c.Released.N >= fewest}
+	out := assess.ColumnMeasures{Name: c.Name, Unit: c.Unit, Masked: c.Masked, Risk: []assess.Risk{}}
+	moments := func(m assess.Moments) assess.Moments {
+		s := assess.Moments{N: m.N, Nulls: m.Nulls, Mean: nan, SD: nan, Min: nan, Max: nan}
+		if v.enough {
+			s.Mean, s.SD = rounded(m.Mean, digits), rounded(m.SD, digits)
+		}
+		return s
+	}
+	out.Original, out.Released = moments(c.Original), moments(c.Released)
+	if !v.enough {
+		out.MeanSquaredDifference = nan
+		out.Utility = assess.Utility{U: nan, SE: nan, RealisedU: nan, U0: nan, Efficiency: nan, Bias: nan}
+		v.measures, v.ru = out, figure.RUMap{Column: c.Name, Unit: c.Unit}
+		return v
+	}
+	out.MeanSquaredDifference = rounded(c.MeanSquaredDifference, digits)
+	u := c.Utility
+	out.Utility = assess.Utility{U: rounded(u.U, digits), SE: rounded(u.SE, errorDigits), RealisedU: rounded(u.RealisedU, digits), U0: rounded(u.U0, digits),
+		Efficiency: rounded(u.Efficiency, digits), Bias: rounded(u.Bias, digits)}
+	for _, k := range c.Risk {
+		out.Risk = append(out.Risk, showRisk(k))
+	}
+	v.measures = out
+	// The map is drawn of the very measures, so that a point beyond its threshold
+	// is marked even where rounding would put it on the line.
+	v.ru = report.MapOf(c, gate)
+	points := v.ru.Points
+	v.ru.Points = nil
+	for i, p := range points {
+		if hidden(c.Risk[i]) {
+			continue
+		}
+		p.R, p.Efficiency = float64(out.Risk[i].R), float64(out.Utility.Efficiency)
+		v.ru.Points = append(v.ru.Points, p)
+	}
+	return v
+}
+
+// hidden says whether the value of the target follows from its risk. Without
+// replicates, R of an order statistic is the realised one.
+func hidden(k assess.Risk) bool {
+	return k.Target != assess.TargetTypical && (k.Knowledge == assess.KnowledgeMean || k.Replicates == 0)
+}
+
+func showRisk(k assess.Risk) assess.Risk {
+	nan := assess.Float(math.NaN())
+	switch {
+	case hidden(k):
+		k.R, k.SE, k.RMSE, k.RealisedR = nan, nan, nan, nan
+	case k.Target == assess.TargetTypical:
+		k.R, k.RMSE, k.RealisedR = rounded(k.R, digits), rounded(k.RMSE, digits), rounded(k.RealisedR, digits)
+		k.SE = rounded(k.SE, errorDigits)
+	default:
+		// R follows from the rounded error, so that the two agree on the page.
+		k.RMSE = rounded(k.RMSE, riskDigits)
+		k.R, k.RealisedR = rounded(1/(k.RMSE*k.RMSE), riskDigits+1), nan
+		k.SE = rounded(k.SE, errorDigits)
+	}
+	return k
+}
+
+// showRule leaves out what a rule found where it is a hidden risk, and the advice
+// of a risk rule, which repeats it with all digits.
+func showRule(r *report.Report, rule assess.RuleVerdict, c *columnView) assess.RuleVerdict {
+	nan := assess.Float(math.NaN())
+	if c == nil || !c.enough {
+		rule.Found, rule.Advice = nan, ""
+		return rule
+	}
+	if rule.Measure == "min_efficiency" {
+		rule.Found = rounded(rule.Found, digits)
+		return rule
+	}
+	found := rule.Found
+	rule.Found = nan
+	for i := range r.Columns {
+		if r.Columns[i].Name != rule.Column {
+			continue
+		}
+		for _, k := range r.Columns[i].Risk {
+			if rule.Target != "" && k.Target != rule.Target || rule.Knowledge != "" && k.Knowledge != rule.Knowledge {
+				continue
+			}
+			if rule.Measure == "max_risk" && k.R != found || rule.Measure == "min_rmse" && k.RMSE != found {
+				continue
+			}
+			shown := showRisk(k)
+			rule.Found = shown.RMSE
+			if rule.Measure == "max_risk" {
+				rule.Found = shown.R
+			}
+			if hidden(k) { // of two risks of the same size, one may be
+				break
+			}
+		}
+	}
+	if rule.Advice != "" {
+		rule.Advice = "The confidential report says what would have to change."
+	}
+	return rule
+}
+
+func showCorrelation(c assess.Correlation) assess.Correlation {
+	matrix := func(m [][]assess.Float) [][]assess.Float {
+		out := make([][]assess.Float, len(m))
+		for i, row := range m {
+			out[i] = make([]assess.Float, len(row))
+			for j, v := range row {
+				out[i][j] = assess.Float(math.Round(1000*float64(v)) / 1000)
+			}
+		}
+		return out
+	}
+	return assess.Correlation{Columns: c.Columns, Original: matrix(c.Original), Released: matrix(c.Released)}
+}
+
+// rounded has n significant digits.
+func rounded(v assess.Float, n int) assess.Float {
+	f := float64(v)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return v
+	}
+	short, err := strconv.ParseFloat(strconv.FormatFloat(f, 'e', n-1, 64), 64)
+	if err != nil { // beyond the greatest float64
+		return assess.Float(math.Copysign(math.Inf(1), f))
+	}
+	return assess.Float(short)
+}

@@ -1,0 +1,282 @@
+package monitor
+
+import (
+	"bufio"
+	"encoding/json"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/synthetic"
+)
+
+// served is everything that a client can read: each page and one round of events.
+func served(t *testing.T, m *Monitor) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, path := range []string{"/", "/metrics", "/livez", "/readyz", "/report", "/column?name=wage", "/column?name=wage&size=slim", "/column?name=hours"} {
+		_, all[path] = get(t, m.Handler(), path)
+	}
+	server := httptest.NewServer(m.Handler())
+	defer server.Close()
+	answer, err := http.Get(server.URL + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := answer.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		all["/events"] += lines.Text() + "\n"
+		if strings.HasPrefix(all["/events"], "retry") && strings.Contains(all["/events"], "event: state\ndata: ") {
+			break
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	return all
+}
+
+var anyNumber = regexp.MustCompile(`-?\d+(\.\d+)?(e[-+]?\d+)?`)
+
+// TestNoRespondentsValue: no value of a respondent is served, nor any number from
+// which one follows: a risk or an error that leads from the mean to it, or the
+// square of one.
+func TestNoRespondentsValue(t *testing.T) {
+	m := New(Info{Name: "survey"})
+	for k := 1; k <= 3; k++ {
+		s := synthetic.Snapshot(k, 170+10*float64(k))
+		// A rule for every target: what it found is that of a hidden risk.
+		limit := 5000.0
+		judged := assess.Judge([]assess.Rule{{Column: "wage", MinRMSE: &limit}, {Column: "wage", Target: "max", Knowledge: "mean", MinRMSE: &limit},
+			{Column: "wage", Target: "p99", MaxRisk: new(float64)}},
+			&assess.Measures{Columns: s.Columns})
+		s.Gate.Rules = append(s.Gate.Rules, judged.Rules...)
+		s.Withheld = strings.Join([]string{"wage: max is ", strconv.FormatFloat(synthetic.Greatest, 'f', -1, 64)}, "")
+		m.Snapshot(s)
+	}
+	canaries := []float64{synthetic.Least, synthetic.Greatest, synthetic.ReleasedLeast, synthetic.ReleasedGreatest, synthetic.Edge, synthetic.Percentile99}
+	const mean, near = 603.7314, 0.015 // of the value: also a rounded number that leads there
+	whole := synthetic.Snapshot(3, 200).Columns[0]
+	means := []float64{mean, float64(whole.Released.Mean)}
+	for path, text := range served(t, m) {
+		for _, c := range canaries {
+			if digits := strconv.FormatFloat(c, 'f', -1, 64); strings.Contains(text, digits[:len(digits)-2]) {
+				t.Errorf("%s holds %s", path, digits)
+			}
+		}
+		if strings.HasPrefix(path, "/column") || path == "/" {
+			// Coordinates and colours are numbers of the page's own.
+			text, _, _ = strings.Cut(text, "svg")
+		}
+		if path == "/metrics" {
+			// Nor are figures of the process, such as bytes, of the data.
+			var own []string
+			for _, l := range strings.Split(text, "\n") {
+				if strings.HasPrefix(l, "sdlfilter_") {
+					own = append(own, l)
+				}
+			}
+			text = strings.Join(own, "\n")
+		}
+		for _, word := range anyNumber.FindAllString(text, -1) {
+			v, err := strconv.ParseFloat(word, 64)
+			if err != nil || v <= 0 {
+				continue
+			}
+			// Only of the values far from the mean, so that no number leads there by chance.
+			for _, c := range []float64{synthetic.Greatest, synthetic.Percentile99} {
+				for _, about := range means {
+					// The last for R_se of what is known by the mean, 2·SD(ȳ)/d³ with an SD of 1.
+					for _, d := range []float64{v, 1 / math.Sqrt(v), math.Sqrt(v), math.Cbrt(2 / v)} {
+						if math.Abs(about+d-c) < near*c {
+							t.Errorf("%s: %s leads from the mean to %v", path, word, c)
+						}
+					}
+				}
+			}
+		}
+	}
+	// A check that cannot fail proves nothing: the whole report does hold them.
+	text, err := synthetic.Snapshot(3, 200).JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []float64{synthetic.Least, synthetic.Greatest, synthetic.Edge} {
+		if !strings.Contains(string(text), strconv.FormatFloat(c, 'f', -1, 64)) {
+			t.Errorf("the confidential report does not hold %v", c)
+		}
+	}
+}
+
+func TestReportIsAReport(t *testing.T) {
+	m := New(Info{})
+	if status, body := get(t, m.Handler(), "/report"); status != http.StatusNotFound || body != "no snapshot yet\n" {
+		t.Errorf("before the first snapshot: %d %q", status, body)
+	}
+	m.Snapshot(synthetic.Snapshot(4, 200))
+	status, text := get(t, m.Handler(), "/report")
+	r, err := report.Parse([]byte(text))
+	if status != http.StatusOK || err != nil {
+		t.Fatalf("status %d, %v", status, err)
+	}
+	if r.Snapshot != 4 || !reflect.DeepEqual(r.Records, synthetic.Snapshot(4, 200).Records) || r.Window.Records.Read != 20_000 || len(r.Window.Columns) != 0 {
+		t.Errorf("snapshot %d, records %+v, window %+v", r.Snapshot, r.Records, r.Window)
+	}
+	wage := r.Columns[0]
+	if wage.Name != "wage" || wage.Original.N != 80_000 || wage.Original.Mean != 603.7 || wage.Original.SD != 453.6 || wage.Released.Mean != 605.7 ||
+		wage.Utility.Efficiency != 0.8372 || wage.Histogram != nil {
+		t.Errorf("wage: %+v", wage)
+	}
+	for _, v := range []assess.Float{wage.Original.Min, wage.Original.Max, wage.Released.Min, wage.Released.Max} {
+		if !math.IsNaN(float64(v)) {
+			t.Errorf("an extreme is there: %v", v)
+		}
+	}
+	if r.Correlation.Original[0][1] != 0.412 || r.Correlation.Released[1][0] != 0.371 {
+		t.Errorf("correlation %+v", r.Correlation)
+	}
+	for _, k := range wage.Risk {
+		if (k.SE == k.SE) != (k.R == k.R) {
+			t.Errorf("%s, %s: R %v, and R_se %v", k.Target, k.Knowledge, k.R, k.SE)
+		}
+		shownR, shownRealised := !math.IsNaN(float64(k.R)), !math.IsNaN(float64(k.RealisedR))
+		if typical := k.Target == "typical"; shownRealised != typical || shownR != (typical || k.Knowledge != "mean") {
+			t.Errorf("%s, %s: R %v, realised R %v", k.Target, k.Knowledge, k.R, k.RealisedR)
+		}
+	}
+	if wage.Utility.SE != 0.001 {
+		t.Errorf("U %v, and U_se %v", wage.Utility.U, wage.Utility.SE)
+	}
+	if f := r.Gate.Rules[0].Found; f != 2.5e-5 && math.Abs(float64(f)-2.37e-5) > 1e-6 {
+		t.Errorf("the rule on R found %v", f)
+	}
+}
+
+// TestFewRespondents: two states that are shown of a column differ by 10 values or
+// none, and fewer than 10 show nothing.
+func TestFewRespondents(t *testing.T) {
+	m := New(Info{})
+	take := func(n int64, mean float64) (c assess.ColumnMeasures, correlation assess.Correlation) {
+		t.Helper()
+		s := synthetic.Snapshot(1, 200)
+		wage := &s.Columns[0]
+		wage.Original.N, wage.Released.N = n, n
+		wage.Original.Mean = assess.Float(mean)
+		s.Correlation.Original[0][1] = assess.Float(mean / 1000)
+		m.Snapshot(s)
+		_, text := get(t, m.Handler(), "/report")
+		var r report.Report
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		return r.Columns[0], r.Correlation
+	}
+	for _, step := range []struct {
+		n            int64
+		mean         float64
+		wantN        int64
+		want, wantAt assess.Float // mean and correlation; NaN: none
+	}{
+		{9, 100, 9, assess.Float(math.NaN()), assess.Float(math.NaN())},
+		{10, 101, 10, 101, 0.101},
+		{11, 102, 10, 101, 0.101},
+		{19, 103, 10, 101, 0.101},
+		{20, 104, 20, 104, 0.104},
+		{20, 105, 20, 105, 0.105},
+		{12, 106, 20, 105, 0.105},
+		{10, 107, 10, 107, 0.107},
+	} {
+		c, correlation := take(step.n, step.mean)
+		same := func(a, b assess.Float) bool { return a == b || a != a && b != b }
+		at := assess.Float(math.NaN())
+		if len(correlation.Original) > 0 {
+			at = correlation.Original[0][1]
+		}
+		if c.Original.N != step.wantN || !same(c.Original.Mean, step.want) || !same(at, step.wantAt) {
+			t.Errorf("%d values with mean %v: shown n %d, mean %v, correlation %v; want %d, %v, %v", step.n, step.mean, c.Original.N, c.Original.Mean, at,
+				step.wantN, step.want, step.wantAt)
+		}
+		if nothing := step.n < fewest; nothing != (len(c.Risk) == 0) || nothing != math.IsNaN(float64(c.Utility.U)) {
+			t.Errorf("%d values: %d risks, U %v", step.n, len(c.Risk), c.Utility.U)
+		}
+	}
+}
+
+// TestWithoutReplicates: R of an order statistic is then the realised one.
+func TestWithoutReplicates(t *testing.T) {
+	s := synthetic.Snapshot(1, 200)
+	for i := range s.Columns[0].Risk {
+		s.Columns[0].Risk[i].Replicates = 0
+	}
+	v := shown(s, nil)
+	for _, k := range v.columns["wage"].measures.Risk {
+		if there := !math.IsNaN(float64(k.R)); there != (k.Target == "typical") {
+			t.Errorf("%s, %s: R %v", k.Target, k.Knowledge, k.R)
+		}
+	}
+	if points := v.columns["wage"].ru.Points; len(points) != 2 {
+		t.Errorf("%d points on the map, want those of the typical target", len(points))
+	}
+}
+
+func TestRounded(t *testing.T) {
+	inf := assess.Float(math.Inf(1))
+	for _, c := range []struct{ in, want assess.Float }{
+		{603.7314, 603.7}, {-0.000123456, -0.0001235}, {0, 0}, {inf, inf}, {-inf, -inf}, {math.MaxFloat64, inf}, {18777.2, 18780},
+	} {
+		if got := rounded(c.in, 4); got != c.want {
+			t.Errorf("rounded(%v) is %v, want %v", c.in, got, c.want)
+		}
+	}
+	if got := rounded(assess.Float(math.NaN()), 4); got == got {
+		t.Errorf("rounded(NaN) is %v", got)
+	}
+}
+
+func TestColumn(t *testing.T) {
+	m := New(Info{})
+	for k := 1; k <= longestHistory+3; k++ {
+		m.Snapshot(synthetic.Snapshot(k, 150+3*float64(k)))
+	}
+	d, ok := m.column("wage", false)
+	if !ok || len(d.History) != longestHistory || d.History[0].Snapshot != longestHistory+3 || d.History[longestHistory-1].Snapshot != 4 {
+		t.Fatalf("%v, %d snapshots", ok, len(d.History))
+	}
+	if w := d.History[0].Worst; w == nil || w.Target != "min" || w.Knowledge != "position" {
+		t.Errorf("worst %+v", w)
+	}
+	if n := strings.Count(d.SVG, `<g class="trail `); n != 8 {
+		t.Errorf("%d trails, want 8", n)
+	}
+	slim, _ := m.column("wage", true)
+	if !strings.Contains(slim.SVG, `width="328"`) || !strings.Contains(d.SVG, `width="680"`) {
+		t.Error("the map is not drawn in the size that was asked for")
+	}
+	if _, ok := m.column("nothing", false); ok {
+		t.Error("a column that is not there")
+	}
+	if status, _ := get(t, m.Handler(), "/column?name=%ff%3Cb%3E"); status != http.StatusNotFound {
+		t.Errorf("a column that is not there: %d", status)
+	}
+}
+
+// TestShownHasNoAttack: what an intruder finds is for the confidential report.
+func TestShownHasNoAttack(t *testing.T) {
+	r := synthetic.Snapshot(1, 500)
+	r.Attack = &attack.Result{Schema: attack.Schema, Targets: 7}
+	if v := shown(r, nil); v.report.Attack != nil || r.Attack == nil {
+		t.Error("the live page has the attack, or the report has it no longer")
+	}
+}

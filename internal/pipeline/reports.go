@@ -1,0 +1,119 @@
+package pipeline
+
+import (
+	"errors"
+	"os"
+
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
+)
+
+// reportFiles are the report's files: the confidential ones, and their public
+// twins, which appear only with a release.
+type reportFiles struct {
+	html, json             *publish.File
+	publicHTML, publicJSON *publish.File
+	publicPaths            []string
+	alternatives           []*rumap.Map
+}
+
+// create opens the files that the configuration asks for, so that a place where
+// none can be written is known before the first record is, and reads the map that
+// the page shows beside the release.
+func (f *reportFiles) create(c config.Report) error {
+	if c.Map != "" {
+		text, err := os.ReadFile(c.Map)
+		if err != nil {
+			return dataErrorf("map: %v", err)
+		}
+		m, err := rumap.ReadJSON(text)
+		if err != nil {
+			return dataErrorf("map: %s: %v", c.Map, err)
+		}
+		f.alternatives = []*rumap.Map{m}
+	}
+	open := func(path string, confidential, public **publish.File) (err error) {
+		if path == "" {
+			return nil
+		}
+		if *confidential, err = publish.Create(path, publish.Confidential); err != nil {
+			return err
+		}
+		if device, err := publish.Device(path); device || err != nil {
+			return err // beside a device nothing is written
+		}
+		f.publicPaths = append(f.publicPaths, config.PublicPath(path))
+		*public, err = publish.Create(config.PublicPath(path), publish.Public)
+		return err
+	}
+	return errors.Join(open(c.HTML, &f.html, &f.publicHTML), open(c.JSON, &f.json, &f.publicJSON))
+}
+
+// write completes and syncs every file under its temporary name. Each names the
+// release by its content; nil where that is no files.
+func (f *reportFiles) write(rep *report.Report, release *publish.Content, allowed []string) error {
+	rep.Alternatives = f.alternatives
+	for _, out := range []struct {
+		file   *publish.File
+		render func(r *report.Report, p *report.Public) ([]byte, error)
+	}{
+		{f.html, func(r *report.Report, _ *report.Public) ([]byte, error) { return r.HTML() }},
+		{f.publicHTML, func(_ *report.Report, p *report.Public) ([]byte, error) { return p.HTML() }},
+		{f.publicJSON, func(_ *report.Report, p *report.Public) ([]byte, error) { return p.JSON() }},
+		{f.json, func(r *report.Report, _ *report.Public) ([]byte, error) { return r.JSON() }},
+	} {
+		if out.file == nil {
+			continue
+		}
+		rep.Release = releaseOf(release, out.file.Path())
+		data, err := out.render(rep, rep.Public(allowed))
+		if err != nil {
+			return err
+		}
+		if _, err := out.file.Write(data); err != nil {
+			return err
+		}
+		if err := out.file.Finish(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit names the files, the JSON report last, and returns their names. Without
+// a release there is nothing to tell the public: the public twins go, those of
+// an earlier release stay.
+func (f *reportFiles) commit(released bool) (paths []string, err error) {
+	if !released {
+		if err := errors.Join(abortAll(f.publicHTML, f.publicJSON)); err != nil {
+			return nil, err
+		}
+		f.publicHTML, f.publicJSON = nil, nil
+	}
+	for _, file := range []*publish.File{f.publicHTML, f.publicJSON, f.html, f.json} {
+		if file == nil {
+			continue
+		}
+		if err := file.Commit(); err != nil {
+			return paths, err
+		}
+		paths = append(paths, file.Path())
+	}
+	return paths, nil
+}
+
+func (f *reportFiles) abort() error {
+	return abortAll(f.html, f.json, f.publicHTML, f.publicJSON)
+}
+
+func abortAll(files ...*publish.File) error {
+	var errs []error
+	for _, file := range files {
+		if file != nil {
+			errs = append(errs, file.Abort())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,53 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/shuffle"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// carries reports whether columns pass as the bytes they are: not where records
+// change their order.
+func carries(p *config.Pipeline, src connectors.Source) bool {
+	return !p.Sink.Shuffled() && p.Sink.Config.Carries(src)
+}
+
+// createSink prepares the output.
+func (pl *plan) createSink(ctx context.Context, key keystream.Key) (connectors.Sink, error) {
+	plan := connectors.Plan{Source: pl.source, Layout: pl.layout}
+	if !pl.config.Sink.Shuffled() {
+		return pl.config.Sink.Config.Create(ctx, plan)
+	}
+	return shuffle.Create(ctx, pl.config.Sink.Config, plan, pl.ranks(key))
+}
+
+// ranks gives the records' places in a shuffled release: a keyed function of their
+// place and of what they hold. By the place alone two files would have the same
+// order under one key, and whoever knows that of the one could put back the other.
+func (pl *plan) ranks(key keystream.Key) shuffle.Ranks {
+	var bound []int
+	for _, out := range pl.layout.Release {
+		if out.Column >= 0 && (pl.layout.Read[out.Column].As == microdata.Numbers || keystream.CanIdentify(out.Field.Type)) {
+			bound = append(bound, out.Column)
+		}
+	}
+	stream := key.Release(keystream.Name{Mask: "sink/order"})
+	return func(dst []uint64, b *microdata.Block) {
+		r := keystream.Records{Stream: b.Stream, First: b.First, Places: b.Places, Values: make([]float64, b.N)}
+		for i := range r.Values {
+			r.Values[i] = float64(b.Place(i))
+		}
+		if len(bound) > 0 {
+			columns := make([]*microdata.Column, len(bound))
+			for i, c := range bound {
+				columns[i] = &b.Columns[c]
+			}
+			r.Digests = key.Digests(nil, columns, b.N)
+		}
+		stream.Words(dst, r)
+	}
+}

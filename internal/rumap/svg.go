@@ -1,0 +1,58 @@
+package rumap
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/sdlfilter/sdlfilter/internal/figure"
+)
+
+// PictureOptions say how a map is drawn. Zero sizes stand for 720 × 480 (SVG) and
+// 1440 × 960 pixels (PNG).
+type PictureOptions struct {
+	Width, Height int
+	Subjects      []Subject // that curves are drawn for; nil: those that the rules protect
+}
+
+// Layout of a picture in the SVG's units; a PNG has two pixels to each.
+const (
+	pictureWidth  = 720
+	pictureHeight = 480
+	pngScale      = 2
+)
+
+// WriteSVG draws the map as an SVG file: efficiency U/U₀ to the right, R upwards on
+// a log scale with the error it means in the column's unit on the other side
+// (Duncan, Keller-McNulty and Stokes 2004, section III).
+func WriteSVG(w io.Writer, m *Map, o PictureOptions) error {
+	if _, err := w.Write(m.svg(o.Width, o.Height, o.Subjects)); err != nil {
+		return fmt.Errorf("map.svg: %w", err)
+	}
+	return nil
+}
+
+// WritePNG draws the same picture in pixels.
+func WritePNG(w io.Writer, m *Map, o PictureOptions) error {
+	scale := float64(pngScale)
+	width, height := pictureWidth, 0
+	if o.Width > 0 {
+		scale = float64(o.Width) / pictureWidth
+	}
+	if o.Height > 0 {
+		height = int(float64(o.Height)/scale + 0.5)
+	}
+	if err := figure.WritePNG(w, m.svg(width, height, o.Subjects), scale); err != nil {
+		return fmt.Errorf("map.%w", err)
+	}
+	return nil
+}
+
+func (m *Map) svg(width, height int, subjects []Subject) []byte {
+	if width <= 0 {
+		width = pictureWidth
+	}
+	if height <= 0 {
+		height = pictureHeight
+	}
+	return figure.RUMapSVG(m.Picture(subjects...), figure.SVGOptions{Width: width, Height: height, ID: "map", Standalone: true})
+}

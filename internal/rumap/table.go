@@ -1,0 +1,258 @@
+package rumap
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/internal/figure"
+)
+
+// Summary writes the map for a person at a terminal: the recommended point or why
+// there is none, and the points of each strategy in a table. Lines have at most
+// width columns (0: 100; no less than 60). With color it uses ANSI bold, dim, green
+// and red and a few signs; without, its own words are ASCII. Errors of w end up
+// with whoever flushes it.
+func Summary(w io.Writer, m *Map, color bool, width int) {
+	t := table{Terminal: figure.NewTerminal(color, width), m: m}
+	t.head()
+	t.verdict()
+	for _, s := range m.Strategies() {
+		t.strategy(s)
+	}
+	_, _ = io.WriteString(w, t.String())
+}
+
+type table struct {
+	figure.Terminal
+	m *Map
+}
+
+func (t *table) head() {
+	m := t.m
+	name := figure.Printable(m.Column)
+	if m.Unit != "" {
+		name += ", " + figure.Printable(m.Unit)
+	}
+	t.Line("")
+	t.Line(t.Paint("1", t.Cut("R-U map of "+name, t.Width)))
+	t.Wrapped("  ", "", Basis(m))
+	t.Line("")
+}
+
+// Basis says in a sentence what R and U of a map rest on.
+func Basis(m *Map) string {
+	if m.Sampled > 0 {
+		return fmt.Sprintf("%s records; each point: expected over the masks, by the records at both ends and a keyed sample of %s of the others.",
+			figure.Count(m.Records), figure.Count(int64(m.Sampled)))
+	}
+	return fmt.Sprintf("%s records; each point: M = %s replicates of all records.", figure.Count(m.Records), figure.Count(int64(m.Replicates)))
+}
+
+func (t *table) verdict() {
+	m := t.m
+	p := m.chosen()
+	if p == nil {
+		sign := "none:"
+		if t.Color {
+			sign = "✗"
+		}
+		t.Line(t.Paint("1;31", sign+" No point is recommended"))
+		t.Wrapped("  ", "", figure.Printable(m.reason()))
+		t.Line("")
+		return
+	}
+	sign := "recommended:"
+	if t.Color {
+		sign = "✓ Recommended:"
+	}
+	what := figure.Printable(p.Strategy)
+	if s := m.Setting(p); s != "" {
+		what = figure.Printable(strings.ReplaceAll(s, "\u00a0", " ")) + " (" + what + ")"
+	}
+	lines := figure.Wrap(t.Words(sign+" "+what), t.Width)
+	for i, l := range lines {
+		if i > 0 {
+			l = "  " + t.Cut(l, t.Width-2)
+		}
+		t.Line(t.Paint("1;32", l))
+	}
+	said := "efficiency " + figure.Percent(float64(p.Efficiency))
+	if k, ok := m.Worst(p.Risk, m.Protected()); ok {
+		said += "; worst protected: " + figure.Printable(k.Target+", "+k.Knowledge) + ", R = " + figure.Plain(float64(k.R), figure.RiskDigits) +
+			", known to ± " + figure.Plain(float64(k.RMSE), figure.RiskDigits)
+		if m.Unit != "" {
+			said += " " + figure.Printable(m.Unit)
+		}
+	}
+	t.Wrapped("  ", "", said)
+	if binds := m.Binding(); len(binds) > 0 {
+		t.Wrapped("  ", "", "binds: "+figure.Printable(strings.Join(binds, "; ")))
+	}
+	if n := m.Recommended.HeldBack; n > 0 {
+		t.Wrapped("  ", "", fmt.Sprintf("The rules also hold on %s further replicates, of which none was used in choosing.", figure.Count(int64(n))))
+	}
+	t.Line("")
+}
+
+// reason is why nothing is recommended.
+func (m *Map) reason() string {
+	if m.Reason != "" {
+		return m.Reason
+	}
+	return "No point of the map is admissible."
+}
+
+// Binding says in words what binds the recommended point.
+func (m *Map) Binding() []string {
+	if m.Recommended == nil {
+		return nil
+	}
+	var list []string
+	for _, b := range m.Recommended.Binding {
+		if b.Rule < 0 || b.Rule >= len(m.Rules) {
+			continue
+		}
+		s := m.Rules[b.Rule].String()
+		if r := &m.Rules[b.Rule]; b.Target != "" && (r.Target == "" || r.Knowledge == "") {
+			s += " (" + Subject{b.Target, b.Knowledge}.String() + ")"
+		}
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// Columns of the table right of the parameters.
+const (
+	efficiencyWidth = 12
+	riskWidth       = 11
+	knownWidth      = 14
+	markWidth       = 12
+)
+
+func (t *table) strategy(name string) {
+	m := t.m
+	axes := m.axesOf(name)
+	// Where there is little room, parameters are narrow, and what a reader can do
+	// without is left out: which target is the worst, and R in the column's unit.
+	const least = efficiencyWidth + riskWidth + markWidth + 2
+	known := knownWidth
+	if least+known+10*len(axes) > t.Width {
+		known = 0
+	}
+	widths := make([]int, len(axes))
+	head := "  "
+	for i, a := range axes {
+		name := figure.Printable(m.Label(a))
+		widths[i] = min(max(figure.Cells(name)+2, 10), 22, max(10, (t.Width-least-known)/len(axes)))
+		head += figure.Left(t.Cut(name, widths[i]-2), widths[i])
+	}
+	subject := min(24, t.Width-figure.Cells(head)-efficiencyWidth-riskWidth-known-markWidth-2)
+	head += figure.Left("efficiency", efficiencyWidth)
+	if subject >= 8 {
+		head += "  " + figure.Pad(t.Cut("worst protected", subject), subject)
+	}
+	head += figure.Left("R", riskWidth)
+	if known > 0 {
+		head += figure.Left(t.Words("known to ±"), known)
+	}
+	head = t.Cut(head, t.Width-markWidth) + figure.Left("admissible", markWidth)
+	t.Line(t.Paint("1", t.Cut(figure.Printable(name), t.Width)))
+	t.Line(t.Paint("2", head))
+	protected := m.Protected()
+	chosen := m.chosen()
+	for i := range m.Points {
+		p := &m.Points[i]
+		if p.Strategy != name {
+			continue
+		}
+		row := "  "
+		if p == chosen {
+			row = "> "
+		}
+		for k, a := range axes {
+			s := "-"
+			if v, ok := p.Parameters[a.Path]; ok {
+				s = t.Words(a.Value(v))
+			}
+			row += figure.Left(s, widths[k])
+		}
+		row += figure.Left(t.Words(figure.Percent(float64(p.Efficiency))), efficiencyWidth)
+		worst, ok := m.Worst(p.Risk, protected)
+		what, risk, rmse := "-", "-", "-"
+		if ok {
+			what = figure.Printable(worst.Target + ", " + worst.Knowledge)
+			risk = figure.Plain(float64(worst.R), figure.RiskDigits)
+			rmse = figure.Plain(float64(worst.RMSE), figure.RiskDigits)
+		}
+		if subject >= 8 {
+			row += "  " + figure.Pad(t.Cut(what, subject), subject)
+		}
+		row += figure.Left(t.Words(risk), riskWidth)
+		if known > 0 {
+			row += figure.Left(t.Words(rmse), known)
+		}
+		row = t.Cut(row, t.Width-markWidth)
+		mark, code := "no"+m.BrokenBy(p), "31"
+		if t.Color {
+			mark = "✗" + m.BrokenBy(p)
+		}
+		if p.Admissible {
+			mark, code = "yes", "32"
+			if t.Color {
+				mark = "✓"
+			}
+		}
+		t.Line(row + strings.Repeat(" ", markWidth-figure.Cells(mark)) + t.Paint(code, mark))
+	}
+	t.Line("")
+	t.group(chosen, name)
+}
+
+// BrokenBy says whether risk or utility keeps a point from being admissible: ": R",
+// ": U" or ": R, U".
+func (m *Map) BrokenBy(p *Point) string {
+	risk, utility := false, false
+	for _, b := range p.Broken {
+		if b.Rule >= 0 && b.Rule < len(m.Rules) {
+			efficiency := m.Rules[b.Rule].MinEfficiency != nil
+			risk, utility = risk || !efficiency, utility || efficiency
+		}
+	}
+	switch {
+	case risk && utility:
+		return ": R, U"
+	case risk:
+		return ": R"
+	case utility:
+		return ": U"
+	}
+	return ""
+}
+
+// group names the worst group at the recommended point.
+func (t *table) group(p *Point, strategy string) {
+	if p == nil || p.Strategy != strategy {
+		return
+	}
+	if g, k := t.m.WorstGroup(p); g != nil {
+		t.Wrapped("  ", "", "worst group at the recommended point: "+figure.Printable(t.m.GroupName(g))+" ("+figure.Count(int64(g.Records))+" records): "+
+			figure.Printable(k.Target+", "+k.Knowledge)+", R = "+figure.Plain(float64(k.R), figure.RiskDigits))
+		t.Line("")
+	}
+}
+
+// GroupName names a group: "region = 3, sex = f".
+func (m *Map) GroupName(g *Group) string {
+	var parts []string
+	for i, v := range g.Values {
+		if i < len(m.Groups) {
+			v = m.Groups[i] + " = " + v
+		}
+		parts = append(parts, v)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,235 @@
+package text
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/internal/compress"
+	"github.com/sdlfilter/sdlfilter/internal/files"
+)
+
+// peekSize is how much of an input that cannot be read twice its types are
+// found from.
+const peekSize = 1 << 20
+
+// Input is the files of a path, or one stream that can be read only once.
+type Input struct {
+	set    *files.Set
+	files  []*os.File // kept open so that every pass reads the same files
+	stamps []files.Stamp
+	once   *compress.Reader
+	label  string
+	codec  compress.Codec
+	decode Decoder // nil: the text is UTF-8
+	owned  *os.File
+	// head is what was read of once to find the types, decompressed where it
+	// was compressed, as UTF-8; text is what follows it, read by way of plain.
+	head  []byte
+	plain io.ReadCloser
+	text  io.Reader
+	taken bool
+	mu    sync.Mutex
+}
+
+// OpenInput finds what path stands for: a file, folder or glob, or - for stdin.
+// A path that is no regular file (a pipe) is read once, as stdin is.
+func OpenInput(ctx context.Context, path string, stdin io.Reader, extensions ...string) (*Input, error) {
+	return OpenEncoded(ctx, path, stdin, nil, extensions...)
+}
+
+// OpenEncoded is OpenInput of text in the encoding that a decoder is for. What is
+// read of the input is UTF-8.
+func OpenEncoded(ctx context.Context, path string, stdin io.Reader, decode Decoder, extensions ...string) (*Input, error) {
+	if path == "-" {
+		if stdin == nil {
+			stdin = os.Stdin
+		}
+		return openOnce(ctx, stdin, nil, "stdin", decode)
+	}
+	set, err := files.Find(path, compress.Extensions(extensions...)...)
+	if err != nil {
+		return nil, err
+	}
+	in := &Input{set: set, decode: decode}
+	for _, f := range set.Files {
+		file, err := os.Open(f.Path)
+		if err != nil {
+			return nil, errors.Join(relabel(f.Label, err), in.Close())
+		}
+		info, err := file.Stat()
+		if err == nil && !info.Mode().IsRegular() && len(set.Files) == 1 {
+			return openOnce(ctx, file, file, f.Label, decode)
+		}
+		if err == nil && !info.Mode().IsRegular() {
+			err = errors.New("is not a regular file")
+		}
+		var stamp files.Stamp
+		if err == nil {
+			stamp, err = files.StampOf(file)
+		}
+		if err != nil {
+			return nil, errors.Join(relabel(f.Label, err), file.Close(), in.Close())
+		}
+		in.files, in.stamps = append(in.files, file), append(in.stamps, stamp)
+	}
+	return in, nil
+}
+
+// relabel drops the path that an error of os carries: a partition folder in it
+// may hold a record's value.
+func relabel(label string, err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("%s: %w", label, err)
+}
+
+func openOnce(ctx context.Context, r io.Reader, owned *os.File, label string, decode Decoder) (*Input, error) {
+	in := &Input{once: compress.Ahead(r), label: label, owned: owned}
+	in.once.WithContext(ctx)
+	mark := make([]byte, 4)
+	n, err := io.ReadFull(in.once, mark)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, errors.Join(fmt.Errorf("%s: %w", label, err), in.Close())
+	}
+	in.codec = compress.Sniff(mark[:n])
+	in.plain = compress.NewReader(io.MultiReader(bytes.NewReader(mark[:n]), in.once), in.codec)
+	in.text = in.plain
+	if decode != nil {
+		in.text = decode(in.plain)
+	}
+	in.head = make([]byte, peekSize)
+	n, err = io.ReadFull(in.text, in.head)
+	in.head = in.head[:n]
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, errors.Join(fmt.Errorf("%s: %w", label, err), in.Close())
+	}
+	return in, nil
+}
+
+// Streams returns the files' names for messages.
+func (in *Input) Streams() []string {
+	if in.once != nil {
+		return []string{in.label}
+	}
+	names := make([]string, len(in.set.Files))
+	for i, f := range in.set.Files {
+		names[i] = f.Label
+	}
+	return names
+}
+
+// Folder reports whether the path stands for a folder of files.
+func (in *Input) Folder() bool { return in.set != nil && in.set.Folder }
+
+// PartitionKeys returns the keys by which the folders of the files are named.
+func (in *Input) PartitionKeys() []string {
+	if in.set == nil {
+		return nil
+	}
+	return in.set.PartitionKeys
+}
+
+// Unchanged implements connectors.Watched: both the open files and those that have
+// their names are what they were.
+func (in *Input) Unchanged() error {
+	if in.set == nil {
+		return nil
+	}
+	for i, f := range in.files {
+		if err := in.stamps[i].Holds(f); err != nil {
+			return relabel(in.set.Files[i].Label, err)
+		}
+	}
+	return in.set.Unchanged(in.stamps)
+}
+
+// Changed implements connectors.Watched.
+func (in *Input) Changed() time.Time { return files.Latest(in.stamps) }
+
+// Rewindable reports whether a stream can be opened more than once.
+func (in *Input) Rewindable() bool { return in.once == nil }
+
+// Head returns the beginning of an input that can be read only once, and
+// whether that is all of it.
+func (in *Input) Head() (head []byte, all bool) { return in.head, len(in.head) < peekSize }
+
+// Stream is one opened stream.
+type Stream struct {
+	io.Reader
+	Stored func() int64 // bytes of the file read so far; nil where they are those of the text
+	close  func() error
+}
+
+// Close ends what Open started. The input stays open.
+func (s *Stream) Close() error { return s.close() }
+
+// Open starts reading a stream from its beginning, decompressed.
+func (in *Input) Open(ctx context.Context, i int) (*Stream, error) {
+	if in.once != nil {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		if in.taken {
+			return nil, fmt.Errorf("%s: can be read only once", in.label)
+		}
+		in.taken = true
+		in.once.WithContext(ctx)
+		if r, ok := in.plain.(*compress.Reader); ok {
+			r.WithContext(ctx)
+		}
+		return &Stream{Reader: io.MultiReader(bytes.NewReader(in.head), in.text), close: func() error { return nil }}, nil
+	}
+	file := in.files[i]
+	// Sections leave the file's own offset alone, so passes do not disturb one another.
+	section := io.NewSectionReader(file, 0, 1<<62)
+	codec := compress.Of(in.set.Files[i].Path)
+	if codec == compress.None && in.decode == nil {
+		return &Stream{Reader: section, close: func() error { return nil }}, nil
+	}
+	count := &counter{r: section}
+	r := compress.NewReader(count, codec)
+	st := &Stream{Reader: r, Stored: count.n.Load, close: r.Close}
+	if in.decode != nil {
+		st.Reader = in.decode(r)
+	}
+	return st, nil
+}
+
+type counter struct {
+	r io.Reader
+	n atomic.Int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// Close closes every file.
+func (in *Input) Close() error {
+	var errs []error
+	for _, f := range in.files {
+		errs = append(errs, f.Close())
+	}
+	in.files = nil
+	if in.plain != nil {
+		errs = append(errs, in.plain.Close())
+	}
+	if in.once != nil {
+		errs = append(errs, in.once.Close())
+	}
+	if in.owned != nil {
+		errs = append(errs, in.owned.Close())
+		in.owned = nil
+	}
+	return errors.Join(errs...)
+}
