@@ -49,7 +49,7 @@ type Moments struct {
 	N     int64 `json:"n"`
 	Nulls int64 `json:"nulls"`
 	Mean  Float `json:"mean"`
-	SD    Float `json:"sd"`
+	SD    Float `json:"sd" doc:"with divisor n−1"`
 	Min   Float `json:"min"`
 	Max   Float `json:"max"`
 }
@@ -60,15 +60,15 @@ type Moments struct {
 // that of the release itself; U0 = n/S_x². SE is the Monte-Carlo standard error
 // of U, NaN where there are not two replicates or U is infinite.
 type Utility struct {
-	U          Float `json:"U"`
-	SE         Float `json:"U_se"`
-	RealisedU  Float `json:"realised_U"`
-	U0         Float `json:"U0"`
-	Efficiency Float `json:"efficiency"`
+	U          Float `json:"U" doc:"data utility 1/E(μ̂ − μ)², expected over replicates"`
+	SE         Float `json:"U_se" doc:"Monte-Carlo standard error of U; null where there are not two replicates or U is infinite"`
+	RealisedU  Float `json:"realised_U" doc:"U of the release itself"`
+	U0         Float `json:"U0" doc:"utility of the unmasked data, n/S²"`
+	Efficiency Float `json:"efficiency" doc:"U/U0"`
 	// EfficiencyGate is U0⁻¹/(max(S_x², E S_y²)/n + bias²): what a gate judges. A mask that
 	// makes a column less variable raises U, but tells no more of the mean by that.
 	EfficiencyGate Float `json:"efficiency_gate"`
-	Bias           Float `json:"bias"`
+	Bias           Float `json:"bias" doc:"expected shift of the mean"`
 	Sampled        bool  `json:"sampled"` // whether U rests on the keyed sample
 
 	// Approximate says that U is not known to a stated accuracy, Errs on which side it
@@ -84,14 +84,14 @@ type Utility struct {
 // infinite. Where R is not made of replicates but of the masks' law, SE is the sample's
 // share of the error (docs/methods.md §9).
 type Risk struct {
-	Target     string `json:"target"`    // typical, min, p01, …, max
-	Knowledge  string `json:"knowledge"` // mean, index, position, order
-	R          Float  `json:"R"`
-	SE         Float  `json:"R_se"`
-	RMSE       Float  `json:"rmse"`
-	RealisedR  Float  `json:"realised_R"`
-	Replicates int    `json:"replicates"` // 0 where R is that of the release alone
-	Sampled    bool   `json:"sampled"`    // whether R rests on the keyed sample
+	Target     string `json:"target" doc:"typical, min, p01, …, max"`
+	Knowledge  string `json:"knowledge" doc:"mean, index, position, or order: the records in the order of the source"` // mean, index, position, order
+	R          Float  `json:"R" doc:"disclosure risk 1/E(τ − τ̂)², unit 1/(unit of the column)²"`
+	SE         Float  `json:"R_se" doc:"Monte-Carlo standard error of R; null where there are not two replicates or R is infinite"`
+	RMSE       Float  `json:"rmse" doc:"√(1/R), in the column's unit"`
+	RealisedR  Float  `json:"realised_R" doc:"R of the release itself"`
+	Replicates int    `json:"replicates" doc:"0 where R is that of the release alone"`
+	Sampled    bool   `json:"sampled" doc:"whether R rests on the keyed sample"`
 
 	// Approximate says that R is not known to a stated accuracy, Errs on which side it
 	// may be off.
@@ -106,15 +106,15 @@ type ColumnMeasures struct {
 	Masked                bool    `json:"masked"`
 	Original              Moments `json:"original"`
 	Released              Moments `json:"released"`
-	MeanSquaredDifference Float   `json:"mean_squared_difference"` // mean of (x − y)² over records with both
+	MeanSquaredDifference Float   `json:"mean_squared_difference" doc:"mean of (x − y)²"` // mean of (x − y)² over records with both
 	// Of a masked column: released values equal to the original, how many of them
 	// the law of the masks explains, and whether that is too few of them.
-	Unchanged          *int64     `json:"unchanged,omitempty"`
-	UnchangedExplained *Float     `json:"unchanged_explained,omitempty"`
-	UnchangedExcess    bool       `json:"unchanged_excess,omitempty"`
+	Unchanged          *int64     `json:"unchanged,omitempty" doc:"released values equal to the original; absent where no mask changes the column"`
+	UnchangedExplained *Float     `json:"unchanged_explained,omitempty" doc:"how many of them the law of the masks explains"`
+	UnchangedExcess    bool       `json:"unchanged_excess,omitempty" doc:"whether more values are the original than the law explains"`
 	Utility            Utility    `json:"utility"`
 	Risk               []Risk     `json:"risk"`
-	Order              *Order     `json:"order,omitempty"` // of a masked column: what the order of the records tells
+	Order              *Order     `json:"order,omitempty" doc:"what the order of the source's records tells of a masked column"` // of a masked column: what the order of the records tells
 	Histogram          *Histogram `json:"histogram,omitempty"`
 }
 
@@ -166,8 +166,8 @@ type Verdict struct {
 // RuleVerdict says whether one rule holds and, where it does not, what would
 // have to change.
 type RuleVerdict struct {
-	Rule   string `json:"rule"`   // the rule in words: "wage: R of max (index) at most 4e-05"
-	Column string `json:"column"` // "" for a rule about the respondents
+	Rule   string `json:"rule" doc:"the rule in words"` // the rule in words: "wage: R of max (index) at most 4e-05"
+	Column string `json:"column"`                       // "" for a rule about the respondents
 	// Measure, Target and Knowledge say the rule to a program, for the R-U map's
 	// threshold lines: the name of the limit in the
 	// configuration (max_risk, min_k, …) or inversion, and the target and knowledge
@@ -178,5 +178,5 @@ type RuleVerdict struct {
 	Passed    bool   `json:"passed"`
 	Limit     Float  `json:"limit"`
 	Found     Float  `json:"found"`
-	Advice    string `json:"advice,omitempty"`
+	Advice    string `json:"advice,omitempty" doc:"what would have to change"`
 }

@@ -21,15 +21,15 @@ type Order struct {
 	// Descents is the share of descents among neighbours with different original
 	// values, ½ in a shuffled file, and Autocorrelation the lag-1 autocorrelation
 	// of the ranks of the original values, 0 there.
-	Descents        Float `json:"descents"`
-	Autocorrelation Float `json:"autocorrelation"`
+	Descents        Float `json:"descents" doc:"share of descents among neighbours with different original values, 1/2 in a shuffled file"`
+	Autocorrelation Float `json:"autocorrelation" doc:"lag-1 autocorrelation of the ranks of the original values, 0 in a shuffled file"`
 	// Departs says whether the source departs from a shuffled file.
-	Departs bool `json:"departs"`
+	Departs bool `json:"departs" doc:"whether the source departs from a shuffled file"`
 	// Fit is the fit that comes nearest to the original values where it departs.
-	Fit string `json:"fit,omitempty"`
+	Fit string `json:"fit,omitempty" doc:"the fit that comes nearest to the original values"`
 	// Shuffled says that the release has its records in another order, so that
 	// nothing of this can be seen in it.
-	Shuffled bool `json:"shuffled,omitempty"`
+	Shuffled bool `json:"shuffled,omitempty" doc:"whether the release has its records in an order of its own"`
 }
 
 // order puts into m what the order of the source tells of column c, and where it

@@ -9,6 +9,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/schemadoc"
 )
 
 // BriefSchemaName is the value of Brief.Schema.
@@ -121,6 +122,7 @@ func BriefSchema() ([]byte, error) {
 	}}
 	s := r.Reflect(&Brief{})
 	s.ID = "sdlfilter.summary.schema.json"
+	schemadoc.Define(s)
 	s.Title = "Short form of a run of sdlfilter, for scripts"
 	for name, definition := range r.Reflect(&BriefColumn{}).Definitions {
 		s.Definitions[name] = definition

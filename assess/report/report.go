@@ -19,30 +19,30 @@ const SchemaName = "sdlfilter.report/1"
 // it holds extremes and moments of the original data. Public makes what may be
 // handed on.
 type Report struct {
-	Schema       string             `json:"schema"`
-	Name         string             `json:"name"`    // of the pipeline
-	Version      string             `json:"version"` // of the program
+	Schema       string             `json:"schema" doc:"what this object is"`
+	Name         string             `json:"name" doc:"name of the pipeline"`
+	Version      string             `json:"version" doc:"version of the program"`
 	Started      time.Time          `json:"started"`
 	Finished     time.Time          `json:"finished"`
-	ConfigSHA256 string             `json:"config_sha256"`
-	KeyID        string             `json:"key_id"`
-	Snapshot     int64              `json:"snapshot,omitempty"` // k ≥ 1 of a snapshot; 0: the report of a whole run
-	Window       *Window            `json:"window,omitempty"`   // of a snapshot: the part since the last one
+	ConfigSHA256 string             `json:"config_sha256" doc:"SHA-256 of the configuration"`
+	KeyID        string             `json:"key_id" doc:"which key made the release; not the key"`
+	Snapshot     int64              `json:"snapshot,omitempty" doc:"number of the snapshot; absent from the report of a whole run"` // k ≥ 1 of a snapshot; 0: the report of a whole run
+	Window       *Window            `json:"window,omitempty" doc:"of a snapshot: the part since the last one"`
 	Records      Records            `json:"records"`
 	Columns      Columns            `json:"columns"`
 	Correlation  assess.Correlation `json:"correlation"`
 	Masks        []Mask             `json:"masks"`
 	Gate         assess.Verdict     `json:"gate"`
-	Attack       *attack.Result     `json:"attack,omitempty"` // whether respondents can be found again
-	Sampled      *Sampling          `json:"sampled,omitempty"`
-	Warnings     []string           `json:"warnings,omitempty"` // what the steward should know before the release is used
-	Withheld     string             `json:"withheld,omitempty"` // why the release was withheld; empty: it was not
-	Loosened     []Loosened         `json:"loosened,omitempty"` // settings that let more out than the configuration file does
-	Stopped      *Stopped           `json:"stopped,omitempty"`  // of a stream that its gate has ended: what left and what did not
-	Release      *Release           `json:"release,omitempty"`  // the files that this is about
+	Attack       *attack.Result     `json:"attack,omitempty" doc:"whether a respondent can be found again; absent where nobody was sought"` // whether respondents can be found again
+	Sampled      *Sampling          `json:"sampled,omitempty" doc:"what is exact and what is sampled"`
+	Warnings     []string           `json:"warnings,omitempty" doc:"what the steward should know before the release is used"`
+	Withheld     string             `json:"withheld,omitempty" doc:"why the release was withheld; absent where it was not"` // why the release was withheld; empty: it was not
+	Loosened     []Loosened         `json:"loosened,omitempty"`                                                             // settings that let more out than the configuration file does
+	Stopped      *Stopped           `json:"stopped,omitempty"`                                                              // of a stream that its gate has ended: what left and what did not
+	Release      *Release           `json:"release,omitempty"`                                                              // the files that this is about
 
 	// IdentifiedByPlace counts the records whose identity columns were all null or empty.
-	IdentifiedByPlace int64 `json:"identified_by_place,omitempty"`
+	IdentifiedByPlace int64 `json:"identified_by_place,omitempty" doc:"records whose identity columns were all null or empty: their place was their identity"`
 
 	// Alternatives are maps on data of its columns, whose strategies the page draws
 	// as curves behind the release's points. They are no part of the JSON.
@@ -106,10 +106,10 @@ type Columns []assess.ColumnMeasures
 
 // Sampling says what of a report is exact and what rests on a sample.
 type Sampling struct {
-	Pairs      int64    `json:"pairs"`      // assessed pairs (original, released)
-	Sample     int      `json:"sample"`     // pairs in the keyed sample
-	Replicates int      `json:"replicates"` // M; 0: R and U of the release alone
-	Exact      []string `json:"exact"`      // sentences for people
+	Pairs      int64    `json:"pairs" doc:"assessed pairs (original, released)"`
+	Sample     int      `json:"sample" doc:"pairs in the keyed sample"`
+	Replicates int      `json:"replicates" doc:"M"` // M; 0: R and U of the release alone
+	Exact      []string `json:"exact"`              // sentences for people
 	FromSample []string `json:"from_sample"`
 }
 

@@ -13,16 +13,16 @@ import (
 // that was not asked for is nil. Its lists name records by their index from 0,
 // never by a value; it is confidential all the same.
 type Result struct {
-	Schema  string `json:"schema"`
-	Targets int    `json:"targets"` // respondents sought by linkage and by the Bayesian intruder
-	Records int64  `json:"records"` // of the release
+	Schema  string `json:"schema" doc:"what this object is"`
+	Targets int    `json:"targets" doc:"respondents sought by linkage and by the Bayesian intruder"`
+	Records int64  `json:"records" doc:"records of the release"`
 	// Sampled is how many of the release's records the attack was computed on; 0
 	// where it was all of them. The intruder of a sample seeks among its records
 	// only, so that linkage and posterior are at least what they are in the whole.
-	Sampled int      `json:"sampled,omitempty"`
-	Keys    []string `json:"keys"` // numeric columns that the intruder knows
+	Sampled int      `json:"sampled,omitempty" doc:"records of the release that the attack was computed on; absent where it was all of them"`
+	Keys    []string `json:"keys" doc:"numeric columns that the intruder knows"`
 	// Categorical are the columns that linkage by Gower's distance compares beside Keys.
-	Categorical []string `json:"categorical,omitempty"`
+	Categorical []string `json:"categorical,omitempty" doc:"categorical columns that linkage by Gower's distance compares beside keys"`
 
 	Linkage    *linkage.Result    `json:"linkage,omitempty"`
 	Bayes      *intruder.Result   `json:"bayes,omitempty"`
@@ -30,11 +30,11 @@ type Result struct {
 	// Interval is the share of records that are disclosed within so many SDs of the
 	// released column (loss.Interval.Risk), by width; IntervalSound the same in SDs of
 	// the original, without what was suppressed (loss.Interval.Sound).
-	Interval      map[string]float64 `json:"interval,omitempty"`
-	IntervalSound map[string]float64 `json:"interval_sound,omitempty"`
-	Utility       *loss.Utility      `json:"utility,omitempty"`
-	Averaging     *Averaging         `json:"averaging,omitempty"`
-	Inversion     *inversion.Result  `json:"inversion,omitempty"`
+	Interval      map[string]float64 `json:"interval,omitempty" doc:"share of records with every original value within so many SDs of the released column of the released value, by width; says nothing about identity disclosure"`
+	IntervalSound map[string]float64 `json:"interval_sound,omitempty" doc:"the same in SDs of the original column, without what was suppressed"`
+	Utility       *loss.Utility      `json:"utility,omitempty" doc:"what the masking has cost"`
+	Averaging     *Averaging         `json:"averaging,omitempty" doc:"what the mean of several releases gives away"`
+	Inversion     *inversion.Result  `json:"inversion,omitempty" doc:"what is computed back by whoever knows the list of masks and what was published"`
 
 	chosen []int32 // record of each target, ascending
 }
@@ -42,11 +42,11 @@ type Result struct {
 // Averaging says what the mean of this release and earlier ones gives away. The
 // first of the releases is this one, then Data.Earlier in their order.
 type Averaging struct {
-	Releases int              `json:"releases"`
+	Releases int              `json:"releases" doc:"this one, which is the first, and the earlier ones"`
 	Columns  []AveragedColumn `json:"columns"`
 	// Linkage compares this release alone with the means, by the linked keys; absent
 	// where linkage was not asked for.
-	Linkage *linkage.AveragingLinkage `json:"linkage,omitempty"`
+	Linkage *linkage.AveragingLinkage `json:"linkage,omitempty" doc:"of this release alone and of the means"`
 }
 
 // AveragedColumn is linkage.AveragedColumn with its column's name.

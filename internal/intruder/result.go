@@ -17,8 +17,8 @@ type RankRow struct {
 	Rank       string  `json:"rank"`       // "1" … "10", ">10"
 	Number     float64 `json:"number"`     // of targets; a fraction where records tie
 	Cumulative float64 `json:"cumulative"` // of targets at this rank or a better one
-	Posterior  Moments `json:"posterior"`  // of the true record
-	TopTen     Moments `json:"top_ten"`    // of the ten best records together
+	Posterior  Moments `json:"posterior" doc:"of the true record"`
+	TopTen     Moments `json:"top_ten" doc:"posterior of the ten best records together"`
 }
 
 // CurvePoint says how the intruder fares with threshold Threshold.
@@ -27,15 +27,15 @@ type CurvePoint struct {
 	Links     int     `json:"links"`
 	Correct   float64 `json:"correct"`
 	Expected  float64 `json:"expected_correct"`
-	Precision float64 `json:"precision"` // Correct/Links
-	Recall    float64 `json:"recall"`    // Correct/targets that have a record
+	Precision float64 `json:"precision" doc:"correct links over links"`              // Correct/Links
+	Recall    float64 `json:"recall" doc:"correct links over targets with a record"` // Correct/targets that have a record
 }
 
 // Worst is a target that is easily found, by place.
 type Worst struct {
 	Target    int     `json:"target"`
 	Record    int     `json:"record"`
-	Rank      float64 `json:"rank"` // the mean of the ranks that tied records share
+	Rank      float64 `json:"rank" doc:"the mean of the ranks that tied records share"`
 	Posterior float64 `json:"posterior"`
 }
 
@@ -44,9 +44,9 @@ type Quadrature struct {
 	// LogDensityError bounds the error of the logarithm of one key's density: the
 	// difference between the rule and the same rule with twice the step, and the error
 	// of the table of it where there is one, at their greatest.
-	LogDensityError float64 `json:"log_density_error"`
+	LogDensityError float64 `json:"log_density_error" doc:"of the logarithm of one key's density"`
 	// PosteriorError bounds the relative error of a posterior that follows from it.
-	PosteriorError float64 `json:"posterior_error"`
+	PosteriorError float64 `json:"posterior_error" doc:"relative, of a posterior"`
 }
 
 // Learned is what the intruder takes from units whose records he does not know.
@@ -69,31 +69,31 @@ type LearnedKey struct {
 // k records of equal density share the k ranks they take, 1/k of the target to each,
 // and a link to the best of them is correct with probability 1/k.
 type Result struct {
-	Knowledge string  `json:"knowledge"` // "d.1" or "d.2"
-	Threshold float64 `json:"threshold"`
+	Knowledge string  `json:"knowledge" doc:"d.1: variances of bias and noise are known; d.2: they have priors"` // "d.1" or "d.2"
+	Threshold float64 `json:"threshold" doc:"a link is made where the greatest posterior exceeds it"`
 	// Correct links at the threshold, of Links made.
-	Correct float64 `json:"correct"`
-	Links   int     `json:"links"`
+	Correct float64 `json:"correct" doc:"correct links, ties sharing the credit"`
+	Links   int     `json:"links" doc:"links made"`
 	// ExpectedCorrect is what the intruder himself expects to be right of his links:
 	// the sum of their posteriors. It agrees with Correct where his model is true.
-	ExpectedCorrect float64 `json:"expected_correct"`
+	ExpectedCorrect float64 `json:"expected_correct" doc:"what the intruder himself expects to be right of his links"`
 	// PosteriorOfCorrect is taken over the correct links at the threshold (the figures
 	// beside the counts in tables 2 and 3 of Trottini et al.).
-	PosteriorOfCorrect Moments `json:"posterior_of_correct"`
+	PosteriorOfCorrect Moments `json:"posterior_of_correct" doc:"posterior of the true record, over the correct links"`
 	// Rank counts the targets whose record has rank 1, 2, … 10, and a later one.
-	Rank [11]float64 `json:"rank"`
+	Rank [11]float64 `json:"rank" doc:"targets whose record has rank 1, 2, … 10, and a later one"`
 
 	Model      Model        `json:"model"`
 	Targets    int          `json:"targets"`
-	WithRecord int          `json:"with_record"` // targets whose true record is known
+	WithRecord int          `json:"with_record" doc:"targets whose true record is known"`
 	Records    int          `json:"records"`
 	Population int          `json:"population"`
-	Outside    float64      `json:"expected_outside"` // sum over targets of P(not in the release)
+	Outside    float64      `json:"expected_outside" doc:"targets that the intruder expects not to be in the release"` // sum over targets of P(not in the release)
 	Ranks      []RankRow    `json:"ranks"`
-	Curve      []CurvePoint `json:"curve"`
-	Worst      []Worst      `json:"worst"`
-	Quadrature *Quadrature  `json:"quadrature,omitempty"`
-	Learned    *Learned     `json:"auxiliary,omitempty"`
+	Curve      []CurvePoint `json:"curve" doc:"links, precision and recall by threshold"`
+	Worst      []Worst      `json:"worst" doc:"targets most easily found: index among the targets, index of the record, both from 0"`
+	Quadrature *Quadrature  `json:"quadrature,omitempty" doc:"bounds of the error of the integration over priors"`
+	Learned    *Learned     `json:"auxiliary,omitempty" doc:"what the intruder learns from units whose records he does not know"`
 
 	// Each target's part, in the order of the targets.
 	PerTarget []TargetResult `json:"-"`

@@ -63,28 +63,28 @@ const DefaultConfidence = 0.6827
 
 // Result is the outcome of an attack.
 type Result struct {
-	Passed     bool           `json:"passed"` // every column did
-	Confidence float64        `json:"confidence"`
+	Passed     bool           `json:"passed" doc:"nothing was computed back"` // every column did
+	Confidence float64        `json:"confidence" doc:"probability from which a claim is deterministic"`
 	Columns    []ColumnResult `json:"columns"`
 }
 
 // ColumnResult says what was recovered of a column.
 type ColumnResult struct {
 	Name    string  `json:"name"`
-	Masked  bool    `json:"masked"`  // some mask names it
-	Grid    float64 `json:"grid"`    // in the column's unit
-	Records int     `json:"records"` // with an original value
+	Masked  bool    `json:"masked" doc:"some mask names the column"` // some mask names it
+	Grid    float64 `json:"grid" doc:"step of the values, in the column's unit; what is found to within half of it is recovered"`
+	Records int     `json:"records" doc:"with an original value"`
 	// Guess is the share of records that have the most frequent original value:
 	// what always guessing that value finds.
-	Guess float64 `json:"guess"`
+	Guess float64 `json:"guess" doc:"share of the most frequent original value"`
 	// Recovered counts the records that inversions which fail the column have
 	// recovered, each once; Share is of Records, and BeyondGuess is Share less what
 	// guessing finds with as many claims, at least 0.
-	Recovered   int     `json:"recovered"`
+	Recovered   int     `json:"recovered" doc:"records recovered by inversions that fail the column"`
 	Share       float64 `json:"share"`
-	BeyondGuess float64 `json:"beyond_guess"`
+	BeyondGuess float64 `json:"beyond_guess" doc:"share less what guessing finds with as many claims"`
 	// By is the inversion that recovered the most, "" where the column passes.
-	By         Kind        `json:"by"`
+	By         Kind        `json:"by" doc:"inversion that recovered the most"`
 	Passed     bool        `json:"passed"`
 	Inversions []Inversion `json:"inversions"`
 }
@@ -114,16 +114,16 @@ const (
 type Inversion struct {
 	Kind      Kind   `json:"kind"`
 	Mask      string `json:"mask,omitempty"` // label of the mask that it undoes
-	Claims    int    `json:"claims"`
-	Recovered int    `json:"recovered"` // claims within half a grid step of the original
+	Claims    int    `json:"claims" doc:"values computed"`
+	Recovered int    `json:"recovered" doc:"claims within half a grid step of the original"`
 	// Certainty is the least probability, given the masks, with which a claim is
 	// right; 0 where they do not tell.
-	Certainty float64 `json:"certainty"`
+	Certainty float64 `json:"certainty" doc:"least probability, given the masks, with which a claim is right; 0 where they do not tell"`
 	// Chance is the greatest share of claims that luck brings: the masks leaving
 	// values where they were, or the guess.
-	Chance        float64 `json:"chance"`
-	Deterministic bool    `json:"deterministic"`
-	Fails         bool    `json:"fails"`
+	Chance        float64 `json:"chance" doc:"greatest share of claims that luck brings"`
+	Deterministic bool    `json:"deterministic" doc:"the intruder knows that the claims are right"`
+	Fails         bool    `json:"fails" doc:"it fails the column"`
 }
 
 // Attack tries every inversion on every column. It returns an error where masks

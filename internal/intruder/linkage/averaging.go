@@ -24,29 +24,29 @@ type Averaging struct {
 type AveragedColumn struct {
 	// Compared is the number of records that have a value in the original and in
 	// every release; the rest of the figures are of these.
-	Compared int `json:"compared"`
+	Compared int `json:"compared" doc:"records with a value in the original and in every release"`
 	// MSE[j] is the mean squared error of the mean of the first j+1 releases, in
 	// the column's unit squared, and R[j] its reciprocal, the disclosure risk of
 	// an intruder who guesses by it: Duncan, Keller-McNulty and Stokes (2004).
 	// MSE is NaN where nothing is compared.
-	MSE []assess.Float `json:"mse"`
-	R   []assess.Float `json:"R"`
+	MSE []assess.Float `json:"mse" doc:"mean squared error of the mean of the first 1, 2, … releases"`
+	R   []assess.Float `json:"R" doc:"disclosure risk 1/mse"`
 	// Within is the mean over the records of the variance among releases, divisor
 	// k−1; NaN for a single release.
-	Within assess.Float `json:"within"`
+	Within assess.Float `json:"within" doc:"mean variance among the releases"`
 	// Limit estimates the MSE that endless releases of this kind would leave:
 	// that of k less Within/k, at least 0.
-	Limit assess.Float `json:"limit"`
+	Limit assess.Float `json:"limit" doc:"the mse that endless releases would leave"`
 	// Equal says that every record has the same value in all releases: the mean
 	// gives away nothing more than a single one.
-	Equal bool `json:"equal"`
+	Equal bool `json:"equal" doc:"all releases have the same values: their mean gives away nothing more"`
 }
 
 // AveragingLinkage is the linkage of the originals to the first release and to
 // the means.
 type AveragingLinkage struct {
-	Single   *Result `json:"single"`
-	Averaged *Result `json:"averaged"`
+	Single   *Result `json:"single" doc:"of this release"`
+	Averaged *Result `json:"averaged" doc:"of the means of the releases"`
 }
 
 // Average measures the averaging attack on the numeric keys. Record i is the same

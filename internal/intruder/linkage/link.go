@@ -5,14 +5,14 @@ import "context"
 // Result says how many targets an intruder finds, in the form of "linkage" in the
 // program's output, and record by record.
 type Result struct {
-	Distance Distance `json:"distance"`
+	Distance Distance `json:"distance" doc:"how the nearness of two records is measured"`
 	// ExpectedCorrect is the number of targets that are linked to their own record
 	// when each takes its nearest, one at random where several are.
-	ExpectedCorrect float64 `json:"expected_correct"`
-	CorrectShare    float64 `json:"correct_share"` // of the targets
+	ExpectedCorrect float64 `json:"expected_correct" doc:"targets linked to their own record, ties sharing the credit"`
+	CorrectShare    float64 `json:"correct_share" doc:"of the targets"`
 	// OneToOneCorrect is the same for the assignment of every target to a record
 	// of its own at the least sum of distances; absent if it was not asked for.
-	OneToOneCorrect *float64 `json:"one_to_one_correct,omitempty"`
+	OneToOneCorrect *float64 `json:"one_to_one_correct,omitempty" doc:"the same for the optimal assignment of each target to a record of its own"`
 
 	// Constant names the keys, numeric ones first, in which no two records differ
 	// and which are therefore left out.

@@ -6,7 +6,7 @@ import "math"
 type Change struct {
 	// IL1 is Σ 100·|x−y|/|x| over the cells with x ≠ 0, in percent: sdcMicro's IL1.
 	// It is blind to damage done to zeros; see Relative.
-	IL1 float64 `json:"il1"`
+	IL1 float64 `json:"il1" doc:"sum of 100·|x−y|/|x| over the cells with x ≠ 0"`
 	// IL1s is Σ |x−y|/(√2·S_x) over the cells with both values, S_x with divisor
 	// n−1 (Yancey, Winkler & Creecy 2002; Mateo-Sanz, Sebé & Domingo-Ferrer 2004).
 	// It is a sum: twice the records, twice the loss.
@@ -22,7 +22,7 @@ type Change struct {
 	// that became 0; a value that changed its sign counts up to 2; a small change
 	// of x counts what IL1 gives it. No cell is dropped, and none can outweigh
 	// two others.
-	Relative float64 `json:"relative"`
+	Relative float64 `json:"relative" doc:"mean of |x−y|/max(|x|, |y|) over the cells, 0 where both are 0"`
 	Cells    Cells   `json:"cells"`
 
 	relative float64

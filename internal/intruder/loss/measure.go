@@ -101,17 +101,17 @@ type Options struct {
 // cells, IL1sPerCell the same over all n·p cells; Change has both with the cells
 // that they are of.
 type Utility struct {
-	IL1s        float64            `json:"il1s"`
-	IL1sPerCell float64            `json:"il1s_per_cell"`
-	Eigen       *float64           `json:"eigen"` // nil where no eigenvalue can be compared
-	PMSE        *float64           `json:"pmse,omitempty"`
-	KS          map[string]float64 `json:"ks"`          // without columns that have no value on one side
-	Wasserstein map[string]float64 `json:"wasserstein"` // W1, in the column's unit
+	IL1s        float64            `json:"il1s" doc:"sum over the cells of |x−y|/(√2·S)"`
+	IL1sPerCell float64            `json:"il1s_per_cell" doc:"the same over all cells"`
+	Eigen       *float64           `json:"eigen" doc:"sum of the relative differences of the eigenvalues of the correlation matrix; null where none can be compared"` // nil where no eigenvalue can be compared
+	PMSE        *float64           `json:"pmse,omitempty" doc:"propensity score: 0 where original and release cannot be told apart, 0.25 where they are for certain"`
+	KS          map[string]float64 `json:"ks" doc:"Kolmogorov-Smirnov distance, by column"`                        // without columns that have no value on one side
+	Wasserstein map[string]float64 `json:"wasserstein" doc:"Wasserstein distance in the column's unit, by column"` // W1, in the column's unit
 
 	Change      Change       `json:"change"`
 	Structure   Structure    `json:"structure"`
 	Propensity  *Propensity  `json:"propensity,omitempty"`
-	Regressions []Overlap    `json:"regressions,omitempty"`
+	Regressions []Overlap    `json:"regressions,omitempty" doc:"overlap of the confidence intervals of regressions"`
 	Columns     []ColumnLoss `json:"columns"`
 }
 
@@ -120,7 +120,7 @@ type ColumnLoss struct {
 	Name     string  `json:"name"`
 	Original Moments `json:"original"`
 	Released Moments `json:"released"`
-	Change   Change  `json:"change"`
+	Change   Change  `json:"change" doc:"how far the column's cells have moved"`
 }
 
 // Measure computes what masking has cost. It returns an error where the pair or

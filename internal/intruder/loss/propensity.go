@@ -35,7 +35,7 @@ type Propensity struct {
 	// Ratio is PMSE/Expected; 1 is as good as fresh draws. Masked records resemble
 	// their own originals more than fresh draws would, so that small noise gives
 	// less than 1. nil without a term beside the intercept.
-	Ratio *float64 `json:"ratio"`
+	Ratio *float64 `json:"ratio" doc:"pmse over what fresh draws from the same distribution would give"`
 
 	Terms        int     `json:"terms"`          // k
 	TermsLeftOut int     `json:"terms_left_out"` // constant, or combinations of others

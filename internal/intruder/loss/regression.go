@@ -23,8 +23,8 @@ type Overlap struct {
 	Response     string        `json:"response"`
 	Predictors   []string      `json:"predictors"`
 	Level        float64       `json:"level"`
-	Records      [2]int        `json:"records"` // complete ones, original and released
-	Mean         float64       `json:"mean"`    // of the coefficients' overlaps, the intercept's among them
+	Records      [2]int        `json:"records"`                                  // complete ones, original and released
+	Mean         float64       `json:"mean" doc:"of the coefficients' overlaps"` // of the coefficients' overlaps, the intercept's among them
 	Coefficients []Coefficient `json:"coefficients"`
 	// LeftOut names predictors that are combinations of those before them on one
 	// side. They are left out on both, so that coefficients mean the same.

@@ -78,7 +78,7 @@ type Structure struct {
 	// original varies; what is divided by it is rounding (sdcMicro reports 10¹⁴
 	// for collinear columns). Those are left out. nil where none is left.
 	Eigen        *float64 `json:"eigen"`
-	EigenLeftOut int      `json:"eigen_left_out"`
+	EigenLeftOut int      `json:"eigen_left_out" doc:"eigenvalues that are 0 but for rounding"`
 	Rank         int      `json:"rank"` // columns in the matrices less those left out
 	// LeftOut names columns without variance on one side, or without a record in
 	// common with another column: they have no correlation.

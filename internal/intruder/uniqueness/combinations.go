@@ -11,7 +11,7 @@ import (
 type Combination struct {
 	Keys []string `json:"keys"`
 	// Uniques is the number of records with f_k < 2 on these keys alone.
-	Uniques int `json:"uniques"`
+	Uniques int `json:"uniques" doc:"records with a sample frequency below 2 on these keys alone"`
 }
 
 // tabulate counts the uniques of all combinations of up to size keys, by size and then

@@ -12,13 +12,13 @@ import (
 // no class has a value.
 type Diversity struct {
 	// DistinctMin is the least number of different values in a class.
-	DistinctMin int `json:"distinct_min"`
+	DistinctMin int `json:"distinct_min" doc:"least number of different values in a class of equal keys"`
 	// EntropyMin is the least effective number of values, e to the entropy.
-	EntropyMin float64 `json:"entropy_min"`
+	EntropyMin float64 `json:"entropy_min" doc:"least effective number of values, e to the entropy"`
 	// RecursiveMin is the least l up to which a class is (c,l)-diverse: its most
 	// frequent value is less than c times as frequent as those from the l-th on
 	// together.
-	RecursiveMin int `json:"recursive_min"`
+	RecursiveMin int `json:"recursive_min" doc:"least l up to which a class is (c,l)-diverse"`
 
 	// The class's measures for each record.
 	Distinct  []int32   `json:"-"`

@@ -5,25 +5,25 @@ import "context"
 // Result is what Measure found: totals, and one entry a record where the JSON name is
 // a dash.
 type Result struct {
-	Keys []string `json:"keys"`
+	Keys []string `json:"keys" doc:"categorical columns whose combinations are counted"`
 	// Records is the number of records, MinFrequency the least f_k: the file is
 	// k-anonymous for k up to it.
-	Records      int     `json:"records"`
-	MinFrequency float64 `json:"min_k"`
+	Records      int     `json:"records" doc:"that frequencies are counted among"`
+	MinFrequency float64 `json:"min_k" doc:"least sample frequency: the file is k-anonymous for k up to it"`
 	// SampleUniques are the records with f_k = 1.
-	SampleUniques int `json:"sample_uniques"`
+	SampleUniques int `json:"sample_uniques" doc:"records that share their keys with no other"`
 	// Violations are the records with f_k < k, by k.
-	Violations map[int]int `json:"violations"`
+	Violations map[int]int `json:"violations" doc:"records with a sample frequency below k, by k"`
 	// Estimator of the individual risk, exact or approx.
-	Estimator string `json:"estimator"`
+	Estimator string `json:"estimator" doc:"of the individual risk"`
 	// ExpectedReidentifications is the sum of the individual risks.
-	ExpectedReidentifications float64              `json:"expected_reidentifications"`
-	MaxIndividualRisk         float64              `json:"max_individual_risk"`
-	Household                 *Household           `json:"household,omitempty"`
-	SUDA2                     *SUDA2               `json:"suda2,omitempty"`
-	LDiversity                map[string]Diversity `json:"l_diversity,omitempty"`
-	LDiversityMulti           *Diversity           `json:"l_diversity_multi,omitempty"`
-	Combinations              []Combination        `json:"combinations,omitempty"`
+	ExpectedReidentifications float64              `json:"expected_reidentifications" doc:"sum of the individual risks"`
+	MaxIndividualRisk         float64              `json:"max_individual_risk" doc:"greatest probability of re-identification of a record"`
+	Household                 *Household           `json:"household,omitempty" doc:"risk that at least one member of a household is found"`
+	SUDA2                     *SUDA2               `json:"suda2,omitempty" doc:"scores of special uniques"`
+	LDiversity                map[string]Diversity `json:"l_diversity,omitempty" doc:"of each sensitive column"`
+	LDiversityMulti           *Diversity           `json:"l_diversity_multi,omitempty" doc:"of the sensitive columns together"`
+	Combinations              []Combination        `json:"combinations,omitempty" doc:"records that are unique on these keys alone"`
 
 	// SampleFrequency is f_k and PopulationFrequency F_k; without weights they are
 	// one slice.
@@ -37,8 +37,8 @@ type Household struct {
 	// ExpectedReidentifications is the sum over records, not over households, of
 	// their households' risks: the respondents expected to live with one that is
 	// found, or to be it.
-	ExpectedReidentifications float64 `json:"expected_reidentifications"`
-	MaxRisk                   float64 `json:"max_risk"`
+	ExpectedReidentifications float64 `json:"expected_reidentifications" doc:"respondents expected to be found or to live with one who is"`
+	MaxRisk                   float64 `json:"max_risk" doc:"greatest probability that a member of a household is found"`
 
 	Risk []float64 `json:"-"`
 }

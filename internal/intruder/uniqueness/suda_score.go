@@ -67,16 +67,16 @@ type SUDA2 struct {
 	Max  float64 `json:"max"`
 	Mean float64 `json:"mean"`
 	// MaxSize is the most keys that were combined.
-	MaxSize int `json:"max_size"`
+	MaxSize int `json:"max_size" doc:"most keys that were combined"`
 	// Sizes counts the minimal sample uniques by their number of keys, from 1.
-	Sizes []int64 `json:"msus_by_size"`
+	Sizes []int64 `json:"msus_by_size" doc:"minimal sample uniques by their number of keys, from 1"`
 	// Contribution is, for each key, the share of the scores' total that comes from
 	// sets with this key. A set counts for each of its keys: the sum exceeds 1.
-	Contribution map[string]float64 `json:"contribution"`
+	Contribution map[string]float64 `json:"contribution" doc:"share of the scores that comes from sets with this key"`
 	// DISMax and DISMean are of the DIS scores: the scores turned into probabilities
 	// that a unique match is a correct one, whose level is that of Skinner and
 	// Elliot's (2002) estimate for the whole file.
-	DISMax  float64 `json:"dis_max"`
+	DISMax  float64 `json:"dis_max" doc:"greatest probability that a unique match is a correct one, by data intrusion simulation"`
 	DISMean float64 `json:"dis_mean"`
 
 	// Score and DIS are by record.
