@@ -3,14 +3,10 @@ package config
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"reflect"
-	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/sdlfilter/sdlfilter/internal/form"
 )
 
 // SHA256 identifies the configuration as it took effect: environment, --set and
@@ -24,104 +20,27 @@ func (p *Pipeline) SHA256() string {
 
 // canonical is the effective configuration as JSON, which is a configuration
 // that loads to the same.
-func (p *Pipeline) canonical() []byte {
+func (p *Pipeline) canonical() []byte { return form.Canonical(root(), p) }
+
+// Part returns the named top-level fields of the configuration as it took
+// effect, as JSON: what the same part of another one can be compared with.
+// Nothing secret is in it.
+func (p *Pipeline) Part(names ...string) []byte {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(p.canonical(), &all); err != nil {
+		panic("config: the effective configuration is no JSON: " + err.Error())
+	}
 	var b bytes.Buffer
-	write(&b, root(), reflect.ValueOf(p).Elem())
+	b.WriteByte('{')
+	for _, name := range names {
+		if value, given := all[name]; given {
+			if b.Len() > 1 {
+				b.WriteByte(',')
+			}
+			b.WriteString(`"` + name + `":`)
+			b.Write(value)
+		}
+	}
+	b.WriteByte('}')
 	return b.Bytes()
-}
-
-func write(b *bytes.Buffer, f *form, v reflect.Value) {
-	for v.Kind() == reflect.Pointer {
-		v = v.Elem()
-	}
-	switch f.shape {
-	case scalar:
-		writeScalar(b, v)
-	case list:
-		b.WriteByte('[')
-		for i := range v.Len() {
-			comma(b, '[')
-			write(b, f.elem, v.Index(i))
-		}
-		b.WriteByte(']')
-	case dict:
-		b.WriteByte('{')
-		for name, elem := range entries(f, v) {
-			comma(b, '{')
-			b.WriteString(quote(name) + ":")
-			write(b, f.elem, elem)
-		}
-		b.WriteByte('}')
-	case record:
-		b.WriteByte('{')
-		for _, m := range f.members {
-			if value, given := m.peek(v); given {
-				comma(b, '{')
-				b.WriteString(quote(m.name) + ":")
-				write(b, m.form, value)
-			}
-		}
-		b.WriteByte('}')
-	}
-}
-
-// comma separates what follows from what was written before it; after an opening
-// bracket there is nothing to separate.
-func comma(b *bytes.Buffer, opening byte) {
-	if last := b.Bytes()[b.Len()-1]; last != opening {
-		b.WriteByte(',')
-	}
-}
-
-// entries gives the names and values of a dict, a Go map's by name.
-func entries(f *form, v reflect.Value) func(yield func(string, reflect.Value) bool) {
-	return func(yield func(string, reflect.Value) bool) {
-		if v.Kind() != reflect.Map {
-			for i := range v.Len() {
-				if e := v.Index(i); !yield(e.Field(f.nameAt).String(), e) {
-					return
-				}
-			}
-			return
-		}
-		names := v.MapKeys()
-		slices.SortFunc(names, func(a, b reflect.Value) int { return bytes.Compare([]byte(a.String()), []byte(b.String())) })
-		for _, name := range names {
-			if !yield(name.String(), v.MapIndex(name)) {
-				return
-			}
-		}
-	}
-}
-
-func writeScalar(b *bytes.Buffer, v reflect.Value) {
-	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
-		text, err := m.MarshalText()
-		if err != nil {
-			panic(fmt.Sprintf("config: %s does not write what it read: %v", v.Type(), err))
-		}
-		b.WriteString(quoteValue(string(text)))
-		return
-	}
-	switch v.Kind() {
-	case reflect.String:
-		b.WriteString(quoteValue(v.String()))
-	case reflect.Bool:
-		b.WriteString(strconv.FormatBool(v.Bool()))
-	case reflect.Float32, reflect.Float64:
-		b.WriteString(strconv.FormatFloat(v.Float(), 'g', -1, 64))
-	default:
-		b.WriteString(strconv.FormatInt(v.Int(), 10))
-	}
-}
-
-// quoteValue keeps what is already expanded from being expanded again.
-func quoteValue(s string) string { return quote(strings.ReplaceAll(s, "${", "$${")) }
-
-func quote(s string) string {
-	text, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // no string fails to be written
-	}
-	return string(text)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -24,7 +25,7 @@ const elsewhere = "the keyed sample holds the original's categories; compare the
 func (l *loader) validateIntruder(p *Pipeline) {
 	const path = "assess.intruder"
 	a := &p.Assess
-	if !l.known("assess") {
+	if !l.Known("assess") {
 		return
 	}
 	l.validateKeys(p)
@@ -32,18 +33,18 @@ func (l *loader) validateIntruder(p *Pipeline) {
 		p.Warnings = append(p.Warnings, path+": what an intruder finds stands in the final report alone, and stops nothing: a stream releases before")
 	}
 	in := a.Intruder
-	if in == nil || !l.known(path) {
+	if in == nil || !l.Known(path) {
 		return
 	}
 	var ps check.Problems
 	whole(&ps, "targets", in.Targets, 1, 1_000_000_000)
 	l.checkWidths(&ps, in.Interval)
-	l.within(path, ps)
+	l.Within(path, ps)
 	l.validateCategorical(p)
 	l.validateKeyedParts(p)
-	if at := path + ".linkage.one_to_one"; in.Linkage != nil && in.Linkage.OneToOne && (a.Sample < 0 || a.Sample > linkage.MaxOneToOne) && l.sound(at, "assess.sample") {
+	if at := path + ".linkage.one_to_one"; in.Linkage != nil && in.Linkage.OneToOne && (a.Sample < 0 || a.Sample > linkage.MaxOneToOne) && l.Sound(at, "assess.sample") {
 		// Else a run would find out at its end.
-		l.wrong(at, "needs assess.sample of at most %d: the best assignment of all takes the square of the records in memory", linkage.MaxOneToOne)
+		l.Wrong(at, "needs assess.sample of at most %d: the best assignment of all takes the square of the records in memory", linkage.MaxOneToOne)
 	}
 	if in.Bayes != nil {
 		l.validateBayes(p, path+".bayes")
@@ -54,14 +55,14 @@ func (l *loader) validateIntruder(p *Pipeline) {
 	if in.Utility != nil {
 		l.validateRegressions(p, path+".utility.regressions")
 	}
-	if in.Inversion && len(p.Masks) == 0 && l.sound("masks", path+".inversion") {
-		l.wrong(path+".inversion", "needs masks: without any there is nothing to undo")
+	if in.Inversion && len(p.Masks) == 0 && l.Sound("masks", path+".inversion") {
+		l.Wrong(path+".inversion", "needs masks: without any there is nothing to undo")
 	}
-	if in.Inversion && l.sound("masks", path+".inversion") {
+	if in.Inversion && l.Sound("masks", path+".inversion") {
 		for i, m := range p.Masks {
 			for _, name := range m.Params.Masks() {
 				if transform.ActionOf(m.Params, name, 1) == nil {
-					l.wrong(path+".inversion", "needs masks that say what they do to a value; masks[%d].%s does not", i, m.Kind())
+					l.Wrong(path+".inversion", "needs masks that say what they do to a value; masks[%d].%s does not", i, m.Kind())
 					return
 				}
 			}
@@ -72,14 +73,14 @@ func (l *loader) validateIntruder(p *Pipeline) {
 // validateKeys judges the columns that an intruder may know.
 func (l *loader) validateKeys(p *Pipeline) {
 	const path = "assess.keys"
-	if !l.given(path) || !l.known(path) {
+	if !l.Given(path) || !l.Known(path) {
 		return
 	}
 	switch n := len(p.Assess.Keys); {
 	case n == 0:
-		l.wrong(path, "must name at least one column; remove the field where an intruder knows nothing")
+		l.Wrong(path, "must name at least one column; remove the field where an intruder knows nothing")
 	case n > uniqueness.MaxKeys:
-		l.wrong(path, "must name at most %d columns, got %d", uniqueness.MaxKeys, n)
+		l.Wrong(path, "must name at most %d columns, got %d", uniqueness.MaxKeys, n)
 	default:
 		l.releasedOnce(p, path, p.Assess.Keys, "it never leaves, so there is nothing to link it to")
 	}
@@ -90,15 +91,15 @@ func (l *loader) validateKeys(p *Pipeline) {
 func (l *loader) releasedOnce(p *Pipeline, list string, names []string, never string) {
 	for i, name := range names {
 		path := fmt.Sprintf("%s[%d]", list, i)
-		if !l.sound(path) {
+		if !l.Sound(path) {
 			continue
 		}
 		switch c := l.listed(p, path, name); {
 		case c == nil:
 		case c.Role == microdata.Identifier:
-			l.wrong(path, "must be a column that is released, got %q, an identifier: %s", name, never)
+			l.Wrong(path, "must be a column that is released, got %q, an identifier: %s", name, never)
 		case slices.Contains(names[:i], name):
-			l.wrong(path, "must not repeat a column, got %q again", name)
+			l.Wrong(path, "must not repeat a column, got %q again", name)
 		}
 	}
 }
@@ -120,16 +121,16 @@ func (l *loader) validateCategorical(p *Pipeline) {
 	in, keys := p.Assess.Intruder, p.Assess.Keys
 	for i, name := range in.Categorical {
 		path := fmt.Sprintf("assess.intruder.categorical[%d]", i)
-		if !l.sound(path, "assess.keys") {
+		if !l.Sound(path, "assess.keys") {
 			continue
 		}
 		switch mask := l.maskOf(p, name); {
 		case !slices.Contains(keys, name):
-			l.wrong(path, "must be one of assess.keys, got %q%s", name, instead(name, keys))
+			l.Wrong(path, "must be one of assess.keys, got %q%s", name, form.Instead(name, keys))
 		case slices.Contains(in.Categorical[:i], name):
-			l.wrong(path, "must not repeat a column, got %q again", name)
+			l.Wrong(path, "must not repeat a column, got %q again", name)
 		case mask != "":
-			l.wrong(path, "must be a key that no mask changes, got %q, which %s changes: %s", name, mask, elsewhere)
+			l.Wrong(path, "must be a key that no mask changes, got %q, which %s changes: %s", name, mask, elsewhere)
 		}
 	}
 }
@@ -137,7 +138,7 @@ func (l *loader) validateCategorical(p *Pipeline) {
 // maskOf returns the path of the first mask that changes a column; "" where none
 // does or the masks are not known.
 func (l *loader) maskOf(p *Pipeline, name string) string {
-	if !l.sound("masks") {
+	if !l.Sound("masks") {
 		return ""
 	}
 	at := slices.IndexFunc(p.Masks, func(m transform.Spec) bool { return slices.Contains(m.Params.Masks(), name) })
@@ -152,7 +153,7 @@ func (l *loader) validateKeyedParts(p *Pipeline) {
 	const path = "assess.intruder"
 	a := &p.Assess
 	in := a.Intruder
-	if !l.sound("assess.keys", path+".categorical") || l.misspelt("assess", "keys") {
+	if !l.Sound("assess.keys", path+".categorical") || l.Misspelt("assess", "keys") {
 		return
 	}
 	parts := []struct {
@@ -165,16 +166,16 @@ func (l *loader) validateKeyedParts(p *Pipeline) {
 		{"bayes", in.Bayes != nil, true, ""},
 		{"uniqueness", in.Uniqueness != nil, false, ""},
 	}
-	if len(a.Keys) == 0 && !in.Named() && len(l.strange[path]) == 0 {
-		l.wrong(path, "needs assess.keys, the columns that an intruder may know; or name a part that needs none: interval, utility, inversion")
+	if len(a.Keys) == 0 && !in.Named() && !l.HasStrange(path) {
+		l.Wrong(path, "needs assess.keys, the columns that an intruder may know; or name a part that needs none: interval, utility, inversion")
 	}
 	for _, part := range parts {
-		switch at := join(path, part.name); {
-		case !part.given || !l.sound(at):
+		switch at := form.Join(path, part.name); {
+		case !part.given || !l.Sound(at):
 		case len(a.Keys) == 0:
-			l.wrong(at, "needs assess.keys, the columns that an intruder may know")
+			l.Wrong(at, "needs assess.keys, the columns that an intruder may know")
 		case part.numeric && !a.linked():
-			l.wrong(at, "needs a numeric key, and intruder.categorical lists all of assess.keys%s", part.hint)
+			l.Wrong(at, "needs a numeric key, and intruder.categorical lists all of assess.keys%s", part.hint)
 		}
 	}
 }
@@ -192,18 +193,18 @@ func (l *loader) validateBayes(p *Pipeline, path string) {
 	if !(b.Threshold >= 0 && b.Threshold < 1) {
 		ps.Addf("threshold", "must be at least 0 and below 1, got %v", b.Threshold)
 	}
-	if l.given(path + ".population") {
+	if l.Given(path + ".population") {
 		whole(&ps, "population", b.Population, 1, 1<<50)
 	}
-	l.within(path, ps)
+	l.Within(path, ps)
 	for _, word := range []struct {
 		name   string
 		values map[string]float64
 		prior  *IntruderPrior
 	}{{"phi", b.Phi, b.PhiPrior}, {"sigma", b.Sigma, b.SigmaPrior}} {
-		at := join(path, word.name)
-		if b.Knowledge == KnowledgeD2 && l.given(at) && l.sound(at) {
-			l.wrong(at, "must be left out with knowledge: d2, whose intruder does not know it but has a prior; give %s_prior", word.name)
+		at := form.Join(path, word.name)
+		if b.Knowledge == KnowledgeD2 && l.Given(at) && l.Sound(at) {
+			l.Wrong(at, "must be left out with knowledge: d2, whose intruder does not know it but has a prior; give %s_prior", word.name)
 		}
 		l.validateKnown(p, at, word.values)
 		l.validatePrior(path, at+"_prior", b.Knowledge, word.prior)
@@ -214,33 +215,33 @@ func (l *loader) validateBayes(p *Pipeline, path string) {
 func (l *loader) validateKnown(p *Pipeline, path string, values map[string]float64) {
 	a := &p.Assess
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		at := join(path, name)
-		if !l.sound(at, "assess.keys") {
+		at := form.Join(path, name)
+		if !l.Sound(at, "assess.keys") {
 			continue
 		}
 		switch v := values[name]; {
 		case !slices.Contains(a.Keys, name):
-			l.wrongName(at, "must be one of assess.keys%s", instead(name, a.Keys))
+			l.WrongName(at, "must be one of assess.keys%s", form.Instead(name, a.Keys))
 		case slices.Contains(a.Intruder.Categorical, name):
-			l.wrongName(at, "must be a numeric key, and intruder.categorical lists it")
+			l.WrongName(at, "must be a numeric key, and intruder.categorical lists it")
 		case v < 0:
-			l.wrong(at, "must be at least 0, got %v", v)
+			l.Wrong(at, "must be at least 0, got %v", v)
 		}
 	}
 }
 
 // validatePrior judges the prior at a path within the intruder's.
 func (l *loader) validatePrior(path, at, knowledge string, prior *IntruderPrior) {
-	if prior == nil || !l.sound(at) {
+	if prior == nil || !l.Sound(at) {
 		return
 	}
-	if knowledge != KnowledgeD2 && l.sound(path+".knowledge") {
-		l.wrong(at, "needs knowledge: d2, got %s, whose intruder knows the value", knowledge)
+	if knowledge != KnowledgeD2 && l.Sound(path+".knowledge") {
+		l.Wrong(at, "needs knowledge: d2, got %s, whose intruder knows the value", knowledge)
 	}
 	var ps check.Problems
 	ps.Between("shape", prior.Shape, 0.5, 1_000_000)
 	ps.Above("scale", prior.Scale, 0)
-	l.within(at, ps)
+	l.Within(at, ps)
 }
 
 func (l *loader) validateUniqueness(p *Pipeline, path string) {
@@ -253,9 +254,9 @@ func (l *loader) validateUniqueness(p *Pipeline, path string) {
 			ps.Addf(at, "must not repeat a k, got %d again", k)
 		}
 	}
-	l.within(path, ps)
+	l.Within(path, ps)
 	for _, c := range []struct{ field, name string }{{"weight", u.Weight}, {"household", u.Household}} {
-		if at := join(path, c.field); l.given(at) && l.sound(at) {
+		if at := form.Join(path, c.field); l.Given(at) && l.Sound(at) {
 			l.listed(p, at, c.name)
 		}
 	}
@@ -263,14 +264,14 @@ func (l *loader) validateUniqueness(p *Pipeline, path string) {
 	l.releasedOnce(p, list, u.Sensitive, "it never leaves, so that a respondent's is not learnt from the release")
 	for i, name := range u.Sensitive {
 		at := fmt.Sprintf("%s[%d]", list, i)
-		if !l.sound(at) {
+		if !l.Sound(at) {
 			continue
 		}
 		switch mask := l.maskOf(p, name); {
 		case slices.Contains(p.Assess.Keys, name):
-			l.wrong(at, "must not be one of assess.keys, got %q: records of equal keys all have the same", name)
+			l.Wrong(at, "must not be one of assess.keys, got %q: records of equal keys all have the same", name)
 		case mask != "":
-			l.wrong(at, "must be a column that no mask changes, got %q, which %s changes: %s", name, mask, elsewhere)
+			l.Wrong(at, "must be a column that no mask changes, got %q, which %s changes: %s", name, mask, elsewhere)
 		}
 	}
 }
@@ -283,20 +284,20 @@ func (l *loader) validateRegressions(p *Pipeline, list string) {
 		if !(r.Level > 0 && r.Level < 1) {
 			ps.Addf("level", "must be between 0 and 1, both excluded, got %v", r.Level)
 		}
-		l.within(path, ps)
-		if at := path + ".response"; l.given(at) && l.sound(at) {
+		l.Within(path, ps)
+		if at := path + ".response"; l.Given(at) && l.Sound(at) {
 			if c := l.listed(p, at, r.Response); c != nil && c.Role == microdata.Identifier {
-				l.wrong(at, "must be a column that is released, got %q, an identifier: %s", r.Response, never)
+				l.Wrong(at, "must be a column that is released, got %q, an identifier: %s", r.Response, never)
 			}
 		}
 		predictors := path + ".predictors"
-		if l.given(predictors) && l.sound(predictors) && len(r.Predictors) == 0 {
-			l.wrong(predictors, "must name at least one column")
+		if l.Given(predictors) && l.Sound(predictors) && len(r.Predictors) == 0 {
+			l.Wrong(predictors, "must name at least one column")
 		}
 		l.releasedOnce(p, predictors, r.Predictors, never)
 		for k, name := range r.Predictors {
-			if at := fmt.Sprintf("%s[%d]", predictors, k); name == r.Response && l.sound(at) {
-				l.wrong(at, "must not be the response, got %q", name)
+			if at := fmt.Sprintf("%s[%d]", predictors, k); name == r.Response && l.Sound(at) {
+				l.Wrong(at, "must not be the response, got %q", name)
 			}
 		}
 	}
@@ -305,12 +306,12 @@ func (l *loader) validateRegressions(p *Pipeline, list string) {
 // validateIdentityRule demands that what a rule about the respondents judges is
 // measured, and before anything is released.
 func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
-	if (p.Stream() || p.Streaming()) && l.sound("source", "sink", path) {
-		l.wrong(path, "must not be about the respondents on a stream: they are sought when all records are there, and it releases before; a file job does not, such as from topics with until: latest into a file")
+	if (p.Stream() || p.Streaming()) && l.Sound("source", "sink", path) {
+		l.Wrong(path, "must not be about the respondents on a stream: they are sought when all records are there, and it releases before; a file job does not, such as from topics with until: latest into a file")
 		return
 	}
 	a := &p.Assess
-	if !l.known("assess") || !l.sound("assess.keys") || l.misspelt("assess", "keys") || l.misspelt("assess", "intruder") {
+	if !l.Known("assess") || !l.Sound("assess.keys") || l.Misspelt("assess", "keys") || l.Misspelt("assess", "intruder") {
 		return
 	}
 	in := a.Intruder
@@ -318,8 +319,8 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 		in = &Intruder{}
 	}
 	for _, limit := range assess.RespondentMeasures {
-		at := join(path, limit.Name)
-		if _, given := limit.Limit(r); !given || in.named(limit.Part) || !l.sound(at) || l.misspelt("assess.intruder", limit.Part) || !l.known("assess.intruder."+limit.Part) {
+		at := form.Join(path, limit.Name)
+		if _, given := limit.Limit(r); !given || in.named(limit.Part) || !l.Sound(at) || l.Misspelt("assess.intruder", limit.Part) || !l.Known("assess.intruder."+limit.Part) {
 			continue
 		}
 		add := fmt.Sprintf("add assess.intruder.%s: {}", limit.Part)
@@ -331,13 +332,13 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 		}
 		switch {
 		case !limit.ByDefault && !in.Named():
-			l.wrong(at, "needs the Bayesian intruder, who is not asked for by default: %s", add)
+			l.Wrong(at, "needs the Bayesian intruder, who is not asked for by default: %s", add)
 		case in.Named():
-			l.wrong(at, "needs %s, which is not among the parts of assess.intruder that are named: %s", limit.Part, add)
+			l.Wrong(at, "needs %s, which is not among the parts of assess.intruder that are named: %s", limit.Part, add)
 		case !a.Asked():
-			l.wrong(at, "needs %s, and nothing is asked of an intruder: %s", limit.Part, add)
-		case limit.Part == "linkage" && len(a.Keys) > 0 && !a.linked() && l.sound("assess.intruder.categorical"):
-			l.wrong(at, "needs linkage, and intruder.categorical lists all of assess.keys: add a numeric key, or assess.intruder.linkage: {distance: gower}")
+			l.Wrong(at, "needs %s, and nothing is asked of an intruder: %s", limit.Part, add)
+		case limit.Part == "linkage" && len(a.Keys) > 0 && !a.linked() && l.Sound("assess.intruder.categorical"):
+			l.Wrong(at, "needs linkage, and intruder.categorical lists all of assess.keys: add a numeric key, or assess.intruder.linkage: {distance: gower}")
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	yaml "go.yaml.in/yaml/v3"
+	"github.com/sdlfilter/sdlfilter/internal/form"
 )
 
 // Loosening is a setting of the environment or the command line that lets more out
@@ -50,50 +50,19 @@ func (p *Pipeline) LooseningAllowed(allowed bool) error {
 }
 
 // change is what settings have made of one scalar of the file.
-type change struct {
-	steps  []step
-	path   string
-	origin string
-	old    *string // nil: the file says nothing
-	now    string
-	added  bool // it belongs to an element of a list that settings have added
-}
-
-// note remembers what a setting changes: the file's own value, however many
-// settings come after one another.
-func (l *loader) note(steps []step, old *yaml.Node, s setting) {
-	c := change{steps: steps, origin: s.origin, now: s.value}
-	for _, st := range steps {
-		if st.name == "" {
-			c.path += fmt.Sprintf("[%d]", st.index)
-		} else {
-			c.path = join(c.path, st.name)
-		}
-		if st.name == "" && l.grown[c.path] {
-			c.added = true
-		}
-	}
-	if i := slices.IndexFunc(l.changes, func(b change) bool { return b.path == c.path }); i >= 0 {
-		l.changes[i].now, l.changes[i].origin = c.now, c.origin
-		return
-	}
-	if old != nil && !isNull(old) {
-		was := old.Value
-		c.old = &was
-	}
-	l.changes = append(l.changes, c)
-}
+type change struct{ form.Change }
 
 // loosened lists the settings that loosen.
 func (l *loader) loosened() []Loosening {
 	var list []Loosening
-	for _, c := range l.changes {
+	for _, was := range l.Changes() {
+		c := change{was}
 		if !c.loosens() {
 			continue
 		}
-		o := Loosening{Path: c.path, Origin: c.origin, To: c.now}
-		if c.old != nil {
-			o.From = *c.old
+		o := Loosening{Path: c.Path, Origin: c.Origin, To: c.Now}
+		if c.Old != nil {
+			o.From = *c.Old
 		}
 		list = append(list, o)
 	}
@@ -103,10 +72,10 @@ func (l *loader) loosened() []Loosening {
 // loosens judges a setting by its place. What is not known to be harmless, or to
 // be at least as strict as what the file says, loosens.
 func (c *change) loosens() bool {
-	if c.old != nil && *c.old == c.now {
+	if c.Old != nil && *c.Old == c.Now {
 		return false
 	}
-	switch names := c.names(); names[0] {
+	switch names := c.Names; names[0] {
 	case "version", "name", "quarantine", "map":
 		return false // where entries go that hold no value; a run ignores the map
 	case "source":
@@ -120,9 +89,9 @@ func (c *change) loosens() bool {
 	case "columns":
 		return c.loosensColumn(names[len(names)-1])
 	case "unlisted":
-		return c.now != "fail"
+		return c.Now != "fail"
 	case "masks":
-		return c.added || c.loosensMask(names)
+		return c.Added || c.loosensMask(names)
 	case "assess":
 		return c.loosensAssessment(names)
 	case "gate":
@@ -131,17 +100,6 @@ func (c *change) loosens() bool {
 		return names[1] == "publish"
 	}
 	return true // key, identity, profile, and what is yet to come
-}
-
-// names are the names of a path, without the indexes of lists.
-func (c *change) names() []string {
-	var names []string
-	for _, st := range c.steps {
-		if st.name != "" {
-			names = append(names, st.name)
-		}
-	}
-	return names
 }
 
 // harmless reports whether a field of a source or a sink (its third name) is one of
@@ -154,9 +112,9 @@ func harmless(names []string, fields ...string) bool {
 func (c *change) strictest(field string) bool {
 	switch field {
 	case "order":
-		return c.now == "shuffled"
+		return c.Now == "shuffled"
 	case "key", "headers", "timestamp":
-		return c.now == "drop"
+		return c.Now == "drop"
 	}
 	return false
 }
@@ -169,13 +127,13 @@ func (c *change) loosensColumn(field string) bool {
 	case "unit":
 		return false
 	case "role":
-		now := slices.Index(roles, c.now)
-		if c.old == nil { // a column that the file does not list
-			return c.now != "identifier"
+		now := slices.Index(roles, c.Now)
+		if c.Old == nil { // a column that the file does not list
+			return c.Now != "identifier"
 		}
-		return now < 0 || now < slices.Index(roles, *c.old)
+		return now < 0 || now < slices.Index(roles, *c.Old)
 	case "unmasked":
-		return c.now != "false"
+		return c.Now != "false"
 	}
 	return !c.tighter(field)
 }
@@ -204,12 +162,12 @@ func (c *change) loosensAssessment(names []string) bool {
 	case "every", "emit":
 		return false
 	case "replicates", "sample":
-		if c.old == nil {
+		if c.Old == nil {
 			defaults := map[string]string{"replicates": "200", "sample": "100000"}
 			d := defaults[names[1]]
-			c = &change{old: &d, now: c.now}
+			c = &change{form.Change{Old: &d, Now: c.Now}}
 		}
-		return c.now != "all" && !c.grows()
+		return c.Now != "all" && !c.grows()
 	}
 	return true
 }
@@ -221,12 +179,12 @@ func (c *change) loosensGate(names []string) bool {
 	switch names[1] {
 	case "on_fail":
 		was := len(onFail) - 2 // stop and withhold are the defaults, and alike
-		if c.old != nil {
-			was = min(was, slices.Index(onFail, *c.old))
+		if c.Old != nil {
+			was = min(was, slices.Index(onFail, *c.Old))
 		}
-		return slices.Index(onFail, c.now) < was
+		return slices.Index(onFail, c.Now) < was
 	case "rules":
-		if c.added {
+		if c.Added {
 			return false // one rule more
 		}
 	}
@@ -237,8 +195,8 @@ func (c *change) loosensGate(names []string) bool {
 // stricter than that of the file, or is the only one.
 func (c *change) tighter(field string) bool {
 	switch {
-	case strings.HasPrefix(field, "max_") && c.old == nil, strings.HasPrefix(field, "min_") && c.old == nil:
-		_, _, ok := amount(c.now)
+	case strings.HasPrefix(field, "max_") && c.Old == nil, strings.HasPrefix(field, "min_") && c.Old == nil:
+		_, _, ok := amount(c.Now)
 		return ok
 	case strings.HasPrefix(field, "max_"):
 		return c.shrinks()
@@ -253,11 +211,11 @@ func (c *change) shrinks() bool { return c.compare(func(old, now float64) bool {
 
 // compare compares two amounts, which must both be numbers or both percentages.
 func (c *change) compare(holds func(old, now float64) bool) bool {
-	if c.old == nil {
+	if c.Old == nil {
 		return false
 	}
-	old, oldUnit, ok1 := amount(*c.old)
-	now, nowUnit, ok2 := amount(c.now)
+	old, oldUnit, ok1 := amount(*c.Old)
+	now, nowUnit, ok2 := amount(c.Now)
 	return ok1 && ok2 && oldUnit == nowUnit && holds(old, now)
 }
 
@@ -272,10 +230,10 @@ func amount(text string) (v float64, unit string, ok bool) {
 
 // longer compares two lengths of time.
 func (c *change) longer() bool {
-	if c.old == nil {
+	if c.Old == nil {
 		return false
 	}
-	old, err1 := time.ParseDuration(*c.old)
-	now, err2 := time.ParseDuration(c.now)
+	old, err1 := time.ParseDuration(*c.Old)
+	now, err2 := time.ParseDuration(c.Now)
 	return err1 == nil && err2 == nil && now >= old
 }

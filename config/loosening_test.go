@@ -67,7 +67,7 @@ func TestLoosening(t *testing.T) {
 					if strings.Contains(path, ".new.") || strings.Contains(path, ".types.") {
 						continue // the environment makes no names
 					}
-					name := envPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "__"))
+					name := dialect().Prefix + strings.ToUpper(strings.ReplaceAll(path, ".", "__"))
 					o = Options{Environ: func() []string { return []string{name + "=" + value} }}
 				}
 				p, err := Parse("p.yaml", []byte(tight), o)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -89,7 +90,7 @@ func (p *Pipeline) MapStrategies() ([]MapStrategy, error) {
 		for _, a := range idle {
 			errs = append(errs, p.Errorf(a.field, "%s", a.fitsNone(p)))
 		}
-		return nil, errs.sorted()
+		return nil, errs.Sorted()
 	}
 	strategies := make([]MapStrategy, len(variants))
 	for i, v := range variants {
@@ -124,7 +125,7 @@ func (as Axes) axes(section string) []axis {
 	var understood []axis
 	for _, a := range as {
 		if param, wrong := parseParameter(a.Path); wrong == "" {
-			understood = append(understood, axis{Axis: a, parameter: param, field: join(section, a.Path)})
+			understood = append(understood, axis{Axis: a, parameter: param, field: form.Join(section, a.Path)})
 		}
 	}
 	return understood
@@ -204,7 +205,7 @@ func (v variant) place(p *Pipeline, values []float64) ([]transform.Spec, error) 
 // parameter where it has one, else a.
 func (v variant) blame(a axis, problem string) axis {
 	for _, other := range v.axes {
-		if other.mask == a.mask && index.ReplaceAllString(problem, ".$1") == joined(other.fields) {
+		if other.mask == a.mask && form.Dotted(problem) == joined(other.fields) {
 			return other
 		}
 	}

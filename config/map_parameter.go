@@ -9,15 +9,16 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // parameter is a number among the parameters of a mask: what an axis runs over.
 type parameter struct {
-	mask   int      // index in a list of masks
-	kind   string   // of the mask
-	fields []string // from the mask's parameters to the number: tiers, 0, above
-	form   *form    // of the number
+	mask   int        // index in a list of masks
+	kind   string     // of the mask
+	fields []string   // from the mask's parameters to the number: tiers, 0, above
+	form   *form.Form // of the number
 }
 
 // String is the parameter's path: masks.1.noise.sd.
@@ -28,15 +29,15 @@ func (p parameter) String() string {
 func joined(fields []string) string { return strings.Join(fields, ".") }
 
 // whole reports whether the parameter is a whole number.
-func (p parameter) whole() bool { return p.form.typ.Kind() == reflect.Int }
+func (p parameter) whole() bool { return p.form.Type.Kind() == reflect.Int }
 
 // maskForm is the form of one mask.
-var maskForm = sync.OnceValue(func() *form { return formOf(specType) })
+var maskForm = sync.OnceValue(func() *form.Form { return dialect().Of(specType) })
 
 // parseParameter understands a path as --set takes it, for any list of masks:
 // whether a certain one has the mask is for misfit to say.
 func parseParameter(path string) (p parameter, wrong string) {
-	segments := strings.Split(index.ReplaceAllString(path, ".$1"), ".")
+	segments := strings.Split(form.Dotted(path), ".")
 	if segments[0] != "masks" {
 		return p, "must begin with masks and name a parameter of a mask, as in masks.0.noise.sd"
 	}
@@ -47,37 +48,37 @@ func parseParameter(path string) (p parameter, wrong string) {
 	if p.mask, ok = position(segments[1]); !ok {
 		return p, fmt.Sprintf("must give the mask by its number, from 0, after masks, got %q", segments[1])
 	}
-	kinds := maskForm().choices()
+	kinds := maskForm().Choices()
 	p.kind = segments[2]
 	if !slices.Contains(kinds, p.kind) {
-		return p, fmt.Sprintf("must name a kind of mask after its number, got %q%s", p.kind, instead(p.kind, kinds))
+		return p, fmt.Sprintf("must name a kind of mask after its number, got %q%s", p.kind, form.Instead(p.kind, kinds))
 	}
-	p.form, p.fields = maskForm().member(p.kind).form, segments[3:]
+	p.form, p.fields = maskForm().Member(p.kind).Form, segments[3:]
 	trail := fmt.Sprintf("masks.%d.%s", p.mask, p.kind)
 	for _, segment := range p.fields {
-		switch p.form.shape {
-		case record:
-			m := p.form.member(segment)
+		switch p.form.Shape {
+		case form.Record:
+			m := p.form.Member(segment)
 			if m == nil {
-				return p, fmt.Sprintf("has no field %q in %s%s", segment, trail, instead(segment, p.form.names()))
+				return p, fmt.Sprintf("has no field %q in %s%s", segment, trail, form.Instead(segment, p.form.Names()))
 			}
-			p.form = m.form
-		case list:
+			p.form = m.Form
+		case form.List:
 			if _, ok := position(segment); !ok {
 				return p, fmt.Sprintf("must give an element of %s by its number, from 0, got %q", trail, segment)
 			}
-			p.form = p.form.elem
+			p.form = p.form.Elem
 		default:
 			return p, fmt.Sprintf("must end at %s, a single value, got %q behind it", trail, segment)
 		}
-		trail = join(trail, segment)
+		trail = form.Join(trail, segment)
 	}
 	switch {
-	case p.form.shape == record:
-		return p, fmt.Sprintf("must name a number; %s is a mapping, go on with a dot and a field%s", trail, known(p.form.names()))
-	case p.form.shape == list:
+	case p.form.Shape == form.Record:
+		return p, fmt.Sprintf("must name a number; %s is a mapping, go on with a dot and a field%s", trail, form.ThereAre(p.form.Names()))
+	case p.form.Shape == form.List:
 		return p, fmt.Sprintf("must name a number; %s is a list, go on with a dot and the number of an element", trail)
-	case p.form.typ != amountType && p.form.typ.Kind() != reflect.Float64 && p.form.typ.Kind() != reflect.Int:
+	case p.form.Type != amountType && p.form.Type.Kind() != reflect.Float64 && p.form.Type.Kind() != reflect.Int:
 		return p, fmt.Sprintf("must name a parameter that is a number, and %s is text", trail)
 	}
 	return p, ""
@@ -106,12 +107,12 @@ func (p parameter) misfit(masks []transform.Spec) string {
 // find follows the fields through a mask; own says to make copies of the lists
 // on the way.
 func (p parameter) find(spec reflect.Value, own bool) (v reflect.Value, wrong string) {
-	f := maskForm().member(p.kind).form
+	f := maskForm().Member(p.kind).Form
 	v = spec
 	for i, field := range p.fields {
-		if f.shape == record {
-			m := f.member(field)
-			v, f = m.bind(v), m.form
+		if f.Shape == form.Record {
+			m := f.Member(field)
+			v, f = m.Bind(v), m.Form
 			continue
 		}
 		at, _ := position(field)
@@ -123,7 +124,7 @@ func (p parameter) find(spec reflect.Value, own bool) (v reflect.Value, wrong st
 			reflect.Copy(elements, v)
 			v.Set(elements)
 		}
-		v, f = v.Index(at), f.elem
+		v, f = v.Index(at), f.Elem
 	}
 	return v, ""
 }
@@ -140,7 +141,7 @@ func (p parameter) put(spec *transform.Spec, value float64, relative bool) {
 		v = v.Elem()
 	}
 	switch {
-	case p.form.typ == amountType:
+	case p.form.Type == amountType:
 		v.Set(reflect.ValueOf(transform.Amount{Value: value, Relative: relative}))
 	case p.whole():
 		v.SetInt(int64(math.Round(value)))

@@ -172,6 +172,12 @@ func TestRewrittenToAnotherStrategy(t *testing.T) {
 	}
 }
 
+// shifted indents the lines behind the first.
+func shifted(block string, by int) string {
+	lines := strings.Split(strings.TrimSuffix(block, "\n"), "\n")
+	return strings.Join(lines, "\n"+strings.Repeat(" ", by)) + "\n"
+}
+
 func TestRewrittenPlacesAList(t *testing.T) {
 	const head = "version: 1\nkey: {file: release.key}\nsource: {parquet: {path: in.parquet}}\ncolumns: {wage: {role: sensitive, decimals: 2}}\nsink: {parquet: {path: out.parquet}}\n"
 	const block = "map:\n  strategies:\n  - name: a\n    masks:\n    - round: {columns: [wage], base: 1}\n    # then\n    - noise: {columns: [wage], sd: 1}\n"
@@ -180,13 +186,13 @@ func TestRewrittenPlacesAList(t *testing.T) {
 	const newBlock = "- round: {columns: [wage], base: 1}\n# then\n- noise: {columns: [wage], sd: 1}\n"
 	const newFlow = "[{round: {columns: [wage], base: 1}},\n  {noise: {columns: [wage], sd: 1}}]"
 	for _, test := range []struct{ name, text, want string }{
-		{"block for block", head + "masks:\n    - " + old + " # old\n" + block, head + "masks:\n" + indented("    "+newBlock, 0, 4) + block},
+		{"block for block", head + "masks:\n    - " + old + " # old\n" + block, head + "masks:\n" + shifted("    "+newBlock, 4) + block},
 		{"block for dashes at the margin", head + "masks:\n- " + old + "\n" + block, head + "masks:\n" + newBlock + block},
-		{"block for flow", head + "masks: [" + old + "]  # old\n" + block, head + "masks:  # old\n" + indented("  "+newBlock, 0, 2) + block},
+		{"block for flow", head + "masks: [" + old + "]  # old\n" + block, head + "masks:  # old\n" + shifted("  "+newBlock, 2) + block},
 		{"flow for block", head + "masks:\n  - " + old + "\n" + flow, head + "masks:\n  " + newFlow + "\n" + flow},
 		{"flow for dashes at the margin", head + "masks: # all\n- " + old + "\n" + flow, head + "masks: # all\n  " + newFlow + "\n" + flow},
 		{"flow for flow", head + "masks: [ " + old + "\n  ]\n" + flow, head + "masks: " + newFlow + "\n" + flow},
-		{"block where there are none", head + block, head + block + "masks:\n" + indented("  "+newBlock, 0, 2)},
+		{"block where there are none", head + block, head + block + "masks:\n" + shifted("  "+newBlock, 2)},
 		{"flow where there are none", head + strings.TrimRight(flow, "\n"), head + flow + "masks: " + newFlow},
 		{"JSON", `{"version": 1, "key": {"file": "k"}, "source": {"csv": {"path": "i"}}, "columns": {"wage": {"role": "sensitive"}}, "sink": {"csv": {"path": "o"}}, "map": {"strategies": [{"name": "a", "masks": [{"round": {"columns": ["wage"], "base": 1}}]}]}}`,
 			`{"version": 1, "key": {"file": "k"}, "source": {"csv": {"path": "i"}}, "columns": {"wage": {"role": "sensitive"}}, "sink": {"csv": {"path": "o"}}, "map": {"strategies": [{"name": "a", "masks": [{"round": {"columns": ["wage"], "base": 1}}]}]}, "masks": [{"round": {"columns": ["wage"], "base": 1}}]}`},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -19,25 +20,25 @@ import (
 // are still there, and the pipeline must run.
 func (l *loader) validateMap(p *Pipeline) {
 	m := p.Map
-	if m == nil || !l.known("map") {
+	if m == nil || !l.Known("map") {
 		return
 	}
-	if len(m.Vary) == 0 && len(m.Strategies) == 0 && l.sound("map.vary", "map.strategies") {
-		l.wrong("map", "must have vary or strategies, which say what is compared")
+	if len(m.Vary) == 0 && len(m.Strategies) == 0 && l.Sound("map.vary", "map.strategies") {
+		l.Wrong("map", "must have vary or strategies, which say what is compared")
 	}
 	l.validateAxes("map.vary", m.Vary)
 	l.validateStrategies(p)
 	var ps check.Problems
-	if ps.AtLeast("margin", m.Margin, 0); l.sound("map.margin") {
-		l.within("map", ps)
+	if ps.AtLeast("margin", m.Margin, 0); l.Sound("map.margin") {
+		l.Within("map", ps)
 	}
 	l.validateMapColumn(p)
 	l.validateBy(p)
 	own := slices.ContainsFunc(m.Strategies, func(s Strategy) bool { return len(s.Vary) > 0 })
-	if m.Search && len(m.Vary) == 0 && !own && l.sound("map") {
-		l.wrong("map.search", "needs vary: there is no boundary to find where no parameter runs over a range")
+	if m.Search && len(m.Vary) == 0 && !own && l.Sound("map") {
+		l.Wrong("map.search", "needs vary: there is no boundary to find where no parameter runs over a range")
 	}
-	if l.sound("map", "masks") {
+	if l.Sound("map", "masks") {
 		l.validateGrid(p)
 	}
 }
@@ -46,28 +47,19 @@ func (l *loader) validateMap(p *Pipeline) {
 func (l *loader) validateAxes(section string, axes Axes) {
 	first := make(map[string]string, len(axes))
 	for _, a := range axes {
-		path := join(section, a.Path)
+		path := form.Join(section, a.Path)
 		param, wrong := parseParameter(a.Path)
 		if wrong != "" {
-			l.wrongName(path, "%s", wrong)
+			l.WrongName(path, "%s", wrong)
 			continue
 		}
 		if before, again := first[param.String()]; again {
-			l.wrongName(path, "must not be given again, as %s", before)
+			l.WrongName(path, "must not be given again, as %s", before)
 			continue
 		}
 		first[param.String()] = a.Path
 		l.validateAxis(path, a, param)
 	}
-}
-
-// wrongName reports what is wrong with the name of the field at path.
-func (l *loader) wrongName(path, format string, args ...any) {
-	at := place{l.file, 1, 1}
-	if key := l.keys[path]; key != nil {
-		at = l.at(key)
-	}
-	l.errs = append(l.errs, at.error(path, fmt.Sprintf(format, args...)))
 }
 
 func (l *loader) validateAxis(path string, a Axis, param parameter) {
@@ -80,28 +72,28 @@ func (l *loader) validateAxis(path string, a Axis, param parameter) {
 		switch v := end.Value; {
 		case math.IsNaN(v) || math.Abs(v) > 1e300:
 			ps.Addf(end.field, "must be a finite number, or a percentage")
-		case end.Relative && param.form.typ != amountType:
+		case end.Relative && param.form.Type != amountType:
 			ps.Addf(end.field, "must be a number, got %s: %s takes no percentage", percentage(v), param)
-		case param.form.typ.Kind() == reflect.Int && v != math.Trunc(v):
+		case param.form.Type.Kind() == reflect.Int && v != math.Trunc(v):
 			ps.Addf(end.field, "must be a whole number, as %s is, got %s", param, number(v))
 		}
 	}
-	if l.within(path, ps); !l.sound(path) {
+	if l.Within(path, ps); !l.Sound(path) {
 		return
 	}
 	from, to := amountText(a.From), amountText(a.To)
 	lo, hi := a.From.Value, a.To.Value
 	switch {
 	case a.From.Relative != a.To.Relative:
-		l.wrong(path+".to", "must be written as from is, both as percentages or both as numbers, got %s and %s", from, to)
+		l.Wrong(path+".to", "must be written as from is, both as percentages or both as numbers, got %s and %s", from, to)
 	case lo >= hi:
-		l.wrong(path+".to", "must be greater than from, which is %s, got %s", from, to)
+		l.Wrong(path+".to", "must be greater than from, which is %s, got %s", from, to)
 	case hi-lo < 1e-6*max(math.Abs(lo), math.Abs(hi)):
-		l.wrong(path+".to", "must differ from from by more than a millionth, got %s and %s", from, to)
+		l.Wrong(path+".to", "must differ from from by more than a millionth, got %s and %s", from, to)
 	case a.Scale == Log && lo <= 0:
-		l.wrong(path+".from", "must be greater than 0 for scale: log, got %s", from)
+		l.Wrong(path+".from", "must be greater than 0 for scale: log, got %s", from)
 	case a.Scale == Variance && lo < 0:
-		l.wrong(path+".from", "must be at least 0 for scale: variance, got %s", from)
+		l.Wrong(path+".from", "must be at least 0 for scale: variance, got %s", from)
 	}
 }
 
@@ -115,27 +107,27 @@ func amountText(a transform.Amount) string {
 func (l *loader) validateStrategies(p *Pipeline) {
 	for i, s := range p.Map.Strategies {
 		path := fmt.Sprintf("map.strategies[%d]", i)
-		if l.given(path+".name") && l.sound(path+".name") {
+		if l.Given(path+".name") && l.Sound(path+".name") {
 			switch same := slices.IndexFunc(p.Map.Strategies[:i], func(before Strategy) bool { return before.Name == s.Name }); {
 			case strings.TrimSpace(s.Name) == "":
-				l.wrong(path+".name", "must not be empty")
+				l.Wrong(path+".name", "must not be empty")
 			case s.Name == rumap.Configured:
-				l.wrong(path+".name", "must not be %q, which is the name of the pipeline's own masks on the map", s.Name)
+				l.Wrong(path+".name", "must not be %q, which is the name of the pipeline's own masks on the map", s.Name)
 			case same >= 0:
-				l.wrong(path+".name", "must differ from the name of strategies[%d], got %q again", same, s.Name)
+				l.Wrong(path+".name", "must differ from the name of strategies[%d], got %q again", same, s.Name)
 			}
 		}
-		if l.given(path+".masks") && l.known(path+".masks") && len(s.Masks) == 0 {
-			l.wrong(path+".masks", "must list at least one mask")
+		if l.Given(path+".masks") && l.Known(path+".masks") && len(s.Masks) == 0 {
+			l.Wrong(path+".masks", "must list at least one mask")
 		}
 		l.validateMaskList(p, path+".masks", s.Masks)
 		l.validateAxes(path+".vary", s.Vary)
-		if !l.sound(path + ".masks") {
+		if !l.Sound(path + ".masks") {
 			continue
 		}
 		for _, a := range s.Vary.axes(path + ".vary") {
-			if why := a.misfit(s.Masks); why != "" && l.sound(a.field) {
-				l.wrongName(a.field, "must name a parameter of the strategy's own masks, but %s", why)
+			if why := a.misfit(s.Masks); why != "" && l.Sound(a.field) {
+				l.WrongName(a.field, "must name a parameter of the strategy's own masks, but %s", why)
 			}
 		}
 	}
@@ -146,18 +138,18 @@ func (l *loader) validateStrategies(p *Pipeline) {
 func (l *loader) validateMapColumn(p *Pipeline) {
 	const path = "map.column"
 	m := p.Map
-	if !l.sound(path, "masks", "map.strategies") {
+	if !l.Sound(path, "masks", "map.strategies") {
 		return
 	}
-	if !l.given(path) {
+	if !l.Given(path) {
 		switch columns := numericColumns(p); len(columns) {
 		case 0:
-			l.wrongAt("map", path, "is required: no mask says by itself that its columns are numbers")
+			l.WrongAt("map", path, "is required: no mask says by itself that its columns are numbers")
 			return
 		case 1:
 			m.Column = columns[0]
 		default:
-			l.wrongAt("map", path, "is required, since several columns are masked: %s", strings.Join(columns, ", "))
+			l.WrongAt("map", path, "is required, since several columns are masked: %s", strings.Join(columns, ", "))
 			return
 		}
 	}
@@ -170,9 +162,9 @@ func (l *loader) validateMapColumn(p *Pipeline) {
 	without := slices.IndexFunc(m.Strategies, func(s Strategy) bool { return !masksColumn(s.Masks, m.Column) })
 	switch {
 	case len(m.Strategies) == 0:
-		l.wrong(path, "must be a column that is masked, got %q%s", m.Column, known(maskedColumns(p.Masks)))
+		l.Wrong(path, "must be a column that is masked, got %q%s", m.Column, form.ThereAre(maskedColumns(p.Masks)))
 	case without >= 0:
-		l.wrong(path, "must be masked by the configured masks or by every strategy, and neither they nor %q mask %q", m.Strategies[without].Name, m.Column)
+		l.Wrong(path, "must be masked by the configured masks or by every strategy, and neither they nor %q mask %q", m.Strategies[without].Name, m.Column)
 	}
 }
 
@@ -221,11 +213,11 @@ func (l *loader) validateBy(p *Pipeline) {
 		switch {
 		case c == nil:
 		case c.Role == microdata.Identifier:
-			l.wrong(path, "must be a column that is released, got %q, an identifier: groups of its values would be single respondents", name)
+			l.Wrong(path, "must be a column that is released, got %q, an identifier: groups of its values would be single respondents", name)
 		case name == p.Map.Column:
-			l.wrong(path, "must not be the column that is mapped, got %q", name)
+			l.Wrong(path, "must not be the column that is mapped, got %q", name)
 		case slices.Contains(p.Map.By[:i], name):
-			l.wrong(path, "must not repeat a column, got %q again", name)
+			l.Wrong(path, "must not repeat a column, got %q again", name)
 		}
 	}
 }
@@ -248,12 +240,12 @@ func (l *loader) validateGrid(p *Pipeline) {
 		points += grid
 	}
 	if points > maxMapPoints {
-		l.wrong("map", "must have at most %d points, the steps of all axes multiplied and summed over the strategies; give fewer steps", maxMapPoints)
+		l.Wrong("map", "must have at most %d points, the steps of all axes multiplied and summed over the strategies; give fewer steps", maxMapPoints)
 		return
 	}
 	for _, v := range variants {
 		if wrong := v.corners(p); wrong != nil {
-			l.errs = append(l.errs, *wrong)
+			l.Add(*wrong)
 		}
 	}
 }
@@ -281,8 +273,8 @@ func (v variant) corners(p *Pipeline) *Error {
 // before the records are masked.
 func (l *loader) validateAxesOnce(p *Pipeline, section string, axes Axes, once string) {
 	for _, a := range axes {
-		if path := join(section, a.Path); a.From.Relative && p.Profile == "" && l.sound(path) {
-			l.wrong(path+".from", "must be a number in the column's unit: %s, and the standard deviation that a percentage refers to is not known then; or name a profile", once)
+		if path := form.Join(section, a.Path); a.From.Relative && p.Profile == "" && l.Sound(path) {
+			l.Wrong(path+".from", "must be a number in the column's unit: %s, and the standard deviation that a percentage refers to is not known then; or name a profile", once)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 func TestExpansion(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	for name, text := range map[string]string{"plain": "from a file\r\n\n", "binary": "\xff\xfe", "colon": "a: b", "large": strings.Repeat("x", maxFile+1)} {
+	for name, text := range map[string]string{"plain": "from a file\r\n\n", "binary": "\xff\xfe", "colon": "a: b", "large": strings.Repeat("x", 1<<20+1)} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestLoadReadsFilesAndStandardInput(t *testing.T) {
 	if _, err = Load(".", Options{}); err == nil || !strings.Contains(err.Error(), "is a directory") {
 		t.Errorf("a folder: got %v", err)
 	}
-	if err := os.WriteFile("large.yaml", []byte(strings.Repeat("#", maxFile+1)), 0o600); err != nil {
+	if err := os.WriteFile("large.yaml", []byte(strings.Repeat("#", 1<<20+1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = Load("large.yaml", Options{}); err == nil || !strings.Contains(err.Error(), "larger than a configuration may be") {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+
+	"github.com/sdlfilter/sdlfilter/internal/form"
 )
 
 // located is a file that a configuration names, and the field that names it.
@@ -18,14 +20,14 @@ type located struct {
 // holds $NAME. Taken as it is, it would make a folder of that name. What an expansion
 // brought in is a path like any other.
 func (l *loader) shellPath(field, file string) {
-	if n := l.values[field]; n == nil || !l.sound(field) || l.written[n] != "" {
+	if !l.Literal(field) || !l.Sound(field) {
 		return
 	}
 	switch variable := shellVariable.FindString(file); {
 	case file == "~" || strings.HasPrefix(file, "~/"):
-		l.wrong(field, "must be a path, got %q, which only a shell reads: write ${HOME}%s", file, file[1:])
+		l.Wrong(field, "must be a path, got %q, which only a shell reads: write ${HOME}%s", file, file[1:])
 	case variable != "":
-		l.wrong(field, "must be a path, got %q, which only a shell reads: write ${%s}", file, variable[1:])
+		l.Wrong(field, "must be a path, got %q, which only a shell reads: write ${%s}", file, variable[1:])
 	}
 }
 
@@ -35,87 +37,103 @@ var shellVariable = regexp.MustCompile(`\$[A-Za-z_][A-Za-z0-9_]*`)
 // file, and that none lies where a source would read it or a sink's folder be
 // replaced. It compares names: links are not followed, nothing is opened.
 func (l *loader) validatePaths(p *Pipeline) {
-	var inputs, outputs []located
-	input := func(field, file, words string) {
+	inputs, outputs := l.inputs(p), l.outputs(p)
+	for i, o := range outputs {
+		if !l.Sound(o.field) {
+			continue // said of the report; the same would be said of its public version
+		}
+		for _, in := range inputs {
+			l.outputBesideInput(o, in)
+		}
+		for _, before := range outputs[:i] {
+			l.outputBesideOutput(p, o, before)
+		}
+	}
+}
+
+// inputs are the files that a run reads.
+func (l *loader) inputs(p *Pipeline) (inputs []located) {
+	add := func(field, file, words string) {
 		l.shellPath(field, file)
-		if file != "" && file != "-" && l.sound(field) {
+		if file != "" && file != "-" && l.Sound(field) {
 			inputs = append(inputs, located{field, file, words})
 		}
 	}
-	output := func(field, file, words string) {
+	if l.File() != "-" {
+		add("", l.File(), "the configuration")
+	}
+	if p.Source.Config != nil {
+		add(form.Join("source", p.Source.Kind)+".path", pathOf(p.Source.Config), "the source")
+	}
+	add("key.file", p.Key.File, "the key")
+	add("profile", p.Profile, "the profile")
+	for _, c := range p.kafkaConnections() {
+		c.files(add)
+	}
+	return inputs
+}
+
+// outputs are the files that a run writes.
+func (l *loader) outputs(p *Pipeline) (outputs []located) {
+	add := func(field, file, words string) {
 		l.shellPath(field, file)
 		switch {
-		case file == "" || !l.sound(field):
+		case file == "" || !l.Sound(field):
 		case file == "-":
-			l.wrong(field, "must be a file, got -: standard output is for the release alone")
+			l.Wrong(field, "must be a file, got -: standard output is for the release alone")
 		default:
 			outputs = append(outputs, located{field, file, words})
 		}
 	}
-	if l.file != "-" {
-		input("", l.file, "the configuration")
-	}
-	source := join("source", p.Source.Kind)
-	if p.Source.Config != nil {
-		input(source+".path", pathOf(p.Source.Config), "the source")
-	}
-	input("key.file", p.Key.File, "the key")
-	input("profile", p.Profile, "the profile")
-	for _, c := range p.kafkaConnections() {
-		c.files(input)
-	}
-	sink := join("sink", p.Sink.Kind)
-	if p.Sink.Config != nil && p.kafkaSink() == nil && l.sound(sink) {
+	sink := form.Join("sink", p.Sink.Kind)
+	if p.Sink.Config != nil && p.kafkaSink() == nil && l.Sound(sink) {
 		for _, file := range p.Sink.Config.Paths() {
 			if file != "-" {
-				output(sink+".path", file, "the release")
+				add(sink+".path", file, "the release")
 			}
 		}
 	}
-	output("quarantine.jsonl", p.Quarantine.JSONL, "the quarantine")
+	add("quarantine.jsonl", p.Quarantine.JSONL, "the quarantine")
 	for i, e := range p.Assess.Emit {
-		output(fmt.Sprintf("assess.emit[%d].jsonl", i), e.JSONL, "the snapshots")
+		add(fmt.Sprintf("assess.emit[%d].jsonl", i), e.JSONL, "the snapshots")
 	}
-	output("report.json", p.Report.JSON, "the report")
-	output("report.html", p.Report.HTML, "the HTML report")
-	output("report.json", PublicPath(p.Report.JSON), "the public report")
-	output("report.html", PublicPath(p.Report.HTML), "the public HTML report")
+	add("report.json", p.Report.JSON, "the report")
+	add("report.html", p.Report.HTML, "the HTML report")
+	add("report.json", PublicPath(p.Report.JSON), "the public report")
+	add("report.html", PublicPath(p.Report.HTML), "the public HTML report")
+	return outputs
+}
 
-	for i, o := range outputs {
-		if !l.sound(o.field) {
-			continue // said of the report; the same would be said of its public version
+func (l *loader) outputBesideInput(o, in located) {
+	switch {
+	case same(o.file, in.file):
+		l.Wrong(o.field, "must not be %s itself, got %q for %s", in.words, o.file, o.words)
+	case in.words == "the source" && reads(in.file, o.file):
+		l.Wrong(o.field, "must not lie where the source is read from (%s), got %q", in.field, o.file)
+	}
+}
+
+func (l *loader) outputBesideOutput(p *Pipeline, o, before located) {
+	switch {
+	case same(o.file, before.file):
+		l.Wrong(o.field, "must not be the file of %s (%s), got %q for %s", before.words, before.field, o.file, o.words)
+	case before.words == "the release" && holds(before.file, o.file):
+		why := "which is replaced as a whole"
+		if p.Streaming() {
+			why = "which holds nothing else"
 		}
-		for _, in := range inputs {
-			switch {
-			case same(o.file, in.file):
-				l.wrong(o.field, "must not be %s itself, got %q for %s", in.words, o.file, o.words)
-			case in.words == "the source" && reads(in.file, o.file):
-				l.wrong(o.field, "must not lie where the source is read from (%s), got %q", in.field, o.file)
-			}
-		}
-		for _, before := range outputs[:i] {
-			switch {
-			case same(o.file, before.file):
-				l.wrong(o.field, "must not be the file of %s (%s), got %q for %s", before.words, before.field, o.file, o.words)
-			case before.words == "the release" && holds(before.file, o.file):
-				why := "which is replaced as a whole"
-				if p.Streaming() {
-					why = "which holds nothing else"
-				}
-				l.wrong(o.field, "must not lie in the folder of the release (%s), %s, got %q", before.field, why, o.file)
-			}
-		}
+		l.Wrong(o.field, "must not lie in the folder of the release (%s), %s, got %q", before.field, why, o.file)
 	}
 }
 
 // pathOf returns the path of a connector's configuration, "" where it has none.
 func pathOf(config any) string {
 	v := reflect.ValueOf(config).Elem()
-	m := formOf(v.Type()).member("path")
+	m := dialect().Of(v.Type()).Member("path")
 	if m == nil {
 		return ""
 	}
-	path, _ := m.peek(v)
+	path, _ := m.Peek(v)
 	if path.Kind() != reflect.String {
 		return ""
 	}

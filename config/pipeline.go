@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -177,7 +178,7 @@ func (s *Sample) UnmarshalText(text []byte) error {
 		return nil
 	}
 	v, err := strconv.Atoi(string(text))
-	if err != nil || !wholeNumber.Match(text) || v < 1 {
+	if err != nil || !form.WholeNumber(string(text)) || v < 1 {
 		return fmt.Errorf("must be a whole number of at least 1, or all, got %q", text)
 	}
 	*s = Sample(v)
@@ -218,7 +219,7 @@ func (p *Pipeline) Errorf(path, format string, args ...any) Error {
 	if p.loaded == nil {
 		return Error{Path: path, Text: text, File: "pipeline " + p.Name}
 	}
-	return p.loaded.problem(path, path, text)
+	return p.loaded.Problem(path, path, text)
 }
 
 // MaskPath is the path of a mask's parameters, for Errorf: "masks[1].noise".

@@ -8,6 +8,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/sdlfilter/sdlfilter/internal/form"
 )
 
 const schemaFile = "sdlfilter.schema.json"
@@ -108,16 +110,16 @@ func TestMisshapenFilesDoNotFitTheSchema(t *testing.T) {
 
 // Descriptions are the editor's help: every field has one.
 func TestEveryFieldIsDescribed(t *testing.T) {
-	var walk func(f *form, path string)
-	walk = func(f *form, path string) {
-		for _, m := range f.members {
-			if m.doc == "" {
-				t.Errorf("%s has no description", join(path, m.name))
+	var walk func(f *form.Form, path string)
+	walk = func(f *form.Form, path string) {
+		for _, m := range f.Members {
+			if m.Doc == "" {
+				t.Errorf("%s has no description", form.Join(path, m.Name))
 			}
-			walk(m.form, join(path, m.name))
+			walk(m.Form, form.Join(path, m.Name))
 		}
-		if f.elem != nil {
-			walk(f.elem, path+"[]")
+		if f.Elem != nil {
+			walk(f.Elem, path+"[]")
 		}
 	}
 	walk(root(), "")

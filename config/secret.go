@@ -2,14 +2,13 @@ package config
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"regexp"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -95,12 +94,12 @@ func (s Secret) read() (text, from string, err error) {
 	}
 	f, err := os.Open(s.File)
 	if err != nil {
-		return "", "", fmt.Errorf("key: file %s %s; sdlfilter keygen makes one", s.File, reason(err))
+		return "", "", fmt.Errorf("key: file %s %s; sdlfilter keygen makes one", s.File, form.Reason(err))
 	}
 	defer f.Close()
-	content, err := readLimited(f)
+	content, err := form.ReadLimited(f)
 	if err != nil {
-		return "", "", fmt.Errorf("key: file %s %s", s.File, reason(err))
+		return "", "", fmt.Errorf("key: file %s %s", s.File, form.Reason(err))
 	}
 	return string(content), "file " + s.File, nil
 }
@@ -151,21 +150,4 @@ func (s Secret) Warnings(key keystream.Key) (list []string) {
 		}
 	}
 	return list
-}
-
-// reason is an error of the file system without the path, in words.
-func reason(err error) string {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "does not exist"
-	case errors.Is(err, fs.ErrPermission):
-		return "cannot be read: permission denied"
-	case errors.Is(err, errTooLarge):
-		return errTooLarge.Error()
-	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
-	return "cannot be read: " + err.Error()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
+	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -96,17 +97,17 @@ func (l *loader) fillStream(p *Pipeline) {
 // job, beyond the parameters of one connector.
 func (l *loader) validateStream(p *Pipeline) {
 	src, dst := p.kafkaSource(), p.kafkaSink()
-	if l.given("window.linger") && src == nil && p.Source.Config != nil && l.sound("window.linger") {
-		l.wrong("window.linger", "needs a kafka source: in files no window waits for records")
+	if l.Given("window.linger") && src == nil && p.Source.Config != nil && l.Sound("window.linger") {
+		l.Wrong("window.linger", "needs a kafka source: in files no window waits for records")
 	}
 	switch p.Sink.Kind {
 	case "csv", "jsonl", "arrow":
-		if p.Stream() && l.sound("source.kafka.until") {
-			l.wrong("sink."+p.Sink.Kind, "must be kafka or parquet (rolling files) for a stream without end; or give source.kafka.until: latest, to read what is there and finish")
+		if p.Stream() && l.Sound("source.kafka.until") {
+			l.Wrong("sink."+p.Sink.Kind, "must be kafka or parquet (rolling files) for a stream without end; or give source.kafka.until: latest, to read what is there and finish")
 		}
 	case "parquet":
-		if l.given("sink.parquet.roll") && !p.Stream() && p.Source.Config != nil && l.sound("source", "sink.parquet.roll") {
-			l.wrong("sink.parquet.roll", "is for a kafka source without until; a file job writes what its source has")
+		if l.Given("sink.parquet.roll") && !p.Stream() && p.Source.Config != nil && l.Sound("source", "sink.parquet.roll") {
+			l.Wrong("sink.parquet.roll", "is for a kafka source without until; a file job writes what its source has")
 		}
 	}
 	for _, c := range p.kafkaConnections() {
@@ -122,8 +123,8 @@ func (l *loader) validateStream(p *Pipeline) {
 	}
 	l.validateFormat("sink.kafka", &dst.Format, dst.Registry != nil || src != nil && src.Registry != nil)
 	l.validateMessageKey(p, dst)
-	if src != nil && l.sound("source.kafka", "sink.kafka") && !slices.ContainsFunc(dst.Brokers, func(b string) bool { return slices.Contains(src.Brokers, b) }) {
-		l.wrong("sink.kafka.brokers", "must be brokers of the source's cluster, and share an address with source.kafka.brokers: one transaction holds the released records and the offsets of what was read")
+	if src != nil && l.Sound("source.kafka", "sink.kafka") && !slices.ContainsFunc(dst.Brokers, func(b string) bool { return slices.Contains(src.Brokers, b) }) {
+		l.Wrong("sink.kafka.brokers", "must be brokers of the source's cluster, and share an address with source.kafka.brokers: one transaction holds the released records and the offsets of what was read")
 	}
 }
 
@@ -136,8 +137,8 @@ func (l *loader) validateFormat(path string, f *kafka.Format, registry bool) {
 	case f.Protobuf != nil:
 		word = "protobuf"
 	}
-	if word != "" && !registry && l.sound(path+".registry", path+".format") {
-		l.wrongAt(path, path+".registry", "is required for the format %s: the schema registry, {url: …}", word)
+	if word != "" && !registry && l.Sound(path+".registry", path+".format") {
+		l.WrongAt(path, path+".registry", "is required for the format %s: the schema registry, {url: …}", word)
 	}
 }
 
@@ -146,34 +147,34 @@ var keyWords = []string{"drop", "pass", "hash"}
 
 func (l *loader) validateMessageKey(p *Pipeline, dst *kafka.SinkConfig) {
 	const path = "sink.kafka.key"
-	if slices.Contains(keyWords, dst.Key) || !l.known(path) || !l.columnsRead() || !l.sound(path) {
+	if slices.Contains(keyWords, dst.Key) || !l.Known(path) || !l.NamesRead("columns") || !l.Sound(path) {
 		return
 	}
 	switch c := p.Columns.Named(dst.Key); {
 	case c == nil:
-		l.wrong(path, "must be drop, pass, hash or a listed column, got %q%s", dst.Key, instead(dst.Key, append(slices.Clone(keyWords), p.Columns.Names()...)))
+		l.Wrong(path, "must be drop, pass, hash or a listed column, got %q%s", dst.Key, form.Instead(dst.Key, append(slices.Clone(keyWords), p.Columns.Names()...)))
 	case c.Role == microdata.Identifier:
-		l.wrong(path, "must be a column that is released, got %q, an identifier: it never leaves; hash lets records of one respondent keep together", dst.Key)
+		l.Wrong(path, "must be a column that is released, got %q, an identifier: it never leaves; hash lets records of one respondent keep together", dst.Key)
 	}
 }
 
 // validateOnFail judges what becomes of a release that breaks a rule.
 func (l *loader) validateOnFail(p *Pipeline) {
 	const path = "gate.on_fail"
-	if p.Source.Config == nil || p.Sink.Config == nil || !l.sound(path) {
+	if p.Source.Config == nil || p.Sink.Config == nil || !l.Sound(path) {
 		return
 	}
 	word, stream := p.Gate.OnFail, p.Stream() || p.Streaming()
 	switch {
 	case stream && word == Withhold:
-		l.wrong(path, "must be stop, hold or alert for a stream, got %q, which is for file jobs: of a stream earlier transactions are released already", word)
+		l.Wrong(path, "must be stop, hold or alert for a stream, got %q, which is for file jobs: of a stream earlier transactions are released already", word)
 	case !stream && word != Withhold:
-		l.wrong(path, "must be withhold for a file job, got %q, which is for streams: a file that breaks a rule is not published", word)
+		l.Wrong(path, "must be withhold for a file job, got %q, which is for streams: a file that breaks a rule is not published", word)
 	case word == Hold && p.kafkaSink() == nil:
-		l.wrong(path, "needs a kafka sink, beside whose topic the held records have theirs; for files there are stop and alert")
-	case word == Hold && p.Gate.Hold == nil && l.sound("gate.hold"):
-		l.wrongAt(path, "gate.hold", "is required for on_fail: hold: {topic: NAME}, the restricted topic that takes the masked records meanwhile")
-	case word != Hold && l.given("gate.hold"):
-		l.wrong("gate.hold", "needs on_fail: hold, got on_fail: %s", word)
+		l.Wrong(path, "needs a kafka sink, beside whose topic the held records have theirs; for files there are stop and alert")
+	case word == Hold && p.Gate.Hold == nil && l.Sound("gate.hold"):
+		l.WrongAt(path, "gate.hold", "is required for on_fail: hold: {topic: NAME}, the restricted topic that takes the masked records meanwhile")
+	case word != Hold && l.Given("gate.hold"):
+		l.Wrong("gate.hold", "needs on_fail: hold, got on_fail: %s", word)
 	}
 }

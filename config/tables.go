@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/jsonl"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
+	"github.com/sdlfilter/sdlfilter/internal/form"
 )
 
 // Source is the configured source.
@@ -60,28 +61,15 @@ var Sinks = []SinkKind{
 	{"kafka", "a topic of Apache Kafka", func() connectors.SinkConfig { return new(kafka.SinkConfig) }},
 }
 
-func sourceMembers() []member {
-	return tableMembers(len(Sources), func(i int) (string, string, func() any) {
+func sourceMembers(d *form.Dialect) []form.Member {
+	return tableMembers(d, len(Sources), func(i int) (string, string, func() any) {
 		return Sources[i].Name, Sources[i].Doc, func() any { return Sources[i].New() }
 	})
 }
 
-func sinkMembers() []member {
-	members := tableMembers(len(Sinks), func(i int) (string, string, func() any) {
+func sinkMembers(d *form.Dialect) []form.Member {
+	members := tableMembers(d, len(Sinks), func(i int) (string, string, func() any) {
 		return Sinks[i].Name, Sinks[i].Doc, func() any { return Sinks[i].New() }
 	})
-	return append(members, fieldMembers(reflect.TypeFor[Sink]())...)
-}
-
-// later are fields that the format has and this version does not, so that a
-// configuration which uses one is told so instead of being called misspelt.
-var later = map[reflect.Type]map[string]string{
-	reflect.TypeFor[Emit](): {"http": "it comes with a later one; use jsonl, log or kafka"},
-}
-
-// scolds say what to write where a record's value is not a mapping and the
-// value itself must not be repeated.
-var scolds = map[reflect.Type]string{
-	reflect.TypeFor[Secret]():            "must be {file: PATH} or {env: NAME}: a key is never written into the configuration itself",
-	reflect.TypeFor[connectors.Secret](): "must be {file: PATH} or {env: NAME}: a password is never written into the configuration itself",
+	return append(members, d.Fields(reflect.TypeFor[Sink]())...)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sdlfilter/sdlfilter/internal/form"
 )
 
 // topicName is what Kafka takes as a topic's name.
@@ -21,15 +23,15 @@ func (l *loader) validateTopics(p *Pipeline) {
 	type written struct{ field, topic, words string }
 	var beside []written
 	add := func(field, topic, words string) {
-		if topic == "" || !l.sound(field) {
+		if topic == "" || !l.Sound(field) {
 			return
 		}
 		if p.Source.Config != nil && p.Sink.Config != nil && len(p.kafkaConnections()) == 0 {
-			l.wrong(parent(field), "needs a kafka source or sink, whose brokers it is written to")
+			l.Wrong(form.Parent(field), "needs a kafka source or sink, whose brokers it is written to")
 			return
 		}
 		if !topicName.MatchString(topic) || topic == "." || topic == ".." {
-			l.wrong(field, "must be a topic's name, of letters, digits, dots, underscores and hyphens, got %q", topic)
+			l.Wrong(field, "must be a topic's name, of letters, digits, dots, underscores and hyphens, got %q", topic)
 			return
 		}
 		beside = append(beside, written{field, topic, words})
@@ -49,13 +51,13 @@ func (l *loader) validateTopics(p *Pipeline) {
 	for i, w := range beside {
 		switch source := l.readsTopic(p, w.topic); {
 		case source != "":
-			l.wrong(w.field, "must differ from what is read (%s), got %q for %s", source, w.topic, w.words)
+			l.Wrong(w.field, "must differ from what is read (%s), got %q for %s", source, w.topic, w.words)
 		case slices.Contains(l.releasedTopics(p), w.topic):
-			l.wrong(w.field, "must differ from the topic of the release (sink.kafka.topic), got %q for %s", w.topic, w.words)
+			l.Wrong(w.field, "must differ from the topic of the release (sink.kafka.topic), got %q for %s", w.topic, w.words)
 		}
 		for _, before := range beside[:i] {
 			if before.topic == w.topic {
-				l.wrong(w.field, "must differ from the topic of %s (%s), got %q for %s", before.words, before.field, w.topic, w.words)
+				l.Wrong(w.field, "must differ from the topic of %s (%s), got %q for %s", before.words, before.field, w.topic, w.words)
 			}
 		}
 	}
@@ -65,22 +67,22 @@ func (l *loader) validateTopics(p *Pipeline) {
 func (l *loader) validateRelease(p *Pipeline) {
 	const field = "sink.kafka.topic"
 	src, dst := p.kafkaSource(), p.kafkaSink()
-	if dst == nil || dst.Topic == "" || !l.sound(field) {
+	if dst == nil || dst.Topic == "" || !l.Sound(field) {
 		return
 	}
 	template := strings.Contains(dst.Topic, placeholder)
 	if template && src == nil {
-		l.wrong(field, "must be a topic's name where the source is no kafka, got %q", dst.Topic)
+		l.Wrong(field, "must be a topic's name where the source is no kafka, got %q", dst.Topic)
 		return
 	}
 	for _, topic := range l.releasedTopics(p) {
 		switch source := l.readsTopic(p, topic); {
 		case source == "":
 		case template:
-			l.wrong(field, "must not lead back to what is read (%s): %q makes %q, whose released records would be read again", source, dst.Topic, topic)
+			l.Wrong(field, "must not lead back to what is read (%s): %q makes %q, whose released records would be read again", source, dst.Topic, topic)
 			return
 		default:
-			l.wrong(field, "must differ from what is read (%s), got %q: released records would be read again", source, topic)
+			l.Wrong(field, "must differ from what is read (%s), got %q: released records would be read again", source, topic)
 			return
 		}
 	}
@@ -113,7 +115,7 @@ func (l *loader) releasedTopics(p *Pipeline) []string {
 // does not.
 func (l *loader) readsTopic(p *Pipeline, topic string) string {
 	src := p.kafkaSource()
-	if src == nil || !l.sound("source.kafka.topics", "source.kafka.pattern") {
+	if src == nil || !l.Sound("source.kafka.topics", "source.kafka.pattern") {
 		return ""
 	}
 	if slices.Contains(src.Topics, topic) {

@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -12,9 +13,9 @@ func (g Gate) Judges() bool { return g.given || len(g.Rules) > 0 || g.AllowUncha
 // validateUnmasked judges where a column may say that it is unmasked.
 func (l *loader) validateUnmasked(p *Pipeline) {
 	for _, c := range p.Columns {
-		path := join("columns", c.Name)
-		if c.Unmasked && c.Role != microdata.Sensitive && c.Role != "" && l.sound(path) {
-			l.wrong(path+".unmasked", "must be left out of a column that is not sensitive, got role %s", c.Role)
+		path := form.Join("columns", c.Name)
+		if c.Unmasked && c.Role != microdata.Sensitive && c.Role != "" && l.Sound(path) {
+			l.Wrong(path+".unmasked", "must be left out of a column that is not sensitive, got role %s", c.Role)
 		}
 	}
 }
@@ -37,7 +38,7 @@ func (p *Pipeline) CheckRelease() error {
 	var errs Errors
 	for _, c := range p.Columns {
 		if c.Role == microdata.Sensitive && !c.Unmasked && !p.masks(c.Name) {
-			errs = append(errs, p.Errorf(join("columns", c.Name),
+			errs = append(errs, p.Errorf(form.Join("columns", c.Name),
 				"must be masked: the column is sensitive and no mask changes it; give it a mask, another role, or `unmasked: true` where it may leave as it is"))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -14,13 +15,13 @@ import (
 // validate checks what must hold beyond the form of single fields. Parts in
 // which decoding found something wrong are not judged again.
 func (l *loader) validate(p *Pipeline) {
-	if l.broken[""] {
+	if !l.Known("") {
 		return
 	}
-	if l.given("version") && l.sound("version") && p.Version != 1 {
-		l.wrong("version", "must be 1, got %d", p.Version)
+	if l.Given("version") && l.Sound("version") && p.Version != 1 {
+		l.Wrong("version", "must be 1, got %d", p.Version)
 	}
-	l.within("key", p.Key.Check())
+	l.Within("key", p.Key.Check())
 	l.validateColumns(p)
 	l.validateMasks(p)
 	l.validateUnmasked(p)
@@ -33,7 +34,7 @@ func (l *loader) validate(p *Pipeline) {
 	l.validateGate(p)
 	l.validateReport(p)
 	l.validatePaths(p)
-	if len(p.Masks) == 0 && l.sound("masks") {
+	if len(p.Masks) == 0 && l.Sound("masks") {
 		p.Warnings = append(p.Warnings, "no masks are configured: what is released is what was read, without the identifiers")
 	}
 	if columns := transform.NeedsSD(p.Masks); len(p.Identity) > 0 && p.Profile == "" && len(columns) > 0 {
@@ -42,32 +43,18 @@ func (l *loader) validate(p *Pipeline) {
 	}
 }
 
-// within adds the problems of a value at path, except where something is wrong
-// already.
-func (l *loader) within(path string, problems check.Problems) {
-	var ps check.Problems
-	ps.Within(path, problems)
-	for _, problem := range ps {
-		holder := parent(problem.Path)
-		field := strings.TrimPrefix(problem.Path[len(holder):], ".")
-		if l.known(problem.Path) && l.sound(problem.Path) && !l.misspelt(holder, field) {
-			l.wrong(problem.Path, "%s", problem.Text)
-		}
-	}
-}
-
 func (l *loader) validateColumns(p *Pipeline) {
-	if l.given("columns") && l.sound("columns") {
+	if l.Given("columns") && l.Sound("columns") {
 		released := slices.ContainsFunc(p.Columns, func(c Column) bool { return c.Role != microdata.Identifier })
 		if !released {
-			l.wrong("columns", "must list at least one column that is released, got %s", count(len(p.Columns), "identifier"))
+			l.Wrong("columns", "must list at least one column that is released, got %s", count(len(p.Columns), "identifier"))
 		}
 	}
 	for _, c := range p.Columns {
 		if c.Decimals != nil {
 			var ps check.Problems
 			whole(&ps, "decimals", *c.Decimals, 0, 15)
-			l.within(join("columns", c.Name), ps)
+			l.Within(form.Join("columns", c.Name), ps)
 		}
 	}
 	for i, name := range p.Identity {
@@ -76,11 +63,11 @@ func (l *loader) validateColumns(p *Pipeline) {
 			continue
 		}
 		if slices.Contains(p.Identity[:i], name) {
-			l.wrong(path, "must not repeat a column, got %q again", name)
+			l.Wrong(path, "must not repeat a column, got %q again", name)
 		}
 	}
-	if l.given("identity") && l.sound("identity") && len(p.Identity) == 0 {
-		l.wrong("identity", "must name at least one column; remove the field where a record's place is its identity")
+	if l.Given("identity") && l.Sound("identity") && len(p.Identity) == 0 {
+		l.Wrong("identity", "must name at least one column; remove the field where a record's place is its identity")
 	}
 }
 
@@ -90,22 +77,17 @@ func (l *loader) listed(p *Pipeline, path, name string) *Column {
 	if c := p.Columns.Named(name); c != nil {
 		return c
 	}
-	if l.columnsRead() && l.sound(path) {
-		l.wrong(path, "must be one of the listed columns, got %q%s", name, instead(name, p.Columns.Names()))
+	if l.NamesRead("columns") && l.Sound(path) {
+		l.Wrong(path, "must be one of the listed columns, got %q%s", name, form.Instead(name, p.Columns.Names()))
 	}
 	return nil
-}
-
-// columnsRead reports whether the names of the columns are known.
-func (l *loader) columnsRead() bool {
-	return l.given("columns") && !slices.ContainsFunc(l.errs, func(e Error) bool { return e.Path == "columns" })
 }
 
 func (l *loader) validateMasks(p *Pipeline) {
 	l.validateMaskList(p, "masks", p.Masks)
 	var ps check.Problems
 	whole(&ps, "records", p.Window.Records, 2, 1<<24)
-	l.within("window", ps)
+	l.Within("window", ps)
 }
 
 // validateMaskList judges the list of masks at path: the pipeline's own, or one
@@ -118,21 +100,21 @@ func (l *loader) validateMaskList(p *Pipeline, list string, masks []transform.Sp
 			continue
 		}
 		path := fmt.Sprintf("%s[%d].%s", list, i, spec.Kind())
-		if inner, outer := path+".name", fmt.Sprintf("%s[%d].name", list, i); l.given(inner) && l.given(outer) {
-			l.wrong(inner, "must not be given beside the mask and within it; remove one")
+		if inner, outer := path+".name", fmt.Sprintf("%s[%d].name", list, i); l.Given(inner) && l.Given(outer) {
+			l.Wrong(inner, "must not be given beside the mask and within it; remove one")
 		}
-		l.within(path, spec.Params.Check())
+		l.Within(path, spec.Params.Check())
 		l.maskColumns(p, path, "columns", spec.Params.Masks(), "masked")
 		for _, c := range transform.ReadColumnsOf(spec.Params) {
 			at := path
 			if c.Field != "" {
-				at = join(path, c.Field)
+				at = form.Join(path, c.Field)
 			}
 			l.maskColumn(p, at, c.Name, c.As)
 		}
 	}
 	if complete {
-		l.within(list, l.nameProblems(list, masks, transform.CheckSpecs(masks)))
+		l.Within(list, l.nameProblems(list, masks, transform.CheckSpecs(masks)))
 	}
 }
 
@@ -142,7 +124,7 @@ func (l *loader) nameProblems(list string, masks []transform.Spec, ps check.Prob
 	for k := range ps {
 		for i, m := range masks {
 			within := fmt.Sprintf("[%d].%s.name", i, m.Kind())
-			if ps[k].Path == fmt.Sprintf("[%d].name", i) && l.given(list+within) {
+			if ps[k].Path == fmt.Sprintf("[%d].name", i) && l.Given(list+within) {
 				ps[k].Path = within
 			}
 		}
@@ -162,7 +144,7 @@ func (l *loader) maskColumn(p *Pipeline, path, name, as string) {
 		return // the mask's own check says so
 	}
 	if c := l.listed(p, path, name); c != nil && c.Role == microdata.Identifier {
-		l.wrong(path, "must be a column that is released, got %q, an identifier: it never leaves and cannot be %s", name, as)
+		l.Wrong(path, "must be a column that is released, got %q, an identifier: it never leaves and cannot be %s", name, as)
 	}
 }
 
@@ -170,13 +152,13 @@ func (l *loader) maskColumn(p *Pipeline, path, name, as string) {
 // can be read only once makes impossible.
 func (l *loader) validateSource(p *Pipeline) {
 	if p.Source.Config != nil {
-		l.within("source."+p.Source.Kind, p.Source.Config.Check())
+		l.Within("source."+p.Source.Kind, p.Source.Config.Check())
 	}
 	if p.Sink.Config != nil {
-		l.within("sink."+p.Sink.Kind, p.Sink.Config.Check())
+		l.Within("sink."+p.Sink.Kind, p.Sink.Config.Check())
 	}
-	if p.Sink.Shuffled() && (p.kafkaSink() != nil || p.kafkaSource() != nil) && l.sound("sink.order") {
-		l.wrong("sink.order", "must be source where a topic is read or written: a stream's records cannot wait for those that come last")
+	if p.Sink.Shuffled() && (p.kafkaSink() != nil || p.kafkaSource() != nil) && l.Sound("sink.order") {
+		l.Wrong("sink.order", "must be source where a topic is read or written: a stream's records cannot wait for those that come last")
 	}
 	switch {
 	case p.Source.Config == nil:
@@ -213,19 +195,19 @@ func (l *loader) validateMasksOnce(p *Pipeline, list string, masks []transform.S
 		switch scope := transform.ScopeOf(spec.Params); {
 		case !windowOnly:
 		case scope == transform.ScopeDataset:
-			l.wrong(path+".scope", "must be window: %s, and dataset takes two passes", once)
+			l.Wrong(path+".scope", "must be window: %s, and dataset takes two passes", once)
 		case scope == transform.ScopeUnsaid:
-			l.wrong(path, "must not be used here: %s, and the mask does not say that one pass is enough", once)
+			l.Wrong(path, "must not be used here: %s, and the mask does not say that one pass is enough", once)
 		}
 		if !transform.Computes(spec.Params) {
 			continue
 		}
 		if field, columns := transform.RelativeTo(spec.Params); len(columns) > 0 && p.Profile == "" {
-			l.wrong(join(path, field), "must be a number in the column's unit: %s, and the standard deviation that a percentage refers to is not known then; or name a profile", once)
+			l.Wrong(form.Join(path, field), "must be a number in the column's unit: %s, and the standard deviation that a percentage refers to is not known then; or name a profile", once)
 		}
 		for k, name := range spec.Params.Masks() {
-			if c := p.Columns.Named(name); c != nil && c.Decimals == nil && p.Profile == "" && l.sound(join("columns", name)) {
-				l.wrong(fmt.Sprintf("%s.columns[%d]", path, k), "must have decimals: %s, so they cannot be read off the data first; give columns.%s.decimals, or name a profile", once, name)
+			if c := p.Columns.Named(name); c != nil && c.Decimals == nil && p.Profile == "" && l.Sound(form.Join("columns", name)) {
+				l.Wrong(fmt.Sprintf("%s.columns[%d]", path, k), "must have decimals: %s, so they cannot be read off the data first; give columns.%s.decimals, or name a profile", once, name)
 			}
 		}
 	}
@@ -234,7 +216,7 @@ func (l *loader) validateMasksOnce(p *Pipeline, list string, masks []transform.S
 func (l *loader) validateAssess(p *Pipeline) {
 	var ps check.Problems
 	a := &p.Assess
-	if l.given("assess.every.records") {
+	if l.Given("assess.every.records") {
 		whole(&ps, "every.records", a.Every.Records, 1, 1<<50)
 	}
 	whole(&ps, "replicates", a.Replicates, 0, 1_000_000)
@@ -252,19 +234,19 @@ func (l *loader) validateAssess(p *Pipeline) {
 			ps.Addf(path, "must not repeat a target, got %q again", target)
 		}
 	}
-	if l.given("assess.emit") && l.sound("assess") && a.Every == (Every{}) {
+	if l.Given("assess.emit") && l.Sound("assess") && a.Every == (Every{}) {
 		ps.Addf("emit", "needs every.records or every.interval, which say when a snapshot is emitted")
 	}
-	l.within("assess", ps)
+	l.Within("assess", ps)
 }
 
 func (l *loader) validateGate(p *Pipeline) {
 	l.validateOnFail(p)
-	p.Gate.given = l.given("gate")
+	p.Gate.given = l.Given("gate")
 	if p.Gate.AllowUnchanged != nil {
 		var ps check.Problems
 		ps.Between("allow_unchanged", *p.Gate.AllowUnchanged, 0, 1)
-		l.within("gate", ps)
+		l.Within("gate", ps)
 	}
 	if p.Gate.MaxQuarantined != nil {
 		var ps check.Problems
@@ -272,10 +254,10 @@ func (l *loader) validateGate(p *Pipeline) {
 		if p.Streaming() {
 			ps.Addf("max_quarantined", "must be left out of a stream, of which no share is known before its end; watch sdlfilter_records_total{result=\"quarantined\"}")
 		}
-		l.within("gate", ps)
+		l.Within("gate", ps)
 	}
-	if p.Assess.Replicates == 0 && l.sound("assess.replicates") && slices.ContainsFunc(p.Gate.Rules, func(r assess.Rule) bool { return !r.Identity() }) {
-		l.wrong("assess.replicates", "must be at least 2 where the gate has rules about columns, got 0: they judge expectations over replicates")
+	if p.Assess.Replicates == 0 && l.Sound("assess.replicates") && slices.ContainsFunc(p.Gate.Rules, func(r assess.Rule) bool { return !r.Identity() }) {
+		l.Wrong("assess.replicates", "must be at least 2 where the gate has rules about columns, got 0: they judge expectations over replicates")
 	}
 	masked := map[string]bool{}
 	for _, spec := range p.Masks {
@@ -287,7 +269,7 @@ func (l *loader) validateGate(p *Pipeline) {
 	}
 	for i, rule := range p.Gate.Rules {
 		path := fmt.Sprintf("gate.rules[%d]", i)
-		l.within(path, rule.Check())
+		l.Within(path, rule.Check())
 		if rule.Identity() {
 			l.validateIdentityRule(p, path, rule)
 			continue // Check has seen to it that it names nothing else
@@ -297,14 +279,14 @@ func (l *loader) validateGate(p *Pipeline) {
 			switch {
 			case c == nil:
 			case c.Role == microdata.Identifier:
-				l.wrong(path+".column", "must be a column that is released, got %q, an identifier: it never leaves, so there is nothing to judge", rule.Column)
-			case c.Role != microdata.Sensitive && c.Role != "" && !masked[rule.Column] && l.sound("masks"):
-				l.wrong(path+".column", "must be a column that is sensitive or masked, got %q, whose role is %s", rule.Column, c.Role)
+				l.Wrong(path+".column", "must be a column that is released, got %q, an identifier: it never leaves, so there is nothing to judge", rule.Column)
+			case c.Role != microdata.Sensitive && c.Role != "" && !masked[rule.Column] && l.Sound("masks"):
+				l.Wrong(path+".column", "must be a column that is sensitive or masked, got %q, whose role is %s", rule.Column, c.Role)
 			}
 		}
-		if t := rule.Target; t != "" && t != assess.TargetTypical && !slices.Contains(p.Assess.Targets, t) && l.sound("assess.targets", path+".target") {
+		if t := rule.Target; t != "" && t != assess.TargetTypical && !slices.Contains(p.Assess.Targets, t) && l.Sound("assess.targets", path+".target") {
 			words := append(slices.Clone(p.Assess.Targets), assess.TargetTypical)
-			l.wrong(path+".target", "must be typical or one of assess.targets, got %q%s", t, instead(t, words))
+			l.Wrong(path+".target", "must be typical or one of assess.targets, got %q%s", t, form.Instead(t, words))
 		}
 	}
 }
@@ -314,9 +296,9 @@ func (l *loader) validateGate(p *Pipeline) {
 // gives λ away.
 func publishable() []string {
 	words := []string{"efficiency"}
-	for _, m := range formOf(specType).members {
-		for _, parameter := range m.form.members {
-			if w := parameter.name; w != "name" && w != "columns" && !slices.Contains(words, w) {
+	for _, m := range dialect().Of(specType).Members {
+		for _, parameter := range m.Form.Members {
+			if w := parameter.Name; w != "name" && w != "columns" && !slices.Contains(words, w) {
 				words = append(words, w)
 			}
 		}
@@ -333,10 +315,10 @@ func (l *loader) validateReport(p *Pipeline) {
 			ps.Addf(path, "must not repeat a parameter, got %q again", word)
 		}
 	}
-	if l.given("report.publish") && !l.given("report.json") && !l.given("report.html") && l.sound("report") {
+	if l.Given("report.publish") && !l.Given("report.json") && !l.Given("report.html") && l.Sound("report") {
 		ps.Addf("publish", "needs json or html, beside which the public report appears")
 	}
-	l.within("report", ps)
+	l.Within("report", ps)
 }
 
 // whole demands lo ≤ v ≤ hi.

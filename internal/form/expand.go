@@ -1,4 +1,4 @@
-package config
+package form
 
 import (
 	"fmt"
@@ -21,27 +21,27 @@ var (
 // text would have had in the file; one in quotes stays text. Names of fields are
 // not expanded, nor is what an expansion brings in, nor what came from --set or
 // the environment.
-func (l *loader) expand(n *yaml.Node, path string) {
+func (r *Reading) expand(n *yaml.Node, path string) {
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			l.expand(n.Content[i+1], join(path, n.Content[i].Value))
+			r.expand(n.Content[i+1], Join(path, n.Content[i].Value))
 		}
 	case yaml.SequenceNode:
 		for i, c := range n.Content {
-			l.expand(c, fmt.Sprintf("%s[%d]", path, i))
+			r.expand(c, fmt.Sprintf("%s[%d]", path, i))
 		}
 	case yaml.ScalarNode:
-		if _, set := l.origin[n]; set || !strings.Contains(n.Value, "${") {
+		if _, set := r.origin[n]; set || !strings.Contains(n.Value, "${") {
 			return
 		}
-		text, err := l.replace(n.Value)
+		text, err := r.replace(n.Value)
 		if err != "" {
-			l.errs = append(l.errs, l.at(n).error(path, err))
-			l.failed[n] = true
+			r.errs = append(r.errs, r.at(n).error(path, err))
+			r.failed[n] = true
 			return
 		}
-		l.written[n] = n.Value
+		r.written[n] = n.Value
 		n.Value = text
 		if n.Style&quoted == 0 {
 			n.Tag = ""
@@ -51,7 +51,7 @@ func (l *loader) expand(n *yaml.Node, path string) {
 }
 
 // replace expands one scalar's text; what is wrong with it is returned in words.
-func (l *loader) replace(text string) (expanded, wrong string) {
+func (r *Reading) replace(text string) (expanded, wrong string) {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "${")
@@ -80,7 +80,7 @@ func (l *loader) replace(text string) (expanded, wrong string) {
 			}
 			b.WriteString(content)
 		default:
-			value, set := l.lookup(m[1])
+			value, set := r.lookup(m[1])
 			switch {
 			case m[2] != "" && value == "":
 				value = strings.TrimPrefix(m[2], ":-")
@@ -100,13 +100,13 @@ func (l *loader) replace(text string) (expanded, wrong string) {
 func readReference(path string) (content, wrong string) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", reason(err)
+		return "", Reason(err)
 	}
 	defer f.Close()
-	text, err := readLimited(f)
+	text, err := ReadLimited(f)
 	switch {
 	case err != nil:
-		return "", reason(err)
+		return "", Reason(err)
 	case !utf8.Valid(text):
 		return "", "is not UTF-8 text"
 	}

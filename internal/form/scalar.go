@@ -1,4 +1,4 @@
-package config
+package form
 
 import (
 	"encoding"
@@ -20,10 +20,13 @@ var (
 	realNumber  = regexp.MustCompile(`^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
 )
 
+// WholeNumber reports whether a text is a whole number, as a configuration writes one.
+func WholeNumber(text string) bool { return wholeNumber.MatchString(text) }
+
 // decodeScalar reads a scalar node into v. What is wrong is returned in words,
 // with the text as it stands in the file: what an expansion brought in is never
 // shown, it may be secret.
-func (l *loader) decodeScalar(n *yaml.Node, v reflect.Value, may allowed) (wrong string) {
+func (r *Reading) decodeScalar(n *yaml.Node, v reflect.Value, may allowed) (wrong string) {
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		if isNull(n) {
 			return "must be a value, got nothing"
@@ -35,58 +38,51 @@ func (l *loader) decodeScalar(n *yaml.Node, v reflect.Value, may allowed) (wrong
 	}
 	switch v.Kind() {
 	case reflect.String:
-		return l.decodeText(n, v, may.words)
+		return r.decodeText(n, v, may.words)
 	case reflect.Bool:
 		switch {
 		case n.Tag == "!!bool":
 			v.SetBool(strings.EqualFold(n.Value, "true"))
 			return ""
 		case n.Style&quoted != 0 && (n.Value == "true" || n.Value == "false"):
-			return fmt.Sprintf("must be true or false, got text; remove the quotes around %s", l.text(n))
+			return fmt.Sprintf("must be true or false, got text; remove the quotes around %s", r.text(n))
 		}
-		return "must be true or false, got " + l.describe(n)
+		return "must be true or false, got " + r.describe(n)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return l.decodeWhole(n, v)
+		return r.decodeWhole(n, v)
 	case reflect.Float32, reflect.Float64:
 		if may.share != "" {
 			if x, ok := asShare(n); ok {
 				if may.share == "whole" && x > 1 {
-					return "must be at most 100%, got " + l.describe(n)
+					return "must be at most 100%, got " + r.describe(n)
 				}
 				v.SetFloat(x)
 				return ""
 			}
 		}
-		if l.quotedNumber(n) {
-			return fmt.Sprintf("must be a number, got text; remove the quotes around %s", l.text(n))
+		if r.quotedNumber(n) {
+			return fmt.Sprintf("must be a number, got text; remove the quotes around %s", r.text(n))
 		}
 		if n.Style&quoted != 0 || !realNumber.MatchString(n.Value) {
-			return "must be a number, got " + l.describe(n)
+			return "must be a number, got " + r.describe(n)
 		}
 		x, err := strconv.ParseFloat(n.Value, 64)
 		if err != nil || math.IsInf(x, 0) {
-			return fmt.Sprintf("must be a number that a double holds, got %s", l.text(n))
+			return fmt.Sprintf("must be a number that a double holds, got %s", r.text(n))
 		}
 		if may.share == "whole" && x > 1 {
-			return fmt.Sprintf("must be a share from 0 to 1, or a percentage, got %s; write %v or %v%%", l.describe(n), x/100, x)
+			return fmt.Sprintf("must be a share from 0 to 1, or a percentage, got %s; write %v or %v%%", r.describe(n), x/100, x)
 		}
 		v.SetFloat(x)
 		return ""
 	}
-	panic(fmt.Sprintf("config: a field of type %s cannot be configured", v.Type()))
-}
-
-// synonyms are the words of other tools and texts for those of a configuration.
-var synonyms = map[string]string{
-	"quasi-identifier": "key", "quasi identifier": "key", "quasi_identifier": "key", "quasiidentifier": "key", "quasi": "key", "qi": "key",
-	"confidential": "sensitive", "target": "sensitive", "direct-identifier": "identifier", "direct identifier": "identifier",
-	"direct_identifier": "identifier", "insensitive": "other", "non-sensitive": "other", "nonsensitive": "other", "not sensitive": "other",
+	panic(fmt.Sprintf("form: a field of type %s cannot be configured", v.Type()))
 }
 
 // synonym returns which of the words a word of other tools stands for, "" where it
 // is one of them itself.
-func synonym(v string, words []string) string {
-	if word := synonyms[strings.ToLower(v)]; slices.Contains(words, word) && !slices.Contains(words, v) {
+func (d *Dialect) synonym(v string, words []string) string {
+	if word := d.Synonyms[strings.ToLower(v)]; slices.Contains(words, word) && !slices.Contains(words, v) {
 		return word
 	}
 	return ""
@@ -112,21 +108,21 @@ func asShare(n *yaml.Node) (share float64, ok bool) {
 	return x / 100, err == nil && !math.IsInf(x, 0)
 }
 
-func (l *loader) decodeText(n *yaml.Node, v reflect.Value, enum []string) (wrong string) {
+func (r *Reading) decodeText(n *yaml.Node, v reflect.Value, enum []string) (wrong string) {
 	// What was set or expanded cannot be quoted where it comes from, so there any
 	// text is taken as it is.
-	_, free := l.written[n]
-	if _, set := l.origin[n]; !set && !free && n.Style&quoted == 0 {
+	_, free := r.written[n]
+	if _, set := r.origin[n]; !set && !free && n.Style&quoted == 0 {
 		switch n.Tag {
 		case "!!null":
 			return "must be text, got nothing; remove the field or give it a value"
 		case "!!int", "!!float", "!!bool":
-			return fmt.Sprintf("must be text, got %s; write it in quotes: \"%s\"", l.describe(n), n.Value)
+			return fmt.Sprintf("must be text, got %s; write it in quotes: \"%s\"", r.describe(n), n.Value)
 		}
 	}
 	if enum != nil {
 		var ps check.Problems
-		if word := synonym(n.Value, enum); word != "" {
+		if word := r.dialect.synonym(n.Value, enum); word != "" {
 			return fmt.Sprintf("must be one of %s, got %q, which is called %q here", strings.Join(enum, ", "), n.Value, word)
 		}
 		if ps.OneOf("", n.Value, enum...); len(ps) > 0 {
@@ -137,39 +133,39 @@ func (l *loader) decodeText(n *yaml.Node, v reflect.Value, enum []string) (wrong
 	return ""
 }
 
-func (l *loader) decodeWhole(n *yaml.Node, v reflect.Value) (wrong string) {
-	if l.quotedNumber(n) {
-		return fmt.Sprintf("must be a whole number, got text; remove the quotes around %s", l.text(n))
+func (r *Reading) decodeWhole(n *yaml.Node, v reflect.Value) (wrong string) {
+	if r.quotedNumber(n) {
+		return fmt.Sprintf("must be a whole number, got text; remove the quotes around %s", r.text(n))
 	}
 	if n.Style&quoted != 0 || !wholeNumber.MatchString(n.Value) {
 		hint := ""
-		if x, err := strconv.ParseFloat(n.Value, 64); err == nil && x == math.Trunc(x) && math.Abs(x) < 1<<53 && l.written[n] == "" {
+		if x, err := strconv.ParseFloat(n.Value, 64); err == nil && x == math.Trunc(x) && math.Abs(x) < 1<<53 && r.written[n] == "" {
 			hint = fmt.Sprintf("; write %.0f", x)
 		}
-		return "must be a whole number, got " + l.describe(n) + hint
+		return "must be a whole number, got " + r.describe(n) + hint
 	}
 	x, err := strconv.ParseInt(n.Value, 10, v.Type().Bits())
 	if err != nil {
-		return fmt.Sprintf("must be a whole number of at most %d bits, got %s", v.Type().Bits(), l.text(n))
+		return fmt.Sprintf("must be a whole number of at most %d bits, got %s", v.Type().Bits(), r.text(n))
 	}
 	v.SetInt(x)
 	return ""
 }
 
-func (l *loader) quotedNumber(n *yaml.Node) bool {
+func (r *Reading) quotedNumber(n *yaml.Node) bool {
 	return n.Style&quoted != 0 && realNumber.MatchString(n.Value)
 }
 
 // text is a scalar as it stands in the file.
-func (l *loader) text(n *yaml.Node) string {
-	if written, expanded := l.written[n]; expanded {
+func (r *Reading) text(n *yaml.Node) string {
+	if written, expanded := r.written[n]; expanded {
 		return written
 	}
 	return n.Value
 }
 
 // describe says what a node is, for "must be …, got …".
-func (l *loader) describe(n *yaml.Node) string {
+func (r *Reading) describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
 		return "a mapping"
@@ -178,11 +174,11 @@ func (l *loader) describe(n *yaml.Node) string {
 	case isNull(n):
 		return "nothing"
 	}
-	text := l.text(n)
+	text := r.text(n)
 	if width(text) > 60 {
 		text = string([]rune(text)[:60]) + "…"
 	}
-	if _, expanded := l.written[n]; expanded {
+	if _, expanded := r.written[n]; expanded {
 		return fmt.Sprintf("the value of %q", text)
 	}
 	switch n.Tag {
@@ -193,3 +189,5 @@ func (l *loader) describe(n *yaml.Node) string {
 	}
 	return fmt.Sprintf("the text %q", text)
 }
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }

@@ -1,4 +1,4 @@
-package config
+package form
 
 import (
 	"fmt"
@@ -55,9 +55,9 @@ func (es Errors) Unwrap() []error {
 	return errs
 }
 
-// sorted puts errors into the order of their places and drops repetitions,
+// Sorted puts errors into the order of their places and drops repetitions,
 // which arise where two checks see the same thing.
-func (es Errors) sorted() Errors {
+func (es Errors) Sorted() Errors {
 	slices.SortStableFunc(es, func(a, b Error) int {
 		switch {
 		case (a.Line == 0) != (b.Line == 0):
@@ -88,18 +88,4 @@ type place struct {
 
 func (p place) error(path, text string) Error {
 	return Error{Path: path, Text: text, File: p.file, Line: p.line, Column: p.column}
-}
-
-// parent returns the path of what holds the value at path: "masks[1].noise" for
-// "masks[1].noise.sd", "masks" for "masks[1]", "" for "masks".
-func parent(path string) string {
-	return path[:max(0, strings.LastIndexAny(path, ".["))]
-}
-
-// join appends a field's name to a path.
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
 }

@@ -1,10 +1,11 @@
-package config
+package form
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"regexp"
 	"strconv"
 	"strings"
@@ -22,10 +23,10 @@ const maxFile = 1 << 20
 const maxRefusals = 20
 
 // parse turns the text of one YAML document into nodes. Anchors, aliases, merge
-// keys and tags are refused: a pipeline file is short, its reader should see what
+// keys and tags are refused: a configuration is short, its reader should see what
 // it says where it says it, and without aliases a file cannot grow when it is
 // read. The errors are final: nothing behind them has a meaning.
-func parse(file string, text []byte) (*yaml.Node, Errors) {
+func (d *Dialect) parse(file string, text []byte) (*yaml.Node, Errors) {
 	at := func(line, column int, format string, args ...any) Errors {
 		return Errors{place{file, line, column}.error("", fmt.Sprintf(format, args...))}
 	}
@@ -40,7 +41,7 @@ func parse(file string, text []byte) (*yaml.Node, Errors) {
 	var document, second yaml.Node
 	switch err := decoder.Decode(&document); {
 	case err == io.EOF:
-		return nil, at(1, 1, "is empty; a configuration begins with \"version: 1\"")
+		return nil, at(1, 1, "is empty%s", d.beginning())
 	case err != nil:
 		line, column, what := locate(err, string(text))
 		return nil, at(line, column, "%s", what)
@@ -56,6 +57,14 @@ func parse(file string, text []byte) (*yaml.Node, Errors) {
 		return nil, errs
 	}
 	return document.Content[0], nil
+}
+
+// beginning says how a configuration begins.
+func (d *Dialect) beginning() string {
+	if d.Begin == "" {
+		return ""
+	}
+	return fmt.Sprintf("; a configuration begins with %q", d.Begin)
 }
 
 // unreadable finds the first byte that is not UTF-8 or is a control character
@@ -184,14 +193,31 @@ func tabbed(lines []string, near int) (line, column int) {
 
 func width(s string) int { return utf8.RuneCountInString(s) }
 
-// errTooLarge is what readLimited returns for a file that is larger than maxFile.
+// errTooLarge is what ReadLimited returns for a file that is larger than maxFile.
 var errTooLarge = errors.New("is larger than a configuration may be")
 
-// readLimited reads at most maxFile bytes.
-func readLimited(r io.Reader) ([]byte, error) {
+// ReadLimited reads at most maxFile bytes.
+func ReadLimited(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err == nil && len(text) > maxFile {
 		err = errTooLarge
 	}
 	return text, err
+}
+
+// Reason is an error of the file system, or of ReadLimited, without the path, in words.
+func Reason(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "does not exist"
+	case errors.Is(err, fs.ErrPermission):
+		return "cannot be read: permission denied"
+	case errors.Is(err, errTooLarge):
+		return errTooLarge.Error()
+	}
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return "cannot be read: " + err.Error()
 }

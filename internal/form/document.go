@@ -1,4 +1,4 @@
-package config
+package form
 
 import (
 	"bytes"
@@ -10,23 +10,30 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// document is a text and its nodes: where each begins and ends, which the YAML
+// Document is a text and its nodes: where each begins and ends, which the YAML
 // library tells half of. It is for changing a part of a file and leaving every
 // other byte as it is. What it finds must be checked by reading the changed text
 // again; it does not know every way to write YAML.
-type document struct {
+type Document struct {
 	text  []byte
 	eol   string
 	lines []int // offsets at which lines begin, in the library's count of lines
 	root  *yaml.Node
 }
 
-func newDocument(file string, text []byte) (*document, error) {
-	root, errs := parse(file, text)
+// At returns the node that the steps lead to; nil where they lead nowhere.
+func (d *Document) At(steps ...Step) *yaml.Node { return Follow(d.root, steps...) }
+
+// Edited is the text with edits that do not overlap.
+func (d *Document) Edited(edits ...Edit) string { return d.edited(0, len(d.text), edits) }
+
+// NewDocument reads a text; file is the name that errors, of type Errors, give it.
+func NewDocument(file string, text []byte) (*Document, error) {
+	root, errs := new(Dialect).parse(file, text)
 	if len(errs) > 0 {
-		return nil, errs.sorted()
+		return nil, errs.Sorted()
 	}
-	d := &document{text: text, eol: "\n", root: root, lines: []int{0}}
+	d := &Document{text: text, eol: "\n", root: root, lines: []int{0}}
 	if bytes.Contains(text, []byte("\r\n")) {
 		d.eol = "\r\n"
 	}
@@ -50,7 +57,7 @@ func newDocument(file string, text []byte) (*document, error) {
 }
 
 // start is the offset of a node.
-func (d *document) start(n *yaml.Node) int {
+func (d *Document) start(n *yaml.Node) int {
 	at := d.lines[min(n.Line, len(d.lines))-1]
 	for range n.Column - 1 {
 		_, size := utf8.DecodeRune(d.text[at:])
@@ -61,7 +68,7 @@ func (d *document) start(n *yaml.Node) int {
 
 // end is the offset behind a node. indent is the column, from 0, of the block
 // collection that holds it: what ends a block scalar.
-func (d *document) end(n *yaml.Node, indent int) int {
+func (d *Document) end(n *yaml.Node, indent int) int {
 	at := d.start(n)
 	if at >= len(d.text) {
 		return at
@@ -95,7 +102,7 @@ func (d *document) end(n *yaml.Node, indent int) int {
 
 // endOfPlain follows a plain scalar, in whose text a line end with indentation
 // may stand for a space of the value.
-func (d *document) endOfPlain(value string, at int) int {
+func (d *Document) endOfPlain(value string, at int) int {
 	for _, r := range value {
 		if r == ' ' || r == '\t' || r == '\n' {
 			for at < len(d.text) && strings.IndexByte(" \t\r\n", d.text[at]) >= 0 {
@@ -110,7 +117,7 @@ func (d *document) endOfPlain(value string, at int) int {
 
 // endOfBlockScalar goes to the end of the last line that belongs to a scalar
 // whose | or > is at the offset.
-func (d *document) endOfBlockScalar(at, indent int) int {
+func (d *Document) endOfBlockScalar(at, indent int) int {
 	line := sort.SearchInts(d.lines, at+1) // the one after that of the offset
 	end := d.lineEnd(at)
 	for ; line < len(d.lines); line++ {
@@ -126,7 +133,7 @@ func (d *document) endOfBlockScalar(at, indent int) int {
 	return end
 }
 
-func (d *document) endOfCollection(n *yaml.Node, at int) int {
+func (d *Document) endOfCollection(n *yaml.Node, at int) int {
 	open := d.text[at]
 	if n.Style&yaml.FlowStyle == 0 || open != '[' && open != '{' {
 		return d.end(n.Content[len(n.Content)-1], n.Column-1)
@@ -149,7 +156,7 @@ func (d *document) endOfCollection(n *yaml.Node, at int) int {
 }
 
 // lineEnd is the offset of the line end at or after an offset.
-func (d *document) lineEnd(at int) int {
+func (d *Document) lineEnd(at int) int {
 	end := len(d.text)
 	if line := sort.SearchInts(d.lines, at+1); line < len(d.lines) {
 		end = d.lines[line]
@@ -157,16 +164,16 @@ func (d *document) lineEnd(at int) int {
 	return max(at, len(bytes.TrimRight(d.text[:end], "\r\n\u0085\u2028\u2029")))
 }
 
-// edit is a stretch of a text and what takes its place.
-type edit struct {
+// Edit is a stretch of a text and what takes its place.
+type Edit struct {
 	start, end int
 	text       string
 }
 
 // edited returns the stretch of the text from start to end with edits that lie in
 // it and do not overlap.
-func (d *document) edited(start, end int, edits []edit) string {
-	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
+func (d *Document) edited(start, end int, edits []Edit) string {
+	slices.SortStableFunc(edits, func(a, b Edit) int { return a.start - b.start })
 	var b strings.Builder
 	for _, e := range edits {
 		b.Write(d.text[start:e.start])
@@ -177,10 +184,10 @@ func (d *document) edited(start, end int, edits []edit) string {
 	return b.String()
 }
 
-// set returns the edit that gives a member of a mapping the text as its value, a
-// member that is not there included. text is a scalar; quote says that it is not
-// one in JSON.
-func (d *document) set(mapping *yaml.Node, name, text string, isText bool) edit {
+// Set returns the edit that gives a member of a mapping, which must not be empty, the
+// text as its value, a member that is not there included. text is a scalar; isText
+// says that it is none in JSON without quotes.
+func (d *Document) Set(mapping *yaml.Node, name, text string, isText bool) Edit {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
 		if key.Value != name {
@@ -197,7 +204,7 @@ func (d *document) set(mapping *yaml.Node, name, text string, isText bool) edit 
 		if start == end && start > 0 && d.text[start-1] == ':' {
 			text = " " + text
 		}
-		return edit{start, end, text}
+		return Edit{start, end, text}
 	}
 	first, last := mapping.Content[0], mapping.Content[len(mapping.Content)-1]
 	json := first.Style&yaml.DoubleQuotedStyle != 0
@@ -212,35 +219,10 @@ func (d *document) set(mapping *yaml.Node, name, text string, isText bool) edit 
 
 // add returns the edit that appends a member to a mapping whose last member ends
 // at the offset.
-func (d *document) add(mapping *yaml.Node, end int, member string) edit {
+func (d *Document) add(mapping *yaml.Node, end int, member string) Edit {
 	if mapping.Style&yaml.FlowStyle != 0 {
-		return edit{end, end, ", " + member}
+		return Edit{end, end, ", " + member}
 	}
 	end = d.lineEnd(end)
-	return edit{end, end, d.eol + strings.Repeat(" ", mapping.Column-1) + member}
-}
-
-// stretch is the part of the text that a list takes: what is in brackets, or
-// whole lines from the first dash on, with the comment behind the last element.
-func (d *document) stretch(list *yaml.Node) (start, end int) {
-	start, end = d.start(list), d.end(list, 0)
-	if !flow(list) {
-		end = d.lineEnd(end)
-	}
-	return start, end
-}
-
-func flow(n *yaml.Node) bool { return n.Style&yaml.FlowStyle != 0 }
-
-// indented moves the lines of a block from one column to another.
-func indented(block string, from, to int) string {
-	lines := strings.SplitAfter(block, "\n")
-	for i, line := range lines[1:] {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		spaces := len(line) - len(strings.TrimLeft(line, " "))
-		lines[i+1] = strings.Repeat(" ", to) + line[min(spaces, from):]
-	}
-	return strings.Join(lines, "")
+	return Edit{end, end, d.eol + strings.Repeat(" ", mapping.Column-1) + member}
 }
