@@ -222,12 +222,12 @@ func (d *drawing) linkPoint(p LinkPoint, x, y float64, chosen bool, width float6
 		what = "The intruder’s threshold, " + what
 	}
 	fmt.Fprintf(d, `<g class="pt" role="img" tabindex="0" aria-label="%s"><title>%s</title>`, escaped(what), escaped(what))
-	fmt.Fprintf(d, `<circle class="halo" cx="%s" cy="%s" r="10"/>`, at(x), at(y))
+	d.circle("halo", x, y, 10)
 	if chosen {
-		fmt.Fprintf(d, `<circle class="pick" cx="%s" cy="%s" r="7"/>`, at(x), at(y))
+		d.circle("pick", x, y, 7)
 	}
 	d.shape("spot", "", x, y, 4)
-	fmt.Fprintf(d, `<circle class="hit" cx="%s" cy="%s" r="9"/>`, at(x), at(y))
+	d.circle("hit", x, y, 9)
 	s := p.text()
 	if longest := int((width - 8) / 7.2); len([]rune(s)) > longest {
 		s = fmt.Sprintf("t = %s: %s right, %s found", Trimmed(p.Threshold), Percent(p.Precision), Percent(p.Recall))

@@ -30,30 +30,30 @@ func (f *ruFrame) curves() {
 		if c.Style.Colour > 0 {
 			class = "series " + c.Style.class()
 		}
-		path := f.polyline(c)
-		if path == "" {
-			continue
+		if line := f.polyline(c); !line.empty() {
+			f.clipped(class, line, f.plot(), c.Label)
 		}
-		fmt.Fprintf(f, `<path class="%s" clip-path="url(#%s-clip)" d="%s"><title>%s</title></path>`,
-			class, escaped(f.o.ID), path, escaped(c.Label))
 	}
 }
 
 // polyline is the path of a curve. What leaves the plot by more than a decade is
 // left out: one more on either side, so that the curve meets the frame.
-func (f *ruFrame) polyline(c RUCurve) string {
-	var path strings.Builder
-	word := "M"
+func (f *ruFrame) polyline(c RUCurve) *outline {
+	line, begin := new(outline), true
 	for i, r := range c.R {
 		l := math.Log10(r)
 		if math.IsNaN(c.Efficiency[i]) || !(l >= float64(f.lo)-1 && l <= float64(f.hi)+1) {
-			word = "M"
+			begin = true
 			continue
 		}
-		path.WriteString(word + at(f.x(c.Efficiency[i])) + " " + at(f.height(l)))
-		word = "L"
+		if begin {
+			line.move(f.x(c.Efficiency[i]), f.height(l))
+		} else {
+			line.to(f.x(c.Efficiency[i]), f.height(l))
+		}
+		begin = false
 	}
-	return path.String()
+	return line
 }
 
 // settings draws the marks of each choice of parameters, the recommended one
@@ -94,7 +94,7 @@ func (f *ruFrame) setting(s RUSetting) {
 	for _, k := range s.Marks {
 		spoken = append(spoken, f.markText(k))
 	}
-	fmt.Fprintf(f, `<g class="%s" role="img"%s aria-label="%s">`, class, focus, escaped(strings.Join(spoken, "; ")))
+	f.open(class, fmt.Sprintf(` role="img"%s aria-label="%s"`, focus, escaped(strings.Join(spoken, "; "))))
 	x := f.x(s.Efficiency)
 	f.line("guide", x, f.top, x, f.bottom)
 	for _, k := range s.Marks {
@@ -112,7 +112,7 @@ func (f *ruFrame) setting(s RUSetting) {
 	if s.Recommended {
 		f.recommendation(s, x)
 	}
-	f.WriteString("</g>")
+	f.close()
 }
 
 // markText is a mark's numbers in words.
@@ -133,7 +133,7 @@ const markRadius = 3.2
 
 func (f *ruFrame) mark(s RUSetting, k RUMark, x float64) {
 	y := f.y(k.R)
-	fmt.Fprintf(f, `<g class="at %s">`, k.Style.class())
+	f.open("at "+k.Style.class(), "")
 	if !f.o.Standalone {
 		fmt.Fprintf(f, `<title>%s</title>`, escaped(s.Name+"; "+f.markText(k)))
 	}
@@ -152,15 +152,15 @@ func (f *ruFrame) mark(s RUSetting, k RUMark, x float64) {
 		class = "spot hollow"
 	}
 	if s.Recommended {
-		fmt.Fprintf(f, `<circle class="pick" cx="%s" cy="%s" r="7"/>`, at(x), at(y))
+		f.circle("pick", x, y, 7)
 	}
 	f.shape(class, k.Style.Knowledge, x, y, markRadius)
 	if !f.o.Standalone {
-		fmt.Fprintf(f, `<circle class="hit" cx="%s" cy="%s" r="8"/>`, at(x), at(y))
+		f.circle("hit", x, y, 8)
 		width := float64(f.o.Width) - 8
 		f.text("detail own", "start", 4, 38, Cut(f.markText(k), int(width/6.9)))
 	}
-	f.WriteString("</g>")
+	f.close()
 }
 
 // recommendation labels the recommended setting at the head of its guide line, on
@@ -192,12 +192,15 @@ func (f *ruFrame) keys() []legendItem {
 			if k.Style.Colour == 0 && !k.Mark {
 				return
 			}
-			fmt.Fprintf(f, `<g class="%s">`, k.Style.class())
-			fmt.Fprintf(f, `<path class="series %s" d="M%s %sL%s %s"/>`, k.Style.class(), at(x-2), at(y), at(x+22), at(y))
+			f.open(k.Style.class(), "")
+			var line outline
+			line.move(x-2, y)
+			line.to(x+22, y)
+			f.path("series "+k.Style.class(), &line)
 			if k.Mark {
 				f.shape("spot", k.Style.Knowledge, x+10, y, markRadius)
 			}
-			f.WriteString("</g>")
+			f.close()
 		}, k.Text})
 	}
 	if len(f.m.Settings) == 0 {
@@ -213,24 +216,24 @@ func (f *ruFrame) keys() []legendItem {
 	}
 	if hollow {
 		items = append(items, legendItem{func(x, y float64) {
-			f.WriteString(`<g class="neutral">`)
+			f.open("neutral", "")
 			f.shape("spot hollow", "", x+9, y, markRadius)
-			f.WriteString("</g>")
+			f.close()
 		}, "not admissible"})
 	}
 	if picked {
 		items = append(items, legendItem{func(x, y float64) {
-			f.WriteString(`<g class="neutral">`)
-			fmt.Fprintf(f, `<circle class="pick" cx="%s" cy="%s" r="7"/>`, at(x+9), at(y))
+			f.open("neutral", "")
+			f.circle("pick", x+9, y, 7)
 			f.shape("spot", "", x+9, y, markRadius)
-			f.WriteString("</g>")
+			f.close()
 		}, "recommended"})
 	}
 	if bars {
 		items = append(items, legendItem{func(x, y float64) {
-			f.WriteString(`<g class="neutral">`)
+			f.open("neutral", "")
 			f.line("error", x+9, y-7, x+9, y+7)
-			f.WriteString("</g>")
+			f.close()
 		}, "± one standard error"})
 	}
 	return items

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/png"
+	"io"
 	"math"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 
@@ -60,56 +62,19 @@ func (p *path) circle(x, y, r float64) {
 	p.close()
 }
 
-// parse reads the absolute commands M, L, H, V and Z of a path's data.
-func (p *path) parse(d string) error {
-	for d = strings.TrimSpace(d); d != ""; {
-		word := d[0]
-		end := strings.IndexAny(d[1:], "MLHVZ") + 1
-		if end == 0 {
-			end = len(d)
-		}
-		var v []float64
-		for _, s := range strings.Fields(d[1:end]) {
-			x, err := strconv.ParseFloat(s, 64)
-			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-				return fmt.Errorf("SVG: path: not a number")
-			}
-			v = append(v, x)
-		}
-		d = d[end:]
-		want, known := map[byte]int{'M': 2, 'L': 2, 'H': 1, 'V': 1, 'Z': 0}[word]
-		if !known || len(v) != want || word != 'M' && len(*p) == 0 {
-			return fmt.Errorf("SVG: path: unknown command")
-		}
-		var here point
-		if len(*p) > 0 {
-			last := (*p)[len(*p)-1].points
-			here = last[len(last)-1]
-		}
-		switch word {
-		case 'M':
-			p.moveTo(v[0], v[1])
-		case 'L':
-			p.lineTo(v[0], v[1])
-		case 'H':
-			p.lineTo(v[0], here.y)
-		case 'V':
-			p.lineTo(here.x, v[0])
-		case 'Z':
-			p.close()
+// onto is the path in pixels, moved to an origin first.
+func (p path) onto(origin point, scale float64) path {
+	out := make(path, len(p))
+	for i, l := range p {
+		out[i] = polyline{points: make([]point, len(l.points)), closed: l.closed}
+		for k, q := range l.points {
+			out[i].points[k] = point{(q.x + origin.x) * scale, (q.y + origin.y) * scale}
 		}
 	}
-	return nil
+	return out
 }
 
-func (p path) scale(by float64) {
-	for _, l := range p {
-		for i := range l.points {
-			l.points[i].x *= by
-			l.points[i].y *= by
-		}
-	}
-}
+func ceil(v float64) int { return int(math.Ceil(v)) }
 
 // stroked is the outline of a path's lines, of round joins and flat ends. Its
 // pieces overlap and all turn the same way, so that filling unites them.
@@ -204,14 +169,103 @@ func (l polyline) dashed(dashes []float64) []polyline {
 	return out
 }
 
-// canvas is a picture that paths are filled on.
-type canvas struct {
+// raster is a picture in pixels under way. Its elements are styled by their classes
+// and by those of the groups around them.
+type raster struct {
 	*image.RGBA
 	rasteriser vector.Rasterizer
+	scale      float64
+	groups     []group // the outermost first
+}
+
+// group is an open group.
+type group struct {
+	style   style
+	classes []string
+	origin  point
+}
+
+// mostPixels bounds the memory of a raster.
+const mostPixels = 64 << 20
+
+// newRaster is an empty picture of width × height units, scale pixels to each. It is
+// an error where it would have less than one pixel or more than 64 million.
+func newRaster(width, height, scale float64) (*raster, error) {
+	w, h := width*scale, height*scale
+	if !(w >= 1 && h >= 1 && w*h <= mostPixels) {
+		return nil, fmt.Errorf("png: must have 1 to %d pixels, got %.4g × %.4g", mostPixels, w, h)
+	}
+	return &raster{RGBA: image.NewRGBA(image.Rect(0, 0, int(w+0.5), int(h+0.5))), scale: scale, groups: []group{{style: initial}}}, nil
+}
+
+func (r *raster) encode(w io.Writer) error {
+	if err := png.Encode(w, r.RGBA); err != nil {
+		return fmt.Errorf("png: %w", err)
+	}
+	return nil
+}
+
+func (r *raster) inner() *group { return &r.groups[len(r.groups)-1] }
+
+// style is that of an element of the innermost group.
+func (r *raster) style(name, class string) style {
+	open := make([][]string, len(r.groups))
+	for i := range r.groups {
+		open[i] = r.groups[i].classes
+	}
+	return styled(r.inner().style, name, strings.Fields(class), open)
+}
+
+func (r *raster) enter(name, class string) {
+	r.groups = append(r.groups, group{style: r.style(name, class), classes: strings.Fields(class), origin: r.inner().origin})
+}
+
+func (r *raster) leave() { r.groups = r.groups[:len(r.groups)-1] }
+
+// origin moves the innermost group.
+func (r *raster) origin(x, y float64) {
+	g := r.inner()
+	g.origin.x += x
+	g.origin.y += y
+}
+
+// draw paints an element, of which a clip leaves what is within it.
+func (r *raster) draw(name, class string, p path, clip *area) {
+	r.paint(p, r.style(name, class), clip)
+}
+
+func (r *raster) text(class, anchor string, x, y float64, s string) {
+	look := r.style("text", class)
+	r.paint(textPath(s, anchor, x, y, look), look, nil)
+}
+
+func (r *raster) paint(p path, s style, clip *area) {
+	origin := r.inner().origin
+	within := r.Bounds()
+	if clip != nil {
+		within = within.Intersect(clip.pixels(origin, r.scale))
+	}
+	p = p.onto(origin, r.scale)
+	fill := func() { r.fill(p, s.fill, s.fillOpacity, within) }
+	stroke := func() {
+		dashes := slices.Clone(s.dashes)
+		for i := range dashes {
+			dashes[i] *= r.scale
+		}
+		r.fill(p.stroked(s.strokeWidth*r.scale, dashes), s.stroke, s.strokeOpacity, within)
+	}
+	if s.strokeFirst {
+		stroke()
+		fill()
+		return
+	}
+	fill()
+	stroke()
 }
 
 // fill paints what a path encloses, within clip.
-func (c *canvas) fill(p path, paint color.NRGBA, clip image.Rectangle) {
+func (r *raster) fill(p path, paint color.NRGBA, opacity float64, clip image.Rectangle) {
+	paint.A = uint8(float64(paint.A)*opacity + 0.5)
 	if paint.A == 0 || len(p) == 0 {
 		return
 	}
@@ -230,19 +284,19 @@ func (c *canvas) fill(p path, paint color.NRGBA, clip image.Rectangle) {
 	if box.Empty() {
 		return
 	}
-	c.rasteriser.Reset(box.Dx(), box.Dy())
+	r.rasteriser.Reset(box.Dx(), box.Dy())
 	for _, l := range p {
 		for i, q := range l.points {
 			x, y := float32(q.x-float64(box.Min.X)), float32(q.y-float64(box.Min.Y))
 			if i == 0 {
-				c.rasteriser.MoveTo(x, y)
+				r.rasteriser.MoveTo(x, y)
 			} else {
-				c.rasteriser.LineTo(x, y)
+				r.rasteriser.LineTo(x, y)
 			}
 		}
-		c.rasteriser.ClosePath()
+		r.rasteriser.ClosePath()
 	}
-	c.rasteriser.Draw(c.RGBA, box, image.NewUniform(paint), image.Point{})
+	r.rasteriser.Draw(r.RGBA, box, image.NewUniform(paint), image.Point{})
 }
 
 // The fonts of rasters. Go's cover the exponents, signs and arrows of the figures.

@@ -1,20 +1,13 @@
 package figure
 
 import (
-	_ "embed"
 	"fmt"
+	"io"
 	"math"
 	"sort"
 	"strconv"
 	"strings"
 )
-
-//go:embed figure.css
-var figureCSS string
-
-// Style returns the style sheet of the figures in a page, which takes light
-// and dark from the reader's preference.
-func Style() string { return figureCSS }
 
 // SVGOptions say how a map is drawn. Zero sizes stand for 720 × 480.
 type SVGOptions struct {
@@ -48,6 +41,26 @@ type ruFrame struct {
 // target and knowledge state, the gate's thresholds, and the region admissible
 // to all of them shaded.
 func RUMapSVG(m RUMap, o SVGOptions) []byte {
+	f := newRUFrame(m, o)
+	f.draw()
+	return []byte(f.String())
+}
+
+// WriteRUMapPNG draws the same picture in pixels, as a file of its own in the light
+// colours, with scale pixels to the SVG's unit. It returns an error for more than 64
+// million pixels.
+func WriteRUMapPNG(w io.Writer, m RUMap, o SVGOptions, scale float64) error {
+	o.Standalone = true
+	f := newRUFrame(m, o)
+	var err error
+	if f.pixels, err = newRaster(float64(f.o.Width), float64(f.o.Height), scale); err != nil {
+		return err
+	}
+	f.draw()
+	return f.pixels.encode(w)
+}
+
+func newRUFrame(m RUMap, o SVGOptions) *ruFrame {
 	if o.Width == 0 {
 		o.Width = 720
 	}
@@ -77,7 +90,11 @@ func RUMapSVG(m RUMap, o SVGOptions) []byte {
 	if m.unbounded() {
 		f.lane = f.top + 12
 	}
-	f.open()
+	return f
+}
+
+func (f *ruFrame) draw() {
+	f.head()
 	f.region()
 	f.axes()
 	f.curves()
@@ -87,10 +104,9 @@ func RUMapSVG(m RUMap, o SVGOptions) []byte {
 	f.points()
 	f.legend()
 	f.WriteString("</svg>")
-	if o.Standalone {
+	if f.o.Standalone {
 		f.WriteByte('\n')
 	}
-	return []byte(f.String())
 }
 
 func (f *ruFrame) x(efficiency float64) float64 {
@@ -113,7 +129,7 @@ func (f *ruFrame) height(exponent float64) float64 {
 	return f.bottom - (f.bottom-top)*(exponent-float64(f.lo))/float64(f.hi-f.lo)
 }
 
-func (f *ruFrame) open() {
+func (f *ruFrame) head() {
 	title := "R-U confidentiality map of " + f.m.Column
 	fmt.Fprintf(f, `<svg xmlns="http://www.w3.org/2000/svg" class="figure ru" viewBox="0 0 %d %d" width="%d" height="%d" role="group" aria-label="%s">`,
 		f.o.Width, f.o.Height, f.o.Width, f.o.Height, escaped(title+". The table of risks holds the same numbers."))
@@ -121,9 +137,13 @@ func (f *ruFrame) open() {
 		fmt.Fprintf(f, `<title>%s</title><style>%s</style>`, escaped(title), figureCSS)
 		f.rect("paper", 0, 0, float64(f.o.Width), float64(f.o.Height))
 	}
-	fmt.Fprintf(f, `<clipPath id="%s-clip"><rect x="%s" y="%s" width="%s" height="%s"/></clipPath>`, escaped(f.o.ID),
-		at(f.left), at(f.top), at(f.right-f.left), at(f.bottom-f.top))
+	f.define(f.plot())
 	f.rect("plot", f.left, f.top, f.right-f.left, f.bottom-f.top)
+}
+
+// plot is the area of the curves.
+func (f *ruFrame) plot() area {
+	return area{f.o.ID + "-clip", f.left, f.top, f.right - f.left, f.bottom - f.top}
 }
 
 func (f *ruFrame) region() {
@@ -265,26 +285,38 @@ func (f *ruFrame) labelsLeft() bool {
 // through small dots up to where it is.
 func (f *ruFrame) trails() {
 	for _, p := range f.m.Points {
-		var path, dots strings.Builder
-		word := "M"
+		var way outline
+		var dots []point
+		begin := true
+		next := func(x, y float64) {
+			if begin {
+				way.move(x, y)
+			} else {
+				way.to(x, y)
+			}
+			begin = false
+		}
 		for _, t := range p.Trail {
 			// A place without a finite R is in another lane: the line starts anew after it.
 			if !t.drawable() || math.IsInf(t.R, 1) {
-				word = "M"
+				begin = true
 				continue
 			}
-			x, y := f.x(t.Efficiency), f.y(t.R)
-			path.WriteString(word + at(x) + " " + at(y))
-			fmt.Fprintf(&dots, `<circle cx="%s" cy="%s" r="1.8"/>`, at(x), at(y))
-			word = "L"
+			next(f.x(t.Efficiency), f.y(t.R))
+			dots = append(dots, point{f.x(t.Efficiency), f.y(t.R)})
 		}
-		if dots.Len() == 0 {
+		if len(dots) == 0 {
 			continue
 		}
 		if !math.IsInf(p.R, 1) {
-			path.WriteString(word + at(f.x(p.Efficiency)) + " " + at(f.y(p.R)))
+			next(f.x(p.Efficiency), f.y(p.R))
 		}
-		fmt.Fprintf(f, `<g class="trail %s"><path d="%s"/>%s</g>`, KnowledgeClass(p.Knowledge), path.String(), dots.String())
+		f.open("trail "+KnowledgeClass(p.Knowledge), "")
+		f.path("way", &way)
+		for _, d := range dots {
+			f.circle("", d.x, d.y, 1.8)
+		}
+		f.close()
 	}
 }
 
@@ -320,9 +352,14 @@ func (f *ruFrame) points() {
 		if !f.o.Standalone {
 			focus = ` tabindex="0"`
 		}
-		fmt.Fprintf(f, `<g class="%s" role="img"%s aria-label="%s"><title>%s</title>`, class, focus, escaped(what), escaped(what))
-		fmt.Fprintf(f, `<path class="leader" d="M%s %sL%s %sL%s %s"/>`, at(x), at(y), at(x+side*12), at(y), at(x+side*leader), at(labels[i]))
-		fmt.Fprintf(f, `<circle class="halo" cx="%s" cy="%s" r="10"/>`, at(x), at(y))
+		f.open(class, fmt.Sprintf(` role="img"%s aria-label="%s"`, focus, escaped(what)))
+		fmt.Fprintf(f, `<title>%s</title>`, escaped(what))
+		var line outline
+		line.move(x, y)
+		line.to(x+side*12, y)
+		line.to(x+side*leader, labels[i])
+		f.path("leader", &line)
+		f.circle("halo", x, y, 10)
 		f.marker(p.Knowledge, x, y, 5)
 		s := Cut(p.Target, longestWord) + ", " + Cut(p.Knowledge, longestWord)
 		if !f.slim {
@@ -332,7 +369,7 @@ func (f *ruFrame) points() {
 		if !f.o.Standalone {
 			f.detail(p, known)
 		}
-		f.WriteString("</g>")
+		f.close()
 	}
 	if !f.o.Standalone {
 		f.text("hint", "start", 4, 18, "Point at a mark, or tab to it, for its numbers.")

@@ -3,43 +3,180 @@ package figure
 import (
 	"fmt"
 	"html"
+	"image"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// drawing builds SVG text. Strings are escaped, coordinates have one decimal.
+// drawing is a picture under way. It writes SVG and, where it has a raster, paints
+// the same elements on it, so that a file in pixels is the picture of its SVG and no
+// SVG is read again. Strings are escaped, coordinates have one decimal.
+//
+// What goes past the methods straight into the builder is in the SVG alone: the head
+// and the end, and what only a reader at a screen has use for.
 type drawing struct {
 	strings.Builder
+	pixels *raster
 }
 
-// escaped is a text as XML holds it. Characters that XML has no form for, which a
-// column's name may hold, become question marks.
-func escaped(s string) string {
-	return html.EscapeString(strings.Map(func(c rune) rune {
+// written is a text without the characters that XML has no form for, which a column's
+// name may hold: they become question marks.
+func written(s string) string {
+	return strings.Map(func(c rune) rune {
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == utf8.RuneError || c == 0xfffe || c == 0xffff {
 			return '?'
 		}
 		return c
-	}, s))
+	}, s)
 }
+
+// escaped is a text as XML holds it.
+func escaped(s string) string { return html.EscapeString(written(s)) }
 
 // at writes a coordinate.
 func at(v float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
 }
 
+// placed is the coordinate that at writes, for the raster.
+func placed(v float64) float64 {
+	w, err := strconv.ParseFloat(strconv.FormatFloat(v, 'f', 1, 64), 64)
+	if err != nil {
+		return 0
+	}
+	return w
+}
+
 func (d *drawing) rect(class string, x, y, w, h float64) {
-	fmt.Fprintf(d, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, at(x), at(y), at(max(w, 0)), at(max(h, 0)))
+	w, h = max(w, 0), max(h, 0)
+	fmt.Fprintf(d, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, at(x), at(y), at(w), at(h))
+	if d.pixels != nil {
+		var o path
+		o.rect(placed(x), placed(y), placed(w), placed(h))
+		d.pixels.draw("rect", class, o, nil)
+	}
 }
 
 func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
 	fmt.Fprintf(d, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, at(x1), at(y1), at(x2), at(y2))
+	if d.pixels != nil {
+		var o path
+		o.moveTo(placed(x1), placed(y1))
+		o.lineTo(placed(x2), placed(y2))
+		d.pixels.draw("line", class, o, nil)
+	}
+}
+
+func (d *drawing) circle(class string, x, y, r float64) {
+	fmt.Fprintf(d, `<circle%s cx="%s" cy="%s" r="%s"/>`, classed(class), at(x), at(y), at(r))
+	if d.pixels != nil {
+		var o path
+		o.circle(placed(x), placed(y), placed(r))
+		d.pixels.draw("circle", class, o, nil)
+	}
 }
 
 // text writes s at (x, y); anchor is start, middle or end.
 func (d *drawing) text(class, anchor string, x, y float64, s string) {
 	fmt.Fprintf(d, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, at(x), at(y), escaped(s))
+	if d.pixels != nil {
+		d.pixels.text(class, anchor, placed(x), placed(y), written(s))
+	}
+}
+
+// outline is a run of lines, for the SVG and for the raster.
+type outline struct {
+	data  strings.Builder
+	lines path
+}
+
+func (o *outline) move(x, y float64) {
+	o.data.WriteString("M" + at(x) + " " + at(y))
+	o.lines.moveTo(placed(x), placed(y))
+}
+
+func (o *outline) to(x, y float64) {
+	o.data.WriteString("L" + at(x) + " " + at(y))
+	o.lines.lineTo(placed(x), placed(y))
+}
+
+func (o *outline) close() {
+	o.data.WriteByte('Z')
+	o.lines.close()
+}
+
+func (o *outline) empty() bool { return len(o.lines) == 0 }
+
+// polygon is a closed outline through x, y, x, y and so on.
+func polygon(places ...float64) *outline {
+	o := new(outline)
+	for i := 0; i+1 < len(places); i += 2 {
+		if i == 0 {
+			o.move(places[i], places[i+1])
+		} else {
+			o.to(places[i], places[i+1])
+		}
+	}
+	o.close()
+	return o
+}
+
+func (d *drawing) path(class string, o *outline) {
+	fmt.Fprintf(d, `<path%s d="%s"/>`, classed(class), o.data.String())
+	if d.pixels != nil {
+		d.pixels.draw("path", class, o.lines, nil)
+	}
+}
+
+// clipped is a path of which only what is within an area shows, with a title.
+func (d *drawing) clipped(class string, o *outline, a area, title string) {
+	fmt.Fprintf(d, `<path class="%s" clip-path="url(#%s)" d="%s"><title>%s</title></path>`, class, escaped(a.id), o.data.String(), escaped(title))
+	if d.pixels != nil {
+		d.pixels.draw("path", class, o.lines, &a)
+	}
+}
+
+// area is a rectangle that paths are clipped to.
+type area struct {
+	id         string
+	x, y, w, h float64
+}
+
+func (d *drawing) define(a area) {
+	fmt.Fprintf(d, `<clipPath id="%s"><rect x="%s" y="%s" width="%s" height="%s"/></clipPath>`, escaped(a.id), at(a.x), at(a.y), at(a.w), at(a.h))
+}
+
+// open begins a group; attributes are written as they are.
+func (d *drawing) open(class, attributes string) {
+	fmt.Fprintf(d, `<g%s%s>`, classed(class), attributes)
+	if d.pixels != nil {
+		d.pixels.enter("g", class)
+	}
+}
+
+// shift begins a group that lies elsewhere.
+func (d *drawing) shift(x, y float64) {
+	fmt.Fprintf(d, `<g transform="translate(%s %s)">`, at(x), at(y))
+	if d.pixels != nil {
+		d.pixels.enter("g", "")
+		d.pixels.origin(placed(x), placed(y))
+	}
+}
+
+// close ends a group.
+func (d *drawing) close() {
+	d.WriteString("</g>")
+	if d.pixels != nil {
+		d.pixels.leave()
+	}
+}
+
+func classed(class string) string {
+	if class == "" {
+		return ""
+	}
+	return ` class="` + class + `"`
 }
 
 // marker draws a point whose shape tells the knowledge state without colour.
@@ -51,13 +188,11 @@ func (d *drawing) marker(knowledge string, x, y, r float64) {
 func (d *drawing) shape(class, knowledge string, x, y, r float64) {
 	switch knowledge {
 	case "position":
-		fmt.Fprintf(d, `<path class="%s" d="M%s %sL%s %sL%s %sL%s %sZ"/>`, class,
-			at(x), at(y-r*1.3), at(x+r*1.3), at(y), at(x), at(y+r*1.3), at(x-r*1.3), at(y))
+		d.path(class, polygon(x, y-r*1.3, x+r*1.3, y, x, y+r*1.3, x-r*1.3, y))
 	case "mean":
-		fmt.Fprintf(d, `<path class="%s" d="M%s %sL%s %sL%s %sZ"/>`, class,
-			at(x), at(y-r*1.25), at(x+r*1.2), at(y+r*0.9), at(x-r*1.2), at(y+r*0.9))
+		d.path(class, polygon(x, y-r*1.25, x+r*1.2, y+r*0.9, x-r*1.2, y+r*0.9))
 	default:
-		fmt.Fprintf(d, `<circle class="%s" cx="%s" cy="%s" r="%s"/>`, class, at(x), at(y), at(r))
+		d.circle(class, x, y, r)
 	}
 }
 
@@ -68,6 +203,12 @@ func KnowledgeClass(knowledge string) string {
 		return "k-" + knowledge
 	}
 	return "k-other"
+}
+
+// pixels is the area in whole pixels.
+func (a *area) pixels(origin point, scale float64) image.Rectangle {
+	x, y := (placed(a.x)+origin.x)*scale, (placed(a.y)+origin.y)*scale
+	return image.Rect(int(x), int(y), ceil(x+placed(a.w)*scale), ceil(y+placed(a.h)*scale))
 }
 
 // spread moves positions, sorted ascending, apart to at least gap and keeps them

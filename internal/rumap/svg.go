@@ -25,7 +25,7 @@ const (
 // a log scale with the error it means in the column's unit on the other side
 // (Duncan, Keller-McNulty and Stokes 2004, section III).
 func WriteSVG(w io.Writer, m *Map, o PictureOptions) error {
-	if _, err := w.Write(m.svg(o.Width, o.Height, o.Subjects)); err != nil {
+	if _, err := w.Write(figure.RUMapSVG(m.Picture(o.Subjects...), standalone(o.Width, o.Height))); err != nil {
 		return fmt.Errorf("map.svg: %w", err)
 	}
 	return nil
@@ -41,18 +41,19 @@ func WritePNG(w io.Writer, m *Map, o PictureOptions) error {
 	if o.Height > 0 {
 		height = int(float64(o.Height)/scale + 0.5)
 	}
-	if err := figure.WritePNG(w, m.svg(width, height, o.Subjects), scale); err != nil {
+	if err := figure.WriteRUMapPNG(w, m.Picture(o.Subjects...), standalone(width, height), scale); err != nil {
 		return fmt.Errorf("map.%w", err)
 	}
 	return nil
 }
 
-func (m *Map) svg(width, height int, subjects []Subject) []byte {
+// standalone is a file of its own of width × height units; 0 stands for the usual.
+func standalone(width, height int) figure.SVGOptions {
 	if width <= 0 {
 		width = pictureWidth
 	}
 	if height <= 0 {
 		height = pictureHeight
 	}
-	return figure.RUMapSVG(m.Picture(subjects...), figure.SVGOptions{Width: width, Height: height, ID: "map", Standalone: true})
+	return figure.SVGOptions{Width: width, Height: height, ID: "map", Standalone: true}
 }
