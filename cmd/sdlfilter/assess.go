@@ -11,12 +11,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/foreign"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
 func (s *state) assessCommand() *cobra.Command {
 	var (
 		original, released string
-		foreign            pipeline.Foreign
+		pair               foreign.Release
 		asJSON             bool
 		group, file        string
 		format             csvFlags
@@ -42,10 +44,10 @@ that --config names. Nothing of the stream itself is read.`,
 				return usageError{fmt.Errorf("--original and --released are both needed")}
 			}
 			var err error
-			if foreign.Original, err = format.source(original); err != nil {
+			if pair.Original, err = format.source(original); err != nil {
 				return err
 			}
-			if foreign.Released, err = format.source(released); err != nil {
+			if pair.Released, err = format.source(released); err != nil {
 				return err
 			}
 			started := time.Now()
@@ -54,7 +56,7 @@ that --config names. Nothing of the stream itself is read.`,
 			if err != nil {
 				return err
 			}
-			res, err := pipeline.AssessForeign(cmd.Context(), foreign, watch)
+			res, err := foreign.Assess(cmd.Context(), pair, watch)
 			stop()
 			if err != nil {
 				return err
@@ -74,9 +76,9 @@ that --config names. Nothing of the stream itself is read.`,
 	flags := cmd.Flags()
 	flags.StringVar(&original, "original", "", "the original records: a file, a folder or a glob")
 	flags.StringVar(&released, "released", "", "the released records")
-	flags.StringVar(&foreign.ID, "id", "", "the column that identifies a record in both files; by position where none is given")
-	flags.StringSliceVar(&foreign.Columns, "columns", nil, "the numeric columns to measure; all that both files have where none is given")
-	flags.StringSliceVar(&foreign.Targets, "targets", []string{"min", "p01", "p10", "p90", "p99", "max"}, "percentile targets")
+	flags.StringVar(&pair.ID, "id", "", "the column that identifies a record in both files; by position where none is given")
+	flags.StringSliceVar(&pair.Columns, "columns", nil, "the numeric columns to measure; all that both files have where none is given")
+	flags.StringSliceVar(&pair.Targets, "targets", []string{"min", "p01", "p10", "p90", "p99", "max"}, "percentile targets")
 	format.add(flags)
 	flags.BoolVar(&asJSON, "json", false, "as JSON")
 	flags.StringVar(&group, "group", "", "a consumer group: the assessment of its stream so far")
@@ -96,7 +98,7 @@ func (s *state) assessGroup(ctx context.Context, group, file string, asJSON bool
 	if err != nil {
 		return err
 	}
-	rep, err := pipeline.AssessGroup(ctx, p, group, pipeline.Options{Version: version(), Log: s.logger()})
+	rep, err := stream.AssessGroup(ctx, p, group, pipeline.Options{Version: version(), Log: s.logger()})
 	if err != nil {
 		return err
 	}

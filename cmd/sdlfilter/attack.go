@@ -19,6 +19,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	attackjob "github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/foreign"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -27,7 +29,7 @@ type attackFlags struct {
 	original, released string
 	earlier            []string
 	format             csvFlags
-	foreign            pipeline.AttackForeign
+	foreign            foreign.Attack
 	distance           string
 	oneToOne           bool
 	targets            int
@@ -127,7 +129,7 @@ func (s *state) attackConfigured(cmd *cobra.Command, path string, a *attackFlags
 	if err != nil {
 		return err
 	}
-	result, data, err := pipeline.Attack(cmd.Context(), p, pipeline.Options{Version: version(), Log: s.logger(), Progress: watch})
+	result, data, err := attackjob.Run(cmd.Context(), p, pipeline.Options{Version: version(), Log: s.logger(), Progress: watch})
 	stop()
 	if err != nil {
 		return err

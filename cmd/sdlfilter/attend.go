@@ -12,6 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/monitor"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
 // attend is what goes on beside a stream: SIGHUP reads the configuration again,
@@ -28,7 +29,7 @@ func (s *state) attend(ctx context.Context, path string, p *config.Pipeline, lis
 	if listen != "" {
 		o.Monitor = monitor.New(monitor.Info{
 			Name: p.Name, Version: version(), Source: pipeline.Describe(p.Source.Config), Sink: pipeline.Describe(p.Sink.Config),
-			Interval: pipeline.CommitInterval(p),
+			Interval: stream.CommitInterval(p),
 		})
 		address, err := o.Monitor.Serve(ctx, listen)
 		if err != nil {

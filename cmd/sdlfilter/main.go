@@ -15,6 +15,8 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
 // Exit statuses, fixed by the program's contract.
@@ -44,7 +46,7 @@ func execute(args []string) int {
 	err := root.ExecuteContext(ctx)
 	var (
 		ended     *signalError
-		published *pipeline.PublishedError
+		published *filejob.PublishedError
 	)
 	switch signalled := errors.As(context.Cause(ctx), &ended); {
 	case err == nil && signalled && state.cut:
@@ -52,7 +54,7 @@ func execute(args []string) int {
 		return exitSignal + int(ended.signal)
 	case err == nil:
 		return state.status // a signal that came too late has changed nothing
-	case signalled && (!state.streaming || errors.Is(err, pipeline.ErrUnopened)) && !errors.As(err, &published):
+	case signalled && (!state.streaming || errors.Is(err, stream.ErrUnopened)) && !errors.As(err, &published):
 		fmt.Fprintf(os.Stderr, "sdlfilter: %v: nothing was published\n", ended)
 		return exitSignal + int(ended.signal)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/explore"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
@@ -103,7 +104,7 @@ func (s *state) makeMap(cmd *cobra.Command, path string, o *mapOptions) error {
 	if err != nil {
 		return err
 	}
-	if p, err = pipeline.Mappable(p); err != nil {
+	if p, err = explore.Mappable(p); err != nil {
 		return err
 	}
 	watch := &pipeline.Progress{}
@@ -111,7 +112,7 @@ func (s *state) makeMap(cmd *cobra.Command, path string, o *mapOptions) error {
 	if err != nil {
 		return err
 	}
-	m, err := pipeline.Map(cmd.Context(), p, pipeline.Options{Version: version(), Log: s.logger(), Progress: watch})
+	m, err := explore.Map(cmd.Context(), p, pipeline.Options{Version: version(), Log: s.logger(), Progress: watch})
 	stop()
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 )
 
 func (s *state) previewCommand() *cobra.Command {
@@ -34,7 +35,7 @@ func (s *state) previewCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			view, err := pipeline.NewPreview(cmd.Context(), p, rows, watch)
+			view, err := filejob.NewPreview(cmd.Context(), p, rows, watch)
 			stop()
 			if err != nil {
 				return err
@@ -49,7 +50,7 @@ func (s *state) previewCommand() *cobra.Command {
 }
 
 // printPreview prints an aligned table; masked columns are marked with a star.
-func printPreview(w io.Writer, v *pipeline.Preview, showOriginal bool) error {
+func printPreview(w io.Writer, v *filejob.Preview, showOriginal bool) error {
 	var header []string
 	for j, name := range v.Columns {
 		if v.Masked[j] {

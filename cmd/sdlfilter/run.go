@@ -11,6 +11,9 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/monitor"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/run"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
 func (s *state) runCommand() *cobra.Command {
@@ -58,10 +61,10 @@ func (s *state) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result, err := pipeline.Run(cmd.Context(), p, options)
+			result, err := run.Pipeline(cmd.Context(), p, options)
 			stop()
-			if p.Stream() && errors.Is(err, pipeline.ErrUnopened) {
-				options.Log.Info().Msg(pipeline.ErrUnopened.Error())
+			if p.Stream() && errors.Is(err, stream.ErrUnopened) {
+				options.Log.Info().Msg(stream.ErrUnopened.Error())
 				return nil
 			}
 			if err != nil {
@@ -92,7 +95,7 @@ func (s *state) runCommand() *cobra.Command {
 
 // summarise prints how a run ended. The release may be on stdout; what a person
 // reads then goes to stderr.
-func (s *state) summarise(result *pipeline.Result, form string, taken bool) error {
+func (s *state) summarise(result *account.Result, form string, taken bool) error {
 	switch {
 	case form == "json":
 		return result.Report.Brief(s.status, result.Files).Write(os.Stdout)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/run"
 )
 
 func (s *state) validateCommand() *cobra.Command {
@@ -32,7 +32,7 @@ func (s *state) validateCommand() *cobra.Command {
 				}
 			}
 			if connect {
-				if err := pipeline.Connect(cmd.Context(), p); err != nil {
+				if err := run.Connect(cmd.Context(), p); err != nil {
 					return err
 				}
 			}

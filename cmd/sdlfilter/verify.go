@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 )
 
 func (s *state) verifyCommand() *cobra.Command {
@@ -28,7 +28,7 @@ Exit status: 0 they belong together, or the release was withheld and nothing is
 there; 1 they do not; 2 the report or the release cannot be used.`,
 		Args: oneArg("the report"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			v, err := pipeline.Verify(cmd.Context(), args[0], release)
+			v, err := filejob.Verify(cmd.Context(), args[0], release)
 			if err != nil {
 				return err
 			}

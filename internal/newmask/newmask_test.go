@@ -13,6 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/explore"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/run"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -125,7 +127,7 @@ func TestPublicReport(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := pipeline.Run(t.Context(), p, pipeline.Options{}); err != nil {
+			if _, err := run.Pipeline(t.Context(), p, pipeline.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			dir := filepath.Dir(p.Report.JSON)
@@ -182,13 +184,13 @@ func TestRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = pipeline.Run(t.Context(), p, pipeline.Options{})
+	_, err = run.Pipeline(t.Context(), p, pipeline.Options{})
 	fail("a snooper who knows the masks", `assess.intruder.bayes: the mask blur does not say what it does to "wage"`, err)
 
 	if p, err = load(t, blurred); err != nil {
 		t.Fatal(err)
 	}
-	_, err = pipeline.Map(t.Context(), p, pipeline.Options{})
+	_, err = explore.Map(t.Context(), p, pipeline.Options{})
 	var problems config.Errors
 	if !errors.As(err, &problems) {
 		t.Errorf("map: got %v, want a problem of the configuration", err)
@@ -203,7 +205,7 @@ func TestGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := pipeline.Run(t.Context(), p, pipeline.Options{})
+	r, err := run.Pipeline(t.Context(), p, pipeline.Options{})
 	if err == nil && (r == nil || r.Report == nil || r.Report.Gate.Passed) {
 		t.Errorf("a release with φ = .06 passed an efficiency of .9999")
 	}

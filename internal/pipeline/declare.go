@@ -18,26 +18,26 @@ type declarer interface {
 	Declare(columns []message.Column, dropUnlisted, plain bool)
 }
 
-// openSource opens the configured source. The logger is that of ctx, if there is
+// OpenSource opens the configured source. The logger is that of ctx, if there is
 // one.
-func openSource(ctx context.Context, p *config.Pipeline) (connectors.Source, error) {
+func OpenSource(ctx context.Context, p *config.Pipeline) (connectors.Source, error) {
 	if source, ok := p.Source.Config.(interface{ SetPipeline(name string) }); ok {
 		source.SetPipeline(p.Name)
 	}
-	if err := declare(p); err != nil {
+	if err := Declare(p); err != nil {
 		return nil, err
 	}
 	return p.Source.Config.Open(ctx)
 }
 
-// declare tells a source of messages which columns there are. A column holds
+// Declare tells a source of messages which columns there are. A column holds
 // numbers where a mask computes with it, or where its decimals are known.
-func declare(p *config.Pipeline) error {
+func Declare(p *config.Pipeline) error {
 	source, ok := p.Source.Config.(declarer)
 	if !ok {
 		return nil
 	}
-	known, err := loadProfile(p.Profile)
+	known, err := LoadProfile(p.Profile)
 	if err != nil {
 		return err
 	}

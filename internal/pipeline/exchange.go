@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -9,12 +8,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// exchange is what is expected of the records of columns whose values swaps move:
+// Exchange is what is expected of the records of columns whose values swaps move:
 // over all records, and of those that hold the targets. It implements
 // assess.Exchange.
-type exchange struct {
+type Exchange struct {
 	displacer *transform.Displacer
 	columns   []*exchangedColumn
 	limit     int // records that are kept; < 0: all
@@ -56,13 +56,13 @@ func exchanged(masks []transform.Spec, column string) bool {
 	})
 }
 
-// newExchange returns nil where no mask moves values of a measured column. limit is the
+// NewExchange returns nil where no mask moves values of a measured column. limit is the
 // number of records of which each is kept; < 0: all.
-func newExchange(chain *transform.Chain, d *transform.Displacer, columns []assess.Column, limit int) (*exchange, error) {
+func NewExchange(chain *transform.Chain, d *transform.Displacer, columns []assess.Column, limit int) (*Exchange, error) {
 	if d == nil {
 		return nil, nil
 	}
-	x := &exchange{displacer: d, limit: limit, kept: true}
+	x := &Exchange{displacer: d, limit: limit, kept: true}
 	for _, c := range columns {
 		if !c.Masked || !slices.Contains(d.Columns(), c.Index) || slices.Contains(d.Approximate(), c.Index) {
 			continue
@@ -76,28 +76,28 @@ func newExchange(chain *transform.Chain, d *transform.Displacer, columns []asses
 	return x, nil
 }
 
-// displace works out what is expected of the records of a masked block.
-func (x *exchange) displace(b *microdata.Block) error {
+// Displace works out what is expected of the records of a masked block.
+func (x *Exchange) Displace(b *microdata.Block) error {
 	if x == nil {
 		return nil
 	}
 	return x.displacer.Apply(b)
 }
 
-// join finds the records that hold the targets and lets the assessment of a run ask of
+// Join finds the records that hold the targets and lets the assessment of a run ask of
 // them.
-func (x *exchange) join(ctx context.Context, r *run) error {
+func (x *Exchange) Join(ctx context.Context, pl *Plan, chain *transform.Chain, measured *assess.Accumulator, key keystream.Key, progress *Progress) error {
 	if x == nil {
 		return nil
 	}
-	if err := x.locate(ctx, r.plan, r.chain, r.measured, r.options.Progress); err != nil {
+	if err := x.locate(ctx, pl, chain, measured, progress); err != nil {
 		return err
 	}
-	replicate, err := r.plan.newReplicate(transform.Unmixed(r.config.Masks), r.key)
+	replicate, err := pl.newReplicate(transform.Unmixed(pl.Config.Masks), key)
 	if err != nil {
 		return err
 	}
-	r.measured.SetExchange(x, replicate)
+	measured.SetExchange(x, replicate)
 	return nil
 }
 
@@ -140,8 +140,8 @@ func ownSquare(chain *transform.Chain, c assess.Column) (func(x float64) (square
 	}, nil
 }
 
-// add takes in a block that the displacer has been applied to.
-func (x *exchange) add(b *microdata.Block) {
+// Add takes in a block that the displacer has been applied to.
+func (x *Exchange) Add(b *microdata.Block) {
 	if x == nil {
 		return
 	}
@@ -163,8 +163,28 @@ func (x *exchange) add(b *microdata.Block) {
 	}
 }
 
+// Replay takes in the originals that an accumulator holds.
+func (x *Exchange) Replay(data *assess.Accumulator, window int) error {
+	const some = 1 << 16
+	size := max(1, some/window) * window
+	if x.displacer.NeedsSurvey() {
+		if _, err := data.Replay(size, x.displacer.Survey); err != nil {
+			return err
+		}
+		x.displacer.EndSurvey()
+	}
+	_, err := data.Replay(size, func(b *microdata.Block) error {
+		if err := x.displacer.Apply(b); err != nil {
+			return err
+		}
+		x.Add(b)
+		return nil
+	})
+	return err
+}
+
 // keep keeps each record as long as there are no more than the limit.
-func (x *exchange) keep(b *microdata.Block) {
+func (x *Exchange) keep(b *microdata.Block) {
 	if !x.kept {
 		return
 	}
@@ -191,7 +211,7 @@ func recordOf(b *microdata.Block, index, i int) movedRecord {
 	return movedRecord{b.Columns[index].Original.Values[i], m.Stay[i], m.Square[i], m.Noise[i], m.Weight[i]}
 }
 
-func (x *exchange) column(name string) *exchangedColumn {
+func (x *Exchange) column(name string) *exchangedColumn {
 	i := slices.IndexFunc(x.columns, func(c *exchangedColumn) bool { return c.Name == name })
 	if i < 0 {
 		return nil
@@ -200,7 +220,7 @@ func (x *exchange) column(name string) *exchangedColumn {
 }
 
 // Typical implements assess.Exchange.
-func (x *exchange) Typical(column string) (square, se float64, ok bool) {
+func (x *Exchange) Typical(column string) (square, se float64, ok bool) {
 	c := x.column(column)
 	if c == nil || !(c.weight > 0) {
 		return 0, 0, false
@@ -215,7 +235,7 @@ func (x *exchange) Typical(column string) (square, se float64, ok bool) {
 	return c.total / c.weight, se / c.weight, true
 }
 
-func (x *exchange) find(p recordPlace) (int, bool) {
+func (x *Exchange) find(p recordPlace) (int, bool) {
 	if len(x.at) != len(x.places) {
 		x.at = make(map[recordPlace]int, len(x.places))
 		for i, p := range x.places {
@@ -227,7 +247,7 @@ func (x *exchange) find(p recordPlace) (int, bool) {
 }
 
 // At implements assess.Exchange.
-func (x *exchange) At(column, target string, _ float64, scope string, stream int, row int64) (square, se float64, ok bool) {
+func (x *Exchange) At(column, target string, _ float64, scope string, stream int, row int64) (square, se float64, ok bool) {
 	c := x.column(column)
 	if c == nil {
 		return 0, 0, false
@@ -251,7 +271,7 @@ func (x *exchange) At(column, target string, _ float64, scope string, stream int
 
 // Group implements assess.Exchange, where all records were kept. The errors of the
 // records are taken to be common.
-func (x *exchange) Group(column string, n int, record func(i int) (scope string, stream int, row int64)) (square, se float64, ok bool) {
+func (x *Exchange) Group(column string, n int, record func(i int) (scope string, stream int, row int64)) (square, se float64, ok bool) {
 	c := x.column(column)
 	if c == nil || !x.kept {
 		return 0, 0, false
@@ -271,130 +291,4 @@ func (x *exchange) Group(column string, n int, record func(i int) (scope string,
 		}
 	}
 	return square / weight, se / weight, weight > 0
-}
-
-// locate reads the source once more for the records that hold the targets, where there
-// are more than were kept.
-func (x *exchange) locate(ctx context.Context, pl *plan, chain *transform.Chain, measured *assess.Accumulator, progress *Progress) error {
-	if x == nil || x.kept || !pl.source.Rewindable() {
-		return nil
-	}
-	var seekers []*seeker
-	for _, c := range x.columns {
-		for _, b := range measured.Brackets(c.Name) {
-			seekers = append(seekers, &seeker{bracket: b, column: c})
-		}
-	}
-	if len(seekers) == 0 {
-		return nil
-	}
-	progress.start("locate", pl.source.Records())
-	pass := flow{
-		source: pl.source, layout: pl.surveyLayout(), cut: pl.cut,
-		work: func(p *parcel) error {
-			if err := chain.Admit(p.block); err != nil {
-				return err
-			}
-			if !slices.ContainsFunc(seekers, func(s *seeker) bool { return s.within(p.block) }) {
-				return nil
-			}
-			return x.displacer.ApplyTo(p.block, func(i int) bool {
-				return slices.ContainsFunc(seekers, func(s *seeker) bool { return s.bracket.Holds(p.block.Columns[s.column.Index].Original.Values[i]) })
-			})
-		},
-		stages: []func(*parcel) error{func(p *parcel) error {
-			progress.add(p.block.N)
-			for _, s := range seekers {
-				s.take(p.block)
-			}
-			return nil
-		}},
-	}
-	if err := pass.run(ctx); err != nil {
-		return err
-	}
-	for _, s := range seekers {
-		if r, ok := s.holder(); ok {
-			s.column.holders[s.bracket.Target] = r
-		}
-	}
-	return nil
-}
-
-// seeker seeks the record that holds one target: of the records in its bracket the
-// one whose value has the target's rank there, among equals in the order of place.
-type seeker struct {
-	bracket assess.Bracket
-	column  *exchangedColumn
-	found   []movedRecord
-	seen    int64
-	alone   bool // more than keptInBracket, and all of one value, that of found[0]: found[1] has the rank, if it has come
-	lost    bool
-}
-
-// keptInBracket bounds what is kept of a bracket.
-const keptInBracket = 1 << 18
-
-func (s *seeker) within(b *microdata.Block) bool {
-	v := b.Columns[s.column.Index].Original
-	for i, x := range v.Values {
-		if s.bracket.Holds(x) && v.Valid.Has(i) && !b.Rejected(i) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *seeker) take(b *microdata.Block) {
-	if b.Columns[s.column.Index].Moved.Total == nil || s.lost {
-		return
-	}
-	v := b.Columns[s.column.Index].Original
-	for i, x := range v.Values {
-		if !s.bracket.Holds(x) || !v.Valid.Has(i) || b.Rejected(i) {
-			continue
-		}
-		s.seen++
-		if !s.alone {
-			s.found = append(s.found, recordOf(b, s.column.Index, i))
-			if len(s.found) == keptInBracket {
-				s.bound()
-			}
-			continue
-		}
-		if x != s.found[0].x {
-			s.found, s.lost = nil, true
-			return
-		}
-		if s.seen == s.bracket.Rank {
-			s.found = append(s.found, recordOf(b, s.column.Index, i))
-		}
-	}
-}
-
-// bound lets go of a heap of equal values but for the one that has the rank.
-func (s *seeker) bound() {
-	s.alone = true
-	for _, r := range s.found {
-		if r.x != s.found[0].x {
-			s.found, s.lost = nil, true
-			return
-		}
-	}
-	kept := []movedRecord{s.found[0]}
-	if s.bracket.Rank <= s.seen {
-		kept = append(kept, s.found[s.bracket.Rank-1])
-	}
-	s.found = kept
-}
-
-func (s *seeker) holder() (movedRecord, bool) {
-	switch {
-	case s.lost || s.seen != s.bracket.Count:
-		return movedRecord{}, false
-	case s.alone:
-		return s.found[1], true
-	}
-	slices.SortStableFunc(s.found, func(a, b movedRecord) int { return cmp.Compare(a.x, b.x) })
-	return s.found[s.bracket.Rank-1], true
 }

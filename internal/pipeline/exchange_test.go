@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"cmp"
@@ -12,9 +12,15 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // population is data for swaps, and swaps of it that share nothing with the program.
 type population struct {
@@ -204,7 +210,7 @@ assess: {replicates: 2, sample: SAMPLE, targets: [TARGETS]}
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := Run(context.Background(), c, Options{})
+		res, err := filejob.Run(context.Background(), c, pipeline.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

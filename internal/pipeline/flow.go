@@ -13,49 +13,49 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// flow is one pass over a source. A reader goroutine finds the runs of records,
+// Flow is one pass over a source. A reader goroutine finds the runs of records,
 // workers decode and work on them, and the stages see the blocks in the order of
 // the source, each stage in a goroutine of its own. Memory is bounded by the
 // blocks in flight: the reader takes a block from a fixed stock before it reads,
 // and the last stage puts it back.
-type flow struct {
-	source connectors.Source
-	layout *microdata.Layout
-	cut    connectors.Cut
-	reader connectors.Reader     // where the pass is a part of one that is open already; nil: run opens and closes one
-	stock  chan *microdata.Block // kept from pass to pass; nil: made for this one
-	work   func(*parcel) error   // parallel, in any order; may be nil
-	stages []func(*parcel) error // sequential, in order
+type Flow struct {
+	Source connectors.Source
+	Layout *microdata.Layout
+	Cut    connectors.Cut
+	Reader connectors.Reader     // where the pass is a part of one that is open already; nil: run opens and closes one
+	Stock  chan *microdata.Block // kept from pass to pass; nil: made for this one
+	Work   func(*Parcel) error   // parallel, in any order; may be nil
+	Stages []func(*Parcel) error // sequential, in order
 }
 
-// parcel is a block on its way.
-type parcel struct {
-	raw     connectors.Raw
-	block   *microdata.Block
-	encoded connectors.Encoded
+// Parcel is a block on its way.
+type Parcel struct {
+	Raw     connectors.Raw
+	Block   *microdata.Block
+	Encoded connectors.Encoded
 	ready   chan struct{} // closed when a worker is done with it
 }
 
-// run returns when every goroutine has ended. The first error wins. A source of
+// Run returns when every goroutine has ended. The first error wins. A source of
 // files must be the same before and after.
-func (f *flow) run(ctx context.Context) (err error) {
-	reader := f.reader
+func (f *Flow) Run(ctx context.Context) (err error) {
+	reader := f.Reader
 	if reader == nil {
-		if err := connectors.Unchanged(f.source); err != nil {
+		if err := connectors.Unchanged(f.Source); err != nil {
 			return err
 		}
-		if reader, err = f.source.Read(ctx, f.layout, f.cut); err != nil {
+		if reader, err = f.Source.Read(ctx, f.Layout, f.Cut); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, reader.Close()) }()
 	}
-	stock := f.stock
+	stock := f.Stock
 	if stock == nil {
-		stock = newStock()
+		stock = NewStock()
 	}
 	workers, inFlight := runtime.GOMAXPROCS(0), cap(stock)
-	toWork := make(chan *parcel, inFlight)
-	inOrder := make(chan *parcel, inFlight)
+	toWork := make(chan *Parcel, inFlight)
+	inOrder := make(chan *Parcel, inFlight)
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -76,7 +76,7 @@ func (f *flow) run(ctx context.Context) (err error) {
 				}
 				return err
 			}
-			p := &parcel{raw: raw, block: block, ready: make(chan struct{})}
+			p := &Parcel{Raw: raw, Block: block, ready: make(chan struct{})}
 			inOrder <- p // never blocks: there are no more parcels than blocks
 			toWork <- p
 		}
@@ -96,8 +96,8 @@ func (f *flow) run(ctx context.Context) (err error) {
 		})
 	}
 	in := inOrder
-	for i, stage := range f.stages {
-		from, out := in, make(chan *parcel, inFlight)
+	for i, stage := range f.Stages {
+		from, out := in, make(chan *Parcel, inFlight)
 		first := i == 0
 		g.Go(func() error {
 			defer close(out)
@@ -123,21 +123,21 @@ func (f *flow) run(ctx context.Context) (err error) {
 	}
 	g.Go(func() error {
 		for p := range in {
-			stock <- p.block
+			stock <- p.Block
 		}
 		return nil
 	})
 	err = g.Wait()
-	if f.reader != nil || errors.Is(err, context.Canceled) {
+	if f.Reader != nil || errors.Is(err, context.Canceled) {
 		return err
 	}
 	// The workers have read behind the reader, so this comes after them. What a pass
 	// has failed at may be the change.
-	return errors.Join(connectors.Unchanged(f.source), err)
+	return errors.Join(connectors.Unchanged(f.Source), err)
 }
 
-// newStock makes the blocks of a pass.
-func newStock() chan *microdata.Block {
+// NewStock makes the blocks of a pass.
+func NewStock() chan *microdata.Block {
 	n := 2*runtime.GOMAXPROCS(0) + 2
 	stock := make(chan *microdata.Block, n)
 	for range n {
@@ -148,27 +148,27 @@ func newStock() chan *microdata.Block {
 
 // workOn decodes a parcel and runs the pass's own work on it. A panic of a
 // decoder on hostile input becomes an error, so that temporary files go.
-func (f *flow) workOn(p *parcel) (err error) {
+func (f *Flow) workOn(p *Parcel) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("internal error while working on %s, records from %d: %s",
-				f.streamName(p.block.Stream), p.block.First+1, panicPlace(r))
+				f.streamName(p.Block.Stream), p.Block.First+1, panicPlace(r))
 		}
 	}()
-	if err := p.raw.Decode(p.block); err != nil {
+	if err := p.Raw.Decode(p.Block); err != nil {
 		return err
 	}
-	if f.work == nil {
+	if f.Work == nil {
 		return nil
 	}
-	return f.work(p)
+	return f.Work(p)
 }
 
-func (f *flow) streamName(i int) string {
-	if s, ok := f.source.(interface{ StreamName(int) string }); ok {
+func (f *Flow) streamName(i int) string {
+	if s, ok := f.Source.(interface{ StreamName(int) string }); ok {
 		return s.StreamName(i)
 	}
-	if names := f.source.Streams(); i >= 0 && i < len(names) {
+	if names := f.Source.Streams(); i >= 0 && i < len(names) {
 		return names[i]
 	}
 	return "the source"

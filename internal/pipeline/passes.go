@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -15,25 +16,25 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// settle completes what the masks must know of the columns: decimals and, for
+// Settle completes what the masks must know of the columns: decimals and, for
 // percentages, standard deviations. They come from the configuration and the
 // types, from the profile file, and where that leaves something open from a
 // first pass over the columns in question.
-func (pl *plan) settle(ctx context.Context, progress *Progress) error {
-	known, err := loadProfile(pl.config.Profile)
+func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
+	known, err := LoadProfile(pl.Config.Profile)
 	if err != nil {
 		return err
 	}
-	needSD := transform.NeedsSD(pl.config.Masks)
+	needSD := transform.NeedsSD(pl.Config.Masks)
 	var open []string
-	for i := range pl.columns {
-		c := &pl.columns[i]
-		c.SD, c.Mean, c.Decimals = nan, nan, -1
+	for i := range pl.Columns {
+		c := &pl.Columns[i]
+		c.SD, c.Mean, c.Decimals = math.NaN(), math.NaN(), -1
 		if !pl.arithmetic(c) {
 			continue
 		}
 		decimalsKnown := false
-		if d := pl.config.Columns.Named(c.Name).Decimals; d != nil {
+		if d := pl.Config.Columns.Named(c.Name).Decimals; d != nil {
 			c.Decimals, decimalsKnown = *d, true
 		} else if d, fixed := c.Field.Decimals(); fixed {
 			c.Decimals, decimalsKnown = d, true
@@ -51,20 +52,20 @@ func (pl *plan) settle(ctx context.Context, progress *Progress) error {
 	if len(open) == 0 {
 		return nil
 	}
-	if !pl.source.Rewindable() {
+	if !pl.Source.Rewindable() {
 		var problems config.Errors
 		for _, name := range open {
-			problems = append(problems, pl.config.Errorf("columns."+name, "the source can be read only once, so `decimals` and absolute amounts, or a `profile`, must be given"))
+			problems = append(problems, pl.Config.Errorf("columns."+name, "the source can be read only once, so `decimals` and absolute amounts, or a `profile`, must be given"))
 		}
 		return problems
 	}
-	progress.start("profile", pl.source.Records())
+	progress.Start("profile", pl.Source.Records())
 	profile, err := profileColumns(ctx, pl, open, progress)
 	if err != nil {
 		return err
 	}
-	for i := range pl.columns {
-		c := &pl.columns[i]
+	for i := range pl.Columns {
+		c := &pl.Columns[i]
 		if !slices.Contains(open, c.Name) {
 			continue
 		}
@@ -75,10 +76,10 @@ func (pl *plan) settle(ctx context.Context, progress *Progress) error {
 			case pc.N == 0:
 				c.SD = 0 // there is nothing to mask
 			case c.SD == 0 && slices.Contains(needSD, c.Name):
-				pl.constant = append(pl.constant, c.Name)
+				pl.Constant = append(pl.Constant, c.Name)
 			}
 		}
-		if _, fixed := c.Field.Decimals(); !fixed && pl.config.Columns.Named(c.Name).Decimals == nil && known.Column(c.Name) == nil {
+		if _, fixed := c.Field.Decimals(); !fixed && pl.Config.Columns.Named(c.Name).Decimals == nil && known.Column(c.Name) == nil {
 			c.Decimals = pc.Decimals
 		}
 	}
@@ -87,13 +88,13 @@ func (pl *plan) settle(ctx context.Context, progress *Progress) error {
 
 // checkAmounts demands the standard deviation of every column that a percentage
 // refers to.
-func (pl *plan) checkAmounts() error {
+func (pl *Plan) checkAmounts() error {
 	var problems config.Errors
-	for i, m := range pl.config.Masks {
+	for i, m := range pl.Config.Masks {
 		field, columns := transform.RelativeTo(m.Params)
-		for _, c := range pl.columns {
+		for _, c := range pl.Columns {
 			if c.SD != c.SD && slices.Contains(columns, c.Name) {
-				problems = append(problems, pl.config.Errorf(pl.maskPath(i)+"."+field,
+				problems = append(problems, pl.Config.Errorf(pl.MaskPath(i)+"."+field,
 					"must be a number in the column's unit: the standard deviation of %s, which a percentage refers to, takes at least two values, and there are fewer", c.Name))
 			}
 		}
@@ -119,112 +120,135 @@ func stable(v float64) float64 {
 }
 
 // arithmetic reports whether a mask computes with the column.
-func (pl *plan) arithmetic(c *transform.ColumnInfo) bool {
-	return slices.Contains(pl.masked, c.Name) && pl.layout.Read[c.Index].As == microdata.Numbers
+func (pl *Plan) arithmetic(c *transform.ColumnInfo) bool {
+	return slices.Contains(pl.Masked, c.Name) && pl.Layout.Read[c.Index].As == microdata.Numbers
 }
 
-func loadProfile(path string) (*assess.Profile, error) {
+func LoadProfile(path string) (*assess.Profile, error) {
 	if path == "" {
 		return &assess.Profile{}, nil
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, dataErrorf("profile: %v", err)
+		return nil, DataErrorf("profile: %v", err)
 	}
 	profile, err := assess.LoadProfile(data)
 	if err != nil {
-		return nil, dataErrorf("profile: %s: %v", path, err)
+		return nil, DataErrorf("profile: %s: %v", path, err)
 	}
 	return profile, nil
 }
 
 // profileColumns reads the named numeric columns once.
-func profileColumns(ctx context.Context, pl *plan, names []string, progress *Progress) (*assess.Profile, error) {
-	schema := pl.source.Schema()
+func profileColumns(ctx context.Context, pl *Plan, names []string, progress *Progress) (*assess.Profile, error) {
+	schema := pl.Source.Schema()
 	layout := &microdata.Layout{Schema: schema}
 	var columns []assess.Column
 	for i, name := range names {
 		layout.Read = append(layout.Read, microdata.Want{Field: schema.Index(name), As: microdata.Numbers, Measured: true})
 		c := assess.Column{Name: name, Index: i, Single: schema.Fields[schema.Index(name)].Type.ID() == arrow.FLOAT32}
-		if configured := pl.config.Columns.Named(name); configured != nil {
+		if configured := pl.Config.Columns.Named(name); configured != nil {
 			c.Unit = configured.Unit
 		}
 		columns = append(columns, c)
 	}
 	profiler := assess.NewProfiler(columns)
-	pass := flow{
-		source: pl.source, layout: layout,
-		stages: []func(*parcel) error{func(p *parcel) error {
-			profiler.Add(p.block)
-			progress.add(p.block.N)
+	pass := Flow{
+		Source: pl.Source, Layout: layout,
+		Stages: []func(*Parcel) error{func(p *Parcel) error {
+			profiler.Add(p.Block)
+			progress.Add(p.Block.N)
 			return nil
 		}},
 	}
-	if err := pass.run(ctx); err != nil {
+	if err := pass.Run(ctx); err != nil {
 		return nil, err
 	}
 	return profiler.Profile(), nil
 }
 
-// newChain builds the masks, and lets a swap over the whole dataset see the data
+// setDecimals tells the sink how the masked numbers are written.
+func (pl *Plan) setDecimals() {
+	for i := range pl.Layout.Release {
+		out := &pl.Layout.Release[i]
+		for _, c := range pl.Columns {
+			if out.Masked && c.Name == out.Field.Name && pl.arithmetic(&c) {
+				out.Decimals = c.Decimals
+			}
+		}
+	}
+}
+
+// NewChain builds the masks, and lets a swap over the whole dataset see the data
 // first.
-func (pl *plan) newChain(ctx context.Context, key keystream.Key, progress *Progress) (*transform.Chain, error) {
-	chain, err := transform.NewChain(pl.config.Masks, transform.Setup{
-		Key: key, Columns: pl.columns, Identity: pl.identity, Window: pl.config.Window.Records,
+func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progress) (*transform.Chain, error) {
+	chain, err := transform.NewChain(pl.Config.Masks, transform.Setup{
+		Key: key, Columns: pl.Columns, Identity: pl.identity, Window: pl.Config.Window.Records,
 	})
 	if err != nil {
-		return nil, dataErrorf("%v", err)
+		return nil, DataErrorf("%v", err)
 	}
-	pl.displacer = chain.Displacer()
+	pl.setDecimals()
+	pl.Displacer = chain.Displacer()
 	if !chain.NeedsSurvey() {
 		return chain, nil
 	}
-	if !pl.source.Rewindable() {
-		return nil, config.Errors{pl.config.Errorf("masks", "a swap of scope dataset reads the source twice, which this source does not allow; use scope window")}
+	if !pl.Source.Rewindable() {
+		return nil, config.Errors{pl.Config.Errorf("masks", "a swap of scope dataset reads the source twice, which this source does not allow; use scope window")}
 	}
-	progress.start("survey", pl.source.Records())
-	pass := flow{
-		source: pl.source, layout: pl.surveyLayout(), cut: pl.cut,
-		stages: []func(*parcel) error{func(p *parcel) error {
-			progress.add(p.block.N)
-			if err := chain.Survey(p.block); err != nil {
+	progress.Start("survey", pl.Source.Records())
+	pass := Flow{
+		Source: pl.Source, Layout: pl.SurveyLayout(), Cut: pl.Cut,
+		Stages: []func(*Parcel) error{func(p *Parcel) error {
+			progress.Add(p.Block.N)
+			if err := chain.Survey(p.Block); err != nil {
 				return err
 			}
-			if pl.displacer == nil {
+			if pl.Displacer == nil {
 				return nil
 			}
-			return pl.displacer.Survey(p.block)
+			return pl.Displacer.Survey(p.Block)
 		}},
 	}
-	if err := pass.run(ctx); err != nil {
+	if err := pass.Run(ctx); err != nil {
 		return nil, err
 	}
-	if pl.displacer != nil {
-		pl.displacer.EndSurvey()
+	if pl.Displacer != nil {
+		pl.Displacer.EndSurvey()
 	}
 	return chain, chain.EndSurvey()
 }
 
-// surveyLayout is the run's layout without a release.
-func (pl *plan) surveyLayout() *microdata.Layout {
-	return &microdata.Layout{Schema: pl.layout.Schema, Read: pl.layout.Read}
+// SurveyLayout is the run's layout without a release.
+func (pl *Plan) SurveyLayout() *microdata.Layout {
+	return &microdata.Layout{Schema: pl.Layout.Schema, Read: pl.Layout.Read}
 }
 
 // newReplicate gives the masks for replicate m. The sample that they run on
 // holds numbers and the codes of keys, so columns in array form that a swap
 // moves are left out.
-func (pl *plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m int) assess.Masker, error) {
+func (pl *Plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m int) assess.Masker, error) {
 	var columns []transform.ColumnInfo
-	for _, c := range pl.columns {
-		if pl.layout.Read[c.Index].As == microdata.Numbers || slices.Contains(pl.carry, c.Index) {
+	for _, c := range pl.Columns {
+		if pl.Layout.Read[c.Index].As == microdata.Numbers || slices.Contains(pl.Carry, c.Index) {
 			columns = append(columns, c)
 		}
 	}
 	chain, err := transform.NewChain(masks, transform.Setup{
-		Key: key, Columns: columns, Window: pl.config.Window.Records,
+		Key: key, Columns: columns, Window: pl.Config.Window.Records,
 	})
 	if err != nil {
-		return nil, dataErrorf("%v", err)
+		return nil, DataErrorf("%v", err)
 	}
 	return func(m int) assess.Masker { return chain.Replicate(m) }, nil
+}
+
+// SD is the standard deviation that a percentage of the column refers to.
+func (pl *Plan) SD(column string) float64 {
+	for _, c := range pl.Columns {
+		if c.Name == column {
+			return c.SD
+		}
+	}
+	return math.NaN()
 }

@@ -23,37 +23,37 @@ type DataError struct{ Problem string }
 
 func (e *DataError) Error() string { return e.Problem }
 
-func dataErrorf(format string, args ...any) error {
+func DataErrorf(format string, args ...any) error {
 	return &DataError{fmt.Sprintf(format, args...)}
 }
 
-// plan is what a configuration means for the source at hand.
-type plan struct {
-	config    *config.Pipeline
-	source    connectors.Source
-	layout    *microdata.Layout
-	columns   []transform.ColumnInfo // what the masks touch or read
+// Plan is what a configuration means for the source at hand.
+type Plan struct {
+	Config    *config.Pipeline
+	Source    connectors.Source
+	Layout    *microdata.Layout
+	Columns   []transform.ColumnInfo // what the masks touch or read
 	identity  []int                  // indexes in layout.Read
-	assessed  []assess.Column
-	carry     []int // indexes in layout.Read of swap keys and attributes
-	cut       connectors.Cut
-	masked    []string // in the order of the schema
-	constant  []string // columns of one value alone, whose standard deviation a percentage refers to
-	intruder  attacked
-	displacer *transform.Displacer // nil where no mask moves values between records
+	Assessed  []assess.Column
+	Carry     []int // indexes in layout.Read of swap keys and attributes
+	Cut       connectors.Cut
+	Masked    []string // in the order of the schema
+	Constant  []string // columns of one value alone, whose standard deviation a percentage refers to
+	Intruder  IntruderColumns
+	Displacer *transform.Displacer // nil where no mask moves values between records
 	paths     []string             // of the masks in the configuration, where they are not its own list; nil: they are
 }
 
-// newPlan decides which columns are decoded and what leaves. Nothing is read
+// NewPlan decides which columns are decoded and what leaves. Nothing is read
 // but the schema. A column or mask that names nothing in the data is an error.
-func newPlan(p *config.Pipeline, src connectors.Source, carries bool) (*plan, error) {
-	return newPlanAt(p, nil, src, carries)
+func NewPlan(p *config.Pipeline, src connectors.Source, carries bool) (*Plan, error) {
+	return NewPlanAt(p, nil, src, carries)
 }
 
-// newPlanAt is newPlan of masks that stand elsewhere in the configuration, each at
+// NewPlanAt is newPlan of masks that stand elsewhere in the configuration, each at
 // one of paths.
-func newPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carries bool) (*plan, error) {
-	pl := &plan{config: p, source: src, paths: paths}
+func NewPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carries bool) (*Plan, error) {
+	pl := &Plan{Config: p, Source: src, paths: paths}
 	pl.supposeNumbers()
 	if err := pl.checkColumns(); err != nil {
 		return nil, err
@@ -74,22 +74,22 @@ func newPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carrie
 		if !ok {
 			continue
 		}
-		pl.masked = append(pl.masked, f.Name)
+		pl.Masked = append(pl.Masked, f.Name)
 		i := b.want(f.Name, form, false)
-		pl.columns = append(pl.columns, transform.ColumnInfo{Name: f.Name, Index: i, Field: f})
+		pl.Columns = append(pl.Columns, transform.ColumnInfo{Name: f.Name, Index: i, Field: f})
 		if form == microdata.Numbers {
-			pl.assessed = append(pl.assessed, assess.Column{Name: f.Name, Unit: pl.unit(f.Name), Index: i, Masked: true, Exchanged: exchanged(p.Masks, f.Name)})
+			pl.Assessed = append(pl.Assessed, assess.Column{Name: f.Name, Unit: pl.Unit(f.Name), Index: i, Masked: true, Exchanged: exchanged(p.Masks, f.Name)})
 		}
 	}
 	// Swapping keys and attributes are compared, exactly, in the form that holds any type.
 	for _, m := range p.Masks {
 		for _, name := range m.Params.Reads() {
-			if slices.ContainsFunc(pl.columns, func(c transform.ColumnInfo) bool { return c.Name == name }) {
+			if slices.ContainsFunc(pl.Columns, func(c transform.ColumnInfo) bool { return c.Name == name }) {
 				continue
 			}
 			i := b.want(name, microdata.Array, false)
-			pl.columns = append(pl.columns, transform.ColumnInfo{Name: name, Index: i, Field: b.field(name)})
-			pl.carry = append(pl.carry, i)
+			pl.Columns = append(pl.Columns, transform.ColumnInfo{Name: name, Index: i, Field: b.field(name)})
+			pl.Carry = append(pl.Carry, i)
 		}
 	}
 	for _, name := range p.Identity {
@@ -105,7 +105,7 @@ func newPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carrie
 			continue
 		}
 		i := b.want(c.Name, microdata.Numbers, true)
-		pl.assessed = append(pl.assessed, assess.Column{Name: c.Name, Unit: c.Unit, Index: i})
+		pl.Assessed = append(pl.Assessed, assess.Column{Name: c.Name, Unit: c.Unit, Index: i})
 	}
 	if err := pl.setIntruder(b, inMask); err != nil {
 		return nil, err
@@ -130,9 +130,9 @@ func newPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carrie
 		return nil, config.Errors{p.Errorf("columns", "no column of the source would be released")}
 	}
 	b.layout.Schema = src.Schema()
-	pl.layout = &b.layout
+	pl.Layout = &b.layout
 	if transform.NeedsWindow(p.Masks) {
-		pl.cut = connectors.Cut{Records: p.Window.Records, Exact: true}
+		pl.Cut = connectors.Cut{Records: p.Window.Records, Exact: true}
 	}
 	return pl, nil
 }
@@ -140,15 +140,15 @@ func newPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carrie
 // keyed sees to it that a column which becomes the messages' key is decoded, and
 // that no identity column of JSON values, of several types, goes where a column
 // has one.
-func (pl *plan) keyed(b *layoutBuilder) error {
-	sink, _ := pl.config.Sink.Config.(interface{ KeyColumn() string })
+func (pl *Plan) keyed(b *layoutBuilder) error {
+	sink, _ := pl.Config.Sink.Config.(interface{ KeyColumn() string })
 	for i := range b.layout.Release {
 		out := &b.layout.Release[i]
 		if sink != nil && sink.KeyColumn() == out.Field.Name && out.Column < 0 {
 			out.Column = b.want(out.Field.Name, microdata.Array, false)
 		}
-		if out.Field.Type.ID() == arrow.DENSE_UNION && !writesJSON(pl.config) {
-			return config.Errors{pl.config.Errorf("columns."+out.Field.Name,
+		if out.Field.Type.ID() == arrow.DENSE_UNION && !writesJSON(pl.Config) {
+			return config.Errors{pl.Config.Errorf("columns."+out.Field.Name,
 				"is an identity column of JSON messages, whose values may be of several types, and the sink's columns are of one; withhold it (role identifier), or release into JSON")}
 		}
 	}
@@ -158,9 +158,9 @@ func (pl *plan) keyed(b *layoutBuilder) error {
 // supposeNumbers takes a column for numbers that a mask computes with and of
 // which a text source has seen no value: an empty file, or a column of nulls
 // alone, is no mistake of the configuration.
-func (pl *plan) supposeNumbers() {
-	schema := pl.source.Schema()
-	for _, m := range pl.config.Masks {
+func (pl *Plan) supposeNumbers() {
+	schema := pl.Source.Schema()
+	for _, m := range pl.Config.Masks {
 		if !transform.Computes(m.Params) {
 			continue
 		}
@@ -183,12 +183,12 @@ func formOf(f microdata.Field, computes bool) microdata.Form {
 }
 
 // checkColumns holds the configured names and types against the schema.
-func (pl *plan) checkColumns() error {
-	p, schema := pl.config, pl.source.Schema()
+func (pl *Plan) checkColumns() error {
+	p, schema := pl.Config, pl.Source.Schema()
 	var problems config.Errors
 	addf := func(path, format string, args ...any) { problems = append(problems, p.Errorf(path, format, args...)) }
 	// Where the fields are cut at the wrong character, every column is missing: one error says why.
-	if source, ok := pl.source.(interface{ Missplit() string }); ok && slices.ContainsFunc(p.Columns, func(c config.Column) bool { return schema.Index(c.Name) < 0 }) {
+	if source, ok := pl.Source.(interface{ Missplit() string }); ok && slices.ContainsFunc(p.Columns, func(c config.Column) bool { return schema.Index(c.Name) < 0 }) {
 		if delimiter := source.Missplit(); delimiter != "" {
 			return config.Errors{p.Errorf("source."+p.Source.Kind, "the fields of the first records are separated by %q: say so (delimiter: %q)", delimiter, delimiter)}
 		}
@@ -216,7 +216,7 @@ func (pl *plan) checkColumns() error {
 		}
 	}
 	for i, m := range p.Masks {
-		path := pl.maskPath(i)
+		path := pl.MaskPath(i)
 		computes := transform.Computes(m.Params)
 		for _, name := range m.Params.Masks() {
 			j := schema.Index(name)
@@ -251,15 +251,15 @@ func (pl *plan) checkColumns() error {
 	return nil
 }
 
-// maskPath names mask i as the configuration does.
-func (pl *plan) maskPath(i int) string {
+// MaskPath names mask i as the configuration does.
+func (pl *Plan) MaskPath(i int) string {
 	if pl.paths != nil {
 		return pl.paths[i]
 	}
-	return pl.config.MaskPath(i)
+	return pl.Config.MaskPath(i)
 }
 
-func (pl *plan) unit(column string) string { return pl.config.Columns.Named(column).Unit }
+func (pl *Plan) Unit(column string) string { return pl.Config.Columns.Named(column).Unit }
 
 // layoutBuilder collects what is to be decoded, each column once in each form.
 type layoutBuilder struct {

@@ -24,12 +24,12 @@ func ProfilePipeline(ctx context.Context, p *config.Pipeline, progress *Progress
 }
 
 func profileOf(ctx context.Context, p *config.Pipeline, progress *Progress) (*assess.Profile, error) {
-	src, err := openSource(ctx, p)
+	src, err := OpenSource(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	defer src.Close()
-	pl := &plan{config: p, source: src}
+	pl := &Plan{Config: p, Source: src}
 	var names []string
 	for _, f := range src.Schema().Fields {
 		if !f.Numeric() {
@@ -40,8 +40,8 @@ func profileOf(ctx context.Context, p *config.Pipeline, progress *Progress) (*as
 		}
 	}
 	if len(names) == 0 {
-		return nil, dataErrorf("the source has no numeric column to describe")
+		return nil, DataErrorf("the source has no numeric column to describe")
 	}
-	progress.start("profile", src.Records())
+	progress.Start("profile", src.Records())
 	return profileColumns(ctx, pl, names, progress)
 }

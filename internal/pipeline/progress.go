@@ -37,18 +37,18 @@ func (p *Progress) Rate() float64 {
 	return float64(p.Records()) * 1e9 / float64(elapsed)
 }
 
-func (p *Progress) start(phase string, total int64) {
+func (p *Progress) Start(phase string, total int64) {
 	p.records.Store(0)
 	p.total.Store(total)
 	p.since.Store(time.Now().UnixNano())
 	p.phase.Store(&phase)
 }
 
-// measuring begins the phase after the last record, whose count it keeps.
-func (p *Progress) measuring() {
+// Measuring begins the phase after the last record, whose count it keeps.
+func (p *Progress) Measuring() {
 	phase := "assess"
 	p.total.Store(p.records.Load())
 	p.phase.Store(&phase)
 }
 
-func (p *Progress) add(records int) { p.records.Add(int64(records)) }
+func (p *Progress) Add(records int) { p.records.Add(int64(records)) }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/explore"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
@@ -21,7 +22,7 @@ func (j job) mapped(t testing.TB) *rumap.Map {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	m, err := pipeline.Map(context.Background(), j.configuration(t, dir), pipeline.Options{})
+	m, err := explore.Map(context.Background(), j.configuration(t, dir), pipeline.Options{})
 	if err != nil {
 		t.Fatalf("%s: %v", j.masks, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/run"
 )
 
 // value is a number of a report; infinite ones are strings there.
@@ -127,7 +128,7 @@ func (j job) run(t testing.TB) *report {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	if _, err := pipeline.Run(context.Background(), j.configuration(t, dir), pipeline.Options{}); err != nil {
+	if _, err := run.Pipeline(context.Background(), j.configuration(t, dir), pipeline.Options{}); err != nil {
 		t.Fatalf("%s: %v", j.masks, err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "report.json"))

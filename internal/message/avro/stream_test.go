@@ -18,6 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry/registrytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/run"
 )
 
 const (
@@ -86,7 +87,7 @@ assess: {replicates: 20, targets: [max]}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		result, err := pipeline.Run(ctx, p, pipeline.Options{Version: "test", Log: zerolog.Nop()})
+		result, err := run.Pipeline(ctx, p, pipeline.Options{Version: "test", Log: zerolog.Nop()})
 		if err != nil {
 			t.Fatal(err)
 		}

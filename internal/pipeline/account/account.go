@@ -1,0 +1,64 @@
+package account
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// Reporter knows what a report says of a run beside its measures.
+type Reporter struct {
+	Config  *config.Pipeline
+	Version string // of the program
+	KeyID   string
+	Started time.Time
+	Plan    *pipeline.Plan
+	Chain   *transform.Chain
+	Interim bool // a snapshot
+}
+
+// Report is the account of the records so far.
+func (r *Reporter) Report(records report.Records, measures *assess.Measures) *report.Report {
+	rep := &report.Report{
+		Name: r.Config.Name, Version: r.Version, Started: r.Started, Finished: time.Now(),
+		ConfigSHA256: r.Config.SHA256(), KeyID: r.KeyID,
+		Records: records, IdentifiedByPlace: r.Chain.Unidentified(),
+		Gate: assess.Judge(r.rules(), measures),
+	}
+	rep.SetMeasures(measures)
+	for _, o := range r.Config.Loosened {
+		rep.Loosened = append(rep.Loosened, report.Loosened(o))
+	}
+	touched := r.Chain.Touched()
+	for i, spec := range r.Config.Masks {
+		rep.Masks = append(rep.Masks, report.MaskOf(spec, touched[i].Records, r.Plan.SD))
+	}
+	rep.Warnings = r.warnings(measures, touched)
+	return rep
+}
+
+// rules are those that are judged. Whether respondents can be found is measured
+// once, at the end of a file job.
+func (r *Reporter) rules() []assess.Rule {
+	if !r.Interim {
+		return r.Config.Gate.Rules
+	}
+	return slices.DeleteFunc(slices.Clone(r.Config.Gate.Rules), assess.Rule.Identity)
+}
+
+// WithheldBecause names the rules that do not hold.
+func WithheldBecause(v assess.Verdict) string {
+	var broken []string
+	for _, rule := range v.Rules {
+		if !rule.Passed {
+			broken = append(broken, rule.Rule)
+		}
+	}
+	return "does not hold: " + strings.Join(broken, "; ")
+}

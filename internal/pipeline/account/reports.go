@@ -1,0 +1,149 @@
+package account
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
+)
+
+// Files are the report's files: the confidential ones, and their public
+// twins, which appear only with a release.
+type Files struct {
+	html, json             *publish.File
+	publicHTML, publicJSON *publish.File
+	publicPaths            []string
+	alternatives           []*rumap.Map
+}
+
+// Create opens the files that the configuration asks for, so that a place where
+// none can be written is known before the first record is, and reads the map that
+// the page shows beside the release.
+func (f *Files) Create(c config.Report) error {
+	if c.Map != "" {
+		text, err := os.ReadFile(c.Map)
+		if err != nil {
+			return pipeline.DataErrorf("map: %v", err)
+		}
+		m, err := rumap.ReadJSON(text)
+		if err != nil {
+			return pipeline.DataErrorf("map: %s: %v", c.Map, err)
+		}
+		f.alternatives = []*rumap.Map{m}
+	}
+	open := func(path string, confidential, public **publish.File) (err error) {
+		if path == "" {
+			return nil
+		}
+		if *confidential, err = publish.Create(path, publish.Confidential); err != nil {
+			return err
+		}
+		if device, err := publish.Device(path); device || err != nil {
+			return err // beside a device nothing is written
+		}
+		f.publicPaths = append(f.publicPaths, config.PublicPath(path))
+		*public, err = publish.Create(config.PublicPath(path), publish.Public)
+		return err
+	}
+	return errors.Join(open(c.HTML, &f.html, &f.publicHTML), open(c.JSON, &f.json, &f.publicJSON))
+}
+
+// Write completes and syncs every file under its temporary name. Each names the
+// release by its content; nil where that is no files.
+func (f *Files) Write(rep *report.Report, release *publish.Content, allowed []string) error {
+	rep.Alternatives = f.alternatives
+	for _, out := range []struct {
+		file   *publish.File
+		render func(r *report.Report, p *report.Public) ([]byte, error)
+	}{
+		{f.html, func(r *report.Report, _ *report.Public) ([]byte, error) { return r.HTML() }},
+		{f.publicHTML, func(_ *report.Report, p *report.Public) ([]byte, error) { return p.HTML() }},
+		{f.publicJSON, func(_ *report.Report, p *report.Public) ([]byte, error) { return p.JSON() }},
+		{f.json, func(r *report.Report, _ *report.Public) ([]byte, error) { return r.JSON() }},
+	} {
+		if out.file == nil {
+			continue
+		}
+		rep.Release = releaseOf(release, out.file.Path())
+		data, err := out.render(rep, rep.Public(allowed))
+		if err != nil {
+			return err
+		}
+		if _, err := out.file.Write(data); err != nil {
+			return err
+		}
+		if err := out.file.Finish(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Commit names the files, the JSON report last, and returns their names. Without
+// a release there is nothing to tell the public: the public twins go, those of
+// an earlier release stay.
+func (f *Files) Commit(released bool) (paths []string, err error) {
+	if !released {
+		if err := errors.Join(abortAll(f.publicHTML, f.publicJSON)); err != nil {
+			return nil, err
+		}
+		f.publicHTML, f.publicJSON = nil, nil
+	}
+	for _, file := range []*publish.File{f.publicHTML, f.publicJSON, f.html, f.json} {
+		if file == nil {
+			continue
+		}
+		if err := file.Commit(); err != nil {
+			return paths, err
+		}
+		paths = append(paths, file.Path())
+	}
+	return paths, nil
+}
+
+func (f *Files) Abort() error {
+	return abortAll(f.html, f.json, f.publicHTML, f.publicJSON)
+}
+
+func abortAll(files ...*publish.File) error {
+	var errs []error
+	for _, file := range files {
+		if file != nil {
+			errs = append(errs, file.Abort())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// releaseOf is what the report of a file says of the release: its path is that from
+// the report's folder, so that both can be moved together.
+func releaseOf(c *publish.Content, reportPath string) *report.Release {
+	if c == nil {
+		return nil
+	}
+	r := &report.Release{Folder: c.Folder, Bytes: c.Bytes(), SHA256: c.SHA256()}
+	if c.Path != "" {
+		r.Path = fromFolder(filepath.Dir(reportPath), c.Path)
+	}
+	if c.Folder {
+		for _, f := range c.Files {
+			r.Files = append(r.Files, report.ReleaseFile{Name: f.Name, Bytes: f.Bytes, SHA256: f.SHA256})
+		}
+	}
+	return r
+}
+
+// fromFolder is the path from a folder, with slashes; absolute where there is none.
+func fromFolder(dir, path string) string {
+	absDir, err1 := filepath.Abs(dir)
+	absPath, err2 := filepath.Abs(path)
+	if rel, err := filepath.Rel(absDir, absPath); err1 == nil && err2 == nil && err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return filepath.ToSlash(path)
+}

@@ -1,0 +1,33 @@
+package account
+
+import (
+	"math"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+)
+
+// SnapshotInterval is how often a snapshot is emitted where the configuration
+// says where to and not how often.
+const SnapshotInterval = 30 * time.Second
+
+// LogSnapshot writes a line for each masked column: what holds for the whole so far.
+func LogSnapshot(log zerolog.Logger, level zerolog.Level, rep *report.Report) {
+	for _, c := range rep.Columns {
+		if !c.Masked {
+			continue
+		}
+		event := log.WithLevel(level).Int64("snapshot", rep.Snapshot).Int64("records", rep.Records.Read).
+			Str("column", c.Name).Float64("efficiency", float64(c.Utility.Efficiency))
+		least := assess.Risk{RMSE: assess.Float(math.NaN())}
+		for _, k := range c.Risk {
+			if !(least.RMSE <= k.RMSE) {
+				least = k
+			}
+		}
+		event.Str("target", least.Target).Str("knowledge", least.Knowledge).Float64("rmse", float64(least.RMSE)).Msg("snapshot")
+	}
+}

@@ -1,0 +1,47 @@
+package account
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// warnings are what the steward should know before the release is used: columns
+// of which too many values are the original, and masks that have changed nothing.
+func (r *Reporter) warnings(m *assess.Measures, touched []transform.Touch) (list []string) {
+	for i := range m.Columns {
+		if w := m.Columns[i].UnchangedWarning(); w != "" {
+			list = append(list, w)
+		}
+		if w := m.Columns[i].OrderWarning(); w != "" {
+			list = append(list, w)
+		}
+	}
+	if n := r.Chain.Unidentified(); n > 0 {
+		list = append(list, fmt.Sprintf("identity: %d records have no value in any identity column and are identified by their place: once they move they have new noise", n))
+	}
+	if r.Interim || m.Records == 0 {
+		return list
+	}
+	for i, t := range touched {
+		// Bounds are often set where no value is expected beyond them.
+		_, bounds := transform.ActionOf(r.Config.Masks[i].Params, t.Columns[0], math.NaN()).(transform.Bounding)
+		if t.Records == 0 && !bounds && hasValues(m, t.Columns) {
+			list = append(list, fmt.Sprintf("%s: changed no record", r.Plan.MaskPath(i)))
+		}
+	}
+	return list
+}
+
+// hasValues reports whether any of the columns has a value to be masked. Of those
+// that are not assessed nothing is known.
+func hasValues(m *assess.Measures, columns []string) bool {
+	for _, name := range columns {
+		if c := m.Column(name); c == nil || c.Original.N > 0 {
+			return true
+		}
+	}
+	return false
+}

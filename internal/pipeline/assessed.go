@@ -1,0 +1,52 @@
+package pipeline
+
+import (
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// AssessOptions says what is measured beside the masking.
+func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess.Options, error) {
+	replicate, err := pl.newReplicate(pl.Config.Masks, key)
+	if err != nil {
+		return assess.Options{}, err
+	}
+	a := pl.Config.Assess
+	o := assess.Options{
+		Columns: pl.Assessed, Carry: append(pl.Carry[:len(pl.Carry):len(pl.Carry)], pl.Intruder.carried...), Key: key,
+		Sample: int(a.Sample), Replicates: a.Replicates, Targets: a.Targets,
+		Replicate: replicate, Law: LawOf(chain), Keeping: keepingOf(chain, !pl.Config.Streaming()),
+		Gated: pl.Config.Gate.Judges(), AllowUnchanged: pl.Config.Gate.AllowUnchanged,
+		Shuffled: pl.Config.Sink.Shuffled(),
+	}
+	o.Mixes = transform.AnyMixesRecords(pl.Config.Masks)
+	if pl.Config.Streaming() {
+		o.OrderBins = streamOrderBins
+	}
+	return o, nil
+}
+
+// LawOf gives the assessment the laws that a chain has of columns.
+func LawOf(chain *transform.Chain) func(column string) assess.Law {
+	return func(column string) assess.Law {
+		if law, ok := chain.Law(column); ok {
+			return law
+		}
+		return nil
+	}
+}
+
+// streamOrderBins bounds what a stream keeps of the order of its records: it is part
+// of the state that each partition writes.
+const streamOrderBins = 2048
+
+// keepingOf tells the assessment how many values the masks leave as they are. whole
+// says that all records have been masked by the time that it asks: a stream goes
+// on, and may have begun in another process.
+func keepingOf(chain *transform.Chain, whole bool) func(string, float64) assess.Keeping {
+	return func(column string, typical float64) assess.Keeping {
+		law := chain.Keeping(column, typical, whole)
+		return assess.Keeping{Share: law.Share, Most: law.Most}
+	}
+}

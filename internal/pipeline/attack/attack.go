@@ -1,0 +1,308 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/intruder"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Run applies the masks of a configuration to its source, as a run would, and
+// lets the intruder of assess.keys at what would be released. Nothing is written.
+func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*attack.Result, attack.Data, error) {
+	var none attack.Data
+	ctx, o = o.Ready(ctx)
+	switch {
+	case p.Stream():
+		return nil, none, config.Errors{p.Errorf("source", "is a stream without end, and an attack needs data that end: use `until: latest`, or a file of the same columns")}
+	case !p.Assess.Asked():
+		return nil, none, config.Errors{p.Errorf("assess.keys", "must be given: the columns that an intruder may know of a respondent")}
+	}
+	key, err := p.Key.Resolve()
+	if err != nil {
+		return nil, none, pipeline.DataErrorf("%v", err)
+	}
+	src, err := pipeline.OpenSource(ctx, p)
+	if err != nil {
+		return nil, none, fmt.Errorf("source: %w", err)
+	}
+	defer src.Close()
+	acc, pl, err := masked(ctx, p, o, src, key)
+	if err != nil {
+		return nil, none, err
+	}
+	o.Progress.Measuring()
+	return onPairs(ctx, pl, acc.Pairs())
+}
+
+// masked runs the masks over the source and takes in the pairs.
+func masked(ctx context.Context, p *config.Pipeline, o pipeline.Options, src connectors.Source, key keystream.Key) (*assess.Accumulator, *pipeline.Plan, error) {
+	pl, err := pipeline.NewPlan(p, src, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := pl.Settle(ctx, o.Progress); err != nil {
+		return nil, nil, err
+	}
+	chain, err := pl.NewChain(ctx, key, o.Progress)
+	if err != nil {
+		return nil, nil, err
+	}
+	options, err := pl.AssessOptions(key, chain)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(options.Columns) == 0 {
+		// Nothing numeric is measured: the accumulator still needs a column to carry the
+		// keys beside, and any that is read will do.
+		return nil, nil, pipeline.DataErrorf("no numeric column is masked, sensitive or a key: use `sdlfilter attack --original --categorical`")
+	}
+	acc, err := assess.New(options)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Progress.Start("mask", src.Records())
+	pass := pipeline.Flow{
+		Source: src, Layout: pl.SurveyLayout(), Cut: pl.Cut,
+		Work: func(p *pipeline.Parcel) error { return chain.Apply(p.Block) },
+		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
+			o.Progress.Add(p.Block.N)
+			acc.Add(p.Block)
+			return nil
+		}},
+	}
+	if err := pass.Run(ctx); err != nil {
+		return nil, nil, err
+	}
+	if acc.Records() == 0 {
+		return nil, nil, pipeline.DataErrorf("the source has no records")
+	}
+	return acc, pl, nil
+}
+
+// onPairs lets the intruder at the pairs of a release.
+func onPairs(ctx context.Context, pl *pipeline.Plan, p assess.Pairs) (*attack.Result, attack.Data, error) {
+	d := attack.Data{}
+	if !p.Complete {
+		d.Records = p.Records
+	}
+	for c, column := range pl.Assessed {
+		grid := 0.0
+		for _, touched := range pl.Columns {
+			if touched.Name == column.Name && touched.Decimals >= 0 {
+				grid = math.Pow10(-touched.Decimals)
+			}
+		}
+		if slices.Contains(pl.Intruder.Linked, column.Name) {
+			d.Linked = append(d.Linked, c)
+		}
+		d.Numeric = append(d.Numeric, attack.NumericColumn{Name: column.Name, Grid: grid, Original: p.Original[c], Released: p.Released[c]})
+	}
+	codes := func(name string) []int32 {
+		return uniqueness.Codes(p.Carried[slices.Index(p.CarriedColumns, pl.Intruder.Index[name])])
+	}
+	for _, name := range pl.Intruder.Counted {
+		d.Categorical = append(d.Categorical, attack.CategoricalColumn{Name: name, Original: codes(name)})
+	}
+	if in := pl.Config.Assess.Intruder; in != nil && in.Uniqueness != nil {
+		for _, name := range in.Uniqueness.Sensitive {
+			d.Sensitive = append(d.Sensitive, attack.CategoricalColumn{Name: name, Original: codes(name)})
+		}
+		if w := in.Uniqueness.Weight; w != "" {
+			d.Weights = p.Carried[slices.Index(p.CarriedColumns, pl.Intruder.Index[w])]
+		}
+		if h := in.Uniqueness.Household; h != "" {
+			d.Household = codes(h)
+		}
+	}
+	o, err := optionsOf(pl, &d)
+	if err != nil {
+		return nil, d, err
+	}
+	r, err := attack.Run(ctx, d, o)
+	if err != nil {
+		return nil, d, fmt.Errorf("assess.intruder: %w", err)
+	}
+	return r, d, nil
+}
+
+// optionsOf says what the configuration asks: linkage and uniqueness where
+// there are keys for them and no part is named.
+func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
+	in := pl.Config.Assess.Intruder
+	if in == nil {
+		in = &config.Intruder{Targets: 1000}
+	}
+	o := attack.Options{Targets: in.Targets, Intervals: in.Interval}
+	all := !in.Named()
+	if l := in.Linkage; l != nil {
+		o.Linkage = &attack.Linkage{OneToOne: l.OneToOne}
+		if err := o.Linkage.Distance.UnmarshalText([]byte(l.Distance)); err != nil {
+			return o, fmt.Errorf("assess.intruder.linkage.distance: %w", err)
+		}
+	} else if all && len(d.Linked) > 0 {
+		o.Linkage = &attack.Linkage{}
+	}
+	if u := in.Uniqueness; u != nil || all && len(d.Categorical) > 0 {
+		options := uniqueness.DefaultOptions()
+		options.Estimator = uniqueness.Approximate
+		if u != nil {
+			options.Alpha, options.K = u.Alpha, u.K
+			if !u.SUDA2 {
+				options.SUDA2 = nil
+			}
+			if !u.Approximate {
+				options.Estimator = uniqueness.Exact
+			}
+		}
+		o.Uniqueness = &options
+	}
+	if in.Bayes != nil {
+		bayes, err := bayesOf(pl, in.Bayes, d)
+		if err != nil {
+			return o, err
+		}
+		o.Bayes = bayes
+	}
+	if u := in.Utility; u != nil {
+		o.Loss = &loss.Options{}
+		if u.Propensity {
+			o.Loss.Propensity = &loss.PropensityOptions{}
+		}
+		for _, r := range u.Regressions {
+			o.Loss.Regressions = append(o.Loss.Regressions, loss.Regression{Response: r.Response, Predictors: r.Predictors, Level: r.Level})
+		}
+	}
+	if in.Inversion {
+		o.Inversion = &attack.Inversion{Masks: pl.Config.Masks, Known: publishedMoments(pl, d)}
+	}
+	return o, nil
+}
+
+// publishedMoments are what whoever inverts the masks may have been told: mean and
+// SD of the original, which users can estimate or are told elsewhere. An inversion
+// that needs them is one that must not succeed.
+func publishedMoments(pl *pipeline.Plan, d *attack.Data) inversion.Published {
+	known := inversion.Published{Moments: map[string]inversion.Moments{}}
+	if d.Records == 0 && transform.NeedsWindow(pl.Config.Masks) {
+		known.Window = pl.Config.Window.Records
+	}
+	for _, c := range d.Numeric {
+		m := loss.MomentsOf(c.Original)
+		if m.Mean != nil && m.SD != nil && slices.Contains(pl.Masked, c.Name) {
+			known.Moments[c.Name] = inversion.Moments{Mean: *m.Mean, SD: *m.SD}
+		}
+	}
+	return known
+}
+
+// bayesOf says what the Bayesian intruder knows: by d1 bias and noise that the masks
+// put on each key, unless the configuration says them.
+func bayesOf(pl *pipeline.Plan, b *config.IntruderBayes, d *attack.Data) (*intruder.Options, error) {
+	o := &intruder.Options{Threshold: b.Threshold, Population: b.Population}
+	for _, j := range d.Linked {
+		name := d.Numeric[j].Name
+		var k intruder.Key
+		phi, hasPhi := b.Phi[name]
+		sigma, hasSigma := b.Sigma[name]
+		implied, sd, err := impliedNoise(pl, name)
+		if err != nil && !(hasPhi && hasSigma) {
+			return nil, fmt.Errorf("assess.intruder.bayes: %w", err)
+		}
+		if k.Phi = implied; hasPhi {
+			k.Phi = phi
+		}
+		if k.Sigma = sd; hasSigma {
+			k.Sigma = sigma
+		}
+		if b.Knowledge == config.KnowledgeD2 {
+			// Trottini et al., section 5: φ about 0.5/6, σ about a sixth of the range.
+			k.PhiPrior = intruder.InverseGammaAround(0.5 / 6)
+			if p := b.PhiPrior; p != nil {
+				k.PhiPrior = &intruder.Prior{Shape: p.Shape, Scale: p.Scale}
+			}
+			if low, high := ends(d.Numeric[j].Released); high > low {
+				k.SigmaPrior = intruder.InverseGammaAround((high - low) / 6)
+			}
+			if p := b.SigmaPrior; p != nil {
+				k.SigmaPrior = &intruder.Prior{Shape: p.Shape, Scale: p.Scale}
+			}
+		}
+		o.Keys = append(o.Keys, k)
+	}
+	return o, nil
+}
+
+// ends are the least and the greatest value.
+func ends(values []float64) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if v < low {
+			low = v
+		}
+		if v > high {
+			high = v
+		}
+	}
+	return low, high
+}
+
+// impliedNoise returns φ and σ of z = xθ + ε of a column under the masks: of several
+// biases E θ² multiply, of several noises the variances add, a bias after a noise
+// multiplies it as well, and rounding to a step h adds h²/12. Tiers, truncation
+// and swaps are not in the model; of a mask that does not say what it does nothing
+// follows, which is an error.
+func impliedNoise(pl *pipeline.Plan, column string) (phi, sigma float64, err error) {
+	sd := 0.0
+	for _, c := range pl.Columns {
+		if c.Name == column && c.SD == c.SD {
+			sd = c.SD
+		}
+	}
+	square, variance := 1.0, 0.0 // E θ², Var ε
+	for _, m := range pl.Config.Masks {
+		if !slices.Contains(m.Params.Masks(), column) {
+			continue
+		}
+		switch a := transform.ActionOf(m.Params, column, sd).(type) {
+		case transform.Multiplication:
+			square *= 1 + a.Phi*a.Phi
+			variance *= 1 + a.Phi*a.Phi
+		case transform.Addition:
+			variance += a.SD * a.SD
+		case transform.Rounding:
+			variance += a.Step * a.Step / 12
+		case transform.Bounding, transform.Exchange:
+		default:
+			return 0, 0, fmt.Errorf("the mask %s does not say what it does to %s; give phi and sigma of that key", m.Kind(), strconv.Quote(column))
+		}
+	}
+	return math.Sqrt(square - 1), math.Sqrt(variance), nil
+}
+
+// Identify lets the intruder of the configuration at a file job's release, and
+// tells the measures what the gate is to judge.
+func Identify(ctx context.Context, pl *pipeline.Plan, acc *assess.Accumulator, m *assess.Measures) (*attack.Result, error) {
+	if !pl.Config.Assess.Asked() || acc == nil || acc.Records() == 0 {
+		return nil, nil
+	}
+	r, _, err := onPairs(ctx, pl, acc.Pairs())
+	if err != nil {
+		return nil, err
+	}
+	m.Identity = r.Identity()
+	return r, nil
+}

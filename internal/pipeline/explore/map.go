@@ -1,0 +1,391 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Map makes the R-U confidentiality map of a configuration: it reads the source
+// once, tries every point of the grid on what the sample holds, and chooses the
+// admissible point of greatest utility. Nothing is released. A point has the
+// replicates that the gate of a run with the same key would judge it by; the one
+// that is chosen must also pass on as many others. An error that is a *DataError
+// or a config.Errors means that the configuration does not fit the data.
+func Map(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rumap.Map, error) {
+	ctx, o = o.Ready(ctx)
+	if p.Stream() {
+		return nil, config.Errors{p.Errorf("source", "is a stream without end, and a map needs data that end: use `until: latest`, or a file of the same columns")}
+	}
+	if p.Assess.Replicates < 2 {
+		return nil, config.Errors{p.Errorf("assess.replicates", "must be at least 2 for a map, got %d", p.Assess.Replicates)}
+	}
+	key, err := p.Key.Resolve()
+	if err != nil {
+		return nil, pipeline.DataErrorf("%v", err)
+	}
+	g, err := newGrid(p, key)
+	if err != nil {
+		return nil, err
+	}
+	g.progress = o.Progress
+	src, err := pipeline.OpenSource(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	defer src.Close()
+	if err := g.read(ctx, src); err != nil {
+		return nil, err
+	}
+	m := &rumap.Map{
+		Schema: rumap.Schema, Name: p.Name, Version: o.Version, Column: g.column, Unit: g.plan.Unit(g.column),
+		Replicates: p.Assess.Replicates, Records: g.data.Records(), Groups: g.config.Map.By, Margin: g.config.Map.Margin, Axes: g.axes(),
+	}
+	if sample := g.sample(); sample > 0 && m.Records > int64(sample) {
+		m.Sampled = sample
+	}
+	m.SetRules(p.Gate.Rules)
+	if g.config.Map.Search {
+		err = g.search(ctx, m)
+	} else {
+		err = g.try(ctx, m, g.points())
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.Judge()
+	m.SetWorst()
+	err = m.Recommend(m.Replicates, func(i int) (rumap.Point, error) {
+		found, err := g.explore(ctx, []place{g.places[i]}, m.Replicates+1, m.Replicates)
+		if err != nil {
+			return rumap.Point{}, err
+		}
+		return g.point(g.places[i], found[0]), nil
+	})
+	return m, err
+}
+
+// grid is what a map runs over, and the data that it is tried on.
+type grid struct {
+	config     *config.Pipeline
+	key        keystream.Key
+	strategies []config.MapStrategy
+	column     string
+	mixes      bool
+	alone      bool // whether the masks of the column look at no other
+	progress   *pipeline.Progress
+
+	plan     *pipeline.Plan
+	paths    []string // of config.Masks, the masks of all strategies
+	by       []int    // indexes in layout.Read
+	labels   []map[float64]string
+	data     *assess.Accumulator
+	rejected int64   // records that a run would put into quarantine
+	places   []place // of the map's points
+}
+
+// place is one choice of parameters.
+type place struct {
+	strategy int
+	values   []float64 // by axis of the strategy
+}
+
+// defaultAxis is what a map varies where the configuration does not say.
+func defaultAxis(masks []transform.Spec) (config.Axis, bool) {
+	best, found, rank := config.Axis{}, false, 0
+	for i, m := range masks {
+		a, ok := transform.MapAxis(m.Params)
+		if !ok || found && a.Rank >= rank {
+			continue
+		}
+		best = config.Axis{Path: fmt.Sprintf("masks.%d.%s.%s", i, m.Kind(), a.Field), From: a.From, To: a.To, Steps: 20, Scale: config.Linear}
+		if a.Variance {
+			best.Scale = config.Variance
+		}
+		found, rank = true, a.Rank
+	}
+	return best, found
+}
+
+// Mappable returns the configuration that Map maps: p, or where p has no section
+// map, p with one that varies the amount of its first noise, else of its first
+// bias, else of its first swap. The error, a config.Errors, says that none has one.
+func Mappable(p *config.Pipeline) (*config.Pipeline, error) {
+	if p.Map != nil {
+		return p, nil
+	}
+	axis, ok := defaultAxis(p.Masks)
+	if !ok {
+		return nil, config.Errors{p.Errorf("map", "must be given: no mask has an amount that could vary by default")}
+	}
+	with := *p
+	with.Map = &config.Map{Vary: config.Axes{axis}}
+	return &with, nil
+}
+
+func newGrid(p *config.Pipeline, key keystream.Key) (*grid, error) {
+	p, err := Mappable(p)
+	if err != nil {
+		return nil, err
+	}
+	g := &grid{config: p, key: key, column: p.Map.Column}
+	if g.strategies, err = p.MapStrategies(); err != nil {
+		return nil, err
+	}
+	// What any strategy touches or reads is decoded once for all of them.
+	all := *p
+	all.Masks = nil
+	all.Assess.Keys, all.Assess.Intruder = nil, nil // what an intruder finds is not on the map
+	for _, s := range g.strategies {
+		masks, err := s.Masks(firsts(s))
+		if err != nil {
+			return nil, config.Errors{err.(config.Error)}
+		}
+		all.Masks = append(all.Masks, masks...)
+		for i, m := range masks {
+			g.paths = append(g.paths, fmt.Sprintf("%s[%d].%s", s.Path, i, m.Kind()))
+		}
+		g.mixes = g.mixes || transform.AnyMixesRecords(masks)
+	}
+	g.config = &all
+	return g, nil
+}
+
+func firsts(s config.MapStrategy) []float64 {
+	values := make([]float64, len(s.Axes))
+	for i, a := range s.Axes {
+		values[i] = a.Values[0]
+	}
+	return values
+}
+
+// axes lists every axis once.
+func (g *grid) axes() []rumap.Axis {
+	list := []rumap.Axis{}
+	for _, s := range g.strategies {
+		for _, a := range s.Axes {
+			axis := rumap.Axis{Path: a.Path, Relative: a.Relative}
+			if !slices.Contains(list, axis) {
+				list = append(list, axis)
+			}
+		}
+	}
+	return list
+}
+
+// points is the grid: for each strategy the axes crossed, the last one fastest.
+func (g *grid) points() []place {
+	var places []place
+	for s, strategy := range g.strategies {
+		places = append(places, crossed(s, strategy.Axes, nil)...)
+	}
+	return places
+}
+
+func crossed(strategy int, axes []config.MapAxis, before []float64) []place {
+	if len(axes) == 0 {
+		return []place{{strategy, before}}
+	}
+	var places []place
+	for _, v := range axes[0].Values {
+		places = append(places, crossed(strategy, axes[1:], append(before[:len(before):len(before)], v))...)
+	}
+	return places
+}
+
+// read plans for the source and takes in what the points are tried on.
+func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
+	if g.plan, err = pipeline.NewPlanAt(g.config, g.paths, src, true); err != nil {
+		return err
+	}
+	if err := g.plan.Settle(ctx, g.progress); err != nil {
+		return err
+	}
+	if err := g.chooseColumn(); err != nil {
+		return err
+	}
+	if err := g.wantGroups(src.Schema()); err != nil {
+		return err
+	}
+	var admit []*transform.Chain
+	g.alone = true
+	for s, strategy := range g.strategies {
+		masks, err := strategy.Masks(firsts(strategy))
+		if err != nil {
+			return config.Errors{err.(config.Error)}
+		}
+		if _, alone := transform.Alone(masks, g.column); !alone {
+			g.alone = false
+		}
+		chain, err := g.chain(place{s, firsts(g.strategies[s])}, false)
+		if err != nil {
+			return err
+		}
+		admit = append(admit, chain)
+	}
+	options := assess.Options{
+		Carry: g.plan.Carry, Key: g.key, Sample: g.sample(), Targets: g.config.Assess.Targets, Mixes: g.mixes,
+	}
+	for _, c := range g.plan.Assessed {
+		if c.Masked && (c.Name == g.column || !g.alone) {
+			c.Masked = c.Name == g.column
+			options.Columns = append(options.Columns, c)
+		}
+	}
+	for _, i := range g.by {
+		if !slices.ContainsFunc(options.Columns, func(c assess.Column) bool { return c.Index == i }) {
+			options.Carry = append(options.Carry, i)
+		}
+	}
+	if g.data, err = assess.New(options); err != nil {
+		return err
+	}
+	g.progress.Start("read", src.Records())
+	pass := pipeline.Flow{
+		Source: src, Layout: g.plan.SurveyLayout(), Cut: g.plan.Cut,
+		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
+			for _, chain := range admit {
+				if err := chain.Admit(p.Block); err != nil {
+					return err
+				}
+			}
+			g.data.Add(p.Block)
+			g.rejected += int64(len(p.Block.Rejects))
+			g.label(p.Block)
+			g.progress.Add(p.Block.N)
+			return nil
+		}},
+	}
+	if err := pass.Run(ctx); err != nil {
+		return err
+	}
+	if g.rejected > 0 {
+		zerolog.Ctx(ctx).Warn().Int64("records", g.rejected).Msg("records could not be masked and are not on the map; a run puts them into quarantine")
+	}
+	if g.data.Records() == 0 {
+		return pipeline.DataErrorf("the source has no records to map")
+	}
+	return nil
+}
+
+// sample is how many records the points are tried on, −1 for all.
+func (g *grid) sample() int {
+	if g.mixes { // a swap needs all partners
+		return -1
+	}
+	return int(g.config.Assess.Sample)
+}
+
+// chooseColumn settles which column the map is of.
+func (g *grid) chooseColumn() error {
+	var masked []string
+	for _, c := range g.plan.Assessed {
+		if c.Masked {
+			masked = append(masked, c.Name)
+		}
+	}
+	switch {
+	case g.column != "" && !slices.Contains(masked, g.column):
+		return config.Errors{g.config.Errorf("map.column", "must be a numeric column that is masked, got %q", g.column)}
+	case g.column == "" && len(masked) == 1:
+		g.column = masked[0]
+	case g.column == "":
+		return config.Errors{g.config.Errorf("map.column", "must say which of the masked columns is mapped: %v", masked)}
+	}
+	return nil
+}
+
+// wantGroups sees to it that the columns which form groups are read.
+func (g *grid) wantGroups(schema *microdata.Schema) error {
+	for _, name := range g.config.Map.By {
+		field := schema.Index(name)
+		if schema.Fields[field].Nested() {
+			return config.Errors{g.config.Errorf("map.by", "%s is nested (%s) and forms no groups", name, schema.Fields[field].Type)}
+		}
+		read := g.plan.Layout.Read
+		at := slices.IndexFunc(read, func(w microdata.Want) bool { return w.Field == field && w.As == microdata.Array })
+		if at < 0 {
+			at = slices.IndexFunc(read, func(w microdata.Want) bool { return w.Field == field })
+		}
+		if at < 0 {
+			at = len(read)
+			g.plan.Layout.Read = append(read, microdata.Want{Field: field, As: microdata.Array})
+		}
+		g.by = append(g.by, at)
+		g.labels = append(g.labels, map[float64]string{})
+	}
+	return nil
+}
+
+// maxLabels is how many different values of a column are kept by name; a map of
+// more groups is refused.
+const maxLabels = 100_000
+
+// label notes what the codes of groups stand for.
+func (g *grid) label(b *microdata.Block) {
+	for k, index := range g.by {
+		column := &b.Columns[index]
+		if column.Array == nil {
+			continue
+		}
+		for i := range b.N {
+			code := assess.Code(column, i)
+			if _, known := g.labels[k][code]; known || code != code || len(g.labels[k]) >= maxLabels {
+				continue
+			}
+			values := column.Array
+			if d, ok := values.(*array.Dictionary); ok {
+				g.labels[k][code] = d.Dictionary().ValueStr(d.GetValueIndex(i))
+			} else {
+				g.labels[k][code] = values.ValueStr(i)
+			}
+		}
+	}
+}
+
+// chain makes the masks of a place that move nothing ready for replicates; alone, what
+// they do to the map's column, which spares the draws for the others.
+func (g *grid) chain(at place, alone bool) (*transform.Chain, error) {
+	masks, err := g.strategies[at.strategy].Masks(at.values)
+	if err != nil {
+		return nil, config.Errors{err.(config.Error)}
+	}
+	if g.mixes {
+		masks = transform.Unmixed(masks)
+	}
+	return g.chainOf(at, masks, alone)
+}
+
+func (g *grid) chainOf(at place, masks []transform.Spec, alone bool) (*transform.Chain, error) {
+	strategy := g.strategies[at.strategy]
+	if alone {
+		masks, _ = transform.Alone(masks, g.column)
+	}
+	var columns []transform.ColumnInfo
+	for _, c := range g.plan.Columns {
+		if alone && c.Name != g.column {
+			continue
+		}
+		if g.plan.Layout.Read[c.Index].As == microdata.Numbers || slices.Contains(g.plan.Carry, c.Index) {
+			columns = append(columns, c)
+		}
+	}
+	chain, err := transform.NewChain(masks, transform.Setup{Key: g.key, Columns: columns, Window: g.config.Window.Records})
+	if err != nil {
+		return nil, pipeline.DataErrorf("map: strategy %s: %v", strconv.Quote(strategy.Name), err)
+	}
+	return chain, nil
+}

@@ -1,0 +1,306 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// mapped is a configuration of 2,000 skew incomes in two regions, of which the
+// records of the north are ten times as large, with lines added or put in place of
+// those that begin alike.
+func mapped(t *testing.T, dir string, lines ...string) *config.Pipeline {
+	t.Helper()
+	p, err := tryMapped(t, dir, lines...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func tryMapped(t *testing.T, dir string, lines ...string) (*config.Pipeline, error) {
+	t.Helper()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var data strings.Builder
+	data.WriteString("id,income,region,kind\n")
+	g := rand.New(rand.NewPCG(1, 2))
+	for i := range 2000 {
+		income, region := 500*math.Exp(0.5*g.NormFloat64()), "south"
+		if i%4 == 0 {
+			income, region = 10*income, "north"
+		}
+		shown := fmt.Sprintf("%.1f", income)
+		switch i {
+		case 17:
+			shown = ""
+		case 18:
+			shown = "NaN" // cannot be masked, nor released
+		}
+		fmt.Fprintf(&data, "%d,%s,%s,%d\n", i, shown, region, i%3)
+	}
+	write("in.csv", data.String())
+	write("k", "MzIgYnl0ZXMgb2YgYSBrZXkgZm9yIHRlc3RzIG9ubHk=\n")
+	text := `version: 1
+key: {file: DIR/k}
+source: {csv: {path: DIR/in.csv, types: {income: float64}}}
+columns: {income: {role: sensitive, unit: EUR, decimals: 1}, region: {role: other}, kind: {role: other}}
+unlisted: drop
+masks: [{noise: {columns: [income], sd: 20%}}, {truncate: {columns: [income], lower: 0}}]
+sink: {csv: {path: DIR/out.csv}}
+assess: {replicates: 60, targets: [p10, max]}
+gate: {rules: [{column: income, target: p10, knowledge: index, min_rmse: 150}, {column: income, min_efficiency: 0.5}]}
+quarantine: {jsonl: DIR/q.jsonl}
+map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 5}}}
+`
+	for _, line := range lines {
+		field, _, _ := strings.Cut(line, ":")
+		var kept []string
+		for old := range strings.Lines(text) {
+			if !strings.HasPrefix(old, field+":") {
+				kept = append(kept, old)
+			}
+		}
+		text = strings.Join(kept, "") + line + "\n"
+	}
+	write("pipeline.yaml", strings.ReplaceAll(text, "DIR", dir))
+	return config.Load(filepath.Join(dir, "pipeline.yaml"), config.Options{Environ: func() []string { return nil }})
+}
+
+func mapOf(t *testing.T, p *config.Pipeline) *rumap.Map {
+	t.Helper()
+	m, err := Map(context.Background(), p, pipeline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A point of the map has the very R and U that the report of a release with its
+// parameters says, quarantined records and empty values left out, whatever the
+// masks: what the map recommends passes the gate.
+func TestMapSaysWhatARunFinds(t *testing.T) {
+	for name, masks := range map[string]string{
+		"noise and clip":   `[{noise: {columns: [income], sd: 22%}}, {truncate: {columns: [income], lower: 0}}]`,
+		"noise and redraw": `[{noise: {columns: [income], sd: 22%, distribution: laplace}}, {truncate: {columns: [income], lower: 0, mode: redraw}}]`,
+		"bias and noise":   `[{bias: {columns: [income], range: 0.2}}, {noise: {columns: [income], sd: 22%, tiers: [{above: 2000, variance_factor: 2}]}}]`,
+		"other columns":    `[{noise: {columns: [kind], sd: 1}}, {noise: {columns: [kind, income], sd: 22%}}, {truncate: {columns: [income, kind], lower: 0}}]`,
+		"a swap first":     `[{swap: {keys: [kind], attribute: region, columns: [income], rate: 0.3, policy: random}}, {noise: {columns: [income], sd: 22%}}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			at := 0
+			if name == "bias and noise" || name == "a swap first" || name == "other columns" {
+				at = 1
+			}
+			p := mapped(t, dir, "masks: "+masks, fmt.Sprintf("map: {column: income, vary: {masks.%d.noise.sd: {from: 2%%, to: 42%%, steps: 3}}}", at), "gate: {}")
+			m := mapOf(t, p)
+			if len(m.Points) != 3 || m.Records != 1999 || m.Column != "income" {
+				t.Fatalf("%d points of %d records of %s", len(m.Points), m.Records, m.Column)
+			}
+			res, err := filejob.Run(context.Background(), p, pipeline.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := res.Report.Columns[slices.IndexFunc(res.Report.Columns, func(c assess.ColumnMeasures) bool { return c.Name == "income" })]
+			got := m.Points[1]
+			if got.U != c.Utility.U || got.Efficiency != c.Utility.Efficiency || m.U0 != c.Utility.U0 {
+				t.Errorf("U %v, efficiency %v, U0 %v; the run has %+v", got.U, got.Efficiency, m.U0, c.Utility)
+			}
+			for i, r := range got.Risk {
+				w := c.Risk[i]
+				if r.Target != w.Target || r.Knowledge != w.Knowledge || r.R != w.R || r.RSE != w.SE {
+					t.Errorf("%+v, the run has %+v", r, w)
+				}
+			}
+		})
+	}
+}
+
+// Of more records than the sample R and U are those of the run, to the bit.
+func TestMapOfASampleSaysWhatARunFinds(t *testing.T) {
+	p := mapped(t, t.TempDir(), "assess: {replicates: 100, targets: [min, p10, p50, p90, max], sample: 400}",
+		"masks: [{noise: {columns: [income], sd: 22%}}, {truncate: {columns: [income], lower: 0}}]", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 3}}}", "gate: {}")
+	m := mapOf(t, p)
+	if m.Sampled != 400 {
+		t.Errorf("%d records of the sample", m.Sampled)
+	}
+	res, err := filejob.Run(context.Background(), p, pipeline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, got := res.Report.Columns[0], m.Points[1]
+	if got.U != c.Utility.U || got.USE != c.Utility.SE || got.Bias != c.Utility.Bias || m.U0 != c.Utility.U0 {
+		t.Errorf("U %v ± %v, the run has %v ± %v", got.U, got.USE, c.Utility.U, c.Utility.SE)
+	}
+	// What the order of the records tells is measured of a release alone.
+	risks := slices.DeleteFunc(slices.Clone(c.Risk), func(r assess.Risk) bool { return r.Knowledge == assess.KnowledgeOrder })
+	if len(got.Risk) != len(risks) {
+		t.Fatalf("%d risks, the run has %d", len(got.Risk), len(risks))
+	}
+	for i, r := range got.Risk {
+		w := risks[i]
+		if r.Target != w.Target || r.Knowledge != w.Knowledge || r.R != w.R || r.RSE != w.SE && (r.RSE == r.RSE || w.SE == w.SE) {
+			t.Errorf("%+v, the run has %+v", r, w)
+		}
+	}
+}
+
+// What is recommended, written into the configuration, passes the gate of a run
+// under the same key and what it is recommended over does not.
+func TestRecommendedPassesTheGate(t *testing.T) {
+	for _, search := range []bool{false, true} {
+		dir := t.TempDir()
+		p := mapped(t, dir, fmt.Sprintf("map: {vary: {masks.0.noise.sd: {from: 1%%, to: 60%%, steps: 25}}, search: %v}", search))
+		m := mapOf(t, p)
+		if m.Recommended == nil {
+			t.Fatalf("search %v: none: %s", search, m.Reason)
+		}
+		best := m.Points[m.Recommended.Point]
+		sd := best.Parameters["masks.0.noise.sd"]
+		if b := m.Recommended.Binding; len(b) != 1 || b[0].Target != "p10" || b[0].Knowledge != assess.KnowledgeIndex {
+			t.Errorf("search %v: %+v binds", search, b)
+		}
+		if search {
+			next := math.Inf(-1)
+			for _, q := range m.Points {
+				if v := q.Parameters["masks.0.noise.sd"]; !q.Admissible && v < sd {
+					next = max(next, v)
+				}
+			}
+			if !(sd-next <= 0.0101*sd) {
+				t.Errorf("the boundary is between %v and %v, farther apart than 1 %%", next, sd)
+			}
+			if !slices.IsSortedFunc(m.Points, func(a, b rumap.Point) int {
+				return cmp.Compare(a.Parameters["masks.0.noise.sd"], b.Parameters["masks.0.noise.sd"])
+			}) {
+				t.Error("the points of a search are not in the order of the parameter")
+			}
+			if len(m.Points) > 30 {
+				t.Errorf("a search took %d points", len(m.Points))
+			}
+		}
+		text, err := p.Rewritten(best.Strategy, best.Parameters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "applied.yaml")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		applied, err := config.Load(path, config.Options{Environ: func() []string { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := filejob.Run(context.Background(), applied, pipeline.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Refused() {
+			t.Errorf("search %v: the recommended release is refused: %+v", search, res.Report.Gate)
+		}
+	}
+}
+
+func TestMapByGroup(t *testing.T) {
+	m := mapOf(t, mapped(t, t.TempDir(), "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}, by: [region, kind]}"))
+	for _, p := range m.Points {
+		if len(p.Groups) != 6 || p.Worst == nil {
+			t.Fatalf("%d groups, worst %+v", len(p.Groups), p.Worst)
+		}
+		names, records := map[string]bool{}, 0
+		for _, g := range p.Groups {
+			names[strings.Join(g.Values, " ")] = true
+			records += g.Records
+		}
+		if !names["north 0"] || !names["south 2"] || records != 1999 {
+			t.Errorf("groups %v of %d records", names, records)
+		}
+		// The noise is a share of the SD of all: for the incomes of the south, ten
+		// times smaller, efficiency is far less than for those of the north.
+		north, south := p.Groups[0].Efficiency, assess.Float(math.NaN())
+		for _, g := range p.Groups {
+			if g.Values[0] == "north" {
+				north = g.Efficiency
+			} else {
+				south = g.Efficiency
+			}
+		}
+		if !(south < north) {
+			t.Errorf("efficiency north %v, south %v", north, south)
+		}
+	}
+}
+
+// Strategies are compared on one map: twice the variance for large incomes against
+// the same for all, and against a swap.
+func TestMapComparesStrategies(t *testing.T) {
+	m := mapOf(t, mapped(t, t.TempDir(),
+		`map: {vary: {masks.0.noise.sd: {from: 5%, to: 40%, steps: 3}}, strategies: [`+
+			`{name: unequal, masks: [{noise: {columns: [income], sd: 5%, tiers: [{above: 3500, variance_factor: 2}]}}]}, `+
+			`{name: swap, masks: [{swap: {keys: [kind], attribute: region, columns: [income], rate: 0.2, policy: random}}], vary: {masks.0.swap.rate: {from: 0.1, to: 0.5, steps: 2}}}]}`))
+	count := map[string]int{}
+	for _, p := range m.Points {
+		count[p.Strategy]++
+	}
+	if count["configured"] != 3 || count["unequal"] != 3 || count["swap"] != 2 {
+		t.Errorf("points %v", count)
+	}
+	for i := range 3 {
+		equal, unequal := m.Points[i], m.Points[3+i]
+		if !(unequal.Risk[len(unequal.Risk)-2].R < equal.Risk[len(equal.Risk)-2].R) {
+			t.Errorf("R of max by index: unequal %+v, equal %+v", unequal.Risk[len(unequal.Risk)-2], equal.Risk[len(equal.Risk)-2])
+		}
+	}
+}
+
+func TestMapRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ lines, says []string }{
+		"an unknown column":      {[]string{"map: {column: region, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}}"}, []string{"map.column"}},
+		"a search without rules": {[]string{"gate: {}", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, search: true}"}, []string{"map.search", "income"}},
+		"too many groups": {[]string{"columns: {income: {role: sensitive, decimals: 1}, id: {role: other}}", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, by: [id]}"},
+			[]string{"map.by", "1000 groups"}},
+		"a strategy's mask on text": {[]string{`map: {column: income, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, strategies: [{name: wrong, masks: [{noise: {columns: [income], sd: 5%}}, {noise: {columns: [region], sd: 1}}]}]}`},
+			[]string{"map.strategies[0].masks[1].noise.columns", "region is utf8", "pipeline.yaml:"}},
+		"nothing varies": {[]string{"masks: [{truncate: {columns: [income], lower: 0}}]", "map:"}, []string{"map"}},
+	} {
+		dir := t.TempDir()
+		p, err := tryMapped(t, dir, c.lines...)
+		if err == nil {
+			_, err = Map(context.Background(), p, pipeline.Options{})
+		}
+		if err == nil {
+			t.Errorf("%s: no error", name)
+			continue
+		}
+		if wrong := (config.Errors)(nil); !errors.As(err, &wrong) {
+			t.Errorf("%s: %v is no error of the configuration", name, err)
+		}
+		for _, part := range c.says {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: %v does not say %q", name, err, part)
+			}
+		}
+	}
+}

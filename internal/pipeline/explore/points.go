@@ -1,0 +1,150 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// together is how many points share their draws: what is kept of every replicate
+// of them is some megabytes.
+const together = 256
+
+// explore tries the masks of places on replicates from … from+n−1.
+func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]assess.Explored, error) {
+	var list []assess.Explored
+	for part := range slices.Chunk(places, together) {
+		chains := make([]*transform.Chain, len(part))
+		for i, at := range part {
+			var err error
+			if chains[i], err = g.chain(at, g.alone); err != nil {
+				return nil, err
+			}
+		}
+		exchanges, err := g.exchanges(part)
+		if err != nil {
+			return nil, err
+		}
+		what := assess.Exploration{
+			Points: len(part), From: from, Replicates: n, By: g.by, Exchange: exchanges,
+			Replicate: func(m int) []assess.Masker {
+				maskers := make([]assess.Masker, len(chains))
+				for i, c := range transform.Replicates(chains, m) {
+					maskers[i] = c
+				}
+				return maskers
+			},
+			Law:  func(point int, column string) assess.Law { return pipeline.LawOf(chains[point])(column) },
+			Done: g.progress.Add,
+		}
+		found, err := g.data.Explore(ctx, what)
+		if errors.Is(err, assess.ErrGroups) {
+			return nil, config.Errors{g.config.Errorf("map.by", "must form at most %d groups; leave out a column of many values, or group them in the source", assess.MaxGroups)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, columns := range found {
+			list = append(list, columns[0]) // the others are not marked as masked
+		}
+	}
+	return list, nil
+}
+
+// exchanges says what swaps of each place do to the records; nil where no strategy
+// swaps.
+func (g *grid) exchanges(places []place) ([]assess.Exchange, error) {
+	if !g.mixes {
+		return nil, nil
+	}
+	list := make([]assess.Exchange, len(places))
+	for i, at := range places {
+		masks, err := g.strategies[at.strategy].Masks(at.values)
+		if err != nil {
+			return nil, config.Errors{err.(config.Error)}
+		}
+		chain, err := g.chainOf(at, masks, false)
+		if err != nil {
+			return nil, err
+		}
+		x, err := pipeline.NewExchange(chain, chain.Displacer(), g.plan.Assessed, -1)
+		if err != nil {
+			return nil, err
+		}
+		if x == nil {
+			continue // a strategy without a swap
+		}
+		if err := x.Replay(g.data, g.config.Window.Records); err != nil {
+			return nil, err
+		}
+		list[i] = x
+	}
+	return list, nil
+}
+
+// try adds places to the map as points.
+func (g *grid) try(ctx context.Context, m *rumap.Map, places []place) error {
+	g.progress.Start("map", int64(len(places)*m.Replicates))
+	found, err := g.explore(ctx, places, 1, m.Replicates)
+	if err != nil {
+		return err
+	}
+	for i, at := range places {
+		m.U0 = found[i].Utility.U0
+		m.Points = append(m.Points, g.point(at, found[i]))
+		g.places = append(g.places, at)
+	}
+	return nil
+}
+
+// point says of a place what was found there.
+func (g *grid) point(at place, e assess.Explored) rumap.Point {
+	s := g.strategies[at.strategy]
+	p := rumap.Point{
+		Strategy: s.Name, Parameters: map[string]float64{},
+		U: e.Utility.U, USE: e.Utility.SE, Efficiency: e.Utility.Efficiency, EfficiencyGate: e.Utility.EfficiencyGate,
+		Sampled: e.Utility.Sampled, Approximate: e.Utility.Approximate, Errs: e.Utility.Errs, Bias: e.Utility.Bias, Risk: risksOf(e.Risk),
+	}
+	for i, a := range s.Axes {
+		p.Parameters[a.Path] = at.values[i]
+	}
+	for _, group := range e.Groups {
+		named := rumap.Group{Records: group.Records, Efficiency: group.Utility.Efficiency, Risk: risksOf(group.Risk)}
+		for k, code := range group.Codes {
+			label, known := g.labels[k][code]
+			if !known {
+				label = strconv.FormatFloat(code, 'g', -1, 64)
+			}
+			named.Values = append(named.Values, label)
+		}
+		p.Groups = append(p.Groups, named)
+	}
+	return p
+}
+
+func risksOf(list []assess.Risk) []rumap.Risk {
+	risks := make([]rumap.Risk, len(list))
+	for i, r := range list {
+		risks[i] = rumap.Risk{Target: r.Target, Knowledge: r.Knowledge, R: r.R, RSE: r.SE, RMSE: r.RMSE, Sampled: r.Sampled, Approximate: r.Approximate, Errs: r.Errs}
+	}
+	return risks
+}
+
+// between is the middle of two values on an axis' scale.
+func between(a config.MapAxis, lo, hi float64) float64 {
+	switch a.Scale {
+	case config.Log:
+		return math.Sqrt(lo) * math.Sqrt(hi)
+	case config.Variance:
+		return math.Hypot(lo, hi) / math.Sqrt2
+	}
+	return lo + (hi-lo)/2
+}

@@ -1,0 +1,149 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
+)
+
+// accuracy is the share of the parameter to which a search finds the boundary.
+const accuracy = 0.01
+
+// probes is how many places of a range are looked at first.
+const probes = 9
+
+// bracket is a stretch of one strategy's first axis, the others held, at one end
+// of which the rules hold and at the other they do not.
+type bracket struct {
+	strategy     int
+	rest         []float64
+	held, broken float64
+}
+
+// search adds to the map the places that lead to the boundary of what the rules
+// allow: of every strategy's first axis a few places first, then by bisection
+// between neighbours of which one is admissible and the other is not, until they
+// lie within 1 % of each other. The other axes are a grid. Rounds of all strategies
+// are tried together, so that they share their draws.
+func (g *grid) search(ctx context.Context, m *rumap.Map) error {
+	if len(m.Rules) == 0 {
+		return config.Errors{g.config.Errorf("map.search", "seeks the boundary of what the gate's rules allow, and gate.rules has none on %s", g.column)}
+	}
+	var first []place
+	var lines [][]place // places of one line, ascending
+	for s, strategy := range g.strategies {
+		if len(strategy.Axes) == 0 {
+			first = append(first, place{strategy: s})
+			continue
+		}
+		axis := strategy.Axes[0]
+		for _, rest := range crossed(s, strategy.Axes[1:], nil) {
+			var line []place
+			for _, v := range thinned(axis.Values, probes) {
+				line = append(line, place{s, append([]float64{v}, rest.values...)})
+			}
+			first, lines = append(first, line...), append(lines, line)
+		}
+	}
+	if err := g.try(ctx, m, first); err != nil {
+		return err
+	}
+	m.Judge()
+	admissible := func(at place) bool {
+		i := slices.IndexFunc(g.places, func(p place) bool { return p.strategy == at.strategy && slices.Equal(p.values, at.values) })
+		return m.Points[i].Admissible
+	}
+	var open []bracket
+	for _, line := range lines {
+		for i := 1; i < len(line); i++ {
+			a, b := line[i-1], line[i]
+			switch held, next := admissible(a), admissible(b); {
+			case held && !next:
+				open = append(open, bracket{a.strategy, a.values[1:], a.values[0], b.values[0]})
+			case !held && next:
+				open = append(open, bracket{a.strategy, a.values[1:], b.values[0], a.values[0]})
+			}
+		}
+	}
+	for {
+		open = slices.DeleteFunc(open, func(b bracket) bool {
+			_, further := g.middle(b)
+			return !further
+		})
+		if len(open) == 0 {
+			g.sort(m)
+			return nil
+		}
+		var round []place
+		for _, b := range open {
+			v, _ := g.middle(b)
+			round = append(round, place{b.strategy, append([]float64{v}, b.rest...)})
+		}
+		if err := g.try(ctx, m, round); err != nil {
+			return err
+		}
+		m.Judge()
+		for i := range open {
+			if v := round[i].values[0]; admissible(round[i]) {
+				open[i].held = v
+			} else {
+				open[i].broken = v
+			}
+		}
+	}
+}
+
+// sort brings the points into the order of a grid's: by strategy, and along each
+// line by the value that was sought.
+func (g *grid) sort(m *rumap.Map) {
+	order := make([]int, len(g.places))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := g.places[i], g.places[j]
+		if a.strategy != b.strategy || len(a.values) == 0 {
+			return a.strategy - b.strategy
+		}
+		return cmp.Or(slices.Compare(a.values[1:], b.values[1:]), cmp.Compare(a.values[0], b.values[0]))
+	})
+	points, places := make([]rumap.Point, len(order)), make([]place, len(order))
+	for to, from := range order {
+		points[to], places[to] = m.Points[from], g.places[from]
+	}
+	m.Points, g.places = points, places
+}
+
+// middle is the next value to be tried of a bracket; none where its ends are near
+// enough to each other.
+func (g *grid) middle(b bracket) (v float64, further bool) {
+	axis := g.strategies[b.strategy].Axes[0]
+	lo, hi := min(b.held, b.broken), max(b.held, b.broken)
+	if hi-lo <= accuracy*max(math.Abs(lo), math.Abs(hi)) {
+		return 0, false
+	}
+	v = between(axis, lo, hi)
+	if axis.Whole {
+		v = math.Round(v)
+	} else if short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 3, 64), 64); err == nil && short > lo && short < hi {
+		v = short // what people would write into a configuration
+	}
+	return v, v > lo && v < hi
+}
+
+// thinned is at most n of the values, the first and the last among them.
+func thinned(values []float64, n int) []float64 {
+	if len(values) <= n {
+		return values
+	}
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = values[i*(len(values)-1)/(n-1)]
+	}
+	return out
+}

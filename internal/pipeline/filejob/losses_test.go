@@ -1,0 +1,59 @@
+package filejob
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+)
+
+func TestJudgeLosses(t *testing.T) {
+	share := func(v float64) *float64 { return &v }
+	for _, c := range []struct {
+		name        string
+		limit       *float64
+		read, lost  int64
+		before      bool // whether the other rules hold
+		passed      bool
+		rule, found string
+	}{
+		{name: "none", read: 1000, before: true, passed: true},
+		{name: "as many as go", read: 1000, lost: 10, before: true, passed: true},
+		{name: "one more", read: 1000, lost: 11, before: true, rule: "share of records in quarantine at most 1 %"},
+		{name: "stated and held", limit: share(0.5), read: 1000, lost: 500, before: true, passed: true, rule: "share of records in quarantine at most 50 %"},
+		{name: "stated and broken", limit: share(0.5), read: 1000, lost: 501, before: true, rule: "share of records in quarantine at most 50 %"},
+		{name: "none allowed", limit: share(0), read: 1000000, lost: 1, before: true, rule: "share of records in quarantine at most 0 %"},
+		{name: "all lost", limit: share(1), read: 3, lost: 3, before: true, rule: "at least one record is released"},
+		{name: "nothing to lose", before: true, passed: true},
+		{name: "broken before", read: 1000, before: false},
+		{name: "broken before, stated and held", limit: share(0.5), read: 1000, before: false, rule: "share of records in quarantine at most 50 %"},
+	} {
+		v := assess.Verdict{Passed: c.before}
+		judgeLosses(&v, config.Gate{MaxQuarantined: c.limit}, report.Records{Read: c.read, Released: c.read - c.lost, Quarantined: c.lost})
+		rule := ""
+		if len(v.Rules) > 0 {
+			rule = v.Rules[0].Rule
+			if got := v.Rules[0].Passed; got != (c.passed || !c.before && c.lost == 0) {
+				t.Errorf("%s: the rule passed: %v", c.name, got)
+			}
+			if !v.Rules[0].Passed && v.Rules[0].Advice == "" {
+				t.Errorf("%s: no advice", c.name)
+			}
+		}
+		if v.Passed != c.passed || rule != c.rule {
+			t.Errorf("%s: passed %v with rule %q, want %v with %q", c.name, v.Passed, rule, c.passed, c.rule)
+		}
+	}
+}
+
+// What is lost is counted by column and reason, and withholds the release.
+func TestLostRecordsWithhold(t *testing.T) {
+	v := assess.Verdict{Passed: true}
+	judgeLosses(&v, config.Gate{}, report.Records{Read: 2, Released: 1, Quarantined: 1})
+	if why := account.WithheldBecause(v); !strings.Contains(why, "quarantine") {
+		t.Errorf("withheld because it %s", why)
+	}
+}

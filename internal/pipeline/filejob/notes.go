@@ -1,0 +1,99 @@
+package filejob
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+)
+
+// noter is a sink whose release can hold messages for other topics, so that they
+// appear with it or not at all.
+type noter interface {
+	Note(ctx context.Context, topic string, value []byte) error
+}
+
+// openNotes reaches the brokers that the quarantine and the snapshots of a file
+// job go to: the sink's, or where that is no kafka the source's. It returns nil
+// where no topic is named.
+func openNotes(ctx context.Context, p *config.Pipeline) (*kafka.Notes, error) {
+	topics := pipeline.AlsoWritten(p)
+	if len(topics) == 0 {
+		return nil, nil
+	}
+	var connection *kafka.Connection
+	switch sink := p.Sink.Config.(type) {
+	case *kafka.SinkConfig:
+		connection = &sink.Connection
+	default:
+		source, ok := p.Source.Config.(*kafka.SourceConfig)
+		if !ok {
+			return nil, config.Errors{p.Errorf("quarantine.kafka", "needs a kafka source or sink, whose brokers it is written to")}
+		}
+		connection = &source.Connection
+	}
+	notes, err := connection.OpenNotes(ctx, topics)
+	if err != nil {
+		return nil, fmt.Errorf("quarantine, assess.emit: %w", err)
+	}
+	return notes, nil
+}
+
+// noteInRelease adds the quarantine's entries to the sink's transaction.
+func (r *run) noteInRelease(ctx context.Context) error {
+	sink, ok := r.sink.(noter)
+	if !ok {
+		return nil
+	}
+	return r.quarantine.note(func(topic string, line []byte) error { return sink.Note(ctx, topic, line) })
+}
+
+// noteAfterwards writes the entries that no transaction holds: the sink has
+// none, or it was withheld.
+func (r *run) noteAfterwards(ctx context.Context, released bool) error {
+	if _, ok := r.sink.(noter); ok && released {
+		return nil
+	}
+	if err := r.quarantine.note(func(topic string, line []byte) error { return r.notes.Add(ctx, topic, line) }); err != nil {
+		return err
+	}
+	return r.flushNotes(ctx)
+}
+
+func (r *run) flushNotes(ctx context.Context) error {
+	if r.notes == nil {
+		return nil
+	}
+	return r.notes.Flush(ctx)
+}
+
+func (r *run) closeNotes() {
+	if r.notes != nil {
+		r.notes.Close()
+		r.notes = nil
+	}
+}
+
+// acknowledge tells a source that remembers it that what was read is released.
+func (r *run) acknowledge(ctx context.Context) error {
+	source, ok := r.source.(interface {
+		Acknowledge(ctx context.Context) error
+	})
+	if !ok {
+		return nil
+	}
+	if err := source.Acknowledge(ctx); err != nil {
+		return &PublishedError{fmt.Errorf("the release is published, but the consumer group has not been told, and the next run reads the same records again: %w", err)}
+	}
+	return nil
+}
+
+// PublishedError is an error after the release was published.
+type PublishedError struct{ Err error }
+
+func (e *PublishedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what has failed.
+func (e *PublishedError) Unwrap() error { return e.Err }

@@ -1,0 +1,34 @@
+package filejob
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// checkPartitions refuses a release whose records would still be grouped by what
+// does not leave: the files of a folder are read one after another, so that those of
+// one folder ssn=… stay together, in a part of the release or one behind the other,
+// whether the column leaves or not. A key that leaves as it is says no more than it
+// does itself; an order of the release's own takes the groups apart.
+func checkPartitions(pl *pipeline.Plan) error {
+	source, ok := pl.Source.(connectors.Partitioned)
+	if !ok || pl.Config.Sink.Shuffled() || len(pl.Source.Streams()) < 2 {
+		return nil
+	}
+	var hidden []string
+	for _, key := range source.PartitionKeys() {
+		if !slices.ContainsFunc(pl.Layout.Release, func(o microdata.Output) bool { return o.Field.Name == key && !o.Masked }) {
+			hidden = append(hidden, key)
+		}
+	}
+	if len(hidden) == 0 {
+		return nil
+	}
+	return config.Errors{pl.Config.Errorf("sink", "the source's folders are named by %s, which does not leave as it is, and the records of a folder would stay together: say order: shuffled",
+		strings.Join(hidden, ", "))}
+}

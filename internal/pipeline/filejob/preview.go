@@ -1,0 +1,161 @@
+package filejob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Preview is the first rows of a release, as text.
+type Preview struct {
+	Columns  []string
+	Masked   []bool     // by column
+	Released [][]string // by row, then column
+	Original [][]string
+	Rejected int // records among those read that would go to quarantine
+	// Cut says why there are fewer rows than were asked for; "" where there are not,
+	// or the source has no more.
+	Cut string
+}
+
+// freePreview is how many masked rows are shown of what no gate has judged yet.
+const freePreview = 100
+
+// NewPreview masks the first records of the source and stops once it has the
+// given number of rows. What the masks need to know of the whole data is read
+// first, as in a run. There are at most 100 rows, unless the last run of this
+// configuration over these files has passed its gate: the masked rows of a release
+// that the gate refuses are that release.
+func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *pipeline.Progress) (*Preview, error) {
+	key, err := p.Key.Resolve()
+	if err != nil {
+		return nil, pipeline.DataErrorf("%v", err)
+	}
+	src, err := pipeline.OpenSource(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	defer src.Close()
+	view := &Preview{}
+	if rows > freePreview {
+		if why := notReleased(ctx, p, key, src); why != "" {
+			rows, view.Cut = freePreview, why
+		}
+	}
+	pl, err := pipeline.NewPlan(p, src, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := pl.Settle(ctx, progress); err != nil {
+		return nil, err
+	}
+	chain, err := pl.NewChain(ctx, key, progress)
+	if err != nil {
+		return nil, err
+	}
+	for _, out := range pl.Layout.Release {
+		view.Columns = append(view.Columns, out.Field.Name)
+		view.Masked = append(view.Masked, out.Masked)
+	}
+	reader, err := src.Read(ctx, pl.Layout, pl.Cut)
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	block := new(microdata.Block)
+	for len(view.Released) < rows {
+		raw, err := reader.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := raw.Decode(block); err != nil {
+			return nil, err
+		}
+		if err := chain.Apply(block); err != nil {
+			return nil, err
+		}
+		view.add(pl, block, rows)
+	}
+	if len(view.Released) < rows {
+		view.Cut = "" // these are all
+	}
+	if err := connectors.Unchanged(src); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	return view, nil
+}
+
+// notReleased says why the rows of a configuration have not left yet: its report is
+// missing, is about another configuration, key or release, or older than the source.
+func notReleased(ctx context.Context, p *config.Pipeline, key keystream.Key, src connectors.Source) string {
+	if p.Report.JSON == "" {
+		return "no report of a run tells that its gate has passed (report.json)"
+	}
+	text, err := os.ReadFile(p.Report.JSON)
+	if err != nil {
+		return "there is no report of a run whose gate has passed"
+	}
+	rep, err := report.Parse(text)
+	switch {
+	case err != nil:
+		return "the report of the last run cannot be read"
+	case !rep.Gate.Passed || rep.Withheld != "":
+		return "the gate refused the last run"
+	case rep.ConfigSHA256 != p.SHA256() || rep.KeyID != key.ID():
+		return "the last run was one of another configuration or key"
+	}
+	dated, ok := src.(connectors.Watched)
+	if !ok || dated.Changed().IsZero() || !dated.Changed().Before(rep.Started) {
+		return "the source is not known to be the one of the last run"
+	}
+	if v, err := Verify(ctx, p.Report.JSON, ""); err != nil || !v.Agree {
+		return "the report of the last run is not that of the release beside it"
+	}
+	return ""
+}
+
+// add takes rows of a block until there are enough.
+func (v *Preview) add(pl *pipeline.Plan, b *microdata.Block, rows int) {
+	for i := 0; i < b.N && len(v.Released) < rows; i++ {
+		if b.Rejected(i) {
+			v.Rejected++
+			continue
+		}
+		released, original := make([]string, len(v.Columns)), make([]string, len(v.Columns))
+		for j, out := range pl.Layout.Release {
+			c := &b.Columns[out.Column]
+			if pl.Layout.Read[out.Column].As == microdata.Array {
+				released[j], original[j] = c.OutArray().ValueStr(i), c.Array.ValueStr(i)
+				continue
+			}
+			released[j], original[j] = number(c.Out(), i, out), number(c.Original, i, out)
+		}
+		v.Released = append(v.Released, released)
+		v.Original = append(v.Original, original)
+	}
+}
+
+// number formats a value as a sink that writes text would.
+func number(v microdata.Vector, i int, out microdata.Output) string {
+	if !v.Valid.Has(i) {
+		return "(null)"
+	}
+	bits := 64
+	if out.Field.Type.Name() == "float32" {
+		bits = 32
+	}
+	return strconv.FormatFloat(v.Values[i], 'f', -1, bits)
+}

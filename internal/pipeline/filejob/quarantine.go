@@ -1,0 +1,159 @@
+package filejob
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// quarantine lists the records of a file job that could not be masked: their
+// places and why, never a value. It counts them even where no list was asked for.
+type quarantine struct {
+	streams []string
+	topics  ofTopics // the source, where it is topics
+	topic   string   // where the entries go; "": to the file, if there is one
+	file    *publish.File
+	spool   *os.File // the entries for the topic, which must wait for the verdict
+	out     *bufio.Writer
+	count   int64
+	reasons map[string]int64 // records by column and reason
+}
+
+// ofTopics is a source that knows the partition of a block.
+type ofTopics interface {
+	PartitionOf(*microdata.Block) kafka.Partition
+	Rows() bool // a message may hold several records
+}
+
+// quarantineEntry is one line of the quarantine of a source of files.
+type quarantineEntry struct {
+	Stream string `json:"stream"`
+	Record int64  `json:"record"` // from 1
+	Column string `json:"column,omitempty"`
+	Reason string `json:"reason"`
+}
+
+func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, error) {
+	q := &quarantine{streams: src.Streams(), reasons: map[string]int64{}}
+	q.topics, _ = src.(ofTopics)
+	switch {
+	case c.Kafka != nil:
+		spool, err := os.CreateTemp("", ".sdlfilter-*")
+		if err != nil {
+			return nil, err
+		}
+		if err := os.Remove(spool.Name()); err != nil {
+			return nil, errors.Join(err, spool.Close())
+		}
+		q.topic, q.spool, q.out = c.Kafka.Topic, spool, bufio.NewWriter(spool)
+	case c.JSONL != "":
+		f, err := publish.Create(c.JSONL, publish.Confidential)
+		if err != nil {
+			return nil, err
+		}
+		q.file, q.out = f, bufio.NewWriter(f)
+	}
+	return q, nil
+}
+
+// add takes the rejected records of a block.
+func (q *quarantine) add(b *microdata.Block) error {
+	q.count += int64(len(b.Rejects))
+	for _, r := range b.Rejects {
+		q.reasons[reasonOf(r)]++
+	}
+	if q.out == nil {
+		return nil
+	}
+	// Rejects are in the order in which they were found: column by column.
+	inOrder := slices.SortedFunc(slices.Values(b.Rejects), func(x, y microdata.Reject) int { return x.Row - y.Row })
+	for _, r := range inOrder {
+		line, err := json.Marshal(q.entry(b, r))
+		if err != nil {
+			return err
+		}
+		if _, err := q.out.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reasonOf is why a record is in quarantine, as it is counted: "wage: not a value of
+// type float64", or the reason alone where the whole record is malformed.
+func reasonOf(r microdata.Reject) string {
+	if r.Column == "" {
+		return r.Reason
+	}
+	return r.Column + ": " + r.Reason
+}
+
+func (q *quarantine) entry(b *microdata.Block, r microdata.Reject) any {
+	if q.topics != nil {
+		return account.EntryOf(q.topics.PartitionOf(b), b, r, q.topics.Rows())
+	}
+	return quarantineEntry{Stream: q.streams[b.Stream], Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason}
+}
+
+// finish completes the entries; a file is synced under its temporary name.
+func (q *quarantine) finish() error {
+	if q.out == nil {
+		return nil
+	}
+	if err := q.out.Flush(); err != nil || q.file == nil {
+		return err
+	}
+	return q.file.Finish()
+}
+
+// note hands the entries for a topic out, after finish. It can be called again.
+func (q *quarantine) note(add func(topic string, line []byte) error) error {
+	if q.spool == nil {
+		return nil
+	}
+	if _, err := q.spool.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	for lines := bufio.NewReader(q.spool); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = add(q.topic, line[:len(line)-1])
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (q *quarantine) commit() error {
+	if q.file == nil {
+		return nil
+	}
+	return q.file.Commit()
+}
+
+// abort removes what has no final name. After commit only the spool goes.
+func (q *quarantine) abort() error {
+	var errs []error
+	if q.file != nil {
+		errs = append(errs, q.file.Abort())
+	}
+	if q.spool != nil {
+		errs = append(errs, q.spool.Close())
+		q.spool = nil
+	}
+	return errors.Join(errs...)
+}

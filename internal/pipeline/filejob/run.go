@@ -1,0 +1,328 @@
+package filejob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Run masks the files, or the bounded topics, of a source into the sink, assesses
+// the pairs beside it, applies the gate and writes the report. Nothing has its final
+// name before the gate has passed; on an error, or when ctx ends, nothing is left
+// behind. An error that is a *pipeline.DataError means that the configuration does not
+// fit the data.
+func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.Result, error) {
+	ctx, o = o.Ready(ctx)
+	if err := p.LooseningAllowed(o.AllowLoosening); err != nil {
+		return nil, err
+	}
+	if err := p.CheckRelease(); err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	key, err := p.Key.Resolve()
+	if err != nil {
+		return nil, pipeline.DataErrorf("%v", err)
+	}
+	for _, warning := range p.Key.Warnings(key) {
+		o.Log.Warn().Msg(warning)
+	}
+	src, err := pipeline.OpenSource(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	defer src.Close()
+	r := &run{config: p, options: o, key: key, source: src, streams: src.Streams(), started: started}
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	result, err := r.release(ctx)
+	if err != nil {
+		return nil, errors.Join(err, r.abort())
+	}
+	return result, nil
+}
+
+// run is one execution of a pipeline.
+type run struct {
+	config  *config.Pipeline
+	options pipeline.Options
+	key     keystream.Key
+	source  connectors.Source
+	streams []string // of the source
+	started time.Time
+
+	plan       *pipeline.Plan
+	chain      *transform.Chain
+	sink       connectors.Sink
+	quarantine *quarantine
+	notes      *kafka.Notes // nil where nothing goes to topics beside the release
+	measured   *assess.Accumulator
+	exchange   *pipeline.Exchange // nil where no mask moves values between records
+	snapshots  *snapshots
+	reports    account.Files
+	read       int64
+}
+
+// prepare does everything that comes before the first record is written.
+func (r *run) prepare(ctx context.Context) (err error) {
+	p := r.config
+	if r.plan, err = pipeline.NewPlan(p, r.source, carries(p, r.source)); err != nil {
+		return err
+	}
+	if err := checkPartitions(r.plan); err != nil {
+		return err
+	}
+	if err := r.plan.Settle(ctx, r.options.Progress); err != nil {
+		return err
+	}
+	for _, name := range r.plan.Constant {
+		r.options.Log.Warn().Str("column", name).Msg("all values are the same, so noise of a percentage of their standard deviation masks nothing; give sd in the column's unit")
+	}
+	if r.chain, err = r.plan.NewChain(ctx, r.key, r.options.Progress); err != nil {
+		return err
+	}
+	if len(r.plan.Assessed) == 0 {
+		return nil // nothing numeric is masked, sensitive or a key: there is nothing to measure
+	}
+	options, err := r.plan.AssessOptions(r.key, r.chain)
+	if err != nil {
+		return err
+	}
+	if r.exchange, err = pipeline.NewExchange(r.chain, r.plan.Displacer, r.plan.Assessed, int(r.config.Assess.Sample)); err != nil {
+		return err
+	}
+	if r.measured, err = assess.New(options); err != nil {
+		return err
+	}
+	r.snapshots, err = newSnapshots(r, options)
+	return err
+}
+
+// release runs the records through and ends in a commit or a refusal.
+func (r *run) release(ctx context.Context) (*account.Result, error) {
+	var err error
+	if r.sink, err = createSink(ctx, r.plan, r.key); err != nil {
+		return nil, fmt.Errorf("sink: %w", err)
+	}
+	if r.quarantine, err = newQuarantine(r.config.Quarantine, r.source); err != nil {
+		return nil, fmt.Errorf("quarantine: %w", err)
+	}
+	if r.notes, err = openNotes(ctx, r.config); err != nil {
+		return nil, err
+	}
+	if err := r.reports.Create(r.config.Report); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if err := r.snapshots.open(); err != nil {
+		return nil, fmt.Errorf("assess.emit: %w", err)
+	}
+	r.options.Progress.Start("mask", r.source.Records())
+	pass := pipeline.Flow{
+		Source: r.source, Layout: r.plan.Layout, Cut: r.plan.Cut,
+		Work: r.mask, Stages: []func(*pipeline.Parcel) error{r.write(ctx), r.assess(ctx)},
+	}
+	if err := pass.Run(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.quarantine.finish(); err != nil {
+		return nil, fmt.Errorf("quarantine: %w", err)
+	}
+	if err := r.noteInRelease(ctx); err != nil {
+		return nil, fmt.Errorf("quarantine: %w", err)
+	}
+	if err := r.sink.Finish(ctx); err != nil {
+		return nil, fmt.Errorf("sink: %w", err)
+	}
+	digested, stop := r.digest(ctx)
+	defer stop()
+	r.options.Progress.Measuring()
+	if r.snapshots != nil {
+		if r.measured, err = r.snapshots.total(ctx); err != nil {
+			return nil, err
+		}
+	}
+	measures := &assess.Measures{Records: r.read - r.quarantine.count}
+	if r.measured != nil {
+		if err := r.exchange.Join(ctx, r.plan, r.chain, r.measured, r.key, r.options.Progress); err != nil {
+			return nil, err
+		}
+		if measures, err = r.measured.Measure(ctx); err != nil {
+			return nil, err
+		}
+	}
+	found, err := attack.Identify(ctx, r.plan, r.measured, measures)
+	if err != nil {
+		return nil, err
+	}
+	rep := r.newReport(report.Records{
+		Read: r.read, Released: r.read - r.quarantine.count, Quarantined: r.quarantine.count, Reasons: r.quarantine.reasons,
+	}, measures, false)
+	rep.Attack = found
+	for _, warning := range rep.Warnings {
+		r.options.Log.Warn().Msg(warning)
+	}
+	content, err := digested()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.reports.Write(rep, content, r.config.Report.Publish); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if err := r.flushNotes(ctx); err != nil {
+		return nil, fmt.Errorf("assess.emit: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	// What was read must be one state of the data, up to the last moment.
+	if err := connectors.Unchanged(r.source); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	return r.publish(ctx, rep)
+}
+
+// mask is the workers' part: apply the masks and encode what is released.
+func (r *run) mask(p *pipeline.Parcel) error {
+	if err := r.chain.Apply(p.Block); err != nil {
+		return err
+	}
+	if err := r.exchange.Displace(p.Block); err != nil {
+		return err
+	}
+	var err error
+	if p.Encoded, err = r.encode(p.Block); err != nil {
+		return fmt.Errorf("sink: %w", err)
+	}
+	return nil
+}
+
+// encode hands a block to the sink, for which the streams of a source are those
+// of its list. A partition's number in its block, which draws depend on, is no
+// place in it.
+func (r *run) encode(b *microdata.Block) (connectors.Encoded, error) {
+	if topics, ok := r.source.(ofTopics); ok {
+		number := b.Stream
+		defer func() { b.Stream = number }()
+		b.Stream = slices.Index(r.streams, topics.PartitionOf(b).String())
+	}
+	return r.sink.Encode(b)
+}
+
+// write is the ordered writer.
+func (r *run) write(ctx context.Context) func(*pipeline.Parcel) error {
+	return func(p *pipeline.Parcel) error {
+		if err := r.sink.Write(ctx, p.Encoded); err != nil {
+			return fmt.Errorf("sink: %w", err)
+		}
+		p.Encoded, p.Raw = nil, nil
+		if err := r.quarantine.add(p.Block); err != nil {
+			return fmt.Errorf("quarantine: %w", err)
+		}
+		r.read += int64(p.Block.N)
+		r.options.Progress.Add(p.Block.N)
+		return nil
+	}
+}
+
+// assess is the assessor, beside the masking and behind the writer.
+func (r *run) assess(ctx context.Context) func(*pipeline.Parcel) error {
+	return func(p *pipeline.Parcel) error {
+		r.exchange.Add(p.Block)
+		switch {
+		case r.snapshots != nil:
+			return r.snapshots.add(ctx, p.Block)
+		case r.measured != nil:
+			r.measured.Add(p.Block)
+		}
+		return nil
+	}
+}
+
+// publish gives the release its name, the report last; a refused release is
+// withheld, and only the quarantine and the confidential report appear. A source
+// that remembers what has been read is told last, and of a release alone: what
+// was withheld, or not published to the end, is read again.
+func (r *run) publish(ctx context.Context, rep *report.Report) (*account.Result, error) {
+	res := &account.Result{Report: rep}
+	if rep.Gate.Passed {
+		if err := r.sink.Commit(); err != nil {
+			return nil, fmt.Errorf("sink: %w", err)
+		}
+		res.Files = append(res.Files, r.config.Sink.Config.Paths()...)
+	} else {
+		if err := r.sink.Abort(); err != nil {
+			return nil, fmt.Errorf("sink: %w", err)
+		}
+		for _, path := range r.config.Sink.Config.Paths() {
+			if _, err := os.Stat(path); err == nil {
+				r.options.Log.Warn().Str("path", path).Msg("withheld: what is under this name is an earlier release, left as it was")
+			}
+		}
+	}
+	if err := r.quarantine.commit(); err != nil {
+		return nil, fmt.Errorf("quarantine: %w", err)
+	}
+	if r.quarantine.file != nil {
+		res.Files = append(res.Files, r.quarantine.file.Path())
+	}
+	if err := r.noteAfterwards(ctx, rep.Gate.Passed); err != nil {
+		return nil, fmt.Errorf("quarantine: %w", err)
+	}
+	files, err := r.reports.Commit(rep.Gate.Passed)
+	res.Files = append(res.Files, files...)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if rep.Gate.Passed {
+		if err := r.acknowledge(ctx); err != nil {
+			return nil, fmt.Errorf("source: %w", err)
+		}
+	}
+	r.closeNotes()
+	return res, errors.Join(r.quarantine.abort(), r.snapshots.close())
+}
+
+// abort removes whatever has no final name.
+func (r *run) abort() error {
+	var errs []error
+	if r.sink != nil {
+		errs = append(errs, r.sink.Abort())
+	}
+	if r.quarantine != nil {
+		errs = append(errs, r.quarantine.abort())
+	}
+	errs = append(errs, r.reports.Abort(), r.snapshots.close())
+	r.closeNotes()
+	return errors.Join(errs...)
+}
+
+// newReport is the report of a file job, or with interim a snapshot before its end.
+func (r *run) newReport(records report.Records, measures *assess.Measures, interim bool) *report.Report {
+	who := account.Reporter{
+		Config: r.config, Version: r.options.Version, KeyID: r.key.ID(), Started: r.started, Plan: r.plan, Chain: r.chain, Interim: interim,
+	}
+	rep := who.Report(records, measures)
+	if !interim {
+		judgeLosses(&rep.Gate, r.config.Gate, records)
+	}
+	if !rep.Gate.Passed {
+		rep.Withheld = account.WithheldBecause(rep.Gate)
+	}
+	return rep
+}

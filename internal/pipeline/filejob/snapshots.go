@@ -1,0 +1,181 @@
+package filejob
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// snapshots emits the measures of the stream so far, and of the window since the
+// last time, while the run goes on. It belongs to the assessor's goroutine.
+type snapshots struct {
+	run      *run
+	state    *assess.Snapshots
+	records  int64 // a snapshot is due after so many records; 0: never by records
+	interval time.Duration
+	last     time.Time
+	read     report.Records // up to the last block that was added
+	before   report.Records // up to the last snapshot
+	files    []*os.File
+	topics   []string
+	log      []zerolog.Level
+	part     microdata.Block // of a block that a snapshot falls into
+}
+
+// newSnapshots returns nil where the configuration asks for none.
+func newSnapshots(r *run, options assess.Options) (*snapshots, error) {
+	a := r.config.Assess
+	if len(a.Emit) == 0 {
+		return nil, nil
+	}
+	s := &snapshots{run: r, records: int64(a.Every.Records), interval: time.Duration(a.Every.Interval), last: time.Now()}
+	if s.records == 0 && s.interval == 0 {
+		s.interval = account.SnapshotInterval
+	}
+	var err error
+	if s.state, err = assess.NewSnapshots(options, int64(a.Every.Records)); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open makes the files that snapshots go to. Unlike everything else that a run
+// writes they have their name from the start, so that they can be followed while
+// it goes on; each line is written in one piece.
+func (s *snapshots) open() error {
+	if s == nil {
+		return nil
+	}
+	for _, e := range s.run.config.Assess.Emit {
+		if e.Kafka != nil {
+			s.topics = append(s.topics, e.Kafka.Topic)
+			continue
+		}
+		if e.JSONL == "" {
+			level, err := zerolog.ParseLevel(e.Log)
+			if err != nil {
+				return err
+			}
+			s.log = append(s.log, level)
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(e.JSONL), 0o777); err != nil {
+			return err
+		}
+		f, err := os.OpenFile(e.JSONL, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return err
+		}
+		s.files = append(s.files, f)
+		if err := f.Chmod(0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add takes the pairs of a block and emits a snapshot where one is due: by
+// records, at the very record, however the source cuts its blocks.
+func (s *snapshots) add(ctx context.Context, b *microdata.Block) error {
+	for from := 0; from < b.N; {
+		to := b.N
+		if s.records > 0 {
+			to = int(min(int64(b.N), int64(from)+s.records-s.state.Pending()))
+		}
+		part := b
+		if to-from < b.N {
+			part = &s.part
+			b.Part(part, from, to)
+		}
+		s.state.Add(part)
+		s.read.Read += int64(part.N)
+		s.read.Released += int64(part.Kept())
+		s.read.Quarantined += int64(len(part.Rejects))
+		if s.records > 0 && s.state.Due() {
+			if err := s.emit(ctx); err != nil {
+				return err
+			}
+		}
+		from = to
+	}
+	if s.interval > 0 && time.Since(s.last) >= s.interval {
+		return s.emit(ctx)
+	}
+	return nil
+}
+
+// total ends the stream: a last snapshot where records have come since the one
+// before, and the whole for the final measures.
+func (s *snapshots) total(ctx context.Context) (*assess.Accumulator, error) {
+	if s.state.Pending() > 0 && s.state.Taken() > 0 {
+		if err := s.emit(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s.state.Total()
+}
+
+func (s *snapshots) emit(ctx context.Context) error {
+	window, whole, err := s.state.Take(ctx)
+	if err != nil {
+		return err
+	}
+	rep := s.run.newReport(s.read, whole, true)
+	rep.Withheld = "" // nothing is decided before the end
+	rep.Snapshot = int64(s.state.Taken())
+	w := &report.Window{Started: s.last, Finished: time.Now(), Columns: report.Columns(window.Columns), Correlation: window.Correlation}
+	w.Records = report.Records{
+		Read: s.read.Read - s.before.Read, Released: s.read.Released - s.before.Released, Quarantined: s.read.Quarantined - s.before.Quarantined,
+	}
+	rep.Window = w
+	s.last, s.before = w.Finished, s.read
+	if len(s.files) > 0 || len(s.topics) > 0 {
+		text, err := json.Marshal(rep)
+		if err != nil {
+			return err
+		}
+		var line bytes.Buffer
+		if err := json.Compact(&line, text); err != nil {
+			return err
+		}
+		for _, topic := range s.topics {
+			if err := s.run.notes.Add(ctx, topic, bytes.Clone(line.Bytes())); err != nil {
+				return fmt.Errorf("assess.emit: %w", err)
+			}
+		}
+		line.WriteByte('\n')
+		for _, f := range s.files {
+			if _, err := f.Write(line.Bytes()); err != nil {
+				return fmt.Errorf("assess.emit: %w", err)
+			}
+		}
+	}
+	for _, level := range s.log {
+		account.LogSnapshot(s.run.options.Log, level, rep)
+	}
+	return nil
+}
+
+func (s *snapshots) close() error {
+	if s == nil {
+		return nil
+	}
+	var errs []error
+	for _, f := range s.files {
+		errs = append(errs, f.Close())
+	}
+	s.files = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,141 @@
+package filejob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+)
+
+// contentful is a sink whose release can be read before it has its name.
+type contentful interface {
+	// Content digests what Finish has completed, before Commit or Abort.
+	Content(ctx context.Context) (*publish.Content, error)
+}
+
+// digest reads the finished release, beside whatever else is done. wait returns the
+// result, nil where the release is no files; stop ends it where nobody waits.
+func (r *run) digest(ctx context.Context) (wait func() (*publish.Content, error), stop func()) {
+	sink, ok := r.sink.(contentful)
+	if !ok {
+		return func() (*publish.Content, error) { return nil, nil }, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var content *publish.Content
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		content, err = sink.Content(ctx)
+	}()
+	wait = func() (*publish.Content, error) {
+		<-done
+		if err != nil {
+			return nil, fmt.Errorf("sink: %w", err)
+		}
+		return content, nil
+	}
+	return wait, func() { cancel(); <-done }
+}
+
+// Verification is whether a report and a release belong together.
+type Verification struct {
+	Report  string // the path
+	Release string // the path of what it was held against
+	Agree   bool
+	// Words say what was found, for people: one sentence.
+	Words string
+}
+
+// Verify holds a report, in any of its forms, against the release under the path
+// that it names or, where at is not empty, under that one. A *DataError means that
+// nothing could be held against anything.
+func Verify(ctx context.Context, reportPath, at string) (*Verification, error) {
+	text, err := os.ReadFile(reportPath)
+	if err != nil {
+		return nil, pipeline.DataErrorf("the report cannot be read: %v", err)
+	}
+	id, err := report.ReadRelease(text)
+	if err != nil {
+		return nil, pipeline.DataErrorf("%s: %v", reportPath, err)
+	}
+	want := id.Release
+	switch {
+	case want == nil && id.Withheld:
+		return nil, pipeline.DataErrorf("%s: is about a release that was withheld, and does not say which", reportPath)
+	case want == nil:
+		return nil, pipeline.DataErrorf("%s: does not say which release it is about: it went to topics, or the program that wrote the report was older", reportPath)
+	case at == "" && want.Path == "":
+		return nil, pipeline.DataErrorf("%s: the release had no name (standard output, a device or a pipe); name the file with --release", reportPath)
+	case at == "":
+		if at = filepath.FromSlash(want.Path); !filepath.IsAbs(at) {
+			at = filepath.Join(filepath.Dir(reportPath), at)
+		}
+	}
+	v := &Verification{Report: reportPath, Release: at}
+	got, err := publish.ContentOf(ctx, at)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, pipeline.DataErrorf("the release cannot be read: %v", err)
+	}
+	same := !missing && got.SHA256() == want.SHA256 && got.Folder == want.Folder
+	switch {
+	case id.Withheld && missing:
+		v.Agree, v.Words = true, "the release was withheld, and nothing is there"
+	case id.Withheld && same:
+		v.Words = "the release was withheld, and it is there all the same"
+	case id.Withheld:
+		v.Words = "the release was withheld: what is there is another one, which this report is not about"
+	case missing:
+		v.Words = "the release is not there"
+	case same:
+		v.Agree, v.Words = true, fmt.Sprintf("they belong together: %s", whole(want))
+	default:
+		v.Words = "they do not belong together: " + difference(want, got)
+	}
+	return v, nil
+}
+
+func whole(r *report.Release) string {
+	if r.Folder {
+		return fmt.Sprintf("a folder of %d bytes, sha256 %s", r.Bytes, r.SHA256)
+	}
+	return fmt.Sprintf("%d bytes, sha256 %s", r.Bytes, r.SHA256)
+}
+
+// difference says in what a release differs from what a report says of it. Names in
+// a folder may be values of a partition key, so files are counted and not named.
+func difference(want *report.Release, got *publish.Content) string {
+	switch {
+	case want.Folder != got.Folder && want.Folder:
+		return "the report is about a folder, and there is a file"
+	case want.Folder != got.Folder:
+		return "the report is about a file, and there is a folder"
+	case !want.Folder || len(want.Files) == 0:
+		return fmt.Sprintf("the report is about %d bytes, sha256 %s, and there are %d, sha256 %s", want.Bytes, want.SHA256, got.Bytes(), got.SHA256())
+	}
+	there := map[string]string{}
+	for _, f := range got.Files {
+		there[f.Name] = f.SHA256
+	}
+	missing, changed := 0, 0
+	for _, f := range want.Files {
+		switch digest, ok := there[f.Name]; {
+		case !ok:
+			missing++
+		case digest != f.SHA256:
+			changed++
+		}
+	}
+	return fmt.Sprintf("of the %d files that the report is about %d are missing and %d are others; %d are there that it does not know",
+		len(want.Files), missing, changed, len(got.Files)-len(want.Files)+missing)
+}

@@ -1,0 +1,322 @@
+package foreign
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Release is a release that any tool made: the original and the released
+// records, matched by position or by an identifying column.
+type Release struct {
+	Original, Released connectors.SourceConfig
+	ID                 string   // "" matches by position
+	Columns            []string // numeric columns to measure; none: all that both have
+	Targets            []string
+}
+
+// Measured is what was measured of a foreign release.
+type Measured struct {
+	Measures            *assess.Measures
+	OriginalN, Released int64
+	Unmatched           int64 // original records that have no released one
+}
+
+// Assess measures R and U of the release itself: the masks that made it
+// are not known, so nothing can be replicated.
+func Assess(ctx context.Context, f Release, progress *pipeline.Progress) (*Measured, error) {
+	original, err := openNamed(ctx, "original", f.Original)
+	if err != nil {
+		return nil, err
+	}
+	defer original.Close()
+	released, err := openNamed(ctx, "released", f.Released)
+	if err != nil {
+		return nil, err
+	}
+	defer released.Close()
+	names, err := f.columns(original.Schema(), released.Schema())
+	if err != nil {
+		return nil, err
+	}
+	var columns []assess.Column
+	for i, name := range names {
+		columns = append(columns, assess.Column{Name: name, Index: i, Masked: true})
+	}
+	acc, err := assess.New(assess.Options{Columns: columns, Targets: f.Targets})
+	if err != nil {
+		return nil, err
+	}
+	a, err := newRecords(ctx, original, names, f.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	b, err := newRecords(ctx, released, names, f.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	progress.Start("assess", original.Records())
+	res := &Measured{}
+	if f.ID == "" {
+		err = res.byPosition(ctx, a, b, len(columns), acc, progress)
+	} else {
+		err = res.byID(ctx, a, b, len(columns), acc, progress)
+	}
+	if err != nil {
+		return nil, err
+	}
+	res.Measures, err = acc.Measure(ctx)
+	return res, err
+}
+
+// columns returns the numeric columns to be measured.
+func (f Release) columns(a, b *microdata.Schema) ([]string, error) {
+	numeric := func(s *microdata.Schema, name string) bool {
+		i := s.Index(name)
+		return i >= 0 && s.Fields[i].Numeric()
+	}
+	var both []string
+	for _, field := range a.Fields {
+		if field.Name != f.ID && numeric(a, field.Name) && numeric(b, field.Name) {
+			both = append(both, field.Name)
+		}
+	}
+	for _, name := range f.Columns {
+		if !slices.Contains(both, name) {
+			return nil, pipeline.DataErrorf("column %q is not a numeric column of both files%s", name, check.Suggest(name, both))
+		}
+	}
+	for _, file := range []struct {
+		words  string
+		schema *microdata.Schema
+	}{{"original", a}, {"released", b}} {
+		if f.ID != "" && file.schema.Index(f.ID) < 0 {
+			return nil, pipeline.DataErrorf("column %q, which is to match the records, is not in the %s file%s", f.ID, file.words, check.Suggest(f.ID, file.schema.Names()))
+		}
+	}
+	if len(f.Columns) > 0 {
+		both = f.Columns
+	}
+	if len(both) == 0 {
+		return nil, pipeline.DataErrorf("the two files have no numeric column in common")
+	}
+	return both, nil
+}
+
+// records walks through the records of a source a run at a time.
+type records struct {
+	source connectors.Source
+	name   string
+	reader connectors.Reader
+	block  *microdata.Block
+	at     int // next record of the block
+	count  int64
+}
+
+// newRecords starts a pass over the named numeric columns, and the identifying
+// one in array form behind them.
+func newRecords(ctx context.Context, src connectors.Source, names []string, id string) (*records, error) {
+	schema := src.Schema()
+	layout := &microdata.Layout{Schema: schema}
+	for _, name := range names {
+		layout.Read = append(layout.Read, microdata.Want{Field: schema.Index(name), As: microdata.Numbers, Measured: true})
+	}
+	if id != "" {
+		layout.Read = append(layout.Read, microdata.Want{Field: schema.Index(id), As: microdata.Array})
+	}
+	reader, err := src.Read(ctx, layout, connectors.Cut{})
+	if err != nil {
+		return nil, err
+	}
+	return &records{source: src, name: src.Streams()[0], reader: reader, block: new(microdata.Block)}, nil
+}
+
+func (r *records) close() { r.reader.Close() }
+
+// left returns how many records are at hand, reading on where there are none;
+// 0 at the end.
+func (r *records) left(ctx context.Context) (int, error) {
+	for r.at == r.block.N {
+		raw, err := r.reader.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return 0, connectors.Unchanged(r.source)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if err := raw.Decode(r.block); err != nil {
+			return 0, err
+		}
+		r.at = 0
+		r.count += int64(r.block.N)
+	}
+	return r.block.N - r.at, nil
+}
+
+func (res *Measured) byPosition(ctx context.Context, a, b *records, columns int, acc *assess.Accumulator, progress *pipeline.Progress) error {
+	pair := new(microdata.Block)
+	var first int64
+	for {
+		n, err := a.left(ctx)
+		if err != nil {
+			return err
+		}
+		m, err := b.left(ctx)
+		if err != nil {
+			return err
+		}
+		if n == 0 || m == 0 {
+			if n != m {
+				return pipeline.DataErrorf("the two files have different numbers of records; match them with --id COLUMN")
+			}
+			res.OriginalN, res.Released = a.count, b.count
+			return nil
+		}
+		n = min(n, m)
+		pair.Reset(0, first, n, columns)
+		for j := range columns {
+			slice(&pair.Columns[j].Original, a.block.Columns[j].Original, a.at, n)
+			slice(&pair.Columns[j].Released, b.block.Columns[j].Original, b.at, n)
+		}
+		for i := range n {
+			if a.block.Rejected(a.at+i) || b.block.Rejected(b.at+i) {
+				pair.Reject(i, "", "malformed")
+			}
+		}
+		acc.Add(pair)
+		progress.Add(n)
+		a.at, b.at, first = a.at+n, b.at+n, first+int64(n)
+	}
+}
+
+// slice makes dst the records [at, at+n) of v.
+func slice(dst *microdata.Vector, v microdata.Vector, at, n int) {
+	dst.Values, dst.Valid = v.Values[at:at+n], nil
+	if v.Valid == nil {
+		return
+	}
+	dst.Valid = microdata.NewBitmap(n, nil)
+	for i := range n {
+		if !v.Valid.Has(at + i) {
+			dst.Valid.Clear(i)
+		}
+	}
+}
+
+// byID holds the released records in memory and looks each original one up.
+func (res *Measured) byID(ctx context.Context, a, b *records, columns int, acc *assess.Accumulator, progress *pipeline.Progress) error {
+	rows := map[string]int{}
+	held := make([][]float64, columns)
+	for {
+		n, err := b.left(ctx)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			break
+		}
+		ids := b.block.Columns[columns].Array
+		for i := range n {
+			if b.block.Rejected(i) {
+				continue
+			}
+			id, err := identity(ids, i, b, i)
+			if err != nil {
+				return err
+			}
+			if _, twice := rows[id]; twice {
+				return repeated(b, i)
+			}
+			rows[id] = len(rows)
+			for j := range columns {
+				held[j] = append(held[j], valueOrNaN(b.block.Columns[j].Original, i))
+			}
+		}
+		b.at = b.block.N
+	}
+	seen := make([]bool, len(rows))
+	for {
+		n, err := a.left(ctx)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			res.OriginalN, res.Released = a.count, b.count
+			return nil
+		}
+		ids := a.block.Columns[columns].Array
+		for j := range columns {
+			a.block.Columns[j].Mutable()
+		}
+		for i := range n {
+			if a.block.Rejected(i) {
+				continue
+			}
+			id, err := identity(ids, i, a, i)
+			if err != nil {
+				return err
+			}
+			row, ok := rows[id]
+			if !ok {
+				res.Unmatched++
+				a.block.Reject(i, "", "has no released record")
+				continue
+			}
+			if seen[row] {
+				return repeated(a, i)
+			}
+			seen[row] = true
+			for j := range columns {
+				setOrNull(&a.block.Columns[j].Released, i, n, held[j][row])
+			}
+		}
+		acc.Add(a.block)
+		progress.Add(n)
+		a.at = a.block.N
+	}
+}
+
+func identity(ids arrow.Array, i int, r *records, row int) (string, error) {
+	if ids.IsNull(i) {
+		return "", &connectors.RecordError{Stream: r.name, Record: r.block.First + int64(row) + 1, Reason: "the column that matches the records has no value"}
+	}
+	return ids.ValueStr(i), nil
+}
+
+func repeated(r *records, row int) error {
+	return &connectors.RecordError{Stream: r.name, Record: r.block.First + int64(row) + 1, Reason: "the column that matches the records repeats a value"}
+}
+
+func valueOrNaN(v microdata.Vector, i int) float64 {
+	if !v.Valid.Has(i) {
+		return math.NaN()
+	}
+	return v.Values[i]
+}
+
+func setOrNull(v *microdata.Vector, i, n int, value float64) {
+	if value == value {
+		v.Values[i] = value
+		if v.Valid != nil {
+			v.Valid.Set(i)
+		}
+		return
+	}
+	if v.Valid == nil {
+		v.Valid = microdata.NewBitmap(n, nil)
+	}
+	v.Values[i] = 0
+	v.Valid.Clear(i)
+}

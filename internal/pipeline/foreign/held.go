@@ -1,0 +1,294 @@
+package foreign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// held is columns of a file in memory.
+type held struct {
+	n       int
+	numbers [][]float64 // by column asked for, NaN where there is no value
+	codes   [][]int32   // by category asked for, −1 where there is no value
+	row     map[string]int
+	ids     []string
+	bad     int // malformed records: they are there, without values
+}
+
+// category numbers the values of a column, for all files that have it: numbers by
+// value, everything else by its text.
+type category struct {
+	name   string
+	number bool
+	values map[float64]int32
+	texts  map[string]int32
+}
+
+func newCategory(name string, schemas ...*microdata.Schema) *category {
+	c := &category{name: name, number: true, values: map[float64]int32{}, texts: map[string]int32{}}
+	for _, s := range schemas {
+		c.number = c.number && s.Fields[s.Index(name)].Numeric()
+	}
+	return c
+}
+
+func (c *category) ofNumber(v float64) int32 {
+	if v != v {
+		return -1
+	}
+	code, known := c.values[v]
+	if !known {
+		code = int32(len(c.values))
+		c.values[v] = code
+	}
+	return code
+}
+
+func (c *category) ofText(text string) int32 {
+	code, known := c.texts[text]
+	if !known {
+		code = int32(len(c.texts))
+		c.texts[text] = code
+	}
+	return code
+}
+
+// add appends the codes of a block's column.
+func (c *category) add(dst []int32, column *microdata.Column, n int) []int32 {
+	if c.number {
+		for i := range n {
+			dst = append(dst, c.ofNumber(valueOrNaN(column.Original, i)))
+		}
+		return dst
+	}
+	a := column.Array
+	if d, ok := a.(*array.Dictionary); ok {
+		// Each value of the dictionary is looked up once.
+		codes := make([]int32, d.Dictionary().Len())
+		for i := range codes {
+			codes[i] = -1
+			if !d.Dictionary().IsNull(i) {
+				codes[i] = c.ofText(d.Dictionary().ValueStr(i))
+			}
+		}
+		for i := range n {
+			code := int32(-1)
+			if !a.IsNull(i) {
+				code = codes[d.GetValueIndex(i)]
+			}
+			dst = append(dst, code)
+		}
+		return dst
+	}
+	for i := range n {
+		code := int32(-1)
+		if !a.IsNull(i) {
+			code = c.ofText(textOf(a, i))
+		}
+		dst = append(dst, code)
+	}
+	return dst
+}
+
+func textOf(a arrow.Array, i int) string {
+	if s, ok := a.(*array.String); ok {
+		return s.Value(i)
+	}
+	return a.ValueStr(i)
+}
+
+// hold reads columns of a file into memory. id "" leaves records without an
+// identity.
+func hold(ctx context.Context, src connectors.Source, numbers []string, categories []*category, id string, progress *pipeline.Progress) (*held, error) {
+	schema := src.Schema()
+	layout := &microdata.Layout{Schema: schema}
+	for _, name := range numbers {
+		layout.Read = append(layout.Read, microdata.Want{Field: schema.Index(name), As: microdata.Numbers, Measured: true})
+	}
+	for _, c := range categories {
+		want := microdata.Want{Field: schema.Index(c.name), As: microdata.Array}
+		if c.number {
+			want.As, want.Measured = microdata.Numbers, true
+		}
+		layout.Read = append(layout.Read, want)
+	}
+	if id != "" {
+		layout.Read = append(layout.Read, microdata.Want{Field: schema.Index(id), As: microdata.Array})
+	}
+	reader, err := src.Read(ctx, layout, connectors.Cut{})
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	h := &held{numbers: make([][]float64, len(numbers)), codes: make([][]int32, len(categories)), row: map[string]int{}}
+	block := new(microdata.Block)
+	for {
+		raw, err := reader.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return h, connectors.Unchanged(src)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := raw.Decode(block); err != nil {
+			return nil, err
+		}
+		h.add(block, categories)
+		if id != "" {
+			if err := h.identify(block, src.Streams()[block.Stream]); err != nil {
+				return nil, err
+			}
+		}
+		h.n += block.N
+		progress.Add(block.N)
+	}
+}
+
+func (h *held) add(b *microdata.Block, categories []*category) {
+	for j := range h.numbers {
+		v := b.Columns[j].Original
+		for i := range b.N {
+			x := valueOrNaN(v, i)
+			if math.IsInf(x, 0) {
+				x = math.NaN()
+			}
+			h.numbers[j] = append(h.numbers[j], x)
+		}
+	}
+	for j, c := range categories {
+		h.codes[j] = c.add(h.codes[j], &b.Columns[len(h.numbers)+j], b.N)
+	}
+	for _, r := range b.Rejects {
+		h.bad++
+		for j := range h.numbers {
+			h.numbers[j][h.n+r.Row] = math.NaN()
+		}
+		for j := range h.codes {
+			h.codes[j][h.n+r.Row] = -1
+		}
+	}
+}
+
+// identify notes which record is whose.
+func (h *held) identify(b *microdata.Block, stream string) error {
+	ids := b.Columns[len(h.numbers)+len(h.codes)].Array
+	for i := range b.N {
+		reason := ""
+		id := ""
+		if b.Rejected(i) {
+			h.ids = append(h.ids, "")
+			continue
+		}
+		if ids.IsNull(i) {
+			reason = "the column that matches the records has no value"
+		} else {
+			id = idOf(ids, i)
+			if _, twice := h.row[id]; twice {
+				reason = "the column that matches the records repeats a value"
+			}
+		}
+		if reason != "" {
+			return &connectors.RecordError{Stream: stream, Record: b.First + int64(i) + 1, Reason: reason}
+		}
+		h.row[id] = h.n + i
+		h.ids = append(h.ids, id)
+	}
+	return nil
+}
+
+// idOf is the text of an identity: a number's is the same whether a file has it as
+// an integer or not.
+func idOf(a arrow.Array, i int) string {
+	var v float64
+	switch a := a.(type) {
+	case *array.Float64:
+		v = a.Value(i)
+	case *array.Float32:
+		v = float64(a.Value(i))
+	default:
+		return a.ValueStr(i)
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// matched returns for each record of h its row in o, −1 where it has none: by
+// identity where there is one, else by position.
+func (h *held) matched(o *held, byID bool) ([]int, error) {
+	rows := make([]int, h.n)
+	if !byID {
+		if h.n != o.n {
+			return nil, pipeline.DataErrorf("the files have different numbers of records; match them with --id COLUMN")
+		}
+		for i := range rows {
+			rows[i] = i
+		}
+		return rows, nil
+	}
+	for i, id := range h.ids {
+		row, ok := o.row[id]
+		if !ok {
+			row = -1
+		}
+		rows[i] = row
+	}
+	return rows, nil
+}
+
+// needs demands columns of a file; numeric says of which form.
+func needs(file string, schema *microdata.Schema, numeric bool, names ...string) error {
+	for _, name := range names {
+		i := schema.Index(name)
+		if i < 0 {
+			return pipeline.DataErrorf("column %q is not in the %s file%s", name, file, check.Suggest(name, schema.Names()))
+		}
+		switch f := schema.Fields[i]; {
+		case numeric && !f.Numeric():
+			return pipeline.DataErrorf("column %q of the %s file is %s, and must be numeric; count it with --categorical", name, file, f.Type)
+		case f.Nested():
+			return pipeline.DataErrorf("column %q of the %s file is nested (%s)", name, file, f.Type)
+		}
+	}
+	return nil
+}
+
+// gathered picks rows of a column.
+func gathered[T any](column []T, rows []int) []T {
+	out := make([]T, len(rows))
+	for i, row := range rows {
+		out[i] = column[row]
+	}
+	return out
+}
+
+// openNamed opens a source that an error is to name.
+func openNamed(ctx context.Context, what string, c connectors.SourceConfig) (connectors.Source, error) {
+	src, err := c.Open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return src, nil
+}
+
+// withoutRepeats is the names in order, each once.
+func withoutRepeats(lists ...[]string) []string {
+	var names []string
+	for _, name := range slices.Concat(lists...) {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

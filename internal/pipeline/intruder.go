@@ -1,0 +1,103 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// IntruderColumns says which columns an intruder knows and where they are found.
+type IntruderColumns struct {
+	Linked  []string // numeric keys
+	Counted []string // categorical keys
+	carried []int    // indexes in layout.Read that the sample must hold codes of
+	Index   map[string]int
+}
+
+// compared reports whether a numeric column is measured because the intruder knows
+// it or a regression names it.
+func (pl *Plan) compared(name string) bool {
+	in := pl.Config.Assess.Intruder
+	if slices.Contains(pl.Config.Assess.Keys, name) {
+		return in == nil || !slices.Contains(in.Categorical, name)
+	}
+	if in == nil || in.Utility == nil {
+		return false
+	}
+	return slices.ContainsFunc(in.Utility.Regressions, func(r config.IntruderRegression) bool {
+		return r.Response == name || slices.Contains(r.Predictors, name)
+	})
+}
+
+// setIntruder says which columns are read for the intruder. Numeric keys are linked
+// unless they are said to be categories, all others are counted.
+func (pl *Plan) setIntruder(b *layoutBuilder, inMask map[string]microdata.Form) error {
+	a := pl.Config.Assess
+	if !a.Asked() {
+		return nil
+	}
+	in := a.Intruder
+	if in == nil {
+		in = &config.Intruder{}
+	}
+	at := &pl.Intruder
+	at.Index = map[string]int{}
+	carry := func(name string, as microdata.Form) {
+		i := b.want(name, as, as == microdata.Numbers)
+		at.Index[name] = i
+		if !slices.Contains(at.carried, i) {
+			at.carried = append(at.carried, i)
+		}
+	}
+	for i, name := range a.Keys {
+		if b.field(name).Numeric() && !slices.Contains(in.Categorical, name) {
+			at.Linked = append(at.Linked, name)
+			continue
+		}
+		if _, masked := inMask[name]; masked {
+			return config.Errors{pl.Config.Errorf(fmt.Sprintf("assess.keys[%d]", i),
+				"%s is counted and a mask changes it, and the sample of a run holds the original's categories: measure the release with `sdlfilter attack --original --released`", name)}
+		}
+		at.Counted = append(at.Counted, name)
+		carry(name, microdata.Array)
+	}
+	if u := in.Uniqueness; u != nil {
+		for _, name := range u.Sensitive {
+			carry(name, microdata.Array)
+		}
+		if u.Household != "" {
+			carry(u.Household, microdata.Array)
+		}
+		if u.Weight != "" {
+			if !b.field(u.Weight).Numeric() {
+				return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness.weight", "must be a numeric column, and %s is %s", u.Weight, b.field(u.Weight).Type)}
+			}
+			carry(u.Weight, microdata.Numbers)
+		}
+	}
+	switch {
+	case in.Linkage != nil && len(at.Linked) == 0 && in.Linkage.Distance != "gower":
+		return config.Errors{pl.Config.Errorf("assess.intruder.linkage", "links numeric keys, and none of assess.keys is one")}
+	case in.Bayes != nil && len(at.Linked) == 0:
+		return config.Errors{pl.Config.Errorf("assess.intruder.bayes", "links numeric keys, and none of assess.keys is one")}
+	case in.Uniqueness != nil && len(at.Counted) == 0:
+		return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness", "counts categories, and none of assess.keys is categorical; list numeric ones that are in assess.intruder.categorical")}
+	}
+	for i, rule := range pl.Config.Gate.Rules {
+		path := fmt.Sprintf("gate.rules[%d]", i)
+		for _, m := range assess.RespondentMeasures {
+			_, given := m.Limit(rule)
+			switch {
+			case !given:
+			case m.Categorical && len(at.Counted) == 0:
+				return config.Errors{pl.Config.Errorf(path, "is about combinations of categorical keys, and none of assess.keys is one; list numeric ones that are in assess.intruder.categorical")}
+			case !m.Categorical && m.ByDefault && len(at.Linked) == 0 && in.Linkage == nil:
+				return config.Errors{pl.Config.Errorf(path+"."+m.Name, "is about linkage by numeric keys, and none of assess.keys is one")}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/monitor"
+)
+
+// Options are what a run needs beside its configuration.
+type Options struct {
+	Version  string // of the program, for the report
+	Log      zerolog.Logger
+	Progress *Progress // may be nil
+
+	// AllowLoosening lets settings of the environment and the command line let out
+	// more than the configuration file does. The report names them.
+	AllowLoosening bool
+
+	Monitor *monitor.Monitor // of a stream; may be nil
+	Reload  <-chan Changed   // of a stream: configurations to go on with; may be nil
+
+	// Drain is how long the last transaction of a stream may take once it is told to
+	// end; 0: a minute.
+	Drain time.Duration
+}
+
+// Changed is a configuration that was read again, or why it could not be.
+type Changed struct {
+	Config *config.Pipeline
+	Err    error
+}
+
+// Ready gives the options a Progress where they have none, and ctx their logger.
+func (o Options) Ready(ctx context.Context) (context.Context, Options) {
+	if o.Progress == nil {
+		o.Progress = new(Progress)
+	}
+	return o.Log.WithContext(ctx), o
+}

@@ -1,0 +1,243 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/monitor"
+)
+
+// end judges the open transaction, completes it and commits it.
+func (s *stream) end(ctx context.Context) error {
+	begin := time.Now()
+	refused, err := s.judge(ctx)
+	if err != nil {
+		return errors.Join(err, s.rollback(ctx))
+	}
+	if refused {
+		return s.refuse(ctx)
+	}
+	if err := s.complete(ctx); err != nil {
+		return errors.Join(err, s.rollback(ctx))
+	}
+	open := s.openCounts()
+	committed, err := s.kafka.End(ctx, true)
+	s.begun = false
+	s.options.Monitor.Commit(time.Since(begin), committed && err == nil)
+	if err != nil {
+		// Whether it was committed is not known: nothing that it holds is removed,
+		// and who enters the partitions next decides by what was kept.
+		return errors.Join(interruptionOf(err), s.outlet.leave(), s.forget())
+	}
+	if !committed {
+		s.options.Log.Info().Msg("a transaction was aborted, since partitions have moved; its records are read again")
+		return s.forget()
+	}
+	for _, kept := range s.ledgers {
+		kept.commit()
+	}
+	if err := s.outlet.committed(); err != nil {
+		return fmt.Errorf("sink: %w", err)
+	}
+	s.countReleased(open)
+	return s.snapshots.committed()
+}
+
+// complete adds to the transaction what goes with its records.
+func (s *stream) complete(ctx context.Context) error {
+	manifest, err := s.outlet.finish(ctx)
+	if err != nil {
+		return fmt.Errorf("sink: %w", err)
+	}
+	if err := s.quarantine.flush(); err != nil {
+		return fmt.Errorf("quarantine: %w", err)
+	}
+	for p, kept := range s.ledgers {
+		next, read := s.kafka.At(p)
+		if !read {
+			continue
+		}
+		if files := manifest[p]; files != nil {
+			s.kafka.PutState(ctx, p, manifestEntry, files)
+		}
+		if kept.Ledger == nil {
+			continue
+		}
+		// Offsets that were set back by hand bring records that are counted already.
+		entries, err := kept.Entries(max(s.source.Place(next), kept.Next()))
+		if err != nil {
+			return fmt.Errorf("the assessment of %s: %w", p, err)
+		}
+		for _, e := range entries {
+			s.kafka.PutState(ctx, p, string(e.Key), e.Value)
+		}
+	}
+	return s.snapshots.emit(ctx)
+}
+
+// openCounts are the records of the open transaction.
+func (s *stream) openCounts() report.Records {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var r report.Records
+	for _, k := range s.ledgers {
+		if k.Ledger == nil {
+			r = sum(r, k.delta)
+			continue
+		}
+		_, delta := k.Counts()
+		r = sum(r, recordsOf(delta))
+	}
+	return r
+}
+
+func (s *stream) countReleased(r report.Records) {
+	s.options.Monitor.Records(monitor.Released, int(r.Released))
+	s.options.Monitor.Records(monitor.Quarantined, int(r.Quarantined))
+	s.options.Monitor.Records(monitor.Held, int(r.Held))
+}
+
+// rollback aborts the open transaction after an error.
+func (s *stream) rollback(ctx context.Context) error {
+	if !s.begun {
+		return s.forget()
+	}
+	// The context may be what has ended.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	_, err := s.kafka.End(ctx, false)
+	s.begun = false
+	s.options.Monitor.Commit(0, false)
+	if err != nil {
+		s.options.Log.Debug().Err(err).Msg("the transaction could not be aborted; the broker will do it in time")
+	}
+	return s.forget()
+}
+
+// forget drops what the open transaction has left here.
+func (s *stream) forget() error {
+	for _, kept := range s.ledgers {
+		kept.rollback()
+	}
+	s.quarantine.forget()
+	return errors.Join(s.snapshots.rollback(), s.outlet.abort())
+}
+
+// judgement is what the gate has last said.
+type judgement struct {
+	last    *assess.Verdict
+	records int64 // pairs it rested on
+	at      time.Time
+}
+
+// Between commits the gate is judged again once the pairs have grown by 1 %, and
+// every few seconds: R and U of the whole change no faster, and a judgement takes
+// some hundredths of a second.
+const (
+	judgeGrowth = 0.01
+	judgeEvery  = 5 * time.Second
+	// The efficiency of the first few records is a matter of chance, and no one's
+	// secret: a stream is not stopped for it. Risks count from the first record.
+	efficiencyFrom = 1000
+)
+
+// judge holds what is released, the open transaction included, against the
+// rules. It returns whether the transaction must not be committed as it is.
+func (s *stream) judge(ctx context.Context) (refused bool, err error) {
+	if !s.config.Gate.Judges() || !s.measures {
+		return false, nil
+	}
+	counts := s.counts()
+	pairs := counts.Released
+	due := s.verdict.last == nil || !s.verdict.last.Passed || time.Since(s.verdict.at) > judgeEvery ||
+		float64(pairs) >= (1+judgeGrowth)*float64(s.verdict.records)
+	if pairs == 0 || !due {
+		return false, nil
+	}
+	whole, err := s.whole(true)
+	if err != nil {
+		return false, err
+	}
+	measures, err := whole.MeasureQuick(ctx)
+	if err != nil {
+		return false, err
+	}
+	verdict := assess.Judge(s.config.Gate.Rules, measures)
+	if pairs < efficiencyFrom {
+		verdict = withoutEfficiency(verdict)
+	}
+	before := s.verdict.last
+	s.verdict = judgement{&verdict, pairs, time.Now()}
+	s.options.Monitor.Gate(verdict.Passed, brokenRules(verdict))
+	changed := before == nil || before.Passed != verdict.Passed
+	switch {
+	case verdict.Passed && s.holding:
+		// The records of this transaction are on their way to the restricted topic
+		// already, where they are safe; the next ones are released.
+		s.holding = false
+		s.options.Monitor.Mode("releasing")
+		s.options.Log.Info().Msg("the gate's rules hold again: records are released from the next transaction on")
+	case verdict.Passed:
+		if changed && before != nil {
+			s.options.Log.Info().Msg("the gate's rules hold again")
+		}
+	case s.config.Gate.OnFail == "alert":
+		if changed {
+			s.options.Log.Error().Strs("rules", brokenRules(verdict)).Msg("the gate's rules do not hold; on_fail is alert, so records are released all the same")
+		}
+	case s.config.Gate.OnFail == "hold":
+		return !s.holding, nil
+	default:
+		return true, nil
+	}
+	return false, nil
+}
+
+// refuse aborts a transaction that the gate does not let out. With hold its
+// records are read again and go to the restricted topic.
+func (s *stream) refuse(ctx context.Context) error {
+	broken := brokenRules(*s.verdict.last)
+	s.refused = s.openCounts().Released
+	if err := s.rollback(ctx); err != nil {
+		return err
+	}
+	if s.config.Gate.OnFail == "hold" {
+		s.holding = true
+		s.options.Monitor.Mode("holding")
+		s.options.Log.Error().Strs("rules", broken).Str("topic", s.config.Gate.Hold.Topic).
+			Msg("the gate's rules do not hold: masked records go to the restricted topic until they do")
+		return nil
+	}
+	s.options.Monitor.Mode("stopped")
+	left := s.counts().Released
+	stopped := report.Stopped{Left: left, NotLeft: s.refused}
+	s.options.Log.Error().Strs("rules", broken).Int64("left", left).Int64("not_left", s.refused).
+		Msg("the gate's rules do not hold: the stream stops, and nothing of the open transaction is released; " + stopped.Words())
+	return errRefused
+}
+
+func brokenRules(v assess.Verdict) []string {
+	var broken []string
+	for _, r := range v.Rules {
+		if !r.Passed {
+			broken = append(broken, r.Rule)
+		}
+	}
+	return broken
+}
+
+func withoutEfficiency(v assess.Verdict) assess.Verdict {
+	v.Passed = true
+	for i := range v.Rules {
+		r := &v.Rules[i]
+		if r.Measure == "min_efficiency" && !r.Passed {
+			r.Passed, r.Advice = true, fmt.Sprintf("judged from %d records on", efficiencyFrom)
+		}
+		v.Passed = v.Passed && r.Passed
+	}
+	return v
+}

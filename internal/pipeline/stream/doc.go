@@ -1,0 +1,4 @@
+// Package stream runs a configuration on topics: one transaction after another, each
+// read, masked, judged and committed as a whole, with what is kept of a partition's
+// assessment from one instance to the next.
+package stream

@@ -1,0 +1,280 @@
+package stream_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
+)
+
+// survivors is how many persons the fault tests stream.
+const survivors = 2000
+
+// unfit are the persons among them whose record cannot be masked.
+var unfit = []int{3, 700, 1001, survivors - 1}
+
+// fill adds the persons below n, the unfit ones with a wage that is none.
+func (s *stand) fill(n int) { s.fillFrom(0, n) }
+
+func (s *stand) fillFrom(from, to int) {
+	s.t.Helper()
+	for _, i := range unfit {
+		if i < from || i >= to {
+			continue
+		}
+		s.persons(from, i)
+		s.produce(&kgo.Record{Topic: "in", Partition: int32(i % partitions), Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":"canary","region":"r"}`, i)})
+		from = i + 1
+	}
+	s.persons(from, to)
+}
+
+// expected is what an undisturbed run of the filled stand releases.
+type expected struct {
+	wages  map[int]float64
+	report *report.Report
+}
+
+// calm is one undisturbed run, shared by all tests that are compared with it.
+var (
+	calmOnce sync.Once
+	calm     *expected
+)
+
+func undisturbedRun(t *testing.T) *expected {
+	t.Helper()
+	calmOnce.Do(func() {
+		s := newStand(t)
+		s.fill(survivors)
+		result := s.run(s.pipeline())
+		calm = &expected{s.exactlyOnce("out", survivors, unfit...), result.Report}
+	})
+	if calm == nil {
+		t.Fatal("the undisturbed run has failed")
+	}
+	return calm
+}
+
+// near fails unless two measures are equal but for rounding.
+func near(t *testing.T, what string, got, want assess.Float) {
+	t.Helper()
+	if g, w := float64(got), float64(want); math.Abs(g-w) > 1e-9*math.Abs(w) || math.IsNaN(g) != math.IsNaN(w) {
+		t.Errorf("%s %v, want %v as of the undisturbed run", what, got, want)
+	}
+}
+
+// sameTotals demands the undisturbed run's counts and measures.
+func sameTotals(t *testing.T, got, want *report.Report) {
+	t.Helper()
+	if !reflect.DeepEqual(got.Records, want.Records) {
+		t.Errorf("records %+v, want %+v", got.Records, want.Records)
+	}
+	if len(got.Columns) != len(want.Columns) {
+		t.Fatalf("%d columns are assessed, want %d", len(got.Columns), len(want.Columns))
+	}
+	g, w := got.Columns[0], want.Columns[0]
+	if g.Original.N != w.Original.N || g.Released.N != w.Released.N {
+		t.Errorf("%d and %d pairs, want %d", g.Original.N, g.Released.N, w.Original.N)
+	}
+	near(t, "mean", g.Original.Mean, w.Original.Mean)
+	near(t, "sd", g.Original.SD, w.Original.SD)
+	near(t, "released mean", g.Released.Mean, w.Released.Mean)
+	near(t, "released sd", g.Released.SD, w.Released.SD)
+	near(t, "U", g.Utility.U, w.Utility.U)
+	near(t, "R", g.Risk[0].R, w.Risk[0].R)
+}
+
+// sameRelease demands that everything was released and quarantined once, with the
+// values and totals of the undisturbed run.
+func (s *stand) sameRelease(p *config.Pipeline) {
+	s.t.Helper()
+	want := undisturbedRun(s.t)
+	wages := s.exactlyOnce("out", survivors, unfit...)
+	for i, y := range want.wages {
+		if wages[i] != y {
+			s.t.Fatalf("person %d was released as %v, and as %v in the undisturbed run", i, wages[i], y)
+		}
+	}
+	entries := map[string]int{}
+	for _, r := range s.values("bad", len(unfit)) {
+		var e struct {
+			Partition int32
+			Offset    int64
+		}
+		if err := json.Unmarshal(r.Value, &e); err != nil {
+			s.t.Fatal(err)
+		}
+		if strings.Contains(string(r.Value), "canary") {
+			s.t.Error("the quarantine holds a value")
+		}
+		entries[fmt.Sprintf("%d/%d", e.Partition, e.Offset)]++
+	}
+	for _, i := range unfit {
+		place := fmt.Sprintf("%d/%d", i%partitions, i/partitions)
+		if entries[place] != 1 {
+			s.t.Errorf("%d quarantine entries for %s, want 1", entries[place], place)
+		}
+	}
+	if len(entries) != len(unfit) {
+		s.t.Errorf("quarantine entries for %d places, want %d: %v", len(entries), len(unfit), entries)
+	}
+	s.sameGroupTotals(p)
+}
+
+// sameGroupTotals demands the undisturbed run's totals of what the group has kept.
+func (s *stand) sameGroupTotals(p *config.Pipeline) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	total, err := stream.AssessGroup(ctx, p, "", s.options())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	sameTotals(s.t, total, undisturbedRun(s.t).report)
+}
+
+// hasty makes a stream's client notice soon what has happened.
+func hasty(p *config.Pipeline, more ...kgo.Opt) *config.Pipeline {
+	p.Source.Config.(*kafka.SourceConfig).Tune(append([]kgo.Opt{
+		kgo.MetadataMinAge(50 * time.Millisecond), kgo.HeartbeatInterval(100 * time.Millisecond),
+		kgo.RetryBackoffFn(func(n int) time.Duration { return min(time.Duration(n)*20*time.Millisecond, 200*time.Millisecond) }),
+	}, more...)...)
+	return p
+}
+
+// small is a configuration with many transactions.
+func (s *stand) small(settings ...string) *config.Pipeline {
+	s.t.Helper()
+	return hasty(s.pipeline(append([]string{"sink.kafka.commit.records=250"}, settings...)...))
+}
+
+// seldom are the kinds of requests that come a few times in all.
+var seldom = map[kmsg.Key]bool{
+	kmsg.InitProducerID: true, kmsg.JoinGroup: true, kmsg.SyncGroup: true, kmsg.OffsetFetch: true,
+	kmsg.OffsetCommit: true, kmsg.FindCoordinator: true, kmsg.ListOffsets: true, kmsg.Metadata: true,
+}
+
+func TestStreamSurvivesErrors(t *testing.T) {
+	every := func(codes ...*kerr.Error) []*kerr.Error { return codes }
+	for _, c := range []struct {
+		key   kmsg.Key
+		codes []*kerr.Error
+	}{
+		{kmsg.InitProducerID, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.CoordinatorNotAvailable, kerr.ConcurrentTransactions, kerr.ProducerFenced, kerr.UnknownServerError)},
+		{kmsg.AddPartitionsToTxn, every(kerr.CoordinatorLoadInProgress, kerr.ConcurrentTransactions, kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.TransactionAbortable)},
+		{kmsg.AddOffsetsToTxn, every(kerr.CoordinatorLoadInProgress, kerr.ConcurrentTransactions, kerr.ProducerFenced, kerr.TransactionAbortable, kerr.UnknownServerError)},
+		{kmsg.Produce, every(kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.InvalidProducerEpoch, kerr.ProducerFenced, kerr.TransactionAbortable, kerr.ConcurrentTransactions, kerr.OutOfOrderSequenceNumber, kerr.InvalidTxnState, kerr.UnknownServerError, kerr.CorruptMessage)},
+		{kmsg.TxnOffsetCommit, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RequestTimedOut, kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.TransactionAbortable, kerr.ConcurrentTransactions, kerr.UnknownServerError)},
+		{kmsg.EndTxn, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.ConcurrentTransactions, kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.TransactionAbortable, kerr.UnknownServerError, kerr.InvalidTxnState)},
+		{kmsg.Heartbeat, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RebalanceInProgress, kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.UnknownServerError)},
+		{kmsg.JoinGroup, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RebalanceInProgress, kerr.UnknownMemberID, kerr.UnknownServerError)},
+		{kmsg.SyncGroup, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RebalanceInProgress, kerr.IllegalGeneration, kerr.UnknownMemberID)},
+		{kmsg.OffsetFetch, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.UnstableOffsetCommit, kerr.UnknownServerError)},
+		{kmsg.OffsetCommit, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RebalanceInProgress, kerr.UnknownMemberID, kerr.RequestTimedOut)},
+		{kmsg.Fetch, every(kerr.NotLeaderForPartition, kerr.UnknownLeaderEpoch, kerr.FencedLeaderEpoch, kerr.KafkaStorageError, kerr.UnknownServerError, kerr.OffsetNotAvailable)},
+		{kmsg.ListOffsets, every(kerr.NotLeaderForPartition, kerr.OffsetNotAvailable, kerr.LeaderNotAvailable)},
+		{kmsg.Metadata, every(kerr.LeaderNotAvailable, kerr.UnknownServerError)},
+		{kmsg.FindCoordinator, every(kerr.CoordinatorNotAvailable, kerr.CoordinatorLoadInProgress)},
+	} {
+		for _, code := range c.codes {
+			for _, often := range []struct{ skip, count int }{{0, 1}, {2, 3}} {
+				if seldom[c.key] {
+					often.skip = 0
+				}
+				t.Run(fmt.Sprintf("%s/%s/%d", c.key.Name(), code.Message, often.count), func(t *testing.T) {
+					t.Parallel()
+					undisturbedRun(t)
+					var s *stand
+					switch c.key {
+					case kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn:
+						// Later versions of the protocol do without.
+						s = newStand(t, kfake.MaxVersions(kversion.V3_7_0()))
+					default:
+						s = newStand(t)
+					}
+					s.fill(survivors)
+					p := s.small()
+					requests := 0
+					h := s.cluster.Fault(kfake.Fault{
+						Keys: []kmsg.Key{c.key}, Err: code, Count: often.count,
+						When: func(kmsg.Request) bool { requests++; return requests > often.skip },
+					})
+					result := s.run(p)
+					if h.Hits() == 0 {
+						t.Errorf("no request was answered with the fault")
+					}
+					h.Remove()
+					s.sameRelease(p)
+					sameTotals(t, result.Report, undisturbedRun(t).report)
+				})
+			}
+		}
+	}
+}
+
+// An answer that is lost leaves open what the broker has done.
+func TestStreamSurvivesCutConnections(t *testing.T) {
+	for _, key := range []kmsg.Key{
+		kmsg.InitProducerID, kmsg.Produce, kmsg.TxnOffsetCommit, kmsg.EndTxn, kmsg.Heartbeat, kmsg.JoinGroup, kmsg.SyncGroup,
+		kmsg.OffsetFetch, kmsg.OffsetCommit, kmsg.Fetch, kmsg.ListOffsets, kmsg.Metadata, kmsg.FindCoordinator,
+	} {
+		for _, after := range []bool{false, true} {
+			for _, often := range []struct{ skip, count int }{{0, 1}, {2, 3}} {
+				if seldom[key] {
+					often.skip = 0
+				}
+				when := map[bool]string{false: "before", true: "after"}[after]
+				t.Run(fmt.Sprintf("%s/%s/%d", key.Name(), when, often.count), func(t *testing.T) {
+					t.Parallel()
+					undisturbedRun(t)
+					scissors := new(scissors)
+					s := newStand(t, kfake.ListenFn(scissors.listen))
+					s.fill(survivors)
+					p := s.small()
+					scissors.at(cut{key: key, after: after, skip: often.skip, left: often.count})
+					result := s.run(p)
+					scissors.blunt(t)
+					s.sameRelease(p)
+					sameTotals(t, result.Report, undisturbedRun(t).report)
+				})
+			}
+		}
+	}
+}
+
+// A broker that carries a commit out and answers with an error of its own makes
+// the client believe that the transaction was aborted.
+func TestStreamSurvivesCommitsWithErrors(t *testing.T) {
+	for _, skip := range []int{0, 1, 3} {
+		t.Run(fmt.Sprint(skip), func(t *testing.T) {
+			t.Parallel()
+			undisturbedRun(t)
+			scissors := new(scissors)
+			s := newStand(t, kfake.ListenFn(scissors.listen))
+			s.fill(survivors)
+			p := s.small()
+			scissors.at(cut{key: kmsg.EndTxn, after: true, skip: skip, left: 2, code: kerr.UnknownServerError.Code})
+			result := s.run(p)
+			scissors.blunt(t)
+			s.sameRelease(p)
+			sameTotals(t, result.Report, undisturbedRun(t).report)
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/ledger"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+)
+
+// AssessGroup reads what the members of a consumer group have kept of a stream's
+// assessment and returns the report of the whole: all partitions, whichever
+// instance masked them. Nothing of the stream itself is read.
+func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeline.Options) (*report.Report, error) {
+	ctx = o.Log.WithContext(ctx)
+	started := time.Now()
+	source, ok := p.Source.Config.(*kafka.SourceConfig)
+	if !ok {
+		return nil, config.Errors{p.Errorf("source", "must be kafka: a group reads topics")}
+	}
+	if group != "" {
+		source.Group = group
+	}
+	key, err := p.Key.Resolve()
+	if err != nil {
+		return nil, pipeline.DataErrorf("%v", err)
+	}
+	src, err := pipeline.OpenSource(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	defer src.Close()
+	f := inForce{config: p}
+	if err := f.settle(ctx, src, p.Sink.Config.Carries(src), key, &pipeline.Progress{}); err != nil {
+		return nil, err
+	}
+	states, err := kafka.ReadStates(ctx, source, p.Name, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		counts report.Records
+		parts  []*assess.Accumulator
+		stale  int
+	)
+	for _, of := range sortedStates(states) {
+		if of.Pipeline != p.Name {
+			continue
+		}
+		entries := states[of]
+		delete(entries, manifestEntry)
+		l, err := ledger.Load(f.assessed, f.fingerprint, maps.All(entries))
+		if err != nil {
+			return nil, fmt.Errorf("the assessment that is kept of %s: %w", of.Partition, err)
+		}
+		if l.Stale() {
+			stale++
+			continue
+		}
+		released, _ := l.Counts()
+		counts = sum(counts, recordsOf(released))
+		parts = append(parts, l.Whole())
+	}
+	if stale > 0 {
+		o.Log.Warn().Int("partitions", stale).Msg("what is kept of some partitions is of other masks or columns than the configuration's, and is left out")
+	}
+	measures := &assess.Measures{}
+	if f.measures && len(parts) > 0 {
+		whole, err := assess.Merged(f.assessed, parts...)
+		if err != nil {
+			return nil, err
+		}
+		if measures, err = whole.Measure(ctx); err != nil {
+			return nil, err
+		}
+	}
+	who := account.Reporter{Config: p, Version: o.Version, KeyID: key.ID(), Started: started, Plan: f.plan, Chain: f.chain, Interim: true}
+	return who.Report(counts, measures), nil
+}
+
+func sortedStates(states kafka.States) []kafka.StateOf {
+	var all []kafka.StateOf
+	for of := range states {
+		all = append(all, of)
+	}
+	slices.SortFunc(all, func(a, b kafka.StateOf) int { return a.Partition.Compare(b.Partition) })
+	return all
+}

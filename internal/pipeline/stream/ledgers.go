@@ -1,0 +1,197 @@
+package stream
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/ledger"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// keptLedger is the assessment of one partition, as it is kept in the state
+// topic. Where there is nothing to assess it counts the records since the start.
+type keptLedger struct {
+	*ledger.Ledger                     // nil where there is nothing to assess
+	held           *assess.Accumulator // of the open transaction, while its records are held back; nil: nothing is
+	whole, delta   report.Records      // without a ledger
+}
+
+const manifestEntry = "files"
+
+// add takes a masked block of the open transaction.
+func (k *keptLedger) add(b *microdata.Block, held bool) (err error) {
+	switch {
+	case k.Ledger == nil:
+		r := report.Records{Read: int64(b.N), Released: int64(b.Kept()), Quarantined: int64(len(b.Rejects))}
+		if held {
+			r.Released, r.Held = 0, r.Released
+		}
+		k.delta = sum(k.delta, r)
+	case !held:
+		k.Ledger.Add(b)
+	default:
+		k.AddHeld(b)
+		if k.held == nil {
+			if k.held, err = k.Whole().Delta(); err != nil {
+				return err
+			}
+		}
+		k.held.Add(b)
+	}
+	return nil
+}
+
+// parts are what is released and, with open, what the open transaction would add.
+func (k *keptLedger) parts(open bool) []*assess.Accumulator {
+	switch {
+	case !open:
+		return []*assess.Accumulator{k.Whole()}
+	case k.held != nil:
+		return []*assess.Accumulator{k.Whole(), k.held}
+	}
+	return []*assess.Accumulator{k.Whole(), k.Delta()}
+}
+
+// counts are the partition's records, the open transaction included.
+func (k *keptLedger) counts() report.Records {
+	if k.Ledger == nil {
+		return sum(k.whole, k.delta)
+	}
+	whole, delta := k.Counts()
+	return sum(recordsOf(whole), recordsOf(delta))
+}
+
+func (k *keptLedger) commit() {
+	k.whole, k.delta, k.held = sum(k.whole, k.delta), report.Records{}, nil
+	if k.Ledger != nil {
+		k.Commit()
+	}
+}
+
+func (k *keptLedger) rollback() {
+	k.delta, k.held = report.Records{}, nil
+	if k.Ledger != nil {
+		k.Rollback()
+	}
+}
+
+func recordsOf(c ledger.Counts) report.Records {
+	return report.Records{Read: c.Read, Released: c.Released, Quarantined: c.Quarantined, Held: c.Held}
+}
+
+func sum(a, b report.Records) report.Records {
+	return report.Records{Read: a.Read + b.Read, Released: a.Released + b.Released, Quarantined: a.Quarantined + b.Quarantined, Held: a.Held + b.Held}
+}
+
+// enter takes up what was kept of a partition that has been assigned: the
+// assessment, and the files of the last transaction. next is the offset that is
+// read next.
+func (s *stream) enter(p kafka.Partition, next int64, entries map[string][]byte) error {
+	if err := s.outlet.enter(p, entries[manifestEntry]); err != nil {
+		return fmt.Errorf("sink: %w", err)
+	}
+	delete(entries, manifestEntry)
+	kept, err := s.newLedger(&s.inForce, p, entries)
+	if err != nil {
+		return err
+	}
+	if kept.Ledger != nil && kept.Next() > 0 && kept.Next() < s.source.Place(next) {
+		s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).
+			Msg("the group's offset is ahead of the assessment that is kept: the records in between are in no total")
+	}
+	s.mu.Lock()
+	s.ledgers[p] = kept
+	s.mu.Unlock()
+	return nil
+}
+
+func (s *stream) newLedger(f *inForce, p kafka.Partition, entries map[string][]byte) (*keptLedger, error) {
+	if !f.measures {
+		return &keptLedger{}, nil
+	}
+	l, err := ledger.Load(f.assessed, f.fingerprint, maps.All(entries))
+	if err != nil {
+		return nil, fmt.Errorf("the assessment that is kept: %w", err)
+	}
+	if l.Stale() {
+		s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).
+			Msg("the assessment that is kept is of other masks or columns: R and U are measured anew from here on")
+	}
+	return &keptLedger{Ledger: l}, nil
+}
+
+// leaveOthers drops the ledgers of partitions that others have now.
+func (s *stream) leaveOthers() {
+	owned := s.kafka.Owned()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p := range s.ledgers {
+		if _, mine := owned[p]; !mine {
+			delete(s.ledgers, p)
+		}
+	}
+}
+
+func (s *stream) ledgerOf(p kafka.Partition) *keptLedger {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledgers[p]
+}
+
+// counts are the records of this instance's partitions, the open transaction
+// included.
+func (s *stream) counts() report.Records {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var r report.Records
+	for _, k := range s.ledgers {
+		r = sum(r, k.counts())
+	}
+	return r
+}
+
+// whole is the assessment of this instance's partitions, with or without the
+// open transaction; nil where nothing is assessed.
+func (s *stream) whole(withOpen bool) (*assess.Accumulator, error) {
+	if !s.measures {
+		return nil, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var parts []*assess.Accumulator
+	for _, p := range s.partitions() {
+		parts = append(parts, s.ledgers[p].parts(withOpen)...)
+	}
+	return assess.Merged(s.assessed, parts...)
+}
+
+// partitions are those of the ledgers, in order, so that sums do not depend on
+// the order of a map.
+func (s *stream) partitions() []kafka.Partition {
+	var all []kafka.Partition
+	for p := range s.ledgers {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, kafka.Partition.Compare)
+	return all
+}
+
+// fingerprint tells assessments apart that must not be merged.
+func fingerprint(p *config.Pipeline, o assess.Options, key keystream.Key) string {
+	h := sha256.New()
+	h.Write(p.Part("columns", "identity", "masks", "window", "profile"))
+	fmt.Fprintf(h, "%s %d %d %v", key.ID(), o.Sample, o.Extremes, o.Mixes)
+	for _, c := range o.Columns {
+		fmt.Fprintf(h, " %q %d %v", c.Name, c.Index, c.Masked)
+	}
+	fmt.Fprintf(h, " %v", o.Carry)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

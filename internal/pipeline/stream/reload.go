@@ -1,0 +1,81 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+)
+
+// Parts of a configuration that a running stream cannot change: they say where
+// it reads and writes and under which name it keeps its state.
+var fixedParts = []string{"name", "key", "source", "sink", "quarantine"}
+
+// reload puts a changed configuration in force, between two transactions, or
+// keeps the old one and says why.
+func (s *stream) reload(ctx context.Context) error {
+	select {
+	case changed := <-s.options.Reload:
+		err := changed.Err
+		if err == nil {
+			err = s.replace(ctx, changed.Config)
+		}
+		s.options.Monitor.Reloaded(time.Now(), err)
+		if err != nil {
+			s.options.Log.Error().Err(err).Msg("the changed configuration is not taken; the old one stays in force")
+			return nil
+		}
+		s.options.Log.Info().Msg("the changed configuration is in force")
+	default:
+	}
+	return nil
+}
+
+func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
+	for _, part := range fixedParts {
+		if !bytes.Equal(s.config.Part(part), p.Part(part)) {
+			return fmt.Errorf("%s has changed, which takes a restart", part)
+		}
+	}
+	if err := p.CheckRelease(); err != nil {
+		return err
+	}
+	f, err := s.prepare(ctx, p)
+	if err != nil {
+		return err
+	}
+	decoder, err := f.source.Decoder(f.plan.Layout, f.outlet.carries())
+	if err != nil {
+		return errors.Join(err, f.snapshots.close())
+	}
+	old := s.inForce
+	if f.fingerprint != old.fingerprint {
+		ledgers := map[kafka.Partition]*keptLedger{}
+		for at := range s.ledgers {
+			if ledgers[at], err = s.newLedger(&f, at, nil); err != nil {
+				return errors.Join(err, f.snapshots.close())
+			}
+		}
+		s.options.Log.Warn().Msg("masks or columns have changed: R and U are measured anew from here on")
+		s.mu.Lock()
+		s.ledgers = ledgers
+		s.mu.Unlock()
+		// They must go on from what is kept, or that would be taken for newer.
+		s.kafka.Reenter()
+	}
+	// The next transaction is judged by the rules that hold from now on, and goes to
+	// the restricted topic only where they say so.
+	s.verdict = judgement{}
+	if s.holding && (p.Gate.OnFail != config.Hold || !p.Gate.Judges()) {
+		s.holding = false
+		s.options.Monitor.Mode("releasing")
+	}
+	f.snapshots.follow(old.snapshots)
+	s.inForce = f
+	s.kafka.Decode(decoder, f.outlet.keepsTombstones())
+	return old.snapshots.close()
+}

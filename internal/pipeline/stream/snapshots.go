@@ -1,0 +1,235 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// streamSnapshots emits the measures of a stream so far, and of what came since
+// the last snapshot. A snapshot is taken with a commit and covers just what is
+// committed by then.
+type streamSnapshots struct {
+	stream   *stream
+	options  assess.Options
+	wanted   bool // a snapshot goes somewhere
+	records  int64
+	interval time.Duration
+
+	open, window *assess.Accumulator // of the open transaction, and since the last snapshot
+	last         time.Time
+	before       report.Records // at the last snapshot
+	taken        int64
+	live         time.Time // when the live page was last served
+
+	pending *report.Report // of the transaction that is being committed
+	line    []byte         // the same as text
+	shown   *report.Report // for the live page alone
+
+	files  []*os.File
+	topics []string
+	log    []zerolog.Level
+}
+
+const (
+	// liveEvery is how often the live page gets new measures.
+	liveEvery = 3 * time.Second
+	// windowSample bounds the sample of the part since the last snapshot.
+	windowSample = 20_000
+)
+
+func newStreamSnapshots(s *stream, f *inForce) (*streamSnapshots, error) {
+	a := f.config.Assess
+	n := &streamSnapshots{
+		stream: s, options: f.assessed, wanted: len(a.Emit) > 0 && f.measures,
+		records: int64(a.Every.Records), interval: time.Duration(a.Every.Interval), last: time.Now(),
+	}
+	if n.records == 0 && n.interval == 0 {
+		n.interval = account.SnapshotInterval
+	}
+	if err := n.fresh(); err != nil {
+		return nil, err
+	}
+	for _, e := range a.Emit {
+		switch {
+		case e.Kafka != nil:
+			n.topics = append(n.topics, e.Kafka.Topic)
+		case e.JSONL != "":
+			f, err := appendTo(e.JSONL)
+			if err != nil {
+				return nil, errors.Join(err, n.close())
+			}
+			n.files = append(n.files, f)
+		default:
+			level, err := zerolog.ParseLevel(e.Log)
+			if err != nil {
+				return nil, errors.Join(err, n.close())
+			}
+			n.log = append(n.log, level)
+		}
+	}
+	return n, nil
+}
+
+// fresh begins a new window.
+func (n *streamSnapshots) fresh() (err error) {
+	if !n.wanted {
+		return nil
+	}
+	if n.window, err = n.empty(); err != nil {
+		return err
+	}
+	n.open, err = n.empty()
+	return err
+}
+
+func (n *streamSnapshots) empty() (*assess.Accumulator, error) {
+	return assess.New(n.windowOptions())
+}
+
+// add takes the pairs of a block of the open transaction.
+func (n *streamSnapshots) add(b *microdata.Block) {
+	if n.wanted && !n.stream.holding {
+		n.open.Add(b)
+	}
+}
+
+// due reports whether the next commit should emit a snapshot.
+func (n *streamSnapshots) due() bool {
+	if !n.wanted {
+		return false
+	}
+	pending := n.stream.counts().Read - n.before.Read
+	return pending > 0 && (n.records > 0 && pending >= n.records || n.interval > 0 && time.Since(n.last) >= n.interval)
+}
+
+// emit takes a snapshot where one is due. What goes to topics becomes part of
+// the open transaction; the rest waits for its commit.
+func (n *streamSnapshots) emit(ctx context.Context) error {
+	s := n.stream
+	due, live := n.due(), s.options.Monitor != nil && time.Since(n.live) >= liveEvery
+	if !s.measures || !due && !live {
+		return nil
+	}
+	whole, err := s.whole(true)
+	if err != nil || whole == nil {
+		return err
+	}
+	measures, err := whole.MeasureQuick(ctx)
+	if err != nil {
+		return err
+	}
+	counts := s.counts()
+	rep := s.reporter().Report(counts, measures)
+	n.shown = rep
+	if !due {
+		return nil
+	}
+	window, err := assess.Merged(n.windowOptions(), n.window, n.open)
+	if err != nil {
+		return err
+	}
+	part, err := window.MeasureQuick(ctx)
+	if err != nil {
+		return err
+	}
+	rep.Snapshot = n.taken + 1
+	rep.Window = &report.Window{
+		Started: n.last, Finished: time.Now(), Columns: report.Columns(part.Columns), Correlation: part.Correlation,
+		Records: report.Records{
+			Read: counts.Read - n.before.Read, Released: counts.Released - n.before.Released, Quarantined: counts.Quarantined - n.before.Quarantined,
+		},
+	}
+	n.pending = rep
+	text, err := json.Marshal(rep)
+	if err != nil {
+		return err
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, text); err != nil {
+		return err
+	}
+	for _, topic := range n.topics {
+		s.kafka.Note(ctx, topic, kafka.Partition{}, line.Bytes())
+	}
+	n.line = append(line.Bytes(), '\n')
+	return nil
+}
+
+func (n *streamSnapshots) windowOptions() assess.Options {
+	o := n.options
+	if o.Sample < 0 || o.Sample == 0 || o.Sample > windowSample {
+		o.Sample = windowSample
+	}
+	return o
+}
+
+// committed hands out what was taken with the transaction.
+func (n *streamSnapshots) committed() error {
+	if n.shown != nil {
+		n.stream.options.Monitor.Snapshot(n.shown)
+		n.live, n.shown = time.Now(), nil
+	}
+	if !n.wanted {
+		return nil
+	}
+	if n.pending == nil {
+		if err := n.window.Merge(n.open); err != nil {
+			return err
+		}
+		var err error
+		n.open, err = n.empty()
+		return err
+	}
+	rep := n.pending
+	n.pending, n.taken = nil, rep.Snapshot
+	n.last, n.before = rep.Window.Finished, rep.Records
+	for _, f := range n.files {
+		if _, err := f.Write(n.line); err != nil {
+			return err
+		}
+	}
+	for _, level := range n.log {
+		account.LogSnapshot(n.stream.options.Log, level, rep)
+	}
+	return n.fresh()
+}
+
+// rollback drops what belongs to a transaction that is not committed.
+func (n *streamSnapshots) rollback() error {
+	n.pending, n.shown = nil, nil
+	if !n.wanted {
+		return nil
+	}
+	var err error
+	n.open, err = n.empty()
+	return err
+}
+
+// follow goes on where another one's snapshots end.
+func (n *streamSnapshots) follow(old *streamSnapshots) {
+	n.taken, n.last, n.before, n.live = old.taken, old.last, old.before, old.live
+}
+
+func (n *streamSnapshots) close() error {
+	if n == nil {
+		return nil
+	}
+	var errs []error
+	for _, f := range n.files {
+		errs = append(errs, f.Close())
+	}
+	n.files = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,448 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/message/registry"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// stream is the execution of a pipeline on topics: one transaction after
+// another, until it is stopped or, where it is bounded, has come to its end.
+//
+// A transaction is: read, mask and release for a while; judge the gate; add the
+// quarantine, the assessment and a snapshot; commit. What is not committed is
+// not released, and is read again.
+type stream struct {
+	inForce
+	options    pipeline.Options
+	key        keystream.Key
+	started    time.Time
+	kafka      *kafka.Stream
+	stock      chan *microdata.Block
+	quarantine streamQuarantine
+	verdict    judgement
+	holding    bool            // masked records go to the restricted topic
+	begun      bool            // a transaction is open
+	refused    int64           // masked records of the transaction that the gate has ended the stream at
+	told       <-chan struct{} // closed when the stream is told to end
+
+	mu      sync.Mutex
+	ledgers map[kafka.Partition]*keptLedger // of this member's partitions
+}
+
+// inForce is what follows from a configuration; a reload makes another one.
+type inForce struct {
+	config      *config.Pipeline
+	source      *kafka.StreamSource
+	plan        *pipeline.Plan
+	chain       *transform.Chain
+	outlet      outlet
+	snapshots   *streamSnapshots
+	assessed    assess.Options
+	measures    bool // there is something to assess
+	fingerprint string
+}
+
+// interruption is an error of the connection, after which the stream joins anew.
+type interruption struct{ error }
+
+func (e interruption) Unwrap() error { return e.error }
+
+// errRefused ends a stream whose gate says stop.
+var errRefused = errors.New("the gate refused the release")
+
+// Run masks topics without end, or up to where they end, into the sink, in one
+// transaction after another. When ctx ends it drains: what has been read is released
+// and committed. An error that is a *pipeline.DataError means that the configuration
+// does not fit the data.
+func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.Result, error) {
+	ctx, o = o.Ready(ctx)
+	if err := p.LooseningAllowed(o.AllowLoosening); err != nil {
+		return nil, err
+	}
+	key, err := p.Key.Resolve()
+	if err != nil {
+		return nil, pipeline.DataErrorf("%v", err)
+	}
+	for _, warning := range p.Key.Warnings(key) {
+		o.Log.Warn().Msg(warning)
+	}
+	s := &stream{
+		options: o, key: key, started: time.Now(), stock: pipeline.NewStock(), ledgers: map[kafka.Partition]*keptLedger{},
+	}
+	if err := s.open(ctx, p); err != nil {
+		if ctx.Err() != nil {
+			err = ErrUnopened // what was under way has failed for no other reason
+		}
+		return nil, errors.Join(err, s.close())
+	}
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	s.told = ctx.Done()
+	drained := context.AfterFunc(ctx, func() {
+		s.kafka.Drain()
+		// A broker that does not answer must not keep the process for ever.
+		time.AfterFunc(drainTime(o), func() { cancel(errDrain) })
+	})
+	defer drained()
+	o.Progress.Start("stream", -1)
+	if err = s.serve(work); err != nil && work.Err() != nil {
+		err = errors.Join(context.Cause(work), err)
+	}
+	refused := errors.Is(err, errRefused)
+	if err != nil && !refused {
+		return nil, errors.Join(err, s.close())
+	}
+	return s.finish(context.WithoutCancel(ctx), refused)
+}
+
+// ErrUnopened says that a stream was told to end before its topics were open:
+// nothing was read and nothing written.
+var ErrUnopened = errors.New("told to end before the topics were open: nothing was read")
+
+// drainTime is how long the last transaction may take once the stream is told
+// to end.
+func drainTime(o pipeline.Options) time.Duration {
+	if o.Drain > 0 {
+		return o.Drain
+	}
+	return time.Minute
+}
+
+var errDrain = errors.New("the brokers did not answer in time for the last transaction to be committed; what is not committed is not released, and is read again")
+
+// open finds the topics and their columns and holds the configuration against
+// them. Nothing is read yet.
+func (s *stream) open(ctx context.Context, p *config.Pipeline) (err error) {
+	if err := s.find(ctx, p, false); err != nil {
+		return err
+	}
+	if s.inForce, err = s.prepare(ctx, p); err != nil {
+		return err
+	}
+	if err := s.quarantine.open(p.Quarantine, s.kafka, s.source.Rows()); err != nil {
+		return fmt.Errorf("quarantine: %w", err)
+	}
+	return nil
+}
+
+// find finds the topics; with look, of a stream that is not going to be joined.
+func (s *stream) find(ctx context.Context, p *config.Pipeline, look bool) (err error) {
+	cfg := kafka.StreamConfig{
+		Name: p.Name, Source: p.Source.Config.(*kafka.SourceConfig), Look: look,
+		Watch: s.options.Monitor, Log: s.options.Log, Enter: s.enter,
+		Due: func() bool { return s.outlet.due() },
+	}
+	cfg.Sink, _ = p.Sink.Config.(*kafka.SinkConfig)
+	cfg.Commit = streamCommit(p)
+	if transform.NeedsWindow(p.Masks) {
+		cfg.Window, cfg.Linger = p.Window.Records, time.Duration(p.Window.Linger)
+	}
+	if s.kafka, err = kafka.OpenStream(ctx, cfg); err != nil {
+		return fmt.Errorf("source, sink: %w", err)
+	}
+	return nil
+}
+
+// prepare settles what follows from a configuration for the topics at hand.
+func (s *stream) prepare(ctx context.Context, p *config.Pipeline) (f inForce, err error) {
+	if f, err = s.hold(ctx, p); err != nil {
+		return f, err
+	}
+	if f.snapshots, err = newStreamSnapshots(s, &f); err != nil {
+		return f, fmt.Errorf("assess.emit: %w", err)
+	}
+	return f, nil
+}
+
+// hold holds a configuration against the topics. No file is opened yet.
+func (s *stream) hold(ctx context.Context, p *config.Pipeline) (f inForce, err error) {
+	f.config = p
+	if err := pipeline.Declare(p); err != nil {
+		return f, err
+	}
+	if f.source, err = s.kafka.Source(ctx, p.Source.Config.(*kafka.SourceConfig)); err != nil {
+		return f, fmt.Errorf("source: %w", err)
+	}
+	if err := f.settle(ctx, f.source, p.Sink.Config.Carries(f.source), s.key, s.options.Progress); err != nil {
+		return f, err
+	}
+	held := ""
+	if p.Gate.Hold != nil {
+		held = p.Gate.Hold.Topic
+	}
+	if err := s.kafka.Beside(ctx, pipeline.AlsoWritten(p), held); err != nil {
+		return f, fmt.Errorf("quarantine, assess.emit, gate.hold: %w", err)
+	}
+	if f.outlet, err = s.newOutlet(ctx, &f); err != nil {
+		return f, fmt.Errorf("sink: %w", err)
+	}
+	return f, nil
+}
+
+// settle makes plan, masks and assessment for a source.
+func (f *inForce) settle(ctx context.Context, src connectors.Source, carries bool, key keystream.Key, progress *pipeline.Progress) (err error) {
+	if f.plan, err = pipeline.NewPlan(f.config, src, carries); err != nil {
+		return err
+	}
+	if err := f.plan.Settle(ctx, progress); err != nil {
+		return err
+	}
+	if f.chain, err = f.plan.NewChain(ctx, key, progress); err != nil {
+		return err
+	}
+	if f.measures = len(f.plan.Assessed) > 0; f.measures {
+		if f.assessed, err = f.plan.AssessOptions(key, f.chain); err != nil {
+			return err
+		}
+	}
+	f.fingerprint = fingerprint(f.config, f.assessed, key)
+	return nil
+}
+
+// serve keeps the stream connected: an interruption is waited out, for ever,
+// with growing pauses.
+func (s *stream) serve(ctx context.Context) error {
+	pause, told := time.Duration(0), s.told
+	for {
+		begin := time.Now()
+		err := s.member(ctx)
+		if !passing(err) || ctx.Err() != nil {
+			return err
+		}
+		s.options.Monitor.Broker(err)
+		if time.Since(begin) > time.Minute {
+			pause = 0 // it went well in between
+		}
+		pause = min(max(2*pause, 250*time.Millisecond), 15*time.Second)
+		if s.kafka.Draining() {
+			pause, told = 250*time.Millisecond, nil // there is little time left
+		}
+		wait := pause/2 + rand.N(pause/2)
+		s.options.Log.Warn().Err(err).Dur("again_in", wait).Msg("the stream is interrupted; it joins the group anew")
+		select {
+		case <-time.After(wait):
+		case <-told:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// member is one membership in the group.
+func (s *stream) member(ctx context.Context) (err error) {
+	decoder, err := s.source.Decoder(s.plan.Layout, s.outlet.carries())
+	if err != nil {
+		return err
+	}
+	if err := s.kafka.Join(decoder, s.outlet.keepsTombstones()); err != nil {
+		return interruptionOf(err)
+	}
+	clear(s.ledgers) // others may have gone on
+	s.begun = false
+	defer s.kafka.Leave()
+	for {
+		s.options.Monitor.Heartbeat()
+		if err := s.reload(ctx); err != nil {
+			return err
+		}
+		s.leaveOthers()
+		if !s.begun {
+			if err := s.kafka.Begin(ctx); err != nil {
+				return interruptionOf(err)
+			}
+			s.begun = true
+		}
+		if err := s.pass(ctx); err != nil {
+			return errors.Join(err, s.rollback(ctx))
+		}
+		if s.kafka.Touched() || s.snapshots.due() {
+			if err := s.end(ctx); err != nil {
+				return err
+			}
+			continue // a transaction that was aborted is read again before the stream may end
+		}
+		// Nothing was read. Without a transaction the session learns of every change
+		// in what is assigned.
+		_, err := s.kafka.End(ctx, false)
+		s.begun = false
+		if err != nil {
+			return interruptionOf(err)
+		}
+		if s.kafka.Drained() || s.kafka.Finished() {
+			return nil
+		}
+	}
+}
+
+// passing reports whether what has failed may work again by itself: the
+// connection to the brokers, or the schema registry.
+func passing(err error) bool {
+	var broken interruption
+	return errors.As(err, &broken) && !kafka.Final(err) || registry.IsRetriable(err)
+}
+
+func interruptionOf(err error) error {
+	var own *kafka.EnterError
+	if err == nil || kafka.Final(err) || errors.As(err, &own) {
+		return err
+	}
+	return interruption{err}
+}
+
+// pass reads, masks and releases until the transaction is to be ended.
+func (s *stream) pass(ctx context.Context) error {
+	pass := pipeline.Flow{
+		Source: s.source, Layout: s.plan.Layout, Reader: streamReader{s.kafka}, Stock: s.stock,
+		Work:   s.mask(ctx),
+		Stages: []func(*pipeline.Parcel) error{s.write(ctx), s.assess},
+	}
+	err := pass.Run(ctx)
+	if err != nil {
+		s.stock = pipeline.NewStock() // blocks in flight are lost with it
+	}
+	return err
+}
+
+// streamReader is a stream's open transaction as a source's pass.
+type streamReader struct{ *kafka.Stream }
+
+func (r streamReader) Next(ctx context.Context) (connectors.Raw, error) {
+	raw, err := r.Stream.Next(ctx)
+	if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
+		err = interruptionOf(err)
+	}
+	return raw, err
+}
+
+func (r streamReader) Close() error { return nil }
+
+// mask is the workers' part.
+func (s *stream) mask(ctx context.Context) func(*pipeline.Parcel) error {
+	return func(p *pipeline.Parcel) error {
+		begin := time.Now()
+		if err := s.chain.Apply(p.Block); err != nil {
+			return err
+		}
+		var err error
+		if p.Encoded, err = s.outlet.encode(ctx, p.Block); err != nil {
+			return fmt.Errorf("sink: %w", err)
+		}
+		s.options.Monitor.Batch(time.Since(begin))
+		return nil
+	}
+}
+
+// write is the ordered writer.
+func (s *stream) write(ctx context.Context) func(*pipeline.Parcel) error {
+	return func(p *pipeline.Parcel) error {
+		if err := s.outlet.write(ctx, p); err != nil {
+			return fmt.Errorf("sink: %w", err)
+		}
+		p.Encoded, p.Raw = nil, nil
+		if err := s.quarantine.add(ctx, s.source.PartitionOf(p.Block), p.Block); err != nil {
+			return fmt.Errorf("quarantine: %w", err)
+		}
+		s.options.Progress.Add(p.Block.N)
+		return nil
+	}
+}
+
+// assess is the assessor, behind the writer.
+func (s *stream) assess(p *pipeline.Parcel) error {
+	kept := s.ledgerOf(s.source.PartitionOf(p.Block))
+	if kept == nil {
+		return interruption{errors.New("a partition went to another member while its records were masked")}
+	}
+	s.snapshots.add(p.Block)
+	return kept.add(p.Block, s.holding)
+}
+
+// finish ends a stream that has been drained, has come to its end or was
+// refused: the report of all that was released.
+func (s *stream) finish(ctx context.Context, refused bool) (*account.Result, error) {
+	rep, err := s.wholeReport(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if refused {
+		rep.Gate = *s.verdict.last
+		rep.Withheld = account.WithheldBecause(rep.Gate)
+		rep.Stopped = &report.Stopped{Left: rep.Records.Released, NotLeft: s.refused}
+	}
+	var files account.Files
+	if err := files.Create(s.config.Report); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if err := files.Write(rep, nil, s.config.Report.Publish); err != nil {
+		return nil, errors.Join(fmt.Errorf("report: %w", err), files.Abort())
+	}
+	paths, err := files.Commit(!refused)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	return &account.Result{
+		Report: rep, Files: append(s.config.Sink.Config.Paths(), paths...),
+		Drained: !s.kafka.Bounded(), Cut: s.kafka.Bounded() && s.kafka.Draining() && !s.kafka.Finished(),
+		Held: s.kafka.Bounded() && s.holding,
+	}, s.close()
+}
+
+func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
+	measures := &assess.Measures{}
+	counts := s.counts()
+	whole, err := s.whole(false)
+	if err != nil {
+		return nil, err
+	}
+	if whole != nil {
+		if measures, err = whole.Measure(ctx); err != nil {
+			return nil, err
+		}
+	}
+	measures.Records = counts.Released
+	rep := s.reporter().Report(counts, measures)
+	if whole == nil {
+		return rep, nil
+	}
+	// What an intruder finds is no matter of the gate here: the records are out.
+	rep.Attack, err = attack.Identify(ctx, s.plan, whole, &assess.Measures{})
+	return rep, err
+}
+
+func (s *stream) reporter() *account.Reporter {
+	return &account.Reporter{
+		Config: s.config, Version: s.options.Version, KeyID: s.key.ID(), Started: s.started, Plan: s.plan, Chain: s.chain, Interim: true,
+	}
+}
+
+// close lets go of what is open, without releasing anything more.
+func (s *stream) close() error {
+	var errs []error
+	if s.outlet != nil {
+		errs = append(errs, s.outlet.abort())
+	}
+	errs = append(errs, s.quarantine.close(), s.snapshots.close())
+	if s.kafka != nil {
+		s.kafka.Leave()
+		s.kafka.Close()
+	}
+	return errors.Join(errs...)
+}
