@@ -96,6 +96,10 @@ bench-attack: ## linkage, posterior, nearest neighbours, uniqueness: the same fo
 cover: ## statement coverage by package
 	$(GO) test -short -cover ./...
 
+.PHONY: mutate
+mutate: ## change the program in 300 places, one at a time: do the package's own tests notice? (an hour)
+	nice $(GO) run ./internal/mutate $(MUTATE)
+
 # A real Apache Kafka, which scripts/kafka.sh brings into .cache/kafka.
 
 .PHONY: test-kafka

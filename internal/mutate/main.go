@@ -1,0 +1,194 @@
+// Command mutate changes the program in one place at a time and sees whether a test of
+// the same package fails (make mutate; the results are in docs/testing.md):
+//
+//	go run ./internal/mutate -n 40 -packages ./transform
+//
+// The source tree is never touched: a mutant is built with the go command's -overlay.
+// Which mutants are drawn depends on the seed, the package and its source alone. A
+// mutant that does not compile does not count; another is drawn in its place.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// defaults are the packages that the project watches, each with those below it.
+const defaults = "./transform,./assess,./connectors/parquet,./connectors/kafka,./internal/publish,./internal/pipeline/..."
+
+// settings are what the flags say.
+type settings struct {
+	patterns []string // packages; those of one pattern are one population
+	n        int      // mutants of each pattern
+	seed     uint64
+	file     string  // only mutants of files whose path contains it
+	share    float64 // least share of mutants killed
+	patience time.Duration
+	memory   int // of a test, MB
+	list     bool
+	long     bool // tests without -short
+}
+
+func main() {
+	var s settings
+	patterns := flag.String("packages", defaults, "packages, by comma; those that match one `pattern` are sampled together")
+	flag.IntVar(&s.n, "n", 50, "`mutants` of each pattern")
+	flag.Uint64Var(&s.seed, "seed", 12, "`seed` of the sample")
+	flag.StringVar(&s.file, "file", "", "only mutants whose place (path:line) contains this `text`")
+	flag.Float64Var(&s.share, "least", 0, "exit with 1 where a smaller `share` was killed")
+	flag.DurationVar(&s.patience, "patience", 30*time.Second, "how long a mutant's tests may take beyond ten times what they took before")
+	flag.IntVar(&s.memory, "memory", 6000, "`megabytes` of address space that a mutant's tests may use")
+	flag.BoolVar(&s.list, "list", false, "list the sample, run nothing")
+	flag.BoolVar(&s.long, "long", false, "run the tests without -short")
+	flag.Parse()
+	s.patterns = strings.Split(*patterns, ",")
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, s, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(1)
+	}
+}
+
+// run samples and tries the mutants of every pattern, and prints a line for each and a
+// table for all.
+func run(ctx context.Context, s settings, to io.Writer) error {
+	out := bufio.NewWriter(to)
+	defer out.Flush()
+	scratch, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	var all tally
+	var table strings.Builder
+	for _, pattern := range s.patterns {
+		packages, err := load(ctx, pattern)
+		if err != nil {
+			return err
+		}
+		t, err := try(ctx, s, scratch, packages, sample(s, packages), out)
+		if err != nil {
+			return fmt.Errorf("%s: %w", pattern, err)
+		}
+		fmt.Fprintf(&table, "| `%s` | %s |\n", strings.TrimPrefix(pattern, "./"), t)
+		all.add(t)
+	}
+	if s.list {
+		return nil
+	}
+	fmt.Fprintf(out, "\n| package | mutants | killed | timed out | survived | not reached by a test | share killed |\n|---|---|---|---|---|---|---|\n%s| all | %s |\n", table.String(), all)
+	if all.share() < s.share {
+		return fmt.Errorf("%.1f %% were killed, wanted %.1f %%", 100*all.share(), 100*s.share)
+	}
+	return nil
+}
+
+// sample puts the mutants of some packages in the order in which they are tried.
+func sample(s settings, packages []*pkg) []mutant {
+	var all []mutant
+	hash := fnv.New64a()
+	for _, p := range packages {
+		io.WriteString(hash, p.ImportPath)
+		for _, m := range p.mutants() {
+			if strings.Contains(m.place(), s.file) {
+				all = append(all, m)
+			}
+		}
+	}
+	g := rand.New(rand.NewPCG(s.seed, hash.Sum64()))
+	g.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// tally counts what became of mutants.
+type tally struct{ killed, late, survived, unreached int }
+
+func (t *tally) add(other tally) {
+	t.killed += other.killed
+	t.late += other.late
+	t.survived += other.survived
+	t.unreached += other.unreached
+}
+
+func (t tally) all() int { return t.killed + t.late + t.survived + t.unreached }
+
+// share is the share that tests noticed; a test that never ends notices too.
+func (t tally) share() float64 {
+	if t.all() == 0 {
+		return 1
+	}
+	return float64(t.killed+t.late) / float64(t.all())
+}
+
+func (t tally) String() string {
+	return fmt.Sprintf("%d | %d | %d | %d | %d | %.0f %%", t.all(), t.killed, t.late, t.survived, t.unreached, 100*t.share())
+}
+
+// try runs the first n mutants that compile.
+func try(ctx context.Context, s settings, scratch string, packages []*pkg, mutants []mutant, out *bufio.Writer) (t tally, err error) {
+	for _, m := range mutants {
+		if t.all() == s.n || s.list && t.survived == s.n {
+			break
+		}
+		if s.list {
+			t.survived++
+			fmt.Fprintf(out, "%s\n", m)
+			continue
+		}
+		p := packages[m.pkg]
+		if p.reach == nil {
+			if p.reach, err = reach(ctx, s, scratch, p); err != nil {
+				return t, err
+			}
+			fmt.Fprintf(out, "# %s: %d tests, %v\n", p.Dir, len(p.reach.tests), p.reach.total().Round(time.Millisecond))
+		}
+		fate, by, err := p.try(ctx, s, scratch, m)
+		if errors.Is(err, errNotCompiled) {
+			continue
+		}
+		if err != nil {
+			return t, err
+		}
+		switch fate {
+		case killed:
+			t.killed++
+		case late:
+			t.late++
+		case survived:
+			t.survived++
+		case unreached:
+			t.unreached++
+		}
+		fmt.Fprintf(out, "%-9s %s%s\n", fate, m, by)
+		if err := out.Flush(); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// relative shortens a path for people.
+func relative(path string) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	short, err := filepath.Rel(dir, path)
+	if err != nil || strings.HasPrefix(short, "..") {
+		return path
+	}
+	return short
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// What becomes of a mutant.
+const (
+	killed    = "killed"
+	late      = "timed out"
+	survived  = "SURVIVED"
+	unreached = "UNREACHED"
+)
+
+// How a run of tests ends.
+type ending int
+
+const (
+	passed ending = iota
+	failed
+	overdue
+)
+
+var errNotCompiled = errors.New("does not compile")
+
+// arguments are those of a test program that runs some tests.
+func (s settings) arguments(names ...string) []string {
+	args := []string{"-test.run", "^(" + strings.Join(names, "|") + ")$", "-test.failfast", "-test.count=1", "-test.timeout=0"}
+	if !s.long {
+		args = append(args, "-test.short")
+	}
+	return args
+}
+
+// try builds a mutant and runs the tests that run through it: the fast ones first, in
+// groups that each take about as long as all before.
+func (p *pkg) try(ctx context.Context, s settings, scratch string, m mutant) (fate, by string, err error) {
+	tests := p.reach.through(m.at)
+	text := p.text[m.file]
+	changed := append(append(append([]byte{}, text[:m.start]...), m.with...), text[m.end:]...)
+	program, err := p.build(ctx, scratch, m.at.Filename, changed)
+	if err != nil {
+		return "", "", err
+	}
+	if len(tests) == 0 {
+		return unreached, "", nil
+	}
+	var before time.Duration
+	for len(tests) > 0 {
+		var names []string
+		var group time.Duration
+		for len(tests) > 0 && (len(names) == 0 || group+tests[0].took < max(before, 500*time.Millisecond)) {
+			names, group = append(names, tests[0].name), group+tests[0].took
+			tests = tests[1:]
+		}
+		before += group
+		end, output, err := perform(ctx, s, p.Dir, program, s.patience+10*group, s.arguments(names...))
+		switch {
+		case err != nil:
+			return "", "", err
+		case end == overdue:
+			return late, "", nil
+		case end == failed:
+			return killed, " · " + blamed(output), nil
+		}
+	}
+	return survived, "", nil
+}
+
+// build compiles the tests of a package with one file's text exchanged.
+func (p *pkg) build(ctx context.Context, scratch, path string, text []byte) (program string, err error) {
+	program = filepath.Join(scratch, "mutant.test")
+	file, overlay := filepath.Join(scratch, "mutant.go"), filepath.Join(scratch, "overlay.json")
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {path: file}})
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(os.WriteFile(file, text, 0o600), os.WriteFile(overlay, list, 0o600)); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-ldflags=-s -w", "-o", program, p.ImportPath)
+	switch output, err := cmd.CombinedOutput(); {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err == nil:
+		return program, nil
+	case bytes.Contains(output, []byte("mutant.go:")):
+		return "", errNotCompiled
+	default:
+		return "", fmt.Errorf("go test -c: %w\n%s", err, output)
+	}
+}
+
+// perform runs a test program in the package's folder with a temporary folder of its
+// own, within limits of time and memory: a mutant may do anything but that. All that it
+// starts ends with it.
+func perform(ctx context.Context, s settings, dir, program string, limit time.Duration, args []string) (ending, []byte, error) {
+	temporary, err := os.MkdirTemp(filepath.Dir(program), "run")
+	if err != nil {
+		return 0, nil, err
+	}
+	defer os.RemoveAll(temporary)
+	if limit < time.Hour {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, errors.New("overdue"))
+		defer cancel()
+	}
+	shell := fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, s.memory*1024)
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", shell, program}, args...)...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+temporary)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	output, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case errors.Is(context.Cause(ctx), context.Canceled):
+		return 0, nil, ctx.Err()
+	case ctx.Err() != nil:
+		return overdue, output, nil
+	case err == nil:
+		return passed, output, nil
+	case errors.As(err, &exit):
+		return failed, output, nil
+	default:
+		return 0, nil, err
+	}
+}
+
+var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)|^(panic: .*|fatal error: .*)`)
+
+// blamed is the test that failed first, or how the program broke down.
+func blamed(output []byte) string {
+	found := failure.FindSubmatch(output)
+	switch {
+	case found == nil:
+		return "failed"
+	case len(found[1]) > 0:
+		return string(found[1])
+	default:
+		return oneLine(string(found[2]))
+	}
+}
