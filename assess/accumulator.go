@@ -7,7 +7,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
-	"gonum.org/v1/gonum/floats"
 )
 
 // Accumulator holds the running assessment of pairs (original, released). One
@@ -15,6 +14,7 @@ import (
 type Accumulator struct {
 	opts    Options
 	targets []target
+	layout  layout
 	words   map[string]*keystream.Stream // by scope; not used without a key
 	origins origins
 
@@ -24,18 +24,6 @@ type Accumulator struct {
 	sample             sample
 
 	work kernel
-}
-
-// columnSums is what is exact of a column besides the co-moments.
-type columnSums struct {
-	pairs            int64   // records with both values
-	diff, squareDiff float64 // Σ(y−x), Σ(x−y)²
-	unchanged        int64   // pairs with y = x
-	order            *order  // nil where no mask touches the column
-	low, high        float64 // of the released values; +Inf, −Inf where there are none
-	bottom, top      edge    // most extreme records by original value
-	x, y             *tally  // of the original and released values; nil where the sample serves
-	least, most      tail    // original values at either end, where there are tallies
 }
 
 // kernel is scratch for one run of records.
@@ -65,10 +53,10 @@ func New(o Options) (*Accumulator, error) {
 		}
 	}
 	a := &Accumulator{
-		opts: o, targets: targets,
+		opts: o, targets: targets, layout: o.layout(),
 		columns:  make([]columnSums, k),
 		original: newGram(k), released: newGram(k),
-		sample: newSample(o.Sample, o.width()),
+		sample: newSample(o.Sample, o.layout().width()),
 		words:  map[string]*keystream.Stream{},
 	}
 	for i := range a.columns {
@@ -87,14 +75,6 @@ func New(o Options) (*Accumulator, error) {
 	w.sums, w.su, w.sv = make([]runSums, k), make([]float64, k), make([]float64, k)
 	w.lowBound, w.topBound = make([]float64, k), make([]float64, k)
 	return a, nil
-}
-
-func matrix(k int) [][]float64 {
-	rows, all := make([][]float64, k), make([]float64, k*run)
-	for i := range rows {
-		rows[i] = all[i*run : (i+1)*run : (i+1)*run]
-	}
-	return rows
 }
 
 // Records returns how many pairs have been added.
@@ -190,80 +170,6 @@ func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.B
 	return true
 }
 
-// runSums are sums over one run of one column.
-type runSums struct {
-	su, sv  float64 // Σ(x−kx), Σ(y−ky)
-	sd, sdd float64 // Σ(x−y), Σ(x−y)²
-	beyond  bool    // some original value is beyond [lo, hi] or some released one beyond [low, high]
-}
-
-// plain is centred for centres of 0, where the values themselves serve.
-func plain(x, y []float64, lo, hi, low, high float64) runSums {
-	n := len(x)
-	y = y[:n]
-	var sq0, sq1 float64
-	beyond := false
-	i := 0
-	for ; i+1 < n; i += 2 {
-		x0, y0 := x[i], y[i]
-		x1, y1 := x[i+1], y[i+1]
-		if x0 < lo || x0 > hi || y0 < low || y0 > high || x1 < lo || x1 > hi || y1 < low || y1 > high {
-			beyond = true
-		}
-		d0, d1 := x0-y0, x1-y1
-		sq0 += d0 * d0
-		sq1 += d1 * d1
-	}
-	if i < n {
-		x0, y0 := x[i], y[i]
-		if x0 < lo || x0 > hi || y0 < low || y0 > high {
-			beyond = true
-		}
-		sq0 += (x0 - y0) * (x0 - y0)
-	}
-	su, sv := floats.Sum(x), floats.Sum(y)
-	return runSums{su, sv, su - sv, sq0 + sq1, beyond}
-}
-
-// centred writes x−kx to u and y−ky to v and sums in the same pass. Two chains
-// of sums hide the latency of the additions.
-func centred(u, v, x, y []float64, kx, ky, lo, hi, low, high float64) runSums {
-	n := len(x)
-	u, v, y = u[:n], v[:n], y[:n]
-	var su0, su1, sv0, sv1, sd0, sd1, sq0, sq1 float64
-	beyond := false
-	i := 0
-	for ; i+1 < n; i += 2 {
-		x0, x1, y0, y1 := x[i], x[i+1], y[i], y[i+1]
-		if x0 < lo || x0 > hi || y0 < low || y0 > high || x1 < lo || x1 > hi || y1 < low || y1 > high {
-			beyond = true
-		}
-		d0, d1 := x0-y0, x1-y1
-		u0, u1, v0, v1 := x0-kx, x1-kx, y0-ky, y1-ky
-		u[i], u[i+1], v[i], v[i+1] = u0, u1, v0, v1
-		su0 += u0
-		su1 += u1
-		sv0 += v0
-		sv1 += v1
-		sd0 += d0
-		sd1 += d1
-		sq0 += d0 * d0
-		sq1 += d1 * d1
-	}
-	if i < n {
-		x0, y0 := x[i], y[i]
-		if x0 < lo || x0 > hi || y0 < low || y0 > high {
-			beyond = true
-		}
-		u[i], v[i] = x0-kx, y0-ky
-		su0 += u[i]
-		sv0 += v[i]
-		sd0 += x0 - y0
-		sq0 += (x0 - y0) * (x0 - y0)
-	}
-	return runSums{su0 + su1, sv0 + sv1, sd0 + sd1, sq0 + sq1, beyond}
-}
-
 // scanEnds enters the run's extremes of one column. Values that are null, not
 // finite or of rejected records are passed over.
 func (a *Accumulator) scanEnds(b *microdata.Block, c, from, n int, keep microdata.Bitmap) {
@@ -272,7 +178,7 @@ func (a *Accumulator) scanEnds(b *microdata.Block, c, from, n int, keep microdat
 	x, y := col.Original, col.Out()
 	origin := a.origins.of(b.Scope, int32(b.Stream))
 	row := 0
-	fill := func(dst []float64) { a.fill(dst, b, row) }
+	fill := func(dst []float64) { a.layout.fill(dst, b, row) }
 	for row = from; row < from+n; row++ {
 		if !keep.Has(row) {
 			continue
@@ -284,23 +190,12 @@ func (a *Accumulator) scanEnds(b *microdata.Block, c, from, n int, keep microdat
 		if !x.Valid.Has(row) || !finite(v) {
 			continue
 		}
-		if v < w.lowBound[c] && s.bottom.add(v, origin, b.Place(row), a.opts.width(), fill) {
+		if v < w.lowBound[c] && s.bottom.add(v, origin, b.Place(row), a.layout.width(), fill) {
 			w.lowBound[c] = s.bottom.threshold(origin, b.Place(row)+1)
 		}
-		if v > w.topBound[c] && s.top.add(v, origin, b.Place(row), a.opts.width(), fill) {
+		if v > w.topBound[c] && s.top.add(v, origin, b.Place(row), a.layout.width(), fill) {
 			w.topBound[c] = s.top.threshold(origin, b.Place(row)+1)
 		}
-	}
-}
-
-// fill writes the whole record: original and released of every column, codes.
-func (a *Accumulator) fill(dst []float64, b *microdata.Block, row int) {
-	for i, c := range a.opts.Columns {
-		col := &b.Columns[c.Index]
-		dst[2*i], dst[2*i+1] = value(col.Original, row), value(col.Out(), row)
-	}
-	for i, index := range a.opts.Carry {
-		dst[2*len(a.opts.Columns)+i] = code(&b.Columns[index], row)
 	}
 }
 
@@ -334,28 +229,13 @@ func (a *Accumulator) addPart(b *microdata.Block, from, n int, keep microdata.Bi
 	a.released.addPart(n, w.v, w.squareOut, w.hasOut)
 }
 
-// part writes centred values, their squares and ones, or zeros where there is
-// no value. What a null or rejected record holds may be NaN and is not
-// multiplied away but left out.
-func part(v microdata.Vector, from, n int, keep microdata.Bitmap, centre float64, u, square, has []float64) {
-	for i := range n {
-		x := v.Values[from+i]
-		if !keep.Has(from+i) || !v.Valid.Has(from+i) || !finite(x) {
-			u[i], square[i], has[i] = 0, 0, 0
-			continue
-		}
-		x -= centre
-		u[i], square[i], has[i] = x, x*x, 1
-	}
-}
-
 // offer shows the block's records to the sample.
 func (a *Accumulator) offer(b *microdata.Block, from *origin, keep microdata.Bitmap, also *sample) {
 	p := &a.work.priorities
 	p.draw(b, a.keyedWords)
-	a.sample.offer(b, from, p, keep, &a.opts)
+	a.sample.offer(b, from, p, keep, a.layout)
 	if also != nil {
-		also.offer(b, from, p, keep, &a.opts)
+		also.offer(b, from, p, keep, a.layout)
 	}
 }
 
@@ -373,22 +253,6 @@ func (a *Accumulator) keyedWords(dst []uint64, scope string, r keystream.Records
 	}
 	s.Words(dst, r)
 }
-
-// allSet reports whether bits from … from+n−1 are all set; from is a multiple
-// of 64.
-func allSet(b microdata.Bitmap, from, n int) bool {
-	if b == nil {
-		return true
-	}
-	for ; n >= 64; from, n = from+64, n-64 {
-		if b[from>>6] != ^uint64(0) {
-			return false
-		}
-	}
-	return n == 0 || ^b[from>>6]<<(64-n) == 0
-}
-
-func finite(x float64) bool { return x-x == 0 }
 
 // Merge adds what o has seen; o stays as it is. The two must have been made
 // with the same key, columns, sample and extremes.
@@ -458,4 +322,18 @@ func (a *Accumulator) Extremes(column string) (top, bottom []Extreme) {
 		return out
 	}
 	return list(&a.columns[c].top), list(&a.columns[c].bottom)
+}
+
+// Extreme is one of the most extreme records of a column, by original value.
+type Extreme struct {
+	Scope              string // of the block it came in
+	Stream             int
+	Row                int64 // place in the stream
+	Original, Released float64
+}
+
+// SetExchange makes Measure ask x of records known by their index, and take replicates
+// of the masks that move nothing, for what does not look at the record.
+func (a *Accumulator) SetExchange(x Exchange, replicate func(m int) Masker) {
+	a.opts.Exchange, a.opts.Replicate, a.opts.Mixes = x, replicate, false
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"math"
-	"slices"
 )
 
 // Delta returns an empty accumulator for records that a has not seen and that may
@@ -79,24 +78,6 @@ func (a *Accumulator) bound(d *Accumulator) {
 			to.most.inherit(&from.most)
 		}
 	}
-}
-
-// reset empties the edge.
-func (e *edge) reset() {
-	for _, dropped := range e.entries {
-		e.free = append(e.free, dropped.values)
-	}
-	clear(e.entries)
-	e.entries = e.entries[:0]
-	e.bound = math.Inf(-int(e.sign))
-	e.latest = extreme{}
-}
-
-// inherit makes the edge, which is empty, admit what o would.
-func (e *edge) inherit(o *edge) {
-	o.prune()
-	e.bound, e.latest = o.bound, o.latest
-	e.free = slices.Delete(e.free, min(len(e.free), 2*e.r), len(e.free))
 }
 
 // Merged returns the merge of the parts, which stay as they are: wholes and their

@@ -54,7 +54,8 @@ type stretch struct{ stream, from, to int }
 
 // planner makes the subsets.
 type planner struct {
-	opts    *Options
+	of      layout
+	by      int // column in whose order systematic subsets are taken
 	data    *data
 	tracked []*extreme // records that must be in every subset
 }
@@ -102,14 +103,13 @@ func (p *planner) random(n int) []*subset {
 }
 
 // systematic returns j subsets: every j-th record of the sample in the order of
-// the first masked column, with offsets 0 … j−1. Each spans that column's
+// a column, with offsets 0 … j−1. Each spans that column's
 // distribution evenly, and together they are the sample. For the other columns
 // a subset is as good as a random one; as every offset is used equally often
 // and their mean is what counts, the differences between subsets cancel. One
 // set of subsets serves all columns, since a replicate masks all at once.
 func (p *planner) systematic(j int) []*subset {
-	c := slices.IndexFunc(p.opts.Columns, func(c Column) bool { return c.Masked })
-	rows := coarseOrder(p.data.original(max(c, 0)))
+	rows := coarseOrder(p.data.original(p.by))
 	subsets := make([]*subset, j)
 	part := make([]int32, 0, p.data.n/j+1)
 	for o := range subsets {
@@ -189,7 +189,7 @@ func (p *planner) build(rows []int32) *subset {
 		}
 		s.index[t] = i
 	}
-	columns, carry := len(p.opts.Columns), len(p.opts.Carry)
+	columns, carry := len(p.of.columns), len(p.of.carry)
 	for k := range columns + carry {
 		source := 2 * k
 		if k >= columns {
@@ -228,22 +228,22 @@ func withoutNaN(values []float64) microdata.Bitmap {
 
 // present fills b with one stretch of the subset, as a block that a source
 // might have sent. scratch keeps shifted bitmaps, one a column.
-func (s *subset) present(b *microdata.Block, o *Options, run stretch, scratch []microdata.Bitmap) {
+func (s *subset) present(b *microdata.Block, of layout, run stretch, scratch []microdata.Bitmap) {
 	width := 0
-	for _, c := range o.Columns {
-		width = max(width, c.Index+1)
+	for _, i := range of.columns {
+		width = max(width, i+1)
 	}
-	for _, i := range o.Carry {
+	for _, i := range of.carry {
 		width = max(width, i+1)
 	}
 	n := run.to - run.from
 	b.Reset(run.stream, 0, n, width)
 	for k := range s.values {
 		index := 0
-		if k < len(o.Columns) {
-			index = o.Columns[k].Index
+		if k < len(of.columns) {
+			index = of.columns[k]
 		} else {
-			index = o.Carry[k-len(o.Columns)]
+			index = of.carry[k-len(of.columns)]
 		}
 		v := microdata.Vector{Values: s.values[k][run.from:run.to:run.to]}
 		if s.valid[k] != nil {

@@ -121,7 +121,7 @@ func TestDecodingTallies(t *testing.T) {
 		}
 		d := decoder{rest: e}
 		var tally tally
-		d.tally(&tally)
+		tally.decode(&d)
 		if ok := !d.failed && len(d.rest) == 0; ok != c.ok {
 			t.Errorf("%s: accepted is %v", name, ok)
 		}

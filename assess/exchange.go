@@ -2,28 +2,7 @@ package assess
 
 import (
 	"math"
-	"slices"
-
-	"github.com/sdlfilter/sdlfilter/microdata"
 )
-
-// Exchange tells what swaps do to records known by their index: the expected square of
-// x − y, over the pairing of partners and every other mask, and its standard error.
-type Exchange interface {
-	// Typical is the mean over all records.
-	Typical(column string) (square, se float64, ok bool)
-	// At is that of the record which holds a target, the original value tau. The record
-	// is named by its place; row is −1 where only the target is known.
-	At(column, target string, tau float64, scope string, stream int, row int64) (square, se float64, ok bool)
-	// Group is the mean over n records, each named by its place.
-	Group(column string, n int, record func(i int) (scope string, stream int, row int64)) (square, se float64, ok bool)
-}
-
-// SetExchange makes Measure ask x of records known by their index, and take replicates
-// of the masks that move nothing, for what does not look at the record.
-func (a *Accumulator) SetExchange(x Exchange, replicate func(m int) Masker) {
-	a.opts.Exchange, a.opts.Replicate, a.opts.Mixes = x, replicate, false
-}
 
 // exchanged reports whether a mask moves values of a column between records.
 func (r *reckoning) exchanged(c int) bool { return r.a.opts.Columns[c].Exchanged }
@@ -100,32 +79,4 @@ func (row *Risk) set(square, noise float64) {
 	row.R = Float(riskOf(square))
 	row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
 	row.SE = Float(standardError(float64(row.R), noise))
-}
-
-// Replay shows the originals of all records again, in blocks of at most size, which
-// follow one another within a stream: what masks that are tried are to look at. It
-// returns false where the sample does not hold all records.
-func (a *Accumulator) Replay(size int, show func(b *microdata.Block) error) (bool, error) {
-	a.sample.settle()
-	if int64(a.sample.len()) != a.records {
-		return false, nil
-	}
-	r := a.reckon(true)
-	p := &planner{opts: &a.opts, data: r.data}
-	whole := p.whole()[0]
-	var b microdata.Block
-	scratch := make([]microdata.Bitmap, len(whole.values))
-	for _, run := range whole.runs {
-		for from := run.from; from < run.to; from += size {
-			part := stretch{run.stream, from, min(from+size, run.to)}
-			whole.present(&b, &a.opts, part, scratch)
-			origin := r.data.from[from]
-			b.Scope, b.Stream, b.Places = origin.scope, int(origin.stream), slices.Clone(r.data.row[part.from:part.to])
-			b.First = b.Places[0]
-			if err := show(&b); err != nil {
-				return true, err
-			}
-		}
-	}
-	return true, nil
 }

@@ -59,14 +59,6 @@ func newExpectation(law Law, s *spectrum, x comoment) *expectation {
 	return e
 }
 
-// utility by Duncan et al. (2004), eq. 14.
-func (e *expectation) utility(u *Utility) {
-	u.U, u.Bias = Float(riskOf(e.error)), Float(e.bias)
-	u.SE = Float(standardError(float64(u.U), e.errorNoise))
-	u.Sampled = e.of.sampled()
-	u.gate(&e.x, e.variance, e.bias)
-}
-
 // byMean is E(τ − ȳ)², of which τ is known with the variance given.
 func (e *expectation) byMean(tau, noise float64) (square, squareNoise float64) {
 	d := e.x.Mi + e.bias - tau

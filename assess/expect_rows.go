@@ -50,20 +50,14 @@ func (r *reckoning) spectrumOf(c int) *spectrum {
 		slices.Sort(x)
 		s = exactSpectrum(x)
 	} else {
-		s = r.a.columns[c].spectrum(x, unitOf(x))
+		of := &r.a.columns[c]
+		s = spectrumOf(of.x, &of.least, &of.most, x, unitOf(x))
 	}
 	if r.spectra == nil {
 		r.spectra = map[int]*spectrum{}
 	}
 	r.spectra[c] = s
 	return s
-}
-
-// ranks are the squares of the errors of a target known by its position.
-type ranks struct {
-	sought
-	square, spread float64 // and the variance of the square
-	safe           bool
 }
 
 // place finds the targets of every expectation and what becomes of their order
@@ -90,9 +84,7 @@ func (r *reckoning) place(ctx context.Context) error {
 			r.ranks[c][i].sought = e.seek(k, t, x)
 			tasks = append(tasks, task{c, i})
 		}
-		if !e.law.Fixed() {
-			e.clusters = e.cluster()
-		}
+		e.prepare()
 	}
 	var next atomic.Int64
 	var wg sync.WaitGroup

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
-
-	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Exploration is a grid of masks that are tried on data which are not released:
@@ -107,7 +104,7 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 	all := len(questions)
 	for _, g := range groups {
 		for _, q := range questions[:all] {
-			of := question{column: q.column, targets: q.targets, group: g}
+			of := question{column: q.column, targets: q.targets, class: &g.class}
 			of.fitted.fit(g.x[q.column])
 			questions = append(questions, of)
 		}
@@ -122,11 +119,11 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 	var answers [][][]answer
 	for point := range out {
 		if point%at == 0 {
-			part := e
-			part.Points = min(at, e.Points-point)
-			part.Replicate = func(m int) []Masker { return e.Replicate(m)[point : point+part.Points] }
+			points := min(at, e.Points-point)
+			part := trial{of: a.layout, mixes: a.opts.Mixes, points: points, from: e.From, replicates: e.Replicates, done: e.Done,
+				masks: func(m int) []Masker { return e.Replicate(m)[point : point+points] }}
 			answers = nil // so that there is memory for the next
-			if answers, err = replicates(ctx, &a.opts, &part, subsets, questions); err != nil {
+			if answers, err = replicates(ctx, part, subsets, questions); err != nil {
 				return nil, err
 			}
 		}
@@ -178,154 +175,6 @@ func (r *reckoning) lawful(ctx context.Context, e *Exploration, point int) ([]Ex
 		e.Done(e.Replicates)
 	}
 	return list, nil
-}
-
-// originalVariance is s² of the original values in a subset, divisor n−1.
-func (s *subset) originalVariance(column int) float64 {
-	x := slices.Clone(s.values[column][:s.size])
-	if valid := s.valid[column]; valid != nil {
-		for i := range x {
-			if !valid.Has(i) {
-				x[i] = math.NaN()
-			}
-		}
-	}
-	c := spreadAbout(withValue(x))
-	return c.variance()
-}
-
-// spreadAbout gives the moments of values that are all there.
-func spreadAbout(x []float64) comoment {
-	c := comoment{N: float64(len(x))}
-	for i, v := range x {
-		c.Mi += (v - c.Mi) / float64(i+1)
-	}
-	for _, v := range x {
-		c.Cii += (v - c.Mi) * (v - c.Mi)
-	}
-	return c
-}
-
-// group is the records of the sample that have the same values in some columns.
-type group struct {
-	codes  []float64
-	rows   []int32                  // in the sample
-	x      map[int][]float64        // by masked column: original values, 0 where there is none
-	valid  map[int]microdata.Bitmap // nil where every record has a value
-	found  map[int][]found          // by masked column
-	holder map[int][]int            // by masked column and target: the row of the group that holds it, −1: none
-	moment map[int]comoment         // of the originals
-}
-
-// of gathers the group's values.
-func (g *group) of(y []float64, buf *[]float64) []float64 {
-	if cap(*buf) < len(g.rows) {
-		*buf = make([]float64, len(g.rows))
-	}
-	out := (*buf)[:len(g.rows)]
-	for i, row := range g.rows {
-		out[i] = y[row]
-	}
-	return out
-}
-
-// MaxGroups bounds what a report of groups can mean.
-const MaxGroups = 1000
-
-// ErrGroups is returned by Explore where Exploration.By forms more than MaxGroups
-// groups.
-var ErrGroups = fmt.Errorf("assess: explore: by: must form at most %d groups", MaxGroups)
-
-// groups forms the groups, in the order of their codes.
-func (r *reckoning) groups(by []int) ([]*group, error) {
-	if len(by) == 0 {
-		return nil, nil
-	}
-	keys := make([][]float64, len(by))
-	for i, index := range by {
-		if keys[i] = r.at(index); keys[i] == nil {
-			return nil, fmt.Errorf("assess: explore: by: column %d is neither assessed nor carried", index)
-		}
-	}
-	rows := make([]int32, 0, r.data.n)
-	for row := range int32(r.data.n) {
-		if !slices.ContainsFunc(keys, func(k []float64) bool { return math.IsNaN(k[row]) }) {
-			rows = append(rows, row)
-		}
-	}
-	compare := func(a, b int32) int {
-		for _, k := range keys {
-			if k[a] != k[b] {
-				if k[a] < k[b] {
-					return -1
-				}
-				return 1
-			}
-		}
-		return 0
-	}
-	slices.SortStableFunc(rows, compare)
-	var groups []*group
-	for from := 0; from < len(rows); {
-		to := from + 1
-		for to < len(rows) && compare(rows[from], rows[to]) == 0 {
-			to++
-		}
-		if len(groups) == MaxGroups {
-			return nil, ErrGroups
-		}
-		g := &group{rows: rows[from:to:to]}
-		for _, k := range keys {
-			g.codes = append(g.codes, k[rows[from]])
-		}
-		r.look(g)
-		groups = append(groups, g)
-		from = to
-	}
-	return groups, nil
-}
-
-// at returns what the sample holds of a column of blocks, nil where it has none.
-func (r *reckoning) at(index int) []float64 {
-	o := &r.a.opts
-	if i := slices.IndexFunc(o.Columns, func(c Column) bool { return c.Index == index }); i >= 0 {
-		return r.data.original(i)
-	}
-	if i := slices.Index(o.Carry, index); i >= 0 {
-		return r.data.values[2*len(o.Columns)+i]
-	}
-	return nil
-}
-
-// look finds moments and targets of a group's masked columns.
-func (r *reckoning) look(g *group) {
-	g.x, g.valid = map[int][]float64{}, map[int]microdata.Bitmap{}
-	g.found, g.holder, g.moment = map[int][]found{}, map[int][]int{}, map[int]comoment{}
-	for c, column := range r.a.opts.Columns {
-		if !column.Masked {
-			continue
-		}
-		x := g.of(r.data.original(c), new([]float64))
-		there := withValue(x)
-		taus := percentiles(there, r.a.targets)
-		for t, target := range r.a.targets {
-			f := found{target: target, tau: taus[t], position: math.NaN(), sampled: !r.data.complete}
-			if len(there) > 0 && target.minimum() {
-				f.tau = slices.Min(there)
-			} else if len(there) > 0 && target.maximum() {
-				f.tau = slices.Max(there)
-			}
-			holder := slices.Index(x, f.tau) // −1 for NaN
-			if holder >= 0 {
-				row := g.rows[holder]
-				f.record = &extreme{x: f.tau, from: r.data.from[row], row: r.data.row[row], values: make([]float64, len(r.data.values))}
-			}
-			g.found[c], g.holder[c] = append(g.found[c], f), append(g.holder[c], holder)
-		}
-		g.moment[c] = spreadAbout(there)
-		g.valid[c] = withoutNaN(x)
-		g.x[c] = x
-	}
 }
 
 // ofGroup is what was found of a column in a group: the group is all there is.

@@ -6,14 +6,6 @@ import (
 	"slices"
 )
 
-// Extreme is one of the most extreme records of a column, by original value.
-type Extreme struct {
-	Scope              string // of the block it came in
-	Stream             int
-	Row                int64 // place in the stream
-	Original, Released float64
-}
-
 // extreme is an Extreme with the values of the whole record, which a replicate
 // of it needs: original and released of every column, then carried codes; NaN
 // where there is no value.
@@ -115,4 +107,22 @@ func (e *edge) first() *extreme {
 		return nil
 	}
 	return &e.entries[0]
+}
+
+// reset empties the edge.
+func (e *edge) reset() {
+	for _, dropped := range e.entries {
+		e.free = append(e.free, dropped.values)
+	}
+	clear(e.entries)
+	e.entries = e.entries[:0]
+	e.bound = math.Inf(-int(e.sign))
+	e.latest = extreme{}
+}
+
+// inherit makes the edge, which is empty, admit what o would.
+func (e *edge) inherit(o *edge) {
+	o.prune()
+	e.bound, e.latest = o.bound, o.latest
+	e.free = slices.Delete(e.free, min(len(e.free), 2*e.r), len(e.free))
 }

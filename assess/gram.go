@@ -7,11 +7,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// run is the number of records that one pass of the kernels handles: the
-// centred values of eight columns then stay in the first-level cache. It is a
-// multiple of 64, so that bitmaps are cut at words.
-const run = 512
-
 // comoment holds size, means and centred sums of two columns over the records
 // in which both have a value. Means carry what float64 rounds off, without which
 // the merging of many small parts would lose the digits of a column whose mean
@@ -206,4 +201,39 @@ func (g *gram) merge(o *gram) {
 	for p := range g.pairs {
 		g.pairs[p].merge(o.pairs[p])
 	}
+}
+
+// part writes centred values, their squares and ones, or zeros where there is
+// no value. What a null or rejected record holds may be NaN and is not
+// multiplied away but left out.
+func part(v microdata.Vector, from, n int, keep microdata.Bitmap, centre float64, u, square, has []float64) {
+	for i := range n {
+		x := v.Values[from+i]
+		if !keep.Has(from+i) || !v.Valid.Has(from+i) || !finite(x) {
+			u[i], square[i], has[i] = 0, 0, 0
+			continue
+		}
+		x -= centre
+		u[i], square[i], has[i] = x, x*x, 1
+	}
+}
+
+func matrix(k int) [][]float64 {
+	rows, all := make([][]float64, k), make([]float64, k*run)
+	for i := range rows {
+		rows[i] = all[i*run : (i+1)*run : (i+1)*run]
+	}
+	return rows
+}
+
+// spreadAbout gives the moments of values that are all there.
+func spreadAbout(x []float64) comoment {
+	c := comoment{N: float64(len(x))}
+	for i, v := range x {
+		c.Mi += (v - c.Mi) / float64(i+1)
+	}
+	for _, v := range x {
+		c.Cii += (v - c.Mi) * (v - c.Mi)
+	}
+	return c
 }

@@ -19,9 +19,3 @@ type Law interface {
 	// Fixed reports whether nothing is drawn; y is then a nondecreasing function of x.
 	Fixed() bool
 }
-
-// Sides on which a figure errs that is not known to a stated accuracy.
-const (
-	ErrsSafe   = "safe"   // R is not understated, or U not overstated
-	ErrsEither = "either" // it may be off on either side
-)

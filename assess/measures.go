@@ -157,26 +157,62 @@ func (m *Measures) Column(name string) *ColumnMeasures {
 	return nil
 }
 
-// Verdict is what the gate says of a release.
-type Verdict struct {
-	Passed bool          `json:"passed"`
-	Rules  []RuleVerdict `json:"rules"`
+// Order says of a column how much the order of the records tells of it.
+type Order struct {
+	// Descents is the share of descents among neighbours with different original
+	// values, ½ in a shuffled file, and Autocorrelation the lag-1 autocorrelation
+	// of the ranks of the original values, 0 there.
+	Descents        Float `json:"descents" doc:"share of descents among neighbours with different original values, 1/2 in a shuffled file"`
+	Autocorrelation Float `json:"autocorrelation" doc:"lag-1 autocorrelation of the ranks of the original values, 0 in a shuffled file"`
+	// Departs says whether the source departs from a shuffled file.
+	Departs bool `json:"departs" doc:"whether the source departs from a shuffled file"`
+	// Fit is the fit that comes nearest to the original values where it departs.
+	Fit string `json:"fit,omitempty" doc:"the fit that comes nearest to the original values"`
+	// Shuffled says that the release has its records in another order, so that
+	// nothing of this can be seen in it.
+	Shuffled bool `json:"shuffled,omitempty" doc:"whether the release has its records in an order of its own"`
 }
 
-// RuleVerdict says whether one rule holds and, where it does not, what would
-// have to change.
-type RuleVerdict struct {
-	Rule   string `json:"rule" doc:"the rule in words"` // the rule in words: "wage: R of max (index) at most 4e-05"
-	Column string `json:"column"`                       // "" for a rule about the respondents
-	// Measure, Target and Knowledge say the rule to a program, for the R-U map's
-	// threshold lines: the name of the limit in the
-	// configuration (max_risk, min_k, …) or inversion, and the target and knowledge
-	// state of max_risk and min_rmse.
-	Measure   string `json:"measure"`
-	Target    string `json:"target,omitempty"`
-	Knowledge string `json:"knowledge,omitempty"`
-	Passed    bool   `json:"passed"`
-	Limit     Float  `json:"limit"`
-	Found     Float  `json:"found"`
-	Advice    string `json:"advice,omitempty" doc:"what would have to change"`
+// Identity is what the gate must know of identity disclosure: whether respondents
+// can be found in the release. What is NaN or nil was not measured. The measures
+// are those of internal/intruder; this package makes none of them. RespondentMeasures
+// says what each is.
+type Identity struct {
+	Linked            Float // share of the targets whose nearest released record is their own
+	CorrectLinks      Float // targets that the Bayesian intruder links rightly
+	MinK              Float // fewest records that share a combination of keys
+	MaxIndividualRisk Float // greatest probability of re-identification of a record
+	// Sampled says that not all records were looked at. The least k and the greatest
+	// risk are then NaN: they may be those of a record that was not drawn.
+	Sampled bool
+	// Inverted counts the values that were computed back from the release and the
+	// list of masks; nil where that was not tried.
+	Inverted *int64
+	// InvertedBy says of which column and how, in words.
+	InvertedBy []string
 }
+
+// KnowledgeOrder is the state of a snooper who has the records in the order of the
+// source: τ̂ is a fit of the released values along that order. Its target is the
+// typical one.
+const KnowledgeOrder = "order"
+
+// The knowledge states of docs/methods.md, section 2, as reports name them.
+const (
+	KnowledgeMean     = "mean"     // τ̂ = ȳ
+	KnowledgeIndex    = "index"    // τ̂ = y_t, the linked record
+	KnowledgePosition = "position" // τ̂ = y_(k), the same order statistic
+)
+
+// Knowledges lists the knowledge states in the order of reports.
+var Knowledges = []string{KnowledgeMean, KnowledgeIndex, KnowledgePosition, KnowledgeOrder}
+
+// TargetTypical is the target that is any record of the sample, Duncan et al.
+// (2004) eq. 3 under knowledge of the mean.
+const TargetTypical = "typical"
+
+// Sides on which a figure errs that is not known to a stated accuracy.
+const (
+	ErrsSafe   = "safe"   // R is not understated, or U not overstated
+	ErrsEither = "either" // it may be off on either side
+)

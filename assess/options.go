@@ -117,7 +117,7 @@ func (o Options) resolve() (Options, []target, error) {
 	if o.Extremes == 0 {
 		// An extreme record is kept whole, once for each end of each column: of a
 		// table with hundreds of columns fewer are kept.
-		record := 8 * o.width()
+		record := 8 * o.layout().width()
 		o.Extremes = min(defaultExtremes, max(1, extremesBytes/(2*len(o.Columns)*record)))
 	}
 	if o.OrderBins == 0 {
@@ -134,6 +134,39 @@ func (o Options) resolve() (Options, []target, error) {
 	return o, targets, nil
 }
 
-// width is the number of values that the sample and the extremes keep of a
-// record: original and released of every column, and the carried codes.
-func (o *Options) width() int { return 2*len(o.Columns) + len(o.Carry) }
+// layout is what the sample and the extremes keep of a record.
+func (o *Options) layout() layout {
+	l := layout{carry: o.Carry}
+	for _, c := range o.Columns {
+		l.columns = append(l.columns, c.Index)
+	}
+	return l
+}
+
+// Keeping says how many values of a column leave as they are by the law of its masks:
+// Share is the probability that an original value does, Most the greatest share of
+// a column that the law explains.
+type Keeping struct {
+	Share func(x float64) float64
+	Most  float64
+}
+
+// Exchange tells what swaps do to records known by their index: the expected square of
+// x − y, over the pairing of partners and every other mask, and its standard error.
+type Exchange interface {
+	// Typical is the mean over all records.
+	Typical(column string) (square, se float64, ok bool)
+	// At is that of the record which holds a target, the original value tau. The record
+	// is named by its place; row is −1 where only the target is known.
+	At(column, target string, tau float64, scope string, stream int, row int64) (square, se float64, ok bool)
+	// Group is the mean over n records, each named by its place.
+	Group(column string, n int, record func(i int) (scope string, stream int, row int64)) (square, se float64, ok bool)
+}
+
+// CheckTarget reports whether name is a target: min, max, or p and a percentage
+// above 0 and below 100 with at least two digits and at most three decimals
+// (p01, p50, p99.9).
+func CheckTarget(name string) error {
+	_, err := parseTarget(name)
+	return err
+}

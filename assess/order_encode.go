@@ -5,8 +5,17 @@ import (
 	"slices"
 )
 
-// order writes the levels: stretches in the order of place.
-func (e *encoder) order(o *order, from map[origin]uint64) {
+// number adds the origins of the stretches to a numbering.
+func (o *order) number(n *numbering) {
+	for _, l := range o.levels {
+		for _, k := range slices.SortedFunc(maps.Keys(l.stretches), stretchKey.compare) {
+			n.add(&origin{k.of.scope, k.of.stream})
+		}
+	}
+}
+
+// encode writes the levels: stretches in the order of place.
+func (o *order) encode(e *encoder, from *numbering) {
 	e.uint(uint64(o.limit))
 	e.uint(uint64(len(o.levels)))
 	for i := range o.levels {
@@ -14,7 +23,7 @@ func (e *encoder) order(o *order, from map[origin]uint64) {
 		e.uint(uint64(l.thin))
 		e.uint(uint64(len(l.stretches)))
 		for _, k := range slices.SortedFunc(maps.Keys(l.stretches), stretchKey.compare) {
-			e.short(from[k.of])
+			e.short(from.of[k.of])
 			e.short(uint64(k.index))
 			bins := l.stretches[k]
 			e.short(uint64(len(bins)))
@@ -31,9 +40,9 @@ func (e *encoder) order(o *order, from map[origin]uint64) {
 	}
 }
 
-// order reads what the encoder wrote. What does not fit its own limits is a
+// decode reads what encode wrote. What does not fit its own limits is a
 // failure.
-func (d *decoder) order(o *order, from []*origin) {
+func (o *order) decode(d *decoder, from []*origin) {
 	limit, levels := d.uint(), d.count(16)
 	if limit != uint64(o.limit) || levels < 1 || levels > orderLevels {
 		d.failed = true

@@ -2,6 +2,7 @@ package assess
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -198,4 +199,30 @@ func selectAscending(v []float64, ranks []int, base int, out []float64) {
 		// selectNth leaves what precedes index n no greater than what follows.
 		v, done = v[n+1:], done+n+1
 	}
+}
+
+// percentiles returns the order statistics of x that are the targets', NaN for
+// extremes and where x is empty.
+func percentiles(x []float64, targets []target) []float64 {
+	out := make([]float64, len(targets))
+	var ranks []int
+	for i, t := range targets {
+		out[i] = math.NaN()
+		if !t.extremal() && len(x) > 0 {
+			ranks = append(ranks, t.rank(len(x))-1)
+		}
+	}
+	slices.Sort(ranks)
+	ranks = slices.Compact(ranks)
+	values := make([]float64, len(ranks))
+	var s selector
+	s.fit(x)
+	s.ranks(x, ranks, values)
+	for i, t := range targets {
+		if !t.extremal() && len(x) > 0 {
+			at, _ := slices.BinarySearch(ranks, t.rank(len(x))-1)
+			out[i] = values[at]
+		}
+	}
+	return out
 }

@@ -1,5 +1,7 @@
 package assess
 
+import "github.com/sdlfilter/sdlfilter/microdata"
+
 // Pairs are the records of an accumulator's sample, in the order of place, for
 // measures that this package does not make. Values are shared and must not be
 // changed; they hold until the accumulator is added to.
@@ -28,3 +30,9 @@ func (a *Accumulator) Pairs() Pairs {
 	p.Carried = a.sample.values[2*n:]
 	return p
 }
+
+// Code is the number that stands for the value of record i of a carried column in
+// what Explore says of groups: the value of a column in Numbers form, else a
+// number that is equal for equal values and, but for a chance of 2⁻⁵³ a pair,
+// different for different ones; NaN for null.
+func Code(c *microdata.Column, i int) float64 { return code(c, i) }

@@ -115,3 +115,11 @@ func unkeyedWords(dst []uint64, scope string, r keystream.Records) {
 		dst[i] = mix(state)
 	}
 }
+
+// mix is the finaliser of SplitMix64: FNV alone leaves the high bits of short
+// values poor.
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

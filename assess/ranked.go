@@ -1,24 +1,9 @@
 package assess
 
 import (
-	"cmp"
 	"math"
 	"slices"
-	"sort"
 )
-
-// clusters are neighbouring atoms taken together where they lie so close that the
-// masks make the same of them: within a twentieth of the SD of y given x, which
-// differs by a twentieth at most (a tier begins between two values, however near).
-type clusters struct {
-	x, n, low, high []float64
-	byLow, byHigh   edges
-}
-
-// edges are ends of reach in ascending order, with the number of records up to each.
-type edges struct{ at, records []float64 }
-
-const closeness = 0.05
 
 func (e *expectation) cluster() *clusters {
 	c := new(clusters)
@@ -40,32 +25,6 @@ func (e *expectation) cluster() *clusters {
 	}
 	c.byLow, c.byHigh = edgesOf(c.low, c.n), edgesOf(c.high, c.n)
 	return c
-}
-
-// alike reports whether the masks make the same of two values that are so far apart,
-// given the SDs of what they make of each: to within a share of these.
-func alike(apart, sd, own, share float64) bool {
-	return apart <= share*sd && math.Abs(own-sd) <= closeness*sd
-}
-
-func edgesOf(at, n []float64) edges {
-	order := make([]int, len(at))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(at[a], at[b]) })
-	var e edges
-	sum := 0.0
-	for _, i := range order {
-		sum += n[i]
-		e.at, e.records = append(e.at, at[i]), append(e.records, sum)
-	}
-	return e
-}
-
-// reaching returns the least end by which k records are reached.
-func (e *edges) reaching(k float64) float64 {
-	return e.at[min(sort.SearchFloat64s(e.records, k), len(e.at)-1)]
 }
 
 // window is what decides the k-th smallest released value: the records that may land
@@ -404,4 +363,12 @@ func (e *expectation) byPosition(q sought) (square, noise float64, safe bool) {
 		return d.variance, 0, true
 	}
 	return square, noise, false
+}
+
+// prepare makes what byPosition needs of all targets, which may then be asked of it by
+// several goroutines.
+func (e *expectation) prepare() {
+	if !e.law.Fixed() {
+		e.clusters = e.cluster()
+	}
 }

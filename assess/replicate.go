@@ -20,7 +20,27 @@ type question struct {
 	quantile []float64  // by target: the share of the data below the order statistic, where the subset is not all of them; else nil
 	index    []*extreme // by target: the record that holds it; nil where the column is empty
 	fitted   selector   // bins fitted to the column; copied by each worker
-	group    *group     // the records that it is about; nil: all
+	class    *class     // the records that it is about; nil: all
+}
+
+// class is some records of a subset that are looked at by themselves.
+type class struct {
+	rows   []int32
+	x      map[int][]float64        // by masked column: original values, 0 where there is none
+	valid  map[int]microdata.Bitmap // nil where every record has a value
+	holder map[int][]int            // by masked column and target: the row of the class that holds it, −1: none
+}
+
+// of gathers the class's values.
+func (g *class) of(y []float64, buf *[]float64) []float64 {
+	if cap(*buf) < len(g.rows) {
+		*buf = make([]float64, len(g.rows))
+	}
+	out := (*buf)[:len(g.rows)]
+	for i, row := range g.rows {
+		out[i] = y[row]
+	}
+	return out
 }
 
 // answer is what one replicate says of one column.
@@ -35,41 +55,51 @@ type answer struct {
 	linked     []float64 // by target: y_t, NaN where it is null
 }
 
-// replicates runs the replicates of an exploration, the i-th (from 0) on subset
+// trial is masks to be replicated: at one point or at several.
+type trial struct {
+	of               layout // of the subsets' records
+	mixes            bool   // whether a mask moves values between records
+	points           int
+	from, replicates int
+	masks            func(m int) []Masker // of replicate m, by point
+	done             func(points int)     // after each replicate; may be nil
+}
+
+// replicates runs the replicates of a trial, the i-th (from 0) on subset
 // i mod len(subsets), on all cores, and returns the answers by point, replicate
 // and question. Each replicate has its own place in the result, which so does not
 // depend on the number of cores.
-func replicates(ctx context.Context, o *Options, e *Exploration, subsets []*subset, questions []question) ([][][]answer, error) {
-	answers := make([][][]answer, e.Points)
+func replicates(ctx context.Context, e trial, subsets []*subset, questions []question) ([][][]answer, error) {
+	answers := make([][][]answer, e.points)
 	for p := range answers {
-		answers[p] = make([][]answer, e.Replicates)
+		answers[p] = make([][]answer, e.replicates)
 	}
-	workers := min(runtime.GOMAXPROCS(0), e.Replicates)
+	workers := min(runtime.GOMAXPROCS(0), e.replicates)
 	errs := make([]error, workers)
 	var next atomic.Int64
 	var failed atomic.Bool
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
-			r := newReplicator(o, questions, e.Points)
+			r := newReplicator(&e, questions)
 			for !failed.Load() {
 				i := int(next.Add(1)) - 1
-				if i >= e.Replicates {
+				if i >= e.replicates {
 					return
 				}
-				for p, mask := range e.Replicate(e.From + i) {
+				for p, mask := range e.masks(e.from + i) {
 					err := ctx.Err()
 					if err == nil {
 						answers[p][i], err = r.run(p, mask, subsets[i%len(subsets)])
 					}
 					if err != nil {
-						errs[w] = fmt.Errorf("assess: replicate %d: %w", e.From+i, err)
+						errs[w] = fmt.Errorf("assess: replicate %d: %w", e.from+i, err)
 						failed.Store(true)
 						return
 					}
 				}
-				if e.Done != nil {
-					e.Done(e.Points)
+				if e.done != nil {
+					e.done(e.points)
 				}
 			}
 		})
@@ -85,7 +115,7 @@ func replicates(ctx context.Context, o *Options, e *Exploration, subsets []*subs
 
 // replicator is the scratch of one worker.
 type replicator struct {
-	opts      *Options
+	trial     *trial
 	questions []question
 	selectors []selector
 	placings  [][]placing // of the selectors, by point: each spreads its values its own way
@@ -102,9 +132,9 @@ type replicator struct {
 	between   []float64
 }
 
-func newReplicator(o *Options, questions []question, points int) *replicator {
-	r := &replicator{opts: o, questions: slices.Clone(questions),
-		valid: make([]microdata.Bitmap, len(o.Columns)+len(o.Carry))}
+func newReplicator(e *trial, questions []question) *replicator {
+	r := &replicator{trial: e, questions: slices.Clone(questions),
+		valid: make([]microdata.Bitmap, len(e.of.columns)+len(e.of.carry))}
 	for k := range r.questions {
 		q := &r.questions[k]
 		r.selectors = append(r.selectors, q.fitted)
@@ -113,7 +143,7 @@ func newReplicator(o *Options, questions []question, points int) *replicator {
 			r.columns = append(r.columns, q.column)
 		}
 	}
-	r.placings = make([][]placing, points)
+	r.placings = make([][]placing, e.points)
 	for p := range r.placings {
 		for k := range r.selectors {
 			r.placings[p] = append(r.placings[p], r.selectors[k].placing)
@@ -136,10 +166,10 @@ func (r *replicator) run(point int, mask Masker, s *subset) ([]answer, error) {
 		a.linked, a.position, values = values[:n:n], values[n:2*n:2*n], values[2*n:]
 		x, y, valid := s.values[q.column], r.released[q.slot], s.valid[q.column]
 		low, high := math.Inf(1), math.Inf(-1)
-		if q.group != nil {
-			y = q.group.of(y, &r.part)
-			x, valid = q.group.x[q.column], q.group.valid[q.column]
-			for t, row := range q.group.holder[q.column] {
+		if q.class != nil {
+			y = q.class.of(y, &r.part)
+			x, valid = q.class.x[q.column], q.class.valid[q.column]
+			for t, row := range q.class.holder[q.column] {
 				a.linked[t] = math.NaN()
 				if row >= 0 {
 					a.linked[t] = y[row]
@@ -163,7 +193,7 @@ func (r *replicator) run(point int, mask Masker, s *subset) ([]answer, error) {
 			least, most = a.moments(x, y)
 		}
 		low, high = min(low, least), max(high, most)
-		if r.opts.Mixes && q.group == nil && len(s.values[q.column]) > s.size {
+		if r.trial.mixes && q.class == nil && len(s.values[q.column]) > s.size {
 			a.exchanged(s.values[q.column], r.released[q.slot], s.valid[q.column])
 		}
 		r.selectors[k].placing = r.placings[point][k]
@@ -177,7 +207,7 @@ func (r *replicator) run(point int, mask Masker, s *subset) ([]answer, error) {
 func (r *replicator) mask(mask Masker, s *subset) error {
 	if mask.NeedsSurvey() {
 		for _, stretch := range s.runs {
-			s.present(&r.block, r.opts, stretch, r.valid)
+			s.present(&r.block, r.trial.of, stretch, r.valid)
 			if err := mask.Survey(&r.block); err != nil {
 				return err
 			}
@@ -189,12 +219,12 @@ func (r *replicator) mask(mask Masker, s *subset) error {
 	total := len(s.values[0])
 	clear(r.holes)
 	for _, stretch := range s.runs {
-		s.present(&r.block, r.opts, stretch, r.valid)
+		s.present(&r.block, r.trial.of, stretch, r.valid)
 		if err := mask.Apply(&r.block); err != nil {
 			return err
 		}
 		for k, c := range r.columns {
-			out := r.block.Columns[r.opts.Columns[c].Index].Out()
+			out := r.block.Columns[r.trial.of.columns[c]].Out()
 			if len(s.runs) == 1 && out.Valid == nil && len(r.block.Rejects) == 0 {
 				r.released[k] = out.Values
 				continue

@@ -152,3 +152,6 @@ func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 	}
 	return v
 }
+
+// Identity reports whether the rule is about the respondents rather than a column.
+func (r Rule) Identity() bool { return r.limited() != nil }

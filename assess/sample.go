@@ -2,14 +2,30 @@ package assess
 
 import (
 	"cmp"
-	"hash/fnv"
 	"math"
 	"slices"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
+
+// layout says which columns of blocks the values of a record come from, by their index:
+// of columns in Numbers form the original and the released value each, then codes of those
+// that are carried.
+type layout struct{ columns, carry []int }
+
+// width is the number of values of a record.
+func (l layout) width() int { return 2*len(l.columns) + len(l.carry) }
+
+// fill writes the values of a record.
+func (l layout) fill(dst []float64, b *microdata.Block, row int) {
+	for i, index := range l.columns {
+		col := &b.Columns[index]
+		dst[2*i], dst[2*i+1] = value(col.Original, row), value(col.Out(), row)
+	}
+	for i, index := range l.carry {
+		dst[2*len(l.columns)+i] = code(&b.Columns[index], row)
+	}
+}
 
 // sample is a bottom-k sample of records: those with the k smallest priorities,
 // where a record's priority is a keyed function of its place. So the sample is
@@ -33,23 +49,23 @@ func newSample(k, width int) sample {
 func (s *sample) len() int { return len(s.priority) }
 
 // offer takes those records of a block in whose priority is low enough, with
-// the values of the options' columns.
-func (s *sample) offer(b *microdata.Block, from *origin, p *priorities, keep microdata.Bitmap, o *Options) {
+// the values of the layout's columns.
+func (s *sample) offer(b *microdata.Block, from *origin, p *priorities, keep microdata.Bitmap, of layout) {
 	s.take(b, from, p, keep)
 	if len(s.hits) == 0 {
 		return
 	}
-	for c := range o.Columns {
-		col := &b.Columns[o.Columns[c].Index]
+	for c, index := range of.columns {
+		col := &b.Columns[index]
 		s.values[2*c] = gather(s.values[2*c], col.Original, s.hits)
 		s.values[2*c+1] = gather(s.values[2*c+1], col.Out(), s.hits)
 	}
-	for c, index := range o.Carry {
-		dst := s.values[2*len(o.Columns)+c]
+	for c, index := range of.carry {
+		dst := s.values[2*len(of.columns)+c]
 		for _, i := range s.hits {
 			dst = append(dst, code(&b.Columns[index], int(i)))
 		}
-		s.values[2*len(o.Columns)+c] = dst
+		s.values[2*len(of.columns)+c] = dst
 	}
 	s.bound()
 }
@@ -100,61 +116,6 @@ func (s *sample) bound() {
 	if s.k >= 0 && s.len() > 2*s.k {
 		s.prune()
 	}
-}
-
-func gather(dst []float64, v microdata.Vector, rows []int32) []float64 {
-	for _, i := range rows {
-		dst = append(dst, value(v, int(i)))
-	}
-	return dst
-}
-
-// value returns NaN where the vector has no value, or one that is not finite.
-func value(v microdata.Vector, i int) float64 {
-	x := v.Values[i]
-	if !finite(x) || !v.Valid.Has(i) {
-		return math.NaN()
-	}
-	return x
-}
-
-// Code is the number that stands for the value of record i of a carried column in
-// what Explore says of groups: the value of a column in Numbers form, else a
-// number that is equal for equal values and, but for a chance of 2⁻⁵³ a pair,
-// different for different ones; NaN for null.
-func Code(c *microdata.Column, i int) float64 { return code(c, i) }
-
-// code returns a number that is equal for equal values of a column and, but for
-// a chance of 2⁻⁵³ a pair, different for different ones; NaN for null.
-func code(c *microdata.Column, i int) float64 {
-	if c.Array == nil {
-		return value(c.Original, i)
-	}
-	if c.Array.IsNull(i) {
-		return math.NaN()
-	}
-	return codeOf(c.Array, i)
-}
-
-func codeOf(a arrow.Array, i int) float64 {
-	h := fnv.New64a()
-	switch a := a.(type) {
-	case *array.Dictionary:
-		return codeOf(a.Dictionary(), a.GetValueIndex(i))
-	case *array.Binary:
-		h.Write(a.Value(i))
-	default:
-		h.Write([]byte(a.ValueStr(i)))
-	}
-	return float64(mix(h.Sum64()) >> 11)
-}
-
-// mix is the finaliser of SplitMix64: FNV alone leaves the high bits of short
-// values poor.
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
 }
 
 // prune keeps the k records of lowest priority. A tie in priority

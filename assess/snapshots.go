@@ -6,13 +6,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Records in the sample of a snapshot's window, and in one replicate of a
-// snapshot: a snapshot then takes some tens of milliseconds of each core,
-// whatever has been seen.
+// Records in the sample of a snapshot's window, and how many a snapshot is taken after.
 const (
-	windowSample   = 20_000
-	snapshotSubset = 5_000
-	defaultEvery   = 100_000
+	windowSample = 20_000
+	defaultEvery = 100_000
 )
 
 // Snapshots keeps the assessment of a stream: of the window since the last

@@ -44,11 +44,12 @@ func (s *spectrum) exact(v float64) {
 	s.x, s.n, s.stratum = append(s.x, v), append(s.n, 1), append(s.stratum, -1)
 }
 
-// spectrum builds the spectrum of a column from what is held of it and the values of
-// the sample. All values are multiples of unit, where that is above 0.
-func (c *columnSums) spectrum(sample []float64, unit float64) *spectrum {
-	least, most := c.least.sorted(), c.most.sorted()
-	n := int(c.x.n)
+// spectrumOf builds the spectrum of a column from the counts of its values, those at
+// either end, and those of the sample. All values are multiples of unit, where that is
+// above 0.
+func spectrumOf(counted *tally, lowest, highest *tail, sample []float64, unit float64) *spectrum {
+	least, most := lowest.sorted(), highest.sorted()
+	n := int(counted.n)
 	if n <= len(least)+len(most) {
 		return exactSpectrum(slices.Concat(least[:min(n, len(least))], most[len(most)-max(0, n-len(least)):]))
 	}
@@ -71,10 +72,10 @@ func (c *columnSums) spectrum(sample []float64, unit float64) *spectrum {
 	slices.Sort(within)
 
 	s := exactSpectrum(least)
-	enough := perStratum * (c.x.n - uint64(len(least)+len(most))) / uint64(max(len(within), 1))
+	enough := perStratum * (counted.n - uint64(len(least)+len(most))) / uint64(max(len(within), 1))
 	var open stratum
 	at := 0
-	c.x.each(func(b bin) bool {
+	counted.each(func(b bin) bool {
 		from := at
 		for at < len(within) && math.Float64bits(within[at])>>binShift == b.code {
 			at++

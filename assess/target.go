@@ -6,20 +6,6 @@ import (
 	"strings"
 )
 
-// The knowledge states of docs/methods.md, section 2, as reports name them.
-const (
-	KnowledgeMean     = "mean"     // τ̂ = ȳ
-	KnowledgeIndex    = "index"    // τ̂ = y_t, the linked record
-	KnowledgePosition = "position" // τ̂ = y_(k), the same order statistic
-)
-
-// Knowledges lists the knowledge states in the order of reports.
-var Knowledges = []string{KnowledgeMean, KnowledgeIndex, KnowledgePosition, KnowledgeOrder}
-
-// TargetTypical is the target that is any record of the sample, Duncan et al.
-// (2004) eq. 3 under knowledge of the mean.
-const TargetTypical = "typical"
-
 // target is an order statistic of the original values.
 type target struct {
 	name  string
@@ -27,14 +13,6 @@ type target struct {
 }
 
 const whole = 100_000
-
-// CheckTarget reports whether name is a target: min, max, or p and a percentage
-// above 0 and below 100 with at least two digits and at most three decimals
-// (p01, p50, p99.9).
-func CheckTarget(name string) error {
-	_, err := parseTarget(name)
-	return err
-}
 
 func parseTarget(name string) (target, error) {
 	switch name {
@@ -59,8 +37,10 @@ func parseTarget(name string) (target, error) {
 	return target{name, int64(v)}, nil
 }
 
-func (t target) minimum() bool  { return t.place == 0 }
-func (t target) maximum() bool  { return t.place == whole }
+func (t target) minimum() bool { return t.place == 0 }
+
+func (t target) maximum() bool { return t.place == whole }
+
 func (t target) extremal() bool { return t.minimum() || t.maximum() }
 
 // rank is k = ⌈np⌉, at least 1: docs/methods.md, section 2. n·p is computed in integers, as

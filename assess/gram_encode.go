@@ -1,0 +1,83 @@
+package assess
+
+import "math"
+
+// pairOf is what the co-moments of two columns are, Cij apart, where no record
+// has only one of them.
+func (g *gram) pairOf(i, j int) comoment {
+	a, b := g.at(i, i), g.at(j, j)
+	return comoment{N: a.N, Mi: a.Mi, Mj: b.Mi, Li: a.Li, Lj: b.Li, Cii: a.Cii, Cjj: b.Cii}
+}
+
+// sameAs compares bit by bit all but Cij.
+func (c comoment) sameAs(o comoment) bool {
+	for _, p := range [][2]float64{{c.N, o.N}, {c.Mi, o.Mi}, {c.Mj, o.Mj}, {c.Li, o.Li}, {c.Lj, o.Lj}, {c.Cii, o.Cii}, {c.Cjj, o.Cjj}} {
+		if math.Float64bits(p[0]) != math.Float64bits(p[1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// complete fills in what follows of a pair from its columns.
+func (g *gram) complete(i, j int) {
+	q := g.at(i, j)
+	own := g.pairOf(i, j)
+	own.Cij = q.Cij
+	*q = own
+}
+
+// encode writes the co-moments of a column with itself, and of a pair only what
+// does not follow from them: where no value is missing that is Cij alone.
+func (g *gram) encode(e *encoder) {
+	for i := range g.k {
+		for j := range i + 1 {
+			p := g.at(i, j)
+			switch own := g.pairOf(i, j); {
+			case i == j:
+				e.floats(p.N, p.Mi, p.Li, p.Cii, p.Cij)
+			case p.sameAs(own):
+				*e = append(*e, pairFollows)
+				e.floats(p.Cij)
+			default:
+				*e = append(*e, pairOwn)
+				e.floats(p.N, p.Mi, p.Mj, p.Li, p.Lj, p.Cii, p.Cjj, p.Cij)
+			}
+		}
+	}
+}
+
+// decode reads what encode wrote.
+func (g *gram) decode(d *decoder) {
+	var follow [][2]int
+	for i := range g.k {
+		p := g.at(i, i)
+		for j := range i {
+			q := g.at(i, j)
+			switch kind := d.bytes(1); {
+			case kind == nil:
+				return
+			case kind[0] == pairFollows:
+				q.Cij = d.float()
+				follow = append(follow, [2]int{i, j})
+			case kind[0] == pairOwn:
+				for _, to := range []*float64{&q.N, &q.Mi, &q.Mj, &q.Li, &q.Lj, &q.Cii, &q.Cjj, &q.Cij} {
+					*to = d.float()
+				}
+			default:
+				d.fail()
+				return
+			}
+		}
+		p.N, p.Mi, p.Li, p.Cii, p.Cij = d.float(), d.float(), d.float(), d.float(), d.float()
+		p.Mj, p.Lj, p.Cjj = p.Mi, p.Li, p.Cii
+	}
+	for _, f := range follow {
+		g.complete(f[0], f[1])
+	}
+}
+
+const (
+	pairFollows = 1
+	pairOwn     = 2
+)

@@ -1,0 +1,55 @@
+package assess
+
+import (
+	"fmt"
+	"math"
+)
+
+// OrderWarning says that the order of the records tells of a column what its masks
+// do not; "" where it does not.
+func (c *ColumnMeasures) OrderWarning() string {
+	var order, index *Risk
+	for i := range c.Risk {
+		if r := &c.Risk[i]; r.Target == TargetTypical {
+			switch r.Knowledge {
+			case KnowledgeOrder:
+				order = r
+			case KnowledgeIndex:
+				index = r
+			}
+		}
+	}
+	// What a fit gains below a tenth of the error is no finding of its own.
+	if order == nil || index != nil && !(order.RMSE < 0.95*index.RMSE) {
+		return ""
+	}
+	text := fmt.Sprintf("%s: the order of the records gives values to within %s", c.Name, withUnit(float64(order.RMSE), c.Unit))
+	if index != nil {
+		text += fmt.Sprintf(", the released value alone to within %s", withUnit(float64(index.RMSE), c.Unit))
+	}
+	return text + "; release the records in another order (sink.order: shuffled)"
+}
+
+// shuffledRisk is R of the order where it tells nothing: the mean is all that is
+// left of it. NaN where the order was not measured.
+func (c *ColumnMeasures) shuffledRisk() float64 {
+	if c.Order == nil || c.Order.Departs && !c.Order.Shuffled {
+		return math.NaN()
+	}
+	n, sd, drift := float64(c.Original.N), float64(c.Original.SD), float64(c.Released.Mean-c.Original.Mean)
+	return riskOf(sd*sd*(n-1)/n + drift*drift)
+}
+
+// judgeShuffled judges a rule about the order where it tells nothing.
+func (r Rule) judgeShuffled(c *ColumnMeasures, v *RuleVerdict, needed float64) {
+	risk := c.shuffledRisk()
+	rmse := math.Sqrt(1 / risk)
+	if r.MaxRisk != nil {
+		v.Found, v.Passed = Float(risk), risk <= *r.MaxRisk
+	} else {
+		v.Found, v.Passed = Float(rmse), rmse >= needed
+	}
+	if !v.Passed {
+		v.Advice = advise(Risk{Target: TargetTypical, Knowledge: KnowledgeMean, R: Float(risk), RMSE: Float(rmse)}, needed, c.Unit)
+	}
+}

@@ -1,0 +1,82 @@
+package assess
+
+import (
+	"fmt"
+	"math"
+)
+
+// unchangedShare of the pairs, NaN where there are none or they were not counted.
+func (c *ColumnMeasures) unchangedShare() float64 {
+	if c.Unchanged == nil {
+		return math.NaN()
+	}
+	return float64(*c.Unchanged) / float64(c.pairs())
+}
+
+// pairs is the number of records with an original and a released value.
+func (c *ColumnMeasures) pairs() int64 { return min(c.Original.N, c.Released.N) }
+
+// tooFew reports whether more values leave as they are than the law explains, and
+// than the steward has allowed.
+func (c *ColumnMeasures) tooManyUnchanged(allowed *float64) bool {
+	if !c.UnchangedExcess {
+		return false
+	}
+	return allowed == nil || !(c.unchangedShare() <= *allowed)
+}
+
+// UnchangedWarning says in words that more values of a column leave as they are
+// than its masks explain; "" where that is not so.
+func (c *ColumnMeasures) UnchangedWarning() string {
+	if !c.UnchangedExcess {
+		return ""
+	}
+	return fmt.Sprintf("%s: %d of %d released values are the original; the law of the masks explains %s",
+		c.Name, *c.Unchanged, c.pairs(), number(math.Round(float64(*c.UnchangedExplained))))
+}
+
+const unchangedAdvice = "the masks must move values by more than a step of the column: a greater sd, no rounding behind the noise, values within the precision of their type; or allow it (gate.allow_unchanged, or a rule max_unchanged)"
+
+// judgeUnchanged holds the share of values that stay against a rule.
+func (r Rule) judgeUnchanged(c *ColumnMeasures) RuleVerdict {
+	v := RuleVerdict{Column: r.Column, Measure: "max_unchanged", Limit: Float(*r.MaxUnchanged), Found: Float(math.NaN()),
+		Rule: fmt.Sprintf("%s: share of released values equal to the original at most %s", r.Column, number(*r.MaxUnchanged))}
+	if c == nil {
+		v.Advice = "the column is not assessed; a rule without its measure does not hold"
+		return v
+	}
+	switch {
+	case !c.Masked && c.Original.N > 0:
+		v.Found = 1 // no mask touches it
+	case c.Unchanged != nil && c.pairs() == 0, c.Original.N == 0:
+		v.Found = 0 // there is nothing to give away
+	default:
+		v.Found = Float(c.unchangedShare())
+	}
+	if v.Passed = float64(v.Found) <= *r.MaxUnchanged; !v.Passed {
+		v.Advice = unchangedAdvice
+	}
+	return v
+}
+
+// judgeLaws demands, of every masked column of which no rule says how many values
+// may stay, that no more do than the law of its masks explains.
+func judgeLaws(rules []Rule, m *Measures) (broken []RuleVerdict) {
+	for i := range m.Columns {
+		c := &m.Columns[i]
+		judged := false
+		for _, r := range rules {
+			judged = judged || r.MaxUnchanged != nil && r.Column == c.Name
+		}
+		if judged || !c.tooManyUnchanged(m.AllowUnchanged) {
+			continue
+		}
+		limit := float64(*c.UnchangedExplained) / float64(c.pairs())
+		if m.AllowUnchanged != nil {
+			limit = max(limit, *m.AllowUnchanged)
+		}
+		broken = append(broken, RuleVerdict{Column: c.Name, Measure: "max_unchanged", Limit: Float(limit), Found: Float(c.unchangedShare()),
+			Rule: c.Name + ": no more released values equal to the original than the masks explain", Advice: unchangedAdvice})
+	}
+	return broken
+}

@@ -1,0 +1,107 @@
+package assess
+
+import (
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"gonum.org/v1/gonum/floats"
+)
+
+// plain is centred for centres of 0, where the values themselves serve.
+func plain(x, y []float64, lo, hi, low, high float64) runSums {
+	n := len(x)
+	y = y[:n]
+	var sq0, sq1 float64
+	beyond := false
+	i := 0
+	for ; i+1 < n; i += 2 {
+		x0, y0 := x[i], y[i]
+		x1, y1 := x[i+1], y[i+1]
+		if x0 < lo || x0 > hi || y0 < low || y0 > high || x1 < lo || x1 > hi || y1 < low || y1 > high {
+			beyond = true
+		}
+		d0, d1 := x0-y0, x1-y1
+		sq0 += d0 * d0
+		sq1 += d1 * d1
+	}
+	if i < n {
+		x0, y0 := x[i], y[i]
+		if x0 < lo || x0 > hi || y0 < low || y0 > high {
+			beyond = true
+		}
+		sq0 += (x0 - y0) * (x0 - y0)
+	}
+	su, sv := floats.Sum(x), floats.Sum(y)
+	return runSums{su, sv, su - sv, sq0 + sq1, beyond}
+}
+
+// centred writes x−kx to u and y−ky to v and sums in the same pass. Two chains
+// of sums hide the latency of the additions.
+func centred(u, v, x, y []float64, kx, ky, lo, hi, low, high float64) runSums {
+	n := len(x)
+	u, v, y = u[:n], v[:n], y[:n]
+	var su0, su1, sv0, sv1, sd0, sd1, sq0, sq1 float64
+	beyond := false
+	i := 0
+	for ; i+1 < n; i += 2 {
+		x0, x1, y0, y1 := x[i], x[i+1], y[i], y[i+1]
+		if x0 < lo || x0 > hi || y0 < low || y0 > high || x1 < lo || x1 > hi || y1 < low || y1 > high {
+			beyond = true
+		}
+		d0, d1 := x0-y0, x1-y1
+		u0, u1, v0, v1 := x0-kx, x1-kx, y0-ky, y1-ky
+		u[i], u[i+1], v[i], v[i+1] = u0, u1, v0, v1
+		su0 += u0
+		su1 += u1
+		sv0 += v0
+		sv1 += v1
+		sd0 += d0
+		sd1 += d1
+		sq0 += d0 * d0
+		sq1 += d1 * d1
+	}
+	if i < n {
+		x0, y0 := x[i], y[i]
+		if x0 < lo || x0 > hi || y0 < low || y0 > high {
+			beyond = true
+		}
+		u[i], v[i] = x0-kx, y0-ky
+		su0 += u[i]
+		sv0 += v[i]
+		sd0 += x0 - y0
+		sq0 += (x0 - y0) * (x0 - y0)
+	}
+	return runSums{su0 + su1, sv0 + sv1, sd0 + sd1, sq0 + sq1, beyond}
+}
+
+// runSums are sums over one run of one column.
+type runSums struct {
+	su, sv  float64 // Σ(x−kx), Σ(y−ky)
+	sd, sdd float64 // Σ(x−y), Σ(x−y)²
+	beyond  bool    // some original value is beyond [lo, hi] or some released one beyond [low, high]
+}
+
+// unchangedIn counts the pairs of a block whose released value is the original.
+// Values that are null, not finite or of rejected records are no pairs.
+func unchangedIn(x, y microdata.Vector, keep microdata.Bitmap) (n int64) {
+	for from := 0; from < len(x.Values); from += run {
+		to := min(len(x.Values), from+run)
+		xs, ys := x.Values[from:to], y.Values[from:to]
+		ys = ys[:len(xs)]
+		same := 0
+		for i, v := range xs {
+			if v == ys[i] {
+				same++
+			}
+		}
+		// Most runs have no such value, and need no look at what may be missing.
+		if same == 0 {
+			continue
+		}
+		for i, v := range xs {
+			row := from + i
+			if v == ys[i] && finite(v) && keep.Has(row) && x.Valid.Has(row) && y.Valid.Has(row) {
+				n++
+			}
+		}
+	}
+	return n
+}

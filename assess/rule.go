@@ -1,0 +1,45 @@
+package assess
+
+// Rule is what must hold of a release before it may leave. Exactly one limit is
+// given. MaxRisk, MinRMSE, MinEfficiency and MaxUnchanged are about a column, the others about
+// the respondents: see Identity. A rule without target or knowledge holds for all
+// of them: {column: wage, min_rmse: 5000} says that no target of wage may be known
+// to better than 5,000.
+type Rule struct {
+	Column        string   `yaml:"column" doc:"the column that the rule is about"`
+	Target        string   `yaml:"target" doc:"typical, min, p01, …, max; all where left out"`
+	Knowledge     string   `yaml:"knowledge" doc:"mean, index, position or order; all where left out" enum:"mean,index,position,order"`
+	MaxRisk       *float64 `yaml:"max_risk" doc:"greatest tolerable disclosure risk R, in 1/(unit of the column)²"`
+	MinRMSE       *float64 `yaml:"min_rmse" doc:"least root mean squared error of a snooper, √(1/R), in the column's unit"`
+	MinEfficiency *float64 `yaml:"min_efficiency" share:"whole" doc:"least U/U₀, where a variance below that of the original does not count as utility"`
+	MaxUnchanged  *float64 `yaml:"max_unchanged" share:"whole" doc:"greatest share of released values that are equal to the original, 0 to 1; it takes the place of what the masks' own law explains"`
+
+	MaxLinked         *float64 `yaml:"max_linked" share:"whole" doc:"greatest share of respondents whose nearest released record is their own, 0 to 1; needs assess.intruder.linkage"`
+	MaxCorrectLinks   *float64 `yaml:"max_correct_links" doc:"greatest number of respondents that the Bayesian intruder links rightly; needs assess.intruder.bayes"`
+	MinK              *int     `yaml:"min_k" doc:"least number of records that share a combination of categorical keys; needs assess.intruder.uniqueness"`
+	MaxIndividualRisk *float64 `yaml:"max_individual_risk" share:"whole" doc:"greatest probability of a record's re-identification by categorical keys, 0 to 1; needs assess.intruder.uniqueness"`
+}
+
+// Verdict is what the gate says of a release.
+type Verdict struct {
+	Passed bool          `json:"passed"`
+	Rules  []RuleVerdict `json:"rules"`
+}
+
+// RuleVerdict says whether one rule holds and, where it does not, what would
+// have to change.
+type RuleVerdict struct {
+	Rule   string `json:"rule" doc:"the rule in words"` // the rule in words: "wage: R of max (index) at most 4e-05"
+	Column string `json:"column"`                       // "" for a rule about the respondents
+	// Measure, Target and Knowledge say the rule to a program, for the R-U map's
+	// threshold lines: the name of the limit in the
+	// configuration (max_risk, min_k, …) or inversion, and the target and knowledge
+	// state of max_risk and min_rmse.
+	Measure   string `json:"measure"`
+	Target    string `json:"target,omitempty"`
+	Knowledge string `json:"knowledge,omitempty"`
+	Passed    bool   `json:"passed"`
+	Limit     Float  `json:"limit"`
+	Found     Float  `json:"found"`
+	Advice    string `json:"advice,omitempty" doc:"what would have to change"`
+}
