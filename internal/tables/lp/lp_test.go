@@ -1,0 +1,526 @@
+package lp
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// problem is a system as plain slices, for the references.
+type problem struct {
+	dense        [][]float64
+	lower, upper []float64
+}
+
+func (p problem) system(t testing.TB) *System {
+	t.Helper()
+	rows := make([][]Entry, len(p.dense))
+	for i, r := range p.dense {
+		for j, v := range r {
+			if v != 0 {
+				rows[i] = append(rows[i], Entry{j, v})
+			}
+		}
+	}
+	a, err := NewMatrix(len(p.lower), rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(a, p.lower, p.upper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// lines returns the rows of a table of the given shape with every line in every
+// dimension fixed.
+func lines(shape ...int) [][]float64 {
+	n := 1
+	for _, k := range shape {
+		n *= k
+	}
+	var rows [][]float64
+	for d := range shape {
+		stride := 1
+		for _, k := range shape[d+1:] {
+			stride *= k
+		}
+		for first := range n {
+			if first/stride%shape[d] != 0 {
+				continue
+			}
+			row := make([]float64, n)
+			for k := range shape[d] {
+				row[first+k*stride] = 1
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// around gives bounds from random counts: many zeros and ones, so that many
+// vertices are degenerate; some cells fixed, some without an upper bound.
+func around(rng *rand.Rand, dense [][]float64, n int) problem {
+	p := problem{dense: dense, lower: make([]float64, n), upper: make([]float64, n)}
+	for j := range n {
+		x := float64(rng.IntN(4) * rng.IntN(3))
+		p.lower[j], p.upper[j] = -x, float64(rng.IntN(5))
+		switch rng.IntN(12) {
+		case 0:
+			p.lower[j], p.upper[j] = 0, 0
+		case 1:
+			p.upper[j] = 50
+		}
+	}
+	return p
+}
+
+// vertices returns the least and the greatest value of every column by trying all
+// bases: every choice of columns at bounds that leaves a regular square system.
+func vertices(p problem) (low, high []float64) {
+	n := len(p.lower)
+	low, high = make([]float64, n), make([]float64, n)
+	basis := independent(p.dense)
+	r := len(basis)
+	chosen := make([]int, 0, r)
+	var choose func(from int)
+	choose = func(from int) {
+		if len(chosen) == r {
+			tryBasis(p, basis, chosen, low, high)
+			return
+		}
+		for j := from; j <= n-(r-len(chosen)); j++ {
+			chosen = append(chosen, j)
+			choose(j + 1)
+			chosen = chosen[:len(chosen)-1]
+		}
+	}
+	choose(0)
+	return low, high
+}
+
+func independent(dense [][]float64) [][]float64 {
+	var kept, reduced [][]float64
+	for _, row := range dense {
+		r := append([]float64(nil), row...)
+		for _, e := range reduced {
+			lead := 0
+			for e[lead] == 0 {
+				lead++
+			}
+			if f := r[lead] / e[lead]; f != 0 {
+				for j := range r {
+					r[j] -= f * e[j]
+				}
+			}
+		}
+		for j := range r {
+			if math.Abs(r[j]) > 1e-9 {
+				for k := range j {
+					r[k] = 0
+				}
+				kept, reduced = append(kept, row), append(reduced, r)
+				break
+			}
+		}
+	}
+	return kept
+}
+
+func tryBasis(p problem, rows [][]float64, basic []int, low, high []float64) {
+	n, r := len(p.lower), len(rows)
+	inverse := invert(rows, basic)
+	if inverse == nil {
+		return
+	}
+	isBasic := make([]bool, n)
+	for _, j := range basic {
+		isBasic[j] = true
+	}
+	var free []int
+	for j := range n {
+		if !isBasic[j] && p.lower[j] != p.upper[j] {
+			free = append(free, j)
+		}
+	}
+	z := make([]float64, n)
+	for mask := range 1 << len(free) {
+		for k, j := range free {
+			z[j] = p.lower[j]
+			if mask>>k&1 == 1 {
+				z[j] = p.upper[j]
+			}
+		}
+		right := make([]float64, r)
+		for i, row := range rows {
+			for _, j := range free {
+				right[i] -= row[j] * z[j]
+			}
+		}
+		ok := true
+		for i, j := range basic {
+			z[j] = 0
+			for k := range r {
+				z[j] += inverse[i][k] * right[k]
+			}
+			ok = ok && z[j] >= p.lower[j]-1e-9 && z[j] <= p.upper[j]+1e-9
+		}
+		if ok {
+			for j, v := range z {
+				low[j], high[j] = min(low[j], v), max(high[j], v)
+			}
+		}
+	}
+}
+
+func invert(rows [][]float64, basic []int) [][]float64 {
+	r := len(rows)
+	m := make([][]float64, r)
+	for i := range m {
+		m[i] = make([]float64, 2*r)
+		for k, j := range basic {
+			m[i][k] = rows[i][j]
+		}
+		m[i][r+i] = 1
+	}
+	for c := range r {
+		best := c
+		for i := c; i < r; i++ {
+			if math.Abs(m[i][c]) > math.Abs(m[best][c]) {
+				best = i
+			}
+		}
+		if math.Abs(m[best][c]) < 1e-9 {
+			return nil
+		}
+		m[c], m[best] = m[best], m[c]
+		d := m[c][c]
+		for k := range m[c] {
+			m[c][k] /= d
+		}
+		for i := range m {
+			if f := m[i][c]; i != c && f != 0 {
+				for k := range m[i] {
+					m[i][k] -= f * m[c][k]
+				}
+			}
+		}
+	}
+	out := make([][]float64, r)
+	for i := range out {
+		out[i] = m[i][r:]
+	}
+	return out
+}
+
+func TestRangesEqualEnumeratedVertices(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	shapes := [][]int{{2, 2}, {2, 3}, {3, 3}, {2, 4}, {2, 2, 2}, {2, 2, 3}}
+	for trial := range 240 {
+		shape := shapes[trial%len(shapes)]
+		dense := lines(shape...)
+		p := around(rng, dense, len(dense[0]))
+		checkRanges(t, p)
+	}
+}
+
+// Rows that are no lines of a table: coefficients of any sign and size, rows that
+// repeat others, empty rows and columns.
+func TestRangesOfGeneralRowsEqualEnumeratedVertices(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		n, m := 3+rng.IntN(5), 1+rng.IntN(4)
+		dense := make([][]float64, m)
+		for i := range dense {
+			dense[i] = make([]float64, n)
+			for j := range n {
+				if rng.IntN(2) == 0 {
+					dense[i][j] = float64(rng.IntN(7) - 3)
+				}
+			}
+			if i > 0 && rng.IntN(3) == 0 {
+				for j := range n {
+					dense[i][j] = -2 * dense[i-1][j]
+				}
+			}
+		}
+		checkRanges(t, around(rng, dense, n))
+	}
+}
+
+func checkRanges(t *testing.T, p problem) {
+	t.Helper()
+	low, high := vertices(p)
+	s := p.system(t)
+	for j := range low {
+		got, err := s.Maximize(j, math.Inf(1))
+		if err != nil || math.Abs(got-high[j]) > 1e-7 {
+			t.Fatalf("greatest of column %d: %v (%v), by enumeration %v\n%+v", j, got, err, high[j], p)
+		}
+		if got, err = s.Minimize(j, math.Inf(-1)); err != nil || math.Abs(got-low[j]) > 1e-7 {
+			t.Fatalf("least of column %d: %v (%v), by enumeration %v\n%+v", j, got, err, low[j], p)
+		}
+		fresh := p.system(t)
+		if alone, _ := fresh.Minimize(j, math.Inf(-1)); math.Abs(got-alone) > 1e-7 {
+			t.Fatalf("column %d: %v after other problems, %v from a new system", j, got, alone)
+		}
+	}
+	for j := range low { // attained, so never beyond the range
+		if s.Low[j] < low[j]-1e-7 || s.High[j] > high[j]+1e-7 {
+			t.Fatalf("column %d: attained %v to %v outside %v to %v", j, s.Low[j], s.High[j], low[j], high[j])
+		}
+	}
+}
+
+// dualBound is a lower bound of the sum of terms that holds for any prices of the
+// rows (weak duality), so it proves an optimum whatever the simplex did.
+func dualBound(s *System, terms []Term) float64 {
+	s.factorise()
+	reduced := make([]float64, s.a.columns)
+	for _, t := range terms {
+		reduced[t.Column] += t.Weight
+		if p := s.place[t.Column]; p >= 0 {
+			s.byPlace[p] += t.Weight
+		}
+	}
+	y := make([]float64, s.a.rows)
+	s.f.backward(s.byPlace, y)
+	for i, v := range y {
+		for p := s.a.rowStart[i]; p < s.a.rowStart[i+1]; p++ {
+			reduced[s.a.columnOf[p]] -= v * s.a.byRow[p]
+		}
+	}
+	bound := 0.0
+	for j, d := range reduced {
+		if math.Abs(d) > 1e-7 {
+			bound += min(d*s.lower[j], d*s.upper[j])
+		}
+	}
+	return bound
+}
+
+// Larger tables than can be enumerated: the optimum is proved by weak duality, for
+// single cells and for sums, and bounds are fixed and freed in between.
+func TestOptimaAreProvedByDuality(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, shape := range [][]int{{12, 9}, {6, 5, 4}, {4, 4, 3, 3}} {
+		dense := lines(shape...)
+		n := len(dense[0])
+		p := around(rng, dense, n)
+		s := p.system(t)
+		for range 60 {
+			terms := []Term{{rng.IntN(n), 1}}
+			for rng.IntN(3) > 0 {
+				terms = append(terms, Term{rng.IntN(n), float64(rng.IntN(9) - 4)})
+			}
+			got, err := s.MinimizeSum(terms)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bound := dualBound(s, terms); math.Abs(got-bound) > 1e-6 {
+				t.Fatalf("%v: least sum %v, bound by duality %v", shape, got, bound)
+			}
+			j := rng.IntN(n)
+			if rng.IntN(2) == 0 {
+				err = s.SetBounds(j, 0, 0)
+			} else {
+				err = s.SetBounds(j, p.lower[j], p.upper[j])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestEnoughStopsOnAFeasiblePoint(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	stopped := 0
+	for range 50 {
+		dense := lines(5, 5)
+		p := around(rng, dense, 25)
+		s := p.system(t)
+		j := rng.IntN(25)
+		top, _ := s.Maximize(j, math.Inf(1))
+		s.Reset()
+		want := top / 2
+		got, err := s.Maximize(j, want)
+		if err != nil || math.Abs(got-want) > 1e-9 {
+			t.Fatalf("asked for %v of %v, got %v (%v)", want, top, got, err)
+		}
+		if top > 0 {
+			stopped++
+		}
+		for i, row := range dense {
+			sum := 0.0
+			for k, v := range row {
+				sum += v * s.Point()[k]
+			}
+			if math.Abs(sum) > 1e-9 {
+				t.Fatalf("row %d of the point sums to %v", i, sum)
+			}
+		}
+	}
+	if stopped < 20 {
+		t.Errorf("only %d of 50 cells could move: the test shows nothing", stopped)
+	}
+}
+
+// Values as large as turnovers beside ones: errors of rounding must not widen or
+// narrow the range of the small cell.
+func TestLargeBesideSmall(t *testing.T) {
+	p := problem{
+		dense: [][]float64{{1, 1, 0, 0}, {0, 0, 1, 1}, {1, 0, 1, 0}, {0, 1, 0, 1}},
+		lower: []float64{-3, -1e12, -1e12, -5}, upper: []float64{1e12, 1e12, 1e12, 1e12},
+	}
+	s := p.system(t)
+	if v, err := s.Minimize(0, math.Inf(-1)); err != nil || math.Abs(v+3) > 1e-9 {
+		t.Errorf("least: %v (%v), want -3", v, err)
+	}
+	if v, err := s.Maximize(0, math.Inf(1)); err != nil || v != 1e12 {
+		t.Errorf("greatest: %v (%v), want 1e12", v, err)
+	}
+}
+
+func TestUnboundedAndRefused(t *testing.T) {
+	inf := math.Inf(1)
+	p := problem{dense: [][]float64{{1, -1}}, lower: []float64{-1, -1}, upper: []float64{inf, inf}}
+	s := p.system(t)
+	if v, err := s.Maximize(0, inf); err != nil || !math.IsInf(v, 1) {
+		t.Errorf("greatest: %v (%v), want +Inf", v, err)
+	}
+	if v, err := s.Minimize(0, -inf); err != nil || v != -1 {
+		t.Errorf("least: %v (%v), want -1", v, err)
+	}
+	if err := s.SetBounds(0, 1, 2); err == nil {
+		t.Error("bounds without 0 were accepted")
+	}
+	if err := s.SetBounds(0, math.NaN(), 2); err == nil {
+		t.Error("a bound that is no number was accepted")
+	}
+	if _, err := NewMatrix(2, [][]Entry{{{2, 1}}}); err == nil {
+		t.Error("a column outside the matrix was accepted")
+	}
+	if _, err := New(s.a, []float64{0}, []float64{0}); err == nil {
+		t.Error("too few bounds were accepted")
+	}
+}
+
+func TestSameProblemSamePoint(t *testing.T) {
+	point := func() []float64 {
+		rng := rand.New(rand.NewPCG(9, 10))
+		dense := lines(8, 7, 3)
+		s := around(rng, dense, len(dense[0])).system(t)
+		for j := range 40 {
+			if _, err := s.Maximize(j, math.Inf(1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return append([]float64(nil), s.Point()...)
+	}
+	first := point()
+	for j, v := range point() {
+		if v != first[j] {
+			t.Fatalf("column %d: %v, then %v", j, first[j], v)
+		}
+	}
+}
+
+func BenchmarkAllRanges20x20(b *testing.B) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	dense := lines(20, 20)
+	p := around(rng, dense, 400)
+	for b.Loop() {
+		s := p.system(b)
+		for j := range 400 {
+			_, _ = s.Maximize(j, math.Inf(1))
+			_, _ = s.Minimize(j, math.Inf(-1))
+		}
+		b.ReportMetric(float64(s.Total), "steps")
+	}
+}
+
+func TestEntriesOfOneColumnAddUp(t *testing.T) {
+	a, err := NewMatrix(2, [][]Entry{{{0, 1}, {1, -1}, {0, 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(a, []float64{-9, -9}, []float64{9, 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := s.Maximize(0, math.Inf(1)); err != nil || v != 2 {
+		t.Errorf("greatest of z₀ with 2 z₀ = z₁ ≤ 4: %v (%v), want 2", v, err)
+	}
+}
+
+// A point that rounding has led astray is noticed by the matrix itself, and the
+// problem is solved again from 0; nothing that was no point of the set is noted.
+func TestAPointGoneAstrayIsNoticed(t *testing.T) {
+	dense := lines(4, 4)
+	p := around(rand.New(rand.NewPCG(13, 14)), dense, 16)
+	s := p.system(t)
+	want, _ := s.Maximize(5, math.Inf(1))
+	s.Reset()
+	s.Forget()
+	for j := range s.z[:16] {
+		if s.place[j] < 0 && s.lower[j] < s.upper[j] {
+			s.z[j] = s.upper[j] + 0.25 // and the basis does not follow
+		}
+	}
+	got, err := s.Maximize(5, math.Inf(1))
+	if err != nil || math.Abs(got-want) > 1e-9 || !s.feasible() {
+		t.Errorf("greatest %v (%v), feasible %v; want %v", got, err, s.feasible(), want)
+	}
+	for j := range s.High {
+		if s.High[j] > p.upper[j] {
+			t.Errorf("column %d: %v is noted as attained, its bound is %v", j, s.High[j], p.upper[j])
+		}
+	}
+}
+
+// A basis of dependent columns is repaired, and the repaired one is solved right.
+func TestDependentColumnsAreReplaced(t *testing.T) {
+	dense := lines(3, 3)
+	s := around(rand.New(rand.NewPCG(15, 16)), dense, 9).system(t)
+	f := newFactors(6)
+	basis := []int32{0, 1, 3, 4, 8, 14} // cells (0,0) (0,1) (1,0) (1,1) are a cycle
+	dropped := f.factorise(s.a, basis)
+	if len(dropped) != 1 {
+		t.Fatalf("%d columns were replaced, want 1", len(dropped))
+	}
+	var unit unitColumn
+	for place, j := range basis {
+		w, x := make([]float64, 6), make([]float64, 6)
+		rows, values := s.a.column(int(j), &unit)
+		for p, r := range rows {
+			w[r] = values[p]
+		}
+		f.forward(w, x)
+		for i, v := range x {
+			if want := map[bool]float64{true: 1}[i == place]; math.Abs(v-want) > 1e-12 {
+				t.Fatalf("column %d of B gives %v", place, x)
+			}
+		}
+	}
+}
+
+// Beale's example cycles under the greatest reduced cost with exact ties.
+func TestBealesExampleEnds(t *testing.T) {
+	inf := math.Inf(1)
+	p := problem{
+		dense: [][]float64{
+			{0.25, -60, -1. / 25, 9, 1, 0, 0},
+			{0.5, -90, -1. / 50, 3, 0, 1, 0},
+			{0, 0, 1, 0, 0, 0, 1},
+		},
+		lower: []float64{0, 0, 0, 0, 0, 0, -1}, upper: []float64{inf, inf, inf, inf, inf, inf, inf},
+	}
+	s := p.system(t)
+	v, err := s.MinimizeSum([]Term{{0, -0.75}, {1, 150}, {2, -0.02}, {3, 6}})
+	if err != nil || math.Abs(v+0.05) > 1e-9 {
+		t.Errorf("least sum %v (%v), want -0.05", v, err)
+	}
+}
