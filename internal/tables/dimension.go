@@ -1,0 +1,241 @@
+package tables
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/sdlfilter/sdlfilter/check"
+)
+
+// Edge says that a code belongs to a parent, at a line of some file (0 where there
+// is none). An empty parent is the total of all.
+type Edge struct {
+	Child, Parent string
+	Line          int
+}
+
+// Hierarchy is one way in which the codes of a variable add up.
+type Hierarchy struct {
+	Name  string
+	Edges []Edge
+}
+
+// DefaultTotal is the code of the total of all where no other is given.
+const DefaultTotal = "total"
+
+// Sum says that a node is the sum of its parts. Indices are of nodes of a
+// dimension, or of cells of a set.
+type Sum struct {
+	Total int32
+	Parts []int32
+}
+
+// Dimension is a variable of a table: all codes of all its hierarchies, and how
+// they add up. Node 0 is the total of all. Leaves come in the order of their first
+// appearance, as do the other nodes.
+type Dimension struct {
+	Name  string
+	Codes []string
+	Sums  []Sum
+
+	node   map[string]int32
+	leaves [][]int32 // of a node, ascending; its own for a leaf
+	depth  []int32   // of a node in the first hierarchy that has it
+}
+
+// NewDimension builds a dimension of one or more hierarchies over the same leaves.
+// All that is wrong is returned at once: a code with two parents in one hierarchy,
+// a cycle, a leaf of one hierarchy that is a total in another, one that another
+// does not have, a code that stands for different leaves in two.
+func NewDimension(name, total string, hierarchies ...Hierarchy) (*Dimension, check.Problems) {
+	if total == "" {
+		total = DefaultTotal
+	}
+	d := &Dimension{Name: name, Codes: []string{total}, node: map[string]int32{total: 0}, depth: []int32{0}}
+	var problems check.Problems
+	problems.NotEmpty("", len(hierarchies), "hierarchy")
+	parents := make([]map[int32]int32, len(hierarchies))
+	for i, h := range hierarchies {
+		parents[i] = d.enter(h, path(hierarchies, i), &problems)
+	}
+	for i := range hierarchies {
+		d.cycles(parents[i], path(hierarchies, i), &problems)
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	d.leaves = make([][]int32, len(d.Codes))
+	for i := range hierarchies {
+		d.addUp(parents[i], hierarchies, i, &problems)
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return d, nil
+}
+
+func path(hierarchies []Hierarchy, i int) string {
+	if hierarchies[i].Name != "" {
+		return hierarchies[i].Name
+	}
+	return fmt.Sprintf("[%d]", i)
+}
+
+func at(path string, line int) string {
+	if line > 0 {
+		return fmt.Sprintf("%s:%d", path, line)
+	}
+	return path
+}
+
+// enter gives the codes of a hierarchy their nodes and returns parents by child.
+func (d *Dimension) enter(h Hierarchy, path string, problems *check.Problems) map[int32]int32 {
+	parent := make(map[int32]int32, len(h.Edges))
+	problems.NotEmpty(path, len(h.Edges), "code")
+	for _, e := range h.Edges {
+		switch {
+		case e.Child == "":
+			problems.Addf(at(path, e.Line), "a code is empty")
+			continue
+		case e.Child == d.Codes[0]:
+			problems.Addf(at(path, e.Line), "code %q is the total of all, and cannot have a parent", e.Child)
+			continue
+		}
+		up := int32(0)
+		if e.Parent != "" {
+			up = d.number(e.Parent)
+		}
+		c := d.number(e.Child)
+		if old, known := parent[c]; known && old != up {
+			problems.Addf(at(path, e.Line), "code %q has two parents, %q and %q", e.Child, d.Codes[old], d.Codes[up])
+			continue
+		}
+		parent[c] = up
+	}
+	for _, e := range h.Edges { // a parent that is nobody's child is below the total
+		if e.Parent == "" || e.Parent == d.Codes[0] {
+			continue
+		}
+		if p := d.node[e.Parent]; p != 0 {
+			if _, known := parent[p]; !known {
+				parent[p] = 0
+			}
+		}
+	}
+	return parent
+}
+
+func (d *Dimension) number(code string) int32 {
+	n, known := d.node[code]
+	if !known {
+		n = int32(len(d.Codes))
+		d.node[code] = n
+		d.Codes = append(d.Codes, code)
+		d.depth = append(d.depth, -1)
+	}
+	return n
+}
+
+// cycles reports the codes from which the total of all is not reached.
+func (d *Dimension) cycles(parent map[int32]int32, path string, problems *check.Problems) {
+	safe := map[int32]bool{0: true}
+	for c := range int32(len(d.Codes)) {
+		var way []int32
+		n, in := c, true
+		for in && !safe[n] && len(way) <= len(parent) {
+			way = append(way, n)
+			n, in = parent[n]
+		}
+		if !in {
+			continue // not a code of this hierarchy
+		}
+		if !safe[n] {
+			problems.Addf(path, "code %q is its own ancestor (a cycle)", d.Codes[c])
+			continue
+		}
+		for _, w := range way {
+			safe[w] = true
+		}
+	}
+}
+
+// addUp enters the sums of hierarchy i and the leaves of its nodes.
+func (d *Dimension) addUp(parent map[int32]int32, hierarchies []Hierarchy, i int, problems *check.Problems) {
+	children := make([][]int32, len(d.Codes))
+	for c := range int32(len(d.Codes)) {
+		if p, in := parent[c]; in {
+			children[p] = append(children[p], c)
+		}
+	}
+	leaves := make([][]int32, len(d.Codes))
+	var walk func(n, depth int32)
+	walk = func(n, depth int32) {
+		if d.depth[n] < 0 {
+			d.depth[n] = depth
+		}
+		if len(children[n]) == 0 {
+			leaves[n] = []int32{n}
+			return
+		}
+		for _, c := range children[n] {
+			walk(c, depth+1)
+			leaves[n] = append(leaves[n], leaves[c]...)
+		}
+		sort.Slice(leaves[n], func(a, b int) bool { return leaves[n][a] < leaves[n][b] })
+		d.enterSum(Sum{n, children[n]})
+	}
+	walk(0, 0)
+	for n := range d.Codes {
+		switch {
+		case leaves[n] == nil:
+		case d.leaves[n] == nil && i > 0 && len(children[n]) == 0:
+			problems.Addf(path(hierarchies, i), "leaf %q is not in %s", d.Codes[n], path(hierarchies, 0))
+		case d.leaves[n] == nil:
+			d.leaves[n] = leaves[n]
+		case slices.Equal(d.leaves[n], leaves[n]):
+		case n == 0:
+			d.missing(leaves[0], hierarchies, i, problems)
+		case (len(d.leaves[n]) == 1 && d.leaves[n][0] == int32(n)) != (len(children[n]) == 0):
+			problems.Addf(path(hierarchies, i), "code %q is a leaf in one hierarchy and a total in another", d.Codes[n])
+		default:
+			problems.Addf(path(hierarchies, i), "code %q stands for other leaves than in another hierarchy", d.Codes[n])
+		}
+	}
+}
+
+// missing names the leaves of the first hierarchy that hierarchy i does not have.
+func (d *Dimension) missing(have []int32, hierarchies []Hierarchy, i int, problems *check.Problems) {
+	for _, n := range d.leaves[0] {
+		if _, found := slices.BinarySearch(have, n); !found {
+			problems.Addf(path(hierarchies, i), "leaf %q of %s is missing", d.Codes[n], path(hierarchies, 0))
+		}
+	}
+}
+
+func (d *Dimension) enterSum(s Sum) {
+	for _, o := range d.Sums {
+		if o.Total == s.Total && slices.Equal(o.Parts, s.Parts) {
+			return
+		}
+	}
+	d.Sums = append(d.Sums, s)
+}
+
+// Node returns the node of a code.
+func (d *Dimension) Node(code string) (int, bool) {
+	n, ok := d.node[code]
+	return int(n), ok
+}
+
+// Leaves returns the leaves under a node, ascending; a leaf is under itself.
+func (d *Dimension) Leaves(node int) []int32 { return d.leaves[node] }
+
+// IsLeaf reports whether a node is no sum.
+func (d *Dimension) IsLeaf(node int) bool {
+	return len(d.leaves[node]) == 1 && d.leaves[node][0] == int32(node)
+}
+
+// Depth returns how far a node is from the total of all in the first hierarchy
+// that has it.
+func (d *Dimension) Depth(node int) int { return int(d.depth[node]) }

@@ -1,0 +1,327 @@
+package tables
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func edges(pairs ...string) Hierarchy {
+	h := Hierarchy{}
+	for i, p := range pairs {
+		child, parent, _ := strings.Cut(p, "<")
+		h.Edges = append(h.Edges, Edge{child, parent, i + 2})
+	}
+	return h
+}
+
+func named(name string, h Hierarchy) Hierarchy {
+	h.Name = name
+	return h
+}
+
+func TestWhatIsWrongWithAHierarchyIsSaidAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		h    []Hierarchy
+		want []string
+	}{
+		{"two parents", []Hierarchy{edges("a<A", "b<A", "a<B")}, []string{`[0]:4: code "a" has two parents, "A" and "B"`}},
+		{"cycle", []Hierarchy{edges("a<b", "b<c", "c<a", "x<")}, []string{
+			`code "a" is its own ancestor`, `code "b" is its own ancestor`, `code "c" is its own ancestor`}},
+		{"below a cycle", []Hierarchy{edges("x<a", "a<a")}, []string{`code "x" is its own`, `code "a" is its own`}},
+		{"empty", []Hierarchy{edges("<A", "a<A")}, []string{"[0]:2: a code is empty"}},
+		{"total below", []Hierarchy{edges("total<A", "a<A")}, []string{`code "total" is the total of all`}},
+		{"none", nil, []string{"at least one hierarchy"}},
+		{"no code", []Hierarchy{{}}, []string{"at least one code"}},
+		{"leaf and total", []Hierarchy{named("nuts", edges("a<A", "b<A", "c<")), named("zones", edges("A<Z", "c<Z"))}, []string{
+			`zones: code "A" is a leaf in one hierarchy and a total in another`, `zones: leaf "a" of nuts is missing`, `zones: leaf "b" of nuts is missing`}},
+		{"leaf missing", []Hierarchy{edges("a<A", "b<A"), edges("a<Z")}, []string{`[1]: leaf "b" of [0] is missing`}},
+		{"leaf too many", []Hierarchy{edges("a<A"), edges("a<Z", "c<Z")}, []string{`[1]: leaf "c" is not in [0]`}},
+		{"other leaves", []Hierarchy{edges("a<A", "b<A", "c<B", "d<B"), edges("a<A", "c<A", "b<B", "d<B")}, []string{
+			`[1]: code "A" stands for other leaves`, `[1]: code "B" stands for other leaves`}},
+	} {
+		d, problems := NewDimension("v", "", c.h...)
+		if d != nil {
+			t.Errorf("%s: a dimension was made", c.name)
+		}
+		var all strings.Builder
+		for _, p := range problems {
+			all.WriteString(p.Error() + "\n")
+		}
+		for _, w := range c.want {
+			if !strings.Contains(all.String(), w) {
+				t.Errorf("%s: %q is missing in\n%s", c.name, w, &all)
+			}
+		}
+	}
+}
+
+func TestHierarchiesAreReadFromEveryForm(t *testing.T) {
+	want := Hierarchy{Name: "h", Edges: []Edge{{"A", "", 0}, {"A1", "A", 0}, {"A11", "A1", 0}, {"A2", "A", 0}, {"B", "", 0}}}
+	bare := func(h Hierarchy) Hierarchy {
+		for i := range h.Edges {
+			h.Edges[i].Line = 0
+		}
+		return h
+	}
+	csv, err := ReadParents("h", strings.NewReader("child,parent\nA,\nA1 ,A\n\"A11\",A1\nA2,A\nB,\n"))
+	if err != nil || !reflect.DeepEqual(bare(csv), want) {
+		t.Errorf("CSV: %v (%v)", csv, err)
+	}
+	hrc, err := ReadHRC("h", strings.NewReader("A\r\n@A1\n@@A11 \n\n@A2\nB\n"), '@')
+	if err != nil || !reflect.DeepEqual(bare(hrc), want) {
+		t.Errorf("hrc: %v (%v)", hrc, err)
+	}
+	if levels := FromLevels("h", [][]string{{"A", "A1", "A11"}, {"A", "A2", "A2"}, {"A", "A2"}, {"B"}}); !reflect.DeepEqual(levels, want) {
+		t.Errorf("levels: %v", levels)
+	}
+	prefixes, problems := FromPrefixes("h", []string{"0113", "0120", "ä1äh"}, []int{1, 2, 4})
+	if len(problems) > 0 || !reflect.DeepEqual(prefixes, FromLevels("h", [][]string{{"0", "01", "0113"}, {"0", "01", "0120"}, {"ä", "ä1", "ä1äh"}})) {
+		t.Errorf("prefixes: %v (%v)", prefixes, problems)
+	}
+	for _, p := range []struct {
+		codes   []string
+		lengths []int
+	}{{[]string{"011"}, []int{1, 2, 4}}, {[]string{"01"}, []int{2, 2}}, {[]string{"01"}, nil}} {
+		if _, problems := FromPrefixes("h", p.codes, p.lengths); len(problems) == 0 {
+			t.Errorf("%v with lengths %v: no problem", p.codes, p.lengths)
+		}
+	}
+	for text, want := range map[string]string{"A\n@@B\n": `h:2: code "B" is 2 levels below a code of level 0`, "@A\n": "h:1", "A\n@\xff\n": "h:2: not valid UTF-8"} {
+		if _, err := ReadHRC("h", strings.NewReader(text), '@'); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+	for _, text := range []string{"child,parent\na,b,c\n", "child,parent\n\xff,\n", "child,parent\n\"a,\n"} {
+		if _, err := ReadParents("h", strings.NewReader(text)); err == nil {
+			t.Errorf("%q was read", text)
+		}
+	}
+}
+
+func TestDimensionOfTwoHierarchies(t *testing.T) {
+	d, problems := NewDimension("region", "all", edges("a<N", "b<N", "c<S", "d<S"), edges("a<coast", "d<coast", "b<inland", "c<inland"))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	sums := map[string]string{}
+	for _, s := range d.Sums {
+		var parts []string
+		for _, p := range s.Parts {
+			parts = append(parts, d.Codes[p])
+		}
+		slices.Sort(parts)
+		key := d.Codes[s.Total]
+		sums[key] += strings.Join(parts, "+") + ";"
+	}
+	want := map[string]string{"all": "N+S;coast+inland;", "N": "a+b;", "S": "c+d;", "coast": "a+d;", "inland": "b+c;"}
+	if !reflect.DeepEqual(sums, want) {
+		t.Errorf("sums %v, want %v", sums, want)
+	}
+	for code, depth := range map[string]int{"all": 0, "S": 1, "coast": 1, "d": 2} {
+		if n, ok := d.Node(code); !ok || d.Depth(n) != depth || d.IsLeaf(n) != (depth == 2) {
+			t.Errorf("%s: node %d (%v) of depth %d, leaf %v", code, n, ok, d.Depth(n), d.IsLeaf(n))
+		}
+	}
+}
+
+func flat(t *testing.T, name string, codes ...string) *Dimension {
+	t.Helper()
+	d, problems := NewDimension(name, "", Flat(name, codes))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return d
+}
+
+func TestLinkedTablesShareCells(t *testing.T) {
+	a, b, c := flat(t, "a", "1", "2"), flat(t, "b", "1", "2", "3"), flat(t, "c", "x", "y")
+	set, problems := NewSet(
+		Table{"ab", []*Dimension{a, b}}, Table{"bc", []*Dimension{b, c}}, Table{"ba", []*Dimension{b, a}})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	// 3·4 cells of ab, 4·3 of bc of which the 4 without c are there already, none new of ba.
+	if set.Cells() != 12+8 {
+		t.Errorf("%d cells, want 20", set.Cells())
+	}
+	// Lines of ab: 4+3, of bc: 3+4 of which the total of b is there already, of ba: all there.
+	if set.Sums() != 7+6 {
+		t.Errorf("%d sums, want 13", set.Sums())
+	}
+	x, _ := set.At(0, "total", "2")
+	y, _ := set.At(1, "2", "total")
+	z, _ := set.At(2, "2", "total")
+	if x != y || y != z {
+		t.Errorf("b=2 is cell %d, %d and %d", x, y, z)
+	}
+	if _, err := set.At(0, "1", "4"); err == nil || !strings.Contains(err.Error(), `no code "4"`) {
+		t.Errorf("code 4: %v", err)
+	}
+	if _, err := set.At(0, "1"); err == nil {
+		t.Error("one code of two was accepted")
+	}
+	last, _ := set.At(1, "3", "y")
+	if got := set.Name(last); got != "b=3, c=y" {
+		t.Errorf("name %q", got)
+	}
+	homes := 0
+	for i, table := range set.Tables {
+		for at := range table.size() {
+			if set.IsHome(i, at) {
+				homes++
+			}
+		}
+	}
+	if homes != set.Cells() {
+		t.Errorf("%d homes of %d cells", homes, set.Cells())
+	}
+}
+
+// Names that only together read alike are different cells.
+func TestCellsOfUnluckyNamesStayApart(t *testing.T) {
+	a := flat(t, "a", "1|1:b=1:1", "2")
+	b := flat(t, "b", "1", "2")
+	set, problems := NewSet(Table{"a", []*Dimension{a}}, Table{"ab", []*Dimension{flat(t, "a", "1|1:b=1:1", "2"), b}})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if set.Cells() != 9 {
+		t.Errorf("%d cells, want 9", set.Cells())
+	}
+}
+
+func TestTablesThatDoNotGoTogether(t *testing.T) {
+	d := flat(t, "a", "1", "2")
+	group, _ := NewDimension("a", "", edges("1<g", "2<g"))
+	other, _ := NewDimension("a", "", edges("1<g", "2<"))
+	for name, tables := range map[string][]Table{
+		"other leaves": {{"x", []*Dimension{d}}, {"y", []*Dimension{flat(t, "a", "1", "3")}}},
+		"other group":  {{"x", []*Dimension{group}}, {"y", []*Dimension{other}}},
+		"twice":        {{"x", []*Dimension{d, d}}},
+		"none":         nil,
+	} {
+		if set, problems := NewSet(tables...); set != nil || len(problems) == 0 {
+			t.Errorf("%s: no problem", name)
+		}
+	}
+	var wide []*Dimension
+	for _, n := range "abcdefghijk" {
+		wide = append(wide, flat(t, string(n), strings.Split("0123456789", "")...))
+	}
+	if _, problems := NewSet(Table{"w", wide}); len(problems) != 1 || !strings.Contains(problems[0].Text, "more than") {
+		t.Errorf("11^11 cells: %v", problems)
+	}
+}
+
+// Every sum of a set of any hierarchies holds for cells added up from random
+// leaves, and a single value that is off by one is noticed by each sum it is in.
+func TestSumsHoldForWhatIsAddedUp(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 9))
+	x, _ := NewDimension("x", "", edges("a<N", "b<N", "c<S", "d<S", "e<S1", "S1<S"), edges("a<u", "c<u", "e<u", "b<v", "d<v"))
+	y, _ := NewDimension("y", "", edges("p<P", "q<P", "r<"))
+	set, problems := NewSet(Table{"xy", []*Dimension{x, y}}, Table{"yz", []*Dimension{y, flat(t, "z", "1", "2")}})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	var leaves [5][3][2]float64
+	for i := range leaves {
+		for j := range leaves[i] {
+			leaves[i][j] = [2]float64{float64(rng.IntN(9)), float64(rng.IntN(9))}
+		}
+	}
+	values := make([]float64, set.Cells())
+	for cell := range values {
+		table, nodes := set.Home(cell)
+		pick := map[string][]string{"x": {"a", "b", "c", "d", "e"}, "y": {"p", "q", "r"}, "z": {"1", "2"}}
+		for k, n := range nodes {
+			pick[set.Tables[table].Dimensions[k].Name] = set.Tables[table].Dimensions[k].leafCodes(n)
+		}
+		for i, a := range []string{"a", "b", "c", "d", "e"} {
+			for j, b := range []string{"p", "q", "r"} {
+				for k, c := range []string{"1", "2"} {
+					if slices.Contains(pick["x"], a) && slices.Contains(pick["y"], b) && slices.Contains(pick["z"], c) {
+						values[cell] += leaves[i][j][k]
+					}
+				}
+			}
+		}
+	}
+	if p := set.CheckSums(values, 0); len(p) > 0 {
+		t.Fatal(p)
+	}
+	for cell := range values {
+		in := 0
+		for i := range set.Sums() {
+			s := set.Sum(i)
+			if s.Total == int32(cell) || slices.Contains(s.Parts, int32(cell)) {
+				in++
+			}
+		}
+		values[cell]++
+		if p := set.CheckSums(values, 0.5); len(p) != in || in == 0 {
+			t.Errorf("%s off by one: %d problems, it is in %d sums", set.Name(cell), len(p), in)
+		}
+		if p := set.CheckSums(values, 1); len(p) > 0 {
+			t.Errorf("%s off by one with tolerance 1: %v", set.Name(cell), p)
+		}
+		values[cell]--
+	}
+	values[3] = math.NaN()
+	if p := set.CheckSums(values, 1e9); len(p) == 0 {
+		t.Error("a value that is no number adds up")
+	}
+	if p := set.CheckSums(values[1:], 0); len(p) != 1 {
+		t.Errorf("one value short: %v", p)
+	}
+}
+
+func TestSlotsOfWeightedContributions(t *testing.T) {
+	set, _ := NewSet(Table{"t", []*Dimension{flat(t, "a", "1")}})
+	c := NewCells(set, 0, 3)
+	for _, x := range []Contribution{{10, 1}, {50, 2.5}, {20, 1.5}, {20, 1}, {1, 9}} {
+		c.Keep(1, x)
+	}
+	// 50 fills two slots and half of the third, 20 (1.5) the other half and the fourth.
+	if got, want := c.Slots(1, 5), []float64{50, 50, 35, 20, 20}; !reflect.DeepEqual(got, want) {
+		t.Errorf("slots %v, want %v", got, want)
+	}
+	if got := c.Slots(0, 2); got[0] != 0 || got[1] != 0 || len(c.Largest(0)) != 0 {
+		t.Errorf("slots of an empty cell: %v", got)
+	}
+}
+
+func FuzzHierarchies(f *testing.F) {
+	f.Add("A\n@A1\n@A2\nB\n", "child,parent\na,A\nb,A\n")
+	f.Add("@x", "child,parent\na,a\n")
+	f.Fuzz(func(t *testing.T, hrc, csv string) {
+		a, errA := ReadHRC("a", strings.NewReader(hrc), '@')
+		b, errB := ReadParents("b", strings.NewReader(csv))
+		for _, hs := range [][]Hierarchy{{a}, {b}, {a, b}} {
+			if errA != nil || errB != nil {
+				return
+			}
+			d, problems := NewDimension("v", "", hs...)
+			if (d == nil) != (len(problems) > 0) {
+				t.Fatalf("dimension %v with problems %v", d, problems)
+			}
+			if d == nil {
+				continue
+			}
+			for _, s := range d.Sums { // each sum is a partition of the leaves of its total
+				var parts []int32
+				for _, p := range s.Parts {
+					parts = append(parts, d.Leaves(int(p))...)
+				}
+				slices.Sort(parts)
+				if !slices.Equal(parts, d.Leaves(int(s.Total))) {
+					t.Fatalf("%q is not the sum of its parts", d.Codes[s.Total])
+				}
+			}
+		}
+	})
+}

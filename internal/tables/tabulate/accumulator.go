@@ -1,0 +1,303 @@
+package tabulate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+)
+
+// Options of a tabulation.
+type Options struct {
+	Decimals int  // of values: each weighted contribution is rounded to them, then added up exactly
+	Counts   bool // the value is 1 a record
+	Most     int  // how many of the largest contributions to keep: as many as the rules need
+	Absolute bool // rules look at contributions without their signs
+	Holdings bool // contributors are holdings: what one adds to a cell counts as one contribution
+
+	MaxEntries int // most base cells, or pairs of base cell and holding; 0: 50 million
+}
+
+// Records is a run of records by columns.
+type Records struct {
+	Codes   [][]int32 // of each variable (see Accumulator.Variables) the leaf, -1 where the code is unknown or missing
+	Values  []float64 // nil for counts
+	Weights []float64 // nil: 1 each
+	Holding []string  // nil without holdings
+}
+
+// Accumulator holds what has been tabulated so far. The zero value is of no use.
+type Accumulator struct {
+	set       *tables.Set
+	options   Options
+	scale     float64
+	variables []*tables.Dimension
+	leaf      [][]int32 // of a variable: node → number among its leaves
+	nodes     [][]int32 // of a variable: number among its leaves → node
+
+	index   map[uint64]int32 // base cell → entry, where there are too many for dense
+	dense   []int32
+	entries []entry
+	largest []tables.Contribution
+
+	holding map[string]int32
+	holders []string
+	shares  map[share]total
+
+	refused Refused
+}
+
+type entry struct {
+	key               uint64
+	records, negative int64
+	units, gross      int64
+	overflow          bool
+}
+
+type share struct {
+	key    uint64
+	holder int32
+}
+
+type total struct{ units, gross int64 }
+
+// Refused counts records that were not tabulated, by reason.
+type Refused struct {
+	Code   int64 // a code that no hierarchy has, or none
+	Value  int64 // no number
+	Weight int64 // below 1, or no number
+	Holder int64 // no holding
+}
+
+// Any reports whether a record was refused.
+func (r Refused) Any() bool { return r != Refused{} }
+
+// New returns an accumulator for a set.
+func New(set *tables.Set, o Options) (*Accumulator, check.Problems) {
+	var problems check.Problems
+	if o.Decimals < 0 || o.Decimals > 9 {
+		problems.Addf("decimals", "must be between 0 and 9, got %d", o.Decimals)
+	}
+	if o.Most < 0 || o.Most > 100 {
+		problems.Addf("most", "must be between 0 and 100, got %d", o.Most)
+	}
+	if o.MaxEntries == 0 {
+		o.MaxEntries = 50_000_000
+	}
+	a := &Accumulator{set: set, options: o, scale: math.Pow10(o.Decimals), holding: map[string]int32{}, shares: map[share]total{}}
+	size := 1.0
+	for _, t := range set.Tables {
+		for _, d := range t.Dimensions {
+			if slices.ContainsFunc(a.variables, func(v *tables.Dimension) bool { return v.Name == d.Name }) {
+				continue
+			}
+			number := make([]int32, len(d.Codes))
+			for i, n := range d.Leaves(0) {
+				number[n] = int32(i)
+			}
+			a.variables, a.leaf, a.nodes = append(a.variables, d), append(a.leaf, number), append(a.nodes, d.Leaves(0))
+			size *= float64(len(d.Leaves(0)))
+		}
+	}
+	switch {
+	case size > 1<<62:
+		problems.Addf("", "the variables have %.3g combinations of leaves", size)
+	case size <= 1<<22:
+		a.dense = make([]int32, int(size))
+	default:
+		a.index = map[uint64]int32{}
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return a, nil
+}
+
+// Variables returns the variables in the order in which Records has their codes.
+func (a *Accumulator) Variables() []*tables.Dimension { return a.variables }
+
+// Refused returns how many records were not tabulated, and why.
+func (a *Accumulator) Refused() Refused { return a.refused }
+
+// ErrTooMany says that MaxEntries was exceeded.
+var ErrTooMany = errors.New("tabulation: too many combinations of leaves or holdings")
+
+// ErrTooLarge says that a value or a sum has more than 53 bits in its units.
+var ErrTooLarge = errors.New("tabulation: a value is too large for its decimals")
+
+// largestUnits is where float64 stops holding every whole number.
+const largestUnits = 1 << 53
+
+// Add tabulates records. On an error the accumulator is of no further use.
+func (a *Accumulator) Add(r Records) error {
+	if len(r.Codes) != len(a.variables) {
+		return fmt.Errorf("tabulation: codes of %d variables, want %d", len(r.Codes), len(a.variables))
+	}
+	n := 0
+	switch {
+	case len(r.Codes) > 0:
+		n = len(r.Codes[0])
+	case r.Values != nil:
+		n = len(r.Values)
+	}
+	for i := range n {
+		key, ok := a.key(r.Codes, i)
+		if !ok {
+			a.refused.Code++
+			continue
+		}
+		x, w := 1.0, 1.0
+		if !a.options.Counts {
+			x = r.Values[i]
+		}
+		if r.Weights != nil {
+			w = r.Weights[i]
+		}
+		if x-x != 0 {
+			a.refused.Value++
+			continue
+		}
+		if w-w != 0 || w < 1 {
+			a.refused.Weight++
+			continue
+		}
+		holder := ""
+		if a.options.Holdings {
+			if holder = r.Holding[i]; holder == "" {
+				a.refused.Holder++
+				continue
+			}
+		}
+		if err := a.add(key, x, w, holder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Accumulator) key(codes [][]int32, i int) (uint64, bool) {
+	key := uint64(0)
+	for v := range codes {
+		c := codes[v][i]
+		if c < 0 {
+			return 0, false
+		}
+		key = key*uint64(len(a.nodes[v])) + uint64(a.leaf[v][c])
+	}
+	return key, true
+}
+
+func (a *Accumulator) add(key uint64, x, w float64, holder string) error {
+	units := math.RoundToEven(w * x * a.scale)
+	own := math.RoundToEven(x * a.scale)
+	if math.Abs(units) > largestUnits || math.Abs(own) > largestUnits {
+		return ErrTooLarge
+	}
+	e, err := a.entry(key)
+	if err != nil {
+		return err
+	}
+	entry := &a.entries[e]
+	entry.records++
+	entry.put(int64(units), int64(math.Abs(units)))
+	if units < 0 {
+		entry.negative++
+	}
+	if a.options.Holdings {
+		return a.addShare(share{key, a.holder(holder)}, total{int64(units), int64(math.Abs(units))})
+	}
+	if a.options.Absolute {
+		own = math.Abs(own)
+	}
+	tables.Keep(a.largest[int(e)*a.options.Most:int(e+1)*a.options.Most], tables.Contribution{Value: own, Weight: w})
+	return nil
+}
+
+func (e *entry) put(units, gross int64) {
+	e.units += units
+	e.gross += gross
+	e.overflow = e.overflow || e.gross > largestUnits || e.gross < 0
+}
+
+func (a *Accumulator) addShare(s share, t total) error {
+	old, known := a.shares[s]
+	if !known && len(a.shares) >= a.options.MaxEntries {
+		return ErrTooMany
+	}
+	a.shares[s] = total{old.units + t.units, old.gross + t.gross}
+	return nil
+}
+
+func (a *Accumulator) holder(name string) int32 {
+	h, known := a.holding[name]
+	if !known {
+		h = int32(len(a.holders))
+		a.holding[name] = h
+		a.holders = append(a.holders, name)
+	}
+	return h
+}
+
+// entry returns the number of a base cell's entry, made where it is not there.
+func (a *Accumulator) entry(key uint64) (int32, error) {
+	var e int32
+	if a.dense != nil {
+		e = a.dense[key] - 1
+	} else {
+		e = a.index[key] - 1
+	}
+	if e >= 0 {
+		return e, nil
+	}
+	if len(a.entries) >= a.options.MaxEntries {
+		return 0, ErrTooMany
+	}
+	e = int32(len(a.entries))
+	a.entries = append(a.entries, entry{key: key})
+	for range a.options.Most {
+		a.largest = append(a.largest, tables.Contribution{})
+	}
+	if a.dense != nil {
+		a.dense[key] = e + 1
+	} else {
+		a.index[key] = e + 1
+	}
+	return e, nil
+}
+
+// Merge adds what another accumulator of the same set and options holds.
+func (a *Accumulator) Merge(b *Accumulator) error {
+	if a.set != b.set || a.options != b.options {
+		return errors.New("tabulation: accumulators of different tables do not merge")
+	}
+	most := a.options.Most
+	for i, x := range b.entries {
+		n, err := a.entry(x.key)
+		if err != nil {
+			return err
+		}
+		e := &a.entries[n]
+		e.records += x.records
+		e.negative += x.negative
+		e.put(x.units, x.gross)
+		e.overflow = e.overflow || x.overflow
+		for _, c := range b.largest[i*most : (i+1)*most] {
+			if c.Weight > 0 {
+				tables.Keep(a.largest[int(n)*most:int(n+1)*most], c)
+			}
+		}
+	}
+	for s, t := range b.shares {
+		if err := a.addShare(share{s.key, a.holder(b.holders[s.holder])}, t); err != nil {
+			return err
+		}
+	}
+	a.refused.Code += b.refused.Code
+	a.refused.Value += b.refused.Value
+	a.refused.Weight += b.refused.Weight
+	a.refused.Holder += b.refused.Holder
+	return nil
+}

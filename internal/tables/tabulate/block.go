@@ -1,0 +1,129 @@
+package tabulate
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Columns says which columns of a block hold what: the codes of every variable,
+// in the order of Accumulator.Variables, and what else the options need. A column
+// that is not needed is negative. Value and Weight must be held as numbers.
+type Columns struct {
+	Variables              []int
+	Value, Weight, Holding int
+}
+
+// AddBlock tabulates what a block releases: the released form of each column, and
+// no record that was rejected.
+func (a *Accumulator) AddBlock(b *microdata.Block, c Columns) error {
+	keep := make([]int, 0, b.N)
+	for i := range b.N {
+		if !b.Rejected(i) {
+			keep = append(keep, i)
+		}
+	}
+	r := Records{Codes: make([][]int32, len(c.Variables))}
+	for v, column := range c.Variables {
+		r.Codes[v] = codes(&b.Columns[column], a.variables[v], keep)
+	}
+	if !a.options.Counts {
+		r.Values = numbers(b.Columns[c.Value].Out(), keep)
+	}
+	if c.Weight >= 0 {
+		r.Weights = numbers(b.Columns[c.Weight].Out(), keep)
+	}
+	if a.options.Holdings {
+		r.Holding = make([]string, len(keep))
+		text := texts(&b.Columns[c.Holding])
+		for i, row := range keep {
+			r.Holding[i], _ = text(row)
+		}
+	}
+	return a.Add(r)
+}
+
+func numbers(v microdata.Vector, keep []int) []float64 {
+	out := make([]float64, len(keep))
+	for i, row := range keep {
+		if out[i] = v.Values[row]; !v.Valid.Has(row) {
+			out[i] = math.NaN()
+		}
+	}
+	return out
+}
+
+// codes looks up the leaf of each record; a code that is a total is none.
+func codes(c *microdata.Column, d *tables.Dimension, keep []int) []int32 {
+	out := make([]int32, len(keep))
+	lookup := func(s string) int32 {
+		if n, known := d.Node(s); known && d.IsLeaf(n) {
+			return int32(n)
+		}
+		return -1
+	}
+	if dictionary, ok := c.OutArray().(*array.Dictionary); ok {
+		words := dictionary.Dictionary()
+		node := make([]int32, words.Len())
+		for k := range node {
+			if node[k] = -1; words.IsValid(k) {
+				node[k] = lookup(word(words, k))
+			}
+		}
+		for i, row := range keep {
+			if out[i] = -1; dictionary.IsValid(row) {
+				out[i] = node[dictionary.GetValueIndex(row)]
+			}
+		}
+		return out
+	}
+	text := texts(c)
+	for i, row := range keep {
+		out[i] = -1
+		if s, ok := text(row); ok {
+			out[i] = lookup(s)
+		}
+	}
+	return out
+}
+
+// texts reads a column as text: numbers in their shortest form; false for null.
+func texts(c *microdata.Column) func(row int) (string, bool) {
+	a := c.OutArray()
+	if a == nil {
+		v := c.Out()
+		return func(row int) (string, bool) {
+			return strconv.FormatFloat(v.Values[row], 'f', -1, 64), v.Valid.Has(row)
+		}
+	}
+	if d, ok := a.(*array.Dictionary); ok {
+		words := d.Dictionary()
+		return func(row int) (string, bool) {
+			if !d.IsValid(row) || !words.IsValid(d.GetValueIndex(row)) {
+				return "", false
+			}
+			return word(words, d.GetValueIndex(row)), true
+		}
+	}
+	return func(row int) (string, bool) {
+		if !a.IsValid(row) {
+			return "", false
+		}
+		return word(a, row), true
+	}
+}
+
+func word(a arrow.Array, i int) string {
+	switch s := a.(type) {
+	case *array.String:
+		return s.Value(i)
+	case *array.LargeString:
+		return s.Value(i)
+	}
+	return a.ValueStr(i)
+}

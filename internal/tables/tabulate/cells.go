@@ -1,0 +1,151 @@
+package tabulate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+)
+
+// Cells adds up to every cell of the set what its leaves hold.
+func (a *Accumulator) Cells() (*tables.Cells, error) {
+	c := tables.NewCells(a.set, a.options.Decimals, a.options.Most)
+	c.Counts = a.options.Counts
+	units, gross := make([]int64, a.set.Cells()), make([]int64, a.set.Cells())
+	negative := make([]int64, a.set.Cells())
+	w := newWalk(a)
+	for i, e := range a.entries {
+		if e.overflow {
+			return nil, ErrTooLarge
+		}
+		most := a.options.Most
+		largest := a.largest[i*most : (i+1)*most]
+		w.above(e.key, func(cell int32) {
+			units[cell] += e.units
+			gross[cell] += e.gross
+			negative[cell] += e.negative
+			if a.options.Holdings {
+				return
+			}
+			c.Contributors[cell] += e.records
+			for _, x := range largest {
+				if x.Weight > 0 {
+					c.Keep(int(cell), x)
+				}
+			}
+		})
+		if gross[w.grand] > largestUnits || gross[w.grand] < 0 {
+			return nil, ErrTooLarge
+		}
+	}
+	if a.options.Holdings {
+		a.byHolding(c, w, negative)
+	}
+	anyNegative := false
+	for i := range units {
+		c.Value[i] = float64(units[i])
+		anyNegative = anyNegative || negative[i] > 0
+	}
+	if anyNegative {
+		c.Negative = negative
+		c.Gross = make([]float64, len(gross))
+		for i := range gross {
+			c.Gross[i] = float64(gross[i])
+		}
+	}
+	return c, nil
+}
+
+// byHolding counts, in every cell, each holding once, with all that it adds there.
+func (a *Accumulator) byHolding(c *tables.Cells, w *walk, negative []int64) {
+	type line struct {
+		share
+		total
+	}
+	clear(negative)
+	lines := make([]line, 0, len(a.shares))
+	for s, t := range a.shares {
+		lines = append(lines, line{s, t})
+	}
+	slices.SortFunc(lines, func(x, y line) int { return cmp.Or(cmp.Compare(x.holder, y.holder), cmp.Compare(x.key, y.key)) })
+	own := map[int32]int64{}
+	for i, l := range lines {
+		w.above(l.key, func(cell int32) { own[cell] += l.units })
+		if i+1 < len(lines) && lines[i+1].holder == l.holder {
+			continue
+		}
+		for cell, v := range own {
+			x := float64(v)
+			if v < 0 {
+				negative[cell]++
+			}
+			if a.options.Absolute {
+				x = math.Abs(x)
+			}
+			c.Contributors[cell]++
+			c.Keep(int(cell), tables.Contribution{Value: x, Weight: 1})
+		}
+		clear(own)
+	}
+}
+
+// walk visits the cells above a base cell, each once.
+type walk struct {
+	a      *Accumulator
+	tables []tableWalk
+	grand  int32
+	leaf   []int32
+}
+
+type tableWalk struct {
+	variable  []int       // of a dimension
+	ancestors [][][]int32 // of a dimension, of a leaf number
+	size      []int
+}
+
+func newWalk(a *Accumulator) *walk {
+	w := &walk{a: a, leaf: make([]int32, len(a.variables))}
+	for _, t := range a.set.Tables {
+		var tw tableWalk
+		for _, d := range t.Dimensions {
+			v := slices.IndexFunc(a.variables, func(o *tables.Dimension) bool { return o.Name == d.Name })
+			up := make([][]int32, len(a.nodes[v]))
+			for i, n := range a.nodes[v] {
+				leaf, _ := d.Node(a.variables[v].Codes[n]) // the same leaves in all tables: NewSet has seen to it
+				for node := range d.Codes {
+					if _, found := slices.BinarySearch(d.Leaves(node), int32(leaf)); found {
+						up[i] = append(up[i], int32(node))
+					}
+				}
+			}
+			tw.variable, tw.ancestors, tw.size = append(tw.variable, v), append(tw.ancestors, up), append(tw.size, len(d.Codes))
+		}
+		w.tables = append(w.tables, tw)
+	}
+	w.grand = a.set.Cell(0, 0)
+	return w
+}
+
+func (w *walk) above(key uint64, visit func(cell int32)) {
+	for v := len(w.leaf) - 1; v >= 0; v-- {
+		n := uint64(len(w.a.nodes[v]))
+		w.leaf[v], key = int32(key%n), key/n
+	}
+	for t := range w.tables {
+		w.descend(t, 0, 0, visit)
+	}
+}
+
+func (w *walk) descend(t, dimension, at int, visit func(cell int32)) {
+	tw := &w.tables[t]
+	if dimension == len(tw.size) {
+		if w.a.set.IsHome(t, at) {
+			visit(w.a.set.Cell(t, at))
+		}
+		return
+	}
+	for _, node := range tw.ancestors[dimension][w.leaf[tw.variable[dimension]]] {
+		w.descend(t, dimension+1, at*tw.size[dimension]+int(node), visit)
+	}
+}
