@@ -26,12 +26,10 @@ type pkg struct {
 	DepOnly         bool
 	Export          string
 
-	index int
 	fset  *token.FileSet
 	files []*ast.File
 	text  map[*ast.File][]byte
 	info  types.Info
-	reach *reached // nil until it is asked for
 }
 
 // load reads the packages that match a pattern of the go command. Those without tests
@@ -54,7 +52,6 @@ func load(ctx context.Context, pattern string) ([]*pkg, error) {
 		}
 		exports[p.ImportPath] = p.Export
 		if !p.DepOnly {
-			p.index = len(packages)
 			packages = append(packages, p)
 		}
 	}

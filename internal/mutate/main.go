@@ -38,12 +38,13 @@ type settings struct {
 	patience time.Duration
 	memory   int // of a test, MB
 	list     bool
+	named    bool // those of named.txt in place of a sample
 	long     bool // tests without -short
 }
 
 func main() {
 	var s settings
-	patterns := flag.String("packages", defaults, "packages, by comma; those that match one `pattern` are sampled together")
+	patterns := flag.String("packages", "", "packages, by comma, of which those that match one `pattern` are sampled together (default "+defaults+")")
 	flag.IntVar(&s.n, "n", 50, "`mutants` of each pattern")
 	flag.Uint64Var(&s.seed, "seed", 12, "`seed` of the sample")
 	flag.StringVar(&s.file, "file", "", "only mutants whose place (path:line) contains this `text`")
@@ -51,9 +52,12 @@ func main() {
 	flag.DurationVar(&s.patience, "patience", 30*time.Second, "how long a mutant's tests may take beyond ten times what they took before")
 	flag.IntVar(&s.memory, "memory", 6000, "`megabytes` of address space that a mutant's tests may use")
 	flag.BoolVar(&s.list, "list", false, "list the sample, run nothing")
+	flag.BoolVar(&s.named, "named", false, "try the mutants of named.txt, no sample")
 	flag.BoolVar(&s.long, "long", false, "run the tests without -short")
 	flag.Parse()
-	s.patterns = strings.Split(*patterns, ",")
+	if *patterns != "" {
+		s.patterns = strings.Split(*patterns, ",")
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, s, os.Stdout); err != nil {
@@ -72,6 +76,17 @@ func run(ctx context.Context, s settings, to io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(scratch)
+	list, err := changes(named)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.patterns != nil:
+	case s.named:
+		s.patterns = patternsOf(list)
+	default:
+		s.patterns = strings.Split(defaults, ",")
+	}
 	var all tally
 	var table strings.Builder
 	for _, pattern := range s.patterns {
@@ -79,7 +94,14 @@ func run(ctx context.Context, s settings, to io.Writer) error {
 		if err != nil {
 			return err
 		}
-		t, err := try(ctx, s, scratch, packages, sample(s, packages), out)
+		mutants := sample(s, packages)
+		if s.named {
+			s.n = len(list)
+			if mutants, err = mutantsNamed(list, pattern, packages); err != nil {
+				return err
+			}
+		}
+		t, err := try(ctx, s, scratch, packages, mutants, out)
 		if err != nil {
 			return fmt.Errorf("%s: %w", pattern, err)
 		}
@@ -139,6 +161,7 @@ func (t tally) String() string {
 
 // try runs the first n mutants that compile.
 func try(ctx context.Context, s settings, scratch string, packages []*pkg, mutants []mutant, out *bufio.Writer) (t tally, err error) {
+	var r *reached
 	for _, m := range mutants {
 		if t.all() == s.n || s.list && t.survived == s.n {
 			break
@@ -148,15 +171,14 @@ func try(ctx context.Context, s settings, scratch string, packages []*pkg, mutan
 			fmt.Fprintf(out, "%s\n", m)
 			continue
 		}
-		p := packages[m.pkg]
-		if p.reach == nil {
-			if p.reach, err = reach(ctx, s, scratch, p); err != nil {
+		if r == nil {
+			if r, err = reach(ctx, s, scratch, packages); err != nil {
 				return t, err
 			}
-			fmt.Fprintf(out, "# %s: %d tests, %v\n", p.Dir, len(p.reach.tests), p.reach.total().Round(time.Millisecond))
+			fmt.Fprintf(out, "# %d tests, %v\n", len(r.tests), r.total().Round(time.Millisecond))
 		}
-		fate, by, err := p.try(ctx, s, scratch, m)
-		if errors.Is(err, errNotCompiled) {
+		fate, by, err := r.try(ctx, s, scratch, m)
+		if errors.Is(err, errNotCompiled) && !s.named {
 			continue
 		}
 		if err != nil {

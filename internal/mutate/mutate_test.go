@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,24 +29,9 @@ func module(t *testing.T, source, tests string) {
 	t.Setenv("GOWORK", "off")
 }
 
-func listed(t *testing.T, source string) []string {
-	t.Helper()
-	module(t, source, "")
-	packages, err := load(t.Context(), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for _, m := range packages[0].mutants() {
-		_, text, _ := strings.Cut(m.String(), " ")
-		all = append(all, text)
-	}
-	return all
-}
-
 // Every operator, and what is left out.
 func TestOperators(t *testing.T) {
-	for _, test := range []struct {
+	tests := []struct {
 		name, source string
 		want         []string
 	}{
@@ -72,9 +58,26 @@ func TestOperators(t *testing.T) {
 		{"capacity", "func f(a int) []int { return make([]int, a, a+1) }", nil},
 		{"tag and array", "type s struct {\n\ta [4]int `b:\"1\"`\n}", nil},
 		{"how a thing prints", "type s int\nfunc (s) String() string { return string(rune(1)) }", nil},
-	} {
+	}
+	module(t, "", "")
+	for i, test := range tests {
+		dir := fmt.Sprintf("p%02d", i)
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "p.go"), []byte("package p\n"+test.source+"\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	packages, err := load(t.Context(), "./...")
+	if err != nil || len(packages) != len(tests) {
+		t.Fatal(len(packages), err)
+	}
+	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := listed(t, test.source); !slices.Equal(sorted(got), sorted(test.want)) {
+			var got []string
+			for _, m := range packages[i].mutants() {
+				_, text, _ := strings.Cut(m.String(), " ")
+				got = append(got, text)
+			}
+			if !slices.Equal(sorted(got), sorted(test.want)) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
 			}
 		})
@@ -148,7 +151,7 @@ func TestOther(t *testing.T) {}
 			t.Errorf("there is no %q", line)
 		}
 	}
-	if !strings.Contains(text, ": 2 tests, ") || !strings.Contains(text, "| `.` | 15 | ") || !strings.Contains(text, " | 3 | 2 | 67 % |\n| all | 15 | ") {
+	if !strings.Contains(text, "# 2 tests, ") || !strings.Contains(text, "| `.` | 15 | ") || !strings.Contains(text, " | 3 | 2 | 67 % |\n| all | 15 | ") {
 		t.Error("other counts")
 	}
 	after, err := os.ReadFile("m.go")
@@ -183,5 +186,49 @@ func TestSample(t *testing.T) {
 	}
 	if some := texts(settings{seed: 1, file: "m.go:42"}); len(some) != 2 {
 		t.Errorf("of one line: %q", some)
+	}
+}
+
+// A named mutant that the source no longer has is an error, not a success.
+func TestNamed(t *testing.T) {
+	module(t, "func f(a, b int) int {\n\ta += b\n\ta += b\n\treturn a\n}\n", "")
+	packages, err := load(t.Context(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(text string) ([]mutant, error) {
+		list, err := changes(text)
+		if err != nil {
+			return nil, err
+		}
+		return mutantsNamed(list, ".", packages)
+	}
+	all, err := find("# a comment\n\n. | return a | return b\n./other | no | text\n. | b\\n\\treturn | c\\n\\treturn\n")
+	if err != nil || len(all) != 2 || !strings.HasSuffix(all[0].String(), "m.go:5:9 named: return a → return b") || all[1].with != "c\n\treturn" {
+		t.Errorf("%v, %v", all, err)
+	}
+	for _, bad := range []string{". | a += b | a -= b", ". | a *= b | a", ". | return a"} {
+		if _, err := find(bad); err == nil || !strings.Contains(err.Error(), "want") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// What is named is there.
+func TestNamedOfTheProject(t *testing.T) {
+	t.Chdir("../..")
+	list, err := changes(named)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range patternsOf(list) {
+		packages, err := load(t.Context(), pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := mutantsNamed(list, pattern, packages)
+		if err != nil || len(all) == 0 {
+			t.Errorf("%d of %s: %v", len(all), pattern, err)
+		}
 	}
 }

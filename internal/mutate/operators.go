@@ -11,7 +11,7 @@ import (
 
 // mutant is one change: the bytes from start to end of a file become another text.
 type mutant struct {
-	pkg        int // index of the package in its population
+	pkg        *pkg
 	file       *ast.File
 	at         token.Position
 	start, end int
@@ -126,7 +126,7 @@ func (w *walk) source(n ast.Node) string {
 
 func (w *walk) add(operator string, n ast.Node, with string) {
 	start, end := w.offsets(n)
-	w.found = append(w.found, mutant{pkg: w.index, file: w.file, at: w.fset.Position(n.Pos()), start: start, end: end, with: with, old: w.source(n), operator: operator})
+	w.found = append(w.found, mutant{pkg: w.pkg, file: w.file, at: w.fset.Position(n.Pos()), start: start, end: end, with: with, old: w.source(n), operator: operator})
 }
 
 // leftOut are the places where no test can or should tell a change: texts of errors and
@@ -359,7 +359,7 @@ func (w *walk) swapped(n *ast.CallExpr) {
 		_, end := w.offsets(n.Args[i+1])
 		_, gap := w.offsets(n.Args[i])
 		next, _ := w.offsets(n.Args[i+1])
-		w.found = append(w.found, mutant{pkg: w.index, file: w.file, at: w.fset.Position(n.Args[i].Pos()), start: start, end: end,
+		w.found = append(w.found, mutant{pkg: w.pkg, file: w.file, at: w.fset.Position(n.Args[i].Pos()), start: start, end: end,
 			with: b + string(w.text[gap:next]) + a, old: string(w.text[start:end]), operator: "swapped arguments"})
 	}
 }

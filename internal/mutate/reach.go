@@ -15,14 +15,15 @@ import (
 	"time"
 )
 
-// test is a test of a package: how long it takes and what it runs through.
+// test is a test: how long it takes and what it runs through.
 type test struct {
+	owner  *pkg
 	name   string
 	took   time.Duration
 	blocks map[span]bool
 }
 
-// span is a piece of a file, as a coverage profile has it.
+// span is a piece of a file, as a coverage profile has it: import path and name.
 type span struct {
 	file                   string
 	line, col, line2, col2 int
@@ -34,7 +35,7 @@ func (s span) holds(p token.Position) bool {
 	return after && before
 }
 
-// reached is what is known about the tests of a package.
+// reached is what is known about the tests of the packages that are sampled together.
 type reached struct {
 	tests []test // the fast ones first
 	spans map[string][]span
@@ -49,10 +50,10 @@ func (r *reached) total() (sum time.Duration) {
 
 // through are the tests that run through a place, the fast ones first. A place outside
 // of functions is reached by all.
-func (r *reached) through(p token.Position) []test {
+func (r *reached) through(m mutant) []test {
 	var here []span
-	for _, s := range r.spans[filepath.Base(p.Filename)] {
-		if s.holds(p) {
+	for _, s := range r.spans[m.pkg.ImportPath+"/"+filepath.Base(m.at.Filename)] {
+		if s.holds(m.at) {
 			here = append(here, s)
 		}
 	}
@@ -68,23 +69,38 @@ func (r *reached) through(p token.Position) []test {
 	return some
 }
 
-// reach runs every test of a package by itself, and notes its time and the blocks that
-// it runs through. All must pass.
-func reach(ctx context.Context, s settings, scratch string, p *pkg) (*reached, error) {
+// reach runs every test of some packages by itself, and notes its time and the blocks of
+// all of them that it runs through. All must pass.
+func reach(ctx context.Context, s settings, scratch string, packages []*pkg) (*reached, error) {
 	r := &reached{spans: map[string][]span{}}
-	if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
-		return r, nil
+	var paths []string
+	for _, p := range packages {
+		paths = append(paths, p.ImportPath)
 	}
+	for _, p := range packages {
+		if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
+			continue
+		}
+		if err := r.run(ctx, s, scratch, p, strings.Join(paths, ",")); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(r.tests, func(a, b test) int { return int(a.took - b.took) })
+	return r, nil
+}
+
+// run adds the tests of one package.
+func (r *reached) run(ctx context.Context, s settings, scratch string, p *pkg, paths string) error {
 	program := filepath.Join(scratch, "covered.test")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-cover", "-coverpkg="+p.ImportPath, "-ldflags=-s -w", "-o", program, p.ImportPath)
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-cover", "-coverpkg="+paths, "-ldflags=-s -w", "-o", program, p.ImportPath)
 	if text, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("go test -c: %w\n%s", err, text)
+		return fmt.Errorf("go test -c: %w\n%s", err, text)
 	}
 	list := exec.CommandContext(ctx, program, "-test.list", "^(Test|Fuzz|Example)")
 	list.Dir = p.Dir
 	text, err := list.Output()
 	if err != nil {
-		return nil, fmt.Errorf("-test.list: %w", err)
+		return fmt.Errorf("-test.list: %w", err)
 	}
 	for name := range strings.FieldsSeq(string(text)) {
 		profile := filepath.Join(scratch, "profile")
@@ -92,16 +108,15 @@ func reach(ctx context.Context, s settings, scratch string, p *pkg) (*reached, e
 		start := time.Now()
 		end, text, err := perform(ctx, s, p.Dir, program, math.MaxInt64, args)
 		if err != nil || end != passed {
-			return nil, fmt.Errorf("%s fails before anything was changed: %w\n%s", name, err, text)
+			return fmt.Errorf("%s fails before anything was changed: %w\n%s", name, err, text)
 		}
-		t := test{name: name, took: time.Since(start)}
+		t := test{owner: p, name: name, took: time.Since(start)}
 		if t.blocks, err = r.profile(profile); err != nil {
-			return nil, err
+			return err
 		}
 		r.tests = append(r.tests, t)
 	}
-	slices.SortStableFunc(r.tests, func(a, b test) int { return int(a.took - b.took) })
-	return r, nil
+	return nil
 }
 
 // profile reads a coverage profile: the blocks that ran.
@@ -110,19 +125,18 @@ func (r *reached) profile(path string) (map[span]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := len(r.spans) == 0
 	ran := map[span]bool{}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		file, rest, ok := strings.Cut(lines.Text(), ".go:")
 		if !ok {
 			continue // the mode
 		}
-		b := span{file: filepath.Base(file) + ".go"}
+		b := span{file: file + ".go"}
 		var statements, count int
 		if _, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &b.line, &b.col, &b.line2, &b.col2, &statements, &count); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		if first {
+		if !slices.Contains(r.spans[b.file], b) {
 			r.spans[b.file] = append(r.spans[b.file], b)
 		}
 		if count > 0 {

@@ -45,27 +45,35 @@ func (s settings) arguments(names ...string) []string {
 
 // try builds a mutant and runs the tests that run through it: the fast ones first, in
 // groups that each take about as long as all before.
-func (p *pkg) try(ctx context.Context, s settings, scratch string, m mutant) (fate, by string, err error) {
-	tests := p.reach.through(m.at)
-	text := p.text[m.file]
+func (r *reached) try(ctx context.Context, s settings, scratch string, m mutant) (fate, by string, err error) {
+	tests := r.through(m)
+	text := m.pkg.text[m.file]
 	changed := append(append(append([]byte{}, text[:m.start]...), m.with...), text[m.end:]...)
-	program, err := p.build(ctx, scratch, m.at.Filename, changed)
-	if err != nil {
-		return "", "", err
+	programs := map[*pkg]string{}
+	build := func(p *pkg) error {
+		if programs[p] != "" {
+			return nil
+		}
+		programs[p] = filepath.Join(scratch, fmt.Sprintf("mutant%d.test", len(programs)))
+		return p.build(ctx, scratch, m.at.Filename, changed, "test", "-c", "-o", programs[p])
 	}
 	if len(tests) == 0 {
-		return unreached, "", nil
+		return unreached, "", m.pkg.build(ctx, scratch, m.at.Filename, changed, "build", "-o", filepath.Join(scratch, "mutant"))
 	}
 	var before time.Duration
 	for len(tests) > 0 {
+		owner := tests[0].owner
 		var names []string
 		var group time.Duration
-		for len(tests) > 0 && (len(names) == 0 || group+tests[0].took < max(before, 500*time.Millisecond)) {
+		for len(tests) > 0 && tests[0].owner == owner && (len(names) == 0 || group+tests[0].took < max(before, 500*time.Millisecond)) {
 			names, group = append(names, tests[0].name), group+tests[0].took
 			tests = tests[1:]
 		}
 		before += group
-		end, output, err := perform(ctx, s, p.Dir, program, s.patience+10*group, s.arguments(names...))
+		if err := build(owner); err != nil {
+			return "", "", err
+		}
+		end, output, err := perform(ctx, s, owner.Dir, programs[owner], s.patience+10*group, s.arguments(names...))
 		switch {
 		case err != nil:
 			return "", "", err
@@ -78,27 +86,26 @@ func (p *pkg) try(ctx context.Context, s settings, scratch string, m mutant) (fa
 	return survived, "", nil
 }
 
-// build compiles the tests of a package with one file's text exchanged.
-func (p *pkg) build(ctx context.Context, scratch, path string, text []byte) (program string, err error) {
-	program = filepath.Join(scratch, "mutant.test")
+// build runs a go command on a package with one file's text exchanged.
+func (p *pkg) build(ctx context.Context, scratch, path string, text []byte, command ...string) error {
 	file, overlay := filepath.Join(scratch, "mutant.go"), filepath.Join(scratch, "overlay.json")
 	list, err := json.Marshal(map[string]map[string]string{"Replace": {path: file}})
 	if err != nil {
-		return "", err
+		return err
 	}
 	if err := errors.Join(os.WriteFile(file, text, 0o600), os.WriteFile(overlay, list, 0o600)); err != nil {
-		return "", err
+		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-ldflags=-s -w", "-o", program, p.ImportPath)
+	cmd := exec.CommandContext(ctx, "go", append(command, "-overlay", overlay, "-ldflags=-s -w", p.ImportPath)...)
 	switch output, err := cmd.CombinedOutput(); {
 	case ctx.Err() != nil:
-		return "", ctx.Err()
+		return ctx.Err()
 	case err == nil:
-		return program, nil
+		return nil
 	case bytes.Contains(output, []byte("mutant.go:")):
-		return "", errNotCompiled
+		return errNotCompiled
 	default:
-		return "", fmt.Errorf("go test -c: %w\n%s", err, output)
+		return fmt.Errorf("go %s: %w\n%s", command[0], err, output)
 	}
 }
 
