@@ -47,7 +47,7 @@ func (r *Reading) note(steps []Step, old *yaml.Node, s setting) {
 		r.changes[i].Now, r.changes[i].Origin = c.Now, c.Origin
 		return
 	}
-	if old != nil && !isNull(old) {
+	if !isNull(old) {
 		was := old.Value
 		c.Old = &was
 	}
