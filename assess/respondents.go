@@ -12,12 +12,14 @@ import (
 // its number comes from internal/attack. One more measure is one more entry, its field
 // in Rule and in Identity, and the line in internal/attack that finds it.
 type RespondentMeasure struct {
-	Name string // of the limit in a rule, and of the measure in the rule's verdict
+	Name  string // of the limit in a rule, and of the measure in the rule's verdict
+	Label string // of the figure at the head of a report
 
 	Part        string // of assess.intruder that finds it
 	ByDefault   bool   // the part runs where keys are given and no part is named
 	Categorical bool   // it is about categorical keys, else about numeric ones
 	Whole       bool   // it is known of all records alone: one that was not drawn may decide it
+	Population  bool   // without weights it takes the file for the whole population
 
 	Least     bool // the limit is the least that is tolerable, else the greatest
 	Form      RespondentForm
@@ -44,20 +46,20 @@ const (
 // which rules and messages name them.
 var RespondentMeasures = []RespondentMeasure{
 	{
-		Name: "max_linked", Part: "linkage", ByDefault: true,
+		Name: "max_linked", Label: "share linked", Part: "linkage", ByDefault: true,
 		Form: AsShare, One: "of those sought", Many: "of those sought",
 		words: "share of respondents found by linkage", Advice: "mask the keys by more than the distance between neighbours, or release fewer of them",
 		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxLinked) }, found: func(id *Identity) *Float { return &id.Linked },
 	},
 	{
-		Name: "max_correct_links", Part: "bayes",
+		Name: "max_correct_links", Label: "linked by Bayes’ rule", Part: "bayes",
 		One: "respondent", Many: "respondents",
 		words: "respondents linked rightly by the Bayesian intruder", Advice: "mask the keys more, or release fewer of them",
 		check: func(ps *check.Problems, name string, v float64) { ps.AtLeast(name, v, 0) },
 		limit: func(r Rule) (float64, bool) { return given(r.MaxCorrectLinks) }, found: func(id *Identity) *Float { return &id.CorrectLinks },
 	},
 	{
-		Name: "min_k", Part: "uniqueness", ByDefault: true, Categorical: true, Whole: true, Least: true,
+		Name: "min_k", Label: "smallest k", Part: "uniqueness", ByDefault: true, Categorical: true, Whole: true, Least: true,
 		One: "record", Many: "records",
 		words: "records that share a combination of keys", Advice: "recode the categorical keys more coarsely, or release fewer of them",
 		check: func(ps *check.Problems, name string, v float64) {
@@ -74,7 +76,7 @@ var RespondentMeasures = []RespondentMeasure{
 		found: func(id *Identity) *Float { return &id.MinK },
 	},
 	{
-		Name: "max_individual_risk", Part: "uniqueness", ByDefault: true, Categorical: true, Whole: true,
+		Name: "max_individual_risk", Label: "greatest individual risk", Part: "uniqueness", ByDefault: true, Categorical: true, Whole: true, Population: true,
 		Form:  AsProbability,
 		words: "probability of re-identification of every record", Advice: "recode the categorical keys more coarsely, or release a smaller sample of the population",
 		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxIndividualRisk) }, found: func(id *Identity) *Float { return &id.MaxIndividualRisk },

@@ -12,19 +12,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 )
 
-var amount = figure.Amount
-
-// share is percent with two digits left of a share that one decimal would round away,
-// and without decimals of none and of all.
-func share(v float64) string {
-	switch {
-	case v == 0 || v == 1:
-		return trimmed(100*v) + "\u00a0%"
-	case v > 0 && v < 0.001:
-		return pretty(100*v, 2) + "\u00a0%"
-	}
-	return percent(v)
-}
+var (
+	amount = figure.Amount
+	share  = figure.Share
+)
 
 // pool is the number of records among which the targets are sought.
 func pool(a *attack.Result) int64 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/figure"
+	"github.com/sdlfilter/sdlfilter/internal/headline"
 )
 
 //go:embed page.css
@@ -40,6 +41,7 @@ func page(name, text string) *template.Template {
 		"papers":   func() []paper { return papers },
 		"join":     strings.Join,
 		"riskUnit": riskUnit,
+		"json":     jsonNumber,
 		"question": func(s string) bool { return strings.HasSuffix(s, "?") },
 	})
 	return template.Must(template.Must(template.Must(t.Parse(partsTemplate)).Parse(attackTemplate)).Parse(text))
@@ -57,12 +59,21 @@ func number(path string, v assess.Float) cell {
 	return shown(path, v, pretty(float64(v), digits))
 }
 
-func shown(path string, v assess.Float, text string) cell {
+func shown(path string, v assess.Float, text string) cell { return cell{path, jsonNumber(v), text} }
+
+// jsonNumber is a number as the JSON has it, without quotes.
+func jsonNumber(v assess.Float) string {
 	raw, err := v.MarshalJSON()
 	if err != nil {
-		raw = nil
+		return ""
 	}
-	return cell{path, strings.Trim(string(raw), `"`), text}
+	return strings.Trim(string(raw), `"`)
+}
+
+// headlineView is a headline with its place in the JSON, "" in none.
+type headlineView struct {
+	*headline.Headline
+	Path string
 }
 
 func whole(path string, n int64) cell {
@@ -94,6 +105,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Report   *Report
 		Kind     string
 		Verdict  verdict
+		Headline headlineView
 		Finished string
 		Took     string
 		Records  []labelled
@@ -110,15 +122,16 @@ func (r *Report) HTML() ([]byte, error) {
 	}{
 		Release: Identified{r.Release, r.Withheld != ""}.attribute(),
 		Report:  r, Kind: "Disclosure risk and data utility of one release", Verdict: v,
+		Headline: headlineView{r.Headline(), "/verdict"},
 		Finished: r.Finished.UTC().Format("2 January 2006, 15:04 UTC"),
 		Took:     took(r.Finished.Sub(r.Started)),
-		Records:  recordCells(r.Records, r.kept()),
+		Records:  r.recordCells(),
 		Sampled:  r.Sampled,
 		Attack:   viewAttack(r.Attack),
 		Citation: citation{Version: r.Version},
 		Names:    r.Correlation.Columns,
 	}
-	if !r.kept() { // else there are no data to cite
+	if !r.kept() && r.Foreign == nil { // else there are no data to cite
 		view.Citation.Name, view.Citation.Finished = r.Name, r.Finished.UTC().Format("2 January 2006")
 	}
 	if r.Snapshot > 0 {
@@ -150,13 +163,14 @@ func (p *Public) HTML() ([]byte, error) {
 	view := struct {
 		Release  string // for verify
 		Public   *Public
+		Headline headlineView
 		Finished string
 		Records  []labelled
 		Columns  []publicColumnView
 		Masks    []maskView
 		Notes    []noteView
 		Citation citation
-	}{Release: Identified{p.Release, false}.attribute(), Public: p, Notes: p.noteViews(), Records: recordCells(p.Records, false), Finished: p.Finished}
+	}{Release: Identified{p.Release, false}.attribute(), Public: p, Headline: headlineView{p.Headline(), "/verdict"}, Notes: p.noteViews(), Records: p.recordCells(), Finished: p.Finished}
 	if day, err := time.Parse(time.DateOnly, p.Finished); err == nil {
 		view.Finished = day.Format("2 January 2006")
 	}
@@ -206,16 +220,23 @@ type labelled struct {
 	Note string
 }
 
-func recordCells(r Records, withheld bool) []labelled {
-	released := "released"
-	if withheld {
-		released = "masked, withheld"
+// recordCells count the records that were read and what became of them.
+func (r *Report) recordCells() []labelled {
+	read, released := "records read", "released"
+	switch {
+	case r.Foreign != nil:
+		read, released = "original records", "released records"
+	case r.kept():
+		released = "masked but withheld"
 	}
-	return []labelled{
-		{Label: "records read", cell: whole("/records/read", r.Read)},
-		{Label: released, cell: whole("/records/released", r.Released)},
-		{Label: "in quarantine", cell: whole("/records/quarantined", r.Quarantined)},
+	list := []labelled{
+		{Label: read, cell: whole("/records/read", r.Records.Read)},
+		{Label: released, cell: whole("/records/released", r.Records.Released)},
 	}
+	if r.Foreign != nil {
+		return append(list, labelled{Label: "without a released record", cell: whole("/foreign/unmatched", r.Foreign.Unmatched)})
+	}
+	return append(list, labelled{Label: "in quarantine", cell: whole("/records/quarantined", r.Records.Quarantined)})
 }
 
 // took writes a duration for people: 0.84 s, 3 min 20 s.

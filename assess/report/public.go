@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/headline"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -31,8 +32,12 @@ type Public struct {
 	Masks     []PublicMask          `json:"masks"`
 	Published []string              `json:"published"` // what the steward let out: parameters by name
 	Gate      PublicGate            `json:"gate"`
-	Release   *Release              `json:"release,omitempty"` // which file this is about
-	Note      *Note                 `json:"note,omitempty"`    // for data users; none where nothing was masked
+	// Measured says that the release was made elsewhere, and that no gate judged it.
+	Measured bool `json:"measured,omitempty"`
+	// Verdict is what Headline says when the report is written; nobody else sets it.
+	Verdict *headline.Headline `json:"verdict"`
+	Release *Release           `json:"release,omitempty"` // which file this is about
+	Note    *Note              `json:"note,omitempty"`    // for data users; none where nothing was masked
 }
 
 // PublicColumn describes a released column.
@@ -71,17 +76,6 @@ type PublicGate struct {
 	Demanded bool `json:"demanded"`
 }
 
-// Tone is the colour of what is said of the gate.
-func (g PublicGate) Tone() tone {
-	switch {
-	case !g.Passed:
-		return bad
-	case !g.Demanded:
-		return neutral
-	}
-	return good
-}
-
 // Public returns the public twin with the parameters that publish names, by
 // their names in the configuration: sd, phi, rate, …. "efficiency" lets out
 // every masked column's efficiency; without it a column shows its efficiency
@@ -94,6 +88,7 @@ func (r *Report) Public(publish []string) *Public {
 		Columns: Ordered[PublicColumn]{}, Masks: []PublicMask{},
 		Published: full(slices.Clone(publish)),
 		Gate:      PublicGate{Passed: r.Gate.Passed && r.Withheld == "", Demanded: len(r.Gate.Rules) > 0},
+		Measured:  r.Foreign != nil,
 		Release:   r.Release.public(),
 	}
 	for _, c := range r.Columns {
@@ -122,6 +117,7 @@ func (r *Report) Public(publish []string) *Public {
 		p.Masks = append(p.Masks, mask)
 	}
 	p.Note = p.note(r.Masks)
+	p.Verdict = p.Headline()
 	return p
 }
 

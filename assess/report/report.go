@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/headline"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
@@ -41,6 +42,12 @@ type Report struct {
 	Stopped      *Stopped           `json:"stopped,omitempty"`                                                              // of a stream that its gate has ended: what left and what did not
 	Release      *Release           `json:"release,omitempty"`                                                              // the files that this is about
 
+	// Foreign is there where the release was made elsewhere: it was measured, not made.
+	Foreign *Foreign `json:"foreign,omitempty" doc:"the release was made elsewhere: it was measured, and no gate judged it"`
+
+	// Verdict is what Headline says when the report is written; nobody else sets it.
+	Verdict *headline.Headline `json:"verdict" doc:"the verdict, and the figures that it rests on, as every view of the report begins"`
+
 	// IdentifiedByPlace counts the records whose identity columns were all null or empty.
 	IdentifiedByPlace int64 `json:"identified_by_place,omitempty" doc:"records whose identity columns were all null or empty: their place was their identity"`
 
@@ -58,6 +65,11 @@ type Records struct {
 	// alone where a whole record was malformed.
 	Reasons map[string]int64 `json:"quarantine_by_reason,omitempty"`
 	Held    int64            `json:"held,omitempty"` // masked records of a stream that went to the restricted topic
+}
+
+// Foreign is what is known of a release that any tool made.
+type Foreign struct {
+	Unmatched int64 `json:"unmatched" doc:"original records that have no released one"`
 }
 
 // Stopped says what a stream that its gate has ended let out. What was committed
@@ -149,7 +161,7 @@ func (r *Report) SetMeasures(m *assess.Measures) {
 func (r Report) MarshalJSON() ([]byte, error) {
 	type plain Report
 	p := plain(r)
-	p.Schema = SchemaName
+	p.Schema, p.Verdict = SchemaName, r.Headline()
 	p.Started, p.Finished = p.Started.UTC(), p.Finished.UTC()
 	p.Correlation = fullCorrelation(p.Correlation)
 	if p.Window != nil {
@@ -235,5 +247,6 @@ func Parse(text []byte) (*Report, error) {
 	if err := json.Unmarshal(text, r); err != nil {
 		return nil, fmt.Errorf("report: %w", safe(err))
 	}
+	r.Verdict = nil // Headline says it anew
 	return r, nil
 }

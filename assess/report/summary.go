@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/figure"
+	"github.com/sdlfilter/sdlfilter/internal/headline"
 )
 
 // summaryWidth is the greatest width of a line of the summary.
@@ -53,7 +54,7 @@ func (s *summary) sign(good bool) string {
 
 func (s *summary) head(r *Report) {
 	v := r.verdict()
-	color := map[tone]string{good: "32", bad: "31", amber: "33", neutral: "2"}[v.Tone]
+	color := colours[v.Tone]
 	word := v.Word
 	if s.Color {
 		word = s.Paint("1;"+color, word)
@@ -66,12 +67,7 @@ func (s *summary) head(r *Report) {
 	for _, l := range wrap(ascii(printable(v.Reason)), summaryWidth-2) {
 		s.Line("  " + l)
 	}
-	released := " released, "
-	if r.kept() {
-		released = " masked but withheld, "
-	}
-	records := count(r.Records.Read) + " records read, " + count(r.Records.Released) + released +
-		count(r.Records.Quarantined) + " in quarantine"
+	records := r.recordsLine()
 	if t := took(r.Finished.Sub(r.Started)); t != "" {
 		records += "; " + t
 	}
@@ -92,8 +88,50 @@ func (s *summary) head(r *Report) {
 			s.Line("  " + l)
 		}
 	}
+	s.figures(r.Headline())
 	s.Line("")
 }
+
+// recordsLine counts the records that were read and what became of them.
+func (r *Report) recordsLine() string {
+	var parts []string
+	for _, c := range r.recordCells() {
+		parts = append(parts, c.Text+" "+c.Label)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// colours are those of the tones.
+var colours = map[headline.Tone]string{headline.Good: "32", headline.Bad: "31", headline.Amber: "33", headline.Neutral: "2"}
+
+// figures writes a headline's figures: sign, words, number, and what there is to know
+// of it, which goes on below where the line ends.
+func (s *summary) figures(h *headline.Headline) {
+	const label, value = 30, 24
+	indent := strings.Repeat(" ", 2+label+value)
+	s.Line("")
+	for _, f := range h.Figures {
+		more := "no rule"
+		if f.Rule != "" {
+			more = "rule: " + f.Rule
+		}
+		text, unit := terminalText(f.Text), terminalText(f.Unit)
+		if unit != "" && cells(text+" "+unit) < value {
+			text += " " + unit
+		} else {
+			more = unit + after("; ", more)
+		}
+		more = strings.TrimPrefix(more, "; ") + after("; ", f.Note)
+		head := "  " + s.Paint(colours[f.Tone], ascii(f.Tone.Sign())) + " " + pad(cut(terminalText(f.Label), label-3), label-2) + pad(cut(text, value-1), value)
+		for _, l := range wrap(terminalText(more), summaryWidth-len(indent)) {
+			s.Line(head + s.dim(l))
+			head = indent
+		}
+	}
+}
+
+// terminalText is a text of the page as a terminal has it.
+func terminalText(text string) string { return plainOf(ascii(printable(text))) }
 
 // column writes utility and the risks, one line a target, index beside position.
 func (s *summary) column(c *assess.ColumnMeasures) {

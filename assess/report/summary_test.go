@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/headline"
 )
 
 func TestSummaryFitsATerminal(t *testing.T) {
@@ -24,7 +25,7 @@ func TestSummaryFitsATerminal(t *testing.T) {
 		var b bytes.Buffer
 		r.Summary(&b, color, nil)
 		for _, line := range strings.Split(b.String(), "\n") {
-			plain := strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "", "\x1b[2m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[1;31m", "").Replace(line)
+			plain := strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "", "\x1b[2m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[33m", "", "\x1b[1;31m", "").Replace(line)
 			if strings.Contains(plain, "\x1b") {
 				t.Errorf("an unknown escape sequence in %q", line)
 			}
@@ -80,22 +81,27 @@ func TestTone(t *testing.T) {
 	for _, c := range []struct {
 		what string
 		r    Report
-		want tone
+		want headline.Tone
 	}{
-		{"no rules", Report{Gate: assess.Verdict{Passed: true}}, neutral},
-		{"all hold", Report{Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{held}}}, good},
-		{"no rules, records lost", Report{Gate: assess.Verdict{Passed: true}, Records: Records{Quarantined: 1}}, amber},
-		{"records lost", Report{Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{held}}, Records: Records{Quarantined: 1}}, amber},
-		{"refused, records lost", Report{Withheld: "x", Gate: assess.Verdict{Rules: []assess.RuleVerdict{held, broken}}, Records: Records{Quarantined: 1}}, bad},
-		{"alert only", Report{Gate: assess.Verdict{Rules: []assess.RuleVerdict{broken}}}, bad},
+		{"no rules", Report{Gate: assess.Verdict{Passed: true}}, headline.Neutral},
+		{"all hold", Report{Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{held}}}, headline.Good},
+		{"no rules, records lost", Report{Gate: assess.Verdict{Passed: true}, Records: Records{Quarantined: 1}}, headline.Amber},
+		{"records lost", Report{Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{held}}, Records: Records{Quarantined: 1}}, headline.Amber},
+		{"refused, records lost", Report{Withheld: "x", Gate: assess.Verdict{Rules: []assess.RuleVerdict{held, broken}}, Records: Records{Quarantined: 1}}, headline.Bad},
+		{"alert only", Report{Gate: assess.Verdict{Rules: []assess.RuleVerdict{broken}}}, headline.Bad},
 	} {
 		if got := c.r.verdict().Tone; got != c.want {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)
 		}
 	}
-	for passed, want := range map[PublicGate]tone{{Passed: true, Demanded: true}: good, {Passed: true}: neutral, {Demanded: true}: bad, {}: bad} {
-		if got := passed.Tone(); got != want {
-			t.Errorf("%+v: %s, want %s", passed, got, want)
+	for public, want := range map[*Public]headline.Tone{
+		{Gate: PublicGate{Passed: true, Demanded: true}}: headline.Good, {Gate: PublicGate{Passed: true}}: headline.Neutral,
+		{Gate: PublicGate{Demanded: true}}: headline.Bad, {}: headline.Bad, {Measured: true}: headline.Neutral,
+		{Gate: PublicGate{Passed: true, Demanded: true}, Records: Records{Read: 9, Quarantined: 1}}: headline.Amber,
+		{Gate: PublicGate{Demanded: true}, Records: Records{Read: 9, Quarantined: 1}}:               headline.Bad,
+	} {
+		if got := public.Headline().Tone; got != want {
+			t.Errorf("%+v: %s, want %s", public.Gate, got, want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/headline"
 )
 
 // verdict is the first thing that a report says.
@@ -12,47 +13,30 @@ type verdict struct {
 	Word   string // Released, Withheld, Stopped, …
 	Line   string // one sentence
 	Good   bool   // nothing is wrong with it
-	Tone   tone
+	Tone   headline.Tone
 	Reason string // why it was withheld
 	Held   int    // rules that hold
 	Rules  []assess.RuleVerdict
 }
 
-// tone is the colour of a verdict, and the sign beside it.
-type tone string
-
-const (
-	good    tone = "good"    // green: what was demanded holds
-	bad     tone = "bad"     // red
-	amber   tone = "amber"   // what was demanded holds, and records were lost
-	neutral tone = "neutral" // grey: nothing was demanded
-)
-
-// Sign is what stands for the tone where there is no colour.
-func (t tone) Sign() string {
-	switch t {
-	case good:
-		return "✓"
-	case amber:
-		return "!"
-	case neutral:
-		return "–"
-	}
-	return "✗"
-}
-
 func (r *Report) verdict() verdict {
 	v := r.judged()
 	switch lost := r.Records.Quarantined; {
+	case r.Foreign != nil:
+		v.Tone = headline.Neutral
+		if n := r.Foreign.Unmatched; n > 0 {
+			v.Tone = headline.Amber
+			v.Line += fmt.Sprintf(" %s %s no released record.", capital(counted(n, "original record")), hasOrHave(n))
+		}
 	case !v.Good:
-		v.Tone = bad
+		v.Tone = headline.Bad
 	case lost > 0:
-		v.Tone = amber
+		v.Tone = headline.Amber
 		v.Line += fmt.Sprintf(" %s could not be masked and %s not released.", counted(lost, "record"), wasOrWere(lost))
 	case len(v.Rules) == 0:
-		v.Tone = neutral
+		v.Tone = headline.Neutral
 	default:
-		v.Tone = good
+		v.Tone = headline.Good
 	}
 	return v
 }
@@ -71,6 +55,16 @@ func wasOrWere(n int64) string {
 	return "were"
 }
 
+// measuredLine is the verdict on a release that nobody here made.
+const measuredLine = "Risk and utility of a release that was made elsewhere. Nothing was released by this, and no gate judged it."
+
+func hasOrHave(n int64) string {
+	if n == 1 {
+		return "has"
+	}
+	return "have"
+}
+
 // judged is the verdict without its tone.
 func (r *Report) judged() verdict {
 	v := verdict{Rules: r.Gate.Rules, Reason: r.Withheld}
@@ -85,6 +79,8 @@ func (r *Report) judged() verdict {
 		v.Reason = ""
 	}
 	switch {
+	case r.Foreign != nil:
+		v.Good, v.Word, v.Line = true, "Measured", measuredLine
 	case r.Stopped != nil:
 		v.Word = "Stopped"
 		v.Line = fmt.Sprintf("%s %s not hold: %s.", capital(ofRules(failed, n)), doOrDoes(failed), r.Stopped.Words())

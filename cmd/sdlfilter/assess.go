@@ -64,7 +64,7 @@ that --config names. Nothing of the stream itself is read.`,
 			rep := &report.Report{
 				Name: "assess", Version: version(), Started: started, Finished: time.Now(),
 				Records: report.Records{Read: res.OriginalN, Released: res.Released},
-				Gate:    assess.Judge(nil, res.Measures),
+				Foreign: &report.Foreign{Unmatched: res.Unmatched}, Gate: assess.Judge(nil, res.Measures),
 			}
 			rep.SetMeasures(res.Measures)
 			if res.Unmatched > 0 {

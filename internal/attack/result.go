@@ -24,6 +24,10 @@ type Result struct {
 	// Categorical are the columns that linkage by Gower's distance compares beside Keys.
 	Categorical []string `json:"categorical,omitempty" doc:"categorical columns that linkage by Gower's distance compares beside keys"`
 
+	// Weighted says that the individual risks rest on weights; without any, the
+	// records are taken for the whole population.
+	Weighted bool `json:"weighted,omitempty" doc:"weights say how many of the population each record stands for; without them the records are taken for the whole population"`
+
 	Linkage    *linkage.Result    `json:"linkage,omitempty"`
 	Bayes      *intruder.Result   `json:"bayes,omitempty"`
 	Uniqueness *uniqueness.Result `json:"uniqueness,omitempty"`

@@ -174,6 +174,7 @@ func (a *attack) uniqueness(ctx context.Context) (err error) {
 			}
 		}
 	}
+	a.r.Weighted = a.d.Weights != nil
 	a.r.Uniqueness, err = uniqueness.Measure(ctx, data, *a.o.Uniqueness)
 	return err
 }

@@ -1,0 +1,258 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/headline"
+)
+
+// Headline is the verdict of the report with the figures that it rests on: whether
+// respondents are found, what is known of them, what the release is worth, and what
+// was lost. Every view of a report shows this one.
+func (r *Report) Headline() *headline.Headline {
+	v := r.verdict()
+	h := &headline.Headline{Word: v.Word, Line: v.Line, Tone: v.Tone}
+	h.Figures, h.Assumptions = headline.Respondents(r.subject(), v.Rules)
+	h.Figures = append(h.Figures, r.columnFigures()...)
+	h.Figures = append(h.Figures, r.lost())
+	h.Figures = append(h.Figures, unshown(v.Rules, h.Figures)...)
+	return h
+}
+
+// subject is what the attack says of the respondents.
+func (r *Report) subject() headline.Subject {
+	s := subjectOf(r.Attack)
+	if r.Foreign != nil {
+		s.Unknown = masksUnknown
+	}
+	return s
+}
+
+// masksUnknown is why a foreign release is not inverted.
+const masksUnknown = "which masks made the release is not known"
+
+func subjectOf(a *attack.Result) headline.Subject {
+	if a == nil {
+		return headline.Subject{}
+	}
+	return headline.Subject{Identity: a.Identity(), Population: a.Weighted}
+}
+
+// unshown are the rules that no figure is held against: what the gate demands is
+// never left out of the headline, whatever it is about.
+func unshown(rules []assess.RuleVerdict, shown []headline.Figure) (figures []headline.Figure) {
+	about := map[string]bool{"max_risk": true, "min_rmse": true, "min_efficiency": true}
+	for _, f := range shown {
+		about[f.Measure] = true
+	}
+	for _, rule := range rules {
+		if about[rule.Measure] {
+			continue
+		}
+		f := headline.Figure{Measure: rule.Measure, Column: rule.Column, Label: rule.Rule, Value: rule.Found, Text: pretty(float64(rule.Found), digits)}
+		f.Hold([]assess.RuleVerdict{rule}, "", func(assess.RuleVerdict) string { return pretty(float64(rule.Limit), digits) })
+		figures = append(figures, f)
+	}
+	return figures
+}
+
+// columnFigures are what is known best of the masked columns, the greatest bias and
+// the least precision: of several columns each time the worst.
+func (r *Report) columnFigures() (figures []headline.Figure) {
+	known, bias, precision := worstOf{by: " in its SDs"}, worstOf{by: " in its SDs"}, worstOf{}
+	for i := range r.Columns {
+		c := &r.Columns[i]
+		if !c.Masked {
+			continue
+		}
+		known.see(r.knownBest(c))
+		bias.see(biasOf(c))
+		precision.see(r.precisionOf(c))
+	}
+	for _, w := range []*worstOf{&known, &bias, &precision} {
+		if w.columns > 0 {
+			figures = append(figures, w.figure())
+		}
+	}
+	return figures
+}
+
+// worstOf keeps the worst figure of several columns: one beyond its rule, else the
+// most severe.
+type worstOf struct {
+	by       string // what columns of different units are compared by
+	columns  int
+	worst    headline.Figure
+	severity float64
+	doubtful string // a column of which the figure is not known well
+}
+
+func (w *worstOf) see(f headline.Figure, severity float64) {
+	if math.IsNaN(severity) {
+		severity = math.Inf(1) // nothing is worse than what could not be measured
+	}
+	w.columns++
+	if f.Tone == headline.Amber && w.doubtful == "" {
+		w.doubtful = f.Column
+	}
+	broken, before := f.Tone == headline.Bad, w.worst.Tone == headline.Bad
+	if w.columns == 1 || broken && !before || broken == before && severity > w.severity {
+		w.worst, w.severity = f, severity
+	}
+}
+
+// figure is the worst one; where another column's is doubtful, it says so.
+func (w *worstOf) figure() headline.Figure {
+	f := w.worst
+	if w.columns > 1 {
+		f.Note = fmt.Sprintf("%s, the worst of %d columns%s%s", f.Column, w.columns, w.by, after("; ", f.Note))
+		if w.doubtful != "" && w.doubtful != f.Column {
+			f.Note += "; of " + w.doubtful + " it is not known well"
+			f.Tone = f.Tone.Worse(headline.Amber)
+		}
+	} else {
+		f.Note = f.Column + after("; ", f.Note)
+	}
+	return f
+}
+
+// knownBest is what is known best of a column, by its error in SDs of the original;
+// what is beyond a limit of the gate goes first. What the mean tells is left out: it is
+// the same for every release of the data.
+func (r *Report) knownBest(c *assess.ColumnMeasures) (headline.Figure, float64) {
+	f := headline.Figure{Measure: "known", Column: c.Name, Label: "known best to", Value: assess.Float(math.NaN()), Text: "–"}
+	rules := r.rulesOn(c.Name, "max_risk", "min_rmse")
+	var worst *assess.Risk
+	broken := false
+	for i := range c.Risk {
+		k := &c.Risk[i]
+		breaks := r.breaks(c, k)
+		if k.Knowledge == assess.KnowledgeMean && !breaks || broken && !breaks {
+			continue
+		}
+		if worst == nil || breaks && !broken || severer(k, worst) {
+			worst, broken = k, breaks
+		}
+	}
+	if worst == nil {
+		f.Hold(rules, "nothing is known of the risk", r.limitOfRisk)
+		return f, math.NaN()
+	}
+	rmse := float64(worst.RMSE)
+	f.Value, f.Text, f.Unit = worst.RMSE, "± "+pretty(rmse, riskDigits), c.Unit
+	f.Note = worst.Target + " by " + worst.Knowledge
+	doubt := unsure(worst.Approximate, worst.Errs)
+	if math.IsNaN(rmse) {
+		f.Text, doubt = "–", "it could not be computed"
+	}
+	f.Hold(concerning(rules, worst), doubt, r.limitOfRisk)
+	return f, float64(c.Original.SD) / rmse
+}
+
+// severer says whether a risk is greater than another; what could not be computed is
+// greater than any.
+func severer(k, than *assess.Risk) bool {
+	switch {
+	case math.IsNaN(float64(than.RMSE)):
+		return false
+	case math.IsNaN(float64(k.RMSE)):
+		return true
+	}
+	return k.RMSE < than.RMSE
+}
+
+// breaks says whether a risk is beyond a limit of the gate, as the gate judges it.
+func (r *Report) breaks(c *assess.ColumnMeasures, k *assess.Risk) bool {
+	held, concerned := judged(r.Gate, c.Name, k.Target, k.Knowledge, float64(k.Upper()))
+	return concerned && !held
+}
+
+// concerning are the rules on the target and the knowledge of a risk, and behind them
+// those that do not hold for something else, so that none of these is passed over.
+func concerning(rules []assess.RuleVerdict, k *assess.Risk) []assess.RuleVerdict {
+	var list, others []assess.RuleVerdict
+	for _, rule := range rules {
+		switch {
+		case (rule.Target == "" || rule.Target == k.Target) && (rule.Knowledge == "" || rule.Knowledge == k.Knowledge):
+			list = append(list, rule)
+		case !rule.Passed:
+			others = append(others, rule)
+		}
+	}
+	return append(list, others...)
+}
+
+// limitOfRisk is a limit of max_risk or min_rmse as an error in the column's unit.
+func (r *Report) limitOfRisk(rule assess.RuleVerdict) string {
+	limit := float64(rule.Limit)
+	if rule.Measure == "max_risk" {
+		limit = 1 / math.Sqrt(limit)
+	}
+	return "at least ± " + pretty(limit, riskDigits) + unitAfter(r.unit(rule.Column))
+}
+
+func (r *Report) rulesOn(column string, measures ...string) (list []assess.RuleVerdict) {
+	for _, rule := range headline.Named(r.Gate.Rules, measures...) {
+		if rule.Column == column {
+			list = append(list, rule)
+		}
+	}
+	return list
+}
+
+// biasOf is the expected shift of a column's mean, in per cent of it where that has
+// sense. No rule is about it.
+func biasOf(c *assess.ColumnMeasures) (headline.Figure, float64) {
+	b, mean := float64(c.Utility.Bias), math.Abs(float64(c.Original.Mean))
+	f := headline.Figure{Measure: "bias", Column: c.Name, Label: "bias of the mean", Value: assess.Float(math.NaN()), Text: "–"}
+	doubt := unsure(c.Utility.Approximate, c.Utility.Errs)
+	if math.IsNaN(b) {
+		doubt = "it could not be computed"
+	} else {
+		f.Note = "a shift of " + pretty(b, riskDigits) + unitAfter(c.Unit)
+		if text := inPercent(b, mean); text != "" {
+			f.Value, f.Text, f.Unit = assess.Float(b/mean), text, "of it"
+		}
+	}
+	f.Hold(nil, doubt, nil)
+	return f, math.Abs(b) / float64(c.Original.SD)
+}
+
+// precisionOf is the share of the unmasked data's precision that is left for the mean,
+// by which the gate judges.
+func (r *Report) precisionOf(c *assess.ColumnMeasures) (headline.Figure, float64) {
+	e := c.Utility.EfficiencyGate
+	f := headline.Figure{Measure: "precision", Column: c.Name, Label: "precision of the mean", Value: e, Text: percent(float64(e)), Note: "of that of the unmasked data"}
+	doubt := unsure(c.Utility.Approximate, c.Utility.Errs)
+	if math.IsNaN(float64(e)) {
+		f.Text, doubt = "–", "it could not be computed"
+	}
+	f.Hold(r.rulesOn(c.Name, "min_efficiency"), doubt, func(rule assess.RuleVerdict) string { return "at least " + percent(float64(rule.Limit)) })
+	return f, -float64(e)
+}
+
+// lost are the records that were read and did not leave. Losing any is amber; the
+// gate says from which share on it is red.
+func (r *Report) lost() headline.Figure {
+	n, of, what := r.Records.Quarantined, r.Records.Read, "could not be masked"
+	if r.Foreign != nil {
+		n, what = r.Foreign.Unmatched, "have no released record"
+	}
+	f := headline.Figure{Measure: "max_quarantined", Label: "records lost", Value: assess.Float(math.NaN()), Text: "–"}
+	if of > 0 {
+		f.Value = assess.Float(float64(n) / float64(of))
+		f.Text = share(float64(f.Value))
+	}
+	f.Note = fmt.Sprintf("%s of %s %s", count(n), count(of), what)
+	if of <= 0 {
+		f.Note = ""
+	}
+	f.Hold(headline.Named(r.Gate.Rules, f.Measure), "", func(rule assess.RuleVerdict) string { return "at most " + share(float64(rule.Limit)) })
+	if n > 0 {
+		f.Tone = f.Tone.Worse(headline.Amber)
+	}
+	return f
+}

@@ -1,0 +1,263 @@
+// Package headline is what a report says before any detail: the verdict in a word and
+// a sentence, and the few figures that decide whether a release may leave, each held
+// against its rule. A page, a terminal, a printed sheet and the JSON all show one
+// Headline; none of them words or colours a figure of its own.
+package headline
+
+import (
+	"cmp"
+	"math"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
+)
+
+// Tone is the colour of a verdict or a figure, by its word in the JSON.
+type Tone string
+
+// The tones.
+const (
+	Good    Tone = "good"    // green: what was demanded holds
+	Bad     Tone = "bad"     // red: it does not
+	Amber   Tone = "amber"   // records were lost, or a figure is approximate or could not be computed
+	Neutral Tone = "neutral" // grey: nothing was demanded
+)
+
+// Sign is what stands for the tone where there is no colour.
+func (t Tone) Sign() string {
+	switch t {
+	case Good:
+		return "✓"
+	case Amber:
+		return "!"
+	case Neutral:
+		return "–"
+	}
+	return "✗"
+}
+
+// Spoken is what the tone of a figure says to whoever sees neither colour nor sign.
+func (t Tone) Spoken() string {
+	switch t {
+	case Good:
+		return "within its rule"
+	case Amber:
+		return "with a caution"
+	case Neutral:
+		return "no rule"
+	}
+	return "beyond its rule"
+}
+
+// rank orders tones by how much they ask for attention.
+func (t Tone) rank() int {
+	switch t {
+	case Neutral:
+		return 0
+	case Good:
+		return 1
+	case Amber:
+		return 2
+	}
+	return 3
+}
+
+// Worse returns the tone that asks for more attention.
+func (t Tone) Worse(u Tone) Tone {
+	if u.rank() > t.rank() {
+		return u
+	}
+	return t
+}
+
+// Headline is the verdict with its figures.
+type Headline struct {
+	Word    string   `json:"word" doc:"Released, Withheld, Stopped, Gate failed; Measured where nothing was released or judged"`
+	Line    string   `json:"line" doc:"the verdict in a sentence"`
+	Tone    Tone     `json:"tone" doc:"good: what was demanded holds; bad: it does not; amber: it holds and records were lost; neutral: nothing was demanded"`
+	Figures []Figure `json:"figures" doc:"what decides whether the release may leave"`
+	// Assumptions are what the figures rest on that the data do not show.
+	Assumptions []string `json:"assumptions,omitempty" doc:"what the figures take for granted"`
+}
+
+// Figure is one figure of a headline. What it is about, its number, and how that is
+// written for people.
+type Figure struct {
+	Measure string       `json:"measure" doc:"the limit that a rule can set on it, or known, bias, precision, inversion, lost"`
+	Column  string       `json:"column,omitempty" doc:"the column that it is about; of several the worst"`
+	Label   string       `json:"label" doc:"in words"`
+	Value   assess.Float `json:"value" doc:"null where it was not measured"`
+	Text    string       `json:"text" doc:"the value as people read it, – where it was not measured"`
+	Unit    string       `json:"unit,omitempty" doc:"what the text counts, or its unit"`
+	Note    string       `json:"note,omitempty" doc:"what it is about, what it rests on, what is not known of it"`
+	Rule    string       `json:"rule,omitempty" doc:"the limit that it is held against, as people read it"`
+	Tone    Tone         `json:"tone" doc:"good: within its rule; bad: beyond it; amber: approximate, or it could not be computed; neutral: no rule is about it"`
+}
+
+// add puts a remark behind a figure's note.
+func (f *Figure) add(remark string) {
+	switch {
+	case remark == "":
+	case f.Note == "":
+		f.Note = remark
+	default:
+		f.Note += "; " + remark
+	}
+}
+
+// Hold sets the tone of a figure from the rules about it: red where one does not
+// hold, amber where all do and the figure is doubtful, grey without any. The limit
+// that is shown is that of a broken rule, else of the first.
+func (f *Figure) Hold(rules []assess.RuleVerdict, doubt string, limit func(assess.RuleVerdict) string) {
+	f.Tone = Neutral
+	for i, rule := range rules {
+		t := Good
+		if !rule.Passed {
+			t = Bad
+		}
+		if i == 0 || t == Bad && f.Tone != Bad {
+			f.Tone, f.Rule = t, limit(rule)
+		}
+	}
+	if doubt != "" {
+		f.Tone = f.Tone.Worse(Amber)
+		f.add(doubt)
+	}
+}
+
+// Named are the rules of one measure.
+func Named(rules []assess.RuleVerdict, measures ...string) (list []assess.RuleVerdict) {
+	for _, r := range rules {
+		for _, m := range measures {
+			if r.Measure == m {
+				list = append(list, r)
+			}
+		}
+	}
+	return list
+}
+
+// WholePopulation is the assumption of a risk that no weights were given for.
+const WholePopulation = "the file is taken as the whole population: give `weight`"
+
+// Subject is what is known of the respondents beside their measures.
+type Subject struct {
+	Identity   *assess.Identity // nil: nobody was sought
+	Population bool             // weights say how many of the population a record stands for
+	// Unknown says why nothing can be inverted, "" where it was only not asked for.
+	Unknown string
+}
+
+// Respondents are the figures about the respondents: each measure of
+// assess.RespondentMeasures that was found, that a rule is about, or that is looked at
+// by default, and what was computed back from the list of masks. So a measure that is
+// new in the table is shown without a line here.
+func Respondents(s Subject, rules []assess.RuleVerdict) (figures []Figure, assumptions []string) {
+	id := s.Identity
+	if id == nil {
+		id = assess.Unmeasured()
+	}
+	for i := range assess.RespondentMeasures {
+		m := &assess.RespondentMeasures[i]
+		about := Named(rules, m.Name)
+		v := float64(*m.Found(id))
+		if math.IsNaN(v) && len(about) > 0 {
+			v = float64(about[0].Found)
+		}
+		if math.IsNaN(v) && len(about) == 0 && !m.ByDefault {
+			continue
+		}
+		f := Figure{Measure: m.Name, Label: cmp.Or(m.Label, m.Name), Value: assess.Float(v)}
+		f.Text, f.Unit = Written(m, v)
+		doubt := ""
+		switch {
+		case math.IsNaN(v) && id.Sampled && m.Whole:
+			doubt = "a sample does not tell it: assess.sample: all"
+		case math.IsNaN(v):
+			f.Note = NotMeasured
+			if len(about) > 0 {
+				doubt = "so that its rule cannot hold"
+			}
+		case id.Sampled:
+			doubt = "found among a sample, where people are found more easily than in the whole release"
+		}
+		if m.Population && !math.IsNaN(v) && !s.Population {
+			f.add(WholePopulation)
+			assumptions = appendNew(assumptions, WholePopulation)
+		}
+		f.Hold(about, doubt, func(r assess.RuleVerdict) string {
+			limit, unit := Written(m, float64(r.Limit))
+			return bound(m.Least, strings.TrimSpace(limit+" "+unit))
+		})
+		figures = append(figures, f)
+	}
+	return append(figures, inverted(id, s.Unknown, Named(rules, "inversion"))), assumptions
+}
+
+// inverted is what was computed back from the list of masks.
+func inverted(id *assess.Identity, unknown string, rules []assess.RuleVerdict) Figure {
+	f := Figure{Measure: "inversion", Label: "computed back", Value: assess.Float(math.NaN()), Text: "–", Note: cmp.Or(unknown, NotMeasured)}
+	switch {
+	case id.Inverted != nil:
+		f.Value = assess.Float(*id.Inverted)
+	case len(rules) > 0:
+		f.Value = rules[0].Found
+	}
+	doubt := ""
+	if v := float64(f.Value); !math.IsNaN(v) {
+		f.Text, f.Unit, f.Note = figure.Amount(v), counted(v, "value", "values"), ""
+		if v > 0 {
+			f.Note = strings.Join(id.InvertedBy, "; ")
+		}
+		if id.Sampled {
+			doubt = "counted among a sample"
+		}
+	}
+	f.Hold(rules, doubt, func(assess.RuleVerdict) string { return "0 values" })
+	if v := float64(f.Value); v > 0 {
+		f.Tone = Bad // no rule need say that this is wrong
+	}
+	return f
+}
+
+// bound words a limit.
+func bound(least bool, limit string) string {
+	if least {
+		return "at least " + limit
+	}
+	return "at most " + limit
+}
+
+// Written is how a measure about the respondents is written, and what it counts.
+func Written(m *assess.RespondentMeasure, v float64) (text, unit string) {
+	switch {
+	case math.IsNaN(v):
+		return "–", ""
+	case m.Form == assess.AsShare:
+		return figure.Share(v), counted(v, m.One, m.Many)
+	case m.Form == assess.AsProbability:
+		return figure.Pretty(v, figure.RiskDigits), counted(v, m.One, m.Many)
+	}
+	return figure.Amount(v), counted(v, m.One, m.Many)
+}
+
+// counted is the word for what a number counts.
+func counted(v float64, one, many string) string {
+	if v == 1 {
+		return one
+	}
+	return many
+}
+
+// NotMeasured is the note of a figure that nobody asked for.
+const NotMeasured = "not measured"
+
+func appendNew(list []string, s string) []string {
+	for _, t := range list {
+		if t == s {
+			return list
+		}
+	}
+	return append(list, s)
+}
