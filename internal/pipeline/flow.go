@@ -53,71 +53,24 @@ func (f *Flow) Run(ctx context.Context) (err error) {
 	if stock == nil {
 		stock = NewStock()
 	}
-	workers, inFlight := runtime.GOMAXPROCS(0), cap(stock)
-	toWork := make(chan *Parcel, inFlight)
-	inOrder := make(chan *Parcel, inFlight)
-
+	// There are no more parcels than blocks in the stock, so that nobody who sends
+	// into a channel of this size ever waits.
+	toWork, inOrder := make(chan *Parcel, cap(stock)), make(chan *Parcel, cap(stock))
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(toWork)
 		defer close(inOrder)
-		for {
-			var block *microdata.Block
-			select {
-			case block = <-stock:
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-			raw, err := reader.Next(ctx)
-			if err != nil {
-				stock <- block
-				if errors.Is(err, io.EOF) {
-					return nil
-				}
-				return err
-			}
-			p := &Parcel{Raw: raw, Block: block, ready: make(chan struct{})}
-			inOrder <- p // never blocks: there are no more parcels than blocks
-			toWork <- p
-		}
+		return read(ctx, reader, stock, inOrder, toWork)
 	})
-	for range workers {
-		g.Go(func() error {
-			for p := range toWork {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				if err := f.workOn(p); err != nil {
-					return err
-				}
-				close(p.ready)
-			}
-			return nil
-		})
+	for range runtime.GOMAXPROCS(0) {
+		g.Go(func() error { return f.worker(ctx, toWork) })
 	}
 	in := inOrder
 	for i, stage := range f.Stages {
-		from, out := in, make(chan *Parcel, inFlight)
-		first := i == 0
+		from, out := in, make(chan *Parcel, cap(stock))
 		g.Go(func() error {
 			defer close(out)
-			for p := range from {
-				if first {
-					select {
-					case <-p.ready:
-					case <-ctx.Done():
-						return context.Cause(ctx)
-					}
-				}
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				if err := stage(p); err != nil {
-					return err
-				}
-				out <- p
-			}
-			return nil
+			return through(ctx, stage, i == 0, from, out)
 		})
 		in = out
 	}
@@ -134,6 +87,65 @@ func (f *Flow) Run(ctx context.Context) (err error) {
 	// The workers have read behind the reader, so this comes after them. What a pass
 	// has failed at may be the change.
 	return errors.Join(connectors.Unchanged(f.Source), err)
+}
+
+// read takes runs of records, each with a block from the stock, to the end of the
+// source.
+func read(ctx context.Context, reader connectors.Reader, stock chan *microdata.Block, inOrder, toWork chan<- *Parcel) error {
+	for {
+		var block *microdata.Block
+		select {
+		case block = <-stock:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		raw, err := reader.Next(ctx)
+		if err != nil {
+			stock <- block
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		p := &Parcel{Raw: raw, Block: block, ready: make(chan struct{})}
+		inOrder <- p
+		toWork <- p
+	}
+}
+
+// worker decodes and works on parcels as they come.
+func (f *Flow) worker(ctx context.Context, toWork <-chan *Parcel) error {
+	for p := range toWork {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := f.workOn(p); err != nil {
+			return err
+		}
+		close(p.ready)
+	}
+	return nil
+}
+
+// through puts parcels through a stage; the first one waits until they are worked on.
+func through(ctx context.Context, stage func(*Parcel) error, first bool, from <-chan *Parcel, out chan<- *Parcel) error {
+	for p := range from {
+		if first {
+			select {
+			case <-p.ready:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := stage(p); err != nil {
+			return err
+		}
+		out <- p
+	}
+	return nil
 }
 
 // NewStock makes the blocks of a pass.

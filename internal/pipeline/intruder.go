@@ -11,10 +11,10 @@ import (
 
 // IntruderColumns says which columns an intruder knows and where they are found.
 type IntruderColumns struct {
-	Linked  []string // numeric keys
-	Counted []string // categorical keys
-	carried []int    // indexes in layout.Read that the sample must hold codes of
-	Index   map[string]int
+	Linked  []string       // numeric keys
+	Counted []string       // categorical keys
+	carried []int          // indexes in layout.Read that the sample must hold codes of
+	Index   map[string]int // of the columns that the sample holds codes of, in Layout.Read
 }
 
 // compared reports whether a numeric column is measured because the intruder knows
@@ -34,7 +34,7 @@ func (pl *Plan) compared(name string) bool {
 
 // setIntruder says which columns are read for the intruder. Numeric keys are linked
 // unless they are said to be categories, all others are counted.
-func (pl *Plan) setIntruder(b *layoutBuilder, inMask map[string]microdata.Form) error {
+func (pl *Plan) setIntruder(b *layoutBuilder) error {
 	a := pl.Config.Assess
 	if !a.Asked() {
 		return nil
@@ -45,39 +45,60 @@ func (pl *Plan) setIntruder(b *layoutBuilder, inMask map[string]microdata.Form) 
 	}
 	at := &pl.Intruder
 	at.Index = map[string]int{}
-	carry := func(name string, as microdata.Form) {
-		i := b.want(name, as, as == microdata.Numbers)
-		at.Index[name] = i
-		if !slices.Contains(at.carried, i) {
-			at.carried = append(at.carried, i)
-		}
-	}
 	for i, name := range a.Keys {
 		if b.field(name).Numeric() && !slices.Contains(in.Categorical, name) {
 			at.Linked = append(at.Linked, name)
 			continue
 		}
-		if _, masked := inMask[name]; masked {
+		if _, masked := b.masked[name]; masked {
 			return config.Errors{pl.Config.Errorf(fmt.Sprintf("assess.keys[%d]", i),
 				"%s is counted and a mask changes it, and the sample of a run holds the original's categories: measure the release with `sdlfilter attack --original --released`", name)}
 		}
 		at.Counted = append(at.Counted, name)
-		carry(name, microdata.Array)
+		at.carry(b, name, microdata.Array)
 	}
-	if u := in.Uniqueness; u != nil {
-		for _, name := range u.Sensitive {
-			carry(name, microdata.Array)
-		}
-		if u.Household != "" {
-			carry(u.Household, microdata.Array)
-		}
-		if u.Weight != "" {
-			if !b.field(u.Weight).Numeric() {
-				return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness.weight", "must be a numeric column, and %s is %s", u.Weight, b.field(u.Weight).Type)}
-			}
-			carry(u.Weight, microdata.Numbers)
-		}
+	if err := pl.carryForUniqueness(b, in.Uniqueness); err != nil {
+		return err
 	}
+	if err := pl.checkIntruder(in); err != nil {
+		return err
+	}
+	return pl.checkRespondentRules(in)
+}
+
+// carry asks for a column whose codes the sample must hold.
+func (at *IntruderColumns) carry(b *layoutBuilder, name string, as microdata.Form) {
+	i := b.want(name, as, as == microdata.Numbers)
+	at.Index[name] = i
+	if !slices.Contains(at.carried, i) {
+		at.carried = append(at.carried, i)
+	}
+}
+
+// carryForUniqueness asks for what is counted beside the keys; u may be nil.
+func (pl *Plan) carryForUniqueness(b *layoutBuilder, u *config.IntruderUniqueness) error {
+	if u == nil {
+		return nil
+	}
+	at := &pl.Intruder
+	for _, name := range u.Sensitive {
+		at.carry(b, name, microdata.Array)
+	}
+	if u.Household != "" {
+		at.carry(b, u.Household, microdata.Array)
+	}
+	if u.Weight != "" {
+		if !b.field(u.Weight).Numeric() {
+			return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness.weight", "must be a numeric column, and %s is %s", u.Weight, b.field(u.Weight).Type)}
+		}
+		at.carry(b, u.Weight, microdata.Numbers)
+	}
+	return nil
+}
+
+// checkIntruder demands keys of the kind that each part of the intruder works with.
+func (pl *Plan) checkIntruder(in *config.Intruder) error {
+	at := &pl.Intruder
 	switch {
 	case in.Linkage != nil && len(at.Linked) == 0 && in.Linkage.Distance != "gower":
 		return config.Errors{pl.Config.Errorf("assess.intruder.linkage", "links numeric keys, and none of assess.keys is one")}
@@ -86,6 +107,13 @@ func (pl *Plan) setIntruder(b *layoutBuilder, inMask map[string]microdata.Form) 
 	case in.Uniqueness != nil && len(at.Counted) == 0:
 		return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness", "counts categories, and none of assess.keys is categorical; list numeric ones that are in assess.intruder.categorical")}
 	}
+	return nil
+}
+
+// checkRespondentRules demands keys of the kind that each rule about respondents is
+// about.
+func (pl *Plan) checkRespondentRules(in *config.Intruder) error {
+	at := &pl.Intruder
 	for i, rule := range pl.Config.Gate.Rules {
 		path := fmt.Sprintf("gate.rules[%d]", i)
 		for _, m := range assess.RespondentMeasures {

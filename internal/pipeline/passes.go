@@ -25,8 +25,30 @@ func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 	if err != nil {
 		return err
 	}
+	open := pl.settleFrom(known)
+	if len(open) == 0 {
+		return nil
+	}
+	if !pl.Source.Rewindable() {
+		var problems config.Errors
+		for _, name := range open {
+			problems = append(problems, pl.Config.Errorf("columns."+name, "the source can be read only once, so `decimals` and absolute amounts, or a `profile`, must be given"))
+		}
+		return problems
+	}
+	progress.Start("profile", pl.Source.Records())
+	profile, err := profileColumns(ctx, pl, open, progress)
+	if err != nil {
+		return err
+	}
+	pl.take(profile, known, open)
+	return pl.checkAmounts()
+}
+
+// settleFrom takes what the configuration, the types and a profile file say, and returns
+// the columns of which that leaves something open.
+func (pl *Plan) settleFrom(known *assess.Profile) (open []string) {
 	needSD := transform.NeedsSD(pl.Config.Masks)
-	var open []string
 	for i := range pl.Columns {
 		c := &pl.Columns[i]
 		c.SD, c.Mean, c.Decimals = math.NaN(), math.NaN(), -1
@@ -49,21 +71,12 @@ func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 			open = append(open, c.Name)
 		}
 	}
-	if len(open) == 0 {
-		return nil
-	}
-	if !pl.Source.Rewindable() {
-		var problems config.Errors
-		for _, name := range open {
-			problems = append(problems, pl.Config.Errorf("columns."+name, "the source can be read only once, so `decimals` and absolute amounts, or a `profile`, must be given"))
-		}
-		return problems
-	}
-	progress.Start("profile", pl.Source.Records())
-	profile, err := profileColumns(ctx, pl, open, progress)
-	if err != nil {
-		return err
-	}
+	return open
+}
+
+// take takes what a pass over the open columns has found.
+func (pl *Plan) take(profile, known *assess.Profile, open []string) {
+	needSD := transform.NeedsSD(pl.Config.Masks)
 	for i := range pl.Columns {
 		c := &pl.Columns[i]
 		if !slices.Contains(open, c.Name) {
@@ -83,7 +96,6 @@ func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 			c.Decimals = pc.Decimals
 		}
 	}
-	return pl.checkAmounts()
 }
 
 // checkAmounts demands the standard deviation of every column that a percentage
@@ -124,6 +136,7 @@ func (pl *Plan) arithmetic(c *transform.ColumnInfo) bool {
 	return slices.Contains(pl.Masked, c.Name) && pl.Layout.Read[c.Index].As == microdata.Numbers
 }
 
+// LoadProfile reads a profile file; path "" gives an empty profile.
 func LoadProfile(path string) (*assess.Profile, error) {
 	if path == "" {
 		return &assess.Profile{}, nil

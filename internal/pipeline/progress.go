@@ -37,6 +37,7 @@ func (p *Progress) Rate() float64 {
 	return float64(p.Records()) * 1e9 / float64(elapsed)
 }
 
+// Start begins a phase of total records; -1 where nobody knows how many.
 func (p *Progress) Start(phase string, total int64) {
 	p.records.Store(0)
 	p.total.Store(total)
@@ -51,4 +52,5 @@ func (p *Progress) Measuring() {
 	p.phase.Store(&phase)
 }
 
+// Add counts records of the phase.
 func (p *Progress) Add(records int) { p.records.Add(int64(records)) }

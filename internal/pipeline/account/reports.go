@@ -106,6 +106,7 @@ func (f *Files) Commit(released bool) (paths []string, err error) {
 	return paths, nil
 }
 
+// Abort removes the files that have no final name.
 func (f *Files) Abort() error {
 	return abortAll(f.html, f.json, f.publicHTML, f.publicJSON)
 }

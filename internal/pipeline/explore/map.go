@@ -220,37 +220,11 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 	if err := g.wantGroups(src.Schema()); err != nil {
 		return err
 	}
-	var admit []*transform.Chain
-	g.alone = true
-	for s, strategy := range g.strategies {
-		masks, err := strategy.Masks(firsts(strategy))
-		if err != nil {
-			return config.Errors{err.(config.Error)}
-		}
-		if _, alone := transform.Alone(masks, g.column); !alone {
-			g.alone = false
-		}
-		chain, err := g.chain(place{s, firsts(g.strategies[s])}, false)
-		if err != nil {
-			return err
-		}
-		admit = append(admit, chain)
+	admit, err := g.firstChains()
+	if err != nil {
+		return err
 	}
-	options := assess.Options{
-		Carry: g.plan.Carry, Key: g.key, Sample: g.sample(), Targets: g.config.Assess.Targets, Mixes: g.mixes,
-	}
-	for _, c := range g.plan.Assessed {
-		if c.Masked && (c.Name == g.column || !g.alone) {
-			c.Masked = c.Name == g.column
-			options.Columns = append(options.Columns, c)
-		}
-	}
-	for _, i := range g.by {
-		if !slices.ContainsFunc(options.Columns, func(c assess.Column) bool { return c.Index == i }) {
-			options.Carry = append(options.Carry, i)
-		}
-	}
-	if g.data, err = assess.New(options); err != nil {
+	if g.data, err = assess.New(g.measured()); err != nil {
 		return err
 	}
 	g.progress.Start("read", src.Records())
@@ -279,6 +253,48 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 		return pipeline.DataErrorf("the source has no records to map")
 	}
 	return nil
+}
+
+// firstChains makes the masks of each strategy's first place, which admit the same
+// records as those of any other, and finds out whether any looks at other columns than
+// the map's.
+func (g *grid) firstChains() (admit []*transform.Chain, err error) {
+	g.alone = true
+	for s, strategy := range g.strategies {
+		at := place{s, firsts(strategy)}
+		masks, err := strategy.Masks(at.values)
+		if err != nil {
+			return nil, config.Errors{err.(config.Error)}
+		}
+		if _, alone := transform.Alone(masks, g.column); !alone {
+			g.alone = false
+		}
+		chain, err := g.chain(at, false)
+		if err != nil {
+			return nil, err
+		}
+		admit = append(admit, chain)
+	}
+	return admit, nil
+}
+
+// measured says what is kept of the records.
+func (g *grid) measured() assess.Options {
+	options := assess.Options{
+		Carry: g.plan.Carry, Key: g.key, Sample: g.sample(), Targets: g.config.Assess.Targets, Mixes: g.mixes,
+	}
+	for _, c := range g.plan.Assessed {
+		if c.Masked && (c.Name == g.column || !g.alone) {
+			c.Masked = c.Name == g.column
+			options.Columns = append(options.Columns, c)
+		}
+	}
+	for _, i := range g.by {
+		if !slices.ContainsFunc(options.Columns, func(c assess.Column) bool { return c.Index == i }) {
+			options.Carry = append(options.Carry, i)
+		}
+	}
+	return options
 }
 
 // sample is how many records the points are tried on, −1 for all.

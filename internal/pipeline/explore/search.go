@@ -34,43 +34,12 @@ func (g *grid) search(ctx context.Context, m *rumap.Map) error {
 	if len(m.Rules) == 0 {
 		return config.Errors{g.config.Errorf("map.search", "seeks the boundary of what the gate's rules allow, and gate.rules has none on %s", g.column)}
 	}
-	var first []place
-	var lines [][]place // places of one line, ascending
-	for s, strategy := range g.strategies {
-		if len(strategy.Axes) == 0 {
-			first = append(first, place{strategy: s})
-			continue
-		}
-		axis := strategy.Axes[0]
-		for _, rest := range crossed(s, strategy.Axes[1:], nil) {
-			var line []place
-			for _, v := range thinned(axis.Values, probes) {
-				line = append(line, place{s, append([]float64{v}, rest.values...)})
-			}
-			first, lines = append(first, line...), append(lines, line)
-		}
-	}
+	first, lines := g.lines()
 	if err := g.try(ctx, m, first); err != nil {
 		return err
 	}
 	m.Judge()
-	admissible := func(at place) bool {
-		i := slices.IndexFunc(g.places, func(p place) bool { return p.strategy == at.strategy && slices.Equal(p.values, at.values) })
-		return m.Points[i].Admissible
-	}
-	var open []bracket
-	for _, line := range lines {
-		for i := 1; i < len(line); i++ {
-			a, b := line[i-1], line[i]
-			switch held, next := admissible(a), admissible(b); {
-			case held && !next:
-				open = append(open, bracket{a.strategy, a.values[1:], a.values[0], b.values[0]})
-			case !held && next:
-				open = append(open, bracket{a.strategy, a.values[1:], b.values[0], a.values[0]})
-			}
-		}
-	}
-	for {
+	for open := g.brackets(m, lines); ; {
 		open = slices.DeleteFunc(open, func(b bracket) bool {
 			_, further := g.middle(b)
 			return !further
@@ -89,13 +58,55 @@ func (g *grid) search(ctx context.Context, m *rumap.Map) error {
 		}
 		m.Judge()
 		for i := range open {
-			if v := round[i].values[0]; admissible(round[i]) {
+			if v := round[i].values[0]; g.admissible(m, round[i]) {
 				open[i].held = v
 			} else {
 				open[i].broken = v
 			}
 		}
 	}
+}
+
+// lines are the places that a search begins with, and those of them that form a line
+// along a strategy's first axis, ascending.
+func (g *grid) lines() (first []place, lines [][]place) {
+	for s, strategy := range g.strategies {
+		if len(strategy.Axes) == 0 {
+			first = append(first, place{strategy: s})
+			continue
+		}
+		axis := strategy.Axes[0]
+		for _, rest := range crossed(s, strategy.Axes[1:], nil) {
+			var line []place
+			for _, v := range thinned(axis.Values, probes) {
+				line = append(line, place{s, append([]float64{v}, rest.values...)})
+			}
+			first, lines = append(first, line...), append(lines, line)
+		}
+	}
+	return first, lines
+}
+
+// brackets are the neighbours on lines of which one is admissible and the other is not.
+func (g *grid) brackets(m *rumap.Map, lines [][]place) (open []bracket) {
+	for _, line := range lines {
+		for i := 1; i < len(line); i++ {
+			a, b := line[i-1], line[i]
+			switch held, next := g.admissible(m, a), g.admissible(m, b); {
+			case held && !next:
+				open = append(open, bracket{a.strategy, a.values[1:], a.values[0], b.values[0]})
+			case !held && next:
+				open = append(open, bracket{a.strategy, a.values[1:], b.values[0], a.values[0]})
+			}
+		}
+	}
+	return open
+}
+
+// admissible is what the map says of a place that was tried.
+func (g *grid) admissible(m *rumap.Map, at place) bool {
+	i := slices.IndexFunc(g.places, func(p place) bool { return p.strategy == at.strategy && slices.Equal(p.values, at.values) })
+	return m.Points[i].Admissible
 }
 
 // sort brings the points into the order of a grid's: by strategy, and along each

@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -67,27 +68,8 @@ func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *pip
 		view.Columns = append(view.Columns, out.Field.Name)
 		view.Masked = append(view.Masked, out.Masked)
 	}
-	reader, err := src.Read(ctx, pl.Layout, pl.Cut)
-	if err != nil {
+	if err := view.fill(ctx, pl, chain, rows); err != nil {
 		return nil, err
-	}
-	defer reader.Close()
-	block := new(microdata.Block)
-	for len(view.Released) < rows {
-		raw, err := reader.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := raw.Decode(block); err != nil {
-			return nil, err
-		}
-		if err := chain.Apply(block); err != nil {
-			return nil, err
-		}
-		view.add(pl, block, rows)
 	}
 	if len(view.Released) < rows {
 		view.Cut = "" // these are all
@@ -96,6 +78,33 @@ func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *pip
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return view, nil
+}
+
+// fill masks records until there are enough rows, or no more.
+func (v *Preview) fill(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, rows int) error {
+	reader, err := pl.Source.Read(ctx, pl.Layout, pl.Cut)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	block := new(microdata.Block)
+	for len(v.Released) < rows {
+		raw, err := reader.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := raw.Decode(block); err != nil {
+			return err
+		}
+		if err := chain.Apply(block); err != nil {
+			return err
+		}
+		v.add(pl, block, rows)
+	}
+	return nil
 }
 
 // notReleased says why the rows of a configuration have not left yet: its report is

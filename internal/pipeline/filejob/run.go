@@ -116,21 +116,8 @@ func (r *run) prepare(ctx context.Context) (err error) {
 
 // release runs the records through and ends in a commit or a refusal.
 func (r *run) release(ctx context.Context) (*account.Result, error) {
-	var err error
-	if r.sink, err = createSink(ctx, r.plan, r.key); err != nil {
-		return nil, fmt.Errorf("sink: %w", err)
-	}
-	if r.quarantine, err = newQuarantine(r.config.Quarantine, r.source); err != nil {
-		return nil, fmt.Errorf("quarantine: %w", err)
-	}
-	if r.notes, err = openNotes(ctx, r.config); err != nil {
+	if err := r.open(ctx); err != nil {
 		return nil, err
-	}
-	if err := r.reports.Create(r.config.Report); err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	if err := r.snapshots.open(); err != nil {
-		return nil, fmt.Errorf("assess.emit: %w", err)
 	}
 	r.options.Progress.Start("mask", r.source.Records())
 	pass := pipeline.Flow{
@@ -151,7 +138,54 @@ func (r *run) release(ctx context.Context) (*account.Result, error) {
 	}
 	digested, stop := r.digest(ctx)
 	defer stop()
+	rep, err := r.judged(ctx)
+	if err != nil {
+		return nil, err
+	}
+	content, err := digested()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.reports.Write(rep, content, r.config.Report.Publish); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if err := r.flushNotes(ctx); err != nil {
+		return nil, fmt.Errorf("assess.emit: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	// What was read must be one state of the data, up to the last moment.
+	if err := connectors.Unchanged(r.source); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	return r.publish(ctx, rep)
+}
+
+// open opens everything that the run writes, under temporary names.
+func (r *run) open(ctx context.Context) (err error) {
+	if r.sink, err = createSink(ctx, r.plan, r.key); err != nil {
+		return fmt.Errorf("sink: %w", err)
+	}
+	if r.quarantine, err = newQuarantine(r.config.Quarantine, r.source); err != nil {
+		return fmt.Errorf("quarantine: %w", err)
+	}
+	if r.notes, err = openNotes(ctx, r.config); err != nil {
+		return err
+	}
+	if err := r.reports.Create(r.config.Report); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if err := r.snapshots.open(); err != nil {
+		return fmt.Errorf("assess.emit: %w", err)
+	}
+	return nil
+}
+
+// judged measures the release and lets the gate judge it.
+func (r *run) judged(ctx context.Context) (*report.Report, error) {
 	r.options.Progress.Measuring()
+	var err error
 	if r.snapshots != nil {
 		if r.measured, err = r.snapshots.total(ctx); err != nil {
 			return nil, err
@@ -177,24 +211,7 @@ func (r *run) release(ctx context.Context) (*account.Result, error) {
 	for _, warning := range rep.Warnings {
 		r.options.Log.Warn().Msg(warning)
 	}
-	content, err := digested()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.reports.Write(rep, content, r.config.Report.Publish); err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	if err := r.flushNotes(ctx); err != nil {
-		return nil, fmt.Errorf("assess.emit: %w", err)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	// What was read must be one state of the data, up to the last moment.
-	if err := connectors.Unchanged(r.source); err != nil {
-		return nil, fmt.Errorf("source: %w", err)
-	}
-	return r.publish(ctx, rep)
+	return rep, nil
 }
 
 // mask is the workers' part: apply the masks and encode what is released.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Attack is an attack on a release that any tool made. All columns that are
@@ -37,65 +39,22 @@ type Attacked struct {
 
 // Run reads the files and attacks the release.
 func (a *Attack) Run(ctx context.Context, progress *pipeline.Progress) (*Attacked, error) {
-	sources := []connectors.SourceConfig{a.Original}
-	words := []string{"original"}
-	if a.Released != nil {
-		sources, words = append(sources, a.Released), append(words, "released")
-	}
-	for i, e := range a.Earlier {
-		sources, words = append(sources, e), append(words, fmt.Sprintf("earlier (%d)", i+1))
-	}
-	opened := make([]connectors.Source, len(sources))
-	for i, c := range sources {
-		src, err := openNamed(ctx, words[i], c)
-		if err != nil {
-			return nil, err
-		}
-		defer src.Close()
-		opened[i] = src
-	}
-	if err := a.check(opened, words); err != nil {
+	files, err := a.open(ctx)
+	defer files.close()
+	if err != nil {
 		return nil, err
 	}
-	categories := map[string]*category{}
-	of := func(names ...string) []*category {
-		var list []*category
-		for _, name := range names {
-			if categories[name] == nil {
-				both := opened[:1]
-				if a.Released != nil {
-					both = opened[:2]
-				}
-				if name == a.Household {
-					both = opened[:1]
-				}
-				switch len(both) {
-				case 1:
-					categories[name] = newCategory(name, both[0].Schema())
-				default:
-					categories[name] = newCategory(name, both[0].Schema(), both[1].Schema())
-				}
-			}
-			list = append(list, categories[name])
-		}
-		return list
+	if err := a.check(files.sources, files.words); err != nil {
+		return nil, err
 	}
-	progress.Start("read", opened[0].Records())
+	progress.Start("read", files.sources[0].Records())
 	classes := withoutRepeats(a.Categorical, a.Sensitive)
-	numbers := a.Keys
-	if a.Weight != "" {
-		numbers = append(numbers[:len(numbers):len(numbers)], a.Weight)
-	}
-	original, err := hold(ctx, opened[0], numbers, of(withoutRepeats(classes, []string{a.Household})...), a.ID, progress)
+	original, released, err := a.hold(ctx, files, classes, progress)
 	if err != nil {
-		return nil, fmt.Errorf("original: %w", err)
+		return nil, err
 	}
 	out := &Attacked{Malformed: original.bad}
-	released := original
 	if a.Released != nil {
-		if released, err = hold(ctx, opened[1], a.Keys, of(classes...), a.ID, progress); err != nil {
-			return nil, fmt.Errorf("released: %w", err)
-		}
 		out.Malformed += released.bad
 	}
 	rows, err := original.matched(released, a.ID != "" && a.Released != nil)
@@ -111,27 +70,113 @@ func (a *Attack) Run(ctx context.Context, progress *pipeline.Progress) (*Attacke
 		}
 	}
 	out.Unowned = released.n - len(mine)
-	if original.n == 0 {
-		return nil, pipeline.DataErrorf("the original file has no records")
-	}
-	if len(mine) == 0 {
-		return nil, pipeline.DataErrorf("the files have no record in common")
-	}
-	if b := a.Options.Bayes; b != nil && b.Population > 0 && b.Population < len(mine) {
-		return nil, pipeline.DataErrorf("the population must be at least the %d released records, got %d", len(mine), b.Population)
-	}
-	if l := a.Options.Linkage; l != nil && l.OneToOne && len(mine) > linkage.MaxOneToOne {
-		return nil, pipeline.DataErrorf("one-to-one linkage takes at most %d records, and there are %d", linkage.MaxOneToOne, len(mine))
+	if err := a.checkNumbers(original.n, len(mine)); err != nil {
+		return nil, err
 	}
 	if out.Unmatched > 0 {
 		out.Data.Places = mine
 	}
 	a.fill(&out.Data, original, released, mine, theirs, classes)
-	for i := range a.Earlier {
-		src := opened[len(opened)-len(a.Earlier)+i]
-		earlier, err := hold(ctx, src, a.Keys, nil, a.ID, progress)
+	if out.Data.Earlier, err = a.earlier(ctx, files, original, mine, progress); err != nil {
+		return nil, err
+	}
+	progress.Measuring()
+	out.Result, err = attack.Run(ctx, out.Data, a.Options)
+	return out, err
+}
+
+// opened is the files of an attack: the original, the released one where there is one,
+// and earlier ones.
+type opened struct {
+	sources []connectors.Source
+	words   []string // what an error calls each
+}
+
+func (o *opened) close() {
+	for _, src := range o.sources {
+		src.Close()
+	}
+}
+
+func (a *Attack) open(ctx context.Context) (*opened, error) {
+	configs, words := []connectors.SourceConfig{a.Original}, []string{"original"}
+	if a.Released != nil {
+		configs, words = append(configs, a.Released), append(words, "released")
+	}
+	for i, e := range a.Earlier {
+		configs, words = append(configs, e), append(words, fmt.Sprintf("earlier (%d)", i+1))
+	}
+	files := &opened{words: words}
+	for i, c := range configs {
+		src, err := openNamed(ctx, words[i], c)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", words[len(words)-len(a.Earlier)+i], err)
+			return files, err
+		}
+		files.sources = append(files.sources, src)
+	}
+	return files, nil
+}
+
+// hold reads what is asked for of the original and the released file, which is the
+// original where there is none. Categories are numbered alike in both.
+func (a *Attack) hold(ctx context.Context, files *opened, classes []string, progress *pipeline.Progress) (original, released *held, err error) {
+	both := files.sources[:1]
+	if a.Released != nil {
+		both = files.sources[:2]
+	}
+	var categories []*category
+	for _, name := range classes {
+		var schemas []*microdata.Schema
+		for _, src := range both {
+			if name != a.Household || src == files.sources[0] {
+				schemas = append(schemas, src.Schema())
+			}
+		}
+		categories = append(categories, newCategory(name, schemas...))
+	}
+	ofOriginal := categories
+	if a.Household != "" && !slices.Contains(classes, a.Household) {
+		ofOriginal = append(slices.Clone(categories), newCategory(a.Household, files.sources[0].Schema()))
+	}
+	numbers := a.Keys
+	if a.Weight != "" {
+		numbers = append(numbers[:len(numbers):len(numbers)], a.Weight)
+	}
+	if original, err = hold(ctx, files.sources[0], numbers, ofOriginal, a.ID, progress); err != nil {
+		return nil, nil, fmt.Errorf("original: %w", err)
+	}
+	if a.Released == nil {
+		return original, original, nil
+	}
+	if released, err = hold(ctx, files.sources[1], a.Keys, categories, a.ID, progress); err != nil {
+		return nil, nil, fmt.Errorf("released: %w", err)
+	}
+	return original, released, nil
+}
+
+// checkNumbers demands enough records for what is asked, and not too many.
+func (a *Attack) checkNumbers(original, common int) error {
+	if original == 0 {
+		return pipeline.DataErrorf("the original file has no records")
+	}
+	if common == 0 {
+		return pipeline.DataErrorf("the files have no record in common")
+	}
+	if b := a.Options.Bayes; b != nil && b.Population > 0 && b.Population < common {
+		return pipeline.DataErrorf("the population must be at least the %d released records, got %d", common, b.Population)
+	}
+	if l := a.Options.Linkage; l != nil && l.OneToOne && common > linkage.MaxOneToOne {
+		return pipeline.DataErrorf("one-to-one linkage takes at most %d records, and there are %d", linkage.MaxOneToOne, common)
+	}
+	return nil
+}
+
+// earlier reads the keys of earlier releases: by release, then key, then record.
+func (a *Attack) earlier(ctx context.Context, files *opened, original *held, mine []int, progress *pipeline.Progress) (releases [][][]float64, err error) {
+	for k := len(files.sources) - len(a.Earlier); k < len(files.sources); k++ {
+		earlier, err := hold(ctx, files.sources[k], a.Keys, nil, a.ID, progress)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", files.words[k], err)
 		}
 		rows, err := original.matched(earlier, a.ID != "")
 		if err != nil {
@@ -140,18 +185,16 @@ func (a *Attack) Run(ctx context.Context, progress *pipeline.Progress) (*Attacke
 		columns := make([][]float64, len(a.Keys))
 		for j := range columns {
 			columns[j] = make([]float64, len(mine))
-			for k, i := range mine {
-				columns[j][k] = math.NaN()
+			for at, i := range mine {
+				columns[j][at] = math.NaN()
 				if rows[i] >= 0 {
-					columns[j][k] = earlier.numbers[j][rows[i]]
+					columns[j][at] = earlier.numbers[j][rows[i]]
 				}
 			}
 		}
-		out.Data.Earlier = append(out.Data.Earlier, columns)
+		releases = append(releases, columns)
 	}
-	progress.Measuring()
-	out.Result, err = attack.Run(ctx, out.Data, a.Options)
-	return out, err
+	return releases, nil
 }
 
 // check holds the names against the files' columns.

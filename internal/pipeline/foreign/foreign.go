@@ -217,36 +217,10 @@ func slice(dst *microdata.Vector, v microdata.Vector, at, n int) {
 
 // byID holds the released records in memory and looks each original one up.
 func (res *Measured) byID(ctx context.Context, a, b *records, columns int, acc *assess.Accumulator, progress *pipeline.Progress) error {
-	rows := map[string]int{}
-	held := make([][]float64, columns)
-	for {
-		n, err := b.left(ctx)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			break
-		}
-		ids := b.block.Columns[columns].Array
-		for i := range n {
-			if b.block.Rejected(i) {
-				continue
-			}
-			id, err := identity(ids, i, b, i)
-			if err != nil {
-				return err
-			}
-			if _, twice := rows[id]; twice {
-				return repeated(b, i)
-			}
-			rows[id] = len(rows)
-			for j := range columns {
-				held[j] = append(held[j], valueOrNaN(b.block.Columns[j].Original, i))
-			}
-		}
-		b.at = b.block.N
+	released, err := index(ctx, b, columns)
+	if err != nil {
+		return err
 	}
-	seen := make([]bool, len(rows))
 	for {
 		n, err := a.left(ctx)
 		if err != nil {
@@ -256,36 +230,86 @@ func (res *Measured) byID(ctx context.Context, a, b *records, columns int, acc *
 			res.OriginalN, res.Released = a.count, b.count
 			return nil
 		}
-		ids := a.block.Columns[columns].Array
 		for j := range columns {
 			a.block.Columns[j].Mutable()
 		}
-		for i := range n {
-			if a.block.Rejected(i) {
-				continue
-			}
-			id, err := identity(ids, i, a, i)
-			if err != nil {
-				return err
-			}
-			row, ok := rows[id]
-			if !ok {
-				res.Unmatched++
-				a.block.Reject(i, "", "has no released record")
-				continue
-			}
-			if seen[row] {
-				return repeated(a, i)
-			}
-			seen[row] = true
-			for j := range columns {
-				setOrNull(&a.block.Columns[j].Released, i, n, held[j][row])
-			}
+		unmatched, err := released.join(a, columns)
+		if err != nil {
+			return err
 		}
+		res.Unmatched += unmatched
 		acc.Add(a.block)
 		progress.Add(n)
 		a.at = a.block.N
 	}
+}
+
+// indexed is released records by their identity.
+type indexed struct {
+	rows   map[string]int
+	values [][]float64 // by column, NaN where there is none
+	seen   []bool      // an original record has that identity
+}
+
+// index reads all records of a file.
+func index(ctx context.Context, b *records, columns int) (*indexed, error) {
+	x := &indexed{rows: map[string]int{}, values: make([][]float64, columns)}
+	for {
+		n, err := b.left(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			x.seen = make([]bool, len(x.rows))
+			return x, nil
+		}
+		ids := b.block.Columns[columns].Array
+		for i := range n {
+			if b.block.Rejected(i) {
+				continue
+			}
+			id, err := identity(ids, i, b, i)
+			if err != nil {
+				return nil, err
+			}
+			if _, twice := x.rows[id]; twice {
+				return nil, repeated(b, i)
+			}
+			x.rows[id] = len(x.rows)
+			for j := range columns {
+				x.values[j] = append(x.values[j], valueOrNaN(b.block.Columns[j].Original, i))
+			}
+		}
+		b.at = b.block.N
+	}
+}
+
+// join puts the released values beside the original ones of the block at hand.
+func (x *indexed) join(a *records, columns int) (unmatched int64, err error) {
+	ids := a.block.Columns[columns].Array
+	for i := range a.block.N {
+		if a.block.Rejected(i) {
+			continue
+		}
+		id, err := identity(ids, i, a, i)
+		if err != nil {
+			return unmatched, err
+		}
+		row, ok := x.rows[id]
+		if !ok {
+			unmatched++
+			a.block.Reject(i, "", "has no released record")
+			continue
+		}
+		if x.seen[row] {
+			return unmatched, repeated(a, i)
+		}
+		x.seen[row] = true
+		for j := range columns {
+			setOrNull(&a.block.Columns[j].Released, i, a.block.N, x.values[j][row])
+		}
+	}
+	return unmatched, nil
 }
 
 func identity(ids arrow.Array, i int, r *records, row int) (string, error) {

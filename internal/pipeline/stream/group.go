@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -46,31 +48,9 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeli
 	if err != nil {
 		return nil, err
 	}
-	var (
-		counts report.Records
-		parts  []*assess.Accumulator
-		stale  int
-	)
-	for _, of := range sortedStates(states) {
-		if of.Pipeline != p.Name {
-			continue
-		}
-		entries := states[of]
-		delete(entries, manifestEntry)
-		l, err := ledger.Load(f.assessed, f.fingerprint, maps.All(entries))
-		if err != nil {
-			return nil, fmt.Errorf("the assessment that is kept of %s: %w", of.Partition, err)
-		}
-		if l.Stale() {
-			stale++
-			continue
-		}
-		released, _ := l.Counts()
-		counts = sum(counts, recordsOf(released))
-		parts = append(parts, l.Whole())
-	}
-	if stale > 0 {
-		o.Log.Warn().Int("partitions", stale).Msg("what is kept of some partitions is of other masks or columns than the configuration's, and is left out")
+	counts, parts, err := f.load(states, o.Log)
+	if err != nil {
+		return nil, err
 	}
 	measures := &assess.Measures{}
 	if f.measures && len(parts) > 0 {
@@ -84,6 +64,33 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeli
 	}
 	who := account.Reporter{Config: p, Version: o.Version, KeyID: key.ID(), Started: started, Plan: f.plan, Chain: f.chain, Interim: true}
 	return who.Report(counts, measures), nil
+}
+
+// load takes what is kept of each partition, as far as it is of this configuration.
+func (f *inForce) load(states kafka.States, log zerolog.Logger) (counts report.Records, parts []*assess.Accumulator, err error) {
+	stale := 0
+	for _, of := range sortedStates(states) {
+		if of.Pipeline != f.config.Name {
+			continue
+		}
+		entries := states[of]
+		delete(entries, manifestEntry)
+		l, err := ledger.Load(f.assessed, f.fingerprint, maps.All(entries))
+		if err != nil {
+			return counts, nil, fmt.Errorf("the assessment that is kept of %s: %w", of.Partition, err)
+		}
+		if l.Stale() {
+			stale++
+			continue
+		}
+		released, _ := l.Counts()
+		counts = sum(counts, recordsOf(released))
+		parts = append(parts, l.Whole())
+	}
+	if stale > 0 {
+		log.Warn().Int("partitions", stale).Msg("what is kept of some partitions is of other masks or columns than the configuration's, and is left out")
+	}
+	return counts, parts, nil
 }
 
 func sortedStates(states kafka.States) []kafka.StateOf {

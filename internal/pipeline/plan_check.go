@@ -1,0 +1,127 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// checkColumns holds the configured names and types against the schema, and returns all
+// that is wrong at once, in the order of the configuration's parts.
+func (pl *Plan) checkColumns() error {
+	if err := pl.checkDelimiter(); err != nil {
+		return err
+	}
+	problems := slices.Concat(pl.checkListed(), pl.checkUnlisted(), pl.checkMasks(), pl.checkIdentity())
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
+}
+
+// checkDelimiter says in one error why every column is missing where the fields are cut
+// at the wrong character.
+func (pl *Plan) checkDelimiter() error {
+	p, schema := pl.Config, pl.Source.Schema()
+	source, ok := pl.Source.(interface{ Missplit() string })
+	if !ok || !slices.ContainsFunc(p.Columns, func(c config.Column) bool { return schema.Index(c.Name) < 0 }) {
+		return nil
+	}
+	delimiter := source.Missplit()
+	if delimiter == "" {
+		return nil
+	}
+	return config.Errors{p.Errorf("source."+p.Source.Kind, "the fields of the first records are separated by %q: say so (delimiter: %q)", delimiter, delimiter)}
+}
+
+// checkListed demands that listed columns are there, with the decimals that their types
+// fix.
+func (pl *Plan) checkListed() (problems config.Errors) {
+	schema := pl.Source.Schema()
+	for _, c := range pl.Config.Columns {
+		i := schema.Index(c.Name)
+		if i < 0 {
+			problems = append(problems, pl.Config.Errorf("columns."+c.Name, "the source has no such column%s", check.Suggest(c.Name, schema.Names())))
+			continue
+		}
+		f := schema.Fields[i]
+		if d, fixed := f.Decimals(); c.Decimals != nil && fixed && d != *c.Decimals {
+			problems = append(problems, pl.Config.Errorf("columns."+c.Name+".decimals", "must be %d, which the column's type %s fixes, got %d", d, f.Type, *c.Decimals))
+		}
+	}
+	return problems
+}
+
+// checkUnlisted demands that every column of the source is listed, unless those that
+// are not may be dropped.
+func (pl *Plan) checkUnlisted() config.Errors {
+	if pl.Config.Unlisted == "drop" {
+		return nil
+	}
+	var extra []string
+	for _, f := range pl.Source.Schema().Fields {
+		if pl.Config.Columns.Named(f.Name) == nil {
+			extra = append(extra, f.Name)
+		}
+	}
+	if len(extra) == 0 {
+		return nil
+	}
+	return config.Errors{pl.Config.Errorf("columns", "the source has columns that are not listed: %s; list them, or say `unlisted: drop`", strings.Join(extra, ", "))}
+}
+
+// checkMasks demands that masks can work with the types of their columns. Columns that
+// the source does not have are reported by checkListed: masks name listed ones.
+func (pl *Plan) checkMasks() (problems config.Errors) {
+	schema := pl.Source.Schema()
+	for i, m := range pl.Config.Masks {
+		path := pl.MaskPath(i)
+		for _, name := range m.Params.Masks() {
+			if j := schema.Index(name); j >= 0 {
+				problems = append(problems, pl.checkMasked(path, m, schema.Fields[j].Name)...)
+			}
+		}
+		for _, name := range m.Params.Reads() {
+			if j := schema.Index(name); j >= 0 && schema.Fields[j].Nested() {
+				problems = append(problems, pl.Config.Errorf(path, "%s is nested (%s) and cannot be compared", name, schema.Fields[j].Type))
+			}
+		}
+	}
+	return problems
+}
+
+// checkMasked demands a type of a column that the mask at path can change.
+func (pl *Plan) checkMasked(path string, m transform.Spec, name string) config.Errors {
+	p, schema := pl.Config, pl.Source.Schema()
+	f, computes := schema.Fields[schema.Index(name)], transform.Computes(m.Params)
+	switch {
+	case !computes && f.Nested():
+		return config.Errors{p.Errorf(path+".columns", "%s is nested (%s) and cannot be swapped", name, f.Type)}
+	case computes && !f.Numeric():
+		hint := ""
+		if f.Type.ID() == arrow.STRING && (p.Source.Kind == "csv" || p.Source.Kind == "jsonl") {
+			hint = fmt.Sprintf("; where only some of its values are no numbers, source.%s.types: {%s: float64} sends their records to quarantine", p.Source.Kind, name)
+		}
+		return config.Errors{p.Errorf(path+".columns", "%s is %s, and %s needs a number%s", name, f.Type, m.Kind(), hint)}
+	}
+	return nil
+}
+
+// checkIdentity demands types whose values can be compared for the columns that identify
+// a respondent.
+func (pl *Plan) checkIdentity() (problems config.Errors) {
+	schema := pl.Source.Schema()
+	for _, name := range pl.Config.Identity {
+		if j := schema.Index(name); j >= 0 && !keystream.CanIdentify(schema.Fields[j].Type) {
+			problems = append(problems, pl.Config.Errorf("identity", "%s has type %s, which cannot identify a respondent", name, schema.Fields[j].Type))
+		}
+	}
+	return problems
+}
