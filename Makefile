@@ -80,6 +80,10 @@ test-interop: ## other libraries read what is written and write what is read
 test-examples: ## the examples for Kubernetes, Airflow, systemd and Prometheus are valid
 	scripts/test-examples.sh
 
+.PHONY: test-python
+test-python: ## the Python package, its types, tests and notebook (needs Python and Go)
+	scripts/test-python.sh
+
 .PHONY: bench
 bench: build ## side by side with DuckDB: writes docs/performance.md's figures to stdout
 	scripts/bench.sh

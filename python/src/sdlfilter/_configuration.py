@@ -1,0 +1,107 @@
+"""The pipeline's configuration: a file, or the same as a dict.
+
+The program alone knows what a configuration means; here only the source and the sink
+are put in place of those in a file, line for line, so that its errors keep their places.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Optional, Union
+
+import yaml
+
+from ._tables import Private
+from .errors import ConfigurationError
+
+Configuration = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError as err:
+        raise ConfigurationError(f"{path}: {err.strerror}") from None
+
+
+def _root(text: str, path: str) -> yaml.MappingNode:
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError as err:
+        mark = getattr(err, "problem_mark", None)
+        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        raise ConfigurationError(f"{path}{place}: is not YAML: {getattr(err, 'problem', 'it cannot be read')}") from None
+    if not isinstance(root, yaml.MappingNode):
+        raise ConfigurationError(f"{path}: must be a mapping of sections")
+    return root
+
+
+def written(config: Configuration, p: Private) -> str:
+    """The path of the configuration; a dict becomes a file, as JSON, which is YAML too."""
+    if isinstance(config, Mapping):
+        return _written(config, p)
+    return os.fspath(config)
+
+
+def _written(config: Mapping[str, Any], p: Private) -> str:
+    try:
+        text = json.dumps(config, indent=1, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError) as err:
+        raise ConfigurationError(f"the configuration: {err}") from None
+    path = p.text("configuration.yaml", text)
+    p.names[path] = "configuration"
+    return path
+
+
+def piped(config: Configuration, source: str, p: Private) -> str:
+    """The path of a configuration whose source is Arrow at a path and whose sink is standard output."""
+    sections = {"source": {"arrow": {"path": source}}, "sink": {"arrow": {"path": "-"}}}
+    if isinstance(config, Mapping):
+        order = config.get("sink")
+        return _written({**config, **sections, "sink": {**sections["sink"], **_order(order)}}, p)
+    path = os.fspath(config)
+    text = _text(path)
+    root = _root(text, path)
+    if root.flow_style:
+        return _written({**yaml.safe_load(text), **sections}, p)
+    lines = text.split("\n")
+    for key, value in reversed(root.value):
+        if key.value not in sections:
+            continue
+        section: dict[str, Any] = dict(sections[key.value])
+        if key.value == "sink":
+            section.update(_order(yaml.safe_load(yaml.serialize(value))))
+        first, last = key.start_mark.line, value.end_mark.line
+        if value.end_mark.column > 0 and last < len(lines):
+            last += 1
+        lines[first:last] = [f"{key.value}: {json.dumps(section)}", *[""] * (last - first - 1)]
+    names = {key.value for key, _ in root.value}
+    lines += [f"{name}: {json.dumps(section)}" for name, section in sections.items() if name not in names]
+    made = p.text("configuration.yaml", "\n".join(lines) + "\n")
+    p.names[made] = path
+    return made
+
+
+def _order(sink: Any) -> dict[str, Any]:
+    """What of a sink holds for any: the order of the records."""
+    return {"order": sink["order"]} if isinstance(sink, Mapping) and "order" in sink else {}
+
+
+def report_paths(config: Configuration, given: Mapping[str, Any]) -> dict[str, Optional[str]]:
+    """Where a run will write its reports, by the precedence of the program: settings, environment, file."""
+    section: Any = {}
+    if isinstance(config, Mapping):
+        section = config.get("report")
+    else:
+        path = os.fspath(config)
+        for key, value in _root(_text(path), path).value:
+            if key.value == "report":
+                section = yaml.safe_load(yaml.serialize(value))
+    section = section if isinstance(section, Mapping) else {}
+    return {
+        kind: given.get(f"report.{kind}") or os.environ.get(f"SDLFILTER_REPORT__{kind.upper()}") or section.get(kind) or None
+        for kind in ("json", "html")
+    }
