@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 )
 
@@ -58,14 +59,7 @@ func Parse(file string, text []byte, opts Options) (*Pipeline, error) {
 // where passwords are looked up, and the pipeline's name.
 func (l *loader) tellConnectors(p *Pipeline) {
 	for _, connector := range []any{p.Source.Config, p.Sink.Config} {
-		if c, ok := connector.(interface {
-			SetLookup(func(string) (string, bool))
-		}); ok {
-			c.SetLookup(l.Lookup)
-		}
-		if c, ok := connector.(interface{ SetPipeline(name string) }); ok {
-			c.SetPipeline(p.Name)
-		}
+		connectors.Tell(connector, p.Name, l.Lookup)
 	}
 }
 

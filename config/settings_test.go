@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -166,15 +165,9 @@ func TestErrorsOfFileAndFlagsTogether(t *testing.T) {
 
 // The table is what makes a connector known: a name, a pointer to its struct.
 func TestTablesGiveFreshValues(t *testing.T) {
-	for _, k := range Sources {
-		var a, b connectors.SourceConfig = k.New(), k.New()
-		if a == b {
-			t.Errorf("source %s: New must give a value of its own each time", k.Name)
-		}
-	}
-	for _, k := range Sinks {
-		if a, b := k.New(), k.New(); a == b {
-			t.Errorf("sink %s: New must give a value of its own each time", k.Name)
+	for _, k := range append(sources(), sinks()...) {
+		if a, b := k.fresh(), k.fresh(); a == b {
+			t.Errorf("%s: must give a value of its own each time", k.name)
 		}
 	}
 }

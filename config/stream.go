@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/internal/form"
@@ -100,12 +101,13 @@ func (l *loader) validateStream(p *Pipeline) {
 	if l.Given("window.linger") && src == nil && p.Source.Config != nil && l.Sound("window.linger") {
 		l.Wrong("window.linger", "needs a kafka source: in files no window waits for records")
 	}
-	switch p.Sink.Kind {
-	case "csv", "jsonl", "arrow":
+	switch {
+	case p.Sink.Config == nil:
+	case !connectors.TakesStream(p.Sink.Config):
 		if p.Stream() && l.Sound("source.kafka.until") {
 			l.Wrong("sink."+p.Sink.Kind, "must be kafka or parquet (rolling files) for a stream without end; or give source.kafka.until: latest, to read what is there and finish")
 		}
-	case "parquet":
+	case p.Sink.Kind == "parquet":
 		if l.Given("sink.parquet.roll") && !p.Stream() && p.Source.Config != nil && l.Sound("source", "sink.parquet.roll") {
 			l.Wrong("sink.parquet.roll", "is for a kafka source without until; a file job writes what its source has")
 		}

@@ -8,12 +8,16 @@
 // by one goroutine, Raw.Decode turns it into columns and is called by a worker,
 // and the blocks are put back into order before Sink.Write. A sink mirrors this:
 // Encode by a worker, Write in order by one goroutine.
+//
+// What only some connectors can do is an interface of its own (abilities.go). This
+// package alone looks for them; a connector that does not say that it is able is
+// treated as one that is not, and what follows for a release is then refused. A
+// Format is all that the rest of the program has to know of a format's folder.
 package connectors
 
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -65,33 +69,6 @@ type Source interface {
 	// Close releases what Open took. It is called after the sink is done with
 	// everything carried.
 	Close() error
-}
-
-// Watched is a source of files, which others may change while they are read.
-type Watched interface {
-	// Unchanged returns an error where a file is not what it was when Open looked
-	// at it, or files of a folder have come or gone: what was read is then no one
-	// state of the data. It is asked before and after every pass, and before what
-	// was made of the records is published.
-	Unchanged() error
-	// Changed returns when the last change of its files was, as Open found them; zero
-	// where that is not known.
-	Changed() time.Time
-}
-
-// Unchanged asks a source that can be asked.
-func Unchanged(src Source) error {
-	if w, ok := src.(Watched); ok {
-		return w.Unchanged()
-	}
-	return nil
-}
-
-// Partitioned is a source whose files may lie in Hive folders key=value.
-type Partitioned interface {
-	// PartitionKeys returns the keys by which the folders are named, nil where the
-	// source is no such folder.
-	PartitionKeys() []string
 }
 
 // Cut says where a reader ends its blocks.

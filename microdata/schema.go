@@ -2,6 +2,7 @@ package microdata
 
 import (
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -149,6 +150,23 @@ type Layout struct {
 	Schema  *Schema  // of the source
 	Read    []Want   // Block.Columns in order
 	Release []Output // in the order of the release
+}
+
+// Twice returns a name that two fields have, "" where there is none.
+func (s *Schema) Twice() string {
+	seen := map[string]bool{}
+	for _, f := range s.Fields {
+		if seen[f.Name] {
+			return f.Name
+		}
+		seen[f.Name] = true
+	}
+	return ""
+}
+
+// Carries reports whether a column leaves without being decoded.
+func (l *Layout) Carries() bool {
+	return slices.ContainsFunc(l.Release, func(o Output) bool { return o.Column < 0 })
 }
 
 // Released returns the schema of the release.

@@ -21,7 +21,7 @@ func (s *state) assessCommand() *cobra.Command {
 		pair               foreign.Release
 		asJSON             bool
 		group, file        string
-		format             csvFlags
+		format             sourceFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "assess --original A --released B | --group NAME --config FILE",

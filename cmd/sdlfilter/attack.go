@@ -28,7 +28,7 @@ import (
 type attackFlags struct {
 	original, released string
 	earlier            []string
-	format             csvFlags
+	format             sourceFlags
 	foreign            foreign.Attack
 	distance           string
 	oneToOne           bool

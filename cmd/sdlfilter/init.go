@@ -11,7 +11,7 @@ import (
 
 func (s *state) initCommand() *cobra.Command {
 	var interactive bool
-	var format csvFlags
+	var format sourceFlags
 	cmd := &cobra.Command{
 		Use:   "init FILE|FOLDER",
 		Short: "Look at the data and write a first configuration to stdout",

@@ -13,7 +13,7 @@ import (
 
 func (s *state) profileCommand() *cobra.Command {
 	var out string
-	var format csvFlags
+	var format sourceFlags
 	cmd := &cobra.Command{
 		Use:   "profile CONFIG|FILE",
 		Short: "Describe the numeric columns, as YAML that a configuration can name as its profile",
@@ -49,7 +49,7 @@ configuration (.yaml, .yml) or a data file. The profile is confidential.`,
 	return cmd
 }
 
-func (s *state) profile(cmd *cobra.Command, path string, format *csvFlags, watch *pipeline.Progress) (*assess.Profile, error) {
+func (s *state) profile(cmd *cobra.Command, path string, format *sourceFlags, watch *pipeline.Progress) (*assess.Profile, error) {
 	if ext := filepath.Ext(path); ext == ".yaml" || ext == ".yml" {
 		p, err := s.loadToMeasure(path)
 		if err != nil {

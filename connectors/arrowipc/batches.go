@@ -46,11 +46,11 @@ type batches interface {
 func (st *stream) index(in *os.File) error {
 	dictionaries, batches, err := st.blocks(in)
 	if err != nil {
-		return corrupt(st.label, err)
+		return corrupt(st.file.Label, err)
 	}
 	for i, b := range dictionaries {
 		if _, err := messageAt(in, b, st.stamp.Size()); err != nil {
-			return corrupt(st.label, fmt.Errorf("dictionary %d: %w", i+1, err))
+			return corrupt(st.file.Label, fmt.Errorf("dictionary %d: %w", i+1, err))
 		}
 	}
 	st.rows = 0
@@ -61,19 +61,19 @@ func (st *stream) index(in *os.File) error {
 			rows, err = batchRows(meta)
 		}
 		if err != nil {
-			return corrupt(st.label, fmt.Errorf("record batch %d: %w", i+1, err))
+			return corrupt(st.file.Label, fmt.Errorf("record batch %d: %w", i+1, err))
 		}
 		st.batch = append(st.batch, fileBatch{rows, int64(b.meta) + b.body})
 		st.rows += rows
 	}
 	r, err := st.reader(in)
 	if err != nil {
-		return corrupt(st.label, err)
+		return corrupt(st.file.Label, err)
 	}
 	defer r.Close()
 	st.schema = r.Schema()
 	if len(batches) != r.NumRecords() {
-		return corrupt(st.label, errFlat)
+		return corrupt(st.file.Label, errFlat)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (st *stream) openBatches(check func(arrow.RecordBatch) error) (batches, err
 	}
 	r, err := st.reader(in)
 	if err != nil {
-		return nil, errors.Join(corrupt(st.label, err), in.Close())
+		return nil, errors.Join(corrupt(st.file.Label, err), in.Close())
 	}
 	if err := st.sameSchema(r.Schema()); err != nil {
 		return nil, errors.Join(err, in.Close())
@@ -190,7 +190,7 @@ func (st *stream) sameSchema(now *arrow.Schema) error {
 	if now.Equal(st.schema) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: its schema is not the one that was there before", st.label, files.ErrChanged)
+	return fmt.Errorf("%s: %w: its schema is not the one that was there before", st.file.Label, files.ErrChanged)
 }
 
 func (f *fileBatches) next(ctx context.Context) (*batch, error) {
@@ -209,7 +209,7 @@ func (f *fileBatches) next(ctx context.Context) (*batch, error) {
 			err = e
 		}
 		if err != nil {
-			return nil, corrupt(f.st.label, fmt.Errorf("record batch %d: %w", i+1, err))
+			return nil, corrupt(f.st.file.Label, fmt.Errorf("record batch %d: %w", i+1, err))
 		}
 		return rec, nil
 	}}, nil

@@ -2,8 +2,6 @@ package arrowipc
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,6 +16,17 @@ const (
 	formatFile   = "file"
 	formatStream = "stream"
 )
+
+// Kind is the entry of this folder in the list of formats.
+var Kind = connectors.Format{
+	Name:       "arrow",
+	SourceDoc:  "Arrow IPC, file or stream, or - for standard input",
+	NewSource:  func() connectors.SourceConfig { return new(SourceConfig) },
+	SinkDoc:    "Arrow IPC, file or stream, or - for standard output",
+	NewSink:    func() connectors.SinkConfig { return new(SinkConfig) },
+	Extensions: extensions,
+	At:         func(path string) connectors.SourceConfig { return &SourceConfig{Path: path} },
+}
 
 var extensions = []string{".arrow", ".feather", ".arrows", ".ipc"}
 
@@ -126,33 +135,9 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if s, ok := plan.Source.(*source); ok && c.Path != "-" {
-		if err := s.overwrittenBy(c.Path); err != nil {
-			return nil, err
-		}
+	// A folder that is exchanged is removed, and may still be read.
+	if err := connectors.Spare(plan.Source, c.Path); err != nil {
+		return nil, err
 	}
 	return newSink(c, plan)
-}
-
-// overwrittenBy guards a source that a release of the same name would replace
-// while it may still be read: a folder that is exchanged is removed.
-func (s *source) overwrittenBy(path string) error {
-	out, err := os.Stat(path)
-	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
-	for _, st := range s.streams {
-		for p := st.path; p != ""; p = filepath.Dir(p) {
-			if in, err := os.Stat(p); err == nil && os.SameFile(in, out) {
-				return fmt.Errorf("%s: the release would take the place of its own source; name another path", path)
-			}
-			if p == s.root || filepath.Dir(p) == p {
-				break
-			}
-		}
-	}
-	return nil
 }

@@ -195,7 +195,7 @@ func (r *run) Decode(b *microdata.Block) (err error) {
 	b.Reset(r.stream, r.first, r.n, len(layout.Read))
 	defer func() {
 		if recover() != nil {
-			err = corrupt(st.label, fmt.Errorf("records %d to %d: %w", r.first+1, r.first+int64(r.n), errFlat))
+			err = corrupt(st.file.Label, fmt.Errorf("records %d to %d: %w", r.first+1, r.first+int64(r.n), errFlat))
 		}
 	}()
 	for i, w := range layout.Read {
@@ -246,7 +246,7 @@ func nearest(number string) float64 {
 func (r *run) column(field int) (arrow.Array, error) {
 	st := r.reader.source.streams[r.stream]
 	if k := field - len(st.schema.Fields()); k >= 0 {
-		return constant(st.parts[k], r.n), nil
+		return constant(st.file.Partitions[k], r.n), nil
 	}
 	parts := make([]arrow.Array, len(r.segments))
 	for i, s := range r.segments {
@@ -261,7 +261,7 @@ func (r *run) column(field int) (arrow.Array, error) {
 	}
 	a, err := join(parts)
 	if err != nil {
-		return nil, fmt.Errorf("%s: column %s, records %d to %d: blocks this large cannot be put together: %v", st.label, r.reader.source.schema.Fields[field].Name, r.first+1, r.first+int64(r.n), err)
+		return nil, fmt.Errorf("%s: column %s, records %d to %d: blocks this large cannot be put together: %v", st.file.Label, r.reader.source.schema.Fields[field].Name, r.first+1, r.first+int64(r.n), err)
 	}
 	return a, nil
 }

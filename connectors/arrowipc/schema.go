@@ -109,7 +109,7 @@ func (s *source) partition(field int) bool { return field >= len(s.arrow.Fields(
 // released as it is.
 func hive(plan connectors.Plan) bool {
 	src, ok := plan.Source.(*source)
-	if !ok || len(src.keys) == 0 {
+	if !ok || len(src.PartitionKeys()) == 0 {
 		return false
 	}
 	kept := 0
@@ -118,5 +118,5 @@ func hive(plan connectors.Plan) bool {
 			kept++
 		}
 	}
-	return kept == len(src.keys)
+	return kept == len(src.PartitionKeys())
 }

@@ -66,7 +66,7 @@ func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
 	switch {
 	case c.Path == "-":
 		s.target, err = newSpool(c.stdout)
-	case ours && src.folder:
+	case ours && src.Folder():
 		ext := ".arrow"
 		if s.format == formatStream {
 			ext = ".arrows"
@@ -87,11 +87,11 @@ func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
 func fileNames(src *source, ext string, keepFolders bool) []string {
 	var names []string
 	for i, st := range src.streams {
-		name := st.rel
+		name := st.file.Rel
 		if e := path.Ext(name); slices.Contains(extensions, strings.ToLower(e)) {
 			name = strings.TrimSuffix(name, e)
 		}
-		if len(src.keys) > 0 && !keepFolders {
+		if len(src.PartitionKeys()) > 0 && !keepFolders {
 			name = fmt.Sprintf("part-%05d", i)
 		}
 		for slices.Contains(names, name+ext) {

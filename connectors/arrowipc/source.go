@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -20,28 +18,22 @@ import (
 
 // source is one or several inputs of one schema.
 type source struct {
-	root    string
-	folder  bool
-	set     *files.Set // nil for standard input
-	streams []*stream
-	arrow   *arrow.Schema     // of the first stream
-	schema  *microdata.Schema // dictionaries as the type of their values, partition keys last
-	keys    []string
-	pipe    bool           // standard input: one pass
-	passed  bool           // the pipe's pass was taken
-	open    []*fileBatches // may still be read
+	*files.Watch // nil for standard input
+	streams      []*stream
+	arrow        *arrow.Schema     // of the first stream
+	schema       *microdata.Schema // dictionaries as the type of their values, partition keys last
+	pipe         bool              // standard input: one pass
+	passed       bool              // the pipe's pass was taken
+	open         []*fileBatches    // may still be read
 }
 
 // stream is one input.
 type stream struct {
-	label  string
-	path   string // "" for standard input
-	rel    string
+	file   files.File // of standard input the label alone
 	format string
 	stamp  files.Stamp       // of before the schema was read
 	footer [sha256.Size]byte // of a file; zero: not read yet
 	rows   int64             // -1: not known without reading
-	parts  []files.Partition
 	schema *arrow.Schema
 	batch  []fileBatch // of a file
 	piped  *streamBatches
@@ -51,7 +43,7 @@ type stream struct {
 type fileBatch struct{ rows, size int64 }
 
 func open(ctx context.Context, set *files.Set, format string) (*source, error) {
-	s := &source{set: set, root: set.Root, folder: set.Folder, keys: set.PartitionKeys}
+	s := new(source)
 	for _, f := range set.Files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -64,11 +56,12 @@ func open(ctx context.Context, set *files.Set, format string) (*source, error) {
 			return nil, err
 		}
 	}
-	return s, s.describe()
+	s.Watch = files.Watching(set, s.stamps(), func(i int) (*os.File, error) { return s.streams[i].reopen() })
+	return s, s.describe(set.PartitionFields())
 }
 
 func openPipe(ctx context.Context, in io.Reader) (*source, error) {
-	st := &stream{label: "standard input", format: formatStream, rows: -1}
+	st := &stream{file: files.File{Label: "standard input"}, format: formatStream, rows: -1}
 	err := interruptible(ctx, func() (err error) {
 		st.piped, err = newStreamBatches(st, in, nil)
 		return err
@@ -81,7 +74,7 @@ func openPipe(ctx context.Context, in io.Reader) (*source, error) {
 	if err := s.add(st); err != nil {
 		return nil, err
 	}
-	return s, s.describe()
+	return s, s.describe(nil)
 }
 
 // interruptible runs f, which may wait for a pipe for ever, until the context
@@ -99,25 +92,18 @@ func interruptible(ctx context.Context, f func() error) error {
 }
 
 func openStream(f files.File, format string) (*stream, error) {
-	st := &stream{label: f.Label, path: f.Path, rel: f.Rel, format: format, rows: -1, parts: f.Partitions}
-	in, err := os.Open(f.Path)
+	in, stamp, err := f.Open()
+	if errors.Is(err, files.ErrNotRegular) {
+		err = fmt.Errorf("%w; read a pipe as -, standard input", err)
+	}
 	if err != nil {
-		return nil, opening(f.Label, err)
+		return nil, err
 	}
 	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return nil, opening(f.Label, err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: is not a regular file; read a pipe as -, standard input", f.Label)
-	}
-	if st.stamp, err = files.StampOf(in); err != nil {
-		return nil, opening(f.Label, err)
-	}
+	st := &stream{file: f, format: format, stamp: stamp, rows: -1}
 	if st.format == "" {
 		if st.format, err = sniff(in); err != nil {
-			return nil, opening(f.Label, err)
+			return nil, f.Err(err)
 		}
 	}
 	if st.format == formatFile {
@@ -150,53 +136,17 @@ func sniff(in io.ReaderAt) (string, error) {
 	return formatStream, nil
 }
 
-// opening keeps the path out of the message: the folders of a partitioned
-// source hold values.
-func opening(label string, err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	return fmt.Errorf("%s: %w", label, err)
-}
-
 // reopen opens the stream's file for a pass and makes sure that it is the one
-// that was looked at.
+// that was looked at: of a file, that the footer is the one that was there before.
 func (st *stream) reopen() (*os.File, error) {
-	in, err := os.Open(st.path)
-	if err != nil {
-		return nil, opening(st.label, err)
-	}
-	err = st.stamp.Holds(in)
-	if err == nil && st.format == formatFile {
-		_, _, err = st.blocks(in) // the footer is the one that was there before
-	}
-	if err != nil {
-		in.Close()
-		return nil, opening(st.label, err)
-	}
-	return in, nil
-}
-
-// Unchanged implements connectors.Watched.
-func (s *source) Unchanged() error {
-	if s.set == nil {
-		return nil
-	}
-	for _, st := range s.streams {
-		in, err := st.reopen()
-		if err != nil {
-			return err
+	return st.file.Reopen(st.stamp, func(in io.ReaderAt) error {
+		if st.format != formatFile {
+			return nil
 		}
-		if err := in.Close(); err != nil {
-			return opening(st.label, err)
-		}
-	}
-	return s.set.Unchanged(s.stamps())
+		_, _, err := st.blocks(in)
+		return err
+	})
 }
-
-// Changed implements connectors.Watched.
-func (s *source) Changed() time.Time { return files.Latest(s.stamps()) }
 
 func (s *source) stamps() []files.Stamp {
 	stamps := make([]files.Stamp, len(s.streams))
@@ -215,34 +165,27 @@ func (s *source) add(st *stream) error {
 	}
 	a, b := s.arrow.Fields(), st.schema.Fields()
 	if len(a) != len(b) {
-		return fmt.Errorf("%s: has %d columns, and %s has %d", st.label, len(b), s.streams[0].label, len(a))
+		return fmt.Errorf("%s: has %d columns, and %s has %d", st.file.Label, len(b), s.streams[0].file.Label, len(a))
 	}
 	for i := range a {
 		if a[i].Name != b[i].Name || !arrow.TypeEqual(plainType(a[i].Type), plainType(b[i].Type)) {
 			return fmt.Errorf("%s: column %d is %s of type %s, and in %s it is %s of type %s",
-				st.label, i+1, b[i].Name, b[i].Type, s.streams[0].label, a[i].Name, a[i].Type)
+				st.file.Label, i+1, b[i].Name, b[i].Type, s.streams[0].file.Label, a[i].Name, a[i].Type)
 		}
 	}
 	return nil
 }
 
 // describe makes the schema that the rest of the program sees.
-func (s *source) describe() error {
+func (s *source) describe(partitions []microdata.Field) error {
 	s.schema = &microdata.Schema{}
 	for i, f := range s.arrow.Fields() {
 		nullable := slices.ContainsFunc(s.streams, func(st *stream) bool { return st.schema.Field(i).Nullable })
 		s.schema.Fields = append(s.schema.Fields, microdata.Field{Name: f.Name, Type: plainType(f.Type), Nullable: nullable})
 	}
-	for i, k := range s.keys {
-		null := slices.ContainsFunc(s.streams, func(st *stream) bool { return st.parts[i].Null })
-		s.schema.Fields = append(s.schema.Fields, microdata.Field{Name: k, Type: arrow.BinaryTypes.String, Nullable: null})
-	}
-	seen := map[string]bool{}
-	for _, f := range s.schema.Fields {
-		if seen[f.Name] {
-			return fmt.Errorf("%s: two columns have the name %q", s.streams[0].label, f.Name)
-		}
-		seen[f.Name] = true
+	s.schema.Fields = append(s.schema.Fields, partitions...)
+	if name := s.schema.Twice(); name != "" {
+		return fmt.Errorf("%s: two columns have the name %q", s.streams[0].file.Label, name)
 	}
 	return nil
 }
@@ -250,13 +193,10 @@ func (s *source) describe() error {
 func (s *source) Schema() *microdata.Schema { return s.schema }
 func (s *source) Rewindable() bool          { return !s.pipe }
 
-// PartitionKeys implements connectors.Partitioned.
-func (s *source) PartitionKeys() []string { return s.keys }
-
 func (s *source) Streams() []string {
 	names := make([]string, len(s.streams))
 	for i, st := range s.streams {
-		names[i] = st.label
+		names[i] = st.file.Label
 	}
 	return names
 }

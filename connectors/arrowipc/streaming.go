@@ -35,7 +35,7 @@ func newStreamBatches(st *stream, in io.Reader, check func(arrow.RecordBatch) er
 	s := &streamBatches{st: st, source: &messages{r: bufio.NewReaderSize(in, 1<<18)}, mem: allocatorFor(size), check: check}
 	var err error
 	if s.reader, err = ipc.NewReaderFromMessageReader(s.source, ipc.WithAllocator(s.mem)); err != nil {
-		return nil, corrupt(st.label, err)
+		return nil, corrupt(st.file.Label, err)
 	}
 	for _, f := range s.reader.Schema().Fields() {
 		s.dicts = s.dicts || encoded(f.Type)
@@ -109,7 +109,7 @@ func (s *streamBatches) corrupt(n int, err error) error {
 	if err == io.EOF {
 		err = errors.New("there is no record batch")
 	}
-	return corrupt(s.st.label, fmt.Errorf("record batch %d: %w", n, err))
+	return corrupt(s.st.file.Label, fmt.Errorf("record batch %d: %w", n, err))
 }
 
 // record reads a batch and verifies it. It is never released, though the reader

@@ -181,8 +181,8 @@ func SchemaOf(path string) (*arrow.Schema, error) {
 // FieldsOf describes the columns of a schema to the rest of the program. It is
 // an error if two have the same name.
 func FieldsOf(label string, schema *arrow.Schema) (*microdata.Schema, error) {
-	s := &source{streams: []*stream{{label: label, schema: schema}}, arrow: schema}
-	if err := s.describe(); err != nil {
+	s := &source{streams: []*stream{{file: files.File{Label: label}, schema: schema}}, arrow: schema}
+	if err := s.describe(nil); err != nil {
 		return nil, err
 	}
 	return s.schema, nil

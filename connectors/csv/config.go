@@ -156,7 +156,7 @@ func (c *SourceConfig) header() bool { return c.Header == nil || *c.Header }
 
 func (c *SourceConfig) dialect() dialect {
 	byDefault := byte(',')
-	if p := strings.ToLower(c.Path); strings.HasSuffix(strings.TrimSuffix(p, compress.Of(p).Extension()), ".tsv") {
+	if c.tabbed() {
 		byDefault = '\t'
 	}
 	d := dialect{}

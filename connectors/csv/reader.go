@@ -21,134 +21,65 @@ func (s *source) Read(ctx context.Context, layout *microdata.Layout, cut connect
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	carry := s.carried.Load()
-	for _, o := range layout.Release {
-		carry = carry || o.Column < 0
+	if err := text.CheckLayout(layout, s.schema); err != nil {
+		return nil, err
 	}
-	for _, w := range layout.Read {
-		if f := s.schema.Fields[w.Field]; w.As == microdata.Numbers && !f.Numeric() {
-			return nil, fmt.Errorf("column %s: is of type %s, and masks need numbers", f.Name, text.TypeName(f.Type))
-		}
-	}
-	return &reader{source: s, layout: layout, cut: cut, carry: carry}, nil
+	return &reader{source: s, layout: layout, carry: s.carried.Load() || layout.Carries(), pass: s.pass(cut)}, nil
 }
 
 type reader struct {
 	*source
 	layout *microdata.Layout
-	cut    connectors.Cut
 	carry  bool
-	index  int // of the stream being read
-	stream *text.Stream
-	chunks *text.Chunks
+	pass   *text.Pass
 }
 
 // Next implements connectors.Reader.
 func (r *reader) Next(ctx context.Context) (connectors.Raw, error) {
-	c, err := r.next(ctx)
+	c, stream, err := r.pass.Next(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &raw{reader: r, chunk: c, stream: r.index}, nil
+	return &raw{reader: r, chunk: c, stream: stream}, nil
 }
 
-func (r *reader) next(ctx context.Context) (*text.Chunk, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if r.index == len(r.heads) {
-			return nil, io.EOF
-		}
-		if r.chunks == nil {
-			if err := r.begin(ctx); err != nil {
-				return nil, err
-			}
-		}
-		c, err := r.chunks.Next()
-		switch {
-		case err == nil:
-			return c, nil
-		case err != io.EOF:
-			return nil, r.at(err)
-		}
-		if err := r.end(); err != nil {
-			return nil, err
-		}
-		r.index++
-	}
-}
+// Close implements connectors.Reader.
+func (r *reader) Close() error { return r.pass.Close() }
 
-// begin opens the next stream and skips its header.
-func (r *reader) begin(ctx context.Context) error {
-	st, err := r.input.Open(ctx, r.index)
-	if err != nil {
-		return err
-	}
-	r.stream = st
-	start, _, err := skipBOM(st)
-	if err != nil {
-		return r.at(err)
-	}
-	if !r.config.header() {
-		r.chunks = text.NewChunks(st, start, r.dialect.split, r.cut, st.Stored)
-		return nil
-	}
-	r.chunks = text.NewChunks(st, start, r.headSplit, connectors.Cut{Records: 1, Exact: true}, st.Stored)
-	c, err := r.chunks.Next()
-	if err == io.EOF {
-		err = errors.New("the header that was there before is gone")
-	}
-	if err != nil {
-		return r.at(err)
-	}
-	same := r.sameHeader(c.Data)
-	c.Release()
-	if !same {
-		return r.at(fmt.Errorf("%w: its header is not the one that was there before", files.ErrChanged))
-	}
-	r.chunks.Continue(r.dialect.split, r.cut)
-	return nil
+// pass walks through the records: the chunks of a stream begin behind its header.
+func (s *source) pass(cut connectors.Cut) *text.Pass {
+	return &text.Pass{Input: s.Input, TooLong: "a quoted field is not closed", Begin: func(st *text.Stream, index int) (*text.Chunks, error) {
+		start, _, err := text.SkipMark(st)
+		if err != nil {
+			return nil, err
+		}
+		if !s.config.header() {
+			return text.NewChunks(st, start, s.dialect.split, cut, st.Stored), nil
+		}
+		chunks := text.NewChunks(st, start, s.headSplit, connectors.Cut{Records: 1, Exact: true}, st.Stored)
+		c, err := chunks.Next()
+		if err == io.EOF {
+			err = errors.New("the header that was there before is gone")
+		}
+		if err == nil && !s.sameHeader(c.Data, index) {
+			err = fmt.Errorf("%w: its header is not the one that was there before", files.ErrChanged)
+		}
+		if err != nil {
+			return chunks, err
+		}
+		c.Release()
+		chunks.Continue(s.dialect.split, cut)
+		return chunks, nil
+	}}
 }
 
 // sameHeader holds the header of this pass against the one that the columns were
 // taken from: a file that was rewritten with its columns in another order must not
 // be released by the places that they had.
-func (r *reader) sameHeader(line []byte) bool {
-	fields, err := r.dialect.splitRecord(text.Chomp(bytes.TrimLeft(line, "\r\n")))
-	return err == nil && slices.EqualFunc(fields, r.heads[r.index].fields, bytes.Equal)
+func (s *source) sameHeader(line []byte, stream int) bool {
+	fields, err := s.dialect.splitRecord(text.Chomp(bytes.TrimLeft(line, "\r\n")))
+	return err == nil && slices.EqualFunc(fields, s.heads[stream].fields, bytes.Equal)
 }
-
-// at gives an error its place.
-func (r *reader) at(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	e := &connectors.RecordError{Stream: r.Streams()[r.index], Reason: "cannot be read on", Err: err}
-	if r.chunks != nil {
-		e.Record = r.chunks.Read() + 1
-	}
-	if errors.Is(err, text.ErrTooLong) {
-		e.Reason, e.Err = "a quoted field is not closed, or "+err.Error(), nil
-	}
-	return e
-}
-
-func (r *reader) end() error {
-	if r.chunks != nil {
-		r.chunks.Close()
-		r.chunks = nil
-	}
-	if r.stream == nil {
-		return nil
-	}
-	err := r.stream.Close()
-	r.stream = nil
-	return err
-}
-
-// Close implements connectors.Reader.
-func (r *reader) Close() error { return r.end() }
 
 // raw is a chunk on its way to a block.
 type raw struct {

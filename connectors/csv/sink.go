@@ -9,7 +9,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -46,8 +45,8 @@ func (s *source) null() string {
 }
 
 type sink struct {
-	config    *SinkConfig
-	out       *text.Output
+	config *SinkConfig
+	*text.Output
 	layout    *microdata.Layout
 	src       *source // nil: of another format, or not carried
 	delimiter byte
@@ -71,6 +70,9 @@ type op struct {
 // Create implements connectors.SinkConfig.
 func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connectors.Sink, error) {
 	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := connectors.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}
 	from, _ := plan.Source.(*source)
@@ -110,8 +112,8 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 	}
 	streams := len(plan.Source.Streams())
 	out, err := text.CreateOutput(text.OutputConfig{
-		Path: c.Path, Extension: ".csv", Extensions: []string{".tsv"}, Codec: c.codec(), Stdout: c.Stdout,
-		Streams: streams, Folder: text.IsFolder(plan.Source),
+		Path: c.Path, Extensions: Kind.Extensions, Codec: c.codec(), Stdout: c.Stdout,
+		Streams: streams, Folder: connectors.Folder(plan.Source),
 		Begin: func(stream int) []byte {
 			var h head
 			if heads != nil {
@@ -123,7 +125,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 	if err != nil {
 		return nil, err
 	}
-	s.out = out
+	s.Output = out
 	return s, nil
 }
 
@@ -213,7 +215,7 @@ func (s *sink) plan() {
 func (s *sink) begin(h head, header bool) []byte {
 	var p []byte
 	if h.bom {
-		p = append(p, bom...)
+		p = append(p, text.ByteOrderMark...)
 	}
 	if !header {
 		return p
@@ -426,21 +428,9 @@ func (s *sink) pick(e *encoded, b *microdata.Block, c *carried) {
 // Write implements connectors.Sink.
 func (s *sink) Write(ctx context.Context, enc connectors.Encoded) error {
 	e := enc.(*encoded)
-	if err := s.out.Write(ctx, e.stream, e.buf); err != nil {
+	if err := s.Output.Write(ctx, e.stream, e.buf); err != nil {
 		return err
 	}
 	encodedPool.Put(e)
 	return nil
 }
-
-// Finish implements connectors.Sink.
-func (s *sink) Finish(ctx context.Context) error { return s.out.Finish(ctx) }
-
-// Content digests what Finish has completed.
-func (s *sink) Content(ctx context.Context) (*publish.Content, error) { return s.out.Content(ctx) }
-
-// Commit implements connectors.Sink.
-func (s *sink) Commit() error { return s.out.Commit() }
-
-// Abort implements connectors.Sink.
-func (s *sink) Abort() error { return s.out.Abort() }

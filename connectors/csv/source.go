@@ -7,13 +7,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"runtime"
 	"slices"
 	"sync/atomic"
-	"time"
 	"unicode/utf8"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/sdlfilter/sdlfilter/check"
@@ -23,8 +19,8 @@ import (
 )
 
 type source struct {
-	config  *SourceConfig
-	input   *text.Input
+	config *SourceConfig
+	*text.Input
 	dialect dialect
 	numbers notation
 	nulls   nulls
@@ -42,18 +38,16 @@ type head struct {
 	crlf   bool     // how the first record ends
 }
 
-var bom = []byte("\xef\xbb\xbf")
-
 func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error) {
 	decode, err := text.DecoderOf(c.Encoding)
 	if err != nil {
 		return nil, fmt.Errorf("encoding: %w", err)
 	}
-	in, err := text.OpenEncoded(ctx, c.Path, c.Stdin, decode, ".csv", ".tsv")
+	in, err := text.OpenEncoded(ctx, c.Path, c.Stdin, decode, Kind.Extensions...)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{config: c, input: in, dialect: c.dialect(), numbers: c.notation(), nulls: newNulls(c.nulls()), records: -1}
+	s := &source{config: c, Input: in, dialect: c.dialect(), numbers: c.notation(), nulls: newNulls(c.nulls()), records: -1}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, in.Close())
@@ -74,17 +68,12 @@ func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error)
 }
 
 func (s *source) Schema() *microdata.Schema { return s.schema }
-func (s *source) Streams() []string         { return s.input.Streams() }
 func (s *source) Records() int64            { return s.records }
-func (s *source) Rewindable() bool          { return s.input.Rewindable() }
-func (s *source) Folder() bool              { return s.input.Folder() }
-func (s *source) PartitionKeys() []string   { return s.input.PartitionKeys() }
-func (s *source) Unchanged() error          { return s.input.Unchanged() }
-func (s *source) Changed() time.Time        { return s.input.Changed() }
-func (s *source) Close() error              { return s.input.Close() }
 
-// Missplit returns the delimiter by which the first records fall into more fields
-// than by the configured one, "" where there is none such.
+// InfersTypes implements connectors.Inferring.
+func (s *source) InfersTypes() bool { return true }
+
+// Missplit implements connectors.Separated.
 func (s *source) Missplit() string {
 	head, err := s.beginning()
 	if err != nil {
@@ -99,10 +88,10 @@ func (s *source) Missplit() string {
 // beginning is the first 64 KiB of text of the first stream.
 func (s *source) beginning() ([]byte, error) {
 	if !s.Rewindable() {
-		head, _ := s.input.Head()
+		head, _ := s.Input.Head()
 		return head, nil
 	}
-	st, err := s.input.Open(context.Background(), 0)
+	st, err := s.Input.Open(context.Background(), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -125,17 +114,17 @@ func (s *source) readHeads(ctx context.Context) error {
 func (s *source) readHead(ctx context.Context, i int) (h head, err error) {
 	var r io.Reader
 	if s.Rewindable() {
-		st, err := s.input.Open(ctx, i)
+		st, err := s.Input.Open(ctx, i)
 		if err != nil {
 			return h, err
 		}
 		defer st.Close()
 		r = st
 	} else {
-		start, _ := s.input.Head()
+		start, _ := s.Input.Head()
 		r = bytes.NewReader(start)
 	}
-	start, marked, err := skipBOM(r)
+	start, marked, err := text.SkipMark(r)
 	if err != nil {
 		return h, err
 	}
@@ -158,21 +147,6 @@ func (s *source) readHead(ctx context.Context, i int) (h head, err error) {
 	h.fields, err = s.dialect.splitRecord(text.Chomp(bytes.TrimLeft(chunk.Data, "\r\n")))
 	chunk.Release()
 	return h, err
-}
-
-// skipBOM reads the first three bytes and returns them unless they are a byte
-// order mark.
-func skipBOM(r io.Reader) (start []byte, marked bool, err error) {
-	start = make([]byte, len(bom))
-	n, err := io.ReadFull(r, start)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil
-	}
-	start = start[:n]
-	if bytes.Equal(start, bom) {
-		return nil, true, err
-	}
-	return start, false, err
 }
 
 // splitRecord returns copies of the fields of one record of any number of them.
@@ -301,8 +275,8 @@ func (s *source) setSchema(ctx context.Context, names []string) error {
 // survey looks at every value of the columns that have no declared type.
 func (s *source) survey(ctx context.Context, kinds []text.Kinds, declared []arrow.DataType) error {
 	if !s.Rewindable() {
-		start, all := s.input.Head()
-		start = bytes.TrimPrefix(start, bom)
+		start, all := s.Input.Head()
+		start = bytes.TrimPrefix(start, []byte(text.ByteOrderMark))
 		skip := 0
 		if s.config.header() {
 			skip, _ = s.headSplit(start, 1, true)
@@ -311,46 +285,15 @@ func (s *source) survey(ctx context.Context, kinds []text.Kinds, declared []arro
 		s.look(kinds, declared, &text.Chunk{Data: start[skip : skip+n], Records: records, Final: all}, &bounds{})
 		return nil
 	}
-	workers := runtime.GOMAXPROCS(0)
-	group, ctx := errgroup.WithContext(ctx)
-	chunks := make(chan *text.Chunk, workers)
-	seen := make([][]text.Kinds, workers)
+	seen := make([][]text.Kinds, text.Workers())
+	found := make([]bounds, text.Workers())
 	for w := range seen {
 		seen[w] = make([]text.Kinds, len(kinds))
-		group.Go(func() error {
-			var b bounds
-			for c := range chunks {
-				s.look(seen[w], declared, c, &b)
-				c.Release()
-			}
-			return nil
-		})
 	}
-	records := int64(0)
-	group.Go(func() error {
-		defer close(chunks)
-		r := &reader{source: s}
-		defer r.Close()
-		for {
-			c, err := r.next(ctx)
-			if err == io.EOF {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			records += int64(c.Records)
-			select {
-			case chunks <- c:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
+	records, err := s.pass(connectors.Cut{}).Survey(ctx, func(w int, c *text.Chunk, _ int64) {
+		s.look(seen[w], declared, c, &found[w])
 	})
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	if err := s.Unchanged(); err != nil {
+	if err != nil {
 		return err
 	}
 	s.records = records

@@ -32,6 +32,18 @@ type SinkConfig struct {
 	Stdout io.Writer `yaml:"-" json:"-"`
 }
 
+// Kind is the entry of this folder in the list of formats.
+var Kind = connectors.Format{
+	Name:       "jsonl",
+	SourceDoc:  "JSON Lines, also .gz and .zst",
+	NewSource:  func() connectors.SourceConfig { return new(SourceConfig) },
+	SinkDoc:    "JSON Lines, also .gz and .zst",
+	NewSink:    func() connectors.SinkConfig { return new(SinkConfig) },
+	Extensions: []string{".jsonl", ".ndjson"},
+	Compressed: compress.Suffixes,
+	At:         func(path string) connectors.SourceConfig { return &SourceConfig{Path: path} },
+}
+
 // Check implements connectors.SourceConfig.
 func (c *SourceConfig) Check() check.Problems {
 	var ps check.Problems
@@ -81,6 +93,9 @@ func (c *SinkConfig) Carries(src connectors.Source) bool {
 	_, ok := src.(*source)
 	return ok
 }
+
+// WritesJSON implements connectors.JSONWriting.
+func (c *SinkConfig) WritesJSON(connectors.SourceConfig) bool { return true }
 
 func (c *SinkConfig) codec() compress.Codec {
 	if c.Compression != "" {

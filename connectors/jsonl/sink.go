@@ -9,14 +9,13 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/members"
-	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 type sink struct {
-	config  *SinkConfig
-	out     *text.Output
+	config *SinkConfig
+	*text.Output
 	writer  *members.Writer
 	carried bool // the source's records are carried
 }
@@ -26,20 +25,23 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if err := connectors.Spare(plan.Source, c.Path); err != nil {
+		return nil, err
+	}
 	s := &sink{config: c}
 	var tree *members.Tree
 	if from, ok := plan.Source.(*source); ok {
 		tree, s.carried = from.tree, true
 		from.carried.Store(true)
 	}
-	texts, _ := plan.Source.(members.Texts)
+	texts := connectors.JSONTextsOf(plan.Source)
 	var err error
 	if s.writer, err = members.NewWriter(plan.Layout, tree, texts); err != nil {
 		return nil, err
 	}
-	s.out, err = text.CreateOutput(text.OutputConfig{
-		Path: c.Path, Extension: ".jsonl", Extensions: []string{".ndjson", ".json"}, Codec: c.codec(), Stdout: c.Stdout,
-		Streams: len(plan.Source.Streams()), Folder: text.IsFolder(plan.Source),
+	s.Output, err = text.CreateOutput(text.OutputConfig{
+		Path: c.Path, Extensions: append(slices.Clone(Kind.Extensions), ".json"), Codec: c.codec(), Stdout: c.Stdout,
+		Streams: len(plan.Source.Streams()), Folder: connectors.Folder(plan.Source),
 		Begin: func(int) []byte { return nil },
 	})
 	if err != nil {
@@ -96,21 +98,9 @@ func crlf(p []byte, i int) bool {
 // Write implements connectors.Sink.
 func (s *sink) Write(ctx context.Context, enc connectors.Encoded) error {
 	e := enc.(*encoded)
-	if err := s.out.Write(ctx, e.stream, e.buf); err != nil {
+	if err := s.Output.Write(ctx, e.stream, e.buf); err != nil {
 		return err
 	}
 	encodedPool.Put(e)
 	return nil
 }
-
-// Finish implements connectors.Sink.
-func (s *sink) Finish(ctx context.Context) error { return s.out.Finish(ctx) }
-
-// Content digests what Finish has completed.
-func (s *sink) Content(ctx context.Context) (*publish.Content, error) { return s.out.Content(ctx) }
-
-// Commit implements connectors.Sink.
-func (s *sink) Commit() error { return s.out.Commit() }
-
-// Abort implements connectors.Sink.
-func (s *sink) Abort() error { return s.out.Abort() }

@@ -5,14 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"runtime"
 	"slices"
 	"sync/atomic"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/members"
@@ -21,8 +16,8 @@ import (
 )
 
 type source struct {
-	config  *SourceConfig
-	input   *text.Input
+	config *SourceConfig
+	*text.Input
 	tree    *members.Tree
 	schema  *microdata.Schema
 	records int64       // -1 where no pass has counted them
@@ -30,11 +25,11 @@ type source struct {
 }
 
 func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error) {
-	in, err := text.OpenInput(ctx, c.Path, c.Stdin, ".jsonl", ".ndjson")
+	in, err := text.OpenInput(ctx, c.Path, c.Stdin, Kind.Extensions...)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{config: c, input: in, records: -1}
+	s := &source{config: c, Input: in, records: -1}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, in.Close())
@@ -67,16 +62,12 @@ func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error)
 }
 
 func (s *source) Schema() *microdata.Schema { return s.schema }
-func (s *source) Streams() []string         { return s.input.Streams() }
 func (s *source) Records() int64            { return s.records }
-func (s *source) Rewindable() bool          { return s.input.Rewindable() }
-func (s *source) Folder() bool              { return s.input.Folder() }
-func (s *source) PartitionKeys() []string   { return s.input.PartitionKeys() }
-func (s *source) Unchanged() error          { return s.input.Unchanged() }
-func (s *source) Changed() time.Time        { return s.input.Changed() }
-func (s *source) Close() error              { return s.input.Close() }
 
-// JSONText implements members.Texts.
+// InfersTypes implements connectors.Inferring.
+func (s *source) InfersTypes() bool { return true }
+
+// JSONText implements connectors.JSONTexts.
 func (s *source) JSONText(column int) bool { return s.tree.Text(column) }
 
 // blank reports lines that are no record: nothing but white space.
@@ -111,58 +102,25 @@ func lines(p []byte, f func(r, from, to int)) {
 // read only once.
 func (s *source) survey(ctx context.Context, root *node) error {
 	if !s.Rewindable() {
-		start, all := s.input.Head()
-		start = bytes.TrimPrefix(start, bom)
+		start, all := s.Input.Head()
+		start = bytes.TrimPrefix(start, []byte(text.ByteOrderMark))
 		n, _ := split(start, 0, all)
 		v := surveyor{root: root, p: start[:n]}
 		lines(v.p, func(_, from, to int) { v.line(from, to) })
 		return nil
 	}
-	type numbered struct {
-		*text.Chunk
-		i int64
-	}
-	workers := runtime.GOMAXPROCS(0)
-	group, ctx := errgroup.WithContext(ctx)
-	chunks := make(chan numbered, workers)
-	roots := make([]*node, workers)
+	roots := make([]*node, text.Workers())
+	surveyors := make([]surveyor, len(roots))
 	for w := range roots {
 		roots[w] = root.clone(nil)
-		group.Go(func() error {
-			v := surveyor{root: roots[w]}
-			for c := range chunks {
-				v.p, v.chunk = c.Data, c.i
-				lines(v.p, func(_, from, to int) { v.line(from, to) })
-				c.Release()
-			}
-			return nil
-		})
+		surveyors[w].root = roots[w]
 	}
-	records := int64(0)
-	group.Go(func() error {
-		defer close(chunks)
-		r := &reader{source: s}
-		defer r.Close()
-		for i := int64(0); ; i++ {
-			c, err := r.next(ctx)
-			if err == io.EOF {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			records += int64(c.Records)
-			select {
-			case chunks <- numbered{c, i}:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
+	records, err := s.pass(connectors.Cut{}).Survey(ctx, func(w int, c *text.Chunk, number int64) {
+		v := &surveyors[w]
+		v.p, v.chunk = c.Data, number
+		lines(v.p, func(_, from, to int) { v.line(from, to) })
 	})
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	if err := s.Unchanged(); err != nil {
+	if err != nil {
 		return err
 	}
 	s.records = records
@@ -170,17 +128,4 @@ func (s *source) survey(ctx context.Context, root *node) error {
 		root.merge(r)
 	}
 	return nil
-}
-
-var bom = []byte("\xef\xbb\xbf")
-
-// skipBOM reads the first three bytes and returns them unless they are a byte
-// order mark.
-func skipBOM(r io.Reader) (start []byte, err error) {
-	start = make([]byte, len(bom))
-	n, err := io.ReadFull(r, start)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil
-	}
-	return bytes.TrimPrefix(start[:n], bom), err
 }

@@ -290,7 +290,7 @@ func offsets(ctx context.Context, log zerolog.Logger, what string, topics []stri
 				if o.Err != nil {
 					return explain(o.Err, what, subject{right: "Describe", topic: name})
 				}
-				at[Partition{name, o.Partition}] = o.Offset
+				at[Partition{Topic: name, Number: o.Partition}] = o.Offset
 			}
 		}
 		return nil
@@ -334,7 +334,7 @@ func committed(ctx context.Context, admin *kadm.Client, log zerolog.Logger, grou
 		}
 		offsets.Each(func(o kadm.OffsetResponse) {
 			if o.At >= 0 {
-				at[Partition{o.Topic, o.Partition}] = o.At
+				at[Partition{Topic: o.Topic, Number: o.Partition}] = o.At
 			}
 		})
 		return nil

@@ -109,7 +109,7 @@ type SinkConfig struct {
 
 // declared is what a pipeline tells a source before it is opened.
 type declared struct {
-	columns      []message.Column
+	columns      []connectors.DeclaredColumn
 	dropUnlisted bool
 	plain        bool
 }
@@ -117,13 +117,26 @@ type declared struct {
 // Declare tells the source the listed columns: messages of a format without
 // schemas have no others; and with plain that the release goes where JSON text is
 // no value. It comes before Open.
-func (c *SourceConfig) Declare(columns []message.Column, dropUnlisted, plain bool) {
+func (c *SourceConfig) Declare(columns []connectors.DeclaredColumn, dropUnlisted, plain bool) {
 	c.declared = declared{columns, dropUnlisted, plain}
 }
 
-// WritesJSON reports whether the sink's messages are JSON, of a source that may be
-// nil.
-func (c *SinkConfig) WritesJSON(src *SourceConfig) bool {
-	_, ok := c.format(src).(*json.Config)
+// WritesJSON implements connectors.JSONWriting: where no format is configured it is
+// the source's, if that is of this package.
+func (c *SinkConfig) WritesJSON(src connectors.SourceConfig) bool {
+	from, _ := src.(*SourceConfig)
+	_, ok := c.format(from).(*json.Config)
 	return ok
+}
+
+// TakesStream implements connectors.StreamTaking.
+func (c *SinkConfig) TakesStream() bool { return true }
+
+// Kind is the entry of this folder in the list of formats.
+var Kind = connectors.Format{
+	Name:      "kafka",
+	SourceDoc: "topics of Apache Kafka: a stream, or with until: latest what is there",
+	NewSource: func() connectors.SourceConfig { return new(SourceConfig) },
+	SinkDoc:   "a topic of Apache Kafka",
+	NewSink:   func() connectors.SinkConfig { return new(SinkConfig) },
 }

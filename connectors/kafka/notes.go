@@ -79,7 +79,7 @@ func (s *sink) Note(ctx context.Context, topic string, value []byte) error {
 
 // PartitionOf returns where a block's records are from.
 func (s *Source) PartitionOf(b *microdata.Block) Partition {
-	return Partition{b.Scope, int32(b.Stream & (maxPartitions - 1))}
+	return Partition{Topic: b.Scope, Number: int32(b.Stream & (maxPartitions - 1))}
 }
 
 // Rows reports whether a message may hold several records.

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/members"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -46,7 +47,7 @@ func (c *SinkConfig) KeyColumn() string {
 
 // newPolicy prepares the policy of a run. texts, which may be nil, says which
 // columns of the source hold JSON text. The release key is needed for hash alone.
-func newPolicy(c *SinkConfig, layout *microdata.Layout, texts members.Texts, key keystream.Key) (*policy, error) {
+func newPolicy(c *SinkConfig, layout *microdata.Layout, texts connectors.JSONTexts, key keystream.Key) (*policy, error) {
 	p := &policy{key: c.Key, headers: c.Headers == pass, timestamp: c.Timestamp != drop}
 	p.arenas.New = func() any { return new(arena) }
 	switch c.Key {

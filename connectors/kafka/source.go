@@ -15,7 +15,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/members"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -83,7 +82,7 @@ func (s *Source) bound(ctx context.Context) error {
 	}
 	for _, t := range s.topics {
 		for n := range t.partitions {
-			p := Partition{t.name, n}
+			p := Partition{Topic: t.name, Number: n}
 			from, resumed := done[p]
 			switch {
 			case !resumed:
@@ -102,11 +101,22 @@ func (s *Source) bound(ctx context.Context) error {
 // Schema implements connectors.Source.
 func (s *Source) Schema() *microdata.Schema { return s.reader.Schema() }
 
-// JSONText implements members.Texts.
+// JSONText implements connectors.JSONTexts.
 func (s *Source) JSONText(column int) bool {
-	t, ok := s.reader.(members.Texts)
-	return ok && t.JSONText(column)
+	t := connectors.JSONTextsOf(s.reader)
+	return t != nil && t.JSONText(column)
 }
+
+// Unchanged implements connectors.Watched: what a topic holds under an offset stays
+// as it is. Where records are deleted before they are read, the reader says so.
+func (s *Source) Unchanged() error { return nil }
+
+// Changed implements connectors.Watched: it is not known.
+func (s *Source) Changed() time.Time { return time.Time{} }
+
+// PartitionKeys implements connectors.Partitioned: a partition holds the records of
+// many keys, by a hash of them.
+func (s *Source) PartitionKeys() []string { return nil }
 
 // Streams implements connectors.Source: "survey/0", one a partition. Block.Stream
 // is no index of it; StreamName says what a block's stream is called.

@@ -168,7 +168,7 @@ func TestBeyond(t *testing.T) {
 	fill(t, cl, "a", 0, 0, 4)
 	transaction(t, c, "a", 0, 4, 2, kgo.TryAbort) // 4, 5, marker at 6
 	s := open(t, sourceOf(c, "a"))
-	p := Partition{"a", 0}
+	p := Partition{Topic: "a", Number: 0}
 	for _, test := range []struct{ at, end, want int64 }{
 		{0, 7, 0}, // records come
 		{3, 7, 3},

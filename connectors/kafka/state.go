@@ -48,7 +48,7 @@ func parseStateKey(key []byte) (of StateOf, entry string, ok bool) {
 	if err != nil {
 		return of, "", false
 	}
-	return StateOf{parts[0], Partition{parts[1], int32(n)}}, parts[3], true
+	return StateOf{parts[0], Partition{Topic: parts[1], Number: int32(n)}}, parts[3], true
 }
 
 // home is the partition of the state topic that holds what belongs to o.

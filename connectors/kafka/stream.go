@@ -330,9 +330,9 @@ func (s *Stream) poll(ctx context.Context) error {
 			return e.Err
 		case Final(e.Err):
 			return s.explainRead(e)
-		case s.unread(Partition{e.Topic, e.Partition}):
+		case s.unread(Partition{Topic: e.Topic, Number: e.Partition}):
 			// The client has given the partition up for as long as it is a member.
-			return fmt.Errorf("asking where to begin in %s: %w", Partition{e.Topic, e.Partition}, e.Err)
+			return fmt.Errorf("asking where to begin in %s: %w", Partition{Topic: e.Topic, Number: e.Partition}, e.Err)
 		default:
 			s.config.Watch.Broker(e.Err)
 			s.config.Log.Warn().Err(e.Err).Str("topic", e.Topic).Msg("reading is interrupted; it is tried again")
@@ -345,8 +345,8 @@ func (s *Stream) poll(ctx context.Context) error {
 		if len(f.Records) == 0 {
 			return
 		}
-		s.take(Partition{f.Topic, f.Partition}, f.Records)
-		s.config.Watch.Lag(f.Topic, f.Partition, max(0, f.LastStableOffset-s.at[Partition{f.Topic, f.Partition}]))
+		s.take(Partition{Topic: f.Topic, Number: f.Partition}, f.Records)
+		s.config.Watch.Lag(f.Topic, f.Partition, max(0, f.LastStableOffset-s.at[Partition{Topic: f.Topic, Number: f.Partition}]))
 	})
 	if s.touched && s.deadline.IsZero() {
 		s.deadline = time.Now().Add(s.interval())

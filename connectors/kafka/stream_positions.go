@@ -25,7 +25,7 @@ func (s *Stream) onAssigned(_ context.Context, client *kgo.Client, m map[string]
 	for topic, numbers := range m {
 		for _, n := range numbers {
 			s.assigned++
-			s.owned[Partition{topic, n}] = s.assigned
+			s.owned[Partition{Topic: topic, Number: n}] = s.assigned
 		}
 	}
 	s.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *Stream) onRevoked(_ context.Context, _ *kgo.Client, m map[string][]int3
 	defer s.mu.Unlock()
 	for topic, numbers := range m {
 		for _, n := range numbers {
-			delete(s.owned, Partition{topic, n})
+			delete(s.owned, Partition{Topic: topic, Number: n})
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (s *Stream) positions() (owned map[Partition]int, at map[Partition]int64) {
 	at = map[Partition]int64{}
 	for topic, partitions := range s.client.CommittedOffsets() {
 		for n, o := range partitions {
-			at[Partition{topic, n}] = o.Offset
+			at[Partition{Topic: topic, Number: n}] = o.Offset
 		}
 	}
 	s.mu.Lock()
@@ -268,7 +268,7 @@ func (s *Stream) learn(ctx context.Context, owned map[Partition]int) error {
 		return nil // it is asked again
 	}
 	offsets.Each(func(o kadm.OffsetResponse) {
-		p := Partition{o.Topic, o.Partition}
+		p := Partition{Topic: o.Topic, Number: o.Partition}
 		if _, mine := owned[p]; !mine && o.Err == nil && o.At > s.at[p] {
 			s.at[p], s.done[p] = o.At, o.At
 		}
@@ -300,10 +300,10 @@ func (s *Stream) pin(start kgo.Offset) func(context.Context, map[string]map[int3
 		}
 		for name, partitions := range offsets {
 			for n, o := range partitions {
-				at, known := starts[Partition{name, n}]
+				at, known := starts[Partition{Topic: name, Number: n}]
 				switch {
 				case o != start:
-					delete(starts, Partition{name, n})
+					delete(starts, Partition{Topic: name, Number: n})
 				case !known:
 					return nil, fmt.Errorf("asking for the offsets to start at: %w", kerr.UnknownTopicOrPartition)
 				default:
@@ -333,7 +333,7 @@ func (s *Stream) commitStarts(ctx context.Context, client *kgo.Client, starts ma
 		t := kmsg.NewOffsetCommitRequestTopic()
 		t.Topic, t.TopicID = name, details[name].ID
 		for n := range partitions {
-			if at, begins := starts[Partition{name, n}]; begins {
+			if at, begins := starts[Partition{Topic: name, Number: n}]; begins {
 				p := kmsg.NewOffsetCommitRequestTopicPartition()
 				p.Partition, p.Offset = n, at
 				t.Partitions = append(t.Partitions, p)

@@ -128,7 +128,7 @@ func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.B
 		r.policy.apply(m, m, b, at) // where a message holds several records, no column is its key
 		if size := sizeOf(m, value); size > limit {
 			return &FinalError{Text: fmt.Sprintf("writing to %s: what is released of %s, offset %d, has %d bytes with its key and headers, and the topic takes %d (max.message.bytes)",
-				to, Partition{b.Scope, m.Partition}, place, size, limit)}
+				to, Partition{Topic: b.Scope, Number: m.Partition}, place, size, limit)}
 		}
 		m.Topic, m.Value = to, value
 		r.stream.Produce(ctx, m)

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/members"
 	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -53,14 +53,23 @@ func (s *StreamSource) StreamName(stream int) string {
 
 // PartitionOf returns where a block's records are from.
 func (s *StreamSource) PartitionOf(b *microdata.Block) Partition {
-	return Partition{b.Scope, int32(b.Stream & 0xffff)}
+	return Partition{Topic: b.Scope, Number: int32(b.Stream & 0xffff)}
 }
 
-// JSONText reports whether a column holds JSON text.
+// JSONText implements connectors.JSONTexts.
 func (s *StreamSource) JSONText(field int) bool {
-	texts, ok := s.reader.(members.Texts)
-	return ok && texts.JSONText(field)
+	texts := connectors.JSONTextsOf(s.reader)
+	return texts != nil && texts.JSONText(field)
 }
+
+// Unchanged implements connectors.Watched: see Source.Unchanged.
+func (s *StreamSource) Unchanged() error { return nil }
+
+// Changed implements connectors.Watched: it is not known.
+func (s *StreamSource) Changed() time.Time { return time.Time{} }
+
+// PartitionKeys implements connectors.Partitioned: see Source.PartitionKeys.
+func (s *StreamSource) PartitionKeys() []string { return nil }
 
 // Rows reports whether a message may hold several records.
 func (s *StreamSource) Rows() bool { return several(s.config.format()) }

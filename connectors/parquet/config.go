@@ -2,20 +2,30 @@ package parquet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/files"
-	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 const extension = ".parquet"
+
+// Kind is the entry of this folder in the list of formats.
+var Kind = connectors.Format{
+	Name:       "parquet",
+	SourceDoc:  "Parquet: a file, a folder or a glob",
+	NewSource:  func() connectors.SourceConfig { return new(SourceConfig) },
+	SinkDoc:    "Parquet: a file, a folder where the source is one, or the rolling files of a stream",
+	NewSink:    func() connectors.SinkConfig { return new(SinkConfig) },
+	Extensions: extensions,
+	At:         func(path string) connectors.SourceConfig { return &SourceConfig{Path: path} },
+}
+
+var extensions = []string{extension, ".pq"}
 
 // SourceConfig reads Parquet files.
 type SourceConfig struct {
@@ -69,7 +79,7 @@ func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) {
 	if ps := c.Check(); len(ps) > 0 {
 		return nil, ps[0]
 	}
-	set, err := files.Find(c.Path, extension)
+	set, err := files.Find(c.Path, extensions...)
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +105,9 @@ func (c *SinkConfig) Carries(src connectors.Source) bool {
 	return ok
 }
 
+// TakesStream implements connectors.StreamTaking: rolling files.
+func (c *SinkConfig) TakesStream() bool { return true }
+
 // Paths returns the file or folder that Commit names.
 func (c *SinkConfig) Paths() []string { return []string{filepath.Clean(c.Path)} }
 
@@ -105,38 +118,10 @@ func (c *SinkConfig) Create(_ context.Context, plan connectors.Plan) (connectors
 	if ps := c.Check(); len(ps) > 0 {
 		return nil, ps[0]
 	}
-	if s, ok := plan.Source.(*source); ok {
-		if err := s.overwrittenBy(c.Path); err != nil {
-			return nil, err
-		}
+	// Chunks are copied from the source's files until the release is complete, and a
+	// folder that is exchanged is removed.
+	if err := connectors.Spare(plan.Source, c.Path); err != nil {
+		return nil, err
 	}
 	return newSink(c, plan)
-}
-
-// overwrittenBy guards the source: chunks are copied from its files until the
-// release is complete, and a folder that is exchanged is removed.
-func (s *source) overwrittenBy(path string) error {
-	out, err := os.Stat(path)
-	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
-	for _, st := range s.streams {
-		for p := st.file.Path; ; p = filepath.Dir(p) {
-			if in, err := os.Stat(p); err == nil && os.SameFile(in, out) {
-				return fmt.Errorf("%s: the release would take the place of its own source; name another path", path)
-			}
-			if p == s.root || filepath.Dir(p) == p {
-				break
-			}
-		}
-	}
-	return nil
-}
-
-// partitionField is the column that a Hive folder's key stands for.
-func partitionField(key string, nullable bool) microdata.Field {
-	return microdata.Field{Name: key, Type: stringType, Nullable: nullable}
 }

@@ -58,7 +58,7 @@ func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
 		return s, nil
 	}
 	var err error
-	if foldered(plan.Source) {
+	if connectors.Folder(plan.Source) {
 		s.dir, err = publish.CreateDir(c.Path, extension)
 	} else {
 		s.single, err = publish.Create(c.Path, publish.Public)
@@ -68,21 +68,6 @@ func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
 	}
 	return s, nil
 }
-
-// foldered reports whether the source's path is a folder or a glob, so that the
-// release is a folder of as many files.
-func foldered(src connectors.Source) bool {
-	if f, ok := src.(interface{ Folder() bool }); ok {
-		return f.Folder()
-	}
-	return len(src.Streams()) > 1
-}
-
-// Folder reports whether the source's path is a folder or a glob.
-func (s *source) Folder() bool { return s.folder }
-
-// PartitionKeys implements connectors.Partitioned.
-func (s *source) PartitionKeys() []string { return s.keys }
 
 // design settles the release's schema and how each column gets there.
 func (s *sink) design(layout *microdata.Layout) error {
@@ -94,7 +79,7 @@ func (s *sink) design(layout *microdata.Layout) error {
 		col := &outColumn{Output: o, carried: o.Column < 0, constant: -1}
 		if s.source != nil {
 			if k, ok := s.source.partition(o.Source); ok {
-				if !o.Masked && s.source.folder {
+				if !o.Masked && s.source.Folder() {
 					s.partition = append(s.partition, k)
 					continue
 				}

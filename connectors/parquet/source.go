@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"slices"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -20,12 +17,9 @@ var stringType = arrow.BinaryTypes.String
 
 // source is one or several Parquet files of one schema.
 type source struct {
-	root    string
-	folder  bool
-	set     *files.Set
+	*files.Watch
 	streams []*stream
 	schema  *microdata.Schema
-	keys    []string // partition keys: the last fields of the schema
 	keep    []string // metadata keys
 	records int64
 }
@@ -38,7 +32,7 @@ type stream struct {
 }
 
 func open(ctx context.Context, set *files.Set, keep []string) (*source, error) {
-	s := &source{set: set, root: set.Root, folder: set.Folder, keys: set.PartitionKeys, keep: keep}
+	s := &source{keep: keep}
 	for _, f := range set.Files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -59,37 +53,23 @@ func open(ctx context.Context, set *files.Set, keep []string) (*source, error) {
 	for _, r := range s.streams[0].roots {
 		s.schema.Fields = append(s.schema.Fields, r.field())
 	}
-	for i, k := range s.keys {
-		null := slices.ContainsFunc(set.Files, func(f files.File) bool { return f.Partitions[i].Null })
-		s.schema.Fields = append(s.schema.Fields, partitionField(k, null))
+	s.schema.Fields = append(s.schema.Fields, set.PartitionFields()...)
+	if name := s.schema.Twice(); name != "" {
+		return nil, fmt.Errorf("%s: two columns have the name %q", set.Files[0].Label, name)
 	}
-	seen := map[string]bool{}
-	for _, f := range s.schema.Fields {
-		if seen[f.Name] {
-			return nil, fmt.Errorf("%s: two columns have the name %q", set.Files[0].Label, f.Name)
-		}
-		seen[f.Name] = true
-	}
+	s.Watch = files.Watching(set, s.stamps(), func(i int) (*os.File, error) { return s.streams[i].reopen() })
 	return s, nil
 }
 
 func openStream(file files.File) (*stream, error) {
-	f, err := os.Open(file.Path)
+	f, stamp, err := file.Open()
+	if errors.Is(err, files.ErrNotRegular) {
+		err = fmt.Errorf("%w; a Parquet file is read from its end", err)
+	}
 	if err != nil {
-		return nil, opening(file, err)
+		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, opening(file, err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: is not a regular file; a Parquet file is read from its end", file.Label)
-	}
-	stamp, err := files.StampOf(f)
-	if err != nil {
-		return nil, opening(file, err)
-	}
 	ft, err := readFooter(f, stamp.Size())
 	if err != nil {
 		return nil, &corrupt{file: file.Label, err: err}
@@ -97,49 +77,9 @@ func openStream(file files.File) (*stream, error) {
 	return &stream{file: file, footer: ft, stamp: stamp}, nil
 }
 
-// opening keeps the path out of the message: the folders of a partitioned source
-// hold values.
-func opening(file files.File, err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	return fmt.Errorf("%s: %w", file.Label, err)
-}
-
 // reopen opens the file again, for reading or for copying, and makes sure that
 // it is the one whose footer was read.
-func (st *stream) reopen() (*os.File, error) {
-	f, err := os.Open(st.file.Path)
-	if err != nil {
-		return nil, opening(st.file, err)
-	}
-	if err = st.stamp.Holds(f); err == nil {
-		err = st.sameFooter(f)
-	}
-	if err != nil {
-		f.Close()
-		return nil, opening(st.file, err)
-	}
-	return f, nil
-}
-
-// Unchanged implements connectors.Watched.
-func (s *source) Unchanged() error {
-	for _, st := range s.streams {
-		in, err := st.reopen()
-		if err != nil {
-			return err
-		}
-		if err := in.Close(); err != nil {
-			return opening(st.file, err)
-		}
-	}
-	return s.set.Unchanged(s.stamps())
-}
-
-// Changed implements connectors.Watched.
-func (s *source) Changed() time.Time { return files.Latest(s.stamps()) }
+func (st *stream) reopen() (*os.File, error) { return st.file.Reopen(st.stamp, st.sameFooter) }
 
 func (s *source) stamps() []files.Stamp {
 	stamps := make([]files.Stamp, len(s.streams))

@@ -45,6 +45,9 @@ func (c Codec) Extension() string {
 	return ""
 }
 
+// Suffixes are what the codecs add to a file's name.
+var Suffixes = []string{Gzip.Extension(), Zstd.Extension()}
+
 // Extensions returns each extension alone and with those of the codecs added.
 func Extensions(exts ...string) []string {
 	var all []string

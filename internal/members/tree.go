@@ -81,10 +81,6 @@ func (t *Tree) Find(in int, name string) (id int, object, ok bool) {
 // Text reports whether a column holds JSON text.
 func (t *Tree) Text(column int) bool { return t.columns[column].text }
 
-// Texts is a source or reader of which some columns of type string hold JSON
-// text: what writes JSON writes them as they are, and not in quotes.
-type Texts interface{ JSONText(column int) bool }
-
 func (n *node) path() string {
 	if n.parent == nil || n.parent.parent == nil {
 		return n.name

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -31,8 +32,9 @@ type Writer struct {
 
 // NewWriter prepares the release of a layout. Where tree is not nil the blocks
 // carry Records of a plan of this tree. texts, which may be nil, says which
-// columns of the layout's schema hold JSON text.
-func NewWriter(layout *microdata.Layout, tree *Tree, texts Texts) (*Writer, error) {
+// columns of the layout's schema hold JSON text, which is written as it is and not in
+// quotes.
+func NewWriter(layout *microdata.Layout, tree *Tree, texts connectors.JSONTexts) (*Writer, error) {
 	w := &Writer{layout: layout, tree: tree, texts: make([]bool, len(layout.Release)), frame: Frame(layout.Release)}
 	for i, o := range layout.Release {
 		w.texts[i] = texts != nil && texts.JSONText(o.Source)

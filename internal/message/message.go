@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -26,12 +27,7 @@ type Config interface {
 
 // Column is a listed column, as the configuration knows it before any message
 // is seen.
-type Column struct {
-	Name     string // dotted for a member of a nested object
-	Withheld bool   // an identifier: never released
-	Number   bool   // masks compute with it or it is measured: it holds numbers
-	Identity bool   // its values identify the respondent
-}
+type Column = connectors.DeclaredColumn
 
 // Request is what a reader is told of the run.
 type Request struct {

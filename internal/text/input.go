@@ -59,37 +59,19 @@ func OpenEncoded(ctx context.Context, path string, stdin io.Reader, decode Decod
 	}
 	in := &Input{set: set, decode: decode}
 	for _, f := range set.Files {
-		file, err := os.Open(f.Path)
+		file, stamp, regular, err := f.OpenAny()
 		if err != nil {
-			return nil, errors.Join(relabel(f.Label, err), in.Close())
+			return nil, errors.Join(err, in.Close())
 		}
-		info, err := file.Stat()
-		if err == nil && !info.Mode().IsRegular() && len(set.Files) == 1 {
+		if !regular && len(set.Files) == 1 {
 			return openOnce(ctx, file, file, f.Label, decode)
 		}
-		if err == nil && !info.Mode().IsRegular() {
-			err = errors.New("is not a regular file")
-		}
-		var stamp files.Stamp
-		if err == nil {
-			stamp, err = files.StampOf(file)
-		}
-		if err != nil {
-			return nil, errors.Join(relabel(f.Label, err), file.Close(), in.Close())
+		if !regular {
+			return nil, errors.Join(f.Err(files.ErrNotRegular), file.Close(), in.Close())
 		}
 		in.files, in.stamps = append(in.files, file), append(in.stamps, stamp)
 	}
 	return in, nil
-}
-
-// relabel drops the path that an error of os carries: a partition folder in it
-// may hold a record's value.
-func relabel(label string, err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
-	return fmt.Errorf("%s: %w", label, err)
 }
 
 func openOnce(ctx context.Context, r io.Reader, owned *os.File, label string, decode Decoder) (*Input, error) {
@@ -127,6 +109,13 @@ func (in *Input) Streams() []string {
 	return names
 }
 
+func (in *Input) streams() int {
+	if in.once != nil {
+		return 1
+	}
+	return len(in.set.Files)
+}
+
 // Folder reports whether the path stands for a folder of files.
 func (in *Input) Folder() bool { return in.set != nil && in.set.Folder }
 
@@ -146,7 +135,7 @@ func (in *Input) Unchanged() error {
 	}
 	for i, f := range in.files {
 		if err := in.stamps[i].Holds(f); err != nil {
-			return relabel(in.set.Files[i].Label, err)
+			return in.set.Files[i].Err(err)
 		}
 	}
 	return in.set.Unchanged(in.stamps)
@@ -154,6 +143,14 @@ func (in *Input) Unchanged() error {
 
 // Changed implements connectors.Watched.
 func (in *Input) Changed() time.Time { return files.Latest(in.stamps) }
+
+// At implements connectors.Located.
+func (in *Input) At(path string) (bool, error) {
+	if in.set == nil {
+		return false, nil
+	}
+	return in.set.At(path)
+}
 
 // Rewindable reports whether a stream can be opened more than once.
 func (in *Input) Rewindable() bool { return in.once == nil }

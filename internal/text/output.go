@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/compress"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
@@ -18,8 +17,7 @@ import (
 // OutputConfig says where output goes.
 type OutputConfig struct {
 	Path       string
-	Extension  string   // of the format, ".csv": of the files in a folder
-	Extensions []string // further ones that tell a file from a folder
+	Extensions []string // that tell a file from a folder; the first is that of the files in one (".csv")
 	Codec      compress.Codec
 	Stdout     io.Writer               // for the path -; nil: os.Stdout
 	Begin      func(stream int) []byte // what a file begins with
@@ -40,7 +38,7 @@ func (c OutputConfig) folder() bool {
 	if info, err := os.Stat(c.Path); err == nil {
 		return info.IsDir()
 	}
-	known := compress.Extensions(append([]string{c.Extension, ".txt"}, c.Extensions...)...)
+	known := compress.Extensions(append([]string{".txt"}, c.Extensions...)...)
 	named := slices.ContainsFunc(known, func(e string) bool { return strings.HasSuffix(strings.ToLower(c.Path), e) })
 	return !named && (c.Folder || c.Streams > 1)
 }
@@ -90,7 +88,7 @@ func CreateOutput(c OutputConfig) (*Output, error) {
 	return o, nil
 }
 
-func (o *Output) extension() string { return o.config.Extension + o.config.Codec.Extension() }
+func (o *Output) extension() string { return o.config.Extensions[0] + o.config.Codec.Extension() }
 
 // Write appends text that comes from a stream.
 func (o *Output) Write(ctx context.Context, stream int, p []byte) error {
@@ -263,13 +261,4 @@ func CleanPath(path string) string {
 		return "stdout"
 	}
 	return filepath.Clean(path)
-}
-
-// Folded is a source that may stand for a folder, whose release is one too.
-type Folded interface{ Folder() bool }
-
-// IsFolder reports whether the source stands for a folder of files.
-func IsFolder(src connectors.Source) bool {
-	f, ok := src.(Folded)
-	return ok && f.Folder()
 }

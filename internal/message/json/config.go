@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/members"
 	"github.com/sdlfilter/sdlfilter/internal/message"
 )
@@ -31,7 +32,7 @@ func (c *Config) Writer(ctx context.Context, r message.WriteRequest) (message.Wr
 	if from, ok := r.Reader.(*reader); ok {
 		tree = from.tree
 	}
-	texts, _ := r.Reader.(members.Texts)
+	texts := connectors.JSONTextsOf(r.Reader)
 	w, err := members.NewWriter(r.Layout, tree, texts)
 	if err != nil {
 		return nil, err

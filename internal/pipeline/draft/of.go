@@ -10,20 +10,20 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/internal/formats"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Of looks at the file, folder or glob at path, which is read as config says. Of a
-// CSV file without a delimiter it finds the one by which its first records fall into
-// most fields.
+// Of looks at the file, folder or glob at path, which is read as config says. What a
+// source can find out of what it was not told, such as the delimiter of a CSV file, is
+// found and written down.
 func Of(ctx context.Context, path string, config connectors.SourceConfig) (*Draft, error) {
-	format, options := formatOf(path), ""
-	if c, ok := config.(*csv.SourceConfig); ok {
-		if err := setDelimiter(ctx, c); err != nil {
-			return nil, err
-		}
-		options = optionsOf(c)
+	format, base, err := formats.Of(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := connectors.Guess(ctx, config); err != nil {
+		return nil, err
 	}
 	src, err := config.Open(ctx)
 	if err != nil {
@@ -38,79 +38,41 @@ func Of(ctx context.Context, path string, config connectors.SourceConfig) (*Draf
 	if !look.All {
 		looked = fmt.Sprintf("the first %d records", look.Records)
 	}
-	name := nameOf(path)
+	name := nameOf(base)
 	return &Draft{
 		Name: name, Looked: looked, Listed: look.List(),
-		Source: fmt.Sprintf("{%s: {path: %s%s}}", format, scalar(path), options),
-		Sink:   fmt.Sprintf("{%s: {path: %s}}", format, scalar(released(path, name))),
+		Source: fmt.Sprintf("{%s: {path: %s%s}}", format.Name, scalar(path), optionsOf(connectors.Options(config))),
+		Sink:   fmt.Sprintf("{%s: {path: %s}}", format.Name, scalar(released(path, name))),
 	}, nil
 }
 
-// setDelimiter opens a CSV file once to see how its fields are separated.
-func setDelimiter(ctx context.Context, c *csv.SourceConfig) error {
-	if c.Delimiter != "" && !strings.HasSuffix(uncompressed(c.Path), ".tsv") {
-		return nil
-	}
-	src, err := c.Open(ctx)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	if s, ok := src.(interface{ Missplit() string }); ok {
-		if d := s.Missplit(); d != "" {
-			c.Delimiter = d
-		}
-	}
-	return nil
-}
-
-// optionsOf writes what a CSV source needs beside its path.
-func optionsOf(c *csv.SourceConfig) string {
+// optionsOf writes what a source needs beside its path.
+func optionsOf(options []connectors.Option) string {
 	var b strings.Builder
-	for _, o := range []struct{ name, value string }{
-		{"delimiter", c.Delimiter}, {"encoding", c.Encoding}, {"decimal", c.Decimal}, {"thousands", c.Thousands},
-	} {
-		if o.value != "" {
-			fmt.Fprintf(&b, ", %s: %q", o.name, o.value)
+	for _, o := range options {
+		switch {
+		case o.Text != nil && *o.Text != "":
+			fmt.Fprintf(&b, ", %s: %q", o.Name, *o.Text)
+		case o.Words != nil && len(*o.Words) > 0:
+			words := make([]string, len(*o.Words))
+			for i, w := range *o.Words {
+				words[i] = fmt.Sprintf("%q", w)
+			}
+			fmt.Fprintf(&b, ", %s: [%s]", o.Name, strings.Join(words, ", "))
 		}
-	}
-	if len(c.NA) > 0 {
-		var words []string
-		for _, w := range c.NA {
-			words = append(words, fmt.Sprintf("%q", w))
-		}
-		fmt.Fprintf(&b, ", na: [%s]", strings.Join(words, ", "))
 	}
 	return b.String()
 }
 
-// uncompressed is a path without the extension of its compression.
-func uncompressed(path string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(path, "/"), ".gz"), ".zst")
-}
-
-// formatOf is the format's word in a configuration, of a path that SourceOf takes.
-func formatOf(path string) string {
-	switch filepath.Ext(uncompressed(path)) {
-	case ".parquet", ".pq":
-		return "parquet"
-	case ".csv", ".tsv":
-		return "csv"
-	case ".jsonl", ".ndjson":
-		return "jsonl"
-	}
-	return "arrow"
-}
-
-// nameOf is the pipeline's name: the file's without extensions and wildcards.
-func nameOf(path string) string {
-	base := filepath.Base(uncompressed(path))
+// nameOf is the pipeline's name: that of the file, of which base is the path without
+// its extensions, and without wildcards.
+func nameOf(base string) string {
 	name := strings.Trim(strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`*?[]{}$\/`, r) || r < ' ' {
 			return -1
 		}
 		return r
-	}, strings.TrimSuffix(base, filepath.Ext(base))), " .-_")
+	}, filepath.Base(base)), " .-_")
 	if name == "" {
 		return "release"
 	}

@@ -1,0 +1,64 @@
+package csv
+
+import (
+	"context"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/compress"
+)
+
+// Kind is the entry of this folder in the list of formats.
+var Kind = connectors.Format{
+	Name:       "csv",
+	SourceDoc:  "CSV (RFC 4180), also .gz and .zst",
+	NewSource:  func() connectors.SourceConfig { return new(SourceConfig) },
+	SinkDoc:    "CSV (RFC 4180), also .gz and .zst",
+	NewSink:    func() connectors.SinkConfig { return new(SinkConfig) },
+	Extensions: []string{".csv", tabbed},
+	Compressed: compress.Suffixes,
+	At: func(path string) connectors.SourceConfig {
+		c := &SourceConfig{Path: path}
+		if c.tabbed() {
+			c.Delimiter = "\t"
+		}
+		return c
+	},
+}
+
+// tabbed is the extension of files whose fields are separated by tabs.
+const tabbed = ".tsv"
+
+// tabbed reports whether the path says that fields are separated by tabs.
+func (c *SourceConfig) tabbed() bool {
+	p := strings.ToLower(strings.TrimRight(c.Path, "/"))
+	return strings.HasSuffix(strings.TrimSuffix(p, compress.Of(p).Extension()), tabbed)
+}
+
+// Options implements connectors.Optioned.
+func (c *SourceConfig) Options() []connectors.Option {
+	return []connectors.Option{
+		{Name: "delimiter", Doc: "what separates fields, one character or tab", Text: &c.Delimiter},
+		{Name: "encoding", Doc: "the text's encoding, such as windows-1252; default UTF-8", Text: &c.Encoding},
+		{Name: "decimal", Doc: "what stands before decimals, a point (default) or a comma", Text: &c.Decimal},
+		{Name: "thousands", Doc: "what stands between groups of three digits", Text: &c.Thousands},
+		{Name: "na", Doc: "what stands for no value besides the empty field", Words: &c.NA},
+	}
+}
+
+// Guess implements connectors.Guessing: it looks how fields are separated, where that
+// is not given, or by the extension .tsv alone.
+func (c *SourceConfig) Guess(ctx context.Context) error {
+	if c.Delimiter != "" && !c.tabbed() {
+		return nil
+	}
+	src, err := c.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if d := connectors.Missplit(src); d != "" {
+		c.Delimiter = d
+	}
+	return nil
+}

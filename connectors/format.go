@@ -1,0 +1,94 @@
+package connectors
+
+import (
+	"context"
+	"strings"
+)
+
+// Format is one way in which microdata are stored or sent, as its folder describes
+// it to the rest of the program. internal/formats has the list of them.
+type Format struct {
+	Name string // the word that a configuration uses: "parquet"
+
+	// NewSource gives a configuration of its own each time, a pointer to the struct
+	// that the fields are decoded into; nil where the format cannot be read.
+	NewSource func() SourceConfig
+	SourceDoc string
+	// NewSink is the same of sinks.
+	NewSink func() SinkConfig
+	SinkDoc string
+
+	// Extensions are what the names of the format's files end in, with the dot, in
+	// lower case, the one that its releases have first; none where the format is no
+	// files, or where a path does not tell it.
+	Extensions []string
+	// Compressed are extensions that may follow (".gz").
+	Compressed []string
+	// At is the source of a path that ends in one of the extensions, where nothing
+	// else is known; nil where Extensions is empty.
+	At func(path string) SourceConfig
+}
+
+// Takes reports whether a path is, by its name, that of a file of the format, of a
+// folder named after it (data.parquet/), or a glob of them (*.parquet). base is the
+// path without that extension, as it stands, and without that of a compression.
+func (f Format) Takes(path string) (base string, ok bool) {
+	base = strings.TrimRight(path, "/")
+	for _, c := range f.Compressed {
+		if rest, compressed := cutSuffixFold(base, c); compressed {
+			base = rest
+			break
+		}
+	}
+	for _, ext := range f.Extensions {
+		if rest, has := cutSuffixFold(base, ext); has {
+			return rest, true
+		}
+	}
+	return path, false
+}
+
+func cutSuffixFold(s, suffix string) (string, bool) {
+	if at := len(s) - len(suffix); at >= 0 && strings.EqualFold(s[at:], suffix) {
+		return s[:at], true
+	}
+	return s, false
+}
+
+// Option is something that a source can be told beside its path where there is no
+// configuration to say it, on a command line.
+type Option struct {
+	Name string // as in a configuration
+	Doc  string
+	// Text or Words is the field of the configuration that it sets.
+	Text  *string
+	Words *[]string
+}
+
+// Optioned is the configuration of a source that has options.
+type Optioned interface {
+	Options() []Option
+}
+
+// Options returns what else a source can be told by name.
+func Options(config SourceConfig) []Option {
+	if o, ok := config.(Optioned); ok {
+		return o.Options()
+	}
+	return nil
+}
+
+// Guessing is the configuration of a source that can find out something that it was
+// not told by looking at the data.
+type Guessing interface {
+	// Guess sets what it finds. It is for a first configuration, which a person reads.
+	Guess(ctx context.Context) error
+}
+
+// Guess has a source find out what it was not told, where it can.
+func Guess(ctx context.Context, config SourceConfig) error {
+	if g, ok := config.(Guessing); ok {
+		return g.Guess(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// ErrNotRegular is the error of a file that cannot be read twice, nor from its end.
+var ErrNotRegular = errors.New("is not a regular file")
+
+// Open opens a file and stamps it, before its first byte is read. The error names the
+// file by its label; it is ErrNotRegular of what is no regular file.
+func (f File) Open() (*os.File, Stamp, error) {
+	file, stamp, regular, err := f.OpenAny()
+	if err == nil && !regular {
+		err = errors.Join(f.Err(ErrNotRegular), file.Close())
+	}
+	return file, stamp, err
+}
+
+// OpenAny is Open of what may be no regular file: a pipe, which has no stamp.
+func (f File) OpenAny() (file *os.File, stamp Stamp, regular bool, err error) {
+	file, err = os.Open(f.Path)
+	if err != nil {
+		return nil, Stamp{}, false, f.Err(err)
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		return file, Stamp{}, false, nil
+	}
+	if err == nil {
+		stamp, err = StampOf(file)
+	}
+	if err != nil {
+		return nil, Stamp{}, false, errors.Join(f.Err(err), file.Close())
+	}
+	return file, stamp, true, nil
+}
+
+// Reopen opens the file again, for a pass, and makes sure that it is the one that was
+// stamped; same, which may be nil, looks whether it holds what it held then.
+func (f File) Reopen(stamp Stamp, same func(io.ReaderAt) error) (*os.File, error) {
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return nil, f.Err(err)
+	}
+	if err = stamp.Holds(file); err == nil && same != nil {
+		err = same(file)
+	}
+	if err != nil {
+		file.Close()
+		return nil, f.Err(err)
+	}
+	return file, nil
+}
+
+// Err gives an error the file's label and keeps the path out of it: the folders of a
+// partitioned source hold values.
+func (f File) Err(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Errorf("%s: %w", f.Label, err)
+}
+
+// At implements connectors.Located: whether a path is that of one of the files, or of a
+// folder between one of them and the root.
+func (s *Set) At(path string) (bool, error) {
+	out, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, f := range s.Files {
+		for p := f.Path; ; p = filepath.Dir(p) {
+			if in, err := os.Stat(p); err == nil && os.SameFile(in, out) {
+				return true, nil
+			}
+			if p == s.Root || filepath.Dir(p) == p {
+				break
+			}
+		}
+	}
+	return false, nil
+}
+
+// PartitionFields are the columns that the folders' keys stand for.
+func (s *Set) PartitionFields() []microdata.Field {
+	var fields []microdata.Field
+	for i, k := range s.PartitionKeys {
+		null := false
+		for _, f := range s.Files {
+			null = null || f.Partitions[i].Null
+		}
+		fields = append(fields, microdata.Field{Name: k, Type: arrow.BinaryTypes.String, Nullable: null})
+	}
+	return fields
+}
+
+// Watch is the files of a source, which are opened anew for every pass. Its methods are
+// those that connectors asks of a source of files; a nil Watch is that of one that is
+// read from a pipe.
+type Watch struct {
+	set    *Set
+	stamps []Stamp
+	reopen func(i int) (*os.File, error)
+}
+
+// Watching watches the files of a set with their stamps. reopen opens the i-th of them
+// with File.Reopen.
+func Watching(set *Set, stamps []Stamp, reopen func(i int) (*os.File, error)) *Watch {
+	return &Watch{set, stamps, reopen}
+}
+
+// Unchanged implements connectors.Watched.
+func (w *Watch) Unchanged() error {
+	if w == nil {
+		return nil
+	}
+	for i, f := range w.set.Files {
+		file, err := w.reopen(i)
+		if err != nil {
+			return err
+		}
+		if err := file.Close(); err != nil {
+			return f.Err(err)
+		}
+	}
+	return w.set.Unchanged(w.stamps)
+}
+
+// Changed implements connectors.Watched.
+func (w *Watch) Changed() time.Time {
+	if w == nil {
+		return time.Time{}
+	}
+	return Latest(w.stamps)
+}
+
+// Folder implements connectors.Foldered.
+func (w *Watch) Folder() bool { return w != nil && w.set.Folder }
+
+// PartitionKeys implements connectors.Partitioned.
+func (w *Watch) PartitionKeys() []string {
+	if w == nil {
+		return nil
+	}
+	return w.set.PartitionKeys
+}
+
+// At implements connectors.Located.
+func (w *Watch) At(path string) (bool, error) {
+	if w == nil {
+		return false, nil
+	}
+	return w.set.At(path)
+}
