@@ -5,6 +5,13 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
+	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
+	"github.com/sdlfilter/sdlfilter/assess/internal/fileorder"
+	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
+	"github.com/sdlfilter/sdlfilter/assess/internal/place"
+	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
+	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -13,22 +20,22 @@ import (
 // goroutine at a time may use it.
 type Accumulator struct {
 	opts    Options
-	targets []target
-	layout  layout
+	targets []orderstat.Target
+	layout  sample.Layout
 	words   map[string]*keystream.Stream // by scope; not used without a key
-	origins origins
+	origins place.Origins
 
 	records            int64 // pairs, rejected records not among them
 	columns            []columnSums
-	original, released gram
-	sample             sample
+	original, released comoment.Gram
+	sample             sample.Sample
 
 	work kernel
 }
 
 // kernel is scratch for one run of records.
 type kernel struct {
-	priorities         priorities
+	priorities         place.Priorities
 	keep               microdata.Bitmap // records not rejected
 	u, v               [][]float64      // centred original and released of the run
 	bufU, bufV         [][]float64
@@ -55,22 +62,21 @@ func New(o Options) (*Accumulator, error) {
 	a := &Accumulator{
 		opts: o, targets: targets, layout: o.layout(),
 		columns:  make([]columnSums, k),
-		original: newGram(k), released: newGram(k),
-		sample: newSample(o.Sample, o.layout().width()),
+		original: comoment.New(k), released: comoment.New(k),
+		sample: sample.New(o.Sample, o.layout().Width()),
 		words:  map[string]*keystream.Stream{},
 	}
 	for i := range a.columns {
-		a.columns[i] = columnSums{low: math.Inf(1), high: math.Inf(-1), bottom: newEdge(o.Extremes, -1), top: newEdge(o.Extremes, +1)}
+		a.columns[i] = columnSums{low: math.Inf(1), high: math.Inf(-1), bottom: sample.NewEdge(o.Extremes, -1), top: sample.NewEdge(o.Extremes, +1)}
 		if o.Columns[i].Masked && o.Sample >= 0 {
-			a.columns[i].x, a.columns[i].y = new(tally), new(tally)
-			a.columns[i].least, a.columns[i].most = newTail(-1, masked), newTail(+1, masked)
+			a.columns[i].counts = tally.NewCounts(masked)
 		}
 		if o.Columns[i].Masked {
-			a.columns[i].order = newOrder(o.OrderBins)
+			a.columns[i].order = fileorder.New(o.OrderBins)
 		}
 	}
 	w := &a.work
-	w.bufU, w.bufV = matrix(k), matrix(k)
+	w.bufU, w.bufV = comoment.Rows(k), comoment.Rows(k)
 	w.u, w.v = make([][]float64, k), make([][]float64, k)
 	w.sums, w.su, w.sv = make([]runSums, k), make([]float64, k), make([]float64, k)
 	w.lowBound, w.topBound = make([]float64, k), make([]float64, k)
@@ -86,13 +92,13 @@ func (a *Accumulator) Records() int64 { return a.records }
 func (a *Accumulator) Add(b *microdata.Block) { a.add(b, nil) }
 
 // add also offers the records to a second sample with the same priorities.
-func (a *Accumulator) add(b *microdata.Block, also *sample) {
+func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 	if b.N == 0 {
 		return
 	}
 	a.records += int64(b.Kept())
 	w := &a.work
-	origin := a.origins.of(b.Scope, int32(b.Stream))
+	origin := a.origins.Of(b.Scope, int32(b.Stream))
 	var keep microdata.Bitmap
 	if len(b.Rejects) > 0 {
 		w.keep = microdata.NewBitmap(b.N, w.keep)
@@ -103,35 +109,35 @@ func (a *Accumulator) add(b *microdata.Block, also *sample) {
 	}
 	for c := range a.columns {
 		col := &b.Columns[a.opts.Columns[c].Index]
-		a.original.recentre(c, col.Original, keep)
-		a.released.recentre(c, col.Out(), keep)
+		a.original.Recentre(c, col.Original, keep)
+		a.released.Recentre(c, col.Out(), keep)
 		if a.opts.Columns[c].Masked {
 			a.columns[c].unchanged += unchangedIn(col.Original, col.Out(), keep)
-			a.columns[c].order.add(origin, b, col.Original, col.Out(), keep)
+			a.columns[c].order.Add(origin, b, col.Original, col.Out(), keep)
 		}
-		w.lowBound[c] = a.columns[c].bottom.threshold(origin, b.First)
-		w.topBound[c] = a.columns[c].top.threshold(origin, b.First)
+		w.lowBound[c] = a.columns[c].bottom.Threshold(origin, b.First)
+		w.topBound[c] = a.columns[c].top.Threshold(origin, b.First)
 	}
-	for from := 0; from < b.N; from += run {
-		n := min(run, b.N-from)
+	for from := 0; from < b.N; from += cell.Run {
+		n := min(cell.Run, b.N-from)
 		if !a.addClean(b, from, n, keep) {
 			a.addPart(b, from, n, keep)
 		}
 	}
-	a.original.fold()
-	a.released.fold()
+	a.original.Fold()
+	a.released.Fold()
 	a.offer(b, origin, keep, also)
 }
 
 // addClean adds a run if every record in it is kept and has every value; else
 // it changes nothing and returns false.
 func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.Bitmap) bool {
-	if !allSet(keep, from, n) {
+	if !cell.AllSet(keep, from, n) {
 		return false
 	}
 	for c := range a.columns {
 		col := &b.Columns[a.opts.Columns[c].Index]
-		if !allSet(col.Original.Valid, from, n) || !allSet(col.Out().Valid, from, n) {
+		if !cell.AllSet(col.Original.Valid, from, n) || !cell.AllSet(col.Out().Valid, from, n) {
 			return false
 		}
 	}
@@ -141,7 +147,7 @@ func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.B
 		col := &b.Columns[a.opts.Columns[c].Index]
 		x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
 		var d runSums
-		kx, ky := a.original.centre[c], a.released.centre[c]
+		kx, ky := a.original.Centre[c], a.released.Centre[c]
 		if kx == 0 && ky == 0 {
 			d = plain(x, y, w.lowBound[c], w.topBound[c], s.low, s.high)
 			w.u[c], w.v[c] = x, y
@@ -149,7 +155,7 @@ func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.B
 			w.u[c], w.v[c] = w.bufU[c][:n], w.bufV[c][:n]
 			d = centred(w.u[c], w.v[c], x, y, kx, ky, w.lowBound[c], w.topBound[c], s.low, s.high)
 		}
-		if !finite(d.su + d.sv + d.sd) {
+		if !cell.Finite(d.su + d.sv + d.sd) {
 			return false
 		}
 		w.sums[c], w.su[c], w.sv[c] = d, d.su, d.sv
@@ -160,13 +166,15 @@ func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.B
 		s.diff -= d.sd
 		s.squareDiff += d.sdd
 		col := &b.Columns[a.opts.Columns[c].Index]
-		s.tally(b, from, col.Original.Values[from:from+n], col.Out().Values[from:from+n], nil, nil)
+		if s.counts != nil {
+			s.counts.Add(b, from, col.Original.Values[from:from+n], col.Out().Values[from:from+n], nil, nil)
+		}
 		if d.beyond {
 			a.scanEnds(b, c, from, n, keep)
 		}
 	}
-	a.original.addClean(n, w.u, w.su)
-	a.released.addClean(n, w.v, w.sv)
+	a.original.AddClean(n, w.u, w.su)
+	a.released.AddClean(n, w.v, w.sv)
 	return true
 }
 
@@ -176,25 +184,25 @@ func (a *Accumulator) scanEnds(b *microdata.Block, c, from, n int, keep microdat
 	s, w := &a.columns[c], &a.work
 	col := &b.Columns[a.opts.Columns[c].Index]
 	x, y := col.Original, col.Out()
-	origin := a.origins.of(b.Scope, int32(b.Stream))
+	origin := a.origins.Of(b.Scope, int32(b.Stream))
 	row := 0
-	fill := func(dst []float64) { a.layout.fill(dst, b, row) }
+	fill := func(dst []float64) { a.layout.Fill(dst, b, row) }
 	for row = from; row < from+n; row++ {
 		if !keep.Has(row) {
 			continue
 		}
-		if v := y.Values[row]; y.Valid.Has(row) && finite(v) {
+		if v := y.Values[row]; y.Valid.Has(row) && cell.Finite(v) {
 			s.low, s.high = math.Min(s.low, v), math.Max(s.high, v)
 		}
 		v := x.Values[row]
-		if !x.Valid.Has(row) || !finite(v) {
+		if !x.Valid.Has(row) || !cell.Finite(v) {
 			continue
 		}
-		if v < w.lowBound[c] && s.bottom.add(v, origin, b.Place(row), a.layout.width(), fill) {
-			w.lowBound[c] = s.bottom.threshold(origin, b.Place(row)+1)
+		if v < w.lowBound[c] && s.bottom.Add(v, origin, b.Place(row), a.layout.Width(), fill) {
+			w.lowBound[c] = s.bottom.Threshold(origin, b.Place(row)+1)
 		}
-		if v > w.topBound[c] && s.top.add(v, origin, b.Place(row), a.layout.width(), fill) {
-			w.topBound[c] = s.top.threshold(origin, b.Place(row)+1)
+		if v > w.topBound[c] && s.top.Add(v, origin, b.Place(row), a.layout.Width(), fill) {
+			w.topBound[c] = s.top.Threshold(origin, b.Place(row)+1)
 		}
 	}
 }
@@ -205,14 +213,14 @@ func (a *Accumulator) addPart(b *microdata.Block, from, n int, keep microdata.Bi
 	w := &a.work
 	if w.has == nil {
 		k := len(a.columns)
-		w.square, w.has, w.squareOut, w.hasOut = matrix(k), matrix(k), matrix(k), matrix(k)
+		w.square, w.has, w.squareOut, w.hasOut = comoment.Rows(k), comoment.Rows(k), comoment.Rows(k), comoment.Rows(k)
 	}
 	for c := range a.columns {
 		s := &a.columns[c]
 		col := &b.Columns[a.opts.Columns[c].Index]
 		w.u[c], w.v[c] = w.bufU[c], w.bufV[c]
-		part(col.Original, from, n, keep, a.original.centre[c], w.u[c], w.square[c], w.has[c])
-		part(col.Out(), from, n, keep, a.released.centre[c], w.v[c], w.squareOut[c], w.hasOut[c])
+		comoment.Centre(col.Original, from, n, keep, a.original.Centre[c], w.u[c], w.square[c], w.has[c])
+		comoment.Centre(col.Out(), from, n, keep, a.released.Centre[c], w.v[c], w.squareOut[c], w.hasOut[c])
 		x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
 		for i := range n {
 			if w.has[c][i] == 1 && w.hasOut[c][i] == 1 {
@@ -222,20 +230,22 @@ func (a *Accumulator) addPart(b *microdata.Block, from, n int, keep microdata.Bi
 				s.squareDiff += d * d
 			}
 		}
-		s.tally(b, from, x, y, w.has[c][:n], w.hasOut[c][:n])
+		if s.counts != nil {
+			s.counts.Add(b, from, x, y, w.has[c][:n], w.hasOut[c][:n])
+		}
 		a.scanEnds(b, c, from, n, keep)
 	}
-	a.original.addPart(n, w.u, w.square, w.has)
-	a.released.addPart(n, w.v, w.squareOut, w.hasOut)
+	a.original.AddPart(n, w.u, w.square, w.has)
+	a.released.AddPart(n, w.v, w.squareOut, w.hasOut)
 }
 
 // offer shows the block's records to the sample.
-func (a *Accumulator) offer(b *microdata.Block, from *origin, keep microdata.Bitmap, also *sample) {
+func (a *Accumulator) offer(b *microdata.Block, from *place.Origin, keep microdata.Bitmap, also *sample.Sample) {
 	p := &a.work.priorities
-	p.draw(b, a.keyedWords)
-	a.sample.offer(b, from, p, keep, a.layout)
+	p.Draw(b, a.keyedWords)
+	a.sample.Offer(b, from, p, keep, a.layout)
 	if also != nil {
-		also.offer(b, from, p, keep, a.layout)
+		also.Offer(b, from, p, keep, a.layout)
 	}
 }
 
@@ -243,7 +253,7 @@ func (a *Accumulator) offer(b *microdata.Block, from *origin, keep microdata.Bit
 // keystream has its column.
 func (a *Accumulator) keyedWords(dst []uint64, scope string, r keystream.Records) {
 	if a.opts.Key.IsZero() {
-		unkeyedWords(dst, scope, r)
+		place.UnkeyedWords(dst, scope, r)
 		return
 	}
 	s := a.words[scope]
@@ -261,7 +271,7 @@ func (a *Accumulator) Merge(o *Accumulator) error {
 		return err
 	}
 	a.mergeExact(o)
-	a.sample.merge(&o.sample)
+	a.sample.Merge(&o.sample)
 	return nil
 }
 
@@ -275,20 +285,17 @@ func (a *Accumulator) mergeExact(o *Accumulator) {
 		s.squareDiff += t.squareDiff
 		s.unchanged += t.unchanged
 		s.low, s.high = math.Min(s.low, t.low), math.Max(s.high, t.high)
-		s.bottom.merge(&t.bottom)
-		s.top.merge(&t.top)
-		if s.x != nil {
-			s.x.merge(t.x)
-			s.y.merge(t.y)
-			s.least.merge(&t.least)
-			s.most.merge(&t.most)
+		s.bottom.Merge(&t.bottom)
+		s.top.Merge(&t.top)
+		if s.counts != nil {
+			s.counts.Merge(t.counts)
 		}
 		if s.order != nil {
-			s.order.merge(t.order)
+			s.order.Merge(t.order)
 		}
 	}
-	a.original.merge(&o.original)
-	a.released.merge(&o.released)
+	a.original.Merge(&o.original)
+	a.released.Merge(&o.released)
 }
 
 func (a *Accumulator) matches(o *Accumulator) error {
@@ -313,11 +320,11 @@ func (a *Accumulator) Extremes(column string) (top, bottom []Extreme) {
 	if c < 0 {
 		return nil, nil
 	}
-	list := func(e *edge) []Extreme {
-		e.prune()
-		out := make([]Extreme, len(e.entries))
-		for i, x := range e.entries {
-			out[i] = Extreme{x.from.scope, int(x.from.stream), x.row, x.x, x.values[2*c+1]}
+	list := func(e *sample.Edge) []Extreme {
+		e.Prune()
+		out := make([]Extreme, len(e.Entries))
+		for i, x := range e.Entries {
+			out[i] = Extreme{x.From.Scope, int(x.From.Stream), x.Row, x.X, x.Values[2*c+1]}
 		}
 		return out
 	}

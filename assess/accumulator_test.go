@@ -10,6 +10,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
+	"github.com/sdlfilter/sdlfilter/assess/internal/place"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -138,9 +140,9 @@ func sameAccumulator(tb testing.TB, got, want *Accumulator) {
 			tb.Errorf("column %d: extremes differ", c)
 		}
 	}
-	for s, grams := range [][2]*gram{{&got.original, &want.original}, {&got.released, &want.released}} {
-		for p := range grams[1].pairs {
-			g, w := grams[0].pairs[p], grams[1].pairs[p]
+	for s, grams := range [][2]*comoment.Gram{{&got.original, &want.original}, {&got.released, &want.released}} {
+		for p := range grams[1].Pairs {
+			g, w := grams[0].Pairs[p], grams[1].Pairs[p]
 			what := fmt.Sprintf("side %d pair %d ", s, p)
 			near(what+"n", g.N, w.N, 0)
 			near(what+"mean i", g.Mi, w.Mi, 0)
@@ -150,14 +152,14 @@ func sameAccumulator(tb testing.TB, got, want *Accumulator) {
 			near(what+"C ij", g.Cij, w.Cij, math.Sqrt(w.Cii*w.Cjj))
 		}
 	}
-	got.sample.settle()
-	want.sample.settle()
-	if !slices.Equal(got.sample.priority, want.sample.priority) || !slices.Equal(got.sample.row, want.sample.row) || !slices.EqualFunc(got.sample.from, want.sample.from, func(a, b *origin) bool { return a.compare(b) == 0 }) {
+	got.sample.Settle()
+	want.sample.Settle()
+	if !slices.Equal(got.sample.Priority, want.sample.Priority) || !slices.Equal(got.sample.Row, want.sample.Row) || !slices.EqualFunc(got.sample.From, want.sample.From, func(a, b *place.Origin) bool { return a.Compare(b) == 0 }) {
 		tb.Error("samples hold different records")
 		return
 	}
-	for i := range want.sample.values {
-		if !slices.EqualFunc(got.sample.values[i], want.sample.values[i], func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
+	for i := range want.sample.Values {
+		if !slices.EqualFunc(got.sample.Values[i], want.sample.Values[i], func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
 			tb.Errorf("samples differ in value %d", i)
 		}
 	}
@@ -244,7 +246,7 @@ func checkAgainstDefinition(t *testing.T, a *Accumulator, table *pairTable) {
 						}
 					}
 				}
-				c := g.at(i, j)
+				c := g.At(i, j)
 				if c.N != k || math.Abs(c.Mi-mi) > 1e-13*math.Abs(mi) || math.Abs(c.Cij-cij) > 1e-11*math.Sqrt(cii*cjj) || math.Abs(c.Cii-cii) > 1e-11*cii {
 					t.Errorf("side %d, columns %d, %d: %+v, want n %v, mean %v, C %v and %v", side, i, j, *c, k, mi, cii, cij)
 				}
@@ -292,19 +294,19 @@ func TestSampleWithoutKey(t *testing.T) {
 		keyed.Add(block)
 	}
 	must(t, a.Merge(b))
-	a.sample.settle()
-	keyed.sample.settle()
+	a.sample.Settle()
+	keyed.sample.Settle()
 	late := 0
-	for _, r := range a.sample.row {
+	for _, r := range a.sample.Row {
 		if r >= 2000 {
 			late++
 		}
 	}
 	// Hypergeometric, SD √(200·¼·0.95) = 6.9; 5.5 of them.
-	if a.sample.len() != 200 || math.Abs(float64(late)-100) > 38 {
-		t.Errorf("%d records, %d of the second half", a.sample.len(), late)
+	if a.sample.Len() != 200 || math.Abs(float64(late)-100) > 38 {
+		t.Errorf("%d records, %d of the second half", a.sample.Len(), late)
 	}
-	if slices.Equal(a.sample.row, keyed.sample.row) {
+	if slices.Equal(a.sample.Row, keyed.sample.Row) {
 		t.Error("the key changes nothing")
 	}
 	if a.Merge(keyed) == nil {
@@ -321,12 +323,12 @@ func TestSampleIsUniform(t *testing.T) {
 	for _, b := range normalBlocks(t, 1, n, 777, 1) {
 		a.Add(b)
 	}
-	a.sample.settle()
-	if a.sample.len() != 2000 {
-		t.Fatalf("%d records in the sample", a.sample.len())
+	a.sample.Settle()
+	if a.sample.Len() != 2000 {
+		t.Fatalf("%d records in the sample", a.sample.Len())
 	}
 	var tenth, odd [10]int
-	for _, r := range a.sample.row {
+	for _, r := range a.sample.Row {
 		tenth[r*10/n]++
 		odd[r%2]++
 	}
@@ -375,58 +377,6 @@ func TestNewRefuses(t *testing.T) {
 		change(&o)
 		if _, err := New(o); err == nil {
 			t.Errorf("%s must be refused", name)
-		}
-	}
-}
-
-// ⌈np⌉ in integers: 177·0.1 is 17.7, 200·0.07 is 14 and not 14.000000000000002.
-func TestRank(t *testing.T) {
-	for _, c := range []struct {
-		target  string
-		n, want int
-	}{{"p10", 177, 18}, {"p07", 200, 14}, {"p01", 177, 2}, {"p01", 5, 1}, {"p99", 177, 176}, {"p50", 2, 1}, {"p99.9", 1000, 999}, {"p99.999", 10, 10}, {"max", 9, 9}, {"min", 9, 1}} {
-		target, err := parseTarget(c.target)
-		must(t, err)
-		if got := target.rank(c.n); got != c.want {
-			t.Errorf("%s of %d: rank %d, want %d", c.target, c.n, got, c.want)
-		}
-	}
-}
-
-func TestOrderStatistics(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 3))
-	for trial := range 60 {
-		v := make([]float64, 1+rng.IntN(9000))
-		for i := range v {
-			switch trial % 4 {
-			case 0:
-				v[i] = rng.NormFloat64()
-			case 1:
-				v[i] = float64(rng.IntN(3))
-			case 2:
-				v[i] = math.Exp(8 * rng.NormFloat64())
-			case 3:
-				v[i] = 5
-			}
-		}
-		sorted := slices.Sorted(slices.Values(v))
-		ranks := []int{0, len(v) - 1}
-		for range 8 {
-			ranks = append(ranks, rng.IntN(len(v)))
-		}
-		slices.Sort(ranks)
-		var s selector
-		if trial%5 > 0 { // unfitted works as well
-			s.fit(v[:1+len(v)/2])
-		}
-		out := make([]float64, len(ranks))
-		for range 2 {
-			s.ranks(v, ranks, out)
-			for i, r := range ranks {
-				if out[i] != sorted[r] {
-					t.Fatalf("trial %d: rank %d of %d: %v, want %v", trial, r, len(v), out[i], sorted[r])
-				}
-			}
 		}
 	}
 }

@@ -1,5 +1,10 @@
 package assess
 
+import (
+	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
+	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
+)
+
 // biasOf estimates E(ȳ − x̄) of a sampled column. The release's own mean
 // difference, exact over n records, counts as one more replicate. On n records
 // S_y²/n is as small as the Monte-Carlo variance of the estimate, so that the
@@ -15,23 +20,23 @@ func (r *reckoning) biasOf(c int) bias {
 	if r.tried {
 		weight, sum, perRecord = 0, 0, 0
 		for _, a := range answers {
-			if a.both > 0 {
-				perRecord += max(0, a.squareDiff-a.diff*a.diff) / float64(len(answers))
+			if a.Both > 0 {
+				perRecord += max(0, a.SquareDiff-a.Diff*a.Diff) / float64(len(answers))
 			}
 		}
 	}
 	diffs := make([]float64, len(answers))
 	for i, a := range answers {
-		diffs[i] = a.diff
-		if a.both > 0 {
-			weight += a.both
-			sum += a.both * a.diff
+		diffs[i] = a.Diff
+		if a.Both > 0 {
+			weight += a.Both
+			sum += a.Both * a.Diff
 		}
 	}
 	b := bias{mean: sum / weight, noise: perRecord / weight}
-	of := spreadOf(diffs, r.subsets)
-	b.ofMean, b.ofMeanNoise = of.variance*r.share, of.varianceNoise()*r.share*r.share
-	b.squareNoise = varianceOfSquare(b.mean*b.mean-b.noise, b.noise)
+	of := estimate.SpreadOf(diffs, r.subsets)
+	b.ofMean, b.ofMeanNoise = of.Variance*r.share, of.VarianceNoise()*r.share*r.share
+	b.squareNoise = estimate.VarianceOfSquare(b.mean*b.mean-b.noise, b.noise)
 	b.square = max(0, b.mean*b.mean-b.noise)
 	if b.mean*b.mean < 9*b.noise && b.noise > 0.02*r.releasedVariance(c)/n {
 		b.square = 0
@@ -45,22 +50,22 @@ func (r *reckoning) biasOf(c int) bias {
 func (r *reckoning) releasedVariance(c int) float64 {
 	answers, asked := r.answers[c]
 	if !r.tried || !asked {
-		return r.a.released.at(c, c).variance()
+		return r.a.released.At(c, c).Variance()
 	}
 	changes := make([]float64, len(answers))
 	for i, a := range answers {
-		changes[i] = a.variance - r.before[c][i%r.subsets]
+		changes[i] = a.Variance - r.before[c][i%r.subsets]
 	}
-	return r.a.original.at(c, c).variance() + spreadOf(changes, r.subsets).mean
+	return r.a.original.At(c, c).Variance() + estimate.SpreadOf(changes, r.subsets).Mean
 }
 
 // varianceNoise is the variance over the randomness of the mask of S_y² of the
 // release, from replicates on subsets: it falls as 1/n.
-func (r *reckoning) varianceNoise(answers []answer) float64 {
+func (r *reckoning) varianceNoise(answers []replicate.Answer) float64 {
 	variances := make([]float64, len(answers))
 	for i, a := range answers {
-		variances[i] = a.variance
+		variances[i] = a.Variance
 	}
-	s := spreadOf(variances, r.subsets)
-	return s.noise() * s.n * r.share
+	s := estimate.SpreadOf(variances, r.subsets)
+	return s.Noise() * s.N * r.share
 }

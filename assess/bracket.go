@@ -1,8 +1,9 @@
 package assess
 
 import (
-	"math"
 	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
 )
 
 // Bracket is a narrow interval of original values in which the record lies that
@@ -16,28 +17,28 @@ type Bracket struct {
 }
 
 // Holds reports whether a value lies in the interval.
-func (b *Bracket) Holds(x float64) bool { return math.Float64bits(x)>>binShift == b.code }
+func (b *Bracket) Holds(x float64) bool { return tally.BinCode(x) == b.code }
 
 // Brackets returns where the targets of a masked column lie; none where the sample
 // holds all records or the column is not counted.
 func (a *Accumulator) Brackets(column string) []Bracket {
 	c := slices.IndexFunc(a.opts.Columns, func(c Column) bool { return c.Name == column })
-	if c < 0 || a.columns[c].x == nil || a.columns[c].x.n == 0 || int64(a.sample.len()) == a.records {
+	if c < 0 || a.columns[c].counts == nil || a.columns[c].counts.X.N == 0 || int64(a.sample.Len()) == a.records {
 		return nil
 	}
-	counted := a.columns[c].x
+	counted := &a.columns[c].counts.X
 	var list []Bracket
 	for _, t := range a.targets {
-		k := int64(t.rank(int(counted.n)))
-		if t.maximum() {
-			k = int64(counted.n)
+		k := int64(t.Rank(int(counted.N)))
+		if t.Maximum() {
+			k = int64(counted.N)
 		}
-		counted.each(func(b bin) bool {
-			if k > int64(b.count) {
-				k -= int64(b.count)
+		counted.Each(func(b tally.Bin) bool {
+			if k > int64(b.Count) {
+				k -= int64(b.Count)
 				return true
 			}
-			list = append(list, Bracket{Column: column, Target: t.name, Rank: k, Count: int64(b.count), code: b.code})
+			list = append(list, Bracket{Column: column, Target: t.Name, Rank: k, Count: int64(b.Count), code: b.Code})
 			return false
 		})
 	}

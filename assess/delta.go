@@ -41,18 +41,15 @@ func (a *Accumulator) Renew(d *Accumulator) error {
 		s := &d.columns[i]
 		s.pairs, s.unchanged, s.diff, s.squareDiff = 0, 0, 0, 0
 		s.low, s.high = math.Inf(1), math.Inf(-1)
-		s.bottom.reset()
-		s.top.reset()
-		if s.x != nil {
-			s.x.reset()
-			s.y.reset()
-			s.least.reset()
-			s.most.reset()
+		s.bottom.Reset()
+		s.top.Reset()
+		if s.counts != nil {
+			s.counts.Reset()
 		}
 	}
-	clear(d.original.pairs)
-	clear(d.released.pairs)
-	d.sample.truncate(0)
+	clear(d.original.Pairs)
+	clear(d.released.Pairs)
+	d.sample.Truncate(0)
 	a.bound(d)
 	return nil
 }
@@ -60,22 +57,21 @@ func (a *Accumulator) Renew(d *Accumulator) error {
 // bound makes d, which is empty, admit only what a would keep.
 func (a *Accumulator) bound(d *Accumulator) {
 	s := &a.sample
-	if s.k >= 0 && s.len() > s.k+s.k/8 {
+	if s.K >= 0 && s.Len() > s.K+s.K/8 {
 		// The limit is that of the last time: not so far off that it were worth the
 		// pass over the sample before.
-		s.prune()
+		s.Prune()
 	}
-	d.sample.limit = s.limit
+	d.sample.Limit = s.Limit
 	for i := range a.columns {
 		from, to := &a.columns[i], &d.columns[i]
-		to.bottom.inherit(&from.bottom)
-		to.top.inherit(&from.top)
+		to.bottom.Inherit(&from.bottom)
+		to.top.Inherit(&from.top)
 		if to.order != nil {
-			to.order.inherit(from.order)
+			to.order.Inherit(from.order)
 		}
-		if to.x != nil {
-			to.least.inherit(&from.least)
-			to.most.inherit(&from.most)
+		if to.counts != nil {
+			to.counts.Inherit(from.counts)
 		}
 	}
 }

@@ -1,10 +1,14 @@
 package assess
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
+	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
 )
 
 // near12 holds the sums of two accumulators to 1e-12 of their scale; the rest is
@@ -16,9 +20,9 @@ func near12(t *testing.T, got, want *Accumulator) {
 			t.Errorf("%s: %v, want %v", what, g, w)
 		}
 	}
-	for _, grams := range [][2]*gram{{&got.original, &want.original}, {&got.released, &want.released}} {
-		for p := range grams[1].pairs {
-			g, w := grams[0].pairs[p], grams[1].pairs[p]
+	for _, grams := range [][2]*comoment.Gram{{&got.original, &want.original}, {&got.released, &want.released}} {
+		for p := range grams[1].Pairs {
+			g, w := grams[0].Pairs[p], grams[1].Pairs[p]
 			near("mean", g.Mi, w.Mi, 0)
 			near("variance", g.Cii, w.Cii, 0)
 			near("covariance", g.Cij, w.Cij, math.Sqrt(w.Cii*w.Cjj))
@@ -26,12 +30,12 @@ func near12(t *testing.T, got, want *Accumulator) {
 	}
 	for c := range want.columns {
 		near("squared difference", got.columns[c].squareDiff, want.columns[c].squareDiff, 0)
-		if x := want.columns[c].x; x != nil {
-			for p, page := range x.pages {
-				if (page == nil) != (got.columns[c].x.pages[p] == nil) || page != nil && *page != *got.columns[c].x.pages[p] {
-					t.Errorf("column %d: tallies differ", c)
-					break
-				}
+		if counts := want.columns[c].counts; counts != nil {
+			var g, w wire.Encoder
+			got.columns[c].counts.Encode(&g)
+			counts.Encode(&w)
+			if !bytes.Equal(g, w) {
+				t.Errorf("column %d: tallies differ", c)
 			}
 		}
 	}
@@ -94,19 +98,19 @@ func TestDeltasAreSmall(t *testing.T) {
 	d.Add(table.block(n-1000, n))
 	// 300/19,000 of 1000 is 16; the sample is cut a little late, and 6 standard
 	// errors of 4 are allowed for.
-	if k := d.sample.len(); k > 16*9/8+24 {
+	if k := d.sample.Len(); k > 16*9/8+24 {
 		t.Errorf("%d records in the sample of the delta", k)
 	}
 	for c := range d.columns[:2] {
 		// 20 of the 19,000 are beyond the bound at either end; Poisson of mean 1.
-		if top, bottom := d.columns[c].top.entries, d.columns[c].bottom.entries; len(top) > 8 || len(bottom) > 8 {
+		if top, bottom := d.columns[c].top.Entries, d.columns[c].bottom.Entries; len(top) > 8 || len(bottom) > 8 {
 			t.Errorf("column %d: %d and %d extremes in the delta", c, len(top), len(bottom))
 		}
 	}
 	// Renewing gives no memory away and no record a second time.
 	must(t, a.Merge(d))
 	must(t, a.Renew(d))
-	if d.records != 0 || d.sample.len() != 0 || len(d.columns[0].top.entries) != 0 {
+	if d.records != 0 || d.sample.Len() != 0 || len(d.columns[0].top.Entries) != 0 {
 		t.Error("a renewed delta is not empty")
 	}
 	if a.Renew(a) == nil {

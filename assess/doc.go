@@ -10,9 +10,12 @@
 // merge: however the data were split, the total is the same. The package reads
 // and writes nothing and knows no file format.
 //
-// Map of the files: options.go, target.go (what is asked); gram.go (running
-// co-moments), extremes.go, sample.go, tally.go, accumulator.go, encode.go (what is
-// held); orderstat.go, replicate.go, draws.go (replicates); risk.go,
-// utility.go, histogram.go, measure.go (what comes out); gate.go; profile.go
-// and decimals.go (a data set before masking); snapshots.go.
+// Map of the files, each of which calls only those named before it: measures.go, rule.go,
+// law.go, options.go (what is asked, what comes out); columns.go, kernels.go,
+// accumulator.go, encode.go, delta.go, pairs.go, bracket.go (what is held);
+// reckoning.go, exchange.go, expect_rows.go, bias.go, risk.go, utility.go, questions.go,
+// groups.go (one evaluation); histogram.go, unchanged.go, order_measure.go, measure.go,
+// explore.go, replay.go, snapshots.go (evaluations); unsafe.go, words.go, respondents.go,
+// the judge_ files, gate.go, rule_check.go (the verdict); profile.go (a data set before
+// masking). What they are made of is under internal: sums, counts, samples, replicates.
 package assess

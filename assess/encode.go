@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
+	"github.com/sdlfilter/sdlfilter/assess/internal/place"
+	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
 )
 
 // encodingVersion is the first thing in an encoded accumulator, after the
@@ -17,56 +21,53 @@ const (
 // MarshalBinary encodes what has been added, so that another process can take
 // it up with UnmarshalBinary. It is as confidential as the original data.
 func (a *Accumulator) MarshalBinary() ([]byte, error) {
-	a.sample.settle()
-	e := encoder(make([]byte, 0, 256+a.sample.len()*(16+8*a.layout.width())))
+	a.sample.Settle()
+	e := wire.Encoder(make([]byte, 0, 256+a.sample.Len()*(16+8*a.layout.Width())))
 	e = append(e, encodingMagic...)
-	e.uint(encodingVersion)
-	e.text(a.opts.Key.ID())
-	e.uint(uint64(len(a.opts.Columns)))
+	e.Uint(encodingVersion)
+	e.Text(a.opts.Key.ID())
+	e.Uint(uint64(len(a.opts.Columns)))
 	for _, c := range a.opts.Columns {
-		e.text(c.Name)
-		e.uint(uint64(c.Index))
+		e.Text(c.Name)
+		e.Uint(uint64(c.Index))
 	}
-	e.uint(uint64(len(a.opts.Carry)))
+	e.Uint(uint64(len(a.opts.Carry)))
 	for _, c := range a.opts.Carry {
-		e.uint(uint64(c))
+		e.Uint(uint64(c))
 	}
-	e.int(int64(a.opts.Sample))
-	e.int(int64(a.opts.Extremes))
+	e.Int(int64(a.opts.Sample))
+	e.Int(int64(a.opts.Extremes))
 
-	e.int(a.records)
-	from := newNumbering()
+	e.Int(a.records)
+	from := place.NewNumbering()
 	for i := range a.columns {
-		a.columns[i].bottom.number(from)
-		a.columns[i].top.number(from)
+		a.columns[i].bottom.Number(from)
+		a.columns[i].top.Number(from)
 	}
-	a.sample.number(from)
+	a.sample.Number(from)
 	for i := range a.columns {
 		if a.columns[i].order != nil {
-			a.columns[i].order.number(from)
+			a.columns[i].order.Number(from)
 		}
 	}
-	from.encode(&e)
+	from.Encode(&e)
 	for i := range a.columns {
 		s := &a.columns[i]
-		e.int(s.pairs)
-		e.int(s.unchanged)
-		e.floats(s.diff, s.squareDiff, s.low, s.high)
-		s.bottom.encode(&e, from)
-		s.top.encode(&e, from)
-		if s.x != nil {
-			s.x.encode(&e)
-			s.y.encode(&e)
-			s.least.encode(&e)
-			s.most.encode(&e)
+		e.Int(s.pairs)
+		e.Int(s.unchanged)
+		e.Floats(s.diff, s.squareDiff, s.low, s.high)
+		s.bottom.Encode(&e, from)
+		s.top.Encode(&e, from)
+		if s.counts != nil {
+			s.counts.Encode(&e)
 		}
 		if s.order != nil {
-			s.order.encode(&e, from)
+			s.order.Encode(&e, from)
 		}
 	}
-	a.original.encode(&e)
-	a.released.encode(&e)
-	a.sample.encode(&e, from)
+	a.original.Encode(&e)
+	a.released.Encode(&e)
+	a.sample.Encode(&e, from)
 	return e, nil
 }
 
@@ -83,38 +84,35 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	d := decoder{rest: data}
-	if string(d.bytes(len(encodingMagic))) != encodingMagic {
+	d := wire.Decoder{Rest: data}
+	if string(d.Bytes(len(encodingMagic))) != encodingMagic {
 		return errors.New("assess: not an encoded accumulator")
 	}
-	if v := d.uint(); v != encodingVersion {
+	if v := d.Uint(); v != encodingVersion {
 		return fmt.Errorf("assess: encoded accumulator must have version %d, got %d", encodingVersion, v)
 	}
 	if err := fresh.opts.sameOptions(&d); err != nil {
 		return err
 	}
-	fresh.records = d.int()
-	from := fresh.origins.decode(&d)
+	fresh.records = d.Int()
+	from := fresh.origins.Decode(&d)
 	for i := range fresh.columns {
 		s := &fresh.columns[i]
-		s.pairs, s.unchanged = d.int(), d.int()
-		s.diff, s.squareDiff, s.low, s.high = d.float(), d.float(), d.float(), d.float()
-		s.bottom.decode(&d, fresh.layout.width(), from)
-		s.top.decode(&d, fresh.layout.width(), from)
-		if s.x != nil {
-			s.x.decode(&d)
-			s.y.decode(&d)
-			s.least.decode(&d)
-			s.most.decode(&d)
+		s.pairs, s.unchanged = d.Int(), d.Int()
+		s.diff, s.squareDiff, s.low, s.high = d.Float(), d.Float(), d.Float(), d.Float()
+		s.bottom.Decode(&d, fresh.layout.Width(), from)
+		s.top.Decode(&d, fresh.layout.Width(), from)
+		if s.counts != nil {
+			s.counts.Decode(&d)
 		}
 		if s.order != nil {
-			s.order.decode(&d, from)
+			s.order.Decode(&d, from)
 		}
 	}
-	fresh.original.decode(&d)
-	fresh.released.decode(&d)
-	fresh.sample.decode(&d, from)
-	if d.failed || len(d.rest) != 0 || !fresh.plausible() {
+	fresh.original.Decode(&d)
+	fresh.released.Decode(&d)
+	fresh.sample.Decode(&d, from)
+	if d.Failed || len(d.Rest) != 0 || !fresh.plausible() {
 		return errEncoding
 	}
 	*a = *fresh
@@ -125,7 +123,7 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 // lead later arithmetic out of range.
 func (a *Accumulator) plausible() bool {
 	n := a.records
-	if n < 0 || int64(a.sample.len()) > n || a.opts.Sample >= 0 && a.sample.len() > a.opts.Sample {
+	if n < 0 || int64(a.sample.Len()) > n || a.opts.Sample >= 0 && a.sample.Len() > a.opts.Sample {
 		return false
 	}
 	for i := range a.columns {
@@ -133,12 +131,12 @@ func (a *Accumulator) plausible() bool {
 		if s.pairs < 0 || s.pairs > n || s.unchanged < 0 || s.unchanged > s.pairs {
 			return false
 		}
-		if s.x != nil && (s.x.seen > uint64(n) || s.y.seen > uint64(n)) {
+		if s.counts != nil && (s.counts.X.Seen > uint64(n) || s.counts.Y.Seen > uint64(n)) {
 			return false
 		}
 	}
-	for _, g := range []*gram{&a.original, &a.released} {
-		for _, p := range g.pairs {
+	for _, g := range []*comoment.Gram{&a.original, &a.released} {
+		for _, p := range g.Pairs {
 			if !(p.N >= 0 && p.N <= float64(n)) || p.N != math.Trunc(p.N) {
 				return false
 			}
@@ -148,19 +146,19 @@ func (a *Accumulator) plausible() bool {
 }
 
 // sameOptions reads with which options an accumulator was encoded, and says what differs.
-func (o *Options) sameOptions(d *decoder) error {
-	id := d.text()
+func (o *Options) sameOptions(d *wire.Decoder) error {
+	id := d.Text()
 	var names []string
 	var indexes, carry []int
-	for range d.count(16) {
-		names = append(names, d.text())
-		indexes = append(indexes, int(d.int()))
+	for range d.Count(16) {
+		names = append(names, d.Text())
+		indexes = append(indexes, int(d.Int()))
 	}
-	for range d.count(8) {
-		carry = append(carry, int(d.int()))
+	for range d.Count(8) {
+		carry = append(carry, int(d.Int()))
 	}
-	sample, extremes := int(d.int()), int(d.int())
-	if d.failed {
+	sample, extremes := int(d.Int()), int(d.Int())
+	if d.Failed {
 		return errEncoding
 	}
 	same := len(names) == len(o.Columns) && slices.Equal(carry, o.Carry)

@@ -2,6 +2,8 @@ package assess
 
 import (
 	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
 )
 
 // exchanged reports whether a mask moves values of a column between records.
@@ -19,9 +21,9 @@ func (r *reckoning) typicalExchanged(c int, row *Risk) bool {
 	if name := r.a.opts.Columns[c].Name; r.group == nil {
 		square, se, ok = x.Typical(name)
 	} else {
-		square, se, ok = x.Group(name, len(r.group.rows), func(i int) (string, int, int64) {
-			at := r.group.rows[i]
-			return r.data.from[at].scope, int(r.data.from[at].stream), r.data.row[at]
+		square, se, ok = x.Group(name, len(r.group.Rows), func(i int) (string, int, int64) {
+			at := r.group.Rows[i]
+			return r.data.From[at].Scope, int(r.data.From[at].Stream), r.data.Row[at]
 		})
 	}
 	if ok {
@@ -37,8 +39,8 @@ func (r *reckoning) typicalExchanged(c int, row *Risk) bool {
 // independent ones, as the sample shows it.
 func (r *reckoning) typicalReleased(c int, own float64, row *Risk) {
 	var n, mean, square float64
-	y := r.data.released(c)
-	for i, x := range r.data.original(c) {
+	y := r.data.Released(c)
+	for i, x := range r.data.Original(c) {
 		if d := x - y[i]; d == d {
 			n++
 			v := d*d - mean
@@ -59,10 +61,10 @@ func (r *reckoning) typicalReleased(c int, own float64, row *Risk) {
 func (r *reckoning) targetExchanged(c int, f *found, row *Risk) {
 	if x := r.exchange; x != nil {
 		scope, stream, place := "", 0, int64(-1)
-		if f.record != nil && f.record.from != nil && f.record.x == f.tau {
-			scope, stream, place = f.record.from.scope, int(f.record.from.stream), f.record.row
+		if f.record != nil && f.record.From != nil && f.record.X == f.tau {
+			scope, stream, place = f.record.From.Scope, int(f.record.From.Stream), f.record.Row
 		}
-		if square, se, ok := x.At(r.a.opts.Columns[c].Name, f.target.name, f.tau, scope, stream, place); ok {
+		if square, se, ok := x.At(r.a.opts.Columns[c].Name, f.target.Name, f.tau, scope, stream, place); ok {
 			row.set(square, se*se)
 			row.Sampled, row.Approximate, row.Errs = false, false, ""
 			return
@@ -76,7 +78,7 @@ func (r *reckoning) targetExchanged(c int, f *found, row *Risk) {
 
 // set makes R that of a mean squared error with its variance.
 func (row *Risk) set(square, noise float64) {
-	row.R = Float(riskOf(square))
+	row.R = Float(estimate.Risk(square))
 	row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
-	row.SE = Float(standardError(float64(row.R), noise))
+	row.SE = Float(estimate.StandardError(float64(row.R), noise))
 }

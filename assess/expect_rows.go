@@ -7,13 +7,19 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
+	"github.com/sdlfilter/sdlfilter/assess/internal/decimals"
+	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
+	"github.com/sdlfilter/sdlfilter/assess/internal/expectation"
+	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
 )
 
 // expect prepares what the laws of the masks make of the columns that have one, where
 // there are more records than a replicate is made of. law gives the law of a
 // column, nil where there is none.
 func (r *reckoning) expect(law func(column string) Law) {
-	r.expected = map[int]*expectation{}
+	r.expected = map[int]*expectation.Expectation{}
 	if law == nil {
 		return
 	}
@@ -22,9 +28,9 @@ func (r *reckoning) expect(law func(column string) Law) {
 			continue
 		}
 		if l := law(column.Name); l != nil {
-			if s := r.spectrumOf(c); s.total >= 1 {
-				r.expected[c] = newExpectation(l, s, *r.a.original.at(c, c))
-				r.expected[c].unit = unitOf(r.data.original(c))
+			if s := r.spectrumOf(c); s.Total >= 1 {
+				r.expected[c] = expectation.New(l, s, *r.a.original.At(c, c))
+				r.expected[c].Unit = unitOf(r.data.Original(c))
 			}
 		}
 	}
@@ -32,29 +38,28 @@ func (r *reckoning) expect(law func(column string) Law) {
 
 // unitOf returns the last decimal that values show, 0 where they show none.
 func unitOf(values []float64) float64 {
-	if d := decimalsOf(values, 0); d >= 0 {
+	if d := decimals.Of(values, 0); d >= 0 {
 		return math.Pow10(-d)
 	}
 	return 0
 }
 
 // spectrumOf returns the spectrum of a column, which is made once.
-func (r *reckoning) spectrumOf(c int) *spectrum {
+func (r *reckoning) spectrumOf(c int) *tally.Spectrum {
 	if s := r.spectra[c]; s != nil {
 		return s
 	}
-	x := withValue(r.data.original(c))
-	var s *spectrum
-	if r.data.complete || r.a.columns[c].x == nil {
+	x := cell.Present(r.data.Original(c))
+	var s *tally.Spectrum
+	if r.data.Complete || r.a.columns[c].counts == nil {
 		x = slices.Clone(x)
 		slices.Sort(x)
-		s = exactSpectrum(x)
+		s = tally.ExactSpectrum(x)
 	} else {
-		of := &r.a.columns[c]
-		s = spectrumOf(of.x, &of.least, &of.most, x, unitOf(x))
+		s = r.a.columns[c].counts.Spectrum(x, unitOf(x))
 	}
 	if r.spectra == nil {
-		r.spectra = map[int]*spectrum{}
+		r.spectra = map[int]*tally.Spectrum{}
 	}
 	r.spectra[c] = s
 	return s
@@ -68,23 +73,23 @@ func (r *reckoning) place(ctx context.Context) error {
 	r.ranks = map[int][]ranks{}
 	for c, e := range r.expected {
 		r.ranks[c] = make([]ranks, len(r.a.targets))
-		x := r.data.original(c)
+		x := r.data.Original(c)
 		if slices.ContainsFunc(x, math.IsNaN) {
-			x = withValue(x)
+			x = cell.Present(x)
 		}
-		t := r.a.columns[c].x
-		if t == nil || r.data.complete {
-			t = new(tally) // the spectrum has every value
+		t := new(tally.Tally)
+		if counts := r.a.columns[c].counts; counts != nil && !r.data.Complete {
+			t = &counts.X // else the spectrum has every value
 		}
 		for i, target := range r.a.targets {
-			k := target.rank(int(e.of.total))
-			if target.maximum() {
-				k = int(e.of.total)
+			k := target.Rank(int(e.Of.Total))
+			if target.Maximum() {
+				k = int(e.Of.Total)
 			}
-			r.ranks[c][i].sought = e.seek(k, t, x)
+			r.ranks[c][i].Sought = e.Seek(k, t, x)
 			tasks = append(tasks, task{c, i})
 		}
-		e.prepare()
+		e.Prepare()
 	}
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -96,7 +101,7 @@ func (r *reckoning) place(ctx context.Context) error {
 					return
 				}
 				k := &r.ranks[tasks[i].column][tasks[i].target]
-				k.square, k.spread, k.safe = r.expected[tasks[i].column].byPosition(k.sought)
+				k.square, k.spread, k.safe = r.expected[tasks[i].column].ByPosition(k.Sought)
 			}
 		})
 	}
@@ -105,13 +110,13 @@ func (r *reckoning) place(ctx context.Context) error {
 }
 
 // expectedRisks makes the table of risks of a column of which the masks' law is known.
-func (r *reckoning) expectedRisks(c int, e *expectation) []Risk {
-	s, y := &r.a.columns[c], r.a.released.at(c, c)
-	population := e.x.Cii / e.x.N
-	sampled := e.of.sampled()
+func (r *reckoning) expectedRisks(c int, e *expectation.Expectation) []Risk {
+	s, y := &r.a.columns[c], r.a.released.At(c, c)
+	population := e.X.Cii / e.X.N
+	sampled := e.Of.Sampled()
 	var list []Risk
 	add := func(target, knowledge string, realised, square, noise float64, sampled, safe bool) {
-		row := Risk{Target: target, Knowledge: knowledge, RealisedR: Float(riskOf(realised)), R: Float(riskOf(square)),
+		row := Risk{Target: target, Knowledge: knowledge, RealisedR: Float(estimate.Risk(realised)), R: Float(estimate.Risk(square)),
 			Replicates: r.a.opts.Replicates, Sampled: sampled, Approximate: safe}
 		if r.tried {
 			row.RealisedR = Float(math.NaN())
@@ -119,15 +124,15 @@ func (r *reckoning) expectedRisks(c int, e *expectation) []Risk {
 		if safe {
 			row.Errs = ErrsSafe
 		}
-		row.SE = Float(standardError(float64(row.R), noise))
+		row.SE = Float(estimate.StandardError(float64(row.R), noise))
 		row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
 		list = append(list, row)
 	}
 	squareOf := func(d float64) float64 { return d * d }
-	drift := y.above(&e.x)
-	add(TargetTypical, KnowledgeMean, population+drift*drift, population+e.bias*e.bias+e.ofMean, varianceOfSquare(e.bias*e.bias, e.biasNoise), sampled, false)
+	drift := y.Above(&e.X)
+	add(TargetTypical, KnowledgeMean, population+drift*drift, population+e.Bias*e.Bias+e.OfMean, estimate.VarianceOfSquare(e.Bias*e.Bias, e.BiasNoise), sampled, false)
 	own := s.squareDiff / float64(s.pairs)
-	add(TargetTypical, KnowledgeIndex, own, e.typical, e.typicalNoise, sampled, false)
+	add(TargetTypical, KnowledgeIndex, own, e.Typical, e.TypicalNoise, sampled, false)
 	if row := &list[len(list)-1]; r.exchanged(c) && !r.typicalExchanged(c, row) {
 		r.typicalReleased(c, own, row)
 	}
@@ -135,16 +140,16 @@ func (r *reckoning) expectedRisks(c int, e *expectation) []Risk {
 		k := r.ranks[c][t]
 		linked := math.NaN() // x_t − y_t
 		if f.record != nil {
-			linked = f.record.x - f.record.values[2*c+1]
+			linked = f.record.X - f.record.Values[2*c+1]
 		}
-		square, noise := e.byMean(k.tau, k.noise)
-		add(f.target.name, KnowledgeMean, squareOf(f.tau-y.Mi), square, noise, sampled || !k.exact, false)
-		square, safe := e.byIndex(k.sought)
-		add(f.target.name, KnowledgeIndex, squareOf(linked), square, 0, !k.exact, safe)
+		square, noise := e.ByMean(k.Tau, k.Noise)
+		add(f.target.Name, KnowledgeMean, squareOf(f.tau-y.Mi), square, noise, sampled || !k.Exact, false)
+		square, safe := e.ByIndex(k.Sought)
+		add(f.target.Name, KnowledgeIndex, squareOf(linked), square, 0, !k.Exact, safe)
 		if r.exchanged(c) {
 			r.targetExchanged(c, &f, &list[len(list)-1])
 		}
-		add(f.target.name, KnowledgePosition, squareOf(f.tau-f.position), k.square, k.spread, sampled || !k.exact, k.safe)
+		add(f.target.Name, KnowledgePosition, squareOf(f.tau-f.position), k.square, k.spread, sampled || !k.Exact, k.safe)
 	}
 	return list
 }

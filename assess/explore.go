@@ -4,6 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
+	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
+	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
 )
 
 // Exploration is a grid of masks that are tried on data which are not released:
@@ -70,13 +74,13 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 	switch {
 	case e.Points < 1 || e.Replicates < 2 || e.From < 1:
 		return nil, fmt.Errorf("assess: explore: needs at least 1 point and 2 replicates from number 1 on, got %d, %d and %d", e.Points, e.Replicates, e.From)
-	case r.data.n == 0:
+	case r.data.N == 0:
 		return nil, fmt.Errorf("assess: explore: there are no records")
-	case a.opts.Mixes && !r.data.complete:
+	case a.opts.Mixes && !r.data.Complete:
 		return nil, fmt.Errorf("assess: explore: masks that move values between records need all records in the sample")
 	}
 	out := make([][]Explored, e.Points)
-	r.partial = !r.data.complete
+	r.partial = !r.data.Complete
 	unknown := false
 	for point := range out {
 		found, err := r.lawful(ctx, &e, point)
@@ -90,9 +94,9 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 		return out, nil
 	}
 	questions, p := r.questions()
-	var subsets []*subset
+	var subsets []*replicate.Subset
 	if len(e.By) > 0 {
-		subsets = p.whole() // so that every group is in every replicate
+		subsets = p.Whole() // so that every group is in every replicate
 		r.setSubsets(subsets)
 	} else {
 		subsets = r.split(p, 0, e.Replicates)
@@ -104,43 +108,49 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 	all := len(questions)
 	for _, g := range groups {
 		for _, q := range questions[:all] {
-			of := question{column: q.column, targets: q.targets, class: &g.class}
-			of.fitted.fit(g.x[q.column])
+			of := replicate.Question{Column: q.Column, Targets: q.Targets, Class: &g.Class}
+			of.Fitted.Fit(g.X[q.Column])
 			questions = append(questions, of)
 		}
 	}
 	r.before = map[int][]float64{}
 	for _, q := range questions[:all] {
 		for _, s := range subsets {
-			r.before[q.column] = append(r.before[q.column], s.originalVariance(q.column))
+			r.before[q.Column] = append(r.before[q.Column], s.OriginalVariance(q.Column))
 		}
 	}
 	at := max(1, answersAtOnce/(e.Replicates*len(questions)))
-	var answers [][][]answer
+	var answers [][][]replicate.Answer
 	for point := range out {
 		if point%at == 0 {
 			points := min(at, e.Points-point)
-			part := trial{of: a.layout, mixes: a.opts.Mixes, points: points, from: e.From, replicates: e.Replicates, done: e.Done,
-				masks: func(m int) []Masker { return e.Replicate(m)[point : point+points] }}
+			part := replicate.Trial{Of: a.layout, Mixes: a.opts.Mixes, Points: points, From: e.From, Replicates: e.Replicates, Done: e.Done,
+				Each: func(m int) []replicate.Masker {
+					list := make([]replicate.Masker, 0, points)
+					for _, mask := range e.Replicate(m)[point : point+points] {
+						list = append(list, mask)
+					}
+					return list
+				}}
 			answers = nil // so that there is memory for the next
-			if answers, err = replicates(ctx, part, subsets, questions); err != nil {
+			if answers, err = replicate.Run(ctx, part, subsets, questions); err != nil {
 				return nil, err
 			}
 		}
 		answers := answers[point%at]
-		r.answers, r.bias = map[int][]answer{}, map[int]bias{}
+		r.answers, r.bias = map[int][]replicate.Answer{}, map[int]bias{}
 		r.sort(answers, questions)
 		if e.Exchange != nil {
 			r.exchange = e.Exchange[point]
 		}
 		for k, q := range questions[:all] {
-			found := Explored{Column: a.opts.Columns[q.column].Name, Utility: r.utility(q.column), Risk: r.risks(q.column)}
+			found := Explored{Column: a.opts.Columns[q.Column].Name, Utility: r.utility(q.Column), Risk: r.risks(q.Column)}
 			for i, g := range groups {
-				list := make([]answer, e.Replicates)
+				list := make([]replicate.Answer, e.Replicates)
 				for m := range list {
 					list[m] = answers[m][all+i*all+k]
 				}
-				found.Groups = append(found.Groups, r.ofGroup(g, q.column, list))
+				found.Groups = append(found.Groups, r.ofGroup(g, q.Column, list))
 			}
 			if len(out[point]) == k {
 				out[point] = append(out[point], found)
@@ -178,20 +188,20 @@ func (r *reckoning) lawful(ctx context.Context, e *Exploration, point int) ([]Ex
 }
 
 // ofGroup is what was found of a column in a group: the group is all there is.
-func (r *reckoning) ofGroup(g *group, column int, answers []answer) ExploredGroup {
+func (r *reckoning) ofGroup(g *group, column int, answers []replicate.Answer) ExploredGroup {
 	x := g.moment[column]
 	of := &reckoning{a: r.a, data: r.data, exchange: r.exchange, group: g, tried: true, subsets: 1}
-	out := ExploredGroup{Codes: g.codes, Records: len(g.rows)}
-	nothing := comoment{Mi: math.NaN()}
+	out := ExploredGroup{Codes: g.codes, Records: len(g.Rows)}
+	nothing := comoment.Pair{Mi: math.NaN()}
 	out.Risk = of.risksOf(view{x: &x, y: &nothing, own: math.NaN(), targets: g.found[column], answers: answers, asked: true, column: column})
 	for i := range out.Risk {
 		out.Risk[i].RealisedR = Float(math.NaN())
-		out.Risk[i].Sampled = !r.data.complete
-		if !r.data.complete { // a group of the sample is not the group
+		out.Risk[i].Sampled = !r.data.Complete
+		if !r.data.Complete { // a group of the sample is not the group
 			out.Risk[i].Approximate, out.Risk[i].Errs = true, ErrsEither
 		}
 	}
-	out.Utility = Utility{RealisedU: Float(math.NaN()), U0: Float(riskOf(x.variance() / x.N))}
+	out.Utility = Utility{RealisedU: Float(math.NaN()), U0: Float(estimate.Risk(x.Variance() / x.N))}
 	out.Utility.expect(answers, &x)
 	out.Utility.setEfficiency()
 	return out

@@ -5,6 +5,11 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
+	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
+	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
+	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
+	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -26,8 +31,8 @@ func (r *reckoning) groups(by []int) ([]*group, error) {
 			return nil, fmt.Errorf("assess: explore: by: column %d is neither assessed nor carried", index)
 		}
 	}
-	rows := make([]int32, 0, r.data.n)
-	for row := range int32(r.data.n) {
+	rows := make([]int32, 0, r.data.N)
+	for row := range int32(r.data.N) {
 		if !slices.ContainsFunc(keys, func(k []float64) bool { return math.IsNaN(k[row]) }) {
 			rows = append(rows, row)
 		}
@@ -53,7 +58,7 @@ func (r *reckoning) groups(by []int) ([]*group, error) {
 		if len(groups) == MaxGroups {
 			return nil, ErrGroups
 		}
-		g := &group{class: class{rows: rows[from:to:to]}}
+		g := &group{Class: replicate.Class{Rows: rows[from:to:to]}}
 		for _, k := range keys {
 			g.codes = append(g.codes, k[rows[from]])
 		}
@@ -68,55 +73,41 @@ func (r *reckoning) groups(by []int) ([]*group, error) {
 func (r *reckoning) at(index int) []float64 {
 	o := &r.a.opts
 	if i := slices.IndexFunc(o.Columns, func(c Column) bool { return c.Index == index }); i >= 0 {
-		return r.data.original(i)
+		return r.data.Original(i)
 	}
 	if i := slices.Index(o.Carry, index); i >= 0 {
-		return r.data.values[2*len(o.Columns)+i]
+		return r.data.Values[2*len(o.Columns)+i]
 	}
 	return nil
 }
 
 // look finds moments and targets of a group's masked columns.
 func (r *reckoning) look(g *group) {
-	g.x, g.valid = map[int][]float64{}, map[int]microdata.Bitmap{}
-	g.found, g.holder, g.moment = map[int][]found{}, map[int][]int{}, map[int]comoment{}
+	g.X, g.Valid = map[int][]float64{}, map[int]microdata.Bitmap{}
+	g.found, g.Holder, g.moment = map[int][]found{}, map[int][]int{}, map[int]comoment.Pair{}
 	for c, column := range r.a.opts.Columns {
 		if !column.Masked {
 			continue
 		}
-		x := g.of(r.data.original(c), new([]float64))
-		there := withValue(x)
-		taus := percentiles(there, r.a.targets)
+		x := g.Of(r.data.Original(c), new([]float64))
+		there := cell.Present(x)
+		taus := orderstat.Percentiles(there, r.a.targets)
 		for t, target := range r.a.targets {
-			f := found{target: target, tau: taus[t], position: math.NaN(), sampled: !r.data.complete}
-			if len(there) > 0 && target.minimum() {
+			f := found{target: target, tau: taus[t], position: math.NaN(), sampled: !r.data.Complete}
+			if len(there) > 0 && target.Minimum() {
 				f.tau = slices.Min(there)
-			} else if len(there) > 0 && target.maximum() {
+			} else if len(there) > 0 && target.Maximum() {
 				f.tau = slices.Max(there)
 			}
 			holder := slices.Index(x, f.tau) // −1 for NaN
 			if holder >= 0 {
-				row := g.rows[holder]
-				f.record = &extreme{x: f.tau, from: r.data.from[row], row: r.data.row[row], values: make([]float64, len(r.data.values))}
+				row := g.Rows[holder]
+				f.record = &sample.Extreme{X: f.tau, From: r.data.From[row], Row: r.data.Row[row], Values: make([]float64, len(r.data.Values))}
 			}
-			g.found[c], g.holder[c] = append(g.found[c], f), append(g.holder[c], holder)
+			g.found[c], g.Holder[c] = append(g.found[c], f), append(g.Holder[c], holder)
 		}
-		g.moment[c] = spreadAbout(there)
-		g.valid[c] = withoutNaN(x)
-		g.x[c] = x
+		g.moment[c] = comoment.Of(there)
+		g.Valid[c] = replicate.WithoutNaN(x)
+		g.X[c] = x
 	}
-}
-
-// originalVariance is s² of the original values in a subset, divisor n−1.
-func (s *subset) originalVariance(column int) float64 {
-	x := slices.Clone(s.values[column][:s.size])
-	if valid := s.valid[column]; valid != nil {
-		for i := range x {
-			if !valid.Has(i) {
-				x[i] = math.NaN()
-			}
-		}
-	}
-	c := spreadAbout(withValue(x))
-	return c.variance()
 }

@@ -3,6 +3,9 @@ package assess
 import (
 	"math"
 	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
+	"github.com/sdlfilter/sdlfilter/assess/internal/decimals"
 )
 
 const (
@@ -17,7 +20,7 @@ const (
 // outermost edges say nothing of the extremes but their order of magnitude.
 // Nil where there are too few respondents to show any bin.
 func histogram(original, released []float64) *Histogram {
-	x, y := withValue(original), withValue(released)
+	x, y := cell.Present(original), cell.Present(released)
 	if len(x) < leastInBin || len(y) < leastInBin {
 		return nil
 	}
@@ -46,7 +49,7 @@ func histogram(original, released []float64) *Histogram {
 func binned(x, y []float64, lo, hi, width, offset float64) (h *Histogram, clash bool) {
 	first := math.Floor(lo/width)*width - offset
 	count := int(math.Ceil((hi-first)/width)) + 1
-	if !finite(first) || !finite(width*float64(count)) || first+width == first {
+	if !cell.Finite(first) || !cell.Finite(width*float64(count)) || first+width == first {
 		return nil, false
 	}
 	// Two open-ended bins hold the tails; count stays within maxBins.
@@ -93,7 +96,7 @@ func niceAbove(v float64) float64 {
 // bins' width where that is less; 0 where the values show no grid, as a value
 // that is an edge would then be so by chance.
 func halfStep(x []float64, width float64) float64 {
-	d := decimalsOf(x, 0)
+	d := decimals.Of(x, 0)
 	if d < 0 {
 		return 0
 	}

@@ -3,6 +3,8 @@ package assess
 import (
 	"fmt"
 	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
 )
 
 // OrderWarning says that the order of the records tells of a column what its masks
@@ -37,7 +39,7 @@ func (c *ColumnMeasures) shuffledRisk() float64 {
 		return math.NaN()
 	}
 	n, sd, drift := float64(c.Original.N), float64(c.Original.SD), float64(c.Released.Mean-c.Original.Mean)
-	return riskOf(sd*sd*(n-1)/n + drift*drift)
+	return estimate.Risk(sd*sd*(n-1)/n + drift*drift)
 }
 
 // judgeShuffled judges a rule about the order where it tells nothing.

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"gonum.org/v1/gonum/floats"
 )
@@ -82,8 +83,8 @@ type runSums struct {
 // unchangedIn counts the pairs of a block whose released value is the original.
 // Values that are null, not finite or of rejected records are no pairs.
 func unchangedIn(x, y microdata.Vector, keep microdata.Bitmap) (n int64) {
-	for from := 0; from < len(x.Values); from += run {
-		to := min(len(x.Values), from+run)
+	for from := 0; from < len(x.Values); from += cell.Run {
+		to := min(len(x.Values), from+cell.Run)
 		xs, ys := x.Values[from:to], y.Values[from:to]
 		ys = ys[:len(xs)]
 		same := 0
@@ -98,7 +99,7 @@ func unchangedIn(x, y microdata.Vector, keep microdata.Bitmap) (n int64) {
 		}
 		for i, v := range xs {
 			row := from + i
-			if v == ys[i] && finite(v) && keep.Has(row) && x.Valid.Has(row) && y.Valid.Has(row) {
+			if v == ys[i] && cell.Finite(v) && keep.Has(row) && x.Valid.Has(row) && y.Valid.Has(row) {
 				n++
 			}
 		}

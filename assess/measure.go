@@ -3,6 +3,9 @@ package assess
 import (
 	"context"
 	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
+	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
 )
 
 // Measure evaluates what has been added so far. Replicates run on all cores;
@@ -40,7 +43,7 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 	if err := r.replicate(ctx, limit); err != nil {
 		return nil, err
 	}
-	m := &Measures{Records: a.records, Sample: a.sample.len(), Gated: a.opts.Gated, AllowUnchanged: a.opts.AllowUnchanged}
+	m := &Measures{Records: a.records, Sample: a.sample.Len(), Gated: a.opts.Gated, AllowUnchanged: a.opts.AllowUnchanged}
 	for c, column := range a.opts.Columns {
 		m.Columns = append(m.Columns, r.column(c, column))
 	}
@@ -51,10 +54,10 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 // replicate plans the replicates, runs them and sorts the answers by column.
 func (r *reckoning) replicate(ctx context.Context, limit int) error {
 	o := &r.a.opts
-	if o.Replicate == nil || o.Replicates == 0 || len(r.targets) == 0 || r.data.n == 0 {
+	if o.Replicate == nil || o.Replicates == 0 || len(r.targets) == 0 || r.data.N == 0 {
 		return ctx.Err()
 	}
-	if r.partial = !r.data.complete || limit > 0 && r.data.n > limit; r.partial {
+	if r.partial = !r.data.Complete || limit > 0 && r.data.N > limit; r.partial {
 		r.expect(o.Law)
 		if err := r.place(ctx); err != nil {
 			return err
@@ -65,10 +68,10 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 		return ctx.Err()
 	}
 	subsets := r.split(p, limit, o.Replicates)
-	answers, err := replicates(ctx, trial{
-		of: r.a.layout, mixes: o.Mixes,
-		points: 1, from: 1, replicates: o.Replicates,
-		masks: func(m int) []Masker { return []Masker{o.Replicate(m)} },
+	answers, err := replicate.Run(ctx, replicate.Trial{
+		Of: r.a.layout, Mixes: o.Mixes,
+		Points: 1, From: 1, Replicates: o.Replicates,
+		Each: func(m int) []replicate.Masker { return []replicate.Masker{o.Replicate(m)} },
 	}, subsets, questions)
 	if err != nil {
 		return err
@@ -81,14 +84,14 @@ func (r *reckoning) column(c int, column Column) ColumnMeasures {
 	s := &r.a.columns[c]
 	m := ColumnMeasures{
 		Name: column.Name, Unit: column.Unit, Masked: column.Masked,
-		Original:              r.a.original.moments(c, r.a.records),
-		Released:              r.a.released.moments(c, r.a.records),
+		Original:              columnMoments(&r.a.original, c, r.a.records),
+		Released:              columnMoments(&r.a.released, c, r.a.records),
 		MeanSquaredDifference: Float(s.squareDiff / float64(s.pairs)),
 		Utility:               r.utility(c),
 	}
 	m.Original.Min, m.Original.Max = Float(math.NaN()), Float(math.NaN())
-	if e := s.bottom.first(); e != nil {
-		m.Original.Min, m.Original.Max = Float(e.x), Float(s.top.first().x)
+	if e := s.bottom.First(); e != nil {
+		m.Original.Min, m.Original.Max = Float(e.X), Float(s.top.First().X)
 	}
 	m.Released.Min, m.Released.Max = Float(s.low), Float(s.high)
 	if m.Released.N == 0 {
@@ -99,14 +102,14 @@ func (r *reckoning) column(c int, column Column) ColumnMeasures {
 		m.Risk = r.risks(c)
 		r.order(c, &m)
 	}
-	m.Histogram = histogram(r.data.original(c), r.data.released(c))
+	m.Histogram = histogram(r.data.Original(c), r.data.Released(c))
 	return m
 }
 
-// moments of column i out of the given number of records, without extremes.
-func (g *gram) moments(i int, records int64) Moments {
-	c := g.at(i, i)
-	m := Moments{N: int64(c.N), Nulls: records - int64(c.N), Mean: Float(math.NaN()), SD: Float(math.Sqrt(c.variance()))}
+// columnMoments are those of column i out of the given number of records, without extremes.
+func columnMoments(g *comoment.Gram, i int, records int64) Moments {
+	c := g.At(i, i)
+	m := Moments{N: int64(c.N), Nulls: records - int64(c.N), Mean: Float(math.NaN()), SD: Float(math.Sqrt(c.Variance()))}
 	if c.N > 0 {
 		m.Mean = Float(c.Mi)
 	}
@@ -118,13 +121,13 @@ func (a *Accumulator) correlation() Correlation {
 	for _, c := range a.opts.Columns {
 		out.Columns = append(out.Columns, c.Name)
 	}
-	square := func(g *gram) [][]Float {
-		rows := make([][]Float, g.k)
+	square := func(g *comoment.Gram) [][]Float {
+		rows := make([][]Float, g.K)
 		for i := range rows {
-			rows[i] = make([]Float, g.k)
+			rows[i] = make([]Float, g.K)
 			for j := range rows[i] {
-				c := g.between(i, j)
-				rows[i][j] = Float(c.correlation())
+				c := g.Between(i, j)
+				rows[i][j] = Float(c.Correlation())
 			}
 		}
 		return rows

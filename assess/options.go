@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/assess/internal/fileorder"
+	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
+	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -86,7 +89,7 @@ const (
 )
 
 // resolve fills in defaults and checks what the arithmetic relies on.
-func (o Options) resolve() (Options, []target, error) {
+func (o Options) resolve() (Options, []orderstat.Target, error) {
 	if o.Sample == 0 {
 		o.Sample = defaultSample
 	}
@@ -117,15 +120,15 @@ func (o Options) resolve() (Options, []target, error) {
 	if o.Extremes == 0 {
 		// An extreme record is kept whole, once for each end of each column: of a
 		// table with hundreds of columns fewer are kept.
-		record := 8 * o.layout().width()
+		record := 8 * o.layout().Width()
 		o.Extremes = min(defaultExtremes, max(1, extremesBytes/(2*len(o.Columns)*record)))
 	}
 	if o.OrderBins == 0 {
-		o.OrderBins = max(4096, min(orderBins, orderBytes/(orderCost*len(o.Columns))))
+		o.OrderBins = max(4096, min(fileorder.DefaultBins, orderBytes/(orderCost*len(o.Columns))))
 	}
-	targets := make([]target, len(o.Targets))
+	targets := make([]orderstat.Target, len(o.Targets))
 	for i, name := range o.Targets {
-		t, err := parseTarget(name)
+		t, err := orderstat.ParseTarget(name)
 		if err != nil {
 			return o, nil, fmt.Errorf("assess: targets[%d]: %w", i, err)
 		}
@@ -135,10 +138,10 @@ func (o Options) resolve() (Options, []target, error) {
 }
 
 // layout is what the sample and the extremes keep of a record.
-func (o *Options) layout() layout {
-	l := layout{carry: o.Carry}
+func (o *Options) layout() sample.Layout {
+	l := sample.Layout{Carry: o.Carry}
 	for _, c := range o.Columns {
-		l.columns = append(l.columns, c.Index)
+		l.Columns = append(l.Columns, c.Index)
 	}
 	return l
 }
@@ -167,6 +170,6 @@ type Exchange interface {
 // above 0 and below 100 with at least two digits and at most three decimals
 // (p01, p50, p99.9).
 func CheckTarget(name string) error {
-	_, err := parseTarget(name)
+	_, err := orderstat.ParseTarget(name)
 	return err
 }

@@ -2,6 +2,8 @@ package assess
 
 import (
 	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
 )
 
 // order puts into m what the order of the source tells of column c, and where it
@@ -11,18 +13,18 @@ func (r *reckoning) order(c int, m *ColumnMeasures) {
 	if s.order == nil || r.tried || s.pairs == 0 {
 		return
 	}
-	found := s.order.departure()
-	m.Order = &Order{Descents: Float(found.descents), Autocorrelation: Float(found.autocorrelation), Departs: found.departs, Shuffled: r.a.opts.Shuffled}
+	found := s.order.Departure()
+	m.Order = &Order{Descents: Float(found.Descents), Autocorrelation: Float(found.Autocorrelation), Departs: found.Departs, Shuffled: r.a.opts.Shuffled}
 	if !m.Order.Departs || m.Order.Shuffled {
 		return
 	}
-	best, ok := s.order.best(s.squareDiff / float64(s.pairs))
+	best, ok := s.order.Best(s.squareDiff / float64(s.pairs))
 	if !ok {
 		return
 	}
-	m.Order.Fit = best.name
-	risk := Risk{Target: TargetTypical, Knowledge: KnowledgeOrder, R: Float(riskOf(best.mse)), Sampled: best.sampled}
-	risk.SE = Float(standardError(float64(risk.R), best.noise))
-	risk.RMSE, risk.RealisedR = Float(math.Sqrt(best.mse)), risk.R
+	m.Order.Fit = best.Name
+	risk := Risk{Target: TargetTypical, Knowledge: KnowledgeOrder, R: Float(estimate.Risk(best.Mse)), Sampled: best.Sampled}
+	risk.SE = Float(estimate.StandardError(float64(risk.R), best.Noise))
+	risk.RMSE, risk.RealisedR = Float(math.Sqrt(best.Mse)), risk.R
 	m.Risk = append(m.Risk, risk)
 }

@@ -1,8 +1,6 @@
 package assess
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -275,66 +273,4 @@ func smooth(y []float64, h int) []float64 {
 		}
 	}
 	return out
-}
-
-// What is kept depends on the places alone: blocks of any size, merges in any
-// grouping and a way through bytes give the same.
-func TestOrderMerges(t *testing.T) {
-	rng := rand.New(rand.NewPCG(14, 1))
-	const n = 50_000
-	x := lognormal(rng, n)
-	slices.SortFunc(x, func(a, b float64) int { return cmp.Compare(a, b) })
-	y := withNoise(rng, x, 50)
-	o := orderOptions(1024)
-	whole := newAccumulator(t, o)
-	whole.Add(orderBlock(x, y, 0, n))
-	parts := []*Accumulator{}
-	for from := 0; from < n; {
-		to := min(n, from+1+rng.IntN(9000))
-		part := newAccumulator(t, o)
-		for at := from; at < to; {
-			next := min(to, at+1+rng.IntN(900))
-			part.Add(orderBlock(x, y, at, next))
-			at = next
-		}
-		parts = append(parts, part)
-		from = to
-	}
-	rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
-	for len(parts) > 1 {
-		if err := parts[1].Merge(parts[0]); err != nil {
-			t.Fatal(err)
-		}
-		parts = parts[1:]
-	}
-	data, err := parts[0].MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := newAccumulator(t, o)
-	if err := again.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
-	if second, err := again.MarshalBinary(); err != nil || !bytes.Equal(data, second) {
-		t.Fatalf("encoded again it differs: %v", err)
-	}
-	want, got := whole.columns[0].order, again.columns[0].order
-	if len(want.levels) < 3 || len(got.levels) != len(want.levels) {
-		t.Fatalf("%d levels, want %d, at least 3", len(got.levels), len(want.levels))
-	}
-	for l := range want.levels {
-		a, b := want.sequence(l), got.sequence(l)
-		if want.levels[l].bins > 1024 || len(a.bins) != len(b.bins) || !slices.Equal(a.ends, b.ends) || a.complete != b.complete {
-			t.Fatalf("level %d: %d and %d bins", l, len(a.bins), len(b.bins))
-		}
-		for i := range a.bins {
-			p, q := a.bins[i], b.bins[i]
-			if p.n != q.n || math.Abs(p.x-q.x) > 1e-9*p.x || math.Abs(p.y-q.y) > 1e-9*math.Abs(p.y)+1e-9 || math.Abs(p.square-q.square) > 1e-6*(1+p.square) {
-				t.Fatalf("level %d, bin %d: %+v, want %+v", l, i, q, p)
-			}
-		}
-	}
-	if last := want.sequence(len(want.levels) - 1); !last.complete || last.records != n {
-		t.Errorf("the last level holds %v of %d records", last.records, n)
-	}
 }

@@ -1,6 +1,9 @@
 package assess
 
-import "github.com/sdlfilter/sdlfilter/microdata"
+import (
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
 
 // Pairs are the records of an accumulator's sample, in the order of place, for
 // measures that this package does not make. Values are shared and must not be
@@ -20,14 +23,14 @@ type Pairs struct {
 
 // Pairs returns what the sample holds.
 func (a *Accumulator) Pairs() Pairs {
-	a.sample.settle()
-	p := Pairs{Records: a.records, Complete: int64(a.sample.len()) == a.records, CarriedColumns: a.opts.Carry}
+	a.sample.Settle()
+	p := Pairs{Records: a.records, Complete: int64(a.sample.Len()) == a.records, CarriedColumns: a.opts.Carry}
 	n := len(a.opts.Columns)
 	for c := range n {
-		p.Original = append(p.Original, a.sample.values[2*c])
-		p.Released = append(p.Released, a.sample.values[2*c+1])
+		p.Original = append(p.Original, a.sample.Values[2*c])
+		p.Released = append(p.Released, a.sample.Values[2*c+1])
 	}
-	p.Carried = a.sample.values[2*n:]
+	p.Carried = a.sample.Values[2*n:]
 	return p
 }
 
@@ -35,4 +38,4 @@ func (a *Accumulator) Pairs() Pairs {
 // what Explore says of groups: the value of a column in Numbers form, else a
 // number that is equal for equal values and, but for a chance of 2⁻⁵³ a pair,
 // different for different ones; NaN for null.
-func Code(c *microdata.Column, i int) float64 { return code(c, i) }
+func Code(c *microdata.Column, i int) float64 { return cell.Code(c, i) }

@@ -56,10 +56,10 @@ func TestTruePlaces(t *testing.T) {
 			if t.Failed() {
 				t.Fatalf("gaps %v, key %v", gaps, key)
 			}
-			whole.sample.settle()
-			for i, row := range whole.sample.row {
+			whole.sample.Settle()
+			for i, row := range whole.sample.Row {
 				at, found := slices.BinarySearch(places, row)
-				if x := whole.sample.values[2][i]; !found || x != table.x[1][at] && !(math.IsNaN(x) && math.IsNaN(table.x[1][at])) {
+				if x := whole.sample.Values[2][i]; !found || x != table.x[1][at] && !(math.IsNaN(x) && math.IsNaN(table.x[1][at])) {
 					t.Fatalf("place %d of the sample does not hold the record that lies there", row)
 				}
 			}
@@ -68,16 +68,16 @@ func TestTruePlaces(t *testing.T) {
 	// A profile goes by places, too.
 	places := offsets(n, 0.3)
 	p, q := NewProfiler(testOptions(t).Columns), NewProfiler(testOptions(t).Columns)
-	p.sample.k, q.sample.k = 200, 200
+	p.sample.K, q.sample.K = 200, 200
 	p.Add(topicBlock(&table, "survey", 2, places, 0, n))
 	for i := range n {
 		b := table.block(i, i+1)
 		b.Scope, b.Stream, b.First = "survey", 2, places[i]
 		q.Add(b)
 	}
-	p.sample.settle()
-	q.sample.settle()
-	if p.sample.len() != 200 || !slices.Equal(p.sample.row, q.sample.row) || !slices.Equal(p.sample.priority, q.sample.priority) {
+	p.sample.Settle()
+	q.sample.Settle()
+	if p.sample.Len() != 200 || !slices.Equal(p.sample.Row, q.sample.Row) || !slices.Equal(p.sample.Priority, q.sample.Priority) {
 		t.Error("the profile's sample depends on the blocks")
 	}
 }
@@ -108,11 +108,11 @@ func TestTopicsAreToldApart(t *testing.T) {
 	must(t, err)
 	sameAccumulator(t, merged, whole)
 	perTopic := map[string]int{}
-	for i, from := range whole.sample.from {
-		perTopic[from.scope]++
-		k := slices.Index(names, from.scope)
-		at, _ := slices.BinarySearch(places, whole.sample.row[i])
-		if x := whole.sample.values[4][i]; !math.IsNaN(x) && x != tables[k].x[2][at] {
+	for i, from := range whole.sample.From {
+		perTopic[from.Scope]++
+		k := slices.Index(names, from.Scope)
+		at, _ := slices.BinarySearch(places, whole.sample.Row[i])
+		if x := whole.sample.Values[4][i]; !math.IsNaN(x) && x != tables[k].x[2][at] {
 			t.Fatal("a record is told to be of another topic")
 		}
 	}
@@ -122,8 +122,8 @@ func TestTopicsAreToldApart(t *testing.T) {
 			t.Errorf("%d of 300 sampled records are of topic %q", k, name)
 		}
 	}
-	for i := range whole.sample.priority[1:] {
-		if whole.sample.priority[i] == whole.sample.priority[i+1] && whole.sample.row[i] == whole.sample.row[i+1] {
+	for i := range whole.sample.Priority[1:] {
+		if whole.sample.Priority[i] == whole.sample.Priority[i+1] && whole.sample.Row[i] == whole.sample.Row[i+1] {
 			t.Error("the same place has the same priority in two topics")
 		}
 	}
@@ -135,7 +135,7 @@ func TestTopicsAreToldApart(t *testing.T) {
 	if len(seen) < 2 {
 		t.Errorf("extremes of topics %v", seen)
 	}
-	if a, b := whole.sample.row[0], whole.Records(); a == 0 || b == 0 {
+	if a, b := whole.sample.Row[0], whole.Records(); a == 0 || b == 0 {
 		t.Errorf("place %d, %d records", a, b)
 	}
 }

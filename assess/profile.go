@@ -8,6 +8,12 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
+	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
+	"github.com/sdlfilter/sdlfilter/assess/internal/decimals"
+	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
+	"github.com/sdlfilter/sdlfilter/assess/internal/place"
+	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"go.yaml.in/yaml/v3"
 	"gonum.org/v1/gonum/floats"
@@ -56,8 +62,8 @@ type Quantile struct {
 	Value  float64 `yaml:"value"`
 }
 
-var profileTargets = []target{{"p01", 1_000}, {"p05", 5_000}, {"p10", 10_000}, {"p25", 25_000}, {"p50", 50_000},
-	{"p75", 75_000}, {"p90", 90_000}, {"p95", 95_000}, {"p99", 99_000}}
+var profileTargets = []orderstat.Target{{Name: "p01", Place: 1_000}, {Name: "p05", Place: 5_000}, {Name: "p10", Place: 10_000}, {Name: "p25", Place: 25_000}, {Name: "p50", Place: 50_000},
+	{Name: "p75", Place: 75_000}, {Name: "p90", Place: 90_000}, {Name: "p95", Place: 95_000}, {Name: "p99", Place: 99_000}}
 
 // Column returns the profile of the named column, or nil.
 func (p *Profile) Column(name string) *ColumnProfile {
@@ -107,7 +113,7 @@ func LoadProfile(text []byte) (*Profile, error) {
 			return nil, fmt.Errorf("profile: columns[%d].sd: must be at least 0 and finite", i)
 		case c.N < 0 || c.Nulls < 0:
 			return nil, fmt.Errorf("profile: columns[%d].n: must be at least 0", i)
-		case c.Decimals < noGrid || c.Decimals > maxDecimals:
+		case c.Decimals < decimals.None || c.Decimals > decimals.Most:
 			return nil, fmt.Errorf("profile: columns[%d].decimals: must be between 0 and 9, or -1, got %d", i, c.Decimals)
 		case len(p.Covariance[i]) != len(p.Columns):
 			return nil, fmt.Errorf("profile: covariance[%d]: must have %d entries, got %d", i, len(p.Columns), len(p.Covariance[i]))
@@ -121,12 +127,12 @@ func LoadProfile(text []byte) (*Profile, error) {
 type Profiler struct {
 	columns []Column
 	records int64
-	gram    gram
+	gram    comoment.Gram
 	ends    []valueRange
-	sample  sample
+	sample  sample.Sample
 
-	origins     origins
-	priorities  priorities
+	origins     place.Origins
+	priorities  place.Priorities
 	u, buf      [][]float64
 	s           []float64
 	square, has [][]float64
@@ -143,8 +149,8 @@ type valueRange struct {
 // NewProfiler returns an empty profiler of the columns.
 func NewProfiler(columns []Column) *Profiler {
 	k := len(columns)
-	p := &Profiler{columns: slices.Clone(columns), gram: newGram(k), ends: make([]valueRange, k), sample: newSample(defaultSample, k),
-		u: make([][]float64, k), buf: matrix(k), s: make([]float64, k)}
+	p := &Profiler{columns: slices.Clone(columns), gram: comoment.New(k), ends: make([]valueRange, k), sample: sample.New(defaultSample, k),
+		u: make([][]float64, k), buf: comoment.Rows(k), s: make([]float64, k)}
 	for i := range p.ends {
 		p.ends[i] = valueRange{low: math.Inf(1), high: math.Inf(-1), single: columns[i].Single}
 	}
@@ -167,35 +173,35 @@ func (p *Profiler) Add(b *microdata.Block) {
 		}
 	}
 	for c, column := range p.columns {
-		p.gram.recentre(c, b.Columns[column.Index].Original, keep)
+		p.gram.Recentre(c, b.Columns[column.Index].Original, keep)
 	}
-	for from := 0; from < b.N; from += run {
-		n := min(run, b.N-from)
+	for from := 0; from < b.N; from += cell.Run {
+		n := min(cell.Run, b.N-from)
 		if !p.addClean(b, from, n, keep) {
 			p.addPart(b, from, n, keep)
 		}
 	}
-	p.gram.fold()
+	p.gram.Fold()
 	p.offer(b, keep)
 }
 
 // addClean adds a run if every record is kept and has every value; else it
 // returns false and has changed nothing that addPart would not change alike.
 func (p *Profiler) addClean(b *microdata.Block, from, n int, keep microdata.Bitmap) bool {
-	if !allSet(keep, from, n) {
+	if !cell.AllSet(keep, from, n) {
 		return false
 	}
 	for c, column := range p.columns {
 		v := b.Columns[column.Index].Original
-		if !allSet(v.Valid, from, n) {
+		if !cell.AllSet(v.Valid, from, n) {
 			return false
 		}
 		x := v.Values[from : from+n]
 		p.u[c], p.s[c] = x, floats.Sum(x)
-		if !finite(p.s[c]) {
+		if !cell.Finite(p.s[c]) {
 			return false
 		}
-		if k := p.gram.centre[c]; k != 0 {
+		if k := p.gram.Centre[c]; k != 0 {
 			p.u[c] = p.buf[c][:n]
 			for i, v := range x {
 				p.u[c][i] = v - k
@@ -207,7 +213,7 @@ func (p *Profiler) addClean(b *microdata.Block, from, n int, keep microdata.Bitm
 		e := &p.ends[c]
 		e.add(b.Columns[column.Index].Original.Values[from : from+n])
 	}
-	p.gram.addClean(n, p.u, p.s)
+	p.gram.AddClean(n, p.u, p.s)
 	return true
 }
 
@@ -223,40 +229,40 @@ func (e *valueRange) add(x []float64) {
 	}
 	e.low, e.high = low, high
 	switch {
-	case e.decimals == noGrid:
+	case e.decimals == decimals.None:
 	case e.single:
-		e.decimals = decimalsOfSingle(x, e.decimals)
+		e.decimals = decimals.OfSingle(x, e.decimals)
 	default:
-		e.decimals = decimalsOf(x, e.decimals)
+		e.decimals = decimals.Of(x, e.decimals)
 	}
 }
 
 func (p *Profiler) addPart(b *microdata.Block, from, n int, keep microdata.Bitmap) {
 	if p.has == nil {
-		p.square, p.has = matrix(len(p.columns)), matrix(len(p.columns))
+		p.square, p.has = comoment.Rows(len(p.columns)), comoment.Rows(len(p.columns))
 	}
 	for c, column := range p.columns {
 		v := b.Columns[column.Index].Original
 		p.u[c] = p.buf[c]
-		part(v, from, n, keep, p.gram.centre[c], p.u[c], p.square[c], p.has[c])
+		comoment.Centre(v, from, n, keep, p.gram.Centre[c], p.u[c], p.square[c], p.has[c])
 		for i := range n {
 			if p.has[c][i] == 1 {
 				p.ends[c].add(v.Values[from+i : from+i+1])
 			}
 		}
 	}
-	p.gram.addPart(n, p.u, p.square, p.has)
+	p.gram.AddPart(n, p.u, p.square, p.has)
 }
 
 // offer shows the block to the sample. Priorities are a fixed function of the
 // place: a profile is the data holder's own and needs no key.
 func (p *Profiler) offer(b *microdata.Block, keep microdata.Bitmap) {
-	p.priorities.draw(b, unkeyedWords)
-	p.sample.take(b, p.origins.of(b.Scope, int32(b.Stream)), &p.priorities, keep)
+	p.priorities.Draw(b, place.UnkeyedWords)
+	p.sample.Take(b, p.origins.Of(b.Scope, int32(b.Stream)), &p.priorities, keep)
 	for c, column := range p.columns {
-		p.sample.values[c] = gather(p.sample.values[c], b.Columns[column.Index].Original, p.sample.hits)
+		p.sample.Values[c] = cell.Gather(p.sample.Values[c], b.Columns[column.Index].Original, p.sample.Hits)
 	}
-	p.sample.bound()
+	p.sample.Bound()
 }
 
 // Merge adds what o has seen. The two must have been made for the same columns.
@@ -265,44 +271,44 @@ func (p *Profiler) Merge(o *Profiler) error {
 		return errors.New("profile: merge: columns must be the same")
 	}
 	p.records += o.records
-	p.gram.merge(&o.gram)
+	p.gram.Merge(&o.gram)
 	for i := range p.ends {
 		e, f := &p.ends[i], o.ends[i]
 		e.low, e.high = math.Min(e.low, f.low), math.Max(e.high, f.high)
-		if e.decimals == noGrid || f.decimals == noGrid {
-			e.decimals = noGrid
+		if e.decimals == decimals.None || f.decimals == decimals.None {
+			e.decimals = decimals.None
 		} else {
 			e.decimals = max(e.decimals, f.decimals)
 		}
 	}
-	p.sample.merge(&o.sample)
+	p.sample.Merge(&o.sample)
 	return nil
 }
 
 // Profile returns the profile of what has been added so far.
 func (p *Profiler) Profile() *Profile {
-	p.sample.settle()
+	p.sample.Settle()
 	out := &Profile{Schema: ProfileSchema, Records: p.records, QuantilesOf: QuantilesOfAll, Columns: []ColumnProfile{}}
-	if int64(p.sample.len()) < p.records {
+	if int64(p.sample.Len()) < p.records {
 		out.QuantilesOf = QuantilesOfSample
 	}
 	for i, column := range p.columns {
-		m, e := p.gram.moments(i, p.records), p.ends[i]
+		m, e := columnMoments(&p.gram, i, p.records), p.ends[i]
 		c := ColumnProfile{Name: column.Name, Unit: column.Unit, N: m.N, Nulls: m.Nulls,
 			Mean: float64(m.Mean), SD: float64(m.SD), Min: e.low, Max: e.high, Decimals: e.decimals}
 		if m.N == 0 {
 			c.Min, c.Max = math.NaN(), math.NaN()
 		}
-		if x := withValue(p.sample.values[i]); len(x) > 0 {
-			for j, v := range percentiles(x, profileTargets) {
-				c.Quantiles = append(c.Quantiles, Quantile{profileTargets[j].name, v})
+		if x := cell.Present(p.sample.Values[i]); len(x) > 0 {
+			for j, v := range orderstat.Percentiles(x, profileTargets) {
+				c.Quantiles = append(c.Quantiles, Quantile{profileTargets[j].Name, v})
 			}
 		}
 		out.Columns = append(out.Columns, c)
 		row := make([]float64, len(p.columns))
 		for j := range row {
 			row[j] = math.NaN()
-			if c := p.gram.between(i, j); c.N > 1 {
+			if c := p.gram.Between(i, j); c.N > 1 {
 				row[j] = c.Cij / (c.N - 1)
 			}
 		}

@@ -2,73 +2,16 @@ package assess
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-func TestDecimals(t *testing.T) {
-	nan, inf := math.NaN(), math.Inf(1)
-	for _, c := range []struct {
-		values []float64
-		want   int
-	}{
-		{nil, 0}, {[]float64{nan, inf}, 0}, {[]float64{1, 2, -3}, 0}, {[]float64{1e20, -1e300}, 0}, {[]float64{1 << 52, 1<<53 + 2}, 0},
-		{[]float64{0.1}, 1}, {[]float64{1, 2.5, -0.25}, 2}, {[]float64{50.05, 18777.2}, 2}, {[]float64{0.5, nan, 1e18}, 1},
-		{[]float64{0.30000000000000004}, -1}, {[]float64{1e-9}, 9}, {[]float64{1e-10}, -1}, {[]float64{1. / 3}, -1}, {[]float64{math.Pi}, -1},
-		{[]float64{123456.789012345}, 9}, {[]float64{12345678.901234567}, -1}, {[]float64{math.SmallestNonzeroFloat64}, -1},
-	} {
-		if got := decimalsOf(c.values, 0); got != c.want {
-			t.Errorf("%v: %d decimals, want %d", c.values, got, c.want)
-		}
-	}
-	// Against the definition, on values of every number of decimals.
-	rng := rand.New(rand.NewPCG(1, 9))
-	for range 3000 {
-		d := rng.IntN(10)
-		x := math.Round(rng.NormFloat64()*1e4*powers[d]) / powers[d]
-		want := 0
-		for math.Round(x*powers[want])/powers[want] != x {
-			want++
-		}
-		if got := decimalsOf([]float64{x}, 0); got != want {
-			t.Fatalf("%v: %d decimals, want %d", x, got, want)
-		}
-	}
-}
-
 func testColumns() []Column {
 	return []Column{{Name: "income", Unit: "USD", Index: 0}, {Name: "time", Index: 1}, {Name: "class", Index: 2}, {Name: "constant", Index: 3}}
-}
-
-// A profile of any split is that of the whole, and that of the definitions.
-// A float32 shows the decimals of the shortest number that it stands for; one
-// whose digits go to its last bit shows none.
-func TestDecimalsOfSingle(t *testing.T) {
-	single := func(values ...float64) []float64 {
-		for i, v := range values {
-			values[i] = float64(float32(v))
-		}
-		return values
-	}
-	for _, c := range []struct {
-		values []float64
-		want   int
-	}{
-		{single(1, 2, 3e10), 0},
-		{single(9.3, -0.1, 12), 1},
-		{single(1999.99, 0.05, 3), 2},
-		{single(0.000123, math.NaN()), 6},
-		{single(math.Pi, math.E), noGrid},
-		{single(9.3, 100000/3.0), noGrid},
-	} {
-		if got := decimalsOfSingle(c.values, 0); got != c.want {
-			t.Errorf("%v: got %d, want %d", c.values, got, c.want)
-		}
-	}
 }
 
 func TestProfile(t *testing.T) {
@@ -103,9 +46,9 @@ func TestProfile(t *testing.T) {
 				t.Errorf("%s: SD %v and %v, want %v", w.Name, g.SD, w.SD, sd)
 			}
 			for _, q := range g.Quantiles {
-				target, err := parseTarget(q.Target)
+				target, err := orderstat.ParseTarget(q.Target)
 				must(t, err)
-				if want := x[target.rank(len(x))-1]; q.Value != want {
+				if want := x[target.Rank(len(x))-1]; q.Value != want {
 					t.Errorf("%s: %s = %v, want %v", w.Name, q.Target, q.Value, want)
 				}
 			}
@@ -146,8 +89,8 @@ func TestProfileOfALargeDataSetSaysThatItIsSampled(t *testing.T) {
 		p.Add(b)
 	}
 	got := p.Profile()
-	if got.QuantilesOf != QuantilesOfSample || p.sample.len() != defaultSample {
-		t.Errorf("quantiles of %s, %d records", got.QuantilesOf, p.sample.len())
+	if got.QuantilesOf != QuantilesOfSample || p.sample.Len() != defaultSample {
+		t.Errorf("quantiles of %s, %d records", got.QuantilesOf, p.sample.Len())
 	}
 	// N(100, 15²): the median of 100,000 has the standard error 15·1.25/√100000 =
 	// 0.06, that of the 150,000 themselves 0.05.

@@ -1,12 +1,23 @@
 package assess
 
-import "math"
+import (
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
+	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
+	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
+	"github.com/sdlfilter/sdlfilter/assess/internal/expectation"
+	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
+	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
+	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
+	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
+)
 
 // found is what is known of a target before any replicate.
 type found struct {
-	target target
+	target orderstat.Target
 	tau    float64
-	record *extreme // holds it, or of the sample what is nearest; nil where the column has no values
+	record *sample.Extreme // holds it, or of the sample what is nearest; nil where the column has no values
 	// position is y_(k) of the release, sampled whether the record that holds τ is
 	// one of the sample, counted whether τ and y_(k) are those of all records.
 	position float64
@@ -28,7 +39,7 @@ func (f *found) positionSquare(variance float64) float64 {
 // mask: the release is one draw.
 func (f *found) positionSquareNoise(variance float64) float64 {
 	d := f.position - f.tau
-	return varianceOfSquare(d*d-variance, variance)
+	return estimate.VarianceOfSquare(d*d-variance, variance)
 }
 
 // bias is E(ȳ − x̄) and what is known of it.
@@ -45,23 +56,23 @@ type bias struct {
 
 // ranks are the squares of the errors of a target known by its position.
 type ranks struct {
-	sought
+	expectation.Sought
 	square, spread float64 // and the variance of the square
 	safe           bool
 }
 
 // group is the records of the sample that have the same values in some columns.
 type group struct {
-	class
+	replicate.Class
 	codes  []float64
-	found  map[int][]found  // by masked column
-	moment map[int]comoment // of the originals
+	found  map[int][]found       // by masked column
+	moment map[int]comoment.Pair // of the originals
 }
 
 // reckoning is one evaluation of an accumulator.
 type reckoning struct {
 	a       *Accumulator
-	data    *data
+	data    *replicate.Data
 	targets map[int][]found // by masked column
 
 	exchange Exchange // nil where nothing tells of exchanged records
@@ -70,26 +81,26 @@ type reckoning struct {
 	tried bool // the masks were not applied to the data: there is no release, and what is found as one is the original
 
 	// Of the replicates:
-	answers map[int][]answer // by masked column; no entry where there are none
-	partial bool             // whether replicates were made on less than all pairs
+	answers map[int][]replicate.Answer // by masked column; no entry where there are none
+	partial bool                       // whether replicates were made on less than all pairs
 	subsets int
 	share   float64 // records of a replicate over records of the release
 	bias    map[int]bias
 	before  map[int][]float64 // by column: s² of the original in each subset, for masks that are tried
 
 	// Of the masks' laws:
-	expected map[int]*expectation // by masked column that has one
-	ranks    map[int][]ranks      // and by target
-	spectra  map[int]*spectrum
+	expected map[int]*expectation.Expectation // by masked column that has one
+	ranks    map[int][]ranks                  // and by target
+	spectra  map[int]*tally.Spectrum
 }
 
 // reckon begins an evaluation: it finds the targets.
 func (a *Accumulator) reckon(tried bool) *reckoning {
-	a.sample.settle()
+	a.sample.Settle()
 	s := &a.sample
-	r := &reckoning{a: a, exchange: a.opts.Exchange, tried: tried, targets: map[int][]found{}, answers: map[int][]answer{}, bias: map[int]bias{}}
-	r.data = &data{n: s.len(), records: a.records, complete: int64(s.len()) == a.records,
-		values: s.values, priority: s.priority, from: s.from, row: s.row}
+	r := &reckoning{a: a, exchange: a.opts.Exchange, tried: tried, targets: map[int][]found{}, answers: map[int][]replicate.Answer{}, bias: map[int]bias{}}
+	r.data = &replicate.Data{N: s.Len(), Records: a.records, Complete: int64(s.Len()) == a.records,
+		Values: s.Values, Priority: s.Priority, From: s.From, Row: s.Row}
 	for c, column := range a.opts.Columns {
 		if column.Masked {
 			r.targets[c] = r.locate(c)
@@ -101,32 +112,32 @@ func (a *Accumulator) reckon(tried bool) *reckoning {
 // locate finds the targets of a column: τ, the record that holds it, and the
 // same order statistic of the release.
 func (r *reckoning) locate(c int) []found {
-	x, y := withValue(r.data.original(c)), withValue(r.data.released(c))
-	taus, positions := percentiles(x, r.a.targets), percentiles(y, r.a.targets)
+	x, y := cell.Present(r.data.Original(c)), cell.Present(r.data.Released(c))
+	taus, positions := orderstat.Percentiles(x, r.a.targets), orderstat.Percentiles(y, r.a.targets)
 	list := make([]found, len(r.a.targets))
 	for i, t := range r.a.targets {
 		f := found{target: t, tau: math.NaN(), position: math.NaN()}
 		s := &r.a.columns[c]
 		switch {
-		case t.minimum():
-			f.record, f.position = s.bottom.first(), s.low
-		case t.maximum():
-			f.record, f.position = s.top.first(), s.high
+		case t.Minimum():
+			f.record, f.position = s.bottom.First(), s.low
+		case t.Maximum():
+			f.record, f.position = s.top.First(), s.high
 		case len(x) > 0:
-			f.record = r.holder(c, taus[i], t.rank(len(x)))
-			f.sampled = !r.data.complete
+			f.record = r.holder(c, taus[i], t.Rank(len(x)))
+			f.sampled = !r.data.Complete
 			f.tau, f.position = taus[i], positions[i]
-			f.counted = r.data.complete && !r.tried
-			if s.x != nil && !f.counted && !r.tried {
-				tau, known := s.x.orderStatistic(t.rank(int(s.x.n)), x)
-				position, knownToo := s.y.orderStatistic(t.rank(int(s.y.n)), y)
+			f.counted = r.data.Complete && !r.tried
+			if s.counts != nil && !f.counted && !r.tried {
+				tau, known := s.counts.X.OrderStatistic(t.Rank(int(s.counts.X.N)), x)
+				position, knownToo := s.counts.Y.OrderStatistic(t.Rank(int(s.counts.Y.N)), y)
 				if f.counted = known && knownToo; f.counted {
 					f.tau, f.position = tau, position
 				}
 			}
 		}
-		if f.record != nil && t.extremal() {
-			f.tau = f.record.x
+		if f.record != nil && t.Extremal() {
+			f.tau = f.record.X
 		}
 		list[i] = f
 	}
@@ -135,8 +146,8 @@ func (r *reckoning) locate(c int) []found {
 
 // holder returns the record with the k-th smallest value tau, in the order of
 // place among equals.
-func (r *reckoning) holder(c int, tau float64, k int) *extreme {
-	x := r.data.original(c)
+func (r *reckoning) holder(c int, tau float64, k int) *sample.Extreme {
+	x := r.data.Original(c)
 	below := 0
 	for _, v := range x {
 		if v < tau {
@@ -150,9 +161,9 @@ func (r *reckoning) holder(c int, tau float64, k int) *extreme {
 		if below++; below < k {
 			continue
 		}
-		e := &extreme{x: v, from: r.data.from[i], row: r.data.row[i], values: make([]float64, len(r.data.values))}
-		for j := range e.values {
-			e.values[j] = r.data.values[j][i]
+		e := &sample.Extreme{X: v, From: r.data.From[i], Row: r.data.Row[i], Values: make([]float64, len(r.data.Values))}
+		for j := range e.Values {
+			e.Values[j] = r.data.Values[j][i]
 		}
 		return e
 	}

@@ -3,6 +3,7 @@ package assess
 import (
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -10,21 +11,21 @@ import (
 // follow one another within a stream: what masks that are tried are to look at. It
 // returns false where the sample does not hold all records.
 func (a *Accumulator) Replay(size int, show func(b *microdata.Block) error) (bool, error) {
-	a.sample.settle()
-	if int64(a.sample.len()) != a.records {
+	a.sample.Settle()
+	if int64(a.sample.Len()) != a.records {
 		return false, nil
 	}
 	r := a.reckon(true)
-	p := &planner{of: a.layout, data: r.data}
-	whole := p.whole()[0]
+	p := &replicate.Planner{Of: a.layout, Data: r.data}
+	whole := p.Whole()[0]
 	var b microdata.Block
-	scratch := make([]microdata.Bitmap, len(whole.values))
-	for _, run := range whole.runs {
-		for from := run.from; from < run.to; from += size {
-			part := stretch{run.stream, from, min(from+size, run.to)}
-			whole.present(&b, a.layout, part, scratch)
-			origin := r.data.from[from]
-			b.Scope, b.Stream, b.Places = origin.scope, int(origin.stream), slices.Clone(r.data.row[part.from:part.to])
+	scratch := make([]microdata.Bitmap, len(whole.Values))
+	for _, run := range whole.Runs {
+		for from := run.From; from < run.To; from += size {
+			part := replicate.Stretch{Stream: run.Stream, From: from, To: min(from+size, run.To)}
+			whole.Present(&b, a.layout, part, scratch)
+			origin := r.data.From[from]
+			b.Scope, b.Stream, b.Places = origin.Scope, int(origin.Stream), slices.Clone(r.data.Row[part.From:part.To])
 			b.First = b.Places[0]
 			if err := show(&b); err != nil {
 				return true, err

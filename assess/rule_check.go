@@ -63,8 +63,8 @@ func (r Rule) checkIdentity(ps *check.Problems) (count int) {
 		}
 	}
 	if count > 0 {
-		for _, word := range []struct{ name, value string }{{"column", r.Column}, {"target", r.Target}, {"knowledge", r.Knowledge}} {
-			if word.value != "" {
+		for _, word := range []struct{ name, At string }{{"column", r.Column}, {"target", r.Target}, {"knowledge", r.Knowledge}} {
+			if word.At != "" {
 				ps.Addf(word.name, "must be left out of a rule about the respondents")
 			}
 		}

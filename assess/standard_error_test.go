@@ -129,14 +129,14 @@ func TestStandardErrors(t *testing.T) {
 // There is no standard error of what is infinite, of one replicate and of none.
 func TestNoStandardError(t *testing.T) {
 	for _, c := range []struct {
-		replicates, sample int
-		lambda             float64
-		want               bool
+		Run, sample int
+		lambda      float64
+		want        bool
 	}{{0, -1, 12, false}, {1, -1, 12, false}, {1, 50, 12, false}, {2, -1, 12, true}, {2, 50, 12, true}, {2, -1, 0, false}} {
 		key := testKey(t)
 		mask := noisy{key: key, columns: []int{0}, lambda: c.lambda}
 		a := newAccumulator(t, Options{
-			Columns: numbered(1), Sample: c.sample, Extremes: 5, Key: key, Targets: []string{"p90"}, Replicates: c.replicates,
+			Columns: numbered(1), Sample: c.sample, Extremes: 5, Key: key, Targets: []string{"p90"}, Replicates: c.Run,
 			Replicate: func(i int) Masker { r := mask; r.replicate = i; return r },
 		})
 		for _, b := range normalBlocks(t, 1, 300, 300, c.lambda) {
@@ -152,7 +152,7 @@ func TestNoStandardError(t *testing.T) {
 			}
 		}
 		// U is not infinite without noise, and then it has no spread.
-		if se := column.Utility.SE; c.replicates < 2 && se == se || c.want && !(se > 0) || c.lambda == 0 && se != 0 {
+		if se := column.Utility.SE; c.Run < 2 && se == se || c.want && !(se > 0) || c.lambda == 0 && se != 0 {
 			t.Errorf("%+v: U_se is %v", c, se)
 		}
 	}

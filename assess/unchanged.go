@@ -2,6 +2,8 @@ package assess
 
 import (
 	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 )
 
 // unchangedLevel is the probability with which a release that follows the law of
@@ -20,7 +22,7 @@ func (r *reckoning) unchanged(c int, m *ColumnMeasures) {
 	if r.a.opts.Keeping == nil {
 		return
 	}
-	x := withValue(r.data.original(c))
+	x := cell.Present(r.data.Original(c))
 	law := r.a.opts.Keeping(m.Name, math.Hypot(float64(m.Original.Mean), float64(m.Original.SD)))
 	var mean, square float64
 	for _, v := range x {
@@ -38,7 +40,7 @@ func (r *reckoning) unchanged(c int, m *ColumnMeasures) {
 	// The count strays about n·mean as independent draws do, and the mean over a
 	// sample strays too.
 	variance := n * mean * (1 - mean)
-	if !r.data.complete {
+	if !r.data.Complete {
 		variance += n * n * spread / k
 	}
 	m.UnchangedExcess = float64(count) > n*mean && exceeds(float64(count), n*mean, variance)

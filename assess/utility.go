@@ -1,37 +1,43 @@
 package assess
 
-import "math"
+import (
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
+	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
+	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
+)
 
 // utility of column c: U by eq. 14 where there are replicates, else that of the
 // release. docs/methods.md, section 3.
 func (r *reckoning) utility(c int) Utility {
-	x, y := r.a.original.at(c, c), r.a.released.at(c, c)
+	x, y := r.a.original.At(c, c), r.a.released.At(c, c)
 	variance := r.releasedVariance(c) / y.N
-	drift := y.above(x)
+	drift := y.Above(x)
 	u := Utility{
-		RealisedU: Float(riskOf(variance + drift*drift)),
-		U0:        Float(riskOf(x.variance() / x.N)),
+		RealisedU: Float(estimate.Risk(variance + drift*drift)),
+		U0:        Float(estimate.Risk(x.Variance() / x.N)),
 	}
 	u.U, u.Bias, u.SE = u.RealisedU, Float(drift), Float(math.NaN())
 	if r.tried {
 		u.RealisedU = Float(math.NaN())
 	}
-	u.gate(x, y.variance(), drift)
+	u.gate(x, y.Variance(), drift)
 	answers, asked := r.answers[c]
 	if e := r.expected[c]; e != nil {
-		u.U, u.Bias = Float(riskOf(e.error)), Float(e.bias)
-		u.SE = Float(standardError(float64(u.U), e.errorNoise))
-		u.Sampled = e.of.sampled()
-		u.gate(&e.x, e.variance, e.bias)
+		u.U, u.Bias = Float(estimate.Risk(e.Error)), Float(e.Bias)
+		u.SE = Float(estimate.StandardError(float64(u.U), e.ErrorNoise))
+		u.Sampled = e.Of.Sampled()
+		u.gate(&e.X, e.Variance, e.Bias)
 		u.setEfficiency()
 		return u
 	}
 	switch {
 	case asked && r.partial:
 		// S_y² of the release rests on more records than any replicate.
-		u.U = Float(riskOf(variance + r.bias[c].square))
+		u.U = Float(estimate.Risk(variance + r.bias[c].square))
 		u.Bias = Float(r.bias[c].mean)
-		u.SE = Float(standardError(float64(u.U), r.varianceNoise(answers)/(y.N*y.N)+r.bias[c].squareNoise))
+		u.SE = Float(estimate.StandardError(float64(u.U), r.varianceNoise(answers)/(y.N*y.N)+r.bias[c].squareNoise))
 		u.gate(x, variance*y.N, math.Sqrt(r.bias[c].square))
 		u.Sampled, u.Approximate, u.Errs = true, true, ErrsEither
 	case asked:
@@ -43,26 +49,26 @@ func (r *reckoning) utility(c int) Utility {
 
 // expect sets what is expected over replicates of all records, of which x are the
 // moments: Duncan et al. (2004), eq. 14.
-func (u *Utility) expect(answers []answer, x *comoment) {
+func (u *Utility) expect(answers []replicate.Answer, x *comoment.Pair) {
 	var n, mean, spread float64
 	for _, a := range answers {
-		if a.variance == a.variance {
+		if a.Variance == a.Variance {
 			n++
-			mean += a.mean
-			spread += a.variance / a.n
+			mean += a.Mean
+			spread += a.Variance / a.N
 		}
 	}
 	mean, spread = mean/n, spread/n
-	u.U = Float(riskOf(spread + (mean-x.Mi)*(mean-x.Mi)))
+	u.U = Float(estimate.Risk(spread + (mean-x.Mi)*(mean-x.Mi)))
 	u.Bias = Float(mean - x.Mi)
-	u.SE = Float(standardError(float64(u.U), utilityNoise(answers, mean, mean-x.Mi)))
+	u.SE = Float(estimate.StandardError(float64(u.U), utilityNoise(answers, mean, mean-x.Mi)))
 	u.gate(x, spread*x.N, mean-x.Mi)
 }
 
 // gate sets the efficiency that a gate judges, of a release with so much variance and
 // bias.
-func (u *Utility) gate(x *comoment, variance, bias float64) {
-	own := x.variance()
+func (u *Utility) gate(x *comoment.Pair, variance, bias float64) {
+	own := x.Variance()
 	loss := max(own, variance)/x.N + bias*bias
 	if variance != variance {
 		loss = math.NaN()
@@ -83,18 +89,18 @@ func (u *Utility) setEfficiency() {
 // bias of ȳ, the mean of all replicates. To first order it is that of the mean of
 // s²_m/n + 2bȳ_m. Where b is near 0 that leaves out what counts, the square of a
 // b that is there by chance: b² has the variance 4E(b)²v + 2v², v that of b.
-func utilityNoise(answers []answer, mean, bias float64) float64 {
+func utilityNoise(answers []replicate.Answer, mean, bias float64) float64 {
 	means, terms := make([]float64, len(answers)), make([]float64, len(answers))
 	for i, a := range answers {
-		means[i] = a.mean
-		if a.variance != a.variance {
+		means[i] = a.Mean
+		if a.Variance != a.Variance {
 			means[i] = math.NaN()
 		}
 	}
-	noise := spreadOf(means, 1).noise()
+	noise := estimate.SpreadOf(means, 1).Noise()
 	slope := 2 * math.Copysign(math.Sqrt(max(0, bias*bias-noise)), bias)
 	for i, a := range answers {
-		terms[i] = a.variance/a.n + slope*(a.mean-mean)
+		terms[i] = a.Variance/a.N + slope*(a.Mean-mean)
 	}
-	return spreadOf(terms, 1).noise() + varianceOfSquare(0, noise)
+	return estimate.SpreadOf(terms, 1).Noise() + estimate.VarianceOfSquare(0, noise)
 }

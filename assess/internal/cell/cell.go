@@ -1,0 +1,86 @@
+// Package cell reads single values of a block: whether there is one, and the number that
+// stands for it.
+package cell
+
+import (
+	"hash/fnv"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/sdlfilter/sdlfilter/assess/internal/place"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Finite reports whether x is neither infinite nor NaN.
+func Finite(x float64) bool { return x-x == 0 }
+
+// AllSet reports whether bits from … from+n−1 are all set; from is a multiple
+// of 64.
+func AllSet(b microdata.Bitmap, from, n int) bool {
+	if b == nil {
+		return true
+	}
+	for ; n >= 64; from, n = from+64, n-64 {
+		if b[from>>6] != ^uint64(0) {
+			return false
+		}
+	}
+	return n == 0 || ^b[from>>6]<<(64-n) == 0
+}
+
+// Present returns the values that are not NaN; v itself where all are.
+func Present(v []float64) []float64 {
+	if !slices.ContainsFunc(v, math.IsNaN) {
+		return v
+	}
+	return slices.DeleteFunc(slices.Clone(v), math.IsNaN)
+}
+
+// At returns NaN where the vector has no value, or one that is not finite.
+func At(v microdata.Vector, i int) float64 {
+	x := v.Values[i]
+	if !Finite(x) || !v.Valid.Has(i) {
+		return math.NaN()
+	}
+	return x
+}
+
+// Gather appends the values of rows, as At gives them.
+func Gather(dst []float64, v microdata.Vector, rows []int32) []float64 {
+	for _, i := range rows {
+		dst = append(dst, At(v, int(i)))
+	}
+	return dst
+}
+
+// Code returns a number that is equal for equal values of a column and, but for
+// a chance of 2⁻⁵³ a pair, different for different ones; NaN for null.
+func Code(c *microdata.Column, i int) float64 {
+	if c.Array == nil {
+		return At(c.Original, i)
+	}
+	if c.Array.IsNull(i) {
+		return math.NaN()
+	}
+	return codeOf(c.Array, i)
+}
+
+func codeOf(a arrow.Array, i int) float64 {
+	h := fnv.New64a()
+	switch a := a.(type) {
+	case *array.Dictionary:
+		return codeOf(a.Dictionary(), a.GetValueIndex(i))
+	case *array.Binary:
+		h.Write(a.Value(i))
+	default:
+		h.Write([]byte(a.ValueStr(i)))
+	}
+	return float64(place.Mix(h.Sum64()) >> 11)
+}
+
+// Run is the number of records that one pass of the kernels handles: the
+// centred values of eight columns then stay in the first-level cache. It is a
+// multiple of 64, so that bitmaps are cut at words.
+const Run = 512

@@ -1,0 +1,148 @@
+// Package expectation is what the law of the masks makes of all records of a column, no
+// draw among it.
+package expectation
+
+import (
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
+	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
+	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
+)
+
+// Law is what is asked of the law of the masks; assess.Law says what each method
+// returns.
+type Law interface {
+	Moments(x float64) (shift, square float64)
+	Below(x, t float64) float64
+	BelowEach(x []float64) func(t float64, p []float64)
+	Reach(x float64) (low, high float64)
+	Support() (low, high, step float64)
+	Fixed() bool
+}
+
+// Expectation is what the law of the masks makes of a column as a whole: docs/methods.md §9.
+// The sums are over all records, no draw among them.
+type Expectation struct {
+	law   Law
+	Of    *tally.Spectrum
+	X     comoment.Pair // of the originals, exact
+	shift []float64     // by atom: E(y − x) and E(y − x)²
+	square,
+	low, high []float64 // and the interval that y lies in
+
+	Bias, BiasNoise     float64 // E(ȳ − x̄), and its variance by the sample
+	OfMean              float64 // Var(ȳ) over the masks
+	Typical             float64 // (1/n) Σ E(y − x)²
+	TypicalNoise        float64
+	Variance            float64 // E s_y²
+	Error, ErrorNoise   float64 // 1/U and its variance by the sample
+	clusters            *clusters
+	step, least, utmost float64
+	Unit                float64 // of the decimals that the originals show, 0 where they show none
+}
+
+// New sums up what a law makes of the originals, of which s is the spectrum and x the moments.
+func New(law Law, s *tally.Spectrum, x comoment.Pair) *Expectation {
+	k := len(s.X)
+	all := make([]float64, 4*k)
+	e := &Expectation{law: law, Of: s, X: x, shift: all[:k:k], square: all[k : 2*k : 2*k], low: all[2*k : 3*k : 3*k], high: all[3*k:]}
+	e.least, e.utmost, e.step = law.Support()
+	mean, n := x.Mi, s.Total
+	var shift, square, cross, spread float64
+	for i, v := range s.X {
+		a, b := law.Moments(v)
+		e.shift[i], e.square[i] = a, b
+		e.low[i], e.high[i] = law.Reach(v)
+		shift += s.N[i] * a
+		square += s.N[i] * b
+		cross += s.N[i] * (v - mean) * a
+		spread += s.N[i] * max(0, b-a*a)
+	}
+	e.Bias, e.Typical, e.OfMean = shift/n, square/n, spread/(n*n)
+	// Σ(y−ȳ)² = Σ(x−x̄)² + 2Σ(x−x̄)(y−x) + Σ(y−x)² − n(ȳ−x̄)².
+	e.Variance = max(0, x.Cii+2*cross+square-n*(e.Bias*e.Bias+e.OfMean)) / (n - 1)
+	if e.Variance < 1e-12*x.Cii/(n-1) {
+		e.Variance = 0 // what rounding left of a column that masks make constant
+	}
+	e.Error = e.Variance/n + e.Bias*e.Bias
+	if s.Sampled() {
+		e.BiasNoise = s.SampleVariance(func(i int) float64 { return e.shift[i] }) / (n * n)
+		e.TypicalNoise = s.SampleVariance(func(i int) float64 { return e.square[i] }) / (n * n)
+		e.ErrorNoise = s.SampleVariance(func(i int) float64 {
+			a := e.shift[i]
+			return (2*(s.X[i]-mean)*a+e.square[i]-2*e.Bias*a)/(n-1)/n + 2*e.Bias*a/n
+		})
+	}
+	return e
+}
+
+// ByMean is E(τ − ȳ)², of which τ is known with the variance given.
+func (e *Expectation) ByMean(tau, noise float64) (square, squareNoise float64) {
+	d := e.X.Mi + e.Bias - tau
+	return d*d + e.OfMean, estimate.VarianceOfSquare(d*d, e.BiasNoise+noise)
+}
+
+// Sought is a target of a column: its value τ, how well that is known, and what a
+// snooper is to be expected to make of it.
+type Sought struct {
+	rank    int
+	Tau     float64
+	Exact   bool    // τ is a value of the data
+	counted bool    // the number of records below τ is that of the data
+	Noise   float64 // variance of τ where it is not exact
+	width   float64 // of the interval in which τ lies, or half of it to either side
+	density float64 // originals per unit near τ, where their number below it is not known
+}
+
+// Seek finds the k-th smallest value of the originals.
+func (e *Expectation) Seek(k int, t *tally.Tally, sample []float64) Sought {
+	tau, at, exact := e.Of.OrderStatistic(k)
+	q := Sought{rank: k, Tau: tau, Exact: exact, counted: exact}
+	if exact || at < 0 {
+		return q
+	}
+	n, m := e.Of.Total, float64(len(sample))
+	if v, width, count, known := t.Located(k, sample, e.Unit); known {
+		q.Tau, q.counted, q.width = v, true, width
+		q.Exact = width == 0
+		q.Noise = width * width / 4 / count
+		if e.Unit > 0 && width > 0 && e.Unit < width {
+			q.Noise += e.Unit * e.Unit / 4 // as it may be the next one
+		}
+		return q
+	}
+	// The order statistic of the sample: two standard errors of the rank to either side.
+	p := float64(k) / n
+	d := int(math.Ceil(2 * math.Sqrt(m*p*(1-p)) * n / m))
+	lo, _, _ := e.Of.OrderStatistic(max(1, k-d))
+	hi, _, _ := e.Of.OrderStatistic(min(int(n), k+d))
+	q.width = hi - lo
+	q.Noise = (hi - lo) * (hi - lo) / 16
+	q.density = float64(2*d) / max(hi-lo, e.Unit, math.SmallestNonzeroFloat64)
+	return q
+}
+
+// ByIndex is E(y − x)² of the record that holds the target. Where its value is not
+// known exactly, the least of those that it may have is taken; safe then says that they
+// differ.
+func (e *Expectation) ByIndex(q Sought) (square float64, safe bool) {
+	_, square = e.law.Moments(q.Tau)
+	if q.Exact || !(q.width > 0) {
+		return square, false
+	}
+	step := q.width / 64
+	if e.Unit > 0 {
+		step = max(e.Unit, math.Ceil(q.width/e.Unit/256)*e.Unit)
+	}
+	least, most := square, square
+	for x := q.Tau - math.Ceil(q.width/step)*step; x <= q.Tau+q.width; x += step {
+		v := x
+		if e.Unit > 0 {
+			v = math.Round(x/e.Unit) * e.Unit
+		}
+		_, square := e.law.Moments(v)
+		least, most = min(least, square), max(most, square)
+	}
+	return least, most-least > 0.01*most
+}

@@ -1,0 +1,376 @@
+package expectation
+
+import (
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
+)
+
+func (e *Expectation) cluster() *clusters {
+	c := new(clusters)
+	var first, sd float64
+	for i, v := range e.Of.X {
+		n, k := e.Of.N[i], len(c.x)-1
+		if n == 0 {
+			continue
+		}
+		own := e.sd(i)
+		if k >= 0 && alike(v-first, sd, own, closeness) {
+			c.n[k] += n
+			c.x[k] += (v - c.x[k]) * n / c.n[k]
+			c.low[k], c.high[k] = min(c.low[k], e.low[i]), max(c.high[k], e.high[i])
+			continue
+		}
+		first, sd = v, own
+		c.x, c.n, c.low, c.high = append(c.x, v), append(c.n, n), append(c.low, e.low[i]), append(c.high, e.high[i])
+	}
+	c.byLow, c.byHigh = edgesOf(c.low, c.n), edgesOf(c.high, c.n)
+	return c
+}
+
+// window is what decides the k-th smallest released value: the records that may land
+// between the bounds which it surely lies in, and the number that surely land below.
+type window struct {
+	law      Law
+	each     func(t float64, p []float64) // of law, for x
+	k        float64
+	below    float64   // records that lie below for sure
+	x, n     []float64 // the others
+	records  float64
+	from, to float64
+	p        []float64 // scratch
+}
+
+func (e *Expectation) window(k int) *window {
+	if e.clusters == nil {
+		e.clusters = e.cluster()
+	}
+	c := e.clusters
+	w := &window{law: e.law, k: float64(k), from: c.byLow.reaching(float64(k)), to: c.byHigh.reaching(float64(k))}
+	for i, low := range c.low {
+		switch {
+		case c.high[i] < w.from || low == c.high[i] && low <= w.from:
+			w.below += c.n[i]
+		case low <= w.to:
+			w.x, w.n = append(w.x, c.x[i]), append(w.n, c.n[i])
+			w.records += c.n[i]
+		}
+	}
+	w.p, w.each = make([]float64, len(w.x)), w.law.BelowEach(w.x)
+	return w
+}
+
+// refine takes ten times finer clusters, where few enough of them may land between two
+// bounds.
+func (w *window) refine(e *Expectation, from, to float64) {
+	const few = 5000
+	var x, n []float64
+	below, records, first, sd := 0.0, 0.0, 0.0, 0.0
+	for i, low := range e.low {
+		v, m := e.Of.X[i], e.Of.N[i]
+		switch high := e.high[i]; {
+		case m == 0 || low > to:
+			continue
+		case high < from || low == high && low <= from:
+			below += m
+			continue
+		}
+		records += m
+		own := e.sd(i)
+		if k := len(x) - 1; k >= 0 && alike(v-first, sd, own, closeness/10) {
+			n[k] += m
+			x[k] += (v - x[k]) * m / n[k]
+			continue
+		}
+		if len(x) == few {
+			return
+		}
+		first, sd = v, own
+		x, n = append(x, v), append(n, m)
+	}
+	w.x, w.n, w.p, w.below, w.records = x, n, make([]float64, len(x)), below, records
+	w.each = w.law.BelowEach(x)
+}
+
+// sd is the SD of y given the atom's x.
+func (e *Expectation) sd(i int) float64 {
+	return math.Sqrt(max(0, e.square[i]-e.shift[i]*e.shift[i]))
+}
+
+// exactly is up to how many records the distribution of their number below a bound is
+// computed one by one, and sparse the variance of that number up to which it is,
+// as it is not near normal.
+const (
+	exactly = 600
+	sparse  = 60
+)
+
+// atMost returns P(y_(k) ≤ t), of n independent records that each lie below t with a
+// probability of its own: the number of those is Poisson-binomial. It also returns the
+// mean of that number.
+func (w *window) atMost(t float64) (probability, mean float64) {
+	mean = w.below
+	variance, third := 0.0, 0.0 // central moments of the number
+	w.each(t, w.p)
+	for i, p := range w.p {
+		mean += w.n[i] * p
+		v := w.n[i] * p * (1 - p)
+		variance += v
+		third += v * (1 - 2*p)
+	}
+	need := w.k - w.below
+	switch {
+	case need <= 0:
+		return 1, mean
+	case need > w.records:
+		return 0, mean
+	case need == 1: // the first of them
+		none := 0.0
+		for i, p := range w.p {
+			none += w.n[i] * math.Log1p(-p)
+		}
+		return -math.Expm1(none), mean
+	case need == w.records: // the last
+		all := 0.0
+		for i, p := range w.p {
+			all += w.n[i] * math.Log(p)
+		}
+		return math.Exp(all), mean
+	case variance < sparse && w.records <= exactly:
+		return w.poissonBinomial(int(need)), mean
+	case variance < 1e-12:
+		if mean > w.k-0.5 {
+			return 1, mean
+		}
+		return 0, mean
+	}
+	z := (w.k - 0.5 - mean) / math.Sqrt(variance)
+	// Edgeworth's first term: in a tail the number is skewed, by up to a sixth of a
+	// record, which moves an order statistic by as much of the gap between records.
+	skewness := third / (variance * math.Sqrt(variance))
+	edge := skewness / 6 * (z*z - 1) * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
+	return max(0, min(1, 0.5*math.Erfc(z/math.Sqrt2)+edge)), mean
+}
+
+// poissonBinomial returns the probability that at least need of the records lie below.
+func (w *window) poissonBinomial(need int) float64 {
+	few := make([]float64, need) // P(so many of the records so far lie below)
+	few[0] = 1
+	for i, p := range w.p {
+		for range int(w.n[i]) {
+			if p == 0 {
+				continue
+			}
+			for j := need - 1; j > 0; j-- {
+				few[j] = few[j]*(1-p) + few[j-1]*p
+			}
+			few[0] *= 1 - p
+		}
+	}
+	sum := 0.0
+	for _, v := range few {
+		sum += v
+	}
+	return max(0, min(1, 1-sum))
+}
+
+// distribution is that of the k-th smallest released value.
+type distribution struct {
+	mean, variance float64 // of y_(k)
+	slope          float64 // records per unit near it
+	middle         float64 // median
+}
+
+const (
+	negligible = 1e-9 // probability at either end that is left out
+	cells      = 96
+)
+
+// points returns the ends of the cells between two bounds over which the distribution
+// function is summed, and whether they are all the values that can be released there.
+// None lies below the lowest multiple of the step that is not beyond from: a refined
+// window says nothing of what lies further down.
+func (e *Expectation) points(from, to float64) (points []float64, lattice bool) {
+	if lattice = e.step > 0 && (to-from)/e.step <= 4*cells; lattice {
+		for j := math.Floor(from / e.step); j*e.step <= to+e.step; j++ {
+			points = append(points, j*e.step)
+		}
+	} else {
+		for i := range cells + 1 {
+			points = append(points, from+(to-from)*float64(i)/cells)
+		}
+	}
+	for _, bound := range []float64{e.least, e.utmost} {
+		if bound >= from && bound <= to && !math.IsInf(bound, 0) {
+			points = append(points, bound, math.Nextafter(bound, math.Inf(-1)))
+		}
+	}
+	slices.Sort(points)
+	return slices.Compact(points), lattice
+}
+
+// values returns P(y_(k) ≤ t) at each of the points, not falling, and 1 at the last.
+func (w *window) values(points []float64) []float64 {
+	values := make([]float64, len(points))
+	for i, t := range points {
+		if values[i], _ = w.atMost(t); i > 0 {
+			values[i] = max(values[i], values[i-1])
+		}
+	}
+	values[len(values)-1] = 1
+	return values
+}
+
+// split halves cells as long as what is not known of where their mass lies counts: a
+// few records that may land very far away make the cells of equal width much wider
+// than what the rest is spread over.
+func (w *window) split(points, values []float64, tau float64) ([]float64, []float64) {
+	const most, enough = 40, 1e-3
+	for range most {
+		var square, unknown float64
+		for i := 1; i < len(points); i++ {
+			mass, width := values[i]-values[i-1], points[i]-points[i-1]
+			centre := points[i] - width/2 - tau
+			square += mass * centre * centre
+			unknown += mass * width * width / 12
+		}
+		share := enough * max(square, enough*unknown) / float64(len(points))
+		if unknown <= enough*square {
+			break
+		}
+		finer, finerValues := points[:1:1], values[:1:1]
+		for i := 1; i < len(points); i++ {
+			a, b := points[i-1], points[i]
+			middle := a + (b-a)/2
+			if mass := values[i] - values[i-1]; mass*(b-a)*(b-a)/12 > share && middle > a && middle < b {
+				f, _ := w.atMost(middle)
+				finer, finerValues = append(finer, middle), append(finerValues, min(max(f, values[i-1]), values[i]))
+			}
+			finer, finerValues = append(finer, b), append(finerValues, values[i])
+		}
+		if len(finer) == len(points) {
+			break
+		}
+		points, values = finer, finerValues
+	}
+	return points, values
+}
+
+// ranked returns the distribution of the k-th smallest released value about τ: moments
+// are summed over cells of its distribution function.
+func (e *Expectation) ranked(k int, tau float64) distribution {
+	w := e.window(k)
+	low, high := w.from, w.to
+	cut := func(p float64) float64 { // least t of which P(y_(k) ≤ t) is above p
+		lo, hi := low, high
+		for range 60 {
+			m := lo + (hi-lo)/2
+			if m <= lo || m >= hi || hi-lo <= 1e-6*(high-low) && hi-lo <= 1e-9*math.Abs(m) {
+				break
+			}
+			if f, _ := w.atMost(m); f > p {
+				hi = m
+			} else {
+				lo = m
+			}
+		}
+		return hi
+	}
+	if !(high > low) {
+		return distribution{mean: high, middle: high}
+	}
+	d := distribution{middle: cut(0.5)}
+	from, to := cut(negligible), cut(1-negligible)
+	w.refine(e, from, to)
+	points, lattice := e.points(from, to)
+	values := w.values(points)
+	if !lattice {
+		points, values = w.split(points, values, tau)
+	}
+	var first, second float64
+	for i, t := range points {
+		mass, width := values[i], 0.0
+		if i > 0 {
+			mass -= values[i-1]
+		}
+		if i > 0 && !lattice {
+			width = t - points[i-1]
+		}
+		centre := t - width/2 - tau
+		first += mass * centre
+		second += mass * (centre*centre + width*width/12)
+	}
+	if second < 1e-20*(1+tau*tau) {
+		first, second = 0, 0 // what is left of probabilities that were neglected
+	}
+	d.mean, d.variance = tau+first, max(0, second-first*first)
+	half := math.Sqrt(d.variance)
+	if e.step > 0 {
+		half = max(half, e.step)
+	}
+	if half > 0 {
+		_, above := w.atMost(d.middle + half)
+		_, below := w.atMost(d.middle - half)
+		d.slope = (above - below) / (2 * half)
+	}
+	return d
+}
+
+// ByPosition is E(τ − y_(k))², Duncan et al. (2004) eq. 6, with its variance by the
+// sample. safe says that the bias of y_(k) cannot be known, as the masks move values by
+// less than τ is known to, and is left out.
+func (e *Expectation) ByPosition(q Sought) (square, noise float64, safe bool) {
+	if e.law.Fixed() { // a nondecreasing function keeps the order
+		square, safe = e.ByIndex(q)
+		return square, 0, safe
+	}
+	d := e.ranked(q.rank, q.Tau)
+	bias := d.mean - q.Tau
+	square = bias*bias + d.variance
+	if q.Exact && !e.Of.Sampled() {
+		return square, 0, false
+	}
+	var ofPlace float64 // variance of the mean of y_(k) less τ
+	if e.Of.Sampled() {
+		perReleased, perOriginal := 0.0, 0.0 // by how much a record more moves y_(k) and τ
+		if d.slope > 0 {
+			perReleased = 1 / d.slope
+		}
+		if !q.counted {
+			perOriginal = 1 / q.density
+		}
+		ofPlace = e.Of.SampleVariance(func(i int) float64 {
+			shift := 0.0
+			switch {
+			case e.high[i] <= d.middle:
+				shift = perReleased
+			case e.low[i] <= d.middle:
+				shift = perReleased * e.law.Below(e.Of.X[i], d.middle)
+			}
+			if e.Of.X[i] <= q.Tau {
+				shift -= perOriginal
+			}
+			return shift
+		})
+	}
+	if q.counted {
+		ofPlace += q.Noise
+	}
+	unbiased := max(0, bias*bias-ofPlace)
+	square = unbiased + d.variance
+	noise = estimate.VarianceOfSquare(unbiased, ofPlace)
+	_, own := e.law.Moments(q.Tau)
+	if !q.Exact && math.Sqrt(own) < q.width/2 && q.counted {
+		return d.variance, 0, true
+	}
+	return square, noise, false
+}
+
+// Prepare makes what ByPosition needs of all targets, which may then be asked of it by
+// several goroutines.
+func (e *Expectation) Prepare() {
+	if !e.law.Fixed() {
+		e.clusters = e.cluster()
+	}
+}

@@ -1,0 +1,229 @@
+// Package sample keeps whole records: a keyed sample of all, and the most extreme ones of
+// a column.
+package sample
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
+	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
+	"github.com/sdlfilter/sdlfilter/assess/internal/place"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Layout says which columns of blocks the values of a record come from, by their index:
+// of columns in Numbers form the original and the released value each, then codes of those
+// that are carried.
+type Layout struct{ Columns, Carry []int }
+
+// Width is the number of values of a record.
+func (l Layout) Width() int { return 2*len(l.Columns) + len(l.Carry) }
+
+// Fill writes the values of a record.
+func (l Layout) Fill(dst []float64, b *microdata.Block, row int) {
+	for i, index := range l.Columns {
+		col := &b.Columns[index]
+		dst[2*i], dst[2*i+1] = cell.At(col.Original, row), cell.At(col.Out(), row)
+	}
+	for i, index := range l.Carry {
+		dst[2*len(l.Columns)+i] = cell.Code(&b.Columns[index], row)
+	}
+}
+
+// Sample is a bottom-k sample of records: those with the k smallest priorities,
+// where a record's priority is a keyed function of its place. So the sample is
+// a uniform one to whoever lacks the key, the same however the records were
+// split, and the sample of a union is made from the samples of its parts.
+type Sample struct {
+	K        int // < 0: all records
+	Limit    uint32
+	Priority []uint32
+	From     []*place.Origin
+	Row      []int64     // places
+	Values   [][]float64 // by column: original and released of each, carried codes; NaN: no value
+
+	Hits []int32 // scratch
+}
+
+// New returns an empty sample of at most k records of so many values; k < 0: of all.
+func New(k, width int) Sample {
+	return Sample{K: k, Limit: math.MaxUint32, Values: make([][]float64, width)}
+}
+
+// Len is the number of records held, which may be up to twice as many as k until Prune.
+func (s *Sample) Len() int { return len(s.Priority) }
+
+// Offer takes those records of a block in whose priority is low enough, with
+// the values of the layout's columns.
+func (s *Sample) Offer(b *microdata.Block, from *place.Origin, p *place.Priorities, keep microdata.Bitmap, of Layout) {
+	s.Take(b, from, p, keep)
+	if len(s.Hits) == 0 {
+		return
+	}
+	for c, index := range of.Columns {
+		col := &b.Columns[index]
+		s.Values[2*c] = cell.Gather(s.Values[2*c], col.Original, s.Hits)
+		s.Values[2*c+1] = cell.Gather(s.Values[2*c+1], col.Out(), s.Hits)
+	}
+	for c, index := range of.Carry {
+		dst := s.Values[2*len(of.Columns)+c]
+		for _, i := range s.Hits {
+			dst = append(dst, cell.Code(&b.Columns[index], int(i)))
+		}
+		s.Values[2*len(of.Columns)+c] = dst
+	}
+	s.Bound()
+}
+
+// Take sets hits to the records whose priority is low enough and notes their
+// places; values are for the caller to add. keep has a bit set for each record
+// that is not rejected.
+func (s *Sample) Take(b *microdata.Block, from *place.Origin, p *place.Priorities, keep microdata.Bitmap) {
+	s.Hits = s.Hits[:0]
+	if len(p.Each) > 0 {
+		for i, v := range p.Each {
+			if v <= s.Limit && keep.Has(i) {
+				s.Hits = append(s.Hits, int32(i))
+				s.note(from, b.Place(i), v)
+			}
+		}
+		return
+	}
+	// The priority of place r is the low or high half of word r/2, words counted
+	// from that of the block's first place.
+	odd := int32(b.First & 1)
+	i := -odd // record of the word's low half
+	limit := s.Limit
+	for _, w := range p.Words {
+		if uint32(w) <= limit {
+			s.Hits = append(s.Hits, i)
+		}
+		if uint32(w>>32) <= limit {
+			s.Hits = append(s.Hits, i+1)
+		}
+		i += 2
+	}
+	s.Hits = slices.DeleteFunc(s.Hits, func(i int32) bool { return i < 0 || int(i) >= b.N || !keep.Has(int(i)) })
+	for _, i := range s.Hits {
+		word := p.Words[(i+odd)/2]
+		s.note(from, b.First+int64(i), uint32(word>>(32*((i+odd)&1))))
+	}
+}
+
+func (s *Sample) note(from *place.Origin, row int64, priority uint32) {
+	s.Priority = append(s.Priority, priority)
+	s.From = append(s.From, from)
+	s.Row = append(s.Row, row)
+}
+
+// Bound prunes when the buffer is twice as large as the sample.
+func (s *Sample) Bound() {
+	if s.K >= 0 && s.Len() > 2*s.K {
+		s.Prune()
+	}
+}
+
+// Prune keeps the k records of lowest priority. A tie in priority
+// is settled by place.
+func (s *Sample) Prune() {
+	if s.K < 0 || s.Len() <= s.K {
+		return
+	}
+	if s.K == 0 {
+		s.Truncate(0)
+		s.Limit = 0
+		return
+	}
+	work := slices.Clone(s.Priority)
+	s.Limit = orderstat.Nth(work, s.K-1)
+	below := 0
+	var ties []int32
+	for i, p := range s.Priority {
+		switch {
+		case p < s.Limit:
+			below++
+		case p == s.Limit:
+			ties = append(ties, int32(i))
+		}
+	}
+	slices.SortFunc(ties, func(a, b int32) int { return s.comparePlace(int(a), int(b)) })
+	lost := map[int32]bool{}
+	for _, i := range ties[s.K-below:] {
+		lost[i] = true
+	}
+	kept := s.Hits[:0]
+	for i, p := range s.Priority {
+		if p <= s.Limit && !lost[int32(i)] {
+			kept = append(kept, int32(i))
+		}
+	}
+	for to, from := range kept {
+		s.Priority[to], s.From[to], s.Row[to] = s.Priority[from], s.From[from], s.Row[from]
+	}
+	for _, v := range s.Values {
+		for to, from := range kept {
+			v[to] = v[from]
+		}
+	}
+	s.Hits = kept
+	s.Truncate(len(kept))
+}
+
+// Truncate keeps the first n records held.
+func (s *Sample) Truncate(n int) {
+	s.Priority, s.From, s.Row = s.Priority[:n], s.From[:n], s.Row[:n]
+	for c := range s.Values {
+		s.Values[c] = s.Values[c][:n]
+	}
+}
+
+// Merge takes in what another sample holds, which stays as it is.
+func (s *Sample) Merge(o *Sample) {
+	for i, p := range o.Priority {
+		if p > s.Limit {
+			continue
+		}
+		s.note(o.From[i], o.Row[i], p)
+		for c := range s.Values {
+			s.Values[c] = append(s.Values[c], o.Values[c][i])
+		}
+	}
+	s.Bound()
+}
+
+func (s *Sample) comparePlace(a, b int) int {
+	return cmp.Or(s.From[a].Compare(s.From[b]), cmp.Compare(s.Row[a], s.Row[b]))
+}
+
+// Settle leaves exactly the sample, in the order of place.
+func (s *Sample) Settle() {
+	s.Prune()
+	inOrder := true
+	for i := 1; i < s.Len() && inOrder; i++ {
+		inOrder = s.comparePlace(i-1, i) < 0
+	}
+	if inOrder {
+		return
+	}
+	order := make([]int32, s.Len())
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return s.comparePlace(int(a), int(b)) })
+	s.Priority = permuted(s.Priority, order)
+	s.From = permuted(s.From, order)
+	s.Row = permuted(s.Row, order)
+	for c := range s.Values {
+		s.Values[c] = permuted(s.Values[c], order)
+	}
+}
+
+func permuted[T any](v []T, order []int32) []T {
+	w := make([]T, len(v))
+	for i, from := range order {
+		w[i] = v[from]
+	}
+	return w
+}

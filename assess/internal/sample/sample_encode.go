@@ -1,0 +1,111 @@
+package sample
+
+import (
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
+	"github.com/sdlfilter/sdlfilter/assess/internal/place"
+	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
+)
+
+// Number adds the origins of the records to a numbering.
+func (e *Edge) Number(n *place.Numbering) {
+	e.Prune()
+	for _, x := range e.Entries {
+		n.Add(x.From)
+	}
+}
+
+// Encode writes the records, each at the step from the place of the one before; from
+// numbers the origins.
+func (s *Edge) Encode(e *wire.Encoder, from *place.Numbering) {
+	e.Uint(uint64(len(s.Entries)))
+	before := int64(0)
+	for _, x := range s.Entries {
+		e.Floats(x.X)
+		from.Place(e, before, x.From, x.Row)
+		before = x.Row
+		e.Floats(x.Values...)
+	}
+}
+
+// Decode reads what Encode wrote of records of so many values.
+func (e *Edge) Decode(d *wire.Decoder, width int, from []*place.Origin) {
+	n := d.Count(8*(1+width) + 2)
+	if n > e.r {
+		d.Failed = true
+		return
+	}
+	row := int64(0)
+	for range n {
+		x := Extreme{X: d.Float()}
+		x.From = place.DecodePlace(d, &row, from)
+		x.Row = row
+		x.Values = make([]float64, width)
+		for i := range x.Values {
+			x.Values[i] = d.Float()
+		}
+		if !cell.Finite(x.X) || d.Failed {
+			d.Failed = true
+			return
+		}
+		e.push(x)
+	}
+	e.Prune()
+}
+
+// Number adds the origins of the records to a numbering.
+func (s *Sample) Number(n *place.Numbering) {
+	for _, o := range s.From {
+		n.Add(o)
+	}
+}
+
+// Encode writes a settled sample; from numbers the origins.
+func (s *Sample) Encode(e *wire.Encoder, from *place.Numbering) {
+	e.Uint(uint64(s.Limit))
+	e.Uint(uint64(s.Len()))
+	e.Words(s.Priority)
+	before := int64(0)
+	for i, row := range s.Row {
+		from.Place(e, before, s.From[i], row)
+		before = row
+	}
+	for _, v := range s.Values {
+		e.Floats(v...)
+	}
+}
+
+// Decode reads what Encode wrote.
+func (s *Sample) Decode(d *wire.Decoder, from []*place.Origin) {
+	limit := d.Uint()
+	if limit > math.MaxUint32 {
+		d.Failed = true
+		return
+	}
+	s.Limit = uint32(limit)
+	n := d.Count(6 + 8*len(s.Values))
+	for _, p := range d.Words(n) {
+		if p > s.Limit {
+			d.Failed = true
+			return
+		}
+		s.Priority = append(s.Priority, p)
+	}
+	row := int64(0)
+	for range n {
+		s.From = append(s.From, place.DecodePlace(d, &row, from))
+		s.Row = append(s.Row, row)
+	}
+	for i := range s.Values {
+		s.Values[i] = make([]float64, n)
+		for j := range s.Values[i] {
+			v := d.Float()
+			if math.IsInf(v, 0) {
+				d.Failed = true
+				return
+			}
+			s.Values[i][j] = v
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package tally
+
+import (
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
+)
+
+// tail keeps the original values of the records that lie furthest out at one end of a
+// column: a few of them decide mean squared errors of skewed data, and all
+// of them take part in an extreme. Tails merge as sets do.
+type tail struct {
+	keep   int
+	sign   float64 // +1: the greatest values; −1: the least
+	values []float64
+	bound  float64 // what a value must pass to change anything, once keep are held
+}
+
+// Values kept at either end of a masked column, and what they may take of memory in
+// all columns together.
+const (
+	tailValues = 10_000
+	tailBytes  = 64 << 20
+)
+
+func newTail(sign float64, masked int) tail {
+	keep := max(100, min(tailValues, tailBytes/(2*2*8*max(masked, 1))))
+	return tail{keep: keep, sign: sign, bound: math.Inf(-int(sign))}
+}
+
+// add takes in finite values.
+func (t *tail) add(values []float64) {
+	if t.keep == 0 {
+		return
+	}
+	bound := t.bound
+	if t.sign > 0 {
+		for _, v := range values {
+			if v > bound {
+				t.values = append(t.values, v)
+			}
+		}
+	} else {
+		for _, v := range values {
+			if v < bound {
+				t.values = append(t.values, v)
+			}
+		}
+	}
+	if len(t.values) >= 2*t.keep {
+		t.prune()
+	}
+}
+
+// prune leaves no more values than are kept.
+func (t *tail) prune() {
+	if len(t.values) < t.keep {
+		return
+	}
+	if t.sign > 0 {
+		n := len(t.values) - t.keep
+		t.bound = orderstat.Nth(t.values, n)
+		t.values = append(t.values[:0], t.values[n:]...)
+		return
+	}
+	t.bound = orderstat.Nth(t.values, t.keep-1)
+	t.values = t.values[:t.keep]
+}
+
+// sorted returns the values in ascending order.
+func (t *tail) sorted() []float64 {
+	t.prune()
+	slices.Sort(t.values)
+	return t.values
+}
+
+func (t *tail) merge(o *tail) { t.add(o.values) }
+
+// reset empties the tail.
+func (t *tail) reset() { t.values, t.bound = t.values[:0], math.Inf(-int(t.sign)) }
+
+// inherit makes the tail, which is empty, take only what o would keep.
+func (t *tail) inherit(o *tail) {
+	o.prune()
+	t.bound = o.bound
+}

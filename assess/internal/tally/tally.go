@@ -1,0 +1,255 @@
+// Package tally counts the original and the released values of a column, so that ranks
+// and sums of functions are known over all records.
+package tally
+
+import (
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
+	"github.com/sdlfilter/sdlfilter/assess/internal/place"
+)
+
+// Tally counts the values of a column in bins of equal relative width, 2⁻¹¹ of
+// the power of two below them, so that the rank of any value is known over all
+// records, or many more than the sample has. The error that a sample makes in an
+// order statistic is, for a target known by its position, of the size of what
+// little noise changes in it. Tallies merge by addition.
+//
+// A bin is a sign, an exponent and the first eleven bits of the significand, the
+// upper bits of the float64, so that a bin is found without arithmetic. Pages
+// are the bins of one sign and exponent.
+type Tally struct {
+	pages [1 << 12]*[pageBins]uint64
+	N     uint64 // weights
+	Seen  uint64 // values
+}
+
+const (
+	pageBits = 11
+	pageBins = 1 << pageBits
+	binShift = 52 - pageBits
+)
+
+// Original values are all counted. Of the released ones, which serve for realised
+// figures alone, all of a stream's first counted places are, and of those behind
+// them one chunk in rare, which stands for all: counting takes a few nanoseconds, and
+// the error has become small by then.
+const (
+	counted = 1 << 20
+	chunk   = cell.Run
+	rare    = 8
+)
+
+// weight says for how many records one of the chunk at a row counts. It depends
+// on the place alone, so that a total does not depend on how the records were
+// split.
+func weight(row int64) uint64 {
+	switch {
+	case row < counted:
+		return 1
+	case place.Mix(uint64(row/chunk))%rare == 0:
+		return rare
+	}
+	return 0
+}
+
+// add counts values, which are finite.
+func (t *Tally) add(values []float64, weight uint64) {
+	t.N += uint64(len(values)) * weight
+	t.Seen += uint64(len(values))
+	for _, v := range values {
+		b := math.Float64bits(v)
+		page := t.pages[b>>52]
+		if page == nil {
+			page = new([pageBins]uint64)
+			t.pages[b>>52] = page
+		}
+		page[b>>binShift&(pageBins-1)] += weight
+	}
+}
+
+// addWhere counts the values whose mark is 1.
+func (t *Tally) addWhere(values, marks []float64, weight uint64) {
+	for i, m := range marks {
+		if m == 1 {
+			t.add(values[i:i+1], weight)
+		}
+	}
+}
+
+func (t *Tally) merge(o *Tally) {
+	t.N += o.N
+	t.Seen += o.Seen
+	for p, from := range o.pages {
+		if from == nil {
+			continue
+		}
+		if t.pages[p] == nil {
+			t.pages[p] = new([pageBins]uint64)
+		}
+		to := t.pages[p]
+		for i, c := range from {
+			to[i] += c
+		}
+	}
+}
+
+// scan calls f for the bins that hold values, by ascending code.
+func (t *Tally) scan(f func(code, count uint64)) {
+	for p, page := range t.pages {
+		if page == nil {
+			continue
+		}
+		for i, count := range page {
+			if count != 0 {
+				f(uint64(p)<<pageBits|uint64(i), count)
+			}
+		}
+	}
+}
+
+// reset empties the tally. It keeps the pages of usual data and lets go of those
+// that far-flung values have taken.
+func (t *Tally) reset() {
+	kept := 0
+	for p, page := range t.pages {
+		if page == nil {
+			continue
+		}
+		if kept++; kept > 64 {
+			t.pages[p] = nil
+			continue
+		}
+		clear(page[:])
+	}
+	t.N, t.Seen = 0, 0
+}
+
+// Bin is one that holds values: lo ≤ |v| < hi, of the sign that lo and hi have.
+type Bin struct {
+	lo, hi float64 // ascending
+	Count  uint64
+	Code   uint64 // sign, exponent and leading bits
+}
+
+// Each calls f for the bins that hold values, by ascending value, until it
+// returns false.
+func (t *Tally) Each(f func(Bin) bool) {
+	visit := func(p, i int) bool {
+		c := t.pages[p][i]
+		if c == 0 {
+			return true
+		}
+		code := uint64(p)<<pageBits | uint64(i)
+		b := Bin{Count: c, Code: code, lo: math.Float64frombits(code << binShift), hi: math.Float64frombits((code + 1) << binShift)}
+		if p >= 1<<11 {
+			b.lo, b.hi = b.hi, b.lo
+		}
+		return f(b)
+	}
+	for p := len(t.pages) - 1; p >= 1<<11; p-- { // negative, the greatest magnitude first
+		if t.pages[p] != nil {
+			for i := pageBins - 1; i >= 0; i-- {
+				if !visit(p, i) {
+					return
+				}
+			}
+		}
+	}
+	for p := range 1 << 11 {
+		if t.pages[p] != nil {
+			for i := range pageBins {
+				if !visit(p, i) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// BinCode returns the code of the bin that a value lies in.
+func BinCode(x float64) uint64 { return math.Float64bits(x) >> binShift }
+
+// OrderStatistic returns the k-th smallest value, k ≥ 1, from the bin that it
+// lies in and the values of a sample, and whether that is nearer to it than an
+// order statistic of the sample would be: more records must have been counted
+// than the sample has, and the bin must hold less of the data than the standard
+// error of the share of the sample below it, or be a heap of one value. Within the bin the sample decides where it shows that values repeat
+// (heaps, decimals); else the rank is taken to rise evenly.
+func (t *Tally) OrderStatistic(k int, sample []float64) (float64, bool) {
+	v, _, _, known := t.Located(k, sample, 0)
+	return v, known
+}
+
+// Located is OrderStatistic with the width of the bin, 0 where only one value can lie in
+// it or most of it is one, and the records in it. The values are multiples of unit,
+// where that is above 0.
+func (t *Tally) Located(k int, sample []float64, unit float64) (value, width, count float64, known bool) {
+	if k < 1 || uint64(k) > t.N || t.Seen <= uint64(len(sample)) {
+		return math.NaN(), 0, 0, false
+	}
+	var found Bin
+	var before uint64
+	t.Each(func(b Bin) bool {
+		found = b
+		if before+b.Count >= uint64(k) {
+			return false
+		}
+		before += b.Count
+		return true
+	})
+	var within []float64
+	for _, v := range sample {
+		if BinCode(v) == found.Code {
+			within = append(within, v)
+		}
+	}
+	slices.Sort(within)
+	distinct := 0
+	for i, v := range within {
+		if i == 0 || v != within[i-1] {
+			distinct++
+		}
+	}
+	at := (float64(uint64(k)-before) - 0.5) / float64(found.Count) // in (0, 1)
+	var v float64
+	heap := false // whether most of the bin is one value, and the rank falls on it
+	if m := len(within); m > 0 {
+		v = within[min(int(at*float64(m)), m-1)]
+		same := 0
+		for _, w := range within {
+			if w == v {
+				same++
+			}
+		}
+		heap = 2*same > m
+	}
+	p := float64(k) / float64(t.N)
+	share := float64(found.Count) / float64(t.N)
+	if !heap && share*share > p*(1-p)/float64(max(len(sample), 1)) {
+		return math.NaN(), 0, 0, false
+	}
+	width, count = found.hi-found.lo, float64(found.Count)
+	switch {
+	case heap:
+		return v, 0, count, true
+	case distinct > 0 && 2*distinct <= len(within):
+		return v, width, count, true
+	}
+	v = found.lo + at*width
+	if unit > 0 && unit < math.Abs(v) {
+		// The rank is taken to rise evenly over the multiples that lie in the bin.
+		first, last := math.Ceil(found.lo/unit-1e-9), math.Ceil(found.hi/unit-1e-9)-1
+		if found.hi <= 0 {
+			first, last = math.Floor(found.lo/unit+1e-9)+1, math.Floor(found.hi/unit+1e-9)
+		}
+		if points := last - first + 1; points >= 1 {
+			v = (first + math.Floor(at*points)) * unit
+			if points == 1 {
+				width = 0
+			}
+		}
+	}
+	return v, width, count, true
+}

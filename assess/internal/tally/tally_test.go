@@ -1,0 +1,155 @@
+package tally
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Order statistics of a tally lie within the bin's width of those of the data,
+// whatever the shape: signs, heaps, decimals, far from 0 and near it.
+func TestTallyOrderStatistics(t *testing.T) {
+	const n, sampled = 200_000, 10_000
+	rng := rand.New(rand.NewPCG(3, 1))
+	for name, draw := range map[string]func() float64{
+		"normal":    func() float64 { return 100 + 15*rng.NormFloat64() },
+		"two signs": func() float64 { return rng.NormFloat64() },
+		"incomes":   func() float64 { return math.Round(50000*math.Exp(0.8*rng.NormFloat64())) / 100 },
+		"clipped":   func() float64 { return max(0, rng.NormFloat64()) },
+		"counts":    func() float64 { return float64(rng.IntN(7) - 3) },
+		"tiny":      func() float64 { return 1e-300 * rng.NormFloat64() },
+		"heavy":     func() float64 { return math.Pow(1-rng.Float64(), -1/1.2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var whole, left, right Tally
+			x := make([]float64, n)
+			for i := range x {
+				x[i] = draw()
+			}
+			whole.add(x, 1)
+			left.add(x[:777], 1)
+			right.add(x[777:], 1)
+			right.merge(&left)
+			sample := x[:sampled]
+			sorted := slices.Clone(x)
+			slices.Sort(sorted)
+			for _, k := range []int{1, 2000, 20_000, 100_000, 180_000, 198_000, n} {
+				got, ok := whole.OrderStatistic(k, sample)
+				again, okToo := right.OrderStatistic(k, sample)
+				want := sorted[k-1]
+				if ok != okToo || ok && got != again {
+					t.Fatalf("k = %d: %v in one, %v merged", k, got, again)
+				}
+				if !ok && k > 1 && k < n {
+					t.Errorf("k = %d is not to be had", k)
+				}
+				if ok && math.Abs(got-want) > math.Abs(want)/2048 {
+					t.Errorf("k = %d: got %v, want %v within 1/2048 of it", k, got, want)
+				}
+			}
+		})
+	}
+}
+
+// Where a bin holds most of the data the tally says that it does not know.
+func TestTallyKnowsItsLimits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	x := make([]float64, 10_000)
+	for i := range x {
+		x[i] = 1.7e9 + rng.NormFloat64()
+	}
+	var a Tally
+	a.add(x, 1)
+	if v, ok := a.OrderStatistic(5000, x[:1000]); ok {
+		t.Errorf("got %v from one bin", v)
+	}
+	for _, k := range []int{0, 10_001} {
+		if v, ok := a.OrderStatistic(k, x); ok || !math.IsNaN(v) {
+			t.Errorf("k = %d: got %v", k, v)
+		}
+	}
+	if v, ok := new(Tally).OrderStatistic(1, nil); ok {
+		t.Errorf("got %v from nothing", v)
+	}
+}
+
+// Released values of rows behind the first million are counted in chunks that stand for eight,
+// whatever blocks they come in; the weights add up to the rows but for chance.
+func TestTallyOfLongStreams(t *testing.T) {
+	const n = 4_000_000 // rows of the part that is counted in chunks
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = float64(i)
+	}
+	fresh := func() *Counts { return NewCounts(1) }
+	whole, parts := fresh(), fresh()
+	const first = counted - 1000
+	whole.Add(&microdata.Block{First: first}, 0, x, x, nil, nil)
+	for from := 0; from < n; {
+		to := min(n, from+1+from%3001)
+		parts.Add(&microdata.Block{First: first}, from, x[from:to], x[from:to], nil, nil)
+		from = to
+	}
+	if *whole.X.pages[1023+21] != *parts.X.pages[1023+21] || *whole.Y.pages[1023+21] != *parts.Y.pages[1023+21] || whole.Y.N != parts.Y.N || whole.X.N != n {
+		t.Error("the count depends on how the records are cut")
+	}
+	// Of n/512 = 7813 chunks, one in eight counts for eight: a relative standard
+	// error of √(7/7813) = 3 %, in all and below any quarter of them twice that.
+	if r := float64(whole.Y.N) / n; math.Abs(r-1) > 5*0.03 {
+		t.Errorf("weights come to %v of the records", r)
+	}
+	if got, ok := whole.Y.OrderStatistic(int(whole.Y.N/4), x[:1000]); !ok || math.Abs(got/(n/4)-1) > 5*0.06 {
+		t.Errorf("first quartile: got %v of %v", got, n/4)
+	}
+	if whole.Y.Seen >= whole.Y.N/7 {
+		t.Errorf("counted %d of %d", whole.Y.Seen, n)
+	}
+}
+
+// A record counts for as many by its place whatever gaps are before it.
+func TestTallyWithGaps(t *testing.T) {
+	const n = 40_000
+	x, places := make([]float64, n), make([]int64, n)
+	for i := range x {
+		x[i] = float64(i % 700)
+		places[i] = counted - 5000 + int64(i) + int64(i/9)*3
+	}
+	fresh := func() *Counts { return NewCounts(1) }
+	whole, single := fresh(), fresh()
+	b := &microdata.Block{First: places[0], Places: places}
+	for from := 0; from < n; from += cell.Run {
+		to := min(n, from+cell.Run)
+		whole.Add(b, from, x[from:to], x[from:to], nil, nil)
+	}
+	for i, place := range places {
+		single.Add(&microdata.Block{First: place}, 0, x[i:i+1], x[i:i+1], nil, nil)
+	}
+	if whole.Y.N != single.Y.N || whole.Y.Seen != single.Y.Seen || whole.Y.Seen == n || whole.X.N != n || single.X.N != n {
+		t.Errorf("%d counted for %d, one by one %d for %d", whole.Y.Seen, whole.Y.N, single.Y.Seen, single.Y.N)
+	}
+	for p, page := range single.Y.pages {
+		if page != nil && *page != *whole.Y.pages[p] {
+			t.Errorf("page %d differs", p)
+		}
+	}
+}
+
+func BenchmarkTally(b *testing.B) {
+	x := make([]float64, cell.Run)
+	for i := range x {
+		x[i] = 100 + 15*rand.NormFloat64()
+	}
+	var a Tally
+	for b.Loop() {
+		a.add(x, 1)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*cell.Run), "ns/value")
+	if fmt.Sprint(a.N) == "0" {
+		b.Fatal("nothing counted")
+	}
+}
