@@ -190,6 +190,13 @@ type Declarable interface {
 	Declare(columns []DeclaredColumn, dropUnlisted, plain bool)
 }
 
+// DeclarableOf returns the configuration as one of a source that is told its columns,
+// nil where it is none.
+func DeclarableOf(config SourceConfig) Declarable {
+	d, _ := config.(Declarable)
+	return d
+}
+
 // PipelineNamed is the configuration of a connector that goes by the pipeline's name.
 type PipelineNamed interface {
 	SetPipeline(name string)

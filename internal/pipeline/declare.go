@@ -6,24 +6,14 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/jsonl"
-	"github.com/sdlfilter/sdlfilter/connectors/kafka"
-	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// declarer is a source that has no columns but those that it is told of.
-type declarer interface {
-	Declare(columns []message.Column, dropUnlisted, plain bool)
-}
-
 // OpenSource opens the configured source. The logger is that of ctx, if there is
 // one.
 func OpenSource(ctx context.Context, p *config.Pipeline) (connectors.Source, error) {
-	if source, ok := p.Source.Config.(interface{ SetPipeline(name string) }); ok {
-		source.SetPipeline(p.Name)
-	}
+	connectors.Tell(p.Source.Config, p.Name, nil)
 	if err := Declare(p); err != nil {
 		return nil, err
 	}
@@ -33,8 +23,8 @@ func OpenSource(ctx context.Context, p *config.Pipeline) (connectors.Source, err
 // Declare tells a source of messages which columns there are. A column holds
 // numbers where a mask computes with it, or where its decimals are known.
 func Declare(p *config.Pipeline) error {
-	source, ok := p.Source.Config.(declarer)
-	if !ok {
+	source := connectors.DeclarableOf(p.Source.Config)
+	if source == nil {
 		return nil
 	}
 	known, err := LoadProfile(p.Profile)
@@ -47,25 +37,13 @@ func Declare(p *config.Pipeline) error {
 			numbers = append(numbers, m.Params.Masks()...)
 		}
 	}
-	var columns []message.Column
+	var columns []connectors.DeclaredColumn
 	for _, c := range p.Columns {
-		columns = append(columns, message.Column{
+		columns = append(columns, connectors.DeclaredColumn{
 			Name: c.Name, Withheld: c.Role == microdata.Identifier, Identity: slices.Contains(p.Identity, c.Name),
 			Number: slices.Contains(numbers, c.Name) || c.Decimals != nil || known.Column(c.Name) != nil,
 		})
 	}
-	source.Declare(columns, p.Unlisted == "drop", !writesJSON(p))
+	source.Declare(columns, p.Unlisted == "drop", !connectors.WritesJSON(p.Sink.Config, p.Source.Config))
 	return nil
-}
-
-// writesJSON reports whether the sink can hand out JSON text as it is.
-func writesJSON(p *config.Pipeline) bool {
-	switch sink := p.Sink.Config.(type) {
-	case *kafka.SinkConfig:
-		src, _ := p.Source.Config.(*kafka.SourceConfig)
-		return sink.WritesJSON(src)
-	case *jsonl.SinkConfig:
-		return true
-	}
-	return false
 }

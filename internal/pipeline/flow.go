@@ -164,7 +164,7 @@ func (f *Flow) workOn(p *Parcel) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("internal error while working on %s, records from %d: %s",
-				f.streamName(p.Block.Stream), p.Block.First+1, panicPlace(r))
+				connectors.StreamName(f.Source, p.Block.Stream), p.Block.First+1, panicPlace(r))
 		}
 	}()
 	if err := p.Raw.Decode(p.Block); err != nil {
@@ -174,16 +174,6 @@ func (f *Flow) workOn(p *Parcel) (err error) {
 		return nil
 	}
 	return f.Work(p)
-}
-
-func (f *Flow) streamName(i int) string {
-	if s, ok := f.Source.(interface{ StreamName(int) string }); ok {
-		return s.StreamName(i)
-	}
-	if names := f.Source.Streams(); i >= 0 && i < len(names) {
-		return names[i]
-	}
-	return "the source"
 }
 
 // panicPlace describes a panic without its text, which could hold a value.

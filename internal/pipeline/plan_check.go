@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -30,11 +31,10 @@ func (pl *Plan) checkColumns() error {
 // at the wrong character.
 func (pl *Plan) checkDelimiter() error {
 	p, schema := pl.Config, pl.Source.Schema()
-	source, ok := pl.Source.(interface{ Missplit() string })
-	if !ok || !slices.ContainsFunc(p.Columns, func(c config.Column) bool { return schema.Index(c.Name) < 0 }) {
+	if !slices.ContainsFunc(p.Columns, func(c config.Column) bool { return schema.Index(c.Name) < 0 }) {
 		return nil
 	}
-	delimiter := source.Missplit()
+	delimiter := connectors.Missplit(pl.Source)
 	if delimiter == "" {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, name string) config.E
 		return config.Errors{p.Errorf(path+".columns", "%s is nested (%s) and cannot be swapped", name, f.Type)}
 	case computes && !f.Numeric():
 		hint := ""
-		if f.Type.ID() == arrow.STRING && (p.Source.Kind == "csv" || p.Source.Kind == "jsonl") {
+		if f.Type.ID() == arrow.STRING && connectors.InfersTypes(pl.Source) {
 			hint = fmt.Sprintf("; where only some of its values are no numbers, source.%s.types: {%s: float64} sends their records to quarantine", p.Source.Kind, name)
 		}
 		return config.Errors{p.Errorf(path+".columns", "%s is %s, and %s needs a number%s", name, f.Type, m.Kind(), hint)}

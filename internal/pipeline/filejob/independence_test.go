@@ -21,6 +21,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/formats"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -162,7 +163,7 @@ func rowsOf(t *testing.T, path string) []string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		source = path // a folder is named after its format in these tests
 	}
-	c, err := pipeline.SourceOf(source)
+	c, err := formats.SourceOf(source)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,15 +5,10 @@ import (
 	"fmt"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
-
-// noter is a sink whose release can hold messages for other topics, so that they
-// appear with it or not at all.
-type noter interface {
-	Note(ctx context.Context, topic string, value []byte) error
-}
 
 // openNotes reaches the brokers that the quarantine and the snapshots of a file
 // job go to: the sink's, or where that is no kafka the source's. It returns nil
@@ -43,8 +38,8 @@ func openNotes(ctx context.Context, p *config.Pipeline) (*kafka.Notes, error) {
 
 // noteInRelease adds the quarantine's entries to the sink's transaction.
 func (r *run) noteInRelease(ctx context.Context) error {
-	sink, ok := r.sink.(noter)
-	if !ok {
+	sink := connectors.NotesOf(r.sink)
+	if sink == nil {
 		return nil
 	}
 	return r.quarantine.note(func(topic string, line []byte) error { return sink.Note(ctx, topic, line) })
@@ -53,7 +48,7 @@ func (r *run) noteInRelease(ctx context.Context) error {
 // noteAfterwards writes the entries that no transaction holds: the sink has
 // none, or it was withheld.
 func (r *run) noteAfterwards(ctx context.Context, released bool) error {
-	if _, ok := r.sink.(noter); ok && released {
+	if released && connectors.NotesOf(r.sink) != nil {
 		return nil
 	}
 	if err := r.quarantine.note(func(topic string, line []byte) error { return r.notes.Add(ctx, topic, line) }); err != nil {
@@ -78,13 +73,7 @@ func (r *run) closeNotes() {
 
 // acknowledge tells a source that remembers it that what was read is released.
 func (r *run) acknowledge(ctx context.Context) error {
-	source, ok := r.source.(interface {
-		Acknowledge(ctx context.Context) error
-	})
-	if !ok {
-		return nil
-	}
-	if err := source.Acknowledge(ctx); err != nil {
+	if err := connectors.Acknowledge(ctx, r.source); err != nil {
 		return &PublishedError{fmt.Errorf("the release is published, but the consumer group has not been told, and the next run reads the same records again: %w", err)}
 	}
 	return nil

@@ -16,12 +16,16 @@ import (
 // whether the column leaves or not. A key that leaves as it is says no more than it
 // does itself; an order of the release's own takes the groups apart.
 func checkPartitions(pl *pipeline.Plan) error {
-	source, ok := pl.Source.(connectors.Partitioned)
-	if !ok || pl.Config.Sink.Shuffled() || len(pl.Source.Streams()) < 2 {
+	if pl.Config.Sink.Shuffled() || len(pl.Source.Streams()) < 2 {
 		return nil
 	}
+	keys, known := connectors.PartitionKeys(pl.Source)
+	if !known {
+		return config.Errors{pl.Config.Errorf("sink", "the source has %d streams and does not say by what its records are parted, which the release would show: say order: shuffled",
+			len(pl.Source.Streams()))}
+	}
 	var hidden []string
-	for _, key := range source.PartitionKeys() {
+	for _, key := range keys {
 		if !slices.ContainsFunc(pl.Layout.Release, func(o microdata.Output) bool { return o.Field.Name == key && !o.Masked }) {
 			hidden = append(hidden, key)
 		}

@@ -126,8 +126,7 @@ func notReleased(ctx context.Context, p *config.Pipeline, key keystream.Key, src
 	case rep.ConfigSHA256 != p.SHA256() || rep.KeyID != key.ID():
 		return "the last run was one of another configuration or key"
 	}
-	dated, ok := src.(connectors.Watched)
-	if !ok || dated.Changed().IsZero() || !dated.Changed().Before(rep.Started) {
+	if changed := connectors.Changed(src); changed.IsZero() || !changed.Before(rep.Started) {
 		return "the source is not known to be the one of the last run"
 	}
 	if v, err := Verify(ctx, p.Report.JSON, ""); err != nil || !v.Agree {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -20,19 +19,13 @@ import (
 // places and why, never a value. It counts them even where no list was asked for.
 type quarantine struct {
 	streams []string
-	topics  ofTopics // the source, where it is topics
-	topic   string   // where the entries go; "": to the file, if there is one
+	topics  connectors.Numbered // the source, where it is topics
+	topic   string              // where the entries go; "": to the file, if there is one
 	file    *publish.File
 	spool   *os.File // the entries for the topic, which must wait for the verdict
 	out     *bufio.Writer
 	count   int64
 	reasons map[string]int64 // records by column and reason
-}
-
-// ofTopics is a source that knows the partition of a block.
-type ofTopics interface {
-	PartitionOf(*microdata.Block) kafka.Partition
-	Rows() bool // a message may hold several records
 }
 
 // quarantineEntry is one line of the quarantine of a source of files.
@@ -45,7 +38,7 @@ type quarantineEntry struct {
 
 func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, error) {
 	q := &quarantine{streams: src.Streams(), reasons: map[string]int64{}}
-	q.topics, _ = src.(ofTopics)
+	q.topics = connectors.NumberedOf(src)
 	switch {
 	case c.Kafka != nil:
 		spool, err := os.CreateTemp("", ".sdlfilter-*")

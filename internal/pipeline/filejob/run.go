@@ -233,7 +233,7 @@ func (r *run) mask(p *pipeline.Parcel) error {
 // of its list. A partition's number in its block, which draws depend on, is no
 // place in it.
 func (r *run) encode(b *microdata.Block) (connectors.Encoded, error) {
-	if topics, ok := r.source.(ofTopics); ok {
+	if topics := connectors.NumberedOf(r.source); topics != nil {
 		number := b.Stream
 		defer func() { b.Stream = number }()
 		b.Stream = slices.Index(r.streams, topics.PartitionOf(b).String())

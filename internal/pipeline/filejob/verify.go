@@ -9,30 +9,21 @@ import (
 	"path/filepath"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// contentful is a sink whose release can be read before it has its name.
-type contentful interface {
-	// Content digests what Finish has completed, before Commit or Abort.
-	Content(ctx context.Context) (*publish.Content, error)
-}
-
 // digest reads the finished release, beside whatever else is done. wait returns the
 // result, nil where the release is no files; stop ends it where nobody waits.
 func (r *run) digest(ctx context.Context) (wait func() (*publish.Content, error), stop func()) {
-	sink, ok := r.sink.(contentful)
-	if !ok {
-		return func() (*publish.Content, error) { return nil, nil }, func() {}
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	var content *publish.Content
 	var err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		content, err = sink.Content(ctx)
+		content, err = connectors.ContentOf(ctx, r.sink)
 	}()
 	wait = func() (*publish.Content, error) {
 		<-done
