@@ -108,7 +108,7 @@ func newChain(masks []Spec, setup Setup, replicate int, shared *sharedDraws) (*C
 			return nil, err
 		}
 		c.steps = append(c.steps, s)
-		if _, ok := s.(*datasetSwap); ok {
+		if _, ok := s.(surveying); ok {
 			c.survey = i + 1
 		}
 	}
@@ -171,7 +171,7 @@ func (c *Chain) Survey(b *microdata.Block) error {
 	return c.run(b, func(w *work) error {
 		for _, s := range c.steps[:c.survey] {
 			var err error
-			if d, ok := s.(*datasetSwap); ok {
+			if d, ok := s.(surveying); ok {
 				err = d.survey(c, w, b)
 			} else {
 				err = s.apply(c, w, b)
@@ -188,7 +188,7 @@ func (c *Chain) Survey(b *microdata.Block) error {
 // what was kept to decide them.
 func (c *Chain) EndSurvey() error {
 	for _, s := range c.steps {
-		if d, ok := s.(*datasetSwap); ok {
+		if d, ok := s.(surveying); ok {
 			d.decide()
 		}
 	}

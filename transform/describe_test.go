@@ -1,7 +1,11 @@
 package transform
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"math"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -199,5 +203,58 @@ func TestBoundThatIsNotPublished(t *testing.T) {
 		if !same(got.Lower, c.lower) || !same(got.Upper, c.upper) {
 			t.Errorf("published %v: %+v", c.named, got)
 		}
+	}
+}
+
+// No file asks of which type a mask or its step is: what is asked of it, it says.
+func TestNothingLooksAtTheTypeOfAMask(t *testing.T) {
+	masks := map[string]bool{}
+	for _, k := range Kinds {
+		masks[reflect.TypeOf(k.New()).Elem().Name()] = true
+	}
+	for _, s := range []step{&biasStep{}, &noiseStep{}, &clipStep{}, &roundStep{}, &windowSwap{}, &datasetSwap{}} {
+		masks[reflect.TypeOf(s).Elem().Name()] = true
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		parsed, err := parser.ParseFile(set, file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(at ast.Expr) {
+			looked++
+			if star, ok := at.(*ast.StarExpr); ok {
+				at = star.X
+			}
+			if name, ok := at.(*ast.Ident); ok && masks[name.Name] {
+				t.Errorf("%s looks for a %s", set.Position(at.Pos()), name.Name)
+			}
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeAssertExpr:
+				if n.Type != nil {
+					check(n.Type)
+				}
+			case *ast.TypeSwitchStmt:
+				for _, c := range n.Body.List {
+					for _, of := range c.(*ast.CaseClause).List {
+						check(of)
+					}
+				}
+			}
+			return true
+		})
+	}
+	if looked == 0 {
+		t.Error("no assertion was looked at")
 	}
 }

@@ -64,18 +64,24 @@ func (c *Chain) Displacer() *Displacer {
 	for _, col := range c.columns {
 		info := displaced{name: col.Name, index: col.Index}
 		for i, m := range c.masks {
-			s, ok := m.Params.(*Swap)
-			if !ok || !slices.Contains(s.Columns, col.Name) || !col.Field.Numeric() {
+			if !slices.Contains(m.Params.Masks(), col.Name) || !col.Field.Numeric() {
 				continue
 			}
+			e, ok := m.Params.(exchanging)
+			if !ok {
+				// What a mask that does not say how it moves values does to them is left out.
+				info.unknown = info.unknown || MixesRecords(m.Params) && !Computes(m.Params)
+				continue
+			}
+			s := e.exchanges()
 			if _, known := at[i]; !known {
 				at[i] = len(d.swaps)
 				d.swaps = append(d.swaps, c.displacing(s))
-				d.window = d.window || !s.dataset()
+				d.window = d.window || !s.dataset
 			}
 			info.swaps = append(info.swaps, at[i])
 			for _, before := range c.masks[:i] {
-				if slices.ContainsFunc(before.Params.Masks(), func(name string) bool { return slices.Contains(s.Reads(), name) }) {
+				if slices.ContainsFunc(before.Params.Masks(), func(name string) bool { return slices.Contains(s.reads, name) }) {
 					info.unknown = true
 				}
 			}
@@ -133,9 +139,9 @@ func (d *Displacer) layOut() {
 // is no closed form; those of an assessment are below it.
 const drawsFrom = 1 << 30
 
-func (c *Chain) displacing(m *Swap) *displacingSwap {
-	s := &displacingSwap{dataset: m.dataset(), pairer: &pairer{rate: *m.Rate, unique: m.unique(), dataset: m.dataset()}}
-	for _, name := range m.Reads() {
+func (c *Chain) displacing(e exchangeRule) *displacingSwap {
+	s := &displacingSwap{dataset: e.dataset, pairer: &pairer{rate: e.rate, unique: e.unique, dataset: e.dataset}}
+	for _, name := range e.reads {
 		s.keys = append(s.keys, c.info(name).Index)
 	}
 	return s

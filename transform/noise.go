@@ -137,13 +137,13 @@ func (m *Noise) compile(c *Chain, i int) (step, error) {
 		col.onGrid = col.decimals >= 0
 		done := append([]float64{float64(d), lambda, n.grid.mult, float64(len(n.above))}, n.above...)
 		done = append(done, n.scales...)
-		if j, t := redrawOf(c.masks, i, name); t == nil {
+		if j, within := redrawOf(c.masks, i, name); within == nil {
 			s.columns = append(s.columns, n)
 		} else {
 			if n.grid == (grid{}) { // λ = 0: what is left of a redraw is its bounds
 				n.grid = grid{1 << 20}
 			}
-			n.lower, n.upper, err = t.bounds(c, j, col, n.grid)
+			n.lower, n.upper, err = within.bounds(c, j, col, n.grid)
 			if err != nil {
 				return nil, err
 			}
@@ -160,19 +160,8 @@ func (m *Noise) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
-// redrawOf returns the truncation of mode redraw that binds the noise of mask i
-// on the column, if the next mask on that column is one.
-func redrawOf(masks []Spec, i int, column string) (int, *Truncate) {
-	for j := i + 1; j < len(masks); j++ {
-		if lastMaskOn(masks[j:j+1], column) == 0 {
-			if t, ok := masks[j].Params.(*Truncate); ok && t.Mode == "redraw" {
-				return j, t
-			}
-			break
-		}
-	}
-	return -1, nil
-}
+// drawsWithin says that the noise of a record can be drawn within bounds.
+func (m *Noise) drawsWithin() bool { return true }
 
 func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	changed := w.newChanged(b.N)

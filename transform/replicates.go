@@ -70,8 +70,8 @@ func Alone(masks []Spec, column string) ([]Spec, bool) {
 }
 
 // inCommon returns how many leading masks of two chains on the same columns are
-// the same and do not look at what follows. A swap of scope dataset depends on a
-// survey of its own chain, and ends it.
+// the same and do not look at what follows. A step that surveys
+// depends on a survey of its own chain, and ends it.
 func inCommon(a, b *Chain) int {
 	same := func(x, y ColumnInfo) bool {
 		return x.Name == y.Name && x.Index == y.Index && x.Decimals == y.Decimals && math.Float64bits(x.SD) == math.Float64bits(y.SD) &&
@@ -82,13 +82,13 @@ func inCommon(a, b *Chain) int {
 	}
 	n := 0
 	for n < min(len(a.masks), len(b.masks)) && reflect.DeepEqual(a.masks[n], b.masks[n]) {
-		if _, surveyed := a.steps[n].(*datasetSwap); surveyed {
+		if _, surveyed := a.steps[n].(surveying); surveyed {
 			break
 		}
 		n++
 	}
 	for i := 0; i < n; i++ {
-		if _, ok := a.masks[i].Params.(*Noise); !ok {
+		if !drawsWithin(a.masks[i].Params) {
 			continue
 		}
 		for _, name := range a.masks[i].Params.Masks() {

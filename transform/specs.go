@@ -10,34 +10,25 @@ import (
 )
 
 // CheckSpecs reports what is wrong across masks, with paths such as
-// "[1].truncate.mode". What is wrong within one mask is told by its own Check.
-//
-//   - A truncate of mode redraw needs, on each of its columns, a noise mask
-//     with no other mask on that column between the two.
-//   - Labels are distinct: they name a mask in messages and in the keystream.
-//   - A swap of scope dataset does not see a column that an earlier swap of
-//     that scope has changed: both are decided in one survey of the data, in
-//     which the outcome of the earlier one is not known yet.
+// "[1].truncate.mode": labels, which name a mask in messages and in the keystream,
+// must be distinct, and each mask says what it asks of those before it. What is wrong
+// within one mask is told by its own Check.
 func CheckSpecs(masks []Spec) check.Problems {
 	var ps check.Problems
 	labels := make(map[string]int)
-	for i, m := range masks {
+	for i := range masks {
 		label := Label(masks, i)
 		if first, taken := labels[label]; taken {
 			ps.Addf(fmt.Sprintf("[%d].name", i), "must differ from the name of mask [%d], got %q", first, label)
 		} else {
 			labels[label] = i
 		}
-		if t, ok := m.Params.(*Truncate); ok && t.Mode == "redraw" {
-			for k, name := range t.Columns {
-				if j := lastMaskOn(masks[:i], name); j < 0 || !isNoise(masks[j]) {
-					ps.Addf(fmt.Sprintf("[%d].truncate.mode", i),
-						"redraw needs a noise mask just before it on %s, got %s (columns[%d])", strconv.Quote(name), describe(masks, j), k)
-				}
-			}
+	}
+	for i, m := range masks {
+		if a, ok := m.Params.(amongMasks); ok {
+			ps = append(ps, a.checkAmong(masks, i)...)
 		}
 	}
-	ps = append(ps, checkDatasetSwaps(masks)...)
 	return ps
 }
 
@@ -56,39 +47,6 @@ func lastMaskOn(masks []Spec, column string) int {
 		}
 	}
 	return -1
-}
-
-func isNoise(s Spec) bool {
-	_, ok := s.Params.(*Noise)
-	return ok
-}
-
-// checkDatasetSwaps follows what depends on the outcome of a swap of scope
-// dataset: its protected columns, and those of a later swap within windows
-// whose keys or attribute depend on it.
-func checkDatasetSwaps(masks []Spec) check.Problems {
-	var ps check.Problems
-	unknown := make(map[string]int) // column → the swap of scope dataset that it depends on
-	for i, m := range masks {
-		s, ok := m.Params.(*Swap)
-		if !ok {
-			continue
-		}
-		from, depends := i, s.dataset()
-		for _, name := range append(s.Reads(), s.Columns...) {
-			if j, ok := unknown[name]; ok && s.dataset() {
-				ps.Addf(fmt.Sprintf("[%d].swap.scope", i), "must be window, got %q: %q depends on mask [%d], a swap of the same scope", s.Scope, name, j)
-			} else if ok {
-				from, depends = j, true
-			}
-		}
-		if depends {
-			for _, name := range s.Columns {
-				unknown[name] = from
-			}
-		}
-	}
-	return ps
 }
 
 // NeedsSD returns the columns whose noise is given as a percentage of their

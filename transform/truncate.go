@@ -36,6 +36,25 @@ func (m *Truncate) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *Truncate) Reads() []string { return nil }
 
+// redraws reports whether the noise before the mask is drawn within its bounds.
+func (m *Truncate) redraws() bool { return m.Mode == "redraw" }
+
+// checkAmong demands, where noise is to be redrawn, a mask that draws within bounds on
+// each column, with no other mask on that column between the two.
+func (m *Truncate) checkAmong(masks []Spec, i int) check.Problems {
+	var ps check.Problems
+	if !m.redraws() {
+		return nil
+	}
+	for k, name := range m.Columns {
+		if j := lastMaskOn(masks[:i], name); j < 0 || !drawsWithin(masks[j].Params) {
+			ps.Addf(fmt.Sprintf("[%d].truncate.mode", i),
+				"redraw needs a noise mask just before it on %s, got %s (columns[%d])", strconv.Quote(name), describe(masks, j), k)
+		}
+	}
+	return ps
+}
+
 // interval returns the bounds, infinite where absent.
 func (m *Truncate) interval() (lower, upper float64) {
 	lower, upper = math.Inf(-1), math.Inf(1)
@@ -73,7 +92,7 @@ type clipColumn struct {
 
 func (m *Truncate) compile(c *Chain, i int) (step, error) {
 	s := &clipStep{mask: i}
-	if m.Mode == "redraw" {
+	if m.redraws() {
 		for _, name := range m.Columns {
 			if col := c.lookup(name); col != nil {
 				c.does(i, col, part("redraw")) // together with the noise mask before it, which tells the bounds

@@ -1,0 +1,68 @@
+package transform
+
+import (
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// What masks say to one another. As in describe.go, every part is an interface of its
+// own, and nothing else looks at the type of a mask or of its step.
+
+// amongMasks is a mask that asks something of the masks before it.
+type amongMasks interface {
+	// checkAmong reports what is wrong with mask i, this one, among the masks.
+	checkAmong(masks []Spec, i int) check.Problems
+}
+
+// redrawing is a mask that may have the values of the mask before it on a column drawn
+// within its bounds, in place of moving them there.
+type redrawing interface {
+	redraws() bool
+	// bounds returns the grid indexes of the least and greatest value that a column may
+	// have under mask i of the chain, this one.
+	bounds(c *Chain, i int, col *column, g grid) (lo, hi float64, err error)
+}
+
+// drawingWithin is a mask whose values can be drawn within the bounds of a redrawing
+// one.
+type drawingWithin interface{ drawsWithin() bool }
+
+// drawsWithin reports whether the values of a mask can be drawn within bounds.
+func drawsWithin(p Params) bool {
+	d, ok := p.(drawingWithin)
+	return ok && d.drawsWithin()
+}
+
+// redrawOf returns the redrawing mask within whose bounds mask i draws on a column: the
+// next one on it, nil where that redraws nothing.
+func redrawOf(masks []Spec, i int, column string) (int, redrawing) {
+	for j := i + 1; j < len(masks); j++ {
+		if lastMaskOn(masks[j:j+1], column) == 0 {
+			if r, ok := masks[j].Params.(redrawing); ok && r.redraws() {
+				return j, r
+			}
+			break
+		}
+	}
+	return -1, nil
+}
+
+// exchangeRule is how a mask exchanges values: those of columns, between records that agree
+// in keys and differ in the attribute, each possible exchange with probability rate.
+type exchangeRule struct {
+	reads   []string // keys, then the attribute
+	columns []string
+	rate    float64 // NaN where none was given
+	unique  bool    // only between records that are unique in what is read
+	dataset bool    // between any records, else within windows
+}
+
+// exchanging is a mask that exchanges values.
+type exchanging interface{ exchanges() exchangeRule }
+
+// surveying is a step that looks at all records before any is masked.
+type surveying interface {
+	step
+	survey(c *Chain, w *work, b *microdata.Block) error
+	decide() // after the last block
+}
