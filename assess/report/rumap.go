@@ -36,7 +36,7 @@ func MapOf(c *assess.ColumnMeasures, gate assess.Verdict) figure.RUMap {
 	}
 	for i := range m.Points {
 		p := &m.Points[i]
-		held, concerned := judged(gate, c.Name, p.Target, p.Knowledge, p.R)
+		held, concerned := judged(gate, c.Name, p.Target, p.Knowledge, float64(c.Risk[i].Upper()))
 		p.Failed = concerned && !held
 	}
 	if curve, ok := additiveNoise(c); ok {

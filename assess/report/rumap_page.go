@@ -108,9 +108,9 @@ func WriteMapHTML(w io.Writer, m *rumap.Map) error {
 
 func viewMap(m *rumap.Map) *mapView {
 	v := &mapView{Map: m, Basis: rumap.Basis(m), Citation: citation{Version: m.Version}}
-	ru := m.Picture()
-	v.Wide = template.HTML(figure.RUMapSVG(ru, figure.SVGOptions{Width: 1136, Height: 660, ID: "map-wide"}))
-	v.Slim = template.HTML(figure.RUMapSVG(ru, figure.SVGOptions{Width: 328, Height: 520 + 14*len(ru.Key), ID: "map-slim"}))
+	ru := m.Pictures()
+	v.Wide = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 1136, Height: 660, ID: "map-wide"}))
+	v.Slim = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 328, Height: 520 + 14*len(ru[0].Key), ID: "map-slim"}))
 	at := -1
 	if m.Recommended != nil && m.Recommended.Point >= 0 && m.Recommended.Point < len(m.Points) {
 		at = m.Recommended.Point

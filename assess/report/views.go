@@ -70,11 +70,13 @@ type columnView struct {
 	*assess.ColumnMeasures
 	ID         string
 	Wide, Slim template.HTML // the R-U map in two sizes
-	Utility    []labelled
-	Risk       []riskRow
-	Moments    []momentRow
-	Masks      []string
-	Histogram  *histogramView
+	// The dot plot of its marks, in two sizes; empty where there is none.
+	Dots, SlimDots template.HTML
+	Utility        []labelled
+	Risk           []riskRow
+	Moments        []momentRow
+	Masks          []string
+	Histogram      *histogramView
 }
 
 // plainView is a column that is assessed, as a row of one table.
@@ -126,10 +128,10 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 		}
 	}
 	// The SVG is this package's own writing with every string escaped.
-	// Higher with more points, so that their labels keep their distance.
-	more := 17 * max(0, len(m.Points)-14)
-	v.Wide = template.HTML(figure.RUMapSVG(m, figure.SVGOptions{Width: 620, Height: 520 + more, ID: v.ID + "-wide"}))
-	v.Slim = template.HTML(figure.RUMapSVG(m, figure.SVGOptions{Width: 328, Height: 460 + more, ID: v.ID + "-slim"}))
+	v.Wide = template.HTML(figure.RUMapSVG(m, figure.SVGOptions{Width: 580, Height: 500, ID: v.ID + "-wide", Beside: true}))
+	v.Slim = template.HTML(figure.RUMapSVG(m, figure.SVGOptions{Width: 328, Height: 460, ID: v.ID + "-slim", Beside: true}))
+	v.Dots = template.HTML(figure.RiskDotsSVG(m, figure.SVGOptions{Width: 520}))
+	v.SlimDots = template.HTML(figure.RiskDotsSVG(m, figure.SVGOptions{Width: 328}))
 	u := c.Utility
 	v.Utility = []labelled{
 		{"precision of the mean", shown(path+"/utility/efficiency_gate", u.EfficiencyGate, percent(float64(u.EfficiencyGate))), "share of the unmasked data’s precision that is left for estimating the mean, by which the gate judges: a variance that masking lowers does not count as utility" + after("; ", unsure(u.Approximate, u.Errs))},

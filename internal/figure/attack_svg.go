@@ -211,7 +211,7 @@ func PrecisionRecallSVG(c LinkCurve, o SVGOptions) []byte {
 		d.chosenLabel(c.Chosen, x(c.Chosen.Recall), y(c.Chosen.Precision), left, right, top, bottom)
 	}
 	d.WriteString("</g>")
-	d.text("hint", "start", 4, 18, "Point at a mark, or tab to it, for its numbers.")
+	d.hint()
 	d.WriteString("</svg>")
 	return []byte(d.String())
 }

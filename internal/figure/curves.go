@@ -69,8 +69,8 @@ func (f *ruFrame) settings() {
 			f.setting(s)
 		}
 	}
-	if len(f.m.Settings) > 0 && len(f.m.Points) == 0 && !f.o.Standalone {
-		f.text("hint", "start", 4, 18, "Point at a mark, or tab to it, for its numbers.")
+	if len(f.m.Settings) > 0 && len(f.m.Points) == 0 && !f.o.Standalone && !f.panel {
+		f.hint()
 	}
 }
 
@@ -181,6 +181,9 @@ func (f *ruFrame) recommendation(s RUSetting, x float64) {
 			class = "picked word"
 		}
 		f.text(class, anchor, at, y+15*float64(i), Cut(l, longest))
+		if f.panel {
+			return // where there is no room for more, and the page says it above
+		}
 	}
 }
 

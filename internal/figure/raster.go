@@ -376,4 +376,4 @@ func textPath(text, anchor string, x, y float64, s style) path {
 
 // stand puts characters that the fonts have in the place of those that they have
 // not.
-var stand = strings.NewReplacer("✗", "×", "✓", "√", "\u00a0", " ", "\u2009", " ")
+var stand = strings.NewReplacer("✗", "×", "✓", "√", "\u00a0", " ", "\u2009", " ", "\u2068", "", "\u2069", "")

@@ -36,7 +36,7 @@ func sampleMap() RUMap {
 func pngOf(t *testing.T, m RUMap, scale float64) image.Image {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteRUMapPNG(&b, m, SVGOptions{}, scale); err != nil {
+	if err := WriteRUMapsPNG(&b, []RUMap{m}, SVGOptions{}, scale); err != nil {
 		t.Fatal(err)
 	}
 	img, err := png.Decode(&b)
@@ -214,7 +214,7 @@ func TestGroupsHandDownTheirLook(t *testing.T) {
 
 func TestPNGHasAnEnd(t *testing.T) {
 	for _, scale := range []float64{1000, 0, -1, math.NaN(), math.Inf(1)} {
-		if err := WriteRUMapPNG(io.Discard, RUMap{}, SVGOptions{}, scale); err == nil || !strings.Contains(err.Error(), "pixels") {
+		if err := WriteRUMapsPNG(io.Discard, []RUMap{{}}, SVGOptions{}, scale); err == nil || !strings.Contains(err.Error(), "pixels") {
 			t.Errorf("scale %v: %v", scale, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 // against data utility, as efficiency U/U₀ (Duncan, Keller-McNulty and Stokes
 // 2004, section III).
 type RUMap struct {
+	Title  string // of one panel of several
 	Column string
 	Unit   string // of the column; R is in 1/unit²
 	Points []RUPoint

@@ -1,12 +1,9 @@
 package figure
 
 import (
-	"fmt"
-	"io"
 	"math"
 	"sort"
 	"strconv"
-	"strings"
 )
 
 // SVGOptions say how a map is drawn. Zero sizes stand for 720 × 480.
@@ -16,6 +13,9 @@ type SVGOptions struct {
 	// Standalone makes a file of its own: with its styles, and nothing that
 	// needs a pointer or a keyboard.
 	Standalone bool
+	// Beside says that a dot plot beside the map names its marks (RiskDotsSVG), so that
+	// of many at one utility only a few need labels.
+	Beside bool
 }
 
 // longestWord is the greatest width of a unit or a target in a figure, in characters.
@@ -26,7 +26,8 @@ const narrow = 520
 
 // ruFrame is the geometry of one map.
 type ruFrame struct {
-	drawing
+	*drawing
+	panel                    bool // one of several in a picture, which has one legend
 	m                        RUMap
 	o                        SVGOptions
 	left, right, top, bottom float64 // of the plot
@@ -40,27 +41,9 @@ type ruFrame struct {
 // the error it means in the column's unit on the other side, one mark for each
 // target and knowledge state, the gate's thresholds, and the region admissible
 // to all of them shaded.
-func RUMapSVG(m RUMap, o SVGOptions) []byte {
-	f := newRUFrame(m, o)
-	f.draw()
-	return []byte(f.String())
-}
+func RUMapSVG(m RUMap, o SVGOptions) []byte { return RUMapsSVG([]RUMap{m}, o) }
 
-// WriteRUMapPNG draws the same picture in pixels, as a file of its own in the light
-// colours, with scale pixels to the SVG's unit. It returns an error for more than 64
-// million pixels.
-func WriteRUMapPNG(w io.Writer, m RUMap, o SVGOptions, scale float64) error {
-	o.Standalone = true
-	f := newRUFrame(m, o)
-	var err error
-	if f.pixels, err = newRaster(float64(f.o.Width), float64(f.o.Height), scale); err != nil {
-		return err
-	}
-	f.draw()
-	return f.pixels.encode(w)
-}
-
-func newRUFrame(m RUMap, o SVGOptions) *ruFrame {
+func (o *SVGOptions) fill() {
 	if o.Width == 0 {
 		o.Width = 720
 	}
@@ -70,9 +53,13 @@ func newRUFrame(m RUMap, o SVGOptions) *ruFrame {
 	if o.ID == "" {
 		o.ID = "ru"
 	}
+}
+
+// newRUFrame is the frame of a map, one of several of a picture or the only one.
+func newRUFrame(d *drawing, m RUMap, o SVGOptions, panel bool) *ruFrame {
 	m = m.drawable()
-	m.Unit = Cut(m.Unit, longestWord)
-	f := &ruFrame{m: m, o: o, slim: o.Width < narrow}
+	m.Unit = Isolated(Cut(m.Unit, longestWord))
+	f := &ruFrame{drawing: d, panel: panel, m: m, o: o, slim: o.Width < narrow}
 	f.lo, f.hi = m.rangeR()
 	f.maxU = m.rangeU()
 	f.left, f.right = 62, float64(o.Width)-62
@@ -86,15 +73,20 @@ func newRUFrame(m RUMap, o SVGOptions) *ruFrame {
 	case len(m.Settings) > 0:
 		f.top = 74 // with a second one for the mark
 	}
-	f.bottom = float64(o.Height) - 48 - 20*float64(f.legendRows())
+	f.bottom = float64(o.Height) - 48
+	if !panel {
+		f.bottom -= rowHeight * float64(legendRows(f.legendItems(), float64(o.Width)))
+	}
 	if m.unbounded() {
 		f.lane = f.top + 12
 	}
 	return f
 }
 
+// draw draws all but the head of the picture, the legend and its end.
 func (f *ruFrame) draw() {
-	f.head()
+	f.define(f.plot())
+	f.rect("plot", f.left, f.top, f.right-f.left, f.bottom-f.top)
 	f.region()
 	f.axes()
 	f.curves()
@@ -102,11 +94,6 @@ func (f *ruFrame) draw() {
 	f.trails()
 	f.settings()
 	f.points()
-	f.legend()
-	f.WriteString("</svg>")
-	if f.o.Standalone {
-		f.WriteByte('\n')
-	}
 }
 
 func (f *ruFrame) x(efficiency float64) float64 {
@@ -127,18 +114,6 @@ func (f *ruFrame) height(exponent float64) float64 {
 		top += 36
 	}
 	return f.bottom - (f.bottom-top)*(exponent-float64(f.lo))/float64(f.hi-f.lo)
-}
-
-func (f *ruFrame) head() {
-	title := "R-U confidentiality map of " + f.m.Column
-	fmt.Fprintf(f, `<svg xmlns="http://www.w3.org/2000/svg" class="figure ru" viewBox="0 0 %d %d" width="%d" height="%d" role="group" aria-label="%s">`,
-		f.o.Width, f.o.Height, f.o.Width, f.o.Height, escaped(title+". The table of risks holds the same numbers."))
-	if f.o.Standalone {
-		fmt.Fprintf(f, `<title>%s</title><style>%s</style>`, escaped(title), figureCSS)
-		f.rect("paper", 0, 0, float64(f.o.Width), float64(f.o.Height))
-	}
-	f.define(f.plot())
-	f.rect("plot", f.left, f.top, f.right-f.left, f.bottom-f.top)
 }
 
 // plot is the area of the curves.
@@ -163,7 +138,7 @@ func (f *ruFrame) axes() {
 	for d := f.lo; d <= f.hi; d += (f.hi-f.lo)/12 + 1 {
 		y := f.y(math.Pow(10, float64(d)))
 		f.line("grid", f.left, y, f.right, y)
-		f.text("tick", "end", f.left-8, y+4, "10"+superscripts.Replace(strconv.Itoa(d)))
+		f.text("tick", "end", f.left-8, y+4, power(d))
 	}
 	if f.lane != 0 {
 		f.line("lane", f.left, f.lane+16, f.right, f.lane+16)
@@ -192,7 +167,7 @@ func (f *ruFrame) axes() {
 	if unit := RiskUnit(f.m.Unit); unit != "" && !f.slim {
 		risk += ", " + unit
 	}
-	if f.m.Unit != "" && (!f.slim || len(f.m.Unit) <= 8) {
+	if f.m.Unit != "" && (!f.slim || Cells(f.m.Unit) <= 8) {
 		known += " " + f.m.Unit
 	}
 	f.text("axis", "start", 4, f.top-12, "↑ "+risk)
@@ -200,6 +175,9 @@ func (f *ruFrame) axes() {
 	utility := "Data utility: efficiency U/U₀, % →"
 	f.text("axis", "end", f.right, f.bottom+38, utility)
 }
+
+// power is 10 to a whole number.
+func power(exponent int) string { return "10" + superscripts.Replace(strconv.Itoa(exponent)) }
 
 // errorTicks are values of √(1/R) of the form 1, 2 or 5 times a power of ten
 // within the map; fewer where they would crowd.
@@ -234,30 +212,27 @@ func (f *ruFrame) thresholds() {
 		}
 		f.text("limit", anchor, x, f.bottom-8, s)
 	}
-	lines := append([]RULine(nil), f.m.Lines...)
-	sort.SliceStable(lines, func(i, j int) bool { return lines[i].R > lines[j].R })
-	want := make([]float64, len(lines))
-	for i, l := range lines {
-		want[i] = f.y(l.R) - 6
+	lines := f.sortedLines()
+	for _, l := range lines {
 		f.line("threshold", f.left, f.y(l.R), f.right, f.y(l.R))
 	}
-	// Of two lines close together the lower one is labelled below.
-	if n := len(lines); n > 1 && f.y(lines[n-1].R)-f.y(lines[n-2].R) < 18 && f.y(lines[n-1].R) < f.bottom-40 {
-		want[n-1] = f.y(lines[n-1].R) + 14
+	for i, p := range f.captions().limits {
+		f.text("limit", p.anchor, p.x, p.y, Cut(f.limitText(lines[i]), int((f.right-f.left-12)/6.9)))
 	}
-	// The labels of the points stand on the emptier side; these on the other.
-	anchor, x := "start", f.left+6
-	if !f.labelsLeft() {
-		anchor, x = "end", f.right-6
+}
+
+// sortedLines are the thresholds from the top of the map downwards.
+func (f *ruFrame) sortedLines() []RULine {
+	lines := append([]RULine(nil), f.m.Lines...)
+	sort.SliceStable(lines, func(i, j int) bool { return lines[i].R > lines[j].R })
+	return lines
+}
+
+func (f *ruFrame) limitText(l RULine) string {
+	if f.slim {
+		return "≤ " + Pretty(l.R, 2)
 	}
-	for i, y := range spread(want, 15, f.top+12, f.bottom-24) {
-		l := lines[i]
-		s := l.Subject() + " ≤ " + Pretty(l.R, RiskDigits)
-		if f.slim {
-			s = "≤ " + Pretty(l.R, 2)
-		}
-		f.text("limit", anchor, x, y, s)
-	}
+	return l.Subject() + " ≤ " + Pretty(l.R, RiskDigits)
 }
 
 // Subject names the targets and knowledge states that a threshold is for.
@@ -270,183 +245,4 @@ func (l RULine) Subject() string {
 		s += ", " + Cut(l.Knowledge, longestWord)
 	}
 	return s
-}
-
-// labelsLeft says whether the points' labels stand left of them, which they do
-// where the points are in the right half.
-func (f *ruFrame) labelsLeft() bool {
-	for _, p := range f.m.Points {
-		return f.x(p.Efficiency) > (f.left+f.right)/2
-	}
-	return true
-}
-
-// trails draws where each point was before, from snapshot to snapshot, as a line
-// through small dots up to where it is.
-func (f *ruFrame) trails() {
-	for _, p := range f.m.Points {
-		var way outline
-		var dots []point
-		begin := true
-		next := func(x, y float64) {
-			if begin {
-				way.move(x, y)
-			} else {
-				way.to(x, y)
-			}
-			begin = false
-		}
-		for _, t := range p.Trail {
-			// A place without a finite R is in another lane: the line starts anew after it.
-			if !t.drawable() || math.IsInf(t.R, 1) {
-				begin = true
-				continue
-			}
-			next(f.x(t.Efficiency), f.y(t.R))
-			dots = append(dots, point{f.x(t.Efficiency), f.y(t.R)})
-		}
-		if len(dots) == 0 {
-			continue
-		}
-		if !math.IsInf(p.R, 1) {
-			next(f.x(p.Efficiency), f.y(p.R))
-		}
-		f.open("trail "+KnowledgeClass(p.Knowledge), "")
-		f.path("way", &way)
-		for _, d := range dots {
-			f.circle("", d.x, d.y, 1.8)
-		}
-		f.close()
-	}
-}
-
-func (f *ruFrame) points() {
-	points := append([]RUPoint(nil), f.m.Points...)
-	sort.SliceStable(points, func(i, j int) bool { return points[i].R > points[j].R })
-	want := make([]float64, len(points))
-	for i, p := range points {
-		want[i] = f.y(p.R)
-	}
-	// The line at the foot belongs to the label of the least efficiency.
-	labels := spread(want, 17, f.top+10, f.bottom-30)
-	side, anchor, leader := 1.0, "start", 52.0
-	if f.slim {
-		leader = 36
-	}
-	if f.labelsLeft() {
-		side, anchor = -1, "end"
-	}
-	for i, p := range points {
-		x, y := f.x(p.Efficiency), f.y(p.R)
-		known := "known to ± " + Pretty(1/math.Sqrt(p.R), RiskDigits)
-		if f.m.Unit != "" {
-			known += " " + f.m.Unit
-		}
-		what := fmt.Sprintf("%s, %s: R = %s, %s, efficiency %s", p.Target, p.Knowledge, Pretty(p.R, RiskDigits), known, Percent(p.Efficiency))
-		class, mark := "pt", ""
-		if p.Failed {
-			class, mark = "pt failed", "✗ "
-			what += "; above its threshold"
-		}
-		focus := ""
-		if !f.o.Standalone {
-			focus = ` tabindex="0"`
-		}
-		f.open(class, fmt.Sprintf(` role="img"%s aria-label="%s"`, focus, escaped(what)))
-		fmt.Fprintf(f, `<title>%s</title>`, escaped(what))
-		var line outline
-		line.move(x, y)
-		line.to(x+side*12, y)
-		line.to(x+side*leader, labels[i])
-		f.path("leader", &line)
-		f.circle("halo", x, y, 10)
-		f.marker(p.Knowledge, x, y, 5)
-		s := Cut(p.Target, longestWord) + ", " + Cut(p.Knowledge, longestWord)
-		if !f.slim {
-			s += "  ± " + Pretty(1/math.Sqrt(p.R), RiskDigits)
-		}
-		f.text("label", anchor, x+side*(leader+4), labels[i]+4, mark+s)
-		if !f.o.Standalone {
-			f.detail(p, known)
-		}
-		f.close()
-	}
-	if !f.o.Standalone {
-		f.text("hint", "start", 4, 18, "Point at a mark, or tab to it, for its numbers.")
-	}
-}
-
-// detail is the line above the map that shows while a mark has the focus.
-func (f *ruFrame) detail(p RUPoint, known string) {
-	target, knowledge := Cut(p.Target, longestWord), Cut(p.Knowledge, longestWord)
-	s := fmt.Sprintf("%s, %s: R = %s, %s", target, knowledge, Pretty(p.R, RiskDigits), known)
-	if f.slim {
-		s = fmt.Sprintf("%s, %s: %s", target, knowledge, strings.TrimPrefix(known, "known to "))
-	}
-	f.text("detail", "start", 4, 18, s)
-}
-
-// legendItem is one entry below the map.
-type legendItem struct {
-	draw func(x, y float64)
-	text string
-}
-
-func (f *ruFrame) legendItems() []legendItem {
-	var items []legendItem
-	meaning := []struct{ knowledge, text string }{
-		{"index", "index: which record is the target’s"},
-		{"position", "position: the target’s rank"},
-		{"mean", "mean: only that it is in the data"},
-		{"order", "order: the records in the source’s order"},
-	}
-	for _, k := range meaning {
-		for _, p := range f.m.Points {
-			if p.Knowledge == k.knowledge {
-				items = append(items, legendItem{func(x, y float64) { f.marker(k.knowledge, x+9, y, 5) }, k.text})
-				break
-			}
-		}
-	}
-	if len(f.m.Lines) > 0 || f.m.MinEfficiency > 0 {
-		items = append(items, legendItem{func(x, y float64) { f.rect("admissible swatch", x, y-6, 18, 12) }, "admissible to every rule"})
-	}
-	for _, c := range f.m.Curves {
-		if c.Style.Colour == 0 {
-			items = append(items, legendItem{func(x, y float64) { f.line("curve", x, y, x+18, y) }, c.Label})
-		}
-	}
-	return append(items, f.keys()...)
-}
-
-// legendPlaces gives the x and row of each entry, filling rows in order.
-func (f *ruFrame) legendPlaces() (xs []float64, rows []int) {
-	x, row := 0.0, 0
-	limit := float64(f.o.Width) - 8
-	for _, item := range f.legendItems() {
-		w := 26 + 6.1*float64(len([]rune(item.text))) + 18
-		if x > 0 && x+w-18 > limit {
-			x, row = 0, row+1
-		}
-		xs, rows = append(xs, 6+x), append(rows, row)
-		x += w
-	}
-	return xs, rows
-}
-
-func (f *ruFrame) legendRows() int {
-	_, rows := f.legendPlaces()
-	if len(rows) == 0 {
-		return 0
-	}
-	return rows[len(rows)-1] + 1
-}
-
-func (f *ruFrame) legend() {
-	xs, rows := f.legendPlaces()
-	for i, item := range f.legendItems() {
-		y := f.bottom + 62 + 20*float64(rows[i])
-		item.draw(xs[i], y-4)
-		f.text("legend", "start", xs[i]+26, y, item.text)
-	}
 }

@@ -113,7 +113,7 @@ func TestFiguresOfAnything(t *testing.T) {
 			m.Key = append(m.Key, RUKey{Text: "<u>", Style: RUStyle{Colour: rng.IntN(3)}, Mark: rng.IntN(2) == 0})
 		}
 		if i%6 == 0 {
-			if err := WriteRUMapPNG(io.Discard, m, SVGOptions{}, 0.5); err != nil {
+			if err := WriteRUMapsPNG(io.Discard, []RUMap{m}, SVGOptions{}, 0.5); err != nil {
 				t.Fatal(err)
 			}
 		}

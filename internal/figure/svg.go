@@ -179,6 +179,11 @@ func classed(class string) string {
 	return ` class="` + class + `"`
 }
 
+// hint says, above a picture, how its numbers are come by.
+func (d *drawing) hint() {
+	d.text("hint", "start", 4, 18, "Point at a mark, or tab to it, for its numbers.")
+}
+
 // marker draws a point whose shape tells the knowledge state without colour.
 func (d *drawing) marker(knowledge string, x, y, r float64) {
 	d.shape("mark "+KnowledgeClass(knowledge), knowledge, x, y, r)

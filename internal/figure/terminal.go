@@ -82,11 +82,11 @@ func (t *Terminal) Wrapped(indent, code, text string) {
 }
 
 // Cells is the width of s on a terminal, where East Asian characters and most
-// pictographs take two cells and combining marks none.
+// pictographs take two cells and combining marks and those of direction none.
 func Cells(s string) (n int) {
 	for _, c := range s {
 		switch {
-		case unicode.In(c, unicode.Mn, unicode.Me):
+		case unicode.In(c, unicode.Mn, unicode.Me, unicode.Cf):
 		case c >= 0x1100 && c <= 0x115f, c >= 0x2e80 && c <= 0xa4cf, c >= 0xac00 && c <= 0xd7a3,
 			c >= 0xf900 && c <= 0xfaff, c >= 0xfe30 && c <= 0xfe6f, c >= 0xff00 && c <= 0xff60, c >= 0x1f300 && c <= 0x1faff, c >= 0x20000 && c <= 0x3fffd:
 			n += 2
@@ -95,6 +95,17 @@ func Cells(s string) (n int) {
 		}
 	}
 	return n
+}
+
+// Isolated sets a name that holds letters written from right to left apart from the
+// text around it, which they would reorder: U+2068 and U+2069 about it (Unicode UAX 9).
+func Isolated(s string) string {
+	if strings.ContainsFunc(s, func(c rune) bool {
+		return unicode.In(c, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Samaritan, unicode.Mandaic, unicode.Adlam)
+	}) {
+		return "\u2068" + s + "\u2069"
+	}
+	return s
 }
 
 // Cut shortens s to at most width cells.

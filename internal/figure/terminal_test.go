@@ -18,3 +18,14 @@ func TestWrap(t *testing.T) {
 		}
 	}
 }
+
+// TestIsolated: a name in letters from right to left does not reorder what is around
+// it, takes no more room for that, and another name stays as it is.
+func TestIsolated(t *testing.T) {
+	for in, want := range map[string]string{"wage": "wage", "收入": "收入", "שכר": "\u2068שכר\u2069", "دخل 2": "\u2068دخل 2\u2069", "": ""} {
+		got := Isolated(in)
+		if got != want || Cells(got) != Cells(in) {
+			t.Errorf("Isolated(%q) = %q of %d cells", in, got, Cells(got))
+		}
+	}
+}

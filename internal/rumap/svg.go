@@ -25,7 +25,7 @@ const (
 // a log scale with the error it means in the column's unit on the other side
 // (Duncan, Keller-McNulty and Stokes 2004, section III).
 func WriteSVG(w io.Writer, m *Map, o PictureOptions) error {
-	if _, err := w.Write(figure.RUMapSVG(m.Picture(o.Subjects...), standalone(o.Width, o.Height))); err != nil {
+	if _, err := w.Write(figure.RUMapsSVG(m.Pictures(o.Subjects...), standalone(o.Width, o.Height))); err != nil {
 		return fmt.Errorf("map.svg: %w", err)
 	}
 	return nil
@@ -41,7 +41,7 @@ func WritePNG(w io.Writer, m *Map, o PictureOptions) error {
 	if o.Height > 0 {
 		height = int(float64(o.Height)/scale + 0.5)
 	}
-	if err := figure.WriteRUMapPNG(w, m.Picture(o.Subjects...), standalone(width, height), scale); err != nil {
+	if err := figure.WriteRUMapsPNG(w, m.Pictures(o.Subjects...), standalone(width, height), scale); err != nil {
 		return fmt.Errorf("map.%w", err)
 	}
 	return nil
