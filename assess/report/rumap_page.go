@@ -34,6 +34,7 @@ type mapView struct {
 	Rules      []mapRule
 	Tiles      []labelled
 	Wide, Slim template.HTML
+	Paper      template.HTML // the map in print
 	Strategies []mapStrategy
 	Groups     *mapGroups
 	Facts      []labelled
@@ -111,6 +112,7 @@ func viewMap(m *rumap.Map) *mapView {
 	ru := m.Pictures()
 	v.Wide = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 1136, Height: 660, ID: "map-wide"}))
 	v.Slim = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 328, Height: 520 + 14*len(ru[0].Key), ID: "map-slim"}))
+	v.Paper = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 720, Height: 480, ID: "map-paper"}))
 	at := -1
 	if m.Recommended != nil && m.Recommended.Point >= 0 && m.Recommended.Point < len(m.Points) {
 		at = m.Recommended.Point
