@@ -112,7 +112,7 @@ func viewMap(m *rumap.Map) *mapView {
 	ru := m.Pictures()
 	v.Wide = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 1136, Height: 660, ID: "map-wide"}))
 	v.Slim = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 328, Height: 520 + 14*len(ru[0].Key), ID: "map-slim"}))
-	v.Paper = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 720, Height: 480, ID: "map-paper"}))
+	v.Paper = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 720, Height: 480, ID: "map-paper", Still: true}))
 	at := -1
 	if m.Recommended != nil && m.Recommended.Point >= 0 && m.Recommended.Point < len(m.Points) {
 		at = m.Recommended.Point

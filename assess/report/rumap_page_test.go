@@ -56,7 +56,7 @@ func TestMapPageSaysTheVerdictFirst(t *testing.T) {
 			if e.Name == "main" {
 				words = strings.Join(strings.Fields(strings.ReplaceAll(e.Text, "\u00a0", "~")), " ")
 			}
-			if strings.HasPrefix(e.Attr["class"], "pt setting") {
+			if strings.HasPrefix(e.Attr["class"], "pt setting") && e.Attr["tabindex"] == "0" {
 				marks++
 			}
 		}

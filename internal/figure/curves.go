@@ -69,7 +69,7 @@ func (f *ruFrame) settings() {
 			f.setting(s)
 		}
 	}
-	if len(f.m.Settings) > 0 && len(f.m.Points) == 0 && !f.o.Standalone && !f.panel {
+	if len(f.m.Settings) > 0 && len(f.m.Points) == 0 && !f.o.Still && !f.panel {
 		f.hint()
 	}
 }
@@ -79,7 +79,7 @@ func (f *ruFrame) setting(s RUSetting) {
 	if s.Recommended {
 		class += " recommended"
 	}
-	if !f.o.Standalone {
+	if !f.o.Still {
 		focus = ` tabindex="0"`
 	}
 	name := s.Name
@@ -100,7 +100,7 @@ func (f *ruFrame) setting(s RUSetting) {
 	for _, k := range s.Marks {
 		f.mark(s, k, x)
 	}
-	if !f.o.Standalone {
+	if !f.o.Still {
 		width := float64(f.o.Width) - 8
 		f.text("detail", "start", 4, 18, Cut(strings.Join(what, "; "), int(width/6.9)))
 		for _, k := range s.Marks {
@@ -134,7 +134,7 @@ const markRadius = 3.2
 func (f *ruFrame) mark(s RUSetting, k RUMark, x float64) {
 	y := f.y(k.R)
 	f.open("at "+k.Style.class(), "")
-	if !f.o.Standalone {
+	if !f.o.Still {
 		fmt.Fprintf(f, `<title>%s</title>`, escaped(s.Name+"; "+f.markText(k)))
 	}
 	if !math.IsInf(k.R, 1) && k.RSE > 0 && !math.IsInf(k.RSE, 0) {
@@ -155,7 +155,7 @@ func (f *ruFrame) mark(s RUSetting, k RUMark, x float64) {
 		f.circle("pick", x, y, 7)
 	}
 	f.shape(class, k.Style.Knowledge, x, y, markRadius)
-	if !f.o.Standalone {
+	if !f.o.Still {
 		f.circle("hit", x, y, 8)
 		width := float64(f.o.Width) - 8
 		f.text("detail own", "start", 4, 38, Cut(f.markText(k), int(width/6.9)))

@@ -114,7 +114,7 @@ func (p *panels) draw() {
 		p.shift(p.places[i].x, p.places[i].y)
 		p.text("axis word", "start", 4, -6, Cut(f.m.Title, int(float64(f.o.Width)/7)))
 		f.draw()
-		if i == 0 && !p.o.Standalone && len(f.m.Settings) > 0 {
+		if i == 0 && !p.o.Still && len(f.m.Settings) > 0 {
 			p.hint()
 		}
 		p.close()

@@ -76,7 +76,7 @@ func (f *ruFrame) points() {
 	for i, p := range points {
 		f.point(p, labels[i])
 	}
-	if len(points) > 0 && !f.o.Standalone && !f.panel {
+	if len(points) > 0 && !f.o.Still && !f.panel {
 		f.hint()
 	}
 }
@@ -232,7 +232,7 @@ func (f *ruFrame) point(p RUPoint, label caption) {
 		what += "; above its threshold"
 	}
 	focus := ""
-	if !f.o.Standalone {
+	if !f.o.Still {
 		focus = ` tabindex="0"`
 	}
 	f.open(class, fmt.Sprintf(` role="img"%s aria-label="%s"`, focus, escaped(what)))
@@ -250,7 +250,7 @@ func (f *ruFrame) point(p RUPoint, label caption) {
 	if label.text != "" {
 		f.text("label", label.anchor, label.x, label.y, label.text)
 	}
-	if !f.o.Standalone {
+	if !f.o.Still {
 		f.detail(p, known)
 	}
 	f.close()

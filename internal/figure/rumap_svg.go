@@ -13,6 +13,8 @@ type SVGOptions struct {
 	// Standalone makes a file of its own: with its styles, and nothing that
 	// needs a pointer or a keyboard.
 	Standalone bool
+	// Still leaves out what needs a pointer or a keyboard: for print.
+	Still bool
 	// Beside says that a dot plot beside the map names its marks (RiskDotsSVG), so that
 	// of many at one utility only a few need labels.
 	Beside bool
@@ -53,6 +55,7 @@ func (o *SVGOptions) fill() {
 	if o.ID == "" {
 		o.ID = "ru"
 	}
+	o.Still = o.Still || o.Standalone
 }
 
 // newRUFrame is the frame of a map, one of several of a picture or the only one.
@@ -68,7 +71,7 @@ func newRUFrame(d *drawing, m RUMap, o SVGOptions, panel bool) *ruFrame {
 	}
 	f.top = 54
 	switch {
-	case o.Standalone:
+	case o.Still:
 		f.top = 34 // without the line for what has the focus
 	case len(m.Settings) > 0:
 		f.top = 74 // with a second one for the mark
