@@ -21,6 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
@@ -141,7 +142,7 @@ func (s *stand) sameRelease(p *config.Pipeline) {
 // sameGroupTotals demands the undisturbed run's totals of what the group has kept.
 func (s *stand) sameGroupTotals(p *config.Pipeline) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Patience)
 	defer cancel()
 	total, err := stream.AssessGroup(ctx, p, "", s.options())
 	if err != nil {
@@ -211,6 +212,9 @@ func TestStreamSurvivesErrors(t *testing.T) {
 					}
 					s.fill(survivors)
 					p := s.small()
+					if c.key == kmsg.Heartbeat {
+						hasty(p, kgo.HeartbeatInterval(10*time.Millisecond)) // the run must not be over before
+					}
 					requests := 0
 					h := s.cluster.Fault(kfake.Fault{
 						Keys: []kmsg.Key{c.key}, Err: code, Count: often.count,

@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
@@ -24,6 +26,7 @@ type wire struct {
 	mu    sync.Mutex
 	down  bool
 	conns map[net.Conn]bool
+	tried int // while it is cut
 }
 
 var errWire = errors.New("the wire is cut")
@@ -32,6 +35,7 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.down {
+		w.tried++
 		return nil, errWire
 	}
 	c, err := new(net.Dialer).DialContext(ctx, network, address)
@@ -53,6 +57,13 @@ func (w *wire) cut() {
 		c.Close()
 	}
 	w.conns = nil
+}
+
+// tries is how often the instance has tried to reach the brokers in vain.
+func (w *wire) tries() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tried
 }
 
 func (w *wire) mend() {
@@ -101,7 +112,7 @@ func (i *instance) drain() {
 		if i.err != nil && !errors.Is(i.err, stream.ErrUnopened) {
 			i.stand.t.Error(i.err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(eventually.Patience):
 		i.stand.t.Fatal("an instance does not end")
 	}
 }
@@ -119,6 +130,49 @@ func (s *stand) live(name string, settings ...string) *config.Pipeline {
 	return s.parse(text, append([]string{"sink.kafka.commit.records=250", "sink.kafka.commit.interval=50ms"}, settings...)...)
 }
 
+// end is how far a topic has been written, in all of its partitions together, with
+// what is not committed and the markers of transactions; 0 while the broker is away.
+func (s *stand) end(topic string) (sum int64) {
+	s.t.Helper()
+	ends, err := kadm.NewClient(s.client).ListEndOffsets(s.t.Context(), topic)
+	if err != nil {
+		return 0
+	}
+	ends.Each(func(o kadm.ListedOffset) { sum += max(0, o.Offset) })
+	return sum
+}
+
+// written waits until a topic has been written so far.
+func (s *stand) written(topic string, end int64) {
+	s.t.Helper()
+	eventually.True(s.t, fmt.Sprintf("%s has been written up to %d", topic, end), func() bool { return s.end(topic) >= end })
+}
+
+// grown waits until a topic has grown by so much, or over is closed.
+func (s *stand) grown(over <-chan struct{}, topic string, more int64) {
+	s.t.Helper()
+	before := s.end(topic)
+	eventually.True(s.t, fmt.Sprintf("%s has grown by %d", topic, more), func() bool {
+		select {
+		case <-over:
+			return true
+		default:
+			return s.end(topic) >= before+more
+		}
+	})
+}
+
+// committed is how many of the messages the group has done with.
+func (s *stand) committed() (sum int64) {
+	s.t.Helper()
+	offsets, err := kadm.NewClient(s.client).FetchOffsets(s.t.Context(), "g")
+	if err != nil {
+		return 0
+	}
+	offsets.Each(func(o kadm.OffsetResponse) { sum += max(0, o.At) })
+	return sum
+}
+
 // rest releases what is left.
 func (s *stand) rest(settings ...string) *account.Result {
 	s.t.Helper()
@@ -131,7 +185,7 @@ func (s *stand) inflow(g *rand.Rand) {
 		to := min(survivors, from+1+g.IntN(60))
 		s.fillFrom(from, to)
 		from = to
-		time.Sleep(time.Duration(g.IntN(60)) * time.Millisecond)
+		eventually.Elapse(s.t, time.Duration(g.IntN(60))*time.Millisecond)
 	}
 }
 
@@ -162,7 +216,7 @@ func TestStreamMembersComeAndGo(t *testing.T) {
 							}
 							if mine.IntN(3) == 0 {
 								i.wire.cut()
-								time.Sleep(time.Duration(mine.IntN(300)) * time.Millisecond)
+								eventually.Elapse(t, time.Duration(mine.IntN(300))*time.Millisecond)
 								i.wire.mend()
 							}
 							i.drain()
@@ -195,10 +249,11 @@ func TestStreamOutlivesItsMembers(t *testing.T) {
 					defer close(flow)
 					s.inflow(rand.New(rand.NewPCG(seed, 2)))
 				}()
-				time.Sleep(time.Duration(200+g.IntN(300)) * time.Millisecond)
+				s.written("out", 1+g.Int64N(survivors/4))
 				first.wire.cut()
+				before := s.end("out")
 				second := s.start(s.live(""))
-				time.Sleep(1500 * time.Millisecond)
+				s.written("out", before+1) // the second has taken the first one's partitions over
 				if back {
 					first.wire.mend()
 				}
@@ -229,9 +284,9 @@ func TestStreamWaitsForBrokers(t *testing.T) {
 				s.inflow(rand.New(rand.NewPCG(seed, 2)))
 			}()
 			for range 3 {
-				time.Sleep(time.Duration(100+g.IntN(300)) * time.Millisecond)
+				s.grown(flow, "out", 1+g.Int64N(100))
 				i.wire.cut()
-				time.Sleep(time.Duration(300+g.IntN(300)) * time.Millisecond)
+				eventually.Elapse(t, time.Duration(300+g.IntN(300))*time.Millisecond) // longer than a transaction may last
 				i.wire.mend()
 			}
 			<-flow
@@ -268,13 +323,12 @@ func TestStreamDrainsWithoutBrokers(t *testing.T) {
 					defer close(fed)
 					s.inflow(rand.New(rand.NewPCG(1, 1)))
 				}()
-				time.Sleep(700 * time.Millisecond)
+				s.written("out", survivors/8)
 			} else {
-				s.values("out", survivors-len(unfit))
-				time.Sleep(400 * time.Millisecond)
+				eventually.True(t, "all that was read is committed", func() bool { return s.committed() == survivors })
 			}
 			w.cut()
-			time.Sleep(200 * time.Millisecond)
+			eventually.True(t, "the stream has tried to reach the brokers", func() bool { return w.tries() > 0 })
 			begin := time.Now()
 			stop()
 			select {
@@ -283,7 +337,7 @@ func TestStreamDrainsWithoutBrokers(t *testing.T) {
 				if busy && (err == nil || !strings.Contains(err.Error(), "did not answer in time")) {
 					t.Errorf("the error does not tell that the last transaction is not committed: %v", err)
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(eventually.Patience):
 				t.Fatal("the stream does not end")
 			}
 			w.mend()
@@ -304,18 +358,19 @@ func TestStreamSurvivesBrokerRestarts(t *testing.T) {
 	}
 	var n int
 	fmt.Sscan(number, &n)
-	s.fill(survivors / 2)
 	i := s.start(s.live("a"))
 	for round := range 3 {
-		time.Sleep(time.Duration(150+100*round) * time.Millisecond)
+		before := s.end("out")
+		s.fillFrom(round*survivors/4, (round+1)*survivors/4)
+		s.written("out", before+1) // in the middle of what was added
 		s.cluster.Close()
-		time.Sleep(300 * time.Millisecond)
+		eventually.Elapse(t, 300*time.Millisecond)
 		if s.cluster, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir), kfake.Ports(n), kfake.GroupMinSessionTimeout(time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Cleanup(s.cluster.Close)
-	s.fillFrom(survivors/2, survivors)
+	s.fillFrom(3*survivors/4, survivors)
 	i.drain()
 	s.rest()
 	s.sameRelease(s.small())

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
@@ -106,7 +107,7 @@ func (s *stand) values(topic string, n int) []*kgo.Record {
 	c := s.newClient(kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond))
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*eventually.Patience)
 	defer cancel()
 	var all []*kgo.Record
 	at, quiet := map[int32]int64{}, time.Now()
@@ -122,7 +123,7 @@ func (s *stand) values(topic string, n int) []*kgo.Record {
 				return all
 			}
 		}
-		if time.Since(quiet) > 10*time.Second {
+		if time.Since(quiet) > eventually.Patience {
 			return all
 		}
 		poll, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
@@ -202,7 +203,7 @@ func (s *stand) parse(text string, settings ...string) *config.Pipeline {
 
 func (s *stand) run(p *config.Pipeline) *account.Result {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*eventually.Patience)
 	defer cancel()
 	result, err := stream.Run(ctx, p, s.options())
 	if err != nil {

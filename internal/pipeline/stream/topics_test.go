@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
@@ -189,25 +190,20 @@ func TestStreamKeepsItsStart(t *testing.T) {
 			s := newStand(t)
 			s.persons(0, 400)
 			i := s.start(s.live("a", "source.kafka.start=latest", "sink.kafka.delivery="+delivery))
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
+			ctx := t.Context()
 			admin := kadm.NewClient(s.client)
-			for {
+			eventually.True(t, "the group's start is kept", func() bool {
 				offsets, err := admin.FetchOffsets(ctx, "g")
 				if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
 					t.Fatal(err)
 				}
-				if _, pinned := offsets.Lookup("in", 1); pinned {
-					break
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
+				_, pinned := offsets.Lookup("in", 1)
+				return pinned
+			})
 			kind := map[string]kmsg.Key{"exactly_once": kmsg.TxnOffsetCommit, "at_least_once": kmsg.OffsetCommit}[delivery]
 			h := s.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kind}, Err: kerr.RebalanceInProgress, Count: 2})
 			s.persons(400, 800)
-			for h.Hits() < 2 && ctx.Err() == nil {
-				time.Sleep(10 * time.Millisecond)
-			}
+			eventually.True(t, "two commits have failed", func() bool { return h.Hits() == 2 })
 			i.wire.cut() // a crash before anything is committed
 			h.Remove()
 			i.stop()
@@ -248,9 +244,15 @@ func TestStreamAtLeastOnce(t *testing.T) {
 				s := newStand(t)
 				s.fill(survivors)
 				p := s.small("sink.kafka.delivery=at_least_once")
+				if c.key == kmsg.Heartbeat {
+					hasty(p, kgo.HeartbeatInterval(10*time.Millisecond)) // the run must not be over before
+				}
 				requests := 0
 				h := s.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{c.key}, Err: c.code, Count: 2, When: func(kmsg.Request) bool { requests++; return requests > skip }})
 				result := s.run(p)
+				if h.Hits() == 0 {
+					t.Error("no request was answered with the fault")
+				}
 				h.Remove()
 				wages := map[int]float64{}
 				for _, r := range s.values("out", survivors-len(unfit)) {
@@ -301,7 +303,7 @@ func (s *stand) alter(topic, key, value string) {
 // fail runs a pipeline that must end with an error.
 func (s *stand) fail(p *config.Pipeline) error {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Patience)
 	defer cancel()
 	_, err := stream.Run(ctx, p, s.drainWithin(time.Second))
 	if err == nil {
@@ -338,7 +340,10 @@ func TestStreamFindsNewTopicsAndPartitions(t *testing.T) {
 	if _, err := admin.CreateTopic(t.Context(), partitions, 1, nil, "p-b"); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Millisecond)
+	eventually.True(t, "p-b has its partitions", func() bool {
+		topics, err := admin.ListTopics(t.Context(), "p-b")
+		return err == nil && len(topics["p-b"].Partitions) == partitions
+	})
 	put("p-b", 1, 0, 1)
 	have("p-b-out", 2)
 	for _, topic := range []string{"p-a-out", "p-a"} {
@@ -346,10 +351,10 @@ func TestStreamFindsNewTopicsAndPartitions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(300 * time.Millisecond)
-	s.client.ForceMetadataRefresh()
-	time.Sleep(200 * time.Millisecond)
-	put("p-a", 2, 7)
+	eventually.True(t, "the producer knows the third partition", func() bool {
+		s.client.ForceMetadataRefresh()
+		return s.client.ProduceSync(t.Context(), &kgo.Record{Topic: "p-a", Partition: 2, Value: []byte(`{"id":7,"name":"x","wage":2.5,"region":"r"}`)}).FirstErr() == nil
+	})
 	have("p-a-out", 4)
 	// The sink of this one is not widened with it.
 	if _, err := admin.UpdatePartitions(t.Context(), 3, "p-b"); err != nil {
@@ -357,7 +362,7 @@ func TestStreamFindsNewTopicsAndPartitions(t *testing.T) {
 	}
 	select {
 	case <-i.ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(eventually.Patience):
 		t.Fatal("the stream goes on")
 	}
 	if i.err == nil || !strings.Contains(i.err.Error(), `"p-b-out" has 2 partitions and must have at least the 3 of "p-b"`) {
