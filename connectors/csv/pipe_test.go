@@ -28,6 +28,7 @@ type job struct {
 	mask    []string // columns that get 1 added
 	release []string // nil: all
 	decode  bool     // nothing is carried
+	reject  []int    // records that are rejected once they are decoded
 	decimal int
 }
 
@@ -104,6 +105,11 @@ func (j job) pass(t testing.TB, to *SinkConfig) (res result, err error) {
 		res.n += b.N
 		for _, x := range b.Rejects {
 			res.rejects = append(res.rejects, strings.TrimSpace(fmt.Sprintf("%d %s: %s", b.First+int64(x.Row)+1, x.Column, x.Reason)))
+		}
+		for _, at := range j.reject {
+			if i := at - int(b.First); i >= 0 && i < b.N {
+				b.Reject(i, "", "for the test")
+			}
 		}
 		for _, o := range layout.Release {
 			if o.Masked {
