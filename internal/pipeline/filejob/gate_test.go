@@ -1,0 +1,166 @@
+package filejob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+)
+
+// gated is a run with a gate, a report and a quarantine.
+func gated(t *testing.T, dir, gate string) *account.Result {
+	t.Helper()
+	p := parse(t, dir, setup{
+		source: "csv: {path: " + filepath.Join(dir, "in.csv") + ", types: {debt: float64}}", sink: "csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: noiseMasks,
+		extra: fmt.Sprintf("gate: {%s}\nreport: {json: %s, publish: [sd]}\nquarantine: {jsonl: %s}\n", gate, filepath.Join(dir, "report.json"), filepath.Join(dir, "bad.jsonl")),
+	})
+	result, err := Run(context.Background(), p, pipeline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// filesIn are the names in a folder beside what the tests put there themselves.
+func filesIn(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != "in.csv" && e.Name() != "k" {
+			names = append(names, e.Name())
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+// What a rule refuses is not published, whichever rule of several it is; the
+// quarantine and the confidential report are. A release that stands there stays.
+func TestRefusedReleaseIsNotPublished(t *testing.T) {
+	const holds, breaks = "{column: income, target: max, knowledge: index, min_rmse: 1}", "{column: income, target: max, knowledge: index, min_rmse: 1e9}"
+	input := func(dir string) {
+		var rows strings.Builder
+		rows.WriteString("id,income,debt,age,region\n")
+		for i := range 400 {
+			fmt.Fprintf(&rows, "R%03d,%d.50,%d,%d,north\n", i, 1000+37*i, i, 20+i%50)
+		}
+		rows.WriteString("R400,1.5,canary,20,north\n")
+		write(t, filepath.Join(dir, "in.csv"), []byte(rows.String()))
+	}
+	for _, c := range []struct {
+		name, gate string
+		passed     bool
+	}{
+		{"no rule", "", true},
+		{"two that hold", "rules: [" + holds + ", " + holds + "]", true},
+		{"the first is broken", "rules: [" + breaks + ", " + holds + "]", false},
+		{"the last is broken", "rules: [" + holds + ", " + breaks + "]", false},
+		{"the one in the middle is broken", "rules: [" + holds + ", " + breaks + ", " + holds + "]", false},
+		{"too much is lost", "max_quarantined: 0", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			input(dir)
+			result := gated(t, dir, c.gate)
+			if result.Refused() == c.passed || result.Report.Gate.Passed != c.passed || (result.Report.Withheld == "") != c.passed {
+				t.Errorf("refused %v, withheld because %q, gate %+v", result.Refused(), result.Report.Withheld, result.Report.Gate)
+			}
+			want := []string{"bad.jsonl", "out.csv", "report.json", "report.public.json"}
+			if !c.passed {
+				want = []string{"bad.jsonl", "report.json"}
+			}
+			if got := filesIn(t, dir); !slices.Equal(got, want) {
+				t.Errorf("there is %q, want %q", got, want)
+			}
+			var listed []string
+			for _, path := range result.Files {
+				listed = append(listed, filepath.Base(path))
+			}
+			if sort.Strings(listed); !slices.Equal(listed, want) {
+				t.Errorf("said to be written: %q, want %q", listed, want)
+			}
+			if c.passed {
+				if rows := rowsOf(t, filepath.Join(dir, "out.csv")); len(rows) != 400 || strings.Contains(rows[0], "id=") {
+					t.Errorf("%d records, the first is %s", len(rows), rows[0])
+				}
+			}
+		})
+	}
+	t.Run("an earlier release", func(t *testing.T) {
+		dir := t.TempDir()
+		input(dir)
+		gated(t, dir, "")
+		before, err := os.ReadFile(filepath.Join(dir, "out.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "in.csv"), []byte("id,income,debt,age,region\nR1,1,2,30,north\nR2,2,3,30,north\nR3,4,4,31,north\n"))
+		if !gated(t, dir, "rules: ["+breaks+"]").Refused() {
+			t.Error("not refused")
+		}
+		after, err := os.ReadFile(filepath.Join(dir, "out.csv"))
+		if err != nil || string(after) != string(before) {
+			t.Errorf("the earlier release has changed: %v", err)
+		}
+	})
+}
+
+// A column leaves where it is listed and identifies nobody; one that is not listed is an
+// error, or with `unlisted: drop` is dropped, wherever it stands.
+func TestUnlistedColumnsDoNotPass(t *testing.T) {
+	for _, unlisted := range []string{"first,", ",last", ",middle"} {
+		for _, format := range []string{"csv", "jsonl"} {
+			t.Run(strings.Trim(unlisted, ",")+" "+format, func(t *testing.T) {
+				dir := t.TempDir()
+				header, row := "id,income,debt,age,region", "R%d,%d,2,30,north"
+				switch {
+				case strings.HasSuffix(unlisted, ","):
+					header, row = unlisted+header, "canary,"+row
+				case unlisted == ",middle":
+					header, row = "id,income,debt,middle,age,region", "R%d,%d,2,canary,30,north"
+				default:
+					header, row = header+unlisted, row+",canary"
+				}
+				text := header + "\n"
+				for i := range 50 {
+					text += fmt.Sprintf(row, i, 1000+i) + "\n"
+				}
+				write(t, filepath.Join(dir, "in.csv"), []byte(text))
+				out := filepath.Join(dir, "out."+format)
+				s := setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}", sink: format + ": {path: " + out + "}", masks: noiseMasks}
+				_, err := Run(context.Background(), parse(t, dir, s), pipeline.Options{})
+				var errs config.Errors
+				name := strings.Trim(unlisted, ",")
+				if err == nil || !errors.As(err, &errs) || !strings.Contains(err.Error(), "not listed: "+name+";") {
+					t.Errorf("a column that is not listed: %v", err)
+				}
+				if _, err := os.Stat(out); err == nil {
+					t.Error("there is a release all the same")
+				}
+				s.extra = "unlisted: drop"
+				if _, err := Run(context.Background(), parse(t, dir, s), pipeline.Options{}); err != nil {
+					t.Fatal(err)
+				}
+				released, err := os.ReadFile(out)
+				if err != nil || strings.Contains(string(released), "canary") || strings.Contains(string(released), name) || strings.Contains(string(released), "R1") || strings.Contains(string(released), `id`) {
+					t.Errorf("%v: released %.200s", err, released)
+				}
+				if rows := rowsOf(t, out); len(rows) != 50 || !strings.HasPrefix(rows[0], "age=30 debt=") || !strings.HasSuffix(strings.TrimSpace(rows[49]), "region=north") {
+					t.Errorf("%d rows, the first is %s", len(rows), rows[0])
+				}
+			})
+		}
+	}
+}
