@@ -30,7 +30,7 @@ type observer struct {
 func (o *observer) Broker(error)                       {}
 func (o *observer) Assigned(parts map[string][]int32)  { o.assigned = parts }
 func (o *observer) Rebalance()                         {}
-func (o *observer) Lag(topic string, n int32, m int64) { o.lag[Partition{topic, n}] = m }
+func (o *observer) Lag(topic string, n int32, m int64) { o.lag[Partition{Topic: topic, Number: n}] = m }
 
 // member is a stream that adds 1000 to every wage and rejects that of 13.5.
 type member struct {
@@ -229,7 +229,7 @@ func TestStreamKeepsTheOrder(t *testing.T) {
 	if !maps.EqualFunc(m.watch.assigned, map[string][]int32{"in": {0, 1}}, slices.Equal) {
 		t.Errorf("assigned: %v", m.watch.assigned)
 	}
-	if m.watch.lag[Partition{"in", 0}] != 0 || m.watch.lag[Partition{"in", 1}] != 0 {
+	if m.watch.lag[Partition{Topic: "in", Number: 0}] != 0 || m.watch.lag[Partition{Topic: "in", Number: 1}] != 0 {
 		t.Errorf("lag at the end: %v", m.watch.lag)
 	}
 }
@@ -251,7 +251,7 @@ func TestStreamTransactions(t *testing.T) {
 			c, cl := streamCluster(t)
 			fill(t, cl, "in", 0, 0, 100)
 			m := newMember(t, c, func(s *StreamConfig) { s.Sink.Delivery = delivery })
-			part := Partition{"in", 0}
+			part := Partition{Topic: "in", Number: 0}
 			if err := m.transaction(t, false); err != nil {
 				t.Fatal(err)
 			}
@@ -295,7 +295,7 @@ func TestStreamGoesOn(t *testing.T) {
 	fill(t, cl, "in", 0, 0, 60)
 	fill(t, cl, "in", 1, 200, 10)
 	first := newMember(t, c, nil)
-	zero, one := Partition{"in", 0}, Partition{"in", 1}
+	zero, one := Partition{Topic: "in", Number: 0}, Partition{Topic: "in", Number: 1}
 	for next := int64(0); next < 60; next, _ = first.At(zero) {
 		if err := first.transaction(t, false); err != nil {
 			t.Fatal(err)
@@ -394,7 +394,7 @@ func TestStreamDrains(t *testing.T) {
 		s.Source.Until = ""
 		s.Commit.Interval = connectors.Duration(10 * time.Second)
 	})
-	for m.entered[Partition{"in", 0}] == 0 && !m.Settled() {
+	for m.entered[Partition{Topic: "in", Number: 0}] == 0 && !m.Settled() {
 		if err := m.Begin(limited(t)); err != nil {
 			t.Fatal(err)
 		}
