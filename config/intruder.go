@@ -6,7 +6,7 @@ import (
 )
 
 // Intruder says what an intruder tries on the pairs of original and released
-// records in the keyed sample. With assess.keys and no part named it stands for
+// records in the keyed sample. With keys and no part named it stands for
 // linkage by the numeric keys and uniqueness on the others; which of the two there
 // is depends on the data.
 type Intruder struct {
@@ -76,7 +76,7 @@ type IntruderRegression struct {
 }
 
 // Asked reports whether a run shall measure what an intruder finds.
-func (a *Assess) Asked() bool { return len(a.Keys) > 0 || a.Intruder != nil }
+func (a *Assess) Asked() bool { return len(a.IntruderKeys()) > 0 || a.Intruder != nil }
 
 // Named reports whether any part of the intruder is named. Where none is, linkage
 // and uniqueness are meant, as far as the types of the keys allow. It holds of a

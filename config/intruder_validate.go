@@ -118,7 +118,7 @@ func (l *loader) checkWidths(ps *check.Problems, widths []float64) {
 }
 
 func (l *loader) validateCategorical(p *Pipeline) {
-	in, keys := p.Assess.Intruder, p.Assess.Keys
+	in, keys := p.Assess.Intruder, p.Assess.IntruderKeys()
 	for i, name := range in.Categorical {
 		path := fmt.Sprintf("assess.intruder.categorical[%d]", i)
 		if !l.Sound(path, "assess.keys") {
@@ -126,7 +126,7 @@ func (l *loader) validateCategorical(p *Pipeline) {
 		}
 		switch mask := l.maskOf(p, name); {
 		case !slices.Contains(keys, name):
-			l.Wrong(path, "must be one of assess.keys, got %q%s", name, form.Instead(name, keys))
+			l.Wrong(path, "must be one of %s, got %q%s", p.Assess.keysWords(), name, form.Instead(name, keys))
 		case slices.Contains(in.Categorical[:i], name):
 			l.Wrong(path, "must not repeat a column, got %q again", name)
 		case mask != "":
@@ -166,23 +166,23 @@ func (l *loader) validateKeyedParts(p *Pipeline) {
 		{"bayes", in.Bayes != nil, true, ""},
 		{"uniqueness", in.Uniqueness != nil, false, ""},
 	}
-	if len(a.Keys) == 0 && !in.Named() && !l.HasStrange(path) {
-		l.Wrong(path, "needs assess.keys, the columns that an intruder may know; or name a part that needs none: interval, utility, inversion")
+	if len(a.IntruderKeys()) == 0 && !in.Named() && !l.HasStrange(path) {
+		l.Wrong(path, "needs columns with role: key, or assess.keys, the columns that an intruder may know; or name a part that needs none: interval, utility, inversion")
 	}
 	for _, part := range parts {
 		switch at := form.Join(path, part.name); {
 		case !part.given || !l.Sound(at):
-		case len(a.Keys) == 0:
-			l.Wrong(at, "needs assess.keys, the columns that an intruder may know")
+		case len(a.IntruderKeys()) == 0:
+			l.Wrong(at, "needs columns with role: key, or assess.keys, the columns that an intruder may know")
 		case part.numeric && !a.linked():
-			l.Wrong(at, "needs a numeric key, and intruder.categorical lists all of assess.keys%s", part.hint)
+			l.Wrong(at, "needs a numeric key, and intruder.categorical lists all keys%s", part.hint)
 		}
 	}
 }
 
 // linked reports whether some key may be a numeric one.
 func (a *Assess) linked() bool {
-	return slices.ContainsFunc(a.Keys, func(name string) bool {
+	return slices.ContainsFunc(a.IntruderKeys(), func(name string) bool {
 		return a.Intruder == nil || !slices.Contains(a.Intruder.Categorical, name)
 	})
 }
@@ -220,8 +220,8 @@ func (l *loader) validateKnown(p *Pipeline, path string, values map[string]float
 			continue
 		}
 		switch v := values[name]; {
-		case !slices.Contains(a.Keys, name):
-			l.WrongName(at, "must be one of assess.keys%s", form.Instead(name, a.Keys))
+		case !slices.Contains(a.IntruderKeys(), name):
+			l.WrongName(at, "must be one of %s%s", a.keysWords(), form.Instead(name, a.IntruderKeys()))
 		case slices.Contains(a.Intruder.Categorical, name):
 			l.WrongName(at, "must be a numeric key, and intruder.categorical lists it")
 		case v < 0:
@@ -268,8 +268,8 @@ func (l *loader) validateUniqueness(p *Pipeline, path string) {
 			continue
 		}
 		switch mask := l.maskOf(p, name); {
-		case slices.Contains(p.Assess.Keys, name):
-			l.Wrong(at, "must not be one of assess.keys, got %q: records of equal keys all have the same", name)
+		case slices.Contains(p.Assess.IntruderKeys(), name):
+			l.Wrong(at, "must not be one of %s, got %q: records of equal keys all have the same", p.Assess.keysWords(), name)
 		case mask != "":
 			l.Wrong(at, "must be a column that no mask changes, got %q, which %s changes: %s", name, mask, elsewhere)
 		}
@@ -324,8 +324,8 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 			continue
 		}
 		add := fmt.Sprintf("add assess.intruder.%s: {}", limit.Part)
-		if len(a.Keys) == 0 {
-			add = "give assess.keys, the columns that an intruder may know"
+		if len(a.IntruderKeys()) == 0 {
+			add = "give the role key to the columns that an intruder may know, or name them in assess.keys"
 			if !limit.ByDefault || in.Named() {
 				add += fmt.Sprintf(", and assess.intruder.%s: {}", limit.Part)
 			}
@@ -337,8 +337,8 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 			l.Wrong(at, "needs %s, which is not among the parts of assess.intruder that are named: %s", limit.Part, add)
 		case !a.Asked():
 			l.Wrong(at, "needs %s, and nothing is asked of an intruder: %s", limit.Part, add)
-		case limit.Part == "linkage" && len(a.Keys) > 0 && !a.linked() && l.Sound("assess.intruder.categorical"):
-			l.Wrong(at, "needs linkage, and intruder.categorical lists all of assess.keys: add a numeric key, or assess.intruder.linkage: {distance: gower}")
+		case limit.Part == "linkage" && len(a.IntruderKeys()) > 0 && !a.linked() && l.Sound("assess.intruder.categorical"):
+			l.Wrong(at, "needs linkage, and intruder.categorical lists all keys: add a numeric key, or assess.intruder.linkage: {distance: gower}")
 		}
 	}
 }

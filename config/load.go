@@ -47,6 +47,7 @@ func Parse(file string, text []byte, opts Options) (*Pipeline, error) {
 	}
 	l.tellConnectors(p)
 	l.fillStream(p)
+	l.fillKeys(p)
 	l.validate(p)
 	if err := l.Err(); err != nil {
 		return nil, err

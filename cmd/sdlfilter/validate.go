@@ -38,6 +38,9 @@ func (s *state) validateCommand() *cobra.Command {
 			}
 			if !s.quiet {
 				fmt.Fprintf(os.Stdout, "%s: valid\n", args[0])
+				if keys := p.KeysInWords(); keys != "" {
+					fmt.Fprintln(os.Stdout, keys)
+				}
 				if p.Sink.Shuffled() {
 					fmt.Fprintln(os.Stdout, "sink.order: shuffled costs the splice: all released columns are decoded and written anew, twice, by way of temporary files beside the release, of about its size before compression; a 256th of it is in memory at a time, and a folder becomes one file")
 				}

@@ -31,6 +31,10 @@ func (r *Reading) Origins() []string {
 	return all
 }
 
+// Origin says where the value at path comes from: "--set PATH", "environment NAME", or
+// "" where it stands in the file or is not given.
+func (r *Reading) Origin(path string) string { return r.origin[r.values[path]] }
+
 // note remembers what a setting changes: the file's own value, however many
 // settings come after one another.
 func (r *Reading) note(steps []Step, old *yaml.Node, s setting) {

@@ -13,6 +13,7 @@ import (
 type IntruderColumns struct {
 	Linked  []string       // numeric keys
 	Counted []string       // categorical keys
+	Left    []string       // keys by their role that a mask changes, or of nested values: not measured
 	carried []int          // indexes in layout.Read that the sample must hold codes of
 	Index   map[string]int // of the columns that the sample holds codes of, in Layout.Read
 }
@@ -21,7 +22,7 @@ type IntruderColumns struct {
 // it or a regression names it.
 func (pl *Plan) compared(name string) bool {
 	in := pl.Config.Assess.Intruder
-	if slices.Contains(pl.Config.Assess.Keys, name) {
+	if slices.Contains(pl.Config.Assess.IntruderKeys(), name) {
 		return in == nil || !slices.Contains(in.Categorical, name)
 	}
 	if in == nil || in.Utility == nil {
@@ -45,13 +46,18 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 	}
 	at := &pl.Intruder
 	at.Index = map[string]int{}
-	for i, name := range a.Keys {
+	for i, name := range a.IntruderKeys() {
 		if b.field(name).Numeric() && !slices.Contains(in.Categorical, name) {
 			at.Linked = append(at.Linked, name)
 			continue
 		}
-		if _, masked := b.masked[name]; masked {
-			return config.Errors{pl.Config.Errorf(fmt.Sprintf("assess.keys[%d]", i),
+		_, masked := b.masked[name]
+		if pl.leavesOut(name, masked || b.field(name).Nested()) {
+			at.Left = append(at.Left, name)
+			continue
+		}
+		if masked {
+			return config.Errors{pl.Config.Errorf(keyPath(&a, i),
 				"%s is counted and a mask changes it, and the sample of a run holds the original's categories: measure the release with `sdlfilter attack --original --released`", name)}
 		}
 		at.Counted = append(at.Counted, name)
@@ -101,11 +107,11 @@ func (pl *Plan) checkIntruder(in *config.Intruder) error {
 	at := &pl.Intruder
 	switch {
 	case in.Linkage != nil && len(at.Linked) == 0 && in.Linkage.Distance != "gower":
-		return config.Errors{pl.Config.Errorf("assess.intruder.linkage", "links numeric keys, and none of assess.keys is one")}
+		return config.Errors{pl.Config.Errorf("assess.intruder.linkage", "links numeric keys, and none of the keys is one")}
 	case in.Bayes != nil && len(at.Linked) == 0:
-		return config.Errors{pl.Config.Errorf("assess.intruder.bayes", "links numeric keys, and none of assess.keys is one")}
+		return config.Errors{pl.Config.Errorf("assess.intruder.bayes", "links numeric keys, and none of the keys is one")}
 	case in.Uniqueness != nil && len(at.Counted) == 0:
-		return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness", "counts categories, and none of assess.keys is categorical; list numeric ones that are in assess.intruder.categorical")}
+		return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness", "counts categories, and none of the keys is categorical; list numeric ones that are in assess.intruder.categorical")}
 	}
 	return nil
 }
@@ -121,9 +127,9 @@ func (pl *Plan) checkRespondentRules(in *config.Intruder) error {
 			switch {
 			case !given:
 			case m.Categorical && len(at.Counted) == 0:
-				return config.Errors{pl.Config.Errorf(path, "is about combinations of categorical keys, and none of assess.keys is one; list numeric ones that are in assess.intruder.categorical")}
+				return config.Errors{pl.Config.Errorf(path, "is about combinations of categorical keys, and none of the keys is one; list numeric ones that are in assess.intruder.categorical")}
 			case !m.Categorical && m.ByDefault && len(at.Linked) == 0 && in.Linkage == nil:
-				return config.Errors{pl.Config.Errorf(path+"."+m.Name, "is about linkage by numeric keys, and none of assess.keys is one")}
+				return config.Errors{pl.Config.Errorf(path+"."+m.Name, "is about linkage by numeric keys, and none of the keys is one")}
 			}
 		}
 	}

@@ -25,6 +25,9 @@ func (r *Reporter) warnings(m *assess.Measures, touched []transform.Touch) (list
 	if r.Interim || m.Records == 0 {
 		return list
 	}
+	if left := r.Plan.Intruder.Unmeasured(); left != "" {
+		list = append(list, left)
+	}
 	for i, t := range touched {
 		// Bounds are often set where no value is expected beyond them.
 		_, bounds := transform.ActionOf(r.Config.Masks[i].Params, t.Columns[0], math.NaN()).(transform.Bounding)

@@ -21,7 +21,7 @@ import (
 )
 
 // Run applies the masks of a configuration to its source, as a run would, and
-// lets the intruder of assess.keys at what would be released. Nothing is written.
+// lets the intruder of the keys at what would be released. Nothing is written.
 func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*attack.Result, attack.Data, error) {
 	var none attack.Data
 	ctx, o = o.Ready(ctx)
@@ -29,7 +29,7 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*attack.R
 	case p.Stream():
 		return nil, none, config.Errors{p.Errorf("source", "is a stream without end, and an attack needs data that end: use `until: latest`, or a file of the same columns")}
 	case !p.Assess.Asked():
-		return nil, none, config.Errors{p.Errorf("assess.keys", "must be given: the columns that an intruder may know of a respondent")}
+		return nil, none, config.Errors{p.Errorf("assess.keys", "must be given, or columns the role key: what an intruder may know of a respondent")}
 	}
 	key, err := p.Key.Resolve()
 	if err != nil {
@@ -53,6 +53,9 @@ func masked(ctx context.Context, p *config.Pipeline, o pipeline.Options, src con
 	pl, err := pipeline.NewPlan(p, src, true)
 	if err != nil {
 		return nil, nil, err
+	}
+	if left := pl.Intruder.Unmeasured(); left != "" {
+		o.Log.Warn().Msg(left)
 	}
 	if err := pl.Settle(ctx, o.Progress); err != nil {
 		return nil, nil, err
@@ -159,6 +162,9 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 	if u := in.Uniqueness; u != nil || all && len(d.Categorical) > 0 {
 		options := uniqueness.DefaultOptions()
 		options.Estimator = uniqueness.Approximate
+		if u == nil && pl.Config.Assess.KeysByRole() && len(d.Categorical) > pipeline.MostForSUDA2 {
+			options.SUDA2 = nil // not asked for, and of so many keys it takes long
+		}
 		if u != nil {
 			options.Alpha, options.K = u.Alpha, u.K
 			if !u.SUDA2 {

@@ -148,7 +148,7 @@ func newGrid(p *config.Pipeline, key keystream.Key) (*grid, error) {
 	// What any strategy touches or reads is decoded once for all of them.
 	all := *p
 	all.Masks = nil
-	all.Assess.Keys, all.Assess.Intruder = nil, nil // what an intruder finds is not on the map
+	all.Assess = all.Assess.WithoutIntruder() // what an intruder finds is not on the map
 	for _, s := range g.strategies {
 		masks, err := s.Masks(firsts(s))
 		if err != nil {
