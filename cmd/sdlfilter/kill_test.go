@@ -166,10 +166,10 @@ func TestSignalPublishesNothing(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stdin.Write([]byte("id,wage,kind\n1,100.00,a\n")); err != nil {
+	// More than a pipe holds: when all is written, the program has read some of it.
+	if _, err := stdin.Write([]byte("id,wage,kind\n" + strings.Repeat("1,100.00,a\n", 100_000))); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(300 * time.Millisecond)
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
 // stand is where streams are tried: brokers inside the test, a folder, and the
@@ -212,7 +214,7 @@ func (s *stand) start(args ...string) *process {
 
 // patience is how long a test waits for what takes a few tenths of a second on a
 // machine at rest.
-const patience = 40 * time.Second
+const patience = eventually.Patience
 
 func (p *process) signal(s syscall.Signal) {
 	p.t.Helper()
@@ -239,15 +241,25 @@ func (p *process) wait(status int) (stdout, stderr string) {
 // until waits until the program has written a text to stderr.
 func (p *process) until(text string) {
 	p.t.Helper()
-	for end := time.Now().Add(patience); !strings.Contains(p.log(), text); time.Sleep(20 * time.Millisecond) {
+	p.once(fmt.Sprintf("writes %q", text), func() bool { return strings.Contains(p.log(), text) })
+}
+
+// once waits until the program, while it runs, has done something.
+func (p *process) once(what string, met func() bool) {
+	p.t.Helper()
+	done := eventually.Waits(patience, func() bool {
 		select {
 		case <-p.ended:
-			p.t.Fatalf("%s: ended with status %d before it wrote %q\n%s", p.args, p.status, text, p.tail())
+			if !met() {
+				p.t.Fatalf("%s: ended with status %d, and never %s\n%s", p.args, p.status, what, p.tail())
+			}
+			return true
 		default:
+			return met()
 		}
-		if time.Now().After(end) {
-			p.t.Fatalf("%s: does not write %q\n%s", p.args, text, p.tail())
-		}
+	})
+	if !done {
+		p.t.Fatalf("%s: for %v never %s\n%s", p.args, patience, what, p.tail())
 	}
 }
 

@@ -279,10 +279,10 @@ func TestStreamCanary(t *testing.T) {
 			}
 			// A changed configuration, and one that is refused.
 			for _, text := range []string{s.text(), s.canaryText(f, "", `{kafka: {brokers: ["BROKER"], topic: out, commit: {interval: 200ms, records: 100}}}`, `masks: []`)} {
+				before := strings.Count(p.log(), "configuration is")
 				s.file("pipeline.yaml", text)
 				p.signal(syscall.SIGHUP)
-				p.until("configuration is")
-				time.Sleep(50 * time.Millisecond)
+				p.once("writes of the configuration", func() bool { return strings.Count(p.log(), "configuration is") > before })
 			}
 			p.signal(syscall.SIGTERM)
 			stdout, stderr := p.wait(exitDone)
@@ -408,8 +408,9 @@ func TestStreamCanaryFailures(t *testing.T) {
 		s.file("pipeline.yaml", s.canaryText(f, "", sink))
 		p := s.start("run", "-v", "pipeline.yaml")
 		s.checkTopic("out", len(f.good), true)
+		before := len(p.log())
 		s.cluster.Close()
-		time.Sleep(500 * time.Millisecond)
+		p.once("writes that the broker is gone", func() bool { return len(p.log()) > before })
 		p.signal(syscall.SIGTERM)
 		p.signal(syscall.SIGINT)
 		<-p.ended

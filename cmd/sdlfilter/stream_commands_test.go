@@ -15,6 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
 func TestStreamCommands(t *testing.T) {
@@ -97,7 +99,7 @@ func TestStreamIsCutShort(t *testing.T) {
 	s := newStand(t)
 	s.persons(0, 100)
 	s.cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
-		time.Sleep(1500 * time.Millisecond) // longer than a poll
+		eventually.Elapse(t, 1500*time.Millisecond) // longer than a poll
 		return nil, nil, false
 	})
 	s.config()

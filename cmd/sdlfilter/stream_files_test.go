@@ -14,6 +14,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
 // filed is a released record in a file.
@@ -260,7 +262,7 @@ func TestStreamIntoFilesIsKilled(t *testing.T) {
 	p, killed := s.start("run", "-q", "pipeline.yaml"), 0
 	for k := range 15 {
 		s.persons(k*n/15, (k+1)*n/15)
-		time.Sleep(120 * time.Millisecond)
+		eventually.Elapse(t, 120*time.Millisecond) // a kill comes at some place of a transaction
 		if k%4 == 3 || k == 13 { // the last records always come after a kill
 			p.cmd.Process.Kill()
 			<-p.ended
@@ -273,11 +275,7 @@ func TestStreamIntoFilesIsKilled(t *testing.T) {
 	if killed == 0 {
 		t.Error("no run was killed in the middle: the test shows nothing")
 	}
-	for end := time.Now().Add(patience); len(complete()) < n; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d records, want %d\n%s", len(complete()), n, p.log())
-		}
-	}
+	p.once("releases every record", func() bool { return len(complete()) >= n })
 	p.signal(15)
 	p.wait(exitDone)
 	seen := map[string]bool{}

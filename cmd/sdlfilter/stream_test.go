@@ -14,6 +14,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
 func TestStreamUntilLatest(t *testing.T) {
@@ -111,11 +113,18 @@ func TestStreamSecondSignal(t *testing.T) {
 	s.released("out", 100)
 	s.cluster.Close() // nothing can be committed any more
 	p.signal(syscall.SIGTERM)
-	time.Sleep(200 * time.Millisecond)
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended: what was read may all have been committed
-	select {
-	case <-p.ended:
-	case <-time.After(patience):
+	// Two that come at once may be one to the system: it is told until it listens. It may
+	// have ended by then, since what was read may all have been committed.
+	ended := eventually.Waits(patience, func() bool {
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-p.ended:
+			return true
+		default:
+			return false
+		}
+	})
+	if !ended {
 		t.Fatalf("does not end\n%s", p.tail())
 	}
 	if p.status != exitDone && p.status != exitSignal+int(syscall.SIGTERM) {
@@ -230,11 +239,7 @@ func TestStreamReload(t *testing.T) {
 		s.config(append([]string{endless}, lines...)...)
 		before := strings.Count(p.log(), want)
 		p.signal(syscall.SIGHUP)
-		for end := time.Now().Add(patience); strings.Count(p.log(), want) == before; time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("the program does not write %q\n%s", want, p.log())
-			}
-		}
+		p.once(fmt.Sprintf("writes %q", want), func() bool { return strings.Count(p.log(), want) > before })
 	}
 	const refused = "the changed configuration is not taken"
 	change(refused, `masks: [{noise: {columns: [wage], sd: -1}}]`)

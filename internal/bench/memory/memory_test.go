@@ -4,16 +4,16 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
-	"time"
+
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
 func TestAbove(t *testing.T) {
 	data := touched(64 << 20)
 	above := Above()
 	extra := touched(32 << 20)
-	time.Sleep(5 * interval)
-	runtime.KeepAlive(extra)
 	got := above()
+	runtime.KeepAlive(extra)
 	runtime.KeepAlive(data)
 	// The runtime takes memory in arenas and spans of its own: some megabytes more,
 	// and less where a span was still held when the measurement began.
@@ -27,7 +27,7 @@ func TestAboveSeesWhatIsGone(t *testing.T) {
 	above := Above()
 	func() {
 		extra := touched(32 << 20)
-		time.Sleep(50 * interval)
+		eventually.Elapse(t, 50*interval) // it is looked at once every interval
 		runtime.KeepAlive(extra)
 	}()
 	debug.FreeOSMemory()

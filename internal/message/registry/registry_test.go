@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry/registrytest"
 )
@@ -145,12 +147,15 @@ func TestWaitingCallerAsksAnew(t *testing.T) {
 		_, err := c.ByID(first, id)
 		done <- err
 	}()
-	time.Sleep(20 * time.Millisecond)
+	eventually.True(t, "the first has asked", func() bool { return count(r, fmt.Sprintf("GET /schemas/ids/%d", id)) > 0 })
 	go func() {
 		_, err := c.ByID(context.Background(), id)
 		done <- err
 	}()
-	time.Sleep(20 * time.Millisecond)
+	eventually.True(t, "both wait", func() bool {
+		stacks := make([]byte, 1<<20)
+		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*Client).ByID(") == 2
+	})
 	r.Fail(0, 0)
 	cancel()
 	one, two := <-done, <-done
