@@ -10,11 +10,13 @@ type Cells struct {
 	Set      *Set
 	Decimals int
 	Counts   bool // the value is the number of contributors itself
+	Absolute bool // the largest contributions are without their signs, and rules look at Gross
 
 	Value        []float64 // weighted total
 	Gross        []float64 // weighted total of absolute contributions; Value itself where none is negative
 	Contributors []int64   // respondents or holdings, unweighted
 	Negative     []int64   // how many contributions below 0; nil for none
+	Requested    []float64 // the largest contribution of who has asked for protection; nil where nobody has
 
 	Most    int            // how many of the largest contributions are kept
 	largest []Contribution // Most a cell, descending by value; weight 0 where there is none

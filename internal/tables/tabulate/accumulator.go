@@ -27,6 +27,7 @@ type Records struct {
 	Values  []float64 // nil for counts
 	Weights []float64 // nil: 1 each
 	Holding []string  // nil without holdings
+	Request []bool    // who has asked for protection; nil: nobody. A holding has where one of its records has
 }
 
 // Accumulator holds what has been tabulated so far. The zero value is of no use.
@@ -54,6 +55,7 @@ type entry struct {
 	key               uint64
 	records, negative int64
 	units, gross      int64
+	requested         int64 // 1 + the largest contribution of who has asked, 0 for none
 	overflow          bool
 }
 
@@ -62,7 +64,10 @@ type share struct {
 	holder int32
 }
 
-type total struct{ units, gross int64 }
+type total struct {
+	units, gross int64
+	requested    bool
+}
 
 // Refused counts records that were not tabulated, by reason.
 type Refused struct {
@@ -171,7 +176,7 @@ func (a *Accumulator) Add(r Records) error {
 				continue
 			}
 		}
-		if err := a.add(key, x, w, holder); err != nil {
+		if err := a.add(key, x, w, holder, r.Request != nil && r.Request[i]); err != nil {
 			return err
 		}
 	}
@@ -190,7 +195,7 @@ func (a *Accumulator) key(codes [][]int32, i int) (uint64, bool) {
 	return key, true
 }
 
-func (a *Accumulator) add(key uint64, x, w float64, holder string) error {
+func (a *Accumulator) add(key uint64, x, w float64, holder string, requested bool) error {
 	units := math.RoundToEven(w * x * a.scale)
 	own := math.RoundToEven(x * a.scale)
 	if math.Abs(units) > largestUnits || math.Abs(own) > largestUnits {
@@ -207,10 +212,13 @@ func (a *Accumulator) add(key uint64, x, w float64, holder string) error {
 		entry.negative++
 	}
 	if a.options.Holdings {
-		return a.addShare(share{key, a.holder(holder)}, total{int64(units), int64(math.Abs(units))})
+		return a.addShare(share{key, a.holder(holder)}, total{int64(units), int64(math.Abs(units)), requested})
 	}
 	if a.options.Absolute {
 		own = math.Abs(own)
+	}
+	if requested {
+		entry.requested = max(entry.requested, 1+int64(math.Abs(own)))
 	}
 	tables.Keep(a.largest[int(e)*a.options.Most:int(e+1)*a.options.Most], tables.Contribution{Value: own, Weight: w})
 	return nil
@@ -227,7 +235,7 @@ func (a *Accumulator) addShare(s share, t total) error {
 	if !known && len(a.shares) >= a.options.MaxEntries {
 		return ErrTooMany
 	}
-	a.shares[s] = total{old.units + t.units, old.gross + t.gross}
+	a.shares[s] = total{old.units + t.units, old.gross + t.gross, old.requested || t.requested}
 	return nil
 }
 
@@ -282,6 +290,7 @@ func (a *Accumulator) Merge(b *Accumulator) error {
 		e := &a.entries[n]
 		e.records += x.records
 		e.negative += x.negative
+		e.requested = max(e.requested, x.requested)
 		e.put(x.units, x.gross)
 		e.overflow = e.overflow || x.overflow
 		for _, c := range b.largest[i*most : (i+1)*most] {

@@ -11,7 +11,8 @@ import (
 // Cells adds up to every cell of the set what its leaves hold.
 func (a *Accumulator) Cells() (*tables.Cells, error) {
 	c := tables.NewCells(a.set, a.options.Decimals, a.options.Most)
-	c.Counts = a.options.Counts
+	c.Counts, c.Absolute = a.options.Counts, a.options.Absolute
+	requested := make([]int64, a.set.Cells())
 	units, gross := make([]int64, a.set.Cells()), make([]int64, a.set.Cells())
 	negative := make([]int64, a.set.Cells())
 	w := newWalk(a)
@@ -25,6 +26,7 @@ func (a *Accumulator) Cells() (*tables.Cells, error) {
 			units[cell] += e.units
 			gross[cell] += e.gross
 			negative[cell] += e.negative
+			requested[cell] = max(requested[cell], e.requested)
 			if a.options.Holdings {
 				return
 			}
@@ -40,12 +42,19 @@ func (a *Accumulator) Cells() (*tables.Cells, error) {
 		}
 	}
 	if a.options.Holdings {
-		a.byHolding(c, w, negative)
+		a.byHolding(c, w, negative, requested)
 	}
-	anyNegative := false
+	anyNegative, anyRequested := false, false
 	for i := range units {
 		c.Value[i] = float64(units[i])
 		anyNegative = anyNegative || negative[i] > 0
+		anyRequested = anyRequested || requested[i] > 0
+	}
+	if anyRequested {
+		c.Requested = make([]float64, len(requested))
+		for i, r := range requested {
+			c.Requested[i] = float64(max(r-1, 0))
+		}
 	}
 	if anyNegative {
 		c.Negative = negative
@@ -58,7 +67,7 @@ func (a *Accumulator) Cells() (*tables.Cells, error) {
 }
 
 // byHolding counts, in every cell, each holding once, with all that it adds there.
-func (a *Accumulator) byHolding(c *tables.Cells, w *walk, negative []int64) {
+func (a *Accumulator) byHolding(c *tables.Cells, w *walk, negative, requested []int64) {
 	type line struct {
 		share
 		total
@@ -70,8 +79,10 @@ func (a *Accumulator) byHolding(c *tables.Cells, w *walk, negative []int64) {
 	}
 	slices.SortFunc(lines, func(x, y line) int { return cmp.Or(cmp.Compare(x.holder, y.holder), cmp.Compare(x.key, y.key)) })
 	own := map[int32]int64{}
+	asked := false
 	for i, l := range lines {
 		w.above(l.key, func(cell int32) { own[cell] += l.units })
+		asked = asked || l.requested
 		if i+1 < len(lines) && lines[i+1].holder == l.holder {
 			continue
 		}
@@ -83,10 +94,14 @@ func (a *Accumulator) byHolding(c *tables.Cells, w *walk, negative []int64) {
 			if a.options.Absolute {
 				x = math.Abs(x)
 			}
+			if asked {
+				requested[cell] = max(requested[cell], 1+max(v, -v))
+			}
 			c.Contributors[cell]++
 			c.Keep(int(cell), tables.Contribution{Value: x, Weight: 1})
 		}
 		clear(own)
+		asked = false
 	}
 }
 

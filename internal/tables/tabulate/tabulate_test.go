@@ -24,6 +24,7 @@ type record struct {
 	region, nace string
 	x, w         float64
 	holding      string
+	asked        bool
 }
 
 var (
@@ -64,7 +65,7 @@ func draw(rng *rand.Rand, n int, negative bool) []record {
 		if negative && rng.IntN(4) == 0 {
 			x = -x
 		}
-		out[i] = record{regionLeaves[rng.IntN(5)], naceLeaves[rng.IntN(4)], x, 1 + float64(rng.IntN(30))/10, fmt.Sprint("h", rng.IntN(25))}
+		out[i] = record{regionLeaves[rng.IntN(5)], naceLeaves[rng.IntN(4)], x, 1 + float64(rng.IntN(30))/10, fmt.Sprint("h", rng.IntN(25)), rng.IntN(9) == 0}
 	}
 	return out
 }
@@ -76,6 +77,7 @@ func columns(a *Accumulator, records []record, o Options, weighted bool) Records
 			n, _ := d.Node(map[string]string{"region": x.region, "nace": x.nace}[d.Name])
 			r.Codes[v] = append(r.Codes[v], int32(n))
 		}
+		r.Request = append(r.Request, x.asked)
 		if !o.Counts {
 			r.Values = append(r.Values, x.x)
 		}
@@ -90,9 +92,12 @@ func columns(a *Accumulator, records []record, o Options, weighted bool) Records
 }
 
 // reference is one cell, from the records that its codes have.
-func reference(records []record, o Options, weighted bool, codes map[string]string) (value, gross float64, contributors, negative int64, largest []tables.Contribution) {
+func reference(records []record, o Options, weighted bool, codes map[string]string) (value, gross float64, contributors, negative int64, largest []tables.Contribution, asked float64) {
 	scale := math.Pow10(o.Decimals)
-	own := map[string]float64{}
+	own, asks := map[string]float64{}, map[string]bool{}
+	for _, r := range records { // who asks anywhere has asked
+		asks[r.holding] = asks[r.holding] || r.asked
+	}
 	for i, r := range records {
 		if c, ok := codes["region"]; ok && !in(c, r.region) {
 			continue
@@ -119,13 +124,19 @@ func reference(records []record, o Options, weighted bool, codes map[string]stri
 			negative++
 		}
 		x = math.RoundToEven(x * scale)
+		if r.asked {
+			asked = max(asked, math.Abs(x))
+		}
 		if o.Absolute {
 			x = math.Abs(x)
 		}
 		largest = append(largest, tables.Contribution{Value: x, Weight: w})
 	}
 	if o.Holdings {
-		for _, x := range own {
+		for h, x := range own {
+			if asks[h] {
+				asked = max(asked, math.Abs(x))
+			}
 			if x < 0 {
 				negative++
 			}
@@ -139,7 +150,7 @@ func reference(records []record, o Options, weighted bool, codes map[string]stri
 		a, b := largest[i], largest[j]
 		return a.Value > b.Value || a.Value == b.Value && a.Weight > b.Weight
 	})
-	return value, gross, int64(len(own)), negative, largest[:min(len(largest), o.Most)]
+	return value, gross, int64(len(own)), negative, largest[:min(len(largest), o.Most)], asked
 }
 
 func TestCellsEqualThoseOfTheirRecords(t *testing.T) {
@@ -169,9 +180,9 @@ func TestCellsEqualThoseOfTheirRecords(t *testing.T) {
 					d := set.Tables[table].Dimensions[k]
 					codes[d.Name] = d.Codes[n]
 				}
-				value, gross, contributors, negative, largest := reference(records, o, weighted, codes)
-				got := []any{c.Value[cell], c.Gross[cell], c.Contributors[cell]}
-				if want := []any{value, gross, contributors}; !reflect.DeepEqual(got, want) {
+				value, gross, contributors, negative, largest, asked := reference(records, o, weighted, codes)
+				got := []any{c.Value[cell], c.Gross[cell], c.Contributors[cell], c.Requested[cell]}
+				if want := []any{value, gross, contributors, asked}; !reflect.DeepEqual(got, want) {
 					t.Errorf("%+v, weights %v, %s: got %v, want %v", o, weighted, set.Name(cell), got, want)
 				}
 				if c.Negative != nil && c.Negative[cell] != negative {
