@@ -1,0 +1,179 @@
+package audit
+
+import (
+	"errors"
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
+	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
+)
+
+// Ranges is what can be inferred of each cell; a published cell has its value at
+// both ends.
+type Ranges struct {
+	// Low and High: no value outside agrees with what is published. For counts they
+	// are whole numbers.
+	Low, High []float64
+	// ShownLow and ShownHigh: both ends of this range are values in tables that agree
+	// with what is published, for counts in tables of whole numbers. Where they are
+	// narrower than Low and High the truth lies in between.
+	ShownLow, ShownHigh []float64
+
+	Components, Largest int // parts, and the number of cells of the largest one
+	Programs, Steps     int // linear programs solved, and simplex steps
+	Unsolved            int // programs stopped at the limit of steps: their ends are those of the shuttle
+}
+
+// Audit computes the range of every hidden cell. Programs are not solved where
+// the shuttle's bound has been attained already by a vertex on the way (Duncan et
+// al. 2001, §4: "it obviates the need to perform a separate optimization").
+func Audit(q Question) (*Ranges, error) {
+	parts, _, err := Components(q)
+	if err != nil {
+		return nil, err
+	}
+	r := &Ranges{Components: len(parts)}
+	r.Low, r.High = append([]float64(nil), q.Value...), append([]float64(nil), q.Value...)
+	r.ShownLow, r.ShownHigh = append([]float64(nil), q.Value...), append([]float64(nil), q.Value...)
+	for i := range parts {
+		p := &parts[i]
+		r.Largest = max(r.Largest, len(p.Cells))
+		if err := r.solve(q, p); err != nil {
+			return nil, err
+		}
+		r.Steps += p.System.Total
+	}
+	return r, nil
+}
+
+// solve finds the ranges of one component.
+func (r *Ranges) solve(q Question, p *Component) error {
+	shown := newShown(p, q.Counts)
+	s := p.System
+	slack := 100 * s.Tolerance()
+	for j := range p.Cells {
+		for _, up := range [2]bool{true, false} {
+			end := &p.High[j]
+			if !up {
+				end = &p.Low[j]
+			}
+			attained := s.High[j]
+			if !up {
+				attained = s.Low[j]
+			}
+			if math.Abs(*end-attained) <= slack {
+				continue
+			}
+			r.Programs++
+			v, err := optimize(s, j, up, math.Inf(1))
+			switch {
+			case errors.Is(err, lp.ErrStalled):
+				r.Unsolved++
+			case err != nil:
+				return err
+			default:
+				*end = v
+			}
+			if math.IsInf(v, 1) { // from any table on, by whole steps as well
+				shown.high[j] = v
+			} else if math.IsInf(v, -1) {
+				shown.low[j] = v
+			}
+			shown.look(s.Point())
+		}
+	}
+	for j, cell := range p.Cells {
+		low, high := p.Low[j], p.High[j]
+		if q.Counts { // no whole table lies beyond
+			low, high = math.Ceil(low-1e-6), math.Floor(high+1e-6)
+		} else {
+			shown.low[j], shown.high[j] = min(shown.low[j], s.Low[j]), max(shown.high[j], s.High[j])
+		}
+		v := q.Value[cell]
+		r.Low[cell], r.High[cell] = v+low, v+high
+		r.ShownLow[cell], r.ShownHigh[cell] = v+max(shown.low[j], low), v+min(shown.high[j], high)
+	}
+	return nil
+}
+
+// optimize moves the system to where column j deviates most in a direction, or
+// until it deviates by enough (a length, not below 0).
+func optimize(s *lp.System, j int, up bool, enough float64) (float64, error) {
+	if up {
+		return s.Maximize(j, enough)
+	}
+	return s.Minimize(j, -enough)
+}
+
+// shown collects the deviations that have been seen in points, for counts in points
+// of whole numbers only.
+type shown struct {
+	low, high []float64
+	counts    bool
+}
+
+func newShown(p *Component, counts bool) *shown {
+	return &shown{make([]float64, len(p.Cells)), make([]float64, len(p.Cells)), counts}
+}
+
+func (s *shown) look(z []float64) {
+	if s.counts && !whole(z) {
+		return
+	}
+	for j, v := range z {
+		if s.counts {
+			v = math.Round(v)
+		}
+		s.low[j], s.high[j] = min(s.low[j], v), max(s.high[j], v)
+	}
+}
+
+func whole(z []float64) bool {
+	for _, v := range z {
+		if math.Abs(v-math.Round(v)) > 1e-7 {
+			return false
+		}
+	}
+	return true
+}
+
+// Verdict is what an audit says of the primary cells.
+type Verdict struct {
+	Disclosed []int32 // can be computed exactly
+	Narrow    []int32 // what can be inferred does not reach as far as asked, or was not shown to
+	Unproven  []int32 // of Narrow: bounds reach far enough, but no table of whole numbers was found that does
+}
+
+// Safe reports whether every primary cell is protected as its rule asks.
+func (v Verdict) Safe() bool { return len(v.Disclosed) == 0 && len(v.Narrow) == 0 }
+
+// Judge holds the ranges against the protection that the rules ask for. A primary
+// cell is protected where its range was shown to reach from value − Down to value +
+// Up; for counts where a whole table at each end is missing, one is searched for.
+func Judge(q Question, r *Ranges, p *primary.Result) (Verdict, error) {
+	var v Verdict
+	var missing []int32
+	for cell := range q.Value {
+		if p.Status[cell] != tables.Primary {
+			continue
+		}
+		c := int32(cell)
+		x := q.Value[cell]
+		eps := 1e-9 * (1 + math.Abs(x))
+		reaches := func(low, high float64) bool { return low <= x-p.Down[cell]+eps && high >= x+p.Up[cell]-eps }
+		switch {
+		case r.High[cell]-r.Low[cell] <= eps:
+			v.Disclosed = append(v.Disclosed, c)
+		case reaches(r.ShownLow[cell], r.ShownHigh[cell]):
+		case q.Counts && reaches(r.Low[cell], r.High[cell]):
+			missing = append(missing, c)
+		default:
+			v.Narrow = append(v.Narrow, c)
+		}
+	}
+	if len(missing) == 0 {
+		return v, nil
+	}
+	return v, v.search(q, r, p, missing)
+}

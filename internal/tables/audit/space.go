@@ -1,0 +1,271 @@
+package audit
+
+import (
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
+)
+
+// Question is a set of tables of which some cells are held back.
+type Question struct {
+	Set    *tables.Set
+	Value  []float64 // true values, one a cell
+	Hidden []bool    // held back
+
+	// Lower and Upper are what an intruder knows of each cell beforehand. nil: no
+	// value is below 0, and nothing of the upper end.
+	Lower, Upper []float64
+
+	Counts bool // values are whole numbers
+}
+
+func (q Question) lower(cell int32) float64 {
+	if q.Lower == nil {
+		return 0
+	}
+	return q.Lower[cell]
+}
+
+func (q Question) upper(cell int32) float64 {
+	if q.Upper == nil {
+		return math.Inf(1)
+	}
+	return q.Upper[cell]
+}
+
+// Component is a part of the hidden cells that no sum with an unknown cell ties to
+// the rest: what is inferred of it is inferred within it. Its system is of
+// deviations from the true values, one column a cell.
+type Component struct {
+	Cells     []int32
+	System    *lp.System
+	Low, High []float64 // deviations that the shuttle leaves
+
+	rows [][]lp.Entry
+}
+
+// shuttle holds the deviations from the true values that are still thought
+// possible, of all hidden cells.
+type shuttle struct {
+	q          Question
+	column     []int32 // of a cell, -1 where it is published
+	cells      []int32 // of a column
+	low, high  []float64
+	sums       []int32   // those with a hidden cell
+	sumsOf     [][]int32 // of a column: indices into sums
+	activities int
+}
+
+// Components splits the hidden cells. Cells that the shuttle alone finds to be
+// known are in none; known lists them.
+func Components(q Question) (parts []Component, known []int32, err error) {
+	s := newShuttle(q)
+	s.narrow()
+	return s.split()
+}
+
+func newShuttle(q Question) *shuttle {
+	s := &shuttle{q: q, column: make([]int32, len(q.Value))}
+	for cell, hidden := range q.Hidden {
+		if s.column[cell] = -1; hidden {
+			s.column[cell] = int32(len(s.cells))
+			s.cells = append(s.cells, int32(cell))
+			s.low = append(s.low, min(q.lower(int32(cell))-q.Value[cell], 0))
+			s.high = append(s.high, max(q.upper(int32(cell))-q.Value[cell], 0))
+		}
+	}
+	s.sumsOf = make([][]int32, len(s.cells))
+	for i := range q.Set.Sums() {
+		any := false
+		s.each(i, func(c int32, _ float64) {
+			s.sumsOf[c] = append(s.sumsOf[c], int32(len(s.sums)))
+			any = true
+		})
+		if any {
+			s.sums = append(s.sums, int32(i))
+		}
+	}
+	return s
+}
+
+// each visits the hidden cells of a sum with their signs.
+func (s *shuttle) each(sum int, visit func(column int32, sign float64)) {
+	t := s.q.Set.Sum(sum)
+	if c := s.column[t.Total]; c >= 0 {
+		visit(c, -1)
+	}
+	for _, p := range t.Parts {
+		if c := s.column[p]; c >= 0 {
+			visit(c, 1)
+		}
+	}
+}
+
+// narrow goes from sum to sum: a cell can deviate no further than all others of the
+// sum can make good. It ends when nothing changes, or, since deviations of real
+// numbers may change less and less for ever, after forty visits a sum.
+func (s *shuttle) narrow() {
+	queue := make([]int32, len(s.sums))
+	waiting := make([]bool, len(s.sums))
+	for i := range queue {
+		queue[i], waiting[i] = int32(i), true
+	}
+	for n := 0; n < len(queue) && n < 40*len(s.sums); n++ {
+		i := queue[n]
+		waiting[i] = false
+		for _, c := range s.visit(int(s.sums[i])) {
+			for _, o := range s.sumsOf[c] {
+				if !waiting[o] {
+					waiting[o] = true
+					queue = append(queue, o)
+				}
+			}
+		}
+	}
+}
+
+// visit narrows the cells of one sum and returns those that changed.
+func (s *shuttle) visit(sum int) (changed []int32) {
+	var low, high float64 // of the signed sum, without what has no end
+	openLow, openHigh := 0, 0
+	add := func(v float64, total *float64, open *int) {
+		if math.IsInf(v, 0) {
+			*open++
+		} else {
+			*total += v
+		}
+	}
+	s.each(sum, func(c int32, sign float64) {
+		l, h := s.low[c], s.high[c]
+		if sign < 0 {
+			l, h = -h, -l
+		}
+		add(l, &low, &openLow)
+		add(h, &high, &openHigh)
+	})
+	s.each(sum, func(c int32, sign float64) {
+		l, h := s.low[c], s.high[c]
+		if sign < 0 {
+			l, h = -h, -l
+		}
+		// The cell must make good what the others add up to at their other ends.
+		newLow, newHigh := l, h
+		if others, closed := without(low, openLow, l); closed {
+			newHigh = min(h, -others)
+		}
+		if others, closed := without(high, openHigh, h); closed {
+			newLow = max(l, -others)
+		}
+		if newHigh < h || newLow > l {
+			if sign < 0 {
+				newLow, newHigh = -newHigh, -newLow
+			}
+			eps := 1e-9 * (1 + math.Abs(newLow) + math.Abs(newHigh))
+			if !(newHigh < s.high[c]-eps || newLow > s.low[c]+eps) && !math.IsInf(s.high[c]-s.low[c], 1) {
+				return
+			}
+			s.low[c], s.high[c] = min(newLow, 0), max(newHigh, 0) // 0 is always possible
+			changed = append(changed, c)
+		}
+	})
+	return changed
+}
+
+// without takes a cell's own end out of a total of ends; closed says that no other
+// end of it is infinite.
+func without(total float64, open int, own float64) (others float64, closed bool) {
+	if math.IsInf(own, 0) {
+		return total, open == 1
+	}
+	return total - own, open == 0
+}
+
+// split makes the components of what the shuttle has not fixed.
+func (s *shuttle) split() (parts []Component, known []int32, err error) {
+	n := len(s.cells)
+	leader := make([]int32, n)
+	for c := range leader {
+		leader[c] = int32(c)
+	}
+	find := func(c int32) int32 {
+		for leader[c] != c {
+			leader[c] = leader[leader[c]]
+			c = leader[c]
+		}
+		return c
+	}
+	fixed := func(c int32) bool { return s.high[c]-s.low[c] <= 0 }
+	for _, sum := range s.sums {
+		first := int32(-1)
+		s.each(int(sum), func(c int32, _ float64) {
+			switch {
+			case fixed(c):
+			case first < 0:
+				first = find(c)
+			default:
+				if a, b := find(c), find(first); a < b { // the least column leads, so that the order is always the same
+					leader[b] = a
+				} else {
+					leader[a] = b
+				}
+			}
+		})
+	}
+	number := make([]int32, n)
+	local := make([]int32, n)
+	for c := range int32(n) {
+		if fixed(c) {
+			known = append(known, s.cells[c])
+			continue
+		}
+		l := find(c)
+		if l == c {
+			number[c] = int32(len(parts))
+			parts = append(parts, Component{})
+		}
+		p := &parts[number[l]]
+		number[c], local[c] = number[l], int32(len(p.Cells))
+		p.Cells = append(p.Cells, s.cells[c])
+		p.Low, p.High = append(p.Low, s.low[c]), append(p.High, s.high[c])
+	}
+	for _, sum := range s.sums {
+		var row []lp.Entry
+		part := int32(-1)
+		s.each(int(sum), func(c int32, sign float64) {
+			if !fixed(c) {
+				row = append(row, lp.Entry{Column: int(local[c]), Value: sign})
+				part = number[c]
+			}
+		})
+		if part >= 0 {
+			parts[part].rows = append(parts[part].rows, row)
+		}
+	}
+	for i := range parts {
+		if err := parts[i].build(s.q); err != nil {
+			return nil, nil, err
+		}
+	}
+	return parts, known, nil
+}
+
+func (p *Component) build(q Question) error {
+	lower, upper := make([]float64, len(p.Cells)), make([]float64, len(p.Cells))
+	for j, cell := range p.Cells {
+		lower[j] = min(q.lower(cell)-q.Value[cell], 0)
+		upper[j] = max(q.upper(cell)-q.Value[cell], 0)
+		if math.IsInf(upper[j], 1) { // what the shuttle found is implied, and keeps steps short
+			upper[j] = p.High[j]
+		}
+		if math.IsInf(lower[j], -1) {
+			lower[j] = p.Low[j]
+		}
+	}
+	a, err := lp.NewMatrix(len(p.Cells), p.rows)
+	if err != nil {
+		return err
+	}
+	p.System, err = lp.New(a, lower, upper)
+	return err
+}
