@@ -1,6 +1,9 @@
 package lp
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // smallestPivot is the least absolute value that divides. The entries of a table
 // are ±1, and so are nearly all pivots.
@@ -17,6 +20,10 @@ type factors struct {
 	lowerRow, upperRow     []int32 // rows of the matrix
 	lower, upper           []float64
 	eliminating            []int32 // the k whose column of L is not empty
+
+	// U once more, by rows: row pivotRow[k] is at acrossStart[k]:acrossStart[k+1].
+	acrossStart, acrossPlace []int32
+	across                   []float64
 
 	updates []update
 
@@ -81,7 +88,31 @@ func (f *factors) factorise(a *Matrix, basis []int32) (dropped []int32) {
 		f.eliminate(a, basis[place], place, k, row)
 		k++
 	}
+	f.transpose()
 	return dropped
+}
+
+// transpose writes U by rows: most prices are of one cell, and its few steps through
+// U are then all there is to do.
+func (f *factors) transpose() {
+	start := append(f.acrossStart[:0], make([]int32, f.m+1)...)
+	for _, r := range f.upperRow {
+		start[f.rank[r]+1]++
+	}
+	for k := range f.m {
+		start[k+1] += start[k]
+	}
+	n := len(f.upperRow)
+	f.acrossPlace, f.across = slices.Grow(f.acrossPlace[:0], n)[:n], slices.Grow(f.across[:0], n)[:n]
+	next := append(f.touched[:0], start[:f.m]...)
+	for k := range f.m {
+		for p := f.upperStart[k]; p < f.upperStart[k+1]; p++ {
+			at := &next[f.rank[f.upperRow[p]]]
+			f.acrossPlace[*at], f.across[*at] = f.pivotPlace[k], f.upper[p]
+			*at++
+		}
+	}
+	f.acrossStart, f.touched = start, next[:0]
 }
 
 // peel orders the places: columns with one entry in the rows that are left, then
@@ -124,13 +155,23 @@ func (f *factors) peel(a *Matrix, basis []int32) (pinned []int32) {
 		f.order = append(f.order, place)
 		pinned = append(pinned, r)
 	}
+	queue := f.singleColumns(a, basis, takenRow, takenPlace, take)
+	queue = f.singleRows(a, basis, queue, takenRow, takenPlace, take)
+	f.stack = queue[:0]
+	f.nucleus(a, basis, takenPlace)
+	return pinned
+}
+
+// singleColumns takes columns with one entry in the rows that are left.
+func (f *factors) singleColumns(a *Matrix, basis []int32, takenRow, takenPlace []bool, take func(r, place int32)) []int32 {
+	var unit unitColumn
 	queue := f.stack[:0]
 	for place := range f.m {
 		if f.placeCount[place] == 1 {
 			queue = append(queue, int32(place))
 		}
 	}
-	for len(queue) > 0 { // single columns
+	for len(queue) > 0 {
 		place := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
 		if takenPlace[place] || f.placeCount[place] != 1 {
@@ -150,6 +191,12 @@ func (f *factors) peel(a *Matrix, basis []int32) (pinned []int32) {
 			break
 		}
 	}
+	return queue
+}
+
+// singleRows takes rows with one entry in the places that are left.
+func (f *factors) singleRows(a *Matrix, basis, queue []int32, takenRow, takenPlace []bool, take func(r, place int32)) []int32 {
+	var unit unitColumn
 	for r := range f.m {
 		f.rowCount[r] = 0
 		for _, q := range f.rowEntries[f.rowHead[r]:f.rowHead[r+1]] {
@@ -161,7 +208,7 @@ func (f *factors) peel(a *Matrix, basis []int32) (pinned []int32) {
 			queue = append(queue, int32(r))
 		}
 	}
-	for len(queue) > 0 { // single rows
+	for len(queue) > 0 {
 		r := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
 		if takenRow[r] || f.rowCount[r] != 1 {
@@ -181,9 +228,7 @@ func (f *factors) peel(a *Matrix, basis []int32) (pinned []int32) {
 			break
 		}
 	}
-	f.stack = queue[:0]
-	f.nucleus(a, basis, takenPlace)
-	return pinned
+	return queue
 }
 
 // nucleus appends what is left to the order, by the number of entries: a counting

@@ -74,10 +74,10 @@ func (s *System) descend(terms []Term, enough float64) (unbounded bool, err erro
 		s.bland = stuck > 50+s.a.rows
 		j, slope := s.price(terms)
 		if j < 0 {
-			if s.fresh {
+			if s.fresh || s.astray < tieBreak {
 				return false, nil
 			}
-			s.factorise() // say "optimal" on fresh factors only
+			s.factorise() // say "optimal" on good factors only
 			continue
 		}
 		room := math.Inf(1)
@@ -123,10 +123,15 @@ func (s *System) price(terms []Term) (int, float64) {
 		}
 	}
 	best, slope := -1, 0.0
+	s.astray = 0
 	for _, j := range s.priced {
 		d := s.reduced[j]
 		s.reduced[j], s.seen[j] = 0, false
-		if s.place[j] >= 0 || math.Abs(d) < tieBreak || s.lower[j] == s.upper[j] ||
+		if s.place[j] >= 0 {
+			s.astray = max(s.astray, math.Abs(d))
+			continue
+		}
+		if math.Abs(d) < tieBreak || s.lower[j] == s.upper[j] ||
 			d < 0 && s.z[j] >= s.upper[j] || d > 0 && s.z[j] <= s.lower[j] {
 			continue
 		}

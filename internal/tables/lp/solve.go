@@ -53,11 +53,16 @@ func (f *factors) backward(c, y []float64) {
 	for k := range f.m {
 		q := f.pivotPlace[k]
 		t := c[q]
-		c[q] = 0
-		for p := f.upperStart[k]; p < f.upperStart[k+1]; p++ {
-			t -= f.upper[p] * y[f.upperRow[p]]
+		if t == 0 {
+			y[f.pivotRow[k]] = 0
+			continue
 		}
-		y[f.pivotRow[k]] = t / f.diagonal[k]
+		c[q] = 0
+		t /= f.diagonal[k]
+		y[f.pivotRow[k]] = t
+		for p := f.acrossStart[k]; p < f.acrossStart[k+1]; p++ {
+			c[f.acrossPlace[p]] -= f.across[p] * t
+		}
 	}
 	for i := len(f.eliminating) - 1; i >= 0; i-- {
 		k := f.eliminating[i]

@@ -18,10 +18,11 @@ type System struct {
 	z            []float64
 	tolerance    float64
 
-	basis []int32 // variable at a place
-	place []int32 // place of a variable, -1 outside the basis
-	f     *factors
-	fresh bool // factorised since the last update
+	basis  []int32 // variable at a place
+	place  []int32 // place of a variable, -1 outside the basis
+	f      *factors
+	fresh  bool    // factorised since the last update
+	astray float64 // greatest reduced cost of a basic column at the last pricing: 0 but for rounding
 
 	// Low and High are the least and the greatest value that each column has had
 	// at any point since the last call of Forget: points of the set attain them.
