@@ -2,6 +2,7 @@ package audit
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/sdlfilter/sdlfilter/internal/tables"
@@ -104,6 +105,39 @@ func optimize(s *lp.System, j int, up bool, enough float64) (float64, error) {
 		return s.Maximize(j, enough)
 	}
 	return s.Minimize(j, -enough)
+}
+
+// Show enters a table that agrees with what is published, given by its deviations
+// from the true values, among what was shown. It refuses one that does not: that
+// changes a published cell, breaks a sum or a bound, or is not whole for counts.
+func (r *Ranges) Show(q Question, cells []int32, by []float64) error {
+	z := make(map[int32]float64, len(cells))
+	for i, c := range cells {
+		v := by[i]
+		if q.Counts {
+			v = math.Round(v)
+		}
+		eps := 1e-9 * (1 + math.Abs(q.Value[c]))
+		if !q.Hidden[c] || !(math.Abs(v-by[i]) <= 1e-6) || q.Value[c]+v < q.lower(c)-eps || q.Value[c]+v > q.upper(c)+eps {
+			return fmt.Errorf("%s: the table shown cannot be", q.Set.Name(int(c)))
+		}
+		z[c] = v
+	}
+	for i := range q.Set.Sums() {
+		s := q.Set.Sum(i)
+		difference, size := -z[s.Total], math.Abs(z[s.Total])
+		for _, p := range s.Parts {
+			difference += z[p]
+			size += math.Abs(z[p])
+		}
+		if math.Abs(difference) > 1e-9*(1+size) {
+			return fmt.Errorf("%s: the table shown does not add up", q.Set.Name(int(s.Total)))
+		}
+	}
+	for c, v := range z {
+		r.ShownLow[c], r.ShownHigh[c] = min(r.ShownLow[c], q.Value[c]+v), max(r.ShownHigh[c], q.Value[c]+v)
+	}
+	return nil
 }
 
 // shown collects the deviations that have been seen in points, for counts in points

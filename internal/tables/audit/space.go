@@ -42,19 +42,19 @@ type Component struct {
 	System    *lp.System
 	Low, High []float64 // deviations that the shuttle leaves
 
-	rows [][]lp.Entry
+	rows  [][]lp.Entry
+	fixed []bool // nil where none ever was
 }
 
 // shuttle holds the deviations from the true values that are still thought
 // possible, of all hidden cells.
 type shuttle struct {
-	q          Question
-	column     []int32 // of a cell, -1 where it is published
-	cells      []int32 // of a column
-	low, high  []float64
-	sums       []int32   // those with a hidden cell
-	sumsOf     [][]int32 // of a column: indices into sums
-	activities int
+	q         Question
+	column    []int32 // of a cell, -1 where it is published
+	cells     []int32 // of a column
+	low, high []float64
+	sums      []int32   // those with a hidden cell
+	sumsOf    [][]int32 // of a column: indices into sums
 }
 
 // Components splits the hidden cells. Cells that the shuttle alone finds to be
@@ -252,15 +252,8 @@ func (s *shuttle) split() (parts []Component, known []int32, err error) {
 
 func (p *Component) build(q Question) error {
 	lower, upper := make([]float64, len(p.Cells)), make([]float64, len(p.Cells))
-	for j, cell := range p.Cells {
-		lower[j] = min(q.lower(cell)-q.Value[cell], 0)
-		upper[j] = max(q.upper(cell)-q.Value[cell], 0)
-		if math.IsInf(upper[j], 1) { // what the shuttle found is implied, and keeps steps short
-			upper[j] = p.High[j]
-		}
-		if math.IsInf(lower[j], -1) {
-			lower[j] = p.Low[j]
-		}
+	for j := range p.Cells {
+		lower[j], upper[j] = p.bounds(q, j)
 	}
 	a, err := lp.NewMatrix(len(p.Cells), p.rows)
 	if err != nil {
@@ -268,4 +261,35 @@ func (p *Component) build(q Question) error {
 	}
 	p.System, err = lp.New(a, lower, upper)
 	return err
+}
+
+// bounds are what is known beforehand of the deviation of column j, or what the
+// shuttle found where that is nothing.
+func (p *Component) bounds(q Question, j int) (lower, upper float64) {
+	cell := p.Cells[j]
+	lower = min(q.lower(cell)-q.Value[cell], 0)
+	upper = max(q.upper(cell)-q.Value[cell], 0)
+	if math.IsInf(upper, 1) {
+		upper = p.High[j]
+	}
+	if math.IsInf(lower, -1) {
+		lower = p.Low[j]
+	}
+	return lower, upper
+}
+
+// Fix makes column j known; Free undoes it.
+func (p *Component) Fix(j int) error {
+	if p.fixed == nil {
+		p.fixed = make([]bool, len(p.Cells))
+	}
+	p.fixed[j] = true
+	return p.System.SetBounds(j, 0, 0)
+}
+
+// Free undoes Fix.
+func (p *Component) Free(q Question, j int) error {
+	p.fixed[j] = false
+	lower, upper := p.bounds(q, j)
+	return p.System.SetBounds(j, lower, upper)
 }

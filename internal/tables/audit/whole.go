@@ -23,11 +23,11 @@ func (v *Verdict) search(q Question, r *Ranges, p *primary.Result, missing []int
 				continue
 			}
 			x := q.Value[cell]
-			up := r.ShownHigh[cell] >= x+p.Up[cell] || parts[i].WholeTable(j, p.Up[cell])
+			up := r.ShownHigh[cell] >= x+p.Up[cell] || parts[i].WholeTable(j, p.Up[cell], searchSteps) != nil
 			if up {
 				r.ShownHigh[cell] = max(r.ShownHigh[cell], x+p.Up[cell])
 			}
-			down := r.ShownLow[cell] <= x-p.Down[cell] || parts[i].WholeTable(j, -p.Down[cell])
+			down := r.ShownLow[cell] <= x-p.Down[cell] || parts[i].WholeTable(j, -p.Down[cell], searchSteps) != nil
 			if down {
 				r.ShownLow[cell] = min(r.ShownLow[cell], x-p.Down[cell])
 			}
@@ -42,12 +42,13 @@ func (v *Verdict) search(q Question, r *Ranges, p *primary.Result, missing []int
 	return nil
 }
 
-// WholeTable reports whether there is a table of whole numbers in which column j
+// WholeTable returns the deviations of a table of whole numbers in which column j
 // deviates by d: by implicit enumeration with the shuttle (Dobra 2001), cells that
 // can take the fewest values first and the least deviations first, since most of a
-// table need not change. It gives up, and reports false, after 20,000 steps.
-func (p *Component) WholeTable(j int, d float64) bool {
-	e := enumeration{p: p, rowsOf: make([][]int32, len(p.Cells)), steps: searchSteps}
+// table need not change. Columns that are fixed do not deviate. It gives up, and
+// returns nil as where there is none, after as many partial tables as steps.
+func (p *Component) WholeTable(j int, d float64, steps int) []float64 {
+	e := enumeration{p: p, rowsOf: make([][]int32, len(p.Cells)), steps: steps}
 	for i, row := range p.rows {
 		for _, x := range row {
 			e.rowsOf[x.Column] = append(e.rowsOf[x.Column], int32(i))
@@ -55,10 +56,12 @@ func (p *Component) WholeTable(j int, d float64) bool {
 	}
 	low, high := make([]float64, len(p.Cells)), make([]float64, len(p.Cells))
 	for k := range low {
-		low[k], high[k] = math.Ceil(p.Low[k]-1e-6), math.Floor(p.High[k]+1e-6)
+		if p.fixed == nil || !p.fixed[k] {
+			low[k], high[k] = math.Ceil(p.Low[k]-1e-6), math.Floor(p.High[k]+1e-6)
+		}
 	}
 	if d < low[j] || d > high[j] {
-		return false
+		return nil
 	}
 	return e.with(low, high, j, d)
 }
@@ -71,14 +74,14 @@ type enumeration struct {
 
 // with fixes column j at d, follows what that implies, and goes on with the next
 // open column.
-func (e *enumeration) with(low, high []float64, j int, d float64) bool {
+func (e *enumeration) with(low, high []float64, j int, d float64) []float64 {
 	if e.steps--; e.steps < 0 {
-		return false
+		return nil
 	}
 	low, high = slices.Clone(low), slices.Clone(high)
 	low[j], high[j] = d, d
 	if !e.follow(low, high, j) {
-		return false
+		return nil
 	}
 	next, fewest := -1, math.Inf(1)
 	for k := range low {
@@ -87,21 +90,25 @@ func (e *enumeration) with(low, high []float64, j int, d float64) bool {
 		}
 	}
 	if next < 0 {
-		return true // every sum was followed, so every sum holds
+		return low // every sum was followed, so every sum holds
 	}
 	nearest := max(low[next], min(high[next], 0))
 	for step := 0.0; nearest-step >= low[next] || nearest+step <= high[next]; step++ {
-		if nearest+step <= high[next] && e.with(low, high, next, nearest+step) {
-			return true
+		if nearest+step <= high[next] {
+			if z := e.with(low, high, next, nearest+step); z != nil {
+				return z
+			}
 		}
-		if step > 0 && nearest-step >= low[next] && e.with(low, high, next, nearest-step) {
-			return true
+		if step > 0 && nearest-step >= low[next] {
+			if z := e.with(low, high, next, nearest-step); z != nil {
+				return z
+			}
 		}
 		if e.steps < 0 {
-			return false
+			return nil
 		}
 	}
-	return false
+	return nil
 }
 
 // follow narrows the ends along sums from column j on; false where a column is left

@@ -1,0 +1,320 @@
+package suppress
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
+)
+
+// need is one end that a range must reach.
+type need struct {
+	cell    int32
+	up      bool
+	amount  float64
+	witness []deviation // a table that reaches it
+	failed  int         // how often none was found
+}
+
+type deviation struct {
+	cell int32
+	by   float64
+}
+
+// engine keeps a set of hidden cells in which every need is met.
+type engine struct {
+	q      audit.Question
+	needs  []need
+	layout layout
+	hidden int
+	usedBy [][]int32 // of a cell: the needs whose witness changes it
+
+	search int // partial tables to look at for a whole one
+
+	Trials, Programs int
+}
+
+// layout is the components of the cells that were hidden when it was made.
+type layout struct {
+	parts  []audit.Component
+	partOf []int32 // of a cell, -1 outside
+	column []int32
+	open   int
+}
+
+// newEngine hides cells level by level, until every need can be met: what is hidden in
+// q already, then the first level, then the second and so on. A need that one level
+// meets is content with it; once most needs are met, of the levels that follow only
+// those cells stay hidden that the witnesses of the others change. unmet lists the
+// needs that no level meets; the engine goes on without them. open returns the cells
+// of the levels that are hidden.
+func newEngine(q audit.Question, needs []need, levels [][]int32) (e *engine, open []int32, unmet []need, err error) {
+	e = &engine{q: q, usedBy: make([][]int32, len(q.Value)), needs: needs}
+	waiting := make([]int32, len(needs))
+	for i := range waiting {
+		waiting[i] = int32(i)
+	}
+	var tentative []int32 // hidden for the sake of few needs
+	for l := 0; l <= len(levels) && len(waiting) > 0; l++ {
+		if l > 0 {
+			e.hide(levels[l-1], true)
+			if len(waiting) > len(needs)/fewNeeds {
+				open = append(open, levels[l-1]...)
+			} else {
+				tentative = append(tentative, levels[l-1]...)
+			}
+		}
+		if e.search = searchTrial; l == len(levels) {
+			e.search = searchLast
+		}
+		if e.layout, err = e.split(); err != nil {
+			return nil, nil, nil, err
+		}
+		still := waiting[:0]
+		for _, i := range waiting {
+			if w, ok := e.reach(&e.needs[i]); ok {
+				e.remember(i, w)
+			} else {
+				still = append(still, i)
+			}
+		}
+		waiting = still
+	}
+	for _, i := range waiting {
+		unmet = append(unmet, needs[i])
+	}
+	for _, c := range tentative {
+		if len(e.usedBy[c]) > 0 {
+			open = append(open, c)
+		} else {
+			e.hide([]int32{c}, false)
+		}
+	}
+	e.hidden = 0
+	for _, h := range q.Hidden {
+		if h {
+			e.hidden++
+		}
+	}
+	e.search = searchTrial
+	e.layout, err = e.split()
+	return e, open, unmet, err
+}
+
+// How many partial tables are looked at for a whole one: in a trial, where to hold a
+// cell back too many does little harm, and where all that may be hidden is.
+const (
+	searchTrial = 2_000
+	searchLast  = 50_000
+)
+
+// fewNeeds is the share, one in so many, of needs that no longer count as most.
+const fewNeeds = 20
+
+// split makes the components of what is hidden now.
+func (e *engine) split() (layout, error) {
+	parts, _, err := audit.Components(e.q)
+	l := layout{parts: parts, partOf: make([]int32, len(e.q.Value)), column: make([]int32, len(e.q.Value))}
+	for c := range l.partOf {
+		l.partOf[c] = -1
+	}
+	for i := range parts {
+		for j, c := range parts[i].Cells {
+			l.partOf[c], l.column[c] = int32(i), int32(j)
+		}
+	}
+	for _, h := range e.q.Hidden {
+		if h {
+			l.open++
+		}
+	}
+	return l, err
+}
+
+// reach looks for a witness in the present layout.
+func (e *engine) reach(n *need) ([]deviation, bool) {
+	if n.amount <= 0 {
+		return nil, true
+	}
+	part := e.layout.partOf[n.cell]
+	if part < 0 {
+		return nil, false // known
+	}
+	e.Programs++
+	p := &e.layout.parts[part]
+	s := p.System
+	s.Reset()
+	var v float64
+	var err error
+	if j := int(e.layout.column[n.cell]); n.up {
+		v, err = s.Maximize(j, n.amount)
+	} else {
+		v, err = s.Minimize(j, -n.amount)
+		v = -v
+	}
+	if err != nil && !errors.Is(err, lp.ErrStalled) || !(v >= n.amount-1e-9*(1+n.amount)) {
+		return nil, false
+	}
+	z := s.Point()
+	if e.q.Counts && !whole(z) { // beyond two dimensions a vertex may be no table of counts
+		d := n.amount
+		if !n.up {
+			d = -d
+		}
+		if z = p.WholeTable(int(e.layout.column[n.cell]), d, e.search); z == nil {
+			return nil, false
+		}
+	}
+	var w []deviation
+	for j, by := range z {
+		if math.Abs(by) > 1e-9 {
+			w = append(w, deviation{p.Cells[j], by})
+		}
+	}
+	return w, true
+}
+
+func whole(z []float64) bool {
+	for _, v := range z {
+		if math.Abs(v-math.Round(v)) > 1e-7 {
+			return false
+		}
+	}
+	return true
+}
+
+// publish publishes as many of the cells as the needs allow, in their order, and
+// returns those that stay hidden: all at once where that goes, else half by half.
+func (e *engine) publish(cells []int32) (kept []int32, err error) {
+	if len(cells) == 0 {
+		return nil, nil
+	}
+	ok, err := e.try(cells)
+	if err != nil || ok {
+		return nil, err
+	}
+	if len(cells) == 1 {
+		return cells, nil
+	}
+	first, err := e.publish(cells[:len(cells)/2])
+	if err != nil {
+		return nil, err
+	}
+	second, err := e.publish(cells[len(cells)/2:])
+	return append(first, second...), err
+}
+
+// try publishes a batch if every need can still be met; else nothing of it. A large
+// batch is tried in a layout of its own, which is small, a small one in the present
+// layout, where its cells are fixed.
+func (e *engine) try(cells []int32) (ok bool, err error) {
+	before := e.layout
+	apart := e.hidden-len(cells) < before.open*2/3
+	e.hide(cells, false)
+	defer func() {
+		if !ok {
+			e.hide(cells, true)
+		}
+	}()
+	users := e.users(cells)
+	if apart {
+		if e.layout, err = e.split(); err != nil {
+			return false, err
+		}
+	} else if err := e.each(cells, (*audit.Component).Fix); err != nil {
+		return false, err
+	}
+	if len(users) == 0 {
+		return true, nil
+	}
+	e.Trials++
+	if ok = e.renew(users, len(cells)); ok {
+		return true, nil
+	}
+	if apart {
+		e.layout = before
+		return false, nil
+	}
+	return false, e.each(cells, func(p *audit.Component, j int) error { return p.Free(e.q, j) })
+}
+
+// renew finds new witnesses for needs. Those that were found stay where others are
+// missing: what is good for a batch is good for its parts.
+func (e *engine) renew(needs []int32, batch int) bool {
+	ok := true
+	for _, i := range needs {
+		if w, reached := e.reach(&e.needs[i]); reached {
+			e.forget(i)
+			e.remember(i, w)
+			continue
+		}
+		ok = false
+		e.needs[i].failed++
+		if batch < lookAhead {
+			break
+		}
+	}
+	return ok
+}
+
+// lookAhead is the size from which a batch that has failed goes on looking for
+// witnesses of the other needs: that so few of them change its cells pays later.
+const lookAhead = 64
+
+func (e *engine) hide(cells []int32, hidden bool) {
+	for _, c := range cells {
+		e.q.Hidden[c] = hidden
+	}
+	if hidden {
+		e.hidden += len(cells)
+	} else {
+		e.hidden -= len(cells)
+	}
+}
+
+// each does something to the columns of cells.
+func (e *engine) each(cells []int32, do func(*audit.Component, int) error) error {
+	for _, c := range cells {
+		if p := e.layout.partOf[c]; p >= 0 {
+			if err := do(&e.layout.parts[p], int(e.layout.column[c])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// users lists the needs whose witness changes one of the cells, those that have
+// failed most often first.
+func (e *engine) users(cells []int32) []int32 {
+	var users []int32
+	for _, c := range cells {
+		users = append(users, e.usedBy[c]...)
+	}
+	slices.SortFunc(users, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(e.needs[b].failed, e.needs[a].failed), cmp.Compare(a, b))
+	})
+	return slices.Compact(users)
+}
+
+// remember makes w the witness of need i.
+func (e *engine) remember(i int32, w []deviation) {
+	e.needs[i].witness = w
+	for _, d := range w {
+		e.usedBy[d.cell] = append(e.usedBy[d.cell], i)
+	}
+}
+
+// forget takes the witness of need i away.
+func (e *engine) forget(i int32) {
+	for _, d := range e.needs[i].witness {
+		users := e.usedBy[d.cell]
+		at := slices.Index(users, i)
+		users[at] = users[len(users)-1]
+		e.usedBy[d.cell] = users[:len(users)-1]
+	}
+	e.needs[i].witness = nil
+}

@@ -1,0 +1,104 @@
+package suppress
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
+)
+
+// load reads a test problem: the parents of the nodes of each dimension, then the
+// counts of the inner cells. A count of 1 or 2 is primary and asks for ± around.
+func load(t testing.TB, name string, around float64) (audit.Question, *primary.Result) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + name + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dims []*tables.Dimension
+	var inner []float64
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		fields := strings.Fields(line)
+		if fields[0] != "parents" {
+			for _, f := range fields {
+				v, err := strconv.ParseFloat(f, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				inner = append(inner, v)
+			}
+			continue
+		}
+		var h tables.Hierarchy
+		for i, p := range fields[1:] {
+			e := tables.Edge{Child: fmt.Sprint("n", i+1)}
+			if p != "0" {
+				e.Parent = "n" + p
+			}
+			h.Edges = append(h.Edges, e)
+		}
+		d, problems := tables.NewDimension(fmt.Sprint("d", len(dims)), "n0", h)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		dims = append(dims, d)
+	}
+	set, problems := tables.NewSet(tables.Table{Name: name, Dimensions: dims})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return fill(set, inner, around)
+}
+
+// fill adds up inner cells, in the order of the table, to all cells.
+func fill(set *tables.Set, inner []float64, around float64) (audit.Question, *primary.Result) {
+	n := set.Cells()
+	q := audit.Question{Set: set, Value: make([]float64, n), Hidden: make([]bool, n), Counts: true}
+	p := &primary.Result{Status: make([]tables.Status, n), Up: make([]float64, n), Down: make([]float64, n)}
+	dims := set.Tables[0].Dimensions
+	above := make([][][]int, len(dims))
+	for k, d := range dims {
+		above[k] = make([][]int, len(d.Codes))
+		for node := range d.Codes {
+			for _, l := range d.Leaves(node) {
+				above[k][l] = append(above[k][l], node)
+			}
+		}
+	}
+	next := 0
+	for cell := range n {
+		_, nodes := set.Home(cell)
+		leaf := true
+		for k, node := range nodes {
+			leaf = leaf && dims[k].IsLeaf(node)
+		}
+		if !leaf {
+			continue
+		}
+		at := []int{0}
+		for k, node := range nodes {
+			var wider []int
+			for _, a := range at {
+				for _, up := range above[k][node] {
+					wider = append(wider, a*len(dims[k].Codes)+up)
+				}
+			}
+			at = wider
+		}
+		for _, a := range at {
+			q.Value[a] += inner[next]
+		}
+		next++
+	}
+	for cell, v := range q.Value {
+		if v == 1 || v == 2 {
+			p.Status[cell], p.Up[cell], p.Down[cell] = tables.Primary, around, min(around, v)
+		}
+	}
+	return q, p
+}

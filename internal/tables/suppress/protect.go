@@ -1,0 +1,204 @@
+package suppress
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
+)
+
+// Cost is what it costs to hold a cell back.
+type Cost uint8
+
+// Unit: one a cell, the least cells are held back. Value: its value, the least of
+// what is tabulated is. Log: in between, the logarithm of 1 + the value.
+const (
+	Unit Cost = iota
+	Value
+	Log
+)
+
+// Options of a suppression.
+type Options struct {
+	Cost  Cost
+	Own   []float64 // costs of each cell, in place of Cost; nil for none
+	Zeros bool      // cells of value 0 may be held back as well
+}
+
+// Pattern is a choice of cells to hold back, audited.
+type Pattern struct {
+	Status  []tables.Status
+	Primary int // cells held back for themselves
+	Second  int // and for others
+	Ranges  *audit.Ranges
+	Verdict audit.Verdict
+
+	Trials, Programs int // batches tried, linear programs of the search
+}
+
+// Protect finds a pattern and audits it. q.Hidden is overwritten with the cells held
+// back. It is a problem when a cell cannot be protected even with everything held
+// back that may be: such cells are all named. Whoever publishes looks at the Verdict
+// first.
+func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Problems, error) {
+	var candidates []int32
+	for cell := range q.Value {
+		q.Hidden[cell] = p.Status[cell] == tables.Primary
+		if o.may(q, p, cell) {
+			candidates = append(candidates, int32(cell))
+		}
+	}
+	score := lines(q, p, 2)
+	e, open, unmet, err := newEngine(q, needsOf(p), levels(score, candidates))
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(unmet) > 0 {
+		return nil, unprotectable(q, unmet), nil
+	}
+	o.order(q, score, open)
+	if _, err := e.publish(open); err != nil {
+		return nil, nil, err
+	}
+	pattern := &Pattern{Trials: e.Trials, Programs: e.Programs}
+	return pattern, nil, pattern.audit(q, p, e.needs)
+}
+
+// may reports whether a cell that is no primary one may be held back.
+func (o Options) may(q audit.Question, p *primary.Result, cell int) bool {
+	return p.Status[cell] == tables.Free && (p.Published == nil || !p.Published[cell]) && (o.Zeros || q.Value[cell] != 0)
+}
+
+// lines counts, for every cell, the sums it is in that have a primary cell, those
+// with a single one twice: such a sum needs another hidden cell whatever else is done,
+// and a cell that serves two or three sums at once saves others.
+func lines(q audit.Question, p *primary.Result, single int) []int {
+	score := make([]int, len(q.Value))
+	for i := range q.Set.Sums() {
+		s := q.Set.Sum(i)
+		n := 0
+		if p.Status[s.Total] == tables.Primary {
+			n++
+		}
+		for _, c := range s.Parts {
+			if p.Status[c] == tables.Primary {
+				n++
+			}
+		}
+		switch {
+		case n == 0:
+			continue
+		case n == 1:
+			n = single
+		default:
+			n = 1
+		}
+		score[s.Total] += n
+		for _, c := range s.Parts {
+			score[c] += n
+		}
+	}
+	return score
+}
+
+// order sorts cells as they are to be published: the dearest first, where each sum
+// that a cell serves halves its cost; of the same cost the largest, which are missed
+// most.
+func (o Options) order(q audit.Question, score []int, cells []int32) {
+	key := make(map[int32]float64, len(cells))
+	for _, c := range cells {
+		key[c] = math.Ldexp(o.cost(q, c), -score[c])
+	}
+	slices.SortFunc(cells, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(key[b], key[a]), cmp.Compare(math.Abs(q.Value[b]), math.Abs(q.Value[a])), cmp.Compare(a, b))
+	})
+}
+
+func (o Options) cost(q audit.Question, c int32) float64 {
+	v := math.Abs(q.Value[c])
+	switch {
+	case o.Own != nil:
+		return o.Own[c]
+	case o.Cost == Value:
+		return v
+	case o.Cost == Log:
+		return math.Log1p(v)
+	}
+	return 1
+}
+
+// levels groups cells by score, the greatest first.
+func levels(score []int, cells []int32) [][]int32 {
+	most := 0
+	for _, c := range cells {
+		most = max(most, score[c])
+	}
+	l := make([][]int32, most+1)
+	for _, c := range cells {
+		l[most-score[c]] = append(l[most-score[c]], c)
+	}
+	return l
+}
+
+func needsOf(p *primary.Result) []need {
+	var needs []need
+	for cell, s := range p.Status {
+		if s == tables.Primary {
+			needs = append(needs, need{cell: int32(cell), up: true, amount: p.Up[cell]}, need{cell: int32(cell), amount: p.Down[cell]})
+		}
+	}
+	return needs
+}
+
+func unprotectable(q audit.Question, unmet []need) check.Problems {
+	var problems check.Problems
+	seen := map[int32]bool{}
+	for _, n := range unmet {
+		if !seen[n.cell] {
+			seen[n.cell] = true
+			problems.Addf(q.Set.Name(int(n.cell)), "no way was found to protect it as its rule asks, even with every cell held back that may be")
+		}
+	}
+	return problems
+}
+
+// audit computes what can be inferred of the pattern in q.Hidden.
+func (pt *Pattern) audit(q audit.Question, p *primary.Result, needs []need) (err error) {
+	pt.Status = slices.Clone(p.Status)
+	pt.Primary, pt.Second = 0, 0
+	for cell, hidden := range q.Hidden {
+		switch {
+		case p.Status[cell] == tables.Primary:
+			pt.Primary++
+		case hidden:
+			pt.Status[cell] = tables.Secondary
+			pt.Second++
+		}
+	}
+	if pt.Ranges, err = audit.Audit(q); err != nil {
+		return err
+	}
+	for _, n := range needs { // for what the audit's own vertices do not show
+		x := q.Value[n.cell]
+		if n.up && pt.Ranges.ShownHigh[n.cell] >= x+n.amount || !n.up && pt.Ranges.ShownLow[n.cell] <= x-n.amount {
+			continue
+		}
+		if err := pt.show(q, n.witness); err != nil {
+			return err
+		}
+	}
+	pt.Verdict, err = audit.Judge(q, pt.Ranges, p)
+	return err
+}
+
+func (pt *Pattern) show(q audit.Question, w []deviation) error {
+	cells, by := make([]int32, len(w)), make([]float64, len(w))
+	for i, d := range w {
+		cells[i], by[i] = d.cell, d.by
+	}
+	return pt.Ranges.Show(q, cells, by)
+}

@@ -1,0 +1,253 @@
+package suppress
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
+)
+
+func protect(t testing.TB, q audit.Question, p *primary.Result, o Options) *Pattern {
+	t.Helper()
+	pattern, problems, err := Protect(q, p, o)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	return pattern
+}
+
+// The test problems of the project. most is what was reached when this was written;
+// the optimum for ± 1 is 13 and 96, for ± 3 it is 15 and 113 (cutting planes with
+// HiGHS as master). The goals were 123 for 2d50, 185 for 3d10 and 1,400 for hier.
+func TestPatternsOfTheTestProblems(t *testing.T) {
+	for _, k := range []struct {
+		name   string
+		around float64
+		most   int
+	}{{"2d8", 1, 13}, {"2d8", 3, 16}, {"2d50", 1, 96}, {"2d50", 3, 118}, {"3d10", 1, 88}, {"3d10", 3, 104}, {"hier", 3, 1163}} {
+		q, p := load(t, k.name, k.around)
+		pattern := protect(t, q, p, Options{})
+		if n := pattern.Primary + pattern.Second; n > k.most {
+			t.Errorf("%s ± %v: %d cells, %d when this was written", k.name, k.around, n, k.most)
+		}
+		if !pattern.Verdict.Safe() {
+			t.Errorf("%s ± %v: %+v", k.name, k.around, pattern.Verdict)
+		}
+		again, p := load(t, k.name, k.around)
+		if !reflect.DeepEqual(protect(t, again, p, Options{}).Status, pattern.Status) {
+			t.Errorf("%s ± %v: a second run gives another pattern", k.name, k.around)
+		}
+		for cell, s := range pattern.Status {
+			if (s == tables.Primary) != (p.Status[cell] == tables.Primary) || q.Hidden[cell] != (s == tables.Primary || s == tables.Secondary) || s == tables.Secondary && q.Value[cell] == 0 {
+				t.Fatalf("%s: cell %d of status %v, value %v, hidden %v", k.name, cell, s, q.Value[cell], q.Hidden[cell])
+			}
+		}
+	}
+}
+
+// primaries makes cells of counts up to 2, where rng says so, primary.
+func primaries(rng *rand.Rand, q audit.Question, around float64) *primary.Result {
+	p := &primary.Result{Status: make([]tables.Status, len(q.Value)), Up: make([]float64, len(q.Value)), Down: make([]float64, len(q.Value))}
+	for c, v := range q.Value {
+		if v == 0 {
+			p.Status[c] = tables.Empty
+		}
+		if v > 0 && v <= 2 && rng.IntN(2) == 0 {
+			p.Status[c], p.Up[c], p.Down[c] = tables.Primary, around, min(around, v)
+		}
+	}
+	return p
+}
+
+// met lists the primary cells that reach as far as asked, by every table there is.
+func met(q audit.Question, p *primary.Result) (all bool, of map[int]bool) {
+	low, high, _ := tabletest.Enumerated(q)
+	all, of = true, map[int]bool{}
+	for c, s := range p.Status {
+		if s == tables.Primary {
+			of[c] = low[c] <= q.Value[c]-p.Down[c] && high[c] >= q.Value[c]+p.Up[c]
+			all = all && of[c]
+		}
+	}
+	return all, of
+}
+
+// Patterns against every table there is: all needs are met; publishing any single
+// secondary cell more would break one; and where it is said that a cell cannot be
+// protected, that is so even with everything held back that may be, of this cell and
+// of no other.
+func TestPatternsAgainstEveryTable(t *testing.T) {
+	sets := tabletest.Small(t)
+	for _, name := range []string{"line", "3x3", "2x2x2", "4x2", "linked"} {
+		rng := rand.New(rand.NewPCG(5, uint64(len(name))))
+		protected, refused, second := 0, 0, 0
+		for trial := range 100 {
+			q := tabletest.Random(t, rng, sets[name], 7, 0)
+			if q.Value[0] < 4 || q.Value[0] > 24 {
+				continue
+			}
+			p := primaries(rng, q, float64(1+trial%2))
+			p.Published = make([]bool, len(q.Value))
+			p.Published[0] = true
+			for c := range q.Value {
+				p.Published[c] = p.Published[c] || rng.IntN(4) == 0 && p.Status[c] == tables.Free
+			}
+			if p.Status[0] == tables.Primary {
+				continue
+			}
+			pattern, problems, err := Protect(q, p, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(problems) > 0 {
+				refused++
+				checkRefusal(t, q, p, problems)
+				continue
+			}
+			protected++
+			second += pattern.Second
+			checkPattern(t, name, q, p, pattern)
+		}
+		t.Logf("%s: %d protected with %d secondary cells, %d refused", name, protected, second, refused)
+		if protected < 10 || second < 10 || refused < 3 {
+			t.Errorf("%s: %d protected with %d secondary cells, %d refused: the test shows little", name, protected, second, refused)
+		}
+	}
+}
+
+func checkPattern(t *testing.T, name string, q audit.Question, p *primary.Result, pattern *Pattern) {
+	t.Helper()
+	if all, of := met(q, p); !all || !pattern.Verdict.Safe() {
+		t.Fatalf("%s: needs %v, verdict %+v, of the table %v", name, of, pattern.Verdict, q.Value)
+	}
+	for c, s := range pattern.Status {
+		if s != tables.Secondary {
+			continue
+		}
+		q.Hidden[c] = false
+		if all, _ := met(q, p); all {
+			t.Fatalf("%s: %s need not be held back", name, q.Set.Name(c))
+		}
+		q.Hidden[c] = true
+	}
+}
+
+func checkRefusal(t *testing.T, q audit.Question, p *primary.Result, problems check.Problems) {
+	t.Helper()
+	for c, s := range p.Status {
+		q.Hidden[c] = s == tables.Primary || s == tables.Free && !p.Published[c]
+	}
+	_, of := met(q, p)
+	for c, ok := range of {
+		named := slices.ContainsFunc(problems, func(x check.Problem) bool { return x.Path == q.Set.Name(c) })
+		if named == ok {
+			t.Fatalf("%s: named %v, reaches %v, of the table %v", q.Set.Name(c), named, ok, q.Value)
+		}
+	}
+}
+
+// A magnitude table by hand: 3 × 3 turnovers, one of them primary. The cheapest
+// rectangle is taken by value, the one of own costs where these say so, and none of
+// cells that must be published.
+func TestCosts(t *testing.T) {
+	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 3), tabletest.Flat(t, "b", 3)}})
+	inner := []float64{50, 90, 20, 80, 500, 300, 30, 400, 10}
+	rectangle := func(o Options, published ...int) []int {
+		q, p := fill(set, inner, 0)
+		q.Counts = false
+		p.Status[5], p.Up[5], p.Down[5] = tables.Primary, 8, 8 // a=1, b=1: 50
+		p.Published = make([]bool, set.Cells())
+		for _, c := range published {
+			p.Published[c] = true
+		}
+		pattern := protect(t, q, p, o)
+		if !pattern.Verdict.Safe() || pattern.Primary != 1 {
+			t.Errorf("%+v: %+v", o, pattern.Verdict)
+		}
+		var second []int
+		for c, s := range pattern.Status {
+			if s == tables.Secondary {
+				second = append(second, c)
+			}
+		}
+		return second
+	}
+	// Inner cells are 5 6 7 / 9 10 11 / 13 14 15; 7, 13 and 15 are the least.
+	if got := rectangle(Options{Cost: Value}); !slices.Equal(got, []int{7, 13, 15}) {
+		t.Errorf("by value: %v", got)
+	}
+	if got := rectangle(Options{Cost: Log}); !slices.Equal(got, []int{7, 13, 15}) {
+		t.Errorf("by logarithm: %v", got)
+	}
+	own := make([]float64, set.Cells())
+	for c := range own {
+		own[c] = 100
+	}
+	own[6], own[9], own[10] = 1, 1, 1
+	if got := rectangle(Options{Own: own}); !slices.Equal(got, []int{6, 9, 10}) {
+		t.Errorf("by own costs: %v", got)
+	}
+	if got := rectangle(Options{Cost: Value}, 13); slices.Contains(got, 13) || len(got) != 3 {
+		t.Errorf("with a=3, b=1 to be published: %v", got)
+	}
+}
+
+func TestWhatCannotBeProtectedIsNamedWithoutValues(t *testing.T) {
+	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 2)}})
+	ask := func(o Options) (string, *Pattern) {
+		q, p := fill(set, []float64{4321, 0, 0, 8765}, 0)
+		p.Status[4], p.Down[4] = tables.Primary, 100 // a=1, b=1; beside zeros it cannot be more
+		for _, c := range []int{0, 1, 2, 3, 6} {                   // every sum is to be published
+			if p.Published == nil {
+				p.Published = make([]bool, 9)
+			}
+			p.Published[c] = true
+		}
+		pattern, problems, err := Protect(q, p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(problems), pattern
+	}
+	text, pattern := ask(Options{})
+	if pattern != nil || !strings.Contains(text, "a=1, b=1: no way was found") || strings.ContainsAny(text, "45678") {
+		t.Errorf("zeros alone could protect: %s, %v", text, pattern)
+	}
+	if text, pattern = ask(Options{Zeros: true}); pattern == nil || !pattern.Verdict.Safe() || pattern.Second != 3 {
+		t.Errorf("with zeros: %s, %+v", text, pattern)
+	}
+}
+
+// One cell of a line alone is known from the total: a second one must go with it.
+func TestALineNeedsASecondCell(t *testing.T) {
+	set := tabletest.Set(t, tables.Table{Name: "a", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 4)}})
+	q, p := fill(set, []float64{1, 7, 3, 9}, 1)
+	pattern := protect(t, q, p, Options{})
+	want := []tables.Status{tables.Free, tables.Primary, tables.Free, tables.Secondary, tables.Free}
+	if !slices.Equal(pattern.Status, want) || pattern.Ranges.Low[1] != 0 || pattern.Ranges.High[1] != 4 {
+		t.Errorf("statuses %v, range %v to %v", pattern.Status, pattern.Ranges.Low[1], pattern.Ranges.High[1])
+	}
+}
+
+func BenchmarkProtect(b *testing.B) {
+	for _, name := range []string{"2d50", "3d10", "hier", "hierbig"} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				q, p := load(b, name, 3)
+				pattern := protect(b, q, p, Options{})
+				if !pattern.Verdict.Safe() {
+					b.Fatal(pattern.Verdict)
+				}
+				b.ReportMetric(float64(pattern.Primary+pattern.Second), "cells")
+			}
+		})
+	}
+}

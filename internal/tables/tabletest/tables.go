@@ -1,0 +1,175 @@
+// Package tabletest has small tables and, by brute force that shares no code with
+// what it checks, every table of whole numbers that agrees with what is published.
+package tabletest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+)
+
+// Dimension makes a dimension; a problem ends the test.
+func Dimension(t testing.TB, name string, h ...tables.Hierarchy) *tables.Dimension {
+	t.Helper()
+	d, problems := tables.NewDimension(name, "", h...)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return d
+}
+
+// Flat makes a dimension of the codes 1 to n and their total.
+func Flat(t testing.TB, name string, n int) *tables.Dimension {
+	var codes []string
+	for i := range n {
+		codes = append(codes, fmt.Sprint(i+1))
+	}
+	return Dimension(t, name, tables.Flat("", codes))
+}
+
+// Set puts tables together; a problem ends the test.
+func Set(t testing.TB, ts ...tables.Table) *tables.Set {
+	t.Helper()
+	set, problems := tables.NewSet(ts...)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return set
+}
+
+// leavesOf lists, for every cell, the inner cells it is the sum of, by codes alone.
+func leavesOf(set *tables.Set) (inner []int, of [][]int) {
+	of = make([][]int, set.Cells())
+	for at := range set.Cells() {
+		table, nodes := set.Home(at)
+		leaf := table == 0
+		for k, n := range nodes {
+			leaf = leaf && set.Tables[table].Dimensions[k].IsLeaf(n)
+		}
+		if leaf {
+			inner = append(inner, at)
+		}
+	}
+	for cell := range set.Cells() {
+		table, nodes := set.Home(cell)
+		for _, leaf := range inner {
+			_, at := set.Home(leaf)
+			under := true
+			for k, n := range nodes {
+				d := set.Tables[table].Dimensions[k]
+				for m, o := range set.Tables[0].Dimensions {
+					if o.Name == d.Name {
+						code, _ := d.Node(o.Codes[at[m]])
+						under = under && slices.Contains(d.Leaves(n), int32(code))
+					}
+				}
+			}
+			if under {
+				of[cell] = append(of[cell], leaf)
+			}
+		}
+	}
+	return inner, of
+}
+
+// Enumerated goes through all tables of whole numbers that agree with what is
+// published, and returns the least and greatest value of each cell, and every one
+// that it takes.
+func Enumerated(q audit.Question) (low, high []float64, taken []map[float64]bool) {
+	inner, of := leavesOf(q.Set)
+	low, high = make([]float64, len(q.Value)), make([]float64, len(q.Value))
+	for c := range low {
+		low[c], high[c] = math.Inf(1), math.Inf(-1)
+	}
+	taken = make([]map[float64]bool, len(q.Value))
+	x := make([]float64, len(q.Value))
+	last := make([]int, len(q.Value)) // the last inner cell of a cell
+	fixed := make([][]int, len(q.Value))
+	for c, leaves := range of {
+		last[c], taken[c] = leaves[len(leaves)-1], map[float64]bool{}
+		for _, l := range leaves {
+			if !q.Hidden[c] {
+				fixed[l] = append(fixed[l], c)
+			}
+		}
+	}
+	var fill func(i int)
+	fill = func(i int) {
+		if i == len(inner) {
+			for c, leaves := range of {
+				sum := 0.0
+				for _, l := range leaves {
+					sum += x[l]
+				}
+				low[c], high[c] = min(low[c], sum), max(high[c], sum)
+				taken[c][sum] = true
+			}
+			return
+		}
+		from, to := 0.0, q.Value[0]
+		if !q.Hidden[inner[i]] {
+			from, to = q.Value[inner[i]], q.Value[inner[i]]
+		}
+		if q.Upper != nil {
+			to = min(to, q.Upper[inner[i]])
+		}
+	next:
+		for v := from; v <= to; v++ {
+			x[inner[i]] = v
+			for _, c := range fixed[inner[i]] {
+				sum := 0.0
+				for _, l := range of[c] {
+					if l <= inner[i] {
+						sum += x[l]
+					}
+				}
+				if sum > q.Value[c] || last[c] == inner[i] && sum != q.Value[c] {
+					continue next
+				}
+			}
+			fill(i + 1)
+		}
+	}
+	fill(0)
+	return low, high, taken
+}
+
+// Random makes a small table of counts and hides cells at random, never the total.
+func Random(t testing.TB, rng *rand.Rand, set *tables.Set, most int, share float64) audit.Question {
+	inner, of := leavesOf(set)
+	q := audit.Question{Set: set, Value: make([]float64, set.Cells()), Hidden: make([]bool, set.Cells()), Counts: true}
+	x := map[int]float64{}
+	for _, l := range inner {
+		x[l] = float64(rng.IntN(most) * rng.IntN(2))
+	}
+	for c, leaves := range of {
+		for _, l := range leaves {
+			q.Value[c] += x[l]
+		}
+		q.Hidden[c] = c > 0 && rng.Float64() < share
+	}
+	if p := set.CheckSums(q.Value, 0); len(p) > 0 {
+		t.Fatal(p)
+	}
+	return q
+}
+
+// Small returns sets small enough for Enumerated, by name.
+func Small(t testing.TB) map[string]*tables.Set {
+	a, b, c := Flat(t, "a", 3), Flat(t, "b", 3), Flat(t, "c", 2)
+	two := Flat(t, "d", 2)
+	h := Dimension(t, "h", tables.FromLevels("", [][]string{{"X", "x1"}, {"X", "x2"}, {"Y", "y1"}, {"Y", "y2"}}),
+		tables.FromLevels("other", [][]string{{"u", "x1"}, {"u", "y1"}, {"v", "x2"}, {"v", "y2"}}))
+	return map[string]*tables.Set{
+		"line":   Set(t, tables.Table{Name: "a", Dimensions: []*tables.Dimension{Flat(t, "a", 4)}}),
+		"3x3":    Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{a, b}}),
+		"2x2x2":  Set(t, tables.Table{Name: "cde", Dimensions: []*tables.Dimension{c, two, Flat(t, "e", 2)}}),
+		"4x2":    Set(t, tables.Table{Name: "hc", Dimensions: []*tables.Dimension{h, c}}),
+		"linked": Set(t, tables.Table{Name: "hc", Dimensions: []*tables.Dimension{Dimension(t, "h", tables.Flat("", []string{"x1", "x2", "y1", "y2"})), c}}, tables.Table{Name: "h", Dimensions: []*tables.Dimension{h}}),
+	}
+}
