@@ -311,34 +311,6 @@ func (a *Accumulator) matches(o *Accumulator) error {
 	return nil
 }
 
-// Extremes returns the r largest and the r smallest records of a column by
-// original value, the most extreme first, the earliest place first among equal
-// values; nil where the column is not assessed. What it returns is as
-// confidential as the original data.
-func (a *Accumulator) Extremes(column string) (top, bottom []Extreme) {
-	c := slices.IndexFunc(a.opts.Columns, func(c Column) bool { return c.Name == column })
-	if c < 0 {
-		return nil, nil
-	}
-	list := func(e *sample.Edge) []Extreme {
-		e.Prune()
-		out := make([]Extreme, len(e.Entries))
-		for i, x := range e.Entries {
-			out[i] = Extreme{x.From.Scope, int(x.From.Stream), x.Row, x.X, x.Values[2*c+1]}
-		}
-		return out
-	}
-	return list(&a.columns[c].top), list(&a.columns[c].bottom)
-}
-
-// Extreme is one of the most extreme records of a column, by original value.
-type Extreme struct {
-	Scope              string // of the block it came in
-	Stream             int
-	Row                int64 // place in the stream
-	Original, Released float64
-}
-
 // SetExchange makes Measure ask x of records known by their index, and take replicates
 // of the masks that move nothing, for what does not look at the record.
 func (a *Accumulator) SetExchange(x Exchange, replicate func(m int) Masker) {

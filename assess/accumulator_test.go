@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
 	"github.com/sdlfilter/sdlfilter/assess/internal/place"
+	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -379,4 +380,32 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%s must be refused", name)
 		}
 	}
+}
+
+// Extremes returns the r largest and the r smallest records of a column by
+// original value, the most extreme first, the earliest place first among equal
+// values; nil where the column is not assessed. What it returns is as
+// confidential as the original data.
+func (a *Accumulator) Extremes(column string) (top, bottom []Extreme) {
+	c := slices.IndexFunc(a.opts.Columns, func(c Column) bool { return c.Name == column })
+	if c < 0 {
+		return nil, nil
+	}
+	list := func(e *sample.Edge) []Extreme {
+		e.Prune()
+		out := make([]Extreme, len(e.Entries))
+		for i, x := range e.Entries {
+			out[i] = Extreme{x.From.Scope, int(x.From.Stream), x.Row, x.X, x.Values[2*c+1]}
+		}
+		return out
+	}
+	return list(&a.columns[c].top), list(&a.columns[c].bottom)
+}
+
+// Extreme is one of the most extreme records of a column, by original value.
+type Extreme struct {
+	Scope              string // of the block it came in
+	Stream             int
+	Row                int64 // place in the stream
+	Original, Released float64
 }

@@ -204,8 +204,8 @@ const (
 	KnowledgePosition = "position" // τ̂ = y_(k), the same order statistic
 )
 
-// Knowledges lists the knowledge states in the order of reports.
-var Knowledges = []string{KnowledgeMean, KnowledgeIndex, KnowledgePosition, KnowledgeOrder}
+// knowledges lists the knowledge states in the order of reports.
+var knowledges = []string{KnowledgeMean, KnowledgeIndex, KnowledgePosition, KnowledgeOrder}
 
 // TargetTypical is the target that is any record of the sample, Duncan et al.
 // (2004) eq. 3 under knowledge of the mean.

@@ -42,7 +42,7 @@ func (r Rule) Check() check.Problems {
 		}
 	}
 	if r.Knowledge != "" {
-		ps.OneOf("knowledge", r.Knowledge, Knowledges...)
+		ps.OneOf("knowledge", r.Knowledge, knowledges...)
 	}
 	if r.Target == TargetTypical && r.Knowledge == KnowledgePosition {
 		ps.Addf("knowledge", "must be mean or index with target typical, which has no position")

@@ -200,35 +200,3 @@ func assemble[T any](t arrow.DataType, values []T, valid Bitmap) arrow.Array {
 	defer data.Release()
 	return array.MakeFromData(data)
 }
-
-// Filter returns a, an array with one value for each record of the block,
-// without the rejected records: a itself where there are none. The values under
-// nulls are as they were.
-func Filter(a arrow.Array, b *Block) arrow.Array {
-	if b.rejected == nil {
-		return a
-	}
-	var kept []arrow.Array
-	for from := 0; from < b.N; {
-		if b.Rejected(from) {
-			from++
-			continue
-		}
-		to := from + 1
-		for to < b.N && !b.Rejected(to) {
-			to++
-		}
-		kept = append(kept, array.NewSlice(a, int64(from), int64(to)))
-		from = to
-	}
-	if len(kept) == 0 {
-		return array.NewSlice(a, 0, 0)
-	}
-	out, err := array.Concatenate(kept, memory.DefaultAllocator)
-	if err != nil {
-		// Slices of one array have one type; what remains is a type that Arrow
-		// cannot concatenate, which no source offers.
-		panic(fmt.Sprintf("microdata: filter %s: %v", a.DataType(), err))
-	}
-	return out
-}

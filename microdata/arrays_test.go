@@ -178,29 +178,3 @@ func TestNumbersOfDictionary(t *testing.T) {
 		t.Errorf("row 4: %v", c.Original.Values[4])
 	}
 }
-
-func TestFilter(t *testing.T) {
-	a := fromJSON(t, arrow.BinaryTypes.String, `["a", null, "c", "d", "e"]`)
-	for _, c := range []struct {
-		reject []int
-		want   string
-	}{
-		{nil, `["a" (null) "c" "d" "e"]`},
-		{[]int{0}, `[(null) "c" "d" "e"]`},
-		{[]int{4, 2}, `["a" (null) "d"]`},
-		{[]int{0, 1, 2, 3, 4}, `[]`},
-	} {
-		var b Block
-		b.Reset(0, 0, 5, 0)
-		for _, r := range c.reject {
-			b.Reject(r, "", "broken")
-		}
-		got := Filter(a, &b)
-		if got.String() != c.want {
-			t.Errorf("without %v: %v, want %s", c.reject, got, c.want)
-		}
-		if keep := b.Keep(); (keep == nil) != (c.reject == nil) {
-			t.Errorf("without %v: Keep is nil: %v", c.reject, keep == nil)
-		}
-	}
-}

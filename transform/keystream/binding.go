@@ -26,8 +26,8 @@ type Binding struct {
 
 // Binding derives the subkeys.
 func (k Key) Binding() *Binding {
-	subkeys := k.derive(labelBinding, 2*KeySize)
-	return &Binding{outer: newAES(subkeys[:KeySize]), inner: newAES(subkeys[KeySize:])}
+	subkeys := k.derive(labelBinding, 2*keySize)
+	return &Binding{outer: newAES(subkeys[:keySize]), inner: newAES(subkeys[keySize:])}
 }
 
 // Format prints nothing of the subkeys, or of what they were used on, under any verb.

@@ -10,7 +10,7 @@ import (
 )
 
 // digestKey is the subkey of identity digests.
-func (k Key) digestKey() cipher.Block { return newAES(k.derive(labelDigest, KeySize)) }
+func (k Key) digestKey() cipher.Block { return newAES(k.derive(labelDigest, keySize)) }
 
 // Digests computes the identity digests of a block's n records from the given
 // columns: Array where the column has one, else Original. A digest depends on

@@ -10,9 +10,9 @@ func NormalCDF(x float64) float64 {
 	return lower
 }
 
-// NormalSurvival is 1 − Φ(x) = Φ(−x), as accurate in the upper tail as NormalCDF
+// normalSurvival is 1 − Φ(x) = Φ(−x), as accurate in the upper tail as NormalCDF
 // is in the lower.
-func NormalSurvival(x float64) float64 {
+func normalSurvival(x float64) float64 {
 	_, upper := normalTails(x)
 	return upper
 }
@@ -56,7 +56,7 @@ func normalTails(x float64) (lower, upper float64) {
 	// first factor's argument is exact.
 	head := float64(math.Floor(float64(y*16)) / 16) // a division by 2⁴ is compiled to a product
 	rest := float64((y - head) * (y + head))
-	lower = float64(float64(Exp(float64(-0.5*float64(head*head)))*Exp(float64(-0.5*rest))) * lower)
+	lower = float64(float64(exp(float64(-0.5*float64(head*head)))*exp(float64(-0.5*rest))) * lower)
 	if x > 0 {
 		return 1 - lower, lower
 	}
@@ -86,11 +86,11 @@ var (
 // with full relative accuracy in the lower tail.
 func LaplaceCDF(x float64) float64 {
 	if x < 0 {
-		return 0.5 * Exp(x)
+		return 0.5 * exp(x)
 	}
-	return 1 - float64(0.5*Exp(-x))
+	return 1 - float64(0.5*exp(-x))
 }
 
-// LaplaceSurvival is 1 − LaplaceCDF(x), with full relative accuracy in the upper
+// laplaceSurvival is 1 − LaplaceCDF(x), with full relative accuracy in the upper
 // tail.
-func LaplaceSurvival(x float64) float64 { return LaplaceCDF(-x) }
+func laplaceSurvival(x float64) float64 { return LaplaceCDF(-x) }

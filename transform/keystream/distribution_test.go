@@ -152,7 +152,7 @@ func TestNormalTails(t *testing.T) {
 		}
 	}
 	for c, cut := range cuts {
-		mean := float64(n) * NormalSurvival(cut)
+		mean := float64(n) * normalSurvival(cut)
 		for side, count := range counts[c] {
 			// Binomial, all but Poisson far out: 4.42 standard errors, and 6 for the
 			// skewness where a few are expected (P(Poisson(2.87) > 2.87+4.42√2.87+6 =
@@ -172,7 +172,7 @@ func TestTailOfZiggurat(t *testing.T) {
 	testKey(1).Stream("tail", "", 0).Words(words, Records{})
 	counts := make([]float64, bins)
 	beyond5 := 0.0
-	base := NormalSurvival(zigguratX[1])
+	base := normalSurvival(zigguratX[1])
 	for i, w1 := range words {
 		w0 := ^uint64(0) &^ 0xff // layer 0, at its right end
 		if i%2 == 0 {
@@ -183,7 +183,7 @@ func TestTailOfZiggurat(t *testing.T) {
 			t.Fatalf("the tail gave %g, %t", x, ok)
 		}
 		x = math.Abs(x)
-		counts[min(int(NormalSurvival(x)/base*bins), bins-1)]++
+		counts[min(int(normalSurvival(x)/base*bins), bins-1)]++
 		if x > 5 {
 			beyond5++
 		}
@@ -196,7 +196,7 @@ func TestTailOfZiggurat(t *testing.T) {
 	if z := (chi2 - (bins - 1)) / math.Sqrt(2*(bins-1)); !(math.Abs(z) < 4.8) {
 		t.Errorf("chi-square %.0f for %d bins", chi2, bins)
 	}
-	p := NormalSurvival(5) / base
+	p := normalSurvival(5) / base
 	if z := (beyond5 - n*p) / math.Sqrt(n*p*(1-p)); !(math.Abs(z) < zLimit) {
 		t.Errorf("beyond 5: %.0f of %d in the tail, want %.0f", beyond5, n, n*p)
 	}

@@ -11,7 +11,7 @@
 // and a sum into one rounding where the machine can, as on arm64; an explicit
 // conversion forbids it, which is why every product in this package stands in a
 // float64(…). Functions of package math whose last bits differ between
-// platforms (Log, Exp and their kin) are not used; Log and Exp here replace
+// platforms (Log, Exp and their kin) are not used; log and exp here replace
 // them.
 //
 // What belongs here: keys, subkeys, record identities, raw draws and the

@@ -97,7 +97,7 @@ func point(w0, w1 uint64) (x float64, ok bool) {
 		x = -NormalQuantile(float64(uniform(w1) * tailProbability))
 	default:
 		y := zigguratF[i] + float64(uniform(w1)*(zigguratF[i+1]-zigguratF[i]))
-		if y >= Exp(float64(-0.5*float64(x*x))) {
+		if y >= exp(float64(-0.5*float64(x*x))) {
 			return 0, false
 		}
 	}

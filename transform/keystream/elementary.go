@@ -2,7 +2,7 @@ package keystream
 
 import "math"
 
-// Log and Exp follow FreeBSD's e_log.c and e_exp.c, which came with this notice:
+// log and exp follow FreeBSD's e_log.c and e_exp.c, which came with this notice:
 //
 // Copyright (C) 1993 by Sun Microsystems, Inc. All rights reserved.
 // Developed at SunPro, a Sun Microsystems, Inc. business.
@@ -14,9 +14,9 @@ const (
 	ln2Lo = 1.90821492927058770002e-10
 )
 
-// Log is the natural logarithm, with an error below 1 ulp and the same bits on
-// every platform. Log(0) is −Inf, Log of a negative number NaN.
-func Log(x float64) float64 {
+// log is the natural logarithm, with an error below 1 ulp and the same bits on
+// every platform. log(0) is −Inf, log of a negative number NaN.
+func log(x float64) float64 {
 	switch {
 	case x != x || x > math.MaxFloat64:
 		return x
@@ -52,9 +52,9 @@ func Log(x float64) float64 {
 	return float64(k*ln2Hi) - ((half - (float64(s*(half+(t1+t2))) + float64(k*ln2Lo))) - f)
 }
 
-// Exp is the exponential function, with an error below 1 ulp where the result is
+// exp is the exponential function, with an error below 1 ulp where the result is
 // a normal float64, and the same bits on every platform.
-func Exp(x float64) float64 {
+func exp(x float64) float64 {
 	switch {
 	case x != x:
 		return x

@@ -28,13 +28,13 @@ func (k Key) PlausibleBits() int {
 	secret := k.sealed.secret[:]
 	least := min(copied(secret), words(secret), words([]byte(k.Text())))
 	for _, step := range []func(a, b byte) byte{func(a, b byte) byte { return b - a }, func(a, b byte) byte { return a ^ b }} {
-		differences := make([]byte, KeySize-1)
+		differences := make([]byte, keySize-1)
 		for i := range differences {
 			differences[i] = step(secret[i], secret[i+1])
 		}
 		least = min(least, 8+copied(differences))
 	}
-	return int(min(least, 8*KeySize))
+	return int(min(least, 8*keySize))
 }
 
 // copied is the least cost of a text of single bytes and of copies of two and more
@@ -91,7 +91,7 @@ func alphabet(text []byte) int {
 			n = min(n, class.size)
 		}
 	}
-	if distinct < 20*len(text)/KeySize && distinct < n {
+	if distinct < 20*len(text)/keySize && distinct < n {
 		n = distinct
 	}
 	return n

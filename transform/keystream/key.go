@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// KeySize is the length of a release key in bytes.
-const KeySize = 32
+// keySize is the length of a release key in bytes.
+const keySize = 32
 
 // Labels of everything that is derived from a release key. A change of what is
 // derived is a change of its label's number, and of docs/keystream.md.
@@ -38,17 +38,17 @@ type Key struct{ sealed *sealed }
 // sealed keeps the secret behind two pointers: package fmt, which reaches
 // unexported fields of a caller's structure without asking their methods, prints
 // an address there and not the bytes.
-type sealed struct{ secret *[KeySize]byte }
+type sealed struct{ secret *[keySize]byte }
 
 // NewKey takes 32 bytes. Any other length, and 32 equal bytes, are an error.
 func NewKey(secret []byte) (Key, error) {
-	if len(secret) != KeySize {
-		return Key{}, fmt.Errorf("key: must be %d bytes, got %d", KeySize, len(secret))
+	if len(secret) != keySize {
+		return Key{}, fmt.Errorf("key: must be %d bytes, got %d", keySize, len(secret))
 	}
-	if bytes.Count(secret, secret[:1]) == KeySize {
+	if bytes.Count(secret, secret[:1]) == keySize {
 		return Key{}, errors.New("key: must be random, got 32 equal bytes; `sdlfilter keygen` makes a fresh one")
 	}
-	s := new([KeySize]byte)
+	s := new([keySize]byte)
 	copy(s[:], secret)
 	return Key{&sealed{s}}, nil
 }
@@ -66,7 +66,7 @@ func ParseKey(text string) (Key, error) {
 	secret, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil {
 		return Key{}, fmt.Errorf("key: must be %d bytes in standard base64 (%d characters), got %d characters that are not",
-			KeySize, base64.StdEncoding.EncodedLen(KeySize), len(text))
+			keySize, base64.StdEncoding.EncodedLen(keySize), len(text))
 	}
 	return NewKey(secret)
 }
@@ -74,7 +74,7 @@ func ParseKey(text string) (Key, error) {
 // Generate returns a fresh key from the system's random source, one that a guesser of
 // keys has no shorter way to.
 func Generate() Key {
-	var secret [KeySize]byte
+	var secret [keySize]byte
 	for {
 		// Read never fails: the runtime ends the process where the system has no
 		// randomness to give.

@@ -18,7 +18,7 @@ import (
 
 // testKey returns a key that tests may know: bytes n, n+1, …
 func testKey(n byte) Key {
-	var secret [KeySize]byte
+	var secret [keySize]byte
 	for i := range secret {
 		secret[i] = n + byte(i)
 	}
@@ -30,7 +30,7 @@ func testKey(n byte) Key {
 }
 
 func TestNewKey(t *testing.T) {
-	good := make([]byte, KeySize)
+	good := make([]byte, keySize)
 	good[31] = 1
 	for _, c := range []struct {
 		name   string
@@ -163,7 +163,7 @@ func TestKeyNeverPrints(t *testing.T) {
 	var subkeys []byte
 	for _, info := range []string{streamInfo("noise", "wage", 0), string(named(labelPlace, "noise", "", "wage", "")),
 		string(named(labelIdentity, "noise", "", "wage")), labelBinding} {
-		subkeys = append(subkeys, key.derive(info, 2*KeySize)...)
+		subkeys = append(subkeys, key.derive(info, 2*keySize)...)
 	}
 
 	var out bytes.Buffer

@@ -84,9 +84,9 @@ func TestNormalCDF(t *testing.T) {
 		lower := bigNormalCDF(bigF(prec, -x))
 		upper := new(big.Float).SetPrec(prec).Sub(bigF(prec, 1), lower)
 		check("NormalCDF", -x, NormalCDF(-x), lower)
-		check("NormalSurvival", x, NormalSurvival(x), lower)
+		check("normalSurvival", x, normalSurvival(x), lower)
 		check("NormalCDF", x, NormalCDF(x), upper)
-		check("NormalSurvival", -x, NormalSurvival(-x), upper)
+		check("normalSurvival", -x, normalSurvival(-x), upper)
 	}
 	t.Logf("greatest relative error %.2g", worst)
 }
@@ -103,13 +103,13 @@ func TestLogExp(t *testing.T) {
 	}
 	for _, x := range xs {
 		if x == 1 {
-			if Log(x) != 0 {
-				t.Errorf("Log(1) = %g", Log(x))
+			if log(x) != 0 {
+				t.Errorf("log(1) = %g", log(x))
 			}
 			continue
 		}
-		if e := relativeError(Log(x), bigLog(bigF(prec, x))); e > 0x1p-52 {
-			t.Errorf("Log(%g) = %g: relative error %.2g, want at most 2^-52", x, Log(x), e)
+		if e := relativeError(log(x), bigLog(bigF(prec, x))); e > 0x1p-52 {
+			t.Errorf("log(%g) = %g: relative error %.2g, want at most 2^-52", x, log(x), e)
 		}
 	}
 	xs = []float64{1, -1, 1e-10, -1e-10, 0x1p-28, -0x1p-28, 709.78, -708.3, -0.5 * math.Ln2, 0.5 * math.Ln2}
@@ -117,15 +117,15 @@ func TestLogExp(t *testing.T) {
 		xs = append(xs, -708*r.Float64(), 1417*(r.Float64()-0.5), r.Float64()-0.5)
 	}
 	for _, x := range xs {
-		if e := relativeError(Exp(x), bigExp(bigF(prec, x))); e > 0x1p-52 {
-			t.Errorf("Exp(%g) = %g: relative error %.2g, want at most 2^-52", x, Exp(x), e)
+		if e := relativeError(exp(x), bigExp(bigF(prec, x))); e > 0x1p-52 {
+			t.Errorf("exp(%g) = %g: relative error %.2g, want at most 2^-52", x, exp(x), e)
 		}
 	}
 	// Below the normal float64s the error is counted in the least of them.
 	for _, x := range []float64{-708.5, -720, -735.2, -744, -745} {
 		want, _ := bigExp(bigF(prec, x)).Float64()
-		if got := Exp(x); math.Abs(got-want) > math.SmallestNonzeroFloat64 {
-			t.Errorf("Exp(%g) = %g, want %g", x, got, want)
+		if got := exp(x); math.Abs(got-want) > math.SmallestNonzeroFloat64 {
+			t.Errorf("exp(%g) = %g, want %g", x, got, want)
 		}
 	}
 }
@@ -154,8 +154,8 @@ func TestLaplaceFunctions(t *testing.T) {
 		if e := relativeError(LaplaceCDF(-math.Abs(x)), half); !(e < maxRelative) {
 			t.Errorf("LaplaceCDF(%g): relative error %.2g, want below %g", -math.Abs(x), e, maxRelative)
 		}
-		if e := relativeError(LaplaceSurvival(math.Abs(x)), half); !(e < maxRelative) {
-			t.Errorf("LaplaceSurvival(%g): relative error %.2g, want below %g", math.Abs(x), e, maxRelative)
+		if e := relativeError(laplaceSurvival(math.Abs(x)), half); !(e < maxRelative) {
+			t.Errorf("laplaceSurvival(%g): relative error %.2g, want below %g", math.Abs(x), e, maxRelative)
 		}
 		if e := relativeError(LaplaceCDF(math.Abs(x)), rest); !(e < maxRelative) {
 			t.Errorf("LaplaceCDF(%g): relative error %.2g, want below %g", math.Abs(x), e, maxRelative)
@@ -187,21 +187,21 @@ func TestLimits(t *testing.T) {
 		{"NormalCDF", NormalCDF, 0, 0.5},
 		{"NormalCDF", NormalCDF, -50, 0},
 		{"NormalCDF", NormalCDF, nan, nan},
-		{"NormalSurvival", NormalSurvival, -inf, 1},
-		{"NormalSurvival", NormalSurvival, inf, 0},
-		{"NormalSurvival", NormalSurvival, nan, nan},
+		{"normalSurvival", normalSurvival, -inf, 1},
+		{"normalSurvival", normalSurvival, inf, 0},
+		{"normalSurvival", normalSurvival, nan, nan},
 		{"LaplaceCDF", LaplaceCDF, -inf, 0},
 		{"LaplaceCDF", LaplaceCDF, inf, 1},
 		{"LaplaceCDF", LaplaceCDF, 0, 0.5},
 		{"LaplaceCDF", LaplaceCDF, nan, nan},
-		{"Log", Log, 0, -inf},
-		{"Log", Log, -1, nan},
-		{"Log", Log, inf, inf},
-		{"Log", Log, nan, nan},
-		{"Exp", Exp, -inf, 0},
-		{"Exp", Exp, inf, inf},
-		{"Exp", Exp, 0, 1},
-		{"Exp", Exp, nan, nan},
+		{"log", log, 0, -inf},
+		{"log", log, -1, nan},
+		{"log", log, inf, inf},
+		{"log", log, nan, nan},
+		{"exp", exp, -inf, 0},
+		{"exp", exp, inf, inf},
+		{"exp", exp, 0, 1},
+		{"exp", exp, nan, nan},
 	} {
 		if got := c.f(c.x); got != c.y && !(got != got && c.y != c.y) {
 			t.Errorf("%s(%g) = %g, want %g", c.name, c.x, got, c.y)

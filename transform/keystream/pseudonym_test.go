@@ -11,7 +11,7 @@ import (
 // The expected values are those of docs/keystream.md §10, computed with Python's
 // hmac alone.
 func TestPseudonym(t *testing.T) {
-	secret := make([]byte, KeySize)
+	secret := make([]byte, keySize)
 	for i := range secret {
 		secret[i] = byte(i)
 	}

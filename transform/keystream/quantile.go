@@ -25,7 +25,7 @@ func NormalQuantile(p float64) float64 {
 	if q > 0 {
 		r = 1 - p
 	}
-	r = math.Sqrt(-Log(r))
+	r = math.Sqrt(-log(r))
 	c := &middle
 	if r <= 5 {
 		r -= 1.6
@@ -86,7 +86,7 @@ func LaplaceQuantile(p float64) float64 {
 	case p == 0.5:
 		return 0
 	case p < 0.5:
-		return Log(2 * p)
+		return log(2 * p)
 	}
-	return -Log(2 * (1 - p))
+	return -log(2 * (1 - p))
 }

@@ -30,7 +30,7 @@ func (k Key) Stream(mask, column string, replicate int) *Stream {
 	if replicate < 0 {
 		panic(fmt.Sprintf("keystream: replicate must be at least 0, got %d", replicate))
 	}
-	return &Stream{free: newAES(k.derive(streamInfo(mask, column, uint64(replicate)), KeySize))}
+	return &Stream{free: newAES(k.derive(streamInfo(mask, column, uint64(replicate)), keySize))}
 }
 
 // streamInfo is the HKDF info of a stream of draws that never leave. Each name is
@@ -53,8 +53,8 @@ type Name struct {
 // a respondent's unchanged value is to be released alike in every scope.
 func (k Key) Release(n Name) *Stream {
 	return &Stream{
-		place:    newAES(k.derive(string(named(labelPlace, n.Mask, n.Done, n.Column, n.Scope)), KeySize)),
-		identity: newAES(k.derive(string(named(labelIdentity, n.Mask, n.Done, n.Column)), KeySize)),
+		place:    newAES(k.derive(string(named(labelPlace, n.Mask, n.Done, n.Column, n.Scope)), keySize)),
+		identity: newAES(k.derive(string(named(labelIdentity, n.Mask, n.Done, n.Column)), keySize)),
 	}
 }
 

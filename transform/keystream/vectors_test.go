@@ -174,8 +174,8 @@ func releaseVectorOf(t *testing.T, keys []Key, key int, n Name, ways bool) relea
 	place, identity := named(labelPlace, n.Mask, n.Done, n.Column, n.Scope), named(labelIdentity, n.Mask, n.Done, n.Column)
 	v := releaseVector{Key: key, Mask: n.Mask, Done: n.Done, Scope: n.Scope, Column: n.Column,
 		PlaceInfo: hex.EncodeToString(place), IdentityInfo: hex.EncodeToString(identity),
-		PlaceSubkey:    hex.EncodeToString(keys[key].derive(string(place), KeySize)),
-		IdentitySubkey: hex.EncodeToString(keys[key].derive(string(identity), KeySize)),
+		PlaceSubkey:    hex.EncodeToString(keys[key].derive(string(place), keySize)),
+		IdentitySubkey: hex.EncodeToString(keys[key].derive(string(identity), keySize)),
 		RunSHA256Of:    500}
 	values := make([]float64, 1<<20)
 	for i := range values {
@@ -246,9 +246,9 @@ func FuzzNames(f *testing.F) {
 
 // functions of the specification by name.
 var functions = map[string]func(float64) float64{
-	"log": Log, "exp": Exp,
-	"normal_quantile": NormalQuantile, "normal_cdf": NormalCDF, "normal_survival": NormalSurvival,
-	"laplace_quantile": LaplaceQuantile, "laplace_cdf": LaplaceCDF, "laplace_survival": LaplaceSurvival,
+	"log": log, "exp": exp,
+	"normal_quantile": NormalQuantile, "normal_cdf": NormalCDF, "normal_survival": normalSurvival,
+	"laplace_quantile": LaplaceQuantile, "laplace_cdf": LaplaceCDF, "laplace_survival": laplaceSurvival,
 }
 
 func makeVectors(t *testing.T) vectors {
@@ -256,7 +256,7 @@ func makeVectors(t *testing.T) vectors {
 	keys := []Key{testKey(1), testKey(0xf0)}
 	for _, k := range keys {
 		v.Keys = append(v.Keys, keyVector{hex.EncodeToString(k.sealed.secret[:]), k.Text(), k.ID(),
-			hex.EncodeToString(k.derive(labelDigest, KeySize))})
+			hex.EncodeToString(k.derive(labelDigest, keySize))})
 	}
 
 	for i, c := range []struct {
@@ -267,7 +267,7 @@ func makeVectors(t *testing.T) vectors {
 		s := keys[c.key].Stream(c.mask, c.column, c.replicate)
 		info := streamInfo(c.mask, c.column, uint64(c.replicate))
 		sv := streamVector{Key: c.key, Mask: c.mask, Column: c.column, Replicate: c.replicate, Info: hex.EncodeToString([]byte(info)),
-			Subkey: hex.EncodeToString(keys[c.key].derive(info, KeySize))}
+			Subkey: hex.EncodeToString(keys[c.key].derive(info, keySize))}
 		add := func(stream int, first int64, n int) {
 			sv.Runs = append(sv.Runs, runVector{stream, first, drawn(s, n, Records{Stream: stream, First: first})})
 		}
