@@ -205,7 +205,7 @@ func TestWhatCannotBeProtectedIsNamedWithoutValues(t *testing.T) {
 	ask := func(o Options) (string, *Pattern) {
 		q, p := fill(set, []float64{4321, 0, 0, 8765}, 0)
 		p.Status[4], p.Down[4] = tables.Primary, 100 // a=1, b=1; beside zeros it cannot be more
-		for _, c := range []int{0, 1, 2, 3, 6} {                   // every sum is to be published
+		for _, c := range []int{0, 1, 2, 3, 6} {     // every sum is to be published
 			if p.Published == nil {
 				p.Published = make([]bool, 9)
 			}

@@ -1,0 +1,90 @@
+package tabletest
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+)
+
+// program is what interop/highs.py reads: a set of tables as it is published. A null
+// bound is infinite.
+type program struct {
+	Value  []float64  `json:"value"`
+	Hidden []bool     `json:"hidden"`
+	Lower  []*float64 `json:"lower"`
+	Upper  []*float64 `json:"upper"`
+	Sums   [][]int32  `json:"sums"` // the total, then its parts
+	Cells  []int32    `json:"cells"`
+}
+
+// HiGHS asks another solver for the ranges of cells, over the whole set at once: no
+// component, no shuttle, no row of ours left out. It skips the test where
+// SDLFILTER_HIGHS does not name a Python that has highspy (scripts/test-interop.sh
+// installs one).
+func HiGHS(t testing.TB, questions []audit.Question, cells [][]int32) (low, high [][]float64) {
+	t.Helper()
+	python := os.Getenv("SDLFILTER_HIGHS")
+	if python == "" {
+		t.Skip("SDLFILTER_HIGHS names no Python with highspy")
+	}
+	var input bytes.Buffer
+	write := json.NewEncoder(&input)
+	for i, q := range questions {
+		p := program{Value: q.Value, Hidden: q.Hidden, Cells: cells[i]}
+		zero := 0.0
+		for c := range q.Value {
+			lower, upper := &zero, (*float64)(nil)
+			if q.Lower != nil {
+				lower, upper = finite(q.Lower[c]), finite(q.Upper[c])
+			}
+			p.Lower, p.Upper = append(p.Lower, lower), append(p.Upper, upper)
+		}
+		for s := range q.Set.Sums() {
+			sum := q.Set.Sum(s)
+			p.Sums = append(p.Sums, append([]int32{sum.Total}, sum.Parts...))
+		}
+		if err := write.Encode(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, here, _, _ := runtime.Caller(0)
+	command := exec.Command(python, filepath.Join(filepath.Dir(here), "../../../interop/highs.py"))
+	command.Stdin, command.Stderr = &input, os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := json.NewDecoder(bytes.NewReader(out))
+	for i := range questions {
+		var ranges [][2]*float64
+		if err := read.Decode(&ranges); err != nil || len(ranges) != len(cells[i]) {
+			t.Fatalf("problem %d: %d ranges of %d cells (%v)", i, len(ranges), len(cells[i]), err)
+		}
+		l, h := make([]float64, len(ranges)), make([]float64, len(ranges))
+		for k, r := range ranges {
+			l[k], h[k] = math.Inf(-1), math.Inf(1)
+			if r[0] != nil {
+				l[k] = *r[0]
+			}
+			if r[1] != nil {
+				h[k] = *r[1]
+			}
+		}
+		low, high = append(low, l), append(high, h)
+	}
+	return low, high
+}
+
+func finite(v float64) *float64 {
+	if math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
