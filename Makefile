@@ -11,7 +11,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/sdlfilter, a static binary
-	$(GO) build -trimpath -o bin/sdlfilter ./cmd/sdlfilter
+	@GO='$(GO)' scripts/build.sh bin/sdlfilter ./cmd/sdlfilter
 
 .PHONY: demo
 demo: build ## run the example: 28,155 records of the 1988 Current Population Survey
@@ -21,7 +21,8 @@ demo: build ## run the example: 28,155 records of the 1988 Current Population Su
 .PHONY: demo-stream
 demo-stream: build ## the same records as a stream, with a live page; the broker is inside the demonstration
 	@test -f out/demo.key || ./bin/sdlfilter keygen --out out/demo.key
-	$(GO) run ./examples/stream $(STREAM)
+	@GO='$(GO)' scripts/build.sh bin/demo-stream ./examples/stream
+	./bin/demo-stream $(STREAM)
 
 docs/ru-map.svg: demo ## draw the README's R-U map anew, from the demo
 	$(GO) run ./assess/report/internal/figure out/report.json wage >$@
@@ -67,6 +68,10 @@ test-attack: build ## play the intruder against the build: exits with 1 where so
 .PHONY: test-arm64
 test-arm64: ## the same bits on arm64, under qemu-user
 	scripts/test-arm64.sh
+
+.PHONY: test-image
+test-image: ## the container image, assembled from scratch and run
+	scripts/test-image.sh
 
 .PHONY: test-browser
 test-browser: ## the HTML report and the live page in headless Chromium
