@@ -87,15 +87,23 @@ type Located interface {
 	At(path string) (bool, error)
 }
 
+// At reports whether a source reads the file or the folder under a path; not where it
+// does not say.
+func At(src Source, path string) (bool, error) {
+	if l, ok := src.(Located); ok {
+		return l.At(path)
+	}
+	return false, nil
+}
+
 // Spare returns an error where a release under the path would take the place of its
 // own source: a file that is read, or a folder that holds one.
 // The path - is standard output. A source that does not say is none of files.
 func Spare(src Source, path string) error {
-	l, ok := src.(Located)
-	if !ok || path == "-" {
+	if path == "-" {
 		return nil
 	}
-	at, err := l.At(path)
+	at, err := At(src, path)
 	if err == nil && at {
 		err = fmt.Errorf("%s: the release would take the place of its own source; name another path", path)
 	}

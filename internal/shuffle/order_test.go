@@ -1,0 +1,263 @@
+package shuffle
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/connectors/jsonl"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// people writes two files of n and n/2 records into a folder and returns their lines,
+// stream by stream.
+func people(t *testing.T, n int) (dir string, lines [][]string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "in")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for stream, n := range []int{n, n / 2} {
+		lines = append(lines, nil)
+		for i := range n {
+			lines[stream] = append(lines[stream], fmt.Sprintf("%d,p%d-%d", i%7, stream, i))
+		}
+		text := "wage,person\n" + strings.Join(lines[stream], "\n") + "\n"
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.csv", stream)), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, lines
+}
+
+// release runs a source through a sink in blocks of so many records, up to Finish,
+// and returns the sink. backwards encodes the last block first.
+func release(t *testing.T, from connectors.SourceConfig, to connectors.SinkConfig, cut int, backwards bool) connectors.Sink {
+	t.Helper()
+	src, err := from.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	layout := &microdata.Layout{Schema: src.Schema()}
+	for i, f := range src.Schema().Fields {
+		form := microdata.Array
+		if f.Numeric() {
+			form = microdata.Numbers
+		}
+		layout.Read = append(layout.Read, microdata.Want{Field: i, As: form})
+		layout.Release = append(layout.Release, microdata.Output{Field: f, Source: i, Column: i, Decimals: -1})
+	}
+	s, err := to.Create(t.Context(), connectors.Plan{Source: src, Layout: layout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := src.Read(t.Context(), layout, connectors.Cut{Records: cut, Exact: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var raws []connectors.Raw
+	for {
+		raw, err := r.Next(t.Context())
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		raws = append(raws, raw)
+	}
+	encoded := make([]connectors.Encoded, len(raws))
+	for i := range raws {
+		if backwards {
+			i = len(raws) - 1 - i
+		}
+		b := new(microdata.Block)
+		if err := raws[i].Decode(b); err != nil {
+			t.Fatal(err)
+		}
+		if encoded[i], err = s.Encode(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range encoded {
+		if err := s.Write(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// shuffled returns the lines of a release.
+func shuffled(t *testing.T, dir string, ranks Ranks, most int64, cut int, backwards bool) []string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out.csv")
+	s := release(t, &csv.SourceConfig{Path: dir}, shuffledConfig{&csv.SinkConfig{Path: out}, ranks, most}, cut, backwards)
+	if err := s.Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if lines[0] != "wage,person" {
+		t.Fatalf("the header is %q", lines[0])
+	}
+	return lines[1:]
+}
+
+// byRank is the order that a release must have: all records sorted by their ranks,
+// found one by one, and equal ones by stream and place.
+func byRank(lines [][]string, ranks Ranks) []string {
+	type ranked struct {
+		rank          uint64
+		stream, place int
+	}
+	var all []ranked
+	for stream := range lines {
+		for i := range lines[stream] {
+			b := new(microdata.Block)
+			b.Reset(stream, int64(i), 1, 0)
+			var rank [1]uint64
+			ranks(rank[:], b)
+			all = append(all, ranked{rank[0], stream, i})
+		}
+	}
+	slices.SortFunc(all, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.stream, b.stream), cmp.Compare(a.place, b.place))
+	})
+	out := make([]string, len(all))
+	for i, r := range all {
+		out[i] = lines[r.stream][r.place]
+	}
+	return out
+}
+
+// The order is that of the ranks: not of the blocks that the source was cut into, of
+// the worker that was first, or of the memory that there is.
+func TestOrder(t *testing.T) {
+	dir, lines := people(t, 600)
+	few := func(dst []uint64, b *microdata.Block) { // many records of one rank
+		hashed(3)(dst, b)
+		for i := range dst {
+			dst[i] &= 0x8000000000000003
+		}
+	}
+	same := func(dst []uint64, _ *microdata.Block) { clear(dst) }
+	last := func(dst []uint64, b *microdata.Block) { // told apart by their last byte alone
+		for i := range dst {
+			dst[i] = uint64(255 - b.Place(i)%256)
+		}
+	}
+	for name, ranks := range map[string]Ranks{"key 1": hashed(1), "key 2": hashed(2), "few": few, "same": same, "last byte": last} {
+		want := byRank(lines, ranks)
+		for _, c := range []struct {
+			most      int64
+			cut       int
+			backwards bool
+		}{{0, 1000, false}, {0, 64, true}, {0, 1, false}, {1, 64, false}, {4000, 100, true}} {
+			if got := shuffled(t, dir, ranks, c.most, c.cut, c.backwards); !slices.Equal(got, want) {
+				t.Errorf("%s, %+v: %d records, not in the order of their ranks", name, c, len(got))
+			}
+		}
+	}
+	if slices.Equal(byRank(lines, hashed(1)), byRank(lines, hashed(2))) {
+		t.Error("two keys give one order")
+	}
+}
+
+// JSON text is text of JSON in a shuffled release too.
+func TestJSONText(t *testing.T) {
+	in, out := filepath.Join(t.TempDir(), "in.jsonl"), filepath.Join(t.TempDir(), "out.jsonl")
+	text := `{"a":[1,{"b":2}],"c":"x"}` + "\n"
+	if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := release(t, &jsonl.SourceConfig{Path: in}, shuffledConfig{SinkConfig: &jsonl.SinkConfig{Path: out}, ranks: hashed(1)}, 10, false)
+	if err := s.Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(out); err != nil || string(got) != text {
+		t.Errorf("%s became %s, %v", text, got, err)
+	}
+}
+
+// killed is set in a process that is to die in the middle of a release, to the step.
+const killed = "SHUFFLE_KILLED"
+
+// A run that is killed leaves no record behind, in no file that has a name, and the
+// next one is as if it had not been.
+func TestKilled(t *testing.T) {
+	if step := os.Getenv(killed); step != "" {
+		dir := os.Getenv(killed + "_DIR")
+		s := release(t, &csv.SourceConfig{Path: filepath.Join(dir, "in")}, shuffledConfig{SinkConfig: &csv.SinkConfig{Path: filepath.Join(dir, "out", "r.csv")}, ranks: hashed(1), most: 1}, 10, false)
+		if step == "finished" {
+			if err := s.Finish(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		select {}
+	}
+	in, lines := people(t, 100)
+	dir := filepath.Dir(in)
+	out := filepath.Join(dir, "out")
+	if err := os.Mkdir(out, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{"written", "finished"} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilled$")
+		cmd.Env = append(os.Environ(), killed+"="+step, killed+"_DIR="+dir)
+		if text, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != -1 {
+			t.Fatalf("%s: was not killed: %v\n%s", step, err, text)
+		}
+		left, err := os.ReadDir(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range left {
+			text, err := os.ReadFile(filepath.Join(out, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The release itself is finished under its temporary name, for its owner alone.
+			if info, _ := e.Info(); e.Name() != ".r.csv.sdlfilter-tmp" || info.Mode().Perm() != 0o600 || step == "written" && bytes.Contains(text, []byte("p0-")) {
+				t.Errorf("%s: left %s with %d bytes, mode %v", step, e.Name(), len(text), info.Mode())
+			}
+		}
+	}
+	s := release(t, &csv.SourceConfig{Path: in}, shuffledConfig{SinkConfig: &csv.SinkConfig{Path: filepath.Join(out, "r.csv")}, ranks: hashed(1)}, 10, false)
+	if err := s.Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(out, "r.csv"))
+	if err != nil || string(text) != "wage,person\n"+strings.Join(byRank(lines, hashed(1)), "\n")+"\n" {
+		t.Errorf("after killed runs: %v, %d bytes", err, len(text))
+	}
+	if left, _ := os.ReadDir(out); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
