@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // pkg is a package with its syntax and types.
@@ -32,10 +33,11 @@ type pkg struct {
 	info  types.Info
 }
 
-// load reads the packages that match a pattern of the go command. Those without tests
+// load reads the packages that match patterns of the go command, with spaces between. Those without tests
 // are left in: no test reaches their mutants.
 func load(ctx context.Context, pattern string) ([]*pkg, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-json=Dir,ImportPath,GoFiles,TestGoFiles,XTestGoFiles,DepOnly,Export", "-export", "-deps", pattern)
+	args := append([]string{"list", "-json=Dir,ImportPath,GoFiles,TestGoFiles,XTestGoFiles,DepOnly,Export", "-export", "-deps"}, strings.Fields(pattern)...)
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Stderr = os.Stderr
 	text, err := cmd.Output()
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 )
 
 // defaults are the packages that the project watches, each with those below it.
-const defaults = "./transform,./assess,./connectors/parquet,./connectors/kafka,./internal/publish,./internal/pipeline/..."
+const defaults = "./transform,./assess ./assess/internal/...,./connectors/parquet,./connectors/kafka,./internal/publish,./internal/pipeline/..."
 
 // settings are what the flags say.
 type settings struct {

@@ -1,0 +1,111 @@
+package transform
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Every kind of mask refuses to be without columns, to have one of them twice, wherever
+// the two stand, and one without a name.
+func TestEveryKindRefusesWrongColumns(t *testing.T) {
+	for _, k := range Kinds {
+		for _, c := range []struct {
+			columns []string
+			want    string // "" is no problem of the columns
+		}{
+			{nil, "columns: must name at least one "},
+			{[]string{"a"}, ""},
+			{[]string{"a", "b", "c"}, ""},
+			{[]string{"a", "a", "b"}, `columns[1]: must not repeat a column, got "a" again`},
+			{[]string{"b", "a", "a"}, `columns[2]: must not repeat a column, got "a" again`},
+			{[]string{"a", "b", "a"}, `columns[2]: must not repeat a column, got "a" again`},
+			{[]string{"", "a"}, `columns[0]: must be the name of a column, got ""`},
+			{[]string{"a", ""}, `columns[1]: must be the name of a column, got ""`},
+		} {
+			p := k.New()
+			reflect.ValueOf(p).Elem().FieldByName("Columns").Set(reflect.ValueOf(c.columns))
+			got := ""
+			for _, problem := range p.Check() {
+				if strings.HasPrefix(problem.Path, "columns") {
+					got += problem.Error()
+				}
+			}
+			if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("%s of %q: got %q, want %q", k.Name, c.columns, got, c.want)
+			}
+		}
+	}
+}
+
+// What stands before a redraw is named wherever it stands, the first place included.
+func TestRedrawSaysWhatStandsBefore(t *testing.T) {
+	round := mask(&Round{Columns: []string{"a"}, Decimals: ptr(0)})
+	other := mask(&Round{Columns: []string{"b"}, Decimals: ptr(0)})
+	for _, c := range []struct {
+		masks []Spec
+		want  string
+	}{
+		{[]Spec{redraw("a")}, "got no mask"},
+		{[]Spec{other, redraw("a")}, "got no mask"},
+		{[]Spec{round, redraw("a")}, "got round ([0])"},
+		{[]Spec{other, round, redraw("a")}, "got round ([1])"},
+		{[]Spec{round, other, redraw("a")}, "got round ([0])"},
+	} {
+		if ps := CheckSpecs(c.masks); len(ps) != 1 || !strings.Contains(ps[0].Error(), c.want) {
+			t.Errorf("got %v, want %q", ps, c.want)
+		}
+	}
+}
+
+// Bias takes the grid of its released values from the column's decimals, or else from
+// its mean and SD; without either it is refused, unless it is none.
+func TestBiasNeedsAGrid(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		name     string
+		decimals int
+		sd, mean float64
+		phi      float64
+		refused  bool
+	}{
+		{"decimals alone", 2, nan, nan, 0.1, false},
+		{"mean and SD alone", -1, 3, 10, 0.1, false},
+		{"both", 2, 3, 10, 0.1, false},
+		{"nothing", -1, nan, nan, 0.1, true},
+		{"no mean", -1, 3, nan, 0.1, true},
+		{"no SD", -1, nan, 10, 0.1, true},
+		{"nothing, and no bias", -1, nan, nan, 0, false},
+	} {
+		column := ColumnInfo{"wage", 0, microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, c.decimals, c.sd, c.mean}
+		_, err := NewChain([]Spec{mask(&Bias{Columns: []string{"wage"}, Phi: &c.phi})}, Setup{Key: testKey(t, 1), Columns: []ColumnInfo{column}})
+		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), `column "wage" needs decimals`) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// Rounding tells its step where that is published, and no number where it is not.
+func TestRoundSaysItsStep(t *testing.T) {
+	for _, c := range []struct {
+		params *Round
+		names  []string
+		want   string
+	}{
+		{&Round{Base: ptr(50.0)}, []string{"base"}, "rounding: to multiples of 50"},
+		{&Round{Decimals: ptr(-2)}, []string{"decimals"}, "rounding: to multiples of 100"},
+		{&Round{Decimals: ptr(1)}, []string{"decimals"}, "rounding: to multiples of 0.1"},
+		{&Round{Base: ptr(50.0)}, nil, "rounding: to a step that is not published"},
+		{&Round{Base: ptr(50.0)}, []string{"decimals"}, "rounding: to a step that is not published"},
+		{&Round{Decimals: ptr(-2)}, []string{"base"}, "rounding: to a step that is not published"},
+	} {
+		if got := PublishingKind("round").Words(published(c.params, 0, c.names...), "a"); got != c.want {
+			t.Errorf("%+v, %q published: %q, want %q", c.params, c.names, got, c.want)
+		}
+	}
+}
