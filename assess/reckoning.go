@@ -97,16 +97,21 @@ type reckoning struct {
 // reckon begins an evaluation: it finds the targets.
 func (a *Accumulator) reckon(tried bool) *reckoning {
 	a.sample.Settle()
-	s := &a.sample
 	r := &reckoning{a: a, exchange: a.opts.Exchange, tried: tried, targets: map[int][]found{}, answers: map[int][]replicate.Answer{}, bias: map[int]bias{}}
-	r.data = &replicate.Data{N: s.Len(), Records: a.records, Complete: int64(s.Len()) == a.records,
-		Values: s.Values, Priority: s.Priority, From: s.From, Row: s.Row}
+	r.data = a.held()
 	for c, column := range a.opts.Columns {
 		if column.Masked {
 			r.targets[c] = r.locate(c)
 		}
 	}
 	return r
+}
+
+// held is what the sample, which is settled, holds.
+func (a *Accumulator) held() *replicate.Data {
+	s := &a.sample
+	return &replicate.Data{N: s.Len(), Records: a.records, Complete: int64(s.Len()) == a.records,
+		Values: s.Values, Priority: s.Priority, From: s.From, Row: s.Row}
 }
 
 // locate finds the targets of a column: τ, the record that holds it, and the

@@ -81,7 +81,8 @@ func noise(strategy, path string, f, factor float64) rumap.Point {
 func finish(m *rumap.Map) *rumap.Map {
 	judge(m)
 	again := func(i int) (rumap.Point, error) { return m.Points[i], nil }
-	if err := m.Recommend(replicates, again); err != nil {
+	passes := func(int) (assess.Verdict, error) { return assess.Verdict{Passed: true}, nil }
+	if err := m.Recommend(replicates, again, passes); err != nil {
 		panic(err) // again returns none
 	}
 	return m

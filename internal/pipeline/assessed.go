@@ -14,7 +14,7 @@ func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess
 	}
 	a := pl.Config.Assess
 	o := assess.Options{
-		Columns: pl.Assessed, Carry: append(pl.Carry[:len(pl.Carry):len(pl.Carry)], pl.Intruder.carried...), Key: key,
+		Columns: pl.Assessed, Carry: append(pl.Carry[:len(pl.Carry):len(pl.Carry)], pl.Intruder.Carried...), Key: key,
 		Sample: int(a.Sample), Replicates: a.Replicates, Targets: a.Targets,
 		Replicate: replicate, Law: LawOf(chain), Keeping: keepingOf(chain, !pl.Config.Streaming()),
 		Gated: pl.Config.Gate.Judges(), AllowUnchanged: pl.Config.Gate.AllowUnchanged,

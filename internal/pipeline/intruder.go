@@ -14,7 +14,7 @@ type IntruderColumns struct {
 	Linked  []string       // numeric keys
 	Counted []string       // categorical keys
 	Left    []string       // keys by their role that a mask changes, or of nested values: not measured
-	carried []int          // indexes in layout.Read that the sample must hold codes of
+	Carried []int          // indexes in layout.Read that the sample must hold codes of
 	Index   map[string]int // of the columns that the sample holds codes of, in Layout.Read
 }
 
@@ -76,8 +76,8 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 func (at *IntruderColumns) carry(b *layoutBuilder, name string, as microdata.Form) {
 	i := b.want(name, as, as == microdata.Numbers)
 	at.Index[name] = i
-	if !slices.Contains(at.carried, i) {
-		at.carried = append(at.carried, i)
+	if !slices.Contains(at.Carried, i) {
+		at.Carried = append(at.Carried, i)
 	}
 }
 

@@ -112,6 +112,9 @@ func (m *Map) Verdict(p *Point) string {
 		if b.HeldBack {
 			s += ", on the replicates held back"
 		}
+		if b.AsRun {
+			s += ", tried as a run"
+		}
 		if !slices.Contains(list, s) {
 			list = append(list, s)
 		}

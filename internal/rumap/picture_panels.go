@@ -114,7 +114,7 @@ func (m *Map) pairs(strategies []string, list []series, runs map[int][]run, styl
 func (m *Map) picture(p panel, strategies []string, list []series, left int) figure.RUMap {
 	out := figure.RUMap{Title: p.title, Column: m.Column, Unit: m.Unit, MinEfficiency: m.MinEfficiency()}
 	for _, r := range m.Rules {
-		if r.MinEfficiency == nil && p.concerned(r, list) {
+		if r.onRisk() && p.concerned(r, list) {
 			out.Lines = append(out.Lines, figure.RULine{Target: r.Target, Knowledge: r.Knowledge, R: r.limit()})
 		}
 	}

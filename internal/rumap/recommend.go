@@ -5,130 +5,77 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// SetRules takes over the gate's rules on the map's column.
-func (m *Map) SetRules(rules []assess.Rule) {
-	m.Rules = []Rule{}
-	float := func(v *float64) *assess.Float {
-		if v == nil {
-			return nil
-		}
-		f := assess.Float(*v)
-		return &f
-	}
-	for _, r := range rules {
-		if r.Knowledge == assess.KnowledgeOrder || r.MaxUnchanged != nil {
-			continue // what the order tells, and what stays, a run measures on its release
-		}
-		if r.Column == m.Column {
-			m.Rules = append(m.Rules, Rule{
-				Target: r.Target, Knowledge: r.Knowledge,
-				MaxRisk: float(r.MaxRisk), MinRMSE: float(r.MinRMSE), MinEfficiency: float(r.MinEfficiency),
-			})
-		}
-	}
-}
-
-// protects reports whether a rule is about a target under a knowledge state.
-func (r *Rule) protects(target, knowledge string) bool {
-	return r.MinEfficiency == nil && (r.Target == "" || r.Target == target) && (r.Knowledge == "" || r.Knowledge == knowledge)
-}
-
-// Protects reports whether some rule is about a target under a knowledge state.
-func (m *Map) Protects(target, knowledge string) bool {
-	return slices.ContainsFunc(m.Rules, func(r Rule) bool { return r.protects(target, knowledge) })
-}
-
-// String says the rule in words: "R of max (index) at most 4e-05".
-func (r Rule) String() string {
-	if r.MinEfficiency != nil {
-		return "efficiency at least " + significant(*r.MinEfficiency)
-	}
-	subject := cmp.Or(r.Target, "every target")
-	if r.Knowledge != "" {
-		subject += " (" + r.Knowledge + ")"
-	}
-	if r.MaxRisk != nil {
-		return "R of " + subject + " at most " + significant(*r.MaxRisk)
-	}
-	return "RMSE of " + subject + " at least " + significant(*r.MinRMSE)
-}
-
-func significant(v assess.Float) string { return strconv.FormatFloat(float64(v), 'g', 4, 64) }
-
-// broken judges one point: the rules that do not hold. A risk must hold with margin
-// standard errors added; one that is not a number does not hold, and neither does
-// a rule about what was not measured.
-func (m *Map) broken(p *Point) []Broken {
-	var list []Broken
-	for i, r := range m.Rules {
-		if r.MinEfficiency != nil {
-			if found := p.precision(); !(found >= *r.MinEfficiency) {
-				list = append(list, Broken{Rule: i, Found: found})
-			}
-			continue
-		}
-		measured, worst, height := false, Broken{Rule: i, Found: assess.Float(math.NaN())}, math.Inf(-1)
-		for _, k := range p.Risk {
-			if !r.protects(k.Target, k.Knowledge) {
-				continue
-			}
-			measured = true
-			risk := k.judged()
-			if se := float64(k.RSE); m.Margin > 0 && se > 0 {
-				risk = max(risk, float64(k.R)+m.Margin*se)
-			}
-			held := false
-			found := assess.Float(risk)
-			if r.MaxRisk != nil {
-				held = found <= *r.MaxRisk
-			} else {
-				found = k.RMSE
-				if risk != float64(k.R) {
-					found = assess.Float(1 / math.Sqrt(risk))
-				}
-				held = found >= *r.MinRMSE
-			}
-			if math.IsNaN(risk) {
-				risk = math.Inf(1) // nothing is worse than what could not be measured
-			}
-			if !held && risk > height {
-				height = risk
-				worst.Target, worst.Knowledge, worst.Found = k.Target, k.Knowledge, found
-			}
-		}
-		if !measured || !math.IsInf(height, -1) {
-			list = append(list, worst)
-		}
-	}
-	return list
-}
-
-// Judge finds what is admissible under the rules.
+// Judge finds what is admissible under the rules that can be judged at the points.
 func (m *Map) Judge() {
 	for i := range m.Points {
 		p := &m.Points[i]
-		p.Broken = m.broken(p)
+		p.Broken, p.Unjudged = m.broken(p)
 		p.Admissible = len(p.Broken) == 0
 	}
 }
 
+// rehearsals bounds how many points are masked and judged as a run would.
+const rehearsals = 10
+
 // Recommend chooses, after Judge, the admissible point of greatest utility
 // (Duncan, Keller-McNulty and Stokes 2004, section III). again measures a point on
 // heldBack further replicates; a point where the rules do not hold on those
-// is not admissible, and the next is looked at. Where no point is left, Reason says
-// what prevents it.
-func (m *Map) Recommend(heldBack int, again func(point int) (Point, error)) error {
-	m.Recommended, m.Reason = nil, ""
+// is not admissible, and the next is looked at. So it is where the verdict of rehearse,
+// that of a run with the point's parameters, is a refusal: what the points could not
+// be held against is judged there. A nil rehearse says that a run cannot be tried;
+// then nothing is recommended. Where no point is left, Reason says what prevents it.
+func (m *Map) Recommend(heldBack int, again func(point int) (Point, error), rehearse func(point int) (assess.Verdict, error)) error {
+	m.Recommended, m.Reason, m.Unjudged = nil, "", nil
+	defer m.collectUnjudged()
 	if len(m.Rules) == 0 {
-		m.Reason = "the gate has no rule on " + m.Column + ", so that there is nothing to choose by: without one, the least masking has the greatest utility"
+		m.Reason = "the gate has no rule, so that there is nothing to choose by: without one, the least masking has the greatest utility"
 		return nil
 	}
+	tried := 0
+	for _, i := range m.byUtility() {
+		p, err := again(i)
+		if err != nil {
+			return err
+		}
+		if b, _ := m.broken(&p); len(b) > 0 {
+			for k := range b {
+				b[k].HeldBack = true
+			}
+			m.Points[i].Admissible, m.Points[i].Broken = false, b
+			continue
+		}
+		switch {
+		case rehearse == nil:
+			m.Reason = "the source can be read only once, so that no point could be tried as a run would: map a file of the same data"
+			return nil
+		case tried == rehearsals:
+			m.Reason = m.refused(tried)
+			return nil
+		}
+		tried++
+		verdict, err := rehearse(i)
+		if err != nil {
+			return err
+		}
+		m.Points[i].Unjudged = nil
+		if !verdict.Passed {
+			m.Points[i].Admissible, m.Points[i].Broken = false, m.brokenInRun(verdict)
+			continue
+		}
+		m.Recommended = &Recommended{Point: i, Binding: m.binding(i), HeldBack: heldBack, AsRun: true}
+		return nil
+	}
+	m.Reason = m.prevents()
+	return nil
+}
+
+// byUtility are the admissible points, that of the greatest utility first.
+func (m *Map) byUtility() []int {
 	order := make([]int, 0, len(m.Points))
 	for i, p := range m.Points {
 		if p.Admissible && p.U == p.U {
@@ -136,23 +83,55 @@ func (m *Map) Recommend(heldBack int, again func(point int) (Point, error)) erro
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.Points[b].U, m.Points[a].U) })
-	for _, i := range order {
-		p, err := again(i)
-		if err != nil {
-			return err
-		}
-		if b := m.broken(&p); len(b) > 0 {
-			for k := range b {
-				b[k].HeldBack = true
-			}
-			m.Points[i].Admissible, m.Points[i].Broken = false, b
+	return order
+}
+
+// brokenInRun takes over the rules that do not hold in a run. What a run demands by
+// itself joins the rules.
+func (m *Map) brokenInRun(v assess.Verdict) (list []Broken) {
+	for k, one := range v.Rules {
+		if one.Passed {
 			continue
 		}
-		m.Recommended = &Recommended{Point: i, Binding: m.binding(i), HeldBack: heldBack}
-		return nil
+		rule := k
+		if k >= m.given {
+			rule = slices.IndexFunc(m.Rules, func(r Rule) bool { return r.Words == one.Rule })
+		}
+		if rule < 0 {
+			limit := one.Limit
+			rule = len(m.Rules)
+			m.Rules = append(m.Rules, Rule{Measure: one.Measure, Limit: &limit, Words: one.Rule, inRun: true})
+		}
+		list = append(list, Broken{Rule: rule, Target: one.Target, Knowledge: one.Knowledge, Found: one.Found, AsRun: true})
 	}
-	m.Reason = m.prevents()
-	return nil
+	return list
+}
+
+// refused says that the points of greatest utility are refused by a run.
+func (m *Map) refused(tried int) string {
+	var words []string
+	for i := range m.Points {
+		for _, b := range m.Points[i].Broken {
+			if s := m.Rules[b.Rule].String(); b.AsRun && !slices.Contains(words, s) {
+				words = append(words, s)
+			}
+		}
+	}
+	return fmt.Sprintf("the %d points of greatest utility at which the rules of the map hold were tried as a run would, and its gate refuses them: %s; further ones were not tried",
+		tried, strings.Join(words, "; "))
+}
+
+// collectUnjudged finds the rules that no point could be held against.
+func (m *Map) collectUnjudged() {
+	if len(m.Points) == 0 {
+		return
+	}
+	for _, words := range m.Points[0].Unjudged {
+		everywhere := !slices.ContainsFunc(m.Points, func(p Point) bool { return !slices.Contains(p.Unjudged, words) })
+		if everywhere && !slices.Contains(m.Unjudged, words) {
+			m.Unjudged = append(m.Unjudged, words)
+		}
+	}
 }
 
 // binding is what keeps the next better point from being admissible: of the same
@@ -229,24 +208,10 @@ func (m *Map) prevents() string {
 
 // nearer reports whether a is nearer to the rule's limit than b, both beyond it.
 func (r *Rule) nearer(a, b assess.Float) bool {
-	if r.MaxRisk != nil {
+	if r.MaxRisk != nil || r.Measure != "" && !r.least() {
 		return a < b || b != b
 	}
 	return a > b || b != b
-}
-
-// Where names a point by strategy and parameters: "configured, masks.0.noise.sd 0.35".
-func (p *Point) Where() string {
-	parts := []string{p.Strategy}
-	paths := make([]string, 0, len(p.Parameters))
-	for path := range p.Parameters {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	for _, path := range paths {
-		parts = append(parts, path+" "+strconv.FormatFloat(p.Parameters[path], 'g', 6, 64))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // SetWorst finds of each point's groups the one with the greatest R among what the
@@ -254,7 +219,7 @@ func (p *Point) Where() string {
 // index.
 func (m *Map) SetWorst() {
 	protects := m.Protects
-	if !slices.ContainsFunc(m.Rules, func(r Rule) bool { return r.MinEfficiency == nil }) {
+	if !slices.ContainsFunc(m.Rules, func(r Rule) bool { return r.onRisk() }) {
 		protects = func(target, knowledge string) bool {
 			return target == assess.TargetTypical && knowledge == assess.KnowledgeIndex
 		}

@@ -20,14 +20,19 @@ type Map struct {
 	Records    int64        `json:"records" doc:"records in the data"`
 	Sampled    int          `json:"sampled,omitempty" doc:"records of the keyed sample that replicates were made on; absent where they were made on all"` // records of the keyed sample that replicates were made on; 0: all
 	Groups     []string     `json:"by,omitempty" doc:"columns that R and U are also given by"`
-	U0         assess.Float `json:"U0" doc:"utility of the unmasked data, n/S²"`  // n/S² of the original column
-	Axes       []Axis       `json:"axes" doc:"parameters that run over a range"`  // in the order of the configuration
-	Rules      []Rule       `json:"rules" doc:"the gate's limits on this column"` // of the gate, on this column
+	U0         assess.Float `json:"U0" doc:"utility of the unmasked data, n/S²"` // n/S² of the original column
+	Axes       []Axis       `json:"axes" doc:"parameters that run over a range"` // in the order of the configuration
+	Rules      []Rule       `json:"rules" doc:"the gate's limits, in its order, and behind them what a run demands by itself"`
 	Margin     float64      `json:"margin,omitempty" doc:"Monte-Carlo standard errors of R that a limit must leave"`
 	Points     []Point      `json:"points" doc:"choices of all parameters"`
 
+	// Unjudged are rules that no point could be held against, in words.
+	Unjudged []string `json:"unjudged,omitempty" doc:"rules, in words, that no point could be held against: nothing is recommended without them"`
+
 	Recommended *Recommended `json:"recommended" doc:"the admissible point of greatest utility; null where there is none"` // nil where no point is admissible
 	Reason      string       `json:"reason,omitempty" doc:"what prevents a recommendation"`                                // what prevents it, where none is
+
+	given int // rules of the gate; behind them in Rules is what a run demands by itself
 }
 
 // Axis is one parameter that runs over a range.
@@ -38,13 +43,21 @@ type Axis struct {
 	Relative bool `json:"relative,omitempty" doc:"whether values are fractions of the column's standard deviation"`
 }
 
-// Rule is a limit of the gate: Target "" and Knowledge "" stand for all of them.
+// Rule is a limit of the gate: Target "" and Knowledge "" stand for all of them. One on
+// something else than R, RMSE and efficiency has a Measure and its Limit.
 type Rule struct {
+	Column        string        `json:"column,omitempty" doc:"of the rule, where that is not the map's; absent with measures about the respondents"`
 	Target        string        `json:"target,omitempty" doc:"absent: every target"`
 	Knowledge     string        `json:"knowledge,omitempty" doc:"absent: every knowledge state"`
 	MaxRisk       *assess.Float `json:"max_risk,omitempty"`
 	MinRMSE       *assess.Float `json:"min_rmse,omitempty" doc:"the same as a greatest R of 1/min_rmse²"` // the same as a greatest R of 1/MinRMSE²
 	MinEfficiency *assess.Float `json:"min_efficiency,omitempty"`
+
+	Measure string        `json:"measure,omitempty" doc:"what is limited where that is neither R, RMSE nor efficiency, as in the gate's verdict: max_linked, min_k, max_unchanged, inversion …"`
+	Limit   *assess.Float `json:"limit,omitempty" doc:"the limit on that measure"`
+	Words   string        `json:"words,omitempty" doc:"the rule about that measure in words"`
+
+	inRun bool // a run demands it by itself and has judged it: points cannot be held against it
 }
 
 // Point is one choice of all parameters.
@@ -60,11 +73,17 @@ type Point struct {
 	U              assess.Float `json:"U" doc:"data utility 1/E(μ̂ − μ)², expected over replicates"`
 	USE            assess.Float `json:"U_se" doc:"Monte-Carlo standard error of U"`
 	Bias           assess.Float `json:"bias" doc:"expected shift of the mean"` // E(ȳ) − x̄
-	Admissible     bool         `json:"admissible" doc:"whether every rule holds"`
+	Admissible     bool         `json:"admissible" doc:"whether every rule holds that could be judged here"`
+	Unjudged       []string     `json:"unjudged,omitempty" doc:"rules, in words, that could not be judged at this point"`
 	Broken         []Broken     `json:"broken,omitempty" doc:"rules that do not hold"`
 	Risk           []Risk       `json:"risk"`
 	Groups         []Group      `json:"groups,omitempty" doc:"the same by group"`
-	Worst          *Group       `json:"worst,omitempty" doc:"the group of the greatest R among what the rules protect"` // of the groups, that of the greatest R anywhere among what the rules protect
+	// Respondents and Unchanged are of one replicate of the sample, as the masks would
+	// release it.
+	Respondents map[string]assess.Float `json:"respondents,omitempty" doc:"measures about the respondents that rules limit, by name, of one replicate of the sample"`
+	Unchanged   map[string]assess.Float `json:"unchanged,omitempty" doc:"share of values that stay as they are, by column that a rule is about, of one replicate of the sample"`
+	Beside      map[string]*Point       `json:"-"`                                                                              // R and U of other columns that rules are about
+	Worst       *Group                  `json:"worst,omitempty" doc:"the group of the greatest R among what the rules protect"` // of the groups, that of the greatest R anywhere among what the rules protect
 }
 
 // Broken says that a rule of Map.Rules does not hold at a point.
@@ -74,6 +93,7 @@ type Broken struct {
 	Knowledge string       `json:"knowledge,omitempty"`
 	Found     assess.Float `json:"found" doc:"R, RMSE or efficiency, as the rule's limit"`
 	HeldBack  bool         `json:"held_back,omitempty" doc:"it holds on the replicates of the map, not on those held back"`
+	AsRun     bool         `json:"as_run,omitempty" doc:"found when the point was masked and judged as a run would"`
 }
 
 // Risk is R of one target under one knowledge state.
@@ -116,6 +136,9 @@ type Recommended struct {
 	// HeldBack says that the rules were also found to hold on so many further
 	// replicates, of which none was used in choosing.
 	HeldBack int `json:"held_back_replicates" doc:"further replicates, not used in choosing, on which the rules were found to hold"`
+	// AsRun says that all records were masked and judged as a run would, and that its
+	// gate passed.
+	AsRun bool `json:"as_run" doc:"whether all records were masked and judged as a run would, and its gate passed"`
 }
 
 // Binding is what binds: a target under a knowledge state, or the efficiency.

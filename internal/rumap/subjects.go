@@ -55,8 +55,8 @@ func (m *Map) Limit(s Subject) float64 {
 // MinEfficiency is the least efficiency that the rules admit; 0 where none says.
 func (m *Map) MinEfficiency() float64 {
 	least := 0.0
-	for _, r := range m.Rules {
-		if r.MinEfficiency != nil {
+	for i := range m.Rules {
+		if r := &m.Rules[i]; r.onEfficiency() {
 			least = math.Max(least, float64(*r.MinEfficiency))
 		}
 	}

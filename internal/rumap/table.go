@@ -60,6 +60,7 @@ func (t *table) verdict() {
 		}
 		t.Line(t.Paint("1;31", sign+" No point is recommended"))
 		t.Wrapped("  ", "", figure.Printable(m.reason()))
+		t.unjudged()
 		t.Line("")
 		return
 	}
@@ -93,7 +94,18 @@ func (t *table) verdict() {
 	if n := m.Recommended.HeldBack; n > 0 {
 		t.Wrapped("  ", "", fmt.Sprintf("The rules also hold on %s further replicates, of which none was used in choosing.", figure.Count(int64(n))))
 	}
+	if m.Recommended.AsRun {
+		t.Wrapped("  ", "", "All records were masked and judged as a run would: every rule of the gate holds.")
+	}
+	t.unjudged()
 	t.Line("")
+}
+
+// unjudged says in amber which rules no point could be held against.
+func (t *table) unjudged() {
+	if len(t.m.Unjudged) > 0 {
+		t.Wrapped("  ", "33", "not judged at any point: "+figure.Printable(strings.Join(t.m.Unjudged, "; ")))
+	}
 }
 
 // reason is why nothing is recommended.
@@ -164,6 +176,7 @@ func (t *table) strategy(name string) {
 	t.Line(t.Paint("2", head))
 	protected := m.Protected()
 	chosen := m.chosen()
+	var open []string // rules that could not be judged at some admissible point
 	for i := range m.Points {
 		p := &m.Points[i]
 		if p.Strategy != name {
@@ -205,8 +218,16 @@ func (t *table) strategy(name string) {
 			if t.Color {
 				mark = "✓"
 			}
+			if len(p.Unjudged) > 0 {
+				mark, code = mark+" ?", "33"
+				open = append(open, p.Unjudged...)
+			}
 		}
 		t.Line(row + strings.Repeat(" ", markWidth-figure.Cells(mark)) + t.Paint(code, mark))
+	}
+	if len(open) > 0 {
+		slices.Sort(open)
+		t.Wrapped("  ", "33", "? as far as it can be judged on a map; a run judges also: "+figure.Printable(strings.Join(slices.Compact(open), "; ")))
 	}
 	t.Line("")
 	t.group(chosen, name)

@@ -96,8 +96,60 @@ func masked(ctx context.Context, p *config.Pipeline, o pipeline.Options, src con
 	return acc, pl, nil
 }
 
+// Judged are the parts of the intruder that the gate judges by, as assess.intruder
+// names them.
+var Judged = []string{"linkage", "bayes", "uniqueness", "inversion"}
+
+// Some lets parts of the configured intruder, those of Judged that are named, at pairs
+// that masks have made of a sample, and returns what the gate would judge; nil where
+// the configuration asks for none of them.
+func Some(ctx context.Context, pl *pipeline.Plan, p assess.Pairs, parts []string) (*assess.Identity, error) {
+	d := dataOf(pl, p)
+	o, err := optionsOf(pl, &d)
+	if err != nil {
+		return nil, err
+	}
+	only := attack.Options{Targets: o.Targets}
+	for _, part := range parts {
+		switch part {
+		case "linkage":
+			if only.Linkage = o.Linkage; o.Linkage != nil {
+				only.Linkage = &attack.Linkage{Distance: o.Linkage.Distance} // no rule is about one-to-one links
+			}
+		case "bayes":
+			only.Bayes = o.Bayes
+		case "uniqueness":
+			only.Uniqueness = o.Uniqueness
+		case "inversion":
+			only.Inversion = o.Inversion
+		}
+	}
+	if only.Linkage == nil && only.Bayes == nil && only.Uniqueness == nil && only.Inversion == nil {
+		return nil, nil
+	}
+	r, err := attack.Run(ctx, d, only)
+	if err != nil {
+		return nil, fmt.Errorf("assess.intruder: %w", err)
+	}
+	return r.Identity(), nil
+}
+
 // onPairs lets the intruder at the pairs of a release.
 func onPairs(ctx context.Context, pl *pipeline.Plan, p assess.Pairs) (*attack.Result, attack.Data, error) {
+	d := dataOf(pl, p)
+	o, err := optionsOf(pl, &d)
+	if err != nil {
+		return nil, d, err
+	}
+	r, err := attack.Run(ctx, d, o)
+	if err != nil {
+		return nil, d, fmt.Errorf("assess.intruder: %w", err)
+	}
+	return r, d, nil
+}
+
+// dataOf puts pairs into the form of an attack.
+func dataOf(pl *pipeline.Plan, p assess.Pairs) attack.Data {
 	d := attack.Data{}
 	if !p.Complete {
 		d.Records = p.Records
@@ -131,15 +183,7 @@ func onPairs(ctx context.Context, pl *pipeline.Plan, p assess.Pairs) (*attack.Re
 			d.Household = codes(h)
 		}
 	}
-	o, err := optionsOf(pl, &d)
-	if err != nil {
-		return nil, d, err
-	}
-	r, err := attack.Run(ctx, d, o)
-	if err != nil {
-		return nil, d, fmt.Errorf("assess.intruder: %w", err)
-	}
-	return r, d, nil
+	return d
 }
 
 // optionsOf says what the configuration asks: linkage and uniqueness where

@@ -57,7 +57,7 @@ func Map(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rumap.Ma
 	if sample := g.sample(); sample > 0 && m.Records > int64(sample) {
 		m.Sampled = sample
 	}
-	m.SetRules(p.Gate.Rules)
+	m.SetRules(p.Gate.Rules, inverts(p))
 	if g.config.Map.Search {
 		err = g.search(ctx, m)
 	} else {
@@ -68,19 +68,20 @@ func Map(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rumap.Ma
 	}
 	m.Judge()
 	m.SetWorst()
-	err = m.Recommend(m.Replicates, func(i int) (rumap.Point, error) {
+	again := func(i int) (rumap.Point, error) {
 		found, err := g.explore(ctx, []place{g.places[i]}, m.Replicates+1, m.Replicates)
 		if err != nil {
 			return rumap.Point{}, err
 		}
-		return g.point(g.places[i], found[0]), nil
-	})
-	return m, err
+		return g.point(ctx, g.places[i], found[0], m.Replicates+1)
+	}
+	return m, m.Recommend(m.Replicates, again, g.rehearsal(ctx, src))
 }
 
 // grid is what a map runs over, and the data that it is tried on.
 type grid struct {
-	config     *config.Pipeline
+	whole      *config.Pipeline // as it was given
+	config     *config.Pipeline // with the masks of all strategies
 	key        keystream.Key
 	strategies []config.MapStrategy
 	column     string
@@ -93,8 +94,10 @@ type grid struct {
 	by       []int    // indexes in layout.Read
 	labels   []map[float64]string
 	data     *assess.Accumulator
-	rejected int64   // records that a run would put into quarantine
-	places   []place // of the map's points
+	pairs    *assess.Accumulator // for rules about respondents and values that stay; nil where there are none
+	counted  *assess.Identity    // what is known of the categorical keys, which is the same at all points; nil: not yet
+	rejected int64               // records that a run would put into quarantine
+	places   []place             // of the map's points
 }
 
 // place is one choice of parameters.
@@ -141,14 +144,16 @@ func newGrid(p *config.Pipeline, key keystream.Key) (*grid, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &grid{config: p, key: key, column: p.Map.Column}
+	g := &grid{whole: p, config: p, key: key, column: p.Map.Column}
 	if g.strategies, err = p.MapStrategies(); err != nil {
 		return nil, err
 	}
 	// What any strategy touches or reads is decoded once for all of them.
 	all := *p
 	all.Masks = nil
-	all.Assess = all.Assess.WithoutIntruder() // what an intruder finds is not on the map
+	if !judgesIntruder(p) {
+		all.Assess = all.Assess.WithoutIntruder() // what an intruder finds is not on the map
+	}
 	for _, s := range g.strategies {
 		masks, err := s.Masks(firsts(s))
 		if err != nil {
@@ -227,6 +232,9 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 	if g.data, err = assess.New(g.measured()); err != nil {
 		return err
 	}
+	if err := g.wantPairs(); err != nil {
+		return err
+	}
 	g.progress.Start("read", src.Records())
 	pass := pipeline.Flow{
 		Source: src, Layout: g.plan.SurveyLayout(), Cut: g.plan.Cut,
@@ -237,6 +245,9 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 				}
 			}
 			g.data.Add(p.Block)
+			if g.pairs != nil {
+				g.pairs.Add(p.Block)
+			}
 			g.rejected += int64(len(p.Block.Rejects))
 			g.label(p.Block)
 			g.progress.Add(p.Block.N)
@@ -266,7 +277,7 @@ func (g *grid) firstChains() (admit []*transform.Chain, err error) {
 		if err != nil {
 			return nil, config.Errors{err.(config.Error)}
 		}
-		if _, alone := transform.Alone(masks, g.column); !alone {
+		if _, alone := transform.Alone(masks, g.column); !alone || g.limitsOthers() {
 			g.alone = false
 		}
 		chain, err := g.chain(at, false)
@@ -285,7 +296,7 @@ func (g *grid) measured() assess.Options {
 	}
 	for _, c := range g.plan.Assessed {
 		if c.Masked && (c.Name == g.column || !g.alone) {
-			c.Masked = c.Name == g.column
+			c.Masked = c.Name == g.column || g.limited(c.Name)
 			options.Columns = append(options.Columns, c)
 		}
 	}

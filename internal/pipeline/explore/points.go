@@ -19,8 +19,8 @@ import (
 const together = 256
 
 // explore tries the masks of places on replicates from … from+n−1.
-func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]assess.Explored, error) {
-	var list []assess.Explored
+func (g *grid) explore(ctx context.Context, places []place, from, n int) ([][]assess.Explored, error) {
+	var list [][]assess.Explored
 	for part := range slices.Chunk(places, together) {
 		chains := make([]*transform.Chain, len(part))
 		for i, at := range part {
@@ -52,9 +52,7 @@ func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]asse
 		if err != nil {
 			return nil, err
 		}
-		for _, columns := range found {
-			list = append(list, columns[0]) // the others are not marked as masked
-		}
+		list = append(list, found...)
 	}
 	return list, nil
 }
@@ -98,21 +96,29 @@ func (g *grid) try(ctx context.Context, m *rumap.Map, places []place) error {
 		return err
 	}
 	for i, at := range places {
-		m.U0 = found[i].Utility.U0
-		m.Points = append(m.Points, g.point(at, found[i]))
+		p, err := g.point(ctx, at, found[i], 1)
+		if err != nil {
+			return err
+		}
+		m.U0 = g.of(found[i]).Utility.U0
+		m.Points = append(m.Points, p)
 		g.places = append(g.places, at)
 	}
 	return nil
 }
 
-// point says of a place what was found there.
-func (g *grid) point(at place, e assess.Explored) rumap.Point {
+// of is what was found of the map's column.
+func (g *grid) of(list []assess.Explored) assess.Explored {
+	return list[slices.IndexFunc(list, func(e assess.Explored) bool { return e.Column == g.column })]
+}
+
+// point says of a place what was found there; replicate is one that respondents are
+// sought in.
+func (g *grid) point(ctx context.Context, at place, list []assess.Explored, replicate int) (rumap.Point, error) {
 	s := g.strategies[at.strategy]
-	p := rumap.Point{
-		Strategy: s.Name, Parameters: map[string]float64{},
-		U: e.Utility.U, USE: e.Utility.SE, Efficiency: e.Utility.Efficiency, EfficiencyGate: e.Utility.EfficiencyGate,
-		Sampled: e.Utility.Sampled, Approximate: e.Utility.Approximate, Errs: e.Utility.Errs, Bias: e.Utility.Bias, Risk: risksOf(e.Risk),
-	}
+	e := g.of(list)
+	p := pointOf(e)
+	p.Strategy, p.Parameters = s.Name, map[string]float64{}
 	for i, a := range s.Axes {
 		p.Parameters[a.Path] = at.values[i]
 	}
@@ -127,7 +133,24 @@ func (g *grid) point(at place, e assess.Explored) rumap.Point {
 		}
 		p.Groups = append(p.Groups, named)
 	}
-	return p
+	for _, other := range list {
+		if other.Column != g.column {
+			if p.Beside == nil {
+				p.Beside = map[string]*rumap.Point{}
+			}
+			q := pointOf(other)
+			p.Beside[other.Column] = &q
+		}
+	}
+	return p, g.judgePairs(ctx, at, &p, replicate)
+}
+
+// pointOf is R and U of one column.
+func pointOf(e assess.Explored) rumap.Point {
+	return rumap.Point{
+		U: e.Utility.U, USE: e.Utility.SE, Efficiency: e.Utility.Efficiency, EfficiencyGate: e.Utility.EfficiencyGate,
+		Sampled: e.Utility.Sampled, Approximate: e.Utility.Approximate, Errs: e.Utility.Errs, Bias: e.Utility.Bias, Risk: risksOf(e.Risk),
+	}
 }
 
 func risksOf(list []assess.Risk) []rumap.Risk {

@@ -72,8 +72,9 @@ type run struct {
 	sink       connectors.Sink
 	quarantine *quarantine
 	notes      *kafka.Notes // nil where nothing goes to topics beside the release
-	measured   *assess.Accumulator
-	exchange   *pipeline.Exchange // nil where no mask moves values between records
+	assessed   assess.Options
+	measured   *assess.Accumulator // nil where there is nothing to measure
+	exchange   *pipeline.Exchange  // nil where no mask moves values between records
 	snapshots  *snapshots
 	reports    account.Files
 	read       int64
@@ -88,6 +89,15 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if err := checkPartitions(r.plan); err != nil {
 		return err
 	}
+	if err := r.settle(ctx); err != nil || r.measured == nil {
+		return err
+	}
+	r.snapshots, err = newSnapshots(r, r.assessed)
+	return err
+}
+
+// settle makes ready what the records are masked and measured with.
+func (r *run) settle(ctx context.Context) (err error) {
 	if err := r.plan.Settle(ctx, r.options.Progress); err != nil {
 		return err
 	}
@@ -100,17 +110,13 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if len(r.plan.Assessed) == 0 {
 		return nil // nothing numeric is masked, sensitive or a key: there is nothing to measure
 	}
-	options, err := r.plan.AssessOptions(r.key, r.chain)
-	if err != nil {
+	if r.assessed, err = r.plan.AssessOptions(r.key, r.chain); err != nil {
 		return err
 	}
 	if r.exchange, err = pipeline.NewExchange(r.chain, r.plan.Displacer, r.plan.Assessed, int(r.config.Assess.Sample)); err != nil {
 		return err
 	}
-	if r.measured, err = assess.New(options); err != nil {
-		return err
-	}
-	r.snapshots, err = newSnapshots(r, options)
+	r.measured, err = assess.New(r.assessed)
 	return err
 }
 

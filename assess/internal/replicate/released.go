@@ -1,0 +1,25 @@
+package replicate
+
+import (
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
+)
+
+// Released masks a subset once and returns what becomes of each of its columns, by
+// record, NaN where nothing is released; of a column that no mask touches, its originals.
+func Released(mask Masker, of sample.Layout, s *Subset) ([][]float64, error) {
+	r := newReplicator(&Trial{Of: of}, nil)
+	for c := range of.Columns {
+		r.columns = append(r.columns, c)
+	}
+	r.kept, r.released, r.holes = make([][]float64, len(r.columns)), make([][]float64, len(r.columns)), make([]bool, len(r.columns))
+	if err := r.mask(mask, s); err != nil {
+		return nil, err
+	}
+	out := make([][]float64, len(r.columns))
+	for c, values := range r.released {
+		out[c] = slices.Clone(values[:s.Size])
+	}
+	return out, nil
+}

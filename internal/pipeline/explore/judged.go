@@ -1,0 +1,175 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
+)
+
+// inverts reports whether a run would try to compute values back.
+func inverts(p *config.Pipeline) bool { return p.Assess.Intruder != nil && p.Assess.Intruder.Inversion }
+
+// judgesIntruder reports whether the gate of a run judges what an intruder finds.
+func judgesIntruder(p *config.Pipeline) bool {
+	return inverts(p) || slices.ContainsFunc(p.Gate.Rules, assess.Rule.Identity)
+}
+
+// limitsOthers reports whether a rule limits R, an error or the efficiency of another
+// column than the map's.
+func (g *grid) limitsOthers() bool {
+	return slices.ContainsFunc(g.plan.Assessed, func(c assess.Column) bool { return c.Masked && c.Name != g.column && g.limited(c.Name) })
+}
+
+// limited reports whether a rule limits R, an error or the efficiency of a column.
+func (g *grid) limited(column string) bool {
+	return slices.ContainsFunc(g.config.Gate.Rules, func(r assess.Rule) bool {
+		return r.Column == column && !r.Identity() && r.MaxUnchanged == nil
+	})
+}
+
+// wantPairs makes the accumulator of the pairs that rules about respondents and about
+// values that stay are judged by: the very sample that a run keeps.
+func (g *grid) wantPairs() (err error) {
+	stays := func(r assess.Rule) bool { return r.MaxUnchanged != nil }
+	if !judgesIntruder(g.whole) && !slices.ContainsFunc(g.config.Gate.Rules, stays) {
+		return nil
+	}
+	carry := slices.Concat(g.plan.Carry, g.plan.Intruder.Carried)
+	g.pairs, err = assess.New(assess.Options{Columns: g.plan.Assessed, Carry: carry, Key: g.key, Sample: g.sample(), Mixes: g.mixes})
+	return err
+}
+
+// judgePairs masks the sample at a place and adds to its point what rules about
+// respondents and about values that stay are held against.
+func (g *grid) judgePairs(ctx context.Context, at place, p *rumap.Point, replicate int) error {
+	if g.pairs == nil {
+		return nil
+	}
+	masks, err := g.strategies[at.strategy].Masks(at.values)
+	if err != nil {
+		return config.Errors{err.(config.Error)}
+	}
+	chain, err := g.chainOf(at, masks, false)
+	if err != nil {
+		return err
+	}
+	pairs, err := g.pairs.Masked(chain.Replicate(replicate))
+	if err != nil {
+		return err
+	}
+	p.Unchanged = map[string]assess.Float{}
+	for _, r := range g.config.Gate.Rules {
+		c := slices.IndexFunc(g.plan.Assessed, func(c assess.Column) bool { return c.Name == r.Column })
+		if r.MaxUnchanged != nil && c >= 0 {
+			p.Unchanged[r.Column] = assess.Float(unchanged(pairs.Original[c], pairs.Released[c]))
+		}
+	}
+	if !judgesIntruder(g.whole) {
+		return nil
+	}
+	of, settings := *g.plan, *g.config
+	settings.Masks, of.Config = masks, &settings
+	found, err := attack.Some(ctx, &of, pairs, g.parts())
+	if err != nil {
+		return err
+	}
+	g.takeIdentity(p, found)
+	return nil
+}
+
+// parts are the parts of the intruder that some rule is about. What is known of the
+// categorical keys, which masks of numbers do not move, is found once.
+func (g *grid) parts() (parts []string) {
+	if inverts(g.whole) {
+		parts = append(parts, "inversion")
+	}
+	for _, r := range g.config.Gate.Rules {
+		for i := range assess.RespondentMeasures {
+			m := &assess.RespondentMeasures[i]
+			if _, limited := m.Limit(r); limited && !slices.Contains(parts, m.Part) && !(m.Categorical && g.counted != nil) {
+				parts = append(parts, m.Part)
+			}
+		}
+	}
+	return parts
+}
+
+// takeIdentity adds what an intruder finds to a point. A measure that could not be taken
+// is not a number, so that its rule does not hold, as in a run.
+func (g *grid) takeIdentity(p *rumap.Point, id *assess.Identity) {
+	if id == nil {
+		id = assess.Unmeasured()
+	}
+	if g.counted == nil {
+		g.counted = id
+	}
+	p.Respondents = map[string]assess.Float{}
+	for _, r := range g.config.Gate.Rules {
+		for i := range assess.RespondentMeasures {
+			m := &assess.RespondentMeasures[i]
+			if _, limited := m.Limit(r); !limited {
+				continue
+			}
+			p.Respondents[m.Name] = *m.Found(id)
+			if m.Categorical {
+				p.Respondents[m.Name] = *m.Found(g.counted)
+			}
+		}
+	}
+	if inverts(g.whole) {
+		p.Respondents[rumap.MeasureInversion] = assess.Float(math.NaN())
+		if id.Inverted != nil {
+			p.Respondents[rumap.MeasureInversion] = assess.Float(*id.Inverted)
+		}
+	}
+}
+
+// unchanged is the share of pairs whose released value is the original; 0 where there
+// are none.
+func unchanged(x, y []float64) float64 {
+	same, n := 0, 0
+	for i, v := range x {
+		if v == v && y[i] == y[i] {
+			n++
+			if v == y[i] {
+				same++
+			}
+		}
+	}
+	return float64(same) / float64(max(n, 1))
+}
+
+// rehearsal returns what masks and judges all records at a point as a run would; nil
+// where the source can be read only once.
+func (g *grid) rehearsal(ctx context.Context, src connectors.Source) func(point int) (assess.Verdict, error) {
+	if !src.Rewindable() {
+		return nil
+	}
+	return func(point int) (assess.Verdict, error) {
+		at := g.places[point]
+		strategy := g.strategies[at.strategy]
+		masks, err := strategy.Masks(at.values)
+		if err != nil {
+			return assess.Verdict{}, config.Errors{err.(config.Error)}
+		}
+		tried := *g.whole
+		tried.Masks = masks
+		var paths []string
+		for i, m := range masks {
+			paths = append(paths, fmt.Sprintf("%s[%d].%s", strategy.Path, i, m.Kind()))
+		}
+		verdict, err := filejob.Rehearse(ctx, &tried, paths, src, g.key, g.progress)
+		if err != nil {
+			return assess.Verdict{}, err
+		}
+		return *verdict, nil
+	}
+}

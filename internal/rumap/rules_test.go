@@ -1,0 +1,135 @@
+package rumap
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+)
+
+func whole(v int) *int { return &v }
+
+// Every kind of rule is held against a point where the point has its measure; where it
+// has not, the rule is named, and not taken for one that holds or for one that does not.
+func TestJudgeEveryKindOfRule(t *testing.T) {
+	rules := []assess.Rule{
+		{MaxLinked: ptr(0.1)},
+		{MaxCorrectLinks: ptr(3)},
+		{MinK: whole(3)},
+		{MaxIndividualRisk: ptr(0.2)},
+		{Column: "x", MaxUnchanged: ptr(0.01)},
+		{Column: "y", MaxUnchanged: ptr(0.02)},
+		{Column: "x", Knowledge: assess.KnowledgeOrder, MinRMSE: ptr(2)},
+		{Column: "y", Target: "max", Knowledge: "index", MinRMSE: ptr(2)},
+		{Column: "y", MinEfficiency: ptr(0.5)},
+	}
+	m := &Map{Column: "x", Points: []Point{{Strategy: Configured, U: 1}}}
+	m.SetRules(rules, true)
+	m.Judge()
+	p := &m.Points[0]
+	if !p.Admissible || len(p.Unjudged) != len(rules)+1 || len(m.Rules) != len(rules)+1 {
+		t.Fatalf("of %d rules %q are not judged, and %+v broken", len(m.Rules), p.Unjudged, p.Broken)
+	}
+	nan := assess.Float(math.NaN())
+	set := func(linked, links, k, risk, inverted, ux, uy, r, u assess.Float) {
+		p.Respondents = map[string]assess.Float{"max_linked": linked, "max_correct_links": links, "min_k": k, "max_individual_risk": risk, MeasureInversion: inverted}
+		p.Unchanged = map[string]assess.Float{"x": ux, "y": uy}
+		p.Beside = map[string]*Point{"y": {EfficiencyGate: u, Risk: []Risk{{Target: "max", Knowledge: "index", R: 1 / (r * r), RMSE: r}}}}
+		m.Judge()
+	}
+	for _, c := range []struct {
+		name   string
+		values [9]assess.Float
+		broken []int
+	}{
+		{"all at their limits", [9]assess.Float{0.1, 3, 3, 0.2, 0, 0.01, 0.02, 2, 0.5}, nil},
+		{"linked", [9]assess.Float{0.11, 3, 3, 0.2, 0, 0, 0, 2, 0.5}, []int{0}},
+		{"links", [9]assess.Float{0, 4, 3, 0.2, 0, 0, 0, 2, 0.5}, []int{1}},
+		{"k", [9]assess.Float{0, 0, 2, 0.2, 0, 0, 0, 2, 0.5}, []int{2}},
+		{"individual risk", [9]assess.Float{0, 0, 3, 0.21, 0, 0, 0, 2, 0.5}, []int{3}},
+		{"inversion", [9]assess.Float{0, 0, 3, 0, 1, 0, 0, 2, 0.5}, []int{9}},
+		{"unchanged here", [9]assess.Float{0, 0, 3, 0, 0, 0.011, 0, 2, 0.5}, []int{4}},
+		{"unchanged there", [9]assess.Float{0, 0, 3, 0, 0, 0, 0.021, 2, 0.5}, []int{5}},
+		{"another column's risk", [9]assess.Float{0, 0, 3, 0, 0, 0, 0, 1.9, 0.5}, []int{7}},
+		{"another column's efficiency", [9]assess.Float{0, 0, 3, 0, 0, 0, 0, 2, 0.49}, []int{8}},
+		{"nothing could be measured", [9]assess.Float{nan, nan, nan, nan, nan, nan, nan, nan, nan}, []int{0, 1, 2, 3, 4, 5, 7, 8, 9}},
+	} {
+		v := c.values
+		set(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8])
+		var broken []int
+		for _, b := range p.Broken {
+			broken = append(broken, b.Rule)
+		}
+		slices.Sort(broken)
+		if !slices.Equal(broken, c.broken) || p.Admissible != (len(c.broken) == 0) {
+			t.Errorf("%s: rules %v are broken, want %v", c.name, broken, c.broken)
+		}
+		if len(p.Unjudged) != 1 || !strings.Contains(p.Unjudged[0], "order") {
+			t.Errorf("%s: %q are not judged, and it is the order alone", c.name, p.Unjudged)
+		}
+	}
+}
+
+// What a run refuses is not recommended: what it demands joins the rules, and the next
+// point is tried, up to a number of them.
+func TestRecommendTriesARun(t *testing.T) {
+	m := additive(0.1, 0.2, 0.25)
+	m.SetRules([]assess.Rule{{Column: "x", Knowledge: assess.KnowledgeOrder, MinRMSE: ptr(1)}}, false)
+	m.Judge()
+	var tried []int
+	refuses := func(i int) (assess.Verdict, error) {
+		tried = append(tried, i)
+		if i == 2 {
+			return assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{{Passed: true}}}, nil
+		}
+		return assess.Verdict{Rules: []assess.RuleVerdict{{Passed: i == 1, Rule: "the rule of the gate"}, {Rule: "what a run demands", Measure: "max_quarantined", Limit: 0.01, Found: 0.5}}}, nil
+	}
+	if err := m.Recommend(200, again(m), refuses); err != nil || m.Recommended == nil || m.Recommended.Point != 2 || !m.Recommended.AsRun {
+		t.Fatalf("recommended %+v, %v", m.Recommended, err)
+	}
+	if !slices.Equal(tried, []int{0, 1, 2}) {
+		t.Errorf("tried %v", tried)
+	}
+	if len(m.Rules) != 2 || m.Rules[1].String() != "what a run demands" {
+		t.Errorf("rules %v", m.Rules)
+	}
+	if b := m.Points[0].Broken; len(b) != 2 || b[0].Rule != 0 || b[1].Rule != 1 || !b[1].AsRun || m.Points[0].Admissible {
+		t.Errorf("the first point breaks %+v", b)
+	}
+	if b := m.Points[1].Broken; len(b) != 1 || b[0].Rule != 1 {
+		t.Errorf("the second point breaks %+v", b)
+	}
+	if len(m.Unjudged) > 0 {
+		t.Errorf("not judged: %q", m.Unjudged)
+	}
+
+	never := func(i int) (assess.Verdict, error) {
+		tried = append(tried, i)
+		return assess.Verdict{Rules: []assess.RuleVerdict{{Passed: true}, {Rule: "what a run demands"}}}, nil
+	}
+	m = additive(slices.Repeat([]float64{0.1, 0.2, 0.25, 0.3}, 4)...)
+	m.SetRules([]assess.Rule{{Column: "x", MinEfficiency: ptr(0.1)}}, false)
+	m.Judge()
+	tried = nil
+	if err := m.Recommend(200, again(m), never); err != nil || m.Recommended != nil || len(tried) != rehearsals || !strings.Contains(m.Reason, "what a run demands") {
+		t.Errorf("recommended %+v after %d trials: %s", m.Recommended, len(tried), m.Reason)
+	}
+
+	// Where no run can be tried nothing is recommended, and what is open is said.
+	m = additive(0.1, 0.2)
+	m.SetRules([]assess.Rule{{Column: "x", MinEfficiency: ptr(0.1)}, {Column: "x", Knowledge: assess.KnowledgeOrder, MinRMSE: ptr(1)}}, false)
+	m.Judge()
+	if err := m.Recommend(200, again(m), nil); err != nil || m.Recommended != nil || !strings.Contains(m.Reason, "only once") {
+		t.Errorf("recommended %+v: %s", m.Recommended, m.Reason)
+	}
+	if len(m.Unjudged) != 1 || !strings.Contains(m.Unjudged[0], "order") {
+		t.Errorf("not judged: %q", m.Unjudged)
+	}
+	var text strings.Builder
+	Summary(&text, m, true, 80)
+	if !strings.Contains(text.String(), "\x1b[33m") || !strings.Contains(text.String(), "not judged at any point") {
+		t.Errorf("nothing in amber:\n%s", text.String())
+	}
+}
