@@ -68,7 +68,7 @@ func (t *Terminal) Words(s string) string {
 }
 
 var plainSigns = strings.NewReplacer("−", "-", "±", "+/-", "∞", "infinite", "–", "-", "₀", "0", "×10", "e", "’", "'", "…", ".",
-	"√", "root ", "✓", "ok:", "✗", "no:",
+	"√", "root ", "×", "x", "·", "*", "¼", "1/4", "✓", "ok:", "✗", "no:",
 	"⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁻", "-")
 
 // Cut shortens a text of ours to a width, with a mark that this terminal has.

@@ -1,6 +1,9 @@
 package linkage
 
-import "context"
+import (
+	"context"
+	"math"
+)
 
 // Result says how many targets an intruder finds, in the form of "linkage" in the
 // program's output, and record by record.
@@ -22,6 +25,8 @@ type Result struct {
 	Linked  []float64 `json:"-"` // its share of ExpectedCorrect: 1/ties if its own record is among the nearest, or 0
 	Ties    []int     `json:"-"` // how many released records are the nearest
 	Nearest []float64 `json:"-"` // the distance of those, +Inf if no key can be compared
+	// Own is the distance of the target's own record, NaN if the release has none.
+	Own []float64 `json:"-"`
 	// Rank is the place of its own record among the released ones by distance,
 	// from 1, the mean place where several are as far (the nearest of three tied
 	// has 2); 0 where the release has none. Nil if it was not asked for.
@@ -54,7 +59,7 @@ func Link(ctx context.Context, targets, released Keys, o Options) (*Result, erro
 	m := targets.Len()
 	r := &Result{
 		Distance: o.Distance, Constant: s.constant,
-		Linked: make([]float64, m), Ties: make([]int, m), Nearest: make([]float64, m),
+		Linked: make([]float64, m), Ties: make([]int, m), Nearest: make([]float64, m), Own: make([]float64, m),
 	}
 	if o.Ranked {
 		r.Rank = make([]float64, m)
@@ -87,6 +92,7 @@ func (r *Result) allTied(records int, o *Options) {
 	for i := range r.Linked {
 		r.Ties[i] = records
 		if o.truth(i) < 0 {
+			r.Own[i] = math.NaN()
 			continue
 		}
 		r.Linked[i] = 1 / float64(records)
@@ -113,10 +119,11 @@ func (r *Result) search(ctx context.Context, s *space, o *Options) error {
 		}
 		for i := range queries {
 			q, at := &queries[i], from+i
-			r.Ties[at], r.Nearest[at] = int(q.ties), s.measured(q.best)
+			r.Ties[at], r.Nearest[at], r.Own[at] = int(q.ties), s.measured(q.best), math.NaN()
 			if o.truth(at) < 0 {
 				continue
 			}
+			r.Own[at] = s.measured(q.own)
 			if q.own == q.best {
 				r.Linked[at] = 1 / float64(q.ties)
 			}

@@ -190,6 +190,14 @@ func TestMethodsAgree(t *testing.T) {
 						t.Errorf("%s: %s differs from every pair's", m.name, of.name)
 					}
 				}
+				for i, own := range r.Own {
+					switch known := o.Truth[i] >= 0; {
+					case known == math.IsNaN(own):
+						t.Errorf("%s: target %d has record %d, and its own distance is %v", m.name, i, o.Truth[i], own)
+					case known && (own < r.Nearest[i] || (own == r.Nearest[i]) != (r.Linked[i] > 0)):
+						t.Errorf("%s: target %d has its record at %v, the nearest at %v, and is linked by %v", m.name, i, own, r.Nearest[i], r.Linked[i])
+					}
+				}
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/picture"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -23,6 +24,7 @@ type Release struct {
 	ID                 string   // "" matches by position
 	Columns            []string // numeric columns to measure; none: all that both have
 	Targets            []string
+	Pictures           bool // whether the columns are to be drawn
 }
 
 // Measured is what was measured of a foreign release.
@@ -30,6 +32,9 @@ type Measured struct {
 	Measures            *assess.Measures
 	OriginalN, Released int64
 	Unmatched           int64 // original records that have no released one
+	Pictures            []picture.Pair
+
+	draw *drawer
 }
 
 // Assess measures R and U of the release itself: the masks that made it
@@ -69,6 +74,9 @@ func Assess(ctx context.Context, f Release, progress *pipeline.Progress) (*Measu
 	defer b.close()
 	progress.Start("assess", original.Records())
 	res := &Measured{}
+	if f.Pictures {
+		res.draw = newDrawer(names)
+	}
 	if f.ID == "" {
 		err = res.byPosition(ctx, a, b, len(columns), acc, progress)
 	} else {
@@ -77,6 +85,7 @@ func Assess(ctx context.Context, f Release, progress *pipeline.Progress) (*Measu
 	if err != nil {
 		return nil, err
 	}
+	res.Pictures = res.draw.pictures()
 	res.Measures, err = acc.Measure(ctx)
 	return res, err
 }
@@ -196,6 +205,7 @@ func (res *Measured) byPosition(ctx context.Context, a, b *records, columns int,
 			}
 		}
 		acc.Add(pair)
+		res.draw.add(pair)
 		progress.Add(n)
 		a.at, b.at, first = a.at+n, b.at+n, first+int64(n)
 	}
@@ -239,6 +249,7 @@ func (res *Measured) byID(ctx context.Context, a, b *records, columns int, acc *
 		}
 		res.Unmatched += unmatched
 		acc.Add(a.block)
+		res.draw.add(a.block)
 		progress.Add(n)
 		a.at = a.block.N
 	}

@@ -1,0 +1,61 @@
+package foreign
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// TestDrawer: of few records all are kept, of many a part of which nothing hangs on how
+// they were cut into blocks, spread evenly over the file; rejected ones never.
+func TestDrawer(t *testing.T) {
+	const records = 40_000
+	kept := func(most, size int) *drawer {
+		d := newDrawer([]string{"a"})
+		d.most = most
+		b := new(microdata.Block)
+		for first := 0; first < records; first += size {
+			n := min(size, records-first)
+			b.Reset(0, int64(first), n, 1)
+			c := &b.Columns[0]
+			c.Original.Values, c.Released.Values = make([]float64, n), make([]float64, n)
+			for i := range n {
+				c.Original.Values[i], c.Released.Values[i] = float64(first+i), -float64(first+i)
+			}
+			for i := range n {
+				if (first+i)%10 == 0 {
+					b.Reject(i, "", "malformed")
+				}
+			}
+			d.add(b)
+		}
+		return d
+	}
+	if d := kept(records, 1000); len(d.values[0]) != records*9/10 || len(d.values[1]) != records*9/10 {
+		t.Errorf("%d of %d records are kept where there is room for all", len(d.values[0]), records*9/10)
+	}
+	whole, cut := kept(5000, records), kept(5000, 777)
+	n := len(whole.values[0])
+	// Halving leaves between a half and all of the room, but for chance: the number that
+	// is kept of 36,000 by a threshold has an SD below 70.
+	if n < 2500-350 || n > 5000 || n != len(cut.values[0]) {
+		t.Fatalf("%d and %d records are kept", n, len(cut.values[0]))
+	}
+	mean := 0.0
+	for i, v := range whole.values[0] {
+		if v != cut.values[0][i] || whole.values[1][i] != -v || int(v)%10 == 0 {
+			t.Fatalf("record %d: %v and %v, by other blocks %v", i, v, whole.values[1][i], cut.values[0][i])
+		}
+		mean += v / float64(n)
+	}
+	// The mean of n of 0 … 40,000 has an SD of 11,547/√n.
+	if z := (mean - records/2) / (records / math.Sqrt(12*float64(n))); math.Abs(z) > 4.5 {
+		t.Errorf("the kept records lie %v SDs beside the middle of the file", z)
+	}
+	var none *drawer
+	none.add(new(microdata.Block))
+	if none.pictures() != nil {
+		t.Error("pictures that nobody asked for")
+	}
+}
