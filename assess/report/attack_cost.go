@@ -29,8 +29,7 @@ type regressionRow struct {
 	Overlap            cell
 }
 
-func viewCost(u *loss.Utility) *costView {
-	path := attackPath + "/utility"
+func viewCost(u *loss.Utility, path string) *costView {
 	c, s := u.Change, u.Structure
 	v := &costView{Tiles: []labelled{
 		{"IL1s per cell", riskCell(path+"/il1s_per_cell", u.IL1sPerCell), "mean |x − y|/(√2·S)"},

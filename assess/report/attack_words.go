@@ -207,48 +207,16 @@ func inversionWords(k inversion.Kind) string {
 	return string(k)
 }
 
-// intruder writes an attack in a few lines.
+// intruder writes the sentences that the page's section about intruders begins with.
 func (s *summary) intruder(a *attack.Result) {
-	if a == nil {
+	v := viewAttack(a, attackPath)
+	if v == nil {
 		return
 	}
 	s.Line(s.bold("Intruder"))
-	write := func(good bool, text string) {
-		first, rest := "  ", "  "
-		if !good {
-			first, rest = "  "+s.Paint("31", "✗")+" ", "    "
-		}
-		for _, l := range wrap(plainOf(ascii(printable(text))), summaryWidth-4) {
-			s.Line(first + l)
-			first = rest
-		}
-	}
-	write(true, sought(a))
-	var people []string
-	if l := a.Linkage; l != nil {
-		people = append(people, fmt.Sprintf("linkage finds %s (%s)", amount(l.ExpectedCorrect), share(l.CorrectShare)))
-		if l.OneToOneCorrect != nil {
-			people = append(people, "one to one "+amount(*l.OneToOneCorrect))
-		}
-	}
-	if b := a.Bayes; b != nil {
-		people = append(people, fmt.Sprintf("by Bayes' rule %s of %s right at t = %s", amount(b.Correct), plural(int64(b.Links), "link", "links"), trimmed(b.Threshold)))
-	}
-	if len(people) > 0 {
-		write(true, strings.Join(people, "; "))
-	}
-	if u := a.Uniqueness; u != nil {
-		alone := "no record"
-		if u.SampleUniques > 0 {
-			alone = plural(int64(u.SampleUniques), "record", "records")
-		}
-		write(true, fmt.Sprintf("k = %s, %s alone by %s; greatest individual risk %s", amount(u.MinFrequency), alone, names(u.Keys), pretty(u.MaxIndividualRisk, riskDigits)))
-	}
-	if v := a.Inversion; v != nil {
-		if n, columns := undone(v); len(columns) > 0 {
-			write(false, fmt.Sprintf("computed back from the list of masks: %s of %s", plural(n, "value", "values"), names(columns)))
-		} else {
-			write(true, "nothing is computed back from the list of masks")
+	for _, text := range append([]string{v.Headline}, append(v.Lines, v.Basis)...) {
+		for _, l := range wrap(s.terminalText(text), summaryWidth-4) {
+			s.Line("  " + l)
 		}
 	}
 	s.Line("")

@@ -24,11 +24,18 @@ var reportTemplate string
 //go:embed public.html.tmpl
 var publicTemplate string
 
+//go:embed attack_page.html.tmpl
+var attackPageTemplate string
+
+//go:embed pictures.html.tmpl
+var picturesTemplate string
+
 //go:embed parts.html.tmpl
 var partsTemplate string
 
 var (
 	reportPage = page("report", reportTemplate)
+	attackPage = page("attack alone", attackPageTemplate)
 	publicPage = page("public", publicTemplate)
 )
 
@@ -44,7 +51,10 @@ func page(name, text string) *template.Template {
 		"json":     jsonNumber,
 		"question": func(s string) bool { return strings.HasSuffix(s, "?") },
 	})
-	return template.Must(template.Must(template.Must(t.Parse(partsTemplate)).Parse(attackTemplate)).Parse(text))
+	for _, part := range []string{partsTemplate, picturesTemplate, attackTemplate, text} {
+		template.Must(t.Parse(part))
+	}
+	return t
 }
 
 // cell is a number in a page: the text that people read, and the place and the
@@ -118,6 +128,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Masks    []maskView
 		Sampled  *Sampling
 		Attack   *attackView
+		Pairs    []pairView
 		Citation citation
 	}{
 		Release: Identified{r.Release, r.Withheld != ""}.attribute(),
@@ -127,7 +138,8 @@ func (r *Report) HTML() ([]byte, error) {
 		Took:     took(r.Finished.Sub(r.Started)),
 		Records:  r.recordCells(),
 		Sampled:  r.Sampled,
-		Attack:   viewAttack(r.Attack),
+		Pairs:    pairViews(r.Pictures),
+		Attack:   viewAttack(r.Attack, attackPath),
 		Citation: citation{Version: r.Version},
 		Names:    r.Correlation.Columns,
 	}

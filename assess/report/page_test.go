@@ -21,6 +21,7 @@ func pages(t *testing.T) map[string][]byte {
 		out[name] = must(t)(r.HTML())
 		out[name+" public"] = must(t)(r.Public([]string{"sd", "phi", "tiers", "efficiency"}).HTML())
 	}
+	out["attack"], out["attack broken"] = must(t)(alone(example.Attack()).HTML()), must(t)(alone(example.Broken()).HTML())
 	for _, name := range []string{"strategies", "groups", "none", "hostile", "empty"} {
 		out["map "+name], _ = mapPage(t, mapexample.All()[name])
 	}

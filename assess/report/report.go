@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/headline"
+	"github.com/sdlfilter/sdlfilter/internal/picture"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
@@ -54,6 +55,10 @@ type Report struct {
 	// Alternatives are maps on data of its columns, whose strategies the page draws
 	// as curves behind the release's points. They are no part of the JSON.
 	Alternatives []*rumap.Map `json:"-"`
+
+	// Pictures are columns before and after, which the page draws. They are no part of
+	// the JSON.
+	Pictures []picture.Pair `json:"-"`
 }
 
 // Records counts the records of a run.

@@ -21,7 +21,7 @@ const summaryWidth = 100
 // files'. With color it uses ANSI bold, dim, green and red. Errors of w end up
 // with whoever flushes it: a summary that cannot be shown changes nothing.
 func (r *Report) Summary(w io.Writer, color bool, files []string) {
-	s := summary{figure.NewTerminal(color, summaryWidth)}
+	s := summary{Terminal: figure.NewTerminal(color, summaryWidth)}
 	s.head(r)
 	for i := range r.Columns {
 		if c := &r.Columns[i]; c.Masked {
@@ -40,7 +40,10 @@ func (r *Report) Summary(w io.Writer, color bool, files []string) {
 	_, _ = io.WriteString(w, s.String())
 }
 
-type summary struct{ figure.Terminal }
+type summary struct {
+	figure.Terminal
+	plain bool // our own words are ASCII where there are no colours
+}
 
 func (s *summary) bold(text string) string { return s.Paint("1", text) }
 func (s *summary) dim(text string) string  { return s.Paint("2", text) }
@@ -105,25 +108,32 @@ func (r *Report) recordsLine() string {
 var colours = map[headline.Tone]string{headline.Good: "32", headline.Bad: "31", headline.Amber: "33", headline.Neutral: "2"}
 
 // figures writes a headline's figures: sign, words, number, and what there is to know
-// of it, which goes on below where the line ends.
+// of it, which goes on below where the line ends, and all below where it is short.
 func (s *summary) figures(h *headline.Headline) {
 	const label, value = 30, 24
-	indent := strings.Repeat(" ", 2+label+value)
+	indent := strings.Repeat(" ", 3+cells(s.signOf(headline.Good))+label-2+value)
+	if s.Width < besideFrom {
+		indent = strings.Repeat(" ", 6)
+	}
 	s.Line("")
 	for _, f := range h.Figures {
 		more := "no rule"
 		if f.Rule != "" {
 			more = "rule: " + f.Rule
 		}
-		text, unit := terminalText(f.Text), terminalText(f.Unit)
+		text, unit := s.terminalText(f.Text), s.terminalText(f.Unit)
 		if unit != "" && cells(text+" "+unit) < value {
 			text += " " + unit
 		} else {
 			more = unit + after("; ", more)
 		}
 		more = strings.TrimPrefix(more, "; ") + after("; ", f.Note)
-		head := "  " + s.Paint(colours[f.Tone], ascii(f.Tone.Sign())) + " " + pad(cut(terminalText(f.Label), label-3), label-2) + pad(cut(text, value-1), value)
-		for _, l := range wrap(terminalText(more), summaryWidth-len(indent)) {
+		head := "  " + s.Paint(colours[f.Tone], s.signOf(f.Tone)) + " " + pad(s.short(f.Label, label-3), label-2) + pad(s.short(text, value-1), value)
+		if s.Width < besideFrom {
+			s.Line(head)
+			head = indent
+		}
+		for _, l := range wrap(s.terminalText(more), s.Width-len(indent)) {
 			s.Line(head + s.dim(l))
 			head = indent
 		}
@@ -131,7 +141,30 @@ func (s *summary) figures(h *headline.Headline) {
 }
 
 // terminalText is a text of the page as a terminal has it.
-func terminalText(text string) string { return plainOf(ascii(printable(text))) }
+func (s *summary) terminalText(text string) string {
+	text = plainOf(ascii(printable(text)))
+	if s.plain {
+		return s.Words(text)
+	}
+	return text
+}
+
+// short is terminalText of at most so many cells.
+func (s *summary) short(text string, width int) string {
+	text = cut(s.terminalText(text), width)
+	if s.plain {
+		return s.Words(text)
+	}
+	return text
+}
+
+// signOf is the sign of a tone; words take its place where there are no signs.
+func (s *summary) signOf(t headline.Tone) string {
+	if s.plain && !s.Color {
+		return pad(s.Words(t.Sign()), 3)
+	}
+	return t.Sign()
+}
 
 // column writes utility and the risks, one line a target, index beside position.
 func (s *summary) column(c *assess.ColumnMeasures) {

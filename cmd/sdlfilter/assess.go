@@ -19,7 +19,7 @@ func (s *state) assessCommand() *cobra.Command {
 	var (
 		original, released string
 		pair               foreign.Release
-		asJSON             bool
+		out                measuredFlags
 		group, file        string
 		format             sourceFlags
 	)
@@ -38,7 +38,7 @@ that --config names. Nothing of the stream itself is read.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if group != "" || file != "" {
-				return s.assessGroup(cmd.Context(), group, file, asJSON)
+				return s.assessGroup(cmd.Context(), group, file, &out)
 			}
 			if original == "" || released == "" {
 				return usageError{fmt.Errorf("--original and --released are both needed")}
@@ -50,6 +50,10 @@ that --config names. Nothing of the stream itself is read.`,
 			if pair.Released, err = format.source(released); err != nil {
 				return err
 			}
+			if err := out.spare(original, released); err != nil {
+				return usageError{err}
+			}
+			pair.Pictures = out.html != ""
 			started := time.Now()
 			watch := &pipeline.Progress{}
 			stop, err := s.watch(watch)
@@ -67,10 +71,11 @@ that --config names. Nothing of the stream itself is read.`,
 				Foreign: &report.Foreign{Unmatched: res.Unmatched}, Gate: assess.Judge(nil, res.Measures),
 			}
 			rep.SetMeasures(res.Measures)
+			rep.Pictures = res.Pictures
 			if res.Unmatched > 0 {
 				fmt.Fprintf(os.Stderr, "sdlfilter: %d original records have no released record\n", res.Unmatched)
 			}
-			return printReport(rep, asJSON)
+			return out.print(rep)
 		},
 	}
 	flags := cmd.Flags()
@@ -80,7 +85,7 @@ that --config names. Nothing of the stream itself is read.`,
 	flags.StringSliceVar(&pair.Columns, "columns", nil, "the numeric columns to measure; all that both files have where none is given")
 	flags.StringSliceVar(&pair.Targets, "targets", []string{"min", "p01", "p10", "p90", "p99", "max"}, "percentile targets")
 	format.add(flags)
-	flags.BoolVar(&asJSON, "json", false, "as JSON")
+	out.add(flags)
 	flags.StringVar(&group, "group", "", "a consumer group: the assessment of its stream so far")
 	flags.StringVar(&file, "config", "", "with --group: the pipeline's configuration")
 	cmd.MarkFlagsMutuallyExclusive("group", "original")
@@ -90,7 +95,7 @@ that --config names. Nothing of the stream itself is read.`,
 }
 
 // assessGroup prints the assessment that the members of a group have kept.
-func (s *state) assessGroup(ctx context.Context, group, file string, asJSON bool) error {
+func (s *state) assessGroup(ctx context.Context, group, file string, out *measuredFlags) error {
 	if group == "" || file == "" {
 		return usageError{fmt.Errorf("--group and --config are both needed: the configuration says where the brokers are and what was masked how")}
 	}
@@ -102,18 +107,5 @@ func (s *state) assessGroup(ctx context.Context, group, file string, asJSON bool
 	if err != nil {
 		return err
 	}
-	return printReport(rep, asJSON)
-}
-
-func printReport(rep *report.Report, asJSON bool) error {
-	if !asJSON {
-		rep.Summary(os.Stdout, colored(os.Stdout), nil)
-		return nil
-	}
-	text, err := rep.JSON()
-	if err != nil {
-		return err
-	}
-	_, err = os.Stdout.Write(text)
-	return err
+	return out.print(rep)
 }

@@ -9,15 +9,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/intruder"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/internal/picture"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	attackjob "github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/foreign"
@@ -43,7 +46,7 @@ type attackFlags struct {
 	estimator          string
 	intervals          []float64
 	records            string
-	asJSON             bool
+	out                measuredFlags
 	flags              *pflag.FlagSet
 }
 
@@ -99,7 +102,7 @@ their variances (--phi-prior, --sigma-prior: shape,scale).`,
 	f.StringVar(&a.estimator, "estimator", "approx", "of the individual risk: approx, the formula of other tools, or exact")
 	f.Float64SliceVar(&a.intervals, "interval", []float64{0.05}, "widths of interval disclosure, in standard deviations")
 	f.StringVar(&a.records, "records", "", "a file for one row per record: frequencies, risks, scores, linked share; readable by its owner alone")
-	f.BoolVar(&a.asJSON, "json", false, "as JSON")
+	a.out.add(f)
 	a.format.add(f)
 	s.configFlags(cmd)
 	return cmd
@@ -110,7 +113,7 @@ func (s *state) attackConfigured(cmd *cobra.Command, path string, a *attackFlags
 	var misplaced []string
 	a.flags.Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "set", "json", "records":
+		case "set", "json", "html", "records":
 		default:
 			if cmd.LocalNonPersistentFlags().Lookup(f.Name) != nil {
 				misplaced = append(misplaced, "--"+f.Name)
@@ -137,7 +140,7 @@ func (s *state) attackConfigured(cmd *cobra.Command, path string, a *attackFlags
 	if a.records != "" && data.Records > 0 {
 		return usageError{errors.New("--records needs all records, and the attack was on a sample: --set assess.sample=all")}
 	}
-	return a.print(result, data)
+	return a.print(&report.Attack{Result: result, Name: p.Name}, data)
 }
 
 func (s *state) attackForeign(cmd *cobra.Command, a *attackFlags) error {
@@ -154,34 +157,43 @@ func (s *state) attackForeign(cmd *cobra.Command, a *attackFlags) error {
 	if err != nil {
 		return err
 	}
-	if found.Unmatched > 0 {
-		fmt.Fprintf(os.Stderr, "sdlfilter: %d original records have no released record and are left out\n", found.Unmatched)
+	show := &report.Attack{Result: found.Result, Name: "attack", Foreign: true}
+	for _, left := range []struct {
+		records int
+		words   string
+	}{
+		{found.Unmatched, "original records have no released record and are left out"},
+		{found.Unowned, "released records have no original record and are left out"},
+		{found.Malformed, "records could not be read and count as records without values"},
+	} {
+		if left.records > 0 {
+			show.Warnings = append(show.Warnings, fmt.Sprintf("%d %s", left.records, left.words))
+		}
 	}
-	if found.Unowned > 0 {
-		fmt.Fprintf(os.Stderr, "sdlfilter: %d released records have no original record and are left out\n", found.Unowned)
+	for _, w := range show.Warnings {
+		fmt.Fprintln(os.Stderr, "sdlfilter:", w)
 	}
-	if found.Malformed > 0 {
-		fmt.Fprintf(os.Stderr, "sdlfilter: %d records could not be read and count as records without values\n", found.Malformed)
-	}
-	return a.print(found.Result, found.Data)
+	return a.print(show, found.Data)
 }
 
-// print writes the result for a person or as JSON, and the records' file.
-func (a *attackFlags) print(r *attack.Result, d attack.Data) error {
+// print writes the result for a person or as JSON, its page, and the records' file.
+func (a *attackFlags) print(show *report.Attack, d attack.Data) error {
 	if a.records != "" {
 		var text bytes.Buffer
-		if err := attack.WriteRecords(&text, r, d); err != nil {
+		if err := attack.WriteRecords(&text, show.Result, d); err != nil {
 			return fmt.Errorf("--records: %w", err)
 		}
 		if err := publish.WriteFile(a.records, publish.Confidential, text.Bytes()); err != nil {
 			return err
 		}
 	}
-	if a.asJSON {
-		return attack.WriteJSON(os.Stdout, r)
+	show.Version, show.Finished = version(), time.Now()
+	if a.out.html != "" {
+		for _, c := range d.Numeric {
+			show.Pictures = append(show.Pictures, picture.Of(c.Name, "", c.Original, c.Released))
+		}
 	}
-	attack.Summary(os.Stdout, r, colored(os.Stdout), width(os.Stdout))
-	return nil
+	return a.out.write(show, func() { show.Summary(os.Stdout, colored(os.Stdout), width(os.Stdout)) })
 }
 
 // resolve turns the flags into an attack.
@@ -217,6 +229,13 @@ func (a *attackFlags) resolve() error {
 		return errors.New("--knowledge and --earlier need numeric --keys")
 	}
 	if err := a.checkValues(); err != nil {
+		return err
+	}
+	inputs := append([]string{a.original, a.released}, a.earlier...)
+	if err := a.out.spare(inputs...); err != nil {
+		return err
+	}
+	if err := spare("--records", a.records, inputs); err != nil {
 		return err
 	}
 	o := &f.Options

@@ -36,7 +36,7 @@ func TestAttackCanary(t *testing.T) {
 				{exitUsage, []string{"--original", in, "--released", in, "--keys", "wage", "--knowledge", "d1", "--sigma", "1", "--population", "5"}},
 			} {
 				for _, json := range []bool{false, true} {
-					args := append([]string{"attack", "--verbose", "--progress", "json", "--records", "out/rows.csv"}, c.args...)
+					args := append([]string{"attack", "--verbose", "--progress", "json", "--records", "out/rows.csv", "--html", "out/page.html"}, c.args...)
 					if json {
 						args = append(args, "--json")
 					}
@@ -45,6 +45,50 @@ func TestAttackCanary(t *testing.T) {
 					checkStatus(t, err, c.status, printed)
 				}
 				checkFiles(t, filepath.Join(dir, "out"))
+			}
+		})
+	}
+}
+
+// TestAssessCanary: what is measured of a release that was made elsewhere shows no
+// identifier and nothing that was not asked for; the confidential page has the extremes
+// of the columns, as every report.
+func TestAssessCanary(t *testing.T) {
+	for _, format := range []string{"csv", "jsonl", "parquet"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			canaryInputs(t, dir)
+			in, broken, truncated := "in."+format, "broken."+format, "truncated."+format
+			for _, c := range []struct {
+				status int
+				args   []string
+			}{
+				{0, []string{"--original", in, "--released", in}},
+				{0, []string{"--original", in, "--released", in, "--id", "name"}},
+				{-1, []string{"--original", broken, "--released", in, "--columns", "wage"}},
+				{-1, []string{"--original", truncated, "--released", in, "--id", "name"}},
+				{exitFailed, []string{"--original", in, "--released", in, "--id", "kind"}}, // repeats
+				{exitUsage, []string{"--original", in, "--released", in, "--columns", "name"}},
+			} {
+				for _, json := range []bool{false, true} {
+					args := append([]string{"assess", "--progress", "json", "--html", "out/report.html"}, c.args...)
+					if json {
+						args = append(args, "--json")
+					}
+					printed, err := program(t, dir, args...).CombinedOutput()
+					checkCanaries(t, strings.Join(args, " "), printed, !json)
+					checkStatus(t, err, c.status, printed)
+				}
+				checkFiles(t, filepath.Join(dir, "out"))
+			}
+			page, err := os.ReadFile(filepath.Join(dir, "out", "report.html"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The pictures of 400 values, of which none may be read.
+			if !strings.Contains(string(page), `class="figure distribution"`) {
+				t.Error("the page has no picture of the values")
 			}
 		})
 	}
@@ -76,7 +120,7 @@ func TestIntruderCanary(t *testing.T) {
 			for _, args := range [][]string{
 				{"validate", "pipeline.yaml"},
 				{"attack", "--verbose", "--progress", "json", "--records", "out/rows.csv", "pipeline.yaml"},
-				{"attack", "--json", "pipeline.yaml"},
+				{"attack", "--json", "--html", "out/page.html", "pipeline.yaml"},
 				{"run", "--verbose", "--progress", "json", "pipeline.yaml"},
 			} {
 				printed, err := program(t, dir, args...).CombinedOutput()

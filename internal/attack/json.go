@@ -5,7 +5,6 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"reflect"
 	"slices"
@@ -13,19 +12,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 )
-
-// WriteJSON writes the result as the program's contract has it: indented, with
-// infinite numbers as words and what is not a number as null. Its bytes are
-// confidential, since they are computed of the original data.
-func WriteJSON(w io.Writer, r *Result) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(r); err != nil {
-		return fmt.Errorf("attack: %w", err)
-	}
-	return nil
-}
 
 // MarshalJSON implements json.Marshaler. The measures' own types hold plain
 // numbers, of which a few may overflow (a relative change of a value next to 0), and

@@ -1,7 +1,10 @@
 package attack
 
 import (
+	"strings"
+
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/headline"
 	"github.com/sdlfilter/sdlfilter/internal/intruder"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
@@ -19,8 +22,11 @@ type Result struct {
 	// Sampled is how many of the release's records the attack was computed on; 0
 	// where it was all of them. The intruder of a sample seeks among its records
 	// only, so that linkage and posterior are at least what they are in the whole.
-	Sampled int      `json:"sampled,omitempty" doc:"records of the release that the attack was computed on; absent where it was all of them"`
-	Keys    []string `json:"keys" doc:"numeric columns that the intruder knows"`
+	Sampled int `json:"sampled,omitempty" doc:"records of the release that the attack was computed on; absent where it was all of them"`
+	// Verdict is there in the account of an attack alone; within a report the report
+	// has one.
+	Verdict *headline.Headline `json:"verdict,omitempty" doc:"the worst that was found, and the figures that decide; absent within a report, which has one of its own"`
+	Keys    []string           `json:"keys" doc:"numeric columns that the intruder knows"`
 	// Categorical are the columns that linkage by Gower's distance compares beside Keys.
 	Categorical []string `json:"categorical,omitempty" doc:"categorical columns that linkage by Gower's distance compares beside keys"`
 
@@ -126,4 +132,16 @@ func (r *Result) recovered() (n int64) {
 		}
 	}
 	return n
+}
+
+// undone names the inversion that recovered the most, and the mask that it undoes.
+func undone(c *inversion.ColumnResult) string {
+	s := "by " + strings.ReplaceAll(string(c.By), "_", " ")
+	for _, i := range c.Inversions {
+		if i.Kind == c.By && i.Mask != "" {
+			s += " (" + i.Mask + ")"
+			break
+		}
+	}
+	return s
 }

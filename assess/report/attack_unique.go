@@ -1,0 +1,136 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/internal/figure"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/internal/picture"
+)
+
+// uniqueView is who stands out by categorical keys.
+type uniqueView struct {
+	Keys         string
+	Tiles        []labelled
+	Risks        *drawn // records by their individual risk
+	Violations   []uniqueRow
+	Diversity    []uniqueRow
+	Sizes        []uniqueRow
+	Contribution []uniqueRow
+	Combinations []uniqueRow
+	Left         int64 // combinations that the table leaves to the JSON report
+
+	of int // records
+}
+
+type uniqueRow struct {
+	Name  string
+	Cells []cell
+}
+
+// mostCombinations bounds the rows of the table of uniques.
+const mostCombinations = 60
+
+func viewUniqueness(u *uniqueness.Result, path string) *uniqueView {
+	v := &uniqueView{Keys: names(u.Keys), of: u.Records}
+	v.Tiles = []labelled{
+		{"k", amountCell(path+"/min_k", u.MinFrequency), "fewest records that share a combination of the keys"},
+		{"records alone", whole(path+"/sample_uniques", int64(u.SampleUniques)), v.share(u.SampleUniques).Text + " of " + count(int64(u.Records))},
+		{"greatest individual risk", riskCell(path+"/max_individual_risk", u.MaxIndividualRisk), "E(1/F | f), " + u.Estimator},
+		{"re-identifications expected", amountCell(path+"/expected_reidentifications", u.ExpectedReidentifications), "sum of the individual risks"},
+	}
+	if h := u.Household; h != nil {
+		v.Tiles = append(v.Tiles,
+			labelled{"greatest household risk", riskCell(path+"/household/max_risk", h.MaxRisk), "that some member is found"},
+			labelled{"by households", amountCell(path+"/household/expected_reidentifications", h.ExpectedReidentifications), "respondents expected to be found or to live with one who is"})
+	}
+	if s := u.SUDA2; s != nil {
+		v.Tiles = append(v.Tiles,
+			labelled{"greatest SUDA2 score", riskCell(path+"/suda2/max", s.Max), "DIS " + pretty(s.DISMax, riskDigits)},
+			labelled{"mean SUDA2 score", riskCell(path+"/suda2/mean", s.Mean), "DIS " + pretty(s.DISMean, riskDigits)})
+	}
+	v.special(u.SUDA2, path+"/suda2")
+	for _, k := range slices.Sorted(maps.Keys(u.Violations)) {
+		at := below(path+"/violations", strconv.Itoa(k))
+		v.Violations = append(v.Violations, uniqueRow{count(int64(k)), []cell{whole(at, int64(u.Violations[k])), v.share(u.Violations[k])}})
+	}
+	v.diversity(u, path)
+	v.combinations(u.Combinations, path+"/combinations")
+	v.draw(u.Risk)
+	return v
+}
+
+// share is a number of records as a share of all.
+func (v *uniqueView) share(n int) cell {
+	if v.of <= 0 {
+		return cell{Text: "–"}
+	}
+	return cell{Text: share(float64(n) / float64(v.of))}
+}
+
+// special says which sets of keys make records special uniques.
+func (v *uniqueView) special(s *uniqueness.SUDA2, path string) {
+	if s == nil {
+		return
+	}
+	for i, n := range s.Sizes {
+		v.Sizes = append(v.Sizes, uniqueRow{strconv.Itoa(i + 1), []cell{whole(fmt.Sprintf("%s/msus_by_size/%d", path, i), n)}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Contribution)) {
+		v.Contribution = append(v.Contribution, uniqueRow{name, []cell{shareCell(below(path+"/contribution", name), s.Contribution[name])}})
+	}
+}
+
+// diversity has the sensitive columns one by one and together.
+func (v *uniqueView) diversity(u *uniqueness.Result, path string) {
+	row := func(at, name string, d uniqueness.Diversity) {
+		v.Diversity = append(v.Diversity, uniqueRow{name, []cell{whole(at+"/distinct_min", int64(d.DistinctMin)),
+			riskCell(at+"/entropy_min", d.EntropyMin), whole(at+"/recursive_min", int64(d.RecursiveMin))}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.LDiversity)) {
+		row(below(path+"/l_diversity", name), name, u.LDiversity[name])
+	}
+	if d := u.LDiversityMulti; d != nil {
+		row(path+"/l_diversity_multi", "all together", *d)
+	}
+}
+
+// combinations has the sets of keys that make most records unique, most first.
+func (v *uniqueView) combinations(list []uniqueness.Combination, path string) {
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return list[j].Uniques - list[i].Uniques })
+	for _, i := range order[:min(len(order), mostCombinations)] {
+		c := list[i]
+		v.Combinations = append(v.Combinations, uniqueRow{strings.Join(c.Keys, " × "), []cell{{Text: strconv.Itoa(len(c.Keys))},
+			whole(fmt.Sprintf("%s/%d/uniques", path, i), int64(c.Uniques)), v.share(c.Uniques)}})
+	}
+	v.Left = int64(len(order) - len(v.Combinations))
+}
+
+// draw counts the records by their individual risk; nothing where the risks of the
+// records are not at hand, as in a report that was read.
+func (v *uniqueView) draw(risk []float64) {
+	if len(risk) == 0 {
+		return
+	}
+	classes := picture.Risks(risk)
+	most := 0
+	for _, c := range classes {
+		most = max(most, c.Records)
+	}
+	var bars []figure.Bar
+	for _, c := range classes {
+		bars = append(bars, figure.Bar{Label: "to " + trimmed(c.To), Length: figure.Part(float64(c.Records), float64(most)),
+			Text: count(int64(c.Records)) + "  " + share(float64(c.Records)/float64(len(risk))), Strong: c.From >= 0.1})
+	}
+	v.Risks = pictures(func(width int) []byte {
+		return figure.BarsSVG("Records by the probability that they are found by their keys; the numbers stand beside the bars.", "risk", "records", bars, width)
+	})
+}

@@ -1,0 +1,69 @@
+package report
+
+import (
+	"html/template"
+
+	"github.com/sdlfilter/sdlfilter/internal/figure"
+	"github.com/sdlfilter/sdlfilter/internal/picture"
+)
+
+// mostPairs bounds the columns whose values a page draws.
+const mostPairs = 12
+
+// pictureWidth is that of a picture, which a phone shows as it is.
+const pictureWidth = 380
+
+// pairView is a column before and after.
+type pairView struct {
+	Column, Unit string
+	Density      template.HTML
+	Left         string // pairs that are not drawn
+	Distribution template.HTML
+	Shares       []binRow // of the distribution, as a table
+	Names        []string // of the columns that are not drawn; on the last view alone
+}
+
+func pairViews(pairs []picture.Pair) (views []pairView) {
+	for _, p := range pairs[:min(len(pairs), mostPairs)] {
+		// The SVG is figure's own writing with every string escaped.
+		v := pairView{Column: p.Column, Unit: p.Unit, Density: template.HTML(figure.DensitySVG(p, pictureWidth)), Distribution: template.HTML(figure.DistributionSVG(p, pictureWidth))}
+		if d := p.Density; d != nil && d.Left > 0 {
+			v.Left = plural(int64(d.Left), "pair", "pairs") + " in cells of few or at the ends " + isOrAre(int64(d.Left)) + " not drawn."
+		}
+		v.Shares = shares(p.Distribution)
+		views = append(views, v)
+	}
+	if len(pairs) > mostPairs {
+		last := &views[len(views)-1]
+		for _, p := range pairs[mostPairs:] {
+			last.Names = append(last.Names, p.Column)
+		}
+	}
+	return views
+}
+
+func isOrAre(n int64) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// mostShares bounds the rows of a distribution's table.
+const mostShares = 20
+
+// shares are about mostShares points of a distribution, evenly over its records.
+func shares(d *picture.Distribution) (rows []binRow) {
+	if d == nil {
+		return nil
+	}
+	next := 0.0
+	for i, v := range d.At {
+		if d.Original[i] < next && i < len(d.At)-1 {
+			continue
+		}
+		rows = append(rows, binRow{To: trimmed(v), Before: share(d.Original[i]), After: share(d.Released[i])})
+		next = d.Original[i] + 1.0/mostShares
+	}
+	return rows
+}
