@@ -75,7 +75,7 @@ func (f *ruFrame) settings() {
 }
 
 func (f *ruFrame) setting(s RUSetting) {
-	class, focus := "pt setting", ""
+	class, focus := f.reached("setting"), ""
 	if s.Recommended {
 		class += " recommended"
 	}

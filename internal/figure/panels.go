@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 )
 
 // RUMapsSVG draws maps of one column in one picture: one as RUMapSVG does, several as
@@ -124,4 +125,13 @@ func (p *panels) draw() {
 	if p.o.Standalone {
 		p.WriteByte('\n')
 	}
+}
+
+// reached is the class of a mark, which a pointer and the keyboard reach where there
+// are any.
+func (f *ruFrame) reached(class string) string {
+	if f.o.Still {
+		return class
+	}
+	return strings.TrimSpace("pt " + class)
 }

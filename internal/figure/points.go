@@ -226,9 +226,9 @@ func (f *ruFrame) point(p RUPoint, label caption) {
 		known += " " + f.m.Unit
 	}
 	what := fmt.Sprintf("%s, %s: R = %s, %s, efficiency %s", p.Target, p.Knowledge, Pretty(p.R, RiskDigits), known, Percent(p.Efficiency))
-	class := "pt"
+	class := f.reached("")
 	if p.Failed {
-		class = "pt failed"
+		class = f.reached("failed")
 		what += "; above its threshold"
 	}
 	focus := ""
