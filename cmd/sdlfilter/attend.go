@@ -29,7 +29,7 @@ func (s *state) attend(ctx context.Context, path string, p *config.Pipeline, lis
 	if listen != "" {
 		o.Monitor = monitor.New(monitor.Info{
 			Name: p.Name, Version: version(), Source: pipeline.Describe(p.Source.Config), Sink: pipeline.Describe(p.Sink.Config),
-			Interval: stream.CommitInterval(p),
+			Interval: stream.CommitInterval(p), Quarantine: p.Quarantine.Kafka != nil || p.Quarantine.JSONL != "",
 		})
 		address, err := o.Monitor.Serve(ctx, listen)
 		if err != nil {

@@ -138,6 +138,8 @@ func (s *Stream) EnterAssigned(ctx context.Context) error {
 		}
 		s.entered[p] = owned[p]
 	}
+	s.show(owned)
+	s.watchLag(ctx, fresh)
 	return nil
 }
 

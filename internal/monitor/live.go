@@ -25,6 +25,8 @@ type liveState struct {
 	NotReady     string           `json:"not_ready,omitempty"` // what is missing before records flow
 	Rate         float64          `json:"rate"`                // records per second
 	Records      map[string]int64 `json:"records"`
+	Dropped      []dropped        `json:"dropped"`       // by reason, as far back as is kept
+	DroppedOther int64            `json:"dropped_other"` // for reasons that Dropped leaves out
 	Lag          liveLag          `json:"lag"`
 	Committed    int64            `json:"committed"`
 	Aborted      int64            `json:"aborted"`
@@ -82,6 +84,7 @@ func (m *Monitor) state() liveState {
 		Committed: m.committed, Aborted: m.aborted, Rebalances: m.rebalances,
 		Gate: m.verdict(), Lag: m.liveLag(),
 	}
+	s.Dropped, s.DroppedOther = m.dropped()
 	if !m.lastCommit.IsZero() {
 		since := now.Sub(m.lastCommit).Seconds()
 		s.SinceCommit = &since
@@ -236,11 +239,14 @@ type columnDetail struct {
 	Held     bool           `json:"held"`   // too few new ones: the state of an earlier snapshot
 	Utility  assess.Utility `json:"utility"`
 	SVG      string         `json:"svg"`
+	Dots     string         `json:"dots"`    // "" where the map has no point
+	Times    string         `json:"times"`   // risk, utility, lag and throughput over time
 	History  []historyRow   `json:"history"` // the newest first
 }
 
 type historyRow struct {
 	Snapshot   int64          `json:"snapshot"`
+	Emitted    int64          `json:"emitted"` // its number in topics and files; 0: of the page alone
 	Finished   time.Time      `json:"finished"`
 	Records    report.Records `json:"records"`
 	Judged     bool           `json:"judged"`
@@ -253,7 +259,7 @@ type historyRow struct {
 // page; ok is false where no snapshot holds it.
 func (m *Monitor) column(name string, slim bool) (d columnDetail, ok bool) {
 	m.mu.Lock()
-	history := slices.Clone(m.history)
+	history, moments := slices.Clone(m.history), slices.Clone(m.moments)
 	m.mu.Unlock()
 	if len(history) == 0 {
 		return d, false
@@ -265,27 +271,62 @@ func (m *Monitor) column(name string, slim bool) (d columnDetail, ok bool) {
 	}
 	d = columnDetail{Name: name, Unit: c.measures.Unit, Snapshot: last.report.Snapshot, N: c.measures.Original.N,
 		Enough: c.enough, Held: c.held, Utility: c.measures.Utility, History: []historyRow{}}
-	for _, v := range slices.Backward(history) {
-		row := historyRow{Snapshot: v.report.Snapshot, Finished: v.report.Finished.UTC(), Records: v.report.Records,
-			Judged: len(v.report.Gate.Rules) > 0, Passed: v.report.Gate.Passed, Efficiency: assess.Float(math.NaN())}
-		if earlier := v.columns[name]; earlier != nil {
-			row.Efficiency, row.Worst = earlier.measures.Utility.Efficiency, worst(&earlier.measures)
-		}
-		d.History = append(d.History, row)
-	}
+	d.rows(moments)
 	ru := c.ru
 	ru.Points = slices.Clone(ru.Points)
 	for i := range ru.Points {
 		ru.Points[i].Trail = trail(history[:len(history)-1], name, ru.Points[i])
 	}
-	size := figure.SVGOptions{Width: 680, Height: 540, ID: "live"}
+	size, dots, times := figure.SVGOptions{Width: 680, Height: 540, ID: "live", Beside: true}, 420, 1136
 	if slim {
-		size.Width, size.Height = 328, 470
+		size.Width, size.Height, dots, times = 328, 470, 328, 328
 	}
-	// Higher with more points, so that their labels keep their distance.
-	size.Height += 17 * max(0, len(ru.Points)-14)
 	d.SVG = string(figure.RUMapSVG(ru, size))
+	d.Dots = string(figure.RiskDotsSVG(ru, figure.SVGOptions{Width: dots}))
+	d.Times = string(figure.TimesSVG(timesOf(moments, name, d.Unit), figure.SVGOptions{Width: times}))
 	return d, true
+}
+
+// rows are the table of the last snapshots, the newest first.
+func (d *columnDetail) rows(moments []moment) {
+	for _, k := range slices.Backward(moments[max(0, len(moments)-longestHistory):]) {
+		row := historyRow{Snapshot: k.Number, Emitted: k.Emitted, Finished: k.At,
+			Records: report.Records{Released: k.Released, Quarantined: k.Quarantined},
+			Judged:  k.Judged, Passed: k.Passed, Efficiency: assess.Float(math.NaN())}
+		if c, ok := k.Columns[d.Name]; ok {
+			row.Efficiency, row.Worst = c.Efficiency, c.Worst
+		}
+		d.History = append(d.History, row)
+	}
+}
+
+// timesOf are the lines over time of a column and of the stream.
+func timesOf(moments []moment, column, unit string) []figure.TimePanel {
+	risk := figure.TimePanel{Title: "Greatest risk shown, R", Unit: figure.RiskUnit(unit), Log: true}
+	utility := figure.TimePanel{Title: "Efficiency U/U₀", Share: true}
+	lag := figure.TimePanel{Title: "Lag, records"}
+	rate := figure.TimePanel{Title: "Records per second"}
+	for _, k := range moments {
+		add := func(p *figure.TimePanel, v float64) {
+			p.Points = append(p.Points, figure.TimePoint{At: k.At, Value: v, Begins: k.Begins})
+		}
+		c, known := k.Columns[column]
+		efficiency, greatest, behind := math.NaN(), math.NaN(), math.NaN()
+		if known {
+			efficiency = float64(c.Efficiency)
+		}
+		if c.Worst != nil {
+			greatest = float64(c.Worst.R)
+		}
+		if k.Lag != nil {
+			behind = float64(*k.Lag)
+		}
+		add(&risk, greatest)
+		add(&utility, efficiency)
+		add(&lag, behind)
+		add(&rate, float64(k.Rate))
+	}
+	return []figure.TimePanel{risk, utility, lag, rate}
 }
 
 // trail is where a point of the map was, the oldest place first.

@@ -18,6 +18,7 @@ type metrics struct {
 	records      *prometheus.CounterVec
 	transactions *prometheus.CounterVec
 	reloads      *prometheus.CounterVec
+	reasons      *prometheus.CounterVec
 	rebalances   prometheus.Counter
 	snapshots    prometheus.Counter
 	batch        prometheus.Histogram
@@ -44,12 +45,13 @@ func newMetrics(m *Monitor) metrics {
 		records:      counters("records_total", "Records by what became of them.", "result", Released, Quarantined, Held),
 		transactions: counters("transactions_total", "Transactions by how they ended.", "outcome", "committed", "aborted"),
 		reloads:      counters("config_reloads_total", "Changed configurations, taken on or refused.", "result", "taken", "refused"),
+		reasons:      counters("quarantined_records_total", "Records that could not be masked, by column and reason.", "reason"),
 		rebalances:   counter("rebalances_total", "Rebalances of the consumer group."),
 		snapshots:    counter("snapshots_total", "Snapshots of the assessment."),
 		batch:        histogram("batch_duration_seconds", "Time of a batch from fetch to sink."),
 		commit:       histogram("commit_duration_seconds", "Time that ending a transaction took."),
 	}
-	x.registry.MustRegister(x.records, x.transactions, x.reloads, x.rebalances, x.snapshots, x.batch, x.commit, state{m},
+	x.registry.MustRegister(x.records, x.transactions, x.reloads, x.reasons, x.rebalances, x.snapshots, x.batch, x.commit, state{m},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return x
 }
@@ -70,7 +72,7 @@ var (
 	descRate      = desc("records_per_second", "Records done per second, of the last seconds.")
 	descGate      = desc("gate_passed", "Whether every rule of the gate holds; absent before the first verdict.")
 	descBroken    = desc("gate_rules_broken", "Rules of the gate that do not hold; absent before the first verdict.")
-	descSnapshot  = desc("snapshot", "Number of the last snapshot.")
+	descSnapshot  = desc("snapshot", "Number of the last snapshot, in the order in which the live page has shown them.")
 	descAssessed  = desc("assessed_records", "Values of a column that the shown measures rest on.", "column")
 	descU         = desc("data_utility", "Data utility U of a column, in 1/(unit of the column)².", "column")
 	descEfficient = desc("efficiency", "Efficiency U/U₀ of a column.", "column")

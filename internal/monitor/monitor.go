@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/sdlfilter/sdlfilter/assess/report"
 )
 
 // Results of a record, as Records counts them.
@@ -31,6 +29,9 @@ type Info struct {
 	// Interval is how long one turn of the loop ordinarily takes at most: that
 	// between two commits. Liveness and the rate are judged by it.
 	Interval time.Duration
+	// Quarantine says that records which could not be masked are noted somewhere; or
+	// else they are counted and dropped.
+	Quarantine bool
 	// Hosts are names under which the server may be asked, beside loopback's and
 	// the address that it listens on.
 	Hosts []string
@@ -68,6 +69,11 @@ type Monitor struct {
 	view       *view  // of the last snapshot; nil before the first
 	text       []byte // its report as JSON; nil where there is none
 	history    []*view
+	number     int64     // of the last snapshot
+	begun      bool      // a snapshot has been shown since the start
+	resumed    time.Time // when what Resume took up was kept
+	moments    []moment  // of the snapshots, also of instances before this one
+	reasons    map[string]int64
 	watchers   map[chan struct{}]*watcher
 	entered    int64 // watchers so far
 }
@@ -192,37 +198,6 @@ func (m *Monitor) Lag(topic string, partition int32, records int64) {
 	if m.assigned == nil || slices.Contains(m.assigned[topic], partition) {
 		m.lag[place{topic, partition}] = max(records, 0)
 	}
-}
-
-// Snapshot shows the assessment as it stands. The report is read before Snapshot
-// returns and kept by nobody.
-func (m *Monitor) Snapshot(rep *report.Report) {
-	if m == nil || rep == nil {
-		return
-	}
-	// Reducing a report takes milliseconds, which nobody else should wait for.
-	m.taking.Lock()
-	defer m.taking.Unlock()
-	m.mu.Lock()
-	before := m.view
-	m.mu.Unlock()
-	v := shown(rep, before)
-	text, err := v.report.JSON()
-	if err != nil {
-		text = nil // a parameter of a mask that JSON has no form for; the rest is shown
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.view, m.text = v, text
-	m.history = append(m.history, v)
-	if n := len(m.history); n > longestHistory {
-		m.history = slices.Delete(m.history, 0, n-longestHistory)
-	}
-	if len(rep.Gate.Rules) > 0 {
-		m.gate.outdone = true
-	}
-	m.metrics.snapshots.Inc()
-	m.tell()
 }
 
 // Gate sets the verdict on what is about to be committed, and the rules that do

@@ -57,7 +57,10 @@ type columnView struct {
 func shown(r *report.Report, before *view) *view {
 	v := &view{columns: make(map[string]*columnView, len(r.Columns))}
 	t := *r
-	t.Attack = nil
+	t.Attack, t.Verdict = nil, nil // the latter is said anew, of what is left
+	if len(t.Warnings) > 0 {
+		t.Warnings = []string{"The confidential report has warnings."}
+	}
 	t.Columns = make(report.Columns, len(r.Columns))
 	settled := true
 	for i := range r.Columns {

@@ -63,7 +63,7 @@ func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, err
 func (q *quarantine) add(b *microdata.Block) error {
 	q.count += int64(len(b.Rejects))
 	for _, r := range b.Rejects {
-		q.reasons[reasonOf(r)]++
+		q.reasons[account.ReasonOf(r)]++
 	}
 	if q.out == nil {
 		return nil
@@ -81,16 +81,6 @@ func (q *quarantine) add(b *microdata.Block) error {
 	}
 	return nil
 }
-
-// reasonOf is why a record is in quarantine, as it is counted: "wage: not a value of
-// type float64", or the reason alone where the whole record is malformed.
-func reasonOf(r microdata.Reject) string {
-	if r.Column == "" {
-		return r.Reason
-	}
-	return r.Column + ": " + r.Reason
-}
-
 func (q *quarantine) entry(b *microdata.Block, r microdata.Reject) any {
 	if q.topics != nil {
 		return account.EntryOf(q.topics.PartitionOf(b), b, r, q.topics.Rows())

@@ -75,6 +75,13 @@ func (s *stream) complete(ctx context.Context) error {
 		for _, e := range entries {
 			s.kafka.PutState(ctx, p, string(e.Key), e.Value)
 		}
+		counted, err := kept.reasons.keep(s.fingerprint)
+		if err != nil {
+			return err
+		}
+		if counted != nil {
+			s.kafka.PutState(ctx, p, reasonsEntry, counted)
+		}
 	}
 	return s.snapshots.emit(ctx)
 }
@@ -85,12 +92,7 @@ func (s *stream) openCounts() report.Records {
 	defer s.mu.Unlock()
 	var r report.Records
 	for _, k := range s.ledgers {
-		if k.Ledger == nil {
-			r = sum(r, k.delta)
-			continue
-		}
-		_, delta := k.Counts()
-		r = sum(r, recordsOf(delta))
+		r = sum(r, k.openCounts())
 	}
 	return r
 }
@@ -99,6 +101,7 @@ func (s *stream) countReleased(r report.Records) {
 	s.options.Monitor.Records(monitor.Released, int(r.Released))
 	s.options.Monitor.Records(monitor.Quarantined, int(r.Quarantined))
 	s.options.Monitor.Records(monitor.Held, int(r.Held))
+	s.options.Monitor.Quarantine(s.counts().Reasons, r.Reasons)
 }
 
 // rollback aborts the open transaction after an error.

@@ -74,7 +74,10 @@ func (f *inForce) load(states kafka.States, log zerolog.Logger) (counts report.R
 			continue
 		}
 		entries := states[of]
-		delete(entries, manifestEntry)
+		counted := entries[reasonsEntry]
+		for _, own := range []string{manifestEntry, reasonsEntry, liveEntry} {
+			delete(entries, own)
+		}
 		l, err := ledger.Load(f.assessed, f.fingerprint, maps.All(entries))
 		if err != nil {
 			return counts, nil, fmt.Errorf("the assessment that is kept of %s: %w", of.Partition, err)
@@ -84,7 +87,13 @@ func (f *inForce) load(states kafka.States, log zerolog.Logger) (counts report.R
 			continue
 		}
 		released, _ := l.Counts()
-		counts = sum(counts, recordsOf(released))
+		var r reasons
+		if err := r.take(counted, f.fingerprint); err != nil {
+			return counts, nil, fmt.Errorf("the assessment that is kept of %s: %w", of.Partition, err)
+		}
+		add := recordsOf(released)
+		add.Reasons = r.whole
+		counts = sum(counts, add)
 		parts = append(parts, l.Whole())
 	}
 	if stale > 0 {

@@ -22,12 +22,18 @@ type keptLedger struct {
 	*ledger.Ledger                     // nil where there is nothing to assess
 	held           *assess.Accumulator // of the open transaction, while its records are held back; nil: nothing is
 	whole, delta   report.Records      // without a ledger
+	reasons        reasons             // of the records in quarantine
 }
 
 const manifestEntry = "files"
 
 // add takes a masked block of the open transaction.
 func (k *keptLedger) add(b *microdata.Block, held bool) (err error) {
+	if k.Ledger != nil {
+		k.reasons.add(b, k.Next())
+	} else {
+		k.reasons.add(b, 0)
+	}
 	switch {
 	case k.Ledger == nil:
 		r := report.Records{Read: int64(b.N), Released: int64(b.Kept()), Quarantined: int64(len(b.Rejects))}
@@ -61,16 +67,31 @@ func (k *keptLedger) parts(open bool) []*assess.Accumulator {
 }
 
 // counts are the partition's records, the open transaction included.
-func (k *keptLedger) counts() report.Records {
+func (k *keptLedger) counts() (r report.Records) {
 	if k.Ledger == nil {
-		return sum(k.whole, k.delta)
+		r = sum(k.whole, k.delta)
+	} else {
+		whole, delta := k.Counts()
+		r = sum(recordsOf(whole), recordsOf(delta))
 	}
-	whole, delta := k.Counts()
-	return sum(recordsOf(whole), recordsOf(delta))
+	r.Reasons = plus(k.reasons.whole, k.reasons.delta)
+	return r
+}
+
+// openCounts are those of the open transaction.
+func (k *keptLedger) openCounts() (r report.Records) {
+	r = k.delta
+	if k.Ledger != nil {
+		_, delta := k.Counts()
+		r = recordsOf(delta)
+	}
+	r.Reasons = k.reasons.delta
+	return r
 }
 
 func (k *keptLedger) commit() {
 	k.whole, k.delta, k.held = sum(k.whole, k.delta), report.Records{}, nil
+	k.reasons.commit()
 	if k.Ledger != nil {
 		k.Commit()
 	}
@@ -78,6 +99,7 @@ func (k *keptLedger) commit() {
 
 func (k *keptLedger) rollback() {
 	k.delta, k.held = report.Records{}, nil
+	k.reasons.rollback()
 	if k.Ledger != nil {
 		k.Rollback()
 	}
@@ -88,7 +110,8 @@ func recordsOf(c ledger.Counts) report.Records {
 }
 
 func sum(a, b report.Records) report.Records {
-	return report.Records{Read: a.Read + b.Read, Released: a.Released + b.Released, Quarantined: a.Quarantined + b.Quarantined, Held: a.Held + b.Held}
+	return report.Records{Read: a.Read + b.Read, Released: a.Released + b.Released, Quarantined: a.Quarantined + b.Quarantined, Held: a.Held + b.Held,
+		Reasons: plus(a.Reasons, b.Reasons)}
 }
 
 // enter takes up what was kept of a partition that has been assigned: the
@@ -98,7 +121,10 @@ func (s *stream) enter(p kafka.Partition, next int64, entries map[string][]byte)
 	if err := s.outlet.enter(p, entries[manifestEntry]); err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
-	delete(entries, manifestEntry)
+	counted, live := entries[reasonsEntry], entries[liveEntry]
+	for _, own := range []string{manifestEntry, reasonsEntry, liveEntry} {
+		delete(entries, own)
+	}
 	kept, err := s.newLedger(&s.inForce, p, entries)
 	if err != nil {
 		return err
@@ -107,9 +133,16 @@ func (s *stream) enter(p kafka.Partition, next int64, entries map[string][]byte)
 		s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).
 			Msg("the group's offset is ahead of the assessment that is kept: the records in between are in no total")
 	}
+	if kept.Ledger != nil && !kept.Stale() {
+		if err := kept.reasons.take(counted, s.fingerprint); err != nil {
+			return err
+		}
+	}
 	s.mu.Lock()
 	s.ledgers[p] = kept
 	s.mu.Unlock()
+	s.entered = true
+	s.resumeLive(p, live)
 	return nil
 }
 

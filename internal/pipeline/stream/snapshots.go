@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/monitor"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -35,7 +36,7 @@ type streamSnapshots struct {
 
 	pending *report.Report // of the transaction that is being committed
 	line    []byte         // the same as text
-	shown   *report.Report // for the live page alone
+	shown   *monitor.Shown // for the live page alone
 
 	files  []*os.File
 	topics []string
@@ -132,9 +133,8 @@ func (n *streamSnapshots) emit(ctx context.Context) error {
 	}
 	counts := s.counts()
 	rep := s.reporter().Report(counts, measures)
-	n.shown = rep
 	if !due {
-		return nil
+		return n.show(ctx, rep)
 	}
 	window, err := assess.Merged(n.windowOptions(), n.window, n.open)
 	if err != nil {
@@ -150,6 +150,9 @@ func (n *streamSnapshots) emit(ctx context.Context) error {
 		Records: report.Records{
 			Read: counts.Read - n.before.Read, Released: counts.Released - n.before.Released, Quarantined: counts.Quarantined - n.before.Quarantined,
 		},
+	}
+	if err := n.show(ctx, rep); err != nil {
+		return err
 	}
 	n.pending = rep
 	text, err := json.Marshal(rep)
@@ -167,6 +170,12 @@ func (n *streamSnapshots) emit(ctx context.Context) error {
 	return nil
 }
 
+// show prepares what the live page shows with the commit, and keeps it with that.
+func (n *streamSnapshots) show(ctx context.Context, rep *report.Report) error {
+	n.shown = n.stream.options.Monitor.Reduce(rep)
+	return n.stream.keepLive(ctx)
+}
+
 func (n *streamSnapshots) windowOptions() assess.Options {
 	o := n.options
 	if o.Sample < 0 || o.Sample == 0 || o.Sample > windowSample {
@@ -178,7 +187,7 @@ func (n *streamSnapshots) windowOptions() assess.Options {
 // committed hands out what was taken with the transaction.
 func (n *streamSnapshots) committed() error {
 	if n.shown != nil {
-		n.stream.options.Monitor.Snapshot(n.shown)
+		n.stream.options.Monitor.Show(n.shown)
 		n.live, n.shown = time.Now(), nil
 	}
 	if !n.wanted {

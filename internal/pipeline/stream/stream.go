@@ -40,6 +40,7 @@ type stream struct {
 	verdict    judgement
 	holding    bool            // masked records go to the restricted topic
 	begun      bool            // a transaction is open
+	entered    bool            // a partition has been taken up since the live page was last brought up to date
 	refused    int64           // masked records of the transaction that the gate has ended the stream at
 	told       <-chan struct{} // closed when the stream is told to end
 
@@ -288,6 +289,9 @@ func (s *stream) member(ctx context.Context) (err error) {
 		}
 		if s.kafka.Drained() || s.kafka.Finished() {
 			return nil
+		}
+		if err := s.present(ctx); err != nil {
+			return err
 		}
 	}
 }

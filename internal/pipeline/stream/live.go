@@ -1,0 +1,75 @@
+package stream
+
+import (
+	"context"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+)
+
+// liveEntry is the entry of the state that holds what the live page has shown. It is
+// kept with the first of this instance's partitions, and goes where that goes.
+const liveEntry = "live"
+
+// keepLive adds to the open transaction what the page will have shown once it is
+// committed.
+func (s *stream) keepLive(ctx context.Context) error {
+	state, err := s.options.Monitor.State(s.snapshots.shown, s.fingerprint)
+	if err != nil || len(state) == 0 {
+		return err
+	}
+	if len(state) > mostState {
+		s.options.Log.Debug().Int("bytes", len(state)).Msg("the live page's state is too large to be kept")
+		return nil
+	}
+	s.mu.Lock()
+	all := s.partitions()
+	s.mu.Unlock()
+	if len(all) > 0 {
+		s.kafka.PutState(ctx, all[0], liveEntry, state)
+	}
+	return nil
+}
+
+// mostState is the greatest size of the entry, below what brokers take in one message.
+const mostState = 900 << 10
+
+// resumeLive takes up what was kept of the page with a partition. The page is no
+// condition of the stream's: what cannot be read is left out.
+func (s *stream) resumeLive(p kafka.Partition, state []byte) {
+	if err := s.options.Monitor.Resume(state, s.fingerprint); err != nil {
+		s.options.Log.Warn().Err(err).Str("topic", p.Topic).Int32("partition", p.Number).Msg("the live page begins anew")
+	}
+}
+
+// present shows, of a stream on which nothing comes, what is kept of it: the measures
+// and the gate's verdict under the rules in force. What comes is shown with its commit.
+func (s *stream) present(ctx context.Context) error {
+	m := s.options.Monitor
+	if m == nil || !s.entered {
+		return nil
+	}
+	s.entered = false
+	counts := s.counts()
+	m.Quarantine(counts.Reasons, nil)
+	if !s.measures || m.HasSnapshot() || counts.Released == 0 {
+		return nil
+	}
+	whole, err := s.whole(false)
+	if err != nil {
+		return err
+	}
+	measures, err := whole.MeasureQuick(ctx)
+	if err != nil {
+		return err
+	}
+	if s.config.Gate.Judges() {
+		verdict := assess.Judge(s.config.Gate.Rules, measures)
+		if counts.Released < efficiencyFrom {
+			verdict = withoutEfficiency(verdict)
+		}
+		m.Gate(verdict.Passed, brokenRules(verdict))
+	}
+	m.Show(m.Reduce(s.reporter().Report(counts, measures)))
+	return nil
+}
