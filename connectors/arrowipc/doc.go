@@ -5,7 +5,7 @@
 // copied only where something next to them must not leave: rows that are
 // rejected or belong to another block, bytes under nulls, dictionary entries
 // that no released record uses. Nothing of a source's schema survives but
-// names, types and the metadata that name an extension type.
+// names, types and the names of a few extension types that the format itself defines.
 //
 // What is read is not trusted: lengths are held against the file's size,
 // offsets and indexes are checked before anything looks at them.

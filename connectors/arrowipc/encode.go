@@ -77,7 +77,15 @@ func newEncoder(schema *arrow.Schema, compression string) *encoder {
 	return e
 }
 
+// encode writes a batch. The columns have the schema's types but for the names of
+// elements, which are the schema's in what is written.
 func (e *encoder) encode(schema *arrow.Schema, columns []arrow.Array, rows int) error {
+	for i, a := range columns {
+		if t := schema.Field(i).Type; !arrow.TypeEqual(a.DataType(), t) && arrow.TypeEqual(cleanType(a.DataType()), t) {
+			d := a.Data()
+			columns[i] = array.MakeFromData(array.NewData(t, d.Len(), d.Buffers(), d.Children(), d.NullN(), d.Offset()))
+		}
+	}
 	return e.writer.Write(array.NewRecordBatch(schema, columns, int64(rows)))
 }
 

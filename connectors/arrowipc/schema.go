@@ -2,6 +2,7 @@ package arrowipc
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -18,36 +19,63 @@ type column struct {
 	dict  *arrow.DictionaryType
 }
 
-// harmless are the keys of a field's metadata that say what its type means and
-// nothing of its values. Every other key is dropped, as is the schema's own
-// metadata: pandas' index ranges, statistics and paths stand there.
-var harmless = []string{"ARROW:extension:name", "ARROW:extension:metadata"}
+// The keys of a field's metadata by which an extension type is named and described.
+const (
+	extensionName     = "ARROW:extension:name"
+	extensionMetadata = "ARROW:extension:metadata"
+)
+
+// harmless are the extension types whose name leaves with a column, and the
+// descriptions of them that do: they say what the type means and nothing of its
+// values. A name or a description of somebody's own could be any text, so that a
+// column of another extension type is released as the type that it is stored as. All
+// other metadata of a field is dropped, as is the schema's own: pandas' index ranges,
+// statistics and paths stand there.
+var harmless = map[string][]string{
+	"arrow.uuid":  {""},
+	"arrow.json":  {"", "{}"},
+	"arrow.bool8": {""},
+}
 
 func cleanMetadata(m arrow.Metadata) arrow.Metadata {
-	var keys, values []string
-	for i, k := range m.Keys() {
-		if slices.Contains(harmless, k) {
-			keys, values = append(keys, k), append(values, m.Values()[i])
-		}
+	name, _ := m.GetValue(extensionName)
+	descriptions, known := harmless[name]
+	if !known {
+		return arrow.Metadata{}
+	}
+	keys, values := []string{extensionName}, []string{name}
+	if d, given := m.GetValue(extensionMetadata); given && slices.Contains(descriptions, d) {
+		keys, values = append(keys, extensionMetadata), append(values, d)
 	}
 	return arrow.NewMetadata(keys, values)
 }
 
-// cleanType drops the metadata of a type's children.
+// cleanType drops the metadata of a type's children, and the names of elements that
+// are none of those in use: nobody has listed them.
 func cleanType(t arrow.DataType) arrow.DataType {
 	clean := func(f arrow.Field) arrow.Field {
 		f.Type, f.Metadata = cleanType(f.Type), cleanMetadata(f.Metadata)
 		return f
 	}
+	element := func(f arrow.Field) arrow.Field {
+		if f = clean(f); !slices.Contains([]string{"item", "element", "array", "list"}, f.Name) {
+			f.Name = "item"
+		}
+		return f
+	}
 	switch t := t.(type) {
+	case arrow.ExtensionType:
+		return cleanType(t.StorageType())
 	case *arrow.ListType:
-		return arrow.ListOfField(clean(t.ElemField()))
+		return arrow.ListOfField(element(t.ElemField()))
 	case *arrow.LargeListType:
-		return arrow.LargeListOfField(clean(t.ElemField()))
+		return arrow.LargeListOfField(element(t.ElemField()))
 	case *arrow.FixedSizeListType:
-		return arrow.FixedSizeListOfField(t.Len(), clean(t.ElemField()))
+		return arrow.FixedSizeListOfField(t.Len(), element(t.ElemField()))
 	case *arrow.MapType:
-		m := arrow.MapOfFields(clean(t.KeyField()), clean(t.ItemField()))
+		key, item := clean(t.KeyField()), clean(t.ItemField())
+		key.Name, item.Name = "key", "value"
+		m := arrow.MapOfFields(key, item)
 		m.KeysSorted = t.KeysSorted
 		return m
 	case *arrow.StructType:
@@ -58,6 +86,34 @@ func cleanType(t arrow.DataType) arrow.DataType {
 		return arrow.StructOf(fields...)
 	}
 	return t
+}
+
+// zoneWords is what a time zone's name or offset looks like.
+var zoneWords = regexp.MustCompile(`^[A-Za-z0-9_+:/-]{0,40}$`)
+
+// checkZones refuses time zones that are no names of any: a type is written into the
+// release, and into errors, as it is.
+func checkZones(label string, fields []arrow.Field) error {
+	for _, f := range fields {
+		if !zoned(f.Type) {
+			return fmt.Errorf("%s: column %s: what stands for its time zone is no name or offset of one", label, f.Name)
+		}
+	}
+	return nil
+}
+
+func zoned(t arrow.DataType) bool {
+	switch t := t.(type) {
+	case *arrow.TimestampType:
+		return zoneWords.MatchString(t.TimeZone)
+	case *arrow.DictionaryType:
+		return zoned(t.ValueType)
+	case arrow.ExtensionType:
+		return zoned(t.StorageType())
+	case arrow.NestedType:
+		return !slices.ContainsFunc(t.Fields(), func(f arrow.Field) bool { return !zoned(f.Type) })
+	}
+	return true
 }
 
 // released makes the schema of the release, and says which columns its files

@@ -158,6 +158,9 @@ func (s *source) stamps() []files.Stamp {
 
 // add appends a stream, which must have the fields of the first.
 func (s *source) add(st *stream) error {
+	if err := checkZones(st.file.Label, st.schema.Fields()); err != nil {
+		return err
+	}
 	s.streams = append(s.streams, st)
 	if s.arrow == nil {
 		s.arrow = st.schema

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/sdlfilter/sdlfilter/internal/files"
@@ -114,7 +113,7 @@ func (w *ValueWriter) batch(parts []Part) ([]message, error) {
 		if w.dicts[i] == nil {
 			a = plain(a)
 		}
-		if want := plainType(w.schema.Field(i).Type); !arrow.TypeEqual(plainType(a.DataType()), want) {
+		if want := plainType(w.schema.Field(i).Type); !arrow.TypeEqual(cleanType(plainType(a.DataType())), want) {
 			return nil, fmt.Errorf("column %s: values of type %s came for one of type %s", name, a.DataType(), want)
 		}
 		n := 0
@@ -148,7 +147,7 @@ func (w *ValueWriter) batch(parts []Part) ([]message, error) {
 	if e == nil || w.dictionary {
 		e = newEncoder(w.schema, w.compression)
 	}
-	if err := e.writer.Write(array.NewRecordBatch(w.schema, columns, int64(rows))); err != nil {
+	if err := e.encode(w.schema, columns, rows); err != nil {
 		return nil, err
 	}
 	made := e.take(ipc.MessageDictionaryBatch, ipc.MessageRecordBatch)
@@ -181,6 +180,9 @@ func SchemaOf(path string) (*arrow.Schema, error) {
 // FieldsOf describes the columns of a schema to the rest of the program. It is
 // an error if two have the same name.
 func FieldsOf(label string, schema *arrow.Schema) (*microdata.Schema, error) {
+	if err := checkZones(label, schema.Fields()); err != nil {
+		return nil, err
+	}
 	s := &source{streams: []*stream{{file: files.File{Label: label}, schema: schema}}, arrow: schema}
 	if err := s.describe(nil); err != nil {
 		return nil, err

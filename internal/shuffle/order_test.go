@@ -151,7 +151,7 @@ func byRank(lines [][]string, ranks Ranks) []string {
 // The order is that of the ranks: not of the blocks that the source was cut into, of
 // the worker that was first, or of the memory that there is.
 func TestOrder(t *testing.T) {
-	dir, lines := people(t, 600)
+	dir, lines := people(t, 160)
 	few := func(dst []uint64, b *microdata.Block) { // many records of one rank
 		hashed(3)(dst, b)
 		for i := range dst {
