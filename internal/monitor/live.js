@@ -156,6 +156,21 @@
     $("notes").replaceChildren(...notes.map(([kind, text]) => make("li", kind, text)));
   }
 
+  let droppedShown = "";
+  function showDropped(s) {
+    const rows = s.dropped.map(d => [d.reason, d.records]);
+    if (s.dropped_other > 0) rows.push(["other reasons", s.dropped_other]);
+    const text = JSON.stringify(rows);
+    if (text === droppedShown) return;
+    droppedShown = text;
+    $("dropped").hidden = rows.length === 0;
+    $("reasons").replaceChildren(...rows.map(([reason, n]) => {
+      const tr = make("tr");
+      tr.append(make("td", "", reason), make("td", "num", count(n)));
+      return tr;
+    }));
+  }
+
   function showState(s) {
     const [kind, sign, word, line] = verdict(s);
     $("verdict").className = "verdict " + kind;
@@ -174,6 +189,7 @@
     for (const result of ["released", "quarantined", "held"]) write($(result), count(s.records[result]));
     $("quarantined").classList.toggle("bad", s.records.quarantined > 0);
     $("held").classList.toggle("bad", s.records.held > 0);
+    showDropped(s);
   }
 
   // ---- the chosen column
@@ -211,6 +227,17 @@
     }
   }
 
+  // put replaces a picture; a mark that has the focus keeps it.
+  function put(id, text) {
+    const place = $(id), old = place.querySelector(".pt:focus"), focused = old ? subject(old) : "";
+    if (!text) {
+      place.replaceChildren();
+      return;
+    }
+    place.replaceChildren(document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true));
+    if (focused) for (const g of place.querySelectorAll(".pt")) if (subject(g) === focused) g.focus({preventScroll: true});
+  }
+
   function showMeasures(d) {
     const u = d.utility, row = (name, text) => {
       const div = make("div");
@@ -228,7 +255,7 @@
   function showHistory(d) {
     write($("snapshots-caption").firstChild, "Of the whole stream up to each snapshot; efficiency and risk of " + d.name);
     $("snapshots").replaceChildren(...d.history.map(h => {
-      const tr = make("tr"), w = h.worst, first = make("th", "num", count(h.snapshot));
+      const tr = make("tr"), w = h.worst, first = make("th", "num", count(h.snapshot) + (h.emitted ? " (emitted as " + count(h.emitted) + ")" : ""));
       first.scope = "row";
       const time = make("td"), t = make("time", "", h.finished.slice(11, 19));
       t.dateTime = h.finished;
@@ -256,6 +283,10 @@
         const d = answer.ok ? await answer.json() : null;
         if (d && name === chooser.value) {
           draw(d.svg, shown === name);
+          put("dots", d.dots);
+          $("dots-figure").hidden = !d.dots;
+          put("times", d.times);
+          $("over-time").hidden = !d.times;
           shown = name;
           showMeasures(d);
           showHistory(d);

@@ -1,0 +1,182 @@
+package stream_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/monitor"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
+)
+
+// served is what a live page answers.
+func served(t *testing.T, m *monitor.Monitor, path string) (status int, text string) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:9464"+path, nil)
+	ctx, cancel := context.WithTimeout(r.Context(), 200*time.Millisecond)
+	defer cancel()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, r.WithContext(ctx))
+	body, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Code, string(body)
+}
+
+// watchedStream runs a stream with a live page until it is ended.
+func (s *stand) watchedStream(p *config.Pipeline) (m *monitor.Monitor, end func()) {
+	s.t.Helper()
+	m = monitor.New(monitor.Info{Name: "stand", Interval: 200 * time.Millisecond})
+	o := s.options()
+	o.Monitor = m
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		_, err := stream.Run(ctx, p, o)
+		done <- err
+	}()
+	return m, func() {
+		s.t.Helper()
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// state is the page's newest event.
+type state struct {
+	HasSnapshot bool  `json:"has_snapshot"`
+	Last        int64 `json:"last_snapshot"`
+	Lag         struct{ Total *int64 }
+	Gate        struct{ Judged, Passed bool }
+	Dropped     []struct {
+		Reason  string
+		Records int64
+	}
+}
+
+func stateOf(t *testing.T, m *monitor.Monitor) (s state) {
+	t.Helper()
+	_, events := served(t, m, "/events")
+	_, text, _ := strings.Cut(events, "event: state\ndata: ")
+	text, _, _ = strings.Cut(text, "\n")
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		t.Fatalf("%v in %q", err, events)
+	}
+	return s
+}
+
+func await(t *testing.T, what string, held func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !held(); {
+		if time.Now().After(deadline) {
+			t.Fatal("it never came to ", what)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// TestStreamKeepsItsPage: after a restart on which nothing comes, the live page has the
+// measures, the gate, the lag, the reasons and the snapshots' order of before; a state of
+// before there was a page is taken up as well.
+func TestStreamKeepsItsPage(t *testing.T) {
+	s := newStand(t)
+	s.persons(0, 500)
+	s.run(s.pipeline()) // without a page
+	text := strings.Replace(strings.Replace(standConfig, ", until: latest", "", 1), "quarantine: {kafka: {topic: bad}}\n", "", 1) +
+		"gate: {on_fail: alert, rules: [{column: wage, target: max, knowledge: index, max_risk: 1}]}\n"
+	live := func() *config.Pipeline { return s.parse(fmt.Sprintf(text, s.address, s.key)) }
+
+	old, end := s.watchedStream(live()) // the state knows of no page
+	await(t, "a page of what was kept", func() bool {
+		_, text := served(t, old, "/report")
+		return strings.Contains(text, `"released": 500`) && stateOf(t, old).Gate.Judged
+	})
+	end()
+	s.persons(500, 1500)
+	s.produce(&kgo.Record{Topic: "in", Partition: 1, Value: []byte(`{"id":1501,"wage":"canary","region":"r"}`)},
+		&kgo.Record{Topic: "in", Partition: 0, Value: []byte(`not JSON`)}, &kgo.Record{Topic: "in", Partition: 1, Value: []byte(`nor this`)})
+
+	first, end := s.watchedStream(live())
+	await(t, "a snapshot of all records", func() bool {
+		status, text := served(t, first, "/report")
+		return status == http.StatusOK && strings.Contains(text, `"released": 1500`)
+	})
+	end()
+	before := stateOf(t, first)
+	if !before.HasSnapshot || before.Last < 1 || !before.Gate.Judged || len(before.Dropped) != 2 || before.Dropped[0].Records != 2 {
+		t.Fatalf("before the restart: %+v", before)
+	}
+
+	second, end := s.watchedStream(live())
+	await(t, "a page of the idle stream", func() bool {
+		is := stateOf(t, second)
+		return is.HasSnapshot && is.Lag.Total != nil && len(is.Dropped) == 2 && second.HasSnapshot()
+	})
+	after := stateOf(t, second)
+	if after.Last <= before.Last || !after.Gate.Judged || after.Gate != before.Gate || *after.Lag.Total != 0 || !reflect.DeepEqual(after.Dropped, before.Dropped) {
+		t.Errorf("after the restart %+v, before %+v", after, before)
+	}
+	var detail struct {
+		History []struct{ Snapshot int64 }
+		SVG     string
+	}
+	_, column := served(t, second, "/column?name=wage")
+	if err := json.Unmarshal([]byte(column), &detail); err != nil || len(detail.History) < 2 || !strings.Contains(detail.SVG, `class="pt`) {
+		t.Errorf("the column after the restart: %d rows, %v", len(detail.History), err)
+	}
+	for _, path := range []string{"/report", "/column?name=wage", "/metrics", "/events"} {
+		if _, text := served(t, second, path); strings.Contains(text, "canary") {
+			t.Errorf("%s holds a value", path)
+		}
+	}
+	// What comes is counted on.
+	s.produce(&kgo.Record{Topic: "in", Partition: 0, Value: []byte(`broken again`)})
+	await(t, "another record in quarantine", func() bool {
+		is := stateOf(t, second)
+		return len(is.Dropped) == 2 && is.Dropped[0].Records == 3
+	})
+	end()
+}
+
+// TestStreamReportsWhyRecordsAreLost: the report of a stream says for which reasons
+// records were lost, over restarts, in members and of the group.
+func TestStreamReportsWhyRecordsAreLost(t *testing.T) {
+	s := newStand(t)
+	want := map[string]int64{}
+	for round := range 3 {
+		s.persons(1000*round, 1000*round+500)
+		s.produce(&kgo.Record{Topic: "in", Partition: int32(round % 2), Value: []byte(`not JSON`)}, &kgo.Record{Topic: "in", Partition: 1, Value: []byte(`{"id":1,"name":"n","wage":"x","region":"r"}`)})
+		r := s.run(s.pipeline("sink.kafka.commit.records=100")).Report.Records
+		total := int64(0)
+		for reason, n := range r.Reasons {
+			total += n
+			if n != int64(round+1) {
+				t.Errorf("run %d: %q of %d records, want %d", round, reason, n, round+1)
+			}
+		}
+		if len(r.Reasons) != 2 || total != r.Quarantined {
+			t.Errorf("run %d: %d in quarantine, reasons %v", round, r.Quarantined, r.Reasons)
+		}
+		want = r.Reasons
+	}
+	rep, err := stream.AssessGroup(context.Background(), s.pipeline(), "", s.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(rep.Records.Reasons, want) {
+		t.Errorf("the group's reasons are %v, want %v", rep.Records.Reasons, want)
+	}
+}
