@@ -79,10 +79,10 @@ func (c *change) loosens() bool {
 	case "version", "name", "quarantine", "map":
 		return false // where entries go that hold no value; a run ignores the map
 	case "source":
-		return !harmless(names, "path", "brokers", "tls", "sasl", "topics", "pattern", "group", "instance", "start", "until", "registry")
+		return !harmless(names, "path", "brokers", "tls", "sasl", "patience", "topics", "pattern", "group", "instance", "start", "until", "registry")
 	case "sink":
 		return !c.strictest(names[len(names)-1]) &&
-			!harmless(names, "path", "compression", "encoding", "brokers", "tls", "sasl", "topic", "delivery", "commit", "registry", "roll",
+			!harmless(names, "path", "compression", "encoding", "brokers", "tls", "sasl", "patience", "topic", "delivery", "commit", "registry", "roll",
 				"delimiter", "header", "nulls", "quoting", "line_ending")
 	case "window":
 		return !(names[1] == "linger" && c.longer())

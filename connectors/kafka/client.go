@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -137,7 +138,8 @@ func (c *Connection) connect(log zerolog.Logger, more ...kgo.Opt) (*kgo.Client, 
 	return client, nil
 }
 
-// persist repeats f with backoff, for ever, while what stops it is the network or
+// persist repeats f with backoff, for ever or as long as the patience of ctx lasts
+// (WithPatience), while what stops it is the network or
 // a broker's passing state, and says so each time. Its error is final, or that of
 // ctx with the last failure behind it.
 func persist(ctx context.Context, log zerolog.Logger, what string, f func(context.Context) error) error {
@@ -157,14 +159,16 @@ const maxRebuffs = 6
 
 func repeat(ctx context.Context, log zerolog.Logger, what string, rebuffs int, f func(context.Context) error) error {
 	var last error
-	closed := 0
+	closed, since, patience := 0, time.Now(), patienceOf(ctx)
 	for try := 1; ; try++ {
-		err := f(ctx)
+		err := bounded(ctx, since, f)
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return interrupted(ctx, what, last)
+		case errors.Is(err, errImpatient):
+			return impatient(ctx, what, last)
 		case Final(err):
 			return Explain(err, what)
 		case errors.Is(err, io.EOF):
@@ -176,13 +180,20 @@ func repeat(ctx context.Context, log zerolog.Logger, what string, rebuffs int, f
 			return &FinalError{Text: what + ": brokers close the connection at once: is tls or sasl missing, given where brokers have none, or the password wrong?", Err: err}
 		}
 		last = err
-		if !errors.Is(err, errNotYet) {
+		if !errors.Is(err, errNotYet) && (try == 1 || patience <= 0) { // the end of patience says the rest
 			log.Warn().Str("error", err.Error()).Int("try", try).Msg(what + " is interrupted; it is tried again")
 		}
+		wait := backoff(try)
+		if patience > 0 {
+			wait = max(0, min(wait, patience-time.Since(since)))
+		}
 		select {
-		case <-time.After(backoff(try)):
+		case <-time.After(wait):
 		case <-ctx.Done():
 			return interrupted(ctx, what, last)
+		}
+		if patience > 0 && time.Since(since) >= patience {
+			return impatient(ctx, what, last)
 		}
 	}
 }
@@ -199,16 +210,21 @@ func interrupted(ctx context.Context, what string, last error) error {
 
 // logger puts the client's log into the program's.
 type logger struct {
-	log   zerolog.Logger
-	level kgo.LogLevel
+	log    zerolog.Logger
+	level  kgo.LogLevel
+	dialed *atomic.Int64 // when it was last said that a broker cannot be reached, in nanoseconds
 }
+
+// unreachable is what the client says at each of its tries to reach a broker; once a
+// minute is enough.
+const unreachable = "unable to open connection to broker"
 
 func newLogger(log zerolog.Logger) kgo.Logger {
 	level := kgo.LogLevelWarn
 	if log.Debug().Enabled() {
 		level = kgo.LogLevelDebug
 	}
-	return logger{log, level}
+	return logger{log, level, new(atomic.Int64)}
 }
 
 // Level implements kgo.Logger.
@@ -218,7 +234,7 @@ func (l logger) Level() kgo.LogLevel { return l.level }
 // of the protocol; bytes, which could be content, are left out.
 func (l logger) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 	e := l.log.Debug()
-	if level <= kgo.LogLevelWarn {
+	if level <= kgo.LogLevelWarn && !(msg == unreachable && l.again()) {
 		e = l.log.Warn()
 	}
 	for i := 0; i+1 < len(keyvals); i += 2 {
@@ -236,4 +252,12 @@ func (l logger) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 		}
 	}
 	e.Str("from", "kafka client").Msg(msg)
+}
+
+// again reports whether it was said within the last minute that a broker cannot be
+// reached.
+func (l logger) again() bool {
+	now := time.Now().UnixNano()
+	before := l.dialed.Load()
+	return before != 0 && now-before < int64(time.Minute) || !l.dialed.CompareAndSwap(before, now)
 }

@@ -20,6 +20,8 @@ type Connection struct {
 	TLS     *TLS     `yaml:"tls" doc:"encrypt the connection; an empty mapping uses the system's certificate authorities"`
 	SASL    *SASL    `yaml:"sasl" doc:"how the program proves who it is"`
 
+	Patience connectors.Duration `yaml:"patience" doc:"how long brokers that do not answer are waited for, each time, until the run fails: 30s; by default 5m in a file job, 10s in validate --connect, and for ever in a stream"`
+
 	tuning []kgo.Opt // of tests, which wait less long
 }
 

@@ -272,7 +272,7 @@ func (s *sink) explain(err error, what string) error {
 
 // Finish implements connectors.Sink: the brokers have everything.
 func (s *sink) Finish(ctx context.Context) error {
-	if err := s.client.Flush(ctx); err != nil {
+	if err := await(ctx, "writing to "+s.topic, s.client.Flush); err != nil {
 		return s.explain(err, "writing to "+s.topic)
 	}
 	return s.failure()

@@ -85,6 +85,7 @@ type Stream struct {
 	pending   map[Partition][]*kgo.Record // polled and not yet handed out, where windows are cut
 	queue     []connectors.Raw
 	polled    int       // records of the open transaction
+	heard     time.Time // when records last came, or brokers last answered, where there is a patience
 	touched   bool      // the open transaction has read something, markers included
 	deadline  time.Time // of the open transaction; zero before its first record
 	failed    atomic.Pointer[error]
@@ -338,6 +339,9 @@ func (s *Stream) poll(ctx context.Context) error {
 			s.config.Log.Warn().Err(e.Err).Str("topic", e.Topic).Msg("reading is interrupted; it is tried again")
 		}
 	}
+	if err := s.hear(ctx, !fetches.Empty()); err != nil {
+		return err
+	}
 	if err := s.EnterAssigned(ctx); err != nil {
 		return err
 	}
@@ -433,7 +437,7 @@ func (s *Stream) failure() error {
 
 // Flush waits until everything produced has been taken by the brokers.
 func (s *Stream) Flush(ctx context.Context) error {
-	if err := s.client.Flush(ctx); err != nil {
+	if err := await(ctx, "writing", s.client.Flush); err != nil {
 		return err
 	}
 	return s.failure()

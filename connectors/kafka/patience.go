@@ -1,0 +1,84 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// patienceKey is where a context keeps its patience.
+type patienceKey struct{}
+
+// WithPatience bounds what is done with the context: each wait for brokers that do not
+// answer ends after that long, with a *FinalError. 0, as without it: they are waited for
+// until the context ends.
+func WithPatience(ctx context.Context, patience time.Duration) context.Context {
+	return context.WithValue(ctx, patienceKey{}, patience)
+}
+
+func patienceOf(ctx context.Context) time.Duration {
+	d, _ := ctx.Value(patienceKey{}).(time.Duration)
+	return d
+}
+
+// BrokerPatience is how long brokers that do not answer are waited for; 0 where the
+// configuration does not say.
+func (c *Connection) BrokerPatience() time.Duration { return time.Duration(c.Patience) }
+
+// errImpatient ends a wait.
+var errImpatient = errors.New("the brokers have not answered in time")
+
+// bounded calls f, which is one wait for the brokers that began at a time, with a
+// context that ends with patience.
+func bounded(ctx context.Context, since time.Time, f func(context.Context) error) error {
+	patience := patienceOf(ctx)
+	if patience <= 0 {
+		return f(ctx)
+	}
+	within, cancel := context.WithDeadlineCause(ctx, since.Add(patience), errImpatient)
+	defer cancel()
+	err := f(within)
+	if err != nil && ctx.Err() == nil && within.Err() != nil {
+		return errors.Join(errImpatient, err)
+	}
+	return err
+}
+
+// impatient is the end of a wait in words; last is what stood in its way.
+func impatient(ctx context.Context, what string, last error) error {
+	text := fmt.Sprintf("%s: no broker has answered for %v", what, patienceOf(ctx))
+	if last != nil && !errors.Is(last, context.DeadlineExceeded) && !errors.Is(last, errImpatient) {
+		text += ": " + last.Error()
+	}
+	return &FinalError{Text: text + "; are source.kafka.brokers and sink.kafka.brokers right, and can they be reached? (patience says how long they are waited for)", Err: errImpatient}
+}
+
+// await is one wait for the brokers that the client repeats itself.
+func await(ctx context.Context, what string, f func(context.Context) error) error {
+	err := bounded(ctx, time.Now(), f)
+	if errors.Is(err, errImpatient) {
+		return impatient(ctx, what, nil)
+	}
+	return err
+}
+
+// hear asks the brokers whether they are there when no records have come for as long as
+// the patience lasts: the client itself would try for ever.
+func (s *Stream) hear(ctx context.Context, records bool) error {
+	patience := patienceOf(ctx)
+	switch now := time.Now(); {
+	case patience <= 0:
+		return nil
+	case records || s.heard.IsZero():
+		s.heard = now
+		return nil
+	case now.Sub(s.heard) < patience:
+		return nil
+	}
+	err := persist(ctx, s.config.Log, "asking whether the brokers are there", s.client.Ping)
+	if err == nil {
+		s.heard = time.Now()
+	}
+	return err
+}

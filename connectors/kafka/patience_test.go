@@ -1,0 +1,112 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Brokers that are not there, and ones that take a connection and say nothing, are
+// waited for as long as the patience lasts: one line of log, and an error that ends the
+// run.
+func TestPatienceEnds(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	for name, address := range map[string]string{"silent": silent.Addr().String(), "closed": closed.Addr().String()} {
+		var log bytes.Buffer
+		c := &SourceConfig{Topics: []string{"a"}, Until: "latest", Group: "g"}
+		c.Brokers, c.Patience = []string{address}, 1
+		if got := c.BrokerPatience(); got != 1 {
+			t.Errorf("patience %v", got)
+		}
+		const patience = 400 * time.Millisecond
+		ctx := WithPatience(zerolog.New(&log).Level(zerolog.WarnLevel).WithContext(context.Background()), patience)
+		begin := time.Now()
+		_, err := c.Open(ctx)
+		took := time.Since(begin)
+		var final *FinalError
+		if !errors.As(err, &final) || !strings.Contains(err.Error(), "no broker has answered for 400ms") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if took < patience/2 || took > 30*patience {
+			t.Errorf("%s: ended after %v", name, took)
+		}
+		if lines := max(strings.Count(log.String(), "it is tried again"), strings.Count(log.String(), unreachable)); lines > 1 {
+			t.Errorf("%s: %d lines of log\n%s", name, lines, log.String())
+		}
+	}
+}
+
+func TestWaitsAreBounded(t *testing.T) {
+	ctx := WithPatience(context.Background(), 50*time.Millisecond)
+	never := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	var final *FinalError
+	if err := await(ctx, "writing", never); !errors.As(err, &final) || !strings.HasPrefix(err.Error(), "writing: no broker has answered for 50ms; are") {
+		t.Error(err)
+	}
+	// What fails by itself, or succeeds, is left as it is.
+	broken := errors.New("broken")
+	if err := await(ctx, "writing", func(context.Context) error { return broken }); err != broken {
+		t.Error(err)
+	}
+	if err := await(ctx, "writing", func(context.Context) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	// A run that is ended is not impatient.
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := await(over, "writing", never); errors.As(err, &final) || !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	// Without patience only the context ends a wait.
+	short, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if err := await(short, "writing", never); errors.As(err, &final) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	// A wait that is broken off again and again by the network ends too, with its last word.
+	tries := 0
+	err := persist(WithPatience(context.Background(), 300*time.Millisecond), zerolog.Nop(), "asking", func(context.Context) error { tries++; return broken })
+	if !errors.As(err, &final) || !strings.HasPrefix(err.Error(), "asking: no broker has answered for 300ms: broken; are") || tries < 2 {
+		t.Errorf("%v after %d tries", err, tries)
+	}
+}
+
+// A stream that hears nothing asks whether anybody is there.
+func TestStreamHears(t *testing.T) {
+	c := newCluster(t)
+	s := &Stream{client: newClient(t, c), config: StreamConfig{Log: zerolog.Nop()}}
+	ctx := WithPatience(context.Background(), 300*time.Millisecond)
+	for range 3 { // the brokers answer
+		if err := s.hear(ctx, false); err != nil {
+			t.Fatal(err)
+		}
+		s.heard = time.Now().Add(-time.Hour)
+	}
+	c.Close()
+	if err := s.hear(context.Background(), false); err != nil {
+		t.Error("without a patience nobody is asked")
+	}
+	if err := s.hear(ctx, true); err != nil {
+		t.Error("records have come")
+	}
+	s.heard = time.Now().Add(-time.Hour)
+	var final *FinalError
+	if err := s.hear(ctx, false); !errors.As(err, &final) {
+		t.Errorf("nobody is there: %v", err)
+	}
+}
