@@ -302,6 +302,15 @@ func (c *Chain) Touched() []Touch {
 // columns were all null or empty. Such a record is identified by its place.
 func (c *Chain) Unidentified() int64 { return c.unidentified.Load() }
 
+// Resume counts records that other chains of the same masks have changed, as Touched
+// and Unidentified of each say, beside its own.
+func (c *Chain) Resume(touched []int64, unidentified int64) {
+	for i, n := range touched {
+		c.touched[i].Add(n)
+	}
+	c.unidentified.Add(unidentified)
+}
+
 // count adds the records marked in changed to those that mask i has changed. A
 // rejected record is not released and does not count.
 func (c *Chain) count(i int, b *microdata.Block, changed microdata.Bitmap) {

@@ -78,7 +78,7 @@ gate says how many records that are.`,
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "print nothing but errors")
 	root.Version = version()
 	root.SetVersionTemplate("sdlfilter {{.Version}}\n")
-	root.AddCommand(s.runCommand(), s.validateCommand(), s.previewCommand(), s.profileCommand(), s.initCommand(),
+	root.AddCommand(s.runCommand(), s.shardCommand(), s.validateCommand(), s.previewCommand(), s.profileCommand(), s.initCommand(),
 		s.assessCommand(), s.mapCommand(), s.attackCommand(), s.verifyCommand(), keygenCommand(), schemaCommand(), versionCommand())
 	checkCompletion(root)
 	return root, s

@@ -187,3 +187,13 @@ func (c *SinkConfig) codec() compress.Codec {
 	}
 	return compress.Of(c.Path)
 }
+
+// At implements connectors.Placed.
+func (c *SinkConfig) At(path string) connectors.SinkConfig {
+	at := *c
+	at.Path, at.Compression = path, string(c.codec())
+	return &at
+}
+
+// Extension implements connectors.Placed.
+func (c *SinkConfig) Extension() string { return Kind.Extensions[0] + c.codec().Extension() }

@@ -48,15 +48,23 @@ func (r *reader) Close() error { return r.pass.Close() }
 
 // pass walks through the records: the chunks of a stream begin behind its header.
 func (s *source) pass(cut connectors.Cut) *text.Pass {
-	return &text.Pass{Input: s.Input, TooLong: "a quoted field is not closed", Begin: func(st *text.Stream, index int) (*text.Chunks, error) {
-		start, _, err := text.SkipMark(st)
+	return &text.Pass{Input: s.Input, Part: s.part, TooLong: "a quoted field is not closed", Begin: func(st *text.Stream, index int) (*text.Chunks, error) {
+		if p := s.part; p != nil && p.From > 0 {
+			chunks := text.NewChunks(st, nil, s.dialect.split, cut, st.Stored)
+			chunks.Begin(p.First, p.From)
+			return chunks, nil
+		}
+		start, skipped, err := text.SkipMark(st)
 		if err != nil {
 			return nil, err
 		}
 		if !s.config.header() {
-			return text.NewChunks(st, start, s.dialect.split, cut, st.Stored), nil
+			chunks := text.NewChunks(st, start, s.dialect.split, cut, st.Stored)
+			chunks.Begin(0, skipped)
+			return chunks, nil
 		}
 		chunks := text.NewChunks(st, start, s.headSplit, connectors.Cut{Records: 1, Exact: true}, st.Stored)
+		chunks.Begin(0, skipped)
 		c, err := chunks.Next()
 		if err == io.EOF {
 			err = errors.New("the header that was there before is gone")

@@ -29,6 +29,7 @@ type source struct {
 	records int64  // -1 where no pass has counted them
 	// carried says that a sink of this package takes the fields as they are.
 	carried atomic.Bool
+	part    *connectors.Part // nil: all of it
 }
 
 // head is what a stream begins with.
@@ -124,7 +125,7 @@ func (s *source) readHead(ctx context.Context, i int) (h head, err error) {
 		start, _ := s.Input.Head()
 		r = bytes.NewReader(start)
 	}
-	start, marked, err := text.SkipMark(r)
+	start, skipped, err := text.SkipMark(r)
 	if err != nil {
 		return h, err
 	}
@@ -138,12 +139,12 @@ func (s *source) readHead(ctx context.Context, i int) (h head, err error) {
 		if s.config.header() {
 			return h, errors.New("the file is empty; its first record must name the columns (header: false where there is no header)")
 		}
-		return head{bom: marked}, nil
+		return head{bom: skipped > 0}, nil
 	}
 	if err != nil {
 		return h, err
 	}
-	h = head{bom: marked, crlf: bytes.HasSuffix(chunk.Data, []byte("\r\n"))}
+	h = head{bom: skipped > 0, crlf: bytes.HasSuffix(chunk.Data, []byte("\r\n"))}
 	h.fields, err = s.dialect.splitRecord(text.Chomp(bytes.TrimLeft(chunk.Data, "\r\n")))
 	chunk.Release()
 	return h, err

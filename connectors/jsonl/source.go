@@ -20,8 +20,9 @@ type source struct {
 	*text.Input
 	tree    *members.Tree
 	schema  *microdata.Schema
-	records int64       // -1 where no pass has counted them
-	carried atomic.Bool // a sink of this package takes the records as they are
+	records int64            // -1 where no pass has counted them
+	carried atomic.Bool      // a sink of this package takes the records as they are
+	part    *connectors.Part // nil: all of it
 }
 
 func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error) {

@@ -125,3 +125,13 @@ func (c *SinkConfig) Create(_ context.Context, plan connectors.Plan) (connectors
 	}
 	return newSink(c, plan)
 }
+
+// At implements connectors.Placed.
+func (c *SinkConfig) At(path string) connectors.SinkConfig {
+	at := *c
+	at.Path = path
+	return &at
+}
+
+// Extension implements connectors.Placed.
+func (c *SinkConfig) Extension() string { return extension }

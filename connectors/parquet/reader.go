@@ -32,6 +32,8 @@ type reader struct {
 	group   int
 	inGroup int64     // rows of the group that were given out
 	cursors []*cursor // of the group, one for each leaf that is read
+	last    int       // the stream before which reading ends
+	until   int64     // the row of a stream at which it ends; -1: its last
 }
 
 // span is a run of rows of one row group.
@@ -53,10 +55,10 @@ func (r *reader) Next(ctx context.Context) (connectors.Raw, error) {
 		return nil, err
 	}
 	for {
-		if r.stream == len(r.streams) {
+		if r.stream >= r.last {
 			return nil, io.EOF
 		}
-		if r.row < r.streams[r.stream].NumRows {
+		if r.row < r.end(r.streams[r.stream]) {
 			break
 		}
 		if err := r.closeFile(); err != nil {
@@ -93,6 +95,14 @@ func (r *reader) Next(ctx context.Context) (connectors.Raw, error) {
 	return b, nil
 }
 
+// end is the row of the current stream at which reading ends.
+func (r *reader) end(st *stream) int64 {
+	if r.until >= 0 {
+		return r.until
+	}
+	return st.NumRows
+}
+
 // length returns how many records the next block has. Unless blocks are exact,
 // row groups are cut into equal parts, so that a page of the release, of which
 // there is one a block, is not left small at a group's end.
@@ -102,7 +112,7 @@ func (r *reader) length(st *stream) int64 {
 		most = defaultRecords
 	}
 	if r.cut.Exact {
-		return min(most-r.row%most, st.NumRows-r.row)
+		return min(most-r.row%most, r.end(st)-r.row)
 	}
 	for st.RowGroups[r.group].NumRows == r.inGroup {
 		r.group++
@@ -172,7 +182,7 @@ func (r *reader) open(st *stream) []*cursor {
 
 // Close ends the pass.
 func (r *reader) Close() error {
-	r.stream = len(r.streams)
+	r.stream = r.last
 	return r.closeFile()
 }
 

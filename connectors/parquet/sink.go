@@ -50,7 +50,9 @@ type sink struct {
 
 func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
 	s := &sink{cfg: *c, stream: -1, streams: len(plan.Source.Streams())}
-	s.source, _ = plan.Source.(*source)
+	if s.source, _ = plan.Source.(*source); s.source != nil && s.source.part != nil {
+		s.stream, s.streams = s.source.part.Stream-1, s.source.part.Stream+1
+	}
 	if err := s.design(plan.Layout); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ type source struct {
 	schema  *microdata.Schema
 	keep    []string // metadata keys
 	records int64
+	part    *connectors.Part // nil: all of it
 }
 
 // stream is one file.
@@ -116,7 +117,9 @@ func (s *source) Read(ctx context.Context, layout *microdata.Layout, cut connect
 	if cut.Exact && cut.Records < 1 {
 		return nil, errors.New("exact blocks need a number of records")
 	}
-	return &reader{source: s, layout: layout, cut: cut}, nil
+	r := &reader{source: s, layout: layout, cut: cut}
+	r.stream, r.group, r.row, r.last, r.until = s.bounds()
+	return r, nil
 }
 
 // partition returns which partition key a field of the schema is; ok is false

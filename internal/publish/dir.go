@@ -3,6 +3,7 @@ package publish
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -165,4 +166,34 @@ func (d *Dir) Abort() error {
 
 func (d *Dir) unlock() error {
 	return errors.Join(os.Remove(d.guard.Name()), d.guard.Close())
+}
+
+// Adopt puts a file that is complete into the folder, under a name of its own: a link
+// where the file system has links, else a copy. The file itself stays where it is.
+func (d *Dir) Adopt(path, name string) error {
+	if !d.ours() {
+		return errTaken(d.temp)
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: is not a regular file", path)
+	}
+	full := filepath.Join(d.temp, name)
+	if err := os.Link(path, full); err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := d.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Sync(), out.Close())
 }

@@ -72,6 +72,7 @@ type Chunks struct {
 	pos     int // start of what no chunk has taken yet
 	have    int // end of what has been read
 	next    int64
+	offset  int64 // in the text, of what no chunk has taken yet
 	eof     bool
 }
 
@@ -96,6 +97,13 @@ func (c *Chunks) Close() {
 // Continue makes the next chunk the first of its stream again, cut in another
 // way: what came before was the header.
 func (c *Chunks) Continue(split Split, cut connectors.Cut) { c.split, c.cut, c.next = split, cut, 0 }
+
+// Begin says where the first chunk lies: the number of its first record, and the
+// bytes of text before it.
+func (c *Chunks) Begin(record, offset int64) { c.next, c.offset = record, offset }
+
+// Offset returns how many bytes of text lie before the next chunk.
+func (c *Chunks) Offset() int64 { return c.offset }
 
 // Read returns how many records have been handed out, for places in errors.
 func (c *Chunks) Read() int64 { return c.next }
@@ -192,6 +200,7 @@ func (c *Chunks) take(end, records int) *Chunk {
 	}
 	c.buf.refs.Add(1)
 	c.next += int64(records)
+	c.offset += int64(end - c.pos)
 	c.pos = end
 	return k
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/compress"
 	"github.com/sdlfilter/sdlfilter/internal/files"
 )
@@ -198,6 +199,29 @@ func (in *Input) Open(ctx context.Context, i int) (*Stream, error) {
 		st.Reader = in.decode(r)
 	}
 	return st, nil
+}
+
+// whole is the To of a part that reaches the end of its stream.
+const whole = -1
+
+// openPart opens the stretch of a stream that a part is; nil: all of it.
+func (in *Input) openPart(ctx context.Context, i int, p *connectors.Part) (*Stream, error) {
+	if p == nil || p.From == 0 && p.To == whole {
+		return in.Open(ctx, i)
+	}
+	if !in.cuttable(i) {
+		return nil, fmt.Errorf("%s: %w: it is compressed, or not UTF-8", in.set.Files[i].Label, connectors.ErrIndivisible)
+	}
+	size := int64(1 << 62)
+	if p.To != whole {
+		size = p.To - p.From
+	}
+	return &Stream{Reader: io.NewSectionReader(in.files[i], p.From, size), close: func() error { return nil }}, nil
+}
+
+// cuttable reports whether a stream can be read from its middle.
+func (in *Input) cuttable(i int) bool {
+	return in.once == nil && in.decode == nil && compress.Of(in.set.Files[i].Path) == compress.None
 }
 
 type counter struct {

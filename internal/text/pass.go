@@ -21,6 +21,8 @@ type Pass struct {
 	Begin func(st *Stream, index int) (*Chunks, error)
 	// TooLong says what ErrTooLong most likely comes from; "" where nothing does.
 	TooLong string
+	// Part is what is read alone; nil: everything.
+	Part *connectors.Part
 
 	index  int // of the stream being read
 	stream *Stream
@@ -33,11 +35,14 @@ func (p *Pass) Next(ctx context.Context) (c *Chunk, stream int, err error) {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
-		if p.index == p.Input.streams() {
+		if p.Part != nil && p.index < p.Part.Stream {
+			p.index = p.Part.Stream
+		}
+		if p.index == p.Input.streams() || p.Part != nil && p.index > p.Part.Stream {
 			return nil, 0, io.EOF
 		}
 		if p.chunks == nil {
-			if p.stream, err = p.Input.Open(ctx, p.index); err != nil {
+			if p.stream, err = p.Input.openPart(ctx, p.index, p.Part); err != nil {
 				return nil, 0, err
 			}
 			if p.chunks, err = p.Begin(p.stream, p.index); err != nil {
@@ -149,8 +154,8 @@ func CheckLayout(layout *microdata.Layout, schema *microdata.Schema) error {
 const ByteOrderMark = "\xef\xbb\xbf"
 
 // SkipMark reads the first three bytes and returns them unless they are a byte order
-// mark.
-func SkipMark(r io.Reader) (start []byte, marked bool, err error) {
+// mark, and how many bytes that takes.
+func SkipMark(r io.Reader) (start []byte, skipped int64, err error) {
 	start = make([]byte, len(ByteOrderMark))
 	n, err := io.ReadFull(r, start)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
@@ -158,7 +163,7 @@ func SkipMark(r io.Reader) (start []byte, marked bool, err error) {
 	}
 	start = start[:n]
 	if string(start) == ByteOrderMark {
-		return nil, true, err
+		return nil, int64(len(ByteOrderMark)), err
 	}
-	return start, false, err
+	return start, 0, err
 }

@@ -28,14 +28,6 @@ type quarantine struct {
 	reasons map[string]int64 // records by column and reason
 }
 
-// quarantineEntry is one line of the quarantine of a source of files.
-type quarantineEntry struct {
-	Stream string `json:"stream"`
-	Record int64  `json:"record"` // from 1
-	Column string `json:"column,omitempty"`
-	Reason string `json:"reason"`
-}
-
 func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, error) {
 	q := &quarantine{streams: src.Streams(), reasons: map[string]int64{}}
 	q.topics = connectors.NumberedOf(src)
@@ -81,11 +73,12 @@ func (q *quarantine) add(b *microdata.Block) error {
 	}
 	return nil
 }
+
 func (q *quarantine) entry(b *microdata.Block, r microdata.Reject) any {
 	if q.topics != nil {
 		return account.EntryOf(q.topics.PartitionOf(b), b, r, q.topics.Rows())
 	}
-	return quarantineEntry{Stream: q.streams[b.Stream], Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason}
+	return account.FileEntry{Stream: q.streams[b.Stream], Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason}
 }
 
 // finish completes the entries; a file is synced under its temporary name.

@@ -342,7 +342,7 @@ func (r *run) newReport(records report.Records, measures *assess.Measures, inter
 	}
 	rep := who.Report(records, measures)
 	if !interim {
-		judgeLosses(&rep.Gate, r.config.Gate, records)
+		account.JudgeLosses(&rep.Gate, r.config.Gate, records)
 	}
 	if !rep.Gate.Passed {
 		rep.Withheld = account.WithheldBecause(rep.Gate)

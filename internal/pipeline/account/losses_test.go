@@ -1,4 +1,4 @@
-package filejob
+package account_test
 
 import (
 	"strings"
@@ -32,7 +32,7 @@ func TestJudgeLosses(t *testing.T) {
 		{name: "broken before, stated and held", limit: share(0.5), read: 1000, before: false, rule: "share of records in quarantine at most 50 %"},
 	} {
 		v := assess.Verdict{Passed: c.before}
-		judgeLosses(&v, config.Gate{MaxQuarantined: c.limit}, report.Records{Read: c.read, Released: c.read - c.lost, Quarantined: c.lost})
+		account.JudgeLosses(&v, config.Gate{MaxQuarantined: c.limit}, report.Records{Read: c.read, Released: c.read - c.lost, Quarantined: c.lost})
 		rule := ""
 		if len(v.Rules) > 0 {
 			rule = v.Rules[0].Rule
@@ -52,7 +52,7 @@ func TestJudgeLosses(t *testing.T) {
 // What is lost is counted by column and reason, and withholds the release.
 func TestLostRecordsWithhold(t *testing.T) {
 	v := assess.Verdict{Passed: true}
-	judgeLosses(&v, config.Gate{}, report.Records{Read: 2, Released: 1, Quarantined: 1})
+	account.JudgeLosses(&v, config.Gate{}, report.Records{Read: 2, Released: 1, Quarantined: 1})
 	if why := account.WithheldBecause(v); !strings.Contains(why, "quarantine") {
 		t.Errorf("withheld because it %s", why)
 	}

@@ -1,4 +1,4 @@
-package filejob
+package account
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 // measureQuarantined is the word of the limit in the configuration.
 const measureQuarantined = "max_quarantined"
 
-// judgeLosses holds the records that could not be masked against the greatest share
+// JudgeLosses holds the records that could not be masked against the greatest share
 // that the gate lets go. It adds a rule to the verdict where the configuration
 // states a limit, and where the limit that holds without it is broken. A source of
 // which no record is left is refused whatever the limit.
-func judgeLosses(v *assess.Verdict, gate config.Gate, r report.Records) {
+func JudgeLosses(v *assess.Verdict, gate config.Gate, r report.Records) {
 	limit, stated := config.MaxQuarantined, gate.MaxQuarantined != nil
 	if stated {
 		limit = *gate.MaxQuarantined

@@ -1,0 +1,287 @@
+package shard
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// Commit puts the shards of a plan together: their assessments become one, which is
+// measured and judged as that of a run, and their files become the release, all of them
+// or none. It can be killed at any moment and run again.
+func Commit(ctx context.Context, p *config.Pipeline, m *Manifest, states string, o pipeline.Options) (*account.Result, error) {
+	ctx, o = o.Ready(ctx)
+	c := &commit{manifest: m, options: o, started: time.Now()}
+	all, err := m.states(states)
+	if err != nil {
+		return nil, err
+	}
+	j, chain, err := resume(ctx, p, m, o)
+	if err != nil {
+		return nil, err
+	}
+	defer j.source.Close()
+	c.job, c.chain = j, chain
+	if err := c.merge(all); err != nil {
+		return nil, err
+	}
+	result, err := c.release(ctx, all)
+	if err != nil {
+		return nil, errors.Join(err, c.abort())
+	}
+	return result, nil
+}
+
+type commit struct {
+	*job
+	manifest *Manifest
+	options  pipeline.Options
+	started  time.Time
+	chain    *transform.Chain
+	measured *assess.Accumulator // nil where nothing is measured
+	records  report.Records
+
+	dir        *publish.Dir
+	quarantine *publish.File // nil where none is asked for
+	reports    account.Files
+}
+
+// merge takes in what the shards have counted and measured.
+func (c *commit) merge(all []*State) error {
+	c.records.Reasons = map[string]int64{}
+	touched := make([]int64, len(c.config.Masks))
+	var unidentified int64
+	if len(c.plan.Assessed) > 0 {
+		options, err := c.plan.AssessOptions(c.key, c.chain)
+		if err != nil {
+			return err
+		}
+		if c.measured, err = assess.New(options); err != nil {
+			return err
+		}
+		for i, s := range all {
+			one, err := assess.New(options)
+			if err != nil {
+				return err
+			}
+			if err := one.UnmarshalBinary(s.assessment); err != nil {
+				return fmt.Errorf("shard %d: %w", i, err)
+			}
+			if err := c.measured.Merge(one); err != nil {
+				return fmt.Errorf("shard %d: %w", i, err)
+			}
+			s.assessment = nil
+		}
+	}
+	for _, s := range all {
+		c.records.Read += s.Read
+		c.records.Quarantined += s.Quarantined
+		for reason, n := range s.Reasons {
+			c.records.Reasons[reason] += n
+		}
+		for i, n := range s.Touched {
+			touched[i] += n
+		}
+		unidentified += s.Unidentified
+	}
+	c.records.Released = c.records.Read - c.records.Quarantined
+	c.chain.Resume(touched, unidentified)
+	return nil
+}
+
+// release measures, judges and publishes.
+func (c *commit) release(ctx context.Context, all []*State) (*account.Result, error) {
+	if err := c.open(all); err != nil {
+		return nil, err
+	}
+	content, err := c.assemble(ctx, all)
+	if err != nil {
+		return nil, fmt.Errorf("sink: %w", err)
+	}
+	rep, err := c.judged(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.reports.Write(rep, content, c.config.Report.Publish); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := c.manifest.same(ctx, c.source); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	return c.publish(rep)
+}
+
+// open opens what a release consists of beside its records, under temporary names.
+func (c *commit) open(all []*State) (err error) {
+	if path := c.config.Quarantine.JSONL; path != "" {
+		if c.quarantine, err = publish.Create(path, publish.Confidential); err != nil {
+			return fmt.Errorf("quarantine: %w", err)
+		}
+		out := bufio.NewWriter(c.quarantine)
+		for _, s := range all {
+			for _, e := range s.Entries {
+				line, err := json.Marshal(e)
+				if err != nil {
+					return err
+				}
+				if _, err := out.Write(append(line, '\n')); err != nil {
+					return fmt.Errorf("quarantine: %w", err)
+				}
+			}
+		}
+		if err := errors.Join(out.Flush(), c.quarantine.Finish()); err != nil {
+			return fmt.Errorf("quarantine: %w", err)
+		}
+	}
+	if err := c.reports.Create(c.config.Report); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// assemble links the parts into a folder without a name and holds them against what the
+// shards said of them. Parts of a plan that was committed already, but for its reports,
+// are taken from the release.
+func (c *commit) assemble(ctx context.Context, all []*State) (*connectors.Content, error) {
+	release := c.config.Sink.Config.Paths()[0]
+	extension := connectors.PlacedOf(c.config.Sink.Config).Extension()
+	var err error
+	if c.dir, err = publish.CreateDir(release, extension); err != nil {
+		return nil, err
+	}
+	hidden := c.manifest.hidden(release)
+	for i, s := range all {
+		for k, f := range s.Files {
+			if f.Name != c.manifest.partName(i, k, extension) {
+				return nil, fmt.Errorf("shard %d: its state names other files than the plan: run it again", i)
+			}
+			err := c.dir.Adopt(filepath.Join(hidden, f.Name), f.Name)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = c.dir.Adopt(filepath.Join(release, f.Name), f.Name)
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, fmt.Errorf("shard %d: %s, which it wrote, is not there: run it again", i, f.Name)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	content, err := c.dir.Content(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return content, agree(all, content)
+}
+
+// agree holds the files against the shards' states.
+func agree(all []*State, content *connectors.Content) error {
+	there := map[string]connectors.FileContent{}
+	for _, f := range content.Files {
+		there[f.Name] = f
+	}
+	for i, s := range all {
+		for _, f := range s.Files {
+			if got := there[f.Name]; got.Bytes != f.Bytes || got.SHA256 != f.SHA256 {
+				return fmt.Errorf("shard %d: %s is not what it wrote: run it again", i, f.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// judged measures the release and lets the gate judge it.
+func (c *commit) judged(ctx context.Context) (*report.Report, error) {
+	c.options.Progress.Measuring()
+	measures := &assess.Measures{Records: c.records.Released}
+	if c.measured != nil {
+		var err error
+		if measures, err = c.measured.Measure(ctx); err != nil {
+			return nil, err
+		}
+	}
+	found, err := attack.Identify(ctx, c.plan, c.measured, measures)
+	if err != nil {
+		return nil, err
+	}
+	who := account.Reporter{
+		Config: c.config, Version: c.options.Version, KeyID: c.key.ID(), Started: c.started, Plan: c.plan, Chain: c.chain,
+	}
+	rep := who.Report(c.records, measures)
+	account.JudgeLosses(&rep.Gate, c.config.Gate, c.records)
+	if !rep.Gate.Passed {
+		rep.Withheld = account.WithheldBecause(rep.Gate)
+	}
+	rep.Attack = found
+	for _, warning := range rep.Warnings {
+		c.options.Log.Warn().Msg(warning)
+	}
+	return rep, nil
+}
+
+// publish gives the release its name, the report last. The parts go when everything has
+// its name: until then a commit that was killed can be run again. A refused release goes
+// with its parts.
+func (c *commit) publish(rep *report.Report) (*account.Result, error) {
+	res := &account.Result{Report: rep}
+	release := c.config.Sink.Config.Paths()[0]
+	if rep.Gate.Passed {
+		if err := c.dir.Commit(); err != nil {
+			return nil, fmt.Errorf("sink: %w", err)
+		}
+		res.Files = append(res.Files, release)
+	} else {
+		if err := c.dir.Abort(); err != nil {
+			return nil, fmt.Errorf("sink: %w", err)
+		}
+		if _, err := os.Stat(release); err == nil {
+			c.options.Log.Warn().Str("path", release).Msg("withheld: what is under this name is an earlier release, left as it was")
+		}
+	}
+	if c.quarantine != nil {
+		if err := c.quarantine.Commit(); err != nil {
+			return nil, fmt.Errorf("quarantine: %w", err)
+		}
+		res.Files = append(res.Files, c.quarantine.Path())
+	}
+	files, err := c.reports.Commit(rep.Gate.Passed)
+	res.Files = append(res.Files, files...)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if err := os.RemoveAll(c.manifest.hidden(release)); err != nil {
+		c.options.Log.Warn().Str("path", c.manifest.hidden(release)).Msg("the shards' files could not be removed; remove them: they are the release, or what was withheld")
+	}
+	return res, nil
+}
+
+// abort removes what has no final name. The shards' files and states stay.
+func (c *commit) abort() error {
+	errs := []error{c.reports.Abort()}
+	if c.dir != nil {
+		errs = append(errs, c.dir.Abort())
+	}
+	if c.quarantine != nil {
+		errs = append(errs, c.quarantine.Abort())
+	}
+	return errors.Join(errs...)
+}

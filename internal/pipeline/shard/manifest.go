@@ -1,0 +1,265 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// ManifestSchema names the form of a manifest; a change raises the number.
+const ManifestSchema = "sdlfilter.shards/1"
+
+// Manifest is the plan of a release in shards. It holds statistics of the data (the
+// SDs that percentages refer to), so it is as confidential as a profile.
+type Manifest struct {
+	Schema       string   `json:"schema"`
+	Version      string   `json:"version"` // of the program: all shards are of one
+	Config       string   `json:"config"`  // the configuration's path
+	Set          []string `json:"set,omitempty"`
+	Loosened     bool     `json:"loosened,omitempty"` // settings were allowed to let out more
+	ConfigSHA256 string   `json:"config_sha256"`
+	KeyID        string   `json:"key_id"`
+	Files        []File   `json:"files"` // the source's, in the order of its streams
+	Columns      []Column `json:"columns"`
+	Shards       []Shard  `json:"shards"`
+
+	id string
+}
+
+// File tells whether a file is still the one that was planned with.
+type File struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // of its first and last 64 KiB
+}
+
+// Column is what the masks must know of a column, found once.
+type Column struct {
+	Name     string       `json:"name"`
+	SD       assess.Float `json:"sd"`
+	Mean     assess.Float `json:"mean"`
+	Decimals int          `json:"decimals"`
+}
+
+// Shard is what one task does: parts of the source, each of which becomes a file.
+type Shard struct {
+	Parts   []connectors.Part `json:"parts"`
+	Records int64             `json:"records"`
+}
+
+// ID tells a plan from every other.
+func (m *Manifest) ID() string { return m.id }
+
+// Marshal is the manifest as JSON.
+func (m *Manifest) Marshal() ([]byte, error) {
+	text, err := json.MarshalIndent(m, "", " ")
+	return append(text, '\n'), err
+}
+
+// Read reads a manifest, as Write wrote it. The error, a *pipeline.DataError, says what is wrong with it.
+func Read(path string) (*Manifest, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, pipeline.DataErrorf("the manifest cannot be read: %v", err)
+	}
+	m := &Manifest{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := json.Unmarshal(text, &struct{ Schema *string }{&m.Schema}); err != nil || m.Schema == "" {
+		return nil, pipeline.DataErrorf("%s: is no manifest of `sdlfilter shard plan`", path)
+	}
+	if m.Schema != ManifestSchema {
+		return nil, pipeline.DataErrorf("%s: is a manifest of the form %q, and this program reads %s: plan again with it", path, m.Schema, ManifestSchema)
+	}
+	if err := d.Decode(m); err != nil {
+		return nil, pipeline.DataErrorf("%s: is damaged: %v", path, err)
+	}
+	if len(m.Shards) == 0 {
+		return nil, pipeline.DataErrorf("%s: is damaged: it has no shards", path)
+	}
+	whole, err := m.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	m.id = digest(whole)
+	return m, nil
+}
+
+// Write writes the manifest, readable by its owner alone.
+func (m *Manifest) Write(path string) error {
+	text, err := m.Marshal()
+	if err != nil {
+		return err
+	}
+	m.id = digest(text)
+	return publish.WriteFile(path, publish.Confidential, text)
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// unpathed takes the path out of an error of the system, which names it already.
+func unpathed(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// settled are what a plan found of the columns.
+func settled(pl *pipeline.Plan) []Column {
+	columns := make([]Column, len(pl.Columns))
+	for i, c := range pl.Columns {
+		columns[i] = Column{Name: c.Name, SD: assess.Float(c.SD), Mean: assess.Float(c.Mean), Decimals: c.Decimals}
+	}
+	return columns
+}
+
+// settle gives a plan what another found.
+func (m *Manifest) settle(pl *pipeline.Plan) error {
+	if len(m.Columns) != len(pl.Columns) {
+		return errOther
+	}
+	for i := range pl.Columns {
+		c, found := &pl.Columns[i], m.Columns[i]
+		if c.Name != found.Name {
+			return errOther
+		}
+		c.SD, c.Mean, c.Decimals = float64(found.SD), float64(found.Mean), found.Decimals
+		if c.SD != c.SD {
+			c.SD = math.NaN()
+		}
+	}
+	return nil
+}
+
+var errOther = errors.New("the columns of the source are not those that were planned with: plan again")
+
+// ends is how much of a file's beginning and end is looked at.
+const ends = 64 << 10
+
+// fingerprints tell the files of a source from others.
+func fingerprints(ctx context.Context, src connectors.Source) ([]File, error) {
+	divisible := connectors.DivisibleOf(src)
+	if divisible == nil {
+		return nil, connectors.ErrIndivisible
+	}
+	var files []File
+	for i, name := range src.Streams() {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		in, err := divisible.Stored(i)
+		if err != nil {
+			return nil, err
+		}
+		f, err := fingerprint(in)
+		if err = errors.Join(err, in.Close()); err != nil {
+			return nil, fmt.Errorf("%s: cannot be read", name)
+		}
+		f.Name = name
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+func fingerprint(in *os.File) (f File, err error) {
+	info, err := in.Stat()
+	if err != nil {
+		return f, err
+	}
+	h := sha256.New()
+	f.Bytes = info.Size()
+	if _, err = io.Copy(h, io.NewSectionReader(in, 0, ends)); err == nil {
+		_, err = io.Copy(h, io.NewSectionReader(in, max(0, f.Bytes-ends), ends))
+	}
+	f.SHA256 = hex.EncodeToString(h.Sum(nil))
+	return f, err
+}
+
+// same holds the source against the plan.
+func (m *Manifest) same(ctx context.Context, src connectors.Source) error {
+	files, err := fingerprints(ctx, src)
+	if err != nil {
+		return err
+	}
+	if len(files) != len(m.Files) {
+		return fmt.Errorf("the source has %d files, and %d were planned with: plan again", len(files), len(m.Files))
+	}
+	for i, f := range files {
+		if f != m.Files[i] {
+			return fmt.Errorf("%s: is not the file that was planned with: plan again", f.Name)
+		}
+	}
+	return nil
+}
+
+// hidden is the folder of a plan's parts, beside the release.
+func (m *Manifest) hidden(release string) string {
+	dir, base := filepath.Split(filepath.Clean(release))
+	return filepath.Join(dir, "."+base+".shards-"+m.id[:16])
+}
+
+// partName is the name of a part's file in the release. Those of one stream come
+// in order, and so do the streams.
+func (m *Manifest) partName(shard, part int, extension string) string {
+	n := part
+	for _, s := range m.Shards[:shard] {
+		n += len(s.Parts)
+	}
+	return fmt.Sprintf("part-%05d%s", n, extension)
+}
+
+// check refuses what a shard cannot do.
+func check(pl *pipeline.Plan) error {
+	p := pl.Config
+	switch {
+	case p.Streaming():
+		return problem(p, "source", "is a stream, whose partitions are its shards already: run it in several processes of one group")
+	case connectors.DivisibleOf(pl.Source) == nil || !pl.Source.Rewindable():
+		return problem(p, "source."+p.Source.Kind, "cannot be read in parts: Parquet, CSV and JSON Lines files can")
+	case connectors.PlacedOf(p.Sink.Config) == nil:
+		return problem(p, "sink."+p.Sink.Kind, "cannot be written in parts: Parquet, CSV and JSON Lines files can")
+	case len(p.Sink.Config.Paths()) != 1 || pipeline.WritesStdout(p):
+		return problem(p, "sink."+p.Sink.Kind+".path", "must be a folder for the parts of the release")
+	case p.Sink.Shuffled():
+		return problem(p, "sink.order", "shuffled takes all records at one place, which shards are not: use `sdlfilter run`")
+	case transform.AnyMixesRecords(p.Masks):
+		return problem(p, "masks", "a swap takes a partner from anywhere in its window or the dataset, which shards do not see: use `sdlfilter run`")
+	case p.Quarantine.Kafka != nil:
+		return problem(p, "quarantine.kafka", "a release in shards lists its quarantine in a file: use quarantine.jsonl")
+	case len(p.Assess.Emit) > 0:
+		return problem(p, "assess.emit", "snapshots are of one run from beginning to end, which shards are not")
+	}
+	for _, key := range hiveKeys(pl.Source) {
+		return problem(p, "source."+p.Source.Kind+".path", "the files lie in folders named by %s, and the parts of a release in shards lie in one folder: use `sdlfilter run`", key)
+	}
+	return nil
+}
+
+func hiveKeys(src connectors.Source) []string {
+	keys, _ := connectors.PartitionKeys(src)
+	return keys
+}
+
+func problem(p *config.Pipeline, path, format string, args ...any) error {
+	return config.Errors{p.Errorf(path, format, args...)}
+}

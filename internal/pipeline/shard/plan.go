@@ -1,0 +1,174 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// pieces is into how many parts for each shard a source is cut at least, where it can
+// be, so that shards are of about one size.
+const pieces = 4
+
+// Plan decides what n shards do, at most: fewer where the source cannot be cut so
+// often. It reads what a run reads before it masks: what the masks must know of the
+// columns is found once, here. Nothing is written.
+func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n int, o pipeline.Options) (*Manifest, error) {
+	if n < 1 {
+		return nil, pipeline.DataErrorf("--shards must be at least 1, got %d", n)
+	}
+	ctx, o = o.Ready(ctx)
+	j, err := open(ctx, p, o)
+	if err != nil {
+		return nil, err
+	}
+	defer j.source.Close()
+	if err := j.plan.Settle(ctx, o.Progress); err != nil {
+		return nil, err
+	}
+	for _, name := range j.plan.Constant {
+		o.Log.Warn().Str("column", name).Msg("all values are the same, so noise of a percentage of their standard deviation masks nothing; give sd in the column's unit")
+	}
+	m := &Manifest{
+		Schema: ManifestSchema, Version: o.Version, Config: path, Set: set, Loosened: o.AllowLoosening,
+		ConfigSHA256: p.SHA256(), KeyID: j.key.ID(), Columns: settled(j.plan),
+	}
+	if m.Files, err = fingerprints(ctx, j.source); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	total := int64(0)
+	for _, f := range m.Files {
+		total += f.Bytes
+	}
+	parts, err := connectors.DivisibleOf(j.source).Divide(ctx, max(1, total/int64(n*pieces)), j.plan.Cut)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	m.Shards = deal(joined(parts, n), n)
+	if err := connectors.Unchanged(j.source); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	return m, nil
+}
+
+// joined joins parts that follow one another in a stream where there are more than
+// shards could want: a shard writes a file for each.
+func joined(parts []connectors.Part, n int) []connectors.Part {
+	records := int64(0)
+	for _, p := range parts {
+		records += p.Records
+	}
+	most := records/int64(n) + 1
+	var out []connectors.Part
+	for _, p := range parts {
+		if last := len(out) - 1; last >= 0 && out[last].Stream == p.Stream && out[last].Records+p.Records <= most {
+			out[last].Records += p.Records
+			out[last].To = p.To
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// deal gives every shard consecutive parts, of about as many records each.
+func deal(parts []connectors.Part, n int) []Shard {
+	records := int64(0)
+	for _, p := range parts {
+		records += p.Records
+	}
+	n = min(n, len(parts))
+	shards := make([]Shard, 0, n)
+	dealt := int64(0)
+	var s Shard
+	for i, p := range parts {
+		s.Parts = append(s.Parts, p)
+		s.Records += p.Records
+		dealt += p.Records
+		left, wanted := len(parts)-1-i, n-1-len(shards)
+		due := records * int64(len(shards)+1) / int64(n)
+		if left == 0 || wanted > 0 && (dealt >= due || left <= wanted) {
+			shards = append(shards, s)
+			s = Shard{}
+		}
+	}
+	return shards
+}
+
+// job is what all three commands begin with.
+type job struct {
+	config *config.Pipeline
+	key    keystream.Key
+	source connectors.Source
+	plan   *pipeline.Plan
+}
+
+// open opens the source and holds the configuration against what shards can do.
+func open(ctx context.Context, p *config.Pipeline, o pipeline.Options) (_ *job, err error) {
+	if err := p.LooseningAllowed(o.AllowLoosening); err != nil {
+		return nil, err
+	}
+	if err := p.CheckRelease(); err != nil {
+		return nil, err
+	}
+	j := &job{config: p}
+	if j.key, err = p.Key.Resolve(); err != nil {
+		return nil, pipeline.DataErrorf("%v", err)
+	}
+	for _, warning := range p.Key.Warnings(j.key) {
+		o.Log.Warn().Msg(warning)
+	}
+	if j.source, err = pipeline.OpenSource(ctx, p); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			j.source.Close()
+		}
+	}()
+	if j.plan, err = pipeline.NewPlan(p, j.source, p.Sink.Config.Carries(j.source)); err != nil {
+		return nil, err
+	}
+	if err := check(j.plan); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// resume is open of a job that was planned: it must be the same.
+func resume(ctx context.Context, p *config.Pipeline, m *Manifest, o pipeline.Options) (*job, *transform.Chain, error) {
+	switch {
+	case m.Version != o.Version:
+		return nil, nil, pipeline.DataErrorf("the manifest was made by the program's version %s, and this is %s: plan again", m.Version, o.Version)
+	case m.ConfigSHA256 != p.SHA256():
+		return nil, nil, pipeline.DataErrorf("the configuration, with the environment's settings, is not the one that was planned with: plan again")
+	}
+	j, err := open(ctx, p, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	chain, err := j.resume(ctx, m, o)
+	if err != nil {
+		j.source.Close()
+		return nil, nil, err
+	}
+	return j, chain, nil
+}
+
+func (j *job) resume(ctx context.Context, m *Manifest, o pipeline.Options) (*transform.Chain, error) {
+	if m.KeyID != j.key.ID() {
+		return nil, pipeline.DataErrorf("the key is not the one that was planned with: it is %s, and was %s", j.key.ID(), m.KeyID)
+	}
+	if err := m.same(ctx, j.source); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	if err := m.settle(j.plan); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	return j.plan.NewChain(ctx, j.key, o.Progress)
+}

@@ -1,0 +1,634 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	_ "github.com/sdlfilter/sdlfilter/internal/formats"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// person is a record of the test data: some without a wage, one that no mask takes.
+type person struct {
+	ID     string   `parquet:"id" json:"id"`
+	Wage   *float64 `parquet:"wage,optional" json:"wage"`
+	Age    int32    `parquet:"age" json:"age"`
+	Region string   `parquet:"region" json:"region"`
+}
+
+func people(n int) []person {
+	draw := rand.New(rand.NewPCG(5, 6))
+	rows := make([]person, n)
+	for i := range rows {
+		wage := math.Round(100*math.Exp(6+0.7*draw.NormFloat64())) / 100
+		rows[i] = person{ID: fmt.Sprintf("canary-%05d", i), Wage: &wage, Age: int32(16 + draw.IntN(70)), Region: []string{"n", "s", "e\nw, \"quoted\""}[draw.IntN(3)]}
+		if i%13 == 0 {
+			rows[i].Wage = nil
+		}
+	}
+	return rows
+}
+
+// formats are how the test data are written, as one file of many parts.
+var formats = map[string]func(t *testing.T, path string, rows []person){
+	"parquet": func(t *testing.T, path string, rows []person) {
+		var out bytes.Buffer
+		w := parquet.NewGenericWriter[person](&out, parquet.MaxRowsPerRowGroup(int64(len(rows)/70+1)))
+		if _, err := w.Write(rows); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, out.Bytes())
+	},
+	"csv": func(t *testing.T, path string, rows []person) {
+		var out bytes.Buffer
+		out.WriteString("\xef\xbb\xbfid,wage,age,region\r\n")
+		for _, r := range rows {
+			wage := ""
+			if r.Wage != nil {
+				wage = fmt.Sprintf("%.2f", *r.Wage)
+			}
+			fmt.Fprintf(&out, "%s,%s,%d,\"%s\"\r\n", r.ID, wage, r.Age, strings.ReplaceAll(r.Region, `"`, `""`))
+		}
+		write(t, path, out.Bytes())
+	},
+	"jsonl": func(t *testing.T, path string, rows []person) {
+		var out bytes.Buffer
+		for _, r := range rows {
+			line, _ := json.Marshal(r)
+			out.Write(append(line, '\n'))
+			if r.Age == 20 {
+				out.WriteString("  \n")
+			}
+		}
+		write(t, path, out.Bytes())
+	},
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// prepare makes a configuration in a folder of its own, which becomes the working directory.
+func prepare(t *testing.T, format string, rows int, more string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	write(t, "test.key", []byte(keystream.Generate().Text()))
+	if err := os.Chmod("test.key", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	formats[format](t, "in."+format, people(rows))
+	write(t, "pipeline.yaml", []byte(fmt.Sprintf(`version: 1
+name: shards
+key: {file: test.key}
+source: {%[1]s: {path: in.%[1]s}}
+columns:
+  id: {role: identifier}
+  wage: {role: sensitive}
+  age: {role: key}
+  region: {role: key}
+masks:
+  - noise: {columns: [wage], sd: 20%%, tiers: [{above: 1000, variance_factor: 4}]}
+  - truncate: {columns: [wage], lower: 0, upper: 5000}
+sink: {%[1]s: {path: released}}
+assess: {keys: [age, region], sample: 5000, replicates: 50}
+quarantine: {jsonl: quarantine.jsonl}
+report: {json: report.json}
+gate: {rules: [{column: wage, min_efficiency: 0.5}]}
+`, format)+more))
+}
+
+func load(t *testing.T, set ...string) *config.Pipeline {
+	t.Helper()
+	p, err := config.Load("pipeline.yaml", config.Options{Set: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+var options = pipeline.Options{Version: "test", Log: zerolog.New(io.Discard)}
+
+// single runs the job in one piece, and returns its report.
+func single(t *testing.T, format string) map[string]any {
+	t.Helper()
+	p := load(t, "sink."+format+".path=whole."+format, "report.json=whole.json", "quarantine.jsonl=whole-quarantine.jsonl")
+	if _, err := filejob.Run(context.Background(), p, options); err != nil {
+		t.Fatal(err)
+	}
+	return read(t, "whole.json")
+}
+
+// sharded plans n shards, runs them and commits.
+func sharded(t *testing.T, n int) (*Manifest, *account.Result, error) {
+	t.Helper()
+	m := planned(t, n)
+	for i := range m.Shards {
+		runShard(t, m, i)
+	}
+	result, err := Commit(context.Background(), load(t), m, "states", options)
+	return m, result, err
+}
+
+func planned(t *testing.T, n int) *Manifest {
+	t.Helper()
+	m, err := Plan(context.Background(), load(t), "pipeline.yaml", nil, n, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Write("plan.json"); err != nil {
+		t.Fatal(err)
+	}
+	back, err := Read("plan.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.ID() != m.ID() {
+		t.Fatal("a manifest that is read is another than the one that was written")
+	}
+	return back
+}
+
+func runShard(t *testing.T, m *Manifest, i int) *State {
+	t.Helper()
+	s, err := Run(context.Background(), load(t), m, i, options)
+	if err != nil {
+		t.Fatalf("shard %d: %v", i, err)
+	}
+	if err := s.Write(fmt.Sprintf("states/%d.state", i)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func read(t *testing.T, path string) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v map[string]any
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// differences compares two reports: numbers to 1e-9 of their size, since sums are in
+// another order. What tells one release from another is left out.
+func differences(a, b any, path string) (found []string) {
+	switch a := a.(type) {
+	case map[string]any:
+		b, _ := b.(map[string]any)
+		for k, v := range a {
+			switch path + "/" + k {
+			case "/config_sha256", "/started", "/finished", "/release":
+			default:
+				found = append(found, differences(v, b[k], path+"/"+k)...)
+			}
+		}
+		for k := range b {
+			if _, there := a[k]; !there {
+				found = append(found, path+"/"+k+" is there in one alone")
+			}
+		}
+	case []any:
+		b, _ := b.([]any)
+		if len(a) != len(b) {
+			return []string{path + ": of another length"}
+		}
+		for i := range a {
+			found = append(found, differences(a[i], b[i], fmt.Sprintf("%s[%d]", path, i))...)
+		}
+	case float64:
+		if b, ok := b.(float64); !ok || math.Abs(a-b) > 1e-9*max(math.Abs(a), math.Abs(b)) {
+			return []string{fmt.Sprintf("%s: %v and %v", path, a, b)}
+		}
+	default:
+		if a != b {
+			return []string{fmt.Sprintf("%s: %v and %v", path, a, b)}
+		}
+	}
+	return found
+}
+
+// records are the records of a release, from its files in order.
+func records(t *testing.T, format, path string) string {
+	t.Helper()
+	files := []string{path}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		var err error
+		if files, err = filepath.Glob(filepath.Join(path, "*."+format)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	for i, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch format {
+		case "parquet":
+			type released struct {
+				Wage   *float64 `parquet:"wage,optional"`
+				Age    int32    `parquet:"age"`
+				Region string   `parquet:"region"`
+			}
+			rows, err := parquet.Read[released](bytes.NewReader(text), int64(len(text)))
+			if err != nil {
+				t.Fatalf("%s: %v", f, err)
+			}
+			for _, r := range rows {
+				if r.Wage != nil {
+					fmt.Fprintf(&out, "%x", math.Float64bits(*r.Wage))
+				}
+				fmt.Fprintf(&out, " %d %s\n", r.Age, r.Region)
+			}
+		case "csv":
+			if i > 0 {
+				_, text, _ = bytes.Cut(text, []byte("\r\n"))
+			}
+			out.Write(text)
+		default:
+			out.Write(text)
+		}
+	}
+	return out.String()
+}
+
+// TestShardsAreOneRun holds a release in shards against that of one run: the same
+// records to the bit, the same report, the same quarantine.
+func TestShardsAreOneRun(t *testing.T) {
+	for format := range formats {
+		for _, n := range []int{1, 2, 7, 64} {
+			if testing.Short() && n != 7 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s in %d", format, n), func(t *testing.T) {
+				prepare(t, format, 40_000, "")
+				want := single(t, format)
+				m, result, err := sharded(t, n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if result.Refused() || result.Quarantined() != 0 {
+					t.Fatalf("refused %v, %d in quarantine", result.Refused(), result.Quarantined())
+				}
+				// Text is cut at half a MiB at the finest.
+				if least := map[string]int{"parquet": n, "csv": min(n, 2), "jsonl": min(n, 3)}[format]; len(m.Shards) < least || len(m.Shards) > n {
+					t.Errorf("%d shards, want %d to %d", len(m.Shards), least, n)
+				}
+				if records(t, format, "released") != records(t, format, "whole."+format) {
+					t.Error("the records are others")
+				}
+				for _, d := range differences(want, read(t, "report.json"), "") {
+					t.Error(d)
+				}
+				if left, _ := filepath.Glob(".released*"); len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+			})
+		}
+	}
+}
+
+// TestShardsOfAFolder: every file is a part at least, an empty one too; entries of the
+// quarantine stand in the order of the source.
+func TestShardsOfAFolder(t *testing.T) {
+	prepare(t, "csv", 100, "gate: {max_quarantined: 0.5}\n")
+	text, _ := os.ReadFile("pipeline.yaml")
+	write(t, "pipeline.yaml", bytes.Replace(bytes.Replace(text, []byte("gate: {rules: [{column: wage, min_efficiency: 0.5}]}\n"), nil, 1),
+		[]byte("source: {csv: {path: in.csv}}"), []byte("source: {csv: {path: in, types: {wage: float64}}}"), 1))
+	for i := range 5 {
+		formats["csv"](t, fmt.Sprintf("in/%d.csv", i), people(i*100))
+	}
+	bad, _ := os.ReadFile("in/3.csv")
+	write(t, "in/3.csv", bytes.Replace(bad, []byte("canary-00001,"), []byte("canary-00001,x"), 1))
+	bad, _ = os.ReadFile("in/1.csv")
+	write(t, "in/1.csv", bytes.Replace(bad, []byte("canary-00099,"), []byte("canary-00099,x"), 1))
+	if _, err := filejob.Run(context.Background(), load(t, "sink.csv.path=whole/", "report.json=whole.json", "quarantine.jsonl=whole-quarantine.jsonl"), options); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 3, 9} {
+		os.RemoveAll("states")
+		m, result, err := sharded(t, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(m.Shards) != min(n, 5) || result.Quarantined() != 2 {
+			t.Errorf("%d shards, %d in quarantine", len(m.Shards), result.Quarantined())
+		}
+		if records(t, "csv", "released") != records(t, "csv", "whole") {
+			t.Error("the records are others")
+		}
+		for _, d := range differences(read(t, "whole.json"), read(t, "report.json"), "") {
+			t.Error(d)
+		}
+		one, _ := os.ReadFile("whole-quarantine.jsonl")
+		other, _ := os.ReadFile("quarantine.jsonl")
+		if !bytes.Equal(one, other) || bytes.Count(one, []byte("\n")) != 2 {
+			t.Errorf("the quarantine says %s, and of one run %s", other, one)
+		}
+		if bytes.Contains(other, []byte("canary")) {
+			t.Error("a value is in the quarantine")
+		}
+	}
+}
+
+// TestAttemptsAtOnce: attempts of one shard beside each other leave the same bytes.
+func TestAttemptsAtOnce(t *testing.T) {
+	prepare(t, "parquet", 5_000, "")
+	single(t, "parquet")
+	m := planned(t, 3)
+	var wg sync.WaitGroup
+	p := load(t)
+	errs := make([]error, 9)
+	for k := range errs {
+		wg.Go(func() {
+			s, err := Run(context.Background(), p, m, k%3, options)
+			if err == nil {
+				err = s.Write(fmt.Sprintf("states/%d.state", k%3))
+			}
+			errs[k] = err
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Commit(context.Background(), p, m, "states", options); err != nil {
+		t.Fatal(err)
+	}
+	if records(t, "parquet", "released") != records(t, "parquet", "whole.parquet") {
+		t.Error("the records are others")
+	}
+}
+
+// TestCommitRefusesWhatIsNotWhole: each of these is an error that says what is wrong,
+// and nothing is published.
+func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
+	prepare(t, "parquet", 5_000, "")
+	m := planned(t, 3)
+	for i := range m.Shards {
+		runShard(t, m, i)
+	}
+	hidden := m.hidden("released")
+	first := filepath.Join(hidden, m.partName(0, 0, ".parquet"))
+	last := filepath.Join(hidden, m.partName(2, len(m.Shards[2].Parts)-1, ".parquet"))
+	keep := func(paths ...string) (restore func()) {
+		saved := map[string][]byte{}
+		for _, p := range paths {
+			saved[p], _ = os.ReadFile(p)
+		}
+		return func() {
+			for p, data := range saved {
+				if data == nil {
+					os.Remove(p)
+					continue
+				}
+				if err := os.WriteFile(p, data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	flip := func(path string, at int) func() {
+		return func() {
+			data, _ := os.ReadFile(path)
+			if at < 0 {
+				at += len(data)
+			}
+			data[at] ^= 1
+			write(t, path, data)
+		}
+	}
+	cut := func(path string) func() {
+		return func() {
+			data, _ := os.ReadFile(path)
+			write(t, path, data[:len(data)-5])
+		}
+	}
+	for name, c := range map[string]struct {
+		damage func()
+		want   string
+	}{
+		"first state missing": {func() { os.Remove("states/0.state") }, "1 of 3 shards have no state: 0"},
+		"last state missing":  {func() { os.Remove("states/2.state") }, "1 of 3 shards have no state: 2"},
+		"state damaged":       {flip("states/1.state", 400), "states/1.state: is damaged"},
+		"state's end damaged": {flip("states/1.state", -1), "states/1.state: is damaged"},
+		"state cut off":       {cut("states/1.state"), "states/1.state: is damaged"},
+		"state of nothing":    {func() { write(t, "states/1.state", nil) }, "states/1.state: is no state"},
+		"another file":        {func() { write(t, "states/x.state", []byte("hello")) }, "states/x.state: is no state"},
+		"first part missing":  {func() { os.Remove(first) }, "shard 0: part-00000.parquet, which it wrote, is not there"},
+		"last part missing":   {func() { os.Remove(last) }, "shard 2: " + filepath.Base(last) + ", which it wrote, is not there"},
+		"last part damaged":   {flip(last, 100), "shard 2: " + filepath.Base(last) + " is not what it wrote"},
+		"first part cut":      {cut(first), "shard 0: part-00000.parquet is not what it wrote"},
+		"the source changed":  {flip("in.parquet", 4000), "is not the file that was planned with"},
+		"another key":         {func() { write(t, "test.key", []byte(keystream.Generate().Text())) }, "the key is not the one"},
+		"another configuration": {func() {
+			text, _ := os.ReadFile("pipeline.yaml")
+			write(t, "pipeline.yaml", bytes.Replace(text, []byte("20%"), []byte("10%"), 1))
+		}, "is not the one that was planned with"},
+		"doubled": {func() {
+			s, err := readState("states/1.state")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Write("states/one.state"); err != nil {
+				t.Fatal(err)
+			}
+		}, "is of shard 1, and so is states/1.state"},
+		"of another plan": {func() {
+			s, _ := readState("states/1.state")
+			s.Plan = "another"
+			if err := s.Write("states/1.state"); err != nil {
+				t.Fatal(err)
+			}
+		}, "states/1.state: is of another plan"},
+		"of a shard that is none": {func() {
+			s, _ := readState("states/2.state")
+			s.Shard = 3
+			if err := s.Write("states/2.state"); err != nil {
+				t.Fatal(err)
+			}
+		}, "states/2.state: is damaged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			restore := keep("states/0.state", "states/1.state", "states/2.state", "states/x.state", "states/one.state", first, last, "in.parquet", "test.key", "pipeline.yaml")
+			defer restore()
+			c.damage()
+			result, err := Commit(context.Background(), load(t), m, "states", options)
+			if err == nil {
+				t.Fatalf("committed: %v", result.Files)
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("said %q, want %q", err, c.want)
+			}
+			for _, path := range []string{"released", "report.json", "quarantine.jsonl"} {
+				if _, err := os.Stat(path); err == nil {
+					t.Errorf("%s is there", path)
+				}
+			}
+		})
+	}
+	if _, err := Commit(context.Background(), load(t), m, "states", options); err != nil {
+		t.Fatal(err)
+	}
+	// And a commit that was killed before it could take the parts away is run again,
+	// from the release itself.
+	want := records(t, "parquet", "released")
+	os.Remove("report.json")
+	if _, err := Commit(context.Background(), load(t), m, "states", options); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat("report.json"); err != nil || records(t, "parquet", "released") != want {
+		t.Errorf("the second commit: %v", err)
+	}
+}
+
+// TestRefusedShards: the verdict is of all shards together; an earlier release stays.
+func TestRefusedShards(t *testing.T) {
+	prepare(t, "parquet", 5_000, "")
+	if _, result, err := sharded(t, 2); err != nil || result.Refused() {
+		t.Fatal(err)
+	}
+	want := records(t, "parquet", "released")
+	text, _ := os.ReadFile("pipeline.yaml")
+	write(t, "pipeline.yaml", bytes.Replace(text, []byte("min_efficiency: 0.5"), []byte("min_efficiency: 0.999"), 1))
+	os.RemoveAll("states")
+	m, result, err := sharded(t, 4)
+	if err != nil || !result.Refused() {
+		t.Fatalf("refused %v: %v", result != nil && result.Refused(), err)
+	}
+	if records(t, "parquet", "released") != want {
+		t.Error("the earlier release is another")
+	}
+	if _, err := os.Stat(m.hidden("released")); err == nil {
+		t.Error("what was withheld lies about")
+	}
+}
+
+// TestWhatShardsCannotDo: each is refused when it is planned, with its place.
+func TestWhatShardsCannotDo(t *testing.T) {
+	for name, c := range map[string]struct{ old, new, want string }{
+		"swap":     {"masks:\n", "masks:\n  - swap: {keys: [age], attribute: region, columns: [wage], rate: 0.1}\n", "masks"},
+		"shuffled": {"sink: {csv: {path: released}}", "sink: {csv: {path: released}, order: shuffled}", "sink.order"},
+		"stdin":    {"path: in.csv}", "path: \"-\"}", "read"},
+		"stdout":   {"path: released}", "path: \"-\"}", "sink.csv.path"},
+		"emit":     {"replicates: 50}", "replicates: 50, emit: [{jsonl: s.jsonl}], window: {records: 100}}", "assess"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			prepare(t, "csv", 100, "")
+			text, _ := os.ReadFile("pipeline.yaml")
+			if !bytes.Contains(text, []byte(c.old)) {
+				t.Fatal("the configuration has changed")
+			}
+			write(t, "pipeline.yaml", bytes.Replace(text, []byte(c.old), []byte(c.new), 1))
+			p, err := config.Load("pipeline.yaml", config.Options{})
+			if err == nil {
+				_, err = Plan(context.Background(), p, "pipeline.yaml", nil, 2, options)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("said %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestManifest: a damaged, foreign or old manifest is said to be one.
+func TestManifest(t *testing.T) {
+	prepare(t, "csv", 100, "")
+	m := planned(t, 2)
+	text, _ := os.ReadFile("plan.json")
+	for name, c := range map[string]struct {
+		text string
+		want string
+	}{
+		"nothing":    {"", "is no manifest"},
+		"a report":   {`{"schema": "sdlfilter.report/1"}`, "of the form"},
+		"a later":    {strings.Replace(string(text), "shards/1", "shards/2", 1), "plan again"},
+		"cut off":    {string(text[:len(text)/2]), "is"},
+		"no shards":  {`{"schema": "sdlfilter.shards/1"}`, "has no shards"},
+		"of another": {strings.Replace(string(text), `"version": "test"`, `"version": "other"`, 1), "version other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(t, "bad.json", []byte(c.text))
+			bad, err := Read("bad.json")
+			if err == nil {
+				_, err = Run(context.Background(), load(t), bad, 0, options)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("said %v, want %s", err, c.want)
+			}
+		})
+	}
+	for _, shard := range []int{-1, len(m.Shards)} {
+		if _, err := Run(context.Background(), load(t), m, shard, options); err == nil || !strings.Contains(err.Error(), "--shard") {
+			t.Errorf("shard %d: %v", shard, err)
+		}
+	}
+	if info, _ := os.Stat("plan.json"); info.Mode().Perm() != 0o600 {
+		t.Errorf("the manifest has mode %v", info.Mode())
+	}
+}
+
+// TestDeal: shards are whole, in order, none empty of parts, of about one size.
+func TestDeal(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 1))
+	for range 300 {
+		parts := make([]connectors.Part, 1+draw.IntN(40))
+		for i := range parts {
+			parts[i] = connectors.Part{Stream: i, Records: int64(draw.IntN(5) * draw.IntN(100))}
+		}
+		n := 1 + draw.IntN(50)
+		shards := deal(parts, n)
+		if len(shards) != min(n, len(parts)) {
+			t.Fatalf("%d shards of %d parts for %d", len(shards), len(parts), n)
+		}
+		next := 0
+		for _, s := range shards {
+			sum := int64(0)
+			for _, p := range s.Parts {
+				if p.Stream != next {
+					t.Fatal("a part is out of order")
+				}
+				next++
+				sum += p.Records
+			}
+			if len(s.Parts) == 0 || sum != s.Records {
+				t.Fatalf("a shard of %d parts, %d records", len(s.Parts), s.Records)
+			}
+		}
+		if next != len(parts) {
+			t.Fatal("parts are missing")
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package shard
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+)
+
+// stateMagic begins a state; a change of its form changes it.
+const stateMagic = "sdlfilter.shard-state/1\n"
+
+// extension is what the names of states end in where Commit looks for them.
+const extension = ".state"
+
+// State is what a shard leaves beside its files: what became of its records, and their
+// assessment. It is as confidential as the data.
+type State struct {
+	Plan         string              `json:"plan"` // the manifest's ID
+	Shard        int                 `json:"shard"`
+	Read         int64               `json:"read"`
+	Quarantined  int64               `json:"quarantined"`
+	Reasons      map[string]int64    `json:"reasons"`
+	Entries      []account.FileEntry `json:"entries"` // where the configuration asks for them
+	Touched      []int64             `json:"touched"` // records, by mask
+	Unidentified int64               `json:"unidentified"`
+	Files        []StateFile         `json:"files"`
+
+	assessment []byte // an assess.Accumulator; nil where nothing is measured
+}
+
+// StateFile is one file of the release.
+type StateFile struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// Write writes the state, readable by its owner alone: the magic word, a line of JSON,
+// the assessment, and the digest of all that.
+func (s *State) Write(path string) error {
+	head, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	text := slices.Concat([]byte(stateMagic), head, []byte{'\n'}, s.assessment)
+	sum := sha256.Sum256(text)
+	return publish.Replace(path, append(text, sum[:]...))
+}
+
+// readState reads a state; the error, a *StateError, names the file.
+func readState(path string) (*State, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, &StateError{path, unpathed(err).Error()}
+	}
+	body := len(text) - sha256.Size
+	switch {
+	case !bytes.HasPrefix(text, []byte(stateMagic)) && bytes.HasPrefix(text, []byte("sdlfilter.shard-state/")):
+		return nil, &StateError{path, "was written by another version of the program"}
+	case !bytes.HasPrefix(text, []byte(stateMagic)):
+		return nil, &StateError{path, "is no state of a shard"}
+	case body < len(stateMagic):
+		return nil, &StateError{path, "is cut off"}
+	}
+	if sum := sha256.Sum256(text[:body]); !bytes.Equal(sum[:], text[body:]) {
+		return nil, &StateError{path, "is damaged or cut off: run the shard again"}
+	}
+	head, assessment, _ := bytes.Cut(text[len(stateMagic):body], []byte{'\n'})
+	s := &State{assessment: assessment}
+	if err := json.Unmarshal(head, s); err != nil {
+		return nil, &StateError{path, "is damaged: run the shard again"}
+	}
+	return s, nil
+}
+
+// StateError is about one state file.
+type StateError struct {
+	Path    string
+	Problem string
+}
+
+func (e *StateError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.Problem) }
+
+// states reads the states of a folder: every shard of the plan once, and no other.
+func (m *Manifest) states(dir string) ([]*State, error) {
+	paths, err := filepath.Glob(filepath.Join(quoteGlob(dir), "*"+extension))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%s: holds no states (*%s): run the shards first, each with --state %s", dir, extension, filepath.Join(dir, "NUMBER"+extension))
+	}
+	all := make([]*State, len(m.Shards))
+	from := make([]string, len(m.Shards))
+	for _, path := range paths {
+		s, err := readState(path)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case s.Plan != m.id:
+			return nil, &StateError{path, "is of another plan"}
+		case s.Shard < 0 || s.Shard >= len(all) || len(s.Files) != len(m.Shards[s.Shard].Parts):
+			return nil, &StateError{path, "is damaged: run the shard again"}
+		case all[s.Shard] == nil:
+			all[s.Shard], from[s.Shard] = s, path
+		default:
+			return nil, &StateError{path, fmt.Sprintf("is of shard %d, and so is %s: remove one", s.Shard, from[s.Shard])}
+		}
+	}
+	var missing []string
+	for i, s := range all {
+		if s == nil {
+			missing = append(missing, fmt.Sprint(i))
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%s: %d of %d shards have no state: %s", dir, len(missing), len(all), few(missing))
+	}
+	return all, nil
+}
+
+// few names the first of many.
+func few(names []string) string {
+	const most = 10
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", join(names[:most]), len(names)-most)
+	}
+	return join(names)
+}
+
+func join(names []string) string {
+	out := ""
+	for i, n := range names {
+		if i > 0 {
+			out += ", "
+		}
+		out += n
+	}
+	return out
+}
+
+// quoteGlob takes the meaning from the characters of a folder's name.
+func quoteGlob(path string) string {
+	var out []rune
+	for _, r := range path {
+		switch r {
+		case '*', '?', '[', '\\':
+			out = append(out, '\\')
+		}
+		out = append(out, r)
+	}
+	return string(out)
+}
