@@ -263,7 +263,7 @@ func TestStreamIntoFilesIsKilled(t *testing.T) {
 	for k := range 15 {
 		s.persons(k*n/15, (k+1)*n/15)
 		eventually.Elapse(t, 120*time.Millisecond) // a kill comes at some place of a transaction
-		if k%4 == 3 || k == 13 { // the last records always come after a kill
+		if k%4 == 3 || k == 13 {                   // the last records always come after a kill
 			p.cmd.Process.Kill()
 			<-p.ended
 			if len(complete()) < (k+1)*n/15 {

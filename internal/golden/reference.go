@@ -28,6 +28,12 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// Moments are those of the values that are there, the SD with divisor n−1.
+type Moments struct {
+	Mean, SD float64
+	Missing  int64
+}
+
 // Frequencies are what one value of α makes of categorical keys, by record; Below
 // counts the records of f < k, by k.
 type Frequencies struct {
@@ -55,6 +61,9 @@ type Reference struct {
 	Linkage         struct {
 		Columns             []string
 		Standardised, Gower float64
+		Mahalanobis         float64
+		OneToOneTotal       float64 `json:"one_to_one_total"` // of the assignment that is shortest by the standardised distance
+		OneToOneCorrect     float64 `json:"one_to_one_correct"`
 	}
 	Utility struct {
 		IL1                float64
@@ -62,8 +71,10 @@ type Reference struct {
 		PerCell            float64 `json:"il1s_per_cell"`
 		Eigen              float64
 		Interval           map[string]float64
-		CovarianceOriginal []Values `json:"covariance_original"`
-		CovarianceReleased []Values `json:"covariance_released"`
+		Moments            map[string]Moments
+		ReleasedMoments    map[string]Moments `json:"released_moments"`
+		CovarianceOriginal []Values           `json:"covariance_original"`
+		CovarianceReleased []Values           `json:"covariance_released"`
 	}
 }
 

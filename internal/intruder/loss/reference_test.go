@@ -24,7 +24,19 @@ func TestReferenceMeasures(t *testing.T) {
 	near(t, "IL1s", u.IL1s, want.IL1s, 0)
 	near(t, "IL1s per cell", u.IL1sPerCell, want.PerCell, 0)
 	near(t, "eigen", *u.Eigen, want.Eigen, 0)
-	for j := range p.Names {
+	for j, name := range p.Names {
+		c := u.Columns[j]
+		for _, m := range []struct {
+			what string
+			got  Moments
+			want golden.Moments
+		}{{name, c.Original, want.Moments[name]}, {"released " + name, c.Released, want.ReleasedMoments[name]}} {
+			near(t, "mean of "+m.what, *m.got.Mean, m.want.Mean, 0)
+			near(t, "SD of "+m.what, *m.got.SD, m.want.SD, 0)
+			if m.got.Missing != m.want.Missing {
+				t.Errorf("%s: %d missing, want %d", m.what, m.got.Missing, m.want.Missing)
+			}
+		}
 		for l := range p.Names {
 			near(t, "covariance", u.Structure.CovarianceOriginal[j][l], want.CovarianceOriginal[j][l], math.Sqrt(want.CovarianceOriginal[j][j]*want.CovarianceOriginal[l][l]))
 			near(t, "released covariance", u.Structure.CovarianceReleased[j][l], want.CovarianceReleased[j][l], math.Sqrt(want.CovarianceReleased[j][j]*want.CovarianceReleased[l][l]))

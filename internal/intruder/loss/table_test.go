@@ -1,10 +1,8 @@
 package loss
 
 import (
-	"encoding/csv"
-	"os"
-	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/golden"
@@ -31,44 +29,28 @@ func TestTableLossByHand(t *testing.T) {
 	}
 }
 
-// sdcMicro's infoLoss of its record swap r01, by region and nationality, which are
-// 75 cells and the 20 of the margins.
+// sdcMicro's infoLoss of a record swap, by region and nationality, which are 75 cells
+// and the 20 of the margins.
 func TestGoldenTableLoss(t *testing.T) {
-	codes := func(file string) (columns [][]int32) {
-		names, all := golden.Columns(t, "golden", file)
-		for _, name := range []string{"nuts2", "national"} {
-			var c []int32
-			for _, v := range all[slices.Index(names, name)] {
-				c = append(c, int32(v))
-			}
-			columns = append(columns, c)
-		}
-		return columns
+	before, after := golden.RecordSwap(t)
+	if len(before[0]) != 6810 || len(after[0]) != 6810 {
+		t.Fatalf("%d and %d persons", len(before[0]), len(after[0]))
 	}
-	l, err := TableLossOf(t.Context(), codes("r01_recordSwap_input.csv"), codes("r01_recordSwap_swapped.csv"), true)
+	l, err := TableLossOf(t.Context(), before, after, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if l.Cells != 95 || l.FalseZero != 0 || l.FalseNonzero != 0 {
 		t.Errorf("%d cells, %d emptied, %d new", l.Cells, l.FalseZero, l.FalseNonzero)
 	}
-	f, err := os.Open(golden.Path(t, "golden", "r01_infoLoss_measures.csv"))
-	if err != nil {
-		t.Fatal(err)
+	want := golden.RecordSwapLoss(t)
+	if len(want) != 14 {
+		t.Errorf("%d statistics", len(want))
 	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range rows[1:] {
+	for name, three := range want {
 		for k, s := range []*Spread{&l.Absolute, &l.Root, &l.Relative} {
-			want, err := strconv.ParseFloat(row[k+1], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
 			var got float64
-			switch what := row[0]; what {
+			switch name {
 			case "Min":
 				got = s.Min
 			case "Max":
@@ -78,13 +60,13 @@ func TestGoldenTableLoss(t *testing.T) {
 			case "Median":
 				got = s.Median
 			default:
-				p, err := strconv.ParseFloat(what[:len(what)-1], 64)
+				p, err := strconv.ParseFloat(strings.TrimSuffix(name, "%"), 64)
 				if err != nil {
 					t.Fatal(err)
 				}
 				got = s.Quantile(p / 100)
 			}
-			near(t, row[0], got, want, 0)
+			near(t, name, got, three[k], 0)
 		}
 	}
 }
