@@ -84,6 +84,44 @@ func (c *Cells) Slots(cell, k int) []float64 {
 	return slots
 }
 
+// SoleContributors numbers the respondents who are alone in a cell, and so know it: for
+// each cell her number, -1 where there is none. Who is alone in a total is alone in
+// the part that is not empty: cells of one respondent have one number, that of the
+// first of them.
+func SoleContributors(c *Cells) []int32 {
+	knower := make([]int32, c.Set.Cells())
+	for cell := range knower {
+		if knower[cell] = -1; c.Contributors[cell] == 1 {
+			knower[cell] = int32(cell)
+		}
+	}
+	find := func(cell int32) int32 {
+		for knower[cell] != cell {
+			knower[cell] = knower[knower[cell]]
+			cell = knower[cell]
+		}
+		return cell
+	}
+	for i := range c.Set.Sums() {
+		s := c.Set.Sum(i)
+		if c.Contributors[s.Total] != 1 {
+			continue
+		}
+		for _, p := range s.Parts {
+			if c.Contributors[p] == 1 {
+				a, b := find(s.Total), find(p)
+				knower[max(a, b)] = min(a, b)
+			}
+		}
+	}
+	for cell := range knower {
+		if knower[cell] >= 0 {
+			knower[cell] = find(int32(cell))
+		}
+	}
+	return knower
+}
+
 // Status says what becomes of a cell.
 type Status uint8
 

@@ -325,3 +325,20 @@ func FuzzHierarchies(f *testing.F) {
 		}
 	})
 }
+
+// One respondent alone in a leaf, its level and a margin is one knower; two who are
+// alone in different leaves are two; where two are together nobody knows.
+func TestSoleContributorsOfNestedCells(t *testing.T) {
+	h, _ := NewDimension("h", "", edges("a<A", "b<A", "c<B", "d<B"))
+	set, _ := NewSet(Table{"t", []*Dimension{h}})
+	c := NewCells(set, 0, 0)
+	for code, n := range map[string]int64{"total": 3, "A": 1, "a": 1, "b": 0, "B": 2, "c": 1, "d": 1} {
+		at, _ := h.Node(code)
+		c.Contributors[at] = n
+	}
+	k := SoleContributors(c)
+	node := func(code string) int32 { n, _ := h.Node(code); return k[n] }
+	if node("A") != node("a") || node("A") < 0 || node("c") == node("d") || node("c") < 0 || node("B") != -1 || node("b") != -1 || node("total") != -1 {
+		t.Errorf("knowers %v of %v", k, h.Codes)
+	}
+}

@@ -12,11 +12,11 @@ import (
 
 // need is one end that a range must reach.
 type need struct {
-	cell    int32
-	up      bool
-	amount  float64
-	witness []deviation // a table that reaches it
-	failed  int         // how often none was found
+	cell      int32
+	up        bool
+	amount    float64
+	witnesses [][]deviation // tables that reach it: for every knower one that changes none of her cells
+	failed    int           // how often they were not found
 }
 
 type deviation struct {
@@ -31,6 +31,9 @@ type engine struct {
 	layout layout
 	hidden int
 	usedBy [][]int32 // of a cell: the needs whose witness changes it
+
+	knower  []int32           // of a cell: who knows its value, -1 for nobody; nil for none at all
+	knownBy map[int32][]int32 // the cells that a knower knows
 
 	search int // partial tables to look at for a whole one
 
@@ -51,8 +54,13 @@ type layout struct {
 // those cells stay hidden that the witnesses of the others change. unmet lists the
 // needs that no level meets; the engine goes on without them. open returns the cells
 // of the levels that are hidden.
-func newEngine(q audit.Question, needs []need, levels [][]int32) (e *engine, open []int32, unmet []need, err error) {
-	e = &engine{q: q, usedBy: make([][]int32, len(q.Value)), needs: needs}
+func newEngine(q audit.Question, needs []need, levels [][]int32, knower []int32) (e *engine, open []int32, unmet []need, err error) {
+	e = &engine{q: q, usedBy: make([][]int32, len(q.Value)), needs: needs, knower: knower, knownBy: map[int32][]int32{}}
+	for c, k := range knower {
+		if k >= 0 {
+			e.knownBy[k] = append(e.knownBy[k], int32(c))
+		}
+	}
 	waiting := make([]int32, len(needs))
 	for i := range waiting {
 		waiting[i] = int32(i)
@@ -134,11 +142,62 @@ func (e *engine) split() (layout, error) {
 	return l, err
 }
 
-// reach looks for a witness in the present layout.
-func (e *engine) reach(n *need) ([]deviation, bool) {
+// reach looks for the witnesses of a need in the present layout: one, and for every
+// knower who knows a cell that this one changes another one that changes none of
+// hers, since she is not misled by the first. Nobody is to be misled about her own
+// cell.
+func (e *engine) reach(n *need) ([][]deviation, bool) {
 	if n.amount <= 0 {
 		return nil, true
 	}
+	first, ok := e.solve(n)
+	if !ok {
+		return nil, false
+	}
+	found := [][]deviation{first}
+	if e.knower == nil {
+		return found, true
+	}
+	for _, d := range first {
+		k := e.knower[d.cell]
+		if k < 0 || k == e.knower[n.cell] || slices.ContainsFunc(found, func(w []deviation) bool { return !e.strange(w, k) }) {
+			continue
+		}
+		w, ok := e.solveWithout(n, e.knownBy[k])
+		if !ok {
+			return nil, false
+		}
+		found = append(found, w)
+	}
+	return found, true
+}
+
+// strange reports whether a table changes a cell that k knows: she sees that it is
+// not the true one.
+func (e *engine) strange(w []deviation, k int32) bool {
+	return slices.ContainsFunc(w, func(d deviation) bool { return e.knower[d.cell] == k })
+}
+
+// solveWithout looks for a table that reaches a need and leaves cells as they are.
+func (e *engine) solveWithout(n *need, cells []int32) ([]deviation, bool) {
+	var open []int32 // hidden and not fixed by the trial under way
+	for _, c := range cells {
+		if e.layout.partOf[c] >= 0 && e.q.Hidden[c] {
+			open = append(open, c)
+		}
+	}
+	if e.each(open, (*audit.Component).Fix) != nil {
+		return nil, false
+	}
+	w, ok := e.solve(n)
+	if e.each(open, func(p *audit.Component, j int) error { return p.Free(e.q, j) }) != nil {
+		return nil, false
+	}
+	return w, ok
+}
+
+// solve looks for one table that reaches a need.
+func (e *engine) solve(n *need) ([]deviation, bool) {
 	part := e.layout.partOf[n.cell]
 	if part < 0 {
 		return nil, false // known
@@ -300,21 +359,25 @@ func (e *engine) users(cells []int32) []int32 {
 	return slices.Compact(users)
 }
 
-// remember makes w the witness of need i.
-func (e *engine) remember(i int32, w []deviation) {
-	e.needs[i].witness = w
-	for _, d := range w {
-		e.usedBy[d.cell] = append(e.usedBy[d.cell], i)
+// remember makes ws the witnesses of need i.
+func (e *engine) remember(i int32, ws [][]deviation) {
+	e.needs[i].witnesses = ws
+	for _, w := range ws {
+		for _, d := range w {
+			e.usedBy[d.cell] = append(e.usedBy[d.cell], i)
+		}
 	}
 }
 
-// forget takes the witness of need i away.
+// forget takes the witnesses of need i away.
 func (e *engine) forget(i int32) {
-	for _, d := range e.needs[i].witness {
-		users := e.usedBy[d.cell]
-		at := slices.Index(users, i)
-		users[at] = users[len(users)-1]
-		e.usedBy[d.cell] = users[:len(users)-1]
+	for _, w := range e.needs[i].witnesses {
+		for _, d := range w {
+			users := e.usedBy[d.cell]
+			at := slices.Index(users, i)
+			users[at] = users[len(users)-1]
+			e.usedBy[d.cell] = users[:len(users)-1]
+		}
 	}
-	e.needs[i].witness = nil
+	e.needs[i].witnesses = nil
 }

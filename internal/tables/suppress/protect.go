@@ -27,6 +27,12 @@ type Options struct {
 	Cost  Cost
 	Own   []float64 // costs of each cell, in place of Cost; nil for none
 	Zeros bool      // cells of value 0 may be held back as well
+
+	// Knower names, for each cell, the respondent who knows its value exactly, as a sole
+	// contributor does (tables.SoleContributors); -1 where there is none. Primary cells
+	// are protected against each of them as well, to whom her own cells are published;
+	// not those that are her own. nil: against outsiders alone.
+	Knower []int32
 }
 
 // Pattern is a choice of cells to hold back, audited.
@@ -36,6 +42,10 @@ type Pattern struct {
 	Second  int // and for others
 	Ranges  *audit.Ranges
 	Verdict audit.Verdict
+
+	// Insiders lists what respondents could infer too closely; nil where they were not
+	// asked for.
+	Insiders []audit.Insider
 
 	Trials, Programs int // batches tried, linear programs of the search
 }
@@ -53,7 +63,7 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 		}
 	}
 	score := lines(q, p, 2)
-	e, open, unmet, err := newEngine(q, needsOf(p), levels(score, candidates))
+	e, open, unmet, err := newEngine(q, needsOf(p), levels(score, candidates), o.Knower)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,7 +75,7 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 		return nil, nil, err
 	}
 	pattern := &Pattern{Trials: e.Trials, Programs: e.Programs}
-	return pattern, nil, pattern.audit(q, p, e.needs)
+	return pattern, nil, pattern.audit(q, p, e.needs, o.Knower)
 }
 
 // may reports whether a cell that is no primary one may be held back.
@@ -167,7 +177,7 @@ func unprotectable(q audit.Question, unmet []need) check.Problems {
 }
 
 // audit computes what can be inferred of the pattern in q.Hidden.
-func (pt *Pattern) audit(q audit.Question, p *primary.Result, needs []need) (err error) {
+func (pt *Pattern) audit(q audit.Question, p *primary.Result, needs []need, knower []int32) (err error) {
 	pt.Status = slices.Clone(p.Status)
 	pt.Primary, pt.Second = 0, 0
 	for cell, hidden := range q.Hidden {
@@ -187,11 +197,16 @@ func (pt *Pattern) audit(q audit.Question, p *primary.Result, needs []need) (err
 		if n.up && pt.Ranges.ShownHigh[n.cell] >= x+n.amount || !n.up && pt.Ranges.ShownLow[n.cell] <= x-n.amount {
 			continue
 		}
-		if err := pt.show(q, n.witness); err != nil {
-			return err
+		for _, w := range n.witnesses {
+			if err := pt.show(q, w); err != nil {
+				return err
+			}
 		}
 	}
-	pt.Verdict, err = audit.Judge(q, pt.Ranges, p)
+	if pt.Verdict, err = audit.Judge(q, pt.Ranges, p); err != nil || knower == nil {
+		return err
+	}
+	pt.Insiders, err = audit.Insiders(q, p, knower)
 	return err
 }
 

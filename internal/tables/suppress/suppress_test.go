@@ -2,7 +2,9 @@ package suppress
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -235,6 +237,154 @@ func TestALineNeedsASecondCell(t *testing.T) {
 	if !slices.Equal(pattern.Status, want) || pattern.Ranges.Low[1] != 0 || pattern.Ranges.High[1] != 4 {
 		t.Errorf("statuses %v, range %v to %v", pattern.Status, pattern.Ranges.Low[1], pattern.Ranges.High[1])
 	}
+}
+
+// Respondents who know their own cell, against every table there is: with that cell
+// published as well, every other primary cell keeps its range; and some patterns that
+// outsiders leave alone do not stand this.
+func TestPatternsAgainstRespondents(t *testing.T) {
+	sets := tabletest.Small(t)
+	total := 0
+	for _, name := range []string{"3x3", "2x2x2", "4x2", "linked"} {
+		rng := rand.New(rand.NewPCG(6, uint64(len(name))))
+		protected, broken := 0, 0
+		for range 150 {
+			q := tabletest.Random(t, rng, sets[name], 7, 0)
+			if q.Value[0] < 6 || q.Value[0] > 24 {
+				continue
+			}
+			p := primaries(rng, q, 1)
+			p.Published = make([]bool, len(q.Value))
+			p.Published[0] = true
+			knowers := make([]int32, len(q.Value)) // some know one cell, some several
+			for c, s := range p.Status {
+				if knowers[c] = -1; s == tables.Primary && rng.IntN(2) == 0 {
+					knowers[c] = int32(rng.IntN(4))
+				}
+			}
+			pattern, problems, err := Protect(q, p, Options{Knower: knowers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(problems) > 0 {
+				continue
+			}
+			protected++
+			if len(pattern.Insiders) > 0 || !withstands(q, p, knowers) {
+				t.Fatalf("%s: insiders %v, of the table %v", name, pattern.Insiders, q.Value)
+			}
+			pattern = protect(t, q, p, Options{})
+			insiders, err := audit.Insiders(q, p, knowers)
+			if err != nil || !pattern.Verdict.Safe() {
+				t.Fatal(err, pattern.Verdict)
+			}
+			if ok := withstands(q, p, knowers); ok != (len(insiders) == 0) {
+				t.Fatalf("%s: insiders %v, by every table %v", name, insiders, ok)
+			} else if !ok {
+				broken++
+			}
+		}
+		t.Logf("%s: %d protected, %d of them would not be without asking", name, protected, broken)
+		if total += broken; protected < 10 {
+			t.Errorf("%s: %d protected: the test shows little", name, protected)
+		}
+	}
+	if total < 10 {
+		t.Errorf("%d patterns would be broken otherwise: the test shows little", total)
+	}
+}
+
+// withstands publishes the hidden cells of each knower, one knower at a time.
+func withstands(q audit.Question, p *primary.Result, knowers []int32) bool {
+	for k := range int32(len(knowers)) {
+		own := *p
+		own.Status = slices.Clone(p.Status)
+		publishes := q
+		publishes.Hidden = slices.Clone(q.Hidden)
+		for c, known := range knowers {
+			if known == k && q.Hidden[c] {
+				own.Status[c], publishes.Hidden[c] = tables.Free, false
+			}
+		}
+		if ok, _ := met(publishes, &own); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// sdcTable issue 135: two rows of five, 1 1 7 1 0 | 1 0 0 2 8. Held back alone, the
+// ones reveal each other to their contributors.
+func TestSingletonsDoNotRevealEachOther(t *testing.T) {
+	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 5)}})
+	q, p := fill(set, []float64{1, 1, 7, 1, 0, 1, 0, 0, 2, 8}, 1)
+	cells := tables.NewCells(set, 0, 0)
+	for c, v := range q.Value {
+		if cells.Contributors[c] = int64(v); v != 1 {
+			p.Status[c] = tables.Free
+		}
+	}
+	knowers := tables.SoleContributors(cells)
+	if knowers[2] != knowers[8] || knowers[2] < 0 || knowers[2] == knowers[7] || knowers[0] != -1 {
+		t.Fatalf("knowers %v: b=2 is that of a=1, b=2", knowers)
+	}
+	pattern := protect(t, q, p, Options{Knower: knowers})
+	if len(pattern.Insiders) > 0 || !pattern.Verdict.Safe() || !withstands(q, p, knowers) {
+		t.Errorf("insiders %v, verdict %+v", pattern.Insiders, pattern.Verdict)
+	}
+	outside := protect(t, q, p, Options{})
+	if withstands(q, p, knowers) || outside.Second >= pattern.Second {
+		t.Errorf("%d secondary cells without asking, %d with: the table shows nothing", outside.Second, pattern.Second)
+	}
+}
+
+// A million cells: 800 · 20 · 32 inner ones below two levels each, log-normal Poisson
+// counts of mean 20, each 1 and 2 primary and to reach ± 3. Peak memory:
+//
+//	go test -run - -bench Million -benchtime 1x ./internal/tables/suppress
+func BenchmarkMillion(b *testing.B) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	levels := func(name string, widths ...int) *tables.Dimension {
+		var h tables.Hierarchy
+		above := []string{""}
+		for _, w := range widths {
+			var next []string
+			for _, up := range above {
+				for i := range w {
+					code := fmt.Sprint(up, ".", i)
+					h.Edges = append(h.Edges, tables.Edge{Child: code, Parent: up})
+					next = append(next, code)
+				}
+			}
+			above = next
+		}
+		return tabletest.Dimension(b, name, h)
+	}
+	set := tabletest.Set(b, tables.Table{Name: "million", Dimensions: []*tables.Dimension{levels("a", 10, 10, 8), levels("b", 5, 4), levels("c", 8, 4)}})
+	inner := make([]float64, 800*20*32)
+	for i := range inner {
+		inner[i] = math.Floor(20*math.Exp(1.2*rng.NormFloat64()-0.72) + 0.5)
+	}
+	q, p := fill(set, inner, 3)
+	for b.Loop() {
+		pattern := protect(b, q, p, Options{})
+		if !pattern.Verdict.Safe() {
+			b.Fatal(len(pattern.Verdict.Disclosed), len(pattern.Verdict.Narrow))
+		}
+		b.ReportMetric(float64(set.Cells()), "of-cells")
+		b.ReportMetric(float64(pattern.Primary), "primary")
+		b.ReportMetric(float64(pattern.Primary+pattern.Second), "cells")
+		b.ReportMetric(peakMB(), "peak-MB")
+	}
+}
+
+// peakMB is the most memory that the process has had, where /proc tells.
+func peakMB() float64 {
+	status, _ := os.ReadFile("/proc/self/status")
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	var kb float64
+	_, _ = fmt.Sscan(rest, &kb)
+	return kb / 1024
 }
 
 func BenchmarkProtect(b *testing.B) {
