@@ -114,6 +114,9 @@ func (r *Ranges) Show(q Question, cells []int32, by []float64) error {
 	z := make(map[int32]float64, len(cells))
 	for i, c := range cells {
 		v := by[i]
+		if v == 0 {
+			continue
+		}
 		if q.Counts {
 			v = math.Round(v)
 		}

@@ -337,7 +337,7 @@ func TestOptimaAreProvedByDuality(t *testing.T) {
 
 func TestEnoughStopsOnAFeasiblePoint(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	stopped := 0
+	stopped, beyond := 0, 0
 	for range 50 {
 		dense := lines(5, 5)
 		p := around(rng, dense, 25)
@@ -353,6 +353,13 @@ func TestEnoughStopsOnAFeasiblePoint(t *testing.T) {
 		if top > 0 {
 			stopped++
 		}
+		s.Reset()
+		s.ToVertex = true
+		if got, err := s.Maximize(j, want/2+0.01); err != nil || top > 0 && got < want/2+0.01 || got != math.Round(got) {
+			t.Fatalf("a vertex with %v of %v: %v (%v)", want/2+0.01, top, got, err)
+		} else if got > want/2+0.02 {
+			beyond++
+		}
 		for i, row := range dense {
 			sum := 0.0
 			for k, v := range row {
@@ -362,6 +369,9 @@ func TestEnoughStopsOnAFeasiblePoint(t *testing.T) {
 				t.Fatalf("row %d of the point sums to %v", i, sum)
 			}
 		}
+	}
+	if beyond < 5 {
+		t.Errorf("%d vertices had more than enough", beyond)
 	}
 	if stopped < 20 {
 		t.Errorf("only %d of 50 cells could move: the test shows nothing", stopped)
@@ -393,6 +403,13 @@ func TestUnboundedAndRefused(t *testing.T) {
 	}
 	if v, err := s.Minimize(0, -inf); err != nil || v != -1 {
 		t.Errorf("least: %v (%v), want -1", v, err)
+	}
+	for _, vertex := range []bool{false, true} { // there is no vertex to go to
+		s.Reset()
+		s.ToVertex = vertex
+		if v, err := s.Maximize(0, 7); err != nil || v != 7 || s.Point()[1] != 7 {
+			t.Errorf("enough is 7, to a vertex %v: %v (%v) at %v", vertex, v, err, s.Point())
+		}
 	}
 	if err := s.SetBounds(0, 1, 2); err == nil {
 		t.Error("bounds without 0 were accepted")

@@ -169,7 +169,7 @@ func (s *System) move(j int, direction, room float64) (length float64, again boo
 	if own <= length {
 		length, leaving = own, -1
 	}
-	if room < length {
+	if room < length && (!s.ToVertex || math.IsInf(length, 1)) {
 		length, leaving = room, -1
 	}
 	if math.IsInf(length, 1) {

@@ -28,6 +28,11 @@ type System struct {
 	// at any point since the last call of Forget: points of the set attain them.
 	Low, High []float64
 
+	// ToVertex lets Maximize and Minimize stop at the first vertex that has enough,
+	// and not on the way to it: vertices are whole numbers more often than points
+	// between them.
+	ToVertex bool
+
 	keptLow, keptHigh []float64 // Low and High before the problem under way
 
 	bland bool // the present steps follow Bland's rule

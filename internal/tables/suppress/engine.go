@@ -15,13 +15,8 @@ type need struct {
 	cell      int32
 	up        bool
 	amount    float64
-	witnesses [][]deviation // tables that reach it: for every knower one that changes none of her cells
-	failed    int           // how often they were not found
-}
-
-type deviation struct {
-	cell int32
-	by   float64
+	witnesses [][]int32 // what the tables that reach it change: for every knower one that changes none of her cells
+	failed    int       // how often they were not found
 }
 
 // engine keeps a set of hidden cells in which every need is met.
@@ -146,7 +141,7 @@ func (e *engine) split() (layout, error) {
 // knower who knows a cell that this one changes another one that changes none of
 // hers, since she is not misled by the first. Nobody is to be misled about her own
 // cell.
-func (e *engine) reach(n *need) ([][]deviation, bool) {
+func (e *engine) reach(n *need) ([][]int32, bool) {
 	if n.amount <= 0 {
 		return nil, true
 	}
@@ -154,13 +149,13 @@ func (e *engine) reach(n *need) ([][]deviation, bool) {
 	if !ok {
 		return nil, false
 	}
-	found := [][]deviation{first}
+	found := [][]int32{first}
 	if e.knower == nil {
 		return found, true
 	}
-	for _, d := range first {
-		k := e.knower[d.cell]
-		if k < 0 || k == e.knower[n.cell] || slices.ContainsFunc(found, func(w []deviation) bool { return !e.strange(w, k) }) {
+	for _, c := range first {
+		k := e.knower[c]
+		if k < 0 || k == e.knower[n.cell] || slices.ContainsFunc(found, func(w []int32) bool { return !e.strange(w, k) }) {
 			continue
 		}
 		w, ok := e.solveWithout(n, e.knownBy[k])
@@ -174,12 +169,12 @@ func (e *engine) reach(n *need) ([][]deviation, bool) {
 
 // strange reports whether a table changes a cell that k knows: she sees that it is
 // not the true one.
-func (e *engine) strange(w []deviation, k int32) bool {
-	return slices.ContainsFunc(w, func(d deviation) bool { return e.knower[d.cell] == k })
+func (e *engine) strange(w []int32, k int32) bool {
+	return slices.ContainsFunc(w, func(c int32) bool { return e.knower[c] == k })
 }
 
 // solveWithout looks for a table that reaches a need and leaves cells as they are.
-func (e *engine) solveWithout(n *need, cells []int32) ([]deviation, bool) {
+func (e *engine) solveWithout(n *need, cells []int32) ([]int32, bool) {
 	var open []int32 // hidden and not fixed by the trial under way
 	for _, c := range cells {
 		if e.layout.partOf[c] >= 0 && e.q.Hidden[c] {
@@ -196,16 +191,39 @@ func (e *engine) solveWithout(n *need, cells []int32) ([]deviation, bool) {
 	return w, ok
 }
 
-// solve looks for one table that reaches a need.
-func (e *engine) solve(n *need) ([]deviation, bool) {
+// solve looks for one table that reaches a need, and returns what it changes.
+func (e *engine) solve(n *need) ([]int32, bool) {
+	p, z := e.table(n)
+	if z == nil {
+		return nil, false
+	}
+	changed := 0
+	for _, by := range z {
+		if math.Abs(by) > 1e-9 {
+			changed++
+		}
+	}
+	w := make([]int32, 0, changed)
+	for j, by := range z {
+		if math.Abs(by) > 1e-9 {
+			w = append(w, p.Cells[j])
+		}
+	}
+	return w, true
+}
+
+// table returns the deviations of a table that reaches a need; nil where there is none
+// or, of counts, none was found.
+func (e *engine) table(n *need) (*audit.Component, []float64) {
 	part := e.layout.partOf[n.cell]
 	if part < 0 {
-		return nil, false // known
+		return nil, nil // known
 	}
 	e.Programs++
 	p := &e.layout.parts[part]
 	s := p.System
 	s.Reset()
+	s.ToVertex = e.q.Counts
 	var v float64
 	var err error
 	if j := int(e.layout.column[n.cell]); n.up {
@@ -215,7 +233,7 @@ func (e *engine) solve(n *need) ([]deviation, bool) {
 		v = -v
 	}
 	if err != nil && !errors.Is(err, lp.ErrStalled) || !(v >= n.amount-1e-9*(1+n.amount)) {
-		return nil, false
+		return nil, nil
 	}
 	z := s.Point()
 	if e.q.Counts && !whole(z) { // beyond two dimensions a vertex may be no table of counts
@@ -223,17 +241,9 @@ func (e *engine) solve(n *need) ([]deviation, bool) {
 		if !n.up {
 			d = -d
 		}
-		if z = p.WholeTable(int(e.layout.column[n.cell]), d, e.search); z == nil {
-			return nil, false
-		}
+		z = p.WholeTable(int(e.layout.column[n.cell]), d, e.search)
 	}
-	var w []deviation
-	for j, by := range z {
-		if math.Abs(by) > 1e-9 {
-			w = append(w, deviation{p.Cells[j], by})
-		}
-	}
-	return w, true
+	return p, z
 }
 
 func whole(z []float64) bool {
@@ -360,11 +370,11 @@ func (e *engine) users(cells []int32) []int32 {
 }
 
 // remember makes ws the witnesses of need i.
-func (e *engine) remember(i int32, ws [][]deviation) {
+func (e *engine) remember(i int32, ws [][]int32) {
 	e.needs[i].witnesses = ws
 	for _, w := range ws {
-		for _, d := range w {
-			e.usedBy[d.cell] = append(e.usedBy[d.cell], i)
+		for _, c := range w {
+			e.usedBy[c] = append(e.usedBy[c], i)
 		}
 	}
 }
@@ -372,11 +382,11 @@ func (e *engine) remember(i int32, ws [][]deviation) {
 // forget takes the witnesses of need i away.
 func (e *engine) forget(i int32) {
 	for _, w := range e.needs[i].witnesses {
-		for _, d := range w {
-			users := e.usedBy[d.cell]
+		for _, c := range w {
+			users := e.usedBy[c]
 			at := slices.Index(users, i)
 			users[at] = users[len(users)-1]
-			e.usedBy[d.cell] = users[:len(users)-1]
+			e.usedBy[c] = users[:len(users)-1]
 		}
 	}
 	e.needs[i].witnesses = nil

@@ -75,7 +75,7 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 		return nil, nil, err
 	}
 	pattern := &Pattern{Trials: e.Trials, Programs: e.Programs}
-	return pattern, nil, pattern.audit(q, p, e.needs, o.Knower)
+	return pattern, nil, pattern.audit(q, p, e, o.Knower)
 }
 
 // may reports whether a cell that is no primary one may be held back.
@@ -177,7 +177,7 @@ func unprotectable(q audit.Question, unmet []need) check.Problems {
 }
 
 // audit computes what can be inferred of the pattern in q.Hidden.
-func (pt *Pattern) audit(q audit.Question, p *primary.Result, needs []need, knower []int32) (err error) {
+func (pt *Pattern) audit(q audit.Question, p *primary.Result, e *engine, knower []int32) (err error) {
 	pt.Status = slices.Clone(p.Status)
 	pt.Primary, pt.Second = 0, 0
 	for cell, hidden := range q.Hidden {
@@ -192,13 +192,15 @@ func (pt *Pattern) audit(q audit.Question, p *primary.Result, needs []need, know
 	if pt.Ranges, err = audit.Audit(q); err != nil {
 		return err
 	}
-	for _, n := range needs { // for what the audit's own vertices do not show
+	e.search = searchLast
+	for i := range e.needs { // what the audit's own vertices do not show
+		n := &e.needs[i]
 		x := q.Value[n.cell]
 		if n.up && pt.Ranges.ShownHigh[n.cell] >= x+n.amount || !n.up && pt.Ranges.ShownLow[n.cell] <= x-n.amount {
 			continue
 		}
-		for _, w := range n.witnesses {
-			if err := pt.show(q, w); err != nil {
+		if part, z := e.table(n); z != nil {
+			if err := pt.Ranges.Show(q, part.Cells, z); err != nil {
 				return err
 			}
 		}
@@ -208,12 +210,4 @@ func (pt *Pattern) audit(q audit.Question, p *primary.Result, needs []need, know
 	}
 	pt.Insiders, err = audit.Insiders(q, p, knower)
 	return err
-}
-
-func (pt *Pattern) show(q audit.Question, w []deviation) error {
-	cells, by := make([]int32, len(w)), make([]float64, len(w))
-	for i, d := range w {
-		cells[i], by[i] = d.cell, d.by
-	}
-	return pt.Ranges.Show(q, cells, by)
 }
