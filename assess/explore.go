@@ -93,72 +93,103 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 	if !unknown && len(e.By) == 0 {
 		return out, nil
 	}
-	questions, p := r.questions()
-	var subsets []*replicate.Subset
-	if len(e.By) > 0 {
-		subsets = p.Whole() // so that every group is in every replicate
-		r.setSubsets(subsets)
-	} else {
-		subsets = r.split(p, 0, e.Replicates)
-	}
-	groups, err := r.groups(e.By)
+	x, err := r.exploring(&e)
 	if err != nil {
 		return nil, err
 	}
-	all := len(questions)
-	for _, g := range groups {
-		for _, q := range questions[:all] {
+	at := max(1, answersAtOnce/(e.Replicates*len(x.questions)))
+	var answers [][][]replicate.Answer
+	for point := range out {
+		if point%at == 0 {
+			answers = nil // so that there is memory for the next
+			if answers, err = x.replicates(ctx, point, min(at, e.Points-point)); err != nil {
+				return nil, err
+			}
+		}
+		out[point] = x.found(point, answers[point%at], out[point])
+	}
+	return out, nil
+}
+
+// exploring is what all points of an exploration are replicated on.
+type exploring struct {
+	*reckoning
+	of        *Exploration
+	subsets   []*replicate.Subset
+	groups    []*group
+	questions []replicate.Question // of all records by column, then of each group
+	columns   int                  // that questions are about
+}
+
+// exploring plans subsets, forms the groups, and asks of all records and of each group.
+func (r *reckoning) exploring(e *Exploration) (*exploring, error) {
+	x := &exploring{reckoning: r, of: e}
+	questions, p := r.questions()
+	if len(e.By) > 0 {
+		x.subsets = p.Whole() // so that every group is in every replicate
+		r.setSubsets(x.subsets)
+	} else {
+		x.subsets = r.split(p, 0, e.Replicates)
+	}
+	var err error
+	if x.groups, err = r.formed(e.By); err != nil {
+		return nil, err
+	}
+	x.columns = len(questions)
+	for _, g := range x.groups {
+		for _, q := range questions[:x.columns] {
 			of := replicate.Question{Column: q.Column, Targets: q.Targets, Class: &g.Class}
 			of.Fitted.Fit(g.X[q.Column])
 			questions = append(questions, of)
 		}
 	}
+	x.questions = questions
 	r.before = map[int][]float64{}
-	for _, q := range questions[:all] {
-		for _, s := range subsets {
+	for _, q := range questions[:x.columns] {
+		for _, s := range x.subsets {
 			r.before[q.Column] = append(r.before[q.Column], s.OriginalVariance(q.Column))
 		}
 	}
-	at := max(1, answersAtOnce/(e.Replicates*len(questions)))
-	var answers [][][]replicate.Answer
-	for point := range out {
-		if point%at == 0 {
-			points := min(at, e.Points-point)
-			part := replicate.Trial{Of: a.layout, Mixes: a.opts.Mixes, Points: points, From: e.From, Replicates: e.Replicates, Done: e.Done,
-				Each: func(m int) []replicate.Masker {
-					list := make([]replicate.Masker, 0, points)
-					for _, mask := range e.Replicate(m)[point : point+points] {
-						list = append(list, mask)
-					}
-					return list
-				}}
-			answers = nil // so that there is memory for the next
-			if answers, err = replicate.Run(ctx, part, subsets, questions); err != nil {
-				return nil, err
+	return x, nil
+}
+
+// replicates runs those of so many points from the given one on.
+func (x *exploring) replicates(ctx context.Context, point, points int) ([][][]replicate.Answer, error) {
+	return replicate.Run(ctx, replicate.Trial{
+		Of: x.a.layout, Mixes: x.a.opts.Mixes, Points: points, From: x.of.From, Replicates: x.of.Replicates, Done: x.of.Done,
+		Each: func(m int) []replicate.Masker {
+			list := make([]replicate.Masker, 0, points)
+			for _, mask := range x.of.Replicate(m)[point : point+points] {
+				list = append(list, mask)
 			}
-		}
-		answers := answers[point%at]
-		r.answers, r.bias = map[int][]replicate.Answer{}, map[int]bias{}
-		r.sort(answers, questions)
-		if e.Exchange != nil {
-			r.exchange = e.Exchange[point]
-		}
-		for k, q := range questions[:all] {
-			found := Explored{Column: a.opts.Columns[q.Column].Name, Utility: r.utility(q.Column), Risk: r.risks(q.Column)}
-			for i, g := range groups {
-				list := make([]replicate.Answer, e.Replicates)
-				for m := range list {
-					list[m] = answers[m][all+i*all+k]
-				}
-				found.Groups = append(found.Groups, r.ofGroup(g, q.Column, list))
-			}
-			if len(out[point]) == k {
-				out[point] = append(out[point], found)
-			}
-			out[point][k].Groups = found.Groups
-		}
+			return list
+		},
+	}, x.subsets, x.questions)
+}
+
+// found adds what replicates of a point say to what its laws say: of the columns where
+// these say nothing, and of the groups.
+func (x *exploring) found(point int, answers [][]replicate.Answer, known []Explored) []Explored {
+	x.answers, x.bias = map[int][]replicate.Answer{}, map[int]bias{}
+	x.sort(answers, x.questions)
+	if x.of.Exchange != nil {
+		x.exchange = x.of.Exchange[point]
 	}
-	return out, nil
+	for k, q := range x.questions[:x.columns] {
+		found := Explored{Column: x.a.opts.Columns[q.Column].Name, Utility: x.utility(q.Column), Risk: x.risks(q.Column)}
+		for i, g := range x.groups {
+			list := make([]replicate.Answer, x.of.Replicates)
+			for m := range list {
+				list[m] = answers[m][x.columns+i*x.columns+k]
+			}
+			found.Groups = append(found.Groups, x.ofGroup(g, q.Column, list))
+		}
+		if len(known) == k {
+			known = append(known, found)
+		}
+		known[k].Groups = found.Groups
+	}
+	return known
 }
 
 // lawful returns what the laws of a point's masks say of every masked column; nil where

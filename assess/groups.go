@@ -20,8 +20,8 @@ const MaxGroups = 1000
 // groups.
 var ErrGroups = fmt.Errorf("assess: explore: by: must form at most %d groups", MaxGroups)
 
-// groups forms the groups, in the order of their codes.
-func (r *reckoning) groups(by []int) ([]*group, error) {
+// formed returns the groups, in the order of their codes.
+func (r *reckoning) formed(by []int) ([]*group, error) {
 	if len(by) == 0 {
 		return nil, nil
 	}

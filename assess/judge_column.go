@@ -37,57 +37,27 @@ func (r Rule) judgeEfficiency(c *ColumnMeasures) RuleVerdict {
 }
 
 func (r Rule) judgeRisk(c *ColumnMeasures) RuleVerdict {
-	v := RuleVerdict{
-		Rule: r.Column + ": ", Column: r.Column, Target: r.Target, Knowledge: r.Knowledge, Measure: "min_rmse",
-		Found: Float(math.NaN()),
-	}
 	unit := ""
 	if c != nil {
 		unit = c.Unit
 	}
-	var needed float64 // RMSE
-	if r.MaxRisk != nil {
-		v.Measure = "max_risk"
-		v.Limit = Float(*r.MaxRisk)
-		v.Rule += fmt.Sprintf("R of %s at most %s", r.subject(), number(*r.MaxRisk))
-		needed = 1 / math.Sqrt(*r.MaxRisk)
-	} else {
-		needed = math.NaN()
-		if r.MinRMSE != nil {
-			needed = *r.MinRMSE
-		}
-		v.Limit = Float(needed)
-		v.Rule += fmt.Sprintf("RMSE of %s at least %s", r.subject(), withUnit(needed, unit))
-	}
+	v, needed := r.riskVerdict(unit)
 	if c == nil {
 		v.Advice = "the column is not assessed; a rule without its measure does not hold"
 		return v
 	}
-	worst := -1
-	for i, k := range c.Risk {
-		if r.Target != "" && k.Target != r.Target || r.Knowledge != "" && k.Knowledge != r.Knowledge {
-			continue
-		}
-		if math.IsNaN(float64(k.R)) {
-			worst = i // nothing is worse than what could not be measured
-			break
-		}
-		if worst < 0 || k.Upper() > c.Risk[worst].Upper() {
-			worst = i
-		}
-	}
-	if worst < 0 && r.Knowledge == KnowledgeOrder && c.Masked && c.Order != nil {
+	w, measured := r.worstRisk(c)
+	switch {
+	case !measured && r.Knowledge == KnowledgeOrder && c.Masked && c.Order != nil:
 		r.judgeShuffled(c, &v, needed)
 		return v
-	}
-	if worst < 0 {
+	case !measured && !c.Masked:
+		v.Advice = "no mask changes the column: it is released as it is, and whoever links a record knows its value"
+		return v
+	case !measured:
 		v.Advice = fmt.Sprintf("%s is not measured; a rule without its measure does not hold", r.subject())
-		if !c.Masked {
-			v.Advice = "no mask changes the column: it is released as it is, and whoever links a record knows its value"
-		}
 		return v
 	}
-	w := c.Risk[worst]
 	if upper := w.Upper(); upper != w.R {
 		v.Rule += " (at two standard errors)"
 		w.R, w.RMSE = upper, Float(math.Sqrt(1/float64(upper)))
@@ -104,6 +74,45 @@ func (r Rule) judgeRisk(c *ColumnMeasures) RuleVerdict {
 		v.Advice = advise(w, needed, unit)
 	}
 	return v
+}
+
+// riskVerdict is the verdict of a rule about risk of which nothing is found yet, and the
+// least RMSE by which it holds.
+func (r Rule) riskVerdict(unit string) (v RuleVerdict, needed float64) {
+	v = RuleVerdict{
+		Rule: r.Column + ": ", Column: r.Column, Target: r.Target, Knowledge: r.Knowledge, Measure: "min_rmse",
+		Found: Float(math.NaN()),
+	}
+	if r.MaxRisk != nil {
+		v.Measure = "max_risk"
+		v.Limit = Float(*r.MaxRisk)
+		v.Rule += fmt.Sprintf("R of %s at most %s", r.subject(), number(*r.MaxRisk))
+		return v, 1 / math.Sqrt(*r.MaxRisk)
+	}
+	needed = math.NaN()
+	if r.MinRMSE != nil {
+		needed = *r.MinRMSE
+	}
+	v.Limit = Float(needed)
+	v.Rule += fmt.Sprintf("RMSE of %s at least %s", r.subject(), withUnit(needed, unit))
+	return v, needed
+}
+
+// worstRisk returns the greatest risk of which a rule speaks, one that could not be
+// measured before all others; false where it speaks of none that is there.
+func (r Rule) worstRisk(c *ColumnMeasures) (worst Risk, measured bool) {
+	for _, k := range c.Risk {
+		if r.Target != "" && k.Target != r.Target || r.Knowledge != "" && k.Knowledge != r.Knowledge {
+			continue
+		}
+		if math.IsNaN(float64(k.R)) {
+			return k, true // nothing is worse than what could not be measured
+		}
+		if !measured || k.Upper() > worst.Upper() {
+			worst, measured = k, true
+		}
+	}
+	return worst, measured
 }
 
 // subject says of which targets and knowledge a rule speaks.

@@ -48,90 +48,108 @@ func (r *reckoning) risks(c int) []Risk {
 	return list
 }
 
+// risksOf makes the table of risks of a view: of its typical record, and of each target.
 func (r *reckoning) risksOf(v view) []Risk {
-	x, y, c, answers, asked := v.x, v.y, v.column, v.answers, v.asked
+	t := &riskTable{reckoning: r, of: v, factor: 1}
+	x := v.x
 	population := x.Cii / x.N // (1/n) Σ(x_i − x̄)²
-	var list []Risk
-	// noise is the Monte-Carlo variance of expected.
-	add := func(target, knowledge string, realised, expected, noise float64, sampled bool) {
-		row := Risk{Target: target, Knowledge: knowledge, RealisedR: Float(estimate.Risk(realised)), Sampled: sampled, SE: Float(math.NaN())}
-		row.R = row.RealisedR
-		if asked {
-			row.R, row.Replicates = Float(estimate.Risk(expected)), len(answers)
-			row.SE = Float(estimate.StandardError(float64(row.R), noise))
-		}
-		row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
-		if r.partial && asked {
-			// Which records a replicate's part of the sample holds is not in the error.
-			row.Approximate, row.Errs = true, ErrsEither
-		}
-		list = append(list, row)
-	}
-
-	drift := y.Above(x)
+	drift := v.y.Above(x)
 	var means, squareDiff estimate.Squares
-	for i := range answers {
+	for i := range v.answers {
 		// Squares of roots, so that replicates without values drop out as elsewhere.
-		squareDiff.Add(math.Sqrt(answers[i].SquareDiff))
-		means.Add(answers[i].Mean - x.Mi)
+		squareDiff.Add(math.Sqrt(v.answers[i].SquareDiff))
+		means.Add(v.answers[i].Mean - x.Mi)
 	}
 	typical, typicalNoise := population+means.Mean(), means.Noise(r.subsets)
-	b := r.bias[c]
+	b := r.bias[v.column]
 	if r.partial {
 		typical = population + b.square + b.ofMean
 		typicalNoise = b.squareNoise + b.ofMeanNoise
 	}
-	add(TargetTypical, KnowledgeMean, population+drift*drift, typical, typicalNoise, r.partial && asked)
-	exchanged := 1.0 // what a replicate's mean of (x−y)² is to be multiplied by
+	t.add(TargetTypical, KnowledgeMean, population+drift*drift, typical, typicalNoise, r.partial && v.asked)
 	if r.partial && r.a.opts.Mixes {
-		exchanged = exchangedShare(v.own, squareDiff.Mean())
+		t.factor = exchangedShare(v.own, squareDiff.Mean())
 	}
-	add(TargetTypical, KnowledgeIndex, v.own, exchanged*squareDiff.Mean(), exchanged*exchanged*squareDiff.Noise(r.subsets), r.partial && asked)
-	if r.exchanged(c) {
-		r.typicalExchanged(c, &list[len(list)-1])
+	t.add(TargetTypical, KnowledgeIndex, v.own, t.factor*squareDiff.Mean(), t.factor*t.factor*squareDiff.Noise(r.subsets), r.partial && v.asked)
+	if r.exchanged(v.column) {
+		r.typicalExchanged(v.column, t.last())
 	}
+	for i := range v.targets {
+		t.target(i, b)
+	}
+	return t.list
+}
 
-	for t, f := range v.targets {
-		var mean, index, position estimate.Squares
-		for i := range answers {
-			mean.Add(f.tau - answers[i].Mean)
-			if f.record != nil {
-				index.Add(f.record.X - answers[i].Linked[t])
-			}
-			position.Add(f.tau - answers[i].Position[t])
-		}
-		byMean, byPosition := mean.Mean(), position.Mean()
-		meanNoise, positionNoise := mean.Noise(r.subsets), position.Noise(r.subsets)
-		if r.partial && asked {
-			d := x.Mi + b.mean - f.tau
-			byMean = max(0, d*d-b.noise) + b.ofMean
-			meanNoise = estimate.VarianceOfSquare(d*d-b.noise, b.noise) + b.ofMeanNoise
-			if !f.target.Extremal() {
-				estimates := make([]float64, len(answers))
-				for i := range answers {
-					estimates[i] = answers[i].Position[t]
-				}
-				s := estimate.SpreadOf(estimates, r.subsets)
-				if f.counted {
-					byPosition = f.positionSquare(s.Variance * r.share)
-					positionNoise = f.positionSquareNoise(s.Noise() * s.N * r.share)
-				} else {
-					byPosition = s.MeanSquare(f.tau, r.share)
-					positionNoise = s.MeanSquareNoise(f.tau, r.share)
-				}
-			}
-		}
-		linked := math.NaN() // x_t − y_t
-		if f.record != nil {
-			linked = f.record.X - f.record.Values[2*c+1]
-		}
-		square := func(d float64) float64 { return d * d }
-		add(f.target.Name, KnowledgeMean, square(f.tau-y.Mi), byMean, meanNoise, r.partial && asked || f.sampled)
-		add(f.target.Name, KnowledgeIndex, square(linked), exchanged*index.Mean(), exchanged*exchanged*index.Noise(r.subsets), f.sampled)
-		if r.exchanged(c) {
-			r.targetExchanged(c, &f, &list[len(list)-1])
-		}
-		add(f.target.Name, KnowledgePosition, square(f.tau-f.position), byPosition, positionNoise, r.partial && asked || f.sampled)
+// riskTable is the risks of a view, row by row.
+type riskTable struct {
+	*reckoning
+	of     view
+	factor float64 // what a replicate's mean of (x−y)² is to be multiplied by
+	list   []Risk
+}
+
+func (t *riskTable) last() *Risk { return &t.list[len(t.list)-1] }
+
+// add adds a row; noise is the Monte-Carlo variance of expected.
+func (t *riskTable) add(target, knowledge string, realised, expected, noise float64, sampled bool) {
+	row := Risk{Target: target, Knowledge: knowledge, RealisedR: Float(estimate.Risk(realised)), Sampled: sampled, SE: Float(math.NaN())}
+	row.R = row.RealisedR
+	if t.of.asked {
+		row.R, row.Replicates = Float(estimate.Risk(expected)), len(t.of.answers)
+		row.SE = Float(estimate.StandardError(float64(row.R), noise))
 	}
-	return list
+	row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
+	if t.partial && t.of.asked {
+		// Which records a replicate's part of the sample holds is not in the error.
+		row.Approximate, row.Errs = true, ErrsEither
+	}
+	t.list = append(t.list, row)
+}
+
+// target adds the rows of the i-th target; b is the bias of the column's mean.
+func (t *riskTable) target(i int, b bias) {
+	f, x, c, answers := t.of.targets[i], t.of.x, t.of.column, t.of.answers
+	var mean, index, position estimate.Squares
+	for m := range answers {
+		mean.Add(f.tau - answers[m].Mean)
+		if f.record != nil {
+			index.Add(f.record.X - answers[m].Linked[i])
+		}
+		position.Add(f.tau - answers[m].Position[i])
+	}
+	byMean, byPosition := mean.Mean(), position.Mean()
+	meanNoise, positionNoise := mean.Noise(t.subsets), position.Noise(t.subsets)
+	if t.partial && t.of.asked {
+		d := x.Mi + b.mean - f.tau
+		byMean = max(0, d*d-b.noise) + b.ofMean
+		meanNoise = estimate.VarianceOfSquare(d*d-b.noise, b.noise) + b.ofMeanNoise
+		if !f.target.Extremal() {
+			byPosition, positionNoise = t.positionOnParts(i, &f)
+		}
+	}
+	linked := math.NaN() // x_t − y_t
+	if f.record != nil {
+		linked = f.record.X - f.record.Values[2*c+1]
+	}
+	square := func(d float64) float64 { return d * d }
+	t.add(f.target.Name, KnowledgeMean, square(f.tau-t.of.y.Mi), byMean, meanNoise, t.partial && t.of.asked || f.sampled)
+	t.add(f.target.Name, KnowledgeIndex, square(linked), t.factor*index.Mean(), t.factor*t.factor*index.Noise(t.subsets), f.sampled)
+	if t.exchanged(c) {
+		t.targetExchanged(c, &f, t.last())
+	}
+	t.add(f.target.Name, KnowledgePosition, square(f.tau-f.position), byPosition, positionNoise, t.partial && t.of.asked || f.sampled)
+}
+
+// positionOnParts is E(τ−τ̂)² of the i-th target known by its position, with the variance
+// of that, where replicates are made on parts of the records.
+func (t *riskTable) positionOnParts(i int, f *found) (square, noise float64) {
+	estimates := make([]float64, len(t.of.answers))
+	for m := range estimates {
+		estimates[m] = t.of.answers[m].Position[i]
+	}
+	s := estimate.SpreadOf(estimates, t.subsets)
+	if f.counted {
+		return f.positionSquare(s.Variance * t.share), f.positionSquareNoise(s.Noise() * s.N * t.share)
+	}
+	return s.MeanSquare(f.tau, t.share), s.MeanSquareNoise(f.tau, t.share)
 }

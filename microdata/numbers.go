@@ -56,6 +56,18 @@ func NumbersOf(a arrow.Array, dst *Column) (bad []int) {
 				bad = beyond(bad, a, v, i)
 			}
 		}
+	case *array.Dictionary:
+		return numbersOfDictionary(a, v)
+	default:
+		bad = decimalsOf(a, v)
+	}
+	clearNulls(a, v)
+	return bad
+}
+
+// decimalsOf is NumbersOf for decimals. It panics on another type.
+func decimalsOf(a arrow.Array, v *Vector) (bad []int) {
+	switch a := a.(type) {
 	case *array.Decimal32:
 		g := newGrid(a.DataType())
 		for i, x := range a.Values() {
@@ -84,12 +96,9 @@ func NumbersOf(a arrow.Array, dst *Column) (bad []int) {
 				bad = g.readWide(bad, a, v, i, u)
 			}
 		}
-	case *array.Dictionary:
-		return numbersOfDictionary(a, v)
 	default:
 		panic(fmt.Sprintf("microdata: NumbersOf %s, which is not numeric", a.DataType()))
 	}
-	clearNulls(a, v)
 	return bad
 }
 

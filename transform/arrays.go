@@ -214,8 +214,19 @@ func placeArray(a arrow.Array, rows []int32, cells []cell) (arrow.Array, error) 
 		return placeViews(a, rows, cells, array.NewBinaryViewBuilder(memory.DefaultAllocator)), nil
 	}
 	validity, nulls := placeValidity(a, rows, cells)
-	buffers := []*memory.Buffer{validity}
-	switch id := a.DataType().ID(); id {
+	buffers, err := placeBuffers(a, rows, cells)
+	if err != nil {
+		return nil, err
+	}
+	d := array.NewData(a.DataType(), a.Len(), append([]*memory.Buffer{validity}, buffers...), nil, nulls, 0)
+	defer d.Release()
+	return array.MakeFromData(d), nil
+}
+
+// placeBuffers returns the buffers of an array behind its validity, with cells put at
+// rows.
+func placeBuffers(a arrow.Array, rows []int32, cells []cell) ([]*memory.Buffer, error) {
+	switch a.DataType().ID() {
 	case arrow.BOOL:
 		bits := make([]byte, bitutil.BytesForBits(int64(a.Len())))
 		if src := a.Data().Buffers()[1]; src != nil {
@@ -224,38 +235,28 @@ func placeArray(a arrow.Array, rows []int32, cells []cell) (arrow.Array, error) 
 		for k, row := range rows {
 			bitutil.SetBitTo(bits, int(row), !cells[k].null && cells[k].bytes[0] == 1)
 		}
-		buffers = append(buffers, memory.NewBufferBytes(bits))
+		return []*memory.Buffer{memory.NewBufferBytes(bits)}, nil
 	case arrow.STRING, arrow.BINARY:
 		offsets, text, err := placeTexts(offsetsOf[int32](a.Data()), textOf(a.Data()), rows, cells)
-		if err != nil {
-			return nil, err
-		}
-		buffers = append(buffers, memory.NewBufferBytes(arrow.GetBytes(offsets)), memory.NewBufferBytes(text))
+		return []*memory.Buffer{memory.NewBufferBytes(arrow.GetBytes(offsets)), memory.NewBufferBytes(text)}, err
 	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
 		offsets, text, err := placeTexts(offsetsOf[int64](a.Data()), textOf(a.Data()), rows, cells)
-		if err != nil {
-			return nil, err
-		}
-		buffers = append(buffers, memory.NewBufferBytes(arrow.GetBytes(offsets)), memory.NewBufferBytes(text))
-	default:
-		w := width(a.DataType())
-		if w == 0 {
-			return nil, fmt.Errorf("values of type %s cannot be moved", a.DataType())
-		}
-		raw := append(make([]byte, 0, a.Len()*w), fixed(a, w)...)
-		for k, row := range rows {
-			at := raw[int(row)*w : int(row+1)*w]
-			if cells[k].null {
-				clear(at) // what a null covers would still be there to be read
-			} else {
-				copy(at, cells[k].bytes)
-			}
-		}
-		buffers = append(buffers, memory.NewBufferBytes(raw))
+		return []*memory.Buffer{memory.NewBufferBytes(arrow.GetBytes(offsets)), memory.NewBufferBytes(text)}, err
 	}
-	d := array.NewData(a.DataType(), a.Len(), buffers, nil, nulls, 0)
-	defer d.Release()
-	return array.MakeFromData(d), nil
+	w := width(a.DataType())
+	if w == 0 {
+		return nil, fmt.Errorf("values of type %s cannot be moved", a.DataType())
+	}
+	raw := append(make([]byte, 0, a.Len()*w), fixed(a, w)...)
+	for k, row := range rows {
+		at := raw[int(row)*w : int(row+1)*w]
+		if cells[k].null {
+			clear(at) // what a null covers would still be there to be read
+		} else {
+			copy(at, cells[k].bytes)
+		}
+	}
+	return []*memory.Buffer{memory.NewBufferBytes(raw)}, nil
 }
 
 // placeValidity returns the validity bitmap after the cells have been put at

@@ -62,37 +62,12 @@ func (c *Chain) Displacer() *Displacer {
 	d := &Displacer{chain: c, scratch: sync.Pool{New: func() any { return new(displacing) }}}
 	at := map[int]int{} // by mask: in d.swaps
 	for _, col := range c.columns {
-		info := displaced{name: col.Name, index: col.Index}
-		for i, m := range c.masks {
-			if !slices.Contains(m.Params.Masks(), col.Name) || !col.Field.Numeric() {
-				continue
-			}
-			e, ok := m.Params.(exchanging)
-			if !ok {
-				// What a mask that does not say how it moves values does to them is left out.
-				info.unknown = info.unknown || MixesRecords(m.Params) && !Computes(m.Params)
-				continue
-			}
-			s := e.exchanges()
-			if _, known := at[i]; !known {
-				at[i] = len(d.swaps)
-				d.swaps = append(d.swaps, c.displacing(s))
-				d.window = d.window || !s.dataset
-			}
-			info.swaps = append(info.swaps, at[i])
-			for _, before := range c.masks[:i] {
-				if slices.ContainsFunc(before.Params.Masks(), func(name string) bool { return slices.Contains(s.reads, name) }) {
-					info.unknown = true
-				}
-			}
-		}
-		if len(info.swaps) == 0 {
+		if !col.Field.Numeric() {
 			continue
 		}
-		if law, ok := c.Law(col.Name); ok {
-			info.moments = law.Moments
+		if info := d.displaced(col, at); len(info.swaps) > 0 {
+			d.columns = append(d.columns, info)
 		}
-		d.columns = append(d.columns, info)
 	}
 	if len(d.columns) == 0 {
 		return nil
@@ -110,6 +85,39 @@ func (c *Chain) Displacer() *Displacer {
 		}
 	}
 	return d
+}
+
+// displaced finds the swaps that move a column, and adds those to d that are not there
+// yet; at says where a mask's is.
+func (d *Displacer) displaced(col *column, at map[int]int) displaced {
+	c, info := d.chain, displaced{name: col.Name, index: col.Index}
+	for i, m := range c.masks {
+		if !slices.Contains(m.Params.Masks(), col.Name) {
+			continue
+		}
+		e, ok := m.Params.(exchanging)
+		if !ok {
+			// What a mask that does not say how it moves values does to them is left out.
+			info.unknown = info.unknown || MixesRecords(m.Params) && !Computes(m.Params)
+			continue
+		}
+		s := e.exchanges()
+		if _, known := at[i]; !known {
+			at[i] = len(d.swaps)
+			d.swaps = append(d.swaps, c.displacing(s))
+			d.window = d.window || !s.dataset
+		}
+		info.swaps = append(info.swaps, at[i])
+		for _, before := range c.masks[:i] {
+			if slices.ContainsFunc(before.Params.Masks(), func(name string) bool { return slices.Contains(s.reads, name) }) {
+				info.unknown = true
+			}
+		}
+	}
+	if law, ok := c.Law(col.Name); ok {
+		info.moments = law.Moments
+	}
+	return info
 }
 
 // layOut gives the sums of swaps of scope dataset their places: a column has one

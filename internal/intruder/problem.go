@@ -150,6 +150,7 @@ func sameLength(what string, columns [][]float64, k, n int) error {
 	return nil
 }
 
+// checkKeys makes of one entry one for each of k keys, and checks them and the covariance.
 func checkKeys(o *Options, k int) error {
 	switch len(o.Keys) {
 	case k:
@@ -163,33 +164,12 @@ func checkKeys(o *Options, k int) error {
 	default:
 		return fmt.Errorf("intruder: keys: must have one entry, or one for each of %d keys, got %d", k, len(o.Keys))
 	}
-	// An inverse gamma of shape near 0 has a tail that no grid covers; a gamma of
-	// shape 1/2 or less gives a density that is infinite where target and record agree.
-	least := 0.5
-	if o.Model == InexactTarget {
-		least = 1
-	}
 	biased, priors := 0, false
 	for j, key := range o.Keys {
-		for _, v := range []struct {
-			name  string
-			value float64
-			prior *Prior
-		}{{"phi", key.Phi, key.PhiPrior}, {"sigma", key.Sigma, key.SigmaPrior}} {
-			if v.prior == nil {
-				if !(v.value >= 0) || math.IsInf(v.value, 1) {
-					return fmt.Errorf("intruder: keys[%d].%s: must be at least 0 and finite, got %g", j, v.name, v.value)
-				}
-				continue
-			}
-			priors = true
-			if !(v.prior.Shape >= least) || v.prior.Shape > 1e6 {
-				return fmt.Errorf("intruder: keys[%d].%s_prior.shape: must be from %g to 1e6, got %g", j, v.name, least, v.prior.Shape)
-			}
-			if !(v.prior.Scale > 0) || math.IsInf(v.prior.Scale, 1) {
-				return fmt.Errorf("intruder: keys[%d].%s_prior.scale: must be above 0 and finite, got %g", j, v.name, v.prior.Scale)
-			}
+		if err := key.check(j, o.Model); err != nil {
+			return err
 		}
+		priors = priors || key.PhiPrior != nil || key.SigmaPrior != nil
 		if key.Phi > 0 {
 			biased++
 		}
@@ -206,10 +186,44 @@ func checkKeys(o *Options, k int) error {
 	if k > maxBiasedKeys && biased > 0 {
 		return fmt.Errorf("intruder: covariance: must have at most %d keys when one is biased, got %d", maxBiasedKeys, k)
 	}
-	if len(o.Covariance) != k {
-		return fmt.Errorf("intruder: covariance: must have %d rows, got %d", k, len(o.Covariance))
+	return checkCovariance(o.Covariance, k)
+}
+
+// check checks key j.
+func (key *Key) check(j int, model Model) error {
+	// An inverse gamma of shape near 0 has a tail that no grid covers; a gamma of
+	// shape 1/2 or less gives a density that is infinite where target and record agree.
+	least := 0.5
+	if model == InexactTarget {
+		least = 1
 	}
-	for i, row := range o.Covariance {
+	for _, v := range []struct {
+		name  string
+		value float64
+		prior *Prior
+	}{{"phi", key.Phi, key.PhiPrior}, {"sigma", key.Sigma, key.SigmaPrior}} {
+		if v.prior == nil {
+			if !(v.value >= 0) || math.IsInf(v.value, 1) {
+				return fmt.Errorf("intruder: keys[%d].%s: must be at least 0 and finite, got %g", j, v.name, v.value)
+			}
+			continue
+		}
+		if !(v.prior.Shape >= least) || v.prior.Shape > 1e6 {
+			return fmt.Errorf("intruder: keys[%d].%s_prior.shape: must be from %g to 1e6, got %g", j, v.name, least, v.prior.Shape)
+		}
+		if !(v.prior.Scale > 0) || math.IsInf(v.prior.Scale, 1) {
+			return fmt.Errorf("intruder: keys[%d].%s_prior.scale: must be above 0 and finite, got %g", j, v.name, v.prior.Scale)
+		}
+	}
+	return nil
+}
+
+// checkCovariance demands a symmetric matrix of k rows.
+func checkCovariance(covariance [][]float64, k int) error {
+	if len(covariance) != k {
+		return fmt.Errorf("intruder: covariance: must have %d rows, got %d", k, len(covariance))
+	}
+	for i, row := range covariance {
 		if len(row) != k {
 			return fmt.Errorf("intruder: covariance[%d]: must have %d columns, got %d", i, k, len(row))
 		}
@@ -217,8 +231,8 @@ func checkKeys(o *Options, k int) error {
 			if math.IsNaN(row[j]) || math.IsInf(row[j], 0) || (i == j && row[j] < 0) {
 				return fmt.Errorf("intruder: covariance[%d][%d]: must be finite, and at least 0 on the diagonal, got %g", i, j, row[j])
 			}
-			if j < i && math.Abs(row[j]-o.Covariance[j][i]) > 1e-9*math.Sqrt(row[i]*o.Covariance[j][j]+math.SmallestNonzeroFloat64) {
-				return fmt.Errorf("intruder: covariance: must be symmetric, [%d][%d] is %g and [%d][%d] is %g", i, j, row[j], j, i, o.Covariance[j][i])
+			if j < i && math.Abs(row[j]-covariance[j][i]) > 1e-9*math.Sqrt(row[i]*covariance[j][j]+math.SmallestNonzeroFloat64) {
+				return fmt.Errorf("intruder: covariance: must be symmetric, [%d][%d] is %g and [%d][%d] is %g", i, j, row[j], j, i, covariance[j][i])
 			}
 		}
 	}

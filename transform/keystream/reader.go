@@ -100,20 +100,6 @@ func arrayColumn(a arrow.Array) column {
 		c.read = floats(a.Float32Values())
 	case *array.Float64:
 		c.read = floats(a.Float64Values())
-	case *array.String:
-		c.read = func(m message, i int) message { return m.text(tagString, a.Value(i)) }
-	case *array.LargeString:
-		c.read = func(m message, i int) message { return m.text(tagString, a.Value(i)) }
-	case *array.StringView:
-		c.read = func(m message, i int) message { return m.text(tagString, a.Value(i)) }
-	case *array.Binary:
-		c.read = func(m message, i int) message { return m.bytes(tagBinary, a.Value(i)) }
-	case *array.LargeBinary:
-		c.read = func(m message, i int) message { return m.bytes(tagBinary, a.Value(i)) }
-	case *array.BinaryView:
-		c.read = func(m message, i int) message { return m.bytes(tagBinary, a.Value(i)) }
-	case *array.FixedSizeBinary:
-		c.read = func(m message, i int) message { return m.bytes(tagBinary, a.Value(i)) }
 	case *array.Dictionary:
 		entries := arrayColumn(a.Dictionary())
 		c.read = func(m message, i int) message { return entries.append(m, a.GetValueIndex(i)) }
@@ -126,9 +112,30 @@ func arrayColumn(a arrow.Array) column {
 	case array.ExtensionArray:
 		return arrayColumn(a.Storage())
 	default:
-		c.read = timeOrDecimal(a)
+		c.read = textOrTime(a)
 	}
 	return c
+}
+
+// textOrTime is arrayColumn's reader for texts, bytes, times and decimals.
+func textOrTime(a arrow.Array) reader {
+	switch a := a.(type) {
+	case *array.String:
+		return func(m message, i int) message { return m.text(tagString, a.Value(i)) }
+	case *array.LargeString:
+		return func(m message, i int) message { return m.text(tagString, a.Value(i)) }
+	case *array.StringView:
+		return func(m message, i int) message { return m.text(tagString, a.Value(i)) }
+	case *array.Binary:
+		return func(m message, i int) message { return m.bytes(tagBinary, a.Value(i)) }
+	case *array.LargeBinary:
+		return func(m message, i int) message { return m.bytes(tagBinary, a.Value(i)) }
+	case *array.BinaryView:
+		return func(m message, i int) message { return m.bytes(tagBinary, a.Value(i)) }
+	case *array.FixedSizeBinary:
+		return func(m message, i int) message { return m.bytes(tagBinary, a.Value(i)) }
+	}
+	return timeOrDecimal(a)
 }
 
 // timeOrDecimal is arrayColumn's reader for times and decimals.

@@ -110,21 +110,47 @@ func (s *Selector) Fit(values []float64) {
 // Ranks writes the values of the given ranks (from 0, ascending) to out. v must
 // hold no NaN; it is not changed.
 func (s *Selector) Ranks(v []float64, ranks []int, out []float64) {
-	if len(ranks) == 0 {
+	switch {
+	case len(ranks) == 0:
 		return
-	}
-	if len(v) < few || s.Scale == 0 || len(ranks) > 200 {
+	case len(v) < few || len(ranks) > 200:
 		s.sorted = append(s.sorted[:0], v...)
-		if len(v) < few || len(ranks) > 200 {
-			slices.Sort(s.sorted)
-			for i, r := range ranks {
-				out[i] = s.sorted[r]
-			}
-			return
+		slices.Sort(s.sorted)
+		for i, r := range ranks {
+			out[i] = s.sorted[r]
 		}
+		return
+	case s.Scale == 0:
+		s.sorted = append(s.sorted[:0], v...)
 		selectAscending(s.sorted, ranks, 0, out)
 		return
 	}
+	place := s.counted(v)
+	at, gathered := s.spans(ranks)
+	if gathered > len(v)/16 && s.refits < maxRefits {
+		// Noise has spread the values beyond what the bins were placed over: the next
+		// set is likely to be spread alike.
+		s.refits++
+		defer s.Fit(v)
+	}
+	list := s.list
+	for i, p := range place {
+		if l := list[p]; l != 0 {
+			s.wanted[l-1] = append(s.wanted[l-1], v[i])
+		}
+	}
+	for i := 0; i < len(ranks); {
+		j := i
+		for j < len(ranks) && at[j].bin == at[i].bin {
+			j++
+		}
+		selectAscending(s.wanted[at[i].list], ranks[i:j], at[i].before, out[i:j])
+		i = j
+	}
+}
+
+// counted counts the values in bins and returns the bin of each.
+func (s *Selector) counted(v []float64) []uint16 {
 	if s.count == nil {
 		s.count, s.list = make([]uint32, Bins+2), make([]uint8, Bins+2)
 	}
@@ -147,14 +173,21 @@ func (s *Selector) Ranks(v []float64, ranks []int, out []float64) {
 		place[i] = uint16(b)
 		count[b]++
 	}
+	return place
+}
 
-	// Walk the ranks and the bins together.
-	lists, before, b, gathered := 0, 0, 0, 0
-	type span struct{ bin, before, list int }
-	at := make([]span, len(ranks))
+// span is where a rank lies: its bin, the number of values below that, and the list that
+// gathers it.
+type span struct{ bin, before, list int }
+
+// spans walks the ranks and the counted bins together. It gives each bin that holds a
+// rank an empty list, and returns how many values these will gather.
+func (s *Selector) spans(ranks []int) (at []span, gathered int) {
+	lists, before, b := 0, 0, 0
+	at = make([]span, len(ranks))
 	for i, r := range ranks {
-		for before+int(count[b]) <= r {
-			before += int(count[b])
+		for before+int(s.count[b]) <= r {
+			before += int(s.count[b])
 			b++
 		}
 		if s.list[b] == 0 {
@@ -164,30 +197,11 @@ func (s *Selector) Ranks(v []float64, ranks []int, out []float64) {
 				s.wanted = append(s.wanted, nil)
 			}
 			s.wanted[lists-1] = s.wanted[lists-1][:0]
-			gathered += int(count[b])
+			gathered += int(s.count[b])
 		}
 		at[i] = span{b, before, int(s.list[b]) - 1}
 	}
-	if gathered > len(v)/16 && s.refits < maxRefits {
-		// Noise has spread the values beyond what the bins were placed over: the next
-		// set is likely to be spread alike.
-		s.refits++
-		defer s.Fit(v)
-	}
-	list := s.list
-	for i, p := range place {
-		if l := list[p]; l != 0 {
-			s.wanted[l-1] = append(s.wanted[l-1], v[i])
-		}
-	}
-	for i := 0; i < len(ranks); {
-		j := i
-		for j < len(ranks) && at[j].bin == at[i].bin {
-			j++
-		}
-		selectAscending(s.wanted[at[i].list], ranks[i:j], at[i].before, out[i:j])
-		i = j
-	}
+	return at, gathered
 }
 
 // selectAscending writes the values of several ascending ranks, counted from

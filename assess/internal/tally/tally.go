@@ -175,8 +175,9 @@ func BinCode(x float64) uint64 { return math.Float64bits(x) >> binShift }
 // lies in and the values of a sample, and whether that is nearer to it than an
 // order statistic of the sample would be: more records must have been counted
 // than the sample has, and the bin must hold less of the data than the standard
-// error of the share of the sample below it, or be a heap of one value. Within the bin the sample decides where it shows that values repeat
-// (heaps, decimals); else the rank is taken to rise evenly.
+// error of the share of the sample below it, or be a heap of one value. Within the
+// bin the sample decides where it shows that values repeat (heaps, decimals); else the
+// rank is taken to rise evenly.
 func (t *Tally) OrderStatistic(k int, sample []float64) (float64, bool) {
 	v, _, _, known := t.Located(k, sample, 0)
 	return v, known
@@ -189,16 +190,7 @@ func (t *Tally) Located(k int, sample []float64, unit float64) (value, width, co
 	if k < 1 || uint64(k) > t.N || t.Seen <= uint64(len(sample)) {
 		return math.NaN(), 0, 0, false
 	}
-	var found Bin
-	var before uint64
-	t.Each(func(b Bin) bool {
-		found = b
-		if before+b.Count >= uint64(k) {
-			return false
-		}
-		before += b.Count
-		return true
-	})
+	found, before := t.holding(uint64(k))
 	var within []float64
 	for _, v := range sample {
 		if BinCode(v) == found.Code {
@@ -206,25 +198,8 @@ func (t *Tally) Located(k int, sample []float64, unit float64) (value, width, co
 		}
 	}
 	slices.Sort(within)
-	distinct := 0
-	for i, v := range within {
-		if i == 0 || v != within[i-1] {
-			distinct++
-		}
-	}
 	at := (float64(uint64(k)-before) - 0.5) / float64(found.Count) // in (0, 1)
-	var v float64
-	heap := false // whether most of the bin is one value, and the rank falls on it
-	if m := len(within); m > 0 {
-		v = within[min(int(at*float64(m)), m-1)]
-		same := 0
-		for _, w := range within {
-			if w == v {
-				same++
-			}
-		}
-		heap = 2*same > m
-	}
+	v, repeat, heap := shown(within, at)
 	p := float64(k) / float64(t.N)
 	share := float64(found.Count) / float64(t.N)
 	if !heap && share*share > p*(1-p)/float64(max(len(sample), 1)) {
@@ -234,22 +209,68 @@ func (t *Tally) Located(k int, sample []float64, unit float64) (value, width, co
 	switch {
 	case heap:
 		return v, 0, count, true
-	case distinct > 0 && 2*distinct <= len(within):
+	case repeat:
 		return v, width, count, true
 	}
-	v = found.lo + at*width
-	if unit > 0 && unit < math.Abs(v) {
-		// The rank is taken to rise evenly over the multiples that lie in the bin.
-		first, last := math.Ceil(found.lo/unit-1e-9), math.Ceil(found.hi/unit-1e-9)-1
-		if found.hi <= 0 {
-			first, last = math.Floor(found.lo/unit+1e-9)+1, math.Floor(found.hi/unit+1e-9)
-		}
-		if points := last - first + 1; points >= 1 {
-			v = (first + math.Floor(at*points)) * unit
-			if points == 1 {
-				width = 0
-			}
-		}
+	v, single := found.even(at, unit)
+	if single {
+		width = 0
 	}
 	return v, width, count, true
+}
+
+// holding returns the bin that holds the k-th smallest value, and how many lie in those
+// before it.
+func (t *Tally) holding(k uint64) (found Bin, before uint64) {
+	t.Each(func(b Bin) bool {
+		found = b
+		if before+b.Count >= k {
+			return false
+		}
+		before += b.Count
+		return true
+	})
+	return found, before
+}
+
+// shown returns what the sorted values of a sample in a bin say of the one at a share of
+// them, 0 < at < 1: whether values repeat, and whether most of the bin is one value,
+// on which the share falls.
+func shown(within []float64, at float64) (v float64, repeat, heap bool) {
+	m := len(within)
+	if m == 0 {
+		return 0, false, false
+	}
+	distinct := 0
+	for i, v := range within {
+		if i == 0 || v != within[i-1] {
+			distinct++
+		}
+	}
+	v = within[min(int(at*float64(m)), m-1)]
+	same := 0
+	for _, w := range within {
+		if w == v {
+			same++
+		}
+	}
+	return v, 2*distinct <= m, 2*same > m
+}
+
+// even returns the value at a share of the bin where ranks rise evenly in it, over the
+// multiples of unit where that is above 0, and whether there is one such multiple alone.
+func (b *Bin) even(at, unit float64) (v float64, single bool) {
+	v = b.lo + at*(b.hi-b.lo)
+	if !(unit > 0 && unit < math.Abs(v)) {
+		return v, false
+	}
+	first, last := math.Ceil(b.lo/unit-1e-9), math.Ceil(b.hi/unit-1e-9)-1
+	if b.hi <= 0 {
+		first, last = math.Floor(b.lo/unit+1e-9)+1, math.Floor(b.hi/unit+1e-9)
+	}
+	points := last - first + 1
+	if points >= 1 {
+		v = (first + math.Floor(at*points)) * unit
+	}
+	return v, points == 1
 }

@@ -143,35 +143,7 @@ func (a *attacker) attack() ColumnResult {
 // where it is; 0 where that is no luck but what they do.
 func (a *attacker) direct(c *ColumnResult) (certain []float64, luck float64) {
 	x, y := a.column.Original, a.column.Released
-	certain, chance := ones(len(y)), ones(len(y))
-	weakest := make([]int32, len(y)) // 0: no link; k: links[k−1]
-	least := ones(len(y))
-	p := make([]float64, len(y))
-	for k, l := range a.links {
-		if l.trivial {
-			continue
-		}
-		for i := range p {
-			p[i] = 1
-		}
-		switch {
-		case l.kind == Rounding:
-			for i := range p {
-				p[i] = min(1, a.grid/l.step)
-			}
-		case l.certain != nil:
-			l.certain(y, p)
-		}
-		for i, v := range p {
-			certain[i] *= v
-			if weakest[i] == 0 || v <= least[i] {
-				weakest[i], least[i] = int32(k+1), v
-			}
-		}
-		if l.chance != nil {
-			l.chance(x, chance)
-		}
-	}
+	certain, chance, weakest := a.leftAlone()
 	var sum float64
 	for i, v := range x {
 		if v == v {
@@ -206,6 +178,43 @@ func (a *attacker) direct(c *ColumnResult) (certain []float64, luck float64) {
 		luck = 0
 	}
 	return certain, luck
+}
+
+// leftAlone says of each record how sure it is that the masks leave its value where it is,
+// with which probability they do, and which mask is the most likely not to: 0 for none, k
+// for links[k−1].
+func (a *attacker) leftAlone() (certain, chance []float64, weakest []int32) {
+	x, y := a.column.Original, a.column.Released
+	certain, chance = ones(len(y)), ones(len(y))
+	weakest = make([]int32, len(y))
+	least := ones(len(y))
+	p := make([]float64, len(y))
+	for k, l := range a.links {
+		if l.trivial {
+			continue
+		}
+		for i := range p {
+			p[i] = 1
+		}
+		switch {
+		case l.kind == Rounding:
+			for i := range p {
+				p[i] = min(1, a.grid/l.step)
+			}
+		case l.certain != nil:
+			l.certain(y, p)
+		}
+		for i, v := range p {
+			certain[i] *= v
+			if weakest[i] == 0 || v <= least[i] {
+				weakest[i], least[i] = int32(k+1), v
+			}
+		}
+		if l.chance != nil {
+			l.chance(x, chance)
+		}
+	}
+	return certain, chance, weakest
 }
 
 // file is what a claim that the released value is the original is filed under.

@@ -41,7 +41,7 @@ func mahalanobis(targets, released Keys, o *Options) (columns []columnPair, cons
 	if p == 0 {
 		return nil, constant, nil
 	}
-	standardised := func(from Keys) [][]float64 {
+	inSDs := func(from Keys) [][]float64 {
 		z := make([][]float64, p)
 		for k, j := range keys {
 			z[k] = make([]float64, from.Len())
@@ -51,7 +51,7 @@ func mahalanobis(targets, released Keys, o *Options) (columns []columnPair, cons
 		}
 		return z
 	}
-	x, y := standardised(targets), standardised(released)
+	x, y := inSDs(targets), inSDs(released)
 	of := y
 	if o.Covariance == OfDifferences {
 		of = differences(targets, released, keys, scales, sds, o)
@@ -59,19 +59,10 @@ func mahalanobis(targets, released Keys, o *Options) (columns []columnPair, cons
 			return nil, nil, fmt.Errorf("mahalanobis: the covariance of the differences of %d keys needs more than %d targets that are in the release, got %d", p, p, pairs)
 		}
 	}
-	covariance := covarianceOf(of)
-	for k := range p {
-		if v := covariance.At(k, k); math.IsInf(v, 0) || math.IsNaN(v) {
-			return nil, nil, fmt.Errorf("mahalanobis: the covariance of key %d is beyond the range of numbers", keys[k])
-		}
+	values, vectors, err := eigenOf(covarianceOf(of), keys)
+	if err != nil {
+		return nil, nil, err
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(covariance, true) {
-		return nil, nil, fmt.Errorf("mahalanobis: the eigenvalues of the covariance matrix of %d keys do not converge", p)
-	}
-	values := eigen.Values(nil)
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
 	greatest := values[p-1]
 	for l := p - 1; l >= 0; l-- {
 		value := values[l]
@@ -80,9 +71,26 @@ func mahalanobis(targets, released Keys, o *Options) (columns []columnPair, cons
 		} else if value <= leastReleased*greatest {
 			continue
 		}
-		columns = append(columns, columnPair{squared, 1 / math.Sqrt(value), 1, along(x, &vectors, l), along(y, &vectors, l)})
+		columns = append(columns, columnPair{squared, 1 / math.Sqrt(value), 1, along(x, vectors, l), along(y, vectors, l)})
 	}
 	return columns, constant, nil
+}
+
+// eigenOf returns the eigenvalues, ascending, and eigenvectors of the covariance matrix of
+// some keys.
+func eigenOf(covariance *mat.SymDense, keys []int) (values []float64, vectors *mat.Dense, err error) {
+	for k, key := range keys {
+		if v := covariance.At(k, k); math.IsInf(v, 0) || math.IsNaN(v) {
+			return nil, nil, fmt.Errorf("mahalanobis: the covariance of key %d is beyond the range of numbers", key)
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(covariance, true) {
+		return nil, nil, fmt.Errorf("mahalanobis: the eigenvalues of the covariance matrix of %d keys do not converge", len(keys))
+	}
+	vectors = new(mat.Dense)
+	eigen.VectorsTo(vectors)
+	return eigen.Values(nil), vectors, nil
 }
 
 // along is the coordinate of each record along eigenvector l.

@@ -86,48 +86,13 @@ func (s *space) between(a, b []float64) float64 {
 // newSpace places the records as the distance wants it.
 func newSpace(targets, released Keys, o *Options) (*space, error) {
 	s := &space{unit: 1}
-	m, n := targets.Len(), released.Len()
 	var columns []columnPair
 	switch o.Distance {
 	case Standardised:
 		s.root = true
-		for j, column := range released.Numeric {
-			scale := scaleOf(column)
-			is := momentsOf(column, scale)
-			if !(is.least < is.biggest) {
-				s.constant = append(s.constant, j)
-				continue
-			}
-			columns = append(columns, columnPair{squared, 1 / is.sd, scale, targets.Numeric[j], column})
-		}
+		columns, s.constant = standardised(targets, released)
 	case Gower:
-		for j, column := range released.Numeric {
-			scale := scaleOf(column, targets.Numeric[j])
-			least, biggest := math.Inf(1), math.Inf(-1)
-			for _, x := range [2][]float64{column, targets.Numeric[j]} {
-				for _, v := range x {
-					if v < least {
-						least = v
-					}
-					if v > biggest {
-						biggest = v
-					}
-				}
-			}
-			if !(least < biggest) {
-				s.constant = append(s.constant, j)
-				continue
-			}
-			columns = append(columns, columnPair{absolute, 1 / (biggest*scale - least*scale), scale, targets.Numeric[j], column})
-		}
-		for j, column := range released.Categorical {
-			x, y := codes(targets.Categorical[j]), codes(column)
-			if same(x, y) {
-				s.constant = append(s.constant, len(released.Numeric)+j)
-				continue
-			}
-			columns = append(columns, columnPair{mismatch, 1, 1, x, y})
-		}
+		columns, s.constant = gower(targets, released)
 		s.unit = 1 / float64(max(1, len(columns)))
 	case Ranks:
 		columns, s.constant, s.unit = ranked(targets, released, o.Reference)
@@ -138,6 +103,61 @@ func newSpace(targets, released Keys, o *Options) (*space, error) {
 		}
 		s.root = true
 	}
+	if err := s.place(columns, targets.Len(), released.Len()); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// standardised are the numeric keys in SDs of the released ones, without constant ones.
+func standardised(targets, released Keys) (columns []columnPair, constant []int) {
+	for j, column := range released.Numeric {
+		scale := scaleOf(column)
+		is := momentsOf(column, scale)
+		if !(is.least < is.biggest) {
+			constant = append(constant, j)
+			continue
+		}
+		columns = append(columns, columnPair{squared, 1 / is.sd, scale, targets.Numeric[j], column})
+	}
+	return columns, constant
+}
+
+// gower are the numeric keys in ranges of both sides, and the categorical ones as
+// mismatches, without those that do not differ.
+func gower(targets, released Keys) (columns []columnPair, constant []int) {
+	for j, column := range released.Numeric {
+		scale := scaleOf(column, targets.Numeric[j])
+		least, biggest := math.Inf(1), math.Inf(-1)
+		for _, x := range [2][]float64{column, targets.Numeric[j]} {
+			for _, v := range x {
+				if v < least {
+					least = v
+				}
+				if v > biggest {
+					biggest = v
+				}
+			}
+		}
+		if !(least < biggest) {
+			constant = append(constant, j)
+			continue
+		}
+		columns = append(columns, columnPair{absolute, 1 / (biggest*scale - least*scale), scale, targets.Numeric[j], column})
+	}
+	for j, column := range released.Categorical {
+		x, y := codes(targets.Categorical[j]), codes(column)
+		if same(x, y) {
+			constant = append(constant, len(released.Numeric)+j)
+			continue
+		}
+		columns = append(columns, columnPair{mismatch, 1, 1, x, y})
+	}
+	return columns, constant
+}
+
+// place writes the coordinates of m targets and n released records, row by row.
+func (s *space) place(columns []columnPair, m, n int) error {
 	p := len(columns)
 	s.plain = true
 	s.targets, s.released = make([]float64, m*p), make([]float64, n*p)
@@ -152,10 +172,10 @@ func newSpace(targets, released Keys, o *Options) (*space, error) {
 			s.released[i*p+j] = v * c.scale
 		}
 		if math.IsInf(c.weight, 0) || math.IsNaN(c.weight) {
-			return nil, fmt.Errorf("keys: the spread of key %d is too small beside its magnitude to be measured by", j)
+			return fmt.Errorf("keys: the spread of key %d is too small beside its magnitude to be measured by", j)
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // columnPair is a coordinate in the making.

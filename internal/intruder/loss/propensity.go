@@ -262,76 +262,101 @@ const (
 	maxIterations = 100
 )
 
-// fit maximises the log-likelihood less ridge/2·Σβ² (the intercept is free) by
-// Newton's method, steps halved until they do not lead down.
-func (d *design) fit(ctx context.Context, keep []int, ridge float64) (fitted, error) {
-	beta := make([]float64, d.k)
-	trial := make([]float64, d.k)
-	gram, score := make([]float64, d.k*d.k), make([]float64, d.k)
-	at := func(b []float64) (t totals, objective float64, err error) {
-		clear(gram)
-		clear(score)
-		if err = d.sums(ctx, b, gram, score, &t); err != nil {
-			return t, 0, err
-		}
-		objective = t.likelihood
-		for _, v := range b[1:] {
-			objective -= ridge / 2 * v * v
-		}
-		return t, objective, nil
+// ascent is a fit under way: the log-likelihood less ridge/2·Σβ², the intercept free, at
+// beta.
+type ascent struct {
+	*design
+	ridge       float64
+	beta, trial []float64
+	gram, score []float64
+	now         totals
+	objective   float64
+}
+
+// at sums up at the coefficients b.
+func (a *ascent) at(ctx context.Context, b []float64) (t totals, objective float64, err error) {
+	clear(a.gram)
+	clear(a.score)
+	if err = a.sums(ctx, b, a.gram, a.score, &t); err != nil {
+		return t, 0, err
 	}
-	now, objective, err := at(beta)
-	if err != nil {
+	objective = t.likelihood
+	for _, v := range b[1:] {
+		objective -= a.ridge / 2 * v * v
+	}
+	return t, objective, nil
+}
+
+// newton returns the step of Newton's method for the kept coefficients, and its decrement,
+// twice what a quadratic still gains; false where the matrix is singular but for rounding.
+func (a *ascent) newton(keep []int) (step *mat.VecDense, decrement float64, ok bool) {
+	h := symmetric(a.gram, a.k, keep)
+	g := mat.NewVecDense(len(keep), nil)
+	for i, c := range keep {
+		v := a.score[c]
+		if c > 0 {
+			v -= a.ridge * a.beta[c]
+			h.SetSym(i, i, h.At(i, i)+a.ridge)
+		}
+		g.SetVec(i, v)
+	}
+	var chol mat.Cholesky
+	step = new(mat.VecDense)
+	if !chol.Factorize(h) || chol.SolveVecTo(step, g) != nil {
+		return nil, 0, false
+	}
+	return step, mat.Dot(step, g), true
+}
+
+// climb goes along a step, halved until it does not lead down; false where there is no way
+// up, as the rest is rounding.
+func (a *ascent) climb(ctx context.Context, keep []int, step *mat.VecDense, decrement float64) (bool, error) {
+	for length := 1.0; ; length /= 2 {
+		copy(a.trial, a.beta)
+		for i, c := range keep {
+			a.trial[c] += length * step.AtVec(i)
+		}
+		t, o, err := a.at(ctx, a.trial)
+		if err != nil {
+			return false, err
+		}
+		if length < 1e-6 {
+			return false, nil
+		}
+		// So near the top the objective's gain is less than its rounding.
+		if o >= a.objective || decrement < 1e-6 {
+			a.beta, a.trial = a.trial, a.beta
+			a.now, a.objective = t, o
+			return true, nil
+		}
+	}
+}
+
+// fit maximises the log-likelihood less ridge/2·Σβ² by Newton's method.
+func (d *design) fit(ctx context.Context, keep []int, ridge float64) (fitted, error) {
+	a := &ascent{design: d, ridge: ridge, beta: make([]float64, d.k), trial: make([]float64, d.k),
+		gram: make([]float64, d.k*d.k), score: make([]float64, d.k)}
+	var err error
+	if a.now, a.objective, err = a.at(ctx, a.beta); err != nil {
 		return fitted{}, err
 	}
 	for it := 1; it <= maxIterations; it++ {
-		if ridge == 0 && now.steepest > steepest {
+		if ridge == 0 && a.now.steepest > steepest {
 			return fitted{iterations: it}, nil
 		}
-		h := symmetric(gram, d.k, keep)
-		g := mat.NewVecDense(len(keep), nil)
-		for i, c := range keep {
-			v := score[c]
-			if c > 0 {
-				v -= ridge * beta[c]
-				h.SetSym(i, i, h.At(i, i)+ridge)
-			}
-			g.SetVec(i, v)
-		}
-		var chol mat.Cholesky
-		var step mat.VecDense
-		if !chol.Factorize(h) {
+		step, decrement, ok := a.newton(keep)
+		if !ok {
 			return fitted{iterations: it}, nil
 		}
-		if err := chol.SolveVecTo(&step, g); err != nil {
-			return fitted{iterations: it}, nil // singular but for rounding
-		}
-		// The decrement, twice what a quadratic still gains, is the square of the
-		// step in units of the coefficients' standard errors.
-		decrement := mat.Dot(&step, g)
+		// The decrement is the square of the step in units of the coefficients' standard
+		// errors.
 		if decrement < 1e-20 {
-			return fitted{true, it, now.square}, nil
+			return fitted{true, it, a.now.square}, nil
 		}
-		length := 1.0
-		for {
-			copy(trial, beta)
-			for i, c := range keep {
-				trial[c] += length * step.AtVec(i)
-			}
-			t, o, err := at(trial)
-			if err != nil {
-				return fitted{}, err
-			}
-			// So near the top the objective's gain is less than its rounding.
-			if o >= objective || decrement < 1e-6 || length < 1e-6 {
-				if length < 1e-6 { // no way up: the rest is rounding
-					return fitted{true, it, now.square}, nil
-				}
-				beta, trial = trial, beta
-				now, objective = t, o
-				break
-			}
-			length /= 2
+		if up, err := a.climb(ctx, keep, step, decrement); err != nil {
+			return fitted{}, err
+		} else if !up {
+			return fitted{true, it, a.now.square}, nil
 		}
 	}
 	return fitted{iterations: maxIterations}, nil

@@ -66,25 +66,15 @@ func OverlapOf(ctx context.Context, p Pair, r Regression) (*Overlap, error) {
 	if !(r.Level > 0 && r.Level < 1) {
 		return nil, fmt.Errorf("level: must be between 0 and 1, got %v", r.Level)
 	}
-	js, err := p.indexes(append(append([]string{}, r.Predictors...), r.Response))
+	k := len(r.Predictors)
+	o := &Overlap{Response: r.Response, Predictors: append([]string{}, r.Predictors...), Level: r.Level}
+	sides, err := bothSides(ctx, p, r)
 	if err != nil {
 		return nil, err
 	}
-	k := len(r.Predictors)
-	o := &Overlap{Response: r.Response, Predictors: append([]string{}, r.Predictors...), Level: r.Level}
-	var sides [2]*leastSquares
-	for side, columns := range [2][][]float64{p.Original, p.Released} {
-		var use [][]float64
-		for _, j := range js {
-			use = append(use, columns[j])
-		}
-		if sides[side], err = newLeastSquares(ctx, use); err != nil {
-			return nil, err
-		}
-		o.Records[side] = sides[side].n
-	}
 	estimable := make([]int, k)
-	for _, s := range sides {
+	for side, s := range sides {
+		o.Records[side] = s.n
 		for _, c := range independent(s.cross, k+1) {
 			if c < k {
 				estimable[c]++
@@ -121,6 +111,25 @@ func OverlapOf(ctx context.Context, p Pair, r Regression) (*Overlap, error) {
 	return o, nil
 }
 
+// bothSides sums up the columns of a regression in the original and the released data.
+func bothSides(ctx context.Context, p Pair, r Regression) (sides [2]*leastSquares, err error) {
+	js, err := p.indexes(append(append([]string{}, r.Predictors...), r.Response))
+	if err != nil {
+		return sides, err
+	}
+	for side, columns := range [2][][]float64{p.Original, p.Released} {
+		var use [][]float64
+		for _, j := range js {
+			use = append(use, columns[j])
+		}
+		if sides[side], err = newLeastSquares(ctx, use); err != nil {
+			return sides, err
+		}
+	}
+	return sides, nil
+}
+
+// overlap is the mean share of the intervals that they have in common.
 func overlap(a, b Estimate) float64 {
 	common := min(a.Upper, b.Upper) - max(a.Lower, b.Lower)
 	if common < 0 {
@@ -144,44 +153,13 @@ type leastSquares struct {
 	cross    []float64 // upper triangle
 }
 
+// newLeastSquares makes three passes over the records that are complete: means, SDs,
+// products.
 func newLeastSquares(ctx context.Context, columns [][]float64) (*leastSquares, error) {
 	k := len(columns)
 	s := &leastSquares{mean: make([]float64, k), sd: make([]float64, k), cross: make([]float64, k*k)}
-	complete := func(i int) bool {
-		for _, v := range columns {
-			if v[i] != v[i] {
-				return false
-			}
-		}
-		return true
-	}
-	records := len(columns[0])
-	// Three passes: means, SDs, products. The first two are by stretches too, so
-	// that a sum of 1e6 terms has the error of one of 1e4.
-	pass := func(width int, dst []float64, f func(sum []float64, i int)) (int, error) {
-		sums, counts := make([][]float64, stretches), make([]int, stretches)
-		err := inStretches(ctx, records, func(part, from, to int) error {
-			sum, n := make([]float64, width), 0
-			for i := from; i < to; i++ {
-				if complete(i) {
-					f(sum, i)
-					n++
-				}
-			}
-			sums[part], counts[part] = sum, n
-			return nil
-		})
-		n := 0
-		for part, sum := range sums {
-			n += counts[part]
-			for c, v := range sum {
-				dst[c] += v
-			}
-		}
-		return n, err
-	}
 	var err error
-	if s.n, err = pass(k, s.mean, func(sum []float64, i int) {
+	if s.n, err = overComplete(ctx, columns, s.mean, func(sum []float64, i int) {
 		for c, v := range columns {
 			sum[c] += v[i]
 		}
@@ -191,7 +169,7 @@ func newLeastSquares(ctx context.Context, columns [][]float64) (*leastSquares, e
 	for c := range s.mean {
 		s.mean[c] /= float64(s.n)
 	}
-	if _, err = pass(k, s.sd, func(sum []float64, i int) {
+	if _, err = overComplete(ctx, columns, s.sd, func(sum []float64, i int) {
 		for c, v := range columns {
 			sum[c] += (v[i] - s.mean[c]) * (v[i] - s.mean[c])
 		}
@@ -201,7 +179,7 @@ func newLeastSquares(ctx context.Context, columns [][]float64) (*leastSquares, e
 	for c, square := range s.sd {
 		s.sd[c] = math.Sqrt(square / float64(s.n-1))
 	}
-	_, err = pass(k*k, s.cross, func(sum []float64, i int) {
+	_, err = overComplete(ctx, columns, s.cross, func(sum []float64, i int) {
 		for a, u := range columns {
 			if s.sd[a] == 0 {
 				continue
@@ -215,6 +193,40 @@ func newLeastSquares(ctx context.Context, columns [][]float64) (*leastSquares, e
 		}
 	})
 	return s, err
+}
+
+// overComplete adds to dst what f adds to its sum for every complete record, and returns
+// how many there are. Sums are made by stretches, so that one of 1e6 terms has the error of
+// one of 1e4.
+func overComplete(ctx context.Context, columns [][]float64, dst []float64, f func(sum []float64, i int)) (int, error) {
+	complete := func(i int) bool {
+		for _, v := range columns {
+			if v[i] != v[i] {
+				return false
+			}
+		}
+		return true
+	}
+	sums, counts := make([][]float64, stretches), make([]int, stretches)
+	err := inStretches(ctx, len(columns[0]), func(part, from, to int) error {
+		sum, n := make([]float64, len(dst)), 0
+		for i := from; i < to; i++ {
+			if complete(i) {
+				f(sum, i)
+				n++
+			}
+		}
+		sums[part], counts[part] = sum, n
+		return nil
+	})
+	n := 0
+	for part, sum := range sums {
+		n += counts[part]
+		for c, v := range sum {
+			dst[c] += v
+		}
+	}
+	return n, err
 }
 
 // solve returns the intercept and the kept predictors' coefficients. The

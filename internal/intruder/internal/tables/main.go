@@ -53,55 +53,63 @@ var paperPosteriors = [2][2][3][3]float64{
 }
 
 func trottini(ctx context.Context, sets int) error {
-	amounts := [3]string{"min", "med", "max"}
 	for table, knowledge := range []string{"d.1", "d.2"} {
 		fmt.Printf("#### Table %d, %s\n\n", table+2, knowledge)
 		fmt.Println("| data | bias | noise | correct, mean ± 95 % | one run, 95 % | paper | inside | posterior of a correct link | paper |")
 		fmt.Println("|---|---|---|---|---|---|---|---|---|")
 		for data := 1; data <= 2; data++ {
-			for b, phi := range papers.Phis {
-				for c, noise := range papers.Cs {
-					rng := rand.New(rand.NewPCG(2004, uint64(100*table+9*data+3*b+c)))
-					counts := make([]float64, sets)
-					var correct, posterior, weight float64
-					for i := range counts {
-						r, err := papers.Trottini{Data: data, Phi: phi, C: noise, Priors: table == 1}.Run(ctx, rng)
-						if err != nil {
-							return err
-						}
-						counts[i] = r.Correct
-						correct += r.Correct
-						posterior += r.PosteriorOfCorrect.Mean * r.Correct
-						weight += r.Correct
+			for b := range papers.Phis {
+				for c := range papers.Cs {
+					if err := trottiniRow(ctx, sets, table, data, b, c); err != nil {
+						return err
 					}
-					mean := correct / float64(sets)
-					var squares float64
-					for _, v := range counts {
-						squares += (v - mean) * (v - mean)
-					}
-					half := 1.96 * math.Sqrt(squares/float64(sets-1)/float64(sets))
-					sort.Float64s(counts)
-					low, high := counts[int(0.025*float64(sets))], counts[int(math.Ceil(0.975*float64(sets)))-1]
-					paper := paperCounts[table][data-1][b][c]
-					inside := "yes"
-					if float64(paper) < low || float64(paper) > high {
-						inside = "**no**"
-					}
-					paperPosterior := "–"
-					if p := paperPosteriors[table][data-1][b][c]; !math.IsNaN(p) {
-						paperPosterior = fmt.Sprintf("%.4f", p)
-					}
-					average := "–"
-					if weight > 0 {
-						average = fmt.Sprintf("%.4f", posterior/weight)
-					}
-					fmt.Printf("| DATA%d | %s | %s | %.2f ± %.2f | %g–%g | %d | %s | %s | %s |\n",
-						data, amounts[b], amounts[c], mean, half, low, high, paper, inside, average, paperPosterior)
 				}
 			}
 		}
 		fmt.Println()
 	}
+	return nil
+}
+
+// trottiniRow prints the row of one data set and the b-th bias and c-th noise.
+func trottiniRow(ctx context.Context, sets, table, data, b, c int) error {
+	amounts := [3]string{"min", "med", "max"}
+	rng := rand.New(rand.NewPCG(2004, uint64(100*table+9*data+3*b+c)))
+	counts := make([]float64, sets)
+	var correct, posterior, weight float64
+	for i := range counts {
+		r, err := papers.Trottini{Data: data, Phi: papers.Phis[b], C: papers.Cs[c], Priors: table == 1}.Run(ctx, rng)
+		if err != nil {
+			return err
+		}
+		counts[i] = r.Correct
+		correct += r.Correct
+		posterior += r.PosteriorOfCorrect.Mean * r.Correct
+		weight += r.Correct
+	}
+	mean := correct / float64(sets)
+	var squares float64
+	for _, v := range counts {
+		squares += (v - mean) * (v - mean)
+	}
+	half := 1.96 * math.Sqrt(squares/float64(sets-1)/float64(sets))
+	sort.Float64s(counts)
+	low, high := counts[int(0.025*float64(sets))], counts[int(math.Ceil(0.975*float64(sets)))-1]
+	paper := paperCounts[table][data-1][b][c]
+	inside := "yes"
+	if float64(paper) < low || float64(paper) > high {
+		inside = "**no**"
+	}
+	paperPosterior := "–"
+	if p := paperPosteriors[table][data-1][b][c]; !math.IsNaN(p) {
+		paperPosterior = fmt.Sprintf("%.4f", p)
+	}
+	average := "–"
+	if weight > 0 {
+		average = fmt.Sprintf("%.4f", posterior/weight)
+	}
+	fmt.Printf("| DATA%d | %s | %s | %.2f ± %.2f | %g–%g | %d | %s | %s | %s |\n",
+		data, amounts[b], amounts[c], mean, half, low, high, paper, inside, average, paperPosterior)
 	return nil
 }
 
