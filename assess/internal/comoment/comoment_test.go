@@ -1,0 +1,209 @@
+package comoment
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
+	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// table is columns with values and without.
+type table struct {
+	values [][]float64
+	has    [][]bool
+}
+
+func randomTable(rng *rand.Rand, n int, nulls bool) table {
+	var t table
+	for c := range 3 {
+		v, has := make([]float64, n), make([]bool, n)
+		for i := range v {
+			v[i] = []float64{1e9, 0, -5}[c] + []float64{1, 1000, 0.01}[c]*rng.NormFloat64()
+			if c > 0 {
+				v[i] += 0.3 * t.values[c-1][i] / []float64{1, 1e6, 1e5}[c]
+			}
+			has[i] = !nulls || rng.IntN(7) > 0
+		}
+		t.values, t.has = append(t.values, v), append(t.has, has)
+	}
+	return t
+}
+
+// add adds the records [from, to) as a block.
+func (t table) add(g *Gram, from, to int) {
+	n := to - from
+	vectors := make([]microdata.Vector, len(t.values))
+	clean := true
+	for c := range vectors {
+		vectors[c] = microdata.Vector{Values: t.values[c][from:to], Valid: microdata.NewBitmap(n, nil)}
+		for i := range n {
+			if !t.has[c][from+i] {
+				vectors[c].Valid.Clear(i)
+				clean = false
+			}
+		}
+		g.Recentre(c, vectors[c], nil)
+	}
+	for at := 0; at < n; at += cell.Run {
+		m := min(cell.Run, n-at)
+		u, square, has := Rows(3), Rows(3), Rows(3)
+		sums := make([]float64, 3)
+		for c, v := range vectors {
+			Centre(v, at, m, nil, g.Centre[c], u[c], square[c], has[c])
+			for _, x := range u[c][:m] {
+				sums[c] += x
+			}
+		}
+		if clean {
+			g.AddClean(m, u, sums)
+		} else {
+			g.AddPart(m, u, square, has)
+		}
+	}
+	g.Fold()
+}
+
+// twoPasses is the definition, over the records that have both.
+func (t table) twoPasses(i, j int) Pair {
+	var p Pair
+	for r := range t.values[i] {
+		if t.has[i][r] && t.has[j][r] {
+			p.N++
+			p.Mi += t.values[i][r]
+			p.Mj += t.values[j][r]
+		}
+	}
+	p.Mi, p.Mj = p.Mi/p.N, p.Mj/p.N
+	for r := range t.values[i] {
+		if t.has[i][r] && t.has[j][r] {
+			a, b := t.values[i][r]-p.Mi, t.values[j][r]-p.Mj
+			p.Cii += a * a
+			p.Cjj += b * b
+			p.Cij += a * b
+		}
+	}
+	return p
+}
+
+func compare(t *testing.T, what string, g *Gram, of table) {
+	t.Helper()
+	near := func(name string, got, want, scale float64) {
+		if !(math.Abs(got-want) <= 1e-9*math.Max(math.Abs(want), scale)) {
+			t.Errorf("%s: %s is %v, want %v", what, name, got, want)
+		}
+	}
+	for i := range g.K {
+		for j := range g.K {
+			got, want := g.Between(i, j), of.twoPasses(i, j)
+			near("n", got.N, want.N, 0)
+			near("mean i", got.Mi+got.Li, want.Mi, 0)
+			near("mean j", got.Mj+got.Lj, want.Mj, 0)
+			near("Cii", got.Cii, want.Cii, 0)
+			near("Cjj", got.Cjj, want.Cjj, 0)
+			near("Cij", got.Cij, want.Cij, math.Sqrt(want.Cii*want.Cjj))
+			near("variance", got.Variance(), want.Cii/(want.N-1), 0)
+			near("correlation", got.Correlation(), want.Cij/math.Sqrt(want.Cii*want.Cjj), 1)
+		}
+	}
+}
+
+// Sums of blocks of any size, merged in any grouping and taken through bytes, are those
+// of two passes over all records.
+func TestGramIsThatOfTwoPasses(t *testing.T) {
+	for _, nulls := range []bool{false, true} {
+		rng := rand.New(rand.NewPCG(5, 1))
+		const n = 4000
+		all := randomTable(rng, n, nulls)
+		whole, parts := New(3), []*Gram{}
+		all.add(&whole, 0, n)
+		compare(t, "one block", &whole, all)
+		for from := 0; from < n; {
+			to := min(n, from+1+rng.IntN(900))
+			g := New(3)
+			middle := from + (to-from)/2
+			all.add(&g, from, middle)
+			all.add(&g, middle, to)
+			parts = append(parts, &g)
+			from = to
+		}
+		merged := New(3)
+		for _, g := range parts {
+			merged.Merge(g)
+		}
+		compare(t, "parts", &merged, all)
+		var e wire.Encoder
+		merged.Encode(&e)
+		again, d := New(3), wire.Decoder{Rest: e}
+		again.Decode(&d)
+		if d.Failed || len(d.Rest) > 0 {
+			t.Fatalf("nulls %v: decoding fails", nulls)
+		}
+		for p := range merged.Pairs {
+			if merged.Pairs[p] != again.Pairs[p] {
+				t.Errorf("nulls %v: pair %d is %+v after decoding, was %+v", nulls, p, again.Pairs[p], merged.Pairs[p])
+			}
+		}
+		if above := whole.At(0, 0).Above(whole.At(0, 0)); above != 0 {
+			t.Errorf("a mean lies %v above itself", above)
+		}
+	}
+}
+
+// Far from 0 in SDs, many small merges keep the digits of the mean.
+func TestMeansKeepTheirDigits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 2))
+	var sum Pair
+	const n, far = 100_000, 1 << 40
+	low := 0.0 // mean less far
+	for range n {
+		x := rng.NormFloat64()
+		low += x / n
+		v := far + x
+		low += (v - far - x) / n // what rounding made of it
+		sum.merge(Of([]float64{v}))
+	}
+	// A mean without what rounding leaves over is off by many units in its last place,
+	// 2⁻¹²; with it, by what float64 sums of x are.
+	if got := (sum.Mi - far) + sum.Li; math.Abs(got-low) > 1e-8 {
+		t.Errorf("the mean is off by %v", got-low)
+	}
+}
+
+func TestConstantColumnsHaveNoCorrelation(t *testing.T) {
+	p := Of([]float64{3, 3, 3})
+	if c := p.Correlation(); !math.IsNaN(c) {
+		t.Errorf("correlation %v", c)
+	}
+	if v := p.Variance(); v != 0 {
+		t.Errorf("variance %v", v)
+	}
+	one := Of([]float64{3})
+	if v := one.Variance(); !math.IsNaN(v) {
+		t.Errorf("variance of one value %v", v)
+	}
+	var none Pair
+	if a := p.Above(&none); !math.IsNaN(a) {
+		t.Errorf("above nothing by %v", a)
+	}
+}
+
+// Values that are not to be summed leave no trace, whatever stands under them.
+func TestCentreLeavesOut(t *testing.T) {
+	v := microdata.Vector{Values: []float64{1, math.NaN(), math.Inf(1), 7, 5}, Valid: microdata.NewBitmap(5, nil)}
+	v.Valid.Clear(3)
+	keep := microdata.NewBitmap(5, nil)
+	keep.Clear(0)
+	u, square, has := make([]float64, 5), make([]float64, 5), make([]float64, 5)
+	Centre(v, 0, 5, keep, 2, u, square, has)
+	for i := range 4 {
+		if u[i] != 0 || square[i] != 0 || has[i] != 0 {
+			t.Errorf("value %d: %v, %v, %v", i, u[i], square[i], has[i])
+		}
+	}
+	if u[4] != 3 || square[4] != 9 || has[4] != 1 {
+		t.Errorf("value 4: %v, %v, %v", u[4], square[4], has[4])
+	}
+}
