@@ -52,36 +52,13 @@ fail() { echo "  FAIL $*"; failed=1; }
 
 # The page itself runs no script. For measuring, a copy gets one; the page's
 # content security policy, which would stop it, is checked on the page itself.
-probe='<script>
-const channel = c => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
-const light = c => 0.2126 * channel(c[0]) + 0.7152 * channel(c[1]) + 0.0722 * channel(c[2]);
-const colour = s => { const m = s.match(/[\d.]+/g); return m ? m.map(Number) : [0, 0, 0, 0]; };
-const over = (top, under) => { const a = top[3] ?? 1; return [0, 1, 2].map(i => top[i] * a + under[i] * (1 - a)); };
-function behind(e) {
-  const layers = [];
-  for (; e; e = e.parentElement) {
-    const c = colour(getComputedStyle(e).backgroundColor);
-    layers.push(c);
-    if ((c[3] ?? 1) === 1) break;
-  }
-  return layers.reverse().reduce((under, top) => over(top, under), [255, 255, 255]);
-}
-let worst = 99, where = "";
-for (const e of document.querySelectorAll("body *")) {
-  if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
-  if (!e.checkVisibility({visibilityProperty: true}) || e.tagName === "title" || e.closest(".spoken")) continue;
-  const s = getComputedStyle(e);
-  const front = colour(e instanceof SVGElement ? s.fill : s.color);
-  const back = behind(e);
-  const [a, b] = [light(over(front, back)), light(back)].sort((x, y) => y - x);
-  const ratio = (a + 0.05) / (b + 0.05);
-  if (ratio < worst) { worst = ratio; where = e.tagName + "." + (e.getAttribute("class") || ""); }
-}
-const root = document.documentElement;
-root.dataset.overflow = Math.max(0, root.scrollWidth - root.clientWidth);
-root.dataset.contrast = worst.toFixed(2);
-root.dataset.where = where;
-</script>'
+probe="<script>$(<browsertest/probe.js)
+const found = probe();
+const data = document.documentElement.dataset;
+data.overflow = found.overflow;
+data.contrast = found.contrast.toFixed(2);
+data.where = found.where;
+</script>"
 
 # open PAGE WIDTH SCHEME: the DOM goes to $work/dom, the log to $work/log. Scheme
 # 0 is dark and 1 is light. Every name resolves to nothing, and requests are logged.

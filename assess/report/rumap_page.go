@@ -28,7 +28,8 @@ const mostRisks = 1500
 type mapView struct {
 	Map        *rumap.Map
 	Word, Line string
-	Good       bool
+	Tone       string // good, amber or bad
+	Unjudged   []string
 	Binding    []string
 	HeldBack   string
 	Rules      []mapRule
@@ -63,6 +64,7 @@ type mapRow struct {
 	Bias                    cell
 	Worst                   mapRisk
 	Admissible, Recommended bool
+	Unjudged                string // rules that could not be judged here
 	Broken                  string
 }
 
@@ -143,18 +145,26 @@ func viewMap(m *rumap.Map) *mapView {
 
 func (v *mapView) verdict(m *rumap.Map, at int) {
 	if at < 0 {
-		v.Word, v.Line = "No recommendation", m.Reason
+		v.Tone, v.Word, v.Line = "bad", "No recommendation", m.Reason
+		v.Unjudged = m.Unjudged
+		if len(m.Unjudged) > 0 && slices.ContainsFunc(m.Points, func(p rumap.Point) bool { return p.Admissible }) {
+			v.Tone = "amber" // nothing is known to be wrong
+		}
 		if v.Line == "" {
 			v.Line = "No point of the map is admissible."
 		}
 		v.Line = strings.ToUpper(v.Line[:1]) + figure.Raised(strings.TrimSuffix(v.Line[1:], ".")) + "."
 		for _, r := range m.Rules {
-			v.Rules = append(v.Rules, mapRule{Rule: figure.Raised(r.String()), Sign: "·"})
+			rule := mapRule{Rule: figure.Raised(r.String()), Sign: "·"}
+			if slices.Contains(m.Unjudged, r.String()) {
+				rule = unjudgedRule(rule.Rule)
+			}
+			v.Rules = append(v.Rules, rule)
 		}
 		return
 	}
 	p := &m.Points[at]
-	v.Good, v.Word = true, "Recommended"
+	v.Tone, v.Word = "good", "Recommended"
 	setting := m.Setting(p)
 	if setting == "" {
 		setting = "the masks as they are configured"
@@ -170,6 +180,8 @@ func (v *mapView) verdict(m *rumap.Map, at int) {
 		rule := mapRule{Rule: figure.Raised(r.String()), Sign: "✓", Class: "held", Spoken: "Holds:"}
 		if slices.ContainsFunc(p.Broken, func(b rumap.Broken) bool { return b.Rule == i }) {
 			rule.Sign, rule.Class, rule.Spoken = "✗", "broken", "Does not hold:"
+		} else if slices.Contains(p.Unjudged, r.String()) {
+			rule = unjudgedRule(rule.Rule)
 		}
 		v.Rules = append(v.Rules, rule)
 	}
@@ -184,6 +196,11 @@ func (v *mapView) verdict(m *rumap.Map, at int) {
 			labelled{Label: "worst protected, known to", cell: risk.Known, Note: strings.TrimPrefix(m.Unit+"; ", "; ") + risk.Subject},
 			labelled{Label: "its disclosure risk R", cell: risk.R, Note: riskUnit(m.Unit)})
 	}
+}
+
+// unjudgedRule is a rule that could not be judged on the map.
+func unjudgedRule(words string) mapRule {
+	return mapRule{Rule: words, Sign: "?", Class: "unsure", Spoken: "Could not be judged:", Found: "not judged on the map; a run judges it"}
 }
 
 // riskView is one of the risks of a point or of a group; path is that of what
@@ -226,6 +243,9 @@ func strategyView(m *rumap.Map, name, id string, chosen int) mapStrategy {
 			USE:        shown(path+"/U_se", p.USE, pretty(float64(p.USE), 2)),
 			Bias:       shown(path+"/bias", p.Bias, pretty(float64(p.Bias), 3)),
 			Admissible: p.Admissible, Recommended: i == chosen, Broken: strings.TrimPrefix(m.BrokenBy(p), ": "),
+		}
+		if p.Admissible {
+			row.Unjudged = figure.Raised(strings.Join(p.Unjudged, "; "))
 		}
 		for _, a := range axes {
 			row.Parameters = append(row.Parameters, parameterCell(path, a, p))

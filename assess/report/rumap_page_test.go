@@ -100,3 +100,53 @@ func TestAlternativesOnAReport(t *testing.T) {
 		t.Error("curves of another column")
 	}
 }
+
+// TestMapPageShowsWhatCouldNotBeJudged: where rules could not be judged, nothing says
+// that they hold: the verdict, the rule, the rows and the marks are amber, and the legend
+// says why.
+func TestMapPageShowsWhatCouldNotBeJudged(t *testing.T) {
+	const words = "Share of respondents found by linkage at most 0.05"
+	m := mapexample.Noise()
+	m.Rules = append(m.Rules, rumap.Rule{Measure: "max_linked", Words: words})
+	m.Recommended, m.Reason, m.Unjudged = nil, "the source can be read only once", []string{words}
+	open, held := 0, 0
+	for i := range m.Points {
+		p := &m.Points[i]
+		if i%2 == 0 {
+			p.Unjudged = []string{words}
+		}
+		switch {
+		case p.Admissible && i%2 == 0:
+			open++
+		case p.Admissible:
+			held++
+		}
+	}
+	var b bytes.Buffer
+	if err := report.WriteMapHTML(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for what, want := range map[string]int{
+		`<section class="verdict point amber"`:                       1,
+		`<li class="unsure">`:                                        1,
+		`<span class="spoken">Could not be judged: </span>` + words:  1,
+		`<td class="apart unsure"><span aria-hidden="true">?</span>`: open,
+		`<td class="apart held"><span aria-hidden="true">✓</span>`:   held,
+		`admissible, but a rule could not be judged</text>`:          3, // wide, slim and printed
+		`<td class="apart unsure"><span aria-hidden="true">?</span><span class="spoken">those that could be judged hold; not judged: ` + words: open,
+	} {
+		if n := strings.Count(page, what); n != want || want == 0 {
+			t.Errorf("%q is there %d times, want %d", what, n, want)
+		}
+	}
+	// Three subjects of each such point in three pictures, and the legends' own.
+	if n := strings.Count(page, `class="spot unjudged"`); n != 3*(3*open+1) {
+		t.Errorf("%d amber marks, want %d", n, 3*(3*open+1))
+	}
+	m.Points, m.Unjudged = nil, nil
+	b.Reset()
+	if err := report.WriteMapHTML(&b, m); err != nil || strings.Contains(b.String(), `point amber`) || strings.Contains(b.String(), "could not be judged</text>") {
+		t.Errorf("a map without such a rule is amber: %v", err)
+	}
+}

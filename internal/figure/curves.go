@@ -148,8 +148,11 @@ func (f *ruFrame) mark(s RUSetting, k RUMark, x float64) {
 		f.line("error", f.x(s.Efficiency-se), y, f.x(s.Efficiency+se), y)
 	}
 	class := "spot"
-	if !s.Admissible {
+	switch {
+	case !s.Admissible:
 		class = "spot hollow"
+	case s.Unjudged:
+		class = "spot unjudged"
 	}
 	if s.Recommended {
 		f.circle("pick", x, y, 7)
@@ -209,8 +212,9 @@ func (f *ruFrame) keys() []legendItem {
 	if len(f.m.Settings) == 0 {
 		return items
 	}
-	hollow, bars, picked := false, false, false
+	hollow, bars, picked, unjudged := false, false, false, false
 	for _, s := range f.m.Settings {
+		unjudged = unjudged || s.Admissible && s.Unjudged
 		hollow = hollow || !s.Admissible
 		picked = picked || s.Recommended
 		for _, k := range s.Marks {
@@ -223,6 +227,13 @@ func (f *ruFrame) keys() []legendItem {
 			f.shape("spot hollow", "", x+9, y, markRadius)
 			f.close()
 		}, "not admissible"})
+	}
+	if unjudged {
+		items = append(items, legendItem{func(x, y float64) {
+			f.open("neutral", "")
+			f.shape("spot unjudged", "", x+9, y, markRadius)
+			f.close()
+		}, "admissible, but a rule could not be judged"})
 	}
 	if picked {
 		items = append(items, legendItem{func(x, y float64) {

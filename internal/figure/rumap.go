@@ -105,6 +105,7 @@ type RUSetting struct {
 	Efficiency   float64
 	EfficiencySE float64 // 0 or NaN: no bar
 	Admissible   bool
+	Unjudged     bool // admissible by the rules that could be judged, and some could not
 	Recommended  bool
 	Marks        []RUMark
 }

@@ -81,7 +81,7 @@ func (f *timeFrame) draw() {
 	if f.p.Unit != "" {
 		name += ", " + Isolated(Cut(f.p.Unit, longestWord))
 	}
-	f.text("axis word", "start", 4, 14, name)
+	f.text("axis word", "start", 4, 14, Cut(name, int((f.right-84)/7.2)))
 	f.text("axis", "end", f.right, 14, f.value(last))
 	f.rect("plot", f.left, f.top, f.right-f.left, f.bottom-f.top)
 	f.scale()

@@ -255,7 +255,7 @@
   function showHistory(d) {
     write($("snapshots-caption").firstChild, "Of the whole stream up to each snapshot; efficiency and risk of " + d.name);
     $("snapshots").replaceChildren(...d.history.map(h => {
-      const tr = make("tr"), w = h.worst, first = make("th", "num", count(h.snapshot) + (h.emitted ? " (emitted as " + count(h.emitted) + ")" : ""));
+      const tr = make("tr"), w = h.worst, first = make("th", "num", count(h.snapshot) + (h.emitted && h.emitted !== h.snapshot ? " (emitted as " + count(h.emitted) + ")" : ""));
       first.scope = "row";
       const time = make("td"), t = make("time", "", h.finished.slice(11, 19));
       t.dateTime = h.finished;

@@ -98,6 +98,9 @@ func (m *Map) runsEach() int {
 // Verdict says whether a point is admissible, or which rules do not hold.
 func (m *Map) Verdict(p *Point) string {
 	if p.Admissible {
+		if len(p.Unjudged) > 0 {
+			return "admissible as far as it can be judged on a map; a run judges also: " + strings.Join(p.Unjudged, "; ")
+		}
 		return "admissible"
 	}
 	var list []string

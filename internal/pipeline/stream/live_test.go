@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/monitor"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
@@ -78,16 +79,6 @@ func stateOf(t *testing.T, m *monitor.Monitor) (s state) {
 	return s
 }
 
-func await(t *testing.T, what string, held func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !held(); {
-		if time.Now().After(deadline) {
-			t.Fatal("it never came to ", what)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
-}
-
 // TestStreamKeepsItsPage: after a restart on which nothing comes, the live page has the
 // measures, the gate, the lag, the reasons and the snapshots' order of before; a state of
 // before there was a page is taken up as well.
@@ -100,7 +91,7 @@ func TestStreamKeepsItsPage(t *testing.T) {
 	live := func() *config.Pipeline { return s.parse(fmt.Sprintf(text, s.address, s.key)) }
 
 	old, end := s.watchedStream(live()) // the state knows of no page
-	await(t, "a page of what was kept", func() bool {
+	eventually.True(t, "a page of what was kept", func() bool {
 		_, text := served(t, old, "/report")
 		return strings.Contains(text, `"released": 500`) && stateOf(t, old).Gate.Judged
 	})
@@ -110,7 +101,7 @@ func TestStreamKeepsItsPage(t *testing.T) {
 		&kgo.Record{Topic: "in", Partition: 0, Value: []byte(`not JSON`)}, &kgo.Record{Topic: "in", Partition: 1, Value: []byte(`nor this`)})
 
 	first, end := s.watchedStream(live())
-	await(t, "a snapshot of all records", func() bool {
+	eventually.True(t, "a snapshot of all records", func() bool {
 		status, text := served(t, first, "/report")
 		return status == http.StatusOK && strings.Contains(text, `"released": 1500`)
 	})
@@ -121,7 +112,7 @@ func TestStreamKeepsItsPage(t *testing.T) {
 	}
 
 	second, end := s.watchedStream(live())
-	await(t, "a page of the idle stream", func() bool {
+	eventually.True(t, "a page of the idle stream", func() bool {
 		is := stateOf(t, second)
 		return is.HasSnapshot && is.Lag.Total != nil && len(is.Dropped) == 2 && second.HasSnapshot()
 	})
@@ -144,7 +135,7 @@ func TestStreamKeepsItsPage(t *testing.T) {
 	}
 	// What comes is counted on.
 	s.produce(&kgo.Record{Topic: "in", Partition: 0, Value: []byte(`broken again`)})
-	await(t, "another record in quarantine", func() bool {
+	eventually.True(t, "another record in quarantine", func() bool {
 		is := stateOf(t, second)
 		return len(is.Dropped) == 2 && is.Dropped[0].Records == 3
 	})
