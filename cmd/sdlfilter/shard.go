@@ -104,7 +104,7 @@ func (s *state) shardRunCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&number, "shard", -1, "which, from 0")
-	cmd.Flags().StringVar(&to, "state", "", "the file of its state, which must end in .state; readable by its owner alone")
+	cmd.Flags().StringVar(&to, "state", "", "the file of its state, in a folder for the states of all shards; readable by its owner alone")
 	return cmd
 }
 
@@ -138,7 +138,7 @@ func (s *state) shardCommitCommand() *cobra.Command {
 			return s.summarise(result, summary, false)
 		},
 	}
-	cmd.Flags().StringVar(&states, "states", "", "the folder of the shards' states (*.state)")
+	cmd.Flags().StringVar(&states, "states", "", "the folder of the shards' states, and of nothing else")
 	cmd.Flags().StringVar(&summary, "summary", "text", "what is printed at the end: text, or json, one line for scripts")
 	return cmd
 }

@@ -100,6 +100,12 @@ func Read(path string) (*Manifest, error) {
 	return m, nil
 }
 
+// isAt reports whether a file is this manifest.
+func (m *Manifest) isAt(path string) bool {
+	there, err := Read(path)
+	return err == nil && there.id == m.id
+}
+
 // Write writes the manifest, readable by its owner alone.
 func (m *Manifest) Write(path string) error {
 	text, err := m.Marshal()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -15,9 +16,6 @@ import (
 
 // stateMagic begins a state; a change of its form changes it.
 const stateMagic = "sdlfilter.shard-state/1\n"
-
-// extension is what the names of states end in where Commit looks for them.
-const extension = ".state"
 
 // State is what a shard leaves beside its files: what became of its records, and their
 // assessment. It is as confidential as the data.
@@ -88,14 +86,23 @@ type StateError struct {
 
 func (e *StateError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.Problem) }
 
-// states reads the states of a folder: every shard of the plan once, and no other.
+// states reads the states of a folder: every shard of the plan once, and nothing else but
+// the manifest and hidden files.
 func (m *Manifest) states(dir string) ([]*State, error) {
-	paths, err := filepath.Glob(filepath.Join(quoteGlob(dir), "*"+extension))
+	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, err
+		return nil, &StateError{dir, "cannot be read: " + unpathed(err).Error()}
+	}
+	var paths []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") || m.isAt(path) {
+			continue
+		}
+		paths = append(paths, path)
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("%s: holds no states (*%s): run the shards first, each with --state %s", dir, extension, filepath.Join(dir, "NUMBER"+extension))
+		return nil, fmt.Errorf("%s: holds no states: run the shards first, each with --state %s", dir, filepath.Join(dir, "NUMBER"))
 	}
 	all := make([]*State, len(m.Shards))
 	from := make([]string, len(m.Shards))
@@ -131,31 +138,7 @@ func (m *Manifest) states(dir string) ([]*State, error) {
 func few(names []string) string {
 	const most = 10
 	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", join(names[:most]), len(names)-most)
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
-	return join(names)
-}
-
-func join(names []string) string {
-	out := ""
-	for i, n := range names {
-		if i > 0 {
-			out += ", "
-		}
-		out += n
-	}
-	return out
-}
-
-// quoteGlob takes the meaning from the characters of a folder's name.
-func quoteGlob(path string) string {
-	var out []rune
-	for _, r := range path {
-		switch r {
-		case '*', '?', '[', '\\':
-			out = append(out, '\\')
-		}
-		out = append(out, r)
-	}
-	return string(out)
+	return strings.Join(names, ", ")
 }
