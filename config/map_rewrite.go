@@ -51,6 +51,30 @@ func (p *Pipeline) Rewritten(strategy string, values map[string]float64) ([]byte
 	return []byte(text), nil
 }
 
+// Choice says in words what Rewritten writes: the strategy, where it is not that of the
+// configured masks, and each value as the file has it, a percentage as a percentage.
+func (p *Pipeline) Choice(strategy string, values map[string]float64) (string, error) {
+	if p.Map == nil {
+		return "", p.Errorf("map", "must be given for one of its strategies to be chosen")
+	}
+	v, ok := p.variant(strategy)
+	if !ok {
+		return "", p.Errorf("map.strategies", "has none of the name %q", strategy)
+	}
+	r := rewriting{p: p, variant: v}
+	if err := r.choose(values); err != nil {
+		return "", err
+	}
+	var words []string
+	if strategy != rumap.Configured {
+		words = append(words, strategy)
+	}
+	for i, a := range r.axes {
+		words = append(words, a.String()+" "+r.texts[i])
+	}
+	return strings.Join(words, ", "), nil
+}
+
 // variant finds what is compared under a name.
 func (p *Pipeline) variant(name string) (variant, bool) {
 	variants, _ := p.variants()

@@ -106,6 +106,31 @@ func TestRewrittenChangesNumbersAlone(t *testing.T) {
 	}
 }
 
+// What is said of a choice is what the file then says.
+func TestChoiceInWords(t *testing.T) {
+	p, err := Parse("p.yaml", []byte(byHand), Options{LookupEnv: lookup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		strategy string
+		values   map[string]float64
+		want     string
+	}{
+		{rumap.Configured, map[string]float64{"masks.1.noise.sd": 0.05}, "masks.1.noise.sd 5%"},
+		{rumap.Configured, map[string]float64{"masks[1].noise.sd": 1. / 3, "masks.3.round.decimals": -1}, "masks.1.noise.sd 33.33333333333%, masks.3.round.decimals -1"},
+		{rumap.Configured, nil, ""},
+		{"flow", map[string]float64{"masks.1.noise.sd": 0.1}, "flow, masks.1.noise.sd 10%"},
+	} {
+		if got, err := p.Choice(c.strategy, c.values); err != nil || got != c.want {
+			t.Errorf("%s %v must read %q, got %q, %v", c.strategy, c.values, c.want, got, err)
+		}
+	}
+	if _, err := p.Choice("nobody", nil); err == nil {
+		t.Error("there is no such strategy")
+	}
+}
+
 // A number may be written in many ways.
 func TestRewrittenScalars(t *testing.T) {
 	const before, after = "version: 1\nkey: {file: release.key}\nsource: {parquet: {path: in.parquet}}\ncolumns: {wage: {role: sensitive, decimals: 2}}\nsink: {parquet: {path: out.parquet}}\nmasks:\n",

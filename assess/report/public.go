@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -48,7 +49,8 @@ type PublicColumn struct {
 	Utility  *PublicUtility `json:"utility,omitempty"`
 }
 
-// PublicMoments are moments of released values. SD has divisor n−1.
+// PublicMoments are moments of released values. SD has divisor n−1. Of a column of codes
+// there is neither mean nor SD.
 type PublicMoments struct {
 	N     int64        `json:"n"`
 	Nulls int64        `json:"nulls"`
@@ -95,6 +97,9 @@ func (r *Report) Public(publish []string) *Public {
 		column := PublicColumn{Unit: c.Unit, Masked: c.Masked, Released: PublicMoments{
 			N: c.Released.N, Nulls: c.Released.Nulls, Mean: c.Released.Mean, SD: c.Released.SD,
 		}}
+		if slices.Contains(r.Codes, c.Name) {
+			column.Released.Mean, column.Released.SD = assess.Float(math.NaN()), assess.Float(math.NaN())
+		}
 		if c.Masked && r.efficiencyFollows(c.Name, publish) {
 			column.Utility = &PublicUtility{Efficiency: c.Utility.Efficiency}
 		}

@@ -56,6 +56,10 @@ type Report struct {
 	// as curves behind the release's points. They are no part of the JSON.
 	Alternatives []*rumap.Map `json:"-"`
 
+	// Codes are columns whose numbers are names of categories, such as that of a region:
+	// the public report has no mean and no SD of them. They are no part of the JSON.
+	Codes []string `json:"-"`
+
 	// Pictures are columns before and after, which the page draws. They are no part of
 	// the JSON.
 	Pictures []picture.Pair `json:"-"`

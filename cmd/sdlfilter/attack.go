@@ -105,6 +105,7 @@ their variances (--phi-prior, --sigma-prior: shape,scale).`,
 	a.out.add(f)
 	a.format.add(f)
 	s.configFlags(cmd)
+	completeWords(cmd)
 	return cmd
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -191,7 +190,11 @@ func apply(p *config.Pipeline, m *rumap.Map, path string, o *mapOptions) error {
 	if err := rewrite(to, path, text); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "sdlfilter: written to %s: %s\n", to, strings.TrimPrefix(point.Where(), rumap.Configured+", "))
+	choice, err := p.Choice(point.Strategy, point.Parameters)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "sdlfilter: written to %s: %s\n", to, choice)
 	return nil
 }
 

@@ -205,7 +205,7 @@ func (r *Release) check() (n int, err error) {
 		}
 		for i := range c.Original {
 			if math.IsInf(c.Original[i], 0) || math.IsInf(c.Released[i], 0) {
-				return 0, fmt.Errorf("column %s, record %d: must be finite", strconv.Quote(c.Name), i)
+				return 0, fmt.Errorf("column %s, record %d: must be finite", strconv.Quote(c.Name), i+1)
 			}
 		}
 	}

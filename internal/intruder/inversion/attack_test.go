@@ -553,7 +553,7 @@ func TestAttackRefuses(t *testing.T) {
 		"length":     {nil, Published{}, Release{Columns: []Column{good}, Keys: []Key{{"k", []int32{1}}}}, Options{}, "2 records"},
 		"sides":      {nil, Published{}, Release{Columns: []Column{{"a", 1, good.Original, nil}}}, Options{}, "2 released"},
 		"twice":      {nil, Published{}, Release{Columns: []Column{good, good}}, Options{}, "distinct"},
-		"infinite":   {nil, Published{}, Release{Columns: []Column{{"a", 1, good.Original, []float64{1, math.Inf(1)}}}}, Options{}, "record 1"},
+		"infinite":   {nil, Published{}, Release{Columns: []Column{{"a", 1, good.Original, []float64{1, math.Inf(1)}}}}, Options{}, "record 2"},
 		"n":          {nil, Published{N: 1}, Release{Columns: []Column{good}}, Options{}, "at least the 2 records"},
 		"confidence": {nil, Published{}, Release{Columns: []Column{good}}, Options{Confidence: 2}, "confidence"},
 	} {

@@ -188,7 +188,7 @@ func (k Keys) check(name string) error {
 		}
 		for i, v := range column {
 			if math.IsInf(v, 0) {
-				return fmt.Errorf("%s.numeric[%d]: must be finite or missing, record %d is infinite", name, j, i)
+				return fmt.Errorf("%s.numeric[%d]: must be finite or missing, record %d is infinite", name, j, i+1)
 			}
 		}
 	}
@@ -198,7 +198,7 @@ func (k Keys) check(name string) error {
 		}
 		for i, v := range column {
 			if v < -1 {
-				return fmt.Errorf("%s.categorical[%d]: must be −1 or a code from 0, record %d is neither", name, j, i)
+				return fmt.Errorf("%s.categorical[%d]: must be −1 or a code from 0, record %d is neither", name, j, i+1)
 			}
 		}
 	}

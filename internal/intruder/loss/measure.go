@@ -55,7 +55,7 @@ func (p *Pair) Check() error {
 			for i, x := range v {
 				if math.Abs(x) > maxMagnitude {
 					return fmt.Errorf("column %s, record %d: must be finite and at most %v in magnitude, which the %s value is not",
-						strconv.Quote(name), i, maxMagnitude, [2]string{"original", "released"}[side])
+						strconv.Quote(name), i+1, maxMagnitude, [2]string{"original", "released"}[side])
 				}
 			}
 		}

@@ -252,7 +252,7 @@ func TestMeasureRefuses(t *testing.T) {
 		"twice":       {Pair{[]string{"a", "a"}, good.Original, good.Released}, Options{}, "distinct"},
 		"length":      {Pair{[]string{"a"}, [][]float64{{1, 2}}, [][]float64{{1}}}, Options{}, "2 records"},
 		"sides":       {Pair{[]string{"a"}, [][]float64{{1, 2}}, nil}, Options{}, "0 released"},
-		"infinite":    {Pair{[]string{"a"}, [][]float64{{1, 2}}, [][]float64{{1, math.Inf(1)}}}, Options{}, "record 1: must be finite"},
+		"infinite":    {Pair{[]string{"a"}, [][]float64{{1, 2}}, [][]float64{{1, math.Inf(1)}}}, Options{}, "record 2: must be finite"},
 		"no column":   {good, Options{Propensity: &PropensityOptions{Columns: []string{"z"}}}, "propensity.columns: there is no"},
 		"ridge":       {good, Options{Propensity: &PropensityOptions{Ridge: -1}}, "propensity.ridge"},
 		"response":    {good, Options{Regressions: []Regression{{Response: "z"}}}, `regressions[0]: there is no numeric column "z"`},

@@ -111,7 +111,7 @@ func checkColumns(role string, columns []Column, n int) error {
 		}
 		if least < -1 {
 			i := slices.IndexFunc(c.Codes, func(code int32) bool { return code < -1 })
-			return fmt.Errorf("%s[%d] (%s): must be codes from 0, or -1 for missing; record %d is neither", role, j, c.Name, i)
+			return fmt.Errorf("%s[%d] (%s): must be codes from 0, or -1 for missing; record %d is neither", role, j, c.Name, i+1)
 		}
 	}
 	return nil

@@ -365,7 +365,7 @@ func TestErrors(t *testing.T) {
 		"no records":   {func(d *Data, _ *Options) { d.Keys[0].Codes = nil }, "keys: must have 1 to"},
 		"ragged":       {func(d *Data, _ *Options) { d.Keys[1].Codes = d.Keys[1].Codes[1:] }, "keys[1] (Key2): must have 8 records"},
 		"twice":        {func(d *Data, _ *Options) { d.Keys[1].Name = "Key1" }, "keys[1] (Key1): must not be named twice"},
-		"code":         {func(d *Data, _ *Options) { d.Sensitive[0].Codes[3] = -2 }, "sensitive[0] (a): must be codes from 0, or -1 for missing; record 3 is neither"},
+		"code":         {func(d *Data, _ *Options) { d.Sensitive[0].Codes[3] = -2 }, "sensitive[0] (a): must be codes from 0, or -1 for missing; record 4 is neither"},
 		"weights":      {func(d *Data, _ *Options) { d.Weights = d.Weights[1:] }, "weights: must have 8 records"},
 		"weight":       {func(d *Data, _ *Options) { d.Weights[2] = math.NaN() }, "weights[2]: must be a finite number, at least 0"},
 		"households":   {func(d *Data, _ *Options) { d.Household = d.Household[1:] }, "household: must have 8 records"},

@@ -5,10 +5,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -40,7 +43,25 @@ func (r *Reporter) Report(records report.Records, measures *assess.Measures) *re
 		rep.Masks = append(rep.Masks, report.MaskOf(spec, touched[i].Records, r.Plan.SD))
 	}
 	rep.Warnings = r.warnings(measures, touched)
+	rep.Codes = r.codes()
 	return rep
+}
+
+// codes are the numeric columns whose values are names of categories: the keys that the
+// configuration lists as categorical, and unmasked keys of whole numbers without a unit.
+func (r *Reporter) codes() (list []string) {
+	schema, in := r.Plan.Source.Schema(), r.Config.Assess.Intruder
+	for _, c := range r.Config.Columns {
+		i := schema.Index(c.Name)
+		if i < 0 || slices.Contains(r.Plan.Masked, c.Name) {
+			continue
+		}
+		listed := in != nil && slices.Contains(in.Categorical, c.Name)
+		if listed || c.Role == microdata.Key && c.Unit == "" && arrow.IsInteger(schema.Fields[i].Type.ID()) {
+			list = append(list, c.Name)
+		}
+	}
+	return list
 }
 
 // rules are those that are judged. Whether respondents can be found is measured
