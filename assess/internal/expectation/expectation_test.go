@@ -1,0 +1,167 @@
+package expectation
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
+	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
+)
+
+// slanted is y = (1+a)x + ε, ε ~ N(0, λ²).
+type slanted struct{ a, lambda float64 }
+
+func (l slanted) Moments(x float64) (shift, square float64) {
+	return l.a * x, l.a*l.a*x*x + l.lambda*l.lambda
+}
+
+func (l slanted) Below(x, t float64) float64 {
+	return 0.5 * math.Erfc(((1+l.a)*x-t)/l.lambda/math.Sqrt2)
+}
+
+func (l slanted) BelowEach(x []float64) func(t float64, p []float64) {
+	return func(t float64, p []float64) {
+		for i, v := range x {
+			p[i] = l.Below(v, t)
+		}
+	}
+}
+
+func (l slanted) Reach(x float64) (low, high float64) {
+	return (1+l.a)*x - 8*l.lambda, (1+l.a)*x + 8*l.lambda
+}
+
+func (l slanted) Support() (low, high, step float64) { return math.Inf(-1), math.Inf(1), 0 }
+
+func (l slanted) Fixed() bool { return false }
+
+func skewed(seed uint64, n int) []float64 {
+	rng := rand.New(rand.NewPCG(seed, 9))
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = math.Exp(rng.NormFloat64())
+	}
+	slices.Sort(x)
+	return x
+}
+
+func expected(x []float64, law Law) *Expectation {
+	return New(law, tally.ExactSpectrum(x), comoment.Of(x))
+}
+
+// The sums over a column are what their definitions say.
+func TestSumsOfALaw(t *testing.T) {
+	x := skewed(1, 500)
+	law := slanted{-0.1, 0.7}
+	e := expected(x, law)
+	var mean, square, variance float64
+	for _, v := range x {
+		mean += v / 500
+		square += v * v / 500
+	}
+	for _, v := range x {
+		variance += (v - mean) * (v - mean) / 499
+	}
+	for what, c := range map[string][2]float64{
+		"bias":             {e.Bias, -0.1 * mean},
+		"E(y−x)²":          {e.Typical, 0.01*square + 0.49},
+		"Var(ȳ)":           {e.OfMean, 0.49 / 500},
+		"E s_y²":           {e.Variance, 0.81*variance + 0.49},
+		"1/U":              {e.Error, (0.81*variance+0.49)/500 + 0.01*mean*mean},
+		"the sample's own": {e.BiasNoise + e.TypicalNoise + e.ErrorNoise, 0},
+	} {
+		if math.Abs(c[0]-c[1]) > 1e-10*(1+math.Abs(c[1])) {
+			t.Errorf("%s is %v, want %v", what, c[0], c[1])
+		}
+	}
+	square, noise := e.ByMean(3, 0)
+	if want := math.Pow(0.9*mean-3, 2) + 0.49/500; math.Abs(square-want) > 1e-10 || noise != 0 {
+		t.Errorf("by mean %v ± %v, want %v", square, noise, want)
+	}
+	q := e.Seek(250, new(tally.Tally), x)
+	if !q.Exact || q.Tau != x[249] || q.Noise != 0 {
+		t.Errorf("the 250th value is %+v, want %v", q, x[249])
+	}
+	if square, safe := e.ByIndex(q); safe || math.Abs(square-(0.01*x[249]*x[249]+0.49)) > 1e-12 {
+		t.Errorf("by index %v, safe %v", square, safe)
+	}
+}
+
+// P(y_(k) ≤ t) is the chance that at least k of independent events happen: here by adding
+// one record after another.
+func TestAtMostCountsRecords(t *testing.T) {
+	for _, n := range []int{1, 2, 40, 3000} {
+		x := skewed(2, n)
+		law := slanted{0, 0.4}
+		e := expected(x, law)
+		second := 2 // where all is exact
+		if n > exactly {
+			second = 150
+		}
+		for _, k := range []int{1, second, (n + 1) / 2, n + 1 - second, n} {
+			if k < 1 || k > n {
+				continue
+			}
+			w := e.window(k)
+			for _, at := range []float64{0.02, 0.3, 0.5, 0.7, 0.98} {
+				limit := w.from + at*(w.to-w.from)
+				counts := make([]float64, n+1)
+				counts[0] = 1
+				for i, v := range x {
+					p := law.Below(v, limit)
+					for j := i + 1; j > 0; j-- {
+						counts[j] = counts[j]*(1-p) + counts[j-1]*p
+					}
+					counts[0] *= 1 - p
+				}
+				want := 0.0
+				for _, c := range counts[k:] {
+					want += c
+				}
+				got, _ := w.atMost(limit)
+				// Neighbours within a twentieth of an SD count as one value, their mean: that
+				// moves none of the distribution functions of more than a few records by more
+				// than 0.05²·φ'(1)/2 = 0.0003 on average. What is near normal, with its
+				// skewness, comes as near where its variance is tens of records.
+				if math.Abs(got-want) > 0.002 {
+					t.Errorf("n %d, k %d, t %.3f: %v, want %v", n, k, limit, got, want)
+				}
+			}
+		}
+	}
+}
+
+// E(τ − y_(k))² is that of simulated releases, in the middle and at both ends.
+func TestByPositionIsThatOfReleases(t *testing.T) {
+	const n, releases = 300, 6000
+	x := skewed(3, n)
+	law := slanted{0.05, 0.5}
+	e := expected(x, law)
+	e.Prepare()
+	ranks := []int{1, 3, 30, 150, 270, 298, 300}
+	sum, square := make([]float64, len(ranks)), make([]float64, len(ranks))
+	rng := rand.New(rand.NewPCG(4, 9))
+	y := make([]float64, n)
+	for range releases {
+		for i, v := range x {
+			y[i] = (1+law.a)*v + law.lambda*rng.NormFloat64()
+		}
+		slices.Sort(y)
+		for i, k := range ranks {
+			d := y[k-1] - x[k-1]
+			sum[i] += d * d
+			square[i] += d * d * d * d
+		}
+	}
+	for i, k := range ranks {
+		mean := sum[i] / releases
+		se := math.Sqrt((square[i]/releases - mean*mean) / releases)
+		got, noise, safe := e.ByPosition(e.Seek(k, new(tally.Tally), x))
+		// Five standard errors of the simulation, and 1 % for values that were taken together.
+		if math.Abs(got-mean) > 5*se+0.01*mean || noise != 0 || safe {
+			t.Errorf("rank %d: %v ± %v, safe %v; simulated %v ± %v", k, got, noise, safe, mean, se)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package sample
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/place"
+	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// coarse draws priorities of a few values only, so that ties decide.
+func coarse(dst []uint64, _ string, r keystream.Records) {
+	for i := range dst {
+		at := r.First + int64(i)
+		if r.Places != nil {
+			at = r.Places[i]
+		}
+		h := place.Mix(uint64(at)<<8 | uint64(r.Stream))
+		dst[i] = h&7<<32 | h>>8&7
+	}
+}
+
+type record struct {
+	stream   int
+	row      int64
+	priority uint32
+	value    float64
+}
+
+// offer offers n records of a stream in blocks of random size, some of them rejected, to
+// any of the samples, and returns those that are not.
+func offer(rng *rand.Rand, from *place.Origin, n int, samples []*Sample) (all []record) {
+	var p place.Priorities
+	word := make([]uint64, 1)
+	for first := 0; first < n; {
+		var b microdata.Block
+		b.Reset(int(from.Stream), int64(first), 1+rng.IntN(min(70, n-first)), 1)
+		v := b.Columns[0].Alloc(b.N, false)
+		keep := microdata.NewBitmap(b.N, nil)
+		for i := range v.Values {
+			row := int64(first + i)
+			v.Values[i] = float64(1000*int(from.Stream)) + float64(row)
+			if rng.IntN(9) == 0 {
+				keep.Clear(i)
+				continue
+			}
+			coarse(word, "", keystream.Records{Stream: b.Stream, First: row >> 1})
+			all = append(all, record{b.Stream, row, uint32(word[0] >> (32 * (row & 1))), v.Values[i]})
+		}
+		p.Draw(&b, coarse)
+		samples[rng.IntN(len(samples))].Offer(&b, from, &p, keep, Layout{Columns: []int{0}})
+		first += b.N
+	}
+	return all
+}
+
+// A sample is the k records of lowest priority, the earlier place first among equals,
+// however they were split, in the order of place; and so it is behind its encoding.
+func TestSampleIsTheLowest(t *testing.T) {
+	for _, k := range []int{-1, 0, 1, 37, 100, 5000} {
+		rng := rand.New(rand.NewPCG(6, uint64(k+10)))
+		var origins place.Origins
+		parts := make([]*Sample, 3)
+		for i := range parts {
+			s := New(k, 2)
+			parts[i] = &s
+		}
+		var all []record
+		for stream := range int32(3) {
+			all = append(all, offer(rng, origins.Of("", stream), 400, parts)...)
+		}
+		total := New(k, 2)
+		for _, s := range parts {
+			total.Merge(s)
+		}
+		total.Settle()
+
+		slices.SortFunc(all, func(a, b record) int {
+			return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.stream, b.stream), cmp.Compare(a.row, b.row))
+		})
+		if k >= 0 {
+			all = all[:min(k, len(all))]
+		}
+		slices.SortFunc(all, func(a, b record) int {
+			return cmp.Or(cmp.Compare(a.stream, b.stream), cmp.Compare(a.row, b.row))
+		})
+		check := func(what string, s *Sample) {
+			if s.Len() != len(all) {
+				t.Fatalf("k %d, %s: %d records, want %d", k, what, s.Len(), len(all))
+			}
+			for i, r := range all {
+				if int(s.From[i].Stream) != r.stream || s.Row[i] != r.row || s.Priority[i] != r.priority || s.Values[0][i] != r.value || s.Values[1][i] != r.value {
+					t.Fatalf("k %d, %s: record %d is %v/%d of priority %d, want %+v", k, what, i, s.From[i], s.Row[i], s.Priority[i], r)
+				}
+			}
+		}
+		check("merged", &total)
+
+		n := place.NewNumbering()
+		total.Number(n)
+		var e wire.Encoder
+		n.Encode(&e)
+		total.Encode(&e, n)
+		var known place.Origins
+		d, again := wire.Decoder{Rest: e}, New(k, 2)
+		again.Decode(&d, known.Decode(&d))
+		if d.Failed || len(d.Rest) > 0 {
+			t.Fatalf("k %d: decoding fails", k)
+		}
+		check("decoded", &again)
+		if again.Limit != total.Limit {
+			t.Errorf("k %d: limit %d, want %d", k, again.Limit, total.Limit)
+		}
+	}
+}
+
+func TestDecodingRefuses(t *testing.T) {
+	var origins place.Origins
+	from := []*place.Origin{origins.Of("", 0)}
+	for what, write := range map[string]func(e *wire.Encoder){
+		"a limit of more than 32 bits": func(e *wire.Encoder) { e.Uint(1 << 32); e.Uint(0) },
+		"a priority above the limit": func(e *wire.Encoder) {
+			e.Uint(5)
+			e.Uint(1)
+			e.Words([]uint32{6})
+			e.Short(0)
+			e.Signed(0)
+			e.Floats(1)
+		},
+		"an infinite value": func(e *wire.Encoder) {
+			e.Uint(5)
+			e.Uint(1)
+			e.Words([]uint32{5})
+			e.Short(0)
+			e.Signed(0)
+			e.Floats(math.Inf(1))
+		},
+		"more records than bytes": func(e *wire.Encoder) { e.Uint(5); e.Uint(1 << 50) },
+	} {
+		var e wire.Encoder
+		write(&e)
+		d, s := wire.Decoder{Rest: e}, New(10, 1)
+		if s.Decode(&d, from); !d.Failed {
+			t.Errorf("%s is taken", what)
+		}
+	}
+}
+
+// An edge is the r most extreme records, the earlier place first among equals, in
+// whatever order they come.
+func TestEdgesAreTheMostExtreme(t *testing.T) {
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(7, seed))
+		r, n := 1+rng.IntN(12), rng.IntN(300)
+		var origins place.Origins
+		type entry struct {
+			x      float64
+			stream int32
+			row    int64
+		}
+		var all []entry
+		for i := range n {
+			all = append(all, entry{float64(rng.IntN(30)), int32(i % 2), int64(i)})
+		}
+		rng.Shuffle(n, func(i, j int) { all[i], all[j] = all[j], all[i] })
+		for _, sign := range []float64{-1, 1} {
+			parts := []Edge{NewEdge(r, sign), NewEdge(r, sign)}
+			for _, a := range all {
+				e := &parts[rng.IntN(2)]
+				from := origins.Of("", a.stream)
+				if bound := e.Threshold(from, a.row); !(a.x*sign > bound*sign) {
+					continue // it cannot enter
+				}
+				e.Add(a.x, from, a.row, 1, func(dst []float64) { dst[0] = a.x })
+			}
+			total := NewEdge(r, sign)
+			total.Merge(&parts[0])
+			total.Merge(&parts[1])
+			n := place.NewNumbering()
+			total.Number(n)
+			var e wire.Encoder
+			total.Encode(&e, n)
+			byNumber := make([]*place.Origin, len(n.Of))
+			for o, k := range n.Of {
+				byNumber[k] = origins.Of(o.Scope, o.Stream)
+			}
+			again, d := NewEdge(r, sign), wire.Decoder{Rest: e}
+			if again.Decode(&d, 1, byNumber); d.Failed || len(d.Rest) > 0 {
+				t.Fatal("decoding fails")
+			}
+
+			want := slices.Clone(all)
+			slices.SortFunc(want, func(a, b entry) int {
+				return cmp.Or(cmp.Compare(b.x*sign, a.x*sign), cmp.Compare(a.stream, b.stream), cmp.Compare(a.row, b.row))
+			})
+			want = want[:min(r, len(want))]
+			for what, got := range map[string]*Edge{"merged": &total, "decoded": &again} {
+				first := got.First()
+				if len(got.Entries) != len(want) || (first == nil) != (len(want) == 0) {
+					t.Fatalf("%s: %d entries, want %d", what, len(got.Entries), len(want))
+				}
+				for i, w := range want {
+					if g := got.Entries[i]; g.X != w.x || g.From.Stream != w.stream || g.Row != w.row || g.Values[0] != w.x {
+						t.Fatalf("seed %d, sign %v, %s: entry %d is %+v, want %+v", seed, sign, what, i, g, w)
+					}
+				}
+			}
+		}
+	}
+}
