@@ -38,7 +38,9 @@ fi
 }
 
 step "DAG"
-python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' examples/airflow/sdlfilter_nightly.py || fail "DAG"
+for dag in examples/airflow/*.py; do
+  python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$dag" || fail "$dag"
+done
 
 step "units"
 if command -v systemd-analyze >/dev/null; then

@@ -48,7 +48,7 @@ func TestManifests(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"CronJob", "Deployment", "NetworkPolicy", "Kustomization"} {
+	for _, kind := range []string{"CronJob", "Job", "Deployment", "NetworkPolicy", "Kustomization"} {
 		if seen[kind] == 0 {
 			t.Errorf("no %s among %d manifests", kind, len(paths))
 		}
