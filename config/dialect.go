@@ -8,7 +8,6 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -72,7 +71,7 @@ func written(owner, t reflect.Type) *jsonschema.Schema {
 		}}
 	case reflect.TypeFor[Duration]():
 		return &jsonschema.Schema{Type: "string", Pattern: `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)`}
-	case reflect.TypeFor[parquet.Size]():
+	case reflect.TypeFor[connectors.Size]():
 		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{
 			{Type: "integer", Minimum: "1"},
 			{Type: "string", Pattern: `^[0-9]+( *([kKMGT]|[KMGT]i)?B)?$`},

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/connectors/kafka"
-	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -19,7 +17,7 @@ const defaultLinger = Duration(5 * time.Second)
 // Stream reports whether the source has no end: topics, read without `until`.
 func (p *Pipeline) Stream() bool {
 	src := p.kafkaSource()
-	return src != nil && src.Until == ""
+	return src != nil && src.Endless
 }
 
 // Streaming reports whether the pipeline runs as a stream, one transaction after
@@ -30,50 +28,39 @@ func (p *Pipeline) Streaming() bool {
 	return p.kafkaSource() != nil && p.kafkaSink() != nil || p.rolling()
 }
 
-// rolling reports whether a stream without end goes into Parquet files.
+// rolling reports whether a stream without end goes into files of bounded size.
 func (p *Pipeline) rolling() bool {
-	_, files := p.Sink.Config.(*parquet.SinkConfig)
+	_, files := p.Sink.Config.(connectors.Rolling)
 	return files && p.Stream()
 }
 
-// kafkaSource returns the source's configuration, nil where it is no kafka.
-func (p *Pipeline) kafkaSource() *kafka.SourceConfig {
-	c, _ := p.Source.Config.(*kafka.SourceConfig)
-	return c
-}
+// kafkaSource returns what the source says of its topics, nil where it has none.
+func (p *Pipeline) kafkaSource() *connectors.Topics { return connectors.TopicsOf(p.Source.Config) }
 
-func (p *Pipeline) kafkaSink() *kafka.SinkConfig {
-	c, _ := p.Sink.Config.(*kafka.SinkConfig)
-	return c
-}
+func (p *Pipeline) kafkaSink() *connectors.Topics { return connectors.TopicsOf(p.Sink.Config) }
 
 // connection is how a source or sink reaches its brokers, and the path of its
 // fields.
 type connection struct {
 	path string
-	*kafka.Connection
+	*connectors.Topics
 }
 
 func (p *Pipeline) kafkaConnections() []connection {
 	var cs []connection
 	if c := p.kafkaSource(); c != nil {
-		cs = append(cs, connection{"source.kafka", &c.Connection})
+		cs = append(cs, connection{"source.kafka", c})
 	}
 	if c := p.kafkaSink(); c != nil {
-		cs = append(cs, connection{"sink.kafka", &c.Connection})
+		cs = append(cs, connection{"sink.kafka", c})
 	}
 	return cs
 }
 
 // files tells visit of every file that the connection reads.
 func (c connection) files(visit func(field, file, words string)) {
-	if t := c.TLS; t != nil {
-		visit(c.path+".tls.ca", t.CA, "a certificate")
-		visit(c.path+".tls.cert", t.Cert, "a certificate")
-		visit(c.path+".tls.key", t.Key, "a private key")
-	}
-	if c.SASL != nil {
-		visit(c.path+".sasl.password.file", c.SASL.Password.File, "a password")
+	for _, f := range c.Files {
+		visit(c.path+"."+f.Field, f.Path, f.Words)
 	}
 }
 
@@ -86,8 +73,8 @@ func (l *loader) fillStream(p *Pipeline) {
 			p.Gate.OnFail = Stop
 		}
 	}
-	if sink, ok := p.Sink.Config.(*parquet.SinkConfig); ok && sink.Roll == nil && p.rolling() {
-		sink.Roll = parquet.DefaultRoll()
+	if sink, ok := p.Sink.Config.(connectors.Rolling); ok && p.rolling() {
+		sink.RollByDefault()
 	}
 	if p.Window.Linger == 0 && stream && transform.NeedsWindow(p.Masks) {
 		p.Window.Linger = defaultLinger
@@ -113,17 +100,17 @@ func (l *loader) validateStream(p *Pipeline) {
 		}
 	}
 	for _, c := range p.kafkaConnections() {
-		if c.SASL != nil && c.SASL.Mechanism == "plain" && c.TLS == nil {
+		if c.PlainPassword {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s.sasl: the mechanism plain sends the password as it is, and without tls whoever is on the way can read it", c.path))
 		}
 	}
 	if src != nil {
-		l.validateFormat("source.kafka", &src.Format, src.Registry != nil)
+		l.validateFormat("source.kafka", src.Format, src.Registry)
 	}
 	if dst == nil {
 		return
 	}
-	l.validateFormat("sink.kafka", &dst.Format, dst.Registry != nil || src != nil && src.Registry != nil)
+	l.validateFormat("sink.kafka", dst.Format, dst.Registry || src != nil && src.Registry)
 	l.validateMessageKey(p, dst)
 	if src != nil && l.Sound("source.kafka", "sink.kafka") && !slices.ContainsFunc(dst.Brokers, func(b string) bool { return slices.Contains(src.Brokers, b) }) {
 		l.Wrong("sink.kafka.brokers", "must be brokers of the source's cluster, and share an address with source.kafka.brokers: one transaction holds the released records and the offsets of what was read")
@@ -131,14 +118,7 @@ func (l *loader) validateStream(p *Pipeline) {
 }
 
 // validateFormat demands a registry for the formats that have one.
-func (l *loader) validateFormat(path string, f *kafka.Format, registry bool) {
-	word := ""
-	switch {
-	case f.Avro != nil:
-		word = "avro"
-	case f.Protobuf != nil:
-		word = "protobuf"
-	}
+func (l *loader) validateFormat(path string, word string, registry bool) {
 	if word != "" && !registry && l.Sound(path+".registry", path+".format") {
 		l.WrongAt(path, path+".registry", "is required for the format %s: the schema registry, {url: …}", word)
 	}
@@ -147,7 +127,7 @@ func (l *loader) validateFormat(path string, f *kafka.Format, registry bool) {
 // keyWords are what a key may be besides a column.
 var keyWords = []string{"drop", "pass", "hash"}
 
-func (l *loader) validateMessageKey(p *Pipeline, dst *kafka.SinkConfig) {
+func (l *loader) validateMessageKey(p *Pipeline, dst *connectors.Topics) {
 	const path = "sink.kafka.key"
 	if slices.Contains(keyWords, dst.Key) || !l.Known(path) || !l.NamesRead("columns") || !l.Sound(path) {
 		return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 )
 
@@ -87,7 +88,7 @@ func TestPasswordsAreLookedUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := p.kafkaSource()
+	src := p.Source.Config.(*kafka.SourceConfig)
 	for name, s := range map[string]connectors.Secret{"registry": src.Registry.Password, "sasl": src.SASL.Password} {
 		if got, err := s.Read(); err != nil || got != "hunter2hunter2" {
 			t.Errorf("%s: %v", name, err)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/form"
-	"github.com/sdlfilter/sdlfilter/internal/formats"
 )
 
 // Source is the configured source.
@@ -33,7 +32,7 @@ type kind struct {
 
 // sources are the formats that can be read, sinks those that can be written.
 func sources() (kinds []kind) {
-	for _, f := range formats.All {
+	for _, f := range connectors.Formats() {
 		if f.NewSource != nil {
 			kinds = append(kinds, kind{f.Name, f.SourceDoc, func() any { return f.NewSource() }})
 		}
@@ -42,7 +41,7 @@ func sources() (kinds []kind) {
 }
 
 func sinks() (kinds []kind) {
-	for _, f := range formats.All {
+	for _, f := range connectors.Formats() {
 		if f.NewSink != nil {
 			kinds = append(kinds, kind{f.Name, f.SinkDoc, func() any { return f.NewSink() }})
 		}

@@ -67,19 +67,19 @@ func (l *loader) validateTopics(p *Pipeline) {
 func (l *loader) validateRelease(p *Pipeline) {
 	const field = "sink.kafka.topic"
 	src, dst := p.kafkaSource(), p.kafkaSink()
-	if dst == nil || dst.Topic == "" || !l.Sound(field) {
+	if dst == nil || dst.Names[0] == "" || !l.Sound(field) {
 		return
 	}
-	template := strings.Contains(dst.Topic, placeholder)
+	template := strings.Contains(dst.Names[0], placeholder)
 	if template && src == nil {
-		l.Wrong(field, "must be a topic's name where the source is no kafka, got %q", dst.Topic)
+		l.Wrong(field, "must be a topic's name where the source is no kafka, got %q", dst.Names[0])
 		return
 	}
 	for _, topic := range l.releasedTopics(p) {
 		switch source := l.readsTopic(p, topic); {
 		case source == "":
 		case template:
-			l.Wrong(field, "must not lead back to what is read (%s): %q makes %q, whose released records would be read again", source, dst.Topic, topic)
+			l.Wrong(field, "must not lead back to what is read (%s): %q makes %q, whose released records would be read again", source, dst.Names[0], topic)
 			return
 		default:
 			l.Wrong(field, "must differ from what is read (%s), got %q: released records would be read again", source, topic)
@@ -92,21 +92,21 @@ func (l *loader) validateRelease(p *Pipeline) {
 // a pattern it is that of one topic that the pattern matches.
 func (l *loader) releasedTopics(p *Pipeline) []string {
 	src, dst := p.kafkaSource(), p.kafkaSink()
-	if dst == nil || dst.Topic == "" {
+	if dst == nil || dst.Names[0] == "" {
 		return nil
 	}
-	if !strings.Contains(dst.Topic, placeholder) {
-		return []string{dst.Topic}
+	if !strings.Contains(dst.Names[0], placeholder) {
+		return []string{dst.Names[0]}
 	}
 	var topics []string
 	if src != nil {
-		topics = slices.Clone(src.Topics)
+		topics = slices.Clone(src.Names)
 		if example, ok := exampleOf(src.Pattern); ok {
 			topics = append(topics, example)
 		}
 	}
 	for i, topic := range topics {
-		topics[i] = strings.ReplaceAll(dst.Topic, placeholder, topic)
+		topics[i] = strings.ReplaceAll(dst.Names[0], placeholder, topic)
 	}
 	return topics
 }
@@ -118,7 +118,7 @@ func (l *loader) readsTopic(p *Pipeline, topic string) string {
 	if src == nil || !l.Sound("source.kafka.topics", "source.kafka.pattern") {
 		return ""
 	}
-	if slices.Contains(src.Topics, topic) {
+	if slices.Contains(src.Names, topic) {
 		return "source.kafka.topics"
 	}
 	if src.Pattern != "" {

@@ -92,3 +92,13 @@ func Guess(ctx context.Context, config SourceConfig) error {
 	}
 	return nil
 }
+
+var registered []Format
+
+// Register adds formats that a configuration can name, in the order in which messages
+// and the schema list them. It is for the init functions of packages: a program has just
+// the formats that it is built with.
+func Register(formats ...Format) { registered = append(registered, formats...) }
+
+// Formats are the formats of this program.
+func Formats() []Format { return registered }

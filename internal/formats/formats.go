@@ -1,4 +1,5 @@
-// Package formats is the list of the formats that the program reads and writes. A new
+// Package formats is the list of the formats that the program reads and writes; who
+// imports it can name them in a configuration. A new
 // one is a folder in connectors and a line here: the configuration and its schema, the
 // files of a command line, and the first configuration that init writes follow.
 package formats
@@ -17,6 +18,8 @@ import (
 
 // All are the formats, in the order in which messages and the schema list them.
 var All = []connectors.Format{parquet.Kind, csv.Kind, jsonl.Kind, arrowipc.Kind, kafka.Kind}
+
+func init() { connectors.Register(All...) }
 
 // Of returns the format that a path has by its name: that of a file, of a folder named
 // after its format (data.parquet/), or of a glob (data/*.parquet). base is the path

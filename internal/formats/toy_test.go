@@ -26,19 +26,22 @@ import (
 // word of what it is able to do.
 
 func init() {
-	formats.All = append(formats.All,
-		connectors.Format{
+	toys := []connectors.Format{
+		{
 			Name: "toy", SourceDoc: "toys", SinkDoc: "toys to be", Extensions: []string{".toy", ".toys"},
 			NewSource: func() connectors.SourceConfig { return new(toyConfig) },
 			NewSink:   func() connectors.SinkConfig { return new(toySinkConfig) },
 			At:        func(path string) connectors.SourceConfig { return &toyConfig{Path: path} },
 		},
-		connectors.Format{
+		{
 			Name: "mute", SourceDoc: "says nothing", SinkDoc: "says nothing", Extensions: []string{".mute"},
 			NewSource: func() connectors.SourceConfig { return new(muteConfig) },
 			NewSink:   func() connectors.SinkConfig { return new(toySinkConfig) },
 			At:        func(path string) connectors.SourceConfig { return &muteConfig{Path: path} },
-		})
+		},
+	}
+	formats.All = append(formats.All, toys...)
+	connectors.Register(toys...)
 }
 
 // muteConfig is a source that has no abilities.

@@ -4,21 +4,22 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/connectors"
 )
 
 // Describe names a source or sink for people, without what is secret.
 func Describe(connector any) string {
-	switch c := connector.(type) {
-	case *kafka.SourceConfig:
-		if c.Pattern != "" {
-			return "kafka " + c.Pattern
-		}
-		return "kafka " + strings.Join(c.Topics, ", ")
-	case interface{ Paths() []string }:
+	if c, ok := connector.(interface{ Paths() []string }); ok {
 		return strings.Join(c.Paths(), ", ")
 	}
-	return ""
+	t := connectors.TopicsOf(connector)
+	switch {
+	case t == nil:
+		return ""
+	case t.Pattern != "":
+		return "kafka " + t.Pattern
+	}
+	return "kafka " + strings.Join(t.Names, ", ")
 }
 
 // AlsoWritten are the topics that a stream writes to beside its release.

@@ -3,3 +3,5 @@
 // order. It also shows the first rows of such a release, and holds a report against the
 // release that it is about.
 package filejob
+
+import _ "github.com/sdlfilter/sdlfilter/internal/formats" // what a configuration can name

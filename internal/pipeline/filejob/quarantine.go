@@ -10,7 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -55,7 +55,7 @@ func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, err
 func (q *quarantine) add(b *microdata.Block) error {
 	q.count += int64(len(b.Rejects))
 	for _, r := range b.Rejects {
-		q.reasons[account.ReasonOf(r)]++
+		q.reasons[quarantined.ReasonOf(r)]++
 	}
 	if q.out == nil {
 		return nil
@@ -76,9 +76,9 @@ func (q *quarantine) add(b *microdata.Block) error {
 
 func (q *quarantine) entry(b *microdata.Block, r microdata.Reject) any {
 	if q.topics != nil {
-		return account.EntryOf(q.topics.PartitionOf(b), b, r, q.topics.Rows())
+		return quarantined.EntryOf(q.topics.PartitionOf(b), b, r, q.topics.Rows())
 	}
-	return account.FileEntry{Stream: q.streams[b.Stream], Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason}
+	return quarantined.FileEntry{Stream: q.streams[b.Stream], Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason}
 }
 
 // finish completes the entries; a file is synced under its temporary name.

@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -184,7 +184,7 @@ func (w *worker) count(b *microdata.Block) {
 	s.Read += int64(b.N)
 	s.Quarantined += int64(len(b.Rejects))
 	for _, r := range b.Rejects {
-		s.Reasons[account.ReasonOf(r)]++
+		s.Reasons[quarantined.ReasonOf(r)]++
 	}
 	w.options.Progress.Add(b.N)
 	if w.config.Quarantine.JSONL == "" {
@@ -193,6 +193,6 @@ func (w *worker) count(b *microdata.Block) {
 	streams := w.source.Streams()
 	inOrder := slices.SortedFunc(slices.Values(b.Rejects), func(x, y microdata.Reject) int { return x.Row - y.Row })
 	for _, r := range inOrder {
-		s.Entries = append(s.Entries, account.FileEntry{Stream: streams[b.Stream], Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason})
+		s.Entries = append(s.Entries, quarantined.FileEntry{Stream: streams[b.Stream], Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason})
 	}
 }

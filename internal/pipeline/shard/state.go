@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -20,15 +20,15 @@ const stateMagic = "sdlfilter.shard-state/1\n"
 // State is what a shard leaves beside its files: what became of its records, and their
 // assessment. It is as confidential as the data.
 type State struct {
-	Plan         string              `json:"plan"` // the manifest's ID
-	Shard        int                 `json:"shard"`
-	Read         int64               `json:"read"`
-	Quarantined  int64               `json:"quarantined"`
-	Reasons      map[string]int64    `json:"reasons"`
-	Entries      []account.FileEntry `json:"entries"` // where the configuration asks for them
-	Touched      []int64             `json:"touched"` // records, by mask
-	Unidentified int64               `json:"unidentified"`
-	Files        []StateFile         `json:"files"`
+	Plan         string                  `json:"plan"` // the manifest's ID
+	Shard        int                     `json:"shard"`
+	Read         int64                   `json:"read"`
+	Quarantined  int64                   `json:"quarantined"`
+	Reasons      map[string]int64        `json:"reasons"`
+	Entries      []quarantined.FileEntry `json:"entries"` // where the configuration asks for them
+	Touched      []int64                 `json:"touched"` // records, by mask
+	Unidentified int64                   `json:"unidentified"`
+	Files        []StateFile             `json:"files"`
 
 	assessment []byte // an assess.Accumulator; nil where nothing is measured
 }

@@ -2,3 +2,5 @@
 // read, masked, judged and committed as a whole, with what is kept of a partition's
 // assessment from one instance to the next.
 package stream
+
+import _ "github.com/sdlfilter/sdlfilter/internal/formats" // what a configuration can name

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -59,7 +59,7 @@ func (q *streamQuarantine) add(ctx context.Context, p kafka.Partition, b *microd
 	}
 	inOrder := slices.SortedFunc(slices.Values(b.Rejects), func(x, y microdata.Reject) int { return cmp.Compare(x.Row, y.Row) })
 	for _, r := range inOrder {
-		line, err := json.Marshal(account.EntryOf(p, b, r, q.rows))
+		line, err := json.Marshal(quarantined.EntryOf(p, b, r, q.rows))
 		if err != nil {
 			return err
 		}

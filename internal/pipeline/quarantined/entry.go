@@ -1,4 +1,6 @@
-package account
+// Package quarantined is the entry of a message that could not be masked: its place and
+// why, never a value. File jobs and streams write the same.
+package quarantined
 
 import (
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"

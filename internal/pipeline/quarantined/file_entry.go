@@ -1,4 +1,4 @@
-package account
+package quarantined
 
 // FileEntry is one line of the quarantine of a source of files.
 type FileEntry struct {
