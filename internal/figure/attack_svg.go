@@ -133,10 +133,8 @@ func (p LinkPoint) text() string {
 		Amount(p.Correct), Count(int64(p.Links))+links)
 }
 
-// PrecisionRecallSVG draws the curve: recall to the right, precision upwards, a mark
-// at each tenth of the threshold, the chosen one ringed. It returns nil where there
-// is nothing to draw.
-func PrecisionRecallSVG(c LinkCurve, o SVGOptions) []byte {
+// drawable leaves out what has no place on the axes.
+func (c LinkCurve) drawable() LinkCurve {
 	points := c.Points
 	c.Points = nil
 	for _, p := range points {
@@ -147,24 +145,36 @@ func PrecisionRecallSVG(c LinkCurve, o SVGOptions) []byte {
 	if c.Linked = c.Linked && c.Chosen.drawable(); !c.Linked {
 		c.Chosen = LinkPoint{}
 	}
+	return c
+}
+
+// longest is the end of the axis of recall.
+func (c *LinkCurve) longest() float64 {
+	// Where few are found, the curve would stand in a corner of an axis up to 100 %.
+	most := c.Chosen.Recall
+	for _, p := range c.Points {
+		most = math.Max(most, p.Recall)
+	}
+	for _, e := range []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5} {
+		if most <= e {
+			return e
+		}
+	}
+	return 1
+}
+
+// PrecisionRecallSVG draws the curve: recall to the right, precision upwards, a mark
+// at each tenth of the threshold, the chosen one ringed. It returns nil where there
+// is nothing to draw.
+func PrecisionRecallSVG(c LinkCurve, o SVGOptions) []byte {
+	c = c.drawable()
 	if len(c.Points) == 0 && !c.Linked {
 		return nil
 	}
 	width, height := float64(o.Width), float64(o.Height)
 	left, right, top, bottom := 48.0, width-16, 56.0, height-46
 	slim := o.Width < narrow
-	// Where few are found, the curve would stand in a corner of an axis up to 100 %.
-	most := c.Chosen.Recall
-	for _, p := range c.Points {
-		most = math.Max(most, p.Recall)
-	}
-	end := 1.0
-	for _, e := range []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5} {
-		if most <= e {
-			end = e
-			break
-		}
-	}
+	end := c.longest()
 	x := func(recall float64) float64 { return left + (right-left)*math.Min(recall/end, 1) }
 	y := func(precision float64) float64 { return bottom - (bottom-top)*precision }
 

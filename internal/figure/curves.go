@@ -209,9 +209,12 @@ func (f *ruFrame) keys() []legendItem {
 			f.close()
 		}, k.Text})
 	}
-	if len(f.m.Settings) == 0 {
-		return items
-	}
+	return append(items, f.signs()...)
+}
+
+// signs are the legend's entries for what marks of settings look like.
+func (f *ruFrame) signs() []legendItem {
+	var items []legendItem
 	hollow, bars, picked, unjudged := false, false, false, false
 	for _, s := range f.m.Settings {
 		unjudged = unjudged || s.Admissible && s.Unjudged

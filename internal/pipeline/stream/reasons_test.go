@@ -1,0 +1,58 @@
+package stream
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// TestReasons: what an aborted transaction rejected is forgotten, what was counted
+// before comes again without being counted, and what is kept of other masks, damaged or
+// of another version is not taken for these counts.
+func TestReasons(t *testing.T) {
+	block := func(first int64, rows ...int) *microdata.Block {
+		b := &microdata.Block{First: first, N: 10}
+		for _, r := range rows {
+			b.Rejects = append(b.Rejects, microdata.Reject{Row: r, Column: "wage", Reason: "null"})
+		}
+		return b
+	}
+	var r reasons
+	r.add(block(0, 1, 2), 0)
+	r.rollback()
+	if kept, err := r.keep("masks"); kept != nil || err != nil {
+		t.Errorf("an aborted transaction keeps %s, %v", kept, err)
+	}
+	r.add(block(0, 1, 2), 0)
+	r.commit()
+	r.add(block(0, 1, 2, 5), 5) // 5 is the first that was not counted
+	kept, err := r.keep("masks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int64{"wage: null": 3}
+	if r.commit(); !reflect.DeepEqual(r.whole, want) {
+		t.Errorf("counted %v, want %v", r.whole, want)
+	}
+	var again, other reasons
+	if err := again.take(kept, "masks"); err != nil || !reflect.DeepEqual(again.whole, want) {
+		t.Errorf("taken up %v, %v", again.whole, err)
+	}
+	if err := other.take(kept, "other masks"); err != nil || other.whole != nil {
+		t.Errorf("of other masks: %v, %v", other.whole, err)
+	}
+	if err := other.take(nil, "masks"); err != nil || other.whole != nil {
+		t.Errorf("of a state without reasons: %v, %v", other.whole, err)
+	}
+	for text, want := range map[string]string{`{"version":2,"canary":1}`: "has version 2, this program reads version 1"[4:], `canary`: "damaged"} {
+		if err := other.take([]byte(text), "masks"); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	a := map[string]int64{"x": 1}
+	if sum := plus(a, map[string]int64{"x": 2, "y": 1}); a["x"] != 1 || sum["x"] != 3 || sum["y"] != 1 {
+		t.Errorf("sum %v of %v", sum, a)
+	}
+}
