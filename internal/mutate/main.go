@@ -33,6 +33,7 @@ type settings struct {
 	patterns []string // packages; those of one pattern are one population
 	n        int      // mutants of each pattern
 	seed     uint64
+	tests    string  // only tests whose names match
 	file     string  // only mutants of files whose path contains it
 	share    float64 // least share of mutants killed
 	patience time.Duration
@@ -48,6 +49,7 @@ func main() {
 	flag.IntVar(&s.n, "n", 50, "`mutants` of each pattern")
 	flag.Uint64Var(&s.seed, "seed", 12, "`seed` of the sample")
 	flag.StringVar(&s.file, "file", "", "only mutants whose place (path:line) contains this `text`")
+	flag.StringVar(&s.tests, "run", "^(Test|Fuzz|Example)", "only tests whose names match this `expression`")
 	flag.Float64Var(&s.share, "least", 0, "exit with 1 where a smaller `share` was killed")
 	flag.DurationVar(&s.patience, "patience", 30*time.Second, "how long a mutant's tests may take beyond ten times what they took before")
 	flag.IntVar(&s.memory, "memory", 6000, "`megabytes` of address space that a mutant's tests may use")

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"go/token"
@@ -96,7 +97,7 @@ func (r *reached) run(ctx context.Context, s settings, scratch string, p *pkg, p
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go test -c: %w\n%s", err, text)
 	}
-	list := exec.CommandContext(ctx, program, "-test.list", "^(Test|Fuzz|Example)")
+	list := exec.CommandContext(ctx, program, "-test.list", cmp.Or(s.tests, "^(Test|Fuzz|Example)"))
 	list.Dir = p.Dir
 	text, err := list.Output()
 	if err != nil {
