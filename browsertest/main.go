@@ -1,5 +1,6 @@
 // Command browsertest serves a monitor that is fed with made-up snapshots and looks
-// at its page in Chromium: browsertest [-screenshots DIR] CHROMIUM. It is a module
+// at its page in Chromium: browsertest [-screenshots DIR] CHROMIUM. With -boards DIR it
+// prints the pages for the release board in a folder instead. It is a module
 // of its own, so that the browser's driver is no dependency of the filter.
 package main
 
@@ -25,13 +26,18 @@ import (
 
 func main() {
 	screenshots := flag.String("screenshots", "", "folder for pictures of the page")
+	folder := flag.String("boards", "", "folder of pages for the release board, to be printed")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: browsertest [-screenshots DIR] CHROMIUM")
+		fmt.Fprintln(os.Stderr, "usage: browsertest [-screenshots DIR] [-boards DIR] CHROMIUM")
 		os.Exit(2)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	problems, err := run(ctx, flag.Arg(0), *screenshots)
+	check := func() ([]string, error) { return run(ctx, flag.Arg(0), *screenshots) }
+	if *folder != "" {
+		check = func() ([]string, error) { return boards(ctx, flag.Arg(0), *folder, *screenshots) }
+	}
+	problems, err := check()
 	cancel()
 	for _, p := range problems {
 		fmt.Println("FAIL", p)

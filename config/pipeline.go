@@ -160,6 +160,7 @@ type QuarantineTopic struct {
 type Report struct {
 	JSON    string   `yaml:"json" doc:"the report for programs, readable by its owner alone; beside it appears .public.json with what publish allows"`
 	HTML    string   `yaml:"html" doc:"the report for people, readable by its owner alone; beside it appears .public.html with what publish allows"`
+	Board   string   `yaml:"board" doc:"one page (HTML) for the release board, to be printed on A4 or letter and signed, readable by its owner alone: verdict, figures, rules, what was done, what remains, digest of the release"`
 	Map     string   `yaml:"map" doc:"a map.json that sdlfilter map --out has made: the HTML report draws its strategies as curves behind the release's points"`
 	Publish []string `yaml:"publish" doc:"parameters of masks that data users may be told, by name: sd, rate, …"`
 }

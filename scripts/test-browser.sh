@@ -40,6 +40,10 @@ else
   for name in released withheld hostile; do
     json["$work/pages/$name.html"]="$work/pages/$name.json"
     json["$work/pages/$name.public.html"]="$work/pages/$name.public.json"
+    json["$work/pages/$name.board.html"]="$work/pages/$name.json"
+  done
+  for name in crowded.board attack measured; do
+    json["$work/pages/$name.html"]="$work/pages/${name%.board}.json"
   done
   go run ./internal/mapexample/sample "$work/pages"
   for name in noise strategies groups none hostile; do
@@ -119,8 +123,10 @@ for page in "${!json[@]}"; do
 done
 
 if [[ $# != 2 ]]; then
-  echo "the live page"
   (cd browsertest && go vet ./... && go build -o "$work/live" .)
+  echo "pages for the release board, printed"
+  "$work/live" ${SCREENSHOTS:+-screenshots "$SCREENSHOTS"} -boards "$work/pages" "$browser" || failed=1
+  echo "the live page"
   "$work/live" ${SCREENSHOTS:+-screenshots "$SCREENSHOTS"} "$browser" || failed=1
 fi
 [[ $failed == 0 ]] && echo "pages are as they should be"

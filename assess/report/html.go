@@ -45,6 +45,7 @@ func page(name, text string) *template.Template {
 		"count":    count,
 		"style":    func() template.CSS { return template.CSS(pageCSS + figure.Style()) },
 		"intruder": func() template.CSS { return template.CSS(attackCSS) },
+		"board":    func() template.CSS { return template.CSS(boardCSS) },
 		"papers":   func() []paper { return papers },
 		"join":     strings.Join,
 		"riskUnit": riskUnit,

@@ -19,8 +19,10 @@ func pages(t *testing.T) map[string][]byte {
 	for name, make := range examples {
 		r := make()
 		out[name] = must(t)(r.HTML())
+		out[name+" board"] = must(t)(r.Board())
 		out[name+" public"] = must(t)(r.Public([]string{"sd", "phi", "tiers", "efficiency"}).HTML())
 	}
+	out["crowded board"], out["measured"] = must(t)(example.Crowded().Board()), must(t)(example.Measured().HTML())
 	out["attack"], out["attack broken"] = must(t)(alone(example.Attack()).HTML()), must(t)(alone(example.Broken()).HTML())
 	for _, name := range []string{"strategies", "groups", "none", "hostile", "empty"} {
 		out["map "+name], _ = mapPage(t, mapexample.All()[name])
@@ -156,6 +158,7 @@ func TestPageNumbersAreTheJSONs(t *testing.T) {
 		r := make()
 		p := r.Public([]string{"sd", "phi", "tiers", "lower"})
 		compare(t, name, must(t)(r.HTML()), must(t)(r.JSON()), 3)
+		compare(t, name+" board", must(t)(r.Board()), must(t)(r.JSON()), 5)
 		compare(t, name+" public", must(t)(p.HTML()), must(t)(p.JSON()), 3)
 	}
 	r := example.Released()

@@ -15,7 +15,7 @@ import (
 // Files are the report's files: the confidential ones, and their public
 // twins, which appear only with a release.
 type Files struct {
-	html, json             *publish.File
+	html, json, board      *publish.File
 	publicHTML, publicJSON *publish.File
 	publicPaths            []string
 	alternatives           []*rumap.Map
@@ -50,6 +50,12 @@ func (f *Files) Create(c config.Report) error {
 		*public, err = publish.Create(config.PublicPath(path), publish.Public)
 		return err
 	}
+	if c.Board != "" {
+		var err error
+		if f.board, err = publish.Create(c.Board, publish.Confidential); err != nil {
+			return err
+		}
+	}
 	return errors.Join(open(c.HTML, &f.html, &f.publicHTML), open(c.JSON, &f.json, &f.publicJSON))
 }
 
@@ -62,6 +68,7 @@ func (f *Files) Write(rep *report.Report, release *publish.Content, allowed []st
 		render func(r *report.Report, p *report.Public) ([]byte, error)
 	}{
 		{f.html, func(r *report.Report, _ *report.Public) ([]byte, error) { return r.HTML() }},
+		{f.board, func(r *report.Report, _ *report.Public) ([]byte, error) { return r.Board() }},
 		{f.publicHTML, func(_ *report.Report, p *report.Public) ([]byte, error) { return p.HTML() }},
 		{f.publicJSON, func(_ *report.Report, p *report.Public) ([]byte, error) { return p.JSON() }},
 		{f.json, func(r *report.Report, _ *report.Public) ([]byte, error) { return r.JSON() }},
@@ -94,7 +101,7 @@ func (f *Files) Commit(released bool) (paths []string, err error) {
 		}
 		f.publicHTML, f.publicJSON = nil, nil
 	}
-	for _, file := range []*publish.File{f.publicHTML, f.publicJSON, f.html, f.json} {
+	for _, file := range []*publish.File{f.publicHTML, f.publicJSON, f.board, f.html, f.json} {
 		if file == nil {
 			continue
 		}
@@ -108,7 +115,7 @@ func (f *Files) Commit(released bool) (paths []string, err error) {
 
 // Abort removes the files that have no final name.
 func (f *Files) Abort() error {
-	return abortAll(f.html, f.json, f.publicHTML, f.publicJSON)
+	return abortAll(f.board, f.html, f.json, f.publicHTML, f.publicJSON)
 }
 
 func abortAll(files ...*publish.File) error {

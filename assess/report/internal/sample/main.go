@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/example"
@@ -29,10 +30,11 @@ func write(dir string) error {
 	}
 	for name, r := range map[string]*report.Report{
 		"released": example.Released(), "withheld": example.Withheld(), "hostile": example.Hostile(),
+		"crowded": example.Crowded(), "measured": example.Measured(),
 	} {
 		p := r.Public([]string{"sd", "phi", "tiers", "lower", "mode", "keys"})
 		for suffix, make := range map[string]func() ([]byte, error){
-			".json": r.JSON, ".html": r.HTML, ".public.json": p.JSON, ".public.html": p.HTML,
+			".json": r.JSON, ".html": r.HTML, ".board.html": r.Board, ".public.json": p.JSON, ".public.html": p.HTML,
 		} {
 			text, err := make()
 			if err != nil {
@@ -41,6 +43,16 @@ func write(dir string) error {
 			if err := os.WriteFile(filepath.Join(dir, name+suffix), text, 0o600); err != nil {
 				return err
 			}
+		}
+	}
+	alone := &report.Attack{Result: example.Attack(), Name: "attack", Version: "0.3.0", Finished: time.Now(), Pictures: example.Pictures()}
+	for suffix, make := range map[string]func() ([]byte, error){"json": alone.JSON, "html": alone.HTML} {
+		text, err := make()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "attack."+suffix), text, 0o600); err != nil {
+			return err
 		}
 	}
 	r := example.Released()

@@ -1,0 +1,179 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/headline"
+)
+
+//go:embed board.html.tmpl
+var boardTemplate string
+
+//go:embed board.css
+var boardCSS string
+
+var boardPage = page("board", boardTemplate)
+
+// What fits on one sheet; the rest is counted and stands in the report.
+const (
+	boardFigures  = 12
+	boardRules    = 8
+	boardMasks    = 7
+	boardRemains  = 5
+	boardSentence = 160 // cells of a sentence
+	boardLine     = 84  // of a note or a rule
+	boardName     = 46  // of a name
+)
+
+// board is one sheet for those who answer for a release: the verdict, what decided it,
+// what was done to the data, what remains, and room to sign.
+type board struct {
+	Release   string // for verify
+	Report    *Report
+	Headline  headlineView
+	Name      string
+	Line      string
+	Finished  string
+	Figures   []headline.Figure
+	Records   []labelled
+	Rules     []boardRule
+	Masks     []string
+	Remains   []string
+	More      []string // what did not fit, in words
+	File      string
+	Signature []string // the roles that sign
+}
+
+type boardRule struct {
+	Passed      bool
+	Rule, Found string
+}
+
+// Board returns one page to be printed and signed. It is as confidential as the
+// report, whose head it is.
+func (r *Report) Board() ([]byte, error) { return render(boardPage, "board", r.board()) }
+
+func (r *Report) board() *board {
+	h := headlineView{r.Headline(), "/verdict"}
+	b := &board{
+		Release: Identified{r.Release, r.Withheld != ""}.attribute(), Report: r, Headline: h, Name: cut(r.Name, boardName),
+		Line: cut(h.Line, boardSentence), Finished: r.Finished.UTC().Format("2 January 2006, 15:04 UTC"), Records: r.recordCells(),
+		Signature: []string{"Data steward", "Statistician", "Release board"},
+	}
+	b.figures(h.Figures)
+	b.rules(r)
+	b.masks(r)
+	remarks := b.remains(r, h.Headline)
+	if f := r.Release; f != nil {
+		b.File = "standard output"
+		if f.Path != "" {
+			b.File = cut(f.Path, boardLine)
+		}
+	}
+	b.fit()
+	b.more(len(h.Figures)-len(b.Figures), "figure", "figures")
+	b.more(len(r.Gate.Rules)-len(b.Rules), "rule", "rules")
+	b.more(len(r.Masks)-len(b.Masks), "mask", "masks")
+	b.more(remarks-len(b.Remains), "remark", "remarks")
+	return b
+}
+
+// more notes what did not fit.
+func (b *board) more(left int, one, many string) {
+	if left > 0 {
+		b.More = append(b.More, plural(int64(left), one, many))
+	}
+}
+
+// figures are the first of the headline's, in its order, so that each is at its place
+// in the JSON. Those behind are single rules, which the list of rules has too.
+func (b *board) figures(list []headline.Figure) {
+	for _, f := range list[:min(len(list), boardFigures)] {
+		f.Label, f.Unit, f.Note, f.Rule = cut(f.Label, boardName), cut(f.Unit, boardName/2), cut(f.Note, boardLine), cut(f.Rule, boardName)
+		b.Figures = append(b.Figures, f)
+	}
+}
+
+// rules that do not hold come first.
+func (b *board) rules(r *Report) {
+	for _, passed := range []bool{false, true} {
+		for i, rule := range r.Gate.Rules {
+			if rule.Passed != passed || len(b.Rules) == boardRules {
+				continue
+			}
+			v := r.ruleView(i, rule)
+			b.Rules = append(b.Rules, boardRule{rule.Passed, cut(v.Rule, boardLine), cut(v.Found.Text+v.FoundMeans, boardName)})
+		}
+	}
+}
+
+// masks says what was done, a line a mask.
+func (b *board) masks(r *Report) {
+	for i, m := range r.Masks {
+		if i == boardMasks {
+			break
+		}
+		line := m.Mask + " of " + names(m.Columns)
+		if does := does(m.Mask); does != "" {
+			line += ": " + does
+		}
+		var parameters []string
+		for _, p := range r.maskView(i, m).Parameters {
+			parameters = append(parameters, p.Name+" "+p.Value)
+		}
+		b.Masks = append(b.Masks, cut(line, boardLine)+after("; ", cut(strings.Join(parameters, ", "), boardName)))
+	}
+}
+
+// remains is what is left of the risk, and what the figures take for granted: what
+// intruders find, warnings, assumptions. It returns how many remarks there are.
+func (b *board) remains(r *Report, h *headline.Headline) (all int) {
+	var remarks []string
+	if r.Stopped != nil {
+		remarks = append(remarks, capital(r.Stopped.Words())+".")
+	}
+	for _, l := range r.Loosened {
+		remarks = append(remarks, "Loosened: "+l.Path+" by "+l.Origin+".")
+	}
+	remarks = append(remarks, r.Warnings...)
+	remarks = append(remarks, foundWords(r.Attack)...)
+	for _, a := range h.Assumptions {
+		remarks = append(remarks, "Taken for granted: "+a+".")
+	}
+	if unmeasured := unmeasured(h.Figures); len(unmeasured) > 0 {
+		remarks = append(remarks, "Not measured: "+strings.Join(unmeasured, ", ")+".")
+	}
+	for _, s := range remarks[:min(len(remarks), boardRemains)] {
+		b.Remains = append(b.Remains, cut(s, boardSentence))
+	}
+	return len(remarks)
+}
+
+func foundWords(a *attack.Result) []string {
+	if a == nil {
+		return nil
+	}
+	return findings(a)
+}
+
+// unmeasured are the figures that have no number.
+func unmeasured(figures []headline.Figure) (labels []string) {
+	for _, f := range figures {
+		if f.Text == "–" && !slices.Contains(labels, f.Label) {
+			labels = append(labels, f.Label)
+		}
+	}
+	return labels
+}
+
+// Left says what the sheet had no room for.
+func (b *board) Left() string {
+	if len(b.More) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s more in the report.", capital(names(b.More)))
+}

@@ -1,0 +1,106 @@
+package report
+
+import (
+	"math"
+	"unicode"
+)
+
+// A sheet has room for so much, in points: a letter page less its margins, its
+// headings, the verdict and the table for signatures, and a tenth for words that are
+// wider than the average. A4 is higher.
+const (
+	boardRoom   = 450.0
+	boardHeight = 10.0 // of a line
+	boardPad    = 3.0  // of a row of the table
+)
+
+// Cells that fit a line of each part, as board.css parts the page.
+const (
+	figureLabel = 23
+	figureValue = 20
+	figureRule  = 26
+	figureNote  = 44
+	halfLine    = 56
+)
+
+// lines is how many lines a text takes. Capitals are wider than the average letter.
+func lines(text string, width int) float64 {
+	inked := float64(cells(text))
+	for _, c := range text {
+		switch {
+		case c == 'W' || c == 'M' || c == '@':
+			inked += 0.8
+		case unicode.IsUpper(c):
+			inked += 0.35
+		}
+	}
+	return math.Max(1, math.Ceil(inked/float64(width)))
+}
+
+// height is what the parts of the sheet take that depend on the report.
+func (b *board) height() float64 {
+	figures := 0.0
+	for _, f := range b.Figures {
+		most := max(lines(f.Label, figureLabel), lines(f.Text+" "+f.Unit, figureValue), lines("rule: "+f.Rule, figureRule), lines(f.Note, figureNote))
+		figures += most*boardHeight + boardPad
+	}
+	list := func(texts []string) (h float64) {
+		for _, text := range texts {
+			h += lines(text, halfLine)*boardHeight + 1.5
+		}
+		return h
+	}
+	var rules []string
+	for _, r := range b.Rules {
+		rules = append(rules, "✗ "+r.Rule+"; found "+r.Found)
+	}
+	const facts = 9 // lines of what the sheet is about, beside the release's name
+	name := lines(b.Name, boardName) - 1
+	return 18*name + figures + max(list(rules), list(b.Masks)) + max(list(b.Remains), facts*boardHeight+lines(b.File, halfLine)*boardHeight)
+}
+
+// fit leaves out what the sheet has no room for, what says least first: rules that
+// hold, which stand among the figures too, then masks, remarks and figures behind the
+// first ones. Rules that do not hold are the last to go.
+func (b *board) fit() {
+	for b.height() > boardRoom {
+		held := len(b.Rules) > 0 && b.Rules[len(b.Rules)-1].Passed
+		switch {
+		case held:
+			b.Rules = b.Rules[:len(b.Rules)-1]
+		case len(b.Masks) > 4:
+			b.Masks = b.Masks[:len(b.Masks)-1]
+		case len(b.Remains) > 3:
+			b.Remains = b.Remains[:len(b.Remains)-1]
+		case len(b.Figures) > 9:
+			b.Figures = b.Figures[:len(b.Figures)-1]
+		case len(b.Rules) > 4:
+			b.Rules = b.Rules[:len(b.Rules)-1]
+		case len(b.Masks) > 2:
+			b.Masks = b.Masks[:len(b.Masks)-1]
+		case len(b.Remains) > 1:
+			b.Remains = b.Remains[:len(b.Remains)-1]
+		case b.shorten():
+		case len(b.Rules) > 3:
+			b.Rules = b.Rules[:len(b.Rules)-1]
+		default:
+			return // every text is cut, so that this much fits
+		}
+	}
+}
+
+// shorten cuts the figures' words to a line each; false where they are.
+func (b *board) shorten() (shorter bool) {
+	for i := range b.Figures {
+		f := &b.Figures[i]
+		for _, of := range []struct {
+			text  *string
+			width int
+		}{{&f.Label, figureLabel}, {&f.Unit, figureValue / 2}, {&f.Note, figureNote}, {&f.Rule, figureRule - 6}} {
+			if lines(*of.text, of.width) > 1 {
+				*of.text, shorter = cut(*of.text, of.width/2), true
+			}
+		}
+	}
+	return shorter
+}
