@@ -47,7 +47,7 @@ func TestGroups(t *testing.T) {
 		{[]int{2, 1}, "[[1 3]:[60] [5 2]:[10 30] [6 1]:[50] [7 1]:[20 40]]"},
 	} {
 		r := grouped(t, x, one, two, "min", "p50", "max")
-		groups, err := r.groups(c.by)
+		groups, err := r.formed(c.by)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,12 +82,12 @@ func TestGroupsAreBounded(t *testing.T) {
 		for i := range x {
 			x[i] = float64(i)
 		}
-		groups, err := grouped(t, x, x, x).groups([]int{1})
+		groups, err := grouped(t, x, x, x).formed([]int{1})
 		if n <= MaxGroups && (err != nil || len(groups) != n) || n > MaxGroups && !errors.Is(err, ErrGroups) {
 			t.Errorf("%d groups: %d, %v", n, len(groups), err)
 		}
 	}
-	if _, err := grouped(t, []float64{1}, []float64{1}, []float64{1}).groups([]int{9}); err == nil {
+	if _, err := grouped(t, []float64{1}, []float64{1}, []float64{1}).formed([]int{9}); err == nil {
 		t.Error("a column that nobody keeps forms groups")
 	}
 }
