@@ -145,36 +145,50 @@ const (
 	markWidth       = 12
 )
 
-func (t *table) strategy(name string) {
-	m := t.m
-	axes := m.axesOf(name)
-	// Where there is little room, parameters are narrow, and what a reader can do
-	// without is left out: which target is the worst, and R in the column's unit.
+// tableColumns are what a strategy's table has room for.
+type tableColumns struct {
+	axes    []Axis
+	widths  []int // of the axes
+	subject int   // of the worst protected target; below leastSubject it is left out
+	known   int   // of R in the column's unit; 0: it is left out
+}
+
+// leastSubject is the least width at which a target can be told.
+const leastSubject = 8
+
+// columns finds the widths of a strategy's table, and its head. Where there is little
+// room, parameters are narrow, and what a reader can do without is left out: which
+// target is the worst, and R in the column's unit.
+func (t *table) columns(name string) (c tableColumns, head string) {
 	const least = efficiencyWidth + riskWidth + markWidth + 2
-	known := knownWidth
-	if least+known+10*len(axes) > t.Width {
-		known = 0
+	c = tableColumns{axes: t.m.axesOf(name), known: knownWidth}
+	if least+c.known+10*len(c.axes) > t.Width {
+		c.known = 0
 	}
-	widths := make([]int, len(axes))
-	head := "  "
-	for i, a := range axes {
-		name := figure.Printable(m.Label(a))
-		widths[i] = min(max(figure.Cells(name)+2, 10), 22, max(10, (t.Width-least-known)/len(axes)))
-		head += figure.Left(t.Cut(name, widths[i]-2), widths[i])
+	head = "  "
+	for _, a := range c.axes {
+		name := figure.Printable(t.m.Label(a))
+		width := min(max(figure.Cells(name)+2, 10), 22, max(10, (t.Width-least-c.known)/len(c.axes)))
+		c.widths = append(c.widths, width)
+		head += figure.Left(t.Cut(name, width-2), width)
 	}
-	subject := min(24, t.Width-figure.Cells(head)-efficiencyWidth-riskWidth-known-markWidth-2)
+	c.subject = min(24, t.Width-figure.Cells(head)-efficiencyWidth-riskWidth-c.known-markWidth-2)
 	head += figure.Left("efficiency", efficiencyWidth)
-	if subject >= 8 {
-		head += "  " + figure.Pad(t.Cut("worst protected", subject), subject)
+	if c.subject >= leastSubject {
+		head += "  " + figure.Pad(t.Cut("worst protected", c.subject), c.subject)
 	}
 	head += figure.Left("R", riskWidth)
-	if known > 0 {
-		head += figure.Left(t.Words("known to ±"), known)
+	if c.known > 0 {
+		head += figure.Left(t.Words("known to ±"), c.known)
 	}
-	head = t.Cut(head, t.Width-markWidth) + figure.Left("admissible", markWidth)
+	return c, t.Cut(head, t.Width-markWidth) + figure.Left("admissible", markWidth)
+}
+
+func (t *table) strategy(name string) {
+	m := t.m
+	c, head := t.columns(name)
 	t.Line(t.Paint("1", t.Cut(figure.Printable(name), t.Width)))
 	t.Line(t.Paint("2", head))
-	protected := m.Protected()
 	chosen := m.chosen()
 	var open []string // rules that could not be judged at some admissible point
 	for i := range m.Points {
@@ -182,48 +196,11 @@ func (t *table) strategy(name string) {
 		if p.Strategy != name {
 			continue
 		}
-		row := "  "
-		if p == chosen {
-			row = "> "
-		}
-		for k, a := range axes {
-			s := "-"
-			if v, ok := p.Parameters[a.Path]; ok {
-				s = t.Words(a.Value(v))
-			}
-			row += figure.Left(s, widths[k])
-		}
-		row += figure.Left(t.Words(figure.Percent(float64(p.Efficiency))), efficiencyWidth)
-		worst, ok := m.Worst(p.Risk, protected)
-		what, risk, rmse := "-", "-", "-"
-		if ok {
-			what = figure.Printable(worst.Target + ", " + worst.Knowledge)
-			risk = figure.Plain(float64(worst.R), figure.RiskDigits)
-			rmse = figure.Plain(float64(worst.RMSE), figure.RiskDigits)
-		}
-		if subject >= 8 {
-			row += "  " + figure.Pad(t.Cut(what, subject), subject)
-		}
-		row += figure.Left(t.Words(risk), riskWidth)
-		if known > 0 {
-			row += figure.Left(t.Words(rmse), known)
-		}
-		row = t.Cut(row, t.Width-markWidth)
-		mark, code := "no"+m.BrokenBy(p), "31"
-		if t.Color {
-			mark = "✗" + m.BrokenBy(p)
-		}
+		mark, code := t.mark(p)
 		if p.Admissible {
-			mark, code = "yes", "32"
-			if t.Color {
-				mark = "✓"
-			}
-			if len(p.Unjudged) > 0 {
-				mark, code = mark+" ?", "33"
-				open = append(open, p.Unjudged...)
-			}
+			open = append(open, p.Unjudged...)
 		}
-		t.Line(row + strings.Repeat(" ", markWidth-figure.Cells(mark)) + t.Paint(code, mark))
+		t.Line(t.row(c, p) + strings.Repeat(" ", markWidth-figure.Cells(mark)) + t.Paint(code, mark))
 	}
 	if len(open) > 0 {
 		slices.Sort(open)
@@ -231,6 +208,54 @@ func (t *table) strategy(name string) {
 	}
 	t.Line("")
 	t.group(chosen, name)
+}
+
+// row is a point's line without its mark.
+func (t *table) row(c tableColumns, p *Point) string {
+	row := "  "
+	if p == t.m.chosen() {
+		row = "> "
+	}
+	for k, a := range c.axes {
+		s := "-"
+		if v, ok := p.Parameters[a.Path]; ok {
+			s = t.Words(a.Value(v))
+		}
+		row += figure.Left(s, c.widths[k])
+	}
+	row += figure.Left(t.Words(figure.Percent(float64(p.Efficiency))), efficiencyWidth)
+	what, risk, rmse := "-", "-", "-"
+	if worst, ok := t.m.Worst(p.Risk, t.m.Protected()); ok {
+		what = figure.Printable(worst.Target + ", " + worst.Knowledge)
+		risk = figure.Plain(float64(worst.R), figure.RiskDigits)
+		rmse = figure.Plain(float64(worst.RMSE), figure.RiskDigits)
+	}
+	if c.subject >= leastSubject {
+		row += "  " + figure.Pad(t.Cut(what, c.subject), c.subject)
+	}
+	row += figure.Left(t.Words(risk), riskWidth)
+	if c.known > 0 {
+		row += figure.Left(t.Words(rmse), c.known)
+	}
+	return t.Cut(row, t.Width-markWidth)
+}
+
+// mark says whether a point is admissible, with its ANSI attributes.
+func (t *table) mark(p *Point) (mark, code string) {
+	switch {
+	case !p.Admissible && t.Color:
+		return "✗" + t.m.BrokenBy(p), "31"
+	case !p.Admissible:
+		return "no" + t.m.BrokenBy(p), "31"
+	}
+	mark, code = "yes", "32"
+	if t.Color {
+		mark = "✓"
+	}
+	if len(p.Unjudged) > 0 {
+		mark, code = mark+" ?", "33"
+	}
+	return mark, code
 }
 
 // BrokenBy says whether risk or utility keeps a point from being admissible: ": R",
