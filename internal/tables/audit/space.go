@@ -181,10 +181,9 @@ func without(total float64, open int, own float64) (others float64, closed bool)
 	return total - own, open == 0
 }
 
-// split makes the components of what the shuttle has not fixed.
-func (s *shuttle) split() (parts []Component, known []int32, err error) {
-	n := len(s.cells)
-	leader := make([]int32, n)
+// leaders gives the columns that are tied together by sums one leader, the least.
+func (s *shuttle) leaders() []int32 {
+	leader := make([]int32, len(s.cells))
 	for c := range leader {
 		leader[c] = int32(c)
 	}
@@ -195,31 +194,39 @@ func (s *shuttle) split() (parts []Component, known []int32, err error) {
 		}
 		return c
 	}
-	fixed := func(c int32) bool { return s.high[c]-s.low[c] <= 0 }
 	for _, sum := range s.sums {
 		first := int32(-1)
 		s.each(int(sum), func(c int32, _ float64) {
 			switch {
-			case fixed(c):
+			case s.fixed(c):
 			case first < 0:
 				first = find(c)
 			default:
-				if a, b := find(c), find(first); a < b { // the least column leads, so that the order is always the same
-					leader[b] = a
-				} else {
-					leader[a] = b
-				}
+				a, b := find(c), find(first)
+				leader[max(a, b)] = min(a, b)
 			}
 		})
 	}
+	for c := range leader {
+		leader[c] = find(int32(c))
+	}
+	return leader
+}
+
+func (s *shuttle) fixed(c int32) bool { return s.high[c]-s.low[c] <= 0 }
+
+// split makes the components of what the shuttle has not fixed.
+func (s *shuttle) split() (parts []Component, known []int32, err error) {
+	n := len(s.cells)
+	leader := s.leaders()
 	number := make([]int32, n)
 	local := make([]int32, n)
 	for c := range int32(n) {
-		if fixed(c) {
+		if s.fixed(c) {
 			known = append(known, s.cells[c])
 			continue
 		}
-		l := find(c)
+		l := leader[c]
 		if l == c {
 			number[c] = int32(len(parts))
 			parts = append(parts, Component{})
@@ -233,7 +240,7 @@ func (s *shuttle) split() (parts []Component, known []int32, err error) {
 		var row []lp.Entry
 		part := int32(-1)
 		s.each(int(sum), func(c int32, sign float64) {
-			if !fixed(c) {
+			if !s.fixed(c) {
 				row = append(row, lp.Entry{Column: int(local[c]), Value: sign})
 				part = number[c]
 			}

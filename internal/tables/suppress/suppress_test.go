@@ -2,9 +2,7 @@ package suppress
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -338,55 +336,9 @@ func TestSingletonsDoNotRevealEachOther(t *testing.T) {
 	}
 }
 
-// A million cells: 800 · 20 · 32 inner ones below two levels each, log-normal Poisson
-// counts of mean 20, each 1 and 2 primary and to reach ± 3. Peak memory:
+// Cells held back and time of the test problems, ± 3, audit included:
 //
-//	go test -run - -bench Million -benchtime 1x ./internal/tables/suppress
-func BenchmarkMillion(b *testing.B) {
-	rng := rand.New(rand.NewPCG(7, 7))
-	levels := func(name string, widths ...int) *tables.Dimension {
-		var h tables.Hierarchy
-		above := []string{""}
-		for _, w := range widths {
-			var next []string
-			for _, up := range above {
-				for i := range w {
-					code := fmt.Sprint(up, ".", i)
-					h.Edges = append(h.Edges, tables.Edge{Child: code, Parent: up})
-					next = append(next, code)
-				}
-			}
-			above = next
-		}
-		return tabletest.Dimension(b, name, h)
-	}
-	set := tabletest.Set(b, tables.Table{Name: "million", Dimensions: []*tables.Dimension{levels("a", 10, 10, 8), levels("b", 5, 4), levels("c", 8, 4)}})
-	inner := make([]float64, 800*20*32)
-	for i := range inner {
-		inner[i] = math.Floor(20*math.Exp(1.2*rng.NormFloat64()-0.72) + 0.5)
-	}
-	q, p := fill(set, inner, 3)
-	for b.Loop() {
-		pattern := protect(b, q, p, Options{})
-		if !pattern.Verdict.Safe() {
-			b.Fatal(len(pattern.Verdict.Disclosed), len(pattern.Verdict.Narrow))
-		}
-		b.ReportMetric(float64(set.Cells()), "of-cells")
-		b.ReportMetric(float64(pattern.Primary), "primary")
-		b.ReportMetric(float64(pattern.Primary+pattern.Second), "cells")
-		b.ReportMetric(peakMB(), "peak-MB")
-	}
-}
-
-// peakMB is the most memory that the process has had, where /proc tells.
-func peakMB() float64 {
-	status, _ := os.ReadFile("/proc/self/status")
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	var kb float64
-	_, _ = fmt.Sscan(rest, &kb)
-	return kb / 1024
-}
-
+//	go test -run - -bench Protect -benchtime 1x ./internal/tables/suppress
 func BenchmarkProtect(b *testing.B) {
 	for _, name := range []string{"2d50", "3d10", "hier", "hierbig"} {
 		b.Run(name, func(b *testing.B) {
