@@ -132,11 +132,14 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 	v.Slim = template.HTML(figure.RUMapSVG(m, figure.SVGOptions{Width: 328, Height: 460, ID: v.ID + "-slim", Beside: true}))
 	v.Dots = template.HTML(figure.RiskDotsSVG(m, figure.SVGOptions{Width: 520}))
 	v.SlimDots = template.HTML(figure.RiskDotsSVG(m, figure.SVGOptions{Width: 328}))
-	u := c.Utility
+	u, expected := c.Utility, "expected over the masks’ draws"
+	if r.Foreign != nil {
+		expected = "of this very release: its masks are not known"
+	}
 	v.Utility = []labelled{
 		{"precision of the mean", shown(path+"/utility/efficiency_gate", u.EfficiencyGate, percent(float64(u.EfficiencyGate))), "share of the unmasked data’s precision that is left for estimating the mean, by which the gate judges: a variance that masking lowers does not count as utility" + after("; ", unsure(u.Approximate, u.Errs))},
 		{"efficiency", shown(path+"/utility/efficiency", u.Efficiency, percent(float64(u.Efficiency))), "U/U₀ as it is defined, with the released variance"},
-		{"U", number(path+"/utility/U", u.U), "expected over the masks’ draws"},
+		{"U", number(path+"/utility/U", u.U), expected},
 		{"SE of U", shown(path+"/utility/U_se", u.SE, pretty(float64(u.SE), 2)), "standard error of U"},
 		{"U realised", number(path+"/utility/realised_U", u.RealisedU), "of this very release"},
 		{"U₀", number(path+"/utility/U0", u.U0), "of the unmasked data, n/S²"},

@@ -54,28 +54,7 @@ that --config names. Nothing of the stream itself is read.`,
 				return usageError{err}
 			}
 			pair.Pictures = out.html != ""
-			started := time.Now()
-			watch := &pipeline.Progress{}
-			stop, err := s.watch(watch)
-			if err != nil {
-				return err
-			}
-			res, err := foreign.Assess(cmd.Context(), pair, watch)
-			stop()
-			if err != nil {
-				return err
-			}
-			rep := &report.Report{
-				Name: "assess", Version: version(), Started: started, Finished: time.Now(),
-				Records: report.Records{Read: res.OriginalN, Released: res.Released},
-				Foreign: &report.Foreign{Unmatched: res.Unmatched}, Gate: assess.Judge(nil, res.Measures),
-			}
-			rep.SetMeasures(res.Measures)
-			rep.Pictures = res.Pictures
-			if res.Unmatched > 0 {
-				fmt.Fprintf(os.Stderr, "sdlfilter: %d original records have no released record\n", res.Unmatched)
-			}
-			return out.print(rep)
+			return s.assessForeign(cmd.Context(), pair, &out)
 		},
 	}
 	flags := cmd.Flags()
@@ -94,10 +73,39 @@ that --config names. Nothing of the stream itself is read.`,
 	return cmd
 }
 
+// assessForeign measures a release that any tool made, and shows it.
+func (s *state) assessForeign(ctx context.Context, pair foreign.Release, out *measuredFlags) error {
+	started := time.Now()
+	watch := &pipeline.Progress{}
+	stop, err := s.watch(watch)
+	if err != nil {
+		return err
+	}
+	res, err := foreign.Assess(ctx, pair, watch)
+	stop()
+	if err != nil {
+		return err
+	}
+	rep := &report.Report{
+		Name: "assess", Version: version(), Started: started, Finished: time.Now(),
+		Records: report.Records{Read: res.OriginalN, Released: res.Released},
+		Foreign: &report.Foreign{Unmatched: res.Unmatched}, Gate: assess.Judge(nil, res.Measures),
+	}
+	rep.SetMeasures(res.Measures)
+	rep.Pictures = res.Pictures
+	if res.Unmatched > 0 {
+		fmt.Fprintf(os.Stderr, "sdlfilter: %d original records have no released record\n", res.Unmatched)
+	}
+	return out.print(rep)
+}
+
 // assessGroup prints the assessment that the members of a group have kept.
 func (s *state) assessGroup(ctx context.Context, group, file string, out *measuredFlags) error {
 	if group == "" || file == "" {
 		return usageError{fmt.Errorf("--group and --config are both needed: the configuration says where the brokers are and what was masked how")}
+	}
+	if err := out.spare(file); err != nil {
+		return usageError{err}
 	}
 	p, err := s.loadToMeasure(file)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -128,6 +129,13 @@ func (s *state) attackConfigured(cmd *cobra.Command, path string, a *attackFlags
 	if err != nil {
 		return err
 	}
+	inputs := []string{path}
+	if source, ok := p.Source.Config.(interface{ Paths() []string }); ok {
+		inputs = append(inputs, source.Paths()...)
+	}
+	if err := a.spare(inputs); err != nil {
+		return usageError{err}
+	}
 	watch := &pipeline.Progress{}
 	stop, err := s.watch(watch)
 	if err != nil {
@@ -199,11 +207,25 @@ func (a *attackFlags) print(show *report.Attack, d attack.Data) error {
 
 // resolve turns the flags into an attack.
 func (a *attackFlags) resolve() error {
-	f := &a.foreign
 	if a.original == "" {
 		return errors.New("--original is needed, or a configuration; see `sdlfilter attack --help`")
 	}
+	for _, step := range []func() error{a.sources, a.asked, a.checkValues, a.spareInputs, a.linkage, a.uniqueness} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	if a.knowledge == "" {
+		return a.refuse("is about the Bayesian intruder, who is asked for by --knowledge d1 or d2", "phi", "sigma", "phi-prior", "sigma-prior", "threshold", "population")
+	}
 	var err error
+	a.foreign.Options.Bayes, err = a.bayes()
+	return err
+}
+
+// sources are the files, by the formats that their names and flags say.
+func (a *attackFlags) sources() (err error) {
+	f := &a.foreign
 	if f.Original, err = a.format.source(a.original); err != nil {
 		return err
 	}
@@ -219,6 +241,12 @@ func (a *attackFlags) resolve() error {
 		}
 		f.Earlier = append(f.Earlier, source)
 	}
+	return nil
+}
+
+// asked says where the flags ask for nothing, or for what lacks its files or keys.
+func (a *attackFlags) asked() error {
+	f := &a.foreign
 	switch {
 	case a.released == "" && len(f.Categorical) == 0:
 		return errors.New("--released is needed for linkage, or --categorical for the uniqueness of one file")
@@ -229,60 +257,57 @@ func (a *attackFlags) resolve() error {
 	case len(f.Keys) == 0 && (a.knowledge != "" || len(f.Earlier) > 0):
 		return errors.New("--knowledge and --earlier need numeric --keys")
 	}
-	if err := a.checkValues(); err != nil {
-		return err
-	}
-	inputs := append([]string{a.original, a.released}, a.earlier...)
-	if err := a.out.spare(inputs...); err != nil {
-		return err
-	}
-	if err := spare("--records", a.records, inputs); err != nil {
-		return err
-	}
-	o := &f.Options
+	return nil
+}
+
+// spareInputs refuses outputs in the place of what is read.
+func (a *attackFlags) spareInputs() error {
+	return a.spare(append([]string{a.original, a.released}, a.earlier...))
+}
+
+func (a *attackFlags) spare(inputs []string) error {
+	return cmp.Or(a.out.spare(inputs...), spare("--records", a.records, inputs))
+}
+
+// linkage asks for what is about numeric keys, and for linkage by Gower's distance,
+// which compares categorical keys, with numeric ones or alone.
+func (a *attackFlags) linkage() error {
+	f, o := &a.foreign, &a.foreign.Options
 	o.Targets = a.targets
 	link := &attack.Linkage{OneToOne: a.oneToOne}
 	if err := link.Distance.UnmarshalText([]byte(a.distance)); err != nil {
 		return fmt.Errorf("--%w", err)
 	}
-	// Gower's distance compares categorical keys, with numeric ones or alone.
-	links := len(f.Keys) > 0 || f.Released != nil && link.Distance == linkage.Gower
-	switch {
-	case links:
+	if len(f.Keys) > 0 || f.Released != nil && link.Distance == linkage.Gower {
 		o.Linkage = link
-	default:
-		if err := a.refuse("is about linkage, which needs --released and numeric --keys, or categorical ones with --distance gower", "distance", "one-to-one", "targets"); err != nil {
-			return err
-		}
-	}
-	if len(f.Keys) == 0 {
-		if err := a.refuse("is about numeric columns, and needs --keys", "interval"); err != nil {
-			return err
-		}
-	} else {
-		o.Intervals, o.Loss = a.intervals, &loss.Options{Propensity: &loss.PropensityOptions{}}
-		o.Averaging = len(f.Earlier) > 0
-	}
-	if len(f.Categorical) > 0 {
-		u := uniqueness.DefaultOptions()
-		u.Alpha = a.alpha
-		switch a.estimator {
-		case uniqueness.Approximate.String():
-			u.Estimator = uniqueness.Approximate
-		case uniqueness.Exact.String():
-			u.Estimator = uniqueness.Exact
-		default:
-			return fmt.Errorf("--estimator must be approx or exact, got %q", a.estimator)
-		}
-		o.Uniqueness = &u
-	} else if err := a.refuse("is about combinations of categories, and needs --categorical", "sensitive", "weight", "household", "alpha", "estimator"); err != nil {
+	} else if err := a.refuse("is about linkage, which needs --released and numeric --keys, or categorical ones with --distance gower", "distance", "one-to-one", "targets"); err != nil {
 		return err
 	}
-	if a.knowledge == "" {
-		return a.refuse("is about the Bayesian intruder, who is asked for by --knowledge d1 or d2", "phi", "sigma", "phi-prior", "sigma-prior", "threshold", "population")
+	if len(f.Keys) == 0 {
+		return a.refuse("is about numeric columns, and needs --keys", "interval")
 	}
-	o.Bayes, err = a.bayes()
-	return err
+	o.Intervals, o.Loss = a.intervals, &loss.Options{Propensity: &loss.PropensityOptions{}}
+	o.Averaging = len(f.Earlier) > 0
+	return nil
+}
+
+// uniqueness asks for what is about categorical keys.
+func (a *attackFlags) uniqueness() error {
+	if len(a.foreign.Categorical) == 0 {
+		return a.refuse("is about combinations of categories, and needs --categorical", "sensitive", "weight", "household", "alpha", "estimator")
+	}
+	u := uniqueness.DefaultOptions()
+	u.Alpha = a.alpha
+	switch a.estimator {
+	case uniqueness.Approximate.String():
+		u.Estimator = uniqueness.Approximate
+	case uniqueness.Exact.String():
+		u.Estimator = uniqueness.Exact
+	default:
+		return fmt.Errorf("--estimator must be approx or exact, got %q", a.estimator)
+	}
+	a.foreign.Options.Uniqueness = &u
+	return nil
 }
 
 // refuse returns an error where a flag is given that would have no effect.

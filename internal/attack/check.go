@@ -10,48 +10,66 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 )
 
-// check returns the number of records, or says what does not fit.
-func (d *Data) check() (n int, err error) {
-	n = -1
-	length := func(what string, got int) error {
-		if n < 0 {
-			n = got
-		}
-		if got != n {
-			return fmt.Errorf("%s: must have %d records like the others, got %d", what, n, got)
-		}
-		return nil
+// checker collects what does not fit.
+type checker struct {
+	n     int // records, −1 before the first column
+	names []string
+}
+
+// length demands as many records as the columns before have.
+func (c *checker) length(what string, got int) error {
+	if c.n < 0 {
+		c.n = got
 	}
-	var names []string
-	named := func(list string, i int, name string) error {
-		if name == "" || slices.Contains(names, name) {
-			return fmt.Errorf("%s[%d]: must have a name of its own, got %s", list, i, strconv.Quote(name))
-		}
-		names = append(names, name)
-		return nil
+	if got != c.n {
+		return fmt.Errorf("%s: must have %d records like the others, got %d", what, c.n, got)
 	}
-	for i, c := range d.Numeric {
-		at := "numeric column " + strconv.Quote(c.Name)
-		if !(c.Grid >= 0) || math.IsInf(c.Grid, 1) {
-			return 0, fmt.Errorf("%s: must have a finite grid, 0 where it is not known, got %v", at, c.Grid)
+	return nil
+}
+
+// named demands a name that no column of the list has before.
+func (c *checker) named(list string, i int, name string) error {
+	if name == "" || slices.Contains(c.names, name) {
+		return fmt.Errorf("%s[%d]: must have a name of its own, got %s", list, i, strconv.Quote(name))
+	}
+	c.names = append(c.names, name)
+	return nil
+}
+
+// columns checks those that are numbers and those that are codes.
+func (c *checker) columns(d *Data) error {
+	for i, column := range d.Numeric {
+		at := "numeric column " + strconv.Quote(column.Name)
+		if !(column.Grid >= 0) || math.IsInf(column.Grid, 1) {
+			return fmt.Errorf("%s: must have a finite grid, 0 where it is not known, got %v", at, column.Grid)
 		}
-		if err := errors.Join(named("numeric", i, c.Name), length(at, len(c.Original)), length(at+", released", len(c.Released))); err != nil {
-			return 0, err
+		if err := errors.Join(c.named("numeric", i, column.Name), c.length(at, len(column.Original)), c.length(at+", released", len(column.Released))); err != nil {
+			return err
 		}
 	}
 	for _, list := range []struct {
 		name    string
 		columns []CategoricalColumn
 	}{{"categorical", d.Categorical}, {"sensitive", d.Sensitive}} {
-		names = names[:0] // a column may be numeric and categorical
+		c.names = c.names[:0] // a column may be numeric and categorical
 		for i := range list.columns {
-			c := &list.columns[i]
-			at := list.name + " column " + strconv.Quote(c.Name)
-			if err := errors.Join(named(list.name, i, c.Name), length(at, len(c.Original)), length(at+", released", len(c.released()))); err != nil {
-				return 0, err
+			column := &list.columns[i]
+			at := list.name + " column " + strconv.Quote(column.Name)
+			if err := errors.Join(c.named(list.name, i, column.Name), c.length(at, len(column.Original)), c.length(at+", released", len(column.released()))); err != nil {
+				return err
 			}
 		}
 	}
+	return nil
+}
+
+// check returns the number of records, or says what does not fit.
+func (d *Data) check() (n int, err error) {
+	c := checker{n: -1}
+	if err := c.columns(d); err != nil {
+		return 0, err
+	}
+	n, length := c.n, c.length
 	if n < 1 || n > math.MaxInt32 {
 		return 0, fmt.Errorf("data: must have a column of 1 to %d records, got %d", math.MaxInt32, max(n, 0))
 	}
