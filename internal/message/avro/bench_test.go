@@ -3,7 +3,10 @@ package avro
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
+
+	"github.com/twmb/avro"
 
 	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -78,6 +81,85 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(run.Values)), "ns/record")
+}
+
+// What a release of the same records would cost by the library's own decoder and
+// encoder: into a map of values, two of them changed and one removed, and back. It is
+// what decides whether walking the bytes ourselves is worth its code
+// (docs/performance.md).
+func BenchmarkLibrarySplice(b *testing.B) { benchmarkLibrary(b, true) }
+
+// The same of decoding alone, without columns made of the values.
+func BenchmarkLibraryDecode(b *testing.B) { benchmarkLibrary(b, false) }
+
+// The library is fastest into a struct that is known when the program is built, which
+// that of a topic is not: what could be reached at most by making one while it runs.
+func BenchmarkLibraryDecodeStruct(b *testing.B) {
+	in := avro.MustParse(person(field("name", `"string"`), field("age", `"int"`), field("town", `"string"`), field("income", `"double"`),
+		field("sex", `{"type":"enum","name":"Sex","symbols":["F","M"]}`), field("rooms", `["null","int"]`), field("note", `["null","string"]`), field("id", `"long"`)))
+	var values [][]byte
+	for i := range 4096 {
+		v, err := in.Encode(everyPerson(i))
+		if err != nil {
+			b.Fatal(err)
+		}
+		values = append(values, v)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, v := range values {
+			var record struct {
+				Name   string  `avro:"name"`
+				Age    int32   `avro:"age"`
+				Town   string  `avro:"town"`
+				Income float64 `avro:"income"`
+				Sex    string  `avro:"sex"`
+				Rooms  *int32  `avro:"rooms"`
+				Note   *string `avro:"note"`
+				ID     int64   `avro:"id"`
+			}
+			if _, err := in.Decode(v, &record); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(values)), "ns/record")
+}
+
+func benchmarkLibrary(b *testing.B, encode bool) {
+	fields := []string{field("name", `"string"`), field("age", `"int"`), field("town", `"string"`), field("income", `"double"`),
+		field("sex", `{"type":"enum","name":"Sex","symbols":["F","M"]}`), field("rooms", `["null","int"]`), field("note", `["null","string"]`)}
+	in, out := avro.MustParse(person(append(slices.Clone(fields), field("id", `"long"`))...)), avro.MustParse(person(fields[1:]...))
+	var values [][]byte
+	for i := range 4096 {
+		v, err := in.Encode(everyPerson(i))
+		if err != nil {
+			b.Fatal(err)
+		}
+		values = append(values, v)
+	}
+	var released []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, v := range values {
+			var record map[string]any
+			if _, err := in.Decode(v, &record); err != nil {
+				b.Fatal(err)
+			}
+			if !encode {
+				continue
+			}
+			record["age"] = record["age"].(int32) + 1
+			record["income"] = record["income"].(float64) + 1
+			delete(record, "id")
+			delete(record, "name")
+			var err error
+			if released, err = out.AppendEncode(released[:0], record); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(values)), "ns/record")
 }
 
 func everyPerson(i int) map[string]any {
