@@ -246,42 +246,19 @@ func (s *Records) object(n *node, r, i, depth int, edit bool) int {
 	from := start + 1 // of the member with the white space and, once comma is true, the comma before it
 	at := len(s.plan.nodes) + n.id
 	for {
-		if i >= len(p) || p[i] != '"' {
-			return s.fail(nil, NotJSON)
+		var k *node
+		if k, i = s.memberName(n, at, i); i < 0 {
+			return -1
 		}
-		// Most records have the same members in the same order.
-		k := s.next[at]
-		if k != nil && k.at(p, i) {
-			i += len(k.quoted)
-		} else {
-			end := SkipString(p, i)
-			if end < 0 {
-				return s.fail(nil, NotJSON)
-			}
-			name := Name(p, i, end, &s.buf)
-			if k = n.byName[string(name)]; k != nil {
-				s.next[at] = k
-			} else if s.plan.strict {
-				s.note(n, name)
-			}
-			i = end
-		}
-		if i >= len(p) || p[i] != ':' {
-			if i = Space(p, i); i >= len(p) || p[i] != ':' {
-				return s.fail(nil, NotJSON)
-			}
-		}
-		i = Space(p, i+1)
 		keep, end := false, -1
-		if k == nil {
-			if end = SkipValue(p, i, depth); end < 0 {
-				return s.fail(nil, NotJSON)
-			}
-		} else {
+		if k != nil {
 			keep, at = s.plan.nodes[k.id].keep, k.id
-			if end = s.member(k, r, i, depth, edit && keep); end < 0 {
-				return -1
-			}
+			end = s.member(k, r, i, depth, edit && keep)
+		} else if end = SkipValue(p, i, depth); end < 0 {
+			s.fail(nil, NotJSON)
+		}
+		if end < 0 {
+			return -1
 		}
 		i = Space(p, end)
 		if i >= len(p) || p[i] != ',' && p[i] != '}' {
@@ -305,6 +282,38 @@ func (s *Records) object(n *node, r, i, depth int, edit bool) int {
 		}
 		i = Space(p, i+1)
 	}
+}
+
+// memberName scans the name of a member of n at p[i] and the colon behind it. It returns
+// the member, nil where the tree does not have it, and where its value begins, or -1. at
+// is the member that came before: most records have the same ones in the same order.
+func (s *Records) memberName(n *node, at, i int) (*node, int) {
+	p := s.p
+	if i >= len(p) || p[i] != '"' {
+		return nil, s.fail(nil, NotJSON)
+	}
+	k := s.next[at]
+	if k != nil && k.at(p, i) {
+		i += len(k.quoted)
+	} else {
+		end := SkipString(p, i)
+		if end < 0 {
+			return nil, s.fail(nil, NotJSON)
+		}
+		name := Name(p, i, end, &s.buf)
+		if k = n.byName[string(name)]; k != nil {
+			s.next[at] = k
+		} else if s.plan.strict {
+			s.note(n, name)
+		}
+		i = end
+	}
+	if i >= len(p) || p[i] != ':' {
+		if i = Space(p, i); i >= len(p) || p[i] != ':' {
+			return nil, s.fail(nil, NotJSON)
+		}
+	}
+	return k, Space(p, i+1)
 }
 
 func edit1(from, to int, out int32) edit {

@@ -91,7 +91,9 @@ func TestContract(t *testing.T) {
 		t.Run(f.ext, func(t *testing.T) {
 			connectortest.Run(t, connectortest.Contract{
 				Ext: f.ext, Source: f.source,
-				Sink:  func(path string) connectors.SinkConfig { return shuffledConfig{SinkConfig: f.sink(path), ranks: inOrder} },
+				Sink: func(path string) connectors.SinkConfig {
+					return shuffledConfig{SinkConfig: f.sink(path), ranks: inOrder}
+				},
 				Types: f.types, Nested: f.nested, Typed: f.typed, Nulls: true, DetectsTruncation: f.typed, Folders: true,
 			})
 		})

@@ -170,7 +170,7 @@ func (d *decoder) frame(ctx context.Context, topic string, v []byte, buf []int) 
 	return p, frame, reason, err
 }
 
-// record walks over a message.
+// record walks over a message, which begins at a place of its value.
 func (d *decoder) record(c *carried, p *plan, r, n int, v []byte, at int) (column, reason string) {
 	stamp := int32(r + 1)
 	for slot, f := range p.slots {
@@ -181,89 +181,29 @@ func (d *decoder) record(c *carried, p *plan, r, n int, v []byte, at int) (colum
 		}
 	}
 	for at < len(v) {
-		start := at
-		tag, size := uint64(v[at]), 1
-		if tag >= 0x80 {
-			if tag, size = protowire.ConsumeVarint(v[at:]); size < 0 {
-				return "", reasonWire
-			}
-		}
-		at += size
-		number, typ := protowire.DecodeTag(tag)
-		if number < protowire.MinValidNumber {
+		w, ok := scan(v, at)
+		if !ok {
 			return "", reasonWire
 		}
-		var value uint64 // of a number; of bytes: where they begin and end
-		switch typ {
-		case protowire.VarintType:
-			if value, size = protowire.ConsumeVarint(v[at:]); size < 0 {
-				return "", reasonWire
-			}
-			at += size
-		case protowire.Fixed32Type:
-			if at+4 > len(v) {
-				return "", reasonWire
-			}
-			value = uint64(binary.LittleEndian.Uint32(v[at:]))
-			at += 4
-		case protowire.Fixed64Type:
-			if at+8 > len(v) {
-				return "", reasonWire
-			}
-			value = binary.LittleEndian.Uint64(v[at:])
-			at += 8
-		case protowire.BytesType:
-			length, size := protowire.ConsumeVarint(v[at:])
-			if size < 0 || length > uint64(len(v)-at-size) {
-				return "", reasonWire
-			}
-			at += size
-			value = uint64(at)<<32 | uint64(at+int(length))
-			at += int(length)
-		case protowire.StartGroupType:
-			size := protowire.ConsumeFieldValue(number, typ, v[at:])
-			if size < 0 {
-				return "", reasonWire
-			}
-			at += size
-		default:
-			return "", reasonWire
-		}
-		f := p.field(number)
+		at = w.end
+		f := p.field(w.number)
 		if f == nil { // the writer's schema does not have it: nobody knows what it is
-			c.cut(r, start, at)
+			c.cut(r, w.start, w.end)
 			continue
 		}
-		if typ != f.wire && !(f.packable && typ == protowire.BytesType) {
+		if w.typ != f.wire && !(f.packable && w.typ == protowire.BytesType) {
 			return string(f.desc.Name()), reasonWire
 		}
 		if !f.list {
-			if c.stamps[f.id] == stamp && f.wire != protowire.StartGroupType && f.kind != protoreflect.MessageKind { // messages merge
-				return string(f.desc.Name()), reasonTwice
+			if reason := c.once(p, f, stamp); reason != "" {
+				return string(f.desc.Name()), reason
 			}
-			if f.oneof >= 0 && c.stamps[f.id] != stamp {
-				if c.stamps[p.fields+f.oneof] == stamp {
-					return string(f.desc.Name()), reasonOneof
-				}
-				c.stamps[p.fields+f.oneof] = stamp
-			}
-			c.stamps[f.id] = stamp
 		}
 		if f.slot >= 0 {
-			c.raw[f.slot*n+r], c.state[f.slot*n+r] = normal(f.kind, value), present
+			c.raw[f.slot*n+r], c.state[f.slot*n+r] = normal(f.kind, w.value), present
 		}
-		switch {
-		case !f.keep:
-			c.cut(r, start, at)
-		case f.out >= 0:
-			c.edits = append(c.edits, edit{uint32(start), uint32(at), int32(f.mask)})
-		case f.node != nil:
-			switch f.node.inspect(nestedOf(number, typ, v, start, at), 1) {
-			case broken:
-				return string(f.desc.Name()), reasonNested
-			case dirty:
-				c.edits = append(c.edits, edit{uint32(start), uint32(at), toClean})
-			}
+		if !c.edit(f, r, v, w) {
+			return string(f.desc.Name()), reasonNested
 		}
 	}
 	for _, f := range p.required {
@@ -272,13 +212,109 @@ func (d *decoder) record(c *carried, p *plan, r, n int, v []byte, at int) (colum
 		}
 	}
 	if d.carry {
-		for i, f := range p.masked { // a mask may give them a value
-			if f.id < 0 || c.stamps[f.id] != stamp {
-				c.edits = append(c.edits, edit{uint32(at), uint32(at), int32(i)})
-			}
-		}
+		c.editLacking(p, at, stamp)
 	}
 	return "", ""
+}
+
+// editLacking notes, at the end of a message, the masked fields that it lacks: a mask
+// may give them a value.
+func (c *carried) editLacking(p *plan, at int, stamp int32) {
+	for i, f := range p.masked {
+		if f.id < 0 || c.stamps[f.id] != stamp {
+			c.edits = append(c.edits, edit{uint32(at), uint32(at), int32(i)})
+		}
+	}
+}
+
+// scanned is a field as it lies in a message.
+type scanned struct {
+	number     protowire.Number
+	typ        protowire.Type
+	value      uint64 // of a number; of bytes: where they begin and end
+	start, end int    // with its tag
+}
+
+// scan reads the field at v[at]; ok is false where there is none that is whole.
+func scan(v []byte, at int) (w scanned, ok bool) {
+	w.start = at
+	tag, size := uint64(v[at]), 1
+	if tag >= 0x80 {
+		if tag, size = protowire.ConsumeVarint(v[at:]); size < 0 {
+			return w, false
+		}
+	}
+	at += size
+	w.number, w.typ = protowire.DecodeTag(tag)
+	if w.number < protowire.MinValidNumber {
+		return w, false
+	}
+	switch w.typ {
+	case protowire.VarintType:
+		w.value, size = protowire.ConsumeVarint(v[at:])
+	case protowire.Fixed32Type:
+		if size = 4; at+size > len(v) {
+			return w, false
+		}
+		w.value = uint64(binary.LittleEndian.Uint32(v[at:]))
+	case protowire.Fixed64Type:
+		if size = 8; at+size > len(v) {
+			return w, false
+		}
+		w.value = binary.LittleEndian.Uint64(v[at:])
+	case protowire.BytesType:
+		var length uint64
+		if length, size = protowire.ConsumeVarint(v[at:]); size < 0 || length > uint64(len(v)-at-size) {
+			return w, false
+		}
+		at += size
+		size = int(length)
+		w.value = uint64(at)<<32 | uint64(at+size)
+	case protowire.StartGroupType:
+		size = protowire.ConsumeFieldValue(w.number, w.typ, v[at:])
+	default:
+		size = -1
+	}
+	w.end = at + size
+	return w, size >= 0
+}
+
+// once returns the reason where a field must not be there again: it is, or another one
+// of its oneof is. Messages that come twice are merged.
+func (c *carried) once(p *plan, f *field, stamp int32) (reason string) {
+	if c.stamps[f.id] == stamp {
+		if f.wire != protowire.StartGroupType && f.kind != protoreflect.MessageKind {
+			return reasonTwice
+		}
+		return ""
+	}
+	if f.oneof >= 0 {
+		if c.stamps[p.fields+f.oneof] == stamp {
+			return reasonOneof
+		}
+		c.stamps[p.fields+f.oneof] = stamp
+	}
+	c.stamps[f.id] = stamp
+	return ""
+}
+
+// edit notes what becomes of a field in the release; false where a message in it cannot
+// be read.
+func (c *carried) edit(f *field, r int, v []byte, w scanned) bool {
+	switch {
+	case !f.keep:
+		c.cut(r, w.start, w.end)
+	case f.out >= 0:
+		c.edits = append(c.edits, edit{uint32(w.start), uint32(w.end), int32(f.mask)})
+	case f.node != nil:
+		switch f.node.inspect(nestedOf(w.number, w.typ, v, w.start, w.end), 1) {
+		case broken:
+			return false
+		case dirty:
+			c.edits = append(c.edits, edit{uint32(w.start), uint32(w.end), toClean})
+		}
+	}
+	return true
 }
 
 // cut leaves out a stretch of record r.

@@ -116,81 +116,111 @@ func (d *decoder) planFor(ctx context.Context, key planKey, indexes []int) (*pla
 	return p, "", nil
 }
 
+// planner makes the plan for a message type of a writer's schema.
+type planner struct {
+	*plan
+	d        *decoder
+	releases map[int]int // place in the release by column
+	nested   *tree
+	within   string // the field whose nested messages are looked into
+}
+
 // plan makes the plan for a message type of a writer's schema.
 func (d *decoder) plan(s *schema, m protoreflect.MessageDescriptor) *plan {
-	p := &plan{schema: s, message: m, oneofs: m.Oneofs().Len(), slots: make([]*field, len(d.wanted)),
-		cut: map[protoreflect.FullName]map[protoreflect.FieldNumber]bool{}}
-	cut := func(f protoreflect.FieldDescriptor) {
-		in := f.ContainingMessage().FullName()
-		if p.cut[in] == nil {
-			p.cut[in] = map[protoreflect.FieldNumber]bool{}
-		}
-		p.cut[in][f.Number()] = true
-	}
-	releases := map[int]int{} // place in the release by column
+	p := &planner{d: d, releases: map[int]int{}, plan: &plan{schema: s, message: m, oneofs: m.Oneofs().Len(), slots: make([]*field, len(d.wanted)),
+		cut: map[protoreflect.FullName]map[protoreflect.FieldNumber]bool{}}}
 	for i, o := range d.layout.Release {
-		releases[o.Source] = i
+		p.releases[o.Source] = i
 	}
-	within := ""
-	// Where messages of the topic's type are nested in one, no more of them leaves
-	// than of the outermost, and nothing that a mask would have to change.
-	own := func(f protoreflect.FieldDescriptor) bool {
-		column, ok := d.index[string(f.Name())]
-		place, released := releases[column]
-		return ok && released && !d.layout.Release[place].Masked
-	}
-	t := &tree{known: d.known, top: m.FullName(), own: own, nodes: map[protoreflect.FullName]*node{}, extra: func(f protoreflect.FieldDescriptor) {
-		cut(f)
-		p.unlisted = append(p.unlisted, fmt.Sprintf("%s (%s)", within, f.FullName()))
+	p.nested = &tree{known: d.known, top: m.FullName(), own: p.own, nodes: map[protoreflect.FullName]*node{}, extra: func(f protoreflect.FieldDescriptor) {
+		p.withhold(f)
+		p.unlisted = append(p.unlisted, fmt.Sprintf("%s (%s)", p.within, f.FullName()))
 	}}
 	for i := range m.Fields().Len() {
-		fd := m.Fields().Get(i)
-		f := &field{number: fd.Number(), kind: fd.Kind(), wire: wireOf(fd), list: fd.IsList() || fd.IsMap(), packable: packable(fd),
-			id: i, slot: -1, out: -1, oneof: -1, presence: fd.HasPresence(), desc: fd}
-		if one := fd.ContainingOneof(); one != nil && !one.IsSynthetic() {
-			f.oneof = one.Index()
+		p.add(i, m.Fields().Get(i))
+	}
+	if d.carry {
+		p.addLacking(m)
+	}
+	slices.Sort(p.unlisted)
+	return p.plan
+}
+
+// withhold notes a field that the released schema does not have.
+func (p *planner) withhold(f protoreflect.FieldDescriptor) {
+	in := f.ContainingMessage().FullName()
+	if p.cut[in] == nil {
+		p.cut[in] = map[protoreflect.FieldNumber]bool{}
+	}
+	p.cut[in][f.Number()] = true
+}
+
+// own reports whether a field leaves where messages of the topic's type are nested in
+// one: no more of them leaves than of the outermost, and nothing that a mask would have
+// to change.
+func (p *planner) own(f protoreflect.FieldDescriptor) bool {
+	column, ok := p.d.index[string(f.Name())]
+	place, released := p.releases[column]
+	return ok && released && !p.d.layout.Release[place].Masked
+}
+
+// add plans what becomes of the i-th field.
+func (p *planner) add(i int, fd protoreflect.FieldDescriptor) {
+	d := p.d
+	f := &field{number: fd.Number(), kind: fd.Kind(), wire: wireOf(fd), list: fd.IsList() || fd.IsMap(), packable: packable(fd),
+		id: i, slot: -1, out: -1, oneof: -1, presence: fd.HasPresence(), desc: fd}
+	if one := fd.ContainingOneof(); one != nil && !one.IsSynthetic() {
+		f.oneof = one.Index()
+	}
+	p.put(f)
+	column, ok := d.index[string(fd.Name())]
+	if _, listed := d.listed[string(fd.Name())]; !listed {
+		p.unlisted = append(p.unlisted, string(fd.Name()))
+	}
+	place, released := p.releases[column]
+	released = released && ok
+	if !released {
+		p.withhold(fd)
+	}
+	if !ok {
+		return
+	}
+	if f.slot = d.slots[column]; f.slot >= 0 {
+		if !convertible(fd, d.fields[column]) {
+			p.refuse(d.name(column), "the message's schema has another type in this column")
 		}
-		p.put(f)
-		column, ok := d.index[string(fd.Name())]
-		if _, listed := d.listed[string(fd.Name())]; !listed {
-			p.unlisted = append(p.unlisted, string(fd.Name()))
-		}
-		place, released := releases[column]
-		if !ok || !released {
-			cut(fd)
-		}
-		if !ok {
-			continue
-		}
-		if f.slot = d.slots[column]; f.slot >= 0 {
-			if !convertible(fd, d.fields[column]) {
-				p.refuse(d.name(column), "the message's schema has another type in this column")
-			}
-			p.slots[f.slot] = f
-		}
-		if !released {
-			continue
-		}
-		f.keep = true
-		if fd.Cardinality() == protoreflect.Required {
-			p.required = append(p.required, f)
-		}
-		if d.layout.Release[place].Masked {
-			f.out, f.mask = place, len(p.masked)
-			p.masked = append(p.masked, f)
-			if f.oneof >= 0 && d.carry {
-				p.refuse(d.name(column), "the message's schema has the column in a oneof, in which it cannot be masked")
-			}
-		}
-		if fd.Message() != nil {
-			within = string(fd.Name())
-			f.node = t.node(fd.Message())
+		p.slots[f.slot] = f
+	}
+	if released {
+		p.release(f, column, place)
+	}
+}
+
+// release plans a field that leaves, as the output of that place.
+func (p *planner) release(f *field, column, place int) {
+	f.keep = true
+	if f.desc.Cardinality() == protoreflect.Required {
+		p.required = append(p.required, f)
+	}
+	if p.d.layout.Release[place].Masked {
+		f.out, f.mask = place, len(p.masked)
+		p.masked = append(p.masked, f)
+		if f.oneof >= 0 && p.d.carry {
+			p.refuse(p.d.name(column), "the message's schema has the column in a oneof, in which it cannot be masked")
 		}
 	}
-	// A masked column that the schema lacks may still get a value, from another
-	// record: the released schema has it.
+	if f.desc.Message() != nil {
+		p.within = string(f.desc.Name())
+		f.node = p.nested.node(f.desc.Message())
+	}
+}
+
+// addLacking plans the masked columns that the schema lacks: one may still get a value,
+// from another record, and the released schema has it.
+func (p *planner) addLacking(m protoreflect.MessageDescriptor) {
+	d := p.d
 	for i, o := range d.layout.Release {
-		if !d.carry || !o.Masked || m.Fields().ByName(d.fields[o.Source].Name()) != nil {
+		if !o.Masked || m.Fields().ByName(d.fields[o.Source].Name()) != nil {
 			continue
 		}
 		fd := d.fields[o.Source]
@@ -202,8 +232,6 @@ func (d *decoder) plan(s *schema, m protoreflect.MessageDescriptor) *plan {
 		}
 		p.masked = append(p.masked, &field{number: n, kind: fd.Kind(), id: -1, slot: -1, out: i, mask: len(p.masked), oneof: -1, presence: true, desc: fd})
 	}
-	slices.Sort(p.unlisted)
-	return p
 }
 
 func (p *plan) refuse(column, reason string) {
