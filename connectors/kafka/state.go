@@ -133,17 +133,8 @@ func readStates(ctx context.Context, c *SourceConfig, pipeline string, partition
 			if at[r.Partition] = r.Offset + 1; r.Offset+1 >= ends[r.Partition] {
 				delete(at, r.Partition)
 			}
-			of, entry, ok := parseStateKey(r.Key)
-			if r.Attrs.IsControl() || !ok {
-				return
-			}
-			if states[of] == nil {
-				states[of] = map[string][]byte{}
-			}
-			if r.Value == nil {
-				delete(states[of], entry)
-			} else {
-				states[of][entry] = r.Value
+			if !r.Attrs.IsControl() {
+				states.put(r)
 			}
 		})
 		if time.Since(last) > 2*time.Second && stable(ctx, kadm.NewClient(client), topic, at, ends) {
@@ -151,6 +142,22 @@ func readStates(ctx context.Context, c *SourceConfig, pipeline string, partition
 		}
 	}
 	return states, nil
+}
+
+// put takes up a record of the state topic: a later one of a key replaces it.
+func (s States) put(r *kgo.Record) {
+	of, entry, ok := parseStateKey(r.Key)
+	if !ok {
+		return
+	}
+	if s[of] == nil {
+		s[of] = map[string][]byte{}
+	}
+	if r.Value == nil {
+		delete(s[of], entry)
+	} else {
+		s[of][entry] = r.Value
+	}
 }
 
 // bounds returns the first and the end offset of each partition, open

@@ -113,49 +113,11 @@ const (
 
 // Join becomes a member of the group. Records come with Next, after Begin.
 func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
-	options, err := s.config.Source.options(s.config.Log)
+	options, err := s.membership()
 	if err != nil {
 		return err
 	}
 	c := s.config.Source
-	options = append(options,
-		kgo.ConsumerGroup(c.groupName(s.config.Name)),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()),
-		kgo.BlockRebalanceOnPoll(),
-		kgo.DisableAutoCommit(),
-		kgo.KeepControlRecords(),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.FetchMaxPartitionBytes(4<<20),
-		kgo.FetchMaxWait(500*time.Millisecond), // a partition that is assigned is read only after that
-		kgo.SessionTimeout(sessionTimeout),
-		kgo.HeartbeatInterval(sessionTimeout/5),
-		kgo.RebalanceTimeout(30*time.Second+2*s.interval()),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerBatchCompression(codecOf(s.compression())),
-		kgo.MaxBufferedRecords(200_000),
-		kgo.ProducerBatchMaxBytesFn(s.limit),
-		kgo.ProducerLinger(5*time.Millisecond),
-		kgo.OnPartitionsAssigned(s.onAssigned),
-		kgo.OnPartitionsRevoked(s.onRevoked),
-		kgo.OnPartitionsLost(s.onRevoked),
-		kgo.OnPartitionsCallbackBlocked(func(context.Context, *kgo.Client) { s.blocked.Store(true) }),
-		kgo.WithHooks(watcher{s.config.Watch}),
-	)
-	start, err := c.startOffset()
-	if err != nil {
-		return err
-	}
-	options = append(options, kgo.ConsumeStartOffset(start), kgo.AdjustFetchOffsetsFn(s.pin(start)),
-		// Where records that were to be read have been deleted, those that are left.
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	if c.Pattern != "" {
-		options = append(options, kgo.ConsumeRegex(), kgo.ConsumeTopics(c.Pattern))
-	} else {
-		options = append(options, kgo.ConsumeTopics(c.Topics...))
-	}
-	if c.Instance != "" {
-		options = append(options, kgo.InstanceID(c.Instance))
-	}
 	ctx, abandon := context.WithCancel(context.Background())
 	s.abandon = abandon
 	options = append(options, kgo.WithContext(ctx))

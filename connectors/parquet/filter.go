@@ -100,16 +100,8 @@ func (f *rowFilter) take(l *leaf, v *values) error {
 	k := 0 // value
 	for i, d := range v.def {
 		if v.rep == nil || v.rep[i] == 0 {
-			if f.rows == defaultRecords || f.size >= fullPage {
-				if err := f.flush(); err != nil {
-					return err
-				}
-			}
-			f.row++
-			if f.skip = len(f.dropped) > 0 && f.dropped[0] == f.row; f.skip {
-				f.dropped = f.dropped[1:]
-			} else {
-				f.rows++
+			if err := f.next(); err != nil {
+				return err
 			}
 		}
 		if !f.skip {
@@ -129,6 +121,23 @@ func (f *rowFilter) take(l *leaf, v *values) error {
 			}
 		}
 		k++
+	}
+	return nil
+}
+
+// next goes on to the next record, which is dropped or not. What is full is written
+// before it.
+func (f *rowFilter) next() error {
+	if f.rows == defaultRecords || f.size >= fullPage {
+		if err := f.flush(); err != nil {
+			return err
+		}
+	}
+	f.row++
+	if f.skip = len(f.dropped) > 0 && f.dropped[0] == f.row; f.skip {
+		f.dropped = f.dropped[1:]
+	} else {
+		f.rows++
 	}
 	return nil
 }

@@ -59,25 +59,29 @@ func (a *assembler) array(n *node, rep, def uint8) (arrow.Array, error) {
 	if n.kind == leafKind {
 		return a.leaf(n.leaf, ls, def)
 	}
-	var valid []byte
-	count, nulls := 0, 0
-	var offsets []int32
-	elements := int32(0)
+	valid, count, nulls := n.validity(ls, rep, def)
+	buffers := []*memory.Buffer{valid}
+	length := count // of the children
 	if n.kind != structKind {
-		for i, d := range ls.def {
-			r := uint8(0)
-			if ls.rep != nil {
-				r = ls.rep[i]
-			}
-			if d >= def && r <= rep {
-				offsets = append(offsets, elements)
-			}
-			if d >= n.elemDef && r <= n.elemRep {
-				elements++
-			}
-		}
-		offsets = append(offsets, elements)
+		offsets := n.offsets(ls, rep, def)
+		buffers = append(buffers, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offsets)))
+		rep, def, length = n.elemRep, n.elemDef, int(offsets[len(offsets)-1])
 	}
+	children, err := a.children(n, rep, def, length)
+	if err != nil {
+		return nil, err
+	}
+	if n.kind == mapKind {
+		entries := n.typ.(*arrow.MapType).Elem()
+		d := array.NewData(entries, length, []*memory.Buffer{nil}, children, 0, 0)
+		children = []arrow.ArrayData{d}
+	}
+	return array.MakeFromData(array.NewData(n.typ, count, buffers, children, nulls, 0)), nil
+}
+
+// validity returns which values of a node are there; nil where all are.
+func (n *node) validity(ls levels, rep, def uint8) (buffer *memory.Buffer, count, nulls int) {
+	var valid []byte
 	slots(ls, rep, def, func(i int) {
 		if count%8 == 0 {
 			valid = append(valid, 0)
@@ -89,15 +93,32 @@ func (a *assembler) array(n *node, rep, def uint8) (arrow.Array, error) {
 		}
 		count++
 	})
-	buffers := []*memory.Buffer{nil}
 	if nulls > 0 {
-		buffers[0] = memory.NewBufferBytes(valid)
+		buffer = memory.NewBufferBytes(valid)
 	}
-	if n.kind != structKind {
-		buffers = append(buffers, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offsets)))
-		rep, def = n.elemRep, n.elemDef
+	return buffer, count, nulls
+}
+
+// offsets returns where the elements of each list begin, and last where they end.
+func (n *node) offsets(ls levels, rep, def uint8) (offsets []int32) {
+	elements := int32(0)
+	for i, d := range ls.def {
+		r := uint8(0)
+		if ls.rep != nil {
+			r = ls.rep[i]
+		}
+		if d >= def && r <= rep {
+			offsets = append(offsets, elements)
+		}
+		if d >= n.elemDef && r <= n.elemRep {
+			elements++
+		}
 	}
-	var children []arrow.ArrayData
+	return append(offsets, elements)
+}
+
+// children assembles what a node holds, which must all have that length.
+func (a *assembler) children(n *node, rep, def uint8, length int) (children []arrow.ArrayData, err error) {
 	for _, c := range n.children {
 		child, err := a.array(c, rep, def)
 		if err != nil {
@@ -110,22 +131,13 @@ func (a *assembler) array(n *node, rep, def uint8) (arrow.Array, error) {
 			return nil, fmt.Errorf("the fields of column %s do not have the same records", n.name)
 		}
 	}
-	switch n.kind {
-	case structKind:
-		if children[0].Len() != count {
-			return nil, fmt.Errorf("the fields of column %s do not have the same records", n.name)
-		}
-	default:
-		if children[0].Len() != int(elements) {
-			return nil, fmt.Errorf("the elements of column %s do not fit its records", n.name)
-		}
+	switch {
+	case children[0].Len() == length:
+		return children, nil
+	case n.kind == structKind:
+		return nil, fmt.Errorf("the fields of column %s do not have the same records", n.name)
 	}
-	if n.kind == mapKind {
-		entries := n.typ.(*arrow.MapType).Elem()
-		d := array.NewData(entries, children[0].Len(), []*memory.Buffer{nil}, children, 0, 0)
-		children = []arrow.ArrayData{d}
-	}
-	return array.MakeFromData(array.NewData(n.typ, count, buffers, children, nulls, 0)), nil
+	return nil, fmt.Errorf("the elements of column %s do not fit its records", n.name)
 }
 
 func (a *assembler) leaf(l *leaf, ls levels, def uint8) (arrow.Array, error) {

@@ -143,37 +143,45 @@ func convert(out []float64, v *values, l *leaf, from int) (bad bool) {
 			}
 		}
 	case format.Int64:
-		data := v.data[8*from:]
-		unsigned := l.unsigned()
-		for i := range out {
-			u := binary.LittleEndian.Uint64(data[8*i:])
-			x := int64(u)
-			if x < -microdata.MaxExact || x > microdata.MaxExact || unsigned && x < 0 {
-				out[i] = math.NaN()
-				bad = true
-				continue
-			}
-			out[i] = float64(x)
-		}
+		bad = convertInt64(out, v.data[8*from:], l.unsigned())
 	default:
-		for i := range out {
-			var value []byte
-			if l.width > 0 {
-				value = v.data[(from+i)*l.width : (from+i+1)*l.width]
-			} else if v.valid.Has(from + i) {
-				value = v.bytes(from + i)
-			}
-			x, ok := bigEndian(value)
-			if !ok {
-				out[i] = math.NaN()
-				bad = true
-				continue
-			}
-			out[i] = float64(x)
-		}
+		bad = convertBytes(out, v, l, from)
 	}
 	if scale > 0 {
 		return unscaleExactly(out, scale) || bad
+	}
+	return bad
+}
+
+func convertInt64(out []float64, data []byte, unsigned bool) (bad bool) {
+	for i := range out {
+		x := int64(binary.LittleEndian.Uint64(data[8*i:]))
+		if x < -microdata.MaxExact || x > microdata.MaxExact || unsigned && x < 0 {
+			out[i] = math.NaN()
+			bad = true
+			continue
+		}
+		out[i] = float64(x)
+	}
+	return bad
+}
+
+// convertBytes makes numbers of decimals that are stored as bytes.
+func convertBytes(out []float64, v *values, l *leaf, from int) (bad bool) {
+	for i := range out {
+		var value []byte
+		if l.width > 0 {
+			value = v.data[(from+i)*l.width : (from+i+1)*l.width]
+		} else if v.valid.Has(from + i) {
+			value = v.bytes(from + i)
+		}
+		x, ok := bigEndian(value)
+		if !ok {
+			out[i] = math.NaN()
+			bad = true
+			continue
+		}
+		out[i] = float64(x)
 	}
 	return bad
 }

@@ -27,8 +27,6 @@ func IsNull(p []byte) bool { return len(p) == 0 || p[0] == 'n' }
 func (s *Records) Numbers(b *microdata.Block, i int, exact bool) {
 	want := s.plan.layout.Read[i]
 	field := s.plan.layout.Schema.Fields[want.Field]
-	float := field.Type.ID() == arrow.FLOAT64
-	narrow := exact && float && !want.Measured
 	col := &b.Columns[i]
 	v := col.Alloc(b.N, false)
 	for r, at := range s.Values(i) {
@@ -41,36 +39,41 @@ func (s *Records) Numbers(b *microdata.Block, i int, exact bool) {
 			v.Valid.Clear(r)
 			continue
 		}
-		if p[0] != '-' && p[0]-'0' > 9 {
-			b.Reject(r, field.Name, text.NotA(field.Type))
-			continue
-		}
-		if float {
-			if x, ok := text.ParseFloat(p); ok {
-				if narrow && (x >= microdata.MaxExact || x <= -microdata.MaxExact) {
-					if _, wide := text.Classify(p); wide {
-						b.Reject(r, field.Name, text.TooWide)
-						continue
-					}
-				}
-				v.Values[r] = x
-				continue
-			}
-		}
-		x, reason := text.ParseNumber(p, field.Type)
-		if reason == text.TooWide && want.Measured {
-			x, _ = text.ParseFloat(p)
-			reason = ""
-		}
+		x, reason := number(p, field.Type, exact, want.Measured)
 		if reason != "" {
-			if exact && float {
-				reason = TooBig // the syntax has been seen to
-			}
 			b.Reject(r, field.Name, reason)
 			continue
 		}
 		v.Values[r] = x
 	}
+}
+
+// number decodes a value that is not null as a number of a type. reason says why it is
+// none, or cannot be held; exact and measured are as in Numbers.
+func number(p []byte, typ arrow.DataType, exact, measured bool) (x float64, reason string) {
+	if p[0] != '-' && p[0]-'0' > 9 {
+		return 0, text.NotA(typ)
+	}
+	float := typ.ID() == arrow.FLOAT64
+	if float {
+		if x, ok := text.ParseFloat(p); ok {
+			if exact && !measured && (x >= microdata.MaxExact || x <= -microdata.MaxExact) {
+				if _, wide := text.Classify(p); wide {
+					return 0, text.TooWide
+				}
+			}
+			return x, ""
+		}
+	}
+	x, reason = text.ParseNumber(p, typ)
+	if reason == text.TooWide && measured {
+		x, _ = text.ParseFloat(p)
+		reason = ""
+	}
+	if reason != "" && exact && float {
+		reason = TooBig // the syntax has been seen to
+	}
+	return x, reason
 }
 
 // JSONText returns column i of Layout.Read as an array of strings that hold the

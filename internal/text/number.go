@@ -142,20 +142,7 @@ func Classify(p []byte) (n Number, wide bool) {
 		i++
 	}
 	if i == len(p) && i > start {
-		switch k := i - start; {
-		case p[start] == '0' && k > 1:
-			return NotNumber, false
-		case k < 16:
-			if p[start] == '0' && start == 1 {
-				return Real, false // -0 as an integer would lose its sign
-			}
-			return Integer, false
-		}
-		v, ok := ParseInt(p)
-		if !ok {
-			return Huge, true
-		}
-		return Integer, v > 1<<53 || v < -1<<53
+		return classifyDigits(p, start)
 	}
 	if i < len(p) && p[i] == '.' && !(i-start > 1 && p[start] == '0') {
 		k := i + 1
@@ -179,6 +166,23 @@ func Classify(p []byte) (n Number, wide bool) {
 		return Huge, false
 	}
 	return NotNumber, false
+}
+
+// classifyDigits is Classify of digits alone, which begin at start, behind a sign.
+func classifyDigits(p []byte, start int) (n Number, wide bool) {
+	switch k := len(p) - start; {
+	case p[start] == '0' && k > 1:
+		return NotNumber, false
+	case p[start] == '0' && start == 1:
+		return Real, false // -0 as an integer would lose its sign
+	case k < 16:
+		return Integer, false
+	}
+	v, ok := ParseInt(p)
+	if !ok {
+		return Huge, true
+	}
+	return Integer, v > 1<<53 || v < -1<<53
 }
 
 // overflows reports a number that has the syntax of one and is beyond float64.

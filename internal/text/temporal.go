@@ -40,42 +40,57 @@ func ParseTimestamp(p []byte) (us int64, zone byte, ok bool) {
 		}
 		sec += int64(s)
 		p = p[3:]
-		if len(p) > 0 && p[0] == '.' {
-			scale := int64(1_000_000)
-			i := 1
-			for ; i < len(p) && p[i]-'0' <= 9; i++ {
-				if i > 6 {
-					return 0, 0, false // finer than a microsecond
-				}
-				scale /= 10
-				us += int64(p[i]-'0') * scale
-			}
-			if i == 1 {
-				return 0, 0, false
-			}
-			p = p[i:]
-		}
-	}
-	switch {
-	case len(p) == 0:
-	case len(p) == 1 && p[0] == 'Z':
-		zone = 'Z'
-	case len(p) == 6 && (p[0] == '+' || p[0] == '-') && p[3] == ':':
-		oh, ok1 := digits(p[1:3])
-		om, ok2 := digits(p[4:6])
-		if !ok1 || !ok2 || oh > 23 || om > 59 {
+		if us, p, ok = microseconds(p); !ok {
 			return 0, 0, false
 		}
-		off := int64(oh)*3600 + int64(om)*60
-		if p[0] == '-' {
-			off = -off
-		}
-		sec -= off
-		zone = '+'
-	default:
+	}
+	offset, zone, ok := zoneOf(p)
+	if !ok {
 		return 0, 0, false
 	}
+	sec -= offset
 	return (int64(days)*86400+sec)*1_000_000 + us, zone, true
+}
+
+// microseconds reads the decimals of a second, where there are any, and returns what is
+// left of p. Anything finer than a microsecond is not read.
+func microseconds(p []byte) (us int64, rest []byte, ok bool) {
+	if len(p) == 0 || p[0] != '.' {
+		return 0, p, true
+	}
+	scale := int64(1_000_000)
+	i := 1
+	for ; i < len(p) && p[i]-'0' <= 9; i++ {
+		if i > 6 {
+			return 0, nil, false
+		}
+		scale /= 10
+		us += int64(p[i]-'0') * scale
+	}
+	return us, p[i:], i > 1
+}
+
+// zoneOf reads the offset from UTC in seconds that all of p says; zone is as
+// ParseTimestamp returns it.
+func zoneOf(p []byte) (offset int64, zone byte, ok bool) {
+	switch {
+	case len(p) == 0:
+		return 0, 0, true
+	case len(p) == 1 && p[0] == 'Z':
+		return 0, 'Z', true
+	case len(p) != 6 || p[0] != '+' && p[0] != '-' || p[3] != ':':
+		return 0, 0, false
+	}
+	h, ok1 := digits(p[1:3])
+	m, ok2 := digits(p[4:6])
+	if !ok1 || !ok2 || h > 23 || m > 59 {
+		return 0, 0, false
+	}
+	offset = int64(h)*3600 + int64(m)*60
+	if p[0] == '-' {
+		offset = -offset
+	}
+	return offset, '+', true
 }
 
 func digits(p []byte) (int, bool) {

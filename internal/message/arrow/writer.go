@@ -90,39 +90,10 @@ func (w *writer) Encode(ctx context.Context, b *microdata.Block) (message.Releas
 // messages calls add with the rows of each message to be.
 func (w *writer) messages(b *microdata.Block, kept func(int) int, add func(source int, batches []batch) error) error {
 	if c, ok := b.Carried.(*carried); ok && w.ours {
-		for i, m := range c.messages {
-			var batches []batch
-			at := m.first
-			for _, t := range m.batches {
-				batches = append(batches, batch{at, at + t.rows, t.columns})
-				at += t.rows
-			}
-			if batches == nil {
-				continue // malformed: its record is rejected
-			}
-			if err := add(i, batches); err != nil {
-				return err
-			}
-		}
-		return nil
+		return carriedMessages(c, add)
 	}
 	if !w.topic {
-		for from := 0; from < b.N; {
-			to := from
-			for to < b.N && kept(to+1)-kept(from) <= w.records {
-				to++
-			}
-			for from < to && kept(from+1) == kept(from) {
-				from++ // the message is that of its first record that leaves
-			}
-			if from < to {
-				if err := add(from, []batch{{from: from, to: to}}); err != nil {
-					return err
-				}
-			}
-			from = to
-		}
-		return nil
+		return w.filled(b, kept, add)
 	}
 	source := 0
 	for from := 0; from < b.N; source++ {
@@ -132,6 +103,45 @@ func (w *writer) messages(b *microdata.Block, kept func(int) int, add func(sourc
 		}
 		if err := add(source, []batch{{from: from, to: to}}); err != nil {
 			return err
+		}
+		from = to
+	}
+	return nil
+}
+
+// carriedMessages gives each message of the source its own, with its own batches.
+func carriedMessages(c *carried, add func(source int, batches []batch) error) error {
+	for i, m := range c.messages {
+		var batches []batch
+		at := m.first
+		for _, t := range m.batches {
+			batches = append(batches, batch{at, at + t.rows, t.columns})
+			at += t.rows
+		}
+		if batches == nil {
+			continue // malformed: its record is rejected
+		}
+		if err := add(i, batches); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filled makes messages of as many records as one holds, of a source that has none.
+func (w *writer) filled(b *microdata.Block, kept func(int) int, add func(source int, batches []batch) error) error {
+	for from := 0; from < b.N; {
+		to := from
+		for to < b.N && kept(to+1)-kept(from) <= w.records {
+			to++
+		}
+		for from < to && kept(from+1) == kept(from) {
+			from++ // the message is that of its first record that leaves
+		}
+		if from < to {
+			if err := add(from, []batch{{from: from, to: to}}); err != nil {
+				return err
+			}
 		}
 		from = to
 	}

@@ -189,30 +189,11 @@ func (c *compiler) compile(s *avro.SchemaNode, namespace string) (*node, error) 
 		return nil, errTooManyTypes
 	}
 	n := &node{}
-	name := s.Name
-	if name != "" && !strings.Contains(name, ".") && s.Namespace != "" {
-		name = s.Namespace + "." + name
-	}
-	define := func() {
-		c.named[name] = n
-		if i := strings.LastIndexByte(name, '.'); i >= 0 {
-			namespace = name[:i]
-		} else {
-			namespace = ""
-		}
-	}
 	var err error
 	switch s.Type {
 	case "record", "error":
 		n.kind = kindRecord
-		define()
-		for i := range s.Fields {
-			m := member{name: s.Fields[i].Name}
-			if m.node, err = c.compile(&s.Fields[i].Type, namespace); err != nil {
-				return nil, err
-			}
-			n.fields = append(n.fields, m)
-		}
+		err = c.fields(n, s, c.define(n, s, namespace))
 	case "enum":
 		n.kind, n.symbols = kindEnum, s.Symbols
 		n.ordinals = make(map[string]int64, len(s.Symbols))
@@ -220,47 +201,81 @@ func (c *compiler) compile(s *avro.SchemaNode, namespace string) (*node, error) 
 			n.ordinals[symbol] = int64(i)
 			n.texts = append(n.texts, []byte(symbol))
 		}
-		define()
+		c.define(n, s, namespace)
 	case "fixed":
 		n.kind, n.size = kindFixed, s.Size
-		define()
-	case "array", "map":
+		c.define(n, s, namespace)
+	case "array":
 		n.kind = kindArray
-		items := s.Items
-		if s.Type == "map" {
-			n.kind, items = kindMap, s.Values
-		}
-		if n.elem, err = c.compile(items, namespace); err != nil {
-			return nil, err
-		}
+		n.elem, err = c.compile(s.Items, namespace)
+	case "map":
+		n.kind = kindMap
+		n.elem, err = c.compile(s.Values, namespace)
 	case "union":
 		n.kind = kindUnion
-		for i := range s.Branches {
-			b, err := c.compile(&s.Branches[i], namespace)
-			if err != nil {
-				return nil, err
-			}
-			n.branches = append(n.branches, b)
-		}
-		if len(n.branches) == 0 || len(n.branches) > math.MaxInt8 {
-			return nil, unusable("its schema has a union of %d types, and must have 1 to %d", len(n.branches), math.MaxInt8)
-		}
+		err = c.branches(n, s, namespace)
 	default:
 		k, primitive := primitives[s.Type]
 		if !primitive {
-			if other := c.named[namespace+"."+s.Type]; other != nil {
-				return other, nil
-			}
-			if other := c.named[s.Type]; other != nil {
-				return other, nil
-			}
-			return nil, unusable("its schema has a type %s that is not defined", s.Type)
+			return c.reference(s, namespace)
 		}
 		n.kind = k
+	}
+	if err != nil {
+		return nil, err
 	}
 	n.arrow = simple(n, s)
 	c.all = append(c.all, n)
 	return n, nil
+}
+
+// define gives a type its name, before what it holds, which may name it. It returns the
+// namespace that holds within it.
+func (c *compiler) define(n *node, s *avro.SchemaNode, namespace string) string {
+	name := s.Name
+	if name != "" && !strings.Contains(name, ".") && s.Namespace != "" {
+		name = s.Namespace + "." + name
+	}
+	c.named[name] = n
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		return name[:i]
+	}
+	return ""
+}
+
+func (c *compiler) fields(n *node, s *avro.SchemaNode, namespace string) error {
+	for i := range s.Fields {
+		of, err := c.compile(&s.Fields[i].Type, namespace)
+		if err != nil {
+			return err
+		}
+		n.fields = append(n.fields, member{name: s.Fields[i].Name, node: of})
+	}
+	return nil
+}
+
+func (c *compiler) branches(n *node, s *avro.SchemaNode, namespace string) error {
+	for i := range s.Branches {
+		b, err := c.compile(&s.Branches[i], namespace)
+		if err != nil {
+			return err
+		}
+		n.branches = append(n.branches, b)
+	}
+	if len(n.branches) == 0 || len(n.branches) > math.MaxInt8 {
+		return unusable("its schema has a union of %d types, and must have 1 to %d", len(n.branches), math.MaxInt8)
+	}
+	return nil
+}
+
+// reference returns the type that a name stands for.
+func (c *compiler) reference(s *avro.SchemaNode, namespace string) (*node, error) {
+	for _, name := range []string{namespace + "." + s.Type, s.Type} {
+		if other := c.named[name]; other != nil {
+			return other, nil
+		}
+	}
+	return nil, unusable("its schema has a type %s that is not defined", s.Type)
 }
 
 const endless = 1 << 30

@@ -126,61 +126,70 @@ func (d *decoder) array(b *microdata.Block, col *microdata.Column, c *carried, s
 	build := array.NewBuilder(memory.DefaultAllocator, f.Type)
 	defer build.Release()
 	build.Reserve(b.N)
-	text, isText := build.(*array.StringBuilder)
-	binary, isBinary := build.(*array.BinaryBuilder)
-	if isText || isBinary {
-		size := 0
-		c.each(slot, b.N, func(v *values) {
-			if v.field == nil || v.field.wire != protowire.BytesType {
-				return
-			}
-			for r := v.from; r < v.to; r++ {
-				if v.state[r] == present {
-					size += int(uint32(v.raw[r]) - uint32(v.raw[r]>>32))
-				}
-			}
-		})
-		if isText {
-			text.ReserveData(size)
-		} else {
-			binary.ReserveData(size)
-		}
-	}
+	c.reserveText(build, slot, b.N)
 	c.each(slot, b.N, func(v *values) {
 		if v.field == nil {
 			build.AppendNulls(v.to - v.from)
 			return
 		}
-		from := classOf(v.field.kind)
 		for r := v.from; r < v.to; r++ {
 			raw, ok := v.value(r)
 			if !ok {
 				build.AppendNull()
 				continue
 			}
-			reason := ""
-			switch {
-			case from == classEnum:
-				text.Append(enumName(v.field.desc.Enum(), protoreflect.EnumNumber(int32(raw))))
-			case from == classText || from == classBytes:
-				p := c.values[r][raw>>32 : uint32(raw)]
-				if isBinary {
-					binary.Append(p)
-				} else if utf8.Valid(p) {
-					text.BinaryBuilder.Append(p)
-				} else {
-					reason = reasonUTF8
-				}
-			default:
-				reason = appendNumber(build, from, raw)
-			}
-			if reason != "" {
+			if reason := c.appendValue(build, v.field, r, raw); reason != "" {
 				build.AppendNull()
 				b.Reject(r, f.Name, reason)
 			}
 		}
 	})
 	col.Array = build.NewArray()
+}
+
+// reserveText makes room for the bytes of a slot where it holds text.
+func (c *carried) reserveText(build array.Builder, slot, n int) {
+	var reserve func(int)
+	switch build := build.(type) {
+	case *array.StringBuilder:
+		reserve = build.ReserveData
+	case *array.BinaryBuilder:
+		reserve = build.ReserveData
+	default:
+		return
+	}
+	size := 0
+	c.each(slot, n, func(v *values) {
+		if v.field == nil || v.field.wire != protowire.BytesType {
+			return
+		}
+		for r := v.from; r < v.to; r++ {
+			if v.state[r] == present {
+				size += int(uint32(v.raw[r]) - uint32(v.raw[r]>>32))
+			}
+		}
+	})
+	reserve(size)
+}
+
+// appendValue appends the value of record r, or returns why it cannot be had.
+func (c *carried) appendValue(build array.Builder, f *field, r int, raw uint64) (reason string) {
+	switch from := classOf(f.kind); from {
+	case classEnum:
+		build.(*array.StringBuilder).Append(enumName(f.desc.Enum(), protoreflect.EnumNumber(int32(raw))))
+	case classText, classBytes:
+		p := c.values[r][raw>>32 : uint32(raw)]
+		if binary, ok := build.(*array.BinaryBuilder); ok {
+			binary.Append(p)
+		} else if utf8.Valid(p) {
+			build.(*array.StringBuilder).BinaryBuilder.Append(p)
+		} else {
+			return reasonUTF8
+		}
+	default:
+		return appendNumber(build, from, raw)
+	}
+	return ""
 }
 
 // enumName returns the name of an enum's number, which an open enum may lack.
