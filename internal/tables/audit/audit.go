@@ -52,7 +52,7 @@ func Audit(q Question) (*Ranges, error) {
 func (r *Ranges) solve(q Question, p *Component) error {
 	shown := newShown(p, q.Counts)
 	s := p.System
-	slack := 100 * s.Tolerance()
+	slack := 10 * s.Tolerance()
 	for j := range p.Cells {
 		for _, up := range [2]bool{true, false} {
 			end := &p.High[j]
@@ -120,7 +120,7 @@ func (r *Ranges) Show(q Question, cells []int32, by []float64) error {
 		if q.Counts {
 			v = math.Round(v)
 		}
-		eps := 1e-9 * (1 + math.Abs(q.Value[c]))
+		eps := rounding(q.Value[c])
 		if !q.Hidden[c] || !(math.Abs(v-by[i]) <= 1e-6) || q.Value[c]+v < q.lower(c)-eps || q.Value[c]+v > q.upper(c)+eps {
 			return fmt.Errorf("%s: the table shown cannot be", q.Set.Name(int(c)))
 		}
@@ -133,7 +133,7 @@ func (r *Ranges) Show(q Question, cells []int32, by []float64) error {
 			difference += z[p]
 			size += math.Abs(z[p])
 		}
-		if math.Abs(difference) > 1e-9*(1+size) {
+		if math.Abs(difference) > rounding(size) {
 			return fmt.Errorf("%s: the table shown does not add up", q.Set.Name(int(s.Total)))
 		}
 	}
@@ -175,6 +175,10 @@ func whole(z []float64) bool {
 	return true
 }
 
+// rounding is what is taken for none beside a value: far below the one unit that is the
+// least protection, whatever the value.
+func rounding(x float64) float64 { return 1e-3 + 1e-13*math.Abs(x) }
+
 // Verdict is what an audit says of the primary cells.
 type Verdict struct {
 	Disclosed []int32 // can be computed exactly
@@ -197,7 +201,7 @@ func Judge(q Question, r *Ranges, p *primary.Result) (Verdict, error) {
 		}
 		c := int32(cell)
 		x := q.Value[cell]
-		eps := 1e-9 * (1 + math.Abs(x))
+		eps := rounding(x)
 		reaches := func(low, high float64) bool { return low <= x-p.Down[cell]+eps && high >= x+p.Up[cell]-eps }
 		switch {
 		case r.High[cell]-r.Low[cell] <= eps:

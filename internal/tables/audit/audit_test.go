@@ -242,3 +242,63 @@ func TestOnlyTablesThatCanBeAreShown(t *testing.T) {
 		t.Errorf("a good table: %v, shown up to %v and down to %v", err, r.ShownHigh[4], r.ShownLow[7])
 	}
 }
+
+// Cells of 10^12 beside cells of a few units: in two dimensions every vertex is whole,
+// so whatever is off a whole number, in a cell or in a sum, is an error of rounding;
+// it must stay far below the unit that a small cell's protection may be.
+func TestSmallCellsBesideVeryLargeOnes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(12, 12))
+	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 9), tabletest.Flat(t, "b", 9)}})
+	for range 30 {
+		q := tabletest.Random(t, rng, set, 3, 0)
+		for cell := range q.Value { // inner cells anew, then their sums
+			if cell/10 > 0 && cell%10 > 0 {
+				q.Value[cell] = math.Floor(math.Pow(10, 12*rng.Float64()*rng.Float64()))
+			} else {
+				q.Value[cell] = 0
+			}
+			q.Hidden[cell] = cell/10 > 0 && cell%10 > 0 && rng.IntN(3) > 0
+		}
+		for cell := 99; cell > 10; cell-- {
+			if a, b := cell/10, cell%10; a > 0 && b > 0 {
+				q.Value[a*10] += q.Value[cell]
+				q.Value[b] += q.Value[cell]
+				q.Value[0] += q.Value[cell]
+			}
+		}
+		if p := set.CheckSums(q.Value, 0); len(p) > 0 {
+			t.Fatal(p)
+		}
+		q.Counts = false
+		r, err := audit.Audit(q)
+		if err != nil || r.Unsolved > 0 {
+			t.Fatal(err, r.Unsolved)
+		}
+		for cell := range q.Value {
+			for _, v := range []float64{r.Low[cell], r.High[cell], r.ShownLow[cell], r.ShownHigh[cell]} {
+				if math.Abs(v-math.Round(v)) > 0.01 {
+					t.Fatalf("%s: an end of %v", set.Name(cell), v)
+				}
+			}
+			if math.Abs(r.Low[cell]-r.ShownLow[cell]) > 0.01 || math.Abs(r.High[cell]-r.ShownHigh[cell]) > 0.01 {
+				t.Fatalf("%s: %v to %v, shown %v to %v", set.Name(cell), r.Low[cell], r.High[cell], r.ShownLow[cell], r.ShownHigh[cell])
+			}
+		}
+	}
+}
+
+// A large cell whose range falls short by a few units is narrow, not protected.
+func TestALargeCellIsNotProtectedByItsSize(t *testing.T) {
+	set := tabletest.Set(t, tables.Table{Name: "a", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2)}})
+	q := audit.Question{Set: set, Value: []float64{1e12 + 600, 1e12, 600}, Hidden: []bool{false, true, true}}
+	for up, narrow := range map[float64]int{600: 0, 601: 1} {
+		p := &primary.Result{Status: []tables.Status{tables.Free, tables.Primary, tables.Secondary}, Up: []float64{0, up, 0}, Down: make([]float64, 3)}
+		r, err := audit.Audit(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := audit.Judge(q, r, p); err != nil || len(v.Narrow) != narrow || len(v.Disclosed) != 0 {
+			t.Errorf("600 above is possible, %v asked for: %+v (%v)", up, v, err)
+		}
+	}
+}

@@ -10,7 +10,7 @@ import (
 // Question is a set of tables of which some cells are held back.
 type Question struct {
 	Set    *tables.Set
-	Value  []float64 // true values, one a cell
+	Value  []float64 // true values, one a cell, in units of the table: whole numbers
 	Hidden []bool    // held back
 
 	// Lower and Upper are what an intruder knows of each cell beforehand. nil: no

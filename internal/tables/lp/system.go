@@ -61,7 +61,7 @@ func New(a *Matrix, lower, upper []float64) (*System, error) {
 		rows: make([]float64, m), byPlace: make([]float64, m), y: make([]float64, m),
 		reduced: make([]float64, n), seen: make([]bool, n),
 	}
-	largest := 1.0
+	largest := 100.0
 	for j := range n {
 		if err := s.SetBounds(j, lower[j], upper[j]); err != nil {
 			return nil, err
@@ -72,7 +72,7 @@ func New(a *Matrix, lower, upper []float64) (*System, error) {
 			}
 		}
 	}
-	s.tolerance = 1e-12 * largest
+	s.tolerance = 1e-14 * largest
 	for j := range s.place {
 		s.place[j] = -1
 	}
@@ -148,7 +148,7 @@ func (s *System) factorise() {
 // feasible reports whether the present point meets every row and bound within the
 // tolerance, computed from the matrix itself and not from the factors.
 func (s *System) feasible() bool {
-	slack := 100 * s.tolerance
+	slack := 10 * s.tolerance
 	for j, v := range s.Point() {
 		if !(v >= s.lower[j]-slack && v <= s.upper[j]+slack) {
 			return false

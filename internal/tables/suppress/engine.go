@@ -232,7 +232,7 @@ func (e *engine) table(n *need) (*audit.Component, []float64) {
 		v, err = s.Minimize(j, -n.amount)
 		v = -v
 	}
-	if err != nil && !errors.Is(err, lp.ErrStalled) || !(v >= n.amount-1e-9*(1+n.amount)) {
+	if err != nil && !errors.Is(err, lp.ErrStalled) || !(v >= n.amount-1e-3-1e-13*n.amount) {
 		return nil, nil
 	}
 	z := s.Point()
