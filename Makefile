@@ -106,7 +106,7 @@ cover: ## statement coverage by package
 	$(GO) test -short -cover ./...
 
 .PHONY: mutate
-mutate: ## change the program in 300 places, one at a time: do the package's own tests notice? (an hour)
+mutate: ## change the program in 300 places, one at a time: do the package's own tests notice? (hours)
 	nice $(GO) run ./internal/mutate $(MUTATE)
 
 # A real Apache Kafka, which scripts/kafka.sh brings into .cache/kafka.
