@@ -6,6 +6,7 @@ import "github.com/spf13/cobra"
 var flagWords = map[string][]string{
 	"distance":  {"standardised", "mahalanobis", "gower", "ranks"},
 	"knowledge": {"d1", "d2"},
+	"format":    {"json", "avro", "protobuf"},
 	"estimator": {"approx", "exact"},
 }
 

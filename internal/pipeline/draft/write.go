@@ -30,6 +30,8 @@ type Draft struct {
 	Source, Sink string // as YAML in flow style: {csv: {path: a.csv}}
 	Looked       string // how much of the source was looked at
 	Listed       []Listed
+	Stream       bool // the source is a topic, whose records are masked as they come
+	Rare         int  // members of messages that are not listed, as few messages have them
 }
 
 // roles says in the configuration what a role means.
@@ -63,6 +65,9 @@ func (d *Draft) Write() string {
 	line("%s", roles)
 	line("columns:")
 	d.columns(line)
+	if d.Rare > 0 {
+		line("  # fewer than one in twenty messages have one of %d further members: list those that are columns", d.Rare)
+	}
 	line("unlisted: fail")
 	line("")
 	d.masks(line)
@@ -85,7 +90,7 @@ func (d *Draft) columns(line func(string, ...any)) {
 			unsure = "PLEASE CHECK: "
 		}
 		line("  # %s%s%s", unsure, oneLine.Replace(c.Why), missing(c.Column, d.records()))
-		line("  %-*s {role: %s%s}", wide+1, scalar(c.Field.Name)+":", c.Role, c.options())
+		line("  %-*s {role: %s%s}", wide+1, scalar(c.Field.Name)+":", c.Role, c.options(d.Stream))
 	}
 }
 
@@ -94,11 +99,15 @@ var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\u0085", " ", "\u2028",
 
 // options are what a column needs beside its role for the configuration to be
 // valid before a mask is chosen.
-func (c Listed) options() string {
-	if c.Role == microdata.Sensitive {
-		return ", unmasked: true"
+func (c Listed) options(stream bool) string {
+	decimals := ""
+	if stream && c.Field.Numeric() && c.Decimals >= 0 {
+		decimals = fmt.Sprintf(", decimals: %d", c.Decimals) // a stream cannot read them off the data first
 	}
-	return ""
+	if c.Role == microdata.Sensitive {
+		return decimals + ", unmasked: true"
+	}
+	return decimals
 }
 
 func missing(c *Column, records int) string {
@@ -157,7 +166,12 @@ func (d *Draft) masks(line func(string, ...any)) {
 	}
 	all := names(sensitive)
 	line("#   - bias:     {columns: [%s], range: 0.05}     # each value times 1 ± about 5 %%", all)
-	line("#   - noise:    {columns: [%s], sd: 20%%}     # %% of the column's standard deviation, or a number in its unit", all)
+	amount := "20%     # % of the column's standard deviation, or a number in its unit"
+	if d.Stream {
+		amount = "AMOUNT     # in the column's unit; a percentage of its standard deviation needs a profile"
+	}
+	number, comment, _ := strings.Cut(amount, " ")
+	line("#   - noise:    {columns: [%s], sd: %s} %s", all, number, comment)
 	var positive []Listed
 	for _, c := range sensitive {
 		if !c.Negative {
@@ -191,6 +205,10 @@ func (d *Draft) gate(line func(string, ...any)) {
 		line("    - {column: %s, max_unchanged: 0.05}     # at most 5 %% of the values leave as they are", name)
 		line("    - {column: %s, min_efficiency: 0.8}     # the mean stays as precise as that of 80 %% of the records", name)
 		line("    # - {column: %s, knowledge: index, min_rmse: 100}     # in the column's unit: known to no better than ± 100 by linking", name)
+	}
+	if d.Stream {
+		line("    # whether a respondent is found again is in the final report alone: a stream releases before")
+		return
 	}
 	if len(keys) > 0 {
 		line("    - {max_linked: 0.05}     # at most 5 %% of the records are found again by their keys")
