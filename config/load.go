@@ -33,8 +33,12 @@ func Load(path string, opts Options) (*Pipeline, error) {
 
 // Parse is Load of a text; file is the name that errors give it.
 func Parse(file string, text []byte, opts Options) (*Pipeline, error) {
+	return parse(file, text, root(), opts)
+}
+
+func parse(file string, text []byte, of *form.Form, opts Options) (*Pipeline, error) {
 	p := &Pipeline{}
-	r, err := dialect().Read(file, text, root(), p, opts)
+	r, err := dialect().Read(file, text, of, p, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // measureQuarantined is the word of the limit in the configuration.
@@ -44,3 +45,12 @@ func JudgeLosses(v *assess.Verdict, gate config.Gate, r report.Records) {
 
 // percent writes a share for a sentence.
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 4, 64) + " %" }
+
+// ReasonOf is why a record is in quarantine, as it is counted: "wage: not a value of
+// type float64", or the reason alone where the whole record is malformed.
+func ReasonOf(r microdata.Reject) string {
+	if r.Column == "" {
+		return r.Reason
+	}
+	return r.Column + ": " + r.Reason
+}

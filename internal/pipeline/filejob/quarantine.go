@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -55,7 +56,7 @@ func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, err
 func (q *quarantine) add(b *microdata.Block) error {
 	q.count += int64(len(b.Rejects))
 	for _, r := range b.Rejects {
-		q.reasons[quarantined.ReasonOf(r)]++
+		q.reasons[account.ReasonOf(r)]++
 	}
 	if q.out == nil {
 		return nil

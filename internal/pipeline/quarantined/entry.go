@@ -27,12 +27,3 @@ func EntryOf(p kafka.Partition, b *microdata.Block, r microdata.Reject, rows boo
 	}
 	return e
 }
-
-// ReasonOf is why a record is in quarantine, as it is counted: "wage: not a value of
-// type float64", or the reason alone where the whole record is malformed.
-func ReasonOf(r microdata.Reject) string {
-	if r.Column == "" {
-		return r.Reason
-	}
-	return r.Column + ": " + r.Reason
-}

@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -184,7 +185,7 @@ func (w *worker) count(b *microdata.Block) {
 	s.Read += int64(b.N)
 	s.Quarantined += int64(len(b.Rejects))
 	for _, r := range b.Rejects {
-		s.Reasons[quarantined.ReasonOf(r)]++
+		s.Reasons[account.ReasonOf(r)]++
 	}
 	w.options.Progress.Add(b.N)
 	if w.config.Quarantine.JSONL == "" {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -39,7 +39,7 @@ func (r *reasons) add(b *microdata.Block, next int64) {
 		if r.delta == nil {
 			r.delta = map[string]int64{}
 		}
-		r.delta[quarantined.ReasonOf(x)]++
+		r.delta[account.ReasonOf(x)]++
 	}
 }
 

@@ -1,0 +1,241 @@
+package filter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// ErrClosed is returned by a filter that Close was called of.
+var ErrClosed = errors.New("the filter is closed")
+
+// Rejected is a record that cannot be masked and is in no batch that is returned.
+type Rejected struct {
+	Record int64  // from 1, over all batches
+	Column string // "" where it is the record as a whole
+	Reason string // never a value
+}
+
+// Options are what a filter may be told beside its configuration.
+type Options struct {
+	Version  string         // of the embedding program, for the report
+	Rejected func(Rejected) // is told of every rejected record, within Batch; may be nil
+}
+
+// Filter masks batches and assesses what it has masked. Its methods may be called from
+// several goroutines; they take turns, and it is the order of the calls to Batch that
+// records have: without identity columns their draws depend on it.
+type Filter struct {
+	options Options
+	config  *config.Pipeline
+	key     keystream.Key
+	started time.Time
+
+	mu      sync.Mutex
+	source  *batches // nil before the first batch
+	plan    *pipeline.Plan
+	chain   *transform.Chain
+	release *arrow.Schema
+	acc     *assess.Accumulator // nil where there is nothing to measure
+	moved   *pipeline.Exchange
+	block   microdata.Block
+	short   bool // a batch was not a whole window: it was the last
+	counts  report.Records
+	err     error // that the filter has ended with
+}
+
+// Open makes a filter from a configuration of config.LoadEmbedded. It reads the key; the
+// columns are held against the configuration with the first batch. Errors are of type
+// config.Errors where they have a place in the configuration.
+func Open(p *config.Pipeline, options ...Options) (*Filter, error) {
+	f := &Filter{config: p, started: time.Now(), counts: report.Records{Reasons: map[string]int64{}}}
+	if len(options) > 0 {
+		f.options = options[0]
+	}
+	switch {
+	case p.Source.Config != nil || p.Sink.Config != nil:
+		return nil, config.Errors{p.Errorf("source", "is the embedding program's: load the configuration with config.LoadEmbedded")}
+	case len(p.Assess.Emit) > 0:
+		return nil, config.Errors{p.Errorf("assess.emit", "is for runs of the command: the report comes with Close")}
+	}
+	if err := p.LooseningAllowed(false); err != nil {
+		return nil, err
+	}
+	if err := p.CheckRelease(); err != nil {
+		return nil, err
+	}
+	var err error
+	f.key, err = p.Key.Resolve()
+	return f, err
+}
+
+// Batch masks the records of a batch and returns those that are released, in their order:
+// the listed columns that are no identifiers, in the order of the batch, with their types
+// and without metadata. All batches must have the same schema. The caller keeps what it
+// has passed, whose memory must stay as it is until Batch returns, and owns what it gets,
+// which it releases; columns that no mask changes share the memory of the batch.
+//
+// Records that cannot be masked are left out and counted. After an error the filter is
+// of no further use; an error never holds a value.
+func (f *Filter) Batch(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return nil, f.err
+	}
+	out, err := f.batch(rec)
+	if err != nil {
+		f.err = err
+	}
+	return out, err
+}
+
+func (f *Filter) batch(rec arrow.RecordBatch) (out arrow.RecordBatch, err error) {
+	defer func() {
+		if r := recover(); r != nil { // its text could hold a value
+			out, err = nil, fmt.Errorf("internal error while working on records from %d: %T", f.counts.Read+1, r)
+		}
+	}()
+	if f.source == nil {
+		if err := f.begin(rec.Schema()); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.source.same(rec.Schema()); err != nil {
+		return nil, err
+	}
+	if err := f.window(int(rec.NumRows())); err != nil {
+		return nil, err
+	}
+	b := &f.block
+	f.source.decode(b, rec, f.plan.Layout, f.counts.Read)
+	if err := f.chain.Apply(b); err != nil {
+		return nil, err
+	}
+	if err := f.moved.Displace(b); err != nil {
+		return nil, err
+	}
+	if out, err = f.source.encode(b, rec, f.plan.Layout, f.release); err != nil {
+		return nil, err
+	}
+	f.moved.Add(b)
+	if f.acc != nil {
+		f.acc.Add(b)
+	}
+	f.count(b)
+	return out, nil
+}
+
+// begin plans for the schema of the first batch.
+func (f *Filter) begin(schema *arrow.Schema) error {
+	src, err := newBatches(schema)
+	if err != nil {
+		return err
+	}
+	ctx, none := context.Background(), new(pipeline.Progress)
+	if f.plan, err = pipeline.NewPlan(f.config, src, true); err != nil {
+		return err
+	}
+	if err := f.plan.Settle(ctx, none); err != nil {
+		return err
+	}
+	if f.chain, err = f.plan.NewChain(ctx, f.key, none); err != nil {
+		return err
+	}
+	if f.release, err = src.released(f.plan.Layout); err != nil {
+		return err
+	}
+	f.source = src
+	if len(f.plan.Assessed) == 0 {
+		return nil
+	}
+	options, err := f.plan.AssessOptions(f.key, f.chain)
+	if err != nil {
+		return err
+	}
+	if f.moved, err = pipeline.NewExchange(f.chain, f.plan.Displacer, f.plan.Assessed, int(f.config.Assess.Sample)); err != nil {
+		return err
+	}
+	f.acc, err = assess.New(options)
+	return err
+}
+
+// window demands that a batch is a window where masks swap within windows.
+func (f *Filter) window(n int) error {
+	size := f.plan.Cut.Records
+	if !f.plan.Cut.Exact || n == 0 {
+		return nil
+	}
+	if n > size || f.short {
+		return config.Errors{f.config.Errorf("window.records", "is %d, and so many records must every batch have but the last, which has no more: a mask swaps within windows", size)}
+	}
+	f.short = n < size
+	return nil
+}
+
+// count takes in which records left.
+func (f *Filter) count(b *microdata.Block) {
+	for _, r := range b.Rejects {
+		f.counts.Reasons[account.ReasonOf(r)]++
+		if f.options.Rejected != nil {
+			f.options.Rejected(Rejected{Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason})
+		}
+	}
+	f.counts.Read += int64(b.N)
+	f.counts.Released += int64(b.Kept())
+	f.counts.Quarantined += int64(len(b.Rejects))
+}
+
+// Close measures what was released, lets the intruder at it where the configuration asks
+// for one, and returns the report with the gate's verdict. Where the gate refuses, that is
+// no error: Report.Withheld says why, and nothing that Batch returned may leave. An error
+// is that of a Batch before it, or of the assessment; then there is no verdict, and
+// nothing may leave either. A second call returns ErrClosed.
+func (f *Filter) Close() (*report.Report, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return nil, f.err
+	}
+	f.err = ErrClosed
+	if f.source == nil {
+		return nil, errors.New("the filter has seen no batch: there is nothing to judge")
+	}
+	ctx := context.Background()
+	measures := &assess.Measures{Records: f.counts.Released}
+	if f.acc != nil {
+		if err := f.moved.Join(ctx, f.plan, f.chain, f.acc, f.key, new(pipeline.Progress)); err != nil {
+			return nil, err
+		}
+		var err error
+		if measures, err = f.acc.Measure(ctx); err != nil {
+			return nil, err
+		}
+	}
+	found, err := attack.Identify(ctx, f.plan, f.acc, measures)
+	if err != nil {
+		return nil, err
+	}
+	who := account.Reporter{Config: f.config, Version: f.options.Version, KeyID: f.key.ID(), Started: f.started, Plan: f.plan, Chain: f.chain}
+	rep := who.Report(f.counts, measures)
+	account.JudgeLosses(&rep.Gate, f.config.Gate, f.counts)
+	if !rep.Gate.Passed {
+		rep.Withheld = account.WithheldBecause(rep.Gate)
+	}
+	rep.Attack = found
+	return rep, nil
+}

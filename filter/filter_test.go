@@ -1,0 +1,337 @@
+package filter_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/filter"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+)
+
+var schema = arrow.NewSchema([]arrow.Field{
+	{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "wage", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+	{Name: "region", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "kind", Type: arrow.PrimitiveTypes.Int32},
+}, nil)
+
+// batchOf is records [from, to) in memory of mem; every 50th wage is missing and every
+// bad-th not a number, if bad is not 0.
+func batchOf(mem memory.Allocator, from, to, bad int) arrow.RecordBatch {
+	b := array.NewRecordBuilder(mem, schema)
+	defer b.Release()
+	for i := from; i < to; i++ {
+		b.Field(0).(*array.StringBuilder).Append(fmt.Sprintf("SECRET%d", i))
+		switch wages := b.Field(1).(*array.Float64Builder); {
+		case bad > 0 && i%bad == bad-1:
+			wages.Append(nan())
+		case i%50 == 0:
+			wages.AppendNull()
+		default:
+			wages.Append(31415.25 + float64(i*7919%90000)/4)
+		}
+		b.Field(2).(*array.StringBuilder).Append([]string{"north", "south"}[i%2])
+		b.Field(3).(*array.Int32Builder).Append(int32(i / 3 % 3))
+	}
+	return b.NewRecordBatch()
+}
+
+func nan() float64 { zero := 0.0; return zero / zero }
+
+const body = `version: 1
+key: {file: DIR/k}
+columns: {id: {role: identifier}, wage: {role: sensitive, decimals: 2}, region: {role: other}, kind: {role: other}}
+masks: MASKS
+assess: {replicates: 20, targets: [p10, max]}
+window: {records: 100}
+gate: GATE
+`
+
+const swap = "[{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, scope: window, policy: random}}]"
+
+const noise = "[{noise: {columns: [wage], sd: 800}}, {truncate: {columns: [wage], lower: 0}}]"
+
+func configured(t testing.TB, masks, gate string) (dir, text string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "k"), []byte("MzIgYnl0ZXMgb2YgYSBrZXkgZm9yIHRlc3RzIG9ubHk=\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir, strings.NewReplacer("DIR", dir, "MASKS", masks, "GATE", gate).Replace(body)
+}
+
+func open(t testing.TB, masks, gate string, o ...filter.Options) *filter.Filter {
+	t.Helper()
+	_, text := configured(t, masks, gate)
+	p, err := config.ParseEmbedded("pipeline.yaml", []byte(text), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := filter.Open(p, o...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// rows are the wages and regions of a batch, as text.
+func rows(rec arrow.RecordBatch) (out []string) {
+	for i := range int(rec.NumRows()) {
+		out = append(out, rec.Column(0).ValueStr(i)+" "+rec.Column(1).ValueStr(i))
+	}
+	return out
+}
+
+// Batches, however they are cut, are released as a run releases a file of the same
+// records, with the same figures and verdict.
+func TestReleasesWhatARunReleases(t *testing.T) {
+	const n, bad = 1000, 97
+	for name, c := range map[string]struct {
+		masks string
+		sizes []int
+	}{
+		"noise": {noise, []int{1, 300, 0, 699}},
+		"swap":  {swap, slices.Repeat([]int{100}, 10)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, text := configured(t, c.masks, "{max_quarantined: 5%, rules: [{column: wage, min_efficiency: 0.1}]}")
+			in := filepath.Join(dir, "in.arrow")
+			file, err := os.Create(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := ipc.NewFileWriter(file, ipc.WithSchema(schema))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := batchOf(memory.DefaultAllocator, 0, n, bad)
+			defer all.Release()
+			if err := w.Write(all); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			file.Close()
+			options := config.Options{Environ: func() []string { return nil }}
+			p, err := config.Parse("pipeline.yaml", []byte(text+fmt.Sprintf("source: {arrow: {path: %s}}\nsink: {arrow: {path: %s/out.arrow}}\n", in, dir)), options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ran, err := filejob.Run(context.Background(), p, pipeline.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := os.Open(filepath.Join(dir, "out.arrow"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer out.Close()
+			r, err := ipc.NewFileReader(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			for i := range r.NumRecords() {
+				rec, err := r.RecordBatchAt(i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want = append(want, rows(rec)...)
+			}
+
+			embedded, err := config.ParseEmbedded("pipeline.yaml", []byte(text), options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lost []filter.Rejected
+			f, err := filter.Open(embedded, filter.Options{Rejected: func(r filter.Rejected) { lost = append(lost, r) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			at := 0
+			for _, size := range c.sizes {
+				rec := batchOf(memory.DefaultAllocator, at, at+size, bad)
+				released, err := f.Batch(rec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, rows(released)...)
+				released.Release()
+				rec.Release()
+				at += size
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%d records are not the %d of the run", len(got), len(want))
+			}
+			rep, err := f.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rep.Records.Read != n || rep.Records.Released != int64(len(want)) || rep.Records.Quarantined != n/bad || len(lost) != n/bad || lost[0].Record != bad || lost[0].Column != "wage" {
+				t.Errorf("records %+v, rejected %+v", rep.Records, lost)
+			}
+			if !rep.Gate.Passed || rep.Withheld != "" || ran.Refused() {
+				t.Errorf("gate %+v", rep.Gate)
+			}
+			for i, c := range rep.Columns {
+				w := ran.Report.Columns[i]
+				if c.Utility.U != w.Utility.U || len(c.Risk) != len(w.Risk) || c.Risk[0].R != w.Risk[0].R {
+					t.Errorf("%s: U %v, the run has %v", c.Name, c.Utility.U, w.Utility.U)
+				}
+			}
+		})
+	}
+}
+
+// A release that breaks a rule, or has lost its records, is said to be withheld.
+func TestCloseRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		gate string
+		bad  int
+		why  string
+	}{
+		"a rule":       {"{rules: [{column: wage, min_efficiency: 0.1}, {column: wage, target: max, knowledge: index, min_rmse: 100000}]}", 0, "RMSE of max"},
+		"lost records": {"{rules: [{column: wage, min_efficiency: 0.1}]}", 10, "quarantine"},
+		"all lost":     {"{max_quarantined: 100%}", 1, "at least one record"},
+	} {
+		f := open(t, noise, c.gate)
+		rec := batchOf(memory.DefaultAllocator, 0, 500, c.bad)
+		if _, err := f.Batch(rec); err != nil {
+			t.Fatal(err)
+		}
+		rep, err := f.Close()
+		if err != nil || rep.Gate.Passed || !strings.Contains(rep.Withheld, c.why) {
+			t.Errorf("%s: %v, withheld %q", name, err, rep.Withheld)
+		}
+		if _, err := f.Close(); err != filter.ErrClosed {
+			t.Errorf("%s: closed twice: %v", name, err)
+		}
+		if _, err := f.Batch(rec); err != filter.ErrClosed {
+			t.Errorf("%s: a batch after Close: %v", name, err)
+		}
+	}
+}
+
+// After a batch that is refused there is no verdict, and no error or report holds a value.
+func TestErrorsHoldNoValue(t *testing.T) {
+	other := arrow.NewSchema([]arrow.Field{schema.Field(0), {Name: "wage", Type: arrow.BinaryTypes.String}, schema.Field(2), {Name: "kind", Type: arrow.BinaryTypes.String}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, other)
+	for i := range 4 {
+		b.Field(i).(*array.StringBuilder).Append("SECRET31415")
+	}
+	text := b.NewRecordBatch()
+	for name, batches := range map[string][]arrow.RecordBatch{
+		"text for numbers":  {text},
+		"another schema":    {batchOf(memory.DefaultAllocator, 0, 10, 0), text},
+		"fewer columns":     {batchOf(memory.DefaultAllocator, 0, 10, 0), array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 3)},
+		"no column at all":  {array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 3)},
+		"a window too many": {batchOf(memory.DefaultAllocator, 0, 101, 0)},
+		"two short windows": {batchOf(memory.DefaultAllocator, 0, 10, 0), batchOf(memory.DefaultAllocator, 10, 20, 0)},
+	} {
+		masks := noise
+		if strings.Contains(name, "window") {
+			masks = swap
+		}
+		f := open(t, masks, "{}")
+		var err error
+		for _, rec := range batches {
+			_, err = f.Batch(rec)
+		}
+		if err == nil || strings.Contains(err.Error(), "SECRET") || strings.Contains(err.Error(), "31415") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if rep, again := f.Close(); rep != nil || fmt.Sprint(again) != fmt.Sprint(err) {
+			t.Errorf("%s: Close after an error: %v, %v", name, rep, again)
+		}
+	}
+	if _, err := open(t, noise, "{}").Close(); err == nil {
+		t.Error("a verdict about no batch")
+	}
+	f := open(t, noise, "{}")
+	if _, err := f.Batch(batchOf(memory.DefaultAllocator, 0, 300, 7)); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := f.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := rep.Public(nil).JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := string(public) + rep.Withheld + strings.Join(rep.Warnings, " "); strings.Contains(s, "SECRET") || strings.Contains(s, "31415") {
+		t.Errorf("a value: %s", s)
+	}
+}
+
+// The caller keeps what it passes and owns what it gets: released once each, nothing is
+// left, and what it gets lives without what it has passed.
+func TestOwnership(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	f := open(t, noise, "{}")
+	for i, bad := range []int{0, 7, 1} {
+		rec := batchOf(mem, 100*i, 100*i+100, bad)
+		out, err := f.Batch(rec)
+		rec.Release()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.NumRows() > 0 && out.Column(1).ValueStr(0) != []string{"north", "south"}[i*100%2] {
+			t.Errorf("region %q", out.Column(1).ValueStr(0))
+		}
+		out.Release()
+	}
+	if _, err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Batches may come from several goroutines: each record is counted once.
+func TestSeveralGoroutines(t *testing.T) {
+	f := open(t, noise, "{}")
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range 5 {
+				if _, err := f.Batch(batchOf(memory.DefaultAllocator, 100*(5*g+i), 100*(5*g+i)+100, 0)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if rep, err := f.Close(); err != nil || rep.Records.Released != 2000 {
+		t.Errorf("%+v, %v", rep, err)
+	}
+}
+
+// Whoever embeds the masks has no client of Kafka's and no Parquet with them.
+func TestNoConnectorsBeside(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "github.com/sdlfilter/sdlfilter/filter").Output()
+	if err != nil {
+		t.Skipf("go list: %v", err)
+	}
+	if !strings.Contains(string(out), "sdlfilter/transform\n") {
+		t.Fatalf("not a list of packages: %s", out)
+	}
+	for _, name := range []string{"connectors/kafka", "connectors/parquet", "connectors/csv", "connectors/jsonl", "internal/formats", "franz-go", "parquet-go"} {
+		if strings.Contains(string(out), name) {
+			t.Errorf("filter imports %s", name)
+		}
+	}
+}
