@@ -207,3 +207,31 @@ func TestEncodingSaysItsVersion(t *testing.T) {
 		t.Errorf("begins with %q, %v", text[:min(5, len(text))], err)
 	}
 }
+
+// The square of an estimated distance from the mean is too great by the Monte-Carlo
+// variance of the estimate, which is taken off: E(τ−ȳ)² is d² − v and the mean's own
+// variance, never less than that.
+func TestMonteCarloVarianceIsTakenOff(t *testing.T) {
+	for _, c := range []struct{ tau, square float64 }{
+		{8, 3*3 - 0.5},
+		{14, 3*3 - 0.5},
+		{10.5, 0}, // d = 0.5 is within its error
+		{11, 0},
+	} {
+		r := reckoningOf(t, []float64{1, 2, 3, 4}, func(int) float64 { return 1 }, Options{Targets: []string{"max"}})
+		r.partial, r.subsets, r.share = true, 1, 1
+		table := &riskTable{reckoning: r, factor: 1, of: view{
+			x: &comoment.Pair{N: 4, Mi: 10}, y: &comoment.Pair{N: 4, Mi: 11}, asked: true,
+			targets: []found{{target: r.targets[0][0].target, tau: c.tau}},
+			answers: []replicate.Answer{{Mean: 1, Position: []float64{0}, Linked: []float64{0}}, {Mean: 2, Position: []float64{1}, Linked: []float64{1}}},
+		}}
+		table.target(0, bias{mean: 1, noise: 0.5, ofMean: 0.25, ofMeanNoise: 0.125})
+		row := table.list[0]
+		want := 1 / (c.square + 0.25)
+		// The variance of d² is 4·(d² − v)·v + 2·v², where d² − v is no less than 0.
+		se := want * want * math.Sqrt(4*c.square*0.5+2*0.5*0.5+0.125)
+		if row.Knowledge != KnowledgeMean || math.Abs(float64(row.R)-want) > 1e-12*want || math.Abs(float64(row.SE)-se) > 1e-12*se {
+			t.Errorf("τ = %v: %+v, want R %v and SE %v", c.tau, row, want, se)
+		}
+	}
+}
