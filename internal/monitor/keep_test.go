@@ -234,3 +234,21 @@ func TestDropped(t *testing.T) {
 		t.Error("the metric is not the sum of what has come")
 	}
 }
+
+// TestResumeTakesTheNewest: of the states of several partitions the newest counts, in
+// whatever order they come.
+func TestResumeTakesTheNewest(t *testing.T) {
+	before, _ := watched(Info{Name: "survey"})
+	older, newer := keptOf(t, before, 1, 180), keptOf(t, before, 2, 170)
+	for _, states := range [][][]byte{{older, newer}, {newer, older}, {newer, newer, older}} {
+		after, _ := watched(Info{Name: "survey"})
+		for _, state := range states {
+			if err := after.Resume(state, "masks"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := columnOf(t, after); d.Snapshot != 2 || len(d.History) != 2 {
+			t.Errorf("snapshot %d with %d rows, want 2 with 2", d.Snapshot, len(d.History))
+		}
+	}
+}
