@@ -27,6 +27,7 @@ func TestRejectedRecordsAreNotWritten(t *testing.T) {
 		{"picked", job{release: []string{"c", "a"}}, func(i int) string { return fmt.Sprintf("w%d,%d\n", i, i) }},
 		{"picked and masked", job{release: []string{"c", "a"}, mask: []string{"a"}}, func(i int) string { return fmt.Sprintf("w%d,%d\n", i, i+1) }},
 		{"made anew", job{decode: true}, record},
+		{"in another dialect", job{sink: SinkConfig{Delimiter: ";"}}, func(i int) string { return fmt.Sprintf("%d;k, %d;w%d\n", i, i, i) }},
 		{"made anew and masked", job{decode: true, mask: []string{"a"}}, func(i int) string { return fmt.Sprintf("%d,\"k, %d\",w%d\n", i+1, i, i) }},
 	} {
 		for _, reject := range [][]int{{0}, {n - 1}, {2}, {0, 1}, {2, 3}, {0, 2, 4}, {n - 2, n - 1}, {0, 1, 2, 3, 4, 5}} {
@@ -34,6 +35,9 @@ func TestRejectedRecordsAreNotWritten(t *testing.T) {
 				want := "a,b,c\n"
 				if c.job.release != nil {
 					want = strings.Join(c.job.release, ",") + "\n"
+				}
+				if c.job.sink.Delimiter != "" {
+					want = strings.ReplaceAll(want, ",", c.job.sink.Delimiter)
 				}
 				gone := map[int]bool{}
 				for _, i := range reject {
