@@ -6,14 +6,10 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/files"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
-
-var stringType = arrow.BinaryTypes.String
 
 // source is one or several Parquet files of one schema.
 type source struct {
