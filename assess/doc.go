@@ -15,7 +15,7 @@
 // accumulator.go, encode.go, delta.go, pairs.go, bracket.go (what is held);
 // reckoning.go, exchange.go, expect_rows.go, bias.go, risk.go, utility.go, questions.go,
 // groups.go (one evaluation); histogram.go, unchanged.go, order_measure.go, measure.go,
-// explore.go, replay.go, snapshots.go (evaluations); unsafe.go, words.go, respondents.go,
+// explore.go, masked.go, replay.go, snapshots.go (evaluations); unsafe.go, words.go, respondents.go,
 // the judge_ files, gate.go, rule_check.go (the verdict); profile.go (a data set before
 // masking). What they are made of is under internal: sums, counts, samples, replicates.
 package assess
