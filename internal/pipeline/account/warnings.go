@@ -25,6 +25,11 @@ func (r *Reporter) warnings(m *assess.Measures, touched []transform.Touch) (list
 	if r.Interim || m.Records == 0 {
 		return list
 	}
+	for _, rule := range r.Config.Gate.Rules {
+		if w := rule.RealisedWarning(m.Column(rule.Column)); w != "" {
+			list = append(list, w)
+		}
+	}
 	if left := r.Plan.Intruder.Unmeasured(); left != "" {
 		list = append(list, left)
 	}

@@ -1,0 +1,38 @@
+package assess
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// worseByFactor is how much worse than a rule on its own scale, R or RMSE, this release
+// must be for its steward to be told.
+const worseByFactor = 10
+
+// RealisedWarning says that what the draws of this very release have made of a target is
+// worse than the rule by more than a factor of 10, while the gate judges what is expected
+// over releases; "" where it is not so. By how much is not said: with the released value
+// it would give the original away to whoever reads a log.
+func (r Rule) RealisedWarning(c *ColumnMeasures) string {
+	if c == nil || c.Name != r.Column || r.MaxRisk == nil && r.MinRMSE == nil {
+		return ""
+	}
+	var worse []string
+	for _, k := range c.Risk {
+		if r.Target != "" && k.Target != r.Target || r.Knowledge != "" && k.Knowledge != r.Knowledge {
+			continue
+		}
+		realised := float64(k.RealisedR)
+		beyond := r.MaxRisk != nil && realised > worseByFactor**r.MaxRisk ||
+			r.MinRMSE != nil && math.Sqrt(1/realised) < *r.MinRMSE/worseByFactor
+		if beyond {
+			worse = append(worse, fmt.Sprintf("%s (%s)", k.Target, k.Knowledge))
+		}
+	}
+	if len(worse) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: in this release the draws came out worse than a rule by more than a factor of %d for %s; the gate judges what is expected over releases, and another key has other draws",
+		c.Name, worseByFactor, strings.Join(worse, ", "))
+}
