@@ -10,11 +10,11 @@ import (
 // must be for its steward to be told.
 const worseByFactor = 10
 
-// RealisedWarning says that what the draws of this very release have made of a target is
+// RealisedRemark says that what the draws of this very release have made of a target is
 // worse than the rule by more than a factor of 10, while the gate judges what is expected
 // over releases; "" where it is not so. By how much is not said: with the released value
 // it would give the original away to whoever reads a log.
-func (r Rule) RealisedWarning(c *ColumnMeasures) string {
+func (r Rule) RealisedRemark(c *ColumnMeasures) string {
 	if c == nil || c.Name != r.Column || r.MaxRisk == nil && r.MinRMSE == nil {
 		return ""
 	}
@@ -33,6 +33,6 @@ func (r Rule) RealisedWarning(c *ColumnMeasures) string {
 	if len(worse) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s: in this release the draws came out worse than a rule by more than a factor of %d for %s; the gate judges what is expected over releases, and another key has other draws",
-		c.Name, worseByFactor, strings.Join(worse, ", "))
+	return fmt.Sprintf("In this release the draws came out worse than a rule by more than a factor of %d for %s; the gate judges what is expected over releases, and another key has other draws.",
+		worseByFactor, strings.Join(worse, ", "))
 }

@@ -8,7 +8,7 @@ import (
 
 // A release is worse than a rule by more than a factor of 10 on the rule's own scale, for
 // the targets that the rule is about, at either end of the list.
-func TestRealisedWarning(t *testing.T) {
+func TestRealisedRemark(t *testing.T) {
 	v := func(x float64) *float64 { return &x }
 	c := &ColumnMeasures{Name: "wage", Risk: []Risk{
 		{Target: "min", Knowledge: "index", RealisedR: 101},                  // known to within 0.0995
@@ -30,7 +30,7 @@ func TestRealisedWarning(t *testing.T) {
 		"another column":    {Rule{Column: "debt", MinRMSE: v(1)}, nil, []string{"wage"}},
 		"efficiency":        {Rule{Column: "wage", MinEfficiency: v(1)}, nil, []string{"wage"}},
 	} {
-		got := w.rule.RealisedWarning(c)
+		got := w.rule.RealisedRemark(c)
 		for _, s := range w.has {
 			if !strings.Contains(got, s) {
 				t.Errorf("%s: %q does not say %q", name, got, s)
@@ -45,7 +45,7 @@ func TestRealisedWarning(t *testing.T) {
 			t.Errorf("%s: %q says by how much", name, got)
 		}
 	}
-	if got := (Rule{Column: "wage", MinRMSE: v(1)}).RealisedWarning(nil); got != "" {
+	if got := (Rule{Column: "wage", MinRMSE: v(1)}).RealisedRemark(nil); got != "" {
 		t.Error(got)
 	}
 }

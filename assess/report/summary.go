@@ -182,6 +182,16 @@ func (s *summary) column(c *assess.ColumnMeasures) {
 	s.Line("  mean " + plain(float64(o.Mean), digits) + " -> " + plain(float64(y.Mean), digits) +
 		"   SD " + plain(float64(o.SD), digits) + " -> " + plain(float64(y.SD), digits) +
 		"   n " + count(o.N) + nulls(o.Nulls))
+	for i, l := range wrap(ascii(c.Remark), summaryWidth-4) {
+		if l == "" {
+			break
+		}
+		mark := "  "
+		if i == 0 {
+			mark = s.Paint("33", "! ")
+		}
+		s.Line("  " + mark + l)
+	}
 	s.Line("")
 	s.risks(c)
 	s.order(c)

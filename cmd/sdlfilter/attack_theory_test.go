@@ -176,7 +176,7 @@ func TestAttackAveraging(t *testing.T) {
 		t.Errorf("linkage finds %v by one release and %v by two that are alike", one, all)
 	}
 	words, err := program(t, dir, append(append([]string{"attack"}, args...), "--earlier", "same2.csv")...).CombinedOutput()
-	if err != nil || !strings.Contains(string(words), "nothing more") {
+	if err != nil || !strings.Contains(strings.Join(strings.Fields(string(words)), " "), "nothing more") {
 		t.Errorf("in words: %v\n%s", err, words)
 	}
 

@@ -34,6 +34,7 @@ func (r *Reporter) Report(records report.Records, measures *assess.Measures) *re
 		Records: records, IdentifiedByPlace: r.Chain.Unidentified(),
 		Gate: assess.Judge(r.rules(), measures),
 	}
+	r.remark(measures)
 	rep.SetMeasures(measures)
 	for _, o := range r.Config.Loosened {
 		rep.Loosened = append(rep.Loosened, report.Loosened(o))

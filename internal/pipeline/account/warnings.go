@@ -3,6 +3,7 @@ package account
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -25,11 +26,6 @@ func (r *Reporter) warnings(m *assess.Measures, touched []transform.Touch) (list
 	if r.Interim || m.Records == 0 {
 		return list
 	}
-	for _, rule := range r.Config.Gate.Rules {
-		if w := rule.RealisedWarning(m.Column(rule.Column)); w != "" {
-			list = append(list, w)
-		}
-	}
 	if left := r.Plan.Intruder.Unmeasured(); left != "" {
 		list = append(list, left)
 	}
@@ -41,6 +37,17 @@ func (r *Reporter) warnings(m *assess.Measures, touched []transform.Touch) (list
 		}
 	}
 	return list
+}
+
+// remark says at each column where the draws of this release came out far worse than a
+// rule. That is chance, and no warning: another key has other draws.
+func (r *Reporter) remark(m *assess.Measures) {
+	for _, rule := range r.rules() {
+		c := m.Column(rule.Column)
+		if remark := rule.RealisedRemark(c); remark != "" && !strings.Contains(c.Remark, remark) {
+			c.Remark = strings.TrimSpace(c.Remark + " " + remark)
+		}
+	}
 }
 
 // hasValues reports whether any of the columns has a value to be masked. Of those
