@@ -116,7 +116,7 @@ type ColumnMeasures struct {
 	Risk               []Risk     `json:"risk"`
 	Order              *Order     `json:"order,omitempty" doc:"what the order of the source's records tells of a masked column"` // of a masked column: what the order of the records tells
 	Histogram          *Histogram `json:"histogram,omitempty"`
-	Remark             string     `json:"remark,omitempty" doc:"where this very release came out worse than a rule by more than a factor of 10, while the gate judges what is expected over releases"`
+	Remark             string     `json:"remark,omitempty" doc:"where this very release came out worse than a rule by more than a factor of 10, while the gate judges what is expected over releases; and where a clip may give an extreme away"`
 }
 
 // Histogram holds the original and released distribution in common bins, from

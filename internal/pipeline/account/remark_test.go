@@ -1,11 +1,18 @@
 package account
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // TestRemark: each rule that this release misses by a factor is said at its column, once.
@@ -24,5 +31,56 @@ func TestRemark(t *testing.T) {
 	}
 	if got := m.Columns[1].Remark; strings.Count(got, "max (index)") != 1 {
 		t.Errorf("wage: %q", got)
+	}
+}
+
+// TestClipRemark holds the probability that is said against that of normal noise, for
+// bounds on either side and at the last mask alone.
+func TestClipRemark(t *testing.T) {
+	const sd, low, high = 10.0, 100.0, 900.0
+	normal := func(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
+	bound := func(v float64) *float64 { return &v }
+	noise := transform.Spec{Params: &transform.Noise{Columns: []string{"x"}, SD: &transform.Amount{Value: sd}}}
+	for name, c := range map[string]struct {
+		lower, upper *float64
+		mode         string
+		after        []transform.Spec
+		want         []string
+	}{
+		"far":           {bound(0), bound(1000), "clip", nil, nil},
+		"at the max":    {nil, bound(high), "clip", nil, []string{"probability 0.5 the greatest"}},
+		"near the max":  {nil, bound(high + 5), "clip", nil, []string{fmt.Sprintf("probability %.2g the greatest", 1-normal(0.5))}},
+		"below the max": {nil, bound(high - 5), "clip", nil, []string{fmt.Sprintf("probability %.2g the greatest", normal(0.5))}},
+		"far below":     {nil, bound(high - 50), "clip", nil, nil},
+		"near the min":  {bound(low - 5), bound(2000), "clip", nil, []string{fmt.Sprintf("probability %.2g the least", normal(-0.5))}},
+		"both":          {bound(low), bound(high), "clip", nil, []string{"the least", "the greatest"}},
+		"redraw":        {bound(low), bound(high), "redraw", nil, nil},
+		"not the last":  {bound(low), bound(high), "clip", []transform.Spec{noise}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			masks := append([]transform.Spec{noise, {Params: &transform.Truncate{Columns: []string{"x"}, Lower: c.lower, Upper: c.upper, Mode: c.mode}}}, c.after...)
+			chain, err := transform.NewChain(masks, transform.Setup{Key: keystream.Generate(), Columns: []transform.ColumnInfo{{
+				Name: "x", Field: microdata.Field{Name: "x", Type: arrow.PrimitiveTypes.Float64}, Decimals: -1, SD: 100, Mean: 500,
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &config.Pipeline{}
+			p.Masks = masks
+			m := &assess.Measures{Columns: []assess.ColumnMeasures{{
+				Name: "x", Masked: true, Original: assess.Moments{N: 9, Min: low, Max: high},
+				Risk: []assess.Risk{{Target: "min", Knowledge: assess.KnowledgeIndex, RMSE: sd}, {Target: "max", Knowledge: assess.KnowledgeIndex, RMSE: sd}},
+			}}}
+			(&Reporter{Config: p, Chain: chain}).remark(m)
+			got := m.Columns[0].Remark
+			if len(c.want) == 0 && got != "" {
+				t.Errorf("said %q", got)
+			}
+			for _, w := range c.want {
+				if !strings.Contains(got, w) {
+					t.Errorf("said %q, want %q", got, w)
+				}
+			}
+		})
 	}
 }

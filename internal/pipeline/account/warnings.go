@@ -40,12 +40,18 @@ func (r *Reporter) warnings(m *assess.Measures, touched []transform.Touch) (list
 }
 
 // remark says at each column where the draws of this release came out far worse than a
-// rule. That is chance, and no warning: another key has other draws.
+// rule, which is chance and no warning, as another key has other draws; and where a clip
+// may give an extreme away.
 func (r *Reporter) remark(m *assess.Measures) {
 	for _, rule := range r.rules() {
 		c := m.Column(rule.Column)
 		if remark := rule.RealisedRemark(c); remark != "" && !strings.Contains(c.Remark, remark) {
 			c.Remark = strings.TrimSpace(c.Remark + " " + remark)
+		}
+	}
+	for i := range m.Columns {
+		if c := &m.Columns[i]; c.Masked && r.Chain != nil && !r.Interim {
+			c.Remark = strings.TrimSpace(c.Remark + " " + r.clipRemark(c))
 		}
 	}
 }
