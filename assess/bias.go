@@ -17,7 +17,7 @@ func (r *reckoning) biasOf(c int) bias {
 	weight, sum := n, s.diff
 	perRecord := max(0, s.squareDiff/n-(s.diff/n)*(s.diff/n)) // Var(y−x)
 	answers := r.answers[c]
-	if r.tried {
+	if r.candidate {
 		weight, sum, perRecord = 0, 0, 0
 		for _, a := range answers {
 			if a.Both > 0 {
@@ -49,7 +49,7 @@ func (r *reckoning) biasOf(c int) bias {
 // its variance, in which the difference of the subset from the data cancels.
 func (r *reckoning) releasedVariance(c int) float64 {
 	answers, asked := r.answers[c]
-	if !r.tried || !asked {
+	if !r.candidate || !asked {
 		return r.a.released.At(c, c).Variance()
 	}
 	changes := make([]float64, len(answers))

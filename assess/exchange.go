@@ -48,7 +48,7 @@ func (r *reckoning) typicalReleased(c int, own float64, row *Risk) {
 			square += v * (d*d - mean)
 		}
 	}
-	if r.tried {
+	if r.candidate {
 		own = 0 // nothing was released
 	}
 	row.set(own, 2*square/(n-1)/n)

@@ -118,7 +118,7 @@ func (r *reckoning) expectedRisks(c int, e *expectation.Expectation) []Risk {
 	add := func(target, knowledge string, realised, square, noise float64, sampled, safe bool) {
 		row := Risk{Target: target, Knowledge: knowledge, RealisedR: Float(estimate.Risk(realised)), R: Float(estimate.Risk(square)),
 			Replicates: r.a.opts.Replicates, Sampled: sampled, Approximate: safe}
-		if r.tried {
+		if r.candidate {
 			row.RealisedR = Float(math.NaN())
 		}
 		if safe {

@@ -221,7 +221,7 @@ func (r *reckoning) lawful(ctx context.Context, e *Exploration, point int) ([]Ex
 // ofGroup is what was found of a column in a group: the group is all there is.
 func (r *reckoning) ofGroup(g *group, column int, answers []replicate.Answer) ExploredGroup {
 	x := g.moment[column]
-	of := &reckoning{a: r.a, data: r.data, exchange: r.exchange, group: g, tried: true, subsets: 1}
+	of := &reckoning{a: r.a, data: r.data, exchange: r.exchange, group: g, candidate: true, subsets: 1}
 	out := ExploredGroup{Codes: g.codes, Records: len(g.Rows)}
 	nothing := comoment.Pair{Mi: math.NaN()}
 	out.Risk = of.risksOf(view{x: &x, y: &nothing, own: math.NaN(), targets: g.found[column], answers: answers, asked: true, column: column})

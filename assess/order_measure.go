@@ -10,7 +10,7 @@ import (
 // departs from a shuffled file the risk by it, docs/methods.md §9.
 func (r *reckoning) order(c int, m *ColumnMeasures) {
 	s := &r.a.columns[c]
-	if s.order == nil || r.tried || s.pairs == 0 {
+	if s.order == nil || r.candidate || s.pairs == 0 {
 		return
 	}
 	found := s.order.Departure()

@@ -78,7 +78,7 @@ type reckoning struct {
 	exchange Exchange // nil where nothing tells of exchanged records
 	group    *group   // that it is about; nil: all records
 
-	tried bool // the masks were not applied to the data: there is no release, and what is found as one is the original
+	candidate bool // the masks were not applied to the data: there is no release, and what is found as one is the original
 
 	// Of the replicates:
 	answers map[int][]replicate.Answer // by masked column; no entry where there are none
@@ -95,9 +95,9 @@ type reckoning struct {
 }
 
 // reckon begins an evaluation: it finds the targets.
-func (a *Accumulator) reckon(tried bool) *reckoning {
+func (a *Accumulator) reckon(candidate bool) *reckoning {
 	a.sample.Settle()
-	r := &reckoning{a: a, exchange: a.opts.Exchange, tried: tried, targets: map[int][]found{}, answers: map[int][]replicate.Answer{}, bias: map[int]bias{}}
+	r := &reckoning{a: a, exchange: a.opts.Exchange, candidate: candidate, targets: map[int][]found{}, answers: map[int][]replicate.Answer{}, bias: map[int]bias{}}
 	r.data = a.held()
 	for c, column := range a.opts.Columns {
 		if column.Masked {
@@ -132,8 +132,8 @@ func (r *reckoning) locate(c int) []found {
 			f.record = r.holder(c, taus[i], t.Rank(len(x)))
 			f.sampled = !r.data.Complete
 			f.tau, f.position = taus[i], positions[i]
-			f.counted = r.data.Complete && !r.tried
-			if s.counts != nil && !f.counted && !r.tried {
+			f.counted = r.data.Complete && !r.candidate
+			if s.counts != nil && !f.counted && !r.candidate {
 				tau, known := s.counts.X.OrderStatistic(t.Rank(int(s.counts.X.N)), x)
 				position, knownToo := s.counts.Y.OrderStatistic(t.Rank(int(s.counts.Y.N)), y)
 				if f.counted = known && knownToo; f.counted {

@@ -40,7 +40,7 @@ func (r *reckoning) risks(c int) []Risk {
 	v := view{x: r.a.original.At(c, c), y: r.a.released.At(c, c), own: s.squareDiff / float64(s.pairs), targets: r.targets[c], column: c}
 	v.answers, v.asked = r.answers[c]
 	list := r.risksOf(v)
-	if r.tried {
+	if r.candidate {
 		for i := range list {
 			list[i].RealisedR = Float(math.NaN())
 		}

@@ -14,7 +14,7 @@ const unchangedLevel = 1e-6
 // how many the law of its masks explains.
 func (r *reckoning) unchanged(c int, m *ColumnMeasures) {
 	s := &r.a.columns[c]
-	if !m.Masked || r.tried {
+	if !m.Masked || r.candidate {
 		return
 	}
 	count := s.unchanged

@@ -19,7 +19,7 @@ func (r *reckoning) utility(c int) Utility {
 		U0:        Float(estimate.Risk(x.Variance() / x.N)),
 	}
 	u.U, u.Bias, u.SE = u.RealisedU, Float(drift), Float(math.NaN())
-	if r.tried {
+	if r.candidate {
 		u.RealisedU = Float(math.NaN())
 	}
 	u.gate(x, y.Variance(), drift)

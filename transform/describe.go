@@ -51,20 +51,20 @@ type Reading interface{ ReadColumns() []ReadColumn }
 // ReadColumnsOf returns the columns that a mask reads; where it does not say in
 // which field they stand, Field is "".
 func ReadColumnsOf(p Params) []ReadColumn {
-	var said []ReadColumn
+	var columns []ReadColumn
 	if r, ok := p.(Reading); ok {
-		said = r.ReadColumns()
+		columns = r.ReadColumns()
 	}
 	for _, name := range p.Reads() {
 		known := false
-		for _, c := range said {
+		for _, c := range columns {
 			known = known || c.Name == name
 		}
 		if !known {
-			said = append(said, ReadColumn{"", name, "read by a mask"})
+			columns = append(columns, ReadColumn{"", name, "read by a mask"})
 		}
 	}
-	return said
+	return columns
 }
 
 // Relative is a mask that may have an amount which refers to the standard

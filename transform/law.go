@@ -79,11 +79,11 @@ func (c *Chain) Law(name string) (*Law, bool) {
 		if !slices.Contains(c.masks[k].Params.Masks(), name) {
 			continue
 		}
-		said, ok := s.(lawful)
+		known, ok := s.(lawful)
 		if !ok {
 			return nil, false
 		}
-		for _, st := range said.law(name) {
+		for _, st := range known.law(name) {
 			switch {
 			case st.level != nil && len(l.random) == 0:
 				l.before = append(l.before, *st.level)
