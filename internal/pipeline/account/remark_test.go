@@ -73,6 +73,12 @@ func TestClipRemark(t *testing.T) {
 			}}}
 			(&Reporter{Config: p, Chain: chain}).remark(m)
 			got := m.Columns[0].Remark
+			// What is known better than by the bound is not said, of that extreme alone.
+			m.Columns[0].Remark, m.Columns[0].Risk[0].RMSE = "", 0
+			(&Reporter{Config: p, Chain: chain}).remark(m)
+			if without := m.Columns[0].Remark; strings.Contains(without, "least") || strings.Contains(without, "greatest") != strings.Contains(got, "greatest") {
+				t.Errorf("said %q where the least is known", without)
+			}
 			if len(c.want) == 0 && got != "" {
 				t.Errorf("said %q", got)
 			}
