@@ -112,6 +112,7 @@ func exactDelta(src []byte, n int) (rest []byte, ok bool) {
 		return nil, false
 	}
 	mini := int(block / minis)
+	packed := false // some number takes a bit, so that the sizes say where
 	for left := n - 1; left > 0; {
 		_, k := exactUvarint(src)
 		if k == 0 || uint64(len(src)-k) < minis {
@@ -132,9 +133,12 @@ func exactDelta(src []byte, n int) (rest []byte, ok bool) {
 			}
 			src = src[size:]
 			left -= mini
+			packed = packed || w > 0
 		}
 	}
-	return src, true
+	// Where none does, any sizes would do, and could hold something else: only those
+	// that most writers use are exact.
+	return src, packed || block == 128 && minis == 4
 }
 
 // exactDeltaLengths is exactDelta for DELTA_LENGTH_BYTE_ARRAY: the lengths, and

@@ -137,6 +137,18 @@ func TestEveryBitCounts(t *testing.T) {
 	for _, n := range []int{2, 33, 40, 129} {
 		everyBitCounts(t, deltas(n, 0, 0), readDelta(n))
 	}
+	// Without a packed number the sizes of blocks and parts say nothing but themselves.
+	for n, sizes := range map[int][]byte{3: {0x80, 1, 4, 3, 2, 0xe1, 0xe1, 0xe1, 2, 0, 0, 0, 0}, 1: {0x80, 1, 4, 1, 2}, 0: {0x80, 1, 4, 0, 0}} {
+		if _, exact := readDelta(n)(sizes); !exact {
+			t.Errorf("%d numbers in %x are not exact", n, sizes)
+		}
+		everyBitCounts(t, sizes, readDelta(n))
+		other := bytes.Clone(sizes)
+		other[1] = 0x41 // blocks of 8,320
+		if _, exact := readDelta(n)(other); exact {
+			t.Errorf("%d numbers in %x are exact", n, other)
+		}
+	}
 	everyBitCounts(t, []byte{3, 0b11111}, readHybrid(1, 5))
 	everyBitCounts(t, []byte{2 << 1, 1, 1<<1 | 1, 0b10101010, 1<<1 | 1, 0b10101111}, readHybrid(1, 15))
 	everyBitCounts(t, []byte{5 << 1, 0xff, 0x0f}, readHybrid(12, 5))
