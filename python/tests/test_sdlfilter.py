@@ -186,6 +186,28 @@ def test_nothing_stays_behind(configuration, table):
     assert {f for f in os.listdir(os.environ.get("TMPDIR", "/tmp")) if f.startswith("sdlfilter")} <= folders
 
 
+@pytest.mark.parametrize("step", range(4))
+def test_a_start_that_is_interrupted_leaves_nothing(configuration, table, monkeypatch, step):
+    """Ctrl-C before and after the start of each thread beside the program."""
+    from sdlfilter import _program
+
+    steps = iter(range(100))
+
+    class Interrupted(threading.Thread):
+        def start(self):
+            if next(steps) == step:
+                raise KeyboardInterrupt
+            super().start()
+            if next(steps) == step:
+                raise KeyboardInterrupt
+
+    reader = table.to_reader(max_chunksize=1000)
+    monkeypatch.setattr(_program.threading, "Thread", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sdlfilter.mask(reader, configuration, set={"masks.0.noise.sd": 90}, allow_loosening=True)
+    assert children() == []
+
+
 def test_progress(configuration, table):
     lines = []
     sdlfilter.mask(table, configuration, progress=lines.append)

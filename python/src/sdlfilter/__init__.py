@@ -42,7 +42,7 @@ def mask_file(config: Configuration, *, set: Optional[Mapping[str, Any]] = None,
     with _tables.private() as p:
         path = _configuration.written(config, p)
         with _released(config, path, p, set, allow_loosening, progress, ["--summary", "json"], None) as run:
-            summary = run.child.stdout.read()
+            summary = run.child.await_output().read()
             return run.end(_files(summary))
 
 
@@ -69,7 +69,7 @@ def mask(data: Any, config: Configuration, *, set: Optional[Mapping[str, Any]] =
             source = p.table(table, "table")
         path = _configuration.piped(config, source, p)
         with _released(config, path, p, set, allow_loosening, progress, [], feed) as run:
-            released = _tables.released(run.child.stdout)
+            released = _tables.released(run.child.await_output())
             report = run.end([])
     if released is None:
         raise Error("the program ended without a table")
@@ -118,7 +118,7 @@ def map(config: Configuration, *, set: Optional[Mapping[str, Any]] = None, progr
         out = p.path("map")
         arguments = ["map", _configuration.written(config, p), "--out", out, *_program.settings(set)]
         with _program.Run(arguments, progress=progress) as run:
-            run.stdout.read()
+            run.await_output().read()
             status = run.wait()
             if status != RELEASED:
                 raise _program.failure(status, run.message(p.names))
@@ -170,6 +170,7 @@ class _released:
         self.child = _program.Run(arguments, feed=feed, progress=progress, fds=())
 
     def __enter__(self) -> "_released":
+        self.child.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import select
 import shutil
 import subprocess
 import sys
@@ -54,45 +55,74 @@ def _show(line: dict[str, Any]) -> None:
 class Run:
     """One run of the program.
 
-    ``feed`` writes to its standard input in a thread of its own; standard error is
-    read in another, so that neither side can wait for the other for ever. Whatever
-    ends the ``with`` ends the process.
+    The program starts with the ``with`` and ends with it, whatever ends it: Ctrl-C in
+    the middle of the start as well. ``feed`` writes to its standard input in a thread
+    of its own; standard error is read in another, so that neither side can wait for
+    the other for ever.
     """
+
+    stdout: BufferedReader
 
     def __init__(self, arguments: Sequence[str], *, feed: Optional[Callable[[IO[bytes]], None]] = None,
                  progress: Progress = None, fds: Sequence[int] = ()) -> None:
         self._report: Optional[Callable[[dict[str, Any]], None]] = _show if progress is True else progress or None
         self._messages: list[str] = []
         self.log: list[dict[str, Any]] = []  # one dict a line
+        self._feed = feed
         self._feed_error: Optional[BaseException] = None
-        command = [program(), *arguments, "--log-format", "json", "--progress", "json" if self._report else "none"]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE if feed else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            bufsize=1 << 20, pass_fds=tuple(fds))
-        assert isinstance(self._process.stdout, BufferedReader)
-        self.stdout: BufferedReader = self._process.stdout
-        self._threads = [threading.Thread(target=self._listen, daemon=True)]
-        if feed:
-            self._threads.append(threading.Thread(target=self._write, args=(feed,), daemon=True))
-        for thread in self._threads:
-            thread.start()
+        self._fds = tuple(fds)
+        self._command = [program(), *arguments, "--log-format", "json", "--progress", "json" if self._report else "none"]
+        self._started: Optional[subprocess.Popen[bytes]] = None
+        self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> "Run":
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()  # a with whose start fails does not call it
+            raise
         return self
 
+    def _start(self) -> None:
+        self._started = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE if self._feed else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            bufsize=1 << 20, pass_fds=self._fds)
+        assert isinstance(self._started.stdout, BufferedReader)
+        self.stdout = self._started.stdout
+        self._run(self._listen)
+        if self._feed:
+            self._run(self._write, self._feed)
+
+    def _run(self, target: Callable[..., None], *args: Any) -> None:
+        thread = threading.Thread(target=target, args=args, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    @property
+    def _process(self) -> "subprocess.Popen[bytes]":
+        assert self._started is not None, "the program runs within a with"
+        return self._started
+
     def __exit__(self, *_: object) -> None:
-        if self._process.poll() is None:
-            self._process.terminate()
-            try:
+        if self._started is None:
+            return
+        try:
+            if self._process.poll() is None:
+                self._process.terminate()
                 self._process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
+        except subprocess.TimeoutExpired:
+            pass
+        finally:  # a second Ctrl-C does not leave it behind either
+            if self._process.poll() is None:
                 self._process.kill()
                 self._process.wait()
-        self.stdout.close()
-        for thread in self._threads:
-            thread.join(timeout=10)
-        if self._process.stderr is not None:
-            self._process.stderr.close()
+            if self._process.stdout is not None:
+                self._process.stdout.close()
+            for thread in self._threads:
+                if thread.ident is not None:  # it has started
+                    thread.join(timeout=10)
+            if self._process.stderr is not None:
+                self._process.stderr.close()
 
     def _write(self, feed: Callable[[IO[bytes]], None]) -> None:
         assert self._process.stdin is not None
@@ -130,6 +160,18 @@ class Run:
             elif line.strip():
                 self._messages.append(line)
 
+    def await_output(self) -> BufferedReader:
+        """Standard output, once the program has written to it or closed it.
+
+        The wait is in short pieces: a signal that comes between Python's look for it and
+        a read that blocks would wait with that read.
+        """
+        written = select.poll()
+        written.register(self.stdout, select.POLLIN)
+        while not written.poll(500):
+            pass
+        return self.stdout
+
     def wait(self) -> int:
         """Waits for the end and returns the exit status, negative where a signal ended it."""
         status = self._process.wait()
@@ -162,7 +204,7 @@ def json_of(arguments: Sequence[str], *, progress: Progress = None, fds: Sequenc
             replace: Optional[Mapping[str, str]] = None, accept: Sequence[int] = (0,)) -> tuple[Any, str]:
     """Runs a command that prints one JSON object, and returns it with that text."""
     with Run(arguments, progress=progress, fds=fds) as run:
-        text = run.stdout.read()
+        text = run.await_output().read()
         status = run.wait()
         if status not in accept:
             raise failure(status, run.message(replace or {}))

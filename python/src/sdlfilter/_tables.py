@@ -121,11 +121,7 @@ def path_of(data: Any, name: str, p: Private) -> str:
 
 
 def released(stream: BufferedReader) -> Optional["pa.Table"]:
-    """The table that the program writes to its standard output; None where it ends without one.
-
-    The wait for the first byte, for as long as the program masks and judges, is Python's
-    own: Ctrl-C ends it, as it would not within pyarrow.
-    """
+    """The table that the program writes to its standard output; None where it ends without one."""
     if not stream.peek(1):
         return None
     with pa.ipc.open_stream(stream) as reader:
