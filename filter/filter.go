@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/rs/zerolog"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
@@ -72,15 +73,12 @@ func Open(p *config.Pipeline, options ...Options) (*Filter, error) {
 	case len(p.Assess.Emit) > 0:
 		return nil, config.Errors{p.Errorf("assess.emit", "is for runs of the command: the report comes with Close")}
 	}
-	if err := p.LooseningAllowed(false); err != nil {
+	key, err := pipeline.Admit(p, pipeline.Options{Log: zerolog.Nop()})
+	if err != nil {
 		return nil, err
 	}
-	if err := p.CheckRelease(); err != nil {
-		return nil, err
-	}
-	var err error
-	f.key, err = p.Key.Resolve()
-	return f, err
+	f.key = key
+	return f, nil
 }
 
 // Batch masks the records of a batch and returns those that are released, in their order:
@@ -231,11 +229,7 @@ func (f *Filter) Close() (*report.Report, error) {
 		return nil, err
 	}
 	who := account.Reporter{Config: f.config, Version: f.options.Version, KeyID: f.key.ID(), Started: f.started, Plan: f.plan, Chain: f.chain}
-	rep := who.Report(f.counts, measures)
-	account.JudgeLosses(&rep.Gate, f.config.Gate, f.counts)
-	if !rep.Gate.Passed {
-		rep.Withheld = account.WithheldBecause(rep.Gate)
-	}
+	rep := who.Judged(f.counts, measures)
 	rep.Attack = found
 	return rep, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/rs/zerolog"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -95,6 +96,14 @@ func (pl *Plan) take(profile, known *assess.Profile, open []string) {
 		if _, fixed := c.Field.Decimals(); !fixed && pl.Config.Columns.Named(c.Name).Decimals == nil && known.Column(c.Name) == nil {
 			c.Decimals = pc.Decimals
 		}
+	}
+}
+
+// WarnOfConstant logs the columns in which a percentage of the standard deviation masks
+// nothing, after Settle.
+func (pl *Plan) WarnOfConstant(log zerolog.Logger) {
+	for _, name := range pl.Constant {
+		log.Warn().Str("column", name).Msg("all values are the same, so noise of a percentage of their standard deviation masks nothing; give sd in the column's unit")
 	}
 }
 

@@ -65,6 +65,19 @@ func (r *Reporter) codes() (list []string) {
 	return list
 }
 
+// Judged is the Report of a release: of all records, unless it is interim, the lost ones
+// are judged too, and where the gate refuses it says why the release is withheld.
+func (r *Reporter) Judged(records report.Records, measures *assess.Measures) *report.Report {
+	rep := r.Report(records, measures)
+	if !r.Interim {
+		judgeLosses(&rep.Gate, r.Config.Gate, records)
+	}
+	if !rep.Gate.Passed {
+		rep.Withheld = WithheldBecause(rep.Gate)
+	}
+	return rep
+}
+
 // rules are those that are judged. Whether respondents can be found is measured
 // once, at the end of a file job.
 func (r *Reporter) rules() []assess.Rule {

@@ -13,11 +13,11 @@ import (
 // measureQuarantined is the word of the limit in the configuration.
 const measureQuarantined = "max_quarantined"
 
-// JudgeLosses holds the records that could not be masked against the greatest share
+// judgeLosses holds the records that could not be masked against the greatest share
 // that the gate lets go. It adds a rule to the verdict where the configuration
 // states a limit, and where the limit that holds without it is broken. A source of
 // which no record is left is refused whatever the limit.
-func JudgeLosses(v *assess.Verdict, gate config.Gate, r report.Records) {
+func judgeLosses(v *assess.Verdict, gate config.Gate, r report.Records) {
 	limit, stated := config.MaxQuarantined, gate.MaxQuarantined != nil
 	if stated {
 		limit = *gate.MaxQuarantined

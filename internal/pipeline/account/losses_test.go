@@ -1,4 +1,4 @@
-package account_test
+package account
 
 import (
 	"strings"
@@ -7,7 +7,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
 
 func TestJudgeLosses(t *testing.T) {
@@ -32,7 +31,7 @@ func TestJudgeLosses(t *testing.T) {
 		{name: "broken before, stated and held", limit: share(0.5), read: 1000, before: false, rule: "share of records in quarantine at most 50 %"},
 	} {
 		v := assess.Verdict{Passed: c.before}
-		account.JudgeLosses(&v, config.Gate{MaxQuarantined: c.limit}, report.Records{Read: c.read, Released: c.read - c.lost, Quarantined: c.lost})
+		judgeLosses(&v, config.Gate{MaxQuarantined: c.limit}, report.Records{Read: c.read, Released: c.read - c.lost, Quarantined: c.lost})
 		rule := ""
 		if len(v.Rules) > 0 {
 			rule = v.Rules[0].Rule
@@ -52,8 +51,8 @@ func TestJudgeLosses(t *testing.T) {
 // What is lost is counted by column and reason, and withholds the release.
 func TestLostRecordsWithhold(t *testing.T) {
 	v := assess.Verdict{Passed: true}
-	account.JudgeLosses(&v, config.Gate{}, report.Records{Read: 2, Released: 1, Quarantined: 1})
-	if why := account.WithheldBecause(v); !strings.Contains(why, "quarantine") {
+	judgeLosses(&v, config.Gate{}, report.Records{Read: 2, Released: 1, Quarantined: 1})
+	if why := WithheldBecause(v); !strings.Contains(why, "quarantine") {
 		t.Errorf("withheld because it %s", why)
 	}
 }

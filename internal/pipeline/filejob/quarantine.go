@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -61,9 +60,7 @@ func (q *quarantine) add(b *microdata.Block) error {
 	if q.out == nil {
 		return nil
 	}
-	// Rejects are in the order in which they were found: column by column.
-	inOrder := slices.SortedFunc(slices.Values(b.Rejects), func(x, y microdata.Reject) int { return x.Row - y.Row })
-	for _, r := range inOrder {
+	for _, r := range quarantined.InOrder(b) {
 		line, err := json.Marshal(q.entry(b, r))
 		if err != nil {
 			return err
@@ -79,7 +76,7 @@ func (q *quarantine) entry(b *microdata.Block, r microdata.Reject) any {
 	if q.topics != nil {
 		return quarantined.EntryOf(q.topics.PartitionOf(b), b, r, q.topics.Rows())
 	}
-	return quarantined.FileEntry{Stream: q.streams[b.Stream], Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason}
+	return quarantined.FileEntryOf(q.streams, b, r)
 }
 
 // finish completes the entries; a file is synced under its temporary name.

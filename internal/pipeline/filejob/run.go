@@ -28,19 +28,10 @@ import (
 // fit the data.
 func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.Result, error) {
 	ctx, o = o.Ready(ctx)
-	if err := p.LooseningAllowed(o.AllowLoosening); err != nil {
-		return nil, err
-	}
-	if err := p.CheckRelease(); err != nil {
-		return nil, err
-	}
 	started := time.Now()
-	key, err := p.Key.Resolve()
+	key, err := pipeline.Admit(p, o)
 	if err != nil {
-		return nil, pipeline.DataErrorf("%v", err)
-	}
-	for _, warning := range p.Key.Warnings(key) {
-		o.Log.Warn().Msg(warning)
+		return nil, err
 	}
 	src, err := pipeline.OpenSource(ctx, p)
 	if err != nil {
@@ -101,9 +92,7 @@ func (r *run) settle(ctx context.Context) (err error) {
 	if err := r.plan.Settle(ctx, r.options.Progress); err != nil {
 		return err
 	}
-	for _, name := range r.plan.Constant {
-		r.options.Log.Warn().Str("column", name).Msg("all values are the same, so noise of a percentage of their standard deviation masks nothing; give sd in the column's unit")
-	}
+	r.plan.WarnOfConstant(r.options.Log)
 	if r.chain, err = r.plan.NewChain(ctx, r.key, r.options.Progress); err != nil {
 		return err
 	}
@@ -340,12 +329,5 @@ func (r *run) newReport(records report.Records, measures *assess.Measures, inter
 	who := account.Reporter{
 		Config: r.config, Version: r.options.Version, KeyID: r.key.ID(), Started: r.started, Plan: r.plan, Chain: r.chain, Interim: interim,
 	}
-	rep := who.Report(records, measures)
-	if !interim {
-		account.JudgeLosses(&rep.Gate, r.config.Gate, records)
-	}
-	if !rep.Gate.Passed {
-		rep.Withheld = account.WithheldBecause(rep.Gate)
-	}
-	return rep
+	return who.Judged(records, measures)
 }

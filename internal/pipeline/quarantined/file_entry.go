@@ -1,9 +1,26 @@
 package quarantined
 
+import (
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
 // FileEntry is one line of the quarantine of a source of files.
 type FileEntry struct {
 	Stream string `json:"stream"`
 	Record int64  `json:"record"` // from 1
 	Column string `json:"column,omitempty"`
 	Reason string `json:"reason"`
+}
+
+// FileEntryOf is the entry of a record; streams are the names of the source's.
+func FileEntryOf(streams []string, b *microdata.Block, r microdata.Reject) FileEntry {
+	return FileEntry{Stream: streams[b.Stream], Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason}
+}
+
+// InOrder returns the rejected records of a block in the order of its records: they were
+// found column by column.
+func InOrder(b *microdata.Block) []microdata.Reject {
+	return slices.SortedFunc(slices.Values(b.Rejects), func(x, y microdata.Reject) int { return x.Row - y.Row })
 }

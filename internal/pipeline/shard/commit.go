@@ -226,11 +226,7 @@ func (c *commit) judged(ctx context.Context) (*report.Report, error) {
 	who := account.Reporter{
 		Config: c.config, Version: c.options.Version, KeyID: c.key.ID(), Started: c.started, Plan: c.plan, Chain: c.chain,
 	}
-	rep := who.Report(c.records, measures)
-	account.JudgeLosses(&rep.Gate, c.config.Gate, c.records)
-	if !rep.Gate.Passed {
-		rep.Withheld = account.WithheldBecause(rep.Gate)
-	}
+	rep := who.Judged(c.records, measures)
 	rep.Attack = found
 	for _, warning := range rep.Warnings {
 		c.options.Log.Warn().Msg(warning)

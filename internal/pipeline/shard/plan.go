@@ -31,9 +31,7 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 	if err := j.plan.Settle(ctx, o.Progress); err != nil {
 		return nil, err
 	}
-	for _, name := range j.plan.Constant {
-		o.Log.Warn().Str("column", name).Msg("all values are the same, so noise of a percentage of their standard deviation masks nothing; give sd in the column's unit")
-	}
+	j.plan.WarnOfConstant(o.Log)
 	m := &Manifest{
 		Schema: ManifestSchema, Version: o.Version, Config: path, Set: set, Loosened: o.AllowLoosening,
 		ConfigSHA256: p.SHA256(), KeyID: j.key.ID(), Columns: settled(j.plan),
@@ -110,18 +108,9 @@ type job struct {
 
 // open opens the source and holds the configuration against what shards can do.
 func open(ctx context.Context, p *config.Pipeline, o pipeline.Options) (_ *job, err error) {
-	if err := p.LooseningAllowed(o.AllowLoosening); err != nil {
-		return nil, err
-	}
-	if err := p.CheckRelease(); err != nil {
-		return nil, err
-	}
 	j := &job{config: p}
-	if j.key, err = p.Key.Resolve(); err != nil {
-		return nil, pipeline.DataErrorf("%v", err)
-	}
-	for _, warning := range p.Key.Warnings(j.key) {
-		o.Log.Warn().Msg(warning)
+	if j.key, err = pipeline.Admit(p, o); err != nil {
+		return nil, err
 	}
 	if j.source, err = pipeline.OpenSource(ctx, p); err != nil {
 		return nil, fmt.Errorf("source: %w", err)

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -191,9 +190,7 @@ func (w *worker) count(b *microdata.Block) {
 	if w.config.Quarantine.JSONL == "" {
 		return
 	}
-	streams := w.source.Streams()
-	inOrder := slices.SortedFunc(slices.Values(b.Rejects), func(x, y microdata.Reject) int { return x.Row - y.Row })
-	for _, r := range inOrder {
-		s.Entries = append(s.Entries, quarantined.FileEntry{Stream: streams[b.Stream], Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason})
+	for _, r := range quarantined.InOrder(b) {
+		s.Entries = append(s.Entries, quarantined.FileEntryOf(w.source.Streams(), b, r))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 // Parts of a configuration that a running stream cannot change: they say where
@@ -41,7 +42,7 @@ func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
 			return fmt.Errorf("%s has changed, which takes a restart", part)
 		}
 	}
-	if err := p.CheckRelease(); err != nil {
+	if err := pipeline.May(p, s.options); err != nil {
 		return err
 	}
 	f, err := s.prepare(ctx, p)

@@ -75,15 +75,9 @@ var errRefused = errors.New("the gate refused the release")
 // does not fit the data.
 func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.Result, error) {
 	ctx, o = o.Ready(ctx)
-	if err := p.LooseningAllowed(o.AllowLoosening); err != nil {
-		return nil, err
-	}
-	key, err := p.Key.Resolve()
+	key, err := pipeline.Admit(p, o)
 	if err != nil {
-		return nil, pipeline.DataErrorf("%v", err)
-	}
-	for _, warning := range p.Key.Warnings(key) {
-		o.Log.Warn().Msg(warning)
+		return nil, err
 	}
 	s := &stream{
 		options: o, key: key, started: time.Now(), stock: pipeline.NewStock(), ledgers: map[kafka.Partition]*keptLedger{},

@@ -1,0 +1,34 @@
+package pipeline
+
+import (
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Admit is the door that every release goes through before anything is read: the
+// configuration must be one that May be released by, and the key must be there. It
+// returns the key, with its warnings logged. The error is of type config.Errors, or a
+// *DataError about the key.
+func Admit(p *config.Pipeline, o Options) (keystream.Key, error) {
+	if err := May(p, o); err != nil {
+		return keystream.Key{}, err
+	}
+	key, err := p.Key.Resolve()
+	if err != nil {
+		return keystream.Key{}, DataErrorf("%v", err)
+	}
+	for _, warning := range p.Key.Warnings(key) {
+		o.Log.Warn().Msg(warning)
+	}
+	return key, nil
+}
+
+// May says whether a configuration may release: settings that let out more than its
+// file must be allowed, and no sensitive column may leave as it is without saying so.
+// The error is of type config.Errors.
+func May(p *config.Pipeline, o Options) error {
+	if err := p.LooseningAllowed(o.AllowLoosening); err != nil {
+		return err
+	}
+	return p.CheckRelease()
+}

@@ -1,0 +1,62 @@
+package stream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
+)
+
+// A sensitive column that no mask changes, first and last in the list, keeps a stream
+// from starting, and a changed configuration with one is not taken.
+func TestStreamRefusesUnmaskedColumns(t *testing.T) {
+	for name, change := range map[string]func(string) string{
+		"first": func(text string) string {
+			return strings.Replace(text, "id: {role: other}", "id: {role: sensitive}", 1)
+		},
+		"last": func(text string) string {
+			return strings.Replace(text, "region: {role: other}", "region: {role: sensitive}", 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t)
+			s.persons(0, 40)
+			good := fmt.Sprintf(standConfig, s.address, s.key)
+			bad := change(good)
+			_, err := stream.Run(t.Context(), s.parse(bad), s.options())
+			var errs config.Errors
+			if !errors.As(err, &errs) || !strings.Contains(err.Error(), "must be masked") {
+				t.Fatalf("the stream ends with %v, want a refusal of the configuration", err)
+			}
+			if released := s.values("out", 0); len(released) > 0 {
+				t.Fatalf("%d messages are released of a configuration that is refused", len(released))
+			}
+
+			heard := s.listen()
+			changed := make(chan pipeline.Changed, 1)
+			changed <- pipeline.Changed{Config: s.parse(bad)}
+			o := heard.options()
+			o.Reload = changed
+			ctx, cancel := context.WithTimeout(t.Context(), 3*eventually.Patience)
+			defer cancel()
+			if _, err := stream.Run(ctx, s.parse(good), o); err != nil {
+				t.Fatal(err)
+			}
+			if !heard.has("must be masked") {
+				t.Error("the changed configuration is taken")
+			}
+			for id, released := range s.exactlyOnce("out", 40) {
+				if released == wage(id) {
+					t.Errorf("person %d is released as it was", id)
+				}
+			}
+		})
+	}
+}
