@@ -31,6 +31,9 @@ type pkg struct {
 	files []*ast.File
 	text  map[*ast.File][]byte
 	info  types.Info
+
+	importer types.Importer
+	failures int // of the check of types without the generated files; −1: not known
 }
 
 // load reads the packages that match patterns of the go command, with spaces between. Those without tests
@@ -83,9 +86,10 @@ func (p *pkg) parse(exports map[string]string) error {
 		}
 		p.files, p.text[file] = append(p.files, file), text
 	}
-	gc := importer.ForCompiler(p.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	p.failures = -1
+	p.importer = importer.ForCompiler(p.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	// Without the generated files the check is incomplete; what it does know serves.
-	c := types.Config{Importer: gc, Error: func(error) {}}
+	c := types.Config{Importer: p.importer, Error: func(error) {}}
 	_, _ = c.Check(p.ImportPath, p.fset, p.files, &p.info)
 	return nil
 }

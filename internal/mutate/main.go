@@ -161,24 +161,38 @@ func (t tally) String() string {
 	return fmt.Sprintf("%d | %d | %d | %d | %d | %.0f %%", t.all(), t.killed, t.late, t.survived, t.unreached, 100*t.share())
 }
 
-// try runs the first n mutants that compile.
-func try(ctx context.Context, s settings, scratch string, packages []*pkg, mutants []mutant, out *bufio.Writer) (t tally, err error) {
-	var r *reached
+// drawn are the first n mutants that compile.
+func drawn(s settings, mutants []mutant) (some []mutant) {
 	for _, m := range mutants {
-		if t.all() == s.n || s.list && t.survived == s.n {
+		if len(some) == s.n {
 			break
 		}
-		if s.list {
-			t.survived++
+		if s.named || m.compiles() {
+			some = append(some, m)
+		}
+	}
+	return some
+}
+
+// try runs the first n mutants that compile.
+func try(ctx context.Context, s settings, scratch string, packages []*pkg, mutants []mutant, out *bufio.Writer) (t tally, err error) {
+	mutants = drawn(s, mutants)
+	if s.list || len(mutants) == 0 {
+		for _, m := range mutants {
 			fmt.Fprintf(out, "%s\n", m)
-			continue
 		}
-		if r == nil {
-			if r, err = reach(ctx, s, scratch, packages); err != nil {
-				return t, err
-			}
-			fmt.Fprintf(out, "# %d tests, %v\n", len(r.tests), r.total().Round(time.Millisecond))
-		}
+		return t, nil
+	}
+	r, err := reach(ctx, s, scratch, packages)
+	if err != nil {
+		return t, err
+	}
+	fmt.Fprintf(out, "# %d tests, %v\n", len(r.tests), r.total().Round(time.Millisecond))
+	if r.together, err = assemble(ctx, scratch, mutants); err != nil {
+		return t, err
+	}
+	fmt.Fprintf(out, "# %d mutants, %d of them built together\n", len(mutants), len(r.together.number))
+	for _, m := range mutants {
 		fate, by, err := r.try(ctx, s, scratch, m)
 		if errors.Is(err, errNotCompiled) && !s.named {
 			continue

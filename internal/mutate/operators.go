@@ -18,6 +18,9 @@ type mutant struct {
 	with       string
 	old        string
 	operator   string
+	kind       types.Type // of an expression; nil of a statement
+	pair       [2]string  // arguments that are exchanged
+	gap        string     // and what stands between them
 }
 
 func (m mutant) place() string { return fmt.Sprintf("%s:%d", relative(m.at.Filename), m.at.Line) }
@@ -126,7 +129,11 @@ func (w *walk) source(n ast.Node) string {
 
 func (w *walk) add(operator string, n ast.Node, with string) {
 	start, end := w.offsets(n)
-	w.found = append(w.found, mutant{pkg: w.pkg, file: w.file, at: w.fset.Position(n.Pos()), start: start, end: end, with: with, old: w.source(n), operator: operator})
+	m := mutant{pkg: w.pkg, file: w.file, at: w.fset.Position(n.Pos()), start: start, end: end, with: with, old: w.source(n), operator: operator}
+	if e, ok := n.(ast.Expr); ok {
+		m.kind = w.info.Types[e].Type
+	}
+	w.found = append(w.found, m)
 }
 
 // leftOut are the places where no test can or should tell a change: texts of errors and
@@ -360,7 +367,8 @@ func (w *walk) swapped(n *ast.CallExpr) {
 		_, gap := w.offsets(n.Args[i])
 		next, _ := w.offsets(n.Args[i+1])
 		w.found = append(w.found, mutant{pkg: w.pkg, file: w.file, at: w.fset.Position(n.Args[i].Pos()), start: start, end: end,
-			with: b + string(w.text[gap:next]) + a, old: string(w.text[start:end]), operator: "swapped arguments"})
+			with: b + string(w.text[gap:next]) + a, old: string(w.text[start:end]), operator: "swapped arguments",
+			kind: fun.Params().At(i).Type(), pair: [2]string{a, b}, gap: string(w.text[gap:next])})
 	}
 }
 

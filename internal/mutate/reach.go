@@ -40,6 +40,8 @@ func (s span) holds(p token.Position) bool {
 type reached struct {
 	tests []test // the fast ones first
 	spans map[string][]span
+
+	together *together // mutants that are built together
 }
 
 func (r *reached) total() (sum time.Duration) {

@@ -47,18 +47,20 @@ func (s settings) arguments(names ...string) []string {
 // groups that each take about as long as all before.
 func (r *reached) try(ctx context.Context, s settings, scratch string, m mutant) (fate, by string, err error) {
 	tests := r.through(m)
-	text := m.pkg.text[m.file]
-	changed := append(append(append([]byte{}, text[:m.start]...), m.with...), text[m.end:]...)
-	programs := map[*pkg]string{}
-	build := func(p *pkg) error {
-		if programs[p] != "" {
-			return nil
-		}
-		programs[p] = filepath.Join(scratch, fmt.Sprintf("mutant%d.test", len(programs)))
-		return p.build(ctx, scratch, m.at.Filename, changed, "test", "-c", "-o", programs[p])
-	}
 	if len(tests) == 0 {
-		return unreached, "", m.pkg.build(ctx, scratch, m.at.Filename, changed, "build", "-o", filepath.Join(scratch, "mutant"))
+		return unreached, "", nil
+	}
+	number := r.together.number[m.key()]
+	programs := map[*pkg]string{}
+	program := func(p *pkg) (path string, err error) {
+		if number > 0 {
+			return r.together.program(ctx, scratch, p)
+		}
+		if programs[p] == "" {
+			programs[p] = filepath.Join(scratch, fmt.Sprintf("mutant%d.test", len(programs)))
+			err = p.build(ctx, scratch, m.at.Filename, m.changed(), "test", "-c", "-o", programs[p])
+		}
+		return programs[p], err
 	}
 	var before time.Duration
 	for len(tests) > 0 {
@@ -70,10 +72,11 @@ func (r *reached) try(ctx context.Context, s settings, scratch string, m mutant)
 			tests = tests[1:]
 		}
 		before += group
-		if err := build(owner); err != nil {
+		path, err := program(owner)
+		if err != nil {
 			return "", "", err
 		}
-		end, output, err := perform(ctx, s, owner.Dir, programs[owner], s.patience+10*group, s.arguments(names...))
+		end, output, err := perform(ctx, s, owner.Dir, path, s.patience+10*group, s.arguments(names...), fmt.Sprintf("%s=%d", variable, number))
 		switch {
 		case err != nil:
 			return "", "", err
@@ -112,7 +115,7 @@ func (p *pkg) build(ctx context.Context, scratch, path string, text []byte, comm
 // perform runs a test program in the package's folder with a temporary folder of its
 // own, within limits of time and memory: a mutant may do anything but that. All that it
 // starts ends with it.
-func perform(ctx context.Context, s settings, dir, program string, limit time.Duration, args []string) (ending, []byte, error) {
+func perform(ctx context.Context, s settings, dir, program string, limit time.Duration, args []string, environment ...string) (ending, []byte, error) {
 	temporary, err := os.MkdirTemp(filepath.Dir(program), "run")
 	if err != nil {
 		return 0, nil, err
@@ -125,7 +128,7 @@ func perform(ctx context.Context, s settings, dir, program string, limit time.Du
 	}
 	shell := fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, s.memory*1024)
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", shell, program}, args...)...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+temporary)
+	cmd.Dir, cmd.Env = dir, append(append(os.Environ(), "TMPDIR="+temporary), environment...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
