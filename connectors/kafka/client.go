@@ -210,21 +210,30 @@ func interrupted(ctx context.Context, what string, last error) error {
 
 // logger puts the client's log into the program's.
 type logger struct {
-	log    zerolog.Logger
-	level  kgo.LogLevel
-	dialed *atomic.Int64 // when it was last said that a broker cannot be reached, in nanoseconds
+	log   zerolog.Logger
+	level kgo.LogLevel
+	said  map[string]*atomic.Int64 // when each of unreachable was last said, in nanoseconds
 }
 
-// unreachable is what the client says at each of its tries to reach a broker; once a
+// unreachable are what the client says at each of its tries to reach a broker; once a
 // minute is enough.
-const unreachable = "unable to open connection to broker"
+var unreachable = []string{
+	"unable to open connection to broker",
+	"produce partition load error, bumping error count on first stored batch",
+	"random error while producing, requeueing unattempted request",
+	"group manage loop errored",
+}
 
 func newLogger(log zerolog.Logger) kgo.Logger {
 	level := kgo.LogLevelWarn
 	if log.Debug().Enabled() {
 		level = kgo.LogLevelDebug
 	}
-	return logger{log, level, new(atomic.Int64)}
+	l := logger{log, level, map[string]*atomic.Int64{}}
+	for _, msg := range unreachable {
+		l.said[msg] = new(atomic.Int64)
+	}
+	return l
 }
 
 // Level implements kgo.Logger.
@@ -234,7 +243,7 @@ func (l logger) Level() kgo.LogLevel { return l.level }
 // of the protocol; bytes, which could be content, are left out.
 func (l logger) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 	e := l.log.Debug()
-	if level <= kgo.LogLevelWarn && !(msg == unreachable && l.again()) {
+	if level <= kgo.LogLevelWarn && !l.again(msg) {
 		e = l.log.Warn()
 	}
 	for i := 0; i+1 < len(keyvals); i += 2 {
@@ -254,10 +263,14 @@ func (l logger) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 	e.Str("from", "kafka client").Msg(msg)
 }
 
-// again reports whether it was said within the last minute that a broker cannot be
-// reached.
-func (l logger) again() bool {
+// again reports whether a message is one of unreachable, and was said within the last
+// minute.
+func (l logger) again(msg string) bool {
+	said := l.said[msg]
+	if said == nil {
+		return false
+	}
 	now := time.Now().UnixNano()
-	before := l.dialed.Load()
-	return before != 0 && now-before < int64(time.Minute) || !l.dialed.CompareAndSwap(before, now)
+	before := said.Load()
+	return before != 0 && now-before < int64(time.Minute) || !said.CompareAndSwap(before, now)
 }

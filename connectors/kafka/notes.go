@@ -17,6 +17,7 @@ import (
 // once, and at once. What a topic takes stays in order.
 type Notes struct {
 	client *kgo.Client
+	outbox *outbox // of the client
 	failed atomic.Pointer[error]
 }
 
@@ -32,13 +33,13 @@ func (c *Connection) OpenNotes(ctx context.Context, topics []string) (*Notes, er
 		client.Close()
 		return nil, err
 	}
-	return &Notes{client: client}, nil
+	return &Notes{client: client, outbox: newOutbox(client)}, nil
 }
 
 // Add hands a message over; Flush tells what has become of it. The value must not
 // change any more.
 func (n *Notes) Add(ctx context.Context, topic string, value []byte) error {
-	n.client.Produce(ctx, &kgo.Record{Topic: topic, Value: value}, func(r *kgo.Record, err error) {
+	n.outbox.produce(ctx, &kgo.Record{Topic: topic, Value: value}, func(r *kgo.Record, err error) {
 		if err != nil {
 			err = Explain(err, "writing to "+r.Topic)
 			n.failed.CompareAndSwap(nil, &err)
@@ -68,7 +69,7 @@ func (n *Notes) Close() { n.client.Close() }
 // Note adds a message for people or programs beside the release to the release's
 // transaction. It comes before Finish.
 func (s *sink) Note(ctx context.Context, topic string, value []byte) error {
-	s.client.Produce(ctx, &kgo.Record{Topic: topic, Value: value}, func(r *kgo.Record, err error) {
+	s.outbox.produce(ctx, &kgo.Record{Topic: topic, Value: value}, func(r *kgo.Record, err error) {
 		if err != nil {
 			err = Explain(err, "writing to "+r.Topic)
 			s.failed.CompareAndSwap(nil, &err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Brokers that are not there, and ones that take a connection and say nothing, are
@@ -45,8 +46,10 @@ func TestPatienceEnds(t *testing.T) {
 		if took < patience/2 || took > 30*patience {
 			t.Errorf("%s: ended after %v", name, took)
 		}
-		if lines := max(strings.Count(log.String(), "it is tried again"), strings.Count(log.String(), unreachable)); lines > 1 {
-			t.Errorf("%s: %d lines of log\n%s", name, lines, log.String())
+		for _, what := range append([]string{"it is tried again"}, unreachable...) {
+			if lines := strings.Count(log.String(), what); lines > 1 {
+				t.Errorf("%s: %d lines of log\n%s", name, lines, log.String())
+			}
 		}
 	}
 }
@@ -108,5 +111,25 @@ func TestStreamHears(t *testing.T) {
 	var final *FinalError
 	if err := s.hear(ctx, false); !errors.As(err, &final) {
 		t.Errorf("nobody is there: %v", err)
+	}
+}
+
+// What the client says at each of its tries is said once a minute, each of its own.
+func TestClientDoesNotRepeatItself(t *testing.T) {
+	var log bytes.Buffer
+	l := newLogger(zerolog.New(&log))
+	for range 3 {
+		for _, msg := range unreachable {
+			l.Log(kgo.LogLevelWarn, msg)
+		}
+		l.Log(kgo.LogLevelWarn, "another")
+	}
+	for _, msg := range unreachable {
+		if n := strings.Count(log.String(), `"warn","from":"kafka client","message":"`+msg); n != 1 {
+			t.Errorf("%q is said %d times", msg, n)
+		}
+	}
+	if n := strings.Count(log.String(), `"warn","from":"kafka client","message":"another`); n != 3 {
+		t.Errorf("what is new is said %d times of 3", n)
 	}
 }

@@ -150,7 +150,7 @@ func (s *sink) producer(ctx context.Context, c *SinkConfig) error {
 		return err
 	}
 	s.client.Close()
-	s.client = client
+	s.client, s.outbox = client, newOutbox(client)
 	return nil
 }
 
@@ -191,6 +191,7 @@ type sink struct {
 	topic      string
 	partitions int32
 	client     *kgo.Client
+	outbox     *outbox // of the client
 	writer     message.Writer
 	registry   *registry.Client // nil where none is configured
 	policy     *policy
@@ -240,7 +241,7 @@ func (s *sink) Write(ctx context.Context, e connectors.Encoded) error {
 		if r.Partition == unassigned {
 			r.Partition = s.blocks
 		}
-		s.client.Produce(ctx, r, s.delivered)
+		s.outbox.produce(ctx, r, s.delivered)
 	}
 	s.blocks = (s.blocks + 1) % s.partitions
 	return s.failure()

@@ -69,6 +69,7 @@ type Stream struct {
 	limits sync.Map                   // of the size of a batch, by topic of the sink: int32
 
 	client  *kgo.Client
+	outbox  *outbox                   // of the client
 	abandon context.CancelFunc        // ends what the client does, at once
 	session *kgo.GroupTransactSession // nil with at_least_once
 	decoder message.Decoder
@@ -127,8 +128,11 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 	s.pending = map[Partition][]*kgo.Record{}
 	s.reset()
 	if s.config.Sink != nil && s.config.Sink.Delivery == atLeastOnce {
-		s.client, err = kgo.NewClient(append(options, c.tuning...)...)
-		return err
+		if s.client, err = kgo.NewClient(append(options, c.tuning...)...); err != nil {
+			return err
+		}
+		s.outbox = newOutbox(s.client)
+		return nil
 	}
 	if s.transactional == "" {
 		// The same for every membership: joining anew ends what the last one has left
@@ -144,6 +148,7 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 		return err
 	}
 	s.client = s.session.Client()
+	s.outbox = newOutbox(s.client)
 	return nil
 }
 
@@ -193,8 +198,15 @@ func (s *Stream) Begin(ctx context.Context) error {
 	}
 	// The session asks for the producer's id itself, but does not let go when ctx
 	// ends.
-	if _, _, err := s.client.ProducerID(ctx); err != nil && ctx.Err() != nil {
+	err := await(ctx, "beginning a transaction", func(ctx context.Context) error {
+		_, _, err := s.client.ProducerID(ctx)
+		return err
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.Is(err, errImpatient):
+		return err
 	}
 	return explain(s.session.Begin(), "beginning a transaction", subject{transactional: s.transactional})
 }
@@ -347,7 +359,7 @@ func (s *Stream) take(p Partition, records []*kgo.Record) {
 // Produce adds a message to the open transaction. A message that no broker takes
 // fails the transaction: End and Next tell.
 func (s *Stream) Produce(ctx context.Context, r *kgo.Record) {
-	s.client.Produce(ctx, r, s.delivered)
+	s.outbox.produce(ctx, r, s.delivered)
 }
 
 func (s *Stream) delivered(r *kgo.Record, err error) {
@@ -439,11 +451,14 @@ func (s *Stream) End(ctx context.Context, commit bool) (committed bool, err erro
 	// group, in a heartbeat. Where it has been thrown out no heart beats any more: the
 	// client waits to say that partitions are lost, which waits for AllowRebalance.
 	patience := time.AfterFunc(endPatience, s.client.AllowRebalance)
-	committed, err = s.session.End(ctx, kgo.TransactionEndTry(commit))
-	patience.Stop()
-	if err == nil && commit && !committed {
-		err = s.verifyAborted(ctx)
-	}
+	err = await(ctx, "ending a transaction", func(ctx context.Context) (err error) {
+		committed, err = s.session.End(ctx, kgo.TransactionEndTry(commit))
+		patience.Stop()
+		if err == nil && commit && !committed {
+			err = s.verifyAborted(ctx)
+		}
+		return err
+	})
 	if err != nil {
 		if taken := s.rival(err); taken != nil {
 			err = taken
@@ -467,7 +482,7 @@ func (s *Stream) endGroup(ctx context.Context, commit bool) (bool, error) {
 		s.client.SetOffsets(s.client.CommittedOffsets())
 		return false, nil
 	}
-	if err := s.client.CommitUncommittedOffsets(ctx); err != nil {
+	if err := await(ctx, "committing offsets", s.client.CommitUncommittedOffsets); err != nil {
 		if Final(err) {
 			return false, Explain(err, "committing offsets")
 		}

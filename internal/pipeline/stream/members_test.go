@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
@@ -85,9 +86,15 @@ type instance struct {
 // start runs a pipeline until it is stopped.
 func (s *stand) start(p *config.Pipeline, opts ...kgo.Opt) *instance {
 	s.t.Helper()
+	return s.startPatient(0, p, opts...)
+}
+
+// startPatient is start of a stream that waits no longer for brokers; 0: for ever.
+func (s *stand) startPatient(patience time.Duration, p *config.Pipeline, opts ...kgo.Opt) *instance {
+	s.t.Helper()
 	i := &instance{stand: s, wire: new(wire), ended: make(chan struct{})}
 	hasty(p, append([]kgo.Opt{kgo.Dialer(i.wire.dial), kgo.SessionTimeout(time.Second)}, opts...)...)
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(kafka.WithPatience(context.Background(), patience))
 	i.stop = stop
 	options := s.drainWithin(10 * time.Second)
 	go func() {
@@ -341,6 +348,39 @@ func TestStreamDrainsWithoutBrokers(t *testing.T) {
 				t.Fatal("the stream does not end")
 			}
 			w.mend()
+		})
+	}
+}
+
+// A stream that is told how long to wait for its brokers ends when they are away for
+// longer, wherever it is: reading, handing over what is released to a client that is full,
+// or ending a transaction.
+func TestStreamEndsWithItsPatience(t *testing.T) {
+	for name, opts := range map[string][]kgo.Opt{"full": {kgo.MaxBufferedRecords(20)}, "roomy": nil, "idle": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			undisturbedRun(t)
+			s := newStand(t)
+			i := s.startPatient(500*time.Millisecond, s.live("a"), append(opts, kgo.TransactionTimeout(2*time.Second))...)
+			s.fill(survivors)
+			if name == "idle" {
+				eventually.True(t, "all that was read is committed", func() bool { return s.committed() == survivors })
+			} else {
+				s.written("out", survivors/8)
+			}
+			i.wire.cut()
+			select {
+			case <-i.ended:
+				var final *kafka.FinalError
+				if !errors.As(i.err, &final) || !strings.Contains(i.err.Error(), "no broker has answered for 500ms") {
+					t.Error(i.err)
+				}
+			case <-time.After(eventually.Patience):
+				t.Fatal("the stream waits on")
+			}
+			i.wire.mend()
+			s.rest() // what it has left is taken up
+			s.sameRelease(s.small())
 		})
 	}
 }

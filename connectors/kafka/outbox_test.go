@@ -1,0 +1,112 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
+)
+
+// A client that is full, of records or of bytes, lets go when the brokers have taken
+// nothing for as long as the patience lasts, and what it holds is still its own.
+func TestFullOutboxIsBounded(t *testing.T) {
+	const patience = 200 * time.Millisecond
+	for name, limit := range map[string]kgo.Opt{"records": kgo.MaxBufferedRecords(3), "bytes": kgo.MaxBufferedBytes(3*11 + 10)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, kfake.SeedTopics(1, "a"))
+			client := newClient(t, c, limit)
+			if err := client.Ping(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			c.Close()
+			box, ctx := newOutbox(client), WithPatience(context.Background(), patience)
+			var ended atomic.Int64
+			record := func() *kgo.Record {
+				return &kgo.Record{Topic: "a", Key: []byte("k"), Value: []byte("value"), Headers: []kgo.RecordHeader{{Key: "head", Value: []byte("1")}}}
+			}
+			for range 3 { // 11 bytes each
+				box.produce(ctx, record(), func(*kgo.Record, error) { ended.Add(1) })
+			}
+			if n := ended.Load(); n != 0 {
+				t.Fatalf("%d of 3 records were not taken though there is room", n)
+			}
+			var got error
+			begin := time.Now()
+			box.produce(ctx, record(), func(_ *kgo.Record, err error) { got = err })
+			var final *FinalError
+			if !errors.As(got, &final) || !strings.HasPrefix(got.Error(), "writing to a: no broker has answered for 200ms; are") {
+				t.Errorf("the fourth record: %v", got)
+			}
+			if took := time.Since(begin); took < patience {
+				t.Errorf("ended after %v", took)
+			}
+			// What comes after that waits no more: a block has thousands of records.
+			first := got
+			box.produce(WithPatience(context.Background(), time.Hour), record(), func(_ *kgo.Record, err error) { got = err })
+			if got != first {
+				t.Errorf("the fifth record: %v", got)
+			}
+			// The end of a run is not that of the patience.
+			over, cancel := context.WithCancel(WithPatience(context.Background(), time.Hour))
+			cancel()
+			newOutbox(client).produce(over, record(), func(_ *kgo.Record, err error) { got = err })
+			if errors.As(got, &final) || !errors.Is(got, context.Canceled) {
+				t.Errorf("after the run's end: %v", got)
+			}
+			if n := ended.Load(); n != 0 || client.BufferedProduceRecords() != 3 {
+				t.Errorf("%d of the 3 records that were taken have ended, %d are held", n, client.BufferedProduceRecords())
+			}
+		})
+	}
+}
+
+// Brokers that take a little at a time are not given up, however long all of it takes.
+func TestSlowBrokersAreNotGivenUp(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		eventually.Elapse(t, 100*time.Millisecond)
+		return nil, nil, false
+	})
+	client := newClient(t, c, kgo.MaxBufferedRecords(2))
+	const patience = 1500 * time.Millisecond // 15 answers
+	box, ctx, begin := newOutbox(client), WithPatience(t.Context(), patience), time.Now()
+	var taken atomic.Int64
+	n := int64(0)
+	for ; time.Since(begin) < 2*patience; n++ {
+		box.produce(ctx, &kgo.Record{Topic: "a", Value: fmt.Append(nil, n)}, func(_ *kgo.Record, err error) {
+			if err != nil {
+				t.Errorf("after %v: %v", time.Since(begin), err)
+			}
+			taken.Add(1)
+		})
+	}
+	if err := client.Flush(t.Context()); err != nil || taken.Load() != n {
+		t.Errorf("%d of %d records were taken, %v", taken.Load(), n, err)
+	}
+	if n < 6 {
+		t.Errorf("only %d records: the client was not full", n)
+	}
+}
+
+// A record too large for an empty client is the client's to refuse, at once.
+func TestOutboxOfOneLargeRecord(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	client := newClient(t, c, kgo.MaxBufferedBytes(10))
+	got := make(chan error, 1)
+	newOutbox(client).produce(WithPatience(t.Context(), time.Hour), &kgo.Record{Topic: "a", Value: make([]byte, 11)}, func(_ *kgo.Record, err error) { got <- err })
+	if err := <-got; !Final(err) {
+		t.Error(err)
+	}
+}
