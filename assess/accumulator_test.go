@@ -362,7 +362,8 @@ func TestMergeRefusesAnotherSetup(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Options){
-		"no columns":        func(o *Options) { o.Columns = nil },
+		"no columns":        func(o *Options) { o.Columns, o.Carry = nil, nil },
+		"released only":     func(o *Options) { o.Released = []int{7} },
 		"an index twice":    func(o *Options) { o.Columns = []Column{{Name: "a"}, {Name: "b"}} },
 		"target p100":       func(o *Options) { o.Targets = []string{"p100"} },
 		"target p00":        func(o *Options) { o.Targets = []string{"p00"} },

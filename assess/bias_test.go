@@ -203,7 +203,7 @@ func TestHistogramShowsTheShape(t *testing.T) {
 // else: who changes what is written raises the number, and this test.
 func TestEncodingSaysItsVersion(t *testing.T) {
 	text, err := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}}).MarshalBinary()
-	if err != nil || len(text) < 5 || string(text[:5]) != "sdlA\x05" {
+	if err != nil || len(text) < 5 || string(text[:5]) != "sdlA\x06" {
 		t.Errorf("begins with %q, %v", text[:min(5, len(text))], err)
 	}
 }

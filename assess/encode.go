@@ -15,7 +15,7 @@ import (
 // magic word. A change of what follows raises it.
 const (
 	encodingMagic   = "sdlA"
-	encodingVersion = 5
+	encodingVersion = 6
 )
 
 // MarshalBinary encodes what has been added, so that another process can take
@@ -31,9 +31,11 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 		e.Text(c.Name)
 		e.Uint(uint64(c.Index))
 	}
-	e.Uint(uint64(len(a.opts.Carry)))
-	for _, c := range a.opts.Carry {
-		e.Uint(uint64(c))
+	for _, list := range [][]int{a.opts.Carry, a.opts.Released} {
+		e.Uint(uint64(len(list)))
+		for _, c := range list {
+			e.Uint(uint64(c))
+		}
 	}
 	e.Int(int64(a.opts.Sample))
 	e.Int(int64(a.opts.Extremes))
@@ -149,19 +151,22 @@ func (a *Accumulator) plausible() bool {
 func (o *Options) sameOptions(d *wire.Decoder) error {
 	id := d.Text()
 	var names []string
-	var indexes, carry []int
+	var indexes []int
+	var carry, released []int
 	for range d.Count(16) {
 		names = append(names, d.Text())
 		indexes = append(indexes, int(d.Int()))
 	}
-	for range d.Count(8) {
-		carry = append(carry, int(d.Int()))
+	for _, list := range []*[]int{&carry, &released} {
+		for range d.Count(8) {
+			*list = append(*list, int(d.Int()))
+		}
 	}
 	sample, extremes := int(d.Int()), int(d.Int())
 	if d.Failed {
 		return errEncoding
 	}
-	same := len(names) == len(o.Columns) && slices.Equal(carry, o.Carry)
+	same := len(names) == len(o.Columns) && slices.Equal(carry, o.Carry) && slices.Equal(released, o.Released)
 	for i := 0; same && i < len(names); i++ {
 		same = names[i] == o.Columns[i].Name && indexes[i] == o.Columns[i].Index
 	}

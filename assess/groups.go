@@ -76,7 +76,7 @@ func (r *reckoning) at(index int) []float64 {
 		return r.data.Original(i)
 	}
 	if i := slices.Index(o.Carry, index); i >= 0 {
-		return r.data.Values[2*len(o.Columns)+i]
+		return r.data.Values[r.a.layout.CarryAt(i)]
 	}
 	return nil
 }

@@ -78,6 +78,9 @@ type Options struct {
 	// for equal values, and a replicate's block presents the codes as Numbers at
 	// the same index.
 	Carry []int
+	// Released lists those of Carry of which the sample also keeps a code of the released
+	// value, because a mask changes it: what is counted is then what was released.
+	Released []int
 }
 
 const (
@@ -99,10 +102,10 @@ func (o Options) resolve() (Options, []orderstat.Target, error) {
 	if o.Replicates < 0 {
 		return o, nil, fmt.Errorf("assess: replicates: must be at least 0, got %d", o.Replicates)
 	}
-	if len(o.Columns) == 0 {
-		return o, nil, fmt.Errorf("assess: columns: must name at least one column")
+	if len(o.Columns) == 0 && len(o.Carry) == 0 {
+		return o, nil, fmt.Errorf("assess: columns: must name at least one column, or carry one")
 	}
-	o.Columns, o.Carry = slices.Clone(o.Columns), slices.Clone(o.Carry)
+	o.Columns, o.Carry, o.Released = append([]Column{}, o.Columns...), slices.Clone(o.Carry), slices.Clone(o.Released)
 	seen := map[int]bool{}
 	for _, c := range o.Columns {
 		if c.Index < 0 || seen[c.Index] {
@@ -114,6 +117,14 @@ func (o Options) resolve() (Options, []orderstat.Target, error) {
 	o.Carry = slices.DeleteFunc(o.Carry, func(i int) bool { return seen[i] })
 	slices.Sort(o.Carry)
 	o.Carry = slices.Compact(o.Carry)
+	o.Released = slices.DeleteFunc(o.Released, func(i int) bool { return seen[i] })
+	slices.Sort(o.Released)
+	o.Released = slices.Compact(o.Released)
+	for _, i := range o.Released {
+		if !slices.Contains(o.Carry, i) {
+			return o, nil, fmt.Errorf("assess: released: must be among the carried columns, got %d", i)
+		}
+	}
 	if len(o.Carry) > 0 && o.Carry[0] < 0 {
 		return o, nil, fmt.Errorf("assess: carry: must be at least 0, got %d", o.Carry[0])
 	}
@@ -121,10 +132,10 @@ func (o Options) resolve() (Options, []orderstat.Target, error) {
 		// An extreme record is kept whole, once for each end of each column: of a
 		// table with hundreds of columns fewer are kept.
 		record := 8 * o.layout().Width()
-		o.Extremes = min(defaultExtremes, max(1, extremesBytes/(2*len(o.Columns)*record)))
+		o.Extremes = min(defaultExtremes, max(1, extremesBytes/(2*max(len(o.Columns), 1)*record)))
 	}
 	if o.OrderBins == 0 {
-		o.OrderBins = max(4096, min(fileorder.DefaultBins, orderBytes/(orderCost*len(o.Columns))))
+		o.OrderBins = max(4096, min(fileorder.DefaultBins, orderBytes/(orderCost*max(len(o.Columns), 1))))
 	}
 	targets := make([]orderstat.Target, len(o.Targets))
 	for i, name := range o.Targets {
@@ -139,7 +150,7 @@ func (o Options) resolve() (Options, []orderstat.Target, error) {
 
 // layout is what the sample and the extremes keep of a record.
 func (o *Options) layout() sample.Layout {
-	l := sample.Layout{Carry: o.Carry}
+	l := sample.Layout{Carry: o.Carry, Released: o.Released}
 	for _, c := range o.Columns {
 		l.Columns = append(l.Columns, c.Index)
 	}

@@ -1,6 +1,8 @@
 package assess
 
 import (
+	"slices"
+
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -19,6 +21,9 @@ type Pairs struct {
 	// originals' codes as Code gives them; CarriedColumns their indexes in blocks.
 	Carried        [][]float64
 	CarriedColumns []int
+	// CarriedReleased are the released values' codes in the order of CarriedColumns; where
+	// Options.Released does not list a column its entry is nil.
+	CarriedReleased [][]float64
 }
 
 // Pairs returns what the sample holds.
@@ -30,7 +35,12 @@ func (a *Accumulator) Pairs() Pairs {
 		p.Original = append(p.Original, a.sample.Values[2*c])
 		p.Released = append(p.Released, a.sample.Values[2*c+1])
 	}
-	p.Carried = a.sample.Values[2*n:]
+	carry := len(a.opts.Carry)
+	p.Carried = a.sample.Values[2*n : 2*n+carry]
+	p.CarriedReleased = make([][]float64, carry)
+	for i, index := range a.opts.Released {
+		p.CarriedReleased[slices.Index(a.opts.Carry, index)] = a.sample.Values[2*n+carry+i]
+	}
 	return p
 }
 

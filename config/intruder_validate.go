@@ -15,10 +15,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// elsewhere is how a release is attacked whose changes the keyed sample does not
-// show.
-const elsewhere = "the keyed sample holds the original's categories; compare the files instead, with sdlfilter attack --original FILE --released FILE"
-
 // validateIntruder judges assess.keys and assess.intruder. Which keys are numbers
 // is for whoever reads the data to see, except of those that are listed as
 // categorical.
@@ -124,28 +120,13 @@ func (l *loader) validateCategorical(p *Pipeline) {
 		if !l.Sound(path, "assess.keys") {
 			continue
 		}
-		switch mask := l.maskOf(p, name); {
+		switch {
 		case !slices.Contains(keys, name):
 			l.Wrong(path, "must be one of %s, got %q%s", p.Assess.keysWords(), name, form.Instead(name, keys))
 		case slices.Contains(in.Categorical[:i], name):
 			l.Wrong(path, "must not repeat a column, got %q again", name)
-		case mask != "":
-			l.Wrong(path, "must be a key that no mask changes, got %q, which %s changes: %s", name, mask, elsewhere)
 		}
 	}
-}
-
-// maskOf returns the path of the first mask that changes a column; "" where none
-// does or the masks are not known.
-func (l *loader) maskOf(p *Pipeline, name string) string {
-	if !l.Sound("masks") {
-		return ""
-	}
-	at := slices.IndexFunc(p.Masks, func(m transform.Spec) bool { return slices.Contains(m.Params.Masks(), name) })
-	if at < 0 {
-		return ""
-	}
-	return p.MaskPath(at)
 }
 
 // validateKeyedParts demands keys, of the kind that a part computes with.
@@ -267,11 +248,8 @@ func (l *loader) validateUniqueness(p *Pipeline, path string) {
 		if !l.Sound(at) {
 			continue
 		}
-		switch mask := l.maskOf(p, name); {
-		case slices.Contains(p.Assess.IntruderKeys(), name):
+		if slices.Contains(p.Assess.IntruderKeys(), name) {
 			l.Wrong(at, "must not be one of %s, got %q: records of equal keys all have the same", p.Assess.keysWords(), name)
-		case mask != "":
-			l.Wrong(at, "must be a column that no mask changes, got %q, which %s changes: %s", name, mask, elsewhere)
 		}
 	}
 }

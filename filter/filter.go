@@ -158,7 +158,7 @@ func (f *Filter) begin(schema *arrow.Schema) error {
 		return err
 	}
 	f.source = src
-	if len(f.plan.Assessed) == 0 {
+	if !f.plan.Measures() {
 		return nil
 	}
 	options, err := f.plan.AssessOptions(f.key, f.chain)

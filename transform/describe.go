@@ -1,5 +1,11 @@
 package transform
 
+import (
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
 // What a mask says of itself beyond Params. Every part is an interface of its own
 // and a mask may leave any of them out: whoever asks gets "not said", hides what
 // may follow from it and refuses what rests on it. The functions below are the one
@@ -31,11 +37,52 @@ func ScopeOf(p Params) Scope {
 // with them.
 type Moving interface{ MovesOnly() bool }
 
+// movesOnly reports whether a mask says that it moves values as they are.
+func movesOnly(p Params) bool {
+	m, ok := p.(Moving)
+	return ok && m.MovesOnly()
+}
+
+// Categorical is a mask that may take values of any type for categories: it tells them
+// apart and puts other categories in their place, and does not compute with them.
+type Categorical interface{ OnCategories() bool }
+
+// OnCategories reports whether a mask says that it takes values for categories.
+func OnCategories(p Params) bool {
+	m, ok := p.(Categorical)
+	return ok && m.OnCategories()
+}
+
 // Computes reports whether a mask computes with the values of its columns, which
 // must be numbers then. One that does not say may do so.
-func Computes(p Params) bool {
-	m, ok := p.(Moving)
-	return !(ok && m.MovesOnly())
+func Computes(p Params) bool { return !movesOnly(p) && !OnCategories(p) }
+
+// Retyping is a mask that may release a column as another type than it has: intervals of
+// numbers as labels.
+type Retyping interface {
+	// ReleasedField returns the field that the mask makes of f; false where it leaves the
+	// type as it is.
+	ReleasedField(f microdata.Field) (microdata.Field, bool)
+}
+
+// FieldAfter returns what masks make of a column's field, and the index of the first
+// that changes its type, -1 where none does.
+func FieldAfter(masks []Spec, f microdata.Field) (after microdata.Field, by int) {
+	by = -1
+	for i, m := range masks {
+		r, ok := m.Params.(Retyping)
+		if !ok || !slices.Contains(m.Params.Masks(), f.Name) {
+			continue
+		}
+		to, changed := r.ReleasedField(f)
+		if changed {
+			f = to
+			if by < 0 {
+				by = i
+			}
+		}
+	}
+	return f, by
 }
 
 // ReadColumn is a column that a mask reads and does not change.

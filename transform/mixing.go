@@ -25,7 +25,7 @@ func AnyMixesRecords(masks []Spec) bool {
 func Unmixed(masks []Spec) []Spec {
 	var alone []Spec
 	for i, m := range masks {
-		if !MixesRecords(m.Params) || Computes(m.Params) {
+		if !MixesRecords(m.Params) || !movesOnly(m.Params) {
 			alone = append(alone, Spec{Name: Label(masks, i), Params: m.Params})
 		}
 	}

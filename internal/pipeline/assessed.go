@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"slices"
+
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -14,7 +16,7 @@ func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess
 	}
 	a := pl.Config.Assess
 	o := assess.Options{
-		Columns: pl.Assessed, Carry: append(pl.Carry[:len(pl.Carry):len(pl.Carry)], pl.Intruder.Carried...), Key: key,
+		Columns: pl.Assessed, Carry: slices.Concat(pl.Carry, pl.Intruder.Carried), Released: pl.Intruder.Released, Key: key,
 		Sample: int(a.Sample), Replicates: a.Replicates, Targets: a.Targets,
 		Replicate: replicate, Law: LawOf(chain), Keeping: keepingOf(chain, !pl.Config.Streaming()),
 		Gated: pl.Config.Gate.Judges(), AllowUnchanged: pl.Config.Gate.AllowUnchanged,
@@ -26,6 +28,10 @@ func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess
 	}
 	return o, nil
 }
+
+// Measures reports whether there is anything to measure: a numeric column that is masked,
+// sensitive or a key, or categories that an intruder may know.
+func (pl *Plan) Measures() bool { return len(pl.Assessed) > 0 || len(pl.Intruder.Carried) > 0 }
 
 // LawOf gives the assessment the laws that a chain has of columns.
 func LawOf(chain *transform.Chain) func(column string) assess.Law {

@@ -11,11 +11,14 @@ import (
 
 // IntruderColumns says which columns an intruder knows and where they are found.
 type IntruderColumns struct {
-	Linked  []string       // numeric keys
-	Counted []string       // categorical keys
-	Left    []string       // keys by their role that a mask changes, or of nested values: not measured
-	Carried []int          // indexes in layout.Read that the sample must hold codes of
-	Index   map[string]int // of the columns that the sample holds codes of, in Layout.Read
+	Linked  []string // numeric keys
+	Counted []string // categorical keys
+	Left    []string // keys by their role that are of nested values: not measured
+	Carried []int    // indexes in layout.Read that the sample must hold codes of
+	// Released are those of Carried that a mask changes, so that the sample must hold codes
+	// of what leaves as well.
+	Released []int
+	Index    map[string]int // of the columns that the sample holds codes of, in Layout.Read
 }
 
 // compared reports whether a numeric column is measured because the intruder knows
@@ -46,22 +49,17 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 	}
 	at := &pl.Intruder
 	at.Index = map[string]int{}
-	for i, name := range a.IntruderKeys() {
+	for _, name := range a.IntruderKeys() {
 		if b.field(name).Numeric() && !slices.Contains(in.Categorical, name) {
 			at.Linked = append(at.Linked, name)
 			continue
 		}
-		_, masked := b.masked[name]
-		if pl.leavesOut(name, masked || b.field(name).Nested()) {
+		if pl.leavesOut(b.field(name).Nested()) {
 			at.Left = append(at.Left, name)
 			continue
 		}
-		if masked {
-			return config.Errors{pl.Config.Errorf(keyPath(&a, i),
-				"%s is counted and a mask changes it, and the sample of a run holds the original's categories: measure the release with `sdlfilter attack --original --released`", name)}
-		}
 		at.Counted = append(at.Counted, name)
-		at.carry(b, name, microdata.Array)
+		at.count(b, name)
 	}
 	if err := pl.carryForUniqueness(b, in.Uniqueness); err != nil {
 		return err
@@ -81,6 +79,21 @@ func (at *IntruderColumns) carry(b *layoutBuilder, name string, as microdata.For
 	}
 }
 
+// count asks for a column whose categories are counted: of one that a mask changes for
+// those of the release too.
+func (at *IntruderColumns) count(b *layoutBuilder, name string) {
+	form, masked := b.masked[name]
+	if !masked {
+		at.carry(b, name, microdata.Array)
+		return
+	}
+	i := b.want(name, form, false)
+	at.Index[name] = i
+	if !slices.Contains(at.Released, i) {
+		at.Carried, at.Released = append(at.Carried, i), append(at.Released, i)
+	}
+}
+
 // carryForUniqueness asks for what is counted beside the keys; u may be nil.
 func (pl *Plan) carryForUniqueness(b *layoutBuilder, u *config.IntruderUniqueness) error {
 	if u == nil {
@@ -88,7 +101,7 @@ func (pl *Plan) carryForUniqueness(b *layoutBuilder, u *config.IntruderUniquenes
 	}
 	at := &pl.Intruder
 	for _, name := range u.Sensitive {
-		at.carry(b, name, microdata.Array)
+		at.count(b, name)
 	}
 	if u.Household != "" {
 		at.carry(b, u.Household, microdata.Array)

@@ -252,7 +252,7 @@ func (pl *Plan) SurveyLayout() *microdata.Layout {
 func (pl *Plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m int) assess.Masker, error) {
 	var columns []transform.ColumnInfo
 	for _, c := range pl.Columns {
-		if pl.Layout.Read[c.Index].As == microdata.Numbers || slices.Contains(pl.Carry, c.Index) {
+		if pl.Layout.Read[c.Index].As == microdata.Numbers || slices.Contains(pl.Carry, c.Index) || slices.Contains(pl.Intruder.Carried, c.Index) {
 			columns = append(columns, c)
 		}
 	}

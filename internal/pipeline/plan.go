@@ -83,9 +83,7 @@ func NewPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carrie
 func (pl *Plan) wantMasked(b *layoutBuilder) {
 	for _, m := range pl.Config.Masks {
 		for _, name := range m.Params.Masks() {
-			if form, seen := b.masked[name]; !seen || form == microdata.Array {
-				b.masked[name] = formOf(b.field(name), transform.Computes(m.Params))
-			}
+			b.masked[name] = formOf(pl.Config.Masks, b.field(name))
 		}
 	}
 	for _, f := range b.schema.Fields {
@@ -118,8 +116,23 @@ func (pl *Plan) wantCompared(b *layoutBuilder) {
 			pl.Carry = append(pl.Carry, i)
 		}
 	}
+	pl.carryCategories(b)
 	for _, name := range pl.Config.Identity {
 		pl.identity = append(pl.identity, b.want(name, microdata.Array, false))
+	}
+}
+
+// carryCategories asks the sample for codes of masked columns that another mask reads,
+// where they are not held as numbers: replicates of that mask need them.
+func (pl *Plan) carryCategories(b *layoutBuilder) {
+	for _, m := range pl.Config.Masks {
+		for _, name := range m.Params.Reads() {
+			if form, masked := b.masked[name]; masked && form == microdata.Array {
+				if i := b.want(name, form, false); !slices.Contains(pl.Carry, i) {
+					pl.Carry = append(pl.Carry, i)
+				}
+			}
+		}
 	}
 }
 
@@ -147,6 +160,7 @@ func (pl *Plan) release(b *layoutBuilder, carries bool) {
 		out := microdata.Output{Field: f, Source: i, Column: -1, Decimals: -1}
 		if form, ok := b.masked[f.Name]; ok {
 			out.Masked, out.Column = true, b.want(f.Name, form, false)
+			out.Field, _ = transform.FieldAfter(pl.Config.Masks, f)
 		} else if !carries {
 			out.Column = b.want(f.Name, microdata.Array, false)
 		}
@@ -189,11 +203,11 @@ func (pl *Plan) supposeNumbers() {
 	}
 }
 
-// formOf is how a column is held that a mask changes. One that does not compute
-// moves values of any type; numeric ones are held as numbers so that they are
-// assessed.
-func formOf(f microdata.Field, computes bool) microdata.Form {
-	if !computes && !f.Numeric() {
+// formOf is how a column is held that masks change. Those that do not compute take values
+// of any type; numeric ones are held as numbers so that they are assessed, unless what
+// leaves is of another type.
+func formOf(masks []transform.Spec, f microdata.Field) microdata.Form {
+	if _, retyped := transform.FieldAfter(masks, f); retyped >= 0 || !f.Numeric() {
 		return microdata.Array
 	}
 	return microdata.Numbers

@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -85,7 +86,9 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 		path := pl.MaskPath(i)
 		for _, name := range m.Params.Masks() {
 			if j := schema.Index(name); j >= 0 {
-				problems = append(problems, pl.checkMasked(path, m, schema.Fields[j].Name)...)
+				before, _ := transform.FieldAfter(pl.Config.Masks[:i], schema.Fields[j])
+				problems = append(problems, pl.checkMasked(path, m, before)...)
+				problems = append(problems, pl.checkRetyped(i, schema.Fields[j])...)
 			}
 		}
 		for _, name := range m.Params.Reads() {
@@ -97,11 +100,13 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 	return problems
 }
 
-// checkMasked demands a type of a column that the mask at path can change.
-func (pl *Plan) checkMasked(path string, m transform.Spec, name string) config.Errors {
-	p, schema := pl.Config, pl.Source.Schema()
-	f, computes := schema.Fields[schema.Index(name)], transform.Computes(m.Params)
+// checkMasked demands a type of a column, as the masks before have left it, that the mask
+// at path can change.
+func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) config.Errors {
+	p, name, computes := pl.Config, f.Name, transform.Computes(m.Params)
 	switch {
+	case transform.OnCategories(m.Params) && f.Nested():
+		return config.Errors{p.Errorf(path+".columns", "%s is nested (%s), and %s needs single values", name, f.Type, m.Kind())}
 	case !computes && f.Nested():
 		return config.Errors{p.Errorf(path+".columns", "%s is nested (%s) and cannot be swapped", name, f.Type)}
 	case computes && !f.Numeric():
@@ -110,6 +115,21 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, name string) config.E
 			hint = fmt.Sprintf("; where only some of its values are no numbers, source.%s.types: {%s: float64} sends their records to quarantine", p.Source.Kind, name)
 		}
 		return config.Errors{p.Errorf(path+".columns", "%s is %s, and %s needs a number%s", name, f.Type, m.Kind(), hint)}
+	}
+	return nil
+}
+
+// checkRetyped demands that no mask in front of one that releases a column as another type
+// computes with it: the column is held either as numbers or as what leaves.
+func (pl *Plan) checkRetyped(i int, f microdata.Field) config.Errors {
+	if _, by := transform.FieldAfter(pl.Config.Masks, f); by != i {
+		return nil
+	}
+	for k, m := range pl.Config.Masks[:i] {
+		if slices.Contains(m.Params.Masks(), f.Name) && transform.Computes(m.Params) {
+			return config.Errors{pl.Config.Errorf(pl.MaskPath(i)+".columns",
+				"%s becomes text here, and mask [%d] (%s) computes with its numbers before that: leave out one of them, or release numbers", f.Name, k, m.Kind())}
+		}
 	}
 	return nil
 }

@@ -3,13 +3,9 @@
 package cell
 
 import (
-	"hash/fnv"
 	"math"
 	"slices"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/sdlfilter/sdlfilter/assess/internal/place"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -55,29 +51,21 @@ func Gather(dst []float64, v microdata.Vector, rows []int32) []float64 {
 	return dst
 }
 
-// Code returns a number that is equal for equal values of a column and, but for
+// Code returns a number that is equal for equal original values of a column and, but for
 // a chance of 2⁻⁵³ a pair, different for different ones; NaN for null.
 func Code(c *microdata.Column, i int) float64 {
 	if c.Array == nil {
 		return At(c.Original, i)
 	}
-	if c.Array.IsNull(i) {
-		return math.NaN()
-	}
-	return codeOf(c.Array, i)
+	return microdata.CodeOf(c.Array, i)
 }
 
-func codeOf(a arrow.Array, i int) float64 {
-	h := fnv.New64a()
-	switch a := a.(type) {
-	case *array.Dictionary:
-		return codeOf(a.Dictionary(), a.GetValueIndex(i))
-	case *array.Binary:
-		h.Write(a.Value(i))
-	default:
-		h.Write([]byte(a.ValueStr(i)))
+// ReleasedCode is Code of the released value.
+func ReleasedCode(c *microdata.Column, i int) float64 {
+	if a := c.OutArray(); a != nil {
+		return microdata.CodeOf(a, i)
 	}
-	return float64(place.Mix(h.Sum64()) >> 11)
+	return At(c.Out(), i)
 }
 
 // Run is the number of records that one pass of the kernels handles: the

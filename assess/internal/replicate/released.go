@@ -8,9 +8,10 @@ import (
 
 // Released masks a subset once and returns what becomes of each of its columns, by
 // record, NaN where nothing is released; of a column that no mask touches, its originals.
+// The carried columns come behind the others, as codes.
 func Released(mask Masker, of sample.Layout, s *Subset) ([][]float64, error) {
 	r := newReplicator(&Trial{Of: of}, nil)
-	for c := range of.Columns {
+	for c := range len(of.Columns) + len(of.Carry) {
 		r.columns = append(r.columns, c)
 	}
 	r.kept, r.released, r.holes = make([][]float64, len(r.columns)), make([][]float64, len(r.columns)), make([]bool, len(r.columns))

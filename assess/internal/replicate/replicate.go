@@ -237,7 +237,7 @@ func (r *replicator) mask(mask Masker, s *Subset) error {
 			return err
 		}
 		for k, c := range r.columns {
-			out := r.block.Columns[r.trial.Of.Columns[c]].Out()
+			out := r.block.Columns[r.trial.Of.Index(c)].Out()
 			if len(s.Runs) == 1 && out.Valid == nil && len(r.block.Rejects) == 0 {
 				r.released[k] = out.Values
 				continue

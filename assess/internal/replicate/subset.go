@@ -240,12 +240,7 @@ func (s *Subset) Present(b *microdata.Block, of sample.Layout, run Stretch, scra
 	n := run.To - run.From
 	b.Reset(run.Stream, 0, n, width)
 	for k := range s.Values {
-		index := 0
-		if k < len(of.Columns) {
-			index = of.Columns[k]
-		} else {
-			index = of.Carry[k-len(of.Columns)]
-		}
+		index := of.Index(k)
 		v := microdata.Vector{Values: s.Values[k][run.From:run.To:run.To]}
 		if s.Valid[k] != nil {
 			scratch[k] = microdata.NewBitmap(n, scratch[k])

@@ -14,12 +14,26 @@ import (
 )
 
 // Layout says which columns of blocks the values of a record come from, by their index:
-// of columns in Numbers form the original and the released value each, then codes of those
-// that are carried.
-type Layout struct{ Columns, Carry []int }
+// of columns in Numbers form the original and the released value each, then codes of the
+// originals that are carried, then codes of the released values of some of those.
+type Layout struct{ Columns, Carry, Released []int }
 
 // Width is the number of values of a record.
-func (l Layout) Width() int { return 2*len(l.Columns) + len(l.Carry) }
+func (l Layout) Width() int { return l.releasedAt(len(l.Released)) }
+
+// Index is the index in blocks of column c, the carried ones behind the others.
+func (l Layout) Index(c int) int {
+	if c < len(l.Columns) {
+		return l.Columns[c]
+	}
+	return l.Carry[c-len(l.Columns)]
+}
+
+// CarryAt is where among the values of a record the code of carried column i stands.
+func (l Layout) CarryAt(i int) int { return 2*len(l.Columns) + i }
+
+// releasedAt is where the released code of column i of Released stands.
+func (l Layout) releasedAt(i int) int { return 2*len(l.Columns) + len(l.Carry) + i }
 
 // Fill writes the values of a record.
 func (l Layout) Fill(dst []float64, b *microdata.Block, row int) {
@@ -28,7 +42,10 @@ func (l Layout) Fill(dst []float64, b *microdata.Block, row int) {
 		dst[2*i], dst[2*i+1] = cell.At(col.Original, row), cell.At(col.Out(), row)
 	}
 	for i, index := range l.Carry {
-		dst[2*len(l.Columns)+i] = cell.Code(&b.Columns[index], row)
+		dst[l.CarryAt(i)] = cell.Code(&b.Columns[index], row)
+	}
+	for i, index := range l.Released {
+		dst[l.releasedAt(i)] = cell.ReleasedCode(&b.Columns[index], row)
 	}
 }
 
@@ -42,7 +59,7 @@ type Sample struct {
 	Priority []uint32
 	From     []*place.Origin
 	Row      []int64     // places
-	Values   [][]float64 // by column: original and released of each, carried codes; NaN: no value
+	Values   [][]float64 // by column: original and released of each, carried codes, released codes; NaN: no value
 
 	Hits []int32 // scratch
 }
@@ -68,11 +85,18 @@ func (s *Sample) Offer(b *microdata.Block, from *place.Origin, p *place.Prioriti
 		s.Values[2*c+1] = cell.Gather(s.Values[2*c+1], col.Out(), s.Hits)
 	}
 	for c, index := range of.Carry {
-		dst := s.Values[2*len(of.Columns)+c]
+		dst := s.Values[of.CarryAt(c)]
 		for _, i := range s.Hits {
 			dst = append(dst, cell.Code(&b.Columns[index], int(i)))
 		}
-		s.Values[2*len(of.Columns)+c] = dst
+		s.Values[of.CarryAt(c)] = dst
+	}
+	for c, index := range of.Released {
+		dst := s.Values[of.releasedAt(c)]
+		for _, i := range s.Hits {
+			dst = append(dst, cell.ReleasedCode(&b.Columns[index], int(i)))
+		}
+		s.Values[of.releasedAt(c)] = dst
 	}
 	s.Bound()
 }

@@ -68,10 +68,8 @@ func masked(ctx context.Context, p *config.Pipeline, o pipeline.Options, src con
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(options.Columns) == 0 {
-		// Nothing numeric is measured: the accumulator still needs a column to carry the
-		// keys beside, and any that is read will do.
-		return nil, nil, pipeline.DataErrorf("no numeric column is masked, sensitive or a key: use `sdlfilter attack --original --categorical`")
+	if !pl.Measures() {
+		return nil, nil, pipeline.DataErrorf("no numeric column is masked, sensitive or a key, and no key is counted: there is nothing to attack")
 	}
 	acc, err := assess.New(options)
 	if err != nil {
@@ -170,11 +168,11 @@ func dataOf(pl *pipeline.Plan, p assess.Pairs) attack.Data {
 		return uniqueness.Codes(p.Carried[slices.Index(p.CarriedColumns, pl.Intruder.Index[name])])
 	}
 	for _, name := range pl.Intruder.Counted {
-		d.Categorical = append(d.Categorical, attack.CategoricalColumn{Name: name, Original: codes(name)})
+		d.Categorical = append(d.Categorical, categoriesOf(pl, p, name))
 	}
 	if in := pl.Config.Assess.Intruder; in != nil && in.Uniqueness != nil {
 		for _, name := range in.Uniqueness.Sensitive {
-			d.Sensitive = append(d.Sensitive, attack.CategoricalColumn{Name: name, Original: codes(name)})
+			d.Sensitive = append(d.Sensitive, categoriesOf(pl, p, name))
 		}
 		if w := in.Uniqueness.Weight; w != "" {
 			d.Weights = p.Carried[slices.Index(p.CarriedColumns, pl.Intruder.Index[w])]
@@ -184,6 +182,25 @@ func dataOf(pl *pipeline.Plan, p assess.Pairs) attack.Data {
 		}
 	}
 	return d
+}
+
+// categoriesOf returns the categories of a column: where a mask changes it, those of the
+// original and those of the release, under codes that both share.
+func categoriesOf(pl *pipeline.Plan, p assess.Pairs, name string) attack.CategoricalColumn {
+	index := pl.Intruder.Index[name]
+	var original, released []float64
+	if i := slices.Index(p.CarriedColumns, index); i >= 0 {
+		original, released = p.Carried[i], p.CarriedReleased[i]
+	} else {
+		c := slices.IndexFunc(pl.Assessed, func(c assess.Column) bool { return c.Index == index })
+		original, released = p.Original[c], p.Released[c]
+	}
+	if released == nil {
+		return attack.CategoricalColumn{Name: name, Original: uniqueness.Codes(original)}
+	}
+	both := uniqueness.Codes(slices.Concat(original, released))
+	n := len(original)
+	return attack.CategoricalColumn{Name: name, Original: both[:n:n], Released: both[n:]}
 }
 
 // optionsOf says what the configuration asks: linkage and uniqueness where

@@ -43,7 +43,7 @@ func (g *grid) wantPairs() (err error) {
 		return nil
 	}
 	carry := slices.Concat(g.plan.Carry, g.plan.Intruder.Carried)
-	g.pairs, err = assess.New(assess.Options{Columns: g.plan.Assessed, Carry: carry, Key: g.key, Sample: g.sample(), Mixes: g.mixes})
+	g.pairs, err = assess.New(assess.Options{Columns: g.plan.Assessed, Carry: carry, Released: g.plan.Intruder.Released, Key: g.key, Sample: g.sample(), Mixes: g.mixes})
 	return err
 }
 
@@ -85,8 +85,8 @@ func (g *grid) judgePairs(ctx context.Context, at place, p *rumap.Point, replica
 	return nil
 }
 
-// parts are the parts of the intruder that some rule is about. What is known of the
-// categorical keys, which masks of numbers do not move, is found once.
+// parts are the parts of the intruder that some rule is about. What is known of
+// categorical keys that no mask moves is found once.
 func (g *grid) parts() (parts []string) {
 	if inverts(g.whole) {
 		parts = append(parts, "inversion")
@@ -94,13 +94,16 @@ func (g *grid) parts() (parts []string) {
 	for _, r := range g.config.Gate.Rules {
 		for i := range assess.RespondentMeasures {
 			m := &assess.RespondentMeasures[i]
-			if _, limited := m.Limit(r); limited && !slices.Contains(parts, m.Part) && !(m.Categorical && g.counted != nil) {
+			if _, limited := m.Limit(r); limited && !slices.Contains(parts, m.Part) && !(m.Categorical && g.countedOnce() && g.counted != nil) {
 				parts = append(parts, m.Part)
 			}
 		}
 	}
 	return parts
 }
+
+// countedOnce reports whether what is counted is the same at every point.
+func (g *grid) countedOnce() bool { return len(g.plan.Intruder.Released) == 0 }
 
 // takeIdentity adds what an intruder finds to a point. A measure that could not be taken
 // is not a number, so that its rule does not hold, as in a run.
@@ -119,7 +122,7 @@ func (g *grid) takeIdentity(p *rumap.Point, id *assess.Identity) {
 				continue
 			}
 			p.Respondents[m.Name] = *m.Found(id)
-			if m.Categorical {
+			if m.Categorical && g.countedOnce() {
 				p.Respondents[m.Name] = *m.Found(g.counted)
 			}
 		}

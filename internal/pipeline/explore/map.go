@@ -406,7 +406,7 @@ func (g *grid) chainOf(at place, masks []transform.Spec, alone bool) (*transform
 		if alone && c.Name != g.column {
 			continue
 		}
-		if g.plan.Layout.Read[c.Index].As == microdata.Numbers || slices.Contains(g.plan.Carry, c.Index) {
+		if g.plan.Layout.Read[c.Index].As == microdata.Numbers || slices.Contains(g.plan.Carry, c.Index) || slices.Contains(g.plan.Intruder.Carried, c.Index) {
 			columns = append(columns, c)
 		}
 	}

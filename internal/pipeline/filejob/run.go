@@ -96,7 +96,7 @@ func (r *run) settle(ctx context.Context) (err error) {
 	if r.chain, err = r.plan.NewChain(ctx, r.key, r.options.Progress); err != nil {
 		return err
 	}
-	if len(r.plan.Assessed) == 0 {
+	if !r.plan.Measures() {
 		return nil // nothing numeric is masked, sensitive or a key: there is nothing to measure
 	}
 	if r.assessed, err = r.plan.AssessOptions(r.key, r.chain); err != nil {

@@ -67,7 +67,7 @@ func (c *commit) merge(all []*State) error {
 	c.records.Reasons = map[string]int64{}
 	touched := make([]int64, len(c.config.Masks))
 	var unidentified int64
-	if len(c.plan.Assessed) > 0 {
+	if c.plan.Measures() {
 		options, err := c.plan.AssessOptions(c.key, c.chain)
 		if err != nil {
 			return err

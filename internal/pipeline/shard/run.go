@@ -37,7 +37,7 @@ func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o pipe
 		return nil, fmt.Errorf("sink: %w", err)
 	}
 	w := &worker{job: j, chain: chain, options: o, state: &State{Plan: m.id, Shard: shard, Reasons: map[string]int64{}}}
-	if len(j.plan.Assessed) > 0 {
+	if j.plan.Measures() {
 		options, err := j.plan.AssessOptions(j.key, chain)
 		if err != nil {
 			return nil, err

@@ -225,6 +225,6 @@ func fingerprint(p *config.Pipeline, o assess.Options, key keystream.Key) string
 	for _, c := range o.Columns {
 		fmt.Fprintf(h, " %q %d %v", c.Name, c.Index, c.Masked)
 	}
-	fmt.Fprintf(h, " %v", o.Carry)
+	fmt.Fprintf(h, " %v %v", o.Carry, o.Released)
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -203,7 +203,7 @@ func (f *inForce) settle(ctx context.Context, src connectors.Source, carries boo
 	if f.chain, err = f.plan.NewChain(ctx, key, progress); err != nil {
 		return err
 	}
-	if f.measures = len(f.plan.Assessed) > 0; f.measures {
+	if f.measures = f.plan.Measures(); f.measures {
 		if f.assessed, err = f.plan.AssessOptions(key, f.chain); err != nil {
 			return err
 		}
