@@ -56,31 +56,7 @@ func displacements(t *testing.T, c *Chain, size int, columns []testColumn) []mic
 // chain: for each record z = (mean − said)/SE must have the spread of a normal
 // variable, and the mean over records must agree.
 func TestDisplacementIsThatOfReleases(t *testing.T) {
-	noise := func(sd float64) Spec { return mask(&Noise{Columns: []string{"a"}, SD: amount(sd)}) }
-	swap := func(policy, scope string, rate float64) Spec { return mask(swapMask(policy, scope, rate)) }
-	second := func(scope string) Spec {
-		rate := 0.5
-		return Spec{Name: "second", Params: &Swap{Keys: []string{"c"}, Attribute: "d", Columns: []string{"a"}, Rate: &rate, Policy: "random", Scope: scope}}
-	}
-	upper, base := 9000.0, 1000.0
-	clip, round := mask(&Truncate{Columns: []string{"a"}, Upper: &upper}), mask(&Round{Columns: []string{"a"}, Base: &base})
-	chains := map[string][]Spec{
-		"noise, swap":                {noise(3000), swap("random", "", 0.4)},
-		"swap, clip":                 {swap("unique", "dataset", 1), clip},
-		"round, swap, noise, clip":   {round, swap("random", "dataset", 0.6), noise(2000), clip},
-		"swap, swap":                 {swap("random", "", 0.5), second("")},
-		"swap, swap of dataset":      {swap("unique", "", 0.8), second("dataset")},
-		"swap of dataset, swap":      {second("dataset"), noise(500), swap("random", "", 0.7)},
-		"bias, round, swap of pairs": {mask(&Bias{Columns: []string{"a"}, Phi: &[]float64{0.2}[0]}), round, noise(100), swap("random", "", 0.7)},
-	}
-	for _, policy := range []string{"unique", "random"} {
-		for _, scope := range []string{"", "dataset"} {
-			for _, rate := range []float64{0.5, 1} {
-				chains[fmt.Sprint(policy, scope, rate)] = []Spec{swap(policy, scope, rate)}
-			}
-		}
-	}
-	for name, masks := range chains {
+	for name, masks := range displacementChains() {
 		for _, nulls := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, nulls), func(t *testing.T) { compareDisplacement(t, masks, nulls) })
 		}

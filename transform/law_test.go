@@ -14,6 +14,27 @@ import (
 // a share. Where nothing is drawn the two are equal.
 func TestLawIsThatOfTheChain(t *testing.T) {
 	const n = 6_000
+	for _, typ := range lawTypes {
+		for name, specs := range lawChains() {
+			for _, x := range []float64{0, 3, 95, 100, 101, 250} {
+				values := testColumn{values: repeat(x, n), typ: typ.of, decimals: typ.decimals}
+				setup := testSetup(t, values)
+				setup.Columns[0].SD, setup.Columns[0].Mean = 20, 100
+				c := chain(t, setup, specs...)
+				law, ok := c.Law("a")
+				if !ok {
+					t.Fatalf("%s: has no law", name)
+				}
+				what := fmt.Sprintf("%s of %s at %v", name, typ.name, x)
+				y := apply(t, c, block(0, len(values.values), values)).Columns[0].Out().Values
+				checkLaw(t, what, law, x, y)
+			}
+		}
+	}
+}
+
+// lawChains are masks on column "a" in many orders.
+func lawChains() map[string][]Spec {
 	noise := func(sd float64, distribution string, tiers ...Tier) Spec {
 		return mask(&Noise{Columns: []string{"a"}, SD: amount(sd), Distribution: distribution, Tiers: tiers})
 	}
@@ -70,30 +91,16 @@ func TestLawIsThatOfTheChain(t *testing.T) {
 			chains[at+", tiers"] = []Spec{noise(sd, d, Tier{ptr(100.0), ptr(4.0)}), clip(90, 140, "")}
 		}
 	}
-	for _, typ := range []struct {
-		name     string
-		of       arrow.DataType
-		decimals int
-	}{
-		{"cents", arrow.PrimitiveTypes.Float64, 2}, {"no decimals", arrow.PrimitiveTypes.Float64, -1},
-		{"integers", arrow.PrimitiveTypes.Int32, 0}, {"single", arrow.PrimitiveTypes.Float32, 1}, {"bytes", arrow.PrimitiveTypes.Uint8, 0},
-	} {
-		for name, specs := range chains {
-			for _, x := range []float64{0, 3, 95, 100, 101, 250} {
-				values := testColumn{values: repeat(x, n), typ: typ.of, decimals: typ.decimals}
-				setup := testSetup(t, values)
-				setup.Columns[0].SD, setup.Columns[0].Mean = 20, 100
-				c := chain(t, setup, specs...)
-				law, ok := c.Law("a")
-				if !ok {
-					t.Fatalf("%s: has no law", name)
-				}
-				what := fmt.Sprintf("%s of %s at %v", name, typ.name, x)
-				y := apply(t, c, block(0, len(values.values), values)).Columns[0].Out().Values
-				checkLaw(t, what, law, x, y)
-			}
-		}
-	}
+	return chains
+}
+
+var lawTypes = []struct {
+	name     string
+	of       arrow.DataType
+	decimals int
+}{
+	{"cents", arrow.PrimitiveTypes.Float64, 2}, {"no decimals", arrow.PrimitiveTypes.Float64, -1},
+	{"integers", arrow.PrimitiveTypes.Int32, 0}, {"single", arrow.PrimitiveTypes.Float32, 1}, {"bytes", arrow.PrimitiveTypes.Uint8, 0},
 }
 
 func checkLaw(t *testing.T, what string, law *Law, x float64, y []float64) {
