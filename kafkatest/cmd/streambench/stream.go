@@ -75,14 +75,19 @@ func (c *cluster) topic(ctx context.Context, name string, partitions int32) erro
 	return err
 }
 
-// fill makes a topic and produces the survey into it.
+// fill makes a topic and produces the survey's first n records into it.
 func (c *cluster) fill(ctx context.Context, topic string, partitions int32, n int64) error {
 	if err := c.topic(ctx, topic, partitions); err != nil {
 		return err
 	}
+	return c.produce(ctx, topic, partitions, 0, n)
+}
+
+// produce adds the records from ≤ i < to of the survey to a topic.
+func (c *cluster) produce(ctx context.Context, topic string, partitions int32, from, to int64) error {
 	records := survey.Records{Seed: 1, Partitions: partitions}
 	failed := make(chan error, 1)
-	for i := range n {
+	for i := from; i < to; i++ {
 		p := int32(i % int64(partitions))
 		value := records.At(p, i/int64(partitions)).AppendJSON(make([]byte, 0, 160))
 		c.client.Produce(ctx, &kgo.Record{Topic: topic, Partition: p, Value: value}, func(_ *kgo.Record, err error) {
@@ -102,6 +107,32 @@ func (c *cluster) fill(ctx context.Context, topic string, partitions int32, n in
 		return err
 	default:
 		return nil
+	}
+}
+
+// errFewCommits is of a run that was over before a rate could be told.
+var errFewCommits = errors.New("too few commits to tell a rate")
+
+// mostRecords is up to where a measurement grows.
+const mostRecords = 128_000_000
+
+// sized fills a topic and measures on it. Where a run is over after too few commits,
+// the topic gets as many records again, and all is measured anew. It returns how many
+// records there are in the end.
+func (c *cluster) sized(ctx context.Context, o options, topic string, partitions int32, measure func(o options, attempt int) error) (int64, error) {
+	if err := c.fill(ctx, topic, partitions, o.records); err != nil {
+		return 0, err
+	}
+	for attempt := 0; ; attempt++ {
+		err := measure(o, attempt)
+		if !errors.Is(err, errFewCommits) || 2*o.records > mostRecords {
+			return o.records, err
+		}
+		fmt.Fprintf(os.Stderr, "%v: %s records are not enough, trying twice as many\n", err, thousands(float64(o.records)))
+		if err := c.produce(ctx, topic, partitions, o.records, 2*o.records); err != nil {
+			return 0, err
+		}
+		o.records *= 2
 	}
 }
 
@@ -143,7 +174,7 @@ func (c *cluster) pass(ctx context.Context, o options, group, topic string, n in
 	}
 	// The last transaction waits for records that do not come.
 	if len(commits) < 4 {
-		return p, fmt.Errorf("%s has only been seen to commit %d times: more records are needed", group, len(commits))
+		return p, fmt.Errorf("%s: %w: %d", group, errFewCommits, len(commits))
 	}
 	first, last := commits[0], commits[len(commits)-2]
 	p.rate = float64(last.records-first.records) / last.at.Sub(first.at).Seconds()
@@ -172,30 +203,33 @@ func besideCopy(ctx context.Context, o options) error {
 		return err
 	}
 	defer c.client.Close()
-	fmt.Printf("From topic to topic on Apache Kafka, %s records, commits every %v, medians of %d runs in turn:\n\n", thousands(float64(o.records)), o.interval, o.runs)
-	fmt.Println("| partitions | sdlfilter, records/s | bare copy, records/s | ratio | sdlfilter, CPU µs/record | bare copy, CPU µs/record |")
-	fmt.Println("|---|---|---|---|---|---|")
+	fmt.Printf("From topic to topic on Apache Kafka, commits every %v, medians of %d runs in turn:\n\n", o.interval, o.runs)
+	fmt.Println("| partitions | records | sdlfilter, records/s | bare copy, records/s | ratio | sdlfilter, CPU µs/record | bare copy, CPU µs/record |")
+	fmt.Println("|---|---|---|---|---|---|---|")
 	for _, partitions := range []int32{1, 4} {
 		from := fmt.Sprintf("bench-%d-%d", partitions, time.Now().Unix())
-		if err := c.fill(ctx, from, partitions, o.records); err != nil {
-			return err
-		}
 		var rates, cpus [2][]float64
-		for k := range o.runs {
-			for which, name := range []string{"filter", "copy"} {
-				group := fmt.Sprintf("%s-%s-%d", from, name, k)
-				p, err := c.one(ctx, o, which == 0, group, from, partitions)
-				if err != nil {
-					return err
+		records, err := c.sized(ctx, o, from, partitions, func(o options, attempt int) error {
+			rates, cpus = [2][]float64{}, [2][]float64{}
+			for k := range o.runs {
+				for which, name := range []string{"filter", "copy"} {
+					group := fmt.Sprintf("%s-%s-%d-%d", from, name, attempt, k)
+					p, err := c.one(ctx, o, which == 0, group, from, partitions)
+					if err != nil {
+						return err
+					}
+					rates[which], cpus[which] = append(rates[which], p.rate), append(cpus[which], p.cpu)
 				}
-				fmt.Fprintf(os.Stderr, "%s: %s records/s, %.2f µs\n", group, thousands(p.rate), p.cpu)
-				rates[which], cpus[which] = append(rates[which], p.rate), append(cpus[which], p.cpu)
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		if _, err := c.admin.DeleteTopics(ctx, from); err != nil {
 			return err
 		}
-		fmt.Printf("| %d | %s | %s | %.0f %% | %.2f | %.2f |\n", partitions, thousands(median(rates[0])), thousands(median(rates[1])),
+		fmt.Printf("| %d | %s | %s | %s | %.0f %% | %.2f | %.2f |\n", partitions, thousands(float64(records)), thousands(median(rates[0])), thousands(median(rates[1])),
 			100*median(rates[0])/median(rates[1]), median(cpus[0]), median(cpus[1]))
 	}
 	fmt.Println()
@@ -211,6 +245,11 @@ func (c *cluster) one(ctx context.Context, o options, filter bool, group, from s
 	defer func() {
 		_, deleteErr := c.admin.DeleteTopics(ctx, to)
 		err = errors.Join(err, deleteErr)
+	}()
+	defer func() {
+		if err == nil {
+			fmt.Fprintf(os.Stderr, "%s: %s records/s, %.2f µs\n", group, thousands(p.rate), p.cpu)
+		}
 	}()
 	if !filter {
 		return c.pass(ctx, o, group, from, o.records, o.copy, "-brokers", strings.Join(o.brokers, ","),
@@ -248,27 +287,30 @@ func againstFake(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer c.client.Close()
-	fmt.Printf("From topic to topic on kfake in another process, %s records, commits every %v, medians of %d runs:\n\n", thousands(float64(o.records)), o.interval, o.runs)
-	fmt.Println("| partitions | records/s | CPU µs/record |")
-	fmt.Println("|---|---|---|")
+	fmt.Printf("From topic to topic on kfake in another process, commits every %v, medians of %d runs:\n\n", o.interval, o.runs)
+	fmt.Println("| partitions | records | records/s | CPU µs/record |")
+	fmt.Println("|---|---|---|---|")
 	for _, partitions := range []int32{1, 4} {
 		from := fmt.Sprintf("fake-%d", partitions)
-		if err := c.fill(ctx, from, partitions, o.records); err != nil {
-			return err
-		}
 		var rates, cpus []float64
-		for k := range o.runs {
-			p, err := c.one(ctx, o, true, fmt.Sprintf("%s-%d", from, k), from, partitions)
-			if err != nil {
-				return err
+		records, err := c.sized(ctx, o, from, partitions, func(o options, attempt int) error {
+			rates, cpus = nil, nil
+			for k := range o.runs {
+				p, err := c.one(ctx, o, true, fmt.Sprintf("%s-%d-%d", from, attempt, k), from, partitions)
+				if err != nil {
+					return err
+				}
+				rates, cpus = append(rates, p.rate), append(cpus, p.cpu)
 			}
-			fmt.Fprintf(os.Stderr, "%s-%d: %s records/s, %.2f µs\n", from, k, thousands(p.rate), p.cpu)
-			rates, cpus = append(rates, p.rate), append(cpus, p.cpu)
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		if _, err := c.admin.DeleteTopics(ctx, from); err != nil {
 			return err
 		}
-		fmt.Printf("| %d | %s | %.2f |\n", partitions, thousands(median(rates)), median(cpus))
+		fmt.Printf("| %d | %s | %s | %.2f |\n", partitions, thousands(float64(records)), thousands(median(rates)), median(cpus))
 	}
 	fmt.Println()
 	return nil
