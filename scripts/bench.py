@@ -1,13 +1,21 @@
 """Times sdlfilter and DuckDB on the same job, alternating, and prints medians.
 
-    make build && scripts/bench.sh [--rows 10000000] [--runs 5] [--only parquet|csv|memory]
+    make build && scripts/bench.sh [--rows 10000000] [--runs 5] [--only NAME,…]
 
-parquet  10 columns (6 float64, 2 int64, 2 low-cardinality strings), zstd, a
-         million rows a group. Noise on 4 float columns, one identifier dropped.
-         sdlfilter assesses and gates beside it; DuckDB only adds the noise:
-         `as it comes`, and at its best setting (preserve_insertion_order=false,
-         Parquet v2).
+parquet  10 columns, zstd, a million rows a group. Noise on 4 columns, one identifier
+         dropped. sdlfilter assesses and gates beside it, its noise is normal; DuckDB only
+         adds noise: `as it comes`, and at its best setting
+         (preserve_insertion_order=false, Parquet v2). Three data sets (--sets):
+         decimals  6 float64 of which the 4 masked ones have one or two decimals, 2 int64,
+                   2 strings of few values
+         doubles   the same, two of the masked ones full-precision doubles
+         integers  the masked ones int64: codes of few values (dictionaries) and
+                   counts, one value in ten missing
 csv      8 fields, 2 masked, CSV to CSV.
+gzip     the same, from and to CSV.gz.
+many     1,000 Parquet files of a thousandth of the rows each, to a folder.
+wide     25, 50 and 100 measured columns, a tenth of the rows: sdlfilter alone.
+swap     a swap of scope dataset, against the same file with noise: sdlfilter alone.
 memory   peak memory of sdlfilter at 10 and at 50 million rows.
 
 sdlfilter is timed from outside as a whole process. DuckDB is timed from inside,
@@ -48,21 +56,42 @@ print(json.dumps([t, c, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 102
 """
 
 
-def make_parquet(path, rows):
+ROUNDED = [f"round(exp(6.2 + 0.7 * {NORMAL}), 2)", f"round(20000 + 9000 * {NORMAL}, 2)",
+           f"round(40 + 10 * {NORMAL}, 1)", f"round(exp(3 + {NORMAL}), 2)"]
+
+
+def gaps(value):
+    return f"CASE WHEN random() < 0.1 THEN NULL ELSE {value} END"
+
+
+# The four masked columns of each data set, and the decimals that the configuration states.
+SETS = {
+    "decimals": (ROUNDED, [2, 2, 1, 2]),
+    "doubles": ([f"exp(6.2 + 0.7 * {NORMAL})", ROUNDED[1], ROUNDED[2], f"exp(3 + {NORMAL})"], [None, 2, 1, None]),
+    "integers": ([gaps(f"CAST(1000 * floor(60 * random()) AS BIGINT)"), gaps(f"CAST(20000 + 9000 * {NORMAL} AS BIGINT)"),
+                  gaps("CAST(floor(90 * random()) AS BIGINT)"), gaps(f"CAST(exp(3 + {NORMAL}) AS BIGINT)")], [0, 0, 0, 0]),
+}
+
+
+def made(path, rows, select):
     if path.exists():
         return
     con = duckdb.connect()
     con.execute("SET threads = 2; SELECT setseed(0.5)")
-    n = NORMAL
-    con.execute(f"""COPY (SELECT
-        round(exp(6.2 + 0.7 * {n}), 2) AS f1, round(20000 + 9000 * {n}, 2) AS f2,
-        round(40 + 10 * {n}, 1) AS f3, round(exp(3 + {n}), 2) AS f4,
+    con.execute(f"COPY (SELECT {select} FROM range({rows})) TO '{path}.part' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 1000000)")
+    os.rename(f"{path}.part", path)
+
+
+def make_parquet(path, rows, masked=ROUNDED):
+    made(path, rows, ", ".join(f"{v} AS f{i}" for i, v in enumerate(masked, 1)) + """,
         random() AS f5, round(100 * random(), 3) AS f6,
         range AS id, CAST(floor(1000 * random()) AS BIGINT) AS i2,
         ['north', 'south', 'east', 'west'][1 + CAST(floor(4 * random()) AS INT)] AS region,
-        ['a', 'b', 'c', 'd', 'e', 'f', 'g'][1 + CAST(floor(7 * random()) AS INT)] AS class
-        FROM range({rows})) TO '{path}.part' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 1000000)""")
-    os.rename(f"{path}.part", path)
+        ['a', 'b', 'c', 'd', 'e', 'f', 'g'][1 + CAST(floor(7 * random()) AS INT)] AS class""")
+
+
+def packed(path):
+    return ", COMPRESSION gzip" if str(path).endswith(".gz") else ""
 
 
 def make_csv(path, rows):
@@ -76,11 +105,11 @@ def make_csv(path, rows):
         ['north', 'south', 'east', 'west'][1 + CAST(floor(4 * random()) AS INT)] AS region,
         ['yes', 'no'][1 + CAST(floor(2 * random()) AS INT)] AS parttime,
         CAST(floor(60 * random()) AS INT) AS experience, round(100 * random(), 3) AS score
-        FROM range({rows})) TO '{path}.part' (FORMAT csv, HEADER)""")
+        FROM range({rows})) TO '{path}.part' (FORMAT csv, HEADER{packed(path)})""")
     os.rename(f"{path}.part", path)
 
 
-def pipeline(cache, name, source, sink, columns, masked, masks=True):
+def pipeline(cache, name, source, sink, columns, masks):
     """Writes a configuration and returns its path."""
     key = cache / "bench.key"
     if not key.exists():
@@ -90,14 +119,23 @@ def pipeline(cache, name, source, sink, columns, masked, masks=True):
         "version: 1", f"name: {name}", f"key: {{file: {key}}}",
         f"source: {source}", f"sink: {sink}", "columns:",
         *(f"  {c}: {{role: {r}{extra}}}" for c, r, extra in columns),
+        "masks:", *(f"  - {m}" for m in masks),
+        f"report: {{json: {cache / (name + '.report.json')}}}",
     ]
-    if masks:
-        text.append("masks:")
-        text += [f"  - noise: {{columns: [{c}], sd: {sd}}}" for c, sd in masked.items()]
-    text.append(f"report: {{json: {cache / (name + '.report.json')}}}")
     path = cache / f"{name}.yaml"
     path.write_text("\n".join(text) + "\n")
     return path
+
+
+def noise(masked):
+    return [f"noise: {{columns: [{c}], sd: {sd}}}" for c, sd in masked.items()]
+
+
+def roles(decimals=(2, 2, 1, 2)):
+    """The columns of the Parquet data sets."""
+    masked = [(f"f{i}", "sensitive", "" if d is None else f", decimals: {d}") for i, d in enumerate(decimals, 1)]
+    return masked + [("f5", "other", ""), ("f6", "other", ""), ("id", "identifier", ""), ("i2", "other", ""),
+                     ("region", "other", ""), ("class", "other", "")]
 
 
 def timed(command):
@@ -139,32 +177,33 @@ def show(title, results, reference):
         print(f"| {name} | {wall:.2f} | {cpu:.2f} | {mem:.0f} | {rw:.2f} | {rc:.2f} |", flush=True)
 
 
-def bench_parquet(cache, binary, rows, runs):
-    source = cache / f"bench{rows}.parquet"
-    make_parquet(source, rows)
+def added(noise):
+    """What DuckDB selects: the masked columns with noise, the others but the identifier."""
+    return ", ".join(f"f{i} + {MASKED[f'f{i}']} * {noise} AS f{i}" for i in (1, 2, 3, 4)) + ", f5, f6, i2, region, class"
+
+
+def bench_parquet(cache, binary, rows, runs, which):
+    masked, decimals = SETS[which]
+    tag = "" if which == "decimals" else "." + which
+    source = cache / f"bench{rows}{tag}.parquet"
+    make_parquet(source, rows, masked)
     out = {k: cache / f"out.{k}.parquet" for k in ("sdlfilter", "duckdb", "best", "uniform")}
-    columns = [("f1", "sensitive", ", decimals: 2, unit: USD"), ("f2", "sensitive", ", decimals: 2"),
-               ("f3", "sensitive", ", decimals: 1"), ("f4", "sensitive", ", decimals: 2"),
-               ("f5", "other", ""), ("f6", "other", ""), ("id", "identifier", ""), ("i2", "other", ""),
-               ("region", "other", ""), ("class", "other", "")]
-    config = pipeline(cache, "parquet", f"{{parquet: {{path: {source}}}}}",
-                      f"{{parquet: {{path: {out['sdlfilter']}, compression: zstd}}}}", columns, MASKED)
+    config = pipeline(cache, "parquet" + tag, f"{{parquet: {{path: {source}}}}}",
+                      f"{{parquet: {{path: {out['sdlfilter']}, compression: zstd}}}}", roles(decimals), noise(MASKED))
     def sql(noise, target, extra):
-        select = ", ".join(f"f{i} + {MASKED[f'f{i}']} * {noise} AS f{i}" for i in (1, 2, 3, 4))
-        return (f"COPY (SELECT {select}, f5, f6, i2, region, class FROM '{source}') TO '{target}' "
+        return (f"COPY (SELECT {added(noise)} FROM '{source}') TO '{target}' "
                 f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 1000000{extra})")
+    best = ["SET threads = 2", "SET preserve_insertion_order = false"]
     contestants = {
         "DuckDB, as it comes": lambda: duck(["SET threads = 2"], sql(NORMAL, out["duckdb"], "")),
-        "DuckDB, best setting": lambda: duck(["SET threads = 2", "SET preserve_insertion_order = false"],
-                                             sql(NORMAL, out["best"], ", PARQUET_VERSION v2")),
+        "DuckDB, best setting": lambda: duck(best, sql(NORMAL, out["best"], ", PARQUET_VERSION v2")),
         "DuckDB, as it comes, uniform noise": lambda: duck(["SET threads = 2"], sql(UNIFORM, out["uniform"], "")),
-        "DuckDB, best setting, uniform noise": lambda: duck(
-            ["SET threads = 2", "SET preserve_insertion_order = false"], sql(UNIFORM, out["uniform"], ", PARQUET_VERSION v2")),
+        "DuckDB, best setting, uniform noise": lambda: duck(best, sql(UNIFORM, out["uniform"], ", PARQUET_VERSION v2")),
         "sdlfilter": lambda: timed([binary, "run", "--quiet", str(config)]),
     }
     results = alternate(contestants, runs)
-    show(f"Parquet, {rows:,} × 10, {runs} runs, ratios to DuckDB as it comes", results, "DuckDB, as it comes")
-    show("The same, ratios to DuckDB at its best setting", results, "DuckDB, best setting")
+    show(f"Parquet, {which}, {rows:,} × 10, {runs} runs, ratios to DuckDB as it comes with uniform noise", results, "DuckDB, as it comes, uniform noise")
+    show("The same, ratios to DuckDB at its best setting with uniform noise", results, "DuckDB, best setting, uniform noise")
     con = duckdb.connect()
     print("\nCompressed size of the masked columns' chunks, MB:")
     for name in ("sdlfilter", "duckdb", "best"):
@@ -172,36 +211,94 @@ def bench_parquet(cache, binary, rows, runs):
         print(f"  {name}: {size / 1e6:.1f}")
 
 
-def bench_csv(cache, binary, rows, runs):
-    source = cache / f"bench{rows}.csv"
+def bench_many(cache, binary, rows, runs):
+    folder, each = cache / f"many{rows}", max(1, rows // 1000)
+    if not folder.exists():
+        whole, part = cache / f"bench{rows}.parquet", cache / f"many{rows}.part"
+        make_parquet(whole, rows)
+        part.mkdir(exist_ok=True)
+        con = duckdb.connect()
+        for k in range(1000):
+            con.execute(f"COPY (SELECT * FROM '{whole}' WHERE id >= {k * each} AND id < {(k + 1) * each}) TO '{part}/{k:04}.parquet' (FORMAT parquet, COMPRESSION zstd)")
+        part.rename(folder)
+    config = pipeline(cache, "many", f"{{parquet: {{path: {folder}}}}}", f"{{parquet: {{path: {cache / 'out.many.sdlfilter'}, compression: zstd}}}}",
+                      roles(), noise(MASKED))
+    def sql(extra):
+        return (f"COPY (SELECT {added(UNIFORM)} FROM '{folder}/*.parquet') TO '{cache / 'out.many.duckdb.parquet'}' (FORMAT parquet, COMPRESSION zstd{extra})")
+    results = alternate({
+        "DuckDB, as it comes": lambda: duck(["SET threads = 2"], sql("")),
+        "DuckDB, best setting": lambda: duck(["SET threads = 2", "SET preserve_insertion_order = false"], sql(", PARQUET_VERSION v2")),
+        "sdlfilter": lambda: timed([binary, "run", "--quiet", str(config)]),
+    }, runs)
+    title = f"1,000 Parquet files of {each:,} × 10, uniform noise in DuckDB (to one file), {runs} runs, ratios to DuckDB"
+    show(title + " as it comes", results, "DuckDB, as it comes")
+    show(title + " at its best setting", results, "DuckDB, best setting")
+
+
+def bench_wide(cache, binary, rows, runs):
+    contestants = {}
+    for width in (25, 50, 100):
+        source = cache / f"wide{width}.{rows}.parquet"
+        made(source, rows, ", ".join(f"round(100 * exp({NORMAL}), 2) AS c{i}" for i in range(width)))
+        config = pipeline(cache, f"wide{width}", f"{{parquet: {{path: {source}}}}}", f"{{parquet: {{path: {cache / 'out.wide.parquet'}, compression: zstd}}}}",
+                          [(f"c{i}", "sensitive", ", decimals: 2") for i in range(width)], noise({f"c{i}": 20 for i in range(width)}))
+        contestants[f"{width} columns"] = lambda config=config: timed([binary, "run", "--quiet", str(config)])
+    show(f"sdlfilter, {rows:,} rows, all columns masked and measured, {runs} runs, ratios to 25 columns", alternate(contestants, runs), "25 columns")
+
+
+def bench_swap(cache, binary, rows, runs):
+    source = cache / f"bench{rows}.parquet"
+    make_parquet(source, rows)
+    contestants = {}
+    for name, masks in {"noise": noise(MASKED), "swap": [*noise({k: MASKED[k] for k in ("f2", "f3", "f4")}), "swap: {columns: [f1], keys: [region], attribute: class, rate: 0.3, scope: dataset}"]}.items():
+        config = pipeline(cache, "swap." + name, f"{{parquet: {{path: {source}}}}}",
+                          f"{{parquet: {{path: {cache / f'out.{name}.parquet'}, compression: zstd}}}}", roles(), masks)
+        contestants[name] = lambda config=config: timed([binary, "run", "--quiet", str(config)])
+    show(f"sdlfilter, {rows:,} × 10, one of four columns swapped over the dataset in place of its noise, {runs} runs", alternate(contestants, runs), "noise")
+
+
+def bench_csv(cache, binary, rows, runs, ending="csv"):
+    source = cache / f"bench{rows}.{ending}"
     make_csv(source, rows)
     columns = [("id", "identifier", ""), ("wage", "sensitive", ", decimals: 2"), ("education", "other", ""),
                ("assets", "sensitive", ", decimals: 2"), ("region", "other", ""), ("parttime", "other", ""),
                ("experience", "other", ""), ("score", "other", "")]
-    config = pipeline(cache, "csv", f"{{csv: {{path: {source}}}}}", f"{{csv: {{path: {cache / 'out.sdlfilter.csv'}}}}}",
-                      columns, {"wage": 150, "assets": 1000})
-    sql = f"""COPY (SELECT wage + 150 * {NORMAL} AS wage, education, assets + 1000 * {NORMAL} AS assets,
-        region, parttime, experience, score FROM '{source}') TO '{cache / 'out.duckdb.csv'}' (FORMAT csv, HEADER)"""
+    config = pipeline(cache, ending, f"{{csv: {{path: {source}}}}}", f"{{csv: {{path: {cache / ('out.sdlfilter.' + ending)}}}}}",
+                      columns, noise({"wage": 150, "assets": 1000}))
+    sql = f"""COPY (SELECT wage + 150 * {UNIFORM} AS wage, education, assets + 1000 * {UNIFORM} AS assets,
+        region, parttime, experience, score FROM '{source}') TO '{cache / ('out.duckdb.' + ending)}' (FORMAT csv, HEADER{packed(ending)})"""
     results = alternate({
         "DuckDB, as it comes": lambda: duck(["SET threads = 2"], sql),
         "DuckDB, insertion order given up": lambda: duck(["SET threads = 2", "SET preserve_insertion_order = false"], sql),
         "sdlfilter": lambda: timed([binary, "run", "--quiet", str(config)]),
     }, runs)
-    show(f"CSV to CSV, {rows:,} × 8, {runs} runs, ratios to DuckDB as it comes", results, "DuckDB, as it comes")
+    title = f"{ending} to {ending}, {rows:,} × 8, uniform noise in DuckDB, {runs} runs, ratios to DuckDB"
+    show(title + " as it comes", results, "DuckDB, as it comes")
+    show(title + " with its insertion order given up", results, "DuckDB, insertion order given up")
 
 
-def bench_memory(cache, binary, runs):
-    columns = [("f1", "sensitive", ", decimals: 2"), ("f2", "sensitive", ", decimals: 2"), ("f3", "sensitive", ", decimals: 1"),
-               ("f4", "sensitive", ", decimals: 2"), ("f5", "other", ""), ("f6", "other", ""), ("id", "identifier", ""),
-               ("i2", "other", ""), ("region", "other", ""), ("class", "other", "")]
+def bench_memory(cache, binary):
     print("\nPeak memory of sdlfilter, MB (median of 3)\n")
     for rows in (10_000_000, 50_000_000):
         source = cache / f"bench{rows}.parquet"
         make_parquet(source, rows)
         config = pipeline(cache, f"memory{rows}", f"{{parquet: {{path: {source}}}}}",
-                          f"{{parquet: {{path: {cache / 'out.memory.parquet'}, compression: zstd}}}}", columns, MASKED)
+                          f"{{parquet: {{path: {cache / 'out.memory.parquet'}, compression: zstd}}}}", roles(), noise(MASKED))
         rs = [timed([binary, "run", "--quiet", str(config)]) for _ in range(3)]
         print(f"  {rows:,} rows: {statistics.median(r[2] for r in rs):.0f} MB, {statistics.median(r[0] for r in rs):.2f} s", flush=True)
+
+
+def listed(choices):
+    def parse(text):
+        names = text.split(",")
+        for name in names:
+            if name not in choices:
+                raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(choices)}")
+        return names
+    return parse
+
+
+MEASUREMENTS = ["parquet", "csv", "gzip", "many", "wide", "swap", "memory"]
 
 
 def main():
@@ -210,15 +307,21 @@ def main():
     p.add_argument("--binary", default="bin/sdlfilter")
     p.add_argument("--rows", type=int, default=10_000_000)
     p.add_argument("--runs", type=int, default=5)
-    p.add_argument("--only", choices=["parquet", "csv", "memory"])
+    p.add_argument("--only", type=listed(MEASUREMENTS), default=MEASUREMENTS)
+    p.add_argument("--sets", type=listed(SETS), default=list(SETS))
     a = p.parse_args()
     print(f"DuckDB {duckdb.__version__}, {os.cpu_count()} cores, median of {a.runs} runs, alternating")
-    if a.only in (None, "parquet"):
-        bench_parquet(a.cache, a.binary, a.rows, a.runs)
-    if a.only in (None, "csv"):
-        bench_csv(a.cache, a.binary, a.rows, a.runs)
-    if a.only in (None, "memory"):
-        bench_memory(a.cache, a.binary, a.runs)
+    measure = {
+        "parquet": lambda: [bench_parquet(a.cache, a.binary, a.rows, a.runs, which) for which in a.sets],
+        "csv": lambda: bench_csv(a.cache, a.binary, a.rows, a.runs),
+        "gzip": lambda: bench_csv(a.cache, a.binary, a.rows, a.runs, "csv.gz"),
+        "many": lambda: bench_many(a.cache, a.binary, a.rows, a.runs),
+        "wide": lambda: bench_wide(a.cache, a.binary, a.rows // 10, a.runs),
+        "swap": lambda: bench_swap(a.cache, a.binary, a.rows, a.runs),
+        "memory": lambda: bench_memory(a.cache, a.binary),
+    }
+    for name in a.only:
+        measure[name]()
 
 
 if __name__ == "__main__":
