@@ -37,6 +37,7 @@ type Setup struct {
 // chain serves blocks of any number of scopes.
 type Chain struct {
 	masks     []Spec
+	labels    []string // of the masks, see Label
 	setup     Setup
 	replicate int
 	columns   []*column // touched, in the order in which masks first name them
@@ -91,7 +92,7 @@ func NewChain(masks []Spec, setup Setup) (*Chain, error) {
 
 func newChain(masks []Spec, setup Setup, replicate int, shared *sharedDraws) (*Chain, error) {
 	c := &Chain{
-		masks: masks, setup: setup, replicate: replicate, shared: shared,
+		masks: masks, labels: labels(masks), setup: setup, replicate: replicate, shared: shared,
 		touched: make([]atomic.Int64, len(masks)),
 		scratch: &sync.Pool{New: func() any { return new(work) }},
 	}
@@ -293,7 +294,7 @@ type Touch struct {
 func (c *Chain) Touched() []Touch {
 	touched := make([]Touch, len(c.masks))
 	for i, m := range c.masks {
-		touched[i] = Touch{Label(c.masks, i), m.Kind(), m.Params.Masks(), c.touched[i].Load()}
+		touched[i] = Touch{c.labels[i], m.Kind(), m.Params.Masks(), c.touched[i].Load()}
 	}
 	return touched
 }

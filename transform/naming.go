@@ -111,7 +111,7 @@ func (c *Chain) settle(i int) error {
 	if !draws {
 		return nil
 	}
-	label := Label(c.masks, i)
+	label := c.labels[i]
 	for _, name := range c.masks[i].Params.Masks() {
 		if col := c.lookup(name); col != nil {
 			col.done.text += fmt.Sprintf("by %d:%s;", len(label), label)
@@ -133,7 +133,7 @@ func (c *Chain) streamsOf(scope string) []*keystream.Stream {
 	}
 	streams := make([]*keystream.Stream, len(c.draws))
 	for k, d := range c.draws {
-		label := Label(c.masks, d.mask)
+		label := c.labels[d.mask]
 		switch {
 		case c.replicate == 0:
 			streams[k] = c.setup.Key.Release(keystream.Name{Mask: label, Done: d.done, Column: d.column, Scope: scope})

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -28,7 +29,7 @@ type Spec struct {
 // Kind returns the word that the configuration uses for the mask.
 func (s Spec) Kind() string {
 	for _, k := range Kinds {
-		if fmt.Sprintf("%T", k.New()) == fmt.Sprintf("%T", s.Params) {
+		if reflect.TypeOf(k.New()) == reflect.TypeOf(s.Params) {
 			return k.Name
 		}
 	}

@@ -82,7 +82,22 @@ func Label(masks []Spec, i int) string {
 			ordinal++
 		}
 	}
-	return kind + "#" + strconv.Itoa(ordinal)
+	return unnamed(kind, ordinal)
+}
+
+func unnamed(kind string, ordinal int) string { return kind + "#" + strconv.Itoa(ordinal) }
+
+// labels are the Labels of all masks.
+func labels(masks []Spec) []string {
+	list, ordinals := make([]string, len(masks)), map[string]int{}
+	for i, m := range masks {
+		if list[i] = m.Name; m.Name == "" {
+			kind := m.Kind()
+			ordinals[kind]++
+			list[i] = unnamed(kind, ordinals[kind])
+		}
+	}
+	return list
 }
 
 // checkColumns demands at least one column, each named once.

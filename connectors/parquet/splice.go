@@ -9,6 +9,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -85,14 +86,27 @@ func (s *sink) splice(group int, in *inspection) (columnMetaData, error) {
 	return m, nil
 }
 
+// Buffers of copy: a source may have thousands of small chunks.
+var (
+	copyReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
+	copyWriters = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 256<<10) }}
+)
+
 // copy appends an inspected chunk.
 func (o *output) copy(in *inspection) error {
 	if len(in.pieces) == 0 {
 		return nil
 	}
 	last := in.pieces[len(in.pieces)-1]
-	from := bufio.NewReaderSize(io.NewSectionReader(o.in, in.from, last.from+last.n-in.from), 64<<10)
-	to := bufio.NewWriterSize(writer(o.write), 256<<10)
+	from, to := copyReaders.Get().(*bufio.Reader), copyWriters.Get().(*bufio.Writer)
+	from.Reset(io.NewSectionReader(o.in, in.from, last.from+last.n-in.from))
+	to.Reset(writer(o.write))
+	defer func() {
+		from.Reset(nil)
+		to.Reset(nil)
+		copyReaders.Put(from)
+		copyWriters.Put(to)
+	}()
 	var sum maphash.Hash
 	sum.SetSeed(seed)
 	buf := getBuffer(256 << 10)

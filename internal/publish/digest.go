@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -37,11 +38,15 @@ func (f *File) Content(ctx context.Context) (*Content, error) {
 	return c, err
 }
 
+// pieces are the buffers of Digest: a release may have thousands of small files.
+var pieces = sync.Pool{New: func() any { return new([1 << 20]byte) }}
+
 // Digest reads an open file from its beginning, wherever it is being read or
 // written.
 func Digest(ctx context.Context, f *os.File) (c FileContent, err error) {
-	h := sha256.New()
-	c.Bytes, err = io.CopyBuffer(h, &interruptible{ctx, io.NewSectionReader(f, 0, 1<<62)}, make([]byte, 1<<20))
+	h, buf := sha256.New(), pieces.Get().(*[1 << 20]byte)
+	defer pieces.Put(buf)
+	c.Bytes, err = io.CopyBuffer(h, &interruptible{ctx, io.NewSectionReader(f, 0, 1<<62)}, buf[:])
 	c.SHA256 = sum(h)
 	return c, err
 }
