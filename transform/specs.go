@@ -82,10 +82,10 @@ func Label(masks []Spec, i int) string {
 			ordinal++
 		}
 	}
-	return unnamed(kind, ordinal)
+	return nameOf(kind, ordinal)
 }
 
-func unnamed(kind string, ordinal int) string { return kind + "#" + strconv.Itoa(ordinal) }
+func nameOf(kind string, ordinal int) string { return kind + "#" + strconv.Itoa(ordinal) }
 
 // labels are the Labels of all masks.
 func labels(masks []Spec) []string {
@@ -94,7 +94,7 @@ func labels(masks []Spec) []string {
 		if list[i] = m.Name; m.Name == "" {
 			kind := m.Kind()
 			ordinals[kind]++
-			list[i] = unnamed(kind, ordinals[kind])
+			list[i] = nameOf(kind, ordinals[kind])
 		}
 	}
 	return list
