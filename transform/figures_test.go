@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -26,12 +28,17 @@ func (s *sums) add(row int, values ...float64) {
 	}
 }
 
+// figureTypes are types with precisions of every kind.
+func figureTypes() []lawType {
+	return append(slices.Clone(lawTypes), lawType{"single precision", arrow.PrimitiveTypes.Float32, -1}, lawType{"tens", &arrow.Decimal128Type{Precision: 10, Scale: -1}, 0})
+}
+
 // What the law of a chain says of single originals, held against what it has said before:
 // TestLawIsThatOfTheChain holds it against draws, which cannot see the last digits.
 func TestFiguresOfLaws(t *testing.T) {
 	var f pinned.Figures
 	chains := lawChains()
-	for _, typ := range lawTypes {
+	for _, typ := range figureTypes() {
 		for _, name := range slices.Sorted(maps.Keys(chains)) {
 			column := testColumn{values: []float64{80, 120}, typ: typ.of, decimals: typ.decimals}
 			setup := testSetup(t, column)
@@ -96,6 +103,12 @@ func TestFiguresOfDisplacements(t *testing.T) {
 	const n, window = 240, 80
 	var f pinned.Figures
 	chains := displacementChains()
+	for name, masks := range map[string][]Spec{"random, drawn": chains["random0.5"], "unique of dataset, drawn": chains["uniquedataset0.5"]} {
+		for i, distribution := range []string{"laplace", "uniform", "laplace"} { // three draws have no law
+			masks = append(slices.Clone(masks), Spec{Name: fmt.Sprint("noise ", i), Params: &Noise{Columns: []string{"a"}, SD: amount(400), Distribution: distribution}})
+		}
+		chains[name] = masks
+	}
 	for _, name := range slices.Sorted(maps.Keys(chains)) {
 		for _, nulls := range []bool{false, true} {
 			columns := displacementData(n, 5, 0.5, nulls)
@@ -159,7 +172,7 @@ func TestFiguresOfPairings(t *testing.T) {
 func TestFiguresOfKeeping(t *testing.T) {
 	var f pinned.Figures
 	chains := lawChains()
-	for _, typ := range lawTypes {
+	for _, typ := range figureTypes() {
 		for _, name := range slices.Sorted(maps.Keys(chains)) {
 			column := testColumn{values: []float64{0, 3, 90, 95, 97, 99, 100, 101, 108, 110, 250}, typ: typ.of, decimals: typ.decimals}
 			setup := testSetup(t, column)

@@ -94,11 +94,13 @@ func lawChains() map[string][]Spec {
 	return chains
 }
 
-var lawTypes = []struct {
+type lawType struct {
 	name     string
 	of       arrow.DataType
 	decimals int
-}{
+}
+
+var lawTypes = []lawType{
 	{"cents", arrow.PrimitiveTypes.Float64, 2}, {"no decimals", arrow.PrimitiveTypes.Float64, -1},
 	{"integers", arrow.PrimitiveTypes.Int32, 0}, {"single", arrow.PrimitiveTypes.Float32, 1}, {"bytes", arrow.PrimitiveTypes.Uint8, 0},
 }

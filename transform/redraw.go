@@ -53,8 +53,8 @@ func (c *noiseColumn) addWithin(x, on, u []float64, changed microdata.Bitmap) {
 	}
 }
 
-// between returns the point z of [a, b] below which the share u of the
-// probability lies that the standard distribution gives to [a, b]; the bound
+// between returns the point z of [a, b] below which (above which, for a > 0) the
+// share u of the probability lies that the standard distribution gives to [a, b]; the bound
 // nearer to 0 where that probability is below 1e-300 or the draw cannot reach.
 // Either bound may be infinite; a ≤ b.
 func (d draw) between(a, b, u float64) float64 {

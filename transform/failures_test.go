@@ -1,0 +1,377 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// computingMasks are masks of each kind that computes, on the columns given.
+func computingMasks(columns ...string) map[string][]Spec {
+	noise := mask(&Noise{Columns: columns, SD: amount(2)})
+	return map[string][]Spec{
+		"noise":  {noise},
+		"redraw": {noise, mask(&Truncate{Columns: columns, Lower: ptr(0.0), Mode: "redraw"})},
+		"clip":   {mask(&Truncate{Columns: columns, Lower: ptr(0.0)})},
+		"round":  {mask(&Round{Columns: columns, Base: ptr(5.0)})},
+		"bias":   {mask(&Bias{Columns: columns, Phi: ptr(0.1)})},
+	}
+}
+
+// wants says that an error holds a text.
+func wants(t *testing.T, what string, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("%s: got %v, want %q", what, err, text)
+	}
+}
+
+// A column that is not there, or is no number, is refused by every mask that computes, at
+// any place of its list.
+func TestColumnsThatCannotBeMasked(t *testing.T) {
+	for _, columns := range [][]string{{"z"}, {"z", "a"}, {"a", "z"}, {"text", "a"}, {"a", "text"}} {
+		for name, masks := range computingMasks(columns...) {
+			setup := testSetup(t, floats(0, 1, 2, 3))
+			setup.Columns = append(setup.Columns, ColumnInfo{Name: "text", Index: 1, Field: microdata.Field{Name: "text", Type: arrow.BinaryTypes.String}})
+			want := `there is no column "z"`
+			if slices.Contains(columns, "text") {
+				want = `column "text" must be numeric, got type utf8`
+			}
+			_, err := NewChain(masks, setup)
+			wants(t, name, err, want)
+		}
+	}
+}
+
+// absent is a block of ten records that has the values of all columns but one.
+func absent(t *testing.T, index int) (Setup, func() *microdata.Block) {
+	columns := swapData(10, 4, 2, 3)
+	return testSetup(t, columns...), func() *microdata.Block {
+		b := block(0, 10, columns...)
+		b.Columns[index].Original = microdata.Vector{}
+		return b
+	}
+}
+
+// A block without the numbers of a column is refused by every step that computes with
+// them, wherever the step stands, and in a survey too.
+func TestBlocksWithoutNumbers(t *testing.T) {
+	const want = `column "a": must be in Numbers form to be masked`
+	setup, blocks := absent(t, 0)
+	for name, masks := range computingMasks("a") {
+		wants(t, name, chain(t, setup, masks...).Apply(blocks()), want)
+		// Behind a mask of another column.
+		other := mask(&Round{Columns: []string{"b"}, Base: ptr(7.0)})
+		other.Name = "first"
+		behind := append([]Spec{other}, masks...)
+		wants(t, name+" behind another", chain(t, setup, behind...).Apply(blocks()), want)
+		// In replicates that share what is in front: the leading masks are applied once.
+		pair := []*Chain{chain(t, setup, masks...), chain(t, setup, append(slices.Clone(masks), other)...)}
+		for i, r := range Replicates(pair, 1) {
+			wants(t, name+" of replicates", r.Apply(blocks()), want)
+			if i == 0 && r.common != len(masks) {
+				t.Errorf("%s: %d masks are shared", name, r.common)
+			}
+		}
+		// In the survey of a swap behind it.
+		swap := mask(&Swap{Keys: []string{"b"}, Attribute: "d", Columns: []string{"c"}, Rate: ptr(0.5), Scope: "dataset"})
+		wants(t, name+" in a survey", chain(t, setup, append(slices.Clone(masks), swap)...).Survey(blocks()), want)
+	}
+}
+
+// A block without a column that a swap reads is refused: keys and attribute, by the swap
+// and by what follows its exchanges, within windows and over the data.
+func TestBlocksWithoutKeys(t *testing.T) {
+	const want = "the block does not hold a column that the swap reads"
+	for index := 1; index <= 3; index++ {
+		setup, blocks := absent(t, index)
+		window, dataset := chain(t, setup, mask(swapMask("random", "", 1))), chain(t, setup, mask(swapMask("random", "dataset", 1)))
+		wants(t, "window", window.Apply(blocks()), "masks[0].swap: "+want)
+		wants(t, "survey", dataset.Survey(blocks()), "masks[0].swap: "+want)
+		wants(t, "displacement in windows", window.Displacer().Apply(blocks()), want)
+		d := dataset.Displacer()
+		wants(t, "survey of displacement", d.Survey(blocks()), want)
+		wants(t, "displacement", d.Apply(blocks()), want)
+	}
+}
+
+// A survey comes first, once, and shows the records that are masked later.
+func TestSurveysOutOfPlace(t *testing.T) {
+	columns := swapData(40, 4, 2, 3)
+	setup := testSetup(t, columns...)
+	masks := []Spec{mask(swapMask("random", "dataset", 1))}
+	c := chain(t, setup, masks...)
+	wants(t, "before it", c.Apply(block(0, 40, columns...)), "needs a survey of all records first")
+	surveyed(t, c, 40, columns...)
+	wants(t, "after its end", c.Survey(block(0, 40, columns...)), "survey: has ended already")
+	// A record that the survey saw, with which another was exchanged, is no longer there.
+	released := apply(t, c, block(0, 40, columns...)).Columns[0].Out().Values
+	for row := 1; row < 40; row++ {
+		if released[row] == columns[0].values[row] {
+			continue
+		}
+		b := block(0, 40, columns...)
+		b.Places = make([]int64, 40)
+		for i := range b.Places {
+			b.Places[i] = int64(i)
+			if i >= row {
+				b.Places[i]++
+			}
+		}
+		wants(t, "a record is gone", c.Apply(b), fmt.Sprintf("masks[0].swap: record %d of stream 0, which the first pass saw, is gone", row))
+	}
+	// What is expected of exchanges refuses records of other keys than the survey saw.
+	d := chain(t, setup, masks...).Displacer()
+	if err := d.Survey(block(0, 40, columns...)); err != nil {
+		t.Fatal(err)
+	}
+	d.EndSurvey()
+	if err := d.Apply(block(0, 40, columns...)); err != nil {
+		t.Error(err)
+	}
+	for _, row := range []int{0, 39} {
+		other := swapData(40, 4, 2, 3)
+		other[1].values[row] = 77
+		if err := d.Apply(block(0, 40, other...)); err != errGone {
+			t.Errorf("record %d with other keys: %v", row, err)
+		}
+	}
+	empty := new(microdata.Block)
+	empty.Reset(0, 0, 0, 4)
+	if err := d.Apply(empty); err != nil {
+		t.Error(err)
+	}
+	if err := c.Apply(empty); err != nil {
+		t.Error(err)
+	}
+}
+
+// A block of a file starts at a multiple of the window; one of a stream anywhere.
+func TestWindowsStartAtMultiples(t *testing.T) {
+	columns := swapData(40, 4, 2, 3)
+	setup := testSetup(t, columns...)
+	setup.Window = 10
+	c := chain(t, setup, mask(swapMask("random", "", 1)))
+	wants(t, "a file", c.Apply(block(5, 25, columns...)), "a block must start at a multiple of the window of 10 records, got record 5")
+	b := block(5, 25, columns...)
+	b.Scope = "topic"
+	if err := c.Apply(b); err != nil {
+		t.Error(err)
+	}
+	if err := c.Apply(block(30, 40, columns...)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A law of masks that touch nothing is that of the value itself.
+func TestLawOfAnUntouchedColumn(t *testing.T) {
+	columns := swapData(3, 4, 2, 3)
+	c := chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"b"}, SD: amount(2)}))
+	law, ok := c.Law("a")
+	if !ok || !law.Fixed() {
+		t.Fatal("it has a law, in which nothing is drawn")
+	}
+	shift, square := law.Moments(5)
+	low, high := law.Reach(5)
+	least, most, step := law.Support()
+	if shift != 0 || square != 0 || low != 5 || high != 5 || !math.IsInf(least, -1) || !math.IsInf(most, 1) || step != 0 {
+		t.Error(shift, square, low, high, least, most, step)
+	}
+	var p [3]float64
+	law.BelowEach([]float64{4, 5, 6})(5, p[:])
+	if p != [3]float64{1, 1, 0} || law.Below(5, 5) != 1 || law.Below(5.5, 5) != 0 {
+		t.Error(p)
+	}
+	if noisy, _ := c.Law("b"); noisy.Fixed() {
+		t.Error("noise is drawn")
+	}
+	setup := testSetup(t, columns...)
+	setup.Columns[0].Field.Type = arrow.BinaryTypes.String
+	if _, ok := chain(t, setup, mask(swapMask("random", "", 1))).Law("a"); ok {
+		t.Error("a text has no law")
+	}
+}
+
+// What several chains of one run have changed is added up, mask by mask.
+func TestResumeAddsUp(t *testing.T) {
+	columns := swapData(3, 4, 2, 3)
+	c := chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(200)}), mask(&Round{Columns: []string{"b"}, Base: ptr(1e6)}))
+	c.Resume([]int64{5, 7}, 3)
+	c.Resume([]int64{10, 20}, 2)
+	if touched := c.Touched(); touched[0].Records != 15 || touched[1].Records != 27 || c.Unidentified() != 5 {
+		t.Error(touched, c.Unidentified())
+	}
+	apply(t, c, block(0, 3, columns...))
+	if touched := c.Touched(); touched[0].Records != 18 {
+		t.Error(touched)
+	}
+}
+
+// Which masks of a list mix records does not depend on where they stand.
+func TestMixingAnywhere(t *testing.T) {
+	noise, swap := mask(&Noise{Columns: []string{"a"}, SD: amount(2)}), mask(swapMask("random", "", 1))
+	for _, c := range []struct {
+		masks []Spec
+		want  bool
+	}{{nil, false}, {[]Spec{noise}, false}, {[]Spec{swap}, true}, {[]Spec{noise, swap}, true}, {[]Spec{swap, noise}, true}} {
+		if got := AnyMixesRecords(c.masks); got != c.want {
+			t.Errorf("%v: %v", c.masks, got)
+		}
+	}
+	columns := swapData(200, 4, 2, 3)
+	setup := testSetup(t, columns...)
+	whole := chain(t, setup, noise, swap)
+	rest, err := whole.Unmixed("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := apply(t, chain(t, setup, noise), block(0, 200, columns...)).Columns[0].Out().Values
+	if got := apply(t, rest, block(0, 200, columns...)).Columns[0].Out().Values; !slices.Equal(got, want) {
+		t.Error("without the swap it is the noise")
+	}
+}
+
+// A Displacer speaks of the numeric columns that a swap moves, and says of which it
+// knows no exchange, as the keys are masked before.
+func TestWhatADisplacerSpeaksOf(t *testing.T) {
+	columns := append(swapData(60, 4, 2, 3), floats(0, repeat(3, 60)...))
+	setup := testSetup(t, columns...)
+	swap := swapMask("random", "", 1)
+	swap.Columns = []string{"a", "e"}
+	noise := mask(&Noise{Columns: []string{"b"}, SD: amount(2)})
+	other := Spec{Name: "other", Params: &Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(1.0)}}
+	for _, c := range []struct {
+		masks                []Spec
+		columns, approximate []int
+	}{
+		{[]Spec{mask(swap)}, []int{0, 4}, nil},
+		{[]Spec{mask(swap), noise}, []int{0, 4}, nil},
+		{[]Spec{noise, mask(swap)}, []int{0, 4}, []int{0, 4}},
+		{[]Spec{mask(swap), noise, other}, []int{0, 4}, []int{0}},
+	} {
+		d := chain(t, setup, c.masks...).Displacer()
+		if got := d.Columns(); !slices.Equal(got, c.columns) {
+			t.Errorf("%v: of columns %v", c.masks, got)
+		}
+		if got := d.Approximate(); !slices.Equal(got, c.approximate) {
+			t.Errorf("%v: not of columns %v", c.masks, got)
+		}
+	}
+	if chain(t, setup, noise).Displacer() != nil {
+		t.Error("nothing is moved")
+	}
+	setup.Columns[0].Field.Type, setup.Columns[4].Field.Type = arrow.BinaryTypes.String, arrow.BinaryTypes.String
+	if chain(t, setup, mask(swap)).Displacer() != nil {
+		t.Error("texts have no distance")
+	}
+}
+
+// Types that are nested can be neither keys nor exchanged; nulls and extensions can.
+func TestTypesOfSwaps(t *testing.T) {
+	lists := array.NewListBuilder(memory.DefaultAllocator, arrow.PrimitiveTypes.Int64)
+	fixedLists := array.NewFixedSizeListBuilder(memory.DefaultAllocator, 2, arrow.PrimitiveTypes.Int64)
+	for range 2 {
+		lists.Append(true)
+		fixedLists.Append(true)
+		for range 2 {
+			fixedLists.ValueBuilder().(*array.Int64Builder).Append(1)
+		}
+	}
+	for _, a := range []arrow.Array{lists.NewArray(), fixedLists.NewArray()} {
+		if movable(a.DataType()) {
+			t.Errorf("%s can be moved", a.DataType())
+		}
+		dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: a.DataType()}
+		if movable(dictionary) || movable(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}}) {
+			t.Errorf("dictionaries of %s can be moved", a.DataType())
+		}
+		sw := &swapScratch{pairs: []pair{{0, 1}}}
+		_, err := exchangeArray(a, sw)
+		wants(t, "exchanged", err, "cannot be exchanged")
+		_, err = placeArray(a, []int32{0}, []cell{{null: true}})
+		wants(t, "placed", err, "cannot be moved")
+		indexes := array.NewInt8Builder(memory.DefaultAllocator)
+		indexes.Append(0)
+		coded := array.NewDictionaryArray(dictionary, indexes.NewArray(), a)
+		_, err = placeArray(coded, []int32{0}, []cell{{bytes: []byte("x")}})
+		wants(t, "a dictionary of them", err, "cannot be moved")
+		var c coder
+		for _, one := range []arrow.Array{a, coded} {
+			wants(t, "coded", c.codeArray(make([]int32, 1), one, 0), "cannot be compared")
+		}
+	}
+	nulls := array.NewNull(3)
+	for _, f := range []func() (arrow.Array, error){
+		func() (arrow.Array, error) { return exchangeArray(nulls, &swapScratch{pairs: []pair{{0, 2}}}) },
+		func() (arrow.Array, error) { return placeArray(nulls, []int32{1}, []cell{{null: true}}) },
+	} {
+		if a, err := f(); err != nil || a.Len() != 3 || a.NullN() != 3 {
+			t.Error(a, err)
+		}
+	}
+	codes := []int32{7, 7, 7}
+	if err := new(coder).codeArray(codes, nulls, 0); err != nil || !slices.Equal(codes, []int32{0, 0, 0}) {
+		t.Error(codes, err)
+	}
+	// Arrays of no values.
+	for _, typ := range movableTypes {
+		a := array.NewBuilder(memory.DefaultAllocator, typ).NewArray()
+		if moved, err := placeArray(a, nil, nil); err != nil || moved.Len() != 0 {
+			t.Errorf("%s: %v", typ, err)
+		}
+		var c coder
+		if err := c.codeArray(nil, a, 0); err != nil {
+			t.Errorf("%s: %v", typ, err)
+		}
+	}
+}
+
+// Values without nulls take one in: only where one comes is there a bitmap.
+func TestNullsThatComeIn(t *testing.T) {
+	b := array.NewInt64Builder(memory.DefaultAllocator)
+	b.AppendValues([]int64{1, 2, 3}, nil)
+	a := b.NewArray()
+	for row := range int32(3) {
+		got, err := placeArray(a, []int32{row}, []cell{{null: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			if got.IsNull(i) != (i == int(row)) {
+				t.Errorf("row %d: value %d is null: %v", row, i, got.IsNull(i))
+			}
+		}
+		// What a null covers is not there to be read.
+		if v := got.(*array.Int64).Int64Values()[row]; v != 0 {
+			t.Errorf("row %d: %d lies below the null", row, v)
+		}
+	}
+	got, err := placeArray(a, []int32{1}, []cell{{bytes: []byte{9, 0, 0, 0, 0, 0, 0, 0}}})
+	if err != nil || got.NullN() != 0 || got.Data().Buffers()[0] != nil || !slices.Equal(got.(*array.Int64).Int64Values(), []int64{1, 9, 3}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	numbers := &microdata.Vector{Values: []float64{1, 2, 3}}
+	placeNumbers(numbers, []int32{0}, []cell{{number: 9}})
+	if numbers.Valid != nil || !slices.Equal(numbers.Values, []float64{9, 2, 3}) {
+		t.Error(numbers)
+	}
+	placeNumbers(numbers, []int32{2}, []cell{{null: true}})
+	placeNumbers(numbers, []int32{1}, []cell{{number: 8}})
+	for i := range 3 {
+		if numbers.Valid.Has(i) != (i < 2) {
+			t.Error(numbers)
+		}
+	}
+	placeNumbers(numbers, []int32{2}, []cell{{number: 7}})
+	if !numbers.Valid.Has(2) || !slices.Equal(numbers.Values, []float64{9, 8, 7}) {
+		t.Error(numbers)
+	}
+}
