@@ -22,7 +22,7 @@ import (
 func claim(path string) (*os.File, error) {
 	temp := TempName(path)
 	for range 1000 {
-		f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+		f, err := system.openFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			if err = removeStale(path, temp); err != nil {
 				return nil, err
@@ -35,7 +35,7 @@ func claim(path string) (*os.File, error) {
 		if lock(f) == nil && hasName(temp, f) {
 			return f, nil
 		}
-		f.Close()
+		system.close(f)
 	}
 	return nil, fmt.Errorf("%s: another run is writing this file", path)
 }
@@ -49,14 +49,14 @@ func removeStale(path, temp string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer system.close(f)
 	if lock(f) != nil {
 		return fmt.Errorf("%s: another run is writing this file", path)
 	}
 	if !hasName(temp, f) {
 		return nil
 	}
-	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := system.remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -66,22 +66,22 @@ func removeStale(path, temp string) error {
 // of one name, and no link.
 func openOwn(temp string) (*os.File, error) {
 	// Looked at first, since to open a device may do something.
-	info, err := os.Lstat(temp)
+	info, err := system.lstat(temp)
 	if err != nil {
 		return nil, err
 	}
 	if err := own(temp, info); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(temp, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := system.openFile(temp, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	if info, err = f.Stat(); err == nil {
+	if info, err = system.stat(f); err == nil {
 		err = own(temp, info)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, system.close(f))
 	}
 	return f, nil
 }
@@ -105,12 +105,12 @@ func own(temp string, info fs.FileInfo) error {
 	return fmt.Errorf("%s: is %s, and not the temporary file of a run of this user; look at it and remove it", temp, what)
 }
 
-func lock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+func lock(f *os.File) error { return system.lock(f) }
 
 // hasName reports whether a name is that of the open file, and its only one.
 func hasName(path string, f *os.File) bool {
-	held, err1 := f.Stat()
-	named, err2 := os.Lstat(path)
+	held, err1 := system.stat(f)
+	named, err2 := system.lstat(path)
 	return err1 == nil && err2 == nil && os.SameFile(held, named) && own(path, named) == nil
 }
 

@@ -59,12 +59,12 @@ func opened(path string) bool {
 
 // spool makes a file without a name, that its owner alone can read.
 func spool() (*os.File, error) {
-	f, err := os.CreateTemp("", ".sdlfilter-*")
+	f, err := system.createTemp("", ".sdlfilter-*")
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
+	if err := system.remove(f.Name()); err != nil {
+		return nil, errors.Join(err, system.close(f))
 	}
 	return f, nil
 }
@@ -72,38 +72,38 @@ func spool() (*os.File, error) {
 // copyOut writes a spool to a device or pipe. What was appended to before
 // (>> file) is appended to again.
 func copyOut(spool *os.File, path string) error {
-	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+	if _, err := system.seek(spool, 0, io.SeekStart); err != nil {
 		return err
 	}
-	out, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	out, err := system.openFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
 	}
 	if device, err := stillDevice(path, out); err != nil || !device {
-		return errors.Join(fmt.Errorf("%s: was a device or a pipe, and is none any more", path), err, out.Close())
+		return errors.Join(fmt.Errorf("%s: was a device or a pipe, and is none any more", path), err, system.close(out))
 	}
 	_, err = io.Copy(out, spool)
-	return errors.Join(err, out.Close())
+	return errors.Join(err, system.close(out))
 }
 
 func stillDevice(path string, f *os.File) (bool, error) {
-	info, err := f.Stat()
+	info, err := system.stat(f)
 	return err == nil && (!info.Mode().IsRegular() || opened(path)), err
 }
 
 // hangUp lets a reader that waits at the other end of a pipe know that nothing
 // comes of a release that had begun. Where nobody waits nothing is to be done.
 func hangUp(spool *os.File, path string) error {
-	if begun, err := spool.Stat(); err != nil || begun.Size() == 0 {
+	if begun, err := system.stat(spool); err != nil || begun.Size() == 0 {
 		return err
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode()&fs.ModeNamedPipe == 0 || opened(path) {
 		return nil
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	f, err := system.openFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil
 	}
-	return f.Close()
+	return system.close(f)
 }

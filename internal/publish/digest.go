@@ -89,11 +89,11 @@ func ContentOf(ctx context.Context, path string) (*Content, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: is no regular file and no folder, so what it holds cannot be compared", path)
 	}
-	f, err := os.Open(path)
+	f, err := system.openFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer system.close(f)
 	file, err := Digest(ctx, f)
 	return &Content{Path: path, Files: []FileContent{file}}, err
 }
@@ -108,14 +108,14 @@ func contentOfFolder(ctx context.Context, root string) (*Content, error) {
 		if err != nil {
 			return err
 		}
-		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+		f, err := system.openFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			return err
 		}
 		file, err := Digest(ctx, f)
 		file.Name = filepath.ToSlash(rel)
 		c.Files = append(c.Files, file)
-		return errors.Join(err, f.Close())
+		return errors.Join(err, system.close(f))
 	})
 	slices.SortFunc(c.Files, func(a, b FileContent) int { return strings.Compare(a.Name, b.Name) })
 	return c, err

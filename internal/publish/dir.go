@@ -29,7 +29,7 @@ func CreateDir(path, ext string) (*Dir, error) {
 	if err := replaceable(path, ext); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	if err := system.mkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
 	guard, err := claim(path + ".lock")
@@ -46,22 +46,22 @@ func CreateDir(path, ext string) (*Dir, error) {
 // make makes the temporary folder, new and of this user. One that a killed run has
 // left is removed; what is no folder of this user's is an error.
 func (d *Dir) make() error {
-	info, err := os.Lstat(d.temp)
+	info, err := system.lstat(d.temp)
 	switch {
 	case err == nil && !ownFolder(info):
 		return fmt.Errorf("%s: is not the temporary folder of a run of this user; look at it and remove it", d.temp)
 	case err == nil:
-		err = os.RemoveAll(d.temp)
+		err = system.removeAll(d.temp)
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	}
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(d.temp, 0o700); err != nil {
+	if err := system.mkdir(d.temp, 0o700); err != nil {
 		return err
 	}
-	if d.made, err = os.Lstat(d.temp); err == nil && !ownFolder(d.made) {
+	if d.made, err = system.lstat(d.temp); err == nil && !ownFolder(d.made) {
 		err = errTaken(d.temp)
 	}
 	return err
@@ -74,7 +74,7 @@ func ownFolder(info fs.FileInfo) bool {
 
 // ours reports whether the temporary name is still that of the folder that was made.
 func (d *Dir) ours() bool {
-	info, err := os.Lstat(d.temp)
+	info, err := system.lstat(d.temp)
 	return err == nil && os.SameFile(info, d.made)
 }
 
@@ -106,10 +106,10 @@ func (d *Dir) Create(name string) (*os.File, error) {
 		return nil, errTaken(d.temp)
 	}
 	full := filepath.Join(d.temp, name)
-	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
+	if err := system.mkdirAll(filepath.Dir(full), 0o700); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(full, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	return system.openFile(full, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 }
 
 // Commit gives the folder its name in one step: a folder that is there is
@@ -127,15 +127,15 @@ func (d *Dir) Commit() error {
 	if err := replaceable(d.path, d.ext); err != nil {
 		return err
 	}
-	err := os.Rename(d.temp, d.path)
+	err := system.rename(d.temp, d.path)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
-		err = exchange(d.temp, d.path)
+		err = system.exchange(d.temp, d.path)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.path, err)
 	}
 	d.done = true
-	return errors.Join(os.RemoveAll(d.temp), d.unlock(), syncDir(filepath.Dir(d.path)))
+	return errors.Join(system.removeAll(d.temp), d.unlock(), syncDir(filepath.Dir(d.path)))
 }
 
 // open gives everything in the folder the modes of a public release and syncs
@@ -146,9 +146,9 @@ func (d *Dir) open() error {
 			return err
 		}
 		if e.IsDir() {
-			return errors.Join(os.Chmod(name, 0o777&^umask()), syncDir(name))
+			return errors.Join(system.chmodName(name, 0o777&^umask()), syncDir(name))
 		}
-		return os.Chmod(name, 0o666&^umask())
+		return system.chmodName(name, 0o666&^umask())
 	})
 }
 
@@ -161,11 +161,11 @@ func (d *Dir) Abort() error {
 	if !d.ours() {
 		return d.unlock()
 	}
-	return errors.Join(os.RemoveAll(d.temp), d.unlock())
+	return errors.Join(system.removeAll(d.temp), d.unlock())
 }
 
 func (d *Dir) unlock() error {
-	return errors.Join(os.Remove(d.guard.Name()), d.guard.Close())
+	return errors.Join(system.remove(d.guard.Name()), system.close(d.guard))
 }
 
 // Adopt puts a file that is complete into the folder, under a name of its own: a link
@@ -174,7 +174,7 @@ func (d *Dir) Adopt(path, name string) error {
 	if !d.ours() {
 		return errTaken(d.temp)
 	}
-	info, err := os.Lstat(path)
+	info, err := system.lstat(path)
 	if err != nil {
 		return err
 	}
@@ -182,18 +182,18 @@ func (d *Dir) Adopt(path, name string) error {
 		return fmt.Errorf("%s: is not a regular file", path)
 	}
 	full := filepath.Join(d.temp, name)
-	if err := os.Link(path, full); err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+	if err := system.link(path, full); err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	in, err := os.Open(path)
+	in, err := system.openFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer system.close(in)
 	out, err := d.Create(name)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Sync(), out.Close())
+	return errors.Join(err, system.sync(out), system.close(out))
 }

@@ -23,12 +23,12 @@ func CreatePending(temp string) (*Pending, error) {
 	if !IsTemp(temp) {
 		return nil, fmt.Errorf("%s: is no temporary name", temp)
 	}
-	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	f, err := system.openFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(err, f.Close())
+	if err := lock(f); err != nil {
+		return nil, errors.Join(err, system.close(f))
 	}
 	return &Pending{File: f}, nil
 }
@@ -39,7 +39,7 @@ func (p *Pending) Release() error {
 		return nil
 	}
 	p.done = true
-	return p.Close()
+	return system.close(p.File)
 }
 
 // Abort removes the file, where it still has its temporary name. After Release
@@ -49,11 +49,11 @@ func (p *Pending) Abort() error {
 		return nil
 	}
 	p.done = true
-	err := os.Remove(p.Name())
+	err := system.remove(p.Name())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, p.Close())
+	return errors.Join(err, system.close(p.File))
 }
 
 // Name gives a complete file its final name and lets it be read as the umask
@@ -64,11 +64,11 @@ func Name(temp, final string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := f.Chmod(0o666 &^ umask()); err != nil {
+	defer system.close(f)
+	if err := system.chmod(f, 0o666&^umask()); err != nil {
 		return err
 	}
-	return os.Rename(temp, final)
+	return system.rename(temp, final)
 }
 
 // RemoveAbandoned removes the file of a temporary name unless somebody has it
@@ -84,14 +84,14 @@ func RemoveAbandoned(temp string) (gone bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer f.Close()
-	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
+	defer system.close(f)
+	switch err := lock(f); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return false, nil
 	case err != nil:
 		return false, err
 	}
-	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := system.remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
 	return true, nil

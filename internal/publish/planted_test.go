@@ -45,6 +45,7 @@ func TestPlantedTemporaryNameIsNotUsed(t *testing.T) {
 			}
 		},
 	}
+	words := map[string]string{"link": "is a link", "dangling link": "is a link", "second name": "is a file of several names", "pipe": "is no regular file", "another user's": "is another user's file"}
 	uses := map[string]func(path string) (io.Closer, error){
 		"file": func(path string) (io.Closer, error) { return Create(path, Confidential) },
 		"guard of a folder": func(path string) (io.Closer, error) {
@@ -69,7 +70,7 @@ func TestPlantedTemporaryNameIsNotUsed(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := use(path); err == nil || !strings.Contains(err.Error(), filepath.Base(temp)) {
+				if _, err := use(path); err == nil || !strings.Contains(err.Error(), filepath.Base(temp)) || what != "pending" && !strings.Contains(err.Error(), words[how]) {
 					t.Errorf("got %v", err)
 				}
 				after, err := os.Lstat(temp)
@@ -270,3 +271,46 @@ func TestOpenFileOfAProcessIsNotReplaced(t *testing.T) {
 }
 
 func fdName(f *os.File) string { return strconv.Itoa(int(f.Fd())) }
+
+// A folder that is replaced, given away or taken away while it is being written to is
+// neither written to nor published nor removed.
+func TestFolderTakenWhileWriting(t *testing.T) {
+	dir := t.TempDir()
+	path, part := filepath.Join(dir, "release"), filepath.Join(dir, "part")
+	if err := os.WriteFile(part, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := writeDir(t, path, "a.csv")
+	if d.Path() != path {
+		t.Errorf("its name is %s", d.Path())
+	}
+	if c, err := d.Content(t.Context()); err != nil || c.Path != path || !c.Folder || said(c) != line("a.csv", "") {
+		t.Errorf("%+v, %v", c, err)
+	}
+	// A name that is taken, a folder that is not there, what is no file.
+	for name, from := range map[string]string{"a.csv": part, "no/b.csv": part, "c.csv": dir, "d.csv": filepath.Join(dir, "gone")} {
+		if err := d.Adopt(from, name); err == nil {
+			t.Errorf("%s became %s", from, name)
+		}
+	}
+	if err := errors.Join(os.Rename(d.temp, d.temp+"-aside"), os.Mkdir(d.temp, 0o755), os.WriteFile(filepath.Join(d.temp, "a.csv"), []byte("forged"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	before := strings.Join(names(t, dir), " ")
+	_, err := d.Create("b.csv")
+	_, other := d.Content(t.Context())
+	for what, err := range map[string]error{"Create": err, "Content": other, "Adopt": d.Adopt(part, "b.csv"), "Commit": d.Commit()} {
+		if err == nil || !strings.Contains(err.Error(), "was replaced") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if got := strings.Join(names(t, dir), " "); got != before {
+		t.Errorf("the folder holds %s, before it held %s", got, before)
+	}
+	if err := errors.Join(d.Abort(), d.Abort()); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Join(names(t, dir), " "); got != ".release.sdlfilter-tmp .release.sdlfilter-tmp/a.csv .release.sdlfilter-tmp-aside .release.sdlfilter-tmp-aside/a.csv part" {
+		t.Errorf("given up, the folder holds %s", got)
+	}
+}

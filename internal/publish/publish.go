@@ -66,7 +66,7 @@ func Create(path string, mode Mode) (*File, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s: is a folder, and the output is a file", path)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	if err := system.mkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
 	f, err := claim(path)
@@ -74,8 +74,8 @@ func Create(path string, mode Mode) (*File, error) {
 		return nil, err
 	}
 	// Whatever the umask.
-	if err := f.Chmod(0o600); err != nil {
-		return nil, errors.Join(err, os.Remove(f.Name()), f.Close())
+	if err := system.chmod(f, 0o600); err != nil {
+		return nil, errors.Join(err, system.remove(f.Name()), system.close(f))
 	}
 	return &File{File: f, path: path, mode: mode}, nil
 }
@@ -92,12 +92,12 @@ func (f *File) Finish() error {
 		return errTaken(f.Name())
 	}
 	if f.mode == Public {
-		if err := f.Chmod(0o666 &^ umask()); err != nil {
+		if err := system.chmod(f.File, 0o666&^umask()); err != nil {
 			return err
 		}
 	}
 	f.finished = true
-	return f.Sync()
+	return system.sync(f.File)
 }
 
 // Commit gives the file its name, replacing what was there, after Finish where
@@ -111,7 +111,7 @@ func (f *File) Commit() error {
 			return err
 		}
 		f.done = true
-		return f.File.Close()
+		return system.close(f.File)
 	}
 	if err := f.Finish(); err != nil {
 		return err
@@ -119,11 +119,11 @@ func (f *File) Commit() error {
 	if !hasName(f.Name(), f.File) {
 		return errTaken(f.Name())
 	}
-	if err := os.Rename(f.Name(), f.path); err != nil {
+	if err := system.rename(f.Name(), f.path); err != nil {
 		return err
 	}
 	f.done = true
-	return errors.Join(f.File.Close(), syncDir(filepath.Dir(f.path)))
+	return errors.Join(system.close(f.File), syncDir(filepath.Dir(f.path)))
 }
 
 // Abort removes the temporary file. After Commit it does nothing.
@@ -133,16 +133,16 @@ func (f *File) Abort() error {
 	}
 	f.done = true
 	if f.device {
-		return errors.Join(hangUp(f.File, f.path), f.File.Close())
+		return errors.Join(hangUp(f.File, f.path), system.close(f.File))
 	}
 	if !hasName(f.Name(), f.File) {
-		return f.File.Close() // it is gone, or the name is another's
+		return system.close(f.File) // it is gone, or the name is another's
 	}
-	err := os.Remove(f.Name())
+	err := system.remove(f.Name())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, f.File.Close())
+	return errors.Join(err, system.close(f.File))
 }
 
 // WriteFile writes a whole file in one go.
@@ -151,7 +151,7 @@ func WriteFile(path string, mode Mode, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(data); err != nil {
+	if _, err := system.write(f.File, data); err != nil {
 		return errors.Join(err, f.Abort())
 	}
 	if err := f.Commit(); err != nil {
@@ -163,19 +163,19 @@ func WriteFile(path string, mode Mode, data []byte) error {
 // Replace writes a whole confidential file in one go, as WriteFile does, but where
 // several processes may be writing it at once: the last one to end wins.
 func Replace(path string, data []byte) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	if err := system.mkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+suffix)
+	f, err := system.createTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+suffix)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+	_, err = system.write(f, data)
+	if err = errors.Join(err, system.sync(f), system.close(f)); err == nil {
+		err = system.rename(f.Name(), path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return errors.Join(err, system.remove(f.Name()))
 	}
 	return SyncDir(filepath.Dir(path))
 }
@@ -184,9 +184,9 @@ func Replace(path string, data []byte) (err error) {
 func SyncDir(dir string) error { return syncDir(dir) }
 
 func syncDir(dir string) error {
-	d, err := os.Open(dir)
+	d, err := system.openFile(dir, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(system.sync(d), system.close(d))
 }

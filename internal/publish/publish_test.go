@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -143,5 +144,15 @@ func TestDirRefusesToReplaceOtherFiles(t *testing.T) {
 	}
 	if got := strings.Join(names(t, dir), " "); got != "release release/thesis.docx" {
 		t.Errorf("the folder holds %s", got)
+	}
+}
+
+// The umask is the process's, and stays it.
+func TestUmask(t *testing.T) {
+	got := umask()
+	now := syscall.Umask(0o022)
+	syscall.Umask(now)
+	if got != fs.FileMode(now) {
+		t.Errorf("%o, and the process has %o", got, now)
 	}
 }

@@ -1,0 +1,462 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+var errFault = fmt.Errorf("a fault: %w", syscall.EIO)
+
+// faults are a system of which one call fails, and what was asked of it.
+type faults struct {
+	fail  int    // the call, from 1; 0 for none
+	how   error  // nil for errFault
+	only  string // calls of other names are not counted
+	idle  bool   // no call is counted
+	calls []string
+	open  map[*os.File]string
+	read  bool // the call that failed closes a file that was only read
+}
+
+// call notes a call and says whether it fails. What is done nevertheless is done first.
+func (s *faults) call(name, of string, done func()) error {
+	if s.idle || s.only != "" && s.only != name {
+		return nil
+	}
+	s.calls = append(s.calls, name+" "+filepath.Base(of))
+	if len(s.calls) != s.fail {
+		return nil
+	}
+	if done != nil {
+		done()
+	}
+	if s.how != nil {
+		return s.how
+	}
+	return errFault
+}
+
+// system is the real system with the one fault.
+func (s *faults) system(real calls) calls {
+	s.open = map[*os.File]string{}
+	onlyRead := map[*os.File]bool{}
+	opened := func(f *os.File, err error) (*os.File, error) {
+		if err == nil {
+			s.open[f] = f.Name()
+		}
+		return f, err
+	}
+	one := func(name string, do func(string) error, doneAnyway bool) func(string) error {
+		return func(path string) error {
+			var done func()
+			if doneAnyway {
+				done = func() { _ = do(path) }
+			}
+			if err := s.call(name, path, done); err != nil {
+				return err
+			}
+			return do(path)
+		}
+	}
+	mode := func(name string, do func(string, fs.FileMode) error) func(string, fs.FileMode) error {
+		return func(path string, m fs.FileMode) error {
+			return one(name, func(path string) error { return do(path, m) }, false)(path)
+		}
+	}
+	two := func(name string, do func(a, b string) error) func(a, b string) error {
+		return func(a, b string) error {
+			return one(name, func(b string) error { return do(a, b) }, false)(b)
+		}
+	}
+	file := func(name string, do func(*os.File) error) func(*os.File) error {
+		return func(f *os.File) error {
+			if err := s.call(name, f.Name(), nil); err != nil {
+				return err
+			}
+			return do(f)
+		}
+	}
+	c := calls{
+		openFile: func(path string, flag int, m fs.FileMode) (*os.File, error) {
+			if err := s.call("open", path, nil); err != nil {
+				return nil, err
+			}
+			f, err := opened(real.openFile(path, flag, m))
+			onlyRead[f] = flag&os.O_RDWR == 0
+			return f, err
+		},
+		createTemp: func(dir, pattern string) (*os.File, error) {
+			if err := s.call("create", pattern, nil); err != nil {
+				return nil, err
+			}
+			return opened(real.createTemp(dir, pattern))
+		},
+		lstat: func(path string) (fs.FileInfo, error) {
+			if err := s.call("lstat", path, nil); err != nil {
+				return nil, err
+			}
+			return real.lstat(path)
+		},
+		stat: func(f *os.File) (fs.FileInfo, error) {
+			if err := s.call("stat", f.Name(), nil); err != nil {
+				return nil, err
+			}
+			return real.stat(f)
+		},
+		write: func(f *os.File, data []byte) (int, error) {
+			if err := s.call("write", f.Name(), nil); err != nil {
+				n, _ := real.write(f, data[:len(data)/2])
+				return n, err
+			}
+			return real.write(f, data)
+		},
+		seek: func(f *os.File, offset int64, whence int) (int64, error) {
+			if err := s.call("seek", f.Name(), nil); err != nil {
+				return 0, err
+			}
+			return real.seek(f, offset, whence)
+		},
+		close: func(f *os.File) error {
+			delete(s.open, f)
+			// A file is closed even where that fails.
+			err := s.call("close", f.Name(), func() { _ = real.close(f) })
+			if err == nil {
+				return real.close(f)
+			}
+			s.read = onlyRead[f]
+			return err
+		},
+		chmod: func(f *os.File, m fs.FileMode) error {
+			return file("chmod", func(f *os.File) error { return real.chmod(f, m) })(f)
+		},
+		lock:      file("lock", real.lock),
+		sync:      file("sync", func(*os.File) error { return nil }), // slow, and no test can see it
+		mkdir:     mode("mkdir", real.mkdir),
+		mkdirAll:  mode("mkdirs", real.mkdirAll),
+		chmodName: mode("chmod", real.chmodName),
+		link:      two("link", real.link),
+		rename:    two("rename", real.rename),
+		exchange:  two("exchange", real.exchange),
+		// Where somebody else was faster, what was to be removed is gone.
+		remove:    one("remove", real.remove, errors.Is(s.how, fs.ErrNotExist)),
+		removeAll: one("clear", real.removeAll, false),
+	}
+	return c
+}
+
+// releases are all the ways to a release: what is written under a path, of which
+// text, and what it must hold when all is well.
+var releases = []struct {
+	name string
+	do   func(path, text string) error
+	// before puts something there that a run has left.
+	before func(t *testing.T, path string)
+	folder bool
+	synced bool // the text is synced by this package, not by whoever wrote it
+}{
+	{name: "file", do: func(path, text string) error { return WriteFile(path, Public, []byte(text)) }, synced: true},
+	{name: "confidential file", do: func(path, text string) error { return WriteFile(path, Confidential, []byte(text)) }, synced: true},
+	{name: "file finished first", do: func(path, text string) error {
+		f, err := Create(path, Public)
+		if err != nil {
+			return err
+		}
+		_, err = system.write(f.File, []byte(text))
+		if err = errors.Join(err, f.Finish()); err == nil {
+			err = f.Commit()
+		}
+		return errors.Join(err, f.Abort())
+	}, synced: true},
+	{name: "file over what a killed run left", do: func(path, text string) error { return WriteFile(path, Public, []byte(text)) }, synced: true,
+		before: func(t *testing.T, path string) {
+			if err := os.WriteFile(TempName(path), []byte("half"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	{name: "replaced", do: func(path, text string) error { return Replace(path, []byte(text)) }, synced: true},
+	{name: "pending over what a killed run left", do: func(path, text string) error {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if gone, err := RemoveAbandoned(TempName(path)); err != nil || !gone {
+			return errors.Join(err, errors.New("it is still there"))
+		}
+		p, err := CreatePending(TempName(path))
+		if err != nil {
+			return err
+		}
+		_, err = system.write(p.File, []byte(text))
+		if err = errors.Join(err, system.sync(p.File)); err != nil {
+			return errors.Join(err, p.Abort())
+		}
+		if err := p.Release(); err != nil {
+			return err
+		}
+		if err := Name(TempName(path), path); err != nil {
+			return err
+		}
+		return SyncDirs(filepath.Dir(path), filepath.Dir(path))
+	}, synced: true, before: func(t *testing.T, path string) {
+		if err := os.WriteFile(TempName(path), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}},
+	{name: "folder", do: func(path, text string) error { return writeFolder(path, text, false) }, folder: true, synced: true},
+	{name: "folder over what a killed run left", do: func(path, text string) error { return writeFolder(path, text, false) }, folder: true, synced: true,
+		before: func(t *testing.T, path string) {
+			if err := errors.Join(os.MkdirAll(filepath.Join(TempName(path), "sub"), 0o700), os.WriteFile(TempName(path+".lock"), nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	{name: "folder of what was there", do: func(path, text string) error { return writeFolder(path, text, true) }, folder: true},
+}
+
+// writeFolder writes a folder of two files, the second in a folder of its own.
+func writeFolder(path, text string, adopt bool) error {
+	part := path + ".part"
+	if adopt {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(part, []byte(text), 0o600); err != nil {
+			return err
+		}
+		defer os.Remove(part)
+	}
+	d, err := CreateDir(path, ".csv")
+	if err != nil {
+		return err
+	}
+	if adopt {
+		if err := d.Adopt(part, "a.csv"); err != nil {
+			return errors.Join(err, d.Abort())
+		}
+	} else {
+		f, err := d.Create("a.csv")
+		if err == nil {
+			_, err = system.write(f, []byte(text))
+			err = errors.Join(err, system.sync(f), system.close(f))
+		}
+		if err != nil {
+			return errors.Join(err, d.Abort())
+		}
+	}
+	f, err := d.Create("sub/b.csv")
+	if err == nil {
+		err = errors.Join(system.sync(f), system.close(f))
+	}
+	if err != nil {
+		return errors.Join(err, d.Abort())
+	}
+	if err := d.Commit(); err != nil {
+		return errors.Join(err, d.Abort())
+	}
+	return d.Commit() // the second does nothing
+}
+
+// exchanged has the package use another system until the function that is returned.
+func exchanged(c calls) (back func()) {
+	real := system
+	system = c
+	return func() { system = real }
+}
+
+// held is what is under a name.
+func held(path string, folder bool) string {
+	if folder {
+		path = filepath.Join(path, "a.csv")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "nothing"
+	}
+	return string(text)
+}
+
+// Whatever call of the system fails, in whatever way to a release: the failure is said,
+// under the name is all of the earlier release or all of the new one, no file stays
+// open, no lock is held, and the next run finds its way and leaves nothing but the release.
+func TestEveryCallOfTheSystemFails(t *testing.T) {
+	for _, way := range releases {
+		for _, earlier := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, earlier release %v", way.name, earlier), func(t *testing.T) {
+				for n := 0; ; n++ {
+					dir := t.TempDir()
+					path := filepath.Join(dir, "sub", "release")
+					if earlier {
+						back := exchanged((&faults{}).system(system))
+						if err := way.do(path, "earlier"); err != nil {
+							t.Fatal(err)
+						}
+						back()
+					} else if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil {
+						t.Fatal(err)
+					}
+					if way.before != nil {
+						way.before(t, path)
+					}
+					s := &faults{fail: n}
+					back := exchanged(s.system(system))
+					err := way.do(path, "the new one")
+					back()
+					if n > len(s.calls) {
+						break
+					}
+					judgeFault(t, s, err, held(path, way.folder), earlier)
+					if n == 0 {
+						judgeOrder(t, s.calls, way.synced)
+						judgeModes(t, path, way.folder, way.name != "confidential file" && way.name != "replaced")
+					}
+					back = exchanged((&faults{}).system(system))
+					if err := way.do(path, "the next"); err != nil {
+						t.Errorf("after a fault in %v the next run fails: %v", s.at(), err)
+					}
+					back()
+					want := []string{"release"}
+					got, err := os.ReadDir(filepath.Dir(path))
+					if err != nil {
+						t.Fatal(err)
+					}
+					left := slices.DeleteFunc(got, func(e fs.DirEntry) bool { return e.Name() == want[0] })
+					// Of a name that is drawn anew each time nothing finds the way back but its own run.
+					if way.name == "replaced" && s.at() == "remove" {
+						left = nil
+					}
+					if len(left) > 0 || held(path, way.folder) != "the next" {
+						t.Errorf("after a fault in %v and another run there is %v beside the release, which holds %q", s.at(), left, held(path, way.folder))
+					}
+				}
+			})
+		}
+	}
+}
+
+// at is the name of the call that failed.
+func (s *faults) at() string {
+	if s.fail == 0 || s.fail > len(s.calls) {
+		return "none"
+	}
+	return s.calls[s.fail-1]
+}
+
+func judgeFault(t *testing.T, s *faults, err error, got string, earlier bool) {
+	t.Helper()
+	before := "nothing"
+	if earlier {
+		before = "earlier"
+	}
+	last := "rename release"
+	if slices.Contains(s.calls, "exchange release") {
+		last = "exchange release"
+	}
+	done := slices.Index(s.calls, last)
+	renamed := done >= 0 && done+1 != s.fail
+	want := before
+	if renamed {
+		want = "the new one"
+	}
+	if got != want {
+		t.Errorf("after a fault in call %d, %s, there is %q, want %q (%v)", s.fail, s.at(), got, want, err)
+	}
+	name, _, _ := strings.Cut(s.at(), " ")
+	switch name {
+	case "none":
+		if err != nil {
+			t.Errorf("without a fault: %v", err)
+		}
+	case "lstat", "stat", "lock", "link":
+		// Where the name or the lock cannot be looked at it is another's, or is tried
+		// again; where there are no links there are copies. What may not be is that it
+		// is said to be published and is not.
+		if err == nil && got != "the new one" {
+			t.Errorf("a fault in call %d, %s, is passed over", s.fail, s.at())
+		}
+	default:
+		if !errors.Is(err, errFault) && !s.read {
+			t.Errorf("a fault in call %d, %s, is passed over: %v\n%s", s.fail, s.at(), err, strings.Join(s.calls, ", "))
+		}
+	}
+	if len(s.open) > 0 {
+		t.Errorf("after a fault in call %d, %s, these stay open: %v", s.fail, s.at(), s.open)
+	}
+}
+
+// judgeOrder holds a run without a fault to the order that a crash asks for: what is
+// written is synced before it has the name, the folder after.
+func judgeOrder(t *testing.T, calls []string, synced bool) {
+	t.Helper()
+	place := func(what func(name, of string) bool) (first, last int) {
+		first, last = -1, -1
+		for i, call := range calls {
+			if name, of, _ := strings.Cut(call, " "); what(name, of) {
+				if last = i; first < 0 {
+					first = i
+				}
+			}
+		}
+		return first, last
+	}
+	_, written := place(func(name, _ string) bool { return name == "write" })
+	named, _ := place(func(name, of string) bool { return name == "rename" && of == "release" })
+	_, settled := place(func(name, of string) bool { return name == "sync" && of == "sub" })
+	inTime := false
+	for i := written + 1; i < named; i++ {
+		inTime = inTime || strings.HasPrefix(calls[i], "sync ")
+	}
+	if synced && !inTime || named < 0 || settled < named {
+		t.Errorf("written %d, named %d, the folder synced %d:\n%s", written, named, settled, strings.Join(calls, "\n"))
+	}
+}
+
+// judgeModes holds what is released to the modes of its kind.
+func judgeModes(t *testing.T, path string, folder, public bool) {
+	t.Helper()
+	want := map[string]fs.FileMode{"": 0o600}
+	if public {
+		want = map[string]fs.FileMode{"": 0o666 &^ umask()}
+	}
+	if folder {
+		want = map[string]fs.FileMode{"": 0o777 &^ umask(), "a.csv": 0o666 &^ umask(), "sub": 0o777 &^ umask(), "sub/b.csv": 0o666 &^ umask()}
+	}
+	for name, mode := range want {
+		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, want %v (%v)", name, info.Mode(), mode, err)
+		}
+	}
+}
+
+// Where somebody else removes what is to be removed at that moment, nothing is amiss.
+func TestRemovedBySomebodyElse(t *testing.T) {
+	for _, way := range releases {
+		t.Run(way.name, func(t *testing.T) {
+			for n := 1; ; n++ {
+				path := filepath.Join(t.TempDir(), "sub", "release")
+				if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if way.before != nil {
+					way.before(t, path)
+				}
+				s := &faults{fail: n, how: fs.ErrNotExist, only: "remove"}
+				back := exchanged(s.system(system))
+				err := way.do(path, "the new one")
+				back()
+				if n > len(s.calls) {
+					break
+				}
+				// A guard that is gone means that somebody took the lock away.
+				if (err != nil) != (s.at() == "remove .release.lock.sdlfilter-tmp" && n == len(s.calls)) || held(path, way.folder) != "the new one" {
+					t.Errorf("call %d, %s: %v, and there is %q", n, s.at(), err, held(path, way.folder))
+				}
+			}
+		})
+	}
+}
+
