@@ -135,4 +135,3 @@ func TestEveryCallOfTheSystemFailsInContent(t *testing.T) {
 		}
 	}
 }
-

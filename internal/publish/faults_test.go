@@ -459,4 +459,3 @@ func TestRemovedBySomebodyElse(t *testing.T) {
 		})
 	}
 }
-
