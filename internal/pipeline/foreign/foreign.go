@@ -327,7 +327,7 @@ func identity(ids arrow.Array, i int, r *records, row int) (string, error) {
 	if ids.IsNull(i) {
 		return "", &connectors.RecordError{Stream: r.name, Record: r.block.First + int64(row) + 1, Reason: "the column that matches the records has no value"}
 	}
-	return ids.ValueStr(i), nil
+	return idOf(ids, i), nil
 }
 
 func repeated(r *records, row int) error {

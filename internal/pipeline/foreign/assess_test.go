@@ -1,0 +1,336 @@
+package foreign
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// row is a record of a test file; NaN is no value, and a text that is no number a
+// record that cannot be read.
+type row struct {
+	id         string
+	wage, debt float64
+	age        int
+	region     string
+	bad        bool
+}
+
+// rows are n records, with values missing in either column now and then.
+func rows(n int) []row {
+	draw := rand.New(rand.NewPCG(3, 4))
+	out := make([]row, n)
+	for i := range out {
+		out[i] = row{id: fmt.Sprint(1_000_000 + i), wage: math.Round(1000 * math.Exp(draw.NormFloat64())), debt: float64(draw.IntN(500)), age: 20 + draw.IntN(5), region: []string{"n", "s", ""}[draw.IntN(3)]}
+		if i%11 == 3 {
+			out[i].wage = math.NaN()
+		}
+		if i%7 == 5 {
+			out[i].debt = math.NaN()
+		}
+	}
+	return out
+}
+
+// masked is a release of records: other wages, some of them missing.
+func masked(in []row) []row {
+	draw := rand.New(rand.NewPCG(5, 6))
+	out := append([]row(nil), in...)
+	for i := range out {
+		out[i].wage += math.Round(300 * draw.NormFloat64())
+		if i%17 == 2 {
+			out[i].wage = math.NaN()
+		}
+	}
+	return out
+}
+
+// shuffled is the same records in another order.
+func shuffled(in []row) []row {
+	out := append([]row(nil), in...)
+	rand.New(rand.NewPCG(7, 8)).Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+// file writes records; the columns stand in the order of their names in the header.
+func file(t *testing.T, header string, in []row, types ...string) *csv.SourceConfig {
+	t.Helper()
+	var text strings.Builder
+	fmt.Fprintln(&text, header)
+	number := func(v float64) string {
+		if v != v {
+			return ""
+		}
+		return fmt.Sprint(v)
+	}
+	for _, r := range in {
+		var fields []string
+		for name := range strings.SplitSeq(header, ",") {
+			field := map[string]string{"id": r.id, "wage": number(r.wage), "debt": number(r.debt), "age": fmt.Sprint(r.age), "region": r.region, "key": number(r.wage)}[name]
+			if r.bad && name == "wage" {
+				field = "canary"
+			}
+			fields = append(fields, field)
+		}
+		fmt.Fprintln(&text, strings.Join(fields, ","))
+	}
+	path := filepath.Join(t.TempDir(), "data.csv")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := &csv.SourceConfig{Path: path, Types: map[string]string{}}
+	for i := 0; i < len(types); i += 2 {
+		c.Types[types[i]] = types[i+1]
+	}
+	return c
+}
+
+// direct measures pairs that are put together here, in one block; bad ones left out.
+func direct(t *testing.T, original, released []row, names ...string) *assess.Measures {
+	t.Helper()
+	var columns []assess.Column
+	for i, name := range names {
+		columns = append(columns, assess.Column{Name: name, Index: i, Masked: true})
+	}
+	acc, err := assess.New(assess.Options{Columns: columns, Targets: []string{"max", "p50"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := new(microdata.Block)
+	b.Reset(0, 0, len(original), len(names))
+	vector := func(in []row, name string) (v microdata.Vector) {
+		v.Valid = microdata.NewBitmap(len(in), nil)
+		for i, r := range in {
+			x := map[string]float64{"wage": r.wage, "debt": r.debt, "age": float64(r.age)}[name]
+			if x != x {
+				v.Valid.Clear(i)
+				x = 0
+			}
+			v.Values = append(v.Values, x)
+		}
+		return v
+	}
+	for j, name := range names {
+		b.Columns[j].Original, b.Columns[j].Released = vector(original, name), vector(released, name)
+	}
+	for i := range original {
+		if original[i].bad || released[i].bad {
+			b.Reject(i, "", "malformed")
+		}
+	}
+	acc.Add(b)
+	m, err := acc.Measure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+var measured = []string{"max", "p50"}
+
+// alike holds measures against others to 12 digits: sums depend on the order of blocks in
+// the last ones. What is not a number is so in both.
+func alike(t *testing.T, name string, got, want *assess.Measures) {
+	t.Helper()
+	if where := differs("", reflect.ValueOf(got), reflect.ValueOf(want)); where != "" {
+		t.Errorf("%s: %s", name, where)
+	}
+}
+
+func differs(path string, a, b reflect.Value) string {
+	if a.Kind() != b.Kind() {
+		return path + " is of another kind"
+	}
+	switch a.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if a.IsNil() || b.IsNil() {
+			if a.IsNil() != b.IsNil() {
+				return path + " is there in one alone"
+			}
+			return ""
+		}
+		return differs(path, a.Elem(), b.Elem())
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if a.Type().Field(i).IsExported() {
+				if where := differs(path+"."+a.Type().Field(i).Name, a.Field(i), b.Field(i)); where != "" {
+					return where
+				}
+			}
+		}
+		return ""
+	case reflect.Slice, reflect.Array:
+		if a.Len() != b.Len() {
+			return fmt.Sprintf("%s has %d and %d places", path, a.Len(), b.Len())
+		}
+		for i := range a.Len() {
+			if where := differs(fmt.Sprintf("%s[%d]", path, i), a.Index(i), b.Index(i)); where != "" {
+				return where
+			}
+		}
+		return ""
+	case reflect.Float64:
+		x, y := a.Float(), b.Float()
+		if x != y && (x == x || y == y) && !(math.Abs(x-y) <= 1e-12*math.Max(math.Abs(x), math.Abs(y))) {
+			return fmt.Sprintf("%s is %v, want %v", path, x, y)
+		}
+		return ""
+	case reflect.Func, reflect.Map:
+		return ""
+	default:
+		if !a.Equal(b) {
+			return fmt.Sprintf("%s is %v, want %v", path, a, b)
+		}
+		return ""
+	}
+}
+
+// A release is measured by position as its pairs are, whatever the columns' order; by an
+// identifier as by position, whatever the records' order, and whether a file has the
+// identifiers as integers, as doubles or as texts.
+func TestAssessOfARelease(t *testing.T) {
+	original := rows(3000)
+	released := masked(original)
+	for _, i := range []int{0, 100, 2999} {
+		original[i].bad = true
+	}
+	for _, i := range []int{1, 100, 2998} {
+		released[i].bad = true
+	}
+	const header = "id,wage,debt,age,region"
+	numbers := []string{"wage", "float64"}
+	want := direct(t, original, released, "wage", "debt", "age")
+	progress := new(pipeline.Progress)
+	byPlace, err := Assess(t.Context(), Release{ID: "", Original: file(t, header, original, numbers...), Released: file(t, "region,age,debt,wage,id", released, numbers...), Columns: []string{"wage", "debt", "age"}, Targets: measured, Pictures: true}, progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alike(t, "by position", byPlace.Measures, want)
+	if byPlace.OriginalN != 3000 || byPlace.Released != 3000 || byPlace.Unmatched != 0 || byPlace.Measures.Records != 2995 {
+		t.Errorf("%+v", byPlace)
+	}
+	if progress.Phase() != "assess" || progress.Records() != 3000 {
+		t.Errorf("the progress says %s, %d", progress.Phase(), progress.Records())
+	}
+	if len(byPlace.Pictures) != 3 || byPlace.Pictures[2].Column != "age" {
+		t.Errorf("%d pictures", len(byPlace.Pictures))
+	}
+	// The record of an identifier that only one file could read is left out of both: what
+	// is bad in the released file has no released record.
+	for _, types := range [][2]string{{"int64", "int64"}, {"int64", "float64"}, {"float64", "int64"}, {"string", "string"}} {
+		got, err := Assess(t.Context(), Release{ID: "id", Original: file(t, header, original, append(numbers, "id", types[0])...), Released: file(t, header, shuffled(released), append(numbers, "id", types[1])...), Targets: measured}, new(pipeline.Progress))
+		if err != nil {
+			t.Errorf("%v: %v", types, err)
+			continue
+		}
+		alike(t, fmt.Sprint("by identifiers ", types), got.Measures, want)
+		if got.OriginalN != 3000 || got.Released != 3000 || got.Unmatched != 2 || got.Pictures != nil {
+			t.Errorf("%v: %d, %d, %d", types, got.OriginalN, got.Released, got.Unmatched)
+		}
+	}
+	// Records of which one of the files has nothing: the first, the last, one between.
+	few := shuffled(append([]row{}, released[2:1500]...))
+	got, err := Assess(t.Context(), Release{ID: "id", Original: file(t, header, original, numbers...), Released: file(t, header, few, numbers...), Columns: []string{"debt"}, Targets: measured}, new(pipeline.Progress))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The column of what cannot be read is not among those that are.
+	for i := range original {
+		original[i].bad, released[i].bad = false, false
+	}
+	alike(t, "a part", got.Measures, direct(t, original[2:1500], released[2:1500], "debt"))
+	if got.Unmatched != 3000-1498 || got.Released != 1498 {
+		t.Errorf("%d without a released record, of %d", got.Unmatched, got.Released)
+	}
+}
+
+// What cannot be matched is said with its file and place, without a value.
+func TestAssessRefuses(t *testing.T) {
+	const header = "id,wage,debt,age,region"
+	original := rows(40)
+	changed := func(change func([]row) []row) []row { return change(append([]row{}, original...)) }
+	again := func(i, j int) func([]row) []row {
+		return func(r []row) []row { r[j].id = r[i].id; return r }
+	}
+	for _, c := range []struct {
+		name                         string
+		original, released           []row
+		id                           string
+		columns                      []string
+		headerOriginal, headerRelase string
+		want                         string
+		record                       int64
+		typed                        bool
+	}{
+		{name: "fewer", released: original[:39], want: "different numbers of records; match them with --id"},
+		{name: "more", original: original[:39], want: "different numbers of records; match them with --id"},
+		{name: "none", released: original[:0], want: "no numeric column in common"},
+		{name: "none of the columns that are asked for", released: original[:0], typed: true, want: "different numbers of records"},
+		{name: "twice in the original", original: changed(again(0, 39)), id: "id", want: "repeats a value", record: 40},
+		{name: "twice in the release", released: changed(again(38, 39)), id: "id", want: "repeats a value", record: 40},
+		{name: "nobody's in the original", original: changed(func(r []row) []row { r[4].id = ""; return r }), id: "id", want: "has no value", record: 5},
+		{name: "nobody's in the release", released: changed(func(r []row) []row { r[0].id = ""; return r }), id: "id", want: "has no value", record: 1},
+		{name: "no such column", columns: []string{"wages"}, want: `column "wages" is not a numeric column of both files (did you mean "wage"?)`},
+		{name: "a text", columns: []string{"wage", "region"}, want: `column "region" is not a numeric column of both files`},
+		{name: "not released", columns: []string{"debt"}, headerRelase: "id,wage", want: `column "debt" is not a numeric column of both files`},
+		{name: "nothing in common", headerRelase: "id,region", id: "id", want: "the two files have no numeric column in common"},
+		{name: "the identifier alone in common", headerRelase: "id,region", headerOriginal: "id,wage", id: "id", want: "the two files have no numeric column in common"},
+		{name: "no identifier in the original", headerOriginal: "wage,debt", id: "id", want: "is not in the original file"},
+		{name: "no identifier in the release", headerRelase: "wage,debt", id: "id", want: "is not in the released file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.original == nil {
+				c.original = original
+			}
+			if c.released == nil {
+				c.released = original
+			}
+			if c.headerOriginal == "" {
+				c.headerOriginal = header
+			}
+			if c.headerRelase == "" {
+				c.headerRelase = header
+			}
+			var types []string
+			if c.typed {
+				types = []string{"wage", "float64"}
+			}
+			_, err := Assess(t.Context(), Release{ID: c.id, Columns: c.columns, Targets: measured,
+				Original: file(t, c.headerOriginal, c.original, types...), Released: file(t, c.headerRelase, c.released, types...)}, new(pipeline.Progress))
+			var of *connectors.RecordError
+			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &of) != (c.record > 0) || of != nil && of.Record != c.record {
+				t.Errorf("got %v, want %s at record %d", err, c.want, c.record)
+			}
+			var data *pipeline.DataError
+			if c.record == 0 && !errors.As(err, &data) {
+				t.Errorf("%v is not an error of the data", err)
+			}
+		})
+	}
+	for _, missing := range []string{"original", "released"} {
+		r := Release{Original: file(t, header, original), Released: file(t, header, original)}
+		if gone := (&csv.SourceConfig{Path: filepath.Join(t.TempDir(), "gone.csv")}); missing == "original" {
+			r.Original = gone
+		} else {
+			r.Released = gone
+		}
+		if _, err := Assess(t.Context(), r, new(pipeline.Progress)); err == nil || !strings.HasPrefix(err.Error(), missing+": ") {
+			t.Errorf("without the %s file: %v", missing, err)
+		}
+	}
+	if _, err := Assess(t.Context(), Release{Original: file(t, header, original), Released: file(t, header, original), Targets: []string{"p101"}}, new(pipeline.Progress)); err == nil {
+		t.Error("a target that is none")
+	}
+}
