@@ -1,0 +1,295 @@
+package foreign
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/intruder"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+)
+
+// wages, debts and regions are columns of records, as an attack takes them.
+func wages(in []row) (out []float64) {
+	for _, r := range in {
+		v := r.wage
+		if r.bad {
+			v = math.NaN()
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func debts(in []row) (out []float64) {
+	for _, r := range in {
+		v := r.debt
+		if r.bad {
+			v = math.NaN()
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// classes numbers texts of several files one after the other, each as it first appears.
+func classes(of func(row) string, files ...[]row) (out [][]int32) {
+	numbers := map[string]int32{}
+	for _, in := range files {
+		var codes []int32
+		for _, r := range in {
+			text := of(r)
+			code, known := numbers[text]
+			if !known {
+				code = int32(len(numbers))
+				numbers[text] = code
+			}
+			if r.bad || text == "" {
+				code = -1
+			}
+			codes = append(codes, code)
+		}
+		out = append(out, codes)
+	}
+	return out
+}
+
+// same says whether two columns group the records alike, the same in all files: codes are
+// names, of which only equality counts.
+func same(a, b [][]int32) bool {
+	there, back := map[int32]int32{-1: -1}, map[int32]int32{-1: -1}
+	x, y := slices.Concat(a...), slices.Concat(b...)
+	if len(a) != len(b) || len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		if to, known := there[x[i]]; known && to != y[i] {
+			return false
+		}
+		if from, known := back[y[i]]; known && from != x[i] {
+			return false
+		}
+		there[x[i]], back[y[i]] = y[i], x[i]
+	}
+	return true
+}
+
+func equal(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return x == y || x != x && y != y })
+}
+
+func region(r row) string { return r.region }
+func age(r row) string    { return fmt.Sprint(r.age) }
+
+// picked are the records of some places.
+func picked(in []row, at []int) (out []row) {
+	for _, i := range at {
+		out = append(out, in[i])
+	}
+	return out
+}
+
+const columnsOfAttack = "id,wage,debt,age,region"
+
+// What an attack is run on are the columns of the files, record beside record: by
+// position and by an identifier, with records that one file alone has, with weights and
+// households of the original, and with earlier releases in which some are missing.
+func TestAttackOnARelease(t *testing.T) {
+	original := rows(500)
+	released := masked(original)
+	original[2].bad, released[499].bad = true, true
+	for i := range released {
+		if i%5 == 0 {
+			released[i].region = "w"
+		}
+	}
+	for i := range original {
+		original[i].debt = float64(1 + i%7) // as a weight: none is missing
+	}
+	numbers := []string{"wage", "float64", "debt", "float64"}
+	for _, byID := range []bool{false, true} {
+		t.Run(fmt.Sprint("by identifier ", byID), func(t *testing.T) {
+			theirs, earlier := released, masked(released)
+			at := make([]int, 500)
+			for i := range at {
+				at[i] = i
+			}
+			a := Attack{Keys: []string{"wage"}, Categorical: []string{"age", "region"}, Sensitive: []string{"region"}, Weight: "debt", Household: "age",
+				Options: attack.Options{Targets: 50, Linkage: &attack.Linkage{}, Averaging: true}}
+			want, unowned, missing := released, 0, -1
+			if byID {
+				a.ID = "id"
+				// The first and the last record of the original and one between are not
+				// released, two that are released nobody knows of, and of one that is the
+				// original cannot be read.
+				at = slices.Concat(at[1:2], at[3:100], at[101:499])
+				want = picked(released, at)
+				theirs = shuffled(append(slices.Clone(want), released[2], row{id: "7"}, row{id: "8"}))
+				unowned, missing = 3, 20
+				earlier = slices.Delete(slices.Clone(earlier), missing, missing+1)
+				earlier = shuffled(earlier)
+			}
+			a.Original, a.Released = file(t, columnsOfAttack, original, numbers...), file(t, "region,age,wage,id", theirs, "wage", "float64")
+			a.Earlier = []connectors.SourceConfig{file(t, "wage,id", earlier, "wage", "float64"), file(t, "id,wage", released, "wage", "float64")}
+			progress := new(pipeline.Progress)
+			got, err := a.Run(t.Context(), progress)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mine := picked(original, at)
+			d := got.Data
+			if got.Unmatched != 500-len(at) || got.Unowned != unowned || (d.Places != nil) != byID || byID && !slices.Equal(d.Places, at) {
+				t.Errorf("%d without a released record, %d of nobody, %d places", got.Unmatched, got.Unowned, len(d.Places))
+			}
+			if malformed := 2; !byID && got.Malformed != malformed || byID && got.Malformed != 1 {
+				t.Errorf("%d records could not be read", got.Malformed)
+			}
+			if len(d.Numeric) != 1 || d.Numeric[0].Name != "wage" || !equal(d.Numeric[0].Original, wages(mine)) || !equal(d.Numeric[0].Released, wages(want)) || !slices.Equal(d.Linked, []int{0}) {
+				t.Errorf("the keys are others")
+			}
+			for j, of := range []func(row) string{age, region} {
+				c := d.Categorical[j]
+				if c.Name != []string{"age", "region"}[j] || !same([][]int32{c.Original, c.Released}, classes(of, mine, want)) {
+					t.Errorf("the classes of %s are %v and %v", c.Name, c.Original[:10], c.Released[:10])
+				}
+			}
+			if len(d.Categorical) != 2 || len(d.Sensitive) != 1 || d.Sensitive[0].Name != "region" || !same([][]int32{d.Sensitive[0].Original, d.Sensitive[0].Released}, classes(region, mine, want)) {
+				t.Errorf("%d are counted, %d are sensitive", len(d.Categorical), len(d.Sensitive))
+			}
+			if !equal(d.Weights, debts(mine)) || !same([][]int32{d.Household}, classes(age, mine)) {
+				t.Errorf("weights %v, households %v", d.Weights[:10], d.Household[:10])
+			}
+			before := [][]float64{wages(picked(masked(released), at)), wages(picked(released, at))}
+			if missing >= 0 {
+				before[0][slices.Index(at, missing)] = math.NaN()
+			}
+			if len(d.Earlier) != 2 || !equal(d.Earlier[0][0], before[0]) || !equal(d.Earlier[1][0], before[1]) {
+				t.Error("the earlier releases are others")
+			}
+			if got.Result == nil || got.Result.Targets != 50 || got.Result.Linkage == nil || got.Result.Averaging == nil || progress.Phase() != "assess" {
+				t.Errorf("%+v in the phase %s", got.Result, progress.Phase())
+			}
+		})
+	}
+}
+
+// Without a release the original is counted alone; a household is a column of its own.
+func TestAttackOnAnOriginal(t *testing.T) {
+	original := rows(200)
+	original[7].bad = true
+	a := Attack{Original: file(t, columnsOfAttack, original, "wage", "float64", "id", "string"), ID: "id", Categorical: []string{"region", "age"}, Household: "id", Keys: []string{"wage"},
+		Earlier: []connectors.SourceConfig{file(t, "id,wage", shuffled(original[:199]), "id", "string", "wage", "float64")}}
+	got, err := a.Run(t.Context(), new(pipeline.Progress))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := got.Data
+	// The record that cannot be read has no identity, and so none in the earlier release.
+	if got.Malformed != 1 || got.Unmatched != 0 || got.Unowned != 0 || d.Places != nil {
+		t.Errorf("%+v", got)
+	}
+	if !same([][]int32{d.Categorical[0].Original}, classes(region, original)) || !same([][]int32{d.Categorical[1].Released}, classes(age, original)) {
+		t.Error("the classes are others")
+	}
+	if !same([][]int32{d.Household}, classes(func(r row) string { return r.id }, original)) {
+		t.Errorf("households %v", d.Household[:10])
+	}
+	want := wages(original)
+	want[199] = math.NaN()
+	if !equal(d.Earlier[0][0], want) {
+		t.Error("the earlier release is another")
+	}
+}
+
+// Numbers are the same class however a file writes them; an infinite one is no value;
+// texts are texts where one of the files has texts.
+func TestClasses(t *testing.T) {
+	c := &category{number: true, values: map[float64]int32{}, texts: map[string]int32{}}
+	for _, v := range []struct {
+		x    float64
+		want int32
+	}{{3, 0}, {-1, 1}, {3, 0}, {math.NaN(), -1}, {2.5, 2}, {-1, 1}} {
+		if got := c.ofNumber(v.x); got != v.want {
+			t.Errorf("%v is of class %d, want %d", v.x, got, v.want)
+		}
+	}
+	original := rows(30)
+	released := slices.Clone(original)
+	for _, types := range [][2]string{{"int64", "float64"}, {"string", "int64"}, {"int64", "string"}, {"string", "string"}} {
+		a := Attack{Original: file(t, columnsOfAttack, original, "age", types[0]), Released: file(t, columnsOfAttack, released, "age", types[1]), Categorical: []string{"age"}}
+		got, err := a.Run(t.Context(), new(pipeline.Progress))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := got.Data.Categorical[0]
+		if !same([][]int32{c.Original, c.Released}, classes(age, original, released)) || slices.Contains(c.Original, -1) {
+			t.Errorf("%v: %v and %v", types, c.Original, c.Released)
+		}
+	}
+}
+
+// What an attack cannot be run on is said with the file.
+func TestAttackRefuses(t *testing.T) {
+	original := rows(30)
+	full := func() *csv.SourceConfig { return file(t, columnsOfAttack, original, "region", "string") }
+	gone := &csv.SourceConfig{Path: filepath.Join(t.TempDir(), "gone.csv")}
+	twice := slices.Clone(original)
+	twice[29].id = twice[0].id
+	others := slices.Clone(original)
+	for i := range others {
+		others[i].id = fmt.Sprint(i)
+	}
+	many := rows(linkage.MaxOneToOne + 1)
+	for _, c := range []struct {
+		name, want string
+		a          Attack
+		data       bool
+	}{
+		{"no original", "original: ", Attack{Original: gone}, false},
+		{"no release", "released: ", Attack{Original: full(), Released: gone}, false},
+		{"the last of the earlier", "earlier (2): ", Attack{Original: full(), Released: full(), Earlier: []connectors.SourceConfig{full(), gone}}, false},
+		{"no such key", `column "wages" is not in the original file (did you mean "wage"?)`, Attack{Original: full(), Released: full(), Keys: []string{"wage", "wages"}}, true},
+		{"no such key in the release", `column "debt" is not in the released file`, Attack{Original: full(), Released: file(t, "id,wage", original), Keys: []string{"wage", "debt"}}, true},
+		{"no such key in an earlier one", `column "debt" is not in the earlier (2) file`, Attack{Original: full(), Released: full(), Earlier: []connectors.SourceConfig{full(), file(t, "id,wage", original)}, Keys: []string{"debt"}}, true},
+		{"a key of text", `column "region" of the original file is utf8, and must be numeric; count it with --categorical`, Attack{Original: full(), Released: full(), Keys: []string{"region"}}, true},
+		{"no such class", `column "place" is not in the original file`, Attack{Original: full(), Released: full(), Categorical: []string{"region", "place"}}, true},
+		{"no such class in the release", `column "region" is not in the released file`, Attack{Original: full(), Released: file(t, "id,wage", original), Sensitive: []string{"region"}}, true},
+		{"no such weight", `column "w" is not in the original file`, Attack{Original: full(), Released: full(), Weight: "w"}, true},
+		{"a weight of text", `column "region" of the original file is utf8`, Attack{Original: full(), Released: full(), Weight: "region"}, true},
+		{"no such household", `column "h" is not in the original file`, Attack{Original: full(), Released: full(), Household: "h"}, true},
+		{"no such identifier", `column "id" is not in the released file`, Attack{Original: full(), Released: file(t, "wage", original), ID: "id"}, true},
+		{"twice in the release", "released: ", Attack{Original: full(), Released: file(t, columnsOfAttack, twice), ID: "id"}, false},
+		{"twice in the original", "original: ", Attack{Original: file(t, columnsOfAttack, twice), Released: full(), ID: "id"}, false},
+		{"twice in an earlier one", "earlier (1): ", Attack{Original: full(), Released: full(), Earlier: []connectors.SourceConfig{file(t, columnsOfAttack, twice)}, ID: "id"}, false},
+		{"another number", "the files have different numbers of records", Attack{Original: full(), Released: file(t, columnsOfAttack, original[1:])}, true},
+		{"another number in an earlier one", "the files have different numbers of records", Attack{Original: full(), Released: full(), Earlier: []connectors.SourceConfig{file(t, columnsOfAttack, original[1:])}}, true},
+		{"nothing in common", "the files have no record in common", Attack{Original: full(), Released: file(t, columnsOfAttack, others), ID: "id"}, true},
+		{"no records", "the original file has no records", Attack{Original: file(t, columnsOfAttack, nil), Released: file(t, columnsOfAttack, nil)}, true},
+		{"too small a population", "the population must be at least the 30 released records, got 29", Attack{Original: full(), Released: full(), Options: attack.Options{Bayes: &intruder.Options{Population: 29}}}, true},
+		{"too many for one to one", fmt.Sprintf("one-to-one linkage takes at most %d records, and there are %d", linkage.MaxOneToOne, len(many)),
+			Attack{Original: file(t, columnsOfAttack, many), Released: file(t, columnsOfAttack, many), Keys: []string{"age"}, Options: attack.Options{Linkage: &attack.Linkage{OneToOne: true}}}, true},
+	} {
+		got, err := c.a.Run(t.Context(), new(pipeline.Progress))
+		var data *pipeline.DataError
+		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &data) != c.data || got != nil {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		}
+	}
+	// At the edge both are taken.
+	a := Attack{Original: full(), Released: full(), Keys: []string{"wage"}, Options: attack.Options{Bayes: &intruder.Options{Population: 30, Threshold: 0.5, Keys: []intruder.Key{{Phi: 0, Sigma: 1}}}}}
+	if _, err := a.Run(t.Context(), new(pipeline.Progress)); err != nil {
+		t.Errorf("a population of the released records: %v", err)
+	}
+	if !reflect.DeepEqual(withoutRepeats([]string{"a", "b", ""}, []string{"b", "c"}), []string{"a", "b", "c"}) {
+		t.Error("names are not each once")
+	}
+}
