@@ -57,7 +57,12 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 	if o.Replicate == nil || o.Replicates == 0 || len(r.targets) == 0 || r.data.N == 0 {
 		return ctx.Err()
 	}
-	if r.partial = !r.data.Complete || limit > 0 && r.data.N > limit; r.partial {
+	r.partial = !r.data.Complete || limit > 0 && r.data.N > limit
+	if o.Entire && r.partial {
+		r.partial, r.single = false, true
+		return ctx.Err()
+	}
+	if r.partial {
 		r.expect(o.Law)
 		if err := r.place(ctx); err != nil {
 			return err

@@ -73,6 +73,11 @@ type Options struct {
 	// replicate needs the whole sample at once and not a part of it.
 	Mixes bool
 
+	// Entire says that a mask makes of a part of the records something else than of all
+	// (groups of k), so that there are replicates only where the sample holds all: else R and
+	// U are those of the release alone.
+	Entire bool
+
 	// Carry lists further Block.Columns that the masks read (swapping keys and
 	// attribute), in either form. The sample keeps a code of each value, equal
 	// for equal values, and a replicate's block presents the codes as Numbers at

@@ -83,6 +83,7 @@ type reckoning struct {
 	// Of the replicates:
 	answers map[int][]replicate.Answer // by masked column; no entry where there are none
 	partial bool                       // whether replicates were made on less than all pairs
+	single  bool                       // whether what is drawn is known by the release alone
 	subsets int
 	share   float64 // records of a replicate over records of the release
 	bias    map[int]bias

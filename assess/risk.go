@@ -99,6 +99,9 @@ func (t *riskTable) add(target, knowledge string, realised, expected, noise floa
 		row.SE = Float(estimate.StandardError(float64(row.R), noise))
 	}
 	row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
+	if t.single {
+		row.Approximate, row.Errs = true, ErrsEither // it is one draw
+	}
 	if t.partial && t.of.asked {
 		// Which records a replicate's part of the sample holds is not in the error.
 		row.Approximate, row.Errs = true, ErrsEither

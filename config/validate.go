@@ -195,7 +195,11 @@ func (l *loader) validateMasksOnce(p *Pipeline, list string, masks []transform.S
 		switch scope := transform.ScopeOf(spec.Params); {
 		case !windowOnly:
 		case scope == transform.ScopeDataset:
-			l.Wrong(path+".scope", "must be window: %s, and dataset takes two passes", once)
+			if transform.Computes(spec.Params) {
+				l.Wrong(path, "must not be used here: %s, and the mask looks at all records before it masks any; use %s", once, transform.InsteadOf(spec.Params))
+			} else {
+				l.Wrong(path+".scope", "must be window: %s, and dataset takes two passes", once)
+			}
 		case scope == transform.ScopeUnsaid:
 			l.Wrong(path, "must not be used here: %s, and the mask does not say that one pass is enough", once)
 		}

@@ -3,7 +3,8 @@ package transform
 import "math"
 
 // Action is what a mask does to a value: Addition, Multiplication, Bounding,
-// Rounding or Exchange. Masks of other kinds say nothing until an action is there
+// Rounding,
+// Exchange or Aggregation. Masks of other kinds say nothing until an action is there
 // that is theirs, and until the packages that reckon with actions know it; these
 // take an action that they do not know for none.
 type Action interface{ action() }
@@ -46,11 +47,19 @@ type Exchange struct {
 	Dataset   bool // partners are sought in all records, not within windows
 }
 
+// Aggregation replaces values by the mean or median of groups of at least K records with
+// similar values (microaggregation). K is a whole number, NaN where it is not known.
+type Aggregation struct {
+	K         float64
+	Aggregate string // mean or median
+}
+
 func (Addition) action()       {}
 func (Multiplication) action() {}
 func (Bounding) action()       {}
 func (Rounding) action()       {}
 func (Exchange) action()       {}
+func (Aggregation) action()    {}
 
 // Published is what is published of a mask.
 type Published struct {

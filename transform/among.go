@@ -64,5 +64,5 @@ type exchanging interface{ exchanges() exchangeRule }
 type surveying interface {
 	step
 	survey(c *Chain, w *work, b *microdata.Block) error
-	decide() // after the last block
+	decide(c *Chain) error // after the last block
 }

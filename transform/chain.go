@@ -42,7 +42,7 @@ type Chain struct {
 	replicate int
 	columns   []*column // touched, in the order in which masks first name them
 	steps     []step    // one a mask
-	survey    int       // steps up to the last swap of scope dataset, that one included
+	survey    int       // steps up to the last mask of scope dataset, that one included
 	surveyed  bool
 	touched   []atomic.Int64
 
@@ -54,6 +54,8 @@ type Chain struct {
 	shared  *sharedDraws // of a replicate; nil where it shares none
 	common  int          // leading masks that it shares, 0 for none
 	first   *Chain       // of those that share them
+
+	outcomes *allOutcomes // shared with its replicates
 }
 
 // step is a mask on the columns of a chain.
@@ -94,7 +96,7 @@ func newChain(masks []Spec, setup Setup, replicate int, shared *sharedDraws) (*C
 	c := &Chain{
 		masks: masks, labels: labels(masks), setup: setup, replicate: replicate, shared: shared,
 		touched: make([]atomic.Int64, len(masks)),
-		scratch: &sync.Pool{New: func() any { return new(work) }},
+		scratch: &sync.Pool{New: func() any { return new(work) }}, outcomes: &allOutcomes{},
 	}
 	for i, m := range masks {
 		p, ok := m.Params.(compiler)
@@ -158,9 +160,13 @@ func (c *Chain) arithmetic(i int, name string) (*column, error) {
 	return col, nil
 }
 
-// NeedsSurvey reports whether the chain has a swap of scope dataset: all blocks
+// NeedsSurvey reports whether the chain has a mask of scope dataset: all blocks
 // then go through Survey first, and EndSurvey follows, before the first Apply.
 func (c *Chain) NeedsSurvey() bool { return c.survey > 0 }
+
+// Draws reports whether anything that the chain does is drawn; else each of its
+// replicates is the release.
+func (c *Chain) Draws() bool { return len(c.draws) > 0 }
 
 // Survey takes a block of the first pass. Blocks come one at a time, in the
 // order of the source, cut as those of Apply are. The block's released columns
@@ -185,12 +191,14 @@ func (c *Chain) Survey(b *microdata.Block) error {
 	})
 }
 
-// EndSurvey decides the exchanges of the swaps of scope dataset and lets go of
-// what was kept to decide them.
+// EndSurvey decides what the masks of scope dataset do and lets go of what was kept to
+// decide it. The error is a *SurveyError where the data do not allow a mask.
 func (c *Chain) EndSurvey() error {
 	for _, s := range c.steps {
 		if d, ok := s.(surveying); ok {
-			d.decide()
+			if err := d.decide(c); err != nil {
+				return err
+			}
 		}
 	}
 	for i := range c.touched {
@@ -208,7 +216,7 @@ func (c *Chain) EndSurvey() error {
 // decimals and in its type. Nulls stay null.
 func (c *Chain) Apply(b *microdata.Block) error {
 	if c.survey > 0 && !c.surveyed {
-		return errors.New("a swap of scope dataset needs a survey of all records first")
+		return errors.New("a mask of scope dataset needs a survey of all records first")
 	}
 	return c.run(b, func(w *work) error {
 		steps, err := c.begin(w, b)
@@ -278,6 +286,7 @@ func (c *Chain) replicateWith(m int, shared *sharedDraws) *Chain {
 	if err != nil {
 		panic(fmt.Sprintf("transform: replicate of a valid chain: %v", err)) // NewChain has accepted the same masks and setup
 	}
+	r.outcomes = c.outcomes
 	return r
 }
 

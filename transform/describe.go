@@ -215,3 +215,16 @@ func PublishingKind(kind string) Publishing {
 // Narrowing is a mask that can be had on one of its columns alone, with the same
 // draws.
 type Narrowing interface{ OnColumn(column string) Params }
+
+// Replaceable is a mask of scope dataset that says what to use in its place where
+// there is one pass only, or no memory for all values.
+type Replaceable interface{ Instead() string }
+
+// InsteadOf returns what to use in place of a mask that looks at all records first,
+// after "use".
+func InsteadOf(p Params) string {
+	if r, ok := p.(Replaceable); ok {
+		return r.Instead()
+	}
+	return "masks that take each record by itself"
+}

@@ -15,11 +15,12 @@ import (
 
 // filled are masks with all their parameters, by kind.
 var filled = map[string]Params{
-	"bias":     &Bias{Columns: []string{"a"}, Range: ptr(0.3)},
-	"noise":    &Noise{Columns: []string{"a"}, SD: percent(25), Distribution: "laplace", Tiers: []Tier{{ptr(50.0), ptr(4.0)}}},
-	"truncate": &Truncate{Columns: []string{"a"}, Lower: ptr(10.0), Upper: ptr(90.0), Mode: "redraw"},
-	"round":    &Round{Columns: []string{"a"}, Decimals: ptr(-1)},
-	"swap":     &Swap{Keys: []string{"k", "l"}, Attribute: "r", Columns: []string{"a", "b"}, Rate: ptr(0.3), Policy: "random", Scope: "dataset"},
+	"bias":           &Bias{Columns: []string{"a"}, Range: ptr(0.3)},
+	"noise":          &Noise{Columns: []string{"a"}, SD: percent(25), Distribution: "laplace", Tiers: []Tier{{ptr(50.0), ptr(4.0)}}},
+	"truncate":       &Truncate{Columns: []string{"a"}, Lower: ptr(10.0), Upper: ptr(90.0), Mode: "redraw"},
+	"round":          &Round{Columns: []string{"a"}, Decimals: ptr(-1)},
+	"swap":           &Swap{Keys: []string{"k", "l"}, Attribute: "r", Columns: []string{"a", "b"}, Rate: ptr(0.3), Policy: "random", Scope: "dataset"},
+	"microaggregate": &Microaggregate{Columns: []string{"a", "b"}, K: ptr(7), Method: "mdav", Aggregate: "median", By: []string{"k"}},
 }
 
 // TestEveryMaskSaysAllOfItself: what a mask leaves out is hidden and refused, which
@@ -122,6 +123,7 @@ func TestPublishedActionIsTheAction(t *testing.T) {
 			for _, hidden := range map[string][]string{
 				"sd": {"5"}, "tiers": {"50", "4"}, "phi": {"0.1"}, "range": {"0.1", "0.3"}, "lower": {"10"}, "upper": {"90"},
 				"decimals": {"10"}, "rate": {"0.3"}, "attribute": {"r"}, "keys": {"k", "l"}, "distribution": {"laplace"}, "mode": {"drawn"},
+				"k": {"7"}, "method": {"mdav", "(MDAV)"}, "aggregate": {"median"},
 			}[name] {
 				if slices.Contains(words, hidden) {
 					t.Errorf("%s without %s: %q", kind, name, text)
@@ -159,6 +161,8 @@ func TestEfficiencyFollows(t *testing.T) {
 		{"round", []string{"base"}, []string{"base"}, true},
 		{"round", []string{"decimals"}, nil, false},
 		{"swap", []string{"rate"}, nil, true},
+		{"microaggregate", []string{"k"}, []string{"method"}, false},
+		{"microaggregate", []string{"k", "method"}, []string{"k"}, true},
 	} {
 		in := func(list []string) func(string) bool {
 			return func(name string) bool { return slices.Contains(list, name) }
@@ -212,7 +216,7 @@ func TestNothingLooksAtTheTypeOfAMask(t *testing.T) {
 	for _, k := range Kinds {
 		masks[reflect.TypeOf(k.New()).Elem().Name()] = true
 	}
-	for _, s := range []step{&biasStep{}, &noiseStep{}, &clipStep{}, &roundStep{}, &windowSwap{}, &datasetSwap{}} {
+	for _, s := range []step{&biasStep{}, &noiseStep{}, &clipStep{}, &roundStep{}, &windowSwap{}, &datasetSwap{}, &wholeStep{}} {
 		masks[reflect.TypeOf(s).Elem().Name()] = true
 	}
 	files, err := filepath.Glob("*.go")

@@ -58,7 +58,13 @@ func (m *moment) add(o moment, f float64) {
 }
 
 // Displacer returns nil where no swap moves a numeric column of the chain.
+//
+// nil also where a mask computes with all values at once: what a record's value becomes
+// then depends on whose value lies there.
 func (c *Chain) Displacer() *Displacer {
+	if AnyComputesWithAll(c.masks) {
+		return nil
+	}
 	d := &Displacer{chain: c, scratch: sync.Pool{New: func() any { return new(displacing) }}}
 	at := map[int]int{} // by mask: in d.swaps
 	for _, col := range c.columns {

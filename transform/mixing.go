@@ -22,10 +22,14 @@ func AnyMixesRecords(masks []Spec) bool {
 // that these release: what the other masks do is a permutation, whose cells the
 // masks before it have changed already and those behind it change alike wherever
 // they lie.
+//
+// Where a mask computes with all values at once, none is left out: what it makes of a
+// record depends on where the others are.
 func Unmixed(masks []Spec) []Spec {
 	var alone []Spec
+	all := AnyComputesWithAll(masks)
 	for i, m := range masks {
-		if !MixesRecords(m.Params) || !movesOnly(m.Params) {
+		if all || !MixesRecords(m.Params) || !movesOnly(m.Params) {
 			alone = append(alone, Spec{Name: Label(masks, i), Params: m.Params})
 		}
 	}

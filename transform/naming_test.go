@@ -40,6 +40,9 @@ var examples = map[string][]struct {
 		{0, func() []Spec { return []Spec{mask(&Round{Columns: []string{"a"}, Decimals: ptr(0)})} }},
 		{0, func() []Spec { return []Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(50.0)})} }},
 	},
+	"microaggregate": {{0, func() []Spec {
+		return []Spec{mask(&Microaggregate{Columns: []string{"a", "b"}, K: ptr(5), Method: "mdav", Aggregate: "mean", By: []string{"c"}})}
+	}}},
 	"swap": {{0, func() []Spec {
 		return []Spec{mask(&Swap{Keys: []string{"c"}, Attribute: "d", Columns: []string{"a"}, Rate: ptr(0.4), Policy: "random", Scope: "window"})}
 	}}},

@@ -50,6 +50,7 @@ var Kinds = []Kind{
 	{"truncate", "keep released values within bounds", func() Params { return new(Truncate) }},
 	{"round", "round to decimals or to a base", func() Params { return new(Round) }},
 	{"swap", "exchange values between records with the same keys", func() Params { return new(Swap) }},
+	{"microaggregate", "replace values by the mean or median of groups of at least k records that are alike", func() Params { return new(Microaggregate) }},
 }
 
 // Amount is a quantity in the column's unit, or a fraction of the column's

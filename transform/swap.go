@@ -47,40 +47,9 @@ func (m *Swap) Reads() []string {
 	return append(slices.Clone(m.Keys), m.Attribute)
 }
 
-// checkAmong refuses a swap of scope dataset that sees a column which an earlier swap of
-// that scope has changed: both are decided in one survey of the data, in which the outcome
-// of the earlier one is not known yet. What depends on that outcome are its protected
-// columns, and those of a later swap within windows whose keys or attribute depend on it.
+// checkAmong implements amongMasks.
 func (m *Swap) checkAmong(masks []Spec, i int) check.Problems {
-	var ps check.Problems
-	unknown := make(map[string]int) // column → the swap of scope dataset that it depends on
-	for k, before := range masks[:i] {
-		e, ok := before.Params.(exchanging)
-		if !ok {
-			continue
-		}
-		s := e.exchanges()
-		from, depends := k, s.dataset
-		for _, name := range slices.Concat(s.reads, s.columns) {
-			if j, ok := unknown[name]; ok && !s.dataset {
-				from, depends = j, true
-			}
-		}
-		if depends {
-			for _, name := range s.columns {
-				unknown[name] = from
-			}
-		}
-	}
-	if !m.dataset() {
-		return nil
-	}
-	for _, name := range append(m.Reads(), m.Columns...) {
-		if j, ok := unknown[name]; ok {
-			ps.Addf(fmt.Sprintf("[%d].swap.scope", i), "must be window, got %q: %q depends on mask [%d], a swap of the same scope", m.Scope, name, j)
-		}
-	}
-	return ps
+	return checkDataset(masks, i, "scope", "must be window, got \"dataset\": ")
 }
 
 func (m *Swap) exchanges() exchangeRule {
@@ -265,6 +234,9 @@ func (m *Swap) Reach() Scope {
 	}
 	return ScopeWindow
 }
+
+// Instead implements Replaceable.
+func (m *Swap) Instead() string { return "scope window" }
 
 // MovesOnly implements Moving.
 func (m *Swap) MovesOnly() bool { return true }

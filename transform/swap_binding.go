@@ -12,11 +12,17 @@ import (
 // identity, who knows one file wholly would know its coins, and with them which
 // records another file under the key has exchanged there.
 func (s *swapColumns) bind(c *Chain, w *work, b *microdata.Block, from, n int) []float64 {
+	return bindTo(c, w, b, s.bound, from, n)
+}
+
+// bindTo gives the records [from, from+n) one number each of the columns, given by
+// their indexes in Block.Columns.
+func bindTo(c *Chain, w *work, b *microdata.Block, columns []int, from, n int) []float64 {
 	if w.binding == nil {
 		w.binding = c.setup.Key.Binding()
 	}
-	w.binding.Begin(n, len(s.bound))
-	for _, index := range s.bound {
+	w.binding.Begin(n, len(columns))
+	for _, index := range columns {
 		col := &b.Columns[index]
 		if a := col.OutArray(); a != nil {
 			part := array.NewSlice(a, int64(from), int64(from+n))

@@ -157,7 +157,7 @@ func (s *datasetSwap) reader(b *microdata.Block) func(i int) []cell {
 }
 
 // decide pairs records and lets go of the counts.
-func (s *datasetSwap) decide() {
+func (s *datasetSwap) decide(*Chain) error {
 	byGroup := make([]int32, len(s.combos))
 	for i := range byGroup {
 		byGroup[i] = int32(i)
@@ -175,6 +175,7 @@ func (s *datasetSwap) decide() {
 	}
 	slices.SortFunc(s.moves, func(a, b move) int { return a.to.compare(b.to) })
 	s.combos, s.grouping = nil, grouping{}
+	return nil
 }
 
 // candidate is a kept record that seeks a partner.

@@ -25,7 +25,7 @@ const (
 	CorrectionUnneeded    = "not needed"    // its own moments are the respondents'
 	CorrectionFormula     = "formula"       // all that is needed is published
 	CorrectionBounds      = "within bounds" // what the masks did depends on values that users do not have; limits are known
-	CorrectionLeast       = "lower bound"   // a truncation hides how far values went; the variance was that at least
+	CorrectionLeast       = "lower bound"   // a truncation hides how far values went, groups what they spread; the variance was that at least
 	CorrectionUnpublished = "not published"
 	CorrectionNone        = "none known"
 )
@@ -100,6 +100,8 @@ type carried struct {
 	smooth          bool    // a rounding of noised values
 	coarse          float64 // half the steps of all other roundings
 	truncated       bool
+	averaged        bool // values of groups stand in place of values
+	medians         bool // which may be medians
 	lower, upper    bool // a truncation may have a bound on that side
 	unknown         bool // a mask of which nothing is known, or a rounding without its step
 	spreads         bool // a mask adds noise or bias, published or not
@@ -207,6 +209,8 @@ func stepOf(action transform.Action, columns []string) correct.Step {
 		return correct.Rounded{Step: a.Step}
 	case transform.Bounding:
 		return correct.Truncated{Lower: !math.IsInf(a.Lower, -1), Upper: !math.IsInf(a.Upper, 1), Redraw: a.Mode != "clip"}
+	case transform.Aggregation:
+		return correct.Averaged{Mean: a.Aggregate == "mean"}
 	case transform.Exchange:
 		return correct.Exchanged{With: append(slices.Clone(a.Keys), columns...)}
 	}
@@ -248,6 +252,8 @@ func (c *carried) reckon() {
 			}
 		case correct.Truncated:
 			c.truncated, c.lower, c.upper = true, c.lower || s.Lower, c.upper || s.Upper
+		case correct.Averaged:
+			c.averaged, c.medians = true, c.medians || !s.Mean
 		case correct.Exchanged:
 			e := c.actions[i].(transform.Exchange)
 			c.swaps = append(c.swaps, exchange{e.Keys, c.masks[i].Columns})
@@ -261,7 +267,7 @@ func (c *carried) reckon() {
 // the masks leave nothing of its variance, or too little is published.
 func (c *carried) corrected(sd float64) *Corrected {
 	v := c.known.Variance
-	if c.hidden || c.unknown || !c.added && !c.truncated && c.coarse == 0 || !(v.Greatest > 0) || !(sd > 0) {
+	if c.hidden || c.unknown || !c.added && !c.truncated && !c.averaged && c.coarse == 0 || !(v.Greatest > 0) || !(sd > 0) {
 		return nil
 	}
 	bounded := !math.IsInf(v.Greatest, 1)
@@ -281,9 +287,9 @@ func (c *carried) correction() string {
 		return CorrectionNone
 	case c.hidden:
 		return CorrectionUnpublished
-	case c.truncated && c.known.Variance.Least > 0:
+	case (c.truncated || c.averaged) && c.known.Variance.Least > 0:
 		return CorrectionLeast
-	case c.truncated:
+	case c.truncated, c.averaged:
 		return CorrectionNone
 	case c.tiers || c.coarse > 0:
 		return CorrectionBounds

@@ -32,6 +32,9 @@ func (c *carried) limits() []string {
 		}
 		list = append(list, s)
 	}
+	if c.averaged {
+		list = append(list, c.groupLimits())
+	}
 	for i := range c.swaps {
 		ties := "what ties it to the columns that partners share"
 		if keys := c.swaps[i].keys; keys != nil {
@@ -77,6 +80,9 @@ func (c *carried) statistics(found *Corrected) []StatisticNote {
 			ties = "Those with columns that moved along need no correction; for all others see below."
 		}
 		return []StatisticNote{{"counts and shares", "", "Those of the column alone need no correction."}, {"ties to other columns", "", ties}}
+	}
+	if c.averaged {
+		return c.groupNotes(found)
 	}
 	list := []StatisticNote{c.meanNote(), c.varianceNote(found)}
 	if !c.added && !c.truncated && c.coarse == 0 {

@@ -7,8 +7,8 @@ import "math"
 // no step says is not known.
 type Chain []Step
 
-// Step is one mask on a column: Added, Multiplied, Truncated, Rounded, Exchanged
-// or Unknown.
+// Step is one mask on a column: Added, Multiplied, Truncated, Rounded, Exchanged,
+// Averaged or Unknown.
 type Step interface {
 	// undo turns what is known of the column behind step i of the chain into what
 	// is known of the column in front of it.

@@ -23,6 +23,10 @@ func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess
 		Shuffled: pl.Config.Sink.Shuffled(),
 	}
 	o.Mixes = transform.AnyMixesRecords(pl.Config.Masks)
+	o.Entire = transform.AnyDependsOnNumber(pl.Config.Masks)
+	if o.Entire && !chain.Draws() {
+		o.Replicate = nil // each would be the release
+	}
 	if pl.Config.Streaming() {
 		o.OrderBins = streamOrderBins
 	}

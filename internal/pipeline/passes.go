@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"math"
 	"os"
 	"slices"
@@ -216,7 +217,7 @@ func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progr
 		return chain, nil
 	}
 	if !pl.Source.Rewindable() {
-		return nil, config.Errors{pl.Config.Errorf("masks", "a swap of scope dataset reads the source twice, which this source does not allow; use scope window")}
+		return nil, pl.surveyTwice()
 	}
 	progress.Start("survey", pl.Source.Records())
 	pass := Flow{
@@ -224,7 +225,7 @@ func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progr
 		Stages: []func(*Parcel) error{func(p *Parcel) error {
 			progress.Add(p.Block.N)
 			if err := chain.Survey(p.Block); err != nil {
-				return err
+				return pl.surveyError(err)
 			}
 			if pl.Displacer == nil {
 				return nil
@@ -238,7 +239,30 @@ func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progr
 	if pl.Displacer != nil {
 		pl.Displacer.EndSurvey()
 	}
-	return chain, chain.EndSurvey()
+	return chain, pl.surveyError(chain.EndSurvey())
+}
+
+// surveyTwice refuses the first mask that looks at all records before any is masked.
+func (pl *Plan) surveyTwice() error {
+	for i, m := range pl.Config.Masks {
+		if transform.ScopeOf(m.Params) == transform.ScopeDataset {
+			return config.Errors{pl.Config.Errorf(pl.MaskPath(i), "looks at all records before it masks any, and this source can be read only once; use %s", transform.InsteadOf(m.Params))}
+		}
+	}
+	return config.Errors{pl.Config.Errorf("masks", "a mask looks at all records before it masks any, and this source can be read only once")}
+}
+
+// surveyError gives what the data do not allow of a mask its place in the configuration.
+func (pl *Plan) surveyError(err error) error {
+	var of *transform.SurveyError
+	if !errors.As(err, &of) {
+		return err
+	}
+	path := pl.MaskPath(of.Mask)
+	if of.Path != "" {
+		path += "." + of.Path
+	}
+	return config.Errors{pl.Config.Errorf(path, "%s", of.Text)}
 }
 
 // SurveyLayout is the run's layout without a release.

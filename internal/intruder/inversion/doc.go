@@ -11,6 +11,8 @@
 //     π of 0, noise or bias so small that rounding to the grid undoes it, values
 //     within the bounds of a truncation, records that no exchange of a swap can
 //     reach, tiers without noise, zeros under a bias.
+//   - The value of a group (microaggregation) that is the least or greatest of all, where
+//     that is published: so are all values of the group.
 //   - Heaps: a released value at the bound of a truncation is that bound.
 //   - A heap of one or two values, all others being exact: published mean and SD
 //     give them.

@@ -233,7 +233,7 @@ func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapRea
 			case transform.Rounding:
 				step = max(step, p.Step)
 				moved = moved || p.Step > a.grid
-			case transform.Addition, transform.Multiplication:
+			case transform.Addition, transform.Multiplication, transform.Aggregation:
 				moved = true
 			}
 		}
@@ -255,6 +255,8 @@ func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapRea
 			}
 		case transform.Exchange:
 			l = swaps.link(i, p)
+		case transform.Aggregation:
+			l = groupLink(p, extremes, a.grid)
 		default:
 			return errUnknown(masks[i])
 		}

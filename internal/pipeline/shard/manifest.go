@@ -249,7 +249,7 @@ func check(pl *pipeline.Plan) error {
 	case p.Sink.Shuffled():
 		return problem(p, "sink.order", "shuffled takes all records at one place, which shards are not: use `sdlfilter run`")
 	case transform.AnyMixesRecords(p.Masks):
-		return problem(p, "masks", "a swap takes a partner from anywhere in its window or the dataset, which shards do not see: use `sdlfilter run`")
+		return problem(p, "masks", "a mask moves values between records of its window or of the dataset (a swap), or forms groups of them, which shards do not see: use `sdlfilter run`")
 	case p.Quarantine.Kafka != nil:
 		return problem(p, "quarantine.kafka", "a release in shards lists its quarantine in a file: use quarantine.jsonl")
 	case len(p.Assess.Emit) > 0:

@@ -1,0 +1,31 @@
+package report
+
+// What the note says of columns whose values were replaced by those of groups.
+
+const groupTies = "Disturbed: columns of one mask are tied together more strongly than among respondents, others mostly more weakly, by an amount that depends on the data. No correction is known."
+
+// groupLimits says what no formula corrects about groups.
+func (c *carried) groupLimits() string {
+	s := "Microaggregation: what values spread within groups is not released."
+	if c.medians {
+		return s + " Groups show a median, or it is not published whether they do, so that not even the mean is kept."
+	}
+	return s + " The standard error of a mean is that of the respondents’ values, and so larger than SD(y)/√n; medians of groups of records, least and greatest values, quantiles and tests of normality are those of means of groups, closer together than those of respondents." +
+		" A record with values missing as few others miss them may have taken the values of a group that it is not in."
+}
+
+// groupNotes says how to correct each statistic of a numeric column with groups.
+func (c *carried) groupNotes(found *Corrected) []StatisticNote {
+	mean := StatisticNote{"mean", "mean(x) = mean(y)", "Needs no correction: each group keeps the sum of its values."}
+	switch {
+	case c.medians:
+		mean = StatisticNote{"mean", "", "Groups show a median, or may: no correction is known."}
+	case c.truncated || c.coarse > 0:
+		mean = c.meanNote()
+	}
+	variance := StatisticNote{"variance", "", "No correction is known: the masks take from it, or add to it, by amounts that the release does not tell."}
+	if found != nil && c.coarse == 0 && !c.tiers {
+		variance = StatisticNote{"variance", "Var(x) ≥ " + c.varianceFormula(), "What values spread within groups is gone from it, by an amount that the release does not tell."}
+	}
+	return []StatisticNote{mean, variance, {"correlation, covariance and slope", "", groupTies}}
+}

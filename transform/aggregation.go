@@ -1,0 +1,282 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/mdav"
+)
+
+var nan = math.NaN()
+
+// aggregation is the arithmetic of Microaggregate.
+type aggregation struct {
+	k                  int
+	univariate, median bool
+	strata             bool // whether there are any
+}
+
+// most implements allMasker.
+func (a *aggregation) most() int { return maxCells }
+
+func (a *aggregation) maskAll(g *gathered) *SurveyError {
+	if err := g.checkColumns("columns"); err != nil {
+		return err
+	}
+	// What a stratum is too small for is found before anything is changed.
+	strata := g.rowsByStratum()
+	plans := make([]aggregated, 0, len(strata))
+	for _, rows := range strata {
+		var err *SurveyError
+		plan := aggregated{aggregation: a, g: g, rows: rows}
+		if a.univariate {
+			err = plan.byColumn()
+		} else {
+			err = plan.together()
+		}
+		if err != nil {
+			return err
+		}
+		plans = append(plans, plan)
+	}
+	for i := range plans {
+		plans[i].write()
+	}
+	return nil
+}
+
+// aggregated is the groups of one stratum and what their columns become.
+type aggregated struct {
+	*aggregation
+	g      *gathered
+	rows   []int32 // of gathered
+	groups []aggregateGroup
+	joins  []joining
+}
+
+// aggregateGroup is records that become alike in some columns.
+type aggregateGroup struct {
+	rows    []int32
+	columns []int
+	values  []float64 // by columns
+}
+
+// joining is a record with values missing where too few others miss them: it takes what a
+// group of other records has.
+type joining struct {
+	row     int32
+	columns []int
+	group   int
+}
+
+// tooFew says that a stratum, or all data, have fewer than k records with values.
+func (p *aggregated) tooFew(n int, column string) *SurveyError {
+	of := "the data have"
+	change := "lower k"
+	if p.strata {
+		of, change = "a stratum has", "name fewer columns in by, make their categories coarser, or lower k"
+	}
+	return &SurveyError{Path: "k", Text: fmt.Sprintf("must be at most the records with a value%s: %s %d, got %d; %s", column, of, n, p.k, change)}
+}
+
+// byColumn groups each column by itself.
+func (p *aggregated) byColumn() *SurveyError {
+	for k, values := range p.g.values {
+		var rows []int32
+		var x []float64
+		for _, r := range p.rows {
+			if v := values[r]; v == v {
+				rows, x = append(rows, r), append(x, v)
+			}
+		}
+		switch {
+		case len(rows) == 0:
+			continue
+		case len(rows) < p.k:
+			return p.tooFew(len(rows), fmt.Sprintf(" in columns[%d]", k))
+		}
+		group, n := mdav.Sorted(x, p.k)
+		p.add(rows, []int{k}, group, n)
+	}
+	return nil
+}
+
+// add takes up groups of rows that were formed by some columns.
+func (p *aggregated) add(rows []int32, columns []int, group []int32, n int) {
+	first := len(p.groups)
+	p.groups = append(p.groups, make([]aggregateGroup, n)...)
+	sizes := make([]int32, n)
+	for _, g := range group {
+		sizes[g]++
+	}
+	all := make([]int32, 0, len(rows))
+	for g := range n {
+		at := len(all)
+		all = all[:at+int(sizes[g])]
+		p.groups[first+g] = aggregateGroup{rows: all[at:at:len(all)], columns: columns}
+	}
+	for i, g := range group {
+		to := &p.groups[first+int(g)]
+		to.rows = append(to.rows, rows[i])
+	}
+	values := make([]float64, n*len(columns))
+	var buf []float64
+	for g := first; g < len(p.groups); g++ {
+		to := &p.groups[g]
+		to.values, values = values[:len(columns):len(columns)], values[len(columns):]
+		for j, k := range columns {
+			buf = buf[:0]
+			for _, r := range to.rows {
+				buf = append(buf, p.g.values[k][r])
+			}
+			to.values[j] = p.aggregate(buf)
+		}
+	}
+}
+
+// aggregate is the mean or the median of values, which it may order.
+func (a *aggregation) aggregate(values []float64) float64 {
+	if a.median {
+		slices.Sort(values)
+		middle := len(values) / 2
+		if len(values)%2 == 1 {
+			return values[middle]
+		}
+		return values[middle-1] + (values[middle]-values[middle-1])/2
+	}
+	// From the first one on, so that the mean of equal values is that value.
+	var sum float64
+	for _, v := range values[1:] {
+		sum += v - values[0]
+	}
+	return values[0] + sum/float64(len(values))
+}
+
+// together groups records by all columns. Records that miss the same values are grouped
+// among themselves, as a mean of fewer than k values would else leave; where they are
+// fewer than k, each takes the values of the nearest group that has all of its own.
+func (p *aggregated) together() *SurveyError {
+	centre, scale := p.standard()
+	byPattern := map[uint64][]int32{} // by the columns that have values, as bits
+	var patterns []uint64
+	for _, r := range p.rows {
+		var pattern uint64
+		for k, values := range p.g.values {
+			if v := values[r]; v == v {
+				pattern |= 1 << k
+			}
+		}
+		if _, known := byPattern[pattern]; !known && pattern != 0 {
+			patterns = append(patterns, pattern)
+		}
+		byPattern[pattern] = append(byPattern[pattern], r)
+	}
+	most, taken := 0, len(patterns) > 0
+	for _, pattern := range patterns {
+		rows := byPattern[pattern]
+		most = max(most, len(rows))
+		if len(rows) < p.k {
+			continue
+		}
+		columns := columnsOf(pattern)
+		points := make([]float64, 0, len(rows)*len(columns))
+		for _, r := range rows {
+			for _, k := range columns {
+				points = append(points, (p.g.values[k][r]-centre[k])*scale[k])
+			}
+		}
+		group, n := mdav.Groups(points, len(columns), p.k)
+		p.add(rows, columns, group, n)
+	}
+	if taken && most < p.k {
+		return p.tooFew(most, " in the same columns")
+	}
+	formed := len(p.groups)
+	for _, pattern := range patterns {
+		if rows := byPattern[pattern]; len(rows) < p.k {
+			for _, r := range rows {
+				if err := p.join(r, columnsOf(pattern), p.groups[:formed], scale); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func columnsOf(pattern uint64) (columns []int) {
+	for k := range greatestColumns {
+		if pattern>>k&1 == 1 {
+			columns = append(columns, k)
+		}
+	}
+	return columns
+}
+
+// standard returns for each column its mean in the stratum and 1/SD, 0 for a column of
+// equal values.
+func (p *aggregated) standard() (centre, scale []float64) {
+	for _, values := range p.g.values {
+		var n, mean, squares float64
+		for _, r := range p.rows {
+			if v := values[r]; v == v {
+				n++
+				d := v - mean
+				mean += d / n
+				squares += float64(d * (v - mean))
+			}
+		}
+		s := 0.0
+		if squares > 0 && n > 1 {
+			s = 1 / math.Sqrt(squares/(n-1))
+		}
+		centre, scale = append(centre, mean), append(scale, s)
+	}
+	return centre, scale
+}
+
+// join finds the nearest of the groups that have values in all columns of a record.
+func (p *aggregated) join(row int32, columns []int, groups []aggregateGroup, scale []float64) *SurveyError {
+	best, least := -1, math.Inf(1)
+	for g := range groups {
+		of := &groups[g]
+		var s float64
+		has := true
+		for _, k := range columns {
+			at := slices.Index(of.columns, k)
+			if has = at >= 0; !has {
+				break
+			}
+			d := (of.values[at] - p.g.values[k][row]) * scale[k]
+			s += float64(d * d)
+		}
+		if has && s < least {
+			best, least = g, s
+		}
+	}
+	if best < 0 {
+		return &SurveyError{Path: "columns", Text: fmt.Sprintf("must not leave records alone: fewer than k = %d records have values in just the columns of one, and no group has all of these; "+
+			"give columns that miss other values a mask of their own, or use method: univariate", p.k)}
+	}
+	p.joins = append(p.joins, joining{row, columns, best})
+	return nil
+}
+
+// write puts the groups' values in place of the records'.
+func (p *aggregated) write() {
+	for i := range p.groups {
+		of := &p.groups[i]
+		for j, k := range of.columns {
+			for _, r := range of.rows {
+				p.g.values[k][r] = of.values[j]
+			}
+		}
+	}
+	for _, j := range p.joins {
+		of := &p.groups[j.group]
+		for _, k := range j.columns {
+			p.g.values[k][j.row] = of.values[slices.Index(of.columns, k)]
+		}
+	}
+}

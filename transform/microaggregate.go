@@ -1,0 +1,157 @@
+package transform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/check"
+)
+
+// Microaggregate replaces the values of each record by the mean or the median of a group
+// of at least k records that are alike: Defays and Nanopoulos (1993); by MDAV on columns
+// standardised to variance 1, Domingo-Ferrer and Torra (2005), algorithm 1.
+type Microaggregate struct {
+	Columns   []string `yaml:"columns" doc:"the columns to mask; by MDAV records are grouped by all of them together"`
+	K         *int     `yaml:"k" doc:"k, the least number of records in a group"`
+	Method    string   `yaml:"method" doc:"mdav (default): groups alike in all columns, each taken to variance 1; univariate: each column by itself, in the order of its values" enum:"mdav,univariate"`
+	Aggregate string   `yaml:"aggregate" doc:"mean (default) or median; the median of an odd number of values is one of them, which so leaves as it is" enum:"mean,median"`
+	By        []string `yaml:"by" doc:"strata: groups are formed within equal values of these columns; each needs k records"`
+}
+
+// greatestK bounds k, which a mistaken number of records would exceed.
+const greatestK = 1_000_000
+
+// Check implements Params.
+func (m *Microaggregate) Check() check.Problems {
+	var ps check.Problems
+	checkColumns(&ps, "columns", m.Columns, "column")
+	if len(m.Columns) > greatestColumns {
+		ps.Addf("columns", "must be at most %d, got %d", greatestColumns, len(m.Columns))
+	}
+	switch {
+	case m.K == nil:
+		ps.Addf("k", "must be given: the least number of records in a group")
+	case *m.K < 2 || *m.K > greatestK:
+		ps.Addf("k", "must be at least 2 and at most %d, got %d: a group of one record is that record", greatestK, *m.K)
+	}
+	checkWord(&ps, "method", m.Method, "mdav", "univariate")
+	checkWord(&ps, "aggregate", m.Aggregate, "mean", "median")
+	checkStrata(&ps, m.By, m.Columns)
+	return ps
+}
+
+// greatestColumns is how many columns one mask may group records by: which of them are
+// missing is told by the bits of a word.
+const greatestColumns = 64
+
+// checkStrata demands distinct columns that the mask does not change.
+func checkStrata(ps *check.Problems, by, columns []string) {
+	if len(by) > 0 {
+		checkColumns(ps, "by", by, "stratum")
+	}
+	for i, name := range by {
+		if k := slices.Index(columns, name); k >= 0 && name != "" {
+			ps.Addf(fmt.Sprintf("by[%d]", i), "must not be one of the columns that are masked, got %q, which is columns[%d]", name, k)
+		}
+	}
+}
+
+// checkAmong implements amongMasks.
+func (m *Microaggregate) checkAmong(masks []Spec, i int) check.Problems {
+	return checkDataset(masks, i, "columns", "")
+}
+
+// Masks implements Params.
+func (m *Microaggregate) Masks() []string { return m.Columns }
+
+// Reads implements Params.
+func (m *Microaggregate) Reads() []string { return slices.Clone(m.By) }
+
+func (m *Microaggregate) univariate() bool { return m.Method == "univariate" }
+
+func (m *Microaggregate) median() bool { return m.Aggregate == "median" }
+
+func (m *Microaggregate) compile(c *Chain, i int) (step, error) {
+	done := part("microaggregate "+wordOr(m.Method, "mdav")+" "+wordOr(m.Aggregate, "mean"), float64(*m.K))
+	return c.newWhole(i, &aggregation{k: *m.K, univariate: m.univariate(), median: m.median(), strata: len(m.By) > 0}, done)
+}
+
+// Reach implements Scoped.
+func (m *Microaggregate) Reach() Scope { return ScopeDataset }
+
+// dependsOnNumber implements sizing.
+func (m *Microaggregate) dependsOnNumber() bool { return true }
+
+// Instead implements Replaceable.
+func (m *Microaggregate) Instead() string {
+	return "noise, bias or round, which take each record by itself"
+}
+
+// ReadColumns implements Reading.
+func (m *Microaggregate) ReadColumns() []ReadColumn { return strataRead(m.By) }
+
+func strataRead(by []string) []ReadColumn {
+	var list []ReadColumn
+	for i, name := range by {
+		list = append(list, ReadColumn{fmt.Sprintf("by[%d]", i), name, "a stratum"})
+	}
+	return list
+}
+
+// MapAxis implements Varying: k from 2 to 30.
+func (m *Microaggregate) MapAxis() Axis {
+	return Axis{Rank: 3, Field: "k", From: Amount{Value: 2}, To: Amount{Value: 30}}
+}
+
+// Parameters implements Described.
+func (m *Microaggregate) Parameters() []Parameter {
+	var list []Parameter
+	if m.K != nil {
+		list = append(list, Parameter{"k", float64(*m.K)})
+	}
+	list = append(list, Parameter{"method", wordOr(m.Method, "mdav")}, Parameter{"aggregate", wordOr(m.Aggregate, "mean")})
+	if len(m.By) > 0 {
+		list = append(list, Parameter{"by", jsonWords(m.By)})
+	}
+	return list
+}
+
+// ActionOn implements Acting.
+func (m *Microaggregate) ActionOn(string, float64) Action {
+	if m.K == nil {
+		return nil
+	}
+	return Aggregation{K: float64(*m.K), Aggregate: wordOr(m.Aggregate, "mean")}
+}
+
+// PublishedAction implements Publishing.
+func (m *Microaggregate) PublishedAction(p Published, _ string) Action {
+	return Aggregation{K: p.numberOr("k", nan), Aggregate: p.word("aggregate")}
+}
+
+// Words implements Publishing.
+func (m *Microaggregate) Words(p Published, _ string) string {
+	aggregate := "mean or median"
+	if w := p.word("aggregate"); w != "" {
+		aggregate = w
+	}
+	s := "microaggregation: values were replaced by the " + aggregate + " of a group of records with similar values"
+	if k, ok := p.number("k"); ok {
+		s += fmt.Sprintf(", of at least k = %s records each", p.Number(k))
+	}
+	switch p.word("method") {
+	case "mdav":
+		s += "; records were grouped by all columns of the mask together (MDAV)"
+	case "univariate":
+		s += "; each column was grouped by itself, in the order of its values"
+	}
+	if by := p.list("by"); by != nil {
+		s += "; groups agree in " + strings.Join(by, ", ")
+	}
+	return s
+}
+
+// EfficiencyFollows implements Publishing: the spread within groups, which the
+// efficiency tells, is not that of any record.
+func (m *Microaggregate) EfficiencyFollows(_, named func(string) bool) bool { return named("k") }

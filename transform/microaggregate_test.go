@@ -1,0 +1,341 @@
+package transform
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/golden"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+func micro(k int, columns ...string) *Microaggregate { return &Microaggregate{Columns: columns, K: &k} }
+
+// whole masks columns with a survey, in blocks of a size, and returns what is released of
+// each; NaN where there is no value.
+func whole(t *testing.T, c *Chain, size int, columns ...testColumn) [][]float64 {
+	t.Helper()
+	surveyed(t, c, size, columns...)
+	n := len(columns[0].values)
+	out := make([][]float64, len(columns))
+	for from := 0; from < n; from += size {
+		b := apply(t, c, block(from, min(from+size, n), columns...))
+		for k := range columns {
+			v := b.Columns[k].Out()
+			for i, y := range v.Values {
+				if !v.Valid.Has(i) {
+					y = math.NaN()
+				}
+				out[k] = append(out[k], y)
+			}
+		}
+	}
+	return out
+}
+
+// Values of the established R package, to 1e-9: MDAV, and each column by itself.
+func TestMicroaggregateGolden(t *testing.T) {
+	for _, tt := range []struct {
+		file   string
+		method string
+	}{{"p05_tarragona_mdav3", "mdav"}, {"p06_tarragona_mafast3", "univariate"}} {
+		t.Run(tt.file, func(t *testing.T) {
+			_, x := golden.Columns(t, "golden", tt.file+"_orig.csv")
+			_, want := golden.Columns(t, "golden", tt.file+"_masked.csv")
+			var columns []testColumn
+			for _, v := range x {
+				columns = append(columns, floats(-1, v...))
+			}
+			m := micro(3, "a", "b", "c")
+			m.Method = tt.method
+			got := whole(t, chain(t, testSetup(t, columns...), mask(m)), 100, columns...)
+			for k := range want {
+				for i, w := range want[k] {
+					if math.Abs(got[k][i]-w) > 1e-9*max(1, math.Abs(w)) {
+						t.Fatalf("column %d, record %d: got %v, want %v", k, i, got[k][i], w)
+					}
+				}
+			}
+		})
+	}
+}
+
+// microData is skewed columns and one of two strata, with values missing here and there.
+func microData(n int, seed uint64) []testColumn {
+	r := rand.New(rand.NewPCG(seed, 3))
+	columns := []testColumn{floats(-1, make([]float64, n)...), floats(-1, make([]float64, n)...), floats(-1, make([]float64, n)...), floats(0, make([]float64, n)...)}
+	for i := range n {
+		columns[0].values[i] = math.Exp(2 * r.NormFloat64())
+		columns[1].values[i] = columns[0].values[i] + r.NormFloat64()
+		columns[2].values[i] = 1e6 + r.Float64()
+		columns[3].values[i] = float64(r.IntN(2))
+		for k := range 3 {
+			if r.IntN(12) == 0 {
+				columns[k].null = append(columns[k].null, i)
+			}
+		}
+	}
+	return columns
+}
+
+// What holds of every release, whatever the groups: each value is had by at least k
+// records of the stratum or is nobody's original, means are kept, what is missing stays
+// missing and no more is.
+func TestMicroaggregateInvariants(t *testing.T) {
+	for _, n := range []int{60, 500} {
+		for _, k := range []int{2, 3, 7} {
+			for _, method := range []string{"", "univariate"} {
+				for _, by := range [][]string{nil, {"d"}} {
+					columns := microData(n, uint64(n+k))
+					m := micro(k, "a", "b", "c")
+					m.Method, m.By = method, by
+					got := whole(t, chain(t, testSetup(t, columns...), mask(m)), 64, columns...)
+					for c := range 3 {
+						missing := map[int]bool{}
+						for _, i := range columns[c].null {
+							missing[i] = true
+						}
+						type key struct{ stratum, value float64 }
+						held := map[key]int{}
+						before, after, values := 0.0, 0.0, 0.0
+						for i, y := range got[c] {
+							if (y != y) != missing[i] {
+								t.Fatalf("record %d: missing is %v, was %v", i, y != y, missing[i])
+							}
+							if y == y {
+								stratum := 0.0
+								if by != nil {
+									stratum = columns[3].values[i]
+								}
+								held[key{stratum, y}]++
+								before, after, values = before+columns[c].values[i], after+y, values+1
+							}
+						}
+						for of, count := range held {
+							if count < k {
+								t.Errorf("n = %d, k = %d, %s, by %v: %d records have one value, %v", n, k, method, by, count, of.value)
+							}
+						}
+						// Records of rare patterns take others' means, so that the mean may move
+						// a little under MDAV; where columns are taken by themselves it does not.
+						if method != "" && math.Abs(after-before) > 1e-9*math.Abs(before) {
+							t.Errorf("%s: sum %v, was %v", method, after, before)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Blocks do not matter, neither in the survey nor after it.
+func TestMicroaggregateBlocks(t *testing.T) {
+	columns := microData(700, 9)
+	m := micro(5, "a", "b", "c")
+	m.By = []string{"d"}
+	first := whole(t, chain(t, testSetup(t, columns...), mask(m)), 700, columns...)
+	for _, size := range []int{1, 64, 333} {
+		got := whole(t, chain(t, testSetup(t, columns...), mask(m)), size, columns...)
+		for c := range first {
+			if !slices.EqualFunc(first[c], got[c], func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
+				t.Errorf("blocks of %d change column %d", size, c)
+			}
+		}
+	}
+}
+
+// The median of a group, of an even and of an odd number of records.
+func TestMicroaggregateMedian(t *testing.T) {
+	columns := []testColumn{floats(-1, 1, 2, 9, 10, 20, 60, 61)}
+	for _, tt := range []struct {
+		k    int
+		want []float64
+	}{{3, []float64{2, 2, 2, 40, 40, 40, 40}}, {2, []float64{1.5, 1.5, 9.5, 9.5, 60, 60, 60}}} {
+		m := micro(tt.k, "a")
+		m.Method, m.Aggregate = "univariate", "median"
+		if got := whole(t, chain(t, testSetup(t, columns...), mask(m)), 7, columns...); !slices.Equal(got[0], tt.want) {
+			t.Errorf("k = %d: %v, want %v", tt.k, got[0], tt.want)
+		}
+	}
+}
+
+// What is released lies on the column's decimals, and rejected records take no part.
+func TestMicroaggregateGridAndRejects(t *testing.T) {
+	columns := []testColumn{floats(1, 1, 1.1, 1.1, math.Inf(1), 8, 8.1, 8.1)}
+	c := chain(t, testSetup(t, columns...), mask(micro(3, "a")))
+	if err := c.Survey(block(0, 7, columns...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.EndSurvey(); err != nil {
+		t.Fatal(err)
+	}
+	b := apply(t, c, block(0, 7, columns...))
+	if !b.Rejected(3) {
+		t.Error("an infinite value was not rejected")
+	}
+	got := slices.Delete(slices.Clone(b.Columns[0].Out().Values), 3, 4)
+	if want := []float64{1.1, 1.1, 1.1, 8.1, 8.1, 8.1}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if n := c.Touched()[0].Records; n != 2 {
+		t.Errorf("touched %d records, want the 2 that are other values now", n)
+	}
+}
+
+// What the data do not allow is said with its place and what to do, and shows no value.
+func TestMicroaggregateRefusals(t *testing.T) {
+	few := floats(0, 1234567, 2345678)
+	constant := floats(0, 7654321, 7654321, 7654321, 7654321)
+	missing := floats(0, 0, 0, 0, 0)
+	missing.null = []int{0, 1, 2, 3}
+	plain := floats(0, 1000001, 2000002, 3000003, 4000004)
+	strata := floats(0, 0, 0, 0, 9)
+	alone, rest := floats(0, 1111111, 2222222, 3333333, 4444444), floats(0, 5555555, 6666666, 7777777, 8888888)
+	alone.null, rest.null = []int{0, 1}, []int{2, 3}
+	both := func(m *Microaggregate, method string, by ...string) *Microaggregate {
+		m.Method, m.By = method, by
+		return m
+	}
+	for _, tt := range []struct {
+		what    string
+		columns []testColumn
+		m       *Microaggregate
+		want    string
+	}{
+		{"fewer records than k", []testColumn{few}, micro(3, "a"), "masks[0].microaggregate.k: must be at most the records with a value in the same columns: the data have 2, got 3; lower k"},
+		{"likewise in a column", []testColumn{few}, both(micro(3, "a"), "univariate"), "masks[0].microaggregate.k: must be at most the records with a value in columns[0]: the data have 2, got 3; lower k"},
+		{"the last stratum", []testColumn{plain, strata}, both(micro(2, "a"), "", "b"), "masks[0].microaggregate.k: must be at most the records with a value in the same columns: a stratum has 1, got 2; name fewer columns in by"},
+		{"the last stratum, by column", []testColumn{plain, strata}, both(micro(2, "a"), "univariate", "b"), "masks[0].microaggregate.k: must be at most the records with a value in columns[0]: a stratum has 1, got 2"},
+		{"a constant column", []testColumn{plain, constant}, micro(2, "a", "b"), `masks[0].microaggregate.columns[1]: must have different values: those of "b" are all the same`},
+		{"no value", []testColumn{plain, missing}, micro(2, "a", "b"), `masks[0].microaggregate.columns[1]: must have values: all of "b" are missing`},
+		{"patterns that nobody else has", []testColumn{alone, rest}, micro(3, "a", "b"), "masks[0].microaggregate.k: must be at most"},
+	} {
+		c := chain(t, testSetup(t, tt.columns...), mask(tt.m))
+		if err := c.Survey(block(0, len(tt.columns[0].values), tt.columns...)); err != nil {
+			t.Fatal(err)
+		}
+		err := c.EndSurvey()
+		var of *SurveyError
+		if !errors.As(err, &of) || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %s", tt.what, err, tt.want)
+			continue
+		}
+		for _, column := range tt.columns {
+			for _, v := range column.values {
+				if v > 1000 && strings.Contains(err.Error(), strconv.FormatFloat(v, 'f', 0, 64)) {
+					t.Errorf("%s: shows a value: %v", tt.what, err)
+				}
+			}
+		}
+		if c.Apply(block(0, len(tt.columns[0].values), tt.columns...)) == nil {
+			t.Errorf("%s: masks all the same", tt.what)
+		}
+	}
+}
+
+// No records at all is no mistake.
+func TestMicroaggregateNothing(t *testing.T) {
+	columns := []testColumn{floats(0)}
+	c := chain(t, testSetup(t, columns...), mask(micro(3, "a")))
+	if err := c.Survey(block(0, 0, columns...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.EndSurvey(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A record of a pattern that is rare takes the values of the nearest group, of its own
+// columns, and its own value leaves in no mean.
+func TestMicroaggregateRarePattern(t *testing.T) {
+	a := floats(-1, 1, 2, 3, 101, 102, 103, 100)
+	b := floats(-1, 1, 2, 3, 101, 102, 103, 0)
+	b.null = []int{6}
+	got := whole(t, chain(t, testSetup(t, a, b), mask(micro(3, "a", "b"))), 7, a, b)
+	if want := []float64{2, 2, 2, 102, 102, 102, 102}; !slices.Equal(got[0], want) || got[1][6] == got[1][6] {
+		t.Errorf("got %v, want %v", got[0], want)
+	}
+}
+
+// Replicates of the same values share one outcome; those of others have their own.
+func TestMicroaggregateReplicates(t *testing.T) {
+	columns := microData(300, 4)
+	for i := range columns {
+		columns[i].null = nil
+	}
+	c := chain(t, testSetup(t, columns...), mask(micro(4, "a", "b", "c")))
+	want := whole(t, c, 300, columns...)
+	for m := range 3 {
+		got := whole(t, c.Replicate(m+1), 300, columns...)
+		if !slices.Equal(got[0], want[0]) {
+			t.Error("a replicate is another release, of a mask that draws nothing")
+		}
+	}
+	columns[0].values[7]++
+	if got := whole(t, c.Replicate(4), 300, columns...); slices.Equal(got[0], want[0]) {
+		t.Error("a replicate on other values has the outcome of the first ones")
+	}
+	noisy := chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(5)}), mask(micro(4, "a", "b", "c")))
+	if slices.Equal(whole(t, noisy.Replicate(1), 300, columns...)[0], whole(t, noisy.Replicate(2), 300, columns...)[0]) {
+		t.Error("replicates of noise in front of groups are all the same")
+	}
+}
+
+// A record that the survey did not see is not let out as it is.
+func TestMicroaggregateOtherRecords(t *testing.T) {
+	columns := microData(100, 6)
+	for i := range columns {
+		columns[i].null = nil
+	}
+	c := chain(t, testSetup(t, columns...), mask(micro(4, "a", "b", "c")))
+	if err := c.Survey(block(0, 90, columns...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.EndSurvey(); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []*microdata.Block{block(80, 100, columns...), block(90, 100, columns...)} {
+		if c.Apply(b) == nil {
+			t.Error("masked a record that no survey has seen")
+		}
+	}
+	other := block(0, 90, columns...)
+	other.Scope = "elsewhere"
+	if c.Apply(other) == nil {
+		t.Error("masked a record of another scope")
+	}
+}
+
+// Two masks of scope dataset see each other's columns in neither order.
+func TestDatasetMasksInOrder(t *testing.T) {
+	swap := swapMask("unique", "dataset", 0.5)
+	of := func(columns ...string) *Microaggregate { return micro(3, columns...) }
+	window := swapMask("unique", "", 0.5)
+	by := of("x")
+	by.By = []string{"a"}
+	for _, tt := range []struct {
+		masks []Spec
+		want  string
+	}{
+		{[]Spec{mask(of("a")), mask(of("b"))}, ""},
+		{[]Spec{mask(swap), mask(of("e"))}, ""},
+		{[]Spec{mask(of("e")), mask(swap)}, ""},
+		{[]Spec{mask(of("a")), mask(window)}, ""},
+		{[]Spec{mask(swap), mask(of("a"))}, `[1].microaggregate.columns: "a" depends on mask [0], a swap, which looks at all records in the same pass`},
+		{[]Spec{mask(of("b")), mask(swap)}, `[1].swap.scope: must be window, got "dataset": "b" depends on mask [0], a microaggregate`},
+		{[]Spec{mask(of("a")), mask(by)}, `[1].microaggregate.columns: "a" depends on mask [0], a microaggregate of the same scope`},
+		{[]Spec{mask(of("d")), mask(window), mask(of("a"))}, `[2].microaggregate.columns: "a" depends on mask [0], a microaggregate of the same scope`},
+	} {
+		ps := CheckSpecs(tt.masks)
+		switch {
+		case tt.want == "" && len(ps) > 0:
+			t.Errorf("%v", ps)
+		case tt.want != "" && (len(ps) == 0 || !strings.HasPrefix(ps[0].Error(), tt.want)):
+			t.Errorf("got %v, want %s", ps, tt.want)
+		}
+	}
+}

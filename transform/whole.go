@@ -1,0 +1,391 @@
+package transform
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// SurveyError says what of a mask's parameters the data of a survey do not allow. Text
+// tells no value of them.
+type SurveyError struct {
+	Mask int    // in the list of masks
+	Path string // of the parameter within the mask; "" for the mask as a whole
+	Text string
+	kind string
+}
+
+func (e *SurveyError) Error() string {
+	at := fmt.Sprintf("masks[%d].%s", e.Mask, e.kind)
+	if e.Path != "" {
+		at += "." + e.Path
+	}
+	return at + ": " + e.Text
+}
+
+// maxCells bounds the values that a mask of scope dataset gathers: with all that it
+// takes to mask them they are some 3 GiB then.
+const maxCells = 1 << 27
+
+// wholeStep is the step of a mask that computes with all values of its numeric columns at
+// once. The survey gathers them, 8 bytes a value, with the stratum of each record and what
+// words the mask draws; decide has them masked; apply puts the results in their places.
+type wholeStep struct {
+	mask    int
+	columns []*column
+	by      []int // in Block.Columns
+	bound   []int // what draws are bound to: by and columns
+	streams []int // in work.streams; of each a word is drawn for every record
+	all     allMasker
+
+	grouping grouping
+	data     gathered
+}
+
+// allMasker is the arithmetic of a mask on all values at once.
+type allMasker interface {
+	// maskAll overwrites the values of g with those to be released. Of the error it
+	// sets Path and Text.
+	maskAll(g *gathered) *SurveyError
+	most() int // values that may be gathered
+}
+
+// gathered is what a survey has gathered of the records, in its order.
+type gathered struct {
+	n       int
+	values  [][]float64 // by column, NaN where there is none
+	strata  []int32     // codes, dense from 0; −1: rejected, takes no part
+	words   [][]uint64  // by stream
+	columns []*column
+	runs    []recordRun
+}
+
+// recordRun is where some records of one stream are, one after another in gathered.
+type recordRun struct {
+	scope  string
+	stream int
+	first  int64   // place of the first
+	places []int64 // of all, ascending; nil: they follow one another
+	from   int     // the first in gathered
+	n      int
+}
+
+func (r *recordRun) compare(scope string, stream int, place int64) int {
+	return cmp.Or(cmp.Compare(r.scope, scope), cmp.Compare(r.stream, stream), cmp.Compare(r.first, place))
+}
+
+// newWhole makes the step of mask i on all columns that it names.
+func (c *Chain) newWhole(i int, all allMasker, done string) (*wholeStep, error) {
+	s := &wholeStep{mask: i, all: all}
+	p := c.masks[i].Params
+	for _, name := range p.Reads() {
+		info := c.info(name)
+		if info == nil {
+			return nil, fmt.Errorf("%s: there is no column %s", c.at(i), strconv.Quote(name))
+		}
+		if !comparableType(info.Field.Type) {
+			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name), info.Field.Type)
+		}
+		s.by, s.bound = append(s.by, info.Index), append(s.bound, info.Index)
+	}
+	// What becomes of one column follows from all of them.
+	done += c.told("columns", p.Masks()...)
+	for _, name := range p.Masks() {
+		col, err := c.arithmetic(i, name)
+		if err != nil {
+			return nil, err
+		}
+		c.does(i, col, done)
+		col.onGrid = true // see maskBy
+		s.columns, s.bound = append(s.columns, col), append(s.bound, col.Index)
+	}
+	s.data = gathered{columns: s.columns, values: make([][]float64, len(s.columns))}
+	return s, nil
+}
+
+// draws asks for a word for every record from a stream of that name.
+func (s *wholeStep) draws(c *Chain, name, done string) {
+	s.streams = append(s.streams, c.streamNamed(s.mask, name, done))
+	s.data.words = append(s.data.words, nil)
+}
+
+func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
+	if b.N == 0 {
+		return nil
+	}
+	g := &s.data
+	if most := min(maxCells, s.all.most()); (g.n+b.N)*len(s.columns) > most {
+		return s.error(c, &SurveyError{Text: fmt.Sprintf("must not be used on so many records: it holds all values of its columns in memory, at most %d; "+
+			"mask fewer columns at a time, or %s", most, InsteadOf(c.masks[s.mask].Params))})
+	}
+	from := g.n
+	for k, col := range s.columns {
+		v, err := col.numbers(b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+		}
+		g.values[k] = append(g.values[k], v.Values[:b.N]...)
+		for i := range b.N {
+			if !v.Valid.Has(i) {
+				g.values[k][from+i] = math.NaN()
+			}
+		}
+	}
+	g.n += b.N
+	if len(s.by) == 0 {
+		g.strata = append(g.strata, make([]int32, b.N)...)
+	} else {
+		if err := s.grouping.find(b, s.by, 0, b.N); err != nil {
+			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+		}
+		g.strata = append(g.strata, s.grouping.combo...)
+	}
+	for _, r := range b.Rejects {
+		g.strata[from+r.Row] = -1
+	}
+	if len(s.streams) > 0 {
+		var values []float64
+		if w.leaves {
+			values = bindTo(c, w, b, s.bound, 0, b.N)
+		}
+		records := w.stretch(b, 0, b.N, values)
+		for k, stream := range s.streams {
+			words := make([]uint64, b.N)
+			w.streams[stream].Words(words, records)
+			g.words[k] = append(g.words[k], words...)
+		}
+	}
+	g.follow(b, from)
+	return nil
+}
+
+// follow notes where the records of a block are.
+func (g *gathered) follow(b *microdata.Block, from int) {
+	if b.Places == nil && len(g.runs) > 0 {
+		last := &g.runs[len(g.runs)-1]
+		if last.places == nil && last.scope == b.Scope && last.stream == b.Stream && last.first+int64(last.n) == b.First {
+			last.n += b.N
+			return
+		}
+	}
+	g.runs = append(g.runs, recordRun{b.Scope, b.Stream, b.Place(0), slices.Clone(b.Places), from, b.N})
+}
+
+// find returns where a record is in gathered, −1 where it is not. near is the run where
+// the one before it was, to begin with.
+func (g *gathered) find(scope string, stream int, place int64, near *int) int {
+	for {
+		if *near >= 0 && *near < len(g.runs) {
+			r := &g.runs[*near]
+			if r.scope == scope && r.stream == stream && place >= r.first {
+				if r.places == nil && place < r.first+int64(r.n) {
+					return r.from + int(place-r.first)
+				}
+				if i, there := slices.BinarySearch(r.places, place); there {
+					return r.from + i
+				}
+			}
+		}
+		at, there := slices.BinarySearchFunc(g.runs, place, func(r recordRun, place int64) int { return r.compare(scope, stream, place) })
+		if !there {
+			at--
+		}
+		if at == *near || at < 0 {
+			return -1
+		}
+		*near = at
+	}
+}
+
+// error gives a survey error its mask.
+func (s *wholeStep) error(c *Chain, e *SurveyError) error {
+	e.Mask, e.kind = s.mask, c.masks[s.mask].Kind()
+	return e
+}
+
+// decide has the values masked, or takes over what a replicate on the same ones was
+// given: where nothing is drawn it is the same.
+func (s *wholeStep) decide(c *Chain) error {
+	g := &s.data
+	slices.SortFunc(g.runs, func(a, b recordRun) int { return a.compare(b.scope, b.stream, b.first) })
+	s.grouping = grouping{}
+	var err *SurveyError
+	if c.replicate == 0 || len(s.streams) > 0 {
+		err = g.maskBy(s.all)
+	} else {
+		err = c.outcomes.of(s.mask, g, s.all)
+	}
+	g.strata, g.words = nil, nil
+	if err != nil {
+		copied := *err
+		return s.error(c, &copied)
+	}
+	return nil
+}
+
+func (s *wholeStep) apply(c *Chain, w *work, b *microdata.Block) error {
+	if b.N == 0 {
+		return nil
+	}
+	g := &s.data
+	changed := w.newChanged(b.N)
+	vectors := make([]*microdata.Vector, len(s.columns))
+	for k, col := range s.columns {
+		v, err := col.numbers(b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+		}
+		vectors[k] = v
+	}
+	near := -1
+	for i := range b.N {
+		at := g.find(b.Scope, b.Stream, b.Place(i), &near)
+		if at < 0 {
+			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.at(s.mask))
+		}
+		for k, v := range vectors {
+			y := g.values[k][at]
+			switch {
+			case !v.Valid.Has(i) || b.Rejected(i):
+			case y != y:
+				return fmt.Errorf("%s: a value that the first pass did not see is there now", c.at(s.mask))
+			case v.Values[i] != y:
+				v.Values[i] = y
+				changed.Set(i)
+			}
+		}
+	}
+	c.count(s.mask, b, changed)
+	return nil
+}
+
+// keeps: what the mask leaves as it is, it leaves by its own law.
+func (s *wholeStep) keeps(l *keepingOf, i int) { l.changed(i) }
+
+// allOutcomes are what masks that draw nothing have made of all values, for replicates: a
+// chain and its replicates have them in common.
+type allOutcomes struct {
+	mu    sync.Mutex
+	masks map[int]*allOutcome
+}
+
+// allOutcome is what a mask has made of values.
+type allOutcome struct {
+	mu     sync.Mutex
+	of     [sha256.Size]byte // the values and strata
+	values [][]float64
+	err    *SurveyError
+}
+
+func (o *allOutcomes) of(mask int, g *gathered, all allMasker) *SurveyError {
+	o.mu.Lock()
+	if o.masks == nil {
+		o.masks = map[int]*allOutcome{}
+	}
+	known := o.masks[mask]
+	if known == nil {
+		known = &allOutcome{}
+		o.masks[mask] = known
+	}
+	o.mu.Unlock()
+	of := g.sum()
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	if known.values == nil || known.of != of {
+		known.err = g.maskBy(all)
+		known.of, known.values = of, slices.Clone(g.values)
+	}
+	copy(g.values, known.values) // nobody writes to them any more
+	return known.err
+}
+
+// sum tells gathered values from others.
+func (g *gathered) sum() (sum [sha256.Size]byte) {
+	h := sha256.New()
+	var buf []byte
+	for _, values := range g.values {
+		for part := range slices.Chunk(values, 1<<13) {
+			buf = buf[:0]
+			for _, v := range part {
+				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(v))
+			}
+			h.Write(buf)
+		}
+	}
+	for part := range slices.Chunk(g.strata, 1<<13) {
+		buf = buf[:0]
+		for _, v := range part {
+			buf = binary.LittleEndian.AppendUint32(buf, uint32(v))
+		}
+		h.Write(buf)
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
+// maskBy has the values masked and puts the results on the columns' decimals.
+func (g *gathered) maskBy(all allMasker) *SurveyError {
+	if err := all.maskAll(g); err != nil {
+		return err
+	}
+	for k, col := range g.columns {
+		if col.decimals < 0 {
+			continue
+		}
+		on := decimalGrid(col.decimals)
+		for i, y := range g.values[k] {
+			if y == y {
+				g.values[k][i] = on.snap(y)
+			}
+		}
+	}
+	return nil
+}
+
+// rowsByStratum returns the records that take part, by stratum, in their order.
+func (g *gathered) rowsByStratum() [][]int32 {
+	var strata [][]int32
+	for i, s := range g.strata {
+		if s < 0 {
+			continue
+		}
+		for int(s) >= len(strata) {
+			strata = append(strata, nil)
+		}
+		strata[s] = append(strata[s], int32(i))
+	}
+	return strata
+}
+
+// checkColumns refuses columns of which nothing can be masked: path is that of the list.
+func (g *gathered) checkColumns(path string) *SurveyError {
+	for k, values := range g.values {
+		low, high, records := math.Inf(1), math.Inf(-1), 0
+		for i, v := range values {
+			if g.strata[i] < 0 {
+				continue
+			}
+			records++
+			if v == v {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+		at := fmt.Sprintf("%s[%d]", path, k)
+		switch name := strconv.Quote(g.columns[k].Name); {
+		case records == 0:
+			return nil
+		case low > high:
+			return &SurveyError{Path: at, Text: fmt.Sprintf("must have values: all of %s are missing; leave the column out of the mask", name)}
+		case low == high:
+			return &SurveyError{Path: at, Text: fmt.Sprintf("must have different values: those of %s are all the same, and would leave as they are; withhold the column (role identifier), or leave it out of the mask", name)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+package transform
+
+import "slices"
+
+// AnyComputesWithAll reports whether some mask computes with the values of all records
+// at once: groups, ranks, regressions. What it makes of a record depends on all others.
+func AnyComputesWithAll(masks []Spec) bool {
+	return slices.ContainsFunc(masks, func(m Spec) bool { return ScopeOf(m.Params) == ScopeDataset && Computes(m.Params) })
+}
+
+// sizing is a mask of scope dataset whose law depends on how many records there are, not
+// on how they are distributed alone.
+type sizing interface{ dependsOnNumber() bool }
+
+// AnyDependsOnNumber reports whether some mask makes of a sample of the records something
+// else than of all: groups of k span a wider range there.
+func AnyDependsOnNumber(masks []Spec) bool {
+	return slices.ContainsFunc(masks, func(m Spec) bool {
+		s, ok := m.Params.(sizing)
+		return ok && s.dependsOnNumber()
+	})
+}
