@@ -132,11 +132,11 @@ func (m *Microaggregate) PublishedAction(p Published, _ string) Action {
 
 // Words implements Publishing.
 func (m *Microaggregate) Words(p Published, _ string) string {
-	aggregate := "mean or median"
+	aggregate := "one value"
 	if w := p.word("aggregate"); w != "" {
-		aggregate = w
+		aggregate = "the " + w
 	}
-	s := "microaggregation: values were replaced by the " + aggregate + " of a group of records with similar values"
+	s := "microaggregation: values were replaced by " + aggregate + " of a group of records with similar values"
 	if k, ok := p.number("k"); ok {
 		s += fmt.Sprintf(", of at least k = %s records each", p.Number(k))
 	}
