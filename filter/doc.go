@@ -14,6 +14,12 @@
 // it where the gate refuses, or Close or Batch returns an error. The report is
 // confidential; Report.Public makes the twin that may be published.
 //
+// # Contexts
+//
+// BatchContext and CloseContext take a context. One that ends before a batch's turn leaves
+// the batch untouched, and it may be given again; one that ends during CloseContext ends
+// the assessment, and there is no verdict.
+//
 // # What cannot be done in batches
 //
 // A stream of batches is read once. Percentages and decimals that the types do not fix

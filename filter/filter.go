@@ -10,14 +10,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/rs/zerolog"
 
-	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -49,10 +47,8 @@ type Filter struct {
 	mu      sync.Mutex
 	source  *batches // nil before the first batch
 	plan    *pipeline.Plan
-	chain   *transform.Chain
+	masked  *masked.Release
 	release *arrow.Schema
-	acc     *assess.Accumulator // nil where there is nothing to measure
-	moved   *pipeline.Exchange
 	block   microdata.Block
 	short   bool // a batch was not a whole window: it was the last
 	counts  report.Records
@@ -90,26 +86,36 @@ func Open(p *config.Pipeline, options ...Options) (*Filter, error) {
 // Records that cannot be masked are left out and counted. After an error the filter is
 // of no further use; an error never holds a value.
 func (f *Filter) Batch(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
+	return f.BatchContext(context.Background(), rec)
+}
+
+// BatchContext is Batch with a context that may end while other calls have their turn: the
+// batch is then not touched, the error is the context's, and the filter goes on as if the
+// call had not been made. A batch that has been begun is masked to its end.
+func (f *Filter) BatchContext(ctx context.Context, rec arrow.RecordBatch) (arrow.RecordBatch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return nil, f.err
 	}
-	out, err := f.batch(rec)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	out, err := f.batch(context.WithoutCancel(ctx), rec)
 	if err != nil {
 		f.err = err
 	}
 	return out, err
 }
 
-func (f *Filter) batch(rec arrow.RecordBatch) (out arrow.RecordBatch, err error) {
+func (f *Filter) batch(ctx context.Context, rec arrow.RecordBatch) (out arrow.RecordBatch, err error) {
 	defer func() {
 		if r := recover(); r != nil { // its text could hold a value
 			out, err = nil, fmt.Errorf("internal error while working on records from %d: %T", f.counts.Read+1, r)
 		}
 	}()
 	if f.source == nil {
-		if err := f.begin(rec.Schema()); err != nil {
+		if err := f.begin(ctx, rec.Schema()); err != nil {
 			return nil, err
 		}
 	}
@@ -121,55 +127,37 @@ func (f *Filter) batch(rec arrow.RecordBatch) (out arrow.RecordBatch, err error)
 	}
 	b := &f.block
 	f.source.decode(b, rec, f.plan.Layout, f.counts.Read)
-	if err := f.chain.Apply(b); err != nil {
-		return nil, err
-	}
-	if err := f.moved.Displace(b); err != nil {
+	if err := f.masked.Mask(b); err != nil {
 		return nil, err
 	}
 	if out, err = f.source.encode(b, rec, f.plan.Layout, f.release); err != nil {
 		return nil, err
 	}
-	f.moved.Add(b)
-	if f.acc != nil {
-		f.acc.Add(b)
+	f.masked.Moved(b)
+	if f.masked.Measured != nil {
+		f.masked.Measured.Add(b)
 	}
 	f.count(b)
 	return out, nil
 }
 
 // begin plans for the schema of the first batch.
-func (f *Filter) begin(schema *arrow.Schema) error {
+func (f *Filter) begin(ctx context.Context, schema *arrow.Schema) error {
 	src, err := newBatches(schema)
 	if err != nil {
 		return err
 	}
-	ctx, none := context.Background(), new(pipeline.Progress)
 	if f.plan, err = pipeline.NewPlan(f.config, src, true); err != nil {
 		return err
 	}
-	if err := f.plan.Settle(ctx, none); err != nil {
-		return err
-	}
-	if f.chain, err = f.plan.NewChain(ctx, f.key, none); err != nil {
+	if f.masked, err = masked.Settle(ctx, f.plan, f.key, zerolog.Nop(), new(pipeline.Progress)); err != nil {
 		return err
 	}
 	if f.release, err = src.released(f.plan.Layout); err != nil {
 		return err
 	}
 	f.source = src
-	if !f.plan.Measures() {
-		return nil
-	}
-	options, err := f.plan.AssessOptions(f.key, f.chain)
-	if err != nil {
-		return err
-	}
-	if f.moved, err = pipeline.NewExchange(f.chain, f.plan.Displacer, f.plan.Assessed, int(f.config.Assess.Sample)); err != nil {
-		return err
-	}
-	f.acc, err = assess.New(options)
-	return err
+	return nil
 }
 
 // window demands that a batch is a window where masks swap within windows.
@@ -203,7 +191,12 @@ func (f *Filter) count(b *microdata.Block) {
 // no error: Report.Withheld says why, and nothing that Batch returned may leave. An error
 // is that of a Batch before it, or of the assessment; then there is no verdict, and
 // nothing may leave either. A second call returns ErrClosed.
-func (f *Filter) Close() (*report.Report, error) {
+func (f *Filter) Close() (*report.Report, error) { return f.CloseContext(context.Background()) }
+
+// CloseContext is Close with a context that ends the assessment, which may take seconds:
+// the error is then the context's, there is no verdict, nothing may leave, and the filter
+// is closed.
+func (f *Filter) CloseContext(ctx context.Context) (*report.Report, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
@@ -213,23 +206,8 @@ func (f *Filter) Close() (*report.Report, error) {
 	if f.source == nil {
 		return nil, errors.New("the filter has seen no batch: there is nothing to judge")
 	}
-	ctx := context.Background()
-	measures := &assess.Measures{Records: f.counts.Released}
-	if f.acc != nil {
-		if err := f.moved.Join(ctx, f.plan, f.chain, f.acc, f.key, new(pipeline.Progress)); err != nil {
-			return nil, err
-		}
-		var err error
-		if measures, err = f.acc.Measure(ctx); err != nil {
-			return nil, err
-		}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	found, err := attack.Identify(ctx, f.plan, f.acc, measures)
-	if err != nil {
-		return nil, err
-	}
-	who := account.Reporter{Config: f.config, Version: f.options.Version, KeyID: f.key.ID(), Started: f.started, Plan: f.plan, Chain: f.chain}
-	rep := who.Judged(f.counts, measures)
-	rep.Attack = found
-	return rep, nil
+	return f.masked.Judged(ctx, account.Reporter{Config: f.config, Version: f.options.Version, Started: f.started}, f.counts)
 }

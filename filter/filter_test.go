@@ -2,6 +2,7 @@ package filter_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -333,5 +334,78 @@ func TestNoConnectorsBeside(t *testing.T) {
 		if strings.Contains(string(out), name) {
 			t.Errorf("filter imports %s", name)
 		}
+	}
+}
+
+// A context that has ended keeps a batch from being touched, and the filter goes on as if
+// it had not been given: what is released is to the byte what it is without.
+func TestContexts(t *testing.T) {
+	plain, told := open(t, noise, "{}"), open(t, noise, "{}")
+	gone := errors.New("the caller has gone")
+	over, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	for i := range 3 {
+		rec := batchOf(memory.DefaultAllocator, i*100, i*100+100, 0)
+		defer rec.Release()
+		for range 2 {
+			if out, err := told.BatchContext(over, rec); out != nil || err != gone {
+				t.Fatalf("batch %d under an ended context: %v, %v", i, out, err)
+			}
+		}
+		want, err := plain.Batch(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer want.Release()
+		got, err := told.BatchContext(t.Context(), rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer got.Release()
+		if !array.RecordEqual(got, want) {
+			t.Errorf("batch %d is released otherwise after calls whose context had ended", i)
+		}
+	}
+	if rep, err := told.CloseContext(over); rep != nil || err != gone {
+		t.Errorf("closed under an ended context: %v, %v", rep, err)
+	}
+	if rep, err := told.Close(); rep != nil || err != filter.ErrClosed {
+		t.Errorf("closed again: %v, %v", rep, err)
+	}
+	if rep, err := plain.CloseContext(t.Context()); err != nil || rep.Records.Released != 300 {
+		t.Errorf("%v, %v", rep, err)
+	}
+}
+
+// ending is a context that ends when it has been asked so often whether it has.
+type ending struct {
+	context.Context
+	asked, at int
+	mu        sync.Mutex
+}
+
+func (e *ending) Err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.asked++; e.asked > e.at {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A context that ends while the release is measured or attacked ends that: there is no
+// report that a caller could take for a verdict.
+func TestContextEndsAssessment(t *testing.T) {
+	f := open(t, noise, "{rules: [{column: wage, target: max, knowledge: index, max_risk: 1}]}")
+	rec := batchOf(memory.DefaultAllocator, 0, 2000, 0)
+	defer rec.Release()
+	out, err := f.Batch(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Release()
+	ctx := &ending{Context: t.Context(), at: 1} // not yet ended where Close looks first
+	if rep, err := f.CloseContext(ctx); rep != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v after %d looks", rep, err, ctx.asked)
 	}
 }

@@ -76,7 +76,7 @@ func benchRun(p *config.Pipeline, assessed bool) error {
 		return err
 	}
 	if !assessed {
-		r.measured = nil
+		r.masked.Measured = nil
 	}
 	_, err = r.release(ctx)
 	return err

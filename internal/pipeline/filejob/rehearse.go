@@ -37,12 +37,7 @@ func Rehearse(ctx context.Context, p *config.Pipeline, paths []string, src conne
 	progress.Start("rehearse", src.Records())
 	pass := pipeline.Flow{
 		Source: src, Layout: r.plan.SurveyLayout(), Cut: r.plan.Cut,
-		Work: func(p *pipeline.Parcel) error {
-			if err := r.chain.Apply(p.Block); err != nil {
-				return err
-			}
-			return r.exchange.Displace(p.Block)
-		},
+		Work: func(p *pipeline.Parcel) error { return r.masked.Mask(p.Block) },
 		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
 			r.read += int64(p.Block.N)
 			progress.Add(p.Block.N)

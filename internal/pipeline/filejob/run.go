@@ -8,16 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -59,13 +57,10 @@ type run struct {
 	started time.Time
 
 	plan       *pipeline.Plan
-	chain      *transform.Chain
+	masked     *masked.Release
 	sink       connectors.Sink
 	quarantine *quarantine
 	notes      *kafka.Notes // nil where nothing goes to topics beside the release
-	assessed   assess.Options
-	measured   *assess.Accumulator // nil where there is nothing to measure
-	exchange   *pipeline.Exchange  // nil where no mask moves values between records
 	snapshots  *snapshots
 	reports    account.Files
 	read       int64
@@ -80,32 +75,16 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if err := checkPartitions(r.plan); err != nil {
 		return err
 	}
-	if err := r.settle(ctx); err != nil || r.measured == nil {
+	if err := r.settle(ctx); err != nil || r.masked.Measured == nil {
 		return err
 	}
-	r.snapshots, err = newSnapshots(r, r.assessed)
+	r.snapshots, err = newSnapshots(r, r.masked.Options)
 	return err
 }
 
 // settle makes ready what the records are masked and measured with.
 func (r *run) settle(ctx context.Context) (err error) {
-	if err := r.plan.Settle(ctx, r.options.Progress); err != nil {
-		return err
-	}
-	r.plan.WarnOfConstant(r.options.Log)
-	if r.chain, err = r.plan.NewChain(ctx, r.key, r.options.Progress); err != nil {
-		return err
-	}
-	if !r.plan.Measures() {
-		return nil // nothing numeric is masked, sensitive or a key: there is nothing to measure
-	}
-	if r.assessed, err = r.plan.AssessOptions(r.key, r.chain); err != nil {
-		return err
-	}
-	if r.exchange, err = pipeline.NewExchange(r.chain, r.plan.Displacer, r.plan.Assessed, int(r.config.Assess.Sample)); err != nil {
-		return err
-	}
-	r.measured, err = assess.New(r.assessed)
+	r.masked, err = masked.Settle(ctx, r.plan, r.key, r.options.Log, r.options.Progress)
 	return err
 }
 
@@ -182,27 +161,16 @@ func (r *run) judged(ctx context.Context) (*report.Report, error) {
 	r.options.Progress.Measuring()
 	var err error
 	if r.snapshots != nil {
-		if r.measured, err = r.snapshots.total(ctx); err != nil {
+		if r.masked.Measured, err = r.snapshots.total(ctx); err != nil {
 			return nil, err
 		}
 	}
-	measures := &assess.Measures{Records: r.read - r.quarantine.count}
-	if r.measured != nil {
-		if err := r.exchange.Join(ctx, r.plan, r.chain, r.measured, r.key, r.options.Progress); err != nil {
-			return nil, err
-		}
-		if measures, err = r.measured.Measure(ctx); err != nil {
-			return nil, err
-		}
-	}
-	found, err := attack.Identify(ctx, r.plan, r.measured, measures)
+	rep, err := r.masked.Judged(ctx, r.reporter(false), report.Records{
+		Read: r.read, Released: r.read - r.quarantine.count, Quarantined: r.quarantine.count, Reasons: r.quarantine.reasons,
+	})
 	if err != nil {
 		return nil, err
 	}
-	rep := r.newReport(report.Records{
-		Read: r.read, Released: r.read - r.quarantine.count, Quarantined: r.quarantine.count, Reasons: r.quarantine.reasons,
-	}, measures, false)
-	rep.Attack = found
 	for _, warning := range rep.Warnings {
 		r.options.Log.Warn().Msg(warning)
 	}
@@ -211,10 +179,7 @@ func (r *run) judged(ctx context.Context) (*report.Report, error) {
 
 // mask is the workers' part: apply the masks and encode what is released.
 func (r *run) mask(p *pipeline.Parcel) error {
-	if err := r.chain.Apply(p.Block); err != nil {
-		return err
-	}
-	if err := r.exchange.Displace(p.Block); err != nil {
+	if err := r.masked.Mask(p.Block); err != nil {
 		return err
 	}
 	var err error
@@ -255,12 +220,12 @@ func (r *run) write(ctx context.Context) func(*pipeline.Parcel) error {
 // assess is the assessor, beside the masking and behind the writer.
 func (r *run) assess(ctx context.Context) func(*pipeline.Parcel) error {
 	return func(p *pipeline.Parcel) error {
-		r.exchange.Add(p.Block)
+		r.masked.Moved(p.Block)
 		switch {
 		case r.snapshots != nil:
 			return r.snapshots.add(ctx, p.Block)
-		case r.measured != nil:
-			r.measured.Add(p.Block)
+		case r.masked.Measured != nil:
+			r.masked.Measured.Add(p.Block)
 		}
 		return nil
 	}
@@ -324,10 +289,9 @@ func (r *run) abort() error {
 	return errors.Join(errs...)
 }
 
-// newReport is the report of a file job, or with interim a snapshot before its end.
-func (r *run) newReport(records report.Records, measures *assess.Measures, interim bool) *report.Report {
-	who := account.Reporter{
-		Config: r.config, Version: r.options.Version, KeyID: r.key.ID(), Started: r.started, Plan: r.plan, Chain: r.chain, Interim: interim,
+// reporter writes the report of a file job, or with interim a snapshot before its end.
+func (r *run) reporter(interim bool) account.Reporter {
+	return account.Reporter{
+		Config: r.config, Version: r.options.Version, KeyID: r.key.ID(), Started: r.started, Plan: r.plan, Chain: r.masked.Chain, Interim: interim,
 	}
-	return who.Judged(records, measures)
 }

@@ -132,7 +132,8 @@ func (s *snapshots) emit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rep := s.run.newReport(s.read, whole, true)
+	who := s.run.reporter(true)
+	rep := who.Judged(s.read, whole)
 	rep.Withheld = "" // nothing is decided before the end
 	rep.Snapshot = int64(s.state.Taken())
 	w := &report.Window{Started: s.last, Finished: time.Now(), Columns: report.Columns(window.Columns), Correlation: window.Correlation}

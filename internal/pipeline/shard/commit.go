@@ -17,7 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -212,22 +212,13 @@ func agree(all []*State, content *connectors.Content) error {
 // judged measures the release and lets the gate judge it.
 func (c *commit) judged(ctx context.Context) (*report.Report, error) {
 	c.options.Progress.Measuring()
-	measures := &assess.Measures{Records: c.records.Released}
-	if c.measured != nil {
-		var err error
-		if measures, err = c.measured.Measure(ctx); err != nil {
-			return nil, err
-		}
-	}
-	found, err := attack.Identify(ctx, c.plan, c.measured, measures)
-	if err != nil {
-		return nil, err
-	}
 	who := account.Reporter{
 		Config: c.config, Version: c.options.Version, KeyID: c.key.ID(), Started: c.started, Plan: c.plan, Chain: c.chain,
 	}
-	rep := who.Judged(c.records, measures)
-	rep.Attack = found
+	rep, err := masked.Judge(ctx, who, c.measured, c.records)
+	if err != nil {
+		return nil, err
+	}
 	for _, warning := range rep.Warnings {
 		c.options.Log.Warn().Msg(warning)
 	}

@@ -1,0 +1,99 @@
+// Package masked is the masking of all records of a release and the assessment of what
+// becomes of them, as a run on files and a program that embeds the filter have it: made
+// ready from a plan, told of each block, and judged when no more come.
+package masked
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Release is what the records of a release are masked and measured with.
+type Release struct {
+	Chain    *transform.Chain
+	Measured *assess.Accumulator // nil where there is nothing to measure
+	Options  assess.Options      // of Measured
+
+	plan     *pipeline.Plan
+	key      keystream.Key
+	exchange *pipeline.Exchange // nil where no mask moves values between records
+	progress *pipeline.Progress
+}
+
+// Settle makes a release ready: it learns what of the masks depends on the data and
+// builds them. Its errors are those of Plan.Settle and Plan.NewChain.
+func Settle(ctx context.Context, pl *pipeline.Plan, key keystream.Key, log zerolog.Logger, progress *pipeline.Progress) (*Release, error) {
+	r := &Release{plan: pl, key: key, progress: progress}
+	err := pl.Settle(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	pl.WarnOfConstant(log)
+	if r.Chain, err = pl.NewChain(ctx, key, progress); err != nil {
+		return nil, err
+	}
+	if !pl.Measures() {
+		return r, nil
+	}
+	if r.Options, err = pl.AssessOptions(key, r.Chain); err != nil {
+		return nil, err
+	}
+	if r.exchange, err = pipeline.NewExchange(r.Chain, pl.Displacer, pl.Assessed, int(pl.Config.Assess.Sample)); err != nil {
+		return nil, err
+	}
+	r.Measured, err = assess.New(r.Options)
+	return r, err
+}
+
+// Mask masks a block. Several may be masked at once.
+func (r *Release) Mask(b *microdata.Block) error {
+	if err := r.Chain.Apply(b); err != nil {
+		return err
+	}
+	return r.exchange.Displace(b)
+}
+
+// Moved takes in what Mask has moved between the records of a block; the blocks come in
+// the order of their records.
+func (r *Release) Moved(b *microdata.Block) { r.exchange.Add(b) }
+
+// Judged measures what was added to Measured, lets the intruder at it where the
+// configuration asks for one, and returns the report of who with the gate's verdict.
+func (r *Release) Judged(ctx context.Context, who account.Reporter, records report.Records) (*report.Report, error) {
+	if r.Measured != nil {
+		if err := r.exchange.Join(ctx, r.plan, r.Chain, r.Measured, r.key, r.progress); err != nil {
+			return nil, err
+		}
+	}
+	who.KeyID, who.Plan, who.Chain = r.key.ID(), r.plan, r.Chain
+	return Judge(ctx, who, r.Measured, records)
+}
+
+// Judge is Judged of what was assessed in parts; measured is nil where there is nothing
+// to measure.
+func Judge(ctx context.Context, who account.Reporter, measured *assess.Accumulator, records report.Records) (*report.Report, error) {
+	measures := &assess.Measures{Records: records.Released}
+	if measured != nil {
+		var err error
+		if measures, err = measured.Measure(ctx); err != nil {
+			return nil, err
+		}
+	}
+	found, err := attack.Identify(ctx, who.Plan, measured, measures)
+	if err != nil {
+		return nil, err
+	}
+	rep := who.Judged(records, measures)
+	rep.Attack = found
+	return rep, nil
+}
