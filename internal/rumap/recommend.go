@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -51,7 +52,7 @@ func (m *Map) Recommend(heldBack int, again func(point int) (Point, error), rehe
 		}
 		switch {
 		case rehearse == nil:
-			m.Reason = "the source can be read only once, so that no point could be tried as a run would: map a file of the same data"
+			m.Reason = m.untried(i)
 			return nil
 		case tried == rehearsals:
 			m.Reason = m.refused(tried)
@@ -72,6 +73,20 @@ func (m *Map) Recommend(heldBack int, again func(point int) (Point, error), rehe
 	}
 	m.Reason = m.prevents()
 	return nil
+}
+
+// untried says that no point could be held against a run, and which one would have been
+// the first.
+func (m *Map) untried(first int) string {
+	reason := "the source can be read only once, so that no point could be tried as a run would: map a file of the same data"
+	setting := m.Setting(&m.Points[first])
+	if setting == "" {
+		return reason
+	}
+	if len(m.Strategies()) > 1 {
+		setting = strconv.Quote(m.Points[first].Strategy) + " with " + setting
+	}
+	return reason + "; the map would try " + setting + " first, where its rules hold on as many further replicates, and a run may yet refuse it"
 }
 
 // byUtility are the admissible points, that of the greatest utility first.

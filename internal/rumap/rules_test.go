@@ -124,6 +124,13 @@ func TestRecommendTriesARun(t *testing.T) {
 	if err := m.Recommend(200, again(m), nil); err != nil || m.Recommended != nil || !strings.Contains(m.Reason, "only once") {
 		t.Errorf("recommended %+v: %s", m.Recommended, m.Reason)
 	}
+	if first := m.Setting(&m.Points[m.byUtility()[0]]); first == "" || !strings.Contains(m.Reason, "would try "+first+" first") {
+		t.Errorf("the point %q is not named: %s", first, m.Reason)
+	}
+	m.Points[0].Strategy = "another"
+	if err := m.Recommend(200, again(m), nil); err != nil || !strings.Contains(m.Reason, `would try "`) {
+		t.Errorf("among several strategies: %s, %v", m.Reason, err)
+	}
 	if len(m.Unjudged) != 1 || !strings.Contains(m.Unjudged[0], "order") {
 		t.Errorf("not judged: %q", m.Unjudged)
 	}

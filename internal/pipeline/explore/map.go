@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -217,7 +218,7 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 		return err
 	}
 	if err := g.plan.Settle(ctx, g.progress); err != nil {
-		return err
+		return g.blamed(err, src)
 	}
 	if err := g.chooseColumn(); err != nil {
 		return err
@@ -264,6 +265,21 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 		return pipeline.DataErrorf("the source has no records to map")
 	}
 	return nil
+}
+
+// blamed says of a source that can be read only once that it is an axis of the map's which
+// asks for standard deviations, where the masks as they are given may not.
+func (g *grid) blamed(err error, src connectors.Source) error {
+	var problems config.Errors
+	if src.Rewindable() || !errors.As(err, &problems) {
+		return err
+	}
+	for _, a := range g.axes() {
+		if a.Relative {
+			return append(problems, g.whole.Errorf("map", "%s runs over percentages of the standard deviation, which a source that can be read only once does not tell: let it vary in the column's unit (from: 100, to: 5000), or name a profile", a.Path))
+		}
+	}
+	return err
 }
 
 // firstChains makes the masks of each strategy's first place, which admit the same

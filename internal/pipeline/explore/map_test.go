@@ -304,3 +304,44 @@ func TestMapRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A source that can be read only once is mapped: its axes must be in the column's unit,
+// which is said of the axis where the masks themselves ask for nothing, and no point is
+// recommended, as none can be tried as a run.
+func TestMapOfAPipe(t *testing.T) {
+	piped := func(lines ...string) (*rumap.Map, error) {
+		p, err := tryMapped(t, t.TempDir(), append([]string{
+			`source: {csv: {path: "-"}}`, "columns: {income: {role: sensitive, decimals: 1}}",
+			"masks: [{noise: {columns: [income], sd: 20}}]", "gate: {rules: [{column: income, target: max, knowledge: index, max_risk: 1}]}",
+		}, lines...)...)
+		if err != nil {
+			return nil, err
+		}
+		if p, err = Mappable(p); err != nil {
+			return nil, err
+		}
+		in, out, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		defer func(before *os.File) { os.Stdin = before }(os.Stdin)
+		os.Stdin = in
+		_, err = out.WriteString("id,income\n1,100.5\n2,200.5\n3,350.0\n4,90.5\n5,500.0\n") // what a pipe holds
+		if err := errors.Join(err, out.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return Map(context.Background(), p, pipeline.Options{})
+	}
+	m, err := piped("map: {vary: {masks.0.noise.sd: {from: 10, to: 40, steps: 3}}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Recommended != nil || !strings.Contains(m.Reason, "only once") || !strings.Contains(m.Reason, "would try noise.sd 10 first") || len(m.Points) != 3 {
+		t.Errorf("%d points, recommended %+v: %s", len(m.Points), m.Recommended, m.Reason)
+	}
+	wrong := (config.Errors)(nil)
+	if _, err := piped(); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: masks.0.noise.sd runs over percentages") {
+		t.Errorf("of axes in percent: %v", err)
+	}
+}
