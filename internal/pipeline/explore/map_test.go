@@ -309,16 +309,15 @@ func TestMapRefuses(t *testing.T) {
 // which is said of the axis where the masks themselves ask for nothing, and no point is
 // recommended, as none can be tried as a run.
 func TestMapOfAPipe(t *testing.T) {
-	piped := func(lines ...string) (*rumap.Map, error) {
-		p, err := tryMapped(t, t.TempDir(), append([]string{
-			`source: {csv: {path: "-"}}`, "columns: {income: {role: sensitive, decimals: 1}}",
+	piped := func(vary bool) (*rumap.Map, error) {
+		p, err := tryMapped(t, t.TempDir(), `source: {csv: {path: "-"}}`, "columns: {income: {role: sensitive, decimals: 1}}",
 			"masks: [{noise: {columns: [income], sd: 20}}]", "gate: {rules: [{column: income, target: max, knowledge: index, max_risk: 1}]}",
-		}, lines...)...)
+			"map: {vary: {masks.0.noise.sd: {from: 10, to: 40, steps: 3}}}")
 		if err != nil {
 			return nil, err
 		}
-		if p, err = Mappable(p); err != nil {
-			return nil, err
+		if !vary {
+			p.Map = nil // the axis is the program's own
 		}
 		in, out, err := os.Pipe()
 		if err != nil {
@@ -333,7 +332,7 @@ func TestMapOfAPipe(t *testing.T) {
 		}
 		return Map(context.Background(), p, pipeline.Options{})
 	}
-	m, err := piped("map: {vary: {masks.0.noise.sd: {from: 10, to: 40, steps: 3}}}")
+	m, err := piped(true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +340,7 @@ func TestMapOfAPipe(t *testing.T) {
 		t.Errorf("%d points, recommended %+v: %s", len(m.Points), m.Recommended, m.Reason)
 	}
 	wrong := (config.Errors)(nil)
-	if _, err := piped(); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: masks.0.noise.sd runs over percentages") {
+	if _, err := piped(false); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: masks.0.noise.sd runs over percentages") {
 		t.Errorf("of axes in percent: %v", err)
 	}
 }
