@@ -37,6 +37,7 @@ type settings struct {
 	file     string  // only mutants of files whose path contains it
 	share    float64 // least share of mutants killed
 	patience time.Duration
+	slow     time.Duration // tests that take longer are left out; 0: none
 	memory   int // of a test, MB
 	list     bool
 	named    bool // those of named.txt in place of a sample
@@ -52,6 +53,7 @@ func main() {
 	flag.StringVar(&s.tests, "run", "^(Test|Fuzz|Example)", "only tests whose names match this `expression`")
 	flag.Float64Var(&s.share, "least", 0, "exit with 1 where a smaller `share` was killed")
 	flag.DurationVar(&s.patience, "patience", 30*time.Second, "how long a mutant's tests may take beyond ten times what they took before")
+	flag.DurationVar(&s.slow, "slow", 0, "leave out tests that take longer than this `duration` by themselves, 0: none; what survives may then be noticed by them")
 	flag.IntVar(&s.memory, "memory", 6000, "`megabytes` of address space that a mutant's tests may use")
 	flag.BoolVar(&s.list, "list", false, "list the sample, run nothing")
 	flag.BoolVar(&s.named, "named", false, "try the mutants of named.txt, no sample")

@@ -114,6 +114,9 @@ func (r *reached) run(ctx context.Context, s settings, scratch string, p *pkg, p
 			return fmt.Errorf("%s fails before anything was changed: %w\n%s", name, err, text)
 		}
 		t := test{owner: p, name: name, took: time.Since(start)}
+		if s.slow > 0 && t.took > s.slow {
+			continue
+		}
 		if t.blocks, err = r.profile(profile); err != nil {
 			return err
 		}
