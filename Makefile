@@ -101,6 +101,10 @@ bench-map: ## the R-U map beside the same loop in R: writes docs/performance.md'
 bench-attack: ## linkage, posterior, nearest neighbours, uniqueness: the same for the intruder
 	scripts/bench-attack.sh $(BENCH)
 
+.PHONY: bench-guard
+bench-guard: ## CPU seconds beside the parent commit's, on a small file: warns, never fails over them
+	scripts/bench-guard.sh $(BENCH)
+
 .PHONY: cover
 cover: ## statement coverage by package
 	$(GO) test -short -cover ./...

@@ -1,10 +1,12 @@
 // Command bench measures the R-U map and the attack, and prints what it found as
-// Markdown. scripts/bench-map.sh and scripts/bench-attack.sh run it:
+// Markdown. scripts/bench-map.sh, scripts/bench-attack.sh and
+// scripts/bench-guard.sh run it:
 //
 //	bench data-map    -dir DIR -records 100000
 //	bench map         -dir DIR -filter sdlfilter -script bench-map.R …
 //	bench data-attack -dir DIR -released 1000000
 //	bench attack      -dir DIR -filter sdlfilter -tests DIR …
+//	bench guard       -dir DIR -before sdlfilter -after sdlfilter
 //
 // Data are made by a process of their own, as the peak memory of a child that
 // Linux reports is never below that of its parent.
@@ -31,10 +33,10 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	parts := map[string]func(context.Context, []string, io.Writer) error{
-		"data-map": makeMapData, "map": benchMap, "data-attack": makeAttackData, "attack": benchAttack,
+		"data-map": makeMapData, "map": benchMap, "data-attack": makeAttackData, "attack": benchAttack, "guard": benchGuard,
 	}
 	if len(args) == 0 || parts[args[0]] == nil {
-		return fmt.Errorf("usage: bench data-map|map|data-attack|attack [flags]")
+		return fmt.Errorf("usage: bench data-map|map|data-attack|attack|guard [flags]")
 	}
 	if err := parts[args[0]](ctx, args[1:], out); err != nil {
 		return fmt.Errorf("%s: %w", args[0], err)
