@@ -57,8 +57,12 @@ func (l *loader) validateIntruder(p *Pipeline) {
 	if in.Inversion && l.Sound("masks", path+".inversion") {
 		for i, m := range p.Masks {
 			for _, name := range m.Params.Masks() {
-				if transform.ActionOf(m.Params, name, 1) == nil {
+				switch transform.ActionOf(m.Params, name, 1).(type) {
+				case nil:
 					l.Wrong(path+".inversion", "needs masks that say what they do to a value; masks[%d].%s does not", i, m.Kind())
+					return
+				case transform.Recoding, transform.Randomising:
+					l.Wrong(path+".inversion", "is of masks of numbers, and masks[%d].%s puts categories in the place of values: leave inversion out", i, m.Kind())
 					return
 				}
 			}

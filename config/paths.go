@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // located is a file that a configuration names, and the field that names it.
@@ -64,6 +65,12 @@ func (l *loader) inputs(p *Pipeline) (inputs []located) {
 	}
 	if p.Source.Config != nil {
 		add(form.Join("source", p.Source.Kind)+".path", pathOf(p.Source.Config), "the source")
+	}
+	for i, spec := range p.Masks {
+		if t, ok := spec.Params.(transform.TableFile); ok {
+			field, file := t.TableFile()
+			add(fmt.Sprintf("masks[%d].%s.%s", i, spec.Kind(), field), file, "the table of a mask")
+		}
 	}
 	add("key.file", p.Key.File, "the key")
 	add("profile", p.Profile, "the profile")

@@ -103,6 +103,7 @@ func (l *loader) validateMaskList(p *Pipeline, list string, masks []transform.Sp
 		if inner, outer := path+".name", fmt.Sprintf("%s[%d].name", list, i); l.Given(inner) && l.Given(outer) {
 			l.Wrong(inner, "must not be given beside the mask and within it; remove one")
 		}
+		l.readTable(path, spec.Params)
 		l.Within(path, spec.Params.Check())
 		l.maskColumns(p, path, "columns", spec.Params.Masks(), "masked")
 		for _, c := range transform.ReadColumnsOf(spec.Params) {

@@ -3,6 +3,8 @@ package microdata
 import (
 	"hash/fnv"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -66,6 +68,15 @@ func numberOf(a arrow.Array, i int) (x float64, ok bool) {
 		return whole(int64(a.Value(i)))
 	case *array.Uint64:
 		return float64(a.Value(i)), a.Value(i) <= MaxExact
+	case *array.Decimal32, *array.Decimal64, *array.Decimal128, *array.Decimal256:
+		text := a.ValueStr(i)
+		if digits := strings.Trim(strings.Replace(text, ".", "", 1), "-0"); len(digits) > 15 {
+			return 0, false // two of them could be one float64
+		}
+		var err error
+		if x, err = strconv.ParseFloat(text, 64); err != nil {
+			return 0, false
+		}
 	default:
 		return 0, false
 	}

@@ -3,8 +3,8 @@ package transform
 import "math"
 
 // Action is what a mask does to a value: Addition, Multiplication, Bounding,
-// Rounding,
-// Exchange or Aggregation. Masks of other kinds say nothing until an action is there
+// Rounding, Exchange, Aggregation, Recoding or Randomising. Masks of other kinds say nothing
+// until an action is there
 // that is theirs, and until the packages that reckon with actions know it; these
 // take an action that they do not know for none.
 type Action interface{ action() }

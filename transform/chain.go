@@ -354,6 +354,7 @@ type work struct {
 
 	draws, bound    []float64
 	changed, within microdata.Bitmap
+	places          []int32
 	swap            swapScratch
 }
 

@@ -25,7 +25,8 @@ type column struct {
 
 func newColumn(info ColumnInfo) *column {
 	c := &column{ColumnInfo: info, decimals: max(info.Decimals, -1)}
-	if !info.Field.Numeric() {
+	if !info.Field.Numeric() { // in replicates the values are codes
+		c.lo, c.hi, c.limit = -math.MaxFloat64, math.MaxFloat64, math.MaxFloat64
 		return c
 	}
 	c.lo, c.hi = info.Field.Range()

@@ -139,7 +139,7 @@ type Axis struct {
 	Variance bool // in equal steps of the square, not of the parameter
 }
 
-// Varying is a mask that a map can vary by itself.
+// Varying is a mask that a map can vary by itself. Axis.Field is "" where this one cannot.
 type Varying interface{ MapAxis() Axis }
 
 // MapAxis returns what a map varies of a mask; false where it does not say.
@@ -148,7 +148,8 @@ func MapAxis(p Params) (Axis, bool) {
 	if !ok {
 		return Axis{}, false
 	}
-	return v.MapAxis(), true
+	axis := v.MapAxis()
+	return axis, axis.Field != ""
 }
 
 // Parameter is one parameter of a mask for reports, by its name in the

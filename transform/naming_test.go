@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -43,10 +44,38 @@ var examples = map[string][]struct {
 	"microaggregate": {{0, func() []Spec {
 		return []Spec{mask(&Microaggregate{Columns: []string{"a", "b"}, K: ptr(5), Method: "mdav", Aggregate: "mean", By: []string{"c"}})}
 	}}},
+	"recode": {
+		{0, func() []Spec {
+			return []Spec{mask(&Recode{Columns: []string{"a"}, Breaks: []float64{0, 200, 400, 1000}, Midpoints: true, Other: ptr("5000")})}
+		}},
+		{0, func() []Spec {
+			return []Spec{mask(&Recode{Columns: []string{"a"}, Breaks: []float64{0, 200, 1000}, Labels: []string{"1", "2"}, Other: ptr("3")})}
+		}},
+		{1, func() []Spec {
+			return []Spec{hundreds, mask(&Recode{Columns: []string{"a"}, Map: map[string]string{"200": "300", "300": "400"}, Level: ptr(2), Other: ptr("5")})}
+		}},
+		{1, func() []Spec {
+			return []Spec{hundreds, mask(&Recode{Columns: []string{"a"}, File: "f.csv", Table: map[string]string{"200": "300", "300": "400"}, Other: ptr("5")})}
+		}},
+	},
+	"pram": {
+		{1, func() []Spec {
+			return []Spec{hundreds, mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Frequencies: map[string]float64{"200": 1, "300": 2}, Invariant: true, Other: ptr("200")})}
+		}},
+		{1, func() []Spec {
+			return []Spec{hundreds, mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Categories: []string{"200", "300"}, Other: ptr("300")})}
+		}},
+		{1, func() []Spec {
+			return []Spec{hundreds, mask(&PRAM{Columns: []string{"a"}, Matrix: map[string]map[string]float64{"200": {"200": 0.5, "300": 0.5}, "300": {"300": 1}}, Other: ptr("300")})}
+		}},
+	},
 	"swap": {{0, func() []Spec {
 		return []Spec{mask(&Swap{Keys: []string{"c"}, Attribute: "d", Columns: []string{"a"}, Rate: ptr(0.4), Policy: "random", Scope: "window"})}
 	}}},
 }
+
+// hundreds makes categories of incomes.
+var hundreds = mask(&Round{Columns: []string{"a"}, Base: ptr(100.0)})
 
 // variants returns values that a field can have in place of its own.
 func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []reflect.Value) {
@@ -79,10 +108,44 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 			}
 		}
 	case []string:
-		for _, name := range []string{"b", "e"} {
+		for _, name := range []string{"b", "e", "12300"} {
 			add(append(slices.Clone(x), name))
 		}
 		add([]string{"e"})
+		reversed := slices.Clone(x)
+		slices.Reverse(reversed)
+		add(reversed)
+	case []float64:
+		longer := slices.Clone(x)
+		for i := range longer {
+			longer[i] *= 1.5
+		}
+		add(longer)
+	case bool:
+		add(!x)
+	case *string:
+		add((*string)(nil))
+		add(ptr("200"))
+		add(ptr("300"))
+	case map[string]string:
+		other := maps.Clone(x)
+		for k := range other {
+			other[k] = "700"
+		}
+		add(other)
+	case map[string]float64:
+		other := maps.Clone(x)
+		for k := range other {
+			other[k] *= 2
+			break
+		}
+		add(other)
+	case map[string]map[string]float64:
+		other := map[string]map[string]float64{}
+		for k, row := range x {
+			other[k] = map[string]float64{"200": 0.2 * row["200"], "300": 1 - 0.2*row["200"]}
+		}
+		add(other)
 	case []Tier:
 		add([]Tier(nil))
 		add(x[:1])
@@ -120,7 +183,11 @@ func probe(t *testing.T, setup Setup, columns []testColumn, masks []Spec) (p pro
 		surveyed(t, c, setup.Window, columns...)
 	}
 	p.values = slices.Clone(apply(t, c, block(0, len(columns[0].values), columns...)).Columns[0].Out().Values)
-	next := chain(t, setup, append(slices.Clone(masks), Spec{Name: "probe", Params: &Noise{Columns: []string{"a"}, SD: amount(1)}})...)
+	next, err := NewChain(append(slices.Clone(masks), Spec{Name: "probe", Params: &Noise{Columns: []string{"a"}, SD: amount(1)}}), setup)
+	if err != nil {
+		p.next = c.lookup("a").done.text // released as text, to which no noise is added
+		return p, true
+	}
 	p.next = next.draws[len(next.draws)-1].done
 	return p, true
 }

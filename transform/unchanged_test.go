@@ -140,6 +140,10 @@ func exampleSpecs(kind string) [][]Spec {
 		return [][]Spec{{mask(&Round{Columns: a, Base: ptr(2.0)})}}
 	case "microaggregate":
 		return [][]Spec{{mask(micro(2, "a"))}}
+	case "recode":
+		return [][]Spec{{mask(&Recode{Columns: a, Breaks: []float64{0, 2, 4}, Midpoints: true})}, {mask(&Recode{Columns: a, Map: map[string]string{"1": "2"}, Other: ptr("3")})}}
+	case "pram":
+		return [][]Spec{{mask(&PRAM{Columns: a, Keep: ptr(0.7), Categories: []string{"1", "2", "3", "4"}})}}
 	case "swap":
 		return [][]Spec{{swap("window")}, {swap("dataset")}}
 	}

@@ -1,0 +1,48 @@
+package transform
+
+import "strings"
+
+// Recoding puts categories, or the middle of an interval between Breaks, in the place of
+// values: a function of the value that is not one to one.
+type Recoding struct {
+	Breaks    []float64 // nil where categories were mapped, or the bounds are not published
+	Midpoints bool
+}
+
+// Randomising replaces a category by one that is drawn from the row of the Matrix that is
+// the value's: post-randomisation (Gouweleeuw et al. 1998).
+type Randomising struct {
+	Categories []string    // in order; nil where they are not published
+	Matrix     [][]float64 // Matrix[k][l]: probability that category k is released as l
+}
+
+func (Recoding) action()    {}
+func (Randomising) action() {}
+
+// numbers returns a published list of numbers.
+func (p Published) numbers(name string) []float64 {
+	v, _ := p.Parameters(name)
+	entries, _ := v.([]any)
+	var out []float64
+	for _, e := range entries {
+		if x, ok := e.(float64); ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func (p Published) flag(name string) bool {
+	v, _ := p.Parameters(name)
+	b, _ := v.(bool)
+	return b
+}
+
+// numbersText writes numbers one after another.
+func numbersText(p Published, list []float64) string {
+	var words []string
+	for _, v := range list {
+		words = append(words, p.Number(v))
+	}
+	return strings.Join(words, ", ") + p.Unit
+}

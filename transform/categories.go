@@ -1,0 +1,297 @@
+package transform
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// What masks of categories have in common. A category is written as text, in the
+// configuration and in files; in a block it is met in one of three ways: as a number of a
+// numeric column, as a value of an array, or, in the replicates of such a column, as the
+// code that the sample keeps of it (microdata.CodeOf). The last and the first are numbers
+// alike, so that what works on numbers works in replicates.
+
+// unlisted are the numbers that stand for no category of a list.
+const (
+	missing  = -1 // the record has no value
+	unlisted = -2 // it has one that is not in the list
+)
+
+// categoryColumn is a column whose values a mask takes for categories of a list, and
+// releases as categories of another list.
+type categoryColumn struct {
+	*column
+	numeric bool // whether the values, as the masks before leave them, are numbers
+	texts   map[string]int32
+	numbers map[float64]int32 // by number, or code
+	out     []string
+	codes   []float64 // of out: the number, or the code of the text
+}
+
+// categorical returns the column for mask i to work on, nil where it is not there. from
+// are the categories that it may have, to those that it is released as, after as the type
+// that the mask gives it.
+func (c *Chain) categorical(i int, name, field string, from, to []string, after microdata.Field) (*categoryColumn, error) {
+	col := c.touch(name)
+	if col == nil {
+		return nil, nil
+	}
+	if !movable(col.Field.Type) {
+		return nil, fmt.Errorf("%s.columns: column %s must have a scalar type to be told apart, got %s", c.at(i), strconv.Quote(name), col.Field.Type)
+	}
+	k := &categoryColumn{column: col, numeric: col.Field.Numeric(), numbers: make(map[float64]int32, len(from)), out: to}
+	if !k.numeric {
+		k.texts = make(map[string]int32, len(from))
+	}
+	for j, text := range from {
+		code, err := codeOf(text, k.numeric)
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: column %s holds numbers, and %s is none", c.at(i), field, strconv.Quote(name), strconv.Quote(text))
+		}
+		if before, again := k.numbers[code]; again && before != int32(j) {
+			return nil, fmt.Errorf("%s.%s: %s and %s are the same value of column %s", c.at(i), field, strconv.Quote(from[before]), strconv.Quote(text), strconv.Quote(name))
+		}
+		k.numbers[code] = int32(j)
+		if k.texts != nil {
+			k.texts[text] = int32(j)
+		}
+	}
+	numeric := after.Numeric()
+	for _, text := range to {
+		code, err := codeOf(text, numeric)
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: column %s holds numbers, and %s is none", c.at(i), field, strconv.Quote(name), strconv.Quote(text))
+		}
+		if numeric && !col.holds(code) {
+			return nil, fmt.Errorf("%s.%s: column %s cannot hold %s in its type and decimals", c.at(i), field, strconv.Quote(name), text)
+		}
+		k.codes = append(k.codes, code)
+	}
+	return k, nil
+}
+
+// codeOf is the number that stands for a category.
+func codeOf(text string, numeric bool) (float64, error) {
+	if !numeric {
+		return microdata.CategoryCode([]byte(text)), nil
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err == nil && x-x != 0 {
+		err = strconv.ErrRange
+	}
+	return x + 0, err
+}
+
+// holds reports whether the column's type and decimals can hold a number as it is.
+func (c *column) holds(x float64) bool {
+	if x < c.lo || x > c.hi || c.float32 && c.decimals < 0 && float64(float32(x)) != x {
+		return false
+	}
+	return c.decimals < 0 || decimalGrid(c.decimals).snap(x) == x
+}
+
+// becomes tells the chain as which field the column goes on.
+func (c *column) becomes(f microdata.Field) {
+	if c.Field = f; !f.Numeric() {
+		c.refit = false // what leaves is text; in replicates its codes
+	}
+}
+
+// look writes for each record of the block the place of its category in the list, missing
+// or unlisted. It returns false where the block does not hold the column.
+func (k *categoryColumn) look(dst []int32, b *microdata.Block) (bool, error) {
+	col := &b.Columns[k.Index]
+	switch {
+	case col.Array != nil:
+		return true, k.lookArray(dst, col.OutArray())
+	case col.Original.Values != nil:
+		v := col.Out()
+		for i, x := range v.Values {
+			dst[i] = k.place(x, v.Valid.Has(i))
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+func (k *categoryColumn) place(x float64, there bool) int32 {
+	if !there {
+		return missing
+	}
+	if j, ok := k.numbers[x]; ok {
+		return j
+	}
+	return unlisted
+}
+
+func (k *categoryColumn) lookArray(dst []int32, a arrow.Array) error {
+	switch t := a.(type) {
+	case array.ExtensionArray:
+		return k.lookArray(dst, t.Storage())
+	case *array.Dictionary:
+		entries := make([]int32, t.Dictionary().Len())
+		if err := k.lookArray(entries, t.Dictionary()); err != nil {
+			return err
+		}
+		for i := range dst {
+			dst[i] = missing
+			if !t.IsNull(i) {
+				dst[i] = entries[t.GetValueIndex(i)]
+			}
+		}
+		return nil
+	}
+	if k.numeric {
+		var c microdata.Column
+		beyond := microdata.NumbersOf(a, &c)
+		for i, x := range c.Original.Values {
+			dst[i] = k.place(x, c.Original.Valid.Has(i))
+		}
+		for _, i := range beyond {
+			dst[i] = unlisted
+		}
+		return nil
+	}
+	if bytes, ok := bytesOf(a); ok && textual(a.DataType()) {
+		clean := a.NullN() == 0
+		for i := range dst {
+			if !clean && a.IsNull(i) {
+				dst[i] = missing
+			} else if j, ok := k.texts[string(bytes(i))]; ok {
+				dst[i] = j
+			} else {
+				dst[i] = unlisted
+			}
+		}
+		return nil
+	}
+	for i := range dst {
+		switch {
+		case a.IsNull(i):
+			dst[i] = missing
+		default:
+			dst[i] = k.place(microdata.CodeOf(a, i), true)
+		}
+	}
+	return nil
+}
+
+// textual reports whether the bytes of a type's values are its categories' text.
+func textual(t arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.BINARY:
+		return true
+	}
+	return false
+}
+
+// put releases for each record the category of out at its place, nothing where it is
+// missing or the record is rejected, and marks in changed the records whose value that
+// changes, as differs says of record i.
+func (k *categoryColumn) put(b *microdata.Block, places []int32, changed microdata.Bitmap, differs func(i int) bool) {
+	col := &b.Columns[k.Index]
+	for i, j := range places {
+		if j >= 0 && differs(i) {
+			changed.Set(i)
+		}
+	}
+	if col.Array != nil {
+		col.ReleasedArray = k.array(places)
+		return
+	}
+	v := col.Mutable()
+	for i, j := range places {
+		if j >= 0 {
+			v.Values[i] = k.codes[j]
+		}
+	}
+}
+
+// array makes text of the categories at places.
+func (k *categoryColumn) array(places []int32) arrow.Array {
+	n, size, nulls := len(places), 0, 0
+	for _, j := range places {
+		if j >= 0 {
+			size += len(k.out[j])
+		} else {
+			nulls++
+		}
+	}
+	offsets, text := make([]int32, 1, n+1), make([]byte, 0, size)
+	for _, j := range places {
+		if j >= 0 {
+			text = append(text, k.out[j]...)
+		}
+		offsets = append(offsets, int32(len(text)))
+	}
+	var validity *memory.Buffer
+	if nulls > 0 {
+		bits := make([]byte, bitutil.BytesForBits(int64(n)))
+		for i, j := range places {
+			bitutil.SetBitTo(bits, i, j >= 0)
+		}
+		validity = memory.NewBufferBytes(bits)
+	}
+	d := array.NewData(arrow.BinaryTypes.String, n, []*memory.Buffer{validity, memory.NewBufferBytes(arrow.GetBytes(offsets)), memory.NewBufferBytes(text)}, nil, nulls, 0)
+	defer d.Release()
+	return array.MakeFromData(d)
+}
+
+// categoryField is the field that a mask of categories releases: text stays text and
+// numbers that become numbers stay what they are; all else becomes text.
+func categoryField(f microdata.Field, to []string) (microdata.Field, bool) {
+	if f.Numeric() && allNumbers(to) || f.Type.ID() == arrow.STRING {
+		return f, false
+	}
+	f.Type = arrow.BinaryTypes.String
+	return f, true
+}
+
+func allNumbers(texts []string) bool {
+	return !slices.ContainsFunc(texts, func(s string) bool { _, err := codeOf(s, true); return err != nil })
+}
+
+// toldTexts is part for words of any length, told by their SHA-256: each text with its
+// length in front of it.
+func toldTexts(word string, texts ...string) string {
+	h := sha256.New()
+	for _, s := range texts {
+		fmt.Fprintf(h, "%d:%s", len(s), s)
+	}
+	return fmt.Sprintf("%s %d %x;", word, len(texts), h.Sum(nil))
+}
+
+// places returns n places of undefined content.
+func (w *work) placesFor(n int) []int32 {
+	if cap(w.places) < n {
+		w.places = make([]int32, n)
+	}
+	return w.places[:n]
+}
+
+// rejectUnlisted rejects the records whose category is not in the list.
+func rejectUnlisted(b *microdata.Block, column string, places []int32) {
+	for i, j := range places {
+		if j == unlisted {
+			b.Reject(i, column, "has a category that the mask does not list")
+		}
+	}
+}
+
+// numberText writes a number as a category of a numeric column is written.
+func numberText(x float64) string {
+	if math.Abs(x) < microdata.MaxExact && x == math.Trunc(x) {
+		return strconv.FormatInt(int64(x), 10)
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}

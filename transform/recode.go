@@ -1,0 +1,471 @@
+package transform
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sort"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Recode puts coarser categories in the place of categories, or intervals in the place of
+// numbers: global recoding (Hundepool et al. 2012, Statistical Disclosure Control, section
+// 3.2.3). Where a file is a hierarchy, each of its lines a category and the one above it, a
+// value goes up Level steps.
+type Recode struct {
+	Columns   []string          `yaml:"columns" doc:"the columns to mask"`
+	Map       map[string]string `yaml:"map" doc:"the category that each category becomes"`
+	File      string            `yaml:"file" doc:"a CSV file with the columns from and to, in place of map"`
+	Level     *int              `yaml:"level" doc:"how many steps a category goes up where map or file is a hierarchy, each category beside the one above it; 1 by default"`
+	Other     *string           `yaml:"other" doc:"what a value becomes that is not listed, or lies outside of the breaks; without it such a record goes to quarantine"`
+	Breaks    []float64         `yaml:"breaks" doc:"bounds of intervals of numbers, ascending: each interval holds its lower bound, the last its upper one too"`
+	Labels    []string          `yaml:"labels" doc:"what the intervals are called: one fewer than breaks, or one more, with what lies below the first and above the last"`
+	Midpoints bool              `yaml:"midpoints" doc:"release the middle of the interval, a number, in place of a label"`
+
+	Table map[string]string `yaml:"-"` // what ReadTable has read of File
+}
+
+// TableFile is a mask that has a part of its parameters in a file, which whoever reads the
+// configuration reads for it: a mask does no I/O.
+type TableFile interface {
+	// TableFile names the file and the field that names it; "" where there is none.
+	TableFile() (field, path string)
+	// ReadTable takes the file's content. The error says what is wrong with it, and where.
+	ReadTable(content []byte) error
+}
+
+// TableFile implements TableFile.
+func (m *Recode) TableFile() (field, path string) { return "file", m.File }
+
+// ReadTable implements TableFile: CSV with the header from,to.
+func (m *Recode) ReadTable(content []byte) error {
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(content, []byte("\ufeff"))))
+	r.FieldsPerRecord = 2
+	head, err := r.Read()
+	if err != nil || head[0] != "from" || head[1] != "to" {
+		return errors.New("must begin with the line from,to")
+	}
+	table, lines := map[string]string{}, map[string]int{}
+	for {
+		row, err := r.Read()
+		if err == io.EOF {
+			m.Table = table
+			return nil
+		}
+		var wrong *csv.ParseError
+		if errors.As(err, &wrong) {
+			return fmt.Errorf("line %d: must have two fields, from and to: %w", wrong.Line, wrong.Err)
+		} else if err != nil {
+			return err
+		}
+		line, _ := r.FieldPos(0)
+		if first, again := lines[row[0]]; again && table[row[0]] != row[1] {
+			return fmt.Errorf("line %d: %s becomes %s here and %s in line %d; a category has one above it", line, strconv.Quote(row[0]), strconv.Quote(row[1]), strconv.Quote(table[row[0]]), first)
+		} else if !again {
+			lines[row[0]] = line
+		}
+		table[row[0]] = row[1]
+	}
+}
+
+// Check implements Params.
+func (m *Recode) Check() check.Problems {
+	var ps check.Problems
+	checkColumns(&ps, "columns", m.Columns, "column")
+	ways := 0
+	for _, given := range []bool{m.Map != nil, m.File != "", m.Breaks != nil} {
+		if given {
+			ways++
+		}
+	}
+	if ways != 1 {
+		ps.Addf("", "must have one of map, file and breaks, got %d of them", ways)
+	}
+	if m.Map != nil && len(m.Map) == 0 {
+		ps.Addf("map", "must list at least one category")
+	}
+	if m.Table != nil && len(m.Table) == 0 {
+		ps.Addf("file", "must list at least one category")
+	}
+	if m.Level != nil {
+		switch {
+		case m.Breaks != nil:
+			ps.Addf("level", "must be left out with breaks: it is of a hierarchy of categories")
+		case *m.Level < 1 || *m.Level > 100:
+			ps.Addf("level", "must be between 1 and 100, got %d", *m.Level)
+		default:
+			m.checkHierarchy(&ps)
+		}
+	}
+	m.checkBreaks(&ps)
+	return ps
+}
+
+// checkHierarchy refuses a hierarchy in which a category stands above itself. One that is
+// its own category above is a root.
+func (m *Recode) checkHierarchy(ps *check.Problems) {
+	list := m.list()
+	field := "map"
+	if m.File != "" {
+		field = "file"
+	}
+	for _, from := range slices.Sorted(maps.Keys(list)) {
+		at := from
+		for range len(list) + 1 {
+			up, ok := list[at]
+			if !ok || up == at {
+				at = ""
+				break
+			}
+			if at = up; at == from {
+				break
+			}
+		}
+		if at == from && from != "" {
+			ps.Addf(field, "must be a hierarchy for level, and %s stands above itself", strconv.Quote(from))
+			return
+		}
+	}
+}
+
+func (m *Recode) checkBreaks(ps *check.Problems) {
+	if m.Breaks == nil {
+		if m.Labels != nil {
+			ps.Addf("labels", "needs breaks")
+		}
+		if m.Midpoints {
+			ps.Addf("midpoints", "needs breaks")
+		}
+		return
+	}
+	if len(m.Breaks) < 2 {
+		ps.Addf("breaks", "must have at least 2 bounds, got %d", len(m.Breaks))
+	}
+	for i, v := range m.Breaks {
+		if at := fmt.Sprintf("breaks[%d]", i); v-v != 0 {
+			ps.Addf(at, "must be a finite number, got %v", v)
+		} else if i > 0 && !(v > m.Breaks[i-1]) {
+			ps.Addf(at, "must be greater than the bound before it, which is %v, got %v", m.Breaks[i-1], v)
+		}
+	}
+	switch n := len(m.Breaks); {
+	case m.Labels != nil && m.Midpoints:
+		ps.Addf("midpoints", "must be left out where labels are given")
+	case m.Labels != nil && len(m.Labels) != n-1 && len(m.Labels) != n+1:
+		ps.Addf("labels", "must have %d entries, or %d with what lies below and above the breaks, got %d", n-1, n+1, len(m.Labels))
+	}
+	if m.Midpoints && m.Other != nil {
+		if _, err := codeOf(*m.Other, true); err != nil {
+			ps.Addf("other", "must be a number beside midpoints, got %q", *m.Other)
+		}
+	}
+}
+
+// list is the table of categories, of map or file.
+func (m *Recode) list() map[string]string {
+	if m.Map != nil {
+		return m.Map
+	}
+	return m.Table
+}
+
+// resolved is the list of categories after Level steps, in the order of the text, Other last where it
+// is given.
+func (m *Recode) resolved() (from, to []string) {
+	if m.Breaks != nil {
+		to = m.intervals()
+	}
+	list, steps := m.list(), 1
+	if m.Level != nil {
+		steps = *m.Level
+	}
+	for _, f := range slices.Sorted(maps.Keys(list)) {
+		t := f
+		for range steps {
+			up, ok := list[t]
+			if !ok {
+				break
+			}
+			t = up
+		}
+		from, to = append(from, f), append(to, t)
+	}
+	if m.Other != nil {
+		to = append(to, *m.Other)
+	}
+	return from, to
+}
+
+// intervals are what values between the breaks become.
+func (m *Recode) intervals() []string {
+	if m.Labels != nil {
+		return slices.Clone(m.Labels)
+	}
+	var list []string
+	for i := 1; i < len(m.Breaks); i++ {
+		lower, upper, end := m.Breaks[i-1], m.Breaks[i], ")"
+		if i == len(m.Breaks)-1 {
+			end = "]"
+		}
+		if m.Midpoints {
+			list = append(list, numberText(lower+(upper-lower)/2))
+		} else {
+			list = append(list, "["+numberText(lower)+","+numberText(upper)+end)
+		}
+	}
+	return list
+}
+
+// interval returns which interval of breaks holds a number, by index in intervals;
+// unlisted where none does.
+func (m *Recode) interval(x float64) int32 {
+	n := len(m.Breaks)
+	open := len(m.Labels) == n+1
+	i := sort.SearchFloat64s(m.Breaks, x) // first break ≥ x
+	if i < n && m.Breaks[i] == x {
+		i++
+	}
+	switch { // i breaks are at or below x
+	case open:
+		return int32(i)
+	case i == n && x == m.Breaks[n-1]:
+		return int32(n - 2)
+	case i == 0 || i == n:
+		return unlisted
+	}
+	return int32(i - 1)
+}
+
+// Masks implements Params.
+func (m *Recode) Masks() []string { return m.Columns }
+
+// Reads implements Params.
+func (m *Recode) Reads() []string { return nil }
+
+// ReleasedField implements Retyping.
+func (m *Recode) ReleasedField(f microdata.Field) (microdata.Field, bool) {
+	_, to := m.resolved()
+	return categoryField(f, to)
+}
+
+// recodeStep is a recode mask on the columns of a chain.
+type recodeStep struct {
+	mask    int
+	of      *Recode
+	other   int32 // place of Other; unlisted where there is none
+	columns []*categoryColumn
+	same    [][]bool // by column and place in the list: whether the category stays
+}
+
+func (m *Recode) compile(c *Chain, i int) (step, error) {
+	if m.File != "" && m.Table == nil {
+		return nil, fmt.Errorf("%s.file: has not been read", c.at(i))
+	}
+	from, to := m.resolved()
+	s := &recodeStep{mask: i, of: m, other: unlisted}
+	if m.Other != nil {
+		s.other = int32(len(to) - 1)
+	}
+	field := "map"
+	switch {
+	case m.Breaks != nil:
+		field = "breaks"
+	case m.File != "":
+		field = "file"
+	}
+	for _, name := range m.Columns {
+		if col := c.lookup(name); col != nil && m.Breaks != nil && !col.Field.Numeric() {
+			return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name), col.Field.Type)
+		}
+		after := microdata.Field{}
+		if col := c.lookup(name); col != nil {
+			after, _ = categoryField(col.Field, to)
+		}
+		col, err := c.categorical(i, name, field, from, to, after)
+		if err != nil {
+			return nil, err
+		}
+		if col == nil {
+			continue
+		}
+		same := make([]bool, len(to))
+		for j := range from {
+			same[j] = from[j] == to[j] || col.numeric && after.Numeric() && col.numbers[col.codes[j]] == int32(j) && hasNumber(col.numbers, col.codes[j])
+		}
+		told := part("recode", m.Breaks...) + toldTexts("from", from...) + toldTexts("to", to...)
+		if m.Other != nil {
+			told += "other;"
+		}
+		c.does(i, col.column, told)
+		col.becomes(after)
+		s.columns, s.same = append(s.columns, col), append(s.same, same)
+	}
+	return s, nil
+}
+
+func hasNumber(of map[float64]int32, x float64) bool { _, ok := of[x]; return ok }
+
+func (s *recodeStep) apply(c *Chain, w *work, b *microdata.Block) error {
+	changed := w.newChanged(b.N)
+	for k, col := range s.columns {
+		places := w.placesFor(b.N)
+		there, err := s.look(places, col, b)
+		if err != nil {
+			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
+		}
+		if !there {
+			continue
+		}
+		if s.other != unlisted {
+			for i, j := range places {
+				if j == unlisted {
+					places[i] = s.other
+				}
+			}
+		}
+		rejectUnlisted(b, col.Name, places)
+		col.put(b, places, changed, func(i int) bool { return !s.same[k][places[i]] })
+	}
+	c.count(s.mask, b, changed)
+	return nil
+}
+
+// look finds the categories of a column's records, or their intervals.
+func (s *recodeStep) look(dst []int32, col *categoryColumn, b *microdata.Block) (bool, error) {
+	if s.of.Breaks == nil {
+		return col.look(dst, b)
+	}
+	of := &b.Columns[col.Index]
+	v := of.Out()
+	var beyond []int
+	switch {
+	case of.Array != nil:
+		var numbers microdata.Column
+		a := of.OutArray()
+		if len(dst) > 0 {
+			beyond = microdata.NumbersOf(a, &numbers)
+		}
+		v = numbers.Original
+	case of.Original.Values == nil:
+		return false, nil
+	}
+	for i, x := range v.Values {
+		switch {
+		case !v.Valid.Has(i):
+			dst[i] = missing
+		case x-x != 0:
+			dst[i] = missing
+			b.Reject(i, col.Name, "is not a finite number")
+		default:
+			dst[i] = s.of.interval(x)
+		}
+	}
+	for _, i := range beyond {
+		dst[i] = missing
+		b.Reject(i, col.Name, "is beyond what can be compared exactly (2^53 units of the last place)")
+	}
+	return true, nil
+}
+
+// keeps: what becomes itself stays.
+func (s *recodeStep) keeps(l *keepingOf, i int) {
+	l.changed(i)
+	for k, col := range s.columns {
+		if col.Name == l.name {
+			l.fixed = append(l.fixed, func(x float64) bool {
+				if s.of.Breaks != nil {
+					j := s.of.interval(x)
+					return j >= 0 && int(j) < len(col.codes) && col.codes[j] == x
+				}
+				j := col.place(x, true)
+				return j >= 0 && s.same[k][j]
+			})
+		}
+	}
+}
+
+// Reach implements Scoped.
+func (m *Recode) Reach() Scope { return ScopeRecord }
+
+// OnCategories implements Categorical: intervals are of numbers.
+func (m *Recode) OnCategories() bool { return m.Breaks == nil }
+
+// Parameters implements Described.
+func (m *Recode) Parameters() []Parameter {
+	var list []Parameter
+	if of := m.list(); of != nil {
+		table := make(map[string]any, len(of))
+		for from, to := range of {
+			table[from] = to
+		}
+		list = append(list, Parameter{"map", table})
+	}
+	if m.File != "" {
+		list = append(list, Parameter{"file", m.File})
+	}
+	if m.Level != nil {
+		list = append(list, Parameter{"level", float64(*m.Level)})
+	}
+	if m.Other != nil {
+		list = append(list, Parameter{"other", *m.Other})
+	}
+	if m.Breaks != nil {
+		var bounds []any
+		for _, v := range m.Breaks {
+			bounds = append(bounds, v)
+		}
+		list = append(list, Parameter{"breaks", bounds})
+	}
+	if m.Labels != nil {
+		list = append(list, Parameter{"labels", jsonWords(m.Labels)})
+	}
+	if m.Midpoints {
+		list = append(list, Parameter{"midpoints", true})
+	}
+	return list
+}
+
+// ActionOn implements Acting.
+func (m *Recode) ActionOn(string, float64) Action {
+	if m.Breaks == nil && m.list() == nil {
+		return nil
+	}
+	return Recoding{Breaks: m.Breaks, Midpoints: m.Midpoints}
+}
+
+// PublishedAction implements Publishing.
+func (m *Recode) PublishedAction(p Published, _ string) Action {
+	return Recoding{Breaks: p.numbers("breaks"), Midpoints: p.flag("midpoints")}
+}
+
+// Words implements Publishing.
+func (m *Recode) Words(p Published, _ string) string {
+	breaks := p.numbers("breaks")
+	switch {
+	case breaks != nil && p.flag("midpoints"):
+		return "recoding: a number was replaced by the middle of its interval; the bounds are " + numbersText(p, breaks)
+	case breaks != nil:
+		return "recoding: a number was replaced by its interval; the bounds are " + numbersText(p, breaks)
+	}
+	return "recoding: categories were joined to coarser ones"
+}
+
+// EfficiencyFollows implements Publishing: the variance within intervals tells their
+// widths.
+func (m *Recode) EfficiencyFollows(has, named func(string) bool) bool {
+	return (named("breaks") || !has("breaks")) && (named("map") || !has("map"))
+}
+
+// OnColumn implements Narrowing.
+func (m *Recode) OnColumn(column string) Params {
+	q := *m
+	q.Columns = []string{column}
+	return &q
+}
