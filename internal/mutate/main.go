@@ -38,7 +38,7 @@ type settings struct {
 	share    float64 // least share of mutants killed
 	patience time.Duration
 	slow     time.Duration // tests that take longer are left out; 0: none
-	memory   int // of a test, MB
+	memory   int           // of a test, MB
 	list     bool
 	named    bool // those of named.txt in place of a sample
 	long     bool // tests without -short
