@@ -31,9 +31,6 @@ func newTail(sign float64, masked int) tail {
 
 // add takes in finite values.
 func (t *tail) add(values []float64) {
-	if t.keep == 0 {
-		return
-	}
 	bound := t.bound
 	if t.sign > 0 {
 		for _, v := range values {
