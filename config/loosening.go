@@ -90,6 +90,8 @@ func (c *change) loosens() bool {
 		return c.loosensColumn(names[len(names)-1])
 	case "unlisted":
 		return c.Now != "fail"
+	case "shard":
+		return c.Now != "true"
 	case "masks":
 		return c.Added || c.loosensMask(names)
 	case "assess":

@@ -21,6 +21,8 @@ type Pipeline struct {
 	Key        Secret           `yaml:"key" required:"true" doc:"where the release key is kept: 32 bytes in base64, as sdlfilter keygen makes them; there is no default key"`
 	Identity   []string         `yaml:"identity" doc:"columns that identify a respondent: the same value of the same respondent is then masked alike in every release made with this key; by default a record's place in its file is its identity"`
 	Source     Source           `yaml:"source" required:"true" doc:"what is read; exactly one"`
+	Place      *Place           `yaml:"place" doc:"the columns that hold the place of a record in the whole, where the source is one of several parts of it; by default a record's place is that in its file"` // nil where none is given
+	Shard      *bool            `yaml:"shard" doc:"true: this run is one of several, each of which masks a part of one dataset; it is then refused without place and identity, since the first records of all parts would share their noise. false: it is not, and standard input without them is no cause for a warning"`
 	Columns    Columns          `yaml:"columns" required:"true" doc:"the columns that may be released, and what they are, by name; nothing else leaves"`
 	Unlisted   string           `yaml:"unlisted" default:"fail" enum:"fail,drop" doc:"what becomes of a column of the source that is not listed: fail (default) ends the run at its start, drop leaves the column out"`
 	Profile    string           `yaml:"profile" doc:"a file made by sdlfilter profile: the standard deviations that percentages refer to and the decimals of columns, for sources that can be read only once"`

@@ -28,6 +28,7 @@ func (l *loader) validate(p *Pipeline) {
 	l.validateMap(p)
 	l.validateSource(p)
 	l.validateStream(p)
+	l.validatePlace(p)
 	l.validateTopics(p)
 	l.validateAssess(p)
 	l.validateIntruder(p)

@@ -167,6 +167,31 @@ func StreamName(src Source, stream int) string {
 	return "the source"
 }
 
+// Relocated is a source whose blocks are of other streams than those that they are stored
+// in.
+type Relocated interface {
+	// StoredIn is the index, in Streams, of the stream that a block was read from.
+	StoredIn(b *microdata.Block) int
+	// NameOf names the stream of a block as messages should.
+	NameOf(b *microdata.Block) string
+}
+
+// StoredIn returns the index of the stream that a block of a source was read from.
+func StoredIn(src Source, b *microdata.Block) int {
+	if r, ok := src.(Relocated); ok {
+		return r.StoredIn(b)
+	}
+	return b.Stream
+}
+
+// NameOf names the stream of a block of a source.
+func NameOf(src Source, b *microdata.Block) string {
+	if r, ok := src.(Relocated); ok {
+		return r.NameOf(b)
+	}
+	return StreamName(src, b.Stream)
+}
+
 // Acknowledged is a source that remembers, from run to run, what has been released.
 type Acknowledged interface {
 	// Acknowledge says that what was read is released. It comes after Sink.Commit.

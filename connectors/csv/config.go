@@ -2,6 +2,7 @@ package csv
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -30,6 +31,8 @@ type SourceConfig struct {
 
 	// Stdin is read for the path -; nil: os.Stdin.
 	Stdin io.Reader `yaml:"-" json:"-"`
+
+	found json.RawMessage // what another process has found of the values; nil: they are looked at
 }
 
 // SinkConfig describes CSV files to be written.

@@ -25,8 +25,9 @@ type source struct {
 	numbers notation
 	nulls   nulls
 	schema  *microdata.Schema
-	heads   []head // by stream
-	records int64  // -1 where no pass has counted them
+	heads   []head       // by stream
+	kinds   []text.Kinds // what was found of the columns' values; nil where all types are declared
+	records int64        // -1 where no pass has counted them
 	// carried says that a sink of this package takes the fields as they are.
 	carried atomic.Bool
 	part    *connectors.Part // nil: all of it
@@ -256,9 +257,10 @@ func (s *source) setSchema(ctx context.Context, names []string) error {
 	}
 	kinds := make([]text.Kinds, len(names))
 	if slices.Contains(declared, nil) {
-		if err := s.survey(ctx, kinds, declared); err != nil {
+		if err := s.survey(ctx, names, kinds, declared); err != nil {
 			return err
 		}
+		s.kinds = kinds
 	}
 	for i, name := range names {
 		f := microdata.Field{Name: name, Type: declared[i], Nullable: true}
@@ -274,7 +276,7 @@ func (s *source) setSchema(ctx context.Context, names []string) error {
 }
 
 // survey looks at every value of the columns that have no declared type.
-func (s *source) survey(ctx context.Context, kinds []text.Kinds, declared []arrow.DataType) error {
+func (s *source) survey(ctx context.Context, names []string, kinds []text.Kinds, declared []arrow.DataType) error {
 	if !s.Rewindable() {
 		start, all := s.Input.Head()
 		start = bytes.TrimPrefix(start, []byte(text.ByteOrderMark))
@@ -285,6 +287,9 @@ func (s *source) survey(ctx context.Context, kinds []text.Kinds, declared []arro
 		n, records := s.dialect.split(start[skip:], 0, all)
 		s.look(kinds, declared, &text.Chunk{Data: start[skip : skip+n], Records: records, Final: all}, &bounds{})
 		return nil
+	}
+	if s.config.found != nil {
+		return s.recall(names, kinds)
 	}
 	seen := make([][]text.Kinds, text.Workers())
 	found := make([]bounds, text.Workers())

@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -21,6 +22,8 @@ type SourceConfig struct {
 
 	// Stdin is read for the path -; nil: os.Stdin.
 	Stdin io.Reader `yaml:"-" json:"-"`
+
+	found json.RawMessage // what another process has found of the values; nil: they are looked at
 }
 
 // SinkConfig describes JSON Lines files to be written.

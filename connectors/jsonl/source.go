@@ -19,6 +19,7 @@ type source struct {
 	config *SourceConfig
 	*text.Input
 	tree    *members.Tree
+	found   *node // what was found of the values; nil where they can be read once alone
 	schema  *microdata.Schema
 	records int64            // -1 where no pass has counted them
 	carried atomic.Bool      // a sink of this package takes the records as they are
@@ -109,6 +110,10 @@ func (s *source) survey(ctx context.Context, root *node) error {
 		v := surveyor{root: root, p: start[:n]}
 		lines(v.p, func(_, from, to int) { v.line(from, to) })
 		return nil
+	}
+	s.found = root
+	if s.config.found != nil {
+		return s.recall(root)
 	}
 	roots := make([]*node, text.Workers())
 	surveyors := make([]surveyor, len(roots))

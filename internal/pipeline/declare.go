@@ -2,10 +2,13 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/placed"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -17,7 +20,19 @@ func OpenSource(ctx context.Context, p *config.Pipeline) (connectors.Source, err
 	if err := Declare(p); err != nil {
 		return nil, err
 	}
-	return p.Source.Config.Open(ctx)
+	src, err := p.Source.Config.Open(ctx)
+	if err != nil || p.Place == nil {
+		return src, err
+	}
+	at, err := placed.On(src, placed.Columns{Stream: p.Place.Stream, Record: p.Place.Record})
+	if err != nil {
+		var problem check.Problem
+		if errors.As(err, &problem) {
+			err = config.Errors{p.Errorf("place."+problem.Path, "%s", problem.Text)}
+		}
+		return nil, errors.Join(err, src.Close())
+	}
+	return at, nil
 }
 
 // Declare tells a source of messages which columns there are. A column holds

@@ -68,7 +68,7 @@ func (pl *Plan) checkUnlisted() config.Errors {
 	}
 	var extra []string
 	for _, f := range pl.Source.Schema().Fields {
-		if pl.Config.Columns.Named(f.Name) == nil {
+		if pl.Config.Columns.Named(f.Name) == nil && !pl.Config.Place.Has(f.Name) {
 			extra = append(extra, f.Name)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // quarantine lists the records of a file job that could not be masked: their
 // places and why, never a value. It counts them even where no list was asked for.
 type quarantine struct {
-	streams []string
+	source  connectors.Source
 	topics  connectors.Numbered // the source, where it is topics
 	topic   string              // where the entries go; "": to the file, if there is one
 	file    *publish.File
@@ -29,7 +29,7 @@ type quarantine struct {
 }
 
 func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, error) {
-	q := &quarantine{streams: src.Streams(), reasons: map[string]int64{}}
+	q := &quarantine{source: src, reasons: map[string]int64{}}
 	q.topics = connectors.NumberedOf(src)
 	switch {
 	case c.Kafka != nil:
@@ -76,7 +76,7 @@ func (q *quarantine) entry(b *microdata.Block, r microdata.Reject) any {
 	if q.topics != nil {
 		return quarantined.EntryOf(q.topics.PartitionOf(b), b, r, q.topics.Rows())
 	}
-	return quarantined.FileEntryOf(q.streams, b, r)
+	return quarantined.FileEntryOf(q.source, b, r)
 }
 
 // finish completes the entries; a file is synced under its temporary name.

@@ -158,6 +158,9 @@ func (r *run) open(ctx context.Context) (err error) {
 
 // judged measures the release and lets the gate judge it.
 func (r *run) judged(ctx context.Context) (*report.Report, error) {
+	if shard := r.config.Shard; shard != nil && *shard && r.config.Place == nil && r.masked.Chain.Unidentified() > 0 {
+		return nil, config.Errors{r.config.Errorf("shard", "must not be true where records have no identity and no place: %d have none in their identity columns, and each of the runs would mask them with the draws of its own first records; name the columns of their places (place)", r.masked.Chain.Unidentified())}
+	}
 	r.options.Progress.Measuring()
 	var err error
 	if r.snapshots != nil {
@@ -190,13 +193,15 @@ func (r *run) mask(p *pipeline.Parcel) error {
 }
 
 // encode hands a block to the sink, for which the streams of a source are those
-// of its list. A partition's number in its block, which draws depend on, is no
-// place in it.
+// of its list. A partition's number in its block, or that of a place which a column
+// holds, on which draws depend, is no place in it.
 func (r *run) encode(b *microdata.Block) (connectors.Encoded, error) {
+	number := b.Stream
+	defer func() { b.Stream = number }()
 	if topics := connectors.NumberedOf(r.source); topics != nil {
-		number := b.Stream
-		defer func() { b.Stream = number }()
 		b.Stream = slices.Index(r.streams, topics.PartitionOf(b).String())
+	} else {
+		b.Stream = connectors.StoredIn(r.source, b)
 	}
 	return r.sink.Encode(b)
 }

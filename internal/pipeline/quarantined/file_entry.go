@@ -3,6 +3,7 @@ package quarantined
 import (
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -14,9 +15,9 @@ type FileEntry struct {
 	Reason string `json:"reason"`
 }
 
-// FileEntryOf is the entry of a record; streams are the names of the source's.
-func FileEntryOf(streams []string, b *microdata.Block, r microdata.Reject) FileEntry {
-	return FileEntry{Stream: streams[b.Stream], Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason}
+// FileEntryOf is the entry of a record of a source.
+func FileEntryOf(src connectors.Source, b *microdata.Block, r microdata.Reject) FileEntry {
+	return FileEntry{Stream: connectors.NameOf(src, b), Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason}
 }
 
 // InOrder returns the rejected records of a block in the order of its records: they were

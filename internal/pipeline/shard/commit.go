@@ -18,6 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
+	"github.com/sdlfilter/sdlfilter/internal/placed"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -89,7 +90,12 @@ func (c *commit) merge(all []*State) error {
 			s.assessment = nil
 		}
 	}
-	for _, s := range all {
+	var taken placed.Taken
+	for i, s := range all {
+		if err := taken.Join(s.Places); err != nil {
+			return fmt.Errorf("shard %d: %w: one of the second is in this shard (%s)", i, err, c.config.Place)
+		}
+		s.Places = nil
 		c.records.Read += s.Read
 		c.records.Quarantined += s.Quarantined
 		for reason, n := range s.Reasons {

@@ -17,12 +17,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/placed"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // ManifestSchema names the form of a manifest; a change raises the number.
-const ManifestSchema = "sdlfilter.shards/1"
+const ManifestSchema = "sdlfilter.shards/2"
 
 // Manifest is the plan of a release in shards. It holds statistics of the data (the
 // SDs that percentages refer to), so it is as confidential as a profile.
@@ -36,7 +37,11 @@ type Manifest struct {
 	KeyID        string   `json:"key_id"`
 	Files        []File   `json:"files"` // the source's, in the order of its streams
 	Columns      []Column `json:"columns"`
-	Shards       []Shard  `json:"shards"`
+
+	// Survey is what looking at all values has shown of the types, where the source
+	// declares none.
+	Survey json.RawMessage `json:"survey,omitempty"`
+	Shards []Shard         `json:"shards"`
 
 	id string
 }
@@ -240,7 +245,7 @@ func check(pl *pipeline.Plan) error {
 	switch {
 	case p.Streaming():
 		return problem(p, "source", "is a stream, whose partitions are its shards already: run it in several processes of one group")
-	case connectors.DivisibleOf(pl.Source) == nil || !pl.Source.Rewindable():
+	case connectors.DivisibleOf(placed.Stored(pl.Source)) == nil || !pl.Source.Rewindable():
 		return problem(p, "source."+p.Source.Kind, "cannot be read in parts: Parquet, CSV and JSON Lines files can")
 	case connectors.PlacedOf(p.Sink.Config) == nil:
 		return problem(p, "sink."+p.Sink.Kind, "cannot be written in parts: Parquet, CSV and JSON Lines files can")

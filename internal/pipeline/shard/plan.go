@@ -7,6 +7,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/placed"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -37,6 +38,9 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 		ConfigSHA256: p.SHA256(), KeyID: j.key.ID(), Columns: settled(j.plan),
 	}
 	if m.Files, err = fingerprints(ctx, j.source); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	if m.Survey, err = connectors.SurveyOf(placed.Stored(j.source)); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	total := int64(0)
@@ -137,7 +141,9 @@ func resume(ctx context.Context, p *config.Pipeline, m *Manifest, o pipeline.Opt
 	case m.ConfigSHA256 != p.SHA256():
 		return nil, nil, pipeline.DataErrorf("the configuration, with the environment's settings, is not the one that was planned with: plan again")
 	}
-	j, err := open(ctx, p, o)
+	knowing := *p
+	knowing.Source.Config = connectors.WithSurvey(p.Source.Config, m.Survey)
+	j, err := open(ctx, &knowing, o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
+	"github.com/sdlfilter/sdlfilter/internal/placed"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -78,6 +79,11 @@ func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o pipe
 		w.state.Touched = append(w.state.Touched, t.Records)
 	}
 	w.state.Unidentified = chain.Unidentified()
+	if at := placed.Of(j.source); at != nil {
+		if w.state.Places, err = at.Taken().Marshal(); err != nil {
+			return nil, fmt.Errorf("source: %w", err)
+		}
+	}
 	if w.measured != nil {
 		if w.state.assessment, err = w.measured.MarshalBinary(); err != nil {
 			return nil, err
@@ -136,6 +142,9 @@ func (w *worker) mask(ctx context.Context, part connectors.Part, name string) er
 			if err := w.chain.Apply(p.Block); err != nil {
 				return err
 			}
+			stream := p.Block.Stream
+			defer func() { p.Block.Stream = stream }()
+			p.Block.Stream = connectors.StoredIn(source, p.Block)
 			if p.Encoded, err = sink.Encode(p.Block); err != nil {
 				return fmt.Errorf("sink: %w", err)
 			}
@@ -147,7 +156,7 @@ func (w *worker) mask(ctx context.Context, part connectors.Part, name string) er
 					return fmt.Errorf("sink: %w", err)
 				}
 				p.Encoded, p.Raw = nil, nil
-				w.count(p.Block)
+				w.count(source, p.Block)
 				return nil
 			},
 			func(p *pipeline.Parcel) error {
@@ -179,7 +188,7 @@ func (w *worker) mask(ctx context.Context, part connectors.Part, name string) er
 }
 
 // count takes in what became of a block's records.
-func (w *worker) count(b *microdata.Block) {
+func (w *worker) count(source connectors.Source, b *microdata.Block) {
 	s := w.state
 	s.Read += int64(b.N)
 	s.Quarantined += int64(len(b.Rejects))
@@ -191,6 +200,6 @@ func (w *worker) count(b *microdata.Block) {
 		return
 	}
 	for _, r := range quarantined.InOrder(b) {
-		s.Entries = append(s.Entries, quarantined.FileEntryOf(w.source.Streams(), b, r))
+		s.Entries = append(s.Entries, quarantined.FileEntryOf(source, b, r))
 	}
 }

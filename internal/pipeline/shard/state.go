@@ -29,6 +29,7 @@ type State struct {
 	Touched      []int64                 `json:"touched"` // records, by mask
 	Unidentified int64                   `json:"unidentified"`
 	Files        []StateFile             `json:"files"`
+	Places       map[int][]byte          `json:"places,omitempty"` // by stream, where columns hold them
 
 	assessment []byte // an assess.Accumulator; nil where nothing is measured
 }

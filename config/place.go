@@ -1,0 +1,73 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// Place names the columns that hold the places of records: whole numbers from 0, no two
+// records with the same. They are released only where they are listed.
+type Place struct {
+	Stream string `yaml:"stream" doc:"the column of the number of the part or file of the whole that a record is of; by default all records are of one"`
+	Record string `yaml:"record" required:"true" doc:"the column of the record's number in that part or file"`
+}
+
+// Has reports whether a column holds places; of no place, none does.
+func (p *Place) Has(column string) bool {
+	return p != nil && column != "" && (column == p.Stream || column == p.Record)
+}
+
+// String names the columns.
+func (p *Place) String() string {
+	switch {
+	case p == nil:
+		return "no columns"
+	case p.Stream == "":
+		return "column " + p.Record
+	}
+	return "columns " + p.Stream + " and " + p.Record
+}
+
+// validatePlace demands that places are those of columns that nothing changes, and where
+// a run is one of several, that draws are told apart by more than where a record stands
+// in the run.
+func (l *loader) validatePlace(p *Pipeline) {
+	if p.Place != nil {
+		l.validatePlaceColumns(p)
+	}
+	if p.Place != nil || len(p.Identity) > 0 || p.kafkaSource() != nil || p.Source.Config == nil {
+		return
+	}
+	switch {
+	case p.Shard != nil && *p.Shard && l.Sound("shard"):
+		l.Wrong("shard", "must not be true without place or identity: each of the runs would take its first record for the first of all, and mask it with the same draws. Name the columns that hold the records' places, or plan the runs with `sdlfilter shard plan`")
+	case p.Shard == nil && pathOf(p.Source.Config) == "-":
+		p.Warnings = append(p.Warnings, "standard input has no places of its own: where this run is one of several, each of which masks a part of one dataset, their records would share their noise; name the columns of their places (place) or of the respondents (identity), or say shard: false")
+	}
+}
+
+func (l *loader) validatePlaceColumns(p *Pipeline) {
+	if l.Given("place.record") && p.Place.Record == "" && l.Sound("place.record") {
+		l.Wrong("place.record", "must name a column")
+	}
+	if p.Place.Record != "" && p.Place.Stream == p.Place.Record && l.Sound("place.stream") {
+		l.Wrong("place.stream", "must not be the column of place.record, got %q", p.Place.Stream)
+	}
+	if p.kafkaSource() != nil {
+		l.Wrong("place", "must not be given with a kafka source, whose records have their partitions and offsets for places")
+	}
+	for _, f := range []struct{ field, column string }{{"place.stream", p.Place.Stream}, {"place.record", p.Place.Record}} {
+		for _, m := range p.Masks {
+			if m.Params != nil && f.column != "" && slices.Contains(m.Params.Masks(), f.column) && l.Sound(f.field) {
+				l.Wrong(f.field, "must be a column that no mask changes, got %q, which %s does", f.column, m.Kind())
+				break
+			}
+		}
+	}
+	for i, m := range p.Masks {
+		if m.Params != nil && transform.MixesRecords(m.Params) {
+			l.Wrong(p.MaskPath(i), "must not be used with place: it takes records together by where they stand in the source, and these stand elsewhere in the whole")
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package csv
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/text"
+)
+
+// surveyed is what was found of the columns that have no declared type.
+type surveyed struct {
+	Names   []string     `json:"names"`
+	Kinds   []text.Kinds `json:"kinds"`
+	Records int64        `json:"records"`
+}
+
+// errSurvey is about what another process has found.
+var errSurvey = errors.New("the columns are not those in which types were looked for")
+
+// WithSurvey implements connectors.SurveyTaking.
+func (c *SourceConfig) WithSurvey(found json.RawMessage) connectors.SourceConfig {
+	knowing := *c
+	knowing.found = found
+	return &knowing
+}
+
+// Survey implements connectors.Surveyed.
+func (s *source) Survey() (json.RawMessage, error) {
+	if s.kinds == nil {
+		return nil, nil
+	}
+	return json.Marshal(surveyed{s.schema.Names(), s.kinds, s.records})
+}
+
+// recall takes what another process has found instead of looking.
+func (s *source) recall(names []string, kinds []text.Kinds) error {
+	var found surveyed
+	if err := json.Unmarshal(s.config.found, &found); err != nil || !slices.Equal(found.Names, names) || len(found.Kinds) != len(kinds) || found.Records < 0 {
+		return errSurvey
+	}
+	copy(kinds, found.Kinds)
+	s.records = found.Records
+	return nil
+}

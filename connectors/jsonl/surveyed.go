@@ -1,0 +1,76 @@
+package jsonl
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/text"
+)
+
+// surveyed is what was found of a member and of those within it.
+type surveyed struct {
+	Name    string      `json:"name,omitempty"`
+	Kinds   text.Kinds  `json:"kinds,omitempty"`
+	Chunk   int64       `json:"chunk,omitempty"`
+	Offset  int         `json:"offset,omitempty"`
+	Members []*surveyed `json:"members,omitempty"`
+	Records int64       `json:"records,omitempty"` // of the whole
+}
+
+// errSurvey is about what another process has found.
+var errSurvey = errors.New("what was found of the members is damaged")
+
+// WithSurvey implements connectors.SurveyTaking.
+func (c *SourceConfig) WithSurvey(found json.RawMessage) connectors.SourceConfig {
+	knowing := *c
+	knowing.found = found
+	return &knowing
+}
+
+// Survey implements connectors.Surveyed.
+func (s *source) Survey() (json.RawMessage, error) {
+	if s.found == nil {
+		return nil, nil
+	}
+	found := s.found.surveyed()
+	found.Records = s.records
+	return json.Marshal(found)
+}
+
+func (n *node) surveyed() *surveyed {
+	s := &surveyed{Name: n.name, Kinds: n.kinds, Chunk: n.first.chunk, Offset: n.first.offset}
+	for _, k := range n.kids {
+		s.Members = append(s.Members, k.surveyed())
+	}
+	return s
+}
+
+// recall adds what another process has found instead of looking.
+func (s *source) recall(root *node) error {
+	found := &surveyed{}
+	if err := json.Unmarshal(s.config.found, found); err != nil || found.Records < 0 {
+		return errSurvey
+	}
+	seen, count := &node{}, 0
+	if !found.into(seen, &count) {
+		return errSurvey
+	}
+	root.merge(seen)
+	s.records = found.Records
+	return nil
+}
+
+// into adds the members to n, false where they cannot be what Survey said.
+func (s *surveyed) into(n *node, count *int) bool {
+	n.kinds, n.first = s.Kinds, place{s.Chunk, s.Offset}
+	for _, m := range s.Members {
+		if *count++; m == nil || n.byName[m.Name] != nil || *count > 2*maxColumns*text.Workers() {
+			return false
+		}
+		if !m.into(n.add(m.Name), count) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,206 @@
+package placed
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Columns names the columns of whole numbers, from 0, that hold the places of records.
+type Columns struct {
+	Stream string // the stream of the whole that a record is of; "": all are of the first
+	Record string // its place in that stream
+}
+
+// Names are the columns that there are.
+func (c Columns) Names() []string {
+	if c.Stream == "" {
+		return []string{c.Record}
+	}
+	return []string{c.Stream, c.Record}
+}
+
+// Source is a source whose records have the places that its columns say. Its blocks
+// are of one stream each, with ascending places; a record without a place is rejected
+// at the place where it is stored. It carries nothing undecoded.
+type Source struct {
+	connectors.Source
+	columns        Columns
+	stream, record int   // in the schema; stream −1 where there is none
+	taken          Taken // of the pass that was begun last
+	whole          *Source
+	part           connectors.Part // where whole is not nil
+}
+
+// On gives a source the places of its columns. The error names the column that is not
+// there, or is of another type.
+func On(src connectors.Source, c Columns) (*Source, error) {
+	s := &Source{Source: src, columns: c, stream: -1}
+	var err error
+	if s.record, err = column(src.Schema(), "record", c.Record); err != nil {
+		return nil, err
+	}
+	if c.Stream != "" {
+		if s.stream, err = column(src.Schema(), "stream", c.Stream); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func column(schema *microdata.Schema, field, name string) (int, error) {
+	i := schema.Index(name)
+	if i < 0 {
+		return 0, check.Problem{Path: field, Text: fmt.Sprintf("the source has no such column, got %q%s", name, check.Suggest(name, schema.Names()))}
+	}
+	if f := &schema.Fields[i]; !arrow.IsInteger(f.Type.ID()) && !f.Unseen {
+		return 0, check.Problem{Path: field, Text: fmt.Sprintf("must be a column of whole numbers, and %s is %s", name, f.Type)}
+	}
+	return i, nil
+}
+
+// Of returns a source as one whose places are those of columns, nil where it is none.
+func Of(src connectors.Source) *Source {
+	s, _ := src.(*Source)
+	return s
+}
+
+// Stored is the source below one whose places are those of columns; another one is
+// itself.
+func Stored(src connectors.Source) connectors.Source {
+	if s := Of(src); s != nil {
+		return s.Source
+	}
+	return src
+}
+
+// Taken are the places that have been read. It is complete when the pass has ended.
+func (s *Source) Taken() *Taken { return &s.taken }
+
+// Read implements connectors.Source. That two records have one place is an error of
+// Next.
+func (s *Source) Read(ctx context.Context, layout *microdata.Layout, cut connectors.Cut) (connectors.Reader, error) {
+	cut.Exact = false // there are no windows where the order of records is not that of the source
+	inner := &microdata.Layout{Schema: layout.Schema, Read: slices.Clone(layout.Read)}
+	want := func(field int) int {
+		if field < 0 {
+			return -1
+		}
+		w := microdata.Want{Field: field, As: microdata.Array}
+		if i := slices.Index(inner.Read, w); i >= 0 {
+			return i
+		}
+		inner.Read = append(inner.Read, w)
+		return len(inner.Read) - 1
+	}
+	r := &reader{source: s, width: len(layout.Read), stream: want(s.stream), record: want(s.record)}
+	taken := &s.taken
+	if s.whole != nil {
+		taken = &s.whole.taken // the parts that one process reads are held against one another
+	} else {
+		s.taken = Taken{}
+	}
+	r.taken = taken
+	in, err := s.Source.Read(ctx, inner, cut)
+	if err != nil {
+		return nil, err
+	}
+	r.inner = in
+	return r, nil
+}
+
+// StoredIn implements connectors.Relocated.
+func (s *Source) StoredIn(b *microdata.Block) int {
+	if s.whole != nil {
+		return 0
+	}
+	return b.Carried.(origin).stream
+}
+
+// NameOf implements connectors.Relocated: placed records are called by their place.
+func (s *Source) NameOf(b *microdata.Block) string {
+	o := b.Carried.(origin)
+	if !o.placed {
+		return s.Source.Streams()[o.stream]
+	}
+	return s.StreamName(b.Stream)
+}
+
+// StreamName implements connectors.StreamNamed.
+func (s *Source) StreamName(stream int) string { return fmt.Sprintf("place %d", stream) }
+
+// Streams implements connectors.Source: a part is of one file.
+func (s *Source) Streams() []string {
+	if s.whole != nil {
+		return s.Source.Streams()[s.part.Stream : s.part.Stream+1]
+	}
+	return s.Source.Streams()
+}
+
+// Part implements connectors.Divisible.
+func (s *Source) Part(p connectors.Part) (connectors.Source, error) {
+	inner, err := connectors.DivisibleOf(s.Source).Part(p)
+	if err != nil {
+		return nil, err
+	}
+	return &Source{Source: inner, columns: s.columns, stream: s.stream, record: s.record, whole: s, part: p}, nil
+}
+
+// Divide implements connectors.Divisible.
+func (s *Source) Divide(ctx context.Context, bytes int64, cut connectors.Cut) ([]connectors.Part, error) {
+	d := connectors.DivisibleOf(s.Source)
+	if d == nil {
+		return nil, connectors.ErrIndivisible
+	}
+	cut.Exact = false
+	return d.Divide(ctx, bytes, cut)
+}
+
+// Stored implements connectors.Divisible.
+func (s *Source) Stored(stream int) (*os.File, error) {
+	d := connectors.DivisibleOf(s.Source)
+	if d == nil {
+		return nil, connectors.ErrIndivisible
+	}
+	return d.Stored(stream)
+}
+
+// What follows a source says of itself, and the wrapped one says for it.
+
+// Unchanged implements connectors.Watched.
+func (s *Source) Unchanged() error { return connectors.Unchanged(s.Source) }
+
+// Changed implements connectors.Watched.
+func (s *Source) Changed() time.Time { return connectors.Changed(s.Source) }
+
+// Folder implements connectors.Foldered.
+func (s *Source) Folder() bool { return connectors.Folder(s.Source) }
+
+// At implements connectors.Located.
+func (s *Source) At(path string) (bool, error) { return connectors.At(s.Source, path) }
+
+// Missplit implements connectors.Separated.
+func (s *Source) Missplit() string { return connectors.Missplit(s.Source) }
+
+// InfersTypes implements connectors.Inferring.
+func (s *Source) InfersTypes() bool { return connectors.InfersTypes(s.Source) }
+
+// JSONText implements connectors.JSONTexts.
+func (s *Source) JSONText(column int) bool {
+	texts := connectors.JSONTextsOf(s.Source)
+	return texts != nil && texts.JSONText(column)
+}
+
+// PartitionKeys implements connectors.Partitioned.
+func (s *Source) PartitionKeys() []string {
+	keys, _ := connectors.PartitionKeys(s.Source)
+	return keys
+}
