@@ -55,6 +55,8 @@ func TestOperators(t *testing.T) {
 		{"texts of errors", "import \"fmt\"\nfunc f(a, b int) error { return fmt.Errorf(\"%d\", a+b) }", []string{"error to nil: fmt.Errorf(\"%d\", a+b) → nil"}},
 		{"logs", "import \"log/slog\"\nfunc f(a int) { slog.Info(\"\", \"a\", a+1) }", nil},
 		{"panics", "func f(a int) { panic(a + 1) }", nil},
+		{"the mode of a file that is not made", "import \"os\"\nfunc f() { os.OpenFile(\"\", os.O_RDWR, 0) }", []string{"deletion: os.OpenFile(\"\", os.O_RDWR, 0) → nothing"}},
+		{"the mode of a file that is made", "import \"os\"\nfunc f() { os.OpenFile(\"\", os.O_CREATE, 0) }", []string{"deletion: os.OpenFile(\"\", os.O_CREATE, 0) → nothing", "constant: 0 → 1"}},
 		{"capacity", "func f(a int) []int { return make([]int, a, a+1) }", nil},
 		{"tag and array", "type s struct {\n\ta [4]int `b:\"1\"`\n}", nil},
 		{"how a thing prints", "type s int\nfunc (s) String() string { return string(rune(1)) }", nil},

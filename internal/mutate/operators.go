@@ -242,6 +242,9 @@ func (w *walk) literal(n *ast.BasicLit) {
 	case *ast.Field, *ast.ArrayType: // a tag, an array's length
 		return
 	}
+	if w.noMode(n) {
+		return
+	}
 	switch n.Kind {
 	case token.INT:
 		v, err := strconv.ParseInt(n.Value, 0, 64)
@@ -260,6 +263,17 @@ func (w *walk) literal(n *ast.BasicLit) {
 		w.add("constant", n, strconv.FormatFloat(v+1, 'g', -1, 64))
 		w.add("constant", n, "("+strconv.FormatFloat(v-1, 'g', -1, 64)+")")
 	}
+}
+
+// noMode says whether a literal is the mode of a file that is opened and never made: of
+// OpenFile without O_CREATE, which does not look at it.
+func (w *walk) noMode(n *ast.BasicLit) bool {
+	call, ok := w.parent().(*ast.CallExpr)
+	if !ok || len(call.Args) != 3 || call.Args[2] != ast.Expr(n) || n.Value != "0" || strings.Contains(w.source(call.Args[1]), "O_CREATE") {
+		return false
+	}
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && strings.EqualFold(f.Sel.Name, "OpenFile")
 }
 
 // inBlock says whether a statement stands in a list of statements, where it can be

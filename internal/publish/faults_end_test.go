@@ -2,8 +2,10 @@ package publish
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -133,5 +135,136 @@ func TestEveryCallOfTheSystemFailsInContent(t *testing.T) {
 				t.Errorf("a fault in call %d, %s: %+v, %v, open %v", n, s.at(), c, err, s.open)
 			}
 		}
+	}
+}
+
+// watched runs something on a system without faults, and says what was asked of it.
+func watched(do func() error) ([]string, error) {
+	s := &faults{}
+	back := exchanged(s.system(system))
+	defer back()
+	err := do()
+	return s.calls, err
+}
+
+// count is how many calls are of a name.
+func count(calls []string, name string) (n int) {
+	for _, call := range calls {
+		if strings.HasPrefix(call, name) {
+			n++
+		}
+	}
+	return n
+}
+
+// What is finished is not finished again; a folder is synced once, up to the root and no
+// further, however the root is written.
+func TestNothingIsDoneTwice(t *testing.T) {
+	dir := t.TempDir()
+	f, err := Create(filepath.Join(dir, "new", "a"), Public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "new")); err != nil || info.Mode().Perm() != 0o777&^umask() {
+		t.Errorf("the folder has mode %v (%v)", info.Mode(), err)
+	}
+	calls, err := watched(f.Finish)
+	if err != nil || count(calls, "sync") != 1 || count(calls, "chmod") != 1 {
+		t.Errorf("%v, %v", calls, err)
+	}
+	if calls, err = watched(f.Finish); err != nil || len(calls) != 0 {
+		t.Errorf("finished again: %v, %v", calls, err)
+	}
+	if calls, err = watched(f.Commit); err != nil || count(calls, "chmod") != 0 || count(calls, "sync new") != 1 {
+		t.Errorf("named: %v, %v", calls, err)
+	}
+	if calls, err = watched(func() error { return errors.Join(f.Finish(), f.Commit()) }); err != nil || len(calls) != 0 {
+		t.Errorf("after it had its name: %v, %v", calls, err)
+	}
+	for _, name := range []string{"a/b", "a/c"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, root := range []string{dir, dir + "/", dir + "/a/.."} {
+		calls, err := watched(func() error { return SyncDirs(root, filepath.Join(dir, "a", "b"), filepath.Join(dir, "a", "c")+"/") })
+		if want := []string{"sync b", "sync a", "sync " + filepath.Base(dir), "sync c"}; err != nil || count(calls, "sync") != 4 || !slices.Equal(slices.DeleteFunc(calls, func(c string) bool { return !strings.HasPrefix(c, "sync") }), want) {
+			t.Errorf("%s: %v, %v, want %v", root, calls, err, want)
+		}
+	}
+}
+
+// A reader at the other end of a pipe is let go where something was written, be it one
+// byte, and goes on waiting where nothing was.
+func TestPipeIsLetGo(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", "x", "xy"} {
+		f, err := Create(pipe, Public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		c, err := f.Content(t.Context())
+		if err != nil || c.Path != "" || said(c) != line("", text) {
+			t.Errorf("what is written to a pipe: %+v, %v", c, err)
+		}
+		calls, err := watched(f.Abort)
+		if err != nil || (count(calls, "open pipe") == 1) != (text != "") {
+			t.Errorf("%q was written: %v, %v", text, calls, err)
+		}
+	}
+}
+
+// What is left is looked for while another run may take it away: where it has gone in
+// between, the name is free; where it cannot be locked, nobody knows whether it is.
+func TestLeftoverGoesOrCannotBeLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	gone := &fs.PathError{Op: "lstat", Path: path, Err: syscall.ENOENT}
+	leave := func() {
+		if err := os.WriteFile(TempName(path), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, do := range map[string]func() error{
+		"a file": func() error { return WriteFile(path, Public, []byte("new")) },
+		"abandoned": func() error {
+			if is, err := RemoveAbandoned(TempName(path)); err != nil || !is {
+				return errors.Join(err, errors.New("it is there"))
+			}
+			return nil
+		},
+	} {
+		leave()
+		s := &faults{fail: 1, how: gone, only: "lstat"}
+		back := exchanged(s.system(system))
+		err := do()
+		back()
+		if err != nil {
+			t.Errorf("%s: what has gone in between: %v", what, err)
+		}
+	}
+	leave()
+	s := &faults{fail: 1, only: "lock"}
+	back := exchanged(s.system(system))
+	is, err := RemoveAbandoned(TempName(path))
+	back()
+	if is || !errors.Is(err, errFault) {
+		t.Errorf("what cannot be locked: %v, %v", is, err)
+	}
+	d := writeDir(t, filepath.Join(t.TempDir(), "release"), "a.csv")
+	s = &faults{fail: 1, only: "open"}
+	back = exchanged(s.system(system))
+	c, err := d.Content(t.Context())
+	back()
+	if c != nil || !errors.Is(err, errFault) {
+		t.Errorf("a folder that cannot be read: %+v, %v", c, err)
+	}
+	if err := d.Abort(); err != nil {
+		t.Error(err)
 	}
 }

@@ -444,7 +444,7 @@ func TestRemovedBySomebodyElse(t *testing.T) {
 				if way.before != nil {
 					way.before(t, path)
 				}
-				s := &faults{fail: n, how: fs.ErrNotExist, only: "remove"}
+				s := &faults{fail: n, how: &fs.PathError{Op: "remove", Path: path, Err: syscall.ENOENT}, only: "remove"}
 				back := exchanged(s.system(system))
 				err := way.do(path, "the new one")
 				back()
