@@ -314,3 +314,42 @@ func TestFolderTakenWhileWriting(t *testing.T) {
 		t.Errorf("given up, the folder holds %s", got)
 	}
 }
+
+// A name in a folder is taken once, and a file is no folder.
+func TestNamesInAFolderAreTakenOnce(t *testing.T) {
+	dir := t.TempDir()
+	d := writeDir(t, filepath.Join(dir, "release"), "a.csv")
+	if f, err := d.Create("a.csv"); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a name that is taken: %v, %v", f, err)
+	}
+	if err := d.Abort(); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := CreateDir(filepath.Join(dir, "file"), ".csv"); err == nil || !strings.Contains(err.Error(), "is a file, and the output is a folder") {
+		t.Errorf("a file: %v, %v", d, err)
+	}
+}
+
+// A name that becomes another's between the look at it and its opening is seen to be one.
+func TestPlantedWhileOpening(t *testing.T) {
+	dir := t.TempDir()
+	temp := TempName(filepath.Join(dir, "a"))
+	if err := os.WriteFile(temp, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	real := system
+	defer exchanged(real)()
+	system.openFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
+		f, err := real.openFile(name, flag, mode)
+		return f, errors.Join(err, os.Link(name, filepath.Join(dir, "second")))
+	}
+	if gone, err := RemoveAbandoned(temp); gone || err == nil || !strings.Contains(err.Error(), "is a file of several names") {
+		t.Errorf("gone %v, %v", gone, err)
+	}
+	if got := strings.Join(names(t, dir), " "); got != ".a.sdlfilter-tmp second" {
+		t.Errorf("the folder holds %s", got)
+	}
+}

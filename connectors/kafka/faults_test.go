@@ -1,0 +1,278 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// asked are jobs on topics: each returns what it has made, as lines.
+var asked = map[string]func(ctx context.Context, c *kfake.Cluster) ([]string, error){
+	"source": func(ctx context.Context, c *kfake.Cluster) ([]string, error) {
+		s, err := sourceOf(c, "in").Open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer s.Close()
+		r, err := s.Read(ctx, layoutOf(s.Schema()), connectors.Cut{})
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		var got []string
+		for {
+			raw, err := r.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			var b microdata.Block
+			if err := raw.Decode(&b); err != nil {
+				return nil, err
+			}
+			for i := range b.N {
+				got = append(got, fmt.Sprint(b.Scope, b.Stream, b.Place(i), b.Columns[0].Original.Values[i]))
+			}
+		}
+		return got, connectors.Acknowledge(ctx, s)
+	},
+	"peek": func(ctx context.Context, c *kfake.Cluster) (got []string, err error) {
+		err = sourceOf(c, "in").Peek(ctx, 9, func(value []byte) { got = append(got, string(value)) })
+		return got, err
+	},
+	"sink": func(ctx context.Context, c *kfake.Cluster) ([]string, error) {
+		src, err := sourceOf(c, "in").Open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer src.Close()
+		layout := layoutOf(src.Schema())
+		sink, err := sinkOf(c, "out").Create(ctx, connectors.Plan{Source: src, Layout: layout})
+		if err != nil {
+			return nil, err
+		}
+		defer sink.Abort()
+		r, err := src.Read(ctx, layout, connectors.Cut{})
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		for {
+			raw, err := r.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			var b microdata.Block
+			if err := raw.Decode(&b); err != nil {
+				return nil, err
+			}
+			e, err := sink.Encode(&b)
+			if err != nil {
+				return nil, err
+			}
+			if err := sink.Write(ctx, e); err != nil {
+				return nil, err
+			}
+		}
+		if err := sink.Finish(ctx); err != nil {
+			return nil, err
+		}
+		return nil, sink.Commit()
+	},
+	"notes": func(ctx context.Context, c *kfake.Cluster) ([]string, error) {
+		connection := connection(c)
+		notes, err := connection.OpenNotes(ctx, []string{"out", "held", "out"})
+		if err != nil {
+			return nil, err
+		}
+		defer notes.Close()
+		for i := range 5 {
+			if err := notes.Add(ctx, "out", fmt.Append(nil, "note ", i)); err != nil {
+				return nil, err
+			}
+		}
+		return nil, notes.Flush(ctx)
+	},
+	"stream": func(ctx context.Context, c *kfake.Cluster) ([]string, error) { return nil, streamed(ctx, c) },
+}
+
+// streamed runs a stream with an end, transaction by transaction, and gives up at the
+// first error.
+func streamed(ctx context.Context, c *kfake.Cluster) error {
+	config := StreamConfig{
+		Name: "p", Source: sourceOf(c, "in"), Sink: sinkOf(c, "out"), Commit: Commit{Interval: connectors.Duration(time.Second), Records: 20}, Due: func() bool { return false },
+		Enter: func(Partition, int64, map[string][]byte) error { return nil }, Watch: &observer{lag: map[Partition]int64{}}, Log: zerolog.Nop(),
+	}
+	s, err := OpenStream(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	source, err := s.Source(ctx, config.Source)
+	if err != nil {
+		return err
+	}
+	if err := s.Beside(ctx, []string{"held"}, ""); err != nil {
+		return err
+	}
+	layout := layoutOf(source.Schema())
+	release, err := s.Release(ctx, source, layout, keystream.Generate(), "")
+	if err != nil {
+		return err
+	}
+	decoder, err := source.Decoder(layout, release.Carries())
+	if err != nil {
+		return err
+	}
+	if err := s.Join(decoder, release.KeepsTombstones()); err != nil {
+		return err
+	}
+	defer s.Leave()
+	for !s.Finished() {
+		if err := s.Begin(ctx); err != nil {
+			return err
+		}
+		for {
+			raw, err := s.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			var b microdata.Block
+			if err := raw.Decode(&b); err != nil {
+				return err
+			}
+			e, err := release.Encode(ctx, &b, false)
+			if err != nil {
+				return err
+			}
+			if err := release.Write(ctx, raw, &b, e, false); err != nil {
+				return err
+			}
+		}
+		if _, err := s.End(ctx, s.Touched()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visible is what readers of committed messages see of a topic of two partitions: a line
+// for each. It reads up to the last stable offsets, however long that takes.
+func visible(t *testing.T, c *kfake.Cluster, topic string) []string {
+	t.Helper()
+	client := newClient(t, c, kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(50*time.Millisecond))
+	defer client.Close()
+	ends, err := kadm.NewClient(client).ListCommittedOffsets(t.Context(), topic)
+	if err != nil || ends.Error() != nil {
+		t.Fatal(err, ends.Error())
+	}
+	out, left := make([]string, 2), map[int32]bool{}
+	ends.Each(func(o kadm.ListedOffset) { left[o.Partition] = o.Offset > 0 })
+	for left[0] || left[1] {
+		fetches := client.PollFetches(t.Context())
+		if err := fetches.Err(); err != nil {
+			t.Fatal(err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			if !r.Attrs.IsControl() {
+				out[r.Partition] += fmt.Sprintf("%s=%s ", r.Key, r.Value)
+			}
+			if end, _ := ends.Lookup(topic, r.Partition); r.Offset >= end.Offset-1 {
+				left[r.Partition] = false
+			}
+		})
+	}
+	return out
+}
+
+// Whatever question to the brokers is answered by a final error, once: a job either says
+// so, or has done all that it does without; it never says that it is done and is not, and
+// what it had released before is the beginning of that, each message once.
+func TestEveryQuestionIsRefusedOnce(t *testing.T) {
+	for job, do := range asked {
+		t.Run(job, func(t *testing.T) {
+			t.Parallel()
+			var right []string
+			heard := map[string]bool{} // questions of which a refusal was told
+			for n := 0; ; n++ {
+				c := newCluster(t, kfake.SeedTopics(2, "in", "out"), kfake.SeedTopics(1, "held"))
+				client := newClient(t, c)
+				fill(t, client, "in", 0, 0, 25)
+				fill(t, client, "in", 1, 100, 12)
+				client.Close()
+				count, refused := 0, atomic.Pointer[string]{}
+				c.Fault(kfake.Fault{Err: kerr.ClusterAuthorizationFailed, Count: -1, When: func(r kmsg.Request) bool {
+					switch r.Key() {
+					case int16(kmsg.ApiVersions), int16(kmsg.Metadata), int16(kmsg.Heartbeat), int16(kmsg.LeaveGroup):
+						return false // repeated by the client itself
+					}
+					if count++; count != n {
+						return false
+					}
+					name := kmsg.NameForKey(r.Key())
+					refused.Store(&name)
+					return true
+				}})
+				got, err := do(t.Context(), c)
+				question := refused.Load()
+				if n > 0 && question == nil {
+					break
+				}
+				released := visible(t, c, "out")
+				c.Close()
+				switch {
+				case n == 0 && err != nil:
+					t.Fatal(err)
+				case n == 0:
+					if right = append(got, released...); len(strings.Join(right, "")) < 40 {
+						t.Fatalf("the job makes %q", right)
+					}
+				case err != nil:
+					heard[*question] = true
+					for i, line := range released {
+						if whole := right[len(right)-2+i]; !strings.HasPrefix(whole, line) {
+							t.Errorf("%s refused: released is %q, and without that %q", *question, line, whole)
+						}
+					}
+				case !slices.Equal(append(got, released...), right):
+					t.Errorf("%s refused, question %d: the job says that it is done, and has made %q, want %q", *question, n, append(got, released...), right)
+				}
+			}
+			for _, question := range map[string][]string{
+				"source": {"ListOffsets", "OffsetFetch", "OffsetCommit"}, "peek": {"ListOffsets"},
+				"sink":   {"InitProducerID", "FindCoordinator", "Produce", "ListOffsets"},
+				"notes":  {"InitProducerID", "Produce"},
+				"stream": {"InitProducerID", "ListOffsets", "OffsetFetch", "Produce", "JoinGroup", "TxnOffsetCommit"},
+			}[job] {
+				if !heard[question] {
+					t.Errorf("that %s was refused is never told; %v are", question, heard)
+				}
+			}
+		})
+	}
+}
