@@ -5,8 +5,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=.cache/bench
 mkdir -p "$cache"
-if [ ! -x "$cache/venv/bin/python" ]; then
-  python3 -m venv "$cache/venv" || { apt-get update -q && apt-get install -qy python3-venv && python3 -m venv "$cache/venv"; }
-fi
-"$cache/venv/bin/python" -c 'import duckdb' 2>/dev/null || "$cache/venv/bin/pip" install -q 'duckdb==2.0.0'
-exec "$cache/venv/bin/python" scripts/bench.py --cache "$cache" "$@"
+python=$(scripts/venv.sh "$cache/venv" duckdb==2.0.0)
+exec "$python" scripts/bench.py --cache "$cache" "$@"

@@ -9,16 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=$PWD/.cache/interop
 mkdir -p "$cache"
-python=$cache/venv/bin/python
-if ! "$python" -m pip --version >/dev/null 2>&1; then
-  rm -rf "$cache/venv"
-  python3 -m venv "$cache/venv" || {
-    apt-get update -q && apt-get install -qy python3-venv
-    python3 -m venv "$cache/venv"
-  }
-fi
-"$python" -m pip freeze -q | sort | grep -cxE 'duckdb==2\.0\.0|highspy==1\.15\.1|pyarrow==26\.0\.1' | grep -qx 3 ||
-  "$python" -m pip install -q --disable-pip-version-check 'pyarrow==26.0.1' 'duckdb==2.0.0' 'highspy==1.15.1'
+python=$(scripts/venv.sh "$cache/venv" pyarrow==26.0.1 duckdb==2.0.0 highspy==1.15.1)
 
 export CGO_ENABLED=0 SDLFILTER_BINARY=$cache/sdlfilter
 go build -trimpath -o "$SDLFILTER_BINARY" ./cmd/sdlfilter

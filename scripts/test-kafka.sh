@@ -18,15 +18,8 @@ go build -trimpath -o "$SDLFILTER_BINARY" ./cmd/sdlfilter
 parallel=4 timeout=15m
 if [[ ${FULL:-} == 1 ]]; then
   parallel=1 timeout=3h
-  if ! "$cache/venv/bin/python" -c 'import confluent_kafka' 2>/dev/null; then
-    rm -rf "$cache/venv"
-    python3 -m venv "$cache/venv" || {
-      apt-get update -q && apt-get install -qy python3-venv
-      python3 -m venv "$cache/venv"
-    }
-    "$cache/venv/bin/pip" install -q --disable-pip-version-check 'confluent-kafka==2.16.1'
-  fi
-  export KAFKATEST_PYTHON=$cache/venv/bin/python
+  KAFKATEST_PYTHON=$(scripts/venv.sh "$cache/venv" confluent-kafka==2.16.1)
+  export KAFKATEST_PYTHON
 fi
 cd kafkatest
 go vet ./...

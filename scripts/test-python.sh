@@ -7,20 +7,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=$PWD/.cache/python
 mkdir -p "$cache"
-python=$cache/venv/bin/python
-if ! "$python" -m pip --version >/dev/null 2>&1; then
-  rm -rf "$cache/venv"
-  python3 -m venv "$cache/venv" || {
-    apt-get update -q && apt-get install -qy python3-venv
-    python3 -m venv "$cache/venv"
-  }
-fi
-wants='pyarrow==26.0.1 pyyaml==6.0.3 duckdb==2.0.0 pandas==3.1.1 polars==2.1.0 pytest==9.2.0 mypy==2.4.1 nbclient==0.11.0 nbformat==5.11.1 ipykernel==7.4.0 types-PyYAML==6.0.12.20261113'
-if [[ $(cat "$cache/wants" 2>/dev/null) != "$wants" ]]; then
-  # shellcheck disable=SC2086
-  "$python" -m pip install -q --disable-pip-version-check $wants
-  echo "$wants" >"$cache/wants"
-fi
+wants=(pyarrow==26.0.1 pyyaml==6.0.3 duckdb==2.0.0 pandas==3.1.1 polars==2.1.0 pytest==9.2.0 mypy==2.4.1
+  nbclient==0.11.0 nbformat==5.11.1 ipykernel==7.4.0 types-PyYAML==6.0.12.20261113)
+python=$(scripts/venv.sh "$cache/venv" "${wants[@]}")
 rm -rf "$cache/wheel"
 "$python" -m pip wheel -q --disable-pip-version-check --no-deps -w "$cache/wheel" ./python
 "$python" -m pip install -q --disable-pip-version-check --no-deps --force-reinstall "$cache"/wheel/*.whl
