@@ -48,37 +48,35 @@ func (r *reader) Close() error { return r.pass.Close() }
 
 // pass walks through the records: the chunks of a stream begin behind its header.
 func (s *source) pass(cut connectors.Cut) *text.Pass {
-	return &text.Pass{Input: s.Input, Part: s.part, TooLong: "a quoted field is not closed", Begin: func(st *text.Stream, index int) (*text.Chunks, error) {
-		if p := s.part; p != nil && p.From > 0 {
-			chunks := text.NewChunks(st, nil, s.dialect.split, cut, st.Stored)
-			chunks.Begin(p.First, p.From)
-			return chunks, nil
+	p := &text.Pass{Input: s.Input, Part: s.part, Split: s.dialect.split, Cut: cut, TooLong: "a quoted field is not closed"}
+	if s.config.header() {
+		p.Head = func(chunks *text.Chunks, index int) error {
+			if err := s.readHeader(chunks, index); err != nil {
+				return err
+			}
+			chunks.Continue(p.Split, p.Cut)
+			return nil
 		}
-		start, skipped, err := text.SkipMark(st)
-		if err != nil {
-			return nil, err
-		}
-		if !s.config.header() {
-			chunks := text.NewChunks(st, start, s.dialect.split, cut, st.Stored)
-			chunks.Begin(0, skipped)
-			return chunks, nil
-		}
-		chunks := text.NewChunks(st, start, s.headSplit, connectors.Cut{Records: 1, Exact: true}, st.Stored)
-		chunks.Begin(0, skipped)
-		c, err := chunks.Next()
-		if err == io.EOF {
-			err = errors.New("the header that was there before is gone")
-		}
-		if err == nil && !s.sameHeader(c.Data, index) {
-			err = fmt.Errorf("%w: its header is not the one that was there before", files.ErrChanged)
-		}
-		if err != nil {
-			return chunks, err
-		}
-		c.Release()
-		chunks.Continue(s.dialect.split, cut)
-		return chunks, nil
-	}}
+	}
+	return p
+}
+
+// readHeader takes the header off a stream and demands that it is the one that the
+// columns were taken from.
+func (s *source) readHeader(chunks *text.Chunks, index int) error {
+	chunks.Continue(s.headSplit, connectors.Cut{Records: 1, Exact: true})
+	c, err := chunks.Next()
+	switch {
+	case err == io.EOF:
+		return errors.New("the header that was there before is gone")
+	case err != nil:
+		return err
+	}
+	defer c.Release()
+	if !s.sameHeader(c.Data, index) {
+		return fmt.Errorf("%w: its header is not the one that was there before", files.ErrChanged)
+	}
+	return nil
 }
 
 // sameHeader holds the header of this pass against the one that the columns were

@@ -23,20 +23,7 @@ func (s *source) Read(ctx context.Context, layout *microdata.Layout, cut connect
 
 // pass walks through the records.
 func (s *source) pass(cut connectors.Cut) *text.Pass {
-	return &text.Pass{Input: s.Input, Part: s.part, Begin: func(st *text.Stream, _ int) (*text.Chunks, error) {
-		if p := s.part; p != nil && p.From > 0 {
-			chunks := text.NewChunks(st, nil, split, cut, st.Stored)
-			chunks.Begin(p.First, p.From)
-			return chunks, nil
-		}
-		start, skipped, err := text.SkipMark(st)
-		if err != nil {
-			return nil, err
-		}
-		chunks := text.NewChunks(st, start, split, cut, st.Stored)
-		chunks.Begin(0, skipped)
-		return chunks, nil
-	}}
+	return &text.Pass{Input: s.Input, Part: s.part, Split: split, Cut: cut}
 }
 
 type reader struct {

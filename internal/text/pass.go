@@ -16,9 +16,12 @@ import (
 // Pass walks through the records of an input, chunk by chunk and stream by stream.
 type Pass struct {
 	Input *Input
-	// Begin makes the chunks of a stream that was just opened: it skips what is no
-	// record. An error gets the stream's name, and the place where there are chunks.
-	Begin func(st *Stream, index int) (*Chunks, error)
+	Split Split          // where records end
+	Cut   connectors.Cut // how many make a chunk
+	// Head reads what lies between a byte order mark and the first record of a stream,
+	// and lets the chunks continue with Split and Cut; nil: there is nothing. An error
+	// gets its place.
+	Head func(chunks *Chunks, index int) error
 	// TooLong says what ErrTooLong most likely comes from; "" where nothing does.
 	TooLong string
 	// Part is what is read alone; nil: everything.
@@ -45,7 +48,7 @@ func (p *Pass) Next(ctx context.Context) (c *Chunk, stream int, err error) {
 			if p.stream, err = p.Input.openPart(ctx, p.index, p.Part); err != nil {
 				return nil, 0, err
 			}
-			if p.chunks, err = p.Begin(p.stream, p.index); err != nil {
+			if err = p.begin(); err != nil {
 				return nil, 0, p.at(err)
 			}
 		}
@@ -61,6 +64,26 @@ func (p *Pass) Next(ctx context.Context) (c *Chunk, stream int, err error) {
 		}
 		p.index++
 	}
+}
+
+// begin makes the chunks of the stream that was just opened. A part that does not begin
+// with its stream has neither mark nor head.
+func (p *Pass) begin() error {
+	if p.Part != nil && p.Part.From > 0 {
+		p.chunks = NewChunks(p.stream, nil, p.Split, p.Cut, p.stream.Stored)
+		p.chunks.Begin(p.Part.First, p.Part.From)
+		return nil
+	}
+	start, skipped, err := SkipMark(p.stream)
+	if err != nil {
+		return err
+	}
+	p.chunks = NewChunks(p.stream, start, p.Split, p.Cut, p.stream.Stored)
+	p.chunks.Begin(0, skipped)
+	if p.Head == nil {
+		return nil
+	}
+	return p.Head(p.chunks, p.index)
 }
 
 // at gives an error its place.
