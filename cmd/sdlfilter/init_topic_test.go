@@ -11,7 +11,7 @@ func TestInitLooksAtATopic(t *testing.T) {
 	s := newStand(t)
 	s.persons(0, 100)
 	stdout, _ := s.run(exitDone, "init", "--brokers", s.broker, "in")
-	says(t, stdout, "format: {json: {}}", "topics: [in]", "topic: in-masked", "all 100 records that the topic holds", "decimals: 2")
+	says(t, stdout, "format: {json: {}}", "topics: [in]", "topic: in-masked", "all 100 records of the topic", "decimals: 2")
 	s.file("drafted.yaml", stdout)
 	stdout, _ = s.run(exitDone, "validate", "drafted.yaml")
 	says(t, stdout, "drafted.yaml: valid")

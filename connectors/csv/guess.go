@@ -1,16 +1,128 @@
 package csv
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"regexp"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/sdlfilter/sdlfilter/internal/text"
 )
+
+// Guess implements connectors.Guessing: it looks how the text is encoded, how fields are
+// separated and how decimals are written, where that is not given. An extension .tsv may
+// be wrong about the delimiter.
+func (c *SourceConfig) Guess(ctx context.Context) error {
+	if c.Encoding == "" {
+		head, err := c.beginning(ctx)
+		if err != nil {
+			return err
+		}
+		c.Encoding = guessEncoding(head)
+	}
+	head, err := c.beginning(ctx)
+	if err != nil {
+		return err
+	}
+	head = bytes.TrimPrefix(head, []byte(text.ByteOrderMark))
+	d := c.dialect().delimiter
+	if c.Delimiter == "" || c.tabbed() {
+		if guess := GuessDelimiter(head, d); guess != d {
+			d, c.Delimiter = guess, string(rune(guess))
+		}
+	}
+	if c.Decimal == "" && c.Thousands == "" && d != ',' {
+		c.Decimal, c.Thousands = guessDecimal(head, d)
+	}
+	return nil
+}
+
+// beginning is the first 64 KiB of the source's text, in UTF-8 where the configuration says
+// what else it is.
+func (c *SourceConfig) beginning(ctx context.Context) (head []byte, err error) {
+	decode, err := text.DecoderOf(c.Encoding)
+	if err != nil {
+		return nil, err
+	}
+	in, err := text.OpenEncoded(ctx, c.Path, c.Stdin, decode, Kind.Extensions...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	return beginningOf(ctx, in)
+}
+
+// guessEncoding is utf-16 where a text says so by its mark, windows-1252 where it is no
+// UTF-8, else "". Of the encodings of one byte that is the one which most files have whose
+// makers do not know theirs; others differ from it in letters, not in digits.
+func guessEncoding(head []byte) string {
+	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
+		return "utf-16"
+	}
+	for len(head) > 0 {
+		r, n := utf8.DecodeRune(head)
+		if r == utf8.RuneError && n == 1 && utf8.FullRune(head) { // not the cut end of the text
+			return "windows-1252"
+		}
+		head = head[n:]
+	}
+	return ""
+}
+
+var (
+	withComma   = regexp.MustCompile(`^[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+$`)
+	withPoint   = regexp.MustCompile(`^[+-]?\d+\.\d+$`)
+	wholeNumber = regexp.MustCompile(`^[+-]?\d*$`)
+	grouped     = regexp.MustCompile(`^[+-]?\d{1,3}(\.\d{3})+(,\d+)?$`)
+)
+
+// guessDecimal is a comma where a column of a text holds numbers with one and nothing
+// else, and no column numbers with a point that groups no digits; then thousands is a
+// point where a column's numbers are grouped so.
+func guessDecimal(head []byte, delimiter byte) (decimal, thousands string) {
+	records := firstRecords(head)
+	first := strings.Split(chomp(records[0]), string(rune(delimiter)))
+	type column struct{ comma, groups, other bool }
+	columns := make([]column, len(first))
+	for _, r := range records[1:] {
+		fields := strings.Split(chomp(r), string(rune(delimiter)))
+		if len(fields) != len(first) {
+			continue // broken
+		}
+		for i, f := range fields {
+			f = strings.TrimSpace(f)
+			groups := grouped.MatchString(f)
+			if !groups && withPoint.MatchString(f) {
+				return "", ""
+			}
+			c := &columns[i]
+			c.groups = c.groups || groups
+			c.comma = c.comma || withComma.MatchString(f)
+			c.other = c.other || !groups && !withComma.MatchString(f) && !wholeNumber.MatchString(f)
+		}
+	}
+	for _, c := range columns {
+		if c.comma && !c.other {
+			decimal = ","
+			if c.groups {
+				thousands = "."
+			}
+		}
+	}
+	return decimal, thousands
+}
+
+func chomp(record string) string { return strings.TrimSuffix(record, "\r") }
 
 // Delimiters are what separates the fields of the CSV files that people have.
 const Delimiters = ",;\t|"
 
-// GuessDelimiter returns the character of Delimiters that stands most often in
-// every one of the records that a text begins with, and equally often in each; the
-// given one where no other does so more often. Text in double quotes is passed
-// over.
+// GuessDelimiter returns the character of Delimiters that stands most often in the first
+// of the records that a text begins with, and equally often in nine of ten of the others,
+// as some may be broken; the given one where no other does so more often. Text in double
+// quotes is passed over.
 func GuessDelimiter(head []byte, byDefault byte) byte {
 	records := firstRecords(head)
 	best, most := byDefault, inEach(records, byDefault)
@@ -48,15 +160,17 @@ func firstRecords(head []byte) []string {
 	return records[:min(len(records), 100)]
 }
 
-// inEach is how often a character stands in every record, 0 where they differ.
+// inEach is how often a character stands in the first record, 0 where more than a tenth of
+// the records differ.
 func inEach(records []string, c byte) int {
-	n := -1
+	n, same := strings.Count(records[0], string(rune(c))), 0
 	for _, r := range records {
-		k := strings.Count(r, string(rune(c)))
-		if n >= 0 && k != n {
-			return 0
+		if strings.Count(r, string(rune(c))) == n {
+			same++
 		}
-		n = k
 	}
-	return max(n, 0)
+	if 10*same < 9*len(records) {
+		return 0
+	}
+	return n
 }

@@ -1,7 +1,6 @@
 package csv
 
 import (
-	"context"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -44,21 +43,4 @@ func (c *SourceConfig) Options() []connectors.Option {
 		{Name: "thousands", Doc: "what stands between groups of three digits", Text: &c.Thousands},
 		{Name: "na", Doc: "what stands for no value besides the empty field", Words: &c.NA},
 	}
-}
-
-// Guess implements connectors.Guessing: it looks how fields are separated, where that
-// is not given, or by the extension .tsv alone.
-func (c *SourceConfig) Guess(ctx context.Context) error {
-	if c.Delimiter != "" && !c.tabbed() {
-		return nil
-	}
-	src, err := c.Open(ctx)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	if d := connectors.Missplit(src); d != "" {
-		c.Delimiter = d
-	}
-	return nil
 }

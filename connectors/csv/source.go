@@ -88,12 +88,14 @@ func (s *source) Missplit() string {
 }
 
 // beginning is the first 64 KiB of text of the first stream.
-func (s *source) beginning() ([]byte, error) {
-	if !s.Rewindable() {
-		head, _ := s.Input.Head()
+func (s *source) beginning() ([]byte, error) { return beginningOf(context.Background(), s.Input) }
+
+func beginningOf(ctx context.Context, in *text.Input) ([]byte, error) {
+	if !in.Rewindable() {
+		head, _ := in.Head()
 		return head, nil
 	}
-	st, err := s.Input.Open(context.Background(), 0)
+	st, err := in.Open(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,7 @@ func (c *Column) numbering() bool {
 // Look is what was seen of a source.
 type Look struct {
 	Records int64 // read
+	Broken  int64 // of these, that cannot be read: a run puts them into quarantine
 	All     bool  // whether these are all records of the source
 	Columns []Column
 }
@@ -87,11 +88,25 @@ func Source(ctx context.Context, src connectors.Source) (*Look, error) {
 			v.see(&look.Columns[v.column], block.Columns[k].Array, block)
 		}
 		look.Records += int64(block.N)
+		look.Broken += int64(block.N - block.Kept())
 	}
 	if look.Records == 0 {
 		return nil, fmt.Errorf("the source holds no record to look at")
 	}
 	return look, nil
+}
+
+// Seen says how many records of a source were looked at, and how many of them cannot be
+// read.
+func (l *Look) Seen(of string) string {
+	seen := fmt.Sprintf("all %d records%s", l.Records, of)
+	if !l.All {
+		seen = fmt.Sprintf("the first %d records%s", l.Records, of)
+	}
+	if l.Broken > 0 {
+		seen += fmt.Sprintf(", %d of which cannot be read so: `sdlfilter preview` says why", l.Broken)
+	}
+	return seen
 }
 
 // view is the scratch of one column.

@@ -22,6 +22,7 @@ func Of(ctx context.Context, path string, config connectors.SourceConfig) (*Draf
 	if err != nil {
 		return nil, err
 	}
+	told := optionsOf(connectors.Options(config))
 	if err := connectors.Guess(ctx, config); err != nil {
 		return nil, err
 	}
@@ -34,13 +35,10 @@ func Of(ctx context.Context, path string, config connectors.SourceConfig) (*Draf
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	looked := fmt.Sprintf("all %d records", look.Records)
-	if !look.All {
-		looked = fmt.Sprintf("the first %d records", look.Records)
-	}
 	name := nameOf(base)
 	return &Draft{
-		Name: name, Looked: looked, Listed: look.List(),
+		Guessed: told != optionsOf(connectors.Options(config)),
+		Name:    name, Looked: look.Seen(""), Listed: look.List(),
 		Source: fmt.Sprintf("{%s: {path: %s%s}}", format.Name, scalar(path), optionsOf(connectors.Options(config))),
 		Sink:   fmt.Sprintf("{%s: {path: %s}}", format.Name, scalar(released(path, name))),
 	}, nil

@@ -40,17 +40,13 @@ func OfTopic(ctx context.Context, c *kafka.SourceConfig) (*Draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", topic, err)
 	}
-	looked := fmt.Sprintf("all %d records that the topic holds", look.Records)
-	if !look.All {
-		looked = fmt.Sprintf("the first %d records of the topic", look.Records)
-	}
 	brokers := make([]string, len(c.Brokers))
 	for i, b := range c.Brokers {
 		brokers[i] = fmt.Sprintf("%q", b)
 	}
 	at := fmt.Sprintf("brokers: [%s]", strings.Join(brokers, ", "))
 	return &Draft{
-		Name: topic, Looked: looked, Listed: look.List(), Stream: true, Rare: rare,
+		Name: topic, Looked: look.Seen(" of the topic"), Listed: look.List(), Stream: true, Rare: rare,
 		Source: fmt.Sprintf("{kafka: {%s, topics: [%s], %s}}", at, scalar(topic), formatOf(c)),
 		Sink:   fmt.Sprintf("{kafka: {%s, topic: %s}}", at, scalar(topic+"-masked")),
 	}, nil

@@ -28,6 +28,7 @@ func (l *Look) List() []Listed {
 type Draft struct {
 	Name         string // of the pipeline
 	Source, Sink string // as YAML in flow style: {csv: {path: a.csv}}
+	Guessed      bool   // something of how the source is read was found by looking at it
 	Looked       string // how much of the source was looked at
 	Listed       []Listed
 	Stream       bool // the source is a topic, whose records are masked as they come
@@ -58,6 +59,9 @@ func (d *Draft) Write() string {
 	if id := d.identity(); id != "" {
 		line("# With it, the same value of the same respondent is masked alike in every release:")
 		line("# identity: [%s]", id)
+	}
+	if d.Guessed {
+		line("# How its text is to be read was found by looking: hold `sdlfilter preview` against the file.")
 	}
 	line("source: %s", d.Source)
 	line("")
