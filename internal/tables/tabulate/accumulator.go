@@ -49,6 +49,7 @@ type Accumulator struct {
 	shares  map[share]total
 
 	refused Refused
+	unknown []int64 // of a variable: records with a code that it does not have, or none
 }
 
 type entry struct {
@@ -118,6 +119,7 @@ func New(set *tables.Set, o Options) (*Accumulator, check.Problems) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
+	a.unknown = make([]int64, len(a.variables))
 	return a, nil
 }
 
@@ -126,6 +128,10 @@ func (a *Accumulator) Variables() []*tables.Dimension { return a.variables }
 
 // Refused returns how many records were not tabulated, and why.
 func (a *Accumulator) Refused() Refused { return a.refused }
+
+// Unknown returns, for every variable, how many records had a code that it does not
+// have, or none. A record can be counted at several variables.
+func (a *Accumulator) Unknown() []int64 { return a.unknown }
 
 // ErrTooMany says that MaxEntries was exceeded.
 var ErrTooMany = errors.New("tabulation: too many combinations of leaves or holdings")
@@ -152,6 +158,11 @@ func (a *Accumulator) Add(r Records) error {
 		key, ok := a.key(r.Codes, i)
 		if !ok {
 			a.refused.Code++
+			for v := range r.Codes {
+				if r.Codes[v][i] < 0 {
+					a.unknown[v]++
+				}
+			}
 			continue
 		}
 		x, w := 1.0, 1.0
@@ -303,6 +314,9 @@ func (a *Accumulator) Merge(b *Accumulator) error {
 		if err := a.addShare(share{s.key, a.holder(b.holders[s.holder])}, t); err != nil {
 			return err
 		}
+	}
+	for v, n := range b.unknown {
+		a.unknown[v] += n
 	}
 	a.refused.Code += b.refused.Code
 	a.refused.Value += b.refused.Value

@@ -3,6 +3,7 @@ package tabulate
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -17,6 +18,7 @@ import (
 type Columns struct {
 	Variables              []int
 	Value, Weight, Holding int
+	Request                int // who has asked for protection: true, yes, y, 1 or t
 }
 
 // AddBlock tabulates what a block releases: the released form of each column, and
@@ -40,12 +42,28 @@ func (a *Accumulator) AddBlock(b *microdata.Block, c Columns) error {
 	}
 	if a.options.Holdings {
 		r.Holding = make([]string, len(keep))
-		text := texts(&b.Columns[c.Holding])
+		text := Texts(&b.Columns[c.Holding])
 		for i, row := range keep {
 			r.Holding[i], _ = text(row)
 		}
 	}
+	if c.Request >= 0 {
+		r.Request = make([]bool, len(keep))
+		text := Texts(&b.Columns[c.Request])
+		for i, row := range keep {
+			s, _ := text(row)
+			r.Request[i] = asks(s)
+		}
+	}
 	return a.Add(r)
+}
+
+func asks(s string) bool {
+	switch strings.ToLower(s) {
+	case "true", "yes", "y", "t", "1":
+		return true
+	}
+	return false
 }
 
 func numbers(v microdata.Vector, keep []int) []float64 {
@@ -82,7 +100,7 @@ func codes(c *microdata.Column, d *tables.Dimension, keep []int) []int32 {
 		}
 		return out
 	}
-	text := texts(c)
+	text := Texts(c)
 	for i, row := range keep {
 		out[i] = -1
 		if s, ok := text(row); ok {
@@ -92,8 +110,8 @@ func codes(c *microdata.Column, d *tables.Dimension, keep []int) []int32 {
 	return out
 }
 
-// texts reads a column as text: numbers in their shortest form; false for null.
-func texts(c *microdata.Column) func(row int) (string, bool) {
+// Texts reads a column as text: numbers in their shortest form; false for null.
+func Texts(c *microdata.Column) func(row int) (string, bool) {
 	a := c.OutArray()
 	if a == nil {
 		v := c.Out()

@@ -258,11 +258,14 @@ func TestBlocksAreReadAsReleased(t *testing.T) {
 	b.Columns[2].Mutable().Values[0] = 10.04 // a mask has been here
 	b.Columns[3].Original = microdata.Vector{Values: []float64{501, 501, 502, 1, 1, 1, 1}}
 	b.Reject(5, "x", "is not to be released")
-	if err := a.AddBlock(&b, Columns{Variables: []int{0, 1}, Value: 2, Weight: -1, Holding: 3}); err != nil {
+	if err := a.AddBlock(&b, Columns{Variables: []int{0, 1}, Value: 2, Weight: -1, Holding: 3, Request: -1}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := a.Refused(), (Refused{Code: 3}); got != want {
 		t.Errorf("refused %+v, want %+v: an unknown code, one that is a total, a null", got, want)
+	}
+	if got, want := a.Unknown(), []int64{2, 1}; !slices.Equal(got, want) {
+		t.Errorf("unknown codes by variable %v, want %v", got, want)
 	}
 	c, err := a.Cells()
 	if err != nil {

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/tabling"
+)
+
+func (s *state) tablesCommand() *cobra.Command {
+	var schema, check bool
+	cmd := &cobra.Command{
+		Use:   "tables CONFIG",
+		Short: "Make tables of the records, hold back what would disclose, audit, publish all of them or none",
+		Long: `Tables of counts and of values, over hierarchies, made of the records of a source or
+of what a pipeline's masks release. Cells that break a rule are held back, and
+others with them; what can be inferred of them from everything that is published
+is computed over all tables of one value at once, and tables in which that is too
+much are withheld (exit status 4). The configuration is that of docs/tables.md.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if schema {
+				return noArgs(cmd, args)
+			}
+			return oneArg("the configuration")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if schema {
+				text, err := config.TabulationSchema()
+				if err == nil {
+					_, err = os.Stdout.Write(text)
+				}
+				return err
+			}
+			t, err := s.loadTables(args[0])
+			if err != nil {
+				return err
+			}
+			if check {
+				if !s.quiet {
+					fmt.Printf("%s: valid\n", args[0])
+				}
+				return nil
+			}
+			o := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}}
+			stop, err := s.watch(o.Progress)
+			if err != nil {
+				return err
+			}
+			result, err := tabling.Run(cmd.Context(), t, o)
+			stop()
+			if err != nil {
+				return err
+			}
+			switch {
+			case result.Report.Withheld != "":
+				s.status = exitRefused
+			case result.Report.Records.Lost() > 0:
+				s.status = exitQuarantined
+			}
+			if !s.quiet {
+				out := os.Stdout
+				if pipeline.WritesStdout(&config.Pipeline{Sink: t.Sink}) {
+					out = os.Stderr
+				}
+				summariseTables(out, result)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the configuration, for editors")
+	cmd.Flags().BoolVar(&check, "check", false, "check the configuration without touching any data")
+	s.configFlags(cmd)
+	return cmd
+}
+
+// loadTables reads a configuration of tables and prints its warnings.
+func (s *state) loadTables(path string) (*config.Tabulation, error) {
+	t, err := config.LoadTabulation(path, config.Options{Set: s.set})
+	if err != nil {
+		return nil, err
+	}
+	log := s.logger()
+	for _, w := range t.Warnings {
+		log.Warn().Msg(w)
+	}
+	return t, nil
+}
+
+// summariseTables prints how it ended.
+func summariseTables(out io.Writer, result *tabling.Result) {
+	rep := result.Report
+	for _, t := range rep.Tables {
+		fmt.Fprintf(out, "%s: %d cells, %d published, %d held back (%d of them unsafe), %d empty\n", t.Name, t.Cells, t.Published, t.Primary+t.Secondary, t.Primary, t.Empty)
+	}
+	if n := rep.Records.Lost(); n > 0 {
+		fmt.Fprintf(out, "%d of %d records are in no table; the report says why\n", n, rep.Records.Read)
+	}
+	for _, f := range rep.Families {
+		for _, words := range f.Refused {
+			fmt.Fprintln(out, words)
+		}
+	}
+	if rep.Withheld != "" {
+		fmt.Fprintf(out, "Withheld: %s\n", rep.Withheld)
+		for _, r := range rep.Gate.Rules {
+			if !r.Passed && r.Advice != "" {
+				fmt.Fprintf(out, "  %s\n", r.Advice)
+			}
+		}
+	}
+	if len(result.Files) > 0 {
+		fmt.Fprintf(out, "Written: %s\n", strings.Join(result.Files, ", "))
+	}
+}

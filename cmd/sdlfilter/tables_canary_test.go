@@ -1,0 +1,172 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The firms of the canary: every contribution is a bit of its own, so that each total
+// tells by its digits what it was added up of, and looks like nothing else.
+func canaryFirms() (text string, values map[string]int64) {
+	var b strings.Builder
+	b.WriteString("firm,region,branch,turnover\n")
+	values = map[string]int64{}
+	add := func(region, branch string, v int64) {
+		for _, r := range []string{region, "total"} {
+			for _, c := range []string{branch, "total"} {
+				values[r+","+c] += v
+			}
+		}
+	}
+	n := 0
+	for _, region := range []string{"north", "south", "west"} {
+		for _, branch := range []string{"mining", "trade", "farms"} {
+			firms := 4
+			if region == "north" && branch == "mining" || region == "west" && branch == "farms" {
+				firms = 1
+			}
+			for range firms {
+				v := int64(1) << (17 + n%34)
+				v += int64(bits.Reverse16(uint16(n + 1)))
+				n++
+				fmt.Fprintf(&b, "Canaryfirm%d,%s,%s,%d\n", n, region, branch, v)
+				add(region, branch, v)
+			}
+		}
+	}
+	return b.String(), values
+}
+
+const canaryTables = `version: 1
+source: {%[1]s}
+hierarchies: {branch: {codes: [mining, trade, farms]}}
+tables:
+  - {name: turnover, rows: [region, branch], value: turnover, unsafe: [{threshold: 2}], interval: {percent: 10}, protect: {%[2]s}}
+  - {name: firms, rows: [region, branch], unsafe: [{threshold: 2}], protect: {%[2]s}}
+sink: {%[3]s}
+report: {json: out/report.json, html: out/report.html, cells: out/cells.csv}
+`
+
+// TestTablesCanary: no contribution, and no value of a cell that is held back, is in
+// anything that the public gets, on the terminal or in a log, however the run ends. What
+// is confidential is readable by its owner alone.
+func TestTablesCanary(t *testing.T) {
+	text, values := canaryFirms()
+	for _, c := range []struct {
+		name, source, protect, sink string
+		change                      func(string) string
+		status                      int
+	}{
+		{name: "csv", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}"},
+		{name: "jsonl", source: "csv: {path: in.csv}", protect: "suppress: {cost: value}", sink: "jsonl: {path: out/tables.jsonl}"},
+		{name: "parquet", source: "csv: {path: in.csv}", protect: "suppress: {cost: log, respondents: ignore}", sink: "parquet: {path: out/tables.parquet, compression: none}"},
+		{name: "withheld", source: "csv: {path: in.csv}", protect: "none: {}", sink: "csv: {path: out/tables.csv}", status: exitRefused},
+		{name: "broken", source: "csv: {path: broken.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitUsage},
+		{name: "broken left out", source: "csv: {path: broken.csv, types: {turnover: int64}}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitQuarantined,
+			change: func(s string) string { return "unknown: drop\n" + s }},
+		{name: "broken and typed", source: "csv: {path: broken.csv, types: {turnover: int64}}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitUsage},
+		{name: "a name for a value", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitUsage,
+			change: func(s string) string { return strings.ReplaceAll(s, "value: turnover", "value: firm") }},
+		{name: "too large", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitUsage,
+			change: func(s string) string { return strings.ReplaceAll(s, "value: turnover", "value: turnover, decimals: 9") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			config := fmt.Sprintf(canaryTables, c.source, c.protect, c.sink)
+			if c.change != nil {
+				config = c.change(config)
+			}
+			broken := strings.Replace(text, "trade", "Canarycode", 1)
+			broken = strings.Replace(broken, "\n", "\nCanaryfirm0,south,farms,73184Canarybad\n", 1)
+			for name, content := range map[string]string{"in.csv": text, "broken.csv": broken, "tables.yaml": config} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			printed, err := program(t, dir, "tables", "--verbose", "--progress", "json", "tables.yaml").CombinedOutput()
+			checkStatus(t, err, c.status, printed)
+			checkTableCanaries(t, "what is printed", string(printed), values, nil)
+			hidden := hiddenCells(t, filepath.Join(dir, "out", "cells.csv"))
+			if c.status == 0 && len(hidden) < 4 {
+				t.Errorf("only %d cells are held back", len(hidden))
+			}
+			err = filepath.WalkDir(filepath.Join(dir, "out"), func(path string, e fs.DirEntry, err error) error {
+				if err != nil || e.IsDir() {
+					return err
+				}
+				name := e.Name()
+				if name == "report.json" || name == "report.html" || name == "cells.csv" {
+					if info, err := e.Info(); err != nil || info.Mode().Perm() != 0o600 {
+						t.Errorf("%s has mode %v", name, info.Mode().Perm())
+					}
+					if name == "report.json" {
+						text, err := os.ReadFile(path)
+						checkTableCanaries(t, name, string(text), values, hidden)
+						return err
+					}
+					return nil
+				}
+				text, err := os.ReadFile(path)
+				checkTableCanaries(t, name, string(text), nil, nil)
+				for cell := range hidden {
+					if v := values[cell]; holdsNumber(string(text), v) {
+						t.Errorf("%s holds the value of %s, which is held back", name, cell)
+					}
+				}
+				return err
+			})
+			if err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// hiddenCells are the cells of turnover that are held back, "region,branch".
+func hiddenCells(t *testing.T, path string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	hidden := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Split(line, ",")
+		if f[0] == "turnover" && (f[5] == "primary" || f[5] == "secondary") {
+			hidden[f[1]+","+f[2]] = true
+		}
+	}
+	return hidden
+}
+
+// holdsNumber looks for a number as text and as a whole number or a double of 64 bits.
+func holdsNumber(text string, v int64) bool {
+	var whole, double [8]byte
+	binary.LittleEndian.PutUint64(whole[:], uint64(v))
+	binary.LittleEndian.PutUint64(double[:], math.Float64bits(float64(v)))
+	return strings.Contains(text, strconv.FormatInt(v, 10)) || strings.Contains(text, string(whole[:])) || strings.Contains(text, string(double[:]))
+}
+
+// checkTableCanaries looks for names, and for the totals given.
+func checkTableCanaries(t *testing.T, where, text string, values map[string]int64, only map[string]bool) {
+	t.Helper()
+	for _, canary := range []string{"Canaryfirm", "Canarycode", "Canarybad"} {
+		if strings.Contains(text, canary) {
+			t.Errorf("%s holds %q", where, canary)
+		}
+	}
+	for cell, v := range values {
+		if (only == nil || only[cell]) && strings.Contains(text, strconv.FormatInt(v, 10)) {
+			t.Errorf("%s holds the value of %s", where, cell)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/sdlfilter/sdlfilter/internal/form"
+)
+
+// Tabulation is a configuration of sdlfilter tables: which tables are made of the
+// records of a source, which of their cells may not be published, how those are
+// protected, and what must hold for the tables to be published.
+type Tabulation struct {
+	Version     int           `yaml:"version" required:"true" doc:"version of this format; 1"`
+	Name        string        `yaml:"name" doc:"the name, for reports and messages; by default the file's name without its extension"`
+	Source      Source        `yaml:"source" doc:"the records, files of any format; exactly one"`
+	Pipeline    string        `yaml:"pipeline" doc:"in place of source: a pipeline's configuration; what its masks release of its source is tabulated"`
+	Holding     string        `yaml:"holding" doc:"the column that says to which holding a record belongs: contributors are then holdings, and what one adds to a cell is one contribution"`
+	Request     string        `yaml:"request" doc:"the column (true, yes, 1) that says that a respondent has asked for protection, for the rule request"`
+	Unknown     string        `yaml:"unknown" default:"fail" enum:"fail,drop" doc:"what becomes of a record with a code that the hierarchy does not have, or without a code, a value, a weight of at least 1 or a holding: fail (default) ends the run, drop leaves it out of all tables and counts it"`
+	Hierarchies []Variable    `yaml:"hierarchies" doc:"how the codes of a variable add up, by variable; a variable that is not listed has the codes of its column and their total"`
+	Tables      []Table       `yaml:"tables" required:"true" doc:"the tables; those of one value that share cells are protected together"`
+	Gate        TableGate     `yaml:"gate" doc:"what must hold for the tables to be published; that nothing is disclosed and that every range is as wide as its rule asks always does"`
+	Sink        Sink          `yaml:"sink" required:"true" doc:"the public tables, one row a cell: table, codes, value, status; exactly one"`
+	Report      TabulationOut `yaml:"report" doc:"what is said of the tables beside them"`
+
+	// Warnings is what the user should know of and no error.
+	Warnings []string `yaml:"-"`
+
+	loaded *loader
+}
+
+// Variable is a column that tables are made by, and how its codes add up. Several of
+// the ways may be given: each is a hierarchy over the same codes.
+type Variable struct {
+	Name    string   `yaml:",name"`
+	Column  string   `yaml:"column"  doc:"the column of the source that holds the codes; by default the last of columns, else the one that has the variable's name"`
+	Columns []string `yaml:"columns" doc:"columns of codes, the widest level first: a record's codes in them are one way from the top down"`
+	Prefix  []int    `yaml:"prefix" doc:"lengths, in characters, of the beginnings of a code that are the codes above it: [1, 2, 4]"`
+	Codes   []string `yaml:"codes" doc:"all codes, where they are not to be read off the records; they add up to the total alone"`
+	File    string   `yaml:"file" doc:"a file with the hierarchy: .csv with columns child and parent (empty: the total), else one code a line, each level further down begun with one @ more"`
+	Files   []string `yaml:"files" doc:"several such files: several hierarchies of the same codes"`
+	Total   string   `yaml:"total" default:"total" doc:"the code of the total of all"`
+}
+
+// FromFile reports whether the codes are given, so that the records are not needed to
+// know them.
+func (v *Variable) FromFile() bool { return v.File != "" || len(v.Files) > 0 || len(v.Codes) > 0 }
+
+// Paths are the files of the variable, in order.
+func (v *Variable) Paths() []string {
+	if v.File != "" {
+		return append([]string{v.File}, v.Files...)
+	}
+	return v.Files
+}
+
+// Leaf is the column that holds the codes of records.
+func (v *Variable) Leaf() string {
+	switch {
+	case v.Column != "":
+		return v.Column
+	case len(v.Columns) > 0:
+		return v.Columns[len(v.Columns)-1]
+	}
+	return v.Name
+}
+
+// Table is one cross-classification and what becomes of it.
+type Table struct {
+	Name     string    `yaml:"name" required:"true" doc:"the table's name, in the column table of what is published"`
+	Rows     []string  `yaml:"rows" required:"true" doc:"the variables, in the order of the columns of what is published"`
+	Value    string    `yaml:"value" doc:"the numeric column that is added up; without it records are counted"`
+	Weight   string    `yaml:"weight" doc:"the column of sampling weights, each at least 1"`
+	Decimals *int      `yaml:"decimals" doc:"decimals that contributions are rounded to before they are added up, 0 to 9; by default those of the column's type or, of floats, as many as the values have; 0 for counts"`
+	Absolute bool      `yaml:"absolute" doc:"rules look at contributions without their signs; must be said where some are negative"`
+	Unsafe   []Unsafe  `yaml:"unsafe" doc:"the rules: a cell that breaks one of them may not be published by itself"`
+	Zeros    string    `yaml:"zeros" default:"safe" enum:"safe,unsafe" doc:"of a value: whether a cell of value 0 that has contributors may be published (default safe)"`
+	Interval *Interval `yaml:"interval" doc:"how far the range of what can be inferred must reach above and below the value, for rules without a formula of their own (threshold, request, zeros, apriori); by default the threshold itself for counts, 30 % of the value else"`
+	Apriori  string    `yaml:"apriori" doc:"a CSV file of what is known of cells beforehand: a column for each variable, as (safe, unsafe, published), and if wished up and down (protection of an unsafe cell) and cost"`
+	Protect  Protect   `yaml:"protect" required:"true" doc:"how unsafe cells are protected; exactly one"`
+}
+
+// Unsafe is one rule; exactly one of its fields is given. X is a cell's total and
+// x₁ ≥ x₂ ≥ … its contributions.
+type Unsafe struct {
+	Threshold int       `yaml:"threshold" choice:"true" doc:"fewer contributors than this, at least 2, are too few"`
+	PPercent  float64   `yaml:"p_percent" choice:"true" doc:"X − x₁ − x₂ must be at least p percent of x₁"`
+	PQ        []float64 `yaml:"pq" choice:"true" doc:"[p, q] in percent, p < q: the same where everybody knows everybody to within q percent already"`
+	Dominance []float64 `yaml:"dominance" choice:"true" doc:"[n, k]: the n largest contributors must not make up more than k percent of X"`
+	Request   float64   `yaml:"request" choice:"true" doc:"a contributor who has asked for protection must not make up more than this percentage of X"`
+}
+
+// Interval is the protection of rules without a formula: the greater of both.
+type Interval struct {
+	Absolute float64 `yaml:"absolute" doc:"in the unit of the value"`
+	Percent  float64 `yaml:"percent" doc:"of the value"`
+}
+
+// Protect is how the unsafe cells of a table are protected; one field is not nil.
+type Protect struct {
+	Suppress *Suppress `yaml:"suppress" choice:"true" doc:"unsafe cells are held back, and others with them, so that none can be computed or estimated too closely"`
+	None     *NoMethod `yaml:"none" choice:"true" doc:"nothing is held back: the table is refused where a cell is unsafe"`
+}
+
+// Suppress are the parameters of cell suppression.
+type Suppress struct {
+	Cost        string `yaml:"cost" default:"unit" enum:"unit,value,log" doc:"what it costs to hold a cell back: unit (default) 1 each, value its value, log the logarithm of 1 + its value; the cost column of apriori outweighs it"`
+	Zeros       string `yaml:"zeros" default:"never" enum:"never,may" doc:"whether a safe cell of value 0 may be held back for others (default never; it is then taken to be known that none is)"`
+	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents who are alone in a cell, and so know its value; ignore: against outsiders alone"`
+}
+
+// NoMethod has no parameters.
+type NoMethod struct{}
+
+// TableGate is what must hold for tables to be published.
+type TableGate struct {
+	Rules []TableRule `yaml:"rules" doc:"what must hold; each rule has one limit"`
+}
+
+// TableRule limits one measure of the tables that it names.
+type TableRule struct {
+	Table         string   `yaml:"table" default:"*" doc:"a table's name; * (default) is all"`
+	MaxDisclosed  *int     `yaml:"max_disclosed" choice:"true" doc:"greatest number of unsafe cells whose value can be computed; 0"`
+	MinRange      string   `yaml:"min_range" choice:"true" enum:"rule" doc:"rule: what can be inferred of every unsafe cell reaches as far as its rule asks"`
+	MinEfficiency *float64 `yaml:"min_efficiency" choice:"true" share:"whole" doc:"least share of the cells with contributors that are published with their value, 0 to 1"`
+}
+
+// TabulationOut names the files that say what was done.
+type TabulationOut struct {
+	JSON  string `yaml:"json" doc:"the report for programs, readable by its owner alone; beside it appears .public.json"`
+	HTML  string `yaml:"html" doc:"the tables as people read them, with every value and range, readable by its owner alone; beside it appears .public.html, with what is published"`
+	Cells string `yaml:"cells" doc:"a CSV file with a row a cell, readable by its owner alone: true value, contributors, status, the rule that it breaks, the range asked for and the range that can be inferred"`
+}
+
+var tabulationRoot = sync.OnceValue(func() *form.Form { return dialect().Of(reflect.TypeFor[Tabulation]()) })
+
+// TabulationSchema is the JSON Schema of a configuration of sdlfilter tables;
+// config/sdlfilter.tables.schema.json is this.
+func TabulationSchema() ([]byte, error) {
+	return dialect().Schema(tabulationRoot(), "sdlfilter tables", "Configuration of the tables that sdlfilter makes, protects and audits.")
+}
+
+// LoadTabulation reads a configuration of tables as Load does one of a pipeline. The
+// error is of type Errors and holds everything that is wrong.
+func LoadTabulation(path string, opts Options) (*Tabulation, error) {
+	text, name, err := form.ReadFile(path, opts.Stdin)
+	if err != nil {
+		return nil, Errors{{Text: "the configuration " + form.Reason(err), File: name}}
+	}
+	return ParseTabulation(name, text, opts)
+}
+
+// ParseTabulation is LoadTabulation of a text; file is the name that errors give it.
+func ParseTabulation(file string, text []byte, opts Options) (*Tabulation, error) {
+	t := &Tabulation{}
+	r, err := dialect().Read(file, text, tabulationRoot(), t, opts)
+	if err != nil {
+		return nil, err
+	}
+	l := &loader{r}
+	t.loaded, t.Warnings = l, r.Warnings()
+	if t.Name == "" && !l.Given("name") {
+		base := filepath.Base(file)
+		t.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	l.tellConnectors(&Pipeline{Name: t.Name, Source: t.Source, Sink: t.Sink})
+	l.validateTabulation(t)
+	if err := l.Err(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Errorf is an error about the field at path, as Pipeline.Errorf.
+func (t *Tabulation) Errorf(path, format string, args ...any) Error {
+	text := fmt.Sprintf(format, args...)
+	if t.loaded == nil {
+		return Error{Path: path, Text: text, File: "tables " + t.Name}
+	}
+	return t.loaded.Problem(path, path, text)
+}
+
+// SHA256 identifies the configuration as it took effect, in hex.
+func (t *Tabulation) SHA256() string {
+	sum := sha256.Sum256(form.Canonical(tabulationRoot(), t))
+	return hex.EncodeToString(sum[:])
+}
+
+// Variable returns how a variable is configured; one that is not listed has the codes
+// of its column.
+func (t *Tabulation) Variable(name string) *Variable {
+	for i := range t.Hierarchies {
+		if t.Hierarchies[i].Name == name {
+			return &t.Hierarchies[i]
+		}
+	}
+	return &Variable{Name: name, Total: "total"}
+}

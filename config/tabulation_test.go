@@ -1,0 +1,155 @@
+package config
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	yaml "go.yaml.in/yaml/v3"
+)
+
+const tabulationSchemaFile = "sdlfilter.tables.schema.json"
+
+func TestTabulationSchemaIsCurrent(t *testing.T) {
+	want, err := TabulationSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(tabulationSchemaFile, want, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(tabulationSchemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what the types give; run go test ./config -update", tabulationSchemaFile)
+	}
+}
+
+const goodTabulation = `version: 1
+name: turnover-2026
+source: {parquet: {path: firms.parquet}}
+holding: group_id
+request: asked
+unknown: drop
+hierarchies:
+  nace: {columns: [section, division, class]}
+  region: {files: [nuts.csv, tourism.hrc], total: EU}
+  postcode: {prefix: [1, 2, 5]}
+  sex: {codes: [f, m]}
+tables:
+  - name: by-nace-region
+    rows: [nace, region]
+    value: turnover
+    weight: w
+    decimals: 1
+    unsafe: [{threshold: 3}, {p_percent: 15}, {pq: [15, 80]}, {dominance: [2, 85]}, {request: 10}]
+    interval: {percent: 20}
+    apriori: known.csv
+    protect: {suppress: {cost: log, zeros: may, respondents: ignore}}
+  - name: counts
+    rows: [region, sex, postcode]
+    unsafe: [{threshold: 3}]
+    protect: {suppress: {}}
+  - name: more counts
+    rows: [sex]
+    unsafe: [{threshold: 3}]
+    protect: {suppress: {}}
+gate: {rules: [{max_disclosed: 0}, {min_range: rule}, {table: counts, min_efficiency: 80%}]}
+sink: {jsonl: {path: out/tables.jsonl}}
+report: {json: out/tables.json, html: out/tables.html, cells: out/cells.csv}
+`
+
+func TestGoodTabulation(t *testing.T) {
+	c, err := ParseTabulation("t.yaml", []byte(goodTabulation), Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Tables[1].Zeros != "safe" || c.Tables[1].Protect.Suppress.Cost != "unit" || c.Tables[1].Protect.Suppress.Respondents != "protect" || c.Variable("sex").Total != "total" {
+		t.Errorf("defaults are missing: %+v", c.Tables[1])
+	}
+	if again, err := ParseTabulation("u.yaml", []byte(goodTabulation), Options{}); err != nil || again.SHA256() != c.SHA256() {
+		t.Errorf("the same configuration has another digest (%v)", err)
+	}
+	compiler := jsonschema.NewCompiler()
+	text, err := os.ReadFile(tabulationSchemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := compiler.AddResource(tabulationSchemaFile, document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile(tabulationSchemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := yaml.Unmarshal([]byte(goodTabulation), &v); err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(v); err != nil {
+		t.Error(err)
+	}
+}
+
+// Each fault is said with its place, and all that a file has at once.
+func TestFaultsOfATabulation(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{"version: 1", "version: 2", "version: must be 1, got 2 (t.yaml:1:10)"},
+		{"source: {parquet: {path: firms.parquet}}\n", "", "source: is required"},
+		{"holding:", "pipeline: p.yaml\nholding:", "pipeline: must not stand beside source"},
+		{"parquet: {path: firms.parquet}", "kafka: {brokers: [b], topic: x, format: json}", "source.kafka: must be files"},
+		{"request: asked\n", "", "request: is required by tables[0].unsafe[4].request"},
+		{"sex: {codes: [f, m]}", "sex: {codes: [f, f]}", `hierarchies.sex.codes[1]: must be a code of its own, got "f"`},
+		{"sex: {codes: [f, m]}", "sx: {codes: [f, m]}", "hierarchies.sx: is a variable of no table (t.yaml:11:3)"},
+		{"prefix: [1, 2, 5]", "prefix: [1, 2, 2]", "hierarchies.postcode.prefix[2]: must be greater than 2, got 2"},
+		{"columns: [section, division, class]", "columns: [section, region]", "variables nace and region are both made of column region"},
+		{"rows: [nace, region]", "rows: [nace, nace]", `tables[0].rows[1]: must not repeat a variable, got "nace" again`},
+		{"rows: [nace, region]", "rows: [nace, status]", `tables[0].rows[1]: must not be "status", which is a column of what is published`},
+		{"rows: [region, sex, postcode]", "rows: []", "tables[1].rows: must name at least one variable"},
+		{"name: more counts", "name: counts", `tables[2].name: must be a name that no other table has, got "counts" again`},
+		{"decimals: 1", "decimals: 12", "tables[0].decimals: must be between 0 and 9, got 12"},
+		{"[15, 80]", "[80, 15]", "tables[0].unsafe[2].pq: p must be less than q"},
+		{"[15, 80]", "[15]", "tables[0].unsafe[2].pq: must be two numbers, got 1"},
+		{"[2, 85]", "[2.5, 85]", "tables[0].unsafe[3].dominance[0]: must be a whole number, got 2.5"},
+		{"[2, 85]", "[2, 100]", "tables[0].unsafe[3].dominance[1]: must be between 0 and 100, both excluded, got 100"},
+		{"[{threshold: 3}, {p_percent: 15}", "[{threshold: 1}, {p_percent: 15}", "tables[0].unsafe[0].threshold: must be at least 2, got 1"},
+		{"rows: [sex]\n    unsafe: [{threshold: 3}]", "rows: [sex]\n    unsafe: [{p_percent: 3}]", "tables[2].unsafe[0]: only threshold is a rule for counts"},
+		{"rows: [sex]\n    unsafe: [{threshold: 3}]", "rows: [sex]\n    unsafe: [{threshold: 4}]", "tables[2].unsafe: must be that of tables[1]"},
+		{"rows: [sex]\n    unsafe: [{threshold: 3}]\n    protect: {suppress: {}}", "rows: [sex]\n    unsafe: [{threshold: 3}]\n    protect: {none: {}}", "tables[2].protect: must be that of tables[1]: both are tables of one value"},
+		{"rows: [sex]", "rows: [sex]\n    zeros: unsafe", "tables[2].zeros: must be left out of a table of counts"},
+		{"rows: [sex]", "rows: [sex]\n    absolute: true", "tables[2].absolute: must be left out of a table of counts"},
+		{"percent: 20", "percent: -20", "tables[0].interval.percent: must be at least 0, got -20"},
+		{"max_disclosed: 0", "max_disclosed: 1", "gate.rules[0].max_disclosed: must be 0, got 1"},
+		{"min_efficiency: 80%", "min_efficiency: 180%", "gate.rules[2].min_efficiency: must be at most 100%"},
+		{"table: counts, min", "table: count, min", `gate.rules[2].table: must be * or the name of a table, got "count"`},
+		{"jsonl: {path: out/tables.jsonl}", "kafka: {brokers: [b], topic: x, format: json}", "sink.kafka: must be files"},
+		{"jsonl: {path: out/tables.jsonl}", "jsonl: {path: nuts.csv}", "sink.jsonl.path: must not be a hierarchy itself"},
+		{"cells: out/cells.csv", "cells: out/tables.public.json", "report.cells: must not be the file of the public report (report.json)"},
+		{"sink: {jsonl: {path: out/tables.jsonl}}", "sink: {jsonl: {path: out/tables.jsonl}, order: shuffled}", "sink.order: must be left out"},
+		{"suppress: {cost: log", "supress: {cost: log", "is not a field here"},
+	} {
+		text := strings.Replace(goodTabulation, c.from, c.to, 1)
+		if text == goodTabulation {
+			t.Fatalf("%q is not in the configuration", c.from)
+		}
+		_, err := ParseTabulation("t.yaml", []byte(text), Options{Environ: func() []string { return nil }})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want %q", c.to, err, c.want)
+		}
+	}
+	text := strings.NewReplacer("version: 1", "version: 2", "[15, 80]", "[80, 15]", "max_disclosed: 0", "max_disclosed: 1").Replace(goodTabulation)
+	_, err := ParseTabulation("t.yaml", []byte(text), Options{})
+	if errs, ok := err.(Errors); !ok || len(errs) != 3 {
+		t.Errorf("three faults, said: %v", err)
+	}
+}

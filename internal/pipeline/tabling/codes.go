@@ -1,0 +1,277 @@
+package tabling
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// MaxCodes is the most codes of a variable that are read off the records: one that has
+// more is a value or a name, and no variable of a table.
+const MaxCodes = 100_000
+
+// mostDecimals is how many decimals the values of a table can have.
+const mostDecimals = 9
+
+// survey is what must be read off the records before they can be added up.
+type survey struct {
+	mutex    sync.Mutex
+	ways     map[string]map[string][]string // of a variable: ways from the top down, by what they are
+	columns  map[string][]int               // of a variable: where its codes are in a block
+	decimals map[string]int                 // of a column of floats, -1: more than mostDecimals
+	values   map[string]int                 // of the same: where it is in a block
+}
+
+// look reads off the records the codes that no file lists and the decimals that no type
+// fixes; where there is nothing to look for no pass is made.
+func (r *records) look(ctx context.Context, progress *pipeline.Progress) (*survey, error) {
+	s := &survey{ways: map[string]map[string][]string{}, columns: map[string][]int{}, decimals: map[string]int{}, values: map[string]int{}}
+	for i, t := range r.config.Tables {
+		for k, name := range t.Rows {
+			v := r.config.Variable(name)
+			at := fmt.Sprintf("tables[%d].rows[%d]", i, k)
+			if s.ways[name] != nil || v.FromFile() && len(v.Columns) == 0 && len(v.Prefix) == 0 {
+				continue
+			}
+			s.ways[name] = map[string][]string{}
+			columns := v.Columns
+			if len(columns) == 0 || columns[len(columns)-1] != v.Leaf() {
+				columns = append(slices.Clone(columns), v.Leaf())
+			}
+			for j, c := range columns {
+				path := at
+				if j < len(v.Columns) {
+					path = fmt.Sprintf("%s.columns[%d]", form.Join("hierarchies", name), j)
+				}
+				s.columns[name] = append(s.columns[name], r.want(path, c, microdata.Array, false))
+			}
+		}
+		if t.Value == "" || t.Decimals != nil {
+			continue
+		}
+		index := r.want(fmt.Sprintf("tables[%d].value", i), t.Value, microdata.Numbers, false)
+		if at := r.source.Schema().Index(t.Value); at >= 0 {
+			if _, fixed := r.source.Schema().Fields[at].Decimals(); !fixed {
+				s.values[t.Value], s.decimals[t.Value] = index, 0
+			}
+		}
+	}
+	if err := r.check(); err != nil || len(s.ways) == 0 && len(s.values) == 0 {
+		return s, err
+	}
+	if !r.source.Rewindable() {
+		return nil, config.Errors{r.config.Errorf("source", "can be read only once, so codes (hierarchies with file or codes) and decimals must be given")}
+	}
+	if err := r.pass(ctx, "codes", progress, s.add); err != nil {
+		return nil, err
+	}
+	return s, s.check(r)
+}
+
+// add looks at a block.
+func (s *survey) add(b *microdata.Block) error {
+	ways := map[string]map[string][]string{}
+	for name, columns := range s.columns {
+		ways[name] = waysOf(b, columns)
+	}
+	decimals := map[string]int{}
+	for name, index := range s.values {
+		out := b.Columns[index].Out()
+		for i := range b.N {
+			if !b.Rejected(i) && out.Valid.Has(i) && decimals[name] >= 0 {
+				decimals[name] = decimalsOf(out.Values[i], decimals[name])
+			}
+		}
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for name, w := range ways {
+		if len(s.ways[name]) <= MaxCodes {
+			maps.Copy(s.ways[name], w)
+		}
+	}
+	for name, d := range decimals {
+		if s.decimals[name] >= 0 && (d < 0 || d > s.decimals[name]) {
+			s.decimals[name] = d
+		}
+	}
+	return nil
+}
+
+// waysOf are the different ways from the top down in a block.
+func waysOf(b *microdata.Block, columns []int) map[string][]string {
+	ways := map[string][]string{}
+	texts := make([]func(int) (string, bool), len(columns))
+	for i, c := range columns {
+		texts[i] = tabulate.Texts(&b.Columns[c])
+	}
+	var key []byte
+	codes := make([]string, len(columns))
+next:
+	for row := range b.N {
+		if b.Rejected(row) {
+			continue
+		}
+		key = key[:0]
+		for i := range columns {
+			code, ok := texts[i](row)
+			if !ok || code == "" {
+				continue next
+			}
+			codes[i] = code
+			key = append(append(key, code...), 0)
+		}
+		if _, known := ways[string(key)]; !known && len(ways) <= MaxCodes {
+			own := make([]string, len(codes))
+			for i, c := range codes {
+				own[i] = strings.Clone(c)
+			}
+			ways[string(key)] = own
+		}
+	}
+	return ways
+}
+
+// decimalsOf returns the decimals of a value, at least as many as are known already; -1
+// for more than mostDecimals.
+func decimalsOf(v float64, known int) int {
+	if v-v != 0 {
+		return known
+	}
+	for d := known; d <= mostDecimals; d++ {
+		if scale := math.Pow10(d); math.Round(v*scale)/scale == v {
+			return d
+		}
+	}
+	return -1
+}
+
+func (s *survey) check(r *records) error {
+	for _, name := range slices.Sorted(maps.Keys(s.ways)) {
+		if len(s.ways[name]) > MaxCodes {
+			r.wrong(r.rowPath(name), "has more than %d codes: it is no variable of a table", MaxCodes)
+		}
+	}
+	for i, t := range r.config.Tables {
+		if d, looked := s.decimals[t.Value]; looked && d < 0 && t.Decimals == nil {
+			r.wrong(fmt.Sprintf("tables[%d].decimals", i), "must be given: values of %s have more than %d decimals", t.Value, mostDecimals)
+		}
+	}
+	return r.check()
+}
+
+// rowPath is where a variable is named first.
+func (r *records) rowPath(name string) string {
+	for i, t := range r.config.Tables {
+		if k := slices.Index(t.Rows, name); k >= 0 {
+			return fmt.Sprintf("tables[%d].rows[%d]", i, k)
+		}
+	}
+	return "tables"
+}
+
+// variablePath is where the hierarchy of a variable is given, or else where it is named.
+func (r *records) variablePath(name string) string {
+	if slices.ContainsFunc(r.config.Hierarchies, func(v config.Variable) bool { return v.Name == name }) {
+		return form.Join("hierarchies", name)
+	}
+	return r.rowPath(name)
+}
+
+// dimensions builds every variable of the tables. All that is wrong is returned at once.
+func (r *records) dimensions(s *survey) (map[string]*tables.Dimension, error) {
+	made := map[string]*tables.Dimension{}
+	for _, t := range r.config.Tables {
+		for _, name := range t.Rows {
+			if _, done := made[name]; done {
+				continue
+			}
+			made[name] = nil
+			v := r.config.Variable(name)
+			at := r.variablePath(name)
+			hierarchies, sound := r.hierarchies(v, at, s)
+			if !sound {
+				continue
+			}
+			d, problems := tables.NewDimension(name, v.Total, hierarchies...)
+			for _, p := range problems {
+				r.wrong(at, "%s", p.Error())
+			}
+			made[name] = d
+		}
+	}
+	return made, r.check()
+}
+
+func (r *records) hierarchies(v *config.Variable, at string, s *survey) (list []tables.Hierarchy, sound bool) {
+	before := len(r.problems)
+	ways := s.ways[v.Name]
+	rows := make([][]string, 0, len(ways))
+	for _, key := range slices.Sorted(maps.Keys(ways)) {
+		rows = append(rows, ways[key])
+	}
+	if len(v.Columns) > 0 {
+		list = append(list, tables.FromLevels("columns", rows))
+	}
+	if len(v.Prefix) > 0 {
+		h, problems := tables.FromPrefixes("prefix", leaves(rows), v.Prefix)
+		for _, p := range problems {
+			r.wrong(at+".prefix", "%s", p.Error())
+		}
+		list = append(list, h)
+	}
+	for _, path := range v.Paths() {
+		h, err := readHierarchy(path)
+		if err != nil {
+			r.wrong(at, "%v", err)
+			continue
+		}
+		list = append(list, h)
+	}
+	if len(v.Codes) > 0 {
+		list = append(list, tables.Flat("codes", v.Codes))
+	}
+	if len(list) == 0 {
+		if len(rows) == 0 {
+			r.wrong(at, "has no code: no record has one in column %s", v.Leaf())
+			return nil, false
+		}
+		list = append(list, tables.Flat("", leaves(rows)))
+	}
+	return list, len(r.problems) == before
+}
+
+// leaves are the last codes of the ways, each once, sorted.
+func leaves(rows [][]string) []string {
+	var codes []string
+	for _, row := range rows {
+		codes = append(codes, row[len(row)-1])
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
+}
+
+func readHierarchy(path string) (tables.Hierarchy, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return tables.Hierarchy{}, fmt.Errorf("file %s %s", path, form.Reason(err))
+	}
+	defer f.Close()
+	if strings.EqualFold(filepath.Ext(path), ".csv") {
+		return tables.ReadParents(path, f)
+	}
+	return tables.ReadHRC(path, f, '@')
+}

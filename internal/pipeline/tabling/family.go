@@ -1,0 +1,240 @@
+package tabling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// family is the tables of one value: one set of cells, protected together.
+type family struct {
+	of      []int         // indexes of the tables in the configuration
+	table   *config.Table // the first of them; the others differ in name and rows alone
+	set     *tables.Set
+	columns tabulate.Columns
+	options tabulate.Options
+	cells   *tables.Cells
+}
+
+// tally is what became of the records.
+type tally struct {
+	read, malformed int64
+	refused         tabulate.Refused
+	unknown         map[string]int64 // by variable
+}
+
+// lost returns how many records are in no table.
+func (t *tally) lost() int64 {
+	return t.malformed + t.refused.Code + t.refused.Value + t.refused.Weight + t.refused.Holder
+}
+
+// families puts the tables of one value together.
+func (r *records) families(dimensions map[string]*tables.Dimension, s *survey) ([]*family, error) {
+	var list []*family
+	for i := range r.config.Tables {
+		t := &r.config.Tables[i]
+		at := slices.IndexFunc(list, func(f *family) bool { return f.table.Linked(t) })
+		if at < 0 {
+			list = append(list, &family{table: t})
+			at = len(list) - 1
+		}
+		list[at].of = append(list[at].of, i)
+	}
+	for _, f := range list {
+		var made []tables.Table
+		for _, i := range f.of {
+			t := tables.Table{Name: r.config.Tables[i].Name}
+			for _, v := range r.config.Tables[i].Rows {
+				t.Dimensions = append(t.Dimensions, dimensions[v])
+			}
+			made = append(made, t)
+		}
+		set, problems := tables.NewSet(made...)
+		for _, p := range problems {
+			r.wrong("tables", "%s", p.Error())
+		}
+		f.set = set
+		r.columnsOf(f, s)
+	}
+	return list, r.check()
+}
+
+func (r *records) columnsOf(f *family, s *survey) {
+	t, at := f.table, fmt.Sprintf("tables[%d]", f.of[0])
+	f.options = tabulate.Options{
+		Counts: t.Value == "", Most: primary.Most(config.PrimaryRules(t.Unsafe)), Absolute: t.Absolute, Holdings: r.config.Holding != "",
+	}
+	f.columns = tabulate.Columns{Value: -1, Weight: -1, Holding: -1, Request: -1}
+	if t.Value != "" {
+		f.columns.Value = r.want(at+".value", t.Value, microdata.Numbers, false)
+		if i := r.source.Schema().Index(t.Value); i >= 0 {
+			if d, fixed := r.source.Schema().Fields[i].Decimals(); fixed {
+				f.options.Decimals = min(d, mostDecimals)
+			}
+		}
+		if d, looked := s.decimals[t.Value]; looked {
+			f.options.Decimals = d
+		}
+	}
+	if t.Decimals != nil {
+		f.options.Decimals = *t.Decimals
+	}
+	if t.Weight != "" {
+		f.columns.Weight = r.want(at+".weight", t.Weight, microdata.Numbers, true)
+	}
+	if r.config.Holding != "" {
+		f.columns.Holding = r.want("holding", r.config.Holding, microdata.Array, true)
+	}
+	if r.config.Request != "" {
+		f.columns.Request = r.want("request", r.config.Request, microdata.Array, true)
+	}
+	if f.set == nil {
+		return
+	}
+	a, problems := tabulate.New(f.set, f.options)
+	for _, p := range problems {
+		r.wrong(at, "%s", p.Error())
+	}
+	if a == nil {
+		return
+	}
+	for _, d := range a.Variables() {
+		f.columns.Variables = append(f.columns.Variables, r.want(r.variablePath(d.Name), r.config.Variable(d.Name).Leaf(), microdata.Array, false))
+	}
+}
+
+// add tabulates all records into all families in one pass.
+func (r *records) add(ctx context.Context, list []*family, progress *pipeline.Progress) (*tally, error) {
+	// As many sets of accumulators as there are workers: what they hold adds up exactly,
+	// in any order.
+	workers := runtime.GOMAXPROCS(0)
+	type bench struct {
+		accumulators []*tabulate.Accumulator
+		tally
+	}
+	free := make(chan *bench, workers)
+	for range workers {
+		b := &bench{}
+		for _, f := range list {
+			a, problems := tabulate.New(f.set, f.options)
+			if len(problems) > 0 {
+				return nil, fmt.Errorf("tables: %v", problems)
+			}
+			b.accumulators = append(b.accumulators, a)
+		}
+		free <- b
+	}
+	err := r.pass(ctx, "tabulate", progress, func(block *microdata.Block) error {
+		b := <-free
+		defer func() { free <- b }()
+		b.read += int64(block.N)
+		b.malformed += int64(block.N - block.Kept())
+		for i, f := range list {
+			if err := b.accumulators[i].AddBlock(block, f.columns); err != nil {
+				return f.tooLarge(err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	first := <-free
+	for range workers - 1 {
+		b := <-free
+		first.read += b.read
+		first.malformed += b.malformed
+		for i := range list {
+			if err := first.accumulators[i].Merge(b.accumulators[i]); err != nil {
+				return nil, list[i].tooLarge(err)
+			}
+		}
+	}
+	first.unknown = map[string]int64{}
+	for i, f := range list {
+		a := first.accumulators[i]
+		if f.cells, err = a.Cells(); err != nil {
+			return nil, f.tooLarge(err)
+		}
+		first.count(a)
+		for _, pair := range a.Determined() {
+			what, by := a.Variables()[pair[0]].Name, a.Variables()[pair[1]].Name
+			r.wrong(r.variablePath(what), "must be one variable with %s, whose codes always tell its codes: their cells are linked; say so as a hierarchy (columns: [%s, %s])",
+				by, r.config.Variable(what).Leaf(), r.config.Variable(by).Leaf())
+		}
+	}
+	return &first.tally, r.refuse(list, &first.tally)
+}
+
+// tooLarge says of which table an error of the tabulation is, and what can be done.
+func (f *family) tooLarge(err error) error {
+	switch {
+	case errors.Is(err, tabulate.ErrTooLarge):
+		return pipeline.DataErrorf("tables[%d]: %v; fewer decimals make room", f.of[0], err)
+	case errors.Is(err, tabulate.ErrTooMany):
+		return pipeline.DataErrorf("tables[%d]: %v; fewer variables in the linked tables make room", f.of[0], err)
+	}
+	return fmt.Errorf("tables[%d]: %w", f.of[0], err)
+}
+
+// count takes the greatest number that a family has refused: one record can be refused
+// by several.
+func (t *tally) count(a *tabulate.Accumulator) {
+	n := a.Refused()
+	t.refused.Code = max(t.refused.Code, n.Code)
+	t.refused.Value = max(t.refused.Value, n.Value)
+	t.refused.Weight = max(t.refused.Weight, n.Weight)
+	t.refused.Holder = max(t.refused.Holder, n.Holder)
+	for v, d := range a.Variables() {
+		t.unknown[d.Name] = max(t.unknown[d.Name], a.Unknown()[v])
+	}
+}
+
+// refuse says at once what keeps records out of the tables, unless they may be.
+func (r *records) refuse(list []*family, t *tally) error {
+	if t.read == 0 {
+		r.wrong("source", "has no record")
+	}
+	if r.config.Unknown == "drop" || t.lost() == 0 {
+		return r.check()
+	}
+	const way = "; mend them, or leave them out (unknown: drop)"
+	if t.malformed > 0 {
+		r.wrong("source", "%s cannot be read%s", recordsOf(t.malformed), way)
+	}
+	for _, f := range list {
+		at := fmt.Sprintf("tables[%d]", f.of[0])
+		if f.columns.Value >= 0 && t.refused.Value > 0 {
+			r.wrong(at+".value", "%s of no value in %s%s", recordsOf(t.refused.Value), f.table.Value, way)
+		}
+		if f.columns.Weight >= 0 && t.refused.Weight > 0 {
+			r.wrong(at+".weight", "%s of no weight of at least 1 in %s%s", recordsOf(t.refused.Weight), f.table.Weight, way)
+		}
+	}
+	if t.refused.Holder > 0 {
+		r.wrong("holding", "%s of no holding in %s%s", recordsOf(t.refused.Holder), r.config.Holding, way)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.unknown)) {
+		if n := t.unknown[name]; n > 0 {
+			r.wrong(r.variablePath(name), "%s with a code that %s does not have as a leaf, or with none%s", recordsOf(n), name, way)
+		}
+	}
+	return r.check()
+}
+
+func recordsOf(n int64) string {
+	if n == 1 {
+		return "1 record"
+	}
+	return fmt.Sprintf("%d records", n)
+}

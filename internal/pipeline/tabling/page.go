@@ -1,0 +1,186 @@
+package tabling
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+)
+
+//go:embed page.html.tmpl
+var pageTemplate string
+
+var page = template.Must(template.New("tables").Funcs(template.FuncMap{
+	"join": func(names []string) string { return strings.Join(names, ", ") },
+}).Parse(pageTemplate))
+
+// pageCells is the most cells of a table that a page shows.
+const pageCells = 20_000
+
+// pageView is what a page shows; of a public one nothing of a cell held back is in it.
+type pageView struct {
+	Title        string
+	Confidential bool
+	Report       *Report // nil of a public page
+	Tables       []pageTable
+}
+
+type pageTable struct {
+	Name, Caption, Note string
+	Head                []string
+	Rows                []pageRow
+}
+
+type pageRow struct {
+	Names []string
+	Cells []pageCell
+}
+
+type pageCell struct {
+	Text, Class string
+	Lines       []string
+}
+
+// html is the page of all tables as people read them: the last variable across, the
+// others down.
+func (r *records) html(list []*protected, rep *Report, confidential bool) ([]byte, error) {
+	view := pageView{Title: rep.Name, Confidential: confidential}
+	if confidential {
+		view.Report = rep
+	}
+	for i := range r.config.Tables {
+		p, t := tableOf(list, i)
+		view.Tables = append(view.Tables, p.page(t, r.config.Tables[i].Value, confidential))
+	}
+	var b bytes.Buffer
+	if err := page.Execute(&b, view); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func (p *protected) page(t int, value string, confidential bool) pageTable {
+	v := pageTable{Name: p.set.Tables[t].Name, Caption: "Number of records"}
+	if p.options.Holdings {
+		v.Caption = "Number of records (contributors are holdings)"
+	}
+	if value != "" {
+		v.Caption = value
+	}
+	if n := p.size(t); n > pageCells {
+		v.Note = fmt.Sprintf("The table has %d cells, more than a page shows; they are in the file of the tables.", n)
+		return v
+	}
+	dimensions := p.set.Tables[t].Dimensions
+	last := dimensions[len(dimensions)-1]
+	for _, d := range dimensions[:len(dimensions)-1] {
+		v.Head = append(v.Head, d.Name)
+	}
+	if len(dimensions) == 1 {
+		v.Head = append(v.Head, "")
+	}
+	order := readingOrder(last)
+	for _, node := range order {
+		v.Head = append(v.Head, last.Codes[node])
+	}
+	for _, nodes := range rowsOf(dimensions[:len(dimensions)-1]) {
+		row := pageRow{}
+		at := 0
+		for k, node := range nodes {
+			d := dimensions[k]
+			row.Names = append(row.Names, strings.Repeat("  ", d.Depth(node))+d.Codes[node])
+			at = at*len(d.Codes) + node
+		}
+		if len(dimensions) == 1 {
+			row.Names = []string{last.Name}
+		}
+		for _, node := range order {
+			row.Cells = append(row.Cells, p.pageCell(p.set.Cell(t, at*len(last.Codes)+node), confidential))
+		}
+		v.Rows = append(v.Rows, row)
+	}
+	return v
+}
+
+// readingOrder is a dimension's nodes as people read them: a total, then its parts.
+func readingOrder(d *tables.Dimension) (order []int) {
+	parts := map[int32][]int32{}
+	for _, s := range d.Sums {
+		if parts[s.Total] == nil {
+			parts[s.Total] = s.Parts
+		}
+	}
+	seen := make([]bool, len(d.Codes))
+	var visit func(n int32)
+	visit = func(n int32) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		order = append(order, int(n))
+		for _, p := range parts[n] {
+			visit(p)
+		}
+	}
+	visit(0)
+	for n := range d.Codes { // those of further hierarchies
+		visit(int32(n))
+	}
+	return order
+}
+
+// rowsOf are all combinations of nodes, the first variable slowest.
+func rowsOf(dimensions []*tables.Dimension) [][]int {
+	rows := [][]int{nil}
+	for _, d := range dimensions {
+		var longer [][]int
+		for _, r := range rows {
+			for _, n := range readingOrder(d) {
+				longer = append(longer, append(append([]int(nil), r...), n))
+			}
+		}
+		rows = longer
+	}
+	return rows
+}
+
+func (p *protected) pageCell(cell int32, confidential bool) pageCell {
+	if !confidential {
+		switch status := p.publicStatus(cell); status {
+		case suppressed:
+			return pageCell{Text: "×", Class: status}
+		case empty:
+			return pageCell{Text: "–", Class: status}
+		}
+		return pageCell{Text: p.text(p.question.Value[cell])}
+	}
+	c := pageCell{Text: p.text(p.question.Value[cell])}
+	switch status := p.status[cell]; {
+	case status == tables.Primary:
+		c.Class, c.Lines = "primary", append(c.Lines, p.ruleName(cell))
+	case p.hidden(cell):
+		c.Class = "secondary"
+	case p.isEmpty(cell):
+		c.Class = "empty"
+	}
+	if p.hidden(cell) && p.ranges != nil {
+		c.Lines = append(c.Lines, p.text(p.ranges.Low[cell])+" to "+p.text(p.ranges.High[cell]))
+	}
+	return c
+}
+
+// text is a value in the unit of its table; ∞ where there is no end.
+func (p *protected) text(v float64) string {
+	switch {
+	case math.IsInf(v, 1):
+		return "∞"
+	case math.IsInf(v, -1):
+		return "−∞"
+	}
+	return strconv.FormatFloat(p.number(v), 'f', p.options.Decimals, 64)
+}

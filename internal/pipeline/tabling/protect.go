@@ -1,0 +1,242 @@
+package tabling
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
+	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
+)
+
+// protected is a family with what becomes of its cells.
+type protected struct {
+	*family
+	rules    *primary.Result
+	question audit.Question
+	status   []tables.Status
+	ranges   *audit.Ranges
+	verdict  audit.Verdict
+	insiders []audit.Insider
+	refused  check.Problems // why there is no pattern at all: cells that cannot be protected
+}
+
+// protect finds the unsafe cells of a family, holds back what must be, and audits the
+// result over all of its tables at once.
+func (r *records) protect(f *family) (*protected, error) {
+	p := &protected{family: f}
+	list, costs := r.apriori(f)
+	o := primary.Options{Rules: config.PrimaryRules(f.table.Unsafe), List: list, Interval: f.interval()}
+	if f.table.Zeros == "unsafe" {
+		o.Zeros = primary.ZerosUnsafe
+	}
+	rules, problems := primary.Apply(f.cells, o)
+	for _, problem := range problems {
+		r.wrong(fmt.Sprintf("tables[%d].unsafe", f.of[0]), "%s", problem.Error())
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	p.rules = rules
+	p.question = audit.Question{
+		Set: f.set, Value: f.cells.Value, Hidden: make([]bool, f.set.Cells()), Counts: f.options.Counts && f.table.Weight == "",
+	}
+	p.known()
+	if f.table.Protect.None != nil {
+		return p, p.auditAlone()
+	}
+	return p, p.suppress(costs)
+}
+
+// interval is the configured one in units of the cells.
+func (f *family) interval() *primary.Interval {
+	if f.table.Interval == nil {
+		return nil
+	}
+	return &primary.Interval{Absolute: f.table.Interval.Absolute * math.Pow10(f.options.Decimals), Percent: f.table.Interval.Percent}
+}
+
+// known sets what is taken to be known of every cell beforehand. Where some contribution
+// is negative nothing is. Where no cell of value 0 can be held back, as everybody may
+// know of the method, a cell that is held back is at least one unit: what is inferred is
+// computed with it, and a range need not reach lower.
+func (p *protected) known() {
+	n := len(p.question.Value)
+	if p.cells.Negative != nil {
+		p.question.Lower = make([]float64, n)
+		for i := range p.question.Lower {
+			p.question.Lower[i] = math.Inf(-1)
+		}
+		return
+	}
+	s := p.table.Protect.Suppress
+	if s == nil {
+		return
+	}
+	if s.Zeros == "never" && !p.hidesZeros() {
+		p.question.Lower = make([]float64, n)
+		for cell, v := range p.question.Value {
+			p.question.Lower[cell] = min(v, 1)
+		}
+		p.reachNoLower(p.leastTotals())
+	}
+	if s.Respondents == "protect" {
+		p.reachNoLower(p.knownParts())
+	}
+}
+
+// hidesZeros reports whether a cell of value 0 is unsafe, and so is held back.
+func (p *protected) hidesZeros() bool {
+	for cell, status := range p.rules.Status {
+		if status == tables.Primary && p.question.Value[cell] < 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// reachNoLower lets the ranges that are asked for end at what is known of each cell in
+// any case.
+func (p *protected) reachNoLower(least []float64) {
+	for cell, v := range least {
+		p.rules.Down[cell] = min(p.rules.Down[cell], max(p.question.Value[cell]-v, 0))
+	}
+}
+
+// knownParts is the greatest value of a part of each cell that a single respondent
+// knows, who is alone in it: she knows that the whole is no less, whatever is held back.
+func (p *protected) knownParts() []float64 {
+	known := make([]float64, len(p.question.Value))
+	for cell, n := range p.cells.Contributors {
+		if n == 1 {
+			known[cell] = p.question.Value[cell]
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for i := range p.set.Sums() {
+			s := p.set.Sum(i)
+			if p.cells.Contributors[s.Total] == 1 {
+				continue
+			}
+			for _, part := range s.Parts {
+				if known[part] > known[s.Total] {
+					known[s.Total], changed = known[part], true
+				}
+			}
+		}
+	}
+	for cell, n := range p.cells.Contributors {
+		if n == 1 { // her own cell is not asked for
+			known[cell] = 0
+		}
+	}
+	return known
+}
+
+// leastTotals is the least value of each cell where every one that is not 0 is at least
+// one unit: that of a total is the sum of those of its parts.
+func (p *protected) leastTotals() []float64 {
+	least := slices.Clone(p.question.Lower)
+	for changed := true; changed; {
+		changed = false
+		for i := range p.set.Sums() {
+			s := p.set.Sum(i)
+			sum := 0.0
+			for _, part := range s.Parts {
+				sum += least[part]
+			}
+			if sum > least[s.Total] {
+				least[s.Total], changed = sum, true
+			}
+		}
+	}
+	return least
+}
+
+// isEmpty reports whether a cell has no contributor.
+func (p *protected) isEmpty(cell int32) bool {
+	return p.cells.Contributors[cell] == 0 && p.cells.Value[cell] == 0
+}
+
+// suppress holds cells back.
+func (p *protected) suppress(costs []float64) error {
+	s := p.table.Protect.Suppress
+	if s.Zeros == "may" { // those of nobody as well
+		for cell, status := range p.rules.Status {
+			if status == tables.Empty {
+				p.rules.Status[cell] = tables.Free
+			}
+		}
+	}
+	o := suppress.Options{Own: costs, Zeros: s.Zeros == "may"}
+	switch s.Cost {
+	case "value":
+		o.Cost = suppress.Value
+	case "log":
+		o.Cost = suppress.Log
+	}
+	if s.Respondents == "protect" {
+		o.Knower = tables.SoleContributors(p.cells)
+	}
+	pattern, problems, err := suppress.Protect(p.question, p.rules, o)
+	if err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		p.refused = problems
+		p.status = p.rules.Status
+		for cell, status := range p.status {
+			p.question.Hidden[cell] = status == tables.Primary
+		}
+		return nil
+	}
+	p.status, p.ranges, p.verdict, p.insiders = pattern.Status, pattern.Ranges, pattern.Verdict, pattern.Insiders
+	return nil
+}
+
+// auditAlone audits cells of which none is held back: each unsafe one is disclosed.
+func (p *protected) auditAlone() (err error) {
+	p.status = p.rules.Status
+	if p.ranges, err = audit.Audit(p.question); err != nil {
+		return err
+	}
+	p.verdict, err = audit.Judge(p.question, p.ranges, p.rules)
+	return err
+}
+
+// hidden reports whether a cell is held back.
+func (p *protected) hidden(cell int32) bool { return p.question.Hidden[cell] }
+
+// ruleName is the rule that a cell breaks, in the words of the configuration; "" where it
+// breaks none.
+func (p *protected) ruleName(cell int32) string {
+	switch k := p.rules.Rule[cell]; {
+	case k == primary.ByZero:
+		return "zeros"
+	case k == primary.ByList:
+		return "apriori"
+	case k < 0:
+		return ""
+	default:
+		return ruleWord(p.table.Unsafe[k])
+	}
+}
+
+func ruleWord(u config.Unsafe) string {
+	switch {
+	case u.Threshold != 0:
+		return "threshold"
+	case u.PPercent != 0:
+		return "p_percent"
+	case u.PQ != nil:
+		return "pq"
+	case u.Dominance != nil:
+		return "dominance"
+	}
+	return "request"
+}

@@ -1,0 +1,180 @@
+package tabling
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// records is what is tabulated: a source, or what a pipeline's masks release of one.
+type records struct {
+	config *config.Tabulation
+	source connectors.Source
+	masks  *pipeline.Plan // nil where the source is tabulated as it is
+	chain  *transform.Chain
+	keyID  string
+
+	layout   microdata.Layout
+	index    map[microdata.Want]int
+	problems config.Errors
+}
+
+// open opens the source and, where there are any, the masks. What is wrong with the
+// columns is collected while they are wanted, and returned by check.
+func open(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*records, error) {
+	r := &records{config: t, index: map[microdata.Want]int{}}
+	var err error
+	if t.Pipeline == "" {
+		if r.source, err = pipeline.OpenSource(ctx, &config.Pipeline{Name: t.Name, Source: t.Source}); err != nil {
+			return nil, fmt.Errorf("source: %w", err)
+		}
+		r.layout.Schema = r.source.Schema()
+		return r, nil
+	}
+	p, err := config.Load(t.Pipeline, config.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if p.Stream() || p.Streaming() {
+		return nil, config.Errors{t.Errorf("pipeline", "must be a file job: the tables of a topic need windows, which this version does not have")}
+	}
+	key, err := pipeline.Admit(p, o)
+	if err != nil {
+		return nil, err
+	}
+	r.keyID = key.ID()
+	if r.source, err = pipeline.OpenSource(ctx, p); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	if r.masks, err = pipeline.NewPlan(p, r.source, true); err == nil {
+		err = r.masks.Settle(ctx, o.Progress)
+	}
+	if err == nil {
+		r.chain, err = r.masks.NewChain(ctx, key, o.Progress)
+	}
+	if err != nil {
+		r.source.Close()
+		return nil, err
+	}
+	r.layout = *r.masks.SurveyLayout()
+	return r, nil
+}
+
+// close closes the source.
+func (r *records) close() error { return r.source.Close() }
+
+// check returns all that is wrong with the columns that were wanted.
+func (r *records) check() error {
+	if len(r.problems) > 0 {
+		return r.problems
+	}
+	return nil
+}
+
+func (r *records) wrong(path, format string, args ...any) {
+	r.problems = append(r.problems, r.config.Errorf(path, format, args...))
+}
+
+// want asks for a column, which path names, and returns its index in a block; -1 where
+// something is wrong with it. withheld columns do not leave by way of the tables: they
+// only tell contributors apart, and may be identifiers of a pipeline.
+func (r *records) want(path, name string, as microdata.Form, withheld bool) int {
+	schema := r.source.Schema()
+	at := schema.Index(name)
+	if at < 0 {
+		r.wrong(path, "the source has no column %q%s", name, check.Suggest(name, schema.Names()))
+		return -1
+	}
+	f := &schema.Fields[at]
+	switch {
+	case as == microdata.Numbers && !f.Numeric() && !f.Unseen:
+		r.wrong(path, "must be a numeric column, got %s, which is %s", name, f.Type)
+		return -1
+	case as == microdata.Numbers && f.Unseen:
+		f.Type = arrow.PrimitiveTypes.Float64
+	case f.Nested():
+		r.wrong(path, "must be a column of single values, got %s, which is %s", name, f.Type)
+		return -1
+	}
+	if r.masks != nil {
+		if i, done := r.masked(path, name, as, withheld); done {
+			return i
+		}
+	} else if as == microdata.Array && connectors.InfersTypes(r.source) && f.Numeric() && !r.isNumber(name) {
+		f.Type = arrow.BinaryTypes.String // 10.10 is another code than 10.1
+	}
+	w := microdata.Want{Field: at, As: as, Measured: as == microdata.Numbers}
+	if i, ok := r.index[w]; ok {
+		return i
+	}
+	r.layout.Read = append(r.layout.Read, w)
+	r.index[w] = len(r.layout.Read) - 1
+	return r.index[w]
+}
+
+// isNumber reports whether a table adds a column up, or weighs with it, so that its
+// type cannot be text as well.
+func (r *records) isNumber(name string) bool {
+	for _, t := range r.config.Tables {
+		if t.Value == name || t.Weight == name {
+			return true
+		}
+	}
+	return false
+}
+
+// masked finds a column that a mask may change, and refuses one that the pipeline does
+// not release; not done where it is a column like any other.
+func (r *records) masked(path, name string, as microdata.Form, withheld bool) (index int, done bool) {
+	c := r.masks.Config.Columns.Named(name)
+	switch {
+	case c == nil:
+		r.wrong(path, "must be a column that the pipeline lists, got %q%s", name, check.Suggest(name, r.masks.Config.Columns.Names()))
+		return -1, true
+	case c.Role == microdata.Identifier && !withheld:
+		r.wrong(path, "must be a column that the pipeline releases, got %q, an identifier", name)
+		return -1, true
+	}
+	for _, m := range r.masks.Columns {
+		if m.Name == name {
+			if held := r.masks.Layout.Read[m.Index].As; as == microdata.Numbers && held != microdata.Numbers {
+				r.wrong(path, "must be a column of numbers, got %q", name)
+				return -1, true
+			}
+			return m.Index, true
+		}
+	}
+	return 0, false
+}
+
+// pass reads all records once. work runs in any order, on several goroutines at once.
+func (r *records) pass(ctx context.Context, name string, progress *pipeline.Progress, work func(b *microdata.Block) error) error {
+	progress.Start(name, r.source.Records())
+	flow := pipeline.Flow{
+		Source: r.source, Layout: &r.layout,
+		Work: func(p *pipeline.Parcel) error {
+			if r.chain != nil {
+				if err := r.chain.Apply(p.Block); err != nil {
+					return err
+				}
+			}
+			return work(p.Block)
+		},
+		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
+			progress.Add(p.Block.N)
+			return nil
+		}},
+	}
+	if r.masks != nil {
+		flow.Cut = r.masks.Cut
+	}
+	return flow.Run(ctx)
+}

@@ -1,0 +1,232 @@
+package tabling
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// The statuses of what is published. That a cell is held back for itself or for others
+// is not told: "for itself" says that it breaks a rule, and so bounds its value.
+const (
+	published  = "published"
+	suppressed = "suppressed"
+	empty      = "empty" // no contributor; the value is 0
+)
+
+// publicStatus is what the public is told of a cell.
+func (p *protected) publicStatus(cell int32) string {
+	switch {
+	case p.hidden(cell):
+		return suppressed
+	case p.isEmpty(cell):
+		return empty
+	}
+	return published
+}
+
+// number is the value of a cell in the unit of its table.
+func (p *protected) number(v float64) float64 { return v / math.Pow10(p.options.Decimals) }
+
+// variables are the columns of codes of what is published: those of all tables, in the
+// order in which they are named first.
+func (r *records) variables() (names []string) {
+	for _, t := range r.config.Tables {
+		for _, v := range t.Rows {
+			if !slices.Contains(names, v) {
+				names = append(names, v)
+			}
+		}
+	}
+	return names
+}
+
+// cellSource stands for the cells where a sink asks what it writes.
+type cellSource struct {
+	schema  *microdata.Schema
+	rows    int64
+	records connectors.Source
+}
+
+func (s *cellSource) Schema() *microdata.Schema { return s.schema }
+func (s *cellSource) Streams() []string         { return []string{"tables"} }
+func (s *cellSource) Records() int64            { return s.rows }
+func (s *cellSource) Rewindable() bool          { return false }
+func (s *cellSource) Close() error              { return nil }
+
+// At implements connectors.Located: a release must not take the place of the records.
+func (s *cellSource) At(path string) (bool, error) { return connectors.At(s.records, path) }
+
+func (s *cellSource) Read(context.Context, *microdata.Layout, connectors.Cut) (connectors.Reader, error) {
+	return nil, fmt.Errorf("tables: %w", io.ErrUnexpectedEOF)
+}
+
+// blockRows is how many cells are handed to the sink at once.
+const blockRows = 1 << 16
+
+// write writes every cell of every table, as the public may see it, under a temporary
+// name.
+func (r *records) write(ctx context.Context, list []*protected) (connectors.Sink, error) {
+	w := &cellWriter{records: r, variables: r.variables()}
+	text := func(name string) microdata.Field { return microdata.Field{Name: name, Type: arrow.BinaryTypes.String} }
+	number := microdata.Field{Name: "value", Type: arrow.PrimitiveTypes.Int64, Nullable: true}
+	for _, p := range list {
+		w.rows += p.rows()
+		if p.options.Decimals > 0 {
+			number.Type = arrow.PrimitiveTypes.Float64
+		}
+	}
+	w.whole = number.Type == arrow.PrimitiveTypes.Int64
+	schema := &microdata.Schema{Fields: []microdata.Field{text("table")}}
+	for _, v := range w.variables {
+		schema.Fields = append(schema.Fields, text(v))
+	}
+	schema.Fields = append(schema.Fields, number, text("status"))
+	layout := &microdata.Layout{Schema: schema}
+	for i, f := range schema.Fields {
+		layout.Read = append(layout.Read, microdata.Want{Field: i, As: microdata.Array})
+		layout.Release = append(layout.Release, microdata.Output{Field: f, Source: i, Column: i, Masked: true, Decimals: -1})
+	}
+	var err error
+	w.sink, err = r.config.Sink.Config.Create(ctx, connectors.Plan{Source: &cellSource{schema, w.rows, r.source}, Layout: layout})
+	if err != nil {
+		return nil, fmt.Errorf("sink: %w", err)
+	}
+	if err := w.all(ctx, list); err != nil {
+		return w.sink, fmt.Errorf("sink: %w", err)
+	}
+	if err := w.sink.Finish(ctx); err != nil {
+		return w.sink, fmt.Errorf("sink: %w", err)
+	}
+	return w.sink, nil
+}
+
+// rows returns how many cells the tables have, one that two tables share twice.
+func (p *protected) rows() (n int64) {
+	for t := range p.set.Tables {
+		n += int64(p.size(t))
+	}
+	return n
+}
+
+// size returns how many cells a table has.
+func (p *protected) size(table int) int {
+	n := 1
+	for _, d := range p.set.Tables[table].Dimensions {
+		n *= len(d.Codes)
+	}
+	return n
+}
+
+// cellWriter collects cells into blocks.
+type cellWriter struct {
+	*records
+	variables []string
+	whole     bool // values are whole numbers
+	rows      int64
+	sink      connectors.Sink
+
+	first    int64
+	n        int
+	columns  []*array.StringBuilder // table, variables, status
+	whole64  *array.Int64Builder
+	decimals *array.Float64Builder
+}
+
+// all writes the tables in the order of the configuration.
+func (w *cellWriter) all(ctx context.Context, list []*protected) error {
+	w.columns = make([]*array.StringBuilder, len(w.variables)+2)
+	for i := range w.columns {
+		w.columns[i] = array.NewStringBuilder(memory.DefaultAllocator)
+	}
+	w.whole64, w.decimals = array.NewInt64Builder(memory.DefaultAllocator), array.NewFloat64Builder(memory.DefaultAllocator)
+	for i := range w.config.Tables {
+		p, t := tableOf(list, i)
+		dimensions := p.set.Tables[t].Dimensions
+		place := make([]int, len(w.variables)) // of a variable: its dimension, -1 where the table sums it over
+		for k, v := range w.variables {
+			place[k] = slices.IndexFunc(dimensions, func(d *tables.Dimension) bool { return d.Name == v })
+		}
+		nodes := make([]int, len(dimensions))
+		for at := range p.size(t) {
+			for k, rest := len(dimensions)-1, at; k >= 0; k-- {
+				nodes[k], rest = rest%len(dimensions[k].Codes), rest/len(dimensions[k].Codes)
+			}
+			w.columns[0].Append(w.config.Tables[i].Name)
+			for k, v := range w.variables {
+				if place[k] < 0 {
+					w.columns[1+k].Append(w.config.Variable(v).Total)
+				} else {
+					w.columns[1+k].Append(dimensions[place[k]].Codes[nodes[place[k]]])
+				}
+			}
+			w.value(p, p.set.Cell(t, at))
+			if w.n++; w.n == blockRows {
+				if err := w.flush(ctx); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return w.flush(ctx)
+}
+
+func (w *cellWriter) value(p *protected, cell int32) {
+	status := p.publicStatus(cell)
+	w.columns[len(w.columns)-1].Append(status)
+	v := p.number(p.question.Value[cell])
+	switch {
+	case status == suppressed && w.whole:
+		w.whole64.AppendNull()
+	case status == suppressed:
+		w.decimals.AppendNull()
+	case w.whole:
+		w.whole64.Append(int64(v))
+	default:
+		w.decimals.Append(v)
+	}
+}
+
+func (w *cellWriter) flush(ctx context.Context) error {
+	if w.n == 0 {
+		return nil
+	}
+	b := new(microdata.Block)
+	b.Reset(0, w.first, w.n, len(w.columns)+1)
+	last := len(w.columns) - 1
+	for i, c := range w.columns[:last] {
+		b.Columns[i].Array = c.NewArray()
+	}
+	if w.whole {
+		b.Columns[last].Array = w.whole64.NewArray()
+	} else {
+		b.Columns[last].Array = w.decimals.NewArray()
+	}
+	b.Columns[last+1].Array = w.columns[last].NewArray()
+	w.first, w.n = w.first+int64(w.n), 0
+	encoded, err := w.sink.Encode(b)
+	if err != nil {
+		return err
+	}
+	return w.sink.Write(ctx, encoded)
+}
+
+// tableOf returns the family of a configured table, and its place there.
+func tableOf(list []*protected, i int) (*protected, int) {
+	for _, p := range list {
+		if t := slices.Index(p.of, i); t >= 0 {
+			return p, t
+		}
+	}
+	panic("tabling: a table of no family")
+}

@@ -1,0 +1,294 @@
+package tabling
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+)
+
+// ReportSchema names the form of a report of tables.
+const ReportSchema = "sdlfilter.tables/1"
+
+// Report is the account of one run of sdlfilter tables; confidential.
+type Report struct {
+	Schema       string         `json:"schema"`
+	Name         string         `json:"name"`
+	Version      string         `json:"version"`
+	Started      time.Time      `json:"started"`
+	Finished     time.Time      `json:"finished"`
+	ConfigSHA256 string         `json:"config_sha256"`
+	KeyID        string         `json:"key_id,omitempty"` // of the pipeline whose masks came before
+	Records      Records        `json:"records"`
+	Tables       []TableReport  `json:"tables"`
+	Families     []FamilyReport `json:"families"`
+	Gate         assess.Verdict `json:"gate"`
+	Withheld     string         `json:"withheld,omitempty"`
+	Release      *Release       `json:"release,omitempty"`
+	Warnings     []string       `json:"warnings,omitempty"`
+}
+
+// Records are those that were read, and those that are in no table, by reason.
+type Records struct {
+	Read      int64            `json:"read"`
+	Tabulated int64            `json:"tabulated"`
+	Malformed int64            `json:"malformed"`
+	NoCode    int64            `json:"no_code"`
+	NoValue   int64            `json:"no_value"`
+	NoWeight  int64            `json:"no_weight"`
+	NoHolding int64            `json:"no_holding"`
+	Unknown   map[string]int64 `json:"unknown,omitempty"` // by variable
+}
+
+// Lost returns how many records are in no table.
+func (r Records) Lost() int64 { return r.Read - r.Tabulated }
+
+// Release is the file of the public tables.
+type Release struct {
+	Path   string `json:"path"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// TableReport is what became of one table.
+type TableReport struct {
+	Name       string         `json:"name"`
+	Variables  []string       `json:"variables"`
+	Value      string         `json:"value,omitempty"` // the column; none: counts
+	Method     string         `json:"method"`
+	Cells      int            `json:"cells"`
+	Empty      int            `json:"empty"`
+	Published  int            `json:"published"`
+	Primary    int            `json:"primary"`
+	Secondary  int            `json:"secondary"`
+	Rules      map[string]int `json:"rules,omitempty"` // unsafe cells by the rule that they break first
+	Efficiency assess.Float   `json:"efficiency"`      // share of the cells with contributors that are published with their value
+	Disclosed  []string       `json:"disclosed"`       // unsafe cells whose value can be computed
+	Narrow     []string       `json:"narrow"`          // unsafe cells of which more can be inferred than their rule allows
+	Unproven   int            `json:"unproven"`        // of narrow: bounds reach far enough, and no table of whole numbers was found that does
+	Respondent []string       `json:"respondent"`      // cells of which a respondent who is alone in another one can infer too much
+}
+
+// FamilyReport is the tables of one value, which are protected and audited together.
+type FamilyReport struct {
+	Tables        []string `json:"tables"`
+	Cells         int      `json:"cells"`
+	Sums          int      `json:"sums"`
+	Hidden        int      `json:"hidden"`
+	Components    int      `json:"components"`
+	Largest       int      `json:"largest"`  // cells of the largest component
+	Programs      int      `json:"programs"` // linear programs that the audit has solved
+	Steps         int      `json:"steps"`
+	Unsolved      int      `json:"unsolved"`       // programs that were stopped; their ranges are outer ones
+	PatternSHA256 string   `json:"pattern_sha256"` // of the statuses of all cells, in their order
+	Refused       []string `json:"refused,omitempty"`
+}
+
+// reportCells is how many cells a list in the report names.
+const reportCells = 1000
+
+func (p *protected) report() FamilyReport {
+	f := FamilyReport{Cells: p.set.Cells(), Sums: p.set.Sums()}
+	for _, t := range p.set.Tables {
+		f.Tables = append(f.Tables, t.Name)
+	}
+	for _, problem := range p.refused {
+		f.Refused = append(f.Refused, problem.Error())
+	}
+	digest := sha256.New()
+	for cell := range p.status {
+		if p.question.Hidden[cell] {
+			f.Hidden++
+		}
+		digest.Write([]byte{byte(p.status[cell])})
+	}
+	f.PatternSHA256 = hex.EncodeToString(digest.Sum(nil))
+	if r := p.ranges; r != nil {
+		f.Components, f.Largest, f.Programs, f.Steps, f.Unsolved = r.Components, r.Largest, r.Programs, r.Steps, r.Unsolved
+	}
+	return f
+}
+
+// tableReport counts what became of table t of a family.
+func (p *protected) tableReport(t int, c *config.Table) TableReport {
+	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Method: methodOf(c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{}, Respondent: []string{}}
+	inside := map[int32]bool{}
+	for at := range p.size(t) {
+		cell := p.set.Cell(t, at)
+		inside[cell] = true
+		r.Cells++
+		switch {
+		case p.isEmpty(cell) && !p.hidden(cell):
+			r.Empty++
+		case p.status[cell] == tables.Primary:
+			r.Primary++
+			r.Rules[p.ruleName(cell)]++
+		case p.hidden(cell):
+			r.Secondary++
+		}
+		if !p.hidden(cell) && !p.isEmpty(cell) {
+			r.Published++
+		}
+	}
+	r.Efficiency = 1
+	if n := r.Cells - r.Empty; n > 0 {
+		r.Efficiency = assess.Float(float64(r.Published) / float64(n))
+	}
+	name := func(list *[]string, cell int32) {
+		if inside[cell] && len(*list) < reportCells {
+			*list = append(*list, p.set.Name(int(cell)))
+		}
+	}
+	for _, cell := range p.verdict.Disclosed {
+		name(&r.Disclosed, cell)
+	}
+	for _, cell := range p.verdict.Narrow {
+		name(&r.Narrow, cell)
+	}
+	for _, cell := range p.verdict.Unproven {
+		if inside[cell] {
+			r.Unproven++
+		}
+	}
+	for _, in := range p.insiders {
+		name(&r.Respondent, in.Infers)
+	}
+	r.Respondent = slices.Compact(slices.Sorted(slices.Values(r.Respondent)))
+	return r
+}
+
+func methodOf(p config.Protect) string {
+	if p.Suppress != nil {
+		return "suppress"
+	}
+	return "none"
+}
+
+// judge holds the tables against the gate.
+func judge(t *config.Tabulation, list []*protected, reports []TableReport) assess.Verdict {
+	v := assess.Verdict{Passed: true}
+	add := func(rule assess.RuleVerdict) {
+		v.Passed = v.Passed && rule.Passed
+		v.Rules = append(v.Rules, rule)
+	}
+	for i, r := range reports {
+		p, _ := tableOf(list, i)
+		if p.refused != nil {
+			add(assess.RuleVerdict{
+				Rule: r.Name + ": every unsafe cell can be protected", Measure: "max_unprotectable", Limit: 0, Found: assess.Float(len(p.refused)),
+				Advice: "no pattern protects the cells that the report names: a coarser classification, or zeros: may, leaves more room",
+			})
+		} else {
+			judgeAudit(p, &r, add)
+		}
+		if p.status[p.grand()] == tables.Primary {
+			add(assess.RuleVerdict{
+				Rule: r.Name + ": the total of all is safe", Measure: "safe_total", Limit: 0, Found: 1,
+				Advice: "a table whose own total is unsafe says too much of its contributors whatever is held back",
+			})
+		}
+		for _, rule := range t.Gate.Rules {
+			if rule.MinEfficiency == nil || rule.Table != "*" && rule.Table != r.Name {
+				continue
+			}
+			ok := float64(r.Efficiency) >= *rule.MinEfficiency
+			add(assess.RuleVerdict{
+				Rule: fmt.Sprintf("%s: efficiency at least %v", r.Name, *rule.MinEfficiency), Measure: "min_efficiency", Limit: assess.Float(*rule.MinEfficiency),
+				Found: r.Efficiency, Passed: ok, Advice: advice(!ok, "a coarser classification has fewer unsafe cells"),
+			})
+		}
+	}
+	return v
+}
+
+// judgeAudit holds what the audit says of one table against what always must hold.
+func judgeAudit(p *protected, r *TableReport, add func(assess.RuleVerdict)) {
+	exactly := 0
+	for _, in := range p.insiders {
+		if in.Disclosed && slices.Contains(r.Respondent, p.set.Name(int(in.Infers))) {
+			exactly++
+		}
+	}
+	add(assess.RuleVerdict{
+		Rule: r.Name + ": at most 0 unsafe cells can be computed", Measure: "max_disclosed", Limit: 0,
+		Found: assess.Float(len(r.Disclosed) + exactly), Passed: len(r.Disclosed)+exactly == 0, Advice: advice(len(r.Disclosed)+exactly > 0, "more cells must be held back: let cells of value 0 be (zeros: may), or take cells out of the list of published ones"),
+	})
+	narrow := len(r.Narrow) + len(r.Respondent)
+	add(assess.RuleVerdict{
+		Rule: r.Name + ": what can be inferred of every unsafe cell reaches as far as its rule asks", Measure: "min_range", Limit: 0,
+		Found: assess.Float(narrow), Passed: narrow == 0, Advice: advice(narrow > 0, "a coarser classification, or fewer linked tables, leaves more room"),
+	})
+}
+
+func advice(broken bool, words string) string {
+	if broken {
+		return words
+	}
+	return ""
+}
+
+// grand is the total of all.
+func (p *protected) grand() int32 { return p.set.Cell(0, 0) }
+
+// withheldBecause names the rules that do not hold.
+func withheldBecause(v assess.Verdict) string {
+	var broken []string
+	for _, r := range v.Rules {
+		if !r.Passed {
+			broken = append(broken, r.Rule)
+		}
+	}
+	return "does not hold: " + strings.Join(broken, "; ")
+}
+
+// JSON is the report for programs.
+func (r *Report) JSON() ([]byte, error) { return indented(r) }
+
+func indented(v any) ([]byte, error) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	return append(text, '\n'), err
+}
+
+// Public is what may be said of published tables.
+type Public struct {
+	Schema  string        `json:"schema"`
+	Name    string        `json:"name"`
+	Version string        `json:"version"`
+	Tables  []PublicTable `json:"tables"`
+	Audited bool          `json:"audited"` // what can be inferred of the cells held back was computed over all linked tables
+	Release *Release      `json:"release,omitempty"`
+}
+
+// PublicTable is one of them.
+type PublicTable struct {
+	Name       string   `json:"name"`
+	Variables  []string `json:"variables"`
+	Value      string   `json:"value,omitempty"`
+	Method     string   `json:"method"`
+	Cells      int      `json:"cells"`
+	Empty      int      `json:"empty"`
+	Published  int      `json:"published"`
+	Suppressed int      `json:"suppressed"`
+}
+
+// PublicSchema names the form of the public twin of a report of tables.
+const PublicSchema = "sdlfilter.tables.public/1"
+
+// Public is the twin of the report that tells nothing of the cells held back.
+func (r *Report) Public() *Public {
+	p := &Public{Schema: PublicSchema, Name: r.Name, Version: r.Version, Audited: true, Release: r.Release}
+	for _, t := range r.Tables {
+		p.Tables = append(p.Tables, PublicTable{t.Name, t.Variables, t.Value, t.Method, t.Cells, t.Empty, t.Published, t.Cells - t.Empty - t.Published})
+	}
+	return p
+}
+
+// JSON is the public report for programs.
+func (p *Public) JSON() ([]byte, error) { return indented(p) }

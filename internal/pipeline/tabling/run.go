@@ -1,0 +1,310 @@
+package tabling
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+)
+
+// Result is how a run ended.
+type Result struct {
+	Report *Report
+	Files  []string // what has been given its final name, the tables first
+}
+
+// Run makes the tables, protects and audits them, and publishes all of them or none.
+// Nothing has its final name before the gate has passed; on an error, or when ctx ends,
+// nothing is left behind. An error that is of type config.Errors or *pipeline.DataError
+// means that the configuration does not fit the data.
+func Run(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*Result, error) {
+	ctx, o = o.Ready(ctx)
+	started := time.Now()
+	r, err := open(ctx, t, o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	list, tally, err := r.tabulate(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	o.Progress.Measuring()
+	rep := &Report{
+		Schema: ReportSchema, Name: t.Name, Version: o.Version, Started: started, ConfigSHA256: t.SHA256(), KeyID: r.keyID,
+		Records: tally.records(), Warnings: t.Warnings,
+	}
+	for _, p := range list {
+		rep.Families = append(rep.Families, p.report())
+	}
+	for i := range t.Tables {
+		p, at := tableOf(list, i)
+		rep.Tables = append(rep.Tables, p.tableReport(at, &t.Tables[i]))
+	}
+	rep.Gate = judge(t, list, rep.Tables)
+	if !rep.Gate.Passed {
+		rep.Withheld = withheldBecause(rep.Gate)
+	}
+	rep.Finished = time.Now()
+	out := &outputs{records: r, options: o, list: list, report: rep}
+	result, err := out.release(ctx)
+	if err != nil {
+		return nil, errors.Join(err, out.abort())
+	}
+	return result, nil
+}
+
+// tabulate does everything that comes before the first byte is written.
+func (r *records) tabulate(ctx context.Context, o pipeline.Options) (list []*protected, t *tally, err error) {
+	s, err := r.look(ctx, o.Progress)
+	if err != nil {
+		return nil, nil, err
+	}
+	dimensions, err := r.dimensions(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	families, err := r.families(dimensions, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	if t, err = r.add(ctx, families, o.Progress); err != nil {
+		return nil, nil, err
+	}
+	for _, f := range families {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, context.Cause(ctx)
+		}
+		p, err := r.protect(f)
+		if err != nil {
+			return nil, nil, err
+		}
+		list = append(list, p)
+	}
+	return list, t, nil
+}
+
+func (t *tally) records() Records {
+	unknown := map[string]int64{}
+	for name, n := range t.unknown {
+		if n > 0 {
+			unknown[name] = n
+		}
+	}
+	return Records{
+		Read: t.read, Tabulated: t.read - t.lost(), Malformed: t.malformed, NoCode: t.refused.Code, NoValue: t.refused.Value,
+		NoWeight: t.refused.Weight, NoHolding: t.refused.Holder, Unknown: unknown,
+	}
+}
+
+// outputs is everything that a run writes, under temporary names until the gate has
+// been asked.
+type outputs struct {
+	records *records
+	options pipeline.Options
+	list    []*protected
+	report  *Report
+
+	sink                   connectors.Sink
+	cells, html, json      *publish.File
+	publicHTML, publicJSON *publish.File
+}
+
+func (o *outputs) release(ctx context.Context) (*Result, error) {
+	if err := o.create(); err != nil {
+		return nil, err
+	}
+	var err error
+	if o.report.Gate.Passed {
+		if o.sink, err = o.records.write(ctx, o.list); err != nil {
+			return nil, err
+		}
+		content, err := connectors.ContentOf(ctx, o.sink)
+		if err != nil {
+			return nil, fmt.Errorf("sink: %w", err)
+		}
+		if content != nil && content.Path != "" {
+			o.report.Release = &Release{filepath.Base(content.Path), content.Bytes(), content.SHA256()}
+		}
+	}
+	if err := o.fill(); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := connectors.Unchanged(o.records.source); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	return o.commit()
+}
+
+// create opens every file, so that a place where none can be written is known first.
+func (o *outputs) create() (err error) {
+	c := o.records.config.Report
+	for _, f := range []struct {
+		file **publish.File
+		path string
+		mode publish.Mode
+	}{
+		{&o.cells, c.Cells, publish.Confidential}, {&o.html, c.HTML, publish.Confidential}, {&o.json, c.JSON, publish.Confidential},
+		{&o.publicHTML, config.PublicPath(c.HTML), publish.Public}, {&o.publicJSON, config.PublicPath(c.JSON), publish.Public},
+	} {
+		if f.path == "" {
+			continue
+		}
+		if *f.file, err = publish.Create(f.path, f.mode); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+	}
+	return nil
+}
+
+// fill completes and syncs every file. Of a withheld release there are no public ones.
+func (o *outputs) fill() error {
+	public := func(render func() ([]byte, error)) func() ([]byte, error) {
+		if !o.report.Gate.Passed {
+			return func() ([]byte, error) { return nil, nil }
+		}
+		return render
+	}
+	for _, f := range []struct {
+		file   *publish.File
+		render func() ([]byte, error)
+	}{
+		{o.cells, o.cellsCSV},
+		{o.html, func() ([]byte, error) { return o.records.html(o.list, o.report, true) }},
+		{o.json, o.report.JSON},
+		{o.publicHTML, public(func() ([]byte, error) { return o.records.html(o.list, o.report, false) })},
+		{o.publicJSON, public(func() ([]byte, error) { return o.report.Public().JSON() })},
+	} {
+		if f.file == nil {
+			continue
+		}
+		text, err := f.render()
+		if err == nil {
+			_, err = f.file.Write(text)
+		}
+		if err == nil {
+			err = f.file.Finish()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit gives the files their names, the tables first and the report last. What was
+// withheld leaves an earlier release, and what the public was told of it, as it was.
+func (o *outputs) commit() (*Result, error) {
+	res := &Result{Report: o.report}
+	files := []*publish.File{o.publicHTML, o.publicJSON, o.cells, o.html, o.json}
+	if o.report.Gate.Passed {
+		if err := o.sink.Commit(); err != nil {
+			return nil, fmt.Errorf("sink: %w", err)
+		}
+		res.Files = append(res.Files, o.records.config.Sink.Config.Paths()...)
+	} else {
+		for _, path := range o.records.config.Sink.Config.Paths() {
+			if _, err := os.Stat(path); err == nil {
+				o.options.Log.Warn().Str("path", path).Msg("withheld: what is under this name is an earlier release, left as it was")
+			}
+		}
+		for _, f := range files[:2] {
+			if f != nil {
+				if err := f.Abort(); err != nil {
+					return nil, fmt.Errorf("report: %w", err)
+				}
+			}
+		}
+		files = files[2:]
+	}
+	for _, f := range files {
+		if f == nil {
+			continue
+		}
+		if err := f.Commit(); err != nil {
+			return res, fmt.Errorf("report: %w", err)
+		}
+		res.Files = append(res.Files, f.Path())
+	}
+	return res, nil
+}
+
+// abort removes whatever has no final name.
+func (o *outputs) abort() error {
+	var errs []error
+	if o.sink != nil {
+		errs = append(errs, o.sink.Abort())
+	}
+	for _, f := range []*publish.File{o.cells, o.html, o.json, o.publicHTML, o.publicJSON} {
+		if f != nil {
+			errs = append(errs, f.Abort())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// cellsCSV is the confidential twin of the tables: every cell with its true value.
+func (o *outputs) cellsCSV() ([]byte, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	variables := o.records.variables()
+	head := append([]string{"table"}, variables...)
+	w.Write(append(head, "value", "contributors", "status", "rule", "need_low", "need_high", "low", "high"))
+	for i, c := range o.records.config.Tables {
+		p, t := tableOf(o.list, i)
+		dimensions := p.set.Tables[t].Dimensions
+		for at := range p.size(t) {
+			cell := p.set.Cell(t, at)
+			codes := make(map[string]string, len(dimensions))
+			for k, rest := len(dimensions)-1, at; k >= 0; k-- {
+				d := dimensions[k]
+				codes[d.Name], rest = d.Codes[rest%len(d.Codes)], rest/len(d.Codes)
+			}
+			row := []string{c.Name}
+			for _, v := range variables {
+				code, has := codes[v]
+				if !has {
+					code = o.records.config.Variable(v).Total
+				}
+				row = append(row, code)
+			}
+			w.Write(append(row, p.cellFields(cell)...))
+		}
+	}
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
+
+// cellFields are the value of a cell, and how it is protected.
+func (p *protected) cellFields(cell int32) []string {
+	number := func(v float64) string {
+		if math.IsInf(v, 0) {
+			return ""
+		}
+		return strconv.FormatFloat(p.number(v), 'f', p.options.Decimals, 64)
+	}
+	v := p.question.Value[cell]
+	fields := []string{number(v), strconv.FormatInt(p.cells.Contributors[cell], 10), p.status[cell].String(), p.ruleName(cell), "", "", "", ""}
+	if p.status[cell] == tables.Primary {
+		fields[4], fields[5] = number(v-p.rules.Down[cell]), number(v+p.rules.Up[cell])
+	}
+	if p.hidden(cell) && p.ranges != nil {
+		fields[6], fields[7] = number(p.ranges.Low[cell]), number(p.ranges.High[cell])
+	}
+	return fields
+}

@@ -1,0 +1,68 @@
+package tabulate
+
+// coincidence is how many records must agree, beside the first of each code, before it is
+// taken for no chance that the codes of one variable tell those of another one.
+const coincidence = 20
+
+// Determined lists pairs of variables, by their places in Variables, of which no table
+// has both: in all records the code of the second tells that of the first, which has
+// several. Cells of the first are then sums of cells of the second, although no sum of
+// the set says so.
+func (a *Accumulator) Determined() (pairs [][2]int) {
+	for first := range a.variables {
+		for second := range a.variables {
+			if first != second && !a.crossed(first, second) && a.tells(second, first) {
+				pairs = append(pairs, [2]int{first, second})
+			}
+		}
+	}
+	return pairs
+}
+
+// crossed reports whether a table has both variables: what adds up there is known.
+func (a *Accumulator) crossed(first, second int) bool {
+	for _, t := range a.set.Tables {
+		n := 0
+		for _, d := range t.Dimensions {
+			if d.Name == a.variables[first].Name || d.Name == a.variables[second].Name {
+				n++
+			}
+		}
+		if n == 2 {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *Accumulator) tells(by, what int) bool {
+	told := make([]uint64, len(a.nodes[by])) // 1 + the leaf; 0 for not seen
+	seen, several := uint64(0), false
+	agreed := int64(0)
+	for i := range a.entries {
+		var leaf [2]uint64
+		key := a.entries[i].key
+		for v := len(a.variables) - 1; v >= 0; v-- {
+			n := uint64(len(a.nodes[v]))
+			switch v {
+			case by:
+				leaf[0] = key % n
+			case what:
+				leaf[1] = 1 + key%n
+			}
+			key /= n
+		}
+		agreed += a.entries[i].records
+		switch told[leaf[0]] {
+		case 0:
+			told[leaf[0]] = leaf[1]
+			agreed--
+		case leaf[1]:
+		default:
+			return false
+		}
+		several = several || seen != 0 && seen != leaf[1]
+		seen = leaf[1]
+	}
+	return several && agreed >= coincidence
+}
