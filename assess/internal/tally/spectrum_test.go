@@ -23,17 +23,17 @@ func countsOf(x []float64, keep int) *Counts {
 // function does within a bin.
 func TestSpectrumStandsForAllRecords(t *testing.T) {
 	const n = 20_000
-	rng := rand.New(rand.NewPCG(7, 7))
-	for name, draw := range map[string]func() float64{
-		"incomes":   func() float64 { return math.Round(100*math.Exp(7+rng.NormFloat64())) / 100 },
-		"two signs": func() float64 { return rng.NormFloat64() },
-		"heaps":     func() float64 { return 10 * float64(rng.IntN(40)) },
+	for name, draw := range map[string]func(rng *rand.Rand) float64{
+		"incomes":   func(rng *rand.Rand) float64 { return math.Round(100*math.Exp(7+rng.NormFloat64())) / 100 },
+		"two signs": func(rng *rand.Rand) float64 { return rng.NormFloat64() },
+		"heaps":     func(rng *rand.Rand) float64 { return 10 * float64(rng.IntN(40)) },
 	} {
 		for _, keep := range []int{1, 50, 9_999, 10_000, 12_000} {
 			for _, sampled := range []int{0, 1, 500} {
+				rng := rand.New(rand.NewPCG(uint64(keep), uint64(sampled)))
 				x := make([]float64, n)
 				for i := range x {
-					x[i] = draw()
+					x[i] = draw(rng)
 				}
 				s := countsOf(x, keep).Spectrum(x[:sampled], map[string]float64{"incomes": 0.01, "heaps": 10}[name])
 				slices.Sort(x)
@@ -41,7 +41,9 @@ func TestSpectrumStandsForAllRecords(t *testing.T) {
 				for i, v := range s.X {
 					total += s.N[i]
 					sum += s.N[i] * v
-					if i > 0 && v < s.X[i-1] && s.stratum[i] != s.stratum[i-1] && s.stratum[i] < 0 {
+					// The middle of a bin stands for values of which nothing was sampled, and the last
+					// value of an end may share that bin.
+					if i > 0 && v < s.X[i-1]-math.Abs(s.X[i-1])/1024 {
 						t.Fatalf("%s, keep %d: atom %d, %v, lies below the one before, %v", name, keep, i, v, s.X[i-1])
 					}
 				}
