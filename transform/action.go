@@ -3,8 +3,8 @@ package transform
 import "math"
 
 // Action is what a mask does to a value: Addition, Multiplication, Bounding,
-// Rounding, Exchange, Aggregation, Recoding or Randomising. Masks of other kinds say nothing
-// until an action is there
+// Rounding, Exchange, Aggregation, RankExchange, Recoding or Randomising. Masks of other
+// kinds say nothing until an action is there
 // that is theirs, and until the packages that reckon with actions know it; these
 // take an action that they do not know for none.
 type Action interface{ action() }
@@ -54,12 +54,18 @@ type Aggregation struct {
 	Aggregate string // mean or median
 }
 
+// RankExchange exchanges values between records at most a share P of the records apart in
+// rank, but for the shares Bottom and Top at the ends, which become their mean; NaN where
+// not known.
+type RankExchange struct{ P, Bottom, Top float64 }
+
 func (Addition) action()       {}
 func (Multiplication) action() {}
 func (Bounding) action()       {}
 func (Rounding) action()       {}
 func (Exchange) action()       {}
 func (Aggregation) action()    {}
+func (RankExchange) action()   {}
 
 // Published is what is published of a mask.
 type Published struct {

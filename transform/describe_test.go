@@ -20,6 +20,7 @@ var filled = map[string]Params{
 	"truncate":       &Truncate{Columns: []string{"a"}, Lower: ptr(10.0), Upper: ptr(90.0), Mode: "redraw"},
 	"round":          &Round{Columns: []string{"a"}, Decimals: ptr(-1)},
 	"swap":           &Swap{Keys: []string{"k", "l"}, Attribute: "r", Columns: []string{"a", "b"}, Rate: ptr(0.3), Policy: "random", Scope: "dataset"},
+	"rankswap":       &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.05), Bottom: ptr(0.03), Top: ptr(0.04)},
 	"microaggregate": &Microaggregate{Columns: []string{"a", "b"}, K: ptr(7), Method: "mdav", Aggregate: "median", By: []string{"k"}},
 	"recode":         &Recode{Columns: []string{"a"}, Breaks: []float64{0, 10, 50}, Midpoints: true, Other: ptr("0")},
 	"pram":           &PRAM{Columns: []string{"a"}, Keep: ptr(0.8), Categories: []string{"1", "2"}, Invariant: true, Frequencies: map[string]float64{"1": 3, "2": 5}, Other: ptr("1")},
@@ -125,6 +126,7 @@ func TestPublishedActionIsTheAction(t *testing.T) {
 			for _, hidden := range map[string][]string{
 				"sd": {"5"}, "tiers": {"50", "4"}, "phi": {"0.1"}, "range": {"0.1", "0.3"}, "lower": {"10"}, "upper": {"90"},
 				"decimals": {"10"}, "rate": {"0.3"}, "attribute": {"r"}, "keys": {"k", "l"}, "distribution": {"laplace"}, "mode": {"drawn"},
+				"p": {"5"}, "bottom": {"3", "lowest"}, "top": {"4", "highest"},
 				"k": {"7"}, "method": {"mdav", "(MDAV)"}, "aggregate": {"median"},
 			}[name] {
 				if slices.Contains(words, hidden) {
@@ -163,6 +165,10 @@ func TestEfficiencyFollows(t *testing.T) {
 		{"round", []string{"base"}, []string{"base"}, true},
 		{"round", []string{"decimals"}, nil, false},
 		{"swap", []string{"rate"}, nil, true},
+		{"rankswap", []string{"p"}, nil, true},
+		{"rankswap", []string{"p", "bottom"}, []string{"p", "top"}, false},
+		{"rankswap", []string{"p", "top"}, []string{"bottom"}, false},
+		{"rankswap", []string{"p", "bottom", "top"}, []string{"bottom", "top"}, true},
 		{"microaggregate", []string{"k"}, []string{"method"}, false},
 		{"microaggregate", []string{"k", "method"}, []string{"k"}, true},
 	} {

@@ -41,6 +41,9 @@ var examples = map[string][]struct {
 		{0, func() []Spec { return []Spec{mask(&Round{Columns: []string{"a"}, Decimals: ptr(0)})} }},
 		{0, func() []Spec { return []Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(50.0)})} }},
 	},
+	"rankswap": {{0, func() []Spec {
+		return []Spec{mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.1), Bottom: ptr(0.02), Top: ptr(0.03)})}
+	}}},
 	"microaggregate": {{0, func() []Spec {
 		return []Spec{mask(&Microaggregate{Columns: []string{"a", "b"}, K: ptr(5), Method: "mdav", Aggregate: "mean", By: []string{"c"}})}
 	}}},

@@ -53,6 +53,7 @@ var Kinds = []Kind{
 	{"pram", "replace categories by ones drawn from a transition matrix", func() Params { return new(PRAM) }},
 	{"swap", "exchange values between records with the same keys", func() Params { return new(Swap) }},
 	{"microaggregate", "replace values by the mean or median of groups of at least k records that are alike", func() Params { return new(Microaggregate) }},
+	{"rankswap", "exchange values between records of similar rank", func() Params { return new(RankSwap) }},
 }
 
 // Amount is a quantity in the column's unit, or a fraction of the column's

@@ -138,6 +138,8 @@ func exampleSpecs(kind string) [][]Spec {
 		return [][]Spec{{mask(&Truncate{Columns: a, Upper: ptr(1.0)})}}
 	case "round":
 		return [][]Spec{{mask(&Round{Columns: a, Base: ptr(2.0)})}}
+	case "rankswap":
+		return [][]Spec{{mask(ranked(0.5, "a"))}}
 	case "microaggregate":
 		return [][]Spec{{mask(micro(2, "a"))}}
 	case "recode":

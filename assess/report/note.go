@@ -102,6 +102,7 @@ type carried struct {
 	truncated       bool
 	averaged        bool // values of groups stand in place of values
 	medians         bool // which may be medians
+	ends            bool // rank swapping put means in place of the ends, or may have
 	lower, upper    bool // a truncation may have a bound on that side
 	unknown         bool // a mask of which nothing is known, or a rounding without its step
 	spreads         bool // a mask adds noise or bias, published or not
@@ -109,7 +110,10 @@ type carried struct {
 }
 
 // exchange is a swap of the column, with the columns that moved together.
-type exchange struct{ keys, columns []string }
+type exchange struct {
+	keys, columns []string
+	ranks         bool // between similar ranks, each column by itself
+}
 
 // note returns the note of a public report; masks are the report's, in the order of
 // p.Masks.
@@ -211,6 +215,11 @@ func stepOf(action transform.Action, columns []string) correct.Step {
 		return correct.Truncated{Lower: !math.IsInf(a.Lower, -1), Upper: !math.IsInf(a.Upper, 1), Redraw: a.Mode != "clip"}
 	case transform.Aggregation:
 		return correct.Averaged{Mean: a.Aggregate == "mean"}
+	case transform.RankExchange:
+		if a.Bottom == 0 && a.Top == 0 {
+			return correct.Exchanged{} // each column by itself
+		}
+		return correct.Averaged{Mean: true} // the ends
 	case transform.Exchange:
 		return correct.Exchanged{With: append(slices.Clone(a.Keys), columns...)}
 	}
@@ -253,10 +262,16 @@ func (c *carried) reckon() {
 		case correct.Truncated:
 			c.truncated, c.lower, c.upper = true, c.lower || s.Lower, c.upper || s.Upper
 		case correct.Averaged:
-			c.averaged, c.medians = true, c.medians || !s.Mean
+			_, ranks := c.actions[i].(transform.RankExchange)
+			c.averaged, c.medians, c.ends = c.averaged || !ranks, c.medians || !s.Mean, c.ends || ranks
 		case correct.Exchanged:
-			e := c.actions[i].(transform.Exchange)
-			c.swaps = append(c.swaps, exchange{e.Keys, c.masks[i].Columns})
+			swap := exchange{columns: c.masks[i].Columns}
+			if e, ok := c.actions[i].(transform.Exchange); ok {
+				swap.keys = e.Keys
+			} else {
+				swap.ranks, swap.columns = true, nil
+			}
+			c.swaps = append(c.swaps, swap)
 		default:
 			c.unknown = true
 		}
@@ -267,7 +282,7 @@ func (c *carried) reckon() {
 // the masks leave nothing of its variance, or too little is published.
 func (c *carried) corrected(sd float64) *Corrected {
 	v := c.known.Variance
-	if c.hidden || c.unknown || !c.added && !c.truncated && !c.averaged && c.coarse == 0 || !(v.Greatest > 0) || !(sd > 0) {
+	if c.hidden || c.unknown || !c.added && !c.truncated && !c.grouped() && c.coarse == 0 || !(v.Greatest > 0) || !(sd > 0) {
 		return nil
 	}
 	bounded := !math.IsInf(v.Greatest, 1)
@@ -287,9 +302,9 @@ func (c *carried) correction() string {
 		return CorrectionNone
 	case c.hidden:
 		return CorrectionUnpublished
-	case (c.truncated || c.averaged) && c.known.Variance.Least > 0:
+	case (c.truncated || c.grouped()) && c.known.Variance.Least > 0:
 		return CorrectionLeast
-	case c.truncated, c.averaged:
+	case c.truncated, c.grouped():
 		return CorrectionNone
 	case c.tiers || c.coarse > 0:
 		return CorrectionBounds

@@ -32,7 +32,7 @@ func (c *carried) programs(found *Corrected, released PublicMoments) []Program {
 	if bounds := c.normal(); bounds != nil {
 		return c.clippedPrograms(bounds, released)
 	}
-	if !c.added || c.truncated || c.averaged || c.coarse > 0 || !(found.SD.Least > 0) {
+	if !c.added || c.truncated || c.grouped() || c.coarse > 0 || !(found.SD.Least > 0) {
 		return nil
 	}
 	var python, r []string

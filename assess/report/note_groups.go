@@ -4,6 +4,15 @@ package report
 
 const groupTies = "Disturbed: columns of one mask are tied together more strongly than among respondents, others mostly more weakly, by an amount that depends on the data. No correction is known."
 
+// What rank swapping does, without the ends and with them.
+const (
+	rankLimits = "Rank swapping keeps the column’s values as a whole, and brings each to a record whose own was of similar rank. Correlations and slopes with all other columns, and means by them, are weakened, the more the further ranks may be apart, by an amount that depends on the data: no correction is known."
+	endLimits  = " At the ends of the column, where it is published that there are such, or not published that there are none, the mean of a share of the records stands in place of their values: mean(y) is kept, extremes are not."
+)
+
+// grouped says whether values of groups, or means of the ends, stand in place of values.
+func (c *carried) grouped() bool { return c.averaged || c.ends }
+
 // groupLimits says what no formula corrects about groups.
 func (c *carried) groupLimits() string {
 	s := "Microaggregation: what values spread within groups is not released."
@@ -27,5 +36,15 @@ func (c *carried) groupNotes(found *Corrected) []StatisticNote {
 	if found != nil && c.coarse == 0 && !c.tiers {
 		variance = StatisticNote{"variance", "Var(x) ≥ " + c.varianceFormula(), "What values spread within groups is gone from it, by an amount that the release does not tell."}
 	}
-	return []StatisticNote{mean, variance, {"correlation, covariance and slope", "", groupTies}}
+	ties := groupTies
+	if !c.averaged {
+		if !c.truncated && c.coarse == 0 {
+			mean.Text = "Needs no correction: exchanges keep it, and so do the means of the ends."
+		}
+		if variance.Formula != "" {
+			variance.Text = "What values spread at the ends is gone from it, by an amount that the release does not tell."
+		}
+		ties = "Weakened, by an amount that depends on the data. No correction is known."
+	}
+	return []StatisticNote{mean, variance, {"correlation, covariance and slope", "", ties}}
 }

@@ -35,7 +35,14 @@ func (c *carried) limits() []string {
 	if c.averaged {
 		list = append(list, c.groupLimits())
 	}
+	if c.ends {
+		list = append(list, rankLimits+endLimits)
+	}
 	for i := range c.swaps {
+		if c.swaps[i].ranks {
+			list = append(list, rankLimits)
+			continue
+		}
 		ties := "what ties it to the columns that partners share"
 		if keys := c.swaps[i].keys; keys != nil {
 			ties = "what ties it to " + strings.Join(keys, ", ")
@@ -81,7 +88,7 @@ func (c *carried) statistics(found *Corrected) []StatisticNote {
 		}
 		return []StatisticNote{{"counts and shares", "", "Those of the column alone need no correction."}, {"ties to other columns", "", ties}}
 	}
-	if c.averaged {
+	if c.grouped() {
 		return c.groupNotes(found)
 	}
 	list := []StatisticNote{c.meanNote(), c.varianceNote(found)}

@@ -101,6 +101,7 @@ const (
 	InsideBounds Kind = "inside_bounds" // a truncation leaves what lies within its bounds
 	Unswapped    Kind = "unswapped"     // no exchange, or hardly any, can have reached the record
 	GroupValue   Kind = "group_value"   // the value of a group is an extreme, and so that of all its records
+	RankWindow   Kind = "rank_window"   // a heap of equal values that few can have come into
 	Rounding     Kind = "rounding"      // the rounded value, claimed to be the original
 	Heap         Kind = "heap"          // a value at a bound, claimed to be the bound
 	HeapMoments  Kind = "heap_moments"  // one or two values at bounds, from mean and SD

@@ -13,6 +13,7 @@
 //     reach, tiers without noise, zeros under a bias.
 //   - The value of a group (microaggregation) that is the least or greatest of all, where
 //     that is published: so are all values of the group.
+//   - Heaps of equal values under rank swapping, wider than the window of ranks.
 //   - Heaps: a released value at the bound of a truncation is that bound.
 //   - A heap of one or two values, all others being exact: published mean and SD
 //     give them.

@@ -255,6 +255,8 @@ func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapRea
 			}
 		case transform.Exchange:
 			l = swaps.link(i, p)
+		case transform.RankExchange:
+			l = a.rankLink(p)
 		case transform.Aggregation:
 			l = groupLink(p, extremes, a.grid)
 		default:

@@ -1,0 +1,43 @@
+package inversion
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// rankLink is rank swapping: the values of the column are all there, and each has come
+// from at most w ranks away. Of L equal values, as a heap of zeros, only those within w
+// ranks of the heap's ends can have come from outside it, so that a value is its
+// record's own with a probability of (L − 2w)/L at least, and L − w where the heap is at
+// an end of the column.
+func (a *attacker) rankLink(m transform.RankExchange) link {
+	return link{kind: RankWindow, certain: func(y, p []float64) {
+		sorted := make([]float64, 0, len(y))
+		for _, v := range y {
+			if v == v {
+				sorted = append(sorted, v)
+			}
+		}
+		slices.Sort(sorted)
+		n := len(sorted)
+		reach := int(math.Floor(m.P * float64(n)))
+		for i, v := range y {
+			if v != v {
+				continue
+			}
+			from := sort.SearchFloat64s(sorted, v-a.grid/2)
+			to := sort.SearchFloat64s(sorted, v+a.grid/2)
+			outside := 0
+			if from > 0 {
+				outside += reach
+			}
+			if to < n {
+				outside += reach
+			}
+			p[i] *= max(0, 1-float64(outside)/float64(max(1, to-from)))
+		}
+	}}
+}

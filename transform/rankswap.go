@@ -1,0 +1,232 @@
+package transform
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/check"
+)
+
+// RankSwap exchanges values between records whose ranks differ by at most a share p of
+// their number, each column by itself: Moore (1996), Controlled data swapping for masking
+// public use microdata sets.
+type RankSwap struct {
+	Columns []string `yaml:"columns" doc:"the columns to mask, each by itself"`
+	P       *float64 `yaml:"p" share:"whole" doc:"values are exchanged with others at most this share of the records away in rank: 5% or 0.05"`
+	Bottom  *float64 `yaml:"bottom" share:"whole" doc:"this share of the records, those of least value, take their mean and are not exchanged; 0 (default): none"`
+	Top     *float64 `yaml:"top" share:"whole" doc:"likewise those of greatest value"`
+}
+
+// Check implements Params.
+func (m *RankSwap) Check() check.Problems {
+	var ps check.Problems
+	checkColumns(&ps, "columns", m.Columns, "column")
+	if m.P == nil {
+		ps.Addf("p", "must be given: how far apart in rank values may be exchanged, as a share of the records")
+	} else if !(*m.P > 0 && *m.P <= 1) {
+		ps.Addf("p", "must be above 0 and at most 1, a share of the records, got %v", *m.P)
+	}
+	ends := 0.0
+	for _, end := range []struct {
+		path  string
+		value *float64
+	}{{"bottom", m.Bottom}, {"top", m.Top}} {
+		if end.value == nil {
+			continue
+		}
+		if !(*end.value >= 0 && *end.value < 1) {
+			ps.Addf(end.path, "must be at least 0 and below 1, a share of the records, got %v", *end.value)
+			continue
+		}
+		ends += *end.value
+	}
+	if ends >= 1 {
+		ps.Addf("top", "must leave values between bottom and top: together they must be below 1, got %v", ends)
+	}
+	return ps
+}
+
+// checkAmong implements amongMasks.
+func (m *RankSwap) checkAmong(masks []Spec, i int) check.Problems {
+	return checkDataset(masks, i, "columns", "")
+}
+
+// Masks implements Params.
+func (m *RankSwap) Masks() []string { return m.Columns }
+
+// Reads implements Params.
+func (m *RankSwap) Reads() []string { return nil }
+
+func orZero(v *float64) float64 {
+	if v == nil {
+		return 0
+	}
+	return *v
+}
+
+func (m *RankSwap) compile(c *Chain, i int) (step, error) {
+	done := part("rankswap", *m.P, orZero(m.Bottom), orZero(m.Top))
+	s, err := c.newWhole(i, &rankExchange{p: *m.P, bottom: orZero(m.Bottom), top: orZero(m.Top)}, done)
+	if err != nil {
+		return nil, err
+	}
+	for _, col := range s.columns {
+		s.draws(c, col.Name, col.done.text)
+	}
+	return s, nil
+}
+
+// rankExchange is the arithmetic of RankSwap.
+type rankExchange struct{ p, bottom, top float64 }
+
+// most implements allMasker: beside each value a word is held.
+func (r *rankExchange) most() int { return maxCells / 2 }
+
+func (r *rankExchange) maskAll(g *gathered) *SurveyError {
+	if err := g.checkColumns("columns"); err != nil {
+		return err
+	}
+	for k, values := range g.values {
+		order := make([]int32, 0, len(values))
+		for i, v := range values {
+			if v == v && g.strata[i] >= 0 {
+				order = append(order, int32(i))
+			}
+		}
+		n := float64(len(order))
+		if reach := int(math.Floor(r.p * n)); reach < 1 && n > 0 {
+			return &SurveyError{Path: "p", Text: fmt.Sprintf("must be at least 1 record of those with a value in columns[%d]: a share of %v of %d is less; give a greater p", k, r.p, len(order))}
+		}
+		words := g.words[k]
+		// Equal values are in random order, as which of them is exchanged is no matter of place.
+		slices.SortFunc(order, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(values[a], values[b]), cmp.Compare(words[a]*mixing, words[b]*mixing), cmp.Compare(a, b))
+		})
+		bottom, top := int(math.Floor(r.bottom*n)), int(math.Floor(r.top*n))
+		average(values, order[:bottom])
+		average(values, order[len(order)-top:])
+		exchangeRanks(values, order[bottom:len(order)-top], words, int(math.Floor(r.p*n)))
+	}
+	return nil
+}
+
+// mixing makes of a word one that orders records otherwise than the word itself: which
+// partner a record takes does not follow from where it stands among its equals.
+const mixing = 0x9e3779b97f4a7c15
+
+// average puts the mean of some values in their place.
+func average(values []float64, rows []int32) {
+	if len(rows) == 0 {
+		return
+	}
+	var sum float64
+	first := values[rows[0]]
+	for _, i := range rows {
+		sum += values[i] - first
+	}
+	mean := first + sum/float64(len(rows))
+	for _, i := range rows {
+		values[i] = mean
+	}
+}
+
+// exchangeRanks goes through the ranks: each record that is in no pair takes one of the
+// further ones within reach that are in none, all alike, and the two exchange their
+// values. One that finds nobody stays.
+func exchangeRanks(values []float64, order []int32, words []uint64, reach int) {
+	var free fenwick
+	free.ones(len(order))
+	taken := make([]bool, len(order))
+	for rank, i := range order {
+		if taken[rank] {
+			continue
+		}
+		taken[rank] = true
+		free.add(rank, -1)
+		before := free.prefix(rank)
+		n := free.prefix(min(rank+reach, len(order)-1)+1) - before
+		if n == 0 {
+			continue
+		}
+		partner := free.find(before + below(words[i], n))
+		taken[partner] = true
+		free.add(partner, -1)
+		j := order[partner]
+		values[i], values[j] = values[j], values[i]
+	}
+}
+
+// Reach implements Scoped.
+func (m *RankSwap) Reach() Scope { return ScopeDataset }
+
+// Instead implements Replaceable.
+func (m *RankSwap) Instead() string {
+	return "a swap of scope window, or noise, which takes each record by itself"
+}
+
+// OnColumn implements Narrowing.
+func (m *RankSwap) OnColumn(column string) Params {
+	only := *m
+	only.Columns = []string{column}
+	return &only
+}
+
+// MapAxis implements Varying: p from .01 to .3.
+func (m *RankSwap) MapAxis() Axis {
+	return Axis{Rank: 4, Field: "p", From: Amount{Value: 0.01}, To: Amount{Value: 0.3}}
+}
+
+// Parameters implements Described.
+func (m *RankSwap) Parameters() []Parameter {
+	return withNumber(withNumber(withNumber(nil, "p", m.P), "bottom", m.Bottom), "top", m.Top)
+}
+
+// ActionOn implements Acting.
+func (m *RankSwap) ActionOn(string, float64) Action {
+	if m.P == nil {
+		return nil
+	}
+	return RankExchange{P: *m.P, Bottom: orZero(m.Bottom), Top: orZero(m.Top)}
+}
+
+// PublishedAction implements Publishing.
+func (m *RankSwap) PublishedAction(p Published, _ string) Action {
+	end := func(name string) float64 {
+		if v, ok := p.number(name); ok {
+			return v
+		}
+		if p.Named(name) && !p.Has(name) {
+			return 0
+		}
+		return nan
+	}
+	return RankExchange{P: p.numberOr("p", nan), Bottom: end("bottom"), Top: end("top")}
+}
+
+// Words implements Publishing.
+func (m *RankSwap) Words(p Published, _ string) string {
+	s := "rank swapping: values were exchanged between records with values of similar rank"
+	if v, ok := p.number("p"); ok {
+		s += fmt.Sprintf(", at most %s %% of the records apart", p.Number(100*v))
+	}
+	if v, ok := p.number("bottom"); ok && v > 0 {
+		s += fmt.Sprintf("; the lowest %s %% of values became their mean", p.Number(100*v))
+	}
+	if v, ok := p.number("top"); ok && v > 0 {
+		s += fmt.Sprintf("; the highest %s %% of values became their mean", p.Number(100*v))
+	}
+	return s
+}
+
+// EfficiencyFollows implements Publishing: an exchange keeps the column's values; what
+// the means of the ends take from the variance tells of the ends.
+func (m *RankSwap) EfficiencyFollows(has, named func(string) bool) bool {
+	for _, end := range []string{"bottom", "top"} {
+		if has(end) && !named(end) {
+			return false
+		}
+	}
+	return true
+}
