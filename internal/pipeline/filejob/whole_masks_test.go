@@ -1,0 +1,197 @@
+package filejob
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+)
+
+// columnOf reads a column of a CSV file.
+func columnOf(t *testing.T, path, name string) []string {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.Index(rows[0], name)
+	if at < 0 {
+		t.Fatalf("no column %s in %v", name, rows[0])
+	}
+	var values []string
+	for _, row := range rows[1:] {
+		values = append(values, row[at])
+	}
+	return values
+}
+
+// wholeRun releases 900 people under masks of all records.
+func wholeRun(t *testing.T, masks, extra string) (dir string, p *config.Pipeline, r *account.Result, err error) {
+	t.Helper()
+	dir = t.TempDir()
+	writeCSV(t, filepath.Join(dir, "in.csv"), people(900))
+	p = parse(t, dir, setup{source: "csv: {path: " + dir + "/in.csv}", sink: "csv: {path: " + dir + "/out.csv}", masks: masks,
+		extra: extra + "\nreport: {json: " + dir + "/r.json, html: " + dir + "/r.html, publish: [k, aggregate, p, bottom, top]}\n"})
+	r, err = Run(context.Background(), p, pipeline.Options{})
+	return dir, p, r, err
+}
+
+func measured(r *account.Result, name string) assess.ColumnMeasures {
+	return r.Report.Columns[slices.IndexFunc(r.Report.Columns, func(c assess.ColumnMeasures) bool { return c.Name == name })]
+}
+
+// Groups of k leave in the released file, within each stratum, with all other columns as
+// they were; R by index is the mean square of the file, whether the sample holds all
+// records or few.
+func TestMicroaggregatedFile(t *testing.T) {
+	const k = 4
+	for _, sample := range []string{"all", "100"} {
+		dir, _, r, err := wholeRun(t, "\n  - microaggregate: {columns: [income, debt], k: 4, by: [region]}\n", "assess: {sample: "+sample+", replicates: 7}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, out := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out.csv")
+		for _, same := range []string{"age", "region"} {
+			if !slices.Equal(columnOf(t, in, same), columnOf(t, out, same)) {
+				t.Errorf("%s is another one", same)
+			}
+		}
+		region := columnOf(t, out, "region")
+		held := map[string]int{}
+		var square float64
+		before, after := columnOf(t, in, "income"), columnOf(t, out, "income")
+		for i, y := range after {
+			held[region[i]+" "+y]++
+			a, _ := strconv.ParseFloat(before[i], 64)
+			b, _ := strconv.ParseFloat(y, 64)
+			square += (a - b) * (a - b) / float64(len(after))
+		}
+		for value, n := range held {
+			if n < k {
+				t.Errorf("%d records have %s", n, value)
+			}
+		}
+		debt := columnOf(t, in, "debt")
+		for i, y := range columnOf(t, out, "debt") {
+			if (debt[i] == "") != (y == "") {
+				t.Fatalf("record %d: whether debt is missing has changed", i)
+			}
+		}
+		column := measured(r, "income")
+		found := false
+		for _, risk := range column.Risk {
+			if risk.Target == "typical" && risk.Knowledge == "index" {
+				found = true
+				if got := 1 / float64(risk.R); math.Abs(got-square) > 1e-9*square {
+					t.Errorf("sample %s: R says ±%v, the file ±%v", sample, math.Sqrt(got), math.Sqrt(square))
+				}
+			}
+		}
+		if !found {
+			t.Error("no R of the typical record by index")
+		}
+	}
+}
+
+// Noise in front of groups is drawn: replicates where the sample holds all, else the one
+// release, marked as approximate.
+func TestNoiseBeforeGroupsIsMarked(t *testing.T) {
+	for _, tt := range []struct {
+		sample      string
+		replicates  int
+		approximate bool
+	}{{"all", 7, false}, {"100", 0, true}} {
+		_, _, r, err := wholeRun(t, "\n  - noise: {columns: [income], sd: 500}\n  - microaggregate: {columns: [income], k: 3}\n", "assess: {sample: "+tt.sample+", replicates: 7}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		column := measured(r, "income")
+		for _, risk := range column.Risk {
+			if risk.Replicates != tt.replicates || risk.Approximate != tt.approximate {
+				t.Errorf("sample %s, %s by %s: %d replicates, approximate %v", tt.sample, risk.Target, risk.Knowledge, risk.Replicates, risk.Approximate)
+			}
+		}
+	}
+}
+
+// Exchanged values are those of the file, and swaps, groups and ranks stand in one run.
+func TestRanksAndGroupsAndSwapsInOneRun(t *testing.T) {
+	dir, _, r, err := wholeRun(t, "\n  - rankswap: {columns: [income], p: 5%}\n  - microaggregate: {columns: [debt], k: 3, method: univariate}\n"+
+		"  - noise: {columns: [debt], sd: 3}\n", "assess: {replicates: 5}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := columnOf(t, filepath.Join(dir, "in.csv"), "income"), columnOf(t, filepath.Join(dir, "out.csv"), "income")
+	if slices.Equal(before, after) {
+		t.Error("nothing was exchanged")
+	}
+	slices.Sort(before)
+	slices.Sort(after)
+	if !slices.Equal(before, after) {
+		t.Error("the values of the column are not the same any more")
+	}
+	for _, name := range []string{"income", "debt"} {
+		column := measured(r, name)
+		if len(column.Risk) == 0 || column.Risk[0].Replicates != 5 {
+			t.Errorf("%s: %+v", name, column.Risk)
+		}
+	}
+	if _, _, _, err := wholeRun(t, "\n  - swap: {keys: [age], attribute: region, columns: [income], rate: 0.7, scope: dataset}\n  - microaggregate: {columns: [debt], k: 3}\n", "assess: {replicates: 3}"); err != nil {
+		t.Error(err)
+	}
+}
+
+// What the data do not allow is said with its place, and nothing is written.
+func TestWholeMasksRefuse(t *testing.T) {
+	for masks, want := range map[string]string{
+		"\n  - microaggregate: {columns: [income], k: 901}\n":               "masks[0].microaggregate.k: must be at most the records with a value in the same columns: the data have 900, got 901; lower k (test.yaml:",
+		"\n  - microaggregate: {columns: [income], k: 400, by: [region]}\n": "masks[0].microaggregate.k: must be at most the records with a value in the same columns: a stratum has ",
+		"\n  - rankswap: {columns: [income], p: 0.001}\n":                   "masks[0].rankswap.p: must be at least 1 record of those with a value in columns[0]: a share of 0.001 of 900 is less; give a greater p (test.yaml:",
+	} {
+		dir, _, _, err := wholeRun(t, masks, "")
+		var problems config.Errors
+		if !errors.As(err, &problems) || !strings.HasPrefix(fmt.Sprint(err), want) || !strings.Contains(fmt.Sprint(err), "(test.yaml:") {
+			t.Errorf("%s: got %v, want %s", masks, err, want)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil || len(files) != 2 {
+			t.Errorf("%s: left behind %v, %v", masks, files, err)
+		}
+	}
+}
+
+// The note tells what follows from what is published of groups.
+func TestNoteOfGroups(t *testing.T) {
+	dir, _, _, err := wholeRun(t, "\n  - microaggregate: {columns: [income], k: 3}\n  - rankswap: {columns: [debt], p: 10%}\n", "assess: {replicates: 2}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"r.public.json", "r.public.html"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"of at least k = 3 records each", "Var(x) ≥ Var(y)", "at most 10 % of the records apart", "Rank swapping keeps the column’s values"} {
+			if !strings.Contains(strings.ReplaceAll(string(text), `≥`, "≥"), want) {
+				t.Errorf("%s does not say: %s", name, want)
+			}
+		}
+	}
+}
