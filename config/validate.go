@@ -208,6 +208,9 @@ func (l *loader) validateMasksOnce(p *Pipeline, list string, masks []transform.S
 		if !transform.Computes(spec.Params) {
 			continue
 		}
+		if field := transform.NeedsValues(spec.Params); field != "" {
+			l.Wrong(form.Join(path, field), "must not be used here: %s, and it takes all values first; give a bound in the column's unit, and replace: bound or label", once)
+		}
 		if field, columns := transform.RelativeTo(spec.Params); len(columns) > 0 && p.Profile == "" {
 			l.Wrong(form.Join(path, field), "must be a number in the column's unit: %s, and the standard deviation that a percentage refers to is not known then; or name a profile", once)
 		}

@@ -28,7 +28,10 @@ type Setup struct {
 	Key      keystream.Key
 	Columns  []ColumnInfo
 	Identity []int // Block.Columns indexes of the identity columns; empty: place is the identity
-	Window   int   // records in a swap window; blocks of a file start at multiples of it and hold whole windows
+	// Sorted are the original values of columns in ascending order, where a mask needs them
+	// (NeedsValues); a column without an entry is not known.
+	Sorted map[string][]float64
+	Window int // records in a swap window; blocks of a file start at multiples of it and hold whole windows
 }
 
 // Chain is a list of masks made ready for the columns of one run. Apply may be

@@ -22,6 +22,7 @@ var filled = map[string]Params{
 	"swap":           &Swap{Keys: []string{"k", "l"}, Attribute: "r", Columns: []string{"a", "b"}, Rate: ptr(0.3), Policy: "random", Scope: "dataset"},
 	"rankswap":       &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.05), Bottom: ptr(0.03), Top: ptr(0.04)},
 	"microaggregate": &Microaggregate{Columns: []string{"a", "b"}, K: ptr(7), Method: "mdav", Aggregate: "median", By: []string{"k"}},
+	"topcode":        &Topcode{Columns: []string{"a"}, Lower: ptr(10.0), Upper: ptr(90.0), Replace: "bound"},
 	"recode":         &Recode{Columns: []string{"a"}, Breaks: []float64{0, 10, 50}, Midpoints: true, Other: ptr("0")},
 	"pram":           &PRAM{Columns: []string{"a"}, Keep: ptr(0.8), Categories: []string{"1", "2"}, Invariant: true, Frequencies: map[string]float64{"1": 3, "2": 5}, Other: ptr("1")},
 }
@@ -29,7 +30,7 @@ var filled = map[string]Params{
 // TestEveryMaskSaysAllOfItself: what a mask leaves out is hidden and refused, which
 // is no fault of a user's configuration.
 func TestEveryMaskSaysAllOfItself(t *testing.T) {
-	noAxis := []string{"truncate", "round", "recode"} // a map varies them where it is told to only
+	noAxis := []string{"truncate", "round", "recode", "topcode"} // a map varies them where it is told to only
 	for _, k := range Kinds {
 		p := filled[k.Name]
 		if p == nil {
@@ -224,7 +225,7 @@ func TestNothingLooksAtTheTypeOfAMask(t *testing.T) {
 	for _, k := range Kinds {
 		masks[reflect.TypeOf(k.New()).Elem().Name()] = true
 	}
-	for _, s := range []step{&biasStep{}, &noiseStep{}, &clipStep{}, &roundStep{}, &windowSwap{}, &datasetSwap{}, &recodeStep{}, &pramStep{}, &wholeStep{}} {
+	for _, s := range []step{&biasStep{}, &noiseStep{}, &clipStep{}, &roundStep{}, &windowSwap{}, &datasetSwap{}, &recodeStep{}, &tailStep{}, &pramStep{}, &wholeStep{}} {
 		masks[reflect.TypeOf(s).Elem().Name()] = true
 	}
 	files, err := filepath.Glob("*.go")

@@ -47,6 +47,17 @@ var examples = map[string][]struct {
 	"microaggregate": {{0, func() []Spec {
 		return []Spec{mask(&Microaggregate{Columns: []string{"a", "b"}, K: ptr(5), Method: "mdav", Aggregate: "mean", By: []string{"c"}})}
 	}}},
+	"topcode": {
+		{0, func() []Spec {
+			return []Spec{mask(&Topcode{Columns: []string{"a"}, Lower: ptr(100.0), Upper: ptr(500.0), Replace: "bound"})}
+		}},
+		{0, func() []Spec {
+			return []Spec{mask(&Topcode{Columns: []string{"a"}, LowerPercentile: ptr(10.0), UpperPercentile: ptr(60.0), Replace: "mean"})}
+		}},
+		{0, func() []Spec {
+			return []Spec{mask(&Topcode{Columns: []string{"a"}, Lower: ptr(100.0), Upper: ptr(500.0), Replace: "label", LowerLabel: ptr("few"), UpperLabel: ptr("many")})}
+		}},
+	},
 	"recode": {
 		{0, func() []Spec {
 			return []Spec{mask(&Recode{Columns: []string{"a"}, Breaks: []float64{0, 200, 400, 1000}, Midpoints: true, Other: ptr("5000")})}
@@ -214,6 +225,10 @@ func TestKindsNameTheirParameters(t *testing.T) {
 	columns := namingData(500)
 	setup := testSetup(t, columns...)
 	setup.Window = 100
+	setup.Sorted = map[string][]float64{}
+	for i := range setup.Columns {
+		setup.Sorted[setup.Columns[i].Name] = slices.Sorted(slices.Values(columns[i].values))
+	}
 	for _, kind := range Kinds {
 		if len(examples[kind.Name]) == 0 {
 			t.Errorf("%s: no example, so nobody knows whether its parameters are in the names of draws", kind.Name)

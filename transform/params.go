@@ -50,6 +50,7 @@ var Kinds = []Kind{
 	{"truncate", "keep released values within bounds", func() Params { return new(Truncate) }},
 	{"round", "round to decimals or to a base", func() Params { return new(Round) }},
 	{"recode", "join categories to coarser ones, or numbers to intervals", func() Params { return new(Recode) }},
+	{"topcode", "replace values beyond a bound by the bound, their mean or a label", func() Params { return new(Topcode) }},
 	{"pram", "replace categories by ones drawn from a transition matrix", func() Params { return new(PRAM) }},
 	{"swap", "exchange values between records with the same keys", func() Params { return new(Swap) }},
 	{"microaggregate", "replace values by the mean or median of groups of at least k records that are alike", func() Params { return new(Microaggregate) }},

@@ -142,6 +142,8 @@ func exampleSpecs(kind string) [][]Spec {
 		return [][]Spec{{mask(ranked(0.5, "a"))}}
 	case "microaggregate":
 		return [][]Spec{{mask(micro(2, "a"))}}
+	case "topcode":
+		return [][]Spec{{mask(&Topcode{Columns: a, Upper: ptr(2.0)})}, {mask(&Topcode{Columns: a, Upper: ptr(2.0), Replace: "label", UpperLabel: ptr("more")})}}
 	case "recode":
 		return [][]Spec{{mask(&Recode{Columns: a, Breaks: []float64{0, 2, 4}, Midpoints: true})}, {mask(&Recode{Columns: a, Map: map[string]string{"1": "2"}, Other: ptr("3")})}}
 	case "pram":

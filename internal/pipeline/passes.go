@@ -28,8 +28,8 @@ func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 		return err
 	}
 	open := pl.settleFrom(known)
-	if len(open) == 0 {
-		return nil
+	if err := pl.settleValues(ctx, progress); err != nil || len(open) == 0 {
+		return err
 	}
 	if !pl.Source.Rewindable() {
 		var problems config.Errors
@@ -206,7 +206,7 @@ func (pl *Plan) setDecimals() {
 // first.
 func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progress) (*transform.Chain, error) {
 	chain, err := transform.NewChain(pl.Config.Masks, transform.Setup{
-		Key: key, Columns: pl.Columns, Identity: pl.identity, Window: pl.Config.Window.Records,
+		Key: key, Columns: pl.Columns, Identity: pl.identity, Window: pl.Config.Window.Records, Sorted: pl.sorted,
 	})
 	if err != nil {
 		return nil, DataErrorf("%v", err)
@@ -281,7 +281,7 @@ func (pl *Plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m 
 		}
 	}
 	chain, err := transform.NewChain(masks, transform.Setup{
-		Key: key, Columns: columns, Window: pl.Config.Window.Records,
+		Key: key, Columns: columns, Window: pl.Config.Window.Records, Sorted: pl.sorted,
 	})
 	if err != nil {
 		return nil, DataErrorf("%v", err)

@@ -1,0 +1,448 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Topcode puts a bound, the mean of the values beyond it, or a label in the place of values
+// beyond a bound or a percentile of the original: top and bottom coding (Hundepool et al.
+// 2012, Statistical Disclosure Control, section 3.2.4).
+type Topcode struct {
+	Columns         []string `yaml:"columns" doc:"the columns to mask"`
+	Upper           *float64 `yaml:"upper" doc:"values above this are coded"`
+	Lower           *float64 `yaml:"lower" doc:"values below this are coded"`
+	UpperPercentile *float64 `yaml:"upper_percentile" doc:"in place of upper: the percentile of the original, above 50 and below 100, which takes a first pass"`
+	LowerPercentile *float64 `yaml:"lower_percentile" doc:"in place of lower: the percentile of the original, above 0 and below 50, which takes a first pass"`
+	Replace         string   `yaml:"replace" doc:"bound (default); mean: the mean of the original values beyond the bound, which takes a first pass; label: text, upper_label and lower_label" enum:"bound,mean,label"`
+	UpperLabel      *string  `yaml:"upper_label" doc:"with replace: label, what values above the bound become"`
+	LowerLabel      *string  `yaml:"lower_label" doc:"with replace: label, what values below the bound become"`
+}
+
+// Check implements Params.
+func (m *Topcode) Check() check.Problems {
+	var ps check.Problems
+	checkColumns(&ps, "columns", m.Columns, "column")
+	if m.Upper == nil && m.Lower == nil && m.UpperPercentile == nil && m.LowerPercentile == nil {
+		ps.Addf("", "must have upper, lower or a percentile in place of one, got neither")
+	}
+	for _, side := range []struct {
+		field      string
+		bound      *float64
+		percentile *float64
+		lo, hi     float64
+		label      *string
+	}{{"upper", m.Upper, m.UpperPercentile, 50, 100, m.UpperLabel}, {"lower", m.Lower, m.LowerPercentile, 0, 50, m.LowerLabel}} {
+		if side.bound != nil {
+			checkFinite(&ps, side.field, *side.bound)
+		}
+		given := side.bound != nil || side.percentile != nil
+		if p := side.percentile; p != nil {
+			switch {
+			case side.bound != nil:
+				ps.Addf(side.field+"_percentile", "must be left out beside %s", side.field)
+			case !(*p > side.lo && *p < side.hi):
+				ps.Addf(side.field+"_percentile", "must be above %v and below %v, got %v", side.lo, side.hi, *p)
+			}
+		}
+		switch labels := m.Replace == "label"; {
+		case labels && given && side.label == nil:
+			ps.Addf(side.field+"_label", "must be given with replace: label")
+		case side.label != nil && (!labels || !given):
+			ps.Addf(side.field+"_label", "must be left out without replace: label and a bound on that side")
+		}
+	}
+	if m.Lower != nil && m.Upper != nil && *m.Lower > *m.Upper {
+		ps.Addf("upper", "must be at least %v, which is lower, got %v", *m.Lower, *m.Upper)
+	}
+	checkWord(&ps, "replace", m.Replace, "bound", "mean", "label")
+	return ps
+}
+
+// Masks implements Params.
+func (m *Topcode) Masks() []string { return m.Columns }
+
+// Reads implements Params.
+func (m *Topcode) Reads() []string { return nil }
+
+// Surveying is a mask that must know all original values of its columns before any record
+// is masked.
+type Surveying interface {
+	// NeedsValues names the first field that needs them; "" where none does.
+	NeedsValues() string
+}
+
+// NeedsValues returns the first field of a mask that needs all original values of its
+// columns (Setup.Sorted); "" where none does.
+func NeedsValues(p Params) string {
+	if s, ok := p.(Surveying); ok {
+		return s.NeedsValues()
+	}
+	return ""
+}
+
+// NeedsValues implements Surveying.
+func (m *Topcode) NeedsValues() string {
+	switch {
+	case m.UpperPercentile != nil:
+		return "upper_percentile"
+	case m.LowerPercentile != nil:
+		return "lower_percentile"
+	case m.Replace == "mean":
+		return "replace"
+	}
+	return ""
+}
+
+// percentile is the order statistic between x_(h) and x_(h+1), h = (n−1)p + 1, by linear
+// interpolation: Hyndman and Fan (1996), definition 7, which R takes by default.
+func percentile(sorted []float64, p float64) float64 {
+	h := float64(len(sorted)-1) * p / 100
+	i := int(h)
+	if i+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	return sorted[i] + float64((h-float64(i))*(sorted[i+1]-sorted[i]))
+}
+
+// meanOf is the mean of values in ascending order; of none, the other value.
+func meanOf(values []float64, none float64) float64 {
+	if len(values) == 0 {
+		return none
+	}
+	mean := 0.0
+	for i, v := range values {
+		mean += (v - mean) / float64(i+1)
+	}
+	return mean
+}
+
+// tail is what a column has beyond its bounds, infinite where there is none, and what
+// takes its place.
+type tail struct {
+	*column
+	lower, upper float64 // bounds
+	low, high    float64 // released in place of what is beyond, or the codes of the labels
+}
+
+// bounds returns the bounds of a column, from the values of the original where they are
+// percentiles.
+func (m *Topcode) bounds(c *Chain, i int, col *column) (lower, upper float64, err error) {
+	lower, upper = math.Inf(-1), math.Inf(1)
+	sorted, known := c.setup.Sorted[col.Name]
+	if m.NeedsValues() != "" && len(sorted) == 0 {
+		if !known {
+			return 0, 0, fmt.Errorf("%s.%s: needs the original values of column %s, which are not known", c.at(i), m.NeedsValues(), strconv.Quote(col.Name))
+		}
+		return lower, upper, nil // no value, so that none is beyond
+	}
+	for _, side := range []struct {
+		to                *float64
+		bound, percentile *float64
+	}{{&lower, m.Lower, m.LowerPercentile}, {&upper, m.Upper, m.UpperPercentile}} {
+		switch {
+		case side.bound != nil:
+			*side.to = *side.bound
+		case side.percentile != nil:
+			*side.to = percentile(sorted, *side.percentile)
+		}
+	}
+	return lower, upper, nil
+}
+
+func (m *Topcode) compile(c *Chain, i int) (step, error) {
+	s := &tailStep{mask: i, of: m}
+	clip := &clipStep{mask: i}
+	for _, name := range m.Columns {
+		if m.Replace == "label" && c.lookup(name) == nil {
+			continue // replicates leave out what leaves as text
+		}
+		col, err := c.arithmetic(i, name)
+		if err != nil {
+			return nil, err
+		}
+		lower, upper, err := m.bounds(c, i, col)
+		if err != nil {
+			return nil, err
+		}
+		t := tail{column: col, lower: lower, upper: upper, low: lower, high: upper}
+		switch m.Replace {
+		case "label":
+			t.low, t.high = m.label(m.LowerLabel), m.label(m.UpperLabel)
+			c.does(i, col, part("toplabel", lower, upper)+toldTexts("labels", m.labels()...))
+			col.becomes(microdata.Field{Name: col.Field.Name, Type: arrow.BinaryTypes.String, Nullable: col.Field.Nullable})
+		case "mean":
+			sorted := c.setup.Sorted[name]
+			below := sort.SearchFloat64s(sorted, lower)
+			above := sort.Search(len(sorted), func(k int) bool { return sorted[k] > upper })
+			t.low, t.high = meanOf(sorted[:below], lower), meanOf(sorted[above:], upper)
+			if col.decimals >= 0 {
+				g := decimalGrid(col.decimals)
+				t.low, t.high = finiteOr(g, t.low), finiteOr(g, t.high)
+			}
+			c.does(i, col, part("topmean", lower, upper, t.low, t.high))
+		default:
+			if err := clip.take(c, i, col, lower, upper); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		s.columns = append(s.columns, t)
+	}
+	if m.Replace == "mean" || m.Replace == "label" {
+		return s, nil
+	}
+	return clip, nil
+}
+
+// finiteOr puts a value on a grid; an infinite one stays.
+func finiteOr(g grid, x float64) float64 {
+	if math.IsInf(x, 0) {
+		return x
+	}
+	return g.snap(x)
+}
+
+// take adds a column that is clipped at its bounds.
+func (s *clipStep) take(c *Chain, i int, col *column, lower, upper float64) error {
+	t := clipColumn{column: col, lower: lower, upper: upper}
+	if col.decimals >= 0 {
+		// The bounds come inwards onto the grid; a percentile may lie between two values.
+		lo, hi, err := (&Truncate{Lower: &lower, Upper: &upper}).bounds(c, i, col, decimalGrid(col.decimals))
+		if err != nil {
+			return err
+		}
+		if g := decimalGrid(col.decimals); exact(lo) {
+			t.lower = g.value(lo)
+		}
+		if g := decimalGrid(col.decimals); exact(hi) {
+			t.upper = g.value(hi)
+		}
+	}
+	c.does(i, col, part("clip", t.lower, t.upper))
+	s.columns = append(s.columns, t)
+	return nil
+}
+
+// label is the code of a label, NaN where there is none.
+func (m *Topcode) label(text *string) float64 {
+	if text == nil {
+		return math.NaN()
+	}
+	return microdata.CategoryCode([]byte(*text))
+}
+
+// labels are those of the lower and the upper side, "" where there is none.
+func (m *Topcode) labels() []string {
+	list := make([]string, 2)
+	for k, text := range []*string{m.LowerLabel, m.UpperLabel} {
+		if text != nil {
+			list[k] = *text
+		}
+	}
+	return list
+}
+
+// tailStep is a topcode mask that releases means or labels.
+type tailStep struct {
+	mask    int
+	of      *Topcode
+	columns []tail
+}
+
+func (s *tailStep) apply(c *Chain, w *work, b *microdata.Block) error {
+	changed := w.newChanged(b.N)
+	for k := range s.columns {
+		t := &s.columns[k]
+		if s.of.Replace == "label" {
+			if err := s.text(t, b, changed); err != nil {
+				return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(t.Name), err)
+			}
+			continue
+		}
+		v, err := t.numbers(b)
+		if err != nil {
+			return err
+		}
+		for i, x := range v.Values {
+			if x < t.lower {
+				v.Values[i] = t.low
+				changed.Set(i)
+			} else if x > t.upper {
+				v.Values[i] = t.high
+				changed.Set(i)
+			}
+		}
+		clearNulls(v, changed)
+	}
+	c.count(s.mask, b, changed)
+	return nil
+}
+
+// text releases numbers as text and those beyond the bounds as labels; in replicates, where
+// numbers stand for what is in the array, as the codes of both.
+func (s *tailStep) text(t *tail, b *microdata.Block, changed microdata.Bitmap) error {
+	col := &b.Columns[t.Index]
+	labels := s.of.labels()
+	if col.Array == nil {
+		if col.Original.Values == nil {
+			return nil
+		}
+		v := col.Mutable()
+		for i, x := range v.Values {
+			switch {
+			case !v.Valid.Has(i):
+			case x < t.lower:
+				v.Values[i] = t.low
+			case x > t.upper:
+				v.Values[i] = t.high
+			default:
+				v.Values[i] = microdata.CategoryCode([]byte(numberText(x)))
+			}
+		}
+		return nil
+	}
+	var numbers microdata.Column
+	beyond := microdata.NumbersOf(col.OutArray(), &numbers)
+	v := numbers.Original
+	out := make([]string, b.N)
+	for i, x := range v.Values {
+		switch {
+		case !v.Valid.Has(i):
+		case x-x != 0:
+			b.Reject(i, t.Name, "is not a finite number")
+		case x < t.lower:
+			out[i] = labels[0]
+			changed.Set(i)
+		case x > t.upper:
+			out[i] = labels[1]
+			changed.Set(i)
+		default:
+			out[i] = numberText(x)
+		}
+	}
+	for _, i := range beyond {
+		b.Reject(i, t.Name, "is beyond what can be compared exactly (2^53 units of the last place)")
+	}
+	places := make([]int32, b.N)
+	for i := range places {
+		if places[i] = int32(i); !v.Valid.Has(i) || b.Rejected(i) {
+			places[i] = missing
+		}
+	}
+	col.ReleasedArray = (&categoryColumn{out: out}).array(places)
+	return nil
+}
+
+// keeps: what lies within the bounds stays.
+func (s *tailStep) keeps(l *keepingOf, i int) {
+	l.changed(i)
+	for _, t := range s.columns {
+		if t.Name == l.name {
+			l.lower, l.upper = append(l.lower, bound{i, t.lower}), append(l.upper, bound{i, t.upper})
+		}
+	}
+}
+
+// ReleasedField implements Retyping.
+func (m *Topcode) ReleasedField(f microdata.Field) (microdata.Field, bool) {
+	if m.Replace != "label" {
+		return f, false
+	}
+	f.Type = arrow.BinaryTypes.String
+	return f, true
+}
+
+// Reach implements Scoped.
+func (m *Topcode) Reach() Scope { return ScopeRecord }
+
+// Parameters implements Described.
+func (m *Topcode) Parameters() []Parameter {
+	list := withNumber(withNumber(nil, "upper", m.Upper), "lower", m.Lower)
+	list = withNumber(withNumber(list, "upper_percentile", m.UpperPercentile), "lower_percentile", m.LowerPercentile)
+	list = append(list, Parameter{"replace", wordOr(m.Replace, "bound")})
+	if m.UpperLabel != nil {
+		list = append(list, Parameter{"upper_label", *m.UpperLabel})
+	}
+	if m.LowerLabel != nil {
+		list = append(list, Parameter{"lower_label", *m.LowerLabel})
+	}
+	return list
+}
+
+// ActionOn implements Acting. Percentiles are of data that are not at hand here: their
+// bounds are not known.
+func (m *Topcode) ActionOn(string, float64) Action {
+	a := Bounding{Lower: math.Inf(-1), Upper: math.Inf(1), Mode: "clip"}
+	if m.Lower != nil {
+		a.Lower = *m.Lower
+	}
+	if m.Upper != nil {
+		a.Upper = *m.Upper
+	}
+	if m.NeedsValues() != "" || m.Replace == "label" {
+		return Recoding{}
+	}
+	return a
+}
+
+// PublishedAction implements Publishing: what is not a clip at published bounds is not
+// known.
+func (m *Topcode) PublishedAction(p Published, _ string) Action {
+	if p.word("replace") != "bound" || p.Has("upper_percentile") || p.Has("lower_percentile") {
+		return Recoding{}
+	}
+	return Bounding{Lower: p.bound("lower", math.Inf(-1)), Upper: p.bound("upper", math.Inf(1)), Mode: "clip"}
+}
+
+// Words implements Publishing.
+func (m *Topcode) Words(p Published, _ string) string {
+	var bounds []string
+	for _, side := range []struct{ field, word string }{{"lower", "below "}, {"upper", "above "}} {
+		if v, ok := p.number(side.field); ok {
+			bounds = append(bounds, side.word+p.Number(v))
+		} else if v, ok := p.number(side.field + "_percentile"); ok {
+			bounds = append(bounds, side.word+"percentile "+p.Number(v))
+		}
+	}
+	where := "beyond bounds that are not published"
+	if bounds != nil {
+		where = strings.Join(bounds, " or ")
+	}
+	to := "coded"
+	switch p.word("replace") {
+	case "bound":
+		to = "moved to the bound"
+	case "mean":
+		to = "replaced by their mean, so that the column's mean and sum are kept"
+	case "label":
+		to = "replaced by a label"
+	}
+	return "top and bottom coding: values " + where + " were " + to
+}
+
+// EfficiencyFollows implements Publishing: it tells how much lay beyond the bounds.
+func (m *Topcode) EfficiencyFollows(has, named func(string) bool) bool {
+	for _, field := range []string{"upper", "lower", "upper_percentile", "lower_percentile"} {
+		if has(field) && !named(field) {
+			return false
+		}
+	}
+	return named("replace")
+}
+
+// OnColumn implements Narrowing.
+func (m *Topcode) OnColumn(column string) Params {
+	q := *m
+	q.Columns = slices.Clone([]string{column})
+	return &q
+}
