@@ -1,0 +1,357 @@
+package attack
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	_ "github.com/sdlfilter/sdlfilter/internal/formats"
+	"github.com/sdlfilter/sdlfilter/internal/intruder"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+)
+
+// survey writes a file of n records and the configuration of a job over it.
+func survey(t *testing.T, n int, masks, extra string) *config.Pipeline {
+	t.Helper()
+	dir := t.TempDir()
+	var rows strings.Builder
+	rows.WriteString("id,wage,debt,age,region,weight,house\n")
+	for i := range n {
+		debt := fmt.Sprint(i * i % 71)
+		if i%9 == 4 {
+			debt = ""
+		}
+		fmt.Fprintf(&rows, "R%d,%d.25,%s,%d,%s,%d,h%d\n", i, 1000+37*i%5000, debt, 20+i%7, []string{"n", "s", "w"}[i%3], 1+i%4, i/3)
+	}
+	for name, text := range map[string]string{"in.csv": rows.String(), "k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := config.Parse("test.yaml", []byte(fmt.Sprintf(`version: 1
+name: test
+key: {file: %[1]s/k}
+source: {csv: {path: %[1]s/in.csv}}
+sink: {csv: {path: %[1]s/out.csv}}
+columns:
+  id: {role: identifier}
+  wage: {role: sensitive, unmasked: true}
+  debt: {role: other}
+  age: {role: other}
+  region: {role: other}
+  weight: {role: other}
+  house: {role: other}
+masks: [%[2]s]
+%[3]s
+`, dir, masks, extra)), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// column is a column of the file as it stands there.
+func column(t *testing.T, p *config.Pipeline, name string) (values []string) {
+	t.Helper()
+	f, err := os.Open(filepath.Join(filepath.Dir(p.Sink.Config.Paths()[0]), "in.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.Index(rows[0], name)
+	for _, r := range rows[1:] {
+		values = append(values, r[at])
+	}
+	return values
+}
+
+// alike says whether codes group records as texts do.
+func alike(codes []int32, texts []string) bool {
+	there, back := map[int32]string{}, map[string]int32{}
+	for i, code := range codes {
+		if text, known := there[code]; known && text != texts[i] {
+			return false
+		}
+		if other, known := back[texts[i]]; known && other != code {
+			return false
+		}
+		there[code], back[texts[i]] = texts[i], code
+	}
+	return len(codes) == len(texts)
+}
+
+// What the intruder is given are the columns of the file, the masked ones moved as the
+// masks move them, and the parts that the configuration names.
+func TestRun(t *testing.T) {
+	p := survey(t, 300, "bias: {columns: [wage], phi: 0.1}", `assess:
+  sample: 5000
+  keys: [age, wage, region]
+  intruder: {targets: 40, interval: [0.05], linkage: {one_to_one: true, distance: ranks}, uniqueness: {sensitive: [house], weight: weight, household: house, suda2: false, alpha: 0.2, k: [4]}, utility: {regressions: [{response: wage, predictors: [debt]}]}, inversion: true}`)
+	progress := new(pipeline.Progress)
+	result, d, err := Run(context.Background(), p, pipeline.Options{Progress: progress})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names, linked []string
+	for i, c := range d.Numeric {
+		names = append(names, c.Name)
+		if slices.Contains(d.Linked, i) {
+			linked = append(linked, c.Name)
+		}
+		moved := 0
+		for i, text := range column(t, p, c.Name) {
+			want, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				want = math.NaN()
+			}
+			if got := c.Original[i]; got != want && (got == got || want == want) {
+				t.Fatalf("%s of record %d is %v, want %v", c.Name, i, got, want)
+			}
+			if got := c.Released[i]; got != want && (got == got || want == want) {
+				moved++
+			}
+		}
+		if c.Name == "wage" && moved < 290 || c.Name != "wage" && moved > 0 {
+			t.Errorf("%d values of %s are moved", moved, c.Name)
+		}
+		if c.Name == "wage" && c.Grid != 0.01 || c.Name != "wage" && c.Grid != 0 {
+			t.Errorf("%s has a grid of %v", c.Name, c.Grid)
+		}
+	}
+	slices.Sort(linked)
+	if !slices.Contains(names, "debt") || !slices.Equal(linked, []string{"age", "wage"}) {
+		t.Errorf("%q are given, %q linked", names, linked)
+	}
+	if len(d.Categorical) != 1 || d.Categorical[0].Name != "region" || !alike(d.Categorical[0].Original, column(t, p, "region")) {
+		t.Error("the categories are others")
+	}
+	if len(d.Sensitive) != 1 || !alike(d.Sensitive[0].Original, column(t, p, "house")) || !alike(d.Household, column(t, p, "house")) {
+		t.Error("the households are others")
+	}
+	for i, text := range column(t, p, "weight") {
+		if fmt.Sprint(d.Weights[i]) != text {
+			t.Fatalf("the weight of record %d is %v, want %s", i, d.Weights[i], text)
+		}
+	}
+	if d.Records != 0 || result.Targets != 40 || result.Records != 300 || progress.Phase() != "assess" {
+		t.Errorf("a sample of %d, %+v", d.Records, result)
+	}
+	if result.Linkage == nil || result.Uniqueness == nil || result.Utility == nil || result.Inversion == nil || result.Bayes != nil || len(result.Interval) != 1 {
+		t.Errorf("parts: %+v", result)
+	}
+	if _, err := os.Stat(p.Sink.Config.Paths()[0]); err == nil {
+		t.Error("something was released")
+	}
+}
+
+// Of a file larger than the sample the intruder is given a sample, and told of how many.
+func TestRunOnASample(t *testing.T) {
+	p := survey(t, 300, "bias: {columns: [wage], phi: 0.1}", "assess: {keys: [wage], sample: 100}")
+	result, d, err := Run(context.Background(), p, pipeline.Options{})
+	if err != nil || d.Records != 300 || len(d.Numeric[0].Original) >= 300 || result.Linkage == nil || result.Uniqueness != nil {
+		t.Errorf("%d of %d records, %+v, %v", len(d.Numeric[0].Original), d.Records, result, err)
+	}
+}
+
+// What cannot be attacked is said with its place.
+func TestRunRefuses(t *testing.T) {
+	const bias = "bias: {columns: [wage], phi: 0.1}"
+	for _, c := range []struct{ name, masks, extra, want string }{
+		{"nobody to know anything", bias, "", "assess.keys: must be given"},
+		{"a source that is not there", bias, "assess: {keys: [wage]}", "source: "},
+		{"no records", bias, "assess: {keys: [wage]}", "the source has no records"},
+		{"no key", bias, "assess: {keys: [wage]}", "key"},
+	} {
+		n := 20
+		if c.name == "no records" {
+			n = 0
+		}
+		p := survey(t, n, c.masks, c.extra)
+		dir := filepath.Dir(p.Sink.Config.Paths()[0])
+		switch c.name {
+		case "a source that is not there":
+			if err := os.Remove(filepath.Join(dir, "in.csv")); err != nil {
+				t.Fatal(err)
+			}
+		case "no records":
+			if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte("id,wage,debt,age,region,weight,house\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		case "no key":
+			if err := os.WriteFile(filepath.Join(dir, "k"), []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, _, err := Run(context.Background(), p, pipeline.Options{})
+		if err == nil || r != nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	because := errors.New("because")
+	stop(because)
+	if r, _, err := Run(ctx, survey(t, 20, bias, "assess: {keys: [wage]}"), pipeline.Options{}); err == nil || r != nil {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+// The noise that masks put on a column: biases multiply, noises add, a bias after a noise
+// multiplies it, rounding adds that of a step; in the order of the masks, of this column.
+func TestImpliedNoise(t *testing.T) {
+	for _, c := range []struct {
+		masks      string
+		phi, sigma float64
+	}{
+		{"bias: {columns: [wage], phi: 0.3}", 0.3, 0},
+		{"noise: {columns: [wage], sd: 40}", 0, 40},
+		{"noise: {columns: [debt, wage], sd: 40}", 0, 40},
+		{"noise: {columns: [debt], sd: 40}", 0, 0},
+		{"noise: {columns: [wage], sd: 30}}, {noise: {columns: [wage], sd: 40}", 0, 50},
+		{"bias: {columns: [wage], phi: 0.3}}, {bias: {columns: [wage], phi: 0.4}", math.Sqrt(1.09*1.16 - 1), 0},
+		{"noise: {columns: [wage], sd: 40}}, {bias: {columns: [wage], phi: 0.3}", 0.3, 40 * math.Sqrt(1.09)},
+		{"bias: {columns: [wage], phi: 0.3}}, {noise: {columns: [wage], sd: 40}", 0.3, 40},
+		{"round: {columns: [wage], base: 12}", 0, math.Sqrt(12)},
+		{"noise: {columns: [wage], sd: 3}}, {round: {columns: [wage], base: 12}", 0, math.Sqrt(9 + 12)},
+		{"noise: {columns: [wage], sd: 3}}, {truncate: {columns: [wage], lower: 0}", 0, 3},
+	} {
+		p := survey(t, 3, "{"+c.masks+"}", "")
+		phi, sigma, err := impliedNoise(&pipeline.Plan{Config: p}, "wage")
+		if err != nil || math.Abs(phi-c.phi) > 1e-12 || math.Abs(sigma-c.sigma) > 1e-12*(1+c.sigma) {
+			t.Errorf("%s: φ %v, σ %v, %v, want %v, %v", c.masks, phi, sigma, err, c.phi, c.sigma)
+		}
+	}
+}
+
+// The Bayesian intruder knows of each linked key what the configuration says, else what
+// the masks make of it; by d2 the priors that it says, else those of the paper.
+func TestBayesOf(t *testing.T) {
+	p := survey(t, 3, "{bias: {columns: [wage], phi: 0.3}}, {noise: {columns: [wage, debt], sd: 40}}", "")
+	pl := &pipeline.Plan{Config: p}
+	d := &attack.Data{Linked: []int{2, 0}, Numeric: []attack.NumericColumn{
+		{Name: "wage", Released: []float64{5, -1, math.NaN(), 11}}, {Name: "age", Released: []float64{1}}, {Name: "debt", Released: []float64{3, 3}},
+	}}
+	prior := &config.IntruderPrior{Shape: 3, Scale: 7}
+	for _, c := range []struct {
+		name string
+		b    config.IntruderBayes
+		want []intruder.Key // of debt, then wage
+	}{
+		{"of the masks", config.IntruderBayes{Knowledge: config.KnowledgeD1}, []intruder.Key{{Sigma: 40}, {Phi: 0.3, Sigma: 40}}},
+		{"said of one", config.IntruderBayes{Knowledge: config.KnowledgeD1, Phi: map[string]float64{"wage": 0.5}, Sigma: map[string]float64{"debt": 9}}, []intruder.Key{{Sigma: 9}, {Phi: 0.5, Sigma: 40}}},
+		{"the paper's priors", config.IntruderBayes{Knowledge: config.KnowledgeD2}, []intruder.Key{
+			{Sigma: 40, PhiPrior: intruder.InverseGammaAround(0.5 / 6)}, // a column of one value has no range
+			{Phi: 0.3, Sigma: 40, PhiPrior: intruder.InverseGammaAround(0.5 / 6), SigmaPrior: intruder.InverseGammaAround(2)}}},
+		{"priors that are said", config.IntruderBayes{Knowledge: config.KnowledgeD2, PhiPrior: prior, SigmaPrior: &config.IntruderPrior{Shape: 4, Scale: 8}}, []intruder.Key{
+			{Sigma: 40, PhiPrior: &intruder.Prior{Shape: 3, Scale: 7}, SigmaPrior: &intruder.Prior{Shape: 4, Scale: 8}},
+			{Phi: 0.3, Sigma: 40, PhiPrior: &intruder.Prior{Shape: 3, Scale: 7}, SigmaPrior: &intruder.Prior{Shape: 4, Scale: 8}}}},
+	} {
+		c.b.Threshold, c.b.Population = 0.25, 77
+		o, err := bayesOf(pl, &c.b, d)
+		if err != nil || o.Threshold != 0.25 || o.Population != 77 || len(o.Keys) != 2 {
+			t.Errorf("%s: %+v, %v", c.name, o, err)
+			continue
+		}
+		for i, want := range c.want {
+			got := o.Keys[i]
+			if math.Abs(got.Phi-want.Phi) > 1e-12 || math.Abs(got.Sigma-want.Sigma) > 1e-9 || !samePrior(got.PhiPrior, want.PhiPrior) || !samePrior(got.SigmaPrior, want.SigmaPrior) {
+				t.Errorf("%s, key %d: %+v, want %+v", c.name, i, got, want)
+			}
+		}
+	}
+}
+
+func samePrior(a, b *intruder.Prior) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// What is asked of the intruder is what the configuration names; where it names no part,
+// linkage and counts of the keys that there are.
+func TestOptionsOf(t *testing.T) {
+	for _, c := range []struct {
+		intruder                   string
+		linkage, oneToOne, unique  bool
+		suda2, exact               bool
+		alpha                      float64
+		k, targets                 int
+		bayes, utility, propensity bool
+	}{
+		{intruder: "", linkage: true, unique: true, suda2: true, targets: 1000},
+		{intruder: "{targets: 7}", linkage: true, unique: true, suda2: true, targets: 7},
+		{intruder: "{linkage: {one_to_one: true}}", linkage: true, oneToOne: true, targets: 1000},
+		{intruder: "{uniqueness: {alpha: 0.3, k: [5], suda2: true, approximate: false}}", unique: true, suda2: true, exact: true, alpha: 0.3, k: 5, targets: 1000},
+		{intruder: "{uniqueness: {approximate: true, suda2: false}}", unique: true, targets: 1000},
+		{intruder: "{bayes: {}}", bayes: true, targets: 1000},
+		{intruder: "{utility: {}}", utility: true, targets: 1000},
+		{intruder: "{utility: {propensity: true}}", utility: true, propensity: true, targets: 1000},
+	} {
+		extra := "assess: {keys: [wage, region]}"
+		if c.intruder != "" {
+			extra = "assess: {sample: 5000, keys: [wage, region], intruder: " + c.intruder + "}"
+		}
+		p := survey(t, 3, "bias: {columns: [wage], phi: 0.3}", extra)
+		d := &attack.Data{Linked: []int{0}, Numeric: []attack.NumericColumn{{Name: "wage", Released: []float64{1, 2}}}, Categorical: []attack.CategoricalColumn{{Name: "region"}}}
+		o, err := optionsOf(&pipeline.Plan{Config: p}, d)
+		if err != nil {
+			t.Errorf("%q: %v", c.intruder, err)
+			continue
+		}
+		if (o.Linkage != nil) != c.linkage || o.Linkage != nil && o.Linkage.OneToOne != c.oneToOne || o.Targets != c.targets ||
+			(o.Uniqueness != nil) != c.unique || (o.Bayes != nil) != c.bayes || (o.Loss != nil) != c.utility || o.Loss != nil && (o.Loss.Propensity != nil) != c.propensity || o.Inversion != nil {
+			t.Errorf("%q: %+v", c.intruder, o)
+		}
+		if u := o.Uniqueness; u != nil && ((u.SUDA2 != nil) != c.suda2 || (u.Estimator == uniqueness.Exact) != c.exact || c.k > 0 && (u.Alpha != c.alpha || !slices.Equal(u.K, []int{c.k}))) {
+			t.Errorf("%q: %+v", c.intruder, u)
+		}
+		// Without keys of a kind there is nothing of that kind to be asked.
+		o, err = optionsOf(&pipeline.Plan{Config: p}, &attack.Data{})
+		if err != nil || c.intruder == "" && (o.Linkage != nil || o.Uniqueness != nil) {
+			t.Errorf("%q without keys: %+v, %v", c.intruder, o, err)
+		}
+	}
+}
+
+// Some parts of what is configured are let at the pairs, and none where none is meant.
+func TestSomeAndIdentify(t *testing.T) {
+	if r, err := Identify(context.Background(), &pipeline.Plan{Config: survey(t, 3, "bias: {columns: [wage], phi: 0.3}", "")}, nil, nil); r != nil || err != nil {
+		t.Errorf("nobody to know anything: %v, %v", r, err)
+	}
+	p := survey(t, 3, "bias: {columns: [wage], phi: 0.3}", "assess: {keys: [wage]}")
+	pl := &pipeline.Plan{Config: p, Assessed: []assess.Column{{Name: "wage"}}, Intruder: pipeline.IntruderColumns{Linked: []string{"wage"}}, Masked: []string{"wage"}}
+	acc, err := assess.New(assess.Options{Columns: []assess.Column{{Name: "wage", Masked: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Identify(context.Background(), pl, acc, nil); r != nil || err != nil {
+		t.Errorf("no records: %v, %v", r, err)
+	}
+	pairs := assess.Pairs{Complete: true, Original: [][]float64{{1, 2, 3, 10}}, Released: [][]float64{{1.1, 2.1, 3.1, 9}}}
+	id, err := Some(context.Background(), pl, pairs, []string{"linkage"})
+	if err != nil || id == nil {
+		t.Fatalf("%+v, %v", id, err)
+	}
+	for _, parts := range [][]string{nil, {"uniqueness"}, {"bayes", "inversion"}} {
+		if id, err := Some(context.Background(), pl, pairs, parts); id != nil || err != nil {
+			t.Errorf("%q: %+v, %v", parts, id, err)
+		}
+	}
+}
