@@ -89,6 +89,10 @@ test-examples: ## the examples for Kubernetes, Airflow, systemd and Prometheus a
 test-python: ## the Python package, its types, tests and notebook (needs Python and Go)
 	scripts/test-python.sh
 
+.PHONY: test-spark
+test-spark: ## releases by Spark on a local cluster, with faults (needs Python, Java and Go; minutes)
+	scripts/test-spark.sh
+
 .PHONY: bench
 bench: build ## side by side with DuckDB: writes docs/performance.md's figures to stdout
 	scripts/bench.sh

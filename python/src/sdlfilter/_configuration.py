@@ -58,10 +58,14 @@ def _written(config: Mapping[str, Any], p: Private) -> str:
 
 def piped(config: Configuration, source: str, p: Private) -> str:
     """The path of a configuration whose source is Arrow at a path and whose sink is standard output."""
-    sections = {"source": {"arrow": {"path": source}}, "sink": {"arrow": {"path": "-"}}}
+    return replaced(config, {"source": {"arrow": {"path": source}}, "sink": {"arrow": {"path": "-"}}}, p)
+
+
+def replaced(config: Configuration, sections: Mapping[str, Mapping[str, Any]], p: Private) -> str:
+    """The path of a configuration with other sections in place of its own; of a sink the order of the records stays."""
     if isinstance(config, Mapping):
-        order = config.get("sink")
-        return _written({**config, **sections, "sink": {**sections["sink"], **_order(order)}}, p)
+        sections = {name: {**section, **(_order(config.get("sink")) if name == "sink" else {})} for name, section in sections.items()}
+        return _written({**config, **sections}, p)
     path = os.fspath(config)
     text = _text(path)
     root = _root(text, path)
@@ -71,18 +75,29 @@ def piped(config: Configuration, source: str, p: Private) -> str:
     for key, value in reversed(root.value):
         if key.value not in sections:
             continue
-        section: dict[str, Any] = dict(sections[key.value])
+        new: dict[str, Any] = dict(sections[key.value])
         if key.value == "sink":
-            section.update(_order(yaml.safe_load(yaml.serialize(value))))
+            new.update(_order(yaml.safe_load(yaml.serialize(value))))
         first, last = key.start_mark.line, value.end_mark.line
         if value.end_mark.column > 0 and last < len(lines):
             last += 1
-        lines[first:last] = [f"{key.value}: {json.dumps(section)}", *[""] * (last - first - 1)]
+        lines[first:last] = [f"{key.value}: {json.dumps(new)}", *[""] * (last - first - 1)]
     names = {key.value for key, _ in root.value}
-    lines += [f"{name}: {json.dumps(section)}" for name, section in sections.items() if name not in names]
+    lines += [f"{name}: {json.dumps(new)}" for name, new in sections.items() if name not in names]
     made = p.text("configuration.yaml", "\n".join(lines) + "\n")
     p.names[made] = path
     return made
+
+
+def section(config: Configuration, name: str) -> Any:
+    """A section as it is written, None where there is none."""
+    if isinstance(config, Mapping):
+        return config.get(name)
+    path = os.fspath(config)
+    for key, value in _root(_text(path), path).value:
+        if key.value == name:
+            return yaml.safe_load(yaml.serialize(value))
+    return None
 
 
 def _order(sink: Any) -> dict[str, Any]:
@@ -92,16 +107,9 @@ def _order(sink: Any) -> dict[str, Any]:
 
 def report_paths(config: Configuration, given: Mapping[str, Any]) -> dict[str, Optional[str]]:
     """Where a run will write its reports, by the precedence of the program: settings, environment, file."""
-    section: Any = {}
-    if isinstance(config, Mapping):
-        section = config.get("report")
-    else:
-        path = os.fspath(config)
-        for key, value in _root(_text(path), path).value:
-            if key.value == "report":
-                section = yaml.safe_load(yaml.serialize(value))
-    section = section if isinstance(section, Mapping) else {}
+    report = section(config, "report")
+    report = report if isinstance(report, Mapping) else {}
     return {
-        kind: given.get(f"report.{kind}") or os.environ.get(f"SDLFILTER_REPORT__{kind.upper()}") or section.get(kind) or None
+        kind: given.get(f"report.{kind}") or os.environ.get(f"SDLFILTER_REPORT__{kind.upper()}") or report.get(kind) or None
         for kind in ("json", "html")
     }

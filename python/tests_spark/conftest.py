@@ -1,0 +1,64 @@
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import sdlfilter
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """Two executors, each a process of its own; tasks are tried again and speculated on."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local-cluster[2,1,1024]").appName("sdlfilter-test")
+        .config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "3").config("spark.speculation", "true").config("spark.speculation.multiplier", "1.01")
+        .config("spark.speculation.quantile", "0.1").config("spark.speculation.minTaskRuntime", "10ms")
+        .config("spark.local.dir", str(tmp_path_factory.mktemp("spark")))
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+N = 20_000
+
+CONFIGURATION = """\
+version: 1
+name: test
+key: {file: test.key}
+source: {parquet: {path: in}}
+columns:
+  id: {role: other}
+  wage: {role: sensitive, decimals: 2}
+  age: {role: key}
+masks:
+  - noise: {columns: [wage], sd: 20%}
+sink: {parquet: {path: out/released}}
+gate: {rules: [{column: wage, min_efficiency: 0.5}]}
+"""
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """A folder with a key, a configuration and three files of several row groups."""
+    monkeypatch.chdir(tmp_path)
+    subprocess.run([sdlfilter.program(), "keygen", "--out", "test.key"], check=True, capture_output=True)
+    draw = numpy.random.default_rng(7)
+    table = pa.table({
+        "id": pa.array(range(N), pa.int64()),
+        "wage": pa.array(numpy.sort(numpy.round(draw.lognormal(6, 0.6, N), 2))),  # shards are unlike one another
+        "age": pa.array(draw.integers(16, 90, N), pa.int32()),
+    })
+    os.mkdir("in")
+    for i, (first, rows) in enumerate([(0, 9000), (9000, 1), (9001, N - 9001)]):
+        pq.write_table(table.slice(first, rows), f"in/part {i}.parquet", row_group_size=2500)
+    pathlib.Path("pipeline.yaml").write_text(CONFIGURATION)
+    return tmp_path

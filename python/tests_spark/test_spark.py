@@ -1,0 +1,165 @@
+"""Releases by Spark are those of one run, whatever happens to executors and tasks."""
+
+import os
+import pathlib
+import signal
+import stat
+import threading
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import functions as F
+
+import sdlfilter
+import sdlfilter.spark
+
+
+def single(**settings):
+    """The release of one run of the program, by id."""
+    report = sdlfilter.mask_file("pipeline.yaml", set={"sink.parquet.path": "single/", **settings})
+    return records("single"), report
+
+
+def records(path):
+    table = pq.read_table(path).sort_by("id")
+    assert table.column_names == ["id", "wage", "age"]
+    return table.to_pydict()
+
+
+def nothing_left():
+    assert [name for name in os.listdir("out") if name.startswith(".")] == [] if os.path.isdir("out") else True
+
+
+def same_measures(a, b):
+    for x, y in zip(a["columns"]["wage"]["risk"], b["columns"]["wage"]["risk"], strict=True):
+        assert x["R"] == pytest.approx(y["R"], rel=1e-9)
+    assert a["columns"]["wage"]["utility"]["efficiency"] == pytest.approx(b["columns"]["wage"]["utility"]["efficiency"], rel=1e-9)
+
+
+def test_files_are_one_run(spark, work):
+    want, report = single()
+    release = sdlfilter.spark.mask(None, "pipeline.yaml", spark, shards=5)
+    assert records(release.path) == want and len(os.listdir(release.path)) >= 5
+    same_measures(release.report, report)
+    assert release.dataframe(spark).count() == len(want["id"])
+    nothing_left()
+    # Over an earlier release, and from a path that is given.
+    release = sdlfilter.spark.mask("in/part 0.parquet", "pipeline.yaml", spark, shards=2)
+    assert len(records(release.path)["id"]) == 9000
+    nothing_left()
+
+
+def test_dataframes_are_one_run_of_their_files(spark, work):
+    """However Spark parts and orders the records: their places are those of the files."""
+    want, report = single()
+    df = spark.read.parquet("file://" + os.getcwd() + "/in")
+    for name, data in {
+        "as read": df,
+        "one partition": df.coalesce(1),
+        "a column more": df.withColumn("wage", F.col("wage") * 1),
+    }.items():
+        release = sdlfilter.spark.mask(data, "pipeline.yaml", spark, shards=3)
+        assert records(release.path) == want, name
+        same_measures(release.report, report)
+        nothing_left()
+    some = sdlfilter.spark.mask(df.where("age < 40"), "pipeline.yaml", spark, set={"masks.0.noise.sd": 90}, allow_loosening=True)
+    sdlfilter.mask_file("pipeline.yaml", set={"sink.parquet.path": "single/", "masks.0.noise.sd": 90}, allow_loosening=True)
+    whole, got = records("single"), records(some.path)
+    assert 0 < len(got["id"]) < len(want["id"]) and all(whole["wage"][id] == wage for id, wage in zip(got["id"], got["wage"]))
+
+
+def test_identity_and_places_of_a_shuffled_dataframe(spark, work):
+    df = spark.read.parquet("file://" + os.getcwd() + "/in")
+    shuffled = df.repartition(4, "age").union(df.limit(0))
+    with pytest.raises(sdlfilter.ConfigurationError, match="does not say where its records stand"):
+        sdlfilter.spark.mask(shuffled, "pipeline.yaml", spark)
+    text = pathlib.Path("pipeline.yaml").read_text()
+    pathlib.Path("pipeline.yaml").write_text(text + "identity: [id]\n")
+    want, _ = single()
+    assert records(sdlfilter.spark.mask(shuffled, "pipeline.yaml", spark).path) == want
+    # The same records by place, as columns tell it.
+    pathlib.Path("pipeline.yaml").write_text(text)
+    want, _ = single()
+    pathlib.Path("pipeline.yaml").write_text(text + "place: {stream: part, record: row}\n")
+    placed = shuffled.withColumn("part", F.expr("case when id < 9000 then 0 when id = 9000 then 1 else 2 end")) \
+        .withColumn("row", F.expr("case part when 0 then id when 1 then 0 else id - 9001 end"))
+    assert records(sdlfilter.spark.mask(placed, "pipeline.yaml", spark).path) == want
+    with pytest.raises(sdlfilter.Error, match="two records have the same place"):
+        sdlfilter.spark.mask(placed.withColumn("row", F.lit(0)), "pipeline.yaml", spark)
+    assert records("out/released") == want
+    nothing_left()
+
+
+def test_a_withheld_release_publishes_nothing(spark, work):
+    """The verdict is that of all shards; an earlier release stays."""
+    df = spark.read.parquet("file://" + os.getcwd() + "/in")
+    before = records(sdlfilter.spark.mask(df, "pipeline.yaml", spark, shards=3).path)
+    for data in (None, df):
+        with pytest.raises(sdlfilter.Withheld) as caught:
+            sdlfilter.spark.mask(data, "pipeline.yaml", spark, shards=3, set={"gate.rules.0.min_efficiency": 0.9999})
+        assert caught.value.report.broken == ["wage: efficiency at least 0.9999"]
+        assert records("out/released") == before
+        nothing_left()
+
+
+class Hindered(sdlfilter.spark._Shard):
+    """Fails the first attempt of each shard, and ends the executor of one."""
+
+    def __call__(self, number):
+        try:
+            os.close(os.open(os.path.join(self.states, f".first-{number}"), os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return super().__call__(number)
+        if number == 1:
+            os.kill(executor(), signal.SIGKILL)
+            threading.Event().wait(60)  # for the end of this process with its executor's
+        if number == 2:  # after the work is done, so that it is done twice
+            super().__call__(number)
+        raise RuntimeError("the first attempt")
+
+
+def executor():
+    """The process of the executor: the first parent that is Java's."""
+    pid = os.getpid()
+    while pathlib.Path(f"/proc/{pid}/comm").read_text().strip() != "java":
+        pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    return pid
+
+
+def test_attempts_that_fail_and_an_executor_that_is_killed(spark, work, monkeypatch):
+    want, report = single()
+    monkeypatch.setattr(sdlfilter.spark, "_Shard", Hindered)
+    release = sdlfilter.spark.mask(None, "pipeline.yaml", spark, shards=4)
+    assert records(release.path) == want
+    same_measures(release.report, report)
+    nothing_left()
+
+
+def test_errors(spark, work):
+    with pytest.raises(sdlfilter.ConfigurationError, match=r"pipeline.yaml:10:34"):
+        text = pathlib.Path("pipeline.yaml").read_text()
+        pathlib.Path("pipeline.yaml").write_text(text.replace("20%", "-3"))
+        sdlfilter.spark.mask(None, "pipeline.yaml", spark)
+    pathlib.Path("pipeline.yaml").write_text(text.replace("path: out/released", "path: '-'"))
+    with pytest.raises(sdlfilter.ConfigurationError, match="must name a folder"):
+        sdlfilter.spark.mask(None, "pipeline.yaml", spark)
+    pathlib.Path("pipeline.yaml").write_text(text)
+    with pytest.raises(sdlfilter.ConfigurationError, match="no DataFrame of Spark"):
+        sdlfilter.spark.mask([1], "pipeline.yaml", spark)
+    nothing_left()
+
+
+def test_what_lies_about_meanwhile_is_private(spark, work, monkeypatch):
+    """The staged DataFrame, the manifest and the states are in a folder of the user's alone."""
+    seen = []
+
+    def listed(job, n):
+        folder = job.p.folder
+        seen.append((stat.S_IMODE(os.stat(folder).st_mode), sorted(os.listdir(folder))))
+        raise sdlfilter.Error("enough")
+
+    monkeypatch.setattr(sdlfilter.spark._Job, "_shards", listed)
+    with pytest.raises(sdlfilter.Error, match="enough"):
+        sdlfilter.spark.mask(spark.read.parquet("file://" + os.getcwd() + "/in"), "pipeline.yaml", spark)
+    assert seen[0][0] == 0o700 and "staged" in seen[0][1] and "plan.json" in seen[0][1]
+    nothing_left()
