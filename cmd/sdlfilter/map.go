@@ -84,20 +84,8 @@ func (s *state) makeMap(cmd *cobra.Command, path string, o *mapOptions) error {
 	if o.apply == "-" { // stdout
 		o.dryRun = true
 	}
-	switch {
-	case o.dryRun && o.apply == "":
-		return usageError{errors.New("--dry-run shows what --apply would write, and needs it")}
-	case o.apply == inPlace && path == "-" && !o.dryRun:
-		return usageError{errors.New("the configuration came from standard input: name a file, --apply=FILE")}
-	case o.dryRun && o.asJSON:
-		return usageError{errors.New("--dry-run and --json both write to stdout: one of them")}
-	case o.out == "-":
-		return usageError{errors.New("--out names a folder; the map goes to stdout without it")}
-	case o.apply != "" && len(s.set) > 0:
-		return usageError{errors.New("--apply keeps the configuration's text, which --set would not be in: write the setting into the file, or map without --apply")}
-	}
-	if info, err := os.Stat(o.out); o.out != "" && err == nil && !info.IsDir() {
-		return usageError{fmt.Errorf("--out names a folder, and %s is a file", o.out)}
+	if err := o.check(path, len(s.set) > 0); err != nil {
+		return err
 	}
 	p, err := s.loadToMeasure(path)
 	if err != nil {
@@ -144,6 +132,27 @@ func (s *state) makeMap(cmd *cobra.Command, path string, o *mapOptions) error {
 		return nil
 	}
 	return apply(p, m, path, o)
+}
+
+// check holds the flags against each other; set says that settings were given beside the
+// configuration at path.
+func (o *mapOptions) check(path string, set bool) error {
+	switch {
+	case o.dryRun && o.apply == "":
+		return usageError{errors.New("--dry-run shows what --apply would write, and needs it")}
+	case o.apply == inPlace && path == "-" && !o.dryRun:
+		return usageError{errors.New("the configuration came from standard input: name a file, --apply=FILE")}
+	case o.dryRun && o.asJSON:
+		return usageError{errors.New("--dry-run and --json both write to stdout: one of them")}
+	case o.out == "-":
+		return usageError{errors.New("--out names a folder; the map goes to stdout without it")}
+	case o.apply != "" && set:
+		return usageError{errors.New("--apply keeps the configuration's text, which --set would not be in: write the setting into the file, or map without --apply")}
+	}
+	if info, err := os.Stat(o.out); o.out != "" && err == nil && !info.IsDir() {
+		return usageError{fmt.Errorf("--out names a folder, and %s is a file", o.out)}
+	}
+	return nil
 }
 
 // writeMap writes the files of a map into a folder.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/monitor"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
@@ -16,81 +18,103 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
+// runOptions are the flags of run.
+type runOptions struct{ cpuProfile, listen, summary, metrics string }
+
 func (s *state) runCommand() *cobra.Command {
-	var cpuProfile, listen, summary, metrics string
+	var o runOptions
 	cmd := &cobra.Command{
 		Use:   "run CONFIG",
 		Short: "Mask the source into the sink, assess, apply the gate, write the report",
 		Args:  oneArg("the configuration"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if summary != "text" && summary != "json" {
-				return usageError{fmt.Errorf("--summary must be text or json, got %q", summary)}
+			if o.summary != "text" && o.summary != "json" {
+				return usageError{fmt.Errorf("--summary must be text or json, got %q", o.summary)}
 			}
 			job := monitor.Job{Started: time.Now(), Info: monitor.Info{Name: args[0], Version: version()}}
-			if metrics != "" {
-				defer func() { err = errors.Join(err, s.writeMetrics(metrics, &job, err)) }()
+			if o.metrics != "" {
+				defer func() { err = errors.Join(err, s.writeMetrics(o.metrics, &job, err)) }()
 			}
 			p, err := s.load(args[0])
 			if err != nil {
 				return err
 			}
 			job.Info = monitor.Info{Name: p.Name, Version: version(), Source: pipeline.Describe(p.Source.Config), Sink: pipeline.Describe(p.Sink.Config)}
-			if metrics != "" && p.Streaming() {
-				return usageError{fmt.Errorf("--metrics-file is of a file job; a stream serves its metrics (--listen)")}
-			}
-			if summary == "json" && pipeline.WritesStdout(p) {
-				return usageError{fmt.Errorf("--summary json writes to standard output, and so does the sink: give the sink a path")}
-			}
-			stopProfile, err := profileCPU(cpuProfile)
-			if err != nil {
+			if err := o.check(p); err != nil {
 				return err
 			}
-			defer stopProfile()
-			if listen != "" && !p.Streaming() {
-				return usageError{fmt.Errorf("--listen shows a stream while it runs, and this is a file job: its report is in the file that report.json names")}
-			}
-			options := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}, AllowLoosening: s.loosen}
-			if p.Streaming() {
-				end, err := s.attend(cmd.Context(), args[0], p, listen, &options)
-				if err != nil {
-					return err
-				}
-				defer end()
-			}
-			stop, err := s.watch(options.Progress)
-			if err != nil {
+			result, err := s.release(cmd.Context(), args[0], p, &o)
+			if err != nil || result == nil {
 				return err
 			}
-			result, err := run.Pipeline(cmd.Context(), p, options)
-			stop()
-			if p.Stream() && errors.Is(err, stream.ErrUnopened) {
-				options.Log.Info().Msg(stream.ErrUnopened.Error())
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			if stopped := result.Report.Stopped; stopped != nil {
-				fmt.Fprintf(os.Stderr, "sdlfilter: the gate has stopped the stream: %s\n", stopped.Words())
-			}
-			s.cut = result.Cut
-			switch {
-			case result.Refused():
-				s.status = exitRefused
-			case result.Drained:
-			case result.Quarantined() > 0:
-				s.status = exitQuarantined
-			}
+			s.settle(result)
 			job.Report = result.Report
-			return s.summarise(result, summary, pipeline.WritesStdout(p))
+			return s.summarise(result, o.summary, pipeline.WritesStdout(p))
 		},
 	}
 	s.releaseFlags(cmd)
-	cmd.Flags().StringVar(&listen, "listen", "", "on a stream: serve metrics, health and a live page at this address, such as 127.0.0.1:9464")
-	cmd.Flags().StringVar(&summary, "summary", "text", "what is printed at the end: text, or json, one line for scripts")
-	cmd.Flags().StringVar(&metrics, "metrics-file", "", "of a file job: metrics for the textfile collector of Prometheus' node exporter, such as /var/lib/node_exporter/sdlfilter.prom")
-	cmd.Flags().StringVar(&cpuProfile, "cpuprofile", "", "write where the time goes, for go tool pprof")
+	cmd.Flags().StringVar(&o.listen, "listen", "", "on a stream: serve metrics, health and a live page at this address, such as 127.0.0.1:9464")
+	cmd.Flags().StringVar(&o.summary, "summary", "text", "what is printed at the end: text, or json, one line for scripts")
+	cmd.Flags().StringVar(&o.metrics, "metrics-file", "", "of a file job: metrics for the textfile collector of Prometheus' node exporter, such as /var/lib/node_exporter/sdlfilter.prom")
+	cmd.Flags().StringVar(&o.cpuProfile, "cpuprofile", "", "write where the time goes, for go tool pprof")
 	return cmd
+}
+
+// check holds the flags against the kind of run that a configuration is.
+func (o *runOptions) check(p *config.Pipeline) error {
+	switch {
+	case o.metrics != "" && p.Streaming():
+		return usageError{fmt.Errorf("--metrics-file is of a file job; a stream serves its metrics (--listen)")}
+	case o.summary == "json" && pipeline.WritesStdout(p):
+		return usageError{fmt.Errorf("--summary json writes to standard output, and so does the sink: give the sink a path")}
+	case o.listen != "" && !p.Streaming():
+		return usageError{fmt.Errorf("--listen shows a stream while it runs, and this is a file job: its report is in the file that report.json names")}
+	}
+	return nil
+}
+
+// release runs a configuration, of which path is the file. The result is nil where the
+// run was told to end before there was anything to do.
+func (s *state) release(ctx context.Context, path string, p *config.Pipeline, o *runOptions) (*account.Result, error) {
+	stopProfile, err := profileCPU(o.cpuProfile)
+	if err != nil {
+		return nil, err
+	}
+	defer stopProfile()
+	options := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}, AllowLoosening: s.loosen}
+	if p.Streaming() {
+		end, err := s.attend(ctx, path, p, o.listen, &options)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+	}
+	stop, err := s.watch(options.Progress)
+	if err != nil {
+		return nil, err
+	}
+	result, err := run.Pipeline(ctx, p, options)
+	stop()
+	if p.Stream() && errors.Is(err, stream.ErrUnopened) {
+		options.Log.Info().Msg(stream.ErrUnopened.Error())
+		return nil, nil
+	}
+	return result, err
+}
+
+// settle takes the exit status from how a run has ended.
+func (s *state) settle(result *account.Result) {
+	if stopped := result.Report.Stopped; stopped != nil {
+		fmt.Fprintf(os.Stderr, "sdlfilter: the gate has stopped the stream: %s\n", stopped.Words())
+	}
+	s.cut = result.Cut
+	switch {
+	case result.Refused():
+		s.status = exitRefused
+	case result.Drained:
+	case result.Quarantined() > 0:
+		s.status = exitQuarantined
+	}
 }
 
 // summarise prints how a run ended. The release may be on stdout; what a person

@@ -1,7 +1,9 @@
 package account
 
 import (
+	"errors"
 	"math"
+	"os"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -30,4 +32,13 @@ func LogSnapshot(log zerolog.Logger, level zerolog.Level, rep *report.Report) {
 		}
 		event.Str("target", least.Target).Str("knowledge", least.Knowledge).Float64("rmse", float64(least.RMSE)).Msg("snapshot")
 	}
+}
+
+// CloseAll closes the files that snapshots go to.
+func CloseAll(files []*os.File) error {
+	var errs []error
+	for _, f := range files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -173,10 +172,7 @@ func (s *snapshots) close() error {
 	if s == nil {
 		return nil
 	}
-	var errs []error
-	for _, f := range s.files {
-		errs = append(errs, f.Close())
-	}
+	files := s.files
 	s.files = nil
-	return errors.Join(errs...)
+	return account.CloseAll(files)
 }

@@ -235,10 +235,7 @@ func (n *streamSnapshots) close() error {
 	if n == nil {
 		return nil
 	}
-	var errs []error
-	for _, f := range n.files {
-		errs = append(errs, f.Close())
-	}
+	files := n.files
 	n.files = nil
-	return errors.Join(errs...)
+	return account.CloseAll(files)
 }
