@@ -1,0 +1,64 @@
+package pipeline_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+)
+
+// A phase counts from nothing; the one after the last record keeps the count, which is
+// then the whole.
+func TestProgress(t *testing.T) {
+	p := new(pipeline.Progress)
+	if p.Phase() != "" || p.Records() != 0 || p.Total() != 0 || p.Rate() != 0 {
+		t.Errorf("before anything: %q, %d of %d, %v", p.Phase(), p.Records(), p.Total(), p.Rate())
+	}
+	p.Start("profile", 7)
+	p.Add(3)
+	p.Add(4)
+	if p.Phase() != "profile" || p.Records() != 7 || p.Total() != 7 {
+		t.Errorf("%q, %d of %d", p.Phase(), p.Records(), p.Total())
+	}
+	p.Start("mask", -1)
+	if p.Phase() != "mask" || p.Records() != 0 || p.Total() != -1 {
+		t.Errorf("%q, %d of %d", p.Phase(), p.Records(), p.Total())
+	}
+	begun := time.Now()
+	p.Start("mask", -1)
+	p.Add(1000)
+	eventually.True(t, "a millisecond", func() bool { return time.Since(begun) > time.Millisecond })
+	before := p.Rate()
+	if least := 1000 / time.Since(begun).Seconds(); before < least || p.Rate() > before {
+		t.Errorf("%v records a second, at least %v; later %v", before, least, p.Rate())
+	}
+	p.Measuring()
+	if p.Phase() != "assess" || p.Records() != 1000 || p.Total() != 1000 || p.Rate() > before || p.Rate() <= 0 {
+		t.Errorf("%q, %d of %d, %v", p.Phase(), p.Records(), p.Total(), p.Rate())
+	}
+}
+
+// A connector is described by its path or by its topics, and what is written beside the
+// release is every topic that is named.
+func TestDescribe(t *testing.T) {
+	for _, c := range []struct {
+		connector any
+		want      string
+	}{
+		{&csv.SinkConfig{Path: "a.csv"}, "a.csv"},
+		{&kafka.SourceConfig{Topics: []string{"a", "b"}}, "kafka a, b"}, {&kafka.SourceConfig{Pattern: "^a"}, "kafka ^a"}, {&kafka.SinkConfig{Topic: "out"}, "topic out"},
+		{3, ""},
+	} {
+		if got := pipeline.Describe(c.connector); got != c.want {
+			t.Errorf("%T: %q, want %q", c.connector, got, c.want)
+		}
+	}
+	var p config.Pipeline
+	if got := pipeline.AlsoWritten(&p); got != nil {
+		t.Errorf("nothing: %q", got)
+	}
+}

@@ -1,0 +1,50 @@
+package quarantined
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/message"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// An entry says where a record is, from 1 in a file, by its offset in a topic and from 1
+// within a message of many; and entries come in the order of the records.
+func TestEntries(t *testing.T) {
+	b := new(microdata.Block)
+	b.Reset(0, 40, 5, 1)
+	b.Reject(4, "wage", "last")
+	b.Reject(0, "", "first")
+	b.Reject(2, "debt", "middle")
+	in := InOrder(b)
+	if len(in) != 3 || in[0].Row != 0 || in[1].Row != 2 || in[2].Row != 4 {
+		t.Fatalf("%+v", in)
+	}
+	text := func(e any) string {
+		b, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	at := kafka.Partition{Topic: "in", Number: 3}
+	if got, want := text(EntryOf(at, b, in[2], false)), `{"topic":"in","partition":3,"offset":44,"column":"wage","reason":"last"}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := text(EntryOf(at, b, in[0], false)), `{"topic":"in","partition":3,"offset":40,"reason":"first"}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	// The messages 6 and 7 hold records; the last of the one and the first of the other.
+	b.Places = []int64{6<<message.RowBits | (1<<message.RowBits - 1), 7 << message.RowBits, 7<<message.RowBits | 1, 0, 0}
+	if got, want := text(EntryOf(at, b, microdata.Reject{Row: 0, Reason: "r"}, true)), `"offset":6,"record":`; !strings.Contains(got, want) || strings.Contains(got, `"record":0`) {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := text(EntryOf(at, b, microdata.Reject{Row: 1, Reason: "r"}, true)), `{"topic":"in","partition":3,"offset":7,"record":1,"reason":"r"}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := text(EntryOf(at, b, microdata.Reject{Row: 2, Reason: "r"}, true)), `{"topic":"in","partition":3,"offset":7,"record":2,"reason":"r"}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
