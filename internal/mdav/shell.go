@@ -18,6 +18,7 @@ type shell struct {
 	edge   float64 // greatest distance from centre of a record that is not in the list
 	spare  []near
 	looked int // since the list was made
+	tree   int // for so many questions more the tree alone is asked
 }
 
 // listed is how many records a list is made of: the work to make one, that of looking at
@@ -30,6 +31,10 @@ const slack = 1e-9
 
 // farthest returns the live record that is farthest from c, of several the first one.
 func (s *shell) farthest(c []float64) int32 {
+	if s.tree > 0 {
+		s.tree--
+		return s.t.farthest(c)
+	}
 	if s.list != nil {
 		if r, sure := s.look(c); sure {
 			return r
@@ -38,7 +43,10 @@ func (s *shell) farthest(c []float64) int32 {
 	s.fill(c)
 	r, sure := s.look(c)
 	if !sure {
-		// So many records are equally far that the list ends among them.
+		// So many records are equally far that the list ends among them, as in a heap of
+		// equal records, where a search of the tree is short: a list for each question
+		// would cost the square of the records.
+		s.tree = listed / 4
 		return s.t.farthest(c)
 	}
 	return r
