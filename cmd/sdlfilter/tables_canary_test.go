@@ -95,6 +95,14 @@ func TestTablesCanary(t *testing.T) {
 			printed, err := program(t, dir, "tables", "--verbose", "--progress", "json", "tables.yaml").CombinedOutput()
 			checkStatus(t, err, c.status, printed)
 			checkTableCanaries(t, "what is printed", string(printed), values, nil)
+			if c.name == "csv" {
+				printed, err := program(t, dir, "audit-tables", "--verbose", "tables.yaml", "--table", "out/tables.csv").CombinedOutput()
+				checkStatus(t, err, 0, printed)
+				checkTableCanaries(t, "what the audit prints", string(printed), values, nil)
+				printed, err = program(t, dir, "audit-tables", "--verbose", "tables.yaml", "--table", "out/cells.csv").CombinedOutput()
+				checkStatus(t, err, exitRefused, printed)
+				checkTableCanaries(t, "what the audit of true values prints", string(printed), values, nil)
+			}
 			hidden := hiddenCells(t, filepath.Join(dir, "out", "cells.csv"))
 			if c.status == 0 && len(hidden) < 4 {
 				t.Errorf("only %d cells are held back", len(hidden))

@@ -17,6 +17,7 @@ import (
 type protected struct {
 	*family
 	rules    *primary.Result
+	costs    []float64 // of holding each cell back, nil where the list says nothing of it
 	question audit.Question
 	status   []tables.Status
 	ranges   *audit.Ranges
@@ -28,8 +29,21 @@ type protected struct {
 // protect finds the unsafe cells of a family, holds back what must be, and audits the
 // result over all of its tables at once.
 func (r *records) protect(f *family) (*protected, error) {
+	p, err := r.unsafe(f)
+	if err != nil {
+		return nil, err
+	}
+	if f.table.Protect.None != nil {
+		return p, p.auditAlone()
+	}
+	return p, p.suppress(p.costs)
+}
+
+// unsafe finds the cells of a family that break a rule, and what is known of all.
+func (r *records) unsafe(f *family) (*protected, error) {
 	p := &protected{family: f}
 	list, costs := r.apriori(f)
+	p.costs = costs
 	o := primary.Options{Rules: config.PrimaryRules(f.table.Unsafe), List: list, Interval: f.interval()}
 	if f.table.Zeros == "unsafe" {
 		o.Zeros = primary.ZerosUnsafe
@@ -46,10 +60,7 @@ func (r *records) protect(f *family) (*protected, error) {
 		Set: f.set, Value: f.cells.Value, Hidden: make([]bool, f.set.Cells()), Counts: f.options.Counts && f.table.Weight == "",
 	}
 	p.known()
-	if f.table.Protect.None != nil {
-		return p, p.auditAlone()
-	}
-	return p, p.suppress(costs)
+	return p, nil
 }
 
 // interval is the configured one in units of the cells.

@@ -42,10 +42,21 @@ func Run(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*Result
 		return nil, err
 	}
 	o.Progress.Measuring()
-	rep := &Report{
-		Schema: ReportSchema, Name: t.Name, Version: o.Version, Started: started, ConfigSHA256: t.SHA256(), KeyID: r.keyID,
-		Records: tally.records(), Warnings: t.Warnings,
+	rep := r.account(list, tally)
+	rep.Version, rep.Started = o.Version, started
+	rep.Finished = time.Now()
+	out := &outputs{records: r, options: o, list: list, report: rep}
+	result, err := out.release(ctx)
+	if err != nil {
+		return nil, errors.Join(err, out.abort())
 	}
+	return result, nil
+}
+
+// account is the report of the tables as they are, judged.
+func (r *records) account(list []*protected, tally *tally) *Report {
+	t := r.config
+	rep := &Report{Schema: ReportSchema, Name: t.Name, ConfigSHA256: t.SHA256(), KeyID: r.keyID, Records: tally.records(), Warnings: t.Warnings}
 	for _, p := range list {
 		rep.Families = append(rep.Families, p.report())
 	}
@@ -57,17 +68,11 @@ func Run(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*Result
 	if !rep.Gate.Passed {
 		rep.Withheld = withheldBecause(rep.Gate)
 	}
-	rep.Finished = time.Now()
-	out := &outputs{records: r, options: o, list: list, report: rep}
-	result, err := out.release(ctx)
-	if err != nil {
-		return nil, errors.Join(err, out.abort())
-	}
-	return result, nil
+	return rep
 }
 
-// tabulate does everything that comes before the first byte is written.
-func (r *records) tabulate(ctx context.Context, o pipeline.Options) (list []*protected, t *tally, err error) {
+// cellsOf learns the codes and adds up, without a look at any rule.
+func (r *records) cellsOf(ctx context.Context, o pipeline.Options) ([]*family, *tally, error) {
 	s, err := r.look(ctx, o.Progress)
 	if err != nil {
 		return nil, nil, err
@@ -80,7 +85,14 @@ func (r *records) tabulate(ctx context.Context, o pipeline.Options) (list []*pro
 	if err != nil {
 		return nil, nil, err
 	}
-	if t, err = r.add(ctx, families, o.Progress); err != nil {
+	t, err := r.add(ctx, families, o.Progress)
+	return families, t, err
+}
+
+// tabulate does everything that comes before the first byte is written.
+func (r *records) tabulate(ctx context.Context, o pipeline.Options) (list []*protected, t *tally, err error) {
+	families, t, err := r.cellsOf(ctx, o)
+	if err != nil {
 		return nil, nil, err
 	}
 	for _, f := range families {

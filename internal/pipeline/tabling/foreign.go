@@ -1,0 +1,197 @@
+package tabling
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+)
+
+// Audit judges published tables that any tool made of the same records: a CSV file with
+// a column for each variable, value, and table where the configuration has several. A
+// cell whose value is empty or no number is held back, and so is one that the file does
+// not have. Nothing is written. An error of type *pipeline.DataError says that the file
+// is not of these records; it has codes and lines, never a value.
+func Audit(ctx context.Context, t *config.Tabulation, path string, o pipeline.Options) (*Report, error) {
+	ctx, o = o.Ready(ctx)
+	started := time.Now()
+	r, err := open(ctx, t, o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	families, tally, err := r.cellsOf(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	var list []*protected
+	for _, f := range families {
+		p, err := r.unsafe(f)
+		if err != nil {
+			return nil, err
+		}
+		for cell := range p.question.Hidden {
+			p.question.Hidden[cell] = true
+		}
+		list = append(list, p)
+	}
+	if err := r.readTable(path, list); err != nil {
+		return nil, err
+	}
+	for _, p := range list {
+		if err := p.auditForeign(); err != nil {
+			return nil, err
+		}
+	}
+	rep := r.account(list, tally)
+	rep.Version, rep.Started, rep.Finished = o.Version, started, time.Now()
+	return rep, nil
+}
+
+// foreignTable is a published file while it is read.
+type foreignTable struct {
+	*records
+	path  string
+	list  []*protected
+	head  []string
+	wrong []string // what is wrong, in words, the first few
+	more  int
+}
+
+func (r *records) readTable(path string, list []*protected) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return pipeline.DataErrorf("table: %s %s", path, form.Reason(err))
+	}
+	defer file.Close()
+	in := csv.NewReader(file)
+	in.TrimLeadingSpace = true
+	f := &foreignTable{records: r, path: path, list: list}
+	if f.head, err = in.Read(); err != nil {
+		return pipeline.DataErrorf("table: %s must be CSV with a header", path)
+	}
+	for i := range f.head {
+		f.head[i] = strings.TrimSpace(strings.TrimPrefix(f.head[i], "\ufeff"))
+	}
+	needed := append([]string{"value"}, r.variables()...)
+	if len(r.config.Tables) > 1 {
+		needed = append(needed, "table")
+	}
+	for _, name := range needed {
+		if !slices.Contains(f.head, name) {
+			f.say("%s must have a column %s", path, name)
+		}
+	}
+	if len(f.wrong) > 0 {
+		return f.problem()
+	}
+	for {
+		record, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		line, _ := in.FieldPos(0)
+		if err != nil {
+			f.say("%s:%d: must have as many fields as the header", path, line)
+			break
+		}
+		f.row(record, line)
+	}
+	return f.problem()
+}
+
+// problem is all that is wrong with the file.
+func (f *foreignTable) problem() error {
+	if len(f.wrong) == 0 {
+		return nil
+	}
+	if f.more > 0 {
+		f.wrong = append(f.wrong, "and "+strconv.Itoa(f.more)+" lines more")
+	}
+	return pipeline.DataErrorf("table: %s", strings.Join(f.wrong, "\ntable: "))
+}
+
+// mostWrong is how many lines are named.
+const mostWrong = 10
+
+func (f *foreignTable) say(format string, args ...any) {
+	if len(f.wrong) == mostWrong {
+		f.more++
+		return
+	}
+	f.wrong = append(f.wrong, pipeline.DataErrorf(format, args...).Error())
+}
+
+func (f *foreignTable) field(record []string, name string) string {
+	if i := slices.Index(f.head, name); i >= 0 {
+		return strings.TrimSpace(record[i])
+	}
+	return ""
+}
+
+// row enters a line: which cell it is of, and whether that is published.
+func (f *foreignTable) row(record []string, line int) {
+	table := 0
+	if len(f.config.Tables) > 1 {
+		name := f.field(record, "table")
+		table = slices.IndexFunc(f.config.Tables, func(t config.Table) bool { return t.Name == name })
+		if table < 0 {
+			f.say("%s:%d: the configuration has no table %q", f.path, line, name)
+			return
+		}
+	}
+	p, at := tableOf(f.list, table)
+	var codes []string
+	for _, d := range p.set.Tables[at].Dimensions {
+		codes = append(codes, f.field(record, d.Name))
+	}
+	cell, err := p.set.At(at, codes...)
+	if err != nil {
+		f.say("%s:%d: %v", f.path, line, err)
+		return
+	}
+	v, err := strconv.ParseFloat(f.field(record, "value"), 64)
+	if err != nil || v-v != 0 {
+		return // held back
+	}
+	if math.Abs(v*math.Pow10(p.options.Decimals)-p.question.Value[cell]) > 0.5+1e-9 {
+		f.say("%s:%d: cell %s has another value than the records give; only cells that are held back are audited, no other protection", f.path, line, p.set.Name(cell))
+		return
+	}
+	p.question.Hidden[cell] = false
+}
+
+// auditForeign computes what can be inferred of the cells held back, and judges it.
+func (p *protected) auditForeign() (err error) {
+	p.status = slices.Clone(p.rules.Status)
+	for cell, hidden := range p.question.Hidden {
+		if hidden && p.question.Value[cell] == 0 && p.cells.Negative == nil {
+			p.question.Lower = nil // zeros are held back, too
+		}
+		if hidden && p.status[cell] != tables.Primary {
+			p.status[cell] = tables.Secondary
+		}
+	}
+	if p.ranges, err = audit.Audit(p.question); err != nil {
+		return err
+	}
+	if p.verdict, err = audit.Judge(p.question, p.ranges, p.rules); err != nil {
+		return err
+	}
+	if s := p.table.Protect.Suppress; s != nil && s.Respondents == "protect" {
+		p.insiders, err = audit.Insiders(p.question, p.rules, tables.SoleContributors(p.cells))
+	}
+	return err
+}

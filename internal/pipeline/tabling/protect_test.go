@@ -1,0 +1,49 @@
+package tabling
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A total of two respondents, each alone in her part, is known by everybody to be at
+// least two where zeros are never held back, and by each of them to be no less than her
+// own in any case: what is asked for below is no more than that, so that the tables can
+// be published, and above it is what the rule asks.
+func TestRangesEndWhereMoreIsKnown(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	text.WriteString("a,b\n")
+	for cell, n := range map[string]int{"x1,p": 1, "x2,p": 1, "x1,q": 9, "x2,q": 8, "y1,p": 7, "y1,q": 6, "y2,p": 9, "y2,q": 11} {
+		text.WriteString(strings.Repeat(cell+"\n", n))
+	}
+	write(t, dir, "in.csv", text.String())
+	for _, zeros := range []string{"never", "may"} {
+		res, err := run(t, dir, fmt.Sprintf(`version: 1
+source: {csv: {path: %%s/in.csv}}
+hierarchies: {a: {prefix: [1, 2]}}
+tables: [{name: t, rows: [a, b], unsafe: [{threshold: 3}], protect: {suppress: {zeros: %s}}}]
+sink: {csv: {path: %%s/out.csv}}
+report: {cells: %%s/cells.csv}
+`, zeros))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Report.Withheld != "" {
+			t.Fatalf("zeros: %s: withheld: %s, %v", zeros, res.Report.Withheld, res.Report.Families[0].Refused)
+		}
+		want := map[string]string{"never": "2", "may": "1"}[zeros]
+		found := false
+		for _, row := range read(t, dir, "cells.csv") {
+			if row[1] == "x" && row[2] == "p" {
+				found = true
+				if needLow, needHigh := row[7], row[8]; needLow != want || needHigh != "5" {
+					t.Errorf("zeros: %s: asked for %s to %s, want %s to 5", zeros, needLow, needHigh, want)
+				}
+			}
+		}
+		if !found {
+			t.Error("the cell is missing")
+		}
+	}
+}
