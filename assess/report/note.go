@@ -144,6 +144,9 @@ func (p *Public) note(masks []Mask) *Note {
 			note.Corrected = c.corrected(sd)
 		}
 		note.Statistics = c.statistics(note.Corrected)
+		if list, correction := c.categories(); list != nil {
+			note.Statistics, note.Correction = list, correction
+		}
 		n.Columns = append(n.Columns, Member[ColumnNote]{name, note})
 		if kind := c.normal() != nil; !shown[kind] {
 			list := c.programs(note.Corrected, column.Released)

@@ -1,0 +1,79 @@
+package report
+
+import (
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// categories says how to correct the counts of a column whose categories were recoded, or
+// drawn anew from a matrix; nil where the column's masks are others. Behind a matrix P the
+// expected counts are n·P, so that those of the original are estimated by the counts
+// times the inverse of P (Gouweleeuw et al. 1998, section 3).
+func (c *carried) categories() (list []StatisticNote, correction string) {
+	var drawn *transform.Randomising
+	for _, action := range c.actions {
+		switch a := action.(type) {
+		case transform.Recoding:
+			if a.Midpoints || c.measured || drawn != nil {
+				return nil, ""
+			}
+		case transform.Randomising:
+			if drawn != nil {
+				return nil, ""
+			}
+			drawn = &a
+		default:
+			return nil, ""
+		}
+	}
+	const ties = "ties to other columns"
+	if drawn == nil {
+		return []StatisticNote{
+			{"counts and shares", "", "Those of the released categories need no correction; what was joined cannot be told apart."},
+			{ties, "", "Those of the released categories need no correction."},
+		}, CorrectionUnneeded
+	}
+	if drawn.Matrix == nil {
+		const text = "Categories were replaced at random, by a matrix that is not published: counts are drawn towards each other, and ties to other columns towards none. It cannot be corrected: say so beside it."
+		return []StatisticNote{{"counts and shares", "", text}, {ties, "", text}}, CorrectionUnpublished
+	}
+	inverse, ok := inverseOf(drawn.Matrix)
+	if !ok {
+		const text = "No correction is known: the transition matrix has no inverse."
+		return []StatisticNote{{"counts and shares", "", text}, {ties, "", text}}, CorrectionNone
+	}
+	var rows []string
+	for k, row := range inverse {
+		var cells []string
+		for _, v := range row {
+			cells = append(cells, trimmed(v))
+		}
+		rows = append(rows, drawn.Categories[k]+": "+strings.Join(cells, " "))
+	}
+	q := "P⁻¹, by rows, columns in the same order: " + strings.Join(rows, "; ") + "."
+	return []StatisticNote{
+		{"counts and shares", "n(x) = n(y) · P⁻¹", "n(y) are the counts of the released categories in this order, as a row, and P is the published matrix. " + q + " An estimate below 0 stands for few records; bootstrap it for its error."},
+		{ties, "N(x, w) = (P⁻¹)ᵀ · N(y, w)", "N(y, w) is the table of the column by w, a row for each category of the column: correct it so, column by column, and compute means, shares and tests of independence from the corrected table."},
+	}, CorrectionFormula
+}
+
+// inverseOf inverts a matrix, false where it has no inverse, or one that is all error.
+func inverseOf(p [][]float64) ([][]float64, bool) {
+	k := len(p)
+	m := mat.NewDense(k, k, nil)
+	for i, row := range p {
+		m.SetRow(i, row)
+	}
+	var q mat.Dense
+	if err := q.Inverse(m); err != nil {
+		return nil, false
+	}
+	out := make([][]float64, k)
+	for i := range out {
+		out[i] = mat.Row(nil, i, &q)
+	}
+	return out, true
+}
