@@ -23,10 +23,25 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
+// patient makes clients find out early what has changed, and give up as late as they do:
+// what is slow here is the machine.
+var patient = []kgo.Opt{kgo.MetadataMinAge(100 * time.Millisecond)}
+
+func unhurried(c *SourceConfig) *SourceConfig {
+	c.tuning = patient
+	return c
+}
+
+func unhurriedSink(c *kfake.Cluster) *SinkConfig {
+	s := sinkOf(c, "out")
+	s.tuning = patient
+	return s
+}
+
 // asked are jobs on topics: each returns what it has made, as lines.
 var asked = map[string]func(ctx context.Context, c *kfake.Cluster) ([]string, error){
 	"source": func(ctx context.Context, c *kfake.Cluster) ([]string, error) {
-		s, err := sourceOf(c, "in").Open(ctx)
+		s, err := unhurried(sourceOf(c, "in")).Open(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -56,17 +71,17 @@ var asked = map[string]func(ctx context.Context, c *kfake.Cluster) ([]string, er
 		return got, connectors.Acknowledge(ctx, s)
 	},
 	"peek": func(ctx context.Context, c *kfake.Cluster) (got []string, err error) {
-		err = sourceOf(c, "in").Peek(ctx, 9, func(value []byte) { got = append(got, string(value)) })
+		err = unhurried(sourceOf(c, "in")).Peek(ctx, 9, func(value []byte) { got = append(got, string(value)) })
 		return got, err
 	},
 	"sink": func(ctx context.Context, c *kfake.Cluster) ([]string, error) {
-		src, err := sourceOf(c, "in").Open(ctx)
+		src, err := unhurried(sourceOf(c, "in")).Open(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer src.Close()
 		layout := layoutOf(src.Schema())
-		sink, err := sinkOf(c, "out").Create(ctx, connectors.Plan{Source: src, Layout: layout})
+		sink, err := unhurriedSink(c).Create(ctx, connectors.Plan{Source: src, Layout: layout})
 		if err != nil {
 			return nil, err
 		}
@@ -103,6 +118,7 @@ var asked = map[string]func(ctx context.Context, c *kfake.Cluster) ([]string, er
 	},
 	"notes": func(ctx context.Context, c *kfake.Cluster) ([]string, error) {
 		connection := connection(c)
+		connection.tuning = patient
 		notes, err := connection.OpenNotes(ctx, []string{"out", "held", "out"})
 		if err != nil {
 			return nil, err
@@ -122,7 +138,7 @@ var asked = map[string]func(ctx context.Context, c *kfake.Cluster) ([]string, er
 // first error.
 func streamed(ctx context.Context, c *kfake.Cluster) error {
 	config := StreamConfig{
-		Name: "p", Source: sourceOf(c, "in"), Sink: sinkOf(c, "out"), Commit: Commit{Interval: connectors.Duration(time.Second), Records: 20}, Due: func() bool { return false },
+		Name: "p", Source: unhurried(sourceOf(c, "in")), Sink: unhurriedSink(c), Commit: Commit{Interval: connectors.Duration(time.Second), Records: 20}, Due: func() bool { return false },
 		Enter: func(Partition, int64, map[string][]byte) error { return nil }, Watch: &observer{lag: map[Partition]int64{}}, Log: zerolog.Nop(),
 	}
 	s, err := OpenStream(ctx, config)

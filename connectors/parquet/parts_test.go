@@ -49,6 +49,11 @@ func TestFooterEndsTooEarly(t *testing.T) {
 func TestThriftIsWalked(t *testing.T) {
 	field := func(typ thrift.Type) byte { return 1<<4 | byte(typ) }
 	nested := func(n int) []byte { return append(bytes.Repeat([]byte{field(thrift.STRUCT)}, n), make([]byte, n+1)...) }
+	// A field that is a list of a list of … a list of nothing.
+	lists := func(n int) []byte {
+		return append(append([]byte{field(thrift.LIST)}, bytes.Repeat([]byte{1<<4 | byte(thrift.LIST)}, n)...), byte(thrift.I8), 0)
+	}
+	mixed := append(bytes.Repeat([]byte{field(thrift.LIST), 1<<4 | byte(thrift.STRUCT)}, 40), make([]byte, 41)...)
 	for _, c := range []struct {
 		name string
 		b    []byte
@@ -69,6 +74,7 @@ func TestThriftIsWalked(t *testing.T) {
 		{"an empty map", []byte{field(thrift.MAP), 0, 0}},
 		{"a long field number", []byte{byte(thrift.I8), 0x80, 2, 9, 0}},
 		{"as deep as may be", nested(64)},
+		{"lists as deep as may be", lists(63)},
 	} {
 		if n, err := skipStruct(append(bytes.Clone(c.b), 0x55), 0, 0); err != nil || n != len(c.b) {
 			t.Errorf("%s: ends at %d of %d, %v", c.name, n, len(c.b), err)
@@ -83,6 +89,9 @@ func TestThriftIsWalked(t *testing.T) {
 		b    []byte
 		want string
 	}{
+		"lists too deep":                  {lists(64), "nested too deeply"},
+		"lists of lists for ever":         {lists(4 << 20), "nested too deeply"},
+		"lists of structures too deep":    {mixed, "nested too deeply"},
 		"too deep":                        {nested(65), "nested too deeply"},
 		"a map":                           {[]byte{field(thrift.MAP), 1, 0x55, 1, 1, 0}, "a map"},
 		"a type that is none":             {[]byte{field(14), 0, 0}, "type 14"},

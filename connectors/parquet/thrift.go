@@ -122,7 +122,14 @@ type dataPageHeaderV2 struct {
 
 var compact thrift.CompactProtocol
 
-var errShort = errors.New("ends too early")
+var (
+	errShort  = errors.New("ends too early")
+	errNested = errors.New("structures nested too deeply")
+)
+
+// deepest is how deep structures and lists may be nested; those of the format are not ten
+// deep.
+const deepest = 64
 
 // unmarshal decodes the structure at the start of b and returns how many bytes
 // it takes; errShort where b ends before it does. What it returns refers to b.
@@ -152,8 +159,8 @@ func marshal(buf *bytes.Buffer, v any) error {
 // skipStruct walks one structure of the compact protocol from b[at] and returns
 // where it ends. No list may claim more elements than bytes are left.
 func skipStruct(b []byte, at, depth int) (int, error) {
-	if depth > 64 {
-		return 0, errors.New("structures nested too deeply")
+	if depth > deepest {
+		return 0, errNested
 	}
 	for {
 		if at >= len(b) {
@@ -226,6 +233,9 @@ func skipValue(b []byte, at int, typ thrift.Type, depth int) (int, error) {
 }
 
 func skipList(b []byte, at, depth int) (int, error) {
+	if depth > deepest {
+		return 0, errNested // lists of lists alone would fill the stack
+	}
 	if at >= len(b) {
 		return 0, errShort
 	}
