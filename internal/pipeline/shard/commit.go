@@ -81,13 +81,16 @@ func (c *commit) merge(all []*State) error {
 			if err != nil {
 				return err
 			}
-			if err := one.UnmarshalBinary(s.assessment); err != nil {
+			assessment, err := s.measured()
+			if err != nil {
+				return err
+			}
+			if err := one.UnmarshalBinary(assessment); err != nil {
 				return fmt.Errorf("shard %d: %w", i, err)
 			}
 			if err := c.measured.Merge(one); err != nil {
 				return fmt.Errorf("shard %d: %w", i, err)
 			}
-			s.assessment = nil
 		}
 	}
 	var taken placed.Taken

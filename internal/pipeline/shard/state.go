@@ -31,7 +31,8 @@ type State struct {
 	Files        []StateFile             `json:"files"`
 	Places       map[int][]byte          `json:"places,omitempty"` // by stream, where columns hold them
 
-	assessment []byte // an assess.Accumulator; nil where nothing is measured
+	assessment []byte // an assess.Accumulator; nil where nothing is measured, or while it is in the file alone
+	path       string // of the file that it was read from
 }
 
 // StateFile is one file of the release.
@@ -79,6 +80,22 @@ func readState(path string) (*State, error) {
 	return s, nil
 }
 
+// measured returns the state's assessment, which a commit of many shards reads when it
+// merges it: all at once would be gigabytes.
+func (s *State) measured() ([]byte, error) {
+	if s.assessment != nil || s.path == "" {
+		return s.assessment, nil
+	}
+	again, err := readState(s.path)
+	if err != nil {
+		return nil, err
+	}
+	if again.Plan != s.Plan || again.Shard != s.Shard {
+		return nil, &StateError{s.path, "has changed"}
+	}
+	return again.assessment, nil
+}
+
 // StateError is about one state file.
 type StateError struct {
 	Path    string
@@ -119,6 +136,7 @@ func (m *Manifest) states(dir string) ([]*State, error) {
 			return nil, &StateError{path, "is damaged: run the shard again"}
 		case all[s.Shard] == nil:
 			all[s.Shard], from[s.Shard] = s, path
+			s.path, s.assessment = path, nil
 		default:
 			return nil, &StateError{path, fmt.Sprintf("is of shard %d, and so is %s: remove one", s.Shard, from[s.Shard])}
 		}
