@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -21,6 +22,9 @@ type located struct {
 // holds $NAME. Taken as it is, it would make a folder of that name. What an expansion
 // brought in is a path like any other.
 func (l *loader) shellPath(field, file string) {
+	if l.Sound(field) && objects.Is(file) {
+		l.objectPath(field, file)
+	}
 	if !l.Literal(field) || !l.Sound(field) {
 		return
 	}
@@ -29,6 +33,18 @@ func (l *loader) shellPath(field, file string) {
 		l.Wrong(field, "must be a path, got %q, which only a shell reads: write ${HOME}%s", file, file[1:])
 	case variable != "":
 		l.Wrong(field, "must be a path, got %q, which only a shell reads: write ${%s}", file, variable[1:])
+	}
+}
+
+// objectPath refuses what is no name of an object, and objects where files of this machine
+// are read or written bit by bit.
+func (l *loader) objectPath(field, file string) {
+	switch wrong := objects.Problem(file); {
+	case wrong != "":
+		l.Wrong(field, "%s", wrong)
+	case strings.HasPrefix(field, "source.") || strings.HasPrefix(field, "sink.") || strings.HasPrefix(field, "report.") || field == "quarantine.jsonl":
+	default:
+		l.Wrong(field, "must be a file of this machine, and names an object")
 	}
 }
 
@@ -151,6 +167,10 @@ func pathOf(config any) string {
 func same(a, b string) bool { return absolute(a) == absolute(b) }
 
 func absolute(path string) string {
+	if objects.Is(path) {
+		// As a path from no folder, so that none of this machine holds it or is held.
+		return strings.Replace(objects.Clean(path), "://", "/", 1)
+	}
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -43,7 +42,7 @@ type batches interface {
 }
 
 // index reads a file's footer, schema and the number of records of its batches.
-func (st *stream) index(in *os.File) error {
+func (st *stream) index(in files.Handle) error {
 	dictionaries, batches, err := st.blocks(in)
 	if err != nil {
 		return corrupt(st.file.Label, err)
@@ -79,7 +78,7 @@ func (st *stream) index(in *os.File) error {
 }
 
 // reader is ipc.NewFileReader, without its panics on corrupt dictionaries.
-func (st *stream) reader(in *os.File) (r *ipc.FileReader, err error) {
+func (st *stream) reader(in files.Handle) (r *ipc.FileReader, err error) {
 	defer func() {
 		if recover() != nil {
 			r, err = nil, errFlat
@@ -141,7 +140,7 @@ func messageAt(in io.ReaderAt, b fileBlock, size int64) ([]byte, error) {
 // fileBatches reads a file's batches by the workers that decode them.
 type fileBatches struct {
 	st     *stream
-	in     *os.File
+	in     files.Handle
 	reader *ipc.FileReader
 	check  func(arrow.RecordBatch) error
 	lock   sync.Mutex // the library resolves dictionaries lazily
@@ -161,6 +160,7 @@ func (st *stream) openBatches(check func(arrow.RecordBatch) error) (batches, err
 	if err != nil {
 		return nil, err
 	}
+	files.Want(in, files.Extent{To: st.stamp.Size()})
 	if st.format == formatStream {
 		b, err := newStreamBatches(st, in, check)
 		if err != nil {

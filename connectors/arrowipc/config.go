@@ -10,6 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/files"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
 const (
@@ -58,6 +60,7 @@ func (c *SourceConfig) Check() check.Problems {
 	if c.Path == "" {
 		ps.Addf("path", "must name a file, a folder, a glob, or - for standard input")
 	}
+	objects.Check(&ps, "path", c.Path)
 	ps.OneOf("format", c.Format, "", formatFile, formatStream)
 	if c.Path == "-" && c.Format == formatFile {
 		ps.Addf("format", "must be stream for standard input: a file is read from its end")
@@ -78,7 +81,7 @@ func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) {
 		}
 		return openPipe(ctx, in)
 	}
-	set, err := files.Find(c.Path, extensions...)
+	set, err := files.Find(ctx, c.Path, extensions...)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +94,7 @@ func (c *SinkConfig) Check() check.Problems {
 	if c.Path == "" {
 		ps.Addf("path", "must name a file, a folder, or - for standard output")
 	}
+	objects.Check(&ps, "path", c.Path)
 	ps.OneOf("format", c.Format, "", formatFile, formatStream)
 	if c.Path == "-" && c.Format == formatFile {
 		ps.Addf("format", "must be stream for standard output")
@@ -122,7 +126,7 @@ func (c *SinkConfig) Paths() []string {
 	if c.Path == "-" {
 		return nil
 	}
-	return []string{filepath.Clean(c.Path)}
+	return []string{publish.CleanPath(c.Path)}
 }
 
 // Create prepares the release. It is an error if a column has a type that is

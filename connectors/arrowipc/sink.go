@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -71,7 +72,7 @@ func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
 		if s.format == formatStream {
 			ext = ".arrows"
 		}
-		s.names = fileNames(src, ext, keepFolders)
+		s.names = fileNames(src, c.Path, ext, keepFolders)
 		s.target, err = newFolder(c.Path, ext)
 	default:
 		s.target, err = newFile(c.Path)
@@ -83,15 +84,16 @@ func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
 }
 
 // fileNames returns a folder's files. Where the source's partition folders are
-// not kept, their names, which are values, must not appear either.
-func fileNames(src *source, ext string, keepFolders bool) []string {
+// not kept, their names, which are values, must not appear either; nor do those of
+// objects, which may identify.
+func fileNames(src *source, to, ext string, keepFolders bool) []string {
 	var names []string
 	for i, st := range src.streams {
 		name := st.file.Rel
 		if e := path.Ext(name); slices.Contains(extensions, strings.ToLower(e)) {
 			name = strings.TrimSuffix(name, e)
 		}
-		if len(src.PartitionKeys()) > 0 && !keepFolders {
+		if len(src.PartitionKeys()) > 0 && !keepFolders || objects.Is(st.file.Path) || objects.Is(to) {
 			name = fmt.Sprintf("part-%05d", i)
 		}
 		for slices.Contains(names, name+ext) {
@@ -195,7 +197,7 @@ func (f oneFile) abort() error                   { return f.File.Abort() }
 // folder is a release that is a folder.
 type folder struct {
 	*publish.Dir
-	file *os.File
+	file publish.Part
 }
 
 func newFolder(path, ext string) (target, error) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -56,7 +55,7 @@ func open(ctx context.Context, set *files.Set, format string) (*source, error) {
 			return nil, err
 		}
 	}
-	s.Watch = files.Watching(set, s.stamps(), func(i int) (*os.File, error) { return s.streams[i].reopen() })
+	s.Watch = files.Watching(set, s.stamps(), func(i int) (files.Handle, error) { return s.streams[i].reopen() })
 	return s, s.describe(set.PartitionFields())
 }
 
@@ -138,7 +137,7 @@ func sniff(in io.ReaderAt) (string, error) {
 
 // reopen opens the stream's file for a pass and makes sure that it is the one
 // that was looked at: of a file, that the footer is the one that was there before.
-func (st *stream) reopen() (*os.File, error) {
+func (st *stream) reopen() (files.Handle, error) {
 	return st.file.Reopen(st.stamp, func(in io.ReaderAt) error {
 		if st.format != formatFile {
 			return nil

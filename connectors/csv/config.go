@@ -12,6 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/compress"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 )
 
@@ -56,6 +57,7 @@ func (c *SourceConfig) Check() check.Problems {
 	if c.Path == "" {
 		ps.Addf("path", "must name a file, a folder, a glob, or - for stdin")
 	}
+	objects.Check(&ps, "path", c.Path)
 	d := checkByte(&ps, "delimiter", c.Delimiter, ',')
 	q := checkByte(&ps, "quote", c.Quote, '"')
 	if d == q {
@@ -107,6 +109,7 @@ func (c *SinkConfig) Check() check.Problems {
 	if c.Path == "" {
 		ps.Addf("path", "must name a file, a folder, or - for stdout")
 	}
+	objects.Check(&ps, "path", c.Path)
 	d := checkByte(&ps, "delimiter", c.Delimiter, ',')
 	if d == '"' {
 		ps.Addf("delimiter", "must not be the quote")

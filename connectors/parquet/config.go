@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/files"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
 const extension = ".parquet"
@@ -63,6 +64,7 @@ func (c *SourceConfig) Check() check.Problems {
 	if c.Path == "" {
 		ps.Addf("path", "must name a file, a folder or a glob")
 	}
+	objects.Check(&ps, "path", c.Path)
 	for i, k := range c.KeepMetadata {
 		switch k {
 		case "":
@@ -79,7 +81,7 @@ func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) {
 	if ps := c.Check(); len(ps) > 0 {
 		return nil, ps[0]
 	}
-	set, err := files.Find(c.Path, extensions...)
+	set, err := files.Find(ctx, c.Path, extensions...)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +93,7 @@ func (c *SinkConfig) Check() check.Problems {
 	if c.Path == "" || c.Path == "-" {
 		ps.Addf("path", "must name a file or a folder; Parquet cannot be written to a pipe")
 	}
+	objects.Check(&ps, "path", c.Path)
 	ps.OneOf("compression", c.Compression, "", "none", "snappy", "gzip", "zstd", "lz4", "brotli")
 	ps.OneOf("encoding", c.Encoding, "", "compact", "plain")
 	if c.Roll != nil {
@@ -109,7 +112,7 @@ func (c *SinkConfig) Carries(src connectors.Source) bool {
 func (c *SinkConfig) TakesStream() bool { return true }
 
 // Paths returns the file or folder that Commit names.
-func (c *SinkConfig) Paths() []string { return []string{filepath.Clean(c.Path)} }
+func (c *SinkConfig) Paths() []string { return []string{publish.CleanPath(c.Path)} }
 
 // Create prepares the release. It is an error if a column cannot be stored in
 // Parquet, if the release would overwrite what is read, or if another run is

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -57,23 +56,14 @@ type Output struct {
 	records int64
 }
 
-// stays is a file that its owner closes.
-type stays struct{ File }
-
-func (stays) Close() error { return nil }
-
 // Begin begins a file. The caller closes it, after Finish or whatever else.
 func (k *Content) Begin(f File) (*Output, error) {
 	o := &Output{to: k.design}
-	var kept file = stays{f}
-	if f, ok := f.(*os.File); ok {
-		kept = unclosed{f}
-	}
 	meta, err := o.to.metadata()
 	if err != nil {
 		return nil, err
 	}
-	o.to.out, err = newOutput(kept, meta)
+	o.to.out, err = newOutput(unclosed{f}, meta)
 	return o, err
 }
 

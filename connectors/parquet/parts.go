@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/files"
 )
 
 // Divide implements connectors.Divisible: a part is a run of row groups.
@@ -66,7 +67,9 @@ func (s *source) Part(p connectors.Part) (connectors.Source, error) {
 }
 
 // Stored implements connectors.Divisible.
-func (s *source) Stored(stream int) (*os.File, error) { return s.streams[stream].reopen() }
+func (s *source) Stored(stream int) (*os.File, error) {
+	return files.Stored(s.streams[stream].reopen())
+}
 
 // Folder implements connectors.Foldered: a release of a part is one file.
 func (s *source) Folder() bool { return s.part == nil && s.Watch.Folder() }

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/files"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -27,7 +27,7 @@ type reader struct {
 	cut    connectors.Cut
 
 	stream  int // current
-	file    *os.File
+	file    files.Handle
 	row     int64 // of the stream
 	group   int
 	inGroup int64     // rows of the group that were given out
@@ -168,12 +168,16 @@ func (r *reader) take(b *rawBlock, st *stream, n int64) error {
 func (r *reader) open(st *stream) []*cursor {
 	cursors := []*cursor{}
 	rg := &st.RowGroups[r.group]
+	var wanted []files.Extent
+	defer func() { files.Want(r.file, wanted...) }()
 	for _, w := range r.layout.Read {
 		if _, ok := r.partition(w.Field); ok {
 			continue
 		}
 		for _, l := range st.roots[w.Field].leaves {
 			m := &rg.Columns[l.index].MetaData.V
+			from, to := m.extent()
+			wanted = append(wanted, files.Extent{From: from, To: to})
 			cursors = append(cursors, &cursor{pages: newPages(r.file, st.file.Label, r.group, l, m), rows: int(rg.NumRows)})
 		}
 	}

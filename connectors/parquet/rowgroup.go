@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"os"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -23,7 +22,7 @@ const (
 )
 
 // unclosed is a file that stays open for Commit.
-type unclosed struct{ *os.File }
+type unclosed struct{ File }
 
 func (unclosed) Close() error { return nil }
 
@@ -78,16 +77,11 @@ func (o *output) write(b []byte) error {
 
 // writeBack has what was written so far go to disk while the rest is made.
 func (o *output) writeBack() {
-	var f *os.File
-	switch file := o.file.(type) {
-	case unclosed:
-		f = file.File
-	case *os.File:
-		f = file
-	default:
-		return
+	var to io.Writer = o.file
+	if stays, ok := to.(unclosed); ok {
+		to = stays.File
 	}
-	publish.WriteBack(f, o.settled, o.at-o.settled)
+	publish.WriteBack(to, o.settled, o.at-o.settled)
 	o.settled = o.at
 }
 

@@ -331,7 +331,7 @@ func (s *sink) createFile() (file, error) {
 	case s.dir != nil:
 		return s.dir.Create(s.name())
 	}
-	return unclosed{s.single.File}, nil
+	return unclosed{s.single}, nil
 }
 
 // name returns the name of the current stream's file in the folder. The

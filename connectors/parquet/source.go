@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/files"
@@ -54,7 +53,7 @@ func open(ctx context.Context, set *files.Set, keep []string) (*source, error) {
 	if name := s.schema.Twice(); name != "" {
 		return nil, fmt.Errorf("%s: two columns have the name %q", set.Files[0].Label, name)
 	}
-	s.Watch = files.Watching(set, s.stamps(), func(i int) (*os.File, error) { return s.streams[i].reopen() })
+	s.Watch = files.Watching(set, s.stamps(), func(i int) (files.Handle, error) { return s.streams[i].reopen() })
 	return s, nil
 }
 
@@ -76,7 +75,7 @@ func openStream(file files.File) (*stream, error) {
 
 // reopen opens the file again, for reading or for copying, and makes sure that
 // it is the one whose footer was read.
-func (st *stream) reopen() (*os.File, error) { return st.file.Reopen(st.stamp, st.sameFooter) }
+func (st *stream) reopen() (files.Handle, error) { return st.file.Reopen(st.stamp, st.sameFooter) }
 
 func (s *source) stamps() []files.Stamp {
 	stamps := make([]files.Stamp, len(s.streams))

@@ -37,6 +37,12 @@ func (s *sink) carry(ctx context.Context, g *pendingGroup) ([]*inspection, error
 			}
 		}
 	}
+	var wanted []files.Extent
+	for _, t := range all {
+		from, to := s.source.streams[s.stream].RowGroups[g.group].Columns[t.from.index].MetaData.V.extent()
+		wanted = append(wanted, files.Extent{From: from, To: to})
+	}
+	files.Want(s.out.in, wanted...)
 	// The largest first, so that none of them is left for one worker at the end.
 	slices.SortStableFunc(all, func(a, b task) int { return cmp.Compare(b.size, a.size) })
 	found, copies := make([]*inspection, len(s.leaves)), make([]*inspection, len(s.leaves))

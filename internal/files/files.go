@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -23,6 +25,8 @@ type File struct {
 	// would then read alike are numbered.
 	Label      string
 	Partitions []Partition // in the order of the folders
+
+	object *object // nil: a file of this machine
 }
 
 // Partition is a Hive folder key=value.
@@ -44,6 +48,7 @@ type Set struct {
 
 	path       string // as it was asked for, to look again
 	extensions []string
+	ctx        context.Context // of objects: until when they are read
 }
 
 // Find returns the files of p, which is a file (of whatever extension), a
@@ -58,12 +63,21 @@ type Set struct {
 //
 // It is an error if there is no such file, if nothing matches, or if the files
 // do not all have the same partition keys.
-func Find(p string, extensions ...string) (*Set, error) {
-	s, err := find(p, extensions)
+//
+// A path may be that of objects (s3://BUCKET/KEY): a key is a file, what lies below it a
+// folder. They are read until ctx ends.
+func Find(ctx context.Context, p string, extensions ...string) (*Set, error) {
+	var s *Set
+	var err error
+	if objects.Is(p) {
+		s, err = findObjects(ctx, p, extensions)
+	} else {
+		s, err = find(p, extensions)
+	}
 	if err != nil {
 		return nil, err
 	}
-	s.path, s.extensions = p, extensions
+	s.path, s.extensions, s.ctx = p, extensions, ctx
 	return s, nil
 }
 
@@ -144,6 +158,7 @@ type walker struct {
 	extensions []string
 	found      map[string]string // Rel → Path
 	above      []fs.FileInfo     // the folders being walked, outermost first
+	objects    *tree             // of objects; nil: the folders of this machine
 }
 
 // entry is a file or folder with symbolic links resolved.
@@ -156,6 +171,9 @@ type entry struct {
 // entries lists a folder. What is neither a folder nor a regular file (a
 // dangling link, a socket) is left out.
 func (w *walker) entries(rel string) ([]entry, error) {
+	if w.objects != nil {
+		return w.objects.entries(rel), nil
+	}
 	list, err := os.ReadDir(filepath.Join(w.root, filepath.FromSlash(rel)))
 	if err != nil {
 		return nil, err
@@ -180,6 +198,9 @@ func (w *walker) entries(rel string) ([]entry, error) {
 
 // enter guards against links that lead back to a folder above.
 func (w *walker) enter(rel string, visit func() error) error {
+	if w.objects != nil {
+		return visit() // no links
+	}
 	info, err := os.Stat(filepath.Join(w.root, filepath.FromSlash(rel)))
 	if err != nil {
 		return err
@@ -275,7 +296,15 @@ func (w *walker) add(e entry) {
 	if w.found == nil {
 		w.found = map[string]string{}
 	}
-	w.found[e.rel] = filepath.Join(w.root, filepath.FromSlash(e.rel))
+	w.found[e.rel] = w.join(e.rel)
+}
+
+// join is the path of a name below the root.
+func (w *walker) join(rel string) string {
+	if w.objects != nil {
+		return w.root + "/" + rel
+	}
+	return filepath.Join(w.root, filepath.FromSlash(rel))
 }
 
 func (w *walker) extended(name string) bool {
@@ -298,9 +327,9 @@ func (w *walker) set() (*Set, error) {
 	for rel, p := range w.found {
 		parts, label, err := partitions(rel)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path.Join(filepath.ToSlash(w.root), label), err)
+			return nil, fmt.Errorf("%s: %w", w.join(label), err)
 		}
-		s.Files = append(s.Files, File{Path: p, Rel: rel, Label: filepath.Join(w.root, filepath.FromSlash(label)), Partitions: parts})
+		s.Files = append(s.Files, File{Path: p, Rel: rel, Label: w.join(label), Partitions: parts, object: w.objects.object(rel)})
 	}
 	slices.SortFunc(s.Files, func(a, b File) int { return strings.Compare(a.Rel, b.Rel) })
 	number(s.Files)

@@ -66,7 +66,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			dir := plant(t, tree...)
-			s, err := Find(filepath.Join(dir, c.path), ".csv", ".csv.gz")
+			s, err := Find(t.Context(), filepath.Join(dir, c.path), ".csv", ".csv.gz")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestPartitions(t *testing.T) {
 	dir := plant(t,
 		"year=2024/region=a%2Fb/p.csv", "year=2023/region=__HIVE_DEFAULT_PARTITION__/p.csv",
 		"year=2023/region=50%/p.csv", "year=2023/region=/q.csv")
-	s, err := Find(dir, ".csv")
+	s, err := Find(t.Context(), dir, ".csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,11 +113,11 @@ func TestPartitions(t *testing.T) {
 		}
 		labels[f.Label] = true
 	}
-	if s, err = Find(filepath.Join(dir, "year=*/region=50%/*"), ".csv"); err != nil || len(s.Files) != 1 || len(s.PartitionKeys) != 2 {
+	if s, err = Find(t.Context(), filepath.Join(dir, "year=*/region=50%/*"), ".csv"); err != nil || len(s.Files) != 1 || len(s.PartitionKeys) != 2 {
 		t.Errorf("glob over partitions: %v, %v", s, err)
 	}
 	dir = plant(t, "_k=1/a.csv", "_k=2/a.csv")
-	if s, err = Find(dir, ".csv"); err != nil || !slices.Equal(s.PartitionKeys, []string{"_k"}) {
+	if s, err = Find(t.Context(), dir, ".csv"); err != nil || !slices.Equal(s.PartitionKeys, []string{"_k"}) {
 		t.Errorf("key that begins with _: %v, %v", s, err)
 	}
 }
@@ -140,14 +140,14 @@ func TestErrors(t *testing.T) {
 		{[]string{"k=secret/k=2/b.csv"}, "", `name the key "k" twice`},
 	} {
 		dir := plant(t, c.files...)
-		_, err := Find(filepath.Join(dir, c.path), ".csv")
+		_, err := Find(t.Context(), filepath.Join(dir, c.path), ".csv")
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q of %q: got %v, want %q", c.path, c.files, err, c.want)
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("the error holds a partition's value: %v", err)
 		}
 	}
-	if _, err := Find("", ".csv"); err == nil {
+	if _, err := Find(t.Context(), "", ".csv"); err == nil {
 		t.Error("an empty path is accepted")
 	}
 }
@@ -162,7 +162,7 @@ func TestLinks(t *testing.T) {
 	}
 	want := []string{"a/b/y.csv", "a/x.csv", "a/z.csv", "linked/y.csv"}
 	for _, p := range []string{"", "**/*.csv"} {
-		s, err := Find(filepath.Join(dir, p), ".csv")
+		s, err := Find(t.Context(), filepath.Join(dir, p), ".csv")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestOrder(t *testing.T) {
 	for i := range 300 {
 		names = append(names, fmt.Sprintf("%c/%d.csv", 'a'+i*7%26, i*i%311))
 	}
-	s, err := Find(plant(t, names...), ".csv")
+	s, err := Find(t.Context(), plant(t, names...), ".csv")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,15 +11,24 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
+
+// Handle is an open file, or an object that is read like one.
+type Handle interface {
+	io.Reader
+	io.Seeker
+	io.ReaderAt
+	io.Closer
+}
 
 // ErrNotRegular is the error of a file that cannot be read twice, nor from its end.
 var ErrNotRegular = errors.New("is not a regular file")
 
 // Open opens a file and stamps it, before its first byte is read. The error names the
 // file by its label; it is ErrNotRegular of what is no regular file.
-func (f File) Open() (*os.File, Stamp, error) {
+func (f File) Open() (Handle, Stamp, error) {
 	file, stamp, regular, err := f.OpenAny()
 	if err == nil && !regular {
 		err = errors.Join(f.Err(ErrNotRegular), file.Close())
@@ -28,8 +37,11 @@ func (f File) Open() (*os.File, Stamp, error) {
 }
 
 // OpenAny is Open of what may be no regular file: a pipe, which has no stamp.
-func (f File) OpenAny() (file *os.File, stamp Stamp, regular bool, err error) {
-	file, err = os.Open(f.Path)
+func (f File) OpenAny() (opened Handle, stamp Stamp, regular bool, err error) {
+	if f.object != nil {
+		return f.object.open(), f.object.stamp(), true, nil
+	}
+	file, err := os.Open(f.Path)
 	if err != nil {
 		return nil, Stamp{}, false, f.Err(err)
 	}
@@ -48,17 +60,32 @@ func (f File) OpenAny() (file *os.File, stamp Stamp, regular bool, err error) {
 
 // Reopen opens the file again, for a pass, and makes sure that it is the one that was
 // stamped; same, which may be nil, looks whether it holds what it held then.
-func (f File) Reopen(stamp Stamp, same func(io.ReaderAt) error) (*os.File, error) {
-	file, err := os.Open(f.Path)
+func (f File) Reopen(stamp Stamp, same func(io.ReaderAt) error) (Handle, error) {
+	file, err := f.reopen(stamp)
 	if err != nil {
 		return nil, f.Err(err)
 	}
-	if err = stamp.Holds(file); err == nil && same != nil {
+	if same != nil {
 		err = same(file)
 	}
 	if err != nil {
 		file.Close()
 		return nil, f.Err(err)
+	}
+	return file, nil
+}
+
+func (f File) reopen(stamp Stamp) (Handle, error) {
+	if f.object != nil {
+		return f.object.open(), nil // each read of it names its ETag
+	}
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := stamp.Holds(file); err != nil {
+		file.Close()
+		return nil, err
 	}
 	return file, nil
 }
@@ -76,6 +103,9 @@ func (f File) Err(err error) error {
 // At implements connectors.Located: whether a path is that of one of the files, or of a
 // folder between one of them and the root.
 func (s *Set) At(path string) (bool, error) {
+	if here := objects.Is(s.path); here || objects.Is(path) {
+		return here && objects.Is(path) && s.objectAt(path), nil
+	}
 	out, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -115,12 +145,12 @@ func (s *Set) PartitionFields() []microdata.Field {
 type Watch struct {
 	set    *Set
 	stamps []Stamp
-	reopen func(i int) (*os.File, error)
+	reopen func(i int) (Handle, error)
 }
 
 // Watching watches the files of a set with their stamps. reopen opens the i-th of them
 // with File.Reopen.
-func Watching(set *Set, stamps []Stamp, reopen func(i int) (*os.File, error)) *Watch {
+func Watching(set *Set, stamps []Stamp, reopen func(i int) (Handle, error)) *Watch {
 	return &Watch{set, stamps, reopen}
 }
 

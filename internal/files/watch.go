@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
 
 // Stamp tells whether a file is still what it was: which file it is, its size, and
@@ -19,6 +21,7 @@ type Stamp struct {
 	size          int64
 	modified      time.Time
 	changed       time.Time
+	etag          string // of an object, which has no other
 }
 
 // A change within one tick of the clock that file systems read leaves the times as
@@ -94,7 +97,11 @@ func Latest(stamps []Stamp) (t time.Time) {
 var ErrChanged = errors.New("the file was changed while it was being read")
 
 // Holds reports whether an open file is still what the stamp says.
-func (s Stamp) Holds(f *os.File) error {
+func (s Stamp) Holds(h Handle) error {
+	f, ok := h.(*os.File)
+	if !ok {
+		return nil // each read of an object names its ETag
+	}
 	now, err := stat(f)
 	if err != nil {
 		return err
@@ -105,6 +112,8 @@ func (s Stamp) Holds(f *os.File) error {
 func (s Stamp) compare(now Stamp) error {
 	what := ""
 	switch {
+	case s.etag != now.etag:
+		what = "it has another ETag"
 	case s.device != now.device || s.inode != now.inode:
 		what = "another file has its name"
 	case s.size != now.size:
@@ -126,7 +135,7 @@ func (s *Set) Unchanged(stamps []Stamp) error {
 	now := s
 	if s.Folder {
 		var err error
-		if now, err = Find(s.path, s.extensions...); err != nil {
+		if now, err = Find(s.ctx, s.path, s.extensions...); err != nil {
 			return fmt.Errorf("%w: %w", ErrChanged, err)
 		}
 	}
@@ -137,9 +146,9 @@ func (s *Set) Unchanged(stamps []Stamp) error {
 		if now.Files[i].Rel < f.Rel {
 			return fmt.Errorf("%s: the file was added while the others were being read", now.Files[i].Label)
 		}
-		at, err := statPath(f.Path)
+		at, err := now.Files[i].stampNow()
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, objects.ErrAbsent):
 			err = fmt.Errorf("%w: it is gone", ErrChanged)
 		case err == nil:
 			err = stamps[i].compare(at)

@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
 
 // Content is what a release holds, a file or a folder of them.
@@ -30,6 +31,11 @@ func sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
 // Content digests the file, which everything has been written to.
 func (f *File) Content(ctx context.Context) (*Content, error) {
 	c := &Content{Path: f.path}
+	if f.object != nil {
+		size, digest := f.object.Sum()
+		c.Files = []FileContent{{Bytes: size, SHA256: digest}}
+		return c, nil
+	}
 	if f.device {
 		c.Path = ""
 	}
@@ -66,6 +72,11 @@ func (i *interruptible) Read(p []byte) (int, error) {
 
 // Content digests the folder's files, which are all written and closed.
 func (d *Dir) Content(ctx context.Context) (*Content, error) {
+	if d.objects != nil {
+		c := d.objects.content()
+		c.Path = d.path
+		return c, nil
+	}
 	if !d.ours() {
 		return nil, errTaken(d.temp)
 	}
@@ -79,6 +90,9 @@ func (d *Dir) Content(ctx context.Context) (*Content, error) {
 
 // ContentOf digests what is under a name: a file or a folder of files.
 func ContentOf(ctx context.Context, path string) (*Content, error) {
+	if objects.Is(path) {
+		return contentOfObjects(ctx, path)
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

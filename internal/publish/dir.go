@@ -9,7 +9,16 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
+
+// Part is a file of a folder that is being written.
+type Part interface {
+	io.Writer
+	Sync() error
+	Close() error
+}
 
 // Dir is a folder of files that appears under its name as a whole.
 type Dir struct {
@@ -18,6 +27,7 @@ type Dir struct {
 	made      fs.FileInfo // the temporary folder
 	guard     *os.File    // the lock, and the name that the folder's temporary name is derived from
 	done      bool
+	objects   *objectDir // nil: a folder of this machine
 }
 
 // CreateDir makes a temporary folder next to path. Where path exists already it
@@ -25,6 +35,13 @@ type Dir struct {
 // release, which Commit replaces: anything else there is an error, since
 // publishing would remove it.
 func CreateDir(path, ext string) (*Dir, error) {
+	if objects.Is(path) {
+		d, err := createObjectDir(path, ext)
+		if err != nil {
+			return nil, named(path, err)
+		}
+		return &Dir{path: objects.Clean(path), objects: d}, nil
+	}
 	path = filepath.Clean(path)
 	if err := replaceable(path, ext); err != nil {
 		return nil, err
@@ -96,12 +113,28 @@ func replaceable(path, ext string) error {
 	return err
 }
 
+func statFolder(path string) (bool, error) {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir(), err
+}
+
 // Path returns the final name.
 func (d *Dir) Path() string { return d.path }
 
 // Create makes a file in the folder; name may have folders in it. The caller
 // writes, syncs and closes it before Commit.
-func (d *Dir) Create(name string) (*os.File, error) {
+func (d *Dir) Create(name string) (Part, error) {
+	if d.objects != nil {
+		return d.objects.create(name)
+	}
+	f, err := d.create(name)
+	if err != nil {
+		return nil, err // and no Part that is a file that is nil
+	}
+	return f, nil
+}
+
+func (d *Dir) create(name string) (*os.File, error) {
 	if !d.ours() {
 		return nil, errTaken(d.temp)
 	}
@@ -115,6 +148,9 @@ func (d *Dir) Create(name string) (*os.File, error) {
 // Commit gives the folder its name in one step: a folder that is there is
 // exchanged for it and then removed.
 func (d *Dir) Commit() error {
+	if d.objects != nil {
+		return named(d.path, d.objects.commit())
+	}
 	if d.done {
 		return nil
 	}
@@ -154,6 +190,9 @@ func (d *Dir) open() error {
 
 // Abort removes the temporary folder. After Commit it does nothing.
 func (d *Dir) Abort() error {
+	if d.objects != nil {
+		return named(d.path, d.objects.abort())
+	}
 	if d.done {
 		return nil
 	}
@@ -171,6 +210,9 @@ func (d *Dir) unlock() error {
 // Adopt puts a file that is complete into the folder, under a name of its own: a link
 // where the file system has links, else a copy. The file itself stays where it is.
 func (d *Dir) Adopt(path, name string) error {
+	if d.objects != nil {
+		return fmt.Errorf("%s: takes no file of this machine", d.path)
+	}
 	if !d.ours() {
 		return errTaken(d.temp)
 	}
@@ -190,7 +232,7 @@ func (d *Dir) Adopt(path, name string) error {
 		return err
 	}
 	defer system.close(in)
-	out, err := d.Create(name)
+	out, err := d.create(name)
 	if err != nil {
 		return err
 	}

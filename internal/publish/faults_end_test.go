@@ -41,7 +41,7 @@ var begun = map[string]func(path string) (abort func() error, err error){
 		if err != nil {
 			return nil, err
 		}
-		f, err := d.Create("a.csv")
+		f, err := d.create("a.csv")
 		if err != nil {
 			return nil, err
 		}

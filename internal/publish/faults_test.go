@@ -239,7 +239,7 @@ func writeFolder(path, text string, adopt bool) error {
 			return errors.Join(err, d.Abort())
 		}
 	} else {
-		f, err := d.Create("a.csv")
+		f, err := d.create("a.csv")
 		if err == nil {
 			_, err = system.write(f, []byte(text))
 			err = errors.Join(err, system.sync(f), system.close(f))
@@ -248,7 +248,7 @@ func writeFolder(path, text string, adopt bool) error {
 			return errors.Join(err, d.Abort())
 		}
 	}
-	f, err := d.Create("sub/b.csv")
+	f, err := d.create("sub/b.csv")
 	if err == nil {
 		err = errors.Join(system.sync(f), system.close(f))
 	}

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
 
 // Mode says who may read a file once it has its name. While it has none it is
@@ -38,8 +40,9 @@ func IsTemp(name string) bool {
 
 // File is a file that has no name yet.
 type File struct {
-	*os.File
+	*os.File // nil where the path is that of an object
 	path     string
+	object   *objects.Writer
 	mode     Mode
 	device   bool // path is a device or pipe: File is a spool without a name, copied out by Commit
 	finished bool
@@ -51,7 +54,14 @@ type File struct {
 // dead one left is removed. Where path is a character device or a pipe
 // (/dev/null, /dev/stdout, a FIFO), which is never replaced, the file has no name
 // and Commit copies it there.
+//
+// Where path is that of an object (s3://BUCKET/KEY), nobody sees it before Commit, which
+// is an error where something else has come under the name meanwhile. Who may read it is
+// what the bucket says, whatever the mode.
 func Create(path string, mode Mode) (*File, error) {
+	if objects.Is(path) {
+		return createObject(path, mode)
+	}
 	device, err := Device(path)
 	if err != nil {
 		return nil, err
@@ -85,6 +95,9 @@ func (f *File) Path() string { return f.path }
 
 // Finish sets the final mode and syncs: what is left for Commit is the name.
 func (f *File) Finish() error {
+	if f.object != nil {
+		return named(f.path, f.object.Finish())
+	}
 	if f.finished || f.done || f.device {
 		return nil
 	}
@@ -103,6 +116,9 @@ func (f *File) Finish() error {
 // Commit gives the file its name, replacing what was there, after Finish where
 // that has not been called.
 func (f *File) Commit() error {
+	if f.object != nil {
+		return named(f.path, f.object.Commit())
+	}
 	if f.done {
 		return nil
 	}
@@ -128,6 +144,9 @@ func (f *File) Commit() error {
 
 // Abort removes the temporary file. After Commit it does nothing.
 func (f *File) Abort() error {
+	if f.object != nil {
+		return named(f.path, f.object.Abort())
+	}
 	if f.done {
 		return nil
 	}

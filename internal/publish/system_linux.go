@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +14,14 @@ func exchange(a, b string) error {
 
 // WriteBack has the kernel write a stretch of a file to disk in the background,
 // so that the sync at the end has less to wait for. It is a hint: where the file
-// system knows no such call nothing is lost.
-func WriteBack(f *os.File, offset, n int64) {
+// system knows no such call, and where w is no file of it, nothing is lost.
+func WriteBack(w io.Writer, offset, n int64) {
+	if named, ok := w.(*File); ok {
+		w = named.File
+	}
+	f, ok := w.(*os.File)
+	if !ok || f == nil {
+		return
+	}
 	_ = unix.SyncFileRange(int(f.Fd()), offset, n, unix.SYNC_FILE_RANGE_WRITE)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -52,11 +53,12 @@ type sink struct {
 }
 
 // Create prepares a shuffled release into a sink. The layout must decode every
-// released column. Temporary files lie beside the release, are readable by their
+// released column. Temporary files lie beside the release, of objects in the
+// system's folder for such; they are readable by their
 // owner alone and have no name.
 func Create(ctx context.Context, to connectors.SinkConfig, plan connectors.Plan, ranks Ranks) (connectors.Sink, error) {
 	s := &sink{layout: plan.Layout, ranks: ranks, dir: os.TempDir(), most: mostBytes}
-	if paths := to.Paths(); len(paths) > 0 && paths[0] != "stdout" {
+	if paths := to.Paths(); len(paths) > 0 && paths[0] != "stdout" && !objects.Is(paths[0]) {
 		s.dir = filepath.Dir(paths[0])
 	}
 	var fields []arrow.Field

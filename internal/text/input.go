@@ -23,13 +23,13 @@ const peekSize = 1 << 20
 // Input is the files of a path, or one stream that can be read only once.
 type Input struct {
 	set    *files.Set
-	files  []*os.File // kept open so that every pass reads the same files
+	files  []files.Handle // kept open so that every pass reads the same files
 	stamps []files.Stamp
 	once   *compress.Reader
 	label  string
 	codec  compress.Codec
 	decode Decoder // nil: the text is UTF-8
-	owned  *os.File
+	owned  io.Closer
 	// head is what was read of once to find the types, decompressed where it
 	// was compressed, as UTF-8; text is what follows it, read by way of plain.
 	head  []byte
@@ -54,7 +54,7 @@ func OpenEncoded(ctx context.Context, path string, stdin io.Reader, decode Decod
 		}
 		return openOnce(ctx, stdin, nil, "stdin", decode)
 	}
-	set, err := files.Find(path, compress.Extensions(extensions...)...)
+	set, err := files.Find(ctx, path, compress.Extensions(extensions...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func OpenEncoded(ctx context.Context, path string, stdin io.Reader, decode Decod
 	return in, nil
 }
 
-func openOnce(ctx context.Context, r io.Reader, owned *os.File, label string, decode Decoder) (*Input, error) {
+func openOnce(ctx context.Context, r io.Reader, owned io.Closer, label string, decode Decoder) (*Input, error) {
 	in := &Input{once: compress.Ahead(r), label: label, owned: owned}
 	in.once.WithContext(ctx)
 	mark := make([]byte, 4)
@@ -186,6 +186,7 @@ func (in *Input) Open(ctx context.Context, i int) (*Stream, error) {
 		return &Stream{Reader: io.MultiReader(bytes.NewReader(in.head), in.text), close: func() error { return nil }}, nil
 	}
 	file := in.files[i]
+	files.Want(file, files.Extent{To: in.stamps[i].Size()})
 	// Sections leave the file's own offset alone, so passes do not disturb one another.
 	section := io.NewSectionReader(file, 0, 1<<62)
 	codec := compress.Of(in.set.Files[i].Path)
@@ -216,6 +217,7 @@ func (in *Input) openPart(ctx context.Context, i int, p *connectors.Part) (*Stre
 	if p.To != whole {
 		size = p.To - p.From
 	}
+	files.Want(in.files[i], files.Extent{From: p.From, To: in.stamps[i].Size()})
 	return &Stream{Reader: io.NewSectionReader(in.files[i], p.From, size), close: func() error { return nil }}, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,8 +34,8 @@ func (c OutputConfig) folder() bool {
 	if os.IsPathSeparator(c.Path[len(c.Path)-1]) {
 		return true
 	}
-	if info, err := os.Stat(c.Path); err == nil {
-		return info.IsDir()
+	if folder, err := publish.ContentInfo(context.Background(), c.Path); err == nil {
+		return folder
 	}
 	known := compress.Extensions(append([]string{".txt"}, c.Extensions...)...)
 	named := slices.ContainsFunc(known, func(e string) bool { return strings.HasSuffix(strings.ToLower(c.Path), e) })
@@ -52,7 +51,8 @@ type Output struct {
 	file   *publish.File
 	dir    *publish.Dir
 	spool  *os.File
-	part   *os.File       // the file being written
+	part   io.Writer      // the file being written
+	inDir  publish.Part   // part, where it is a file of dir
 	w      io.WriteCloser // nil: none has been begun
 	stream int            // the next stream to begin a file for
 	ahead  int64          // bytes written to part
@@ -79,7 +79,7 @@ func CreateOutput(c OutputConfig) (*Output, error) {
 	default:
 		o.file, err = publish.Create(c.Path, publish.Public)
 		if err == nil {
-			o.part = o.file.File
+			o.part = o.file
 		}
 	}
 	if err != nil {
@@ -126,7 +126,7 @@ func (o *Output) beginUpTo(stream int) error {
 			if err != nil {
 				return o.named(err)
 			}
-			o.part = part
+			o.part, o.inDir = part, part
 		}
 		if o.dir != nil || first {
 			w, err := compress.NewWriter((*flushing)(o), o.config.Codec)
@@ -165,8 +165,8 @@ func (o *Output) endPart() error {
 	err := o.w.Close()
 	o.w = nil
 	if o.dir != nil {
-		err = errors.Join(err, o.part.Sync(), o.part.Close())
-		o.part = nil
+		err = errors.Join(err, o.inDir.Sync(), o.inDir.Close())
+		o.part, o.inDir = nil, nil
 	}
 	return o.named(err)
 }
@@ -245,8 +245,8 @@ func (o *Output) Abort() error {
 		return o.spool.Close()
 	case o.dir != nil:
 		var err error
-		if o.part != nil {
-			err = o.part.Close()
+		if o.inDir != nil {
+			err = o.inDir.Close()
 		}
 		return errors.Join(err, o.dir.Abort())
 	case o.file != nil:
@@ -260,5 +260,5 @@ func CleanPath(path string) string {
 	if path == "-" {
 		return "stdout"
 	}
-	return filepath.Clean(path)
+	return publish.CleanPath(path)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/files"
 )
 
 // Divide cuts every stream of the pass into parts, at the ends of records: see
@@ -72,5 +73,5 @@ func (in *Input) Stored(stream int) (*os.File, error) {
 	if in.once != nil {
 		return nil, connectors.ErrIndivisible
 	}
-	return in.set.Files[stream].Reopen(in.stamps[stream], nil)
+	return files.Stored(in.set.Files[stream].Reopen(in.stamps[stream], nil))
 }

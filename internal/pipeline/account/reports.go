@@ -3,7 +3,6 @@ package account
 import (
 	"errors"
 	"os"
-	"path/filepath"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -136,7 +135,7 @@ func releaseOf(c *publish.Content, reportPath string) *report.Release {
 	}
 	r := &report.Release{Folder: c.Folder, Bytes: c.Bytes(), SHA256: c.SHA256()}
 	if c.Path != "" {
-		r.Path = fromFolder(filepath.Dir(reportPath), c.Path)
+		r.Path = publish.FromFolderOf(reportPath, c.Path)
 	}
 	if c.Folder {
 		for _, f := range c.Files {
@@ -144,14 +143,4 @@ func releaseOf(c *publish.Content, reportPath string) *report.Release {
 		}
 	}
 	return r
-}
-
-// fromFolder is the path from a folder, with slashes; absolute where there is none.
-func fromFolder(dir, path string) string {
-	absDir, err1 := filepath.Abs(dir)
-	absPath, err2 := filepath.Abs(path)
-	if rel, err := filepath.Rel(absDir, absPath); err1 == nil && err2 == nil && err == nil {
-		return filepath.ToSlash(rel)
-	}
-	return filepath.ToSlash(path)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -252,7 +252,7 @@ func (r *run) publish(ctx context.Context, rep *report.Report) (*account.Result,
 			return nil, fmt.Errorf("sink: %w", err)
 		}
 		for _, path := range r.config.Sink.Config.Paths() {
-			if _, err := os.Stat(path); err == nil {
+			if publish.Exists(ctx, path) {
 				r.options.Log.Warn().Str("path", path).Msg("withheld: what is under this name is an earlier release, left as it was")
 			}
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -48,7 +46,7 @@ type Verification struct {
 // that it names or, where at is not empty, under that one. A *DataError means that
 // nothing could be held against anything.
 func Verify(ctx context.Context, reportPath, at string) (*Verification, error) {
-	text, err := os.ReadFile(reportPath)
+	text, err := publish.ReadFile(ctx, reportPath)
 	if err != nil {
 		return nil, pipeline.DataErrorf("the report cannot be read: %v", err)
 	}
@@ -65,9 +63,7 @@ func Verify(ctx context.Context, reportPath, at string) (*Verification, error) {
 	case at == "" && want.Path == "":
 		return nil, pipeline.DataErrorf("%s: the release had no name (standard output, a device or a pipe); name the file with --release", reportPath)
 	case at == "":
-		if at = filepath.FromSlash(want.Path); !filepath.IsAbs(at) {
-			at = filepath.Join(filepath.Dir(reportPath), at)
-		}
+		at = publish.At(reportPath, want.Path)
 	}
 	v := &Verification{Report: reportPath, Release: at}
 	got, err := publish.ContentOf(ctx, at)

@@ -1,0 +1,7 @@
+//go:build !noobjects
+
+package main
+
+// What the program has of object storage. It is a sixth of the binary; -tags noobjects
+// builds one without it.
+import _ "github.com/sdlfilter/sdlfilter/internal/objects/s3"

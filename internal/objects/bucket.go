@@ -1,0 +1,96 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// Info is what is known of an object without its content.
+type Info struct {
+	Key      string
+	Size     int64
+	ETag     string // differs where the content does
+	Modified time.Time
+	Mark     string // what the writer of the object has called the writing, "" where it is not known
+}
+
+// Condition is what must hold of a name at the moment at which an object gets it.
+type Condition struct {
+	Absent bool   // nothing is there
+	ETag   string // this is there; "" : whatever
+}
+
+// Bucket is one bucket by one protocol. Methods can be called concurrently. They try again
+// what may succeed another time, and end with their context. Errors hold no credential, no
+// signed address and no answer of a server as it came; those that callers tell apart are
+// the variables below.
+type Bucket interface {
+	Head(ctx context.Context, key string) (Info, error)
+	// Get opens a stretch of an object, which must have that ETag.
+	Get(ctx context.Context, key, etag string, offset, n int64) (io.ReadCloser, error)
+	// List calls found with every object whose key begins with prefix, in the order of keys.
+	List(ctx context.Context, prefix string, found func(Info) error) error
+	// Put writes a whole object. mark is what Head says of it afterwards.
+	Put(ctx context.Context, key string, data []byte, mark string, c Condition) error
+	// Begin begins an object of several parts.
+	Begin(ctx context.Context, key, mark string) (Upload, error)
+	Delete(ctx context.Context, key string) error
+}
+
+// Upload is an object that is being written in parts. Nobody sees it before Complete.
+type Upload interface {
+	// Part writes the number-th part, from 1. It can be called concurrently, and again.
+	Part(ctx context.Context, number int, data []byte) error
+	// Complete makes the object of its parts.
+	Complete(ctx context.Context, c Condition) error
+	Abort(ctx context.Context) error
+}
+
+var (
+	// ErrAbsent is the error of an object that is not there.
+	ErrAbsent = errors.New("no such object")
+	// ErrNoBucket is the error of a bucket that is not there.
+	ErrNoBucket = errors.New("no such bucket")
+	// ErrCondition is the error of a Condition, or an ETag, that does not hold.
+	ErrCondition = errors.New("what is under this name is not what was there before")
+	// ErrNoUpload is the error of an upload that has been completed or given up.
+	ErrNoUpload = errors.New("the upload is not there any more")
+	// ErrDenied is the error of credentials that are missing, wrong, expired or not enough.
+	ErrDenied = errors.New("access denied")
+)
+
+// Opener makes a bucket of its name. It may look for credentials, and need not connect.
+type Opener func(ctx context.Context, bucket string) (Bucket, error)
+
+var registered = map[string]Opener{}
+
+// Register names the protocol of a scheme. It is for the init functions of packages.
+func Register(scheme string, open Opener) { registered[scheme] = open }
+
+var opened sync.Map // scheme://bucket → Bucket
+
+// Open returns the bucket of a name. Buckets are opened once for a program, so that
+// connections and credentials are shared.
+func Open(ctx context.Context, n Name) (Bucket, error) {
+	at := n.Scheme + "://" + n.Bucket
+	if b, ok := opened.Load(at); ok {
+		return b.(Bucket), nil
+	}
+	open, ok := registered[n.Scheme]
+	if !ok {
+		return nil, unknown(n.Scheme)
+	}
+	b, err := open(ctx, n.Bucket)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	opened.Store(at, b)
+	return b, nil
+}
+
+// Forget has Open open every bucket anew, for tests that change the environment.
+func Forget() { opened.Clear() }

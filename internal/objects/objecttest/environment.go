@@ -1,0 +1,45 @@
+package objecttest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+)
+
+// Environment is the variables that lead a program to a server and to nothing else of the
+// machine.
+func Environment(t testing.TB, url, accessKey, secretKey string) map[string]string {
+	none := filepath.Join(t.TempDir(), "none")
+	return map[string]string{
+		"AWS_ENDPOINT_URL": "", "AWS_ENDPOINT_URL_S3": url, "AWS_REGION": "us-east-1",
+		"AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey, "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "",
+		"AWS_CONFIG_FILE": none, "AWS_SHARED_CREDENTIALS_FILE": none, "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_MAX_ATTEMPTS": "3", "SDLFILTER_S3_SSE": "", "SDLFILTER_S3_SSE_KMS_KEY_ID": "",
+	}
+}
+
+// Use has this process use a server.
+func Use(t testing.TB, url, accessKey, secretKey string) {
+	t.Helper()
+	for name, value := range Environment(t, url, accessKey, secretKey) {
+		if name == "AWS_MAX_ATTEMPTS" && os.Getenv(name) != "" {
+			continue // the test's own
+		}
+		if s, ok := t.(interface{ Setenv(name, value string) }); ok {
+			s.Setenv(name, value)
+		}
+	}
+	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN", "AWS_PROFILE", "SDLFILTER_S3_SSE", "SDLFILTER_S3_SSE_KMS_KEY_ID"} {
+		os.Unsetenv(name) // Setenv above has it restored
+	}
+	objects.Forget()
+	t.Cleanup(objects.Forget)
+}
+
+// Real is the server of other people that a test is to use, by SDLFILTER_TEST_S3 and the
+// usual credentials; url is "" where there is none.
+func Real() (url, accessKey, secretKey string) {
+	return os.Getenv("SDLFILTER_TEST_S3"), os.Getenv("SDLFILTER_TEST_S3_ACCESS_KEY"), os.Getenv("SDLFILTER_TEST_S3_SECRET_KEY")
+}

@@ -1,0 +1,224 @@
+// Package s3 is object storage by the protocol of Amazon S3, which most others speak too.
+// Credentials, region, endpoint and everything else are what the AWS SDK finds in the
+// usual environment: AWS_ACCESS_KEY_ID and its like, the files below ~/.aws, AWS_PROFILE,
+// web identities, containers and machines. With an endpoint of one's own
+// (AWS_ENDPOINT_URL_S3) the bucket stands in the path and not in the host's name.
+package s3
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/logging"
+
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+)
+
+func init() { objects.Register("s3", Open) }
+
+// Variables of the environment that say how a release is encrypted where it lies. Without
+// them it is as the bucket's default has it.
+const (
+	sseVariable = "SDLFILTER_S3_SSE"            // AES256, aws:kms, aws:kms:dsse
+	kmsVariable = "SDLFILTER_S3_SSE_KMS_KEY_ID" // the key of KMS; "": the bucket's
+)
+
+// markKey is the metadata of an object by which a writer knows it again.
+const markKey = "sdlfilter-writing"
+
+type bucket struct {
+	name   string
+	client *s3.Client
+	sse    types.ServerSideEncryption
+	kms    *string
+}
+
+// Open looks for credentials and settings; it does not connect to the bucket.
+func Open(ctx context.Context, name string) (objects.Bucket, error) {
+	b := &bucket{name: name}
+	if err := b.encryption(); err != nil {
+		return nil, err
+	}
+	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.ResponseHeaderTimeout = time.Minute
+		t.MaxIdleConnsPerHost = 32
+		t.ReadBufferSize, t.WriteBufferSize = 64<<10, 64<<10
+	})
+	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport), config.WithLogger(logging.Nop{}))
+	if err != nil {
+		return nil, errors.New("the settings of the AWS environment cannot be read: see AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE and AWS_PROFILE")
+	}
+	if _, err := c.Credentials.Retrieve(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, errNoCredentials
+	}
+	if c.Region == "" {
+		c.Region = "us-east-1" // where it is asked for by name, S3 answers with the right one
+	}
+	b.client = s3.NewFromConfig(c, func(o *s3.Options) {
+		o.DisableLogOutputChecksumValidationSkipped = true
+		o.UsePathStyle = o.BaseEndpoint != nil || os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != ""
+		if os.Getenv("AWS_MAX_ATTEMPTS") == "" {
+			o.Retryer = retry.AddWithMaxAttempts(o.Retryer, 8)
+		}
+	})
+	return b, nil
+}
+
+// encryption reads what the environment says of encryption at rest.
+func (b *bucket) encryption() error {
+	b.sse = types.ServerSideEncryption(os.Getenv(sseVariable))
+	switch b.sse {
+	case "", types.ServerSideEncryptionAes256, types.ServerSideEncryptionAwsKms, types.ServerSideEncryptionAwsKmsDsse:
+	default:
+		return fmt.Errorf("%s: must be one of AES256, aws:kms, aws:kms:dsse", sseVariable)
+	}
+	if key := os.Getenv(kmsVariable); key != "" {
+		if !strings.HasPrefix(string(b.sse), "aws:kms") {
+			return fmt.Errorf("%s: needs %s=aws:kms", kmsVariable, sseVariable)
+		}
+		b.kms = &key
+	}
+	return nil
+}
+
+func (b *bucket) Head(ctx context.Context, key string) (objects.Info, error) {
+	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: &key})
+	if err != nil {
+		return objects.Info{}, b.said(err)
+	}
+	return objects.Info{
+		Key: key, Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag),
+		Modified: aws.ToTime(out.LastModified), Mark: out.Metadata[markKey],
+	}, nil
+}
+
+func (b *bucket) Get(ctx context.Context, key, etag string, offset, n int64) (io.ReadCloser, error) {
+	out, err := b.client.GetObject(ctx, &s3.GetObjectInput{
+		Bucket: &b.name, Key: &key, IfMatch: some(etag), Range: aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+n-1)),
+	})
+	if err != nil {
+		return nil, b.said(err)
+	}
+	// A server that does not know conditions would give whatever it has.
+	if etag != "" && aws.ToString(out.ETag) != etag {
+		out.Body.Close()
+		return nil, objects.ErrCondition
+	}
+	if aws.ToInt64(out.ContentLength) != n {
+		out.Body.Close()
+		return nil, fmt.Errorf("the server gave %d bytes where %d were asked for", aws.ToInt64(out.ContentLength), n)
+	}
+	return out.Body, nil
+}
+
+func (b *bucket) List(ctx context.Context, prefix string, found func(objects.Info) error) error {
+	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: &prefix})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return b.said(err)
+		}
+		for _, o := range page.Contents {
+			err := found(objects.Info{Key: aws.ToString(o.Key), Size: aws.ToInt64(o.Size), ETag: aws.ToString(o.ETag), Modified: aws.ToTime(o.LastModified)})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bucket) Put(ctx context.Context, key string, data []byte, mark string, c objects.Condition) error {
+	in := &s3.PutObjectInput{
+		Bucket: &b.name, Key: &key, Body: bytes.NewReader(data), Metadata: map[string]string{markKey: mark},
+		ServerSideEncryption: b.sse, SSEKMSKeyId: b.kms, IfMatch: some(c.ETag),
+	}
+	if c.Absent {
+		in.IfNoneMatch = aws.String("*")
+	}
+	_, err := b.client.PutObject(ctx, in)
+	return b.said(err)
+}
+
+func (b *bucket) Delete(ctx context.Context, key string) error {
+	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: &key})
+	return b.said(err)
+}
+
+// upload is one upload in parts.
+type upload struct {
+	*bucket
+	key string
+	id  *string
+
+	mu    sync.Mutex
+	parts map[int]types.CompletedPart
+}
+
+func (b *bucket) Begin(ctx context.Context, key, mark string) (objects.Upload, error) {
+	out, err := b.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
+		Bucket: &b.name, Key: &key, Metadata: map[string]string{markKey: mark},
+		ServerSideEncryption: b.sse, SSEKMSKeyId: b.kms, ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
+	})
+	if err != nil {
+		return nil, b.said(err)
+	}
+	return &upload{bucket: b, key: key, id: out.UploadId, parts: map[int]types.CompletedPart{}}, nil
+}
+
+func (u *upload) Part(ctx context.Context, number int, data []byte) error {
+	n := int32(number)
+	out, err := u.client.UploadPart(ctx, &s3.UploadPartInput{
+		Bucket: &u.name, Key: &u.key, UploadId: u.id, PartNumber: &n, Body: bytes.NewReader(data), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
+	})
+	if err != nil {
+		return u.said(err)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.parts[number] = types.CompletedPart{ETag: out.ETag, PartNumber: &n, ChecksumCRC32: out.ChecksumCRC32}
+	return nil
+}
+
+func (u *upload) Complete(ctx context.Context, c objects.Condition) error {
+	in := &s3.CompleteMultipartUploadInput{
+		Bucket: &u.name, Key: &u.key, UploadId: u.id, MultipartUpload: &types.CompletedMultipartUpload{}, IfMatch: some(c.ETag),
+	}
+	if c.Absent {
+		in.IfNoneMatch = aws.String("*")
+	}
+	for n := 1; n <= len(u.parts); n++ {
+		in.MultipartUpload.Parts = append(in.MultipartUpload.Parts, u.parts[n])
+	}
+	_, err := u.client.CompleteMultipartUpload(ctx, in)
+	return u.said(err)
+}
+
+func (u *upload) Abort(ctx context.Context) error {
+	_, err := u.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.name, Key: &u.key, UploadId: u.id})
+	return u.said(err)
+}
+
+func some(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,467 @@
+package s3_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
+	_ "github.com/sdlfilter/sdlfilter/internal/objects/s3"
+)
+
+const bucketName = "release"
+
+// connect returns the bucket of the server in the process.
+func connect(t *testing.T) (*objecttest.Server, objects.Bucket) {
+	t.Helper()
+	server := objecttest.New(t, bucketName)
+	objecttest.Use(t, server.URL, objecttest.AccessKey, objecttest.SecretKey)
+	return server, open(t, bucketName)
+}
+
+func open(t *testing.T, name string) objects.Bucket {
+	t.Helper()
+	b, err := objects.Open(t.Context(), objects.Name{Scheme: "s3", Bucket: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// eachServer runs a test on the server in the process and, where the environment names
+// one, on a server of other people.
+func eachServer(t *testing.T, test func(t *testing.T, b objects.Bucket)) {
+	t.Run("in process", func(t *testing.T) {
+		_, b := connect(t)
+		test(t, b)
+	})
+	t.Run("real", func(t *testing.T) {
+		url, access, secret := objecttest.Real()
+		if url == "" {
+			t.Skip("SDLFILTER_TEST_S3 names no server (make test-objects)")
+		}
+		objecttest.Use(t, url, access, secret)
+		b := open(t, bucketName)
+		var old []string
+		if err := b.List(t.Context(), "", func(o objects.Info) error { old = append(old, o.Key); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range old {
+			if err := b.Delete(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		test(t, b)
+	})
+}
+
+func noise(n int) []byte {
+	data := make([]byte, n)
+	rng := rand.NewChaCha8([32]byte{1})
+	rng.Read(data)
+	return data
+}
+
+func write(t *testing.T, b objects.Bucket, key string, data []byte) *objects.Writer {
+	t.Helper()
+	w, err := objects.NewWriter(t.Context(), b, key, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Pieces that no part ends with.
+	for at := 0; at < len(data); at += 1_000_003 {
+		if _, err := w.Write(data[at:min(at+1_000_003, len(data))]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+func readAll(t *testing.T, b objects.Bucket, key string) []byte {
+	t.Helper()
+	info, err := b.Head(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := objects.NewReader(t.Context(), b, info)
+	defer r.Close()
+	r.Want(objects.Extent{To: info.Size})
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestObjects writes objects of one part and of several, which nobody sees before they
+// are committed, and reads them back.
+func TestObjects(t *testing.T) {
+	eachServer(t, func(t *testing.T, b objects.Bucket) {
+		for _, size := range []int{0, 1, 16<<20 - 1, 16 << 20, 36_000_001} {
+			key := fmt.Sprintf("a folder/%d.bin", size)
+			data := noise(size)
+			w := write(t, b, key, data)
+			if err := w.Finish(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.Head(t.Context(), key); !errors.Is(err, objects.ErrAbsent) {
+				t.Fatalf("%d bytes: before the commit Head says %v", size, err)
+			}
+			sum := sha256.Sum256(data)
+			if n, digest := w.Sum(); n != int64(size) || digest != hex.EncodeToString(sum[:]) {
+				t.Errorf("%d bytes: the sum is of %d, %s", size, n, digest)
+			}
+			if err := w.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Abort(); err != nil {
+				t.Errorf("abort after commit: %v", err)
+			}
+			if got := readAll(t, b, key); !bytes.Equal(got, data) {
+				t.Errorf("%d bytes: other ones are read: %d", size, len(got))
+			}
+		}
+		var keys []string
+		if err := b.List(t.Context(), "a folder/", func(o objects.Info) error { keys = append(keys, o.Key); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if len(keys) != 5 || !slices.IsSorted(keys) {
+			t.Errorf("the list is %q", keys)
+		}
+	})
+}
+
+// TestConditions has something come under a name, change there or vanish while a writer
+// is busy: it is left as it is.
+func TestConditions(t *testing.T) {
+	eachServer(t, func(t *testing.T, b objects.Bucket) {
+		for _, size := range []int{10, 17 << 20} {
+			for _, was := range []string{"", "old"} {
+				for _, becomes := range []string{"", "old", "new"} {
+					key := fmt.Sprintf("%d-%s-%s", size, was, becomes)
+					if was != "" {
+						put(t, b, key, was)
+					}
+					w := write(t, b, key, noise(size))
+					switch {
+					case becomes == was:
+					case becomes == "":
+						if err := b.Delete(t.Context(), key); err != nil {
+							t.Fatal(err)
+						}
+					default:
+						put(t, b, key, becomes)
+					}
+					err := w.Commit()
+					switch {
+					case becomes == was && err != nil:
+						t.Errorf("%s: nothing has changed: %v", key, err)
+					case becomes != was && !errors.Is(err, objects.ErrCondition) && !(becomes == "" && errors.Is(err, objects.ErrAbsent)):
+						t.Errorf("%s: the commit says %v", key, err)
+					}
+					if err != nil {
+						if err := w.Abort(); err != nil {
+							t.Errorf("%s: abort: %v", key, err)
+						}
+						if info, err := b.Head(t.Context(), key); becomes != "" && (err != nil || info.Size != 3) || becomes == "" && !errors.Is(err, objects.ErrAbsent) {
+							t.Errorf("%s: there is %+v, %v", key, info, err)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func put(t *testing.T, b objects.Bucket, key, text string) {
+	t.Helper()
+	if err := objects.PutWhole(t.Context(), b, key, []byte(text), objects.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestChangedWhileRead has an object change behind its first bytes.
+func TestChangedWhileRead(t *testing.T) {
+	eachServer(t, func(t *testing.T, b objects.Bucket) {
+		put(t, b, "k", strings.Repeat("a", 300_000))
+		info, err := b.Head(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := objects.NewReader(t.Context(), b, info)
+		defer r.Close()
+		if _, err := r.ReadAt(make([]byte, 10), 0); err != nil {
+			t.Fatal(err)
+		}
+		put(t, b, "k", strings.Repeat("b", 300_000))
+		if _, err := r.ReadAt(make([]byte, 10), 200_000); !errors.Is(err, objects.ErrCondition) {
+			t.Errorf("of an object that has changed: %v", err)
+		}
+		if err := b.Delete(t.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.ReadAt(make([]byte, 10), 100_000); !errors.Is(err, objects.ErrAbsent) && !errors.Is(err, objects.ErrCondition) {
+			t.Errorf("of an object that is gone: %v", err)
+		}
+	})
+}
+
+// TestReaderReadsAnything reads in every way at once, announced and not, and holds each
+// byte against the data.
+func TestReaderReadsAnything(t *testing.T) {
+	_, b := connect(t)
+	data := noise(9_000_001)
+	if err := objects.PutWhole(t.Context(), b, "k", data, objects.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := b.Head(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := objects.NewReader(t.Context(), b, info)
+	defer r.Close()
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			rng := rand.New(rand.NewPCG(uint64(i), 3))
+			for range 60 {
+				if i == 0 {
+					from := rng.Int64N(info.Size)
+					r.Want(objects.Extent{From: from, To: from + rng.Int64N(6_000_000)}, objects.Extent{From: -5, To: 1 << 40})
+				}
+				p := make([]byte, rng.IntN(700_000))
+				off := rng.Int64N(info.Size + 10)
+				n, err := r.ReadAt(p, off)
+				want := data[min(off, info.Size):min(off+int64(len(p)), info.Size)]
+				if n != len(want) || !bytes.Equal(p[:n], want) || (err == io.EOF) != (n < len(p)) || err != nil && err != io.EOF {
+					t.Errorf("%d bytes at %d: %d of %d, %v", len(p), off, n, len(want), err)
+					return
+				}
+			}
+		}()
+	}
+	all.Wait()
+}
+
+// TestReaderFetchesWhatIsWanted: of two chunks in a large object nothing else travels.
+func TestReaderFetchesWhatIsWanted(t *testing.T) {
+	server, b := connect(t)
+	data := noise(12 << 20)
+	if err := objects.PutWhole(t.Context(), b, "k", data, objects.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int64
+	server.Failing(func(r *http.Request) *objecttest.Fault {
+		var from, to int64
+		if n, _ := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to); n == 2 {
+			asked.Add(to - from + 1)
+		}
+		return nil
+	})
+	info, err := b.Head(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := objects.NewReader(t.Context(), b, info)
+	defer r.Close()
+	wanted := []objects.Extent{{From: 100_000, To: 1_300_000}, {From: 7_000_000, To: 7_700_000}}
+	r.Want(wanted...)
+	for i := range 10 { // a bit of each in turn, as a reader of columns does
+		for _, e := range wanted {
+			n := (e.To - e.From) / 10
+			p := make([]byte, n)
+			if _, err := r.ReadAt(p, e.From+int64(i)*n); err != nil || !bytes.Equal(p, data[e.From+int64(i)*n:e.From+int64(i+1)*n]) {
+				t.Fatal("other bytes", err)
+			}
+		}
+	}
+	if asked.Load() != 1_900_000 {
+		t.Errorf("%d bytes were asked for, of 1900000 wanted ones", asked.Load())
+	}
+}
+
+// TestReaderEndsWithItsContext: a server that is silent keeps nobody who does not want to
+// wait.
+func TestReaderEndsWithItsContext(t *testing.T) {
+	server, b := connect(t)
+	put(t, b, "k", "text")
+	info, err := b.Head(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	server.Failing(func(*http.Request) *objecttest.Fault {
+		cancel()
+		return &objecttest.Fault{Wait: time.Hour}
+	})
+	if _, err := objects.NewReader(ctx, b, info).ReadAt(make([]byte, 4), 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestFaults has each kind of request fail once, in each way that passes, while an object
+// of several parts is written and read: nobody notices.
+func TestFaults(t *testing.T) {
+	data := noise(17 << 20)
+	for _, kind := range []string{"POST uploads", "PUT partNumber", "POST uploadId", "HEAD", "GET", "PUT"} {
+		for name, f := range map[string]objecttest.Fault{
+			"503": {Status: 503, Code: "SlowDown"}, "500": {Status: 500, Code: "InternalError"}, "refused": {Cut: -1}, "lost": {Lose: true}, "cut": {Cut: 1000},
+		} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				server, b := connect(t)
+				method, query, _ := strings.Cut(kind, " ")
+				var failed atomic.Int64
+				server.Failing(func(r *http.Request) *objecttest.Fault {
+					if r.Method != method || !r.URL.Query().Has(query) && (query != "" || r.URL.RawQuery != "" && r.URL.Query().Get("x-id") == "") || failed.Add(1) > 1 {
+						return nil
+					}
+					return &f
+				})
+				whole := data
+				if kind == "PUT" {
+					whole = data[:1000]
+				}
+				w := write(t, b, "k", whole)
+				if err := w.Commit(); err != nil {
+					t.Fatalf("commit: %v", err)
+				}
+				if !bytes.Equal(readAll(t, b, "k"), whole) {
+					t.Error("other bytes are read")
+				}
+				if failed.Load() == 0 {
+					t.Error("nothing has failed")
+				}
+				if n := server.Uploads(); n > 0 && name != "lost" {
+					t.Errorf("%d uploads are left", n)
+				}
+			})
+		}
+	}
+}
+
+// TestErrors holds the words of what does not pass, in which nothing of the credentials,
+// the addresses or the server's own text may be.
+func TestErrors(t *testing.T) {
+	t.Setenv("AWS_MAX_ATTEMPTS", "1")
+	for _, c := range []struct {
+		name  string
+		fault objecttest.Fault
+		want  error
+		words string
+	}{
+		{"busy", objecttest.Fault{Status: 503, Code: "SlowDown"}, nil, "too busy"},
+		{"expired", objecttest.Fault{Status: 400, Code: "ExpiredToken"}, objects.ErrDenied, "have expired"},
+		{"denied", objecttest.Fault{Status: 403, Code: "AccessDenied"}, objects.ErrDenied, "may not do this"},
+		{"wrong key", objecttest.Fault{Status: 403, Code: "InvalidAccessKeyId"}, objects.ErrDenied, "does not know these credentials"},
+		{"no bucket", objecttest.Fault{Status: 404, Code: "NoSuchBucket"}, objects.ErrNoBucket, "no such bucket"},
+		{"nonsense", objecttest.Fault{Status: 418, Code: objecttest.SecretKey}, nil, "status 418"},
+		{"down", objecttest.Fault{Cut: -1}, nil, "again after several attempts"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server, b := connect(t)
+			server.Failing(func(*http.Request) *objecttest.Fault { return &c.fault })
+			var errs []error
+			errs = append(errs, b.List(t.Context(), "", func(objects.Info) error { return nil }))
+			_, err := b.Get(t.Context(), "k", `"e"`, 0, 1)
+			errs = append(errs, err)
+			errs = append(errs, objects.PutWhole(t.Context(), b, "k", nil, objects.Condition{}))
+			_, err = b.Begin(t.Context(), "k", "m")
+			errs = append(errs, err)
+			for i, err := range errs {
+				if err == nil || !strings.Contains(err.Error(), c.words) || c.want != nil && !errors.Is(err, c.want) {
+					t.Errorf("request %d: got %v, want %q", i, err, c.words)
+					continue
+				}
+				for _, secret := range []string{objecttest.AccessKey, objecttest.SecretKey, server.URL, "http", "Signature"} {
+					if strings.Contains(err.Error(), secret) {
+						t.Errorf("request %d: the error holds %q: %v", i, secret, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestWrongETag: a server that answers with another state of the object is not believed.
+func TestWrongETag(t *testing.T) {
+	server, b := connect(t)
+	put(t, b, "k", "text")
+	server.Failing(func(*http.Request) *objecttest.Fault { return &objecttest.Fault{ETag: `"other"`} })
+	if _, err := b.Get(t.Context(), "k", `"e"`, 0, 4); err == nil {
+		t.Error("a wrong ETag is no error")
+	}
+	info := server.Get(bucketName, "k")
+	if _, err := b.Get(t.Context(), "k", info.ETag, 0, 4); !errors.Is(err, objects.ErrCondition) {
+		t.Errorf("an answer with a wrong ETag: %v", err)
+	}
+}
+
+// TestAbortLeavesNothing gives up an object of several parts.
+func TestAbortLeavesNothing(t *testing.T) {
+	server, b := connect(t)
+	w := write(t, b, "k", noise(40<<20))
+	if server.Uploads() != 1 {
+		t.Fatal("nothing is uploaded while it is written")
+	}
+	if err := w.Abort(); err != nil {
+		t.Fatal(err)
+	}
+	if keys := server.Keys(bucketName); len(keys) > 0 || server.Uploads() > 0 {
+		t.Errorf("left are %q and %d uploads", keys, server.Uploads())
+	}
+	if _, err := w.Write([]byte("x")); err == nil {
+		t.Error("what was given up can be written")
+	}
+}
+
+// TestEncryption has the server told how to encrypt, by whole objects and by parts.
+func TestEncryption(t *testing.T) {
+	for sse, key := range map[string]string{"AES256": "", "aws:kms": "arn:aws:kms:eu-west-1:1:key/2"} {
+		server, _ := connect(t)
+		t.Setenv("SDLFILTER_S3_SSE", sse)
+		t.Setenv("SDLFILTER_S3_SSE_KMS_KEY_ID", key)
+		objects.Forget()
+		b := open(t, bucketName)
+		for _, size := range []int{10, 17 << 20} {
+			if err := write(t, b, fmt.Sprint(size), noise(size)).Commit(); err != nil {
+				t.Fatal(err)
+			}
+			h := server.Get(bucketName, fmt.Sprint(size)).Header
+			if got, of := h.Get("x-amz-server-side-encryption"), h.Get("x-amz-server-side-encryption-aws-kms-key-id"); got != sse || of != key {
+				t.Errorf("%s, %d bytes: encrypted by %q, %q", sse, size, got, of)
+			}
+		}
+	}
+	for sse, key := range map[string]string{"rot13": "", "AES256": "a-key", "": "a-key"} {
+		objecttest.Use(t, "http://127.0.0.1:1", objecttest.AccessKey, objecttest.SecretKey)
+		t.Setenv("SDLFILTER_S3_SSE", sse)
+		t.Setenv("SDLFILTER_S3_SSE_KMS_KEY_ID", key)
+		if _, err := objects.Open(t.Context(), objects.Name{Scheme: "s3", Bucket: bucketName}); err == nil || !strings.Contains(err.Error(), "SDLFILTER_S3_SSE") {
+			t.Errorf("%q with key %q: got %v", sse, key, err)
+		}
+	}
+}
+
+// TestNoCredentials looks for credentials where there are none.
+func TestNoCredentials(t *testing.T) {
+	objecttest.Use(t, "http://127.0.0.1:1", "", "")
+	_, err := objects.Open(t.Context(), objects.Name{Scheme: "s3", Bucket: bucketName})
+	if !errors.Is(err, objects.ErrDenied) || !strings.Contains(err.Error(), "no credentials were found") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,199 @@
+package publish
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+)
+
+// createObject begins an object. Its requests end by themselves, tried often enough, and
+// what is on its way with Abort.
+func createObject(p string, mode Mode) (*File, error) {
+	name, err := objectName(p)
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	b, err := objects.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	w, err := objects.NewWriter(ctx, b, name.Key, false)
+	if err != nil {
+		return nil, named(p, err)
+	}
+	return &File{path: objects.Clean(p), mode: mode, object: w}, nil
+}
+
+func objectName(p string) (objects.Name, error) {
+	if wrong := objects.Problem(p); wrong != "" {
+		return objects.Name{}, fmt.Errorf("the path %s", wrong)
+	}
+	return objects.Parse(p)
+}
+
+// named gives an error of object storage the name of what it is about.
+func named(p string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, objects.ErrCondition):
+		return fmt.Errorf("%s: %w: somebody else has written or removed it meanwhile, and it stays as it is", objects.Clean(p), err)
+	}
+	return fmt.Errorf("%s: %w", objects.Clean(p), err)
+}
+
+// Write implements io.Writer.
+func (f *File) Write(p []byte) (int, error) {
+	if f.object != nil {
+		n, err := f.object.Write(p)
+		return n, named(f.path, err)
+	}
+	return f.File.Write(p)
+}
+
+// Sync has everything that was written so far survive. Of an object it is everything: to
+// what was synced nothing is added.
+func (f *File) Sync() error {
+	if f.object != nil {
+		return named(f.path, f.object.Finish())
+	}
+	return f.File.Sync()
+}
+
+// Exists reports whether something is under a name, file, folder or object. Where that
+// cannot be told it says no: it is for messages.
+func Exists(ctx context.Context, p string) bool {
+	_, err := ContentInfo(ctx, p)
+	return err == nil
+}
+
+// ContentInfo is the error of what is not there, or cannot be looked at; folder tells a
+// folder.
+func ContentInfo(ctx context.Context, p string) (folder bool, err error) {
+	if !objects.Is(p) {
+		return statFolder(p)
+	}
+	name, err := objectName(p)
+	if err != nil {
+		return false, err
+	}
+	b, err := objects.Open(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	if !strings.HasSuffix(name.Key, "/") {
+		if _, err := b.Head(ctx, name.Key); !errors.Is(err, objects.ErrAbsent) {
+			return false, named(p, err)
+		}
+	}
+	err = b.List(ctx, strings.TrimSuffix(name.Key, "/")+"/", func(objects.Info) error { return errFound })
+	switch {
+	case errors.Is(err, errFound):
+		return true, nil
+	case err == nil:
+		err = fs.ErrNotExist
+	}
+	return false, named(p, err)
+}
+
+var errFound = errors.New("found")
+
+// contentOfObjects digests what is under a name: an object, or a release in parts, of
+// which its manifest says what they are.
+func contentOfObjects(ctx context.Context, p string) (*Content, error) {
+	folder, err := ContentInfo(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	name, _ := objects.Parse(p)
+	b, err := objects.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	c := &Content{Path: objects.Clean(p), Folder: folder}
+	if !folder {
+		file, err := digestObject(ctx, b, name.Key, "")
+		c.Files = []FileContent{file}
+		return c, named(p, err)
+	}
+	prefix := strings.TrimSuffix(name.Key, "/") + "/"
+	m, err := manifestOf(ctx, b, prefix)
+	if err != nil {
+		return nil, named(p, err)
+	}
+	if m.ETag == "" || m.Manifest == nil {
+		return nil, fmt.Errorf("%s: is no release of this program: it has no %s that names its parts", objects.Clean(p), Success)
+	}
+	for _, part := range m.Parts {
+		file, err := digestObject(ctx, b, prefix+part.Name, part.Name)
+		if err != nil && !errors.Is(err, objects.ErrAbsent) {
+			return nil, named(p, err)
+		}
+		if err == nil {
+			c.Files = append(c.Files, file)
+		}
+	}
+	slices.SortFunc(c.Files, func(a, b FileContent) int { return strings.Compare(a.Name, b.Name) })
+	return c, nil
+}
+
+func digestObject(ctx context.Context, b objects.Bucket, key, name string) (FileContent, error) {
+	info, err := b.Head(ctx, key)
+	if err != nil {
+		return FileContent{}, err
+	}
+	r := objects.NewReader(ctx, b, info)
+	defer r.Close()
+	r.Want(objects.Extent{To: info.Size})
+	h := sha256.New()
+	n, err := io.Copy(h, r)
+	return FileContent{Name: name, Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, err
+}
+
+// manifest is a manifest and the ETag under which it was found; "" where there is none.
+type manifest struct {
+	*Manifest
+	ETag string
+}
+
+// manifestOf reads the manifest of the release below a prefix. Manifest is nil where there
+// is none, or one of another program.
+func manifestOf(ctx context.Context, b objects.Bucket, prefix string) (m manifest, err error) {
+	info, err := b.Head(ctx, prefix+Success)
+	if errors.Is(err, objects.ErrAbsent) {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	m.ETag = info.ETag
+	if info.Size > MostSuccess {
+		return m, nil
+	}
+	r := objects.NewReader(ctx, b, info)
+	defer r.Close()
+	text := make([]byte, info.Size)
+	if _, err := r.ReadAt(text, 0); err != nil {
+		return m, err
+	}
+	m.Manifest, err = ReadManifest(text)
+	return m, err
+}
+
+// partName is the name of a part: that of a folder of files, with the name of the writing,
+// so that no part takes the place of one of an earlier release.
+func partName(name, mark string) string {
+	dir, base := path.Split(name)
+	stem, ext, _ := strings.Cut(base, ".")
+	return dir + stem + "-" + mark + "." + ext
+}

@@ -1,0 +1,229 @@
+package publish
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+)
+
+// Success is the name of the object that makes the parts below a prefix a release. Hadoop
+// and Spark know it as the mark of what is complete.
+const Success = "_SUCCESS"
+
+// MostSuccess is how large a manifest is at most.
+const MostSuccess = 64 << 20
+
+// ManifestSchema names the form of a manifest; a change raises the number.
+const ManifestSchema = "sdlfilter.parts/1"
+
+// Manifest is what the object Success says: which parts are the release.
+type Manifest struct {
+	Schema string         `json:"schema"`
+	Parts  []ManifestPart `json:"parts"` // in the order of their names
+}
+
+// ManifestPart is one object of a release.
+type ManifestPart struct {
+	Name   string `json:"name"` // below the folder
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+	ETag   string `json:"etag"`
+}
+
+// ReadManifest reads a manifest; nil where the text is none of this program.
+func ReadManifest(text []byte) (*Manifest, error) {
+	m := &Manifest{}
+	if json.Unmarshal(text, m) != nil || !strings.HasPrefix(m.Schema, "sdlfilter.parts/") {
+		return nil, nil
+	}
+	if m.Schema != ManifestSchema {
+		return nil, fmt.Errorf("is a manifest of the form %q, and this program reads %s", m.Schema, ManifestSchema)
+	}
+	for _, p := range m.Parts {
+		if !filepath.IsLocal(p.Name) || strings.HasSuffix(p.Name, "/") || p.Bytes < 0 {
+			return nil, errors.New("is damaged: it names a part that cannot be one")
+		}
+	}
+	return m, nil
+}
+
+// objectDir is a folder of objects that is a release from the moment at which its manifest
+// has its name. There is no rename: the parts get their names one after another, new ones
+// that no earlier release has, and what reads the folder by its manifest sees either
+// release whole, whenever it looks and whenever the run dies.
+type objectDir struct {
+	bucket objects.Bucket
+	prefix string // ends in a slash
+	ext    string
+	mark   string // in the names of the parts
+	before manifest
+	parts  []*objectPart
+	done   bool
+}
+
+type objectPart struct {
+	*objects.Writer
+	name string
+}
+
+// Sync implements Part.
+func (p *objectPart) Sync() error { return p.Finish() }
+
+// Close implements Part.
+func (p *objectPart) Close() error { return nil }
+
+func createObjectDir(path, ext string) (*objectDir, error) {
+	name, err := objectName(path)
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	b, err := objects.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	d := &objectDir{bucket: b, prefix: strings.TrimSuffix(name.Key, "/") + "/", ext: ext}
+	var mark [5]byte
+	rand.Read(mark[:])
+	d.mark = hex.EncodeToString(mark[:])
+	if d.before, err = manifestOf(ctx, b, d.prefix); err != nil {
+		return nil, err
+	}
+	_, err = d.replaced(ctx)
+	return d, err
+}
+
+// replaced lists the parts of what is there. It is an error if anything else is: it would
+// be lost, or be taken for a part.
+func (d *objectDir) replaced(ctx context.Context) ([]string, error) {
+	var parts []string
+	err := d.bucket.List(ctx, d.prefix, func(o objects.Info) error {
+		rel := strings.TrimPrefix(o.Key, d.prefix)
+		switch {
+		case rel == Success, rel == "" && o.Size == 0:
+		case strings.HasSuffix(rel, d.ext):
+			parts = append(parts, o.Key)
+		default:
+			return fmt.Errorf("holds %s, which is not part of a release and would be lost; name a folder of its own", rel[strings.LastIndexByte(rel, '/')+1:])
+		}
+		return nil
+	})
+	return parts, err
+}
+
+func (d *objectDir) create(name string) (Part, error) {
+	name = partName(filepath.ToSlash(name), d.mark)
+	w, err := objects.NewWriter(context.Background(), d.bucket, d.prefix+name, true)
+	if err != nil {
+		return nil, err
+	}
+	p := &objectPart{w, name}
+	d.parts = append(d.parts, p)
+	return p, nil
+}
+
+func (d *objectDir) content() *Content {
+	c := &Content{Path: "", Folder: true}
+	for _, p := range d.parts {
+		size, digest := p.Sum()
+		c.Files = append(c.Files, FileContent{Name: p.name, Bytes: size, SHA256: digest})
+	}
+	slices.SortFunc(c.Files, func(a, b FileContent) int { return strings.Compare(a.Name, b.Name) })
+	return c
+}
+
+// commit makes the parts a release:
+//
+//  1. what lies there is listed;
+//  2. every part gets its name, which nothing has;
+//  3. the manifest takes the place of the one that was there when the run began, and of no
+//     other: this is the moment of the release;
+//  4. what was listed is removed.
+//
+// A run that dies before the third step has published nothing; before the end of the
+// fourth it leaves parts that no manifest names, which the next release removes. What
+// another run has put there since the first step is not touched: either its manifest comes
+// after this one, or it is refused.
+func (d *objectDir) commit() error {
+	if d.done {
+		return nil
+	}
+	ctx := context.Background()
+	old, err := d.replaced(ctx)
+	if err != nil {
+		return err
+	}
+	m := Manifest{Schema: ManifestSchema, Parts: []ManifestPart{}}
+	for _, p := range d.parts {
+		if err := p.Writer.Commit(); err != nil {
+			return err
+		}
+		info, err := d.bucket.Head(ctx, p.Key())
+		if err != nil {
+			return err
+		}
+		size, digest := p.Sum()
+		m.Parts = append(m.Parts, ManifestPart{p.name, size, digest, info.ETag})
+	}
+	slices.SortFunc(m.Parts, func(a, b ManifestPart) int { return strings.Compare(a.Name, b.Name) })
+	text, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return err
+	}
+	c := objects.Condition{Absent: d.before.ETag == "", ETag: d.before.ETag}
+	if err := objects.PutWhole(ctx, d.bucket, d.prefix+Success, append(text, '\n'), c); err != nil {
+		return d.unsettled(ctx, err)
+	}
+	d.done = true
+	for _, key := range old {
+		// The release is there, and whoever reads it by its manifest is not disturbed by
+		// what stays: the next one removes it.
+		if d.bucket.Delete(ctx, key) != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// unsettled looks whether a manifest that could not be written has been written all the
+// same. Where nobody can tell, its parts stay.
+func (d *objectDir) unsettled(ctx context.Context, err error) error {
+	if errors.Is(err, objects.ErrCondition) {
+		return err
+	}
+	now, unknown := manifestOf(ctx, d.bucket, d.prefix)
+	if unknown == nil && now.ETag == d.before.ETag {
+		return err
+	}
+	d.done = true
+	return fmt.Errorf("whether the release is there is not known, its %s tells: %w", Success, err)
+}
+
+// abort takes back what has been written, parts that have their names included. After
+// commit it does nothing.
+func (d *objectDir) abort() error {
+	if d == nil || d.done {
+		return nil
+	}
+	d.done = true
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var errs []error
+	for _, p := range d.parts {
+		if p.Committed() {
+			errs = append(errs, d.bucket.Delete(ctx, p.Key()))
+		} else {
+			errs = append(errs, p.Writer.Abort())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,320 @@
+package publish_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/files"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
+	_ "github.com/sdlfilter/sdlfilter/internal/objects/s3"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+)
+
+const folder = "s3://bucket/out/release"
+
+func serve(t *testing.T) *objecttest.Server {
+	t.Helper()
+	server := objecttest.New(t, "bucket")
+	objecttest.Use(t, server.URL, objecttest.AccessKey, objecttest.SecretKey)
+	return server
+}
+
+// release begins a release of some parts, each of which holds a word, the first one seventeen
+// megabytes of it, so that it is uploaded in parts.
+func release(word string, parts int) (*publish.Dir, error) {
+	d, err := publish.CreateDir(folder, ".csv")
+	if err != nil {
+		return nil, err
+	}
+	for i := range parts {
+		text := []byte(word)
+		if i == 0 {
+			text = bytes.Repeat(text, 17<<20/len(word))
+		}
+		p, err := d.Create(fmt.Sprintf("g=1/part-%05d.csv", i))
+		if err == nil {
+			_, err = p.Write(text)
+		}
+		if err == nil {
+			err = errors.Join(p.Sync(), p.Close())
+		}
+		if err != nil {
+			return nil, errors.Join(err, d.Abort())
+		}
+	}
+	return d, nil
+}
+
+func publishWhole(t *testing.T, word string, parts int) {
+	t.Helper()
+	d, err := release(word, parts)
+	if err == nil {
+		err = d.Commit()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// state reads the folder as the program does: the word of its parts and their number. A
+// mixture is an error.
+func state(t *testing.T) (word string, parts int) {
+	t.Helper()
+	set, err := files.Find(t.Context(), folder, ".csv")
+	if err != nil {
+		if strings.Contains(err.Error(), "no such object or folder") {
+			return "", 0
+		}
+		t.Fatal(err)
+	}
+	for _, f := range set.Files {
+		h, _, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := make([]byte, 3)
+		if _, err := h.ReadAt(begin, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if word != "" && word != string(begin) {
+			t.Fatalf("parts of two releases: %s and %s", word, begin)
+		}
+		word = string(begin)
+	}
+	return word, len(set.Files)
+}
+
+// TestDirOfObjects replaces a release of three parts by one of two, and holds what is
+// there against what is said of it.
+func TestDirOfObjects(t *testing.T) {
+	server := serve(t)
+	publishWhole(t, "old", 3)
+	if word, n := state(t); word != "old" || n != 3 {
+		t.Fatalf("%d parts of %q", n, word)
+	}
+	d, err := release("new", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if word, n := state(t); word != "old" || n != 3 {
+		t.Fatalf("before the commit %d parts of %q", n, word)
+	}
+	said, err := d.Content(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.Commit(), d.Abort()); err != nil {
+		t.Fatal(err)
+	}
+	if word, n := state(t); word != "new" || n != 2 {
+		t.Fatalf("%d parts of %q", n, word)
+	}
+	there, err := publish.ContentOf(t.Context(), folder+"/")
+	if err != nil || there.SHA256() != said.SHA256() || there.Path != folder || said.Path != folder || !there.Folder {
+		t.Errorf("said is %+v, there is %+v, %v", said, there, err)
+	}
+	if keys := server.Keys("bucket"); len(keys) != 3 || server.Uploads() > 0 {
+		t.Errorf("there are %q and %d uploads", keys, server.Uploads())
+	}
+}
+
+// TestDirOfObjectsKilled has a run die at each of its requests that change anything, before
+// the server has done it and after, which is what a kill at that moment leaves. Whoever
+// reads the folder then sees the old release whole, or the new one; and the next run
+// makes everything right.
+func TestDirOfObjectsKilled(t *testing.T) {
+	t.Setenv("AWS_MAX_ATTEMPTS", "1") // whoever is dead does not try again
+	for _, earlier := range []bool{false, true} {
+		for _, lose := range []bool{false, true} {
+			for step := int64(1); ; step++ {
+				server := serve(t)
+				if earlier {
+					publishWhole(t, "old", 3)
+				}
+				var done atomic.Int64
+				server.Failing(func(r *http.Request) *objecttest.Fault {
+					if done.Load() >= step {
+						return &objecttest.Fault{Cut: -1} // dead
+					}
+					if r.Method == http.MethodGet || r.Method == http.MethodHead {
+						return nil
+					}
+					switch n := done.Add(1); {
+					case n == step && !lose:
+						return &objecttest.Fault{Cut: -1}
+					case n == step:
+						return &objecttest.Fault{Lose: true}
+					}
+					return nil
+				})
+				d, err := release("new", 2)
+				if err == nil {
+					err = d.Commit()
+				}
+				if done.Load() < step {
+					if err != nil {
+						t.Fatalf("nothing was killed: %v", err)
+					}
+					break // there are no more steps
+				}
+				server.Failing(nil)
+				word, n := state(t)
+				whole := word == "old" && n == 3 && earlier || word == "new" && n == 2 || word == "" && !earlier
+				// Without any manifest, parts that have their names already are all that
+				// a reader can go by: of a first release, and only of a first one.
+				if server.Get("bucket", "out/release/_SUCCESS") == nil && !earlier {
+					whole = word != "old"
+				}
+				if !whole {
+					t.Errorf("earlier %v, lost %v, step %d: %d parts of %q", earlier, lose, step, n, word)
+				}
+				if err == nil && word != "new" {
+					t.Errorf("earlier %v, lost %v, step %d: it is said to be done, and %q is there", earlier, lose, step, word)
+				}
+				publishWhole(t, "end", 1)
+				if word, n := state(t); word != "end" || n != 1 {
+					t.Errorf("earlier %v, lost %v, step %d: the next run leaves %d parts of %q", earlier, lose, step, n, word)
+				}
+				if keys := server.Keys("bucket"); len(keys) != 2 {
+					t.Errorf("earlier %v, lost %v, step %d: the next run leaves %q", earlier, lose, step, keys)
+				}
+			}
+		}
+	}
+}
+
+// TestDirOfObjectsTwoAtOnce has two runs publish one folder: the one that comes second is
+// refused, and takes back what it has written.
+func TestDirOfObjectsTwoAtOnce(t *testing.T) {
+	for _, earlier := range []bool{false, true} {
+		server := serve(t)
+		if earlier {
+			publishWhole(t, "old", 3)
+		}
+		one, err1 := release("one", 2)
+		two, err2 := release("two", 2)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		if err := one.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := two.Commit(); !errors.Is(err, objects.ErrCondition) {
+			t.Errorf("the second says %v", err)
+		}
+		if err := two.Abort(); err != nil {
+			t.Error(err)
+		}
+		if word, n := state(t); word != "one" || n != 2 {
+			t.Errorf("%d parts of %q", n, word)
+		}
+		if keys := server.Keys("bucket"); len(keys) != 3 || server.Uploads() > 0 {
+			t.Errorf("left are %q and %d uploads", keys, server.Uploads())
+		}
+	}
+}
+
+// TestDirOfObjectsSparesOthers refuses a folder that holds anything else, and a prefix that
+// only begins alike is none of it.
+func TestDirOfObjectsSparesOthers(t *testing.T) {
+	server := serve(t)
+	server.Set("bucket", "out/release-of-others/x.txt", []byte("x"))
+	publishWhole(t, "old", 1)
+	server.Set("bucket", "out/release/notes.txt", []byte("x"))
+	if _, err := release("new", 1); err == nil || !strings.Contains(err.Error(), "notes.txt") {
+		t.Errorf("got %v", err)
+	}
+	server.Remove("bucket", "out/release/notes.txt")
+	d, err := release("new", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Set("bucket", "out/release/notes.txt", []byte("x"))
+	if err := d.Commit(); err == nil || !strings.Contains(err.Error(), "notes.txt") {
+		t.Errorf("what came meanwhile: %v", err)
+	}
+	if err := d.Abort(); err != nil {
+		t.Error(err)
+	}
+	server.Remove("bucket", "out/release/notes.txt")
+	if word, _ := state(t); word != "old" || server.Get("bucket", "out/release-of-others/x.txt") == nil {
+		t.Errorf("%q is there, and %q", word, server.Keys("bucket"))
+	}
+}
+
+// TestPartGone: a release of which a part is gone or was changed is not read as if it were
+// whole, and what no manifest names is no part.
+func TestPartGone(t *testing.T) {
+	server := serve(t)
+	publishWhole(t, "old", 3)
+	server.Set("bucket", "out/release/g=1/part-00009.csv", []byte("bad"))
+	if word, n := state(t); word != "old" || n != 3 {
+		t.Errorf("%d parts of %q", n, word)
+	}
+	var m publish.Manifest
+	if err := json.Unmarshal(server.Get("bucket", "out/release/_SUCCESS").Data, &m); err != nil || len(m.Parts) != 3 {
+		t.Fatal(m, err)
+	}
+	for i, spoil := range []func(key string){
+		func(key string) { server.Set("bucket", key, []byte("bad")) },
+		func(key string) { server.Remove("bucket", key) },
+	} {
+		spoil("out/release/" + m.Parts[i].Name)
+		if _, err := files.Find(t.Context(), folder, ".csv"); err == nil || !strings.Contains(err.Error(), "not whole") {
+			t.Errorf("case %d: got %v", i, err)
+		}
+	}
+}
+
+// TestFileOfObject: what comes under the name while a file is written stays.
+func TestFileOfObject(t *testing.T) {
+	server := serve(t)
+	f, err := publish.Create("s3://bucket/r.json", publish.Confidential)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("mine")); err != nil {
+		t.Fatal(err)
+	}
+	server.Set("bucket", "r.json", []byte("theirs"))
+	if err := f.Commit(); !errors.Is(err, objects.ErrCondition) || !strings.Contains(err.Error(), "s3://bucket/r.json") {
+		t.Errorf("got %v", err)
+	}
+	if err := f.Abort(); err != nil || string(server.Get("bucket", "r.json").Data) != "theirs" {
+		t.Error("it was overwritten", err)
+	}
+	if text, err := publish.ReadFile(t.Context(), "s3://bucket/r.json"); err != nil || string(text) != "theirs" {
+		t.Errorf("read: %q, %v", text, err)
+	}
+}
+
+// TestFromFolderOf goes there and back.
+func TestFromFolderOf(t *testing.T) {
+	for _, c := range []struct{ file, path, want string }{
+		{"s3://bucket/out/report.json", "s3://bucket/out/release", "release"},
+		{"s3://bucket/a/report.json", "s3://bucket/b/c.csv", "../b/c.csv"},
+		{"s3://bucket/report.json", "s3://other/c.csv", "s3://other/c.csv"},
+		{"/tmp/report.json", "s3://other/c.csv", "s3://other/c.csv"},
+		{"s3://bucket/report.json", "/tmp/c.csv", "/tmp/c.csv"},
+		{"/tmp/a/report.json", "/tmp/c.csv", "../c.csv"},
+	} {
+		serve(t)
+		rel := publish.FromFolderOf(c.file, c.path)
+		if rel != c.want {
+			t.Errorf("from %s to %s: %s", c.file, c.path, rel)
+		}
+		if at := publish.At(c.file, rel); at != c.path {
+			t.Errorf("back from %s: %s is %s", c.file, rel, at)
+		}
+	}
+}
