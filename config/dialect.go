@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -23,7 +24,7 @@ var dialect = sync.OnceValue(func() *form.Dialect {
 	return &form.Dialect{
 		Begin:      "version: 1",
 		Prefix:     "SDLFILTER_",
-		NoSettings: []string{KeyVariable},
+		NoSettings: []string{KeyVariable, objects.SSEVariable, objects.KMSVariable},
 		Records: map[reflect.Type]func(*form.Dialect) []form.Member{
 			reflect.TypeFor[Source](): sourceMembers,
 			reflect.TypeFor[Sink]():   sinkMembers,

@@ -9,6 +9,13 @@ import (
 	"time"
 )
 
+// Variables of the environment that say how a release is encrypted where it lies, by S3.
+// Without them it is as the bucket's default has it.
+const (
+	SSEVariable = "SDLFILTER_S3_SSE"            // AES256, aws:kms, aws:kms:dsse
+	KMSVariable = "SDLFILTER_S3_SSE_KMS_KEY_ID" // the key of KMS; "": the bucket's
+)
+
 // Info is what is known of an object without its content.
 type Info struct {
 	Key      string

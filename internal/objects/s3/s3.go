@@ -30,13 +30,6 @@ import (
 
 func init() { objects.Register("s3", Open) }
 
-// Variables of the environment that say how a release is encrypted where it lies. Without
-// them it is as the bucket's default has it.
-const (
-	sseVariable = "SDLFILTER_S3_SSE"            // AES256, aws:kms, aws:kms:dsse
-	kmsVariable = "SDLFILTER_S3_SSE_KMS_KEY_ID" // the key of KMS; "": the bucket's
-)
-
 // markKey is the metadata of an object by which a writer knows it again.
 const markKey = "sdlfilter-writing"
 
@@ -83,15 +76,15 @@ func Open(ctx context.Context, name string) (objects.Bucket, error) {
 
 // encryption reads what the environment says of encryption at rest.
 func (b *bucket) encryption() error {
-	b.sse = types.ServerSideEncryption(os.Getenv(sseVariable))
+	b.sse = types.ServerSideEncryption(os.Getenv(objects.SSEVariable))
 	switch b.sse {
 	case "", types.ServerSideEncryptionAes256, types.ServerSideEncryptionAwsKms, types.ServerSideEncryptionAwsKmsDsse:
 	default:
-		return fmt.Errorf("%s: must be one of AES256, aws:kms, aws:kms:dsse", sseVariable)
+		return fmt.Errorf("%s: must be one of AES256, aws:kms, aws:kms:dsse", objects.SSEVariable)
 	}
-	if key := os.Getenv(kmsVariable); key != "" {
+	if key := os.Getenv(objects.KMSVariable); key != "" {
 		if !strings.HasPrefix(string(b.sse), "aws:kms") {
-			return fmt.Errorf("%s: needs %s=aws:kms", kmsVariable, sseVariable)
+			return fmt.Errorf("%s: needs %s=aws:kms", objects.KMSVariable, objects.SSEVariable)
 		}
 		b.kms = &key
 	}
