@@ -339,3 +339,56 @@ func TestDatasetMasksInOrder(t *testing.T) {
 		}
 	}
 }
+
+// Places that do not follow one another, of two streams in turns and of two scopes, as a
+// topic has them: each record gets its own group's value.
+func TestMicroaggregatePlaces(t *testing.T) {
+	columns := microData(120, 8)
+	for i := range columns {
+		columns[i].null = nil
+	}
+	of := func(stream int) *microdata.Block {
+		b := block(40*stream, 40*stream+40, columns...)
+		b.Stream, b.Scope = stream%2, []string{"x", "x", "y"}[stream]
+		for i := range b.N {
+			b.Places = append(b.Places, int64(100+3*i))
+		}
+		return b
+	}
+	c := chain(t, testSetup(t, columns...), mask(micro(4, "a", "b", "c")))
+	for stream := range 3 {
+		if err := c.Survey(of(stream)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.EndSurvey(); err != nil {
+		t.Fatal(err)
+	}
+	want := whole(t, chain(t, testSetup(t, columns...), mask(micro(4, "a", "b", "c"))), 120, columns...)
+	for _, stream := range []int{2, 0, 1} {
+		if got := apply(t, c, of(stream)).Columns[0].Out().Values; !slices.Equal(got, want[0][40*stream:40*stream+40]) {
+			t.Errorf("stream %d has the values of others", stream)
+		}
+	}
+	gap := of(1)
+	gap.Places[5]++
+	if c.Apply(gap) == nil {
+		t.Error("masked a record between two that the survey saw")
+	}
+}
+
+// Beyond what memory holds the survey says what to use in its place.
+func TestMicroaggregateMemory(t *testing.T) {
+	columns := microData(50, 1)
+	c := chain(t, testSetup(t, columns...), mask(micro(3, "a", "b")))
+	c.steps[0].(*wholeStep).all = little{}
+	err := c.Survey(block(0, 50, columns...))
+	if err == nil || !strings.Contains(err.Error(), "masks[0].microaggregate: must not be used on so many records") || !strings.Contains(err.Error(), "noise, bias or round") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type little struct{}
+
+func (little) maskAll(*gathered) *SurveyError { return nil }
+func (little) most() int                      { return 99 }
