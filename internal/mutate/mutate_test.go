@@ -43,6 +43,10 @@ func TestOperators(t *testing.T) {
 		{"brackets", "func f(a, b, c int) int { return a*b - c }", []string{"arithmetic: a*b - c → (a*b) + c", "arithmetic: a*b → (a / b)"}},
 		{"texts are not added", `func f(a, b string) string { return a + b }`, nil},
 		{"constant", "func f() (int, float64) { return 2, 0.5 }", []string{"constant: 2 → 3", "constant: 2 → 1", "constant: 0.5 → 1.5", "constant: 0.5 → (-0.5)"}},
+		{"the sign of infinity", "import \"math\"\nfunc f() (float64, float64) { return math.Inf(1), math.Inf(-1) }", []string{"constant: 1 → 0"}},
+		{"which infinity", "import \"math\"\nfunc f(a float64) (bool, bool, bool) { return math.IsInf(a, 1), math.IsInf(a, -1), math.IsInf(a, 0) }", []string{"constant: 1 → 0", "constant: 1 → 0", "constant: 0 → 1"}},
+		{"bits of a number", "import \"strconv\"\nfunc f(a string) (float64, error) { return strconv.ParseFloat(a, 64) }", nil},
+		{"cores", "import \"runtime\"\nfunc f() int { return runtime.GOMAXPROCS(0) }", nil},
 		{"truth", "func f() bool { return true }", []string{"constant: true → false"}},
 		{"deletion", "func f(a *int, g func()) {\n\t*a = *a\n\tg()\n}", []string{"deletion: *a = *a → nothing", "deletion: g() → nothing"}},
 		{"counted", "func f(a *int) { *a += *a }", []string{"deletion: *a += *a → nothing", "arithmetic: *a += *a → *a -= *a"}},
@@ -58,6 +62,7 @@ func TestOperators(t *testing.T) {
 		{"the mode of a file that is not made", "import \"os\"\nfunc f() { os.OpenFile(\"\", os.O_RDWR, 0) }", []string{"deletion: os.OpenFile(\"\", os.O_RDWR, 0) → nothing"}},
 		{"the mode of a file that is made", "import \"os\"\nfunc f() { os.OpenFile(\"\", os.O_CREATE, 0) }", []string{"deletion: os.OpenFile(\"\", os.O_CREATE, 0) → nothing", "constant: 0 → 1"}},
 		{"capacity", "func f(a int) []int { return make([]int, a, a+1) }", nil},
+		{"room", "func f(a []int, n int) bool { return cap(a) < n }", []string{"negation: cap(a) < n → cap(a) >= n"}},
 		{"tag and array", "type s struct {\n\ta [4]int `b:\"1\"`\n}", nil},
 		{"how a thing prints", "type s int\nfunc (s) String() string { return string(rune(1)) }", nil},
 	}

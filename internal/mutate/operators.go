@@ -202,6 +202,9 @@ func (w *walk) binary(n *ast.BinaryExpr) {
 		return
 	}
 	for _, other := range others[n.Op] {
+		if other.operator == "boundary" && w.ofCapacity(n.X) {
+			continue // room that just is enough, or is made anew
+		}
 		left, right := w.source(n.X), w.source(n.Y)
 		// The tokens bind as before: what binds less strongly is put in brackets.
 		if y, ok := n.Y.(*ast.BinaryExpr); ok && y.Op.Precedence() <= n.Op.Precedence()+1 {
@@ -216,6 +219,16 @@ func (w *walk) binary(n *ast.BinaryExpr) {
 		}
 		w.add(other.operator, n, with)
 	}
+}
+
+// ofCapacity says whether an expression is the room of a slice.
+func (w *walk) ofCapacity(n ast.Expr) bool {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	name, ok := call.Fun.(*ast.Ident)
+	return ok && w.info.Uses[name] == types.Universe.Lookup("cap")
 }
 
 func (w *walk) isString(n ast.Expr) bool {
@@ -251,8 +264,11 @@ func (w *walk) literal(n *ast.BasicLit) {
 		if err != nil {
 			return
 		}
-		w.add("constant", n, strconv.FormatInt(v+1, 10))
-		if v > 0 {
+		more, less := w.matters(n)
+		if more {
+			w.add("constant", n, strconv.FormatInt(v+1, 10))
+		}
+		if v > 0 && less {
 			w.add("constant", n, strconv.FormatInt(v-1, 10))
 		}
 	case token.FLOAT:
@@ -274,6 +290,41 @@ func (w *walk) noMode(n *ast.BasicLit) bool {
 	}
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	return ok && strings.EqualFold(f.Sel.Name, "OpenFile")
+}
+
+// matters says whether one more and one less than an argument may be told from it. To
+// math.Inf only the sign matters, of which 0 has that of 1; to math.IsInf it is whether
+// there is one; strconv knows 32 bits and others. So many cores, 0 or 1, find the same.
+func (w *walk) matters(n ast.Node) (more, less bool) {
+	at := len(w.stack) - 1
+	negative := false
+	if u, ok := w.stack[at].(*ast.UnaryExpr); ok && u.Op == token.SUB && at > 0 {
+		negative, at = true, at-1
+	}
+	call, ok := w.stack[at].(*ast.CallExpr)
+	if !ok {
+		return true, true
+	}
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return true, true
+	}
+	o := w.info.Uses[f.Sel]
+	if o == nil || o.Pkg() == nil {
+		return true, true
+	}
+	switch o.Pkg().Path() + "." + o.Name() {
+	case "math.Inf":
+		return false, negative
+	case "math.IsInf":
+		return w.source(n) == "0", true
+	case "strconv.ParseFloat":
+		bits := n == call.Args[1] && w.source(n) == "64"
+		return !bits, !bits
+	case "runtime.GOMAXPROCS":
+		return false, false
+	}
+	return true, true
 }
 
 // inBlock says whether a statement stands in a list of statements, where it can be
