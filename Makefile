@@ -81,6 +81,10 @@ test-browser: ## the HTML report and the live page in headless Chromium
 test-interop: ## other libraries read what is written and write what is read
 	scripts/test-interop.sh
 
+.PHONY: test-objects
+test-objects: ## object storage on a real S3 server, VersityGW (the first time it is compiled: minutes)
+	scripts/test-objects.sh
+
 .PHONY: test-examples
 test-examples: ## the examples for Kubernetes, Airflow, systemd and Prometheus are valid
 	scripts/test-examples.sh
