@@ -32,6 +32,7 @@ const (
 type categoryColumn struct {
 	*column
 	numeric bool // whether the values, as the masks before leave them, are numbers
+	from    []string
 	texts   map[string]int32
 	numbers map[float64]int32 // by number, or code
 	out     []string
@@ -49,7 +50,7 @@ func (c *Chain) categorical(i int, name, field string, from, to []string, after 
 	if !movable(col.Field.Type) {
 		return nil, fmt.Errorf("%s.columns: column %s must have a scalar type to be told apart, got %s", c.at(i), strconv.Quote(name), col.Field.Type)
 	}
-	k := &categoryColumn{column: col, numeric: col.Field.Numeric(), numbers: make(map[float64]int32, len(from)), out: to}
+	k := &categoryColumn{column: col, numeric: col.Field.Numeric(), numbers: make(map[float64]int32, len(from)), from: from, out: to}
 	if !k.numeric {
 		k.texts = make(map[string]int32, len(from))
 	}
@@ -163,16 +164,7 @@ func (k *categoryColumn) lookArray(dst []int32, a arrow.Array) error {
 		return nil
 	}
 	if bytes, ok := bytesOf(a); ok && textual(a.DataType()) {
-		clean := a.NullN() == 0
-		for i := range dst {
-			if !clean && a.IsNull(i) {
-				dst[i] = missing
-			} else if j, ok := k.texts[string(bytes(i))]; ok {
-				dst[i] = j
-			} else {
-				dst[i] = unlisted
-			}
-		}
+		k.lookTexts(dst, a, bytes)
 		return nil
 	}
 	for i := range dst {
@@ -184,6 +176,32 @@ func (k *categoryColumn) lookArray(dst []int32, a arrow.Array) error {
 		}
 	}
 	return nil
+}
+
+// lookTexts is lookArray of text. Categories are few and mostly differ in length or at
+// their ends: what was last found under those is compared before the list is asked.
+func (k *categoryColumn) lookTexts(dst []int32, a arrow.Array, bytes func(i int) []byte) {
+	var last [64]int32 // place + 1
+	clean := a.NullN() == 0
+	for i := range dst {
+		if !clean && a.IsNull(i) {
+			dst[i] = missing
+			continue
+		}
+		text := bytes(i)
+		slot := len(text)
+		if n := len(text); n > 0 {
+			slot += 7*int(text[0]) + 31*int(text[n-1])
+		}
+		known := &last[slot&63]
+		if j := *known - 1; j >= 0 && k.from[j] == string(text) {
+			dst[i] = j
+		} else if j, ok := k.texts[string(text)]; ok {
+			dst[i], *known = j, j+1
+		} else {
+			dst[i] = unlisted
+		}
+	}
 }
 
 // textual reports whether the bytes of a type's values are its categories' text.
