@@ -88,15 +88,17 @@ func (p *protected) known() {
 	if s == nil {
 		return
 	}
+	least := make([]float64, n)
 	if s.Zeros == "never" && !p.hidesZeros() {
 		p.question.Lower = make([]float64, n)
 		for cell, v := range p.question.Value {
 			p.question.Lower[cell] = min(v, 1)
 		}
-		p.reachNoLower(p.leastTotals())
+		least = p.leastTotals()
+		p.reachNoLower(least)
 	}
 	if s.Respondents == "protect" {
-		p.reachNoLower(p.knownParts())
+		p.reachNoLower(p.knownParts(least))
 	}
 }
 
@@ -118,10 +120,10 @@ func (p *protected) reachNoLower(least []float64) {
 	}
 }
 
-// knownParts is the greatest value of a part of each cell that a single respondent
-// knows, who is alone in it: she knows that the whole is no less, whatever is held back.
-func (p *protected) knownParts() []float64 {
-	known := make([]float64, len(p.question.Value))
+// knownParts is the least value of each cell to the respondent who knows most of it, who
+// is alone in a part: that part, and of the others the least that they are.
+func (p *protected) knownParts(least []float64) []float64 {
+	known := slices.Clone(least)
 	for cell, n := range p.cells.Contributors {
 		if n == 1 {
 			known[cell] = p.question.Value[cell]
@@ -134,10 +136,12 @@ func (p *protected) knownParts() []float64 {
 			if p.cells.Contributors[s.Total] == 1 {
 				continue
 			}
+			others, more := 0.0, 0.0
 			for _, part := range s.Parts {
-				if known[part] > known[s.Total] {
-					known[s.Total], changed = known[part], true
-				}
+				others, more = others+least[part], max(more, known[part]-least[part])
+			}
+			if others+more > known[s.Total] {
+				known[s.Total], changed = others+more, true
 			}
 		}
 	}

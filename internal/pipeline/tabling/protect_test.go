@@ -47,3 +47,34 @@ report: {cells: %%s/cells.csv}
 		}
 	}
 }
+
+// Who is alone in one part of a total knows, where zeros are never held back, that the
+// other parts are at least one unit each: a range that asks for less cannot be had, and
+// the table is not withheld for it.
+func TestRangesEndWhereARespondentKnowsMore(t *testing.T) {
+	dir := t.TempDir()
+	var text strings.Builder
+	text.WriteString("a,b,v\n")
+	for _, cell := range []string{"y1,p", "y1,q", "y2,p", "y2,q", "x1,q", "x2,q"} {
+		text.WriteString(strings.Repeat(cell+",300\n", 9))
+	}
+	write(t, dir, "in.csv", text.String()+"x1,p,1000\nx2,p,5\n")
+	res, err := run(t, dir, `version: 1
+source: {csv: {path: %s/in.csv}}
+hierarchies: {a: {prefix: [1, 2]}}
+tables: [{name: t, rows: [a, b], value: v, unsafe: [{p_percent: 15}], protect: {suppress: {}}}]
+sink: {csv: {path: %s/out.csv}}
+report: {cells: %s/cells.csv}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Report.Withheld != "" {
+		t.Fatalf("withheld: %s, %v", res.Report.Withheld, res.Report.Families[0].Refused)
+	}
+	for _, row := range read(t, dir, "cells.csv") {
+		if row[1] == "x" && row[2] == "p" && (row[3] != "1005" || row[7] != "1001" || row[8] != "1155") {
+			t.Errorf("the total is %s, and %s to %s is asked for; want 1005, and 1001 to 1155", row[3], row[7], row[8])
+		}
+	}
+}
