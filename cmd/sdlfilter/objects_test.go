@@ -355,6 +355,30 @@ func TestObjectsBadInput(t *testing.T) {
 	s.left()
 }
 
+// TestObjectsInShards refuses what shards do not know: nothing is made of the name of an
+// object on this machine.
+func TestObjectsInShards(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.upload("in.csv", "in/in.csv")
+	for _, c := range []struct {
+		from, to string
+		status   int
+		words    string
+	}{
+		{"in.csv", "s3://data/out/release", exitUsage, "sink.csv.path: must be a folder of this machine"},
+		{"s3://data/in/in.csv", "out/", exitFailed, "shards of objects are not supported"},
+	} {
+		s.config("csv", c.from, c.to, "", passes)
+		if status, words := s.run("shard", "plan", "c.yaml", "--shards", "2", "--out", "plan.json"); status != c.status || !strings.Contains(words, c.words) {
+			t.Errorf("from %s to %s: status %d: %s", c.from, c.to, status, words)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "s3:")); err == nil {
+		t.Error("a folder s3: was made")
+	}
+}
+
 // TestObjectsKilled kills a run while it uploads: nothing of it is seen, and all that it
 // leaves is an upload that is not complete.
 func TestObjectsKilled(t *testing.T) {

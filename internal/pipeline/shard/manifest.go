@@ -17,6 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/placed"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -252,6 +253,8 @@ func check(pl *pipeline.Plan) error {
 		return problem(p, "sink."+p.Sink.Kind, "cannot be written in parts: Parquet, CSV and JSON Lines files can")
 	case len(p.Sink.Config.Paths()) != 1 || pipeline.WritesStdout(p):
 		return problem(p, "sink."+p.Sink.Kind+".path", "must be a folder for the parts of the release")
+	case objects.Is(p.Sink.Config.Paths()[0]):
+		return problem(p, "sink."+p.Sink.Kind+".path", "must be a folder of this machine, or one that all shards see: parts are not published to object storage yet")
 	case p.Sink.Shuffled():
 		return problem(p, "sink.order", "shuffled takes all records at one place, which shards are not: use `sdlfilter run`")
 	case transform.AnyMixesRecords(p.Masks):
