@@ -109,7 +109,9 @@ func take(tb testing.TB, a *assess.Accumulator) taken {
 		w.text()
 		w.pass(8)
 	}
-	w.pass(8 * w.uint())
+	for range 2 { // carried columns, and those of them whose released codes are kept
+		w.pass(8 * w.uint())
+	}
 	w.pass(24) // sample, extremes, records
 	for range w.uint() {
 		w.text()
