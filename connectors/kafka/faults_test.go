@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -235,48 +236,56 @@ func TestEveryQuestionIsRefusedOnce(t *testing.T) {
 			t.Parallel()
 			var right []string
 			heard := map[string]bool{} // questions of which a refusal was told
-			for n := 0; ; n++ {
+			// attempt does the job where the nth question of a name is refused; of name "" none
+			// is. It counts the questions by name, as their order is that of goroutines.
+			attempt := func(name string, n int) (counts map[string]int, got, released []string, err error) {
 				c := newCluster(t, kfake.SeedTopics(2, "in", "out"), kfake.SeedTopics(1, "held"))
+				defer c.Close()
 				client := newClient(t, c)
 				fill(t, client, "in", 0, 0, 25)
 				fill(t, client, "in", 1, 100, 12)
 				client.Close()
-				count, refused := 0, atomic.Pointer[string]{}
+				var mu sync.Mutex
+				asked, over := map[string]int{}, false
 				c.Fault(kfake.Fault{Err: kerr.ClusterAuthorizationFailed, Count: -1, When: func(r kmsg.Request) bool {
 					switch r.Key() {
 					case int16(kmsg.ApiVersions), int16(kmsg.Metadata), int16(kmsg.Heartbeat), int16(kmsg.LeaveGroup):
 						return false // repeated by the client itself
 					}
-					if count++; count != n {
-						return false
-					}
-					name := kmsg.NameForKey(r.Key())
-					refused.Store(&name)
-					return true
+					mu.Lock()
+					defer mu.Unlock()
+					question := kmsg.NameForKey(r.Key())
+					asked[question]++
+					return question == name && asked[question] == n && !over
 				}})
-				got, err := do(t.Context(), c)
-				question := refused.Load()
-				if n > 0 && question == nil {
-					break
-				}
-				released := visible(t, c, "out")
-				c.Close()
-				switch {
-				case n == 0 && err != nil:
-					t.Fatal(err)
-				case n == 0:
-					if right = append(got, released...); len(strings.Join(right, "")) < 40 {
-						t.Fatalf("the job makes %q", right)
-					}
-				case err != nil:
-					heard[*question] = true
-					for i, line := range released {
-						if whole := right[len(right)-2+i]; !strings.HasPrefix(whole, line) {
-							t.Errorf("%s refused: released is %q, and without that %q", *question, line, whole)
+				got, err = do(t.Context(), c)
+				mu.Lock()
+				counts, over = maps.Clone(asked), true
+				mu.Unlock()
+				return counts, got, visible(t, c, "out"), err
+			}
+			questions, got, released, err := attempt("", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if right = append(got, released...); len(strings.Join(right, "")) < 40 {
+				t.Fatalf("the job makes %q", right)
+			}
+			for _, question := range slices.Sorted(maps.Keys(questions)) {
+				for n := 1; n <= questions[question]; n++ {
+					counts, got, released, err := attempt(question, n)
+					switch {
+					case counts[question] < n: // asked less often this time, so that none was refused
+					case err != nil:
+						heard[question] = true
+						for i, line := range released {
+							if whole := right[len(right)-2+i]; !strings.HasPrefix(whole, line) {
+								t.Errorf("%s refused: released is %q, and without that %q", question, line, whole)
+							}
 						}
+					case !slices.Equal(append(got, released...), right):
+						t.Errorf("%s refused, the %dth: the job says that it is done, and has made %q, want %q", question, n, append(got, released...), right)
 					}
-				case !slices.Equal(append(got, released...), right):
-					t.Errorf("%s refused, question %d: the job says that it is done, and has made %q, want %q", *question, n, append(got, released...), right)
 				}
 			}
 			for _, question := range map[string][]string{
