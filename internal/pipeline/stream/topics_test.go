@@ -245,7 +245,8 @@ func TestStreamAtLeastOnce(t *testing.T) {
 				s.fill(survivors)
 				p := s.small("sink.kafka.delivery=at_least_once")
 				if c.key == kmsg.Heartbeat {
-					hasty(p, kgo.HeartbeatInterval(10*time.Millisecond)) // the run must not be over before
+					hasty(p, kgo.HeartbeatInterval(time.Millisecond)) // the run must not be over before
+					skip /= 4
 				}
 				requests := 0
 				h := s.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{c.key}, Err: c.code, Count: 2, When: func(kmsg.Request) bool { requests++; return requests > skip }})
