@@ -47,8 +47,8 @@ var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // repeating it.
 func (s Secret) Check() check.Problems {
 	var ps check.Problems
-	if s.File != "" && looksLikeKey(s.File) {
-		ps.Addf("file", "must be the path of a file, and looks like a key itself: a key is never written into the configuration; if it is one, make a new one with sdlfilter keygen")
+	if s.File != "" && looksLikeKey(s.File) && !isThere(s.File) {
+		ps.Addf("file", "must be the path of a file; there is none of that name, and it looks like a key itself: a key is never written into the configuration; if it is one, make a new one with sdlfilter keygen")
 	}
 	if s.Env != "" && !variable.MatchString(s.Env) {
 		ps.Addf("env", "must be the name of an environment variable, such as %s; the key itself is never written into the configuration", KeyVariable)
@@ -56,6 +56,7 @@ func (s Secret) Check() check.Problems {
 	return ps
 }
 
+// looksLikeKey reports whether text is 32 bytes in base64, as some paths without a dot are.
 func looksLikeKey(text string) bool {
 	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 		if b, err := e.DecodeString(strings.TrimSpace(text)); err == nil && len(b) == 32 {
@@ -63,6 +64,11 @@ func looksLikeKey(text string) bool {
 		}
 	}
 	return false
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // Resolve reads the key. The error says where the key should be and what is

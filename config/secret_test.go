@@ -131,3 +131,30 @@ func TestInlineKeyIsNotRepeated(t *testing.T) {
 		}
 	}
 }
+
+// The path of a key's file may be a text that is a key by its form: 43 or 44 characters
+// without a dot. A file that is there is one; where none is, the text may be a key.
+func TestPathInTheFormOfAKey(t *testing.T) {
+	for _, length := range []int{43, 44} {
+		t.Chdir(t.TempDir())
+		path := "keys/" + strings.Repeat("k", length-5)
+		if length == 44 {
+			path = path[:43] + "="
+		}
+		text := strings.Replace(base, "release.key", path, 1)
+		if _, err := Parse("pipeline.yaml", []byte(text), Options{}); err == nil || !strings.Contains(err.Error(), "looks like a key") {
+			t.Errorf("%d characters without a file: %v", length, err)
+		} else if strings.Contains(err.Error(), path) {
+			t.Errorf("the error repeats what may be a key: %v", err)
+		}
+		if err := os.Mkdir("keys", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(secretText()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Parse("pipeline.yaml", []byte(text), Options{}); err != nil {
+			t.Errorf("%d characters with a file: %v", length, err)
+		}
+	}
+}
