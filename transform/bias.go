@@ -78,7 +78,7 @@ func (m *Bias) compile(c *Chain, i int) (step, error) {
 }
 
 func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed := w.newChanged(b.N)
+	changed, own := w.newChanged(b.N), w.newOwn(b.N)
 	for _, col := range s.columns {
 		v, err := col.numbers(b)
 		if err != nil {
@@ -91,9 +91,9 @@ func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			x := v.Values[from:min(from+batch, b.N)]
 			z := w.floats(len(x))
 			w.fill(z, normal, col.stream, w.stretch(b, from, len(x), w.onGrid(col.grid, x, false)))
-			col.multiply(x, z, changed[from>>6:])
+			col.multiply(x, z, own[from>>6:])
 		}
-		clearNulls(v, changed)
+		settle(v, own, changed)
 	}
 	c.count(s.mask, b, changed)
 	return nil

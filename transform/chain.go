@@ -357,6 +357,7 @@ type work struct {
 
 	draws, bound    []float64
 	changed, within microdata.Bitmap
+	own             microdata.Bitmap // marks of one column
 	places          []int32
 	swap            swapScratch
 }
@@ -396,6 +397,9 @@ func (w *work) onGrid(g grid, x []float64, asked bool) []float64 {
 func (w *work) newChanged(n int) microdata.Bitmap { return cleared(&w.changed, n) }
 
 func (w *work) newWithin(n int) microdata.Bitmap { return cleared(&w.within, n) }
+
+// newOwn returns such a bitmap for the marks of one column, see settle.
+func (w *work) newOwn(n int) microdata.Bitmap { return cleared(&w.own, n) }
 
 func cleared(buf *microdata.Bitmap, n int) microdata.Bitmap {
 	words := (n + 63) / 64

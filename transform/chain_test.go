@@ -201,6 +201,31 @@ func TestTouched(t *testing.T) {
 	}
 }
 
+// A record of which a mask has changed one column counts, whichever of the others has no
+// value there: of six records the first and the last have a, the second and the last b.
+func TestTouchedWhereAnotherColumnIsMissing(t *testing.T) {
+	columns := []testColumn{floats(1, 51.7, 52.7, 53.7, 54.7, 55.7, 56.7), floats(1, 61.7, 62.7, 63.7, 64.7, 65.7, 66.7)}
+	columns[0].null, columns[1].null = []int{1, 2, 3, 4}, []int{0, 2, 3, 4}
+	for _, names := range [][]string{{"a", "b"}, {"b", "a"}} {
+		for kind, masks := range map[string][]Spec{
+			"noise":    {mask(&Noise{Columns: names, SD: &Amount{1e6, false}})},
+			"redraw":   {mask(&Noise{Columns: names, SD: &Amount{1e6, false}}), mask(&Truncate{Columns: names, Lower: ptr(0.0), Upper: ptr(1e9), Mode: "redraw"})},
+			"bias":     {mask(&Bias{Columns: names, Phi: ptr(0.9)})},
+			"round":    {mask(&Round{Columns: names, Base: ptr(10.0)})},
+			"truncate": {mask(&Truncate{Columns: names, Upper: ptr(5.0)})},
+			"topcode":  {mask(&Topcode{Columns: names, Upper: ptr(5.0)})},
+		} {
+			c := chain(t, testSetup(t, columns...), masks...)
+			apply(t, c, block(0, 6, columns...))
+			for i, touch := range c.Touched() {
+				if touch.Records != 3 {
+					t.Errorf("%s of %v: mask %d has changed %d records, want 3", kind, names, i, touch.Records)
+				}
+			}
+		}
+	}
+}
+
 // A rejected record's reason names the place and what is wrong, and no value.
 func TestRejects(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)

@@ -135,11 +135,12 @@ func (c *column) fit(b *microdata.Block) {
 	}
 }
 
-// clearNulls writes 0 where a column has no value and takes those records out
-// of changed.
-func clearNulls(v *microdata.Vector, changed microdata.Bitmap) {
+// settle ends what a mask does to a column: it writes 0 where the column has no value, adds
+// the records that own marks to changed, those without a value left out, and clears own for
+// the next column. What another column has changed of a record stays marked.
+func settle(v *microdata.Vector, own, changed microdata.Bitmap) {
 	for w, word := range v.Valid {
-		changed[w] &= word
+		own[w] &= word
 		for nulls := ^word; nulls != 0; nulls &= nulls - 1 {
 			i := w<<6 + bits.TrailingZeros64(nulls)
 			if i >= len(v.Values) {
@@ -148,4 +149,8 @@ func clearNulls(v *microdata.Vector, changed microdata.Bitmap) {
 			v.Values[i] = 0
 		}
 	}
+	for w, word := range own {
+		changed[w] |= word
+	}
+	clear(own)
 }

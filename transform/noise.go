@@ -164,7 +164,7 @@ func (m *Noise) compile(c *Chain, i int) (step, error) {
 func (m *Noise) drawsWithin() bool { return true }
 
 func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed := w.newChanged(b.N)
+	changed, own := w.newChanged(b.N), w.newOwn(b.N)
 	for _, col := range s.columns {
 		v, err := col.numbers(b)
 		if err != nil {
@@ -178,9 +178,9 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			e, on := w.floats(len(x)), w.onGrid(col.grid, x, len(col.above) > 0)
 			w.fill(e, col.draw, col.stream, w.stretch(b, from, len(x), on))
 			scale := col.standard(on, e)
-			col.add(x, e, scale, changed[from>>6:])
+			col.add(x, e, scale, own[from>>6:])
 		}
-		clearNulls(v, changed)
+		settle(v, own, changed)
 	}
 	for _, r := range s.redraws {
 		within := w.newWithin(b.N)
@@ -193,9 +193,9 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 				x := v.Values[from:min(from+batch, b.N)]
 				u, on := w.floats(len(x)), w.onGrid(col.grid, x, len(col.above) > 0)
 				w.fill(u, uniform, col.stream, w.stretch(b, from, len(x), on))
-				col.addWithin(x, on, u, within[from>>6:])
+				col.addWithin(x, on, u, own[from>>6:])
 			}
-			clearNulls(v, within)
+			settle(v, own, within)
 		}
 		c.count(r.truncate, b, within)
 		for i, word := range within {

@@ -85,7 +85,7 @@ func (m *Round) compile(c *Chain, i int) (step, error) {
 }
 
 func (s *roundStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed := w.newChanged(b.N)
+	changed, own := w.newChanged(b.N), w.newOwn(b.N)
 	for _, col := range s.columns {
 		v, err := col.numbers(b)
 		if err != nil {
@@ -94,10 +94,10 @@ func (s *roundStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		for i, x := range v.Values {
 			if y := col.round(x); y != x {
 				v.Values[i] = y
-				changed.Set(i)
+				own.Set(i)
 			}
 		}
-		clearNulls(v, changed)
+		settle(v, own, changed)
 	}
 	c.count(s.mask, b, changed)
 	return nil

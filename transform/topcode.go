@@ -260,7 +260,7 @@ type tailStep struct {
 }
 
 func (s *tailStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed := w.newChanged(b.N)
+	changed, own := w.newChanged(b.N), w.newOwn(b.N)
 	for k := range s.columns {
 		t := &s.columns[k]
 		if s.of.Replace == "label" {
@@ -276,13 +276,13 @@ func (s *tailStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		for i, x := range v.Values {
 			if x < t.lower {
 				v.Values[i] = t.low
-				changed.Set(i)
+				own.Set(i)
 			} else if x > t.upper {
 				v.Values[i] = t.high
-				changed.Set(i)
+				own.Set(i)
 			}
 		}
-		clearNulls(v, changed)
+		settle(v, own, changed)
 	}
 	c.count(s.mask, b, changed)
 	return nil

@@ -128,7 +128,7 @@ func (m *Truncate) compile(c *Chain, i int) (step, error) {
 
 // apply makes y = max(lower, min(upper, x)): Duncan et al. (2004), equation 11.
 func (s *clipStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed := w.newChanged(b.N)
+	changed, own := w.newChanged(b.N), w.newOwn(b.N)
 	for _, col := range s.columns {
 		v, err := col.numbers(b)
 		if err != nil {
@@ -137,13 +137,13 @@ func (s *clipStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		for i, x := range v.Values {
 			if x < col.lower {
 				v.Values[i] = col.lower
-				changed.Set(i)
+				own.Set(i)
 			} else if x > col.upper {
 				v.Values[i] = col.upper
-				changed.Set(i)
+				own.Set(i)
 			}
 		}
-		clearNulls(v, changed)
+		settle(v, own, changed)
 	}
 	if len(s.columns) > 0 {
 		c.count(s.mask, b, changed)
