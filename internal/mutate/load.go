@@ -26,6 +26,7 @@ type pkg struct {
 	XTestGoFiles    []string
 	DepOnly         bool
 	Export          string
+	Module          struct{ Dir string }
 
 	fset  *token.FileSet
 	files []*ast.File
@@ -39,7 +40,7 @@ type pkg struct {
 // load reads the packages that match patterns of the go command, with spaces between. Those without tests
 // are left in: no test reaches their mutants.
 func load(ctx context.Context, pattern string) ([]*pkg, error) {
-	args := append([]string{"list", "-json=Dir,ImportPath,GoFiles,TestGoFiles,XTestGoFiles,DepOnly,Export", "-export", "-deps"}, strings.Fields(pattern)...)
+	args := append([]string{"list", "-json=Dir,ImportPath,GoFiles,TestGoFiles,XTestGoFiles,DepOnly,Export,Module", "-export", "-deps"}, strings.Fields(pattern)...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Stderr = os.Stderr
 	text, err := cmd.Output()

@@ -41,6 +41,7 @@ type settings struct {
 	memory   int           // of a test, MB
 	list     bool
 	named    bool // those of named.txt in place of a sample
+	same     bool // those of equivalent.txt in place of a sample
 	long     bool // tests without -short
 }
 
@@ -57,6 +58,7 @@ func main() {
 	flag.IntVar(&s.memory, "memory", 6000, "`megabytes` of address space that a mutant's tests may use")
 	flag.BoolVar(&s.list, "list", false, "list the sample, run nothing")
 	flag.BoolVar(&s.named, "named", false, "try the mutants of named.txt, no sample")
+	flag.BoolVar(&s.same, "equivalent", false, "try the mutants of equivalent.txt, no sample: one that is killed does not belong there")
 	flag.BoolVar(&s.long, "long", false, "run the tests without -short")
 	flag.Parse()
 	if *patterns != "" {
@@ -84,10 +86,16 @@ func run(ctx context.Context, s settings, to io.Writer) error {
 	if err != nil {
 		return err
 	}
+	alike, err := equivalences(equivalent)
+	if err != nil {
+		return err
+	}
 	switch {
 	case s.patterns != nil:
 	case s.named:
 		s.patterns = patternsOf(list)
+	case s.same:
+		s.patterns = foldersOf(alike)
 	default:
 		s.patterns = strings.Split(defaults, ",")
 	}
@@ -98,12 +106,13 @@ func run(ctx context.Context, s settings, to io.Writer) error {
 		if err != nil {
 			return err
 		}
-		mutants := sample(s, packages)
-		if s.named {
-			s.n = len(list)
-			if mutants, err = mutantsNamed(list, pattern, packages); err != nil {
-				return err
-			}
+		mutants, same, err := population(&s, list, alike, pattern, packages)
+		if err != nil {
+			return err
+		}
+		mutants, over := drawn(s, mutants, same)
+		if len(same) > 0 {
+			fmt.Fprintf(out, "# %d of equivalent.txt are not drawn; %d of them would have been\n", len(same), over)
 		}
 		t, err := try(ctx, s, scratch, packages, mutants, out)
 		if err != nil {
@@ -116,10 +125,33 @@ func run(ctx context.Context, s settings, to io.Writer) error {
 		return nil
 	}
 	fmt.Fprintf(out, "\n| package | mutants | killed | timed out | survived | not reached by a test | share killed |\n|---|---|---|---|---|---|---|\n%s| all | %s |\n", table.String(), all)
+	if s.same && all.killed+all.late > 0 {
+		return fmt.Errorf("%d of equivalent.txt were killed: they can be told apart", all.killed+all.late)
+	}
 	if all.share() < s.share {
 		return fmt.Errorf("%.1f %% were killed, wanted %.1f %%", 100*all.share(), 100*s.share)
 	}
 	return nil
+}
+
+// population is the mutants of the packages of a pattern in the order in which they are
+// tried, and which of them are left out because they are equivalent.
+func population(s *settings, list []change, alike []equivalence, pattern string, packages []*pkg) (all []mutant, same map[span]bool, err error) {
+	if s.named {
+		s.n = len(list)
+		all, err = mutantsNamed(list, pattern, packages)
+		return all, nil, err
+	}
+	some, err := mutantsEquivalent(alike, packages)
+	if err != nil || s.same {
+		s.n = len(alike)
+		return some, nil, err
+	}
+	same = map[span]bool{}
+	for _, m := range some {
+		same[m.key()] = true
+	}
+	return sample(*s, packages), same, nil
 }
 
 // sample puts the mutants of some packages in the order in which they are tried.
@@ -163,22 +195,25 @@ func (t tally) String() string {
 	return fmt.Sprintf("%d | %d | %d | %d | %d | %.0f %%", t.all(), t.killed, t.late, t.survived, t.unreached, 100*t.share())
 }
 
-// drawn are the first n mutants that compile.
-func drawn(s settings, mutants []mutant) (some []mutant) {
+// drawn are the first n mutants that compile and are not the same as the program, and how
+// many of the latter were passed over for them.
+func drawn(s settings, mutants []mutant, same map[span]bool) (some []mutant, over int) {
 	for _, m := range mutants {
 		if len(some) == s.n {
 			break
 		}
-		if s.named || m.compiles() {
+		switch {
+		case same[m.key()]:
+			over++
+		case s.named || s.same || m.compiles():
 			some = append(some, m)
 		}
 	}
-	return some
+	return some, over
 }
 
-// try runs the first n mutants that compile.
+// try runs mutants.
 func try(ctx context.Context, s settings, scratch string, packages []*pkg, mutants []mutant, out *bufio.Writer) (t tally, err error) {
-	mutants = drawn(s, mutants)
 	if s.list || len(mutants) == 0 {
 		for _, m := range mutants {
 			fmt.Fprintf(out, "%s\n", m)

@@ -26,7 +26,12 @@ type mutant struct {
 func (m mutant) place() string { return fmt.Sprintf("%s:%d", relative(m.at.Filename), m.at.Line) }
 
 func (m mutant) String() string {
-	return fmt.Sprintf("%s:%d %s: %s → %s", m.place(), m.at.Column, m.operator, oneLine(m.old), oneLine(m.with))
+	return fmt.Sprintf("%s:%d %s", m.place(), m.at.Column, m.change())
+}
+
+// change is the mutant without its place.
+func (m mutant) change() string {
+	return fmt.Sprintf("%s: %s → %s", m.operator, oneLine(m.old), oneLine(m.with))
 }
 
 func oneLine(text string) string {
