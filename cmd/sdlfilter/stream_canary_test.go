@@ -305,7 +305,11 @@ func TestStreamCanary(t *testing.T) {
 // fetch reads a page; of a stream of events what comes within a second.
 func fetch(t *testing.T, url string) []byte {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 1100*time.Millisecond)
+	wait := 2 * time.Minute
+	if strings.HasSuffix(url, "/events") {
+		wait = 1100 * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), wait)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

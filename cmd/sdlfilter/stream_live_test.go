@@ -34,8 +34,12 @@ type liveState struct {
 
 func liveStateAt(t *testing.T, address string) (s liveState) {
 	t.Helper()
-	_, text, _ := strings.Cut(string(fetch(t, address+"/events")), "event: state\ndata: ")
-	text, _, _ = strings.Cut(text, "\n")
+	var text string
+	eventually.True(t, "an event of the page's state", func() (whole bool) {
+		_, text, _ = strings.Cut(string(fetch(t, address+"/events")), "event: state\ndata: ")
+		text, _, whole = strings.Cut(text, "\n")
+		return whole
+	})
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		t.Fatalf("%v in %q", err, text)
 	}

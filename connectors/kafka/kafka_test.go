@@ -8,11 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -38,7 +40,7 @@ func connection(c *kfake.Cluster) Connection {
 
 // limited bounds what a test waits for.
 func limited(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*eventually.Patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -162,18 +164,33 @@ func readAll(t *testing.T, s *Source, cut connectors.Cut) (places []place, sizes
 	}
 }
 
-// committedValues reads a topic as a reader does that is read_committed.
+// committedValues reads a topic to its last stable offset as a reader does that is
+// read_committed.
 func committedValues(t *testing.T, c *kfake.Cluster, topic string) []*kgo.Record {
 	t.Helper()
-	cl := newClient(t, c, kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(50*time.Millisecond))
+	ctx := limited(t)
+	cl := newClient(t, c, kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(50*time.Millisecond),
+		kgo.KeepControlRecords())
+	ends, err := kadm.NewClient(cl).ListCommittedOffsets(ctx, topic)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var rs []*kgo.Record
-	for {
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		fetches := cl.PollFetches(ctx)
-		cancel()
-		if fetches.Empty() {
+	for at := (map[int32]int64{}); ; {
+		rest := false
+		ends.Each(func(end kadm.ListedOffset) { rest = rest || at[end.Partition] < end.Offset })
+		if !rest {
 			return rs
 		}
-		rs = append(rs, fetches.Records()...)
+		fetches := cl.PollFetches(ctx)
+		if err := ctx.Err(); err != nil {
+			t.Fatalf("reading %s to its end: %v", topic, err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			at[r.Partition] = r.Offset + 1
+			if !r.Attrs.IsControl() {
+				rs = append(rs, r)
+			}
+		})
 	}
 }

@@ -85,7 +85,7 @@ assess: {replicates: 20, targets: [max]}
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		result, err := run.Pipeline(ctx, p, pipeline.Options{Version: "test", Log: zerolog.Nop()})
 		if err != nil {

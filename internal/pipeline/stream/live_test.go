@@ -20,11 +20,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
-// served is what a live page answers.
+// served is what a live page answers; of its events, which do not end, what comes at once.
 func served(t *testing.T, m *monitor.Monitor, path string) (status int, text string) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:9464"+path, nil)
-	ctx, cancel := context.WithTimeout(r.Context(), 200*time.Millisecond)
+	wait := eventually.Patience
+	if path == "/events" {
+		wait = 200 * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, r.WithContext(ctx))
@@ -70,11 +74,15 @@ type state struct {
 
 func stateOf(t *testing.T, m *monitor.Monitor) (s state) {
 	t.Helper()
-	_, events := served(t, m, "/events")
-	_, text, _ := strings.Cut(events, "event: state\ndata: ")
-	text, _, _ = strings.Cut(text, "\n")
+	var text string
+	eventually.True(t, "an event of the page's state", func() (whole bool) {
+		_, text = served(t, m, "/events")
+		_, text, _ = strings.Cut(text, "event: state\ndata: ")
+		text, _, whole = strings.Cut(text, "\n")
+		return whole
+	})
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		t.Fatalf("%v in %q", err, events)
+		t.Fatalf("%v in %q", err, text)
 	}
 	return s
 }

@@ -330,7 +330,7 @@ func TestStreamDrains(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(eventually.Patience):
 		t.Fatal("the stream does not end")
 	}
 	if !result.Drained || result.Report.Records.Released != 900 {
