@@ -37,7 +37,7 @@ test-figures: ## the papers' figures are what the program makes of the data
 
 .PHONY: test
 test: ## the tests that need nothing but Go
-	$(GO) test ./...
+	$(GO) test -timeout 30m ./...
 
 .PHONY: test-truth-short
 test-truth-short: ## R, U and the map against brute force, a choice of masks, shapes and sizes (minutes)
@@ -55,7 +55,7 @@ lint: ## gofmt, go vet, staticcheck
 
 .PHONY: test-race
 test-race: ## the tests with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -short ./...
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m ./...
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME each (default 5s; 1500x for a number of inputs)
