@@ -217,7 +217,7 @@ func (t *together) write(ctx context.Context, scratch string, in []mutant) (wron
 func (t *together) program(ctx context.Context, scratch string, p *pkg) (string, error) {
 	if t.programs[p] == "" {
 		path := filepath.Join(scratch, "together"+strings.ReplaceAll(p.ImportPath, "/", "-")+".test")
-		output, err := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", t.overlay, "-ldflags=-s -w", "-o", path, p.ImportPath).CombinedOutput()
+		output, err := exec.CommandContext(ctx, "go", "test", "-vet=off", "-c", "-overlay", t.overlay, "-ldflags=-s -w", "-o", path, p.ImportPath).CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("go test -c: %w\n%s", errors.Join(err, ctx.Err()), output)
 		}

@@ -58,7 +58,7 @@ func (r *reached) try(ctx context.Context, s settings, scratch string, m mutant)
 		}
 		if programs[p] == "" {
 			programs[p] = filepath.Join(scratch, fmt.Sprintf("mutant%d.test", len(programs)))
-			err = p.build(ctx, scratch, m.at.Filename, m.changed(), "test", "-c", "-o", programs[p])
+			err = p.build(ctx, scratch, m.at.Filename, m.changed(), "test", "-vet=off", "-c", "-o", programs[p])
 		}
 		return programs[p], err
 	}
