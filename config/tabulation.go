@@ -113,6 +113,8 @@ type Suppress struct {
 	Cost        string `yaml:"cost" default:"unit" enum:"unit,value,log" doc:"what it costs to hold a cell back: unit (default) 1 each, value its value, log the logarithm of 1 + its value; the cost column of apriori outweighs it"`
 	Zeros       string `yaml:"zeros" default:"never" enum:"never,may" doc:"whether a safe cell of value 0 may be held back for others (default never; it is then taken to be known that none is)"`
 	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents who are alone in a cell, and so know its value; ignore: against outsiders alone"`
+
+	Patience Duration `yaml:"patience" doc:"how long to look for cells to publish after all, 30s: what was not tried until then stays held back, which protects no less, but another run may hold other cells back; by default until there is none"`
 }
 
 // NoMethod has no parameters.

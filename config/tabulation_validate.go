@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/form"
@@ -147,6 +148,9 @@ func (l *loader) validateTable(t *Tabulation, i int) {
 	}
 	if table.Value == "" && table.Zeros == "unsafe" {
 		l.Wrong(at+".zeros", "must be left out of a table of counts: nobody is counted in a cell of value 0")
+	}
+	if s := table.Protect.Suppress; s != nil && s.Patience < 0 {
+		l.Wrong(at+".protect.suppress.patience", "must be at least 0s, got %s", time.Duration(s.Patience))
 	}
 	l.validateRules(t, table, at)
 }

@@ -105,6 +105,9 @@ func summariseTables(out io.Writer, result *tabling.Result) {
 		for _, words := range f.Refused {
 			fmt.Fprintln(out, words)
 		}
+		if f.CutShort {
+			fmt.Fprintf(out, "%s: the search was cut short (patience); some of the cells held back may need not be\n", strings.Join(f.Tables, ", "))
+		}
 	}
 	if rep.Withheld != "" {
 		fmt.Fprintf(out, "Withheld: %s\n", rep.Withheld)

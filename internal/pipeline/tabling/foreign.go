@@ -38,7 +38,7 @@ func Audit(ctx context.Context, t *config.Tabulation, path string, o pipeline.Op
 	}
 	var list []*protected
 	for _, f := range families {
-		p, err := r.unsafe(f)
+		p, err := r.unsafe(ctx, f)
 		if err != nil {
 			return nil, err
 		}

@@ -1,9 +1,11 @@
 package tabling
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -23,13 +25,14 @@ type protected struct {
 	ranges   *audit.Ranges
 	verdict  audit.Verdict
 	insiders []audit.Insider
+	short    bool           // the search for cells to publish after all was cut short
 	refused  check.Problems // why there is no pattern at all: cells that cannot be protected
 }
 
 // protect finds the unsafe cells of a family, holds back what must be, and audits the
 // result over all of its tables at once.
-func (r *records) protect(f *family) (*protected, error) {
-	p, err := r.unsafe(f)
+func (r *records) protect(ctx context.Context, f *family) (*protected, error) {
+	p, err := r.unsafe(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +43,7 @@ func (r *records) protect(f *family) (*protected, error) {
 }
 
 // unsafe finds the cells of a family that break a rule, and what is known of all.
-func (r *records) unsafe(f *family) (*protected, error) {
+func (r *records) unsafe(ctx context.Context, f *family) (*protected, error) {
 	p := &protected{family: f}
 	list, costs := r.apriori(f)
 	p.costs = costs
@@ -58,6 +61,7 @@ func (r *records) unsafe(f *family) (*protected, error) {
 	p.rules = rules
 	p.question = audit.Question{
 		Set: f.set, Value: f.cells.Value, Hidden: make([]bool, f.set.Cells()), Counts: f.options.Counts && f.table.Weight == "",
+		Stop: func() error { return context.Cause(ctx) },
 	}
 	p.known()
 	return p, nil
@@ -195,6 +199,7 @@ func (p *protected) suppress(costs []float64) error {
 	case "log":
 		o.Cost = suppress.Log
 	}
+	o.Patience = time.Duration(s.Patience)
 	if s.Respondents == "protect" {
 		o.Knower = tables.SoleContributors(p.cells)
 	}
@@ -210,7 +215,7 @@ func (p *protected) suppress(costs []float64) error {
 		}
 		return nil
 	}
-	p.status, p.ranges, p.verdict, p.insiders = pattern.Status, pattern.Ranges, pattern.Verdict, pattern.Insiders
+	p.status, p.ranges, p.verdict, p.insiders, p.short = pattern.Status, pattern.Ranges, pattern.Verdict, pattern.Insiders, pattern.Short
 	return nil
 }
 

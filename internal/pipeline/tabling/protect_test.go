@@ -1,9 +1,16 @@
 package tabling
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 // A total of two respondents, each alone in her part, is known by everybody to be at
@@ -76,5 +83,39 @@ report: {cells: %s/cells.csv}
 		if row[1] == "x" && row[2] == "p" && (row[3] != "1005" || row[7] != "1001" || row[8] != "1155") {
 			t.Errorf("the total is %s, and %s to %s is asked for; want 1005, and 1001 to 1155", row[3], row[7], row[8])
 		}
+	}
+}
+
+// Who ends a run while cells are looked for to hold back does not wait for the search.
+func TestProtectionEndsWithTheRun(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "in.csv", "a,b\n"+strings.Repeat("x,p\nx,q\nx,q\nx,q\ny,p\ny,p\ny,p\ny,q\n", 2))
+	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(`version: 1
+source: {csv: {path: %s/in.csv}}
+tables: [{name: t, rows: [a, b], unsafe: [{threshold: 3}], protect: {suppress: {}}}]
+sink: {csv: {path: %s/out.csv}}
+`, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	o := pipeline.Options{Version: "test", Log: zerolog.Nop()}
+	_, o = o.Ready(ctx)
+	r, err := open(ctx, c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	families, _, err := r.cellsOf(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := r.protect(ctx, families[0]); err != nil || p.verdict.Safe() != (p.refused == nil) {
+		t.Fatalf("%v, %v", p, err)
+	}
+	over := errors.New("over")
+	cancel(over)
+	if _, err := r.protect(ctx, families[0]); !errors.Is(err, over) {
+		t.Errorf("the run is over, and the search ends with %v", err)
 	}
 }

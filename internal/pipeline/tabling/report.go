@@ -86,8 +86,9 @@ type FamilyReport struct {
 	Largest       int      `json:"largest"`  // cells of the largest component
 	Programs      int      `json:"programs"` // linear programs that the audit has solved
 	Steps         int      `json:"steps"`
-	Unsolved      int      `json:"unsolved"`       // programs that were stopped; their ranges are outer ones
-	PatternSHA256 string   `json:"pattern_sha256"` // of the statuses of all cells, in their order
+	Unsolved      int      `json:"unsolved"`            // programs that were stopped; their ranges are outer ones
+	CutShort      bool     `json:"cut_short,omitempty"` // patience ended the search: cells may be held back that need not be
+	PatternSHA256 string   `json:"pattern_sha256"`      // of the statuses of all cells, in their order
 	Refused       []string `json:"refused,omitempty"`
 }
 
@@ -95,7 +96,7 @@ type FamilyReport struct {
 const reportCells = 1000
 
 func (p *protected) report() FamilyReport {
-	f := FamilyReport{Cells: p.set.Cells(), Sums: p.set.Sums()}
+	f := FamilyReport{Cells: p.set.Cells(), Sums: p.set.Sums(), CutShort: p.short}
 	for _, t := range p.set.Tables {
 		f.Tables = append(f.Tables, t.Name)
 	}

@@ -41,7 +41,6 @@ func Run(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*Result
 	if err != nil {
 		return nil, err
 	}
-	o.Progress.Measuring()
 	rep := r.account(list, tally)
 	rep.Version, rep.Started = o.Version, started
 	rep.Finished = time.Now()
@@ -95,11 +94,12 @@ func (r *records) tabulate(ctx context.Context, o pipeline.Options) (list []*pro
 	if err != nil {
 		return nil, nil, err
 	}
+	o.Progress.Measuring()
 	for _, f := range families {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, context.Cause(ctx)
 		}
-		p, err := r.protect(f)
+		p, err := r.protect(ctx, f)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -54,6 +54,9 @@ func (r *Ranges) solve(q Question, p *Component) error {
 	s := p.System
 	slack := 10 * s.Tolerance()
 	for j := range p.Cells {
+		if err := q.Stopped(); err != nil {
+			return err
+		}
 		for _, up := range [2]bool{true, false} {
 			end := &p.High[j]
 			if !up {

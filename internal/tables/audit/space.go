@@ -18,6 +18,18 @@ type Question struct {
 	Lower, Upper []float64
 
 	Counts bool // values are whole numbers
+
+	// Stop, where there is one, is asked now and then; its error ends what is under way
+	// and is returned.
+	Stop func() error
+}
+
+// Stopped returns the error of Stop.
+func (q Question) Stopped() error {
+	if q.Stop == nil {
+		return nil
+	}
+	return q.Stop()
 }
 
 func (q Question) lower(cell int32) float64 {
@@ -43,7 +55,8 @@ type Component struct {
 	Low, High []float64 // deviations that the shuttle leaves
 
 	rows  [][]lp.Entry
-	fixed []bool // nil where none ever was
+	of    [][]int32 // of a column: the rows it stands in; nil until they are asked for
+	fixed []bool    // nil where none ever was
 }
 
 // shuttle holds the deviations from the true values that are still thought
@@ -62,6 +75,9 @@ type shuttle struct {
 func Components(q Question) (parts []Component, known []int32, err error) {
 	s := newShuttle(q)
 	s.narrow()
+	if err := q.Stopped(); err != nil {
+		return nil, nil, err
+	}
 	return s.split()
 }
 
@@ -112,6 +128,9 @@ func (s *shuttle) narrow() {
 		queue[i], waiting[i] = int32(i), true
 	}
 	for n := 0; n < len(queue) && n < 40*len(s.sums); n++ {
+		if n%visitsBetween == visitsBetween-1 && s.q.Stopped() != nil {
+			return
+		}
 		i := queue[n]
 		waiting[i] = false
 		for _, c := range s.visit(int(s.sums[i])) {
@@ -124,6 +143,9 @@ func (s *shuttle) narrow() {
 		}
 	}
 }
+
+// visitsBetween is how many sums are visited between two questions whether to stop.
+const visitsBetween = 4096
 
 // visit narrows the cells of one sum and returns those that changed.
 func (s *shuttle) visit(sum int) (changed []int32) {
@@ -266,7 +288,9 @@ func (p *Component) build(q Question) error {
 	if err != nil {
 		return err
 	}
-	p.System, err = lp.New(a, lower, upper)
+	if p.System, err = lp.New(a, lower, upper); err == nil {
+		p.System.Stop = q.Stop
+	}
 	return err
 }
 
@@ -283,6 +307,19 @@ func (p *Component) bounds(q Question, j int) (lower, upper float64) {
 		lower = p.Low[j]
 	}
 	return lower, upper
+}
+
+// rowsOf lists the rows that a column stands in.
+func (p *Component) rowsOf(j int) []int32 {
+	if p.of == nil {
+		p.of = make([][]int32, len(p.Cells))
+		for i, row := range p.rows {
+			for _, x := range row {
+				p.of[x.Column] = append(p.of[x.Column], int32(i))
+			}
+		}
+	}
+	return p.of[j]
 }
 
 // Fix makes column j known; Free undoes it.

@@ -5,6 +5,7 @@ import "math"
 const (
 	tieBreak      = 1e-9 // reduced costs within this of 0 are none
 	updatesAtMost = 64   // before the basis is factorised anew
+	stepsBetween  = 64   // two questions whether to stop
 )
 
 // Term is one summand of an objective.
@@ -67,6 +68,11 @@ func (s *System) descend(terms []Term, enough float64) (unbounded bool, err erro
 	limit := 1000 + 50*(s.a.rows+s.a.columns)
 	stuck := 0
 	for s.steps = 0; s.steps < limit; s.steps++ {
+		if s.Stop != nil && s.steps%stepsBetween == stepsBetween-1 {
+			if err := s.Stop(); err != nil {
+				return false, err
+			}
+		}
 		value := objective(terms, s.z)
 		if value <= enough {
 			return false, nil

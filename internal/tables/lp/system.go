@@ -33,6 +33,10 @@ type System struct {
 	// between them.
 	ToVertex bool
 
+	// Stop, where there is one, is asked now and then; its error ends the problem under
+	// way. What was attained until then is still feasible.
+	Stop func() error
+
 	keptLow, keptHigh []float64 // Low and High before the problem under way
 
 	bland bool // the present steps follow Bland's rule

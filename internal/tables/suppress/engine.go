@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
@@ -29,6 +30,9 @@ type engine struct {
 
 	knower  []int32           // of a cell: who knows its value, -1 for nobody; nil for none at all
 	knownBy map[int32][]int32 // the cells that a knower knows
+
+	until time.Time // when to be content with what was published until then; zero: never
+	short bool      // that was so
 
 	search int // partial tables to look at for a whole one
 
@@ -56,6 +60,9 @@ func newEngine(q audit.Question, needs []need, levels [][]int32, knower []int32)
 			e.knownBy[k] = append(e.knownBy[k], int32(c))
 		}
 	}
+	if err := q.Stopped(); err != nil {
+		return nil, nil, nil, err
+	}
 	waiting := make([]int32, len(needs))
 	for i := range waiting {
 		waiting[i] = int32(i)
@@ -78,6 +85,9 @@ func newEngine(q audit.Question, needs []need, levels [][]int32, knower []int32)
 		}
 		still := waiting[:0]
 		for _, i := range waiting {
+			if err := q.Stopped(); err != nil {
+				return nil, nil, nil, err
+			}
 			if w, ok := e.reach(&e.needs[i]); ok {
 				e.remember(i, w)
 			} else {
@@ -85,6 +95,9 @@ func newEngine(q audit.Question, needs []need, levels [][]int32, knower []int32)
 			}
 		}
 		waiting = still
+	}
+	if err := q.Stopped(); err != nil { // what was not met may have been stopped
+		return nil, nil, nil, err
 	}
 	for _, i := range waiting {
 		unmet = append(unmet, needs[i])
@@ -256,10 +269,17 @@ func whole(z []float64) bool {
 }
 
 // publish publishes as many of the cells as the needs allow, in their order, and
-// returns those that stay hidden: all at once where that goes, else half by half.
+// returns those that stay hidden: all at once where that goes, else half by half. When
+// the time is over what was not tried stays hidden.
 func (e *engine) publish(cells []int32) (kept []int32, err error) {
 	if len(cells) == 0 {
 		return nil, nil
+	}
+	if err := e.q.Stopped(); err != nil {
+		return nil, err
+	}
+	if e.short = e.short || !e.until.IsZero() && !time.Now().Before(e.until); e.short {
+		return cells, nil
 	}
 	ok, err := e.try(cells)
 	if err != nil || ok {

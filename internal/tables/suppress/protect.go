@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
@@ -33,6 +34,10 @@ type Options struct {
 	// are protected against each of them as well, to whom her own cells are published;
 	// not those that are her own. nil: against outsiders alone.
 	Knower []int32
+
+	// Patience is how long to look for cells to publish after all; 0: until there is
+	// none. What was not tried until then stays held back, which protects no less.
+	Patience time.Duration
 }
 
 // Pattern is a choice of cells to hold back, audited.
@@ -46,6 +51,8 @@ type Pattern struct {
 	// Insiders lists what respondents could infer too closely; nil where they were not
 	// asked for.
 	Insiders []audit.Insider
+
+	Short bool // Patience ended the search: cells may be held back that need not be
 
 	Trials, Programs int // batches tried, linear programs of the search
 }
@@ -62,6 +69,10 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 			candidates = append(candidates, int32(cell))
 		}
 	}
+	var until time.Time
+	if o.Patience > 0 {
+		until = time.Now().Add(o.Patience)
+	}
 	score := lines(q, p, 2)
 	e, open, unmet, err := newEngine(q, needsOf(p), levels(score, candidates), o.Knower)
 	if err != nil {
@@ -71,11 +82,15 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 		return nil, unprotectable(q, unmet), nil
 	}
 	o.order(q, score, open)
+	e.until = until
 	if _, err := e.publish(open); err != nil {
 		return nil, nil, err
 	}
-	pattern := &Pattern{Trials: e.Trials, Programs: e.Programs}
-	return pattern, nil, pattern.audit(q, p, e, o.Knower)
+	pattern := &Pattern{Trials: e.Trials, Programs: e.Programs, Short: e.short}
+	if err := pattern.audit(q, p, e, o.Knower); err != nil {
+		return nil, nil, err
+	}
+	return pattern, nil, nil
 }
 
 // may reports whether a cell that is no primary one may be held back.
@@ -204,6 +219,9 @@ func (pt *Pattern) audit(q audit.Question, p *primary.Result, e *engine, knower 
 				return err
 			}
 		}
+	}
+	if err := q.Stopped(); err != nil { // what was not shown may have been stopped
+		return err
 	}
 	if pt.Verdict, err = audit.Judge(q, pt.Ranges, p); err != nil || knower == nil {
 		return err

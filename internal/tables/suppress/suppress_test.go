@@ -1,12 +1,15 @@
 package suppress
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
@@ -336,20 +339,58 @@ func TestSingletonsDoNotRevealEachOther(t *testing.T) {
 	}
 }
 
-// Cells held back and time of the test problems, ± 3, audit included:
-//
-//	go test -run - -bench Protect -benchtime 1x ./internal/tables/suppress
-func BenchmarkProtect(b *testing.B) {
-	for _, name := range []string{"2d50", "3d10", "hier", "hierbig"} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				q, p := load(b, name, 3)
-				pattern := protect(b, q, p, Options{})
-				if !pattern.Verdict.Safe() {
-					b.Fatal(pattern.Verdict)
+// A search that is stopped at any question says so, and gives no pattern.
+func TestSearchStops(t *testing.T) {
+	stop := errors.New("stop")
+	for _, name := range []string{"2d8", "2d50"} {
+		ask := func(after int) (int, *Pattern, error) {
+			q, p := load(t, name, 3)
+			for c, v := range q.Value { // who is one of two knows that
+				if v == 2 {
+					p.Down[c] = 1
 				}
-				b.ReportMetric(float64(pattern.Primary+pattern.Second), "cells")
 			}
-		})
+			asked := 0
+			q.Stop = func() error {
+				if asked++; asked > after {
+					return stop
+				}
+				return nil
+			}
+			cells := tables.NewCells(q.Set, 0, 0)
+			for c, v := range q.Value {
+				cells.Contributors[c] = int64(v)
+			}
+			pattern, problems, err := Protect(q, p, Options{Knower: tables.SoleContributors(cells)})
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			return asked, pattern, err
+		}
+		asked, whole, err := ask(math.MaxInt)
+		if err != nil || len(whole.Insiders) > 0 || !whole.Verdict.Safe() || asked < 50 {
+			t.Fatalf("%s: asked %d times: %v", name, asked, err)
+		}
+		for after := 0; after < asked; after += 1 + asked/40 {
+			if n, pattern, err := ask(after); !errors.Is(err, stop) || pattern != nil {
+				t.Errorf("%s: stopped at question %d of %d: error %v after %d questions, pattern %v", name, after+1, asked, err, n, pattern)
+			}
+		}
+		if n, _, err := ask(asked); err != nil || n != asked {
+			t.Errorf("%s: asked %d times, then %d: %v", name, asked, n, err)
+		}
+	}
+}
+
+// With no time to look for cells to publish after all more are held back, and each
+// primary cell keeps its range.
+func TestPatienceProtectsNoLess(t *testing.T) {
+	q, p := load(t, "2d50", 3)
+	pattern := protect(t, q, p, Options{Patience: 1})
+	if !pattern.Short || !pattern.Verdict.Safe() || pattern.Primary+pattern.Second <= 118 {
+		t.Errorf("cut short %v, %d cells, %+v", pattern.Short, pattern.Primary+pattern.Second, pattern.Verdict)
+	}
+	if q, p = load(t, "2d50", 3); protect(t, q, p, Options{Patience: time.Hour}).Short {
+		t.Error("an hour was too short")
 	}
 }

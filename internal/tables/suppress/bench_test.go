@@ -1,0 +1,50 @@
+package suppress
+
+import (
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
+)
+
+// Cells held back and time of the test problems, ± 3, audit included:
+//
+//	go test -run - -bench Protect -benchtime 1x ./internal/tables/suppress
+func BenchmarkProtect(b *testing.B) {
+	benchmark(b, func(audit.Question, *primary.Result) []int32 { return nil })
+}
+
+// The same where each who is alone in a cell knows it. Who is one of two knows that a
+// cell of two is no less than one.
+func BenchmarkProtectRespondents(b *testing.B) {
+	benchmark(b, func(q audit.Question, p *primary.Result) []int32 {
+		cells := tables.NewCells(q.Set, 0, 0)
+		for c, v := range q.Value {
+			cells.Contributors[c] = int64(v)
+			if v == 2 {
+				p.Down[c] = 1
+			}
+		}
+		return tables.SoleContributors(cells)
+	})
+}
+
+func benchmark(b *testing.B, knower func(audit.Question, *primary.Result) []int32) {
+	for _, name := range []string{"2d50", "3d10", "hier", "hierbig"} {
+		b.Run(name, func(b *testing.B) {
+			b.StopTimer()
+			for range b.N {
+				q, p := load(b, name, 3)
+				k := knower(q, p)
+				b.StartTimer()
+				pattern := protect(b, q, p, Options{Knower: k})
+				b.StopTimer()
+				if !pattern.Verdict.Safe() || len(pattern.Insiders) > 0 {
+					b.Fatal(pattern.Verdict, len(pattern.Insiders))
+				}
+				b.ReportMetric(float64(pattern.Primary+pattern.Second), "cells")
+			}
+		})
+	}
+}
