@@ -8,7 +8,7 @@ import (
 func (r Rule) judgeEfficiency(c *ColumnMeasures) RuleVerdict {
 	limit := *r.MinEfficiency
 	v := RuleVerdict{
-		Rule: fmt.Sprintf("%s: efficiency at least %s", r.Column, number(limit)), Column: r.Column, Measure: "min_efficiency",
+		Rule: fmt.Sprintf("%s: efficiency at least %s", r.Column, stated(limit)), Column: r.Column, Measure: "min_efficiency",
 		Limit: Float(limit), Found: Float(math.NaN()),
 	}
 	if c == nil {
@@ -86,7 +86,7 @@ func (r Rule) riskVerdict(unit string) (v RuleVerdict, needed float64) {
 	if r.MaxRisk != nil {
 		v.Measure = "max_risk"
 		v.Limit = Float(*r.MaxRisk)
-		v.Rule += fmt.Sprintf("R of %s at most %s", r.subject(), number(*r.MaxRisk))
+		v.Rule += fmt.Sprintf("R of %s at most %s", r.subject(), stated(*r.MaxRisk))
 		return v, 1 / math.Sqrt(*r.MaxRisk)
 	}
 	needed = math.NaN()
@@ -94,7 +94,7 @@ func (r Rule) riskVerdict(unit string) (v RuleVerdict, needed float64) {
 		needed = *r.MinRMSE
 	}
 	v.Limit = Float(needed)
-	v.Rule += fmt.Sprintf("RMSE of %s at least %s", r.subject(), withUnit(needed, unit))
+	v.Rule += fmt.Sprintf("RMSE of %s at least %s", r.subject(), statedIn(needed, unit))
 	return v, needed
 }
 

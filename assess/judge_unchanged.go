@@ -40,7 +40,7 @@ const unchangedAdvice = "the masks must move values by more than a step of the c
 // judgeUnchanged holds the share of values that stay against a rule.
 func (r Rule) judgeUnchanged(c *ColumnMeasures) RuleVerdict {
 	v := RuleVerdict{Column: r.Column, Measure: "max_unchanged", Limit: Float(*r.MaxUnchanged), Found: Float(math.NaN()),
-		Rule: fmt.Sprintf("%s: share of released values equal to the original at most %s", r.Column, number(*r.MaxUnchanged))}
+		Rule: fmt.Sprintf("%s: share of released values equal to the original at most %s", r.Column, stated(*r.MaxUnchanged))}
 	if c == nil {
 		v.Advice = "the column is not assessed; a rule without its measure does not hold"
 		return v

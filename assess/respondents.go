@@ -139,9 +139,9 @@ func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 	found := *m.found(id)
 	v := RuleVerdict{Measure: m.Name, Limit: Float(limit), Found: found}
 	if m.Least {
-		v.Rule, v.Passed = fmt.Sprintf("%s at least %s", m.words, number(limit)), float64(found) >= limit
+		v.Rule, v.Passed = fmt.Sprintf("%s at least %s", m.words, stated(limit)), float64(found) >= limit
 	} else {
-		v.Rule, v.Passed = fmt.Sprintf("%s at most %s", m.words, number(limit)), float64(found) <= limit
+		v.Rule, v.Passed = fmt.Sprintf("%s at most %s", m.words, stated(limit)), float64(found) <= limit
 	}
 	switch {
 	case v.Passed:

@@ -9,6 +9,31 @@ import (
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
+// stated writes a limit as whoever stated it, of whatever length; 15 digits are as many as
+// a decimal keeps in a double.
+func stated(v float64) string { return strconv.FormatFloat(v, 'g', 15, 64) }
+
+// statedIn is stated with a unit.
+func statedIn(v float64, unit string) string {
+	s := stated(v)
+	if a := math.Abs(v); a >= 1000 && a < 1e15 {
+		s = strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return strings.TrimSpace(s + " " + unit)
+}
+
+// shortOf writes what falls short of a limit, with as many digits as it takes to see that.
+func shortOf(v, limit float64, unit string) string {
+	s := strings.TrimSpace(strings.TrimSuffix(withUnit(v, unit), unit))
+	if w, err := strconv.ParseFloat(s, 64); err == nil && v < limit && w >= limit {
+		for n := 5; n <= 17 && w >= limit; n++ {
+			s = strconv.FormatFloat(v, 'g', n, 64)
+			w, _ = strconv.ParseFloat(s, 64)
+		}
+	}
+	return strings.TrimSpace(s + " " + unit)
+}
+
 // withUnit writes a number as people do, with its unit.
 func withUnit(v float64, unit string) string {
 	s := number(v)
@@ -24,7 +49,7 @@ func advise(w Risk, needed float64, unit string) string {
 		return fmt.Sprintf("the risk of %s by %s could not be measured; a rule without its measure does not hold", w.Target, w.Knowledge)
 	}
 	what := withUnit(needed, unit)
-	state := fmt.Sprintf("%s is known by %s to within %s", w.Target, w.Knowledge, withUnit(float64(w.RMSE), unit))
+	state := fmt.Sprintf("%s is known by %s to within %s", w.Target, w.Knowledge, shortOf(float64(w.RMSE), needed, unit))
 	switch w.Knowledge {
 	case KnowledgeIndex:
 		return fmt.Sprintf("%s: with added noise R = 1/λ², so λ of at least %s where the target lies (a tier does it there alone)", state, what)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdlfilter/sdlfilter/internal/figure"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 )
 
@@ -104,7 +105,7 @@ func costColumns(path string, u *loss.Utility) []uniqueRow {
 }
 
 func viewRegression(path string, r loss.Overlap) regressionView {
-	v := regressionView{Title: fmt.Sprintf("%s on %s: intervals of %s overlap by %s", r.Response, names(r.Predictors), trimmed(100*r.Level)+"\u00a0%", share(r.Mean))}
+	v := regressionView{Title: fmt.Sprintf("%s on %s: intervals of %s overlap by %s", r.Response, names(r.Predictors), trimmed(100*r.Level)+"\u00a0%", figure.LeftOf(r.Mean))}
 	if len(r.LeftOut) > 0 {
 		v.Left = "Left out as combinations of others: " + strings.Join(r.LeftOut, ", ") + "."
 	}

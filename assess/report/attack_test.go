@@ -136,7 +136,7 @@ func TestWorstFindingFirst(t *testing.T) {
 		"one to one":     {func(*attack.Result) {}, []string{"Of 1,000 respondents sought, 41 are found (4.1~%) by assigning", "1,903 of 28,152 records are alone", "Nothing is computed back"}},
 		"bayes":          {func(a *attack.Result) { a.Bayes.Correct = 300 }, []string{"300 are found (30.0~%) by the Bayesian intruder", "1,903 of"}},
 		"averaging":      {func(a *attack.Result) { a.Averaging.Linkage.Averaged.ExpectedCorrect = 900 }, []string{"900 are found (90.0~%) by taking the nearest mean of 3 releases"}},
-		"computed back":  {func(a *attack.Result) { *a = *example.Broken() }, []string{"Whoever knows the list of masks computes 20,110 values of hours back.", "1,210.3 are found (24.2~%)", "871 of 5,000 records"}},
+		"computed back":  {func(a *attack.Result) { *a = *example.Broken() }, []string{"Whoever knows the list of masks computes 20,110 values of hours back.", "1,210.3 are found (24.3~%)", "871 of 5,000 records"}},
 		"nobody found":   {func(a *attack.Result) { found(a, 0) }, []string{"1,903 of 28,152 records are alone", "Of 1,000 respondents none is found."}},
 		"hardly anybody": {func(a *attack.Result) { found(a, 0.5) }, []string{"1,903 of 28,152 records are alone", "0.5 are found (0.050~%)"}},
 		"nobody alone": {func(a *attack.Result) { found(a, 0); a.Uniqueness.SampleUniques, a.Uniqueness.MinFrequency = 0, 7 },
@@ -213,7 +213,7 @@ func TestRulesAboutRespondentsReadWell(t *testing.T) {
 		}
 	}
 	for _, want := range [][2]string{
-		{"Share of respondents found by linkage at most 0.05", "found 24.2~% of those sought; limit 5.0~% of those sought"},
+		{"Share of respondents found by linkage at most 0.05", "found 24.3~% of those sought; limit 5~% of those sought"},
 		{"Respondents linked rightly by the Bayesian intruder at most 30", "found –, not measured; limit 30 respondents"},
 		{"Records that share a combination of keys at least 5", "found 1 record; limit 5 records"},
 		{"No value is computed back from the list of masks", "found 20,110 values; limit 0 values"},

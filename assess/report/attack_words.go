@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/figure"
+	"github.com/sdlfilter/sdlfilter/internal/headline"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 )
 
@@ -240,39 +241,28 @@ func sought(a *attack.Result) string {
 
 // identityRule says how what a rule about the respondents found and its limit are
 // written, and what the numbers count.
-func identityRule(rule assess.RuleVerdict) (format func(assess.Float) string, found, limit string, ok bool) {
-	counted := func(one, many string) (found, limit string) {
-		word := func(v assess.Float) string {
-			switch {
-			case math.IsNaN(float64(v)):
-				return ""
-			case v == 1:
-				return " " + one
-			}
-			return " " + many
-		}
-		return word(rule.Found), word(rule.Limit)
-	}
-	number := func(f assess.Float) string { return amount(float64(f)) }
+func identityRule(rule assess.RuleVerdict) (found, limit figure.Writing, counts func(assess.Float) string, ok bool) {
+	one, many := "value", "values"
 	m := assess.RespondentMeasureNamed(rule.Measure)
 	switch {
 	case rule.Measure == "inversion":
-		format = number
-		found, limit = counted("value", "values")
+		found, limit = figure.Counted, figure.Counted
 	case m == nil:
-		return nil, "", "", false
+		return nil, nil, nil, false
 	default:
-		format = map[assess.RespondentForm]func(assess.Float) string{
-			assess.AsCount:       number,
-			assess.AsShare:       func(f assess.Float) string { return share(float64(f)) },
-			assess.AsProbability: func(f assess.Float) string { return pretty(float64(f), riskDigits) },
-		}[m.Form]
-		if m.Many != "" {
-			found, limit = counted(m.One, m.Many)
+		found, limit = headline.Value(m), headline.Limit(m)
+		one, many = m.One, m.Many
+	}
+	counts = func(v assess.Float) string {
+		switch {
+		case math.IsNaN(float64(v)):
+			return ", not measured"
+		case many == "":
+			return ""
+		case v == 1:
+			return " " + one
 		}
+		return " " + many
 	}
-	if math.IsNaN(float64(rule.Found)) {
-		found = ", not measured"
-	}
-	return format, found, limit, true
+	return found, limit, counts, true
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
 	"github.com/sdlfilter/sdlfilter/internal/headline"
 )
 
@@ -44,7 +45,7 @@ func subjectOf(a *attack.Result) headline.Subject {
 // unshown are the rules that no figure is held against: what the gate demands is
 // never left out of the headline, whatever it is about.
 func unshown(rules []assess.RuleVerdict, shown []headline.Figure) (figures []headline.Figure) {
-	about := map[string]bool{"max_risk": true, "min_rmse": true, "min_efficiency": true}
+	about := map[string]bool{"max_risk": true, "min_rmse": true, "min_efficiency": true, minReleased: true}
 	for _, f := range shown {
 		about[f.Measure] = true
 	}
@@ -53,7 +54,9 @@ func unshown(rules []assess.RuleVerdict, shown []headline.Figure) (figures []hea
 			continue
 		}
 		f := headline.Figure{Measure: rule.Measure, Column: rule.Column, Label: rule.Rule, Value: rule.Found, Text: pretty(float64(rule.Found), digits)}
-		f.Hold([]assess.RuleVerdict{rule}, "", func(assess.RuleVerdict) string { return pretty(float64(rule.Limit), digits) })
+		f.Hold([]assess.RuleVerdict{rule}, "", func(assess.RuleVerdict) string {
+			return f.Beside(float64(rule.Found), float64(rule.Limit), figure.Estimated(digits), figure.Estimated(digits))
+		})
 		figures = append(figures, f)
 	}
 	return figures
@@ -138,7 +141,7 @@ func (r *Report) knownBest(c *assess.ColumnMeasures) (headline.Figure, float64) 
 		}
 	}
 	if worst == nil {
-		f.Hold(rules, "nothing is known of the risk", r.limitOfRisk)
+		f.Hold(rules, "nothing is known of the risk", func(rule assess.RuleVerdict) string { return r.limitOfRisk(&f, rule, nil) })
 		return f, math.NaN()
 	}
 	rmse := float64(worst.RMSE)
@@ -148,7 +151,7 @@ func (r *Report) knownBest(c *assess.ColumnMeasures) (headline.Figure, float64) 
 	if math.IsNaN(rmse) {
 		f.Text, doubt = "–", "it could not be computed"
 	}
-	f.Hold(concerning(rules, worst), doubt, r.limitOfRisk)
+	f.Hold(concerning(rules, worst), doubt, func(rule assess.RuleVerdict) string { return r.limitOfRisk(&f, rule, worst) })
 	return f, float64(c.Original.SD) / rmse
 }
 
@@ -185,13 +188,28 @@ func concerning(rules []assess.RuleVerdict, k *assess.Risk) []assess.RuleVerdict
 	return append(list, others...)
 }
 
-// limitOfRisk is a limit of max_risk or min_rmse as an error in the column's unit.
-func (r *Report) limitOfRisk(rule assess.RuleVerdict) string {
-	limit := float64(rule.Limit)
+// limitOfRisk is a limit of max_risk or min_rmse as an error in the column's unit, and
+// writes the figure, which shows the risk k (nil: none), beside it. Where the rule is
+// broken by what the gate judges, not by the figure itself, the figure says so.
+func (r *Report) limitOfRisk(f *headline.Figure, rule assess.RuleVerdict, k *assess.Risk) string {
+	limit, found, bound := float64(rule.Limit), float64(rule.Found), figure.Writing(figure.Stated)
 	if rule.Measure == "max_risk" {
-		limit = 1 / math.Sqrt(limit)
+		limit, found, bound = 1/math.Sqrt(limit), 1/math.Sqrt(found), figure.Estimated(riskDigits)
 	}
-	return "at least ± " + pretty(limit, riskDigits) + unitAfter(r.unit(rule.Column))
+	rmse := math.NaN()
+	if k != nil {
+		rmse = float64(k.RMSE)
+	}
+	unit := unitAfter(r.unit(rule.Column))
+	text := f.Beside(rmse, limit, figure.Estimated(riskDigits), bound)
+	if !math.IsNaN(rmse) {
+		f.Text = "± " + f.Text
+		if !rule.Passed && rmse >= limit && found < limit && k.Upper() > k.R {
+			judged, _ := figure.Beside(found, limit, figure.Estimated(riskDigits), bound)
+			f.Add("judged at two standard errors, ± " + judged + unit)
+		}
+	}
+	return "at least ± " + text + unit
 }
 
 func (r *Report) rulesOn(column string, measures ...string) (list []assess.RuleVerdict) {
@@ -225,17 +243,28 @@ func biasOf(c *assess.ColumnMeasures) (headline.Figure, float64) {
 // by which the gate judges.
 func (r *Report) precisionOf(c *assess.ColumnMeasures) (headline.Figure, float64) {
 	e := c.Utility.EfficiencyGate
-	f := headline.Figure{Measure: "precision", Column: c.Name, Label: "precision of the mean", Value: e, Text: percent(float64(e)), Note: "of that of the unmasked data"}
+	f := headline.Figure{Measure: "precision", Column: c.Name, Label: "precision of the mean", Value: e, Text: figure.LeftOf(float64(e)), Note: "of that of the unmasked data"}
 	doubt := unsure(c.Utility.Approximate, c.Utility.Errs)
 	if math.IsNaN(float64(e)) {
 		f.Text, doubt = "–", "it could not be computed"
 	}
-	f.Hold(r.rulesOn(c.Name, "min_efficiency"), doubt, func(rule assess.RuleVerdict) string { return "at least " + percent(float64(rule.Limit)) })
+	f.Hold(r.rulesOn(c.Name, "min_efficiency"), doubt, func(rule assess.RuleVerdict) string {
+		limit := float64(rule.Limit)
+		if found := float64(rule.Found); !rule.Passed && float64(e) >= limit && found < limit {
+			judged, _ := figure.Beside(found, limit, figure.Remaining, figure.StatedShare)
+			f.Add("judged at two standard errors, " + judged)
+		}
+		return "at least " + f.Beside(float64(e), limit, figure.Remaining, figure.StatedShare)
+	})
 	return f, -float64(e)
 }
 
+// minReleased is the measure of the rule that a release has records at all.
+const minReleased = "min_released"
+
 // lost are the records that were read and did not leave. Losing any is amber; the
-// gate says from which share on it is red.
+// gate says from which share on it is red, where the configuration states none by the
+// limit that holds without.
 func (r *Report) lost() headline.Figure {
 	n, of, what := r.Records.Quarantined, r.Records.Read, "could not be masked"
 	if r.Foreign != nil {
@@ -250,7 +279,16 @@ func (r *Report) lost() headline.Figure {
 	if of <= 0 {
 		f.Note = ""
 	}
-	f.Hold(headline.Named(r.Gate.Rules, f.Measure), "", func(rule assess.RuleVerdict) string { return "at most " + share(float64(rule.Limit)) })
+	rules, byDefault := headline.Named(r.Gate.Rules, f.Measure, minReleased), ""
+	if limit := r.Records.MaxQuarantined; len(rules) == 0 && limit != nil && of > 0 {
+		rules, byDefault = []assess.RuleVerdict{{Limit: *limit, Found: f.Value, Passed: f.Value <= *limit}}, ", by default"
+	}
+	f.Hold(rules, "", func(rule assess.RuleVerdict) string {
+		if rule.Measure == minReleased {
+			return "at least one record is released"
+		}
+		return "at most " + f.Beside(float64(f.Value), float64(rule.Limit), figure.Risking, figure.StatedShare) + byDefault
+	})
 	if n > 0 {
 		f.Tone = f.Tone.Worse(headline.Amber)
 	}

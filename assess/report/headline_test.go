@@ -100,7 +100,7 @@ func TestPrecisionAndBias(t *testing.T) {
 			t.Errorf("bias: %+v", f)
 		}
 		h = (&Report{Columns: columns, Gate: assess.Verdict{Rules: rules}}).Headline()
-		if f := figureOf(t, h, "precision"); f.Column != "b" || f.Tone != headline.Bad || f.Rule != "at least 95.0\u00a0%" {
+		if f := figureOf(t, h, "precision"); f.Column != "b" || f.Tone != headline.Bad || f.Rule != "at least 95\u00a0%" {
 			t.Errorf("precision beyond its rule: %+v", f)
 		}
 	}
@@ -183,6 +183,77 @@ func TestMeasuredElsewhere(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestLostBesideItsLimit: where the configuration states no limit, the one by default is
+// what the figure is held against; a share beyond it does not read as the limit; that all
+// is lost is not within any limit.
+func TestLostBesideItsLimit(t *testing.T) {
+	byDefault, loose := assess.Float(0.01), assess.Float(1)
+	none := []assess.RuleVerdict{{Rule: "at least one record is released", Measure: "min_released", Limit: 1}}
+	for _, c := range []struct {
+		read, lost int64
+		limit      *assess.Float
+		rules      []assess.RuleVerdict
+		tone       headline.Tone
+		text, rule string
+	}{
+		{1000, 0, nil, nil, headline.Neutral, "0~%", ""},
+		{1000, 0, &byDefault, nil, headline.Good, "0~%", "at most 1~%, by default"},
+		{400, 1, &byDefault, nil, headline.Amber, "0.25~%", "at most 1~%, by default"},
+		{100000, 999, &byDefault, nil, headline.Amber, "0.999~%", "at most 1~%, by default"},
+		{100000, 1001, &byDefault, nil, headline.Bad, "1.1~%", "at most 1~%, by default"},
+		{100000, 1001, &byDefault, []assess.RuleVerdict{{Measure: "max_quarantined", Limit: 0.01, Found: 0.01001}}, headline.Bad, "1.1~%", "at most 1~%"},
+		{100000, 1001, &loose, []assess.RuleVerdict{{Measure: "max_quarantined", Limit: 1, Found: 0.01001, Passed: true}}, headline.Amber, "1.1~%", "at most 100~%"},
+		{7, 7, &loose, none, headline.Bad, "100~%", "at least one record is released"},
+		{0, 0, &byDefault, nil, headline.Neutral, "–", ""},
+	} {
+		r := &Report{Records: Records{Read: c.read, Quarantined: c.lost, MaxQuarantined: c.limit}, Gate: assess.Verdict{Rules: c.rules}}
+		h := r.Headline()
+		f := figureOf(t, h, "max_quarantined")
+		const shown = 5 // four about respondents
+		if got := strings.ReplaceAll(f.Text+" "+f.Rule, "\u00a0", "~"); f.Tone != c.tone || got != c.text+" "+c.rule || len(h.Figures) != shown {
+			t.Errorf("%d of %d lost: %+v among %d figures, want %s, %q, %q", c.lost, c.read, f, len(h.Figures), c.tone, c.text, c.rule)
+		}
+	}
+}
+
+// TestBesideItsLimit: what breaks a rule by a hair does not read as the limit, at the head
+// and among the rules; what two standard errors make of a figure is said.
+func TestBesideItsLimit(t *testing.T) {
+	c := column("wage", risk("max", "index", 4999.96))
+	c.Utility.EfficiencyGate = 0.79996
+	rules := []assess.RuleVerdict{
+		{Column: "wage", Measure: "min_rmse", Limit: 5000, Found: 4999.96},
+		{Column: "wage", Measure: "min_efficiency", Limit: 0.8, Found: 0.79996},
+		{Measure: "max_individual_risk", Limit: 0.09, Found: 0.090001},
+		{Measure: "max_linked", Limit: 0.05, Found: 0.0500001},
+		{Column: "wage", Measure: "max_unchanged", Limit: 0.1, Found: 0.100001},
+		{Column: "wage", Measure: "max_risk", Limit: 4e-8, Found: 4.00006e-8},
+	}
+	r := &Report{Columns: []assess.ColumnMeasures{c}, Gate: assess.Verdict{Rules: rules}}
+	h := r.Headline()
+	for measure, want := range map[string]string{
+		"known": "± 4,999.96 at least ± 5,000 EUR", "precision": "79.9~% at least 80~%",
+		"max_individual_risk": "0.090001 at most 0.09", "max_linked": "5.1~% at most 5~% of those sought",
+	} {
+		f := figureOf(t, h, measure)
+		if got := strings.ReplaceAll(f.Text+" "+f.Rule, "\u00a0", "~"); got != want || f.Tone != headline.Bad {
+			t.Errorf("%s: %q, %s; want %q", measure, got, f.Tone, want)
+		}
+	}
+	for i, want := range []string{"± 4,999.96 EUR; ± 5,000 EUR", "79.9~%; 80~%", "0.090001; 0.09", "5.1~% of those sought; 5~% of those sought",
+		"10.1~%; 10~%", "R = 4.0001×10⁻⁸, known to ± 4,999.96 EUR; R = 4×10⁻⁸, known to ± 5,000.00 EUR"} {
+		v := r.ruleView(i, rules[i])
+		if got := strings.ReplaceAll(v.Found.Text+v.FoundMeans+"; "+v.Limit.Text+v.LimitMeans, "\u00a0", "~"); got != want {
+			t.Errorf("rule %d: found %q, want %q", i, got, want)
+		}
+	}
+	c = column("wage", assess.Risk{Target: "max", Knowledge: "index", R: 1.0 / 36, SE: 0.002, RMSE: 6, Sampled: true})
+	r = &Report{Columns: []assess.ColumnMeasures{c}, Gate: assess.Verdict{Rules: []assess.RuleVerdict{{Column: "wage", Measure: "min_rmse", Limit: 5.9, Found: 5.5}}}}
+	if f := figureOf(t, r.Headline(), "known"); f.Tone != headline.Bad || f.Text != "± 6.00" || !strings.Contains(f.Note, "judged at two standard errors, ± 5.50 EUR") {
+		t.Errorf("broken by its standard error: %+v", f)
 	}
 }
 

@@ -62,7 +62,7 @@ func shares(d *picture.Distribution) (rows []binRow) {
 		if d.Original[i] < next && i < len(d.At)-1 {
 			continue
 		}
-		rows = append(rows, binRow{To: trimmed(v), Before: share(d.Original[i]), After: share(d.Released[i])})
+		rows = append(rows, binRow{To: trimmed(v), Before: figure.Portion(d.Original[i]), After: figure.Portion(d.Released[i])})
 		next = d.Original[i] + 1.0/mostShares
 	}
 	return rows

@@ -70,6 +70,9 @@ type Records struct {
 	Read        int64 `json:"read"`
 	Released    int64 `json:"released"`
 	Quarantined int64 `json:"quarantined"`
+	// MaxQuarantined is nil where losses are not judged: of streams, snapshots and releases
+	// made elsewhere.
+	MaxQuarantined *assess.Float `json:"max_quarantined,omitempty" doc:"the share of records in quarantine from above which the release is withheld, stated or by default; absent where losses are not judged"`
 	// Reasons counts the records in quarantine by "column: reason", or by the reason
 	// alone where a whole record was malformed.
 	Reasons map[string]int64 `json:"quarantine_by_reason,omitempty"`

@@ -37,7 +37,7 @@ func Schema() ([]byte, error) {
 	s.Definitions["Report"].Description = "the account of one run, or of a stream so far; confidential"
 	s.Definitions["Correlation"].Description = "Pearson correlations over pairwise complete records"
 	if rule, ok := s.Definitions["RuleVerdict"].Properties.Get("measure"); ok {
-		rule.Description = strings.Join(assess.Limits, ", ") + " or inversion"
+		rule.Description = strings.Join(assess.Limits, ", ") + ", max_quarantined, min_released or inversion"
 	}
 	if head, ok := s.Definitions["Report"].Properties.Get("schema"); ok {
 		head.Const = SchemaName

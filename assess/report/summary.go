@@ -176,7 +176,8 @@ func (s *summary) column(c *assess.ColumnMeasures) {
 	o, y, u := c.Original, c.Released, c.Utility
 	s.Line("  efficiency " + strings.ReplaceAll(percent(float64(u.Efficiency)), "\u00a0", " ") + " (U/U0)   U " + plain(float64(u.U), digits) +
 		"   U0 " + plain(float64(u.U0), digits) + "   bias " + plain(float64(u.Bias), 3))
-	if gate := percent(float64(u.EfficiencyGate)); gate != percent(float64(u.Efficiency)) {
+	if percent(float64(u.EfficiencyGate)) != percent(float64(u.Efficiency)) {
+		gate := figure.LeftOf(float64(u.EfficiencyGate))
 		s.Line("  precision of the mean " + strings.ReplaceAll(gate, "\u00a0", " ") + ", by which the gate judges: a lower variance is no utility")
 	}
 	s.Line("  mean " + plain(float64(o.Mean), digits) + " -> " + plain(float64(y.Mean), digits) +

@@ -22,31 +22,40 @@ type ruleView struct {
 func (r *Report) ruleView(i int, rule assess.RuleVerdict) ruleView {
 	path := "/gate/rules/" + strconv.Itoa(i)
 	v := ruleView{RuleVerdict: rule}
-	format := func(f assess.Float) string { return pretty(float64(f), digits) }
+	found, limit, before := figure.Estimated(digits), figure.Writing(figure.Stated), ""
 	switch rule.Measure {
 	case "min_efficiency":
-		format = func(f assess.Float) string { return percent(float64(f)) }
+		found, limit = figure.Remaining, figure.StatedShare
+	case "max_unchanged", "max_quarantined":
+		found, limit = figure.Risking, figure.StatedShare
 	case "min_rmse":
 		v.FoundMeans = unitAfter(r.unit(rule.Column))
 		v.LimitMeans = v.FoundMeans
-		format = func(f assess.Float) string { return "± " + pretty(float64(f), riskDigits) }
+		found, before = figure.Estimated(riskDigits), "± "
 	case "max_risk":
-		v.FoundMeans = r.known(rule.Column, rule.Found)
-		v.LimitMeans = r.known(rule.Column, rule.Limit)
-		format = func(f assess.Float) string { return "R = " + pretty(float64(f), riskDigits) }
+		v.FoundMeans, v.LimitMeans = r.known(rule)
+		found, before = figure.Estimated(riskDigits), "R = "
+	case minReleased:
+		found = figure.Counted
 	}
-	if text, found, limit, ok := identityRule(rule); ok {
-		format, v.FoundMeans, v.LimitMeans = text, found, limit
+	if a, b, counts, ok := identityRule(rule); ok {
+		found, limit = a, b
+		v.FoundMeans, v.LimitMeans = counts(rule.Found), counts(rule.Limit)
 		v.Rule = capital(rule.Rule) // others begin with their column
 	}
-	v.Found = shown(path+"/found", rule.Found, format(rule.Found))
-	v.Limit = shown(path+"/limit", rule.Limit, format(rule.Limit))
+	text, bound := figure.Beside(float64(rule.Found), float64(rule.Limit), found, limit)
+	v.Found = shown(path+"/found", rule.Found, before+text)
+	v.Limit = shown(path+"/limit", rule.Limit, before+bound)
 	return v
 }
 
-// known says a risk as the error with which a snooper knows the target.
-func (r *Report) known(column string, risk assess.Float) string {
-	return ", known to ± " + pretty(1/math.Sqrt(float64(risk)), riskDigits) + unitAfter(r.unit(column))
+// known says the risk that a rule found and its limit as the errors with which a
+// snooper knows the target.
+func (r *Report) known(rule assess.RuleVerdict) (found, limit string) {
+	as := figure.Estimated(riskDigits)
+	found, limit = figure.Beside(1/math.Sqrt(float64(rule.Found)), 1/math.Sqrt(float64(rule.Limit)), as, as)
+	unit := unitAfter(r.unit(rule.Column))
+	return ", known to ± " + found + unit, ", known to ± " + limit + unit
 }
 
 func unitAfter(unit string) string {
@@ -137,7 +146,7 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 		expected = "of this very release: its masks are not known"
 	}
 	v.Utility = []labelled{
-		{"precision of the mean", shown(path+"/utility/efficiency_gate", u.EfficiencyGate, percent(float64(u.EfficiencyGate))), "share of the unmasked data’s precision that is left for estimating the mean, by which the gate judges: a variance that masking lowers does not count as utility" + after("; ", unsure(u.Approximate, u.Errs))},
+		{"precision of the mean", shown(path+"/utility/efficiency_gate", u.EfficiencyGate, figure.LeftOf(float64(u.EfficiencyGate))), "share of the unmasked data’s precision that is left for estimating the mean, by which the gate judges: a variance that masking lowers does not count as utility" + after("; ", unsure(u.Approximate, u.Errs))},
 		{"efficiency", shown(path+"/utility/efficiency", u.Efficiency, percent(float64(u.Efficiency))), "U/U₀ as it is defined, with the released variance"},
 		{"U", number(path+"/utility/U", u.U), expected},
 		{"SE of U", shown(path+"/utility/U_se", u.SE, pretty(float64(u.SE), 2)), "standard error of U"},

@@ -95,8 +95,8 @@ type Figure struct {
 	Tone    Tone         `json:"tone" doc:"good: within its rule; bad: beyond it; amber: approximate, or it could not be computed; neutral: no rule is about it"`
 }
 
-// add puts a remark behind a figure's note.
-func (f *Figure) add(remark string) {
+// Add puts a remark behind a figure's note.
+func (f *Figure) Add(remark string) {
 	switch {
 	case remark == "":
 	case f.Note == "":
@@ -122,8 +122,19 @@ func (f *Figure) Hold(rules []assess.RuleVerdict, doubt string, limit func(asses
 	}
 	if doubt != "" {
 		f.Tone = f.Tone.Worse(Amber)
-		f.add(doubt)
+		f.Add(doubt)
 	}
+}
+
+// Beside writes the figure's value beside the limit that it is held against, so that
+// the texts tell whether it is within, and returns the limit's. A figure that was not
+// measured keeps its text.
+func (f *Figure) Beside(value, limit float64, as, bound figure.Writing) string {
+	text, rule := figure.Beside(value, limit, as, bound)
+	if !math.IsNaN(value) {
+		f.Text = text
+	}
+	return rule
 }
 
 // Named are the rules of one measure.
@@ -169,7 +180,7 @@ func Respondents(s Subject, rules []assess.RuleVerdict) (figures []Figure, assum
 			continue
 		}
 		f := Figure{Measure: m.Name, Label: cmp.Or(m.Label, m.Name), Value: assess.Float(v)}
-		f.Text, f.Unit = Written(m, v)
+		f.Text, f.Unit = written(m, v)
 		doubt := ""
 		switch {
 		case math.IsNaN(v) && id.Sampled && m.Whole:
@@ -183,12 +194,12 @@ func Respondents(s Subject, rules []assess.RuleVerdict) (figures []Figure, assum
 			doubt = "found among a sample, where people are found more easily than in the whole release"
 		}
 		if m.Population && !math.IsNaN(v) && !s.Population {
-			f.add(WholePopulation)
+			f.Add(WholePopulation)
 			assumptions = appendNew(assumptions, WholePopulation)
 		}
 		f.Hold(about, doubt, func(r assess.RuleVerdict) string {
-			limit, unit := Written(m, float64(r.Limit))
-			return bound(m.Least, strings.TrimSpace(limit+" "+unit))
+			limit := f.Beside(v, float64(r.Limit), Value(m), Limit(m))
+			return bound(m.Least, strings.TrimSpace(limit+" "+counted(float64(r.Limit), m.One, m.Many)))
 		})
 		figures = append(figures, f)
 	}
@@ -229,17 +240,32 @@ func bound(least bool, limit string) string {
 	return "at most " + limit
 }
 
-// Written is how a measure about the respondents is written, and what it counts.
-func Written(m *assess.RespondentMeasure, v float64) (text, unit string) {
-	switch {
-	case math.IsNaN(v):
+// written is how a measure about the respondents is written, and what it counts.
+func written(m *assess.RespondentMeasure, v float64) (text, unit string) {
+	if math.IsNaN(v) {
 		return "–", ""
-	case m.Form == assess.AsShare:
-		return figure.Share(v), counted(v, m.One, m.Many)
-	case m.Form == assess.AsProbability:
-		return figure.Pretty(v, figure.RiskDigits), counted(v, m.One, m.Many)
 	}
-	return figure.Amount(v), counted(v, m.One, m.Many)
+	text, _ = Value(m)(v, 0)
+	return text, counted(v, m.One, m.Many)
+}
+
+// Value is how a measure about the respondents is written.
+func Value(m *assess.RespondentMeasure) figure.Writing {
+	switch m.Form {
+	case assess.AsShare:
+		return figure.Risking
+	case assess.AsProbability:
+		return figure.Estimated(figure.RiskDigits)
+	}
+	return figure.Counted
+}
+
+// Limit is how a limit of it is written.
+func Limit(m *assess.RespondentMeasure) figure.Writing {
+	if m.Form == assess.AsShare {
+		return figure.StatedShare
+	}
+	return figure.Stated
 }
 
 // counted is the word for what a number counts.

@@ -72,7 +72,7 @@
   // found and limit in words, as the report says them.
   function measured(r, v) {
     switch (r.measure) {
-      case "min_efficiency": return percent(v);
+      case "min_efficiency": return percent(Math.floor(1000 * v + 1e-9) / 1000);  // never up to its limit
       case "min_rmse": return "± " + trimmed(v) + unit(r.unit);
       case "max_risk": return "R = " + trimmed(v) + (v > 0 ? ", known to ± " + trimmed(1 / Math.sqrt(v)) + unit(r.unit) : "");
       default: return number(v);

@@ -176,7 +176,7 @@ func showRule(r *report.Report, rule assess.RuleVerdict, c *columnView) assess.R
 		return rule
 	}
 	if rule.Measure == "min_efficiency" {
-		rule.Found = rounded(rule.Found, digits)
+		rule.Found = besideLimit(rule, rounded(rule.Found, digits))
 		return rule
 	}
 	found := rule.Found
@@ -202,10 +202,24 @@ func showRule(r *report.Report, rule assess.RuleVerdict, c *columnView) assess.R
 			}
 		}
 	}
+	rule.Found = besideLimit(rule, rule.Found)
 	if rule.Advice != "" {
 		rule.Advice = "The confidential report says what would have to change."
 	}
 	return rule
+}
+
+// besideLimit is what is shown of what a rule found: not a number, where rounding would
+// have it on the other side of the limit.
+func besideLimit(rule assess.RuleVerdict, shown assess.Float) assess.Float {
+	within := shown >= rule.Limit
+	if rule.Measure == "max_risk" {
+		within = shown <= rule.Limit
+	}
+	if within != rule.Passed {
+		return assess.Float(math.NaN())
+	}
+	return shown
 }
 
 func showCorrelation(c assess.Correlation) assess.Correlation {

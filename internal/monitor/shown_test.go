@@ -280,3 +280,27 @@ func TestShownHasNoAttack(t *testing.T) {
 		t.Error("the live page has the attack, or the report has it no longer")
 	}
 }
+
+// TestRoundedBesideItsLimit: what a rule found is not shown where its rounding lies on the
+// other side of the limit.
+func TestRoundedBesideItsLimit(t *testing.T) {
+	for _, c := range []struct {
+		measure             string
+		found, shown, limit assess.Float
+		passed, seen        bool
+	}{
+		{"min_efficiency", 0.79996, 0.8, 0.8, false, false},
+		{"min_efficiency", 0.8, 0.8, 0.8, true, true},
+		{"min_efficiency", 0.7, 0.7, 0.8, false, true},
+		{"min_rmse", 4990, 5000, 5000, false, false},
+		{"min_rmse", 5100, 5100, 5000, true, true},
+		{"max_risk", 4.01e-5, 4e-5, 4e-5, false, false},
+		{"max_risk", 3.9e-5, 4.1e-5, 4e-5, true, false},
+		{"max_risk", 5e-5, 5e-5, 4e-5, false, true},
+	} {
+		rule := assess.RuleVerdict{Measure: c.measure, Limit: c.limit, Found: c.found, Passed: c.passed}
+		if got := besideLimit(rule, c.shown); (got == c.shown) != c.seen || (got == got) != c.seen {
+			t.Errorf("%+v shows %v", c, got)
+		}
+	}
+}

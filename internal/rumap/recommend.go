@@ -208,7 +208,7 @@ func (m *Map) prevents() string {
 			if n.Target != "" && (rule.Target == "" || rule.Knowledge == "") {
 				what = " (" + n.Target + " by " + n.Knowledge + ")"
 			}
-			never = append(never, fmt.Sprintf("%s: it comes no nearer than %s%s, at %s", rule, significant(n.Found), what, m.Points[where[r]].Where()))
+			never = append(never, fmt.Sprintf("%s: it comes no nearer than %s%s, at %s", rule, rule.besideLimit(n.Found), what, m.Points[where[r]].Where()))
 		case holds[r] == 0:
 			never = append(never, fmt.Sprintf("%s: it could not be measured", rule))
 		case holds[r] < len(m.Points):

@@ -107,7 +107,30 @@ func (r Rule) String() string {
 	return column + "RMSE of " + subject + " at least " + significant(*r.MinRMSE)
 }
 
-func significant(v assess.Float) string { return strconv.FormatFloat(float64(v), 'g', 4, 64) }
+// significant writes a limit as whoever stated it; 15 digits are as many as a decimal keeps
+// in a double.
+func significant(v assess.Float) string { return strconv.FormatFloat(float64(v), 'g', 15, 64) }
+
+// besideLimit writes what does not reach the limit of a rule with as many digits as it
+// takes to see that.
+func (r Rule) besideLimit(found assess.Float) string {
+	limit := r.Limit
+	for _, l := range []*assess.Float{r.MaxRisk, r.MinRMSE, r.MinEfficiency} {
+		limit = cmp.Or(limit, l)
+	}
+	text := strconv.FormatFloat(float64(found), 'g', 4, 64)
+	if limit == nil {
+		return text
+	}
+	for n := 5; n <= 17; n++ {
+		shown, err := strconv.ParseFloat(text, 64)
+		if err != nil || cmp.Compare(shown, float64(*limit)) == cmp.Compare(float64(found), float64(*limit)) {
+			break
+		}
+		text = strconv.FormatFloat(float64(found), 'g', n, 64)
+	}
+	return text
+}
 
 // broken judges one point: the rules that do not hold, and in words those that cannot be
 // judged there. What could not be measured where it was asked for does not hold.

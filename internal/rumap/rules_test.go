@@ -140,3 +140,24 @@ func TestRecommendTriesARun(t *testing.T) {
 		t.Errorf("nothing in amber:\n%s", text.String())
 	}
 }
+
+// TestFoundBesideItsLimit: what falls short of a rule by a hair does not read as its limit.
+func TestFoundBesideItsLimit(t *testing.T) {
+	v := func(f assess.Float) *assess.Float { return &f }
+	for _, c := range []struct {
+		rule  Rule
+		found assess.Float
+		want  string
+	}{
+		{Rule{MinEfficiency: v(0.8)}, 0.799999, "0.799999"},
+		{Rule{MinRMSE: v(5000)}, 4999.96, "4999.96"},
+		{Rule{MaxRisk: v(4e-5)}, 4.00001e-5, "4.00001e-05"},
+		{Rule{Limit: v(0.05), Words: "share"}, 0.0500004, "0.0500004"},
+		{Rule{MaxRisk: v(4e-5)}, 5.12345e-5, "5.123e-05"},
+		{Rule{Words: "what a run demands"}, 5.12345, "5.123"},
+	} {
+		if got := c.rule.besideLimit(c.found); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.rule, got, c.want)
+		}
+	}
+}

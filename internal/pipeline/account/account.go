@@ -68,6 +68,10 @@ func (r *Reporter) codes() (list []string) {
 // Judged is the Report of a release: of all records, unless it is interim, the lost ones
 // are judged too, and where the gate refuses it says why the release is withheld.
 func (r *Reporter) Judged(records report.Records, measures *assess.Measures) *report.Report {
+	if !r.Interim {
+		limit, _ := maxQuarantined(r.Config.Gate)
+		records.MaxQuarantined = (*assess.Float)(&limit)
+	}
 	rep := r.Report(records, measures)
 	if !r.Interim {
 		judgeLosses(&rep.Gate, r.Config.Gate, records)

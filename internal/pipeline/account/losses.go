@@ -2,26 +2,35 @@ package account
 
 import (
 	"fmt"
-	"strconv"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// measureQuarantined is the word of the limit in the configuration.
-const measureQuarantined = "max_quarantined"
+// The measures of the rules on records that are lost.
+const (
+	measureQuarantined = "max_quarantined" // the word of the limit in the configuration
+	measureReleased    = "min_released"    // at least one record
+)
+
+// maxQuarantined is the limit in force, and whether the configuration states it.
+func maxQuarantined(gate config.Gate) (limit float64, stated bool) {
+	if gate.MaxQuarantined != nil {
+		return *gate.MaxQuarantined, true
+	}
+	return config.MaxQuarantined, false
+}
 
 // judgeLosses holds the records that could not be masked against the greatest share
 // that the gate lets go. It adds a rule to the verdict where the configuration
 // states a limit, and where the limit that holds without it is broken. A source of
 // which no record is left is refused whatever the limit.
 func judgeLosses(v *assess.Verdict, gate config.Gate, r report.Records) {
-	limit, stated := config.MaxQuarantined, gate.MaxQuarantined != nil
-	if stated {
-		limit = *gate.MaxQuarantined
-	}
+	limit, stated := maxQuarantined(gate)
 	if r.Read == 0 {
 		return
 	}
@@ -32,7 +41,7 @@ func judgeLosses(v *assess.Verdict, gate config.Gate, r report.Records) {
 	}
 	switch {
 	case r.Released == 0:
-		rule.Rule, rule.Passed = "at least one record is released", false
+		rule.Rule, rule.Measure, rule.Limit, rule.Found, rule.Passed = "at least one record is released", measureReleased, 1, 0, false
 		rule.Advice = "no record could be masked: the quarantine says why; types and decimals of the masked columns are the first to look at"
 	case !rule.Passed:
 		rule.Advice = fmt.Sprintf("%d of %d records could not be masked: mend the source or the columns' types, or allow it (gate.max_quarantined)", r.Quarantined, r.Read)
@@ -43,8 +52,11 @@ func judgeLosses(v *assess.Verdict, gate config.Gate, r report.Records) {
 	v.Rules = append(v.Rules, rule)
 }
 
-// percent writes a share for a sentence.
-func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 4, 64) + " %" }
+// percent writes a limit for a sentence, as whoever stated it would.
+func percent(share float64) string {
+	text, _ := figure.StatedShare(share, 0)
+	return strings.ReplaceAll(text, "\u00a0", " ")
+}
 
 // ReasonOf is why a record is in quarantine, as it is counted: "wage: not a value of
 // type float64", or the reason alone where the whole record is malformed.

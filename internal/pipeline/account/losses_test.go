@@ -32,6 +32,9 @@ func TestJudgeLosses(t *testing.T) {
 	} {
 		v := assess.Verdict{Passed: c.before}
 		judgeLosses(&v, config.Gate{MaxQuarantined: c.limit}, report.Records{Read: c.read, Released: c.read - c.lost, Quarantined: c.lost})
+		if v.Rules != nil && c.lost == c.read && (v.Rules[0].Measure != "min_released" || v.Rules[0].Found >= v.Rules[0].Limit) {
+			t.Errorf("%s: %+v", c.name, v.Rules[0])
+		}
 		rule := ""
 		if len(v.Rules) > 0 {
 			rule = v.Rules[0].Rule

@@ -11,7 +11,7 @@ func TestShows(t *testing.T) {
 		{"87.2\u00a0%", "0.8722", true}, {"87.2\u00a0%", "0.8732", false}, {"∞", "Infinity", true}, {"–", "null", true}, {"0", "null", false},
 		{"−7.5", "-7.46", true}, {"± 163", "163.3", true}, {"± 163", "164", false},
 	} {
-		if got := shows(c.text, c.raw); got != c.want {
+		if got := shows("", c.text, c.raw); got != c.want {
 			t.Errorf("shows(%q, %s) = %v", c.text, c.raw, got)
 		}
 	}
