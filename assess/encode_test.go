@@ -3,7 +3,14 @@ package assess
 import (
 	"bytes"
 	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 func encodedAccumulator(tb testing.TB) (Options, []byte) {
@@ -90,4 +97,96 @@ func FuzzUnmarshalBinary(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// Counts that cannot be of so many records are refused, each by itself, and so is a cut
+// among the options, whatever is read of them.
+func TestImplausibleCounts(t *testing.T) {
+	o := testOptions(t)
+	table := makePairs(3, 400, true)
+	const n = 400
+	fill := func() *Accumulator {
+		a := newAccumulator(t, o)
+		a.Add(table.block(0, n))
+		a.sample.Settle()
+		return a
+	}
+	if !fill().plausible() {
+		t.Fatal("what was added is not plausible")
+	}
+	records := fill().records
+	for name, change := range map[string]func(a *Accumulator){
+		"fewer records than in the sample": func(a *Accumulator) { a.records = int64(a.sample.Len()) - 1 },
+		"records below 0":                  func(a *Accumulator) { a.records = -1 },
+		"a sample too large":               func(a *Accumulator) { a.opts.Sample = a.sample.Len() - 1 },
+		"more pairs than records":          func(a *Accumulator) { a.columns[2].pairs = records + 1 },
+		"pairs below 0":                    func(a *Accumulator) { a.columns[0].pairs, a.columns[0].unchanged = -1, -1 },
+		"more unchanged than pairs":        func(a *Accumulator) { a.columns[1].unchanged = a.columns[1].pairs + 1 },
+		"unchanged below 0":                func(a *Accumulator) { a.columns[3].unchanged = -1 },
+		"more originals than records":      func(a *Accumulator) { a.columns[0].counts.X.Seen = uint64(records) + 1 },
+		"more released than records":       func(a *Accumulator) { a.columns[2].counts.Y.Seen = uint64(records) + 1 },
+		"moments of more":                  func(a *Accumulator) { a.original.At(0, 0).N = float64(records) + 1 },
+		"moments of half a record":         func(a *Accumulator) { a.released.At(2, 1).N = 0.5 },
+		"moments of fewer than none":       func(a *Accumulator) { a.released.At(3, 3).N = -1 },
+		"moments of what is no number":     func(a *Accumulator) { a.original.At(3, 3).N = math.NaN() },
+	} {
+		a := fill()
+		change(a)
+		if a.plausible() {
+			t.Errorf("%s: plausible", name)
+		}
+	}
+	// At their limits they are.
+	for name, change := range map[string]func(a *Accumulator){
+		"as many pairs":     func(a *Accumulator) { a.columns[3].pairs, a.columns[3].unchanged = records, records },
+		"as many originals": func(a *Accumulator) { a.columns[0].counts.X.Seen = uint64(records) },
+		"as many released":  func(a *Accumulator) { a.columns[0].counts.Y.Seen = uint64(records) },
+		"as many moments":   func(a *Accumulator) { a.original.At(0, 0).N = float64(records) },
+		"none":              func(a *Accumulator) { a.original.At(0, 0).N = 0 },
+		"the whole sample":  func(a *Accumulator) { a.opts.Sample = a.sample.Len() },
+	} {
+		a := fill()
+		if change(a); !a.plausible() {
+			t.Errorf("%s: not plausible", name)
+		}
+	}
+	var e wire.Encoder
+	e.Text(o.Key.ID())
+	e.Uint(uint64(len(o.Columns)))
+	for _, c := range o.Columns {
+		e.Text(c.Name)
+		e.Uint(uint64(c.Index))
+	}
+	e.Uint(uint64(len(o.Carry)))
+	for _, c := range o.Carry {
+		e.Uint(uint64(c))
+	}
+	e.Uint(0)
+	e.Int(int64(o.Sample))
+	e.Int(int64(o.Extremes))
+	if err := o.sameOptions(&wire.Decoder{Rest: e}); err != nil {
+		t.Error(err)
+	}
+	for cut := range len(e) {
+		if err := o.sameOptions(&wire.Decoder{Rest: e[:cut:cut]}); !errors.Is(err, errEncoding) {
+			t.Errorf("cut at %d: %v", cut, err)
+		}
+	}
+	for name, change := range map[string]func(o *Options){
+		"is of other columns":       func(o *Options) { o.Columns[len(o.Columns)-1].Index++ },
+		"is of other columns ":      func(o *Options) { o.Columns[0].Name += "s" },
+		"is of other columns  ":     func(o *Options) { o.Columns = o.Columns[:2] },
+		"is of other columns   ":    func(o *Options) { o.Carry = append([]int{1}, o.Carry...) },
+		"is of other columns    ":   func(o *Options) { o.Released = []int{4} },
+		"must have sample 7":        func(o *Options) { o.Sample = 7 },
+		"and extremes 8":            func(o *Options) { o.Extremes = 8 },
+		"was made with another key": func(o *Options) { o.Key = keystream.Key{} },
+	} {
+		other := o
+		other.Columns = slices.Clone(o.Columns)
+		change(&other)
+		if err := other.sameOptions(&wire.Decoder{Rest: e}); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(name)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

@@ -228,7 +228,7 @@ func (p *aggregated) standard() (centre, scale []float64) {
 			}
 		}
 		s := 0.0
-		if squares > 0 && n > 1 {
+		if squares > 0 { // of two records at least
 			s = 1 / math.Sqrt(squares/(n-1))
 		}
 		centre, scale = append(centre, mean), append(scale, s)

@@ -183,8 +183,30 @@ func TestRecodeTable(t *testing.T) {
 	if _, err := NewChain([]Spec{mask(&Recode{Columns: []string{"a"}, File: "f"})}, testSetup(t, floats(0, 1))); err == nil {
 		t.Error("a file that nobody has read makes a chain")
 	}
-	loop := &Recode{Columns: []string{"a"}, Map: map[string]string{"a": "b", "b": "c", "c": "a", "d": "a"}, Level: ptr(2)}
-	if ps := loop.Check(); len(ps) != 1 || ps[0].Path != "map" {
-		t.Errorf("a circle: %v", ps)
+	circles := []map[string]string{{"a": "b", "b": "c", "c": "a", "d": "a"}, {"a": "b", "b": "a"}, {"x": "y", "y": "z", "z": "y"}, {"a": "a", "b": "c", "c": "d", "d": "b"}}
+	for _, circle := range circles {
+		for _, loop := range []*Recode{{Map: circle}, {File: "f", Table: circle}} {
+			loop.Columns, loop.Level = []string{"a"}, ptr(2)
+			field := "map"
+			if loop.File != "" {
+				field = "file"
+			}
+			if ps := loop.Check(); len(ps) != 1 || ps[0].Path != field || !strings.Contains(ps[0].Text, "stands above itself") {
+				t.Errorf("a circle %v: %v", circle, ps)
+			}
+			if loop.Level = nil; len(loop.Check()) > 0 {
+				t.Errorf("a circle in which one step is taken is none: %v", loop.Check())
+			}
+		}
+	}
+	// A root that is its own category above, roots that are not listed, long chains.
+	long := map[string]string{}
+	for c := 'a'; c < 'z'; c++ {
+		long[string(c)] = string(c + 1)
+	}
+	for _, tree := range []map[string]string{{"a": "b", "b": "b", "c": "b"}, {"a": "a"}, {"b": "a", "c": "a"}, {"a": "", "b": "a"}, long} {
+		if ps := (&Recode{Columns: []string{"a"}, Map: tree, Level: ptr(3)}).Check(); len(ps) > 0 {
+			t.Errorf("%v is a hierarchy: %v", tree, ps)
+		}
 	}
 }

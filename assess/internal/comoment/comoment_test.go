@@ -207,3 +207,20 @@ func TestCentreLeavesOut(t *testing.T) {
 		t.Errorf("value 4: %v, %v, %v", u[4], square[4], has[4])
 	}
 }
+
+// Moments of few values that lie close together and far from 0, whose squares a double
+// does not hold: the sum of squares about the mean is exact to a part in a million.
+func TestMomentsFarFromZero(t *testing.T) {
+	for _, at := range []float64{0, 1e6, -1e9, 1e12} {
+		got := Of([]float64{at, at + 1, at + 3, at + 3})
+		if want := (7.0*7/16 + 3.0*3/16 + 2*5.0*5/16); got.N != 4 || math.Abs(got.Cii-want) > 1e-3 || math.Abs(got.Mi-(at+1.75)) > 1e-3 {
+			t.Errorf("at %v: %+v, want %v", at, got, want)
+		}
+	}
+	if one := Of([]float64{7}); one.N != 1 || one.Mi != 7 || one.Cii != 0 {
+		t.Errorf("of one value: %+v", one)
+	}
+	if none := Of(nil); none != (Pair{}) {
+		t.Errorf("of none: %+v", none)
+	}
+}
