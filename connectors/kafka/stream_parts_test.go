@@ -1,0 +1,571 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/message"
+	"github.com/sdlfilter/sdlfilter/internal/message/arrow"
+	"github.com/sdlfilter/sdlfilter/internal/message/avro"
+	"github.com/sdlfilter/sdlfilter/internal/message/json"
+	"github.com/sdlfilter/sdlfilter/internal/message/protobuf"
+	"github.com/sdlfilter/sdlfilter/internal/message/registry"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+var (
+	in0 = Partition{Topic: "in", Number: 0}
+	in1 = Partition{Topic: "in", Number: 1}
+)
+
+// offline is a stream that has joined, without brokers.
+func offline() *Stream {
+	return &Stream{
+		config: StreamConfig{
+			Name: "p", Source: &SourceConfig{Group: "g", Topics: []string{"in"}}, Sink: &SinkConfig{Topic: "out"},
+			Commit: Commit{Interval: connectors.Duration(time.Second), Records: 100}, Due: func() bool { return false },
+			Watch: &observer{lag: map[Partition]int64{}}, Log: zerolog.Nop(),
+		},
+		owned: map[Partition]int{}, entered: map[Partition]int{}, at: map[Partition]int64{}, done: map[Partition]int64{},
+		pending: map[Partition][]*kgo.Record{}, looked: map[Partition]int64{}, noted: map[string]int32{},
+	}
+}
+
+// A transaction lasts for the longer of the interval and the linger, and the brokers
+// wait for three of them and a session.
+func TestTimesOfATransaction(t *testing.T) {
+	for _, c := range []struct{ interval, linger, want time.Duration }{
+		{time.Second, 0, time.Second}, {time.Second, 4 * time.Second, 4 * time.Second}, {6 * time.Second, 4 * time.Second, 6 * time.Second},
+	} {
+		s := offline()
+		s.config.Commit.Interval, s.config.Linger = connectors.Duration(c.interval), c.linger
+		if got := s.interval(); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+		if got, want := s.transactionTimeout(), 15*time.Second+3*c.want; got != want {
+			t.Errorf("%+v: the brokers wait %v, want %v", c, got, want)
+		}
+	}
+	s := offline()
+	s.config.Sink.Compression = "zstd"
+	if got := s.compression(); got != "zstd" {
+		t.Errorf("compression %q", got)
+	}
+	if s.config.Sink = nil; s.compression() != "" {
+		t.Error("where nothing is released there is no compression")
+	}
+}
+
+// Each reason to end a transaction suffices by itself, and none of them ends one too early.
+func TestTransactionIsOver(t *testing.T) {
+	settled := func(s *Stream) { s.assignedAt = time.Now() }
+	for _, c := range []struct {
+		what   string
+		change func(s *Stream)
+		want   bool
+	}{
+		{"nothing", func(*Stream) {}, false},
+		{"records have come", func(s *Stream) { s.touched, s.polled, s.deadline = true, 99, time.Now().Add(time.Hour) }, false},
+		{"enough records", func(s *Stream) { s.touched, s.polled = true, 100 }, true},
+		{"its time is up", func(s *Stream) { s.touched, s.deadline = true, time.Now().Add(-time.Second) }, true},
+		{"the caller wants it", func(s *Stream) { s.config.Due = func() bool { return true } }, true},
+		{"a rebalance waits, and it is empty", func(s *Stream) { s.blocked.Store(true) }, false},
+		{"a rebalance waits", func(s *Stream) { s.touched = true; s.blocked.Store(true) }, true},
+		{"draining, and it is empty, and the group has not said what this member has", func(s *Stream) { s.Drain() }, false},
+		{"draining, and it is empty", func(s *Stream) { settled(s); s.Drain() }, true},
+		{"draining, and the group has not said what this member has", func(s *Stream) { s.touched = true; s.Drain() }, true},
+		{"draining for long", func(s *Stream) { s.Drain(); s.drainedAt.Add(-int64(settlePatience)) }, true},
+		{"settled", settled, false},
+		{"the end of all partitions", func(s *Stream) {
+			settled(s)
+			s.ends, s.at = map[Partition]int64{in0: 5, in1: 0}, map[Partition]int64{in0: 5}
+		}, true},
+		{"not yet the end of the last one", func(s *Stream) {
+			settled(s)
+			s.ends, s.at = map[Partition]int64{in0: 5, in1: 3}, map[Partition]int64{in0: 5, in1: 2}
+		}, false},
+		{"not yet the end of the first one", func(s *Stream) {
+			settled(s)
+			s.ends, s.at = map[Partition]int64{in0: 5, in1: 3}, map[Partition]int64{in0: 4, in1: 3}
+		}, false},
+		{"the end, before the group has said what this member has", func(s *Stream) { s.ends = map[Partition]int64{} }, false},
+	} {
+		s := offline()
+		c.change(s)
+		if got := s.over(); got != c.want {
+			t.Errorf("%s: over is %v", c.what, got)
+		}
+	}
+}
+
+// The moment of the first call to end is the one that counts.
+func TestDrainTwice(t *testing.T) {
+	s := offline()
+	s.Drain()
+	s.drainedAt.Store(1)
+	if s.Drain(); s.drainedAt.Load() != 1 || !s.Drained() {
+		t.Errorf("the second call counts: %d", s.drainedAt.Load())
+	}
+}
+
+// A new transaction knows nothing of the last one.
+func TestResetForgets(t *testing.T) {
+	s := offline()
+	s.polled, s.touched, s.deadline = 3, true, time.Now()
+	s.blocked.Store(true)
+	s.pending[in0] = []*kgo.Record{{}}
+	s.queue = append(s.queue, newRaw([]*kgo.Record{{}}, nil, false))
+	err := errors.New("lost")
+	s.failed.Store(&err)
+	before := time.Now().UnixNano()
+	s.reset()
+	if s.Polled() != 0 || s.Touched() || !s.deadline.IsZero() || s.blocked.Load() || len(s.pending) > 0 || len(s.queue) > 0 || s.failure() != nil || s.begunAt.Load() < before {
+		t.Errorf("left of it: %d records, touched %v, deadline %v, blocked %v, %d pending, %d queued, %v, begun at %d", s.Polled(), s.Touched(), s.deadline, s.blocked.Load(), len(s.pending), len(s.queue), s.failure(), s.begunAt.Load())
+	}
+}
+
+func numbered(p Partition, from, n int64, markers ...int64) (all []*kgo.Record) {
+	for o := from; o < from+n; o++ {
+		r := &kgo.Record{Topic: p.Topic, Partition: p.Number, Offset: o}
+		if slices.Contains(markers, o) {
+			r.Attrs = kgo.NewRecordAttrs(kgo.RecordAttrsOpts{Control: true})
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// runs are the places of what is queued.
+func (s *Stream) runs() string {
+	var all []string
+	for _, q := range s.queue {
+		r := q.(*raw).records
+		all = append(all, fmt.Sprintf("%d:%d-%d(%d)", r[0].Partition, r[0].Offset, r[len(r)-1].Offset, len(r)))
+	}
+	return strings.Join(all, " ")
+}
+
+// What is polled becomes runs, in order, without the markers; a marker at the end is
+// passed all the same.
+func TestTakeCutsRuns(t *testing.T) {
+	s := offline()
+	s.take(in0, numbered(in0, 10, 3))
+	s.take(in1, numbered(in1, 0, 2*runRecords+1))
+	s.take(in0, numbered(in0, 13, 4, 13, 16))
+	s.take(in0, numbered(in0, 17, 1, 17))
+	want := fmt.Sprintf("0:10-12(3) 1:0-%d(%d) 1:%d-%d(%[2]d) 1:%[5]d-%[5]d(1) 0:14-15(2)", runRecords-1, runRecords, runRecords, 2*runRecords-1, 2*runRecords)
+	if got := s.runs(); got != want {
+		t.Errorf("runs %s, want %s", got, want)
+	}
+	if s.polled != 3+2*runRecords+1+2 || s.at[in0] != 18 || s.at[in1] != 2*runRecords+1 || !s.touched {
+		t.Errorf("%d records, at %v, touched %v", s.polled, s.at, s.touched)
+	}
+	for range 5 {
+		if raw, err := s.Next(t.Context()); err != nil || raw == nil {
+			t.Fatal(raw, err)
+		}
+	}
+	s.Drain()
+	if raw, err := s.Next(t.Context()); !errors.Is(err, io.EOF) {
+		t.Errorf("after all: %v, %v", raw, err)
+	}
+}
+
+// A window waits until it is full, in each partition by itself; what is left when the
+// transaction ends is handed out in the order of the partitions.
+func TestTakeCutsWindows(t *testing.T) {
+	s := offline()
+	s.config.Window = 4
+	s.take(in1, numbered(in1, 0, 3))
+	s.take(in0, numbered(in0, 0, 9))
+	s.take(in1, numbered(in1, 3, 1))
+	s.take(in0, numbered(in0, 9, 1))
+	if got, want := s.runs(), "0:0-3(4) 0:4-7(4) 1:0-3(4)"; got != want {
+		t.Errorf("windows %s, want %s", got, want)
+	}
+	s.take(in1, numbered(in1, 4, 2))
+	s.queue = nil
+	if !s.flush() {
+		t.Error("nothing is handed out")
+	}
+	if got, want := s.runs(), "0:8-9(2) 1:4-5(2)"; got != want {
+		t.Errorf("the rest %s, want %s", got, want)
+	}
+	if s.queue = nil; s.flush() || len(s.queue) > 0 {
+		t.Error("the rest is handed out twice")
+	}
+}
+
+// Two processes with one name end each other's transactions: the fifth within a minute is
+// too many. Whatever else ends one is no rival.
+func TestRivals(t *testing.T) {
+	now := time.Now()
+	fenced := fmt.Errorf("x: %w", kerr.ProducerFenced)
+	for _, c := range []struct {
+		what     string
+		instance string
+		before   int           // rivalries
+		ago      time.Duration // the first of them
+		begun    time.Duration // ago
+		err      error
+		want     bool
+	}{
+		{"the fifth, by its epoch", "i", 4, time.Second, 0, fmt.Errorf("x: %w", kerr.InvalidProducerEpoch), true},
+		{"the fifth, fenced", "i", 4, 50 * time.Second, 0, fenced, true},
+		{"the fourth", "i", 3, time.Second, 0, fenced, false},
+		{"a long while", "i", 4, time.Minute + time.Second, 0, fenced, false},
+		{"without a name", "", 4, time.Second, 0, fenced, false},
+		{"another error", "i", 4, time.Second, 0, kerr.NotCoordinator, false},
+		{"it took too long", "i", 4, 30 * time.Second, 18 * time.Second, fenced, false},
+	} {
+		s := offline()
+		s.config.Source.Instance = c.instance
+		for i := range c.before {
+			s.rivalries = append(s.rivalries, now.Add(-c.ago+time.Duration(i)))
+		}
+		s.begunAt.Store(now.Add(-c.begun).UnixNano())
+		err := s.rival(c.err)
+		if got := err != nil; got != c.want || got && (!Final(err) || !errors.Is(err, c.err) || !strings.Contains(err.Error(), "the same `instance`")) {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+	// Once a transaction, however many errors it has, and the last five are kept.
+	s := offline()
+	s.config.Source.Instance = "i"
+	for i := range 9 {
+		s.begunAt.Store(time.Now().UnixNano())
+		for range 3 {
+			if err := s.rival(fenced); (err != nil) != (i >= rivals-1) {
+				t.Errorf("the %dth transaction that is ended: %v", i+1, err)
+			}
+		}
+		if got := min(i+1, rivals); len(s.rivalries) != got {
+			t.Errorf("%d are remembered after %d", len(s.rivalries), i+1)
+		}
+		if last := s.rivalries[len(s.rivalries)-1]; last.Before(time.Unix(0, s.begunAt.Load())) {
+			t.Errorf("the last one remembered is not the %dth", i+1)
+		}
+	}
+}
+
+// The first message that is lost fails the transaction, in words; a rival is said in any case.
+func TestLostMessagesFailATransaction(t *testing.T) {
+	r := &kgo.Record{Topic: "out"}
+	s := offline()
+	if s.delivered(r, nil); s.failure() != nil {
+		t.Error("it was taken")
+	}
+	s.delivered(r, errors.New("invalid record partitioning choice of 3 from 2"))
+	s.delivered(r, kerr.TopicAuthorizationFailed)
+	if err := s.failure(); !Final(err) || err.Error() != "writing to out: the topic has fewer partitions than the source has now, and a record keeps its partition" {
+		t.Errorf("the error is %v", err)
+	}
+	s = offline()
+	s.delivered(r, kerr.TopicAuthorizationFailed)
+	s.delivered(r, errors.New("later"))
+	if err := s.failure(); !Final(err) || !strings.Contains(err.Error(), `may not Write to topic "out"`) {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := s.Next(t.Context()); err == nil || err != s.failure() {
+		t.Errorf("Next says %v", err)
+	}
+	s = offline()
+	s.config.Source.Instance = "i"
+	for i := range rivals {
+		s.begunAt.Store(time.Now().UnixNano())
+		s.failed.Store(nil)
+		s.delivered(r, kerr.ProducerFenced)
+		if err := s.failure(); err == nil || Final(err) != (i == rivals-1) {
+			t.Errorf("the %dth: %v", i+1, err)
+		}
+	}
+}
+
+// What a member has is what it was assigned and has not been taken from it; it is settled
+// once all of that has been taken up, or nothing is said of it for a session.
+func TestAssignments(t *testing.T) {
+	s := offline()
+	if s.Settled() {
+		t.Error("settled before it was told anything")
+	}
+	s.onAssigned(t.Context(), nil, map[string][]int32{})
+	if !s.Settled() {
+		t.Error("it was told that it has nothing")
+	}
+	s.onAssigned(t.Context(), nil, map[string][]int32{"in": {0, 1, 2}, "too": {3}})
+	too := Partition{Topic: "too", Number: 3}
+	if len(s.owned) != 4 || s.Settled() {
+		t.Errorf("it has %v, settled %v", s.owned, s.Settled())
+	}
+	first := maps.Clone(s.owned)
+	s.onRevoked(t.Context(), nil, map[string][]int32{"in": {1, 2}, "too": {3}})
+	if len(s.owned) != 1 || s.owned[in0] != first[in0] || s.Settled() {
+		t.Errorf("it has %v after %v", s.owned, first)
+	}
+	s.entered[in0] = s.owned[in0]
+	if !s.Settled() {
+		t.Error("all is taken up")
+	}
+	s.onAssigned(t.Context(), nil, map[string][]int32{"too": {3}})
+	if s.owned[too] == first[too] || s.Settled() {
+		t.Errorf("assigned anew it is another one: %v, then %v", first, s.owned)
+	}
+	s.assignedAt = time.Now().Add(-sessionTimeout)
+	if !s.Settled() {
+		t.Error("after a session what has not been taken up is no more")
+	}
+	if s.Reenter(); len(s.entered) > 0 {
+		t.Errorf("entered are still %v", s.entered)
+	}
+}
+
+type shown struct {
+	observer
+	times int
+}
+
+func (o *shown) Assigned(parts map[string][]int32) { o.times++; o.observer.Assigned(parts) }
+
+// The observer is told what has been assigned when it changes, in order; that it is
+// nothing, too.
+func TestObserverIsToldOfChanges(t *testing.T) {
+	s, o := offline(), &shown{}
+	s.config.Watch = o
+	for i, c := range []struct {
+		owned map[Partition]int
+		times int
+		want  string
+	}{
+		{map[Partition]int{}, 1, "map[]"}, {map[Partition]int{}, 1, "map[]"},
+		{map[Partition]int{in1: 2, in0: 1, {Topic: "a", Number: 7}: 3}, 2, "map[a:[7] in:[0 1]]"},
+		{map[Partition]int{in1: 2, in0: 1, {Topic: "a", Number: 7}: 3}, 2, "map[a:[7] in:[0 1]]"},
+		{map[Partition]int{in1: 4}, 3, "map[in:[1]]"}, {map[Partition]int{in1: 5}, 4, "map[in:[1]]"}, {map[Partition]int{}, 5, "map[]"},
+	} {
+		s.show(c.owned)
+		if got := fmt.Sprint(o.assigned); got != c.want || o.times != c.times {
+			t.Errorf("%d: %s after %d calls, want %s after %d", i, got, o.times, c.want, c.times)
+		}
+	}
+}
+
+// What a transaction has read of a partition is known where it has read something of it.
+func TestPlaceInAPartition(t *testing.T) {
+	s := offline()
+	s.at, s.done = map[Partition]int64{in0: 7, in1: 4}, map[Partition]int64{in0: 7, in1: 3}
+	for p, want := range map[Partition]string{in0: "7 false", in1: "4 true", {Topic: "other"}: "0 false"} {
+		next, ok := s.At(p)
+		if got := fmt.Sprint(next, ok); got != want {
+			t.Errorf("%s: %s, want %s", p, got, want)
+		}
+	}
+	if s.Bounded() || s.Finished() {
+		t.Error("it has no end")
+	}
+	s.assignedAt = time.Now()
+	if s.ends = map[Partition]int64{}; !s.Bounded() || !s.Finished() {
+		t.Error("it ends at once")
+	}
+}
+
+// An entry's key is taken apart again, whatever the entry is called; what is no key is
+// passed over.
+func TestKeysOfState(t *testing.T) {
+	of := StateOf{"p", Partition{Topic: "in", Number: 12}}
+	for _, entry := range []string{"", "count", "a\x1fb"} {
+		got, name, ok := parseStateKey(of.key(entry))
+		if got != of || name != entry || !ok {
+			t.Errorf("%q: %v, %q, %v", entry, got, name, ok)
+		}
+	}
+	for _, key := range []string{"", "p", "p\x1fin\x1f12", "p\x1fin\x1ftwelve\x1fx", "p\x1fin\x1f4294967296\x1fx"} {
+		if got, _, ok := parseStateKey([]byte(key)); ok {
+			t.Errorf("%q is the key of %v", key, got)
+		}
+	}
+	// Partitions of a topic have homes side by side.
+	first := StateOf{"p", Partition{Topic: "in"}}.home(7)
+	for n := range int32(20) {
+		if got, want := (StateOf{"q", Partition{Topic: "in", Number: n}}).home(7), (first+n)%7; got != want {
+			t.Errorf("partition %d is at home in %d, want %d", n, got, want)
+		}
+	}
+	homes := map[int32]bool{}
+	for i := range 50 {
+		homes[StateOf{"p", Partition{Topic: fmt.Sprint("t", i)}}.home(7)] = true
+	}
+	if len(homes) != 7 {
+		t.Errorf("topics are at home in %v alone", homes)
+	}
+	states := States{}
+	for _, r := range []kgo.Record{
+		{Key: of.key("a"), Value: []byte("1")}, {Key: of.key("b"), Value: []byte("2")}, {Key: []byte("no key"), Value: []byte("x")},
+		{Key: of.key("a"), Value: []byte("3")}, {Key: of.key("b")}, {Key: of.key("c"), Value: []byte{}},
+	} {
+		states.put(&r)
+	}
+	if got := fmt.Sprintf("%q", states); got != `map["in/12":map["a":"3" "c":""]]` {
+		t.Errorf("states %s", got)
+	}
+	if got := (&SourceConfig{}).StateTopic("p") + " " + (&SourceConfig{Group: "g"}).StateTopic("p"); got != "sdlfilter-p-state g-state" {
+		t.Errorf("topics %s", got)
+	}
+}
+
+// A stream's source names its partitions and knows the places of records.
+func TestSourceOfAStream(t *testing.T) {
+	s := &StreamSource{config: &SourceConfig{}, topics: []string{"a", "b"}}
+	if got := s.Streams(); !slices.Equal(got, s.topics) || s.Records() != -1 || s.Rewindable() {
+		t.Errorf("streams %v, %d records, again: %v", got, s.Records(), s.Rewindable())
+	}
+	number := StreamNumber("in", 300)
+	if got := s.StreamName(number); got != "partition 300" {
+		t.Error(got)
+	}
+	if got := s.PartitionOf(&microdata.Block{Scope: "in", Stream: number}); got != (Partition{Topic: "in", Number: 300}) {
+		t.Error(got)
+	}
+	if r, err := s.Read(t.Context(), nil, connectors.Cut{}); err == nil || r != nil {
+		t.Error("it is read")
+	}
+	if s.Close() != nil || s.Unchanged() != nil || !s.Changed().IsZero() || s.PartitionKeys() != nil {
+		t.Error("a topic is neither closed nor changed, and has no partition columns")
+	}
+	if s.Rows() || s.Place(9) != 9 {
+		t.Errorf("one record a message: place %d", s.Place(9))
+	}
+	s.config.Format.Arrow = new(arrow.Config)
+	if !s.Rows() || s.Place(9) != 9<<message.RowBits {
+		t.Errorf("many records a message: place %d", s.Place(9))
+	}
+	whole := &Source{opened: &opened{}, config: s.config}
+	if !whole.Rows() || whole.PartitionOf(&microdata.Block{Scope: "in", Stream: number}) != (Partition{Topic: "in", Number: 300}) {
+		t.Error("the source of a file job says something else")
+	}
+	if whole.Records() != -1 || !whole.Rewindable() || whole.Folder() || whole.Unchanged() != nil || !whole.Changed().IsZero() || whole.PartitionKeys() != nil {
+		t.Error("a topic is no file")
+	}
+	read, err := s.config.format().Reader(t.Context(), message.Request{Topics: s.topics, Columns: declaredColumns})
+	if err == nil {
+		t.Fatalf("arrow without a message: %v", read)
+	}
+	s.config.Format = Format{}
+	if s.reader, err = s.config.format().Reader(t.Context(), message.Request{Topics: s.topics, Columns: declaredColumns}); err != nil {
+		t.Fatal(err)
+	}
+	whole.reader = s.reader
+	if s.JSONText(0) || !s.JSONText(1) || whole.JSONText(0) || !whole.JSONText(1) || s.Schema() == nil || whole.Schema() != s.Schema() {
+		t.Errorf("JSON text: %v %v, %v %v", s.JSONText(0), s.JSONText(1), whole.JSONText(0), whole.JSONText(1))
+	}
+}
+
+// What a configuration says of its topics is what it holds, and every secret's file is named.
+func TestTopicsAreDescribed(t *testing.T) {
+	full := Connection{
+		Brokers: []string{"a:1", "b:2"}, TLS: &TLS{CA: "ca.pem", Cert: "cert.pem", Key: "key.pem"},
+		SASL: &SASL{Mechanism: "plain", Password: Password{File: "pass"}},
+	}
+	files := []connectors.NamedFile{
+		{Field: "tls.ca", Path: "ca.pem", Words: "a certificate"}, {Field: "tls.cert", Path: "cert.pem", Words: "a certificate"},
+		{Field: "tls.key", Path: "key.pem", Words: "a private key"}, {Field: "sasl.password.file", Path: "pass", Words: "a password"},
+	}
+	source := &SourceConfig{Connection: full, Topics: []string{"x", "y"}, Until: latest, Registry: new(registry.Config), Format: Format{Avro: new(avro.Config)}}
+	if got, want := source.DescribeTopics(), (&connectors.Topics{Names: source.Topics, Brokers: full.Brokers, Registry: true, Format: "avro", Files: files}); !reflect.DeepEqual(got, want) {
+		t.Errorf("source\n%+v, want\n%+v", got, want)
+	}
+	plain := Connection{Brokers: []string{"a:1"}, SASL: &SASL{Mechanism: "plain", Password: Password{File: "pass"}}}
+	source = &SourceConfig{Connection: plain, Pattern: "^s", Format: Format{Protobuf: new(protobuf.Config)}}
+	if got, want := source.DescribeTopics(), (&connectors.Topics{Pattern: "^s", Endless: true, Brokers: plain.Brokers, Format: "protobuf", Files: files[3:], PlainPassword: true}); !reflect.DeepEqual(got, want) {
+		t.Errorf("source\n%+v, want\n%+v", got, want)
+	}
+	plain.SASL.Mechanism = "scram-sha-256"
+	sink := &SinkConfig{Connection: plain, Topic: "out", Key: "id", Registry: new(registry.Config)}
+	if got, want := sink.DescribeTopics(), (&connectors.Topics{Names: []string{"out"}, Key: "id", Registry: true, Brokers: plain.Brokers, Files: files[3:]}); !reflect.DeepEqual(got, want) {
+		t.Errorf("sink\n%+v, want\n%+v", got, want)
+	}
+	bare := &SinkConfig{Topic: "out"}
+	if got, want := bare.DescribeTopics(), (&connectors.Topics{Names: []string{"out"}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("sink\n%+v, want\n%+v", got, want)
+	}
+	if _, ok := Kind.NewSource().(*SourceConfig); !ok || Kind.Name != "kafka" {
+		t.Error("the list of formats has another source")
+	}
+	if _, ok := Kind.NewSink().(*SinkConfig); !ok || !bare.TakesStream() {
+		t.Error("the list of formats has another sink")
+	}
+}
+
+// A format that is given is taken, alone; without one it is the source's, and else JSON.
+func TestFormats(t *testing.T) {
+	for _, c := range []struct {
+		f    Format
+		word string
+		json bool
+	}{
+		{Format{}, "", true}, {Format{JSON: new(json.Config)}, "json", true}, {Format{Avro: new(avro.Config)}, "avro", false},
+		{Format{Protobuf: new(protobuf.Config)}, "protobuf", false}, {Format{Arrow: new(arrow.Config)}, "arrow", false},
+	} {
+		source, other := &SourceConfig{Format: c.f}, &SinkConfig{Format: c.f}
+		word := strings.Join(slices.Sorted(maps.Keys(c.f.all())), ",")
+		if word != c.word || c.word != "" && c.f.config() != c.f.all()[c.word] || c.word == "" && c.f.config() != nil {
+			t.Errorf("%s: given is %q, %T", c.word, word, c.f.config())
+		}
+		if got := (&SinkConfig{}).WritesJSON(source); got != c.json {
+			t.Errorf("%s of the source: JSON %v", c.word, got)
+		}
+		if got := other.WritesJSON(&SourceConfig{Format: Format{Arrow: new(arrow.Config)}}); got != (c.word == "json") {
+			t.Errorf("%s before the source's: JSON %v", c.word, got)
+		}
+		if !(&SinkConfig{}).CarriesFrom(source) || !(&SinkConfig{}).WritesJSON(nil) {
+			t.Errorf("%s: without a format of its own a sink has the source's", c.word)
+		}
+		for _, d := range []Format{{JSON: new(json.Config)}, {Avro: new(avro.Config)}} {
+			same := c.json && d.JSON != nil || c.f.Avro != nil && d.Avro != nil
+			if got := (&SinkConfig{Format: d}).CarriesFrom(source); got != same {
+				t.Errorf("%s to %v: carried %v", c.word, d.all(), got)
+			}
+		}
+	}
+	var c Connection
+	c.Tune(kgo.ClientID("a"))
+	if c.Tune(kgo.ClientID("b"), kgo.ClientID("c")); len(c.tuning) != 3 {
+		t.Errorf("%d options", len(c.tuning))
+	}
+}
+
+// The registry of what is released is the sink's own, made once, or the source's.
+func TestRegistryOfTheSink(t *testing.T) {
+	s := offline()
+	if got, err := s.sinkRegistry(); got != nil || err != nil {
+		t.Errorf("without a registry: %v, %v", got, err)
+	}
+	s.config.Source.Registry = &registry.Config{URL: "http://localhost:1"}
+	client, err := registry.New(s.config.Source.Registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.registry = client
+	if got, err := s.sinkRegistry(); got != client || err != nil {
+		t.Errorf("the source's: %v, %v", got, err)
+	}
+	s.config.Sink.Registry = &registry.Config{URL: "http://localhost:2"}
+	own, err := s.sinkRegistry()
+	if own == nil || own == client || err != nil {
+		t.Fatalf("its own: %v, %v", own, err)
+	}
+	if again, _ := s.sinkRegistry(); again != own {
+		t.Error("its own is made twice")
+	}
+	s.Close()
+}

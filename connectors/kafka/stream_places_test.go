@@ -1,0 +1,564 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// asking is a stream with a client that has joined no group, for what is only asked.
+func asking(t *testing.T, c *kfake.Cluster) *Stream {
+	t.Helper()
+	s := offline()
+	s.config.Source.Connection, s.config.Sink.Connection = connection(c), connection(c)
+	client, err := s.config.Source.connect(zerolog.Nop(), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	s.client = client
+	s.member.Store(client)
+	s.outbox = newOutbox(client)
+	return s
+}
+
+func commit(t *testing.T, cl *kgo.Client, at map[Partition]int64) {
+	t.Helper()
+	var to kadm.Offsets
+	for p, o := range at {
+		to.AddOffset(p.Topic, p.Number, o, -1)
+	}
+	if err := kadm.NewClient(cl).CommitAllOffsets(limited(t), "g", to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// groupAt is where the group stands, −1 where it has no offset.
+func groupAt(t *testing.T, cl *kgo.Client, p Partition) int64 {
+	t.Helper()
+	all, err := kadm.NewClient(cl).FetchOffsets(limited(t), "g")
+	if err != nil || all.Error() != nil {
+		t.Fatal(err, all.Error())
+	}
+	if o, ok := all.Lookup(p.Topic, p.Number); ok {
+		return o.At
+	}
+	return -1
+}
+
+// Where the group has no offset, the place where reading begins becomes its offset before
+// anything is read; offsets that it has stay.
+func TestPlacesToStartAtAreCommitted(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(2, "in", "also"))
+	cl := newClient(t, c)
+	day := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
+	for i := range 6 {
+		r := messageOf("in", 0, i)
+		r.Timestamp = day.Add(time.Duration(i-4) * time.Hour)
+		if err := cl.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(t, cl, "in", 1, 0, 9)
+	fill(t, cl, "also", 1, 0, 3)
+	if err := c.DeleteRecords("in", 0, 2); err != nil {
+		t.Fatal(err)
+	}
+	also1 := Partition{Topic: "also", Number: 1}
+	for i, test := range []struct {
+		start string
+		want  [2]int64 // of in/0 and also/1
+	}{{"", [2]int64{2, 0}}, {latest, [2]int64{6, 3}}, {"2026-01-31", [2]int64{4, 0}}} {
+		s := asking(t, c)
+		s.config.Source.Group, s.config.Source.Start = fmt.Sprint("group", i), test.start
+		start, err := s.config.Source.startOffset()
+		if err != nil {
+			t.Fatal(err)
+		}
+		four := kgo.NewOffset().At(4)
+		got, err := s.pin(start)(limited(t), map[string]map[int32]kgo.Offset{"in": {0: start, 1: four}, "also": {1: start}})
+		want := map[string]map[int32]kgo.Offset{"in": {0: kgo.NewOffset().At(test.want[0]), 1: four}, "also": {1: kgo.NewOffset().At(test.want[1])}}
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("start %q: %v, %v, want %v", test.start, got, err, want)
+		}
+		offsets, err := kadm.NewClient(cl).FetchOffsets(limited(t), s.config.Source.Group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := map[Partition]int64{}
+		offsets.Each(func(o kadm.OffsetResponse) { at[Partition{Topic: o.Topic, Number: o.Partition}] = o.At })
+		if want := (map[Partition]int64{in0: test.want[0], also1: test.want[1]}); !maps.Equal(at, want) {
+			t.Errorf("start %q: the group is at %v, want %v", test.start, at, want)
+		}
+		// What has an offset already needs no question.
+		known := map[string]map[int32]kgo.Offset{"in": {0: four}}
+		if got, err := s.pin(start)(t.Context(), known); err != nil || fmt.Sprint(got) != fmt.Sprint(known) {
+			t.Errorf("start %q: known offsets become %v, %v", test.start, got, err)
+		}
+	}
+}
+
+// What stands in the way of committing them is said; the partition is not read.
+func TestPlacesToStartAtAreRefused(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(2, "in"))
+	s := asking(t, c)
+	start := kgo.NewOffset().AtStart()
+	ask := func(n int32) error {
+		_, err := s.pin(start)(limited(t), map[string]map[int32]kgo.Offset{"in": {n: start, 1: start}})
+		return err
+	}
+	if err := ask(7); !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		t.Errorf("a partition that nobody knows: %v", err)
+	}
+	for _, test := range []struct {
+		key  kmsg.Key
+		err  *kerr.Error
+		want string
+	}{
+		{kmsg.OffsetCommit, kerr.GroupAuthorizationFailed, `committing the offsets to start at: the user may not Read consumer group "g"`},
+		{kmsg.OffsetCommit, kerr.TopicAuthorizationFailed, "committing the offsets to start at: the user may not Read the topic"},
+		{kmsg.OffsetCommit, kerr.UnknownMemberID, "committing the offsets to start at: UNKNOWN_MEMBER_ID"},
+		{kmsg.ListOffsets, kerr.TopicAuthorizationFailed, "asking for the offsets to start at: the user may not Describe the topic"},
+	} {
+		fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{test.key}, Err: test.err, Count: -1})
+		if err := ask(0); err == nil || !strings.HasPrefix(err.Error(), test.want) || !errors.Is(err, test.err) {
+			t.Errorf("%v: %v, want %s", test.err, err, test.want)
+		}
+		fault.Remove()
+	}
+	// Each partition's answer counts, and the member says which one it is.
+	var mu sync.Mutex
+	var instance, member []string
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1, Observe: true, When: func(r kmsg.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if q := r.(*kmsg.OffsetCommitRequest); q.InstanceID != nil {
+			instance = append(instance, *q.InstanceID)
+		} else {
+			member = append(member, q.Group)
+		}
+		return true
+	}})
+	if err := ask(0); err != nil {
+		t.Fatal(err)
+	}
+	s.config.Source.Instance = "i"
+	_ = ask(0) // a group without members has none of that name
+	mu.Lock()
+	defer mu.Unlock()
+	if fmt.Sprint(slices.Compact(instance), slices.Compact(member)) != "[i] [g]" {
+		t.Errorf("asked as %v, without a name for %v", instance, member)
+	}
+}
+
+// A bounded stream comes to its end where others read its partitions: once the group is
+// there, or what is left holds no record and the others do not get on.
+func TestEndInPartitionsOfOthers(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(3, "in"))
+	cl := newClient(t, c)
+	in2 := Partition{Topic: "in", Number: 2}
+	fill(t, cl, "in", 0, 0, 4)
+	transaction(t, c, "in", 1, 0, 3, kgo.TryCommit) // the marker is 3
+	fill(t, cl, "in", 2, 0, 8)
+	s := asking(t, c)
+	s.assignedAt = time.Now()
+	s.ends = map[Partition]int64{in0: 4, in1: 4, in2: 8}
+	look := func(want map[Partition]int64) {
+		t.Helper()
+		for range 3 { // the first time it is noted, the second time it is asked for
+			if err := s.lookAhead(limited(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !maps.Equal(s.at, want) || !maps.Equal(s.done, want) {
+			t.Fatalf("at %v, done %v, want %v", s.at, s.done, want)
+		}
+	}
+	look(map[Partition]int64{in0: 0, in1: 0, in2: 0}) // records are still to come
+	commit(t, cl, map[Partition]int64{in0: 2, in1: 3})
+	look(map[Partition]int64{in0: 2, in1: 3, in2: 0}) // the consumer brings the marker
+	commit(t, cl, map[Partition]int64{in0: 4, in1: 4})
+	look(map[Partition]int64{in0: 4, in1: 4, in2: 0})
+	if s.Finished() {
+		t.Fatal("of the last partition nothing has been read")
+	}
+	commit(t, cl, map[Partition]int64{in0: 1, in2: 1}) // what has been seen is not taken back
+	look(map[Partition]int64{in0: 4, in1: 4, in2: 1})
+	// Records that are deleted are not waited for, whole or in part.
+	if err := c.DeleteRecords("in", 2, 6); err != nil {
+		t.Fatal(err)
+	}
+	s.at[in2], s.done[in2] = 1, 1
+	look(map[Partition]int64{in0: 4, in1: 4, in2: 6})
+	if err := c.DeleteRecords("in", 2, 8); err != nil {
+		t.Fatal(err)
+	}
+	look(map[Partition]int64{in0: 4, in1: 4, in2: 8})
+	if !s.Finished() {
+		t.Error("it is at its end")
+	}
+}
+
+// The group is asked for its offsets until it answers, or says that it never will.
+func TestOffsetsOfOthersAreRefused(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "in"))
+	cl := newClient(t, c)
+	fill(t, cl, "in", 0, 0, 4)
+	commit(t, cl, map[Partition]int64{in0: 4})
+	s := asking(t, c)
+	s.ends = map[Partition]int64{in0: 4}
+	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed, Count: -1})
+	if err := s.learn(limited(t), nil); !Final(err) || !strings.HasPrefix(err.Error(), "asking for the group's offsets: ") || s.lookAhead(limited(t)) == nil {
+		t.Errorf("the user may not: %v", err)
+	}
+	fault.Remove()
+	cancelled, cancel := context.WithCancel(limited(t))
+	cancel()
+	if err := s.learn(cancelled, nil); err != nil || s.at[in0] != 0 {
+		t.Errorf("no answer: %v, at %v", err, s.at)
+	}
+	if err := s.learn(limited(t), map[Partition]int{in0: 1}); err != nil || s.at[in0] != 0 {
+		t.Errorf("what it reads itself is not learnt: %v, at %v", err, s.at)
+	}
+	if err := s.learn(limited(t), nil); err != nil || s.at[in0] != 4 {
+		t.Errorf("%v, at %v", err, s.at)
+	}
+	s.ends = nil
+	if err := s.lookAhead(t.Context()); err != nil {
+		t.Errorf("without an end nothing is asked: %v", err)
+	}
+}
+
+// After an abort the group must be where it was: where it is not, the transaction may have
+// been committed all the same.
+func TestAbortedTransactionsAreVerified(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(2, "in", "too"))
+	cl := newClient(t, c)
+	too0 := Partition{Topic: "too", Number: 0}
+	for _, test := range []struct {
+		what     string
+		at, done map[Partition]int64
+		group    map[Partition]int64
+		want     string
+	}{
+		{"nothing is read", map[Partition]int64{in0: 5}, map[Partition]int64{in0: 5}, map[Partition]int64{in0: 9}, ""},
+		{"as before", map[Partition]int64{in0: 7, too0: 2}, map[Partition]int64{in0: 5, too0: 1}, map[Partition]int64{in0: 5, too0: 1, in1: 3}, ""},
+		{"committed", map[Partition]int64{in0: 7}, map[Partition]int64{in0: 5}, map[Partition]int64{in0: 7}, "the group is at offset 7 of in/0"},
+		{"committed in the last one", map[Partition]int64{in0: 7, in1: 4, too0: 2}, map[Partition]int64{in0: 5, in1: 4, too0: 1}, map[Partition]int64{in0: 5, in1: 2, too0: 2}, "the group is at offset 2 of too/0"},
+		{"another one has committed what was not read", map[Partition]int64{in0: 7, in1: 4}, map[Partition]int64{in0: 5, in1: 4}, map[Partition]int64{in0: 5, in1: 2}, ""},
+	} {
+		s := asking(t, c)
+		s.at, s.done = test.at, test.done
+		commit(t, cl, test.group)
+		err := s.verifyAborted(limited(t))
+		if got := fmt.Sprint(err); (test.want == "") != (err == nil) || !strings.HasSuffix(got, test.want) && err != nil {
+			t.Errorf("%s: %v, want %q", test.what, err, test.want)
+		}
+	}
+	s := asking(t, c)
+	s.at, s.done = map[Partition]int64{in0: 7}, map[Partition]int64{in0: 5}
+	commit(t, cl, map[Partition]int64{in0: 5})
+	// The markers are being written: it is asked again. What is no passing state is said.
+	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.UnstableOffsetCommit, Count: 2})
+	if err := s.verifyAborted(limited(t)); err != nil || fault.Hits() != 2 {
+		t.Errorf("after %d passing states: %v", fault.Hits(), err)
+	}
+	fault.Remove()
+	for _, key := range []kmsg.Key{kmsg.OffsetFetch, kmsg.InitProducerID} {
+		s = asking(t, c)
+		s.at, s.done = map[Partition]int64{in0: 7}, map[Partition]int64{in0: 5}
+		fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Err: kerr.ClusterAuthorizationFailed, Count: -1})
+		if err := s.verifyAborted(limited(t)); !errors.Is(err, kerr.ClusterAuthorizationFailed) {
+			t.Errorf("%s is refused: %v", kmsg.NameForKey(int16(key)), err)
+		}
+		fault.Remove()
+	}
+}
+
+// Partitions that come later need a place to be released to, as those that were there.
+func TestPartitionsThatComeLaterMustFit(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(3, "out", "new", "new-out"), kfake.SeedTopics(1, "narrow"))
+	s := asking(t, c)
+	s.topics = []topic{{"a", 2}, {"in", 1}}
+	for _, test := range []struct {
+		sink string
+		of   []Partition
+		want string // "" where it fits
+		then []topic
+	}{
+		{"out", []Partition{in0}, "", []topic{{"a", 2}, {"in", 1}}},
+		{"narrow", []Partition{in0}, "", []topic{{"a", 2}, {"in", 1}}}, // as when it was opened
+		{"narrow", []Partition{in0, in1}, `the topic "narrow" has 1 partitions and must have at least the 2 of "in"`, []topic{{"a", 2}, {"in", 1}}},
+		{"missing", []Partition{in1}, `the topic "missing" does not exist`, []topic{{"a", 2}, {"in", 1}}},
+		{"out", []Partition{{Topic: "in", Number: 3}}, `must have at least the 4 of "in"`, []topic{{"a", 2}, {"in", 1}}},
+		{"out", []Partition{in0, {Topic: "in", Number: 2}}, "", []topic{{"a", 2}, {"in", 3}}},
+		{"{topic}-out", []Partition{in1, {Topic: "new", Number: 1}}, "", []topic{{"a", 2}, {"in", 3}, {"new", 2}}},
+		{"{topic}-out", []Partition{{Topic: "newer"}}, `the topic "newer-out" does not exist`, []topic{{"a", 2}, {"in", 3}, {"new", 2}}},
+	} {
+		s.config.Sink.Topic = test.sink
+		err := s.fit(limited(t), test.of)
+		if (err == nil) != (test.want == "") || err != nil && (!Final(err) || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%v into %s: %v, want %q", test.of, test.sink, err, test.want)
+		}
+		if fmt.Sprint(s.topics) != fmt.Sprint(test.then) {
+			t.Errorf("%v into %s: topics %v, want %v", test.of, test.sink, s.topics, test.then)
+		}
+	}
+	if s.config.Sink = nil; s.fit(t.Context(), []Partition{{Topic: "newer"}}) != nil {
+		t.Error("where nothing is released everything fits")
+	}
+}
+
+// No transaction spans two clusters; one cluster may be given by several addresses.
+func TestSourceAndSinkAreOfOneCluster(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.NumBrokers(2), kfake.ClusterID("one"))
+	other := newCluster(t, kfake.ClusterID("two"))
+	config := StreamConfig{Source: &SourceConfig{Connection: connection(c)}, Sink: &SinkConfig{Connection: connection(c)}, Log: zerolog.Nop()}
+	admin := kadm.NewClient(newClient(t, c))
+	if err := config.sameCluster(t.Context(), nil); err != nil {
+		t.Errorf("the same addresses: %v", err)
+	}
+	config.Source.Brokers, config.Sink.Brokers = c.ListenAddrs()[:1], c.ListenAddrs()[1:]
+	if err := config.sameCluster(limited(t), admin); err != nil {
+		t.Errorf("two brokers of one cluster: %v", err)
+	}
+	config.Sink.Connection = connection(other)
+	if err := config.sameCluster(limited(t), admin); !Final(err) || !strings.Contains(err.Error(), "topics of two clusters") {
+		t.Errorf("two clusters: %v", err)
+	}
+	config.Sink.Brokers = nil
+	if err := config.sameCluster(limited(t), admin); !Final(err) {
+		t.Errorf("no address: %v", err)
+	}
+	config.Sink.Connection = connection(other)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := config.sameCluster(cancelled, admin); !errors.Is(err, context.Canceled) {
+		t.Errorf("nobody has answered: %v", err)
+	}
+}
+
+// What is kept of partitions is read from all their homes; entries that were removed, or
+// kept in transactions that were aborted, are not there.
+func TestStatesAreRead(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	if err := c.CreateTopic("g-state", 3, map[string]string{"cleanup.policy": "compact"}); err != nil {
+		t.Fatal(err)
+	}
+	s := asking(t, c)
+	s.statePartitions = 3
+	cl := newClient(t, c)
+	put := func(n int32, entry, value string) {
+		t.Helper()
+		var bytes []byte
+		if value != "" {
+			bytes = []byte(value)
+		}
+		s.PutState(limited(t), Partition{Topic: "in", Number: n}, entry, bytes)
+		if err := s.Flush(limited(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get := func(of ...Partition) string {
+		t.Helper()
+		states, err := s.states(limited(t), of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%q", states)
+	}
+	in4 := Partition{Topic: "in", Number: 4} // at home where in/1 is
+	if got := get(in0, in1); got != "map[]" {
+		t.Errorf("before anything is kept: %s", got)
+	}
+	put(0, "a", "1")
+	put(0, "b", "2")
+	put(0, "a", "3")
+	put(0, "b", "")
+	put(1, "a", "4")
+	put(4, "a", "5")
+	put(4, "a", "")
+	put(4, "c", "6")
+	if got, want := get(in0), `map["in/0":map["a":"3"]]`; got != want {
+		t.Errorf("of in/0: %s, want %s", got, want)
+	}
+	if got, want := get(in1), `map["in/1":map["a":"4"] "in/4":map["c":"6"]]`; got != want {
+		t.Errorf("of in/1 and what is beside it: %s, want %s", got, want)
+	}
+	all := `map["in/0":map["a":"3"] "in/1":map["a":"4"] "in/4":map["c":"6"]]`
+	if got := get(in0, in1, in4); got != all {
+		t.Errorf("of all: %s, want %s", got, all)
+	}
+	// A transaction that is open is waited for, and what it kept is forgotten with it.
+	open := newClient(t, c, kgo.TransactionalID("open"))
+	if err := open.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	of := StateOf{"p", in0}
+	if err := open.ProduceSync(limited(t), &kgo.Record{Topic: "g-state", Partition: of.home(3), Key: of.key("a"), Value: []byte("lost")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	admin := kadm.NewClient(cl)
+	starts, ends, err := bounds(limited(t), admin, "g-state")
+	if err != nil || starts[of.home(3)] != 0 || ends[of.home(3)] != 5 || len(ends) != 3 || len(starts) != 3 {
+		t.Fatalf("bounds %v, %v, %v", starts, ends, err)
+	}
+	left := map[int32]int64{of.home(3): 4}
+	if stable(limited(t), admin, "g-state", left, ends) {
+		t.Error("a transaction is open, and what it holds is stable")
+	}
+	read := make(chan string)
+	go func() {
+		states, err := s.states(context.WithoutCancel(t.Context()), []Partition{in0})
+		read <- fmt.Sprintf("%q %v", states, err)
+	}()
+	if err := open.EndTransaction(limited(t), kgo.TryAbort); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := <-read, `map["in/0":map["a":"3"]] <nil>`; got != want {
+		t.Errorf("after an abort: %s, want %s", got, want)
+	}
+	if !stable(limited(t), admin, "g-state", left, ends) {
+		t.Error("no transaction is open")
+	}
+	if stable(limited(t), admin, "g-state", map[int32]int64{7: 0}, ends) || stable(limited(t), admin, "missing", left, ends) {
+		t.Error("what nobody knows is stable")
+	}
+	// Compaction leaves nothing at the end: what is left is there all the same.
+	put(0, "a", "7")
+	put(0, "a", "")
+	if states, err := ReadStates(limited(t), s.config.Source, "p", zerolog.Nop()); err != nil || fmt.Sprintf("%q", states) != `map["in/0":map[] "in/1":map["a":"4"] "in/4":map["c":"6"]]` {
+		t.Errorf("all states: %q, %v", states, err)
+	}
+	cancelled, cancel := context.WithCancel(limited(t))
+	cancel()
+	if _, err := s.states(cancelled, []Partition{in0}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// A state that cannot be read is an error, in words.
+func TestStatesAreRefused(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "g-state"))
+	source := &SourceConfig{Connection: connection(c), Group: "g"}
+	missing := &SourceConfig{Connection: connection(c), Group: "h"}
+	if _, err := ReadStates(limited(t), missing, "p", zerolog.Nop()); !Final(err) || err.Error() != `the consumer group "h" has kept no assessment: the topic "h-state" does not exist` {
+		t.Errorf("no topic: %v", err)
+	}
+	if got, err := ReadStates(limited(t), source, "p", zerolog.Nop()); err != nil || len(got) > 0 {
+		t.Errorf("an empty topic: %v, %v", got, err)
+	}
+	if _, err := ReadStates(limited(t), &SourceConfig{}, "p", zerolog.Nop()); !Final(err) {
+		t.Errorf("no brokers: %v", err)
+	}
+	fill(t, newClient(t, c), "g-state", 0, 0, 1)
+	for _, key := range []kmsg.Key{kmsg.ListOffsets, kmsg.Fetch} {
+		fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+		if _, err := ReadStates(limited(t), source, "p", zerolog.Nop()); !Final(err) || !errors.Is(err, kerr.TopicAuthorizationFailed) {
+			t.Errorf("%s is refused: %v", kmsg.NameForKey(int16(key)), err)
+		}
+		if key == kmsg.ListOffsets && stable(limited(t), kadm.NewClient(newClient(t, c)), "g-state", nil, nil) {
+			t.Error("it is stable though nobody says so")
+		}
+		fault.Remove()
+	}
+}
+
+// Topics beside the release must be there, and be wide enough where records keep their
+// partition; a note goes to the partition of what it is about, as far as there are so many.
+func TestTopicsBesideTheRelease(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(2, "notes", "held"), kfake.SeedTopics(1, "narrow"))
+	s := asking(t, c)
+	s.topics = []topic{{"in", 2}}
+	if err := s.Beside(t.Context(), nil, ""); err != nil || len(s.noted) > 0 {
+		t.Errorf("nothing beside it: %v", err)
+	}
+	for _, test := range []struct {
+		notes []string
+		hold  string
+		want  string
+	}{
+		{[]string{"notes", "missing"}, "", `the topic "missing" does not exist`}, {nil, "missing", `the topic "missing" does not exist`},
+		{nil, "narrow", "must have at least the 2"}, {nil, "in", `the topic "in" does not exist`},
+		{nil, "held", ""}, {[]string{"narrow", "notes"}, "held", ""}, {[]string{"notes", "narrow"}, "", ""},
+	} {
+		if err := s.Beside(limited(t), test.notes, test.hold); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v, held in %q: %v, want %q", test.notes, test.hold, err, test.want)
+		}
+	}
+	if want := (map[string]int32{"notes": 2, "narrow": 1}); !maps.Equal(s.noted, want) {
+		t.Errorf("they have %v partitions, want %v", s.noted, want)
+	}
+	for _, n := range []int32{0, 1, 3} {
+		s.Note(limited(t), "notes", Partition{Topic: "in", Number: n}, fmt.Append(nil, n))
+		s.Note(limited(t), "narrow", Partition{Topic: "in", Number: n}, fmt.Append(nil, n))
+	}
+	if err := s.Flush(limited(t)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "notes, of even ones", lines(t, c, "notes", 0), []string{"=0"})
+	same(t, "notes, of odd ones", lines(t, c, "notes", 1), []string{"=1", "=3"})
+	same(t, "notes of all", lines(t, c, "narrow", 0), []string{"=0", "=1", "=3"})
+	s.config.Source.Brokers = nil
+	if err := s.Beside(limited(t), []string{"notes"}, ""); !Final(err) {
+		t.Errorf("no brokers: %v", err)
+	}
+}
+
+// Who only looks makes no state topic, and refuses one that forgets.
+func TestStateTopicIsLookedFor(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	admin := kadm.NewClient(newClient(t, c))
+	s := asking(t, c)
+	s.config.Look = true
+	if n, err := s.prepareState(limited(t), admin, 2); n != 0 || err != nil {
+		t.Errorf("it is missing: %d, %v", n, err)
+	}
+	s.config.Look = false
+	if n, err := s.prepareState(limited(t), admin, 2); n != 2 || err != nil {
+		t.Errorf("it is made: %d, %v", n, err)
+	}
+	s.config.Look = true
+	if n, err := s.prepareState(limited(t), admin, 5); n != 2 || err != nil {
+		t.Errorf("it is found: %d, %v", n, err)
+	}
+	forgets := "delete"
+	if _, err := admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "cleanup.policy", Value: &forgets}}, "g-state"); err != nil {
+		t.Fatal(err)
+	}
+	for _, look := range []bool{true, false} {
+		s.config.Look = look
+		if _, err := s.prepareState(limited(t), admin, 2); !Final(err) || !strings.Contains(err.Error(), "got delete") {
+			t.Errorf("it forgets, and is only looked at %v: %v", look, err)
+		}
+	}
+	s.config.Look = true
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Err: kerr.TopicAuthorizationFailed, Topic: "g-state", Count: -1})
+	if n, err := s.prepareState(limited(t), kadm.NewClient(newClient(t, c)), 2); n != 0 || err != nil {
+		t.Errorf("nobody may see it: %d, %v", n, err)
+	}
+}
