@@ -85,13 +85,13 @@ type Stream struct {
 
 	pending   map[Partition][]*kgo.Record // polled and not yet handed out, where windows are cut
 	queue     []connectors.Raw
-	polled    int       // records of the open transaction
-	heard     time.Time // when records last came, or brokers last answered, where there is a patience
-	touched   bool      // the open transaction has read something, markers included
-	deadline  time.Time // of the open transaction; zero before its first record
-	failed    atomic.Pointer[error]
-	begunAt   atomic.Int64 // when the open transaction began, in nanoseconds
-	rivalries []time.Time  // when another process of the same instance has ended a transaction, the last few; under mu
+	polled    int                    // records of the open transaction
+	heard     time.Time              // when records last came, or brokers last answered, where there is a patience
+	touched   bool                   // the open transaction has read something, markers included
+	deadline  time.Time              // of the open transaction; zero before its first record
+	failed    *atomic.Pointer[error] // of the client's messages; what one that was left still says of its own goes unheard
+	begunAt   atomic.Int64           // when the open transaction began, in nanoseconds
+	rivalries []time.Time            // when another process of the same instance has ended a transaction, the last few; under mu
 	draining  atomic.Bool
 	drainedAt atomic.Int64        // when it was first set, in nanoseconds
 	ends      map[Partition]int64 // where a bounded stream ends; nil: it does not
@@ -126,6 +126,7 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 	s.entered, s.owned, s.assignedAt = map[Partition]int{}, map[Partition]int{}, time.Time{}
 	s.at, s.done, s.looked = maps.Clone(s.began), maps.Clone(s.began), map[Partition]int64{}
 	s.pending = map[Partition][]*kgo.Record{}
+	s.failed = new(atomic.Pointer[error])
 	s.reset()
 	if s.config.Sink != nil && s.config.Sink.Delivery == atLeastOnce {
 		if s.client, err = kgo.NewClient(append(options, c.tuning...)...); err != nil {
@@ -359,18 +360,19 @@ func (s *Stream) take(p Partition, records []*kgo.Record) {
 // Produce adds a message to the open transaction. A message that no broker takes
 // fails the transaction: End and Next tell.
 func (s *Stream) Produce(ctx context.Context, r *kgo.Record) {
-	s.outbox.produce(ctx, r, s.delivered)
+	failed := s.failed
+	s.outbox.produce(ctx, r, func(r *kgo.Record, err error) { s.delivered(r, err, failed) })
 }
 
-func (s *Stream) delivered(r *kgo.Record, err error) {
+func (s *Stream) delivered(r *kgo.Record, err error, failed *atomic.Pointer[error]) {
 	if err != nil {
 		if strings.Contains(err.Error(), "invalid record partitioning choice") {
 			err = &FinalError{Text: fmt.Sprintf("writing to %s: the topic has fewer partitions than the source has now, and a record keeps its partition", r.Topic), Err: err}
 		}
 		err = Explain(err, "writing to "+r.Topic)
-		if s.failed.CompareAndSwap(nil, &err) {
+		if failed.CompareAndSwap(nil, &err) {
 			if err := s.rival(err); err != nil {
-				s.failed.Store(&err)
+				failed.Store(&err)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func offline() *Stream {
 			Watch: &observer{lag: map[Partition]int64{}}, Log: zerolog.Nop(),
 		},
 		owned: map[Partition]int{}, entered: map[Partition]int{}, at: map[Partition]int64{}, done: map[Partition]int64{},
-		pending: map[Partition][]*kgo.Record{}, looked: map[Partition]int64{}, noted: map[string]int32{},
+		failed: new(atomic.Pointer[error]), pending: map[Partition][]*kgo.Record{}, looked: map[Partition]int64{}, noted: map[string]int32{},
 	}
 }
 
@@ -264,17 +265,17 @@ func TestRivals(t *testing.T) {
 func TestLostMessagesFailATransaction(t *testing.T) {
 	r := &kgo.Record{Topic: "out"}
 	s := offline()
-	if s.delivered(r, nil); s.failure() != nil {
+	if s.delivered(r, nil, s.failed); s.failure() != nil {
 		t.Error("it was taken")
 	}
-	s.delivered(r, errors.New("invalid record partitioning choice of 3 from 2"))
-	s.delivered(r, kerr.TopicAuthorizationFailed)
+	s.delivered(r, errors.New("invalid record partitioning choice of 3 from 2"), s.failed)
+	s.delivered(r, kerr.TopicAuthorizationFailed, s.failed)
 	if err := s.failure(); !Final(err) || err.Error() != "writing to out: the topic has fewer partitions than the source has now, and a record keeps its partition" {
 		t.Errorf("the error is %v", err)
 	}
 	s = offline()
-	s.delivered(r, kerr.TopicAuthorizationFailed)
-	s.delivered(r, errors.New("later"))
+	s.delivered(r, kerr.TopicAuthorizationFailed, s.failed)
+	s.delivered(r, errors.New("later"), s.failed)
 	if err := s.failure(); !Final(err) || !strings.Contains(err.Error(), `may not Write to topic "out"`) {
 		t.Errorf("the error is %v", err)
 	}
@@ -286,10 +287,20 @@ func TestLostMessagesFailATransaction(t *testing.T) {
 	for i := range rivals {
 		s.begunAt.Store(time.Now().UnixNano())
 		s.failed.Store(nil)
-		s.delivered(r, kerr.ProducerFenced)
+		s.delivered(r, kerr.ProducerFenced, s.failed)
 		if err := s.failure(); err == nil || Final(err) != (i == rivals-1) {
 			t.Errorf("the %dth: %v", i+1, err)
 		}
+	}
+}
+
+// What a client that was left still says of its messages fails nothing that comes after it.
+func TestMessagesOfAClientThatWasLeft(t *testing.T) {
+	s := offline()
+	before := s.failed
+	s.failed = new(atomic.Pointer[error])
+	if s.delivered(&kgo.Record{Topic: "out"}, kgo.ErrClientClosed, before); s.failure() != nil {
+		t.Errorf("the next one fails: %v", s.failure())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -90,7 +91,7 @@ func (s *StreamSource) Decoder(layout *microdata.Layout, carry bool) (message.De
 // OpenStream finds the topics of a stream and checks that everything it writes to
 // is there. Nothing is read.
 func OpenStream(ctx context.Context, c StreamConfig) (*Stream, error) {
-	s := &Stream{config: c, noted: map[string]int32{}, began: map[Partition]int64{}}
+	s := &Stream{config: c, noted: map[string]int32{}, began: map[Partition]int64{}, failed: new(atomic.Pointer[error])}
 	client, err := c.Source.connect(c.Log)
 	if err != nil {
 		return nil, err
