@@ -82,7 +82,7 @@ test-interop: ## other libraries read what is written and write what is read
 	scripts/test-interop.sh
 
 .PHONY: test-objects
-test-objects: ## object storage on a real S3 server, VersityGW (the first time it is compiled: minutes)
+test-objects: ## object storage on servers of other people (the first time they are installed: minutes)
 	scripts/test-objects.sh
 
 .PHONY: test-examples

@@ -2,8 +2,10 @@ package connectors
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"os"
+	"fmt"
+	"io"
 )
 
 // Part is a run of consecutive records of one stream that can be read alone. Only the
@@ -27,7 +29,15 @@ type Divisible interface {
 	// It is closed with the source that it is a part of.
 	Part(p Part) (Source, error)
 	// Stored opens the file that a stream is stored in, to tell it from others.
-	Stored(stream int) (*os.File, error)
+	Stored(stream int) (Stored, error)
+}
+
+// Stored is an open file, or object, as it is stored.
+type Stored struct {
+	io.ReaderAt
+	io.Closer
+	Size int64
+	ETag string // of an object, which differs where its content does; "" of a file
 }
 
 // ErrIndivisible is the error of a source that cannot be read in parts.
@@ -51,4 +61,19 @@ type Placed interface {
 func PlacedOf(config SinkConfig) Placed {
 	p, _ := config.(Placed)
 	return p
+}
+
+// Held is a sink whose finished output, an object, can get its name from another process.
+type Held interface {
+	// Hold takes the place of Commit: it returns what the other process needs to know.
+	// Nobody sees the output until then.
+	Hold() (json.RawMessage, error)
+}
+
+// Hold leaves the output of a sink finished and without its name, for another process.
+func Hold(sink Sink) (json.RawMessage, error) {
+	if h, ok := sink.(Held); ok {
+		return h.Hold()
+	}
+	return nil, fmt.Errorf("%w: its output can get its name from no other process", ErrIndivisible)
 }

@@ -1,29 +1,69 @@
 #!/usr/bin/env bash
-# Object storage on a server of other people: VersityGW, which the Go proxy has, on
-# loopback. What is asked of it is what the tests ask of the server in the process.
+# Object storage on servers of other people, on loopback: VersityGW, which the Go proxy has,
+# and moto, which PyPI has. What is asked of them is what the tests ask of the server in the
+# process. SERVERS chooses: versitygw, moto.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-version=v1.8.0
 cache=$PWD/.cache/objects
 mkdir -p "$cache"
-[[ -x $cache/versitygw ]] || GOBIN=$cache GOFLAGS= go install "github.com/versity/versitygw/cmd/versitygw@$version"
 work=$(mktemp -d)
 server=
 finish() {
-  [[ -z $server ]] || kill "$server" 2>/dev/null || true
-  rm -rf "$work"
+  [[ -z $server ]] || { kill "$server" 2>/dev/null && wait "$server" 2>/dev/null; } || true
+  server=
 }
-trap finish EXIT
-mkdir -p "$work/data/release"
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-export SDLFILTER_TEST_S3=http://127.0.0.1:$port SDLFILTER_TEST_S3_ACCESS_KEY=access SDLFILTER_TEST_S3_SECRET_KEY=a-secret-of-the-tests
-ROOT_ACCESS_KEY=$SDLFILTER_TEST_S3_ACCESS_KEY ROOT_SECRET_KEY=$SDLFILTER_TEST_S3_SECRET_KEY \
-  "$cache/versitygw" --port "127.0.0.1:$port" posix "$work/data" >"$work/log" 2>&1 &
-server=$!
-for _ in $(seq 600); do
-  (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break
-  kill -0 "$server" || { cat "$work/log"; exit 1; }
-  sleep 0.1
+trap 'finish; rm -rf "$work"' EXIT
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+# answering PORT waits until the server listens.
+answering() {
+  for _ in $(seq 1200); do
+    (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return
+    kill -0 "$server" || break
+    sleep 0.1
+  done
+  cat "$work/log"
+  exit 1
+}
+
+# passes PACKAGE PATTERN TEST has the tests run, and TEST among them.
+passes() {
+  CGO_ENABLED=0 go test -count=1 -v -run "$2" "$1" | tee "$work/out"
+  grep -q -- "--- PASS: $3" "$work/out" # and not skipped
+}
+
+s3() {
+  export SDLFILTER_TEST_S3=http://127.0.0.1:$1 SDLFILTER_TEST_S3_ACCESS_KEY=access SDLFILTER_TEST_S3_SECRET_KEY=a-secret-of-the-tests
+}
+
+versitygw() {
+  [[ -x $cache/versitygw ]] || GOBIN=$cache GOFLAGS= go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
+  mkdir -p "$work/data/release"
+  port=$(free_port)
+  s3 "$port"
+  ROOT_ACCESS_KEY=$SDLFILTER_TEST_S3_ACCESS_KEY ROOT_SECRET_KEY=$SDLFILTER_TEST_S3_SECRET_KEY \
+    "$cache/versitygw" --port "127.0.0.1:$port" posix "$work/data" >"$work/log" 2>&1 &
+  server=$!
+  answering "$port"
+  passes ./internal/objects/s3 /real TestConditions/real
+  finish
+}
+
+# moto does not keep to If-Match of CompleteMultipartUpload.
+moto() {
+  [[ -x $cache/moto/bin/moto_server ]] || { python3 -m venv "$cache/moto" && "$cache/moto/bin/pip" install -q 'moto[server,s3]==5.2.5'; }
+  port=$(free_port)
+  s3 "$port"
+  "$cache/moto/bin/moto_server" -H 127.0.0.1 -p "$port" >"$work/log" 2>&1 &
+  server=$!
+  answering "$port"
+  python3 -c 'import sys, urllib.request as u; u.urlopen(u.Request(sys.argv[1], method="PUT"))' "$SDLFILTER_TEST_S3/release"
+  SDLFILTER_TEST_S3_COMPLETES_OVER=1 passes ./internal/objects/s3 /real TestConditions/real
+  finish
+}
+
+for s in ${SERVERS:-versitygw moto}; do
+  printf -- '--- %s\n' "$s"
+  "$s"
 done
-CGO_ENABLED=0 go test -count=1 -v -run '/real' ./internal/objects/s3 | tee "$work/out"
-grep -q -- '--- PASS: TestConditions/real' "$work/out" # and not skipped

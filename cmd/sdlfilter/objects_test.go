@@ -355,27 +355,61 @@ func TestObjectsBadInput(t *testing.T) {
 	s.left()
 }
 
-// TestObjectsInShards refuses what shards do not know: nothing is made of the name of an
-// object on this machine.
+// TestObjectsInShards releases from objects to objects in shards whose manifest and states
+// are objects as well, and holds the records against those of one run.
 func TestObjectsInShards(t *testing.T) {
-	t.Parallel()
-	s := newStore(t)
-	s.upload("in.csv", "in/in.csv")
-	for _, c := range []struct {
-		from, to string
-		status   int
-		words    string
-	}{
-		{"in.csv", "s3://data/out/release", exitUsage, "sink.csv.path: must be a folder of this machine"},
-		{"s3://data/in/in.csv", "out/", exitFailed, "shards of objects are not supported"},
-	} {
-		s.config("csv", c.from, c.to, "", passes)
-		if status, words := s.run("shard", "plan", "c.yaml", "--shards", "2", "--out", "plan.json"); status != c.status || !strings.Contains(words, c.words) {
-			t.Errorf("from %s to %s: status %d: %s", c.from, c.to, status, words)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(s.dir, "s3:")); err == nil {
-		t.Error("a folder s3: was made")
+	for _, format := range []string{"parquet", "csv", "jsonl"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			in := "in." + format
+			s.config(format, in, "local/release."+format, "local/", passes)
+			if status, words := s.run("run", "c.yaml"); status != exitDone {
+				t.Fatalf("of files: status %d: %s", status, words)
+			}
+			want, err := os.ReadFile(filepath.Join(s.dir, "local", "release."+format))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.upload(in, "in/"+in)
+			s.config(format, "s3://data/in", "s3://data/out/release", "s3://data/out/", passes)
+			const plan, states = "s3://data/work/plan.json", "s3://data/work/states"
+			for _, c := range []struct {
+				status int
+				words  string
+				args   []string
+			}{
+				{exitUsage, "plan.json: no such object", []string{"shard", "run", plan, "--shard", "0", "--state", states + "/0"}},
+				{exitDone, "1 shards of 1 files in " + plan, []string{"shard", "plan", "c.yaml", "--shards", "2", "--out", plan}},
+				{exitFailed, states + ": holds no states", []string{"shard", "commit", plan, "--states", states}},
+				{exitUsage, "must be 0 to 0", []string{"shard", "run", plan, "--shard", "1", "--state", states + "/1"}},
+				{exitFailed, "no such bucket", []string{"shard", "run", plan, "--shard", "0", "--state", "s3://none/0"}},
+				{exitDone, "", []string{"shard", "run", plan, "--shard", "0", "--state", states + "/0"}},
+				{exitFailed, "no such bucket", []string{"shard", "commit", plan, "--states", "s3://none/states"}},
+				{exitDone, "s3://data/out/release", []string{"shard", "commit", plan, "--states", states}},
+				{exitDone, "belong together", []string{"verify", "s3://data/out/report.json"}},
+			} {
+				if status, words := s.run(c.args...); status != c.status || !strings.Contains(words, c.words) {
+					t.Errorf("%q: status %d, want %d and %q:\n%s", c.args, status, c.status, c.words, words)
+				}
+			}
+			var got []byte
+			for _, key := range s.server.Keys("data") {
+				data := s.server.Get("data", key).Data
+				if strings.HasPrefix(key, "out/release/part-") {
+					got = append(got, data...)
+				}
+				if !strings.HasPrefix(key, "in/") {
+					s.clean(key, data)
+				}
+			}
+			if format != "parquet" && !bytes.Equal(got, want) || len(got) == 0 {
+				t.Errorf("the release is not that of one run: %d bytes, and %d", len(got), len(want))
+			}
+			if _, err := os.Stat(filepath.Join(s.dir, "s3:")); err == nil {
+				t.Error("a folder s3: was made")
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -84,7 +85,7 @@ func (s *state) shardRunCommand() *cobra.Command {
 			if number < 0 || to == "" {
 				return usageError{fmt.Errorf("shard run needs --shard, from 0, and --state")}
 			}
-			m, p, o, err := s.planned(args[0])
+			m, p, o, err := s.planned(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -121,7 +122,7 @@ func (s *state) shardCommitCommand() *cobra.Command {
 			if summary != "text" && summary != "json" {
 				return usageError{fmt.Errorf("--summary must be text or json, got %q", summary)}
 			}
-			m, p, o, err := s.planned(args[0])
+			m, p, o, err := s.planned(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -148,8 +149,8 @@ func (s *state) shardOptions(loosen bool) pipeline.Options {
 }
 
 // planned reads a manifest and the configuration that it was made of.
-func (s *state) planned(path string) (*shard.Manifest, *config.Pipeline, pipeline.Options, error) {
-	m, err := shard.Read(path)
+func (s *state) planned(ctx context.Context, path string) (*shard.Manifest, *config.Pipeline, pipeline.Options, error) {
+	m, err := shard.Read(ctx, path)
 	if err != nil {
 		return nil, nil, pipeline.Options{}, err
 	}

@@ -3,7 +3,6 @@ package parquet
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/files"
@@ -67,7 +66,7 @@ func (s *source) Part(p connectors.Part) (connectors.Source, error) {
 }
 
 // Stored implements connectors.Divisible.
-func (s *source) Stored(stream int) (*os.File, error) {
+func (s *source) Stored(stream int) (connectors.Stored, error) {
 	return files.Stored(s.streams[stream].reopen())
 }
 

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -387,6 +388,14 @@ func (s *sink) Commit() error {
 		return s.single.Commit()
 	}
 	return nil
+}
+
+// Hold implements connectors.Held.
+func (s *sink) Hold() (json.RawMessage, error) {
+	if s.single == nil {
+		return nil, fmt.Errorf("%s: can get its name from no other process", s.cfg.Path)
+	}
+	return s.single.Hold()
 }
 
 // Abort removes what has no name yet.

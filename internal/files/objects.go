@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
@@ -253,13 +254,21 @@ func (t *tree) object(rel string) *object {
 	return t.all[rel]
 }
 
-// Stored is an open file as one of this machine, which an object is not.
-func Stored(h Handle, err error) (*os.File, error) {
+// Stored is an open file as it is stored.
+func Stored(h Handle, err error) (connectors.Stored, error) {
 	if err != nil {
-		return nil, err
+		return connectors.Stored{}, err
 	}
-	if f, ok := h.(*os.File); ok {
-		return f, nil
+	stored := connectors.Stored{ReaderAt: h, Closer: h}
+	switch f := h.(type) {
+	case *objectHandle:
+		stored.Size, stored.ETag = f.Size(), f.ETag()
+	case *os.File:
+		info, err := f.Stat()
+		if err != nil {
+			return connectors.Stored{}, errors.Join(err, f.Close())
+		}
+		stored.Size = info.Size()
 	}
-	return nil, errors.Join(errors.New("shards of objects are not supported: run the whole, or bring the source to a file system that all shards see"), h.Close())
+	return stored, nil
 }

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +46,8 @@ type Bucket interface {
 	Put(ctx context.Context, key string, data []byte, mark string, c Condition) error
 	// Begin begins an object of several parts.
 	Begin(ctx context.Context, key, mark string) (Upload, error)
+	// Resume is an upload that another process has begun, from its Token.
+	Resume(key string, token json.RawMessage) (Upload, error)
 	Delete(ctx context.Context, key string) error
 }
 
@@ -55,6 +58,11 @@ type Upload interface {
 	// Complete makes the object of its parts.
 	Complete(ctx context.Context, c Condition) error
 	Abort(ctx context.Context) error
+	// Token is what another process needs to complete the parts that were written so far,
+	// or to give them up.
+	Token() (json.RawMessage, error)
+	// There is ErrNoUpload where the upload, or one of its parts, is not there any more.
+	There(ctx context.Context) error
 }
 
 var (

@@ -62,6 +62,9 @@ func NewReader(ctx context.Context, b Bucket, info Info) *Reader {
 // Size is the object's size.
 func (r *Reader) Size() int64 { return r.info.Size }
 
+// ETag is the state of the object that is read.
+func (r *Reader) ETag() string { return r.info.ETag }
+
 // Want announces what will be read, each extent from its beginning to its end and several
 // at once, so that it is fetched ahead. It takes the place of what was announced before;
 // what was fetched stays as long as there is room.

@@ -46,7 +46,8 @@ type Writer struct {
 	failed  error
 
 	digest    hash.Hash
-	tried     bool // to commit, without knowing that it was refused
+	sum       string // of what another process has written, in place of digest
+	tried     bool   // to commit, without knowing that it was refused
 	finished  bool
 	done      bool // committed or given up
 	committed bool
@@ -178,6 +179,9 @@ func (w *Writer) Finish() error {
 
 // Sum is the size and the SHA-256 of what was written, after Finish.
 func (w *Writer) Sum() (size int64, digest string) {
+	if w.digest == nil {
+		return w.size, w.sum
+	}
 	return w.size, hex.EncodeToString(w.digest.Sum(nil))
 }
 

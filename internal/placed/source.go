@@ -3,7 +3,6 @@ package placed
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -165,10 +164,10 @@ func (s *Source) Divide(ctx context.Context, bytes int64, cut connectors.Cut) ([
 }
 
 // Stored implements connectors.Divisible.
-func (s *Source) Stored(stream int) (*os.File, error) {
+func (s *Source) Stored(stream int) (connectors.Stored, error) {
 	d := connectors.DivisibleOf(s.Source)
 	if d == nil {
-		return nil, connectors.ErrIndivisible
+		return connectors.Stored{}, connectors.ErrIndivisible
 	}
 	return d.Stored(stream)
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -50,6 +53,19 @@ func named(p string, err error) error {
 		return fmt.Errorf("%s: %w: somebody else has written or removed it meanwhile, and it stays as it is", objects.Clean(p), err)
 	}
 	return fmt.Errorf("%s: %w", objects.Clean(p), err)
+}
+
+// Hold leaves an object whole and without a name; the other process gives it its name by
+// Dir.Take.
+func (f *File) Hold() (json.RawMessage, error) {
+	if f.object == nil {
+		return nil, fmt.Errorf("%s: is a file, which gets its name from no other process", f.path)
+	}
+	held, err := f.object.Hold()
+	if err != nil {
+		return nil, named(f.path, err)
+	}
+	return json.Marshal(held)
 }
 
 // Write implements io.Writer.
@@ -107,6 +123,50 @@ func ContentInfo(ctx context.Context, p string) (folder bool, err error) {
 }
 
 var errFound = errors.New("found")
+
+func replaceObject(p string, data []byte) error {
+	name, err := objectName(p)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	b, err := objects.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	return named(p, objects.PutWhole(ctx, b, name.Key, data, objects.Condition{}))
+}
+
+// List returns the files of a folder, or the objects right below it, but for those whose
+// name begins with a point, in the order of their names. An object folder that is not there
+// has none.
+func List(ctx context.Context, folder string) (paths []string, err error) {
+	if !objects.Is(folder) {
+		entries, err := os.ReadDir(folder)
+		for _, e := range entries {
+			if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
+				paths = append(paths, filepath.Join(folder, e.Name()))
+			}
+		}
+		return paths, err
+	}
+	name, err := objectName(folder)
+	if err != nil {
+		return nil, err
+	}
+	b, err := objects.Open(ctx, name)
+	if err != nil {
+		return nil, named(folder, err)
+	}
+	name.Key = strings.TrimSuffix(name.Key, "/") + "/"
+	err = b.List(ctx, name.Key, func(o objects.Info) error {
+		if rel := strings.TrimPrefix(o.Key, name.Key); rel != "" && !strings.Contains(rel, "/") && rel[0] != '.' {
+			paths = append(paths, name.String()+rel)
+		}
+		return nil
+	})
+	return paths, named(folder, err)
+}
 
 // contentOfObjects digests what is under a name: an object, or a release in parts, of
 // which its manifest says what they are.

@@ -2,8 +2,6 @@ package publish
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,11 +66,13 @@ type objectDir struct {
 	before manifest
 	parts  []*objectPart
 	done   bool
+	lost   bool // another release has come meanwhile
 }
 
 type objectPart struct {
 	*objects.Writer
-	name string
+	name  string
+	taken bool // written by another process
 }
 
 // Sync implements Part.
@@ -92,9 +92,7 @@ func createObjectDir(path, ext string) (*objectDir, error) {
 		return nil, err
 	}
 	d := &objectDir{bucket: b, prefix: strings.TrimSuffix(name.Key, "/") + "/", ext: ext}
-	var mark [5]byte
-	rand.Read(mark[:])
-	d.mark = hex.EncodeToString(mark[:])
+	d.mark = NewAttempt()
 	if d.before, err = manifestOf(ctx, b, d.prefix); err != nil {
 		return nil, err
 	}
@@ -126,7 +124,7 @@ func (d *objectDir) create(name string) (Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &objectPart{w, name}
+	p := &objectPart{Writer: w, name: name}
 	d.parts = append(d.parts, p)
 	return p, nil
 }
@@ -162,6 +160,9 @@ func (d *objectDir) commit() error {
 	if err != nil {
 		return err
 	}
+	old = slices.DeleteFunc(old, func(key string) bool {
+		return slices.ContainsFunc(d.parts, func(p *objectPart) bool { return p.Key() == key })
+	})
 	m := Manifest{Schema: ManifestSchema, Parts: []ManifestPart{}}
 	for _, p := range d.parts {
 		if err := p.Writer.Commit(); err != nil {
@@ -180,7 +181,7 @@ func (d *objectDir) commit() error {
 		return err
 	}
 	c := objects.Condition{Absent: d.before.ETag == "", ETag: d.before.ETag}
-	if err := objects.PutWhole(ctx, d.bucket, d.prefix+Success, append(text, '\n'), c); err != nil {
+	if err := objects.PutWhole(ctx, d.bucket, d.prefix+Success, append(text, '\n'), c); err != nil && !d.anyway(ctx, m) {
 		return d.unsettled(ctx, err)
 	}
 	d.done = true
@@ -194,10 +195,21 @@ func (d *objectDir) commit() error {
 	return nil
 }
 
+// anyway reports whether this release is there although its manifest could not be written:
+// another process has committed the same parts.
+func (d *objectDir) anyway(ctx context.Context, m Manifest) bool {
+	if !slices.ContainsFunc(d.parts, func(p *objectPart) bool { return p.taken }) {
+		return false
+	}
+	now, err := manifestOf(ctx, d.bucket, d.prefix)
+	return err == nil && now.Manifest != nil && slices.Equal(now.Parts, m.Parts)
+}
+
 // unsettled looks whether a manifest that could not be written has been written all the
 // same. Where nobody can tell, its parts stay.
 func (d *objectDir) unsettled(ctx context.Context, err error) error {
 	if errors.Is(err, objects.ErrCondition) {
+		d.lost = true
 		return err
 	}
 	now, unknown := manifestOf(ctx, d.bucket, d.prefix)
@@ -208,8 +220,9 @@ func (d *objectDir) unsettled(ctx context.Context, err error) error {
 	return fmt.Errorf("whether the release is there is not known, its %s tells: %w", Success, err)
 }
 
-// abort takes back what has been written, parts that have their names included. After
-// commit it does nothing.
+// abort takes back what has been written, parts that have their names included. What
+// other processes have written stays, so that it can be committed again, but for parts that
+// stand beside another release. After commit it does nothing.
 func (d *objectDir) abort() error {
 	if d == nil || d.done {
 		return nil
@@ -219,6 +232,9 @@ func (d *objectDir) abort() error {
 	defer cancel()
 	var errs []error
 	for _, p := range d.parts {
+		if p.taken && !d.lost {
+			continue
+		}
 		if p.Committed() {
 			errs = append(errs, d.bucket.Delete(ctx, p.Key()))
 		} else {

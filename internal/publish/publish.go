@@ -170,7 +170,12 @@ func WriteFile(path string, mode Mode, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := system.write(f.File, data); err != nil {
+	if f.object != nil {
+		_, err = f.Write(data)
+	} else {
+		_, err = system.write(f.File, data)
+	}
+	if err != nil {
 		return errors.Join(err, f.Abort())
 	}
 	if err := f.Commit(); err != nil {
@@ -182,6 +187,9 @@ func WriteFile(path string, mode Mode, data []byte) error {
 // Replace writes a whole confidential file in one go, as WriteFile does, but where
 // several processes may be writing it at once: the last one to end wins.
 func Replace(path string, data []byte) (err error) {
+	if objects.Is(path) {
+		return replaceObject(path, data)
+	}
 	if err := system.mkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}

@@ -213,11 +213,11 @@ func (in *Input) openPart(ctx context.Context, i int, p *connectors.Part) (*Stre
 	if !in.cuttable(i) {
 		return nil, fmt.Errorf("%s: %w: it is compressed, or not UTF-8", in.set.Files[i].Label, connectors.ErrIndivisible)
 	}
-	size := int64(1 << 62)
+	size, end := int64(1<<62), in.stamps[i].Size()
 	if p.To != whole {
-		size = p.To - p.From
+		size, end = p.To-p.From, p.To
 	}
-	files.Want(in.files[i], files.Extent{From: p.From, To: in.stamps[i].Size()})
+	files.Want(in.files[i], files.Extent{From: p.From, To: end})
 	return &Stream{Reader: io.NewSectionReader(in.files[i], p.From, size), close: func() error { return nil }}, nil
 }
 

@@ -2,6 +2,7 @@ package text
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -228,6 +229,16 @@ func (o *Output) Commit() error {
 	}
 	o.done = err == nil
 	return err
+}
+
+// Hold implements connectors.Held.
+func (o *Output) Hold() (json.RawMessage, error) {
+	if o.file == nil || o.done {
+		return nil, fmt.Errorf("%s: can get its name from no other process", CleanPath(o.config.Path))
+	}
+	held, err := o.file.Hold()
+	o.done = err == nil
+	return held, err
 }
 
 // Abort removes what has no final name yet.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/files"
@@ -69,9 +68,9 @@ func (in *Input) CheckPart(p connectors.Part) error {
 }
 
 // Stored opens the file that a stream is stored in.
-func (in *Input) Stored(stream int) (*os.File, error) {
+func (in *Input) Stored(stream int) (connectors.Stored, error) {
 	if in.once != nil {
-		return nil, connectors.ErrIndivisible
+		return connectors.Stored{}, connectors.ErrIndivisible
 	}
 	return files.Stored(in.set.Files[stream].Reopen(in.stamps[stream], nil))
 }

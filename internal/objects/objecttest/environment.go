@@ -38,6 +38,10 @@ func Use(t testing.TB, url, accessKey, secretKey string) {
 	t.Cleanup(objects.Forget)
 }
 
+// CompletesOver reports whether the real server is known not to keep to If-Match of
+// CompleteMultipartUpload.
+func CompletesOver() bool { return os.Getenv("SDLFILTER_TEST_S3_COMPLETES_OVER") != "" }
+
 // Real is the server of other people that a test is to use, by SDLFILTER_TEST_S3 and the
 // usual credentials; url is "" where there is none.
 func Real() (url, accessKey, secretKey string) {

@@ -102,6 +102,13 @@ func (s *Server) Uploads() int {
 	return len(s.uploads)
 }
 
+// GiveUp ends every upload that is not complete, as a rule of a bucket's lifecycle does.
+func (s *Server) GiveUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.uploads)
+}
+
 // Set puts an object, beside the protocol.
 func (s *Server) Set(bucket, key string, data []byte) {
 	s.mu.Lock()
@@ -226,6 +233,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, bucket, key strin
 	}
 	there := all[key]
 	switch {
+	case r.Method == http.MethodGet && q.Has("uploadId"):
+		s.ofUpload(w, r, all, there, key, body)
 	case r.Method == http.MethodGet && key == "":
 		s.list(w, all, q.Get("prefix"), q.Get("continuation-token"))
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
@@ -263,6 +272,8 @@ func (s *Server) ofUpload(w http.ResponseWriter, r *http.Request, all map[string
 		return
 	}
 	switch r.Method {
+	case http.MethodGet:
+		listParts(w, up)
 	case http.MethodPut:
 		n, _ := strconv.Atoi(q.Get("partNumber"))
 		up.parts[n] = body
@@ -304,6 +315,23 @@ func (s *Server) ofUpload(w http.ResponseWriter, r *http.Request, all map[string
 			Key, ETag string
 		}{Key: key, ETag: etag})
 	}
+}
+
+func listParts(w http.ResponseWriter, up *pending) {
+	type part struct {
+		PartNumber, Size int
+		ETag             string
+	}
+	out := struct {
+		XMLName     xml.Name `xml:"ListPartsResult"`
+		IsTruncated bool
+		Part        []part
+	}{}
+	for n, data := range up.parts {
+		out.Part = append(out.Part, part{n, len(data), etagOf(data)})
+	}
+	slices.SortFunc(out.Part, func(a, b part) int { return a.PartNumber - b.PartNumber })
+	answerXML(w, out)
 }
 
 // holds returns the status of a condition that does not hold, 0 where it does.

@@ -8,6 +8,7 @@ package s3
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -207,6 +208,64 @@ func (u *upload) Complete(ctx context.Context, c objects.Condition) error {
 func (u *upload) Abort(ctx context.Context) error {
 	_, err := u.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.name, Key: &u.key, UploadId: u.id})
 	return u.said(err)
+}
+
+// token is an upload as another process takes it up.
+type token struct {
+	ID    string      `json:"id"`
+	Parts []tokenPart `json:"parts"` // in order
+}
+
+type tokenPart struct {
+	ETag  string `json:"etag"`
+	CRC32 string `json:"crc32,omitempty"` // of a server that tells it
+}
+
+func (u *upload) Token() (json.RawMessage, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	t := token{ID: aws.ToString(u.id)}
+	for n := 1; n <= len(u.parts); n++ {
+		p, ok := u.parts[n]
+		if !ok {
+			return nil, errors.New("a part of the upload is missing")
+		}
+		t.Parts = append(t.Parts, tokenPart{aws.ToString(p.ETag), aws.ToString(p.ChecksumCRC32)})
+	}
+	return json.Marshal(t)
+}
+
+func (b *bucket) Resume(key string, text json.RawMessage) (objects.Upload, error) {
+	var t token
+	if err := json.Unmarshal(text, &t); err != nil || t.ID == "" || len(t.Parts) == 0 {
+		return nil, errors.New("what is known of the upload is damaged")
+	}
+	u := &upload{bucket: b, key: key, id: &t.ID, parts: map[int]types.CompletedPart{}}
+	for i, p := range t.Parts {
+		n := int32(i + 1)
+		u.parts[i+1] = types.CompletedPart{ETag: some(p.ETag), PartNumber: &n, ChecksumCRC32: some(p.CRC32)}
+	}
+	return u, nil
+}
+
+func (u *upload) There(ctx context.Context) error {
+	pages := s3.NewListPartsPaginator(u.client, &s3.ListPartsInput{Bucket: &u.name, Key: &u.key, UploadId: u.id})
+	found := 0
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return u.said(err)
+		}
+		for _, p := range page.Parts {
+			if want, ok := u.parts[int(aws.ToInt32(p.PartNumber))]; ok && aws.ToString(p.ETag) == aws.ToString(want.ETag) {
+				found++
+			}
+		}
+	}
+	if found != len(u.parts) {
+		return objects.ErrNoUpload
+	}
+	return nil
 }
 
 func some(s string) *string {

@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
@@ -29,7 +30,7 @@ import (
 func Commit(ctx context.Context, p *config.Pipeline, m *Manifest, states string, o pipeline.Options) (*account.Result, error) {
 	ctx, o = o.Ready(ctx)
 	c := &commit{manifest: m, options: o, started: time.Now()}
-	all, err := m.states(states)
+	all, err := m.states(ctx, states)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +40,7 @@ func Commit(ctx context.Context, p *config.Pipeline, m *Manifest, states string,
 	}
 	defer j.source.Close()
 	c.job, c.chain = j, chain
-	if err := c.merge(all); err != nil {
+	if err := c.merge(ctx, all); err != nil {
 		return nil, err
 	}
 	result, err := c.release(ctx, all)
@@ -64,7 +65,7 @@ type commit struct {
 }
 
 // merge takes in what the shards have counted and measured.
-func (c *commit) merge(all []*State) error {
+func (c *commit) merge(ctx context.Context, all []*State) error {
 	c.records.Reasons = map[string]int64{}
 	touched := make([]int64, len(c.config.Masks))
 	var unidentified int64
@@ -81,7 +82,7 @@ func (c *commit) merge(all []*State) error {
 			if err != nil {
 				return err
 			}
-			assessment, err := s.measured()
+			assessment, err := s.measured(ctx)
 			if err != nil {
 				return err
 			}
@@ -136,7 +137,7 @@ func (c *commit) release(ctx context.Context, all []*State) (*account.Result, er
 	if err := c.manifest.same(ctx, c.source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	return c.publish(rep)
+	return c.publish(ctx, rep, all)
 }
 
 // open opens what a release consists of beside its records, under temporary names.
@@ -177,15 +178,11 @@ func (c *commit) assemble(ctx context.Context, all []*State) (*connectors.Conten
 	if c.dir, err = publish.CreateDir(release, extension); err != nil {
 		return nil, err
 	}
-	hidden := c.manifest.hidden(release)
 	for i, s := range all {
 		for k, f := range s.Files {
-			if f.Name != c.manifest.partName(i, k, extension) {
-				return nil, fmt.Errorf("shard %d: its state names other files than the plan: run it again", i)
-			}
-			err := c.dir.Adopt(filepath.Join(hidden, f.Name), f.Name)
-			if errors.Is(err, fs.ErrNotExist) {
-				err = c.dir.Adopt(filepath.Join(release, f.Name), f.Name)
+			err := c.adopt(ctx, f, c.manifest.partName(i, k, extension))
+			if errors.Is(err, errOtherFiles) {
+				return nil, fmt.Errorf("shard %d: %w", i, err)
 			}
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil, fmt.Errorf("shard %d: %s, which it wrote, is not there: run it again", i, f.Name)
@@ -200,6 +197,27 @@ func (c *commit) assemble(ctx context.Context, all []*State) (*connectors.Conten
 		return nil, err
 	}
 	return content, agree(all, content)
+}
+
+var errOtherFiles = errors.New("its state names other files than the plan: run it again")
+
+// adopt makes a part of what a shard has written.
+func (c *commit) adopt(ctx context.Context, f StateFile, planned string) error {
+	release := c.config.Sink.Config.Paths()[0]
+	if objects.Is(release) {
+		if !publish.IsPartName(f.Name, planned) {
+			return errOtherFiles
+		}
+		return c.dir.Take(ctx, f.Name, f.Upload)
+	}
+	if f.Name != planned {
+		return errOtherFiles
+	}
+	err := c.dir.Adopt(filepath.Join(c.manifest.hidden(release), f.Name), f.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = c.dir.Adopt(filepath.Join(release, f.Name), f.Name)
+	}
+	return err
 }
 
 // agree holds the files against the shards' states.
@@ -237,7 +255,7 @@ func (c *commit) judged(ctx context.Context) (*report.Report, error) {
 // publish gives the release its name, the report last. The parts go when everything has
 // its name: until then a commit that was killed can be run again. A refused release goes
 // with its parts.
-func (c *commit) publish(rep *report.Report) (*account.Result, error) {
+func (c *commit) publish(ctx context.Context, rep *report.Report, all []*State) (*account.Result, error) {
 	res := &account.Result{Report: rep}
 	release := c.config.Sink.Config.Paths()[0]
 	if rep.Gate.Passed {
@@ -249,7 +267,7 @@ func (c *commit) publish(rep *report.Report) (*account.Result, error) {
 		if err := c.dir.Abort(); err != nil {
 			return nil, fmt.Errorf("sink: %w", err)
 		}
-		if _, err := os.Stat(release); err == nil {
+		if publish.Exists(ctx, release) {
 			c.options.Log.Warn().Str("path", release).Msg("withheld: what is under this name is an earlier release, left as it was")
 		}
 	}
@@ -264,10 +282,28 @@ func (c *commit) publish(rep *report.Report) (*account.Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	if err := os.RemoveAll(c.manifest.hidden(release)); err != nil {
-		c.options.Log.Warn().Str("path", c.manifest.hidden(release)).Msg("the shards' files could not be removed; remove them: they are the release, or what was withheld")
-	}
+	c.tidy(release, rep.Gate.Passed, all)
 	return res, nil
+}
+
+// tidy removes what the shards have left, once everything has its name. Uploads that were
+// not completed nobody sees; they cost storage.
+func (c *commit) tidy(release string, passed bool, all []*State) {
+	if !objects.Is(release) {
+		if err := os.RemoveAll(c.manifest.hidden(release)); err != nil {
+			c.options.Log.Warn().Str("path", c.manifest.hidden(release)).Msg("the shards' files could not be removed; remove them: they are the release, or what was withheld")
+		}
+		return
+	}
+	if passed {
+		return
+	}
+	for _, s := range all {
+		if err := discard(release, s.Files); err != nil {
+			c.options.Log.Warn().Str("path", release).Msg("uploads of what was withheld could not be given up: nobody sees them, and a rule of the bucket's lifecycle removes them")
+			return
+		}
+	}
 }
 
 // abort removes what has no final name. The shards' files and states stay.

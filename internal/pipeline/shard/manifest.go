@@ -25,7 +25,7 @@ import (
 )
 
 // ManifestSchema names the form of a manifest; a change raises the number.
-const ManifestSchema = "sdlfilter.shards/2"
+const ManifestSchema = "sdlfilter.shards/3"
 
 // Manifest is the plan of a release in shards. It holds statistics of the data (the
 // SDs that percentages refer to), so it is as confidential as a profile.
@@ -52,7 +52,8 @@ type Manifest struct {
 type File struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"` // of its first and last 64 KiB
+	SHA256 string `json:"sha256,omitempty"` // of its first and last 64 KiB
+	ETag   string `json:"etag,omitempty"`   // of an object, in place of the digest
 }
 
 // Column is what the masks must know of a column, found once.
@@ -79,11 +80,15 @@ func (m *Manifest) Marshal() ([]byte, error) {
 }
 
 // Read reads a manifest, as Write wrote it. The error, a *pipeline.DataError, says what is wrong with it.
-func Read(path string) (*Manifest, error) {
-	text, err := os.ReadFile(path)
+func Read(ctx context.Context, path string) (*Manifest, error) {
+	text, err := publish.ReadFile(ctx, path)
 	if err != nil {
 		return nil, pipeline.DataErrorf("the manifest cannot be read: %v", err)
 	}
+	return parse(path, text)
+}
+
+func parse(path string, text []byte) (*Manifest, error) {
 	m := &Manifest{}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -107,13 +112,14 @@ func Read(path string) (*Manifest, error) {
 	return m, nil
 }
 
-// isAt reports whether a file is this manifest.
-func (m *Manifest) isAt(path string) bool {
-	there, err := Read(path)
+// is reports whether a text is this manifest.
+func (m *Manifest) is(text []byte) bool {
+	there, err := parse("", text)
 	return err == nil && there.id == m.id
 }
 
-// Write writes the manifest, readable by its owner alone.
+// Write writes the manifest, readable by its owner alone; as an object, by those whom the
+// bucket lets.
 func (m *Manifest) Write(path string) error {
 	text, err := m.Marshal()
 	if err != nil {
@@ -186,7 +192,7 @@ func fingerprints(ctx context.Context, src connectors.Source) ([]File, error) {
 		}
 		f, err := fingerprint(in)
 		if err = errors.Join(err, in.Close()); err != nil {
-			return nil, fmt.Errorf("%s: cannot be read", name)
+			return nil, unreadable(name, err)
 		}
 		f.Name = name
 		files = append(files, f)
@@ -194,13 +200,22 @@ func fingerprints(ctx context.Context, src connectors.Source) ([]File, error) {
 	return files, nil
 }
 
-func fingerprint(in *os.File) (f File, err error) {
-	info, err := in.Stat()
-	if err != nil {
-		return f, err
+// unreadable keeps the path out of an error of the system: folders may be named by values.
+func unreadable(name string, err error) error {
+	for _, known := range []error{objects.ErrAbsent, objects.ErrDenied, objects.ErrCondition, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, known) {
+			return fmt.Errorf("%s: cannot be read: %w", name, known)
+		}
+	}
+	return fmt.Errorf("%s: cannot be read", name)
+}
+
+func fingerprint(in connectors.Stored) (f File, err error) {
+	f.Bytes, f.ETag = in.Size, in.ETag
+	if f.ETag != "" {
+		return f, nil
 	}
 	h := sha256.New()
-	f.Bytes = info.Size()
 	if _, err = io.Copy(h, io.NewSectionReader(in, 0, ends)); err == nil {
 		_, err = io.Copy(h, io.NewSectionReader(in, max(0, f.Bytes-ends), ends))
 	}
@@ -208,11 +223,17 @@ func fingerprint(in *os.File) (f File, err error) {
 	return f, err
 }
 
-// same holds the source against the plan.
+// same holds the source against the plan. What is open of objects says what they were when
+// they were opened: they are asked for again.
 func (m *Manifest) same(ctx context.Context, src connectors.Source) error {
 	files, err := fingerprints(ctx, src)
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(files, func(f File) bool { return f.ETag != "" }) {
+		if err := connectors.Unchanged(src); err != nil {
+			return err
+		}
 	}
 	if len(files) != len(m.Files) {
 		return fmt.Errorf("the source has %d files, and %d were planned with: plan again", len(files), len(m.Files))
@@ -226,6 +247,7 @@ func (m *Manifest) same(ctx context.Context, src connectors.Source) error {
 }
 
 // hidden is the folder of a plan's parts, beside the release.
+// Parts that are objects lie nowhere: they are uploads that nobody sees.
 func (m *Manifest) hidden(release string) string {
 	dir, base := filepath.Split(filepath.Clean(release))
 	return filepath.Join(dir, "."+base+".shards-"+m.id[:16])
@@ -253,8 +275,6 @@ func check(pl *pipeline.Plan) error {
 		return problem(p, "sink."+p.Sink.Kind, "cannot be written in parts: Parquet, CSV and JSON Lines files can")
 	case len(p.Sink.Config.Paths()) != 1 || pipeline.WritesStdout(p):
 		return problem(p, "sink."+p.Sink.Kind+".path", "must be a folder for the parts of the release")
-	case objects.Is(p.Sink.Config.Paths()[0]):
-		return problem(p, "sink."+p.Sink.Kind+".path", "must be a folder of this machine, or one that all shards see: parts are not published to object storage yet")
 	case p.Sink.Shuffled():
 		return problem(p, "sink.order", "shuffled takes all records at one place, which shards are not: use `sdlfilter run`")
 	case transform.AnyMixesRecords(p.Masks):

@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"syscall"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -16,7 +12,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/placed"
-	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -33,10 +28,6 @@ func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o pipe
 		return nil, err
 	}
 	defer j.source.Close()
-	dir := m.hidden(p.Sink.Config.Paths()[0])
-	if err := privateFolder(dir); err != nil {
-		return nil, fmt.Errorf("sink: %w", err)
-	}
 	w := &worker{job: j, chain: chain, options: o, state: &State{Plan: m.id, Shard: shard, Reasons: map[string]int64{}}}
 	if j.plan.Measures() {
 		options, err := j.plan.AssessOptions(j.key, chain)
@@ -47,33 +38,34 @@ func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o pipe
 			return nil, err
 		}
 	}
-	// An attempt writes in a folder of its own, so that others of the same shard may run
-	// beside it; what it completes takes the place of what they have completed.
-	if w.attempt, err = os.MkdirTemp(dir, ".attempt-"); err != nil {
+	if w.parts, err = m.newAttempt(p.Sink.Config.Paths()[0]); err != nil {
 		return nil, fmt.Errorf("sink: %w", err)
 	}
-	defer os.RemoveAll(w.attempt)
-	o.Progress.Start("mask", m.Shards[shard].Records)
+	if err := w.all(ctx, m); err != nil {
+		return nil, errors.Join(err, w.parts.abandon(w.state.Files))
+	}
+	return w.state, nil
+}
+
+// all masks the parts of the shard and completes its state.
+func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
+	j, chain, shard := w.job, w.chain, w.state.Shard
+	w.options.Progress.Start("mask", m.Shards[shard].Records)
 	for i, part := range m.Shards[shard].Parts {
-		name := m.partName(shard, i, connectors.PlacedOf(p.Sink.Config).Extension())
+		name := m.partName(shard, i, connectors.PlacedOf(j.config.Sink.Config).Extension())
 		if err := w.mask(ctx, part, name); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	for _, f := range w.state.Files {
-		if err := os.Rename(filepath.Join(w.attempt, f.Name), filepath.Join(dir, f.Name)); err != nil {
-			return nil, fmt.Errorf("sink: %w", err)
-		}
-	}
-	if err := publish.SyncDir(dir); err != nil {
-		return nil, fmt.Errorf("sink: %w", err)
+	if err := w.parts.complete(w.state.Files); err != nil {
+		return fmt.Errorf("sink: %w", err)
 	}
 	if w.state.Read != m.Shards[shard].Records {
-		return nil, fmt.Errorf("source: %d records were read, and %d were planned: plan again", w.state.Read, m.Shards[shard].Records)
+		return fmt.Errorf("source: %d records were read, and %d were planned: plan again", w.state.Read, m.Shards[shard].Records)
 	}
 	// The whole of the source must be what was planned with, to the last moment.
 	if err := m.same(ctx, j.source); err != nil {
-		return nil, fmt.Errorf("source: %w", err)
+		return fmt.Errorf("source: %w", err)
 	}
 	for _, t := range chain.Touched() {
 		w.state.Touched = append(w.state.Touched, t.Records)
@@ -81,33 +73,13 @@ func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o pipe
 	w.state.Unidentified = chain.Unidentified()
 	if at := placed.Of(j.source); at != nil {
 		if w.state.Places, err = at.Taken().Marshal(); err != nil {
-			return nil, fmt.Errorf("source: %w", err)
+			return fmt.Errorf("source: %w", err)
 		}
 	}
 	if w.measured != nil {
 		if w.state.assessment, err = w.measured.MarshalBinary(); err != nil {
-			return nil, err
+			return err
 		}
-	}
-	return w.state, nil
-}
-
-// privateFolder makes a folder for files without a name, of this user alone. Other
-// shards of the plan may be making it too.
-func privateFolder(dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	st, known := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || known && int64(st.Uid) != int64(os.Geteuid()) || info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s: is not a folder of this user alone, made by a shard; look at it and remove it", dir)
 	}
 	return nil
 }
@@ -119,12 +91,12 @@ type worker struct {
 	options  pipeline.Options
 	measured *assess.Accumulator // nil where nothing is measured
 	state    *State
-	attempt  string // the folder that this attempt writes in
+	parts    attempt // where this attempt writes
 }
 
 // mask masks a part into a file of its own.
 func (w *worker) mask(ctx context.Context, part connectors.Part, name string) error {
-	path := filepath.Join(w.attempt, name)
+	name, path := w.parts.part(name)
 	source, err := connectors.DivisibleOf(w.source).Part(part)
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
@@ -180,10 +152,11 @@ func (w *worker) mask(ctx context.Context, part connectors.Part, name string) er
 	if content == nil || len(content.Files) != 1 {
 		return errors.New("sink: the part of a release is not one file")
 	}
-	if err := errors.Join(sink.Commit(), os.Chmod(path, 0o600)); err != nil {
+	upload, err := w.parts.keep(sink, path)
+	if err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
-	w.state.Files = append(w.state.Files, StateFile{name, content.Files[0].Bytes, content.Files[0].SHA256})
+	w.state.Files = append(w.state.Files, StateFile{name, content.Files[0].Bytes, content.Files[0].SHA256, upload})
 	return nil
 }
 

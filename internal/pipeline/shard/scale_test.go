@@ -43,7 +43,7 @@ func TestScale(t *testing.T) {
 		}
 		start := cpu(t)
 		merging := &commit{job: j, chain: chain, manifest: m, options: options}
-		if err := merging.merge(all); err != nil {
+		if err := merging.merge(t.Context(), all); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("%d states merged in %v of CPU", *scale, cpu(t)-start)

@@ -192,7 +192,7 @@ func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
 			write(t, "pipeline.yaml", bytes.Replace(text, []byte("20%"), []byte("10%"), 1))
 		}, "is not the one that was planned with"},
 		"doubled": {func() {
-			s, err := readState("states/1.state")
+			s, err := readState(t.Context(), "states/1.state")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,14 +201,14 @@ func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
 			}
 		}, "is of shard 1, and so is states/1.state"},
 		"of another plan": {func() {
-			s, _ := readState("states/1.state")
+			s, _ := readState(t.Context(), "states/1.state")
 			s.Plan = "another"
 			if err := s.Write("states/1.state"); err != nil {
 				t.Fatal(err)
 			}
 		}, "states/1.state: is of another plan"},
 		"of a shard that is none": {func() {
-			s, _ := readState("states/2.state")
+			s, _ := readState(t.Context(), "states/2.state")
 			s.Shard = 3
 			if err := s.Write("states/2.state"); err != nil {
 				t.Fatal(err)
@@ -308,14 +308,14 @@ func TestManifest(t *testing.T) {
 	}{
 		"nothing":    {"", "is no manifest"},
 		"a report":   {`{"schema": "sdlfilter.report/1"}`, "of the form"},
-		"a later":    {strings.Replace(string(text), "shards/2", "shards/3", 1), "plan again"},
+		"a later":    {strings.Replace(string(text), "shards/3", "shards/4", 1), "plan again"},
 		"cut off":    {string(text[:len(text)/2]), "is"},
-		"no shards":  {`{"schema": "sdlfilter.shards/2"}`, "has no shards"},
+		"no shards":  {`{"schema": "sdlfilter.shards/3"}`, "has no shards"},
 		"of another": {strings.Replace(string(text), `"version": "test"`, `"version": "other"`, 1), "version other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, "bad.json", []byte(c.text))
-			bad, err := Read("bad.json")
+			bad, err := Read(t.Context(), "bad.json")
 			if err == nil {
 				_, err = Run(context.Background(), load(t), bad, 0, options)
 			}

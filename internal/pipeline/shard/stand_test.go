@@ -163,7 +163,7 @@ func planned(t *testing.T, n int) *Manifest {
 	if err := m.Write("plan.json"); err != nil {
 		t.Fatal(err)
 	}
-	back, err := Read("plan.json")
+	back, err := Read(t.Context(), "plan.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,11 +2,10 @@ package shard
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 )
 
 // stateMagic begins a state; a change of its form changes it.
-const stateMagic = "sdlfilter.shard-state/1\n"
+const stateMagic = "sdlfilter.shard-state/2\n"
 
 // State is what a shard leaves beside its files: what became of its records, and their
 // assessment. It is as confidential as the data.
@@ -40,6 +39,8 @@ type StateFile struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
+	// Upload is what the commit needs to give an object its name; nil of a file.
+	Upload json.RawMessage `json:"upload,omitempty"`
 }
 
 // Write writes the state, readable by its owner alone: the magic word, a line of JSON,
@@ -55,11 +56,15 @@ func (s *State) Write(path string) error {
 }
 
 // readState reads a state; the error, a *StateError, names the file.
-func readState(path string) (*State, error) {
-	text, err := os.ReadFile(path)
+func readState(ctx context.Context, path string) (*State, error) {
+	text, err := publish.ReadFile(ctx, path)
 	if err != nil {
 		return nil, &StateError{path, unpathed(err).Error()}
 	}
+	return parseState(path, text)
+}
+
+func parseState(path string, text []byte) (*State, error) {
 	body := len(text) - sha256.Size
 	switch {
 	case !bytes.HasPrefix(text, []byte(stateMagic)) && bytes.HasPrefix(text, []byte("sdlfilter.shard-state/")):
@@ -82,11 +87,11 @@ func readState(path string) (*State, error) {
 
 // measured returns the state's assessment, which a commit of many shards reads when it
 // merges it: all at once would be gigabytes.
-func (s *State) measured() ([]byte, error) {
+func (s *State) measured(ctx context.Context) ([]byte, error) {
 	if s.assessment != nil || s.path == "" {
 		return s.assessment, nil
 	}
-	again, err := readState(s.path)
+	again, err := readState(ctx, s.path)
 	if err != nil {
 		return nil, err
 	}
@@ -106,26 +111,24 @@ func (e *StateError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.Pro
 
 // states reads the states of a folder: every shard of the plan once, and nothing else but
 // the manifest and hidden files.
-func (m *Manifest) states(dir string) ([]*State, error) {
-	entries, err := os.ReadDir(dir)
+func (m *Manifest) states(ctx context.Context, dir string) ([]*State, error) {
+	paths, err := publish.List(ctx, dir)
 	if err != nil {
 		return nil, &StateError{dir, "cannot be read: " + unpathed(err).Error()}
 	}
-	var paths []string
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") || m.isAt(path) {
-			continue
-		}
-		paths = append(paths, path)
-	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("%s: holds no states: run the shards first, each with --state %s", dir, filepath.Join(dir, "NUMBER"))
-	}
 	all := make([]*State, len(m.Shards))
 	from := make([]string, len(m.Shards))
+	found := false
 	for _, path := range paths {
-		s, err := readState(path)
+		text, err := publish.ReadFile(ctx, path)
+		if err != nil {
+			return nil, &StateError{path, unpathed(err).Error()}
+		}
+		if m.is(text) {
+			continue
+		}
+		found = true
+		s, err := parseState(path, text)
 		if err != nil {
 			return nil, err
 		}
@@ -140,6 +143,9 @@ func (m *Manifest) states(dir string) ([]*State, error) {
 		default:
 			return nil, &StateError{path, fmt.Sprintf("is of shard %d, and so is %s: remove one", s.Shard, from[s.Shard])}
 		}
+	}
+	if !found {
+		return nil, fmt.Errorf("%s: holds no states: run the shards first, each with --state %s/NUMBER", dir, strings.TrimSuffix(dir, "/"))
 	}
 	var missing []string
 	for i, s := range all {

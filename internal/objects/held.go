@@ -1,0 +1,104 @@
+package objects
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Held is an object that is written and has no name: nobody sees it before a process,
+// this one or another, resumes and commits it. It holds nothing that is secret, but with
+// it whoever may write to the bucket can publish the object.
+type Held struct {
+	Key    string          `json:"key"`
+	Mark   string          `json:"mark"`
+	Bytes  int64           `json:"bytes"`
+	SHA256 string          `json:"sha256"`
+	Upload json.RawMessage `json:"upload"` // Upload.Token
+}
+
+// Hold has everything uploaded and leaves it to another process, which resumes it. After
+// it Abort does nothing.
+func (w *Writer) Hold() (*Held, error) {
+	if w.done {
+		return nil, errors.New("the object is committed or given up")
+	}
+	if err := w.Finish(); err != nil {
+		return nil, err
+	}
+	if w.upload == nil {
+		// What is small is one part.
+		up, err := w.bucket.Begin(w.ctx, w.key, w.mark)
+		if err != nil {
+			return nil, err
+		}
+		w.upload = up
+		if err := up.Part(w.ctx, 1, w.part); err != nil {
+			return nil, err
+		}
+	}
+	token, err := w.upload.Token()
+	if err != nil {
+		return nil, err
+	}
+	h := &Held{Key: w.key, Mark: w.mark, Upload: token}
+	h.Bytes, h.SHA256 = w.Sum()
+	w.done = true
+	w.cancel()
+	w.part = nil
+	return h, nil
+}
+
+// Resume is the writer of an object that was held. What it commits must have a name that
+// nothing has, unless it is the object itself: whoever has committed it before and died
+// has done so. The error is ErrNoUpload where neither is there any more.
+func Resume(ctx context.Context, b Bucket, h *Held) (*Writer, error) {
+	w, err := resumed(ctx, b, h)
+	if err != nil {
+		return nil, err
+	}
+	switch err := w.upload.There(ctx); {
+	case err == nil:
+		return w, nil
+	case !errors.Is(err, ErrNoUpload):
+		w.cancel()
+		return nil, err
+	}
+	defer w.cancel()
+	info, err := b.Head(ctx, h.Key)
+	switch {
+	case errors.Is(err, ErrAbsent), err == nil && (info.Mark != h.Mark || info.Size != h.Bytes):
+		return nil, ErrNoUpload
+	case err != nil:
+		return nil, err
+	}
+	w.done, w.committed = true, true
+	return w, nil
+}
+
+// Discard gives up an object that was held. One that was committed stays, and one that is
+// gone is no error.
+func Discard(ctx context.Context, b Bucket, h *Held) error {
+	w, err := resumed(ctx, b, h)
+	if err != nil {
+		return err
+	}
+	return w.Abort()
+}
+
+func resumed(ctx context.Context, b Bucket, h *Held) (*Writer, error) {
+	if h.Key == "" || h.Mark == "" || h.Bytes < 0 {
+		return nil, fmt.Errorf("what is known of the upload is damaged")
+	}
+	up, err := b.Resume(h.Key, h.Upload)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{
+		bucket: b, key: h.Key, mark: h.Mark, cond: Condition{Absent: true}, upload: up,
+		size: h.Bytes, sum: h.SHA256, finished: true,
+	}
+	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	return w, nil
+}

@@ -1,0 +1,88 @@
+package publish
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+)
+
+// PartName is the name of a part that one of several processes writes below a folder of
+// objects: that of the part, and one of the attempt's own, so that attempts do not meet.
+func PartName(name, attempt string) string { return partName(name, attempt) }
+
+// IsPartName reports whether a name is one that PartName gives a part.
+func IsPartName(name, part string) bool {
+	stem, ext, _ := strings.Cut(part, ".")
+	mark, ok := strings.CutPrefix(name, stem+"-")
+	mark, ends := strings.CutSuffix(mark, "."+ext)
+	_, err := hex.DecodeString(mark)
+	return ok && ends && err == nil && len(mark) == 10
+}
+
+// NewAttempt is a name for an attempt, which no other has.
+func NewAttempt() string {
+	var mark [5]byte
+	rand.Read(mark[:])
+	return hex.EncodeToString(mark[:])
+}
+
+// Take makes a part of what another process has written below the folder, and has held
+// (File.Hold), under the name that it has given it. The error is fs.ErrNotExist where it is
+// not there any more.
+func (d *Dir) Take(ctx context.Context, name string, held json.RawMessage) error {
+	if d.objects == nil {
+		return fmt.Errorf("%s: is a folder of this machine, which takes files", d.path)
+	}
+	h, err := d.objects.held(name, held)
+	if err != nil {
+		return err
+	}
+	w, err := objects.Resume(ctx, d.objects.bucket, h)
+	if errors.Is(err, objects.ErrNoUpload) {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return named(d.path, err)
+	}
+	d.objects.parts = append(d.objects.parts, &objectPart{Writer: w, name: name, taken: true})
+	return nil
+}
+
+// held reads what is known of a part, which must be one of this folder.
+func (d *objectDir) held(name string, text json.RawMessage) (*objects.Held, error) {
+	h := &objects.Held{}
+	if err := json.Unmarshal(text, h); err != nil || h.Key != d.prefix+name || strings.Contains(name, "..") {
+		return nil, fmt.Errorf("%s: what is known of it is damaged, or of another folder", name)
+	}
+	return h, nil
+}
+
+// DiscardHeld gives up what processes have written below a folder of objects and held. What
+// has its name already stays.
+func DiscardHeld(ctx context.Context, folder string, held ...json.RawMessage) error {
+	name, err := objectName(folder)
+	if err != nil {
+		return err
+	}
+	b, err := objects.Open(ctx, name)
+	if err != nil {
+		return named(folder, err)
+	}
+	var errs []error
+	for _, text := range held {
+		h := &objects.Held{}
+		if err := json.Unmarshal(text, h); err != nil {
+			errs = append(errs, errors.New("what is known of the upload is damaged"))
+			continue
+		}
+		errs = append(errs, objects.Discard(ctx, b, h))
+	}
+	return named(folder, errors.Join(errs...))
+}
