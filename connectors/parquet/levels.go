@@ -43,19 +43,15 @@ func decodeHybrid[T uint8 | uint32](dst []T, src []byte, width int) error {
 			continue
 		}
 		groups := head >> 1
-		take := int(min(groups, uint64(len(dst)+7)/8) * 8)
-		take = min(take, len(dst))
+		take := min(int(min(groups, uint64(len(dst)))*8), len(dst))
 		need := (take*width + 7) / 8
 		if len(src) < need {
 			return errShort
 		}
 		unpack(dst[:take], src, width)
 		dst = dst[take:]
-		if groups > uint64(len(src)) { // each takes at least a byte
-			src = nil
-			continue
-		}
-		src = src[min(groups*uint64(width), uint64(len(src))):]
+		// Each group takes at least a byte, so that no product is too large.
+		src = src[min(min(groups, uint64(len(src)))*uint64(width), uint64(len(src))):]
 	}
 	return nil
 }

@@ -138,9 +138,6 @@ func (p *treeParser) next(path []string) (schemaElement, []string, error) {
 // field parses one field below a parent with the given levels. A repeated field
 // without the annotation of a list is a list of required elements.
 func (p *treeParser) field(path []string, rep, def uint8, depth int) (*node, error) {
-	if depth > maxDepth {
-		return nil, fmt.Errorf("the schema is nested more than %d deep", maxDepth)
-	}
 	start, firstLeaf := p.at, len(p.leaves)
 	e, path, err := p.next(path)
 	if err != nil {
@@ -172,6 +169,9 @@ func (p *treeParser) field(path []string, rep, def uint8, depth int) (*node, err
 
 // body parses what stands below an element whose own levels are done.
 func (p *treeParser) body(e schemaElement, path []string, rep, def uint8, depth int) (*node, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("the schema is nested more than %d deep", maxDepth)
+	}
 	start, firstLeaf := p.at-1, len(p.leaves)
 	n := &node{name: e.Name, def: def}
 	switch children := int(e.NumChildren.V); {

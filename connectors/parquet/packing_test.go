@@ -1,0 +1,655 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// The definitions of this file go bit by bit and share no code with what they check.
+
+// bitsOf are the bits of bytes, the least significant of each first.
+func bitsOf(b []byte) (out []bool) {
+	for _, c := range b {
+		for i := range 8 {
+			out = append(out, c&(1<<i) != 0)
+		}
+	}
+	return out
+}
+
+// number is what bits stand for, the least significant first.
+func number(b []bool) (x uint64) {
+	for i, one := range b {
+		if one {
+			x |= 1 << i
+		}
+	}
+	return x
+}
+
+// leb reads a number in base 128; bytes is 0 where there is none, and least says whether
+// it takes no byte that it does not need.
+func leb(b []byte) (x uint64, bytes int, least bool) {
+	for i, c := range b {
+		if i == 9 && c > 1 || i > 9 {
+			return 0, 0, false
+		}
+		x += uint64(c&127) << (7 * i)
+		if c < 128 {
+			return x, i + 1, i == 0 || c != 0
+		}
+	}
+	return 0, 0, false
+}
+
+// hybridByDefinition reads n numbers in the hybrid of runs and packed groups: the numbers,
+// nil where they cannot be read, and whether the bytes are these numbers and nothing else.
+func hybridByDefinition(src []byte, width, n int) (out []uint32, exact bool) {
+	exact = true
+	out = []uint32{}
+	var before []bool
+	for len(out) < n {
+		head, k, least := leb(src)
+		if k == 0 {
+			return nil, false
+		}
+		src = src[k:]
+		exact = exact && least && head > 1
+		if head%2 == 0 {
+			size := (width + 7) / 8
+			if len(src) < size {
+				return nil, false
+			}
+			x := number(bitsOf(src[:size]))
+			if width < 64 && x>>width != 0 {
+				if head > 1 {
+					return nil, false
+				}
+				exact = false
+			}
+			src = src[size:]
+			exact = exact && head/2 <= uint64(n-len(out))
+			for i := uint64(0); i < head/2 && len(out) < n; i++ {
+				out = append(out, uint32(x))
+			}
+			continue
+		}
+		groups := head / 2
+		all := bitsOf(src)
+		whole := width == 0 || groups <= uint64(len(src)/width)
+		missing := n - len(out)
+		taken := missing
+		if groups < uint64(missing) {
+			taken = min(int(groups)*8, missing)
+		}
+		if taken*width > len(all) {
+			return nil, false
+		}
+		for i := range taken {
+			out = append(out, uint32(number(all[i*width:(i+1)*width])))
+		}
+		if !whole {
+			return out, false // it is full: all of src was needed
+		}
+		size := int(min(groups, uint64(len(src)+n))) * width
+		run := all[:8*size]
+		if width == 0 && groups > uint64((missing+7)/8) {
+			exact = false
+		}
+		if rest := run[taken*width:]; slices.Contains(rest, true) && !(len(before) == len(run) && slices.Equal(before[taken*width:], rest)) {
+			exact = false
+		}
+		before, src = run, src[size:]
+	}
+	return out, exact && len(src) == 0
+}
+
+// hybrid makes bytes that are nearly, or just, n numbers.
+func hybrid(r *rand.Rand, width, n int) (src []byte) {
+	put := func(x uint64) {
+		src = binary.AppendUvarint(src, x)
+		if r.IntN(40) == 0 { // one byte more than it takes
+			src[len(src)-1] |= 128
+			src = append(src, 0)
+		}
+	}
+	var before []byte
+	for left := n; left > 0; {
+		if r.IntN(2) == 0 {
+			k := min(1+r.IntN(12), left)
+			if r.IntN(20) == 0 {
+				k = r.IntN(left + 3)
+			}
+			put(uint64(k) << 1)
+			x := r.Uint64()
+			if r.IntN(20) != 0 {
+				x &= 1<<width - 1
+			}
+			src = append(src, binary.LittleEndian.AppendUint64(nil, x)[:(width+7)/8]...)
+			left -= k
+			continue
+		}
+		groups := 1 + r.IntN(3)
+		if r.IntN(4) == 0 {
+			groups = (left + 7) / 8
+		}
+		put(uint64(groups)<<1 | 1)
+		run := make([]byte, groups*width)
+		for i := range run {
+			run[i] = byte(r.Uint32())
+		}
+		if used := left * width; used < 8*len(run) && r.IntN(3) > 0 {
+			for bit := used; bit < 8*len(run); bit++ {
+				run[bit/8] &^= 1 << (bit % 8)
+				if r.IntN(2) == 0 && len(before) == len(run) {
+					run[bit/8] |= before[bit/8] & (1 << (bit % 8))
+				}
+			}
+			if len(before) == len(run) && r.IntN(2) == 0 {
+				for bit := used; bit < 8*len(run); bit++ {
+					run[bit/8] = run[bit/8]&^(1<<(bit%8)) | before[bit/8]&(1<<(bit%8))
+				}
+			}
+		}
+		src, before = append(src, run...), run
+		left -= 8 * groups
+	}
+	switch r.IntN(12) {
+	case 0:
+		src = append(src, byte(r.Uint32()))
+	case 1:
+		src = src[:r.IntN(len(src)+1)]
+	case 2:
+		if len(src) > 0 {
+			src[r.IntN(len(src))] ^= 1 << r.IntN(8)
+		}
+	}
+	return src
+}
+
+// Runs and packed groups are read, and are exact or not, as their definition says.
+func TestHybridByDefinition(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 1))
+	exact, inexact, failed := 0, 0, 0
+	for range 30_000 {
+		width, n := r.IntN(33), r.IntN(60)
+		if r.IntN(3) == 0 {
+			width = r.IntN(9)
+		}
+		src := hybrid(r, width, n)
+		if r.IntN(30) == 0 { // a count that only a number of 64 bits holds
+			src = append(binary.AppendUvarint(nil, r.Uint64()>>r.IntN(8)), src...)
+		}
+		holdHybrid(t, src, width, n, &exact, &inexact, &failed)
+	}
+	// Widths of no bits, where nothing but the count of groups says anything.
+	for n := range 20 {
+		for groups := range 6 {
+			holdHybrid(t, []byte{byte(groups<<1 | 1)}, 0, n, &exact, &inexact, &failed)
+			holdHybrid(t, []byte{byte(groups<<1 | 1), 1}, 0, n, &exact, &inexact, &failed)
+		}
+	}
+	if min(exact, inexact, failed) < 2000 {
+		t.Errorf("%d exact, %d not, %d failed", exact, inexact, failed)
+	}
+	for _, width := range []int{-1, 33, 64} {
+		if err := decodeHybrid(make([]uint32, 1), []byte{2, 1, 0, 0, 0, 0, 0, 0, 0}, width); err == nil {
+			t.Errorf("numbers of %d bits are read", width)
+		}
+	}
+}
+
+func holdHybrid(t *testing.T, src []byte, width, n int, exact, inexact, failed *int) {
+	t.Helper()
+	want, ok := hybridByDefinition(src, width, n)
+	if width == 0 { // is not read at all
+		want = make([]uint32, n)
+	}
+	got := make([]uint32, n)
+	for i := range got {
+		got[i] = 0xdeadbeef
+	}
+	err := decodeHybrid(got, slices.Clip(src), width)
+	if (err == nil) != (want != nil) || err == nil && !slices.Equal(got, want) {
+		t.Fatalf("%d numbers of %d bits in %x: %v, %v, want %v", n, width, src, got, err, want)
+	}
+	if width <= 8 && err == nil {
+		narrow := make([]uint8, n)
+		if err := decodeHybrid(narrow, src, width); err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range narrow {
+			if uint32(x) != want[i] {
+				t.Fatalf("%d numbers of %d bits in %x: %v, want %v", n, width, src, narrow, want)
+			}
+		}
+	}
+	switch {
+	case want == nil:
+		*failed++
+		return // that it cannot be read is said elsewhere
+	case ok:
+		*exact++
+	default:
+		*inexact++
+	}
+	if e := exactHybrid(src, width, n); e != ok {
+		t.Fatalf("%d numbers of %d bits in %x: exact %v, want %v", n, width, src, e, ok)
+	}
+}
+
+// deltaByDefinition reads numbers in packed differences: nil where there are none; rest is
+// what follows them. exact says whether all before is these numbers, of which there are n.
+func deltaByDefinition(src []byte, n int) (out []int64, rest []byte, exact bool) {
+	exact = true
+	next := func() (x uint64, ok bool) {
+		x, k, least := leb(src)
+		if k == 0 {
+			return 0, false
+		}
+		exact, src = exact && least, src[k:]
+		return x, true
+	}
+	signed := func(x uint64) int64 { return int64(x>>1) ^ -int64(x&1) }
+	var head [4]uint64
+	for i := range head {
+		var ok bool
+		if head[i], ok = next(); !ok {
+			return nil, nil, false
+		}
+	}
+	block, parts, total := head[0], head[1], head[2]
+	if block < 128 || block%128 != 0 || block > 1<<20 || parts == 0 || block%parts != 0 || block/parts%32 != 0 || total > uint64(n) {
+		return nil, nil, false
+	}
+	exact = exact && total == uint64(n)
+	if total == 0 {
+		return []int64{}, src, exact && head[3] == 0 && block == 128 && parts == 4
+	}
+	out = append(out, signed(head[3]))
+	packed := false
+	for uint64(len(out)) < total {
+		least, ok := next()
+		if !ok || uint64(len(src)) < parts {
+			return nil, nil, false
+		}
+		widths := src[:parts]
+		src = src[parts:]
+		for _, w := range widths {
+			missing := int(total) - len(out)
+			if missing == 0 {
+				exact = exact && w == 0
+				continue
+			}
+			size := int(block/parts) * int(w) / 8
+			if w > 64 || len(src) < size {
+				return nil, nil, false
+			}
+			packed = packed || w > 0
+			all := bitsOf(src[:size])
+			src = src[size:]
+			taken := min(missing, int(block/parts))
+			for i := range taken {
+				out = append(out, out[len(out)-1]+signed(least)+int64(number(all[i*int(w):(i+1)*int(w)])))
+			}
+			if slices.Contains(all[taken*int(w):], true) {
+				exact = false
+			}
+		}
+	}
+	return out, src, exact && (packed || block == 128 && parts == 4)
+}
+
+// packedDifferences makes bytes that are nearly, or just, n numbers.
+func packedDifferences(r *rand.Rand, n int) (b []byte) {
+	put := func(x uint64) {
+		b = binary.AppendUvarint(b, x)
+		if r.IntN(60) == 0 {
+			b[len(b)-1] |= 128
+			b = append(b, 0)
+		}
+	}
+	parts := uint64(1 + r.IntN(4))
+	block := 128 * parts
+	if r.IntN(2) == 0 {
+		block, parts = 128, 4
+	}
+	part := int(block / parts)
+	put(block)
+	put(parts)
+	put(uint64(n))
+	put(uint64(r.IntN(1000)) * uint64(min(n, 1)))
+	wide := r.IntN(6)
+	for left := n - 1; left > 0; {
+		put(r.Uint64() >> r.IntN(64))
+		widths := make([]byte, parts)
+		k := 0
+		for i := range widths {
+			if left > k*part {
+				k++
+				switch wide {
+				case 0:
+				case 1:
+					widths[i] = byte(57 + r.IntN(8))
+				default:
+					widths[i] = byte(r.IntN(20))
+				}
+			} else if r.IntN(30) == 0 {
+				widths[i] = byte(r.IntN(256))
+			}
+		}
+		b = append(b, widths...)
+		for _, w := range widths[:k] {
+			values := make([]byte, part*int(w)/8)
+			for i := range values {
+				values[i] = byte(r.Uint32())
+			}
+			if left < part && r.IntN(6) > 0 {
+				for bit := left * int(w); bit < 8*len(values); bit++ {
+					values[bit/8] &^= 1 << (bit % 8)
+				}
+			}
+			b = append(b, values...)
+			left -= part
+		}
+	}
+	switch r.IntN(12) {
+	case 0:
+		b = b[:r.IntN(len(b)+1)]
+	case 1:
+		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
+	case 2, 3:
+		b = append(b, make([]byte, 1+r.IntN(3))...)
+	}
+	return b
+}
+
+// Packed differences are read, and are exact or not, as their definition says.
+func TestDeltaByDefinition(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 2))
+	exact, inexact, failed := 0, 0, 0
+	for i := range 6000 {
+		n := r.IntN(300)
+		if i%3 == 0 {
+			n = r.IntN(4)
+		}
+		said := n
+		if r.IntN(20) == 0 {
+			said = max(0, n+r.IntN(3)-1)
+		}
+		src := packedDifferences(r, n)
+		want, rest, ok := deltaByDefinition(src, said)
+		dst := make([]int64, said)
+		k, left, err := decodeDelta(dst, slices.Clip(src))
+		if (err == nil) != (want != nil) || err == nil && (k != len(want) || !slices.Equal(dst[:k], want) || !bytes.Equal(left, rest)) {
+			t.Fatalf("%d numbers in %x: %v, %v, want %v", said, src, dst[:k], err, want)
+		}
+		switch {
+		case want == nil:
+			failed++
+			continue
+		case ok:
+			exact++
+		default:
+			inexact++
+		}
+		if left, e := exactDelta(src, said); e != ok || ok && !bytes.Equal(left, rest) {
+			t.Fatalf("%d numbers in %x: exact %v, want %v", said, src, e, ok)
+		}
+	}
+	if min(exact, inexact, failed) < 300 {
+		t.Errorf("%d exact, %d not, %d failed", exact, inexact, failed)
+	}
+	// What no reader takes is not exact either, nor is what ends too early.
+	head := func(v ...uint64) (b []byte) {
+		for _, u := range v {
+			b = binary.AppendUvarint(b, u)
+		}
+		return b
+	}
+	packed := append(head(1<<20, 1<<15, 2, 0, 0), append(append([]byte{1}, make([]byte, 1<<15-1)...), 1, 0, 0, 0)...)
+	if rest, ok := exactDelta(packed, 2); !ok || len(rest) != 0 {
+		t.Error("the largest block is not exact")
+	}
+	for _, c := range [][]byte{
+		nil, head(128), head(128, 4), head(128, 4, 2), head(128, 4, 2, 0), head(128, 4, 2, 0, 0), head(0, 4, 2, 0, 0), head(128, 0, 2, 0, 0), head(128, 3, 2, 0, 0, 0),
+		append(head(1<<20+1<<15, 1<<15, 2, 0, 0), make([]byte, 1<<15)...), append(head(128, 32, 2, 0, 0), make([]byte, 33)...), head(128, 4, 0, 1),
+		append(head(128, 4, 2, 0, 0, 65), make([]byte, 3+65*4)...), append(head(128, 4, 2, 0, 0, 8), make([]byte, 3+31)...),
+	} {
+		for n := range 4 {
+			if n == 2 && len(c) == 4 {
+				continue
+			}
+			if _, ok := exactDelta(c, n); ok {
+				t.Errorf("%d numbers in %x are exact", n, c[:min(len(c), 20)])
+			}
+		}
+	}
+}
+
+// Frames of zstd are exact as their definition (RFC 8878, 3.1.1) says.
+func TestZstdByDefinition(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 3))
+	var encoders []*zstd.Encoder
+	for _, crc := range []bool{true, false} {
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(crc), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoders = append(encoders, e)
+	}
+	exact, not := 0, 0
+	for i := range 4000 {
+		text := make([]byte, r.IntN(3000))
+		for k := range text {
+			text[k] = byte(r.IntN(1 + i%4*20))
+		}
+		b := encoders[i%2].EncodeAll(text, nil)
+		if len(b) == 0 {
+			continue
+		}
+		switch r.IntN(5) {
+		case 0:
+			b = b[:r.IntN(len(b))]
+		case 1:
+			b = append(b, 0)
+		case 2:
+			b[r.IntN(min(len(b), 14))] ^= 1 << r.IntN(8)
+		}
+		want := zstdByDefinition(b)
+		if got := exactZstd(b); got != want {
+			t.Fatalf("%x of %d bytes: %v, want %v", b[:min(len(b), 20)], len(b), got, want)
+		}
+		if want {
+			exact++
+		} else {
+			not++
+		}
+	}
+	if min(exact, not) < 500 {
+		t.Errorf("%d exact, %d not", exact, not)
+	}
+}
+
+func zstdByDefinition(b []byte) bool {
+	take := func(n int) (part []byte, ok bool) {
+		if len(b) < n {
+			return nil, false
+		}
+		part, b = b[:n], b[n:]
+		return part, true
+	}
+	if len(b) < 6 { // a frame has at least a magic, a descriptor and a size or window
+		return false
+	}
+	if magic, _ := take(4); number(bitsOf(magic)) != 0xFD2FB528 {
+		return false
+	}
+	d, _ := take(1)
+	bit := bitsOf(d)
+	if bit[0] || bit[1] || bit[3] || bit[4] {
+		return false
+	}
+	single := bit[5]
+	size := []int{0, 2, 4, 8}[number(bit[6:])]
+	if size == 0 && single {
+		size = 1
+	}
+	if !single {
+		size++
+	}
+	if _, ok := take(size); !ok {
+		return false
+	}
+	for {
+		h, ok := take(3)
+		if !ok {
+			return false
+		}
+		hb := bitsOf(h)
+		length := int(number(hb[3:]))
+		switch number(hb[1:3]) {
+		case 1:
+			if length == 0 {
+				return false
+			}
+			length = 1
+		case 3:
+			return false
+		}
+		if _, ok := take(length); !ok {
+			return false
+		}
+		if hb[0] {
+			break
+		}
+	}
+	if bit[2] {
+		if _, ok := take(4); !ok {
+			return false
+		}
+	}
+	return len(b) == 0
+}
+
+// Bits from one on are zero, or the same, by comparing each.
+func TestBitsFrom(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 4))
+	for range 5000 {
+		a := make([]byte, 1+r.IntN(4))
+		b := make([]byte, len(a))
+		for range r.IntN(3) {
+			a[r.IntN(len(a))] = 1 << r.IntN(8)
+		}
+		copy(b, a)
+		if r.IntN(2) == 0 {
+			b[r.IntN(len(b))] ^= 1 << r.IntN(8)
+		}
+		for bit := range 8*len(a) + 1 {
+			if got, want := zeroFrom(a, bit), !slices.Contains(bitsOf(a)[bit:], true); got != want {
+				t.Fatalf("%x from %d: %v", a, bit, got)
+			}
+			if got, want := sameFrom(a, b, bit), slices.Equal(bitsOf(a)[bit:], bitsOf(b)[bit:]); got != want {
+				t.Fatalf("%x and %x from %d: %v", a, b, bit, got)
+			}
+		}
+	}
+	for _, c := range []struct {
+		used []uint64
+		n    int
+		want bool
+	}{{nil, 0, true}, {nil, 1, false}, {[]uint64{7}, 3, true}, {[]uint64{5}, 3, false}, {[]uint64{^uint64(0), 1}, 65, true}, {[]uint64{^uint64(0), 1}, 64, false}, {[]uint64{^uint64(0) - 8, 1}, 65, false}} {
+		if got := usedOnly(c.used, c.n); got != c.want {
+			t.Errorf("%x of %d: %v", c.used, c.n, got)
+		}
+	}
+}
+
+// A page's bytes are its values and nothing else, in every encoding: one byte more or
+// less, or a bit of the padding, is something else.
+func TestExactData(t *testing.T) {
+	texts := [][]byte{[]byte("ab"), {}, []byte("c")}
+	plainTexts := []byte{2, 0, 0, 0, 'a', 'b', 0, 0, 0, 0, 1, 0, 0, 0, 'c'}
+	lengths := append(deltaOf(2, 0, 1), "abc"...)
+	suffixes := append(deltaOf(0, 0, 0), lengths...)
+	for _, c := range []struct {
+		name  string
+		phys  format.Type
+		width int
+		enc   format.Encoding
+		n     int
+		data  []byte
+		want  bool
+	}{
+		{"booleans", format.Boolean, 1, format.Plain, 9, []byte{0xff, 1}, true},
+		{"booleans, a bit more", format.Boolean, 1, format.Plain, 9, []byte{0xff, 3}, false},
+		{"booleans, a byte more", format.Boolean, 1, format.Plain, 8, []byte{0xff, 0}, false},
+		{"no booleans", format.Boolean, 1, format.Plain, 0, nil, true},
+		{"numbers", format.Int32, 4, format.Plain, 2, make([]byte, 8), true},
+		{"numbers, a byte more", format.Int32, 4, format.Plain, 2, make([]byte, 9), false},
+		{"texts", format.ByteArray, 0, format.Plain, 3, plainTexts, true},
+		{"texts, a byte more", format.ByteArray, 0, format.Plain, 3, append(bytes.Clone(plainTexts), 0), false},
+		{"streams", format.Double, 8, format.ByteStreamSplit, 2, make([]byte, 16), true},
+		{"streams, a byte more", format.Double, 8, format.ByteStreamSplit, 2, make([]byte, 17), false},
+		{"indexes", format.Int32, 4, format.RLEDictionary, 5, []byte{3, 5 << 1, 2}, true},
+		{"indexes of old", format.Int32, 4, plainDictionary, 5, []byte{3, 5 << 1, 2}, true},
+		{"indexes, a byte more", format.Int32, 4, plainDictionary, 5, []byte{3, 5 << 1, 2, 0}, false},
+		{"no indexes", format.Int32, 4, format.RLEDictionary, 0, nil, true},
+		{"no indexes of a width", format.Int32, 4, format.RLEDictionary, 0, []byte{32}, true},
+		{"no indexes of a width and zeros", format.Int32, 4, format.RLEDictionary, 0, []byte{1, 0, 0}, true},
+		{"no indexes of a width and a bit", format.Int32, 4, format.RLEDictionary, 0, []byte{1, 1}, false},
+		{"no indexes of no width", format.Int32, 4, format.RLEDictionary, 0, []byte{33}, false},
+		{"packed booleans", format.Boolean, 1, format.RLE, 5, []byte{2, 0, 0, 0, 5 << 1, 1}, true},
+		{"packed booleans, a byte more", format.Boolean, 1, format.RLE, 5, []byte{2, 0, 0, 0, 5 << 1, 1, 0}, false},
+		{"packed booleans, a run more", format.Boolean, 1, format.RLE, 5, []byte{4, 0, 0, 0, 5 << 1, 1, 5 << 1, 1}, false},
+		{"packed booleans too short", format.Boolean, 1, format.RLE, 5, []byte{3, 0, 0, 0, 5 << 1, 1}, false},
+		{"differences", format.Int64, 8, format.DeltaBinaryPacked, 3, deltaOf(2, 0, 1), true},
+		{"differences, a byte more", format.Int64, 8, format.DeltaBinaryPacked, 3, append(deltaOf(2, 0, 1), 0), false},
+		{"lengths", format.ByteArray, 0, format.DeltaLengthByteArray, 3, lengths, true},
+		{"lengths, a byte more", format.ByteArray, 0, format.DeltaLengthByteArray, 3, append(bytes.Clone(lengths), 0), false},
+		{"prefixes", format.ByteArray, 0, format.DeltaByteArray, 3, suffixes, true},
+		{"prefixes, a byte more", format.ByteArray, 0, format.DeltaByteArray, 3, append(bytes.Clone(suffixes), 0), false},
+		{"prefixes alone", format.ByteArray, 0, format.DeltaByteArray, 3, deltaOf(0, 0, 0), false},
+		{"an encoding that is none", format.Int32, 4, 99, 0, nil, false},
+	} {
+		v := &values{n: c.n}
+		if c.phys == format.ByteArray {
+			v.data = bytes.Join(texts, nil)
+		}
+		if got := exactData(&leaf{phys: c.phys, width: c.width}, c.enc, c.data, c.n, v); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// deltaOf packs the differences of a few small numbers.
+func deltaOf(v ...int64) []byte {
+	b := []byte{0x80, 1, 4, byte(len(v))}
+	if b = binary.AppendVarint(b, v[0]); len(v) == 1 {
+		return b
+	}
+	least, most := int64(0), int64(0)
+	for i := 1; i < len(v); i++ {
+		least, most = min(least, v[i]-v[i-1]), max(most, v[i]-v[i-1])
+	}
+	b = binary.AppendVarint(b, least)
+	width := bits.Len64(uint64(most - least))
+	b = append(b, byte(width), 0, 0, 0)
+	out := make([]byte, 4*width)
+	for i := 1; i < len(v); i++ {
+		for k := range width {
+			if uint64(v[i]-v[i-1]-least)>>k&1 == 1 {
+				bit := (i-1)*width + k
+				out[bit/8] |= 1 << (bit % 8)
+			}
+		}
+	}
+	return append(b, out...)
+}
