@@ -107,6 +107,10 @@ func (l *loader) validateMaskList(p *Pipeline, list string, masks []transform.Sp
 		l.readTable(path, spec.Params)
 		l.Within(path, spec.Params.Check())
 		l.maskColumns(p, path, "columns", spec.Params.Masks(), "masked")
+		if len(transform.NeedsCorrelations(spec.Params)) > 0 && len(p.Identity) > 0 {
+			l.Wrong(path, "must not have correlated: true beside identity: the noise of a value hangs together with that of others, so that a value which a respondent keeps "+
+				"would be released with new noise wherever another one changed, and could be averaged; remove one of the two")
+		}
 		for _, c := range transform.ReadColumnsOf(spec.Params) {
 			at := path
 			if c.Field != "" {

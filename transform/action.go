@@ -15,6 +15,7 @@ type Addition struct {
 	SD           float64
 	Distribution string // normal, laplace or uniform
 	Tiers        []ActionTier
+	Correlated   bool // with that of the mask's other columns, as their values are
 }
 
 // ActionTier gives values above a bound a multiple of the variance; bounds ascend

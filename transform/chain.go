@@ -31,7 +31,10 @@ type Setup struct {
 	// Sorted are the original values of columns in ascending order, where a mask needs them
 	// (NeedsValues); a column without an entry is not known.
 	Sorted map[string][]float64
-	Window int // records in a swap window; blocks of a file start at multiples of it and hold whole windows
+	// Correlations are those of original columns with one another, where a mask needs them
+	// (NeedsCorrelations).
+	Correlations Correlations
+	Window       int // records in a swap window; blocks of a file start at multiples of it and hold whole windows
 }
 
 // Chain is a list of masks made ready for the columns of one run. Apply may be

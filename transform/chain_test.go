@@ -59,6 +59,14 @@ func testSetup(tb testing.TB, columns ...testColumn) Setup {
 		mean, sd := meanSD(c.values)
 		s.Columns = append(s.Columns, ColumnInfo{name, i, microdata.Field{Name: name, Type: c.typ, Nullable: true}, c.decimals, sd, mean})
 	}
+	s.Correlations = Correlations{}
+	for i, a := range s.Columns {
+		for k, b := range s.Columns[:i] {
+			if x, y := columns[k].values, columns[i].values; len(x) == len(y) {
+				s.Correlations[[2]string{b.Name, a.Name}] = correlation(x, y)
+			}
+		}
+	}
 	return s
 }
 

@@ -225,7 +225,7 @@ func TestNothingLooksAtTheTypeOfAMask(t *testing.T) {
 	for _, k := range Kinds {
 		masks[reflect.TypeOf(k.New()).Elem().Name()] = true
 	}
-	for _, s := range []step{&biasStep{}, &noiseStep{}, &clipStep{}, &roundStep{}, &windowSwap{}, &datasetSwap{}, &recodeStep{}, &tailStep{}, &pramStep{}, &wholeStep{}} {
+	for _, s := range []step{&biasStep{}, &noiseStep{}, &correlatedStep{}, &clipStep{}, &roundStep{}, &windowSwap{}, &datasetSwap{}, &recodeStep{}, &tailStep{}, &pramStep{}, &wholeStep{}} {
 		masks[reflect.TypeOf(s).Elem().Name()] = true
 	}
 	files, err := filepath.Glob("*.go")

@@ -3,20 +3,16 @@ package transform
 import "math"
 
 func (s *noiseStep) law(column string) []stage {
-	of := func(n *noiseColumn) spread {
-		r := spread{draw: n.draw, grid: n.grid, scale: n.scaleAt, above: n.above, lower: math.Inf(-1), upper: math.Inf(1)}
-		return r
-	}
 	for _, n := range s.columns {
 		if n.Name == column {
-			r := of(n)
+			r := n.spread()
 			return []stage{{spread: &r}}
 		}
 	}
 	for _, redraw := range s.redraws {
 		for _, n := range redraw.columns {
 			if n.Name == column {
-				r := of(n)
+				r := n.spread()
 				// Whatever lands within half a step of a bound is rounded onto it.
 				r.lower, r.upper = (n.lower-0.5)/n.grid.mult, (n.upper+0.5)/n.grid.mult
 				return []stage{{spread: &r}}
@@ -24,6 +20,11 @@ func (s *noiseStep) law(column string) []stage {
 		}
 	}
 	return nil
+}
+
+// spread is the draw of the noise, which nothing bounds.
+func (c *noiseColumn) spread() spread {
+	return spread{draw: c.draw, grid: c.grid, scale: c.scaleAt, above: c.above, lower: math.Inf(-1), upper: math.Inf(1)}
 }
 
 func (s *biasStep) law(column string) []stage {

@@ -28,6 +28,8 @@ var examples = map[string][]struct {
 	},
 	"noise": {{0, func() []Spec {
 		return []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(200), Distribution: "laplace", Tiers: []Tier{{ptr(300.0), ptr(2.0)}, {ptr(900.0), ptr(3.0)}}})}
+	}}, {0, func() []Spec {
+		return []Spec{mask(&Noise{Columns: []string{"a", "c", "d"}, SD: percent(20), Distribution: "normal", Correlated: true})}
 	}}},
 	"truncate": {
 		{0, func() []Spec {
@@ -162,7 +164,7 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 		add(other)
 	case []Tier:
 		add([]Tier(nil))
-		add(x[:1])
+		add(x[:min(1, len(x))])
 		for i := range x {
 			for k := range reflect.TypeFor[Tier]().NumField() {
 				for _, w := range variants(t, reflect.TypeFor[Tier]().Field(k), reflect.ValueOf(x[i]).Field(k)) {
@@ -278,6 +280,7 @@ func TestNamesTellTheColumn(t *testing.T) {
 	base := testSetup(t, columns...)
 	base.Window = 100
 	noise := mask(&Noise{Columns: []string{"a"}, SD: percent(35)})
+	correlated := mask(&Noise{Columns: []string{"a", "b"}, SD: percent(35), Correlated: true})
 	swap := func(keys, attribute string) Spec {
 		return mask(&Swap{Keys: strings.Split(keys, ""), Attribute: attribute, Columns: []string{"a"}, Rate: ptr(0.4), Policy: "random"})
 	}
@@ -299,6 +302,8 @@ func TestNamesTellTheColumn(t *testing.T) {
 		{"no decimals", base, change(func(s *Setup) { s.Columns[0].Decimals = -1 }), []Spec{noise}, []Spec{noise}, false},
 		{"SD", base, change(func(s *Setup) { s.Columns[0].SD *= 1.01 }), []Spec{noise}, []Spec{noise}, false},
 		{"float32", base, change(func(s *Setup) { s.Columns[0].Field.Type = arrow.PrimitiveTypes.Float32 }), nil, nil, false},
+		{"a correlation", base, change(func(s *Setup) { s.Correlations = Correlations{{"a", "b"}: 0.5} }), []Spec{correlated}, []Spec{correlated}, false},
+		{"correlated with a column that is masked", base, same, []Spec{correlated}, []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(5.0)}), correlated}, false},
 		{"window", base, change(func(s *Setup) { s.Window = 50 }), []Spec{swap("c", "d")}, []Spec{swap("c", "d")}, false},
 		{"window without a swap", base, change(func(s *Setup) { s.Window = 50 }), []Spec{noise}, []Spec{noise}, true},
 		{"order of keys", base, same, []Spec{swap("ce", "d")}, []Spec{swap("ec", "d")}, true},

@@ -43,6 +43,7 @@ func (m *Noise) Check() check.Problems {
 			ps.AtLeast(at+".variance_factor", *t.VarianceFactor, 0)
 		}
 	}
+	m.checkCorrelated(&ps)
 	return ps
 }
 
@@ -112,6 +113,9 @@ func (m *Noise) draw() draw {
 }
 
 func (m *Noise) compile(c *Chain, i int) (step, error) {
+	if m.Correlated {
+		return m.compileAmong(c, i, m.Columns)
+	}
 	s := &noiseStep{mask: i}
 	for _, name := range m.Columns {
 		col, err := c.arithmetic(i, name)
@@ -160,8 +164,8 @@ func (m *Noise) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
-// drawsWithin says that the noise of a record can be drawn within bounds.
-func (m *Noise) drawsWithin() bool { return true }
+// drawsWithin says whether the noise of a record can be drawn within bounds.
+func (m *Noise) drawsWithin() bool { return !m.Correlated }
 
 func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	changed, own := w.newChanged(b.N), w.newOwn(b.N)
@@ -324,6 +328,9 @@ func (m *Noise) Parameters() []Parameter {
 	if tiers != nil {
 		list = append(list, Parameter{"tiers", tiers})
 	}
+	if m.Correlated {
+		list = append(list, Parameter{"correlated", true})
+	}
 	return list
 }
 
@@ -332,7 +339,7 @@ func (m *Noise) ActionOn(_ string, sd float64) Action {
 	if m.SD == nil {
 		return nil
 	}
-	a := Addition{SD: m.SD.Value, Distribution: wordOr(m.Distribution, "normal")}
+	a := Addition{SD: m.SD.Value, Distribution: wordOr(m.Distribution, "normal"), Correlated: m.Correlated}
 	if m.SD.Relative {
 		a.SD *= sd
 	}
@@ -348,7 +355,7 @@ func (m *Noise) ActionOn(_ string, sd float64) Action {
 // PublishedAction implements Publishing. λ alone does not say the variance of noise
 // with tiers.
 func (m *Noise) PublishedAction(p Published, column string) Action {
-	a := Addition{SD: math.NaN(), Distribution: p.word("distribution"), Tiers: publishedTiers(p)}
+	a := Addition{SD: math.NaN(), Distribution: p.word("distribution"), Tiers: publishedTiers(p), Correlated: p.Has("correlated")}
 	if λ, ok := p.SD(column); ok && (p.Named("tiers") || !p.Has("tiers")) {
 		a.SD = λ
 	}
@@ -373,8 +380,12 @@ func publishedTiers(p Published) []ActionTier {
 // Words implements Publishing.
 func (m *Noise) Words(p Published, column string) string {
 	λ, ok := p.SD(column)
+	linked := ""
+	if p.Has("correlated") {
+		linked = "; the noise of the mask's columns is correlated as their values are"
+	}
 	if !ok {
-		return "noise: an amount of mean 0 was added, whose standard deviation λ is not published"
+		return "noise: an amount of mean 0 was added, whose standard deviation λ is not published" + linked
 	}
 	law := ""
 	if d := p.word("distribution"); d != "" {
@@ -384,6 +395,7 @@ func (m *Noise) Words(p Published, column string) string {
 	for _, t := range publishedTiers(p) {
 		s += fmt.Sprintf("; %s times the variance above %s", p.Number(t.Factor), p.Number(t.Above))
 	}
+	s += linked
 	if p.Has("tiers") && !p.Named("tiers") {
 		s += "; not all that sets their variance is published"
 	}
@@ -399,5 +411,8 @@ func (m *Noise) EfficiencyFollows(has, named func(string) bool) bool {
 func (m *Noise) OnColumn(column string) Params {
 	q := *m
 	q.Columns = []string{column}
+	if m.Correlated {
+		return &noiseAmong{&q, m.Columns}
+	}
 	return &q
 }

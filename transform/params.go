@@ -102,6 +102,7 @@ type Noise struct {
 	SD           *Amount  `yaml:"sd" doc:"λ in the column's unit, or as a percentage of the column's standard deviation"`
 	Distribution string   `yaml:"distribution" doc:"normal (default), laplace or uniform" enum:"normal,laplace,uniform"`
 	Tiers        []Tier   `yaml:"tiers" doc:"value ranges with a variance of their own (unequal variance)"`
+	Correlated   bool     `yaml:"correlated" doc:"the noise of a record has the correlations of the columns, so that the release keeps them; sd is a percentage then"`
 }
 
 // Tier gives values above a bound a noise variance of λ² times a factor

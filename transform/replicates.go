@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -77,7 +78,8 @@ func inCommon(a, b *Chain) int {
 		return x.Name == y.Name && x.Index == y.Index && x.Decimals == y.Decimals && math.Float64bits(x.SD) == math.Float64bits(y.SD) &&
 			math.Float64bits(x.Mean) == math.Float64bits(y.Mean) && x.Field == y.Field
 	}
-	if !slices.EqualFunc(a.setup.Columns, b.setup.Columns, same) || a.setup.Window != b.setup.Window {
+	if !slices.EqualFunc(a.setup.Columns, b.setup.Columns, same) || a.setup.Window != b.setup.Window ||
+		!maps.Equal(a.setup.Correlations, b.setup.Correlations) {
 		return 0
 	}
 	n := 0

@@ -49,10 +49,18 @@ func (m *Truncate) checkAmong(masks []Spec, i int) check.Problems {
 	for k, name := range m.Columns {
 		if j := lastMaskOn(masks[:i], name); j < 0 || !drawsWithin(masks[j].Params) {
 			ps.Addf(fmt.Sprintf("[%d].truncate.mode", i),
-				"redraw needs a noise mask just before it on %s, got %s (columns[%d])", strconv.Quote(name), describe(masks, j), k)
+				"redraw needs a noise mask%s just before it on %s, got %s (columns[%d])", drawing(masks, j), strconv.Quote(name), describe(masks, j), k)
 		}
 	}
 	return ps
+}
+
+// drawing says what is asked of a mask that could draw within bounds with other parameters.
+func drawing(masks []Spec, j int) string {
+	if j >= 0 && len(NeedsCorrelations(masks[j].Params)) > 0 {
+		return " without correlated: true"
+	}
+	return ""
 }
 
 // interval returns the bounds, infinite where absent.

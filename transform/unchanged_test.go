@@ -131,7 +131,7 @@ func exampleSpecs(kind string) [][]Spec {
 	}
 	switch kind {
 	case "noise":
-		return [][]Spec{{mask(&Noise{Columns: a, SD: amount(1)})}}
+		return [][]Spec{{mask(&Noise{Columns: a, SD: amount(1)})}, {mask(&Noise{Columns: []string{"a", "b"}, SD: percent(10), Correlated: true})}}
 	case "bias":
 		return [][]Spec{{mask(&Bias{Columns: a, Phi: ptr(1.0)})}}
 	case "truncate":

@@ -107,6 +107,7 @@ type carried struct {
 	unknown         bool // a mask of which nothing is known, or a rounding without its step
 	spreads         bool // a mask adds noise or bias, published or not
 	swaps           []exchange
+	linked          []string // columns whose noise is correlated with this one's
 }
 
 // exchange is a swap of the column, with the columns that moved together.
@@ -123,6 +124,7 @@ func (p *Public) note(masks []Mask) *Note {
 	}
 	n := &Note{}
 	spread := false          // some mask adds or multiplies
+	linked := false          // of several columns together
 	shown := map[bool]bool{} // a program for clipped columns, for others
 	for _, name := range p.maskedColumns() {
 		column, measured := p.Columns.Get(name)
@@ -135,7 +137,7 @@ func (p *Public) note(masks []Mask) *Note {
 		mean, sd := float64(column.Released.Mean), float64(column.Released.SD)
 		c.known = c.chain.Undo(mean, sd*sd)
 		c.reckon()
-		spread = spread || c.spreads
+		spread, linked = spread || c.spreads, linked || c.linked != nil
 		note := ColumnNote{Carries: c.words, Correction: c.correction(), Phi2: assess.Float(math.NaN()), Limits: c.limits()}
 		if !c.hidden && !c.unknown {
 			note.Phi2, note.Noise = assess.Float(c.least.Phi2), c.noise
@@ -153,7 +155,7 @@ func (p *Public) note(masks []Mask) *Note {
 			n.Programs, shown[kind] = append(n.Programs, list...), list != nil
 		}
 	}
-	n.General = general(spread)
+	n.General = general(spread, linked)
 	return n
 }
 
@@ -211,6 +213,9 @@ func stepOf(action transform.Action, columns []string) correct.Step {
 		for _, t := range a.Tiers {
 			added.Tiers = append(added.Tiers, correct.Tier{Above: t.Above, Factor: t.Factor})
 		}
+		if a.Correlated {
+			added.With = columns
+		}
 		return added
 	case transform.Rounding:
 		return correct.Rounded{Step: a.Step}
@@ -245,6 +250,11 @@ func (c *carried) reckon() {
 			c.hidden = c.hidden || math.IsNaN(s.SD)
 			least, greatest := correct.FactorRange(s.Tiers)
 			c.least, c.greatest = c.least.WithNoise(s.SD, least), c.greatest.WithNoise(s.SD, greatest)
+			for _, other := range others(s.With, c.name) {
+				if !slices.Contains(c.linked, other) {
+					c.linked = append(c.linked, other)
+				}
+			}
 			note := NoiseNote{Variance: assess.Float(s.SD * s.SD)}
 			for _, t := range s.Tiers {
 				c.tiers = true

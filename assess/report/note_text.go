@@ -5,14 +5,18 @@ import (
 	"strings"
 )
 
-// general says what holds for every column; spread: some mask adds or multiplies.
-func general(spread bool) []string {
+// general says what holds for every column; spread: some mask adds or multiplies; linked:
+// the noise of some columns is correlated.
+func general(spread, linked bool) []string {
 	list := []string{
 		"Below, x is a respondent’s value, y the released one, and w any other column that is not masked; for a masked one see what is said of it too. Masks draw for every column apart, and for every record; where the configuration names columns that identify respondents, for every respondent and value, so that equal values of one respondent are released alike.",
 		"In a subset of the records that is chosen by columns which are not masked, use the subset’s own mean and variance of y with the same parameters. A subset chosen by released values of a masked column has no correction here. A corrected figure of few records is uncertain, and a corrected variance may even fall below 0: the masks then hide what was asked.",
 		"Standard errors, where records are respondents: those of a mean are SD(y)/√n. For what is corrected, resample the records and correct each time (bootstrap).",
 		"Quantiles, shares beyond a limit, least and greatest values and graphs of a column with noise or bias are those of y, spread wider than those of x. No formula here corrects them.",
 		"Masked values are kept in the range of the column’s type, 0 to 255 for example, by moving those outside to its ends. Where values can come near an end of the type (unsigned whole numbers near 0), that is a truncation: what is said below of such a column then holds as far as few values lie at the end.",
+	}
+	if linked {
+		list[0] += " Noise that is said to be correlated is drawn for its columns together."
 	}
 	if spread {
 		list = append(list, "Noise and bias are rounded to the decimals of the column. Where these are coarse beside the noise, add d²/12 for each of the two to the variance that is taken off, d being a unit of the last decimal. Where the standard deviation of the noise is below a quarter of d, it moves few values at all: take nothing off.")
@@ -103,7 +107,7 @@ func (c *carried) statistics(found *Corrected) []StatisticNote {
 		return append(list, StatisticNote{"correlation, covariance and slope", "",
 			"Disturbed by what truncation moved, also where the column is the response: no correction is known."})
 	}
-	return append(list, c.tiesNotes(found)...)
+	return append(append(list, c.linkedNotes()...), c.tiesNotes(found)...)
 }
 
 func (c *carried) meanNote() StatisticNote {

@@ -24,6 +24,9 @@ type Added struct {
 	// Normal says that the noise is published to be normal; else it may be Laplace
 	// or uniform as well.
 	Normal bool
+	// With are the columns with whose noise it is correlated as the values are, itself among
+	// them; nil: it is drawn apart.
+	With []string
 }
 
 // Multiplied is bias: a factor θ ~ N(1, φ²), Phi NaN where it is not published.
@@ -97,6 +100,17 @@ func (c Chain) Ties(other string) bool {
 		}
 	}
 	return true
+}
+
+// Follows returns the variance of the noise that is correlated with that of another column
+// as the values are; 0 where there is none, NaN where it is not published.
+func (c Chain) Follows(other string) (variance float64) {
+	for _, s := range c {
+		if a, ok := s.(Added); ok && contains(a.With, other) {
+			variance += a.SD * a.SD
+		}
+	}
+	return variance
 }
 
 func contains(list []string, name string) bool {

@@ -72,6 +72,13 @@ func (m Masking) Reliability(mean, variance float64) float64 {
 // ones: the same, as the masks of two columns draw apart and have no mean.
 func Covariance(released float64) float64 { return released }
 
+// CovarianceFollowed is Covariance of two columns whose noise follows their covariances:
+// that of variance λ² on a column is λ²/Var(x) of the variance, and so of every covariance
+// with the other columns of its mask. Kim (1986).
+func CovarianceFollowed(released, variance, lambda2 float64) float64 {
+	return released * variance / (variance + lambda2)
+}
+
 // Correlation returns that of the respondents' values from that of the released
 // ones and the reliabilities of the two columns, r/√(ρ₁ρ₂), 1 for a column that is
 // not masked: Spearman's (1904) correction for attenuation. Sampling error may

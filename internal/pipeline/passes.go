@@ -27,7 +27,7 @@ func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 	if err != nil {
 		return err
 	}
-	open := pl.settleFrom(known)
+	open := pl.settleCorrelations(known, pl.settleFrom(known))
 	if err := pl.settleValues(ctx, progress); err != nil || len(open) == 0 {
 		return err
 	}
@@ -44,6 +44,7 @@ func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 		return err
 	}
 	pl.take(profile, known, open)
+	pl.takeCorrelations(profile)
 	return pl.checkAmounts()
 }
 
@@ -106,6 +107,7 @@ func (pl *Plan) WarnOfConstant(log zerolog.Logger) {
 	for _, name := range pl.Constant {
 		log.Warn().Str("column", name).Msg("all values are the same, so noise of a percentage of their standard deviation masks nothing; give sd in the column's unit")
 	}
+	pl.warnOfDetermined(log)
 }
 
 // checkAmounts demands the standard deviation of every column that a percentage
@@ -206,7 +208,7 @@ func (pl *Plan) setDecimals() {
 // first.
 func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progress) (*transform.Chain, error) {
 	chain, err := transform.NewChain(pl.Config.Masks, transform.Setup{
-		Key: key, Columns: pl.Columns, Identity: pl.identity, Window: pl.Config.Window.Records, Sorted: pl.sorted,
+		Key: key, Columns: pl.Columns, Identity: pl.identity, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations,
 	})
 	if err != nil {
 		return nil, DataErrorf("%v", err)
@@ -281,7 +283,7 @@ func (pl *Plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m 
 		}
 	}
 	chain, err := transform.NewChain(masks, transform.Setup{
-		Key: key, Columns: columns, Window: pl.Config.Window.Records, Sorted: pl.sorted,
+		Key: key, Columns: columns, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations,
 	})
 	if err != nil {
 		return nil, DataErrorf("%v", err)

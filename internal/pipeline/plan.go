@@ -41,7 +41,10 @@ type Plan struct {
 	Intruder  IntruderColumns        // empty where no intruder is asked for
 	Displacer *transform.Displacer   // nil where no mask moves values between records
 	sorted    map[string][]float64   // original values in order, of columns of which masks need them
-	paths     []string               // of the masks in the configuration, where they are not its own list; nil: they are
+
+	correlations transform.Correlations // of original columns, where masks need them
+
+	paths []string // of the masks in the configuration, where they are not its own list; nil: they are
 }
 
 // NewPlan decides which columns are decoded and what leaves. Nothing is read

@@ -310,7 +310,48 @@ func bayesOf(pl *pipeline.Plan, b *config.IntruderBayes, d *attack.Data) (*intru
 		}
 		o.Keys = append(o.Keys, k)
 	}
+	if b.Knowledge != config.KnowledgeD2 {
+		o.Covariance = covarianceOf(pl, b, d, o.Keys)
+	}
 	return o, nil
+}
+
+// covarianceOf is the covariance matrix of the keys' noise where a mask correlates that of two
+// of them; nil where none does.
+func covarianceOf(pl *pipeline.Plan, b *config.IntruderBayes, d *attack.Data, keys []intruder.Key) [][]float64 {
+	var covariance [][]float64
+	for _, m := range pl.Config.Masks {
+		among := transform.NeedsCorrelations(m.Params)
+		for j, column := range d.Linked {
+			for k, other := range d.Linked[:j] {
+				x, w := d.Numeric[column].Name, d.Numeric[other].Name
+				_, givenX := b.Sigma[x]
+				_, givenW := b.Sigma[w]
+				r, known := pl.Correlations().Of(x, w)
+				if givenX || givenW || !known || !slices.Contains(among, x) || !slices.Contains(among, w) {
+					continue
+				}
+				if covariance == nil {
+					covariance = diagonal(keys)
+				}
+				λ, _ := transform.ActionOf(m.Params, x, pl.SD(x)).(transform.Addition)
+				μ, _ := transform.ActionOf(m.Params, w, pl.SD(w)).(transform.Addition)
+				covariance[j][k] += r * λ.SD * μ.SD
+				covariance[k][j] = covariance[j][k]
+			}
+		}
+	}
+	return covariance
+}
+
+// diagonal is the covariance matrix of noise drawn apart.
+func diagonal(keys []intruder.Key) [][]float64 {
+	s := make([][]float64, len(keys))
+	for j, key := range keys {
+		s[j] = make([]float64, len(keys))
+		s[j][j] = key.Sigma * key.Sigma
+	}
+	return s
 }
 
 // ends are the least and the greatest value.

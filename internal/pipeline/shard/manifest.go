@@ -40,6 +40,9 @@ type Manifest struct {
 	Files        []File   `json:"files"` // the source's, in the order of its streams
 	Columns      []Column `json:"columns"`
 
+	// Correlations are those that noise follows, of pairs of columns.
+	Correlations []Correlation `json:"correlations,omitempty"`
+
 	// Survey is what looking at all values has shown of the types, where the source
 	// declares none.
 	Survey json.RawMessage `json:"survey,omitempty"`
@@ -62,6 +65,12 @@ type Column struct {
 	SD       assess.Float `json:"sd"`
 	Mean     assess.Float `json:"mean"`
 	Decimals int          `json:"decimals"`
+}
+
+// Correlation is that of two columns.
+type Correlation struct {
+	Of    [2]string `json:"of"` // in ascending order
+	Value float64   `json:"value"`
 }
 
 // Shard is what one task does: parts of the source, each of which becomes a file.
@@ -152,6 +161,16 @@ func settled(pl *pipeline.Plan) []Column {
 	return columns
 }
 
+// correlated are the correlations that a plan found, in the order of the columns' names.
+func correlated(pl *pipeline.Plan) []Correlation {
+	var list []Correlation
+	for of, value := range pl.Correlations() {
+		list = append(list, Correlation{of, value})
+	}
+	slices.SortFunc(list, func(a, b Correlation) int { return slices.Compare(a.Of[:], b.Of[:]) })
+	return list
+}
+
 // settle gives a plan what another found.
 func (m *Manifest) settle(pl *pipeline.Plan) error {
 	if len(m.Columns) != len(pl.Columns) {
@@ -167,6 +186,11 @@ func (m *Manifest) settle(pl *pipeline.Plan) error {
 			c.SD = math.NaN()
 		}
 	}
+	known := transform.Correlations{}
+	for _, c := range m.Correlations {
+		known[c.Of] = c.Value
+	}
+	pl.SetCorrelations(known)
 	return nil
 }
 

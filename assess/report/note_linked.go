@@ -1,0 +1,39 @@
+package report
+
+import "strings"
+
+// linkedNotes are on what ties a column to others whose noise is correlated with its own as
+// their values are: that noise keeps correlations, and makes covariances greater. What
+// tiesNotes says after them is on columns that are masked apart.
+func (c *carried) linkedNotes() []StatisticNote {
+	if c.linked == nil {
+		return nil
+	}
+	with := " with " + strings.Join(c.linked, ", ")
+	if c.coarse > 0 || c.swaps != nil {
+		return []StatisticNote{{"covariance, correlation and slope" + with, "",
+			"Masked together by noise that follows their covariances; what other masks of the column did to these ties is not known, and so no correction is. What follows is on columns that are not masked with it."}}
+	}
+	const apart = " What follows is on columns that are not masked with it."
+	if len(c.chain) == 1 {
+		return []StatisticNote{
+			{"correlation and slopes" + with, "r(x, w) = r(y, w),  b(x on w) = b(y on w),  b(w on x) = b(w on y)",
+				"Need no correction, also in regressions on several of these columns, where w has no mask beside this one: the noise was drawn with the covariances of the data, in proportion."},
+			{"covariance" + with, "Cov(x, w) = Cov(y, w)·ρ,  ρ = Var(x) / Var(y)", "Greater by the same factor as the variance." + apart},
+		}
+	}
+	n := StatisticNote{"covariance" + with, "Cov(x, w) = Cov(y, w) / (1 + V/Var(x))", "V is the variance of the noise that the two were masked with together"}
+	if v := c.chain.Follows(c.linked[0]); v == v {
+		same := true
+		for _, other := range c.linked {
+			same = same && c.chain.Follows(other) == v
+		}
+		if same {
+			n.Text += ", " + trimmed(v)
+		}
+	} else {
+		n.Text += ", which is not published"
+	}
+	n.Text += ". Correlations and slopes: from covariances and variances so corrected." + apart
+	return []StatisticNote{n}
+}

@@ -1,0 +1,44 @@
+package attack
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// The Bayesian intruder who knows the masks knows the covariances of correlated noise too:
+// of the keys that one mask has in common, beside the variances of all that was added.
+func TestIntruderKnowsCovariances(t *testing.T) {
+	percent := func(v float64) *transform.Amount { return &transform.Amount{Value: v, Relative: true} }
+	pl := &pipeline.Plan{
+		Config: &config.Pipeline{Masks: []transform.Spec{
+			{Params: &transform.Noise{Columns: []string{"a", "c"}, SD: percent(0.5), Correlated: true}},
+			{Params: &transform.Noise{Columns: []string{"a", "b"}, SD: percent(0.1)}},
+		}},
+		Columns: []transform.ColumnInfo{{Name: "a", SD: 10}, {Name: "b", SD: 4}, {Name: "c", SD: 2}},
+	}
+	pl.SetCorrelations(transform.Correlations{{"a", "c"}: -0.8})
+	d := &attack.Data{Numeric: []attack.NumericColumn{{Name: "c"}, {Name: "b"}, {Name: "a"}}, Linked: []int{0, 1, 2}}
+	o, err := bayesOf(pl, &config.IntruderBayes{}, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]float64{{1, 0, -0.8 * 5 * 1}, {0, 0.16, 0}, {-0.8 * 5 * 1, 0, 26}}
+	for i := range want {
+		for k := range want {
+			if math.Abs(o.Covariance[i][k]-want[i][k]) > 1e-12 {
+				t.Errorf("covariance of keys %d and %d: %v, want %v", i, k, o.Covariance[i][k], want[i][k])
+			}
+		}
+	}
+	if o, err = bayesOf(pl, &config.IntruderBayes{Sigma: map[string]float64{"a": 3}}, d); err != nil || o.Covariance != nil {
+		t.Errorf("with σ of a given: %v, %v", o.Covariance, err)
+	}
+	if o, err = bayesOf(pl, &config.IntruderBayes{Knowledge: config.KnowledgeD2}, d); err != nil || o.Covariance != nil {
+		t.Errorf("d2: %v, %v", o.Covariance, err)
+	}
+}

@@ -1,0 +1,86 @@
+package pipeline
+
+import (
+	"math"
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// Correlations are those that masks need to know, after Settle.
+func (pl *Plan) Correlations() transform.Correlations { return pl.correlations }
+
+// SetCorrelations takes correlations that were found before.
+func (pl *Plan) SetCorrelations(c transform.Correlations) { pl.correlations = c }
+
+// settleCorrelations takes the correlations that masks need from the profile file. It
+// returns the open columns, and with them all those of a mask of which the file has not
+// every one: their covariances are found in the same pass.
+func (pl *Plan) settleCorrelations(known *assess.Profile, open []string) []string {
+	for _, m := range pl.Config.Masks {
+		columns := transform.NeedsCorrelations(m.Params)
+		if pl.correlate(known, columns) {
+			continue
+		}
+		for _, name := range columns {
+			if !slices.Contains(open, name) {
+				open = append(open, name)
+			}
+		}
+	}
+	return open
+}
+
+// takeCorrelations takes those of a pass.
+func (pl *Plan) takeCorrelations(profile *assess.Profile) {
+	for _, m := range pl.Config.Masks {
+		pl.correlate(profile, transform.NeedsCorrelations(m.Params))
+	}
+}
+
+// warnOfDetermined logs the columns of which the others of a mask with correlated noise leave
+// less than a quarter of the noise to whoever knows those.
+func (pl *Plan) warnOfDetermined(log zerolog.Logger) {
+	for i, m := range pl.Config.Masks {
+		columns := transform.NeedsCorrelations(m.Params)
+		for _, name := range columns {
+			if transform.NoiseLeft(pl.correlations, columns, name) < 0.25 {
+				log.Warn().Str("column", name).Str("mask", transform.Label(pl.Config.Masks, i)).
+					Msg("the other columns of the mask say nearly what this one is, and so does their noise of its noise: whoever knows those of a record knows this value to within a quarter of λ; if that is not so without the release, give it a noise of its own")
+			}
+		}
+	}
+}
+
+// correlate takes the correlations of columns from a profile, false where it does not have
+// them all. Where there is none, of a column of one value or of two that no record has
+// both of, it is 0.
+func (pl *Plan) correlate(profile *assess.Profile, columns []string) bool {
+	of := make([]int, len(columns))
+	for i, name := range columns {
+		of[i] = slices.IndexFunc(profile.Columns, func(c assess.ColumnProfile) bool { return c.Name == name })
+		if of[i] < 0 {
+			return false
+		}
+	}
+	for i, a := range columns {
+		for k, b := range columns[:i] {
+			pair := [2]string{min(a, b), max(a, b)}
+			if _, taken := pl.correlations[pair]; taken {
+				continue
+			}
+			if pl.correlations == nil {
+				pl.correlations = transform.Correlations{}
+			}
+			r := profile.Covariance[of[i]][of[k]] / profile.Columns[of[i]].SD / profile.Columns[of[k]].SD
+			if r != r || math.IsInf(r, 0) {
+				r = 0
+			}
+			pl.correlations[pair] = stable(min(1, max(-1, r)))
+		}
+	}
+	return true
+}

@@ -1,0 +1,347 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Noise with `correlated: true` adds to the columns of a record ε ~ N(0, f²Σ), Σ the
+// covariance matrix of the original columns and f the percentage sd: Kim (1986), A method
+// for limiting disclosure in microdata based on random noise and transformation. The
+// covariance matrix of what is released is then (1 + f²)Σ, so that its correlations, and
+// the slopes of these columns on one another, are those of the original.
+//
+// ε_j = λ_j Σ_k L_jk z_k, with z independent and standard normal and L the factor of
+// Cholesky of the correlation matrix.
+
+// Correlations are those of pairs of original columns, by their names in ascending order.
+type Correlations map[[2]string]float64
+
+// Of returns the correlation of two columns, false where it is not known.
+func (c Correlations) Of(a, b string) (float64, bool) {
+	r, ok := c[[2]string{min(a, b), max(a, b)}]
+	return r, ok && !math.IsNaN(r)
+}
+
+// Correlating is a mask that must know the correlations of its original columns.
+type Correlating interface {
+	// Correlates returns the columns; none where it need not know.
+	Correlates() []string
+}
+
+// NeedsCorrelations returns the columns whose correlations with one another a mask must
+// know; none where it need not.
+func NeedsCorrelations(p Params) []string {
+	if c, ok := p.(Correlating); ok {
+		return c.Correlates()
+	}
+	return nil
+}
+
+// Correlates implements Correlating.
+func (m *Noise) Correlates() []string {
+	if !m.Correlated {
+		return nil
+	}
+	return m.Columns
+}
+
+// checkCorrelated reports what correlated noise cannot be.
+func (m *Noise) checkCorrelated(ps *check.Problems) {
+	if !m.Correlated {
+		return
+	}
+	if len(m.Columns) == 1 || len(m.Columns) > greatestColumns {
+		ps.Addf("columns", "must be 2 to %d columns with correlated: true, got %d", greatestColumns, len(m.Columns))
+	}
+	if m.SD != nil && !m.SD.Relative {
+		ps.Addf("sd", "must be a percentage with correlated: true, as the covariance of the noise is in proportion to that of the data, got %v", m.SD.Value)
+	}
+	if m.Distribution != "" && m.Distribution != "normal" {
+		ps.Addf("distribution", "must be normal with correlated: true: sums of %s draws have another distribution", m.Distribution)
+	}
+	if len(m.Tiers) > 0 {
+		ps.Addf("tiers", "must be left out with correlated: true, whose noise has one covariance for all records")
+	}
+}
+
+// noiseAmong is correlated noise on one column alone, of draws that it has in common with
+// the others that the mask names.
+type noiseAmong struct {
+	*Noise // on the one column
+	among  []string
+}
+
+// Check implements Params: the mask that it is taken from was checked.
+func (m *noiseAmong) Check() check.Problems { return nil }
+
+// Correlates implements Correlating.
+func (m *noiseAmong) Correlates() []string { return m.among }
+
+// OnColumn implements Narrowing.
+func (m *noiseAmong) OnColumn(string) Params { return m }
+
+func (m *noiseAmong) compile(c *Chain, i int) (step, error) { return m.compileAmong(c, i, m.among) }
+
+// correlatedStep is correlated noise on the columns of a chain.
+type correlatedStep struct {
+	mask    int
+	columns []*correlatedColumn
+	streams []int // in work.streams, of z
+}
+
+type correlatedColumn struct {
+	*noiseColumn
+	weights []float64 // row of L
+}
+
+// compileAmong makes the step of mask i, whose noise follows the correlations of all
+// columns of among, on those that it names.
+func (m *Noise) compileAmong(c *Chain, i int, among []string) (step, error) {
+	if len(c.setup.Identity) > 0 {
+		return nil, fmt.Errorf("%s: must not have correlated: true beside identity columns: a value that a respondent keeps would have new noise wherever another one changed, and could be averaged", c.at(i))
+	}
+	s := &correlatedStep{mask: i}
+	before := c.told("columns", among...)
+	for _, name := range m.Columns {
+		col, err := c.arithmetic(i, name)
+		if err != nil {
+			return nil, err
+		}
+		if math.IsNaN(col.SD) {
+			return nil, fmt.Errorf("%s.sd: the standard deviation of column %s is not known", c.at(i), strconv.Quote(name))
+		}
+		λ := float64(m.SD.Value * col.SD)
+		n := &noiseColumn{column: col, grid: col.grid(λ), draw: normal, scale: λ}
+		// No normal draw is beyond 64, and no row of L has a sum beyond √p.
+		if 64*math.Sqrt(float64(len(among)))*λ*n.grid.mult < fast {
+			n.fast = fast
+		}
+		col.onGrid = col.decimals >= 0
+		s.columns = append(s.columns, &correlatedColumn{noiseColumn: n})
+	}
+	if len(s.columns) == 0 {
+		return s, nil
+	}
+	r, err := correlationsOf(c.setup.Correlations, among)
+	if err != nil {
+		return nil, fmt.Errorf("%s.columns: %w", c.at(i), err)
+	}
+	factor := factorOf(r)
+	// What becomes of one column follows from all of them.
+	done := []float64{float64(len(among)), m.SD.Value}
+	for _, row := range factor {
+		done = append(done, row...)
+	}
+	for _, col := range s.columns {
+		done = append(done, col.scale, col.grid.mult)
+	}
+	for _, col := range s.columns {
+		col.weights = factor[slices.Index(among, col.Name)]
+		c.does(i, col.column, part("noise correlated", done...)+before)
+	}
+	for _, name := range among {
+		of := ""
+		if k := slices.IndexFunc(s.columns, func(col *correlatedColumn) bool { return col.Name == name }); k >= 0 {
+			of = s.columns[k].done.text
+		}
+		s.streams = append(s.streams, c.streamNamed(i, name, of))
+	}
+	return s, nil
+}
+
+// correlationsOf is the correlation matrix of some columns. A pair of which the data have
+// none, as where one of the two is constant, has 0.
+func correlationsOf(known Correlations, names []string) ([][]float64, error) {
+	r := make([][]float64, len(names))
+	for i, a := range names {
+		r[i] = make([]float64, len(names))
+		r[i][i] = 1
+		for k, b := range names[:i] {
+			v, ok := known[[2]string{min(a, b), max(a, b)}]
+			if !ok {
+				return nil, fmt.Errorf("the correlation of %s and %s is not known", strconv.Quote(a), strconv.Quote(b))
+			}
+			if v == v {
+				v = min(1, max(-1, v))
+				r[i][k], r[k][i] = v, v
+			}
+		}
+	}
+	return r, nil
+}
+
+// NoiseLeft returns which share of a column's correlated noise, in standard deviations, is
+// left to whoever knows the other columns of its mask, and so their noise: √(1 − R²). 1
+// where the correlations are not known.
+func NoiseLeft(known Correlations, columns []string, column string) float64 {
+	last := append(slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == column }), column)
+	r, err := correlationsOf(known, last)
+	if err != nil {
+		return 1
+	}
+	l := factorOf(r)
+	return l[len(last)-1][len(last)-1]
+}
+
+// pivotal is below what a pivot counts as 0: correlations are known to six digits, and a
+// column that others determine so closely (a sum of its parts) gets what they imply.
+const pivotal = 1e-5
+
+// factorOf returns the lower triangle L, LL' = r, of the nearest matrix to r of the kind
+// (1 − t)r + tI, t in percent, that is one of correlations: over pairwise complete records r
+// itself need not be.
+func factorOf(r [][]float64) [][]float64 {
+	for t := 0; ; t++ {
+		if l, ok := cholesky(r, float64(100-t)/100); ok {
+			return l
+		}
+	}
+}
+
+// cholesky factors the matrix of which the entries off the diagonal are times a factor;
+// false where that is not positive semidefinite. Each row has length 1, so that the
+// variance of the noise is exact.
+func cholesky(r [][]float64, times float64) (l [][]float64, ok bool) {
+	l = make([][]float64, len(r))
+	for i := range r {
+		l[i] = make([]float64, len(r))
+		for k := range i + 1 {
+			s := r[i][k]
+			if k < i {
+				s = float64(s * times)
+			}
+			for m := range k {
+				s -= float64(l[i][m] * l[k][m])
+			}
+			switch {
+			case k == i && s < -pivotal:
+				return nil, false
+			case k == i && s <= pivotal:
+				l[i][i] = 0
+			case k == i:
+				l[i][i] = math.Sqrt(s)
+			case l[k][k] == 0 && math.Abs(s) > math.Sqrt(pivotal):
+				return nil, false // what determines k determines no such tie to it
+			case l[k][k] > 0:
+				l[i][k] = s / l[k][k]
+			}
+		}
+		length := 0.0
+		for _, v := range l[i] {
+			length += float64(v * v)
+		}
+		length = math.Sqrt(length)
+		for k := range l[i] {
+			l[i][k] /= length
+		}
+	}
+	return l, true
+}
+
+func (s *correlatedStep) apply(c *Chain, w *work, b *microdata.Block) error {
+	if len(s.columns) == 0 || b.N == 0 {
+		return nil
+	}
+	changed, own := w.newChanged(b.N), w.newOwn(b.N)
+	vectors := make([]*microdata.Vector, len(s.columns))
+	for k, col := range s.columns {
+		v, err := col.numbers(b)
+		if err != nil {
+			return err
+		}
+		vectors[k] = v
+	}
+	z := s.draws(c, w, b, vectors)
+	for k, col := range s.columns {
+		if col.grid == (grid{}) {
+			continue // λ = 0
+		}
+		scale := float64(col.scale * col.grid.mult)
+		for from := 0; from < b.N; from += batch {
+			x := vectors[k].Values[from:min(from+batch, b.N)]
+			e := w.floats(len(x))
+			col.mix(e, z, from)
+			col.add(x, e, scale, own[from>>6:])
+		}
+		settle(vectors[k], own, changed)
+	}
+	c.count(s.mask, b, changed)
+	return nil
+}
+
+// draws returns the z of the block's records, by stream. In a release those of a record are
+// bound to its values in all columns of the mask: were each bound to its own, a record of
+// which another release changes one value would keep most of that value's noise.
+func (s *correlatedStep) draws(c *Chain, w *work, b *microdata.Block, vectors []*microdata.Vector) [][]float64 {
+	var values []float64
+	if w.leaves {
+		if w.binding == nil {
+			w.binding = c.setup.Key.Binding()
+		}
+		w.binding.Begin(b.N, len(vectors))
+		for k, v := range vectors {
+			on := v.Values[:b.N]
+			if g := s.columns[k].grid; g != (grid{}) {
+				on = w.onGrid(g, on, false)
+			}
+			w.binding.Numbers(on, v.Valid.Has)
+		}
+		values = make([]float64, b.N)
+		w.binding.Values(values)
+	}
+	records := func(from, n int) keystream.Records {
+		var bound []float64
+		if values != nil {
+			bound = values[from : from+n]
+		}
+		return w.stretch(b, from, n, bound)
+	}
+	z := make([][]float64, len(s.streams))
+	for k, stream := range s.streams {
+		z[k] = make([]float64, b.N)
+		for from := 0; from < b.N; from += batch {
+			n := min(batch, b.N-from)
+			w.fill(z[k][from:from+n], normal, stream, records(from, n))
+		}
+	}
+	return z
+}
+
+// mix makes the standard draws of a column of those z of records from on.
+func (c *correlatedColumn) mix(e []float64, z [][]float64, from int) {
+	clear(e)
+	for k, weight := range c.weights {
+		if weight == 0 {
+			continue
+		}
+		for i, v := range z[k][from : from+len(e)] {
+			e[i] += float64(weight * v)
+		}
+	}
+}
+
+// law: of a column by itself it is that of any normal noise.
+func (s *correlatedStep) law(column string) []stage {
+	for _, col := range s.columns {
+		if col.Name == column {
+			r := col.spread()
+			return []stage{{spread: &r}}
+		}
+	}
+	return nil
+}
+
+func (s *correlatedStep) keeps(l *keepingOf, i int) {
+	for _, col := range s.columns {
+		if col.Name == l.name {
+			l.moves = append(l.moves, col.moving(i, false))
+		}
+	}
+}
