@@ -153,14 +153,7 @@ func (r *Report) HTML() ([]byte, error) {
 	for i, rule := range v.Rules {
 		view.Rules = append(view.Rules, r.ruleView(i, rule))
 	}
-	for i := range r.Columns {
-		c := &r.Columns[i]
-		if c.Masked {
-			view.Masked = append(view.Masked, r.columnView(i, c))
-		} else {
-			view.Plain = append(view.Plain, plainColumn(c))
-		}
-	}
+	view.Masked, view.Plain = r.columnViews()
 	view.Matrices = matrices(r.Correlation)
 	if n := len(r.Correlation.Columns); n > widestMatrix {
 		view.TooWide = n
@@ -169,6 +162,19 @@ func (r *Report) HTML() ([]byte, error) {
 		view.Masks = append(view.Masks, r.maskView(i, m))
 	}
 	return render(reportPage, "report", view)
+}
+
+// columnViews are the columns that masks change, and the others.
+func (r *Report) columnViews() (masked []columnView, plain []plainView) {
+	for i := range r.Columns {
+		c := &r.Columns[i]
+		if c.Masked {
+			masked = append(masked, r.columnView(i, c))
+		} else {
+			plain = append(plain, plainColumn(c))
+		}
+	}
+	return masked, plain
 }
 
 // HTML returns the public report as one page that asks for nothing elsewhere.

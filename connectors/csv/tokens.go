@@ -196,14 +196,17 @@ func (d *dialect) flat(b *bounds, p []byte, records int) bool {
 	if len(p) > 0 && p[len(p)-1] != '\n' {
 		lines++
 	}
-	if k != want || lines != records {
-		return false
-	}
+	return k == want && lines == records && d.settled(b, p, records)
+}
+
+// settled notes where the records of a flat chunk begin, and takes the return before a
+// line end off their last fields; false where an end of a line is not that of a record.
+func (d *dialect) settled(b *bounds, p []byte, records int) bool {
 	// There are as many line ends as records, so if one stands where each
 	// record's last field ends no other end is one.
 	start := uint32(0)
 	for r := range records {
-		last := &ends[r*d.fields+d.fields-1]
+		last := &b.ends[r*d.fields+d.fields-1]
 		e := *last
 		if int(e) < len(p) && p[e] != '\n' {
 			return false

@@ -101,6 +101,26 @@ func reason(err error, s subject) string {
 
 // brokerReason is reason for what a broker has answered.
 func brokerReason(code *kerr.Error, s subject) string {
+	if reason := rightReason(code, s); reason != "" {
+		return reason
+	}
+	switch code {
+	case kerr.UnknownTopicOrPartition, kerr.UnknownTopicID:
+		if s.topic == "" {
+			return "a topic or partition does not exist"
+		}
+		return fmt.Sprintf("the topic %q does not exist, or lacks the partition", s.topic)
+	case kerr.InvalidReplicationFactor, kerr.InvalidPartitions, kerr.InvalidConfig, kerr.PolicyViolation:
+		return "the brokers refuse the topic's settings (" + code.Message + ")"
+	case kerr.SecurityDisabled, kerr.DelegationTokenAuthorizationFailed:
+		return "the brokers refuse it (" + code.Message + ")"
+	}
+	return brokerReasons[code]
+}
+
+// rightReason is what a user may not do to something that has a name, "" where a code
+// speaks of something else.
+func rightReason(code *kerr.Error, s subject) string {
 	of := func(kind, name string) string {
 		if name == "" {
 			return "the " + kind
@@ -122,49 +142,31 @@ func brokerReason(code *kerr.Error, s subject) string {
 		return fmt.Sprintf("the user may not %s %s; the rights Read and Describe on the group are needed", right, of("consumer group", s.group))
 	case kerr.TransactionalIDAuthorizationFailed:
 		return fmt.Sprintf("the user may not Write with %s; the rights Write and Describe on transactional ids with that beginning are needed", of("transactional id", s.transactional))
-	case kerr.ClusterAuthorizationFailed:
-		return "the user lacks a right on the cluster: IdempotentWrite to write (brokers before 3.0), Create to create topics"
-	case kerr.SaslAuthenticationFailed:
-		return "authentication failed: the brokers refuse the user or the password (sasl)"
-	case kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState:
-		return "authentication failed: the brokers do not offer this sasl.mechanism"
-	case kerr.UnknownTopicOrPartition, kerr.UnknownTopicID:
-		if s.topic == "" {
-			return "a topic or partition does not exist"
-		}
-		return fmt.Sprintf("the topic %q does not exist, or lacks the partition", s.topic)
-	case kerr.InvalidTopicException:
-		return "the brokers do not take this as a topic's name"
-	case kerr.UnsupportedVersion, kerr.UnsupportedForMessageFormat:
-		return "the brokers do not support a request that is needed; they must be Apache Kafka 2.5 or later, or speak its protocol"
-	case kerr.UnsupportedCompressionType:
-		return "the brokers do not support this compression"
-	case kerr.MessageTooLarge, kerr.RecordListTooLarge:
-		return "a message is larger than the topic takes (max.message.bytes of the topic, message.max.bytes of the brokers)"
-	case kerr.InvalidRecord:
-		return "the topic refuses the messages; a compacted topic needs keys: key: pass, hash or a column"
-	case kerr.InvalidTimestamp:
-		return "the topic refuses the messages' timestamps (message.timestamp.before.max.ms, …after.max.ms); timestamp: drop gives them the time of the release"
-	case kerr.OffsetOutOfRange:
-		return "records that were to be read have been deleted meanwhile (retention)"
-	case kerr.InvalidGroupID:
-		return "the brokers do not take this as a consumer group's name"
-	case kerr.InconsistentGroupProtocol:
-		return "the consumer group is in use by another kind of client; give this pipeline a group of its own"
-	case kerr.FencedInstanceID:
-		return "another process has joined the group with the same `instance`; each needs a name of its own"
-	case kerr.GroupMaxSizeReached:
-		return "the consumer group has as many members as the brokers allow"
-	case kerr.InvalidTransactionTimeout:
-		return "the transaction timeout is longer than the brokers allow (transaction.max.timeout.ms)"
-	case kerr.InvalidSessionTimeout:
-		return "the brokers do not allow the session timeout (group.min.session.timeout.ms, group.max.session.timeout.ms)"
-	case kerr.InvalidReplicationFactor, kerr.InvalidPartitions, kerr.InvalidConfig, kerr.PolicyViolation:
-		return "the brokers refuse the topic's settings (" + code.Message + ")"
-	case kerr.SecurityDisabled, kerr.DelegationTokenAuthorizationFailed:
-		return "the brokers refuse it (" + code.Message + ")"
 	}
 	return ""
+}
+
+// brokerReasons are the reasons in which nothing is named.
+var brokerReasons = map[*kerr.Error]string{
+	kerr.ClusterAuthorizationFailed:  "the user lacks a right on the cluster: IdempotentWrite to write (brokers before 3.0), Create to create topics",
+	kerr.SaslAuthenticationFailed:    "authentication failed: the brokers refuse the user or the password (sasl)",
+	kerr.UnsupportedSaslMechanism:    "authentication failed: the brokers do not offer this sasl.mechanism",
+	kerr.IllegalSaslState:            "authentication failed: the brokers do not offer this sasl.mechanism",
+	kerr.InvalidTopicException:       "the brokers do not take this as a topic's name",
+	kerr.UnsupportedVersion:          "the brokers do not support a request that is needed; they must be Apache Kafka 2.5 or later, or speak its protocol",
+	kerr.UnsupportedForMessageFormat: "the brokers do not support a request that is needed; they must be Apache Kafka 2.5 or later, or speak its protocol",
+	kerr.UnsupportedCompressionType:  "the brokers do not support this compression",
+	kerr.MessageTooLarge:             "a message is larger than the topic takes (max.message.bytes of the topic, message.max.bytes of the brokers)",
+	kerr.RecordListTooLarge:          "a message is larger than the topic takes (max.message.bytes of the topic, message.max.bytes of the brokers)",
+	kerr.InvalidRecord:               "the topic refuses the messages; a compacted topic needs keys: key: pass, hash or a column",
+	kerr.InvalidTimestamp:            "the topic refuses the messages' timestamps (message.timestamp.before.max.ms, …after.max.ms); timestamp: drop gives them the time of the release",
+	kerr.OffsetOutOfRange:            "records that were to be read have been deleted meanwhile (retention)",
+	kerr.InvalidGroupID:              "the brokers do not take this as a consumer group's name",
+	kerr.InconsistentGroupProtocol:   "the consumer group is in use by another kind of client; give this pipeline a group of its own",
+	kerr.FencedInstanceID:            "another process has joined the group with the same `instance`; each needs a name of its own",
+	kerr.GroupMaxSizeReached:         "the consumer group has as many members as the brokers allow",
+	kerr.InvalidTransactionTimeout:   "the transaction timeout is longer than the brokers allow (transaction.max.timeout.ms)",
+	kerr.InvalidSessionTimeout:       "the brokers do not allow the session timeout (group.min.session.timeout.ms, group.max.session.timeout.ms)",
 }
 
 // tlsReason is reason for certificates.

@@ -54,39 +54,14 @@ func elementsOf(name string, t arrow.DataType, nullable bool) ([]schemaElement, 
 
 // primitive fills in the physical and logical type.
 func primitive(e *schemaElement, t arrow.DataType) error {
-	physical := func(p format.Type, logical format.LogicalTypeValue, converted int32) {
-		e.Type = some(p)
-		e.LogicalType.Value = logical
-		if converted >= 0 {
-			e.ConvertedType = some(converted)
-		}
-	}
-	integer := func(bits int8, signed bool, converted int32) {
-		p := format.Int32
-		if bits == 64 {
-			p = format.Int64
-		}
-		physical(p, &format.IntType{BitWidth: bits, IsSigned: signed}, converted)
+	physical := e.physical
+	if arrow.IsInteger(t.ID()) {
+		integerElement(e, t.ID())
+		return nil
 	}
 	switch t := t.(type) {
 	case *arrow.BooleanType:
 		physical(format.Boolean, nil, -1)
-	case *arrow.Int8Type:
-		integer(8, true, convertedInt8)
-	case *arrow.Int16Type:
-		integer(16, true, convertedInt8+1)
-	case *arrow.Int32Type:
-		physical(format.Int32, nil, -1)
-	case *arrow.Int64Type:
-		physical(format.Int64, nil, -1)
-	case *arrow.Uint8Type:
-		integer(8, false, convertedUint8)
-	case *arrow.Uint16Type:
-		integer(16, false, convertedUint8+1)
-	case *arrow.Uint32Type:
-		integer(32, false, convertedUint8+2)
-	case *arrow.Uint64Type:
-		integer(64, false, convertedUint8+3)
 	case *arrow.Float16Type:
 		physical(format.FixedLenByteArray, &format.Float16Type{}, -1)
 		e.TypeLength = some[int32](2)
@@ -117,6 +92,42 @@ func primitive(e *schemaElement, t arrow.DataType) error {
 		return fmt.Errorf("column %s: Parquet cannot store %s", e.Name, t)
 	}
 	return nil
+}
+
+// physical says how the values of an element are stored; converted is -1 where the old
+// description has no name for them.
+func (e *schemaElement) physical(p format.Type, logical format.LogicalTypeValue, converted int32) {
+	e.Type = some(p)
+	e.LogicalType.Value = logical
+	if converted >= 0 {
+		e.ConvertedType = some(converted)
+	}
+}
+
+// integerElement is the element of an integer type. Signed integers of 32 and 64 bits are
+// Parquet's own and need no further description.
+func integerElement(e *schemaElement, t arrow.Type) {
+	described := func(p format.Type, bits int8, signed bool, converted int32) {
+		e.physical(p, &format.IntType{BitWidth: bits, IsSigned: signed}, converted)
+	}
+	switch t {
+	case arrow.INT8:
+		described(format.Int32, 8, true, convertedInt8)
+	case arrow.INT16:
+		described(format.Int32, 16, true, convertedInt8+1)
+	case arrow.INT32:
+		e.physical(format.Int32, nil, -1)
+	case arrow.INT64:
+		e.physical(format.Int64, nil, -1)
+	case arrow.UINT8:
+		described(format.Int32, 8, false, convertedUint8)
+	case arrow.UINT16:
+		described(format.Int32, 16, false, convertedUint8+1)
+	case arrow.UINT32:
+		described(format.Int32, 32, false, convertedUint8+2)
+	case arrow.UINT64:
+		described(format.Int64, 64, false, convertedUint8+3)
+	}
 }
 
 func temporal(e *schemaElement, t arrow.DataType) {

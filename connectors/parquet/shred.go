@@ -251,18 +251,27 @@ func (s *shredder) level(rep, def uint8) {
 
 // putter returns what adds one value of an array to the stored values of a leaf.
 func putter(l *leaf, v *values, arr arrow.Array) (func(i int), error) {
-	put32 := func(x uint32) { v.data = binary.LittleEndian.AppendUint32(v.data, x) }
-	put64 := func(x uint64) { v.data = binary.LittleEndian.AppendUint64(v.data, x) }
-	put := func(b []byte) {
-		v.data = append(v.data, b...)
-		if l.width == 0 {
-			v.offsets = append(v.offsets, uint32(len(v.data)))
-		}
-	}
 	switch a := arr.(type) {
 	case *array.Dictionary:
 		inner, err := putter(l, v, a.Dictionary())
 		return func(i int) { inner(a.GetValueIndex(i)) }, err
+	case *array.Null:
+		return nil, nil
+	}
+	for _, put := range []func(*leaf, *values, arrow.Array) func(int){numberPutter, timePutter, bytesPutter, unscaledPutter} {
+		if f := put(l, v, arr); f != nil {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("a Parquet file cannot store %s", arr.DataType())
+}
+
+func (v *values) put32(x uint32) { v.data = binary.LittleEndian.AppendUint32(v.data, x) }
+func (v *values) put64(x uint64) { v.data = binary.LittleEndian.AppendUint64(v.data, x) }
+
+// numberPutter puts truth values, integers and floating-point numbers; nil for another type.
+func numberPutter(_ *leaf, v *values, arr arrow.Array) func(i int) {
+	switch a := arr.(type) {
 	case *array.Boolean:
 		return func(i int) {
 			b := byte(0)
@@ -270,72 +279,97 @@ func putter(l *leaf, v *values, arr arrow.Array) (func(i int), error) {
 				b = 1
 			}
 			v.data = append(v.data, b)
-		}, nil
+		}
 	case *array.Int8:
-		return func(i int) { put32(uint32(a.Value(i))) }, nil
+		return func(i int) { v.put32(uint32(a.Value(i))) }
 	case *array.Int16:
-		return func(i int) { put32(uint32(a.Value(i))) }, nil
+		return func(i int) { v.put32(uint32(a.Value(i))) }
 	case *array.Int32:
-		return func(i int) { put32(uint32(a.Value(i))) }, nil
+		return func(i int) { v.put32(uint32(a.Value(i))) }
 	case *array.Uint8:
-		return func(i int) { put32(uint32(a.Value(i))) }, nil
+		return func(i int) { v.put32(uint32(a.Value(i))) }
 	case *array.Uint16:
-		return func(i int) { put32(uint32(a.Value(i))) }, nil
+		return func(i int) { v.put32(uint32(a.Value(i))) }
 	case *array.Uint32:
-		return func(i int) { put32(a.Value(i)) }, nil
+		return func(i int) { v.put32(a.Value(i)) }
 	case *array.Int64:
-		return func(i int) { put64(uint64(a.Value(i))) }, nil
+		return func(i int) { v.put64(uint64(a.Value(i))) }
 	case *array.Uint64:
-		return func(i int) { put64(a.Value(i)) }, nil
+		return func(i int) { v.put64(a.Value(i)) }
 	case *array.Float16:
-		return func(i int) { v.data = binary.LittleEndian.AppendUint16(v.data, a.Value(i).Uint16()) }, nil
+		return func(i int) { v.data = binary.LittleEndian.AppendUint16(v.data, a.Value(i).Uint16()) }
 	case *array.Float32:
-		return func(i int) { put32(math.Float32bits(a.Value(i))) }, nil
+		return func(i int) { v.put32(math.Float32bits(a.Value(i))) }
 	case *array.Float64:
-		return func(i int) { put64(math.Float64bits(a.Value(i))) }, nil
+		return func(i int) { v.put64(math.Float64bits(a.Value(i))) }
+	}
+	return nil
+}
+
+// timePutter puts dates, times and moments; nil for another type.
+func timePutter(l *leaf, v *values, arr arrow.Array) func(i int) {
+	switch a := arr.(type) {
 	case *array.Date32:
-		return func(i int) { put32(uint32(a.Value(i))) }, nil
+		return func(i int) { v.put32(uint32(a.Value(i))) }
 	case *array.Date64:
-		return func(i int) { put32(uint32(floorDiv(int64(a.Value(i)), 86_400_000))) }, nil
+		return func(i int) { v.put32(uint32(floorDiv(int64(a.Value(i)), 86_400_000))) }
 	case *array.Time32:
 		f := uint32(1)
 		if a.DataType().(*arrow.Time32Type).Unit == arrow.Second {
 			f = 1000
 		}
-		return func(i int) { put32(f * uint32(a.Value(i))) }, nil
+		return func(i int) { v.put32(f * uint32(a.Value(i))) }
 	case *array.Time64:
-		return func(i int) { put64(uint64(a.Value(i))) }, nil
+		return func(i int) { v.put64(uint64(a.Value(i))) }
 	case *array.Timestamp:
-		return timestampPutter(l, v, a), nil
+		return timestampPutter(l, v, a)
+	}
+	return nil
+}
+
+// bytesPutter puts texts and bytes; nil for another type.
+func bytesPutter(l *leaf, v *values, arr arrow.Array) func(i int) {
+	put := func(b []byte) {
+		v.data = append(v.data, b...)
+		if l.width == 0 {
+			v.offsets = append(v.offsets, uint32(len(v.data)))
+		}
+	}
+	switch a := arr.(type) {
 	case *array.String:
-		return func(i int) { put([]byte(a.Value(i))) }, nil
+		return func(i int) { put([]byte(a.Value(i))) }
 	case *array.LargeString:
-		return func(i int) { put([]byte(a.Value(i))) }, nil
+		return func(i int) { put([]byte(a.Value(i))) }
 	case *array.StringView:
-		return func(i int) { put([]byte(a.Value(i))) }, nil
+		return func(i int) { put([]byte(a.Value(i))) }
 	case *array.Binary:
-		return func(i int) { put(a.Value(i)) }, nil
+		return func(i int) { put(a.Value(i)) }
 	case *array.LargeBinary:
-		return func(i int) { put(a.Value(i)) }, nil
+		return func(i int) { put(a.Value(i)) }
 	case *array.BinaryView:
-		return func(i int) { put(a.Value(i)) }, nil
+		return func(i int) { put(a.Value(i)) }
 	case *array.FixedSizeBinary:
-		return func(i int) { put(a.Value(i)) }, nil
-	case *array.Null:
-		return nil, nil
+		return func(i int) { put(a.Value(i)) }
+	}
+	return nil
+}
+
+// unscaledPutter puts decimals; nil for another type.
+func unscaledPutter(l *leaf, v *values, arr arrow.Array) func(i int) {
+	switch a := arr.(type) {
 	case *array.Decimal32:
-		return decimalPutter(l, v, func(i int) []byte { return raw([]int32{int32(a.Value(i))}) }), nil
+		return decimalPutter(l, v, func(i int) []byte { return raw([]int32{int32(a.Value(i))}) })
 	case *array.Decimal64:
-		return decimalPutter(l, v, func(i int) []byte { return raw([]int64{int64(a.Value(i))}) }), nil
+		return decimalPutter(l, v, func(i int) []byte { return raw([]int64{int64(a.Value(i))}) })
 	case *array.Decimal128:
 		return decimalPutter(l, v, func(i int) []byte {
 			d := a.Value(i)
 			return raw([]uint64{d.LowBits(), uint64(d.HighBits())})
-		}), nil
+		})
 	case *array.Decimal256:
-		return decimalPutter(l, v, func(i int) []byte { d := a.Value(i).Array(); return raw(d[:]) }), nil
+		return decimalPutter(l, v, func(i int) []byte { d := a.Value(i).Array(); return raw(d[:]) })
 	}
-	return nil, fmt.Errorf("a Parquet file cannot store %s", arr.DataType())
+	return nil
 }
 
 func floorDiv(a, b int64) int64 {

@@ -192,11 +192,17 @@ func square(p, q []float64) float64 {
 	return s
 }
 
+// box is what the records of a node lie within: least and greatest coordinate of each of
+// d dimensions.
+func (t *tree) box(v int32, d int) (low, high []float64) {
+	box := t.boxes[2*t.d*int(v) : 2*t.d*(int(v)+1)]
+	return box[:d], box[d:][:d]
+}
+
 // least and most bound the squared distances of q to the records of a node: as each
 // operation rounds monotonically, so are the bounds of the rounded distances.
 func (t *tree) least(v int32, q []float64) float64 {
-	box := t.boxes[2*t.d*int(v) : 2*t.d*(int(v)+1)]
-	low, high := box[:len(q)], box[len(q):][:len(q)]
+	low, high := t.box(v, len(q))
 	var s float64
 	for j, x := range q {
 		e := max(low[j]-x, x-high[j], 0)
@@ -206,8 +212,7 @@ func (t *tree) least(v int32, q []float64) float64 {
 }
 
 func (t *tree) most(v int32, q []float64) float64 {
-	box := t.boxes[2*t.d*int(v) : 2*t.d*(int(v)+1)]
-	low, high := box[:len(q)], box[len(q):][:len(q)]
+	low, high := t.box(v, len(q))
 	var s float64
 	for j, x := range q {
 		e := max(x-low[j], high[j]-x)
@@ -269,6 +274,29 @@ func (a near) before(b near) bool {
 	return a.square < b.square || a.square == b.square && a.record < b.record
 }
 
+// nearestOf puts the live records of a leaf among the k nearest found so far.
+func (t *tree) nearestOf(leaf *node, q []float64, k int, found []near) []near {
+	for at := int(leaf.from); at < int(leaf.to); at++ {
+		if t.taken[at] {
+			continue
+		}
+		c := near{square(t.points[at*t.d:(at+1)*t.d], q), t.index[at]}
+		if len(found) == k {
+			if !c.before(found[k-1]) {
+				continue
+			}
+			found = found[:k-1]
+		}
+		i := len(found)
+		found = append(found, c)
+		for ; i > 0 && c.before(found[i-1]); i-- {
+			found[i] = found[i-1]
+		}
+		found[i] = c
+	}
+	return found
+}
+
 // nearest writes the k live records nearest to q, of equally near ones the first, in
 // that order. There must be k.
 func (t *tree) nearest(q []float64, k int, found []near) []near {
@@ -285,24 +313,7 @@ func (t *tree) nearest(q []float64, k int, found []near) []near {
 			continue
 		}
 		if n.left < 0 {
-			for at := int(n.from); at < int(n.to); at++ {
-				if t.taken[at] {
-					continue
-				}
-				c := near{square(t.points[at*t.d:(at+1)*t.d], q), t.index[at]}
-				if len(found) == k {
-					if !c.before(found[k-1]) {
-						continue
-					}
-					found = found[:k-1]
-				}
-				i := len(found)
-				found = append(found, c)
-				for ; i > 0 && c.before(found[i-1]); i-- {
-					found[i] = found[i-1]
-				}
-				found[i] = c
-			}
+			found = t.nearestOf(n, q, k, found)
 			continue
 		}
 		l, r := visit{n.left, math.Inf(1)}, visit{n.right, math.Inf(1)}

@@ -109,32 +109,7 @@ func Curves(a Analytic) (*AnalyticMap, error) {
 		return nil, err
 	}
 	m := &AnalyticMap{Parameters: a, Ratios: a.Ratios, SwitchOver: assess.Float(over)}
-
-	risks := []func(Noise) (float64, error){}
-	add := func(equation int, target, knowledge string, risk func(Noise) (float64, error)) {
-		m.Curves = append(m.Curves, Curve{Target: target, Knowledge: knowledge, Equation: equation})
-		risks = append(risks, risk)
-	}
-	if d := a.MeanDistance; d != nil {
-		add(1, "fixed", assess.KnowledgeMean, func(n Noise) (float64, error) { return n.RiskOfMean(*d) })
-	}
-	add(2, assess.TargetTypical, assess.KnowledgeMean, Noise.RiskOfTypical)
-	if q := a.MeanSquare; q != nil {
-		add(3, "typical of sample", assess.KnowledgeMean, func(n Noise) (float64, error) {
-			return n.RiskOfTypicalInSample(float64(n.N) * *q)
-		})
-	}
-	add(4, assess.TargetTypical, assess.KnowledgeIndex, Noise.RiskOfRecord)
-	if p := a.Percentile; p != nil {
-		add(8, percentileName(*p), assess.KnowledgePosition, func(n Noise) (float64, error) { return n.RiskOfNormalPercentile(*p) })
-	}
-	if x := a.Extreme; x != nil {
-		add(9, "max at its place", assess.KnowledgePosition, func(n Noise) (float64, error) { return n.RiskOfExtreme(*x) })
-	}
-	if a.N > 1 {
-		add(10, "max", assess.KnowledgePosition, Noise.RiskOfExpectedExtreme)
-	}
-
+	risks := m.curves(a)
 	for _, ratio := range a.Ratios {
 		n := Noise{N: a.N, SD: a.SD, Lambda: a.SD * math.Sqrt(float64(ratio))}
 		u, err := n.Utility()
@@ -159,6 +134,34 @@ func Curves(a Analytic) (*AnalyticMap, error) {
 	u0, err := Noise{N: a.N, SD: a.SD}.UnmaskedUtility()
 	m.U0 = assess.Float(u0)
 	return m, err
+}
+
+// curves names the curves that the parameters allow, and returns the risk of each.
+func (m *AnalyticMap) curves(a Analytic) (risks []func(Noise) (float64, error)) {
+	add := func(equation int, target, knowledge string, risk func(Noise) (float64, error)) {
+		m.Curves = append(m.Curves, Curve{Target: target, Knowledge: knowledge, Equation: equation})
+		risks = append(risks, risk)
+	}
+	if d := a.MeanDistance; d != nil {
+		add(1, "fixed", assess.KnowledgeMean, func(n Noise) (float64, error) { return n.RiskOfMean(*d) })
+	}
+	add(2, assess.TargetTypical, assess.KnowledgeMean, Noise.RiskOfTypical)
+	if q := a.MeanSquare; q != nil {
+		add(3, "typical of sample", assess.KnowledgeMean, func(n Noise) (float64, error) {
+			return n.RiskOfTypicalInSample(float64(n.N) * *q)
+		})
+	}
+	add(4, assess.TargetTypical, assess.KnowledgeIndex, Noise.RiskOfRecord)
+	if p := a.Percentile; p != nil {
+		add(8, percentileName(*p), assess.KnowledgePosition, func(n Noise) (float64, error) { return n.RiskOfNormalPercentile(*p) })
+	}
+	if x := a.Extreme; x != nil {
+		add(9, "max at its place", assess.KnowledgePosition, func(n Noise) (float64, error) { return n.RiskOfExtreme(*x) })
+	}
+	if a.N > 1 {
+		add(10, "max", assess.KnowledgePosition, Noise.RiskOfExpectedExtreme)
+	}
+	return risks
 }
 
 // percentileName writes p as targets are named: p01, p50, p99.9.

@@ -179,42 +179,59 @@ func avroName(s string) string {
 // composeType returns the Avro type of an Arrow type; named types are called
 // name.
 func composeType(name string, t arrow.DataType) (any, error) {
+	switch t := t.(type) {
+	case *arrow.DictionaryType:
+		return composeType(name, t.ValueType)
+	case arrow.ExtensionType:
+		return composeType(name, t.StorageType())
+	}
+	if plain := plainType(t); plain != nil {
+		return plain, nil
+	}
+	if moment := timeType(t); moment != nil {
+		return moment, nil
+	}
+	return structuredType(name, t)
+}
+
+// plainType is Avro's type for numbers, texts and bytes; nil for another type.
+func plainType(t arrow.DataType) any {
+	switch t.(type) {
+	case *arrow.NullType:
+		return "null"
+	case *arrow.BooleanType:
+		return "boolean"
+	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Uint8Type, *arrow.Uint16Type:
+		return "int"
+	case *arrow.Int64Type, *arrow.Uint32Type, *arrow.DurationType:
+		return "long"
+	case *arrow.Uint64Type:
+		return object{"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 0}
+	case *arrow.Float16Type, *arrow.Float32Type:
+		return "float"
+	case *arrow.Float64Type:
+		return "double"
+	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
+		return "string"
+	case *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType:
+		return "bytes"
+	}
+	return nil
+}
+
+// timeType is Avro's type for dates, times and moments; nil for another type.
+func timeType(t arrow.DataType) any {
 	logical := func(base, as string) any { return object{"type": base, "logicalType": as} }
 	switch t := t.(type) {
-	case *arrow.NullType:
-		return "null", nil
-	case *arrow.BooleanType:
-		return "boolean", nil
-	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Uint8Type, *arrow.Uint16Type:
-		return "int", nil
-	case *arrow.Int64Type, *arrow.Uint32Type, *arrow.DurationType:
-		return "long", nil
-	case *arrow.Uint64Type:
-		return object{"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 0}, nil
-	case *arrow.Float16Type, *arrow.Float32Type:
-		return "float", nil
-	case *arrow.Float64Type:
-		return "double", nil
-	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
-		return "string", nil
-	case *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType:
-		return "bytes", nil
-	case *arrow.FixedSizeBinaryType:
-		return object{"type": "fixed", "name": name, "size": t.ByteWidth}, nil
-	case arrow.DecimalType:
-		if t.GetScale() < 0 || t.GetScale() > t.GetPrecision() {
-			return nil, fmt.Errorf("has type %s, and Avro's decimals have a scale from 0 to the precision", t)
-		}
-		return object{"type": "bytes", "logicalType": "decimal", "precision": t.GetPrecision(), "scale": t.GetScale()}, nil
 	case *arrow.Date32Type, *arrow.Date64Type:
-		return logical("int", "date"), nil
+		return logical("int", "date")
 	case *arrow.Time32Type:
-		return logical("int", "time-millis"), nil
+		return logical("int", "time-millis")
 	case *arrow.Time64Type:
 		if t.Unit == arrow.Microsecond {
-			return logical("long", "time-micros"), nil
+			return logical("long", "time-micros")
 		}
-		return "long", nil // nanoseconds, for which Avro has no name
+		return "long" // nanoseconds, for which Avro has no name
 	case *arrow.TimestampType:
 		as := map[arrow.TimeUnit]string{arrow.Microsecond: "timestamp-micros", arrow.Nanosecond: "timestamp-nanos"}[t.Unit]
 		if as == "" {
@@ -223,11 +240,21 @@ func composeType(name string, t arrow.DataType) (any, error) {
 		if t.TimeZone == "" {
 			as = "local-" + as
 		}
-		return logical("long", as), nil
-	case *arrow.DictionaryType:
-		return composeType(name, t.ValueType)
-	case arrow.ExtensionType:
-		return composeType(name, t.StorageType())
+		return logical("long", as)
+	}
+	return nil
+}
+
+// structuredType is Avro's type for what has a name, a size or parts.
+func structuredType(name string, t arrow.DataType) (any, error) {
+	switch t := t.(type) {
+	case *arrow.FixedSizeBinaryType:
+		return object{"type": "fixed", "name": name, "size": t.ByteWidth}, nil
+	case arrow.DecimalType:
+		if t.GetScale() < 0 || t.GetScale() > t.GetPrecision() {
+			return nil, fmt.Errorf("has type %s, and Avro's decimals have a scale from 0 to the precision", t)
+		}
+		return object{"type": "bytes", "logicalType": "decimal", "precision": t.GetPrecision(), "scale": t.GetScale()}, nil
 	case *arrow.MapType:
 		if id := t.KeyType().ID(); id != arrow.STRING && id != arrow.LARGE_STRING && id != arrow.STRING_VIEW {
 			return nil, fmt.Errorf("has type %s, and the keys of Avro's maps are strings", t)

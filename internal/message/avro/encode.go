@@ -137,6 +137,29 @@ func appendArrow(dst []byte, n *node, a arrow.Array, i int) (_ []byte, ok bool) 
 		return dst, n.kind == kindNull
 	}
 	switch n.kind {
+	case kindString, kindBytes, kindFixed, kindEnum:
+		return appendText(dst, n, a, i)
+	case kindArray, kindMap:
+		return appendItems(dst, n, a, i)
+	case kindRecord:
+		s, ok := a.(*array.Struct)
+		if !ok || s.NumField() != len(n.fields) {
+			return dst, false
+		}
+		for k, f := range n.fields {
+			if dst, ok = appendArrow(dst, f.node, s.Field(k), i); !ok {
+				return dst, false
+			}
+		}
+		return dst, true
+	}
+	return appendNumber(dst, n, a, i)
+}
+
+// appendNumber writes a truth value, an integer or a floating-point number; false where
+// the array has none that the node takes.
+func appendNumber(dst []byte, n *node, a arrow.Array, i int) (_ []byte, ok bool) {
+	switch n.kind {
 	case kindBoolean:
 		b, ok := a.(*array.Boolean)
 		if !ok {
@@ -163,21 +186,6 @@ func appendArrow(dst []byte, n *node, a arrow.Array, i int) (_ []byte, ok bool) 
 		if f, ok := a.(*array.Float64); ok {
 			return binary.LittleEndian.AppendUint64(dst, math.Float64bits(f.Value(i))), true
 		}
-	case kindString, kindBytes, kindFixed, kindEnum:
-		return appendText(dst, n, a, i)
-	case kindArray, kindMap:
-		return appendItems(dst, n, a, i)
-	case kindRecord:
-		s, ok := a.(*array.Struct)
-		if !ok || s.NumField() != len(n.fields) {
-			return dst, false
-		}
-		for k, f := range n.fields {
-			if dst, ok = appendArrow(dst, f.node, s.Field(k), i); !ok {
-				return dst, false
-			}
-		}
-		return dst, true
 	}
 	return dst, false
 }

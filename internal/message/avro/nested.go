@@ -106,26 +106,11 @@ func appendScalar(b array.Builder, n *node, v []byte, at, end int) (fault string
 		b.Append(float32(float(n, v, at)))
 	case *array.Float64Builder:
 		b.Append(float(n, v, at))
-	case *array.Decimal128Builder:
-		u, ok := unscaled(n, v, at)
-		if ok && u.BitLen() <= 127 {
-			if x := decimal128.FromBigInt(u); x.FitsInPrecision(n.arrow.(arrow.DecimalType).GetPrecision()) {
-				b.Append(x)
-				return ""
-			}
+	case *array.Decimal128Builder, *array.Decimal256Builder:
+		if !appendDecimal(b, n, v, at) {
+			b.AppendNull()
+			return outside
 		}
-		b.AppendNull()
-		return outside
-	case *array.Decimal256Builder:
-		u, ok := unscaled(n, v, at)
-		if ok && u.BitLen() <= 255 {
-			if x := decimal256.FromBigInt(u); x.FitsInPrecision(n.arrow.(arrow.DecimalType).GetPrecision()) {
-				b.Append(x)
-				return ""
-			}
-		}
-		b.AppendNull()
-		return outside
 	case *array.StringBuilder:
 		text := n.text(v, at, end)
 		if !utf8.Valid(text) {
@@ -151,4 +136,30 @@ func appendScalar(b array.Builder, n *node, v []byte, at, end int) (fault string
 		return outside
 	}
 	return ""
+}
+
+// appendDecimal puts a decimal that the builder's precision holds, and says whether it does.
+func appendDecimal(b array.Builder, n *node, v []byte, at int) bool {
+	u, ok := unscaled(n, v, at)
+	if !ok {
+		return false
+	}
+	precision := n.arrow.(arrow.DecimalType).GetPrecision()
+	switch b := b.(type) {
+	case *array.Decimal128Builder:
+		if u.BitLen() <= 127 {
+			if x := decimal128.FromBigInt(u); x.FitsInPrecision(precision) {
+				b.Append(x)
+				return true
+			}
+		}
+	case *array.Decimal256Builder:
+		if u.BitLen() <= 255 {
+			if x := decimal256.FromBigInt(u); x.FitsInPrecision(precision) {
+				b.Append(x)
+				return true
+			}
+		}
+	}
+	return false
 }

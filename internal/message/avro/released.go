@@ -30,50 +30,8 @@ type step struct {
 // column has a field, of the latest schema's type and nullable.
 func (s *splicer) releaseOf(ctx context.Context, w *written, wide bool) (*release, error) {
 	root := *w.record.root
-	root.Fields = nil
-	rel := &release{}
-	type put struct{ step, field int }
-	var puts []put
-	left := make(map[int]bool) // outputs that the schema has
-	for i, definition := range w.record.root.Fields {
-		o := -1
-		if k := w.column[i]; k >= 0 {
-			o = s.outputs[k]
-		}
-		if o < 0 {
-			continue
-		}
-		left[o] = true
-		out := s.layout.Release[o]
-		if !out.Masked {
-			root.Fields = append(root.Fields, definition)
-			if n := len(rel.steps); n > 0 && rel.steps[n-1].output < 0 && rel.steps[n-1].to == i {
-				rel.steps[n-1].to++
-			} else {
-				rel.steps = append(rel.steps, step{from: i, to: i + 1, output: -1})
-			}
-			continue
-		}
-		value, _, _ := w.record.node.fields[i].node.value()
-		if start := &s.reader.fields[out.Source]; wide || !arrow.TypeEqual(value.arrow, out.Field.Type) {
-			definition = retyped(definition, start.definition, wide)
-		}
-		puts = append(puts, put{len(rel.steps), len(root.Fields)})
-		rel.steps = append(rel.steps, step{output: o})
-		root.Fields = append(root.Fields, definition)
-	}
-	for o, out := range s.layout.Release {
-		if !out.Masked || left[o] {
-			continue
-		}
-		if !wide {
-			rel.absent = append(rel.absent, o)
-			continue
-		}
-		puts = append(puts, put{len(rel.steps), len(root.Fields)})
-		rel.steps = append(rel.steps, step{output: o})
-		root.Fields = append(root.Fields, nullableField(s.reader.fields[out.Source].definition))
-	}
+	rel, fields, puts := s.steps(w, wide)
+	root.Fields = fields
 	schema, err := root.Schema()
 	if err != nil {
 		return nil, fmt.Errorf("topic %s: the released form of schema %d is not valid: %w", s.topic, w.id, err)
@@ -94,6 +52,56 @@ func (s *splicer) releaseOf(ctx context.Context, w *written, wide bool) (*releas
 	}
 	rel.header = registry.AppendHeader(nil, id)
 	return rel, nil
+}
+
+// put is a step that writes a masked value, and its field in the released schema.
+type put struct{ step, field int }
+
+// steps are what is copied and what is put in place of masked values, and the fields of
+// the schema that follows from it.
+func (s *splicer) steps(w *written, wide bool) (rel *release, fields []avro.SchemaField, puts []put) {
+	rel = &release{}
+	left := make(map[int]bool) // outputs that the schema has
+	for i, definition := range w.record.root.Fields {
+		o := -1
+		if k := w.column[i]; k >= 0 {
+			o = s.outputs[k]
+		}
+		if o < 0 {
+			continue
+		}
+		left[o] = true
+		out := s.layout.Release[o]
+		if !out.Masked {
+			fields = append(fields, definition)
+			if n := len(rel.steps); n > 0 && rel.steps[n-1].output < 0 && rel.steps[n-1].to == i {
+				rel.steps[n-1].to++
+			} else {
+				rel.steps = append(rel.steps, step{from: i, to: i + 1, output: -1})
+			}
+			continue
+		}
+		value, _, _ := w.record.node.fields[i].node.value()
+		if start := &s.reader.fields[out.Source]; wide || !arrow.TypeEqual(value.arrow, out.Field.Type) {
+			definition = retyped(definition, start.definition, wide)
+		}
+		puts = append(puts, put{len(rel.steps), len(fields)})
+		rel.steps = append(rel.steps, step{output: o})
+		fields = append(fields, definition)
+	}
+	for o, out := range s.layout.Release {
+		if !out.Masked || left[o] {
+			continue
+		}
+		if !wide {
+			rel.absent = append(rel.absent, o)
+			continue
+		}
+		puts = append(puts, put{len(rel.steps), len(fields)})
+		rel.steps = append(rel.steps, step{output: o})
+		fields = append(fields, nullableField(s.reader.fields[out.Source].definition))
+	}
+	return rel, fields, puts
 }
 
 // unchanged checks that the copied fields have the types that their bytes were
