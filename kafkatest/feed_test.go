@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -57,7 +58,7 @@ func (f *feeder) run(ctx context.Context, client *kgo.Client, from int64, rate f
 		due = min(due+rate*now.Sub(last).Seconds(), rate/10)
 		last = now
 		if i >= f.limit.Load() || rate > 0 && due < 1 {
-			time.Sleep(2 * time.Millisecond)
+			wait.Elapse(ctx, 2*time.Millisecond) // the rate
 			continue
 		}
 		due--

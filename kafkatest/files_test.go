@@ -18,6 +18,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/kafkatest/process"
 	"github.com/sdlfilter/sdlfilter/kafkatest/survey"
+	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
 // released reads every Parquet file below a folder that a reader of the folder
@@ -241,7 +242,7 @@ func testFromFiles(t *testing.T, s *site) {
 	killed := 0
 	for range scale(2, 10) {
 		filter := c.run(t, config)
-		time.Sleep(time.Duration((0.1 + 0.6*g.Float64()) * float64(time.Second)))
+		wait.Elapse(t.Context(), time.Duration((0.1+0.6*g.Float64())*float64(time.Second))) // the moment of the kill
 		if !filter.Ended() {
 			filter.Kill()
 			killed++

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/kafkatest/process"
+	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
 // kills is how often the program is killed.
@@ -27,13 +28,13 @@ func (c *trial) killing(t *testing.T, g *rand.Rand, group string, start func() *
 		p := start()
 		if k%3 == 0 {
 			// While it starts, joins its group, or reads the first records.
-			time.Sleep(time.Duration(g.Float64() * float64(1500*time.Millisecond)))
+			wait.Elapse(t.Context(), time.Duration(g.Float64()*float64(1500*time.Millisecond)))
 		} else {
 			// While records flow: anywhere in one of its transactions, or in the
 			// committing of one.
 			c.moves(t, group, before, time.Minute, p)
 			share(float64(k) + 1)
-			time.Sleep(time.Duration(g.Float64() * float64(700*time.Millisecond)))
+			wait.Elapse(t.Context(), time.Duration(g.Float64()*float64(700*time.Millisecond)))
 		}
 		if p.Ended() {
 			t.Fatalf("the program ends by itself before kill %d", k+1)
@@ -139,7 +140,7 @@ func testChurn(t *testing.T, s *site) {
 			running[i] = nil
 			left++
 		}
-		time.Sleep(time.Duration((0.3 + 1.5*g.Float64()) * float64(time.Second)))
+		wait.Elapse(t.Context(), time.Duration((0.3+1.5*g.Float64())*float64(time.Second))) // the moment of the next change
 	}
 	t.Logf("%d instances joined, %d left", joined, left)
 	if running[0] == nil {
@@ -172,7 +173,7 @@ func testZombie(t *testing.T, s *site) {
 		// Frozen while records flow through it.
 		f.allow(float64(2*k+1) / steps)
 		c.moves(t, p.group, before, time.Minute, active)
-		time.Sleep(time.Duration(g.Float64() * float64(600*time.Millisecond)))
+		wait.Elapse(t.Context(), time.Duration(g.Float64()*float64(600*time.Millisecond))) // the moment of the freeze
 		if err := active.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
@@ -191,8 +192,9 @@ func testZombie(t *testing.T, s *site) {
 		if err := zombie.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
-		// It may come back as a member; it goes as one that is asked to.
-		time.Sleep(2 * time.Second)
+		// It has this long to get something out. It may come back as a member; it goes as
+		// one that is asked to.
+		wait.Elapse(t.Context(), 2*time.Second)
 		if !zombie.Ended() {
 			drain(t, zombie)
 		}
@@ -214,7 +216,7 @@ func testReplaced(t *testing.T, s *site) {
 	f := c.feed(t, 0, c.n/3, 2000)
 	first := c.run(t, config)
 	before := c.moves(t, p.group, nil, time.Minute, first)
-	time.Sleep(150 * time.Millisecond)
+	wait.Elapse(t.Context(), 150*time.Millisecond) // the moment of the freeze
 	if err := first.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -224,11 +226,9 @@ func testReplaced(t *testing.T, s *site) {
 	if err := first.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(45 * time.Second); !first.Ended() && !second.Ended(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			dump(first)
-			t.Fatal("two instances of one name go on side by side")
-		}
+	if !wait.Within(2*time.Minute, func() bool { return first.Ended() || second.Ended() }) {
+		dump(first)
+		t.Fatal("two instances of one name go on side by side")
 	}
 	gone, stays := first, second
 	if second.Ended() {
@@ -267,6 +267,6 @@ func (c *trial) moves(t *testing.T, group string, before []int64, patience time.
 		if time.Now().After(deadline) {
 			t.Fatalf("in %v the group did not move on from %v: %v %v", patience, before, at, err)
 		}
-		time.Sleep(50 * time.Millisecond)
+		wait.Elapse(t.Context(), 50*time.Millisecond) // so often brokers are asked
 	}
 }

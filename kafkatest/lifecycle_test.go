@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/kafkatest/process"
 	"github.com/sdlfilter/sdlfilter/kafkatest/survey"
+	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
 // few is enough where nothing is a matter of chance.
@@ -254,10 +255,8 @@ func testReload(t *testing.T, s *site) {
 // until waits for something of a program that runs.
 func until(t *testing.T, p *process.Process, met func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !met(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) || p.Ended() {
-			t.Fatal("what was waited for does not come")
-		}
+	if !wait.Within(time.Minute, func() bool { return p.Ended() || met() }) || p.Ended() {
+		t.Fatal("what was waited for does not come")
 	}
 }
 

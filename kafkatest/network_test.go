@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/kafkatest/faultproxy"
+	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
 // testBrokerKilled: one broker of three after another is killed and started
@@ -35,7 +36,7 @@ func testBrokerKilled(t *testing.T, s *site) {
 		}
 		s.cluster.Kill(victim)
 		away := time.Duration((1 + 3*g.Float64()) * float64(time.Second))
-		time.Sleep(away)
+		wait.Elapse(t.Context(), away)
 		// Two brokers of three are enough.
 		f.allow(float64(2*k+2) / steps)
 		at := c.moves(t, p.group, before, time.Minute, filter)
@@ -127,11 +128,11 @@ func testNetworkCut(t *testing.T, s *site) {
 				proxy.Reset()
 			}
 		}
-		time.Sleep(hold)
+		wait.Elapse(t.Context(), hold)
 		for _, proxy := range which {
 			proxy.Heal()
 		}
-		time.Sleep(time.Duration(g.Float64() * 0.8 * float64(time.Second)))
+		wait.Elapse(t.Context(), time.Duration(g.Float64()*0.8*float64(time.Second))) // until the next cut
 		if filter.Ended() {
 			t.Fatalf("the program ends by itself after a %s", kind)
 		}

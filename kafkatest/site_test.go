@@ -17,6 +17,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/kafkatest/brokers"
 	"github.com/sdlfilter/sdlfilter/kafkatest/faultproxy"
+	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
 // full says whether the long form was asked for.
@@ -90,15 +91,13 @@ func (s *site) topic(t *testing.T, name string, partitions int32, settings ...st
 		t.Fatalf("making topic %s: %v", name, err)
 	}
 	// Until all brokers know it, a client may be told that it is not there.
-	for {
+	var missing error
+	if !wait.Until(ctx, func() bool {
 		topics, err := s.admin.ListTopics(ctx, name)
-		if err == nil && topics.Error() == nil && len(topics[name].Partitions) == int(partitions) {
-			return
-		}
-		if ctx.Err() != nil {
-			t.Fatalf("topic %s does not appear: %v %v", name, err, topics.Error())
-		}
-		time.Sleep(50 * time.Millisecond)
+		missing = errors.Join(err, topics.Error())
+		return missing == nil && len(topics[name].Partitions) == int(partitions)
+	}) {
+		t.Fatalf("topic %s does not appear: %v", name, missing)
 	}
 }
 
@@ -136,7 +135,7 @@ func (s *site) committed(ctx context.Context, group, topic string, partitions in
 		if err == nil || ctx.Err() != nil {
 			return out, err
 		}
-		time.Sleep(200 * time.Millisecond)
+		wait.Elapse(ctx, 200*time.Millisecond) // so often brokers are asked
 		// A client that knows a coordinator keeps to it while it cannot be reached.
 		fresh, freshErr := kadm.NewOptClient(kgo.SeedBrokers(s.cluster.Addresses()...))
 		if freshErr != nil {

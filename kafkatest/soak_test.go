@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -46,7 +47,7 @@ func testSoak(t *testing.T, s *site) {
 	began := time.Now()
 	at0, _ := c.committed(t.Context(), p.group, c.in, partitions)
 	for time.Since(began) < lasts {
-		time.Sleep(lasts / 100)
+		wait.Elapse(t.Context(), lasts/100) // between two samples
 		rss, err := filter.RSS()
 		if err != nil {
 			t.Fatal(err)
@@ -127,14 +128,14 @@ func (c *trial) flood(ctx context.Context, group string, produced *atomic.Int64)
 			client.Produce(context.Background(), &kgo.Record{Topic: c.in, Partition: int32(i % partitions), Value: value}, promise)
 		}
 		n += int64(len(values))
-		for ctx.Err() == nil {
+		wait.Until(ctx, func() bool {
 			at, err := c.committed(ctx, group, c.in, partitions)
-			if err == nil && n-sum(at) < 500_000 {
+			caughtUp := err == nil && n-sum(at) < 500_000
+			if caughtUp {
 				c.forget(at)
-				break
 			}
-			time.Sleep(20 * time.Millisecond)
-		}
+			return caughtUp
+		})
 	}
 	if err := client.Flush(context.Background()); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/kafkatest/process"
 	"github.com/sdlfilter/sdlfilter/kafkatest/survey"
+	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
 // partitions of every topic that is fed.
@@ -198,7 +199,7 @@ func (c *trial) awaitOffsets(t *testing.T, group string, want []int64, patience 
 			}
 			t.Fatalf("after %v the group is at the offsets %v of %v: %v", patience, at, want, err)
 		}
-		time.Sleep(50 * time.Millisecond)
+		wait.Elapse(t.Context(), 50*time.Millisecond) // so often brokers are asked
 	}
 }
 
@@ -303,7 +304,7 @@ func (c *trial) decided(t *testing.T, ctx context.Context, topic string) []int64
 		if ctx.Err() != nil {
 			t.Fatalf("transactions of %s stay open: its ends are %v, decided up to %v: %v %v", topic, ends, stable, err1, err2)
 		}
-		time.Sleep(100 * time.Millisecond)
+		wait.Elapse(ctx, 100*time.Millisecond) // so often brokers are asked
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/kafkatest/brokers"
+	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
 // state is what start leaves for stop.
@@ -91,11 +92,10 @@ func stop(path string) error {
 	}
 	deadline := time.Now().Add(15 * time.Second)
 	for _, pid := range s.PIDs {
-		for ours(pid, s.Dir) {
-			if time.Now().After(deadline) {
-				syscall.Kill(pid, syscall.SIGKILL)
-			}
-			time.Sleep(50 * time.Millisecond)
+		gone := func() bool { return !ours(pid, s.Dir) }
+		if !wait.Within(time.Until(deadline), gone) {
+			syscall.Kill(pid, syscall.SIGKILL)
+			wait.Within(time.Minute, gone)
 		}
 	}
 	if err := os.RemoveAll(s.Dir); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/kafkatest/process"
 	"github.com/sdlfilter/sdlfilter/kafkatest/survey"
+	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
 const (
@@ -58,7 +59,7 @@ func latency(ctx context.Context, o options) error {
 		records := survey.Records{Seed: 1, Partitions: partitions}
 		for i := range total {
 			if ahead := time.Duration(float64(i)/latencyRate*1e9) - time.Since(begin); ahead > 0 {
-				time.Sleep(ahead)
+				wait.Elapse(ctx, ahead) // the rate
 			}
 			p := int32(i % partitions)
 			c.client.Produce(ctx, &kgo.Record{Topic: from, Partition: p, Timestamp: time.Now(), Value: records.At(p, i/partitions).AppendJSON(nil)}, nil)

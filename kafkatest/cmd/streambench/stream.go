@@ -18,6 +18,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/kafkatest/process"
 	"github.com/sdlfilter/sdlfilter/kafkatest/survey"
+	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
 // columns and masks of every measurement: 8 fields of 150 bytes, two masked.
@@ -154,7 +155,7 @@ func (c *cluster) pass(ctx context.Context, o options, group, topic string, n in
 		records int64
 	}
 	var commits []sample
-	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; wait.Elapse(ctx, 10*time.Millisecond) { // the grain of what is measured
 		at, err := c.committed(ctx, group, topic)
 		if err == nil && at > 0 && (len(commits) == 0 || at > commits[len(commits)-1].records) {
 			commits = append(commits, sample{time.Now(), at})

@@ -1,0 +1,42 @@
+// Package wait has the two ways in which the trials let time go by: until something is
+// so, and for as long as a fault lasts. Nothing else here pauses.
+package wait
+
+import (
+	"context"
+	"time"
+)
+
+// Until waits until a condition is met, and reports whether that was so before the
+// context ended. The condition is asked at least once.
+func Until(ctx context.Context, met func() bool) bool {
+	pause := 2 * time.Millisecond
+	for !met() {
+		if !Elapse(ctx, pause) {
+			return false
+		}
+		pause = min(2*pause, 50*time.Millisecond)
+	}
+	return true
+}
+
+// Within is Until with a patience in place of a context.
+func Within(patience time.Duration, met func() bool) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return Until(ctx, met)
+}
+
+// Elapse lets time go by where time itself is meant: the moment and the length of a
+// fault, the distance of samples, the rate of a feed. It is no wait for something to
+// happen. It reports whether the context is still there at its end.
+func Elapse(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
