@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -273,22 +274,26 @@ func TestExploreRefuses(t *testing.T) {
 		return a
 	}
 	one := func(int) []Masker { return []Masker{unchanged{}} }
-	for name, c := range map[string]struct {
-		a *Accumulator
-		e Exploration
-	}{
-		"no records":       {newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}}), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2}},
-		"no points":        {full(), Exploration{Replicate: one, From: 1, Replicates: 2}},
-		"one replicate":    {full(), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 1}},
-		"the release":      {full(), Exploration{Points: 1, Replicate: one, Replicates: 2}},
-		"a part for swaps": {full(), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2}},
-	} {
-		if _, err := c.a.Explore(context.Background(), c.e); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
 	a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Key: key})
 	a.Add(wages(t, key, 0, 100))
+	const few = "needs at least 1 point and 2 replicates from number 1 on"
+	for _, c := range []struct {
+		name string
+		a    *Accumulator
+		e    Exploration
+		says string
+	}{
+		{"no records", newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}}), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2}, "there are no records"},
+		{"no points", a, Exploration{Replicate: one, From: 1, Replicates: 2}, few},
+		{"one replicate", a, Exploration{Points: 1, Replicate: one, From: 1, Replicates: 1}, few},
+		{"the release", a, Exploration{Points: 1, Replicate: one, Replicates: 2}, few},
+		{"a part for swaps", full(), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2}, "need all records in the sample"},
+		{"nothing wrong", a, Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2}, ""},
+	} {
+		if _, err := c.a.Explore(context.Background(), c.e); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.says)
+		}
+	}
 	if _, err := a.Explore(context.Background(), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2, By: []int{9}}); err == nil {
 		t.Error("groups by a column that is not there: no error")
 	}

@@ -9,7 +9,6 @@ import (
 )
 
 const (
-	maxBins       = 40
 	leastInBin    = 10 // respondents on either side of a bin that is not empty
 	targetedWidth = 30 // bins over the bulk, before the tails and merging
 )
@@ -52,8 +51,9 @@ func binned(x, y []float64, lo, hi, width, offset float64) (h *Histogram, clash 
 	if !cell.Finite(first) || !cell.Finite(width*float64(count)) || first+width == first {
 		return nil, false
 	}
-	// Two open-ended bins hold the tails; count stays within maxBins.
-	inner := min(max(count, 1), maxBins-2)
+	// A bin is wider than a thirtieth of what lies between lo and hi, so that count is at most
+	// 33. Two open-ended bins hold the tails.
+	inner := count
 	edges := make([]float64, 0, inner+3)
 	low, high := min(slices.Min(x), slices.Min(y)), max(slices.Max(x), slices.Max(y))
 	last := first + float64(inner)*width

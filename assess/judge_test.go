@@ -322,3 +322,52 @@ func TestMasksThatFail(t *testing.T) {
 		}
 	}
 }
+
+// The law of the masks is a rule that nobody wrote, where there are others or a gate.
+func TestJudgeHoldsTheLaw(t *testing.T) {
+	explained, count := Float(2), int64(4)
+	m := func(gated bool) *Measures {
+		return &Measures{Gated: gated, Columns: []ColumnMeasures{{Name: "a", Masked: true, Original: Moments{N: 8}, Released: Moments{N: 8}, Unchanged: &count, UnchangedExplained: &explained, UnchangedExcess: true}}}
+	}
+	holds := Rule{Column: "a", MaxUnchanged: ptr(1)}
+	elsewhere := Rule{Column: "b", MaxUnchanged: ptr(1)}
+	for _, c := range []struct {
+		rules  []Rule
+		gated  bool
+		passed bool
+		judged int
+	}{
+		{nil, false, true, 0}, {nil, true, false, 1}, {[]Rule{holds}, false, true, 1}, {[]Rule{holds}, true, true, 1},
+		{[]Rule{{Column: "a", MinEfficiency: ptr(0.1)}}, false, false, 2}, {[]Rule{elsewhere, holds}, false, false, 2},
+	} {
+		if v := Judge(c.rules, m(c.gated)); v.Passed != c.passed || len(v.Rules) != c.judged {
+			t.Errorf("%+v, gated %v: %+v", c.rules, c.gated, v)
+		}
+	}
+	one := Judge([]Rule{{Column: "a", MinRMSE: ptr(0)}}, m(false))
+	if last := one.Rules[len(one.Rules)-1]; one.Passed || last.Measure != "max_unchanged" || last.Passed || last.Limit != 0.25 || last.Found != 0.5 {
+		t.Errorf("with one rule of another measure: %+v", one)
+	}
+}
+
+// What is computed back fails under any rules, with who computes it where that is known.
+func TestJudgeInversion(t *testing.T) {
+	for _, c := range []struct {
+		inverted int64
+		by       []string
+		advice   string
+	}{
+		{0, nil, ""}, {0, []string{"x"}, ""},
+		{7, nil, "the masks are undone by whoever knows them"},
+		{1, []string{"a by rounding"}, "the masks are undone by whoever knows them: a by rounding"},
+		{9, []string{"a by x", "b by y"}, "the masks are undone by whoever knows them: a by x; b by y"},
+	} {
+		v := Judge(nil, &Measures{Identity: &Identity{Inverted: &c.inverted, InvertedBy: c.by}})
+		if v.Passed != (c.inverted == 0) || len(v.Rules) != 1 || v.Rules[0].Advice != c.advice || v.Rules[0].Passed != v.Passed || v.Rules[0].Found != Float(c.inverted) {
+			t.Errorf("%v of %v: %+v", c.inverted, c.by, v)
+		}
+	}
+	if v := Judge(nil, &Measures{Identity: &Identity{}}); !v.Passed || len(v.Rules) > 0 {
+		t.Errorf("not measured, no rules: %+v", v)
+	}
+}

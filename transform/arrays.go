@@ -286,11 +286,10 @@ func placeValidity(a arrow.Array, rows []int32, cells []cell) (*memory.Buffer, i
 func placeTexts[T int32 | int64](offsets []T, text []byte, rows []int32, cells []cell) ([]T, []byte, error) {
 	n := len(offsets) - 1
 	instead := make([]int32, n) // index of the cell + 1
-	size := int64(offsets[n] - offsets[0])
 	for k, row := range rows {
 		instead[row] = int32(k) + 1
-		size += int64(len(cells[k].bytes)) - int64(offsets[row+1]-offsets[row])
 	}
+	size := lengthWith(offsets, rows, cells)
 	if int64(T(size)) != size {
 		return nil, nil, fmt.Errorf("the exchanged values are longer than an array of the type can hold (%d bytes)", size)
 	}
@@ -304,6 +303,16 @@ func placeTexts[T int32 | int64](offsets []T, text []byte, rows []int32, cells [
 		out = append(out, T(len(placed)))
 	}
 	return out, placed, nil
+}
+
+// lengthWith is how many bytes values of variable length have with cells in place of those
+// at rows.
+func lengthWith[T int32 | int64](offsets []T, rows []int32, cells []cell) int64 {
+	size := int64(offsets[len(offsets)-1] - offsets[0])
+	for k, row := range rows {
+		size += int64(len(cells[k].bytes)) - int64(offsets[row+1]-offsets[row])
+	}
+	return size
 }
 
 // placeViews rebuilds an array of views.

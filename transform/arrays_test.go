@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -191,5 +192,123 @@ func TestDictionaryWithoutRoom(t *testing.T) {
 	}
 	if _, err := placeArray(full, []int32{3}, []cell{{bytes: []byte("new")}}); err == nil || !strings.Contains(err.Error(), "no room") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A dictionary takes as many new values as its indexes can count, and not one more.
+func TestDictionaryWithRoom(t *testing.T) {
+	for _, c := range []struct {
+		index arrow.DataType
+		most  int
+	}{{arrow.PrimitiveTypes.Int8, 128}, {arrow.PrimitiveTypes.Uint8, 256}} {
+		for _, have := range []int{c.most - 2, c.most - 1, c.most} {
+			values := array.NewStringBuilder(memory.DefaultAllocator)
+			indexes := array.NewBuilder(memory.DefaultAllocator, c.index)
+			for i := range have {
+				values.Append(fmt.Sprint("v", i))
+				if err := indexes.AppendValueFromString(fmt.Sprint(i % 100)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a := array.NewDictionaryArray(&arrow.DictionaryType{IndexType: c.index, ValueType: arrow.BinaryTypes.String}, indexes.NewArray(), values.NewArray())
+			for added := range 3 {
+				rows, cells := []int32{5}, []cell{{null: true}}
+				for k := range added {
+					rows, cells = append(rows, int32(10+k)), append(cells, cell{bytes: fmt.Append(nil, "new", k)})
+				}
+				rows, cells = append(rows, 20), append(cells, cell{bytes: []byte("v7")})
+				got, err := placeArray(a, rows, cells)
+				if fits := have+added <= c.most; (err == nil) != fits && added > 0 || added == 0 && err != nil {
+					t.Errorf("%s, %d and %d more of %d: %v", c.index, have, added, c.most, err)
+				}
+				if err != nil {
+					continue
+				}
+				want := strs(a)
+				want[5], want[20] = "null", "=v7"
+				for k := range added {
+					want[10+k] = fmt.Sprint("=new", k)
+				}
+				if text := strs(got); !slices.Equal(text, want) {
+					t.Errorf("%s, %d and %d more: %q, want %q", c.index, have, added, text, want)
+				}
+			}
+		}
+	}
+}
+
+// What words tell values of at most 8 bytes apart, by the bytes of the values themselves,
+// from any place on; −0 is 0 and one NaN as good as another.
+func TestWordsOfArrays(t *testing.T) {
+	negative, nans := math.Copysign(0, -1), math.Float64frombits(0x7ff8000000000007)
+	for name, c := range map[string]struct {
+		of   arrow.Array
+		want []uint64 // as numbers in the order of the values; equal ones are equal
+	}{
+		"truth":   {fromJSON(t, arrow.FixedWidthTypes.Boolean, `[true, false, true]`), []uint64{1, 0, 1}},
+		"bytes":   {fromJSON(t, arrow.PrimitiveTypes.Uint8, `[7, 255, 0]`), []uint64{7, 255, 0}},
+		"shorts":  {fromJSON(t, arrow.PrimitiveTypes.Int16, `[7, -1, 258]`), []uint64{7, 65535, 258}},
+		"words":   {fromJSON(t, arrow.PrimitiveTypes.Int32, `[7, -1, 66051]`), []uint64{7, 1<<32 - 1, 66051}},
+		"days":    {fromJSON(t, arrow.FixedWidthTypes.Date32, `["1970-01-02", "1970-01-01", "1970-01-10"]`), []uint64{1, 0, 9}},
+		"longs":   {fromJSON(t, arrow.PrimitiveTypes.Int64, `[7, -1, 4295098371]`), []uint64{7, math.MaxUint64, 4295098371}},
+		"doubles": {fromValues(array.NewFloat64Builder(memory.DefaultAllocator), []float64{0, negative, 1.5, math.NaN(), nans}), []uint64{0, 0, math.Float64bits(1.5), math.Float64bits(math.NaN()), math.Float64bits(math.NaN())}},
+		"singles": {fromValues(array.NewFloat32Builder(memory.DefaultAllocator), []float32{0, float32(negative), 1.5, float32(math.NaN())}), []uint64{0, 0, math.Float64bits(1.5), math.Float64bits(math.NaN())}},
+	} {
+		n := c.of.Len()
+		for from := range n {
+			got := make([]uint64, n-from)
+			for i := range got {
+				got[i] = 99
+			}
+			if !wordsOf(got, c.of, from) {
+				t.Fatalf("%s: no words", name)
+			}
+			for i, w := range got {
+				if want := c.want[from+i]; w != want && !(math.Float64frombits(want) != math.Float64frombits(want) && w == got[len(got)-1]) {
+					t.Errorf("%s from %d: value %d is %#x, want %#x", name, from, i, w, want)
+				}
+			}
+		}
+	}
+	for _, typ := range []arrow.DataType{arrow.BinaryTypes.String, &arrow.FixedSizeBinaryType{ByteWidth: 3}, &arrow.Decimal128Type{Precision: 9}} {
+		if wordsOf(make([]uint64, 3), testArray(t, typ, 3, 1), 0) {
+			t.Errorf("%s has words", typ)
+		}
+	}
+}
+
+func fromJSON(t *testing.T, of arrow.DataType, text string) arrow.Array {
+	t.Helper()
+	a, _, err := array.FromJSON(memory.DefaultAllocator, of, strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func fromValues[T any, B interface {
+	AppendValues([]T, []bool)
+	NewArray() arrow.Array
+}](builder B, values []T) arrow.Array {
+	builder.AppendValues(values, nil)
+	return builder.NewArray()
+}
+
+// The length of texts of which some are exchanged for shorter and longer ones.
+func TestLengthWithCells(t *testing.T) {
+	offsets := []int32{3, 5, 5, 12, 13} // of an array that begins within another
+	for _, c := range []struct {
+		rows  []int32
+		cells []cell
+		want  int64
+	}{
+		{nil, nil, 10},
+		{[]int32{0}, []cell{{bytes: []byte("abcdef")}}, 14},
+		{[]int32{2}, []cell{{null: true}}, 3},
+		{[]int32{3, 1}, []cell{{bytes: []byte("")}, {bytes: []byte("xy")}}, 11},
+	} {
+		if got := lengthWith(offsets, c.rows, c.cells); got != c.want {
+			t.Errorf("%v: %d, want %d", c.rows, got, c.want)
+		}
 	}
 }

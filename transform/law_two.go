@@ -37,7 +37,7 @@ func (l *Law) then(s spread) (*Law, bool) {
 	if l.first != nil || redraw || s.phi*s.draw.reach() > widest {
 		return nil, false
 	}
-	two := &Law{column: l.column, first: l, random: []spread{s}, low: math.Inf(-1), high: math.Inf(1)}
+	two := &Law{column: l.column, first: l, random: []spread{s}}
 	if plain := s; len(l.after) == 0 && s.phi == 0 {
 		if plain.above = nil; l.adds(plain) {
 			sum := *l

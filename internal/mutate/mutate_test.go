@@ -43,6 +43,7 @@ func TestOperators(t *testing.T) {
 		{"brackets", "func f(a, b, c int) int { return a*b - c }", []string{"arithmetic: a*b - c → (a*b) + c", "arithmetic: a*b → (a / b)"}},
 		{"texts are not added", `func f(a, b string) string { return a + b }`, nil},
 		{"constant", "func f() (int, float64) { return 2, 0.5 }", []string{"constant: 2 → 3", "constant: 2 → 1", "constant: 0.5 → 1.5", "constant: 0.5 → (-0.5)"}},
+		{"a great constant", "func f() (float64, float64) { return 0x1p53, 1e300 }", []string{"constant: 0x1p53 → (9.007199254740991e+15)"}},
 		{"the sign of infinity", "import \"math\"\nfunc f() (float64, float64) { return math.Inf(1), math.Inf(-1) }", []string{"constant: 1 → 0"}},
 		{"which infinity", "import \"math\"\nfunc f(a float64) (bool, bool, bool) { return math.IsInf(a, 1), math.IsInf(a, -1), math.IsInf(a, 0) }", []string{"constant: 1 → 0", "constant: 1 → 0", "constant: 0 → 1"}},
 		{"bits of a number", "import \"strconv\"\nfunc f(a string) (float64, error) { return strconv.ParseFloat(a, 64) }", nil},

@@ -281,8 +281,12 @@ func (w *walk) literal(n *ast.BasicLit) {
 		if err != nil {
 			return
 		}
-		w.add("constant", n, strconv.FormatFloat(v+1, 'g', -1, 64))
-		w.add("constant", n, "("+strconv.FormatFloat(v-1, 'g', -1, 64)+")")
+		if v+1 != v { // else the same number is written
+			w.add("constant", n, strconv.FormatFloat(v+1, 'g', -1, 64))
+		}
+		if v-1 != v {
+			w.add("constant", n, "("+strconv.FormatFloat(v-1, 'g', -1, 64)+")")
+		}
 	}
 }
 

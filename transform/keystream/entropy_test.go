@@ -96,3 +96,37 @@ func TestPlausibleBits(t *testing.T) {
 		t.Error("the zero Key holds no secret")
 	}
 }
+
+// The class of a text's bytes, with the first and the last byte of each class and what lies
+// beside them.
+func TestAlphabets(t *testing.T) {
+	long := func(s string) []byte { return []byte(strings.Repeat(s, 640)[:640]) } // so long that few letters are not few
+	for _, c := range []struct {
+		letters string
+		want    int
+	}{
+		{"0123456789", 10}, {"09", 2}, {"0123456789af", 12}, {"0123456789abcdef", 16}, {"0123456789ABCDEF", 16},
+		{"0123456789abcdefg", 17}, {"0123456789ABCDEFG", 17}, {"abcdefghijklmnopqrstuvwxyz", 26}, {"ABCDEFGHIJKLMNOPQRSTUVWXYZ", 26},
+		{"abcdefghijklmnopqrstuvwxyzA", 27}, {"aZ09+/", 6}, {" ~", 2},
+	} {
+		if got := alphabet(long(c.letters)); got != c.want {
+			t.Errorf("%q: %d, want %d", c.letters, got, c.want)
+		}
+	}
+	// Of so many different letters that their number says nothing, the class counts.
+	for _, c := range []struct {
+		letters string
+		want    int
+	}{
+		{"abcdefghijklmnopqrstuvwxyzabcdef", 26}, {"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF", 26},
+		{"`bcdefghijklmnopqrstuvwxyzabcdef", 95}, {"{bcdefghijklmnopqrstuvwxyzabcdef", 95}, {"@BCDEFGHIJKLMNOPQRSTUVWXYZABCDEF", 95}, {"[BCDEFGHIJKLMNOPQRSTUVWXYZABCDEF", 95},
+		{"aBcdefghijklmnopqrstuvwxyzabcdef", 64}, {"0bcdefghijklmnopqrstuvwxyzabcdef", 64}, {"+/cdefghijklmnopqrstuvwxyz012389", 64}, {"zZcdefghijklmnopqrstuvwxyz01238A", 64},
+		{" bcdefghijklmnopqrstuvwxyzabcdef", 95}, {"~bcdefghijklmnopqrstuvwxyzabcdef", 95}, {":bcdefghijklmnopqrstuvwxyzabcdef", 95}, {",bcdefghijklmnopqrstuvwxyzabcdef", 95},
+		{"\x1fbcdefghijklmnopqrstuvwxyzabcdef", 256}, {"\x7fbcdefghijklmnopqrstuvwxyzabcdef", 256}, {"\xffbcdefghijklmnopqrstuvwxyzabcdef", 256},
+		{"0123456789abcdef0123456789abcdef", 16}, {"0123456789ABCDEF0123456789ABCDEF", 16},
+	} {
+		if got := alphabet([]byte(c.letters)); got != c.want {
+			t.Errorf("%q: %d, want %d", c.letters, got, c.want)
+		}
+	}
+}

@@ -333,6 +333,29 @@ func TestJudgedIsTheSquareError(t *testing.T) {
 	}
 }
 
+// Of one group of records there is no variance; of two and three it has the factor of a
+// sample of so many.
+func TestJudgedByFewGroups(t *testing.T) {
+	for used := 1; used <= 3; used++ {
+		s := &sequence{complete: true, records: float64(used), within: make([]float64, used)}
+		estimate := make([]float64, used)
+		errors := []float64{1, 4, 16}[:used]
+		mean := 0.0
+		for _, e := range errors {
+			s.bins = append(s.bins, orderBin{n: 1, x: math.Sqrt(e)})
+			mean += e / float64(used)
+		}
+		want := 0.0
+		for _, e := range errors {
+			want += (e - mean) * (e - mean) / float64(used*max(1, used-1))
+		}
+		f, said := s.judged("few", estimate, 1)
+		if !said || math.Abs(f.Mse-mean) > 1e-12 || math.Abs(f.Noise-want) > 1e-12 {
+			t.Errorf("%d groups: %+v, want %v and %v", used, f, mean, want)
+		}
+	}
+}
+
 // Spread within bins counts up to four times that of the middle bin.
 func TestWithinIsBounded(t *testing.T) {
 	s := &sequence{bins: []orderBin{{1, 0, 0, 0}, {2, 0, 0, 8}, {2, 0, 0, 12}, {4, 0, 0, 400}, {2, 0, 0, 48}, {3, 0, 0, 30}}}

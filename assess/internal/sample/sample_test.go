@@ -119,6 +119,32 @@ func TestSampleIsTheLowest(t *testing.T) {
 	}
 }
 
+// The buffer of a sample is bounded by twice its size, of an empty sample too; one of all
+// records is not.
+func TestSampleIsBounded(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	var origins place.Origins
+	from := origins.Of("", 0)
+	for _, k := range []int{-1, 0, 1, 2, 10} {
+		s := New(k, 1)
+		for row := range int64(100) {
+			s.note(from, row, rng.Uint32())
+			for i := range s.Values {
+				s.Values[i] = append(s.Values[i], 1)
+			}
+			before := s.Len()
+			s.Bound()
+			want := before
+			if k >= 0 && before > 2*k {
+				want = k
+			}
+			if s.Len() != want {
+				t.Fatalf("k %d: of %d records %d stay, want %d", k, before, s.Len(), want)
+			}
+		}
+	}
+}
+
 func TestDecodingRefuses(t *testing.T) {
 	var origins place.Origins
 	from := []*place.Origin{origins.Of("", 0)}

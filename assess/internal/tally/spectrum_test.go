@@ -357,3 +357,31 @@ func TestCountsDecodeWhatCanBe(t *testing.T) {
 		}
 	}
 }
+
+// The order in which a sample has its values makes no difference, and each of them does.
+func TestSpectrumOfASampleInAnyOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 15))
+	x := make([]float64, 3000)
+	for i := range x {
+		x[i] = 1000 * math.Exp(rng.NormFloat64())
+	}
+	c := countsOf(x, 20)
+	low, high := slices.Clone(x), slices.Clone(x)
+	slices.Sort(low)
+	slices.Sort(high)
+	sample := slices.Clone(x[:60])
+	sample = slices.DeleteFunc(sample, func(v float64) bool { return v <= low[20] || v >= high[len(high)-21] })
+	want := c.Spectrum(sample, 0)
+	for range 20 {
+		rng.Shuffle(len(sample), func(i, j int) { sample[i], sample[j] = sample[j], sample[i] })
+		got := c.Spectrum(sample, 0)
+		if !slices.Equal(got.X, want.X) || !slices.Equal(got.N, want.N) {
+			t.Fatal("a sample in another order has another spectrum")
+		}
+	}
+	for _, v := range sample {
+		if !slices.Contains(want.X, v) {
+			t.Errorf("%v of the sample is no atom", v)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package transform
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// What a record's category becomes depends neither on where the blocks are cut nor on the
+// form in which it comes.
+func TestCategoriesIndependentOfBlocks(t *testing.T) {
+	const n = 2*batch + 77
+	list := []string{"0", "1", "2", "3"}
+	masks := []Spec{
+		mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.3), Categories: list}),
+		mask(&Recode{Columns: []string{"a"}, Map: map[string]string{"0": "0", "1": "1", "2": "2", "3": "1"}}),
+	}
+	masks[1].Name = "second"
+	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String} {
+		c, err := NewChain(masks, Setup{Key: testKey(t, 9), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: typ}, Decimals: 0}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		released := func(from, to int) (of []string) {
+			var b microdata.Block
+			b.Reset(0, int64(from), to-from, 1)
+			if typ.ID() == arrow.FLOAT64 {
+				v := b.Columns[0].Alloc(b.N, false)
+				for i := range v.Values {
+					v.Values[i] = float64((from + i) * 7 / 3 % 4)
+				}
+			} else {
+				text := array.NewStringBuilder(memory.DefaultAllocator)
+				for i := range b.N {
+					text.Append(strconv.Itoa((from + i) * 7 / 3 % 4))
+				}
+				b.Columns[0].Array = text.NewArray()
+			}
+			if err := c.Apply(&b); err != nil {
+				t.Fatal(err)
+			}
+			for i := range b.N {
+				if typ.ID() == arrow.FLOAT64 {
+					of = append(of, numberText(b.Columns[0].Out().Values[i]))
+				} else {
+					of = append(of, b.Columns[0].OutArray().ValueStr(i))
+				}
+			}
+			return of
+		}
+		whole := released(0, n)
+		for _, size := range []int{63, 1000, batch - 1, batch, batch + 1, 2 * batch} {
+			var cut []string
+			for from := 0; from < n; from += size {
+				cut = append(cut, released(from, min(from+size, n))...)
+			}
+			if !slices.Equal(cut, whole) {
+				t.Errorf("%s: blocks of %d release other categories", typ, size)
+			}
+		}
+		for _, at := range []int{0, 1, batch - 1, batch, n - 1} {
+			if one := released(at, at+1); one[0] != whole[at] {
+				t.Errorf("%s: record %d by itself becomes %s, and %s among others", typ, at, one[0], whole[at])
+			}
+		}
+	}
+}
+
+// A category that becomes a text is another value, though the number that stands for it in
+// replicates is the code of that text.
+func TestTextIsNoNumber(t *testing.T) {
+	code := microdata.CategoryCode([]byte("x"))
+	m := &Recode{Columns: []string{"a"}, Map: map[string]string{numberText(code): "x", "5": "5"}}
+	released, b := categories(t, []Spec{mask(m)}, arrow.PrimitiveTypes.Float64, "["+strconv.FormatFloat(code, 'f', -1, 64)+", 5]")
+	if !slices.Equal(released, []string{"x", "5"}) || len(b.Rejects) > 0 {
+		t.Errorf("%q, %v", released, b.Rejects)
+	}
+	c, err := NewChain([]Spec{mask(m)}, Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: arrow.PrimitiveTypes.Float64}, Decimals: -1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Columns[0].ReleasedArray = nil
+	if err := c.Apply(b); err != nil {
+		t.Fatal(err)
+	}
+	if touched := c.Touched()[0].Records; touched != 1 {
+		t.Errorf("%d records are touched: one became a text, one stayed", touched)
+	}
+}
+
+// Gathered values are told from others by every value of every column and every stratum.
+func TestGatheredAreToldApart(t *testing.T) {
+	const n = 1<<13 + 3 // more than a part
+	g := &gathered{values: [][]float64{make([]float64, n), make([]float64, n), make([]float64, n)}, strata: make([]int32, n)}
+	seen := map[any]bool{g.sum(): true}
+	for _, at := range []int{0, 1, n/2 + 1, 1<<13 - 1, 1 << 13, n - 1} {
+		for k := range g.values {
+			g.values[k][at] = 1
+			sum := g.sum()
+			if again := g.sum(); again != sum {
+				t.Fatal("one sum is two")
+			}
+			if seen[sum] {
+				t.Errorf("value %d of column %d makes no difference", at, k)
+			}
+			seen[sum] = true
+			g.values[k][at] = 0
+		}
+		for _, stratum := range []int32{-1, 1, 1 << 20} {
+			g.strata[at] = stratum
+			if sum := g.sum(); seen[sum] {
+				t.Errorf("stratum %d of record %d makes no difference", stratum, at)
+			} else {
+				seen[sum] = true
+			}
+			g.strata[at] = 0
+		}
+	}
+	// Where something is remembered of other values, it is not used.
+	one, two := &allOutcomes{}, &gathered{values: [][]float64{{1, 2, 3, 4}, {5, 6, 7, 9}}, strata: make([]int32, 4)}
+	all := &aggregation{k: 2, univariate: true}
+	for range 2 {
+		for _, last := range []float64{9, 11} {
+			of := &gathered{values: [][]float64{slices.Clone(two.values[0]), slices.Clone(two.values[1])}, strata: two.strata,
+				columns: []*column{{decimals: -1}, {decimals: -1}}}
+			of.values[1][3] = last
+			if err := one.of(0, of, all); err != nil {
+				t.Fatal(err)
+			}
+			if got := of.values[1][3]; got != (7+last)/2 {
+				t.Errorf("the last value %v became %v", last, got)
+			}
+		}
+	}
+}
+
+// Noise by tiers that is drawn anew within bounds has the deviation of the value's tier:
+// of bounds that are far away it is the noise that it would be without them. An SD of n
+// draws has the standard error 1/√(2n), 1.1 % of it; 6 of them.
+func TestRedrawByTiers(t *testing.T) {
+	const n = 4000
+	column := floats(3, slices.Concat(repeat(10, n), repeat(100, n), repeat(50, n))...)
+	got := release(t, testSetup(t, column), []testColumn{column},
+		mask(&Noise{Columns: []string{"a"}, SD: amount(2), Tiers: []Tier{{ptr(50.0), ptr(225.0)}}}),
+		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(-5000.0), Upper: ptr(5000.0), Mode: "redraw"}))
+	for k, want := range []float64{2, 30, 2} {
+		_, sd := meanSD(got[k*n : (k+1)*n])
+		if math.Abs(sd/want-1) > 0.066 {
+			t.Errorf("values of %v have noise of SD %v, want %v", column.values[k*n], sd, want)
+		}
+	}
+}
+
+func TestMicroaggregateChecks(t *testing.T) {
+	for path, m := range map[string]*Microaggregate{
+		"k":         {K: ptr(1)},
+		"k ":        {K: ptr(greatestK + 1)},
+		"k  ":       {},
+		"method":    {K: ptr(3), Method: "mean"},
+		"aggregate": {K: ptr(3), Aggregate: "mode"},
+		"columns":   {K: ptr(3), Columns: names(greatestColumns + 1)},
+		"by[1]":     {K: ptr(3), By: []string{"r", "x"}},
+		"by[0]":     {K: ptr(3), By: []string{"x", "r"}},
+		"by[1] ":    {K: ptr(3), By: []string{"r", "r"}},
+	} {
+		if m.Columns == nil {
+			m.Columns = []string{"w", "x"}
+		}
+		for len(path) > 0 && path[len(path)-1] == ' ' {
+			path = path[:len(path)-1]
+		}
+		if ps := m.Check(); len(ps) != 1 || ps[0].Path != path {
+			t.Errorf("%s: %v", path, ps)
+		}
+	}
+	for _, m := range []*Microaggregate{
+		{K: ptr(2)}, {K: ptr(greatestK)}, {K: ptr(3), Method: "univariate", Aggregate: "median", By: []string{"r", "s"}},
+		{K: ptr(3), Method: "mdav", Aggregate: "mean"}, {K: ptr(3), Columns: names(greatestColumns)},
+	} {
+		if m.Columns == nil {
+			m.Columns = []string{"w", "x"}
+		}
+		if ps := m.Check(); len(ps) > 0 {
+			t.Errorf("%+v: %v", m, ps)
+		}
+	}
+}
