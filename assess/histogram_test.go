@@ -78,3 +78,23 @@ func inBin(x []float64, h *Histogram, i int) (k int) {
 	}
 	return k
 }
+
+// A released value that is the first edge is in the first bin, and needs no bin before it.
+func TestHistogramFromItsFirstEdge(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	x, y := make([]float64, 300), make([]float64, 300)
+	for i := range x {
+		x[i] = 0.5 + 29*rng.Float64()
+		y[i] = x[i]
+	}
+	h := histogram(x, y)
+	y[7] = float64(h.Edges[0])
+	again := histogram(x, y)
+	if again.Edges[0] != h.Edges[0] || len(again.Edges) != len(h.Edges) {
+		t.Errorf("edges %v, were %v", again.Edges, h.Edges)
+	}
+	y[7] = math.Nextafter(y[7], -1)
+	if below := histogram(x, y); below.Edges[0] >= h.Edges[0] {
+		t.Errorf("a value below the first edge: edges %v", below.Edges)
+	}
+}

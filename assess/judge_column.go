@@ -58,7 +58,7 @@ func (r Rule) judgeRisk(c *ColumnMeasures) RuleVerdict {
 		v.Advice = fmt.Sprintf("%s is not measured; a rule without its measure does not hold", r.subject())
 		return v
 	}
-	if upper := w.Upper(); upper != w.R {
+	if upper := w.Upper(); upper != w.R && !math.IsNaN(float64(upper)) {
 		v.Rule += " (at two standard errors)"
 		w.R, w.RMSE = upper, Float(math.Sqrt(1/float64(upper)))
 	}

@@ -153,3 +153,72 @@ func BenchmarkTally(b *testing.B) {
 		b.Fatal("nothing counted")
 	}
 }
+
+// Bins come in the order of their values, hold the values that they count, and have their
+// ends in ascending order, on either side of 0.
+func TestBinsHoldTheirValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(17, 2))
+	var x []float64
+	for range 3000 {
+		x = append(x, math.Ldexp(rng.NormFloat64(), rng.IntN(7)-3))
+	}
+	x = append(x, 0, math.Copysign(0, -1), 1, -1, 2, -2, math.MaxFloat64, -math.MaxFloat64)
+	var tally Tally
+	tally.add(x, 1)
+	slices.Sort(x)
+	at, last := 0, math.Inf(-1)
+	tally.Each(func(b Bin) bool {
+		if !(b.lo < b.hi) || b.lo < last {
+			t.Fatalf("a bin from %v to %v behind %v", b.lo, b.hi, last)
+		}
+		last = b.hi
+		for range b.Count {
+			v := x[at]
+			if at++; v < b.lo || v > b.hi || math.Abs(v) == max(math.Abs(b.lo), math.Abs(b.hi)) {
+				t.Fatalf("%v in a bin from %v to %v", v, b.lo, b.hi)
+			}
+		}
+		return true
+	})
+	if at != len(x) {
+		t.Errorf("%d of %d values are in bins", at, len(x))
+	}
+	n := 0
+	tally.Each(func(Bin) bool { n++; return n < 5 })
+	if n != 5 {
+		t.Errorf("%d bins after the fifth said that it is enough", n-5)
+	}
+}
+
+// All released values count once up to a million places; behind them those of one chunk in
+// eight count for eight, and the others not at all, so that the sum is right.
+func TestWeightsOfPlaces(t *testing.T) {
+	const counted, rare = 1 << 20, 8
+	for _, row := range []int64{0, 1, chunk, counted - chunk, counted - 1} {
+		if w := weight(row); w != 1 {
+			t.Errorf("place %d counts %d times", row, w)
+		}
+	}
+	const n = 8000
+	some := 0
+	for k := range int64(n) {
+		first := counted + k*chunk
+		w := weight(first)
+		for _, at := range []int64{1, chunk / 2, chunk - 1} {
+			if weight(first+at) != w {
+				t.Fatalf("chunk %d counts in parts", k)
+			}
+		}
+		switch w {
+		case rare:
+			some++
+		case 0:
+		default:
+			t.Fatalf("place %d counts %d times", first, w)
+		}
+	}
+	// Binomial with 1/8: SD √(8000·7/64) = 29.6; 5 of them.
+	if math.Abs(float64(some)-n/8) > 148 {
+		t.Errorf("%d of %d chunks count", some, n)
+	}
+}
