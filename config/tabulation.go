@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
 )
 
 // Tabulation is a configuration of sdlfilter tables: which tables are made of the
@@ -20,6 +21,8 @@ type Tabulation struct {
 	Name        string        `yaml:"name" doc:"the name, for reports and messages; by default the file's name without its extension"`
 	Source      Source        `yaml:"source" doc:"the records, files of any format; exactly one"`
 	Pipeline    string        `yaml:"pipeline" doc:"in place of source: a pipeline's configuration; what its masks release of its source is tabulated"`
+	Key         Secret        `yaml:"key" doc:"where the release key is kept, for cell_key: the same key gives the same contributors the same change in every release"`
+	Identity    []string      `yaml:"identity" doc:"the columns that identify a record, for cell_key; with pipeline those of its own"`
 	Holding     string        `yaml:"holding" doc:"the column that says to which holding a record belongs: contributors are then holdings, and what one adds to a cell is one contribution"`
 	Request     string        `yaml:"request" doc:"the column (true, yes, 1) that says that a respondent has asked for protection, for the rule request"`
 	Unknown     string        `yaml:"unknown" default:"fail" enum:"fail,drop" doc:"what becomes of a record with a code that the hierarchy does not have, or without a code, a value, a weight of at least 1 or a holding: fail (default) ends the run, drop leaves it out of all tables and counts it"`
@@ -105,6 +108,7 @@ type Interval struct {
 // Protect is how the unsafe cells of a table are protected; one field is not nil.
 type Protect struct {
 	Suppress *Suppress `yaml:"suppress" choice:"true" doc:"unsafe cells are held back, and others with them, so that none can be computed or estimated too closely"`
+	CellKey  *CellKey  `yaml:"cell_key" choice:"true" doc:"every count is changed a little, the same contributors always alike; needs key and identity, and totals are not the sums of what is published"`
 	None     *NoMethod `yaml:"none" choice:"true" doc:"nothing is held back: the table is refused where a cell is unsafe"`
 }
 
@@ -116,6 +120,24 @@ type Suppress struct {
 
 	Patience Duration `yaml:"patience" doc:"how long to look for cells to publish after all, 30s: what was not tried until then stays held back, which protects no less, but another run may hold other cells back; by default until there is none"`
 }
+
+// CellKey are the parameters of perturbation by cell keys.
+type CellKey struct {
+	Max      int     `yaml:"max" default:"3" doc:"the greatest change of a count, up or down, at least 1 (default 3)"`
+	Variance float64 `yaml:"variance" default:"1.5" doc:"the variance of the change of every count but 0, which stays 0 (default 1.5)"`
+	Least    int     `yaml:"least" doc:"the least count above 0 that is published: 3 publishes no 1 and no 2"`
+}
+
+// Noise are the parameters as the package perturb has them.
+func (c *CellKey) Noise() perturb.Noise {
+	return perturb.Noise{Max: c.Max, Variance: c.Variance, Least: c.Least}
+}
+
+// Perturbs reports whether cells are published with another value than their own.
+func (p *Protect) Perturbs() bool { return p.CellKey != nil }
+
+// Keyed reports whether that needs keys of records.
+func (p *Protect) Keyed() bool { return p.CellKey != nil }
 
 // NoMethod has no parameters.
 type NoMethod struct{}
@@ -131,6 +153,8 @@ type TableRule struct {
 	MaxDisclosed  *int     `yaml:"max_disclosed" choice:"true" doc:"greatest number of unsafe cells whose value can be computed; 0"`
 	MinRange      string   `yaml:"min_range" choice:"true" enum:"rule" doc:"rule: what can be inferred of every unsafe cell reaches as far as its rule asks"`
 	MinEfficiency *float64 `yaml:"min_efficiency" choice:"true" share:"whole" doc:"least share of the cells with contributors that are published with their value, 0 to 1"`
+	MaxRisk       *float64 `yaml:"max_risk" choice:"true" doc:"greatest 1/entropy of what an intruder believes of an unsafe cell, above 0: 1/ln 3 = 0.91 is that of three values of the same probability"`
+	MinUtility    *float64 `yaml:"min_utility" choice:"true" doc:"least 1/mean squared error of the cells with contributors, above 0; what is held back is taken to be in the middle of its range"`
 }
 
 // TabulationOut names the files that say what was done.
@@ -167,6 +191,7 @@ func ParseTabulation(file string, text []byte, opts Options) (*Tabulation, error
 	}
 	l := &loader{r}
 	t.loaded, t.Warnings = l, r.Warnings()
+	t.Key.lookup = r.Lookup
 	if t.Name == "" && !l.Given("name") {
 		base := filepath.Base(file)
 		t.Name = strings.TrimSuffix(base, filepath.Ext(base))

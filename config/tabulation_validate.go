@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/form"
@@ -29,6 +28,7 @@ func (l *loader) validateTabulation(t *Tabulation) {
 	}
 	l.validateColumnsOnce(t)
 	l.validateLinks(t)
+	l.validateRecordKeys(t)
 	l.validateTableGate(t)
 	l.validateTabulationPaths(t)
 }
@@ -149,9 +149,7 @@ func (l *loader) validateTable(t *Tabulation, i int) {
 	if table.Value == "" && table.Zeros == "unsafe" {
 		l.Wrong(at+".zeros", "must be left out of a table of counts: nobody is counted in a cell of value 0")
 	}
-	if s := table.Protect.Suppress; s != nil && s.Patience < 0 {
-		l.Wrong(at+".protect.suppress.patience", "must be at least 0s, got %s", time.Duration(s.Patience))
-	}
+	l.validatePerturbed(table, at)
 	l.validateRules(t, table, at)
 }
 
@@ -255,6 +253,7 @@ func (l *loader) validateTableGate(t *Tabulation) {
 			ps.Between("min_efficiency", *r.MinEfficiency, 0, 1)
 			l.Within(at, ps)
 		}
+		l.validateTableRisk(r, at)
 	}
 }
 
@@ -285,6 +284,7 @@ func (l *loader) validateTabulationPaths(t *Tabulation) {
 		in(form.Join("source", t.Source.Kind)+".path", pathOf(t.Source.Config), "the source")
 	}
 	in("pipeline", t.Pipeline, "the pipeline")
+	in("key.file", t.Key.File, "the key")
 	for i := range t.Hierarchies {
 		v := &t.Hierarchies[i]
 		at := form.Join("hierarchies", v.Name)

@@ -68,6 +68,9 @@ func TestTablesCanary(t *testing.T) {
 		{name: "csv", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}"},
 		{name: "jsonl", source: "csv: {path: in.csv}", protect: "suppress: {cost: value}", sink: "jsonl: {path: out/tables.jsonl}"},
 		{name: "parquet", source: "csv: {path: in.csv}", protect: "suppress: {cost: log, respondents: ignore}", sink: "parquet: {path: out/tables.parquet, compression: none}"},
+		{name: "cell key", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
+			return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {cell_key: {}}}\nsink", 1)
+		}},
 		{name: "withheld", source: "csv: {path: in.csv}", protect: "none: {}", sink: "csv: {path: out/tables.csv}", status: exitRefused},
 		{name: "broken", source: "csv: {path: broken.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitUsage},
 		{name: "broken left out", source: "csv: {path: broken.csv, types: {turnover: int64}}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitQuarantined,
@@ -87,7 +90,7 @@ func TestTablesCanary(t *testing.T) {
 			}
 			broken := strings.Replace(text, "trade", "Canarycode", 1)
 			broken = strings.Replace(broken, "\n", "\nCanaryfirm0,south,farms,73184Canarybad\n", 1)
-			for name, content := range map[string]string{"in.csv": text, "broken.csv": broken, "tables.yaml": config} {
+			for name, content := range map[string]string{"in.csv": text, "broken.csv": broken, "tables.yaml": config, "key": canaryTableKey + "\n"} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -139,6 +142,9 @@ func TestTablesCanary(t *testing.T) {
 	}
 }
 
+// canaryTableKey is the release key of tables.
+const canaryTableKey = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA="
+
 // hiddenCells are the cells of turnover that are held back, "region,branch".
 func hiddenCells(t *testing.T, path string) map[string]bool {
 	t.Helper()
@@ -167,7 +173,7 @@ func holdsNumber(text string, v int64) bool {
 // checkTableCanaries looks for names, and for the totals given.
 func checkTableCanaries(t *testing.T, where, text string, values map[string]int64, only map[string]bool) {
 	t.Helper()
-	for _, canary := range []string{"Canaryfirm", "Canarycode", "Canarybad"} {
+	for _, canary := range []string{"Canaryfirm", "Canarycode", "Canarybad", canaryTableKey} {
 		if strings.Contains(text, canary) {
 			t.Errorf("%s holds %q", where, canary)
 		}

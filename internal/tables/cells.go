@@ -18,6 +18,8 @@ type Cells struct {
 	Negative     []int64   // how many contributions below 0; nil for none
 	Requested    []float64 // the largest contribution of who has asked for protection; nil where nobody has
 
+	Keys []uint64 // sum of the keys of the records, modulo 2⁶⁴; nil where they have none
+
 	Most    int            // how many of the largest contributions are kept
 	largest []Contribution // Most a cell, descending by value; weight 0 where there is none
 }

@@ -35,7 +35,7 @@ type tally struct {
 
 // lost returns how many records are in no table.
 func (t *tally) lost() int64 {
-	return t.malformed + t.refused.Code + t.refused.Value + t.refused.Weight + t.refused.Holder
+	return t.malformed + t.refused.Code + t.refused.Value + t.refused.Weight + t.refused.Holder + t.refused.Nobody
 }
 
 // families puts the tables of one value together.
@@ -97,6 +97,9 @@ func (r *records) columnsOf(f *family, s *survey) {
 	}
 	if r.config.Request != "" {
 		f.columns.Request = r.want("request", r.config.Request, microdata.Array, true)
+	}
+	if t.Protect.Keyed() {
+		r.keyed(f)
 	}
 	if f.set == nil {
 		return
@@ -195,6 +198,7 @@ func (t *tally) count(a *tabulate.Accumulator) {
 	t.refused.Value = max(t.refused.Value, n.Value)
 	t.refused.Weight = max(t.refused.Weight, n.Weight)
 	t.refused.Holder = max(t.refused.Holder, n.Holder)
+	t.refused.Nobody = max(t.refused.Nobody, n.Nobody)
 	for v, d := range a.Variables() {
 		t.unknown[d.Name] = max(t.unknown[d.Name], a.Unknown()[v])
 	}
@@ -223,6 +227,9 @@ func (r *records) refuse(list []*family, t *tally) error {
 	}
 	if t.refused.Holder > 0 {
 		r.wrong("holding", "%s of no holding in %s%s", recordsOf(t.refused.Holder), r.config.Holding, way)
+	}
+	if t.refused.Nobody > 0 {
+		r.wrong("identity", "%s of no identity%s", recordsOf(t.refused.Nobody), way)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.unknown)) {
 		if n := t.unknown[name]; n > 0 {

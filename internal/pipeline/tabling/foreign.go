@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -27,6 +28,11 @@ import (
 func Audit(ctx context.Context, t *config.Tabulation, path string, o pipeline.Options) (*Report, error) {
 	ctx, o = o.Ready(ctx)
 	started := time.Now()
+	for i := range t.Tables {
+		if p := &t.Tables[i].Protect; p.Perturbs() {
+			return nil, config.Errors{t.Errorf(fmt.Sprintf("tables[%d].protect", i), "must be suppress or none, got %s: of tables of other tools only what is held back is judged", p.Name())}
+		}
+	}
 	r, err := open(ctx, t, o)
 	if err != nil {
 		return nil, err

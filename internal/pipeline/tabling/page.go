@@ -72,6 +72,9 @@ func (p *protected) page(t int, value string, confidential bool) pageTable {
 	if value != "" {
 		v.Caption = value
 	}
+	if c := p.table.Protect.CellKey; c != nil {
+		v.Caption += fmt.Sprintf(", each changed by at most %d; totals need not be the sums of their parts", c.Max)
+	}
 	if n := p.size(t); n > pageCells {
 		v.Note = fmt.Sprintf("The table has %d cells, more than a page shows; they are in the file of the tables.", n)
 		return v
@@ -157,7 +160,7 @@ func (p *protected) pageCell(cell int32, confidential bool) pageCell {
 		case empty:
 			return pageCell{Text: "–", Class: status}
 		}
-		return pageCell{Text: p.text(p.question.Value[cell])}
+		return pageCell{Text: p.text(p.shown(cell))}
 	}
 	c := pageCell{Text: p.text(p.question.Value[cell])}
 	switch status := p.status[cell]; {
@@ -168,7 +171,10 @@ func (p *protected) pageCell(cell int32, confidential bool) pageCell {
 	case p.isEmpty(cell):
 		c.Class = "empty"
 	}
-	if p.hidden(cell) && p.ranges != nil {
+	if p.published != nil {
+		c.Lines = append(c.Lines, "published "+p.text(p.published[cell]))
+	}
+	if p.ranged(cell) {
 		c.Lines = append(c.Lines, p.text(p.ranges.Low[cell])+" to "+p.text(p.ranges.High[cell]))
 	}
 	return c

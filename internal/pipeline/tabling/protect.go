@@ -18,15 +18,17 @@ import (
 // protected is a family with what becomes of its cells.
 type protected struct {
 	*family
-	rules    *primary.Result
-	costs    []float64 // of holding each cell back, nil where the list says nothing of it
-	question audit.Question
-	status   []tables.Status
-	ranges   *audit.Ranges
-	verdict  audit.Verdict
-	insiders []audit.Insider
-	short    bool           // the search for cells to publish after all was cut short
-	refused  check.Problems // why there is no pattern at all: cells that cannot be protected
+	rules     *primary.Result
+	costs     []float64 // of holding each cell back, nil where the list says nothing of it
+	question  audit.Question
+	status    []tables.Status
+	ranges    *audit.Ranges
+	verdict   audit.Verdict
+	insiders  []audit.Insider
+	published []float64                // what is published of each cell in place of its value; nil: the value
+	beliefs   func(cell int) []float64 // then: how probable each count from ranges.Low on is
+	short     bool                     // the search for cells to publish after all was cut short
+	refused   check.Problems           // why there is no pattern at all: cells that cannot be protected
 }
 
 // protect finds the unsafe cells of a family, holds back what must be, and audits the
@@ -36,8 +38,11 @@ func (r *records) protect(ctx context.Context, f *family) (*protected, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.table.Protect.None != nil {
+	switch {
+	case f.table.Protect.None != nil:
 		return p, p.auditAlone()
+	case f.table.Protect.CellKey != nil:
+		return p, p.byCellKey(r.recordKeys())
 	}
 	return p, p.suppress(p.costs)
 }
@@ -231,6 +236,11 @@ func (p *protected) auditAlone() (err error) {
 
 // hidden reports whether a cell is held back.
 func (p *protected) hidden(cell int32) bool { return p.question.Hidden[cell] }
+
+// ranged reports whether there is a range of what can be inferred of a cell.
+func (p *protected) ranged(cell int32) bool {
+	return p.ranges != nil && (p.hidden(cell) || p.published != nil && p.status[cell] == tables.Primary)
+}
 
 // ruleName is the rule that a cell breaks, in the words of the configuration; "" where it
 // breaks none.

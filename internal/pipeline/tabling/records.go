@@ -10,8 +10,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // records is what is tabulated: a source, or what a pipeline's masks release of one.
@@ -20,7 +22,9 @@ type records struct {
 	source connectors.Source
 	masks  *pipeline.Plan // nil where the source is tabulated as it is
 	chain  *transform.Chain
+	key    keystream.Key
 	keyID  string
+	keys   *perturb.Keys // of records and cells, where tables need them
 
 	layout   microdata.Layout
 	index    map[microdata.Want]int
@@ -37,6 +41,10 @@ func open(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*recor
 			return nil, fmt.Errorf("source: %w", err)
 		}
 		r.layout.Schema = r.source.Schema()
+		if err := r.resolve(o); err != nil {
+			r.source.Close()
+			return nil, err
+		}
 		return r, nil
 	}
 	p, err := config.Load(t.Pipeline, config.Options{})
@@ -46,11 +54,14 @@ func open(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*recor
 	if p.Stream() || p.Streaming() {
 		return nil, config.Errors{t.Errorf("pipeline", "must be a file job: the tables of a topic need windows, which this version does not have")}
 	}
+	if err := r.identified(p); err != nil {
+		return nil, err
+	}
 	key, err := pipeline.Admit(p, o)
 	if err != nil {
 		return nil, err
 	}
-	r.keyID = key.ID()
+	r.key, r.keyID = key, key.ID()
 	if r.source, err = pipeline.OpenSource(ctx, p); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
@@ -87,6 +98,12 @@ func (r *records) wrong(path, format string, args ...any) {
 // something is wrong with it. withheld columns do not leave by way of the tables: they
 // only tell contributors apart, and may be identifiers of a pipeline.
 func (r *records) want(path, name string, as microdata.Form, withheld bool) int {
+	return r.wantAs(path, name, as, withheld, false)
+}
+
+// wantAs is want; asTyped leaves a column of numbers in a file without types a column of
+// numbers, where codes are read as text.
+func (r *records) wantAs(path, name string, as microdata.Form, withheld, asTyped bool) int {
 	schema := r.source.Schema()
 	at := schema.Index(name)
 	if at < 0 {
@@ -108,7 +125,7 @@ func (r *records) want(path, name string, as microdata.Form, withheld bool) int 
 		if i, done := r.masked(path, name, as, withheld); done {
 			return i
 		}
-	} else if as == microdata.Array && connectors.InfersTypes(r.source) && f.Numeric() && !r.isNumber(name) {
+	} else if !asTyped && as == microdata.Array && connectors.InfersTypes(r.source) && f.Numeric() && !r.isNumber(name) {
 		f.Type = arrow.BinaryTypes.String // 10.10 is another code than 10.1
 	}
 	w := microdata.Want{Field: at, As: as, Measured: as == microdata.Numbers}

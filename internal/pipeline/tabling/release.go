@@ -22,11 +22,14 @@ const (
 	published  = "published"
 	suppressed = "suppressed"
 	empty      = "empty" // no contributor; the value is 0
+	perturbed  = "perturbed"
 )
 
 // publicStatus is what the public is told of a cell.
 func (p *protected) publicStatus(cell int32) string {
 	switch {
+	case p.published != nil:
+		return perturbed // whether or not it is empty, or was changed
 	case p.hidden(cell):
 		return suppressed
 	case p.isEmpty(cell):
@@ -184,7 +187,7 @@ func (w *cellWriter) all(ctx context.Context, list []*protected) error {
 func (w *cellWriter) value(p *protected, cell int32) {
 	status := p.publicStatus(cell)
 	w.columns[len(w.columns)-1].Append(status)
-	v := p.number(p.question.Value[cell])
+	v := p.number(p.shown(cell))
 	switch {
 	case status == suppressed && w.whole:
 		w.whole64.AppendNull()

@@ -4,9 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -37,14 +35,15 @@ type Report struct {
 
 // Records are those that were read, and those that are in no table, by reason.
 type Records struct {
-	Read      int64            `json:"read"`
-	Tabulated int64            `json:"tabulated"`
-	Malformed int64            `json:"malformed"`
-	NoCode    int64            `json:"no_code"`
-	NoValue   int64            `json:"no_value"`
-	NoWeight  int64            `json:"no_weight"`
-	NoHolding int64            `json:"no_holding"`
-	Unknown   map[string]int64 `json:"unknown,omitempty"` // by variable
+	Read       int64            `json:"read"`
+	Tabulated  int64            `json:"tabulated"`
+	Malformed  int64            `json:"malformed"`
+	NoCode     int64            `json:"no_code"`
+	NoValue    int64            `json:"no_value"`
+	NoWeight   int64            `json:"no_weight"`
+	NoHolding  int64            `json:"no_holding"`
+	NoIdentity int64            `json:"no_identity,omitempty"`
+	Unknown    map[string]int64 `json:"unknown,omitempty"` // by variable
 }
 
 // Lost returns how many records are in no table.
@@ -59,21 +58,25 @@ type Release struct {
 
 // TableReport is what became of one table.
 type TableReport struct {
-	Name       string         `json:"name"`
-	Variables  []string       `json:"variables"`
-	Value      string         `json:"value,omitempty"` // the column; none: counts
-	Method     string         `json:"method"`
-	Cells      int            `json:"cells"`
-	Empty      int            `json:"empty"`
-	Published  int            `json:"published"`
-	Primary    int            `json:"primary"`
-	Secondary  int            `json:"secondary"`
-	Rules      map[string]int `json:"rules,omitempty"` // unsafe cells by the rule that they break first
-	Efficiency assess.Float   `json:"efficiency"`      // share of the cells with contributors that are published with their value
-	Disclosed  []string       `json:"disclosed"`       // unsafe cells whose value can be computed
-	Narrow     []string       `json:"narrow"`          // unsafe cells of which more can be inferred than their rule allows
-	Unproven   int            `json:"unproven"`        // of narrow: bounds reach far enough, and no table of whole numbers was found that does
-	Respondent []string       `json:"respondent"`      // cells of which a respondent who is alone in another one can infer too much
+	Name       string             `json:"name"`
+	Variables  []string           `json:"variables"`
+	Value      string             `json:"value,omitempty"` // the column; none: counts
+	Method     string             `json:"method"`
+	Parameters map[string]float64 `json:"parameters,omitempty"` // of a method that changes values
+	Cells      int                `json:"cells"`
+	Empty      int                `json:"empty"`
+	Published  int                `json:"published"`
+	Primary    int                `json:"primary"`
+	Secondary  int                `json:"secondary"`
+	Rules      map[string]int     `json:"rules,omitempty"`        // unsafe cells by the rule that they break first
+	Efficiency assess.Float       `json:"efficiency"`             // share of the cells with contributors that are published with their value
+	Risk       assess.Float       `json:"risk"`                   // greatest 1/entropy of what an intruder believes of an unsafe cell; 0 where there is none
+	Error      assess.Float       `json:"expected_squared_error"` // least one of that belief
+	Utility    assess.Float       `json:"utility"`                // 1/mean squared error of the cells with contributors
+	Disclosed  []string           `json:"disclosed"`              // unsafe cells whose value can be computed
+	Narrow     []string           `json:"narrow"`                 // unsafe cells of which more can be inferred than their rule allows
+	Unproven   int                `json:"unproven"`               // of narrow: bounds reach far enough, and no table of whole numbers was found that does
+	Respondent []string           `json:"respondent"`             // cells of which a respondent who is alone in another one can infer too much
 }
 
 // FamilyReport is the tables of one value, which are protected and audited together.
@@ -119,14 +122,15 @@ func (p *protected) report() FamilyReport {
 
 // tableReport counts what became of table t of a family.
 func (p *protected) tableReport(t int, c *config.Table) TableReport {
-	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Method: methodOf(c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{}, Respondent: []string{}}
+	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Method: c.Protect.Name(), Parameters: parametersOf(&c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{}, Respondent: []string{}}
 	inside := map[int32]bool{}
+	filled, unchanged := 0, 0
 	for at := range p.size(t) {
 		cell := p.set.Cell(t, at)
 		inside[cell] = true
 		r.Cells++
 		switch {
-		case p.isEmpty(cell) && !p.hidden(cell):
+		case p.published == nil && p.isEmpty(cell) && !p.hidden(cell):
 			r.Empty++
 		case p.status[cell] == tables.Primary:
 			r.Primary++
@@ -134,14 +138,22 @@ func (p *protected) tableReport(t int, c *config.Table) TableReport {
 		case p.hidden(cell):
 			r.Secondary++
 		}
-		if !p.hidden(cell) && !p.isEmpty(cell) {
+		if !p.hidden(cell) && (p.published != nil || !p.isEmpty(cell)) {
 			r.Published++
+		}
+		if !p.isEmpty(cell) {
+			filled++
+			if !p.hidden(cell) && p.shown(cell) == p.question.Value[cell] {
+				unchanged++
+			}
 		}
 	}
 	r.Efficiency = 1
-	if n := r.Cells - r.Empty; n > 0 {
-		r.Efficiency = assess.Float(float64(r.Published) / float64(n))
+	if filled > 0 {
+		r.Efficiency = assess.Float(float64(unchanged) / float64(filled))
 	}
+	risk, square, utility := p.riskOf(t)
+	r.Risk, r.Error, r.Utility = assess.Float(risk), assess.Float(square), assess.Float(utility)
 	name := func(list *[]string, cell int32) {
 		if inside[cell] && len(*list) < reportCells {
 			*list = append(*list, p.set.Name(int(cell)))
@@ -165,88 +177,12 @@ func (p *protected) tableReport(t int, c *config.Table) TableReport {
 	return r
 }
 
-func methodOf(p config.Protect) string {
-	if p.Suppress != nil {
-		return "suppress"
+// parametersOf are those of a method that changes values, which users need to know.
+func parametersOf(p *config.Protect) map[string]float64 {
+	if c := p.CellKey; c != nil {
+		return map[string]float64{"max": float64(c.Max), "variance": c.Variance, "least": float64(c.Least)}
 	}
-	return "none"
-}
-
-// judge holds the tables against the gate.
-func judge(t *config.Tabulation, list []*protected, reports []TableReport) assess.Verdict {
-	v := assess.Verdict{Passed: true}
-	add := func(rule assess.RuleVerdict) {
-		v.Passed = v.Passed && rule.Passed
-		v.Rules = append(v.Rules, rule)
-	}
-	for i, r := range reports {
-		p, _ := tableOf(list, i)
-		if p.refused != nil {
-			add(assess.RuleVerdict{
-				Rule: r.Name + ": every unsafe cell can be protected", Measure: "max_unprotectable", Limit: 0, Found: assess.Float(len(p.refused)),
-				Advice: "no pattern protects the cells that the report names: a coarser classification, or zeros: may, leaves more room",
-			})
-		} else {
-			judgeAudit(p, &r, add)
-		}
-		if p.status[p.grand()] == tables.Primary {
-			add(assess.RuleVerdict{
-				Rule: r.Name + ": the total of all is safe", Measure: "safe_total", Limit: 0, Found: 1,
-				Advice: "a table whose own total is unsafe says too much of its contributors whatever is held back",
-			})
-		}
-		for _, rule := range t.Gate.Rules {
-			if rule.MinEfficiency == nil || rule.Table != "*" && rule.Table != r.Name {
-				continue
-			}
-			ok := float64(r.Efficiency) >= *rule.MinEfficiency
-			add(assess.RuleVerdict{
-				Rule: fmt.Sprintf("%s: efficiency at least %v", r.Name, *rule.MinEfficiency), Measure: "min_efficiency", Limit: assess.Float(*rule.MinEfficiency),
-				Found: r.Efficiency, Passed: ok, Advice: advice(!ok, "a coarser classification has fewer unsafe cells"),
-			})
-		}
-	}
-	return v
-}
-
-// judgeAudit holds what the audit says of one table against what always must hold.
-func judgeAudit(p *protected, r *TableReport, add func(assess.RuleVerdict)) {
-	exactly := 0
-	for _, in := range p.insiders {
-		if in.Disclosed && slices.Contains(r.Respondent, p.set.Name(int(in.Infers))) {
-			exactly++
-		}
-	}
-	add(assess.RuleVerdict{
-		Rule: r.Name + ": at most 0 unsafe cells can be computed", Measure: "max_disclosed", Limit: 0,
-		Found: assess.Float(len(r.Disclosed) + exactly), Passed: len(r.Disclosed)+exactly == 0, Advice: advice(len(r.Disclosed)+exactly > 0, "more cells must be held back: let cells of value 0 be (zeros: may), or take cells out of the list of published ones"),
-	})
-	narrow := len(r.Narrow) + len(r.Respondent)
-	add(assess.RuleVerdict{
-		Rule: r.Name + ": what can be inferred of every unsafe cell reaches as far as its rule asks", Measure: "min_range", Limit: 0,
-		Found: assess.Float(narrow), Passed: narrow == 0, Advice: advice(narrow > 0, "a coarser classification, or fewer linked tables, leaves more room"),
-	})
-}
-
-func advice(broken bool, words string) string {
-	if broken {
-		return words
-	}
-	return ""
-}
-
-// grand is the total of all.
-func (p *protected) grand() int32 { return p.set.Cell(0, 0) }
-
-// withheldBecause names the rules that do not hold.
-func withheldBecause(v assess.Verdict) string {
-	var broken []string
-	for _, r := range v.Rules {
-		if !r.Passed {
-			broken = append(broken, r.Rule)
-		}
-	}
-	return "does not hold: " + strings.Join(broken, "; ")
+	return nil
 }
 
 // JSON is the report for programs.
@@ -269,14 +205,15 @@ type Public struct {
 
 // PublicTable is one of them.
 type PublicTable struct {
-	Name       string   `json:"name"`
-	Variables  []string `json:"variables"`
-	Value      string   `json:"value,omitempty"`
-	Method     string   `json:"method"`
-	Cells      int      `json:"cells"`
-	Empty      int      `json:"empty"`
-	Published  int      `json:"published"`
-	Suppressed int      `json:"suppressed"`
+	Name       string             `json:"name"`
+	Variables  []string           `json:"variables"`
+	Value      string             `json:"value,omitempty"`
+	Method     string             `json:"method"`
+	Parameters map[string]float64 `json:"parameters,omitempty"` // of a method that changes values
+	Cells      int                `json:"cells"`
+	Empty      int                `json:"empty"`
+	Published  int                `json:"published"`
+	Suppressed int                `json:"suppressed"`
 }
 
 // PublicSchema names the form of the public twin of a report of tables.
@@ -286,7 +223,7 @@ const PublicSchema = "sdlfilter.tables.public/1"
 func (r *Report) Public() *Public {
 	p := &Public{Schema: PublicSchema, Name: r.Name, Version: r.Version, Audited: true, Release: r.Release}
 	for _, t := range r.Tables {
-		p.Tables = append(p.Tables, PublicTable{t.Name, t.Variables, t.Value, t.Method, t.Cells, t.Empty, t.Published, t.Cells - t.Empty - t.Published})
+		p.Tables = append(p.Tables, PublicTable{t.Name, t.Variables, t.Value, t.Method, t.Parameters, t.Cells, t.Empty, t.Published, t.Cells - t.Empty - t.Published})
 	}
 	return p
 }

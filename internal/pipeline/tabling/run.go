@@ -117,7 +117,7 @@ func (t *tally) records() Records {
 	}
 	return Records{
 		Read: t.read, Tabulated: t.read - t.lost(), Malformed: t.malformed, NoCode: t.refused.Code, NoValue: t.refused.Value,
-		NoWeight: t.refused.Weight, NoHolding: t.refused.Holder, Unknown: unknown,
+		NoWeight: t.refused.Weight, NoHolding: t.refused.Holder, NoIdentity: t.refused.Nobody, Unknown: unknown,
 	}
 }
 
@@ -276,7 +276,7 @@ func (o *outputs) cellsCSV() ([]byte, error) {
 	w := csv.NewWriter(&b)
 	variables := o.records.variables()
 	head := append([]string{"table"}, variables...)
-	w.Write(append(head, "value", "contributors", "status", "rule", "need_low", "need_high", "low", "high"))
+	w.Write(append(head, "value", "contributors", "status", "rule", "need_low", "need_high", "low", "high", "published"))
 	for i, c := range o.records.config.Tables {
 		p, t := tableOf(o.list, i)
 		dimensions := p.set.Tables[t].Dimensions
@@ -311,11 +311,15 @@ func (p *protected) cellFields(cell int32) []string {
 		return strconv.FormatFloat(p.number(v), 'f', p.options.Decimals, 64)
 	}
 	v := p.question.Value[cell]
-	fields := []string{number(v), strconv.FormatInt(p.cells.Contributors[cell], 10), p.status[cell].String(), p.ruleName(cell), "", "", "", ""}
+	public := ""
+	if !p.hidden(cell) {
+		public = number(p.shown(cell))
+	}
+	fields := []string{number(v), strconv.FormatInt(p.cells.Contributors[cell], 10), p.status[cell].String(), p.ruleName(cell), "", "", "", "", public}
 	if p.status[cell] == tables.Primary {
 		fields[4], fields[5] = number(v-p.rules.Down[cell]), number(v+p.rules.Up[cell])
 	}
-	if p.hidden(cell) && p.ranges != nil {
+	if p.ranged(cell) {
 		fields[6], fields[7] = number(p.ranges.Low[cell]), number(p.ranges.High[cell])
 	}
 	return fields

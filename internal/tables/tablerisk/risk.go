@@ -90,6 +90,21 @@ func Risk(p []float64) float64 {
 	return 1 / entropy
 }
 
+// RangeRisk is the risk 1/entropy, and the expected squared error, of the belief that a
+// value is any whole number from low to high with the same probability: 0 and +Inf where
+// there is no end.
+func RangeRisk(low, high, truth float64) (risk, square float64) {
+	n := high - low + 1
+	d := (low+high)/2 - truth
+	switch {
+	case math.IsInf(n, 1):
+		return 0, math.Inf(1)
+	case n <= 1:
+		return math.Inf(1), d * d
+	}
+	return 1 / math.Log(n), (n*n-1)/12 + d*d
+}
+
 // Utility is 1/E(ω − truth)² under a distribution over the values 0, 1, 2, … (§5): +Inf
 // where the truth is certain.
 func Utility(p []float64, truth int) float64 {

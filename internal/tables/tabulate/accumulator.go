@@ -16,6 +16,7 @@ type Options struct {
 	Counts   bool // the value is 1 a record
 	Most     int  // how many of the largest contributions to keep: as many as the rules need
 	Absolute bool // rules look at contributions without their signs
+	Keys     bool // records have keys, which are added up
 	Holdings bool // contributors are holdings: what one adds to a cell counts as one contribution
 
 	MaxEntries int // most base cells, or pairs of base cell and holding; 0: 50 million
@@ -27,6 +28,8 @@ type Records struct {
 	Values  []float64 // nil for counts
 	Weights []float64 // nil: 1 each
 	Holding []string  // nil without holdings
+	Keys    []uint64  // of each record; nil without
+	Unknown []bool    // records that nothing identifies, which have no key; nil: none
 	Request []bool    // who has asked for protection; nil: nobody. A holding has where one of its records has
 }
 
@@ -56,6 +59,7 @@ type entry struct {
 	key               uint64
 	records, negative int64
 	units, gross      int64
+	keys              uint64
 	requested         int64 // 1 + the largest contribution of who has asked, 0 for none
 	overflow          bool
 }
@@ -76,6 +80,7 @@ type Refused struct {
 	Value  int64 // no number
 	Weight int64 // below 1, or no number
 	Holder int64 // no holding
+	Nobody int64 // no identity, where records have keys
 }
 
 // Any reports whether a record was refused.
@@ -187,7 +192,14 @@ func (a *Accumulator) Add(r Records) error {
 				continue
 			}
 		}
-		if err := a.add(key, x, w, holder, r.Request != nil && r.Request[i]); err != nil {
+		own := uint64(0)
+		if a.options.Keys {
+			if own = r.Keys[i]; r.Unknown != nil && r.Unknown[i] {
+				a.refused.Nobody++
+				continue
+			}
+		}
+		if err := a.add(key, own, x, w, holder, r.Request != nil && r.Request[i]); err != nil {
 			return err
 		}
 	}
@@ -206,10 +218,10 @@ func (a *Accumulator) key(codes [][]int32, i int) (uint64, bool) {
 	return key, true
 }
 
-func (a *Accumulator) add(key uint64, x, w float64, holder string, requested bool) error {
+func (a *Accumulator) add(key, own uint64, x, w float64, holder string, requested bool) error {
 	units := math.RoundToEven(w * x * a.scale)
-	own := math.RoundToEven(x * a.scale)
-	if math.Abs(units) > largestUnits || math.Abs(own) > largestUnits {
+	value := math.RoundToEven(x * a.scale)
+	if math.Abs(units) > largestUnits || math.Abs(value) > largestUnits {
 		return ErrTooLarge
 	}
 	e, err := a.entry(key)
@@ -218,6 +230,7 @@ func (a *Accumulator) add(key uint64, x, w float64, holder string, requested boo
 	}
 	entry := &a.entries[e]
 	entry.records++
+	entry.keys += own
 	entry.put(int64(units), int64(math.Abs(units)))
 	if units < 0 {
 		entry.negative++
@@ -226,12 +239,12 @@ func (a *Accumulator) add(key uint64, x, w float64, holder string, requested boo
 		return a.addShare(share{key, a.holder(holder)}, total{int64(units), int64(math.Abs(units)), requested})
 	}
 	if a.options.Absolute {
-		own = math.Abs(own)
+		value = math.Abs(value)
 	}
 	if requested {
-		entry.requested = max(entry.requested, 1+int64(math.Abs(own)))
+		entry.requested = max(entry.requested, 1+int64(math.Abs(value)))
 	}
-	tables.Keep(a.largest[int(e)*a.options.Most:int(e+1)*a.options.Most], tables.Contribution{Value: own, Weight: w})
+	tables.Keep(a.largest[int(e)*a.options.Most:int(e+1)*a.options.Most], tables.Contribution{Value: value, Weight: w})
 	return nil
 }
 
@@ -300,6 +313,7 @@ func (a *Accumulator) Merge(b *Accumulator) error {
 		}
 		e := &a.entries[n]
 		e.records += x.records
+		e.keys += x.keys
 		e.negative += x.negative
 		e.requested = max(e.requested, x.requested)
 		e.put(x.units, x.gross)
@@ -322,5 +336,6 @@ func (a *Accumulator) Merge(b *Accumulator) error {
 	a.refused.Value += b.refused.Value
 	a.refused.Weight += b.refused.Weight
 	a.refused.Holder += b.refused.Holder
+	a.refused.Nobody += b.refused.Nobody
 	return nil
 }

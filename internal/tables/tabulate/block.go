@@ -19,6 +19,11 @@ type Columns struct {
 	Variables              []int
 	Value, Weight, Holding int
 	Request                int // who has asked for protection: true, yes, y, 1 or t
+
+	// Digests and Key give the keys of the records of a block, where the options ask for
+	// them: a digest of what identifies each, the zero one where nothing does, and its key.
+	Digests func(*microdata.Block) []microdata.Digest
+	Key     func(microdata.Digest) uint64
 }
 
 // AddBlock tabulates what a block releases: the released form of each column, and
@@ -53,6 +58,15 @@ func (a *Accumulator) AddBlock(b *microdata.Block, c Columns) error {
 		for i, row := range keep {
 			s, _ := text(row)
 			r.Request[i] = asks(s)
+		}
+	}
+	if a.options.Keys {
+		digests := c.Digests(b)
+		r.Keys, r.Unknown = make([]uint64, len(keep)), make([]bool, len(keep))
+		for i, row := range keep {
+			if r.Unknown[i] = digests[row] == (microdata.Digest{}); !r.Unknown[i] {
+				r.Keys[i] = c.Key(digests[row])
+			}
 		}
 	}
 	return a.Add(r)

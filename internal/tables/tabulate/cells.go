@@ -12,6 +12,9 @@ import (
 func (a *Accumulator) Cells() (*tables.Cells, error) {
 	c := tables.NewCells(a.set, a.options.Decimals, a.options.Most)
 	c.Counts, c.Absolute = a.options.Counts, a.options.Absolute
+	if a.options.Keys {
+		c.Keys = make([]uint64, a.set.Cells())
+	}
 	requested := make([]int64, a.set.Cells())
 	units, gross := make([]int64, a.set.Cells()), make([]int64, a.set.Cells())
 	negative := make([]int64, a.set.Cells())
@@ -27,6 +30,9 @@ func (a *Accumulator) Cells() (*tables.Cells, error) {
 			gross[cell] += e.gross
 			negative[cell] += e.negative
 			requested[cell] = max(requested[cell], e.requested)
+			if c.Keys != nil {
+				c.Keys[cell] += e.keys
+			}
 			if a.options.Holdings {
 				return
 			}

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
+)
+
+// validatePerturbed checks a table whose cells are published with other values than
+// their own.
+func (l *loader) validatePerturbed(table *Table, at string) {
+	if !table.Protect.Perturbs() {
+		return
+	}
+	path := form.Join(at+".protect", table.Protect.Name())
+	if table.Value != "" {
+		l.Wrong(at+".value", "must be left out with %s, which is for counts", table.Protect.Name())
+	}
+	if table.Weight != "" {
+		l.Wrong(at+".weight", "must be left out with %s, which is for counts without weights", table.Protect.Name())
+	}
+	if c := table.Protect.CellKey; c != nil {
+		_, problems := perturb.NewTable(c.Noise())
+		l.Within(path, problems)
+	}
+}
+
+// Name is that of the method in a configuration.
+func (p *Protect) Name() string {
+	switch {
+	case p.Suppress != nil:
+		return "suppress"
+	case p.CellKey != nil:
+		return "cell_key"
+	}
+	return "none"
+}
+
+// Keyed reports whether a table needs keys of records.
+func (t *Tabulation) Keyed() bool {
+	return slices.ContainsFunc(t.Tables, func(table Table) bool { return table.Protect.Keyed() })
+}
+
+// validateRecordKeys demands a key and an identity where tables need them, and nowhere else:
+// without an identity the same respondent would be changed otherwise in another release.
+func (l *loader) validateRecordKeys(t *Tabulation) {
+	if !l.Sound("tables") {
+		return
+	}
+	if l.Given("key") {
+		l.Within("key", t.Key.Check())
+	}
+	for i, name := range t.Identity {
+		if name == "" || slices.Contains(t.Identity[:i], name) {
+			l.Wrong(fmt.Sprintf("identity[%d]", i), "must be a column of its own, got %q", name)
+		}
+	}
+	var by string
+	for i := range t.Tables {
+		if t.Tables[i].Protect.Keyed() {
+			by = fmt.Sprintf("tables[%d].protect.%s", i, t.Tables[i].Protect.Name())
+			break
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{{"key", l.Given("key")}, {"identity", l.Given("identity") && len(t.Identity) > 0}} {
+		switch {
+		case f.given && by == "":
+			l.Wrong(f.name, "must be left out: no table is protected by cell_key")
+		case f.given && t.Pipeline != "":
+			l.Wrong(f.name, "must not stand beside pipeline, which brings its own")
+		case !f.given && by != "" && t.Pipeline == "" && !l.Misspelt("", f.name):
+			l.WrongAt("", f.name, "is required by %s: the same contributors are to be changed alike in every table and release", by)
+		}
+	}
+}
+
+// validateTableRisk checks the limits of risk and utility.
+func (l *loader) validateTableRisk(r TableRule, at string) {
+	var ps check.Problems
+	if r.MaxRisk != nil {
+		ps.Above("max_risk", *r.MaxRisk, 0)
+	}
+	if r.MinUtility != nil {
+		ps.Above("min_utility", *r.MinUtility, 0)
+	}
+	l.Within(at, ps)
+}

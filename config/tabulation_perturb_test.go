@@ -1,0 +1,69 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+const perturbedTabulation = `version: 1
+source: {csv: {path: in.csv}}
+key: {env: RELEASE_KEY}
+identity: [id]
+tables:
+  - name: counts
+    rows: [region, sex]
+    unsafe: [{threshold: 3}]
+    protect: {cell_key: {max: 5, variance: 2, least: 2}}
+  - name: turnover
+    rows: [region]
+    value: turnover
+    unsafe: [{threshold: 3}]
+    protect: {suppress: {patience: 30s}}
+gate: {rules: [{max_risk: 1.5}, {min_utility: 0.1}]}
+sink: {csv: {path: out.csv}}
+`
+
+func TestPerturbedTabulation(t *testing.T) {
+	p, err := ParseTabulation("t.yaml", []byte(perturbedTabulation), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := p.Tables[0].Protect.CellKey; c.Max != 5 || c.Variance != 2 || c.Least != 2 || !p.Keyed() || *p.Gate.Rules[0].MaxRisk != 1.5 || p.Tables[1].Protect.Perturbs() {
+		t.Errorf("%+v, %+v", c, p.Gate)
+	}
+	if p, err = ParseTabulation("t.yaml", []byte(strings.Replace(perturbedTabulation, "{max: 5, variance: 2, least: 2}", "{}", 1)), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if c := p.Tables[0].Protect.CellKey; c.Max != 3 || c.Variance != 1.5 || c.Least != 0 {
+		t.Errorf("defaults: %+v", c)
+	}
+}
+
+func TestFaultsOfAPerturbedTabulation(t *testing.T) {
+	const cellKey = "cell_key: {max: 5, variance: 2, least: 2}"
+	for _, c := range []struct{ from, to, want string }{
+		{"key: {env: RELEASE_KEY}\n", "", "key: is required by tables[0].protect.cell_key"},
+		{"identity: [id]\n", "", "identity: is required by tables[0].protect.cell_key"},
+		{"identity: [id]", "identity: []", "identity: is required by tables[0].protect.cell_key"},
+		{"identity: [id]", "identity: [id, id]", `identity[1]: must be a column of its own, got "id"`},
+		{"source: {csv: {path: in.csv}}", "pipeline: p.yaml", "key: must not stand beside pipeline, which brings its own"},
+		{cellKey, "suppress: {}", "identity: must be left out: no table is protected by cell_key"},
+		{"variance: 2", "variance: 9", "tables[0].protect.cell_key.variance: must be greater than 1 and less than 5, with which every count can be changed by at most 5 without a bias, got 9 (t.yaml:9:44)"},
+		{"max: 5", "max: 0", "tables[0].protect.cell_key.max: must be between 1 and 1000, got 0"},
+		{"rows: [region, sex]\n", "rows: [region, sex]\n    weight: w\n", "tables[0].weight: must be left out with cell_key"},
+		{"suppress: {patience: 30s}", "cell_key: {}", "tables[1].value: must be left out with cell_key, which is for counts"},
+		{"patience: 30s", "patience: -30s", "tables[1].protect.suppress.patience: must be a positive length of time"},
+		{"max_risk: 1.5", "max_risk: 0", "gate.rules[0].max_risk: must be greater than 0, got 0"},
+		{"min_utility: 0.1", "min_utility: -1", "gate.rules[1].min_utility: must be greater than 0, got -1"},
+		{"{env: RELEASE_KEY}", "{file: out.csv}", "sink.csv.path: must not be the key itself"},
+	} {
+		text := strings.Replace(perturbedTabulation, c.from, c.to, 1)
+		if text == perturbedTabulation {
+			t.Fatalf("%q is not in the configuration", c.from)
+		}
+		_, err := ParseTabulation("t.yaml", []byte(text), Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want %q", c.to, err, c.want)
+		}
+	}
+}

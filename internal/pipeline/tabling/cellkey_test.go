@@ -1,0 +1,339 @@
+package tabling
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const testKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+// people writes records of people of regions and sexes, in a given order, and the key.
+func people(t *testing.T, dir string, rows []string) {
+	t.Helper()
+	write(t, dir, "key", testKey+"\n")
+	write(t, dir, "in.csv", "id,region,sex,age\n"+strings.Join(rows, "\n")+"\n")
+}
+
+func drawPeople(rng *rand.Rand, n int) (rows []string) {
+	for i := range n {
+		region := []string{"n1", "n2", "n3", "s1", "w1", "w2"}[min(int(rng.ExpFloat64()*1.3), 5)]
+		rows = append(rows, fmt.Sprintf("%d,%s,%s,%d", 1000+i, region, []string{"f", "m"}[rng.IntN(2)], 10*rng.IntN(8)))
+	}
+	return rows
+}
+
+const cellKeyTables = `version: 1
+source: {csv: {path: %s/in.csv}}
+key: {file: %s/key}
+identity: [id]
+hierarchies: {region: {prefix: [1, 2]}}
+tables:
+  - {name: t, rows: [region, sex, age], unsafe: [{threshold: 3}], protect: {cell_key: {max: 3, variance: 1.5}}}
+  - {name: u, rows: [age, region], unsafe: [{threshold: 3}], protect: {cell_key: {max: 3, variance: 1.5}}}
+sink: {csv: {path: %s/out.csv}}
+report: {json: %s/report.json, cells: %s/cells.csv}
+`
+
+// values reads a public file: by table and codes.
+func values(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	rows := read(t, dir, "out.csv")
+	for _, row := range rows[1:] {
+		n := len(row)
+		if row[n-1] != "perturbed" {
+			t.Fatalf("status %s", row[n-1])
+		}
+		found[strings.Join(row[:n-2], "|")] = row[n-2]
+	}
+	return found
+}
+
+// The same contributors are changed alike: in another order of the records, in both
+// tables, in a total that is one of its parts, in a release of fewer people where these
+// are the same; under another key nearly every cell is another.
+func TestTheSameContributorsAreChangedAlike(t *testing.T) {
+	rng := rand.New(rand.NewPCG(16, 5))
+	rows := drawPeople(rng, 600)
+	release := func(rows []string, change func(string) string) map[string]string {
+		dir := t.TempDir()
+		people(t, dir, rows)
+		text := cellKeyTables
+		if change != nil {
+			text = change(text)
+		}
+		res, err := run(t, dir, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Report.Withheld != "" {
+			t.Fatal(res.Report.Withheld)
+		}
+		return values(t, dir)
+	}
+	first := release(rows, nil)
+	shuffled := append([]string(nil), rows...)
+	rng.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	if again := release(shuffled, nil); fmt.Sprint(again) != fmt.Sprint(first) {
+		t.Error("the order of the records changes the tables")
+	}
+	for cell, v := range first { // s is s1 alone
+		f := strings.Split(cell, "|")
+		if f[0] == "t" && f[1] == "s1" {
+			if up := first[strings.Join([]string{"t", "s", f[2], f[3]}, "|")]; up != v {
+				t.Errorf("%s is %s, and the total of it alone %s", cell, v, up)
+			}
+		}
+		if f[0] == "u" {
+			if other := first[strings.Join([]string{"t", f[1], "total", f[3]}, "|")]; other != v {
+				t.Errorf("%s is %s in one table and %s in the other", cell, v, other)
+			}
+		}
+	}
+	var fewer []string // nobody of n1
+	for _, r := range rows {
+		if !strings.Contains(r, ",n1,") {
+			fewer = append(fewer, r)
+		}
+	}
+	kept, other := 0, 0
+	for cell, v := range release(fewer, nil) {
+		f := strings.Split(cell, "|")
+		if region := f[1]; region == "total" || region == "n" {
+			if first[cell] != v {
+				other++
+			}
+			continue
+		}
+		if kept++; first[cell] != v {
+			t.Errorf("%s is %s, and %s in a release of other people elsewhere", cell, first[cell], v)
+		}
+	}
+	if kept < 100 || other < 10 {
+		t.Errorf("%d cells of the same people, %d changed", kept, other)
+	}
+	changed := 0
+	folder := t.TempDir()
+	write(t, folder, "other", strings.Replace(testKey, "B", "C", 1))
+	for cell, v := range release(rows, func(s string) string {
+		return strings.Replace(s, "key: {file: %s/key}", "key: {file: "+folder+"/other}", 1)
+	}) {
+		if first[cell] != v {
+			changed++
+		}
+	}
+	if changed < len(first)/3 {
+		t.Errorf("under another key %d of %d cells are others", changed, len(first))
+	}
+}
+
+// Over many cells the changes have no mean and the variance asked for, cells of nobody
+// stay 0, and the confidential twin says what each was.
+func TestChangesOfCells(t *testing.T) {
+	dir := t.TempDir()
+	people(t, dir, drawPeople(rand.New(rand.NewPCG(16, 6)), 6000))
+	if _, err := run(t, dir, cellKeyTables); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	n, sum, square := 0.0, 0.0, 0.0
+	public := values(t, dir)
+	for _, row := range read(t, dir, "cells.csv")[1:] {
+		value, err := strconv.ParseFloat(row[4], 64)
+		if err != nil {
+			t.Fatal(row)
+		}
+		published, err := strconv.ParseFloat(row[len(row)-1], 64)
+		if err != nil || public[strings.Join(row[:4], "|")] != row[len(row)-1] {
+			t.Fatalf("%v: public %s", row, public[strings.Join(row[:4], "|")])
+		}
+		if value == 0 {
+			if published != 0 {
+				t.Errorf("nobody became %v", published)
+			}
+			continue
+		}
+		if who := row[4] + row[len(row)-1] + row[2] + row[3]; seen[who] {
+			continue // perhaps the same contributors once more
+		} else {
+			seen[who] = true
+		}
+		n, sum, square = n+1, sum+published-value, square+(published-value)*(published-value)
+	}
+	// The changes have a standard deviation of 1.22, their squares one of less than 2.3
+	// (fourth moment at most 9 · 1.5): four of those of the means of n.
+	if n < 150 || math.Abs(sum/n) > 4*1.23/math.Sqrt(n) || math.Abs(square/n-1.5) > 4*3.4/math.Sqrt(n) {
+		t.Errorf("%v cells: mean %v, mean square %v", n, sum/n, square/n)
+	}
+}
+
+// What an intruder infers who tries every table of counts that agrees with all that is
+// published, over a hierarchy: no unsafe count has one possible value in a release; and
+// where one has, the tables are withheld.
+func TestNothingIsComputedFromChangedTotals(t *testing.T) {
+	rng := rand.New(rand.NewPCG(16, 7))
+	published, withheld := 0, 0
+	for trial := range 60 {
+		dir := t.TempDir()
+		var rows []string
+		counts := map[string]int{}
+		id := 0
+		for _, a := range []string{"x1", "x2", "y1"} {
+			for _, b := range []string{"p", "q"} {
+				n := 1 + rng.IntN(4)
+				counts[a+"|"+b] = n
+				for range n {
+					id++
+					rows = append(rows, fmt.Sprintf("%d,%s,%s", trial*100+id, a, b))
+				}
+			}
+		}
+		write(t, dir, "key", testKey)
+		write(t, dir, "in.csv", "id,a,b\n"+strings.Join(rows, "\n")+"\n")
+		res, err := run(t, dir, `version: 1
+source: {csv: {path: %s/in.csv}}
+key: {file: %s/key}
+identity: [id]
+hierarchies: {a: {prefix: [1, 2]}}
+tables: [{name: t, rows: [a, b], unsafe: [{threshold: 3}], protect: {cell_key: {max: 1, variance: 0.7}}}]
+sink: {csv: {path: %s/out.csv}}
+report: {cells: %s/cells.csv}
+`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := map[string]int{}
+		for _, row := range read(t, dir, "cells.csv")[1:] {
+			shown[row[1]+"|"+row[2]], _ = strconv.Atoi(row[len(row)-1])
+		}
+		single := singleValued(shown, counts)
+		if res.Report.Withheld != "" {
+			withheld++
+			if len(single) == 0 && strings.Contains(res.Report.Withheld, "computed") {
+				t.Errorf("trial %d: withheld (%s), and nothing can be computed", trial, res.Report.Withheld)
+			}
+			continue
+		}
+		published++
+		if len(single) > 0 {
+			t.Errorf("trial %d: published, and %v can be computed from %v", trial, single, shown)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "out.csv")); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("%d published, %d withheld", published, withheld)
+	if published < 10 || withheld < 10 {
+		t.Errorf("%d published, %d withheld: too few to say anything", published, withheld)
+	}
+}
+
+// singleValued tries every table of inner counts within 1 of what is published, 0 where
+// and only where it may be, whose totals are within 1 of theirs.
+func singleValued(shown, counts map[string]int) (single []string) {
+	parents := map[string][]string{"x1": {"x1", "x", "total"}, "x2": {"x2", "x", "total"}, "y1": {"y1", "y", "total"}}
+	inner := []string{"x1|p", "x1|q", "x2|p", "x2|q", "y1|p", "y1|q"}
+	agrees := func(count, published int) bool {
+		return count == 0 && published == 0 || count > 0 && published >= count-1 && published <= count+1
+	}
+	taken := map[string]map[int]bool{}
+	sums := map[string]int{}
+	truth := map[string]int{}
+	add := func(into map[string]int, cell string, n int) {
+		a, b, _ := strings.Cut(cell, "|")
+		for _, up := range parents[a] {
+			into[up+"|"+b] += n
+			into[up+"|total"] += n
+		}
+	}
+	for _, cell := range inner {
+		add(truth, cell, counts[cell])
+	}
+	var fill func(i int)
+	fill = func(i int) {
+		if i == len(inner) {
+			for cell, v := range sums {
+				if !agrees(v, shown[cell]) {
+					return
+				}
+			}
+			for cell, v := range sums {
+				if taken[cell] == nil {
+					taken[cell] = map[int]bool{}
+				}
+				taken[cell][v] = true
+			}
+			return
+		}
+		for v := max(0, shown[inner[i]]-1); v <= shown[inner[i]]+1; v++ {
+			add(sums, inner[i], v)
+			fill(i + 1)
+			add(sums, inner[i], -v)
+		}
+	}
+	fill(0)
+	for cell, v := range truth {
+		if !taken[cell][v] {
+			single = append(single, "impossible "+cell)
+		}
+		if v > 0 && v < 3 && len(taken[cell]) == 1 {
+			single = append(single, cell)
+		}
+	}
+	return single
+}
+
+// What a pipeline releases is changed like its source, under the same key and identity: the
+// same contributors are the same whatever way they come. Without an identity it is refused.
+func TestCellKeysOfAPipeline(t *testing.T) {
+	dir := t.TempDir()
+	people(t, dir, drawPeople(rand.New(rand.NewPCG(16, 8)), 300))
+	const tables = `
+hierarchies: {region: {prefix: [1, 2]}}
+tables: [{name: t, rows: [region, sex], unsafe: [{threshold: 3}], protect: {cell_key: {}}}]
+sink: {csv: {path: %s/out.csv}}
+`
+	if _, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nkey: {file: %s/key}\nidentity: [id]"+tables); err != nil {
+		t.Fatal(err)
+	}
+	want := values(t, dir)
+	pipeline := `version: 1
+source: {csv: {path: DIR/in.csv}}
+key: {file: DIR/key}
+identity: [id]
+columns: {id: {role: identifier}, region: {role: key}, sex: {role: key}, age: {role: sensitive}}
+masks: [{noise: {columns: [age], sd: 3}}]
+sink: {csv: {path: DIR/masked.csv}}
+`
+	pipeline = strings.ReplaceAll(pipeline, "DIR", dir)
+	write(t, dir, "p.yaml", pipeline)
+	write(t, dir, "nobody.yaml", strings.Replace(pipeline, "identity: [id]\n", "", 1))
+	if _, err := run(t, dir, "version: 1\npipeline: %s/p.yaml"+tables); err != nil {
+		t.Fatal(err)
+	}
+	if got := values(t, dir); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("of the source %v\nof the pipeline %v", want, got)
+	}
+	if _, err := run(t, dir, "version: 1\npipeline: %s/nobody.yaml"+tables); err == nil || !strings.Contains(err.Error(), "pipeline: must have an identity") {
+		t.Errorf("a pipeline without an identity: %v", err)
+	}
+}
+
+// Records that nothing identifies are an error, with their number and no value, or left out.
+func TestRecordsOfNobodyAreNotCounted(t *testing.T) {
+	dir := t.TempDir()
+	people(t, dir, append(drawPeople(rand.New(rand.NewPCG(16, 9)), 100), ",n1,f,10", ",s1,m,20"))
+	if _, err := run(t, dir, cellKeyTables); err == nil || !strings.Contains(err.Error(), "identity: 2 records of no identity; mend them, or leave them out (unknown: drop)") {
+		t.Errorf("two records of nobody: %v", err)
+	}
+	res, err := run(t, dir, "unknown: drop\n"+cellKeyTables)
+	if err != nil || res.Report.Records.Lost() != 2 || res.Report.Records.NoIdentity != 2 {
+		t.Errorf("left out: %v, %+v", err, res)
+	}
+}

@@ -1,0 +1,129 @@
+package tabling
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+)
+
+// judge holds the tables against the gate.
+func judge(t *config.Tabulation, list []*protected, reports []TableReport) assess.Verdict {
+	v := assess.Verdict{Passed: true}
+	add := func(rule assess.RuleVerdict) {
+		v.Passed = v.Passed && rule.Passed
+		v.Rules = append(v.Rules, rule)
+	}
+	for i, r := range reports {
+		p, _ := tableOf(list, i)
+		if p.refused != nil {
+			add(assess.RuleVerdict{
+				Rule: r.Name + ": every unsafe cell can be protected", Measure: "max_unprotectable", Limit: 0, Found: assess.Float(len(p.refused)),
+				Advice: "no pattern protects the cells that the report names: a coarser classification, or zeros: may, leaves more room",
+			})
+		} else {
+			judgeAudit(p, &r, asksRange(t, r.Name), add)
+		}
+		if p.status[p.grand()] == tables.Primary {
+			add(assess.RuleVerdict{
+				Rule: r.Name + ": the total of all is safe", Measure: "safe_total", Limit: 0, Found: 1,
+				Advice: "a table whose own total is unsafe says too much of its contributors whatever is held back",
+			})
+		}
+		for _, rule := range t.Gate.Rules {
+			if rule.Table == "*" || rule.Table == r.Name {
+				judgeMeasures(rule, &r, add)
+			}
+			if rule.MinEfficiency == nil || rule.Table != "*" && rule.Table != r.Name {
+				continue
+			}
+			ok := float64(r.Efficiency) >= *rule.MinEfficiency
+			add(assess.RuleVerdict{
+				Rule: fmt.Sprintf("%s: efficiency at least %v", r.Name, *rule.MinEfficiency), Measure: "min_efficiency", Limit: assess.Float(*rule.MinEfficiency),
+				Found: r.Efficiency, Passed: ok, Advice: advice(!ok, "a coarser classification has fewer unsafe cells"),
+			})
+		}
+	}
+	return v
+}
+
+// disclosedAdvice says what can be done where an unsafe cell can be computed.
+func disclosedAdvice(p *protected) string {
+	if p.published != nil {
+		return "changes of a greater variance, and a greater max, leave more values that can be true"
+	}
+	return "more cells must be held back: let cells of value 0 be (zeros: may), or take cells out of the list of published ones"
+}
+
+// asksRange reports whether the gate asks for ranges as wide as the rules of a table: of
+// counts that are all changed nobody is told which are unsafe, and ranges of a few units
+// protect because every value in them is probable.
+func asksRange(t *config.Tabulation, table string) bool {
+	return slices.ContainsFunc(t.Gate.Rules, func(r config.TableRule) bool {
+		return r.MinRange != "" && (r.Table == "*" || r.Table == table)
+	})
+}
+
+// judgeMeasures holds a table against a limit of risk or utility.
+func judgeMeasures(rule config.TableRule, r *TableReport, add func(assess.RuleVerdict)) {
+	if limit := rule.MaxRisk; limit != nil {
+		ok := float64(r.Risk) <= *limit
+		add(assess.RuleVerdict{
+			Rule: fmt.Sprintf("%s: risk at most %v", r.Name, *limit), Measure: "max_risk", Limit: assess.Float(*limit), Found: r.Risk, Passed: ok,
+			Advice: advice(!ok, "a wider range, or changes of a greater variance, leave more values that can be true"),
+		})
+	}
+	if limit := rule.MinUtility; limit != nil {
+		ok := float64(r.Utility) >= *limit
+		add(assess.RuleVerdict{
+			Rule: fmt.Sprintf("%s: utility at least %v", r.Name, *limit), Measure: "min_utility", Limit: assess.Float(*limit), Found: r.Utility, Passed: ok,
+			Advice: advice(!ok, "a coarser classification has fewer unsafe cells, and changes of a smaller variance err less"),
+		})
+	}
+}
+
+// judgeAudit holds what the audit says of one table against what always must hold.
+func judgeAudit(p *protected, r *TableReport, ranges bool, add func(assess.RuleVerdict)) {
+	exactly := 0
+	for _, in := range p.insiders {
+		if in.Disclosed && slices.Contains(r.Respondent, p.set.Name(int(in.Infers))) {
+			exactly++
+		}
+	}
+	add(assess.RuleVerdict{
+		Rule: r.Name + ": at most 0 unsafe cells can be computed", Measure: "max_disclosed", Limit: 0,
+		Found: assess.Float(len(r.Disclosed) + exactly), Passed: len(r.Disclosed)+exactly == 0, Advice: advice(len(r.Disclosed)+exactly > 0, disclosedAdvice(p)),
+	})
+	if p.published != nil && !ranges {
+		return
+	}
+	narrow := len(r.Narrow) + len(r.Respondent)
+	add(assess.RuleVerdict{
+		Rule: r.Name + ": what can be inferred of every unsafe cell reaches as far as its rule asks", Measure: "min_range", Limit: 0,
+		Found: assess.Float(narrow), Passed: narrow == 0, Advice: advice(narrow > 0, "a coarser classification, or fewer linked tables, leaves more room"),
+	})
+}
+
+func advice(broken bool, words string) string {
+	if broken {
+		return words
+	}
+	return ""
+}
+
+// grand is the total of all.
+func (p *protected) grand() int32 { return p.set.Cell(0, 0) }
+
+// withheldBecause names the rules that do not hold.
+func withheldBecause(v assess.Verdict) string {
+	var broken []string
+	for _, r := range v.Rules {
+		if !r.Passed {
+			broken = append(broken, r.Rule)
+		}
+	}
+	return "does not hold: " + strings.Join(broken, "; ")
+}

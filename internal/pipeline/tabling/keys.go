@@ -1,0 +1,77 @@
+package tabling
+
+import (
+	"fmt"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// resolve reads the release key where tables of a source need one.
+func (r *records) resolve(o pipeline.Options) error {
+	if !r.config.Keyed() {
+		return nil
+	}
+	key, err := r.config.Key.Resolve()
+	if err != nil {
+		return pipeline.DataErrorf("%v", err)
+	}
+	for _, warning := range r.config.Key.Warnings(key) {
+		o.Log.Warn().Msg(warning)
+	}
+	r.key, r.keyID = key, key.ID()
+	return nil
+}
+
+// identified demands of a pipeline that it says what identifies its respondents, where
+// its records need keys.
+func (r *records) identified(p *config.Pipeline) error {
+	if r.config.Keyed() && len(p.Identity) == 0 {
+		return config.Errors{r.config.Errorf("pipeline", "must have an identity: by cell_key the same contributors are to be changed alike in every table and release")}
+	}
+	return nil
+}
+
+// keyed lets a family's records have keys, by what identifies them. The columns are read
+// as they are: the same respondent has the same key wherever a release is made of her
+// record.
+func (r *records) keyed(f *family) {
+	f.options.Keys = true
+	f.columns.Key = r.recordKeys().Record
+	if r.masks != nil {
+		f.columns.Digests = func(b *microdata.Block) []microdata.Digest { return b.Digests }
+		return
+	}
+	var at []int
+	for i, name := range r.config.Identity {
+		path := fmt.Sprintf("identity[%d]", i)
+		schema := r.source.Schema()
+		field := schema.Index(name)
+		if field >= 0 && !keystream.CanIdentify(schema.Fields[field].Type) {
+			r.wrong(path, "must be a column that can identify a record, got %s, which is %s", name, schema.Fields[field].Type)
+			return
+		}
+		index := r.wantAs(path, name, microdata.Array, true, true)
+		if index < 0 {
+			return
+		}
+		at = append(at, index)
+	}
+	f.columns.Digests = func(b *microdata.Block) []microdata.Digest {
+		columns := make([]*microdata.Column, len(at))
+		for i, index := range at {
+			columns[i] = &b.Columns[index]
+		}
+		return r.key.Digests(nil, columns, b.N)
+	}
+}
+
+func (r *records) recordKeys() *perturb.Keys {
+	if r.keys == nil {
+		r.keys = perturb.NewKeys(r.key)
+	}
+	return r.keys
+}
