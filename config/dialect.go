@@ -108,7 +108,7 @@ func maskMembers(d *form.Dialect) []form.Member {
 		f := form.OfMembers(params, within)
 		for _, m := range d.Fields(params) {
 			// Masks mask columns: Params.Check demands them, and so does the schema.
-			m.Required = m.Name == "columns"
+			m.Required = m.Name == transform.ColumnsField(k.New())
 			f.Members = append(f.Members, m.Within(func(spec reflect.Value) reflect.Value {
 				return spec.FieldByName("Params").Elem().Elem()
 			}))

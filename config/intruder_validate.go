@@ -61,7 +61,7 @@ func (l *loader) validateIntruder(p *Pipeline) {
 				case nil:
 					l.Wrong(path+".inversion", "needs masks that say what they do to a value; masks[%d].%s does not", i, m.Kind())
 					return
-				case transform.Recoding, transform.Randomising:
+				case transform.Recoding, transform.Randomising, transform.Suppression:
 					l.Wrong(path+".inversion", "is of masks of numbers, and masks[%d].%s puts categories in the place of values: leave inversion out", i, m.Kind())
 					return
 				}

@@ -106,7 +106,7 @@ func (l *loader) validateMaskList(p *Pipeline, list string, masks []transform.Sp
 		}
 		l.readTable(path, spec.Params)
 		l.Within(path, spec.Params.Check())
-		l.maskColumns(p, path, "columns", spec.Params.Masks(), "masked")
+		l.maskColumns(p, path, transform.ColumnsField(spec.Params), spec.Params.Masks(), "masked")
 		if len(transform.NeedsCorrelations(spec.Params)) > 0 && len(p.Identity) > 0 {
 			l.Wrong(path, "must not have correlated: true beside identity: the noise of a value hangs together with that of others, so that a value which a respondent keeps "+
 				"would be released with new noise wherever another one changed, and could be averaged; remove one of the two")
@@ -201,7 +201,7 @@ func (l *loader) validateMasksOnce(p *Pipeline, list string, masks []transform.S
 		switch scope := transform.ScopeOf(spec.Params); {
 		case !windowOnly:
 		case scope == transform.ScopeDataset:
-			if transform.Computes(spec.Params) {
+			if transform.AnyComputesWithAll(masks[i : i+1]) {
 				l.Wrong(path, "must not be used here: %s, and the mask looks at all records before it masks any; use %s", once, transform.InsteadOf(spec.Params))
 			} else {
 				l.Wrong(path+".scope", "must be window: %s, and dataset takes two passes", once)

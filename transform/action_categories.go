@@ -16,8 +16,16 @@ type Randomising struct {
 	Matrix     [][]float64 // Matrix[k][l]: probability that category k is released as l
 }
 
+// Suppression sets cells of Keys missing until every combination is that of K records; NaN
+// and nil where that is not known.
+type Suppression struct {
+	K    float64
+	Keys []string
+}
+
 func (Recoding) action()    {}
 func (Randomising) action() {}
+func (Suppression) action() {}
 
 // numbers returns a published list of numbers.
 func (p Published) numbers(name string) []float64 {

@@ -23,6 +23,9 @@ type redrawing interface {
 	bounds(c *Chain, i int, col *column, g grid) (lo, hi float64, err error)
 }
 
+// rejecting is a mask that may send records to quarantine for what their values are.
+type rejecting interface{ rejects() bool }
+
 // drawingWithin is a mask whose values can be drawn within the bounds of a redrawing
 // one.
 type drawingWithin interface{ drawsWithin() bool }

@@ -61,7 +61,7 @@ func Computes(p Params) bool { return !movesOnly(p) && !OnCategories(p) }
 // numbers as labels.
 type Retyping interface {
 	// ReleasedField returns the field that the mask makes of f; false where it leaves the
-	// type as it is.
+	// type as it is, and what else is different is that values may be missing.
 	ReleasedField(f microdata.Field) (microdata.Field, bool)
 }
 
@@ -74,12 +74,9 @@ func FieldAfter(masks []Spec, f microdata.Field) (after microdata.Field, by int)
 		if !ok || !slices.Contains(m.Params.Masks(), f.Name) {
 			continue
 		}
-		to, changed := r.ReleasedField(f)
-		if changed {
-			f = to
-			if by < 0 {
-				by = i
-			}
+		var retyped bool
+		if f, retyped = r.ReleasedField(f); retyped && by < 0 {
+			by = i
 		}
 	}
 	return f, by
@@ -112,6 +109,17 @@ func ReadColumnsOf(p Params) []ReadColumn {
 		}
 	}
 	return columns
+}
+
+// NamingColumns is a mask whose field of the columns that it changes is not columns.
+type NamingColumns interface{ ColumnsField() string }
+
+// ColumnsField returns the field in which a mask names the columns that it changes.
+func ColumnsField(p Params) string {
+	if n, ok := p.(NamingColumns); ok {
+		return n.ColumnsField()
+	}
+	return "columns"
 }
 
 // Relative is a mask that may have an amount which refers to the standard

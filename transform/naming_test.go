@@ -46,6 +46,9 @@ var examples = map[string][]struct {
 	"rankswap": {{0, func() []Spec {
 		return []Spec{mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.1), Bottom: ptr(0.02), Top: ptr(0.03)})}
 	}}},
+	"suppress": {{1, func() []Spec {
+		return []Spec{hundreds, mask(&Suppress{Keys: []string{"a", "c"}, K: ptr(4), Importance: map[string]float64{"a": 2}, Missing: "any", MaxShare: ptr(1.0)})}
+	}}},
 	"microaggregate": {{0, func() []Spec {
 		return []Spec{mask(&Microaggregate{Columns: []string{"a", "b"}, K: ptr(5), Method: "mdav", Aggregate: "mean", By: []string{"c"}})}
 	}}},

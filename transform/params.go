@@ -52,6 +52,7 @@ var Kinds = []Kind{
 	{"recode", "join categories to coarser ones, or numbers to intervals", func() Params { return new(Recode) }},
 	{"topcode", "replace values beyond a bound by the bound, their mean or a label", func() Params { return new(Topcode) }},
 	{"pram", "replace categories by ones drawn from a transition matrix", func() Params { return new(PRAM) }},
+	{"suppress", "set cells of keys missing until every combination of them is that of at least k records", func() Params { return new(Suppress) }},
 	{"swap", "exchange values between records with the same keys", func() Params { return new(Swap) }},
 	{"microaggregate", "replace values by the mean or median of groups of at least k records that are alike", func() Params { return new(Microaggregate) }},
 	{"rankswap", "exchange values between records of similar rank", func() Params { return new(RankSwap) }},

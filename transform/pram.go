@@ -347,6 +347,9 @@ func (s *pramStep) keeps(l *keepingOf, i int) {
 	}
 }
 
+// rejects implements rejecting: for categories that the matrix does not have.
+func (m *PRAM) rejects() bool { return m.Other == nil }
+
 // Reach implements Scoped.
 func (m *PRAM) Reach() Scope { return ScopeRecord }
 

@@ -391,6 +391,9 @@ func (s *recodeStep) keeps(l *keepingOf, i int) {
 	}
 }
 
+// rejects implements rejecting: for values that are not listed.
+func (m *Recode) rejects() bool { return m.Other == nil }
+
 // Reach implements Scoped.
 func (m *Recode) Reach() Scope { return ScopeRecord }
 

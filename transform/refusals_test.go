@@ -29,11 +29,12 @@ func TestEveryKindRefusesWrongColumns(t *testing.T) {
 			{[]string{"a", ""}, `columns[1]: must be the name of a column, got ""`},
 		} {
 			p := k.New()
-			reflect.ValueOf(p).Elem().FieldByName("Columns").Set(reflect.ValueOf(c.columns))
+			field := ColumnsField(p)
+			reflect.ValueOf(p).Elem().FieldByName(strings.ToUpper(field[:1]) + field[1:]).Set(reflect.ValueOf(c.columns))
 			got := ""
 			for _, problem := range p.Check() {
-				if strings.HasPrefix(problem.Path, "columns") {
-					got += problem.Error()
+				if strings.HasPrefix(problem.Path, field) {
+					got += "columns" + strings.TrimPrefix(problem.Error(), field)
 				}
 			}
 			if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {

@@ -140,6 +140,8 @@ func exampleSpecs(kind string) [][]Spec {
 		return [][]Spec{{mask(&Round{Columns: a, Base: ptr(2.0)})}}
 	case "rankswap":
 		return [][]Spec{{mask(ranked(0.5, "a"))}}
+	case "suppress":
+		return [][]Spec{{mask(&Suppress{Keys: a, K: ptr(2)})}}
 	case "microaggregate":
 		return [][]Spec{{mask(micro(2, "a"))}}
 	case "topcode":

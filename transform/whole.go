@@ -178,6 +178,11 @@ func (g *gathered) follow(b *microdata.Block, from int) {
 	g.runs = append(g.runs, recordRun{b.Scope, b.Stream, b.Place(0), slices.Clone(b.Places), from, b.N})
 }
 
+// sortRuns makes find find records, after the last follow.
+func (g *gathered) sortRuns() {
+	slices.SortFunc(g.runs, func(a, b recordRun) int { return a.compare(b.scope, b.stream, b.first) })
+}
+
 // find returns where a record is in gathered, −1 where it is not. near is the run where
 // the one before it was, to begin with.
 func (g *gathered) find(scope string, stream int, place int64, near *int) int {
@@ -214,7 +219,7 @@ func (s *wholeStep) error(c *Chain, e *SurveyError) error {
 // given: where nothing is drawn it is the same.
 func (s *wholeStep) decide(c *Chain) error {
 	g := &s.data
-	slices.SortFunc(g.runs, func(a, b recordRun) int { return a.compare(b.scope, b.stream, b.first) })
+	g.sortRuns()
 	s.grouping = grouping{}
 	var err *SurveyError
 	if c.replicate == 0 || len(s.streams) > 0 {

@@ -2,10 +2,10 @@ package transform
 
 import "slices"
 
-// AnyComputesWithAll reports whether some mask computes with the values of all records
-// at once: groups, ranks, regressions. What it makes of a record depends on all others.
+// AnyComputesWithAll reports whether some mask decides by the values of all records at
+// once what becomes of each: groups, ranks, rare combinations.
 func AnyComputesWithAll(masks []Spec) bool {
-	return slices.ContainsFunc(masks, func(m Spec) bool { return ScopeOf(m.Params) == ScopeDataset && Computes(m.Params) })
+	return slices.ContainsFunc(masks, func(m Spec) bool { return ScopeOf(m.Params) == ScopeDataset && !movesOnly(m.Params) })
 }
 
 // sizing is a mask of scope dataset whose law depends on how many records there are, not

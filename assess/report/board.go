@@ -122,11 +122,32 @@ func (b *board) masks(r *Report) {
 			line += ": " + does
 		}
 		var parameters []string
-		for _, p := range r.maskView(i, m).Parameters {
+		for k, p := range r.maskView(i, m).Parameters {
+			if k < len(m.Parameters) {
+				p.Value = boardValue(m.Parameters[k], p.Value)
+			}
 			parameters = append(parameters, p.Name+" "+p.Value)
 		}
 		b.Masks = append(b.Masks, cut(line, boardLine)+after("; ", cut(strings.Join(parameters, ", "), boardName)))
 	}
+}
+
+// boardValue is a parameter's value, of lists and tables of categories how many entries they
+// have: the page is of figures.
+func boardValue(p Member[any], text string) string {
+	switch v := p.Value.(type) {
+	case map[string]any:
+		return fmt.Sprintf("(%d)", len(v))
+	case []any:
+		if p.Name == "categories" || p.Name == "labels" {
+			return fmt.Sprintf("(%d)", len(v))
+		}
+	case string:
+		if p.Name == "other" || p.Name == "upper_label" || p.Name == "lower_label" {
+			return "given"
+		}
+	}
+	return text
 }
 
 // remains is what is left of the risk, and what the figures take for granted: what

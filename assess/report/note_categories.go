@@ -14,12 +14,18 @@ import (
 // times the inverse of P (Gouweleeuw et al. 1998, section 3).
 func (c *carried) categories() (list []StatisticNote, correction string) {
 	var drawn *transform.Randomising
+	suppressed := false
 	for _, action := range c.actions {
 		switch a := action.(type) {
 		case transform.Recoding:
 			if a.Midpoints || c.measured || drawn != nil {
 				return nil, ""
 			}
+		case transform.Suppression:
+			if c.measured {
+				return nil, ""
+			}
+			suppressed = true
 		case transform.Randomising:
 			if drawn != nil {
 				return nil, ""
@@ -30,6 +36,12 @@ func (c *carried) categories() (list []StatisticNote, correction string) {
 		}
 	}
 	const ties = "ties to other columns"
+	if suppressed {
+		return []StatisticNote{
+			{"counts and shares", "", "Values are missing where they are rare together with those of the other keys, not at random: shares among the values that are there are too great for frequent categories. Count what is missing beside them; no formula corrects it."},
+			{ties, "", "Weakened among the keys, whose rare combinations are gone. Do not fill in missing cells by what is frequent, nor leave out their records: report how many are missing."},
+		}, CorrectionNone
+	}
 	if drawn == nil {
 		return []StatisticNote{
 			{"counts and shares", "", "Those of the released categories need no correction; what was joined cannot be told apart."},

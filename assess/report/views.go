@@ -3,7 +3,9 @@ package report
 import (
 	"fmt"
 	"html/template"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -372,6 +374,15 @@ func valueText(v any) string {
 		if above, ok := v["above"]; ok && len(v) == 2 {
 			return "λ² × " + valueText(v["variance_factor"]) + " above " + valueText(above)
 		}
+		list := make([]string, 0, len(v))
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			text := valueText(v[name])
+			if _, row := v[name].(map[string]any); row {
+				text = "(" + text + ")"
+			}
+			list = append(list, name+": "+text)
+		}
+		return strings.Join(list, ", ")
 	}
 	return fmt.Sprint(v)
 }

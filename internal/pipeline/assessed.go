@@ -10,7 +10,8 @@ import (
 
 // AssessOptions says what is measured beside the masking.
 func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess.Options, error) {
-	replicate, err := pl.newReplicate(pl.Config.Masks, key)
+	masks := pl.measured()
+	replicate, err := pl.newReplicate(masks, key)
 	if err != nil {
 		return assess.Options{}, err
 	}
@@ -22,8 +23,8 @@ func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess
 		Gated: pl.Config.Gate.Judges(), AllowUnchanged: pl.Config.Gate.AllowUnchanged,
 		Shuffled: pl.Config.Sink.Shuffled(),
 	}
-	o.Mixes = transform.AnyMixesRecords(pl.Config.Masks)
-	o.Entire = transform.AnyDependsOnNumber(pl.Config.Masks)
+	o.Mixes = transform.AnyMixesRecords(masks)
+	o.Entire = transform.AnyDependsOnNumber(masks)
 	if o.Entire && !chain.Draws() {
 		o.Replicate = nil // each would be the release
 	}
@@ -31,6 +32,22 @@ func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess
 		o.OrderBins = streamOrderBins
 	}
 	return o, nil
+}
+
+// measured are the masks whose outcome is measured by replicates, under the labels that they
+// have in the list: all but those of all records that decide about categories alone, on
+// which no number depends.
+func (pl *Plan) measured() []transform.Spec {
+	var list []transform.Spec
+	for i, m := range pl.Config.Masks {
+		about := func(name string) bool {
+			return slices.ContainsFunc(pl.Assessed, func(c assess.Column) bool { return c.Name == name })
+		}
+		if transform.ScopeOf(m.Params) != transform.ScopeDataset || !transform.OnCategories(m.Params) || slices.ContainsFunc(m.Params.Masks(), about) {
+			list = append(list, transform.Spec{Name: transform.Label(pl.Config.Masks, i), Params: m.Params})
+		}
+	}
+	return list
 }
 
 // Measures reports whether there is anything to measure: a numeric column that is masked,

@@ -126,11 +126,16 @@ func (pl *Plan) wantCompared(b *layoutBuilder) {
 	}
 }
 
-// carryCategories asks the sample for codes of masked columns that another mask reads,
-// where they are not held as numbers: replicates of that mask need them.
+// carryCategories asks the sample for codes of masked columns that another mask reads, or
+// that a mask of all records takes together, where they are not held as numbers: replicates
+// of that mask need them.
 func (pl *Plan) carryCategories(b *layoutBuilder) {
 	for _, m := range pl.Config.Masks {
-		for _, name := range m.Params.Reads() {
+		names := m.Params.Reads()
+		if transform.ScopeOf(m.Params) == transform.ScopeDataset && transform.OnCategories(m.Params) {
+			names = m.Params.Masks() // all of them decide about each
+		}
+		for _, name := range names {
 			if form, masked := b.masked[name]; masked && form == microdata.Array {
 				if i := b.want(name, form, false); !slices.Contains(pl.Carry, i) {
 					pl.Carry = append(pl.Carry, i)

@@ -106,7 +106,7 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) co
 	p, name, computes := pl.Config, f.Name, transform.Computes(m.Params)
 	switch {
 	case transform.OnCategories(m.Params) && f.Nested():
-		return config.Errors{p.Errorf(path+".columns", "%s is nested (%s), and %s needs single values", name, f.Type, m.Kind())}
+		return config.Errors{p.Errorf(path+"."+transform.ColumnsField(m.Params), "%s is nested (%s), and %s needs single values", name, f.Type, m.Kind())}
 	case !computes && f.Nested():
 		return config.Errors{p.Errorf(path+".columns", "%s is nested (%s) and cannot be swapped", name, f.Type)}
 	case computes && !f.Numeric():

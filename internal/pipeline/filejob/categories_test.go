@@ -1,0 +1,174 @@
+package filejob
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+)
+
+// fileFormats are the formats of files that both a source and a sink can have.
+var fileFormats = []string{"csv", "jsonl", "parquet", "arrow"}
+
+// rereleased runs masks from one file to another and returns the records of what was
+// released, once more released as CSV: numbers as the shortest text, in the source's order.
+func rereleased(t *testing.T, from, to, masks, extra string) ([][]string, *account.Result, error) {
+	t.Helper()
+	dir := t.TempDir()
+	at := func(name, format string) string {
+		return fmt.Sprintf("%s: {path: %s/%s.%s}", format, dir, name, format)
+	}
+	const same = "\n  - round: {columns: [income], decimals: 2}\n"
+	write(t, filepath.Join(dir, "k"), []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))))
+	writeCSV(t, filepath.Join(dir, "in.csv"), people(300))
+	run := func(source, sink, masks, extra string) (*account.Result, error) {
+		p, err := config.Parse("test.yaml", fmt.Appendf(nil, `version: 1
+key: {file: %s/k}
+source: {%s}
+sink: {%s}
+unlisted: drop
+columns:
+  income: {role: sensitive, unmasked: true, decimals: 2}
+  debt: {role: sensitive, unmasked: true}
+  age: {role: key}
+  region: {role: key}
+masks:%s
+%s
+`, dir, source, sink, masks, extra), config.Options{Environ: func() []string { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Run(context.Background(), p, pipeline.Options{})
+	}
+	if from != "csv" {
+		if _, err := run("csv: {path: "+dir+"/in.csv}", at("in", from), same, "assess: {replicates: 0}"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result, err := run(at("in", from), at("out", to), masks, extra)
+	if err != nil {
+		return nil, result, err
+	}
+	types := ""
+	if to == "csv" || to == "jsonl" {
+		types = fmt.Sprintf("%s: {path: %s/out.%s, types: {income: float64}}", to, dir, to)
+	} else {
+		types = at("out", to)
+	}
+	if _, err := run(types, "csv: {path: "+dir+"/again.csv}", same, "assess: {replicates: 0}"); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(filepath.Join(dir, "again.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows[1:] {
+		for c, cell := range row {
+			if x, err := strconv.ParseFloat(cell, 64); err == nil {
+				row[c] = strconv.FormatFloat(x, 'g', -1, 64)
+			}
+		}
+	}
+	return rows, result, nil
+}
+
+// Masks of categories and of all records release the same from every format into every
+// other: labels in place of numbers, and missing cells of columns that had none.
+func TestCategoriesInEveryFormat(t *testing.T) {
+	for name, masks := range map[string]string{
+		"labels of intervals": "\n  - recode: {columns: [age], breaks: [0, 30, 50, 100], labels: [young, middle, old]}\n",
+		"midpoints":           "\n  - recode: {columns: [age], breaks: [0, 30, 50, 100], midpoints: true}\n",
+		"coarser":             "\n  - recode: {columns: [region], map: {north: cold, east: cold, south: warm, west: warm}}\n",
+		"top label":           "\n  - topcode: {columns: [age], upper: 65, replace: label, upper_label: 65+}\n",
+		"pram":                "\n  - pram: {columns: [region], keep: 0.7, categories: [north, south, east, west]}\n",
+		"groups":              "\n  - microaggregate: {columns: [income, debt], k: 3, by: [region]}\n",
+		"ranks":               "\n  - rankswap: {columns: [income, debt], p: 10%}\n",
+		"missing cells":       "\n  - suppress: {keys: [age, region], k: 4}\n",
+		"missing labels":      "\n  - recode: {columns: [age], breaks: [0, 20, 50, 100], labels: [young, middle, old]}\n  - suppress: {keys: [age, region], k: 8}\n",
+		"missing after noise": "\n  - noise: {columns: [income], sd: 500}\n  - round: {columns: [income], base: 20000}\n  - suppress: {keys: [income, region], k: 10}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, _, err := rereleased(t, "csv", "csv", masks, "assess: {replicates: 0}")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, format := range fileFormats {
+				for _, pair := range [][2]string{{format, format}, {format, fileFormats[(i+1)%len(fileFormats)]}} {
+					got, _, err := rereleased(t, pair[0], pair[1], masks, "assess: {replicates: 0}")
+					if err != nil {
+						t.Fatalf("%v: %v", pair, err)
+					}
+					for k := range want {
+						if !slices.Equal(got[k], want[k]) {
+							t.Fatalf("%v: line %d is %q, from CSV to CSV %q", pair, k+1, got[k], want[k])
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// The released file has k, by counting its records, and the report says so; of a number that
+// is a key cells are missing too.
+func TestSuppressedFile(t *testing.T) {
+	const extra = "assess: {replicates: 5, intruder: {categorical: [age], uniqueness: {alpha: 0, k: [4]}}}\ngate: {rules: [{min_k: 4}]}\n"
+	rows, result, err := rereleased(t, "parquet", "parquet", "\n  - suppress: {keys: [age, region], k: 4}\n", extra)
+	if err != nil {
+		t.Fatal(err)
+	}
+	age, region := slices.Index(rows[0], "age"), slices.Index(rows[0], "region")
+	missing, whole := 0, map[string]int{}
+	for _, row := range rows[1:] {
+		whole[row[age]+"/"+row[region]]++
+		if row[age] == "" || row[region] == "" {
+			missing++
+		}
+	}
+	for key, n := range whole {
+		if !strings.HasPrefix(key, "/") && !strings.HasSuffix(key, "/") && n < 4 {
+			t.Errorf("%d records are complete and alike", n)
+		}
+	}
+	if missing == 0 || missing == len(rows)-1 {
+		t.Errorf("%d of %d records have missing cells: the case shows nothing", missing, len(rows)-1)
+	}
+	u := result.Report.Attack.Uniqueness
+	if u == nil || u.MinFrequency < 4 {
+		t.Errorf("the report has k = %+v", u)
+	}
+	if n := result.Report.Masks[0].Records; n != int64(missing) {
+		t.Errorf("the report says %d records touched, %d have missing cells", n, missing)
+	}
+	if got := int(measured(result, "age").Released.Nulls); got == 0 {
+		t.Error("the report has no missing age")
+	}
+}
+
+// Too much to be set missing releases nothing, and says where and what to do.
+func TestSuppressBeyondItsShare(t *testing.T) {
+	for masks, want := range map[string]string{
+		"\n  - suppress: {keys: [age, region], k: 40, max_share: 10%}\n": "masks[0].suppress.max_share: is exceeded, and nothing is released: k = 40 takes ",
+		"\n  - suppress: {keys: [age, region], k: 301}\n":                "masks[0].suppress.k: must be at most the number of records, got 301",
+	} {
+		if _, _, err := rereleased(t, "csv", "csv", masks, "assess: {replicates: 0}"); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

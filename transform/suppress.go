@@ -1,0 +1,331 @@
+package transform
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Suppress sets cells of the keys missing until every record has the combination of at
+// least K records: local suppression (Willenborg and de Waal 2001, Elements of Statistical
+// Disclosure Control, section 5.3). Of each record the cells of least total importance are
+// set missing that are enough.
+type Suppress struct {
+	Keys       []string           `yaml:"keys" doc:"the key columns, whose cells are set missing"`
+	K          *int               `yaml:"k" doc:"k, the least number of records with a combination of the keys"`
+	Importance map[string]float64 `yaml:"importance" doc:"what a missing cell of a key costs, 1 by default: of each record the cells of least cost are set missing"`
+	Missing    string             `yaml:"missing" doc:"none (default): in counting to k a missing cell is no value, so that k holds whatever weight (alpha) is given to missing cells; any: it may be any value, which takes fewer cells and leaves rare records complete where those of others could be the same" enum:"none,any"`
+	MaxShare   *float64           `yaml:"max_share" share:"whole" doc:"the greatest share of a key's values that may be set missing; beyond it nothing is released"`
+}
+
+// greatestKeys bounds the keys of one mask: all their sets may have to be tried.
+const greatestKeys = 12
+
+// Check implements Params.
+func (m *Suppress) Check() check.Problems {
+	var ps check.Problems
+	checkColumns(&ps, "keys", m.Keys, "key")
+	if len(m.Keys) > greatestKeys {
+		ps.Addf("keys", "must be at most %d, got %d", greatestKeys, len(m.Keys))
+	}
+	switch {
+	case m.K == nil:
+		ps.Addf("k", "must be given: the least number of records with a combination of the keys")
+	case *m.K < 2 || *m.K > greatestK:
+		ps.Addf("k", "must be at least 2 and at most %d, got %d: every combination is that of one record", greatestK, *m.K)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Importance)) {
+		if v := m.Importance[name]; !(v > 0) || math.IsInf(v, 1) {
+			ps.Addf("importance."+name, "must be a number above 0, got %v", v)
+		}
+		if !slices.Contains(m.Keys, name) {
+			ps.Addf("importance."+name, "must be one of the keys, got %q%s", name, check.Suggest(name, m.Keys))
+		}
+	}
+	checkWord(&ps, "missing", m.Missing, "none", "any")
+	if m.MaxShare != nil {
+		ps.Between("max_share", *m.MaxShare, 0, 1)
+	}
+	return ps
+}
+
+// checkAmong implements amongMasks: what comes later must neither change the combinations
+// that were counted nor the records.
+func (m *Suppress) checkAmong(masks []Spec, i int) check.Problems {
+	ps := checkDataset(masks, i, "keys", "")
+	path := fmt.Sprintf("[%d].%s", i, masks[i].Kind())
+	for j := i + 1; j < len(masks); j++ {
+		for _, name := range masks[j].Params.Masks() {
+			if slices.Contains(m.Keys, name) {
+				ps.Addf(path+".keys", "must be as they are released, and mask [%d], a %s, changes %q afterwards: put it in front", j, masks[j].Kind(), name)
+			}
+		}
+		if r, ok := masks[j].Params.(rejecting); ok && r.rejects() {
+			ps.Addf(path, "must come after mask [%d], a %s, which may send records to quarantine that are counted here", j, masks[j].Kind())
+		}
+	}
+	return ps
+}
+
+// Masks implements Params.
+func (m *Suppress) Masks() []string { return m.Keys }
+
+// ColumnsField implements NamingColumns.
+func (m *Suppress) ColumnsField() string { return "keys" }
+
+// Reads implements Params.
+func (m *Suppress) Reads() []string { return nil }
+
+// ReleasedField implements Retyping: any key may have missing cells.
+func (m *Suppress) ReleasedField(f microdata.Field) (microdata.Field, bool) {
+	f.Nullable = true
+	return f, false
+}
+
+// strict reports whether a missing cell counts as no value.
+func (m *Suppress) strict() bool { return m.Missing != "any" }
+
+// weight is what a missing cell of a key costs.
+func (m *Suppress) weight(key string) float64 {
+	if v, ok := m.Importance[key]; ok {
+		return v
+	}
+	return 1
+}
+
+// suppressStep is a suppress mask on the columns of a chain.
+type suppressStep struct {
+	mask    int
+	of      *Suppress
+	columns []*column
+	paths   []string // of the columns in the parameters
+	coders  []coder
+
+	data     gathered  // where records are
+	codes    [][]int32 // by column and record: 0 where the value is missing; of rejected records −1
+	hidden   []uint16  // after decide, by record: the columns that are set missing
+	suppress suppression
+}
+
+func (m *Suppress) compile(c *Chain, i int) (step, error) {
+	s := &suppressStep{mask: i, of: m, suppress: suppression{k: *m.K, strict: m.strict()}}
+	var weights []float64
+	for j, name := range m.Keys {
+		at := fmt.Sprintf("keys[%d]", j)
+		col := c.touch(name)
+		if col == nil {
+			continue // as in the sample's replicates, which hold the columns that are measured
+		}
+		if !comparableType(col.Field.Type) {
+			return nil, fmt.Errorf("%s.%s: column %s must have a scalar type to be told apart, got %s", c.at(i), at, strconv.Quote(name), col.Field.Type)
+		}
+		s.columns, s.paths = append(s.columns, col), append(s.paths, at)
+		weights = append(weights, m.weight(name))
+	}
+	s.suppress.weights = weights
+	done := part("suppress "+wordOr(m.Missing, "none"), append([]float64{float64(*m.K)}, weights...)...) + c.told("keys", m.Keys...)
+	for _, col := range s.columns {
+		c.does(i, col, done)
+		col.Field.Nullable = true
+	}
+	s.coders, s.codes = make([]coder, len(s.columns)), make([][]int32, len(s.columns))
+	return s, nil
+}
+
+func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
+	if b.N == 0 || len(s.columns) == 0 {
+		return nil
+	}
+	from := s.data.n
+	if (from+b.N)*len(s.columns) > 2*maxCells {
+		return s.error(c, &SurveyError{Text: fmt.Sprintf("must not be used on so many records: it holds a number for each cell of its keys in memory, at most %d; name fewer keys, or %s",
+			2*maxCells, s.of.Instead())})
+	}
+	for k, col := range s.columns {
+		s.codes[k] = slices.Grow(s.codes[k], b.N)[:from+b.N]
+		if err := s.coders[k].code(s.codes[k][from:], &b.Columns[col.Index], 0); err != nil {
+			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+		}
+	}
+	for _, r := range b.Rejects {
+		s.codes[0][from+r.Row] = -1
+	}
+	s.data.n += b.N
+	s.data.follow(b, from)
+	return nil
+}
+
+func (s *suppressStep) error(c *Chain, e *SurveyError) error {
+	e.Mask, e.kind = s.mask, c.masks[s.mask].Kind()
+	return e
+}
+
+func (s *suppressStep) decide(c *Chain) error {
+	s.data.sortRuns()
+	s.coders = nil
+	if len(s.columns) == 0 {
+		return nil
+	}
+	hidden, err := s.suppress.hide(s.codes)
+	if err != nil {
+		return s.error(c, err)
+	}
+	if err := s.checkShare(hidden); err != nil {
+		return s.error(c, err)
+	}
+	s.hidden, s.codes = hidden, nil
+	return nil
+}
+
+// checkShare refuses to set more of a key missing than MaxShare of its values.
+func (s *suppressStep) checkShare(hidden []uint16) *SurveyError {
+	if s.of.MaxShare == nil {
+		return nil
+	}
+	for k, col := range s.columns {
+		values, lost := 0, 0
+		for i, code := range s.codes[k] {
+			if code <= 0 || s.codes[0][i] < 0 {
+				continue
+			}
+			values++
+			if hidden[i]>>k&1 == 1 {
+				lost++
+			}
+		}
+		if share := float64(lost) / float64(values); share > *s.of.MaxShare {
+			return &SurveyError{Path: "max_share", Text: fmt.Sprintf("is exceeded, and nothing is released: k = %d takes %s %% of the values of %s, at most %s %% may be set missing; "+
+				"recode the keys more coarsely in front of it, or ask for a smaller k", s.suppress.k, shareText(share), strconv.Quote(col.Name), shareText(*s.of.MaxShare))}
+		}
+	}
+	return nil
+}
+
+// shareText writes a share in percent, to three digits.
+func shareText(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) }
+
+// apply sets the cells missing that decide has chosen.
+func (s *suppressStep) apply(c *Chain, w *work, b *microdata.Block) error {
+	if b.N == 0 || len(s.columns) == 0 {
+		return nil
+	}
+	changed := w.newChanged(b.N)
+	rows := make([][]int32, len(s.columns))
+	near := -1
+	for i := range b.N {
+		at := s.data.find(b.Scope, b.Stream, b.Place(i), &near)
+		if at < 0 {
+			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.at(s.mask))
+		}
+		if s.hidden[at] == 0 || b.Rejected(i) {
+			continue
+		}
+		changed.Set(i)
+		for k := range s.columns {
+			if s.hidden[at]>>k&1 == 1 {
+				rows[k] = append(rows[k], int32(i))
+			}
+		}
+	}
+	for k, col := range s.columns {
+		if len(rows[k]) == 0 {
+			continue
+		}
+		cells := make([]cell, len(rows[k]))
+		for j := range cells {
+			cells[j].null = true
+		}
+		switch at := &b.Columns[col.Index]; {
+		case at.Array != nil:
+			a, err := placeArray(at.OutArray(), rows[k], cells)
+			if err != nil {
+				return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
+			}
+			at.ReleasedArray = a
+		case at.Original.Values != nil:
+			placeNumbers(at.Mutable(), rows[k], cells)
+		}
+	}
+	c.count(s.mask, b, changed)
+	return nil
+}
+
+// keeps: what is not set missing leaves as it is.
+func (s *suppressStep) keeps(l *keepingOf, i int) { l.changed(i) }
+
+// Reach implements Scoped: which cells of a record are set missing depends on all others.
+func (m *Suppress) Reach() Scope { return ScopeDataset }
+
+// OnCategories implements Categorical.
+func (m *Suppress) OnCategories() bool { return true }
+
+// dependsOnNumber implements sizing: a combination is rarer in a sample.
+func (m *Suppress) dependsOnNumber() bool { return true }
+
+// Instead implements Replaceable.
+func (m *Suppress) Instead() string {
+	return "recode or pram, which take each record by itself"
+}
+
+// MapAxis implements Varying: k from 2 to 10.
+func (m *Suppress) MapAxis() Axis {
+	return Axis{Rank: 3, Field: "k", From: Amount{Value: 2}, To: Amount{Value: 10}}
+}
+
+// Parameters implements Described.
+func (m *Suppress) Parameters() []Parameter {
+	list := []Parameter{{"keys", jsonWords(m.Keys)}}
+	if m.K != nil {
+		list = append(list, Parameter{"k", float64(*m.K)})
+	}
+	if m.Importance != nil {
+		table := make(map[string]any, len(m.Importance))
+		for name, v := range m.Importance {
+			table[name] = v
+		}
+		list = append(list, Parameter{"importance", table})
+	}
+	list = append(list, Parameter{"missing", wordOr(m.Missing, "none")})
+	return withNumber(list, "max_share", m.MaxShare)
+}
+
+// ActionOn implements Acting.
+func (m *Suppress) ActionOn(string, float64) Action {
+	if m.K == nil {
+		return nil
+	}
+	return Suppression{K: float64(*m.K), Keys: slices.Clone(m.Keys)}
+}
+
+// PublishedAction implements Publishing.
+func (m *Suppress) PublishedAction(p Published, _ string) Action {
+	return Suppression{K: p.numberOr("k", nan), Keys: p.list("keys")}
+}
+
+// Words implements Publishing.
+func (m *Suppress) Words(p Published, _ string) string {
+	s := "local suppression: cells of the keys were set missing where the combination of a record was rare"
+	if keys := p.list("keys"); keys != nil {
+		s += "; the keys are " + strings.Join(keys, ", ")
+	}
+	if k, ok := p.number("k"); ok {
+		s += fmt.Sprintf("; every combination is that of at least %s records", p.Number(k))
+		switch p.word("missing") {
+		case "any":
+			s += ", counting those whose missing cells may be the same"
+		case "none":
+			s += ", not counting records that lack further cells"
+		}
+	}
+	return s
+}
+
+// EfficiencyFollows implements Publishing: what the variance and the number of values lost
+// tells of the few that were set missing, which are rare ones.
+func (m *Suppress) EfficiencyFollows(has, named func(string) bool) bool { return false }
