@@ -131,7 +131,7 @@ func (p *pages) read() (*page, error) {
 }
 
 func readError(err error) error {
-	if err == nil || err == io.EOF {
+	if err == nil || err == io.EOF || err == io.ErrUnexpectedEOF {
 		return errCut
 	}
 	return err
