@@ -79,7 +79,7 @@ func inCommon(a, b *Chain) int {
 			math.Float64bits(x.Mean) == math.Float64bits(y.Mean) && x.Field == y.Field
 	}
 	if !slices.EqualFunc(a.setup.Columns, b.setup.Columns, same) || a.setup.Window != b.setup.Window ||
-		!maps.Equal(a.setup.Correlations, b.setup.Correlations) {
+		!maps.EqualFunc(a.setup.Correlations, b.setup.Correlations, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) }) {
 		return 0
 	}
 	n := 0

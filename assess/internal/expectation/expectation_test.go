@@ -165,3 +165,25 @@ func TestByPositionIsThatOfReleases(t *testing.T) {
 		}
 	}
 }
+
+// What rounding leaves of the variance of a column that masks make constant is nothing: of
+// less than a part in 10¹² of the originals' it is 0, of more it is what it is.
+func TestVarianceThatRoundingLeaves(t *testing.T) {
+	for _, n := range []int{2, 3, 500} {
+		x := skewed(7, n)
+		own := comoment.Of(x)
+		for share, left := range map[float64]bool{0.3e-12: false, 0.7e-12: false, 1.5e-12: true, 1e-11: true, 1e-6: true} {
+			e := expected(x, slanted{math.Sqrt(share) - 1, 0})
+			want := share * own.Cii / float64(n-1)
+			if !left {
+				want = 0
+			}
+			if math.Abs(e.Variance-want) > 0.02*want {
+				t.Errorf("%d values, a share of %v: variance %v, want %v", n, share, e.Variance, want)
+			}
+			if math.Abs(e.Error-(e.Variance/float64(n)+e.Bias*e.Bias)) > 1e-12*e.Error {
+				t.Errorf("%d values: 1/U %v", n, e.Error)
+			}
+		}
+	}
+}
