@@ -3,7 +3,7 @@ package transform
 import "math"
 
 // Action is what a mask does to a value: Addition, Multiplication, Bounding,
-// Rounding, Exchange, Aggregation, RankExchange, Recoding, Randomising or Suppression. Masks of other
+// Rounding, Exchange, Aggregation, RankExchange, Shuffling, Recoding, Randomising or Suppression. Masks of other
 // kinds say nothing until an action is there
 // that is theirs, and until the packages that reckon with actions know it; these
 // take an action that they do not know for none.
@@ -55,6 +55,10 @@ type Aggregation struct {
 	Aggregate string // mean or median
 }
 
+// Shuffling gives the values of a column to other records, in the order of draws that follow
+// from the columns On.
+type Shuffling struct{ On []string }
+
 // RankExchange exchanges values between records at most a share P of the records apart in
 // rank, but for the shares Bottom and Top at the ends, which become their mean; NaN where
 // not known.
@@ -67,6 +71,7 @@ func (Rounding) action()       {}
 func (Exchange) action()       {}
 func (Aggregation) action()    {}
 func (RankExchange) action()   {}
+func (Shuffling) action()      {}
 
 // Published is what is published of a mask.
 type Published struct {

@@ -122,6 +122,21 @@ func ColumnsField(p Params) string {
 	return "columns"
 }
 
+// ReadingNumbers is a mask that computes with columns that it does not change.
+type ReadingNumbers interface {
+	// NumbersRead returns the field that names them, and the columns.
+	NumbersRead() (field string, columns []string)
+}
+
+// NumbersReadBy returns the columns that a mask computes with and does not change, and the
+// field that names them.
+func NumbersReadBy(p Params) (field string, columns []string) {
+	if r, ok := p.(ReadingNumbers); ok {
+		return r.NumbersRead()
+	}
+	return "", nil
+}
+
 // Relative is a mask that may have an amount which refers to the standard
 // deviation of its columns.
 type Relative interface {

@@ -49,6 +49,9 @@ var examples = map[string][]struct {
 	"suppress": {{1, func() []Spec {
 		return []Spec{hundreds, mask(&Suppress{Keys: []string{"a", "c"}, K: ptr(4), Importance: map[string]float64{"a": 2}, Missing: "any", MaxShare: ptr(1.0)})}
 	}}},
+	"shuffle": {{0, func() []Spec {
+		return []Spec{mask(&Shuffle{Columns: []string{"a", "b"}, On: []string{"c", "d"}})}
+	}}},
 	"microaggregate": {{0, func() []Spec {
 		return []Spec{mask(&Microaggregate{Columns: []string{"a", "b"}, K: ptr(5), Method: "mdav", Aggregate: "mean", By: []string{"c"}})}
 	}}},

@@ -56,6 +56,7 @@ var Kinds = []Kind{
 	{"swap", "exchange values between records with the same keys", func() Params { return new(Swap) }},
 	{"microaggregate", "replace values by the mean or median of groups of at least k records that are alike", func() Params { return new(Microaggregate) }},
 	{"rankswap", "exchange values between records of similar rank", func() Params { return new(RankSwap) }},
+	{"shuffle", "give values to other records, in the order of draws that follow from columns which stay", func() Params { return new(Shuffle) }},
 }
 
 // Amount is a quantity in the column's unit, or a fraction of the column's

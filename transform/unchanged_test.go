@@ -142,6 +142,8 @@ func exampleSpecs(kind string) [][]Spec {
 		return [][]Spec{{mask(ranked(0.5, "a"))}}
 	case "suppress":
 		return [][]Spec{{mask(&Suppress{Keys: a, K: ptr(2)})}}
+	case "shuffle":
+		return [][]Spec{{mask(&Shuffle{Columns: a, On: []string{"b"}})}}
 	case "microaggregate":
 		return [][]Spec{{mask(micro(2, "a"))}}
 	case "topcode":

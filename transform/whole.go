@@ -41,6 +41,7 @@ type wholeStep struct {
 	mask    int
 	columns []*column
 	by      []int // in Block.Columns
+	on      []int // likewise, of numbers that are read
 	bound   []int // what draws are bound to: by and columns
 	streams []int // in work.streams; of each a word is drawn for every record
 	all     allMasker
@@ -61,6 +62,7 @@ type allMasker interface {
 type gathered struct {
 	n       int
 	values  [][]float64 // by column, NaN where there is none
+	on      [][]float64 // by column that is read, NaN where there is no number
 	strata  []int32     // codes, dense from 0; −1: rejected, takes no part
 	words   [][]uint64  // by stream
 	columns []*column
@@ -81,8 +83,15 @@ func (r *recordRun) compare(scope string, stream int, place int64) int {
 	return cmp.Or(cmp.Compare(r.scope, scope), cmp.Compare(r.stream, stream), cmp.Compare(r.first, place))
 }
 
-// newWhole makes the step of mask i on all columns that it names.
+// newWhole makes the step of mask i on all columns that it names, in strata of those that
+// it reads.
 func (c *Chain) newWhole(i int, all allMasker, done string) (*wholeStep, error) {
+	return c.newWholeOn(i, all, done, nil)
+}
+
+// newWholeOn is newWhole of a mask that reads the numbers of some columns, in strata of the
+// others that it reads.
+func (c *Chain) newWholeOn(i int, all allMasker, done string, on []string) (*wholeStep, error) {
 	s := &wholeStep{mask: i, all: all}
 	p := c.masks[i].Params
 	for _, name := range p.Reads() {
@@ -93,7 +102,12 @@ func (c *Chain) newWhole(i int, all allMasker, done string) (*wholeStep, error) 
 		if !comparableType(info.Field.Type) {
 			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name), info.Field.Type)
 		}
-		s.by, s.bound = append(s.by, info.Index), append(s.bound, info.Index)
+		s.bound = append(s.bound, info.Index)
+		if k := slices.Index(on, name); k < 0 {
+			s.by = append(s.by, info.Index)
+		} else if s.on = append(s.on, info.Index); c.replicate == 0 && !info.Field.Numeric() {
+			return nil, fmt.Errorf("%s.on[%d]: column %s must be numeric, got type %s; recode it to numbers, or leave it out", c.at(i), k, strconv.Quote(name), info.Field.Type)
+		}
 	}
 	// What becomes of one column follows from all of them.
 	done += c.told("columns", p.Masks()...)
@@ -106,7 +120,7 @@ func (c *Chain) newWhole(i int, all allMasker, done string) (*wholeStep, error) 
 		col.onGrid = true // see maskBy
 		s.columns, s.bound = append(s.columns, col), append(s.bound, col.Index)
 	}
-	s.data = gathered{columns: s.columns, values: make([][]float64, len(s.columns))}
+	s.data = gathered{columns: s.columns, values: make([][]float64, len(s.columns)), on: make([][]float64, len(s.on))}
 	return s, nil
 }
 
@@ -121,7 +135,7 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 		return nil
 	}
 	g := &s.data
-	if most := min(maxCells, s.all.most()); (g.n+b.N)*len(s.columns) > most {
+	if most := min(maxCells, s.all.most()); (g.n+b.N)*(len(s.columns)+len(s.on)) > most {
 		return s.error(c, &SurveyError{Text: fmt.Sprintf("must not be used on so many records: it holds all values of its columns in memory, at most %d; "+
 			"mask fewer columns at a time, or %s", most, InsteadOf(c.masks[s.mask].Params))})
 	}
@@ -137,6 +151,9 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 				g.values[k][from+i] = math.NaN()
 			}
 		}
+	}
+	for k, index := range s.on {
+		g.on[k] = appendNumbers(g.on[k], &b.Columns[index], b.N)
 	}
 	g.n += b.N
 	if len(s.by) == 0 {
@@ -164,6 +181,27 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	}
 	g.follow(b, from)
 	return nil
+}
+
+// appendNumbers appends what a column has of a block as numbers, NaN where there is none.
+func appendNumbers(to []float64, col *microdata.Column, n int) []float64 {
+	v, bad := col.Out(), []int(nil)
+	if a := col.OutArray(); a != nil {
+		var read microdata.Column
+		bad = microdata.NumbersOf(a, &read)
+		v = read.Original
+	}
+	from := len(to)
+	to = append(to, v.Values[:n]...)
+	for i := range n {
+		if v.Valid != nil && !v.Valid.Has(i) || math.IsInf(to[from+i], 0) {
+			to[from+i] = math.NaN()
+		}
+	}
+	for _, i := range bad {
+		to[from+i] = math.NaN()
+	}
+	return to
 }
 
 // follow notes where the records of a block are.
@@ -227,7 +265,7 @@ func (s *wholeStep) decide(c *Chain) error {
 	} else {
 		err = c.outcomes.of(s.mask, g, s.all)
 	}
-	g.strata, g.words = nil, nil
+	g.strata, g.words, g.on = nil, nil, nil
 	if err != nil {
 		copied := *err
 		return s.error(c, &copied)
@@ -315,7 +353,7 @@ func (o *allOutcomes) of(mask int, g *gathered, all allMasker) *SurveyError {
 func (g *gathered) sum() (sum [sha256.Size]byte) {
 	h := sha256.New()
 	var buf []byte
-	for _, values := range g.values {
+	for _, values := range slices.Concat(g.values, g.on) {
 		for part := range slices.Chunk(values, 1<<13) {
 			buf = buf[:0]
 			for _, v := range part {

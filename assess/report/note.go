@@ -114,6 +114,8 @@ type carried struct {
 type exchange struct {
 	keys, columns []string
 	ranks         bool // between similar ranks, each column by itself
+	shuffled      bool // all values of the columns, given to records by what follows from on
+	on            []string
 }
 
 // note returns the note of a public report; masks are the report's, in the order of
@@ -228,6 +230,8 @@ func stepOf(action transform.Action, columns []string) correct.Step {
 			return correct.Exchanged{} // each column by itself
 		}
 		return correct.Averaged{Mean: true} // the ends
+	case transform.Shuffling:
+		return correct.Exchanged{}
 	case transform.Exchange:
 		return correct.Exchanged{With: append(slices.Clone(a.Keys), columns...)}
 	}
@@ -279,9 +283,12 @@ func (c *carried) reckon() {
 			c.averaged, c.medians, c.ends = c.averaged || !ranks, c.medians || !s.Mean, c.ends || ranks
 		case correct.Exchanged:
 			swap := exchange{columns: c.masks[i].Columns}
-			if e, ok := c.actions[i].(transform.Exchange); ok {
+			switch e := c.actions[i].(type) {
+			case transform.Exchange:
 				swap.keys = e.Keys
-			} else {
+			case transform.Shuffling:
+				swap.shuffled, swap.on = true, e.On
+			default:
 				swap.ranks, swap.columns = true, nil
 			}
 			c.swaps = append(c.swaps, swap)

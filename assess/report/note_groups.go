@@ -1,5 +1,7 @@
 package report
 
+import "strings"
+
 // What the note says of columns whose values were replaced by those of groups.
 
 const groupTies = "Disturbed: columns of one mask are tied together more strongly than among respondents, others mostly more weakly, by an amount that depends on the data. No correction is known."
@@ -9,6 +11,24 @@ const (
 	rankLimits = "Rank swapping keeps the column’s values as a whole, and brings each to a record whose own was of similar rank. Correlations and slopes with all other columns, and means by them, are weakened, the more the further ranks may be apart, by an amount that depends on the data: no correction is known."
 	endLimits  = " At the ends of the column, where it is published that there are such, or not published that there are none, the mean of a share of the records stands in place of their values: mean(y) is kept, extremes are not."
 )
+
+// shuffleLimits says what shuffling keeps and what it does not.
+func (e *exchange) shuffleLimits(name string) string {
+	among := ""
+	if with := others(e.columns, name); with != nil {
+		among = " with " + strings.Join(with, ", ") + ", shuffled together with it,"
+	}
+	on := "the columns that it was shuffled on"
+	if e.on != nil {
+		on = strings.Join(e.on, ", ")
+	}
+	if among != "" {
+		among += " and"
+	}
+	return "Shuffling keeps the column’s own distribution to the last value: mean, variance and quantiles need no correction. Its rank correlations" + among + " with " + on +
+		" are kept, but for chance, where these ties are those of a joint normal distribution behind the ranks; of other ties, such as those that bend or that hold in one group alone, that part is gone." +
+		" Correlations and slopes with all other columns, and means by them, are what these columns alone explain: no correction is known. The record’s own value says nothing beyond that."
+}
 
 // grouped says whether values of groups, or means of the ends, stand in place of values.
 func (c *carried) grouped() bool { return c.averaged || c.ends }

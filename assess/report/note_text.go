@@ -47,6 +47,10 @@ func (c *carried) limits() []string {
 			list = append(list, rankLimits)
 			continue
 		}
+		if c.swaps[i].shuffled {
+			list = append(list, c.swaps[i].shuffleLimits(c.name))
+			continue
+		}
 		ties := "what ties it to the columns that partners share"
 		if keys := c.swaps[i].keys; keys != nil {
 			ties = "what ties it to " + strings.Join(keys, ", ")

@@ -96,6 +96,12 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 				problems = append(problems, pl.Config.Errorf(path, "%s is nested (%s) and cannot be compared", name, schema.Fields[j].Type))
 			}
 		}
+		field, columns := transform.NumbersReadBy(m.Params)
+		for k, name := range columns {
+			if j := schema.Index(name); j >= 0 && !schema.Fields[j].Numeric() {
+				problems = append(problems, pl.Config.Errorf(fmt.Sprintf("%s.%s[%d]", path, field, k), "%s is %s, and %s needs numbers to go by; leave it out", name, schema.Fields[j].Type, m.Kind()))
+			}
+		}
 	}
 	return problems
 }

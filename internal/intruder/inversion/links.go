@@ -257,6 +257,8 @@ func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapRea
 			l = swaps.link(i, p)
 		case transform.RankExchange:
 			l = a.rankLink(p)
+		case transform.Shuffling: // a value may come from any rank
+			l = a.rankLink(transform.RankExchange{P: 1})
 		case transform.Aggregation:
 			l = groupLink(p, extremes, a.grid)
 		default:

@@ -163,6 +163,7 @@ func TestWholeMasksRefuse(t *testing.T) {
 	for masks, want := range map[string]string{
 		"\n  - microaggregate: {columns: [income], k: 901}\n":               "masks[0].microaggregate.k: must be at most the records with a value in the same columns: the data have 900, got 901; lower k (test.yaml:",
 		"\n  - microaggregate: {columns: [income], k: 400, by: [region]}\n": "masks[0].microaggregate.k: must be at most the records with a value in the same columns: a stratum has ",
+		"\n  - shuffle: {columns: [income], on: [age, region]}\n":           "masks[0].shuffle.on[1]: region is utf8, and shuffle needs numbers to go by; leave it out (test.yaml:",
 		"\n  - rankswap: {columns: [income], p: 0.001}\n":                   "masks[0].rankswap.p: must be at least 1 record of those with a value in columns[0]: a share of 0.001 of 900 is less; give a greater p (test.yaml:",
 	} {
 		dir, _, _, err := wholeRun(t, masks, "")
@@ -173,6 +174,48 @@ func TestWholeMasksRefuse(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil || len(files) != 2 {
 			t.Errorf("%s: left behind %v, %v", masks, files, err)
+		}
+	}
+}
+
+// What is shuffled are the values of the file, R by index is that of replicates, and the rest of
+// the file stays; the note says what was kept.
+func TestShuffledFile(t *testing.T) {
+	dir, _, r, err := wholeRun(t, "\n  - shuffle: {columns: [income, debt], on: [age]}\n", "assess: {replicates: 6}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, out := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out.csv")
+	for _, name := range []string{"income", "debt", "age", "region"} {
+		before, after := columnOf(t, in, name), columnOf(t, out, name)
+		moved := 0
+		for i := range before {
+			if (before[i] == "") != (after[i] == "") {
+				t.Fatalf("%s: whether record %d has a value has changed", name, i)
+			}
+			if before[i] != after[i] {
+				moved++
+			}
+		}
+		if shuffled := name == "income" || name == "debt"; shuffled && moved < len(before)*3/4 || !shuffled && moved > 0 {
+			t.Errorf("%s: %d of %d records have another value", name, moved, len(before))
+		}
+		slices.Sort(before)
+		slices.Sort(after)
+		if !slices.Equal(before, after) {
+			t.Errorf("%s: other values than before", name)
+		}
+	}
+	if column := measured(r, "income"); len(column.Risk) == 0 || column.Risk[0].Replicates != 6 || column.Risk[0].Approximate {
+		t.Errorf("%+v", column.Risk)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "r.public.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"shuffling: the values of the mask's columns were given to other records", "Shuffling keeps the column’s own distribution", "with debt, shuffled together with it, and with the columns that it was shuffled on"} {
+		if !strings.Contains(strings.ReplaceAll(string(text), `\u0026`, "&"), want) {
+			t.Errorf("the note does not say: %s", want)
 		}
 	}
 }

@@ -1,0 +1,225 @@
+package transform
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// shuffleData are two skewed columns to shuffle and two to go by, of which one is binary; all
+// four are tied to one another.
+func shuffleData(n int, seed uint64) []testColumn {
+	r := rand.New(rand.NewPCG(seed, 4))
+	columns := make([]testColumn, 4)
+	for k := range columns {
+		columns[k] = floats(3, make([]float64, n)...)
+	}
+	for i := range n {
+		u, v, w := r.NormFloat64(), r.NormFloat64(), r.NormFloat64()
+		columns[0].values[i] = math.Round(1000*math.Exp(3+u)) / 1000
+		columns[1].values[i] = math.Round(1000*(-math.Exp(0.6*u+0.8*v))) / 1000
+		columns[2].values[i] = math.Round(1000*(0.7*u-0.3*v+0.6*w)) / 1000
+		if 0.6*v+0.8*r.NormFloat64() > 0.4 {
+			columns[3].values[i] = 1
+		}
+	}
+	return columns
+}
+
+func shuffled(columns string, on ...string) Spec {
+	return mask(&Shuffle{Columns: strings.Split(columns, ""), On: on})
+}
+
+// spearman is the rank correlation by counting, for each value, those below and equal to it.
+func spearman(x, y []float64) float64 {
+	rank := func(v []float64) []float64 {
+		s := slices.Sorted(slices.Values(v))
+		out := make([]float64, len(v))
+		for i, a := range v {
+			below, upTo := sort.SearchFloat64s(s, a), sort.Search(len(s), func(k int) bool { return s[k] > a })
+			out[i] = float64(below+upTo+1) / 2
+		}
+		return out
+	}
+	return stat.Correlation(rank(x), rank(y), nil)
+}
+
+// The columns keep their values to the last, and their rank correlations; what they release of
+// a record is no more tied to its own value than the columns that they go by say.
+func TestShuffleKeepsMarginalsAndRankCorrelations(t *testing.T) {
+	n := thin(40_000)
+	columns := shuffleData(n, 1)
+	out := whole(t, chain(t, testSetup(t, columns...), shuffled("ab", "c", "d")), 1000, columns...)
+	for k := range 2 {
+		if !slices.Equal(slices.Sorted(slices.Values(out[k])), slices.Sorted(slices.Values(columns[k].values))) {
+			t.Fatalf("column %d: other values than before", k)
+		}
+	}
+	x := func(k int) []float64 { return columns[k].values }
+	// A rank correlation of n records has an SE of at most 1.1/√n, before and after.
+	tolerance := 5 * 1.1 * math.Sqrt2 / math.Sqrt(float64(n))
+	for _, pair := range [][2]int{{0, 1}, {0, 2}, {1, 2}} {
+		before, after := spearman(x(pair[0]), x(pair[1])), spearman(out[pair[0]], out[pair[1]])
+		if math.Abs(before-after) > tolerance {
+			t.Errorf("columns %v: rank correlation %v, before %v", pair, after, before)
+		}
+	}
+	// With the binary column ranks are tied, for which the formula is not exact.
+	for k := range 2 {
+		before, after := spearman(x(k), x(3)), spearman(out[k], x(3))
+		if math.Abs(before-after) > tolerance+0.25*math.Abs(before) {
+			t.Errorf("column %d and the binary one: rank correlation %v, before %v", k, after, before)
+		}
+	}
+	for k := range 2 {
+		// The partial correlation of a value and what is released of it, given those that it
+		// goes by, is 0: SE 1/√n on normal scores.
+		residual := func(v []float64) []float64 { return residuals(v, x(2), x(3)) }
+		if r := stat.Correlation(residual(scoresOf(x(k))), residual(scoresOf(out[k])), nil); math.Abs(r) > 5/math.Sqrt(float64(n)) {
+			t.Errorf("column %d: given the others, what is released has correlation %v with the original", k, r)
+		}
+	}
+	// On nothing, values go anywhere: but those of one record still go together.
+	free := whole(t, chain(t, testSetup(t, columns...), shuffled("ab")), 1000, columns...)
+	if before, after := spearman(x(0), x(1)), spearman(free[0], free[1]); math.Abs(before-after) > tolerance {
+		t.Errorf("on nothing: rank correlation %v, before %v", after, before)
+	}
+	if r := spearman(x(0), free[0]); math.Abs(r) > 5/math.Sqrt(float64(n)) {
+		t.Errorf("on nothing: rank correlation %v with the original", r)
+	}
+}
+
+// scoresOf are normal scores, by counting.
+func scoresOf(v []float64) []float64 {
+	s := slices.Sorted(slices.Values(v))
+	out := make([]float64, len(v))
+	for i, a := range v {
+		below, upTo := sort.SearchFloat64s(s, a), sort.Search(len(s), func(k int) bool { return s[k] > a })
+		out[i] = distuv.UnitNormal.Quantile(float64(below+upTo) / 2 / float64(len(v)))
+	}
+	return out
+}
+
+// residuals of least squares on two columns and a constant.
+func residuals(y, a, b []float64) []float64 {
+	design := mat.NewDense(len(y), 3, nil)
+	for i := range y {
+		design.SetRow(i, []float64{1, a[i], b[i]})
+	}
+	var beta mat.Dense
+	if err := beta.Solve(design, mat.NewDense(len(y), 1, slices.Clone(y))); err != nil {
+		panic(err)
+	}
+	out := make([]float64, len(y))
+	for i := range y {
+		out[i] = y[i] - beta.At(0, 0) - beta.At(1, 0)*a[i] - beta.At(2, 0)*b[i]
+	}
+	return out
+}
+
+// The release is that of the paper's steps, done one by one with another library: the
+// conditional mean and covariance by matrix inversion, and the same draws.
+func TestShuffleIsThatOfThePaper(t *testing.T) {
+	const n = 400
+	columns := shuffleData(n, 2)
+	setup := testSetup(t, columns...)
+	c := chain(t, setup, shuffled("ab", "c"))
+	surveyed(t, c, n, columns...)
+	// The words of the step, drawn again.
+	again := chain(t, setup, shuffled("ab", "c"))
+	if err := again.Survey(block(0, n, columns...)); err != nil {
+		t.Fatal(err)
+	}
+	words := again.steps[0].(*wholeStep).data.words
+	b := apply(t, c, block(0, n, columns...))
+
+	v := [][]float64{columns[0].values, columns[1].values, columns[2].values}
+	ρ := func(i, k int) float64 {
+		if i == k {
+			return 1
+		}
+		return math.Round(2*math.Sin(math.Pi/6*spearman(v[i], v[k]))*1e9) / 1e9
+	}
+	s := scoresOf(v[2])
+	var square float64
+	for _, z := range s {
+		square += z * z / n
+	}
+	// Y | S is normal with mean ρ_XS s and covariance ρ_XX − ρ_XS ρ_SX.
+	var f mat.Cholesky
+	if !f.Factorize(mat.NewSymDense(2, []float64{1 - ρ(0, 2)*ρ(0, 2), ρ(0, 1) - ρ(0, 2)*ρ(1, 2), ρ(0, 1) - ρ(0, 2)*ρ(1, 2), 1 - ρ(1, 2)*ρ(1, 2)})) {
+		t.Fatal("not positive definite")
+	}
+	var l mat.TriDense
+	f.LTo(&l)
+	for k := range 2 {
+		draws := make([]float64, n)
+		order := make([]int, n)
+		for i := range draws {
+			order[i] = i
+			draws[i] = ρ(k, 2) * s[i] / math.Sqrt(square)
+			for m := range k + 1 {
+				draws[i] += l.At(k, m) * distuv.UnitNormal.Quantile((float64(words[m][i]>>12)+0.5)/(1<<52))
+			}
+		}
+		sort.Slice(order, func(a, b int) bool { return draws[order[a]] < draws[order[b]] })
+		sorted := slices.Sorted(slices.Values(v[k]))
+		for rank, i := range order {
+			if got := b.Columns[k].Out().Values[i]; got != sorted[rank] {
+				t.Fatalf("column %d, record %d: another value than by the paper's steps", k, i)
+			}
+		}
+	}
+}
+
+// Missing values stay missing, and of those there each is given to one record; a rejected
+// record takes no part.
+func TestShuffleOfMissingValues(t *testing.T) {
+	columns := shuffleData(500, 3)
+	columns[0].null = []int{0, 17, 499}
+	columns[2].null = []int{1, 17, 250}
+	columns[0].values[30] = math.Inf(1)
+	out := whole(t, chain(t, testSetup(t, columns...), shuffled("ab", "c", "d")), 120, columns...)
+	var before, after []float64
+	for i := range out[0] {
+		if (out[0][i] != out[0][i]) != slices.Contains(columns[0].null, i) {
+			t.Fatalf("record %d: value %v", i, out[0][i])
+		}
+		if i != 30 && !slices.Contains(columns[0].null, i) {
+			before, after = append(before, columns[0].values[i]), append(after, out[0][i])
+		}
+	}
+	slices.Sort(before)
+	slices.Sort(after)
+	if !slices.Equal(before, after) {
+		t.Error("the values that are there are others than before")
+	}
+}
+
+func TestShuffleIsRefused(t *testing.T) {
+	for want, m := range map[string]*Shuffle{
+		"columns: must": {},
+		`on[0]: must not be one of the columns that are masked, got "a", which is columns[0]`: {Columns: []string{"a"}, On: []string{"a"}},
+		`on[1]: must not repeat a column, got "b" again`:                                      {Columns: []string{"a"}, On: []string{"b", "b"}},
+	} {
+		if ps := m.Check(); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
+			t.Errorf("got %v, want %s", ps, want)
+		}
+	}
+	columns := shuffleData(50, 3)
+	columns[2].values = repeat(5, 50)
+	c := chain(t, testSetup(t, columns...), shuffled("ab", "d", "c"))
+	if err := c.Survey(block(0, 50, columns...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.EndSurvey(); err == nil || !strings.Contains(err.Error(), "masks[0].shuffle.on[1]: must have different values") {
+		t.Errorf("a constant column to go by: %v", err)
+	}
+}
