@@ -1,0 +1,296 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	_ "github.com/sdlfilter/sdlfilter/internal/formats"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// table is a source of given fields, read once or as often as one likes.
+type table struct {
+	fields []microdata.Field
+	once   bool
+	split  string
+}
+
+func (s *table) Schema() *microdata.Schema { return &microdata.Schema{Fields: s.fields} }
+func (s *table) Streams() []string         { return []string{"table"} }
+func (s *table) Records() int64            { return -1 }
+func (s *table) Rewindable() bool          { return !s.once }
+func (s *table) Close() error              { return nil }
+func (s *table) Missplit() string          { return s.split }
+func (s *table) InfersTypes() bool         { return true }
+
+func (s *table) Read(context.Context, *microdata.Layout, connectors.Cut) (connectors.Reader, error) {
+	return nil, io.ErrUnexpectedEOF
+}
+
+// parsed is a configuration of a CSV file in a folder.
+func parsed(t *testing.T, dir, rest string) *config.Pipeline {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "k"), []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll("version: 1\nkey: {file: DIR/k}\nsource: {csv: {path: DIR/in.csv}}\nsink: {csv: {path: DIR/out.csv}}\n"+rest, "DIR", dir)
+	p, err := config.Parse("p.yaml", []byte(text), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+const columns = "columns: {id: {role: identifier}, wage: {role: sensitive}, region: {role: key}, kind: {role: other}}\n"
+
+func fieldsOf(types map[string]arrow.DataType) (fields []microdata.Field) {
+	for _, name := range []string{"id", "wage", "region", "kind"} {
+		t := types[name]
+		if t == nil {
+			t = arrow.BinaryTypes.String
+			if name == "wage" {
+				t = arrow.PrimitiveTypes.Float64
+			}
+		}
+		if t == arrow.Null {
+			continue // there is none
+		}
+		fields = append(fields, microdata.Field{Name: name, Type: t})
+	}
+	return fields
+}
+
+// What does not fit of a configuration is said of all its parts at once, with the place of
+// each; a plan that fits decodes what is masked, compared and measured, and releases all
+// but identifiers.
+func TestPlanHoldsTheConfigurationAgainstTheColumns(t *testing.T) {
+	nested := arrow.ListOf(arrow.PrimitiveTypes.Float64)
+	noise, swap := "masks: [{noise: {columns: [wage], sd: 3}}]\n", "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}]\n"
+	for _, c := range []struct {
+		rest  string
+		types map[string]arrow.DataType
+		extra string
+		split string
+		want  []string
+	}{
+		{rest: columns + noise},
+		{rest: columns + noise, extra: "more", want: []string{"columns: the source has columns that are not listed: more, more2; list them"}},
+		{rest: columns + noise + "unlisted: drop\n", extra: "more"},
+		{rest: columns + noise, types: map[string]arrow.DataType{"region": arrow.Null, "wage": arrow.BinaryTypes.String},
+			want: []string{"columns.region: the source has no such column", "masks[0].noise.columns: wage is utf8, and noise needs a number; where only some of its values are no numbers, source.csv.types: {wage: float64}"}},
+		{rest: columns + noise, types: map[string]arrow.DataType{"region": arrow.Null}, split: ";", want: []string{`source.csv: the fields of the first records are separated by ";": say so (delimiter: ";")`}},
+		{rest: columns + noise, split: ";"}, // the columns are there
+		{rest: columns + noise, types: map[string]arrow.DataType{"wage": nested}, want: []string{"masks[0].noise.columns: wage is list<item: float64, nullable>, and noise needs a number"}},
+		{rest: columns + swap},
+		{rest: columns + swap, types: map[string]arrow.DataType{"wage": nested}, want: []string{"masks[0].swap.columns: wage is nested (list<item: float64, nullable>) and cannot be swapped"}},
+		{rest: columns + swap, types: map[string]arrow.DataType{"kind": nested}, want: []string{"masks[0].swap: kind is nested (list<item: float64, nullable>) and cannot be compared"}},
+		{rest: columns + noise + "identity: [region]\n", types: map[string]arrow.DataType{"region": nested}, want: []string{"identity: region has type list<item: float64, nullable>, which cannot identify a respondent"}},
+		{rest: strings.Replace(columns, "wage: {role: sensitive}", "wage: {role: sensitive, decimals: 2}", 1) + noise, types: map[string]arrow.DataType{"wage": arrow.PrimitiveTypes.Int32},
+			want: []string{"columns.wage.decimals: must be 0, which the column's type int32 fixes, got 2"}},
+		{rest: strings.Replace(columns, "wage: {role: sensitive}", "wage: {role: sensitive, decimals: 0}", 1) + noise, types: map[string]arrow.DataType{"wage": arrow.PrimitiveTypes.Int32}},
+	} {
+		p := parsed(t, t.TempDir(), c.rest)
+		src := &table{fields: fieldsOf(c.types), split: c.split}
+		if c.extra != "" {
+			src.fields = append([]microdata.Field{{Name: c.extra, Type: arrow.BinaryTypes.String}}, append(src.fields, microdata.Field{Name: c.extra + "2", Type: arrow.BinaryTypes.String})...)
+		}
+		pl, err := NewPlan(p, src, false)
+		var problems config.Errors
+		if len(c.want) > 0 && (!errors.As(err, &problems) || len(problems) != len(c.want)) || len(c.want) == 0 && err != nil {
+			t.Errorf("%s%v: %v, want %q", c.rest, c.types, err, c.want)
+			continue
+		}
+		for i, want := range c.want {
+			if !strings.HasPrefix(problems[i].Error(), want) {
+				t.Errorf("problem %d: %v, want %s", i, problems[i], want)
+			}
+		}
+		if err == nil {
+			var names []string
+			for _, out := range pl.Layout.Release {
+				names = append(names, out.Field.Name)
+				if out.Masked != (out.Field.Name == "wage") || out.Column < 0 {
+					t.Errorf("%s is released as %+v", out.Field.Name, out)
+				}
+			}
+			if got := strings.Join(names, " "); got != "wage region kind" || !slices.Equal(pl.Masked, []string{"wage"}) {
+				t.Errorf("released are %s, masked %v", got, pl.Masked)
+			}
+		}
+	}
+}
+
+// What needs a second pass is refused where the source is read once, with what to write
+// instead.
+func TestSourcesThatAreReadOnce(t *testing.T) {
+	key := keystream.Generate()
+	for _, c := range []struct{ masks, decimals, settle, chain string }{
+		{"noise: {columns: [wage], sd: 3}", ", decimals: 2", "", ""},
+		{"noise: {columns: [wage], sd: 3}", "", "columns.wage: the source can be read only once, so `decimals` and absolute amounts, or a `profile`, must be given", ""},
+		{"noise: {columns: [wage], sd: 3%}", ", decimals: 2", "columns.wage: the source can be read only once", ""},
+		{"topcode: {columns: [wage], upper_percentile: 90}", ", decimals: 2", "masks[0].topcode.upper_percentile: reads the source twice, which this source does not allow: give a bound", ""},
+		{"topcode: {columns: [wage], upper: 9, replace: mean}", ", decimals: 2", "masks[0].topcode.replace: reads the source twice", ""},
+		{"topcode: {columns: [wage], upper: 9}", ", decimals: 2", "", ""},
+		{"swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}", ", decimals: 2", "", "masks[0].swap: looks at all records before it masks any, and this source can be read only once; use "},
+	} {
+		p := parsed(t, t.TempDir(), strings.Replace(columns, "role: sensitive", "role: sensitive"+c.decimals, 1)+"masks: [{"+c.masks+"}]\n")
+		pl, err := NewPlan(p, &table{fields: fieldsOf(nil), once: true}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = pl.Settle(t.Context(), new(Progress))
+		if (err == nil) != (c.settle == "") || err != nil && !strings.HasPrefix(err.Error(), c.settle) {
+			t.Errorf("%s: %v, want %s", c.masks, err, c.settle)
+		}
+		if err != nil {
+			continue
+		}
+		chain, err := pl.NewChain(t.Context(), key, new(Progress))
+		if (err == nil) != (c.chain == "") || err != nil && !strings.HasPrefix(err.Error(), c.chain) || (chain == nil) != (err != nil) {
+			t.Errorf("%s: %v, want %s", c.masks, err, c.chain)
+		}
+	}
+}
+
+// What a mask must know of the originals is what the readable records hold, in order: no
+// null, nothing that is no number, each column once however many masks need it.
+func TestValuesAreSettled(t *testing.T) {
+	dir := t.TempDir()
+	data := "id,wage,debt,region,kind\n"
+	var wages []float64
+	for i := range 500 {
+		w := fmt.Sprint((i*7919)%1000, ".25")
+		switch {
+		case i%50 == 7:
+			w = ""
+		case i%100 == 9:
+			w = "canary"
+		case i == 300:
+			w = "NaN"
+		case i == 301:
+			w = "Inf"
+		default:
+			wages = append(wages, float64((i*7919)%1000)+0.25)
+		}
+		data += fmt.Sprintf("%d,%s,%d,r,k\n", i, strings.ReplaceAll(w, " ", ""), 1000-i)
+	}
+	slices.Sort(wages)
+	if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := parsed(t, dir, strings.Replace(columns, "region:", "debt: {role: sensitive}, region:", 1)+
+		"masks: [{topcode: {columns: [wage], upper_percentile: 90, replace: bound}}, {noise: {columns: [wage], sd: 1}}, {topcode: {columns: [debt, wage], lower_percentile: 5}}]\n")
+	p.Source.Config = mustParse(t, p, "types: {wage: float64}", dir)
+	src, err := OpenSource(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	pl, err := NewPlan(p, src, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	progress := new(Progress)
+	if err := pl.Settle(t.Context(), progress); err != nil {
+		t.Fatal(err)
+	}
+	sorted := pl.Sorted()
+	if len(sorted) != 2 || !slices.Equal(sorted["wage"], wages) || len(sorted["debt"]) == 0 || sorted["debt"][0] != 501 || !slices.IsSorted(sorted["debt"]) {
+		t.Errorf("%d values of wage, want %d; debt %v …", len(sorted["wage"]), len(wages), sorted["debt"][:min(3, len(sorted["debt"]))])
+	}
+	if pl.SD("wage") != pl.Columns[0].SD || !math.IsNaN(pl.SD("gone")) {
+		t.Errorf("the standard deviation is %v, of a column that is not there %v", pl.SD("wage"), pl.SD("gone"))
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if again, err := NewPlan(p, src, false); err != nil {
+		t.Fatal(err)
+	} else if err := again.Settle(ended, progress); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended: %v", err)
+	}
+}
+
+// mustParse is the source of a configuration with more parameters.
+func mustParse(t *testing.T, p *config.Pipeline, more, dir string) connectors.SourceConfig {
+	t.Helper()
+	q, err := config.Parse("q.yaml", []byte(strings.ReplaceAll("version: 1\nkey: {file: DIR/k}\nsource: {csv: {path: DIR/in.csv, "+more+"}}\nsink: {csv: {path: DIR/out.csv}}\ncolumns: {wage: {role: sensitive}}\nmasks: [{noise: {columns: [wage], sd: 1}}]\n", "DIR", dir)), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q.Source.Config
+}
+
+// A profile is of the numeric columns of a source, or of those that a configuration lists;
+// identifiers are left out, and the profile that it names is not read.
+func TestProfiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(text string) {
+		if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("id,wage,region,kind\n1,2.5,4,x\n2,3.5,5,y\n3,6,6,z\n")
+	names := func(p *config.Pipeline, listed bool) string {
+		t.Helper()
+		make := func() (names []string, err error) {
+			if !listed {
+				profile, err := ProfileSource(t.Context(), p.Source.Config, new(Progress))
+				if err != nil {
+					return nil, err
+				}
+				for _, c := range profile.Columns {
+					names = append(names, fmt.Sprint(c.Name, " ", c.N, " ", float64(c.Mean), " ", c.Unit))
+				}
+				return names, nil
+			}
+			profile, err := ProfilePipeline(t.Context(), p, new(Progress))
+			if err != nil {
+				return nil, err
+			}
+			for _, c := range profile.Columns {
+				names = append(names, fmt.Sprint(c.Name, " ", c.N, " ", float64(c.Mean), " ", c.Unit))
+			}
+			return names, nil
+		}
+		all, err := make()
+		if err != nil {
+			return err.Error()
+		}
+		return strings.Join(all, "; ")
+	}
+	p := parsed(t, dir, strings.Replace(columns, "role: sensitive", "role: sensitive, unit: EUR", 1)+"masks: [{noise: {columns: [wage], sd: 1}}]\nprofile: DIR/gone.profile\n")
+	if got, want := names(p, false), "id 3 2 ; wage 3 4 ; region 3 5 "; got != want {
+		t.Errorf("of the source: %s, want %s", got, want)
+	}
+	if got, want := names(p, true), "wage 3 4 EUR; region 3 5 "; got != want {
+		t.Errorf("of the configuration: %s, want %s", got, want)
+	}
+	if p.Profile == "" {
+		t.Error("the configuration has lost its profile")
+	}
+	write("id,wage,region,kind\na,b,c,d\n")
+	var data *DataError
+	if _, err := ProfileSource(t.Context(), p.Source.Config, new(Progress)); !errors.As(err, &data) || !strings.Contains(err.Error(), "no numeric column") {
+		t.Errorf("no numeric column: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, "in.csv")); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(p, true); !strings.HasPrefix(got, "source: ") {
+		t.Errorf("no source: %s", got)
+	}
+}

@@ -1,0 +1,115 @@
+package run
+
+import (
+	"encoding/base64"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	_ "github.com/sdlfilter/sdlfilter/internal/formats"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+)
+
+// parsed is a configuration with a source and a sink, in a folder.
+func parsed(t *testing.T, dir, source, sink string) *config.Pipeline {
+	t.Helper()
+	for name, text := range map[string]string{
+		"k":      base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF")),
+		"in.csv": "id,wage\n1,2.5\n2,3.5\n3,9.5\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := strings.ReplaceAll("version: 1\nname: p\nkey: {file: DIR/k}\nsource: {"+source+"}\nsink: {"+sink+"}\ncolumns: {id: {role: identifier}, wage: {role: sensitive, decimals: 1}}\nmasks: [{noise: {columns: [wage], sd: 3}}]\n", "DIR", dir)
+	p, err := config.Parse("p.yaml", []byte(text), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A file job runs to its end; to be tried it leaves nothing behind.
+func TestFileJob(t *testing.T) {
+	dir := t.TempDir()
+	p := parsed(t, dir, "csv: {path: DIR/in.csv}", "csv: {path: DIR/out.csv}")
+	out := filepath.Join(dir, "out.csv")
+	if err := Connect(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("tried, it leaves %v", err)
+	}
+	result, err := Pipeline(t.Context(), p, pipeline.Options{})
+	if err != nil || result.Refused() || result.Report.Records.Released != 3 {
+		t.Fatal(err, result)
+	}
+	if text, err := os.ReadFile(out); err != nil || strings.Count(string(text), "\n") != 4 {
+		t.Errorf("released is %q, %v", text, err)
+	}
+	gone := parsed(t, dir, "csv: {path: DIR/gone.csv}", "csv: {path: DIR/out.csv}")
+	if err := Connect(t.Context(), gone); err == nil {
+		t.Error("there is no source")
+	}
+	if _, err := Pipeline(t.Context(), gone, pipeline.Options{}); err == nil {
+		t.Error("there is no source")
+	}
+}
+
+const (
+	topics = `kafka: {brokers: ["127.0.0.1:1"], topics: [in]`
+	topic  = `kafka: {brokers: ["127.0.0.1:1"], topic: out`
+)
+
+// Brokers are waited for as long as the source says, or else the sink, or else as is usual
+// of the kind of run.
+func TestPatience(t *testing.T) {
+	for _, c := range []struct {
+		source, sink string
+		usual, want  time.Duration
+	}{
+		{"csv: {path: DIR/in.csv}", "csv: {path: DIR/out.csv}", 7 * time.Minute, 7 * time.Minute},
+		{topics + "}", topic + "}", 7 * time.Minute, 7 * time.Minute}, {topics + "}", topic + "}", 0, 0},
+		{topics + ", patience: 3s}", topic + "}", time.Minute, 3 * time.Second},
+		{topics + "}", topic + ", patience: 4s}", time.Minute, 4 * time.Second},
+		{topics + ", patience: 3s}", topic + ", patience: 4s}", time.Minute, 3 * time.Second},
+		{"csv: {path: DIR/in.csv}", topic + ", patience: 4s}", time.Minute, 4 * time.Second},
+	} {
+		p := parsed(t, t.TempDir(), c.source, c.sink)
+		if got, want := patient(t.Context(), p, c.usual), kafka.WithPatience(t.Context(), c.want); !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v: %v, want %v", c, got, want)
+		}
+	}
+	if jobPatience != 5*time.Minute || connectPatience != 10*time.Second {
+		t.Errorf("a job waits %v, and validate --connect %v: the doc of `patience` says otherwise", jobPatience, connectPatience)
+	}
+}
+
+// A stream, and a job of topics, that cannot reach their brokers end with their patience.
+func TestPatienceEnds(t *testing.T) {
+	for _, until := range []string{"", ", until: latest"} {
+		sink := topic + "}"
+		if until != "" {
+			sink = "csv: {path: DIR/out.csv}" // a job
+		}
+		p := parsed(t, t.TempDir(), topics+until+", patience: 200ms}", sink)
+		if p.Streaming() != (until == "") {
+			t.Fatal("from topics to a topic it is a stream")
+		}
+		for what, do := range map[string]func() error{
+			"run":     func() error { _, err := Pipeline(t.Context(), p, pipeline.Options{}); return err },
+			"connect": func() error { return Connect(t.Context(), p) },
+		} {
+			var final *kafka.FinalError
+			if err := do(); !errors.As(err, &final) || !strings.Contains(err.Error(), "no broker has answered for 200ms") {
+				t.Errorf("%s%s: %v", what, until, err)
+			}
+		}
+	}
+}
