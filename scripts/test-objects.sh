@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Object storage on servers of other people, on loopback: VersityGW, which the Go proxy has,
-# and moto, which PyPI has. What is asked of them is what the tests ask of the server in the
-# process. SERVERS chooses: versitygw, moto.
+# moto, which PyPI has, and Azurite, which npm has. What is asked of them is what the tests ask
+# of the server in the process, and whole releases. SERVERS chooses: versitygw, moto, azurite.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=$PWD/.cache/objects
@@ -11,6 +11,7 @@ server=
 finish() {
   [[ -z $server ]] || { kill "$server" 2>/dev/null && wait "$server" 2>/dev/null; } || true
   server=
+  unset SDLFILTER_TEST_S3 SDLFILTER_TEST_AZ
 }
 trap 'finish; rm -rf "$work"' EXIT
 
@@ -46,7 +47,8 @@ versitygw() {
     "$cache/versitygw" --port "127.0.0.1:$port" posix "$work/data" >"$work/log" 2>&1 &
   server=$!
   answering "$port"
-  passes ./internal/objects/s3 /real TestConditions/real
+  passes ./internal/objects/s3 /real TestContract/real/conditions
+  passes ./cmd/sdlfilter TestObjectsReal TestObjectsReal/s3/parquet
   finish
 }
 
@@ -59,11 +61,27 @@ moto() {
   server=$!
   answering "$port"
   python3 -c 'import sys, urllib.request as u; u.urlopen(u.Request(sys.argv[1], method="PUT"))' "$SDLFILTER_TEST_S3/release"
-  SDLFILTER_TEST_S3_COMPLETES_OVER=1 passes ./internal/objects/s3 /real TestConditions/real
+  SDLFILTER_TEST_S3_COMPLETES_OVER=1 passes ./internal/objects/s3 /real TestContract/real/conditions
+  passes ./cmd/sdlfilter TestObjectsReal TestObjectsReal/s3/parquet
   finish
 }
 
-for s in ${SERVERS:-versitygw moto}; do
+azurite() {
+  [[ -x $cache/azurite/node_modules/.bin/azurite-blob ]] || npm install --no-audit --no-fund --silent --prefix "$cache/azurite" azurite@3.37.0
+  port=$(free_port)
+  # The account and the key that it has for everybody.
+  local key=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==
+  export SDLFILTER_TEST_AZ="DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=$key;BlobEndpoint=http://127.0.0.1:$port/devstoreaccount1;"
+  # It knows fewer versions of the protocol than the client.
+  node "$cache/azurite/node_modules/.bin/azurite-blob" --blobPort "$port" --inMemoryPersistence --skipApiVersionCheck --disableTelemetry --silent >"$work/log" 2>&1 &
+  server=$!
+  answering "$port"
+  passes ./internal/objects/az /real TestContract/real/conditions
+  passes ./cmd/sdlfilter TestObjectsReal TestObjectsReal/az/parquet
+  finish
+}
+
+for s in ${SERVERS:-versitygw moto azurite}; do
   printf -- '--- %s\n' "$s"
   "$s"
 done

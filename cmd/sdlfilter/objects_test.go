@@ -323,9 +323,11 @@ func TestObjectsBadInput(t *testing.T) {
 		status           int
 		words            string
 	}{
-		{"ftp://data/in.csv", out, "", exitUsage, "source.csv.path: must be a path of this machine or begin with one of s3://; ftp:// is not known (c.yaml:4:"},
+		{"ftp://data/in.csv", out, "", exitUsage, "source.csv.path: must be a path of this machine or begin with one of az://, s3://; ftp:// is not known (c.yaml:4:"},
 		{in, "gs://data/out.csv", "", exitUsage, "sink.csv.path: must not begin with gs://, which is not supported"},
-		{in, out, "az://data/", exitUsage, "report.json: must not begin with az://"},
+		{in, out, "gs://data/", exitUsage, "report.json: must not begin with gs://"},
+		{in, "az://data", "", exitUsage, "sink.csv.path: must name an object or a folder"},
+		{"az://data/in.csv", out, "", exitFailed, "az://data: access denied: no account was found"},
 		{"s3:///in.csv", out, "", exitUsage, "source.csv.path: must name a bucket"},
 		{in, "s3://data", "", exitUsage, "sink.csv.path: must name an object or a folder"},
 		{"s3://" + objecttest.AccessKey + ":" + objecttest.SecretKey + "@data/in.csv", out, "", exitUsage, "source.csv.path: must hold no credentials"},

@@ -36,7 +36,7 @@ func (b *bucket) said(err error) error {
 		status = response.HTTPStatusCode()
 	}
 	if errors.As(err, &api) {
-		code = word(api.ErrorCode())
+		code = objects.Word(api.ErrorCode())
 	}
 	var noBucket *types.NoSuchBucket
 	switch {
@@ -55,15 +55,15 @@ func (b *bucket) said(err error) error {
 	case code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch" || code == "InvalidToken":
 		return fmt.Errorf("%w: the server does not know these credentials (%s)", objects.ErrDenied, code)
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
-		return fmt.Errorf("%w: these credentials may not do this (%s)", objects.ErrDenied, answer(status, code))
+		return fmt.Errorf("%w: these credentials may not do this (%s)", objects.ErrDenied, objects.Answer(status, code))
 	case status == http.StatusMovedPermanently || code == "PermanentRedirect" || code == "AuthorizationHeaderMalformed":
 		return errors.New("the bucket lies in another region: set AWS_REGION")
 	case status == http.StatusTooManyRequests || code == "SlowDown" || status == http.StatusServiceUnavailable:
-		return fmt.Errorf("the server is too busy, and was still after several attempts (%s)", answer(status, code))
+		return fmt.Errorf("the server is too busy, and was still after several attempts (%s)", objects.Answer(status, code))
 	case status >= 300:
-		return fmt.Errorf("the server refused (%s)", answer(status, code))
+		return fmt.Errorf("the server refused (%s)", objects.Answer(status, code))
 	case status > 0:
-		return fmt.Errorf("the server's answer is none of S3's (%s)", answer(status, code))
+		return fmt.Errorf("the server's answer is none of S3's (%s)", objects.Answer(status, code))
 	}
 	return unsent(err)
 }
@@ -87,24 +87,4 @@ func unsent(err error) error {
 		return errNoCredentials
 	}
 	return errors.New("the request failed, and failed again after several attempts")
-}
-
-func answer(status int, code string) string {
-	if code == "" {
-		return fmt.Sprintf("status %d", status)
-	}
-	return fmt.Sprintf("status %d, %s", status, code)
-}
-
-// word lets an error's code through that is one: a name of letters.
-func word(code string) string {
-	if len(code) > 60 {
-		return ""
-	}
-	for _, r := range code {
-		if (r|0x20) < 'a' || (r|0x20) > 'z' {
-			return ""
-		}
-	}
-	return code
 }

@@ -3,14 +3,11 @@ package s3_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,12 +38,12 @@ func open(t *testing.T, name string) objects.Bucket {
 	return b
 }
 
-// eachServer runs a test on the server in the process and, where the environment names
-// one, on a server of other people.
-func eachServer(t *testing.T, test func(t *testing.T, b objects.Bucket)) {
+// TestContract holds the protocol against the server in the process and, where the
+// environment names one, against a server of other people.
+func TestContract(t *testing.T) {
 	t.Run("in process", func(t *testing.T) {
 		_, b := connect(t)
-		test(t, b)
+		objecttest.Contract{Bucket: b}.Run(t)
 	})
 	t.Run("real", func(t *testing.T) {
 		url, access, secret := objecttest.Real()
@@ -54,174 +51,7 @@ func eachServer(t *testing.T, test func(t *testing.T, b objects.Bucket)) {
 			t.Skip("SDLFILTER_TEST_S3 names no server (make test-objects)")
 		}
 		objecttest.Use(t, url, access, secret)
-		b := open(t, bucketName)
-		var old []string
-		if err := b.List(t.Context(), "", func(o objects.Info) error { old = append(old, o.Key); return nil }); err != nil {
-			t.Fatal(err)
-		}
-		for _, key := range old {
-			if err := b.Delete(t.Context(), key); err != nil {
-				t.Fatal(err)
-			}
-		}
-		test(t, b)
-	})
-}
-
-func noise(n int) []byte {
-	data := make([]byte, n)
-	rng := rand.NewChaCha8([32]byte{1})
-	rng.Read(data)
-	return data
-}
-
-func write(t *testing.T, b objects.Bucket, key string, data []byte) *objects.Writer {
-	t.Helper()
-	w, err := objects.NewWriter(t.Context(), b, key, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Pieces that no part ends with.
-	for at := 0; at < len(data); at += 1_000_003 {
-		if _, err := w.Write(data[at:min(at+1_000_003, len(data))]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return w
-}
-
-func readAll(t *testing.T, b objects.Bucket, key string) []byte {
-	t.Helper()
-	info, err := b.Head(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := objects.NewReader(t.Context(), b, info)
-	defer r.Close()
-	r.Want(objects.Extent{To: info.Size})
-	data, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-// TestObjects writes objects of one part and of several, which nobody sees before they
-// are committed, and reads them back.
-func TestObjects(t *testing.T) {
-	eachServer(t, func(t *testing.T, b objects.Bucket) {
-		for _, size := range []int{0, 1, 16<<20 - 1, 16 << 20, 36_000_001} {
-			key := fmt.Sprintf("a folder/%d.bin", size)
-			data := noise(size)
-			w := write(t, b, key, data)
-			if err := w.Finish(); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := b.Head(t.Context(), key); !errors.Is(err, objects.ErrAbsent) {
-				t.Fatalf("%d bytes: before the commit Head says %v", size, err)
-			}
-			sum := sha256.Sum256(data)
-			if n, digest := w.Sum(); n != int64(size) || digest != hex.EncodeToString(sum[:]) {
-				t.Errorf("%d bytes: the sum is of %d, %s", size, n, digest)
-			}
-			if err := w.Commit(); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Abort(); err != nil {
-				t.Errorf("abort after commit: %v", err)
-			}
-			if got := readAll(t, b, key); !bytes.Equal(got, data) {
-				t.Errorf("%d bytes: other ones are read: %d", size, len(got))
-			}
-		}
-		var keys []string
-		if err := b.List(t.Context(), "a folder/", func(o objects.Info) error { keys = append(keys, o.Key); return nil }); err != nil {
-			t.Fatal(err)
-		}
-		if len(keys) != 5 || !slices.IsSorted(keys) {
-			t.Errorf("the list is %q", keys)
-		}
-	})
-}
-
-// TestConditions has something come under a name, change there or vanish while a writer
-// is busy: it is left as it is.
-func TestConditions(t *testing.T) {
-	eachServer(t, func(t *testing.T, b objects.Bucket) {
-		for _, size := range []int{10, 17 << 20} {
-			for _, was := range []string{"", "old"} {
-				for _, becomes := range []string{"", "old", "new"} {
-					key := fmt.Sprintf("%d-%s-%s", size, was, becomes)
-					if was != "" {
-						put(t, b, key, was)
-					}
-					w := write(t, b, key, noise(size))
-					switch {
-					case becomes == was:
-					case becomes == "":
-						if err := b.Delete(t.Context(), key); err != nil {
-							t.Fatal(err)
-						}
-					default:
-						put(t, b, key, becomes)
-					}
-					err := w.Commit()
-					if real := strings.HasSuffix(t.Name(), "/real"); real && objecttest.CompletesOver() && size > 16<<20 && was != "" && becomes != was {
-						if err != nil {
-							t.Errorf("%s: the server keeps to the condition: %v", key, err)
-						}
-						continue
-					}
-					switch {
-					case becomes == was && err != nil:
-						t.Errorf("%s: nothing has changed: %v", key, err)
-					case becomes != was && !errors.Is(err, objects.ErrCondition) && !(becomes == "" && errors.Is(err, objects.ErrAbsent)):
-						t.Errorf("%s: the commit says %v", key, err)
-					}
-					if err != nil {
-						if err := w.Abort(); err != nil {
-							t.Errorf("%s: abort: %v", key, err)
-						}
-						if info, err := b.Head(t.Context(), key); becomes != "" && (err != nil || info.Size != 3) || becomes == "" && !errors.Is(err, objects.ErrAbsent) {
-							t.Errorf("%s: there is %+v, %v", key, info, err)
-						}
-					}
-				}
-			}
-		}
-	})
-}
-
-func put(t *testing.T, b objects.Bucket, key, text string) {
-	t.Helper()
-	if err := objects.PutWhole(t.Context(), b, key, []byte(text), objects.Condition{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestChangedWhileRead has an object change behind its first bytes.
-func TestChangedWhileRead(t *testing.T) {
-	eachServer(t, func(t *testing.T, b objects.Bucket) {
-		put(t, b, "k", strings.Repeat("a", 300_000))
-		info, err := b.Head(t.Context(), "k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := objects.NewReader(t.Context(), b, info)
-		defer r.Close()
-		if _, err := r.ReadAt(make([]byte, 10), 0); err != nil {
-			t.Fatal(err)
-		}
-		put(t, b, "k", strings.Repeat("b", 300_000))
-		if _, err := r.ReadAt(make([]byte, 10), 200_000); !errors.Is(err, objects.ErrCondition) {
-			t.Errorf("of an object that has changed: %v", err)
-		}
-		if err := b.Delete(t.Context(), "k"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.ReadAt(make([]byte, 10), 100_000); !errors.Is(err, objects.ErrAbsent) && !errors.Is(err, objects.ErrCondition) {
-			t.Errorf("of an object that is gone: %v", err)
-		}
+		objecttest.Contract{Bucket: open(t, bucketName), CompletesOver: objecttest.CompletesOver()}.Run(t)
 	})
 }
 
@@ -229,7 +59,7 @@ func TestChangedWhileRead(t *testing.T) {
 // byte against the data.
 func TestReaderReadsAnything(t *testing.T) {
 	_, b := connect(t)
-	data := noise(9_000_001)
+	data := objecttest.Noise(9_000_001)
 	if err := objects.PutWhole(t.Context(), b, "k", data, objects.Condition{}); err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +97,7 @@ func TestReaderReadsAnything(t *testing.T) {
 // TestReaderFetchesWhatIsWanted: of two chunks in a large object nothing else travels.
 func TestReaderFetchesWhatIsWanted(t *testing.T) {
 	server, b := connect(t)
-	data := noise(12 << 20)
+	data := objecttest.Noise(12 << 20)
 	if err := objects.PutWhole(t.Context(), b, "k", data, objects.Condition{}); err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +135,7 @@ func TestReaderFetchesWhatIsWanted(t *testing.T) {
 // wait.
 func TestReaderEndsWithItsContext(t *testing.T) {
 	server, b := connect(t)
-	put(t, b, "k", "text")
+	objecttest.Put(t, b, "k", "text")
 	info, err := b.Head(t.Context(), "k")
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +153,7 @@ func TestReaderEndsWithItsContext(t *testing.T) {
 // TestFaults has each kind of request fail once, in each way that passes, while an object
 // of several parts is written and read: nobody notices.
 func TestFaults(t *testing.T) {
-	data := noise(17 << 20)
+	data := objecttest.Noise(17 << 20)
 	for _, kind := range []string{"POST uploads", "PUT partNumber", "POST uploadId", "HEAD", "GET", "PUT"} {
 		for name, f := range map[string]objecttest.Fault{
 			"503": {Status: 503, Code: "SlowDown"}, "500": {Status: 500, Code: "InternalError"}, "refused": {Cut: -1}, "lost": {Lose: true}, "cut": {Cut: 1000},
@@ -342,11 +172,11 @@ func TestFaults(t *testing.T) {
 				if kind == "PUT" {
 					whole = data[:1000]
 				}
-				w := write(t, b, "k", whole)
+				w := objecttest.Write(t, b, "k", whole)
 				if err := w.Commit(); err != nil {
 					t.Fatalf("commit: %v", err)
 				}
-				if !bytes.Equal(readAll(t, b, "k"), whole) {
+				if !bytes.Equal(objecttest.ReadAll(t, b, "k"), whole) {
 					t.Error("other bytes are read")
 				}
 				if failed.Load() == 0 {
@@ -406,7 +236,7 @@ func TestErrors(t *testing.T) {
 // TestWrongETag: a server that answers with another state of the object is not believed.
 func TestWrongETag(t *testing.T) {
 	server, b := connect(t)
-	put(t, b, "k", "text")
+	objecttest.Put(t, b, "k", "text")
 	server.Failing(func(*http.Request) *objecttest.Fault { return &objecttest.Fault{ETag: `"other"`} })
 	if _, err := b.Get(t.Context(), "k", `"e"`, 0, 4); err == nil {
 		t.Error("a wrong ETag is no error")
@@ -420,7 +250,7 @@ func TestWrongETag(t *testing.T) {
 // TestAbortLeavesNothing gives up an object of several parts.
 func TestAbortLeavesNothing(t *testing.T) {
 	server, b := connect(t)
-	w := write(t, b, "k", noise(40<<20))
+	w := objecttest.Write(t, b, "k", objecttest.Noise(40<<20))
 	if server.Uploads() != 1 {
 		t.Fatal("nothing is uploaded while it is written")
 	}
@@ -444,7 +274,7 @@ func TestEncryption(t *testing.T) {
 		objects.Forget()
 		b := open(t, bucketName)
 		for _, size := range []int{10, 17 << 20} {
-			if err := write(t, b, fmt.Sprint(size), noise(size)).Commit(); err != nil {
+			if err := objecttest.Write(t, b, fmt.Sprint(size), objecttest.Noise(size)).Commit(); err != nil {
 				t.Fatal(err)
 			}
 			h := server.Get(bucketName, fmt.Sprint(size)).Header

@@ -1,0 +1,184 @@
+package az_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	_ "github.com/sdlfilter/sdlfilter/internal/objects/az"
+
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
+)
+
+const name = "release"
+
+var variables = []string{"AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SERVICE_ENDPOINT"}
+
+// use sets the variables of the environment, and no other of them.
+func use(t *testing.T, set map[string]string) {
+	t.Helper()
+	for _, v := range variables {
+		t.Setenv(v, set[v])
+	}
+	objects.Forget()
+	t.Cleanup(objects.Forget)
+}
+
+func open(t *testing.T) objects.Bucket {
+	t.Helper()
+	b, err := objects.Open(t.Context(), objects.Name{Scheme: "az", Bucket: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestContract holds the protocol against a server of other people, where the environment
+// names one.
+func TestContract(t *testing.T) {
+	t.Run("real", func(t *testing.T) {
+		connection := os.Getenv("SDLFILTER_TEST_AZ")
+		if connection == "" {
+			t.Skip("SDLFILTER_TEST_AZ names no server (make test-objects)")
+		}
+		use(t, map[string]string{"AZURE_STORAGE_CONNECTION_STRING": connection})
+		c, err := container.NewClientFromConnectionString(connection, name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Create(t.Context(), nil); err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
+			t.Fatal(err)
+		}
+		objecttest.Contract{Bucket: open(t), GivesNothingUp: true}.Run(t)
+	})
+}
+
+const secret = "a-secret-that-no-message-may-hold"
+
+// serve has a server answer every request, and the environment lead to it.
+func serve(t *testing.T, answer http.HandlerFunc) (objects.Bucket, *atomic.Int64) {
+	t.Helper()
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		answer(w, r)
+	}))
+	t.Cleanup(server.Close)
+	use(t, map[string]string{
+		"AZURE_STORAGE_ACCOUNT": "account", "AZURE_STORAGE_KEY": base64.StdEncoding.EncodeToString([]byte(secret)),
+		"AZURE_STORAGE_SERVICE_ENDPOINT": server.URL,
+	})
+	return open(t), &asked
+}
+
+func refusing(status int, code string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("x-ms-error-code", code)
+		w.Header().Set("Content-Type", "application/xml")
+		w.Header().Set("Retry-After", "0")
+		w.WriteHeader(status)
+		w.Write([]byte("<?xml version=\"1.0\"?><Error><Code>" + code + "</Code><Message>the server says " + secret + "</Message></Error>"))
+	}
+}
+
+// TestErrors holds the words of what does not pass, in which nothing of the credentials,
+// the addresses or the server's own text may be.
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		code   string
+		want   error
+		words  string
+	}{
+		{403, "AuthenticationFailed", objects.ErrDenied, "or have expired"},
+		{401, "NoAuthenticationInformation", objects.ErrDenied, "access denied"},
+		{404, "ContainerNotFound", objects.ErrNoBucket, "no such bucket"},
+		{404, "BlobNotFound", objects.ErrAbsent, "no such object"},
+		{412, "ConditionNotMet", objects.ErrCondition, "not what was there before"},
+		{409, "BlobAlreadyExists", objects.ErrCondition, "not what was there before"},
+		{418, secret, nil, "status 418"},
+	} {
+		b, _ := serve(t, refusing(c.status, c.code))
+		_, head := b.Head(t.Context(), "k")
+		_, get := b.Get(t.Context(), "k", `"e"`, 0, 1)
+		put := b.Put(t.Context(), "k", []byte("x"), "m", objects.Condition{Absent: true})
+		up, err := b.Begin(t.Context(), "k", "m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := up.Part(t.Context(), 1, []byte("x"))
+		complete := up.Complete(t.Context(), objects.Condition{Absent: true})
+		for i, err := range []error{head, get, put, part, complete} {
+			if err == nil || !strings.Contains(err.Error(), c.words) || c.want != nil && !errors.Is(err, c.want) {
+				t.Errorf("%d %s, request %d: got %v, want %q", c.status, c.code, i, err, c.words)
+				continue
+			}
+			for _, never := range []string{secret, "http", "account", "Signature", base64.StdEncoding.EncodeToString([]byte(secret))} {
+				if strings.Contains(err.Error(), never) {
+					t.Errorf("request %d: the error holds %q: %v", i, never, err)
+				}
+			}
+		}
+	}
+}
+
+// TestBusy: a server that is busy is asked again, and one that is so once is no error.
+func TestBusy(t *testing.T) {
+	var once atomic.Bool
+	b, asked := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if once.CompareAndSwap(false, true) {
+			refusing(503, "ServerBusy")(w, r)
+			return
+		}
+		w.Header().Set("ETag", `"e"`)
+		w.Header().Set("Content-Length", "7")
+		w.Header().Set("x-ms-meta-Sdlfilter_writing", "mark")
+	})
+	info, err := b.Head(t.Context(), "k")
+	if err != nil || info.Size != 7 || info.ETag != `"e"` || info.Mark != "mark" || asked.Load() != 2 {
+		t.Errorf("%+v, %v after %d requests", info, err, asked.Load())
+	}
+}
+
+// TestWrongETag: a server that answers with another state of the object is not believed.
+func TestWrongETag(t *testing.T) {
+	b, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"other"`)
+		w.WriteHeader(http.StatusPartialContent)
+		w.Write([]byte("x"))
+	})
+	if _, err := b.Get(t.Context(), "k", `"e"`, 0, 1); !errors.Is(err, objects.ErrCondition) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := b.Get(t.Context(), "k", `"other"`, 0, 2); err == nil {
+		t.Error("an answer that is too short is taken")
+	}
+}
+
+// TestEnvironment holds what is said of an environment that leads nowhere.
+func TestEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		set   map[string]string
+		words string
+	}{
+		{nil, "no account was found"},
+		{map[string]string{"AZURE_STORAGE_CONNECTION_STRING": secret}, "AZURE_STORAGE_CONNECTION_STRING cannot be read"},
+		{map[string]string{"AZURE_STORAGE_ACCOUNT": "a", "AZURE_STORAGE_KEY": secret}, "AZURE_STORAGE_KEY is no key"},
+		{map[string]string{"AZURE_STORAGE_SERVICE_ENDPOINT": "https://a:" + secret + "@b"}, "no address of a server"},
+	} {
+		use(t, c.set)
+		_, err := objects.Open(t.Context(), objects.Name{Scheme: "az", Bucket: name})
+		if err == nil || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%v: got %v, want %q", c.set, err, c.words)
+		}
+	}
+}
