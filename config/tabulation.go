@@ -21,8 +21,8 @@ type Tabulation struct {
 	Name        string        `yaml:"name" doc:"the name, for reports and messages; by default the file's name without its extension"`
 	Source      Source        `yaml:"source" doc:"the records, files of any format; exactly one"`
 	Pipeline    string        `yaml:"pipeline" doc:"in place of source: a pipeline's configuration; what its masks release of its source is tabulated"`
-	Key         Secret        `yaml:"key" doc:"where the release key is kept, for cell_key: the same key gives the same contributors the same change in every release"`
-	Identity    []string      `yaml:"identity" doc:"the columns that identify a record, for cell_key; with pipeline those of its own"`
+	Key         Secret        `yaml:"key" doc:"where the release key is kept, for cell_key and for rounding at random: the same key gives the same contributors the same change in every release"`
+	Identity    []string      `yaml:"identity" doc:"the columns that identify a record, for the same; with pipeline those of its own"`
 	Holding     string        `yaml:"holding" doc:"the column that says to which holding a record belongs: contributors are then holdings, and what one adds to a cell is one contribution"`
 	Request     string        `yaml:"request" doc:"the column (true, yes, 1) that says that a respondent has asked for protection, for the rule request"`
 	Unknown     string        `yaml:"unknown" default:"fail" enum:"fail,drop" doc:"what becomes of a record with a code that the hierarchy does not have, or without a code, a value, a weight of at least 1 or a holding: fail (default) ends the run, drop leaves it out of all tables and counts it"`
@@ -109,6 +109,7 @@ type Interval struct {
 type Protect struct {
 	Suppress *Suppress `yaml:"suppress" choice:"true" doc:"unsafe cells are held back, and others with them, so that none can be computed or estimated too closely"`
 	CellKey  *CellKey  `yaml:"cell_key" choice:"true" doc:"every count is changed a little, the same contributors always alike; needs key and identity, and totals are not the sums of what is published"`
+	Round    *Rounding `yaml:"round" choice:"true" doc:"every count becomes a multiple of a base, or the small ones become 0 or the base"`
 	None     *NoMethod `yaml:"none" choice:"true" doc:"nothing is held back: the table is refused where a cell is unsafe"`
 }
 
@@ -134,10 +135,18 @@ func (c *CellKey) Noise() perturb.Noise {
 }
 
 // Perturbs reports whether cells are published with another value than their own.
-func (p *Protect) Perturbs() bool { return p.CellKey != nil }
+func (p *Protect) Perturbs() bool { return p.CellKey != nil || p.Round != nil }
 
 // Keyed reports whether that needs keys of records.
-func (p *Protect) Keyed() bool { return p.CellKey != nil }
+func (p *Protect) Keyed() bool {
+	return p.CellKey != nil || p.Round != nil && p.Round.Mode == "random"
+}
+
+// Rounding are the parameters of rounding.
+type Rounding struct {
+	Base int    `yaml:"base" required:"true" doc:"what every published count is a multiple of, at least 2"`
+	Mode string `yaml:"mode" default:"controlled" enum:"controlled,small,random,nearest" doc:"controlled (default): to one of the two multiples next to it, so that totals stay sums and the changes add up to the least, in two dimensions; small: inner counts below the base become 0 or the base and totals are added up anew, in any number of dimensions; random: up or down without a bias, the same contributors always alike, which needs key and identity; nearest: to the nearest multiple; of the last two totals are not sums"`
+}
 
 // NoMethod has no parameters.
 type NoMethod struct{}

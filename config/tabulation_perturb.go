@@ -26,6 +26,11 @@ func (l *loader) validatePerturbed(table *Table, at string) {
 		_, problems := perturb.NewTable(c.Noise())
 		l.Within(path, problems)
 	}
+	if c := table.Protect.Round; c != nil && l.Given(path+".base") && l.Sound(path+".base") {
+		var ps check.Problems
+		whole(&ps, "base", c.Base, 2, 10_000)
+		l.Within(path, ps)
+	}
 }
 
 // Name is that of the method in a configuration.
@@ -35,6 +40,8 @@ func (p *Protect) Name() string {
 		return "suppress"
 	case p.CellKey != nil:
 		return "cell_key"
+	case p.Round != nil:
+		return "round"
 	}
 	return "none"
 }
@@ -71,7 +78,7 @@ func (l *loader) validateRecordKeys(t *Tabulation) {
 	}{{"key", l.Given("key")}, {"identity", l.Given("identity") && len(t.Identity) > 0}} {
 		switch {
 		case f.given && by == "":
-			l.Wrong(f.name, "must be left out: no table is protected by cell_key")
+			l.Wrong(f.name, "must be left out: no table is protected by cell_key, or rounded at random")
 		case f.given && t.Pipeline != "":
 			l.Wrong(f.name, "must not stand beside pipeline, which brings its own")
 		case !f.given && by != "" && t.Pipeline == "" && !l.Misspelt("", f.name):

@@ -212,7 +212,9 @@ report: {cells: %s/cells.csv}
 		for _, row := range read(t, dir, "cells.csv")[1:] {
 			shown[row[1]+"|"+row[2]], _ = strconv.Atoi(row[len(row)-1])
 		}
-		single := singleValued(shown, counts)
+		single := singleValued(shown, counts, 1, func(_ string, count, published int) bool {
+			return count == 0 && published == 0 || count > 0 && published >= count-1 && published <= count+1
+		})
 		if res.Report.Withheld != "" {
 			withheld++
 			if len(single) == 0 && strings.Contains(res.Report.Withheld, "computed") {
@@ -234,14 +236,11 @@ report: {cells: %s/cells.csv}
 	}
 }
 
-// singleValued tries every table of inner counts within 1 of what is published, 0 where
-// and only where it may be, whose totals are within 1 of theirs.
-func singleValued(shown, counts map[string]int) (single []string) {
+// singleValued tries every table of inner counts within reach of what is published in
+// which every cell may be published so, and returns the unsafe cells of one value.
+func singleValued(shown, counts map[string]int, reach int, agrees func(cell string, count, published int) bool) (single []string) {
 	parents := map[string][]string{"x1": {"x1", "x", "total"}, "x2": {"x2", "x", "total"}, "y1": {"y1", "y", "total"}}
 	inner := []string{"x1|p", "x1|q", "x2|p", "x2|q", "y1|p", "y1|q"}
-	agrees := func(count, published int) bool {
-		return count == 0 && published == 0 || count > 0 && published >= count-1 && published <= count+1
-	}
 	taken := map[string]map[int]bool{}
 	sums := map[string]int{}
 	truth := map[string]int{}
@@ -259,7 +258,7 @@ func singleValued(shown, counts map[string]int) (single []string) {
 	fill = func(i int) {
 		if i == len(inner) {
 			for cell, v := range sums {
-				if !agrees(v, shown[cell]) {
+				if !agrees(cell, v, shown[cell]) {
 					return
 				}
 			}
@@ -271,7 +270,10 @@ func singleValued(shown, counts map[string]int) (single []string) {
 			}
 			return
 		}
-		for v := max(0, shown[inner[i]]-1); v <= shown[inner[i]]+1; v++ {
+		for v := max(0, shown[inner[i]]-reach); v <= shown[inner[i]]+reach; v++ {
+			if !agrees(inner[i], v, shown[inner[i]]) {
+				continue
+			}
 			add(sums, inner[i], v)
 			fill(i + 1)
 			add(sums, inner[i], -v)

@@ -72,6 +72,12 @@ func (p *protected) page(t int, value string, confidential bool) pageTable {
 	if value != "" {
 		v.Caption = value
 	}
+	if c := p.table.Protect.Round; c != nil {
+		v.Caption += map[string]string{
+			"controlled": fmt.Sprintf(", rounded to base %d", c.Base), "small": fmt.Sprintf(", counts below %d made 0 or %d and totals added up anew", c.Base, c.Base),
+			"random": fmt.Sprintf(", each rounded to base %d at random; totals need not be the sums of their parts", c.Base), "nearest": fmt.Sprintf(", each rounded to base %d; totals need not be the sums of their parts", c.Base),
+		}[c.Mode]
+	}
 	if c := p.table.Protect.CellKey; c != nil {
 		v.Caption += fmt.Sprintf(", each changed by at most %d; totals need not be the sums of their parts", c.Max)
 	}

@@ -11,12 +11,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
 )
 
-// change is a method that publishes every count with another value.
-type change interface {
-	// Likelihood returns, for every true count that may be published as the given one,
-	// the probability of that: p[0] is that of first. No other count may be.
-	Likelihood(published int64) (first int64, p []float64)
-}
+// change is what everybody may know of a method that publishes counts with other values:
+// for every true count of a cell that may be published as the given one the probability of
+// that, p[0] that of first. No other count may be; nil: any may be.
+type change func(cell int, published int64) (first int64, p []float64)
 
 // certain is the probability from which on a value counts as computed.
 const certain = 0.9
@@ -31,7 +29,7 @@ func (p *protected) byCellKey(keys *perturb.Keys) error {
 	for cell, v := range p.question.Value {
 		p.published[cell] = float64(t.Perturb(int64(v), keys.Cell(p.cells.Keys[cell])))
 	}
-	return p.auditPublished(t)
+	return p.auditPublished(func(_ int, published int64) (int64, []float64) { return t.Likelihood(published) })
 }
 
 // auditPublished computes what can be inferred of the unsafe cells of counts that are
@@ -43,8 +41,11 @@ func (p *protected) auditPublished(c change) error {
 	n := len(q.Value)
 	q.Hidden, q.Lower, q.Upper = make([]bool, n), make([]float64, n), make([]float64, n)
 	for cell, y := range p.published {
-		first, likelihood := c.Likelihood(int64(y))
+		first, likelihood := c(cell, int64(y))
 		q.Lower[cell], q.Upper[cell] = float64(first), float64(first)+float64(len(likelihood)-1)
+		if likelihood == nil {
+			q.Lower[cell], q.Upper[cell] = 0, math.Inf(1)
+		}
 		q.Hidden[cell] = q.Upper[cell] > q.Lower[cell]
 	}
 	unsafe := make([]bool, n)
@@ -109,10 +110,13 @@ func (p *protected) judgePublished(q audit.Question) error {
 // its count, from ranges.Low on, and the greatest probability of a single one.
 func (p *protected) belief(cell int, c change) (b []float64, top float64) {
 	low, high := p.ranges.Low[cell], p.ranges.High[cell]
-	first, likelihood := c.Likelihood(int64(p.published[cell]))
+	first, likelihood := c(cell, int64(p.published[cell]))
 	prior, l := make([]float64, int(high-low)+1), make([]float64, int(high-low)+1)
 	for i := range prior {
 		prior[i] = 1
+		if likelihood == nil {
+			l[i] = 1
+		}
 		if k := int64(low) + int64(i) - first; k >= 0 && k < int64(len(likelihood)) {
 			l[i] = likelihood[k]
 		}

@@ -43,6 +43,8 @@ func (r *records) protect(ctx context.Context, f *family) (*protected, error) {
 		return p, p.auditAlone()
 	case f.table.Protect.CellKey != nil:
 		return p, p.byCellKey(r.recordKeys())
+	case f.table.Protect.Round != nil:
+		return p, r.round(p)
 	}
 	return p, p.suppress(p.costs)
 }

@@ -23,19 +23,28 @@ const (
 	suppressed = "suppressed"
 	empty      = "empty" // no contributor; the value is 0
 	perturbed  = "perturbed"
+	rounded    = "rounded"
 )
 
 // publicStatus is what the public is told of a cell.
 func (p *protected) publicStatus(cell int32) string {
 	switch {
 	case p.published != nil:
-		return perturbed // whether or not it is empty, or was changed
+		return p.changed() // whether or not it is empty, or was changed
 	case p.hidden(cell):
 		return suppressed
 	case p.isEmpty(cell):
 		return empty
 	}
 	return published
+}
+
+// changed is the status of every cell of a table whose counts are published changed.
+func (p *protected) changed() string {
+	if p.table.Protect.Round != nil {
+		return rounded
+	}
+	return perturbed
 }
 
 // number is the value of a cell in the unit of its table.

@@ -122,7 +122,7 @@ func (p *protected) report() FamilyReport {
 
 // tableReport counts what became of table t of a family.
 func (p *protected) tableReport(t int, c *config.Table) TableReport {
-	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Method: c.Protect.Name(), Parameters: parametersOf(&c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{}, Respondent: []string{}}
+	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Method: methodOf(&c.Protect), Parameters: parametersOf(&c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{}, Respondent: []string{}}
 	inside := map[int32]bool{}
 	filled, unchanged := 0, 0
 	for at := range p.size(t) {
@@ -177,10 +177,21 @@ func (p *protected) tableReport(t int, c *config.Table) TableReport {
 	return r
 }
 
+// methodOf is the method in the words of the configuration.
+func methodOf(p *config.Protect) string {
+	if p.Round != nil {
+		return "round: " + p.Round.Mode
+	}
+	return p.Name()
+}
+
 // parametersOf are those of a method that changes values, which users need to know.
 func parametersOf(p *config.Protect) map[string]float64 {
 	if c := p.CellKey; c != nil {
 		return map[string]float64{"max": float64(c.Max), "variance": c.Variance, "least": float64(c.Least)}
+	}
+	if c := p.Round; c != nil {
+		return map[string]float64{"base": float64(c.Base)}
 	}
 	return nil
 }
