@@ -34,6 +34,7 @@ func (a *Attack) Summary(w io.Writer, color bool, width int) {
 	t.averaging(v.Averaging)
 	t.inversion(v.Inversion)
 	t.cost(v.Cost)
+	t.categories(v.Categories)
 	_, _ = io.WriteString(w, t.String())
 }
 

@@ -44,6 +44,7 @@ var shownFindings = regexp.MustCompile(`^/attack/(` + strings.Join([]string{
 	`interval(_sound)?/.*`, `averaging/columns/\d+/(compared|R/[02])`,
 	`inversion/columns/\d+/(recovered|share|beyond_guess|inversions/\d+/(claims|recovered|chance))`,
 	`utility/(il1s|il1s_per_cell|eigen|pmse|change/relative|ks/.*|wasserstein/.*|columns/\d+/change/(il1s_per_compared_cell|relative))`,
+	`categories/(pmse|columns/\d+/(changed|missing|entropy|entropy_released|entropy_lost|distance))`,
 	`utility/(structure/(correlation|covariance)/max|regressions/\d+/coefficients/\d+/((original|released)/value|overlap))`,
 }, "|") + `)$`)
 

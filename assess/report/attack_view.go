@@ -40,6 +40,8 @@ type attackView struct {
 	Inversion *inversionView
 	Averaging *averagingView
 	Cost      *costView
+
+	Categories *categoriesView
 }
 
 type intervalView struct {
@@ -123,6 +125,7 @@ func viewAttack(a *attack.Result, at string) *attackView {
 	if a.Utility != nil {
 		v.Cost = viewCost(a.Utility, at+"/utility")
 	}
+	v.Categories = viewCategories(a.Categories, at+"/categories")
 	return v
 }
 

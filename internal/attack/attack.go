@@ -72,6 +72,7 @@ type Options struct {
 	Uniqueness *uniqueness.Options
 	Intervals  []float64 // widths of interval disclosure, in SDs
 	Loss       *loss.Options
+	Categories bool // what masks have taken from the categorical columns, where they have changed any
 	Averaging  bool // with Data.Earlier
 	Inversion  *Inversion
 }

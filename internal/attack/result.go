@@ -43,6 +43,7 @@ type Result struct {
 	Interval      map[string]float64 `json:"interval,omitempty" doc:"share of records with every original value within so many SDs of the released column of the released value, by width; says nothing about identity disclosure"`
 	IntervalSound map[string]float64 `json:"interval_sound,omitempty" doc:"the same in SDs of the original column, without what was suppressed"`
 	Utility       *loss.Utility      `json:"utility,omitempty" doc:"what the masking has cost"`
+	Categories    *loss.Categories   `json:"categories,omitempty" doc:"what masks have taken from the categorical keys; absent where none of them is masked"`
 	Averaging     *Averaging         `json:"averaging,omitempty" doc:"what the mean of several releases gives away"`
 	Inversion     *inversion.Result  `json:"inversion,omitempty" doc:"what is computed back by whoever knows the list of masks and what was published"`
 

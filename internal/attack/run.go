@@ -57,6 +57,7 @@ func Run(ctx context.Context, d Data, o Options) (*Result, error) {
 		{"uniqueness", o.Uniqueness != nil, a.uniqueness},
 		{"interval", len(o.Intervals) > 0, a.interval},
 		{"utility", o.Loss != nil, a.utility},
+		{"categories", o.Categories && len(a.masked()) > 0, a.categories},
 		{"averaging", o.Averaging, a.averaging},
 		{"inversion", o.Inversion != nil, a.inversion},
 	} {
@@ -209,6 +210,21 @@ func (a *attack) interval(context.Context) error {
 
 func (a *attack) utility(ctx context.Context) (err error) {
 	a.r.Utility, err = loss.Measure(ctx, a.pair(), *a.o.Loss)
+	return err
+}
+
+// masked are the categorical columns of which the release has others than the original.
+func (a *attack) masked() (list []loss.CategoryPair) {
+	for _, c := range a.d.Categorical {
+		if c.Released != nil {
+			list = append(list, loss.CategoryPair{Name: c.Name, Original: c.Original, Released: c.Released})
+		}
+	}
+	return list
+}
+
+func (a *attack) categories(context.Context) (err error) {
+	a.r.Categories, err = loss.CategoriesOf(a.masked())
 	return err
 }
 

@@ -235,7 +235,7 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 				options.Estimator = uniqueness.Exact
 			}
 		}
-		o.Uniqueness = &options
+		o.Uniqueness, o.Categories = &options, true
 	}
 	if in.Bayes != nil {
 		bayes, err := bayesOf(pl, in.Bayes, d)

@@ -153,6 +153,27 @@ func TestSuppressedFile(t *testing.T) {
 	if u == nil || u.MinFrequency < 4 {
 		t.Errorf("the report has k = %+v", u)
 	}
+	if c := result.Report.Attack.Categories; c == nil || len(c.Columns) != 2 {
+		t.Errorf("the report has of the categories' loss %+v", c)
+	} else {
+		for _, l := range c.Columns {
+			at, lost := age, 0
+			if l.Name == "region" {
+				at = region
+			}
+			for _, row := range rows[1:] {
+				if row[at] == "" {
+					lost++
+				}
+			}
+			if l.Changed != lost || l.Missing != lost || (lost > 0) != (l.Lost > 0) || !(l.Distance >= float64(lost)/300*(1-1e-12)) {
+				t.Errorf("%d cells of %s are missing, and the report says %+v", lost, l.Name, l)
+			}
+		}
+		if !(c.PMSE > 0 && c.PMSE < 0.25) {
+			t.Errorf("pMSE %v", c.PMSE)
+		}
+	}
 	if n := result.Report.Masks[0].Records; n != int64(missing) {
 		t.Errorf("the report says %d records touched, %d have missing cells", n, missing)
 	}

@@ -1,0 +1,45 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
+)
+
+// categoriesView is what masks have taken from categorical keys.
+type categoriesView struct {
+	Tiles []labelled
+	Rows  []uniqueRow // changed, set missing, entropy before and after, lost, distance
+}
+
+func viewCategories(c *loss.Categories, path string) *categoriesView {
+	if c == nil {
+		return nil
+	}
+	v := &categoriesView{Tiles: []labelled{{"pMSE of the masked keys", riskCell(path+"/pmse", c.PMSE),
+		"0: combinations are as frequent as they were; ¼: none of them is on both sides; fresh draws give " + pretty(c.Expected, riskDigits)}}}
+	for i, l := range c.Columns {
+		at := fmt.Sprintf("%s/columns/%d", path, i)
+		v.Rows = append(v.Rows, uniqueRow{Name: l.Name, Cells: []cell{
+			whole(at+"/changed", int64(l.Changed)), whole(at+"/missing", int64(l.Missing)),
+			riskCell(at+"/entropy", l.Original), riskCell(at+"/entropy_released", l.Released),
+			riskCell(at+"/entropy_lost", l.Lost), shareCell(at+"/distance", l.Distance)}})
+	}
+	return v
+}
+
+func (t *attackTable) categories(v *categoriesView) {
+	if v == nil {
+		return
+	}
+	t.title("What masking has taken from the categories")
+	for i, r := range v.Rows {
+		if i == mostColumns {
+			t.text("and " + plural(int64(len(v.Rows)-i), "column", "columns") + " more.")
+			break
+		}
+		t.row(r.Name, r.Cells[0].Text, "records changed, "+r.Cells[1].Text+" of them to missing; of "+r.Cells[2].Text+" bits "+r.Cells[4].Text+" are lost; shares moved by "+r.Cells[5].Text)
+	}
+	t.tiles(v.Tiles)
+	t.Line("")
+}

@@ -1,0 +1,142 @@
+package loss
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// CategoryPair is a column of categories on both sides, a record at the same index: codes
+// that both share, −1 where a value is missing.
+type CategoryPair struct {
+	Name               string
+	Original, Released []int32
+}
+
+// Categories say what masks have taken from categories. Missing values are a category of
+// their own throughout.
+type Categories struct {
+	Columns []CategoryLoss `json:"columns"`
+	// PMSE is the propensity score mean squared error of the saturated model, all
+	// combinations of the columns: Σ (p̂_i − ½)²/N over original and released records, where
+	// p̂ of a combination is the released share of its records (Woo, Reiter, Oganian & Karr
+	// 2009). 0: combinations are as frequent as they were; ¼: no combination of one side is
+	// on the other.
+	PMSE float64 `json:"pmse" doc:"propensity score mean squared error of the saturated model of all columns: 0 where combinations are as frequent as they were, a quarter where none of them is on both sides"`
+	// Expected is its mean where the released records are fresh draws from the distribution
+	// that the original shows: (k − 1)/(8N), k the
+	// combinations (Snoke et al. 2018, section 3.1, with c = ½), N records on both sides.
+	Expected     float64 `json:"expected" doc:"what fresh draws from the same distribution would give"`
+	Combinations int     `json:"combinations" doc:"combinations on either side"`
+}
+
+// CategoryLoss is what masks have done to one column.
+type CategoryLoss struct {
+	Name    string `json:"name"`
+	Records int    `json:"records"`
+	// Changed counts the records whose category is not the original's, those whose value
+	// was set missing among them. Of a column that was recoded all are where the coarser
+	// categories have other names.
+	Changed int `json:"changed" doc:"records with another category than the original's, or with none in its place"`
+	Missing int `json:"missing" doc:"of these, records whose value was set missing"`
+	// Original and Released are the entropies of the categories, in bits: −Σ p·log₂ p.
+	Original float64 `json:"entropy" doc:"entropy of the original's categories, in bits"`
+	Released float64 `json:"entropy_released" doc:"entropy of the released categories, in bits"`
+	// Lost is the entropy of the original's category given the released one, in bits: what
+	// of the original the release does not tell.
+	Lost float64 `json:"entropy_lost" doc:"entropy of the original's category given the released one, in bits: 0 where the one follows from the other"`
+	// Distance is half the sum of |p − q| over the categories, of the shares before and
+	// after: of the shares, not of the records.
+	Distance float64 `json:"distance" doc:"half the sum of the differences of the categories' shares: 0 where they are as frequent as they were, 1 where no category is on both sides"`
+}
+
+// CategoriesOf measures columns of categories. All must have the same records, at least one.
+func CategoriesOf(columns []CategoryPair) (*Categories, error) {
+	if len(columns) == 0 || len(columns[0].Original) == 0 {
+		return nil, fmt.Errorf("categories: must have at least one column and one record")
+	}
+	n := len(columns[0].Original)
+	var r Categories
+	original, released := make([]int32, n), make([]int32, n) // combinations so far
+	for _, c := range columns {
+		if len(c.Original) != n || len(c.Released) != n {
+			return nil, fmt.Errorf("categories: column %q must have %d records on both sides, got %d and %d", c.Name, n, len(c.Original), len(c.Released))
+		}
+		r.Columns = append(r.Columns, lossOf(c))
+		number := map[[2]int32]int32{}
+		for _, side := range []struct{ all, codes []int32 }{{original, c.Original}, {released, c.Released}} {
+			for i, code := range side.codes {
+				pair := [2]int32{side.all[i], code}
+				of, known := number[pair]
+				if !known {
+					of = int32(len(number))
+					number[pair] = of
+				}
+				side.all[i] = of
+			}
+		}
+		r.Combinations = len(number)
+	}
+	before, after := tallied(original), tallied(released)
+	for of := range int32(r.Combinations) {
+		x, y := float64(before[of]), float64(after[of])
+		d := y/(x+y) - 0.5
+		r.PMSE += (x + y) * d * d / float64(2*n)
+	}
+	r.Expected = float64(r.Combinations-1) / float64(8*2*n)
+	return &r, nil
+}
+
+func lossOf(c CategoryPair) CategoryLoss {
+	l := CategoryLoss{Name: c.Name, Records: len(c.Original)}
+	joint := map[[2]int32]int{}
+	for i, x := range c.Original {
+		y := c.Released[i]
+		if x != y {
+			l.Changed++
+			if y < 0 {
+				l.Missing++
+			}
+		}
+		joint[[2]int32{x, y}]++
+	}
+	before, after := tallied(c.Original), tallied(c.Released)
+	l.Original, l.Released = entropy(before), entropy(after)
+	l.Lost = max(0, entropy(joint)-l.Released)
+	if len(joint) == len(after) {
+		l.Lost = 0 // to the bit: each released category is of one original
+	}
+	for code, x := range before {
+		l.Distance += math.Abs(float64(x-after[code])) / float64(2*l.Records)
+	}
+	for code, y := range after {
+		if _, known := before[code]; !known {
+			l.Distance += float64(y) / float64(2*l.Records)
+		}
+	}
+	return l
+}
+
+func tallied(codes []int32) map[int32]int {
+	n := map[int32]int{}
+	for _, c := range codes {
+		n[c]++
+	}
+	return n
+}
+
+// entropy is that of counts, in bits, summed in an order of its own.
+func entropy[K comparable](counts map[K]int) (h float64) {
+	var list []int
+	total := 0
+	for _, n := range counts {
+		list = append(list, n)
+		total += n
+	}
+	slices.Sort(list)
+	for _, n := range list {
+		p := float64(n) / float64(total)
+		h -= p * math.Log2(p)
+	}
+	return h + 0
+}
