@@ -4,6 +4,9 @@ import (
 	"context"
 	"math"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/place"
+	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
 )
 
 // Windows add up to the whole, whose accumulator is that of one pass.
@@ -73,5 +76,63 @@ func TestWindowsAreTheirOwn(t *testing.T) {
 		if i == 1 && (float64(c.Original.Mean) < 599 || float64(c.Original.Mean) > 601 || c.Original.Max < 1000 || w.Original.Max > 900) {
 			t.Errorf("whole: %+v, window: %+v", c.Original, w.Original)
 		}
+	}
+}
+
+// A snapshot is due after as many records as were asked for, from one on, and after 100,000
+// where none were.
+func TestSnapshotsAreDue(t *testing.T) {
+	table := makePairs(5, 20, false)
+	for _, every := range []int64{1, 2, 7} {
+		s, err := NewSnapshots(testOptions(t), every)
+		must(t, err)
+		for row := range 20 {
+			s.Add(table.block(row, row+1))
+			if pending := s.Pending(); s.Due() != (pending >= every) {
+				t.Errorf("every %d: due at %d is %v", every, pending, s.Due())
+			}
+			if s.Due() {
+				if _, _, err := s.Take(t.Context()); err != nil || s.Pending() != 0 {
+					t.Fatalf("%d pending: %v", s.Pending(), err)
+				}
+			}
+		}
+		if want := int(20 / every); s.Taken() != want {
+			t.Errorf("every %d: %d taken of 20 records, want %d", every, s.Taken(), want)
+		}
+	}
+	for _, every := range []int64{0, -1} {
+		if s, err := NewSnapshots(testOptions(t), every); err != nil || s.every != 100_000 {
+			t.Errorf("every %d: %d, %v", every, s.every, err)
+		}
+	}
+}
+
+// A delta keeps no more of the order of the records than the accumulator that it is merged
+// into: in one that has thinned its levels it is thinned from the start.
+func TestDeltaIsThinnedFromTheStart(t *testing.T) {
+	o := Options{Columns: []Column{{Name: "x", Masked: true}}, Key: testKey(t), OrderBins: 512, Sample: 50}
+	a := newAccumulator(t, o)
+	const n = 60_000
+	blocks := normalBlocks(t, 1, n+20_000, 2_000, 1)
+	for _, b := range blocks[:n/2_000] {
+		a.Add(b)
+	}
+	d, err := a.Delta()
+	must(t, err)
+	plain := newAccumulator(t, o)
+	for _, b := range blocks[n/2_000:] {
+		d.Add(b)
+		plain.Add(b)
+	}
+	size := func(a *Accumulator) int {
+		var e wire.Encoder
+		from := place.NewNumbering()
+		a.columns[0].order.Number(from)
+		a.columns[0].order.Encode(&e, from)
+		return len(e)
+	}
+	if of, alone := size(d), size(plain); of >= alone {
+		t.Errorf("a delta keeps %d bytes of the order, by itself it is %d", of, alone)
 	}
 }

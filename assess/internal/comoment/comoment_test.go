@@ -224,3 +224,46 @@ func TestMomentsFarFromZero(t *testing.T) {
 		t.Errorf("of none: %+v", none)
 	}
 }
+
+// Co-moments are read as they were written, and refused where the kind of a pair is none of
+// those that are written, or where they are cut.
+func TestDecodingMoments(t *testing.T) {
+	rng := rand.New(rand.NewPCG(61, 7))
+	for _, nulls := range []bool{false, true} {
+		g := New(3)
+		randomTable(rng, 300, nulls).add(&g, 0, 300)
+		var e wire.Encoder
+		g.Encode(&e)
+		kinds := []int{40, 40 + 40} // behind the first column's own moments, and the second's
+		if e[kinds[0]] == pairOwn != nulls {
+			t.Fatalf("nulls %v: the first pair is of kind %d", nulls, e[kinds[0]])
+		}
+		decode := func(data []byte) (Gram, bool) {
+			got := New(3)
+			d := wire.Decoder{Rest: data}
+			got.Decode(&d)
+			return got, !d.Failed && len(d.Rest) == 0
+		}
+		got, ok := decode(e)
+		if !ok {
+			t.Fatal("what was written is refused")
+		}
+		for p := range g.Pairs {
+			if got.Pairs[p] != g.Pairs[p] {
+				t.Errorf("nulls %v, pair %d: %+v, want %+v", nulls, p, got.Pairs[p], g.Pairs[p])
+			}
+		}
+		for cut := range len(e) {
+			if _, ok := decode(e[:cut:cut]); ok {
+				t.Errorf("cut at %d of %d: accepted", cut, len(e))
+			}
+		}
+		for _, kind := range []byte{0, 3, 255} {
+			other := append(wire.Encoder{}, e...)
+			other[kinds[0]] = kind
+			if _, ok := decode(other); ok {
+				t.Errorf("a pair of kind %d is accepted", kind)
+			}
+		}
+	}
+}

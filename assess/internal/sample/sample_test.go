@@ -239,3 +239,89 @@ func TestEdgesAreTheMostExtreme(t *testing.T) {
 		}
 	}
 }
+
+// An edge is decoded where it holds no more records than it may, all of them finite and at
+// places that are; cut anywhere it is refused.
+func TestDecodingEdgesRefuses(t *testing.T) {
+	var origins place.Origins
+	from := []*place.Origin{origins.Of("", 0), origins.Of("other", 3)}
+	write := func(n uint64, records int, x float64, number uint64, step int64) wire.Encoder {
+		var e wire.Encoder
+		e.Uint(n)
+		for i := range records {
+			e.Floats(x + float64(i))
+			e.Short(number)
+			e.Signed(step)
+			e.Floats(1, math.NaN())
+		}
+		return e
+	}
+	decode := func(data []byte) (*Edge, bool) {
+		edge := NewEdge(3, +1)
+		d := wire.Decoder{Rest: data}
+		edge.Decode(&d, 2, from)
+		return &edge, !d.Failed && len(d.Rest) == 0
+	}
+	whole := write(3, 3, 5, 1, 2)
+	edge, ok := decode(whole)
+	if !ok || len(edge.Entries) != 3 {
+		t.Fatalf("what is right is refused: %v", edge.Entries)
+	}
+	for i, e := range edge.Entries {
+		if e.From != from[1] || e.X != 5+float64(e.Row/2-1) || len(e.Values) != 2 || e.Values[0] != 1 || e.Values[1] == e.Values[1] {
+			t.Errorf("record %d: %+v", i, e)
+		}
+	}
+	for cut := range len(whole) {
+		if _, ok := decode(whole[:cut:cut]); ok {
+			t.Errorf("cut at %d of %d: accepted", cut, len(whole))
+		}
+	}
+	for name, c := range map[string]struct {
+		data wire.Encoder
+		ok   bool
+	}{
+		"none":                  {write(0, 0, 0, 0, 0), true},
+		"one too many":          {write(4, 4, 5, 1, 2), false},
+		"fewer than claimed":    {write(3, 2, 5, 1, 2), false},
+		"more than claimed":     {write(2, 3, 5, 1, 2), false},
+		"an infinite one":       {write(2, 2, math.Inf(1), 1, 2), false},
+		"one that is no number": {write(1, 1, math.NaN(), 1, 2), false},
+		"an origin too far":     {write(1, 1, 5, 2, 2), false},
+		"a place before all":    {write(1, 1, 5, 1, -1), false},
+		"the first place":       {write(1, 1, 5, 0, 0), true},
+		"claims without an end": {write(1<<60, 3, 5, 1, 2), false},
+	} {
+		if _, ok := decode(c.data); ok != c.ok {
+			t.Errorf("%s: accepted is %v", name, ok)
+		}
+	}
+}
+
+// An edge that was emptied is as a new one: what a record must pass is that of the records
+// that came since, in whichever place those before stood.
+func TestEdgeThatWasEmptied(t *testing.T) {
+	var origins place.Origins
+	from := origins.Of("", 0)
+	for _, sign := range []float64{-1, 1} {
+		old, fresh := NewEdge(2, sign), NewEdge(2, sign)
+		for row := range int64(20) {
+			old.Add(sign*float64(100+row), from, 1000+row, 1, func(v []float64) { v[0] = 1 })
+		}
+		old.Reset()
+		for row := range int64(8) {
+			for _, e := range []*Edge{&old, &fresh} {
+				e.Add(sign*float64(row%3), from, row, 1, func(v []float64) { v[0] = float64(row) })
+			}
+			for _, first := range []int64{0, row, row + 1, 500, 1019, 2000} {
+				if got, want := old.Threshold(from, first), fresh.Threshold(from, first); got != want {
+					t.Errorf("sign %v, after %d: a block from %d on must pass %v, want %v", sign, row, first, got, want)
+				}
+			}
+		}
+		a, b := old.First(), fresh.First()
+		if a.X != b.X || a.Row != b.Row || a.Values[0] != b.Values[0] || len(old.Entries) != 2 {
+			t.Errorf("sign %v: %+v, want %+v", sign, a, b)
+		}
+	}
+}
