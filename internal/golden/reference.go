@@ -45,6 +45,16 @@ type Frequencies struct {
 	Below       map[int]int
 }
 
+// SUDA2 are the scores of minimal sample uniques of at most MaxSize keys, and the DIS
+// scores for a sampling fraction, by record; what each key contributes to the scores.
+type SUDA2 struct {
+	MaxSize      int `json:"max_size"`
+	Fraction     float64
+	Score        Values
+	Contribution map[string]float64
+	DIS          Values
+}
+
 // Reference holds made-up data and what scripts/reference/measures.py computes of
 // them from the definitions alone. It is in the repository.
 type Reference struct {
@@ -54,7 +64,8 @@ type Reference struct {
 	Weights         Values
 	Household       Values
 	HouseholdRisk   Values `json:"household_risk"`
-	Suda            Values
+	SUDA2           map[string]SUDA2
+	SUDA2WithGaps   map[string]SUDA2 `json:"suda2_with_gaps"`
 	Frequencies     Frequencies
 	WithGaps        []Frequencies `json:"frequencies_with_gaps"`
 	Diversity       struct{ Distinct, Entropy, Recursive Values }

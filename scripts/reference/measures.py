@@ -275,22 +275,53 @@ def diversity(c):
     return {"distinct": distinct, "entropy": effective, "recursive": recursive}
 
 
-def suda():
-    """Scores of Elliot et al.: each minimal sample unique of k of m keys counts
-    (m−k)(m−k−1)…1; a set of all keys counts 1."""
-    columns, m = list(keys.values()), len(keys)
-    scores = []
+def minimal_uniques(columns):
+    """Of each record the sets of columns in which nobody else has its values, and of
+    which no smaller one is such a set. A missing value is nobody's match and makes
+    nobody unique."""
+    m, found = len(columns), []
     for i in range(N):
-        minimal, score = [], 0
+        minimal = []
         for k in range(1, m + 1):
             for chosen in itertools.combinations(range(m), k):
-                if any(set(s) <= set(chosen) for s in minimal):
+                if any(columns[j][i] is None for j in chosen) or any(set(s) <= set(chosen) for s in minimal):
                     continue
                 if sum(all(columns[j][r] == columns[j][i] for j in chosen) for r in range(N)) == 1:
                     minimal.append(chosen)
-                    score += math.factorial(m - k)
-        scores.append(score)
-    return scores
+        found.append(minimal)
+    return found
+
+
+def elliot(k, m, most):
+    """Elliot et al. (2005): a set of k of m keys stands for the paths of the lattice
+    above it, (m−k)(m−k−1)…, down to the largest size that is searched; 1 for all keys."""
+    return math.prod(m - i for i in range(k, min(most, m - 1) + 1))
+
+
+def ihsn(k, m, most):
+    """The first implementation of the IHSN: the supersets of the set, of which there are
+    2^(m−k) − 1, by the number of sets of its size."""
+    return (2 ** (m - k) - 1) / math.comb(m, k)
+
+
+def suda2(columns, weigh, most, fraction):
+    """Scores, contributions in per cent, and DIS scores. The level of these is that of
+    data intrusion simulation (Skinner and Elliot 2002): of n1 sample uniques and n2 pairs,
+    n1·π of n1·π + 2·n2·(1 − π) matches are right. The odds against a right match, in all
+    n1·(1 − DIS)/DIS, are shared out by the scores to the power of −Q, Q = 1 + (8 − m)/20."""
+    names, columns, m = list(columns), list(columns.values()), len(columns)
+    found = [[s for s in sets if len(s) <= most] for sets in minimal_uniques(columns)]
+    scores = [math.fsum(weigh(len(s), m, most) for s in sets) for sets in found]
+    total = math.fsum(scores)
+    contribution = {name: math.fsum(weigh(len(s), m, most) for sets in found for s in sets if j in s) / total for j, name in enumerate(names)}
+    rows = list(zip(*columns))
+    alone = sum(rows.count(r) == 1 for r in rows)
+    pairs = sum(rows.count(r) == 2 for r in rows) // 2
+    level = alone * fraction / (alone * fraction + 2 * pairs * (1 - fraction))
+    against, power = alone * (1 - level) / level, 1 + (8 - m) / 20
+    inverse = math.fsum(s ** -power for s in scores if s > 0)
+    dis = [1 / (1 + against * s ** -power / inverse) if s > 0 else 0 for s in scores]
+    return {"max_size": most, "fraction": fraction, "score": scores, "contribution": contribution, "dis": dis}
 
 
 json.dump({
@@ -298,6 +329,9 @@ json.dump({
     "weights": weights, "household": household,
     "utility": utility, "linkage": linkage,
     "frequencies": plain, "frequencies_with_gaps": [frequencies(gaps, a) for a in (0.0, 0.5, 1.0)],
-    "household_risk": household_risk, "diversity": diversity(2), "suda": suda(),
+    "household_risk": household_risk, "diversity": diversity(2), "suda2": {
+        "elliot": suda2(keys, elliot, 4, 0.05), "ihsn": suda2(keys, ihsn, 4, 0.2),
+        "elliot_of_three": suda2(keys, elliot, 3, 0.05), "ihsn_of_two": suda2(keys, ihsn, 2, 0.9)},
+    "suda2_with_gaps": {"elliot": suda2(gaps, elliot, 4, 0.05), "ihsn": suda2(gaps, ihsn, 3, 0.05)},
 }, sys.stdout, separators=(",", ":"))
 print()

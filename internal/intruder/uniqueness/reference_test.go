@@ -2,6 +2,8 @@ package uniqueness
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/golden"
@@ -56,15 +58,60 @@ func TestReferenceFrequencies(t *testing.T) {
 	}
 }
 
-// Household risk, l-diversity and SUDA2 scores likewise.
-func TestReferenceHouseholdsDiversityScores(t *testing.T) {
+// TestReferenceSUDA2: scores by either weighing of sizes, down to all keys and to fewer,
+// with complete keys and with gaps; what each key contributes; and the DIS scores.
+func TestReferenceSUDA2(t *testing.T) {
+	ref := golden.ReadReference(t)
+	check := func(keys map[string]golden.Values, cases map[string]golden.SUDA2, dis bool) {
+		t.Helper()
+		for name, want := range cases {
+			weighing := ScoresElliot
+			if strings.HasPrefix(name, "ihsn") {
+				weighing = ScoresIHSN
+			}
+			r := measure(t, Data{Keys: referenceColumns(keys, referenceKeys...)},
+				Options{Alpha: 1, SUDA2: &SUDA2Options{MaxSize: want.MaxSize, Scores: weighing, SampleFraction: want.Fraction}})
+			wantColumn(t, name+" score", r.SUDA2.Score, want.Score)
+			positive, mean := 0, 0.0
+			for _, s := range want.Score {
+				mean += s / float64(len(want.Score))
+				if s > 0 {
+					positive++
+				}
+			}
+			if positive < 10 || !near(r.SUDA2.Mean, mean, 1e-12) || !near(r.SUDA2.Max, slices.Max(want.Score), 0) {
+				t.Errorf("%s: %d positive scores, mean %v, max %v; want mean %v, max %v", name, positive, r.SUDA2.Mean, r.SUDA2.Max, mean, slices.Max(want.Score))
+			}
+			for _, key := range referenceKeys {
+				if got := r.SUDA2.Contribution[key]; !near(got, want.Contribution[key], 1e-12) {
+					t.Errorf("%s: contribution of %s: %v, want %v", name, key, got, want.Contribution[key])
+				}
+			}
+			if !dis { // what a pair is where values are missing, the definition does not say
+				continue
+			}
+			for i, d := range r.SUDA2.DIS {
+				if math.Abs(d-want.DIS[i]) > 1e-12*want.DIS[i] { // some ten roundings of 2⁻⁵³, powers among them
+					t.Fatalf("%s: DIS score, record %d: %v, want %v", name, i, d, want.DIS[i])
+				}
+			}
+		}
+	}
+	if len(ref.SUDA2) != 4 || len(ref.SUDA2WithGaps) != 2 {
+		t.Fatalf("%d and %d cases", len(ref.SUDA2), len(ref.SUDA2WithGaps))
+	}
+	check(ref.Keys, ref.SUDA2, true)
+	check(ref.KeysWithGaps, ref.SUDA2WithGaps, false)
+}
+
+// Household risk and l-diversity likewise.
+func TestReferenceHouseholdsDiversity(t *testing.T) {
 	ref := golden.ReadReference(t)
 	r := measure(t, Data{
 		Keys: referenceColumns(ref.Keys, referenceKeys...), Weights: ref.Weights,
 		Household: Codes(ref.Household), Sensitive: referenceColumns(ref.Sensitive, "illness"),
-	}, Options{Alpha: 1, RecursiveC: 2, SUDA2: &SUDA2Options{}})
+	}, Options{Alpha: 1, RecursiveC: 2})
 	wantColumn(t, "household risk", r.Household.Risk, ref.HouseholdRisk)
-	wantColumn(t, "score", r.SUDA2.Score, ref.Suda)
 	d := r.LDiversity["illness"]
 	wantColumn(t, "entropy", d.Entropy, ref.Diversity.Entropy)
 	for i := range d.Distinct {
