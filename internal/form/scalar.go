@@ -51,32 +51,37 @@ func (r *Reading) decodeScalar(n *yaml.Node, v reflect.Value, may allowed) (wron
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return r.decodeWhole(n, v)
 	case reflect.Float32, reflect.Float64:
-		if may.share != "" {
-			if x, ok := asShare(n); ok {
-				if may.share == "whole" && x > 1 {
-					return "must be at most 100%, got " + r.describe(n)
-				}
-				v.SetFloat(x)
-				return ""
-			}
-		}
-		if r.quotedNumber(n) {
-			return fmt.Sprintf("must be a number, got text; remove the quotes around %s", r.text(n))
-		}
-		if n.Style&quoted != 0 || !realNumber.MatchString(n.Value) {
-			return "must be a number, got " + r.describe(n)
-		}
-		x, err := strconv.ParseFloat(n.Value, 64)
-		if err != nil || math.IsInf(x, 0) {
-			return fmt.Sprintf("must be a number that a double holds, got %s", r.text(n))
-		}
-		if may.share == "whole" && x > 1 {
-			return fmt.Sprintf("must be a share from 0 to 1, or a percentage, got %s; write %v or %v%%", r.describe(n), x/100, x)
-		}
-		v.SetFloat(x)
-		return ""
+		return r.decodeReal(n, v, may.share)
 	}
 	panic(fmt.Sprintf("form: a field of type %s cannot be configured", v.Type()))
+}
+
+// decodeReal reads a number, which where share is given may be a percentage.
+func (r *Reading) decodeReal(n *yaml.Node, v reflect.Value, share string) (wrong string) {
+	if share != "" {
+		if x, ok := asShare(n); ok {
+			if share == "whole" && x > 1 {
+				return "must be at most 100%, got " + r.describe(n)
+			}
+			v.SetFloat(x)
+			return ""
+		}
+	}
+	if r.quotedNumber(n) {
+		return fmt.Sprintf("must be a number, got text; remove the quotes around %s", r.text(n))
+	}
+	if n.Style&quoted != 0 || !realNumber.MatchString(n.Value) {
+		return "must be a number, got " + r.describe(n)
+	}
+	x, err := strconv.ParseFloat(n.Value, 64)
+	if err != nil || math.IsInf(x, 0) {
+		return fmt.Sprintf("must be a number that a double holds, got %s", r.text(n))
+	}
+	if share == "whole" && x > 1 {
+		return fmt.Sprintf("must be a share from 0 to 1, or a percentage, got %s; write %v or %v%%", r.describe(n), x/100, x)
+	}
+	v.SetFloat(x)
+	return ""
 }
 
 // synonym returns which of the words a word of other tools stands for, "" where it
