@@ -138,9 +138,9 @@ func (s Secret) Exposed() string {
 	return fmt.Sprintf("key file %s can be read by others than its owner (mode %04o); chmod 600 it", s.File, info.Mode().Perm())
 }
 
-// Guessable says in words that the key does not look like 32 random bytes; "" where it
+// guessable says in words that the key does not look like 32 random bytes; "" where it
 // does. Nothing of the key is in it, not how it was found out either.
-func Guessable(key keystream.Key) string {
+func guessable(key keystream.Key) string {
 	if key.PlausibleBits() >= keystream.EnoughBits {
 		return ""
 	}
@@ -150,7 +150,7 @@ func Guessable(key keystream.Key) string {
 
 // Warnings is what there is to say of the key and of where it is kept.
 func (s Secret) Warnings(key keystream.Key) (list []string) {
-	for _, w := range []string{s.Exposed(), Guessable(key)} {
+	for _, w := range []string{s.Exposed(), guessable(key)} {
 		if w != "" {
 			list = append(list, w)
 		}

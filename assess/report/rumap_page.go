@@ -327,9 +327,9 @@ func groupsView(m *rumap.Map, chosen int) *mapGroups {
 	return view
 }
 
-// AddAlternatives draws the strategies of a map on data behind a release's own
+// addAlternatives draws the strategies of a map on data behind a release's own
 // points.
-func AddAlternatives(ru *figure.RUMap, of *rumap.Map) {
+func addAlternatives(ru *figure.RUMap, of *rumap.Map) {
 	curves, key := of.Alternatives()
 	ru.Curves = append(ru.Curves, curves...)
 	ru.Key = append(ru.Key, key...)

@@ -135,7 +135,7 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 	m := MapOf(c, r.Gate)
 	for _, of := range r.Alternatives {
 		if of.Column == c.Name {
-			AddAlternatives(&m, of)
+			addAlternatives(&m, of)
 		}
 	}
 	// The SVG is this package's own writing with every string escaped.

@@ -29,7 +29,7 @@ func (c *SourceConfig) Guess(ctx context.Context) error {
 	head = bytes.TrimPrefix(head, []byte(text.ByteOrderMark))
 	d := c.dialect().delimiter
 	if c.Delimiter == "" || c.tabbed() {
-		if guess := GuessDelimiter(head, d); guess != d {
+		if guess := guessDelimiter(head, d); guess != d {
 			d, c.Delimiter = guess, string(rune(guess))
 		}
 	}
@@ -116,17 +116,17 @@ func guessDecimal(head []byte, delimiter byte) (decimal, thousands string) {
 
 func chomp(record string) string { return strings.TrimSuffix(record, "\r") }
 
-// Delimiters are what separates the fields of the CSV files that people have.
-const Delimiters = ",;\t|"
+// delimiters are what separates the fields of the CSV files that people have.
+const delimiters = ",;\t|"
 
-// GuessDelimiter returns the character of Delimiters that stands most often in the first
+// guessDelimiter returns the character of delimiters that stands most often in the first
 // of the records that a text begins with, and equally often in nine of ten of the others,
 // as some may be broken; the given one where no other does so more often. Text in double
 // quotes is passed over.
-func GuessDelimiter(head []byte, byDefault byte) byte {
+func guessDelimiter(head []byte, byDefault byte) byte {
 	records := firstRecords(head)
 	best, most := byDefault, inEach(records, byDefault)
-	for _, d := range []byte(Delimiters) {
+	for _, d := range []byte(delimiters) {
 		if n := inEach(records, d); n > most {
 			best, most = d, n
 		}

@@ -81,7 +81,7 @@ func (s *source) Missplit() string {
 	if err != nil {
 		return ""
 	}
-	if d := GuessDelimiter(head, s.dialect.delimiter); d != s.dialect.delimiter {
+	if d := guessDelimiter(head, s.dialect.delimiter); d != s.dialect.delimiter {
 		return string(rune(d))
 	}
 	return ""
