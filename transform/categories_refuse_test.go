@@ -183,6 +183,23 @@ func TestKeepingOfCategories(t *testing.T) {
 	}
 }
 
+// Nothing is explained of a column of text, of one that no mask touches, of one that is not
+// there, or of a mask that says nothing of what it keeps.
+func TestKeepingThatExplainsNothing(t *testing.T) {
+	of := testColumn{[]float64{0, 1, 2}, nil, arrow.PrimitiveTypes.Float64, 0}
+	setup := testSetup(t, of, of)
+	setup.Columns = append(setup.Columns, ColumnInfo{Name: "text", Index: 2, Field: microdata.Field{Name: "text", Type: arrow.BinaryTypes.String}, Decimals: -1})
+	c := chain(t, setup, mask(&PRAM{Columns: []string{"text"}, Keep: ptr(0.5), Categories: []string{"x", "y"}}), mask(&Noise{Columns: []string{"a"}, SD: amount(2)}))
+	for _, name := range []string{"text", "b", "nobody"} {
+		if k := c.Keeping(name, 1, false); k.Share(1) != 0 || k.Most != 1 {
+			t.Errorf("%s: %v stay, at most %v", name, k.Share(1), k.Most)
+		}
+	}
+	if k := c.Keeping("a", 1, false); k.Share(1) == 0 {
+		t.Error("of noise nothing is explained")
+	}
+}
+
 // Behind noise, what lies beyond a bound is moved, and half of what lies at it returns.
 func TestKeepingOfTailsBehindNoise(t *testing.T) {
 	of := testColumn{[]float64{0, 1, 2, 3, 4, 9}, nil, arrow.PrimitiveTypes.Float64, 0}

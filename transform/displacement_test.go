@@ -225,3 +225,58 @@ func btoi(b bool) int {
 	}
 	return 0
 }
+
+// Of the records that are wanted alone as much is said as of all: whatever lies in a window
+// may come to one of them.
+func TestDisplacementOfWantedRecords(t *testing.T) {
+	const n, window = 240, 80
+	columns := displacementData(n, 4, 0.5, true)
+	wanted := func(i int) bool { return i%3 == 1 || i > window-4 }
+	for _, scope := range []string{"window", "dataset"} {
+		for _, policy := range []string{"random", "unique"} {
+			setup := testSetup(t, columns...)
+			setup.Window = window
+			c := chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask(policy, scope, 0.7)))
+			d := c.Displacer()
+			blocks := func(do func(b *microdata.Block) error) {
+				for from := 0; from < n; from += window {
+					if err := do(block(from, from+window, columns...)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if d.NeedsSurvey() {
+				blocks(d.Survey)
+			}
+			d.EndSurvey()
+			var all []microdata.Moved
+			blocks(func(b *microdata.Block) error {
+				err := d.Apply(b)
+				all = append(all, b.Columns[0].Moved)
+				return err
+			})
+			k, said := 0, 0
+			blocks(func(b *microdata.Block) error {
+				err := d.ApplyTo(b, wanted)
+				got, want := b.Columns[0].Moved, all[k]
+				k++
+				same := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(b)) || a != a && b != b }
+				for i := range b.N {
+					if !wanted(i) {
+						continue
+					}
+					if !same(got.Stay[i], want.Stay[i]) || !same(got.Square[i], want.Square[i]) || !same(got.Weight[i], want.Weight[i]) || !same(got.Total[i], want.Total[i]) {
+						t.Fatalf("%s, %s: record %d stays with %v and %v, and with %v and %v where all are wanted", scope, policy, i, got.Stay[i], got.Total[i], want.Stay[i], want.Total[i])
+					}
+					if want.Stay[i] < 1 {
+						said++
+					}
+				}
+				return err
+			})
+			if said == 0 {
+				t.Errorf("%s, %s: no record moves", scope, policy)
+			}
+		}
+	}
+}

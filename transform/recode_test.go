@@ -61,6 +61,7 @@ func TestRecode(t *testing.T) {
 		"a dictionary":      {&Recode{Map: regions}, coded, `["Linz", null, "Graz", "Linz", "Wien"]`, []string{"North", "null", "South", "North", "rejected"}},
 		"large text":        {&Recode{Map: regions}, arrow.BinaryTypes.LargeString, `["Graz", null]`, []string{"South", "null"}},
 		"views":             {&Recode{Map: regions}, arrow.BinaryTypes.StringView, `["Graz", "Wien"]`, []string{"South", "rejected"}},
+		"no level":          {&Recode{Map: up}, text, `["Graz", "Styria", "Linz"]`, []string{"Styria", "Austria", "Upper Austria"}},
 		"one step up":       {&Recode{Map: up, Level: ptr(1)}, text, `["Graz", "Styria", "Austria"]`, []string{"Styria", "Austria", "Austria"}},
 		"two steps up":      {&Recode{Map: up, Level: ptr(2)}, text, `["Graz", "Styria", "Linz"]`, []string{"Austria", "Austria", "Austria"}},
 		"beyond the root":   {&Recode{Map: up, Level: ptr(9)}, text, `["Graz"]`, []string{"Austria"}},

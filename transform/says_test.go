@@ -218,6 +218,24 @@ func TestWhatIsKnownOfMasks(t *testing.T) {
 	}
 }
 
+// A relative amount is a share of the column's standard deviation.
+func TestAmountsOfActions(t *testing.T) {
+	for _, sd := range []float64{0.5, 1, 20} {
+		if a := ActionOf(&Noise{SD: percent(25)}, "a", sd).(Addition); a.SD != 0.25*sd {
+			t.Errorf("25 %% of %v: %v", sd, a.SD)
+		}
+		if a := ActionOf(&Noise{SD: amount(3)}, "a", sd).(Addition); a.SD != 3 {
+			t.Errorf("3 where the SD is %v: %v", sd, a.SD)
+		}
+	}
+	for level, refused := range map[int]bool{0: true, 1: false, 100: false, 101: true} {
+		m := &Recode{Columns: []string{"a"}, Map: map[string]string{"x": "y"}, Level: &level}
+		if ps := m.Check(); (len(ps) > 0) != refused || refused && ps[0].Path != "level" {
+			t.Errorf("level %d: %v", level, ps)
+		}
+	}
+}
+
 // An efficiency of such masks is published only with all that it gives away.
 func TestEfficiencyOfCategories(t *testing.T) {
 	for _, c := range []struct {

@@ -319,6 +319,18 @@ func TestEdgeThatWasEmptied(t *testing.T) {
 				}
 			}
 		}
+		// A block that begins behind all that is held must pass the bound; an earlier one may win
+		// a tie.
+		last := int64(7)
+		for first, tie := range map[int64]bool{last - 1: true, last: true, last + 1: false} {
+			bound := sign * 2
+			if tie {
+				bound = math.Nextafter(bound, -sign*10)
+			}
+			if got := old.Threshold(from, first); got != bound {
+				t.Errorf("sign %v: a block from %d on must pass %v, want %v", sign, first, got, bound)
+			}
+		}
 		a, b := old.First(), fresh.First()
 		if a.X != b.X || a.Row != b.Row || a.Values[0] != b.Values[0] || len(old.Entries) != 2 {
 			t.Errorf("sign %v: %+v, want %+v", sign, a, b)
