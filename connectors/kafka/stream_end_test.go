@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -101,6 +102,45 @@ func TestMembersShareThePartitions(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A member that waits to share the partitions ends an open transaction long before its
+// time, though records go on coming.
+func TestRebalanceEndsATransaction(t *testing.T) {
+	t.Parallel()
+	c, cl := streamCluster(t)
+	long := func(s *StreamConfig) {
+		s.Source.Until, s.Commit.Records, s.Commit.Interval = "", 1_000_000, connectors.Duration(4*time.Minute)
+	}
+	fill(t, cl, "in", 0, 0, 1)
+	first := newMember(t, c, long)
+	ctx := limited(t)
+	if err := first.Begin(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; ; n++ {
+		if _, err := first.Next(ctx); errors.Is(err, io.EOF) {
+			if first.Touched() {
+				break
+			}
+			if _, err := first.End(ctx, false); err != nil { // nothing has come yet
+				t.Fatal(err)
+			}
+			if err := first.Begin(ctx); err != nil {
+				t.Fatal(err)
+			}
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if first.Touched() && n > 0 {
+			n = -1 << 40
+			newMember(t, c, long)
+		}
+		fill(t, cl, "in", 0, n&0xffff, 1)
+	}
+	if _, err := first.End(ctx, false); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -578,5 +578,10 @@ func TestRegistryOfTheSink(t *testing.T) {
 	if again, _ := s.sinkRegistry(); again != own {
 		t.Error("its own is made twice")
 	}
+	broken := offline()
+	broken.config.Sink.Registry = &registry.Config{URL: "http://localhost:2", CA: "/gone"}
+	if _, err := broken.sinkRegistry(); err == nil {
+		t.Error("its own cannot be made")
+	}
 	s.Close()
 }

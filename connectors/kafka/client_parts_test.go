@@ -1,0 +1,207 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// The time before a try doubles from 100 ms to 10 s, give or take a fifth to both sides.
+func TestBackoff(t *testing.T) {
+	for n, want := range map[int]time.Duration{-1: 100, 0: 100, 1: 100, 2: 200, 3: 400, 7: 6400, 8: 10_000, 11: 10_000, 90: 10_000} {
+		want *= time.Millisecond
+		low, high := time.Duration(1<<62), time.Duration(0)
+		for range 400 {
+			d := backoff(n)
+			low, high = min(low, d), max(high, d)
+		}
+		// That none of 400 draws lies in an outer tenth of the range is one in 10¹⁸.
+		if f := float64(want); float64(low) < 0.8*f || float64(low) > 0.84*f || float64(high) > 1.2*f || float64(high) < 1.16*f {
+			t.Errorf("try %d: %v to %v, want a fifth about %v", n, low, high, want)
+		}
+	}
+}
+
+// A member that is not heard for a session learns that it is out; what belongs to a
+// transaction is waited for; the rest comes back to whoever repeats it, and says so.
+func TestTimesOfRequests(t *testing.T) {
+	for key, want := range map[kmsg.Key]time.Duration{
+		kmsg.JoinGroup: sessionTimeout, kmsg.SyncGroup: sessionTimeout, kmsg.Heartbeat: sessionTimeout, kmsg.ConsumerGroupHeartbeat: sessionTimeout,
+		kmsg.InitProducerID: 0, kmsg.AddPartitionsToTxn: 0, kmsg.AddOffsetsToTxn: 0, kmsg.TxnOffsetCommit: 0, kmsg.EndTxn: 0,
+		kmsg.Metadata: 10 * time.Second, kmsg.ListOffsets: 10 * time.Second, kmsg.OffsetCommit: 10 * time.Second,
+	} {
+		if got := retryFor(int16(key)); got != want {
+			t.Errorf("%s: %v, want %v", kmsg.NameForKey(int16(key)), got, want)
+		}
+	}
+}
+
+// A run has the size of its keys and values, those of tombstones too.
+func TestBytesOfARun(t *testing.T) {
+	r := newRaw([]*kgo.Record{{Key: []byte("abc"), Value: []byte("de")}, {Key: []byte("f")}, {Value: []byte("ghij")}}, nil, true)
+	if got := r.Bytes(); got != 3+2+1+4 {
+		t.Errorf("%d bytes", got)
+	}
+	r.split()
+	if len(r.Messages()) != 2 || len(r.Tombstones()) != 1 || r.Messages()[1] != r.records[2] || r.Tombstones()[0] != r.records[1] {
+		t.Errorf("%d messages and %d tombstones", len(r.Messages()), len(r.Tombstones()))
+	}
+}
+
+// A key is the value's text, whatever its type is; of a null there is none.
+func TestKeysOfEveryType(t *testing.T) {
+	for _, c := range []struct {
+		dt   arrow.DataType
+		in   string
+		want string
+	}{
+		{arrow.BinaryTypes.String, "Ü", "Ü"}, {arrow.BinaryTypes.LargeString, "x", "x"}, {arrow.BinaryTypes.StringView, "a view that is longer than twelve", "a view that is longer than twelve"},
+		{arrow.BinaryTypes.Binary, "aGk=", "hi"}, {arrow.BinaryTypes.LargeBinary, "aGk=", "hi"}, {arrow.BinaryTypes.BinaryView, "aGk=", "hi"}, {&arrow.FixedSizeBinaryType{ByteWidth: 2}, "aGk=", "hi"},
+		{arrow.PrimitiveTypes.Float64, "0.1", "0.1"}, {arrow.PrimitiveTypes.Float32, "0.1", "0.1"}, {arrow.PrimitiveTypes.Int64, "-9007199254740993", "-9007199254740993"},
+		{arrow.PrimitiveTypes.Int32, "-7", "-7"}, {arrow.PrimitiveTypes.Uint16, "7", "7"}, {arrow.FixedWidthTypes.Boolean, "true", "true"}, {arrow.FixedWidthTypes.Boolean, "false", "false"},
+	} {
+		p := &policy{}
+		values := arrayOf(t, c.dt, c.in, "null!")
+		if got, ok := p.appendValue([]byte("<"), values, 0); string(got) != "<"+c.want || !ok {
+			t.Errorf("%v: %q, %v", c.dt, got, ok)
+		}
+		if got, ok := p.appendValue([]byte("<"), values, 1); string(got) != "<" || ok {
+			t.Errorf("%v: a null becomes %q, %v", c.dt, got, ok)
+		}
+	}
+	// Numbers that masks have changed have so many decimals; others as few as tell them apart.
+	for _, c := range []struct {
+		out  microdata.Output
+		x    float64
+		want string
+	}{
+		{microdata.Output{Masked: true, Decimals: 2, Field: microdata.Field{Type: arrow.PrimitiveTypes.Float64}}, 0.5, "0.5"},
+		{microdata.Output{Masked: true, Decimals: 0, Field: microdata.Field{Type: arrow.PrimitiveTypes.Float64}}, 3, "3"},
+		{microdata.Output{Masked: true, Decimals: -1, Field: microdata.Field{Type: arrow.PrimitiveTypes.Float64}}, 0.5, "0.5"},
+		{microdata.Output{Masked: false, Decimals: 2, Field: microdata.Field{Type: arrow.PrimitiveTypes.Float64}}, 0.125, "0.125"},
+		{microdata.Output{Decimals: -1, Field: microdata.Field{Type: arrow.PrimitiveTypes.Float32}}, float64(float32(0.1)), "0.1"},
+	} {
+		if got := string((&policy{output: c.out}).appendNumber(nil, c.x)); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.out, got, c.want)
+		}
+	}
+}
+
+// The columns that can become a key, and those that need none decoded.
+func TestKeyColumn(t *testing.T) {
+	for key, want := range map[string]string{"": "", drop: "", pass: "", hash: "", "wage": "wage"} {
+		if got := (&SinkConfig{Key: key}).KeyColumn(); got != want {
+			t.Errorf("%q: %q", key, got)
+		}
+	}
+}
+
+// The longest transaction that the brokers allow is the least that one of them names,
+// wherever in its settings it stands.
+func TestLongestTransaction(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[string]time.Duration{"1": time.Millisecond, "2000": 2 * time.Second, "899999": 899_999 * time.Millisecond, "900000": 0, "0": 0, "-5": 0, "x": 0} {
+		c := newCluster(t, kfake.BrokerConfigs(map[string]string{"transaction.max.timeout.ms": limit}))
+		s := &sink{client: newClient(t, c)}
+		got, err := s.allowed(limited(t), errors.New("refused"))
+		if got != want || (want == 0) != (err != nil) || err != nil && (!Final(err) || !strings.Contains(err.Error(), "raise transaction.max.timeout.ms to 900000")) {
+			t.Errorf("%s ms: %v, %v", limit, got, err)
+		}
+	}
+}
+
+// Notes beside a release leave with its transaction, or not at all; one that is lost is
+// said, and nothing is committed.
+func TestSinkNotes(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []bool{false, true} {
+		c := newCluster(t, kfake.SeedTopics(1, "out", "notes"))
+		r := newRelease(t, sinkOf(c, "out"), 20)
+		if err := r.write(t); err != nil {
+			t.Fatal(err)
+		}
+		if lost {
+			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "notes", Err: kerr.TopicAuthorizationFailed, Count: -1})
+		}
+		_ = connectors.NotesOf(r.sink).Note(limited(t), "notes", []byte("a"))
+		_ = connectors.NotesOf(r.sink).Note(limited(t), "notes", []byte("b"))
+		err := r.sink.Finish(limited(t))
+		if lost != (err != nil) || lost && (!Final(err) || !strings.Contains(err.Error(), `topic "notes"`)) {
+			t.Errorf("lost %v: %v", lost, err)
+		}
+		if n := len(committedValues(t, c, "notes")); n > 0 {
+			t.Errorf("%d notes before the release", n)
+		}
+		if lost {
+			if err := r.sink.Commit(); err == nil {
+				t.Error("committed without its notes")
+			}
+			if err := connectors.NotesOf(r.sink).Note(limited(t), "notes", []byte("c")); !Final(err) {
+				t.Errorf("after one that is lost: %v", err)
+			}
+			continue
+		}
+		if err := r.sink.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range committedValues(t, c, "notes") {
+			got = append(got, string(m.Value))
+		}
+		if !slices.Equal(got, []string{"a", "b"}) || len(committedValues(t, c, "out")) != 19 {
+			t.Errorf("notes %v", got)
+		}
+	}
+}
+
+// A look at topics gives the first messages of each partition, as many of one as of
+// another, and joins no group.
+func TestPeekTakesOfEachPartition(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(3, "in"))
+	cl := newClient(t, c)
+	fill(t, cl, "in", 0, 0, 9)
+	transaction(t, c, "in", 1, 50, 2, kgo.TryAbort)
+	fill(t, cl, "in", 1, 100, 1)
+	for n, want := range map[int]string{1: "0 100", 3: "0 100", 6: "0 1 100", 12: "0 1 2 3 100", 60: "0 1 2 3 4 5 6 7 8 100"} {
+		var got []string
+		if err := sourceOf(c, "in").Peek(limited(t), n, func(value []byte) {
+			var wage float64
+			if _, err := fmt.Sscanf(string(value), `{"wage":%f`, &wage); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprint(int(wage)))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%d: %v, want %s", n, got, want)
+		}
+	}
+	if err := sourceOf(c, "gone").Peek(limited(t), 1, nil); !Final(err) {
+		t.Errorf("no topic: %v", err)
+	}
+	if src, err := sourceOf(c, "gone").OpenAll(limited(t)); !Final(err) {
+		t.Errorf("no topic: %v, %v", src, err)
+	}
+	src, err := sourceOf(c, "in").OpenAll(limited(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if err := connectors.Acknowledge(limited(t), src); !Final(err) {
+		t.Errorf("there is no group to tell: %v", err)
+	}
+}

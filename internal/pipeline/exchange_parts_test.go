@@ -1,0 +1,233 @@
+package pipeline
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// movedBlock is a block of one column of values, of which what swaps do is known.
+func movedBlock(first int64, xs ...float64) *microdata.Block {
+	b := new(microdata.Block)
+	b.Reset(0, first, len(xs), 1)
+	v := b.Columns[0].Alloc(len(xs), false)
+	m := &b.Columns[0].Moved
+	for i, x := range xs {
+		v.Values[i] = x
+		m.Stay, m.Square, m.Noise = append(m.Stay, 0.5), append(m.Square, float64(first)+float64(i)), append(m.Noise, 0.25)
+		m.Weight, m.Total = append(m.Weight, 1), append(m.Total, x)
+	}
+	return b
+}
+
+// ownOf is what the masks that move nothing are taken to do: E(x − y)² = x, of variance 4.
+func ownOf(x float64) (square, noise float64) { return x, 4 }
+
+// The record that holds a target is the one whose value has its rank in the bracket, in
+// the order of value and, among equals, of place; where more or fewer are found than were
+// counted, nobody knows it.
+func TestSeekersFindTheRecord(t *testing.T) {
+	column := &exchangedColumn{Column: assess.Column{Name: "x"}, own: ownOf}
+	zero := assess.Bracket{} // of the zeros and what lies in their bin
+	if !zero.Holds(0) {
+		t.Skip("the bracket without a code is another one")
+	}
+	find := func(rank, count int64, blocks ...*microdata.Block) (float64, bool) {
+		s := &seeker{bracket: zero, column: column}
+		s.bracket.Rank, s.bracket.Count = rank, count
+		for _, b := range blocks {
+			if s.within(b) {
+				s.take(b)
+			}
+		}
+		r, ok := s.holder()
+		return r.square, ok // the place of the record
+	}
+	a, b := movedBlock(0, 7, 0, 9, 0), movedBlock(100, 0, 5)
+	for rank, want := range map[int64]float64{1: 1, 2: 3, 3: 100} {
+		if got, ok := find(rank, 3, a, b); got != want || !ok {
+			t.Errorf("rank %d of the zeros is at %v, %v, want %v", rank, got, ok, want)
+		}
+	}
+	if _, ok := find(1, 4, a, b); ok {
+		t.Error("one of those that were counted is missing")
+	}
+	if _, ok := find(1, 2, a, b); ok {
+		t.Error("there are more than were counted")
+	}
+	c := movedBlock(0, 0, 0, 0)
+	c.Reject(1, "x", "for the test")
+	if got, ok := find(2, 2, c); got != 2 || !ok {
+		t.Errorf("with one rejected the second is at %v, %v", got, ok)
+	}
+	unmoved := movedBlock(0, 0)
+	unmoved.Columns[0].Moved = microdata.Moved{}
+	if _, ok := find(1, 1, unmoved); ok {
+		t.Error("nothing is known of the record")
+	}
+	s := &seeker{bracket: zero, column: column}
+	if s.within(movedBlock(0, 1, 2)) {
+		t.Error("none of these lies in the bracket")
+	}
+	rejected := movedBlock(0, 0)
+	rejected.Reject(0, "x", "for the test")
+	if s.within(rejected) {
+		t.Error("the one that does is rejected")
+	}
+}
+
+// Of a heap of equal values no more than two records are kept, and the one of the rank is
+// among them, wherever it comes; a heap of different values is given up.
+func TestSeekersKeepLittleOfAHeap(t *testing.T) {
+	column := &exchangedColumn{Column: assess.Column{Name: "x"}, own: ownOf}
+	zeros := func(first int64, n int) *microdata.Block { return movedBlock(first, make([]float64, n)...) }
+	for _, c := range []struct{ rank, n int64 }{{1, keptInBracket + 5}, {keptInBracket, keptInBracket + 5}, {keptInBracket + 1, keptInBracket + 5}, {keptInBracket + 5, keptInBracket + 5}, {3, keptInBracket}} {
+		s := &seeker{column: column}
+		s.bracket.Rank, s.bracket.Count = c.rank, c.n
+		for at := int64(0); at < c.n; at += 1 << 16 {
+			s.take(zeros(at, int(min(1<<16, c.n-at))))
+		}
+		r, ok := s.holder()
+		if !ok || r.square != float64(c.rank-1) || len(s.found) > 2 {
+			t.Errorf("rank %d of %d: at %v, %v, with %d kept", c.rank, c.n, r.square, ok, len(s.found))
+		}
+	}
+	tiny := math.SmallestNonzeroFloat64
+	if !new(assess.Bracket).Holds(tiny) {
+		return // zeros have a bin of their own
+	}
+	for _, at := range []int{0, keptInBracket - 1} {
+		s := &seeker{column: column}
+		s.bracket.Rank, s.bracket.Count = 1, keptInBracket
+		xs := make([]float64, keptInBracket)
+		xs[at] = tiny
+		if s.take(movedBlock(0, xs...)); !s.lost || len(s.found) > 0 {
+			t.Errorf("another value at %d: %d are kept", at, len(s.found))
+		}
+	}
+}
+
+// exchangeOf is an exchange of one column that blocks are added to.
+func exchangeOf(limit int, blocks ...*microdata.Block) *Exchange {
+	x := &Exchange{limit: limit, kept: true, columns: []*exchangedColumn{{Column: assess.Column{Name: "x"}, own: ownOf, holders: map[string]movedRecord{}}}}
+	for _, b := range blocks {
+		x.Add(b)
+	}
+	return x
+}
+
+// What is expected of a record is its own part, where its value stays, and what the others
+// bring; of a group it is the mean by weight, and of all the mean of the totals.
+func TestExchangeExpects(t *testing.T) {
+	a, b := movedBlock(0, 2, 4, 8), movedBlock(3, 16, 32)
+	a.Reject(1, "x", "for the test")
+	b.Columns[0].Moved.Weight[1] = 0.25
+	x := exchangeOf(-1, a, b)
+	row := func(i int64) (float64, float64, bool) { return x.At("x", "max", 0, "", 0, i) }
+	for i, value := range map[int64]float64{0: 2, 2: 8, 3: 16, 4: 32} {
+		within := float64(i)
+		if i > 2 {
+			within = 3 + float64(i-3)
+		}
+		// stay · E own + what moves; variances add up with the square of stay.
+		square, se, ok := row(i)
+		if want := 0.5*value + within; !ok || square != want || math.Abs(se-math.Sqrt(0.25*4+0.25)) > 1e-15 {
+			t.Errorf("record %d: %v ± %v, %v, want %v", i, square, se, ok, want)
+		}
+	}
+	for _, i := range []int64{-1, 1, 5} {
+		if _, _, ok := row(i); ok {
+			t.Errorf("record %d is not there", i)
+		}
+	}
+	if _, _, ok := x.At("y", "max", 0, "", 0, 0); ok {
+		t.Error("nothing is moved of y")
+	}
+	if _, _, ok := x.At("x", "max", 0, "other", 0, 0); ok {
+		t.Error("the record is of another scope")
+	}
+	group := func(rows ...int64) (float64, float64, bool) {
+		return x.Group("x", len(rows), func(i int) (string, int, int64) { return "", 0, rows[i] })
+	}
+	square, se, ok := group(0, 4)
+	if want := (1*(1.0+0) + 0.25*(16+4)) / 1.25; !ok || math.Abs(square-want) > 1e-12 || math.Abs(se-math.Sqrt(1.25)) > 1e-12 {
+		t.Errorf("the group of 0 and 4: %v ± %v, want %v", square, se, want)
+	}
+	if _, _, ok := group(0, 1); ok {
+		t.Error("one of the group is not there")
+	}
+	if _, _, ok := x.Group("y", 0, nil); ok {
+		t.Error("nothing is moved of y")
+	}
+	typical, _, ok := x.Typical("x")
+	if want := (2.0 + 4 + 8 + 16 + 32) / 4.25; !ok || math.Abs(typical-want) > 1e-12 {
+		t.Errorf("typical %v, want %v", typical, want)
+	}
+	if _, _, ok := x.Typical("y"); ok {
+		t.Error("nothing is moved of y")
+	}
+	if _, _, ok := exchangeOf(-1).Typical("x"); ok {
+		t.Error("there is no record")
+	}
+}
+
+// The error of the typical record is that of independent estimates, whose differences from
+// their mean are known by batch.
+func TestExchangeKnowsItsError(t *testing.T) {
+	a, b := movedBlock(0, 1, 1), movedBlock(2, 1)
+	a.Columns[0].Moved.Deviations = [][]float32{{1, 2}, {-3, 0}, {2, -2}}
+	b.Columns[0].Moved.Deviations = [][]float32{{1}, {0}, {-1}}
+	_, se, ok := exchangeOf(-1, a, b).Typical("x")
+	// Sums by batch: 4, −3, −1; √(Σd²/m/(m−1)) over a weight of 3.
+	if want := math.Sqrt((16+9+1)/3.0/2) / 3; !ok || math.Abs(se-want) > 1e-12 {
+		t.Errorf("± %v, want %v", se, want)
+	}
+	c := movedBlock(0, 1)
+	c.Columns[0].Moved.Deviations = [][]float32{{5}}
+	if _, se, _ := exchangeOf(-1, c).Typical("x"); se != 0 {
+		t.Errorf("one batch says nothing of its error: %v", se)
+	}
+}
+
+// No more records are kept than the limit: with one more none is, and the holders of the
+// targets are those that were sought.
+func TestExchangeKeepsSoManyRecords(t *testing.T) {
+	for limit, kept := range map[int]bool{-1: true, 5: true, 4: false, 0: false} {
+		x := exchangeOf(limit, movedBlock(0, 2, 4, 8), movedBlock(3, 16, 32))
+		if x.kept != kept || kept && len(x.places) != 5 || !kept && (len(x.places) > 0 || len(x.columns[0].records) > 0) {
+			t.Errorf("of 5 records, at most %d: kept %v, %d places", limit, x.kept, len(x.places))
+		}
+		x.columns[0].holders["max"] = movedRecord{x: 3, stay: 1}
+		square, se, ok := x.At("x", "max", 0, "", 0, 4)
+		switch {
+		case kept && (!ok || square != 16+4):
+			t.Errorf("the record itself: %v, %v", square, ok)
+		case !kept && (!ok || square != 3 || se != 2):
+			t.Errorf("the holder that was sought: %v ± %v, %v", square, se, ok)
+		}
+		if _, _, ok := x.At("x", "min", 0, "", 0, 99); ok {
+			t.Error("nobody holds it")
+		}
+		if _, _, ok := x.Group("x", 0, nil); ok {
+			t.Error("a group of nobody")
+		}
+	}
+	rejected := movedBlock(0, 1, 2, 3)
+	rejected.Reject(0, "x", "for the test")
+	if x := exchangeOf(2, rejected); !x.kept || len(x.places) != 2 || !slices.Equal([]int64{x.places[0].row, x.places[1].row}, []int64{1, 2}) {
+		t.Errorf("a rejected record is none: kept %v, %v", x.kept, x.places)
+	}
+	x := exchangeOf(-1, movedBlock(0, 1))
+	x.columns[0].own = func(float64) (float64, float64) { return math.NaN(), 0 }
+	if _, _, ok := x.At("x", "max", 0, "", 0, 0); ok {
+		t.Error("what is expected is no number")
+	}
+	var none *Exchange
+	if none.Add(movedBlock(0, 1)); none.Displace(movedBlock(0, 1)) != nil || none.Join(t.Context(), nil, nil, nil, keystream.Key{}, nil) != nil {
+		t.Error("where nothing is moved nothing is done")
+	}
+}
