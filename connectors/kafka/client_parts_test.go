@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -203,5 +205,25 @@ func TestPeekTakesOfEachPartition(t *testing.T) {
 	defer src.Close()
 	if err := connectors.Acknowledge(limited(t), src); !Final(err) {
 		t.Errorf("there is no group to tell: %v", err)
+	}
+}
+
+// What the client logs becomes fields of the program's log, each by its name; what could
+// be content does not.
+func TestFieldsOfTheClientsLog(t *testing.T) {
+	var out bytes.Buffer
+	l := newLogger(zerolog.New(&out))
+	record := kgo.Record{Value: []byte("canary")}
+	l.Log(kgo.LogLevelWarn, "said", "a", 1, "b", errors.New("broken"), "c", "word", "d", 2*time.Second, "e", []byte("canary"),
+		"f", record, "g", &record, "h", []*kgo.Record{&record}, 7, true, "odd")
+	if got, want := strings.TrimSpace(out.String()), `{"level":"warn","a":"1","b":"broken","c":"word","d":"2s","7":"true","from":"kafka client","message":"said"}`; got != want {
+		t.Errorf("logged is %s, want %s", got, want)
+	}
+	out.Reset()
+	if l.Log(kgo.LogLevelInfo, "told"); !strings.Contains(out.String(), `"level":"debug"`) || l.Level() != kgo.LogLevelDebug {
+		t.Errorf("logged is %s, at %v", &out, l.Level())
+	}
+	if quiet := newLogger(zerolog.New(&out).Level(zerolog.InfoLevel)); quiet.Level() != kgo.LogLevelWarn {
+		t.Errorf("the client is asked for %v", quiet.Level())
 	}
 }
