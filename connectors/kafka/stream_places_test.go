@@ -17,6 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
 )
 
 // asking is a stream with a client that has joined no group, for what is only asked.
@@ -106,7 +108,9 @@ func TestPlacesToStartAtAreCommitted(t *testing.T) {
 		}
 		// What has an offset already needs no question.
 		known := map[string]map[int32]kgo.Offset{"in": {0: four}}
-		if got, err := s.pin(start)(t.Context(), known); err != nil || fmt.Sprint(got) != fmt.Sprint(known) {
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if got, err := s.pin(start)(ended, known); err != nil || fmt.Sprint(got) != fmt.Sprint(known) {
 			t.Errorf("start %q: known offsets become %v, %v", test.start, got, err)
 		}
 	}
@@ -525,6 +529,47 @@ func TestTopicsBesideTheRelease(t *testing.T) {
 	s.config.Source.Brokers = nil
 	if err := s.Beside(limited(t), []string{"notes"}, ""); !Final(err) {
 		t.Errorf("no brokers: %v", err)
+	}
+}
+
+// A batch is as large as the topic takes, within what the client can be told; of a topic
+// that cannot be asked it is what brokers take by default.
+func TestLimitsOfBatches(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	s := asking(t, c)
+	for size, want := range map[string]int32{"1000": 1000, "5": 512, "512": 512, "70000000": 64 << 20, "67108863": 64<<20 - 1} {
+		if err := c.CreateTopic("t"+size, 1, map[string]string{"max.message.bytes": size}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.limit("t" + size); got != 1_000_012 {
+			t.Errorf("before it is asked: %d", got)
+		}
+		if s.findLimit(limited(t), "t"+size); s.limit("t"+size) != want {
+			t.Errorf("%s bytes: %d, want %d", size, s.limit("t"+size), want)
+		}
+	}
+	if s.findLimit(limited(t), "gone"); s.limit("gone") != 1_000_012 {
+		t.Errorf("no topic: %d", s.limit("gone"))
+	}
+}
+
+// A release goes into the topic that is called after the one it is of.
+func TestTopicOfARelease(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "a", "b", "a-out", "b-out"))
+	for _, topic := range []string{"a", "b"} {
+		src := open(t, sourceOf(c, topic))
+		made, err := sinkOf(c, "{topic}-out").Create(limited(t), connectors.Plan{Source: src, Layout: layoutOf(src.Schema())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := made.(*sink).topic; got != topic+"-out" {
+			t.Errorf("the release of %s goes to %s", topic, got)
+		}
+		if err := made.Abort(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

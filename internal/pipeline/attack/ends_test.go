@@ -1,0 +1,31 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+)
+
+// Wherever an attack is told to end, it says so.
+func TestRunEndsAtEveryStep(t *testing.T) {
+	p := survey(t, 120, "{swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random, scope: dataset}}, {noise: {columns: [debt], sd: 10%}}", "assess: {keys: [age, region, wage]}")
+	told := 0
+	for n := range eventually.Steps {
+		ctx := eventually.Ends(t.Context(), n)
+		r, _, err := Run(ctx, p, pipeline.Options{})
+		if err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled) || r != nil) || err == nil && r == nil {
+			t.Fatalf("ended at question %d: %v, %v", n, r, err)
+		}
+		if err != nil {
+			told++
+		} else if !ctx.Ended() {
+			break
+		}
+	}
+	if told < 5 {
+		t.Errorf("it was ended %d times: the test shows little", told)
+	}
+}
