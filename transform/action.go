@@ -3,7 +3,7 @@ package transform
 import "math"
 
 // Action is what a mask does to a value: Addition, Multiplication, Bounding,
-// Rounding, Exchange, Aggregation, RankExchange, Shuffling, Recoding, Randomising or Suppression. Masks of other
+// Rounding, Exchange, Aggregation, RankExchange, Shuffling, Synthesis, Recoding, Randomising or Suppression. Masks of other
 // kinds say nothing until an action is there
 // that is theirs, and until the packages that reckon with actions know it; these
 // take an action that they do not know for none.
@@ -59,6 +59,10 @@ type Aggregation struct {
 // from the columns On.
 type Shuffling struct{ On []string }
 
+// Synthesis replaces all values of a column by draws from a model of them, given the columns
+// On and in strata By.
+type Synthesis struct{ On, By []string }
+
 // RankExchange exchanges values between records at most a share P of the records apart in
 // rank, but for the shares Bottom and Top at the ends, which become their mean; NaN where
 // not known.
@@ -72,6 +76,7 @@ func (Exchange) action()       {}
 func (Aggregation) action()    {}
 func (RankExchange) action()   {}
 func (Shuffling) action()      {}
+func (Synthesis) action()      {}
 
 // Published is what is published of a mask.
 type Published struct {

@@ -52,6 +52,9 @@ var examples = map[string][]struct {
 	"shuffle": {{0, func() []Spec {
 		return []Spec{mask(&Shuffle{Columns: []string{"a", "b"}, On: []string{"c", "d"}})}
 	}}},
+	"synthesise": {{0, func() []Spec {
+		return []Spec{mask(&Synthesise{Columns: []string{"a", "b"}, On: []string{"c"}, By: []string{"e"}, Copy: ptr(3)})}
+	}}},
 	"microaggregate": {{0, func() []Spec {
 		return []Spec{mask(&Microaggregate{Columns: []string{"a", "b"}, K: ptr(5), Method: "mdav", Aggregate: "mean", By: []string{"c"}})}
 	}}},

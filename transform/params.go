@@ -57,6 +57,7 @@ var Kinds = []Kind{
 	{"microaggregate", "replace values by the mean or median of groups of at least k records that are alike", func() Params { return new(Microaggregate) }},
 	{"rankswap", "exchange values between records of similar rank", func() Params { return new(RankSwap) }},
 	{"shuffle", "give values to other records, in the order of draws that follow from columns which stay", func() Params { return new(Shuffle) }},
+	{"synthesise", "replace all values by draws from models of the columns, one given the other", func() Params { return new(Synthesise) }},
 }
 
 // Amount is a quantity in the column's unit, or a fraction of the column's

@@ -144,6 +144,8 @@ func exampleSpecs(kind string) [][]Spec {
 		return [][]Spec{{mask(&Suppress{Keys: a, K: ptr(2)})}}
 	case "shuffle":
 		return [][]Spec{{mask(&Shuffle{Columns: a, On: []string{"b"}})}}
+	case "synthesise":
+		return [][]Spec{{mask(&Synthesise{Columns: a, On: []string{"b"}})}}
 	case "microaggregate":
 		return [][]Spec{{mask(micro(2, "a"))}}
 	case "topcode":

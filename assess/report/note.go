@@ -107,6 +107,7 @@ type carried struct {
 	unknown         bool // a mask of which nothing is known, or a rounding without its step
 	spreads         bool // a mask adds noise or bias, published or not
 	swaps           []exchange
+	synthetic       bool     // all values are drawn from a model
 	linked          []string // columns whose noise is correlated with this one's
 }
 
@@ -202,6 +203,9 @@ func (c *carried) add(p *Public, m *PublicMask, full *Mask) {
 	c.masks = append(c.masks, *m)
 	c.words, c.actions = append(c.words, words), append(c.actions, action)
 	c.chain = append(c.chain, stepOf(action, m.Columns))
+	if _, drawn := action.(transform.Synthesis); drawn {
+		c.synthetic = true
+	}
 }
 
 // stepOf says what an action is in the terms of the corrections, on columns that
@@ -318,6 +322,8 @@ func (c *carried) corrected(sd float64) *Corrected {
 
 func (c *carried) correction() string {
 	switch {
+	case c.synthetic && len(c.chain) == 1:
+		return CorrectionFormula
 	case c.unknown:
 		return CorrectionNone
 	case c.hidden:

@@ -27,6 +27,9 @@ func general(spread, linked bool) []string {
 // limits says what no formula corrects.
 func (c *carried) limits() []string {
 	var list []string
+	if c.synthetic {
+		list = append(list, syntheticLimits)
+	}
 	if c.truncated {
 		s := "Truncation: how far the values outside the bounds lay is not released. Covariances, correlations, slopes and graphs of the column are disturbed, by an amount for which no correction is known."
 		if c.normal() != nil {
@@ -85,6 +88,9 @@ func others(list []string, name string) []string {
 
 // statistics says how to correct each statistic of the column.
 func (c *carried) statistics(found *Corrected) []StatisticNote {
+	if c.synthetic && len(c.chain) == 1 {
+		return syntheticNotes()
+	}
 	if c.unknown {
 		const text = "No correction is known: what a mask does to it is not published."
 		return []StatisticNote{{"mean", "", text}, {"variance", "", text}, {"correlation and slope", "", text}}

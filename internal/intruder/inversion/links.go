@@ -259,6 +259,8 @@ func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapRea
 			l = a.rankLink(p)
 		case transform.Shuffling: // a value may come from any rank
 			l = a.rankLink(transform.RankExchange{P: 1})
+		case transform.Synthesis: // nothing of the value is left
+			l = link{kind: RankWindow, certain: func(_, p []float64) { clear(p) }}
 		case transform.Aggregation:
 			l = groupLink(p, extremes, a.grid)
 		default:

@@ -73,3 +73,30 @@ func TestHeapUnderRankSwapping(t *testing.T) {
 		}
 	}
 }
+
+// Of what is shuffled or drawn anew nothing is known for sure, and what is the same is so by
+// luck; the two are masks that the intruder knows, and no error.
+func TestNothingIsKnownOfShuffledOrSyntheticValues(t *testing.T) {
+	var x, shuffled, drawn []float64
+	for i := range 1000 {
+		v := max(0, float64(i-899)*10) // nine in ten are 0
+		x = append(x, v)
+		drawn = append(drawn, float64((i*7919)%1000))
+	}
+	for i := range x {
+		shuffled = append(shuffled, x[(i*7919)%1000])
+	}
+	for name, c := range map[string]ColumnResult{
+		"shuffle":    whole(t, &transform.Shuffle{Columns: []string{"a"}}, nil, x, shuffled),
+		"synthesise": whole(t, &transform.Synthesise{Columns: []string{"a"}}, nil, x, drawn),
+	} {
+		if !c.Passed || !c.Masked {
+			t.Errorf("%s: %+v", name, c)
+		}
+		for _, v := range c.Inversions {
+			if v.Deterministic || v.Certainty > 0 {
+				t.Errorf("%s: %+v", name, v)
+			}
+		}
+	}
+}

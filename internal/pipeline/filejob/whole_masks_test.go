@@ -220,6 +220,51 @@ func TestShuffledFile(t *testing.T) {
 	}
 }
 
+// A synthetic file: no value of the columns is one of the data, what stays is as it was, R by
+// index is 1/(2σ²) where nothing stays, and the note has the rule by which copies are combined.
+func TestSyntheticFile(t *testing.T) {
+	var released []string
+	for _, number := range []string{"1", "2"} {
+		dir, _, r, err := wholeRun(t, "\n  - synthesise: {columns: [income, debt], copy: "+number+"}\n", "assess: {replicates: 50}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, out := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out.csv")
+		before, after := columnOf(t, in, "income"), columnOf(t, out, "income")
+		same := 0
+		for _, v := range after {
+			if slices.Contains(before, v) {
+				same++
+			}
+		}
+		if same > 9 { // incomes are 9 million cents, of which 900 are there: .09 are met by chance
+			t.Errorf("%d of %d incomes are among the original ones", same, len(after))
+		}
+		if !slices.Equal(columnOf(t, in, "age"), columnOf(t, out, "age")) {
+			t.Error("age has changed")
+		}
+		column := measured(r, "income")
+		i := slices.IndexFunc(column.Risk, func(k assess.Risk) bool { return k.Target == "typical" && k.Knowledge == "index" })
+		σ := float64(column.Original.SD)
+		if i < 0 || math.Abs(1/float64(column.Risk[i].R)/(2*σ*σ)-1) > 0.05 || column.Risk[i].Replicates != 50 {
+			t.Errorf("R by index: %+v, σ %v", column.Risk, σ)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "r.public.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"T = ū + b/m", "all values were drawn from models of the data"} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("the note does not say: %s", want)
+			}
+		}
+		released = append(released, strings.Join(after, ","))
+	}
+	if released[0] == released[1] {
+		t.Error("two copies are one")
+	}
+}
+
 // The note tells what follows from what is published of groups.
 func TestNoteOfGroups(t *testing.T) {
 	dir, _, _, err := wholeRun(t, "\n  - microaggregate: {columns: [income], k: 3}\n  - rankswap: {columns: [debt], p: 10%}\n", "assess: {replicates: 2}")

@@ -1,0 +1,16 @@
+package report
+
+// What the note says of columns that are drawn from a model.
+
+const syntheticLimits = "Synthetic values: all are drawn, none belongs to the record that it stands in, and one that equals a respondent’s does so by chance. They follow linear models with residuals like those of the data: what bends, what holds in a group that the models do not tell apart, and all ties to columns that the models leave out, is not in them. Least and greatest values, and quantiles far out, are the model’s, not the respondents’."
+
+// syntheticNotes say how statistics of synthetic columns are computed: Reiter (2003), and of one
+// copy Raab, Nowok and Dibben (2016); see correct.Combine.
+func syntheticNotes() []StatisticNote {
+	return []StatisticNote{
+		{"any statistic, its variance", "q̄ ± t·√T,  T = ū + b/m",
+			"From each of m copies compute the statistic q and its variance u as if the copy were data; q̄ and ū are their means, b = Σ(q − q̄)²/(m − 1), and t is Student’s on (m − 1)·(1 + ū/(b/m))² degrees of freedom. Of this one copy alone: q ± 1.96·√(2u). Means, variances, correlations and slopes among the synthetic columns and those that the models go by need nothing else."},
+		{"in Python", "", "import statistics as s; m = len(q); b = s.variance(q); T = s.mean(u) + b/m; df = (m - 1)*(1 + s.mean(u)/(b/m))**2"},
+		{"in R", "", "m <- length(q); b <- var(q); T <- mean(u) + b/m; df <- (m - 1)*(1 + mean(u)/(b/m))^2"},
+	}
+}

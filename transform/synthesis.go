@@ -1,0 +1,213 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// synthesis is the arithmetic of Synthesise.
+type synthesis struct{}
+
+// most implements allMasker: beside each value there are two words, a residual and what the
+// value becomes.
+func (*synthesis) most() int { return maxCells / 8 }
+
+// leastResiduals is how many records a model needs beyond its coefficients.
+const leastResiduals = 10
+
+func (s *synthesis) maskAll(g *gathered) *SurveyError {
+	if err := g.checkColumns("columns"); err != nil {
+		return err
+	}
+	original := make([][]float64, len(g.values))
+	for k, values := range g.values {
+		original[k] = slices.Clone(values)
+	}
+	for _, rows := range g.rowsByStratum() {
+		for k := range g.values {
+			if err := synthesiseColumn(g, original, rows, k); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// synthesiseColumn draws column k of the records of a stratum. A record without a value keeps
+// none. The model is fitted to the original values of records that have all of on, the columns
+// before k and k; it is applied to on and to what the columns before have become. A value that
+// is missing there counts as the mean.
+func synthesiseColumn(g *gathered, original [][]float64, rows []int32, k int) *SurveyError {
+	var before, now [][]float64
+	before = append(append(before, g.on...), original[:k]...)
+	now = append(append(now, g.on...), g.values[:k]...)
+	at := fmt.Sprintf("columns[%d]", k)
+	name := strconv.Quote(g.columns[k].Name)
+
+	var fitted []int32
+	values := 0
+	for _, r := range rows {
+		if y := original[k][r]; y != y {
+			continue
+		}
+		values++
+		if !slices.ContainsFunc(before, func(x []float64) bool { return x[r] != x[r] }) {
+			fitted = append(fitted, r)
+		}
+	}
+	if values == 0 {
+		return nil
+	}
+	if need := len(before) + 1 + leastResiduals; len(fitted) < need {
+		return &SurveyError{Path: at, Text: fmt.Sprintf("must have at least %d records, in each stratum, with values in it, in those before it and in on: %s has %d; "+
+			"name fewer columns in by or on, or leave it out", need, name, len(fitted))}
+	}
+	model := regress(before, original[k], fitted)
+	spread := deviation(model.residuals)
+	total := make([]float64, len(fitted))
+	for i, r := range fitted {
+		total[i] = original[k][r]
+	}
+	// What on alone determines would leave as it is, and so would what does not vary.
+	free := deviation(regress(g.on, original[k], fitted).residuals)
+	if sd := deviation(total); !(free > 1e-6*sd) {
+		return &SurveyError{Path: at, Text: fmt.Sprintf("must not be determined by on, nor be one value alone in a stratum: %s would leave as it is; leave it out, or name other columns in on or by", name)}
+	}
+	width := bandwidth(len(fitted))
+	shrink := 1 / math.Sqrt(1+float64(width*width))
+	for _, r := range rows {
+		if y := original[k][r]; y != y {
+			continue
+		}
+		e := model.residuals[below(g.words[2*k][r], int64(len(model.residuals)))]
+		z := keystream.NormalQuantile((float64(g.words[2*k+1][r]>>12) + 0.5) / (1 << 52))
+		g.values[k][r] = model.at(now, r) + float64((e+float64(float64(width*spread)*z))*shrink)
+	}
+	return nil
+}
+
+// bandwidth is that of Silverman's rule for n values, in their standard deviations.
+func bandwidth(n int) float64 {
+	// n^(−1/5) by its logarithm in six digits: the last bits of a power differ between machines.
+	return math.RoundToEven(0.9*math.Pow(float64(n), -0.2)*1e6) / 1e6
+}
+
+// deviation is the standard deviation of values of mean 0 or any other.
+func deviation(v []float64) float64 {
+	mean := 0.0
+	for _, x := range v {
+		mean += x / float64(len(v))
+	}
+	square := 0.0
+	for _, x := range v {
+		square += float64((x - mean) * (x - mean))
+	}
+	return math.Sqrt(square / float64(len(v)))
+}
+
+// linear is a regression on columns taken to mean 0 and variance 1.
+type linear struct {
+	centre, scale []float64 // of the columns; scale 0: of one value alone
+	mean          float64   // of the response
+	slopes        []float64
+	residuals     []float64 // of mean 0
+}
+
+// at is what the model says of record r.
+func (m *linear) at(x [][]float64, r int32) float64 {
+	y := m.mean
+	for k, slope := range m.slopes {
+		if v := x[k][r]; v == v {
+			y += float64(slope * float64((v-m.centre[k])*m.scale[k]))
+		}
+	}
+	return y
+}
+
+// regress fits y on columns by least squares, by the normal equations of standardised columns
+// and Cholesky's factors; a column that those before it determine gets slope 0.
+func regress(x [][]float64, y []float64, rows []int32) *linear {
+	n, p := float64(len(rows)), len(x)
+	m := &linear{centre: make([]float64, p), scale: make([]float64, p), slopes: make([]float64, p)}
+	for _, r := range rows {
+		m.mean += y[r] / n
+		for k := range x {
+			m.centre[k] += x[k][r] / n
+		}
+	}
+	for k := range x {
+		square := 0.0
+		for _, r := range rows {
+			d := x[k][r] - m.centre[k]
+			square += float64(d*d) / n
+		}
+		if square > 0 {
+			m.scale[k] = 1 / math.Sqrt(square)
+		}
+	}
+	gram, with, u := make([][]float64, p), make([]float64, p), make([]float64, p)
+	for k := range gram {
+		gram[k] = make([]float64, p)
+	}
+	for _, r := range rows {
+		for k := range x {
+			u[k] = float64((x[k][r] - m.centre[k]) * m.scale[k])
+			with[k] += float64(u[k]*(y[r]-m.mean)) / n
+			for j := range k + 1 {
+				gram[k][j] += float64(u[k]*u[j]) / n
+			}
+		}
+	}
+	m.solve(gram, with)
+	for _, r := range rows {
+		m.residuals = append(m.residuals, y[r]-m.at(x, r))
+	}
+	return m
+}
+
+// solve finds the slopes of the normal equations, of which gram has the lower triangle.
+func (m *linear) solve(gram [][]float64, with []float64) {
+	const none = 1e-10 // of a column's variance beyond what those before it say
+	u := make([]float64, len(with))
+	for i := range with {
+		u[i] = with[i]
+		for k := range i + 1 {
+			s := gram[i][k]
+			for j := range k {
+				s -= float64(gram[i][j] * gram[k][j])
+			}
+			switch {
+			case k == i && s <= none:
+				gram[i][i] = 0
+			case k == i:
+				gram[i][i] = math.Sqrt(s)
+			case gram[k][k] == 0:
+				gram[i][k] = 0
+			default:
+				gram[i][k] = s / gram[k][k]
+			}
+		}
+		for k := range i {
+			u[i] -= float64(gram[i][k] * u[k])
+		}
+		if gram[i][i] > 0 {
+			u[i] /= gram[i][i]
+		} else {
+			u[i] = 0
+		}
+	}
+	for i := len(with) - 1; i >= 0; i-- {
+		if gram[i][i] == 0 {
+			continue
+		}
+		s := u[i]
+		for k := i + 1; k < len(with); k++ {
+			s -= float64(gram[k][i] * m.slopes[k])
+		}
+		m.slopes[i] = s / gram[i][i]
+	}
+}

@@ -1,0 +1,145 @@
+package transform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/check"
+)
+
+// Synthesise replaces all values of its columns by draws from models of them, one column
+// after another in the order in which they are written: the first from its own distribution,
+// each next one given On and those before it. Duncan and Keller-McNulty (2000), section 6.1;
+// Raghunathan, Reiter and Rubin (2003); Reiter (2003), partially synthetic data.
+//
+// A model is a linear regression whose residuals are drawn from those of the data, each with
+// a little normal noise beside it (a smoothed bootstrap, Silverman and Young 1987), so that
+// no original value or residual leaves. Parameters are estimates, not draws from a posterior,
+// for which Reiter and Kinney (2012) have shown the rule of combination.
+type Synthesise struct {
+	Columns []string `yaml:"columns" doc:"the columns to synthesise, in this order: each is drawn given those before it"`
+	On      []string `yaml:"on" doc:"numeric columns that stay, and that all are drawn given; none: records are those of nobody"`
+	By      []string `yaml:"by" doc:"strata: a model for each combination of values of these columns"`
+	Copy    *int     `yaml:"copy" doc:"the number of this synthetic copy, from 1 (default): each number is a release with draws of its own"`
+}
+
+// greatestCopy bounds the copies of one data set: what m copies average comes near to the
+// model's own values.
+const greatestCopy = 100
+
+// Check implements Params.
+func (m *Synthesise) Check() check.Problems {
+	var ps check.Problems
+	checkColumns(&ps, "columns", m.Columns, "column")
+	if n := len(m.Columns) + len(m.On); n > greatestColumns {
+		ps.Addf("on", "must leave at most %d columns together with those that are synthesised, got %d", greatestColumns, n)
+	}
+	if len(m.On) > 0 {
+		checkColumns(&ps, "on", m.On, "column")
+	}
+	for i, name := range m.On {
+		if k := slices.Index(m.Columns, name); k >= 0 && name != "" {
+			ps.Addf(fmt.Sprintf("on[%d]", i), "must not be one of the columns that are synthesised, got %q, which is columns[%d]", name, k)
+		}
+		if k := slices.Index(m.By, name); k >= 0 && name != "" {
+			ps.Addf(fmt.Sprintf("on[%d]", i), "must not be a stratum too, got %q, which is by[%d]", name, k)
+		}
+	}
+	checkStrata(&ps, m.By, m.Columns)
+	if m.Copy != nil && (*m.Copy < 1 || *m.Copy > greatestCopy) {
+		ps.Addf("copy", "must be at least 1 and at most %d, got %d", greatestCopy, *m.Copy)
+	}
+	return ps
+}
+
+func (m *Synthesise) copyNumber() int {
+	if m.Copy == nil {
+		return 1
+	}
+	return *m.Copy
+}
+
+// checkAmong implements amongMasks.
+func (m *Synthesise) checkAmong(masks []Spec, i int) check.Problems {
+	return checkDataset(masks, i, "columns", "")
+}
+
+// Masks implements Params.
+func (m *Synthesise) Masks() []string { return m.Columns }
+
+// Reads implements Params.
+func (m *Synthesise) Reads() []string { return slices.Concat(m.On, m.By) }
+
+// ReadColumns implements Reading.
+func (m *Synthesise) ReadColumns() []ReadColumn {
+	var list []ReadColumn
+	for i, name := range m.On {
+		list = append(list, ReadColumn{fmt.Sprintf("on[%d]", i), name, "what a model goes by"})
+	}
+	return append(list, strataRead(m.By)...)
+}
+
+// NumbersRead implements ReadingNumbers.
+func (m *Synthesise) NumbersRead() (field string, columns []string) { return "on", m.On }
+
+func (m *Synthesise) compile(c *Chain, i int) (step, error) {
+	done := part("synthesise", float64(m.copyNumber()), float64(len(m.On))) + c.told("on", m.On...) + c.told("by", m.By...)
+	s, err := c.newWholeOn(i, &synthesis{}, done, m.On)
+	if err != nil {
+		return nil, err
+	}
+	for _, col := range s.columns {
+		s.draws(c, col.Name, col.done.text) // which residual
+		s.draws(c, col.Name+"\x00smooth", col.done.text+"smooth;")
+	}
+	return s, nil
+}
+
+// Reach implements Scoped.
+func (m *Synthesise) Reach() Scope { return ScopeDataset }
+
+// Instead implements Replaceable.
+func (m *Synthesise) Instead() string { return "noise, which takes each record by itself" }
+
+// MapAxis implements Varying: there is nothing to vary.
+func (m *Synthesise) MapAxis() Axis { return Axis{} }
+
+// Parameters implements Described.
+func (m *Synthesise) Parameters() []Parameter {
+	var list []Parameter
+	if len(m.On) > 0 {
+		list = append(list, Parameter{"on", jsonWords(m.On)})
+	}
+	if len(m.By) > 0 {
+		list = append(list, Parameter{"by", jsonWords(m.By)})
+	}
+	return append(list, Parameter{"copy", float64(m.copyNumber())})
+}
+
+// ActionOn implements Acting.
+func (m *Synthesise) ActionOn(string, float64) Action { return Synthesis{On: m.On, By: m.By} }
+
+// PublishedAction implements Publishing.
+func (m *Synthesise) PublishedAction(p Published, _ string) Action {
+	return Synthesis{On: p.list("on"), By: p.list("by")}
+}
+
+// Words implements Publishing.
+func (m *Synthesise) Words(p Published, _ string) string {
+	s := "synthesis: all values were drawn from models of the data, linear regressions with residuals like those of the data"
+	if on := p.list("on"); on != nil {
+		s += ", given " + strings.Join(on, ", ")
+	}
+	if by := p.list("by"); by != nil {
+		s += ", a model for each value of " + strings.Join(by, ", ")
+	}
+	if v, ok := p.number("copy"); ok {
+		s += fmt.Sprintf("; this is copy %s", p.Number(v))
+	}
+	return s
+}
+
+// EfficiencyFollows implements Publishing: no parameter sets the variance of what is drawn, the
+// data do.
+func (m *Synthesise) EfficiencyFollows(_, _ func(string) bool) bool { return true }

@@ -1,0 +1,231 @@
+package transform
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// tiedData are three columns, each tied to those before, and a stratum in which the third has
+// another slope.
+func tiedData(n int, seed uint64) []testColumn {
+	r := rand.New(rand.NewPCG(seed, 15))
+	columns := make([]testColumn, 4)
+	for k := range columns {
+		columns[k] = floats(-1, make([]float64, n)...)
+	}
+	for i := range n {
+		s := float64(i % 2)
+		a := math.Exp(0.5 * r.NormFloat64())
+		b := 5 - 2*a + r.ExpFloat64()
+		columns[0].values[i], columns[1].values[i] = a, b
+		columns[2].values[i] = (1+2*s)*a + 0.5*b + 0.7*r.NormFloat64()
+		columns[3].values[i] = s
+	}
+	return columns
+}
+
+func synthesise(m Synthesise) Spec { return mask(&m) }
+
+// slopesOf is least squares by another library: the coefficients of a constant and columns.
+func slopesOf(y []float64, x ...[]float64) []float64 {
+	design := mat.NewDense(len(y), len(x)+1, nil)
+	for i := range y {
+		design.Set(i, 0, 1)
+		for k := range x {
+			design.Set(i, k+1, x[k][i])
+		}
+	}
+	var beta mat.Dense
+	if err := beta.Solve(design, mat.NewDense(len(y), 1, slices.Clone(y))); err != nil {
+		panic(err)
+	}
+	return mat.Col(nil, 0, &beta)
+}
+
+func TestRegressIsLeastSquares(t *testing.T) {
+	columns := tiedData(300, 1)
+	x := [][]float64{columns[0].values, columns[1].values}
+	rows := make([]int32, 300)
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	m := regress(x, columns[2].values, rows)
+	want := slopesOf(columns[2].values, x...)
+	for i := range 300 {
+		if fit := want[0] + want[1]*x[0][i] + want[2]*x[1][i]; math.Abs(columns[2].values[i]-m.residuals[i]-fit) > 1e-9 {
+			t.Fatalf("record %d: fitted %v, want %v", i, columns[2].values[i]-m.residuals[i], fit)
+		}
+	}
+	// A column twice, and one that is constant, change nothing.
+	again := regress([][]float64{x[0], x[0], repeat(3, 300), x[1]}, columns[2].values, rows)
+	for i, e := range again.residuals {
+		if math.Abs(e-m.residuals[i]) > 1e-6 {
+			t.Fatalf("record %d: residual %v, want %v", i, e, m.residuals[i])
+		}
+	}
+}
+
+// Means, SDs and slopes of what is drawn are those of the data, within five standard errors;
+// no original value is among it, and it says nothing of the record.
+func TestSynthesiseKeepsTheModel(t *testing.T) {
+	n := thin(60_000)
+	columns := tiedData(n, 2)
+	root := math.Sqrt(float64(n))
+	for _, m := range []Synthesise{
+		{Columns: []string{"a", "b", "c"}, By: []string{"d"}},
+		{Columns: []string{"c", "b"}, On: []string{"a"}, By: []string{"d"}},
+	} {
+		out := whole(t, chain(t, testSetup(t, columns...), synthesise(m)), 5000, columns...)
+		for k := range 3 {
+			x, y := columns[k].values, out[k]
+			if !slices.Contains(m.Columns, string(rune('a'+k))) {
+				if !slices.Equal(x, y) {
+					t.Errorf("%v: column %d has changed", m.Columns, k)
+				}
+				continue
+			}
+			mean, sd := meanSD(x)
+			got, gotSD := meanSD(y)
+			if math.Abs(got-mean) > 5*sd/root || math.Abs(gotSD/sd-1) > 5*3/root { // kurtosis of these columns: below 20
+				t.Errorf("%v: column %d has mean %v and SD %v, want %v and %v", m.Columns, k, got, gotSD, mean, sd)
+			}
+			there := map[float64]bool{}
+			for _, v := range x {
+				there[v] = true
+			}
+			for i, v := range y {
+				if there[v] {
+					t.Fatalf("%v: column %d, record %d: an original value", m.Columns, k, i)
+				}
+			}
+			if len(m.On) == 0 {
+				// Within a stratum a record's draw has no correlation with its value.
+				for s := range 2 {
+					var u, v []float64
+					for i := s; i < n; i += 2 {
+						u, v = append(u, x[i]), append(v, y[i])
+					}
+					if r := correlation(u, v); math.Abs(r) > 5*math.Sqrt(2)/root {
+						t.Errorf("column %d: correlation %v of what is released with the original", k, r)
+					}
+				}
+			}
+		}
+		for s := range 2 { // the slopes differ between strata
+			var x, y [3][]float64
+			for i := s; i < n; i += 2 {
+				for k := range 3 {
+					x[k], y[k] = append(x[k], columns[k].values[i]), append(y[k], out[k][i])
+				}
+			}
+			before, after := slopesOf(x[2], x[0], x[1]), slopesOf(y[2], y[0], y[1])
+			for k := range before {
+				// SE of a coefficient: .7/√(n/2)/SD of what the others leave, above .5; the constant's is 12 times as large.
+				if tolerance := 5 * 2 * 0.7 * math.Sqrt2 / root * map[bool]float64{true: 12, false: 1}[k == 0]; math.Abs(before[k]-after[k]) > tolerance {
+					t.Errorf("%v, stratum %d: coefficient %d is %v, want %v ± %v", m.Columns, s, k, after[k], before[k], tolerance)
+				}
+			}
+		}
+	}
+}
+
+// The closed forms of Duncan and Keller-McNulty (2000), section 6.1, with one copy of n records
+// and no uncertainty of the mean but the data's (α = 0): E(ȳ − x̄)² = σ²/n, so U = n/σ², and of a
+// snooper who looks at a record's own release E(x − y)² = 2σ², which is R for a target that is
+// itself a draw from the population. Over 300 replicates the SE of the first is √(2/300) of it.
+func TestSynthesiseHasTheClosedFormsOfThePaper(t *testing.T) {
+	const n, replicates = 400, 300
+	columns := tiedData(n, 3)[:1]
+	c := chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"a"}}))
+	x := columns[0].values
+	mean, sd := meanSD(x)
+	σ2 := sd * sd * (n - 1) / n
+	var between, index float64
+	for m := 1; m <= replicates; m++ {
+		y := whole(t, c.Replicate(m), n, columns...)[0]
+		got, _ := meanSD(y)
+		between += (got - mean) * (got - mean) / replicates
+		for i := range y {
+			index += (y[i] - x[i]) * (y[i] - x[i]) / (n * replicates)
+		}
+	}
+	if ratio := between / (σ2 / n); math.Abs(ratio-1) > 5*math.Sqrt(2.0/replicates) {
+		t.Errorf("E(ȳ − x̄)² is %v of σ²/n", ratio)
+	}
+	if ratio := index / (2 * σ2); math.Abs(ratio-1) > 0.05 { // 120,000 pairs
+		t.Errorf("E(x − y)² is %v of 2σ²", ratio)
+	}
+}
+
+// Copies have draws of their own; missing values stay missing, and a record that misses what
+// the model goes by is drawn all the same.
+func TestSynthesiseCopiesAndMissingValues(t *testing.T) {
+	columns := tiedData(2000, 4)
+	columns[0].null = []int{3, 900}
+	columns[2].null = []int{3, 77, 1999}
+	of := func(number int) [][]float64 {
+		return whole(t, chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"b", "c"}, On: []string{"a"}, Copy: &number})), 300, columns...)
+	}
+	first, again, second := of(1), of(1), of(2)
+	for k := 1; k < 3; k++ {
+		for i := range first[k] {
+			if missing := slices.Contains(columns[k].null, i); (first[k][i] != first[k][i]) != missing {
+				t.Fatalf("column %d, record %d: %v", k, i, first[k][i])
+			} else if !missing && (first[k][i] != again[k][i] || first[k][i] == second[k][i]) {
+				t.Fatalf("column %d, record %d: copies 1, 1 and 2 have %v, %v, %v", k, i, first[k][i], again[k][i], second[k][i])
+			}
+		}
+	}
+	var u, v []float64
+	for i := range first[1] {
+		fit := 5 - 2*columns[0].values[i] + 1
+		u, v = append(u, first[1][i]-fit), append(v, second[1][i]-fit)
+	}
+	for _, i := range columns[0].null {
+		u[i], v[i] = 0, 0 // drawn at the mean of what is missing
+	}
+	if r := correlation(u, v); math.Abs(r) > 5/math.Sqrt(2000) {
+		t.Errorf("the residuals of two copies have correlation %v", r)
+	}
+}
+
+func TestSynthesiseIsRefused(t *testing.T) {
+	for want, m := range map[string]*Synthesise{
+		"columns: must": {},
+		`on[0]: must not be one of the columns that are synthesised, got "a"`: {Columns: []string{"a"}, On: []string{"a"}},
+		`by[0]: must not be one of the columns that are masked, got "a"`:      {Columns: []string{"a"}, By: []string{"a"}},
+		`on[0]: must not be a stratum too, got "b", which is by[0]`:           {Columns: []string{"a"}, On: []string{"b"}, By: []string{"b"}},
+		"copy: must be at least 1 and at most 100, got 0":                     {Columns: []string{"a"}, Copy: ptr(0)},
+	} {
+		if ps := m.Check(); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
+			t.Errorf("got %v, want %s", ps, want)
+		}
+	}
+	columns := tiedData(200, 5)
+	for i := range columns[1].values { // determined by what stays
+		columns[1].values[i] = 7 - 3*columns[0].values[i]
+	}
+	for i := range columns[2].values { // one value in the second stratum
+		if i%2 == 1 {
+			columns[2].values[i] = 4
+		}
+	}
+	for want, m := range map[string]Synthesise{
+		"masks[0].synthesise.columns[1]: must not be determined by on":                         {Columns: []string{"c", "b"}, On: []string{"a"}},
+		"masks[0].synthesise.columns[0]: must not be determined by on, nor be one value alone": {Columns: []string{"c"}, By: []string{"d"}},
+		"masks[0].synthesise.columns[0]: must have at least 11 records, in each stratum":       {Columns: []string{"c"}, By: []string{"a"}},
+	} {
+		c := chain(t, testSetup(t, columns...), synthesise(m))
+		if err := c.Survey(block(0, 200, columns...)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.EndSurvey(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%+v: got %v, want %s", m, err, want)
+		}
+	}
+}
