@@ -96,6 +96,10 @@ func (s *state) loadTables(path string) (*config.Tabulation, error) {
 func summariseTables(out io.Writer, result *tabling.Result) {
 	rep := result.Report
 	for _, t := range rep.Tables {
+		if t.Parameters != nil {
+			fmt.Fprintf(out, "%s: %d cells published by %s, %d of them unsafe\n", t.Name, t.Published, t.Method, t.Primary)
+			continue
+		}
 		fmt.Fprintf(out, "%s: %d cells, %d published, %d held back (%d of them unsafe), %d empty\n", t.Name, t.Cells, t.Published, t.Primary+t.Secondary, t.Primary, t.Empty)
 	}
 	if n := rep.Records.Lost(); n > 0 {
