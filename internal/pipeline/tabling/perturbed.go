@@ -7,7 +7,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
-	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
 )
 
@@ -52,80 +51,47 @@ func (p *protected) auditPublished(c change) error {
 	for cell, status := range p.status {
 		unsafe[cell] = status == tables.Primary
 	}
-	var err error
-	if p.ranges, err = audit.Of(q, unsafe); err != nil {
+	possible, ranges, err := audit.Values(q, unsafe)
+	if err != nil {
 		return err
 	}
-	if err := p.judgePublished(q); err != nil {
-		return err
-	}
+	p.ranges = ranges
+	p.beliefs = func(cell int32) []float64 { return p.belief(cell, possible[cell], c) }
 	for cell := range unsafe {
-		if unsafe[cell] && !slices.Contains(p.verdict.Disclosed, int32(cell)) {
-			if _, top := p.belief(cell, c); top > certain {
-				p.verdict.Disclosed = append(p.verdict.Disclosed, int32(cell))
-			}
-		}
-	}
-	slices.Sort(p.verdict.Disclosed)
-	p.beliefs = func(cell int) []float64 {
-		b, _ := p.belief(cell, c)
-		return b
-	}
-	return nil
-}
-
-// judgePublished finds the unsafe cells that have one value alone, and those whose range
-// does not reach as far as their rule asks. A second value must have been shown by a
-// whole table.
-func (p *protected) judgePublished(q audit.Question) error {
-	var single [2]audit.Verdict
-	for i, ends := range [2][2]float64{{1, 0}, {0, 1}} { // one unit above, one unit below
-		asked := &primary.Result{Status: p.status, Up: make([]float64, len(q.Value)), Down: make([]float64, len(q.Value))}
-		for cell := range q.Value {
-			asked.Up[cell], asked.Down[cell] = ends[0], ends[1]
-		}
-		var err error
-		if single[i], err = audit.Judge(q, p.ranges, asked); err != nil {
-			return err
-		}
-	}
-	p.verdict = audit.Verdict{}
-	for cell, status := range p.status {
-		if status != tables.Primary {
+		if !unsafe[cell] {
 			continue
 		}
-		c := int32(cell)
-		alone := func(v audit.Verdict) bool { return slices.Contains(v.Disclosed, c) || slices.Contains(v.Narrow, c) }
 		x := q.Value[cell]
-		if alone(single[0]) && alone(single[1]) {
-			p.verdict.Disclosed = append(p.verdict.Disclosed, c)
-		} else if p.ranges.Low[cell] > x-p.rules.Down[cell] || p.ranges.High[cell] < x+p.rules.Up[cell] {
-			p.verdict.Narrow = append(p.verdict.Narrow, c)
+		if slices.Max(p.beliefs(int32(cell))) > certain {
+			p.verdict.Disclosed = append(p.verdict.Disclosed, int32(cell))
+		} else if ranges.Low[cell] > x-p.rules.Down[cell] || ranges.High[cell] < x+p.rules.Up[cell] {
+			p.verdict.Narrow = append(p.verdict.Narrow, int32(cell))
 		}
 	}
 	return nil
 }
 
-// belief is what an intruder who knows the method and nothing else of a cell believes of
-// its count, from ranges.Low on, and the greatest probability of a single one.
-func (p *protected) belief(cell int, c change) (b []float64, top float64) {
-	low, high := p.ranges.Low[cell], p.ranges.High[cell]
-	first, likelihood := c(cell, int64(p.published[cell]))
-	prior, l := make([]float64, int(high-low)+1), make([]float64, int(high-low)+1)
-	for i := range prior {
-		prior[i] = 1
-		if likelihood == nil {
-			l[i] = 1
+// belief is what an intruder believes of a count who knows the method, and of the others
+// what is published: the possible ones, from ranges.Low on, each in proportion to its
+// likelihood.
+func (p *protected) belief(cell int32, possible audit.Possible, c change) []float64 {
+	first, likelihood := c(int(cell), int64(p.published[cell]))
+	prior, l := make([]float64, len(possible.Value)), make([]float64, len(possible.Value))
+	for i, can := range possible.Value {
+		if can {
+			prior[i] = 1
 		}
-		if k := int64(low) + int64(i) - first; k >= 0 && k < int64(len(likelihood)) {
+		if k := possible.Low + int64(i) - first; likelihood == nil {
+			l[i] = 1
+		} else if k >= 0 && k < int64(len(likelihood)) {
 			l[i] = likelihood[k]
 		}
 	}
 	b, err := tablerisk.Posterior(prior, l)
 	if err != nil { // the truth itself agrees
-		return []float64{1}, 1
+		return []float64{1}
 	}
-	return b, slices.Max(b)
+	return b
 }
 
 // shown is the value that is published of a cell.
@@ -180,7 +146,7 @@ func (p *protected) cellRisk(cell int32) (risk, square float64) {
 	v := p.question.Value[cell]
 	switch {
 	case p.beliefs != nil:
-		b := p.beliefs(int(cell))
+		b := p.beliefs(cell)
 		for i, q := range b {
 			d := p.ranges.Low[cell] + float64(i) - v
 			square += q * d * d

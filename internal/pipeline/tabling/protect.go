@@ -25,10 +25,10 @@ type protected struct {
 	ranges    *audit.Ranges
 	verdict   audit.Verdict
 	insiders  []audit.Insider
-	published []float64                // what is published of each cell in place of its value; nil: the value
-	beliefs   func(cell int) []float64 // then: how probable each count from ranges.Low on is
-	short     bool                     // the search for cells to publish after all was cut short
-	refused   check.Problems           // why there is no pattern at all: cells that cannot be protected
+	published []float64                  // what is published of each cell in place of its value; nil: the value
+	beliefs   func(cell int32) []float64 // then: how probable each count from ranges.Low on is
+	short     bool                       // the search for cells to publish after all was cut short
+	refused   check.Problems             // why there is no pattern at all: cells that cannot be protected
 }
 
 // protect finds the unsafe cells of a family, holds back what must be, and audits the

@@ -29,11 +29,7 @@ type Ranges struct {
 // Audit computes the range of every hidden cell. Programs are not solved where
 // the shuttle's bound has been attained already by a vertex on the way (Duncan et
 // al. 2001, §4: "it obviates the need to perform a separate optimization").
-func Audit(q Question) (*Ranges, error) { return Of(q, nil) }
-
-// Of is Audit of some cells: of the others it gives no more than the bounds of the shuttle.
-// wanted is one a cell; nil: all.
-func Of(q Question, wanted []bool) (*Ranges, error) {
+func Audit(q Question) (*Ranges, error) {
 	parts, _, err := Components(q)
 	if err != nil {
 		return nil, err
@@ -44,7 +40,7 @@ func Of(q Question, wanted []bool) (*Ranges, error) {
 	for i := range parts {
 		p := &parts[i]
 		r.Largest = max(r.Largest, len(p.Cells))
-		if err := r.solve(q, p, wanted); err != nil {
+		if err := r.solve(q, p); err != nil {
 			return nil, err
 		}
 		r.Steps += p.System.Total
@@ -53,14 +49,11 @@ func Of(q Question, wanted []bool) (*Ranges, error) {
 }
 
 // solve finds the ranges of one component.
-func (r *Ranges) solve(q Question, p *Component, wanted []bool) error {
+func (r *Ranges) solve(q Question, p *Component) error {
 	shown := newShown(p, q.Counts)
 	s := p.System
 	slack := 10 * s.Tolerance()
-	for j, cell := range p.Cells {
-		if wanted != nil && !wanted[cell] {
-			continue
-		}
+	for j := range p.Cells {
 		if err := q.Stopped(); err != nil {
 			return err
 		}

@@ -1,0 +1,179 @@
+package audit
+
+import "math"
+
+// Possible is which counts a cell can have: Low, Low + 1, …
+type Possible struct {
+	Low   int64
+	Value []bool
+}
+
+// Values finds, for every wanted cell of counts, which of its values are in a table of
+// whole numbers that agrees with what is known of all: each is sought by itself. A value
+// that is not found within a number of steps, or that is further from the true one than
+// most, is taken for impossible: of an intruder who knows more than she can, too much is
+// said and not too little. The true value always is possible. Ranges holds for each wanted
+// cell its least and greatest possible value, and for all others the bounds of the shuttle.
+func Values(q Question, wanted []bool) (map[int32]Possible, *Ranges, error) {
+	parts, _, err := Components(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	found := map[int32]Possible{}
+	r := &Ranges{Components: len(parts)}
+	r.Low, r.High = append([]float64(nil), q.Value...), append([]float64(nil), q.Value...)
+	for c, w := range wanted {
+		if w {
+			found[int32(c)] = Possible{int64(q.Value[c]), []bool{true}}
+		}
+	}
+	for i := range parts {
+		p := &parts[i]
+		r.Largest = max(r.Largest, len(p.Cells))
+		for j, c := range p.Cells {
+			low, high := math.Ceil(p.Low[j]-1e-6), math.Floor(p.High[j]+1e-6)
+			if !wanted[c] {
+				r.Low[c], r.High[c] = q.Value[c]+low, q.Value[c]+high
+				continue
+			}
+			if err := q.Stopped(); err != nil {
+				return nil, nil, err
+			}
+			possible := p.values(j, max(low, -most), min(high, most))
+			possible.Low += int64(q.Value[c])
+			found[c] = possible
+			r.Low[c], r.High[c] = float64(possible.Low), float64(possible.Low)+float64(len(possible.Value)-1)
+		}
+	}
+	r.ShownLow, r.ShownHigh = r.Low, r.High
+	return found, r, q.Stopped()
+}
+
+const (
+	most       = 200 // the furthest from the true value that a value is sought
+	valueSteps = 300 // partial tables looked at for one
+)
+
+// values seeks each deviation of column j, and cuts off the ends where there is none.
+func (p *Component) values(j int, low, high float64) Possible {
+	found := Possible{0, []bool{true}}
+	below := 0
+	for d := -1.0; d >= low; d-- {
+		if p.takes(j, d) {
+			for range int(-d) - below {
+				found.Value = append([]bool{false}, found.Value...)
+			}
+			below = int(-d)
+			found.Value[0] = true
+		}
+	}
+	found.Low = int64(-below)
+	for d := 1.0; d <= high; d++ {
+		if p.takes(j, d) {
+			for len(found.Value)-below < int(d) {
+				found.Value = append(found.Value, false)
+			}
+			found.Value = append(found.Value, true)
+		}
+	}
+	return found
+}
+
+// takes reports whether a table of whole numbers was found in which column j deviates by
+// d: one in which a single inner cell changes with all of its totals, or two of one line,
+// or by search.
+func (p *Component) takes(j int, d float64) bool {
+	for _, leaf := range p.under(j) {
+		moved := map[int]float64{}
+		p.move(moved, leaf, d)
+		if moved[j] == d && p.holds(moved) {
+			return true
+		}
+		for _, i := range p.rowsOf(leaf) {
+			for _, x := range p.rows[i] {
+				if x.Value < 0 || x.Column == leaf || d < 0 && p.High[x.Column] < -d || d > 0 && p.Low[x.Column] > -d {
+					continue
+				}
+				both := map[int]float64{}
+				p.move(both, leaf, d)
+				p.move(both, x.Column, -d)
+				if both[j] == d && p.holds(both) {
+					return true
+				}
+			}
+		}
+	}
+	return p.WholeTable(j, d, valueSteps) != nil
+}
+
+// under lists some columns under a column that are totals of nothing: itself where it is
+// none.
+func (p *Component) under(j int) (leaves []int) {
+	seen := map[int]bool{j: true}
+	for queue := []int{j}; len(queue) > 0 && len(leaves) < 20; queue = queue[1:] {
+		leaf := true
+		for _, i := range p.rowsOf(queue[0]) {
+			for _, x := range p.rows[i] {
+				if x.Value > 0 || x.Column != queue[0] {
+					continue
+				}
+				leaf = false
+				for _, y := range p.rows[i] {
+					if y.Value > 0 && !seen[y.Column] {
+						seen[y.Column] = true
+						queue = append(queue, y.Column)
+					}
+				}
+			}
+		}
+		if leaf {
+			leaves = append(leaves, queue[0])
+		}
+	}
+	return leaves
+}
+
+// move adds d to a column and to every total above it.
+func (p *Component) move(moved map[int]float64, j int, d float64) {
+	seen := map[int]bool{j: true}
+	for queue := []int{j}; len(queue) > 0; queue = queue[1:] {
+		moved[queue[0]] += d
+		for _, i := range p.rowsOf(queue[0]) {
+			part, total := false, -1
+			for _, x := range p.rows[i] {
+				part = part || x.Column == queue[0] && x.Value > 0
+				if x.Value < 0 {
+					total = x.Column
+				}
+			}
+			if part && total >= 0 && !seen[total] {
+				seen[total] = true
+				queue = append(queue, total)
+			}
+		}
+	}
+}
+
+// holds reports whether deviations keep to all ends and sums.
+func (p *Component) holds(moved map[int]float64) bool {
+	for j, d := range moved {
+		if d < p.Low[j]-1e-6 || d > p.High[j]+1e-6 {
+			return false
+		}
+	}
+	for j, d := range moved {
+		if d == 0 {
+			continue
+		}
+		for _, i := range p.rowsOf(j) {
+			sum := 0.0
+			for _, x := range p.rows[i] {
+				sum += x.Value * moved[x.Column]
+			}
+			if sum != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
