@@ -55,3 +55,24 @@ func TestOldLZ4(t *testing.T) {
 		}
 	}
 }
+
+// A gzip page that cannot be read is not said to be one member.
+func TestBrokenMembers(t *testing.T) {
+	packed, err := (compressor{codec: format.Gzip}).compress(nil, []byte("abcdefgh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := make([]byte, 8)
+	if single, err := gunzip(dst, packed); err != nil || !single || string(dst) != "abcdefgh" {
+		t.Errorf("%q, %v, %v", dst, single, err)
+	}
+	for _, b := range [][]byte{nil, []byte("no gzip at all"), packed[:len(packed)-1], append(bytes.Clone(packed), 0)} {
+		if single, err := gunzip(dst, b); err == nil || single {
+			t.Errorf("%x: %v, %v", b, single, err)
+		}
+	}
+	two := append(bytes.Clone(packed), packed...)
+	if single, err := gunzip(make([]byte, 16), two); err != nil || single {
+		t.Errorf("two members: %v, %v", single, err)
+	}
+}

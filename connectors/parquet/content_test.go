@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -341,6 +342,29 @@ func TestGroupsOfARelease(t *testing.T) {
 			}
 		}
 	}
+	// A part of another row group ends the one before it.
+	next := part(1, 1)
+	next.parts[0].group = -2
+	first, err := k.Begin(&memoryFile{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range []*encoded{part(1, 1), next} {
+		if err := first.Append(t.Context(), e); err != nil || len(first.to.out.meta.RowGroups) != i {
+			t.Errorf("part %d: %d row groups, %v", i, len(first.to.out.meta.RowGroups), err)
+		}
+	}
+	broken := &memoryFile{}
+	if first, err = k.Begin(broken); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Append(t.Context(), part(1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	broken.short = true
+	if err := first.Append(t.Context(), next); err != io.ErrShortWrite {
+		t.Errorf("a short write of the row group before: %v", err)
+	}
 	// A number of a row group is a number of 16 bits; those after it have none.
 	o, err := k.Begin(&memoryFile{})
 	if err != nil {
@@ -357,6 +381,18 @@ func TestGroupsOfARelease(t *testing.T) {
 	}
 	if g := o.to.out.meta.RowGroups; g[1<<15-1].Ordinal != some[int16](math.MaxInt16) || g[1<<15].Ordinal.Valid {
 		t.Errorf("row groups %+v and %+v", g[1<<15-1].Ordinal, g[1<<15].Ordinal)
+	}
+}
+
+// The release says by which version it was made.
+func TestVersion(t *testing.T) {
+	for said, want := range map[string]string{"v1.2.3": "1.2.3", "v7": "7", "v": "0.0.0", "": "0.0.0", "(devel)": "0.0.0"} {
+		if got := versionOf(&debug.BuildInfo{Main: debug.Module{Version: said}}); got != want {
+			t.Errorf("%s becomes %s", said, got)
+		}
+	}
+	if got := versionOf(nil); got != "0.0.0" {
+		t.Error(got)
 	}
 }
 

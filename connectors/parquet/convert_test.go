@@ -520,4 +520,16 @@ func TestMostOfAColumn(t *testing.T) {
 			t.Errorf("%d bytes: %v", 10+more, c.err)
 		}
 	}
+	// Values of a dictionary that together are too long are counted before they are copied.
+	long := &unit{v: values{index: make([]uint32, 300), dict: &dictionary{n: 1, data: make([]byte, 1<<20), offs: []uint32{0, 1 << 20}}, n: 300, rowValues: make([]int32, 301), def: make([]uint8, 300)}}
+	for i := range long.v.rowValues {
+		long.v.rowValues[i] = int32(i)
+	}
+	if _, err := flatArray(l, 300, []segment{{long, 0, 300}}); err == nil || !strings.Contains(err.Error(), "more than 256 MB") {
+		t.Errorf("300 MB: %v", err)
+	}
+	root := fieldOf(t, arrow.Field{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "x", Type: arrow.BinaryTypes.Binary})})
+	if _, err := nestedArray(root, 300, [][]segment{{{long, 0, 300}}}); err == nil || !strings.Contains(err.Error(), "more than 256 MB") {
+		t.Errorf("300 MB in structures: %v", err)
+	}
 }

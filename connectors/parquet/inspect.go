@@ -241,11 +241,11 @@ func (in *inspector) levels(v *values, s *sections, n int) (rows int64, present 
 	}
 	rep, err := levels(s.rep, l.maxRep)
 	if err != nil {
-		return 0, 0, false, err
+		return rows, present, exact, err
 	}
 	if l.maxRep > 0 {
 		if in.values == 0 && rep[0] != 0 {
-			return 0, 0, false, errMiddle
+			return rows, present, exact, errMiddle
 		}
 		rows = int64(bytes.Count(rep, []byte{0}))
 	}

@@ -387,6 +387,9 @@ func TestDeltaByDefinition(t *testing.T) {
 		if (err == nil) != (want != nil) || err == nil && (k != len(want) || !slices.Equal(dst[:k], want) || !bytes.Equal(left, rest)) {
 			t.Fatalf("%d numbers in %x: %v, %v, want %v", said, src, dst[:k], err, want)
 		}
+		if err != nil && (k != 0 || left != nil) {
+			t.Fatalf("%d numbers in %x: %d and an error", said, src, k)
+		}
 		switch {
 		case want == nil:
 			failed++

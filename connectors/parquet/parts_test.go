@@ -80,7 +80,7 @@ func TestThriftIsWalked(t *testing.T) {
 			t.Errorf("%s: ends at %d of %d, %v", c.name, n, len(c.b), err)
 		}
 		for k := range c.b {
-			if n, err := skipStruct(c.b[:k:k], 0, 0); !errors.Is(err, errShort) {
+			if n, err := skipStruct(c.b[:k:k], 0, 0); !errors.Is(err, errShort) || n != 0 {
 				t.Errorf("%s, the first %d bytes: ends at %d, %v", c.name, k, n, err)
 			}
 		}
@@ -103,8 +103,22 @@ func TestThriftIsWalked(t *testing.T) {
 		"a list of what is none":          {[]byte{field(thrift.LIST), 1<<4 | 14, 0, 0}, "type 14"},
 		"a text longer than what is left": {[]byte{field(thrift.BINARY), 3, 'a', 'b'}, errShort.Error()},
 	} {
-		if _, err := skipStruct(c.b, 0, 0); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %s", name, err, c.want)
+		if n, err := skipStruct(c.b, 0, 0); err == nil || n != 0 || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %d, %v, want %s", name, n, err, c.want)
+		}
+		var m fileMetaData
+		if n, err := unmarshal(c.b, &m); err == nil || n != 0 {
+			t.Errorf("%s: %d, %v", name, n, err)
+		}
+	}
+	// What can be walked may still be no footer.
+	var m fileMetaData
+	if n, err := unmarshal([]byte{field(thrift.BINARY), 1, 'a', 0}, &m); err == nil || n != 0 || !strings.Contains(err.Error(), "not a structure of the Parquet format") {
+		t.Errorf("%d, %v", n, err)
+	}
+	for _, b := range [][]byte{nil, {0x80}, bytes.Repeat([]byte{0xff}, 12)} {
+		if u, n, err := uvarint(b); err == nil || u != 0 || n != 0 {
+			t.Errorf("%x: %d of %d bytes, %v", b, u, n, err)
 		}
 	}
 }

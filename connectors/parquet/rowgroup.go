@@ -270,9 +270,15 @@ func (s *sink) sorting(by []format.SortingColumn) []format.SortingColumn {
 
 // createdBy names the program in the form "name version x", which readers parse.
 var createdBy = sync.OnceValue(func() string {
-	v := "0.0.0"
-	if info, ok := debug.ReadBuildInfo(); ok && len(info.Main.Version) > 1 && info.Main.Version[0] == 'v' {
-		v = info.Main.Version[1:]
-	}
-	return "sdlfilter version " + v
+	info, _ := debug.ReadBuildInfo()
+	return "sdlfilter version " + versionOf(info)
 })
+
+// versionOf is the version that the program was built as, 0.0.0 where nothing says it;
+// info may be nil.
+func versionOf(info *debug.BuildInfo) string {
+	if info == nil || len(info.Main.Version) < 2 || info.Main.Version[0] != 'v' {
+		return "0.0.0"
+	}
+	return info.Main.Version[1:]
+}

@@ -274,6 +274,12 @@ func typeName(t arrow.DataType) string {
 	return t.String()
 }
 
+// annotation is one that the format may have some day.
+type annotation struct{}
+
+func (annotation) FieldID() int16 { return 99 }
+func (annotation) String() string { return "NEWER" }
+
 // Of an element's annotations those are kept that go with its type.
 func TestTidyElements(t *testing.T) {
 	group := format.Type(-1)
@@ -305,6 +311,11 @@ func TestTidyElements(t *testing.T) {
 				t.Errorf("%#v on %v: kept %v", c.lt, p, kept)
 			}
 		}
+	}
+	newer := schemaElement{Name: "x", Type: some(format.ByteArray)}
+	newer.LogicalType.Value = annotation{}
+	if newer.tidy(); newer.LogicalType.Value != nil {
+		t.Error("an annotation that nobody knows yet is kept")
 	}
 	for converted := int32(-1); converted <= 23; converted++ {
 		for _, typed := range []bool{true, false} {

@@ -213,6 +213,7 @@ func TestPagesThatAreRefused(t *testing.T) {
 		{"another length below 0", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.DataPageV2.V.DefinitionsLength = -1 }), nil, errShort.Error()},
 		{"repetitions longer than the page", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.DataPageV2.V.RepetitionsLength = 17 }), nil, errShort.Error()},
 		{"levels longer than the page", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.DataPageV2.V.DefinitionsLength = 13 }), nil, errShort.Error()},
+		{"levels longer than the page, which is said to be long", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.DataPageV2.V.DefinitionsLength, h.UncompressedSize = 13, 100 }), nil, errShort.Error()},
 		{"levels longer than the page unpacked", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.UncompressedSize = 7 }), nil, errShort.Error()},
 		{"levels as long as the page", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.UncompressedSize = 8 }), nil, errSize.Error()},
 		{"unpacked though a codec is set", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.DataPageV2.V.IsCompressed = some(false) }), nil, ""},
