@@ -38,9 +38,6 @@ func getBuffer(n int) []byte {
 
 // putBuffer takes a buffer back. Nothing may refer to it any more.
 func putBuffer(b []byte) {
-	if cap(b) < 1<<smallest {
-		return
-	}
 	if class, size := sizeClass(cap(b)); size == cap(b) && class < len(buffers) {
 		b = b[:0]
 		buffers[class].Put(&b)

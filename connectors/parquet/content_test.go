@@ -384,6 +384,21 @@ func TestGroupsOfARelease(t *testing.T) {
 	}
 }
 
+// stuck is an original that cannot be closed.
+type stuck struct{ readable }
+
+func (stuck) Close() error { return errBroken }
+
+// An original that cannot be closed fails the release that it was copied into.
+func TestOriginalThatCannotBeClosed(t *testing.T) {
+	for what, end := range map[string]func(o *output) error{"another": func(o *output) error { return o.from(nil, 0) }, "the end": (*output).finish, "an abort": (*output).abandon} {
+		o := &output{file: &memoryFile{}, meta: &fileMetaData{}, in: stuck{}}
+		if err := end(o); !errors.Is(err, errBroken) || o.in != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // The release says by which version it was made.
 func TestVersion(t *testing.T) {
 	for said, want := range map[string]string{"v1.2.3": "1.2.3", "v7": "7", "v": "0.0.0", "": "0.0.0", "(devel)": "0.0.0"} {

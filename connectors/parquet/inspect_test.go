@@ -236,6 +236,17 @@ func TestHeadersOfCopies(t *testing.T) {
 			t.Errorf("%v: pieces of %d bytes, %+v", l.path, n, in.meta)
 		}
 	}
+	// What was released once is copied in one piece a chunk.
+	again, released, err := openedSource(t, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range released.leaves {
+		in, err := (&sink{source: again, out: &output{in: readable{bytes.NewReader(out)}}}).inspect(t.Context(), 0, l)
+		if err != nil || len(in.pieces) != 1 || len(in.pieces[0].head) != 0 || in.pieces[0].n != in.meta.TotalCompressedSize {
+			t.Errorf("%v: %d pieces, %v", l.path, len(in.pieces), err)
+		}
+	}
 	// A file that is exchanged between inspection and copy, or cut off, is seen.
 	in, err := s.inspect(t.Context(), 0, f.leaves[0])
 	if err != nil {

@@ -236,11 +236,6 @@ func (s *sink) writePages(g *pendingGroup, col *outColumn, k int) (columnMetaDat
 			return m, err
 		}
 	}
-	if col.carried {
-		if err := stats.within(l); err != nil {
-			return m, &corrupt{file: s.source.streams[s.stream].file.Label, place: place(g.group, l), err: err}
-		}
-	}
 	m.Statistics = some(stats.stored())
 	return m, nil
 }

@@ -152,13 +152,11 @@ func (v *values) page(c *chunk, p *page) error {
 		}
 	}
 	v.def = make([]uint8, rows)
-	if l.maxDef > 0 {
-		if err := decodeHybrid(v.def, s.def, levelWidth(l.maxDef)); err != nil {
-			return err
-		}
-		if err := checkLevels(v.def, l.maxDef); err != nil {
-			return err
-		}
+	if err := decodeHybrid(v.def, s.def, levelWidth(l.maxDef)); err != nil {
+		return err
+	}
+	if err := checkLevels(v.def, l.maxDef); err != nil {
+		return err
 	}
 	for _, d := range v.def {
 		if d == l.maxDef {
