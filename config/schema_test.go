@@ -14,28 +14,35 @@ import (
 
 const schemaFile = "sdlfilter.schema.json"
 
-func TestSchemaIsCurrent(t *testing.T) {
-	want, err := Schema()
+func TestSchemaIsCurrent(t *testing.T) { checkCurrent(t, schemaFile, Schema) }
+
+// checkCurrent holds a schema in the repository against what the types give.
+func checkCurrent(t *testing.T, file string, schema func() ([]byte, error)) {
+	t.Helper()
+	want, err := schema()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile(schemaFile, want, 0o666); err != nil {
+		if err := os.WriteFile(file, want, 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := os.ReadFile(schemaFile)
+	got, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the types give; run go test ./config -update", schemaFile)
+		t.Errorf("%s is not what the types give; run go test ./config -update", file)
 	}
 }
 
-func compiled(t *testing.T) *jsonschema.Schema {
+func compiled(t *testing.T) *jsonschema.Schema { return compile(t, schemaFile, Schema) }
+
+// compile makes a validator of a schema that the types give.
+func compile(t *testing.T, file string, schema func() ([]byte, error)) *jsonschema.Schema {
 	t.Helper()
-	text, err := Schema()
+	text, err := schema()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,14 +52,14 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
-	if err := compiler.AddResource(schemaFile, document); err != nil {
+	if err := compiler.AddResource(file, document); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := compiler.Compile(schemaFile)
+	validator, err := compiler.Compile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return schema
+	return validator
 }
 
 func instance(t *testing.T, name string) any {

@@ -1,34 +1,16 @@
 package config
 
 import (
-	"bytes"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	yaml "go.yaml.in/yaml/v3"
 )
 
 const tabulationSchemaFile = "sdlfilter.tables.schema.json"
 
 func TestTabulationSchemaIsCurrent(t *testing.T) {
-	want, err := TabulationSchema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile(tabulationSchemaFile, want, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(tabulationSchemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the types give; run go test ./config -update", tabulationSchemaFile)
-	}
+	checkCurrent(t, tabulationSchemaFile, TabulationSchema)
 }
 
 const goodTabulation = `version: 1
@@ -76,27 +58,11 @@ func TestGoodTabulation(t *testing.T) {
 	if again, err := ParseTabulation("u.yaml", []byte(goodTabulation), Options{}); err != nil || again.SHA256() != c.SHA256() {
 		t.Errorf("the same configuration has another digest (%v)", err)
 	}
-	compiler := jsonschema.NewCompiler()
-	text, err := os.ReadFile(tabulationSchemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := compiler.AddResource(tabulationSchemaFile, document); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile(tabulationSchemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var v any
 	if err := yaml.Unmarshal([]byte(goodTabulation), &v); err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.Validate(v); err != nil {
+	if err := compile(t, tabulationSchemaFile, TabulationSchema).Validate(v); err != nil {
 		t.Error(err)
 	}
 }

@@ -212,27 +212,6 @@ func finiteOr(g grid, x float64) float64 {
 	return g.snap(x)
 }
 
-// take adds a column that is clipped at its bounds.
-func (s *clipStep) take(c *Chain, i int, col *column, lower, upper float64) error {
-	t := clipColumn{column: col, lower: lower, upper: upper}
-	if col.decimals >= 0 {
-		// The bounds come inwards onto the grid; a percentile may lie between two values.
-		lo, hi, err := (&Truncate{Lower: &lower, Upper: &upper}).bounds(c, i, col, decimalGrid(col.decimals))
-		if err != nil {
-			return err
-		}
-		if g := decimalGrid(col.decimals); exact(lo) {
-			t.lower = g.value(lo)
-		}
-		if g := decimalGrid(col.decimals); exact(hi) {
-			t.upper = g.value(hi)
-		}
-	}
-	c.does(i, col, part("clip", t.lower, t.upper))
-	s.columns = append(s.columns, t)
-	return nil
-}
-
 // label is the code of a label, NaN where there is none.
 func (m *Topcode) label(text *string) float64 {
 	if text == nil {

@@ -113,25 +113,35 @@ func (m *Truncate) compile(c *Chain, i int) (step, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := clipColumn{column: col}
-		t.lower, t.upper = m.interval()
-		if col.decimals >= 0 {
-			g := decimalGrid(col.decimals)
-			lo, hi, err := m.bounds(c, i, col, g)
-			if err != nil {
-				return nil, err
-			}
-			if exact(lo) {
-				t.lower = g.value(lo)
-			}
-			if exact(hi) {
-				t.upper = g.value(hi)
-			}
+		lower, upper := m.interval()
+		if err := s.take(c, i, col, lower, upper); err != nil {
+			return nil, err
 		}
-		c.does(i, col, part("clip", t.lower, t.upper))
-		s.columns = append(s.columns, t)
 	}
 	return s, nil
+}
+
+// take adds a column that is clipped at its bounds.
+func (s *clipStep) take(c *Chain, i int, col *column, lower, upper float64) error {
+	t := clipColumn{column: col, lower: lower, upper: upper}
+	if col.decimals >= 0 {
+		// The bounds come inwards onto the grid; one that was estimated, such as a
+		// percentile, may lie between two of its values.
+		g := decimalGrid(col.decimals)
+		lo, hi, err := (&Truncate{Lower: &lower, Upper: &upper}).bounds(c, i, col, g)
+		if err != nil {
+			return err
+		}
+		if exact(lo) {
+			t.lower = g.value(lo)
+		}
+		if exact(hi) {
+			t.upper = g.value(hi)
+		}
+	}
+	c.does(i, col, part("clip", t.lower, t.upper))
+	s.columns = append(s.columns, t)
+	return nil
 }
 
 // apply makes y = max(lower, min(upper, x)): Duncan et al. (2004), equation 11.

@@ -126,8 +126,8 @@ func (s *sequence) judged(name string, estimate []float64, scale float64) (Fit, 
 // that rather than understated.
 func (o *Order) Best(mask float64) (best Fit, ok bool) {
 	best.Mse = math.Inf(1)
-	take := func(f Fit, said bool) {
-		if said && f.Mse < best.Mse {
+	take := func(f Fit, ok bool) {
+		if ok && f.Mse < best.Mse {
 			best, ok = f, true
 		}
 	}
@@ -137,19 +137,19 @@ func (o *Order) Best(mask float64) (best Fit, ok bool) {
 			continue
 		}
 		for h := 1; h <= len(s.bins)/2; h *= 2 {
-			estimate, said := s.average(h)
-			if !said {
+			estimate, ok := s.average(h)
+			if !ok {
 				break
 			}
 			take(s.judged("moving average", estimate, 1))
 		}
-		if estimate, said := s.groups(mask); said {
+		if estimate, ok := s.groups(mask); ok {
 			take(s.judged("groups", estimate, 1))
 		}
 		for _, penalty := range []float64{0.25, 0.5, 1, 2} {
 			take(s.judged("levels with jumps", s.jumps(penalty*mask), 1))
 		}
-		if estimate, scale, said := s.neighbours(12); said {
+		if estimate, scale, ok := s.neighbours(12); ok {
 			take(s.judged("neighbours", estimate, scale))
 		}
 		if s.complete {
@@ -171,9 +171,9 @@ func isotonicName(falling bool) string {
 }
 
 // average is the mean of y over the h bins on either side and the bin itself. At
-// the ends of a file there are fewer; at those of a stretch that was cut out of it
-// nothing is said, as whoever has the whole sees further.
-func (s *sequence) average(h int) (estimate []float64, said bool) {
+// the ends of a file there are fewer. At those of a stretch that was cut out of it
+// there is no mean, ok is false: whoever has the whole sees further.
+func (s *sequence) average(h int) (estimate []float64, ok bool) {
 	estimate = slices.Repeat([]float64{math.NaN()}, len(s.bins))
 	s.stretches(func(from, to int) {
 		sum, n := 0.0, 0.0
@@ -190,11 +190,11 @@ func (s *sequence) average(h int) (estimate []float64, said bool) {
 			}
 			if s.complete || right-left == 2*h+1 {
 				estimate[i] = base + sum/n
-				said = true
+				ok = true
 			}
 		}
 	})
-	return estimate, said
+	return estimate, ok
 }
 
 // jumps fits levels: a stretch is divided where its two parts' means differ most,
@@ -235,7 +235,7 @@ func (s *sequence) jumps(mask float64) []float64 {
 // household or a village: where their ends lie is often told by another column. It
 // says nothing where the steps between groups are no greater than the noise, in
 // which such groups are not seen.
-func (s *sequence) groups(mask float64) (estimate []float64, said bool) {
+func (s *sequence) groups(mask float64) (estimate []float64, ok bool) {
 	estimate = slices.Repeat([]float64{math.NaN()}, len(s.bins))
 	var steps []float64
 	alike := 0
@@ -288,7 +288,7 @@ func divide(sum, n []float64, a, b int) (cut int, gain float64) {
 // neighbours is the best linear estimate of x from y of the same bin and the k
 // bins on either side: what a snooper has from the released autocovariances and
 // λ². scale is n/(n − p), for the p weights.
-func (s *sequence) neighbours(k int) (estimate []float64, scale float64, said bool) {
+func (s *sequence) neighbours(k int) (estimate []float64, scale float64, ok bool) {
 	rows := func() (n int) {
 		s.stretches(func(from, to int) { n += max(0, to-from-2*k) })
 		return n
