@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/message/arrow"
 )
 
 // asking is a stream with a client that has joined no group, for what is only asked.
@@ -567,9 +568,25 @@ func TestTopicOfARelease(t *testing.T) {
 		if got := made.(*sink).topic; got != topic+"-out" {
 			t.Errorf("the release of %s goes to %s", topic, got)
 		}
+		if !src.carried.Load() {
+			t.Error("messages of one format leave as they are, and the source is not told")
+		}
 		if err := made.Abort(); err != nil {
 			t.Error(err)
 		}
+	}
+	src := open(t, sourceOf(c, "a"))
+	other := sinkOf(c, "a-out")
+	other.Format.Arrow = new(arrow.Config)
+	made, err := other.Create(limited(t), connectors.Plan{Source: src, Layout: layoutOf(src.Schema())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if src.carried.Load() {
+		t.Error("messages of another format are written anew, and the source is told that they leave as they are")
+	}
+	if err := made.Abort(); err != nil {
+		t.Error(err)
 	}
 }
 
