@@ -1,0 +1,78 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
+)
+
+// files are the names of all files of the working directory, hidden ones too.
+func files(t *testing.T) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			names = append(names, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// Wherever a plan, a shard or a commit is told to end, it says so; a shard leaves no file
+// of its own, and what was ended can be done again.
+func TestShardsEndAtEveryStep(t *testing.T) {
+	prepare(t, "csv", 60, "")
+	ends := func(what string, do func(ctx context.Context) (done bool, err error)) {
+		t.Helper()
+		told := 0
+		for n := range eventually.Steps {
+			ctx := eventually.Ends(t.Context(), n)
+			done, err := do(ctx)
+			if err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled)) || done != (err == nil) {
+				t.Fatalf("%s, ended at question %d: %v, %v", what, n, done, err)
+			}
+			if err == nil {
+				break
+			}
+			told++
+		}
+		if told < 3 {
+			t.Errorf("%s was ended %d times: the test shows little", what, told)
+		}
+	}
+	ends("the plan", func(ctx context.Context) (bool, error) {
+		m, err := Plan(ctx, load(t), "pipeline.yaml", nil, 1, options)
+		return m != nil, err
+	})
+	m := planned(t, 1)
+	before := files(t)
+	ends("a shard", func(ctx context.Context) (bool, error) {
+		s, err := Run(ctx, load(t), m, 0, options)
+		if left := files(t); err != nil && !slices.Equal(left, before) {
+			t.Errorf("a shard that was ended leaves %v beside %v", left, before)
+		}
+		if err == nil {
+			err = s.Write("states/0.state")
+		}
+		return s != nil, err
+	})
+	ends("the commit", func(ctx context.Context) (bool, error) {
+		r, err := Commit(ctx, load(t), m, "states", options)
+		if _, missing := os.Stat("report.json"); err != nil && missing == nil {
+			t.Error("a commit that was ended has a report")
+		}
+		return r != nil, err
+	})
+	if got := read(t, "report.json"); got["records"].(map[string]any)["released"].(float64) != 60 {
+		t.Errorf("in the end: %v", got["records"])
+	}
+}
