@@ -126,8 +126,8 @@ func (s *sequence) judged(name string, estimate []float64, scale float64) (Fit, 
 // that rather than understated.
 func (o *Order) Best(mask float64) (best Fit, ok bool) {
 	best.Mse = math.Inf(1)
-	take := func(f Fit, ok bool) {
-		if ok && f.Mse < best.Mse {
+	take := func(f Fit, fits bool) {
+		if fits && f.Mse < best.Mse {
 			best, ok = f, true
 		}
 	}
