@@ -35,6 +35,20 @@ func OpenSource(ctx context.Context, p *config.Pipeline) (connectors.Source, err
 	return at, nil
 }
 
+// comparesTexts reports whether masks tell text apart as the configuration writes it, and
+// none moves it as it is: messages' text is then what their JSON strings say.
+func comparesTexts(masks []transform.Spec) bool {
+	puts := func(m transform.Spec) bool { return putsCategories(m.Params) }
+	moves := func(m transform.Spec) bool { return !transform.Computes(m.Params) && !puts(m) }
+	return slices.ContainsFunc(masks, puts) && !slices.ContainsFunc(masks, moves)
+}
+
+// putsCategories reports whether a mask puts other categories in the place of those that
+// its parameters list.
+func putsCategories(p transform.Params) bool {
+	return transform.OnCategories(p) && transform.ScopeOf(p) == transform.ScopeRecord
+}
+
 // Declare tells a source of messages which columns there are. A column holds
 // numbers where a mask computes with it, or where its decimals are known.
 func Declare(p *config.Pipeline) error {
@@ -59,6 +73,6 @@ func Declare(p *config.Pipeline) error {
 			Number: slices.Contains(numbers, c.Name) || c.Decimals != nil || known.Column(c.Name) != nil,
 		})
 	}
-	source.Declare(columns, p.Unlisted == "drop", !connectors.WritesJSON(p.Sink.Config, p.Source.Config))
+	source.Declare(columns, p.Unlisted == "drop", !connectors.WritesJSON(p.Sink.Config, p.Source.Config) || comparesTexts(p.Masks))
 	return nil
 }

@@ -89,6 +89,10 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 				before, _ := transform.FieldAfter(pl.Config.Masks[:i], schema.Fields[j])
 				problems = append(problems, pl.checkMasked(path, m, before)...)
 				problems = append(problems, pl.checkRetyped(i, schema.Fields[j])...)
+				if texts := connectors.JSONTextsOf(pl.Source); putsCategories(m.Params) && texts != nil && texts.JSONText(j) {
+					problems = append(problems, pl.Config.Errorf(path+".columns", "%s holds JSON of several kinds as it came in, whose text is no category: let no swap stand beside %s, "+
+						"give the column one type, or release without this mask", name, m.Kind()))
+				}
 			}
 		}
 		for _, name := range m.Params.Reads() {

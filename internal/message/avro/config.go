@@ -33,6 +33,9 @@ func (c *Config) Writer(ctx context.Context, r message.WriteRequest) (message.Wr
 		return nil, errNoRegistry
 	}
 	if from, ok := r.Reader.(*reader); ok {
+		if err := message.CheckTypes(r.Layout); err != nil {
+			return nil, err
+		}
 		return newSplicer(ctx, from, r)
 	}
 	return newComposer(ctx, r)

@@ -49,6 +49,9 @@ func (c *Config) Writer(ctx context.Context, r message.WriteRequest) (message.Wr
 		return nil, errNoRegistry
 	}
 	if src, ok := r.Reader.(*reader); ok {
+		if err := message.CheckTypes(r.Layout); err != nil {
+			return nil, err
+		}
 		return newWriter(ctx, r, src)
 	}
 	return newComposer(ctx, c, r)

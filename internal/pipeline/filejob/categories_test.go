@@ -193,3 +193,19 @@ func TestSuppressBeyondItsShare(t *testing.T) {
 		}
 	}
 }
+
+// A column of JSON of several kinds holds no categories: it is refused, as what takes their
+// place would be no JSON.
+func TestNoCategoriesOfMixedJSON(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "in.jsonl"), []byte(`{"id":"a","income":1.5,"debt":1,"age":1,"region":"north"}`+"\n"+`{"id":"b","income":2.5,"debt":2,"age":2,"region":{"of":"north"}}`+"\n"))
+	p := parse(t, dir, setup{source: "jsonl: {path: " + dir + "/in.jsonl, types: {region: json}}", sink: "jsonl: {path: " + dir + "/out.jsonl}",
+		masks: "\n  - recode: {columns: [region], map: {north: cold}, other: warm}\n", extra: "assess: {replicates: 0}"})
+	_, err := Run(context.Background(), p, pipeline.Options{})
+	if err == nil || !strings.Contains(err.Error(), "region holds JSON of several kinds") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out.jsonl")); !os.IsNotExist(err) {
+		t.Errorf("a release is there: %v", err)
+	}
+}

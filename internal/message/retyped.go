@@ -1,0 +1,21 @@
+package message
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// CheckTypes refuses a release in which a mask has given a column another type, for writers
+// whose released schema is that of the messages that come in.
+func CheckTypes(l *microdata.Layout) error {
+	for _, o := range l.Release {
+		if of := l.Schema.Fields[o.Source].Type; o.Masked && !arrow.TypeEqual(o.Field.Type, of) {
+			return fmt.Errorf("column %s becomes %s, and messages of this format keep the types of the source's schema, here %s: release numbers (midpoints, a bound), "+
+				"or into another format (sink.kafka.format: arrow, or json)", o.Field.Name, o.Field.Type, of)
+		}
+	}
+	return nil
+}
