@@ -95,7 +95,12 @@ func (m *Shuffle) Parameters() []Parameter {
 }
 
 // ActionOn implements Acting.
-func (m *Shuffle) ActionOn(string, float64) Action { return Shuffling{On: m.On} }
+func (m *Shuffle) ActionOn(string, float64) Action {
+	if m.Columns == nil {
+		return nil
+	}
+	return Shuffling{On: m.On}
+}
 
 // PublishedAction implements Publishing.
 func (m *Shuffle) PublishedAction(p Published, _ string) Action { return Shuffling{On: p.list("on")} }

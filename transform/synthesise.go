@@ -118,7 +118,12 @@ func (m *Synthesise) Parameters() []Parameter {
 }
 
 // ActionOn implements Acting.
-func (m *Synthesise) ActionOn(string, float64) Action { return Synthesis{On: m.On, By: m.By} }
+func (m *Synthesise) ActionOn(string, float64) Action {
+	if m.Columns == nil {
+		return nil
+	}
+	return Synthesis{On: m.On, By: m.By}
+}
 
 // PublishedAction implements Publishing.
 func (m *Synthesise) PublishedAction(p Published, _ string) Action {
