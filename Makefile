@@ -101,6 +101,10 @@ test-spark: ## releases by Spark on a local cluster, with faults (needs Python, 
 bench: build ## side by side with DuckDB: writes docs/performance.md's figures to stdout
 	scripts/bench.sh
 
+.PHONY: bench-objects
+bench-objects: build ## from and to S3 on loopback beside files: writes docs/performance.md's figures to stdout
+	scripts/bench-objects.sh $(BENCH)
+
 .PHONY: bench-map
 bench-map: ## the R-U map beside the same loop in R: writes docs/performance.md's figures to stdout
 	scripts/bench-map.sh $(BENCH)

@@ -19,9 +19,10 @@ const (
 	stretchSmall = 64 << 10
 	fetchers     = 8
 	attempts     = 6
-	// idle is how long a server may say nothing before it is asked again.
-	idle = 90 * time.Second
 )
+
+// idle is how long a server may say nothing before it is asked again.
+var idle = 90 * time.Second
 
 // Extent is a stretch of an object, [From, To).
 type Extent struct{ From, To int64 }

@@ -487,3 +487,43 @@ func TestAnotherReleaseMeanwhile(t *testing.T) {
 		t.Errorf("there are %q", keys)
 	}
 }
+
+// TestCredentialsExpireInShards has credentials expire, by each kind of request, while a
+// shard runs and while it is committed: an error that says so, nothing is published, and
+// with others all goes on.
+func TestCredentialsExpireInShards(t *testing.T) {
+	prepare(t, "csv", 100, "")
+	single(t, "csv")
+	want := records(t, "csv", "whole.csv")
+	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost} {
+		server := restart(t)
+		m := plannedAt(t, 1)
+		expire := func() {
+			server.Failing(func(r *http.Request) *objecttest.Fault {
+				if r.Method == method {
+					return &objecttest.Fault{Status: http.StatusBadRequest, Code: "ExpiredToken"}
+				}
+				return nil
+			})
+		}
+		expired := func(what string, err error) {
+			t.Helper()
+			server.Failing(nil)
+			if !errors.Is(err, objects.ErrDenied) || !strings.Contains(err.Error(), "have expired") {
+				t.Errorf("%s, %s: said %v", method, what, err)
+			}
+			if server.Get("data", "out/released/_SUCCESS") != nil || server.Get("data", "out/report.json") != nil {
+				t.Errorf("%s, %s: there are %q", method, what, below(server, "out/"))
+			}
+		}
+		expire()
+		expired("shard", runAt(t, m, 0))
+		runAllAt(t, m)
+		expire()
+		_, err := commitAt(t, m)
+		expired("commit", err)
+		if _, err := commitAt(t, m); err != nil || released(t, server, "csv") != want {
+			t.Errorf("%s: the commit after: %v", method, err)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
@@ -55,11 +56,19 @@ func (s *State) Write(path string) error {
 	return publish.Replace(path, append(text, sum[:]...))
 }
 
-// readState reads a state; the error, a *StateError, names the file.
+// unread is the error of a state that cannot be read. That of an object names it.
+func unread(path string, err error) error {
+	if objects.Is(path) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, unpathed(err))
+}
+
+// readState reads a state; the error names the file.
 func readState(ctx context.Context, path string) (*State, error) {
 	text, err := publish.ReadFile(ctx, path)
 	if err != nil {
-		return nil, &StateError{path, unpathed(err).Error()}
+		return nil, unread(path, err)
 	}
 	return parseState(path, text)
 }
@@ -101,7 +110,7 @@ func (s *State) measured(ctx context.Context) ([]byte, error) {
 	return again.assessment, nil
 }
 
-// StateError is about one state file.
+// StateError is about what one state file holds.
 type StateError struct {
 	Path    string
 	Problem string
@@ -113,7 +122,10 @@ func (e *StateError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.Pro
 // the manifest and hidden files.
 func (m *Manifest) states(ctx context.Context, dir string) ([]*State, error) {
 	paths, err := publish.List(ctx, dir)
-	if err != nil {
+	switch {
+	case err != nil && objects.Is(dir):
+		return nil, err
+	case err != nil:
 		return nil, &StateError{dir, "cannot be read: " + unpathed(err).Error()}
 	}
 	all := make([]*State, len(m.Shards))
@@ -122,7 +134,7 @@ func (m *Manifest) states(ctx context.Context, dir string) ([]*State, error) {
 	for _, path := range paths {
 		text, err := publish.ReadFile(ctx, path)
 		if err != nil {
-			return nil, &StateError{path, unpathed(err).Error()}
+			return nil, unread(path, err)
 		}
 		if m.is(text) {
 			continue
