@@ -1,7 +1,12 @@
 package audit
 
 import (
+	"errors"
+	"math"
+	"slices"
+
 	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
@@ -13,10 +18,12 @@ type Insider struct {
 	Disclosed bool  // exactly
 }
 
-// Insiders audits the hidden cells once more for every knower, to whom the cells that
-// she knows are published (knower: her number for each cell, -1 for nobody). What she
-// infers of her own cells is not asked. For counts a range that was not shown by whole
-// tables, and for which none are found, is named as well.
+// Insiders audits the primary cells for every knower, to whom the cells that she knows are
+// published (knower: her number for each cell, -1 for nobody). What she infers of her own
+// cells is not asked. A table in which a cell reaches as far as its rule asks shows that to
+// every knower none of whose cells it changes; for the others one more is sought. For counts
+// a range that was not shown by whole tables, and for which none are found, is named as
+// well.
 func Insiders(q Question, p *primary.Result, knower []int32) ([]Insider, error) {
 	parts, _, err := Components(q)
 	if err != nil {
@@ -24,41 +31,139 @@ func Insiders(q Question, p *primary.Result, knower []int32) ([]Insider, error) 
 	}
 	var found []Insider
 	for i := range parts {
-		q.Hidden = make([]bool, len(q.Value))
-		asked := &primary.Result{Status: make([]tables.Status, len(q.Value)), Up: p.Up, Down: p.Down}
-		own := map[int32][]int32{}
-		var knowers []int32
-		for _, c := range parts[i].Cells {
-			q.Hidden[c], asked.Status[c] = true, p.Status[c]
-			if k := knower[c]; k >= 0 {
-				if own[k] == nil {
-					knowers = append(knowers, k)
-				}
-				own[k] = append(own[k], c)
+		in := newInside(q, &parts[i], knower)
+		for j, c := range parts[i].Cells {
+			if p.Status[c] != tables.Primary {
+				continue
 			}
-		}
-		for _, k := range knowers {
-			for _, c := range own[k] {
-				q.Hidden[c], asked.Status[c] = false, tables.Free
+			if err := q.Stopped(); err != nil {
+				return nil, err
 			}
-			r, err := Audit(q)
+			narrow, err := in.narrow(j, p.Up[c], p.Down[c])
 			if err != nil {
 				return nil, err
 			}
-			v, err := Judge(q, r, asked)
-			if err != nil {
-				return nil, err
-			}
-			for _, d := range v.Disclosed {
-				found = append(found, Insider{k, d, true})
-			}
-			for _, n := range v.Narrow {
-				found = append(found, Insider{k, n, false})
-			}
-			for _, c := range own[k] {
-				q.Hidden[c], asked.Status[c] = true, p.Status[c]
-			}
+			found = append(found, narrow...)
 		}
 	}
-	return found, nil
+	return found, q.Stopped()
+}
+
+// inside is a component and what respondents know of it.
+type inside struct {
+	q      Question
+	p      *Component
+	knower []int32
+	own    map[int32][]int // of a knower: her columns
+	all    []int32         // knowers in the component
+}
+
+func newInside(q Question, p *Component, knower []int32) *inside {
+	in := &inside{q: q, p: p, knower: knower, own: map[int32][]int{}}
+	for j, c := range p.Cells {
+		if k := knower[c]; k >= 0 {
+			if in.own[k] == nil {
+				in.all = append(in.all, k)
+			}
+			in.own[k] = append(in.own[k], j)
+		}
+	}
+	return in
+}
+
+// narrow lists the knowers to whom column j does not reach as far up and down as asked.
+func (in *inside) narrow(j int, up, down float64) (found []Insider, err error) {
+	cell := in.p.Cells[j]
+	failed := map[int32]bool{}
+	for _, d := range [2]float64{up, -down} {
+		if d == 0 {
+			continue
+		}
+		var shown [][]float64
+		if z := in.reach(j, d); z != nil {
+			shown = append(shown, z)
+		}
+		for _, k := range in.all {
+			if k == in.knower[cell] || failed[k] || slices.ContainsFunc(shown, func(z []float64) bool { return in.agrees(z, k) }) {
+				continue
+			}
+			z, err := in.without(k, func() []float64 { return in.reach(j, d) })
+			if err != nil {
+				return nil, err
+			}
+			if z != nil {
+				shown = append(shown, z)
+				continue
+			}
+			failed[k] = true
+		}
+	}
+	for _, k := range in.all {
+		if !failed[k] {
+			continue
+		}
+		exactly := false
+		if _, err := in.without(k, func() []float64 { exactly = in.single(j); return nil }); err != nil {
+			return nil, err
+		}
+		found = append(found, Insider{k, cell, exactly})
+	}
+	return found, in.q.Stopped()
+}
+
+// agrees reports whether a table changes none of a knower's cells.
+func (in *inside) agrees(z []float64, k int32) bool {
+	return !slices.ContainsFunc(in.own[k], func(j int) bool { return math.Abs(z[j]) > 1e-9 })
+}
+
+// without does something while the cells of a knower are fixed.
+func (in *inside) without(k int32, do func() []float64) (z []float64, err error) {
+	for _, j := range in.own[k] {
+		if err := in.p.Fix(j); err != nil {
+			return nil, err
+		}
+	}
+	z = do()
+	for _, j := range in.own[k] {
+		if err := in.p.Free(in.q, j); err != nil {
+			return nil, err
+		}
+	}
+	return z, nil
+}
+
+// reach returns the deviations of a table in which column j deviates by at least d, or by
+// no more where d is below 0; nil where none was found.
+func (in *inside) reach(j int, d float64) []float64 {
+	s := in.p.System
+	s.Reset()
+	s.ToVertex = in.q.Counts
+	v, err := optimize(s, j, d > 0, math.Abs(d))
+	s.ToVertex = false
+	if err != nil && !errors.Is(err, lp.ErrStalled) || !(math.Abs(v) >= math.Abs(d)-rounding(d)) || v*d < 0 {
+		return nil
+	}
+	if z := s.Point(); !in.q.Counts || whole(z) {
+		return slices.Clone(z)
+	}
+	return in.p.WholeTable(j, d, searchSteps)
+}
+
+// single reports whether column j has one value.
+func (in *inside) single(j int) bool {
+	s := in.p.System
+	var ends [2]float64
+	for i, up := range [2]bool{true, false} {
+		s.Reset()
+		v, err := optimize(s, j, up, math.Inf(1))
+		if err != nil {
+			return false
+		}
+		ends[i] = v
+	}
+	high, low := ends[0], ends[1]
+	if in.q.Counts {
+		low, high = math.Ceil(low-1e-6), math.Floor(high+1e-6)
+	}
+	return high-low <= rounding(in.q.Value[in.p.Cells[j]])
 }
