@@ -383,7 +383,12 @@ func TestForeignTablesAreAudited(t *testing.T) {
 	} {
 		_, err := audited(t, dir, shopTables, c.table)
 		var data *pipeline.DataError
-		if !errors.As(err, &data) || !strings.Contains(err.Error(), strings.ReplaceAll(c.want, "DIR", dir)) || strings.Contains(err.Error(), "146") || strings.Count(err.Error(), "\n") > 10 {
+		if !errors.As(err, &data) {
+			t.Errorf("%q: %v", c.table, err)
+			continue
+		}
+		text := strings.ReplaceAll(err.Error(), dir, "DIR") // whose name may hold any digits
+		if !strings.Contains(text, c.want) || strings.Contains(text, "146") || strings.Count(err.Error(), "\n") > 10 {
 			t.Errorf("%q: %v", c.table, err)
 		}
 	}
