@@ -227,3 +227,41 @@ func TestFieldsOfTheClientsLog(t *testing.T) {
 		t.Errorf("the client is asked for %v", quiet.Level())
 	}
 }
+
+// A member reads what is committed, keeps its place in the group for a session without a
+// heartbeat, and has two transactions' time to let partitions go.
+func TestSettingsOfAMember(t *testing.T) {
+	s := offline()
+	s.config.Source.Brokers = []string{"127.0.0.1:1"}
+	s.config.Source.Instance = "i"
+	s.config.Commit.Interval = connectors.Duration(7 * time.Second)
+	options, err := s.membership()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kgo.NewClient(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, c := range []struct{ option, want any }{
+		{kgo.SessionTimeout, 15 * time.Second}, {kgo.HeartbeatInterval, 3 * time.Second}, {kgo.RebalanceTimeout, 44 * time.Second},
+		{kgo.FetchMaxWait, 500 * time.Millisecond}, {kgo.FetchMaxPartitionBytes, int32(4 << 20)}, {kgo.MaxBufferedRecords, int64(200_000)}, {kgo.ProducerLinger, 5 * time.Millisecond},
+		{kgo.ConsumerGroup, "g"}, {kgo.KeepControlRecords, true}, {kgo.DisableAutoCommit, true}, {kgo.BlockRebalanceOnPoll, true}, {kgo.FetchIsolationLevel, int8(1)},
+	} {
+		if got := client.OptValue(c.option); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%T: %v, want %v", c.option, got, c.want)
+		}
+	}
+	s.config.Source.Start = "no time"
+	if _, err := s.membership(); err == nil {
+		t.Error("a start that is none")
+	}
+	s.config.Source.Brokers = nil
+	if _, err := s.membership(); !Final(err) {
+		t.Errorf("no brokers: %v", err)
+	}
+	if err := s.Join(nil, false); !Final(err) {
+		t.Errorf("joined without brokers: %v", err)
+	}
+}
