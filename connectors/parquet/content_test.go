@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	pqgo "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -82,6 +84,9 @@ func holdMetadata(t testing.TB, file []byte) *footer {
 			}
 			if len(counted) != 0 {
 				t.Errorf("%s: pages that are not counted: %v", place(g, f.leaves[i]), counted)
+			}
+			if l := f.leaves[i]; slices.Contains(m.Encoding, format.RLE) != (l.maxDef > 0 || l.maxRep > 0) && !slices.ContainsFunc(m.EncodingStats, func(s format.PageEncodingStats) bool { return s.Encoding == format.RLE }) {
+				t.Errorf("%s: encodings %v", place(g, l), m.Encoding)
 			}
 			at, packed, whole = to, packed+m.TotalCompressedSize, whole+m.TotalUncompressedSize
 		}
@@ -326,8 +331,8 @@ func TestGroupsOfARelease(t *testing.T) {
 		rows, bytes []int
 		groups      []int // after each
 	}{
-		{[]int{groupRows - 1, 1, 1}, []int{1, 1, 1}, []int{0, 1, 1}}, {[]int{groupRows, 1}, []int{1, 1}, []int{1, 1}},
-		{[]int{1, 1, 1}, []int{groupBytes - 1, 1, 1}, []int{0, 1, 1}}, {[]int{1, 1}, []int{groupBytes, 1}, []int{1, 1}},
+		{[]int{1<<20 - 1, 1, 1}, []int{1, 1, 1}, []int{0, 1, 1}}, {[]int{1 << 20, 1}, []int{1, 1}, []int{1, 1}},
+		{[]int{1, 1, 1}, []int{48<<20 - 1, 1, 1}, []int{0, 1, 1}}, {[]int{1, 1}, []int{48 << 20, 1}, []int{1, 1}},
 	} {
 		o, err := k.Begin(&memoryFile{})
 		if err != nil {
@@ -437,6 +442,11 @@ func TestFormat(t *testing.T) {
 	}
 	if d := DefaultRoll(); d.Records != 1_000_000 || d.Size != 128_000_000 || int64(d.Interval) != 300e9 {
 		t.Errorf("%+v", d)
+	}
+	for _, ps := range []check.Problems{(&SourceConfig{Path: "s3://"}).Check(), (&SinkConfig{Path: "s3://"}).Check()} {
+		if len(ps) != 1 || ps[0].Path != "path" {
+			t.Errorf("an object without a name: %v", ps)
+		}
 	}
 	if _, err := (&SourceConfig{}).Open(t.Context()); err == nil || !strings.Contains(err.Error(), "path: must name") {
 		t.Errorf("%v", err)

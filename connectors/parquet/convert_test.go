@@ -492,13 +492,13 @@ func TestFlatArrays(t *testing.T) {
 
 // A column of a block has at most so many bytes, to the byte.
 func TestMostOfAColumn(t *testing.T) {
-	for n, want := range map[int]int{1: mostBytes, 1 << 18: mostBytes, 1<<18 + 1: mostBytes + 1<<10, 1 << 22: 1<<31 - 1} {
+	for n, want := range map[int]int{1: (256 << 20), 1 << 18: (256 << 20), 1<<18 + 1: (256 << 20) + 1<<10, 1 << 22: 1<<31 - 1} {
 		if got := mostOf(n); got != want {
 			t.Errorf("%d records: %d, want %d", n, got, want)
 		}
 	}
 	// What is too wide is found before any room is made.
-	for n, want := range map[int]bool{mostBytes / (1 << 16): true, mostBytes/(1<<16) + 1: false} {
+	for n, want := range map[int]bool{(256 << 20) / (1 << 16): true, (256<<20)/(1<<16) + 1: false} {
 		l := &leaf{phys: format.FixedLenByteArray, width: 1 << 16, path: []string{"x"}, typ: &arrow.FixedSizeBinaryType{ByteWidth: 1 << 16}}
 		if c := newColumn(l, n); (c.err == nil) != want || !want && !strings.Contains(c.err.Error(), "more than 256 MB") {
 			t.Errorf("%d records of 64 kB: %v", n, c.err)

@@ -246,7 +246,7 @@ func TestLocalDictionaries(t *testing.T) {
 		}
 	}
 	for more, want := range map[int]bool{-1: true, 0: true, 1: false} {
-		if d := localDictionaryOf(of("a", strings.Repeat("x", maxDictionary-1+more), "a")); (d != nil) != want {
+		if d := localDictionaryOf(of("a", strings.Repeat("x", (1<<20)-1+more), "a")); (d != nil) != want {
 			t.Errorf("a megabyte and %d bytes: %v", more, d != nil)
 		}
 	}

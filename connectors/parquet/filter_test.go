@@ -121,13 +121,13 @@ func TestRowsAreFiltered(t *testing.T) {
 // enough for what is left of it.
 func TestFilteredPagesEnd(t *testing.T) {
 	flags := &leaf{phys: format.Boolean, width: 1, path: []string{"x"}, typ: arrow.FixedWidthTypes.Boolean}
-	n := 2*defaultRecords + 3
+	n := 2*65_536 + 3
 	rows, got, _, _, _, err := filtered(t, flags, []int64{5}, &values{n: n, data: make([]byte, n), def: make([]uint8, n)})
-	if err != nil || !slices.Equal(rows, []int{defaultRecords, defaultRecords, 2}) || len(got) != n-1 {
+	if err != nil || !slices.Equal(rows, []int{65_536, 65_536, 2}) || len(got) != n-1 {
 		t.Errorf("pages of %v rows, %d in all, %v", rows, len(got), err)
 	}
 	texts := &leaf{phys: format.ByteArray, path: []string{"x"}, typ: arrow.BinaryTypes.String}
-	long := strings.Repeat("x", fullPage/4)
+	long := strings.Repeat("x", 2<<20)
 	v := indexed("a "+long, 1, 1, 1, 1, 0, 1, 1, 1, 0, 1, 0)
 	rows, got, _, _, f, err := filtered(t, texts, nil, v)
 	if err != nil || !slices.Equal(rows, []int{4, 6, 1}) || len(got) != 11 || got[3] != long || got[4] != "a" {
@@ -160,12 +160,12 @@ func TestClassesOfBuffers(t *testing.T) {
 	}
 	for _, n := range []int{0, 1, 4095, 4096, 4097, 5120, 5121, 8192, 8193, 1 << 20} {
 		b := getBuffer(n)
-		if len(b) != n || cap(b) < max(n, 1<<smallest) {
+		if len(b) != n || cap(b) < max(n, 4096) {
 			t.Errorf("%d bytes of %d for %d", len(b), cap(b), n)
 		}
 		b = bytes.Repeat([]byte{7}, 1)
 		putBuffer(b) // too small to be worth keeping
-		if again := getBuffer(1); cap(again) < 1<<smallest {
+		if again := getBuffer(1); cap(again) < 4096 {
 			t.Errorf("a buffer of %d bytes was kept", cap(again))
 		}
 	}

@@ -110,7 +110,7 @@ func TestBlocksOfLongTexts(t *testing.T) {
 		size int64
 		want int64
 	}{
-		{[]int{0}, longText, 500}, {[]int{0}, longText + 1, 500}, {[]int{0}, 2 * longText, 500}, {[]int{0}, 4 * longText, 250}, {[]int{0}, 10_000 * longText, 1}, {[]int{1}, 4 * longText, 500}, {[]int{1, 0, 2}, 4 * longText, 250}, {[]int{2}, 4 * longText, 500}, {nil, 4 * longText, 500},
+		{[]int{0}, (64 << 20), 500}, {[]int{0}, (64 << 20) + 1, 500}, {[]int{0}, 2 * (64 << 20), 500}, {[]int{0}, 4 * (64 << 20), 250}, {[]int{0}, 10_000 * (64 << 20), 1}, {[]int{1}, 4 * (64 << 20), 500}, {[]int{1, 0, 2}, 4 * (64 << 20), 250}, {[]int{2}, 4 * (64 << 20), 500}, {nil, 4 * (64 << 20), 500},
 	} {
 		layout := &microdata.Layout{}
 		for _, f := range c.read {
@@ -271,7 +271,7 @@ func TestPagesOfAChunk(t *testing.T) {
 		h    pageHeader
 		want string
 	}{
-		{pageHeader{CompressedSize: -1}, "the column's data end too early"}, {pageHeader{UncompressedSize: -1}, "a page of -1 bytes"}, {pageHeader{UncompressedSize: maxPage + 1}, "a page of 1073741825 bytes"}, {pageHeader{UncompressedSize: maxPage}, ""},
+		{pageHeader{CompressedSize: -1}, "the column's data end too early"}, {pageHeader{UncompressedSize: -1}, "a page of -1 bytes"}, {pageHeader{UncompressedSize: (1 << 30) + 1}, "a page of 1073741825 bytes"}, {pageHeader{UncompressedSize: (1 << 30)}, ""},
 		{pageHeader{CompressedSize: 100}, "the column's data end too early"}, {pageHeader{DataPage: some(dataPageHeader{NumValues: -1})}, "more values than the column"},
 	} {
 		if !c.h.DataPage.Valid {

@@ -333,10 +333,10 @@ func TestStoredNumbers(t *testing.T) {
 			t.Errorf("%+v: %v, levels %v of %d", c, got, v.def, v.n)
 		}
 	}
-	if p := present(2*defaultRecords + 1); len(p) != 2*defaultRecords+1 || bytes.Count(p, []byte{1}) != len(p) {
+	if p := present(2*65_536 + 1); len(p) != 2*65_536+1 || bytes.Count(p, []byte{1}) != len(p) {
 		t.Errorf("%d levels", len(p))
 	}
-	if p := present(2 * defaultRecords); len(p) != 2*defaultRecords || &p[0] != &allPresent[0] {
+	if p := present(2 * 65_536); len(p) != 2*65_536 || &p[0] != &allPresent[0] {
 		t.Errorf("%d levels", len(p))
 	}
 	lf := func(phys format.Type, width int, typ arrow.DataType) *leaf {

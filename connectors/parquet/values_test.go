@@ -98,7 +98,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 							t.Fatalf("%s, dense: level %d", what, i)
 						}
 					}
-					if v.n != present || len(v.def) != n || v.valid != nil {
+					if v.n != present || len(v.def) != n || v.valid != nil || v.rep != nil {
 						t.Fatalf("%s, dense: %d values, %d levels", what, v.n, len(v.def))
 					}
 					for i, want := range vs {
@@ -178,8 +178,8 @@ func TestPagesThatAreRefused(t *testing.T) {
 	}{
 		{"two numbers", numbers, v1(format.Plain, 2, nil, nil, two), nil, ""},
 		{"a header of another length", numbers, edited(v1(format.Plain, 2, nil, nil, two), func(h *pageHeader) { h.UncompressedSize++ }), nil, errSize.Error()},
-		{"more values than can be", numbers, v1(format.Plain, maxPage/8+1, nil, nil, two), nil, "a page of 134217729 values"},
-		{"as many as can be", numbers, v1(format.Plain, maxPage/8, nil, nil, two), nil, errShort.Error()},
+		{"more values than can be", numbers, v1(format.Plain, (1<<30)/8+1, nil, nil, two), nil, "a page of 134217729 values"},
+		{"as many as can be", numbers, v1(format.Plain, (1<<30)/8, nil, nil, two), nil, errShort.Error()},
 		{"an unknown encoding", numbers, v1(77, 2, nil, nil, two), nil, "is not supported"},
 		{"differences of texts", texts, v1(format.DeltaBinaryPacked, 2, nil, nil, two), nil, "is not supported"},
 		{"lengths of numbers", numbers, v1(format.DeltaLengthByteArray, 2, nil, nil, two), nil, "is not supported"},
@@ -380,19 +380,19 @@ func TestPagesBecomeRecords(t *testing.T) {
 func TestValuesExpand(t *testing.T) {
 	five := &values{n: 2, index: []uint32{0, 0}, dict: &dictionary{n: 1, data: []byte("12345"), offs: []uint32{0, 5}}}
 	for more, want := range map[int]error{0: nil, 1: errExpanded} {
-		v := values{expanded: maxPage - 10 + more}
+		v := values{expanded: (1 << 30) - 10 + more}
 		if err := v.add(five, 2); err != want {
 			t.Errorf("ten bytes, of which %d too many: %v", more, err)
 		}
-		v = values{n: 1, data: []byte("x"), offsets: []uint32{0, 1}, expanded: maxPage - 10 + more}
+		v = values{n: 1, data: []byte("x"), offsets: []uint32{0, 1}, expanded: (1 << 30) - 10 + more}
 		if err := v.append(&leaf{}, five); err != want || want == nil && (string(v.data) != "x1234512345" || v.n != 3 || !slices.Equal(v.offsets, []uint32{0, 1, 6, 11})) {
 			t.Errorf("ten bytes behind others, of which %d too many: %v, %s", more, err, v.data)
 		}
-		v = values{n: 2, index: five.index, dict: five.dict, expanded: maxPage - 10 + more}
+		v = values{n: 2, index: five.index, dict: five.dict, expanded: (1 << 30) - 10 + more}
 		if err := v.append(&leaf{}, &values{n: 1, data: []byte("x"), offsets: []uint32{0, 1}}); err != want || want == nil && (string(v.data) != "1234512345x" || v.n != 3 || v.index != nil) {
 			t.Errorf("ten bytes that become values, of which %d too many: %v, %s", more, err, v.data)
 		}
-		v = values{n: 1, data: []byte{9}, expanded: maxPage - 1 + more}
+		v = values{n: 1, data: []byte{9}, expanded: (1 << 30) - 1 + more}
 		if err := v.append(&leaf{width: 1}, &values{n: 1, data: []byte{7}, expanded: 1}); err != want || want == nil && (!bytes.Equal(v.data, []byte{9, 7}) || v.n != 2) {
 			t.Errorf("a byte, of which %d too many: %v, %x", more, err, v.data)
 		}
