@@ -47,7 +47,8 @@ func TestDraftIsValidAndSilent(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := d.Write()
-		if low := strings.ToLower(text); strings.Contains(low, "canary") || strings.Contains(text, "31337") || strings.Contains(text, "770") {
+		written := strings.ReplaceAll(strings.ToLower(text), strings.ToLower(filepath.Dir(path)), "DIR") // whose name may hold any digits
+		if strings.Contains(written, "canary") || strings.Contains(written, "31337") || strings.Contains(written, "770") {
 			t.Errorf("delimiter %q: a value of a record stands in the configuration:\n%s", delimiter, text)
 		}
 		file := filepath.Join(t.TempDir(), "c.yaml")
