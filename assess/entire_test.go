@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"sync/atomic"
 	"testing"
 )
 
@@ -14,18 +15,18 @@ func TestMasksOfAllRecordsAtOnce(t *testing.T) {
 	key := testKey(t)
 	mask := noisy{key: key, columns: []int{0}, lambda: 3}
 	blocks := normalBlocks(t, 2, n, 700, 3)
-	made := 0
+	var made atomic.Int64 // replicates are made at once
 	measures := func(entire bool, sample, replicates int, quick bool) *Measures {
 		o := Options{
 			Columns: []Column{{Name: "a", Masked: true}, {Name: "b", Index: 1}}, Targets: []string{"min", "p50", "p99", "max"},
 			Sample: sample, Key: key, Replicates: replicates, Entire: entire,
-			Replicate: func(m int) Masker { made++; r := mask; r.replicate = m; return r },
+			Replicate: func(m int) Masker { made.Add(1); r := mask; r.replicate = m; return r },
 		}
 		a := newAccumulator(t, o)
 		for _, b := range blocks {
 			a.Add(b)
 		}
-		made = 0
+		made.Store(0)
 		if quick {
 			m, err := a.MeasureQuick(t.Context())
 			must(t, err)
@@ -39,7 +40,7 @@ func TestMasksOfAllRecordsAtOnce(t *testing.T) {
 		return string(s)
 	}
 	// The sample holds all: it makes no difference.
-	if whole, other := measures(true, -1, 5, false), measures(false, -1, 5, false); text(whole) != text(other) || made == 0 {
+	if whole, other := measures(true, -1, 5, false), measures(false, -1, 5, false); text(whole) != text(other) || made.Load() == 0 {
 		t.Errorf("all records are held, and a mask of all of them has other figures")
 	}
 	for what, m := range map[string][2]*Measures{
@@ -67,13 +68,13 @@ func TestMasksOfAllRecordsAtOnce(t *testing.T) {
 			t.Errorf("%s: utility %s, want %s", what, got, want)
 		}
 	}
-	made = 0
-	if measures(true, 500, 5, false); made != 0 {
-		t.Errorf("%d replicates were made on a part", made)
+	made.Store(0)
+	if measures(true, 500, 5, false); made.Load() != 0 {
+		t.Errorf("%d replicates were made on a part", made.Load())
 	}
 	// A quick measure of few records has them all.
 	blocks = blocks[:5]
-	if whole, other := measures(true, -1, 5, true), measures(false, -1, 5, true); text(whole) != text(other) || made == 0 {
+	if whole, other := measures(true, -1, 5, true), measures(false, -1, 5, true); text(whole) != text(other) || made.Load() == 0 {
 		t.Error("a quick measure of few records is that of the release alone")
 	}
 }
