@@ -1,11 +1,9 @@
 package tabling
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 // shops are records of a region, a size and a turnover.
@@ -324,187 +321,6 @@ func TestTablesAreWithheld(t *testing.T) {
 			if rule.Passed != (rule.Advice == "") {
 				t.Errorf("%s: %+v", c.name, rule)
 			}
-		}
-	}
-}
-
-// audited is the report of a published file, or what is wrong with it.
-func audited(t *testing.T, dir, text, table string) (*Report, error) {
-	t.Helper()
-	write(t, dir, "table.csv", table)
-	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Audit(context.Background(), c, filepath.Join(dir, "table.csv"), pipeline.Options{Version: "audit"})
-}
-
-// A published file is judged by what it holds back, in whatever order its columns and its
-// lines are; a file that is not of these records is refused line by line.
-func TestForeignTablesAreAudited(t *testing.T) {
-	dir := shopsIn(t)
-	if _, err := run(t, dir, shopTables); err != nil {
-		t.Fatal(err)
-	}
-	own, err := os.ReadFile(filepath.Join(dir, "out.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rep, err := audited(t, dir, shopTables, string(own))
-	if err != nil || !rep.Gate.Passed || rep.Withheld != "" || rep.Version != "audit" || rep.Finished.Before(rep.Started) {
-		t.Fatalf("its own table: %v, %+v", err, rep)
-	}
-	lines := strings.Split(strings.TrimSpace(string(own)), "\n")
-	slices.Reverse(lines[1:])
-	if rep, err = audited(t, dir, shopTables, "\ufeff"+strings.Join(lines, "\n")); err != nil || !rep.Gate.Passed {
-		t.Errorf("in another order: %v, %+v", err, rep)
-	}
-	one := strings.ReplaceAll(shopTables, shopTables[strings.Index(shopTables, "  - name: sizes"):strings.Index(shopTables, "gate:")], "")
-	one = strings.Replace(one, ", {table: turnover, min_efficiency: 0.9}", "", 1)
-	const part = "value, size , region\n18,total,total\n5,total,n1\n4,big,n1\nx,small,n1\n5,total,s1\n,small,s1\n1,big,s1\n"
-	rep, err = audited(t, dir, one, part)
-	if err != nil || rep.Gate.Passed || !slices.Contains(rep.Tables[0].Disclosed, "region=n1, size=small") || !slices.Contains(rep.Tables[0].Disclosed, "region=s1, size=big") {
-		t.Errorf("cells that can be computed: %v, %+v", err, rep)
-	}
-	if rep != nil && (rep.Tables[0].Published != 5 || rep.Tables[0].Primary != 3 || rep.Tables[0].Secondary != 11) {
-		t.Errorf("of 18 cells 5 are given, one of them of the 3 that are unsafe: %+v", rep.Tables[0])
-	}
-	head := "table,region,size,value\n"
-	for _, c := range []struct{ table, want string }{
-		{"", "table.csv must be CSV with a header"},
-		{"region,size\n", "must have a column value\ntable: DIR/table.csv must have a column table"},
-		{head + "by-region,total,total,19\n", "table.csv:2: cell region=total, size=total has another value than the records give"},
-		{head + "by-region,total,total,17.4\n", "another value"},
-		{head + "sizes,,total,18\nturnover,,total,146.8\n", "table.csv:3: cell size=total has another value"},
-		{head + "by-region,total,total,18\nby-region,elsewhere,total,3\n", `table.csv:3: `},
-		{head + "by-regions,n1,total,5\n", `table.csv:2: the configuration has no table "by-regions"`},
-		{head + "by-region,n1,total\n", "table.csv:2: must have as many fields as the header"},
-		{head + strings.Repeat("none,n1,total,5\n", 12), "table.csv:11: the configuration has no table \"none\"\ntable: and 2 lines more"},
-	} {
-		_, err := audited(t, dir, shopTables, c.table)
-		var data *pipeline.DataError
-		if !errors.As(err, &data) {
-			t.Errorf("%q: %v", c.table, err)
-			continue
-		}
-		text := strings.ReplaceAll(err.Error(), dir, "DIR") // whose name may hold any digits
-		if !strings.Contains(text, c.want) || strings.Contains(text, "146") || strings.Count(err.Error(), "\n") > 10 {
-			t.Errorf("%q: %v", c.table, err)
-		}
-	}
-	if rep, err := audited(t, dir, shopTables, head+"turnover,,total,146.75\nsizes,,total,18\nby-region,n1,total,NaN\n"); err != nil || rep.Tables[2].Published != 1 || rep.Tables[1].Published != 1 || rep.Tables[0].Published != 1 {
-		t.Errorf("what is no number is held back: %v, %+v", err, rep)
-	}
-	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(shopTables, "%s", dir)), config.Options{Environ: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Audit(context.Background(), c, filepath.Join(dir, "gone.csv"), pipeline.Options{}); err == nil || !strings.Contains(err.Error(), "gone.csv") {
-		t.Errorf("no file: %v", err)
-	}
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := Audit(ended, c, filepath.Join(dir, "out.csv"), pipeline.Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("ended: %v", err)
-	}
-	if _, err := Run(ended, c, pipeline.Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("ended: %v", err)
-	}
-}
-
-// What is known beforehand of cells counts: published cells stay, unsafe ones are held
-// back with the distance that is asked for, cheap ones go first; what is wrong with the
-// list is said by line.
-func TestListsOfCells(t *testing.T) {
-	const wages = `version: 1
-source: {csv: {path: %s/in.csv}}
-tables:
-  - {name: other, rows: [branch], unsafe: [{threshold: 2}], protect: {suppress: {}}}
-  - {name: t, rows: [region, branch], value: turnover, unsafe: [{threshold: 2}], interval: {percent: 10}, protect: {suppress: {}}, apriori: %s/apriori.csv}
-sink: {csv: {path: %s/out.csv}}
-report: {cells: %s/cells.csv}
-`
-	data := "region,branch,turnover\n"
-	for i, region := range []string{"n", "s", "w", "e"} {
-		for k, branch := range []string{"a", "b", "c", "d"} {
-			for r := range 3 {
-				data += fmt.Sprintf("%s,%s,%d.5\n", region, branch, 100*(i+1)+10*k+r)
-			}
-		}
-	}
-	status := func(t *testing.T, list string) map[string][]string {
-		t.Helper()
-		dir := t.TempDir()
-		write(t, dir, "in.csv", data)
-		write(t, dir, "apriori.csv", list)
-		res, err := run(t, dir, wages)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if res.Report.Withheld != "" {
-			t.Fatal(res.Report.Withheld)
-		}
-		cells := map[string][]string{}
-		for _, row := range read(t, dir, "cells.csv")[1:] {
-			if row[0] == "t" {
-				cells[row[2]+","+row[1]] = row[3:] // region, branch
-			}
-		}
-		return cells
-	}
-	for name, c := range status(t, "region,branch,as\n") {
-		if c[2] == "primary" || c[2] == "secondary" {
-			t.Errorf("%s is held back without a list: %v", name, c)
-		}
-	}
-	cells := status(t, "\ufeffbranch, region ,as,up,down,cost\nb,s,unsafe,80,90.5,\na,n,published,,,\nc,w,safe,,,\n d , e ,,,,0\n")
-	if c := cells["s,b"]; c[2] != "primary" || c[3] != "apriori" || c[4] != "544.0" || c[5] != "714.5" {
-		t.Errorf("the unsafe cell of 634.5, 80 up and 90.5 down: %v", c)
-	}
-	if c := cells["n,a"]; c[2] == "primary" || c[2] == "secondary" {
-		t.Errorf("the cell that is to be published is held back: %v", c)
-	}
-	// What costs nothing is held back rather than what costs.
-	free := status(t, "region,branch,as,cost\ns,b,unsafe,\ns,c,,0\nw,b,,0\nw,c,,0\n")
-	for _, name := range []string{"s,c", "w,b", "w,c"} {
-		if free[name][2] != "secondary" {
-			t.Errorf("%s costs nothing: %v", name, free[name])
-		}
-	}
-	if c := free["s,b"]; c[2] != "primary" {
-		t.Errorf("unsafe without a distance: %v", c)
-	}
-	other := status(t, "region,branch,as,cost\ns,b,unsafe,\ne,d,,0\ns,d,,0\ne,b,,0\n")
-	for _, name := range []string{"s,d", "e,b", "e,d"} {
-		if other[name][2] != "secondary" {
-			t.Errorf("%s costs nothing: %v", name, other[name])
-		}
-	}
-	for _, c := range []struct{ list, want string }{
-		{"", "must be CSV with a header"},
-		{"region,as\ns,unsafe\n", "must have a column branch"},
-		{"region,branch,weight\n", `has a column "weight", which is none of as, up, down, cost, region, branch`},
-		{"region,branch,as\ns,b\n", "cannot be read at line 2"},
-		{"region,branch,as\ns,z,safe\n", "apriori.csv:2: "},
-		{"region,branch,as\ns,b,safe\ns,a,4711\n", "apriori.csv:3: as must be safe, unsafe or published"},
-		{"region,branch,as,up\ns,b,unsafe,-4711\n", "apriori.csv:2: up must be a number of at least 0"},
-		{"region,branch,as,down\ns,b,unsafe,NaN\n", "apriori.csv:2: down must be a number of at least 0"},
-		{"region,branch,as,cost\ns,b,safe,Inf\n", "apriori.csv:2: cost must be a number of at least 0"},
-		{"region,branch,as,cost\ns,b,safe,4711x\n", "apriori.csv:2: cost must be a number of at least 0"},
-		{"gone", "apriori.csv"},
-	} {
-		dir := t.TempDir()
-		write(t, dir, "in.csv", data)
-		if c.list != "gone" {
-			write(t, dir, "apriori.csv", c.list)
-		}
-		_, err := run(t, dir, wages)
-		var problems config.Errors
-		if !errors.As(err, &problems) || len(problems) != 1 || !strings.HasPrefix(err.Error(), "tables[1].apriori: ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "4711") {
-			t.Errorf("%q: %v", c.list, err)
-		}
-		if _, err := os.Stat(filepath.Join(dir, "out.csv")); err == nil {
-			t.Errorf("%q: there is a release", c.list)
 		}
 	}
 }

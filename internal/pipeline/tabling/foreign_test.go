@@ -1,0 +1,98 @@
+package tabling
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+)
+
+// audited is the report of a published file, or what is wrong with it.
+func audited(t *testing.T, dir, text, table string) (*Report, error) {
+	t.Helper()
+	write(t, dir, "table.csv", table)
+	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Audit(context.Background(), c, filepath.Join(dir, "table.csv"), pipeline.Options{Version: "audit"})
+}
+
+// A published file is judged by what it holds back, in whatever order its columns and its
+// lines are; a file that is not of these records is refused line by line.
+func TestForeignTablesAreAudited(t *testing.T) {
+	dir := shopsIn(t)
+	if _, err := run(t, dir, shopTables); err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.ReadFile(filepath.Join(dir, "out.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := audited(t, dir, shopTables, string(own))
+	if err != nil || !rep.Gate.Passed || rep.Withheld != "" || rep.Version != "audit" || rep.Finished.Before(rep.Started) {
+		t.Fatalf("its own table: %v, %+v", err, rep)
+	}
+	lines := strings.Split(strings.TrimSpace(string(own)), "\n")
+	slices.Reverse(lines[1:])
+	if rep, err = audited(t, dir, shopTables, "\ufeff"+strings.Join(lines, "\n")); err != nil || !rep.Gate.Passed {
+		t.Errorf("in another order: %v, %+v", err, rep)
+	}
+	one := strings.ReplaceAll(shopTables, shopTables[strings.Index(shopTables, "  - name: sizes"):strings.Index(shopTables, "gate:")], "")
+	one = strings.Replace(one, ", {table: turnover, min_efficiency: 0.9}", "", 1)
+	const part = "value, size , region\n18,total,total\n5,total,n1\n4,big,n1\nx,small,n1\n5,total,s1\n,small,s1\n1,big,s1\n"
+	rep, err = audited(t, dir, one, part)
+	if err != nil || rep.Gate.Passed || !slices.Contains(rep.Tables[0].Disclosed, "region=n1, size=small") || !slices.Contains(rep.Tables[0].Disclosed, "region=s1, size=big") {
+		t.Errorf("cells that can be computed: %v, %+v", err, rep)
+	}
+	if rep != nil && (rep.Tables[0].Published != 5 || rep.Tables[0].Primary != 3 || rep.Tables[0].Secondary != 11) {
+		t.Errorf("of 18 cells 5 are given, one of them of the 3 that are unsafe: %+v", rep.Tables[0])
+	}
+	head := "table,region,size,value\n"
+	for _, c := range []struct{ table, want string }{
+		{"", "table.csv must be CSV with a header"},
+		{"region,size\n", "must have a column value\ntable: DIR/table.csv must have a column table"},
+		{head + "by-region,total,total,19\n", "table.csv:2: cell region=total, size=total has another value than the records give"},
+		{head + "by-region,total,total,17.4\n", "another value"},
+		{head + "sizes,,total,18\nturnover,,total,146.8\n", "table.csv:3: cell size=total has another value"},
+		{head + "by-region,total,total,18\nby-region,elsewhere,total,3\n", `table.csv:3: `},
+		{head + "by-regions,n1,total,5\n", `table.csv:2: the configuration has no table "by-regions"`},
+		{head + "by-region,n1,total\n", "table.csv:2: must have as many fields as the header"},
+		{head + strings.Repeat("none,n1,total,5\n", 12), "table.csv:11: the configuration has no table \"none\"\ntable: and 2 lines more"},
+	} {
+		_, err := audited(t, dir, shopTables, c.table)
+		var data *pipeline.DataError
+		if !errors.As(err, &data) {
+			t.Errorf("%q: %v", c.table, err)
+			continue
+		}
+		text := strings.ReplaceAll(err.Error(), dir, "DIR") // whose name may hold any digits
+		if !strings.Contains(text, c.want) || strings.Contains(text, "146") || strings.Count(err.Error(), "\n") > 10 {
+			t.Errorf("%q: %v", c.table, err)
+		}
+	}
+	if rep, err := audited(t, dir, shopTables, head+"turnover,,total,146.75\nsizes,,total,18\nby-region,n1,total,NaN\n"); err != nil || rep.Tables[2].Published != 1 || rep.Tables[1].Published != 1 || rep.Tables[0].Published != 1 {
+		t.Errorf("what is no number is held back: %v, %+v", err, rep)
+	}
+	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(shopTables, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Audit(context.Background(), c, filepath.Join(dir, "gone.csv"), pipeline.Options{}); err == nil || !strings.Contains(err.Error(), "gone.csv") {
+		t.Errorf("no file: %v", err)
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Audit(ended, c, filepath.Join(dir, "out.csv"), pipeline.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended: %v", err)
+	}
+	if _, err := Run(ended, c, pipeline.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended: %v", err)
+	}
+}
