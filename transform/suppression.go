@@ -151,25 +151,13 @@ func (s *suppression) hideStrictly() []uint16 {
 		if len(left) == 0 {
 			break
 		}
-		var groups tupleTable
-		for _, class := range left {
-			if s.lacks[class]&^set == 0 {
-				groups.add(s.classes.tuples[class].and(s.keep[set]), s.classes.counts[class])
-			}
-		}
+		groups := s.grouped(set, left, safe)
 		if len(groups.tuples) == 0 {
 			continue
 		}
-		if set != 0 {
-			for _, class := range safe {
-				if g := groups.find(s.classes.tuples[class].and(s.keep[set])); g >= 0 {
-					groups.counts[g] += s.classes.counts[class]
-				}
-			}
-		}
 		rest := left[:0]
 		for _, class := range left {
-			if s.lacks[class]&^set == 0 && int(groups.counts[groups.find(s.classes.tuples[class].and(s.keep[set]))]) >= s.k {
+			if s.lacks[class]&^set == 0 && int(groups.counts[groups.find(s.without(class, set))]) >= s.k {
 				chosen[class] = set
 				taken = append(taken, class)
 			} else {
@@ -182,6 +170,31 @@ func (s *suppression) hideStrictly() []uint16 {
 		s.join(left, taken, chosen)
 	}
 	return s.byRecord(chosen)
+}
+
+// without is the combination of a class with the keys of a set missing.
+func (s *suppression) without(class int32, set uint16) packed {
+	return s.classes.tuples[class].and(s.keep[set])
+}
+
+// grouped counts the records that are alike once the keys of a set are missing: of the
+// classes left that miss no other key, and, where keys are missing, of the safe ones beside
+// them.
+func (s *suppression) grouped(set uint16, left, safe []int32) (groups tupleTable) {
+	for _, class := range left {
+		if s.lacks[class]&^set == 0 {
+			groups.add(s.without(class, set), s.classes.counts[class])
+		}
+	}
+	if set == 0 || len(groups.tuples) == 0 {
+		return groups
+	}
+	for _, class := range safe {
+		if g := groups.find(s.without(class, set)); g >= 0 {
+			groups.counts[g] += s.classes.counts[class]
+		}
+	}
+	return groups
 }
 
 // join sets all keys of the classes left missing, which are fewer than k records, and there

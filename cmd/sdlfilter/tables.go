@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -47,36 +48,42 @@ much are withheld (exit status 4). The configuration is that of docs/tables.md.`
 				}
 				return nil
 			}
-			o := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}}
-			stop, err := s.watch(o.Progress)
-			if err != nil {
-				return err
-			}
-			result, err := tabling.Run(cmd.Context(), t, o)
-			stop()
-			if err != nil {
-				return err
-			}
-			switch {
-			case result.Report.Withheld != "":
-				s.status = exitRefused
-			case result.Report.Records.Lost() > 0:
-				s.status = exitQuarantined
-			}
-			if !s.quiet {
-				out := os.Stdout
-				if pipeline.WritesStdout(&config.Pipeline{Sink: t.Sink}) {
-					out = os.Stderr
-				}
-				summariseTables(out, result)
-			}
-			return nil
+			return s.makeTables(cmd.Context(), t)
 		},
 	}
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the configuration, for editors")
 	cmd.Flags().BoolVar(&check, "check", false, "check the configuration without touching any data")
 	s.configFlags(cmd)
 	return cmd
+}
+
+// makeTables makes the tables of a configuration, sets the exit status and says how it
+// ended.
+func (s *state) makeTables(ctx context.Context, t *config.Tabulation) error {
+	o := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}}
+	stop, err := s.watch(o.Progress)
+	if err != nil {
+		return err
+	}
+	result, err := tabling.Run(ctx, t, o)
+	stop()
+	if err != nil {
+		return err
+	}
+	switch {
+	case result.Report.Withheld != "":
+		s.status = exitRefused
+	case result.Report.Records.Lost() > 0:
+		s.status = exitQuarantined
+	}
+	if !s.quiet {
+		out := os.Stdout
+		if pipeline.WritesStdout(&config.Pipeline{Sink: t.Sink}) {
+			out = os.Stderr
+		}
+		summariseTables(out, result)
+	}
+	return nil
 }
 
 // loadTables reads a configuration of tables and prints its warnings.

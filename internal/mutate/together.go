@@ -162,27 +162,15 @@ func (t *together) write(ctx context.Context, scratch string, in []mutant) (wron
 	for f, file := range order {
 		list := byFile[file]
 		slices.SortFunc(list, func(a, b int) int { return in[a].start - in[b].start })
-		var out bytes.Buffer
-		lines[f] = map[int][]mutant{}
-		text, at := in[list[0]].pkg.text[file], 0
-		for _, i := range list {
-			m := in[i]
-			out.Write(text[at:m.start])
-			first := bytes.Count(out.Bytes(), []byte("\n")) + 1
-			out.WriteString(m.switched(i + 1))
-			for line := first; line <= bytes.Count(out.Bytes(), []byte("\n"))+1; line++ {
-				lines[f][line] = append(lines[f][line], m)
-			}
-			at = m.end
-		}
-		out.Write(text[at:])
-		p := in[list[0]].pkg
+		var text []byte
+		text, lines[f] = changed(in, list)
+		m := in[list[0]]
 		path, help := filepath.Join(scratch, fmt.Sprintf("together%d.go", f)), filepath.Join(scratch, fmt.Sprintf("chooser%d.go", f))
-		if err := errors.Join(os.WriteFile(path, out.Bytes(), 0o600), os.WriteFile(help, fmt.Appendf(nil, chooser, file.Name.Name), 0o600)); err != nil {
+		if err := errors.Join(os.WriteFile(path, text, 0o600), os.WriteFile(help, fmt.Appendf(nil, chooser, file.Name.Name), 0o600)); err != nil {
 			return nil, err
 		}
-		replace[in[list[0]].at.Filename], replace[filepath.Join(p.Dir, "mutant_chooser.go")] = path, help
-		packages[p.ImportPath] = true
+		replace[m.at.Filename], replace[filepath.Join(m.pkg.Dir, "mutant_chooser.go")] = path, help
+		packages[m.pkg.ImportPath] = true
 	}
 	list, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
@@ -199,7 +187,35 @@ func (t *together) write(ctx context.Context, scratch string, in []mutant) (wron
 	if err == nil {
 		return nil, nil
 	}
-	wrong = map[span]bool{}
+	if wrong = complaints(output, lines); len(wrong) == 0 {
+		return nil, fmt.Errorf("go build of mutants together: %w\n%s", errors.Join(err, ctx.Err()), output)
+	}
+	return wrong, nil
+}
+
+// changed is the text of a file with those of the mutants in it that a list counts, in the
+// order of their places, and the mutants that each line is part of.
+func changed(in []mutant, list []int) ([]byte, map[int][]mutant) {
+	var out bytes.Buffer
+	lines := map[int][]mutant{}
+	text, at := in[list[0]].pkg.text[in[list[0]].file], 0
+	for _, i := range list {
+		m := in[i]
+		out.Write(text[at:m.start])
+		first := bytes.Count(out.Bytes(), []byte("\n")) + 1
+		out.WriteString(m.switched(i + 1))
+		for line := first; line <= bytes.Count(out.Bytes(), []byte("\n"))+1; line++ {
+			lines[line] = append(lines[line], m)
+		}
+		at = m.end
+	}
+	out.Write(text[at:])
+	return out.Bytes(), lines
+}
+
+// complaints are the mutants of the lines, by file, that the compiler complains of.
+func complaints(output []byte, lines []map[int][]mutant) map[span]bool {
+	wrong := map[span]bool{}
 	for _, found := range complaint.FindAllSubmatch(output, -1) {
 		f, _ := strconv.Atoi(string(found[1]))
 		line, _ := strconv.Atoi(string(found[2]))
@@ -207,10 +223,7 @@ func (t *together) write(ctx context.Context, scratch string, in []mutant) (wron
 			wrong[m.key()] = true
 		}
 	}
-	if len(wrong) == 0 {
-		return nil, fmt.Errorf("go build of mutants together: %w\n%s", errors.Join(err, ctx.Err()), output)
-	}
-	return wrong, nil
+	return wrong
 }
 
 // program is the test program of a package with all the mutants in it.

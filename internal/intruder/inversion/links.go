@@ -213,63 +213,86 @@ func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapRea
 	if e, told := known.Extremes[a.column.Name]; told {
 		extremes = e
 	}
-	actions := make([]transform.Action, len(masks)) // on the column; nil: the mask is on others
-	for i, m := range masks {
-		if !named(m.Params.Masks(), a.column.Name) {
-			continue
-		}
-		if actions[i] = transform.ActionOf(m.Params, a.column.Name, a.sd()); actions[i] == nil {
-			return errUnknown(m)
-		}
+	actions, err := a.actions(masks)
+	if err != nil {
+		return err
 	}
 	for i, action := range actions {
 		if action == nil {
 			continue
 		}
 		a.masked = true
-		step, moved := 0.0, false
-		for _, later := range actions[i+1:] {
-			switch p := later.(type) {
-			case transform.Rounding:
-				step = max(step, p.Step)
-				moved = moved || p.Step > a.grid
-			case transform.Addition, transform.Multiplication, transform.Aggregation:
-				moved = true
-			}
+		if b, ok := action.(transform.Bounding); ok && b.Mode == "redraw" {
+			continue // part of the noise before it
 		}
-		var l link
-		switch p := action.(type) {
-		case transform.Addition:
-			l = a.noiseLink(p, cellOf(a.grid, step), redrawOf(actions[i+1:]))
-		case transform.Multiplication:
-			l = biasLink(p.Phi, cellOf(a.grid, step))
-		case transform.Bounding:
-			if p.Mode == "redraw" {
-				continue // part of the noise before it
-			}
-			l = clipLink(p, extremes, a.grid, !moved)
-		case transform.Rounding:
-			l = link{kind: Identity, trivial: true}
-			if p.Step > a.grid*(1+1e-9) {
-				l = link{kind: Rounding, step: p.Step}
-			}
-		case transform.Exchange:
-			l = swaps.link(i, p)
-		case transform.RankExchange:
-			l = a.rankLink(p)
-		case transform.Shuffling: // a value may come from any rank
-			l = a.rankLink(transform.RankExchange{P: 1})
-		case transform.Synthesis: // nothing of the value is left
-			l = link{kind: RankWindow, certain: func(_, p []float64) { clear(p) }}
-		case transform.Aggregation:
-			l = groupLink(p, extremes, a.grid)
-		default:
+		l, known := a.linkOf(i, actions, extremes, swaps)
+		if !known {
 			return errUnknown(masks[i])
 		}
 		l.label = transform.Label(masks, i)
 		a.links = append(a.links, l)
 	}
 	return nil
+}
+
+// actions is what each mask does to the column, nil where the mask is on others.
+func (a *attacker) actions(masks []transform.Spec) ([]transform.Action, error) {
+	actions := make([]transform.Action, len(masks))
+	for i, m := range masks {
+		if !named(m.Params.Masks(), a.column.Name) {
+			continue
+		}
+		if actions[i] = transform.ActionOf(m.Params, a.column.Name, a.sd()); actions[i] == nil {
+			return nil, errUnknown(m)
+		}
+	}
+	return actions, nil
+}
+
+// linkOf is the link of action i, given those that follow it; false where it is of no
+// kind that can be undone.
+func (a *attacker) linkOf(i int, actions []transform.Action, extremes Extremes, swaps *swapReach) (link, bool) {
+	later := actions[i+1:]
+	step, moved := a.movedBy(later)
+	switch p := actions[i].(type) {
+	case transform.Addition:
+		return a.noiseLink(p, cellOf(a.grid, step), redrawOf(later)), true
+	case transform.Multiplication:
+		return biasLink(p.Phi, cellOf(a.grid, step)), true
+	case transform.Bounding:
+		return clipLink(p, extremes, a.grid, !moved), true
+	case transform.Rounding:
+		if p.Step > a.grid*(1+1e-9) {
+			return link{kind: Rounding, step: p.Step}, true
+		}
+		return link{kind: Identity, trivial: true}, true
+	case transform.Exchange:
+		return swaps.link(i, p), true
+	case transform.RankExchange:
+		return a.rankLink(p), true
+	case transform.Shuffling: // a value may come from any rank
+		return a.rankLink(transform.RankExchange{P: 1}), true
+	case transform.Synthesis: // nothing of the value is left
+		return link{kind: RankWindow, certain: func(_, p []float64) { clear(p) }}, true
+	case transform.Aggregation:
+		return groupLink(p, extremes, a.grid), true
+	}
+	return link{}, false
+}
+
+// movedBy returns the coarsest rounding among actions, and whether any of them gives
+// values that are not those that it got.
+func (a *attacker) movedBy(actions []transform.Action) (step float64, moved bool) {
+	for _, action := range actions {
+		switch p := action.(type) {
+		case transform.Rounding:
+			step = max(step, p.Step)
+			moved = moved || p.Step > a.grid
+		case transform.Addition, transform.Multiplication, transform.Aggregation:
+			moved = true
+		}
+	}
+	return step, moved
 }
 
 // redrawOf returns the redraw that binds a noise mask: the next on the column.

@@ -84,47 +84,62 @@ func (c Contract) objects(t *testing.T) {
 // conditions has something come under a name, change there or vanish while a writer
 // is busy: it is left as it is.
 func (c Contract) conditions(t *testing.T) {
-	b := c.Bucket
 	for _, size := range []int{10, 17 << 20} {
-		for _, was := range []string{"", "old"} {
-			for _, becomes := range []string{"", "old", "new"} {
-				key := fmt.Sprintf("%d-%s-%s", size, was, becomes)
-				if was != "" {
-					Put(t, b, key, was)
-				}
-				w := Write(t, b, key, Noise(size))
-				switch {
-				case becomes == was:
-				case becomes == "":
-					if err := b.Delete(t.Context(), key); err != nil {
-						t.Fatal(err)
-					}
-				default:
-					Put(t, b, key, becomes)
-				}
-				err := w.Commit()
-				if c.CompletesOver && size > 16<<20 && was != "" && becomes != was {
-					if err != nil {
-						t.Errorf("%s: the server keeps to the condition: %v", key, err)
-					}
-					continue
-				}
-				switch {
-				case becomes == was && err != nil:
-					t.Errorf("%s: nothing has changed: %v", key, err)
-				case becomes != was && !errors.Is(err, objects.ErrCondition) && !(becomes == "" && errors.Is(err, objects.ErrAbsent)):
-					t.Errorf("%s: the commit says %v", key, err)
-				}
-				if err != nil {
-					if err := w.Abort(); err != nil {
-						t.Errorf("%s: abort: %v", key, err)
-					}
-					if info, err := b.Head(t.Context(), key); becomes != "" && (err != nil || info.Size != 3) || becomes == "" && !errors.Is(err, objects.ErrAbsent) {
-						t.Errorf("%s: there is %+v, %v", key, info, err)
-					}
-				}
+		for _, before := range []string{"", "old"} {
+			for _, after := range []string{"", "old", "new"} {
+				c.overwritten(t, size, before, after)
 			}
 		}
+	}
+}
+
+// overwritten commits an object of a size under a name that has the text before as the
+// writer begins and the text after as it commits; "" is no object.
+func (c Contract) overwritten(t *testing.T, size int, before, after string) {
+	b := c.Bucket
+	key := fmt.Sprintf("%d-%s-%s", size, before, after)
+	if before != "" {
+		Put(t, b, key, before)
+	}
+	w := Write(t, b, key, Noise(size))
+	switch after {
+	case before:
+	case "":
+		if err := b.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		Put(t, b, key, after)
+	}
+	err := w.Commit()
+	switch {
+	case after == before:
+		if err != nil {
+			t.Errorf("%s: nothing has changed: %v", key, err)
+		}
+	case c.CompletesOver && size > 16<<20 && before != "":
+		if err != nil {
+			t.Errorf("%s: the server keeps to the condition: %v", key, err)
+		}
+		return
+	case !errors.Is(err, objects.ErrCondition) && !(after == "" && errors.Is(err, objects.ErrAbsent)):
+		t.Errorf("%s: the commit says %v", key, err)
+	}
+	if err == nil {
+		return
+	}
+	if err := w.Abort(); err != nil {
+		t.Errorf("%s: abort: %v", key, err)
+	}
+	info, err := b.Head(t.Context(), key)
+	if after == "" {
+		if !errors.Is(err, objects.ErrAbsent) {
+			t.Errorf("%s: there is %+v, %v", key, info, err)
+		}
+		return
+	}
+	if err != nil || info.Size != 3 {
+		t.Errorf("%s: there is %+v, %v", key, info, err)
 	}
 }
 
@@ -132,50 +147,61 @@ func (c Contract) conditions(t *testing.T) {
 // what is held, it can be named again by who has not heard that it was, and nothing else
 // takes its name away.
 func (c Contract) held(t *testing.T) {
-	b := c.Bucket
 	for _, size := range []int{0, 10, 17 << 20} {
-		key, data := fmt.Sprintf("held/%d", size), Noise(size)
-		w := Write(t, b, key, data)
-		h, err := w.Hold()
+		c.heldAndNamed(t, size)
+	}
+	c.heldAndTaken(t)
+}
+
+// heldAndNamed has an object of a size held by one writer and named twice by another.
+func (c Contract) heldAndNamed(t *testing.T, size int) {
+	b := c.Bucket
+	key, data := fmt.Sprintf("held/%d", size), Noise(size)
+	w := Write(t, b, key, data)
+	h, err := w.Hold()
+	if err != nil {
+		t.Fatalf("%d bytes: %v", size, err)
+	}
+	if err := w.Abort(); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Head(t.Context(), key); !errors.Is(err, objects.ErrAbsent) {
+		t.Fatalf("%d bytes: before the commit Head says %v", size, err)
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := &objects.Held{}
+	if err := json.Unmarshal(text, again); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		w, err := objects.Resume(t.Context(), b, again)
 		if err != nil {
 			t.Fatalf("%d bytes: %v", size, err)
 		}
-		if err := w.Abort(); err != nil {
-			t.Error(err)
+		if n, digest := w.Sum(); n != int64(size) || digest != h.SHA256 {
+			t.Errorf("%d bytes: the sum is of %d, %s", size, n, digest)
 		}
-		if _, err := b.Head(t.Context(), key); !errors.Is(err, objects.ErrAbsent) {
-			t.Fatalf("%d bytes: before the commit Head says %v", size, err)
-		}
-		text, err := json.Marshal(h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again := &objects.Held{}
-		if err := json.Unmarshal(text, again); err != nil {
-			t.Fatal(err)
-		}
-		for range 2 {
-			w, err := objects.Resume(t.Context(), b, again)
-			if err != nil {
-				t.Fatalf("%d bytes: %v", size, err)
-			}
-			if n, digest := w.Sum(); n != int64(size) || digest != h.SHA256 {
-				t.Errorf("%d bytes: the sum is of %d, %s", size, n, digest)
-			}
-			if err := w.Commit(); err != nil {
-				t.Fatalf("%d bytes: %v", size, err)
-			}
-			if got := ReadAll(t, b, key); !bytes.Equal(got, data) {
-				t.Errorf("%d bytes: other ones are read: %d", size, len(got))
-			}
-		}
-		if err := objects.Discard(t.Context(), b, again); err != nil {
-			t.Errorf("%d bytes: what is committed is given up: %v", size, err)
+		if err := w.Commit(); err != nil {
+			t.Fatalf("%d bytes: %v", size, err)
 		}
 		if got := ReadAll(t, b, key); !bytes.Equal(got, data) {
-			t.Errorf("%d bytes: given up, and gone", size)
+			t.Errorf("%d bytes: other ones are read: %d", size, len(got))
 		}
 	}
+	if err := objects.Discard(t.Context(), b, again); err != nil {
+		t.Errorf("%d bytes: what is committed is given up: %v", size, err)
+	}
+	if got := ReadAll(t, b, key); !bytes.Equal(got, data) {
+		t.Errorf("%d bytes: given up, and gone", size)
+	}
+}
+
+// heldAndTaken has another object come under the name of one that is held.
+func (c Contract) heldAndTaken(t *testing.T) {
+	b := c.Bucket
 	w := Write(t, b, "taken", Noise(10))
 	h, err := w.Hold()
 	if err != nil {

@@ -108,7 +108,20 @@ func (w *worker) mask(ctx context.Context, part connectors.Part, name string) er
 		return fmt.Errorf("sink: %w", err)
 	}
 	defer sink.Abort()
-	pass := pipeline.Flow{
+	pass := w.pass(ctx, &plan, sink)
+	if err := pass.Run(ctx); err != nil {
+		return err
+	}
+	if err := sink.Finish(ctx); err != nil {
+		return fmt.Errorf("sink: %w", err)
+	}
+	return w.keep(ctx, sink, name, path)
+}
+
+// pass masks, writes, counts and measures the records of a plan's source.
+func (w *worker) pass(ctx context.Context, plan *pipeline.Plan, sink connectors.Sink) pipeline.Flow {
+	source := plan.Source
+	return pipeline.Flow{
 		Source: source, Layout: plan.Layout, Cut: plan.Cut,
 		Work: func(p *pipeline.Parcel) (err error) {
 			if err := w.chain.Apply(p.Block); err != nil {
@@ -139,12 +152,10 @@ func (w *worker) mask(ctx context.Context, part connectors.Part, name string) er
 			},
 		},
 	}
-	if err := pass.Run(ctx); err != nil {
-		return err
-	}
-	if err := sink.Finish(ctx); err != nil {
-		return fmt.Errorf("sink: %w", err)
-	}
+}
+
+// keep enters the file that a finished sink has written at a path into the state.
+func (w *worker) keep(ctx context.Context, sink connectors.Sink, name, path string) error {
 	content, err := connectors.ContentOf(ctx, sink)
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)

@@ -41,23 +41,7 @@ func (r *records) look(ctx context.Context, progress *pipeline.Progress) (*surve
 	s := &survey{ways: map[string]map[string][]string{}, columns: map[string][]int{}, decimals: map[string]int{}, values: map[string]int{}}
 	for i, t := range r.config.Tables {
 		for k, name := range t.Rows {
-			v := r.config.Variable(name)
-			at := fmt.Sprintf("tables[%d].rows[%d]", i, k)
-			if s.ways[name] != nil || v.FromFile() && len(v.Columns) == 0 && len(v.Prefix) == 0 {
-				continue
-			}
-			s.ways[name] = map[string][]string{}
-			columns := v.Columns
-			if len(columns) == 0 || columns[len(columns)-1] != v.Leaf() {
-				columns = append(slices.Clone(columns), v.Leaf())
-			}
-			for j, c := range columns {
-				path := at
-				if j < len(v.Columns) {
-					path = fmt.Sprintf("%s.columns[%d]", form.Join("hierarchies", name), j)
-				}
-				s.columns[name] = append(s.columns[name], r.want(path, c, microdata.Array, false))
-			}
+			r.lookForCodes(s, name, fmt.Sprintf("tables[%d].rows[%d]", i, k))
 		}
 		if t.Value == "" || t.Decimals != nil {
 			continue
@@ -79,6 +63,27 @@ func (r *records) look(ctx context.Context, progress *pipeline.Progress) (*surve
 		return nil, err
 	}
 	return s, s.check(r)
+}
+
+// lookForCodes has the codes of a variable read off the records, unless a file lists them
+// or another table has it already. The variable is named at a place of the configuration.
+func (r *records) lookForCodes(s *survey, name, at string) {
+	v := r.config.Variable(name)
+	if s.ways[name] != nil || v.FromFile() && len(v.Columns) == 0 && len(v.Prefix) == 0 {
+		return
+	}
+	s.ways[name] = map[string][]string{}
+	columns := v.Columns
+	if len(columns) == 0 || columns[len(columns)-1] != v.Leaf() {
+		columns = append(slices.Clone(columns), v.Leaf())
+	}
+	for j, c := range columns {
+		path := at
+		if j < len(v.Columns) {
+			path = fmt.Sprintf("%s.columns[%d]", form.Join("hierarchies", name), j)
+		}
+		s.columns[name] = append(s.columns[name], r.want(path, c, microdata.Array, false))
+	}
 }
 
 // add looks at a block.

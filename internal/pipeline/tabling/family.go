@@ -121,19 +121,11 @@ func (r *records) add(ctx context.Context, list []*family, progress *pipeline.Pr
 	// As many sets of accumulators as there are workers: what they hold adds up exactly,
 	// in any order.
 	workers := runtime.GOMAXPROCS(0)
-	type bench struct {
-		accumulators []*tabulate.Accumulator
-		tally
-	}
 	free := make(chan *bench, workers)
 	for range workers {
-		b := &bench{}
-		for _, f := range list {
-			a, problems := tabulate.New(f.set, f.options)
-			if len(problems) > 0 {
-				return nil, fmt.Errorf("tables: %v", problems)
-			}
-			b.accumulators = append(b.accumulators, a)
+		b, err := newBench(list)
+		if err != nil {
+			return nil, err
 		}
 		free <- b
 	}
@@ -154,29 +146,63 @@ func (r *records) add(ctx context.Context, list []*family, progress *pipeline.Pr
 	}
 	first := <-free
 	for range workers - 1 {
-		b := <-free
-		first.read += b.read
-		first.malformed += b.malformed
-		for i := range list {
-			if err := first.accumulators[i].Merge(b.accumulators[i]); err != nil {
-				return nil, list[i].tooLarge(err)
-			}
+		if err := first.merge(list, <-free); err != nil {
+			return nil, err
 		}
 	}
-	first.unknown = map[string]int64{}
-	for i, f := range list {
-		a := first.accumulators[i]
-		if f.cells, err = a.Cells(); err != nil {
-			return nil, f.tooLarge(err)
+	if err := r.cells(list, first); err != nil {
+		return nil, err
+	}
+	return &first.tally, r.refuse(list, &first.tally)
+}
+
+// bench is where one worker tabulates records: an accumulator of each family.
+type bench struct {
+	accumulators []*tabulate.Accumulator
+	tally
+}
+
+func newBench(list []*family) (*bench, error) {
+	b := &bench{}
+	for _, f := range list {
+		a, problems := tabulate.New(f.set, f.options)
+		if len(problems) > 0 {
+			return nil, fmt.Errorf("tables: %v", problems)
 		}
-		first.count(a)
+		b.accumulators = append(b.accumulators, a)
+	}
+	return b, nil
+}
+
+// merge adds what another worker has tabulated.
+func (b *bench) merge(list []*family, o *bench) error {
+	b.read += o.read
+	b.malformed += o.malformed
+	for i, f := range list {
+		if err := b.accumulators[i].Merge(o.accumulators[i]); err != nil {
+			return f.tooLarge(err)
+		}
+	}
+	return nil
+}
+
+// cells adds up the cells of each family, counts what was refused, and refuses variables
+// of which one tells another.
+func (r *records) cells(list []*family, b *bench) (err error) {
+	b.unknown = map[string]int64{}
+	for i, f := range list {
+		a := b.accumulators[i]
+		if f.cells, err = a.Cells(); err != nil {
+			return f.tooLarge(err)
+		}
+		b.count(a)
 		for _, pair := range a.Determined() {
 			what, by := a.Variables()[pair[0]].Name, a.Variables()[pair[1]].Name
 			r.wrong(r.variablePath(what), "must be one variable with %s, whose codes always tell its codes: their cells are linked; say so as a hierarchy (columns: [%s, %s])",
 				by, r.config.Variable(what).Leaf(), r.config.Variable(by).Leaf())
 		}
 	}
-	return &first.tally, r.refuse(list, &first.tally)
+	return nil
 }
 
 // tooLarge says of which table an error of the tabulation is, and what can be done.

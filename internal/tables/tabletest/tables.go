@@ -81,62 +81,84 @@ func leavesOf(set *tables.Set) (inner []int, of [][]int) {
 // published, and returns the least and greatest value of each cell, and every one
 // that it takes.
 func Enumerated(q audit.Question) (low, high []float64, taken []map[float64]bool) {
-	inner, of := leavesOf(q.Set)
-	low, high = make([]float64, len(q.Value)), make([]float64, len(q.Value))
-	for c := range low {
-		low[c], high[c] = math.Inf(1), math.Inf(-1)
+	e := enumeration{q: q, x: make([]float64, len(q.Value)), last: make([]int, len(q.Value)), fixed: make([][]int, len(q.Value))}
+	e.inner, e.of = leavesOf(q.Set)
+	e.low, e.high, e.taken = make([]float64, len(q.Value)), make([]float64, len(q.Value)), make([]map[float64]bool, len(q.Value))
+	for c := range e.low {
+		e.low[c], e.high[c] = math.Inf(1), math.Inf(-1)
 	}
-	taken = make([]map[float64]bool, len(q.Value))
-	x := make([]float64, len(q.Value))
-	last := make([]int, len(q.Value)) // the last inner cell of a cell
-	fixed := make([][]int, len(q.Value))
-	for c, leaves := range of {
-		last[c], taken[c] = leaves[len(leaves)-1], map[float64]bool{}
+	for c, leaves := range e.of {
+		e.last[c], e.taken[c] = leaves[len(leaves)-1], map[float64]bool{}
 		for _, l := range leaves {
 			if !q.Hidden[c] {
-				fixed[l] = append(fixed[l], c)
+				e.fixed[l] = append(e.fixed[l], c)
 			}
 		}
 	}
-	var fill func(i int)
-	fill = func(i int) {
-		if i == len(inner) {
-			for c, leaves := range of {
-				sum := 0.0
-				for _, l := range leaves {
-					sum += x[l]
-				}
-				low[c], high[c] = min(low[c], sum), max(high[c], sum)
-				taken[c][sum] = true
-			}
-			return
-		}
-		from, to := 0.0, q.Value[0]
-		if !q.Hidden[inner[i]] {
-			from, to = q.Value[inner[i]], q.Value[inner[i]]
-		}
-		if q.Upper != nil {
-			to = min(to, q.Upper[inner[i]])
-		}
-	next:
-		for v := from; v <= to; v++ {
-			x[inner[i]] = v
-			for _, c := range fixed[inner[i]] {
-				sum := 0.0
-				for _, l := range of[c] {
-					if l <= inner[i] {
-						sum += x[l]
-					}
-				}
-				if sum > q.Value[c] || last[c] == inner[i] && sum != q.Value[c] {
-					continue next
-				}
-			}
-			fill(i + 1)
+	e.fill(0)
+	return e.low, e.high, e.taken
+}
+
+// enumeration goes through the tables that agree with what is published.
+type enumeration struct {
+	q         audit.Question
+	inner     []int     // inner cells
+	of        [][]int   // inner cells of a cell
+	last      []int     // the last inner cell of a cell
+	fixed     [][]int   // published cells of an inner cell
+	x         []float64 // of inner cells: the table at hand
+	low, high []float64
+	taken     []map[float64]bool
+}
+
+// fill gives the inner cells from the i-th on every value that they can have.
+func (e *enumeration) fill(i int) {
+	if i == len(e.inner) {
+		e.take()
+		return
+	}
+	cell := e.inner[i]
+	from, to := 0.0, e.q.Value[0]
+	if !e.q.Hidden[cell] {
+		from, to = e.q.Value[cell], e.q.Value[cell]
+	}
+	if e.q.Upper != nil {
+		to = min(to, e.q.Upper[cell])
+	}
+	for v := from; v <= to; v++ {
+		if e.x[cell] = v; e.agrees(cell) {
+			e.fill(i + 1)
 		}
 	}
-	fill(0)
-	return low, high, taken
+}
+
+// agrees reports whether the published cells that an inner cell is part of can still be
+// reached.
+func (e *enumeration) agrees(inner int) bool {
+	for _, c := range e.fixed[inner] {
+		sum := 0.0
+		for _, l := range e.of[c] {
+			if l <= inner {
+				sum += e.x[l]
+			}
+		}
+		if sum > e.q.Value[c] || e.last[c] == inner && sum != e.q.Value[c] {
+			return false
+		}
+	}
+	return true
+}
+
+// take enters the values of the table at hand.
+func (e *enumeration) take() {
+	for c, leaves := range e.of {
+		sum := 0.0
+		for _, l := range leaves {
+			sum += e.x[l]
+		}
+		e.low[c], e.high[c] = min(e.low[c], sum), max(e.high[c], sum)
+		e.taken[c][sum] = true
+	}
 }
 
 // Random makes a small table of counts and hides cells at random, never the total.

@@ -162,48 +162,67 @@ func (a *Accumulator) Add(r Records) error {
 	for i := range n {
 		key, ok := a.key(r.Codes, i)
 		if !ok {
-			a.refused.Code++
-			for v := range r.Codes {
-				if r.Codes[v][i] < 0 {
-					a.unknown[v]++
-				}
-			}
+			a.unplaced(r.Codes, i)
 			continue
 		}
-		x, w := 1.0, 1.0
-		if !a.options.Counts {
-			x = r.Values[i]
-		}
-		if r.Weights != nil {
-			w = r.Weights[i]
-		}
-		if x-x != 0 {
-			a.refused.Value++
+		one, ok := a.contribution(&r, i)
+		if !ok {
 			continue
 		}
-		if w-w != 0 || w < 1 {
-			a.refused.Weight++
-			continue
-		}
-		holder := ""
-		if a.options.Holdings {
-			if holder = r.Holding[i]; holder == "" {
-				a.refused.Holder++
-				continue
-			}
-		}
-		own := uint64(0)
-		if a.options.Keys {
-			if own = r.Keys[i]; r.Unknown != nil && r.Unknown[i] {
-				a.refused.Nobody++
-				continue
-			}
-		}
-		if err := a.add(key, own, x, w, holder, r.Request != nil && r.Request[i]); err != nil {
+		if err := a.add(key, one); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unplaced counts a record that has no place in the tables.
+func (a *Accumulator) unplaced(codes [][]int32, i int) {
+	a.refused.Code++
+	for v := range codes {
+		if codes[v][i] < 0 {
+			a.unknown[v]++
+		}
+	}
+}
+
+// contribution is what a record adds to its place.
+type contribution struct {
+	value, weight float64
+	holder        string
+	key           uint64 // 0 without Options.Keys
+	requested     bool
+}
+
+// contribution reads record i; one that cannot be tabulated is counted by what it lacks, and
+// false is returned.
+func (a *Accumulator) contribution(r *Records, i int) (one contribution, ok bool) {
+	one = contribution{value: 1, weight: 1, requested: r.Request != nil && r.Request[i]}
+	if !a.options.Counts {
+		one.value = r.Values[i]
+	}
+	if r.Weights != nil {
+		one.weight = r.Weights[i]
+	}
+	if a.options.Holdings {
+		one.holder = r.Holding[i]
+	}
+	if a.options.Keys {
+		one.key = r.Keys[i]
+	}
+	switch {
+	case one.value-one.value != 0:
+		a.refused.Value++
+	case one.weight-one.weight != 0 || one.weight < 1:
+		a.refused.Weight++
+	case a.options.Holdings && one.holder == "":
+		a.refused.Holder++
+	case a.options.Keys && r.Unknown != nil && r.Unknown[i]:
+		a.refused.Nobody++
+	default:
+		return one, true
+	}
+	return one, false
 }
 
 func (a *Accumulator) key(codes [][]int32, i int) (uint64, bool) {
@@ -218,9 +237,9 @@ func (a *Accumulator) key(codes [][]int32, i int) (uint64, bool) {
 	return key, true
 }
 
-func (a *Accumulator) add(key, own uint64, x, w float64, holder string, requested bool) error {
-	units := math.RoundToEven(w * x * a.scale)
-	value := math.RoundToEven(x * a.scale)
+func (a *Accumulator) add(key uint64, one contribution) error {
+	units := math.RoundToEven(one.weight * one.value * a.scale)
+	value := math.RoundToEven(one.value * a.scale)
 	if math.Abs(units) > largestUnits || math.Abs(value) > largestUnits {
 		return ErrTooLarge
 	}
@@ -230,21 +249,21 @@ func (a *Accumulator) add(key, own uint64, x, w float64, holder string, requeste
 	}
 	entry := &a.entries[e]
 	entry.records++
-	entry.keys += own
+	entry.keys += one.key
 	entry.put(int64(units), int64(math.Abs(units)))
 	if units < 0 {
 		entry.negative++
 	}
 	if a.options.Holdings {
-		return a.addShare(share{key, a.holder(holder)}, total{int64(units), int64(math.Abs(units)), requested})
+		return a.addShare(share{key, a.holder(one.holder)}, total{int64(units), int64(math.Abs(units)), one.requested})
 	}
 	if a.options.Absolute {
 		value = math.Abs(value)
 	}
-	if requested {
+	if one.requested {
 		entry.requested = max(entry.requested, 1+int64(math.Abs(value)))
 	}
-	tables.Keep(a.largest[int(e)*a.options.Most:int(e+1)*a.options.Most], tables.Contribution{Value: value, Weight: w})
+	tables.Keep(a.largest[int(e)*a.options.Most:int(e+1)*a.options.Most], tables.Contribution{Value: value, Weight: one.weight})
 	return nil
 }
 

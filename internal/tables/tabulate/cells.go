@@ -15,10 +15,7 @@ func (a *Accumulator) Cells() (*tables.Cells, error) {
 	if a.options.Keys {
 		c.Keys = make([]uint64, a.set.Cells())
 	}
-	requested := make([]int64, a.set.Cells())
-	units, gross := make([]int64, a.set.Cells()), make([]int64, a.set.Cells())
-	negative := make([]int64, a.set.Cells())
-	w := newWalk(a)
+	w, s := newWalk(a), newSums(a.set.Cells())
 	for i, e := range a.entries {
 		if e.overflow {
 			return nil, ErrTooLarge
@@ -26,10 +23,10 @@ func (a *Accumulator) Cells() (*tables.Cells, error) {
 		most := a.options.Most
 		largest := a.largest[i*most : (i+1)*most]
 		w.above(e.key, func(cell int32) {
-			units[cell] += e.units
-			gross[cell] += e.gross
-			negative[cell] += e.negative
-			requested[cell] = max(requested[cell], e.requested)
+			s.units[cell] += e.units
+			s.gross[cell] += e.gross
+			s.negative[cell] += e.negative
+			s.requested[cell] = max(s.requested[cell], e.requested)
 			if c.Keys != nil {
 				c.Keys[cell] += e.keys
 			}
@@ -43,33 +40,49 @@ func (a *Accumulator) Cells() (*tables.Cells, error) {
 				}
 			}
 		})
-		if gross[w.grand] > largestUnits || gross[w.grand] < 0 {
+		if s.gross[w.grand] > largestUnits || s.gross[w.grand] < 0 {
 			return nil, ErrTooLarge
 		}
 	}
 	if a.options.Holdings {
-		a.byHolding(c, w, negative, requested)
+		a.byHolding(c, w, s.negative, s.requested)
 	}
+	s.into(c)
+	return c, nil
+}
+
+// sums are whole numbers of units, by cell.
+type sums struct {
+	units, gross []int64 // values, and their absolute values
+	negative     []int64 // how many are below 0
+	requested    []int64 // one more than the greatest for which protection was requested; 0: for none
+}
+
+func newSums(cells int) *sums {
+	return &sums{make([]int64, cells), make([]int64, cells), make([]int64, cells), make([]int64, cells)}
+}
+
+// into writes the sums as values of cells; what is 0 in all of them is left out.
+func (s *sums) into(c *tables.Cells) {
 	anyNegative, anyRequested := false, false
-	for i := range units {
-		c.Value[i] = float64(units[i])
-		anyNegative = anyNegative || negative[i] > 0
-		anyRequested = anyRequested || requested[i] > 0
+	for i := range s.units {
+		c.Value[i] = float64(s.units[i])
+		anyNegative = anyNegative || s.negative[i] > 0
+		anyRequested = anyRequested || s.requested[i] > 0
 	}
 	if anyRequested {
-		c.Requested = make([]float64, len(requested))
-		for i, r := range requested {
+		c.Requested = make([]float64, len(s.requested))
+		for i, r := range s.requested {
 			c.Requested[i] = float64(max(r-1, 0))
 		}
 	}
 	if anyNegative {
-		c.Negative = negative
-		c.Gross = make([]float64, len(gross))
-		for i := range gross {
-			c.Gross[i] = float64(gross[i])
+		c.Negative = s.negative
+		c.Gross = make([]float64, len(s.gross))
+		for i := range s.gross {
+			c.Gross[i] = float64(s.gross[i])
 		}
 	}
-	return c, nil
 }
 
 // byHolding counts, in every cell, each holding once, with all that it adds there.
