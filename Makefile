@@ -105,6 +105,10 @@ bench: build ## side by side with DuckDB: writes docs/performance.md's figures t
 bench-objects: build ## from and to S3 on loopback beside files: writes docs/performance.md's figures to stdout
 	scripts/bench-objects.sh $(BENCH)
 
+.PHONY: bench-spark
+bench-spark: build ## releases by Spark beside Spark's own copy: writes docs/performance.md's figures to stdout
+	scripts/bench-spark.sh $(BENCH)
+
 .PHONY: bench-map
 bench-map: ## the R-U map beside the same loop in R: writes docs/performance.md's figures to stdout
 	scripts/bench-map.sh $(BENCH)

@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"fmt"
+	"sort"
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -12,9 +13,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// pieces is into how many parts for each shard a source is cut at least, where it can
-// be, so that shards are of about one size.
-const pieces = 4
+// pieces is into how many parts for each shard a source is cut about, where it can be, so
+// that shards are of about one size.
+const pieces = 16
 
 // Plan decides what n shards do, at most: fewer where the source cannot be cut so
 // often. It reads what a run reads before it masks: what the masks must know of the
@@ -51,55 +52,56 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	m.Shards = deal(joined(parts, n), n)
+	m.Shards = deal(parts, n)
 	if err := connectors.Unchanged(j.source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return m, nil
 }
 
-// joined joins parts that follow one another in a stream where there are more than
-// shards could want: a shard writes a file for each.
-func joined(parts []connectors.Part, n int) []connectors.Part {
-	records := int64(0)
-	for _, p := range parts {
-		records += p.Records
-	}
-	most := records/int64(n) + 1
-	var out []connectors.Part
-	for _, p := range parts {
-		if last := len(out) - 1; last >= 0 && out[last].Stream == p.Stream && out[last].Records+p.Records <= most {
-			out[last].Records += p.Records
-			out[last].To = p.To
-			continue
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
-// deal gives every shard consecutive parts, of about as many records each.
+// deal gives every shard consecutive parts: as many shards as there can be, none empty, the
+// largest as small as can be. Which a shard gets of one stream are one part: it writes a file
+// for each.
 func deal(parts []connectors.Part, n int) []Shard {
-	records := int64(0)
-	for _, p := range parts {
-		records += p.Records
-	}
 	n = min(n, len(parts))
+	most := largest(parts, n)
 	shards := make([]Shard, 0, n)
-	dealt := int64(0)
 	var s Shard
 	for i, p := range parts {
-		s.Parts = append(s.Parts, p)
+		if last := len(s.Parts) - 1; last >= 0 && s.Parts[last].Stream == p.Stream {
+			s.Parts[last].Records += p.Records
+			s.Parts[last].To = p.To
+		} else {
+			s.Parts = append(s.Parts, p)
+		}
 		s.Records += p.Records
-		dealt += p.Records
-		left, wanted := len(parts)-1-i, n-1-len(shards)
-		due := records * int64(len(shards)+1) / int64(n)
-		if left == 0 || wanted > 0 && (dealt >= due || left <= wanted) {
+		left, wanted := parts[i+1:], n-1-len(shards)
+		if len(left) == 0 || wanted > 0 && (s.Records+left[0].Records > most || len(left) <= wanted) {
 			shards = append(shards, s)
 			s = Shard{}
 		}
 	}
 	return shards
+}
+
+// largest is how many records the largest of n shards of consecutive parts holds at least.
+func largest(parts []connectors.Part, n int) int64 {
+	records := int64(0)
+	for _, p := range parts {
+		records += p.Records
+	}
+	return int64(sort.Search(int(records), func(most int) bool {
+		shards, held := 1, int64(0)
+		for _, p := range parts {
+			if p.Records > int64(most) {
+				return false
+			}
+			if held += p.Records; held > int64(most) {
+				shards, held = shards+1, p.Records
+			}
+		}
+		return shards <= n
+	}))
 }
 
 // job is what all three commands begin with.

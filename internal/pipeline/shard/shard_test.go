@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -334,35 +335,93 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestDeal: shards are whole, in order, none empty of parts, of about one size.
+// TestDeal: shards are whole, in order, none empty of parts, and no other way to part them
+// leaves the largest smaller. What a shard has of one stream is one part.
 func TestDeal(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 1))
-	for range 300 {
+	for range 2000 {
 		parts := make([]connectors.Part, 1+draw.IntN(40))
+		stream, first, from := 0, int64(0), int64(0)
 		for i := range parts {
-			parts[i] = connectors.Part{Stream: i, Records: int64(draw.IntN(5) * draw.IntN(100))}
+			if draw.IntN(3) == 0 {
+				stream, first, from = stream+1, 0, 0
+			}
+			parts[i] = connectors.Part{Stream: stream, First: first, From: from, To: from + 10, Records: int64(draw.IntN(5) * draw.IntN(100))}
+			first, from = first+parts[i].Records, from+10
 		}
 		n := 1 + draw.IntN(50)
 		shards := deal(parts, n)
 		if len(shards) != min(n, len(parts)) {
 			t.Fatalf("%d shards of %d parts for %d", len(shards), len(parts), n)
 		}
-		next := 0
+		next, most := 0, int64(0)
 		for _, s := range shards {
-			sum := int64(0)
+			sum, last := int64(0), -1
 			for _, p := range s.Parts {
-				if p.Stream != next {
-					t.Fatal("a part is out of order")
+				if p.Stream == last {
+					t.Fatalf("two parts of stream %d in one shard", last)
 				}
-				next++
+				last = p.Stream
+				from, first := p.From, p.First
+				for next < len(parts) && parts[next].Stream == p.Stream && from < p.To {
+					if parts[next].From != from || parts[next].First != first {
+						t.Fatal("a part is out of order")
+					}
+					from, first = parts[next].To, first+parts[next].Records
+					next++
+				}
+				if from != p.To || first != p.First+p.Records {
+					t.Fatalf("%+v is not what was joined", p)
+				}
 				sum += p.Records
 			}
 			if len(s.Parts) == 0 || sum != s.Records {
 				t.Fatalf("a shard of %d parts, %d records", len(s.Parts), s.Records)
 			}
+			most = max(most, sum)
 		}
 		if next != len(parts) {
 			t.Fatal("parts are missing")
+		}
+		if want := smallest(parts, n); most != want {
+			t.Fatalf("the largest of %d shards holds %d records, and could hold %d", n, most, want)
+		}
+	}
+}
+
+// smallest is the size that the largest shard has at least, found by trying all ends of the
+// last shard for all beginnings of the parts.
+func smallest(parts []connectors.Part, n int) int64 {
+	best := make([]int64, len(parts)+1) // of the first k parts, in the shards so far
+	for k := range parts {
+		best[k+1] = best[k] + parts[k].Records
+	}
+	for range n - 1 {
+		next := slices.Clone(best)
+		for k := range next {
+			last := int64(0)
+			for from := k; from >= 0; from-- {
+				next[k] = min(next[k], max(best[from], last))
+				if from > 0 {
+					last += parts[from-1].Records
+				}
+			}
+		}
+		best = next
+	}
+	return best[len(parts)]
+}
+
+// TestShardsOfOneSize: row groups are dealt evenly, and a shard writes one file of a file.
+func TestShardsOfOneSize(t *testing.T) {
+	prepare(t, "parquet", 10_000, "")
+	m := planned(t, 2)
+	if len(m.Shards) != 2 {
+		t.Fatalf("%d shards", len(m.Shards))
+	}
+	for i, s := range m.Shards {
+		if len(s.Parts) != 1 || s.Records < 4_500 || s.Records > 5_500 {
+			t.Errorf("shard %d has %d parts, %d records", i, len(s.Parts), s.Records)
 		}
 	}
 }
