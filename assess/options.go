@@ -164,10 +164,11 @@ func (o *Options) layout() sample.Layout {
 
 // Keeping says how many values of a column leave as they are by the law of its masks:
 // Share is the probability that an original value does, Most the greatest share of
-// a column that the law explains.
+// a column that the law explains. With Changes it explains nothing where all values stay.
 type Keeping struct {
-	Share func(x float64) float64
-	Most  float64
+	Share   func(x float64) float64
+	Most    float64
+	Changes bool
 }
 
 // Exchange tells what swaps do to records known by their index: the expected square of

@@ -34,6 +34,9 @@ func (r *reckoning) unchanged(c int, m *ColumnMeasures) {
 	mean, square = mean/k, square/k
 	spread := max(0, square-mean*mean)
 	mean = min(mean, law.Most)
+	if law.Changes && count == s.pairs {
+		mean, spread = 0, 0
+	}
 	n := float64(s.pairs)
 	explained := Float(n * mean)
 	m.UnchangedExplained = &explained

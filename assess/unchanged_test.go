@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Released values equal to the original are counted over all records, however
@@ -152,5 +154,35 @@ func TestUnchangedIsJudged(t *testing.T) {
 	}
 	if w := m().Columns[1].UnchangedWarning(); !strings.Contains(w, "60 of 100") || m().Columns[0].UnchangedWarning() != "" {
 		t.Errorf("warning %q", w)
+	}
+}
+
+// Of a law that holds where masks change some value of the column, nothing is left where all
+// values stay; one that changed is enough.
+func TestUnchangedOfAColumnThatStays(t *testing.T) {
+	for _, c := range []struct {
+		changes   bool
+		moved     int
+		explained float64
+		excess    bool
+	}{{true, 0, 0, true}, {true, 1, 500, false}, {false, 0, 500, false}} {
+		for _, sampled := range []int{50, -1} {
+			a := newAccumulator(t, Options{Columns: []Column{{Name: "a", Masked: true}}, Sample: sampled, Key: testKey(t), Targets: []string{"max"},
+				Keeping: func(string, float64) Keeping {
+					return Keeping{Share: func(float64) float64 { return 1 }, Most: 1, Changes: c.changes}
+				}})
+			b := new(microdata.Block)
+			b.Reset(0, 0, 500, 1)
+			copy(b.Columns[0].Alloc(500, false).Values, numbersUpTo(500))
+			v := b.Columns[0].Mutable()
+			for i := range c.moved {
+				v.Values[499-i]++
+			}
+			a.Add(b)
+			m := measured(t, a).Columns[0]
+			if float64(*m.UnchangedExplained) != c.explained || m.UnchangedExcess != c.excess {
+				t.Errorf("changes %v, %d moved, sample %d: %v explained, excess %v", c.changes, c.moved, sampled, *m.UnchangedExplained, m.UnchangedExcess)
+			}
+		}
 	}
 }

@@ -257,7 +257,10 @@ func (s *suppressStep) apply(c *Chain, w *work, b *microdata.Block) error {
 }
 
 // keeps: what is not set missing leaves as it is.
-func (s *suppressStep) keeps(l *keepingOf, i int) { l.changed(i) }
+func (s *suppressStep) keeps(l *keepingOf, i int) {
+	l.changed(i)
+	l.spares = true // a key that is important enough loses no cell
+}
 
 // Reach implements Scoped: which cells of a record are set missing depends on all others.
 func (m *Suppress) Reach() Scope { return ScopeDataset }

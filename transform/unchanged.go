@@ -13,6 +13,9 @@ type Keeping struct {
 	Share func(x float64) float64
 	// Most is the greatest share of a column that the law explains.
 	Most float64
+	// Changes says that the law explains nothing of a column of which all values stay: of
+	// several columns that a mask names it may have changed others alone.
+	Changes bool
 }
 
 // Keeping returns the law of the chain's masks on a numeric column. typical is the
@@ -29,7 +32,10 @@ type Keeping struct {
 //     value is below a step.
 //   - round: 1 for what is a multiple already, of a column in which at most half
 //     the values are; 0 where it changes nothing.
-//   - truncate, swap: what they do not reach stays; 0 where they change nothing.
+//   - truncate, swap: what they do not reach stays; 0 where they change nothing, of
+//     the column or at all.
+//   - masks of all records: the same; 0 where they draw, and move next to nothing of
+//     the column.
 //
 // A mask that says nothing of itself explains nothing.
 func (c *Chain) Keeping(name string, typical float64, whole bool) Keeping {
@@ -54,7 +60,7 @@ func (c *Chain) Keeping(name string, typical float64, whole bool) Keeping {
 	case !l.reaches:
 		return none
 	}
-	return Keeping{Share: l.stays, Most: l.most}
+	return Keeping{Share: l.stays, Most: l.most, Changes: whole && !l.spares}
 }
 
 // keeper is a step that says which values it leaves as they are.
@@ -69,6 +75,7 @@ type keepingOf struct {
 	typical float64
 	silent  bool // a mask says nothing
 	reaches bool // a mask that moves no value by chance has changed a record
+	spares  bool // a mask is to leave columns as they are beside others that it changes
 	most    float64
 
 	moves  []moving

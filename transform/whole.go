@@ -48,6 +48,7 @@ type wholeStep struct {
 
 	grouping grouping
 	data     gathered
+	still    []bool // by column: most values have stayed
 }
 
 // allMasker is the arithmetic of a mask on all values at once.
@@ -260,9 +261,18 @@ func (s *wholeStep) decide(c *Chain) error {
 	g.sortRuns()
 	s.grouping = grouping{}
 	var err *SurveyError
-	if c.replicate == 0 || len(s.streams) > 0 {
+	switch {
+	case c.replicate == 0:
+		var before [][]float64
+		if len(s.streams) > 0 { // groups of equal values are to stay
+			before = firstOf(g.values)
+		}
+		if err = g.maskBy(s.all); err == nil && before != nil {
+			s.still = standing(before, g.values, g.strata)
+		}
+	case len(s.streams) > 0:
 		err = g.maskBy(s.all)
-	} else {
+	default:
 		err = c.outcomes.of(s.mask, g, s.all)
 	}
 	g.strata, g.words, g.on = nil, nil, nil
@@ -309,8 +319,16 @@ func (s *wholeStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// keeps: what the mask leaves as it is, it leaves by its own law.
-func (s *wholeStep) keeps(l *keepingOf, i int) { l.changed(i) }
+// keeps: what the mask leaves as it is, it leaves by its own law, but for a column of which
+// it moves next to nothing.
+func (s *wholeStep) keeps(l *keepingOf, i int) {
+	l.changed(i)
+	for k, col := range s.columns {
+		if col.Name == l.name && s.still != nil && s.still[k] {
+			l.silent = true
+		}
+	}
+}
 
 // allOutcomes are what masks that draw nothing have made of all values, for replicates: a
 // chain and its replicates have them in common.

@@ -74,6 +74,6 @@ const streamOrderBins = 2048
 func keepingOf(chain *transform.Chain, whole bool) func(string, float64) assess.Keeping {
 	return func(column string, typical float64) assess.Keeping {
 		law := chain.Keeping(column, typical, whole)
-		return assess.Keeping{Share: law.Share, Most: law.Most}
+		return assess.Keeping{Share: law.Share, Most: law.Most, Changes: law.Changes}
 	}
 }
