@@ -43,6 +43,7 @@ type kernel struct {
 	su, sv             []float64
 	square, has        [][]float64 // runs with nulls only
 	squareOut, hasOut  [][]float64
+	inX, inY           cell.Bits // of one column
 	lowBound, topBound []float64 // what an original value must pass to be an extreme
 }
 
@@ -219,21 +220,16 @@ func (a *Accumulator) addPart(b *microdata.Block, from, n int, keep microdata.Bi
 		s := &a.columns[c]
 		col := &b.Columns[a.opts.Columns[c].Index]
 		w.u[c], w.v[c] = w.bufU[c], w.bufV[c]
-		comoment.Centre(col.Original, from, n, keep, a.original.Centre[c], w.u[c], w.square[c], w.has[c])
-		comoment.Centre(col.Out(), from, n, keep, a.released.Centre[c], w.v[c], w.squareOut[c], w.hasOut[c])
+		comoment.Centre(col.Original, from, n, keep, a.original.Centre[c], w.u[c], w.square[c], w.has[c], &w.inX)
+		comoment.Centre(col.Out(), from, n, keep, a.released.Centre[c], w.v[c], w.squareOut[c], w.hasOut[c], &w.inY)
 		x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
-		for i := range n {
-			if w.has[c][i] == 1 && w.hasOut[c][i] == 1 {
-				d := x[i] - y[i]
-				s.pairs++
-				s.diff -= d
-				s.squareDiff += d * d
-			}
-		}
+		beyond := s.addPairs(x, y, &w.inX, &w.inY, w.lowBound[c], w.topBound[c])
 		if s.counts != nil {
-			s.counts.Add(b, from, x, y, w.has[c][:n], w.hasOut[c][:n])
+			s.counts.Add(b, from, x, y, &w.inX, &w.inY)
 		}
-		a.scanEnds(b, c, from, n, keep)
+		if beyond {
+			a.scanEnds(b, c, from, n, keep)
+		}
 	}
 	a.original.AddPart(n, w.u, w.square, w.has)
 	a.released.AddPart(n, w.v, w.squareOut, w.hasOut)

@@ -1,6 +1,8 @@
 package assess
 
 import (
+	"math/bits"
+
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"gonum.org/v1/gonum/floats"
@@ -80,26 +82,51 @@ type runSums struct {
 	beyond  bool    // some original value is beyond [lo, hi] or some released one beyond [low, high]
 }
 
+// addPairs enters the pairs of a run, of those that are marked on both sides, and
+// reports whether a marked original value is beyond [lo, hi] or a marked released one
+// beyond those seen so far.
+func (s *columnSums) addPairs(x, y []float64, inX, inY *cell.Bits, lo, hi float64) (beyond bool) {
+	diff, square := s.diff, s.squareDiff
+	for at := 0; at < len(x); at += 64 {
+		markX, markY := inX[at/64], inY[at/64]
+		both := markX & markY
+		s.pairs += int64(bits.OnesCount64(both))
+		end := min(at+64, len(x))
+		xs, ys := x[at:end], y[at:end]
+		ys = ys[:len(xs)]
+		for i, v := range xs {
+			r := ys[i]
+			d := cell.Where(both>>i, v-r)
+			diff -= d
+			square += d * d
+			if (v < lo || v > hi) && markX>>i&1 == 1 || (r < s.low || r > s.high) && markY>>i&1 == 1 {
+				beyond = true
+			}
+		}
+	}
+	s.diff, s.squareDiff = diff, square
+	return beyond
+}
+
 // unchangedIn counts the pairs of a block whose released value is the original.
 // Values that are null, not finite or of rejected records are no pairs.
 func unchangedIn(x, y microdata.Vector, keep microdata.Bitmap) (n int64) {
-	for from := 0; from < len(x.Values); from += cell.Run {
-		to := min(len(x.Values), from+cell.Run)
+	for from := 0; from < len(x.Values); from += 64 {
+		to := min(len(x.Values), from+64)
 		xs, ys := x.Values[from:to], y.Values[from:to]
 		ys = ys[:len(xs)]
-		same := 0
+		var same uint64
 		for i, v := range xs {
+			var bit uint64
 			if v == ys[i] {
-				same++
+				bit = 1
 			}
+			same |= bit << i
 		}
-		// Most runs have no such value, and need no look at what may be missing.
-		if same == 0 {
-			continue
-		}
-		for i, v := range xs {
-			row := from + i
-			if v == ys[i] && cell.Finite(v) && keep.Has(row) && x.Valid.Has(row) && y.Valid.Has(row) {
+		// What is missing is 0 on both sides.
+		same &= cell.Word(keep, from) & cell.Word(x.Valid, from) & cell.Word(y.Valid, from)
+		for ; same != 0; same &= same - 1 {
+			if cell.Finite(xs[bits.TrailingZeros64(same)]) {
 				n++
 			}
 		}

@@ -136,6 +136,7 @@ type Profiler struct {
 	u, buf      [][]float64
 	s           []float64
 	square, has [][]float64
+	present     cell.Bits // of one column
 	keep        microdata.Bitmap
 }
 
@@ -244,7 +245,7 @@ func (p *Profiler) addPart(b *microdata.Block, from, n int, keep microdata.Bitma
 	for c, column := range p.columns {
 		v := b.Columns[column.Index].Original
 		p.u[c] = p.buf[c]
-		comoment.Centre(v, from, n, keep, p.gram.Centre[c], p.u[c], p.square[c], p.has[c])
+		comoment.Centre(v, from, n, keep, p.gram.Centre[c], p.u[c], p.square[c], p.has[c], &p.present)
 		for i := range n {
 			if p.has[c][i] == 1 {
 				p.ends[c].add(v.Values[from+i : from+i+1])

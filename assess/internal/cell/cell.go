@@ -26,6 +26,23 @@ func AllSet(b microdata.Bitmap, from, n int) bool {
 	return n == 0 || ^b[from>>6]<<(64-n) == 0
 }
 
+// Word returns the 64 bits of a bitmap from the i-th on; i is a multiple of 64.
+func Word(b microdata.Bitmap, i int) uint64 {
+	if b == nil {
+		return ^uint64(0)
+	}
+	return b[i>>6]
+}
+
+// Where returns x where the lowest bit is 1, and else 0, whatever x is. It does not
+// branch: which values are missing is what a processor guesses badly.
+func Where(bit uint64, x float64) float64 {
+	return math.Float64frombits(math.Float64bits(x) & -(bit & 1))
+}
+
+// Bits is one run's worth of marks.
+type Bits [Run / 64]uint64
+
 // Present returns the values that are not NaN; v itself where all are.
 func Present(v []float64) []float64 {
 	if !slices.ContainsFunc(v, math.IsNaN) {

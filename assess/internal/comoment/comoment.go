@@ -208,18 +208,39 @@ func (g *Gram) Merge(o *Gram) {
 }
 
 // Centre writes centred values, their squares and ones, or zeros where there is
-// no value. What a null or rejected record holds may be NaN and is not
-// multiplied away but left out.
-func Centre(v microdata.Vector, from, n int, keep microdata.Bitmap, centre float64, u, square, has []float64) {
-	for i := range n {
-		x := v.Values[from+i]
-		if !keep.Has(from+i) || !v.Valid.Has(from+i) || !cell.Finite(x) {
-			u[i], square[i], has[i] = 0, 0, 0
-			continue
-		}
-		x -= centre
-		u[i], square[i], has[i] = x, x*x, 1
+// no value, and marks where there is one. What a null or rejected record holds may be
+// NaN and is not multiplied away but left out. from is a multiple of 64.
+func Centre(v microdata.Vector, from, n int, keep microdata.Bitmap, centre float64, u, square, has []float64, present *cell.Bits) {
+	for at := 0; at < n; at += 64 {
+		end := min(at+64, n)
+		x := v.Values[from+at : from+end]
+		marks := cell.Word(v.Valid, from+at) & cell.Word(keep, from+at)
+		present[at/64] = centreWord(x, marks, centre, u[at:end], square[at:end], has[at:end])
 	}
+}
+
+// centreWord does it for up to 64 values, of which the marks say which are there, and
+// returns the marks of those which are finite as well.
+func centreWord(x []float64, marks uint64, centre float64, u, square, has []float64) uint64 {
+	marks &= ^uint64(0) >> (64 - len(x))
+	u, square, has = u[:len(x)], square[:len(x)], has[:len(x)]
+	odd := 0.0
+	for i, v := range x {
+		mark := marks >> i
+		d := cell.Where(mark, v-centre)
+		odd += d - d // NaN if one is not finite
+		u[i], square[i], has[i] = d, d*d, cell.Where(mark, 1)
+	}
+	if odd == 0 {
+		return marks
+	}
+	for i, v := range x {
+		if marks>>i&1 == 1 && !cell.Finite(v) {
+			marks &^= 1 << i
+			u[i], square[i], has[i] = 0, 0, 0
+		}
+	}
+	return marks
 }
 
 // Rows returns k rows of cell.Run values.

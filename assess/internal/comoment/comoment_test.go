@@ -52,7 +52,7 @@ func (t table) add(g *Gram, from, to int) {
 		u, square, has := Rows(3), Rows(3), Rows(3)
 		sums := make([]float64, 3)
 		for c, v := range vectors {
-			Centre(v, at, m, nil, g.Centre[c], u[c], square[c], has[c])
+			Centre(v, at, m, nil, g.Centre[c], u[c], square[c], has[c], new(cell.Bits))
 			for _, x := range u[c][:m] {
 				sums[c] += x
 			}
@@ -197,7 +197,11 @@ func TestCentreLeavesOut(t *testing.T) {
 	keep := microdata.NewBitmap(5, nil)
 	keep.Clear(0)
 	u, square, has := make([]float64, 5), make([]float64, 5), make([]float64, 5)
-	Centre(v, 0, 5, keep, 2, u, square, has)
+	var present cell.Bits
+	Centre(v, 0, 5, keep, 2, u, square, has, &present)
+	if present[0] != 1<<4 {
+		t.Errorf("marked: %b", present[0])
+	}
 	for i := range 4 {
 		if u[i] != 0 || square[i] != 0 || has[i] != 0 {
 			t.Errorf("value %d: %v, %v, %v", i, u[i], square[i], has[i])
@@ -263,6 +267,51 @@ func TestDecodingMoments(t *testing.T) {
 			other[kinds[0]] = kind
 			if _, ok := decode(other); ok {
 				t.Errorf("a pair of kind %d is accepted", kind)
+			}
+		}
+	}
+}
+
+// Whole words, the last bits of a word and of a run, and where a run begins: a value is
+// left out by its own bit alone, and one that is not finite does not take its
+// neighbours with it.
+func TestCentreOfEveryPlace(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 12))
+	for range 300 {
+		n := 1 + rng.IntN(cell.Run)
+		from := 64 * rng.IntN(5)
+		v := microdata.Vector{Values: make([]float64, from+n), Valid: microdata.NewBitmap(from+n, nil)}
+		keep := microdata.NewBitmap(from+n, nil)
+		for i := range v.Values {
+			v.Values[i] = rng.NormFloat64()
+			switch rng.IntN(40) {
+			case 0:
+				v.Values[i] = math.NaN()
+			case 1:
+				v.Values[i] = math.Inf(1)
+			case 2, 3, 4:
+				v.Valid.Clear(i)
+			case 5, 6:
+				keep.Clear(i)
+			}
+		}
+		if rng.IntN(3) == 0 {
+			v.Valid = nil
+		}
+		if rng.IntN(3) == 0 {
+			keep = nil
+		}
+		u, square, has := make([]float64, cell.Run), make([]float64, cell.Run), make([]float64, cell.Run)
+		var present cell.Bits
+		Centre(v, from, n, keep, 0.25, u, square, has, &present)
+		for i := range n {
+			x := v.Values[from+i]
+			want := keep.Has(from+i) && v.Valid.Has(from+i) && !math.IsNaN(x) && !math.IsInf(x, 0)
+			if got := present[i/64]>>(i%64)&1 == 1; got != want || has[i] == 1 != want {
+				t.Fatalf("of %d from %d, value %d (%v): marked %t, has %v, want %t", n, from, i, x, got, has[i], want)
+			}
+			if want && (u[i] != x-0.25 || square[i] != (x-0.25)*(x-0.25)) || !want && (u[i] != 0 || square[i] != 0 || has[i] != 0) {
+				t.Fatalf("of %d from %d, value %d (%v): %v, %v, %v", n, from, i, x, u[i], square[i], has[i])
 			}
 		}
 	}

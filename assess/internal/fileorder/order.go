@@ -26,6 +26,7 @@ import (
 type Order struct {
 	limit  int // bins of a level
 	levels []orderLevel
+	marks  microdata.Bitmap // scratch
 }
 
 type orderLevel struct {
@@ -82,6 +83,7 @@ func (l *orderLevel) keeps(k stretchKey) bool {
 // out.
 func (o *Order) Add(of *place.Origin, b *microdata.Block, x, y microdata.Vector, keep microdata.Bitmap) {
 	whole := cell.AllSet(keep, 0, b.N) && cell.AllSet(x.Valid, 0, b.N) && cell.AllSet(y.Valid, 0, b.N)
+	marked := false // the block's pairs, once they are asked for
 	for l := range o.levels {
 		level := &o.levels[l]
 		shift := l * orderBits
@@ -97,11 +99,14 @@ func (o *Order) Add(of *place.Origin, b *microdata.Block, x, y microdata.Vector,
 				at := b.Place(i) >> shift
 				next := min(end, placesBefore(b, i, (at+1)<<shift))
 				one, ok := orderBin{}, false
-				if whole && next-i > 1 {
+				if whole {
 					one, ok = binOfWhole(x.Values[i:next], y.Values[i:next])
 				}
 				if !ok {
-					one = binOf(x, y, keep, i, next)
+					if !marked {
+						o.marks, marked = pairs(b.N, x, y, keep, o.marks), true
+					}
+					one = binOf(x.Values, y.Values, o.marks, i, next)
 				}
 				i = next
 				if one.n > 0 {
@@ -130,6 +135,9 @@ func placesBefore(b *microdata.Block, i int, bound int64) int {
 // one of these is not finite. Its sums are the same to the last bit: every record goes
 // through here, so that what binOf asks of each is worth asking once.
 func binOfWhole(x, y []float64) (orderBin, bool) {
+	if len(x) == 1 {
+		return orderBin{1, x[0], y[0], 0}, cell.Finite(x[0]) && cell.Finite(y[0])
+	}
 	n := float64(len(x))
 	y = y[:len(x)]
 	var sx, sy, square float64
@@ -146,35 +154,55 @@ func binOfWhole(x, y []float64) (orderBin, bool) {
 	return orderBin{n, base + sx/n, baseY + sy/n, max(0, square-sx*sx/n)}, true
 }
 
-// binOf sums up records from ≤ i < to.
-func binOf(x, y microdata.Vector, keep microdata.Bitmap, from, to int) (one orderBin) {
-	has := func(i int) bool {
-		return cell.Finite(x.Values[i]) && cell.Finite(y.Values[i]) && x.Valid.Has(i) && y.Valid.Has(i) && keep.Has(i)
+// binOf sums up those of the records from ≤ i < to that are marked.
+func binOf(x, y []float64, marks microdata.Bitmap, from, to int) (one orderBin) {
+	for from < to && !marks.Has(from) {
+		from++
 	}
-	if to == from+1 {
-		if has(from) {
-			one = orderBin{1, x.Values[from], y.Values[from], 0}
-		}
+	if from == to {
 		return one
 	}
-	var sx, sy, base, baseY float64
-	first := true
+	base, baseY := x[from], y[from]
+	if to == from+1 {
+		return orderBin{1, base, baseY, 0}
+	}
+	var sx, sy, square float64
+	n := 0
 	for i := from; i < to; i++ {
-		if has(i) {
-			if first {
-				base, baseY, first = x.Values[i], y.Values[i], false
+		mark := marks[i>>6] >> (i & 63)
+		n += int(mark & 1)
+		d := cell.Where(mark, x[i]-base)
+		sx += d
+		sy += cell.Where(mark, y[i]-baseY)
+		square += d * d
+	}
+	count := float64(n)
+	return orderBin{count, base + sx/count, baseY + sy/count, max(0, square-sx*sx/count)}
+}
+
+// pairs marks the records of a block that are kept and have both values.
+func pairs(n int, x, y microdata.Vector, keep, buf microdata.Bitmap) microdata.Bitmap {
+	marks := microdata.NewBitmap(n, buf)
+	for w := range marks {
+		at := w * 64
+		marks[w] &= cell.Word(x.Valid, at) & cell.Word(y.Valid, at) & cell.Word(keep, at)
+		odd := 0.0
+		end := min(at+64, n)
+		xs, ys := x.Values[at:end], y.Values[at:end]
+		ys = ys[:len(xs)]
+		for i, v := range xs {
+			odd += (v - v) + (ys[i] - ys[i]) // NaN if one is not finite
+		}
+		if odd == 0 {
+			continue
+		}
+		for i, v := range xs {
+			if !cell.Finite(v) || !cell.Finite(ys[i]) {
+				marks.Clear(at + i)
 			}
-			one.n++
-			sx += x.Values[i] - base
-			sy += y.Values[i] - baseY
-			one.square += (x.Values[i] - base) * (x.Values[i] - base)
 		}
 	}
-	if one.n > 0 {
-		one.x, one.y = base+sx/one.n, baseY+sy/one.n
-		one.square = max(0, one.square-sx*sx/one.n)
-	}
-	return one
+	return marks
 }
 
 // put merges a bin into its place of a stretch.

@@ -1,6 +1,9 @@
 package tally
 
-import "github.com/sdlfilter/sdlfilter/microdata"
+import (
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
 
 // Counts is what is kept of the values of one masked column besides sums.
 type Counts struct {
@@ -13,22 +16,16 @@ func NewCounts(masked int) *Counts {
 	return &Counts{least: newTail(-1, masked), most: newTail(+1, masked)}
 }
 
-// Add counts the values x and y of a block's records from the given one on, of
-// those for which marks, where given, hold 1.
-func (s *Counts) Add(b *microdata.Block, first int, x, y, inX, inY []float64) {
-	if inX == nil {
-		s.X.add(x, 1)
-		s.least.add(x)
-		s.most.add(x)
-	} else {
-		for i, mark := range inX {
-			if mark == 1 {
-				s.X.add(x[i:i+1], 1)
-				s.least.add(x[i : i+1])
-				s.most.add(x[i : i+1])
-			}
-		}
+// Add counts the values x and y of one run of a block's records, from the given one on,
+// of those which are marked in inX and inY; nil: of all.
+func (s *Counts) Add(b *microdata.Block, first int, x, y []float64, inX, inY *cell.Bits) {
+	var values [cell.Run]float64
+	if inX != nil {
+		x = marked(&values, x, inX, 0)
 	}
+	s.X.add(x, 1)
+	s.least.add(x)
+	s.most.add(x)
 	for from := 0; from < len(y); {
 		row := b.Place(first + from)
 		to := min(len(y), from+int(chunk-row%chunk))
@@ -39,13 +36,25 @@ func (s *Counts) Add(b *microdata.Block, first int, x, y, inX, inY []float64) {
 				to++
 			}
 		}
-		if w := weight(row); w > 0 && inY == nil {
-			s.Y.add(y[from:to], w)
-		} else if w > 0 {
-			s.Y.addWhere(y[from:to], inY[from:to], w)
+		if w := weight(row); w > 0 {
+			part := y[from:to]
+			if inY != nil {
+				part = marked(&values, part, inY, from)
+			}
+			s.Y.add(part, w)
 		}
 		from = to
 	}
+}
+
+// marked copies to dst those values that are marked, of which the first has the mark at.
+func marked(dst *[cell.Run]float64, values []float64, marks *cell.Bits, at int) []float64 {
+	n := 0
+	for i, v := range values {
+		dst[n%cell.Run] = v // n ≤ i < cell.Run: the remainder saves a check
+		n += int(marks[(at+i)/64%len(marks)] >> ((at + i) % 64) & 1)
+	}
+	return dst[:n]
 }
 
 // Merge adds the counts of other records.

@@ -69,15 +69,6 @@ func (t *Tally) add(values []float64, weight uint64) {
 	}
 }
 
-// addWhere counts the values whose mark is 1.
-func (t *Tally) addWhere(values, marks []float64, weight uint64) {
-	for i, m := range marks {
-		if m == 1 {
-			t.add(values[i:i+1], weight)
-		}
-	}
-}
-
 func (t *Tally) merge(o *Tally) {
 	t.N += o.N
 	t.Seen += o.Seen
