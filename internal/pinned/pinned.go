@@ -6,10 +6,13 @@ package pinned
 
 import (
 	"bufio"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,6 +24,7 @@ var update = flag.Bool("figures", false, "write the pinned figures anew")
 type Figures struct {
 	names  []string
 	values map[string][]float64
+	fields map[string]bool // rows of AddTree: new ones are no difference
 }
 
 // Add adds a row; the name must be new and hold no tab.
@@ -33,6 +37,50 @@ func (f *Figures) Add(name string, values ...float64) {
 	}
 	f.names = append(f.names, name)
 	f.values[name] = values
+}
+
+// AddTree adds a row for every number, text and truth of a value as JSON has it, under its
+// path, and one for the length of every list. A text, or a truth, is part of the row's name,
+// so that another one is another row. What leave says of a path is not added. Members that
+// a type gets later are no difference.
+func (f *Figures) AddTree(name string, v any, leave func(path string) bool) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("pinned: " + err.Error())
+	}
+	var tree any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		panic("pinned: " + err.Error())
+	}
+	if f.fields == nil {
+		f.fields = map[string]bool{}
+	}
+	f.tree(name, tree, leave)
+}
+
+func (f *Figures) tree(path string, tree any, leave func(path string) bool) {
+	if leave != nil && leave(path) {
+		return
+	}
+	add := func(name string, values ...float64) {
+		f.Add(name, values...)
+		f.fields[name] = true
+	}
+	switch v := tree.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			f.tree(path+"."+key, v[key], leave)
+		}
+	case []any:
+		add(path+" has", float64(len(v)))
+		for i, one := range v {
+			f.tree(fmt.Sprintf("%s[%d]", path, i), one, leave)
+		}
+	case float64:
+		add(path, v)
+	default:
+		add(path + " = " + strings.Join(strings.Fields(fmt.Sprint(v)), " "))
+	}
 }
 
 // tolerance is relative, and absolute below 1: processors that fuse a multiplication with
@@ -98,7 +146,7 @@ func (f *Figures) differences(text string) (list []string) {
 		}
 	}
 	for _, name := range f.names {
-		if !there[name] {
+		if !there[name] && !f.fields[name] {
 			list = append(list, fmt.Sprintf("%s: is new", name))
 		}
 	}

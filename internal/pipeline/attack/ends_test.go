@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	"github.com/sdlfilter/sdlfilter/internal/faulty"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
@@ -27,5 +28,25 @@ func TestRunEndsAtEveryStep(t *testing.T) {
 	}
 	if told < 5 {
 		t.Errorf("it was ended %d times: the test shows little", told)
+	}
+}
+
+// Whatever call to the source of an attack fails, it says so and nothing is found.
+func TestEveryCallOfAnAttackFailsOnce(t *testing.T) {
+	p := survey(t, 120, "{swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random, scope: dataset}}, {noise: {columns: [debt], sd: 10%}}", "assess: {keys: [age, region, wage]}")
+	attempt := func(calls *faulty.Calls) (bool, error) {
+		of := *p
+		of.Source.Config = calls.Config(p.Source.Config)
+		r, _, err := Run(t.Context(), &of, pipeline.Options{})
+		return r != nil, err
+	}
+	all := new(faulty.Calls)
+	if found, err := attempt(all); err != nil || !found {
+		t.Fatal(err)
+	}
+	for name, n := range faulty.Each(all.Counts()) {
+		if found, err := attempt(&faulty.Calls{Name: name, N: n}); !errors.Is(err, faulty.ErrCall) || found {
+			t.Errorf("%s, call %d fails: %v, %v", name, n, found, err)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	"github.com/sdlfilter/sdlfilter/internal/faulty"
 )
 
 // Wherever a look at a source is told to end, it says so, and nothing is drafted.
@@ -30,5 +31,23 @@ func TestDraftEndsAtEveryStep(t *testing.T) {
 	}
 	if d, err := Of(t.Context(), path+"x", &csv.SourceConfig{Path: path + "x"}); err == nil || d != nil {
 		t.Errorf("no file: %v", d)
+	}
+}
+
+// Whatever call to a source fails that is looked at, it says so, and nothing is drafted.
+func TestEveryCallOfADraftFailsOnce(t *testing.T) {
+	path := survey(t, ",", 50)
+	attempt := func(calls *faulty.Calls) (*Draft, error) {
+		return Of(t.Context(), path, calls.Config(&csv.SourceConfig{Path: path}))
+	}
+	all := new(faulty.Calls)
+	if d, err := attempt(all); err != nil || d == nil {
+		t.Fatal(err)
+	}
+	for name, n := range faulty.Each(all.Counts()) {
+		d, err := attempt(&faulty.Calls{Name: name, N: n})
+		if told := errors.Is(err, faulty.ErrCall) && d == nil; told != (name != "close the reader") { // all has been read by then
+			t.Errorf("%s, call %d fails: %v, %v", name, n, d, err)
+		}
 	}
 }

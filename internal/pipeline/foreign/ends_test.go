@@ -5,7 +5,10 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	"github.com/sdlfilter/sdlfilter/internal/faulty"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
@@ -32,6 +35,52 @@ func TestAssessEndsAtEveryStep(t *testing.T) {
 		}
 		if told < 5 {
 			t.Errorf("it was ended %d times: the test shows little", told)
+		}
+	}
+}
+
+// Whatever call to either file fails, it says so, by position and by an identifier.
+func TestEveryCallOfForeignFilesFailsOnce(t *testing.T) {
+	original := rows(60)
+	released := masked(original)
+	const header = "id,wage,debt,age,region"
+	numbers := []string{"wage", "float64", "debt", "float64"}
+	o, r := file(t, header, original, numbers...), file(t, header, shuffled(released), numbers...)
+	for _, id := range []string{"id", ""} {
+		for what, attempt := range map[string]func(of [3]*faulty.Calls) error{
+			"assess": func(of [3]*faulty.Calls) error {
+				m, err := Assess(t.Context(), Release{ID: id, Original: of[0].Config(o), Released: of[1].Config(r), Targets: measured, Pictures: true}, new(pipeline.Progress))
+				if (m == nil) != (err != nil) {
+					t.Errorf("%v beside %v", m, err)
+				}
+				return err
+			},
+			"attack": func(of [3]*faulty.Calls) error {
+				a := Attack{Original: of[0].Config(o), Released: of[1].Config(r), Earlier: []connectors.SourceConfig{of[2].Config(r)}, ID: id,
+					Keys: []string{"wage"}, Categorical: []string{"age"}, Options: attack.Options{Targets: 10, Linkage: &attack.Linkage{}, Averaging: true}}
+				found, err := a.Run(t.Context(), new(pipeline.Progress))
+				if (found == nil) != (err != nil) {
+					t.Errorf("%v beside %v", found, err)
+				}
+				return err
+			},
+		} {
+			all := [3]*faulty.Calls{new(faulty.Calls), new(faulty.Calls), new(faulty.Calls)}
+			if err := attempt(all); err != nil {
+				t.Fatal(what, err)
+			}
+			for file, calls := range all {
+				for name, n := range faulty.Each(calls.Counts()) {
+					if name == "close the reader" {
+						continue // all has been read by then
+					}
+					of := [3]*faulty.Calls{new(faulty.Calls), new(faulty.Calls), new(faulty.Calls)}
+					of[file] = &faulty.Calls{Name: name, N: n}
+					if err := attempt(of); !errors.Is(err, faulty.ErrCall) {
+						t.Errorf("%s by %q, file %d: %s, call %d fails: %v", what, id, file, name, n, err)
+					}
+				}
+			}
 		}
 	}
 }

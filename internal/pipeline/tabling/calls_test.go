@@ -1,0 +1,192 @@
+package tabling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/faulty"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+)
+
+func tabulation(t *testing.T, dir, text string) *config.Tabulation {
+	t.Helper()
+	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// runFaulty is Run with a source and a sink whose calls are counted: the configuration's own
+// stay what they are, as the report has its digest.
+func runFaulty(ctx context.Context, calls *faulty.Calls, c *config.Tabulation) error {
+	ctx, o := pipeline.Options{}.Ready(ctx)
+	r, err := open(ctx, c, o)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	r.source = calls.Source(r.source)
+	list, tally, err := r.tabulate(ctx, o)
+	if err != nil {
+		return err
+	}
+	out := &outputs{records: r, options: o, list: list, report: r.account(list, tally)}
+	counted := *c
+	counted.Sink.Config = calls.Sink(c.Sink.Config)
+	r.config = &counted
+	if _, err = out.release(ctx); err != nil {
+		return errors.Join(err, out.abort())
+	}
+	return nil
+}
+
+// Whatever call to the source or the sink fails, and wherever the run is told to end, it
+// says so, and what there was before is what there is afterwards; once the tables have
+// their name the rest is finished.
+func TestEveryCallOfTablesFailsOnce(t *testing.T) {
+	dir := shopsIn(t)
+	attempt := func(calls *faulty.Calls, ctx context.Context) error {
+		return runFaulty(ctx, calls, tabulation(t, dir, shopTables))
+	}
+	clean := func() (left []string) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.Name() != "in.csv" && e.Name() != "regions.csv" {
+				left = append(left, e.Name())
+				if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return left
+	}
+	all := new(faulty.Calls)
+	if err := attempt(all, t.Context()); err != nil || len(clean()) != 6 {
+		t.Fatal(err)
+	}
+	counts := all.Counts()
+	for _, name := range []string{"read", "next", "decode", "close the reader", "unchanged", "create", "encode", "write", "finish", "commit"} {
+		if counts[name] == 0 {
+			t.Errorf("%s is never called", name)
+		}
+	}
+	for name, n := range faulty.Each(counts) {
+		err := attempt(&faulty.Calls{Name: name, N: n}, t.Context())
+		if left := clean(); !errors.Is(err, faulty.ErrCall) || len(left) > 0 {
+			t.Errorf("%s, call %d fails: %v, left is %v", name, n, err, left)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		err = attempt(&faulty.Calls{Name: name, N: n, Cancel: cancel}, ctx)
+		cancel()
+		late := name == "commit" || name == "unchanged" && n == counts[name] // the last question before the names are given
+		if left := clean(); late && (err != nil || len(left) != 6) || !late && (!errors.Is(err, context.Canceled) || len(left) > 0) {
+			t.Errorf("%s, call %d: cancelled there it says %v, and left is %v", name, n, err, left)
+		}
+	}
+}
+
+// Whichever file of a run cannot be made, or cannot be given its name, it is named in the
+// error; before the tables have theirs nothing is left.
+func TestEveryFileOfTablesCannotBeWritten(t *testing.T) {
+	const text = "name: shops\nversion: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/SINK}}\nreport: {html: %s/HTML, json: %s/JSON, cells: %s/CELLS}\n"
+	usual := map[string]string{"SINK": "out/out.csv", "HTML": "page/r.html", "JSON": "json/r.json", "CELLS": "cells/c.csv"}
+	for which, file := range usual {
+		dir := shopsIn(t)
+		write(t, dir, "file", "no folder")
+		names := map[string]string{}
+		for k, v := range usual {
+			names[k] = v
+		}
+		names[which] = "file/" + filepath.Base(file)
+		in := text
+		for k, v := range names {
+			in = strings.Replace(in, k, v, 1)
+		}
+		if _, err := run(t, dir, in); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "file")) {
+			t.Errorf("%s in a file: %v", which, err)
+		}
+		if left := filesBelow(t, dir); !slices.Equal(left, []string{"file", "in.csv", "regions.csv"}) {
+			t.Errorf("%s in a file: left is %v", which, left)
+		}
+	}
+	for _, name := range []string{"page/r.html", "page/r.public.html", "json/r.json", "json/r.public.json", "cells/c.csv"} {
+		dir := shopsIn(t)
+		in := text
+		for k, v := range usual {
+			in = strings.Replace(in, k, v, 1)
+		}
+		if err := os.MkdirAll(filepath.Join(dir, name, "sub"), 0o700); err != nil { // a folder that holds something has the name
+			t.Fatal(err)
+		}
+		if _, err := run(t, dir, in); err == nil || !strings.Contains(err.Error(), filepath.Base(name)) {
+			t.Errorf("%s is a folder: %v", name, err)
+		}
+		for _, left := range filesBelow(t, dir) {
+			if strings.HasPrefix(filepath.Base(left), ".") {
+				t.Errorf("%s is a folder: left is %s", name, left)
+			}
+		}
+	}
+}
+
+// filesBelow are the files of a folder and those below it.
+func filesBelow(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		names = append(names, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// A source that can be read only once is tabulated where nothing has to be learnt of it
+// first, and is refused where codes or decimals have.
+func TestTablesOfAPipe(t *testing.T) {
+	piped := func(rows string) error {
+		dir := t.TempDir()
+		in, out, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		defer func(before *os.File) { os.Stdin = before }(os.Stdin)
+		os.Stdin = in
+		_, err = out.WriteString("size,turnover\nbig,1\nbig,2\nsmall,3\nsmall,4\n")
+		if err := errors.Join(err, out.Close()); err != nil {
+			t.Fatal(err)
+		}
+		_, err = run(t, dir, fmt.Sprintf("version: 1\nsource: {csv: {path: \"-\", types: {turnover: float64}}}\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {suppress: {}}%s\nsink: {csv: {path: %%s/out.csv}}\n", rows))
+		if err == nil && len(read(t, dir, "out.csv")) != 4 {
+			t.Errorf("the tables are %v", read(t, dir, "out.csv"))
+		}
+		return err
+	}
+	const codes = "}]\nhierarchies: {size: {codes: [big, small]}}"
+	const once = "source: can be read only once, so codes (hierarchies with file or codes) and decimals must be given"
+	for rows, want := range map[string]string{
+		codes: "", "}]": once, ", value: turnover" + codes: once, ", value: turnover, decimals: 0" + codes: "",
+	} {
+		if err := piped(rows); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v", rows, err)
+		}
+	}
+}
