@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -112,6 +112,8 @@ func ContentOf(ctx context.Context, path string) (*Content, error) {
 	return &Content{Path: path, Files: []FileContent{file}}, err
 }
 
+// contentOfFolder digests as many files at once as there are processors: a commit of shards
+// has read nothing else of the release.
 func contentOfFolder(ctx context.Context, root string) (*Content, error) {
 	c := &Content{Path: root, Folder: true}
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -119,18 +121,46 @@ func contentOfFolder(ctx context.Context, root string) (*Content, error) {
 			return err
 		}
 		rel, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		f, err := system.openFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-		if err != nil {
-			return err
-		}
-		file, err := Digest(ctx, f)
-		file.Name = filepath.ToSlash(rel)
-		c.Files = append(c.Files, file)
-		return errors.Join(err, system.close(f))
+		c.Files = append(c.Files, FileContent{Name: filepath.ToSlash(rel)})
+		return err
 	})
+	if err != nil {
+		return c, err
+	}
+	for some := range slices.Chunk(c.Files, runtime.GOMAXPROCS(0)) {
+		if err := digestAll(ctx, root, some); err != nil {
+			return c, err
+		}
+	}
 	slices.SortFunc(c.Files, func(a, b FileContent) int { return strings.Compare(a.Name, b.Name) })
-	return c, err
+	return c, nil
+}
+
+// digestAll digests the named files of a folder beside one another; of errors it returns the
+// first.
+func digestAll(ctx context.Context, root string, files []FileContent) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(files))
+	opened := make([]*os.File, 0, len(files))
+	for i := range files {
+		f, err := system.openFile(filepath.Join(root, filepath.FromSlash(files[i].Name)), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			errs[i] = err
+			break
+		}
+		opened = append(opened, f)
+		all.Go(func() {
+			name := files[i].Name
+			files[i], errs[i] = Digest(ctx, f)
+			files[i].Name = name
+		})
+	}
+	all.Wait()
+	for _, f := range opened {
+		errs = append(errs, system.close(f))
+	}
+	if first := slices.IndexFunc(errs, func(err error) bool { return err != nil }); first >= 0 {
+		return errs[first]
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -60,6 +61,35 @@ func TestContent(t *testing.T) {
 	}
 	if got, err := ContentOf(t.Context(), folder); err != nil || !got.Folder || said(got) != want {
 		t.Errorf("%v: %v\n%s\nwant\n%s", err, got, said(got), want)
+	}
+}
+
+// Files are digested beside one another: each has its own sum, however many there are, and
+// one that cannot be read is an error wherever it stands.
+func TestContentOfManyFiles(t *testing.T) {
+	dir, want := t.TempDir(), ""
+	names := 5*runtime.GOMAXPROCS(0) + 1
+	for i := range names {
+		name, text := fmt.Sprintf("%04d", i), strings.Repeat(fmt.Sprint(i), 1+i*1000)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want += line(name, text)
+	}
+	if got, err := ContentOf(t.Context(), dir); err != nil || said(got) != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, said(got), want)
+	}
+	for _, i := range []int{0, names / 2, names - 1} {
+		path := filepath.Join(dir, fmt.Sprintf("%04d", i))
+		if err := errors.Join(os.Rename(path, path+".away"), os.Symlink("gone", path)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ContentOf(t.Context(), dir); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s is a link: %v", path, err)
+		}
+		if err := os.Rename(path+".away", path); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
