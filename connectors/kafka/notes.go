@@ -50,7 +50,7 @@ func (n *Notes) Add(ctx context.Context, topic string, value []byte) error {
 
 // Flush waits until the brokers have everything, or ctx ends.
 func (n *Notes) Flush(ctx context.Context) error {
-	if err := await(ctx, "writing quarantine and snapshots", n.client.Flush); err != nil {
+	if err := await(ctx, "writing quarantine and snapshots", func(ctx context.Context) error { return flushed(ctx, n.client, n.failure) }); err != nil {
 		return Explain(err, "writing notes")
 	}
 	return n.failure()

@@ -2,6 +2,8 @@ package kafka
 
 import (
 	"context"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +17,10 @@ type outbox struct {
 	records int64
 	bytes   int64 // 0: any number
 	lost    atomic.Pointer[error]
+
+	introducing sync.Mutex
+	known       sync.Map    // topics whose partitions the client has learnt
+	strange     atomic.Bool // a topic could not be learnt: see introduce
 }
 
 func newOutbox(client *kgo.Client) *outbox {
@@ -89,4 +95,78 @@ func (o *outbox) held(r *kgo.Record) (records int64, full bool) {
 		size += int64(len(h.Key) + len(h.Value))
 	}
 	return records, records >= o.records || o.client.BufferedProduceBytes()+size > o.bytes
+}
+
+// knows reports whether a topic has been introduced.
+func (o *outbox) knows(topic string) bool {
+	_, known := o.known.Load(topic)
+	return known
+}
+
+// introduce has the client learn the partitions of topics before a record goes to any of
+// them.
+//
+// The client fails what it holds when the brokers end its transaction, and forgets the
+// topics then whose partitions it has not learnt. Where one is written to again while the
+// answer about it is still on its way, the record ends where the client does not look any
+// more (franz-go 1.22.2: failBufferedRecords takes the topic out of producer.topics, and
+// storePartitionsUpdate gives the new record to the partitions of the old entry): neither
+// flushing nor aborting ever ends, or two sequences of numbers begin for one partition, of
+// which the brokers drop one as repeated. What has been learnt is never forgotten.
+//
+// Only the error of the first topic counts: the others are asked for along with it, while
+// nothing is under way that could fail, and are asked for again when they are written to.
+func (o *outbox) introduce(ctx context.Context, topic string, others ...string) error {
+	o.introducing.Lock()
+	defer o.introducing.Unlock()
+	asked := map[string]chan error{}
+	for _, t := range append(others, topic) {
+		if o.knows(t) || asked[t] != nil {
+			continue
+		}
+		answer := make(chan error, 1)
+		asked[t] = answer
+		// The client learns a topic's partitions to find that of a record, and refuses one
+		// that no topic has.
+		o.client.Produce(ctx, &kgo.Record{Topic: t, Partition: unassigned}, func(_ *kgo.Record, err error) { answer <- err })
+	}
+	var failed error
+	for t, answer := range asked {
+		switch err := <-answer; {
+		case err == nil || strings.Contains(err.Error(), noPartition):
+			o.known.Store(t, true)
+		case t == topic:
+			failed = err
+			o.strange.Store(true)
+		}
+	}
+	return failed
+}
+
+// noPartition is what the client says of a record whose partition its topic does not have.
+const noPartition = "invalid record partitioning choice"
+
+// flushTick is how often a client that is being flushed is asked whether a record failed.
+const flushTick = 5 * time.Millisecond
+
+// flushed waits until the client holds no record any more, or until one has failed, as
+// failure tells: what is left is then of no use, and may wait for something that does not
+// come.
+func flushed(ctx context.Context, client *kgo.Client, failure func() error) error {
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	over := make(chan error, 1)
+	go func() { over <- client.Flush(within) }()
+	tick := time.NewTicker(flushTick)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-over:
+			return err
+		case <-tick.C:
+			if failure() != nil {
+				return nil
+			}
+		}
+	}
 }

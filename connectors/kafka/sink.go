@@ -273,7 +273,7 @@ func (s *sink) explain(err error, what string) error {
 
 // Finish implements connectors.Sink: the brokers have everything.
 func (s *sink) Finish(ctx context.Context) error {
-	if err := await(ctx, "writing to "+s.topic, s.client.Flush); err != nil {
+	if err := await(ctx, "writing to "+s.topic, func(ctx context.Context) error { return flushed(ctx, s.client, s.failure) }); err != nil {
 		return s.explain(err, "writing to "+s.topic)
 	}
 	return s.failure()

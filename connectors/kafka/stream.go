@@ -67,6 +67,7 @@ type Stream struct {
 
 	member atomic.Pointer[kgo.Client] // the same as client, for what the client calls before it is returned
 	limits sync.Map                   // of the size of a batch, by topic of the sink: int32
+	sinks  sync.Map                   // topics that what is released goes to
 
 	client  *kgo.Client
 	outbox  *outbox                   // of the client
@@ -106,10 +107,11 @@ const (
 	idleWait    = time.Second // a poll without records returns, so that the caller can look after the rest
 	endPatience = time.Second // ending a transaction lets partitions go after that
 
-	settlePatience = 5 * time.Second // a stream that is to end waits so long to be told what it has
-	rivals         = 5               // transactions that are ended by a process of the same instance …
-	rivalry        = time.Minute     // … in so short a time are too many
-	leavePatience  = 5 * time.Second // leaving the group does without the group's answer after that
+	settlePatience = 5 * time.Second  // a stream that is to end waits so long to be told what it has
+	rivals         = 5                // transactions that are ended by a process of the same instance …
+	rivalry        = time.Minute      // … in so short a time are too many
+	leavePatience  = 5 * time.Second  // leaving the group does without the group's answer after that
+	abortPatience  = 10 * time.Second // what has failed is given up with its client after that
 )
 
 // Join becomes a member of the group. Records come with Next, after Begin.
@@ -151,6 +153,13 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 	s.client = s.session.Client()
 	s.outbox = newOutbox(s.client)
 	return nil
+}
+
+// written are the topics that the stream writes to, as far as that is known before.
+func (s *Stream) written() []string {
+	var topics []string
+	s.sinks.Range(func(topic, _ any) bool { topics = append(topics, topic.(string)); return true })
+	return append(slices.AppendSeq(topics, maps.Keys(s.noted)), s.config.Source.StateTopic(s.config.Name))
 }
 
 // Decode sets the decoder for what is polled from now on.
@@ -361,12 +370,19 @@ func (s *Stream) take(p Partition, records []*kgo.Record) {
 // fails the transaction: End and Next tell.
 func (s *Stream) Produce(ctx context.Context, r *kgo.Record) {
 	failed := s.failed
+	if !s.outbox.knows(r.Topic) {
+		err := await(ctx, "writing to "+r.Topic, func(ctx context.Context) error { return s.outbox.introduce(ctx, r.Topic, s.written()...) })
+		if err != nil {
+			s.delivered(r, err, failed)
+			return
+		}
+	}
 	s.outbox.produce(ctx, r, func(r *kgo.Record, err error) { s.delivered(r, err, failed) })
 }
 
 func (s *Stream) delivered(r *kgo.Record, err error, failed *atomic.Pointer[error]) {
 	if err != nil {
-		if strings.Contains(err.Error(), "invalid record partitioning choice") {
+		if strings.Contains(err.Error(), noPartition) {
 			err = &FinalError{Text: fmt.Sprintf("writing to %s: the topic has fewer partitions than the source has now, and a record keeps its partition", r.Topic), Err: err}
 		}
 		err = Explain(err, "writing to "+r.Topic)
@@ -409,90 +425,6 @@ func (s *Stream) failure() error {
 		return *err
 	}
 	return nil
-}
-
-// Flush waits until everything produced has been taken by the brokers.
-func (s *Stream) Flush(ctx context.Context) error {
-	if err := await(ctx, "writing", s.client.Flush); err != nil {
-		return err
-	}
-	return s.failure()
-}
-
-// End ends the open transaction and returns whether it was committed. Where it
-// was not, nothing of it is released, and its records are read again. An error
-// leaves the outcome open: Leave, and Join anew. With at_least_once there is
-// nothing to take back: commit commits the offsets, abort reads the records again.
-func (s *Stream) End(ctx context.Context, commit bool) (committed bool, err error) {
-	defer s.client.AllowRebalance()
-	defer func() {
-		if committed {
-			s.done = maps.Clone(s.at)
-		} else {
-			s.at = maps.Clone(s.done)
-		}
-	}()
-	if s.session == nil {
-		return s.endGroup(ctx, commit)
-	}
-	if commit {
-		// A message that no broker takes must not be left out of the release.
-		if err := s.Flush(ctx); err != nil {
-			commit = false
-			if ctx.Err() != nil || Final(err) {
-				// The broker ends it in time, if it cannot be told.
-				abortCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
-				defer cancel()
-				_, endErr := s.session.End(abortCtx, kgo.TryAbort)
-				return false, errors.Join(err, endErr)
-			}
-			s.config.Log.Warn().Err(err).Msg("the transaction is aborted and its records are read again")
-		}
-	}
-	// The session asks the group's coordinator whether this is still a member of the
-	// group, in a heartbeat. Where it has been thrown out no heart beats any more: the
-	// client waits to say that partitions are lost, which waits for AllowRebalance.
-	patience := time.AfterFunc(endPatience, s.client.AllowRebalance)
-	err = await(ctx, "ending a transaction", func(ctx context.Context) (err error) {
-		committed, err = s.session.End(ctx, kgo.TransactionEndTry(commit))
-		patience.Stop()
-		if err == nil && commit && !committed {
-			err = s.verifyAborted(ctx)
-		}
-		return err
-	})
-	if err != nil {
-		if taken := s.rival(err); taken != nil {
-			err = taken
-		}
-		return false, Explain(err, "ending a transaction")
-	}
-	return committed, nil
-}
-
-// endGroup is End without transactions.
-func (s *Stream) endGroup(ctx context.Context, commit bool) (bool, error) {
-	if commit {
-		if err := s.Flush(ctx); err != nil {
-			if Final(err) || ctx.Err() != nil {
-				return false, err
-			}
-			commit = false
-		}
-	}
-	if !commit {
-		s.client.SetOffsets(s.client.CommittedOffsets())
-		return false, nil
-	}
-	if err := await(ctx, "committing offsets", s.client.CommitUncommittedOffsets); err != nil {
-		if Final(err) {
-			return false, Explain(err, "committing offsets")
-		}
-		s.config.Log.Warn().Err(err).Msg("offsets could not be committed; records are read again")
-		s.client.SetOffsets(s.client.CommittedOffsets())
-		return false, nil
-	}
-	return true, nil
 }
 
 // Leave leaves the group. What is uncommitted is read again by whoever takes

@@ -85,6 +85,7 @@ func (r *Release) writer(ctx context.Context, topic string, held bool) (message.
 	if err != nil {
 		return nil, err
 	}
+	r.stream.sinks.Store(to, true)
 	r.stream.findLimit(ctx, to)
 	r.writers[to] = w
 	return w, nil

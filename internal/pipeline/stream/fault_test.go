@@ -283,3 +283,61 @@ func TestStreamSurvivesCommitsWithErrors(t *testing.T) {
 		})
 	}
 }
+
+// slow answers requests of a kind after a while, up to so many of them.
+func (s *stand) slow(key kmsg.Key, count int, by time.Duration) {
+	s.cluster.ControlKey(int16(key), func(kmsg.Request) (kmsg.Response, error, bool) {
+		s.cluster.KeepControl()
+		if count--; count >= 0 {
+			s.cluster.SleepControl(func() { time.Sleep(by) })
+		}
+		return nil, nil, false
+	})
+}
+
+// Answers that come late change nothing, whatever else is under way meanwhile.
+func TestStreamSurvivesLateAnswers(t *testing.T) {
+	for _, key := range []kmsg.Key{
+		kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.Produce, kmsg.TxnOffsetCommit, kmsg.EndTxn, kmsg.Heartbeat,
+		kmsg.JoinGroup, kmsg.SyncGroup, kmsg.OffsetFetch, kmsg.OffsetCommit, kmsg.Fetch, kmsg.ListOffsets, kmsg.Metadata, kmsg.FindCoordinator,
+	} {
+		t.Run(key.Name(), func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t, kfake.MaxVersions(kversion.V3_7_0()))
+			s.fill(survivors)
+			s.slow(key, 10, 150*time.Millisecond)
+			result := s.run(s.small())
+			s.sameRelease(s.small())
+			sameTotals(t, result.Report, undisturbedRun(t).report)
+		})
+	}
+}
+
+// The brokers end a transaction by the answer to one of its requests while answers about
+// topics are late, so that the client has lost the transaction before it has learnt where to
+// write: see outbox.introduce of connectors/kafka.
+func TestStreamSurvivesLateAnswersAboutTopics(t *testing.T) {
+	for _, key := range []kmsg.Key{kmsg.AddPartitionsToTxn, kmsg.Produce} {
+		for skip := range 6 {
+			t.Run(fmt.Sprintf("%s/%d", key.Name(), skip), func(t *testing.T) {
+				t.Parallel()
+				undisturbedRun(t)
+				s := newStand(t, kfake.MaxVersions(kversion.V3_7_0()))
+				s.fill(survivors)
+				s.slow(kmsg.Metadata, 60, 20*time.Millisecond)
+				requests := 0
+				h := s.cluster.Fault(kfake.Fault{
+					Keys: []kmsg.Key{key}, Err: kerr.InvalidProducerEpoch, Count: 3,
+					When: func(kmsg.Request) bool { requests++; return requests > skip },
+				})
+				result := s.run(s.small())
+				if h.Hits() == 0 {
+					t.Error("no request was answered with the fault")
+				}
+				h.Remove()
+				s.sameRelease(s.small())
+				sameTotals(t, result.Report, undisturbedRun(t).report)
+			})
+		}
+	}
+}

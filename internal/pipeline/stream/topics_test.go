@@ -236,8 +236,12 @@ func TestStreamAtLeastOnce(t *testing.T) {
 		{kmsg.OffsetCommit, kerr.RebalanceInProgress}, {kmsg.OffsetCommit, kerr.UnknownMemberID}, {kmsg.OffsetCommit, kerr.RequestTimedOut},
 		{kmsg.Produce, kerr.NotEnoughReplicasAfterAppend}, {kmsg.Produce, kerr.InvalidProducerEpoch}, {kmsg.Produce, kerr.UnknownServerError},
 		{kmsg.Heartbeat, kerr.IllegalGeneration},
+		{kmsg.InitProducerID, kerr.UnknownServerError}, {kmsg.InitProducerID, kerr.CoordinatorNotAvailable},
 	} {
 		for _, skip := range []int{1, 4} {
+			if c.key == kmsg.InitProducerID {
+				skip = 0 // it is asked for once
+			}
 			t.Run(fmt.Sprintf("%s/%s/%d", c.key.Name(), c.code.Message, skip), func(t *testing.T) {
 				t.Parallel()
 				want := undisturbedRun(t)
