@@ -24,11 +24,21 @@ type Errors = form.Errors
 // and without data. The error is of type Errors and holds everything that is
 // wrong.
 func Load(path string, opts Options) (*Pipeline, error) {
-	text, name, err := form.ReadFile(path, opts.Stdin)
+	name, text, err := ReadFile(path, opts)
 	if err != nil {
-		return nil, Errors{{Text: "the configuration " + form.Reason(err), File: name}}
+		return nil, err
 	}
 	return Parse(name, text, opts)
+}
+
+// ReadFile reads the text of a configuration of either kind, and the name that errors give
+// it. The error is of type Errors.
+func ReadFile(path string, opts Options) (name string, text []byte, err error) {
+	text, name, err = form.ReadFile(path, opts.Stdin)
+	if err != nil {
+		return name, nil, Errors{{Text: "the configuration " + form.Reason(err), File: name}}
+	}
+	return name, text, nil
 }
 
 // Parse is Load of a text; file is the name that errors give it.

@@ -28,6 +28,7 @@ type Tabulation struct {
 	Unknown     string        `yaml:"unknown" default:"fail" enum:"fail,drop" doc:"what becomes of a record with a code that the hierarchy does not have, or without a code, a value, a weight of at least 1 or a holding: fail (default) ends the run, drop leaves it out of all tables and counts it"`
 	Hierarchies []Variable    `yaml:"hierarchies" doc:"how the codes of a variable add up, by variable; a variable that is not listed has the codes of its column and their total"`
 	Tables      []Table       `yaml:"tables" required:"true" doc:"the tables; those of one value that share cells are protected together"`
+	Map         *TableMap     `yaml:"map" doc:"what sdlfilter map compares; sdlfilter tables ignores it"`
 	Gate        TableGate     `yaml:"gate" doc:"what must hold for the tables to be published; that nothing is disclosed and that every range is as wide as its rule asks always does"`
 	Sink        Sink          `yaml:"sink" required:"true" doc:"the public tables, one row a cell: table, codes, value, status; exactly one"`
 	Report      TabulationOut `yaml:"report" doc:"what is said of the tables beside them"`
@@ -35,7 +36,8 @@ type Tabulation struct {
 	// Warnings is what the user should know of and no error.
 	Warnings []string `yaml:"-"`
 
-	loaded *loader
+	loaded  *loader
+	mapping bool // read for a map, which tries further methods
 }
 
 // Variable is a column that tables are made by, and how its codes add up. Several of
@@ -184,9 +186,9 @@ func TabulationSchema() ([]byte, error) {
 // LoadTabulation reads a configuration of tables as Load does one of a pipeline. The
 // error is of type Errors and holds everything that is wrong.
 func LoadTabulation(path string, opts Options) (*Tabulation, error) {
-	text, name, err := form.ReadFile(path, opts.Stdin)
+	name, text, err := ReadFile(path, opts)
 	if err != nil {
-		return nil, Errors{{Text: "the configuration " + form.Reason(err), File: name}}
+		return nil, err
 	}
 	return ParseTabulation(name, text, opts)
 }

@@ -48,7 +48,7 @@ func (p *Protect) Name() string {
 
 // Keyed reports whether a table needs keys of records.
 func (t *Tabulation) Keyed() bool {
-	return slices.ContainsFunc(t.Tables, func(table Table) bool { return table.Protect.Keyed() })
+	return slices.ContainsFunc(t.Tables, func(table Table) bool { return t.NeedsKeys(&table) })
 }
 
 // validateRecordKeys demands a key and an identity where tables need them, and nowhere else:
@@ -72,12 +72,15 @@ func (l *loader) validateRecordKeys(t *Tabulation) {
 			break
 		}
 	}
+	if by == "" {
+		by = t.Map.keyedMethod()
+	}
 	for _, f := range []struct {
 		name  string
 		given bool
 	}{{"key", l.Given("key")}, {"identity", l.Given("identity") && len(t.Identity) > 0}} {
 		switch {
-		case f.given && by == "":
+		case f.given && by == "" && t.Map == nil:
 			l.Wrong(f.name, "must be left out: no table is protected by cell_key, or rounded at random")
 		case f.given && t.Pipeline != "":
 			l.Wrong(f.name, "must not stand beside pipeline, which brings its own")

@@ -28,6 +28,7 @@ func (l *loader) validateTabulation(t *Tabulation) {
 	}
 	l.validateColumnsOnce(t)
 	l.validateLinks(t)
+	l.validateTableMap(t)
 	l.validateRecordKeys(t)
 	l.validateTableGate(t)
 	l.validateTabulationPaths(t)

@@ -47,6 +47,9 @@ admissible, the reason is said, and with --apply the exit status is 4.
 With --analytic, the closed forms of Duncan, Keller-McNulty and Stokes (2004) for
 additive noise, without data.
 
+Of a configuration of sdlfilter tables: R and U of the tables under each method of
+protection and its parameters (section map), each audited and judged as a run does it.
+
 The map is confidential: R tells what original values are like.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -87,7 +90,14 @@ func (s *state) makeMap(cmd *cobra.Command, path string, o *mapOptions) error {
 	if err := o.check(path, len(s.set) > 0); err != nil {
 		return err
 	}
-	p, err := s.loadToMeasure(path)
+	name, text, err := config.ReadFile(path, config.Options{})
+	if err != nil {
+		return err
+	}
+	if config.IsTabulation(text) {
+		return s.makeTableMap(cmd, path, name, text, o)
+	}
+	p, err := s.parsedToMeasure(config.Parse(name, text, config.Options{Set: s.set}))
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,11 @@ func (s *state) load(path string) (*config.Pipeline, error) {
 // loadToMeasure reads a configuration of which no record leaves, and prints its
 // warnings.
 func (s *state) loadToMeasure(path string) (*config.Pipeline, error) {
-	p, err := config.Load(path, config.Options{Set: s.set})
+	return s.parsedToMeasure(config.Load(path, config.Options{Set: s.set}))
+}
+
+// parsedToMeasure is loadToMeasure of what was read already.
+func (s *state) parsedToMeasure(p *config.Pipeline, err error) (*config.Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}

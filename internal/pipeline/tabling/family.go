@@ -98,7 +98,7 @@ func (r *records) columnsOf(f *family, s *survey) {
 	if r.config.Request != "" {
 		f.columns.Request = r.want("request", r.config.Request, microdata.Array, true)
 	}
-	if t.Protect.Keyed() {
+	if r.config.NeedsKeys(t) {
 		r.keyed(f)
 	}
 	if f.set == nil {

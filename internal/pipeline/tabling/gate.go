@@ -17,37 +17,42 @@ func judge(t *config.Tabulation, list []*protected, reports []TableReport) asses
 		v.Passed = v.Passed && rule.Passed
 		v.Rules = append(v.Rules, rule)
 	}
-	for i, r := range reports {
+	for i := range reports {
 		p, _ := tableOf(list, i)
-		if p.refused != nil {
-			add(assess.RuleVerdict{
-				Rule: r.Name + ": every unsafe cell can be protected", Measure: "max_unprotectable", Limit: 0, Found: assess.Float(len(p.refused)),
-				Advice: "no pattern protects the cells that the report names: a coarser classification, or zeros: may, leaves more room",
-			})
-		} else {
-			judgeAudit(p, &r, asksRange(t, r.Name), add)
-		}
-		if p.status[p.grand()] == tables.Primary {
-			add(assess.RuleVerdict{
-				Rule: r.Name + ": the total of all is safe", Measure: "safe_total", Limit: 0, Found: 1,
-				Advice: "a table whose own total is unsafe says too much of its contributors whatever is held back",
-			})
-		}
-		for _, rule := range t.Gate.Rules {
-			if rule.Table == "*" || rule.Table == r.Name {
-				judgeMeasures(rule, &r, add)
-			}
-			if rule.MinEfficiency == nil || rule.Table != "*" && rule.Table != r.Name {
-				continue
-			}
-			ok := float64(r.Efficiency) >= *rule.MinEfficiency
-			add(assess.RuleVerdict{
-				Rule: fmt.Sprintf("%s: efficiency at least %v", r.Name, *rule.MinEfficiency), Measure: "min_efficiency", Limit: assess.Float(*rule.MinEfficiency),
-				Found: r.Efficiency, Passed: ok, Advice: advice(!ok, "a coarser classification has fewer unsafe cells"),
-			})
-		}
+		judgeTable(t, p, &reports[i], add)
 	}
 	return v
+}
+
+// judgeTable holds one table against the gate.
+func judgeTable(t *config.Tabulation, p *protected, r *TableReport, add func(assess.RuleVerdict)) {
+	if p.refused != nil {
+		add(assess.RuleVerdict{
+			Rule: r.Name + ": every unsafe cell can be protected", Measure: "max_unprotectable", Limit: 0, Found: assess.Float(len(p.refused)),
+			Advice: "no pattern protects the cells that the report names: a coarser classification, or zeros: may, leaves more room",
+		})
+	} else {
+		judgeAudit(p, r, asksRange(t, r.Name), add)
+	}
+	if p.status[p.grand()] == tables.Primary {
+		add(assess.RuleVerdict{
+			Rule: r.Name + ": the total of all is safe", Measure: "safe_total", Limit: 0, Found: 1,
+			Advice: "a table whose own total is unsafe says too much of its contributors whatever is held back",
+		})
+	}
+	for _, rule := range t.Gate.Rules {
+		if rule.Table == "*" || rule.Table == r.Name {
+			judgeMeasures(rule, r, add)
+		}
+		if rule.MinEfficiency == nil || rule.Table != "*" && rule.Table != r.Name {
+			continue
+		}
+		ok := float64(r.Efficiency) >= *rule.MinEfficiency
+		add(assess.RuleVerdict{
+			Rule: fmt.Sprintf("%s: efficiency at least %v", r.Name, *rule.MinEfficiency), Measure: "min_efficiency", Limit: assess.Float(*rule.MinEfficiency),
+			Found: r.Efficiency, Passed: ok, Advice: advice(!ok, "a coarser classification has fewer unsafe cells"),
+		})
+	}
 }
 
 // disclosedAdvice says what can be done where an unsafe cell can be computed.

@@ -1,6 +1,7 @@
 package tabling
 
 import (
+	"iter"
 	"math"
 	"slices"
 
@@ -102,15 +103,14 @@ func (p *protected) shown(cell int32) float64 {
 	return p.question.Value[cell]
 }
 
-// riskOf measures a table: the greatest 1/entropy and the least expected squared error of
-// what an intruder believes of an unsafe cell, and 1/mean squared error of what users are
-// given of the cells with contributors. What is held back is anywhere in its range with
-// the same probability, and users take the middle.
-func (p *protected) riskOf(table int) (risk, least, utility float64) {
+// riskOf measures some cells: the greatest 1/entropy and the least expected squared error
+// of what an intruder believes of an unsafe one, and 1/mean squared error of what users are
+// given of those with contributors. What is held back is anywhere in its range with the
+// same probability, and users take the middle.
+func (p *protected) riskOf(cells iter.Seq[int32]) (risk, least, utility float64) {
 	least = math.Inf(1)
 	square, n := 0.0, 0
-	for at := range p.size(table) {
-		cell := p.set.Cell(table, at)
+	for cell := range cells {
 		v := p.question.Value[cell]
 		if !p.isEmpty(cell) {
 			n++
@@ -128,6 +128,17 @@ func (p *protected) riskOf(table int) (risk, least, utility float64) {
 		return risk, least * unit * unit, 0
 	}
 	return risk, least * unit * unit, float64(n) / square
+}
+
+// cellsOf are the cells of a table, in order.
+func (p *protected) cellsOf(table int) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for at := range p.size(table) {
+			if !yield(p.set.Cell(table, at)) {
+				return
+			}
+		}
+	}
 }
 
 // estimate is what a user takes a cell to be.

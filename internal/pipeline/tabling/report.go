@@ -152,7 +152,7 @@ func (p *protected) tableReport(t int, c *config.Table) TableReport {
 	if filled > 0 {
 		r.Efficiency = assess.Float(float64(unchanged) / float64(filled))
 	}
-	risk, square, utility := p.riskOf(t)
+	risk, square, utility := p.riskOf(p.cellsOf(t))
 	r.Risk, r.Error, r.Utility = assess.Float(risk), assess.Float(square), assess.Float(utility)
 	name := func(list *[]string, cell int32) {
 		if inside[cell] && len(*list) < reportCells {

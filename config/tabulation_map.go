@@ -1,0 +1,459 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
+)
+
+// TableMap says what an R-U confidentiality map of tables compares. sdlfilter tables
+// ignores it.
+type TableMap struct {
+	Table   string      `yaml:"table" doc:"a table; what is compared protects it and the tables of the same value. May be left out where all tables are of one value"`
+	Methods []MapMethod `yaml:"methods" doc:"methods and what their parameters run over, each combination a point; without it all methods that these tables can have, with a few values each"`
+}
+
+// MapMethod is one method with the values of its parameters; one field is not nil.
+type MapMethod struct {
+	Suppress *MapSuppress `yaml:"suppress" choice:"true" doc:"cell suppression; what is not named is as the tables have it"`
+	Round    *MapRound    `yaml:"round" choice:"true" doc:"rounding, of counts"`
+	CellKey  *MapCellKey  `yaml:"cell_key" choice:"true" doc:"perturbation by cell keys, of counts"`
+}
+
+// MapSuppress are values of the parameters of Suppress, and of how far ranges must reach.
+type MapSuppress struct {
+	Cost     []string   `yaml:"cost" doc:"of unit, value, log"`
+	Zeros    []string   `yaml:"zeros" doc:"of never, may"`
+	Interval []Interval `yaml:"interval" doc:"intervals of the tables: wider ones than the tables ask for lower the risk and hold more back, narrower ones are left out"`
+}
+
+// MapRound are values of the parameters of Rounding.
+type MapRound struct {
+	Base []int    `yaml:"base" required:"true" doc:"bases, each at least 2"`
+	Mode []string `yaml:"mode" doc:"of controlled, small, random, nearest; controlled where it is left out"`
+}
+
+// MapCellKey are values of the parameters of CellKey. A variance that a max does not
+// allow is left out with it.
+type MapCellKey struct {
+	Max      []int     `yaml:"max" doc:"greatest changes; 3 where it is left out"`
+	Variance []float64 `yaml:"variance" doc:"variances of the change; 1.5 where it is left out"`
+	Least    []int     `yaml:"least" doc:"least counts above 0 that are published; 0 where it is left out"`
+}
+
+// TableCandidate is one way to protect the tables of one value.
+type TableCandidate struct {
+	Protect  Protect
+	Interval *Interval // nil: that of the tables
+}
+
+// String writes the candidate as a configuration has it.
+func (c *TableCandidate) String() string {
+	text := strings.TrimSuffix(strings.TrimPrefix(c.Protect.flow(), "{"), "}")
+	if c.Interval != nil {
+		text += ", interval: " + c.Interval.flow()
+	}
+	return text
+}
+
+// Mapping returns the configuration as a map reads it, which needs what any of the
+// compared methods needs.
+func (t *Tabulation) Mapping() *Tabulation {
+	m := *t
+	m.mapping = true
+	return &m
+}
+
+// Mapped are the indexes of the tables that a map is of: those of one value. The error,
+// of type Errors, says that it does not say of which.
+func (t *Tabulation) Mapped() ([]int, error) {
+	at := 0
+	if t.Map != nil && t.Map.Table != "" {
+		at = slices.IndexFunc(t.Tables, func(o Table) bool { return o.Name == t.Map.Table })
+	}
+	var list []int
+	for i := range t.Tables {
+		switch {
+		case t.Tables[i].Linked(&t.Tables[at]):
+			list = append(list, i)
+		case t.Map == nil || t.Map.Table == "":
+			return nil, Errors{t.Errorf("map.table", "must be given: tables[%d] is of another value than tables[0], and a map compares what protects the tables of one", i)}
+		}
+	}
+	return list, nil
+}
+
+// Candidates are the ways to protect the mapped tables, the configured one first; left
+// says in words what was left out and why.
+func (t *Tabulation) Candidates() (list []TableCandidate, left []string, err error) {
+	tables, err := t.Mapped()
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &candidates{table: &t.Tables[tables[0]]}
+	c.add(TableCandidate{Protect: c.table.Protect})
+	if t.Map == nil || len(t.Map.Methods) == 0 {
+		c.usual(len(t.Identity) > 0)
+	} else {
+		for _, m := range t.Map.Methods {
+			c.method(m)
+		}
+	}
+	return c.list, c.left, nil
+}
+
+// candidates collects them.
+type candidates struct {
+	table *Table
+	list  []TableCandidate
+	left  []string
+}
+
+func (c *candidates) add(n TableCandidate) {
+	if !slices.ContainsFunc(c.list, func(o TableCandidate) bool { return reflect.DeepEqual(o, n) }) {
+		c.list = append(c.list, n)
+	}
+}
+
+// counted reports whether the tables are such as can be published changed.
+func (t *Table) counted() bool { return t.Value == "" && t.Weight == "" }
+
+// usual is what is compared where nothing is said: what the tables can have.
+func (c *candidates) usual(keyed bool) {
+	c.method(MapMethod{Suppress: &MapSuppress{Cost: []string{"unit", "value", "log"}}})
+	if !c.table.counted() {
+		c.left = append(c.left, "rounding and cell_key, which are for counts without weights")
+		return
+	}
+	modes := []string{"controlled", "small", "nearest"}
+	if keyed {
+		modes = []string{"controlled", "small", "random", "nearest"}
+	} else {
+		c.left = append(c.left, "cell_key and rounding at random, which need key and identity")
+	}
+	c.method(MapMethod{Round: &MapRound{Base: []int{3, 5, 10}, Mode: modes}})
+	if keyed {
+		c.method(MapMethod{CellKey: &MapCellKey{Max: []int{2, 3, 5}, Variance: []float64{0.5, 1, 2, 3}}})
+	}
+}
+
+func (c *candidates) method(m MapMethod) {
+	switch {
+	case m.Suppress != nil:
+		c.suppress(m.Suppress)
+	case m.Round != nil:
+		for _, mode := range orElse(m.Round.Mode, "controlled") {
+			for _, base := range m.Round.Base {
+				c.add(TableCandidate{Protect: Protect{Round: &Rounding{Base: base, Mode: mode}}})
+			}
+		}
+	case m.CellKey != nil:
+		for _, most := range orElse(m.CellKey.Max, 3) {
+			for _, variance := range orElse(m.CellKey.Variance, 1.5) {
+				for _, least := range orElse(m.CellKey.Least, 0) {
+					n := TableCandidate{Protect: Protect{CellKey: &CellKey{Max: most, Variance: variance, Least: least}}}
+					if _, problems := perturb.NewTable(n.Protect.CellKey.Noise()); len(problems) > 0 {
+						c.left = append(c.left, n.String()+": "+problems[0].Error())
+						continue
+					}
+					c.add(n)
+				}
+			}
+		}
+	}
+}
+
+// suppress crosses the values of the parameters of suppression with what the tables have
+// of it.
+func (c *candidates) suppress(m *MapSuppress) {
+	base := Suppress{Cost: "unit", Zeros: "never", Respondents: "protect"}
+	if c.table.Protect.Suppress != nil {
+		base = *c.table.Protect.Suppress
+	}
+	intervals := []*Interval{nil}
+	if len(m.Interval) > 0 {
+		intervals = c.intervals(m.Interval)
+	}
+	for _, cost := range orElse(m.Cost, base.Cost) {
+		for _, zeros := range orElse(m.Zeros, base.Zeros) {
+			for _, interval := range intervals {
+				s := base
+				s.Cost, s.Zeros = cost, zeros
+				c.add(TableCandidate{Protect{Suppress: &s}, interval})
+			}
+		}
+	}
+}
+
+// intervals are those that ask for no less than the tables do, so that a map recommends
+// no table that is protected less than its rules ask for; nil stands for their own.
+func (c *candidates) intervals(list []Interval) (wider []*Interval) {
+	asked := c.table.asks()
+	for i := range list {
+		switch n := &list[i]; {
+		case n.Absolute < asked.Absolute || n.Percent < asked.Percent:
+			c.left = append(c.left, "interval: "+n.flow()+", narrower than the tables ask for: "+asked.flow())
+		case c.table.Interval != nil && *n == asked:
+			wider = append(wider, nil)
+		default:
+			wider = append(wider, n)
+		}
+	}
+	return wider
+}
+
+func orElse[T any](list []T, otherwise T) []T {
+	if len(list) == 0 {
+		return []T{otherwise}
+	}
+	return list
+}
+
+// With returns the configuration with the mapped tables protected so.
+func (t *Tabulation) With(c *TableCandidate) (*Tabulation, error) {
+	tables, err := t.Mapped()
+	if err != nil {
+		return nil, err
+	}
+	w := *t
+	w.Tables = slices.Clone(t.Tables)
+	for _, i := range tables {
+		w.Tables[i].Protect = c.Protect
+		if c.Interval != nil {
+			w.Tables[i].Interval = c.Interval
+		}
+	}
+	return &w, nil
+}
+
+// flow writes the method as a configuration has it, in braces, without what is so by
+// default.
+func (p *Protect) flow() string {
+	switch {
+	case p.Suppress != nil:
+		s := p.Suppress
+		text := "{suppress: {cost: " + s.Cost
+		if s.Zeros != "never" {
+			text += ", zeros: " + s.Zeros
+		}
+		if s.Respondents != "protect" {
+			text += ", respondents: " + s.Respondents
+		}
+		if s.Patience > 0 {
+			text += ", patience: " + time.Duration(s.Patience).String()
+		}
+		return text + "}}"
+	case p.Round != nil:
+		return fmt.Sprintf("{round: {base: %d, mode: %s}}", p.Round.Base, p.Round.Mode)
+	case p.CellKey != nil:
+		text := fmt.Sprintf("{cell_key: {max: %d, variance: %s", p.CellKey.Max, number(p.CellKey.Variance))
+		if p.CellKey.Least != 0 {
+			text += ", least: " + strconv.Itoa(p.CellKey.Least)
+		}
+		return text + "}}"
+	}
+	return "{none: {}}"
+}
+
+func (i *Interval) flow() string {
+	switch {
+	case i.Percent == 0:
+		return fmt.Sprintf("{absolute: %s}", number(i.Absolute))
+	case i.Absolute == 0:
+		return fmt.Sprintf("{percent: %s}", number(i.Percent))
+	}
+	return fmt.Sprintf("{absolute: %s, percent: %s}", number(i.Absolute), number(i.Percent))
+}
+
+// Protected returns the text of the configuration file with the mapped tables protected
+// so, all else as it stands, byte for byte. The error says what is in the way: a
+// protection that is not in the file, or a text that cannot be changed in this way.
+func (t *Tabulation) Protected(c *TableCandidate) ([]byte, error) {
+	if t.loaded == nil {
+		return nil, t.Errorf("map", "must be of a configuration file for its choice to be written there")
+	}
+	meant, err := t.With(c)
+	if err != nil {
+		return nil, err
+	}
+	d, err := form.NewDocument(t.loaded.File(), t.loaded.Text())
+	if err != nil {
+		return nil, err
+	}
+	tables, err := t.Mapped()
+	if err != nil {
+		return nil, err
+	}
+	var edits []form.Edit
+	for _, i := range tables {
+		table := d.At(form.Step{Name: "tables"}, form.Step{Index: i})
+		at := fmt.Sprintf("tables[%d].protect", i)
+		if table == nil || form.Follow(table, form.Step{Name: "protect"}) == nil {
+			return nil, t.Errorf(at, "must stand in the file itself, where another can be written; it was set from outside")
+		}
+		edits = append(edits, d.Replace(table, "protect", c.Protect.flow()))
+		if c.Interval != nil {
+			edits = append(edits, d.Replace(table, "interval", c.Interval.flow()))
+		}
+	}
+	text := []byte(d.Edited(edits...))
+	options := t.loaded.Options()
+	read, err := ParseTabulation(t.loaded.File(), text, options)
+	if err != nil {
+		return nil, fmt.Errorf("the rewritten configuration is not valid: %w", err)
+	}
+	if string(form.Canonical(tabulationRoot(), read)) != string(form.Canonical(tabulationRoot(), meant)) {
+		return nil, t.Errorf("map", "cannot be applied in the way that this file is written, or a setting from outside the file would change it; write it by hand: %s", c)
+	}
+	return text, nil
+}
+
+// validateTableMap checks what a map would compare.
+func (l *loader) validateTableMap(t *Tabulation) {
+	if t.Map == nil || !l.Sound("tables") {
+		return
+	}
+	at := 0
+	if name := t.Map.Table; name != "" {
+		var known []string
+		for i := range t.Tables {
+			known = append(known, t.Tables[i].Name)
+		}
+		if at = slices.Index(known, name); at < 0 {
+			l.Wrong("map.table", "must be the name of a table, got %q%s", name, form.Instead(name, known))
+			return
+		}
+	}
+	if at >= len(t.Tables) {
+		return
+	}
+	table := &t.Tables[at]
+	points := 0.0
+	for k := range t.Map.Methods {
+		points += l.validateMapMethod(&t.Map.Methods[k], table, fmt.Sprintf("map.methods[%d]", k))
+	}
+	if points > mostTablePoints {
+		l.Wrong("map.methods", "must give at most %d points, got %v", mostTablePoints, points)
+	}
+}
+
+// mostTablePoints bounds what a map of tables compares: at each point all tables are
+// protected and audited.
+const mostTablePoints = 1000
+
+// validateMapMethod returns how many points the method gives.
+func (l *loader) validateMapMethod(m *MapMethod, table *Table, at string) float64 {
+	among := func(field string, list, words []string) {
+		for k, w := range list {
+			if path := fmt.Sprintf("%s.%s[%d]", at, field, k); !slices.Contains(words, w) {
+				l.Wrong(path, "must be %s, got %q%s", strings.Join(words, ", "), w, form.Instead(w, words))
+			}
+		}
+	}
+	whole := func(field string, list []int, least, most int) {
+		for k, n := range list {
+			if n < least || n > most {
+				l.Wrong(fmt.Sprintf("%s.%s[%d]", at, field, k), "must be between %d and %d, got %d", least, most, n)
+			}
+		}
+	}
+	size := func(n int) float64 { return float64(max(n, 1)) }
+	switch {
+	case m.Suppress != nil:
+		among("suppress.cost", m.Suppress.Cost, []string{"unit", "value", "log"})
+		among("suppress.zeros", m.Suppress.Zeros, []string{"never", "may"})
+		for k, i := range m.Suppress.Interval {
+			var ps check.Problems
+			ps.AtLeast("absolute", i.Absolute, 0)
+			ps.AtLeast("percent", i.Percent, 0)
+			l.Within(fmt.Sprintf("%s.suppress.interval[%d]", at, k), ps)
+		}
+		return size(len(m.Suppress.Cost)) * size(len(m.Suppress.Zeros)) * size(len(m.Suppress.Interval))
+	case !table.counted() && (m.Round != nil || m.CellKey != nil):
+		l.Wrong(at, "must be suppress: %s is no table of counts without weights", table.Name)
+	case m.Round != nil:
+		among("round.mode", m.Round.Mode, []string{"controlled", "small", "random", "nearest"})
+		whole("round.base", m.Round.Base, 2, 10_000)
+		if len(m.Round.Base) == 0 && l.Given(at+".round.base") {
+			l.Wrong(at+".round.base", "must name at least one base")
+		}
+		return size(len(m.Round.Base)) * size(len(m.Round.Mode))
+	case m.CellKey != nil:
+		whole("cell_key.max", m.CellKey.Max, 1, 1000)
+		whole("cell_key.least", m.CellKey.Least, 0, 1000)
+		for k, v := range m.CellKey.Variance {
+			if !(v > 0) || math.IsInf(v, 0) {
+				l.Wrong(fmt.Sprintf("%s.cell_key.variance[%d]", at, k), "must be greater than 0 and finite, got %v", v)
+			}
+		}
+		return size(len(m.CellKey.Max)) * size(len(m.CellKey.Variance)) * size(len(m.CellKey.Least))
+	}
+	return 1
+}
+
+// asks is the interval that a table asks for by itself.
+func (t *Table) asks() Interval {
+	if t.Interval != nil {
+		return *t.Interval
+	}
+	var i Interval
+	for _, u := range t.Unsafe {
+		switch {
+		case u.Threshold != 0 && t.Value == "":
+			i.Absolute = max(i.Absolute, float64(u.Threshold))
+		case u.Threshold != 0:
+			i.Percent = 30
+		}
+	}
+	return i
+}
+
+// triesKeyed reports whether a map tries what needs keys of records on a table.
+func (t *Tabulation) triesKeyed(table *Table) bool {
+	if !t.mapping {
+		return false
+	}
+	mapped, err := t.Mapped()
+	if err != nil || !t.Tables[mapped[0]].Linked(table) {
+		return false
+	}
+	list, _, err := t.Candidates()
+	return err == nil && slices.ContainsFunc(list, func(c TableCandidate) bool { return c.Protect.Keyed() })
+}
+
+// NeedsKeys reports whether the records of a table's value need keys.
+func (t *Tabulation) NeedsKeys(table *Table) bool {
+	return table.Protect.Keyed() || t.triesKeyed(table)
+}
+
+// keyedMethod is the place of the first listed method of a map that needs keys; "" for
+// none.
+func (m *TableMap) keyedMethod() string {
+	if m == nil {
+		return ""
+	}
+	for k, method := range m.Methods {
+		switch {
+		case method.CellKey != nil:
+			return fmt.Sprintf("map.methods[%d].cell_key", k)
+		case method.Round != nil && slices.Contains(method.Round.Mode, "random"):
+			return fmt.Sprintf("map.methods[%d].round", k)
+		}
+	}
+	return ""
+}
+
+// IsTabulation reports whether a text is a configuration of tables: one with the field
+// tables at its top.
+func IsTabulation(text []byte) bool {
+	d, err := form.NewDocument("", text)
+	return err == nil && d.At(form.Step{Name: "tables"}) != nil
+}
