@@ -85,6 +85,11 @@ func TestJudge(t *testing.T) {
 		if v.Passed != c.passed || r.Passed != c.passed || r.Column != c.rule.Column || !strings.Contains(r.Rule, c.text) || !strings.Contains(r.Advice, c.advice) || (r.Advice == "") != c.passed {
 			t.Errorf("%+v: %+v", c.rule, r)
 		}
+		for _, limit := range []*float64{c.rule.MaxRisk, c.rule.MinRMSE, c.rule.MinEfficiency} {
+			if limit != nil && float64(r.Limit) != *limit {
+				t.Errorf("%s: the limit is %v, want %v", r.Rule, r.Limit, *limit)
+			}
+		}
 		if r.Found != c.found && !(math.IsNaN(float64(r.Found)) && math.IsNaN(float64(c.found))) {
 			t.Errorf("%s: found %v, want %v", r.Rule, r.Found, c.found)
 		}

@@ -274,6 +274,27 @@ func TestProfileOfTheGreatestValues(t *testing.T) {
 	}
 }
 
+// A rejected record is in no figure of a profile, though its value is there: the first of a
+// block, one within a run of records, the last.
+func TestProfileWithoutRejectedRecords(t *testing.T) {
+	const n = 700
+	for _, row := range []int{0, 300, n - 1} {
+		p := NewProfiler([]Column{{Name: "a"}})
+		b := new(microdata.Block)
+		b.Reset(0, 0, n, 1)
+		v := b.Columns[0].Alloc(n, false)
+		for i := range v.Values {
+			v.Values[i] = float64(i % 7)
+		}
+		v.Values[row] = 1e6
+		b.Reject(row, "a", "malformed")
+		p.Add(b)
+		if c := p.Profile().Columns[0]; c.N != n-1 || c.Min != 0 || c.Max != 6 {
+			t.Errorf("record %d rejected: %+v", row, c)
+		}
+	}
+}
+
 // failingMask fails at a step: of the survey, at its end, or where it is applied.
 type failingMask struct{ at string }
 

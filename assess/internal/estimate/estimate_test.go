@@ -96,6 +96,9 @@ func TestSpreadWithinSubsets(t *testing.T) {
 	if s := SpreadOf([]float64{1, 2, 6}, 3); s.Mean != 3 || math.Abs(s.Variance-7) > 1e-12 {
 		t.Errorf("of one a subset: %+v", s)
 	}
+	if s := SpreadOf([]float64{1, 2}, 2); s.Mean != 1.5 || s.Variance != 0.5 {
+		t.Errorf("of one in either of two subsets: %+v", s)
+	}
 	if s := SpreadOf([]float64{math.NaN()}, 1); !math.IsNaN(s.Mean) || !math.IsNaN(s.Variance) || !math.IsNaN(s.Noise()) || !math.IsNaN(s.VarianceNoise()) {
 		t.Errorf("of nothing: %+v", s)
 	}
