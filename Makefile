@@ -27,6 +27,11 @@ demo-stream: build ## the same records as a stream, with a live page; the broker
 docs/ru-map.svg: demo ## draw the README's R-U map anew, from the demo
 	$(GO) run ./assess/report/internal/figure out/report.json wage >$@
 
+docs/ru-map-masks.svg: build ## draw the README's picture of the masks beside one another anew
+	@test -f out/demo.key || ./bin/sdlfilter keygen --out out/demo.key
+	./bin/sdlfilter map --quiet examples/map/masks.yaml --out out/masks
+	cp out/masks/map.svg $@ && chmod 644 $@
+
 .PHONY: figures
 figures: ## draw the papers' figures of docs/figures anew
 	cd figures && $(GO) run . ..

@@ -97,9 +97,13 @@ func (m *Map) byUtility() []int {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.Points[b].U, m.Points[a].U) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.Points[b].gained(), m.Points[a].gained()) })
 	return order
 }
+
+// gained is U as a recommendation counts it, up to that of the unmasked data: means of groups
+// vary less than their records, which is no gain for whoever computes with them.
+func (p *Point) gained() assess.Float { return p.U / max(1, p.Efficiency) }
 
 // brokenInRun takes over the rules that do not hold in a run. What a run demands by
 // itself joins the rules.
@@ -156,7 +160,7 @@ func (m *Map) binding(chosen int) []Binding {
 	c := &m.Points[chosen]
 	better := func(i int) bool {
 		p := &m.Points[i]
-		return !p.Admissible && p.U > c.U && (best < 0 || p.U < m.Points[best].U)
+		return !p.Admissible && p.gained() > c.gained() && (best < 0 || p.gained() < m.Points[best].gained())
 	}
 	for _, same := range []bool{true, false} {
 		for i := range m.Points {

@@ -144,3 +144,38 @@ func TestWorst(t *testing.T) {
 		t.Errorf("worst by the rule: %+v", m.Points[0].Worst)
 	}
 }
+
+// A release of less variance than the data has no more utility than they: wherever it stands,
+// it is not preferred to one that has theirs, and does not keep that from being recommended.
+func TestLowerVarianceIsNoGain(t *testing.T) {
+	for _, c := range []struct {
+		efficiencies []float64
+		refused      int // its R is beyond the rule
+		want         int
+		binding      int
+	}{
+		{[]float64{0.7, 1, 1.5}, -1, 1, 0},
+		{[]float64{1.5, 1, 0.7}, -1, 0, 0},
+		{[]float64{0.7, 1.5, 1.2}, -1, 1, 0},
+		{[]float64{0.7, 1, 1.5}, 2, 1, 0}, // no better point is kept from being admissible
+		{[]float64{0.7, 1.5, 0.9}, 1, 2, 1},
+	} {
+		m := &Map{Column: "x", U0: 200}
+		for i, e := range c.efficiencies {
+			r := assess.Float(1)
+			if i == c.refused {
+				r = 9
+			}
+			m.Points = append(m.Points, Point{Strategy: Configured, U: assess.Float(200 * e), Efficiency: assess.Float(e), EfficiencyGate: 1,
+				Risk: []Risk{{Target: "max", Knowledge: "index", R: r, RMSE: 1}}})
+		}
+		m.SetRules([]assess.Rule{{Column: "x", MaxRisk: ptr(5)}}, false)
+		m.Judge()
+		if err := m.Recommend(200, again(m), passes); err != nil {
+			t.Fatal(err)
+		}
+		if m.Recommended == nil || m.Recommended.Point != c.want || len(m.Recommended.Binding) != c.binding {
+			t.Errorf("efficiencies %v, %d refused: %+v, want %d", c.efficiencies, c.refused, m.Recommended, c.want)
+		}
+	}
+}
