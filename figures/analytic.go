@@ -143,9 +143,9 @@ func swapping(context.Context, string) ([]chart, error) {
 	return []chart{c}, nil
 }
 
-// tables draws figure 3 of Duncan et al. (2001), section 5, from the formulas, with
+// dataSquareFigure draws figure 3 of Duncan et al. (2001), section 5, from the formulas, with
 // what the paper prints beside.
-func tables(context.Context, string) ([]chart, error) {
+func dataSquareFigure(context.Context, string) ([]chart, error) {
 	prior := []float64{0, .3, .3, .15, .1, .05, .04, .03, .02, .01} // table 4
 	square := rumap.Perturbation{Row: 15, Column: 18, Total: 115}
 	at := func(parameter float64, likelihood []float64, err error) (point, error) {

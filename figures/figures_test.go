@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -53,8 +54,8 @@ func TestFiguresAreCurrent(t *testing.T) {
 // request to anywhere.
 func TestFiguresStandAlone(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(root, "docs", "figures", "*.svg"))
-	if err != nil || len(paths) != 9 {
-		t.Fatalf("%d figures, %v; want 9", len(paths), err)
+	if err != nil || len(paths) != 11 {
+		t.Fatalf("%d figures, %v; want 11", len(paths), err)
 	}
 	for _, path := range paths {
 		svg, err := os.ReadFile(path)
@@ -174,5 +175,91 @@ func TestReidentified(t *testing.T) {
 	released := [][3]float64{{1, 0, 0}, {0, 0, 0}, {5, 5, 6}, {5, 5, 4}}
 	if got := reidentified(white, released, all, all); got != 1 {
 		t.Errorf("credit %v, want 0 + 0 + 1/2 + 1/2", got)
+	}
+}
+
+// Figure 1 of Duncan et al. (2001): R of random rounding by another way, from all counts
+// that may become what is published with their chances, and U by the variance r(b − r).
+func TestLimitationFigure(t *testing.T) {
+	charts, err := limitation(context.Background(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := []int{3, 4, 3, 4} // of IJ+
+	for _, p := range charts[0].curves[0].points {
+		base := int(p.parameter)
+		worst := 0.0
+		for _, v := range small {
+			for _, published := range []int{v - v%base, v - v%base + base} {
+				if v%base == 0 && published != v {
+					continue
+				}
+				sum, logs := 0.0, 0.0
+				for count := max(0, published-base+1); count < published+base; count++ {
+					chance := 1 - math.Abs(float64(count-published))/float64(base)
+					sum += chance
+					logs += chance * math.Log(chance)
+				}
+				worst = max(worst, 1/(math.Log(sum)-logs/sum))
+			}
+		}
+		if math.Abs(p.y-worst) > 1e-12*worst {
+			t.Errorf("base %d: R is %v, want %v", base, p.y, worst)
+		}
+	}
+	// Base 2: the 10 odd ones of the 25 counts have variance 1.
+	odd := 0.0
+	for _, row := range margined(marginIJ) {
+		for _, v := range row {
+			odd += math.Mod(v, 2)
+		}
+	}
+	if p := charts[0].curves[0].points[0]; math.Abs(p.x-25/odd) > 1e-12 {
+		t.Errorf("base 2: U is %v with %v odd counts", p.x, odd)
+	}
+}
+
+// Table 2: our rounding and the paper's are additive, take each count to a neighbour, and
+// change as much as each other; the tables differ from what is printed where the list of
+// misprints says so, and nowhere else.
+func TestPaperTables(t *testing.T) {
+	found, err := rounded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := margined(marginIJ)
+	for _, table := range [][][]float64{found, printedTable2} {
+		if changes(table, full) != 20 {
+			t.Errorf("changes of %v", changes(table, full))
+		}
+		var inner [][]float64
+		for _, row := range table[:4] {
+			inner = append(inner, row[:4])
+		}
+		again := margined(inner)
+		for i := range table {
+			for j, v := range table[i] {
+				if again[i][j] != v || math.Mod(v, 3) != 0 || math.Abs(v-full[i][j]) >= 3 {
+					t.Errorf("(%d,%d): %v becomes %v, its parts add up to %v", i+1, j+1, full[i][j], v, again[i][j])
+				}
+			}
+		}
+	}
+	f, err := paperTables()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(f.content)
+	for _, want := range []string{
+		".0001 (.0010)", ".0515 (.5150)", ".0380 (.3800)", ".0008 (.0080)", ".0002 (.0020)", ".134 (.146)", ".225 (.259)", ".325 (.403)",
+		"**74, to 89: 0 to 88**", "**85, to 102: 0 to 94**", "**123, to 148: 57 to 133**",
+	} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("%q stands %d times in the tables", want, strings.Count(text, want))
+		}
+	}
+	third := text[strings.Index(text, "## Table 3"):strings.Index(text, "## Table 4")]
+	if strings.Count(third, "(.") != 5 || strings.Count(text, "**") != 6 {
+		t.Errorf("other misprints of table 3, or other disclosures:\n%s", text)
 	}
 }

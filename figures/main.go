@@ -51,7 +51,7 @@ type file struct {
 // figures makes all files from the data under root.
 func figures(ctx context.Context, root string) ([]file, error) {
 	var charts []chart
-	for _, draw := range []func(context.Context, string) ([]chart, error){linkageFigure, additiveNoise, empirical, swapping, tables} {
+	for _, draw := range []func(context.Context, string) ([]chart, error){linkageFigure, additiveNoise, empirical, swapping, limitation, dataSquareFigure} {
 		c, err := draw(ctx, root)
 		if err != nil {
 			return nil, err
@@ -70,5 +70,9 @@ func figures(ctx context.Context, root string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(files, file{"figures.csv", numbers}), nil
+	tabulated, err := paperTables()
+	if err != nil {
+		return nil, err
+	}
+	return append(files, graph(), tabulated, file{"figures.csv", numbers}), nil
 }
