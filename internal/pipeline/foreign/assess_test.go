@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -332,5 +333,31 @@ func TestAssessRefuses(t *testing.T) {
 	}
 	if _, err := Assess(t.Context(), Release{Original: file(t, header, original), Released: file(t, header, original), Targets: []string{"p101"}}, new(pipeline.Progress)); err == nil {
 		t.Error("a target that is none")
+	}
+}
+
+// A category that is a number in both files is told by its value, however it is written;
+// where one file has text it is told by its text.
+func TestCategoriesAreToldByTheirValues(t *testing.T) {
+	write := func(text string) *csv.SourceConfig {
+		path := filepath.Join(t.TempDir(), "a.csv")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return &csv.SourceConfig{Path: path}
+	}
+	for text, want := range map[string][]int32{
+		"k,x\n2.0,1\n1.50,2\n1,3\n,4\n3,5\n": {1, 3, 0, -1, 4}, // as numbers: 2.0 is 2
+		"k,x\n2.0,1\n1.50,2\n1,3\n,4\nz,5\n": {3, 4, 0, -1, 5}, // as text: 2.0 is not 2
+	} {
+		a := Attack{Original: write("k,x\n1,1\n2,2\n,3\n9,4\n1,5\n"), Released: write(text), Categorical: []string{"k"}, Keys: []string{"x"}, Options: attack.Options{Targets: 5, Linkage: &attack.Linkage{}}}
+		got, err := a.Run(t.Context(), new(pipeline.Progress))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := got.Data.Categorical[0]
+		if !same([][]int32{c.Original, c.Released}, [][]int32{{0, 1, -1, 2, 0}, want}) {
+			t.Errorf("%q: %v and %v", text, c.Original, c.Released)
+		}
 	}
 }

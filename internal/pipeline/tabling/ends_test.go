@@ -1,15 +1,22 @@
 package tabling
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 )
 
 // Wherever a run is told to end, it says so and leaves nothing, or has published all.
@@ -48,5 +55,82 @@ func TestRunEndsAtEveryStep(t *testing.T) {
 	}
 	if told < 5 {
 		t.Errorf("it was ended %d times: the test shows little", told)
+	}
+}
+
+// Wherever the audit of a table is told to end, it says so.
+func TestAuditEndsAtEveryStep(t *testing.T) {
+	dir := shopsIn(t)
+	if _, err := run(t, dir, shopTables); err != nil {
+		t.Fatal(err)
+	}
+	c := tabulation(t, dir, shopTables)
+	told := 0
+	for n := range eventually.Steps {
+		ctx := eventually.Ends(t.Context(), n)
+		rep, err := Audit(ctx, c, filepath.Join(dir, "out.csv"), pipeline.Options{})
+		if err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled) || rep != nil) || err == nil && !rep.Gate.Passed {
+			t.Fatalf("ended at question %d: %v, %v", n, rep, err)
+		}
+		if err != nil {
+			told++
+		} else if !ctx.Ended() {
+			break
+		}
+	}
+	if told < 5 {
+		t.Errorf("it was ended %d times: the test shows little", told)
+	}
+}
+
+// Tables of what a swap within windows releases are those of the released file, also where
+// the source has its records in groups that are no windows.
+func TestTablesOfWindows(t *testing.T) {
+	type firm struct {
+		ID     string  `parquet:"id"`
+		Region string  `parquet:"region"`
+		Size   string  `parquet:"size"`
+		Wages  float64 `parquet:"wages"`
+	}
+	dir := t.TempDir()
+	var data bytes.Buffer
+	w := parquet.NewGenericWriter[firm](&data, parquet.MaxRowsPerRowGroup(50))
+	for i := range 400 {
+		if _, err := w.Write([]firm{{strconv.Itoa(i), fmt.Sprint("r", i*i%7), fmt.Sprint("s", i%3), float64(i)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "in.parquet", data.String())
+	write(t, dir, "key", testKey)
+	write(t, dir, "p.yaml", strings.ReplaceAll(`version: 1
+key: {file: DIR/key}
+source: {parquet: {path: DIR/in.parquet}}
+identity: [id]
+columns: {id: {role: identifier}, region: {role: key}, size: {role: key}, wages: {role: sensitive, decimals: 0}}
+masks: [{swap: {keys: [size], attribute: region, columns: [wages], rate: 0.6, policy: random}}]
+window: {records: 32}
+assess: {replicates: 0}
+sink: {parquet: {path: DIR/released.parquet}}
+`, "DIR", dir))
+	p, err := config.Load(filepath.Join(dir, "p.yaml"), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := filejob.Run(t.Context(), p, pipeline.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	const tables = "tables: [{name: t, rows: [region, size], value: wages, decimals: 0, unsafe: [{threshold: 2}], protect: {none: {}}}]\nsink: {csv: {path: %s/out.csv}}\nreport: {cells: %s/cells.csv}\n"
+	var cells []string
+	for _, source := range []string{"pipeline: %s/p.yaml\n", "source: {parquet: {path: %s/released.parquet}}\n", "source: {parquet: {path: %s/in.parquet}}\n"} {
+		if _, err := run(t, dir, "version: 1\n"+source+tables); err != nil {
+			t.Fatal(err)
+		}
+		cells = append(cells, strings.Join(lines(read(t, dir, "cells.csv")), "\n"))
+	}
+	if cells[0] != cells[1] || cells[0] == cells[2] {
+		t.Errorf("of the pipeline\n%s\nof what it releases\n%s\nof its source\n%s", cells[0], cells[1], cells[2])
 	}
 }

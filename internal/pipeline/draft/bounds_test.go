@@ -1,0 +1,113 @@
+package draft
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Decimals are those of the longest number, up to nine; with ten they are not told, whatever
+// comes after.
+func TestDecimalsAreCounted(t *testing.T) {
+	for _, c := range []struct {
+		texts string
+		want  int
+	}{
+		{"1 2 3", 0}, {"1.5 2.25 3", 2}, {"3 2.25 1.5", 2}, {"1.500", 1}, {"0.123456789", 9}, {"0.1234567891", -1}, {"0.1234567891 1.5", -1}, {"1.5 0.1234567891", -1},
+		{"1e-3", 3}, {"1.5E-3", 4}, {"1e5", 0}, {"2.5e1", 0}, {"e 1.5", 1},
+	} {
+		var column Column
+		for text := range strings.FieldsSeq(c.texts) {
+			column.countDecimals(text)
+		}
+		if column.Decimals != c.want {
+			t.Errorf("%s: %d decimals, want %d", c.texts, column.Decimals, c.want)
+		}
+	}
+}
+
+// What a column looks like is said in words that tell its kind, and where a guess changes
+// lies at the very bounds that are meant.
+func TestGuessesChangeAtTheirBounds(t *testing.T) {
+	whole, float, text := arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String
+	column := func(kind arrow.DataType, values, distinct int) *Column {
+		return &Column{Field: microdata.Field{Name: "q", Type: kind}, Values: values, Distinct: distinct, most: 1e9, shortest: 1, width: 9}
+	}
+	for _, c := range []struct {
+		column *Column
+		want   microdata.Role
+	}{
+		{column(text, 100, 10), microdata.Key}, {column(text, 99, 10), microdata.Identifier}, // 10 records a value
+		{column(text, 1000, 100), microdata.Key}, {column(text, 1010, 101), microdata.Identifier}, // 100 values
+		{column(whole, 100, 10), microdata.Key}, {column(whole, 99, 10), microdata.Sensitive},
+	} {
+		if got := new(Look).GuessRole(c.column); got.Role != c.want {
+			t.Errorf("%d different of %d %s: %s", c.column.Distinct, c.column.Values, c.column.Field.Type, got.Role)
+		}
+	}
+	named := func(name string, kind arrow.DataType, values, distinct int) microdata.Role {
+		c := column(kind, values, distinct)
+		c.Field.Name = name
+		return new(Look).GuessRole(c).Role
+	}
+	for _, c := range []struct {
+		got, want microdata.Role
+	}{
+		{named("house", text, 101, 10), microdata.Key}, {named("house", text, 100, 10), microdata.Identifier}, // more than 10 records a value
+		{named("house", text, 10000, 100), microdata.Key}, {named("house", text, 10000, 101), microdata.Identifier},
+		{named("zip", text, 50, 48), microdata.Identifier}, {named("zip", text, 49, 48), microdata.Key}, // shares of few records say little
+		{named("zip", text, 100, 95), microdata.Identifier}, {named("zip", text, 100, 94), microdata.Key},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s, want %s", c.got, c.want)
+		}
+	}
+	running := column(whole, 1000, 1000)
+	for _, c := range []struct {
+		least, most     float64
+		shortest, width int
+		want            bool
+	}{{0, 2999, 1, 4, true}, {0, 3000, 1, 4, false}, {5, 3004, 1, 4, true}, {0, 1e6, 6, 6, true}, {0, 1e6, 5, 5, false}, {0, 1e6, 5, 6, false}} {
+		running.least, running.most, running.shortest, running.width = c.least, c.most, c.shortest, c.width
+		if running.numbering() != c.want {
+			t.Errorf("%v to %v of %d to %d characters: %v", c.least, c.most, c.shortest, c.width, !c.want)
+		}
+	}
+	for _, c := range []struct {
+		kind     arrow.DataType
+		decimals int
+		want     string
+	}{
+		{float, -1, "numbers of full precision"}, {float, 0, "whole numbers"}, {whole, 0, "whole numbers"}, {float, 1, "numbers with 1 decimal,"}, {float, 2, "numbers with 2 decimals"},
+		{arrow.FixedWidthTypes.Boolean, 0, "true or false"}, {arrow.FixedWidthTypes.Date32, 0, "times"}, {text, 0, "text"},
+	} {
+		d := column(c.kind, 10, 3)
+		d.Decimals = c.decimals
+		if got := d.describe(); !strings.HasPrefix(got, c.want) || !strings.HasSuffix(got, ", 3 different in 10 records") {
+			t.Errorf("%s with %d decimals: %s", c.kind, c.decimals, got)
+		}
+		d.Capped = true
+		if got := d.describe(); !strings.HasSuffix(got, ", more than 100000 different in 10 records") {
+			t.Errorf("capped: %s", got)
+		}
+	}
+}
+
+// A swap is drafted of the first key as what it exchanges and of the next two as what its
+// partners share, where there are as many.
+func TestSwapsAreDrafted(t *testing.T) {
+	for keys, want := range []string{"", "", "keys: [k1], attribute: k0,", "keys: [k1, k2], attribute: k0,", "keys: [k1, k2], attribute: k0,"} {
+		d := &Draft{Name: "n", Listed: []Listed{{&Column{Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, Values: 10}, Guess{Role: microdata.Sensitive}}}}
+		for k := range keys {
+			d.Listed = append(d.Listed, Listed{&Column{Field: microdata.Field{Name: fmt.Sprintf("k%d", k), Type: arrow.BinaryTypes.String}, Values: 10}, Guess{Role: microdata.Key}})
+		}
+		text := d.Write()
+		if strings.Contains(text, "- swap:") != (want != "") || !strings.Contains(text, want) {
+			t.Errorf("%d keys: %s", keys, text)
+		}
+	}
+}
