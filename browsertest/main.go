@@ -173,15 +173,7 @@ func (c *checker) moves(m *monitor.Monitor) error {
 	if err := c.await("the first snapshot", `document.querySelectorAll("#map .pt").length === 8 && `+textOf+`("rate") !== "0"`); err != nil {
 		return err
 	}
-	type figures struct {
-		Marks                        map[string][2]float64
-		Rate, Lag, Released, Commits string
-	}
-	look := func() (figures, error) {
-		return evaluate[figures](c.b, `({Marks: `+marks+`, Rate: `+textOf+`("rate"), Lag: `+textOf+`("lag"), Released: `+textOf+`("released"), Commits: `+
-			textOf+`("committed")})`)
-	}
-	before, err := look()
+	before, err := c.figures()
 	if err != nil {
 		return err
 	}
@@ -199,27 +191,14 @@ func (c *checker) moves(m *monitor.Monitor) error {
 	if err := c.await("another rate", textOf+`("rate") !== "`+before.Rate+`"`); err != nil {
 		return err
 	}
-	after, err := look()
+	after, err := c.figures()
 	if err != nil {
 		return err
 	}
 	if after.Released != "84,000" {
 		c.failf("released %q after the second commit; want 84,000", after.Released)
 	}
-	moved := 0
-	for name, was := range before.Marks {
-		is, ok := after.Marks[name]
-		if !ok {
-			c.failf("the mark of %s has gone", name)
-		}
-		// More noise lowers the efficiency, which is to the left.
-		if is[0] < was[0]-5 {
-			moved++
-		}
-	}
-	if moved != 8 {
-		c.failf("%d of 8 marks moved to the left when the noise grew", moved)
-	}
+	c.movedLeft(before.Marks, after.Marks)
 	trails, err := evaluate[int](c.b, `document.querySelectorAll("#map .trail").length`)
 	if err != nil {
 		return err
@@ -228,16 +207,44 @@ func (c *checker) moves(m *monitor.Monitor) error {
 		c.failf("%d of 8 marks have a trail", trails)
 	}
 	// Another column, chosen with the keyboard's means: the map is of that one.
-	if _, err := evaluate[bool](c.b, `(() => { const s = document.getElementById("column"); s.value = "hours"; s.dispatchEvent(new Event("change")); return true })()`); err != nil {
-		return err
+	for _, column := range []string{"hours", "wage"} {
+		if _, err := evaluate[bool](c.b, fmt.Sprintf(`(() => { const s = document.getElementById("column"); s.value = %q; s.dispatchEvent(new Event("change")); return true })()`, column)); err != nil {
+			return err
+		}
+		if err := c.await("the map of "+column, fmt.Sprintf(`document.querySelector("#map svg").getAttribute("aria-label").includes(%q)`, column)); err != nil {
+			return err
+		}
 	}
-	if err := c.await("the map of hours", `document.querySelector("#map svg").getAttribute("aria-label").includes("hours")`); err != nil {
-		return err
+	return nil
+}
+
+// figures are what the page says of the stream.
+type figures struct {
+	Marks                        map[string][2]float64
+	Rate, Lag, Released, Commits string
+}
+
+func (c *checker) figures() (figures, error) {
+	return evaluate[figures](c.b, `({Marks: `+marks+`, Rate: `+textOf+`("rate"), Lag: `+textOf+`("lag"), Released: `+textOf+`("released"), Commits: `+
+		textOf+`("committed")})`)
+}
+
+// movedLeft checks that all marks are still there and lie to the left of where they were:
+// more noise lowers the efficiency.
+func (c *checker) movedLeft(before, after map[string][2]float64) {
+	moved := 0
+	for name, was := range before {
+		is, ok := after[name]
+		if !ok {
+			c.failf("the mark of %s has gone", name)
+		}
+		if is[0] < was[0]-5 {
+			moved++
+		}
 	}
-	if _, err := evaluate[bool](c.b, `(() => { const s = document.getElementById("column"); s.value = "wage"; s.dispatchEvent(new Event("change")); return true })()`); err != nil {
-		return err
+	if moved != 8 {
+		c.failf("%d of 8 marks moved to the left when the noise grew", moved)
 	}
-	return c.await("the map of wage", `document.querySelector("#map svg").getAttribute("aria-label").includes("wage")`)
 }
 
 // views looks at the page in its states and sizes.
@@ -302,40 +309,47 @@ func (c *checker) views(m *monitor.Monitor) error {
 func (c *checker) look(state string) error {
 	for _, width := range []int{1280, 768, 400, 360} {
 		for _, dark := range []bool{false, true} {
-			if err := c.b.size(width, dark, true); err != nil {
+			if err := c.lookAt(state, width, dark); err != nil {
 				return err
-			}
-			slim := 680
-			if width <= 560 {
-				slim = 328
-			}
-			if err := c.await("a map of the right size", fmt.Sprintf(`document.querySelector("#map svg").getAttribute("width") === "%d"`, slim)); err != nil {
-				return err
-			}
-			scheme := "light"
-			if dark {
-				scheme = "dark"
-			}
-			name := fmt.Sprintf("%s-%d-%s", state, width, scheme)
-			found, err := evaluate[measured](c.b, probe)
-			if err != nil {
-				return err
-			}
-			if found.Overflow != 0 {
-				c.failf("%s: scrolls sideways by %d px", name, found.Overflow)
-			}
-			// WCAG 2 AA asks 4.5 of text of ordinary size.
-			if found.Contrast < 4.5 {
-				c.failf("%s: contrast %.2f at %s", name, found.Contrast, found.Where)
-			}
-			if width != 768 && width != 360 {
-				if err := c.picture(name); err != nil {
-					return err
-				}
 			}
 		}
 	}
 	return nil
+}
+
+// lookAt measures the page in one width and scheme of colours, and keeps a picture of it in
+// the widths of a desk and a telephone.
+func (c *checker) lookAt(state string, width int, dark bool) error {
+	if err := c.b.size(width, dark, true); err != nil {
+		return err
+	}
+	slim := 680
+	if width <= 560 {
+		slim = 328
+	}
+	if err := c.await("a map of the right size", fmt.Sprintf(`document.querySelector("#map svg").getAttribute("width") === "%d"`, slim)); err != nil {
+		return err
+	}
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	name := fmt.Sprintf("%s-%d-%s", state, width, scheme)
+	page, err := evaluate[measured](c.b, probe)
+	if err != nil {
+		return err
+	}
+	if page.Overflow != 0 {
+		c.failf("%s: scrolls sideways by %d px", name, page.Overflow)
+	}
+	// WCAG 2 AA asks 4.5 of text of ordinary size.
+	if page.Contrast < 4.5 {
+		c.failf("%s: contrast %.2f at %s", name, page.Contrast, page.Where)
+	}
+	if width == 768 || width == 360 {
+		return nil
+	}
+	return c.picture(name)
 }
 
 // measured is what probe finds.

@@ -13,34 +13,9 @@ import (
 // additiveNoise draws figures 2 to 4 of Duncan, Keller-McNulty and Stokes (2004):
 // σ = 1, n = 200, λ² from 0.01 to 2.
 func additiveNoise(context.Context, string) ([]chart, error) {
-	p := 0.99
-	var ratios []assess.Float
-	for _, v := range steps(0.01, 2, 0.01) {
-		ratios = append(ratios, assess.Float(v))
-	}
-	m, err := rumap.Curves(rumap.Analytic{N: 200, SD: 1, Percentile: &p, Ratios: ratios})
+	all, err := equations()
 	if err != nil {
 		return nil, err
-	}
-	all := map[int]curve{}
-	for _, c := range m.Curves {
-		v := curve{parameter: "lambda^2"}
-		for i, r := range c.R {
-			v.points = append(v.points, point{float64(m.Variance[i]), float64(m.U[i]), float64(r)})
-		}
-		all[c.Equation] = v
-	}
-	for style, eq := range []int{4, 2, 8, 10} {
-		v := all[eq]
-		v.style = style
-		v.id = fmt.Sprintf("equation %d", eq)
-		v.name = map[int]string{
-			4:  "index known: the linked record, equation (4)",
-			2:  "no knowledge but the population: the mean, equation (2)",
-			8:  "99th percentile of the population known, equation (8)",
-			10: "known to be the maximum of the sample, equation (10)",
-		}[eq]
-		all[eq] = v
 	}
 	base := chart{
 		source: "σ = 1, n = 200, noise variance λ² from 0.01 (right) to 2 (left); closed forms of the paper",
@@ -76,6 +51,40 @@ func additiveNoise(context.Context, string) ([]chart, error) {
 	four.curves = []curve{all[4], all[2], all[8], all[10]}
 	four.describe = "R against U. The maximum's curve lies below those of the percentile and of the linked record everywhere, and falls below the mean's for λ² above 0.714."
 	return []chart{two, three, four}, nil
+}
+
+// equations are the curves of the paper's equations (2), (4), (8) and (10) by number.
+func equations() (map[int]curve, error) {
+	p := 0.99
+	var ratios []assess.Float
+	for _, v := range steps(0.01, 2, 0.01) {
+		ratios = append(ratios, assess.Float(v))
+	}
+	m, err := rumap.Curves(rumap.Analytic{N: 200, SD: 1, Percentile: &p, Ratios: ratios})
+	if err != nil {
+		return nil, err
+	}
+	all := map[int]curve{}
+	for _, c := range m.Curves {
+		v := curve{parameter: "lambda^2"}
+		for i, r := range c.R {
+			v.points = append(v.points, point{float64(m.Variance[i]), float64(m.U[i]), float64(r)})
+		}
+		all[c.Equation] = v
+	}
+	for style, eq := range []int{4, 2, 8, 10} {
+		v := all[eq]
+		v.style = style
+		v.id = fmt.Sprintf("equation %d", eq)
+		v.name = map[int]string{
+			4:  "index known: the linked record, equation (4)",
+			2:  "no knowledge but the population: the mean, equation (2)",
+			8:  "99th percentile of the population known, equation (8)",
+			10: "known to be the maximum of the sample, equation (10)",
+		}[eq]
+		all[eq] = v
+	}
+	return all, nil
 }
 
 // crossings marks where the curve and each of the others cross.

@@ -87,6 +87,18 @@ func face(size vg.Length) font.Font {
 	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 }
 
+// newLegend is one without entries.
+func newLegend() plot.Legend {
+	legend := plot.NewLegend()
+	legend.TextStyle.Font = face(10)
+	legend.TextStyle.Color = ink
+	legend.Left, legend.Top = true, true
+	legend.ThumbnailWidth = 34
+	legend.Padding = 2
+	legend.YPosition = draw.PosCenter
+	return legend
+}
+
 // svg draws the chart.
 func (c chart) svg() ([]byte, error) {
 	p := plot.New()
@@ -100,13 +112,7 @@ func (c chart) svg() ([]byte, error) {
 	for _, t := range c.y.ticks {
 		p.Add(bare{across(t, c.x, false, pale)})
 	}
-	legend := plot.NewLegend()
-	legend.TextStyle.Font = face(10)
-	legend.TextStyle.Color = ink
-	legend.Left, legend.Top = true, true
-	legend.ThumbnailWidth = 34
-	legend.Padding = 2
-	legend.YPosition = draw.PosCenter
+	legend := newLegend()
 	entries := len(c.curves)
 	for _, v := range c.curves {
 		thumbs, err := v.add(p, c.x, c.y)

@@ -132,41 +132,10 @@ func linkageFigure(ctx context.Context, root string) ([]chart, error) {
 	}
 	groups := unusual(records)
 	sought := slices.Concat(groups...)
-	everyone := make([]int, len(records))
-	for i := range everyone {
-		everyone[i] = i
-	}
-	k, err := key()
+	variances := []float64{0.0049, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2333, 0.5, 1, 9}
+	within, overall, err := credits(ctx, white, groups, variances)
 	if err != nil {
 		return nil, err
-	}
-	variances := []float64{0.0049, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2333, 0.5, 1, 9}
-	within, overall := make([]float64, len(variances)), make([]float64, len(variances))
-	noise, released := make([][3]float64, len(records)), make([][3]float64, len(records))
-	draws := make([]float64, len(records))
-	for run := 1; run <= runs; run++ {
-		for j, name := range []string{"wage", "education", "experience"} {
-			k.Stream("kim", name, run).Normals(draws, keystream.Records{})
-			for i, v := range draws {
-				noise[i][j] = v
-			}
-		}
-		for v, variance := range variances {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			// Noise with covariance matrix λ²Σ (Kim 1986) is λ times independent
-			// normal deviates in white coordinates.
-			for i := range released {
-				for j := range 3 {
-					released[i][j] = white[i][j] + math.Sqrt(variance)*noise[i][j]
-				}
-			}
-			for _, g := range groups {
-				within[v] += reidentified(white, released, g, g)
-			}
-			overall[v] += reidentified(white, released, sought, everyone)
-		}
 	}
 	lines := []curve{
 		{id: "numbers and categories", name: "linked by the masked wage, education, experience and four unmasked categories", style: 0},
@@ -188,4 +157,46 @@ func linkageFigure(ctx context.Context, root string) ([]chart, error) {
 		describe: "R against U. With the categories R falls from 75 % at λ² = 0.0049 to 16 % at 0.2333, 6 % at 1 and 2 % at 9; " +
 			"without them from 14 % to 0.3 % at 0.2333 and to nothing.",
 	}}, nil
+}
+
+// credits adds up, over all runs and by variance of the noise, the credit for finding the
+// records of the groups, among those of their own group and among all records.
+func credits(ctx context.Context, white [][3]float64, groups [][]int, variances []float64) (within, overall []float64, err error) {
+	sought := slices.Concat(groups...)
+	everyone := make([]int, len(white))
+	for i := range everyone {
+		everyone[i] = i
+	}
+	k, err := key()
+	if err != nil {
+		return nil, nil, err
+	}
+	within, overall = make([]float64, len(variances)), make([]float64, len(variances))
+	noise, released := make([][3]float64, len(white)), make([][3]float64, len(white))
+	draws := make([]float64, len(white))
+	for run := 1; run <= runs; run++ {
+		for j, name := range []string{"wage", "education", "experience"} {
+			k.Stream("kim", name, run).Normals(draws, keystream.Records{})
+			for i, v := range draws {
+				noise[i][j] = v
+			}
+		}
+		for v, variance := range variances {
+			if err := ctx.Err(); err != nil {
+				return nil, nil, err
+			}
+			// Noise with covariance matrix λ²Σ (Kim 1986) is λ times independent
+			// normal deviates in white coordinates.
+			for i := range released {
+				for j := range 3 {
+					released[i][j] = white[i][j] + math.Sqrt(variance)*noise[i][j]
+				}
+			}
+			for _, g := range groups {
+				within[v] += reidentified(white, released, g, g)
+			}
+			overall[v] += reidentified(white, released, sought, everyone)
+		}
+	}
+	return within, overall, nil
 }

@@ -69,27 +69,6 @@ func benchAttack(ctx context.Context, args []string, out io.Writer) error {
 
 // library runs BenchmarkSpeed of the packages, which hold their data in memory.
 func (b *attackBench) library(ctx context.Context) error {
-	few := fmt.Sprintf("%s targets, %s released, 4 numeric keys", thousands(b.targets), thousands(b.released))
-	each := fmt.Sprintf("nearest, %s against %s, 4 numeric keys", thousands(b.nearest), thousands(b.nearest))
-	classes := fmt.Sprintf("frequencies, k-anonymity, individual risk, %s records, 4 categorical keys", thousands(b.released))
-	atSize := b.targets == issueTargets && b.released == issueReleased
-	nearestAtSize := b.nearest == issueNearest
-	describe := map[string]struct {
-		what    string
-		toReach float64 // seconds; 0: nothing is asked of it
-		held    bool    // whether memory is to stay within issueMB
-	}{
-		"linkage/few":              {"linkage, " + few, when(atSize, 3), atSize},
-		"linkage/tree/noise=10":    {each + ": k-d tree, noise of 10 %", when(nearestAtSize, 10), false},
-		"linkage/blocks/noise=10":  {each + ": blocks, noise of 10 %", 0, false},
-		"linkage/tree/noise=100":   {each + ": k-d tree, noise of 100 %", when(nearestAtSize, 10), false},
-		"linkage/blocks/noise=100": {each + ": blocks, noise of 100 %", 0, false},
-		"intruder/d1/noise=20":     {"posterior d.1, " + few + ", noise of 20 %", when(atSize, 6), atSize},
-		"intruder/d1/noise=100":    {"posterior d.1, " + few + ", noise of 100 %", when(atSize, 6), atSize},
-		"uniqueness/table":         {classes, when(b.released == issueReleased, 0.6), false},
-		"uniqueness/hash":          {classes + ", codes too large for a table", when(b.released == issueReleased, 0.6), false},
-		"uniqueness/missing":       {classes + ", 2 % missing", when(b.released == issueReleased, 0.6), false},
-	}
 	seek := []string{"-targets", strconv.Itoa(b.targets), "-released", strconv.Itoa(b.released)}
 	packages := []struct {
 		name  string
@@ -123,6 +102,7 @@ func (b *attackBench) library(ctx context.Context) error {
 			}
 		}
 	}
+	describe := b.described()
 	rows := [][]string{{"", "s", "to reach", "MB above the data", "to reach"}}
 	for _, name := range order {
 		d, ok := describe[name]
@@ -142,6 +122,35 @@ func (b *attackBench) library(ctx context.Context) error {
 	return nil
 }
 
+// speedGoal is what one of BenchmarkSpeed is about, and what is asked of it.
+type speedGoal struct {
+	what    string
+	toReach float64 // seconds; 0: nothing is asked of it
+	held    bool    // whether memory is to stay within issueMB
+}
+
+// described are the benchmarks by package and name; times and memory are asked of the sizes
+// of the issue alone.
+func (b *attackBench) described() map[string]speedGoal {
+	few := fmt.Sprintf("%s targets, %s released, 4 numeric keys", thousands(b.targets), thousands(b.released))
+	each := fmt.Sprintf("nearest, %s against %s, 4 numeric keys", thousands(b.nearest), thousands(b.nearest))
+	classes := fmt.Sprintf("frequencies, k-anonymity, individual risk, %s records, 4 categorical keys", thousands(b.released))
+	atSize := b.targets == issueTargets && b.released == issueReleased
+	nearestAtSize := b.nearest == issueNearest
+	return map[string]speedGoal{
+		"linkage/few":              {"linkage, " + few, when(atSize, 3), atSize},
+		"linkage/tree/noise=10":    {each + ": k-d tree, noise of 10 %", when(nearestAtSize, 10), false},
+		"linkage/blocks/noise=10":  {each + ": blocks, noise of 10 %", 0, false},
+		"linkage/tree/noise=100":   {each + ": k-d tree, noise of 100 %", when(nearestAtSize, 10), false},
+		"linkage/blocks/noise=100": {each + ": blocks, noise of 100 %", 0, false},
+		"intruder/d1/noise=20":     {"posterior d.1, " + few + ", noise of 20 %", when(atSize, 6), atSize},
+		"intruder/d1/noise=100":    {"posterior d.1, " + few + ", noise of 100 %", when(atSize, 6), atSize},
+		"uniqueness/table":         {classes, when(b.released == issueReleased, 0.6), false},
+		"uniqueness/hash":          {classes + ", codes too large for a table", when(b.released == issueReleased, 0.6), false},
+		"uniqueness/missing":       {classes + ", 2 % missing", when(b.released == issueReleased, 0.6), false},
+	}
+}
+
 func when(is bool, v float64) float64 {
 	if is {
 		return v
@@ -158,36 +167,7 @@ func (b *attackBench) command(ctx context.Context) error {
 	if _, err := measure(ctx, b.dir, self, "data-attack", "-dir", b.dir, "-released", strconv.Itoa(b.released)); err != nil {
 		return err
 	}
-	original, released := attackFile(b.dir, "original", b.released), attackFile(b.dir, "released", b.released)
-	linked := []string{"attack", "--json", "--original", original, "--released", released, "--keys", "a,b,c,d", "--targets", strconv.Itoa(b.targets)}
-	posterior := append(linked[:len(linked):len(linked)], "--knowledge", "d1", "--sigma", strconv.FormatFloat(noiseOfRelease, 'g', -1, 64))
-	numbers := 2 * 4 * 8 * float64(b.released) / 1e6
-	codes := 4 * 4 * float64(b.released) / 1e6
-	cases := []struct {
-		what  string
-		args  []string
-		data  float64 // MB of the columns that are asked for
-		found func(r *attack.Result) string
-	}{
-		{"linkage, interval disclosure, utility", linked, numbers, func(r *attack.Result) string {
-			if r.Linkage == nil {
-				return ""
-			}
-			return fmt.Sprintf("%.1f of %s linked", r.Linkage.ExpectedCorrect, thousands(r.Targets))
-		}},
-		{"the same and the posterior d.1", posterior, numbers, func(r *attack.Result) string {
-			if r.Bayes == nil {
-				return ""
-			}
-			return fmt.Sprintf("%.1f linked correctly expected", float64(r.Bayes.ExpectedCorrect))
-		}},
-		{"uniqueness with SUDA2, of the original alone", []string{"attack", "--json", "--original", original, "--categorical", "sex,age,occupation,area"}, codes, func(r *attack.Result) string {
-			if r.Uniqueness == nil {
-				return ""
-			}
-			return fmt.Sprintf("%s uniques", thousands(r.Uniqueness.SampleUniques))
-		}},
-	}
+	cases := b.cases()
 	list := make([]func(context.Context) (usage, error), len(cases))
 	for i, c := range cases {
 		list[i] = func(ctx context.Context) (usage, error) {
@@ -214,4 +194,41 @@ func (b *attackBench) command(ctx context.Context) error {
 	}
 	table(b.out, rows)
 	return nil
+}
+
+// attackCase is a call of the command that is measured.
+type attackCase struct {
+	what  string
+	args  []string
+	data  float64                       // MB of the columns that are asked for
+	found func(r *attack.Result) string // what the result says, "" where it lacks the part
+}
+
+// cases are the calls of the command: linkage, the posterior beside it, uniqueness.
+func (b *attackBench) cases() []attackCase {
+	original, released := attackFile(b.dir, "original", b.released), attackFile(b.dir, "released", b.released)
+	linked := []string{"attack", "--json", "--original", original, "--released", released, "--keys", "a,b,c,d", "--targets", strconv.Itoa(b.targets)}
+	posterior := append(linked[:len(linked):len(linked)], "--knowledge", "d1", "--sigma", strconv.FormatFloat(noiseOfRelease, 'g', -1, 64))
+	numbers := 2 * 4 * 8 * float64(b.released) / 1e6
+	codes := 4 * 4 * float64(b.released) / 1e6
+	return []attackCase{
+		{"linkage, interval disclosure, utility", linked, numbers, func(r *attack.Result) string {
+			if r.Linkage == nil {
+				return ""
+			}
+			return fmt.Sprintf("%.1f of %s linked", r.Linkage.ExpectedCorrect, thousands(r.Targets))
+		}},
+		{"the same and the posterior d.1", posterior, numbers, func(r *attack.Result) string {
+			if r.Bayes == nil {
+				return ""
+			}
+			return fmt.Sprintf("%.1f linked correctly expected", float64(r.Bayes.ExpectedCorrect))
+		}},
+		{"uniqueness with SUDA2, of the original alone", []string{"attack", "--json", "--original", original, "--categorical", "sex,age,occupation,area"}, codes, func(r *attack.Result) string {
+			if r.Uniqueness == nil {
+				return ""
+			}
+			return fmt.Sprintf("%s uniques", thousands(r.Uniqueness.SampleUniques))
+		}},
+	}
 }

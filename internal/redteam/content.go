@@ -173,27 +173,8 @@ func dictionary(s *scene) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	file := b.Bytes()
-	kept := int32(0)
-	var wrong error
-	crafted, err := reFoot(file, func(m *format.FileMetaData, _ int64) {
-		group := &m.RowGroups[0]
-		c := &group.Columns[0].MetaData
-		size, values, err := firstPage(file[c.DataPageOffset:])
-		if err != nil {
-			wrong = err
-			return
-		}
-		kept = values
-		c.NumValues, group.NumRows, m.NumRows = int64(values), int64(values), int64(values)
-		c.TotalCompressedSize = c.DataPageOffset + size - c.DictionaryPageOffset
-		c.TotalUncompressedSize = c.TotalCompressedSize
-		group.TotalCompressedSize, group.TotalByteSize = c.TotalCompressedSize, c.TotalCompressedSize
-		m.RowGroups = m.RowGroups[:1]
-		group.Columns[0].ColumnIndexOffset, group.Columns[0].ColumnIndexLength = 0, 0
-		group.Columns[0].OffsetIndexOffset, group.Columns[0].OffsetIndexLength = 0, 0
-	})
-	if err := errors.Join(err, wrong, s.key(), s.write("in.parquet", string(crafted))); err != nil {
+	crafted, kept, err := withFirstPage(b.Bytes())
+	if err := errors.Join(err, s.key(), s.write("in.parquet", string(crafted))); err != nil {
 		return err
 	}
 	config := `version: 1
@@ -224,6 +205,30 @@ sink: {parquet: {path: out.parquet, compression: none}}
 	}
 	s.gained(len(found), "%d villages of records that were filtered away, in a release of %d records", len(found), kept)
 	return nil
+}
+
+// withFirstPage is a file of one column, of which the footer tells the first page alone, and
+// how many records that page has.
+func withFirstPage(file []byte) (crafted []byte, kept int32, err error) {
+	var wrong error
+	crafted, err = reFoot(file, func(m *format.FileMetaData, _ int64) {
+		group := &m.RowGroups[0]
+		c := &group.Columns[0].MetaData
+		size, values, err := firstPage(file[c.DataPageOffset:])
+		if err != nil {
+			wrong = err
+			return
+		}
+		kept = values
+		c.NumValues, group.NumRows, m.NumRows = int64(values), int64(values), int64(values)
+		c.TotalCompressedSize = c.DataPageOffset + size - c.DictionaryPageOffset
+		c.TotalUncompressedSize = c.TotalCompressedSize
+		group.TotalCompressedSize, group.TotalByteSize = c.TotalCompressedSize, c.TotalCompressedSize
+		m.RowGroups = m.RowGroups[:1]
+		group.Columns[0].ColumnIndexOffset, group.Columns[0].ColumnIndexLength = 0, 0
+		group.Columns[0].OffsetIndexOffset, group.Columns[0].OffsetIndexLength = 0, 0
+	})
+	return crafted, kept, errors.Join(err, wrong)
 }
 
 // firstPage returns the size of a chunk's first page, header included, and how many

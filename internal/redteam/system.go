@@ -279,70 +279,95 @@ func killed(s *scene) error {
 	if err := s.table("in.csv", s.wages(3000), serial); err != nil {
 		return err
 	}
-	whole := [2]string{}
-	type identified struct {
-		Config string `json:"config_sha256"`
-	}
-	var digests [2]identified
-	took := time.Duration(0)
-	for k := range whole {
-		config := pipeline("in.csv", "out.csv", fmt.Sprintf("{noise: {columns: [wage], sd: %d}}", 200+k), "assess: {replicates: 2}", "report: {json: r.json, html: r.html}")
-		start := time.Now()
-		if _, _, err := s.release(config, 0); err != nil {
-			return err
-		}
-		took = time.Since(start)
-		text, err := os.ReadFile(s.path("out.csv"))
-		if err != nil {
-			return err
-		}
-		whole[k] = string(text)
-		if err := s.report("r.json", &digests[k]); err != nil {
-			return err
-		}
-		if err := os.Rename(s.path("pipeline.yaml"), s.path(fmt.Sprintf("p%d.yaml", k))); err != nil {
-			return err
-		}
+	r, err := releasesToKill(s)
+	if err != nil {
+		return err
 	}
 	torn := 0
 	for i := range 60 {
-		cmd := exec.Command(s.program, "run", "-q", fmt.Sprintf("p%d.yaml", i%2))
-		cmd.Dir = s.dir
-		if err := cmd.Start(); err != nil {
-			return err
-		}
-		time.Sleep(took * time.Duration(70+s.rng.IntN(40)) / 100) // near the end
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
-		text, err := os.ReadFile(s.path("out.csv"))
+		match, err := r.killedRun(s, i)
 		if err != nil {
 			return err
 		}
-		if string(text) != whole[0] && string(text) != whole[1] {
-			s.gained(1, "a file that is no whole release has its name")
-		}
-		var about identified
-		if err := s.report("r.json", &about); err != nil {
-			return err
-		}
-		k := 0
-		if about == digests[1] {
-			k = 1
-		}
-		status, _, err := s.filter(nil, "verify", "r.json")
-		if err != nil {
-			return err
-		}
-		match := string(text) == whole[k]
 		if !match {
 			torn++
-		}
-		if (status == 0) != match {
-			s.gained(1, "verify says %d of a report and a release that belong together: %v", status, match)
 		}
 	}
 	s.say("%d of 60 kills left a report beside another release; verify tells each", torn)
 	return nil
+}
+
+// identified is what of a report tells the configuration it is of.
+type identified struct {
+	Config string `json:"config_sha256"`
+}
+
+// releases are those of two configurations, p0.yaml and p1.yaml, of the same file.
+type releases struct {
+	text    [2]string
+	digests [2]identified
+	took    time.Duration // the last of them
+}
+
+func releasesToKill(s *scene) (*releases, error) {
+	r := &releases{}
+	for k := range r.text {
+		config := pipeline("in.csv", "out.csv", fmt.Sprintf("{noise: {columns: [wage], sd: %d}}", 200+k), "assess: {replicates: 2}", "report: {json: r.json, html: r.html}")
+		start := time.Now()
+		if _, _, err := s.release(config, 0); err != nil {
+			return nil, err
+		}
+		r.took = time.Since(start)
+		text, err := os.ReadFile(s.path("out.csv"))
+		if err != nil {
+			return nil, err
+		}
+		r.text[k] = string(text)
+		if err := s.report("r.json", &r.digests[k]); err != nil {
+			return nil, err
+		}
+		if err := os.Rename(s.path("pipeline.yaml"), s.path(fmt.Sprintf("p%d.yaml", k))); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// killedRun kills the i-th run near its end, of the two configurations in turn, and reports
+// whether what is there then belongs together.
+func (r *releases) killedRun(s *scene, i int) (match bool, err error) {
+	cmd := exec.Command(s.program, "run", "-q", fmt.Sprintf("p%d.yaml", i%2))
+	cmd.Dir = s.dir
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	time.Sleep(r.took * time.Duration(70+s.rng.IntN(40)) / 100) // near the end
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait() // it was killed
+	text, err := os.ReadFile(s.path("out.csv"))
+	if err != nil {
+		return false, err
+	}
+	if string(text) != r.text[0] && string(text) != r.text[1] {
+		s.gained(1, "a file that is no whole release has its name")
+	}
+	var about identified
+	if err := s.report("r.json", &about); err != nil {
+		return false, err
+	}
+	k := 0
+	if about == r.digests[1] {
+		k = 1
+	}
+	status, _, err := s.filter(nil, "verify", "r.json")
+	if err != nil {
+		return false, err
+	}
+	match = string(text) == r.text[k]
+	if (status == 0) != match {
+		s.gained(1, "verify says %d of a report and a release that belong together: %v", status, match)
+	}
+	return match, nil
 }
 
 func loosened(s *scene) error {

@@ -55,16 +55,39 @@ func latency(ctx context.Context, o options) error {
 
 	begin := time.Now()
 	total := int64((latencyWarmUp + latencyMeasure).Seconds() * latencyRate)
-	go func() {
-		records := survey.Records{Seed: 1, Partitions: partitions}
-		for i := range total {
-			if ahead := time.Duration(float64(i)/latencyRate*1e9) - time.Since(begin); ahead > 0 {
-				wait.Elapse(ctx, ahead) // the rate
-			}
-			p := int32(i % partitions)
-			c.client.Produce(ctx, &kgo.Record{Topic: from, Partition: p, Timestamp: time.Now(), Value: records.At(p, i/partitions).AppendJSON(nil)}, nil)
+	go produceAtRate(ctx, c.client, from, partitions, begin, total)
+	took, err := delays(ctx, reader, begin, total)
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, run.Tail())
+	}
+	if err := run.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	if status, err := run.Wait(time.Minute); err != nil || status != 0 {
+		return fmt.Errorf("the program exits %d, %v: %s", status, err, run.Tail())
+	}
+	quantile := func(q float64) float64 { return took[int(q*float64(len(took)-1))] }
+	fmt.Printf("From production to committed release at %s records/s, commits every %v: p50 %.2f s, p99 %.2f s (%.2f commit intervals), greatest %.2f s, of %s records.\n\n",
+		thousands(latencyRate), o.interval, quantile(0.5), quantile(0.99), quantile(0.99)/o.interval.Seconds(), took[len(took)-1], thousands(float64(len(took))))
+	return nil
+}
+
+// produceAtRate produces so many records into the partitions of a topic, at latencyRate
+// from a moment on.
+func produceAtRate(ctx context.Context, client *kgo.Client, topic string, partitions int32, begin time.Time, total int64) {
+	records := survey.Records{Seed: 1, Partitions: partitions}
+	for i := range total {
+		if ahead := time.Duration(float64(i)/latencyRate*1e9) - time.Since(begin); ahead > 0 {
+			wait.Elapse(ctx, ahead) // the rate
 		}
-	}()
+		p := int32(i % int64(partitions))
+		client.Produce(ctx, &kgo.Record{Topic: topic, Partition: p, Timestamp: time.Now(), Value: records.At(p, i/int64(partitions)).AppendJSON(nil)}, nil)
+	}
+}
+
+// delays reads so many records and returns, in order of size, the seconds from the
+// production of each to its arrival, without those of the warm-up.
+func delays(ctx context.Context, reader *kgo.Client, begin time.Time, total int64) ([]float64, error) {
 	var took []float64
 	for seen := int64(0); seen < total; {
 		limit, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -72,7 +95,7 @@ func latency(ctx context.Context, o options) error {
 		err := limit.Err()
 		cancel()
 		if err != nil {
-			return fmt.Errorf("%d of %d records have come: %w: %s", seen, total, err, run.Tail())
+			return nil, fmt.Errorf("%d of %d records have come: %w", seen, total, err)
 		}
 		now := time.Now()
 		fetches.EachRecord(func(r *kgo.Record) {
@@ -82,15 +105,6 @@ func latency(ctx context.Context, o options) error {
 			}
 		})
 	}
-	if err := run.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	if status, err := run.Wait(time.Minute); err != nil || status != 0 {
-		return fmt.Errorf("the program exits %d, %v: %s", status, err, run.Tail())
-	}
 	slices.Sort(took)
-	quantile := func(q float64) float64 { return took[int(q*float64(len(took)-1))] }
-	fmt.Printf("From production to committed release at %s records/s, commits every %v: p50 %.2f s, p99 %.2f s (%.2f commit intervals), greatest %.2f s, of %s records.\n\n",
-		thousands(latencyRate), o.interval, quantile(0.5), quantile(0.99), quantile(0.99)/o.interval.Seconds(), took[len(took)-1], thousands(float64(len(took))))
-	return nil
+	return took, nil
 }
