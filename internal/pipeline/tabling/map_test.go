@@ -16,8 +16,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablemap"
 )
 
-// firms writes records of firms of regions and sizes, some of few firms, and the key.
-func firms(t *testing.T, dir string) {
+// mappedFirms writes records of firms of regions and sizes, some of few firms, and the key.
+func mappedFirms(t *testing.T, dir string) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(16, 70))
 	var b strings.Builder
@@ -78,7 +78,7 @@ func TestPointsAreJudgedAsRunsAre(t *testing.T) {
 		{"{threshold: 3}, {dominance: [2, 80]}, {p_percent: 5}", "value: turnover,", values, "{table: a, min_range: rule}, {table: b, min_range: rule}"},
 	} {
 		dir := t.TempDir()
-		firms(t, dir)
+		mappedFirms(t, dir)
 		text := strings.NewReplacer("RULE", c.rule, "VALUE", c.value, "SETTINGS", c.settings, "GATE", c.gate).Replace(firmTables)
 		m, tabulation, err := mapOf(t, dir, text)
 		if err != nil {
@@ -147,7 +147,7 @@ func TestNothingIsRecommended(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			firms(t, dir)
+			mappedFirms(t, dir)
 			settings := c.settings
 			if settings == "" {
 				settings = "map: {table: b}"
@@ -168,7 +168,7 @@ func TestNothingIsRecommended(t *testing.T) {
 // of the context.
 func TestFaultsEndAMap(t *testing.T) {
 	dir := t.TempDir()
-	firms(t, dir)
+	mappedFirms(t, dir)
 	text := strings.NewReplacer("RULE", "{threshold: 4}", "VALUE", "apriori: %s/none.csv,", "SETTINGS", "map: {table: a}", "GATE", "{max_risk: 1}").Replace(firmTables)
 	var wrong config.Errors
 	if _, _, err := mapOf(t, dir, text); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "tables[0].apriori") {
