@@ -210,9 +210,9 @@ func interrupted(ctx context.Context, what string, last error) error {
 
 // logger puts the client's log into the program's.
 type logger struct {
-	log   zerolog.Logger
-	level kgo.LogLevel
-	said  map[string]*atomic.Int64 // when each of unreachable was last said, in nanoseconds
+	log      zerolog.Logger
+	level    kgo.LogLevel
+	loggedAt map[string]*atomic.Int64 // when each of unreachable was last logged, in nanoseconds
 }
 
 // unreachable are what the client says at each of its tries to reach a broker; once a
@@ -231,7 +231,7 @@ func newLogger(log zerolog.Logger) kgo.Logger {
 	}
 	l := logger{log, level, map[string]*atomic.Int64{}}
 	for _, msg := range unreachable {
-		l.said[msg] = new(atomic.Int64)
+		l.loggedAt[msg] = new(atomic.Int64)
 	}
 	return l
 }
@@ -266,11 +266,11 @@ func (l logger) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 // again reports whether a message is one of unreachable, and was said within the last
 // minute.
 func (l logger) again(msg string) bool {
-	said := l.said[msg]
-	if said == nil {
+	last := l.loggedAt[msg]
+	if last == nil {
 		return false
 	}
 	now := time.Now().UnixNano()
-	before := said.Load()
-	return before != 0 && now-before < int64(time.Minute) || !said.CompareAndSwap(before, now)
+	before := last.Load()
+	return before != 0 && now-before < int64(time.Minute) || !last.CompareAndSwap(before, now)
 }

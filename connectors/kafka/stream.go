@@ -79,7 +79,7 @@ type Stream struct {
 	mu         sync.Mutex
 	owned      map[Partition]int // how often the partition has been assigned
 	assigned   int               // counter behind owned
-	assignedAt time.Time         // when it was last told of partitions, or of none; zero: not yet
+	assignedAt time.Time         // when it was last told of partitions, or of none; zero: not yet, or it was thrown out since
 	entered    map[Partition]int // what owned was when the partition was last entered
 	shown      map[Partition]int // what the observer was last told of
 	blocked    atomic.Bool       // a rebalance waits for the open transaction
@@ -218,7 +218,27 @@ func (s *Stream) Begin(ctx context.Context) error {
 	case errors.Is(err, errImpatient):
 		return err
 	}
-	return explain(s.session.Begin(), "beginning a transaction", subject{transactional: s.transactional})
+	err = await(ctx, "beginning a transaction", s.beginSession)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return explain(err, "beginning a transaction", subject{transactional: s.transactional})
+}
+
+// beginSession is session.Begin with an end: where the producer's id could not be had a
+// moment ago, the session asks for it once more, and waits for the answer however long that
+// takes. With the end of ctx the client is given up.
+func (s *Stream) beginSession(ctx context.Context) error {
+	begun := make(chan error, 1)
+	go func() { begun <- s.session.Begin() }()
+	select {
+	case err := <-begun:
+		return err
+	case <-ctx.Done():
+		s.abandon()
+		<-begun
+		return ctx.Err()
+	}
 }
 
 func (s *Stream) reset() {
@@ -371,6 +391,9 @@ func (s *Stream) take(p Partition, records []*kgo.Record) {
 func (s *Stream) Produce(ctx context.Context, r *kgo.Record) {
 	failed := s.failed
 	if !s.outbox.knows(r.Topic) {
+		if failed.Load() != nil {
+			return // it is aborted with what has failed, and need not be waited for
+		}
 		err := await(ctx, "writing to "+r.Topic, func(ctx context.Context) error { return s.outbox.introduce(ctx, r.Topic, s.written()...) })
 		if err != nil {
 			s.delivered(r, err, failed)

@@ -8,12 +8,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
 // hold answers the next request of a kind that is one of those only when release is called;
@@ -192,4 +195,86 @@ func TestClientWithoutAnIdIsGivenUp(t *testing.T) {
 	m.join(t)
 	m.all(t)
 	same(t, "released", lines(t, c, "out", 0), wanted(20, 5))
+}
+
+// Where the id of the producer could not be had, the client asks for it once more: who has no
+// time left does not wait for that answer.
+func TestBeginningHasAnEnd(t *testing.T) {
+	t.Parallel()
+	for name, patience := range map[string]time.Duration{"cancelled": 0, "patience": 200 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, _ := streamCluster(t)
+			refused := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.RequestTimedOut})
+			m := newMember(t, c, nil)
+			asked := 0
+			seen, _ := hold(t, c, kmsg.InitProducerID, func(kmsg.Request) bool { asked++; return asked == 2 })
+			ctx, cancel := context.WithCancel(limited(t))
+			defer cancel()
+			if patience == 0 {
+				go func() { <-seen; cancel() }()
+			}
+			err := m.Begin(WithPatience(ctx, patience))
+			if patience == 0 && !errors.Is(err, context.Canceled) || patience > 0 && !errors.Is(err, errImpatient) {
+				t.Errorf("began: %v", err)
+			}
+			select {
+			case <-seen:
+			default:
+				t.Error("no second answer was waited for")
+			}
+			if refused.Hits() != 1 {
+				t.Error("the first question was not refused")
+			}
+		})
+	}
+}
+
+// What is to be written after something has failed is not waited for, however much it is.
+func TestNothingIsLearntAfterAFailure(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(2, "in", "out"))
+	s := asking(t, c)
+	lost := errors.New("lost")
+	s.failed.Store(&lost)
+	asked := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Observe: true, When: asksFor("missing")})
+	for range 1000 {
+		s.Produce(limited(t), &kgo.Record{Topic: "missing"})
+	}
+	if s.failure() != lost || asked.Hits() > 0 || s.client.BufferedProduceRecords() > 0 {
+		t.Errorf("%v, %d questions, %d records are held", s.failure(), asked.Hits(), s.client.BufferedProduceRecords())
+	}
+}
+
+// Who was thrown out of the group does not know what it has until it has joined anew: a
+// stream that has read everything ends with what its partitions hold, and not without them.
+func TestThrownOutAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, delivery := range []string{"", atLeastOnce} {
+		t.Run("delivery "+delivery, func(t *testing.T) {
+			t.Parallel()
+			c, cl := streamCluster(t)
+			fill(t, cl, "in", 0, 20, 5)
+			fill(t, cl, "in", 1, 40, 5)
+			m := newMember(t, c, func(s *StreamConfig) { s.Sink.Delivery = delivery })
+			m.all(t)
+			before := m.Owned()
+			if len(before) != 2 || !m.Finished() {
+				t.Fatalf("it has %v, finished %v", before, m.Finished())
+			}
+			_, release := hold(t, c, kmsg.JoinGroup, func(kmsg.Request) bool { return true })
+			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.UnknownMemberID})
+			eventually.True(t, "the member is thrown out", func() bool { return len(m.Owned()) == 0 })
+			if m.Settled() || m.Finished() {
+				t.Errorf("settled %v, finished %v without partitions", m.Settled(), m.Finished())
+			}
+			release()
+			m.all(t)
+			after := m.Owned()
+			if len(after) != 2 || after[in0] == before[in0] || after[in1] == before[in1] || !m.Settled() {
+				t.Errorf("it had %v and has %v, settled %v", before, after, m.Settled())
+			}
+			same(t, "released", append(lines(t, c, "out", 0), lines(t, c, "out", 1)...), append(wanted(20, 5), wanted(40, 5)...))
+		})
+	}
 }

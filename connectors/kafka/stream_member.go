@@ -33,7 +33,7 @@ func (s *Stream) membership() ([]kgo.Opt, error) {
 		kgo.ProducerLinger(5*time.Millisecond),
 		kgo.OnPartitionsAssigned(s.onAssigned),
 		kgo.OnPartitionsRevoked(s.onRevoked),
-		kgo.OnPartitionsLost(s.onRevoked),
+		kgo.OnPartitionsLost(s.onLost),
 		kgo.OnPartitionsCallbackBlocked(func(context.Context, *kgo.Client) { s.blocked.Store(true) }),
 		kgo.WithHooks(watcher{s.config.Watch}),
 	)

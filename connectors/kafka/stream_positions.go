@@ -37,11 +37,24 @@ func (s *Stream) onAssigned(_ context.Context, client *kgo.Client, m map[string]
 func (s *Stream) onRevoked(_ context.Context, _ *kgo.Client, m map[string][]int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.drop(m)
+}
+
+func (s *Stream) drop(m map[string][]int32) {
 	for topic, numbers := range m {
 		for _, n := range numbers {
 			delete(s.owned, Partition{Topic: topic, Number: n})
 		}
 	}
+}
+
+// onLost is told that the group has thrown this member out, before it joins anew: until it is
+// told what it has then, it does not know.
+func (s *Stream) onLost(_ context.Context, _ *kgo.Client, m map[string][]int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(m)
+	s.assignedAt = time.Time{}
 }
 
 // Owned returns the partitions that this member reads, each with a number that is

@@ -24,10 +24,10 @@ import (
 
 // wire is what connects one instance to the brokers.
 type wire struct {
-	mu    sync.Mutex
-	down  bool
-	conns map[net.Conn]bool
-	tried int // while it is cut
+	mu       sync.Mutex
+	down     bool
+	conns    map[net.Conn]bool
+	attempts int // while it is cut
 }
 
 var errWire = errors.New("the wire is cut")
@@ -36,7 +36,7 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.down {
-		w.tried++
+		w.attempts++
 		return nil, errWire
 	}
 	c, err := new(net.Dialer).DialContext(ctx, network, address)
@@ -64,7 +64,7 @@ func (w *wire) cut() {
 func (w *wire) tries() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.tried
+	return w.attempts
 }
 
 func (w *wire) mend() {
