@@ -54,9 +54,12 @@ type Component struct {
 	System    *lp.System
 	Low, High []float64 // deviations that the shuttle leaves
 
-	rows  [][]lp.Entry
-	of    [][]int32 // of a column: the rows it stands in; nil until they are asked for
-	fixed []bool    // nil where none ever was
+	rows    [][]lp.Entry
+	of      [][]int32   // of a column: the rows it stands in; nil until they are asked for
+	signs   [][]float64 // and with which sign
+	fixed   []bool      // nil where none ever was
+	counts  bool
+	partial *enumeration // nil until it is asked for
 }
 
 // shuttle holds the deviations from the true values that are still thought
@@ -280,6 +283,7 @@ func (s *shuttle) split() (parts []Component, known []int32, err error) {
 }
 
 func (p *Component) build(q Question) error {
+	p.counts = q.Counts
 	lower, upper := make([]float64, len(p.Cells)), make([]float64, len(p.Cells))
 	for j := range p.Cells {
 		lower[j], upper[j] = p.bounds(q, j)
@@ -312,10 +316,11 @@ func (p *Component) bounds(q Question, j int) (lower, upper float64) {
 // rowsOf lists the rows that a column stands in.
 func (p *Component) rowsOf(j int) []int32 {
 	if p.of == nil {
-		p.of = make([][]int32, len(p.Cells))
+		p.of, p.signs = make([][]int32, len(p.Cells)), make([][]float64, len(p.Cells))
 		for i, row := range p.rows {
 			for _, x := range row {
 				p.of[x.Column] = append(p.of[x.Column], int32(i))
+				p.signs[x.Column] = append(p.signs[x.Column], x.Value)
 			}
 		}
 	}
@@ -328,12 +333,18 @@ func (p *Component) Fix(j int) error {
 		p.fixed = make([]bool, len(p.Cells))
 	}
 	p.fixed[j] = true
+	if p.partial != nil {
+		p.partial.reset(j)
+	}
 	return p.System.SetBounds(j, 0, 0)
 }
 
 // Free undoes Fix.
 func (p *Component) Free(q Question, j int) error {
 	p.fixed[j] = false
+	if p.partial != nil {
+		p.partial.reset(j)
+	}
 	lower, upper := p.bounds(q, j)
 	return p.System.SetBounds(j, lower, upper)
 }

@@ -113,9 +113,8 @@ func (s *System) price(terms []Term) (int, float64) {
 		if p := s.place[t.Column]; p >= 0 {
 			s.byPlace[p] += t.Weight
 			inBasis = true
-		} else {
-			s.touch(int32(t.Column), t.Weight)
 		}
+		s.touch(int32(t.Column), t.Weight)
 	}
 	if inBasis {
 		s.f.backward(s.byPlace, s.y)

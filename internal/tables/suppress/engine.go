@@ -120,9 +120,12 @@ func newEngine(q audit.Question, needs []need, levels [][]int32, knower []int32)
 	return e, open, unmet, err
 }
 
-// How many partial tables are looked at for a whole one: in a trial, where to hold a
-// cell back too many does little harm, and where all that may be hidden is.
+// How many partial tables are looked at for a whole one: before a linear program, by
+// mending and by enumeration; in a trial, where to hold a cell back too many does little
+// harm; and where all that may be hidden is.
 const (
+	searchQuick = 30
+	searchFirst = 200
 	searchTrial = 2_000
 	searchLast  = 50_000
 )
@@ -206,40 +209,41 @@ func (e *engine) solveWithout(n *need, cells []int32) ([]int32, bool) {
 
 // solve looks for one table that reaches a need, and returns what it changes.
 func (e *engine) solve(n *need) ([]int32, bool) {
-	p, z := e.table(n)
-	if z == nil {
-		return nil, false
-	}
-	changed := 0
-	for _, by := range z {
-		if math.Abs(by) > 1e-9 {
-			changed++
-		}
-	}
-	w := make([]int32, 0, changed)
-	for j, by := range z {
-		if math.Abs(by) > 1e-9 {
-			w = append(w, p.Cells[j])
-		}
-	}
-	return w, true
+	cells, _ := e.table(n)
+	return cells, cells != nil
 }
 
-// table returns the deviations of a table that reaches a need; nil where there is none
-// or, of counts, none was found.
-func (e *engine) table(n *need) (*audit.Component, []float64) {
+// table returns the cells that deviate, and by how much, in a table that reaches a need;
+// nil where there is none or, of counts, none was found. Most questions whose answer is no
+// are answered by the shuttle. A linear program takes as long as its component is large:
+// in a large one, of counts, few steps of enumeration come before.
+func (e *engine) table(n *need) (cells []int32, by []float64) {
 	part := e.layout.partOf[n.cell]
 	if part < 0 {
 		return nil, nil // known
 	}
+	p, j, d := &e.layout.parts[part], int(e.layout.column[n.cell]), n.amount
+	if !n.up {
+		d = -d
+	}
+	if e.q.Counts && len(p.Cells) > largeComponent {
+		columns, by, excluded := p.Quick(j, d, searchQuick)
+		if columns == nil && !excluded {
+			columns, by = p.FewChanges(j, d, searchFirst)
+		}
+		if columns != nil || excluded {
+			return cellsOf(p, columns), by
+		}
+	} else if p.Excludes(j, d) {
+		return nil, nil
+	}
 	e.Programs++
-	p := &e.layout.parts[part]
 	s := p.System
 	s.Reset()
 	s.ToVertex = e.q.Counts
 	var v float64
 	var err error
-	if j := int(e.layout.column[n.cell]); n.up {
+	if n.up {
 		v, err = s.Maximize(j, n.amount)
 	} else {
 		v, err = s.Minimize(j, -n.amount)
@@ -250,13 +254,26 @@ func (e *engine) table(n *need) (*audit.Component, []float64) {
 	}
 	z := s.Point()
 	if e.q.Counts && !whole(z) { // beyond two dimensions a vertex may be no table of counts
-		d := n.amount
-		if !n.up {
-			d = -d
-		}
-		z = p.WholeTable(int(e.layout.column[n.cell]), d, e.search)
+		columns, by := p.FewChanges(j, d, e.search)
+		return cellsOf(p, columns), by
 	}
-	return p, z
+	for j, v := range z {
+		if math.Abs(v) > 1e-9 {
+			cells, by = append(cells, p.Cells[j]), append(by, v)
+		}
+	}
+	return cells, by
+}
+
+// largeComponent is the number of cells from which a linear program takes longer than a
+// search that looks at a few sums.
+const largeComponent = 1000
+
+func cellsOf(p *audit.Component, columns []int32) []int32 {
+	for k, c := range columns {
+		columns[k] = p.Cells[c]
+	}
+	return columns
 }
 
 func whole(z []float64) bool {

@@ -214,8 +214,8 @@ func (pt *Pattern) audit(q audit.Question, p *primary.Result, e *engine, knower 
 		if n.up && pt.Ranges.ShownHigh[n.cell] >= x+n.amount || !n.up && pt.Ranges.ShownLow[n.cell] <= x-n.amount {
 			continue
 		}
-		if part, z := e.table(n); z != nil {
-			if err := pt.Ranges.Show(q, part.Cells, z); err != nil {
+		if cells, by := e.table(n); cells != nil {
+			if err := pt.Ranges.Show(q, cells, by); err != nil {
 				return err
 			}
 		}

@@ -56,6 +56,17 @@ func TestPatternsOfTheTestProblems(t *testing.T) {
 	}
 }
 
+// The shuttle answers most questions whose answer is no: of some ten thousand that the
+// pattern of hier takes, linear programs decide on few.
+func TestFewLinearPrograms(t *testing.T) {
+	q, p := load(t, "hier", 3)
+	if pattern := protect(t, q, p, Options{}); pattern.Programs > 3_000 || pattern.Trials < 1_000 {
+		t.Errorf("%d linear programs of %d trials", pattern.Programs, pattern.Trials)
+	} else {
+		t.Logf("%d linear programs of %d trials", pattern.Programs, pattern.Trials)
+	}
+}
+
 // primaries makes cells of counts up to 2, where rng says so, primary.
 func primaries(rng *rand.Rand, q audit.Question, around float64) *primary.Result {
 	p := &primary.Result{Status: make([]tables.Status, len(q.Value)), Up: make([]float64, len(q.Value)), Down: make([]float64, len(q.Value))}
