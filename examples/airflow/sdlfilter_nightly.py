@@ -19,8 +19,11 @@ log = logging.getLogger(__name__)
 
 
 def sdlfilter(*arguments: str) -> int:
-    """Runs the program; its log and errors, which hold no value of a respondent, go to the task's log."""
-    done = subprocess.run(["sdlfilter", *arguments], stderr=subprocess.PIPE, text=True, check=False)
+    """Runs the program; its log and errors, which hold no value of a respondent, go to the task's log.
+
+    Its summary does not: risks are as confidential as the report.
+    """
+    done = subprocess.run(["sdlfilter", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     for line in done.stderr.splitlines():
         log.info(line)
     return done.returncode

@@ -1,0 +1,167 @@
+"""Runs the DAGs of examples/airflow with the program, by a few lines that stand for Airflow's
+decorators: tasks run at once, in order, and again where Airflow would try again.
+
+    scripts/test_dags.py PROGRAM
+
+It shows that the tasks hand on to each other what they need and tell the program's statuses
+apart; not that Airflow itself takes the DAGs.
+"""
+
+import inspect
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import types
+
+CONFIGURATION = """\
+version: 1
+name: dag
+key: {file: test.key}
+source: {csv: {path: in}}
+columns: {id: {role: identifier}, wage: {role: sensitive, decimals: 2}}
+masks: [{noise: {columns: [wage], sd: 20%}}]
+sink: {csv: {path: release/}}
+report: {json: report.json}
+gate: {rules: [{column: wage, min_efficiency: LIMIT}]}
+"""
+
+
+class AirflowException(Exception):
+    pass
+
+
+class AirflowFailException(AirflowException):
+    """Not tried again."""
+
+
+class Result:
+    """What a task has returned."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __rshift__(self, other):
+        return other
+
+
+class Task:
+    def __init__(self, work, dag, **own):
+        self.work, self.dag, self.own = work, dag, own
+
+    def __call__(self, *arguments, **named):
+        plain = [a.value if isinstance(a, Result) else a for a in arguments]
+        if "run_id" in inspect.signature(self.work).parameters:
+            named["run_id"] = "manual__1"
+        return Result(self.tried(lambda: self.work(*plain, **named)))
+
+    def expand(self, **lists):
+        (name, values), = lists.items()
+        return Result([self.tried(lambda one=one: self.work(**{name: one})) for one in values.value])
+
+    def tried(self, work):
+        for _ in range(self.own.get("retries", self.dag.get("default_args", {}).get("retries", 0))):
+            try:
+                return work()
+            except AirflowFailException:
+                raise
+            except Exception:
+                tries.append(self.work.__name__)
+        return work()
+
+
+tries = []  # the tasks that failed and were tried again
+
+
+def installed():
+    """Airflow, as far as the examples need it."""
+    settings = {}
+
+    def dag(**given):
+        def decorated(make):
+            def made():
+                settings.clear()
+                settings.update(given)
+                make()
+            return made
+        return decorated
+
+    def task(work=None, **own):
+        return (lambda work: Task(work, settings, **own)) if work is None else Task(work, settings)
+
+    for name, content in {"airflow": {}, "airflow.decorators": {"dag": dag, "task": task},
+                          "airflow.exceptions": {"AirflowException": AirflowException, "AirflowFailException": AirflowFailException}}.items():
+        sys.modules[name] = types.ModuleType(name)
+        vars(sys.modules[name]).update(content)
+
+
+def run(path):
+    """Imports a DAG, which runs it; returns the error that it ends with."""
+    text = path.read_text().replace("/etc/sdlfilter/pipeline.yaml", "pipeline.yaml").replace("/data/reports/shards", "work")
+    tries.clear()
+    with tempfile.TemporaryFile() as printed:
+        ours = os.dup(1)
+        os.dup2(printed.fileno(), 1)
+        try:
+            exec(compile(text, str(path), "exec"), {"__name__": path.stem})
+        except AirflowException as err:
+            return err
+        finally:
+            os.dup2(ours, 1)
+            os.close(ours)
+            check("that nothing of the summary is in the log of the worker", os.fstat(printed.fileno()).st_size == 0)
+    return None
+
+
+def written(limit):
+    pathlib.Path("pipeline.yaml").write_text(CONFIGURATION.replace("LIMIT", str(limit)))
+
+
+def released():
+    return b"".join(f.read_bytes() for f in sorted(pathlib.Path("release").iterdir()))
+
+
+def check(what, held):
+    if not held:
+        sys.exit(f"{what} does not hold")
+
+
+def tried_out(path):
+    print(f"  {path.name}", flush=True)
+    written(0.5)
+    check("the release", run(path) is None and not tries)
+    first = released()
+    check("that all records are released", first.count(b"\n") == 3 * 1001)
+    written(0.9999)
+    refused = run(path)
+    check("that a refusal is final", isinstance(refused, AirflowFailException) and "gate refused" in str(refused) and not tries)
+    check("that the earlier release stays", released() == first)
+    written(-3)
+    wrong = run(path)
+    check("that a wrong configuration is final", isinstance(wrong, AirflowFailException) and "configuration is wrong" in str(wrong) and not tries)
+    written(0.5)
+    os.rename("in", "away")
+    failed = run(path)
+    check("that what fails is tried again", type(failed) is AirflowException and len(tries) == 2 and "nothing was published" in str(failed))
+    os.rename("away", "in")
+    check("the release after", run(path) is None and released() == first)
+
+
+def main():
+    program, examples = os.path.abspath(sys.argv[1]), pathlib.Path(__file__).resolve().parent.parent / "examples/airflow"
+    os.environ["PATH"] = os.path.dirname(program) + os.pathsep + os.environ["PATH"]
+    installed()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        subprocess.run([program, "keygen", "--out", "test.key"], check=True, capture_output=True)
+        os.mkdir("in")
+        for k in range(3):
+            lines = [f"{k * 1000 + i},{100 + (7919 * (k * 1000 + i)) % 90000 / 100:.2f}\n" for i in range(1000)]
+            pathlib.Path(f"in/{k}.csv").write_text("id,wage\n" + "".join(lines))
+        for path in sorted(examples.glob("*.py")):
+            tried_out(path)
+        os.chdir("/")
+
+
+main()
