@@ -20,6 +20,11 @@ import (
 // runFaulty is Run with a source and a sink whose calls are counted: the configuration's own
 // stay what they are, as the report tells of them.
 func runFaulty(ctx context.Context, c *faulty.Calls, p *config.Pipeline) (*account.Result, error) {
+	return runCounted(ctx, c, p, nil)
+}
+
+// runCounted is runFaulty that shows the run, where show is not nil, before it begins.
+func runCounted(ctx context.Context, c *faulty.Calls, p *config.Pipeline, show func(*run)) (*account.Result, error) {
 	ctx, o := pipeline.Options{}.Ready(ctx)
 	key, err := pipeline.Admit(p, o)
 	if err != nil {
@@ -31,6 +36,9 @@ func runFaulty(ctx context.Context, c *faulty.Calls, p *config.Pipeline) (*accou
 	}
 	defer src.Close()
 	r := &run{config: p, options: o, key: key, source: c.Source(src), streams: src.Streams(), started: time.Now()}
+	if show != nil {
+		show(r)
+	}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}

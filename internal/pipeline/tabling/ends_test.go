@@ -134,3 +134,40 @@ sink: {parquet: {path: DIR/released.parquet}}
 		t.Errorf("of the pipeline\n%s\nof what it releases\n%s\nof its source\n%s", cells[0], cells[1], cells[2])
 	}
 }
+
+// Whatever the method, a run that is told to end says so and leaves nothing.
+func TestEveryMethodEndsAtEveryStep(t *testing.T) {
+	for _, protect := range []string{"none: {}", "cell_key: {}", "round: {base: 3, mode: nearest}", "round: {base: 3, mode: random}", "round: {base: 3, mode: small}", "round: {base: 3}"} {
+		dir := t.TempDir()
+		write(t, dir, "in.csv", firmRecords(120))
+		write(t, dir, "key", testKey)
+		text := "version: 1\nunknown: drop\nsource: {csv: {path: %s/in.csv, types: {wages: float64}}}\nsink: {csv: {path: %s/out.csv}}\ntables: [{name: t, rows: [region, size], unsafe: [{threshold: 3}], protect: {" + protect + "}}]\n"
+		if strings.Contains(protect, "key") || strings.Contains(protect, "random") {
+			text += "key: {file: %s/key}\nidentity: [id]\n"
+		}
+		c, told := tabulation(t, dir, text), 0
+		for n := range eventually.Steps {
+			ctx := eventually.Ends(t.Context(), n)
+			_, err := Run(ctx, c, pipeline.Options{})
+			_, missing := os.Stat(filepath.Join(dir, "out.csv"))
+			if err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled) || missing == nil) {
+				t.Fatalf("%s, ended at question %d: %v", protect, n, err)
+			}
+			if err != nil {
+				told++
+				continue
+			}
+			if missing == nil {
+				if err := os.Remove(filepath.Join(dir, "out.csv")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !ctx.Ended() {
+				break
+			}
+		}
+		if told < 5 {
+			t.Errorf("%s was ended %d times: the test shows little", protect, told)
+		}
+	}
+}

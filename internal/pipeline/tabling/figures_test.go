@@ -13,9 +13,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
 )
 
-// firms are records of firms: some of one holding, some that ask for protection, values of
+// firmRecords are records of firms: some of one holding, some that ask for protection, values of
 // either sign, and two that a table cannot take.
-func firms(n int) string {
+func firmRecords(n int) string {
 	rng := rand.New(rand.NewPCG(12, 7))
 	var b strings.Builder
 	b.WriteString("id,nuts1,region,size,wages,balance,weight,holding,request\n")
@@ -62,7 +62,7 @@ func TestFiguresOfTables(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		text := cases[name]
 		dir := t.TempDir()
-		write(t, dir, "in.csv", firms(160))
+		write(t, dir, "in.csv", firmRecords(160))
 		write(t, dir, "key", testKey)
 		write(t, dir, "apriori.csv", "region,size,as,up,down\nn1,small,unsafe,100,50.5\ns1,total,published,,\nn2,medium,unsafe,,\n")
 		head := "version: 1\nname: firms\nunknown: drop\nsource: {csv: {path: %s/in.csv, types: {wages: float64, balance: float64, weight: float64}}}\nsink: {csv: {path: %s/out.csv}}\nreport: {json: %s/report.json, html: %s/report.html, cells: %s/cells.csv}\n"

@@ -1,0 +1,69 @@
+package filejob
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/faulty"
+)
+
+// What is kept of the quarantine for a topic is let go once, however often it is told to.
+func TestQuarantineIsLeftOnce(t *testing.T) {
+	spool, err := os.Create(filepath.Join(t.TempDir(), "spool"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &quarantine{spool: spool}
+	if err := errors.Join(q.abort(), q.abort()); err != nil {
+		t.Error(err)
+	}
+	if _, err := spool.WriteString("x"); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the file is still open: %v", err)
+	}
+}
+
+// A snapshot that cannot be written ends the run, whichever of them it is, the last one
+// after all records too, and there is no release.
+func TestSnapshotsThatCannotBeWritten(t *testing.T) {
+	var rows strings.Builder
+	rows.WriteString("id,income,debt,age,region\n")
+	for i := range 60 {
+		fmt.Fprintf(&rows, "R%d,%d.50,%d,%d,r%d\n", i, 1000+37*i, i, 20+i%5, i%3)
+	}
+	attempt := func(name string, n int) (lines int, counts map[string]int, err error) {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "in.csv"), []byte(rows.String()))
+		p := parse(t, dir, setup{source: "csv: {path: " + dir + "/in.csv}", sink: "csv: {path: " + dir + "/out.csv}", masks: noiseMasks,
+			extra: fmt.Sprintf("assess: {every: {records: 25}, emit: [{jsonl: %s/s.jsonl}]}\n", dir)})
+		var r *run
+		calls := &faulty.Calls{Name: name, N: n, Cancel: func() {
+			for _, f := range r.snapshots.files {
+				f.Close() // as by the system
+			}
+		}}
+		_, err = runCounted(t.Context(), calls, p, func(of *run) { r = of })
+		text, _ := os.ReadFile(filepath.Join(dir, "s.jsonl"))
+		if left := filesIn(t, dir); err != nil && slices.Contains(left, "out.csv") {
+			t.Errorf("left is %v", left)
+		}
+		return strings.Count(string(text), "\n"), calls.Counts(), err
+	}
+	lines, counts, err := attempt("", 0)
+	if err != nil || lines != 3 {
+		t.Fatalf("%d snapshots, %v", lines, err)
+	}
+	for _, c := range []struct {
+		name string
+		n    int
+		want int
+	}{{"encode", 1, 0}, {"close the reader", counts["close the reader"], 2}} {
+		if lines, _, err := attempt(c.name, c.n); !errors.Is(err, os.ErrClosed) || !strings.Contains(err.Error(), "assess.emit: ") || lines != c.want {
+			t.Errorf("from call %d of %s on: %d are written, %v", c.n, c.name, lines, err)
+		}
+	}
+}

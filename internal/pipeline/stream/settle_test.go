@@ -1,0 +1,148 @@
+package stream
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+const settled = `version: 1
+key: {file: k}
+source: {kafka: {brokers: ["localhost:9"], topics: [in], group: g, format: {json: {}}}}
+columns: {wage: {role: sensitive, decimals: 2}, region: {role: other}}
+masks: [{noise: {columns: [wage], sd: 3}}]
+sink: {kafka: {brokers: ["localhost:9"], topic: out}}
+`
+
+// The state of a stream is bounded, what masks leave is not yet all that they will, and a
+// plan that does not fit the columns is refused at its step.
+func TestWhatFollowsFromAConfiguration(t *testing.T) {
+	settle := func(text, rows string) (inForce, error) {
+		t.Helper()
+		p, err := config.Parse("s.yaml", []byte(text), config.Options{Environ: func() []string { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "in.csv")
+		if err := os.WriteFile(path, []byte(rows), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		src, err := (&csv.SourceConfig{Path: path}).Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		f := inForce{config: p}
+		return f, f.settle(t.Context(), src, false, keystream.Generate(), new(pipeline.Progress))
+	}
+	f, err := settle(settled, "wage,region\n1.5,a\n2.25,b\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !f.measures || f.assessed.OrderBins != 2048 || len(f.assessed.Columns) != 1 || len(f.fingerprint) != 32 || f.chain == nil || f.plan == nil {
+		t.Errorf("settled are %v, %d bins, columns %v, %q", f.measures, f.assessed.OrderBins, f.assessed.Columns, f.fingerprint)
+	}
+	file := strings.NewReplacer(`kafka: {brokers: ["localhost:9"], topics: [in], group: g, format: {json: {}}}`, "csv: {path: in.csv}", `kafka: {brokers: ["localhost:9"], topic: out}`, "csv: {path: out.csv}").Replace(settled)
+	if f, err := settle(file, "wage,region\n1.5,a\n2.25,b\n"); err != nil || f.assessed.OrderBins != 0 {
+		t.Errorf("of a file: %v, %d bins", err, f.assessed.OrderBins)
+	}
+	none := strings.Replace(settled, "masks: [{noise: {columns: [wage], sd: 3}}]", "masks: [{recode: {columns: [region], map: {a: x, b: x}}}]", 1)
+	none = strings.Replace(none, "wage: {role: sensitive, decimals: 2}", "wage: {role: other}", 1)
+	if f, err := settle(none, "wage,region\n1.5,a\n2.25,b\n"); err != nil || f.measures {
+		t.Errorf("nothing to measure: %v, %v", f.measures, err)
+	}
+	for name, c := range map[string]struct{ old, with, rows, want string }{
+		"no column":  {"", "", "wages,region\n1,a\n", "columns.wage: the source has no such column"},
+		"no numbers": {"", "", "wage,region\nx,a\n", "masks[0].noise.columns: wage is utf8"},
+		"no profile": {"sink:", "profile: gone.yaml\nsink:", "wage,region\n1.25,a\n", "profile: "},
+	} {
+		if _, err := settle(strings.Replace(settled, c.old, c.with, 1), c.rows); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// Where nothing is assessed the records are counted, those of an open transaction apart:
+// they are all there before it ends, and afterwards only if it was committed. What is held
+// back is not released.
+func TestRecordsAreCountedWithoutAnAssessment(t *testing.T) {
+	block := func(n int, rejected ...int) *microdata.Block {
+		b := &microdata.Block{N: n}
+		for _, r := range rejected {
+			b.Reject(r, "wage", "null")
+		}
+		return b
+	}
+	k := &keptLedger{}
+	add := func(b *microdata.Block, held bool) {
+		t.Helper()
+		if err := k.add(b, held); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(what string, got report.Records, read, released, quarantined, held, reasons int64) {
+		t.Helper()
+		if got.Read != read || got.Released != released || got.Quarantined != quarantined || got.Held != held || got.Reasons["wage: null"] != reasons {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+	add(block(10, 2, 9), false)
+	add(block(5), false)
+	expect("open", k.openCounts(), 15, 13, 2, 0, 2)
+	expect("in all", k.counts(), 15, 13, 2, 0, 2)
+	k.rollback()
+	expect("aborted", k.counts(), 0, 0, 0, 0, 0)
+	add(block(10, 2, 9), false)
+	k.commit()
+	expect("committed", k.counts(), 10, 8, 2, 0, 2)
+	expect("nothing open", k.openCounts(), 0, 0, 0, 0, 0)
+	add(block(4, 1), true)
+	expect("held back", k.openCounts(), 4, 0, 1, 3, 1)
+	expect("in all with what is held", k.counts(), 14, 8, 3, 3, 3)
+	k.rollback()
+	expect("as before", k.counts(), 10, 8, 2, 0, 2)
+	s := &stream{ledgers: map[kafka.Partition]*keptLedger{}}
+	for i, n := range []int{1, 20, 300} {
+		l := &keptLedger{}
+		if err := l.add(block(n), false); err != nil {
+			t.Fatal(err)
+		}
+		s.ledgers[kafka.Partition{Topic: "t", Number: int32(2 - i)}] = l
+	}
+	expect("all partitions", s.counts(), 321, 321, 0, 0, 0)
+	for i, p := range s.partitions() {
+		if p.Number != int32(i) {
+			t.Errorf("partition %d comes at place %d", p.Number, i)
+		}
+	}
+	if s.ledgerOf(kafka.Partition{Topic: "t", Number: 1}) == nil || s.ledgerOf(kafka.Partition{Topic: "u", Number: 1}) != nil {
+		t.Error("the ledger of a partition is another one's")
+	}
+	if whole, err := s.whole(true); whole != nil || err != nil {
+		t.Errorf("nothing is assessed: %v, %v", whole, err)
+	}
+}
+
+// What an interruption is of can be asked for, and the last transaction has a minute unless
+// another time is given.
+func TestInterruptions(t *testing.T) {
+	if of := errors.New("x"); !errors.Is(interruption{of}, of) {
+		t.Error("an interruption hides what it is of")
+	}
+	if got := drainTime(pipeline.Options{}); got.Seconds() != 60 {
+		t.Errorf("by default %v", got)
+	}
+	if got := drainTime(pipeline.Options{Drain: 5}); got != 5 {
+		t.Errorf("as told: %v", got)
+	}
+}
