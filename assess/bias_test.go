@@ -222,7 +222,7 @@ func TestMonteCarloVarianceIsTakenOff(t *testing.T) {
 		r.partial, r.subsets, r.share = true, 1, 1
 		table := &riskTable{reckoning: r, factor: 1, of: view{
 			x: &comoment.Pair{N: 4, Mi: 10}, y: &comoment.Pair{N: 4, Mi: 11}, asked: true,
-			targets: []found{{target: r.targets[0][0].target, tau: c.tau}},
+			targets: []located{{target: r.targets[0][0].target, tau: c.tau}},
 			answers: []replicate.Answer{{Mean: 1, Position: []float64{0}, Linked: []float64{0}}, {Mean: 2, Position: []float64{1}, Linked: []float64{1}}},
 		}}
 		table.target(0, bias{mean: 1, noise: 0.5, ofMean: 0.25, ofMeanNoise: 0.125})

@@ -58,7 +58,7 @@ func (r *reckoning) typicalReleased(c int, own float64, row *Risk) {
 // targetExchanged sets the risk by index of a target of a column that is swapped. Where
 // nothing tells what is expected, the record may have kept its value for all that is
 // known.
-func (r *reckoning) targetExchanged(c int, f *found, row *Risk) {
+func (r *reckoning) targetExchanged(c int, f *located, row *Risk) {
 	if x := r.exchange; x != nil {
 		scope, stream, place := "", 0, int64(-1)
 		if f.record != nil && f.record.From != nil && f.record.X == f.tau {

@@ -83,12 +83,12 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 	r.partial = !r.data.Complete
 	unknown := false
 	for point := range out {
-		found, err := r.lawful(ctx, &e, point)
+		byLaw, err := r.lawful(ctx, &e, point)
 		if err != nil {
 			return nil, err
 		}
-		out[point] = found
-		unknown = unknown || found == nil
+		out[point] = byLaw
+		unknown = unknown || byLaw == nil
 	}
 	if !unknown && len(e.By) == 0 {
 		return out, nil
@@ -106,7 +106,7 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 				return nil, err
 			}
 		}
-		out[point] = x.found(point, answers[point%at], out[point])
+		out[point] = x.completed(point, answers[point%at], out[point])
 	}
 	return out, nil
 }
@@ -167,27 +167,27 @@ func (x *exploring) replicates(ctx context.Context, point, points int) ([][][]re
 	}, x.subsets, x.questions)
 }
 
-// found adds what replicates of a point say to what its laws say: of the columns where
+// completed adds what replicates of a point say to what its laws say: of the columns where
 // these say nothing, and of the groups.
-func (x *exploring) found(point int, answers [][]replicate.Answer, known []Explored) []Explored {
+func (x *exploring) completed(point int, answers [][]replicate.Answer, known []Explored) []Explored {
 	x.answers, x.bias = map[int][]replicate.Answer{}, map[int]bias{}
 	x.sort(answers, x.questions)
 	if x.of.Exchange != nil {
 		x.exchange = x.of.Exchange[point]
 	}
 	for k, q := range x.questions[:x.columns] {
-		found := Explored{Column: x.a.opts.Columns[q.Column].Name, Utility: x.utility(q.Column), Risk: x.risks(q.Column)}
+		explored := Explored{Column: x.a.opts.Columns[q.Column].Name, Utility: x.utility(q.Column), Risk: x.risks(q.Column)}
 		for i, g := range x.groups {
 			list := make([]replicate.Answer, x.of.Replicates)
 			for m := range list {
 				list[m] = answers[m][x.columns+i*x.columns+k]
 			}
-			found.Groups = append(found.Groups, x.ofGroup(g, q.Column, list))
+			explored.Groups = append(explored.Groups, x.ofGroup(g, q.Column, list))
 		}
 		if len(known) == k {
-			known = append(known, found)
+			known = append(known, explored)
 		}
-		known[k].Groups = found.Groups
+		known[k].Groups = explored.Groups
 	}
 	return known
 }
@@ -224,7 +224,7 @@ func (r *reckoning) ofGroup(g *group, column int, answers []replicate.Answer) Ex
 	of := &reckoning{a: r.a, data: r.data, exchange: r.exchange, group: g, candidate: true, subsets: 1}
 	out := ExploredGroup{Codes: g.codes, Records: len(g.Rows)}
 	nothing := comoment.Pair{Mi: math.NaN()}
-	out.Risk = of.risksOf(view{x: &x, y: &nothing, own: math.NaN(), targets: g.found[column], answers: answers, asked: true, column: column})
+	out.Risk = of.risksOf(view{x: &x, y: &nothing, own: math.NaN(), targets: g.located[column], answers: answers, asked: true, column: column})
 	for i := range out.Risk {
 		out.Risk[i].RealisedR = Float(math.NaN())
 		out.Risk[i].Sampled = !r.data.Complete

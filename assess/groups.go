@@ -84,7 +84,7 @@ func (r *reckoning) at(index int) []float64 {
 // look finds moments and targets of a group's masked columns.
 func (r *reckoning) look(g *group) {
 	g.X, g.Valid = map[int][]float64{}, map[int]microdata.Bitmap{}
-	g.found, g.Holder, g.moment = map[int][]found{}, map[int][]int{}, map[int]comoment.Pair{}
+	g.located, g.Holder, g.moment = map[int][]located{}, map[int][]int{}, map[int]comoment.Pair{}
 	for c, column := range r.a.opts.Columns {
 		if !column.Masked {
 			continue
@@ -93,7 +93,7 @@ func (r *reckoning) look(g *group) {
 		there := cell.Present(x)
 		taus := orderstat.Percentiles(there, r.a.targets)
 		for t, target := range r.a.targets {
-			f := found{target: target, tau: taus[t], position: math.NaN(), sampled: !r.data.Complete}
+			f := located{target: target, tau: taus[t], position: math.NaN(), sampled: !r.data.Complete}
 			if len(there) > 0 && target.Minimum() {
 				f.tau = slices.Min(there)
 			} else if len(there) > 0 && target.Maximum() {
@@ -104,7 +104,7 @@ func (r *reckoning) look(g *group) {
 				row := g.Rows[holder]
 				f.record = &sample.Extreme{X: f.tau, From: r.data.From[row], Row: r.data.Row[row], Values: make([]float64, len(r.data.Values))}
 			}
-			g.found[c], g.Holder[c] = append(g.found[c], f), append(g.Holder[c], holder)
+			g.located[c], g.Holder[c] = append(g.located[c], f), append(g.Holder[c], holder)
 		}
 		g.moment[c] = comoment.Of(there)
 		g.Valid[c] = replicate.WithoutNaN(x)

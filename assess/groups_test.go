@@ -59,7 +59,7 @@ func TestGroups(t *testing.T) {
 			}
 			slices.Sort(values)
 			list = append(list, fmt.Sprint(g.codes, ":", values))
-			f := g.found[0]
+			f := g.located[0]
 			if len(f) != 3 || f[0].tau != values[0] || f[2].tau != values[len(values)-1] || f[1].tau < values[0] || f[1].tau > values[len(values)-1] {
 				t.Errorf("by %v, group %v: targets %+v of %v", c.by, g.codes, f, values)
 			}

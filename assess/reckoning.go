@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
 )
 
-// found is what is known of a target before any replicate.
-type found struct {
+// located is what is known of a target before any replicate.
+type located struct {
 	target orderstat.Target
 	tau    float64
 	record *sample.Extreme // holds it, or of the sample what is nearest; nil where the column has no values
@@ -30,14 +30,14 @@ type found struct {
 // randomness of the mask: over all records the square of their difference is
 // the square of the bias, and that variance, which is all but nothing beside it
 // unless the bias is.
-func (f *found) positionSquare(variance float64) float64 {
+func (f *located) positionSquare(variance float64) float64 {
 	d := f.position - f.tau
 	return max(0, d*d-variance) + variance
 }
 
 // positionSquareNoise is the variance of positionSquare over the randomness of the
 // mask: the release is one draw.
-func (f *found) positionSquareNoise(variance float64) float64 {
+func (f *located) positionSquareNoise(variance float64) float64 {
 	d := f.position - f.tau
 	return estimate.VarianceOfSquare(d*d-variance, variance)
 }
@@ -64,16 +64,16 @@ type ranks struct {
 // group is the records of the sample that have the same values in some columns.
 type group struct {
 	replicate.Class
-	codes  []float64
-	found  map[int][]found       // by masked column
-	moment map[int]comoment.Pair // of the originals
+	codes   []float64
+	located map[int][]located     // by masked column
+	moment  map[int]comoment.Pair // of the originals
 }
 
 // reckoning is one evaluation of an accumulator.
 type reckoning struct {
 	a       *Accumulator
 	data    *replicate.Data
-	targets map[int][]found // by masked column
+	targets map[int][]located // by masked column
 
 	exchange Exchange // nil where nothing tells of exchanged records
 	group    *group   // that it is about; nil: all records
@@ -98,7 +98,7 @@ type reckoning struct {
 // reckon begins an evaluation: it finds the targets.
 func (a *Accumulator) reckon(candidate bool) *reckoning {
 	a.sample.Settle()
-	r := &reckoning{a: a, exchange: a.opts.Exchange, candidate: candidate, targets: map[int][]found{}, answers: map[int][]replicate.Answer{}, bias: map[int]bias{}}
+	r := &reckoning{a: a, exchange: a.opts.Exchange, candidate: candidate, targets: map[int][]located{}, answers: map[int][]replicate.Answer{}, bias: map[int]bias{}}
 	r.data = a.held()
 	for c, column := range a.opts.Columns {
 		if column.Masked {
@@ -117,12 +117,12 @@ func (a *Accumulator) held() *replicate.Data {
 
 // locate finds the targets of a column: τ, the record that holds it, and the
 // same order statistic of the release.
-func (r *reckoning) locate(c int) []found {
+func (r *reckoning) locate(c int) []located {
 	x, y := cell.Present(r.data.Original(c)), cell.Present(r.data.Released(c))
 	taus, positions := orderstat.Percentiles(x, r.a.targets), orderstat.Percentiles(y, r.a.targets)
-	list := make([]found, len(r.a.targets))
+	list := make([]located, len(r.a.targets))
 	for i, t := range r.a.targets {
-		f := found{target: t, tau: math.NaN(), position: math.NaN()}
+		f := located{target: t, tau: math.NaN(), position: math.NaN()}
 		s := &r.a.columns[c]
 		switch {
 		case t.Minimum():

@@ -24,7 +24,7 @@ func exchangedShare(release, replicates float64) float64 {
 type view struct {
 	x, y    *comoment.Pair // original and released
 	own     float64        // mean of (x−y)² of the release
-	targets []found
+	targets []located
 	answers []replicate.Answer
 	asked   bool // whether there are replicates
 	column  int
@@ -145,7 +145,7 @@ func (t *riskTable) target(i int, b bias) {
 
 // positionOnParts is E(τ−τ̂)² of the i-th target known by its position, with the variance
 // of that, where replicates are made on parts of the records.
-func (t *riskTable) positionOnParts(i int, f *found) (square, noise float64) {
+func (t *riskTable) positionOnParts(i int, f *located) (square, noise float64) {
 	estimates := make([]float64, len(t.of.answers))
 	for m := range estimates {
 		estimates[m] = t.of.answers[m].Position[i]

@@ -167,7 +167,7 @@ func testDiskFull(t *testing.T, s *site) {
 		if status != 1 {
 			t.Errorf("on a full disk the program exits %d, want 1", status)
 		}
-		if said := filter.Tail(); !strings.Contains(said, "no space left") || !strings.Contains(said, folder) {
+		if output := filter.Tail(); !strings.Contains(output, "no space left") || !strings.Contains(output, folder) {
 			t.Error("the program does not say which disk is full")
 		}
 	}

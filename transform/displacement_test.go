@@ -74,7 +74,7 @@ func compareDisplacement(t *testing.T, masks []Spec, nulls bool) {
 	setup.Window = window
 	c := chain(t, setup, masks...)
 	own := displacementOwn(t, setup, masks, columns)
-	said := displacements(t, c, n, columns)[0]
+	displaced := displacements(t, c, n, columns)[0]
 	sum, squares, there := make([]float64, n), make([]float64, n), make([]float64, n)
 	var totals, totalSquares float64
 	for m := 1; m <= replicates; m++ {
@@ -97,25 +97,25 @@ func compareDisplacement(t *testing.T, masks []Spec, nulls bool) {
 		totals += total
 		totalSquares += total * total
 	}
-	total, beyond, judged, dev := 0.0, 0, 0, make([]float64, len(said.Deviations))
+	total, beyond, judged, dev := 0.0, 0, 0, make([]float64, len(displaced.Deviations))
 	for i := range n {
-		total += said.Total[i]
+		total += displaced.Total[i]
 		for k := range dev {
-			dev[k] += float64(said.Deviations[k][i])
+			dev[k] += float64(displaced.Deviations[k][i])
 		}
-		if said.Weight[i] == 0 {
+		if displaced.Weight[i] == 0 {
 			if there[i] > 0 {
 				t.Fatalf("record %d has no weight", i)
 			}
 			continue
 		}
 		// 5 standard errors of a share of 400.
-		if d := math.Abs(there[i]/replicates - said.Weight[i]); d > 0.125 {
-			t.Errorf("record %d is there in %v, want %v", i, there[i]/replicates, said.Weight[i])
+		if d := math.Abs(there[i]/replicates - displaced.Weight[i]); d > 0.125 {
+			t.Errorf("record %d is there in %v, want %v", i, there[i]/replicates, displaced.Weight[i])
 		}
 		mean := sum[i] / there[i]
 		se := math.Sqrt(max(0, squares[i]/there[i]-mean*mean) / there[i])
-		expected := said.Stay[i]*own[i] + said.Square[i]
+		expected := displaced.Stay[i]*own[i] + displaced.Square[i]
 		if se == 0 || there[i] < 130 {
 			if mean > expected*1.5+1 && there[i] > 20 {
 				t.Errorf("record %d: %v, said %v", i, mean, expected)
@@ -123,7 +123,7 @@ func compareDisplacement(t *testing.T, masks []Spec, nulls bool) {
 			continue
 		}
 		judged++
-		if math.Abs(mean-expected) > 3*(se+math.Sqrt(said.Noise[i])+0.05*said.Stay[i]*own[i]) {
+		if math.Abs(mean-expected) > 3*(se+math.Sqrt(displaced.Noise[i])+0.05*displaced.Stay[i]*own[i]) {
 			beyond++
 		}
 	}
@@ -255,7 +255,7 @@ func TestDisplacementOfWantedRecords(t *testing.T) {
 				all = append(all, b.Columns[0].Moved)
 				return err
 			})
-			k, said := 0, 0
+			k, moving := 0, 0
 			blocks(func(b *microdata.Block) error {
 				err := d.ApplyTo(b, wanted)
 				got, want := b.Columns[0].Moved, all[k]
@@ -269,12 +269,12 @@ func TestDisplacementOfWantedRecords(t *testing.T) {
 						t.Fatalf("%s, %s: record %d stays with %v and %v, and with %v and %v where all are wanted", scope, policy, i, got.Stay[i], got.Total[i], want.Stay[i], want.Total[i])
 					}
 					if want.Stay[i] < 1 {
-						said++
+						moving++
 					}
 				}
 				return err
 			})
-			if said == 0 {
+			if moving == 0 {
 				t.Errorf("%s, %s: no record moves", scope, policy)
 			}
 		}

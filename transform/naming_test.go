@@ -244,7 +244,7 @@ func TestKindsNameTheirParameters(t *testing.T) {
 		if len(examples[kind.Name]) == 0 {
 			t.Errorf("%s: no example, so nobody knows whether its parameters are in the names of draws", kind.Name)
 		}
-		tried := map[string]int{}
+		varied := map[string]int{}
 		for _, example := range examples[kind.Name] {
 			base, ok := probe(t, setup, columns, example.masks())
 			if !ok {
@@ -260,7 +260,7 @@ func TestKindsNameTheirParameters(t *testing.T) {
 					if !ok {
 						continue
 					}
-					tried[f.Name]++
+					varied[f.Name]++
 					if slices.Equal(other.values, base.values) {
 						continue
 					}
@@ -274,7 +274,7 @@ func TestKindsNameTheirParameters(t *testing.T) {
 			}
 		}
 		for k := range reflect.TypeOf(kind.New()).Elem().NumField() {
-			if name := reflect.TypeOf(kind.New()).Elem().Field(k).Name; tried[name] == 0 {
+			if name := reflect.TypeOf(kind.New()).Elem().Field(k).Name; varied[name] == 0 {
 				t.Errorf("%s.%s: no other value of it is valid in an example, so nothing is tested", kind.Name, name)
 			}
 		}

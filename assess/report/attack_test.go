@@ -176,10 +176,10 @@ func found(a *attack.Result, n float64) {
 func TestFiguresOfAnAttackAreReachable(t *testing.T) {
 	r := example.Released()
 	_, below := section(t, must(t)(r.HTML()))
-	said := map[string]int{}
+	labels := map[string]int{}
 	for _, e := range below {
 		if e.Attr["class"] == "pt" && e.Attr["tabindex"] == "0" {
-			said[e.Attr["aria-label"]]++
+			labels[e.Attr["aria-label"]]++
 		}
 	}
 	for _, want := range []string{
@@ -188,11 +188,11 @@ func TestFiguresOfAnAttackAreReachable(t *testing.T) {
 		"The intruder’s threshold, t = 0.1: precision 17.2\u00a0%, recall 1.1\u00a0%; 11.5 of 67 links right",
 		"t = 0: precision 3.9\u00a0%, recall 3.9\u00a0%; 38.5 of 1,000 links right",
 	} {
-		if said[want] != 2 { // in two sizes
-			t.Errorf("%q is said %d times in %q", want, said[want], slices.Sorted(maps.Keys(said)))
+		if labels[want] != 2 { // in two sizes
+			t.Errorf("%q is said %d times in %q", want, labels[want], slices.Sorted(maps.Keys(labels)))
 		}
 	}
-	if n := len(said); n < 11+5 {
+	if n := len(labels); n < 11+5 {
 		t.Errorf("%d stops", n)
 	}
 }

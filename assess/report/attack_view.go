@@ -176,7 +176,7 @@ func viewInterval(a *attack.Result, at string) *intervalView {
 		}
 		v.Rows = append(v.Rows, row)
 	}
-	if f, ok := found(a); ok && f.share() > least {
+	if f, ok := mostFound(a); ok && f.share() > least {
 		v.Compare = fmt.Sprintf("So it is here: it goes down to %s, and %s of the respondents sought are found.", share(least), share(f.share()))
 	}
 	return v

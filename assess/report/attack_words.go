@@ -49,8 +49,8 @@ func (f finding) share() float64 {
 	return f.number / float64(f.of)
 }
 
-// found is the way that finds the greatest share of the targets.
-func found(a *attack.Result) (worst finding, sought bool) {
+// mostFound is the way that finds the greatest share of the targets.
+func mostFound(a *attack.Result) (worst finding, sought bool) {
 	see := func(number float64, of int, how string) {
 		if f := (finding{number, of, how}); !sought || f.share() > worst.share() {
 			worst, sought = f, true
@@ -99,7 +99,7 @@ func findings(a *attack.Result) []string {
 	}
 	var people, unique string
 	few := false
-	if f, ok := found(a); ok {
+	if f, ok := mostFound(a); ok {
 		of := plural(int64(f.of), "respondent", "respondents")
 		switch {
 		case f.of <= 0:

@@ -88,11 +88,11 @@ func writeTableMap(folder string, m *tablemap.Map) error {
 
 // applyToTables writes the recommended protection into a configuration.
 func applyToTables(t *config.Tabulation, m *tablemap.Map, path string, o *mapOptions) error {
-	tried, _, err := t.Candidates()
+	candidates, _, err := t.Candidates()
 	if err != nil {
 		return err
 	}
-	choice := &tried[*m.Recommended]
+	choice := &candidates[*m.Recommended]
 	text, err := t.Protected(choice)
 	if err != nil {
 		return err

@@ -92,7 +92,7 @@ func releaseOnServer(t *testing.T, format, root string, env map[string]string) {
 // must runs the program, which must end with a status and say some words.
 func (s *store) must(status int, words string, args ...string) {
 	s.t.Helper()
-	if got, said := s.run(args...); got != status || !strings.Contains(said, words) {
-		s.t.Fatalf("%q: status %d, want %d and %q:\n%s", args, got, status, words, said)
+	if got, output := s.run(args...); got != status || !strings.Contains(output, words) {
+		s.t.Fatalf("%q: status %d, want %d and %q:\n%s", args, got, status, words, output)
 	}
 }

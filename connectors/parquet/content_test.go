@@ -406,9 +406,9 @@ func TestOriginalThatCannotBeClosed(t *testing.T) {
 
 // The release says by which version it was made.
 func TestVersion(t *testing.T) {
-	for said, want := range map[string]string{"v1.2.3": "1.2.3", "v7": "7", "v": "0.0.0", "": "0.0.0", "(devel)": "0.0.0"} {
-		if got := versionOf(&debug.BuildInfo{Main: debug.Module{Version: said}}); got != want {
-			t.Errorf("%s becomes %s", said, got)
+	for version, want := range map[string]string{"v1.2.3": "1.2.3", "v7": "7", "v": "0.0.0", "": "0.0.0", "(devel)": "0.0.0"} {
+		if got := versionOf(&debug.BuildInfo{Main: debug.Module{Version: version}}); got != want {
+			t.Errorf("%s becomes %s", version, got)
 		}
 	}
 	if got := versionOf(nil); got != "0.0.0" {

@@ -376,19 +376,19 @@ func TestDeltaByDefinition(t *testing.T) {
 		if i%3 == 0 {
 			n = r.IntN(4)
 		}
-		said := n
+		count := n
 		if r.IntN(20) == 0 {
-			said = max(0, n+r.IntN(3)-1)
+			count = max(0, n+r.IntN(3)-1)
 		}
 		src := packedDifferences(r, n)
-		want, rest, ok := deltaByDefinition(src, said)
-		dst := make([]int64, said)
+		want, rest, ok := deltaByDefinition(src, count)
+		dst := make([]int64, count)
 		k, left, err := decodeDelta(dst, slices.Clip(src))
 		if (err == nil) != (want != nil) || err == nil && (k != len(want) || !slices.Equal(dst[:k], want) || !bytes.Equal(left, rest)) {
-			t.Fatalf("%d numbers in %x: %v, %v, want %v", said, src, dst[:k], err, want)
+			t.Fatalf("%d numbers in %x: %v, %v, want %v", count, src, dst[:k], err, want)
 		}
 		if err != nil && (k != 0 || left != nil) {
-			t.Fatalf("%d numbers in %x: %d and an error", said, src, k)
+			t.Fatalf("%d numbers in %x: %d and an error", count, src, k)
 		}
 		switch {
 		case want == nil:
@@ -399,8 +399,8 @@ func TestDeltaByDefinition(t *testing.T) {
 		default:
 			inexact++
 		}
-		if left, e := exactDelta(src, said); e != ok || ok && !bytes.Equal(left, rest) {
-			t.Fatalf("%d numbers in %x: exact %v, want %v", said, src, e, ok)
+		if left, e := exactDelta(src, count); e != ok || ok && !bytes.Equal(left, rest) {
+			t.Fatalf("%d numbers in %x: exact %v, want %v", count, src, e, ok)
 		}
 	}
 	if min(exact, inexact, failed) < 300 {

@@ -203,7 +203,7 @@ func (b *mapBench) agree(ours []byte, theirs ...[]byte) error {
 			ofMax = float64(r.R)
 		}
 	}
-	said := fmt.Sprintf("U at the first point, and R (max, index) at the last: sdlfilter %.4g, %.2g", float64(m.Points[0].U), ofMax)
+	compared := fmt.Sprintf("U at the first point, and R (max, index) at the last: sdlfilter %.4g, %.2g", float64(m.Points[0].U), ofMax)
 	for _, text := range theirs {
 		var u, r []float64
 		for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
@@ -216,15 +216,15 @@ func (b *mapBench) agree(ours []byte, theirs ...[]byte) error {
 		if len(u) != b.points {
 			return fmt.Errorf("the loop in R found %d points, not %d", len(u), b.points)
 		}
-		said += fmt.Sprintf("; R %.4g, %.2g", u[0], r[b.points-1])
+		compared += fmt.Sprintf("; R %.4g, %.2g", u[0], r[b.points-1])
 		if !(math.Abs(u[0]/float64(m.Points[0].U)-1) < 0.02) {
-			return fmt.Errorf("they do not measure the same: %s", said)
+			return fmt.Errorf("they do not measure the same: %s", compared)
 		}
 		if ratio := r[b.points-1] / ofMax; b.rReplicates >= 10 && !(ratio > 1.0/20 && ratio < 20) {
-			return fmt.Errorf("they do not measure the same: %s", said)
+			return fmt.Errorf("they do not measure the same: %s", compared)
 		}
 	}
-	fmt.Fprintf(b.out, "%s.\n\n", said)
+	fmt.Fprintf(b.out, "%s.\n\n", compared)
 	return nil
 }
 

@@ -210,7 +210,7 @@ func TestNothingIsSaid(t *testing.T) {
 	}
 	sink := new(toySinkConfig)
 	_, parted := connectors.PartitionKeys(src)
-	for what, said := range map[string]bool{
+	for what, answered := range map[string]bool{
 		"when its data changed": !connectors.Changed(src).IsZero(), "by what its streams are parted": parted,
 		"another delimiter": connectors.Missplit(src) != "", "that it infers types": connectors.InfersTypes(src),
 		"that it holds JSON": connectors.JSONTextsOf(src) != nil, "that it numbers partitions": connectors.NumberedOf(src) != nil,
@@ -218,7 +218,7 @@ func TestNothingIsSaid(t *testing.T) {
 		"that it takes streams": connectors.TakesStream(sink), "a key": connectors.KeyColumn(sink) != "",
 		"that it writes JSON": connectors.WritesJSON(sink, nil), "that it takes notes": connectors.NotesOf(new(toySink)) != nil,
 	} {
-		if said {
+		if answered {
 			t.Errorf("a connector without abilities says %s", what)
 		}
 	}

@@ -24,7 +24,7 @@ func (m *Monitor) ready() string {
 	switch reason := m.alive(); {
 	case m.mode == Stopped:
 		return "stopped"
-	case !m.brokers.tried:
+	case !m.brokers.attempted:
 		return "brokers not contacted yet"
 	case m.brokers.err != "":
 		return fmt.Sprintf("brokers not reachable since %s: %s", stamp(m.brokers.since), m.brokers.err)

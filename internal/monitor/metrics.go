@@ -97,7 +97,7 @@ func (s state) Collect(out chan<- prometheus.Metric) {
 	for _, mode := range []string{Releasing, Holding, Stopped} {
 		gauge(descMode, truth(m.mode == mode), mode)
 	}
-	gauge(descConnected, truth(m.brokers.tried && m.brokers.err == ""))
+	gauge(descConnected, truth(m.brokers.attempted && m.brokers.err == ""))
 	gauge(descLoop, seconds(m.heartbeat))
 	if !m.lastCommit.IsZero() {
 		gauge(descCommitted, seconds(m.lastCommit))

@@ -86,9 +86,9 @@ type place struct {
 
 // contact is the last contact with the brokers.
 type contact struct {
-	tried bool
-	err   string    // empty: they answered
-	since time.Time // when it became so
+	attempted bool
+	err       string    // empty: they answered
+	since     time.Time // when it became so
 }
 
 // judgement is what Gate was told last.
@@ -239,11 +239,11 @@ func (m *Monitor) Broker(err error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.brokers.tried && (m.brokers.err == "") == (text == "") {
+	if m.brokers.attempted && (m.brokers.err == "") == (text == "") {
 		m.brokers.err = text
 		return
 	}
-	m.brokers = contact{tried: true, err: text, since: m.now()}
+	m.brokers = contact{attempted: true, err: text, since: m.now()}
 	m.tell()
 }
 

@@ -55,12 +55,12 @@ func TestNothingIsSaid(t *testing.T) {
 	phi := 0.1
 	of := transform.Bias{Columns: []string{"wage"}, Phi: &phi}
 	for _, p := range []transform.Params{&blur{Bias: of}, &peek{Bias: of}} {
-		for what, said := range map[string]bool{
+		for what, answered := range map[string]bool{
 			"scope": transform.ScopeOf(p) != transform.ScopeUnsaid, "that it stays within records": !transform.MixesRecords(p),
 			"that it does not compute": !transform.Computes(p),
 			"parameters":               transform.ParametersOf(p) != nil, "action": transform.ActionOf(p, "wage", 1) != nil,
 		} {
-			if said {
+			if answered {
 				t.Errorf("%T says its %s", p, what)
 			}
 		}

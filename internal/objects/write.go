@@ -47,7 +47,7 @@ type Writer struct {
 
 	digest    hash.Hash
 	sum       string // of what another process has written, in place of digest
-	tried     bool   // to commit, without knowing that it was refused
+	attempted bool   // to commit, without knowing that it was refused
 	finished  bool
 	done      bool // committed or given up
 	committed bool
@@ -200,11 +200,11 @@ func (w *Writer) Commit() error {
 	} else {
 		err = w.upload.Complete(w.ctx, w.cond)
 	}
-	w.tried = true
+	w.attempted = true
 	// An answer that was lost has its request sent again, which then finds the object
 	// there, or the upload gone, or nothing but broken connections: the mark tells.
 	if err != nil && !w.there() {
-		w.tried = !errors.Is(err, ErrCondition)
+		w.attempted = !errors.Is(err, ErrCondition)
 		return err
 	}
 	w.done, w.committed = true, true
@@ -232,7 +232,7 @@ func (w *Writer) Abort() error {
 	w.part = nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), tidyTime)
 	defer cancel()
-	if w.tried {
+	if w.attempted {
 		// The server may have done what it did not answer.
 		info, err := w.bucket.Head(ctx, w.key)
 		switch {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// said is a content as text, of which the sums were made here.
-func said(c *Content) string {
+// summary is a content as text, of which the sums were made here.
+func summary(c *Content) string {
 	var s strings.Builder
 	for _, f := range c.Files {
 		fmt.Fprintf(&s, "%s %d %s\n", f.Name, f.Bytes, f.SHA256)
@@ -38,13 +38,13 @@ func TestContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, err := f.Content(t.Context())
-	if err != nil || before.Folder || before.Path != filepath.Join(dir, "a") || said(before) != line("", "what is released") {
+	if err != nil || before.Folder || before.Path != filepath.Join(dir, "a") || summary(before) != line("", "what is released") {
 		t.Errorf("%+v, %v", before, err)
 	}
 	if err := errors.Join(f.Finish(), f.Commit()); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := ContentOf(t.Context(), filepath.Join(dir, "a")); err != nil || said(after) != said(before) {
+	if after, err := ContentOf(t.Context(), filepath.Join(dir, "a")); err != nil || summary(after) != summary(before) {
 		t.Errorf("%+v, %v", after, err)
 	}
 
@@ -59,8 +59,8 @@ func TestContent(t *testing.T) {
 	for _, name := range []string{"a.csv", "c.csv", "sub/b.csv"} {
 		want += line(name, "text of "+name)
 	}
-	if got, err := ContentOf(t.Context(), folder); err != nil || !got.Folder || said(got) != want {
-		t.Errorf("%v: %v\n%s\nwant\n%s", err, got, said(got), want)
+	if got, err := ContentOf(t.Context(), folder); err != nil || !got.Folder || summary(got) != want {
+		t.Errorf("%v: %v\n%s\nwant\n%s", err, got, summary(got), want)
 	}
 }
 
@@ -76,8 +76,8 @@ func TestContentOfManyFiles(t *testing.T) {
 		}
 		want += line(name, text)
 	}
-	if got, err := ContentOf(t.Context(), dir); err != nil || said(got) != want {
-		t.Errorf("%v\n%s\nwant\n%s", err, said(got), want)
+	if got, err := ContentOf(t.Context(), dir); err != nil || summary(got) != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, summary(got), want)
 	}
 	for _, i := range []int{0, names / 2, names - 1} {
 		path := filepath.Join(dir, fmt.Sprintf("%04d", i))

@@ -210,7 +210,7 @@ func TestPipeIsLetGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, err := f.Content(t.Context())
-		if err != nil || c.Path != "" || said(c) != line("", text) {
+		if err != nil || c.Path != "" || summary(c) != line("", text) {
 			t.Errorf("what is written to a pipe: %+v, %v", c, err)
 		}
 		calls, err := watched(f.Abort)

@@ -109,7 +109,7 @@ func TestDirOfObjects(t *testing.T) {
 	if word, n := state(t); word != "old" || n != 3 {
 		t.Fatalf("before the commit %d parts of %q", n, word)
 	}
-	said, err := d.Content(t.Context())
+	content, err := d.Content(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +120,8 @@ func TestDirOfObjects(t *testing.T) {
 		t.Fatalf("%d parts of %q", n, word)
 	}
 	there, err := publish.ContentOf(t.Context(), folder+"/")
-	if err != nil || there.SHA256() != said.SHA256() || there.Path != folder || said.Path != folder || !there.Folder {
-		t.Errorf("said is %+v, there is %+v, %v", said, there, err)
+	if err != nil || there.SHA256() != content.SHA256() || there.Path != folder || content.Path != folder || !there.Folder {
+		t.Errorf("said is %+v, there is %+v, %v", content, there, err)
 	}
 	if keys := server.Keys("bucket"); len(keys) != 3 || server.Uploads() > 0 {
 		t.Errorf("there are %q and %d uploads", keys, server.Uploads())

@@ -284,7 +284,7 @@ func TestFolderTakenWhileWriting(t *testing.T) {
 	if d.Path() != path {
 		t.Errorf("its name is %s", d.Path())
 	}
-	if c, err := d.Content(t.Context()); err != nil || c.Path != path || !c.Folder || said(c) != line("a.csv", "") {
+	if c, err := d.Content(t.Context()); err != nil || c.Path != path || !c.Folder || summary(c) != line("a.csv", "") {
 		t.Errorf("%+v, %v", c, err)
 	}
 	// A name that is taken, a folder that is not there, what is no file.

@@ -37,7 +37,7 @@ func (m *Map) Recommend(heldBack int, again func(point int) (Point, error), rehe
 		m.Reason = "the gate has no rule, so that there is nothing to choose by: without one, the least masking has the greatest utility"
 		return nil
 	}
-	tried := 0
+	rehearsed := 0
 	for _, i := range m.byUtility() {
 		p, err := again(i)
 		if err != nil {
@@ -54,11 +54,11 @@ func (m *Map) Recommend(heldBack int, again func(point int) (Point, error), rehe
 		case rehearse == nil:
 			m.Reason = m.untried(i)
 			return nil
-		case tried == rehearsals:
-			m.Reason = m.refused(tried)
+		case rehearsed == rehearsals:
+			m.Reason = m.refused(rehearsed)
 			return nil
 		}
-		tried++
+		rehearsed++
 		verdict, err := rehearse(i)
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ func (m *Map) brokenInRun(v assess.Verdict) (list []Broken) {
 }
 
 // refused says that the points of greatest utility are refused by a run.
-func (m *Map) refused(tried int) string {
+func (m *Map) refused(rehearsed int) string {
 	var words []string
 	for i := range m.Points {
 		for _, b := range m.Points[i].Broken {
@@ -137,7 +137,7 @@ func (m *Map) refused(tried int) string {
 		}
 	}
 	return fmt.Sprintf("the %d points of greatest utility at which the rules of the map hold were tried as a run would, and its gate refuses them: %s; further ones were not tried",
-		tried, strings.Join(words, "; "))
+		rehearsed, strings.Join(words, "; "))
 }
 
 // collectUnjudged finds the rules that no point could be held against.

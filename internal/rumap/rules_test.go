@@ -78,9 +78,9 @@ func TestRecommendTriesARun(t *testing.T) {
 	m := additive(0.1, 0.2, 0.25)
 	m.SetRules([]assess.Rule{{Column: "x", Knowledge: assess.KnowledgeOrder, MinRMSE: ptr(1)}}, false)
 	m.Judge()
-	var tried []int
+	var rehearsed []int
 	refuses := func(i int) (assess.Verdict, error) {
-		tried = append(tried, i)
+		rehearsed = append(rehearsed, i)
 		if i == 2 {
 			return assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{{Passed: true}}}, nil
 		}
@@ -89,8 +89,8 @@ func TestRecommendTriesARun(t *testing.T) {
 	if err := m.Recommend(200, again(m), refuses); err != nil || m.Recommended == nil || m.Recommended.Point != 2 || !m.Recommended.AsRun {
 		t.Fatalf("recommended %+v, %v", m.Recommended, err)
 	}
-	if !slices.Equal(tried, []int{0, 1, 2}) {
-		t.Errorf("tried %v", tried)
+	if !slices.Equal(rehearsed, []int{0, 1, 2}) {
+		t.Errorf("tried %v", rehearsed)
 	}
 	if len(m.Rules) != 2 || m.Rules[1].String() != "what a run demands" {
 		t.Errorf("rules %v", m.Rules)
@@ -106,15 +106,15 @@ func TestRecommendTriesARun(t *testing.T) {
 	}
 
 	never := func(i int) (assess.Verdict, error) {
-		tried = append(tried, i)
+		rehearsed = append(rehearsed, i)
 		return assess.Verdict{Rules: []assess.RuleVerdict{{Passed: true}, {Rule: "what a run demands"}}}, nil
 	}
 	m = additive(slices.Repeat([]float64{0.1, 0.2, 0.25, 0.3}, 4)...)
 	m.SetRules([]assess.Rule{{Column: "x", MinEfficiency: ptr(0.1)}}, false)
 	m.Judge()
-	tried = nil
-	if err := m.Recommend(200, again(m), never); err != nil || m.Recommended != nil || len(tried) != rehearsals || !strings.Contains(m.Reason, "what a run demands") {
-		t.Errorf("recommended %+v after %d trials: %s", m.Recommended, len(tried), m.Reason)
+	rehearsed = nil
+	if err := m.Recommend(200, again(m), never); err != nil || m.Recommended != nil || len(rehearsed) != rehearsals || !strings.Contains(m.Reason, "what a run demands") {
+		t.Errorf("recommended %+v after %d trials: %s", m.Recommended, len(rehearsed), m.Reason)
 	}
 
 	// Where no run can be tried nothing is recommended, and what is open is said.

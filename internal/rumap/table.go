@@ -79,15 +79,15 @@ func (t *table) verdict() {
 		}
 		t.Line(t.Paint("1;32", l))
 	}
-	said := "efficiency " + figure.Percent(float64(p.Efficiency))
+	words := "efficiency " + figure.Percent(float64(p.Efficiency))
 	if k, ok := m.Worst(p.Risk, m.Protected()); ok {
-		said += "; worst protected: " + figure.Printable(k.Target+", "+k.Knowledge) + ", R = " + figure.Plain(float64(k.R), figure.RiskDigits) +
+		words += "; worst protected: " + figure.Printable(k.Target+", "+k.Knowledge) + ", R = " + figure.Plain(float64(k.R), figure.RiskDigits) +
 			", known to ± " + figure.Plain(float64(k.RMSE), figure.RiskDigits)
 		if m.Unit != "" {
-			said += " " + figure.Printable(m.Unit)
+			words += " " + figure.Printable(m.Unit)
 		}
 	}
-	t.Wrapped("  ", "", said)
+	t.Wrapped("  ", "", words)
 	if binds := m.Binding(); len(binds) > 0 {
 		t.Wrapped("  ", "", "binds: "+figure.Printable(strings.Join(binds, "; ")))
 	}

@@ -66,7 +66,7 @@ func TestSkewedByIndex(t *testing.T) {
 		squares += x * x
 	}
 	n := f.n()
-	near := func(key int, name string, got said, want float64, z float64) {
+	near := func(key int, name string, got reported, want float64, z float64) {
 		t.Helper()
 		if !(math.Abs(got.value-want) <= exact*want+z*got.se) {
 			t.Errorf("key %d: %s: mean square %g ± %g, is %g", key, name, got.value, got.se, want)

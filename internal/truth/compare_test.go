@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// said is a figure of a report: a mean squared error, of which the report has the
+// reported is a figure of a report: a mean squared error, of which the report has the
 // reciprocal.
-type said struct {
+type reported struct {
 	figure
 	sampled, approximate bool
 	errs                 string
@@ -15,8 +15,8 @@ type said struct {
 
 // reciprocal makes of R (or U) and its standard error the squared error and its
 // own: d(1/R) = dR/R².
-func reciprocal(r, se value, sampled, approximate bool, errs string) said {
-	s := said{sampled: sampled, approximate: approximate, errs: errs}
+func reciprocal(r, se value, sampled, approximate bool, errs string) reported {
+	s := reported{sampled: sampled, approximate: approximate, errs: errs}
 	s.value = 1 / float64(r)
 	if se == se {
 		s.se = float64(se) * s.value * s.value
@@ -25,9 +25,9 @@ func reciprocal(r, se value, sampled, approximate bool, errs string) said {
 }
 
 // figures returns what a report says of column x, by the names of a reference.
-func (r *report) figures() map[string]said {
+func (r *report) figures() map[string]reported {
 	c := r.Columns["x"]
-	out := map[string]said{}
+	out := map[string]reported{}
 	for _, k := range c.Risk {
 		out[k.Target+" "+k.Knowledge] = reciprocal(k.R, k.SE, k.Sampled, k.Approximate, k.Errs)
 	}
@@ -38,7 +38,7 @@ func (r *report) figures() map[string]said {
 		g.value = 1 / float64(*u.EfficiencyGate*u.U0)
 		out[gateUtility] = g
 	}
-	out[meanBias] = said{figure: figure{value: float64(u.Bias)}}
+	out[meanBias] = reported{figure: figure{value: float64(u.Bias)}}
 	return out
 }
 
@@ -69,20 +69,20 @@ const unseen = 15.0 / 200
 
 // outcome is one figure beside the truth.
 type outcome struct {
-	name  string
-	ratio float64 // R (or U) said over true; 1 where both are infinite
-	z     float64 // standard errors on the unsafe side, negative on the safe one
-	said  said
-	truth figure
-	bin   float64 // half the width of the bin in which a percentile lies, else 0
+	name     string
+	ratio    float64 // R (or U) said over true; 1 where both are infinite
+	z        float64 // standard errors on the unsafe side, negative on the safe one
+	reported reported
+	truth    figure
+	bin      float64 // half the width of the bin in which a percentile lies, else 0
 }
 
 func isUtility(name string) bool { return name == utility || name == gateUtility }
 
 // compare holds one figure against the truth. scale is the square of the
 // column's size, for rounding, and unit that of the last decimal.
-func compare(name string, s said, truth figure, scale, unit float64) outcome {
-	o := outcome{name: name, said: s, truth: truth}
+func compare(name string, s reported, truth figure, scale, unit float64) outcome {
+	o := outcome{name: name, reported: s, truth: truth}
 	relative := exact
 	if s.sampled && name[0] == 'p' {
 		relative = targetExact
@@ -122,19 +122,19 @@ func (o outcome) unsafe() bool { return !(o.z <= limit) }
 // So is, by position, what lies within the bin in which a percentile is counted.
 func (o outcome) timid() bool {
 	if isUtility(o.name) {
-		return o.z < -limit && o.ratio < 1/1.02 && !o.said.approximate
+		return o.z < -limit && o.ratio < 1/1.02 && !o.reported.approximate
 	}
-	if o.said.sampled && math.Abs(math.Sqrt(o.said.value)-math.Sqrt(o.truth.value)) < o.bin {
+	if o.reported.sampled && math.Abs(math.Sqrt(o.reported.value)-math.Sqrt(o.truth.value)) < o.bin {
 		return false // a percentile is known to its bin
 	}
-	return o.z < -limit && !(o.ratio < 1.02) && !o.said.approximate
+	return o.z < -limit && !(o.ratio < 1.02) && !o.reported.approximate
 }
 
 func (o outcome) String() string {
 	mark := ""
-	if o.said.approximate {
-		mark = " approximate, errs " + o.said.errs
+	if o.reported.approximate {
+		mark = " approximate, errs " + o.reported.errs
 	}
 	return fmt.Sprintf("%-14s ratio %-8.4g z %+6.1f  said %.5g ± %.2g, true %.5g ± %.2g (rms %.5g, true %.5g)%s",
-		o.name, o.ratio, o.z, o.said.value, o.said.se, o.truth.value, o.truth.se, math.Sqrt(o.said.value), math.Sqrt(o.truth.value), mark)
+		o.name, o.ratio, o.z, o.reported.value, o.reported.se, o.truth.value, o.truth.se, math.Sqrt(o.reported.value), math.Sqrt(o.truth.value), mark)
 }

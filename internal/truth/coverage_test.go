@@ -12,7 +12,7 @@ import (
 // of its standard errors are allowed for, lest its luck decide about all of them. Of
 // what the report says to be approximate, and to err on the safe side, only the
 // unsafe end must hold.
-func covered(name string, s said, truth figure, f *file) bool {
+func covered(name string, s reported, truth figure, f *file) bool {
 	s.se = 2*s.se + 4*truth.se
 	o := compare(name, s, figure{value: truth.value}, f.size(), f.unit())
 	if s.approximate && s.errs == "safe" {
@@ -53,7 +53,7 @@ func TestCoverage(t *testing.T) {
 				c := e.of(f)
 				truth := (&bruteForce{f: f, c: c, seed: "coverage " + e.name + name, m: 1000, draws: 100_000}).replicates()
 				held, asked := map[string]int{}, 0
-				worst := map[string]said{}
+				worst := map[string]reported{}
 				for key := range keys {
 					all := job{f: f, masks: c.yaml(), path: path, sample: sample, replicates: 100, window: windowOf(c), key: 100 + key}.run(t).figures()
 					asked++

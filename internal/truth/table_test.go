@@ -55,7 +55,7 @@ func (r *table) add(row string, list []outcome) {
 					r.worst[row][c.title] = s
 				}
 				s.low, s.high = min(s.low, o.ratio), max(s.high, o.ratio)
-				s.approximate = s.approximate || o.said.approximate
+				s.approximate = s.approximate || o.reported.approximate
 			}
 		}
 	}

@@ -43,8 +43,8 @@ func TestBestOfFilesOfManyShapes(t *testing.T) {
 		o.Add(&place.Origin{}, &microdata.Block{N: n}, x, y, nil)
 		best, ok := o.Best(noise * noise)
 		least, name := Fit{Mse: math.Inf(1)}, ""
-		take := func(f Fit, said bool, what string) {
-			if said && f.Mse < least.Mse {
+		take := func(f Fit, fitted bool, what string) {
+			if fitted && f.Mse < least.Mse {
 				least, name = f, what
 			}
 		}
@@ -55,24 +55,24 @@ func TestBestOfFilesOfManyShapes(t *testing.T) {
 			}
 			for h := 1; 2*h <= len(s.bins); h *= 2 {
 				e, _ := s.average(h)
-				f, said := s.judged("moving average", e, 1)
-				take(f, said, fmt.Sprint("average of ", h))
+				f, fitted := s.judged("moving average", e, 1)
+				take(f, fitted, fmt.Sprint("average of ", h))
 			}
-			if e, said := s.groups(noise * noise); said {
-				f, said := s.judged("groups", e, 1)
-				take(f, said, "groups")
+			if e, fitted := s.groups(noise * noise); fitted {
+				f, fitted := s.judged("groups", e, 1)
+				take(f, fitted, "groups")
 			}
 			for _, penalty := range []float64{0.25, 0.5, 1, 2} {
-				f, said := s.judged("levels with jumps", s.jumps(penalty*noise*noise), 1)
-				take(f, said, fmt.Sprint("jumps at ", penalty))
+				f, fitted := s.judged("levels with jumps", s.jumps(penalty*noise*noise), 1)
+				take(f, fitted, fmt.Sprint("jumps at ", penalty))
 			}
-			if e, scale, said := s.neighbours(12); said {
-				f, said := s.judged("neighbours", e, scale)
-				take(f, said, "neighbours")
+			if e, scale, fitted := s.neighbours(12); fitted {
+				f, fitted := s.judged("neighbours", e, scale)
+				take(f, fitted, "neighbours")
 			}
 			for k := range 4 {
-				f, said := s.judged(isotonicName(k/2 == 1), s.isotonic(k/2 == 1, k%2 == 1), 1)
-				take(f, said, "isotonic")
+				f, fitted := s.judged(isotonicName(k/2 == 1), s.isotonic(k/2 == 1, k%2 == 1), 1)
+				take(f, fitted, "isotonic")
 			}
 		}
 		if won[name] = true; !ok || best != least {

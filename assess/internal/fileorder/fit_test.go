@@ -94,9 +94,9 @@ func TestAverageIsTheMeanAround(t *testing.T) {
 					any = any || want[i] == want[i]
 				}
 			}
-			got, said := s.average(h)
-			if said != any {
-				t.Errorf("%s, %d to either side: says something is %v", name, h, said)
+			got, fitted := s.average(h)
+			if fitted != any {
+				t.Errorf("%s, %d to either side: says something is %v", name, h, fitted)
 			}
 			checkEstimate(t, name, got, want)
 		}
@@ -215,15 +215,15 @@ func TestGroupsAreMeansOfEqualNeighbours(t *testing.T) {
 		}
 		slices.Sort(steps)
 		for _, mask := range []float64{1, 64, 1e6} {
-			got, said := s.groups(mask)
+			got, fitted := s.groups(mask)
 			if len(steps) == 0 || alike == 0 {
-				if got != nil || said {
+				if got != nil || fitted {
 					t.Errorf("%s: there are no groups", name)
 				}
 				continue
 			}
-			if said != (steps[len(steps)/2] > math.Sqrt(mask)) {
-				t.Errorf("%s, mask %v: seen is %v at a median step of %v", name, mask, said, steps[len(steps)/2])
+			if fitted != (steps[len(steps)/2] > math.Sqrt(mask)) {
+				t.Errorf("%s, mask %v: seen is %v at a median step of %v", name, mask, fitted, steps[len(steps)/2])
 			}
 			seen++
 			checkEstimate(t, name, got, want)
@@ -239,8 +239,8 @@ func TestGroupsAreMeansOfEqualNeighbours(t *testing.T) {
 func TestNeighboursAreLeastSquares(t *testing.T) {
 	for name, s := range sequences() {
 		const k = 2
-		got, scale, said := s.neighbours(k)
-		if !said {
+		got, scale, fitted := s.neighbours(k)
+		if !fitted {
 			t.Errorf("%s: says nothing", name)
 			continue
 		}
@@ -280,9 +280,9 @@ func TestNeighboursAreLeastSquares(t *testing.T) {
 		for range n {
 			s.bins = append(s.bins, orderBin{1, rng.NormFloat64(), rng.NormFloat64(), 0})
 		}
-		estimate, _, said := s.neighbours(4)
+		estimate, _, fitted := s.neighbours(4)
 		k := -1
-		if said {
+		if fitted {
 			k = slices.IndexFunc(estimate, func(e float64) bool { return e == e })
 		}
 		if k != want {
@@ -310,11 +310,11 @@ func TestJudgedIsTheSquareError(t *testing.T) {
 				}
 				at += b.n
 			}
-			got, said := s.judged("fit", estimate, 1.5)
-			if said != (total >= s.records/4) {
-				t.Errorf("%s, every %d: said is %v", name, every, said)
+			got, fitted := s.judged("fit", estimate, 1.5)
+			if fitted != (total >= s.records/4) {
+				t.Errorf("%s, every %d: said is %v", name, every, fitted)
 			}
-			if !said {
+			if !fitted {
 				continue
 			}
 			want := Fit{Name: "fit", Mse: 1.5 * square / total, Sampled: !s.complete}
@@ -349,8 +349,8 @@ func TestJudgedByFewGroups(t *testing.T) {
 		for _, e := range errors {
 			want += (e - mean) * (e - mean) / float64(used*max(1, used-1))
 		}
-		f, said := s.judged("few", estimate, 1)
-		if !said || math.Abs(f.Mse-mean) > 1e-12 || math.Abs(f.Noise-want) > 1e-12 {
+		f, fitted := s.judged("few", estimate, 1)
+		if !fitted || math.Abs(f.Mse-mean) > 1e-12 || math.Abs(f.Noise-want) > 1e-12 {
 			t.Errorf("%d groups: %+v, want %v and %v", used, f, mean, want)
 		}
 	}

@@ -38,25 +38,25 @@ func TestBestIsTheLeast(t *testing.T) {
 			t.Fatalf("limit %d: no fit", limit)
 		}
 		least := Fit{Mse: math.Inf(1)}
-		take := func(f Fit, said bool) {
-			if said && f.Mse < least.Mse {
+		take := func(f Fit, fitted bool) {
+			if fitted && f.Mse < least.Mse {
 				least = f
 			}
 		}
 		for l := range o.levels {
 			s := o.sequence(l)
 			for h := 1; h <= len(s.bins)/2; h *= 2 {
-				e, said := s.average(h)
+				e, fitted := s.average(h)
 				f, ok := s.judged("moving average", e, 1)
-				take(f, said && ok)
+				take(f, fitted && ok)
 			}
-			if e, said := s.groups(mask); said {
+			if e, fitted := s.groups(mask); fitted {
 				take(s.judged("groups", e, 1))
 			}
 			for _, penalty := range []float64{100, 200, 400, 800} {
 				take(s.judged("levels with jumps", s.jumps(penalty), 1))
 			}
-			if e, scale, said := s.neighbours(12); said {
+			if e, scale, fitted := s.neighbours(12); fitted {
 				take(s.judged("neighbours", e, scale))
 			}
 			if s.complete {

@@ -99,11 +99,11 @@ func (t *sudaTable) search(ctx context.Context, maxSize, workers int, each func(
 			return err
 		}
 		visited := false
-		var lists [][]found
+		var lists [][]msu
 		for _, s := range searchers {
 			visited = visited || s.visited
-			lists = append(lists, s.found)
-			for _, f := range s.found {
+			lists = append(lists, s.msus)
+			for _, f := range s.msus {
 				each(f.row, f.set)
 			}
 		}
@@ -161,7 +161,7 @@ type searcher struct {
 	table   *sudaTable
 	known   *uniques
 	size    int
-	found   []found
+	msus    []msu
 	visited bool      // a subtable was reached in which the last key is chosen
 	levels  [][]int32 // rows of the parts, by depth
 	counts  []int32
@@ -173,7 +173,7 @@ func (s *searcher) enter(ctx context.Context, p part) {
 	if s.size == 1 {
 		s.visited = true
 		if len(p.rows) == 1 && s.table.target[p.rows[0]] {
-			s.found = append(s.found, found{p.rows[0], set})
+			s.msus = append(s.msus, msu{p.rows[0], set})
 		}
 		return
 	}
@@ -257,7 +257,7 @@ func (s *searcher) alone(rows []int32, place int, set uint64) {
 
 func (s *searcher) unique(row, code int32, set uint64) {
 	if code >= 0 && s.table.target[row] && !s.known.within(row, set) {
-		s.found = append(s.found, found{row, set})
+		s.msus = append(s.msus, msu{row, set})
 	}
 }
 

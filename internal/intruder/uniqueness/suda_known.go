@@ -12,15 +12,15 @@ type uniques struct {
 	sets  []uint64
 }
 
-// found is one MSU.
-type found struct {
+// msu is a minimal sample unique: a record, and the keys as bits at their places.
+type msu struct {
 	row int32
 	set uint64
 }
 
 // with returns the sets of u and those of lists. A row's sets are searched far more
 // often than they are gathered.
-func (u *uniques) with(lists [][]found, workers int) *uniques {
+func (u *uniques) with(lists [][]msu, workers int) *uniques {
 	rows := len(u.start) - 1
 	start := make([]int, rows+1)
 	for r := range rows {

@@ -65,9 +65,9 @@ func (c *Client) classify(doing string, err error) *Error {
 	var answer *sr.ResponseError
 	if errors.As(err, &answer) {
 		e.Status = answer.StatusCode
-		said := c.clean(answer.Error())
+		reply := c.clean(answer.Error())
 		if bytes.HasPrefix(bytes.TrimSpace(answer.Raw), []byte("<")) {
-			said = "a page of HTML"
+			reply = "a page of HTML"
 		}
 		switch s := answer.StatusCode; {
 		case s == http.StatusUnauthorized:
@@ -91,7 +91,7 @@ func (c *Client) classify(doing string, err error) *Error {
 		default:
 			e.Kind, e.Reason = Invalid, "the registry refuses the request"
 		}
-		e.Reason = fmt.Sprintf("%s (status %d: %s)", e.Reason, e.Status, said)
+		e.Reason = fmt.Sprintf("%s (status %d: %s)", e.Reason, e.Status, reply)
 		return e
 	}
 	var (

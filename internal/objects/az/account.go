@@ -77,9 +77,9 @@ func connect(name string, options *container.ClientOptions) (*container.Client, 
 
 var errNoCredentials = fmt.Errorf("%w: no credentials were found, or they could not be renewed: see AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN and the other places where the Azure SDK looks", objects.ErrDenied)
 
-// said makes an error of the program of one of the SDK. Nothing of the request and of the
+// translated makes an error of the program of one of the SDK. Nothing of the request and of the
 // answer's text is in it: they have addresses, and those have signatures.
-func said(err error) error {
+func translated(err error) error {
 	if err == nil {
 		return nil
 	}

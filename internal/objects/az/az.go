@@ -41,7 +41,7 @@ type bucket struct{ client *container.Client }
 func (b *bucket) Head(ctx context.Context, key string) (objects.Info, error) {
 	out, err := b.client.NewBlobClient(key).GetProperties(ctx, nil)
 	if err != nil {
-		return objects.Info{}, said(err)
+		return objects.Info{}, translated(err)
 	}
 	info := objects.Info{Key: key, Size: deref(out.ContentLength), ETag: string(deref(out.ETag)), Modified: deref(out.LastModified)}
 	for k, v := range out.Metadata {
@@ -57,7 +57,7 @@ func (b *bucket) Get(ctx context.Context, key, etag string, offset, n int64) (io
 		Range: blob.HTTPRange{Offset: offset, Count: n}, AccessConditions: conditions(objects.Condition{ETag: etag}),
 	})
 	if err != nil {
-		return nil, said(err)
+		return nil, translated(err)
 	}
 	if etag != "" && string(deref(out.ETag)) != etag {
 		out.Body.Close()
@@ -75,7 +75,7 @@ func (b *bucket) List(ctx context.Context, prefix string, found func(objects.Inf
 	for pages.More() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return said(err)
+			return translated(err)
 		}
 		for _, o := range page.Segment.BlobItems {
 			info := objects.Info{Key: deref(o.Name)}
@@ -102,12 +102,12 @@ func (b *bucket) Put(ctx context.Context, key string, data []byte, mark string, 
 	_, err := b.client.NewBlockBlobClient(key).Upload(ctx, body(data), &blockblob.UploadOptions{
 		Metadata: metadata(mark), AccessConditions: conditions(c), TransactionalValidation: blob.TransferValidationTypeComputeCRC64(),
 	})
-	return said(err)
+	return translated(err)
 }
 
 func (b *bucket) Delete(ctx context.Context, key string) error {
 	_, err := b.client.NewBlobClient(key).Delete(ctx, nil)
-	if err = said(err); errors.Is(err, objects.ErrAbsent) {
+	if err = translated(err); errors.Is(err, objects.ErrAbsent) {
 		return nil
 	}
 	return err
@@ -161,7 +161,7 @@ func (u *upload) Part(ctx context.Context, number int, data []byte) error {
 			TransactionalValidation: blob.TransferValidationTypeComputeCRC64(),
 		})
 		if err != nil {
-			return said(err)
+			return translated(err)
 		}
 	}
 	u.mu.Lock()
@@ -184,7 +184,7 @@ func (u *upload) Complete(ctx context.Context, c objects.Condition) error {
 	_, err := u.client.NewBlockBlobClient(u.key).CommitBlockList(ctx, u.ids(), &blockblob.CommitBlockListOptions{
 		Metadata: metadata(u.mark), AccessConditions: conditions(c),
 	})
-	err = said(err)
+	err = translated(err)
 	if !errors.Is(err, objects.ErrNoUpload) {
 		return err
 	}
@@ -236,7 +236,7 @@ func (u *upload) There(ctx context.Context) error {
 		return nil // an empty list is always there
 	}
 	out, err := u.client.NewBlockBlobClient(u.key).GetBlockList(ctx, blockblob.BlockListTypeUncommitted, nil)
-	if err = said(err); errors.Is(err, objects.ErrAbsent) {
+	if err = translated(err); errors.Is(err, objects.ErrAbsent) {
 		return objects.ErrNoUpload
 	}
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
 
-// said makes an error of the program of one of the SDK. Nothing of the request and of the
+// translated makes an error of the program of one of the SDK. Nothing of the request and of the
 // answer's text is in it: they have addresses, identities and, on a server that means it
 // well, the key that it did not know.
-func (b *bucket) said(err error) error {
+func (b *bucket) translated(err error) error {
 	if err == nil {
 		return nil
 	}

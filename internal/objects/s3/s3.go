@@ -95,7 +95,7 @@ func (b *bucket) encryption() error {
 func (b *bucket) Head(ctx context.Context, key string) (objects.Info, error) {
 	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: &key})
 	if err != nil {
-		return objects.Info{}, b.said(err)
+		return objects.Info{}, b.translated(err)
 	}
 	return objects.Info{
 		Key: key, Size: aws.ToInt64(out.ContentLength), ETag: aws.ToString(out.ETag),
@@ -108,7 +108,7 @@ func (b *bucket) Get(ctx context.Context, key, etag string, offset, n int64) (io
 		Bucket: &b.name, Key: &key, IfMatch: some(etag), Range: aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+n-1)),
 	})
 	if err != nil {
-		return nil, b.said(err)
+		return nil, b.translated(err)
 	}
 	// A server that does not know conditions would give whatever it has.
 	if etag != "" && aws.ToString(out.ETag) != etag {
@@ -127,7 +127,7 @@ func (b *bucket) List(ctx context.Context, prefix string, found func(objects.Inf
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return b.said(err)
+			return b.translated(err)
 		}
 		for _, o := range page.Contents {
 			err := found(objects.Info{Key: aws.ToString(o.Key), Size: aws.ToInt64(o.Size), ETag: aws.ToString(o.ETag), Modified: aws.ToTime(o.LastModified)})
@@ -148,12 +148,12 @@ func (b *bucket) Put(ctx context.Context, key string, data []byte, mark string, 
 		in.IfNoneMatch = aws.String("*")
 	}
 	_, err := b.client.PutObject(ctx, in)
-	return b.said(err)
+	return b.translated(err)
 }
 
 func (b *bucket) Delete(ctx context.Context, key string) error {
 	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: &key})
-	return b.said(err)
+	return b.translated(err)
 }
 
 // upload is one upload in parts.
@@ -172,7 +172,7 @@ func (b *bucket) Begin(ctx context.Context, key, mark string) (objects.Upload, e
 		ServerSideEncryption: b.sse, SSEKMSKeyId: b.kms, ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
 	})
 	if err != nil {
-		return nil, b.said(err)
+		return nil, b.translated(err)
 	}
 	return &upload{bucket: b, key: key, id: out.UploadId, parts: map[int]types.CompletedPart{}}, nil
 }
@@ -183,7 +183,7 @@ func (u *upload) Part(ctx context.Context, number int, data []byte) error {
 		Bucket: &u.name, Key: &u.key, UploadId: u.id, PartNumber: &n, Body: bytes.NewReader(data), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
 	})
 	if err != nil {
-		return u.said(err)
+		return u.translated(err)
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -202,12 +202,12 @@ func (u *upload) Complete(ctx context.Context, c objects.Condition) error {
 		in.MultipartUpload.Parts = append(in.MultipartUpload.Parts, u.parts[n])
 	}
 	_, err := u.client.CompleteMultipartUpload(ctx, in)
-	return u.said(err)
+	return u.translated(err)
 }
 
 func (u *upload) Abort(ctx context.Context) error {
 	_, err := u.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.name, Key: &u.key, UploadId: u.id})
-	return u.said(err)
+	return u.translated(err)
 }
 
 // token is an upload as another process takes it up.
@@ -254,7 +254,7 @@ func (u *upload) There(ctx context.Context) error {
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return u.said(err)
+			return u.translated(err)
 		}
 		for _, p := range page.Parts {
 			if want, ok := u.parts[int(aws.ToInt32(p.PartNumber))]; ok && aws.ToString(p.ETag) == aws.ToString(want.ETag) {

@@ -163,13 +163,13 @@ func (g *grid) rehearsal(ctx context.Context, src connectors.Source) func(point 
 		if err != nil {
 			return assess.Verdict{}, config.Errors{err.(config.Error)}
 		}
-		tried := *g.whole
-		tried.Masks = masks
+		trial := *g.whole
+		trial.Masks = masks
 		var paths []string
 		for i, m := range masks {
 			paths = append(paths, fmt.Sprintf("%s[%d].%s", strategy.Path, i, m.Kind()))
 		}
-		verdict, err := filejob.Rehearse(ctx, &tried, paths, src, g.key, g.progress)
+		verdict, err := filejob.Rehearse(ctx, &trial, paths, src, g.key, g.progress)
 		if err != nil {
 			return assess.Verdict{}, err
 		}

@@ -282,16 +282,16 @@ func TestStreamTakesAnotherConfiguration(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	said := log.String()
+	lines := log.String()
 	for _, want := range []string{"name has changed, which takes a restart", "sink has changed", "quarantine has changed", "source has changed", "the file is broken"} {
-		if !strings.Contains(said, want) {
+		if !strings.Contains(lines, want) {
 			t.Errorf("nobody says: %s", want)
 		}
 	}
-	if n := strings.Count(said, "the changed configuration is in force"); n < 2 || n > 3 {
+	if n := strings.Count(lines, "the changed configuration is in force"); n < 2 || n > 3 {
 		t.Errorf("%d configurations were taken", n)
 	}
-	if n := strings.Count(said, "R and U are measured anew"); n < 2 {
+	if n := strings.Count(lines, "R and U are measured anew"); n < 2 {
 		t.Errorf("said %d times that measures begin anew", n)
 	}
 	if released > 200 {

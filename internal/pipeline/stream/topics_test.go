@@ -162,8 +162,8 @@ func TestStreamBeginsTotalsAnewWithOtherMasks(t *testing.T) {
 	s.run(s.small())
 	s.persons(500, 800)
 	text := strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), "sd: 50", "sd: 60", 1)
-	said := s.listen()
-	result, err := stream.Run(t.Context(), hasty(s.parse(text)), said.options())
+	logged := s.listen()
+	result, err := stream.Run(t.Context(), hasty(s.parse(text)), logged.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestStreamBeginsTotalsAnewWithOtherMasks(t *testing.T) {
 	if r := result.Report.Records; r.Released != 300 {
 		t.Errorf("records %+v, want the 300 of the new masks", r)
 	}
-	if !said.has("measured anew") {
+	if !logged.has("measured anew") {
 		t.Error("nobody was told that R and U are measured anew")
 	}
 	// They go on from there, and not anew each time.

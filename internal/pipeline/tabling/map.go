@@ -25,7 +25,7 @@ func Map(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*tablem
 	if err != nil {
 		return nil, err
 	}
-	tried, left, err := t.Candidates()
+	candidates, left, err := t.Candidates()
 	if err != nil {
 		return nil, err
 	}
@@ -61,9 +61,9 @@ func Map(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*tablem
 		}
 		g.judgeOther(p)
 	}
-	o.Progress.Start("map", int64(len(tried)))
-	for i := range tried {
-		p, err := g.point(ctx, &tried[i])
+	o.Progress.Start("map", int64(len(candidates)))
+	for i := range candidates {
+		p, err := g.point(ctx, &candidates[i])
 		if err != nil {
 			return nil, err
 		}

@@ -272,20 +272,20 @@ func (r Rule) broken(c *tables.Cells, cell int, interval *Interval) (up float64,
 
 // list applies the a-priori list.
 func (r *Result) list(c *tables.Cells, o Options, problems *check.Problems) {
-	said := map[int]Listed{}
+	listed := map[int]Listed{}
 	for _, l := range o.List {
 		at := fmt.Sprintf("list:%d", l.Line)
 		if l.Cell < 0 || l.Cell >= len(r.Status) {
 			problems.Addf(at, "cell %d is outside the tables", l.Cell)
 			continue
 		}
-		if old, twice := said[l.Cell]; twice {
+		if old, again := listed[l.Cell]; again {
 			if old.As != l.As {
 				problems.Addf(at, "cell %s stands in line %d as something else", c.Set.Name(l.Cell), old.Line)
 			}
 			continue
 		}
-		said[l.Cell] = l
+		listed[l.Cell] = l
 		if l.As == Unsafe {
 			r.primary(l.Cell, ByList, max(l.Up, o.Interval.at(max(c.Value[l.Cell], -c.Value[l.Cell]), 0)))
 			r.Down[l.Cell] = max(r.Down[l.Cell], l.Down)
