@@ -3,6 +3,7 @@ package csv
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -325,6 +326,7 @@ func (s *source) look(kinds []text.Kinds, declared []arrow.DataType, c *text.Chu
 	s.dialect.tokenise(b, c.Data, c.Records, c.Final)
 	bad := b.malformed
 	var buf [64]byte
+	short := s.numbers.usual() && len(s.nulls.others) == 0
 	for f := range kinds {
 		if declared[f] != nil {
 			continue
@@ -336,21 +338,28 @@ func (s *source) look(kinds []text.Kinds, declared []arrow.DataType, c *text.Chu
 				continue
 			}
 			start, end := b.field(r, f)
-			field := c.Data[start:end]
-			switch {
-			case s.nulls.has(field):
-				k |= text.SeenNull
-			default:
-				content, _ := s.dialect.bare(field, nil)
-				if len(content) == 0 && s.nulls.empty {
-					k |= text.SeenNull // "" says nothing of the type
+			if n := end - start; short && n-1 < 8 && int(start)+8 <= len(c.Data) {
+				if kind := text.KindOfShort(binary.LittleEndian.Uint64(c.Data[start:]), uint(n)); kind != 0 {
+					k |= kind
 					continue
 				}
-				k |= s.numbers.kind(content, buf[:0])
 			}
+			k |= s.kind(c.Data[start:end], buf[:0])
 		}
 		kinds[f] = k
 	}
+}
+
+// kind is that of one field's value, or that it has none.
+func (s *source) kind(field, buf []byte) text.Kinds {
+	if s.nulls.has(field) {
+		return text.SeenNull
+	}
+	content, _ := s.dialect.bare(field, nil)
+	if len(content) == 0 && s.nulls.empty {
+		return text.SeenNull // "" says nothing of the type
+	}
+	return s.numbers.kind(content, buf)
 }
 
 // nulls is what stands for no value.
