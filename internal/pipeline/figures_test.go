@@ -157,6 +157,6 @@ func planOf(t *testing.T, p *config.Pipeline, key keystream.Key) (tree planned) 
 	tree.Masked, tree.Constant, tree.Linked, tree.Counted = pl.Masked, pl.Constant, pl.Intruder.Linked, pl.Intruder.Counted
 	tree.Identity, tree.Carry, tree.Carried, tree.Released, tree.Index = pl.identity, pl.Carry, pl.Intruder.Carried, pl.Intruder.Released, pl.Intruder.Index
 	tree.Cut = []int{pl.Cut.Records}
-	tree.Options = []string{fmt.Sprint(o.Carry, o.Released, o.Sample, o.Replicates, o.Targets, o.Gated, o.AllowUnchanged, o.Shuffled, o.Mixes, o.Entire, o.OrderBins, pl.Cut.Exact, progress.Phase(), progress.Records(), progress.Total(), pl.Measures(), o.Replicate != nil, len(o.Columns))}
+	tree.Options = []string{fmt.Sprint(o.Carry, o.Released, o.Sample, o.Replicates, o.Targets, o.Gated, o.AllowUnchanged != nil, o.Shuffled, o.Mixes, o.Entire, o.OrderBins, pl.Cut.Exact, progress.Phase(), progress.Records(), progress.Total(), pl.Measures(), o.Replicate != nil, len(o.Columns))}
 	return tree
 }
