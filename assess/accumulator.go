@@ -101,11 +101,13 @@ func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 	w := &a.work
 	origin := a.origins.Of(b.Scope, int32(b.Stream))
 	var keep microdata.Bitmap
-	if len(b.Rejects) > 0 {
+	if !b.Whole() {
 		w.keep = microdata.NewBitmap(b.N, w.keep)
 		keep = w.keep
-		for _, r := range b.Rejects {
-			keep.Clear(r.Row)
+		for i := range b.N {
+			if b.Rejected(i) {
+				keep.Clear(i)
+			}
 		}
 	}
 	for c := range a.columns {

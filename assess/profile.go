@@ -166,11 +166,13 @@ func (p *Profiler) Add(b *microdata.Block) {
 	}
 	p.records += int64(b.Kept())
 	var keep microdata.Bitmap
-	if len(b.Rejects) > 0 {
+	if !b.Whole() {
 		p.keep = microdata.NewBitmap(b.N, p.keep)
 		keep = p.keep
-		for _, r := range b.Rejects {
-			keep.Clear(r.Row)
+		for i := range b.N {
+			if b.Rejected(i) {
+				keep.Clear(i)
+			}
 		}
 	}
 	for c, column := range p.columns {

@@ -53,6 +53,9 @@ func parseParameter(path string) (p parameter, wrong string) {
 	if !slices.Contains(kinds, p.kind) {
 		return p, fmt.Sprintf("must name a kind of mask after its number, got %q%s", p.kind, form.Instead(p.kind, kinds))
 	}
+	if at := slices.IndexFunc(transform.Kinds, func(k transform.Kind) bool { return k.Name == p.kind }); at >= 0 && transform.LeavesOut(transform.Kinds[at].New()) {
+		return p, fmt.Sprintf("must not be a parameter of %s: all points of a map are of the same records; draw a map for each", p.kind)
+	}
 	p.form, p.fields = maskForm().Member(p.kind).Form, segments[3:]
 	trail := fmt.Sprintf("masks.%d.%s", p.mask, p.kind)
 	for _, segment := range p.fields {

@@ -28,6 +28,7 @@ func (l *loader) validateMap(p *Pipeline) {
 	}
 	l.validateAxes("map.vary", m.Vary)
 	l.validateStrategies(p)
+	l.validateSamples(p)
 	var ps check.Problems
 	if ps.AtLeast("margin", m.Margin, 0); l.Sound("map.margin") {
 		l.Within("map", ps)

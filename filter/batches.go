@@ -120,7 +120,7 @@ func (s *batches) encode(b *microdata.Block, rec arrow.RecordBatch, layout *micr
 
 // keep is an array without the rejected records; who asks owns it.
 func keep(a arrow.Array, b *microdata.Block) (arrow.Array, error) {
-	if len(b.Rejects) == 0 {
+	if b.Whole() {
 		a.Retain()
 		return a, nil
 	}

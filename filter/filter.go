@@ -184,6 +184,7 @@ func (f *Filter) count(b *microdata.Block) {
 	f.counts.Read += int64(b.N)
 	f.counts.Released += int64(b.Kept())
 	f.counts.Quarantined += int64(len(b.Rejects))
+	f.counts.LeftOut += int64(b.LeftOut())
 }
 
 // Close measures what was released, lets the intruder at it where the configuration asks

@@ -126,7 +126,7 @@ func (c *Column) OutArray() arrow.Array {
 // Digest is a keyed hash of the identifying values of a record.
 type Digest [16]byte
 
-// Reject says why a record of a block must not be released.
+// Reject says why a record of a block cannot be released.
 type Reject struct {
 	Row    int    // index in the block
 	Column string // "" where the whole record is malformed
@@ -161,7 +161,8 @@ type Block struct {
 	Carried any
 
 	Rejects  []Reject // at most one a record, in the order in which they were found
-	rejected Bitmap   // nil where Rejects is empty; here a set bit is a rejected record
+	rejected Bitmap   // here a set bit is a record that is not to be released; nil where all are
+	leftOut  int      // of these, how many a sample leaves out
 }
 
 // Reset empties the block for n records in the given number of columns, keeping
@@ -180,23 +181,43 @@ func (b *Block) Reset(stream int, first int64, n, columns int) {
 	}
 	b.Digests, b.Carried = nil, nil
 	b.Scope, b.Places = "", nil
-	b.Rejects, b.rejected = b.Rejects[:0], nil
+	b.Rejects, b.rejected, b.leftOut = b.Rejects[:0], nil, 0
 }
 
 // Reject marks record row as not to be released. The first reason given for a
 // record stays. reason must not hold any value of the record.
 func (b *Block) Reject(row int, column, reason string) {
-	if b.rejected == nil {
-		b.rejected = make(Bitmap, (b.N+63)/64)
-	}
-	if b.rejected[row>>6]>>(row&63)&1 == 1 {
+	if b.Rejected(row) {
 		return
 	}
-	b.rejected.Set(row)
+	b.drop(row)
 	b.Rejects = append(b.Rejects, Reject{Row: row, Column: column, Reason: reason})
 }
 
-// Rejected reports whether record row must not be released.
+func (b *Block) drop(row int) {
+	if b.rejected == nil {
+		b.rejected = make(Bitmap, (b.N+63)/64)
+	}
+	b.rejected.Set(row)
+}
+
+// LeaveOut marks record row as one that is not released although it could be: a sample has
+// not drawn it. A record that is rejected stays rejected, and one that is left out is
+// rejected no more.
+func (b *Block) LeaveOut(row int) {
+	if !b.Rejected(row) {
+		b.drop(row)
+		b.leftOut++
+	}
+}
+
+// LeftOut returns how many records LeaveOut has marked.
+func (b *Block) LeftOut() int { return b.leftOut }
+
+// Whole reports whether every record is to be released.
+func (b *Block) Whole() bool { return b.rejected == nil }
+
+// Rejected reports whether record row must not be released: it was rejected or left out.
 func (b *Block) Rejected(row int) bool {
 	return b.rejected != nil && b.rejected[row>>6]>>(row&63)&1 == 1
 }
@@ -210,7 +231,7 @@ func (b *Block) Place(i int) int64 {
 }
 
 // Kept returns how many records are to be released.
-func (b *Block) Kept() int { return b.N - len(b.Rejects) }
+func (b *Block) Kept() int { return b.N - len(b.Rejects) - b.leftOut }
 
 // Part makes dst the records from ≤ i < to of b, for reading while b lives:
 // values are shared, what is carried is left out.
@@ -239,6 +260,13 @@ func (b *Block) Part(dst *Block, from, to int) {
 	for _, r := range b.Rejects {
 		if r.Row >= from && r.Row < to {
 			dst.Reject(r.Row-from, r.Column, r.Reason)
+		}
+	}
+	if b.leftOut > 0 {
+		for i := range n {
+			if b.Rejected(from + i) {
+				dst.LeaveOut(i) // those that Rejects tells of stay rejected
+			}
 		}
 	}
 }

@@ -25,6 +25,13 @@ func TestPart(t *testing.T) {
 	b.Columns[1].Array = build.NewArray()
 	b.Columns[0].Mutable().Values[65] = -1
 	b.Reject(64, "x", "for the test")
+	b.LeaveOut(64) // stays rejected
+	b.LeaveOut(9)
+	b.LeaveOut(9)
+	b.Reject(9, "x", "stays left out")
+	if b.Kept() != n-2 || b.LeftOut() != 1 || len(b.Rejects) != 1 || b.Whole() {
+		t.Errorf("%d kept, %d left out, %d rejected", b.Kept(), b.LeftOut(), len(b.Rejects))
+	}
 	for from := range n {
 		for to := from + 1; to <= n; to++ {
 			b.Part(&p, from, to)
@@ -35,9 +42,13 @@ func TestPart(t *testing.T) {
 			if !slices.Equal(original.Values, v.Values[from:to]) || codes.Len() != p.N {
 				t.Fatalf("part %d to %d holds other values", from, to)
 			}
+			out, bad := from <= 9 && to > 9, from <= 64 && to > 64
+			if (p.LeftOut() == 1) != out || (len(p.Rejects) == 1) != bad || p.Whole() == (out || bad) {
+				t.Fatalf("part %d to %d: %d left out, %d rejected", from, to, p.LeftOut(), len(p.Rejects))
+			}
 			for i := range p.N {
 				row := from + i
-				if original.Valid.Has(i) != (row%7 != 3) || p.Rejected(i) != (row == 64) || codes.Value(i) != int64(row) || (released.Values[i] < 0) != (row == 65) {
+				if original.Valid.Has(i) != (row%7 != 3) || p.Rejected(i) != (row == 64 || row == 9) || codes.Value(i) != int64(row) || (released.Values[i] < 0) != (row == 65) {
 					t.Fatalf("part %d to %d: record %d is not that of the block", from, to, row)
 				}
 			}

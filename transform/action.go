@@ -3,7 +3,7 @@ package transform
 import "math"
 
 // Action is what a mask does to a value: Addition, Multiplication, Bounding,
-// Rounding, Exchange, Aggregation, RankExchange, Shuffling, Synthesis, Recoding, Randomising or Suppression. Masks of other
+// Rounding, Exchange, Aggregation, RankExchange, Shuffling, Synthesis, Recoding, Randomising, Suppression or Sampling. Masks of other
 // kinds say nothing until an action is there
 // that is theirs, and until the packages that reckon with actions know it; these
 // take an action that they do not know for none.

@@ -23,6 +23,10 @@ type Suppression struct {
 	Keys []string
 }
 
+// Sampling leaves records out and changes none of the others.
+type Sampling struct{}
+
+func (Sampling) action()    {}
 func (Recoding) action()    {}
 func (Randomising) action() {}
 func (Suppression) action() {}

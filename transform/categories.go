@@ -47,10 +47,33 @@ func (c *Chain) categorical(i int, name, field string, from, to []string, after 
 	if col == nil {
 		return nil, nil
 	}
-	if !movable(col.Field.Type) {
-		return nil, fmt.Errorf("%s.columns: column %s must have a scalar type to be told apart, got %s", c.at(i), strconv.Quote(name), col.Field.Type)
+	k, err := c.categoriesOf(i, col, "columns", field, from)
+	if err != nil {
+		return nil, err
 	}
-	k := &categoryColumn{column: col, numeric: col.Field.Numeric(), numbers: make(map[float64]int32, len(from)), from: from, out: to}
+	k.out = to
+	numeric := after.Numeric()
+	for _, text := range to {
+		code, err := codeOf(text, numeric)
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: column %s holds numbers, and %s is none", c.at(i), field, strconv.Quote(name), strconv.Quote(text))
+		}
+		if numeric && !col.holds(code) {
+			return nil, fmt.Errorf("%s.%s: column %s cannot hold %s in its type and decimals", c.at(i), field, strconv.Quote(name), text)
+		}
+		k.codes = append(k.codes, code)
+	}
+	return k, nil
+}
+
+// categoriesOf returns a column for mask i to tell its categories apart; named is the
+// parameter that names the column, field the one that lists the categories.
+func (c *Chain) categoriesOf(i int, col *column, named, field string, from []string) (*categoryColumn, error) {
+	name := col.Name
+	if !movable(col.Field.Type) {
+		return nil, fmt.Errorf("%s.%s: column %s must have a scalar type to be told apart, got %s", c.at(i), named, strconv.Quote(name), col.Field.Type)
+	}
+	k := &categoryColumn{column: col, numeric: col.Field.Numeric(), numbers: make(map[float64]int32, len(from)), from: from}
 	if !k.numeric {
 		k.texts = make(map[string]int32, len(from))
 	}
@@ -66,17 +89,6 @@ func (c *Chain) categorical(i int, name, field string, from, to []string, after 
 		if k.texts != nil {
 			k.texts[text] = int32(j)
 		}
-	}
-	numeric := after.Numeric()
-	for _, text := range to {
-		code, err := codeOf(text, numeric)
-		if err != nil {
-			return nil, fmt.Errorf("%s.%s: column %s holds numbers, and %s is none", c.at(i), field, strconv.Quote(name), strconv.Quote(text))
-		}
-		if numeric && !col.holds(code) {
-			return nil, fmt.Errorf("%s.%s: column %s cannot hold %s in its type and decimals", c.at(i), field, strconv.Quote(name), text)
-		}
-		k.codes = append(k.codes, code)
 	}
 	return k, nil
 }

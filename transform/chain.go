@@ -48,6 +48,8 @@ type Chain struct {
 	replicate int
 	columns   []*column // touched, in the order in which masks first name them
 	steps     []step    // one a mask
+	choice    choosing  // nil where all records are released
+	chosen    string    // names the sample, where there is one
 	survey    int       // steps up to the last mask of scope dataset, that one included
 	surveyed  bool
 	touched   []atomic.Int64
@@ -170,9 +172,16 @@ func (c *Chain) arithmetic(i int, name string) (*column, error) {
 // then go through Survey first, and EndSurvey follows, before the first Apply.
 func (c *Chain) NeedsSurvey() bool { return c.survey > 0 }
 
-// Draws reports whether anything that the chain does is drawn; else each of its
-// replicates is the release.
-func (c *Chain) Draws() bool { return len(c.draws) > 0 }
+// Draws reports whether anything that the chain does to the records that are released is
+// drawn; else each of its replicates is the release.
+func (c *Chain) Draws() bool {
+	for _, d := range c.draws {
+		if !LeavesOut(c.masks[d.mask].Params) {
+			return true
+		}
+	}
+	return false
+}
 
 // Survey takes a block of the first pass. Blocks come one at a time, in the
 // order of the source, cut as those of Apply are. The block's released columns
@@ -241,8 +250,35 @@ func (c *Chain) Apply(b *microdata.Block) error {
 	})
 }
 
-// Admit rejects the records of a block that Apply would reject, and masks nothing.
+// Admit rejects the records of a block that Apply would reject before it masks any, leaves
+// out those that Apply leaves out, and masks nothing.
 func (c *Chain) Admit(b *microdata.Block) error {
+	if c.choice == nil {
+		return c.admit(b)
+	}
+	if err := c.admit(b); err != nil {
+		return err
+	}
+	w := c.scratch.Get().(*work)
+	defer c.scratch.Put(w)
+	w.streams, w.shared, w.leaves = c.streamsOf(b.Scope), c.shared, c.replicate == 0
+	w.digests = c.identify(w, b)
+	return c.choice.choose(c, w, b, w.digests)
+}
+
+// identify returns digests of the records' identities, nil where place is the identity.
+func (c *Chain) identify(w *work, b *microdata.Block) []microdata.Digest {
+	if len(c.setup.Identity) == 0 {
+		return nil
+	}
+	w.identity = w.identity[:0]
+	for _, i := range c.setup.Identity {
+		w.identity = append(w.identity, &b.Columns[i])
+	}
+	return c.setup.Key.Digests(b.Digests, w.identity, b.N)
+}
+
+func (c *Chain) admit(b *microdata.Block) error {
 	for _, col := range c.columns {
 		if c.shared.admitted(col, b) {
 			continue
@@ -260,21 +296,21 @@ func (c *Chain) Admit(b *microdata.Block) error {
 func (c *Chain) run(b *microdata.Block, f func(*work) error) error {
 	w := c.scratch.Get().(*work)
 	defer c.scratch.Put(w)
-	w.digests, w.streams, w.shared, w.leaves = nil, c.streamsOf(b.Scope), c.shared, c.replicate == 0
-	if err := c.Admit(b); err != nil {
+	w.streams, w.shared, w.leaves = c.streamsOf(b.Scope), c.shared, c.replicate == 0
+	if err := c.admit(b); err != nil {
 		return err
 	}
-	if len(c.setup.Identity) > 0 {
-		w.identity = w.identity[:0]
-		for _, i := range c.setup.Identity {
-			w.identity = append(w.identity, &b.Columns[i])
-		}
-		b.Digests = c.setup.Key.Digests(b.Digests, w.identity, b.N)
-		w.digests = b.Digests
+	if w.digests = c.identify(w, b); w.digests != nil {
+		b.Digests = w.digests
 		for i := range w.digests {
 			if w.digests[i] == (microdata.Digest{}) && !b.Rejected(i) {
 				c.unidentified.Add(1)
 			}
+		}
+	}
+	if c.choice != nil {
+		if err := c.choice.choose(c, w, b, w.digests); err != nil {
+			return err
 		}
 	}
 	return f(w)
@@ -330,8 +366,12 @@ func (c *Chain) Resume(touched []int64, unidentified int64) {
 // count adds the records marked in changed to those that mask i has changed. A
 // rejected record is not released and does not count.
 func (c *Chain) count(i int, b *microdata.Block, changed microdata.Bitmap) {
-	for _, r := range b.Rejects {
-		changed.Clear(r.Row)
+	if !b.Whole() {
+		for i := range b.N {
+			if b.Rejected(i) {
+				changed.Clear(i)
+			}
+		}
 	}
 	c.touched[i].Add(int64(changed.Count(b.N)))
 }

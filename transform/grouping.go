@@ -71,8 +71,11 @@ func (g *grouping) find(b *microdata.Block, columns []int, from, n int) error {
 
 // exclude gives rejected records group −1: they are not released and take no part.
 func (g *grouping) exclude(b *microdata.Block, from int) {
-	for _, r := range b.Rejects {
-		if i := r.Row - from; i >= 0 && i < len(g.group) {
+	if b.Whole() {
+		return
+	}
+	for i := range g.group {
+		if b.Rejected(from + i) {
 			g.group[i] = -1
 		}
 	}

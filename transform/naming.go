@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -36,6 +37,9 @@ func part(word string, numbers ...float64) string {
 func (c *Chain) does(i int, col *column, parts string) {
 	if reads := c.masks[i].Params.Reads(); len(reads) > 0 {
 		parts += c.told("reads", sorted(reads)...)
+	}
+	if MixesRecords(c.masks[i].Params) {
+		parts += c.chosen
 	}
 	col.done.text += parts
 	col.done.by = i + 1
@@ -81,6 +85,9 @@ func (c *Chain) stream(i int, col *column) int { return c.streamNamed(i, col.Nam
 
 // streamNamed is stream for draws that belong to no one column.
 func (c *Chain) streamNamed(i int, column, done string) int {
+	if MixesRecords(c.masks[i].Params) && !strings.Contains(done, c.chosen) {
+		done += c.chosen
+	}
 	c.draws = append(c.draws, drawName{i, column, done})
 	return len(c.draws) - 1
 }

@@ -22,6 +22,17 @@ var examples = map[string][]struct {
 	at    int
 	masks func() []Spec
 }{
+	"sample": {{0, func() []Spec {
+		return []Spec{
+			mask(&Sample{Rate: ptr(0.25), By: "c", Rates: map[string]float64{"1": 0.4}}),
+			mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"a"}, Rate: ptr(0.4), Policy: "random", Scope: "window"}),
+		}
+	}}, {0, func() []Spec {
+		return []Spec{
+			mask(&Sample{Rate: ptr(0.25), By: "c", Rates: map[string]float64{"1": 0.4}}),
+			mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.1)}),
+		}
+	}}},
 	"bias": {
 		{0, func() []Spec { return []Spec{mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.1)})} }},
 		{0, func() []Spec { return []Spec{mask(&Bias{Columns: []string{"a"}, Range: ptr(0.3)})} }},

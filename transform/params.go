@@ -45,6 +45,7 @@ type Kind struct {
 
 // Kinds is the table of masks: a new mask is one file and one line here.
 var Kinds = []Kind{
+	{"sample", "release a keyed share of the records and leave the others out", func() Params { return new(Sample) }},
 	{"bias", "multiply by θ ~ N(1, φ²), drawn for each record and column", func() Params { return new(Bias) }},
 	{"noise", "add ε with mean 0 and standard deviation λ", func() Params { return new(Noise) }},
 	{"truncate", "keep released values within bounds", func() Params { return new(Truncate) }},

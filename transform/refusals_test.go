@@ -15,6 +15,9 @@ import (
 // the two stand, and one without a name.
 func TestEveryKindRefusesWrongColumns(t *testing.T) {
 	for _, k := range Kinds {
+		if LeavesOut(k.New()) {
+			continue // it is of whole records
+		}
 		for _, c := range []struct {
 			columns []string
 			want    string // "" is no problem of the columns

@@ -153,8 +153,10 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
 	}
-	for _, r := range b.Rejects {
-		s.codes[0][from+r.Row] = -1
+	for i := range b.N {
+		if b.Rejected(i) {
+			s.codes[0][from+i] = -1
+		}
 	}
 	s.data.n += b.N
 	s.data.follow(b, from)

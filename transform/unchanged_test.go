@@ -130,6 +130,8 @@ func exampleSpecs(kind string) [][]Spec {
 		return mask(&Swap{Columns: a, Keys: []string{"b"}, Attribute: "c", Rate: ptr(0.5), Scope: scope})
 	}
 	switch kind {
+	case "sample":
+		return [][]Spec{{mask(&Sample{Rate: ptr(0.5)})}}
 	case "noise":
 		return [][]Spec{{mask(&Noise{Columns: a, SD: amount(1)})}, {mask(&Noise{Columns: []string{"a", "b"}, SD: percent(10), Correlated: true})}}
 	case "bias":

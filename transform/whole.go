@@ -165,8 +165,10 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 		}
 		g.strata = append(g.strata, s.grouping.combo...)
 	}
-	for _, r := range b.Rejects {
-		g.strata[from+r.Row] = -1
+	for i := range b.N {
+		if b.Rejected(i) {
+			g.strata[from+i] = -1
+		}
 	}
 	if len(s.streams) > 0 {
 		var values []float64

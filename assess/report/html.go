@@ -255,6 +255,9 @@ func (r *Report) recordCells() []labelled {
 	if r.Foreign != nil {
 		return append(list, labelled{Label: "without a released record", cell: whole("/foreign/unmatched", r.Foreign.Unmatched)})
 	}
+	if r.Records.LeftOut > 0 {
+		list = append(list, labelled{Label: "left out by the sample", cell: whole("/records/left_out", r.Records.LeftOut)})
+	}
 	return append(list, labelled{Label: "in quarantine", cell: whole("/records/quarantined", r.Records.Quarantined)})
 }
 

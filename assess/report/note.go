@@ -158,7 +158,7 @@ func (p *Public) note(masks []Mask) *Note {
 			n.Programs, shown[kind] = append(n.Programs, list...), list != nil
 		}
 	}
-	n.General = general(spread, linked)
+	n.General = append(general(spread, linked), p.sampled(masks)...)
 	return n
 }
 
@@ -184,9 +184,9 @@ func (p *Public) maskedColumns() []string {
 	return list
 }
 
-// add takes up a mask on the column. What its kind does not say is not known.
-func (c *carried) add(p *Public, m *PublicMask, full *Mask) {
-	published := transform.Published{
+// publishedOf is what is published of a mask; its numbers are in a column's unit.
+func (p *Public) publishedOf(m *PublicMask, full *Mask, unit string) transform.Published {
+	return transform.Published{
 		Parameters: m.Parameters.Get,
 		SD: func(column string) (float64, bool) {
 			λ, ok := m.NoiseSD.Get(column)
@@ -194,8 +194,13 @@ func (c *carried) add(p *Public, m *PublicMask, full *Mask) {
 		},
 		Named:  func(name string) bool { return slices.Contains(p.Published, name) },
 		Has:    func(name string) bool { _, ok := full.Parameters.Get(name); return ok },
-		Number: trimmed, Unit: unitAfter(c.unit),
+		Number: trimmed, Unit: unitAfter(unit),
 	}
+}
+
+// add takes up a mask on the column. What its kind does not say is not known.
+func (c *carried) add(p *Public, m *PublicMask, full *Mask) {
+	published := p.publishedOf(m, full, c.unit)
 	words, action := m.Mask+": what it does to a value is not known here", transform.Action(nil)
 	if kind := transform.PublishingKind(m.Mask); kind != nil {
 		words, action = kind.Words(published, c.name), kind.PublishedAction(published, c.name)

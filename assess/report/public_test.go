@@ -102,7 +102,7 @@ func allowed(path string) bool {
 	}
 	for _, suffix := range []string{
 		".Name", ".Version", ".Unit", ".Schema", ".Mask", ".Masked", ".Passed", ".Target", ".Knowledge", ".Measure", ".Column",
-		".Records.Read", ".Records.Released", ".Records.Quarantined",
+		".Records.Read", ".Records.Released", ".Records.Quarantined", ".Records.LeftOut",
 		".Released.N", ".Released.Nulls", ".Released.Mean", ".Released.SD",
 	} {
 		// A mask's own name is the steward's, and may tell a parameter.

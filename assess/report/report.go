@@ -70,6 +70,7 @@ type Records struct {
 	Read        int64 `json:"read"`
 	Released    int64 `json:"released"`
 	Quarantined int64 `json:"quarantined"`
+	LeftOut     int64 `json:"left_out,omitempty" doc:"records that the pipeline's sample did not draw; absent where there is none"`
 	// MaxQuarantined is nil where losses are not judged: of streams, snapshots and releases
 	// made elsewhere.
 	MaxQuarantined *assess.Float `json:"max_quarantined,omitempty" doc:"the share of records in quarantine from above which the release is withheld, stated or by default; absent where losses are not judged"`

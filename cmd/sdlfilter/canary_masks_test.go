@@ -65,6 +65,8 @@ func TestCanaryOfMasks(t *testing.T) {
 		status            int
 	}{
 		{name: "recode", masks: noise + "}, {" + coarse + "}", status: exitQuarantined},
+		{name: "sample", masks: "sample: {rate: 0.5, by: kind, rates: {" + canaryCategories(func(k int) string { return fmt.Sprint(": 0.", k%3+2) }) + "}}}, {" + noise + "}, {" + coarse + ", other: group0}"},
+		{name: "sample of listed strata", masks: "sample: {by: kind, rates: {" + canaryCategories(func(k int) string { return fmt.Sprint(": 0.", k%3+2) }) + "}}}, {" + noise, leaves: "kinds", status: exitQuarantined},
 		{name: "recode other", masks: noise + "}, {" + coarse + ", other: group0}"},
 		{name: "intervals", masks: "recode: {columns: [wage], breaks: [73000000, 73300000, 74000000], labels: [some, more]}}, {" + coarse + ", other: group0}"},
 		{name: "midpoints", masks: "recode: {columns: [wage], breaks: [73000000, 73300000, 74000000], midpoints: true}}, {" + coarse + ", other: group0}"},

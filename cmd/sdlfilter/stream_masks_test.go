@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -54,6 +56,46 @@ func TestStreamOfCategories(t *testing.T) {
 				if words[word] < want || words[word] > want+3 {
 					t.Errorf("%s leaves %d times, want %d", word, words[word], want)
 				}
+			}
+			s.checkTopic("bad", 1, true)
+			s.checkOutput()
+		})
+	}
+	for name, format := range map[string]func(*testing.T, *stand) *canaryFormat{
+		"json": canaryJSON, "avro": canaryAvro, "protobuf": canaryProtobuf, "arrow": canaryArrow,
+	} {
+		t.Run("sample/"+name, func(t *testing.T) {
+			t.Parallel()
+			s, f := canaryStand(t, format)
+			// Kinds are a, b and c in turn; of b no record is drawn.
+			s.file("pipeline.yaml", s.canaryText(f, ", until: latest", sink, `masks: [{sample: {rate: 1, by: kind, rates: {b: 1e-300}}}, {noise: {columns: [wage], sd: 5000}}]`))
+			stdout, stderr := s.run(exitQuarantined, "run", "-v", "--progress", "json", "pipeline.yaml")
+			checkStreamCanaries(t, "stdout", []byte(stdout), true)
+			checkStreamCanaries(t, "stderr", []byte(stderr), true)
+			data, err := os.ReadFile(filepath.Join(s.dir, "out", "report.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var report struct {
+				Records struct{ Read, Released, Quarantined, Left_out int }
+			}
+			if err := json.Unmarshal(data, &report); err != nil {
+				t.Fatal(err)
+			}
+			// Of 400 good records 133 have kind b. Records that an Arrow message holds
+			// beside broken ones stay.
+			r := report.Records
+			if r.Left_out < 133 || r.Left_out > 136 || r.Released < 267 || r.Released > 270 || r.Read != r.Released+r.Quarantined+r.Left_out {
+				t.Errorf("the report counts %+v", r)
+			}
+			out := s.checkTopic("out", r.Released/f.records, true)
+			for _, m := range out {
+				if bytes.Contains(m.Value, []byte(`"kind":"b"`)) {
+					t.Error("a record is released that is not drawn")
+				}
+			}
+			if f.records == 1 && len(out) != r.Released {
+				t.Errorf("%d messages are released, the report says %d", len(out), r.Released)
 			}
 			s.checkTopic("bad", 1, true)
 			s.checkOutput()

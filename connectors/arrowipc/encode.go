@@ -203,7 +203,7 @@ func (s *sink) released(b *microdata.Block, c column) (arrow.Array, error) {
 }
 
 func keptStretches(b *microdata.Block) (kept []stretch) {
-	if len(b.Rejects) == 0 {
+	if b.Whole() {
 		return []stretch{{0, b.N}}
 	}
 	for i := range b.N {

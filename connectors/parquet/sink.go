@@ -221,7 +221,7 @@ func (s *sink) encodePart(b *microdata.Block, sp span, at int) (encodedPart, err
 	n := int(sp.n)
 	part := encodedPart{span: sp, kept: n, pages: make([][]*encodedPage, len(s.leaves))}
 	var keep []int32
-	if len(b.Rejects) > 0 {
+	if !b.Whole() {
 		keep = make([]int32, 0, n)
 		for i := at; i < at+n; i++ {
 			if b.Rejected(i) {

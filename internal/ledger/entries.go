@@ -203,7 +203,7 @@ func (h *header) parse(value []byte) (rest []byte, err error) {
 	switch {
 	case value[7] != 0, h.kind != base && h.kind != segment, h.epoch == 0, h.epoch > 1<<62,
 		h.kind == base && h.seq != 0, h.kind == segment && (h.seq == 0 || h.seq > slots),
-		h.chunk >= h.chunks, !c.plausible(), c.Read != c.Released+c.Quarantined+c.Held:
+		h.chunk >= h.chunks, !c.plausible(), c.LeftOut() < 0:
 		return nil, errHeader
 	}
 	return value[headerSize:], nil

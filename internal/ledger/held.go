@@ -19,7 +19,11 @@ func (l *Ledger) AddHeld(b *microdata.Block) {
 			c.Quarantined++
 		}
 	}
-	c.Held = c.Read - c.Quarantined
+	for i := from; i < b.N; i++ {
+		if !b.Rejected(i) {
+			c.Held++
+		}
+	}
 	l.pending = nil
 	l.last = max(l.last, b.Place(b.N-1))
 	l.deltaCounts = l.deltaCounts.plus(c)

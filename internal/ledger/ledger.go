@@ -10,7 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Counts are numbers of records. Read is the sum of the others.
+// Counts are numbers of records. Read is the sum of the others and of those that a sample
+// has left out.
 type Counts struct {
 	Read        int64 // taken from the source
 	Released    int64
@@ -21,6 +22,9 @@ type Counts struct {
 func (c Counts) plus(o Counts) Counts {
 	return Counts{c.Read + o.Read, c.Released + o.Released, c.Quarantined + o.Quarantined, c.Held + o.Held}
 }
+
+// LeftOut returns how many records a sample has left out.
+func (c Counts) LeftOut() int64 { return c.Read - c.Released - c.Quarantined - c.Held }
 
 // plausible counts are such that sums of two do not overflow.
 func (c Counts) plausible() bool {
@@ -124,7 +128,7 @@ func (l *Ledger) Add(b *microdata.Block) int {
 	l.delta.Add(b)
 	l.last = max(l.last, b.Place(b.N-1))
 	kept := int64(b.Kept())
-	l.deltaCounts = l.deltaCounts.plus(Counts{Read: int64(b.N), Released: kept, Quarantined: int64(b.N) - kept})
+	l.deltaCounts = l.deltaCounts.plus(Counts{Read: int64(b.N), Released: kept, Quarantined: int64(len(b.Rejects))})
 	return b.N
 }
 

@@ -316,7 +316,7 @@ func TestDoesNotFitTogether(t *testing.T) {
 		"a place before the last": {changed("segment/02/000", func(h *header, p []byte) []byte { h.next = 1; return p }), "segment/02/000", errContent},
 		"counts of others": {changed("segment/02/000", func(h *header, p []byte) []byte { h.counts.Read++; h.counts.Released++; return p }),
 			"segment/02/000", errContent},
-		"counts that do not add up": {changed("segment/02/000", func(h *header, p []byte) []byte { h.counts.Read++; return p }), "segment/02/000", errHeader},
+		"counts that do not add up": {changed("segment/02/000", func(h *header, p []byte) []byte { h.counts.Read--; return p }), "segment/02/000", errHeader},
 		"counts that overflow": {changed("segment/02/000", func(h *header, p []byte) []byte {
 			h.counts = Counts{Read: maxCount, Released: maxCount - 1, Held: 1}
 			return p

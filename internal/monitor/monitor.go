@@ -12,7 +12,8 @@ import (
 const (
 	Released    = "released"
 	Quarantined = "quarantined"
-	Held        = "held" // masked, and kept in the restricted topic until the rules hold again
+	LeftOut     = "left_out" // not drawn by the sample
+	Held        = "held"     // masked, and kept in the restricted topic until the rules hold again
 )
 
 // Modes of a stream.
@@ -117,7 +118,7 @@ func New(info Info) *Monitor {
 	return m
 }
 
-// Records counts n records with a result: Released, Quarantined or Held.
+// Records counts n records with a result: Released, Quarantined, LeftOut or Held.
 func (m *Monitor) Records(result string, n int) {
 	if m == nil || n <= 0 {
 		return

@@ -126,7 +126,7 @@ func ownSquare(chain *transform.Chain, c assess.Column) (func(x float64) (square
 			values[i] = x
 		}
 		b.Columns[c.Index].Original.Values = values
-		if err := rest.Replicate(1 << 29).Apply(&b); err != nil || len(b.Rejects) > 0 {
+		if err := rest.Replicate(1 << 29).Apply(&b); err != nil || !b.Whole() {
 			return 0, 0 // nothing is known, which is the safe side
 		}
 		n, squares := 0.0, 0.0

@@ -106,6 +106,9 @@ func (pl *Plan) wantMasked(b *layoutBuilder) {
 	}
 }
 
+// Identity returns the indexes, in a block's columns, of those that identify a respondent.
+func (pl *Plan) Identity() []int { return pl.identity }
+
 // wantCompared asks for what masks read beside the columns that they change: keys and
 // attributes of swaps are compared, exactly, in the form that holds any type. So are
 // the columns that identify a respondent.

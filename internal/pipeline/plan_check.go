@@ -96,8 +96,12 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 			}
 		}
 		for _, name := range m.Params.Reads() {
-			if j := schema.Index(name); j >= 0 && schema.Fields[j].Nested() {
+			j := schema.Index(name)
+			if j >= 0 && schema.Fields[j].Nested() {
 				problems = append(problems, pl.Config.Errorf(path, "%s is nested (%s) and cannot be compared", name, schema.Fields[j].Type))
+			}
+			if texts := connectors.JSONTextsOf(pl.Source); j >= 0 && putsCategories(m.Params) && texts != nil && texts.JSONText(j) {
+				problems = append(problems, pl.Config.Errorf(path, "%s holds JSON of several kinds as it came in, whose text is no category: let no swap stand beside %s, or give the column one type", name, m.Kind()))
 			}
 		}
 		field, columns := transform.NumbersReadBy(m.Params)

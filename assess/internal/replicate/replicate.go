@@ -238,7 +238,7 @@ func (r *replicator) mask(mask Masker, s *Subset) error {
 		}
 		for k, c := range r.columns {
 			out := r.block.Columns[r.trial.Of.Index(c)].Out()
-			if len(s.Runs) == 1 && out.Valid == nil && len(r.block.Rejects) == 0 {
+			if len(s.Runs) == 1 && out.Valid == nil && r.block.Whole() {
 				r.released[k] = out.Values
 				continue
 			}

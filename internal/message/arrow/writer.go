@@ -150,7 +150,7 @@ func (w *writer) filled(b *microdata.Block, kept func(int) int, add func(source 
 
 // keptBefore returns a function that tells how many records before row i leave.
 func keptBefore(b *microdata.Block) func(i int) int {
-	if len(b.Rejects) == 0 {
+	if b.Whole() {
 		return func(i int) int { return i }
 	}
 	before := make([]int, b.N+1)

@@ -30,6 +30,9 @@ func (r *Reporter) warnings(m *assess.Measures, touched []transform.Touch) (list
 		list = append(list, left)
 	}
 	for i, t := range touched {
+		if transform.LeavesOut(r.Config.Masks[i].Params) {
+			continue // a rate of 1, or few records
+		}
 		// Bounds are often set where no value is expected beyond them.
 		_, bounds := transform.ActionOf(r.Config.Masks[i].Params, t.Columns[0], math.NaN()).(transform.Bounding)
 		if t.Records == 0 && !bounds && hasValues(m, t.Columns) {

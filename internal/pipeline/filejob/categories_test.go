@@ -93,6 +93,8 @@ func TestCategoriesInEveryFormat(t *testing.T) {
 	for name, masks := range map[string]string{
 		"labels of intervals": "\n  - recode: {columns: [age], breaks: [0, 30, 50, 100], labels: [young, middle, old]}\n",
 		"midpoints":           "\n  - recode: {columns: [age], breaks: [0, 30, 50, 100], midpoints: true}\n",
+		"a sample":            "\n  - sample: {rate: 0.5, by: region, rates: {north: 0.2, east: 1}}\n  - noise: {columns: [income], sd: 100}\n",
+		"groups of a sample":  "\n  - sample: {rate: 0.5}\n  - microaggregate: {columns: [income, debt], k: 3, by: [region]}\n",
 		"coarser":             "\n  - recode: {columns: [region], map: {north: cold, east: cold, south: warm, west: warm}}\n",
 		"top label":           "\n  - topcode: {columns: [age], upper: 65, replace: label, upper_label: 65+}\n",
 		"pram":                "\n  - pram: {columns: [region], keep: 0.7, categories: [north, south, east, west]}\n",
@@ -113,6 +115,9 @@ func TestCategoriesInEveryFormat(t *testing.T) {
 					got, _, err := rereleased(t, pair[0], pair[1], masks, "assess: {replicates: 0}")
 					if err != nil {
 						t.Fatalf("%v: %v", pair, err)
+					}
+					if len(got) != len(want) {
+						t.Fatalf("%v: %d lines, from CSV to CSV %d", pair, len(got), len(want))
 					}
 					for k := range want {
 						if !slices.Equal(got[k], want[k]) {

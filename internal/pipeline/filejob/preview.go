@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
@@ -139,7 +140,9 @@ func notReleased(ctx context.Context, p *config.Pipeline, key keystream.Key, src
 func (v *Preview) add(pl *pipeline.Plan, b *microdata.Block, rows int) {
 	for i := 0; i < b.N && len(v.Released) < rows; i++ {
 		if b.Rejected(i) {
-			v.Rejected++
+			if slices.ContainsFunc(b.Rejects, func(r microdata.Reject) bool { return r.Row == i }) {
+				v.Rejected++
+			}
 			continue
 		}
 		released, original := make([]string, len(v.Columns)), make([]string, len(v.Columns))

@@ -64,6 +64,7 @@ type run struct {
 	snapshots  *snapshots
 	reports    account.Files
 	read       int64
+	leftOut    int64 // of those that were read
 }
 
 // prepare does everything that comes before the first record is written.
@@ -169,7 +170,7 @@ func (r *run) judged(ctx context.Context) (*report.Report, error) {
 		}
 	}
 	rep, err := r.masked.Judged(ctx, r.reporter(false), report.Records{
-		Read: r.read, Released: r.read - r.quarantine.count, Quarantined: r.quarantine.count, Reasons: r.quarantine.reasons,
+		Read: r.read, Released: r.read - r.quarantine.count - r.leftOut, Quarantined: r.quarantine.count, LeftOut: r.leftOut, Reasons: r.quarantine.reasons,
 	})
 	if err != nil {
 		return nil, err
@@ -217,6 +218,7 @@ func (r *run) write(ctx context.Context) func(*pipeline.Parcel) error {
 			return fmt.Errorf("quarantine: %w", err)
 		}
 		r.read += int64(p.Block.N)
+		r.leftOut += int64(p.Block.LeftOut())
 		r.options.Progress.Add(p.Block.N)
 		return nil
 	}

@@ -102,6 +102,7 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 		s.Places = nil
 		c.records.Read += s.Read
 		c.records.Quarantined += s.Quarantined
+		c.records.LeftOut += s.LeftOut
 		for reason, n := range s.Reasons {
 			c.records.Reasons[reason] += n
 		}
@@ -110,7 +111,7 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 		}
 		unidentified += s.Unidentified
 	}
-	c.records.Released = c.records.Read - c.records.Quarantined
+	c.records.Released = c.records.Read - c.records.Quarantined - c.records.LeftOut
 	c.chain.Resume(touched, unidentified)
 	return nil
 }

@@ -176,6 +176,7 @@ func (w *worker) count(source connectors.Source, b *microdata.Block) {
 	s := w.state
 	s.Read += int64(b.N)
 	s.Quarantined += int64(len(b.Rejects))
+	s.LeftOut += int64(b.LeftOut())
 	for _, r := range b.Rejects {
 		s.Reasons[account.ReasonOf(r)]++
 	}

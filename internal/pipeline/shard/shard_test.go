@@ -55,6 +55,31 @@ func TestShardsAreOneRun(t *testing.T) {
 	}
 }
 
+// A sample is the same in shards as in one run, and what it leaves out is counted.
+func TestShardsOfASample(t *testing.T) {
+	prepare(t, "csv", 20_000, "")
+	text, err := os.ReadFile("pipeline.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, "pipeline.yaml", []byte(strings.Replace(string(text), "masks:\n", "masks:\n  - sample: {rate: 0.3}\n", 1)))
+	want := single(t, "csv")
+	if _, _, err := sharded(t, 5); err != nil {
+		t.Fatal(err)
+	}
+	if records(t, "csv", "released") != records(t, "csv", "whole.csv") {
+		t.Error("the records are others")
+	}
+	got := read(t, "report.json")
+	for _, d := range differences(want, got, "") {
+		t.Error(d)
+	}
+	// Of 20,000 records each is left out with probability 0.7: SD 65.
+	if n := got["records"].(map[string]any)["left_out"].(float64); n < 13_650 || n > 14_350 {
+		t.Errorf("%v of 20,000 records are left out, rate 0.3", n)
+	}
+}
+
 // TestShardsOfAFolder: every file is a part at least, an empty one too; entries of the
 // quarantine stand in the order of the source.
 func TestShardsOfAFolder(t *testing.T) {

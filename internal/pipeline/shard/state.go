@@ -24,6 +24,7 @@ type State struct {
 	Shard        int                     `json:"shard"`
 	Read         int64                   `json:"read"`
 	Quarantined  int64                   `json:"quarantined"`
+	LeftOut      int64                   `json:"left_out,omitempty"`
 	Reasons      map[string]int64        `json:"reasons"`
 	Entries      []quarantined.FileEntry `json:"entries"` // where the configuration asks for them
 	Touched      []int64                 `json:"touched"` // records, by mask

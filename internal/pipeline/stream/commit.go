@@ -100,6 +100,7 @@ func (s *stream) openCounts() report.Records {
 func (s *stream) countReleased(r report.Records) {
 	s.options.Monitor.Records(monitor.Released, int(r.Released))
 	s.options.Monitor.Records(monitor.Quarantined, int(r.Quarantined))
+	s.options.Monitor.Records(monitor.LeftOut, int(r.LeftOut))
 	s.options.Monitor.Records(monitor.Held, int(r.Held))
 	s.options.Monitor.Quarantine(s.counts().Reasons, r.Reasons)
 }

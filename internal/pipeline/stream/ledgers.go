@@ -36,7 +36,7 @@ func (k *keptLedger) add(b *microdata.Block, held bool) (err error) {
 	}
 	switch {
 	case k.Ledger == nil:
-		r := report.Records{Read: int64(b.N), Released: int64(b.Kept()), Quarantined: int64(len(b.Rejects))}
+		r := report.Records{Read: int64(b.N), Released: int64(b.Kept()), Quarantined: int64(len(b.Rejects)), LeftOut: int64(b.LeftOut())}
 		if held {
 			r.Released, r.Held = 0, r.Released
 		}
@@ -106,11 +106,11 @@ func (k *keptLedger) rollback() {
 }
 
 func recordsOf(c ledger.Counts) report.Records {
-	return report.Records{Read: c.Read, Released: c.Released, Quarantined: c.Quarantined, Held: c.Held}
+	return report.Records{Read: c.Read, Released: c.Released, Quarantined: c.Quarantined, LeftOut: c.LeftOut(), Held: c.Held}
 }
 
 func sum(a, b report.Records) report.Records {
-	return report.Records{Read: a.Read + b.Read, Released: a.Released + b.Released, Quarantined: a.Quarantined + b.Quarantined, Held: a.Held + b.Held,
+	return report.Records{Read: a.Read + b.Read, Released: a.Released + b.Released, Quarantined: a.Quarantined + b.Quarantined, LeftOut: a.LeftOut + b.LeftOut, Held: a.Held + b.Held,
 		Reasons: plus(a.Reasons, b.Reasons)}
 }
 

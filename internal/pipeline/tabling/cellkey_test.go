@@ -325,6 +325,10 @@ sink: {csv: {path: DIR/masked.csv}}
 	if _, err := run(t, dir, "version: 1\npipeline: %s/nobody.yaml"+tables); err == nil || !strings.Contains(err.Error(), "pipeline: must have an identity") {
 		t.Errorf("a pipeline without an identity: %v", err)
 	}
+	write(t, dir, "sample.yaml", strings.Replace(pipeline, "masks: [", "masks: [{sample: {rate: 0.5}}, ", 1))
+	if _, err := run(t, dir, "version: 1\npipeline: %s/sample.yaml"+tables); err == nil || !strings.Contains(err.Error(), "pipeline: must not leave records out by a mask (sample)") {
+		t.Errorf("a pipeline with a sample: %v", err)
+	}
 }
 
 // Records that nothing identifies are an error, with their number and no value, or left out.

@@ -54,6 +54,9 @@ func open(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*recor
 	if p.Stream() || p.Streaming() {
 		return nil, config.Errors{t.Errorf("pipeline", "must be a file job: the tables of a topic need windows, which this version does not have")}
 	}
+	if len(p.Masks) > 0 && transform.LeavesOut(p.Masks[0].Params) {
+		return nil, config.Errors{t.Errorf("pipeline", "must not leave records out by a mask (sample): the cells would be sums of those that were drawn, and tables are not weighted for it; make them of all records")}
+	}
 	if err := r.identified(p); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,32 @@
+package report
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// sampled says of a release that is a sample how its records were drawn, and what that
+// does to estimates and to what is said of risk.
+func (p *Public) sampled(masks []Mask) []string {
+	for i := range p.Masks {
+		m := &p.Masks[i]
+		kind := transform.PublishingKind(m.Mask)
+		if kind == nil {
+			continue
+		}
+		published := p.publishedOf(m, &masks[i], "")
+		if _, drawn := kind.PublishedAction(published, "").(transform.Sampling); !drawn {
+			continue
+		}
+		words := kind.Words(published, "")
+		first, size := utf8.DecodeRuneInString(words)
+		return []string{
+			string(unicode.ToUpper(first)) + words[size:] + ". Records are drawn independently of one another, so that the number of records is itself random (Bernoulli sampling).",
+			"To estimate totals and counts of the file that was drawn from, weight each record by 1 divided by its probability; where the file has weights, divide these by the probability. Means and shares of one probability need no weight; where probabilities differ between strata they do. Standard errors are those of a sample of n records, times √(1 − probability) where the file that was drawn from is the whole population; a total also varies with n.",
+			"Means, variances and what is said of risk and utility are those of the released records: an intruder is taken to know that the respondent is among them.",
+		}
+	}
+	return nil
+}

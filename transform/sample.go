@@ -1,0 +1,293 @@
+package transform
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Sample releases a keyed share of the records and leaves the others out: each record by
+// itself, with the probability Rate or that of its stratum (Bernoulli or Poisson sampling;
+// Särndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 3.2). It is the
+// first mask of a list, so that all others, and all that is measured, are of the records
+// that are released.
+//
+// Whether a record is drawn depends on the key, the mask's name and the record's identity
+// (or place) alone, not on the rate or on its values: a sample of a smaller rate is part of
+// one of a greater rate, and releases of one file under one key do not add up to the file.
+type Sample struct {
+	Rate  *float64           `yaml:"rate" share:"whole" doc:"the probability with which a record is released; with rates, that of the strata which they do not list"`
+	By    string             `yaml:"by" doc:"the column whose categories are the strata of rates"`
+	Rates map[string]float64 `yaml:"rates" doc:"with by: the probability of each stratum, by category; without rate a record of another stratum, or of none, goes to quarantine"`
+}
+
+// Check implements Params.
+func (m *Sample) Check() check.Problems {
+	var ps check.Problems
+	if m.Rate == nil && m.Rates == nil {
+		ps.Addf("rate", "must be given: the probability with which a record is released")
+	}
+	probability := func(path string, v float64) {
+		if !(v > 0 && v <= 1) {
+			ps.Addf(path, "must be a probability above 0 and at most 1, got %v", v)
+		}
+	}
+	if m.Rate != nil {
+		probability("rate", *m.Rate)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Rates)) {
+		probability("rates."+name, m.Rates[name])
+	}
+	switch {
+	case m.Rates != nil && len(m.Rates) == 0:
+		ps.Addf("rates", "must list at least one stratum")
+	case m.Rates != nil && m.By == "":
+		ps.Addf("by", "must name the column whose categories rates lists")
+	case m.Rates == nil && m.By != "":
+		ps.Addf("rates", "must be given with by: the probability of each stratum")
+	}
+	return ps
+}
+
+// checkAmong demands the first place: what other masks do, and what is measured, is of the
+// records that are released.
+func (m *Sample) checkAmong(masks []Spec, i int) check.Problems {
+	var ps check.Problems
+	if i > 0 {
+		ps.Addf(fmt.Sprintf("[%d].sample", i), "must be the first mask, so that the others and all that is measured are of the records which are released, got it behind %s", describe(masks, i-1))
+	}
+	return ps
+}
+
+// Masks implements Params: no value changes.
+func (m *Sample) Masks() []string { return nil }
+
+// Reads implements Params.
+func (m *Sample) Reads() []string {
+	if m.By == "" {
+		return nil
+	}
+	return []string{m.By}
+}
+
+// ReadColumns implements Reading.
+func (m *Sample) ReadColumns() []ReadColumn {
+	if m.By == "" {
+		return nil
+	}
+	return []ReadColumn{{"by", m.By, "strata of a sample"}}
+}
+
+// choosing is a step that leaves records out, before any is masked.
+type choosing interface {
+	step
+	// choose leaves records of the block out; digests are those of their identities, nil
+	// where there is none.
+	choose(c *Chain, w *work, b *microdata.Block, digests []microdata.Digest) error
+}
+
+// sampleStep is a Sample of a chain. A replicate is of the records that were released, so
+// that there it does nothing.
+type sampleStep struct {
+	mask   int
+	stream int
+	rate   float64 // of strata that rates does not list; 0: there is none
+	by     *categoryColumn
+	rates  []float64 // by place in the list of by
+}
+
+func (m *Sample) compile(c *Chain, i int) (step, error) {
+	s := &sampleStep{mask: i}
+	if c.replicate != 0 {
+		return s, nil
+	}
+	if m.Rate != nil {
+		s.rate = *m.Rate
+	}
+	if m.By != "" {
+		listed := slices.Sorted(maps.Keys(m.Rates))
+		col := c.lookup(m.By)
+		if col == nil {
+			return nil, fmt.Errorf("%s.by: there is no column %s", c.at(i), strconv.Quote(m.By))
+		}
+		var err error
+		if s.by, err = c.categoriesOf(i, col, "by", "rates", listed); err != nil {
+			return nil, err
+		}
+		for _, name := range listed {
+			s.rates = append(s.rates, m.Rates[name])
+		}
+	}
+	// Neither the rate nor a value is told: a record that one rate releases, every
+	// greater one releases too.
+	s.stream = c.streamNamed(i, "", "sample;")
+	c.choice, c.chosen = s, m.told(c.labels[i])
+	return s, nil
+}
+
+// told names a sample, for the draws of masks that mix records: what they make of one
+// depends on which others there are.
+func (m *Sample) told(label string) string {
+	told := toldTexts("of", label, m.By)
+	if m.Rate != nil {
+		told += part("rate", *m.Rate)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Rates)) {
+		told += toldTexts("stratum", name) + part("rate", m.Rates[name])
+	}
+	return told
+}
+
+// choose leaves out the records whose uniform draw is not below the rate of their stratum.
+func (s *sampleStep) choose(c *Chain, w *work, b *microdata.Block, digests []microdata.Digest) error {
+	var places []int32
+	if s.by != nil {
+		places = w.placesFor(b.N)
+		there, err := s.by.look(places, b)
+		if err != nil {
+			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(s.by.Name), err)
+		}
+		if !there {
+			return fmt.Errorf("%s: the block does not hold column %s", c.at(s.mask), strconv.Quote(s.by.Name))
+		}
+	}
+	for from := 0; from < b.N; from += batch {
+		n := min(batch, b.N-from)
+		u := w.floats(n)
+		records := w.stretch(b, from, n, w.unbound(n))
+		if digests != nil {
+			records.Digests = digests[from : from+n]
+		}
+		w.streams[s.stream].Uniforms(u, records)
+		for k, v := range u {
+			i, rate := from+k, s.rate
+			if s.by != nil && places[i] >= 0 {
+				rate = s.rates[places[i]]
+			}
+			switch {
+			case rate == 0:
+				b.Reject(i, s.by.Name, "has a stratum that the sample does not list")
+			case v >= rate:
+				b.LeaveOut(i)
+			}
+		}
+	}
+	return nil
+}
+
+// unbound are the numbers of draws that are bound to no value.
+func (w *work) unbound(n int) []float64 {
+	if cap(w.bound) < n {
+		w.bound = make([]float64, n)
+	}
+	zeros := w.bound[:n]
+	clear(zeros)
+	return zeros
+}
+
+// apply counts: what the step does, choose has done.
+func (s *sampleStep) apply(c *Chain, _ *work, b *microdata.Block) error {
+	c.touched[s.mask].Add(int64(b.LeftOut()))
+	return nil
+}
+
+// Chooses reports whether some mask leaves records out.
+func Chooses(masks []Spec) bool {
+	return slices.ContainsFunc(masks, func(m Spec) bool { return LeavesOut(m.Params) })
+}
+
+// LeavingOut is a mask that leaves records out of the release, before any other masks them.
+type LeavingOut interface{ LeavesOut() bool }
+
+// LeavesOut reports whether a mask says that it leaves records out.
+func LeavesOut(p Params) bool {
+	l, ok := p.(LeavingOut)
+	return ok && l.LeavesOut()
+}
+
+// LeavesOut implements LeavingOut.
+func (m *Sample) LeavesOut() bool { return true }
+
+// keeps: every value of a record that is released stays.
+func (s *sampleStep) keeps(*keepingOf, int) {}
+
+// rejects implements rejecting: for strata that are not listed.
+func (m *Sample) rejects() bool { return m.Rate == nil }
+
+// Reach implements Scoped.
+func (m *Sample) Reach() Scope { return ScopeRecord }
+
+// OnCategories implements Categorical: strata are told apart.
+func (m *Sample) OnCategories() bool { return m.By != "" }
+
+// Parameters implements Described.
+func (m *Sample) Parameters() []Parameter {
+	list := withNumber(nil, "rate", m.Rate)
+	if m.By != "" {
+		list = append(list, Parameter{"by", m.By})
+	}
+	if m.Rates != nil {
+		table := make(map[string]any, len(m.Rates))
+		for name, v := range m.Rates {
+			table[name] = v
+		}
+		list = append(list, Parameter{"rates", table})
+	}
+	return list
+}
+
+// ActionOn implements Acting.
+func (m *Sample) ActionOn(string, float64) Action {
+	if len(m.Check()) > 0 {
+		return nil
+	}
+	return Sampling{}
+}
+
+// PublishedAction implements Publishing.
+func (m *Sample) PublishedAction(Published, string) Action { return Sampling{} }
+
+// Words implements Publishing. column is "": a sample is of whole records.
+func (m *Sample) Words(p Published, _ string) string {
+	rate, known := p.number("rate")
+	strata := !p.Named("rates") || p.Has("rates")
+	switch rates, _ := p.Parameters("rates"); {
+	case rates != nil:
+		table, _ := rates.(map[string]any)
+		s := "sampling: each record was drawn by itself, with a probability by " + wordOr(p.word("by"), "a stratum that is not published") + ": "
+		for i, name := range slices.Sorted(maps.Keys(table)) {
+			if i > 0 {
+				s += ", "
+			}
+			v, _ := table[name].(float64)
+			s += name + " " + p.Number(v)
+		}
+		if known {
+			s += ", all others " + p.Number(rate)
+		} else if p.Has("rate") {
+			s += ", and for others one that is not published"
+		}
+		return s
+	case known && p.Has("rates"):
+		return "sampling: each record was drawn by itself, with probability " + p.Number(rate) + " outside of strata whose probabilities are not published"
+	case known:
+		return "sampling: each record was drawn by itself, with probability " + p.Number(rate)
+	case strata && p.Has("rates"):
+		return "sampling: each record was drawn by itself, with probabilities that are not published and differ between strata"
+	}
+	return "sampling: each record was drawn by itself, with a probability that is not published"
+}
+
+// EfficiencyFollows implements Publishing: the figures of a column are those of the records
+// that are released.
+func (m *Sample) EfficiencyFollows(has, named func(string) bool) bool { return true }
+
+// OnColumn implements Narrowing.
+func (m *Sample) OnColumn(string) Params {
+	q := *m
+	return &q
+}
