@@ -285,9 +285,3 @@ func (m *Sample) Words(p Published, _ string) string {
 // EfficiencyFollows implements Publishing: the figures of a column are those of the records
 // that are released.
 func (m *Sample) EfficiencyFollows(has, named func(string) bool) bool { return true }
-
-// OnColumn implements Narrowing.
-func (m *Sample) OnColumn(string) Params {
-	q := *m
-	return &q
-}
