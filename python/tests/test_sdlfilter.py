@@ -246,3 +246,35 @@ def test_no_value_in_an_error(work, table):
     with pytest.raises(sdlfilter.Error) as caught:
         sdlfilter.mask(bad, config)
     assert "canary" not in str(caught.value)
+
+
+def test_the_report_is_found_where_the_configuration_has_it_written(configuration, table, monkeypatch):
+    """Its path may name variables, as the program takes them, from a file and from the environment."""
+    path = pathlib.Path(configuration)
+    text = path.read_text()
+    monkeypatch.setenv("REPORTS", "kept")
+    monkeypatch.delenv("NOWHERE", raising=False)
+    os.mkdir("kept")
+    for written, found in {"${REPORTS}/r.json": "kept/r.json", "${REPORTS:-x}/${NOWHERE:-d}.json": "kept/d.json", "kept/$${x}.json": "kept/${x}.json"}.items():
+        path.write_text(text + f"report: {{json: '{written}', html: '{written}.html'}}\n")
+        report = sdlfilter.mask_file(configuration)
+        assert report.passed and os.path.exists(found) and found in report.files
+        assert report.confidential_html is not None and report.public_html is not None
+        os.remove(found)
+    monkeypatch.setenv("SDLFILTER_REPORT__JSON", "kept/${NOWHERE}.json")  # as it stands
+    assert sdlfilter.mask_file(configuration).passed and os.path.exists("kept/${NOWHERE}.json")
+
+
+@pytest.mark.parametrize("written, words", [
+    ("s3://bucket/report.json", "must be a path of this machine"),
+    ("${NOWHERE}/report.json", "NOWHERE, which is not set"),
+    ("${file:name}", "must refer to"),
+])
+def test_a_report_that_could_not_be_read_is_refused_before_anything_is_released(configuration, table, monkeypatch, written, words):
+    monkeypatch.delenv("NOWHERE", raising=False)
+    path = pathlib.Path(configuration)
+    path.write_text(path.read_text() + f"report: {{json: '{written}'}}\n")
+    for run in (lambda: sdlfilter.mask_file(configuration), lambda: sdlfilter.mask(table, configuration)):
+        with pytest.raises(sdlfilter.ConfigurationError, match="report.json: .*" + words):
+            run()
+    assert not os.path.exists("released.parquet")

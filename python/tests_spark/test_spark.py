@@ -44,7 +44,8 @@ def test_files_are_one_run(spark, work):
     assert release.dataframe(spark).count() == len(want["id"])
     nothing_left()
     # Over an earlier release, and from a path that is given.
-    release = sdlfilter.spark.mask("in/part 0.parquet", "pipeline.yaml", spark, shards=2)
+    release = sdlfilter.spark.mask("file://" + os.getcwd() + "/in/part 0.parquet", "pipeline.yaml", spark, shards=2, work="elsewhere/work")
+    assert os.listdir("elsewhere/work") == []
     assert len(records(release.path)["id"]) == 9000
     nothing_left()
 
@@ -143,6 +144,11 @@ def test_errors(spark, work):
     pathlib.Path("pipeline.yaml").write_text(text.replace("path: out/released", "path: '-'"))
     with pytest.raises(sdlfilter.ConfigurationError, match="must name a folder"):
         sdlfilter.spark.mask(None, "pipeline.yaml", spark)
+    pathlib.Path("pipeline.yaml").write_text(text)
+    pathlib.Path("pipeline.yaml").write_text(text.replace("path: out/released", "path: 's3://bucket/released'"))
+    with pytest.raises(sdlfilter.ConfigurationError, match="name a folder that all executors see"):
+        sdlfilter.spark.mask(None, "pipeline.yaml", spark)
+    assert not os.path.exists("s3:")
     pathlib.Path("pipeline.yaml").write_text(text)
     with pytest.raises(sdlfilter.ConfigurationError, match="no DataFrame of Spark"):
         sdlfilter.spark.mask([1], "pipeline.yaml", spark)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import Any, Optional, Union
 
@@ -109,7 +110,39 @@ def report_paths(config: Configuration, given: Mapping[str, Any]) -> dict[str, O
     """Where a run will write its reports, by the precedence of the program: settings, environment, file."""
     report = section(config, "report")
     report = report if isinstance(report, Mapping) else {}
-    return {
-        kind: given.get(f"report.{kind}") or os.environ.get(f"SDLFILTER_REPORT__{kind.upper()}") or report.get(kind) or None
-        for kind in ("json", "html")
-    }
+    paths = {kind: path_of(f"report.{kind}", given, report.get(kind)) for kind in ("json", "html")}
+    if is_object(paths["json"]):
+        raise ConfigurationError(f"report.json: is read when the run has ended, so it must be a path of this machine, got {paths['json']}")
+    return paths
+
+
+def path_of(setting: str, given: Mapping[str, Any], written: Any) -> Optional[str]:
+    """A path as the program takes it; `written` is that of the configuration, where variables are references."""
+    path = given.get(setting) or os.environ.get("SDLFILTER_" + setting.upper().replace(".", "__"))
+    if path:
+        return str(path)
+    return _expanded(setting, written) if isinstance(written, str) and written else None
+
+
+def is_object(path: Optional[str]) -> bool:
+    """Whether a path is of object storage."""
+    return path is not None and "://" in path
+
+
+_REFERENCE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\})?")
+
+
+def _expanded(setting: str, text: str) -> str:
+    def value(found: "re.Match[str]") -> str:
+        if found[0] == "$${":
+            return "${"
+        if found[1] is None:
+            raise ConfigurationError(f"{setting}: must refer to ${{NAME}} or ${{NAME:-default}}, as what is written there is looked for when the run has ended, got {text}")
+        known = os.environ.get(found[1])
+        if found[2] and not known:
+            return str(found[2])[2:]
+        if known is None:
+            raise ConfigurationError(f"{setting}: refers to the environment variable {found[1]}, which is not set; set it, or write ${{{found[1]}:-default}}")
+        return known
+
+    return _REFERENCE.sub(value, text)

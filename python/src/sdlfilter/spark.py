@@ -18,6 +18,9 @@ that is this user's alone, and removed at the end. A task of Spark may be run ag
 then see other rows, in another order; and what a task hands on is out of reach before the
 others are done. So the data are fixed before they are masked, and masked data leave Spark's
 hands only by the commit.
+
+Source and release may be objects (``s3://``, ``az://``), as the program takes them. Manifest,
+states and a staged DataFrame are files: ``work`` names a folder for them that all executors see.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ import urllib.parse
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _configuration, _program, _tables
 from ._configuration import Configuration
@@ -50,6 +53,8 @@ RELEASED, QUARANTINED, REFUSED = 0, 3, 4
 
 #: The columns that hold the places of a staged DataFrame.
 STREAM, RECORD = "sdlfilter_stream", "sdlfilter_record"
+#: The column that tells the file before its number does.
+FILE = "sdlfilter_file"
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,9 @@ class Release:
     report: Report  #: confidential
 
     def dataframe(self, spark: "SparkSession") -> "DataFrame":
-        """The released records. CSV and JSON Lines are read with Spark's own idea of their types."""
+        """The released records. CSV and JSON Lines are read with Spark's own idea of their types.
+
+        Of objects Spark must have a file system of the path's scheme."""
         if self.format == "parquet":
             return spark.read.parquet(self.path)
         if self.format == "csv":
@@ -70,38 +77,51 @@ class Release:
 
 
 def mask(data: Any, config: Configuration, spark: "SparkSession", *, shards: Optional[int] = None,
-         set: Optional[Mapping[str, Any]] = None, allow_loosening: bool = False) -> Release:
+         set: Optional[Mapping[str, Any]] = None, allow_loosening: bool = False,
+         work: Union[str, "os.PathLike[str]", None] = None) -> Release:
     """Masks files, or a DataFrame, into the folder that the configuration's sink names.
 
-    ``data`` is the path of files (a file, folder or glob) in the format of the
-    configuration's source, None for the source as it stands, or a DataFrame. A DataFrame
+    ``data`` is the path of files (a file, folder or glob; also as Spark writes it,
+    ``file:///…``) in the format of the configuration's source, None for the source as it stands, or a DataFrame. A DataFrame
     must say where its records stand, so that a record is masked alike whenever it is
     released: by ``identity`` or ``place`` in the configuration, or because it is read from
     Parquet files without a join or union, whose ``_metadata`` tells (Spark 3.5 or later);
     the release is then that of these files. ``shards`` is how many tasks there are at
-    most, by default Spark's parallelism.
+    most, by default Spark's parallelism. ``work`` is a folder that all executors see, for
+    what lies about until the commit; by default it is the release's, and must be named where
+    the release is of objects.
 
     Raises `Withheld` where the gate refuses, `ConfigurationError` before anything is
     read, `Error` else.
     """
     given = dict(set or {})
     format, path = _sink(config, given)
-    path = os.path.abspath(path)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    if not _configuration.is_object(path):
+        path = os.path.abspath(path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+    elif work is None:
+        raise ConfigurationError(f"the release is of objects ({path}): name a folder that all executors see, for the manifest and the states (work=)")
     n = shards if shards is not None else spark.sparkContext.defaultParallelism
-    work = tempfile.mkdtemp(prefix=f".{os.path.basename(path)}.spark-", dir=os.path.dirname(path))
+    within = os.path.dirname(path) if work is None else os.path.abspath(work)
+    os.makedirs(within, exist_ok=True)
+    private = tempfile.mkdtemp(prefix=f".{os.path.basename(path.rstrip('/'))}.spark-", dir=within)
     try:
-        p = _tables.Private(work)
+        p = _tables.Private(private)
         if data is None:
             file = _configuration.written(config, p)
         elif isinstance(data, (str, os.PathLike)):
-            given[f"source.{_kind(config, 'source')}.path"] = os.fspath(data)
+            given[f"source.{_kind(config, 'source')}.path"] = _local(os.fspath(data))
             file = _configuration.written(config, p)
         else:
             file = _staged(data, config, spark, p)
         return _Job(spark, p, config, file, format, path, given, allow_loosening).run(n)
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(private, ignore_errors=True)
+
+
+def _local(address: str) -> str:
+    """A path without the ``file:`` that Spark writes before one."""
+    return "/" + address.removeprefix("file:").lstrip("/") if address.startswith("file:/") else address
 
 
 def _kind(config: Configuration, section: str) -> str:
@@ -116,9 +136,8 @@ def _sink(config: Configuration, given: Mapping[str, Any]) -> tuple[str, str]:
     """The format of the release and its folder."""
     kind = _kind(config, "sink")
     fields = _configuration.section(config, "sink")[kind]
-    path = given.get(f"sink.{kind}.path") or os.environ.get(f"SDLFILTER_SINK__{kind.upper()}__PATH") or (
-        fields.get("path") if isinstance(fields, Mapping) else None)
-    if kind not in ("parquet", "csv", "jsonl") or not isinstance(path, str) or not path or path == "-" or "$" in path:
+    path = _configuration.path_of(f"sink.{kind}.path", given, fields.get("path") if isinstance(fields, Mapping) else None)
+    if kind not in ("parquet", "csv", "jsonl") or not path or path == "-":
         raise ConfigurationError(f"sink.{kind}.path: must name a folder for the release, in Parquet, CSV or JSON Lines")
     return kind, path
 
@@ -148,28 +167,30 @@ def _placed(df: Any) -> Any:
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as F
 
-    if STREAM in df.columns or RECORD in df.columns:
-        raise ConfigurationError(f"the DataFrame has a column {STREAM} or {RECORD}: name it in place, or give it another name")
+    if not {STREAM, RECORD, FILE}.isdisjoint(df.columns):
+        raise ConfigurationError(f"the DataFrame has a column {STREAM}, {RECORD} or {FILE}: name the first two in place, or give it another name")
     # The program takes files in the order of their paths, whose characters an address quotes.
     files = sorted(df.inputFiles(), key=lambda file: urllib.parse.unquote(file).encode())
-    numbers = F.create_map(*[F.lit(v) for pair in enumerate(files) for v in (_comparable(pair[1]), pair[0])]) if files else F.lit(None)
     try:
-        placed = df.select(
-            "*",
-            (numbers[F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "/")] if files else F.lit(None).cast("int")).alias(STREAM),
-            F.col("_metadata.row_index").alias(RECORD),
-        )
+        placed = df.select("*", F.col("_metadata.row_index").alias(RECORD), F.col("_metadata.file_path").alias(FILE))
         placed.schema
     except AnalysisException:
         raise ConfigurationError(
             "the DataFrame does not say where its records stand: name the columns that identify a respondent (identity), "
             "or those of the records' places (place: {stream: COLUMN, record: COLUMN}); only one that is read from Parquet "
             "files alone, without a join or union, tells by itself") from None
-    return placed
+    if len(files) < 2:
+        return placed.drop(FILE).withColumn(STREAM, F.lit(0))
+    # Beside a copy of the records, to look a path up in a map or to compare it by a pattern takes as long again.
+    numbers = df.sparkSession.createDataFrame(
+        [(name, number) for number, file in enumerate(files) for name in _spellings(file)], f"{FILE} string, {STREAM} int")
+    return placed.join(F.broadcast(numbers), FILE, "left").drop(FILE)
 
 
-def _comparable(file: str) -> str:
-    return "/" + file.removeprefix("file:").lstrip("/") if file.startswith("file:") else file
+def _spellings(file: str) -> set[str]:
+    """The addresses of a file: Spark writes one of a local file with one slash or with three."""
+    path = "/" + file.removeprefix("file:").lstrip("/")
+    return {f"file:{path}", f"file://{path}"} if file.startswith("file:") else {file}
 
 
 class _Shard:
@@ -225,9 +246,11 @@ class _Job:
             self._shards(n)
             status = _call(["shard", "commit", self.plan, "--states", self.states, "--summary", "json"], self.p, (RELEASED, QUARANTINED, REFUSED))
         finally:
-            # After a commit there is nothing; else these are the masked parts of no release.
-            shutil.rmtree(os.path.join(os.path.dirname(self.path), f".{os.path.basename(self.path)}.shards-{hashlib.sha256(text).hexdigest()[:16]}"),
-                          ignore_errors=True)
+            # After a commit there is nothing; else these are the masked parts of no release. Of
+            # objects they are uploads that nobody sees and a rule of the lifecycle ends.
+            if not _configuration.is_object(self.path):
+                folder, name = os.path.split(self.path)
+                shutil.rmtree(os.path.join(folder, f".{name}.shards-{hashlib.sha256(text).hexdigest()[:16]}"), ignore_errors=True)
         return self._end(status)
 
     def _shards(self, n: int) -> None:
