@@ -129,6 +129,8 @@ type CellKey struct {
 	Max      int     `yaml:"max" default:"3" doc:"the greatest change of a count, up or down, at least 1 (default 3)"`
 	Variance float64 `yaml:"variance" default:"1.5" doc:"the variance of the change of every count but 0, which stays 0 (default 1.5)"`
 	Least    int     `yaml:"least" doc:"the least count above 0 that is published: 3 publishes no 1 and no 2"`
+
+	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents, who know their own part of each count; ignore: against outsiders alone"`
 }
 
 // Noise are the parameters as the package perturb has them.
@@ -148,6 +150,8 @@ func (p *Protect) Keyed() bool {
 type Rounding struct {
 	Base int    `yaml:"base" required:"true" doc:"what every published count is a multiple of, at least 2"`
 	Mode string `yaml:"mode" default:"controlled" enum:"controlled,small,random,nearest" doc:"controlled (default): to one of the two multiples next to it, so that totals stay sums and the changes add up to the least, in two dimensions; small: inner counts below the base become 0 or the base and totals are added up anew, in any number of dimensions; random: up or down without a bias, the same contributors always alike, which needs key and identity; nearest: to the nearest multiple; of the last two totals are not sums"`
+
+	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents, who know their own part of each count; ignore: against outsiders alone"`
 }
 
 // NoMethod has no parameters.

@@ -152,14 +152,14 @@ func (c *candidates) method(m MapMethod) {
 	case m.Round != nil:
 		for _, mode := range orElse(m.Round.Mode, "controlled") {
 			for _, base := range m.Round.Base {
-				c.add(TableCandidate{Protect: Protect{Round: &Rounding{Base: base, Mode: mode}}})
+				c.add(TableCandidate{Protect: Protect{Round: &Rounding{Base: base, Mode: mode, Respondents: c.table.Protect.respondents()}}})
 			}
 		}
 	case m.CellKey != nil:
 		for _, most := range orElse(m.CellKey.Max, 3) {
 			for _, variance := range orElse(m.CellKey.Variance, 1.5) {
 				for _, least := range orElse(m.CellKey.Least, 0) {
-					n := TableCandidate{Protect: Protect{CellKey: &CellKey{Max: most, Variance: variance, Least: least}}}
+					n := TableCandidate{Protect: Protect{CellKey: &CellKey{Max: most, Variance: variance, Least: least, Respondents: c.table.Protect.respondents()}}}
 					if _, problems := perturb.NewTable(n.Protect.CellKey.Noise()); len(problems) > 0 {
 						c.left = append(c.left, n.String()+": "+problems[0].Error())
 						continue
@@ -174,7 +174,7 @@ func (c *candidates) method(m MapMethod) {
 // suppress crosses the values of the parameters of suppression with what the tables have
 // of it.
 func (c *candidates) suppress(m *MapSuppress) {
-	base := Suppress{Cost: "unit", Zeros: "never", Respondents: "protect"}
+	base := Suppress{Cost: "unit", Zeros: "never", Respondents: c.table.Protect.respondents()}
 	if c.table.Protect.Suppress != nil {
 		base = *c.table.Protect.Suppress
 	}
@@ -244,24 +244,46 @@ func (p *Protect) flow() string {
 		if s.Zeros != "never" {
 			text += ", zeros: " + s.Zeros
 		}
-		if s.Respondents != "protect" {
-			text += ", respondents: " + s.Respondents
-		}
 		if s.Patience > 0 {
 			text += ", patience: " + time.Duration(s.Patience).String()
 		}
-		return text + "}}"
+		return text + ignored(p) + "}}"
 	case p.Round != nil:
-		return fmt.Sprintf("{round: {base: %d, mode: %s}}", p.Round.Base, p.Round.Mode)
+		return fmt.Sprintf("{round: {base: %d, mode: %s%s}}", p.Round.Base, p.Round.Mode, ignored(p))
 	case p.CellKey != nil:
 		text := fmt.Sprintf("{cell_key: {max: %d, variance: %s", p.CellKey.Max, number(p.CellKey.Variance))
 		if p.CellKey.Least != 0 {
 			text += ", least: " + strconv.Itoa(p.CellKey.Least)
 		}
-		return text + "}}"
+		return text + ignored(p) + "}}"
 	}
 	return "{none: {}}"
 }
+
+// ignored writes that respondents are not protected against, which is not so by default.
+func ignored(p *Protect) string {
+	if p.respondents() == "ignore" {
+		return ", respondents: ignore"
+	}
+	return ""
+}
+
+// respondents says whether the method protects against respondents as well: protect or
+// ignore.
+func (p *Protect) respondents() string {
+	switch {
+	case p.Suppress != nil:
+		return p.Suppress.Respondents
+	case p.Round != nil:
+		return p.Round.Respondents
+	case p.CellKey != nil:
+		return p.CellKey.Respondents
+	}
+	return "protect"
+}
+
+// FacesRespondents reports whether changed counts are audited for respondents as well.
+func (p *Protect) FacesRespondents() bool { return p.Perturbs() && p.respondents() == "protect" }
 
 func (i *Interval) flow() string {
 	switch {

@@ -173,7 +173,7 @@ func graph() file {
 	fmt.Fprintf(&b, "<svg role=\"img\" aria-labelledby=\"title desc\" xmlns=\"http://www.w3.org/2000/svg\" width=\"560\" height=\"300\" viewBox=\"0 0 560 300\" font-family=\"'Liberation Sans',Arial,Helvetica,sans-serif\" font-size=\"12\">\n<title id=\"title\">%s</title>\n<desc id=\"desc\">%s</desc>\n<rect width=\"560\" height=\"300\" fill=\"#fff\"/>\n", title,
 		"Nodes I, J and K in a row, joined by the margins IJ+ and +JK: J separates I from K. Below, the bounds that follow for I+K; those of (1,1), (2,2) and (4,3) end below what is to remain possible.")
 	text(14, 22, "start", "font-size:13px;font-weight:bold", title)
-	text(14, 40, "start", "fill:#5f5f5f", "Duncan et al. (2001), section 4: J separates I from K, so bounds of I+K follow from IJ+ and +JK")
+	text(14, 40, "start", "fill:#5f5f5f", "Duncan et al. (2001), section 4: J separates I from K, which gives bounds of I+K")
 	for i, x := range []float64{130, 280, 430} {
 		if i > 0 {
 			fmt.Fprintf(&b, "<line x1=\"%v\" y1=\"84\" x2=\"%v\" y2=\"84\" stroke=\"#1e1e1e\" stroke-width=\"1.8\"/>\n", x-130, x-20)

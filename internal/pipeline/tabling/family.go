@@ -74,6 +74,9 @@ func (r *records) columnsOf(f *family, s *survey) {
 	f.options = tabulate.Options{
 		Counts: t.Value == "", Most: primary.Most(config.PrimaryRules(t.Unsafe)), Absolute: t.Absolute, Holdings: r.config.Holding != "",
 	}
+	if f.options.Holdings && t.Value == "" { // what a holding knows of a count
+		f.options.Most = max(f.options.Most, 1)
+	}
 	f.columns = tabulate.Columns{Value: -1, Weight: -1, Holding: -1, Request: -1}
 	if t.Value != "" {
 		f.columns.Value = r.want(at+".value", t.Value, microdata.Numbers, false)

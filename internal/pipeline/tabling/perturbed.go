@@ -69,6 +69,9 @@ func (p *protected) auditPublished(c change) error {
 			p.verdict.Narrow = append(p.verdict.Narrow, int32(cell))
 		}
 	}
+	if p.table.Protect.FacesRespondents() {
+		return p.auditRespondents(q, c)
+	}
 	return nil
 }
 

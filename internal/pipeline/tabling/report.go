@@ -76,7 +76,7 @@ type TableReport struct {
 	Disclosed  []string           `json:"disclosed"`              // unsafe cells whose value can be computed
 	Narrow     []string           `json:"narrow"`                 // unsafe cells of which more can be inferred than their rule allows
 	Unproven   int                `json:"unproven"`               // of narrow: bounds reach far enough, and no table of whole numbers was found that does
-	Respondent []string           `json:"respondent"`             // cells of which a respondent who is alone in another one can infer too much
+	Respondent []string           `json:"respondent"`             // cells of which a respondent can infer too much who is alone in another one or, of changed counts, knows her own part
 }
 
 // FamilyReport is the tables of one value, which are protected and audited together.

@@ -1,0 +1,179 @@
+package tabling
+
+import (
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+)
+
+// auditRespondents finds the unsafe counts, published changed, whose value a respondent
+// is certain of who knows her own part of each count that she is in: that it is at least
+// that much. Who is alone in a count is not asked of it.
+//
+// All respondents together know more than each of them: fewer counts are possible, the
+// true one always is, and each possible one has the same likelihood, so that the truth is
+// no less probable to them. So whatever they are not certain of together none is alone.
+// What is left is looked at without her who is alone in it, and then for one respondent
+// after another where it is known in which cells she is, that is of records, whose inner
+// cells are in one table.
+func (p *protected) auditRespondents(q audit.Question, c change) error {
+	own := p.ownParts()
+	knower := tables.SoleContributors(p.cells)
+	together, err := p.certainOf(q, c, own, p.doubted())
+	if err != nil {
+		return err
+	}
+	var left []int32
+	for _, cell := range together {
+		if knower[cell] >= 0 {
+			still, err := p.certainOf(q, c, except(own, knower, knower[cell]), []int32{cell})
+			if err != nil {
+				return err
+			}
+			if len(still) == 0 {
+				continue
+			}
+		}
+		left = append(left, cell)
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	respondents, known := p.respondents(q, own)
+	for _, cell := range left {
+		found := !known || len(left)*len(respondents) > mostInferences
+		for _, r := range respondents {
+			if found {
+				break
+			}
+			if knower[cell] >= 0 && knower[cell] == knower[r.inner] {
+				continue
+			}
+			still, err := p.certainOf(q, c, r.own, []int32{cell})
+			if err != nil {
+				return err
+			}
+			found = len(still) > 0
+		}
+		if found {
+			p.insiders = append(p.insiders, audit.Insider{Knower: knower[cell], Infers: cell, Disclosed: true})
+		}
+	}
+	return nil
+}
+
+// mostInferences bounds how often a single cell is audited for a single respondent. Beyond
+// it what all of them know together counts, which withholds more and not less.
+const mostInferences = 5000
+
+// doubted are the unsafe cells of which outsiders are not certain.
+func (p *protected) doubted() (list []int32) {
+	for cell, status := range p.status {
+		if status == tables.Primary && !slices.Contains(p.verdict.Disclosed, int32(cell)) {
+			list = append(list, int32(cell))
+		}
+	}
+	return list
+}
+
+// ownParts is, for each cell, the greatest part that one contributor knows for her own: a
+// record, or the largest holding's records.
+func (p *protected) ownParts() []float64 {
+	own := make([]float64, len(p.question.Value))
+	for cell, n := range p.cells.Contributors {
+		if n == 0 {
+			continue
+		}
+		own[cell] = 1
+		if largest := p.cells.Largest(cell); p.options.Holdings && len(largest) > 0 {
+			own[cell] = min(largest[0].Value, p.question.Value[cell])
+		}
+	}
+	return own
+}
+
+// except is what is known without the one who is alone in the cells of a number.
+func except(own []float64, knower []int32, number int32) []float64 {
+	rest := slices.Clone(own)
+	for cell, k := range knower {
+		if k == number {
+			rest[cell] = 0
+		}
+	}
+	return rest
+}
+
+// respondent is who has a record in an inner cell, and so in all of which it is a part.
+type respondent struct {
+	inner int32
+	own   []float64
+}
+
+// respondents are those who know more than is published, one for each inner cell; not
+// known where contributors are holdings, which can be in several, or where no table has
+// all inner cells.
+func (p *protected) respondents(q audit.Question, own []float64) (list []respondent, known bool) {
+	inner, ok := p.inner()
+	if !ok || p.options.Holdings {
+		return nil, false
+	}
+	above := make(map[int32][]int32)
+	for i := range p.set.Sums() {
+		s := p.set.Sum(i)
+		for _, part := range s.Parts {
+			above[part] = append(above[part], s.Total)
+		}
+	}
+	for cell, is := range inner {
+		if !is || own[cell] == 0 {
+			continue
+		}
+		r := respondent{int32(cell), make([]float64, len(own))}
+		more := false
+		for queue := []int32{int32(cell)}; len(queue) > 0; queue = queue[1:] {
+			at := queue[0]
+			if r.own[at] > 0 {
+				continue
+			}
+			r.own[at] = 1
+			more = more || q.Lower[at] < 1
+			queue = append(queue, above[at]...)
+		}
+		if more {
+			list = append(list, r)
+		}
+	}
+	return list, true
+}
+
+// certainOf returns those of the wanted cells whose true count is certain to who knows of
+// each cell that it is at least own.
+func (p *protected) certainOf(q audit.Question, c change, own []float64, wanted []int32) (list []int32, err error) {
+	q.Lower, q.Hidden = slices.Clone(q.Lower), slices.Clone(q.Hidden)
+	more := false
+	for cell, v := range own {
+		if v > q.Lower[cell] {
+			q.Lower[cell], more = v, true
+			q.Hidden[cell] = q.Upper[cell] > v
+		}
+	}
+	if !more { // than everybody
+		return nil, nil
+	}
+	marked := make([]bool, len(q.Value))
+	for _, cell := range wanted {
+		marked[cell] = true
+	}
+	possible, _, err := audit.Values(q, marked)
+	if err != nil {
+		return nil, err
+	}
+	for _, cell := range wanted {
+		b := p.belief(cell, possible[cell], c)
+		if at := int(int64(q.Value[cell]) - possible[cell].Low); len(b) == 1 || b[at] > certain {
+			list = append(list, cell)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,284 @@
+package tabling
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
+	"github.com/sdlfilter/sdlfilter/internal/tables/rounding"
+)
+
+const respondentTables = `version: 1
+source: {csv: {path: %s/in.csv}}
+hierarchies: {a: {prefix: [1, 2]}}
+tables: [{name: t, rows: [a, b], unsafe: [{threshold: 3}], protect: {METHOD}}]
+sink: {csv: {path: %s/out.csv}}
+report: {cells: %s/cells.csv}
+`
+
+// tried is every table of inner counts that agrees with what is published: of each cell
+// the counts that it has in them, to an outsider, and to who has a record in an inner cell.
+type tried struct {
+	outside map[string]map[int]bool
+	inside  map[string]map[string]map[int]bool
+}
+
+var (
+	trialParents = map[string][]string{"x1": {"x1", "x", "total"}, "x2": {"x2", "x", "total"}, "y1": {"y1", "y", "total"}}
+	trialInner   = []string{"x1|p", "x1|q", "x2|p", "x2|q", "y1|p", "y1|q"}
+)
+
+// addInner adds n to an inner cell and to all that it is a part of.
+func addInner(into map[string]int, cell string, n int) {
+	a, b, _ := strings.Cut(cell, "|")
+	for _, up := range trialParents[a] {
+		into[up+"|"+b] += n
+		into[up+"|total"] += n
+	}
+}
+
+func tryAll(shown map[string]int, likelihood func(published int64) (int64, []float64)) tried {
+	found := tried{map[string]map[int]bool{}, map[string]map[string]map[int]bool{}}
+	chance := func(cell string, v int) float64 {
+		first, p := likelihood(int64(shown[cell]))
+		if k := v - int(first); k >= 0 && k < len(p) {
+			return p[k]
+		}
+		return 0
+	}
+	enter := func(into map[string]map[int]bool, cell string, v int) {
+		if into[cell] == nil {
+			into[cell] = map[int]bool{}
+		}
+		into[cell][v] = true
+	}
+	sums := map[string]int{}
+	var fill func(i int)
+	fill = func(i int) {
+		if i < len(trialInner) {
+			cell := trialInner[i]
+			first, p := likelihood(int64(shown[cell]))
+			for k := range p {
+				if p[k] > 0 {
+					addInner(sums, cell, int(first)+k)
+					fill(i + 1)
+					addInner(sums, cell, -int(first)-k)
+				}
+			}
+			return
+		}
+		for cell, v := range sums {
+			if chance(cell, v) == 0 {
+				return
+			}
+		}
+		for cell, v := range sums {
+			enter(found.outside, cell, v)
+			for _, own := range trialInner {
+				if sums[own] > 0 {
+					if found.inside[own] == nil {
+						found.inside[own] = map[string]map[int]bool{}
+					}
+					enter(found.inside[own], cell, v)
+				}
+			}
+		}
+	}
+	fill(0)
+	return found
+}
+
+// Tables of changed counts are withheld where, and only where, an outsider is certain of
+// some count of an unsafe cell, or a respondent of the true one who has a record in an
+// inner cell: against every table there is, over a hierarchy. She is not asked of cells in
+// which she is alone. With respondents: ignore only outsiders count.
+func TestWhatRespondentsInferOfChangedCounts(t *testing.T) {
+	alone := 0
+	for _, m := range []struct {
+		method     string
+		likelihood func(int64) (int64, []float64)
+		most       int
+	}{
+		{"round: {base: 2, mode: nearest", rounding.OfNearest(2), 3},
+		{"round: {base: 3, mode: nearest", rounding.OfNearest(3), 4},
+		{"round: {base: 2, mode: random", rounding.OfRandom(2), 3},
+		{"round: {base: 3, mode: random", rounding.OfRandom(3), 3},
+		{"round: {base: 3, mode: random", rounding.OfRandom(3), 1},
+		{"cell_key: {max: 1, variance: 0.4", cellKeyLikelihood(t, 1, 0.4), 2},
+		{"cell_key: {max: 2, variance: 1", cellKeyLikelihood(t, 2, 1), 2},
+	} {
+		rng := rand.New(rand.NewPCG(16, uint64(len(m.method)+m.most)))
+		byRespondents, published := 0, 0
+		for trial := range 16 {
+			dir := t.TempDir()
+			var rows []string
+			truth := map[string]int{}
+			for _, cell := range trialInner {
+				n := rng.IntN(m.most + 1)
+				if trial%2 == 1 {
+					n = 1 + rng.IntN(m.most)
+				}
+				addInner(truth, cell, n)
+				for range n {
+					rows = append(rows, fmt.Sprintf("%d,%s", 100*trial+len(rows), strings.Replace(cell, "|", ",", 1)))
+				}
+			}
+			if len(rows) < 3 {
+				continue
+			}
+			write(t, dir, "key", testKey)
+			write(t, dir, "in.csv", "id,a,b\n"+strings.Join(rows, "\n")+"\n")
+			text := strings.Replace(respondentTables, "hierarchies: {a: {prefix: [1, 2]}}", "hierarchies: {a: {file: %s/a.hrc}, b: {codes: [p, q]}}", 1)
+			write(t, dir, "a.hrc", "x\n@x1\n@x2\ny\n@y1\n")
+			if !strings.Contains(m.method, "nearest") {
+				text += "key: {file: %s/key}\nidentity: [id]\n"
+			}
+			computed := func(extra string) bool {
+				res, err := run(t, dir, strings.Replace(text, "METHOD", m.method+extra+"}", 1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return strings.Contains(res.Report.Withheld, "can be computed")
+			}
+			withheld := computed("")
+			shown := map[string]int{}
+			for _, row := range read(t, dir, "cells.csv")[1:] {
+				shown[row[1]+"|"+row[2]], _ = strconv.Atoi(row[len(row)-1])
+			}
+			outsider, respondent := certainty(tryAll(shown, m.likelihood), truth, shown, m.likelihood)
+			if withheld != (len(outsider)+len(respondent) > 0) {
+				t.Errorf("%s, trial %d: withheld %v; outsiders are certain of %v, respondents of %v: %v as %v", m.method, trial, withheld, outsider, respondent, truth, shown)
+			}
+			if ignored := computed(", respondents: ignore"); ignored != (len(outsider) > 0) {
+				t.Errorf("%s, trial %d: withheld %v for outsiders, who are certain of %v", m.method, trial, ignored, outsider)
+			}
+			if len(outsider) == 0 && len(respondent) > 0 {
+				byRespondents++
+			}
+			if !withheld {
+				published++
+			}
+		}
+		t.Logf("%s: %d published, %d withheld for respondents alone", m.method, published, byRespondents)
+		alone += byRespondents
+	}
+	if alone < 3 {
+		t.Errorf("%d withheld for respondents alone: too few to say anything", alone)
+	}
+}
+
+// A holding knows all of its records: alone in a count it is not asked of it, whatever it
+// is rounded to.
+func TestHoldingsKnowTheirRecords(t *testing.T) {
+	dir := t.TempDir()
+	var b strings.Builder
+	b.WriteString("id,a,b,holding\n")
+	for i := range 40 {
+		fmt.Fprintf(&b, "%d,x%d,%s,h%d\n", i, 1+i%2, []string{"p", "q"}[i/2%2], i)
+	}
+	b.WriteString("40,y1,p,alone\n41,y1,p,alone\n42,y1,q,g1\n43,y1,q,g2\n44,y1,q,g3\n45,y1,q,g4\n")
+	write(t, dir, "in.csv", b.String())
+	text := "holding: holding\n" + strings.NewReplacer("METHOD", "round: {base: 3, mode: small}", "threshold: 3", "threshold: 2").Replace(respondentTables)
+	res, err := run(t, dir, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := res.Report.Tables[0]; res.Report.Withheld != "" || r.Primary != 2 || len(r.Respondent) != 0 {
+		t.Errorf("withheld: %q, %+v", res.Report.Withheld, r)
+	}
+}
+
+func cellKeyLikelihood(t *testing.T, most int, variance float64) func(int64) (int64, []float64) {
+	t.Helper()
+	table, problems := perturb.NewTable(perturb.Noise{Max: most, Variance: variance})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return table.Likelihood
+}
+
+// certainty lists the unsafe cells of whose count an outsider, and of whose true count a
+// respondent, is certain: with more than 0.9 of the likelihood of all that it can be.
+func certainty(found tried, truth, shown map[string]int, likelihood func(int64) (int64, []float64)) (outsider, respondent []string) {
+	share := func(cell string, values map[int]bool, v int) float64 {
+		first, p := likelihood(int64(shown[cell]))
+		sum := 0.0
+		for w := range values {
+			sum += p[w-int(first)]
+		}
+		return p[v-int(first)] / sum
+	}
+	for cell, x := range truth {
+		if x == 0 || x >= 3 {
+			continue
+		}
+		for v := range found.outside[cell] {
+			if share(cell, found.outside[cell], v) > 0.9 {
+				outsider = append(outsider, cell)
+				break
+			}
+		}
+		for _, own := range trialInner {
+			mine := map[string]int{}
+			addInner(mine, own, 1)
+			if truth[own] == 0 || x == 1 && mine[cell] == 1 { // nobody, or alone in the cell
+				continue
+			}
+			if share(cell, found.inside[own][cell], x) > 0.9 {
+				respondent = append(respondent, cell+" by one of "+own)
+			}
+		}
+	}
+	slices.Sort(outsider)
+	slices.Sort(respondent)
+	return outsider, respondent
+}
+
+// A holding of 5 of 6 records, where counts are changed by 1 nearly always and 5 is
+// published, knows that the count is not 4, and so is certain of 6: an outsider is not.
+func TestALargeHoldingInfersTheRest(t *testing.T) {
+	const tables = `version: 1
+source: {csv: {path: %s/in.csv}}
+key: {file: %s/key}
+identity: [id]
+holding: holding
+tables: [{name: t, rows: [a], unsafe: [{threshold: 3}], protect: {cell_key: {max: 1, variance: 0.96RESPONDENTS}}}]
+sink: {csv: {path: %s/out.csv}}
+report: {cells: %s/cells.csv}
+`
+	dir := t.TempDir()
+	write(t, dir, "key", testKey)
+	for trial := range 60 {
+		var b strings.Builder
+		b.WriteString("id,a,holding\n")
+		for i := range 36 {
+			a, holding := []string{"y", "z"}[i%2], fmt.Sprint("g", i)
+			if i < 6 {
+				a, holding = "x", "h"+strconv.Itoa(i/5) // 5 of h0, 1 of h1
+			}
+			fmt.Fprintf(&b, "%d,%s,%s\n", 100*trial+i, a, holding)
+		}
+		write(t, dir, "in.csv", b.String())
+		res, err := run(t, dir, strings.Replace(tables, "RESPONDENTS", ", respondents: ignore", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := read(t, dir, "cells.csv")
+		at := slices.IndexFunc(rows, func(row []string) bool { return row[1] == "x" })
+		if res.Report.Withheld != "" || rows[at][len(rows[at])-1] != "5" {
+			continue
+		}
+		if res, err = run(t, dir, strings.Replace(tables, "RESPONDENTS", "", 1)); err != nil {
+			t.Fatal(err)
+		}
+		if r := res.Report.Tables[0]; !strings.Contains(res.Report.Withheld, "can be computed") || !slices.Equal(r.Respondent, []string{"a=x"}) || len(r.Disclosed) != 0 {
+			t.Errorf("withheld: %q, %+v", res.Report.Withheld, r)
+		}
+		return
+	}
+	t.Error("no table of which an outsider is not certain has x published as 5")
+}
