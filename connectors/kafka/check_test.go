@@ -53,6 +53,7 @@ func TestSourceConfigCheck(t *testing.T) {
 		{func(c *SourceConfig) { c.Start = "1969-12-31" }, "start: must be"},
 		{func(c *SourceConfig) { c.Until = "tomorrow" }, "until: must be one of latest"},
 		{func(c *SourceConfig) { c.Format = Format{JSON: &json.Config{}, Arrow: &arrow.Config{}} }, "format: must be one format, got 2"},
+		{func(c *SourceConfig) { c.Format = Format{Arrow: &arrow.Config{}} }, ""},
 		{func(c *SourceConfig) { c.Registry = &registry.Config{} }, "registry.url: "},
 	} {
 		c := &SourceConfig{Connection: Connection{Brokers: []string{"127.0.0.1:9092"}}, Topics: []string{"a"}}
@@ -86,7 +87,11 @@ func TestSinkConfigCheck(t *testing.T) {
 		{func(c *SinkConfig) { c.Timestamp = "now" }, "timestamp: must be one of"},
 		{func(c *SinkConfig) { c.Compression = "lzma" }, "compression: must be one of"},
 		{func(c *SinkConfig) { c.Commit.Records = -1 }, "commit.records: must be at least 1"},
+		{func(c *SinkConfig) { c.Commit.Records = 1 }, ""},
 		{func(c *SinkConfig) { c.Brokers = nil }, "brokers: "},
+		{func(c *SinkConfig) { c.Format = Format{JSON: &json.Config{}} }, ""},
+		{func(c *SinkConfig) { c.Format = Format{JSON: &json.Config{}, Arrow: &arrow.Config{}} }, "format: must be one format, got 2"},
+		{func(c *SinkConfig) { c.Registry = &registry.Config{} }, "registry.url: "},
 	} {
 		c := &SinkConfig{Connection: Connection{Brokers: []string{"127.0.0.1:9092"}}, Topic: "out"}
 		test.change(c)

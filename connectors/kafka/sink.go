@@ -172,7 +172,7 @@ func (s *sink) allowed(ctx context.Context, refused error) (time.Duration, error
 			if value.Key != setting {
 				continue
 			}
-			if n, err := strconv.ParseInt(value.MaybeValue(), 10, 64); err == nil && n > 0 {
+			if n, err := strconv.ParseInt(value.MaybeValue(), 10, 32); err == nil && n > 0 {
 				if d := time.Duration(n) * time.Millisecond; limit == 0 || d < limit {
 					limit = d
 				}

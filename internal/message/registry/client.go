@@ -268,10 +268,10 @@ func (c *Client) ask(ctx context.Context, doing string, request func(context.Con
 }
 
 // bounded bounds the answers that are read into memory.
-type bounded struct{ http.RoundTripper }
+type bounded struct{ *http.Transport }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := b.RoundTripper.RoundTrip(r)
+	resp, err := b.Transport.RoundTrip(r)
 	if err == nil {
 		resp.Body = &boundedBody{ReadCloser: resp.Body, left: maxAnswer}
 	}
