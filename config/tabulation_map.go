@@ -306,6 +306,9 @@ func (t *Tabulation) Protected(c *TableCandidate) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.Map == nil && t.Keyed() && !meant.Keyed() {
+		return nil, t.Errorf("map", "must be given, map: {} will do, for %s to be applied: without it, key and identity must not stand where no table uses them", c)
+	}
 	d, err := form.NewDocument(t.loaded.File(), t.loaded.Text())
 	if err != nil {
 		return nil, err

@@ -184,6 +184,23 @@ func TestProtectionFromOutsideIsNotApplied(t *testing.T) {
 	}
 }
 
+// Where key and identity would be left without a use, which is a fault without a section
+// map, it is said what to do.
+func TestKeyWithoutUseIsNotLeftBehind(t *testing.T) {
+	const text = "version: 1\nsource: {csv: {path: in.csv}}\nkey: {env: RELEASE_KEY}\nidentity: [id]\nMAP" +
+		"tables: [{name: t, rows: [a], unsafe: [{threshold: 3}], protect: {cell_key: {}}}]\nsink: {csv: {path: out.csv}}\n"
+	c := TableCandidate{Protect: Protect{Suppress: &Suppress{Cost: "unit", Zeros: "never", Respondents: "protect"}}}
+	for section, want := range map[string]string{"": "map: must be given, map: {} will do", "map: {}\n": ""} {
+		p, err := ParseTabulation("t.yaml", []byte(strings.Replace(text, "MAP", section, 1)), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := p.Protected(&c); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v\n%s", section, err, out)
+		}
+	}
+}
+
 func TestFaultsOfATableMap(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"table: counts\n", "table: count\n", `map.table: must be the name of a table, got "count" (did you mean "counts"?)`},

@@ -38,6 +38,9 @@ func Map(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*tablem
 	if err != nil {
 		return nil, err
 	}
+	if n := tally.refused.Nobody; n > 0 {
+		return nil, config.Errors{t.Errorf("identity", "%s of no identity: methods that need none would count them, and others not; mend them, or list (map.methods) those alone that are of one kind", recordsOf(n))}
+	}
 	g := &mapping{records: r}
 	m := &tablemap.Map{
 		Name: t.Name, Version: o.Version, Value: t.Tables[of[0]].Value, Records: tally.read - tally.lost(), Left: left,

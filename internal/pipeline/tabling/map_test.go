@@ -185,3 +185,17 @@ func TestFaultsEndAMap(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Records of no identity would be in the tables of some methods and not of others.
+func TestMapDemandsAnIdentityOfEachRecord(t *testing.T) {
+	dir := t.TempDir()
+	people(t, dir, append(drawPeople(rand.New(rand.NewPCG(16, 71)), 100), ",n1,f,10", ",s1,m,20"))
+	text := "unknown: drop\nmap: {METHODS}\ngate: {rules: [{max_risk: 2}]}\n" + strings.ReplaceAll(cellKeyTables, "cell_key: {max: 3, variance: 1.5}", "suppress: {}")
+	if _, _, err := mapOf(t, dir, strings.Replace(text, "METHODS", "", 1)); err == nil || !strings.Contains(err.Error(), "identity: 2 records of no identity: methods that need none") {
+		t.Errorf("got %v", err)
+	}
+	m, _, err := mapOf(t, dir, strings.Replace(text, "METHODS", "methods: [{suppress: {}}, {round: {base: [3], mode: [small]}}]", 1))
+	if err != nil || m.Records != 102 {
+		t.Errorf("without keys: %v, %+v", err, m)
+	}
+}
