@@ -3,17 +3,33 @@ import pathlib
 import subprocess
 import sys
 
+import boto3
 import numpy
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from moto.server import ThreadedMotoServer
 from pyspark.sql import SparkSession
 
 import sdlfilter
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory):
+def bucket():
+    """The bucket data of an S3 server in this process, which the environment leads to."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    address = "http://127.0.0.1:%d" % server.get_host_and_port()[1]
+    os.environ.update(AWS_ENDPOINT_URL_S3=address, AWS_REGION="us-east-1", AWS_ACCESS_KEY_ID="access",
+                      AWS_SECRET_ACCESS_KEY="a secret of the test", AWS_EC2_METADATA_DISABLED="true")
+    found = boto3.resource("s3").Bucket("data")
+    found.create()
+    yield found
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory, bucket):
     """Two executors, each a process of its own; tasks are tried again and speculated on."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (

@@ -136,6 +136,33 @@ def test_attempts_that_fail_and_an_executor_that_is_killed(spark, work, monkeypa
     nothing_left()
 
 
+def objects(bucket, prefix):
+    """The objects under a prefix by their names."""
+    return {found.key: found.get()["Body"].read() for found in bucket.objects.filter(Prefix=prefix)}
+
+
+def test_objects_are_one_run(spark, work, bucket):
+    """From and to a bucket: released once all are judged, and what was released stays where it is refused."""
+    want, report = single()
+    for name in os.listdir("in"):
+        bucket.upload_file(f"in/{name}", f"in/{name.replace(' ', '-')}")
+    to = {"sink.parquet.path": "s3://data/out/released"}
+    release = sdlfilter.spark.mask("s3://data/in", "pipeline.yaml", spark, shards=3, set=to, work="work")
+    assert release.path == "s3://data/out/released"
+    same_measures(release.report, report)
+    before = objects(bucket, "out/released/")
+    os.mkdir("fetched")
+    for key, content in before.items():
+        if key.endswith(".parquet"):
+            pathlib.Path("fetched", os.path.basename(key)).write_bytes(content)
+    assert len(os.listdir("fetched")) >= 3 and records("fetched") == want
+    with pytest.raises(sdlfilter.Withheld):
+        sdlfilter.spark.mask(spark.read.parquet("file://" + os.getcwd() + "/in"), "pipeline.yaml", spark, shards=3, work="work",
+                             set={**to, "gate.rules.0.min_efficiency": 0.9999})
+    assert objects(bucket, "out/") == before
+    assert os.listdir("work") == [] and not os.path.exists("s3:")
+
+
 def test_errors(spark, work):
     with pytest.raises(sdlfilter.ConfigurationError, match=r"pipeline.yaml:10:34"):
         text = pathlib.Path("pipeline.yaml").read_text()
