@@ -63,8 +63,8 @@ var examples = map[string][]struct {
 	"shuffle": {{0, func() []Spec {
 		return []Spec{mask(&Shuffle{Columns: []string{"a", "b"}, On: []string{"c", "d"}})}
 	}}},
-	"synthesise": {{0, func() []Spec {
-		return []Spec{mask(&Synthesise{Columns: []string{"a", "b"}, On: []string{"c"}, By: []string{"e"}, Copy: ptr(3)})}
+	"synthesise": {{1, func() []Spec {
+		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, By: []string{"e"}, Categories: []string{"c"}, Copy: ptr(3)})}
 	}}},
 	"microaggregate": {{0, func() []Spec {
 		return []Spec{mask(&Microaggregate{Columns: []string{"a", "b"}, K: ptr(5), Method: "mdav", Aggregate: "mean", By: []string{"c"}})}

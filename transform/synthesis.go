@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math"
 	"slices"
@@ -10,7 +11,11 @@ import (
 )
 
 // synthesis is the arithmetic of Synthesise.
-type synthesis struct{}
+type synthesis struct {
+	onCategories, categories []bool // which columns on, and which to be drawn, are categories
+	fits                     *allFits
+	of                       [sha256.Size]byte // the data
+}
 
 // most implements allMasker: beside each value there are two words, a residual and what the
 // value becomes.
@@ -23,13 +28,16 @@ func (s *synthesis) maskAll(g *gathered) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {
 		return err
 	}
+	if slices.Contains(s.categories, true) {
+		s.of = g.sum()
+	}
 	original := make([][]float64, len(g.values))
 	for k, values := range g.values {
 		original[k] = slices.Clone(values)
 	}
 	for _, rows := range g.rowsByStratum() {
 		for k := range g.values {
-			if err := synthesiseColumn(g, original, rows, k); err != nil {
+			if err := s.column(g, original, rows, k); err != nil {
 				return err
 			}
 		}
@@ -37,14 +45,15 @@ func (s *synthesis) maskAll(g *gathered) *SurveyError {
 	return nil
 }
 
-// synthesiseColumn draws column k of the records of a stratum. A record without a value keeps
+// column draws column k of the records of a stratum. A record without a value keeps
 // none. The model is fitted to the original values of records that have all of on, the columns
 // before k and k; it is applied to on and to what the columns before have become. A value that
 // is missing there counts as the mean.
-func synthesiseColumn(g *gathered, original [][]float64, rows []int32, k int) *SurveyError {
-	var before, now [][]float64
-	before = append(append(before, g.on...), original[:k]...)
-	now = append(append(now, g.on...), g.values[:k]...)
+func (s *synthesis) column(g *gathered, original [][]float64, rows []int32, k int) *SurveyError {
+	before, now, on, err := s.predictors(g, original, rows, k)
+	if err != nil {
+		return err
+	}
 	at := fmt.Sprintf("columns[%d]", k)
 	name := strconv.Quote(g.columns[k].Name)
 
@@ -55,16 +64,18 @@ func synthesiseColumn(g *gathered, original [][]float64, rows []int32, k int) *S
 			continue
 		}
 		values++
-		if !slices.ContainsFunc(before, func(x []float64) bool { return x[r] != x[r] }) {
+		if !slices.ContainsFunc(before, func(x predictor) bool { return x.at(r) != x.at(r) }) {
 			fitted = append(fitted, r)
 		}
 	}
 	if values == 0 {
 		return nil
 	}
+	if s.categories[k] {
+		return s.drawCategories(g, original, rows, fitted, k, before, now, on)
+	}
 	if need := len(before) + 1 + leastResiduals; len(fitted) < need {
-		return &SurveyError{Path: at, Text: fmt.Sprintf("must have at least %d records, in each stratum, with values in it, in those before it and in on: %s has %d; "+
-			"name fewer columns in by or on, or leave it out", need, name, len(fitted))}
+		return tooFewFor(at, name, need, len(fitted))
 	}
 	model := regress(before, original[k], fitted)
 	spread := deviation(model.residuals)
@@ -73,9 +84,9 @@ func synthesiseColumn(g *gathered, original [][]float64, rows []int32, k int) *S
 		total[i] = original[k][r]
 	}
 	// What on alone determines would leave as it is, and so would what does not vary.
-	free := deviation(regress(g.on, original[k], fitted).residuals)
+	free := deviation(regress(before[:on], original[k], fitted).residuals)
 	if sd := deviation(total); !(free > 1e-6*sd) {
-		return &SurveyError{Path: at, Text: fmt.Sprintf("must not be determined by on, nor be one value alone in a stratum: %s would leave as it is; leave it out, or name other columns in on or by", name)}
+		return determined(at, name)
 	}
 	width := bandwidth(len(fitted))
 	shrink := 1 / math.Sqrt(1+float64(width*width))
@@ -88,6 +99,15 @@ func synthesiseColumn(g *gathered, original [][]float64, rows []int32, k int) *S
 		g.values[k][r] = model.at(now, r) + float64((e+float64(float64(width*spread)*z))*shrink)
 	}
 	return nil
+}
+
+func tooFewFor(at, name string, need, found int) *SurveyError {
+	return &SurveyError{Path: at, Text: fmt.Sprintf("must have at least %d records, in each stratum, with values in it, in those before it and in on: %s has %d; "+
+		"name fewer columns in by or on, or leave it out", need, name, found)}
+}
+
+func determined(at, name string) *SurveyError {
+	return &SurveyError{Path: at, Text: fmt.Sprintf("must not be determined by on, nor be one value alone in a stratum: %s would leave as it is; leave it out, or name other columns in on or by", name)}
 }
 
 // bandwidth is that of Silverman's rule for n values, in their standard deviations.
@@ -118,10 +138,10 @@ type linear struct {
 }
 
 // at is what the model says of record r.
-func (m *linear) at(x [][]float64, r int32) float64 {
+func (m *linear) at(x []predictor, r int32) float64 {
 	y := m.mean
 	for k, slope := range m.slopes {
-		if v := x[k][r]; v == v {
+		if v := x[k].at(r); v == v {
 			y += float64(slope * float64((v-m.centre[k])*m.scale[k]))
 		}
 	}
@@ -130,19 +150,19 @@ func (m *linear) at(x [][]float64, r int32) float64 {
 
 // regress fits y on columns by least squares, by the normal equations of standardised columns
 // and Cholesky's factors; a column that those before it determine gets slope 0.
-func regress(x [][]float64, y []float64, rows []int32) *linear {
+func regress(x []predictor, y []float64, rows []int32) *linear {
 	n, p := float64(len(rows)), len(x)
 	m := &linear{centre: make([]float64, p), scale: make([]float64, p), slopes: make([]float64, p)}
 	for _, r := range rows {
 		m.mean += y[r] / n
 		for k := range x {
-			m.centre[k] += x[k][r] / n
+			m.centre[k] += x[k].at(r) / n
 		}
 	}
 	for k := range x {
 		square := 0.0
 		for _, r := range rows {
-			d := x[k][r] - m.centre[k]
+			d := x[k].at(r) - m.centre[k]
 			square += float64(d*d) / n
 		}
 		if square > 0 {
@@ -155,7 +175,7 @@ func regress(x [][]float64, y []float64, rows []int32) *linear {
 	}
 	for _, r := range rows {
 		for k := range x {
-			u[k] = float64((x[k][r] - m.centre[k]) * m.scale[k])
+			u[k] = float64((x[k].at(r) - m.centre[k]) * m.scale[k])
 			with[k] += float64(u[k]*(y[r]-m.mean)) / n
 			for j := range k + 1 {
 				gram[k][j] += float64(u[k]*u[j]) / n

@@ -13,15 +13,18 @@ import (
 // each next one given On and those before it. Duncan and Keller-McNulty (2000), section 6.1;
 // Raghunathan, Reiter and Rubin (2003); Reiter (2003), partially synthetic data.
 //
-// A model is a linear regression whose residuals are drawn from those of the data, each with
+// The model of a number is a linear regression whose residuals are drawn from those of the data, each with
 // a little normal noise beside it (a smoothed bootstrap, Silverman and Young 1987), so that
-// no original value or residual leaves. Parameters are estimates, not draws from a posterior,
+// no original value or residual leaves; that of categories, which are among the data's own, a
+// multinomial logistic regression. Parameters are estimates, not draws from a posterior,
 // for which Reiter and Kinney (2012) have shown the rule of combination.
 type Synthesise struct {
 	Columns []string `yaml:"columns" doc:"the columns to synthesise, in this order: each is drawn given those before it"`
 	On      []string `yaml:"on" doc:"numeric columns that stay, and that all are drawn given; none: records are those of nobody"`
 	By      []string `yaml:"by" doc:"strata: a model for each combination of values of these columns"`
-	Copy    *int     `yaml:"copy" doc:"the number of this synthetic copy, from 1 (default): each number is a release with draws of its own"`
+	// Categories are coded as numbers: a mask computes with them.
+	Categories []string `yaml:"categories" doc:"those of columns and on whose numbers stand for categories: drawn by logistic regression, and one effect for each in the models of others"`
+	Copy       *int     `yaml:"copy" doc:"the number of this synthetic copy, from 1 (default): each number is a release with draws of its own"`
 }
 
 // greatestCopy bounds the copies of one data set: what m copies average comes near to the
@@ -47,6 +50,14 @@ func (m *Synthesise) Check() check.Problems {
 		}
 	}
 	checkStrata(&ps, m.By, m.Columns)
+	if len(m.Categories) > 0 {
+		checkColumns(&ps, "categories", m.Categories, "column")
+	}
+	for i, name := range m.Categories {
+		if name != "" && !slices.Contains(m.Columns, name) && !slices.Contains(m.On, name) {
+			ps.Addf(fmt.Sprintf("categories[%d]", i), "must be one of columns or on, got %q%s", name, check.Suggest(name, slices.Concat(m.Columns, m.On)))
+		}
+	}
 	if m.Copy != nil && (*m.Copy < 1 || *m.Copy > greatestCopy) {
 		ps.Addf("copy", "must be at least 1 and at most %d, got %d", greatestCopy, *m.Copy)
 	}
@@ -85,7 +96,10 @@ func (m *Synthesise) NumbersRead() (field string, columns []string) { return "on
 
 func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 	done := part("synthesise", float64(m.copyNumber()), float64(len(m.On))) + c.told("on", m.On...) + c.told("by", m.By...)
-	s, err := c.newWholeOn(i, &synthesis{}, done, m.On)
+	if len(m.Categories) > 0 {
+		done += toldTexts("categories", sorted(m.Categories)...)
+	}
+	s, err := c.newWholeOn(i, m.synthesis(), done, m.On)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +108,17 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 		s.draws(c, col.Name+"\x00smooth", col.done.text+"smooth;")
 	}
 	return s, nil
+}
+
+func (m *Synthesise) synthesis() *synthesis {
+	s := &synthesis{}
+	for _, name := range m.On {
+		s.onCategories = append(s.onCategories, slices.Contains(m.Categories, name))
+	}
+	for _, name := range m.Columns {
+		s.categories = append(s.categories, slices.Contains(m.Categories, name))
+	}
+	return s
 }
 
 // Reach implements Scoped.
@@ -113,6 +138,9 @@ func (m *Synthesise) Parameters() []Parameter {
 	}
 	if len(m.By) > 0 {
 		list = append(list, Parameter{"by", jsonWords(m.By)})
+	}
+	if len(m.Categories) > 0 {
+		list = append(list, Parameter{"categories", jsonWords(m.Categories)})
 	}
 	return append(list, Parameter{"copy", float64(m.copyNumber())})
 }
@@ -138,6 +166,9 @@ func (m *Synthesise) Words(p Published, _ string) string {
 	}
 	if by := p.list("by"); by != nil {
 		s += ", a model for each value of " + strings.Join(by, ", ")
+	}
+	if categories := p.list("categories"); categories != nil {
+		s += "; " + strings.Join(categories, ", ") + " as categories, by logistic regression where they were drawn"
 	}
 	if v, ok := p.number("copy"); ok {
 		s += fmt.Sprintf("; this is copy %s", p.Number(v))

@@ -262,6 +262,9 @@ func (s *wholeStep) decide(c *Chain) error {
 	g := &s.data
 	g.sortRuns()
 	s.grouping = grouping{}
+	if f, ok := s.all.(fitting); ok {
+		f.share(c.outcomes.fits(s.mask))
+	}
 	var err *SurveyError
 	switch {
 	case c.replicate == 0:
@@ -335,8 +338,22 @@ func (s *wholeStep) keeps(l *keepingOf, i int) {
 // allOutcomes are what masks that draw nothing have made of all values, for replicates: a
 // chain and its replicates have them in common.
 type allOutcomes struct {
-	mu    sync.Mutex
-	masks map[int]*allOutcome
+	mu     sync.Mutex
+	masks  map[int]*allOutcome
+	fitted map[int]*allFits
+}
+
+// fits are the models of mask i.
+func (o *allOutcomes) fits(i int) *allFits {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.fitted == nil {
+		o.fitted = map[int]*allFits{}
+	}
+	if o.fitted[i] == nil {
+		o.fitted[i] = &allFits{}
+	}
+	return o.fitted[i]
 }
 
 // allOutcome is what a mask has made of values.

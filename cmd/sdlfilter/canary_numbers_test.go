@@ -108,6 +108,8 @@ func TestCanaryOfNumericMasks(t *testing.T) {
 		{name: "shuffle by what nearly tells", mask: "shuffle: {columns: [wage], on: [near]}", status: exitRefused, says: "wage: no more released values equal"},
 		{name: "shuffle refused", mask: "shuffle: {columns: [wage], on: [age]}", rule: "{column: wage, max_risk: 1e-30}", status: exitRefused},
 		{name: "synthesise", mask: "synthesise: {columns: [wage, age], by: [kind]}"},
+		{name: "synthesise categories", mask: "round: {columns: [age], base: 10}\n  - synthesise: {columns: [age, wage], categories: [age]}", says: "Released"},
+		{name: "synthesise too many categories", mask: "synthesise: {columns: [age, wage], categories: [age, wage]}", status: exitUsage, says: "columns[0]: must have at most 50 categories"},
 		{name: "synthesise broken", mask: "synthesise: {columns: [wage], on: [age]}", input: "broken", status: exitQuarantined},
 		{name: "synthesise by what tells", mask: "synthesise: {columns: [wage], on: [grade]}", status: exitUsage, says: "must not be determined by on"},
 		{name: "synthesise in strata of one", mask: "synthesise: {columns: [wage], by: [alone]}", status: exitUsage, says: `"wage" has 1`},

@@ -1,0 +1,219 @@
+package transform
+
+import "math"
+
+// logistic is a multinomial logistic regression on predictors taken to mean 0 and variance 1;
+// of two categories it is the logistic one. The first category is that of reference.
+type logistic struct {
+	categories    []float64
+	centre, scale []float64
+	slopes        [][]float64 // by category but the first: the constant, then each predictor
+}
+
+// newtonSteps is far more than a fit takes: some 5, or 15 where categories are nearly separated.
+const newtonSteps = 60
+
+// slopeWeight is what a slope of 1 takes from the likelihood, twice, as if slopes were known to be normal
+// with an SD of 10: so that there is a greatest likelihood where predictors separate categories.
+const slopeWeight = 0.01
+
+// fitLogistic maximises the likelihood of the records' categories y, less slopeWeight/2·Σβ² of the
+// slopes. As that leaves the constants out, the shares of the categories in the model are those of
+// the data.
+func fitLogistic(x []predictor, y []float64, categories []float64, rows []int32) *logistic {
+	p := len(x)
+	m := &logistic{categories: categories, centre: make([]float64, p), scale: make([]float64, p)}
+	n := float64(len(rows))
+	for k := range x {
+		square := 0.0
+		for _, r := range rows {
+			m.centre[k] += x[k].at(r) / n
+		}
+		for _, r := range rows {
+			d := x[k].at(r) - m.centre[k]
+			square += float64(d*d) / n
+		}
+		if square > 0 {
+			m.scale[k] = 1 / math.Sqrt(square)
+		}
+	}
+	of := make([]int, len(rows))
+	count := make([]float64, len(categories))
+	for i, r := range rows {
+		for c, v := range categories {
+			if y[r] == v {
+				of[i] = c
+			}
+		}
+		count[of[i]]++
+	}
+	m.slopes = make([][]float64, len(categories)-1)
+	for c := range m.slopes {
+		m.slopes[c] = make([]float64, p+1)
+		m.slopes[c][0] = math.Log(count[c+1] / count[0])
+	}
+	if p > 0 {
+		m.climb(x, of, rows)
+	}
+	for _, slopes := range m.slopes {
+		for k, v := range slopes {
+			// The last bits of an exponential differ between machines, and the release must not.
+			slopes[k] = math.RoundToEven(v*1e9) / 1e9
+		}
+	}
+	return m
+}
+
+// climb goes up by Newton's steps, each halved until it does go up.
+func (m *logistic) climb(x []predictor, of []int, rows []int32) {
+	size := len(m.slopes) * (len(x) + 1)
+	at, score, hessian := m.slope(x, of, rows)
+	for range newtonSteps {
+		step := solvePositive(hessian, score)
+		gain := 0.0
+		for i := range step {
+			gain += float64(step[i] * score[i])
+		}
+		if !(gain > 1e-12*float64(len(rows))) {
+			return
+		}
+		from := make([]float64, 0, size)
+		for _, slopes := range m.slopes {
+			from = append(from, slopes...)
+		}
+		for share := 1.0; ; share /= 2 {
+			for c, slopes := range m.slopes {
+				for k := range slopes {
+					i := c*len(slopes) + k
+					slopes[k] = from[i] + float64(share*step[i])
+				}
+			}
+			var now float64
+			if now, score, hessian = m.slope(x, of, rows); now >= at || share < 1e-9 {
+				at = now
+				break
+			}
+		}
+	}
+}
+
+// slope is the penalised logarithm of the likelihood, its first derivatives, and minus its second
+// ones, of which it has the lower triangle.
+func (m *logistic) slope(x []predictor, of []int, rows []int32) (at float64, score []float64, hessian [][]float64) {
+	p := len(x) + 1
+	size := len(m.slopes) * p
+	score, hessian = make([]float64, size), make([][]float64, size)
+	for i := range hessian {
+		hessian[i] = make([]float64, i+1)
+	}
+	u, share := make([]float64, p), make([]float64, len(m.categories))
+	for i, r := range rows {
+		m.standard(u, x, r)
+		m.shares(share, u)
+		at += math.Log(max(share[of[i]], math.SmallestNonzeroFloat64))
+		for c := range m.slopes {
+			e := -share[c+1]
+			if of[i] == c+1 {
+				e++
+			}
+			for k, v := range u {
+				score[c*p+k] += float64(e * v)
+			}
+			for d := range c + 1 {
+				w := -float64(share[c+1] * share[d+1])
+				if c == d {
+					w += share[c+1]
+				}
+				for k, v := range u {
+					row, wv := hessian[c*p+k][d*p:], float64(w*v)
+					for j := range min(len(row), p) {
+						row[j] += float64(wv * u[j])
+					}
+				}
+			}
+		}
+	}
+	for c, slopes := range m.slopes {
+		for k := 1; k < p; k++ {
+			at -= slopeWeight / 2 * float64(slopes[k]*slopes[k])
+			score[c*p+k] -= float64(slopeWeight * slopes[k])
+			hessian[c*p+k][c*p+k] += slopeWeight
+		}
+	}
+	return at, score, hessian
+}
+
+// standard writes a 1 and what predicts record r, in standard units; missing is the mean.
+func (m *logistic) standard(u []float64, x []predictor, r int32) {
+	u[0] = 1
+	for k := range x {
+		if u[k+1] = 0; m.scale[k] > 0 {
+			if v := x[k].at(r); v == v {
+				u[k+1] = float64((v - m.centre[k]) * m.scale[k])
+			}
+		}
+	}
+}
+
+// shares writes the probability of each category.
+func (m *logistic) shares(share, u []float64) {
+	most := 0.0
+	share[0] = 0
+	for c, slopes := range m.slopes {
+		s := 0.0
+		for k, v := range u {
+			s += float64(slopes[k] * v)
+		}
+		share[c+1] = s
+		most = max(most, s)
+	}
+	total := 0.0
+	for c, s := range share {
+		share[c] = math.Exp(s - most)
+		total += share[c]
+	}
+	for c := range share {
+		share[c] /= total
+	}
+}
+
+// solvePositive solves Ax = b for a positive definite matrix of which it has the lower triangle,
+// by Cholesky's factor; where rounding leaves no positive pivot, that unknown is 0.
+func solvePositive(a [][]float64, b []float64) []float64 {
+	x := make([]float64, len(b))
+	for i := range a {
+		for k := range i + 1 {
+			s := a[i][k]
+			for j := range k {
+				s -= float64(a[i][j] * a[k][j])
+			}
+			switch {
+			case k < i && a[k][k] > 0:
+				a[i][k] = s / a[k][k]
+			case k < i:
+				a[i][k] = 0
+			case s > 0:
+				a[i][i] = math.Sqrt(s)
+			default:
+				a[i][i] = 0
+			}
+		}
+		s := b[i]
+		for k := range i {
+			s -= float64(a[i][k] * x[k])
+		}
+		if a[i][i] > 0 {
+			x[i] = s / a[i][i]
+		}
+	}
+	for i := len(b) - 1; i >= 0; i-- {
+		s := x[i]
+		for k := i + 1; k < len(b); k++ {
+			s -= float64(a[k][i] * x[k])
+		}
+		if x[i] = 0; a[i][i] > 0 {
+			x[i] = s / a[i][i]
+		}
+	}
+	return x
+}

@@ -1,0 +1,86 @@
+package transform
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// predictor is a column that a model goes by: numbers, or where of is set whether a category
+// is that one.
+type predictor struct {
+	values []float64
+	of     *float64
+}
+
+// at is the predictor of record r, NaN where it has no value.
+func (x predictor) at(r int32) float64 {
+	v := x.values[r]
+	switch {
+	case x.of == nil || v != v:
+		return v
+	case v == *x.of:
+		return 1
+	}
+	return 0
+}
+
+// numbers are columns that are numbers each.
+func numbers(columns [][]float64) []predictor {
+	list := make([]predictor, len(columns))
+	for k, values := range columns {
+		list[k].values = values
+	}
+	return list
+}
+
+// greatestCategories bounds those of one column, in each stratum.
+const greatestCategories = 50
+
+// categoriesIn are the different values of some records, in ascending order.
+func categoriesIn(values []float64, rows []int32) []float64 {
+	var list []float64
+	for _, r := range rows {
+		if v := values[r]; v == v {
+			if at, there := slices.BinarySearch(list, v); !there {
+				if len(list) > greatestCategories {
+					break // one too many are found already
+				}
+				list = slices.Insert(list, at, v)
+			}
+		}
+	}
+	return list
+}
+
+// predictors are what the model of column k goes by in a stratum: before as the data have it,
+// now as the release does. A column of categories is there as whether it is each of them
+// but the first. The first on of them are those of columns that stay.
+func (s *synthesis) predictors(g *gathered, original [][]float64, rows []int32, k int) (before, now []predictor, on int, err *SurveyError) {
+	add := func(path string, was, is []float64, categories bool) {
+		if !categories {
+			before, now = append(before, predictor{values: was}), append(now, predictor{values: is})
+			return
+		}
+		list := categoriesIn(was, rows)
+		if len(list) > greatestCategories {
+			err = tooMany(path)
+			return
+		}
+		for i := 1; i < len(list); i++ {
+			before, now = append(before, predictor{was, &list[i]}), append(now, predictor{is, &list[i]})
+		}
+	}
+	for i, values := range g.on {
+		add(fmt.Sprintf("on[%d]", i), values, values, s.onCategories[i])
+	}
+	on = len(before)
+	for i := range k {
+		add(fmt.Sprintf("columns[%d]", i), original[i], g.values[i], s.categories[i])
+	}
+	return before, now, on, err
+}
+
+func tooMany(path string) *SurveyError {
+	return &SurveyError{Path: path, Text: "must have at most " + strconv.Itoa(greatestCategories) + " categories in a stratum: recode it more coarsely, or do not name it in categories"}
+}

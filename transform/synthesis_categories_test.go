@@ -1,0 +1,330 @@
+package transform
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// codedData are a number a, categories b (1, 2, 3) that go with a, a number c that goes with
+// both, a coded c of two values, d, and strata e in which all goes the other way.
+func codedData(n int, seed uint64) []testColumn {
+	r := rand.New(rand.NewPCG(seed, 16))
+	columns := make([]testColumn, 5)
+	for k, decimals := range []int{-1, 0, -1, 0, 0} {
+		columns[k] = floats(decimals, make([]float64, n)...)
+	}
+	for i := range n {
+		s := float64(i % 2)
+		a := r.NormFloat64() + 0.5*r.ExpFloat64()
+		w := []float64{1, math.Exp(0.3 + (1-2*s)*a), math.Exp(-1 + 0.5*a)}
+		u, b := r.Float64()*(w[0]+w[1]+w[2]), 0
+		for u -= w[0]; u >= 0 && b < 2; u -= w[b] {
+			b++
+		}
+		c := 3*float64(b%2) + 0.5*a + r.NormFloat64()
+		columns[0].values[i], columns[1].values[i], columns[2].values[i], columns[4].values[i] = a, float64(b+1), c, s
+		if r.Float64() < 1/(1+math.Exp(-(c-1)-2*float64(b/2))) {
+			columns[3].values[i] = 1
+		}
+	}
+	return columns
+}
+
+func rowsUpTo(n int) []int32 {
+	rows := make([]int32, n)
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	return rows
+}
+
+// The fit is the maximum of the penalised likelihood, which is concave: by definition, no step
+// to any side goes up, and the constants give each category its share.
+func TestLogisticIsTheMaximum(t *testing.T) {
+	const n = 500
+	columns := codedData(n, 1)
+	x := numbers([][]float64{columns[0].values, columns[2].values, repeat(4, n)})
+	two := 2.0
+	for name, of := range map[string]struct {
+		x    []predictor
+		y    []float64
+		list []float64
+	}{
+		"three categories": {x, columns[1].values, []float64{1, 2, 3}},
+		"two":              {x, columns[3].values, []float64{0, 1}},
+		"by categories":    {append(slices.Clone(x), predictor{columns[1].values, &two}), columns[3].values, []float64{0, 1}},
+		"by nothing":       {nil, columns[1].values, []float64{1, 2, 3}},
+		"separated":        {numbers([][]float64{columns[1].values}), columns[1].values, []float64{1, 2, 3}},
+	} {
+		m := fitLogistic(of.x, of.y, of.list, rowsUpTo(n))
+		shares := make([]float64, len(of.list))
+		likelihood := func() float64 {
+			sum := 0.0
+			clear(shares)
+			for i := range n {
+				weights, total := []float64{1}, 1.0
+				for _, slopes := range m.slopes {
+					s := slopes[0]
+					for k, p := range of.x {
+						v := p.values[i]
+						if p.of != nil {
+							v = map[bool]float64{true: 1}[v == *p.of]
+						}
+						mean, square := 0.0, 0.0
+						for r := range n {
+							mean += p.at(int32(r)) / n
+						}
+						for r := range n {
+							square += (p.at(int32(r)) - mean) * (p.at(int32(r)) - mean) / n
+						}
+						if square > 0 {
+							s += slopes[k+1] * (v - mean) / math.Sqrt(square)
+						}
+					}
+					weights, total = append(weights, math.Exp(s)), total+math.Exp(s)
+				}
+				for c, v := range of.list {
+					shares[c] += weights[c] / total
+					if of.y[i] == v {
+						sum += math.Log(weights[c] / total)
+					}
+				}
+			}
+			for _, slopes := range m.slopes {
+				for _, v := range slopes[1:] {
+					sum -= v * v / 200
+				}
+			}
+			return sum
+		}
+		top := likelihood()
+		for c, v := range of.list {
+			count := 0.0
+			for _, y := range of.y {
+				if y == v {
+					count++
+				}
+			}
+			if math.Abs(shares[c]-count) > 1e-4*n {
+				t.Errorf("%s: %v records expected in category %v, %v are", name, shares[c], v, count)
+			}
+		}
+		for _, slopes := range m.slopes {
+			for k := range slopes {
+				for _, by := range []float64{-0.02, 0.02} {
+					slopes[k] += by
+					if at := likelihood(); at > top {
+						t.Errorf("%s: the likelihood is %v, and %v beside it", name, top, at)
+					}
+					slopes[k] -= by
+				}
+			}
+		}
+	}
+}
+
+// What is drawn has the shares of the data, overall and given what it goes by, within five
+// standard errors of a difference of two shares, √(2p(1−p)/n); means by category follow likewise;
+// and given the stratum a record's draw says nothing of its category.
+func TestSynthesisedCategoriesHaveTheLaw(t *testing.T) {
+	n := thin(60_000)
+	columns := codedData(n, 2)
+	for _, m := range []Synthesise{
+		{Columns: []string{"b", "c", "d"}, Categories: []string{"b", "d"}, On: []string{"a"}, By: []string{"e"}},
+		{Columns: []string{"a", "b", "c", "d"}, Categories: []string{"d", "b"}, By: []string{"e"}},
+		{Columns: []string{"b", "d", "c"}, Categories: []string{"b", "d"}, By: []string{"e"}},
+	} {
+		out := whole(t, chain(t, testSetup(t, columns...), synthesise(m)), 5000, columns...)
+		in := make([][]float64, 5)
+		for k := range columns {
+			in[k] = columns[k].values
+		}
+		share := func(of [][]float64, k int, v float64, where func(i int) bool) (p, count float64) {
+			for i := range n {
+				if where(i) {
+					count++
+					if of[k][i] == v {
+						p++
+					}
+				}
+			}
+			return p / count, count
+		}
+		compare := func(what string, k int, v float64, where func(of [][]float64) func(i int) bool) {
+			p, before := share(in, k, v, where(in))
+			got, after := share(out, k, v, where(out))
+			if tolerance := 5 * math.Sqrt(p*(1-p)*(1/before+1/after)); math.Abs(got-p) > tolerance {
+				t.Errorf("%v: column %d is %v in %.4f of %s, want %.4f ± %.4f", m.Columns, k, v, got, what, p, tolerance)
+			}
+		}
+		for _, s := range []float64{0, 1} {
+			for _, v := range []float64{0, 1, 2} {
+				compare("a stratum", 1, v+1, func(of [][]float64) func(int) bool {
+					return func(i int) bool { return of[4][i] == s }
+				})
+				// d was drawn given b: the share of d by b is the data's.
+				compare("those of a category", 3, 1, func(of [][]float64) func(int) bool {
+					return func(i int) bool { return of[4][i] == s && of[1][i] == v+1 }
+				})
+			}
+			if m.Columns[1] == "d" {
+				continue // b goes by nothing there
+			}
+			for _, high := range []bool{false, true} {
+				compare("those of high a or low", 1, 2, func(of [][]float64) func(int) bool {
+					return func(i int) bool { return of[4][i] == s && (of[0][i] > 0.5) == high }
+				})
+			}
+		}
+		if m.Columns[0] == "a" || len(m.On) == 0 {
+			for _, k := range []int{1, 3} {
+				for s := range 2 {
+					var u, v []float64
+					for i := s; i < n; i += 2 {
+						u, v = append(u, in[k][i]), append(v, out[k][i])
+					}
+					if r := correlation(u, v); math.Abs(r) > 5*math.Sqrt(2/float64(n)) {
+						t.Errorf("%v: column %d: correlation %v with the original", m.Columns, k, r)
+					}
+				}
+			}
+		}
+		// The mean of c by category of b: residuals have an SD of 1.12.
+		for _, v := range []float64{0, 1, 2} {
+			mean := func(of [][]float64) (sum, count float64) {
+				for i := range n {
+					if of[1][i] == v+1 && of[4][i] == 0 {
+						sum, count = sum+of[2][i], count+1
+					}
+				}
+				return sum / count, count
+			}
+			want, before := mean(in)
+			got, after := mean(out)
+			if tolerance := 5 * 1.3 * math.Sqrt(1/before+1/after); math.Abs(got-want) > tolerance {
+				t.Errorf("%v: the mean of c is %v in category %v, want %v ± %v", m.Columns, got, v+1, want, tolerance)
+			}
+		}
+	}
+}
+
+// Replicates take the models over that were fitted already, and release what they would have
+// released with models of their own; of other data they are fitted anew.
+func TestModelsOfCategoriesAreFittedOnce(t *testing.T) {
+	columns, other := codedData(400, 3), codedData(400, 4)
+	m := synthesise(Synthesise{Columns: []string{"b", "d"}, Categories: []string{"b", "d"}, By: []string{"e"}})
+	c := chain(t, testSetup(t, columns...), m)
+	whole(t, c, 400, columns...)
+	if got := len(c.outcomes.fits(0).models); got != 4 {
+		t.Errorf("%d models of two columns in two strata", got)
+	}
+	again := whole(t, c.Replicate(3), 400, columns...)
+	if got := len(c.outcomes.fits(0).models); got != 4 {
+		t.Errorf("a replicate made %d models anew", got-4)
+	}
+	fresh := whole(t, chain(t, testSetup(t, columns...), m).Replicate(3), 400, columns...)
+	for k := range fresh {
+		if !slices.Equal(fresh[k], again[k]) {
+			t.Errorf("column %d: another release with models that were there", k)
+		}
+	}
+	elsewhere := whole(t, c.Replicate(3), 400, other...)
+	want := whole(t, chain(t, testSetup(t, columns...), m).Replicate(3), 400, other...)
+	if !slices.Equal(elsewhere[1], want[1]) || !slices.Equal(elsewhere[3], want[3]) {
+		t.Error("other data got the models of these")
+	}
+}
+
+// A category that is missing stays missing; a record whose predictor is missing is drawn; what is
+// released are categories of its stratum.
+func TestSynthesisedCategoriesOfFewAndMissing(t *testing.T) {
+	columns := codedData(600, 5)
+	columns[0].null = []int{2, 599}
+	columns[1].null = []int{0, 2, 77}
+	for i := range columns[1].values {
+		columns[1].values[i] += 10 * float64(i%2) // strata of other categories
+	}
+	out := whole(t, chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"b", "c"}, Categories: []string{"b", "d"}, On: []string{"d", "a"}, By: []string{"e"}})), 100, columns...)
+	for i, v := range out[1] {
+		if missing := slices.Contains(columns[1].null, i); (v != v) != missing {
+			t.Fatalf("record %d: %v", i, v)
+		} else if !missing && !slices.Contains([]float64{1, 2, 3}, v-10*float64(i%2)) {
+			t.Errorf("record %d: category %v is of another stratum", i, v)
+		}
+		if out[2][i] != out[2][i] {
+			t.Errorf("record %d: no c", i)
+		}
+	}
+}
+
+func TestSynthesisOfCategoriesIsRefused(t *testing.T) {
+	for want, m := range map[string]*Synthesise{
+		`categories[1]: must be one of columns or on, got "aa" (did you mean "a"?)`: {Columns: []string{"b"}, Categories: []string{"b", "aa"}, On: []string{"a"}},
+		`categories[1]: must not repeat a column, got "b" again`:                    {Columns: []string{"b"}, Categories: []string{"b", "b"}},
+	} {
+		if ps := m.Check(); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
+			t.Errorf("got %v, want %s", ps, want)
+		}
+	}
+	n := 600
+	columns := codedData(n, 6)
+	for i := range n {
+		columns[2].values[i] = float64(i % 60)            // many categories
+		columns[3].values[i] = 3 - 2*columns[4].values[i] // determined by e
+	}
+	for want, m := range map[string]Synthesise{
+		"columns[0]: must have at most 50 categories":                       {Columns: []string{"c"}, Categories: []string{"c"}},
+		"columns[0]: must have at most 50 categories in":                    {Columns: []string{"c", "b"}, Categories: []string{"b", "c"}},
+		"on[0]: must have at most 50 categories":                            {Columns: []string{"b"}, Categories: []string{"b", "c"}, On: []string{"c"}},
+		"columns[0]: must not be determined by on":                          {Columns: []string{"d"}, Categories: []string{"d"}, On: []string{"a", "e"}},
+		"columns[1]: must not be determined by on":                          {Columns: []string{"b", "d"}, Categories: []string{"d", "e"}, On: []string{"e"}},
+		"columns[0]: must not be determined by on, nor be one value":        {Columns: []string{"d", "b"}, Categories: []string{"d"}, By: []string{"b", "d2"}},
+		"columns[0]: must have at least 11 records, in each stratum":        {Columns: []string{"b"}, Categories: []string{"b"}, By: []string{"c"}},
+		"columns[0]: must have at least 12 records, in each stratum, with ": {Columns: []string{"b"}, Categories: []string{"b"}, On: []string{"a"}, By: []string{"c"}},
+	} {
+		columns := slices.Clone(columns)
+		if len(m.By) == 2 { // strata in which d is one value alone
+			m.By = []string{"e"}
+			columns[4].values = columns[3].values
+		}
+		c := chain(t, testSetup(t, columns...), synthesise(m))
+		if err := c.Survey(block(0, n, columns...)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.EndSurvey(); err == nil || !strings.HasPrefix(err.Error(), "masks[0].synthesise."+want) {
+			t.Errorf("%+v: got %v, want %s", m, err, want)
+		}
+	}
+	text := testColumn{values: make([]float64, 3), typ: arrow.BinaryTypes.String}
+	setup := testSetup(t, text)
+	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"a"}, Categories: []string{"a"}})}, setup); err == nil || !strings.Contains(err.Error(), "must be numeric") {
+		t.Errorf("text: %v", err)
+	}
+}
+
+// One fit of five categories on ten columns, of as many records as the demo has.
+func BenchmarkLogistic(b *testing.B) {
+	const n = 28_155
+	r := rand.New(rand.NewPCG(1, 1))
+	columns, y := make([][]float64, 10), make([]float64, n)
+	for k := range columns {
+		columns[k] = make([]float64, n)
+	}
+	for i := range n {
+		s := r.NormFloat64()
+		for k := range columns {
+			columns[k][i] = r.NormFloat64()
+			s += columns[k][i] / 3
+		}
+		y[i] = max(0, min(4, math.Round(2+s)))
+	}
+	rows := rowsUpTo(n)
+	for b.Loop() {
+		fitLogistic(numbers(columns), y, []float64{0, 1, 2, 3, 4}, rows)
+	}
+}
