@@ -59,6 +59,7 @@ type mapStrategy struct {
 }
 
 type mapRow struct {
+	Impossible              string
 	Parameters              []cell
 	Efficiency, U, USE      cell
 	Bias                    cell
@@ -243,6 +244,9 @@ func strategyView(m *rumap.Map, name, id string, chosen int) mapStrategy {
 			USE:        shown(path+"/U_se", p.USE, pretty(float64(p.USE), 2)),
 			Bias:       shown(path+"/bias", p.Bias, pretty(float64(p.Bias), 3)),
 			Admissible: p.Admissible, Recommended: i == chosen, Broken: strings.TrimPrefix(m.BrokenBy(p), ": "),
+		}
+		if p.Impossible != "" {
+			row.Impossible, row.Broken = figure.Raised(p.Impossible), "cannot be used"
 		}
 		if p.Admissible {
 			row.Unjudged = figure.Raised(strings.Join(p.Unjudged, "; "))

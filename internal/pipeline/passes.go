@@ -264,8 +264,18 @@ func (pl *Plan) surveyError(err error) error {
 	if of.Path != "" {
 		path += "." + of.Path
 	}
-	return config.Errors{pl.Config.Errorf(path, "%s", of.Text)}
+	return &refusal{config.Errors{pl.Config.Errorf(path, "%s", of.Text)}, of}
 }
+
+// refusal is an error of the configuration that follows from the data: a map goes on behind
+// it.
+type refusal struct {
+	config.Errors
+	of *transform.SurveyError
+}
+
+// Unwrap gives both of what it is.
+func (r *refusal) Unwrap() []error { return []error{r.Errors, r.of} }
 
 // SurveyLayout is the run's layout without a release.
 func (pl *Plan) SurveyLayout() *microdata.Layout {

@@ -64,6 +64,13 @@ func (m *Map) writeRows(c *csv.Writer, p *Point, g *Group, u, use, bias assess.F
 	}
 	row = append(row, text(u), text(use), text(g.Efficiency), text(bias), admissible)
 	fixed := len(row)
+	if p.Impossible != "" {
+		row = append(row, "", "", text(assess.Float(nan)), text(assess.Float(nan)), text(assess.Float(nan)))
+		if len(m.Groups) > 0 {
+			row = append(append(row, g.Values...), records)
+		}
+		return c.Write(row)
+	}
 	for _, k := range g.Risk {
 		row = append(row[:fixed], k.Target, k.Knowledge, text(k.R), text(k.RSE), text(k.RMSE))
 		if len(m.Groups) > 0 {

@@ -97,6 +97,9 @@ func (m *Map) runsEach() int {
 
 // Verdict says whether a point is admissible, or which rules do not hold.
 func (m *Map) Verdict(p *Point) string {
+	if p.Impossible != "" {
+		return "cannot be used here: " + p.Impossible
+	}
 	if p.Admissible {
 		if len(p.Unjudged) > 0 {
 			return "admissible as far as it can be judged on a map; a run judges also: " + strings.Join(p.Unjudged, "; ")
@@ -166,7 +169,7 @@ func (m *Map) runs(strategy string) []run {
 	var list []run
 	for i := range m.Points {
 		p := &m.Points[i]
-		if p.Strategy != strategy {
+		if p.Strategy != strategy || p.Impossible != "" {
 			continue
 		}
 		var others []float64

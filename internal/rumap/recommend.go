@@ -2,6 +2,7 @@ package rumap
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -15,10 +16,18 @@ import (
 func (m *Map) Judge() {
 	for i := range m.Points {
 		p := &m.Points[i]
+		if p.Impossible != "" {
+			continue
+		}
 		p.Broken, p.Unjudged = m.broken(p)
 		p.Admissible = len(p.Broken) == 0
 	}
 }
+
+// ImpossibleError says why the masks of a point cannot be used on the records.
+type ImpossibleError struct{ Why string }
+
+func (e *ImpossibleError) Error() string { return e.Why }
 
 // rehearsals bounds how many points are masked and judged as a run would.
 const rehearsals = 10
@@ -43,6 +52,10 @@ func (m *Map) Recommend(heldBack int, again func(point int) (Point, error), rehe
 		if err != nil {
 			return err
 		}
+		if p.Impossible != "" {
+			m.Points[i].Admissible, m.Points[i].Impossible = false, p.Impossible
+			continue
+		}
 		if b, _ := m.broken(&p); len(b) > 0 {
 			for k := range b {
 				b[k].HeldBack = true
@@ -60,6 +73,11 @@ func (m *Map) Recommend(heldBack int, again func(point int) (Point, error), rehe
 		}
 		rehearsed++
 		verdict, err := rehearse(i)
+		var impossible *ImpossibleError
+		if errors.As(err, &impossible) {
+			m.Points[i].Admissible, m.Points[i].Impossible = false, impossible.Why
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -142,11 +160,13 @@ func (m *Map) refused(rehearsed int) string {
 
 // collectUnjudged finds the rules that no point could be held against.
 func (m *Map) collectUnjudged() {
-	if len(m.Points) == 0 {
+	possible := func(p Point) bool { return p.Impossible == "" }
+	first := slices.IndexFunc(m.Points, possible)
+	if first < 0 {
 		return
 	}
-	for _, words := range m.Points[0].Unjudged {
-		everywhere := !slices.ContainsFunc(m.Points, func(p Point) bool { return !slices.Contains(p.Unjudged, words) })
+	for _, words := range m.Points[first].Unjudged {
+		everywhere := !slices.ContainsFunc(m.Points, func(p Point) bool { return possible(p) && !slices.Contains(p.Unjudged, words) })
 		if everywhere && !slices.Contains(m.Unjudged, words) {
 			m.Unjudged = append(m.Unjudged, words)
 		}
@@ -188,7 +208,13 @@ func (m *Map) prevents() string {
 	holds := make([]int, len(m.Rules))
 	nearest := make([]*Broken, len(m.Rules))
 	where := make([]int, len(m.Rules))
+	possible, why := 0, ""
 	for i := range m.Points {
+		if m.Points[i].Impossible != "" {
+			why = m.Points[i].Impossible
+			continue
+		}
+		possible++
 		broken := map[int]bool{}
 		for k := range m.Points[i].Broken {
 			b := &m.Points[i].Broken[k]
@@ -203,6 +229,9 @@ func (m *Map) prevents() string {
 			}
 		}
 	}
+	if possible == 0 {
+		return "nowhere on the map can the masks be used: " + why
+	}
 	var never, some []string
 	for r, rule := range m.Rules {
 		n := nearest[r]
@@ -215,14 +244,14 @@ func (m *Map) prevents() string {
 			never = append(never, fmt.Sprintf("%s: it comes no nearer than %s%s, at %s", rule, rule.besideLimit(n.Found), what, m.Points[where[r]].Where()))
 		case holds[r] == 0:
 			never = append(never, fmt.Sprintf("%s: it could not be measured", rule))
-		case holds[r] < len(m.Points):
+		case holds[r] < possible:
 			some = append(some, fmt.Sprintf("%s at %d", rule, holds[r]))
 		}
 	}
 	if len(never) > 0 {
 		return "nowhere on the map holds: " + strings.Join(never, "; ")
 	}
-	return fmt.Sprintf("every rule holds at some of the %d points, all of them at none: %s", len(m.Points), strings.Join(some, "; "))
+	return fmt.Sprintf("every rule holds at some of the %d points, all of them at none: %s", possible, strings.Join(some, "; "))
 }
 
 // nearer reports whether a is nearer to the rule's limit than b, both beyond it.

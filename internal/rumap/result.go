@@ -74,6 +74,7 @@ type Point struct {
 	USE            assess.Float `json:"U_se" doc:"Monte-Carlo standard error of U"`
 	Bias           assess.Float `json:"bias" doc:"expected shift of the mean"` // E(ȳ) − x̄
 	Admissible     bool         `json:"admissible" doc:"whether every rule holds that could be judged here"`
+	Impossible     string       `json:"impossible,omitempty" doc:"why a mask refuses the records at this point; a point that replicates find so has no figures"`
 	Unjudged       []string     `json:"unjudged,omitempty" doc:"rules, in words, that could not be judged at this point"`
 	Broken         []Broken     `json:"broken,omitempty" doc:"rules that do not hold"`
 	Risk           []Risk       `json:"risk"`

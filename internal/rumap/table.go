@@ -190,6 +190,7 @@ func (t *table) strategy(name string) {
 	t.Line(t.Paint("1", t.Cut(figure.Printable(name), t.Width)))
 	t.Line(t.Paint("2", head))
 	chosen := m.chosen()
+	var impossible []string
 	var open []string // rules that could not be judged at some admissible point
 	for i := range m.Points {
 		p := &m.Points[i]
@@ -197,10 +198,17 @@ func (t *table) strategy(name string) {
 			continue
 		}
 		mark, code := t.mark(p)
+		if p.Impossible != "" {
+			impossible = append(impossible, p.Impossible)
+		}
 		if p.Admissible {
 			open = append(open, p.Unjudged...)
 		}
 		t.Line(t.row(c, p) + strings.Repeat(" ", markWidth-figure.Cells(mark)) + t.Paint(code, mark))
+	}
+	slices.Sort(impossible)
+	for _, why := range slices.Compact(impossible) {
+		t.Wrapped("  ", "33", "cannot: "+figure.Printable(why))
 	}
 	if len(open) > 0 {
 		slices.Sort(open)
@@ -243,6 +251,8 @@ func (t *table) row(c tableColumns, p *Point) string {
 // mark says whether a point is admissible, with its ANSI attributes.
 func (t *table) mark(p *Point) (mark, code string) {
 	switch {
+	case p.Impossible != "":
+		return "cannot", "33"
 	case !p.Admissible && t.Color:
 		return "✗" + t.m.BrokenBy(p), "31"
 	case !p.Admissible:

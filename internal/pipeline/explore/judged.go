@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // inverts reports whether a run would try to compute values back.
@@ -170,6 +172,10 @@ func (g *grid) rehearsal(ctx context.Context, src connectors.Source) func(point 
 			paths = append(paths, fmt.Sprintf("%s[%d].%s", strategy.Path, i, m.Kind()))
 		}
 		verdict, err := filejob.Rehearse(ctx, &trial, paths, src, g.key, g.progress)
+		var refused *transform.SurveyError
+		if errors.As(err, &refused) {
+			return assess.Verdict{}, &rumap.ImpossibleError{Why: refused.Error()}
+		}
 		if err != nil {
 			return assess.Verdict{}, err
 		}

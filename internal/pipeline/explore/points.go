@@ -18,9 +18,15 @@ import (
 // of them is some megabytes.
 const together = 256
 
+// explored is what was found at a place: of the columns, or why a mask cannot be used so.
+type explored struct {
+	of         []assess.Explored
+	impossible string
+}
+
 // explore tries the masks of places on replicates from … from+n−1.
-func (g *grid) explore(ctx context.Context, places []place, from, n int) ([][]assess.Explored, error) {
-	var list [][]assess.Explored
+func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]explored, error) {
+	var list []explored
 	for part := range slices.Chunk(places, together) {
 		chains := make([]*transform.Chain, len(part))
 		for i, at := range part {
@@ -46,13 +52,31 @@ func (g *grid) explore(ctx context.Context, places []place, from, n int) ([][]as
 			Done: g.progress.Add,
 		}
 		found, err := g.data.Explore(ctx, what)
+		var refused *transform.SurveyError
+		switch {
+		case errors.As(err, &refused) && len(part) == 1:
+			list = append(list, explored{impossible: refused.Error()})
+			continue
+		case errors.As(err, &refused):
+			// One of them at least is no point; each by itself says which.
+			for _, at := range part {
+				one, err := g.explore(ctx, []place{at}, from, n)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, one...)
+			}
+			continue
+		}
 		if errors.Is(err, assess.ErrGroups) {
 			return nil, config.Errors{g.config.Errorf("map.by", "must form at most %d groups; leave out a column of many values, or group them in the source", assess.MaxGroups)}
 		}
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, found...)
+		for _, of := range found {
+			list = append(list, explored{of: of})
+		}
 	}
 	return list, nil
 }
@@ -100,7 +124,9 @@ func (g *grid) try(ctx context.Context, m *rumap.Map, places []place) error {
 		if err != nil {
 			return err
 		}
-		m.U0 = g.of(found[i]).Utility.U0
+		if p.Impossible == "" {
+			m.U0 = g.of(found[i].of).Utility.U0
+		}
 		m.Points = append(m.Points, p)
 		g.places = append(g.places, at)
 	}
@@ -114,13 +140,23 @@ func (g *grid) of(list []assess.Explored) assess.Explored {
 
 // point says of a place what was found there; replicate is one that respondents are
 // sought in.
-func (g *grid) point(ctx context.Context, at place, list []assess.Explored, replicate int) (rumap.Point, error) {
-	s := g.strategies[at.strategy]
-	e := g.of(list)
-	p := pointOf(e)
+func (g *grid) point(ctx context.Context, at place, found explored, replicate int) (rumap.Point, error) {
+	s, list := g.strategies[at.strategy], found.of
+	p := rumap.Point{Impossible: found.impossible, Risk: []rumap.Risk{}}
+	var e assess.Explored
+	if found.impossible == "" {
+		e = g.of(list)
+		p = pointOf(e)
+	} else {
+		nan := assess.Float(math.NaN())
+		p.U, p.USE, p.Bias, p.Efficiency, p.EfficiencyGate = nan, nan, nan, nan, nan
+	}
 	p.Strategy, p.Parameters = s.Name, map[string]float64{}
 	for i, a := range s.Axes {
 		p.Parameters[a.Path] = at.values[i]
+	}
+	if p.Impossible != "" {
+		return p, nil
 	}
 	for _, group := range e.Groups {
 		named := rumap.Group{Records: group.Records, Efficiency: group.Utility.Efficiency, Risk: risksOf(group.Risk)}
@@ -142,7 +178,12 @@ func (g *grid) point(ctx context.Context, at place, list []assess.Explored, repl
 			p.Beside[other.Column] = &q
 		}
 	}
-	return p, g.judgePairs(ctx, at, &p, replicate)
+	err := g.judgePairs(ctx, at, &p, replicate)
+	var refused *transform.SurveyError
+	if errors.As(err, &refused) {
+		return g.point(ctx, at, explored{impossible: refused.Error()}, replicate)
+	}
+	return p, err
 }
 
 // pointOf is R and U of one column.

@@ -1,0 +1,85 @@
+package explore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
+)
+
+// A point at which a mask refuses the records says so and is none to be chosen; the map goes
+// on with the others, and has of them what it has without that point.
+func TestMapGoesOnBehindAPointThatCannotBe(t *testing.T) {
+	const noise = "masks: [{noise: {columns: [income], sd: 20%}}, {round: {columns: [income], base: 5000}}, {suppress: {"
+	const assess = "assess: {replicates: 10, targets: [p10]}"
+	const axis = "masks.0.noise.sd: {from: 20%, to: 30%, steps: 2}"
+	const rule = "gate: {allow_unchanged: 1, rules: [{column: income, min_efficiency: 0.001}]}"
+	// Without a gate nothing is tried as a run: replicates find what cannot be.
+	for _, gate := range []string{"gate: {}", rule} {
+		masks := noise + "keys: [income, region], k: 2, max_share: 20%}}]"
+		m := mapOf(t, mapped(t, t.TempDir(), masks, assess, gate, "map: {vary: {masks.2.suppress.k: {from: 2, to: 3000, steps: 3}, "+axis+"}, column: income}"))
+		alone := mapOf(t, mapped(t, t.TempDir(), masks, assess, gate, "map: {vary: {"+axis+"}, column: income}"))
+		if len(m.Points) != 6 {
+			t.Fatalf("%d points", len(m.Points))
+		}
+		for i, p := range m.Points {
+			if i < 2 {
+				if p.Impossible != "" || p.U != alone.Points[i].U || !p.Admissible {
+					t.Errorf("point %d: %q, U %v, alone %v", i, p.Impossible, p.U, alone.Points[i].U)
+				}
+				continue
+			}
+			if !strings.Contains(p.Impossible, "masks[2].suppress") || p.Admissible || p.U == p.U || len(p.Risk) != 0 {
+				t.Errorf("point %d: %q, admissible %v, U %v", i, p.Impossible, p.Admissible, p.U)
+			}
+		}
+		if (m.Recommended == nil) != (gate == "gate: {}") || m.Recommended != nil && m.Recommended.Point > 1 {
+			t.Errorf("recommended: %+v, %s", m.Recommended, m.Reason)
+		}
+		seen(t, m)
+	}
+	// Of keys beside the column only a run says so.
+	masks := noise + "keys: [region], k: 100, max_share: 20%}}]"
+	m := mapOf(t, mapped(t, t.TempDir(), masks, assess, rule, "map: {vary: {masks.2.suppress.k: {from: 100, to: 3000, steps: 2}}, column: income}"))
+	if m.Recommended == nil || m.Recommended.Point != 0 {
+		t.Errorf("recommended: %+v, %s", m.Recommended, m.Reason)
+	}
+	m = mapOf(t, mapped(t, t.TempDir(), masks, assess, rule, "map: {vary: {masks.2.suppress.k: {from: 1800, to: 3000, steps: 2}}, column: income}"))
+	if m.Recommended != nil || !strings.Contains(m.Reason, "nowhere on the map can the masks be used") {
+		t.Errorf("nothing is possible: %+v, %q", m.Recommended, m.Reason)
+	}
+	seen(t, m)
+}
+
+// seen demands that the views of a map tell of its impossible points, and draw none at a
+// place that is no number.
+func seen(t *testing.T, m *rumap.Map) {
+	t.Helper()
+	var list, page strings.Builder
+	if err := rumap.WriteCSV(&list, m); err != nil {
+		t.Fatal(err)
+	}
+	impossible := 0
+	for _, p := range m.Points {
+		if p.Impossible != "" {
+			impossible++
+		}
+	}
+	if rows := strings.Count(list.String(), "\n") - 1; rows < len(m.Points) {
+		t.Errorf("%d rows of CSV for %d points", rows, len(m.Points))
+	}
+	var table strings.Builder
+	if rumap.Summary(&table, m, false, 100); strings.Count(table.String(), " cannot\n") != impossible {
+		t.Errorf("%d points cannot be: %s", impossible, table.String())
+	}
+	if err := report.WriteMapHTML(&page, m); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(page.String(), "cannot be used</td>"); n != impossible {
+		t.Errorf("the page tells of %d points that cannot be, there are %d", n, impossible)
+	}
+	if at := strings.Index(page.String(), "NaN"); at >= 0 {
+		t.Errorf("the page holds NaN: …%s…", page.String()[max(0, at-200):at+20])
+	}
+}
