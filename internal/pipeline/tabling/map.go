@@ -50,20 +50,10 @@ func Map(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*tablem
 		m.Tables = append(m.Tables, t.Tables[i].Name)
 	}
 	limited := g.rules(m, of)
-	for _, f := range families {
-		if slices.Equal(f.of, of) {
-			g.family, m.Cells = f, f.set.Cells()
-			if _, err := r.unsafe(ctx, f); err != nil { // what is wrong with any way to protect them
-				return nil, err
-			}
-			continue
-		}
-		p, err := r.protect(ctx, f)
-		if err != nil {
-			return nil, err
-		}
-		g.judgeOther(p)
+	if err := g.others(ctx, families, of); err != nil {
+		return nil, err
 	}
+	m.Cells = g.family.set.Cells()
 	o.Progress.Start("map", int64(len(candidates)))
 	for i := range candidates {
 		p, err := g.point(ctx, &candidates[i])
@@ -83,6 +73,26 @@ type mapping struct {
 	*records
 	family  *family  // that is mapped
 	refused []string // what the gate does not admit of the other tables
+}
+
+// others has the tables judged that the map does not vary, as they are configured, and
+// finds what is wrong with the mapped ones whatever protects them.
+func (g *mapping) others(ctx context.Context, families []*family, of []int) error {
+	for _, f := range families {
+		if slices.Equal(f.of, of) {
+			g.family = f
+			if _, err := g.unsafe(ctx, f); err != nil {
+				return err
+			}
+			continue
+		}
+		p, err := g.protect(ctx, f)
+		if err != nil {
+			return err
+		}
+		g.judgeOther(p)
+	}
+	return nil
 }
 
 // rules notes what the gate asks of the mapped tables, and reports whether it limits what
