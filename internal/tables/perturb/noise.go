@@ -229,6 +229,3 @@ func (t *Table) Likelihood(published int64) (first int64, p []float64) {
 	}
 	return max(first, 0), p
 }
-
-// Variance is that of the change of every count but 0.
-func (t *Table) Variance() float64 { return t.noise.Variance }

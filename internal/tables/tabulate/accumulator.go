@@ -83,9 +83,6 @@ type Refused struct {
 	Nobody int64 // no identity, where records have keys
 }
 
-// Any reports whether a record was refused.
-func (r Refused) Any() bool { return r != Refused{} }
-
 // New returns an accumulator for a set.
 func New(set *tables.Set, o Options) (*Accumulator, check.Problems) {
 	var problems check.Problems
