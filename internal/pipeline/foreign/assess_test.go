@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -11,9 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	parquetsource "github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -359,5 +363,41 @@ func TestCategoriesAreToldByTheirValues(t *testing.T) {
 		if !same([][]int32{c.Original, c.Released}, [][]int32{{0, 1, -1, 2, 0}, want}) {
 			t.Errorf("%q: %v and %v", text, c.Original, c.Released)
 		}
+	}
+}
+
+// Records that stand at the same places are compared however either file is cut into blocks.
+func TestFilesAreCutDifferently(t *testing.T) {
+	original := rows(1000)
+	released := masked(original)
+	type record struct {
+		Wage *float64 `parquet:"wage,optional"`
+	}
+	cut := func(in []row, size int64) *parquetsource.SourceConfig {
+		t.Helper()
+		var data bytes.Buffer
+		w := parquet.NewGenericWriter[record](&data, parquet.MaxRowsPerRowGroup(size))
+		for _, r := range in {
+			one := record{}
+			if r.wage == r.wage {
+				one.Wage = &r.wage
+			}
+			if _, err := w.Write([]record{one}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "a.parquet")
+		if err := errors.Join(w.Close(), os.WriteFile(path, data.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return &parquetsource.SourceConfig{Path: path}
+	}
+	want := direct(t, original, released, "wage")
+	for _, sizes := range [][2]int64{{1000, 130}, {130, 1000}, {70, 130}, {130, 70}} {
+		got, err := Assess(t.Context(), Release{Original: cut(original, sizes[0]), Released: cut(released, sizes[1]), Targets: measured}, new(pipeline.Progress))
+		if err != nil {
+			t.Fatal(err)
+		}
+		alike(t, fmt.Sprint(sizes), got.Measures, want)
 	}
 }

@@ -279,6 +279,9 @@ func TestPagesOfTables(t *testing.T) {
 	if err != nil || strings.Contains(string(text), "threshold") || strings.Contains(string(text), `"primary"`) || !strings.Contains(string(text), "146.75") {
 		t.Errorf("the public page tells which cells are unsafe, or not the total (%v)", err)
 	}
+	if strings.Count(string(text), "<caption>Number of records</caption>") != 2 || strings.Count(string(text), "<caption>turnover</caption>") != 1 {
+		t.Error("a caption says something else than what is counted or added up")
+	}
 }
 
 // What a rule of the gate refuses leaves no public file, and an earlier release as it was;
