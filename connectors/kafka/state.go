@@ -137,8 +137,19 @@ func readStates(ctx context.Context, c *SourceConfig, pipeline string, partition
 				states.put(r)
 			}
 		})
-		if time.Since(last) > 2*time.Second && stable(ctx, kadm.NewClient(client), topic, at, ends) {
-			break // what is left was compacted away or aborted
+		if admin := kadm.NewClient(client); time.Since(last) > 2*time.Second && stable(ctx, admin, topic, at, ends) {
+			// What is left was compacted away or aborted, or brokers are slow.
+			rest := tails{client, admin, log}
+			for n, from := range at {
+				next, err := rest.beyond(ctx, Partition{Topic: topic, Number: n}, from, ends[n])
+				if err != nil {
+					return nil, err
+				}
+				if next >= ends[n] {
+					delete(at, n)
+				}
+			}
+			last = time.Now()
 		}
 	}
 	return states, nil
