@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -41,8 +43,8 @@ func FromLevels(name string, rows [][]string) Hierarchy {
 
 // FromPrefixes makes a hierarchy of codes whose first characters are the codes of
 // the levels above: lengths 1, 2, 4 put 0113 below 01 and that below 0. A code that
-// is shorter than the longest length is a problem, and so are lengths that do not
-// rise.
+// is not of the longest length is a problem, of which the number is told and not the code,
+// which may be a value that stands where a code should; so are lengths that do not rise.
 func FromPrefixes(name string, codes []string, lengths []int) (Hierarchy, check.Problems) {
 	var problems check.Problems
 	problems.NotEmpty("prefix", len(lengths), "length")
@@ -57,10 +59,11 @@ func FromPrefixes(name string, codes []string, lengths []int) (Hierarchy, check.
 		return Hierarchy{}, problems
 	}
 	rows := make([][]string, 0, len(codes))
+	others := map[int]int{} // codes of another length
 	for _, code := range codes {
 		runes := []rune(code)
 		if len(runes) != last {
-			problems.Addf(name, "code %q has %d characters, the last level %d", code, len(runes), last)
+			others[len(runes)]++
 			continue
 		}
 		row := make([]string, len(lengths))
@@ -68,6 +71,9 @@ func FromPrefixes(name string, codes []string, lengths []int) (Hierarchy, check.
 			row[i] = string(runes[:l])
 		}
 		rows = append(rows, row)
+	}
+	for _, l := range slices.Sorted(maps.Keys(others)) {
+		problems.Addf(name, "%d codes of %d characters: the last level has %d", others[l], l, last)
 	}
 	return FromLevels(name, rows), problems
 }

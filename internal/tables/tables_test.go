@@ -91,6 +91,11 @@ func TestHierarchiesAreReadFromEveryForm(t *testing.T) {
 			t.Errorf("%v with lengths %v: no problem", p.codes, p.lengths)
 		}
 	}
+	// A column of identifiers is not told one by one.
+	many := []string{"0113", "Miller", "Smithe", "Jo"}
+	if _, problems := FromPrefixes("h", many, []int{2, 4}); len(problems) != 2 || problems[0].Error() != "h: 1 codes of 2 characters: the last level has 4" || problems[1].Error() != "h: 2 codes of 6 characters: the last level has 4" {
+		t.Errorf("codes of other lengths: %v", problems)
+	}
 	for text, want := range map[string]string{"A\n@@B\n": `h:2: code "B" is 2 levels below a code of level 0`, "@A\n": "h:1", "A\n@\xff\n": "h:2: not valid UTF-8"} {
 		if _, err := ReadHRC("h", strings.NewReader(text), '@'); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
