@@ -114,14 +114,61 @@ func (s *state) makeMap(cmd *cobra.Command, path string, o *mapOptions) error {
 	if err != nil {
 		return err
 	}
+	picture := rumap.PictureOptions{}
+	made := madeMap{
+		files: []mapFile{
+			{"map.csv", func(w io.Writer) error { return rumap.WriteCSV(w, m) }},
+			{"map.svg", func(w io.Writer) error { return rumap.WriteSVG(w, m, picture) }},
+			{"map.png", func(w io.Writer) error { return rumap.WritePNG(w, m, picture) }},
+			{"map.html", func(w io.Writer) error { return report.WriteMapHTML(w, m) }},
+		},
+		json: func(w io.Writer) error { return rumap.WriteJSON(w, m) },
+		summary: func(to *os.File) error {
+			rumap.Summary(to, m, colored(to), width(to))
+			return nil
+		},
+		reason: m.Reason,
+	}
+	if m.Recommended != nil {
+		made.applied = func() ([]byte, string, error) {
+			point := m.Points[m.Recommended.Point]
+			choice, err := p.Choice(point.Strategy, point.Parameters)
+			if err != nil {
+				return nil, "", err
+			}
+			text, err := p.Rewritten(point.Strategy, point.Parameters)
+			return text, choice, err
+		}
+	}
+	return s.handOver(&made, path, o)
+}
+
+// madeMap is a map of records or of tables, with what the command does with either.
+type madeMap struct {
+	files   []mapFile                      // of the folder, beside map.json
+	json    func(io.Writer) error          // writes it whole
+	summary func(to *os.File) error        // writes it for people
+	applied func() ([]byte, string, error) // the configuration's text with what is recommended, and that in words; nil: nothing is
+	reason  string                         // why nothing is recommended
+}
+
+// mapFile is a file of a map's folder.
+type mapFile struct {
+	name  string
+	write func(io.Writer) error
+}
+
+// handOver writes a map to where the flags say, and what it recommends into the
+// configuration.
+func (s *state) handOver(m *madeMap, path string, o *mapOptions) error {
 	if o.out != "" {
-		if err := writeMap(o.out, m); err != nil {
+		if err := writeMap(o.out, append(m.files, mapFile{"map.json", m.json})); err != nil {
 			return err
 		}
 	}
 	switch {
 	case o.asJSON:
-		if err := rumap.WriteJSON(os.Stdout, m); err != nil {
+		if err := m.json(os.Stdout); err != nil {
 			return err
 		}
 	case !s.quiet:
@@ -131,17 +178,23 @@ func (s *state) makeMap(cmd *cobra.Command, path string, o *mapOptions) error {
 		if o.dryRun {
 			to = os.Stderr
 		}
-		rumap.Summary(to, m, colored(to), width(to))
+		if err := m.summary(to); err != nil {
+			return err
+		}
 	}
 	if o.apply == "" {
 		return nil
 	}
-	if m.Recommended == nil {
+	if m.applied == nil {
 		s.status = exitRefused
-		fmt.Fprintf(os.Stderr, "sdlfilter: nothing is applied: %s\n", m.Reason)
+		fmt.Fprintf(os.Stderr, "sdlfilter: nothing is applied: %s\n", m.reason)
 		return nil
 	}
-	return apply(p, m, path, o)
+	text, choice, err := m.applied()
+	if err != nil {
+		return err
+	}
+	return o.applyText(path, text, choice)
 }
 
 // check holds the flags against each other; set says that settings were given beside the
@@ -165,23 +218,14 @@ func (o *mapOptions) check(path string, set bool) error {
 	return nil
 }
 
-// writeMap writes the files of a map into a folder.
-func writeMap(folder string, m *rumap.Map) error {
+// writeMap writes the files of a map into a folder, readable by their owner alone.
+func writeMap(folder string, files []mapFile) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	for _, f := range []struct {
-		name  string
-		write func(io.Writer, *rumap.Map) error
-	}{
-		{"map.csv", rumap.WriteCSV},
-		{"map.svg", func(w io.Writer, m *rumap.Map) error { return rumap.WriteSVG(w, m, rumap.PictureOptions{}) }},
-		{"map.png", func(w io.Writer, m *rumap.Map) error { return rumap.WritePNG(w, m, rumap.PictureOptions{}) }},
-		{"map.html", report.WriteMapHTML},
-		{"map.json", rumap.WriteJSON},
-	} {
+	for _, f := range files {
 		var text bytes.Buffer
-		if err := f.write(&text, m); err != nil {
+		if err := f.write(&text); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
 		if err := publish.WriteFile(filepath.Join(folder, f.name), publish.Confidential, text.Bytes()); err != nil {
@@ -191,15 +235,11 @@ func writeMap(folder string, m *rumap.Map) error {
 	return nil
 }
 
-// apply writes the recommended parameters into a configuration.
-func apply(p *config.Pipeline, m *rumap.Map, path string, o *mapOptions) error {
-	point := m.Points[m.Recommended.Point]
-	text, err := p.Rewritten(point.Strategy, point.Parameters)
-	if err != nil {
-		return err
-	}
+// applyText writes the text of a configuration that has what a map recommends, the choice
+// in words, to where --apply says; path is that of the configuration.
+func (o *mapOptions) applyText(path string, text []byte, choice string) error {
 	if o.dryRun {
-		_, err = os.Stdout.Write(text)
+		_, err := os.Stdout.Write(text)
 		return err
 	}
 	to := o.apply
@@ -207,10 +247,6 @@ func apply(p *config.Pipeline, m *rumap.Map, path string, o *mapOptions) error {
 		to = path
 	}
 	if err := rewrite(to, path, text); err != nil {
-		return err
-	}
-	choice, err := p.Choice(point.Strategy, point.Parameters)
-	if err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "sdlfilter: written to %s: %s\n", to, choice)

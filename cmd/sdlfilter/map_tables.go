@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/tabling"
-	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablemap"
 )
 
@@ -37,77 +33,27 @@ func (s *state) makeTableMap(cmd *cobra.Command, path, name string, text []byte,
 	if err != nil {
 		return err
 	}
-	if o.out != "" {
-		if err := writeTableMap(o.out, m); err != nil {
-			return err
+	made := madeMap{
+		files: []mapFile{
+			{"map.csv", func(w io.Writer) error { return tablemap.WriteCSV(w, m) }},
+			{"map.svg", func(w io.Writer) error { return tablemap.WriteSVG(w, m) }},
+			{"map.png", func(w io.Writer) error { return tablemap.WritePNG(w, m) }},
+			{"map.html", func(w io.Writer) error { return tablemap.WriteHTML(w, m) }},
+		},
+		json:    func(w io.Writer) error { return tablemap.WriteJSON(w, m) },
+		summary: func(to *os.File) error { return tablemap.Summary(to, m, colored(to), width(to)) },
+		reason:  m.Reason,
+	}
+	if m.Recommended != nil {
+		made.applied = func() ([]byte, string, error) {
+			candidates, _, err := t.Candidates()
+			if err != nil {
+				return nil, "", err
+			}
+			choice := &candidates[*m.Recommended]
+			text, err := t.Protected(choice)
+			return text, choice.String(), err
 		}
 	}
-	switch {
-	case o.asJSON:
-		err = tablemap.WriteJSON(os.Stdout, m)
-	case !s.quiet:
-		to := os.Stdout
-		if o.dryRun {
-			to = os.Stderr
-		}
-		err = tablemap.Summary(to, m, colored(to), width(to))
-	}
-	if err != nil || o.apply == "" {
-		return err
-	}
-	if m.Recommended == nil {
-		s.status = exitRefused
-		fmt.Fprintf(os.Stderr, "sdlfilter: nothing is applied: %s\n", m.Reason)
-		return nil
-	}
-	return applyToTables(t, m, path, o)
-}
-
-// writeTableMap writes the files of a map into a folder, readable by their owner alone.
-func writeTableMap(folder string, m *tablemap.Map) error {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return err
-	}
-	for _, f := range []struct {
-		name  string
-		write func(io.Writer, *tablemap.Map) error
-	}{
-		{"map.csv", tablemap.WriteCSV}, {"map.svg", tablemap.WriteSVG}, {"map.png", tablemap.WritePNG},
-		{"map.html", tablemap.WriteHTML}, {"map.json", tablemap.WriteJSON},
-	} {
-		var text bytes.Buffer
-		if err := f.write(&text, m); err != nil {
-			return err
-		}
-		if err := publish.WriteFile(filepath.Join(folder, f.name), publish.Confidential, text.Bytes()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// applyToTables writes the recommended protection into a configuration.
-func applyToTables(t *config.Tabulation, m *tablemap.Map, path string, o *mapOptions) error {
-	candidates, _, err := t.Candidates()
-	if err != nil {
-		return err
-	}
-	choice := &candidates[*m.Recommended]
-	text, err := t.Protected(choice)
-	if err != nil {
-		return err
-	}
-	if o.dryRun {
-		_, err = os.Stdout.Write(text)
-		return err
-	}
-	to := o.apply
-	if to == inPlace {
-		to = path
-	}
-	if err := rewrite(to, path, text); err != nil {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "sdlfilter: written to %s: %s\n", to, choice)
-	return nil
+	return s.handOver(&made, path, o)
 }
