@@ -405,28 +405,10 @@ func (e *enumeration) drop() {
 
 // visit narrows the columns of one row; false where one is left without any value.
 func (e *enumeration) visit(row []lp.Entry) bool {
-	var total ends // of all signed columns but those without an end
-	var open struct{ low, high int }
-	widest := 0.0
-	for _, x := range row {
-		s := e.signed(x)
-		if s.low >= -math.MaxFloat64 {
-			total.low += s.low
-		} else {
-			open.low++
-		}
-		if s.high <= math.MaxFloat64 {
-			total.high += s.high
-		} else {
-			open.high++
-		}
-		if w := s.high - s.low; w > widest {
-			widest = w
-		}
-	}
-	// A column makes good what the others add up to, which is between total.low less its
-	// own low and total.high less its own high.
-	if open.low > 1 && open.high > 1 || widest <= -total.low && widest <= total.high {
+	sum, widest := e.sumOf(row)
+	// A column makes good what the others add up to, which is between sum.low less its
+	// own low and sum.high less its own high.
+	if sum.openLow > 1 && sum.openHigh > 1 || widest <= -sum.low && widest <= sum.high {
 		return true
 	}
 	slack := 0.0
@@ -435,17 +417,7 @@ func (e *enumeration) visit(row []lp.Entry) bool {
 	}
 	for _, x := range row {
 		s := e.signed(x)
-		to := s
-		if open.low == 0 {
-			to.high = min(s.high, s.low-total.low+slack)
-		} else if open.low == 1 && s.low < -math.MaxFloat64 {
-			to.high = min(s.high, slack-total.low)
-		}
-		if open.high == 0 {
-			to.low = max(s.low, s.high-total.high-slack)
-		} else if open.high == 1 && s.high > math.MaxFloat64 {
-			to.low = max(s.low, -slack-total.high)
-		}
+		to := sum.without(s, slack)
 		if to.low > to.high {
 			return false
 		}
@@ -457,6 +429,50 @@ func (e *enumeration) visit(row []lp.Entry) bool {
 		}
 	}
 	return true
+}
+
+// rowSum is what the signed columns of a row add up to: the sum of their finite ends, and
+// how many have none.
+type rowSum struct {
+	ends
+	openLow, openHigh int
+}
+
+// sumOf also returns the width of the widest column.
+func (e *enumeration) sumOf(row []lp.Entry) (sum rowSum, widest float64) {
+	for _, x := range row {
+		s := e.signed(x)
+		if s.low >= -math.MaxFloat64 {
+			sum.low += s.low
+		} else {
+			sum.openLow++
+		}
+		if s.high <= math.MaxFloat64 {
+			sum.high += s.high
+		} else {
+			sum.openHigh++
+		}
+		if w := s.high - s.low; w > widest {
+			widest = w
+		}
+	}
+	return sum, widest
+}
+
+// without returns the ends of a column of the row, as far as the others' sum bounds it.
+func (r *rowSum) without(s ends, slack float64) ends {
+	to := s
+	if r.openLow == 0 {
+		to.high = min(s.high, s.low-r.low+slack)
+	} else if r.openLow == 1 && s.low < -math.MaxFloat64 {
+		to.high = min(s.high, slack-r.low)
+	}
+	if r.openHigh == 0 {
+		to.low = max(s.low, s.high-r.high-slack)
+	} else if r.openHigh == 1 && s.high > math.MaxFloat64 {
+		to.low = max(s.low, -slack-r.high)
+	}
+	return to
 }
 
 func (e *enumeration) signed(x lp.Entry) ends {

@@ -83,18 +83,9 @@ func newEngine(q audit.Question, needs []need, levels [][]int32, knower []int32)
 		if e.layout, err = e.split(); err != nil {
 			return nil, nil, nil, err
 		}
-		still := waiting[:0]
-		for _, i := range waiting {
-			if err := q.Stopped(); err != nil {
-				return nil, nil, nil, err
-			}
-			if w, ok := e.reach(&e.needs[i]); ok {
-				e.remember(i, w)
-			} else {
-				still = append(still, i)
-			}
+		if waiting, err = e.reachAll(waiting); err != nil {
+			return nil, nil, nil, err
 		}
-		waiting = still
 	}
 	if err := q.Stopped(); err != nil { // what was not met may have been stopped
 		return nil, nil, nil, err
@@ -102,22 +93,46 @@ func newEngine(q audit.Question, needs []need, levels [][]int32, knower []int32)
 	for _, i := range waiting {
 		unmet = append(unmet, needs[i])
 	}
+	open = append(open, e.settle(tentative)...)
+	e.search = searchTrial
+	e.layout, err = e.split()
+	return e, open, unmet, err
+}
+
+// reachAll looks for a table of each need of a list, and returns those that none was found
+// for, in the list's own memory.
+func (e *engine) reachAll(waiting []int32) (still []int32, err error) {
+	still = waiting[:0]
+	for _, i := range waiting {
+		if err := e.q.Stopped(); err != nil {
+			return nil, err
+		}
+		if w, ok := e.reach(&e.needs[i]); ok {
+			e.remember(i, w)
+		} else {
+			still = append(still, i)
+		}
+	}
+	return still, nil
+}
+
+// settle publishes those of the cells that no need has come to use, returns the others, and
+// counts what is hidden.
+func (e *engine) settle(tentative []int32) (used []int32) {
 	for _, c := range tentative {
 		if len(e.usedBy[c]) > 0 {
-			open = append(open, c)
+			used = append(used, c)
 		} else {
 			e.hide([]int32{c}, false)
 		}
 	}
 	e.hidden = 0
-	for _, h := range q.Hidden {
+	for _, h := range e.q.Hidden {
 		if h {
 			e.hidden++
 		}
 	}
-	e.search = searchTrial
-	e.layout, err = e.split()
-	return e, open, unmet, err
+	return used
 }
 
 // How many partial tables are looked at for a whole one: before a linear program, by
