@@ -1,6 +1,0 @@
-//go:build !race
-
-package rolling
-
-// raceDetector says whether the tests run under the race detector.
-const raceDetector = false
