@@ -17,8 +17,9 @@ type Result struct {
 	// of its own at the least sum of distances; absent if it was not asked for.
 	OneToOneCorrect *float64 `json:"one_to_one_correct,omitempty" doc:"the same for the optimal assignment of each target to a record of its own"`
 
-	// Constant names the keys, numeric ones first, in which no two records differ
-	// and which are therefore left out.
+	// Constant names the keys, numeric ones first, in which no two records differ,
+	// or, by ranks, of which nobody has a value to rank among, and which are therefore
+	// left out.
 	Constant []int `json:"-"`
 
 	// One value a target:

@@ -385,6 +385,23 @@ func TestRanksOfRecodedData(t *testing.T) {
 	}
 }
 
+// A key that no target has tells nobody by ranks: it is left out, first or last, and
+// the distance by the others is the one without it.
+func TestRanksAmongNobody(t *testing.T) {
+	none, x, y := []float64{missing, missing, missing}, []float64{1, 2, 4}, []float64{5, 1, 3}
+	want := link(t, numeric(x), numeric(x), Options{Distance: Ranks, Ranked: true})
+	for at, c := range [][2]Keys{{numeric(none, x), numeric(y, x)}, {numeric(x, none), numeric(x, y)}} {
+		r := link(t, c[0], c[1], Options{Distance: Ranks, Ranked: true})
+		if !reflect.DeepEqual(r.Constant, []int{at}) || !reflect.DeepEqual(r.Nearest, want.Nearest) || !reflect.DeepEqual(r.Rank, want.Rank) {
+			t.Errorf("key %d of nobody: %v, without it %v", at, r, want)
+		}
+	}
+	r := link(t, numeric(none), numeric(y), Options{Distance: Ranks, Ranked: true})
+	if !reflect.DeepEqual(r.Ties, []int{3, 3, 3}) || !reflect.DeepEqual(r.Nearest, []float64{0, 0, 0}) {
+		t.Errorf("by no key at all: %v", r)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	two, three := numeric([]float64{1, 2}), numeric([]float64{1, 2, 4})
 	many := numeric(make([]float64, MaxOneToOne+1))

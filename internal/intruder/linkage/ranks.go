@@ -15,7 +15,8 @@ func ranked(targets, released Keys, reference *Keys) (columns []columnPair, cons
 	var weights []float64
 	for j, column := range released.Numeric {
 		among, within := sorted(reference.Numeric[j]), sorted(column)
-		if len(within) == 0 || within[0] == within[len(within)-1] {
+		// A rank among no values at all is not one: no target can be told by the key.
+		if len(among) == 0 || len(within) == 0 || within[0] == within[len(within)-1] {
 			constant = append(constant, j)
 			continue
 		}
