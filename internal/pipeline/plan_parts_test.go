@@ -98,6 +98,7 @@ func TestPlanHoldsTheConfigurationAgainstTheColumns(t *testing.T) {
 		{rest: columns + swap},
 		{rest: columns + swap, types: map[string]arrow.DataType{"wage": nested}, want: []string{"masks[0].swap.columns: wage is nested (list<item: float64, nullable>) and cannot be swapped"}},
 		{rest: columns + swap, types: map[string]arrow.DataType{"kind": nested}, want: []string{"masks[0].swap: kind is nested (list<item: float64, nullable>) and cannot be compared"}},
+		{rest: columns + noise + "identity: [id, region]\n", types: map[string]arrow.DataType{"id": nested}, want: []string{"identity: id has type list<item: float64, nullable>, which cannot identify a respondent"}},
 		{rest: columns + noise + "identity: [region]\n", types: map[string]arrow.DataType{"region": nested}, want: []string{"identity: region has type list<item: float64, nullable>, which cannot identify a respondent"}},
 		{rest: strings.Replace(columns, "wage: {role: sensitive}", "wage: {role: sensitive, decimals: 2}", 1) + noise, types: map[string]arrow.DataType{"wage": arrow.PrimitiveTypes.Int32},
 			want: []string{"columns.wage.decimals: must be 0, which the column's type int32 fixes, got 2"}},

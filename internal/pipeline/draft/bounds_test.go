@@ -111,3 +111,13 @@ func TestSwapsAreDrafted(t *testing.T) {
 		}
 	}
 }
+
+// The share of different values is that among the records with a value; where none has one
+// it is no share of an identifier.
+func TestShareOfDifferentValues(t *testing.T) {
+	for want, c := range map[float64]Column{0: {}, 1: {Values: 4, Distinct: 4}, 0.25: {Values: 4, Distinct: 1}} {
+		if got := c.share(); got != want {
+			t.Errorf("%d of %d: %v, want %v", c.Distinct, c.Values, got, want)
+		}
+	}
+}

@@ -1,0 +1,26 @@
+package account
+
+import (
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+)
+
+// A mask that has changed nothing is worth a word where any of its columns has a value, the
+// first or the last of them; of columns that are not measured nothing is known, so that it is
+// said as well.
+func TestColumnsWithValues(t *testing.T) {
+	m := &assess.Measures{Columns: []assess.ColumnMeasures{{Name: "none"}, {Name: "one"}, {Name: "also none"}}}
+	m.Columns[1].Original.N = 1
+	for _, c := range []struct {
+		columns []string
+		want    bool
+	}{
+		{[]string{"none"}, false}, {[]string{"none", "also none"}, false}, {nil, false}, {[]string{"one"}, true}, {[]string{"none", "one"}, true},
+		{[]string{"one", "none"}, true}, {[]string{"gone"}, true}, {[]string{"none", "gone"}, true}, {[]string{"gone", "none"}, true},
+	} {
+		if got := hasValues(m, c.columns); got != c.want {
+			t.Errorf("%v have values: %v", c.columns, got)
+		}
+	}
+}

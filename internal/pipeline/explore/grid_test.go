@@ -1,0 +1,90 @@
+package explore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// A map that is not configured runs over an amount of the first mask that has one, noise
+// before bias and bias before a swap wherever they stand; without one it is refused, also
+// where a map is asked for without a look.
+func TestTheAxisByDefault(t *testing.T) {
+	const noise, bias, swap, cut = "{noise: {columns: [income], sd: 20%}}", "{bias: {columns: [income], phi: 0.1}}",
+		"{swap: {keys: [kind], attribute: region, columns: [income], rate: 0.2, policy: random}}", "{truncate: {columns: [income], lower: 0}}"
+	for masks, want := range map[string]string{
+		noise:                                  "masks.0.noise.sd",
+		cut + ", " + noise:                     "masks.1.noise.sd",
+		bias + ", " + noise + ", " + noise:     "masks.1.noise.sd",
+		swap + ", " + bias:                     "masks.1.bias.phi",
+		cut + ", " + swap:                      "masks.1.swap.rate",
+		bias + ", " + swap + ", " + cut:        "masks.0.bias.phi",
+		noise + ", " + cut + ", " + bias:       "masks.0.noise.sd",
+		swap + ", " + cut + ", " + noise:       "masks.2.noise.sd",
+		fmt.Sprint(cut, ", ", swap, ", ", cut): "masks.1.swap.rate",
+	} {
+		p := mapped(t, t.TempDir(), "masks: ["+masks+"]")
+		p.Map = nil
+		with, err := Mappable(p)
+		if err != nil {
+			t.Errorf("%s: %v", masks, err)
+			continue
+		}
+		if len(with.Map.Vary) != 1 || with.Map.Vary[0].Path != want || p.Map != nil {
+			t.Errorf("%s: the map runs over %+v, want %s", masks, with.Map.Vary, want)
+		}
+		again, err := Mappable(with)
+		if err != nil || again != with {
+			t.Errorf("a map that is configured is changed: %v", err)
+		}
+	}
+	p := mapped(t, t.TempDir(), "masks: ["+noise+"]")
+	p.Map, p.Masks = nil, nil
+	_, err := newGrid(p, keystream.Generate())
+	var wrong config.Errors
+	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: must be given") {
+		t.Errorf("nothing varies: %v", err)
+	}
+}
+
+// The points of a grid are all values of all axes, the last axis fastest, strategy by
+// strategy; none shares its values with another.
+func TestPointsOfAGrid(t *testing.T) {
+	axes := func(values ...[]float64) (list []config.MapAxis) {
+		for i, v := range values {
+			list = append(list, config.MapAxis{Path: fmt.Sprint("masks.", i), Values: v})
+		}
+		return list
+	}
+	g := &grid{strategies: []config.MapStrategy{{Axes: axes([]float64{1, 2}, []float64{3}, []float64{5, 6, 7})}, {}, {Axes: axes([]float64{8, 9})}}}
+	var want []string
+	for _, a := range []int{1, 2} {
+		for _, c := range []int{5, 6, 7} {
+			want = append(want, fmt.Sprint("{0 [", a, " 3 ", c, "]}"))
+		}
+	}
+	want = append(want, "{1 []}", "{2 [8]}", "{2 [9]}")
+	var got []string
+	points := g.points()
+	for _, p := range points {
+		got = append(got, fmt.Sprint(p))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("points %v, want %v", got, want)
+	}
+	points[0].values[0] = 99
+	if points[1].values[0] == 99 {
+		t.Error("two points have the same values")
+	}
+	if got := firsts(g.strategies[0]); !slices.Equal(got, []float64{1, 3, 5}) {
+		t.Errorf("the first place is %v", got)
+	}
+	if got := g.axes(); len(got) != 3 || got[0].Path != "masks.0" || got[2].Path != "masks.2" {
+		t.Errorf("axes %+v", got)
+	}
+}

@@ -1,0 +1,125 @@
+package pipeline
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// chainOf is the chain of some masks over one column wage of two decimals.
+func chainOf(t *testing.T, masks string) (*transform.Chain, assess.Column) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte("wage,region,kind\n150.25,a,x\n100.5,a,y\n900.75,b,x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := parsed(t, dir, "columns: {wage: {role: sensitive, decimals: 2}, region: {role: key}, kind: {role: other}}\nmasks: ["+masks+"]\n")
+	src, err := OpenSource(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	pl, err := NewPlan(p, src, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	progress := new(Progress)
+	if err := pl.Settle(t.Context(), progress); err != nil {
+		t.Fatal(err)
+	}
+	key, err := keystream.ParseKey("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, err := pl.NewChain(t.Context(), key, progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chain, pl.Assessed[0]
+}
+
+const swapped = "{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}"
+
+// Where masks have no closed form, what is expected of a record whose value stays is the mean
+// of as many draws of its own, and its variance that of the mean of so many: both as two
+// passes over the same draws have it, and near to what the distribution says.
+func TestOwnSquareIsTheMeanOfDraws(t *testing.T) {
+	chain, column := chainOf(t, swapped+", {noise: {columns: [wage], sd: 3, distribution: laplace}}, {noise: {columns: [wage], sd: 4}}, {noise: {columns: [wage], sd: 50, distribution: laplace}}, {truncate: {columns: [wage], lower: 100, mode: redraw}}")
+	if _, known := chain.Law("wage"); known {
+		t.Fatal("the masks have a closed form: the test shows nothing")
+	}
+	own, err := ownSquare(chain, column)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, err := chain.Unmixed("wage")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []float64{100, 150.25, 5000} {
+		var b microdata.Block
+		b.Reset(0, 0, 2048, column.Index+1)
+		values := make([]float64, 2048)
+		for i := range values {
+			values[i] = x
+		}
+		b.Columns[column.Index].Original.Values = values
+		if err := rest.Replicate(1 << 29).Apply(&b); err != nil {
+			t.Fatal(err)
+		}
+		var d []float64
+		mean, squares := 0.0, 0.0
+		for _, y := range b.Columns[column.Index].Out().Values {
+			d = append(d, math.Pow(y-x, 2))
+			mean += math.Pow(y-x, 2) / 2048
+		}
+		for _, v := range d {
+			squares += (v - mean) * (v - mean)
+		}
+		square, noise := own(x)
+		if want := squares / 2047 / 2048; len(d) != 2048 || math.Abs(square-mean) > 1e-9*mean || math.Abs(noise-want) > 1e-9*want {
+			t.Errorf("at %v: %v, variance %v; of the %d draws %v, %v", x, square, noise, len(d), mean, want)
+		}
+		// Of a value at the bound the draws are those of one side, and far from it of both: E d²
+		// is the variance 50², and E d⁴ of Laplace 6 · 50⁴, so that the mean of 2,048 has a
+		// standard deviation of √5 · 50² / √2048. In between the bound cuts some of it off.
+		if sd := math.Sqrt(5) * 2500 / math.Sqrt(2048); x != 150.25 && math.Abs(square-2500) > 5*sd || x == 150.25 && square >= 2500 {
+			t.Errorf("at %v: %v", x, square)
+		}
+	}
+}
+
+// Where they have one, it is that, without an error; with nothing but a swap nothing happens
+// to a value that stays.
+func TestOwnSquareOfALaw(t *testing.T) {
+	for masks, want := range map[string]float64{"{noise: {columns: [wage], sd: 30}}": 900, "{noise: {columns: [wage], sd: 3}}, {bias: {columns: [wage], phi: 0.1}}": 0} {
+		chain, column := chainOf(t, masks)
+		law, known := chain.Law("wage")
+		own, err := ownSquare(chain, column)
+		if err != nil || !known {
+			t.Fatal(known, err)
+		}
+		square, noise := own(150.25)
+		if _, by := law.Moments(150.25); square != by || noise != 0 || want > 0 && math.Abs(square-want) > 0.01 {
+			t.Errorf("%s: %v ± %v, the law says %v", masks, square, noise, by)
+		}
+	}
+	chain, column := chainOf(t, swapped)
+	own, err := ownSquare(chain, column)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if square, noise := own(150.25); square != 0 || noise != 0 {
+		t.Errorf("a swap alone: %v ± %v", square, noise)
+	}
+}

@@ -1,0 +1,444 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/monitor"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// bench is a stream without brokers: what it does between two transactions can be asked of it.
+type bench struct {
+	*stream
+	t    *testing.T
+	log  *bytes.Buffer
+	next map[kafka.Partition]int64
+}
+
+// part is a partition of the topic.
+func part(number int32) kafka.Partition { return kafka.Partition{Topic: "in", Number: number} }
+
+// benchOf settles a stream of two partitions whose configuration has some lines more.
+func benchOf(t *testing.T, more string) *bench {
+	t.Helper()
+	p, err := config.Parse("s.yaml", []byte(settled+more), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "in.csv")
+	if err := os.WriteFile(path, []byte("wage,region\n1.5,a\n2.25,b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	src, err := (&csv.SourceConfig{Path: path}).Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	key, err := keystream.ParseKey("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, log: new(bytes.Buffer), next: map[kafka.Partition]int64{}}
+	b.stream = &stream{inForce: inForce{config: p}, key: key, started: time.Now(), ledgers: map[kafka.Partition]*keptLedger{}}
+	b.options.Log = zerolog.New(b.log)
+	if err := b.settle(t.Context(), src, false, key, new(pipeline.Progress)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int32(2) {
+		if b.ledgers[part(i)], err = b.newLedger(&b.inForce, part(i), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b.snapshots, err = newStreamSnapshots(b.stream, &b.inForce); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// feed has records of a partition masked and assessed, of which some are rejected.
+func (b *bench) feed(number int32, n int, rejected ...int) {
+	b.t.Helper()
+	at := part(number)
+	var block microdata.Block
+	block.Reset(int(number), b.next[at], n, len(b.plan.Layout.Read))
+	b.next[at] += int64(n)
+	v := block.Columns[b.assessed.Columns[0].Index].Alloc(n, false)
+	for i := range n {
+		v.Values[i] = 1000 + math.Round(float64(i*7919%977))
+	}
+	for _, r := range rejected {
+		block.Reject(r, "wage", "for the test")
+	}
+	if err := b.chain.Apply(&block); err != nil {
+		b.t.Fatal(err)
+	}
+	b.snapshots.add(&block)
+	if err := b.ledgers[at].add(&block, b.holding); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// verdictOf judges what is there.
+func (b *bench) verdictOf() (refused bool) {
+	b.t.Helper()
+	refused, err := b.judge(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return refused
+}
+
+func (b *bench) said() string {
+	defer b.log.Reset()
+	return b.log.String()
+}
+
+// The noise has an SD of 3, so that what one who knows the place errs by is about 3.
+const (
+	judgedTo  = "gate: {on_fail: %s, rules: [{column: wage, target: max, knowledge: index, min_rmse: %v}, {column: wage, min_efficiency: 0.1}]}\n"
+	heldTo    = "hold, hold: {topic: held}"
+	withFiles = "assess: {replicates: 2, targets: [max], every: {records: 100}, emit: [{jsonl: %s}, {jsonl: %s}, {log: info}]}\n"
+)
+
+// The gate is judged from the first record on, then again where the pairs have grown by a
+// hundredth, where some seconds have gone by, and whenever it did not pass.
+func TestWhenAStreamIsJudged(t *testing.T) {
+	b := benchOf(t, fmt.Sprintf(judgedTo, "stop", 1))
+	if b.verdictOf() || b.verdict.last != nil {
+		t.Fatal("there is nothing to judge")
+	}
+	b.feed(0, 1)
+	if b.verdictOf() || b.verdict.last == nil || b.verdict.records != 1 {
+		t.Fatalf("the first record: %+v", b.verdict)
+	}
+	b.feed(1, 999)
+	b.verdictOf()
+	if b.verdict.records != 1000 || !b.verdict.last.Passed {
+		t.Fatalf("of 1,000 records: %+v", b.verdict)
+	}
+	at := b.verdict.at
+	b.feed(0, 9)
+	if b.verdictOf(); b.verdict.records != 1000 || b.verdict.at != at {
+		t.Errorf("judged anew after %d of 1,000 records", 9)
+	}
+	b.feed(0, 1)
+	if b.verdictOf(); b.verdict.records != 1010 {
+		t.Errorf("after a hundredth more it was judged by %d", b.verdict.records)
+	}
+	b.feed(0, 1)
+	b.verdict.at = time.Now().Add(-judgeEvery - time.Second)
+	if b.verdictOf(); b.verdict.records != 1011 {
+		t.Errorf("after some seconds it was judged by %d", b.verdict.records)
+	}
+	b.feed(0, 1)
+	b.verdict.last = &assess.Verdict{}
+	if b.verdictOf(); b.verdict.records != 1012 || !b.verdict.last.Passed {
+		t.Errorf("where it did not pass it was judged by %d", b.verdict.records)
+	}
+	none := benchOf(t, "")
+	none.feed(0, 5)
+	if none.verdictOf() || none.verdict.last != nil {
+		t.Error("a stream without a gate is judged")
+	}
+}
+
+// What a broken rule means is what the configuration says, and it is said once; records that
+// are held back already are not refused, and leave again where the rules hold.
+func TestWhatABrokenRuleMeans(t *testing.T) {
+	b := benchOf(t, fmt.Sprintf(judgedTo, "stop", 100))
+	b.feed(1, 50)
+	if !b.verdictOf() || b.verdict.last.Passed || b.verdict.records != 50 {
+		t.Errorf("stop: %+v", b.verdict)
+	}
+	b = benchOf(t, fmt.Sprintf(judgedTo, "alert", 100))
+	b.feed(1, 50)
+	if b.verdictOf() || b.verdict.last.Passed {
+		t.Errorf("alert: %+v", b.verdict)
+	}
+	if said := b.said(); strings.Count(said, "released all the same") != 1 || !strings.Contains(said, "error at least 100") && !strings.Contains(said, "wage") {
+		t.Errorf("alert says %s", said)
+	}
+	if b.feed(0, 50); b.verdictOf() || b.said() != "" || b.verdict.records != 100 {
+		t.Error("a rule that is still broken is said again, or not judged")
+	}
+	b.config.Gate.Rules[0].MinRMSE = new(float64)
+	if b.verdictOf(); !b.verdict.last.Passed || strings.Count(b.said(), "hold again") != 1 {
+		t.Error("that the rules hold again is not said once")
+	}
+	b = benchOf(t, fmt.Sprintf(judgedTo, heldTo, 100))
+	b.feed(0, 50)
+	if !b.verdictOf() || b.holding {
+		t.Error("hold: what is not held back must be refused")
+	}
+	b.holding = true
+	if b.verdictOf() || !b.holding || b.said() != "" {
+		t.Error("hold: what is held back already must be written")
+	}
+	b.config.Gate.Rules[0].MinRMSE = new(float64)
+	if b.verdictOf() || b.holding || !strings.Contains(b.said(), "released from the next transaction on") {
+		t.Error("hold: the rules hold again")
+	}
+}
+
+// The efficiency counts from a thousand records on, other rules from the first.
+func TestEfficiencyIsJudgedLater(t *testing.T) {
+	const rule = "gate: {rules: [{column: wage, min_efficiency: 1}, {column: wage, target: max, knowledge: index, min_rmse: %v}]}\n"
+	b := benchOf(t, fmt.Sprintf(rule, 0.001))
+	b.feed(0, efficiencyFrom-1)
+	if b.verdictOf() || !b.verdict.last.Passed || b.verdict.last.Rules[0].Advice != "judged from 1000 records on" || b.verdict.last.Rules[1].Advice != "" {
+		t.Errorf("of one record less: %+v", b.verdict.last)
+	}
+	b.verdict = judgement{}
+	b.feed(1, 1)
+	if !b.verdictOf() || brokenRules(*b.verdict.last)[0] != b.verdict.last.Rules[0].Rule || len(brokenRules(*b.verdict.last)) != 1 {
+		t.Errorf("of a thousand: %+v", b.verdict.last)
+	}
+	b = benchOf(t, fmt.Sprintf(rule, 100))
+	b.feed(0, 10)
+	if !b.verdictOf() || len(brokenRules(*b.verdict.last)) != 1 {
+		t.Errorf("another rule: %+v", b.verdict.last)
+	}
+	passes, fails, efficient := assess.RuleVerdict{Measure: "max_risk", Passed: true}, assess.RuleVerdict{Measure: "max_risk"}, assess.RuleVerdict{Measure: "min_efficiency"}
+	for _, c := range []struct {
+		rules []assess.RuleVerdict
+		want  bool
+	}{{nil, true}, {[]assess.RuleVerdict{efficient}, true}, {[]assess.RuleVerdict{fails, efficient}, false}, {[]assess.RuleVerdict{efficient, fails}, false}, {[]assess.RuleVerdict{fails, passes}, false}, {[]assess.RuleVerdict{passes, efficient, passes}, true}} {
+		if got := withoutEfficiency(assess.Verdict{Rules: slices.Clone(c.rules)}); got.Passed != c.want {
+			t.Errorf("%+v pass: %v", c.rules, got.Passed)
+		}
+	}
+}
+
+// Snapshots are numbered, each is of what is committed, and its window of what came since
+// the one before it; one is due where so many records came, or after so long. What is
+// aborted is in none, and who follows goes on from there.
+func TestSnapshotsOfAStream(t *testing.T) {
+	dir := t.TempDir()
+	paths := []string{filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl")}
+	b := benchOf(t, fmt.Sprintf(withFiles, paths[0], paths[1]))
+	n := b.snapshots
+	end := func(commit bool) {
+		t.Helper()
+		if err := n.emit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		done := (*keptLedger).commit
+		close := n.committed
+		if !commit {
+			done, close = (*keptLedger).rollback, n.rollback
+		}
+		for _, l := range b.ledgers {
+			done(l)
+		}
+		if err := close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n.due() {
+		t.Error("a snapshot of nothing is due")
+	}
+	b.feed(0, 99)
+	if n.due() {
+		t.Error("due with a record too few")
+	}
+	end(true)
+	b.feed(1, 1, 0)
+	if !n.due() {
+		t.Error("of a hundred records, one of them rejected, none is due")
+	}
+	end(false)
+	if n.due() || n.taken != 0 {
+		t.Error("a snapshot of what was aborted is counted")
+	}
+	b.feed(1, 21, 0, 20)
+	end(true)
+	if n.due() || n.taken != 1 || n.before.Read != 120 {
+		t.Errorf("%d taken, of %d records", n.taken, n.before.Read)
+	}
+	first := n.last
+	b.feed(0, 30)
+	end(true)
+	if n.taken != 1 || n.last != first {
+		t.Error("one is taken that is not due")
+	}
+	// After so long, though few came.
+	n.interval, n.last = time.Minute, time.Now().Add(-2*time.Minute)
+	began := n.last
+	b.feed(1, 5)
+	end(true)
+	if n.taken != 2 || !n.last.After(began) {
+		t.Error("none was taken after its time")
+	}
+	n.last = time.Now().Add(-time.Hour)
+	if n.due() {
+		t.Error("nothing came, and one is due")
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []report.Report
+		for line := range bytes.Lines(text) {
+			var r report.Report
+			if err := json.Unmarshal(line, &r); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, r)
+		}
+		if len(all) != 2 {
+			t.Fatalf("%d lines: %s", len(all), text)
+		}
+		for i, want := range []struct{ whole, window report.Records }{
+			{report.Records{Read: 120, Released: 118, Quarantined: 2}, report.Records{Read: 120, Released: 118, Quarantined: 2}},
+			{report.Records{Read: 155, Released: 153, Quarantined: 2}, report.Records{Read: 35, Released: 35}},
+		} {
+			same := func(a, b report.Records) bool {
+				return a.Read == b.Read && a.Released == b.Released && a.Quarantined == b.Quarantined && a.LeftOut == b.LeftOut
+			}
+			r := all[i]
+			if r.Snapshot != int64(i+1) || !same(r.Records, want.whole) || r.Window == nil || !same(r.Window.Records, want.window) || r.Window.Finished.Before(r.Window.Started) ||
+				len(r.Columns) != 1 || len(r.Window.Columns) != 1 {
+				t.Errorf("snapshot %d: %+v, window %+v", i, r.Records, r.Window)
+			}
+		}
+		if !all[1].Window.Started.Equal(began) {
+			t.Errorf("the second window starts at %v", all[1].Window.Started)
+		}
+	}
+	if said := b.said(); strings.Count(said, `"level":"info"`) != 2 || strings.Count(said, `"message":"snapshot"`) != 2 {
+		t.Errorf("the log has %s", said)
+	}
+	next := &streamSnapshots{live: time.Now()}
+	if next.follow(n); next.taken != 2 || next.last != n.last || next.before.Read != n.before.Read || next.live != n.live {
+		t.Errorf("who follows has %+v", next)
+	}
+	// What is held back is in no window.
+	b.holding = true
+	before := n.open
+	b.feed(0, 3)
+	if whole, err := assess.Merged(n.windowOptions(), n.window, before); err != nil || whole.Records() != 0 {
+		t.Errorf("held back are %d: %v", whole.Records(), err)
+	}
+	if err := n.close(); err != nil || n.close() != nil || (*streamSnapshots)(nil).close() != nil {
+		t.Errorf("closed: %v", err)
+	}
+	if err := benchOf(t, "").snapshots.emit(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A window's sample is bounded, and one that is smaller stays what it is.
+func TestSampleOfAWindow(t *testing.T) {
+	for sample, want := range map[int]int{-1: windowSample, 0: windowSample, 1: 1, windowSample: windowSample, windowSample + 1: windowSample} {
+		n := &streamSnapshots{options: assess.Options{Sample: sample}}
+		if got := n.windowOptions().Sample; got != want {
+			t.Errorf("of %d the window has %d", sample, got)
+		}
+	}
+}
+
+// The page of a stream on which nothing comes is shown once after partitions were entered,
+// where something was released, with the verdict of the rules; not where it is shown already.
+func TestPageOfAnIdleStream(t *testing.T) {
+	b := benchOf(t, fmt.Sprintf(judgedTo, "alert", 100))
+	b.options.Monitor = monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
+	show := func(entered bool) bool {
+		t.Helper()
+		b.entered = entered
+		if err := b.present(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if b.entered {
+			t.Error("it would be shown again")
+		}
+		return b.options.Monitor.HasSnapshot()
+	}
+	if show(true) {
+		t.Error("a page of nothing")
+	}
+	b.feed(0, 40, 3)
+	b.ledgers[part(0)].commit()
+	if show(false) {
+		t.Error("nothing was entered")
+	}
+	if !show(true) {
+		t.Error("no page")
+	}
+	b.options.Monitor = nil
+	b.entered = true
+	if err := b.present(t.Context()); err != nil || !b.entered {
+		t.Errorf("without a page: %v", err)
+	}
+}
+
+// A snapshot's window that cannot be added up, as the part that is open is of other columns,
+// is an error at the commit and when it is taken.
+func TestWindowsOfOtherColumnsDoNotAddUp(t *testing.T) {
+	b := benchOf(t, fmt.Sprintf(withFiles, filepath.Join(t.TempDir(), "a.jsonl"), filepath.Join(t.TempDir(), "b.jsonl")))
+	defer b.snapshots.close()
+	other := b.assessed
+	other.Columns = append(slices.Clone(other.Columns), assess.Column{Name: "more", Index: 1})
+	var err error
+	if b.snapshots.open, err = assess.New(other); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.snapshots.committed(); err == nil {
+		t.Error("committed")
+	}
+	b.feed(0, 0)
+	b.ledgers[part(0)].reasons = reasons{}
+	if b.snapshots.open, err = b.snapshots.empty(); err != nil {
+		t.Fatal(err)
+	}
+	b.feed(0, 150)
+	if b.snapshots.window, err = assess.New(other); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.snapshots.emit(t.Context()); err == nil || b.snapshots.pending != nil {
+		t.Errorf("taken: %v", err)
+	}
+}
+
+// A snapshot that a file does not take is an error, whichever of the files it is.
+func TestSnapshotsThatCannotBeWritten(t *testing.T) {
+	for broken := range 2 {
+		paths := []string{filepath.Join(t.TempDir(), "a.jsonl"), filepath.Join(t.TempDir(), "b.jsonl")}
+		b := benchOf(t, fmt.Sprintf(withFiles, paths[0], paths[1]))
+		b.feed(0, 150)
+		if err := b.snapshots.emit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.snapshots.files[broken].Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.snapshots.committed(); err == nil {
+			t.Errorf("file %d cannot be written, and nothing is said", broken)
+		}
+		if err := b.snapshots.close(); err == nil {
+			t.Errorf("file %d is closed twice, and nothing is said", broken)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package tabling
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tablemap"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// protectedOf is the first family of a configuration, protected.
+func protectedOf(t *testing.T, dir, text string) (*records, *protected) {
+	t.Helper()
+	c := tabulation(t, dir, text)
+	_, o := pipeline.Options{Version: "test", Log: zerolog.Nop()}.Ready(t.Context())
+	r, err := open(t.Context(), c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	families, _, err := r.cellsOf(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := r.protect(t.Context(), families[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, p
+}
+
+// What the audit says of the cells of several tables is told of each table that has the
+// cell, first and last alike, and of no other; what is told of respondents is in order and
+// each cell is named once. The gate counts each of these, and of respondents what is known
+// exactly among what is disclosed.
+func TestVerdictsAreToldOfTheirTables(t *testing.T) {
+	r, p := protectedOf(t, shopsIn(t), shopTables)
+	cells := func(table int) (list []int32) {
+		for at := range p.size(table) {
+			list = append(list, p.set.Cell(table, at))
+		}
+		return list
+	}
+	names := func(list ...int32) (out []string) {
+		for _, cell := range list {
+			out = append(out, p.set.Name(int(cell)))
+		}
+		return out
+	}
+	byRegion, sizes := cells(0), cells(1)
+	var only []int32 // in the first table alone
+	for _, cell := range byRegion {
+		if !slices.Contains(sizes, cell) {
+			only = append(only, cell)
+		}
+	}
+	if len(only) < 3 || len(sizes) != 3 {
+		t.Fatalf("%d cells of one table, %d of both: the test shows nothing", len(only), len(sizes))
+	}
+	first, last, both := only[0], only[len(only)-1], sizes[len(sizes)-1]
+	p.verdict = audit.Verdict{Disclosed: []int32{first, last}, Narrow: []int32{both, first, last, sizes[1]}, Unproven: []int32{last, both, first}}
+	p.insiders = []audit.Insider{{Knower: 1, Infers: last, Disclosed: true}, {Knower: 2, Infers: both}, {Knower: 3, Infers: last}, {Knower: 4, Infers: first, Disclosed: true}}
+	respondents := names(first, both, last)
+	slices.Sort(respondents)
+	for table, want := range []TableReport{
+		{Disclosed: names(first, last), Narrow: names(both, first, last, sizes[1]), Unproven: 3, Respondent: respondents},
+		{Disclosed: []string{}, Narrow: names(both, sizes[1]), Unproven: 1, Respondent: names(both)},
+	} {
+		got := p.tableReport(table, &r.config.Tables[table])
+		if !slices.Equal(got.Disclosed, want.Disclosed) || !slices.Equal(got.Narrow, want.Narrow) || got.Unproven != want.Unproven || !slices.Equal(got.Respondent, want.Respondent) {
+			t.Errorf("table %d: %+v, want %+v", table, got, want)
+		}
+		found := map[string]assess.RuleVerdict{}
+		judgeTable(r.config, p, &got, func(v assess.RuleVerdict) { found[v.Measure] = v })
+		exactly := map[int]int{0: 2, 1: 0}[table]
+		for measure, n := range map[string]int{"max_disclosed": len(want.Disclosed) + exactly, "min_range": len(want.Narrow) + len(want.Respondent)} {
+			if v := found[measure]; float64(v.Found) != float64(n) || v.Passed != (n == 0) || (v.Advice == "") != v.Passed || !strings.HasPrefix(v.Rule, got.Name+": ") {
+				t.Errorf("table %d, %s: %+v, want %d", table, measure, v, n)
+			}
+		}
+	}
+	if rep := p.report(); rep.Cells != len(byRegion) || !slices.Equal(rep.Tables, []string{"by-region", "sizes"}) {
+		t.Errorf("the family: %+v", rep)
+	}
+	// Of a cell of many tables and verdicts the lists end; what is counted does not.
+	many := make([]int32, reportCells+5)
+	for i := range many {
+		many[i] = first
+	}
+	p.verdict = audit.Verdict{Disclosed: many, Narrow: many, Unproven: many}
+	if got := p.tableReport(0, &r.config.Tables[0]); len(got.Disclosed) != reportCells || len(got.Narrow) != reportCells || got.Unproven != len(many) {
+		t.Errorf("%d disclosed, %d narrow, %d unproven", len(got.Disclosed), len(got.Narrow), got.Unproven)
+	}
+}
+
+// Values of decimals are measured in their own unit: what is held back is anywhere in its
+// range in steps of the last place, and who uses the tables takes the middle.
+func TestRiskIsInTheUnitOfValues(t *testing.T) {
+	dir := shopsIn(t)
+	const table = "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [region, size], value: turnover, unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\nreport: {cells: %s/cells.csv}\n"
+	res, err := run(t, dir, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(text string) float64 {
+		t.Helper()
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	const unit = 0.01
+	risk, least, square, n := 0.0, math.Inf(1), 0.0, 0.0
+	for _, row := range read(t, dir, "cells.csv")[1:] {
+		value, contributors, status := number(row[3]), row[4], row[5]
+		hidden := row[len(row)-1] == ""
+		estimate := value
+		if hidden {
+			low, high := number(row[9]), number(row[10])
+			estimate = (low + high) / 2
+			if status == tables.Primary.String() {
+				// As many values as there are steps, each as probable as any other.
+				steps, mean := math.Round((high-low)/unit)+1, 0.0
+				for k := range int(steps) {
+					mean += math.Pow(low+float64(k)*unit-value, 2) / steps
+				}
+				risk, least = max(risk, 1/math.Log(steps)), min(least, mean)
+			}
+		}
+		if contributors != "0" {
+			n++
+			square += math.Pow(estimate-value, 2)
+		}
+	}
+	near := func(a assess.Float, b float64) bool { return math.Abs(float64(a)-b) <= 1e-9*math.Abs(b) }
+	r := res.Report.Tables[0]
+	if r.Primary < 2 || square == 0 || !near(r.Risk, risk) || !near(r.Error, least) || !near(r.Utility, n/square) {
+		t.Errorf("%d unsafe: risk %v, error %v, utility %v; the cells give %v, %v, %v", r.Primary, r.Risk, r.Error, r.Utility, risk, least, n/square)
+	}
+}
+
+// What a point of a map is measured by is every cell of its tables, one that two of them have
+// once: how many are unsafe, held back, and of those with contributors published as they are.
+func TestPointsAreMeasuredByTheirCells(t *testing.T) {
+	_, p := protectedOf(t, shopsIn(t), shopTables)
+	unsafe, held, filled, same := 0, 0, 0, 0
+	for cell, status := range p.status {
+		if status == tables.Primary {
+			unsafe++
+		}
+		if status == tables.Primary || status == tables.Secondary {
+			held++
+		}
+		if p.cells.Contributors[cell] > 0 {
+			filled++
+			if status != tables.Primary && status != tables.Secondary {
+				same++
+			}
+		}
+	}
+	if unsafe == 0 || held == unsafe || same == 0 || 2*same == filled {
+		t.Fatalf("%d unsafe, %d held back, %d of %d published: the test shows little", unsafe, held, same, filled)
+	}
+	var point tablemap.Point
+	p.measure(&point)
+	risk, square, utility := p.riskOf(p.cellsOf(0)) // the first table has all the cells
+	if point.Unsafe != unsafe || point.HeldBack != held || float64(point.Efficiency) != float64(same)/float64(filled) ||
+		float64(point.R) != risk || float64(point.Error) != square || math.Abs(float64(point.U)/utility-1) > 1e-12 {
+		t.Errorf("%+v, want %d unsafe, %d held back, %d of %d", point, unsafe, held, same, filled)
+	}
+	// Of changed counts those that are the same count.
+	p.published = slices.Clone(p.question.Value)
+	clear(p.question.Hidden)
+	p.published[0]++
+	if p.measure(&point); float64(point.Efficiency) != float64(filled-1)/float64(filled) {
+		t.Errorf("with one changed %v", point.Efficiency)
+	}
+	clear(p.cells.Contributors)
+	clear(p.cells.Value)
+	if p.measure(&point); point.Efficiency != 1 {
+		t.Errorf("of nobody %v", point.Efficiency)
+	}
+}
+
+// The decimals of a table are the most that any value has, the first of the records or the
+// last; what is rejected says nothing.
+func TestDecimalsOfAnyRecord(t *testing.T) {
+	for place := range 4 {
+		var b microdata.Block
+		b.Reset(0, 0, 5, 2)
+		v := b.Columns[1].Alloc(5, false)
+		copy(v.Values, []float64{1, 2, 3, 4, 0.125})
+		b.Reject(4, "x", "for the test")
+		at := []int{0, 3, 1}
+		if place < 3 {
+			v.Values[at[place]] = 7.25
+		}
+		s := &survey{values: map[string]int{"x": 1}, decimals: map[string]int{"x": 0}}
+		if err := s.add(&b); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]int{true: 2, false: 0}[place < 3]; s.decimals["x"] != want {
+			t.Errorf("place %d: %d decimals", place, s.decimals["x"])
+		}
+		var last microdata.Block // ends with a value, and nothing is rejected
+		last.Reset(0, 0, 4, 2)
+		copy(last.Columns[1].Alloc(4, false).Values, []float64{1, 2, 3, 5.5})
+		if err := s.add(&last); err != nil || s.decimals["x"] < 1 {
+			t.Errorf("a block later: %d decimals, %v", s.decimals["x"], err)
+		}
+	}
+}
