@@ -144,7 +144,7 @@ func TestExchangeExpects(t *testing.T) {
 			t.Errorf("record %d is not there", i)
 		}
 	}
-	if _, _, ok := x.At("y", "max", 0, "", 0, 0); ok {
+	if square, se, ok := x.At("y", "max", 0, "", 0, 0); ok || square != 0 || se != 0 {
 		t.Error("nothing is moved of y")
 	}
 	if _, _, ok := x.At("x", "max", 0, "other", 0, 0); ok {
@@ -160,7 +160,7 @@ func TestExchangeExpects(t *testing.T) {
 	if _, _, ok := group(0, 1); ok {
 		t.Error("one of the group is not there")
 	}
-	if _, _, ok := x.Group("y", 0, nil); ok {
+	if square, se, ok := x.Group("y", 0, nil); ok || square != 0 || se != 0 {
 		t.Error("nothing is moved of y")
 	}
 	typical, _, ok := x.Typical("x")

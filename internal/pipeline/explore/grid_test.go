@@ -7,7 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -86,5 +90,31 @@ func TestPointsOfAGrid(t *testing.T) {
 	}
 	if got := g.axes(); len(got) != 3 || got[0].Path != "masks.0" || got[2].Path != "masks.2" {
 		t.Errorf("axes %+v", got)
+	}
+}
+
+// A column forms groups by what is read of it, or is read for that; one that is nested forms
+// none, which is said at its place.
+func TestColumnsThatFormGroups(t *testing.T) {
+	schema := &microdata.Schema{Fields: []microdata.Field{
+		{Name: "tags", Type: arrow.ListOf(arrow.BinaryTypes.String)}, {Name: "age", Type: arrow.PrimitiveTypes.Int32}, {Name: "kind", Type: arrow.BinaryTypes.String}, {Name: "more", Type: arrow.BinaryTypes.String},
+	}}
+	p := mapped(t, t.TempDir())
+	make := func(by ...string) *grid {
+		with := *p
+		with.Map = &config.Map{By: by}
+		g := &grid{config: &with, plan: &pipeline.Plan{}}
+		g.plan.Layout = &microdata.Layout{Read: []microdata.Want{{Field: 1, As: microdata.Numbers}, {Field: 2, As: microdata.Numbers}, {Field: 2, As: microdata.Array}}}
+		return g
+	}
+	for _, by := range [][]string{{"tags"}, {"kind", "tags"}} {
+		var wrong config.Errors
+		if err := make(by...).wantGroups(schema); !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), "map.by: tags is nested (list<") {
+			t.Errorf("%v: %v", by, err)
+		}
+	}
+	g := make("age", "kind", "more")
+	if err := g.wantGroups(schema); err != nil || !slices.Equal(g.by, []int{0, 2, 3}) || len(g.labels) != 3 || len(g.plan.Layout.Read) != 4 || g.plan.Layout.Read[3] != (microdata.Want{Field: 3, As: microdata.Array}) {
+		t.Errorf("%v: by %v of %v", err, g.by, g.plan.Layout.Read)
 	}
 }

@@ -122,6 +122,10 @@ func TestNotesOfAFileJob(t *testing.T) {
 			}
 			keyed := setup{source: in("csv: {path: DIR/in.csv, types: {debt: float64}}"), sink: in(c.sink), masks: noiseMasks,
 				extra: "gate: {" + c.gate + "}\nquarantine: {kafka: {topic: " + topic + "}}\nassess: {every: {records: 25}, emit: [{kafka: {topic: snaps}}]}\nreport: {json: " + dir + "/r.json}\n"}
+			// To connect is to find the topics, and to let go of them.
+			if err := Connect(t.Context(), parseAnyway(t, dir, keyed)); (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("connecting: %v, want %q", err, c.fails)
+			}
 			result, err := Run(t.Context(), parseAnyway(t, dir, keyed), pipeline.Options{})
 			if err == nil && result.Refused() != (c.released == 0) {
 				t.Errorf("refused: %v", result.Refused())

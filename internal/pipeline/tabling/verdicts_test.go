@@ -2,6 +2,7 @@ package tabling
 
 import (
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -222,5 +223,65 @@ func TestDecimalsOfAnyRecord(t *testing.T) {
 		if err := s.add(&last); err != nil || s.decimals["x"] < 1 {
 			t.Errorf("a block later: %d decimals, %v", s.decimals["x"], err)
 		}
+	}
+}
+
+// A total that is itself unsafe is said of its table, once, and withholds it.
+func TestTotalsThatAreUnsafe(t *testing.T) {
+	r, p := protectedOf(t, shopsIn(t), shopTables)
+	for _, unsafe := range []bool{false, true} {
+		if unsafe {
+			p.status[p.grand()] = tables.Primary
+		}
+		rep := p.tableReport(0, &r.config.Tables[0])
+		var found []assess.RuleVerdict
+		judgeTable(r.config, p, &rep, func(v assess.RuleVerdict) {
+			if v.Measure == "safe_total" {
+				found = append(found, v)
+			}
+		})
+		if unsafe != (len(found) == 1) || unsafe && (found[0].Passed || found[0].Found != 1 || found[0].Limit != 0 || found[0].Advice == "") {
+			t.Errorf("unsafe %v: %+v", unsafe, found)
+		}
+	}
+}
+
+// Of many lines that are wrong the first ten are named and the others counted.
+func TestWrongLinesAreNamedOrCounted(t *testing.T) {
+	for lines, want := range map[int]string{0: "", 1: "line 1", mostWrong: "line 10", mostWrong + 1: "and 1 lines more", mostWrong + 7: "and 7 lines more"} {
+		f := new(foreignTable)
+		for i := range lines {
+			f.say("line %d", i+1)
+		}
+		err := f.problem()
+		if want == "" {
+			if err != nil {
+				t.Errorf("nothing is wrong: %v", err)
+			}
+			continue
+		}
+		if named := strings.Count(err.Error(), "table: line "); err == nil || named != min(lines, mostWrong) || !strings.HasSuffix(err.Error(), "table: "+want) {
+			t.Errorf("%d lines: %v", lines, err)
+		}
+	}
+}
+
+// A report that cannot be written is an error, and nothing is published.
+func TestReportsThatCannotBeWritten(t *testing.T) {
+	dir := shopsIn(t)
+	text := strings.NewReplacer("  - name: turnover\n    rows: [size]\n    value: turnover\n    unsafe: [{threshold: 2}]\n    protect: {suppress: {}}\n", "", ", {table: turnover, min_efficiency: 0.9}", "")
+	r, p := protectedOf(t, dir, text.Replace(shopTables))
+	rep := r.account([]*protected{p}, new(tally))
+	rep.Tables[1].Parameters = map[string]float64{"max": math.NaN()} // which JSON has no word for
+	o := &outputs{records: r, list: []*protected{p}, report: rep}
+	res, err := o.release(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), "report: ") || res != nil {
+		t.Errorf("published: %v, %v", res, err)
+	}
+	if err := o.abort(); err != nil {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("%v is left: %v", entries, err)
 	}
 }

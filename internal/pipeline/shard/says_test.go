@@ -1,0 +1,69 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+)
+
+// Of a state that is not there the file is named, once.
+func TestStatesThatAreNotThere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, err := readState(t.Context(), "nowhere.state")
+	if !errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), "nowhere.state") != 1 {
+		t.Errorf("not there: %v", err)
+	}
+	if err := unread("s3://bucket/x.state", fs.ErrExist); err != fs.ErrExist {
+		t.Errorf("an object's error names it already: %v", err)
+	}
+	if err := unread("x.state", fs.ErrExist); !errors.Is(err, fs.ErrExist) || !strings.HasPrefix(err.Error(), "x.state: ") {
+		t.Errorf("a file: %v", err)
+	}
+}
+
+// What a report warns of is in the log as well, first and last.
+func TestCommitSaysWhatItWarnsOf(t *testing.T) {
+	prepare(t, "csv", 50, "")
+	text, err := os.ReadFile("pipeline.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := bytes.Index(text, []byte("masks:\n")), bytes.Index(text, []byte("sink:"))
+	masks := "masks:\n  - noise: {columns: [wage], sd: 1e-9}\n  - noise: {columns: [wage], sd: 1e-8}\n"
+	write(t, "pipeline.yaml", slices.Concat(text[:from], []byte(masks), text[to:]))
+	m := planned(t, 1)
+	runShard(t, m, 0)
+	var log bytes.Buffer
+	o := options
+	o.Log = zerolog.New(&log)
+	result, err := Commit(context.Background(), load(t), m, "states", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Report.Warnings) < 2 {
+		t.Fatalf("%d warnings: the test shows nothing", len(result.Report.Warnings))
+	}
+	var said []string
+	for line := range bytes.Lines(log.Bytes()) {
+		var e struct{ Level, Message string }
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Level == "warn" {
+			said = append(said, e.Message)
+		}
+	}
+	for _, w := range result.Report.Warnings {
+		if !slices.Contains(said, w) {
+			t.Errorf("%q is in no line of the log", w)
+		}
+	}
+}
