@@ -229,26 +229,32 @@ func ensureStateTopic(ctx context.Context, admin *kadm.Client, name string, part
 
 func createStateTopic(ctx context.Context, admin *kadm.Client, name string, partitions int32) error {
 	_, err := admin.CreateTopic(ctx, partitions, -1, stateSettings(), name)
+	return uncreated(err, name, partitions)
+}
+
+// uncreated says of a state topic that could not be created who can do so, and how. Another
+// process may have been faster, which is as good.
+func uncreated(err error, name string, partitions int32) error {
+	var why string
 	switch {
 	case errors.Is(err, kerr.TopicAlreadyExists):
 		return nil
-	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed),
-		errors.Is(err, kerr.PolicyViolation), errors.Is(err, kerr.InvalidReplicationFactor):
-		var settings strings.Builder
-		all := stateSettings()
-		for _, key := range slices.Sorted(maps.Keys(all)) {
-			fmt.Fprintf(&settings, " --config %s=%s", key, *all[key])
-		}
-		why := "the user may not Create (or, where it exists, Describe) it"
-		if errors.Is(err, kerr.PolicyViolation) || errors.Is(err, kerr.InvalidReplicationFactor) {
-			why = "the brokers refuse to create it"
-		}
-		return &FinalError{
-			Text: fmt.Sprintf("the state topic %q is needed, and %s; who may can make it: kafka-topics.sh --create --topic %s --partitions %d%s; the user needs Read, Write and Describe on it", name, why, name, partitions, settings.String()),
-			Err:  err,
-		}
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		why = "the user may not Create (or, where it exists, Describe) it"
+	case errors.Is(err, kerr.PolicyViolation), errors.Is(err, kerr.InvalidReplicationFactor):
+		why = "the brokers refuse to create it"
+	default:
+		return err
 	}
-	return err
+	var settings strings.Builder
+	all := stateSettings()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(&settings, " --config %s=%s", key, *all[key])
+	}
+	return &FinalError{
+		Text: fmt.Sprintf("the state topic %q is needed, and %s; who may can make it: kafka-topics.sh --create --topic %s --partitions %d%s; the user needs Read, Write and Describe on it", name, why, name, partitions, settings.String()),
+		Err:  err,
+	}
 }
 
 func checkStateTopic(ctx context.Context, admin *kadm.Client, log zerolog.Logger, name string) error {

@@ -247,10 +247,28 @@ func TestSettingsOfAMember(t *testing.T) {
 	for _, c := range []struct{ option, want any }{
 		{kgo.SessionTimeout, 15 * time.Second}, {kgo.HeartbeatInterval, 3 * time.Second}, {kgo.RebalanceTimeout, 44 * time.Second},
 		{kgo.FetchMaxWait, 500 * time.Millisecond}, {kgo.FetchMaxPartitionBytes, int32(4 << 20)}, {kgo.MaxBufferedRecords, int64(200_000)}, {kgo.ProducerLinger, 5 * time.Millisecond},
-		{kgo.ConsumerGroup, "g"}, {kgo.KeepControlRecords, true}, {kgo.DisableAutoCommit, true}, {kgo.BlockRebalanceOnPoll, true}, {kgo.FetchIsolationLevel, int8(1)},
+		{kgo.ConsumerGroup, "g"}, {kgo.KeepControlRecords, true}, {kgo.DisableAutoCommit, true}, {kgo.BlockRebalanceOnPoll, true}, {kgo.FetchIsolationLevel, int8(1)}, {kgo.InstanceID, "i"},
 	} {
 		if got := client.OptValue(c.option); fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%T: %v, want %v", c.option, got, c.want)
+		}
+	}
+	s.config.Source.Topics, s.config.Source.Pattern = nil, "^survey-"
+	if options, err = s.membership(); err != nil {
+		t.Fatal(err)
+	}
+	pattern, err := kgo.NewClient(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pattern.Close()
+	for _, c := range []struct {
+		client *kgo.Client
+		regex  bool
+		topic  string
+	}{{client, false, "in"}, {pattern, true, "^survey-"}} {
+		if regex, topics := c.client.OptValue(kgo.ConsumeRegex), fmt.Sprint(c.client.OptValue(kgo.ConsumeTopics)); regex != c.regex || !strings.Contains(topics, c.topic) {
+			t.Errorf("topics %s, a pattern %v; want %s, %v", topics, regex, c.topic, c.regex)
 		}
 	}
 	s.config.Source.Start = "no time"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -94,33 +95,42 @@ func (r *reader) poll(ctx context.Context, p *span) error {
 	fetches := r.client.PollRecords(pollCtx, max(r.size, runRecordsBounded))
 	cancel()
 	before := r.next
-	what := "reading " + p.Topic
-	var failure error
-	for _, e := range fetches.Errors() {
-		switch {
-		case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, context.Canceled):
-		case Final(e.Err), errors.Is(e.Err, kgo.ErrClientClosed):
-			failure = Explain(e.Err, what)
-		default:
-			r.source.log.Warn().Str("error", e.Err.Error()).Msg(what + " is interrupted; it is tried again")
-		}
+	if err := unreadable(r.source.log, "reading "+p.Topic, fetches.Errors()); err != nil {
+		return err
 	}
-	if failure != nil {
-		return failure
-	}
-	fetches.EachRecord(func(m *kgo.Record) {
-		if m.Topic != p.Topic || m.Partition != p.Number || m.Offset < r.next {
-			return
-		}
-		r.next = m.Offset + 1
-		if m.Offset < p.end && !m.Attrs.IsControl() {
-			r.pending = append(r.pending, m)
-		}
-	})
+	fetches.EachRecord(func(m *kgo.Record) { r.accept(p, m) })
 	if r.next > before || ctx.Err() != nil {
 		return nil
 	}
 	next, err := r.source.tails().beyond(ctx, p.Partition, r.next, p.end)
 	r.next = next
 	return err
+}
+
+// unreadable is the first error of a poll that ends the pass. Others, which the client
+// repeats, are logged, but for the end of the poll's own time.
+func unreadable(log zerolog.Logger, what string, errs []kgo.FetchError) error {
+	for _, e := range errs {
+		switch {
+		case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, context.Canceled):
+		case Final(e.Err), errors.Is(e.Err, kgo.ErrClientClosed):
+			return Explain(e.Err, what)
+		default:
+			log.Warn().Str("error", e.Err.Error()).Msg(what + " is interrupted; it is tried again")
+		}
+	}
+	return nil
+}
+
+// accept takes up a record of the partition that is read, and passes over markers and what
+// lies beyond the end. The client may still hand out others: those of a partition that has
+// been read to its end.
+func (r *reader) accept(p *span, m *kgo.Record) {
+	if m.Topic != p.Topic || m.Partition != p.Number || m.Offset < r.next {
+		return
+	}
+	r.next = m.Offset + 1
+	if m.Offset < p.end && !m.Attrs.IsControl() {
+		r.pending = append(r.pending, m)
+	}
 }

@@ -32,12 +32,9 @@ func (t tails) beyond(ctx context.Context, p Partition, at, end int64) (int64, e
 	next := at
 	err := persist(ctx, t.log, what, func(ctx context.Context) error {
 		details, err := t.admin.ListTopics(ctx, p.Topic)
-		if err != nil {
-			return err
-		}
 		topic := details[p.Topic]
-		if topic.Err != nil {
-			return explain(topic.Err, what, subject{right: "Read", topic: p.Topic})
+		if err = errors.Join(err, topic.Err); err != nil {
+			return explain(err, what, subject{right: "Describe", topic: p.Topic})
 		}
 		leader, ok := topic.Partitions[p.Number]
 		if !ok || leader.Leader < 0 {

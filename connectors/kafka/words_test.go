@@ -151,6 +151,12 @@ func TestStart(t *testing.T) {
 			t.Errorf("%q: %v, %v, want %v", text, got, err, offset)
 		}
 	}
+	// In the protocol's numbers: the end is −1 and the start −2, and 0 is 1970.
+	for text, want := range map[string]int64{"": -2, latest: -1, "1970-01-01": 0} {
+		if got, err := (&SourceConfig{Start: text}).start(); err != nil || got != want {
+			t.Errorf("%q: %d, %v, want %d", text, got, err, want)
+		}
+	}
 	for _, text := range []string{"1969-12-31", "1969-12-31T23:59:59.999Z", "now", "2026-13-01"} {
 		if _, err := (&SourceConfig{Start: text}).start(); err == nil {
 			t.Errorf("%q is taken", text)

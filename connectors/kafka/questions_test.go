@@ -1,0 +1,544 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
+)
+
+// hurried bounds a wait for brokers that a test expects to come to nothing.
+func hurried(t *testing.T) context.Context { return WithPatience(limited(t), 300*time.Millisecond) }
+
+// An error of one topic among several is an error of the question: in words where it is
+// final, and asked again, as long as the patience lasts, where it may pass.
+func TestTopicsThatBrokersRefuse(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		err  *kerr.Error
+		want string
+	}{
+		{kerr.InvalidTopicException, "asking for topics: the brokers do not take this as a topic's name"},
+		{kerr.LeaderNotAvailable, "asking for topics: no broker has answered for 300ms: LEADER_NOT_AVAILABLE"},
+		{kerr.UnknownTopicOrPartition, `the topic "b" does not exist`},
+		{kerr.TopicAuthorizationFailed, `asking for topics: the user may not Describe topic "b"`},
+	} {
+		c := newCluster(t, kfake.SeedTopics(2, "a", "b", "c"))
+		admin := kadm.NewClient(newClient(t, c))
+		c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "b", Err: test.err, Count: -1})
+		if _, err := describe(hurried(t), admin, zerolog.Nop(), []string{"c", "b", "a"}); !Final(err) || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%v: %v, want %s", test.err, err, test.want)
+		}
+	}
+	// Where the one that is hidden cannot be found out, it is not named.
+	c := newCluster(t, kfake.SeedTopics(2, "a"))
+	err := hidden(limited(t), kadm.NewClient(newClient(t, c)), []string{"a"}, fmt.Errorf("within: %w", kerr.TopicAuthorizationFailed))
+	if !Final(err) || !strings.HasPrefix(err.Error(), "asking for topics: the user may not Describe the topic; ") {
+		t.Errorf("hidden: %v", err)
+	}
+}
+
+// A state topic that nobody may create is said with how it is made, by whatever the refusal is
+// wrapped in; one that another process has made is there; what may pass is passed on.
+func TestStateTopicIsNotCreated(t *testing.T) {
+	const made = `: kafka-topics.sh --create --topic s --partitions 4 --config cleanup.policy=compact --config min.cleanable.dirty.ratio=0.1 --config segment.bytes=67108864 --config segment.ms=600000; the user needs Read, Write and Describe on it`
+	const mayNot = `the state topic "s" is needed, and the user may not Create (or, where it exists, Describe) it; who may can make it` + made
+	const refuse = `the state topic "s" is needed, and the brokers refuse to create it; who may can make it` + made
+	for _, test := range []struct {
+		err  error
+		want string // "" where it is passed on
+	}{
+		{kerr.TopicAuthorizationFailed, mayNot}, {kerr.ClusterAuthorizationFailed, mayNot}, {kerr.PolicyViolation, refuse}, {kerr.InvalidReplicationFactor, refuse},
+		{kerr.NotController, ""}, {io.EOF, ""},
+	} {
+		for _, err := range []error{test.err, fmt.Errorf("within: %w", test.err)} {
+			got := uncreated(err, "s", 4)
+			if test.want == "" && got != err || test.want != "" && (!Final(got) || got.Error() != test.want || !errors.Is(got, test.err)) {
+				t.Errorf("%v: %v, want %s", err, got, test.want)
+			}
+		}
+	}
+	if err := errors.Join(uncreated(kerr.TopicAlreadyExists, "s", 4), uncreated(fmt.Errorf("within: %w", kerr.TopicAlreadyExists), "s", 4), uncreated(nil, "s", 4)); err != nil {
+		t.Errorf("it is there: %v", err)
+	}
+}
+
+// A state topic is made once and then waited for; one that is hidden after it was made is not
+// made again and again.
+func TestStateTopicIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answers []*kerr.Error // to the first questions for the topic; nil: as it is
+		creates int64
+		want    string // "" where it is there
+	}{
+		"made":                   {nil, 1, ""},
+		"made and not yet known": {[]*kerr.Error{kerr.UnknownTopicOrPartition, kerr.UnknownTopicOrPartition, kerr.UnknownTopicOrPartition}, 1, ""},
+		"made and hidden":        {[]*kerr.Error{kerr.TopicAuthorizationFailed, kerr.TopicAuthorizationFailed}, 1, `preparing the state topic "s": the user may not Describe topic "s"`},
+		"refused":                {[]*kerr.Error{kerr.InvalidTopicException}, 0, `preparing the state topic "s": the brokers do not take this as a topic's name`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t)
+			creates := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Observe: true, Count: -1})
+			for _, err := range test.answers {
+				c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "s", Err: err, When: asksFor("s")})
+			}
+			err := ensureStateTopic(limited(t), kadm.NewClient(newClient(t, c)), "s", 2)
+			if (err == nil) != (test.want == "") || err != nil && (!Final(err) || !strings.HasPrefix(err.Error(), test.want)) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+			if n := int64(creates.Hits()); n != test.creates {
+				t.Errorf("it was made %d times, want %d", n, test.creates)
+			}
+		})
+	}
+}
+
+// Who may not ask for a topic's settings is warned that they are not known; what may pass is
+// an error.
+func TestSettingsOfTheStateTopicAreHidden(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	if err := c.CreateTopic("s", 1, map[string]string{"cleanup.policy": "compact"}); err != nil {
+		t.Fatal(err)
+	}
+	admin := kadm.NewClient(newClient(t, c))
+	for _, test := range []struct {
+		err    *kerr.Error // nil: it is answered
+		warned bool
+	}{{nil, false}, {kerr.TopicAuthorizationFailed, true}, {kerr.ClusterAuthorizationFailed, true}, {kerr.PolicyViolation, false}} {
+		var log bytes.Buffer
+		fault := new(kfake.FaultHandle)
+		if test.err != nil {
+			fault = c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Err: test.err, Count: -1})
+		}
+		err := checkStateTopic(limited(t), admin, zerolog.New(&log), "s")
+		if test.err != nil {
+			fault.Remove()
+		}
+		if failed := test.err != nil && !test.warned; failed != (err != nil) || failed && !errors.Is(err, test.err) {
+			t.Errorf("%v: %v", test.err, err)
+		}
+		want := ""
+		if test.warned {
+			want = `{"level":"warn","topic":"s","message":"the user may not DescribeConfigs of the state topic, so that it is not known to be compacted"}` + "\n"
+		}
+		if log.String() != want {
+			t.Errorf("%v: logged is %s", test.err, &log)
+		}
+	}
+}
+
+// What stands in the way of a stream is said before it begins, whichever question it is that
+// fails, and with until also where the ends are asked for.
+func TestStreamIsNotOpened(t *testing.T) {
+	t.Parallel()
+	asks := func(isolation int8, timestamp int64) func(kmsg.Request) bool {
+		return func(r kmsg.Request) bool {
+			q := r.(*kmsg.ListOffsetsRequest)
+			return q.IsolationLevel == isolation && q.Topics[0].Topic == "in" && q.Topics[0].Partitions[0].Timestamp == timestamp
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(c *StreamConfig)
+		fault  kfake.Fault
+		want   string // "" where it is opened
+	}{
+		"nothing":                  {},
+		"no brokers":               {change: func(c *StreamConfig) { c.Source.Brokers = nil }, want: "brokers: "},
+		"no source":                {change: func(c *StreamConfig) { c.Source.Topics = []string{"gone"} }, want: `the topic "gone" does not exist`},
+		"no sink":                  {change: func(c *StreamConfig) { c.Sink.Topic = "gone" }, want: `the topic "gone" does not exist`},
+		"another cluster":          {change: func(c *StreamConfig) { c.Sink.Connection = connection(newCluster(t, kfake.ClusterID("two"))) }, want: "source and sink are topics of two clusters"},
+		"no state":                 {fault: kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Err: kerr.TopicAuthorizationFailed}, want: `the state topic "g-state" is needed`},
+		"no ends":                  {fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: asks(1, -1)}, want: "asking for the offsets to end at: the user may not Describe"},
+		"no ends, without until":   {change: func(c *StreamConfig) { c.Source.Until = "" }, fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: asks(1, -1)}},
+		"no starts":                {fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: asks(0, -2)}, want: "asking for the offsets to start at: the user may not Describe"},
+		"no starts, without until": {change: func(c *StreamConfig) { c.Source.Until = "" }, fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: asks(0, -2)}},
+		"no group":                 {fault: kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed}, want: `asking for the offsets of the consumer group "g": the user may not Describe consumer group "g"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, kfake.SeedTopics(2, "in", "out"), kfake.ClusterID("one"))
+			config := StreamConfig{Name: "p", Source: sourceOf(c, "in"), Sink: sinkOf(c, "out"), Log: zerolog.Nop()}
+			if test.change != nil {
+				test.change(&config)
+			}
+			if test.fault.Keys != nil {
+				test.fault.Count = -1
+				c.Fault(test.fault)
+			}
+			s, err := OpenStream(limited(t), config)
+			if (err == nil) != (test.want == "") || err != nil && (!Final(err) || !strings.HasPrefix(err.Error(), test.want)) || err == nil && s == nil {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// A bounded stream ends at what is committed when it is opened, and begins where the group
+// stands, in its own topics; where the group has no offset it begins by start.
+func TestBoundsOfAStream(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(2, "in", "out"), kfake.SeedTopics(1, "other"))
+	cl := newClient(t, c)
+	fill(t, cl, "in", 0, 0, 9)
+	fill(t, cl, "in", 1, 0, 7)
+	fill(t, cl, "other", 0, 0, 5)
+	if err := c.DeleteRecords("in", 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	open := newClient(t, c, kgo.TransactionalID("open"))
+	if err := open.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, open, "in", 0, 9, 3)
+	commit(t, cl, map[Partition]int64{in0: 4, {Topic: "other"}: 3})
+	for until, bounded := range map[string]bool{latest: true, "": false} {
+		config := StreamConfig{Name: "p", Source: sourceOf(c, "in"), Sink: sinkOf(c, "out"), Log: zerolog.Nop()}
+		config.Source.Until = until
+		s, err := OpenStream(limited(t), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends, began := map[Partition]int64{in0: 9, in1: 7}, map[Partition]int64{in0: 4, in1: 2}
+		if !bounded {
+			ends, began = nil, map[Partition]int64{}
+		}
+		if s.Bounded() != bounded || !maps.Equal(s.ends, ends) || !maps.Equal(s.began, began) {
+			t.Errorf("until %q: from %v to %v, want %v to %v", until, s.began, s.ends, began, ends)
+		}
+		if s.statePartitions != 2 {
+			t.Errorf("states have %d partitions", s.statePartitions)
+		}
+	}
+}
+
+// A partition that others read is left to them for as long as they get on: that they stand
+// where they stood is seen at the second look, not at the first.
+func TestOthersGetOn(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "in"))
+	fill(t, newClient(t, c), "in", 0, 0, 6)
+	if err := c.DeleteRecords("in", 0, 6); err != nil {
+		t.Fatal(err)
+	}
+	s := asking(t, c)
+	s.ends = map[Partition]int64{in0: 6}
+	for i, want := range []int64{0, 6, 6} {
+		if err := s.lookAhead(limited(t)); err != nil || s.at[in0] != want || s.done[in0] != want {
+			t.Errorf("look %d: at %d, done %d, %v; want %d", i+1, s.at[in0], s.done[in0], err, want)
+		}
+	}
+	s.at[in0], s.done[in0] = 3, 3 // they have got on: it is the first look at that place
+	for i, want := range []int64{3, 6} {
+		if err := s.lookAhead(limited(t)); err != nil || s.at[in0] != want {
+			t.Errorf("look %d after they got on: at %d, %v; want %d", i+1, s.at[in0], err, want)
+		}
+	}
+	// Who is at the end asks nothing, of nobody.
+	c.Close()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.lookAhead(ended); err != nil {
+		t.Error(err)
+	}
+}
+
+// What the group's coordinator refuses does not concern who is at the end.
+func TestNothingIsLearntAtTheEnd(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "in"))
+	s := asking(t, c)
+	s.ends, s.at[in0] = map[Partition]int64{in0: 4}, 4
+	asked := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed, Count: -1})
+	if err := s.learn(limited(t), nil); err != nil || asked.Hits() > 0 {
+		t.Errorf("%v after %d questions", err, asked.Hits())
+	}
+	if s.at[in0] = 3; s.learn(limited(t), nil) == nil {
+		t.Error("before the end nothing is asked")
+	}
+}
+
+// An end that cannot be looked for is an error, and not a transaction in which nothing came.
+func TestEndIsNotFound(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "in"))
+	fill(t, newClient(t, c), "in", 0, 0, 4)
+	s := asking(t, c)
+	s.ends = map[Partition]int64{in0: 4}
+	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed, Count: -1})
+	if raw, err := s.Next(limited(t)); raw != nil || !Final(err) || !strings.HasPrefix(err.Error(), "asking for the group's offsets: ") {
+		t.Errorf("the group may not be asked: %v, %v", raw, err)
+	}
+	fault.Remove()
+	if raw, err := s.Next(limited(t)); raw != nil || err != io.EOF || s.Touched() {
+		t.Errorf("nothing has come: %v, %v", raw, err)
+	}
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	if raw, err := s.Next(limited(t)); raw != nil || !Final(err) || !strings.HasPrefix(err.Error(), "reading the end of in/0: ") {
+		t.Errorf("the partition may not be read: %v, %v", raw, err)
+	}
+}
+
+// Whatever question about the end of a partition fails, it is an error, or asked again for as
+// long as the patience lasts; and the end is where it was.
+func TestTailIsRefused(t *testing.T) {
+	t.Parallel()
+	const refused, silent = "reading the end of in/0: the user may not %s topic \"in\"; ", "reading the end of in/0: no broker has answered for 300ms"
+	for name, test := range map[string]struct {
+		p    Partition
+		key  kmsg.Key
+		err  *kerr.Error
+		top  bool
+		want string
+	}{
+		"the topic":                     {in0, kmsg.Metadata, kerr.TopicAuthorizationFailed, false, fmt.Sprintf(refused, "Describe")},
+		"the topic, for a while":        {in0, kmsg.Metadata, kerr.LeaderNotAvailable, false, silent + ": reading the end of in/0: LEADER_NOT_AVAILABLE"},
+		"no such partition":             {in1, 0, nil, false, "reading the end of in/1: no broker has answered for 300ms: LEADER_NOT_AVAILABLE"},
+		"its records":                   {in0, kmsg.Fetch, kerr.TopicAuthorizationFailed, false, fmt.Sprintf(refused, "Read")},
+		"its records, for a while":      {in0, kmsg.Fetch, kerr.NotLeaderForPartition, false, silent + ": reading the end of in/0: NOT_LEADER_FOR_PARTITION"},
+		"the whole answer, for a while": {in0, kmsg.Fetch, kerr.FetchSessionIDNotFound, true, silent + ": FETCH_SESSION_ID_NOT_FOUND"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, kfake.SeedTopics(1, "in"))
+			transaction(t, c, "in", 0, 0, 4, kgo.TryAbort)
+			s := asking(t, c)
+			if test.err != nil {
+				c.Fault(kfake.Fault{Keys: []kmsg.Key{test.key}, Err: test.err, Count: -1, TopLevel: test.top})
+			}
+			at, err := (tails{s.client, kadm.NewClient(s.client), zerolog.Nop()}).beyond(hurried(t), test.p, 2, 5)
+			if at != 2 || !Final(err) || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("to %d, %v; want %s", at, err, test.want)
+			}
+		})
+	}
+	c := newCluster(t, kfake.SeedTopics(1, "in"))
+	s := asking(t, c)
+	if err := s.client.Ping(limited(t)); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if at, err := (tails{s.client, kadm.NewClient(s.client), zerolog.Nop()}).beyond(hurried(t), in0, 2, 5); at != 2 || !errors.Is(err, errImpatient) {
+		t.Errorf("nobody is there: to %d, %v", at, err)
+	}
+}
+
+// A wait that is broken off says what was waited for, and its last failure where it was time
+// that ended it.
+func TestWaitsThatAreBrokenOff(t *testing.T) {
+	cancelled, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	cancel(stopped)
+	late, cancelLate := context.WithTimeout(t.Context(), 0)
+	defer cancelLate()
+	last := errors.New("refused")
+	for _, c := range []struct {
+		ctx  context.Context
+		last error
+		want string
+		is   error
+	}{
+		{cancelled, nil, "asking: stopped", stopped}, {cancelled, last, "asking: stopped", stopped},
+		{late, nil, "asking: context deadline exceeded", context.DeadlineExceeded}, {late, last, "asking: context deadline exceeded; before that: refused", context.DeadlineExceeded},
+	} {
+		if err := interrupted(c.ctx, "asking", c.last); err.Error() != c.want || !errors.Is(err, c.is) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	// While the next try is waited for, too.
+	within, end := context.WithCancelCause(limited(t))
+	err := persist(within, zerolog.Nop(), "asking", func(context.Context) error {
+		time.AfterFunc(time.Millisecond, func() { end(stopped) })
+		return last
+	})
+	if !errors.Is(err, stopped) || Final(err) {
+		t.Errorf("waiting for the next try: %v", err)
+	}
+}
+
+// A question that is no greeting is asked for as long as the connection is closed; each time
+// the log is told, but not that what was made is not known yet.
+func TestQuestionsAreRepeated(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		ctx   func() context.Context
+		err   error
+		lines int
+	}{
+		{func() context.Context { return limited(t) }, io.EOF, 3},
+		{func() context.Context { return limited(t) }, errNotYet, 0},
+		{func() context.Context { return limited(t) }, fmt.Errorf("within: %w", errNotYet), 0},
+		{func() context.Context { return WithPatience(limited(t), time.Hour) }, io.EOF, 1},
+	} {
+		var log bytes.Buffer
+		calls := 0
+		err := persist(test.ctx(), zerolog.New(&log), "asking", func(context.Context) error {
+			if calls++; calls > 3 {
+				return nil
+			}
+			return test.err
+		})
+		if lines := strings.Count(log.String(), `"message":"asking is interrupted; it is tried again"`); err != nil || calls != 4 || lines != test.lines {
+			t.Errorf("%v: %v after %d calls, %d lines of log, want %d", test.err, err, calls, lines, test.lines)
+		}
+		if test.lines > 0 && !strings.Contains(log.String(), `"error":"EOF","try":1`) {
+			t.Errorf("logged is %s", &log)
+		}
+	}
+}
+
+// A minute after it was said, what the client says at each try is said again.
+func TestClientRepeatsItselfAfterAMinute(t *testing.T) {
+	l := newLogger(zerolog.Nop()).(logger)
+	said := l.loggedAt[unreachable[0]]
+	now := time.Now().UnixNano()
+	for before, again := range map[int64]bool{0: false, now - int64(30*time.Second): true, now - int64(61*time.Second): false} {
+		said.Store(before)
+		if got := l.again(unreachable[0]); got != again {
+			t.Errorf("said %v ago: again is %v", time.Duration(now-before), got)
+		}
+		if again != (said.Load() == before) {
+			t.Errorf("said %v ago: the time is noted %v", time.Duration(now-before), said.Load() != before)
+		}
+	}
+	if l.again("something else") {
+		t.Error("what is new is taken for a repetition")
+	}
+}
+
+// A client learns each topic once, however often it is named.
+func TestTopicsAreLearntOnce(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "out", "beside"))
+	ended := new(endedRecords)
+	box := newOutbox(newClient(t, c, kgo.WithHooks(ended)))
+	for _, step := range []struct {
+		topic  string
+		others []string
+		want   int64
+	}{{"out", []string{"beside", "out", "beside"}, 2}, {"out", []string{"beside"}, 2}, {"beside", nil, 2}} {
+		if err := box.introduce(limited(t), step.topic, step.others...); err != nil || ended.n.Load() != step.want {
+			t.Errorf("%s and %v: %d records, %v; want %d", step.topic, step.others, ended.n.Load(), err, step.want)
+		}
+	}
+	// One that cannot be learnt is asked for again.
+	for want := int64(3); want < 5; want++ {
+		if err := box.introduce(limited(t), "out", "missing"); err != nil || ended.n.Load() != want || box.knows("missing") || box.strange.Load() {
+			t.Errorf("a missing one beside it: %d records, %v, strange %v", ended.n.Load(), err, box.strange.Load())
+		}
+	}
+}
+
+// endedRecords counts records that a client is done with.
+type endedRecords struct{ n atomic.Int64 }
+
+// OnProduceRecordUnbuffered implements kgo.HookProduceRecordUnbuffered.
+func (e *endedRecords) OnProduceRecordUnbuffered(*kgo.Record, error) { e.n.Add(1) }
+
+// A release is written by a client that commits nothing by itself, waits for little, and
+// holds as much as it is told, in the codec of the configuration.
+func TestSettingsOfARelease(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "out"))
+	config := sinkOf(c, "out")
+	config.Compression = "none"
+	config.SetPipeline("nightly")
+	client := newRelease(t, config, 1).sink.(*sink).client
+	for _, want := range []struct{ option, value any }{
+		{kgo.TransactionalID, "sdlfilter-out-nightly"}, {kgo.TransactionTimeout, 15 * time.Minute}, {kgo.ProducerLinger, 5 * time.Millisecond},
+		{kgo.MaxBufferedRecords, int64(200_000)}, {kgo.MaxBufferedBytes, int64(64 << 20)}, {kgo.ProducerBatchCompression, []kgo.CompressionCodec{kgo.NoCompression()}},
+	} {
+		if got := client.OptValue(want.option); fmt.Sprint(got) != fmt.Sprint(want.value) {
+			t.Errorf("%v, want %v", got, want.value)
+		}
+	}
+}
+
+// A transaction may be as long as the one broker allows that allows the least: a broker's own
+// setting comes before the cluster's, which counts where brokers cannot be asked.
+func TestEachBrokerLimitsTransactions(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		own     map[string]string // of each broker; nil: they may not be asked
+		cluster string
+		want    time.Duration // 0: it is not known
+	}{
+		"the least of two":             {map[string]string{"0": "70000", "1": "60000"}, "1000", time.Minute},
+		"the least of two, first":      {map[string]string{"0": "60000", "1": "70000"}, "1000", time.Minute},
+		"one does not say":             {map[string]string{"0": "", "1": "90000"}, "1000", 90 * time.Second},
+		"longer than 31 bits":          {map[string]string{"0": "2147483648", "1": "90000"}, "1000", 90 * time.Second},
+		"as long as is needed":         {map[string]string{"0": "900000", "1": "900001"}, "1000", 0},
+		"brokers may not be asked":     {nil, "80000", 80 * time.Second},
+		"nobody says":                  {map[string]string{"0": "", "1": ""}, "1000", 0},
+		"another setting, which is no": {map[string]string{"0": "x", "1": "-1"}, "1000", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, kfake.NumBrokers(2))
+			c.ControlKey(int16(kmsg.DescribeConfigs), func(r kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				answer := r.ResponseKind().(*kmsg.DescribeConfigsResponse)
+				for _, asked := range r.(*kmsg.DescribeConfigsRequest).Resources {
+					of := kmsg.NewDescribeConfigsResponseResource()
+					of.ResourceType, of.ResourceName = asked.ResourceType, asked.ResourceName
+					value := test.cluster
+					if asked.ResourceName != "" {
+						if value = test.own[asked.ResourceName]; test.own == nil {
+							return nil, errors.New("closed"), true
+						}
+					}
+					for _, key := range []string{"message.max.bytes", "transaction.max.timeout.ms"} {
+						setting := kmsg.NewDescribeConfigsResponseResourceConfig()
+						setting.Name = key
+						if setting.Value = &value; key == "message.max.bytes" {
+							few := "7"
+							setting.Value = &few
+						}
+						of.Configs = append(of.Configs, setting)
+					}
+					answer.Resources = append(answer.Resources, of)
+				}
+				return answer, nil, true
+			})
+			got, err := (&sink{client: newClient(t, c)}).allowed(limited(t), errors.New("refused"))
+			if got != test.want || (err != nil) != (test.want == 0) {
+				t.Errorf("%v, %v; want %v", got, err, test.want)
+			}
+		})
+	}
+}
+
+// What comes after a record that was lost is refused when it is handed over, not only when all
+// is finished.
+func TestReleaseEndsWithWhatIsLost(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "in", "out"))
+	fill(t, newClient(t, c), "in", 0, 0, 3)
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	made := writeHeld(t, c)
+	lost := func() bool { return made.(*sink).failure() != nil }
+	eventually.True(t, "the brokers have refused a record", lost)
+	for what, err := range map[string]error{"write": made.Write(limited(t), []kgo.Record{}), "finish": made.Finish(limited(t)), "commit": made.Commit(), "note": connectors.NotesOf(made).Note(limited(t), "out", nil)} {
+		if !Final(err) || !strings.HasPrefix(err.Error(), `writing to out: the user may not Write to topic "out"`) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

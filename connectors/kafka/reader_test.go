@@ -1,0 +1,189 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/message"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// A pass takes the records of the partition that it is at, from the offset that comes next
+// and before the end, and knows from others and from markers how far it has come.
+func TestRecordsThatAreTaken(t *testing.T) {
+	t.Parallel()
+	marker := kgo.NewRecordAttrs(kgo.RecordAttrsOpts{Control: true})
+	for _, c := range []struct {
+		what  string
+		m     kgo.Record
+		next  int64
+		taken bool
+	}{
+		{"the next one", kgo.Record{Topic: "in", Partition: 1, Offset: 5}, 6, true},
+		{"one after a gap", kgo.Record{Topic: "in", Partition: 1, Offset: 8}, 9, true},
+		{"the last one", kgo.Record{Topic: "in", Partition: 1, Offset: 9}, 10, true},
+		{"one beyond the end", kgo.Record{Topic: "in", Partition: 1, Offset: 10}, 11, false},
+		{"a marker", kgo.Record{Topic: "in", Partition: 1, Offset: 7, Attrs: marker}, 8, false},
+		{"one that was taken before", kgo.Record{Topic: "in", Partition: 1, Offset: 4}, 5, false},
+		{"one of another partition", kgo.Record{Topic: "in", Partition: 0, Offset: 7}, 5, false},
+		{"one of another topic", kgo.Record{Topic: "too", Partition: 1, Offset: 7}, 5, false},
+		{"one of another topic and partition", kgo.Record{Topic: "too", Offset: 7}, 5, false},
+	} {
+		r := &reader{next: 5}
+		r.accept(&span{in1, 2, 10}, &c.m)
+		if r.next != c.next || len(r.pending) == 1 != c.taken || c.taken && r.pending[0] != &c.m {
+			t.Errorf("%s: next is %d, taken %v; want %d, %v", c.what, r.next, len(r.pending) == 1, c.next, c.taken)
+		}
+	}
+}
+
+// What ends a pass is said in words, wherever it stands among errors that do not; of those
+// the log is told, but not of a poll whose time is up.
+func TestErrorsOfAPoll(t *testing.T) {
+	t.Parallel()
+	within := func(err error) error { return fmt.Errorf("within: %w", err) }
+	passing := within(kerr.NotLeaderForPartition)
+	for _, c := range []struct {
+		errs []error
+		want error // nil: the pass goes on
+		log  int   // lines
+	}{
+		{nil, nil, 0},
+		{[]error{within(context.DeadlineExceeded), context.DeadlineExceeded, within(context.Canceled), context.Canceled}, nil, 0},
+		{[]error{passing, context.Canceled, passing}, nil, 2},
+		{[]error{passing, within(kerr.TopicAuthorizationFailed)}, kerr.TopicAuthorizationFailed, 1},
+		{[]error{context.DeadlineExceeded, within(kgo.ErrClientClosed)}, kgo.ErrClientClosed, 0},
+		{[]error{kerr.OffsetOutOfRange, passing}, kerr.OffsetOutOfRange, 0},
+	} {
+		var errs []kgo.FetchError
+		for _, err := range c.errs {
+			errs = append(errs, kgo.FetchError{Topic: "in", Err: err})
+		}
+		var log bytes.Buffer
+		err := unreadable(zerolog.New(&log), "reading in", errs)
+		if !errors.Is(err, c.want) || err != nil && (c.want == nil || !strings.HasPrefix(err.Error(), "reading in: ")) {
+			t.Errorf("%v: %v, want %v", c.errs, err, c.want)
+		}
+		const line = `{"level":"warn","error":"within: NOT_LEADER_FOR_PARTITION: This server is not the leader for that topic-partition.","message":"reading in is interrupted; it is tried again"}` + "\n"
+		if log.String() != strings.Repeat(line, c.log) {
+			t.Errorf("%v: logged is\n%s", c.errs, &log)
+		}
+	}
+}
+
+// A block ends with 4096 records or with a mebibyte, whichever comes first, and at the end of
+// a partition; one that is to be of so many records is, however long they are.
+func TestBlocksOfASource(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(2, "many"), kfake.SeedTopics(1, "long"))
+	cl := newClient(t, c)
+	fill(t, cl, "many", 0, 0, 4096+500)
+	fill(t, cl, "many", 1, 0, 3)
+	var long []*kgo.Record
+	for range 13 {
+		long = append(long, &kgo.Record{Topic: "long", Value: []byte(`{"wage":1,"region":"` + strings.Repeat("x", 1<<18-22) + `"}`)}) // a quarter of a mebibyte each
+	}
+	if err := cl.ProduceSync(t.Context(), long...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		topic string
+		cut   connectors.Cut
+		want  []int
+	}{
+		{"many", connectors.Cut{}, []int{4096, 500, 3}},
+		{"many", connectors.Cut{Records: 4500}, []int{4500, 96, 3}},
+		{"long", connectors.Cut{}, []int{4, 4, 4, 1}},
+		{"long", connectors.Cut{Records: 3}, []int{3, 3, 3, 3, 1}},
+		{"long", connectors.Cut{Records: 7}, []int{4, 4, 4, 1}},
+		{"long", connectors.Cut{Records: 7, Exact: true}, []int{7, 6}},
+	} {
+		if _, sizes := readAll(t, open(t, sourceOf(c, test.topic)), test.cut); !slices.Equal(sizes, test.want) {
+			t.Errorf("%s, %+v: blocks of %v, want %v", test.topic, test.cut, sizes, test.want)
+		}
+	}
+}
+
+// Who reads on from a pass that was closed is told so, and a pass that came to its end stays
+// there.
+func TestPassIsOver(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "in"))
+	fill(t, newClient(t, c), "in", 0, 0, 3)
+	s := open(t, sourceOf(c, "in"))
+	for _, whole := range []bool{false, true} {
+		r, err := s.Read(limited(t), layoutOf(s.Schema()), connectors.Cut{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if whole {
+			for err == nil {
+				_, err = r.Next(limited(t))
+			}
+			if err != io.EOF {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		want := kgo.ErrClientClosed
+		if whole {
+			want = io.EOF
+		}
+		if raw, err := r.Next(limited(t)); raw != nil || !errors.Is(err, want) {
+			t.Errorf("read to its end %v: %v, %v", whole, raw, err)
+		}
+	}
+}
+
+// askedDecoder is a format's reader that takes down whether a decoder was to carry columns.
+type askedDecoder struct {
+	message.Reader
+	carry []bool
+}
+
+func (a *askedDecoder) Decoder(layout *microdata.Layout, carry bool) (message.Decoder, error) {
+	a.carry = append(a.carry, carry)
+	return a.Reader.Decoder(layout, carry)
+}
+
+// Columns are carried where some are released without being decoded, be it one of many, or
+// where the sink takes messages as they are; else nobody pays for it.
+func TestColumnsAreCarriedWhereNeeded(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "in"))
+	s := open(t, sourceOf(c, "in"))
+	asked := &askedDecoder{Reader: s.reader}
+	s.reader = asked
+	for i, change := range []func(*microdata.Layout){
+		func(*microdata.Layout) {},
+		func(l *microdata.Layout) { l.Release[0].Column = -1 },
+		func(l *microdata.Layout) { l.Release[1].Column = -1 },
+		func(l *microdata.Layout) { l.Release = nil },
+		func(l *microdata.Layout) { s.carried.Store(true) },
+	} {
+		layout := layoutOf(s.Schema())
+		change(layout)
+		r, err := s.Read(limited(t), layout, connectors.Cut{})
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		r.Close()
+	}
+	if want := []bool{false, true, true, false, true}; !slices.Equal(asked.carry, want) {
+		t.Errorf("carried %v, want %v", asked.carry, want)
+	}
+}
