@@ -183,6 +183,11 @@ type Identity struct {
 	CorrectLinks      Float // targets that the Bayesian intruder links rightly
 	MinK              Float // fewest records that share a combination of keys
 	MaxIndividualRisk Float // greatest probability of re-identification of a record
+
+	// What masks have taken from the categorical keys that they change.
+	Changed     Float // share of records with another category, of the key of which most have one
+	EntropyLost Float // share of the entropy that the release does not tell, of the key of which it tells least
+	PMSE        Float // propensity score mean squared error of the masked keys together
 	// Sampled says that not all records were looked at. The least k and the greatest
 	// risk are then NaN: they may be those of a record that was not drawn.
 	Sampled bool

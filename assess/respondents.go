@@ -20,6 +20,7 @@ type RespondentMeasure struct {
 	Categorical bool   // it is about categorical keys, else about numeric ones
 	Whole       bool   // it is known of all records alone: one that was not drawn may decide it
 	Population  bool   // without weights it takes the file for the whole population
+	Loss        bool   // it is what masks have taken from the data, and there are masks of categorical keys
 
 	Least     bool // the limit is the least that is tolerable, else the greatest
 	Form      RespondentForm
@@ -80,6 +81,25 @@ var RespondentMeasures = []RespondentMeasure{
 		Form:  AsProbability,
 		words: "probability of re-identification of every record", Advice: "recode the categorical keys more coarsely, or release a smaller sample of the population",
 		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxIndividualRisk) }, found: func(id *Identity) *Float { return &id.MaxIndividualRisk },
+	},
+	{
+		Name: "max_changed", Label: "categories changed", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true,
+		Form: AsShare, One: "of the records", Many: "of the records",
+		words: "share of records whose category of a key is not the original's", Advice: "keep categories with a greater probability (pram), or suppress fewer cells (a smaller k); all records of a column whose categories were given other names are changed",
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxChanged) }, found: func(id *Identity) *Float { return &id.Changed },
+	},
+	{
+		Name: "max_entropy_lost", Label: "entropy lost", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true,
+		Form: AsShare, One: "of a key’s", Many: "of a key’s",
+		words: "share of the entropy of a key that its released categories do not tell", Advice: "join fewer categories (recode), keep them with a greater probability (pram), or suppress fewer cells (a smaller k)",
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxEntropyLost) }, found: func(id *Identity) *Float { return &id.EntropyLost },
+	},
+	{
+		Name: "max_pmse", Label: "pMSE of the masked keys", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true,
+		Form:  AsProbability,
+		words: "propensity score mean squared error of the masked keys", Advice: "mask the categorical keys less; combinations of categories with other names are told apart for certain, which is 0.25",
+		check: func(ps *check.Problems, name string, v float64) { ps.Between(name, v, 0, 0.25) },
+		limit: func(r Rule) (float64, bool) { return given(r.MaxPMSE) }, found: func(id *Identity) *Float { return &id.PMSE },
 	},
 }
 

@@ -18,6 +18,10 @@ type Rule struct {
 	MaxCorrectLinks   *float64 `yaml:"max_correct_links" doc:"greatest number of respondents that the Bayesian intruder links rightly; needs assess.intruder.bayes"`
 	MinK              *int     `yaml:"min_k" doc:"least number of records that share a combination of categorical keys; needs assess.intruder.uniqueness"`
 	MaxIndividualRisk *float64 `yaml:"max_individual_risk" share:"whole" doc:"greatest probability of a record's re-identification by categorical keys, 0 to 1; needs assess.intruder.uniqueness"`
+
+	MaxChanged     *float64 `yaml:"max_changed" share:"whole" doc:"greatest share of records, 0 to 1, that have another category of a key than the original's, or none, of the key of which most have; needs assess.intruder.uniqueness"`
+	MaxEntropyLost *float64 `yaml:"max_entropy_lost" share:"whole" doc:"greatest share of a key's entropy, 0 to 1, that its released categories do not tell, of the key of which they tell least; needs assess.intruder.uniqueness"`
+	MaxPMSE        *float64 `yaml:"max_pmse" doc:"greatest propensity score mean squared error of the masked categorical keys together, 0 to 0.25, where no combination is on both sides; needs assess.intruder.uniqueness"`
 }
 
 // Verdict is what the gate says of a release.

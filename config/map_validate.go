@@ -139,7 +139,7 @@ func (l *loader) validateStrategies(p *Pipeline) {
 func (l *loader) validateMapColumn(p *Pipeline) {
 	const path = "map.column"
 	m := p.Map
-	if !l.Sound(path, "masks", "map.strategies") {
+	if !l.Sound(path, "masks", "map.strategies") || l.validateMapCategories(p) {
 		return
 	}
 	if !l.Given(path) {
@@ -167,6 +167,39 @@ func (l *loader) validateMapColumn(p *Pipeline) {
 	case without >= 0:
 		l.Wrong(path, "must be masked by the configured masks or by every strategy, and neither they nor %q mask %q", m.Strategies[without].Name, m.Column)
 	}
+}
+
+// validateMapCategories judges the columns of a map of categories, and reports whether it
+// is one.
+func (l *loader) validateMapCategories(p *Pipeline) bool {
+	const list = "map.categories"
+	m := p.Map
+	if !l.Given(list) {
+		return false
+	}
+	if len(m.Categories) == 0 && l.Sound(list) {
+		l.Wrong(list, "must name at least one column")
+	}
+	if l.Given("map.column") {
+		l.Wrong("map.column", "must be left out with categories: the map is of those")
+	}
+	if len(m.By) > 0 && l.Sound("map.by") {
+		l.Wrong("map.by", "must be left out with categories, of which there are no groups")
+	}
+	for i, name := range m.Categories {
+		path := fmt.Sprintf("%s[%d]", list, i)
+		masked := masksColumn(p.Masks, name) || slices.ContainsFunc(m.Strategies, func(s Strategy) bool { return masksColumn(s.Masks, name) })
+		switch {
+		case l.listed(p, path, name) == nil:
+		case !masked:
+			l.Wrong(path, "must be a column that is masked, got %q%s", name, form.ThereAre(maskedColumns(p.Masks)))
+		case slices.Contains(m.Categories[:i], name):
+			l.Wrong(path, "must not repeat a column, got %q again", name)
+		case !slices.Contains(p.Assess.IntruderKeys(), name) && l.Sound("assess.keys"):
+			l.Wrong(path, "must be one of %s, got %q%s", p.Assess.keysWords(), name, form.Instead(name, p.Assess.IntruderKeys()))
+		}
+	}
+	return true
 }
 
 func masksColumn(masks []transform.Spec, column string) bool {

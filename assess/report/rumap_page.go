@@ -125,10 +125,14 @@ func viewMap(m *rumap.Map) *mapView {
 		v.Strategies = append(v.Strategies, strategyView(m, name, "strategy-"+strconv.Itoa(len(v.Strategies)+1), at))
 	}
 	v.Groups = groupsView(m, at)
+	unmasked := "U₀ of the unmasked data, n/S²"
+	if len(m.Categories) > 0 {
+		unmasked = "U₀ of the unmasked data, H(X) in bits"
+	}
 	v.Facts = []labelled{
 		{Label: "records in the data", cell: whole("/records", m.Records)},
 		{Label: "replicates of every point, M", cell: whole("/replicates", int64(m.Replicates))},
-		{Label: "U₀ of the unmasked data, n/S²", cell: number("/U0", m.U0)},
+		{Label: unmasked, cell: number("/U0", m.U0)},
 		{Label: "points", cell: cell{Text: count(int64(len(m.Points)))}},
 	}
 	if m.Sampled > 0 {
@@ -191,8 +195,11 @@ func (v *mapView) verdict(m *rumap.Map, at int) {
 		{Label: "efficiency, U/U₀", cell: shown(path+"/efficiency", p.Efficiency, percent(float64(p.Efficiency)))},
 		{Label: "bias of the mean", cell: shown(path+"/bias", p.Bias, pretty(float64(p.Bias), 3)), Note: m.Unit},
 	}
-	if k, ok := m.Worst(p.Risk, m.Protected()); ok {
-		risk := riskView(path, p.Risk, k)
+	k, ok := m.Worst(p.Risk, m.Protected())
+	switch risk := riskView(path, p.Risk, k); {
+	case len(m.Categories) > 0 && ok:
+		v.Tiles = append(v.Tiles[:1], labelled{Label: "greatest probability of re-identification", cell: risk.R, Note: "by the categorical keys"})
+	case ok:
 		v.Tiles = append(v.Tiles,
 			labelled{Label: "worst protected, known to", cell: risk.Known, Note: strings.TrimPrefix(m.Unit+"; ", "; ") + risk.Subject},
 			labelled{Label: "its disclosure risk R", cell: risk.R, Note: riskUnit(m.Unit)})

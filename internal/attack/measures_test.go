@@ -7,6 +7,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/intruder"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
@@ -16,7 +17,8 @@ func TestEveryMeasureIsFound(t *testing.T) {
 	if len(found) != len(assess.RespondentMeasures) {
 		t.Errorf("%d measures are found, the table has %d", len(found), len(assess.RespondentMeasures))
 	}
-	want := map[string]float64{"max_linked": 0.25, "max_correct_links": 7, "min_k": 3, "max_individual_risk": 0.125}
+	want := map[string]float64{"max_linked": 0.25, "max_correct_links": 7, "min_k": 3, "max_individual_risk": 0.125,
+		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625}
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
 		r := new(Result)
@@ -30,6 +32,8 @@ func TestEveryMeasureIsFound(t *testing.T) {
 			r.Bayes = &intruder.Result{Correct: 7}
 		case "uniqueness":
 			r.Uniqueness = &uniqueness.Result{MinFrequency: 3, MaxIndividualRisk: 0.125}
+			r.Categories = &loss.Categories{PMSE: 0.0625, Columns: []loss.CategoryLoss{
+				{Records: 8, Changed: 1, Original: 2, Lost: 0.75}, {Records: 8, Changed: 4, Original: 4, Lost: 1}, {Records: 8}}}
 		}
 		if v := float64(*m.Found(r.Identity())); v != want[m.Name] {
 			t.Errorf("%s: %v, want %v", m.Name, v, want[m.Name])

@@ -93,6 +93,19 @@ var found = map[string]func(*Result) (float64, bool){
 		}
 		return r.Uniqueness.MaxIndividualRisk, true
 	},
+	"max_changed":      ofCategories((*loss.Categories).MostChanged),
+	"max_entropy_lost": ofCategories((*loss.Categories).MostLost),
+	"max_pmse":         ofCategories(func(c *loss.Categories) float64 { return c.PMSE }),
+}
+
+// ofCategories is a measure of what masks have taken from categorical keys.
+func ofCategories(of func(*loss.Categories) float64) func(*Result) (float64, bool) {
+	return func(r *Result) (float64, bool) {
+		if r.Categories == nil {
+			return 0, false
+		}
+		return of(r.Categories), true
+	}
 }
 
 // Identity is what the gate judges the release by; what was not asked for is NaN or

@@ -12,8 +12,11 @@ type RUMap struct {
 	Title  string // of one panel of several
 	Column string
 	Unit   string // of the column; R is in 1/unit²
-	Points []RUPoint
-	Lines  []RULine
+	// Risk and Utility are what the axes are called where R is no 1/error², so that there is no
+	// error to show beside it; "" otherwise.
+	Risk, Utility string
+	Points        []RUPoint
+	Lines         []RULine
 	// MinEfficiency is the least admissible efficiency; 0 where no rule sets one.
 	MinEfficiency float64
 	Curves        []RUCurve

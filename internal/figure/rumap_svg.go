@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"math"
 	"sort"
 	"strconv"
@@ -149,6 +150,9 @@ func (f *ruFrame) axes() {
 		f.text("tick", "start", f.right+8, f.lane+5, "± 0")
 	}
 	for _, rmse := range f.errorTicks() {
+		if f.m.Risk != "" {
+			break
+		}
 		y := f.y(1 / (rmse * rmse))
 		f.line("nib", f.right, y, f.right+4, y)
 		f.text("tick", "start", f.right+8, y+4, Trimmed(rmse))
@@ -173,9 +177,11 @@ func (f *ruFrame) axes() {
 	if f.m.Unit != "" && (!f.slim || Cells(f.m.Unit) <= 8) {
 		known += " " + f.m.Unit
 	}
-	f.text("axis", "start", 4, f.top-12, "↑ "+risk)
-	f.text("axis", "end", float64(f.o.Width)-4, f.top-12, known)
-	utility := "Data utility: efficiency U/U₀, % →"
+	f.text("axis", "start", 4, f.top-12, "↑ "+cmp.Or(f.m.Risk, risk))
+	if f.m.Risk == "" {
+		f.text("axis", "end", float64(f.o.Width)-4, f.top-12, known)
+	}
+	utility := cmp.Or(f.m.Utility, "Data utility: efficiency U/U₀, %") + " →"
 	f.text("axis", "end", f.right, f.bottom+38, utility)
 }
 

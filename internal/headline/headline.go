@@ -176,7 +176,7 @@ func Respondents(s Subject, rules []assess.RuleVerdict) (figures []Figure, assum
 		if math.IsNaN(v) && len(about) > 0 {
 			v = float64(about[0].Found)
 		}
-		if math.IsNaN(v) && len(about) == 0 && !m.ByDefault {
+		if math.IsNaN(v) && len(about) == 0 && (!m.ByDefault || m.Loss) {
 			continue
 		}
 		f := Figure{Measure: m.Name, Label: cmp.Or(m.Label, m.Name), Value: assess.Float(v)}
@@ -190,6 +190,8 @@ func Respondents(s Subject, rules []assess.RuleVerdict) (figures []Figure, assum
 			if len(about) > 0 {
 				doubt = "so that its rule cannot hold"
 			}
+		case id.Sampled && m.Loss:
+			doubt = "found among a sample"
 		case id.Sampled:
 			doubt = "found among a sample, where people are found more easily than in the whole release"
 		}

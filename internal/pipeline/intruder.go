@@ -141,6 +141,8 @@ func (pl *Plan) checkRespondentRules(in *config.Intruder) error {
 			case !given:
 			case m.Categorical && len(at.Counted) == 0:
 				return config.Errors{pl.Config.Errorf(path, "is about combinations of categorical keys, and none of the keys is one; list numeric ones that are in assess.intruder.categorical")}
+			case m.Loss && !slices.ContainsFunc(at.Counted, func(name string) bool { return slices.Contains(at.Released, at.Index[name]) }):
+				return config.Errors{pl.Config.Errorf(path+"."+m.Name, "is about what masks take from categorical keys, and no mask changes one")}
 			case !m.Categorical && m.ByDefault && len(at.Linked) == 0 && in.Linkage == nil:
 				return config.Errors{pl.Config.Errorf(path+"."+m.Name, "is about linkage by numeric keys, and none of the keys is one")}
 			}

@@ -55,6 +55,9 @@ func (m *Map) drawn(named []Subject) (list []series, left int) {
 			}
 		}
 	}
+	if len(subjects) == 0 && len(m.Categories) > 0 {
+		subjects = all
+	}
 	if len(subjects) == 0 {
 		if typical := (Subject{"typical", "index"}); slices.Contains(all, typical) {
 			list = append(list, series{typical.String(), []Subject{typical}})

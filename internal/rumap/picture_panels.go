@@ -118,6 +118,7 @@ func (m *Map) picture(p panel, strategies []string, list []series, left int) fig
 			out.Lines = append(out.Lines, figure.RULine{Target: r.Target, Knowledge: r.Knowledge, R: r.limit()})
 		}
 	}
+	m.words(&out)
 	m.groupCurves(&out, strategies, p.strategies)
 	shown := map[*Point]int{}
 	for _, i := range p.strategies {

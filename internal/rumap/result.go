@@ -11,10 +11,13 @@ const Configured = "configured"
 // Map is an R-U confidentiality map on data. R and U are in 1/(unit of the
 // column)².
 type Map struct {
-	Schema     string       `json:"schema" doc:"what this object is"`
-	Name       string       `json:"name" doc:"name of the pipeline"`
-	Version    string       `json:"version" doc:"version of the program"`
-	Column     string       `json:"column"`
+	Schema  string `json:"schema" doc:"what this object is"`
+	Name    string `json:"name" doc:"name of the pipeline"`
+	Version string `json:"version" doc:"version of the program"`
+	Column  string `json:"column"`
+	// Categories are the columns of a map of categories, whose U is what is told of them in bits
+	// and whose R is a probability; Column has their names one after another.
+	Categories []string     `json:"categories,omitempty" doc:"of a map of categories, its columns: U is what their released categories tell of the original's, in bits, and R the probability that a record is found by its categorical keys"`
 	Unit       string       `json:"unit,omitempty"`
 	Replicates int          `json:"replicates" doc:"M, masked replicates of every point"`
 	Records    int64        `json:"records" doc:"records in the data"`

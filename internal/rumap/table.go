@@ -81,8 +81,10 @@ func (t *table) verdict() {
 	}
 	words := "efficiency " + figure.Percent(float64(p.Efficiency))
 	if k, ok := m.Worst(p.Risk, m.Protected()); ok {
-		words += "; worst protected: " + figure.Printable(k.Target+", "+k.Knowledge) + ", R = " + figure.Plain(float64(k.R), figure.RiskDigits) +
-			", known to ± " + figure.Plain(float64(k.RMSE), figure.RiskDigits)
+		words += "; worst protected: " + figure.Printable(k.Target+", "+k.Knowledge) + ", R = " + figure.Plain(float64(k.R), figure.RiskDigits)
+		if len(m.Categories) == 0 {
+			words += ", known to ± " + figure.Plain(float64(k.RMSE), figure.RiskDigits)
+		}
 		if m.Unit != "" {
 			words += " " + figure.Printable(m.Unit)
 		}
@@ -162,7 +164,7 @@ const leastSubject = 8
 func (t *table) columns(name string) (c tableColumns, head string) {
 	const least = efficiencyWidth + riskWidth + markWidth + 2
 	c = tableColumns{axes: t.m.axesOf(name), known: knownWidth}
-	if least+c.known+10*len(c.axes) > t.Width {
+	if least+c.known+10*len(c.axes) > t.Width || len(t.m.Categories) > 0 {
 		c.known = 0
 	}
 	head = "  "

@@ -50,6 +50,35 @@ type CategoryLoss struct {
 	Distance float64 `json:"distance" doc:"half the sum of the differences of the categories' shares: 0 where they are as frequent as they were, 1 where no category is on both sides"`
 }
 
+// MostChanged is the share of changed records of the column of which most are changed.
+func (c *Categories) MostChanged() (most float64) {
+	for _, l := range c.Columns {
+		most = max(most, float64(l.Changed)/float64(l.Records))
+	}
+	return most
+}
+
+// MostLost is the share of its entropy that a column has lost, of the one that has lost the
+// greatest; 0 of a column of one category, which has none to lose.
+func (c *Categories) MostLost() (most float64) {
+	for _, l := range c.Columns {
+		if l.Original > 0 {
+			most = max(most, min(1, l.Lost/l.Original))
+		}
+	}
+	return most
+}
+
+// Told is what the released categories tell of the original's, Σ I(X; Y) over the columns, and
+// what there is to tell, Σ H(X), both in bits.
+func (c *Categories) Told() (told, all float64) {
+	for _, l := range c.Columns {
+		told += max(0, l.Original-l.Lost)
+		all += l.Original
+	}
+	return told, all
+}
+
 // CategoriesOf measures columns of categories. All must have the same records, at least one.
 func CategoriesOf(columns []CategoryPair) (*Categories, error) {
 	if len(columns) == 0 || len(columns[0].Original) == 0 {

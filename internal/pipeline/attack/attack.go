@@ -117,7 +117,7 @@ func Some(ctx context.Context, pl *pipeline.Plan, p assess.Pairs, parts []string
 		case "bayes":
 			only.Bayes = o.Bayes
 		case "uniqueness":
-			only.Uniqueness = o.Uniqueness
+			only.Uniqueness, only.Categories = counting(o.Uniqueness), o.Categories
 		case "inversion":
 			only.Inversion = o.Inversion
 		}
@@ -221,8 +221,7 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 		o.Linkage = &attack.Linkage{}
 	}
 	if u := in.Uniqueness; u != nil || all && len(d.Categorical) > 0 {
-		options := uniqueness.DefaultOptions()
-		options.Estimator = uniqueness.Approximate
+		options := defaultUniqueness()
 		if u == nil && pl.Config.Assess.KeysByRole() && len(d.Categorical) > pipeline.MostForSUDA2 {
 			options.SUDA2 = nil // not asked for, and of so many keys it takes long
 		}
@@ -235,7 +234,7 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 				options.Estimator = uniqueness.Exact
 			}
 		}
-		o.Uniqueness, o.Categories = &options, true
+		o.Uniqueness, o.Categories = options, true
 	}
 	if in.Bayes != nil {
 		bayes, err := bayesOf(pl, in.Bayes, d)
@@ -257,6 +256,23 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 		o.Inversion = &attack.Inversion{Masks: pl.Config.Masks, Known: publishedMoments(pl, d)}
 	}
 	return o, nil
+}
+
+func defaultUniqueness() *uniqueness.Options {
+	o := uniqueness.DefaultOptions()
+	o.Estimator = uniqueness.Approximate
+	return &o
+}
+
+// counting is what rules are about: frequencies and individual risks, not the scores of
+// special uniques, which take longest. Of nil it is nil.
+func counting(o *uniqueness.Options) *uniqueness.Options {
+	if o == nil {
+		return nil
+	}
+	only := *o
+	only.SUDA2 = nil
+	return &only
 }
 
 // publishedMoments are what whoever inverts the masks may have been told: mean and

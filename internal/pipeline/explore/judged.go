@@ -41,7 +41,7 @@ func (g *grid) limited(column string) bool {
 // values that stay are judged by: the very sample that a run keeps.
 func (g *grid) wantPairs() (err error) {
 	stays := func(r assess.Rule) bool { return r.MaxUnchanged != nil }
-	if !judgesIntruder(g.whole) && !slices.ContainsFunc(g.config.Gate.Rules, stays) {
+	if !g.ofCategories() && !judgesIntruder(g.whole) && !slices.ContainsFunc(g.config.Gate.Rules, stays) {
 		return nil
 	}
 	carry := slices.Concat(g.plan.Carry, g.plan.Intruder.Carried)

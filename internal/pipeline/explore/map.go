@@ -52,8 +52,8 @@ func Map(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rumap.Ma
 		return nil, err
 	}
 	m := &rumap.Map{
-		Schema: rumap.Schema, Name: p.Name, Version: o.Version, Column: g.column, Unit: g.plan.Unit(g.column),
-		Replicates: p.Assess.Replicates, Records: g.data.Records(), Groups: g.config.Map.By, Margin: g.config.Map.Margin, Axes: g.axes(),
+		Schema: rumap.Schema, Name: p.Name, Version: o.Version, Column: g.column, Unit: g.unit(),
+		Replicates: g.replicates(), Categories: g.config.Map.Categories, Records: g.data.Records(), Groups: g.config.Map.By, Margin: g.config.Map.Margin, Axes: g.axes(),
 	}
 	if sample := g.sample(); sample > 0 && m.Records > int64(sample) {
 		m.Sampled = sample
@@ -152,7 +152,7 @@ func newGrid(p *config.Pipeline, key keystream.Key) (*grid, error) {
 	// What any strategy touches or reads is decoded once for all of them.
 	all := *p
 	all.Masks = nil
-	if !judgesIntruder(p) {
+	if !judgesIntruder(p) && len(p.Map.Categories) == 0 {
 		all.Assess = all.Assess.WithoutIntruder() // what an intruder finds is not on the map
 	}
 	for _, s := range g.strategies {
@@ -230,10 +230,12 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 	if err != nil {
 		return err
 	}
-	if g.data, err = assess.New(g.measured()); err != nil {
+	if err := g.wantPairs(); err != nil {
 		return err
 	}
-	if err := g.wantPairs(); err != nil {
+	if g.ofCategories() {
+		g.data = g.pairs
+	} else if g.data, err = assess.New(g.measured()); err != nil {
 		return err
 	}
 	g.progress.Start("read", src.Records())
@@ -246,7 +248,7 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 				}
 			}
 			g.data.Add(p.Block)
-			if g.pairs != nil {
+			if g.pairs != nil && g.pairs != g.data {
 				g.pairs.Add(p.Block)
 			}
 			g.rejected += int64(len(p.Block.Rejects))
@@ -286,7 +288,7 @@ func (g *grid) blamed(err error, src connectors.Source) error {
 // records as those of any other, and finds out whether any looks at other columns than
 // the map's.
 func (g *grid) firstChains() (admit []*transform.Chain, err error) {
-	g.alone = true
+	g.alone = !g.ofCategories()
 	for s, strategy := range g.strategies {
 		at := place{s, firsts(strategy)}
 		masks, err := strategy.Masks(at.values)
@@ -334,6 +336,9 @@ func (g *grid) sample() int {
 
 // chooseColumn settles which column the map is of.
 func (g *grid) chooseColumn() error {
+	if g.ofCategories() {
+		return g.chooseCategories()
+	}
 	var masked []string
 	for _, c := range g.plan.Assessed {
 		if c.Masked {

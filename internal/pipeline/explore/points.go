@@ -21,11 +21,15 @@ const together = 256
 // explored is what was found at a place: of the columns, or why a mask cannot be used so.
 type explored struct {
 	of         []assess.Explored
+	categories *categoryPoint // of a map of categories
 	impossible string
 }
 
 // explore tries the masks of places on replicates from … from+n−1.
 func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]explored, error) {
+	if g.ofCategories() {
+		return g.exploreCategories(ctx, places, from, n)
+	}
 	var list []explored
 	for part := range slices.Chunk(places, together) {
 		chains := make([]*transform.Chain, len(part))
@@ -124,7 +128,9 @@ func (g *grid) try(ctx context.Context, m *rumap.Map, places []place) error {
 		if err != nil {
 			return err
 		}
-		if p.Impossible == "" {
+		if c := found[i].categories; c != nil {
+			m.U0 = assess.Float(c.all)
+		} else if p.Impossible == "" {
 			m.U0 = g.of(found[i].of).Utility.U0
 		}
 		m.Points = append(m.Points, p)
@@ -144,10 +150,13 @@ func (g *grid) point(ctx context.Context, at place, found explored, replicate in
 	s, list := g.strategies[at.strategy], found.of
 	p := rumap.Point{Impossible: found.impossible, Risk: []rumap.Risk{}}
 	var e assess.Explored
-	if found.impossible == "" {
+	switch {
+	case found.categories != nil:
+		found.categories.put(&p, g.sample() > 0 && g.data.Records() > int64(g.sample()))
+	case found.impossible == "":
 		e = g.of(list)
 		p = pointOf(e)
-	} else {
+	default:
 		nan := assess.Float(math.NaN())
 		p.U, p.USE, p.Bias, p.Efficiency, p.EfficiencyGate = nan, nan, nan, nan, nan
 	}

@@ -1,0 +1,150 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// A map of categories has another utility and another risk than one of numbers: what the
+// released categories tell of the original's, and the probability that a record is found
+// by its keys. Both are of the release itself, so that a point masks the sample, all of it
+// where masks look at all records.
+
+// mostReplicates bounds the replicates of a point: each counts all combinations anew, and
+// shares of thousands of records differ little between them.
+const mostReplicates = 20
+
+// ofCategories reports whether the map is one of categories.
+func (g *grid) ofCategories() bool { return len(g.config.Map.Categories) > 0 }
+
+// replicates is how many masked replicates a point has.
+func (g *grid) replicates() int {
+	if g.ofCategories() {
+		return min(g.config.Assess.Replicates, mostReplicates)
+	}
+	return g.config.Assess.Replicates
+}
+
+// chooseCategories demands that the columns are categorical keys, of which the sample
+// holds what is released.
+func (g *grid) chooseCategories() error {
+	at := &g.plan.Intruder
+	for i, name := range g.config.Map.Categories {
+		if !slices.Contains(at.Counted, name) || !slices.Contains(at.Released, at.Index[name]) {
+			return config.Errors{g.config.Errorf("map.categories", "must name categorical keys that are masked, and element %d, %q, is none: give it the role key, and list it in assess.intruder.categorical where it holds numbers", i, name)}
+		}
+	}
+	g.column = strings.Join(g.config.Map.Categories, ", ")
+	return nil
+}
+
+// unit is that of the map's column; categories have none.
+func (g *grid) unit() string {
+	if g.ofCategories() {
+		return ""
+	}
+	return g.plan.Unit(g.column)
+}
+
+// categoryPoint is U and R of a point of a map of categories.
+type categoryPoint struct {
+	told, told2 float64 // sums over replicates: bits, and their squares
+	all         float64 // bits that there are to tell
+	risk        [2]sums // of the record of greatest risk, and of any record
+	replicates  int
+}
+
+// sums are those of a figure and of its square.
+type sums struct{ of, squares float64 }
+
+func (s *sums) add(v float64) { s.of, s.squares = s.of+v, s.squares+v*v }
+
+// mean returns the mean of n figures with its standard error, NaN of fewer than two.
+func (s sums) mean(n int) (mean, se assess.Float) {
+	m := s.of / float64(n)
+	if n < 2 {
+		return assess.Float(m), assess.Float(math.NaN())
+	}
+	variance := max(0, s.squares/float64(n)-m*m) * float64(n) / float64(n-1)
+	return assess.Float(m), assess.Float(math.Sqrt(variance / float64(n)))
+}
+
+// exploreCategories masks the sample at places. Where nothing is drawn one replicate is
+// all of them.
+func (g *grid) exploreCategories(ctx context.Context, places []place, from, n int) ([]explored, error) {
+	list := make([]explored, len(places))
+	for i, at := range places {
+		found, err := g.categoriesAt(ctx, at, from, n)
+		var refused *transform.SurveyError
+		switch {
+		case errors.As(err, &refused):
+			list[i].impossible = refused.Error()
+		case err != nil:
+			return nil, err
+		default:
+			list[i].categories = found
+		}
+		g.progress.Add(n)
+	}
+	return list, nil
+}
+
+func (g *grid) categoriesAt(ctx context.Context, at place, from, n int) (*categoryPoint, error) {
+	masks, err := g.strategies[at.strategy].Masks(at.values)
+	if err != nil {
+		return nil, config.Errors{err.(config.Error)}
+	}
+	chain, err := g.chainOf(at, masks, false)
+	if err != nil {
+		return nil, err
+	}
+	if !chain.Draws() {
+		n = 1
+	}
+	of, settings := *g.plan, *g.config
+	settings.Masks, of.Config = masks, &settings
+	p := &categoryPoint{replicates: n}
+	for m := from; m < from+n; m++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		pairs, err := g.pairs.Masked(chain.Replicate(m))
+		if err != nil {
+			return nil, err
+		}
+		found, err := attack.Categories(ctx, &of, pairs, g.config.Map.Categories)
+		if err != nil {
+			return nil, err
+		}
+		told, all := found.Loss.Told()
+		p.told, p.told2, p.all = p.told+told, p.told2+told*told, all
+		p.risk[0].add(found.MaxRisk)
+		p.risk[1].add(found.MeanRisk)
+	}
+	return p, nil
+}
+
+// put gives a point its figures. U of n replicates is in bits; where there is nothing to
+// tell, nothing is lost.
+func (c *categoryPoint) put(p *rumap.Point, sampled bool) {
+	p.U, p.USE = sums{c.told, c.told2}.mean(c.replicates)
+	p.Efficiency, p.Bias, p.Sampled = 1, assess.Float(math.NaN()), sampled
+	if c.all > 0 {
+		p.Efficiency = min(1, p.U/assess.Float(c.all))
+	}
+	p.EfficiencyGate = p.Efficiency
+	for i, target := range []string{rumap.TargetMax, assess.TargetTypical} {
+		k := rumap.Risk{Target: target, Knowledge: rumap.KnowledgeKeys, RMSE: assess.Float(math.NaN()), Sampled: sampled}
+		k.R, k.RSE = c.risk[i].mean(c.replicates)
+		p.Risk = append(p.Risk, k)
+	}
+}
