@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -185,5 +186,31 @@ func TestColumnsAreCarriedWhereNeeded(t *testing.T) {
 	}
 	if want := []bool{false, true, true, false, true}; !slices.Equal(asked.carry, want) {
 		t.Errorf("carried %v, want %v", asked.carry, want)
+	}
+}
+
+// A pass reads what is committed, sees markers, passes over nothing in silence, and asks for
+// batches as large as the stream does; a look is as careful.
+func TestSettingsOfAPass(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(2, "in"))
+	s := open(t, sourceOf(c, "in"))
+	r, err := s.Read(limited(t), layoutOf(s.Schema()), connectors.Cut{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, want := range []struct{ option, value any }{
+		{kgo.FetchIsolationLevel, int8(1)}, {kgo.KeepControlRecords, true}, {kgo.FetchMaxPartitionBytes, int32(4 << 20)}, {kgo.FetchMaxWait, 250 * time.Millisecond},
+		{kgo.ConsumeResetOffset, kgo.NoResetOffset()}, {kgo.ClientID, "sdlfilter"}, {kgo.RequestRetries, int64(1<<31 - 1)}, {kgo.DisableClientMetrics, true},
+	} {
+		if got := r.(*reader).client.OptValue(want.option); fmt.Sprint(got) != fmt.Sprint(want.value) {
+			t.Errorf("%v, want %v", got, want.value)
+		}
+	}
+	for number, want := range map[int]string{StreamNumber("in", 1): "in/1", StreamNumber("in", 7): "partition 7", StreamNumber("x", 65535): "partition 65535", 0: "partition 0"} {
+		if got := s.StreamName(number); got != want {
+			t.Errorf("%d is called %s, want %s", number, got, want)
+		}
 	}
 }

@@ -263,7 +263,7 @@ func TestAcknowledgeNeedsTheGroupAlone(t *testing.T) {
 	}
 	nameless := sourceOf(c, "a")
 	nameless.Group = ""
-	if err := open(t, nameless).Acknowledge(limited(t)); !Final(err) {
+	if err := open(t, nameless).Acknowledge(limited(t)); !Final(err) || err.Error() != "there is no consumer group to commit offsets to" {
 		t.Errorf("without a group: %v", err)
 	}
 	named := sourceOf(c, "a")
