@@ -231,6 +231,34 @@ func TestPolicyKeysDoNotOverlap(t *testing.T) {
 	}
 }
 
+// Keys that are made stand one behind the other in the same memory, as long as there is room;
+// what outgrows it has memory of its own.
+func TestArenaHasRoom(t *testing.T) {
+	a := new(arena)
+	first := a.keep(append(a.room(22), "first"...))
+	if cap(a.buf) != arenaSize || string(a.buf) != "first" || &first[0] != &a.buf[0] || cap(first) != 5 {
+		t.Errorf("the first: %q of %d bytes", a.buf, cap(a.buf))
+	}
+	second := a.keep(append(a.room(22), "second"...))
+	if string(a.buf) != "firstsecond" || &second[0] != &a.buf[5] || string(first) != "first" {
+		t.Errorf("the second: %q, %q", a.buf, second)
+	}
+	if got := a.room(cap(a.buf) - len(a.buf)); cap(got) != arenaSize-11 || len(got) != 0 {
+		t.Errorf("what is left is %d bytes", cap(got))
+	}
+	if got := a.room(arenaSize - 10); cap(got) != arenaSize || len(a.buf) != 0 {
+		t.Errorf("one byte more than there is: %d bytes", cap(got))
+	}
+	if got := a.room(arenaSize + 1); cap(got) != arenaSize+1 {
+		t.Errorf("more than there ever is: %d bytes", cap(got))
+	}
+	a.room(arenaSize)
+	large := a.keep(append(a.room(3), make([]byte, arenaSize+2)...))
+	if len(large) != arenaSize+2 || len(a.buf) != 0 {
+		t.Errorf("what outgrows it: %d bytes, %d are taken", len(large), len(a.buf))
+	}
+}
+
 func TestPolicyDoesNotAllocate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector, which runs with -short, makes pools forget")

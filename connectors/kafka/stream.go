@@ -313,16 +313,20 @@ func (s *Stream) flush() bool {
 	return len(s.queue) > 0
 }
 
+// pollWait is how long a poll waits for records: no longer than the open transaction lasts.
+func (s *Stream) pollWait() time.Duration {
+	switch {
+	case !s.deadline.IsZero():
+		return max(time.Until(s.deadline), time.Millisecond)
+	case s.ends != nil:
+		return tick // it may be at its end
+	}
+	return idleWait
+}
+
 // poll waits for records, no longer than the open transaction lasts.
 func (s *Stream) poll(ctx context.Context) error {
-	wait := idleWait
-	if s.ends != nil {
-		wait = tick // it may be at its end
-	}
-	if !s.deadline.IsZero() {
-		wait = max(time.Until(s.deadline), time.Millisecond)
-	}
-	pollCtx, cancel := context.WithTimeout(ctx, wait)
+	pollCtx, cancel := context.WithTimeout(ctx, s.pollWait())
 	fetches := s.client.PollRecords(pollCtx, max(1, min(pollRecords, s.config.Commit.Records-s.polled)))
 	cancel()
 	if err := ctx.Err(); err != nil {

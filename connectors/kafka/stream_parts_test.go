@@ -201,6 +201,38 @@ func TestTakeCutsWindows(t *testing.T) {
 	}
 }
 
+// A window of one record is a window: none of them holds another.
+func TestTakeCutsWindowsOfOne(t *testing.T) {
+	s := offline()
+	s.config.Window = 1
+	s.take(in0, numbered(in0, 0, 3, 1))
+	if got, want := s.runs(), "0:0-0(1) 0:2-2(1)"; got != want {
+		t.Errorf("windows %s, want %s", got, want)
+	}
+	if s.flush(); len(s.queue) != 2 {
+		t.Errorf("windows %s in the end", s.runs())
+	}
+}
+
+// A poll waits as long as the open transaction lasts; where none has begun, for a second, or
+// for a quarter of one where the stream may be at its end.
+func TestPollsWait(t *testing.T) {
+	s := offline()
+	if got := s.pollWait(); got != time.Second {
+		t.Errorf("without an end: %v", got)
+	}
+	if s.ends = map[Partition]int64{in0: 4}; s.pollWait() != 250*time.Millisecond {
+		t.Errorf("with an end: %v", s.pollWait())
+	}
+	s.deadline = time.Now().Add(time.Hour)
+	if got := s.pollWait(); got > time.Hour || got < time.Hour/2 {
+		t.Errorf("an hour before its end: %v", got)
+	}
+	if s.deadline = time.Now().Add(-time.Hour); s.pollWait() != time.Millisecond {
+		t.Errorf("an hour after its end: %v", s.pollWait())
+	}
+}
+
 // Two processes with one name end each other's transactions: the fifth within a minute is
 // too many. Whatever else ends one is no rival.
 func TestRivals(t *testing.T) {

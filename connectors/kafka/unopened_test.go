@@ -57,6 +57,29 @@ func TestSourceIsNotOpened(t *testing.T) {
 			}
 		}
 	}
+	// Each question has an answer, or there is no source: the five that are asked for offsets,
+	// and that for the names that match a pattern.
+	for n, want := range []string{"asking for the offsets to start at: ", "asking for the first offsets: ", "asking for the last stable offsets: ", "asking for the end offsets: "} {
+		asked := map[kmsg.Request]bool{}
+		fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, Count: -1, When: func(r kmsg.Request) bool {
+			asked[r] = true
+			return len(asked) > n
+		}})
+		if s, err := sourceOf(c, "in").Open(limited(t)); s != nil || !Final(err) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("the %dth question for offsets: %v, want %s", n+1, err, want)
+		}
+		fault.Remove()
+	}
+	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed, Count: -1})
+	if s, err := sourceOf(c, "in").Open(limited(t)); s != nil || !Final(err) || !strings.HasPrefix(err.Error(), "asking for the offsets of the consumer group ") {
+		t.Errorf("the group's offsets: %v", err)
+	}
+	fault.Remove()
+	ended, cancel := context.WithCancel(limited(t))
+	cancel()
+	if topics, err := (&SourceConfig{Pattern: "^in"}).resolve(ended, kadm.NewClient(newClient(t, c)), zerolog.Nop()); topics != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("a pattern: %v, %v", topics, err)
+	}
 	config := sourceOf(c, "in")
 	config.Start = "some day"
 	if _, err := config.startOffsets(limited(t), kadm.NewClient(newClient(t, c)), zerolog.Nop(), []string{"in"}); !Final(err) || !strings.HasPrefix(err.Error(), "start: must be") {
