@@ -138,7 +138,7 @@ func (r *reckoning) exploring(e *Exploration) (*exploring, error) {
 	x.columns = len(questions)
 	for _, g := range x.groups {
 		for _, q := range questions[:x.columns] {
-			of := replicate.Question{Column: q.Column, Targets: q.Targets, Class: &g.Class}
+			of := replicate.Question{Column: q.Column, Targets: q.Targets, Class: &g.Class, Between: q.Between}
 			of.Fitted.Fit(g.X[q.Column])
 			questions = append(questions, of)
 		}

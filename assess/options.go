@@ -27,6 +27,7 @@ type Column struct {
 	Single     bool // of type float32, which a profile's decimals go by
 	Masked     bool // whether it has risks; an unmasked column has moments, correlations and utility only
 	Exchanged  bool // whether a mask moves its values between records, so that those of a record are not what its own law makes of them
+	Copies     int  // releases of the same data in which it has draws of its own, all of which a snooper has and takes the mean of; 0: 1
 }
 
 // Options say what an Accumulator measures. Accumulators that merge must agree

@@ -20,7 +20,7 @@ func (r *reckoning) questions() ([]replicate.Question, *replicate.Planner) {
 		if !masked || r.expected[c] != nil {
 			continue
 		}
-		q := replicate.Question{Column: c, Targets: r.a.targets}
+		q := replicate.Question{Column: c, Targets: r.a.targets, Between: r.copies(c) > 1}
 		n := len(cell.Present(r.data.Original(c)))
 		for _, f := range targets {
 			q.Index = append(q.Index, f.record)

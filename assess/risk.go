@@ -50,7 +50,7 @@ func (r *reckoning) risks(c int) []Risk {
 
 // risksOf makes the table of risks of a view: of its typical record, and of each target.
 func (r *reckoning) risksOf(v view) []Risk {
-	t := &riskTable{reckoning: r, of: v, factor: 1}
+	t := &riskTable{reckoning: r, of: v, factor: 1, copies: float64(r.copies(v.column))}
 	x := v.x
 	population := x.Cii / x.N // (1/n) Σ(x_i − x̄)²
 	drift := v.y.Above(x)
@@ -62,17 +62,23 @@ func (r *reckoning) risksOf(v view) []Risk {
 	}
 	typical, typicalNoise := population+means.Mean(), means.Noise(r.subsets)
 	b := r.bias[v.column]
+	if t.m() > 1 {
+		of := estimate.SpreadOf(meansOf(v.answers), r.subsets)
+		typical, typicalNoise = population+of.MeanSquare(x.Mi, 1/t.m()), of.MeanSquareNoise(x.Mi, 1/t.m())
+	}
 	if r.partial {
-		typical = population + b.square + b.ofMean
-		typicalNoise = b.squareNoise + b.ofMeanNoise
+		typical = population + b.square + b.ofMean/t.m()
+		typicalNoise = b.squareNoise + b.ofMeanNoise/(t.m()*t.m())
 	}
 	t.add(TargetTypical, KnowledgeMean, population+drift*drift, typical, typicalNoise, r.partial && v.asked)
 	if r.partial && r.a.opts.Mixes {
 		t.factor = exchangedShare(v.own, squareDiff.Mean())
 	}
-	t.add(TargetTypical, KnowledgeIndex, v.own, t.factor*squareDiff.Mean(), t.factor*t.factor*squareDiff.Noise(r.subsets), r.partial && v.asked)
+	one := squareDiff.Mean()
+	t.add(TargetTypical, KnowledgeIndex, v.own, t.factor*t.ofMean(one), t.factor*t.factor*squareDiff.Noise(r.subsets), r.partial && v.asked)
 	if r.exchanged(v.column) {
 		r.typicalExchanged(v.column, t.last())
+		t.atMost(t.last())
 	}
 	for i := range v.targets {
 		t.target(i, b)
@@ -85,6 +91,7 @@ type riskTable struct {
 	*reckoning
 	of     view
 	factor float64 // what a replicate's mean of (x−y)² is to be multiplied by
+	copies float64 // releases that a snooper has, each with draws of its own
 	list   []Risk
 }
 
@@ -97,6 +104,9 @@ func (t *riskTable) add(target, knowledge string, realised, expected, noise floa
 	if t.of.asked {
 		row.R, row.Replicates = Float(estimate.Risk(expected)), len(t.of.answers)
 		row.SE = Float(estimate.StandardError(float64(row.R), noise))
+	}
+	if !t.of.asked {
+		t.atMost(&row)
 	}
 	row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
 	if t.single {
@@ -122,10 +132,18 @@ func (t *riskTable) target(i int, b bias) {
 	}
 	byMean, byPosition := mean.Mean(), position.Mean()
 	meanNoise, positionNoise := mean.Noise(t.subsets), position.Noise(t.subsets)
+	byIndex, indexNoise := index.Mean(), index.Noise(t.subsets)
+	if t.m() > 1 {
+		byMean, meanNoise = t.meanOfCopies(f.tau, meansOf(answers))
+		byPosition, positionNoise = t.meanOfCopies(f.tau, targetOf(answers, i, false))
+		if f.record != nil {
+			byIndex, indexNoise = t.meanOfCopies(f.record.X, targetOf(answers, i, true))
+		}
+	}
 	if t.partial && t.of.asked {
 		d := x.Mi + b.mean - f.tau
-		byMean = max(0, d*d-b.noise) + b.ofMean
-		meanNoise = estimate.VarianceOfSquare(d*d-b.noise, b.noise) + b.ofMeanNoise
+		byMean = max(0, d*d-b.noise) + b.ofMean/t.m()
+		meanNoise = estimate.VarianceOfSquare(d*d-b.noise, b.noise) + b.ofMeanNoise/(t.m()*t.m())
 		if !f.target.Extremal() {
 			byPosition, positionNoise = t.positionOnParts(i, &f)
 		}
@@ -136,9 +154,10 @@ func (t *riskTable) target(i int, b bias) {
 	}
 	square := func(d float64) float64 { return d * d }
 	t.add(f.target.Name, KnowledgeMean, square(f.tau-t.of.y.Mi), byMean, meanNoise, t.partial && t.of.asked || f.sampled)
-	t.add(f.target.Name, KnowledgeIndex, square(linked), t.factor*index.Mean(), t.factor*t.factor*index.Noise(t.subsets), f.sampled)
+	t.add(f.target.Name, KnowledgeIndex, square(linked), t.factor*byIndex, t.factor*t.factor*indexNoise, f.sampled)
 	if t.exchanged(c) {
 		t.targetExchanged(c, &f, t.last())
+		t.atMost(t.last())
 	}
 	t.add(f.target.Name, KnowledgePosition, square(f.tau-f.position), byPosition, positionNoise, t.partial && t.of.asked || f.sampled)
 }
@@ -146,13 +165,10 @@ func (t *riskTable) target(i int, b bias) {
 // positionOnParts is E(τ−τ̂)² of the i-th target known by its position, with the variance
 // of that, where replicates are made on parts of the records.
 func (t *riskTable) positionOnParts(i int, f *located) (square, noise float64) {
-	estimates := make([]float64, len(t.of.answers))
-	for m := range estimates {
-		estimates[m] = t.of.answers[m].Position[i]
-	}
-	s := estimate.SpreadOf(estimates, t.subsets)
+	s := estimate.SpreadOf(targetOf(t.of.answers, i, false), t.subsets)
 	if f.counted {
-		return f.positionSquare(s.Variance * t.share), f.positionSquareNoise(s.Noise() * s.N * t.share)
+		own := s.Variance * t.share
+		return f.positionSquare(own) - own + own/t.m(), f.positionSquareNoise(s.Noise() * s.N * t.share)
 	}
-	return s.MeanSquare(f.tau, t.share), s.MeanSquareNoise(f.tau, t.share)
+	return s.MeanSquare(f.tau, t.share/t.m()), s.MeanSquareNoise(f.tau, t.share/t.m())
 }

@@ -109,14 +109,20 @@ func (l *loader) outputs(p *Pipeline) (outputs []located) {
 		}
 	}
 	sink := form.Join("sink", p.Sink.Kind)
-	if p.Sink.Config != nil && p.kafkaSink() == nil && l.Sound(sink) {
-		for _, file := range p.Sink.Config.Paths() {
-			if file != "-" {
-				add(sink+".path", file, "the release")
+	for _, number := range copyNumbers(p) {
+		one := p
+		if number > 0 {
+			one = p.OfCopy(number)
+		}
+		if p.Sink.Config != nil && p.kafkaSink() == nil && l.Sound(sink) {
+			for _, file := range one.Sink.Config.Paths() {
+				if file != "-" {
+					add(sink+".path", file, "the release")
+				}
 			}
 		}
+		add("quarantine.jsonl", one.Quarantine.JSONL, "the quarantine")
 	}
-	add("quarantine.jsonl", p.Quarantine.JSONL, "the quarantine")
 	for i, e := range p.Assess.Emit {
 		add(fmt.Sprintf("assess.emit[%d].jsonl", i), e.JSONL, "the snapshots")
 	}
@@ -152,16 +158,24 @@ func (l *loader) outputBesideOutput(p *Pipeline, o, before located) {
 
 // pathOf returns the path of a connector's configuration, "" where it has none.
 func pathOf(config any) string {
+	if path := pathField(config); path.IsValid() {
+		return path.String()
+	}
+	return ""
+}
+
+// pathField is where a connector's configuration has its path, not valid where it has none.
+func pathField(config any) reflect.Value {
 	v := reflect.ValueOf(config).Elem()
 	m := dialect().Of(v.Type()).Member("path")
 	if m == nil {
-		return ""
+		return reflect.Value{}
 	}
 	path, _ := m.Peek(v)
 	if path.Kind() != reflect.String {
-		return ""
+		return reflect.Value{}
 	}
-	return path.String()
+	return path
 }
 
 func same(a, b string) bool { return absolute(a) == absolute(b) }

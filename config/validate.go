@@ -34,6 +34,7 @@ func (l *loader) validate(p *Pipeline) {
 	l.validateIntruder(p)
 	l.validateGate(p)
 	l.validateReport(p)
+	l.validateCopies(p)
 	l.validatePaths(p)
 	if len(p.Masks) == 0 && l.Sound("masks") {
 		p.Warnings = append(p.Warnings, "no masks are configured: what is released is what was read, without the identifiers")

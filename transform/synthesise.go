@@ -25,6 +25,7 @@ type Synthesise struct {
 	// Categories are coded as numbers: a mask computes with them.
 	Categories []string `yaml:"categories" doc:"those of columns and on whose numbers stand for categories: drawn by logistic regression, and one effect for each in the models of others"`
 	Copy       *int     `yaml:"copy" doc:"the number of this synthetic copy, from 1 (default): each number is a release with draws of its own"`
+	Copies     *int     `yaml:"copies" doc:"the number of synthetic copies that one run releases, from 2, each with draws of its own and in a file of its own: the sink's path has {copy} where its number goes"`
 }
 
 // greatestCopy bounds the copies of one data set: what m copies average comes near to the
@@ -61,7 +62,29 @@ func (m *Synthesise) Check() check.Problems {
 	if m.Copy != nil && (*m.Copy < 1 || *m.Copy > greatestCopy) {
 		ps.Addf("copy", "must be at least 1 and at most %d, got %d", greatestCopy, *m.Copy)
 	}
+	switch {
+	case m.Copies == nil:
+	case *m.Copies < 2 || *m.Copies > greatestCopy:
+		ps.Addf("copies", "must be at least 2 and at most %d, got %d", greatestCopy, *m.Copies)
+	case m.Copy != nil:
+		ps.Addf("copy", "must not be given beside copies, which are all from 1 on; remove one of the two")
+	}
 	return ps
+}
+
+// copies implements copying.
+func (m *Synthesise) copies() int {
+	if m.Copies == nil {
+		return 1
+	}
+	return *m.Copies
+}
+
+// ofCopy implements copying.
+func (m *Synthesise) ofCopy(number int) Params {
+	one := *m
+	one.Copy, one.Copies = &number, nil
+	return &one
 }
 
 func (m *Synthesise) copyNumber() int {
@@ -73,7 +96,7 @@ func (m *Synthesise) copyNumber() int {
 
 // checkAmong implements amongMasks.
 func (m *Synthesise) checkAmong(masks []Spec, i int) check.Problems {
-	return checkDataset(masks, i, "columns", "")
+	return append(checkDataset(masks, i, "columns", ""), checkCopies(masks, i, m.copies())...)
 }
 
 // Masks implements Params.
@@ -142,6 +165,9 @@ func (m *Synthesise) Parameters() []Parameter {
 	if len(m.Categories) > 0 {
 		list = append(list, Parameter{"categories", jsonWords(m.Categories)})
 	}
+	if m.copies() > 1 {
+		return append(list, Parameter{"copies", float64(m.copies())})
+	}
 	return append(list, Parameter{"copy", float64(m.copyNumber())})
 }
 
@@ -172,6 +198,9 @@ func (m *Synthesise) Words(p Published, _ string) string {
 	}
 	if v, ok := p.number("copy"); ok {
 		s += fmt.Sprintf("; this is copy %s", p.Number(v))
+	}
+	if v, ok := p.number("copies"); ok {
+		s += fmt.Sprintf("; in %s copies, each with draws of its own", p.Number(v))
 	}
 	return s
 }

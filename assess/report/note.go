@@ -129,6 +129,7 @@ func (p *Public) note(masks []Mask) *Note {
 	spread := false          // some mask adds or multiplies
 	linked := false          // of several columns together
 	shown := map[bool]bool{} // a program for clipped columns, for others
+	together := false        // one for copies
 	for _, name := range p.maskedColumns() {
 		column, measured := p.Columns.Get(name)
 		c := carried{name: name, unit: column.Unit, measured: measured}
@@ -157,8 +158,15 @@ func (p *Public) note(masks []Mask) *Note {
 			list := c.programs(note.Corrected, column.Released)
 			n.Programs, shown[kind] = append(n.Programs, list...), list != nil
 		}
+		if p.Release != nil && p.Release.Copies != nil && c.synthetic && len(c.chain) == 1 && !together {
+			list := c.copiesPrograms(len(p.Release.Copies), column.Released)
+			n.Programs, together = append(n.Programs, list...), list != nil
+		}
 	}
 	n.General = append(general(spread, linked), p.sampled(masks)...)
+	if words := p.Release.copiesWords(); words != "" {
+		n.General = append(n.General, words)
+	}
 	return n
 }
 

@@ -20,6 +20,10 @@ var (
 	pythonClipped string
 	//go:embed note_clipped.R
 	rClipped string
+	//go:embed note_copies.py
+	pythonCopies string
+	//go:embed note_copies.R
+	rCopies string
 )
 
 // programs are the corrections of a column as code that runs as it is, on data
@@ -112,6 +116,18 @@ func (c *carried) normal() []float64 {
 		}
 	}
 	return bounds
+}
+
+// copiesPrograms put estimates from copies together, on data made up around the release's
+// moments or on the copies.
+func (c *carried) copiesPrograms(copies int, released PublicMoments) []Program {
+	if mean, sd := float64(released.Mean), float64(released.SD); math.IsNaN(mean) || !(sd > 0) {
+		return nil
+	}
+	fill := func(program string) string {
+		return c.fill(program, released, float64(released.SD), "@COPIES@", strconv.Itoa(copies))
+	}
+	return []Program{{"Python", c.name, fill(pythonCopies)}, {"R", c.name, fill(rCopies)}}
 }
 
 func (c *carried) clippedPrograms(bounds []float64, released PublicMoments) []Program {

@@ -2,6 +2,8 @@ package report
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +21,11 @@ type Release struct {
 	Bytes  int64         `json:"bytes"`            // of all files
 	SHA256 string        `json:"sha256"`           // in hex; of a folder that of the lines "digest  name" of its files, by name
 	Files  []ReleaseFile `json:"files,omitempty"`  // of a folder, by name
+
+	// Copies are the releases of one run that are copies of one another, by number; the
+	// digest is then that of the lines "digest  number" of each, and the path the one that
+	// has {copy} where the number goes.
+	Copies []Release `json:"copies,omitempty"`
 }
 
 // ReleaseFile is one file of a folder.
@@ -41,7 +48,23 @@ func (r *Release) public() *Release {
 	if r.Path == "" {
 		p.Path = ""
 	}
+	for i := range r.Copies {
+		p.Copies = append(p.Copies, *r.Copies[i].public())
+	}
 	return p
+}
+
+// ReleaseOfCopies is what is said of several releases of one run, by their number from 1.
+// path has {copy} where it goes.
+func ReleaseOfCopies(path string, copies []Release) *Release {
+	r := &Release{Path: path, Copies: copies}
+	h := sha256.New()
+	for i, c := range copies {
+		r.Bytes += c.Bytes
+		fmt.Fprintf(h, "%s  %d\n", c.SHA256, i+1)
+	}
+	r.SHA256 = hex.EncodeToString(h.Sum(nil))
+	return r
 }
 
 // Identified is what a report says of its release, whether it is a public or a

@@ -43,6 +43,10 @@ type Report struct {
 	Stopped      *Stopped           `json:"stopped,omitempty"`                                                              // of a stream that its gate has ended: what left and what did not
 	Release      *Release           `json:"release,omitempty"`                                                              // the files that this is about
 
+	// Copies are there where a run has made several releases, each with draws of its own;
+	// all else is of the first, or of the first that was refused.
+	Copies []Copy `json:"copies,omitempty" doc:"of a run that makes several releases of the same data: each of them. Columns, records and the intruder's results are of the first, or of the first that the gate refuses; R, of what a snooper knows who has all of them"`
+
 	// Foreign is there where the release was made elsewhere: it was measured, not made.
 	Foreign *Foreign `json:"foreign,omitempty" doc:"the release was made elsewhere: it was measured, and no gate judged it"`
 

@@ -110,6 +110,8 @@ func TestCanaryOfNumericMasks(t *testing.T) {
 		{name: "synthesise", mask: "synthesise: {columns: [wage, age], by: [kind]}"},
 		{name: "synthesise categories", mask: "round: {columns: [age], base: 10}\n  - synthesise: {columns: [age, wage], categories: [age]}", says: "Released"},
 		{name: "synthesise too many categories", mask: "synthesise: {columns: [age, wage], categories: [age, wage]}", status: exitUsage, says: "columns[0]: must have at most 50 categories"},
+		{name: "synthesise copies", mask: "synthesise: {columns: [wage, age], by: [kind], copies: 3}"},
+		{name: "synthesise copies refused", mask: "synthesise: {columns: [wage], copies: 2}", rule: "{column: wage, max_risk: 1e-30}", status: exitRefused},
 		{name: "synthesise broken", mask: "synthesise: {columns: [wage], on: [age]}", input: "broken", status: exitQuarantined},
 		{name: "synthesise by what tells", mask: "synthesise: {columns: [wage], on: [grade]}", status: exitUsage, says: "must not be determined by on"},
 		{name: "synthesise in strata of one", mask: "synthesise: {columns: [wage], by: [alone]}", status: exitUsage, says: `"wage" has 1`},
@@ -134,6 +136,10 @@ func TestCanaryOfNumericMasks(t *testing.T) {
 				text = strings.Replace(text, "kind: {role: other}", "kind: {role: other}\n  grade: {role: other}\n  near: {role: other}\n  age: {role: other, decimals: 0}\n  flat: {role: other}\n  alone: {role: other}", 1)
 				text = strings.Replace(text, "noise: {columns: [wage], sd: 5000}", c.mask, 1)
 				text = strings.Replace(text, "sink: {"+pair[0]+": {path: out/release."+pair[0], "sink: {"+pair[1]+": {path: out/release."+pair[1], 1)
+				if strings.Contains(c.mask, "copies:") {
+					text = strings.NewReplacer("out/release."+pair[1], `"out/release-{copy}.`+pair[1]+`"`, "out/quarantine.jsonl", `"out/quarantine-{copy}.jsonl"`,
+						", emit: [{jsonl: out/snapshots.jsonl}], every: {records: 100}", "").Replace(text)
+				}
 				if err := os.WriteFile(filepath.Join(dir, "pipeline.yaml"), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}

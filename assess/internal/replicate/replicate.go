@@ -4,7 +4,6 @@ package replicate
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -26,6 +25,7 @@ type Question struct {
 	Index    []*sample.Extreme  // by target: the record that holds it; nil where the column is empty
 	Fitted   orderstat.Selector // bins fitted to the column; copied by each worker
 	Class    *Class             // the records that it is about; nil: all
+	Between  bool               // whether Answer.Between is asked for
 }
 
 // Class is some records of a subset that are looked at by themselves.
@@ -58,6 +58,11 @@ type Answer struct {
 	SquareDiff float64   // mean of (x−y)²
 	Position   []float64 // by target: the same order statistic of the released values
 	Linked     []float64 // by target: y_t, NaN where it is null
+
+	// Between is the mean of (x−y)(x−y′), y′ of another replicate of the same records: as
+	// their draws are independent, the mean square of what the masks do to a record in the
+	// mean over draws. NaN where it was not asked for, and of the first of two replicates.
+	Between float64
 }
 
 // Masker is what is asked of the masks of one point; assess.Masker says more.
@@ -87,7 +92,8 @@ func Run(ctx context.Context, e Trial, subsets []*Subset, questions []Question) 
 	for p := range answers {
 		answers[p] = make([][]Answer, e.Replicates)
 	}
-	workers := min(runtime.GOMAXPROCS(0), e.Replicates)
+	turns := turnsOf(e.Replicates, len(subsets), questions)
+	workers := min(runtime.GOMAXPROCS(0), len(turns))
 	errs := make([]error, workers)
 	var next atomic.Int64
 	var failed atomic.Bool
@@ -96,23 +102,14 @@ func Run(ctx context.Context, e Trial, subsets []*Subset, questions []Question) 
 		wg.Go(func() {
 			r := newReplicator(&e, questions)
 			for !failed.Load() {
-				i := int(next.Add(1)) - 1
-				if i >= e.Replicates {
+				turn := int(next.Add(1)) - 1
+				if turn >= len(turns) {
 					return
 				}
-				for p, mask := range e.Each(e.From + i) {
-					err := ctx.Err()
-					if err == nil {
-						answers[p][i], err = r.run(p, mask, subsets[i%len(subsets)])
-					}
-					if err != nil {
-						errs[w] = fmt.Errorf("assess: replicate %d: %w", e.From+i, err)
-						failed.Store(true)
-						return
-					}
-				}
-				if e.Done != nil {
-					e.Done(e.Points)
+				if err := r.take(ctx, turns[turn], subsets, answers); err != nil {
+					errs[w] = err
+					failed.Store(true)
+					return
 				}
 			}
 		})
@@ -143,6 +140,8 @@ type replicator struct {
 	ranks     []int
 	order     []float64
 	between   []float64
+	second    bool        // whether the replicate is the second of two on the same records
+	earlier   [][]float64 // by question that asks for it: what the first has released
 }
 
 func newReplicator(e *Trial, questions []Question) *replicator {
@@ -198,6 +197,7 @@ func (r *replicator) run(point int, mask Masker, s *Subset) ([]Answer, error) {
 			low, high = ends(y[s.Size:])
 			x, y = x[:s.Size], y[:s.Size]
 		}
+		r.pair(k, a, x, y, valid)
 		var least, most float64
 		if r.holes[q.slot] || valid != nil {
 			least, most = ends(y)

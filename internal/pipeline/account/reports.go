@@ -61,6 +61,25 @@ func (f *Files) Create(c config.Report) error {
 // Write completes and syncs every file under its temporary name. Each names the
 // release by its content; nil where that is no files.
 func (f *Files) Write(rep *report.Report, release *publish.Content, allowed []string) error {
+	return f.write(rep, func(path string) *report.Release { return releaseOf(release, path) }, allowed)
+}
+
+// WriteCopies is Write of a report on several releases, by their number; path has {copy}
+// where it goes.
+func (f *Files) WriteCopies(rep *report.Report, path string, releases []*publish.Content, allowed []string) error {
+	return f.write(rep, func(reportPath string) *report.Release {
+		var copies []report.Release
+		for _, c := range releases {
+			if c == nil {
+				return nil
+			}
+			copies = append(copies, *releaseOf(c, reportPath))
+		}
+		return report.ReleaseOfCopies(publish.FromFolderOf(reportPath, path), copies)
+	}, allowed)
+}
+
+func (f *Files) write(rep *report.Report, release func(reportPath string) *report.Release, allowed []string) error {
 	rep.Alternatives = f.alternatives
 	for _, out := range []struct {
 		file   *publish.File
@@ -75,7 +94,7 @@ func (f *Files) Write(rep *report.Report, release *publish.Content, allowed []st
 		if out.file == nil {
 			continue
 		}
-		rep.Release = releaseOf(release, out.file.Path())
+		rep.Release = release(out.file.Path())
 		data, err := out.render(rep, rep.Public(allowed))
 		if err != nil {
 			return err

@@ -26,11 +26,15 @@ func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 	if _, err := pipeline.LoadProfile(p.Profile); err != nil {
 		return err
 	}
+	whole := p
+	if p.Copies() > 1 {
+		p = p.OfCopy(1) // where one can be written the others can
+	}
 	pl, err := pipeline.NewPlan(p, src, carries(p, src))
 	if err != nil {
 		return err
 	}
-	sink, err := createSink(ctx, pl, key)
+	sink, err := createSink(ctx, pl, key, 0)
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
@@ -49,7 +53,7 @@ func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 	}
 	var files account.Files
 	defer func() { err = errors.Join(err, files.Abort()) }()
-	if err := files.Create(p.Report); err != nil {
+	if err := files.Create(whole.Report); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil

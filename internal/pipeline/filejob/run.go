@@ -36,6 +36,9 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	defer src.Close()
+	if p.Copies() > 1 {
+		return runCopies(ctx, p, o, key, src, started)
+	}
 	r := &run{config: p, options: o, key: key, source: src, streams: src.Streams(), started: started}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
@@ -63,6 +66,8 @@ type run struct {
 	notes      *kafka.Notes // nil where nothing goes to topics beside the release
 	snapshots  *snapshots
 	reports    account.Files
+	copy       int              // the number of this release where the run makes several; 0: it is the only one
+	whole      *config.Pipeline // that of all copies; nil where there is one
 	read       int64
 	leftOut    int64 // of those that were read
 }
@@ -91,33 +96,7 @@ func (r *run) settle(ctx context.Context) (err error) {
 
 // release runs the records through and ends in a commit or a refusal.
 func (r *run) release(ctx context.Context) (*account.Result, error) {
-	if err := r.open(ctx); err != nil {
-		return nil, err
-	}
-	r.options.Progress.Start("mask", r.source.Records())
-	pass := pipeline.Flow{
-		Source: r.source, Layout: r.plan.Layout, Cut: r.plan.Cut,
-		Work: r.mask, Stages: []func(*pipeline.Parcel) error{r.write(ctx), r.assess(ctx)},
-	}
-	if err := pass.Run(ctx); err != nil {
-		return nil, err
-	}
-	if err := r.quarantine.finish(); err != nil {
-		return nil, fmt.Errorf("quarantine: %w", err)
-	}
-	if err := r.noteInRelease(ctx); err != nil {
-		return nil, fmt.Errorf("quarantine: %w", err)
-	}
-	if err := r.sink.Finish(ctx); err != nil {
-		return nil, fmt.Errorf("sink: %w", err)
-	}
-	digested, stop := r.digest(ctx)
-	defer stop()
-	rep, err := r.judged(ctx)
-	if err != nil {
-		return nil, err
-	}
-	content, err := digested()
+	rep, content, err := r.written(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -137,9 +116,42 @@ func (r *run) release(ctx context.Context) (*account.Result, error) {
 	return r.publish(ctx, rep)
 }
 
+// written runs the records through, writes the release under its temporary names, and
+// returns its report and what it holds.
+func (r *run) written(ctx context.Context) (*report.Report, *publish.Content, error) {
+	if err := r.open(ctx); err != nil {
+		return nil, nil, err
+	}
+	r.options.Progress.Start("mask", r.source.Records())
+	pass := pipeline.Flow{
+		Source: r.source, Layout: r.plan.Layout, Cut: r.plan.Cut,
+		Work: r.mask, Stages: []func(*pipeline.Parcel) error{r.write(ctx), r.assess(ctx)},
+	}
+	if err := pass.Run(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := r.quarantine.finish(); err != nil {
+		return nil, nil, fmt.Errorf("quarantine: %w", err)
+	}
+	if err := r.noteInRelease(ctx); err != nil {
+		return nil, nil, fmt.Errorf("quarantine: %w", err)
+	}
+	if err := r.sink.Finish(ctx); err != nil {
+		return nil, nil, fmt.Errorf("sink: %w", err)
+	}
+	digested, stop := r.digest(ctx)
+	defer stop()
+	rep, err := r.judged(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	content, err := digested()
+	return rep, content, err
+}
+
 // open opens everything that the run writes, under temporary names.
 func (r *run) open(ctx context.Context) (err error) {
-	if r.sink, err = createSink(ctx, r.plan, r.key); err != nil {
+	if r.sink, err = createSink(ctx, r.plan, r.key, r.copy); err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
 	if r.quarantine, err = newQuarantine(r.config.Quarantine, r.source); err != nil {
@@ -249,21 +261,11 @@ func (r *run) publish(ctx context.Context, rep *report.Report) (*account.Result,
 			return nil, fmt.Errorf("sink: %w", err)
 		}
 		res.Files = append(res.Files, r.config.Sink.Config.Paths()...)
-	} else {
-		if err := r.sink.Abort(); err != nil {
-			return nil, fmt.Errorf("sink: %w", err)
-		}
-		for _, path := range r.config.Sink.Config.Paths() {
-			if publish.Exists(ctx, path) {
-				r.options.Log.Warn().Str("path", path).Msg("withheld: what is under this name is an earlier release, left as it was")
-			}
-		}
+	} else if err := r.withhold(ctx); err != nil {
+		return nil, err
 	}
-	if err := r.quarantine.commit(); err != nil {
-		return nil, fmt.Errorf("quarantine: %w", err)
-	}
-	if r.quarantine.file != nil {
-		res.Files = append(res.Files, r.quarantine.file.Path())
+	if err := r.keepQuarantine(res); err != nil {
+		return nil, err
 	}
 	if err := r.noteAfterwards(ctx, rep.Gate.Passed); err != nil {
 		return nil, fmt.Errorf("quarantine: %w", err)
@@ -282,6 +284,30 @@ func (r *run) publish(ctx context.Context, rep *report.Report) (*account.Result,
 	return res, errors.Join(r.quarantine.abort(), r.snapshots.close())
 }
 
+// withhold removes what was to be released.
+func (r *run) withhold(ctx context.Context) error {
+	if err := r.sink.Abort(); err != nil {
+		return fmt.Errorf("sink: %w", err)
+	}
+	for _, path := range r.config.Sink.Config.Paths() {
+		if publish.Exists(ctx, path) {
+			r.options.Log.Warn().Str("path", path).Msg("withheld: what is under this name is an earlier release, left as it was")
+		}
+	}
+	return nil
+}
+
+// keepQuarantine gives the quarantine its name.
+func (r *run) keepQuarantine(res *account.Result) error {
+	if err := r.quarantine.commit(); err != nil {
+		return fmt.Errorf("quarantine: %w", err)
+	}
+	if r.quarantine.file != nil {
+		res.Files = append(res.Files, r.quarantine.file.Path())
+	}
+	return nil
+}
+
 // abort removes whatever has no final name.
 func (r *run) abort() error {
 	var errs []error
@@ -298,7 +324,11 @@ func (r *run) abort() error {
 
 // reporter writes the report of a file job, or with interim a snapshot before its end.
 func (r *run) reporter(interim bool) account.Reporter {
+	configured := r.config
+	if r.whole != nil {
+		configured = r.whole
+	}
 	return account.Reporter{
-		Config: r.config, Version: r.options.Version, KeyID: r.key.ID(), Started: r.started, Plan: r.plan, Chain: r.masked.Chain, Interim: interim,
+		Config: configured, Version: r.options.Version, KeyID: r.key.ID(), Started: r.started, Plan: r.plan, Chain: r.masked.Chain, Interim: interim,
 	}
 }

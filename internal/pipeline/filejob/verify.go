@@ -60,11 +60,19 @@ func Verify(ctx context.Context, reportPath, at string) (*Verification, error) {
 		return nil, pipeline.DataErrorf("%s: is about a release that was withheld, and does not say which", reportPath)
 	case want == nil:
 		return nil, pipeline.DataErrorf("%s: does not say which release it is about: it went to topics, or the program that wrote the report was older", reportPath)
+	case len(want.Copies) > 0:
+		return verifyCopies(ctx, reportPath, at, id)
 	case at == "" && want.Path == "":
 		return nil, pipeline.DataErrorf("%s: the release had no name (standard output, a device or a pipe); name the file with --release", reportPath)
 	case at == "":
 		at = publish.At(reportPath, want.Path)
 	}
+	return verifyOne(ctx, reportPath, at, id)
+}
+
+// verifyOne holds what a report says of one release against the one at a path.
+func verifyOne(ctx context.Context, reportPath, at string, id report.Identified) (*Verification, error) {
+	want := id.Release
 	v := &Verification{Report: reportPath, Release: at}
 	got, err := publish.ContentOf(ctx, at)
 	missing := errors.Is(err, fs.ErrNotExist)

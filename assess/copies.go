@@ -1,0 +1,80 @@
+package assess
+
+import (
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
+	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
+)
+
+// What a snooper knows who has several releases of the same data, each with draws of its
+// own: the mean over them of what each tells has the same bias and 1/m of the variance.
+// Duncan and Keller-McNulty (2000), section 6.1, has it of the mean of m synthetic samples.
+
+// copies is how many releases there are in which a column has draws of its own.
+func (r *reckoning) copies(c int) int { return max(1, r.a.opts.Columns[c].Copies) }
+
+// m is the same of what a table is about.
+func (t *riskTable) m() float64 { return max(1, t.copies) }
+
+// meansOf are the released means of replicates.
+func meansOf(answers []replicate.Answer) []float64 {
+	list := make([]float64, len(answers))
+	for m := range answers {
+		list[m] = answers[m].Mean
+	}
+	return list
+}
+
+// targetOf are what replicates release of a target: of the record that holds it, or of its
+// rank.
+func targetOf(answers []replicate.Answer, target int, record bool) []float64 {
+	list := make([]float64, len(answers))
+	for m := range answers {
+		if list[m] = answers[m].Position[target]; record {
+			list[m] = answers[m].Linked[target]
+		}
+	}
+	return list
+}
+
+// meanOfCopies is E(τ−τ̂)² of the mean of all copies, from estimates of one, and the
+// Monte-Carlo variance of that.
+func (t *riskTable) meanOfCopies(tau float64, estimates []float64) (square, noise float64) {
+	s := estimate.SpreadOf(estimates, t.subsets)
+	return s.MeanSquare(tau, 1/t.m()), s.MeanSquareNoise(tau, 1/t.m())
+}
+
+// ofMean is the mean over records of E(x−ȳ)², ȳ being the mean of a record's values in all
+// copies, from the same of one copy: what the masks do in the mean over draws stays.
+func (t *riskTable) ofMean(one float64) float64 {
+	if t.m() == 1 {
+		return one
+	}
+	var n, sum float64
+	for i := range t.of.answers {
+		if v := t.of.answers[i].Between; v == v {
+			n++
+			sum += v
+		}
+	}
+	if n == 0 {
+		return one / t.m() // at least
+	}
+	stays := min(one, max(0, sum/n))
+	return stays + (one-stays)/t.m()
+}
+
+// atMost makes R of one copy the most that all of them together can have: the squared error
+// of a mean of m is at least 1/m of that of one.
+func (t *riskTable) atMost(row *Risk) {
+	if t.m() == 1 {
+		return
+	}
+	row.R *= Float(t.m())
+	row.SE *= Float(t.m())
+	row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
+	if row.Approximate = true; row.Errs != ErrsEither {
+		row.Errs = ErrsSafe
+	}
+}

@@ -1,0 +1,226 @@
+package filejob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// copies is a run that makes several releases of the same data, each with draws of its own:
+// one after another under temporary names, judged each, and published all or none.
+type copies struct {
+	config   *config.Pipeline // of all of them
+	options  pipeline.Options
+	source   connectors.Source
+	runs     []*run // by copy
+	found    []*report.Report
+	contents []*publish.Content
+	reports  account.Files
+	prepared func(*run) // told of each copy before its first record; may be nil
+}
+
+func newCopies(p *config.Pipeline, o pipeline.Options, key keystream.Key, src connectors.Source, started time.Time) *copies {
+	c := &copies{config: p, options: o, source: src}
+	for number := 1; number <= p.Copies(); number++ {
+		c.runs = append(c.runs, &run{config: p.OfCopy(number), whole: p, copy: number, options: o, key: key, source: src, streams: src.Streams(), started: started})
+	}
+	return c
+}
+
+func runCopies(ctx context.Context, p *config.Pipeline, o pipeline.Options, key keystream.Key, src connectors.Source, started time.Time) (*account.Result, error) {
+	c := newCopies(p, o, key, src, started)
+	result, err := c.release(ctx)
+	if err != nil {
+		return nil, errors.Join(err, c.abort())
+	}
+	return result, nil
+}
+
+// release makes all copies and ends in a commit or a refusal of all.
+func (c *copies) release(ctx context.Context) (*account.Result, error) {
+	if err := c.reports.Create(c.config.Report); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	for i, r := range c.runs {
+		rep, content, err := c.written(ctx, r)
+		if err != nil {
+			return nil, fmt.Errorf("copy %d: %w", i+1, err)
+		}
+		c.found, c.contents = append(c.found, rep), append(c.contents, content)
+	}
+	rep := together(c.found)
+	if err := c.reports.WriteCopies(rep, c.path(), c.contents, c.config.Report.Publish); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := connectors.Unchanged(c.source); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	return c.publish(ctx, rep)
+}
+
+// written makes one copy. What masked it goes before the next one comes: a mask of all
+// records holds their values.
+func (c *copies) written(ctx context.Context, r *run) (*report.Report, *publish.Content, error) {
+	if err := r.prepare(ctx); err != nil {
+		return nil, nil, err
+	}
+	if c.prepared != nil {
+		c.prepared(r)
+	}
+	rep, content, err := r.written(ctx)
+	r.masked, r.plan = nil, nil
+	return rep, content, err
+}
+
+// path is that of the releases, with {copy} where the number goes: the two of which nothing
+// but the number differs tell where it stands.
+func (c *copies) path() string { return c.config.Sink.Config.Paths()[0] }
+
+// together is the report of all copies: of the first, or of the first that was refused, with
+// the verdict on all. A rule that does not hold for one does not hold.
+func together(found []*report.Report) *report.Report {
+	rep := *found[0]
+	for _, r := range found {
+		if r.Withheld != "" {
+			rep = *r
+			break
+		}
+	}
+	verdict := assess.Verdict{Passed: true}
+	at := map[string]int{}
+	for i, r := range found {
+		verdict.Passed = verdict.Passed && r.Gate.Passed
+		rep.Copies = append(rep.Copies, r.CopyOf(i+1))
+		for _, rule := range r.Gate.Rules {
+			if k, known := at[rule.Rule]; !known {
+				at[rule.Rule] = len(verdict.Rules)
+				verdict.Rules = append(verdict.Rules, rule)
+			} else if verdict.Rules[k].Passed && !rule.Passed {
+				verdict.Rules[k] = rule
+			}
+		}
+		for _, warning := range r.Warnings {
+			if i > 0 && !contains(found[:i], warning) {
+				rep.Warnings = append(rep.Warnings, fmt.Sprintf("copy %d: %s", i+1, warning))
+			}
+		}
+	}
+	rep.Gate, rep.Withheld, rep.Finished = verdict, "", found[len(found)-1].Finished
+	if !verdict.Passed {
+		rep.Withheld = account.WithheldBecause(verdict)
+	}
+	return &rep
+}
+
+func contains(found []*report.Report, warning string) bool {
+	for _, r := range found {
+		for _, w := range r.Warnings {
+			if w == warning {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// publish gives all copies their names, or none, and the report last.
+func (c *copies) publish(ctx context.Context, rep *report.Report) (*account.Result, error) {
+	res := &account.Result{Report: rep}
+	for i, r := range c.runs {
+		switch {
+		case !rep.Gate.Passed:
+			if err := r.withhold(ctx); err != nil {
+				return nil, err
+			}
+		default:
+			if err := r.sink.Commit(); err != nil {
+				return nil, fmt.Errorf("sink: copy %d: %w", i+1, errors.Join(err, c.takeBack(i)))
+			}
+			res.Files = append(res.Files, r.config.Sink.Config.Paths()...)
+		}
+	}
+	for _, r := range c.runs {
+		if err := r.keepQuarantine(res); err != nil {
+			return nil, err
+		}
+	}
+	files, err := c.reports.Commit(rep.Gate.Passed)
+	res.Files = append(res.Files, files...)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	return res, nil
+}
+
+// takeBack removes the copies before number i, whose names they have already: a later one
+// cannot have its own. An object may have readers, and stays.
+func (c *copies) takeBack(i int) error {
+	var errs []error
+	for k, r := range c.runs[:i] {
+		for _, path := range r.config.Sink.Config.Paths() {
+			if objects.Is(path) {
+				errs = append(errs, fmt.Errorf("copy %d is published, and could not be taken back: %s", k+1, path))
+				continue
+			}
+			errs = append(errs, os.RemoveAll(path))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// abort removes whatever has no final name.
+func (c *copies) abort() error {
+	var errs []error
+	for _, r := range c.runs {
+		errs = append(errs, r.abort())
+	}
+	return errors.Join(append(errs, c.reports.Abort())...)
+}
+
+// verifyCopies holds a report against all releases that it is about, or where a path is given
+// against the one of them that has its name.
+func verifyCopies(ctx context.Context, reportPath, at string, id report.Identified) (*Verification, error) {
+	all := &Verification{Report: reportPath, Release: at, Agree: true}
+	if at == "" {
+		all.Release = publish.At(reportPath, id.Release.Path)
+	}
+	var words []string
+	for i := range id.Release.Copies {
+		one := report.Identified{Release: &id.Release.Copies[i], Withheld: id.Withheld}
+		path := publish.At(reportPath, one.Release.Path)
+		if at != "" {
+			if filepath.Base(at) != filepath.Base(path) {
+				continue
+			}
+			path = at
+		}
+		v, err := verifyOne(ctx, reportPath, path, one)
+		if err != nil {
+			return nil, err
+		}
+		all.Agree = all.Agree && v.Agree
+		words = append(words, fmt.Sprintf("copy %d: %s", i+1, v.Words))
+	}
+	if len(words) == 0 {
+		return nil, pipeline.DataErrorf("the report is about %d copies, and none of them has the name of %s", len(id.Release.Copies), at)
+	}
+	all.Words = strings.Join(words, "; ")
+	return all, nil
+}

@@ -1,0 +1,65 @@
+package transform
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/check"
+)
+
+// copying is a mask that may ask for several releases of the same data, each with draws of
+// its own.
+type copying interface {
+	copies() int // 1 where there is one
+	ofCopy(number int) Params
+}
+
+// Copies returns how many releases of the same data the masks ask for, each with draws of
+// its own in the columns of masks that say so: 1 where none does.
+func Copies(masks []Spec) int {
+	most := 1
+	for _, m := range masks {
+		if c, ok := m.Params.(copying); ok {
+			most = max(most, c.copies())
+		}
+	}
+	return most
+}
+
+// OfCopy returns the masks of copy number, from 1 to Copies(masks): a mask that asks for
+// copies has the draws of that one, every other one the same in all.
+func OfCopy(masks []Spec, number int) []Spec {
+	list := slices.Clone(masks)
+	for i, m := range masks {
+		if c, ok := m.Params.(copying); ok && c.copies() > 1 {
+			list[i].Params = c.ofCopy(number)
+		}
+	}
+	return list
+}
+
+// CopiesOf returns in how many of the releases that the masks ask for a column has draws of
+// its own, 1 where its values are the same in all: whoever has all releases can take the mean
+// of so many.
+func CopiesOf(masks []Spec, column string) int {
+	for _, m := range masks {
+		if c, ok := m.Params.(copying); ok && c.copies() > 1 && slices.Contains(m.Params.Masks(), column) {
+			return c.copies()
+		}
+	}
+	return 1
+}
+
+// checkCopies demands the same number of copies of every mask that asks for some.
+func checkCopies(masks []Spec, i, own int) (ps check.Problems) {
+	if own < 2 {
+		return nil
+	}
+	for k, m := range masks[:i] {
+		if c, ok := m.Params.(copying); ok && c.copies() > 1 && c.copies() != own {
+			ps.Addf(fmt.Sprintf("[%d].%s.copies", i, masks[i].Kind()), "must be the same in each mask, got %d, and %d at mask [%d]", own, c.copies(), k)
+			break
+		}
+	}
+	return ps
+}
