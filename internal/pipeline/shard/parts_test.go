@@ -1,0 +1,254 @@
+package shard
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// A state is what its magic, its sum and its head say, each of which is asked.
+func TestStatesAreParsed(t *testing.T) {
+	sealed := func(text string) []byte {
+		sum := sha256.Sum256([]byte(text))
+		return append([]byte(text), sum[:]...)
+	}
+	for _, c := range []struct {
+		text []byte
+		want string
+	}{
+		{[]byte("sdlfilter.shard-state/0\n{}"), "x: was written by another version of the program"},
+		{[]byte("hello"), "x: is no state of a shard"},
+		{nil, "x: is no state of a shard"},
+		{[]byte(stateMagic), "x: is cut off"},
+		{append([]byte(stateMagic), make([]byte, sha256.Size-1)...), "x: is cut off"},
+		{append([]byte(stateMagic), make([]byte, sha256.Size)...), "x: is damaged or cut off: run the shard again"},
+		{sealed(stateMagic + "no JSON\nassessment"), "x: is damaged: run the shard again"},
+		{sealed(stateMagic + `{"plan":"p","shard":3}` + "\nassessment\nof lines"), ""},
+		{sealed(stateMagic), "x: is damaged: run the shard again"},
+	} {
+		s, err := parseState("x", c.text)
+		if c.want != "" {
+			var state *StateError
+			if !errors.As(err, &state) || err.Error() != c.want || s != nil {
+				t.Errorf("%q: %v, want %s", c.text, err, c.want)
+			}
+			continue
+		}
+		if err != nil || s.Plan != "p" || s.Shard != 3 || string(s.assessment) != "assessment\nof lines" {
+			t.Errorf("%q: %+v, %v", c.text, s, err)
+		}
+	}
+}
+
+// An assessment that was let go of is read again, and is that of the same shard and plan.
+func TestAssessmentsAreReadAgain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := &State{Plan: "p", Shard: 2, assessment: []byte("measured")}
+	if err := s.Write("2.state"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.measured(t.Context()); err != nil || string(got) != "measured" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := (&State{}).measured(t.Context()); err != nil || got != nil {
+		t.Errorf("of a state without a file: %q, %v", got, err)
+	}
+	for want, again := range map[string]*State{
+		"":                          {Plan: "p", Shard: 2, path: "2.state"},
+		"2.state: has changed":      {Plan: "p", Shard: 1, path: "2.state"},
+		"2.state: has changed ":     {Plan: "q", Shard: 2, path: "2.state"},
+		"gone.state: no such file ": {Plan: "p", Shard: 2, path: "gone.state"},
+	} {
+		got, err := again.measured(t.Context())
+		if want == "" {
+			if err != nil || string(got) != "measured" {
+				t.Errorf("read again: %q, %v", got, err)
+			}
+		} else if err == nil || !strings.HasPrefix(err.Error(), strings.TrimSpace(want)) || got != nil {
+			t.Errorf("%q, %v, want %s", got, err, want)
+		}
+	}
+}
+
+// Of many names the first ten are said and the others counted.
+func TestFewNames(t *testing.T) {
+	names := strings.Fields("a b c d e f g h i j k l")
+	for n, want := range map[int]string{1: "a", 2: "a, b", 10: "a, b, c, d, e, f, g, h, i, j", 11: "a, b, c, d, e, f, g, h, i, j and 1 more", 12: "a, b, c, d, e, f, g, h, i, j and 2 more"} {
+		if got := few(names[:n]); got != want {
+			t.Errorf("%d: %s", n, got)
+		}
+	}
+}
+
+// What cannot be read is said without the path of the system's error, which may hold a value;
+// errors that a caller asks for stay what they are.
+func TestErrorsOfFilesHaveNoPath(t *testing.T) {
+	secret := &fs.PathError{Op: "open", Path: "region=canary/x.csv", Err: fs.ErrPermission}
+	if err := unpathed(secret); err != fs.ErrPermission {
+		t.Errorf("without its path: %v", err)
+	}
+	if err := unpathed(fmt.Errorf("x: %w", secret)); err != fs.ErrPermission {
+		t.Errorf("without its path: %v", err)
+	}
+	if plain := errors.New("x"); unpathed(plain) != plain {
+		t.Error("an error without a path is another one")
+	}
+	for _, known := range []error{objects.ErrAbsent, objects.ErrDenied, objects.ErrCondition, context.Canceled, context.DeadlineExceeded} {
+		if err := unreadable("file 1", fmt.Errorf("canary: %w", known)); !errors.Is(err, known) || strings.Contains(err.Error(), "canary") || !strings.HasPrefix(err.Error(), "file 1: cannot be read: ") {
+			t.Errorf("%v: %v", known, err)
+		}
+	}
+	if err := unreadable("file 1", secret); err.Error() != "file 1: cannot be read" {
+		t.Errorf("any other: %v", err)
+	}
+}
+
+// A manifest is damaged where it has more or less than one has, and is itself alone.
+func TestManifestsAreParsed(t *testing.T) {
+	prepare(t, "csv", 20, "")
+	m := planned(t, 1)
+	text, err := os.ReadFile("plan.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ text, want string }{
+		{strings.Replace(string(text), "{", `{"more": 1,`, 1), "x: is damaged: json: unknown field"},
+		{strings.Replace(string(text), `"schema"`, `"shards": 7, "schema"`, 1), "x: is damaged: "},
+		{`{"schema": 7}`, "x: is no manifest"}, {`{}`, "x: is no manifest"}, {"[]", "x: is no manifest"},
+	} {
+		var data *pipeline.DataError
+		if _, err := parse("x", []byte(c.text)); !errors.As(err, &data) || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.text[:min(30, len(c.text))], err, c.want)
+		}
+	}
+	if !m.is(text) || m.is([]byte("hello")) || m.is([]byte(strings.Replace(string(text), "shards", "shards2", 1))) {
+		t.Error("a manifest is taken for another")
+	}
+	var data *pipeline.DataError
+	if _, err := Read(t.Context(), "gone.json"); !errors.As(err, &data) || !strings.HasPrefix(err.Error(), "the manifest cannot be read: ") {
+		t.Errorf("not there: %v", err)
+	}
+	if err := (&Manifest{Columns: []Column{{Name: "x", SD: assess.Float(1)}}}).Write("nowhere/\x00/plan.json"); err == nil {
+		t.Error("written to nowhere")
+	}
+}
+
+// A shard takes what the plan found of each column, first and last, and refuses columns that
+// are others.
+func TestShardsTakeWhatThePlanFound(t *testing.T) {
+	columns := func(names ...string) (list []transform.ColumnInfo) {
+		for _, name := range names {
+			var c transform.ColumnInfo
+			c.Name = name
+			list = append(list, c)
+		}
+		return list
+	}
+	m := &Manifest{
+		Columns:      []Column{{Name: "a", SD: 1, Mean: 2, Decimals: 3}, {Name: "b", SD: assess.Float(math.NaN()), Mean: 5, Decimals: 6}},
+		Correlations: []Correlation{{[2]string{"a", "b"}, 0.5}},
+	}
+	pl := &pipeline.Plan{Columns: columns("a", "b")}
+	if err := m.settle(pl); err != nil {
+		t.Fatal(err)
+	}
+	a, b := pl.Columns[0], pl.Columns[1]
+	if a.SD != 1 || a.Mean != 2 || a.Decimals != 3 || b.SD == b.SD || b.Mean != 5 || b.Decimals != 6 {
+		t.Errorf("taken are %+v", pl.Columns)
+	}
+	if list := correlated(pl); len(list) != 1 || list[0] != m.Correlations[0] {
+		t.Errorf("correlations %v", list)
+	}
+	if list := settled(pl); len(list) != 2 || list[0] != m.Columns[0] || list[1].Name != "b" || list[1].Mean != 5 {
+		t.Errorf("settled are %+v", list)
+	}
+	for _, names := range [][]string{{"a"}, {"a", "b", "c"}, {"x", "b"}, {"a", "x"}, {"b", "a"}} {
+		if err := m.settle(&pipeline.Plan{Columns: columns(names...)}); !errors.Is(err, errOther) {
+			t.Errorf("columns %v: %v", names, err)
+		}
+	}
+	known := transform.Correlations{}
+	for _, of := range [][2]string{{"b", "c"}, {"a", "c"}, {"a", "b"}} {
+		known[of] = 0.25
+	}
+	pl.SetCorrelations(known)
+	if list := correlated(pl); len(list) != 3 || !slices.IsSortedFunc(list, func(x, y Correlation) int { return slices.Compare(x.Of[:], y.Of[:]) }) {
+		t.Errorf("in no order: %v", list)
+	}
+}
+
+// The parts of a release are numbered over all shards.
+func TestPartsAreNumbered(t *testing.T) {
+	m := &Manifest{Shards: make([]Shard, 3)}
+	for i, n := range []int{2, 0, 3} {
+		m.Shards[i].Parts = slices.Grow(m.Shards[i].Parts, n)[:n]
+	}
+	for want, at := range map[string][2]int{"part-00000.csv": {0, 0}, "part-00001.csv": {0, 1}, "part-00002.csv": {2, 0}, "part-00004.csv": {2, 2}} {
+		if got := m.partName(at[0], at[1], ".csv"); got != want {
+			t.Errorf("part %d of shard %d is %s, want %s", at[1], at[0], got, want)
+		}
+	}
+}
+
+// What a release in shards cannot be is refused at its place, whatever else is amiss.
+func TestWhatAPlanRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name, old, with, want string
+		change                func(*config.Pipeline)
+	}{
+		{name: "a percentile", old: "masks:\n", with: "masks:\n  - topcode: {columns: [wage], upper_percentile: 90}\n", want: "masks: a mask takes a percentile or a mean of all records first"},
+		{name: "a mean, last", old: "sink:", with: "  - topcode: {columns: [age], upper: 60, replace: mean}\nsink:", want: "masks: a mask takes a percentile or a mean of all records first"},
+		{name: "a topic", old: "sink: {csv: {path: released}}", with: `sink: {kafka: {brokers: ["localhost:9"], topic: out}}`, want: "sink.kafka: cannot be written in parts"},
+		{name: "a quarantine in a topic", change: func(p *config.Pipeline) { p.Quarantine.Kafka = &config.QuarantineTopic{Topic: "bad"} }, want: "quarantine.kafka: a release in shards lists its quarantine in a file"},
+		{name: "snapshots", change: func(p *config.Pipeline) { p.Assess.Emit = make([]config.Emit, 1) }, want: "assess.emit: snapshots are of one run"},
+		{name: "folders with names", old: "in.csv", with: "in", want: "source.csv.path: the files lie in folders named by kind"},
+		{name: "nothing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			prepare(t, "csv", 20, "")
+			text, err := os.ReadFile("pipeline.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, err := os.ReadFile("in.csv")
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, "in/kind=a/x.csv", in)
+			if c.with != "" {
+				text = []byte(strings.Replace(string(text), c.old, c.with, 1))
+			}
+			write(t, "pipeline.yaml", append(text, "unlisted: drop\n"...))
+			p := load(t)
+			if c.change != nil {
+				c.change(p)
+			}
+			src, err := pipeline.OpenSource(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer src.Close()
+			pl, err := pipeline.NewPlan(p, src, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wrong config.Errors
+			if err := check(pl); c.want == "" && err != nil || c.want != "" && (!errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), c.want)) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+		})
+	}
+}
