@@ -16,6 +16,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
+	csvfile "github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 	_ "github.com/sdlfilter/sdlfilter/internal/formats"
 	"github.com/sdlfilter/sdlfilter/internal/intruder"
@@ -352,6 +353,35 @@ func TestSomeAndIdentify(t *testing.T) {
 	for _, parts := range [][]string{nil, {"uniqueness"}, {"bayes", "inversion"}} {
 		if id, err := Some(context.Background(), pl, pairs, parts); id != nil || err != nil {
 			t.Errorf("%q: %+v, %v", parts, id, err)
+		}
+	}
+}
+
+// What an attack needs and has not is said, and nothing is attacked.
+func TestWhatAnAttackNeeds(t *testing.T) {
+	const noise, keys = "{noise: {columns: [wage], sd: 50}}", "assess: {keys: [wage, age], replicates: 2}"
+	path := func(p *config.Pipeline) string { return p.Source.Config.(*csvfile.SourceConfig).Path }
+	rewrite := func(text string) func(*config.Pipeline) error {
+		return func(p *config.Pipeline) error { return os.WriteFile(path(p), []byte(text), 0o600) }
+	}
+	for _, c := range []struct {
+		name, extra, want string
+		spoil             func(*config.Pipeline) error
+	}{
+		{"keys", "", "assess.keys: must be given", nil},
+		{"a key", keys, "key", func(p *config.Pipeline) error { return os.Remove(filepath.Join(filepath.Dir(path(p)), "k")) }},
+		{"a source", keys, "source: ", func(p *config.Pipeline) error { return os.Remove(path(p)) }},
+		{"its columns", keys, "columns.", rewrite("id,wealth\n1,2\n")},
+		{"records", keys, "the source has no records", rewrite("id,wage,debt,age,region,weight,house\n")},
+	} {
+		p := survey(t, 20, noise, c.extra)
+		if c.spoil != nil {
+			if err := c.spoil(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r, _, err := Run(context.Background(), p, pipeline.Options{}); err == nil || !strings.Contains(err.Error(), c.want) || r != nil {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
 }

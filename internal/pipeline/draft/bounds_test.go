@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -118,6 +119,65 @@ func TestShareOfDifferentValues(t *testing.T) {
 	for want, c := range map[float64]Column{0: {}, 1: {Values: 4, Distinct: 4}, 0.25: {Values: 4, Distinct: 1}} {
 		if got := c.share(); got != want {
 			t.Errorf("%d of %d: %v, want %v", c.Distinct, c.Values, got, want)
+		}
+	}
+}
+
+// A draft is named like its file, without what names no file, and its release goes beside
+// nothing that is there.
+func TestNamesOfDrafts(t *testing.T) {
+	for base, want := range map[string]string{"data/wages": "wages", "*": "release", "": "release", "wages-*": "wages", "in/[ab]x?": "abx", "$x\\y": "xy", " .x-": "x", "a\x1fb": "ab", "a b": "a b"} {
+		if got := nameOf(base); got != want {
+			t.Errorf("%q is named %q, want %q", base, got, want)
+		}
+	}
+	for path, want := range map[string]string{"data/in.csv": "release/in.csv", "in.csv.gz": "release/in.csv.gz", "data/*.csv": "release/n", "a?.csv": "release/n", "[ab].csv": "release/n", "folder/": "release/n"} {
+		if got := released(path, "n"); got != want {
+			t.Errorf("the release of %q goes to %q, want %q", path, got, want)
+		}
+	}
+}
+
+// What a source needs beside its path is written where it has it, in quotes.
+func TestOptionsOfDrafts(t *testing.T) {
+	text, none, words, empty := ";", "", []string{"NA", `"`}, []string{}
+	got := optionsOf([]connectors.Option{{Name: "delimiter", Text: &text}, {Name: "quote", Text: &none}, {Name: "null", Words: &words}, {Name: "no", Words: &empty}, {Name: "nothing"}})
+	if want := `, delimiter: ";", null: ["NA", "\""]`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// Who is asked is asked again after an answer that is no role, keeps a guess by an empty one,
+// and all that are left by the end of the input.
+func TestAnswersToADraft(t *testing.T) {
+	columns := func() *Draft {
+		d := new(Draft)
+		for i, name := range []string{"a", "b", "c", "d"} {
+			c := Listed{Column: new(Column)}
+			c.Field.Type = arrow.BinaryTypes.String
+			c.Field.Name, c.Role, c.Unsure = name, microdata.Other, i != 1
+			d.Listed = append(d.Listed, c)
+		}
+		return d
+	}
+	roles := func(d *Draft) (out string) {
+		for _, c := range d.Listed {
+			out += fmt.Sprint(c.Role, c.Unsure, " ")
+		}
+		return out
+	}
+	for in, want := range map[string]string{
+		"":                         "othertrue otherfalse othertrue othertrue ",
+		"key\n\nsensitive\n":       "keyfalse otherfalse otherfalse sensitivefalse ",
+		" Identifier \nwrong\nkey": "identifierfalse otherfalse keyfalse othertrue ",
+	} {
+		d := columns()
+		var out strings.Builder
+		if err := d.Ask(strings.NewReader(in), &out); err != nil || roles(d) != want {
+			t.Errorf("%q: %s, want %s (%v)", in, roles(d), want, err)
+		}
+		if strings.Contains(out.String(), `"b"`) || !strings.Contains(out.String(), `"a"`) || strings.Contains(in, "wrong") != strings.Contains(out.String(), `there is no role "wrong"`) {
+			t.Errorf("%q is asked:\n%s", in, out.String())
 		}
 	}
 }
