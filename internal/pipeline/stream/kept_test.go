@@ -1,0 +1,171 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+)
+
+// keptOf is what is kept of a partition of a bench after it was committed.
+func keptOf(b *bench, number int32) map[string][]byte {
+	b.t.Helper()
+	l := b.ledgers[part(number)]
+	entries, err := l.Entries(b.next[part(number)])
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	counted, err := l.reasons.keep(b.fingerprint)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	l.commit()
+	kept := map[string][]byte{}
+	for _, e := range entries {
+		kept[string(e.Key)] = e.Value
+	}
+	if counted != nil {
+		kept[reasonsEntry] = counted
+	}
+	return kept
+}
+
+// What a group has kept is added up over its partitions, with the reasons of what was lost;
+// what is kept of another pipeline or of other masks is left out, which is said, and what is
+// damaged is an error that names the partition.
+func TestKeptStatesAddUp(t *testing.T) {
+	b := benchOf(t, "")
+	b.feed(0, 40, 3)
+	b.feed(1, 60, 0, 59)
+	first, last := keptOf(b, 0), keptOf(b, 1)
+	of := func(number int32) kafka.StateOf {
+		return kafka.StateOf{Pipeline: b.config.Name, Partition: part(number)}
+	}
+	var log bytes.Buffer
+	load := func(states kafka.States) (string, error) {
+		t.Helper()
+		log.Reset()
+		counts, parts, err := b.load(states, zerolog.New(&log))
+		if err != nil {
+			return "", err
+		}
+		pairs := int64(0)
+		for _, p := range parts {
+			pairs += p.Records()
+		}
+		if counts.Released != pairs || counts.Read != counts.Released+counts.Quarantined {
+			t.Errorf("%+v of %d pairs", counts, pairs)
+		}
+		total := int64(0)
+		for _, n := range counts.Reasons {
+			total += n
+		}
+		if total != counts.Quarantined {
+			t.Errorf("%d in quarantine, reasons %v", counts.Quarantined, counts.Reasons)
+		}
+		return strings.Repeat("p", len(parts)) + " " + strings.Repeat("q", int(counts.Quarantined)), nil
+	}
+	clone := func(m map[string][]byte, more ...string) map[string][]byte {
+		m = maps.Clone(m)
+		for i := 0; i < len(more); i += 2 {
+			m[more[i]] = []byte(more[i+1])
+		}
+		return m
+	}
+	stranger := of(0)
+	stranger.Pipeline = "another"
+	own := []string{manifestEntry, "[]", liveEntry, "x"} // are no part of the assessment
+	for want, states := range map[string]kafka.States{
+		" ":      {},
+		"pp qqq": {of(0): clone(first, own...), of(1): clone(last)},
+		"p q":    {of(0): clone(first), stranger: clone(last)},
+		"p qq":   {of(1): clone(last, own...)},
+	} {
+		if got, err := load(states); err != nil || got != want || log.Len() > 0 {
+			t.Errorf("%q, want %q: %v, %s", got, want, err, log.String())
+		}
+	}
+	for _, at := range []int32{0, 1} {
+		states := kafka.States{of(0): clone(first), of(1): clone(last)}
+		states[of(at)][reasonsEntry] = []byte("damaged")
+		if _, err := load(states); err == nil || !strings.Contains(err.Error(), part(at).String()) || !strings.Contains(err.Error(), "reasons") {
+			t.Errorf("reasons of %d: %v", at, err)
+		}
+		states = kafka.States{of(0): clone(first), of(1): clone(last)}
+		for key := range states[of(at)] {
+			if key != reasonsEntry {
+				states[of(at)][key] = []byte("damaged")
+			}
+		}
+		if _, err := load(states); err == nil || !strings.Contains(err.Error(), "the assessment that is kept of "+part(at).String()) {
+			t.Errorf("the assessment of %d: %v", at, err)
+		}
+	}
+	// Of other masks.
+	b.fingerprint = "another"
+	if got, err := load(kafka.States{of(0): clone(first), of(1): clone(last)}); err != nil || got != " " || !strings.Contains(log.String(), `"partitions":2`) {
+		t.Errorf("of other masks %q: %v, %s", got, err, log.String())
+	}
+}
+
+// A ledger that is taken up is what was kept; of other masks it begins anew, which is said,
+// and damaged it is an error.
+func TestLedgersAreTakenUp(t *testing.T) {
+	b := benchOf(t, "")
+	b.feed(1, 60, 0, 59)
+	kept := keptOf(b, 1)
+	delete(kept, reasonsEntry)
+	l, err := b.newLedger(&b.inForce, part(1), maps.Clone(kept))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := l.counts(); c.Read != 60 || c.Released != 58 || l.Next() != 60 || l.Stale() || b.said() != "" {
+		t.Errorf("taken up are %+v, next %d", c, l.Next())
+	}
+	other := b.inForce
+	other.fingerprint = "another"
+	if l, err = b.newLedger(&other, part(1), maps.Clone(kept)); err != nil || l.counts().Read != 0 || !l.Stale() {
+		t.Errorf("of other masks: %v, %+v", err, l)
+	}
+	if said := b.said(); !strings.Contains(said, "measured anew from here on") || !strings.Contains(said, `"partition":1`) {
+		t.Errorf("of other masks it says %s", said)
+	}
+	for key := range kept {
+		kept[key] = []byte("damaged")
+	}
+	if _, err = b.newLedger(&b.inForce, part(1), kept); err == nil || !strings.HasPrefix(err.Error(), "the assessment that is kept: ") {
+		t.Errorf("damaged: %v", err)
+	}
+	b.measures = false
+	if l, err = b.newLedger(&b.inForce, part(1), nil); err != nil || l.Ledger != nil {
+		t.Errorf("nothing is measured: %v", err)
+	}
+}
+
+// What ends while a stream's measures are taken is the error of whoever takes them.
+func TestMeasuresOfAStreamEnd(t *testing.T) {
+	b := benchOf(t, "gate: {rules: [{column: wage, min_efficiency: 0.1}]}\nassess: {replicates: 2, targets: [max], every: {records: 10}, emit: [{log: info}]}\n")
+	b.feed(0, 400)
+	over, end := context.WithCancelCause(t.Context())
+	why := errors.New("over")
+	end(why)
+	if _, err := b.judge(over); err == nil || b.verdict.last != nil {
+		t.Errorf("judged: %v", err)
+	}
+	if err := b.snapshots.emit(over); err == nil || b.snapshots.pending != nil {
+		t.Errorf("a snapshot: %v", err)
+	}
+	if _, err := b.wholeReport(over); err == nil {
+		t.Error("a report")
+	}
+	rep, err := b.wholeReport(t.Context())
+	if err != nil || rep.Records.Read != 400 {
+		t.Errorf("the records so far: %v, %+v", err, rep.Records)
+	}
+}

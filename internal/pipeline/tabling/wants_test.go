@@ -1,0 +1,150 @@
+package tabling
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tablemap"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// opened is the source of a configuration before anything is read of it.
+func opened(t *testing.T, dir, text string) *records {
+	t.Helper()
+	_, o := pipeline.Options{Version: "test", Log: zerolog.Nop()}.Ready(t.Context())
+	r, err := open(t.Context(), tabulation(t, dir, text), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// A column is asked for once in each form; one that is not there, or no number where one is
+// needed, has no place in a block, and all that is wrong is said at once.
+func TestColumnsAreWantedOnce(t *testing.T) {
+	r := opened(t, shopsIn(t), shopTables)
+	for i, c := range []struct {
+		name string
+		as   microdata.Form
+		want int
+	}{
+		{"gone", microdata.Array, -1}, {"region", microdata.Numbers, -1}, {"size", microdata.Array, 0}, {"turnover", microdata.Numbers, 1}, {"size", microdata.Array, 0},
+		{"turnover", microdata.Numbers, 1}, {"region", microdata.Array, 2}, {"turnover", microdata.Array, 3}, {"size", microdata.Numbers, -1},
+	} {
+		if got := r.want("path", c.name, c.as, false); got != c.want {
+			t.Errorf("%d: %s is at %d, want %d", i, c.name, got, c.want)
+		}
+	}
+	err := r.check()
+	if err == nil {
+		t.Fatal("nothing is wrong")
+	}
+	for _, part := range []string{`the source has no column "gone"`, "must be a numeric column, got region", "must be a numeric column, got size"} {
+		if strings.Count(err.Error(), part) != 1 {
+			t.Errorf("%q is not said once: %v", part, err)
+		}
+	}
+	if len(r.layout.Read) != 4 || !r.layout.Read[1].Measured || r.layout.Read[0].Measured || r.layout.Read[3].Measured {
+		t.Errorf("read are %+v", r.layout.Read)
+	}
+	if !r.isNumber("turnover") || r.isNumber("size") || r.isNumber("region") {
+		t.Error("what is added up is taken for something else")
+	}
+}
+
+// What keeps records out of tables is said of every family that it is about, and of no
+// other, in the singular or the plural; where they may be left out nothing is.
+func TestRecordsThatAreKeptOut(t *testing.T) {
+	dir := shopsIn(t)
+	text := strings.Replace(shopTables, "value: turnover\n", "value: turnover\n    weight: turnover\n", 1)
+	for _, c := range []struct {
+		change func(*tally)
+		want   []string
+	}{
+		{func(*tally) {}, nil},
+		{func(t *tally) { t.read = 0 }, []string{"source: has no record"}},
+		{func(t *tally) { t.malformed = 2 }, []string{"source: 2 records cannot be read"}},
+		{func(t *tally) { t.refused.Value = 1 }, []string{"tables[2].value: 1 record of no value in turnover"}},
+		{func(t *tally) { t.refused.Weight = 3 }, []string{"tables[2].weight: 3 records of no weight of at least 1 in turnover"}},
+		{func(t *tally) { t.refused.Holder = 1 }, []string{"holding: 1 record of no holding in "}},
+		{func(t *tally) { t.refused.Nobody = 1 }, []string{"identity: 1 record of no identity"}},
+		{func(t *tally) { t.refused.Code = 3; t.unknown = map[string]int64{"size": 1, "region": 2, "other": 0} },
+			[]string{"2 records with a code that region does not have", "1 record with a code that size does not have"}},
+	} {
+		for _, drop := range []bool{false, true} {
+			r := opened(t, dir, text)
+			list := []*family{
+				{of: []int{0, 1}, table: &r.config.Tables[0], columns: tabulate.Columns{Value: -1, Weight: -1}},
+				{of: []int{2}, table: &r.config.Tables[2], columns: tabulate.Columns{Value: 0, Weight: 0}},
+			}
+			if drop {
+				r.config.Unknown = "drop"
+			}
+			tl := &tally{read: 18}
+			c.change(tl)
+			err := r.refuse(list, tl)
+			want := c.want
+			if drop && tl.read > 0 {
+				want = nil
+			}
+			var said []string
+			if err != nil {
+				said = strings.Split(err.Error(), "\n")
+			}
+			if len(said) != len(want) {
+				t.Errorf("drop %v: %v, want %v", drop, err, want)
+				continue
+			}
+			for i := range want {
+				if !strings.Contains(said[i], want[i]) {
+					t.Errorf("drop %v: %s, want %s", drop, said[i], want[i])
+				}
+			}
+		}
+	}
+}
+
+// The rules of a map are those of its tables, in words; it is limited where each of its
+// tables has a limit of what can be inferred, of whichever rule.
+func TestRulesOfAMap(t *testing.T) {
+	for _, c := range []struct {
+		gate    string
+		tables  []string
+		want    []string
+		risk    float64
+		utility float64
+		limited bool
+	}{
+		{"{max_risk: 0.5}, {min_utility: 2}, {min_efficiency: 0.25}, {max_disclosed: 0}", []string{"by-region", "sizes"},
+			[]string{"by-region: risk at most 0.5", "sizes: risk at most 0.5", "by-region: utility at least 2", "sizes: utility at least 2", "by-region: efficiency at least 0.25", "sizes: efficiency at least 0.25",
+				"by-region: at most 0 unsafe cells can be computed", "sizes: at most 0 unsafe cells can be computed"}, 0.5, 2, true},
+		{"{table: sizes, max_risk: 0.5}, {table: sizes, max_risk: 0.25}, {table: sizes, max_risk: 0.75}", []string{"by-region", "sizes"}, []string{"sizes: risk at most 0.5", "sizes: risk at most 0.25", "sizes: risk at most 0.75"}, 0.25, 0, false},
+		{"{table: by-region, min_range: rule}, {table: sizes, max_risk: 0.5}", []string{"by-region", "sizes"},
+			[]string{"by-region: what can be inferred of every unsafe cell reaches as far as its rule asks", "sizes: risk at most 0.5"}, 0.5, 0, true},
+		{"{table: turnover, max_risk: 0.5}", []string{"by-region", "sizes"}, nil, 9, 0, false},
+		{"{min_efficiency: 0.5}", []string{"turnover"}, []string{"turnover: efficiency at least 0.5"}, 9, 0, false},
+		{"{min_utility: 3}, {min_utility: 1}, {table: by-region, max_risk: 0.5}", []string{"turnover"}, []string{"turnover: utility at least 3", "turnover: utility at least 1"}, 9, 3, false},
+	} {
+		text := shopTables[:strings.Index(shopTables, "gate:")] + "gate: {rules: [" + c.gate + "]}\n" + shopTables[strings.Index(shopTables, "sink:"):]
+		g := &mapping{records: opened(t, shopsIn(t), text)}
+		m := &tablemap.Map{Tables: c.tables, MaxRisk: 9}
+		var of []int
+		for i := range c.tables {
+			of = append(of, i)
+		}
+		limited := g.rules(m, of)
+		if limited != c.limited || !slices.Equal(m.Rules, c.want) || float64(m.MaxRisk) != c.risk || float64(m.MinUtility) != c.utility {
+			t.Errorf("%s: limited %v, %q, risk %v, utility %v", c.gate, limited, m.Rules, m.MaxRisk, m.MinUtility)
+		}
+	}
+}
