@@ -188,8 +188,11 @@ type Identity struct {
 	Changed     Float // share of records with another category, of the key of which most have one
 	EntropyLost Float // share of the entropy that the release does not tell, of the key of which it tells least
 	PMSE        Float // propensity score mean squared error of the masked keys together
-	// Sampled says that not all records were looked at. The least k and the greatest
-	// risk are then NaN: they may be those of a record that was not drawn.
+	// ReplicatedUniques is the share of the unique combinations of keys that stand in the
+	// release, of keys of which masks change some.
+	ReplicatedUniques Float
+	// Sampled says that not all records were looked at. The least k, the greatest
+	// risk and the replicated uniques are then NaN: a record that was not drawn may decide them.
 	Sampled bool
 	// Inverted counts the values that were computed back from the release and the
 	// list of masks; nil where that was not tried.

@@ -20,7 +20,7 @@ type RespondentMeasure struct {
 	Categorical bool   // it is about categorical keys, else about numeric ones
 	Whole       bool   // it is known of all records alone: one that was not drawn may decide it
 	Population  bool   // without weights it takes the file for the whole population
-	Loss        bool   // it is what masks have taken from the data, and there are masks of categorical keys
+	Loss        bool   // it is what masks have made of the categorical keys, and there are masks of some
 
 	Least     bool // the limit is the least that is tolerable, else the greatest
 	Form      RespondentForm
@@ -100,6 +100,12 @@ var RespondentMeasures = []RespondentMeasure{
 		words: "propensity score mean squared error of the masked keys", Advice: "mask the categorical keys less; combinations of categories with other names are told apart for certain, which is 0.25",
 		check: func(ps *check.Problems, name string, v float64) { ps.Between(name, v, 0, 0.25) },
 		limit: func(r Rule) (float64, bool) { return given(r.MaxPMSE) }, found: func(id *Identity) *Float { return &id.PMSE },
+	},
+	{
+		Name: "max_replicated_uniques", Label: "replicated uniques", Part: "uniqueness", ByDefault: true, Categorical: true, Whole: true, Loss: true,
+		Form: AsShare, One: "of the unique ones", Many: "of the unique ones",
+		words: "share of unique combinations of keys that stand in the release", Advice: "mask or synthesise more of the keys, recode them more coarsely before that, or release fewer of them",
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxReplicatedUniques) }, found: func(id *Identity) *Float { return &id.ReplicatedUniques },
 	},
 }
 

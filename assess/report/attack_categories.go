@@ -2,8 +2,10 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
 // categoriesView is what masks have taken from categorical keys.
@@ -12,12 +14,16 @@ type categoriesView struct {
 	Rows  []uniqueRow // changed, set missing, entropy before and after, lost, distance
 }
 
-func viewCategories(c *loss.Categories, path string) *categoriesView {
+func viewCategories(c *loss.Categories, r *uniqueness.Replicated, path string) *categoriesView {
 	if c == nil {
 		return nil
 	}
 	v := &categoriesView{Tiles: []labelled{{"pMSE of the masked keys", riskCell(path+"/pmse", c.PMSE),
 		"0: combinations are as frequent as they were; ¼: none of them is on both sides; fresh draws give " + pretty(c.Expected, riskDigits)}}}
+	if r != nil {
+		v.Tiles = append(v.Tiles, labelled{"replicated uniques", shareCell(strings.TrimSuffix(path, "categories")+"replicated_uniques/share", r.Share),
+			fmt.Sprintf("%s of %s combinations of keys that one record alone has stand in the release", count(int64(r.Standing)), count(int64(r.Uniques)))})
+	}
 	for i, l := range c.Columns {
 		at := fmt.Sprintf("%s/columns/%d", path, i)
 		v.Rows = append(v.Rows, uniqueRow{Name: l.Name, Cells: []cell{

@@ -125,7 +125,7 @@ func viewAttack(a *attack.Result, at string) *attackView {
 	if a.Utility != nil {
 		v.Cost = viewCost(a.Utility, at+"/utility")
 	}
-	v.Categories = viewCategories(a.Categories, at+"/categories")
+	v.Categories = viewCategories(a.Categories, a.Replicated, at+"/categories")
 	return v
 }
 

@@ -18,7 +18,7 @@ func TestEveryMeasureIsFound(t *testing.T) {
 		t.Errorf("%d measures are found, the table has %d", len(found), len(assess.RespondentMeasures))
 	}
 	want := map[string]float64{"max_linked": 0.25, "max_correct_links": 7, "min_k": 3, "max_individual_risk": 0.125,
-		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625}
+		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625, "max_replicated_uniques": 0.75}
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
 		r := new(Result)
@@ -32,6 +32,7 @@ func TestEveryMeasureIsFound(t *testing.T) {
 			r.Bayes = &intruder.Result{Correct: 7}
 		case "uniqueness":
 			r.Uniqueness = &uniqueness.Result{MinFrequency: 3, MaxIndividualRisk: 0.125}
+			r.Replicated = &uniqueness.Replicated{Uniques: 4, Standing: 3, Share: 0.75}
 			r.Categories = &loss.Categories{PMSE: 0.0625, Columns: []loss.CategoryLoss{
 				{Records: 8, Changed: 1, Original: 2, Lost: 0.75}, {Records: 8, Changed: 4, Original: 4, Lost: 1}, {Records: 8}}}
 		}

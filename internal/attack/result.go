@@ -40,12 +40,13 @@ type Result struct {
 	// Interval is the share of records that are disclosed within so many SDs of the
 	// released column (loss.Interval.Risk), by width; IntervalSound the same in SDs of
 	// the original, without what was suppressed (loss.Interval.Sound).
-	Interval      map[string]float64 `json:"interval,omitempty" doc:"share of records with every original value within so many SDs of the released column of the released value, by width; says nothing about identity disclosure"`
-	IntervalSound map[string]float64 `json:"interval_sound,omitempty" doc:"the same in SDs of the original column, without what was suppressed"`
-	Utility       *loss.Utility      `json:"utility,omitempty" doc:"what the masking has cost"`
-	Categories    *loss.Categories   `json:"categories,omitempty" doc:"what masks have taken from the categorical keys; absent where none of them is masked"`
-	Averaging     *Averaging         `json:"averaging,omitempty" doc:"what the mean of several releases gives away"`
-	Inversion     *inversion.Result  `json:"inversion,omitempty" doc:"what is computed back by whoever knows the list of masks and what was published"`
+	Interval      map[string]float64     `json:"interval,omitempty" doc:"share of records with every original value within so many SDs of the released column of the released value, by width; says nothing about identity disclosure"`
+	IntervalSound map[string]float64     `json:"interval_sound,omitempty" doc:"the same in SDs of the original column, without what was suppressed"`
+	Utility       *loss.Utility          `json:"utility,omitempty" doc:"what the masking has cost"`
+	Categories    *loss.Categories       `json:"categories,omitempty" doc:"what masks have taken from the categorical keys; absent where none of them is masked"`
+	Replicated    *uniqueness.Replicated `json:"replicated_uniques,omitempty" doc:"records with a combination of categorical keys of their own, and how many of these combinations stand in the release; absent where no key is masked"`
+	Averaging     *Averaging             `json:"averaging,omitempty" doc:"what the mean of several releases gives away"`
+	Inversion     *inversion.Result      `json:"inversion,omitempty" doc:"what is computed back by whoever knows the list of masks and what was published"`
 
 	chosen []int32 // record of each target, ascending
 }
@@ -96,6 +97,12 @@ var found = map[string]func(*Result) (float64, bool){
 	"max_changed":      ofCategories((*loss.Categories).MostChanged),
 	"max_entropy_lost": ofCategories((*loss.Categories).MostLost),
 	"max_pmse":         ofCategories(func(c *loss.Categories) float64 { return c.PMSE }),
+	"max_replicated_uniques": func(r *Result) (float64, bool) {
+		if r.Replicated == nil {
+			return 0, false
+		}
+		return r.Replicated.Share, true
+	},
 }
 
 // ofCategories is a measure of what masks have taken from categorical keys.

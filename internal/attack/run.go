@@ -225,6 +225,15 @@ func (a *attack) masked() (list []loss.CategoryPair) {
 
 func (a *attack) categories(context.Context) (err error) {
 	a.r.Categories, err = loss.CategoriesOf(a.masked())
+	if err != nil || a.r.Sampled > 0 {
+		return err // who is unique among few may not be among all
+	}
+	var original, released [][]int32
+	for i := range a.d.Categorical {
+		c := &a.d.Categorical[i]
+		original, released = append(original, c.Original), append(released, c.released())
+	}
+	a.r.Replicated, err = uniqueness.ReplicatedUniques(original, released)
 	return err
 }
 

@@ -1,0 +1,67 @@
+package uniqueness
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Replicated says how many records with a combination of keys of their own have that
+// combination in the release, at whichever record: of synthetic data the replicated uniques
+// of Raab, Nowok and Dibben (2016). Who finds the combination of somebody there believes to
+// have found them, and is right where the release is no draw. Missing values are a value of
+// their own.
+type Replicated struct {
+	Uniques  int     `json:"uniques" doc:"records of the original whose combination no other one has"`
+	Standing int     `json:"standing" doc:"those of them whose combination stands in the release"`
+	Share    float64 `json:"share" doc:"standing of uniques, 0 where there are none"`
+}
+
+// ReplicatedUniques counts them in columns of codes, a slice for each key, which both sides
+// share; −1 is a missing value. It is an error where columns do not fit each other.
+func ReplicatedUniques(original, released [][]int32) (*Replicated, error) {
+	if len(original) == 0 || len(released) != len(original) {
+		return nil, fmt.Errorf("replicated uniques: must have at least one key, and as many on both sides, got %d and %d", len(original), len(released))
+	}
+	for _, side := range [][][]int32{original, released} {
+		for i, column := range side {
+			if len(column) != len(side[0]) {
+				return nil, fmt.Errorf("replicated uniques: key %d: must have %d records like the others, got %d", i, len(side[0]), len(column))
+			}
+		}
+	}
+	var key []byte
+	combination := func(side [][]int32, record int) []byte {
+		key = key[:0]
+		for _, column := range side {
+			key = binary.LittleEndian.AppendUint32(key, uint32(column[record]))
+		}
+		return key
+	}
+	const several = 2
+	counts := make(map[string]uint8)
+	for record := range original[0] {
+		k := combination(original, record)
+		if n := counts[string(k)]; n < several {
+			counts[string(k)] = n + 1
+		}
+	}
+	r := &Replicated{}
+	for k, n := range counts {
+		if n == 1 {
+			r.Uniques++
+		} else {
+			delete(counts, k)
+		}
+	}
+	for record := range released[0] {
+		k := combination(released, record)
+		if _, unique := counts[string(k)]; unique {
+			r.Standing++
+			delete(counts, string(k)) // counted once
+		}
+	}
+	if r.Uniques > 0 {
+		r.Share = float64(r.Standing) / float64(r.Uniques)
+	}
+	return r, nil
+}
