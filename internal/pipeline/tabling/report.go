@@ -89,7 +89,7 @@ type FamilyReport struct {
 	Largest       int      `json:"largest"`  // cells of the largest component
 	Programs      int      `json:"programs"` // linear programs that the audit has solved
 	Steps         int      `json:"steps"`
-	Unsolved      int      `json:"unsolved"`            // programs that were stopped; their ranges are outer ones
+	Unsolved      int      `json:"unsolved"`            // ends of ranges that are outer ones: programs that were stopped, or left out
 	CutShort      bool     `json:"cut_short,omitempty"` // patience ended the search: cells may be held back that need not be
 	PatternSHA256 string   `json:"pattern_sha256"`      // of the statuses of all cells, in their order
 	Refused       []string `json:"refused,omitempty"`

@@ -23,12 +23,16 @@ type Ranges struct {
 
 	Components, Largest int // parts, and the number of cells of the largest one
 	Programs, Steps     int // linear programs solved, and simplex steps
-	Unsolved            int // programs stopped at the limit of steps: their ends are those of the shuttle
+	Unsolved            int // ends that are those of the shuttle: programs stopped at the limit of steps, or left out of huge components
+
+	sumsOf map[int32][]int32 // of a hidden cell: the sums that it stands in; nil until they are asked for
 }
 
-// Audit computes the range of every hidden cell. Programs are not solved where
-// the shuttle's bound has been attained already by a vertex on the way (Duncan et
-// al. 2001, §4: "it obviates the need to perform a separate optimization").
+// Audit computes the range of every hidden cell; in a huge component what the shuttle
+// leaves of it, where Judge still looks for tables that show what an unsafe cell can be.
+// Programs are not solved where the shuttle's bound has been attained already by a vertex
+// on the way (Duncan et al. 2001, §4: "it obviates the need to perform a separate
+// optimization").
 func Audit(q Question) (*Ranges, error) {
 	parts, _, err := Components(q)
 	if err != nil {
@@ -54,6 +58,12 @@ func (r *Ranges) solve(q Question, p *Component) error {
 	s := p.System
 	slack := 10 * s.Tolerance()
 	for j := range p.Cells {
+		if p.Huge() {
+			if p.High[j] > p.Low[j] {
+				r.Unsolved += 2
+			}
+			continue
+		}
 		if err := q.Stopped(); err != nil {
 			return err
 		}
@@ -129,21 +139,43 @@ func (r *Ranges) Show(q Question, cells []int32, by []float64) error {
 		}
 		z[c] = v
 	}
-	for i := range q.Set.Sums() {
-		s := q.Set.Sum(i)
-		difference, size := -z[s.Total], math.Abs(z[s.Total])
-		for _, p := range s.Parts {
-			difference += z[p]
-			size += math.Abs(z[p])
-		}
-		if math.Abs(difference) > rounding(size) {
-			return fmt.Errorf("%s: the table shown does not add up", q.Set.Name(int(s.Total)))
+	r.index(q)
+	for _, c := range cells {
+		for _, i := range r.sumsOf[c] {
+			s := q.Set.Sum(int(i))
+			difference, size := -z[s.Total], math.Abs(z[s.Total])
+			for _, p := range s.Parts {
+				difference += z[p]
+				size += math.Abs(z[p])
+			}
+			if math.Abs(difference) > rounding(size) {
+				return fmt.Errorf("%s: the table shown does not add up", q.Set.Name(int(s.Total)))
+			}
 		}
 	}
 	for c, v := range z {
 		r.ShownLow[c], r.ShownHigh[c] = min(r.ShownLow[c], q.Value[c]+v), max(r.ShownHigh[c], q.Value[c]+v)
 	}
 	return nil
+}
+
+// index lists the sums of every hidden cell: no other can a table that is shown break.
+func (r *Ranges) index(q Question) {
+	if r.sumsOf != nil {
+		return
+	}
+	r.sumsOf = map[int32][]int32{}
+	for i := range q.Set.Sums() {
+		s := q.Set.Sum(i)
+		if q.Hidden[s.Total] {
+			r.sumsOf[s.Total] = append(r.sumsOf[s.Total], int32(i))
+		}
+		for _, p := range s.Parts {
+			if q.Hidden[p] {
+				r.sumsOf[p] = append(r.sumsOf[p], int32(i))
+			}
+		}
+	}
 }
 
 // shown collects the deviations that have been seen in points, for counts in points
@@ -194,7 +226,8 @@ func (v Verdict) Safe() bool { return len(v.Disclosed) == 0 && len(v.Narrow) == 
 
 // Judge holds the ranges against the protection that the rules ask for. A primary
 // cell is protected where its range was shown to reach from value − Down to value +
-// Up; for counts where a whole table at each end is missing, one is searched for.
+// Up; where a table at each end is missing, of whole numbers for counts, one is searched
+// for.
 func Judge(q Question, r *Ranges, p *primary.Result) (Verdict, error) {
 	var v Verdict
 	var missing []int32
@@ -210,7 +243,7 @@ func Judge(q Question, r *Ranges, p *primary.Result) (Verdict, error) {
 		case r.High[cell]-r.Low[cell] <= eps:
 			v.Disclosed = append(v.Disclosed, c)
 		case reaches(r.ShownLow[cell], r.ShownHigh[cell]):
-		case q.Counts && reaches(r.Low[cell], r.High[cell]):
+		case (q.Counts || r.Unsolved > 0) && reaches(r.Low[cell], r.High[cell]):
 			missing = append(missing, c)
 		default:
 			v.Narrow = append(v.Narrow, c)
@@ -219,5 +252,6 @@ func Judge(q Question, r *Ranges, p *primary.Result) (Verdict, error) {
 	if len(missing) == 0 {
 		return v, nil
 	}
-	return v, v.search(q, r, p, missing)
+	err := v.search(q, r, p, missing)
+	return v, err
 }

@@ -80,10 +80,13 @@ func (in *inside) narrow(j int, up, down float64) (found []Insider, err error) {
 			continue
 		}
 		var shown [][]float64
-		if z := in.reach(j, d); z != nil {
+		who := in.all
+		if changed, z := in.first(j, d); changed != nil {
+			who = in.misled(changed)
+		} else if z != nil {
 			shown = append(shown, z)
 		}
-		for _, k := range in.all {
+		for _, k := range who {
 			if k == in.knower[cell] || failed[k] || slices.ContainsFunc(shown, func(z []float64) bool { return in.agrees(z, k) }) {
 				continue
 			}
@@ -111,6 +114,31 @@ func (in *inside) narrow(j int, up, down float64) (found []Insider, err error) {
 	return found, in.q.Stopped()
 }
 
+// first looks for a table in which column j deviates by d: in a component of counts for the
+// few columns that it takes, else for all deviations. Both are nil where none was found.
+func (in *inside) first(j int, d float64) (changed []int32, z []float64) {
+	if in.q.Counts {
+		if columns, _ := in.p.few(j, d); columns != nil {
+			return columns, nil
+		}
+	}
+	return nil, in.reach(j, d)
+}
+
+// misled lists those who know one of the columns, in their order: no other one sees that
+// they are not the true ones.
+func (in *inside) misled(columns []int32) (who []int32) {
+	seen := map[int32]bool{}
+	for _, c := range columns {
+		if k := in.knower[in.p.Cells[c]]; k >= 0 && !seen[k] {
+			seen[k] = true
+			who = append(who, k)
+		}
+	}
+	slices.Sort(who)
+	return who
+}
+
 // agrees reports whether a table changes none of a knower's cells.
 func (in *inside) agrees(z []float64, k int32) bool {
 	return !slices.ContainsFunc(in.own[k], func(j int) bool { return math.Abs(z[j]) > 1e-9 })
@@ -135,6 +163,15 @@ func (in *inside) without(k int32, do func() []float64) (z []float64, err error)
 // reach returns the deviations of a table in which column j deviates by at least d, or by
 // no more where d is below 0; nil where none was found.
 func (in *inside) reach(j int, d float64) []float64 {
+	if in.q.Counts {
+		if columns, by := in.p.few(j, d); columns != nil {
+			z := make([]float64, len(in.p.Cells))
+			for i, c := range columns {
+				z[c] = by[i]
+			}
+			return z
+		}
+	}
 	s := in.p.System
 	s.Reset()
 	s.ToVertex = in.q.Counts

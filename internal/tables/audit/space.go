@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/sdlfilter/sdlfilter/internal/tables"
@@ -18,6 +19,10 @@ type Question struct {
 	Lower, Upper []float64
 
 	Counts bool // values are whole numbers
+
+	// Huge is the number of cells of a component beyond which a linear program takes so
+	// long that most questions are better left without an answer; 0: 10,000.
+	Huge int
 
 	// Stop, where there is one, is asked now and then; its error ends what is under way
 	// and is returned.
@@ -59,6 +64,7 @@ type Component struct {
 	signs   [][]float64 // and with which sign
 	fixed   []bool      // nil where none ever was
 	counts  bool
+	huge    bool
 	partial *enumeration // nil until it is asked for
 }
 
@@ -284,6 +290,7 @@ func (s *shuttle) split() (parts []Component, known []int32, err error) {
 
 func (p *Component) build(q Question) error {
 	p.counts = q.Counts
+	p.huge = len(p.Cells) > cmp.Or(q.Huge, hugeComponent)
 	lower, upper := make([]float64, len(p.Cells)), make([]float64, len(p.Cells))
 	for j := range p.Cells {
 		lower[j], upper[j] = p.bounds(q, j)
@@ -297,6 +304,12 @@ func (p *Component) build(q Question) error {
 	}
 	return err
 }
+
+// hugeComponent is the number of cells from which a linear program takes seconds.
+const hugeComponent = 10_000
+
+// Huge reports whether the component has more cells than the question's Huge.
+func (p *Component) Huge() bool { return p.huge }
 
 // bounds are what is known beforehand of the deviation of column j, or what the
 // shuttle found where that is nothing.

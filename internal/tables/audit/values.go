@@ -1,6 +1,10 @@
 package audit
 
-import "math"
+import (
+	"maps"
+	"math"
+	"slices"
+)
 
 // Possible is which counts a cell can have: Low, Low + 1, …
 type Possible struct {
@@ -104,6 +108,44 @@ func (p *Component) takes(j int, d float64) bool {
 		}
 	}
 	return p.WholeTable(j, d, valueSteps) != nil
+}
+
+// Upward looks for a table in which column j deviates by d, columns under it that are totals
+// of nothing by as much together, all totals above those with them, and nothing else. nil
+// where there is none, or where what is fixed stands in the way.
+func (p *Component) Upward(j int, d float64) (columns []int32, by []float64) {
+	moved := map[int]float64{}
+	rest := d
+	for _, leaf := range p.under(j) {
+		part := min(max(rest, math.Ceil(p.Low[leaf]-1e-6)), math.Floor(p.High[leaf]+1e-6))
+		if part == 0 || p.fixed != nil && p.fixed[leaf] {
+			continue
+		}
+		p.move(moved, leaf, part)
+		if rest -= part; rest == 0 {
+			break
+		}
+	}
+	if moved[j] != d || !p.holds(moved) {
+		return nil, nil
+	}
+	for c := range moved {
+		if p.fixed != nil && p.fixed[c] {
+			return nil, nil
+		}
+	}
+	for _, c := range slices.Sorted(maps.Keys(moved)) {
+		columns, by = append(columns, int32(c)), append(by, moved[c])
+	}
+	return columns, by
+}
+
+// few looks for a table of counts in which column j deviates by d, and few others do.
+func (p *Component) few(j int, d float64) (columns []int32, by []float64) {
+	if columns, by = p.Upward(j, d); columns == nil {
+		columns, by, _ = p.Quick(j, d, searchQuick)
+	}
+	return columns, by
 }
 
 // under lists some columns under a column that are totals of nothing: itself where it is

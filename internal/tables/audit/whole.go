@@ -11,6 +11,31 @@ import (
 // searchSteps is how many partial tables a search for one whole table looks at.
 const searchSteps = 20_000
 
+// reaches looks for a table in which column j deviates by d, or for values by at least as
+// much.
+func (p *Component) reaches(j int, d float64) bool {
+	if d == 0 {
+		return true
+	}
+	if p.Huge() && p.counts {
+		if columns, _ := p.Upward(j, d); columns != nil {
+			return true
+		}
+		if columns, _, excluded := p.Quick(j, d, searchQuick); columns != nil || excluded {
+			return columns != nil
+		}
+	}
+	if p.counts {
+		return p.WholeTable(j, d, searchSteps) != nil
+	}
+	p.System.Reset()
+	v, err := optimize(p.System, j, d > 0, math.Abs(d))
+	return err == nil && math.Abs(v) >= math.Abs(d)-rounding(d)
+}
+
+// searchQuick is how many columns Quick makes good for one question about a huge component.
+const searchQuick = 100
+
 // search looks for tables of whole numbers in which the cells reach as far as asked,
 // and enters what it finds among what was shown.
 func (v *Verdict) search(q Question, r *Ranges, p *primary.Result, missing []int32) error {
@@ -27,11 +52,11 @@ func (v *Verdict) search(q Question, r *Ranges, p *primary.Result, missing []int
 				continue
 			}
 			x := q.Value[cell]
-			up := r.ShownHigh[cell] >= x+p.Up[cell] || parts[i].WholeTable(j, p.Up[cell], searchSteps) != nil
+			up := r.ShownHigh[cell] >= x+p.Up[cell] || parts[i].reaches(j, p.Up[cell])
 			if up {
 				r.ShownHigh[cell] = max(r.ShownHigh[cell], x+p.Up[cell])
 			}
-			down := r.ShownLow[cell] <= x-p.Down[cell] || parts[i].WholeTable(j, -p.Down[cell], searchSteps) != nil
+			down := r.ShownLow[cell] <= x-p.Down[cell] || parts[i].reaches(j, -p.Down[cell])
 			if down {
 				r.ShownLow[cell] = min(r.ShownLow[cell], x-p.Down[cell])
 			}
@@ -260,7 +285,11 @@ func (e *enumeration) with(j int, d float64) bool {
 		return true
 	}
 	// Ends rise for ever where nothing bounds them from above.
-	if possible, ended := e.follow(10_000 + 10*len(e.p.rows)); possible && ended && (e.broken == 0 || e.branch(e.open())) {
+	visits := 10_000 + 10*len(e.p.rows)
+	if e.p.Huge() { // what one column implies ends nearby, or not at all
+		visits = visitsOfShuttle
+	}
+	if possible, ended := e.follow(visits); possible && ended && (e.broken == 0 || e.branch(e.open())) {
 		return true
 	}
 	e.back(mark)
@@ -278,6 +307,10 @@ func (e *enumeration) mended() bool {
 	if k < 0 {
 		return false
 	}
+	visits := visitsOfShuttle
+	if e.p.Huge() { // the next column is as good a guess as what this one implies
+		visits /= 20
+	}
 	at, mark := e.nearest(k), len(e.trail)
 	for _, v := range [2]float64{at + by, at} {
 		if e.steps--; e.steps < 0 {
@@ -288,7 +321,7 @@ func (e *enumeration) mended() bool {
 			e.drop()
 			return true
 		}
-		if possible, _ := e.follow(visitsOfShuttle); possible && e.mended() {
+		if possible, _ := e.follow(visits); possible && e.mended() {
 			return true
 		}
 		e.back(mark)

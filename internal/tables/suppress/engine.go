@@ -45,6 +45,7 @@ type layout struct {
 	partOf []int32 // of a cell, -1 outside
 	column []int32
 	open   int
+	huge   bool // some component is
 }
 
 // newEngine hides cells level by level, until every need can be met: what is hidden in
@@ -102,6 +103,9 @@ func newEngine(q audit.Question, needs []need, levels [][]int32, knower []int32)
 // reachAll looks for a table of each need of a list, and returns those that none was found
 // for, in the list's own memory.
 func (e *engine) reachAll(waiting []int32) (still []int32, err error) {
+	if e.search != searchLast && len(waiting) > manyNeeds && !e.someReached(waiting) {
+		return waiting, nil
+	}
 	still = waiting[:0]
 	for _, i := range waiting {
 		if err := e.q.Stopped(); err != nil {
@@ -114,6 +118,21 @@ func (e *engine) reachAll(waiting []int32) (still []int32, err error) {
 		}
 	}
 	return still, nil
+}
+
+// manyNeeds is the number of needs from which a level is tried by some of them first.
+const manyNeeds = 5000
+
+// someReached reports whether tables are found for a quarter of some needs, evenly apart.
+func (e *engine) someReached(waiting []int32) bool {
+	const some = 64
+	reached := 0
+	for k := range some {
+		if _, ok := e.reach(&e.needs[waiting[k*len(waiting)/some]]); ok {
+			reached++
+		}
+	}
+	return 4*reached >= some
 }
 
 // settle publishes those of the cells that no need has come to use, returns the others, and
@@ -140,6 +159,7 @@ func (e *engine) settle(tentative []int32) (used []int32) {
 // harm; and where all that may be hidden is.
 const (
 	searchQuick = 30
+	searchHuge  = 100
 	searchFirst = 200
 	searchTrial = 2_000
 	searchLast  = 50_000
@@ -156,6 +176,7 @@ func (e *engine) split() (layout, error) {
 		l.partOf[c] = -1
 	}
 	for i := range parts {
+		l.huge = l.huge || parts[i].Huge()
 		for j, c := range parts[i].Cells {
 			l.partOf[c], l.column[c] = int32(i), int32(j)
 		}
@@ -241,12 +262,9 @@ func (e *engine) table(n *need) (cells []int32, by []float64) {
 	if !n.up {
 		d = -d
 	}
-	if e.q.Counts && len(p.Cells) > largeComponent {
-		columns, by, excluded := p.Quick(j, d, searchQuick)
-		if columns == nil && !excluded {
-			columns, by = p.FewChanges(j, d, searchFirst)
-		}
-		if columns != nil || excluded {
+	if e.q.Counts && (len(p.Cells) > largeComponent || p.Huge()) {
+		columns, by, excluded := e.fewChanges(p, j, d)
+		if columns != nil || excluded || p.Huge() && e.search != searchLast {
 			return cellsOf(p, columns), by
 		}
 	} else if p.Excludes(j, d) {
@@ -278,6 +296,25 @@ func (e *engine) table(n *need) (cells []int32, by []float64) {
 		}
 	}
 	return cells, by
+}
+
+// fewChanges looks for a table of counts that few cells change; excluded: there is none at
+// all. In a huge component, where a linear program would take seconds, most of what is there
+// is a cell with all of its totals, and a trial is content with a short look.
+func (e *engine) fewChanges(p *audit.Component, j int, d float64) (columns []int32, by []float64, excluded bool) {
+	if !p.Huge() {
+		if columns, by, excluded = p.Quick(j, d, searchQuick); columns == nil && !excluded {
+			columns, by = p.FewChanges(j, d, searchFirst)
+		}
+		return columns, by, excluded
+	}
+	if columns, by = p.Upward(j, d); columns == nil {
+		columns, by, excluded = p.Quick(j, d, searchHuge)
+	}
+	if columns == nil && !excluded && e.search == searchLast {
+		columns, by = p.FewChanges(j, d, searchFirst)
+	}
+	return columns, by, excluded
 }
 
 // largeComponent is the number of cells from which a linear program takes longer than a
@@ -365,7 +402,7 @@ func (e *engine) try(cells []int32) (ok bool, err error) {
 // renew finds new witnesses for needs. Those that were found stay where others are
 // missing: what is good for a batch is good for its parts.
 func (e *engine) renew(needs []int32, batch int) bool {
-	ok := true
+	ok, missing := true, 0
 	for _, i := range needs {
 		if w, reached := e.reach(&e.needs[i]); reached {
 			e.forget(i)
@@ -374,7 +411,7 @@ func (e *engine) renew(needs []int32, batch int) bool {
 		}
 		ok = false
 		e.needs[i].failed++
-		if batch < lookAhead {
+		if missing++; batch < lookAhead || missing >= enoughMissing && e.layout.huge {
 			break
 		}
 	}
@@ -384,6 +421,10 @@ func (e *engine) renew(needs []int32, batch int) bool {
 // lookAhead is the size from which a batch that has failed goes on looking for
 // witnesses of the other needs: that so few of them change its cells pays later.
 const lookAhead = 64
+
+// enoughMissing is how many needs without a witness end the look at a batch in a huge
+// component.
+const enoughMissing = 16
 
 func (e *engine) hide(cells []int32, hidden bool) {
 	for _, c := range cells {

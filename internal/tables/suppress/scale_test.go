@@ -62,8 +62,9 @@ func poisson(rng *rand.Rand, mean float64) float64 {
 	return n
 }
 
-// The shape of "hier" with more and more unsafe cells (280, 915, 1,285 of 7,310), and a
-// table of a million cells (5,969 of 1,220,989):
+// The shape of "hier" with more and more unsafe cells (280, 915, 1,285 of 7,310), a table
+// of a million cells (5,969 of 1,220,989), and one whose cells are empty for the most part
+// (19,141 of 121,989 unsafe):
 //
 //	go test -run - -bench Scale/dense -benchtime 1x ./internal/tables/suppress
 func BenchmarkScale(b *testing.B) {
@@ -72,7 +73,10 @@ func BenchmarkScale(b *testing.B) {
 		name     string
 		mean, sd float64
 		levels   [][]int
-	}{{"sparse", 10, 1, hier}, {"dense", 3, 1, hier}, {"denser", 2, 1, hier}, {"million", 300, 2, [][]int{{10, 10, 10}, {6, 5, 4}, {6}}}} {
+	}{
+		{"sparse", 10, 1, hier}, {"dense", 3, 1, hier}, {"denser", 2, 1, hier}, {"million", 300, 2, [][]int{{10, 10, 10}, {6, 5, 4}, {6}}},
+		{"empty", 0.02, 2, [][]int{{10, 10}, {6, 5, 4}, {6}}},
+	} {
 		b.Run(k.name, func(b *testing.B) {
 			b.StopTimer()
 			for range b.N {

@@ -1,0 +1,154 @@
+package audit_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
+)
+
+// Where components count as huge no range is narrower than what every table leaves, every
+// unsafe cell that is called safe is, and all but a few that are safe are called so.
+func TestHugeComponentsAgainstEveryTable(t *testing.T) {
+	for name, set := range tabletest.Small(t) {
+		rng := rand.New(rand.NewPCG(12, uint64(len(name))))
+		safe, called, unsafe := 0, 0, 0
+		for range 25 {
+			q := tabletest.Random(t, rng, set, 4, 0.8)
+			q.Huge = 1
+			low, high, _ := tabletest.Enumerated(q)
+			p := asked(rng, q)
+			r, err := audit.Audit(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := audit.Judge(q, r, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for c := range low {
+				if r.Low[c] > low[c] || r.High[c] < high[c] || r.ShownLow[c] < low[c] || r.ShownHigh[c] > high[c] {
+					t.Fatalf("%s, %s: bounds %v to %v, shown %v to %v; of all tables %v to %v",
+						name, set.Name(c), r.Low[c], r.High[c], r.ShownLow[c], r.ShownHigh[c], low[c], high[c])
+				}
+				if !q.Hidden[c] {
+					continue
+				}
+				is := low[c] <= q.Value[c]-p.Down[c] && high[c] >= q.Value[c]+p.Up[c] && low[c] < high[c]
+				says := !slices.Contains(v.Disclosed, int32(c)) && !slices.Contains(v.Narrow, int32(c))
+				switch {
+				case says && !is:
+					t.Fatalf("%s, %s is called safe: of all tables %v to %v, asked for %v -%v +%v", name, set.Name(c), low[c], high[c], q.Value[c], p.Down[c], p.Up[c])
+				case is && says:
+					safe, called = safe+1, called+1
+				case is:
+					safe++
+				default:
+					unsafe++
+				}
+			}
+		}
+		t.Logf("%s: %d safe, %d of them called so, %d unsafe", name, safe, called, unsafe)
+		if safe < 10 || unsafe < 10 || called < safe*9/10 {
+			t.Errorf("%s: %d safe, %d of them called so, %d unsafe", name, safe, called, unsafe)
+		}
+	}
+}
+
+// asked makes every hidden cell unsafe, with a protection of 1 or 2.
+func asked(rng *rand.Rand, q audit.Question) *primary.Result {
+	p := &primary.Result{Status: make([]tables.Status, len(q.Value)), Up: make([]float64, len(q.Value)), Down: make([]float64, len(q.Value))}
+	for c, hidden := range q.Hidden {
+		if hidden {
+			p.Status[c], p.Up[c] = tables.Primary, float64(1+rng.IntN(2))
+			p.Down[c] = min(p.Up[c], q.Value[c])
+		}
+	}
+	return p
+}
+
+// Of values the verdict is that of the ranges, though no range is computed.
+func TestHugeComponentsOfValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 1))
+	safe, unsafe := 0, 0
+	for range 60 {
+		set := randomSet(t, rng)
+		q := audit.Question{Set: set, Value: randomValues(rng, set), Hidden: make([]bool, set.Cells())}
+		for c := range q.Value {
+			q.Hidden[c] = rng.IntN(2) == 0
+		}
+		p := asked(rng, q)
+		var unsafes [2]map[int32]bool
+		for i := range unsafes {
+			q.Huge = i
+			r, err := audit.Audit(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := audit.Judge(q, r, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unsafes[i] = map[int32]bool{}
+			for _, c := range append(v.Disclosed, v.Narrow...) {
+				unsafes[i][c] = true
+			}
+		}
+		for c, hidden := range q.Hidden {
+			switch {
+			case unsafes[0][int32(c)] != unsafes[1][int32(c)]:
+				t.Fatalf("%s: unsafe %v, where components are huge %v", set.Name(c), unsafes[0][int32(c)], unsafes[1][int32(c)])
+			case unsafes[0][int32(c)]:
+				unsafe++
+			case hidden:
+				safe++
+			}
+		}
+	}
+	if safe < 50 || unsafe < 50 {
+		t.Errorf("%d safe, %d unsafe: the test shows little", safe, unsafe)
+	}
+}
+
+// What Upward finds is a table, while some cells are fixed and again after they are free.
+func TestUpwardIsATable(t *testing.T) {
+	for name, set := range tabletest.Small(t) {
+		rng := rand.New(rand.NewPCG(14, uint64(len(name))))
+		found := 0
+		for range 12 {
+			q := tabletest.Random(t, rng, set, 4, 1)
+			q.Hidden[0] = true
+			parts, _, err := audit.Components(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range parts {
+				p := &parts[i]
+				for j, c := range p.Cells {
+					if rng.IntN(5) == 0 {
+						if err := p.Fix(j); err != nil {
+							t.Fatal(err)
+						}
+						q.Hidden[c] = false
+					}
+				}
+				for j := range p.Cells {
+					for d := -3.0; d <= 3; d++ {
+						if columns, by := p.Upward(j, d); columns != nil && d != 0 {
+							found++
+							checkChanges(t, q, p, int32(j), d, columns, by)
+						}
+					}
+				}
+			}
+		}
+		t.Logf("%s: %d found", name, found)
+		if found < 20 && name != "line" {
+			t.Errorf("%s: %d found", name, found)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package suppress
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
+)
+
+// Where components count as huge, and most questions are left without an answer, all needs
+// are met, by every table there is; what is refused is so as elsewhere, since everything is
+// asked before. Less is published than elsewhere, but not nothing.
+func TestPatternsOfHugeComponents(t *testing.T) {
+	sets := tabletest.Small(t)
+	second, secondElsewhere := 0, 0
+	for _, name := range []string{"3x3", "2x2x2", "4x2", "linked"} {
+		rng := rand.New(rand.NewPCG(11, uint64(len(name))))
+		protected, refused := 0, 0
+		for trial := range 100 {
+			q := tabletest.Random(t, rng, sets[name], 7, 0)
+			if q.Value[0] < 4 || q.Value[0] > 24 {
+				continue
+			}
+			p := primaries(rng, q, float64(1+trial%2))
+			p.Published = make([]bool, len(q.Value))
+			p.Published[0] = true
+			for c := range q.Value {
+				p.Published[c] = p.Published[c] || rng.IntN(4) == 0 && p.Status[c] == tables.Free
+			}
+			if p.Status[0] == tables.Primary {
+				continue
+			}
+			elsewhere, _, err := Protect(q, p, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Huge = 1
+			pattern, problems, err := Protect(q, p, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(problems) > 0 {
+				refused++
+				checkRefusal(t, q, p, problems)
+				continue
+			}
+			protected++
+			if all, of := met(q, p); !all || !pattern.Verdict.Safe() {
+				t.Fatalf("%s: needs %v, verdict %+v, of the table %v", name, of, pattern.Verdict, q.Value)
+			}
+			second, secondElsewhere = second+pattern.Second, secondElsewhere+elsewhere.Second
+		}
+		t.Logf("%s: %d protected, %d refused", name, protected, refused)
+		if protected < 10 || refused < 3 {
+			t.Errorf("%s: %d protected, %d refused: the test shows little", name, protected, refused)
+		}
+	}
+	t.Logf("%d secondary cells, %d elsewhere", second, secondElsewhere)
+	if second > 2*secondElsewhere {
+		t.Errorf("%d secondary cells, %d elsewhere", second, secondElsewhere)
+	}
+}
