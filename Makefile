@@ -90,6 +90,10 @@ test-interop: ## other libraries read what is written and write what is read
 test-objects: ## object storage on servers of other people (the first time they are installed: minutes)
 	scripts/test-objects.sh
 
+.PHONY: test-postgres
+test-postgres: ## releases from and into Debian's PostgreSQL, with faults (the first time it is installed)
+	scripts/test-postgres.sh
+
 .PHONY: test-examples
 test-examples: ## the examples for Kubernetes, Airflow, systemd and Prometheus are valid
 	scripts/test-examples.sh

@@ -230,6 +230,22 @@ func DeclarableOf(config SourceConfig) Declarable {
 	return d
 }
 
+// Described is the configuration of a source or sink that is neither files nor topics.
+type Described interface {
+	// Describe names it for people, without what is secret. What Paths says of such a
+	// sink are names for messages too, no files.
+	Describe() string
+}
+
+// Description names a source or sink that is neither files nor topics, "" where it is
+// one of them.
+func Description(config any) string {
+	if d, ok := config.(Described); ok {
+		return d.Describe()
+	}
+	return ""
+}
+
 // PipelineNamed is the configuration of a connector that goes by the pipeline's name.
 type PipelineNamed interface {
 	SetPipeline(name string)

@@ -14,10 +14,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/jsonl"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
+	"github.com/sdlfilter/sdlfilter/connectors/postgres"
 )
 
 // All are the formats, in the order in which messages and the schema list them.
-var All = []connectors.Format{parquet.Kind, csv.Kind, jsonl.Kind, arrowipc.Kind, kafka.Kind}
+var All = []connectors.Format{parquet.Kind, csv.Kind, jsonl.Kind, arrowipc.Kind, kafka.Kind, postgres.Kind}
 
 func init() { connectors.Register(All...) }
 

@@ -9,6 +9,9 @@ import (
 
 // Describe names a source or sink for people, without what is secret.
 func Describe(connector any) string {
+	if words := connectors.Description(connector); words != "" {
+		return words
+	}
 	if c, ok := connector.(interface{ Paths() []string }); ok {
 		return strings.Join(c.Paths(), ", ")
 	}

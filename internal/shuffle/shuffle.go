@@ -58,7 +58,7 @@ type sink struct {
 // owner alone and have no name.
 func Create(ctx context.Context, to connectors.SinkConfig, plan connectors.Plan, ranks Ranks) (connectors.Sink, error) {
 	s := &sink{layout: plan.Layout, ranks: ranks, dir: os.TempDir(), most: mostBytes}
-	if paths := to.Paths(); len(paths) > 0 && paths[0] != "stdout" && !objects.Is(paths[0]) {
+	if paths := to.Paths(); connectors.Description(to) == "" && len(paths) > 0 && paths[0] != "stdout" && !objects.Is(paths[0]) {
 		s.dir = filepath.Dir(paths[0])
 	}
 	var fields []arrow.Field

@@ -1,0 +1,346 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// sink writes a release within one transaction: a new table, a COPY into it and, at the
+// commit, its name. Until then nobody else sees any of it, and whatever ends the connection
+// leaves nothing.
+type sink struct {
+	label   string
+	target  table // with its schema
+	staging string
+	columns []microdata.Output
+	forms   []microdata.Form
+	db      *conn
+	ctx     context.Context // of Create, without its end
+
+	cancel context.CancelCauseFunc // of the COPY
+	pipe   *io.PipeWriter
+	copied chan struct{} // closed when the COPY has ended, with err
+	err    error
+	done   bool
+}
+
+// lockWait is how long Commit waits for those who read the earlier release; whoever comes
+// meanwhile waits behind it.
+const lockWait = "5min"
+
+// commitTimeout bounds what Commit takes in all.
+const commitTimeout = 10 * time.Minute
+
+// errAborted ends a COPY whose release is not to be: the server's log shows it.
+var errAborted = errors.New("the release is given up")
+
+// Create implements connectors.SinkConfig.
+func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (_ connectors.Sink, err error) {
+	target, err := parseTable(c.Table)
+	if err != nil {
+		return nil, err
+	}
+	s := &sink{target: target, columns: plan.Layout.Release, ctx: context.WithoutCancel(ctx)}
+	definition, err := s.define(plan.Layout)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", target, err)
+	}
+	if s.db, err = c.connect(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.db.close()
+		}
+	}()
+	if err := s.locate(ctx, plan.Source); err != nil {
+		return nil, explain(ctx, err, target.String())
+	}
+	var random [8]byte
+	rand.Read(random[:]) // never fails
+	s.staging = quote(s.target.schema) + "." + quote("sdlfilter_"+hex.EncodeToString(random[:]))
+	if err := s.db.do(ctx, "CREATE TABLE "+s.staging+" ("+definition+")"); err != nil {
+		return nil, explain(ctx, err, s.label)
+	}
+	if err := s.start(); err != nil {
+		return nil, errors.Join(err, s.Abort())
+	}
+	return s, nil
+}
+
+// define is the table's columns. None is declared to be without nulls: a mask may take
+// values away.
+func (s *sink) define(layout *microdata.Layout) (string, error) {
+	var columns []string
+	for _, o := range layout.Release {
+		if len(o.Field.Name) > maxName || o.Field.Name == "" || strings.ContainsRune(o.Field.Name, 0) {
+			return "", fmt.Errorf("a column's name must have 1 to %d bytes and no NUL, got %q", maxName, o.Field.Name)
+		}
+		t, err := sqlType(o.Field.Type)
+		if err != nil {
+			return "", fmt.Errorf("column %s %w; withhold it (role: identifier)", o.Field.Name, err)
+		}
+		columns = append(columns, quote(o.Field.Name)+" "+t)
+		s.forms = append(s.forms, layout.Read[o.Column].As)
+	}
+	return strings.Join(columns, ", "), nil
+}
+
+// locate begins the transaction and finds what stands under the release's name: nothing,
+// or a table that may be dropped and that the source does not read.
+func (s *sink) locate(ctx context.Context, from connectors.Source) error {
+	if err := s.db.do(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"); err != nil {
+		return err
+	}
+	if s.target.schema == "" {
+		row, err := s.db.row(ctx, "SELECT coalesce(current_schema()::text, '')")
+		if err != nil {
+			return err
+		}
+		if s.target.schema = row[0]; row[0] == "" {
+			return &Error{What: s.target.String(), Why: "names no schema, and the user's search path has none that is there"}
+		}
+	}
+	s.label = s.target.String()
+	earlier, err := s.earlier(ctx)
+	if err != nil || earlier == nil {
+		return err
+	}
+	switch {
+	case earlier.kind != "r" || earlier.partition:
+		return &Error{What: s.label, Why: "is there and is no table of its own (a view, a partition, a partitioned or foreign table): a release takes the place of tables alone"}
+	case !earlier.mine:
+		return &Error{What: s.label, Why: "belongs to another user, so that a release cannot take its place"}
+	case earlier.dependents:
+		return &Error{What: s.label, Why: "cannot be replaced: other objects (views, foreign keys, sequences) depend on it"}
+	}
+	if src, is := from.(*Source); is {
+		server, err := s.db.server(ctx)
+		if err != nil {
+			return err
+		}
+		reads, err := src.reads(ctx, server, earlier.number)
+		if err != nil {
+			return err
+		}
+		if reads {
+			return &Error{What: s.label, Why: "the release would take the place of its own source; name another table"}
+		}
+	}
+	return nil
+}
+
+// standing is the relation under the release's name.
+type standing struct {
+	number, kind                string
+	partition, mine, dependents bool
+}
+
+// earlier finds what stands under the release's name, nil where nothing does.
+func (s *sink) earlier(ctx context.Context) (*standing, error) {
+	found, err := s.db.rows(ctx, `SELECT c.oid::text, c.relkind::text, c.relispartition::text, pg_has_role(c.relowner, 'USAGE')::text,
+  (EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.deptype = 'n'))::text
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2`, s.target.schema, s.target.name)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	f := found[0]
+	return &standing{number: f[0], kind: f[1], partition: f[2] == "true", mine: f[3] == "true", dependents: f[4] == "true"}, nil
+}
+
+// start begins the COPY, which takes what Write gives until Finish.
+func (s *sink) start() error {
+	var ctx context.Context
+	ctx, s.cancel = context.WithCancelCause(s.ctx)
+	from, to := io.Pipe()
+	s.pipe, s.copied = to, make(chan struct{})
+	go func() {
+		defer close(s.copied)
+		_, err := s.db.CopyFrom(ctx, from, "COPY "+s.staging+" FROM STDIN (FORMAT binary)")
+		s.err = explain(ctx, err, s.label)
+		if err == nil {
+			err = io.ErrClosedPipe
+		}
+		from.CloseWithError(err)
+	}()
+	return s.send(s.ctx, append(append([]byte(nil), signature...), 0, 0, 0, 0, 0, 0, 0, 0))
+}
+
+// send gives bytes to the COPY.
+func (s *sink) send(ctx context.Context, p []byte) error {
+	stop := context.AfterFunc(ctx, func() { s.giveUp(context.Cause(ctx)) })
+	defer stop()
+	if _, err := s.pipe.Write(p); err != nil {
+		return s.failure(ctx)
+	}
+	return nil
+}
+
+// giveUp ends the COPY before its end.
+func (s *sink) giveUp(cause error) {
+	s.cancel(cause)
+	s.pipe.CloseWithError(errAborted)
+}
+
+// failure is why the COPY took no more.
+func (s *sink) failure(ctx context.Context) error {
+	<-s.copied
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if s.err != nil {
+		return s.err
+	}
+	return &Error{What: s.label, Why: "the release was ended before it was whole"}
+}
+
+// Encode implements connectors.Sink: the rows as COPY takes them.
+func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
+	arrays := make([]interface{ IsNull(int) bool }, len(s.columns))
+	writers := make([]encoder, len(s.columns))
+	for i, o := range s.columns {
+		a, err := released(b, o, s.forms[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s, column %s %w", s.label, o.Field.Name, err)
+		}
+		arrays[i], writers[i] = a, encoderOf(a)
+	}
+	var out []byte
+	for row := range b.N {
+		if b.Rejected(row) {
+			continue
+		}
+		out = binary.BigEndian.AppendUint16(out, uint16(len(s.columns)))
+		for i, write := range writers {
+			if arrays[i].IsNull(row) {
+				out = binary.BigEndian.AppendUint32(out, null)
+				continue
+			}
+			var err error
+			if out, err = write(out, row); err != nil {
+				return nil, &connectors.RecordError{Stream: s.label, Record: b.Place(row) + 1, Column: s.columns[i].Field.Name, Reason: err.Error()}
+			}
+		}
+	}
+	return out, nil
+}
+
+// Write implements connectors.Sink.
+func (s *sink) Write(ctx context.Context, e connectors.Encoded) error {
+	rows := e.([]byte)
+	if len(rows) == 0 {
+		return nil
+	}
+	return s.send(ctx, rows)
+}
+
+// Finish implements connectors.Sink: the server has all rows and has taken them.
+func (s *sink) Finish(ctx context.Context) error {
+	if err := s.send(ctx, []byte{0xff, 0xff}); err != nil { // no more rows
+		return err
+	}
+	if err := s.pipe.Close(); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { s.giveUp(context.Cause(ctx)) })
+	defer stop()
+	<-s.copied
+	if s.err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return s.err
+}
+
+// Commit implements connectors.Sink: the table gets its name, the rights of the one before
+// it, and the transaction is committed. Where the connection is lost at the very end, the
+// outcome is open, and the error says so.
+func (s *sink) Commit() error {
+	if s.done {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, commitTimeout)
+	defer cancel()
+	if err := s.rename(ctx); err != nil {
+		return explain(ctx, err, s.label+": nothing is released")
+	}
+	if err := s.db.do(ctx, "COMMIT"); err != nil {
+		var server *pgconn.PgError
+		if errors.As(err, &server) {
+			return explain(ctx, err, s.label+": nothing is released")
+		}
+		return &Error{What: s.label, Why: "the connection was lost while the release was committed: whether it is, the table shows"}
+	}
+	s.done = true
+	s.db.close()
+	return nil
+}
+
+// rename gives the new table the name. The earlier one is looked for again: another run
+// may have released meanwhile.
+func (s *sink) rename(ctx context.Context) error {
+	if err := s.db.do(ctx, "SET LOCAL lock_timeout = '"+lockWait+"'"); err != nil {
+		return err
+	}
+	earlier, err := s.earlier(ctx)
+	if err != nil {
+		return err
+	}
+	var steps []string
+	if earlier != nil {
+		grants, err := s.grants(ctx, earlier.number)
+		if err != nil {
+			return err
+		}
+		steps = append(grants, "DROP TABLE "+s.target.quoted())
+	}
+	steps = append(steps, "ALTER TABLE "+s.staging+" RENAME TO "+quote(s.target.name))
+	for _, step := range steps {
+		if err := s.db.do(ctx, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// grants gives the new table the rights that others have on the earlier one, so that who
+// read last night's release reads this one.
+func (s *sink) grants(ctx context.Context, earlier string) ([]string, error) {
+	rights, err := s.db.rows(ctx, `SELECT r.privilege_type, CASE r.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(r.grantee)) END, r.is_grantable::text
+FROM pg_class c, aclexplode(c.relacl) r WHERE c.oid = $1::oid AND r.grantee <> c.relowner ORDER BY 1, 2`, earlier)
+	if err != nil {
+		return nil, err
+	}
+	var steps []string
+	for _, r := range rights {
+		step := "GRANT " + r[0] + " ON " + s.staging + " TO " + r[1]
+		if r[2] == "true" {
+			step += " WITH GRANT OPTION"
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil
+}
+
+// Abort implements connectors.Sink: the server rolls back.
+func (s *sink) Abort() error {
+	if s.done {
+		return nil
+	}
+	s.done = true
+	s.giveUp(errAborted)
+	<-s.copied
+	s.db.close()
+	return nil
+}

@@ -1,0 +1,295 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Source is one snapshot of what a table or a query gives. A connection of its own keeps
+// the snapshot and the locks under which no table is emptied or changed in its columns;
+// every pass has one beside it.
+type Source struct {
+	config    *SourceConfig
+	label     string
+	from      string // what stands behind FROM
+	keeper    *conn
+	using     sync.Mutex // of keeper
+	snapshot  string
+	columns   []column
+	order     []int // indexes in columns
+	relations []string
+	schema    *microdata.Schema
+
+	seed  maphash.Seed
+	found fingerprint // of the passes so far
+}
+
+// Open implements connectors.SourceConfig: it takes the snapshot.
+func (c *SourceConfig) Open(ctx context.Context) (_ connectors.Source, err error) {
+	if ps := c.Check(); len(ps) > 0 {
+		return nil, ps[0]
+	}
+	s := &Source{config: c, label: "query", seed: maphash.MakeSeed()}
+	var of table
+	if c.Table == "" {
+		s.from = "(" + statement(c.Query) + "\n) AS q"
+	} else {
+		if of, err = parseTable(c.Table); err != nil {
+			return nil, err
+		}
+		s.label, s.from = of.String(), of.quoted()
+	}
+	if s.keeper, err = c.connect(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.keeper.close()
+		}
+	}()
+	for _, step := range []func(context.Context) error{s.hold, s.describe, s.arrange} {
+		if err := step(ctx); err != nil {
+			return nil, explain(ctx, err, s.label)
+		}
+	}
+	return s, nil
+}
+
+// touched are the relations that this session has a lock on: number, quoted name, kind, and
+// whether the user may lock it by name. Those of the catalogue are not among them.
+const touched = `SELECT c.oid::text, quote_ident(n.nspname) || '.' || quote_ident(c.relname), c.relkind::text,
+  has_table_privilege(c.oid, 'SELECT')::text
+FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND n.nspname NOT IN ('pg_catalog', 'pg_toast', 'information_schema') AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+GROUP BY 1, 2, 3, 4 ORDER BY 2`
+
+// hold locks the tables that are read and then takes the snapshot. The other way round, a
+// table that is emptied by TRUNCATE between the two would be empty to the snapshot too.
+func (s *Source) hold(ctx context.Context) error {
+	db := s.keeper
+	plan := "EXPLAIN SELECT * FROM " + s.from
+	if err := db.do(ctx, "BEGIN READ ONLY"); err != nil {
+		return err
+	}
+	// Alone in its message, and as one that is prepared: of a query that holds several
+	// statements none is run.
+	if _, err := db.rows(ctx, plan); err != nil {
+		return err
+	}
+	found, err := db.rows(ctx, touched)
+	if err != nil {
+		return err
+	}
+	if err := db.do(ctx, "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"); err != nil {
+		return err
+	}
+	var lock []string
+	for _, r := range found {
+		switch name, kind, may := r[1], r[2], r[3]; {
+		case kind == "f":
+			return &Error{What: s.label, Why: "reads the foreign table " + name + ", whose rows no snapshot holds; copy them into a table first"}
+		case kind != "m" && may == "true":
+			lock = append(lock, name)
+		}
+	}
+	if len(lock) > 0 {
+		if err := db.do(ctx, "LOCK TABLE "+strings.Join(lock, ", ")+" IN ACCESS SHARE MODE"); err != nil {
+			return err
+		}
+	}
+	if _, err := db.rows(ctx, plan); err != nil {
+		return err
+	}
+	held, err := db.rows(ctx, touched)
+	if err != nil {
+		return err
+	}
+	for _, r := range held {
+		s.relations = append(s.relations, r[0])
+	}
+	exported, err := db.row(ctx, "SELECT pg_export_snapshot()")
+	if err != nil {
+		return err
+	}
+	s.snapshot = exported[0]
+	return nil
+}
+
+// describe finds the columns.
+func (s *Source) describe(ctx context.Context) error {
+	d, err := s.keeper.Prepare(ctx, "", "SELECT * FROM "+s.from, nil)
+	if err != nil {
+		return err
+	}
+	required := map[string]bool{} // of a table; of a query a join can make a null of anything
+	if s.config.Table != "" {
+		names, err := s.keeper.rows(ctx, `SELECT attname::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+WHERE attrelid = `+literal(s.from)+`::regclass AND attnotnull AND NOT attisdropped AND attnum > 0 AND relkind IN ('r', 'p')`)
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			required[n[0]] = true
+		}
+	}
+	s.schema = &microdata.Schema{}
+	for _, f := range d.Fields {
+		c := columnOf(f.Name, f.DataTypeOID, f.TypeModifier, !required[f.Name])
+		s.columns = append(s.columns, c)
+		s.schema.Fields = append(s.schema.Fields, c.Field)
+	}
+	if name := s.schema.Twice(); name != "" {
+		return &Error{What: s.label, Why: fmt.Sprintf("has two columns of the name %q; name them apart (AS)", name)}
+	}
+	return nil
+}
+
+// arrange finds by which columns the rows are put into order.
+func (s *Source) arrange(ctx context.Context) error {
+	names := s.config.Order
+	if len(names) == 0 {
+		key, err := s.keeper.rows(ctx, `SELECT a.attname::text FROM pg_index i, unnest(i.indkey) WITH ORDINALITY k(n, at), pg_attribute a
+WHERE i.indrelid = `+literal(s.from)+`::regclass AND i.indisprimary AND a.attrelid = i.indrelid AND a.attnum = k.n ORDER BY k.at`)
+		if err != nil {
+			return err
+		}
+		for _, n := range key {
+			names = append(names, n[0])
+		}
+	}
+	if len(names) == 0 {
+		return &Error{What: s.label, Why: "has no primary key, so that nothing says in which order its records come; name the columns that tell them apart (order)"}
+	}
+	for _, name := range names {
+		i := s.schema.Index(name)
+		if i < 0 {
+			return &Error{What: s.label, Why: fmt.Sprintf("order names the column %q, which is not there", name)}
+		}
+		if _, ok := s.columns[i].ordered(); !ok {
+			return &Error{What: s.label, Why: fmt.Sprintf("column %s is of a type by which records have no order that is always the same; order by integers, text, dates, numeric, uuid or bool", name)}
+		}
+		s.order = append(s.order, i)
+	}
+	return nil
+}
+
+// Schema implements connectors.Source.
+func (s *Source) Schema() *microdata.Schema { return s.schema }
+
+// Streams implements connectors.Source: there is one.
+func (s *Source) Streams() []string { return []string{s.label} }
+
+// Records implements connectors.Source: to count them is to read them.
+func (s *Source) Records() int64 { return -1 }
+
+// Rewindable implements connectors.Source.
+func (s *Source) Rewindable() bool { return true }
+
+// Changed implements connectors.Watched: it is not known.
+func (s *Source) Changed() time.Time { return time.Time{} }
+
+// watchTimeout bounds how long the server is waited for where nobody can end the wait.
+const watchTimeout = time.Minute
+
+// Unchanged implements connectors.Watched: what a snapshot holds stays what it is, as long
+// as the connection that keeps it is there.
+func (s *Source) Unchanged() error {
+	ctx, cancel := context.WithTimeout(context.Background(), watchTimeout)
+	defer cancel()
+	s.using.Lock()
+	defer s.using.Unlock()
+	if err := s.keeper.do(ctx, "SELECT 1"); err != nil {
+		if ctx.Err() != nil {
+			return &Error{What: s.label, Why: "the server does not answer, so that the snapshot may be lost"}
+		}
+		return explain(ctx, err, s.label+": the snapshot is lost")
+	}
+	return nil
+}
+
+// Reads reports whether the snapshot holds a lock on a relation of a server's database.
+func (s *Source) reads(ctx context.Context, server, relation string) (bool, error) {
+	s.using.Lock()
+	defer s.using.Unlock()
+	mine, err := s.keeper.server(ctx)
+	return err == nil && mine == server && slices.Contains(s.relations, relation), err
+}
+
+// Close implements connectors.Source.
+func (s *Source) Close() error {
+	s.keeper.close()
+	return nil
+}
+
+// Read implements connectors.Source: one COPY of the columns of the layout, and of those
+// that order the rows.
+func (s *Source) Read(ctx context.Context, layout *microdata.Layout, cut connectors.Cut) (connectors.Reader, error) {
+	p := &pass{source: s, layout: layout, at: map[int]int{}}
+	for _, w := range layout.Read {
+		p.want(w.Field)
+	}
+	for _, i := range s.order {
+		p.want(i)
+	}
+	db, err := s.config.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.do(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT "+literal(s.snapshot)); err != nil {
+		db.close()
+		return nil, explain(ctx, err, s.label+": the snapshot")
+	}
+	p.start(ctx, db, cut)
+	return p, nil
+}
+
+// copySQL asks for some of the columns, in order.
+func (s *Source) copySQL(columns []int) string {
+	var asked, by []string
+	for _, i := range columns {
+		asked = append(asked, s.columns[i].asked)
+	}
+	for _, i := range s.order {
+		o, _ := s.columns[i].ordered()
+		by = append(by, o)
+	}
+	return "COPY (SELECT " + strings.Join(asked, ", ") + " FROM " + s.from + " ORDER BY " + strings.Join(by, ", ") + ") TO STDOUT (FORMAT binary)"
+}
+
+// fingerprint is what passes have in common: the number of records, and of each column that
+// was read a hash of its values in order.
+type fingerprint struct {
+	records int64 // of the passes; -1: none so far
+	columns map[int]uint64
+}
+
+// errOther is the reason why a query's passes cannot be parts of one run.
+var errOther = errors.New("gives other records each time that it is read, as a query does that draws or asks for the time; copy its result into a table first")
+
+// compare holds a pass against those before it.
+func (f *fingerprint) compare(records int64, columns map[int]uint64) error {
+	if f.columns == nil {
+		f.columns = map[int]uint64{}
+		f.records = records
+	}
+	if f.records != records {
+		return errOther
+	}
+	for i, h := range columns {
+		if before, read := f.columns[i]; read && before != h {
+			return errOther
+		}
+		f.columns[i] = h
+	}
+	return nil
+}
