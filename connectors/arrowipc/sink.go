@@ -209,7 +209,7 @@ func newFolder(path, ext string) (target, error) {
 }
 
 func (f *folder) open(name string) (io.Writer, error) {
-	if err := f.finish(); err != nil {
+	if err := f.settle(); err != nil {
 		return nil, err
 	}
 	file, err := f.Dir.Create(name)
@@ -217,13 +217,21 @@ func (f *folder) open(name string) (io.Writer, error) {
 	return file, err
 }
 
-func (f *folder) finish() error {
+// settle has the current file synced and closed.
+func (f *folder) settle() error {
 	if f.file == nil {
 		return nil
 	}
-	err := errors.Join(f.file.Sync(), f.file.Close())
+	err := f.Dir.Settle(f.file)
 	f.file = nil
 	return err
+}
+
+func (f *folder) finish() error {
+	if err := f.settle(); err != nil {
+		return err
+	}
+	return f.Dir.Settled()
 }
 
 func (f *folder) commit() error { return f.Dir.Commit() }

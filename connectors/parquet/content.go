@@ -63,7 +63,7 @@ func (k *Content) Begin(f File) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.to.out, err = newOutput(unclosed{f}, meta)
+	o.to.out, err = newOutput(unclosed{f}, meta, nil)
 	return o, err
 }
 

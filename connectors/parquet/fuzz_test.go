@@ -50,7 +50,7 @@ func carriedInMemory(original []byte) (out []byte, in *footer, err error) {
 	if err != nil {
 		return nil, ft, err
 	}
-	if s.out, err = newOutput(to, meta); err != nil {
+	if s.out, err = newOutput(to, meta, nil); err != nil {
 		return nil, ft, err
 	}
 	s.out.in = readable{bytes.NewReader(original)}

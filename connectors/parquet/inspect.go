@@ -55,7 +55,7 @@ func (s *sink) inspect(ctx context.Context, group int, l *leaf) (*inspection, er
 	st := s.source.streams[s.stream]
 	rg := &st.RowGroups[group]
 	m := &rg.Columns[l.index].MetaData.V
-	in := &inspector{pages: newPages(s.out.in, st.file.Label, group, l, m), inspection: &inspection{leaf: l}}
+	in := &inspector{pages: newPages(s.out.original(), st.file.Label, group, l, m), inspection: &inspection{leaf: l}}
 	in.from = in.at
 	in.meta = columnMetaData{Type: l.phys, Codec: m.Codec}
 	in.meta.levels(l)

@@ -28,6 +28,7 @@ type reader struct {
 
 	stream  int // current
 	file    files.Handle
+	near    *near // the current group of the file
 	row     int64 // of the stream
 	group   int
 	inGroup int64     // rows of the group that were given out
@@ -169,7 +170,6 @@ func (r *reader) open(st *stream) []*cursor {
 	cursors := []*cursor{}
 	rg := &st.RowGroups[r.group]
 	var wanted []files.Extent
-	defer func() { files.Want(r.file, wanted...) }()
 	for _, w := range r.layout.Read {
 		if _, ok := r.partition(w.Field); ok {
 			continue
@@ -180,6 +180,12 @@ func (r *reader) open(st *stream) []*cursor {
 			wanted = append(wanted, files.Extent{From: from, To: to})
 			cursors = append(cursors, &cursor{pages: newPages(r.file, st.file.Label, r.group, l, m), rows: int(rg.NumRows)})
 		}
+	}
+	files.Want(r.file, wanted...)
+	r.near.free()
+	r.near = nearby(r.file, wanted)
+	for _, c := range cursors {
+		c.file = r.near
 	}
 	return cursors
 }
@@ -194,6 +200,7 @@ func (r *reader) closeFile() error {
 	if r.file == nil {
 		return nil
 	}
+	r.near.free()
 	err := r.file.Close()
 	r.file = nil
 	return err

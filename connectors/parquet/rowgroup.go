@@ -38,11 +38,21 @@ type output struct {
 	at      int64
 	settled int64 // up to here the disk has been asked to write
 	meta    *fileMetaData
-	in      original // the source's file, for copying
+	in      original     // the source's file, for copying
+	near    *near        // the row group of it that is being copied
+	settle  func() error // syncs and closes; nil: by finish itself
+	pending []byte       // of a folder's file, which may be small: what has not been written yet
 }
 
-func newOutput(f file, meta *fileMetaData) (*output, error) {
-	o := &output{file: f, meta: meta}
+// Writes to the files of a folder are gathered up to pendingBytes, unless they are at least a
+// quarter of that by themselves.
+const pendingBytes = 256 << 10
+
+func newOutput(f file, meta *fileMetaData, settle func() error) (*output, error) {
+	o := &output{file: f, meta: meta, settle: settle}
+	if settle != nil {
+		o.pending = getBuffer(pendingBytes)[:0]
+	}
 	if err := o.write([]byte(magic)); err != nil {
 		return nil, err
 	}
@@ -53,8 +63,9 @@ func newOutput(f file, meta *fileMetaData) (*output, error) {
 // there is none.
 func (o *output) from(src *source, stream int) (err error) {
 	if o.in != nil {
+		o.near.free()
 		err = o.in.Close()
-		o.in = nil
+		o.in, o.near = nil, nil
 	}
 	if src == nil || err != nil {
 		return err
@@ -66,17 +77,55 @@ func (o *output) from(src *source, stream int) (err error) {
 	return err
 }
 
+// original reads the source's file, of a small row group from memory.
+func (o *output) original() io.ReaderAt {
+	if o.near == nil {
+		return o.in
+	}
+	return o.near
+}
+
 func (o *output) write(b []byte) error {
+	o.at += int64(len(b))
+	if cap(o.pending) == 0 {
+		return o.put(b)
+	}
+	if len(o.pending)+len(b) > cap(o.pending) {
+		if err := o.drain(); err != nil {
+			return err
+		}
+	}
+	if len(b) >= pendingBytes/4 && len(o.pending) == 0 {
+		return o.put(b)
+	}
+	o.pending = append(o.pending, b...)
+	return nil
+}
+
+// drain writes what is pending.
+func (o *output) drain() error {
+	b := o.pending
+	if len(b) == 0 {
+		return nil
+	}
+	o.pending = b[:0]
+	return o.put(b)
+}
+
+func (o *output) put(b []byte) error {
 	n, err := o.Write(b)
-	o.at += int64(n)
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}
 	return err
 }
 
-// writeBack has what was written so far go to disk while the rest is made.
+// writeBack has what was written so far go to disk while the rest is made. Of the small files
+// of a folder that is left to their syncs, which come at once.
 func (o *output) writeBack() {
+	if o.settle != nil && o.at-o.settled < 16*pendingBytes {
+		return
+	}
 	var to io.Writer = o.file
 	if stays, ok := to.(unclosed); ok {
 		to = stays.File
@@ -85,7 +134,7 @@ func (o *output) writeBack() {
 	o.settled = o.at
 }
 
-// finish writes the footer, syncs and closes.
+// finish writes the footer, syncs and closes, or has that done.
 func (o *output) finish() error {
 	if err := o.from(nil, 0); err != nil {
 		return err
@@ -97,15 +146,33 @@ func (o *output) finish() error {
 	if err := o.write(buf.Bytes()); err != nil {
 		return err
 	}
+	if o.settle != nil {
+		if err := o.drain(); err != nil {
+			return err
+		}
+		o.forget()
+		o.file = nil // settle's, whatever becomes of it
+		return o.settle()
+	}
 	if err := o.Sync(); err != nil {
 		return err
 	}
 	return o.Close()
 }
 
+// forget gives the memory back of what is pending.
+func (o *output) forget() {
+	putBuffer(o.pending)
+	o.pending = nil
+}
+
 // abandon closes what is open.
 func (o *output) abandon() error {
+	o.forget()
 	err := o.from(nil, 0)
+	if o.file == nil {
+		return err
+	}
 	if cerr := o.Close(); err == nil {
 		err = cerr
 	}

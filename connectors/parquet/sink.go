@@ -306,7 +306,7 @@ func (s *sink) advance(stream int) error {
 		}
 		s.stream++
 		if s.out == nil {
-			f, err := s.createFile()
+			f, settle, err := s.createFile()
 			if err != nil {
 				return err
 			}
@@ -314,7 +314,7 @@ func (s *sink) advance(stream int) error {
 			if err != nil {
 				return errors.Join(err, f.Close())
 			}
-			if s.out, err = newOutput(f, meta); err != nil {
+			if s.out, err = newOutput(f, meta, settle); err != nil {
 				return err
 			}
 		}
@@ -325,14 +325,18 @@ func (s *sink) advance(stream int) error {
 	return nil
 }
 
-func (s *sink) createFile() (file, error) {
+// createFile makes the current stream's file; settle, of one in a folder, has it synced and
+// closed beside the writing of the next.
+func (s *sink) createFile() (f file, settle func() error, err error) {
 	switch {
 	case s.cfg.create != nil:
-		return s.cfg.create(s.cfg.Path)
+		f, err = s.cfg.create(s.cfg.Path)
+		return f, nil, err
 	case s.dir != nil:
-		return s.dir.Create(s.name())
+		part, err := s.dir.Create(s.name())
+		return part, func() error { return s.dir.Settle(part) }, err
 	}
-	return unclosed{s.single}, nil
+	return unclosed{s.single}, nil, nil
 }
 
 // name returns the name of the current stream's file in the folder. The
@@ -368,6 +372,9 @@ func (s *sink) Finish(ctx context.Context) error {
 	}
 	err := s.out.finish()
 	s.out = nil
+	if err == nil && s.dir != nil {
+		err = s.dir.Settled()
+	}
 	return err
 }
 

@@ -43,6 +43,8 @@ func (s *sink) carry(ctx context.Context, g *pendingGroup) ([]*inspection, error
 		wanted = append(wanted, files.Extent{From: from, To: to})
 	}
 	files.Want(s.out.in, wanted...)
+	s.out.near.free()
+	s.out.near = nearby(s.out.in, wanted)
 	// The largest first, so that none of them is left for one worker at the end.
 	slices.SortStableFunc(all, func(a, b task) int { return cmp.Compare(b.size, a.size) })
 	found, copies := make([]*inspection, len(s.leaves)), make([]*inspection, len(s.leaves))
@@ -105,7 +107,7 @@ func (o *output) copy(in *inspection) error {
 	}
 	last := in.pieces[len(in.pieces)-1]
 	from, to := copyReaders.Get().(*bufio.Reader), copyWriters.Get().(*bufio.Writer)
-	from.Reset(io.NewSectionReader(o.in, in.from, last.from+last.n-in.from))
+	from.Reset(io.NewSectionReader(o.original(), in.from, last.from+last.n-in.from))
 	to.Reset(writer(o.write))
 	defer func() {
 		from.Reset(nil)

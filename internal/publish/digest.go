@@ -77,6 +77,9 @@ func (d *Dir) Content(ctx context.Context) (*Content, error) {
 		c.Path = d.path
 		return c, nil
 	}
+	if err := d.Settled(); err != nil {
+		return nil, err
+	}
 	if !d.ours() {
 		return nil, errTaken(d.temp)
 	}

@@ -28,6 +28,7 @@ type Dir struct {
 	guard     *os.File    // the lock, and the name that the folder's temporary name is derived from
 	done      bool
 	objects   *objectDir // nil: a folder of this machine
+	settler   settler
 }
 
 // CreateDir makes a temporary folder next to path. Where path exists already it
@@ -121,8 +122,8 @@ func statFolder(path string) (bool, error) {
 // Path returns the final name.
 func (d *Dir) Path() string { return d.path }
 
-// Create makes a file in the folder; name may have folders in it. The caller
-// writes, syncs and closes it before Commit.
+// Create makes a file in the folder; name may have folders in it. The caller writes it,
+// and syncs and closes it, or has Settle do so, before Commit.
 func (d *Dir) Create(name string) (Part, error) {
 	if d.objects != nil {
 		return d.objects.create(name)
@@ -153,6 +154,9 @@ func (d *Dir) Commit() error {
 	}
 	if d.done {
 		return nil
+	}
+	if err := d.Settled(); err != nil {
+		return err
 	}
 	if !d.ours() {
 		return errTaken(d.temp)
@@ -197,6 +201,7 @@ func (d *Dir) Abort() error {
 		return nil
 	}
 	d.done = true
+	_ = d.Settled() // what it could not sync is removed
 	if !d.ours() {
 		return d.unlock()
 	}

@@ -158,7 +158,7 @@ func (f *flushing) Write(p []byte) (int, error) {
 }
 
 // endPart completes the compressed stream of the current file, and in a folder
-// syncs and closes the file.
+// has the file synced and closed.
 func (o *Output) endPart() error {
 	if o.w == nil {
 		return nil
@@ -166,7 +166,7 @@ func (o *Output) endPart() error {
 	err := o.w.Close()
 	o.w = nil
 	if o.dir != nil {
-		err = errors.Join(err, o.inDir.Sync(), o.inDir.Close())
+		err = errors.Join(err, o.dir.Settle(o.inDir))
 		o.part, o.inDir = nil, nil
 	}
 	return o.named(err)
@@ -183,8 +183,11 @@ func (o *Output) Finish(ctx context.Context) error {
 	if err := o.endPart(); err != nil {
 		return err
 	}
-	if o.file != nil {
+	switch {
+	case o.file != nil:
 		return o.named(o.file.Sync())
+	case o.dir != nil:
+		return o.named(o.dir.Settled())
 	}
 	return nil
 }
