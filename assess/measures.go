@@ -187,6 +187,7 @@ type Identity struct {
 	// What masks have taken from the categorical keys that they change.
 	Changed     Float // share of records with another category, of the key of which most have one
 	EntropyLost Float // share of the entropy that the release does not tell, of the key of which it tells least
+	Posterior   Float // greatest probability with which whoever knows the masks tells a record's category of a key
 	PMSE        Float // propensity score mean squared error of the masked keys together
 	// ReplicatedUniques is the share of the unique combinations of keys that stand in the
 	// release, of keys of which masks change some.

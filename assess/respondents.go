@@ -95,6 +95,12 @@ var RespondentMeasures = []RespondentMeasure{
 		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxEntropyLost) }, found: func(id *Identity) *Float { return &id.EntropyLost },
 	},
 	{
+		Name: "max_posterior", Label: "category told with", Part: "inversion", Categorical: true, Loss: true,
+		Form:  AsProbability,
+		words: "probability with which a released category of a key tells the original's", Advice: "keep categories with a smaller probability (pram; invariant lowers it for rare ones), or join categories that are alike in number (recode)",
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxPosterior) }, found: func(id *Identity) *Float { return &id.Posterior },
+	},
+	{
 		Name: "max_pmse", Label: "pMSE of the masked keys", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true,
 		Form:  AsProbability,
 		words: "propensity score mean squared error of the masked keys", Advice: "mask the categorical keys less; combinations of categories with other names are told apart for certain, which is 0.25",

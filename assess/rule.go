@@ -21,6 +21,7 @@ type Rule struct {
 
 	MaxChanged     *float64 `yaml:"max_changed" share:"whole" doc:"greatest share of records, 0 to 1, that have another category of a key than the original's, or none, of the key of which most have; needs assess.intruder.uniqueness"`
 	MaxEntropyLost *float64 `yaml:"max_entropy_lost" share:"whole" doc:"greatest share of a key's entropy, 0 to 1, that its released categories do not tell, of the key of which they tell least; needs assess.intruder.uniqueness"`
+	MaxPosterior   *float64 `yaml:"max_posterior" share:"whole" doc:"greatest probability, 0 to 1, with which a released category of a key tells the original's to whoever knows the masks that recode or randomise it; needs assess.intruder.inversion"`
 	MaxPMSE        *float64 `yaml:"max_pmse" doc:"greatest propensity score mean squared error of the masked categorical keys together, 0 to 0.25, where no combination is on both sides; needs assess.intruder.uniqueness"`
 
 	MaxReplicatedUniques *float64 `yaml:"max_replicated_uniques" share:"whole" doc:"greatest share of the combinations of categorical keys that one record alone has, 0 to 1, that stand in the release; needs assess.intruder.uniqueness and all records in the sample"`

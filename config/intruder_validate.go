@@ -62,8 +62,10 @@ func (l *loader) validateIntruder(p *Pipeline) {
 					l.Wrong(path+".inversion", "needs masks that say what they do to a value; masks[%d].%s does not", i, m.Kind())
 					return
 				case transform.Recoding, transform.Randomising, transform.Suppression:
-					l.Wrong(path+".inversion", "is of masks of numbers, and masks[%d].%s puts categories in the place of values: leave inversion out", i, m.Kind())
-					return
+					if !slices.Contains(p.Assess.IntruderKeys(), name) && l.Sound("assess.keys") {
+						l.Wrong(path+".inversion", "tells categories of keys alone, and masks[%d].%s changes %q, which is none: give it the role key, or leave inversion out", i, m.Kind(), name)
+						return
+					}
 				}
 			}
 		}
@@ -306,6 +308,9 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 			continue
 		}
 		add := fmt.Sprintf("add assess.intruder.%s: {}", limit.Part)
+		if limit.Part == "inversion" {
+			add = "add assess.intruder.inversion: true"
+		}
 		if len(a.IntruderKeys()) == 0 {
 			add = "give the role key to the columns that an intruder may know, or name them in assess.keys"
 			if !limit.ByDefault || in.Named() {
@@ -314,7 +319,11 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 		}
 		switch {
 		case !limit.ByDefault && !in.Named():
-			l.Wrong(at, "needs the Bayesian intruder, who is not asked for by default: %s", add)
+			who := "the Bayesian intruder, who"
+			if limit.Part == "inversion" {
+				who = "the intruder who knows the masks, who"
+			}
+			l.Wrong(at, "needs %s is not asked for by default: %s", who, add)
 		case in.Named():
 			l.Wrong(at, "needs %s, which is not among the parts of assess.intruder that are named: %s", limit.Part, add)
 		case !a.Asked():

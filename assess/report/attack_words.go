@@ -79,7 +79,32 @@ func undone(r *inversion.Result) (values int64, columns []string) {
 			columns = append(columns, c.Name)
 		}
 	}
+	for _, c := range r.Categories {
+		if !c.Passed {
+			values += int64(c.Recovered)
+			columns = append(columns, c.Name)
+		}
+	}
 	return values, columns
+}
+
+// told says how surely a released category tells the original's, of the column where it
+// does most; "" where there is none.
+func told(r *inversion.Result) string {
+	var most *inversion.CategoryResult
+	for i := range r.Categories {
+		if c := &r.Categories[i]; c.Posterior != nil && (most == nil || *c.Posterior > *most.Posterior) {
+			most = c
+		}
+	}
+	if most == nil {
+		return ""
+	}
+	s := "Whoever knows the list of masks tells the original category of " + names([]string{most.Name}) + " with probability " + pretty(*most.Posterior, riskDigits) + " at most"
+	if most.Rarest != nil {
+		s += ", and that of the rarest one where it is released with " + pretty(*most.Rarest, riskDigits)
+	}
+	return s + "."
 }
 
 // findings are sentences about an attack, the worst first: what is computed back is
@@ -131,6 +156,11 @@ func findings(a *attack.Result) []string {
 	}
 	if a.Inversion != nil && a.Inversion.Passed && !slices.ContainsFunc(a.Inversion.Columns, func(c inversion.ColumnResult) bool { return !c.Passed }) {
 		lines = append(lines, "Nothing is computed back from the list of masks.")
+	}
+	if a.Inversion != nil {
+		if s := told(a.Inversion); s != "" {
+			lines = append(lines, s)
+		}
 	}
 	if len(lines) == 0 {
 		lines = append(lines, "No respondent was sought; what was measured is below.")

@@ -60,6 +60,9 @@ type NumericColumn struct {
 type CategoricalColumn struct {
 	Name               string
 	Original, Released []int32
+	// Code returns the code of a category by its text, false where no record has it; nil
+	// where texts are not known.
+	Code func(text string) (int32, bool)
 }
 
 // Options say what is asked. A nil part is left out.

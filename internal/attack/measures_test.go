@@ -6,6 +6,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/intruder"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
@@ -18,7 +19,7 @@ func TestEveryMeasureIsFound(t *testing.T) {
 		t.Errorf("%d measures are found, the table has %d", len(found), len(assess.RespondentMeasures))
 	}
 	want := map[string]float64{"max_linked": 0.25, "max_correct_links": 7, "min_k": 3, "max_individual_risk": 0.125,
-		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625, "max_replicated_uniques": 0.75}
+		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625, "max_replicated_uniques": 0.75, "max_posterior": 0.75}
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
 		r := new(Result)
@@ -30,6 +31,9 @@ func TestEveryMeasureIsFound(t *testing.T) {
 			r.Linkage = &linkage.Result{CorrectShare: 0.25}
 		case "bayes":
 			r.Bayes = &intruder.Result{Correct: 7}
+		case "inversion":
+			less, most := 0.5, 0.75
+			r.Inversion = &inversion.Result{Categories: []inversion.CategoryResult{{Posterior: &less}, {Posterior: &most}, {}}}
 		case "uniqueness":
 			r.Uniqueness = &uniqueness.Result{MinFrequency: 3, MaxIndividualRisk: 0.125}
 			r.Replicated = &uniqueness.Replicated{Uniques: 4, Standing: 3, Share: 0.75}

@@ -94,6 +94,17 @@ var found = map[string]func(*Result) (float64, bool){
 		}
 		return r.Uniqueness.MaxIndividualRisk, true
 	},
+	"max_posterior": func(r *Result) (most float64, ok bool) {
+		if r.Inversion == nil {
+			return 0, false
+		}
+		for _, c := range r.Inversion.Categories {
+			if c.Posterior != nil {
+				most, ok = max(most, *c.Posterior), true
+			}
+		}
+		return most, ok
+	},
 	"max_changed":      ofCategories((*loss.Categories).MostChanged),
 	"max_entropy_lost": ofCategories((*loss.Categories).MostLost),
 	"max_pmse":         ofCategories(func(c *loss.Categories) float64 { return c.PMSE }),
@@ -141,6 +152,11 @@ func (r *Result) Identity() *assess.Identity {
 				id.InvertedBy = append(id.InvertedBy, c.Name+", "+undone(&c))
 			}
 		}
+		for _, c := range r.Inversion.Categories {
+			if !c.Passed {
+				id.InvertedBy = append(id.InvertedBy, c.Name+", by "+string(c.By))
+			}
+		}
 	}
 	return id
 }
@@ -151,6 +167,9 @@ func (r *Result) recovered() (n int64) {
 		if !c.Passed {
 			n += int64(c.Recovered)
 		}
+	}
+	for _, c := range r.Inversion.Categories {
+		n += int64(c.Recovered) // 0 where it passed
 	}
 	return n
 }

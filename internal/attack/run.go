@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sdlfilter/sdlfilter/internal/intruder"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
@@ -296,6 +297,7 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 	for i := range a.d.Numeric {
 		c := &a.d.Numeric[i]
 		switch {
+		case named[c.Name] && a.isCategory(c.Name):
 		case named[c.Name]:
 			grid := c.Grid
 			if grid == 0 {
@@ -308,16 +310,46 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 		// A column may be listed as a numeric and as a categorical one.
 		named[c.Name], read[c.Name] = false, false
 	}
+	categories := a.changed()
 	for i := range a.d.Categorical {
 		if c := &a.d.Categorical[i]; whole && (named[c.Name] || read[c.Name]) {
 			release.Keys = append(release.Keys, inversion.Key{Name: c.Name, Codes: c.released()})
 		}
 	}
-	if len(release.Columns) == 0 {
-		return errors.New("must have a numeric column that some mask names, got none")
+	switch {
+	case len(release.Columns) > 0:
+		a.r.Inversion, err = inversion.Attack(ctx, masks, known, release, inversion.Options{})
+	case len(categories) > 0:
+		a.r.Inversion = &inversion.Result{Passed: true, Confidence: inversion.DefaultConfidence, Columns: []inversion.ColumnResult{}}
+	default:
+		err = errors.New("must have a numeric column or a categorical key that some mask names, got none")
 	}
-	a.r.Inversion, err = inversion.Attack(ctx, masks, known, release, inversion.Options{})
-	return err
+	if err != nil || len(categories) == 0 {
+		return err
+	}
+	r := a.r.Inversion
+	if r.Categories, err = inversion.Categories(ctx, masks, categories, whole); err != nil {
+		return err
+	}
+	for _, c := range r.Categories {
+		r.Passed = r.Passed && c.Passed
+	}
+	return nil
+}
+
+// isCategory reports whether a numeric column is a categorical key that is masked.
+func (a *attack) isCategory(name string) bool {
+	return slices.ContainsFunc(a.d.Categorical, func(c CategoricalColumn) bool { return c.Name == name && c.Released != nil && c.Code != nil })
+}
+
+// changed are the categorical keys that masks change, whose categories' texts are known.
+func (a *attack) changed() (list []inversion.CategoryColumn) {
+	for _, c := range a.d.Categorical {
+		if c.Released != nil && c.Code != nil {
+			list = append(list, inversion.CategoryColumn{Name: c.Name, Original: c.Original, Released: c.Released, Code: c.Code})
+		}
+	}
+	return list
 }
 
 // fine is the distance within which a value of a column without a grid counts as

@@ -7,6 +7,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // IntruderColumns says which columns an intruder knows and where they are found.
@@ -125,6 +126,25 @@ func (pl *Plan) checkIntruder(in *config.Intruder) error {
 		return config.Errors{pl.Config.Errorf("assess.intruder.bayes", "links numeric keys, and none of the keys is one")}
 	case in.Uniqueness != nil && len(at.Counted) == 0:
 		return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness", "counts categories, and none of the keys is categorical; list numeric ones that are in assess.intruder.categorical")}
+	}
+	return pl.checkInversion(in)
+}
+
+// checkInversion demands that the columns of masks of categories are counted, as no
+// inversion of numbers undoes those.
+func (pl *Plan) checkInversion(in *config.Intruder) error {
+	if !in.Inversion {
+		return nil
+	}
+	for i, m := range pl.Config.Masks {
+		for _, name := range m.Params.Masks() {
+			switch transform.ActionOf(m.Params, name, 1).(type) {
+			case transform.Recoding, transform.Randomising, transform.Suppression:
+				if !slices.Contains(pl.Intruder.Counted, name) {
+					return config.Errors{pl.Config.Errorf("assess.intruder.inversion", "tells categories of categorical keys alone, and %s changes %q, which is none: name it in assess.keys and in assess.intruder.categorical, or leave inversion out", pl.MaskPath(i), name)}
+				}
+			}
+		}
 	}
 	return nil
 }

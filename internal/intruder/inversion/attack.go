@@ -66,6 +66,8 @@ type Result struct {
 	Passed     bool           `json:"passed" doc:"nothing was computed back"` // every column did
 	Confidence float64        `json:"confidence" doc:"probability from which a claim is deterministic"`
 	Columns    []ColumnResult `json:"columns"`
+	// Categories are of the categorical keys that masks change.
+	Categories []CategoryResult `json:"categories,omitempty" doc:"of the categorical keys that masks change"`
 }
 
 // ColumnResult says what was recovered of a column.

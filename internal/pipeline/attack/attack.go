@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -16,6 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -198,9 +200,32 @@ func categoriesOf(pl *pipeline.Plan, p assess.Pairs, name string) attack.Categor
 	if released == nil {
 		return attack.CategoricalColumn{Name: name, Original: uniqueness.Codes(original)}
 	}
-	both := uniqueness.Codes(slices.Concat(original, released))
+	values := slices.Concat(original, released)
+	both := uniqueness.Codes(values)
 	n := len(original)
-	return attack.CategoricalColumn{Name: name, Original: both[:n:n], Released: both[n:]}
+	return attack.CategoricalColumn{Name: name, Original: both[:n:n], Released: both[n:], Code: codesOf(values, both)}
+}
+
+// codesOf returns what finds the code of a category by its text, among values that stand for
+// categories: the number that it is, or the one that stands for a text.
+func codesOf(values []float64, codes []int32) func(text string) (int32, bool) {
+	of := sync.OnceValue(func() map[float64]int32 {
+		of := map[float64]int32{}
+		for i, v := range values {
+			if codes[i] >= 0 {
+				of[v] = codes[i]
+			}
+		}
+		return of
+	})
+	return func(text string) (int32, bool) {
+		if code, ok := of()[microdata.CategoryCode([]byte(text))]; ok {
+			return code, true
+		}
+		v, err := strconv.ParseFloat(text, 64)
+		code, ok := of()[v+0]
+		return code, ok && err == nil
+	}
 }
 
 // optionsOf says what the configuration asks: linkage and uniqueness where

@@ -46,10 +46,15 @@ columns: {place: {role: key}, job: {role: key}, sex: {role: key}}
 unlisted: drop
 masks: ` + masks + `
 sink: {csv: {path: DIR/out.csv}}
-assess: {replicates: 30}
+assess: {replicates: 30, intruder: {uniqueness: {}INVERSION}}
 gate: {rules: [` + gate + `]}
 map: ` + section + `
 `
+	inversion := ""
+	if strings.Contains(gate, "max_posterior") {
+		inversion = ", inversion: true"
+	}
+	text = strings.ReplaceAll(text, "INVERSION", inversion)
 	path := filepath.Join(dir, "pipeline.yaml")
 	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600); err != nil {
 		t.Fatal(err)
@@ -68,6 +73,8 @@ func TestMapsOfCategories(t *testing.T) {
 	}{
 		{"keep", "[{pram: {columns: [job], categories: [j0, j1, j2, j3, j4], keep: 0.8}}]", "{max_individual_risk: 1}, {max_changed: 0.25}",
 			"categories: [job], vary: {masks.0.pram.keep: {from: 0.5, to: 0.95, steps: 4}}", "", true, true},
+		{"posterior", "[{pram: {columns: [job], categories: [j0, j1, j2, j3, j4], keep: 0.8}}]", "{max_posterior: 0.85}, {max_individual_risk: 1}",
+			"categories: [job], vary: {masks.0.pram.keep: {from: 0.5, to: 1, steps: 6}}", "", true, true},
 		{"keep before suppress", "[{pram: {columns: [job], categories: [j0, j1, j2, j3, j4], keep: 0.8}}, {suppress: {keys: [place, job, sex], k: 3}}]", "{max_entropy_lost: 0.9}, {min_k: 3}",
 			"categories: [job], vary: {masks.0.pram.keep: {from: 0.5, to: 0.95, steps: 4}}", "", true, true},
 		{"level", "[{recode: {columns: [place], file: DIR/tree.csv, level: 1}}]", "{max_individual_risk: 0.4}",
@@ -89,7 +96,7 @@ func TestMapsOfCategories(t *testing.T) {
 				if i > 0 && (q.U > m.Points[i-1].U) != c.rises {
 					t.Errorf("U of points %d and %d is %v and %v", i-1, i, m.Points[i-1].U, q.U)
 				}
-				if !(q.Efficiency >= 0 && q.Efficiency <= 1) || float64(q.Efficiency) != float64(q.U/m.U0) || math.IsNaN(float64(q.USE)) == c.drawn {
+				if !(q.Efficiency >= 0 && q.Efficiency <= 1) || float64(q.Efficiency) != float64(q.U/m.U0) || math.IsNaN(float64(q.USE)) == (c.drawn && q.Efficiency < 1) {
 					t.Errorf("point %d: %+v", i, q)
 				}
 			}

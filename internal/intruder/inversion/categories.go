@@ -1,0 +1,282 @@
+package inversion
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// CategoryColumn is a column of categories on both sides, a record at the same index:
+// codes that both share, −1 where a value is missing. Code returns the code of a
+// category by its text, false where neither side has it.
+type CategoryColumn struct {
+	Name               string
+	Original, Released []int32
+	Code               func(text string) (int32, bool)
+}
+
+// CategoryResult says what is told of the original's categories of a column by whoever
+// knows its masks and the release.
+type CategoryResult struct {
+	Name    string `json:"name"`
+	Records int    `json:"records" doc:"with a released category"`
+	// Guess is the share of records that have the most frequent original category.
+	Guess float64 `json:"guess" doc:"share of the most frequent original category"`
+	// Posterior is the greatest probability with which a released category tells an original
+	// one. Of post-randomisation it is Bayes' rule, with the frequencies that follow from
+	// those of the release and the matrix; of a recoding the share of the most frequent of
+	// the categories that were joined, which an intruder may know from elsewhere.
+	Posterior *float64 `json:"posterior,omitempty" doc:"greatest probability with which a released category tells the original one; absent where no mask of the column recodes or randomises"`
+	// Rarest is the same of the rarest category by those frequencies, that it is the
+	// original one where it is released; of post-randomisation alone.
+	Rarest *float64 `json:"posterior_rarest,omitempty" doc:"of post-randomisation: the probability that the rarest category is the original one where it is released"`
+	// Certain counts the records whose original category follows for certain.
+	Certain int `json:"certain" doc:"records whose original category follows for certain from the released one"`
+	// Hidden counts the cells that are missing and were not, Claims those of which a value
+	// follows from k and the other records, Recovered those of which it is the value.
+	Hidden    int `json:"hidden,omitempty" doc:"cells that local suppression set missing"`
+	Claims    int `json:"claims,omitempty" doc:"missing cells of which one value alone makes the combination rare"`
+	Recovered int `json:"recovered" doc:"values computed back by what fails the column"`
+	// By says which mask is undone, "" where the column passes.
+	By     Kind `json:"by" doc:"what computed values back"`
+	Passed bool `json:"passed"`
+}
+
+// The inversions of masks of categories.
+const (
+	Bayes      Kind = "bayes"      // a category of post-randomisation that comes from one original alone
+	Renaming   Kind = "renaming"   // a recoding that joins no categories
+	Minimality Kind = "minimality" // a missing cell of which one value alone makes the combination rare
+)
+
+// certain is the probability from which an original category follows for certain.
+const certain = 1 - 1e-9
+
+// Categories tries to compute back categories of columns that masks change. whole says
+// that the columns hold all records of the release, without which nothing follows from
+// how rare a combination is.
+func Categories(ctx context.Context, masks []transform.Spec, columns []CategoryColumn, whole bool) ([]CategoryResult, error) {
+	if err := checkMasks(masks); err != nil {
+		return nil, err
+	}
+	var list []CategoryResult
+	for i := range columns {
+		c := &columns[i]
+		if len(c.Original) != len(c.Released) || len(c.Original) != len(columns[0].Original) {
+			return nil, fmt.Errorf("column %q: must have as many records as the others on both sides", c.Name)
+		}
+		r := CategoryResult{Name: c.Name, Passed: true, Guess: modalCode(c.Original)}
+		for _, y := range c.Released {
+			if y >= 0 {
+				r.Records++
+			}
+		}
+		var drawn *transform.Randomising
+		recoded, mixed := false, false
+		for _, m := range masks {
+			if !named(m.Params.Masks(), c.Name) {
+				continue
+			}
+			switch a := transform.ActionOf(m.Params, c.Name, 0).(type) {
+			case transform.Randomising:
+				drawn = &a // of several the last, of a recoded column what it made: no less is told of those
+			case transform.Recoding:
+				recoded, mixed, drawn = true, mixed || drawn != nil, nil
+			}
+		}
+		switch {
+		case drawn != nil:
+			r.randomised(c, drawn)
+		case recoded:
+			r.recoded(c)
+		}
+		if mixed { // what was drawn before is not seen: the shares are those of this release
+			r.Certain, r.Recovered, r.By, r.Passed = 0, 0, "", true
+		}
+		list = append(list, r)
+	}
+	if !whole {
+		return list, nil
+	}
+	for _, m := range masks {
+		if s, ok := transform.ActionOf(m.Params, "", 0).(transform.Suppression); ok {
+			if err := minimality(ctx, s, columns, list); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list, nil
+}
+
+func modalCode(codes []int32) float64 {
+	most, n, count := 0, 0, map[int32]int{}
+	for _, x := range codes {
+		if x < 0 {
+			continue
+		}
+		n++
+		count[x]++
+		most = max(most, count[x])
+	}
+	return float64(most) / float64(max(n, 1))
+}
+
+// randomised is Bayes' rule under the matrix: P(k | l) = π_k P_kl / Σ_m π_m P_ml.
+func (r *CategoryResult) randomised(c *CategoryColumn, a *transform.Randomising) {
+	count := map[int32]int{}
+	for _, y := range c.Released {
+		count[y]++
+	}
+	k := len(a.Categories)
+	released := make([]float64, k)
+	for l, text := range a.Categories {
+		if code, ok := c.Code(text); ok {
+			released[l] = float64(count[code])
+		}
+	}
+	prior := Prior(a.Matrix, released)
+	if prior == nil {
+		return // no record has a category
+	}
+	rarest := -1
+	greatest := 0.0
+	for l, n := range released {
+		if n == 0 {
+			continue
+		}
+		total, most := 0.0, 0.0
+		for i, p := range prior {
+			joint := p * a.Matrix[i][l]
+			total += joint
+			most = max(most, joint)
+		}
+		if total == 0 {
+			continue // the law says that this cannot have been released
+		}
+		greatest = max(greatest, most/total)
+		if most/total >= certain {
+			r.Certain += int(n)
+		}
+		if rarest < 0 || prior[l] < prior[rarest] {
+			rarest = l
+		}
+	}
+	r.Posterior = &greatest
+	if rarest >= 0 {
+		own, total := prior[rarest]*a.Matrix[rarest][rarest], 0.0
+		for i, p := range prior {
+			total += p * a.Matrix[i][rarest]
+		}
+		share := own / total
+		r.Rarest = &share
+	}
+	if r.Certain > 0 {
+		r.Passed, r.By, r.Recovered = false, Bayes, r.Certain
+	}
+}
+
+// Prior returns the frequencies of the original's categories, summing to 1, that an intruder
+// computes from counts of released ones under a matrix P of which row k is the law of
+// category k: n·P⁻¹ where that is a distribution, else that of greatest likelihood, by
+// expectation and maximisation. It returns nil where nothing was released.
+func Prior(p [][]float64, released []float64) []float64 {
+	k, n := len(released), 0.0
+	for _, v := range released {
+		n += v
+	}
+	if n == 0 {
+		return nil
+	}
+	m := mat.NewDense(k, k, nil)
+	for i, row := range p {
+		m.SetRow(i, row)
+	}
+	var inverse mat.Dense
+	if inverse.Inverse(m) == nil {
+		prior := make([]float64, k)
+		for j := range k {
+			for l, v := range released {
+				prior[j] += v / n * inverse.At(l, j)
+			}
+		}
+		if slices.Min(prior) >= -1e-12 {
+			for j := range prior {
+				prior[j] = max(0, prior[j])
+			}
+			return prior
+		}
+	}
+	return likeliest(p, released, n)
+}
+
+// steps bounds the steps of expectation and maximisation, of which each takes k².
+const steps = 2000
+
+func likeliest(p [][]float64, released []float64, n float64) []float64 {
+	k := len(released)
+	prior := make([]float64, k)
+	for i := range prior {
+		prior[i] = 1 / float64(k)
+	}
+	for range steps {
+		next, moved := make([]float64, k), 0.0
+		for l, v := range released {
+			total := 0.0
+			for i, q := range prior {
+				total += q * p[i][l]
+			}
+			if v == 0 || total == 0 {
+				continue
+			}
+			for i, q := range prior {
+				next[i] += v / n * q * p[i][l] / total
+			}
+		}
+		for i := range prior {
+			moved = max(moved, math.Abs(next[i]-prior[i]))
+		}
+		prior = next
+		if moved < 1e-12 {
+			break
+		}
+	}
+	return prior
+}
+
+// recoded finds what the categories that were joined tell of each other.
+func (r *CategoryResult) recoded(c *CategoryColumn) {
+	leaves := map[int32]map[int32]int{} // by released category, the original's
+	for i, y := range c.Released {
+		if x := c.Original[i]; y >= 0 && x >= 0 {
+			if leaves[y] == nil {
+				leaves[y] = map[int32]int{}
+			}
+			leaves[y][x]++
+		}
+	}
+	if len(leaves) == 0 {
+		return
+	}
+	greatest, alone, known := 0.0, 0, 0
+	for _, of := range leaves {
+		n, most := 0, 0
+		for _, v := range of {
+			n += v
+			most = max(most, v)
+		}
+		greatest = max(greatest, float64(most)/float64(n))
+		if len(of) == 1 {
+			alone++
+			known += n
+		}
+	}
+	r.Posterior, r.Certain = &greatest, known
+	if alone == len(leaves) && alone > 1 {
+		r.Passed, r.By, r.Recovered = false, Renaming, known
+	}
+}

@@ -1,0 +1,126 @@
+package attack
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+)
+
+// coded attacks n records with a categorical key of text, one of numbers and one more.
+func coded(t *testing.T, n int, seed uint64, masks string) *attack.Result {
+	t.Helper()
+	dir := t.TempDir()
+	g := rand.New(rand.NewPCG(seed, 4))
+	var rows strings.Builder
+	rows.WriteString("id,place,age,sex\n")
+	for i := range n {
+		fmt.Fprintf(&rows, "R%d,%s,%d,%s\n", i, string("abcdef"[min(g.IntN(6), g.IntN(6))]), 20+min(g.IntN(4), g.IntN(4)), string("fm"[g.IntN(2)]))
+	}
+	for name, text := range map[string]string{"in.csv": rows.String(), "k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := config.Parse("test.yaml", []byte(strings.ReplaceAll(`version: 1
+key: {file: DIR/k}
+source: {csv: {path: DIR/in.csv}}
+sink: {csv: {path: DIR/out.csv}}
+columns: {place: {role: key}, age: {role: key}, sex: {role: key}}
+unlisted: drop
+masks: [`+masks+`]
+assess: {keys: [place, age, sex], intruder: {categorical: [age], inversion: true}}
+`, "DIR", dir)), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _, err := Run(context.Background(), p, pipeline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func columnOf(t *testing.T, r *attack.Result, name string) inversion.CategoryResult {
+	t.Helper()
+	for _, c := range r.Inversion.Categories {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("%s is not among %+v", name, r.Inversion.Categories)
+	return inversion.CategoryResult{}
+}
+
+// What the attack claims of hidden cells is so in every release of the mask, of either way
+// of counting and of any k; behind a recoding it is the recoded category.
+func TestClaimsOfHiddenCellsAreTrue(t *testing.T) {
+	claims := map[string]int{}
+	for seed := range uint64(12) {
+		for _, missing := range []string{"none", "any"} {
+			for _, before := range []string{"", "{recode: {columns: [place], map: {a: x, b: x, c: y, d: y}, other: z}}, "} {
+				r := coded(t, 60, seed, fmt.Sprintf("%s{suppress: {keys: [place, age, sex], k: %d, missing: %s}}", before, 2+seed%3, missing))
+				for _, name := range []string{"place", "age", "sex"} {
+					c := columnOf(t, r, name)
+					claims[missing+before] += c.Claims
+					if c.Claims != c.Recovered && c.By == inversion.Minimality || c.Claims > c.Hidden {
+						t.Errorf("seed %d, %s, %s: %+v", seed, missing, name, c)
+					}
+					if before == "" && (c.Claims > 0) == c.Passed {
+						t.Errorf("seed %d, %s, %s: %d claims, passed %v", seed, missing, name, c.Claims, c.Passed)
+					}
+				}
+			}
+		}
+	}
+	for way, n := range claims {
+		if n == 0 {
+			t.Errorf("%s: no cell could be told in any trial", way)
+		}
+	}
+}
+
+// Matrices find their categories in columns of text and of numbers, and what is computed
+// back is counted.
+func TestPosteriorOfColumns(t *testing.T) {
+	for _, c := range []struct{ column, categories string }{{"place", "[a, b, c, d, e, f]"}, {"age", "['20', '21', '22', '23']"}, {"age", "['20.0', '21', '2.2e1', '23']"}} {
+		keep := func(v string) *attack.Result {
+			return coded(t, 2000, 7, fmt.Sprintf("{pram: {columns: [%s], categories: %s, keep: %s}}", c.column, c.categories, v))
+		}
+		r := columnOf(t, keep("1"), c.column)
+		if r.Posterior == nil || *r.Posterior != 1 || r.Passed || r.Recovered != 2000 || r.By != inversion.Bayes {
+			t.Errorf("%s kept: %+v", c.column, r)
+		}
+		before := 0.0
+		for _, v := range []string{"0.4", "0.6", "0.8", "0.95"} {
+			r := columnOf(t, keep(v), c.column)
+			if r.Posterior == nil || r.Rarest == nil || !(*r.Posterior > before && *r.Posterior < 1) || *r.Rarest > *r.Posterior || !r.Passed || r.Recovered != 0 {
+				t.Fatalf("%s kept with %s: %+v", c.column, v, r)
+			}
+			before = *r.Posterior
+		}
+	}
+}
+
+// The gate counts what is computed back, and says how.
+func TestCategoriesComputedBackAreJudged(t *testing.T) {
+	r := coded(t, 300, 1, "{pram: {columns: [place], categories: [a, b, c, d, e, f], keep: 1}}, {recode: {columns: [sex], map: {f: w, m: m}}}")
+	id := r.Identity()
+	if *id.Inverted != 600 || strings.Join(id.InvertedBy, "; ") != "place, by bayes; sex, by renaming" || id.Posterior != 1 {
+		t.Errorf("%d values, %q, posterior %v", *id.Inverted, id.InvertedBy, id.Posterior)
+	}
+	// One category is left: nothing is told but how frequent it was.
+	r = coded(t, 300, 1, "{recode: {columns: [sex], map: {f: x, m: x}}}")
+	if id := r.Identity(); *id.Inverted != 0 || !(float64(id.Posterior) >= 0.5 && id.Posterior < 0.7) {
+		t.Errorf("of one category: %d values, posterior %v", *id.Inverted, id.Posterior)
+	}
+}
