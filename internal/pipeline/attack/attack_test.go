@@ -385,3 +385,32 @@ func TestWhatAnAttackNeeds(t *testing.T) {
 		}
 	}
 }
+
+// Of a mask that is no noise nothing follows, wherever it stands among others; what is said of
+// both, φ and σ, needs no mask to follow from.
+func TestNoNoiseIsImplied(t *testing.T) {
+	const groups, noise = "{microaggregate: {columns: [wage], k: 3}}", "{noise: {columns: [wage], sd: 4}}"
+	for _, masks := range []string{groups, groups + ", " + noise, noise + ", " + groups} {
+		pl := &pipeline.Plan{Config: survey(t, 12, masks, "")}
+		phi, sigma, err := impliedNoise(pl, "wage")
+		if err == nil || phi != 0 || sigma != 0 || !strings.HasPrefix(err.Error(), `the mask microaggregate of "wage" is no noise`) {
+			t.Errorf("%s: φ %v, σ %v, %v", masks, phi, sigma, err)
+		}
+		d := &attack.Data{Linked: []int{0}, Numeric: []attack.NumericColumn{{Name: "wage", Released: []float64{1, 2}}}}
+		for said, b := range map[string]config.IntruderBayes{
+			"nothing": {}, "φ": {Phi: map[string]float64{"wage": 0.1}}, "σ": {Sigma: map[string]float64{"wage": 2}},
+			"both": {Phi: map[string]float64{"wage": 0.1}, Sigma: map[string]float64{"wage": 2}},
+		} {
+			b.Knowledge = config.KnowledgeD1
+			o, err := bayesOf(pl, &b, d)
+			if said == "both" && (err != nil || o.Keys[0].Phi != 0.1 || o.Keys[0].Sigma != 2) || said != "both" && (err == nil || o != nil || !strings.HasPrefix(err.Error(), "assess.intruder.bayes: the mask ")) {
+				t.Errorf("%s, said is %s: %+v, %v", masks, said, o, err)
+			}
+		}
+	}
+	p := survey(t, 20, noise, "assess: {keys: [wage, age], replicates: 2, intruder: {linkage: {}}}")
+	p.Assess.Intruder.Linkage.Distance = "canary"
+	if _, _, err := Run(context.Background(), p, pipeline.Options{}); err == nil || !strings.HasPrefix(err.Error(), "assess.intruder.linkage.distance: ") {
+		t.Errorf("a distance that is none: %v", err)
+	}
+}

@@ -141,3 +141,26 @@ func TestLinesOfASearch(t *testing.T) {
 func columnOf(name string, masked bool) assess.Column {
 	return assess.Column{Name: name, Masked: masked}
 }
+
+// Of many values a search begins with a few that are spread evenly, both ends among them; of
+// few with all.
+func TestThinnedValues(t *testing.T) {
+	var values []float64
+	for i := range 40 {
+		values = append(values, float64(i))
+	}
+	for _, c := range []struct {
+		n    int
+		want []float64
+	}{{2, []float64{0, 39}}, {3, []float64{0, 19, 39}}, {4, []float64{0, 13, 26, 39}}, {9, []float64{0, 4, 9, 14, 19, 24, 29, 34, 39}}} {
+		if got := thinned(values, c.n); !slices.Equal(got, c.want) {
+			t.Errorf("%d of 40: %v, want %v", c.n, got, c.want)
+		}
+	}
+	if got := thinned(values[:9], 9); !slices.Equal(got, values[:9]) {
+		t.Errorf("9 of 9: %v", got)
+	}
+	if got := thinned(values[:10], 9); len(got) != 9 || got[0] != 0 || got[8] != 9 {
+		t.Errorf("9 of 10: %v", got)
+	}
+}

@@ -59,3 +59,13 @@ func TestDrawer(t *testing.T) {
 		t.Error("pictures that nobody asked for")
 	}
 }
+
+// How many records are kept is a matter of how many columns there are: 4 Mi values in all, and
+// a thousand records of any number of columns.
+func TestRoomForPictures(t *testing.T) {
+	for columns, want := range map[int]int{1: 2 << 20, 2: 1 << 20, 2000: (4 << 20) / 4000, 2097: 1000, 5000: 1000} {
+		if d := newDrawer(make([]string, columns)); d.most != want || len(d.values) != 2*columns {
+			t.Errorf("of %d columns %d records are kept, want %d", columns, d.most, want)
+		}
+	}
+}

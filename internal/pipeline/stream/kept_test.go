@@ -7,10 +7,13 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	"github.com/sdlfilter/sdlfilter/internal/monitor"
 )
 
 // keptOf is what is kept of a partition of a bench after it was committed.
@@ -167,5 +170,52 @@ func TestMeasuresOfAStreamEnd(t *testing.T) {
 	rep, err := b.wholeReport(t.Context())
 	if err != nil || rep.Records.Read != 400 {
 		t.Errorf("the records so far: %v, %+v", err, rep.Records)
+	}
+}
+
+// Wherever the measures of a stream are told to end, whoever takes them says so and keeps
+// nothing of them: a judgement, a snapshot, a page, a report.
+func TestMeasuresOfAStreamEndAtEveryStep(t *testing.T) {
+	const more = "gate: {rules: [{column: wage, min_efficiency: 0.1}]}\nassess: {replicates: 2, targets: [max], every: {records: 10}, emit: [{log: info}]}\n"
+	for name, take := range map[string]func(b *bench, ctx context.Context) (done bool, err error){
+		"a judgement": func(b *bench, ctx context.Context) (bool, error) {
+			_, err := b.judge(ctx)
+			return b.verdict.last != nil, err
+		},
+		"a snapshot": func(b *bench, ctx context.Context) (bool, error) {
+			err := b.snapshots.emit(ctx)
+			return b.snapshots.pending != nil, err
+		},
+		"a page": func(b *bench, ctx context.Context) (bool, error) {
+			b.entered, b.options.Monitor = true, monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
+			err := b.present(ctx)
+			return b.options.Monitor.HasSnapshot(), err
+		},
+		"a report": func(b *bench, ctx context.Context) (bool, error) {
+			rep, err := b.wholeReport(ctx)
+			return rep != nil, err
+		},
+	} {
+		told := 0
+		for n := range eventually.Steps {
+			b := benchOf(t, more)
+			b.feed(0, 40)
+			b.ledgers[part(0)].commit()
+			b.feed(1, 20)
+			ctx := eventually.Ends(t.Context(), n)
+			done, err := take(b, ctx)
+			if done == (err != nil) || err != nil && !ctx.Ended() {
+				t.Fatalf("%s, ended at question %d: done %v, %v", name, n, done, err)
+			}
+			if err != nil {
+				told++
+			}
+			if !ctx.Ended() {
+				break
+			}
+		}
+		if told == 0 {
+			t.Errorf("%s was never ended: the test shows nothing", name)
+		}
 	}
 }
