@@ -26,7 +26,7 @@ func Attack() *attack.Result {
 		Interval:      map[string]float64{"0.01": 0, "0.05": 0.0004, "0.1": 0.0031},
 		IntervalSound: map[string]float64{"0.01": 0, "0.05": 0.0003, "0.1": 0.0028},
 		Utility:       cost(),
-		Replicated: &uniqueness.Replicated{Uniques: 40, Standing: 3, Share: 0.075},
+		Replicated:    &uniqueness.Replicated{Uniques: 40, Standing: 3, Share: 0.075},
 		Categories: &loss.Categories{PMSE: 0.0125, Expected: 0.000625, Combinations: 57, Columns: []loss.CategoryLoss{
 			{Name: "region", Records: n - 3, Changed: 4120, Original: 3.125, Released: 2.75, Lost: 0.8125, Distance: 0.03125},
 			{Name: "sex", Records: n - 3, Changed: 211, Missing: 211, Original: 0.9921875, Released: 1.0625, Lost: 0.0078125, Distance: 0.0075},
