@@ -195,11 +195,6 @@ func (s *sampleStep) apply(c *Chain, _ *work, b *microdata.Block) error {
 	return nil
 }
 
-// Chooses reports whether some mask leaves records out.
-func Chooses(masks []Spec) bool {
-	return slices.ContainsFunc(masks, func(m Spec) bool { return LeavesOut(m.Params) })
-}
-
 // LeavingOut is a mask that leaves records out of the release, before any other masks them.
 type LeavingOut interface{ LeavesOut() bool }
 

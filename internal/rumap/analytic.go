@@ -234,20 +234,11 @@ func normalExtreme(n int) (k1, k2 float64) {
 // SwitchOver returns the λ² from which on a snooper who has linked the record of
 // a typical target does better to take ȳ than y_t: where eq. 2 and eq. 4 of Duncan
 // et al. (2004) meet, σ²(n+1)/(n−1), in the squared unit of x; +Inf for n = 1. The
-// paper prints the fraction the other way up: see PrintedSwitchOver.
+// paper prints the fraction the other way up, σ²(n−1)/(n+1), at which the two do not meet.
 func SwitchOver(n int, sd float64) (float64, error) {
 	var ps check.Problems
 	checkSample(&ps, n, sd)
 	return checked(sd*sd*(float64(n+1)/float64(n-1)), ps)
-}
-
-// PrintedSwitchOver returns σ²(n−1)/(n+1), the condition that Duncan et al. (2004)
-// print in section 4.1. Eqs. 2 and 4 do not meet there: up to SwitchOver y_t is the
-// better guess still. In large samples both are σ².
-func PrintedSwitchOver(n int, sd float64) (float64, error) {
-	var ps check.Problems
-	checkSample(&ps, n, sd)
-	return checked(sd*sd*(float64(n-1)/float64(n+1)), ps)
 }
 
 // Threshold returns the smallest λ² at which the risk of a linked record (eq. 4)

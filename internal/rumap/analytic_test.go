@@ -93,8 +93,7 @@ func TestSwitchOver(t *testing.T) {
 	of := value(t)
 	for _, n := range []int{2, 3, 10, 200, 1_000_000} {
 		for _, sd := range []float64{0.01, 1, 13_300} {
-			over, printed := of(SwitchOver(n, sd)), of(PrintedSwitchOver(n, sd))
-			near(t, "printed", printed, sd*sd*float64(n-1)/float64(n+1), exact)
+			over, printed := of(SwitchOver(n, sd)), sd*sd*float64(n-1)/float64(n+1)
 			at := Noise{N: n, SD: sd, Lambda: math.Sqrt(over)}
 			near(t, "R(2) at the switch-over", of(at.RiskOfTypical()), of(at.RiskOfRecord()), 1e-9)
 			gain := func(variance float64) bool { // does ȳ serve better?
@@ -334,7 +333,7 @@ func TestDomains(t *testing.T) {
 		"9, n = 1":        func() (float64, error) { return Noise{1, 1, 1}.RiskOfExtreme(1) },
 		"10, n = 1":       Noise{1, 1, 1}.RiskOfExpectedExtreme,
 		"switch-over":     func() (float64, error) { return SwitchOver(0, 1) },
-		"switch-over, σ":  func() (float64, error) { return PrintedSwitchOver(2, 0) },
+		"switch-over, σ":  func() (float64, error) { return SwitchOver(2, 0) },
 		"threshold":       func() (float64, error) { _, u, err := Threshold(200, 1, 0); return u, err },
 		"threshold, NaN":  func() (float64, error) { _, u, err := Threshold(200, 1, nan); return u, err },
 		"threshold, no σ": func() (float64, error) { _, u, err := Threshold(200, 0, 1); return u, err },

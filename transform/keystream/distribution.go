@@ -10,13 +10,6 @@ func NormalCDF(x float64) float64 {
 	return lower
 }
 
-// normalSurvival is 1 − Φ(x) = Φ(−x), as accurate in the upper tail as NormalCDF
-// is in the lower.
-func normalSurvival(x float64) float64 {
-	_, upper := normalTails(x)
-	return upper
-}
-
 // normalTails returns Φ(x) and 1 − Φ(x) by the rational approximations of Cody
 // (1969), Mathematics of Computation 23, 631, as in his ANORM (Algorithm 715).
 func normalTails(x float64) (lower, upper float64) {
@@ -90,7 +83,3 @@ func LaplaceCDF(x float64) float64 {
 	}
 	return 1 - float64(0.5*exp(-x))
 }
-
-// laplaceSurvival is 1 − LaplaceCDF(x), with full relative accuracy in the upper
-// tail.
-func laplaceSurvival(x float64) float64 { return LaplaceCDF(-x) }
