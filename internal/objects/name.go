@@ -92,7 +92,7 @@ func Check(ps *check.Problems, field, path string) {
 func unknown(s string) error {
 	switch s {
 	case "gs":
-		return fmt.Errorf("must not begin with %s://, which is not supported: the client for it would make the program larger by half", s)
+		return fmt.Errorf("must not begin with %s://, which is not supported: the client for it would make the program larger by half; copy the files to this machine, or to s3:// or az://", s)
 	case "s3", "az":
 		return fmt.Errorf("must not begin with %s://: this program was built without object storage (-tags noobjects)", s)
 	}
