@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -105,15 +106,14 @@ func TestRebuffsAreCounted(t *testing.T) {
 		"closed and reset": {[]error{io.EOF, fmt.Errorf("read: %w", syscall.ECONNRESET), fmt.Errorf("read: %w", io.EOF)}, 7},
 		"closed, refused":  {[]error{io.EOF, syscall.ECONNREFUSED, io.EOF}, 8},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
 			calls := 0
-			err := greet(limited(t), zerolog.Nop(), "asking", func(context.Context) error {
+			err := greet(t.Context(), zerolog.Nop(), "asking", func(context.Context) error {
 				calls++
 				return test.answers[min(calls, len(test.answers))-1]
 			})
 			if calls != test.calls || !Final(err) || !errors.Is(err, io.EOF) || !strings.HasPrefix(err.Error(), "asking: brokers close the connection at once") {
-				t.Errorf("after %d calls: %v; want %d", calls, err, test.calls)
+				t.Errorf("%s: after %d calls: %v; want %d", name, calls, err, test.calls)
 			}
 		})
 	}

@@ -199,6 +199,10 @@ func TestPolicyOfTombstones(t *testing.T) {
 	if string(m.Key) != "k1" || m.Value != nil {
 		t.Errorf("released %+v", m)
 	}
+	other := &kgo.Record{Key: []byte("other"), Value: []byte("v"), Topic: "to", Partition: 2}
+	if p.tombstone(other, r.Tombstones()[1]); string(other.Key) != "k4" || other.Value != nil || other.Topic != "to" || other.Partition != 2 || string(r.Tombstones()[1].Key) != "k4" {
+		t.Errorf("released into another %+v", other)
+	}
 }
 
 func offsetsOf(records []*kgo.Record) string {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -96,7 +97,12 @@ func TestStateTopicIsMadeOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t)
-			creates := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Observe: true, Count: -1})
+			creates := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Observe: true, Count: -1, When: func(r kmsg.Request) bool {
+				if asked := r.(*kmsg.CreateTopicsRequest).Topics; len(asked) != 1 || asked[0].Topic != "s" || asked[0].NumPartitions != 2 || asked[0].ReplicationFactor != -1 {
+					t.Errorf("to be made are %+v, want s of 2 partitions, with as many copies as the brokers make by default", asked)
+				}
+				return true
+			}})
 			for _, err := range test.answers {
 				c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "s", Err: err, When: asksFor("s")})
 			}
@@ -276,6 +282,51 @@ func TestNothingIsLearntAtTheEnd(t *testing.T) {
 	}
 }
 
+// Offsets are those of every partition; one that brokers do not tell is an error of the
+// question, in words where it is final, and asked again where it may pass.
+func TestOffsetsOfEveryPartition(t *testing.T) {
+	t.Parallel()
+	const what = "asking for places"
+	answer := func(errs ...error) kadm.ListedOffsets {
+		all := kadm.ListedOffsets{"in": {}, "too": {7: {Topic: "too", Partition: 7, Offset: 3}}}
+		for n, err := range errs {
+			all["in"][int32(n)] = kadm.ListedOffset{Topic: "in", Partition: int32(n), Offset: int64(10 + n), Err: err}
+		}
+		return all
+	}
+	for _, test := range []struct {
+		answers []kadm.ListedOffsets // the last one for ever
+		want    string               // "" where they are told
+	}{
+		{[]kadm.ListedOffsets{answer(nil, nil)}, ""},
+		{[]kadm.ListedOffsets{answer(nil, kerr.OffsetNotAvailable), answer(kerr.NotLeaderForPartition, nil), answer(nil, nil)}, ""},
+		{[]kadm.ListedOffsets{answer(nil, kerr.TopicAuthorizationFailed)}, what + `: the user may not Describe topic "in"; `},
+		{[]kadm.ListedOffsets{answer(kerr.UnknownTopicOrPartition, nil)}, what + `: the topic "in" does not exist, or lacks the partition`},
+	} {
+		calls := 0
+		got, err := offsets(limited(t), zerolog.Nop(), what, []string{"in", "too"}, func(_ context.Context, topics ...string) (kadm.ListedOffsets, error) {
+			calls++
+			if len(topics) != 2 {
+				t.Errorf("asked for %v", topics)
+			}
+			return test.answers[min(calls, len(test.answers))-1], nil
+		})
+		switch {
+		case test.want != "":
+			if !Final(err) || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("%v, want %s", err, test.want)
+			}
+		case err != nil || calls != len(test.answers) || !maps.Equal(got, map[Partition]int64{in0: 10, in1: 11, {Topic: "too", Number: 7}: 3}):
+			t.Errorf("after %d questions: %v, %v", calls, got, err)
+		}
+	}
+	if _, err := offsets(limited(t), zerolog.Nop(), what, nil, func(context.Context, ...string) (kadm.ListedOffsets, error) {
+		return nil, fmt.Errorf("within: %w", kerr.TopicAuthorizationFailed)
+	}); !Final(err) || !strings.HasPrefix(err.Error(), what+": the user may not Describe the topic; ") {
+		t.Errorf("refused as a whole: %v", err)
+	}
+}
+
 // An end that cannot be looked for is an error, and not a transaction in which nothing came.
 func TestEndIsNotFound(t *testing.T) {
 	t.Parallel()
@@ -377,50 +428,27 @@ func TestWaitsThatAreBrokenOff(t *testing.T) {
 // A question that is no greeting is asked for as long as the connection is closed; each time
 // the log is told, but not that what was made is not known yet.
 func TestQuestionsAreRepeated(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct {
-		ctx   func() context.Context
-		err   error
-		lines int
-	}{
-		{func() context.Context { return limited(t) }, io.EOF, 3},
-		{func() context.Context { return limited(t) }, errNotYet, 0},
-		{func() context.Context { return limited(t) }, fmt.Errorf("within: %w", errNotYet), 0},
-		{func() context.Context { return WithPatience(limited(t), time.Hour) }, io.EOF, 1},
-	} {
-		var log bytes.Buffer
-		calls := 0
-		err := persist(test.ctx(), zerolog.New(&log), "asking", func(context.Context) error {
-			if calls++; calls > 3 {
-				return nil
+		patience time.Duration
+		err      error
+		lines    int
+	}{{0, io.EOF, 3}, {0, errNotYet, 0}, {0, fmt.Errorf("within: %w", errNotYet), 0}, {time.Hour, io.EOF, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			calls := 0
+			err := persist(WithPatience(t.Context(), test.patience), zerolog.New(&log), "asking", func(context.Context) error {
+				if calls++; calls > 3 {
+					return nil
+				}
+				return test.err
+			})
+			if lines := strings.Count(log.String(), `"message":"asking is interrupted; it is tried again"`); err != nil || calls != 4 || lines != test.lines {
+				t.Errorf("%v: %v after %d calls, %d lines of log, want %d", test.err, err, calls, lines, test.lines)
 			}
-			return test.err
+			if test.lines > 0 && !strings.Contains(log.String(), `"error":"EOF","try":1`) {
+				t.Errorf("logged is %s", &log)
+			}
 		})
-		if lines := strings.Count(log.String(), `"message":"asking is interrupted; it is tried again"`); err != nil || calls != 4 || lines != test.lines {
-			t.Errorf("%v: %v after %d calls, %d lines of log, want %d", test.err, err, calls, lines, test.lines)
-		}
-		if test.lines > 0 && !strings.Contains(log.String(), `"error":"EOF","try":1`) {
-			t.Errorf("logged is %s", &log)
-		}
-	}
-}
-
-// A minute after it was said, what the client says at each try is said again.
-func TestClientRepeatsItselfAfterAMinute(t *testing.T) {
-	l := newLogger(zerolog.Nop()).(logger)
-	said := l.loggedAt[unreachable[0]]
-	now := time.Now().UnixNano()
-	for before, again := range map[int64]bool{0: false, now - int64(30*time.Second): true, now - int64(61*time.Second): false} {
-		said.Store(before)
-		if got := l.again(unreachable[0]); got != again {
-			t.Errorf("said %v ago: again is %v", time.Duration(now-before), got)
-		}
-		if again != (said.Load() == before) {
-			t.Errorf("said %v ago: the time is noted %v", time.Duration(now-before), said.Load() != before)
-		}
-	}
-	if l.again("something else") {
-		t.Error("what is new is taken for a repetition")
 	}
 }
 

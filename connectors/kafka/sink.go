@@ -249,9 +249,14 @@ func (s *sink) Write(ctx context.Context, e connectors.Encoded) error {
 
 func (s *sink) delivered(_ *kgo.Record, err error) {
 	if err != nil {
-		err = s.explain(err, "writing to "+s.topic)
-		s.failed.CompareAndSwap(nil, &err)
+		s.lost(err)
 	}
+}
+
+// lost notes the first record that was lost, in words.
+func (s *sink) lost(err error) {
+	err = s.explain(err, "writing to "+s.topic)
+	s.failed.CompareAndSwap(nil, &err)
 }
 
 func (s *sink) failure() error {

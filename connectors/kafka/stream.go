@@ -86,13 +86,14 @@ type Stream struct {
 
 	pending   map[Partition][]*kgo.Record // polled and not yet handed out, where windows are cut
 	queue     []connectors.Raw
-	polled    int                    // records of the open transaction
-	heard     time.Time              // when records last came, or brokers last answered, where there is a patience
-	touched   bool                   // the open transaction has read something, markers included
-	deadline  time.Time              // of the open transaction; zero before its first record
-	failed    *atomic.Pointer[error] // of the client's messages; what one that was left still says of its own goes unheard
-	begunAt   atomic.Int64           // when the open transaction began, in nanoseconds
-	rivalries []time.Time            // when another process of the same instance has ended a transaction, the last few; under mu
+	polled    int                      // records of the open transaction
+	heard     time.Time                // when records last came, or brokers last answered, where there is a patience
+	touched   bool                     // the open transaction has read something, markers included
+	deadline  time.Time                // of the open transaction; zero before its first record
+	failed    *atomic.Pointer[error]   // of the client's messages; what one that was left still says of its own goes unheard
+	promise   func(*kgo.Record, error) // of the client's messages: see promised
+	begunAt   atomic.Int64             // when the open transaction began, in nanoseconds
+	rivalries []time.Time              // when another process of the same instance has ended a transaction, the last few; under mu
 	draining  atomic.Bool
 	drainedAt atomic.Int64        // when it was first set, in nanoseconds
 	ends      map[Partition]int64 // where a bounded stream ends; nil: it does not
@@ -129,6 +130,7 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 	s.at, s.done, s.looked = maps.Clone(s.began), maps.Clone(s.began), map[Partition]int64{}
 	s.pending = map[Partition][]*kgo.Record{}
 	s.failed = new(atomic.Pointer[error])
+	s.promise = s.promised(s.failed)
 	s.reset()
 	if s.config.Sink != nil && s.config.Sink.Delivery == atLeastOnce {
 		if s.client, err = kgo.NewClient(append(options, c.tuning...)...); err != nil {
@@ -393,30 +395,54 @@ func (s *Stream) take(p Partition, records []*kgo.Record) {
 // Produce adds a message to the open transaction. A message that no broker takes
 // fails the transaction: End and Next tell.
 func (s *Stream) Produce(ctx context.Context, r *kgo.Record) {
-	failed := s.failed
-	if !s.outbox.knows(r.Topic) {
-		if failed.Load() != nil {
-			return // it is aborted with what has failed, and need not be waited for
-		}
-		err := await(ctx, "writing to "+r.Topic, func(ctx context.Context) error { return s.outbox.introduce(ctx, r.Topic, s.written()...) })
-		if err != nil {
-			s.delivered(r, err, failed)
-			return
-		}
+	if s.ready(ctx, r.Topic) {
+		s.send(ctx, r)
 	}
-	s.outbox.produce(ctx, r, func(r *kgo.Record, err error) { s.delivered(r, err, failed) })
 }
 
-func (s *Stream) delivered(r *kgo.Record, err error, failed *atomic.Pointer[error]) {
+// ready has the client learn a topic before anything is written to it, and reports whether
+// something may be: not where something has failed before the topic was known, as all is then
+// aborted together and need not be waited for.
+func (s *Stream) ready(ctx context.Context, topic string) bool {
+	failed := s.failed
+	if s.outbox.knows(topic) {
+		return true
+	}
+	if failed.Load() != nil {
+		return false
+	}
+	err := await(ctx, "writing to "+topic, func(ctx context.Context) error { return s.outbox.introduce(ctx, topic, s.written()...) })
 	if err != nil {
-		if strings.Contains(err.Error(), noPartition) {
-			err = &FinalError{Text: fmt.Sprintf("writing to %s: the topic has fewer partitions than the source has now, and a record keeps its partition", r.Topic), Err: err}
+		s.lost(topic, err, failed)
+	}
+	return err == nil
+}
+
+// send is Produce for a topic that is ready. What the client is to say of the record is said
+// by the same function for all of a membership: one for each record would be garbage, of
+// which a stream makes millions a second.
+func (s *Stream) send(ctx context.Context, r *kgo.Record) { s.outbox.produce(ctx, r, s.promise) }
+
+// promised is what becomes of the records of a client: those that are lost fail the open
+// transaction. It goes with the client's own failed: what a client that was left still says
+// fails nothing that comes after it.
+func (s *Stream) promised(failed *atomic.Pointer[error]) func(*kgo.Record, error) {
+	return func(r *kgo.Record, err error) {
+		if err != nil {
+			s.lost(r.Topic, err, failed)
 		}
-		err = Explain(err, "writing to "+r.Topic)
-		if failed.CompareAndSwap(nil, &err) {
-			if err := s.rival(err); err != nil {
-				failed.Store(&err)
-			}
+	}
+}
+
+// lost notes the first record that was lost, in words. A rival is said in any case.
+func (s *Stream) lost(topic string, err error, failed *atomic.Pointer[error]) {
+	if strings.Contains(err.Error(), noPartition) {
+		err = &FinalError{Text: fmt.Sprintf("writing to %s: the topic has fewer partitions than the source has now, and a record keeps its partition", topic), Err: err}
+	}
+	err = Explain(err, "writing to "+topic)
+	if failed.CompareAndSwap(nil, &err) {
+		if err := s.rival(err); err != nil {
+			failed.Store(&err)
 		}
 	}
 }

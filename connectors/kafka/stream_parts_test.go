@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -201,6 +202,15 @@ func TestTakeCutsWindows(t *testing.T) {
 	}
 }
 
+// A block of a stream has 4096 records.
+func TestTakeCutsAt4096(t *testing.T) {
+	s := offline()
+	s.take(in0, numbered(in0, 0, 4097))
+	if got, want := s.runs(), "0:0-4095(4096) 0:4096-4096(1)"; got != want {
+		t.Errorf("runs %s, want %s", got, want)
+	}
+}
+
 // A window of one record is a window: none of them holds another.
 func TestTakeCutsWindowsOfOne(t *testing.T) {
 	s := offline()
@@ -289,17 +299,17 @@ func TestRivals(t *testing.T) {
 func TestLostMessagesFailATransaction(t *testing.T) {
 	r := &kgo.Record{Topic: "out"}
 	s := offline()
-	if s.delivered(r, nil, s.failed); s.failure() != nil {
+	if s.promised(s.failed)(r, nil); s.failure() != nil {
 		t.Error("it was taken")
 	}
-	s.delivered(r, errors.New("invalid record partitioning choice of 3 from 2"), s.failed)
-	s.delivered(r, kerr.TopicAuthorizationFailed, s.failed)
+	s.promised(s.failed)(r, errors.New("invalid record partitioning choice of 3 from 2"))
+	s.promised(s.failed)(r, kerr.TopicAuthorizationFailed)
 	if err := s.failure(); !Final(err) || err.Error() != "writing to out: the topic has fewer partitions than the source has now, and a record keeps its partition" {
 		t.Errorf("the error is %v", err)
 	}
 	s = offline()
-	s.delivered(r, kerr.TopicAuthorizationFailed, s.failed)
-	s.delivered(r, errors.New("later"), s.failed)
+	s.promised(s.failed)(r, kerr.TopicAuthorizationFailed)
+	s.promised(s.failed)(r, errors.New("later"))
 	if err := s.failure(); !Final(err) || !strings.Contains(err.Error(), `may not Write to topic "out"`) {
 		t.Errorf("the error is %v", err)
 	}
@@ -311,7 +321,7 @@ func TestLostMessagesFailATransaction(t *testing.T) {
 	for i := range rivals {
 		s.begunAt.Store(time.Now().UnixNano())
 		s.failed.Store(nil)
-		s.delivered(r, kerr.ProducerFenced, s.failed)
+		s.promised(s.failed)(r, kerr.ProducerFenced)
 		if err := s.failure(); err == nil || Final(err) != (i == rivals-1) {
 			t.Errorf("the %dth: %v", i+1, err)
 		}
@@ -323,7 +333,7 @@ func TestMessagesOfAClientThatWasLeft(t *testing.T) {
 	s := offline()
 	before := s.failed
 	s.failed = new(atomic.Pointer[error])
-	if s.delivered(&kgo.Record{Topic: "out"}, kgo.ErrClientClosed, before); s.failure() != nil {
+	if s.promised(before)(&kgo.Record{Topic: "out"}, kgo.ErrClientClosed); s.failure() != nil {
 		t.Errorf("the next one fails: %v", s.failure())
 	}
 }
@@ -428,6 +438,13 @@ func TestKeysOfState(t *testing.T) {
 		if got, _, ok := parseStateKey([]byte(key)); ok {
 			t.Errorf("%q is the key of %v", key, got)
 		}
+	}
+	last := StateOf{"p", Partition{Topic: "in", Number: math.MaxInt32}}
+	if got, _, ok := parseStateKey(last.key("x")); got != last || !ok {
+		t.Errorf("the last partition: %v, %v", got, ok)
+	}
+	if got, _, ok := parseStateKey([]byte("p\x1fin\x1f2147483648\x1fx")); ok {
+		t.Errorf("one more is %v", got)
 	}
 	// Partitions of a topic have homes side by side.
 	first := StateOf{"p", Partition{Topic: "in"}}.home(7)

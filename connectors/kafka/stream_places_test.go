@@ -34,7 +34,7 @@ func asking(t *testing.T, c *kfake.Cluster) *Stream {
 	t.Cleanup(client.Close)
 	s.client = client
 	s.member.Store(client)
-	s.outbox = newOutbox(client)
+	s.outbox, s.promise = newOutbox(client), s.promised(s.failed)
 	return s
 }
 

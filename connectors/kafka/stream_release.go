@@ -56,7 +56,7 @@ func (s *Stream) Release(ctx context.Context, source *StreamSource, layout *micr
 func (r *Release) bury(ctx context.Context, m *kgo.Record, to string) {
 	r.policy.tombstone(m, m)
 	m.Topic = to
-	r.stream.Produce(ctx, m)
+	r.stream.send(ctx, m)
 }
 
 // destination is where records of a topic go.
@@ -118,6 +118,9 @@ func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.B
 	to := r.destination(w.records[0].Topic, held)
 	limit := int(r.stream.limit(to))
 	messages, tombstones := w.Messages(), w.Tombstones()
+	if len(released.Values)+len(tombstones) > 0 && !r.stream.ready(ctx, to) {
+		return r.stream.failure()
+	}
 	for k, value := range released.Values {
 		at := int(released.Source[k])
 		m := messages[at]
@@ -132,7 +135,7 @@ func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.B
 				to, Partition{Topic: b.Scope, Number: m.Partition}, place, size, limit)}
 		}
 		m.Topic, m.Value = to, value
-		r.stream.Produce(ctx, m)
+		r.stream.send(ctx, m)
 	}
 	for _, m := range tombstones {
 		r.bury(ctx, m, to)

@@ -1,0 +1,161 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// The tests of this file have a clock of their own (testing/synctest), so that what happens at
+// a moment can be told from what happens a nanosecond later.
+
+// The fifth transaction that another process ends is one too many within a minute, to its
+// end; and it was no other process where the transaction had lasted as long as it may.
+func TestMomentsOfRivals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			first, begun time.Duration // ago
+			want         bool
+		}{
+			{time.Minute, 0, true}, {time.Minute + 1, 0, false},
+			{30 * time.Second, 18*time.Second - 1, true}, {30 * time.Second, 18 * time.Second, false}, // 15 s and three intervals
+		} {
+			s := offline()
+			s.config.Source.Instance = "i"
+			for range rivals - 1 {
+				s.rivalries = append(s.rivalries, time.Now().Add(-c.first))
+			}
+			s.begunAt.Store(time.Now().Add(-c.begun).UnixNano())
+			if err := s.rival(kerr.ProducerFenced); (err != nil) != c.want {
+				t.Errorf("the first %v ago, the last begun %v ago: %v", c.first, c.begun, err)
+			}
+		}
+		// One that is noted at the moment at which the open transaction began is that of the
+		// last one.
+		s := offline()
+		s.config.Source.Instance = "i"
+		s.begunAt.Store(time.Now().UnixNano())
+		s.rivalries = []time.Time{time.Now()}
+		if s.rival(kerr.ProducerFenced); len(s.rivalries) != 1 {
+			t.Errorf("%d are noted of one transaction", len(s.rivalries))
+		}
+		if s.rivalries[0] = time.Now().Add(-1); s.rival(kerr.ProducerFenced) != nil || len(s.rivalries) != 2 {
+			t.Errorf("%d are noted of two transactions", len(s.rivalries))
+		}
+	})
+}
+
+// What was assigned and not taken up is waited for as long as a session lasts.
+func TestMomentsOfAnAssignment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := offline()
+		s.onAssigned(t.Context(), nil, map[string][]int32{"in": {0}})
+		time.Sleep(15*time.Second - 1)
+		if s.Settled() {
+			t.Error("settled within a session")
+		}
+		if time.Sleep(1); !s.Settled() {
+			t.Error("not settled after a session")
+		}
+	})
+}
+
+// A stream that is to end and is not told what it has ends after five seconds, and a
+// transaction when its time is up.
+func TestMomentsOfAnEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := offline()
+		s.Drain()
+		time.Sleep(5 * time.Second)
+		if s.Drained() {
+			t.Error("drained at once")
+		}
+		if time.Sleep(1); !s.Drained() {
+			t.Error("not drained after five seconds")
+		}
+		s = offline()
+		s.touched, s.deadline = true, time.Now().Add(time.Second)
+		if got := s.pollWait(); got != time.Second {
+			t.Errorf("a poll waits %v", got)
+		}
+		time.Sleep(time.Second - 1)
+		if s.over() || s.pollWait() != time.Millisecond {
+			t.Errorf("over %v before its time is up, a poll waits %v", s.over(), s.pollWait())
+		}
+		if time.Sleep(1); !s.over() {
+			t.Error("not over when its time is up")
+		}
+	})
+}
+
+// What the client says at each of its tries is said once a minute.
+func TestMomentsOfTheClientsLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLogger(zerolog.Nop()).(logger)
+		for _, step := range []struct {
+			after time.Duration
+			again bool
+		}{{0, false}, {0, true}, {time.Minute - 1, true}, {1, false}, {30 * time.Second, true}, {time.Minute, false}} {
+			if time.Sleep(step.after); l.again(unreachable[0]) != step.again {
+				t.Errorf("%v later: again is %v", step.after, !step.again)
+			}
+		}
+		for range 2 {
+			if l.again("something else") {
+				t.Error("what is new is taken for a repetition")
+			}
+		}
+		if l.again(unreachable[1]) {
+			t.Error("one is taken for another")
+		}
+	})
+}
+
+// A wait for the brokers ends when the patience does, by itself or between two tries, and no
+// sooner; the end of the context comes before it.
+func TestMomentsOfPatience(t *testing.T) {
+	never := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	closed := func(context.Context) error { return io.EOF }
+	for name, ask := range map[string]func(context.Context) error{
+		"await":                  func(ctx context.Context) error { return await(ctx, "asking", never) },
+		"persist, no answer":     func(ctx context.Context) error { return persist(ctx, zerolog.Nop(), "asking", never) },
+		"persist, between tries": func(ctx context.Context) error { return persist(ctx, zerolog.Nop(), "asking", closed) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			err := ask(WithPatience(t.Context(), time.Hour))
+			if took := time.Since(began); !errors.Is(err, errImpatient) || took != time.Hour {
+				t.Errorf("%s: %v after %v", name, err, took)
+			}
+			ctx, cancel := context.WithTimeout(WithPatience(t.Context(), time.Hour), time.Hour-1)
+			defer cancel()
+			began = time.Now()
+			err = ask(ctx)
+			if took := time.Since(began); errors.Is(err, errImpatient) || !errors.Is(err, context.DeadlineExceeded) || took != time.Hour-1 {
+				t.Errorf("%s, with an end before it: %v after %v", name, err, took)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := offline()
+		ctx := WithPatience(t.Context(), time.Minute)
+		for _, step := range []struct {
+			after   time.Duration
+			records bool
+		}{{0, false}, {time.Minute - 1, false}, {0, true}, {time.Minute - 1, false}} { // offline nobody could be asked
+			time.Sleep(step.after)
+			if err := s.hear(ctx, step.records); err != nil {
+				t.Errorf("%v later: %v", step.after, err)
+			}
+		}
+		if got := time.Since(s.heard); got != time.Minute-1 {
+			t.Errorf("last heard %v ago", got)
+		}
+	})
+}
