@@ -205,9 +205,10 @@ func (r *run) mask(p *pipeline.Parcel) error {
 	return nil
 }
 
-// encode hands a block to the sink, for which the streams of a source are those
-// of its list. A partition's number in its block, or that of a place which a column
-// holds, on which draws depend, is no place in it.
+// encode hands a block to the sink, which knows a stream by its index in the source's
+// list of streams. The block has another number, by which draws are named: that of its
+// partition, or the one that a column of places holds. So the index stands in its place
+// while the sink encodes.
 func (r *run) encode(b *microdata.Block) (connectors.Encoded, error) {
 	number := b.Stream
 	defer func() { b.Stream = number }()
