@@ -2,6 +2,7 @@ package assess
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
@@ -78,6 +79,12 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 		Points: 1, From: 1, Replicates: o.Replicates,
 		Each: func(m int) []replicate.Masker { return []replicate.Masker{o.Replicate(m)} },
 	}, subsets, questions)
+	if refused := Unfit(nil); r.partial || limit > 0 {
+		if errors.As(err, &refused) {
+			r.partial, r.single = false, true // a part is too small for the masks, which all records are not
+			return ctx.Err()
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,14 @@ type Masker interface {
 	Apply(b *microdata.Block) error
 }
 
+// Unfit is an error of masks that cannot work on the records that they are shown: too few in
+// a group, a column of one value. Of a part of the records, or of those up to a snapshot, it does
+// not speak against all: R and U are then those of the release alone.
+type Unfit interface {
+	error
+	UnfitData()
+}
+
 // Column names a numeric column to assess.
 type Column struct {
 	Name, Unit string

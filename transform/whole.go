@@ -30,6 +30,9 @@ func (e *SurveyError) Error() string {
 	return at + ": " + e.Text
 }
 
+// UnfitData says that other data may do: it makes the error an assess.Unfit.
+func (e *SurveyError) UnfitData() {}
+
 // maxCells bounds the values that a mask of scope dataset gathers: with all that it
 // takes to mask them they are some 3 GiB then.
 const maxCells = 1 << 27
