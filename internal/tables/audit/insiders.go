@@ -114,10 +114,10 @@ func (in *inside) narrow(j int, up, down float64) (found []Insider, err error) {
 	return found, in.q.Stopped()
 }
 
-// first looks for a table in which column j deviates by d: in a component of counts for the
+// first looks for a table in which column j deviates by d: in a component of counts, or a huge one, for the
 // few columns that it takes, else for all deviations. Both are nil where none was found.
 func (in *inside) first(j int, d float64) (changed []int32, z []float64) {
-	if in.q.Counts {
+	if in.q.Counts || in.p.Huge() {
 		if columns, _ := in.p.few(j, d); columns != nil {
 			return columns, nil
 		}
@@ -163,7 +163,7 @@ func (in *inside) without(k int32, do func() []float64) (z []float64, err error)
 // reach returns the deviations of a table in which column j deviates by at least d, or by
 // no more where d is below 0; nil where none was found.
 func (in *inside) reach(j int, d float64) []float64 {
-	if in.q.Counts {
+	if in.q.Counts || in.p.Huge() {
 		if columns, by := in.p.few(j, d); columns != nil {
 			z := make([]float64, len(in.p.Cells))
 			for i, c := range columns {

@@ -17,12 +17,9 @@ func (p *Component) reaches(j int, d float64) bool {
 	if d == 0 {
 		return true
 	}
-	if p.Huge() && p.counts {
-		if columns, _ := p.Upward(j, d); columns != nil {
+	if p.Huge() {
+		if columns, _ := p.few(j, d); columns != nil {
 			return true
-		}
-		if columns, _, excluded := p.Quick(j, d, searchQuick); columns != nil || excluded {
-			return columns != nil
 		}
 	}
 	if p.counts {

@@ -262,7 +262,7 @@ func (e *engine) table(n *need) (cells []int32, by []float64) {
 	if !n.up {
 		d = -d
 	}
-	if e.q.Counts && (len(p.Cells) > largeComponent || p.Huge()) {
+	if e.q.Counts && len(p.Cells) > largeComponent || p.Huge() {
 		columns, by, excluded := e.fewChanges(p, j, d)
 		if columns != nil || excluded || p.Huge() && e.search != searchLast {
 			return cellsOf(p, columns), by
@@ -298,8 +298,8 @@ func (e *engine) table(n *need) (cells []int32, by []float64) {
 	return cells, by
 }
 
-// fewChanges looks for a table of counts that few cells change; excluded: there is none at
-// all. In a huge component, where a linear program would take seconds, most of what is there
+// fewChanges looks for a table that few cells change, by whole units; excluded: there is none
+// at all. In a huge component, where a linear program would take seconds, most of what is there
 // is a cell with all of its totals, and a trial is content with a short look.
 func (e *engine) fewChanges(p *audit.Component, j int, d float64) (columns []int32, by []float64, excluded bool) {
 	if !p.Huge() {
@@ -311,10 +311,10 @@ func (e *engine) fewChanges(p *audit.Component, j int, d float64) (columns []int
 	if columns, by = p.Upward(j, d); columns == nil {
 		columns, by, excluded = p.Quick(j, d, searchHuge)
 	}
-	if columns == nil && !excluded && e.search == searchLast {
+	if columns == nil && !excluded && e.search == searchLast && e.q.Counts {
 		columns, by = p.FewChanges(j, d, searchFirst)
 	}
-	return columns, by, excluded
+	return columns, by, excluded && e.q.Counts // of values, no table of whole units
 }
 
 // largeComponent is the number of cells from which a linear program takes longer than a

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
@@ -59,5 +60,53 @@ func TestPatternsOfHugeComponents(t *testing.T) {
 	t.Logf("%d secondary cells, %d elsewhere", second, secondElsewhere)
 	if second > 2*secondElsewhere {
 		t.Errorf("%d secondary cells, %d elsewhere", second, secondElsewhere)
+	}
+}
+
+// The same of values: patterns of huge components are safe by the ranges of linear programs,
+// against outsiders and against who knows a cell.
+func TestPatternsOfHugeComponentsOfValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 1))
+	protected, second := 0, 0
+	for trial := range 120 {
+		set := tabletest.Small(t)[[]string{"3x3", "4x2", "linked", "2x2x2"}[trial%4]]
+		q := tabletest.Random(t, rng, set, 7, 0)
+		q.Counts, q.Huge = false, 1
+		p := primaries(rng, q, float64(1+trial%2))
+		p.Status[0], p.Published = tables.Free, make([]bool, len(q.Value))
+		p.Published[0] = q.Value[0] > 0 && trial%8 < 4
+		knowers := make([]int32, len(q.Value))
+		for c, s := range p.Status {
+			if knowers[c] = -1; s == tables.Primary && rng.IntN(3) == 0 {
+				knowers[c] = int32(rng.IntN(3))
+			}
+		}
+		pattern, problems, err := Protect(q, p, Options{Knower: knowers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(problems) > 0 {
+			continue
+		}
+		if protected, second = protected+1, second+pattern.Second; !pattern.Verdict.Safe() || len(pattern.Insiders) > 0 {
+			t.Fatalf("verdict %+v, insiders %v, of the table %v", pattern.Verdict, pattern.Insiders, q.Value)
+		}
+		q.Huge = 0
+		r, err := audit.Audit(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := audit.Judge(q, r, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		insiders, err := audit.Insiders(q, p, knowers)
+		if err != nil || !v.Safe() || len(insiders) > 0 {
+			t.Fatalf("by linear programs: verdict %+v, insiders %v (%v), of the table %v", v, insiders, err, q.Value)
+		}
+	}
+	t.Logf("%d protected with %d secondary cells", protected, second)
+	if protected < 40 || second < 40 {
+		t.Errorf("%d protected with %d secondary cells: the test shows little", protected, second)
 	}
 }
