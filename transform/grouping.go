@@ -87,16 +87,39 @@ type coder struct {
 	texts map[string]int32 // longer ones and those of variable length
 	seen  []int32          // code of each entry of the current dictionary, -1 where it is not known
 	raw   []uint64         // values of up to 8 bytes, to be coded
+
+	// The codes of some short texts, by the texts themselves: categories are few, and each
+	// record would be a question to the map. Code 0: none.
+	recent [64]struct {
+		text uint64
+		code int32
+	}
 }
 
 func (c *coder) reset() {
 	c.words.reset()
 	clear(c.texts)
+	clear(c.recent[:])
 }
 
 func (c *coder) word(v uint64) int32 { return c.words.code(v) + 1 }
 
 func (c *coder) text(v []byte) int32 {
+	if len(v) > 7 {
+		return c.anyText(v)
+	}
+	text := uint64(len(v)) << 56
+	for i, x := range v {
+		text |= uint64(x) << (8 * i)
+	}
+	slot := &c.recent[text*0x9e3779b97f4a7c15>>58]
+	if slot.code == 0 || slot.text != text {
+		slot.text, slot.code = text, c.anyText(v)
+	}
+	return slot.code
+}
+
+func (c *coder) anyText(v []byte) int32 {
 	if code, ok := c.texts[string(v)]; ok {
 		return code
 	}

@@ -22,6 +22,15 @@ type Binding struct {
 	entries      []microdata.Digest // of its dictionary
 	known        []bool
 	message      message
+	recent       [64]recentBlock
+}
+
+// recentBlock is the block of a short entry, kept by the entry itself: a column of categories
+// has few, each of which would be encrypted for every record.
+type recentBlock struct {
+	length int // 0: none is kept
+	entry  [24]byte
+	block  microdata.Digest
 }
 
 // Binding derives the subkeys.
@@ -112,9 +121,27 @@ func (b *Binding) value(block *microdata.Digest, c *column, i int) {
 		copy(block[:8], m[blockSize+5:])
 		binary.BigEndian.PutUint64(block[8:], tagNumber)
 	default:
-		m = m.mac(b.inner, block)
+		m = b.short(m, block)
 	}
 	b.message = m
+}
+
+// short makes the block of an entry, or takes it from the recent ones where the same is there.
+func (b *Binding) short(m message, block *microdata.Digest) message {
+	r := recentBlock{length: len(m) - blockSize}
+	if r.length > len(r.entry) {
+		return m.mac(b.inner, block)
+	}
+	copy(r.entry[:], m[blockSize:])
+	mixed := binary.LittleEndian.Uint64(r.entry[:]) ^ binary.LittleEndian.Uint64(r.entry[8:])<<7 ^ binary.LittleEndian.Uint64(r.entry[16:])<<13
+	slot := &b.recent[mixed*0x9e3779b97f4a7c15>>58]
+	if slot.length == r.length && slot.entry == r.entry {
+		*block = slot.block
+		return m
+	}
+	m = m.mac(b.inner, &r.block)
+	*block, *slot = r.block, r
+	return m
 }
 
 // absorb takes the column's blocks into the states.
