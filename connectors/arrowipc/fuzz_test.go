@@ -86,9 +86,11 @@ func FuzzMetadata(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if checkMessage(data) == nil {
-			if _, err := batchRows(data); err != nil {
-				t.Errorf("a message that passed the check has no length: %v", err)
+		// Only record batches have a length, and one that passed the check has it.
+		if f := flat(data); checkMessage(data) == nil {
+			batch := f[f.field(f.root(), slotHeaderType)] == headerBatch
+			if rows, err := batchRows(data); (err == nil) != batch || rows < 0 {
+				t.Errorf("a message that passed the check and is a batch (%v) has %d records: %v", batch, rows, err)
 			}
 		}
 		if _, _, err := checkFooter(data); err != nil && err != errFlat {

@@ -108,11 +108,15 @@ func checkFooter(footer []byte) (dictionaries, batches []fileBlock, err error) {
 }
 
 // batchRows returns the number of records of a record batch, from the metadata
-// of its message.
+// of its message. A message of another kind is an error.
 func batchRows(meta []byte) (rows int64, err error) {
 	err = walked(func() bool {
 		f := flat(meta)
-		if at := f.field(f.ref(f.root(), slotHeader), slotBatchLength); at != 0 {
+		root := f.root()
+		if at := f.field(root, slotHeaderType); at == 0 || f[at] != headerBatch {
+			return false
+		}
+		if at := f.field(f.ref(root, slotHeader), slotBatchLength); at != 0 {
 			rows = f.i64(at)
 		}
 		return true

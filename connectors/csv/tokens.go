@@ -189,6 +189,9 @@ func (d *dialect) flat(b *bounds, p []byte, records int) bool {
 		}
 	}
 	if len(p) > 0 && p[len(p)-1] != '\n' {
+		if k > want {
+			return false
+		}
 		ends[k] = uint32(len(p))
 		k++
 	}

@@ -146,7 +146,9 @@ func FuzzHybrid(f *testing.F) {
 		}
 		_ = decodeHybrid(make([]uint32, n), b, width)
 		if len(b) <= 64 {
-			everyBitCounts(t, b, readHybrid(width, n))
+			// What fills up the last run is zero or as in the run before: one bit may
+			// make the one of the other.
+			everyBitCounts(t, b, 1, readHybrid(width, n))
 		}
 		if width <= 8 {
 			_ = decodeHybrid(make([]uint8, n), b, width)
@@ -164,7 +166,7 @@ func FuzzDelta(f *testing.F) {
 			t.Errorf("%d values of at most %d", got, n)
 		}
 		if len(b) <= 64 {
-			everyBitCounts(t, b, readDelta(min(n, 1000)))
+			everyBitCounts(t, b, 0, readDelta(min(n, 1000)))
 		}
 		_, _, _ = decodeDeltaLengths(nil, min(n, 1000), b)
 		_, _, _ = decodeDeltaByteArrays(nil, min(n, 1000), b)

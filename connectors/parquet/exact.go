@@ -19,9 +19,30 @@ import (
 // fills up the last run is zero, or what stands at the same place of the
 // bit-packed run before. DuckDB packs 256 numbers at a time out of a buffer that
 // it does not clear.
+//
+// Where the last run is filled up, a run of equal numbers might be some numbers longer
+// or shorter and say the same, if its number went on behind it. So it ends where the
+// number changes, as writers have it; one whose length is a multiple of 8 need not,
+// where less than 8 numbers fill up the last run. Numbers of no bit are one run of
+// equal ones.
 func exactHybrid(src []byte, width, n int) bool {
 	bytes := (width + 7) / 8
-	var before []byte
+	var before, equal []byte // equal is the number of the run before, if it is one of equal numbers
+	length := uint64(0)      // of that run
+	free := 0                // how many numbers may not fill up the last run: a number went on
+	goesOn := func() {
+		switch {
+		case equal == nil || !startsWith(src, equal, width):
+		case length%8 != 0:
+			free = 1
+		case free == 0:
+			free = 8
+		}
+		equal = nil
+	}
+	if head, k := exactUvarint(src); width == 0 && n > 0 {
+		return k == len(src) && head == uint64(n)<<1
+	}
 	for n > 0 {
 		head, k := exactUvarint(src)
 		if k == 0 || head < 2 {
@@ -33,10 +54,11 @@ func exactHybrid(src []byte, width, n int) bool {
 				return false
 			}
 			n -= int(head >> 1)
-			if bytes > 0 && width%8 != 0 && src[bytes-1]>>(width%8) != 0 {
+			if width%8 != 0 && src[bytes-1]>>(width%8) != 0 {
 				return false
 			}
-			src = src[bytes:]
+			goesOn()
+			equal, length, src = src[:bytes], head>>1, src[bytes:]
 			continue
 		}
 		groups := head >> 1
@@ -44,10 +66,11 @@ func exactHybrid(src []byte, width, n int) bool {
 			return false
 		}
 		size := int(groups) * width
+		goesOn()
 		if values := int(groups) * 8; values <= n {
 			n -= values
 		} else {
-			if !zeroFrom(src[:size], n*width) && !(len(before) == size && sameFrom(before, src[:size], n*width)) {
+			if free > 0 && values-n >= free || !zeroFrom(src[:size], n*width) && !(len(before) == size && sameFrom(before, src[:size], n*width)) {
 				return false
 			}
 			n = 0
@@ -55,6 +78,12 @@ func exactHybrid(src []byte, width, n int) bool {
 		before, src = src[:size], src[size:]
 	}
 	return len(src) == 0
+}
+
+// startsWith reports whether the first number of width bits that src packs is this one.
+func startsWith(src, number []byte, width int) bool {
+	whole := width / 8
+	return string(src[:whole]) == string(number[:whole]) && (width%8 == 0 || (src[whole]^number[whole])<<(8-width%8) == 0)
 }
 
 // exactUvarint reads a number that is stored in as few bytes as it needs; n is 0

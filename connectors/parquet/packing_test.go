@@ -51,6 +51,23 @@ func hybridByDefinition(src []byte, width, n int) (out []uint32, exact bool) {
 	exact = true
 	out = []uint32{}
 	var before []bool
+	// The lengths of the runs of equal numbers, and how many numbers fill up the last run.
+	type run struct {
+		number uint32
+		length int
+	}
+	var runs []run // the others have no length
+	filled := 0
+	defer func() {
+		for i := range max(1, len(runs)) - 1 {
+			if l := runs[i].length; l > 0 && runs[i].number == runs[i+1].number && filled > 0 && (l%8 != 0 || filled > 7) {
+				exact = false
+			}
+		}
+		if width == 0 && n > 0 {
+			exact = exact && len(runs) == 1 && runs[0].length == n
+		}
+	}()
 	for len(out) < n {
 		head, k, least := leb(src)
 		if k == 0 {
@@ -72,6 +89,7 @@ func hybridByDefinition(src []byte, width, n int) (out []uint32, exact bool) {
 			}
 			src = src[size:]
 			exact = exact && head/2 <= uint64(n-len(out))
+			runs = append(runs, run{uint32(x), int(min(head/2, uint64(n)))})
 			for i := uint64(0); i < head/2 && len(out) < n; i++ {
 				out = append(out, uint32(x))
 			}
@@ -95,14 +113,16 @@ func hybridByDefinition(src []byte, width, n int) (out []uint32, exact bool) {
 			return out, false // it is full: all of src was needed
 		}
 		size := int(min(groups, uint64(len(src)+n))) * width
-		run := all[:8*size]
+		packed := all[:8*size]
+		runs = append(runs, run{number: uint32(number(packed[:min(width, len(packed))]))})
+		filled = max(0, int(groups)*8-missing)
 		if width == 0 && groups > uint64((missing+7)/8) {
 			exact = false
 		}
-		if rest := run[taken*width:]; slices.Contains(rest, true) && !(len(before) == len(run) && slices.Equal(before[taken*width:], rest)) {
+		if rest := packed[taken*width:]; slices.Contains(rest, true) && !(len(before) == len(packed) && slices.Equal(before[taken*width:], rest)) {
 			exact = false
 		}
-		before, src = run, src[size:]
+		before, src = packed, src[size:]
 	}
 	return out, exact && len(src) == 0
 }

@@ -2,6 +2,7 @@ package avro
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	avro "github.com/twmb/avro"
@@ -98,7 +99,11 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		var record any
-		if left, err := s.parsed.Decode(body, &record); err != nil || len(left) > 0 {
+		left, err := s.parsed.Decode(body, &record)
+		if err != nil && strings.Contains(err.Error(), "zero-byte items exceeds") {
+			return // a bound of the library's own: it makes something of each null
+		}
+		if err != nil || len(left) > 0 {
 			t.Fatalf("taken for a record, while the library says %v, with %d bytes left", err, len(left))
 		}
 		res, err := s.writer.Encode(context.Background(), &block)

@@ -5,7 +5,9 @@ import "math"
 // maxDepth bounds how deep values may be nested in one another.
 const maxDepth = 64
 
-// long reads a zigzag varint of up to 64 bits; next is -1 where it is malformed.
+// long reads a zigzag varint of up to 64 bits; next is -1 where it is malformed. One
+// that is longer than its number needs is: no writer makes it, other readers refuse an
+// int of more than 5 bytes, and how long it is could tell something.
 func long(b []byte, at int) (v int64, next int) {
 	if at < len(b) && b[at] < 0x80 {
 		u := b[at]
@@ -19,7 +21,7 @@ func long(b []byte, at int) (v int64, next int) {
 		c := b[at]
 		at++
 		if c < 0x80 {
-			if shift == 63 && c > 1 {
+			if shift == 63 && c > 1 || c == 0 { // a single byte was read above
 				return 0, -1
 			}
 			u |= uint64(c) << shift
