@@ -3,6 +3,7 @@ package csv
 import (
 	"bytes"
 	"encoding/csv"
+	"strings"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/text"
@@ -96,4 +97,32 @@ func FuzzCSV(f *testing.F) {
 			t.Fatalf("%q: %d lines, %d records", p, k, len(got))
 		}
 	})
+}
+
+// Empty lines behind the last record, as many as there may be and wherever the eight
+// bytes that are looked at together begin, are no records and end nothing.
+func TestEmptyLinesAtTheEnd(t *testing.T) {
+	d := &dialect{delimiter: ',', quote: '"', fields: 2}
+	for n := range 5 {
+		for empty := range 25 {
+			for _, end := range []string{"", "\r", "\r\n"} {
+				for _, first := range []string{"", "12345,6\n", "1234567,8\n"} {
+					p := []byte(first + strings.Repeat("1,2\n", n) + strings.Repeat("\n", empty) + end)
+					want := n
+					if first != "" {
+						want++
+					}
+					got := records(t, d, p)
+					if len(got) != want {
+						t.Fatalf("%q: %d records, want %d", p, len(got), want)
+					}
+					for i, r := range got {
+						if len(r) != 2 || i > 0 && (r[0] != "1" || r[1] != "2") {
+							t.Errorf("%q: record %d is %q", p, i, r)
+						}
+					}
+				}
+			}
+		}
+	}
 }
