@@ -19,9 +19,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
 // hurried bounds a wait for brokers that a test expects to come to nothing.
@@ -480,93 +477,3 @@ type endedRecords struct{ n atomic.Int64 }
 
 // OnProduceRecordUnbuffered implements kgo.HookProduceRecordUnbuffered.
 func (e *endedRecords) OnProduceRecordUnbuffered(*kgo.Record, error) { e.n.Add(1) }
-
-// A release is written by a client that commits nothing by itself, waits for little, and
-// holds as much as it is told, in the codec of the configuration.
-func TestSettingsOfARelease(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, kfake.SeedTopics(1, "out"))
-	config := sinkOf(c, "out")
-	config.Compression = "none"
-	config.SetPipeline("nightly")
-	client := newRelease(t, config, 1).sink.(*sink).client
-	for _, want := range []struct{ option, value any }{
-		{kgo.TransactionalID, "sdlfilter-out-nightly"}, {kgo.TransactionTimeout, 15 * time.Minute}, {kgo.ProducerLinger, 5 * time.Millisecond},
-		{kgo.MaxBufferedRecords, int64(200_000)}, {kgo.MaxBufferedBytes, int64(64 << 20)}, {kgo.ProducerBatchCompression, []kgo.CompressionCodec{kgo.NoCompression()}},
-	} {
-		if got := client.OptValue(want.option); fmt.Sprint(got) != fmt.Sprint(want.value) {
-			t.Errorf("%v, want %v", got, want.value)
-		}
-	}
-}
-
-// A transaction may be as long as the one broker allows that allows the least: a broker's own
-// setting comes before the cluster's, which counts where brokers cannot be asked.
-func TestEachBrokerLimitsTransactions(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		own     map[string]string // of each broker; nil: they may not be asked
-		cluster string
-		want    time.Duration // 0: it is not known
-	}{
-		"the least of two":             {map[string]string{"0": "70000", "1": "60000"}, "1000", time.Minute},
-		"the least of two, first":      {map[string]string{"0": "60000", "1": "70000"}, "1000", time.Minute},
-		"one does not say":             {map[string]string{"0": "", "1": "90000"}, "1000", 90 * time.Second},
-		"longer than 31 bits":          {map[string]string{"0": "2147483648", "1": "90000"}, "1000", 90 * time.Second},
-		"as long as is needed":         {map[string]string{"0": "900000", "1": "900001"}, "1000", 0},
-		"brokers may not be asked":     {nil, "80000", 80 * time.Second},
-		"nobody says":                  {map[string]string{"0": "", "1": ""}, "1000", 0},
-		"another setting, which is no": {map[string]string{"0": "x", "1": "-1"}, "1000", 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := newCluster(t, kfake.NumBrokers(2))
-			c.ControlKey(int16(kmsg.DescribeConfigs), func(r kmsg.Request) (kmsg.Response, error, bool) {
-				c.KeepControl()
-				answer := r.ResponseKind().(*kmsg.DescribeConfigsResponse)
-				for _, asked := range r.(*kmsg.DescribeConfigsRequest).Resources {
-					of := kmsg.NewDescribeConfigsResponseResource()
-					of.ResourceType, of.ResourceName = asked.ResourceType, asked.ResourceName
-					value := test.cluster
-					if asked.ResourceName != "" {
-						if value = test.own[asked.ResourceName]; test.own == nil {
-							return nil, errors.New("closed"), true
-						}
-					}
-					for _, key := range []string{"message.max.bytes", "transaction.max.timeout.ms"} {
-						setting := kmsg.NewDescribeConfigsResponseResourceConfig()
-						setting.Name = key
-						if setting.Value = &value; key == "message.max.bytes" {
-							few := "7"
-							setting.Value = &few
-						}
-						of.Configs = append(of.Configs, setting)
-					}
-					answer.Resources = append(answer.Resources, of)
-				}
-				return answer, nil, true
-			})
-			got, err := (&sink{client: newClient(t, c)}).allowed(limited(t), errors.New("refused"))
-			if got != test.want || (err != nil) != (test.want == 0) {
-				t.Errorf("%v, %v; want %v", got, err, test.want)
-			}
-		})
-	}
-}
-
-// What comes after a record that was lost is refused when it is handed over, not only when all
-// is finished.
-func TestReleaseEndsWithWhatIsLost(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, kfake.SeedTopics(1, "in", "out"))
-	fill(t, newClient(t, c), "in", 0, 0, 3)
-	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-	made := writeHeld(t, c)
-	lost := func() bool { return made.(*sink).failure() != nil }
-	eventually.True(t, "the brokers have refused a record", lost)
-	for what, err := range map[string]error{"write": made.Write(limited(t), []kgo.Record{}), "finish": made.Finish(limited(t)), "commit": made.Commit(), "note": connectors.NotesOf(made).Note(limited(t), "out", nil)} {
-		if !Final(err) || !strings.HasPrefix(err.Error(), `writing to out: the user may not Write to topic "out"`) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-}

@@ -19,17 +19,8 @@ func TestPatternsOfHugeComponents(t *testing.T) {
 		rng := rand.New(rand.NewPCG(11, uint64(len(name))))
 		protected, refused := 0, 0
 		for trial := range 100 {
-			q := tabletest.Random(t, rng, sets[name], 7, 0)
-			if q.Value[0] < 4 || q.Value[0] > 24 {
-				continue
-			}
-			p := primaries(rng, q, float64(1+trial%2))
-			p.Published = make([]bool, len(q.Value))
-			p.Published[0] = true
-			for c := range q.Value {
-				p.Published[c] = p.Published[c] || rng.IntN(4) == 0 && p.Status[c] == tables.Free
-			}
-			if p.Status[0] == tables.Primary {
+			q, p, ok := unsafeTable(t, rng, sets[name], float64(1+trial%2))
+			if !ok {
 				continue
 			}
 			elsewhere, _, err := Protect(q, p, Options{})

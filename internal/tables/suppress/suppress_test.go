@@ -104,17 +104,8 @@ func TestPatternsAgainstEveryTable(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, uint64(len(name))))
 		protected, refused, second := 0, 0, 0
 		for trial := range 100 {
-			q := tabletest.Random(t, rng, sets[name], 7, 0)
-			if q.Value[0] < 4 || q.Value[0] > 24 {
-				continue
-			}
-			p := primaries(rng, q, float64(1+trial%2))
-			p.Published = make([]bool, len(q.Value))
-			p.Published[0] = true
-			for c := range q.Value {
-				p.Published[c] = p.Published[c] || rng.IntN(4) == 0 && p.Status[c] == tables.Free
-			}
-			if p.Status[0] == tables.Primary {
+			q, p, ok := unsafeTable(t, rng, sets[name], float64(1+trial%2))
+			if !ok {
 				continue
 			}
 			pattern, problems, err := Protect(q, p, Options{})
@@ -135,6 +126,23 @@ func TestPatternsAgainstEveryTable(t *testing.T) {
 			t.Errorf("%s: %d protected with %d secondary cells, %d refused: the test shows little", name, protected, second, refused)
 		}
 	}
+}
+
+// unsafeTable is a small table that is drawn, with cells that must be held back and others that
+// are published whatever it takes; ok is false where the grand total is of no use.
+func unsafeTable(t *testing.T, rng *rand.Rand, set *tables.Set, need float64) (q audit.Question, p *primary.Result, ok bool) {
+	t.Helper()
+	q = tabletest.Random(t, rng, set, 7, 0)
+	if q.Value[0] < 4 || q.Value[0] > 24 {
+		return q, nil, false
+	}
+	p = primaries(rng, q, need)
+	p.Published = make([]bool, len(q.Value))
+	p.Published[0] = true
+	for c := range q.Value {
+		p.Published[c] = p.Published[c] || rng.IntN(4) == 0 && p.Status[c] == tables.Free
+	}
+	return q, p, p.Status[0] != tables.Primary
 }
 
 func checkPattern(t *testing.T, name string, q audit.Question, p *primary.Result, pattern *Pattern) {
