@@ -1,9 +1,6 @@
 package transform
 
-import (
-	"github.com/sdlfilter/sdlfilter/check"
-	"github.com/sdlfilter/sdlfilter/microdata"
-)
+import "github.com/sdlfilter/sdlfilter/check"
 
 // What masks say to one another. As in describe.go, every part is an interface of its
 // own, and nothing else looks at the type of a mask or of its step.
@@ -62,10 +59,3 @@ type exchangeRule struct {
 
 // exchanging is a mask that exchanges values.
 type exchanging interface{ exchanges() exchangeRule }
-
-// surveying is a step that looks at all records before any is masked.
-type surveying interface {
-	step
-	survey(c *Chain, w *work, b *microdata.Block) error
-	decide(c *Chain) error // after the last block
-}

@@ -77,6 +77,9 @@ func (m *Bias) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
+// writesAlone implements writingAlone.
+func (*biasStep) writesAlone() {}
+
 func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	changed, own := w.newChanged(b.N), w.newOwn(b.N)
 	for _, col := range s.columns {

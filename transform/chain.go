@@ -51,6 +51,7 @@ type Chain struct {
 	choice    choosing  // nil where all records are released
 	chosen    string    // names the sample, where there is one
 	survey    int       // steps up to the last mask of scope dataset, that one included
+	unseen    []bool    // of those steps: that the survey need not see what they do
 	surveyed  bool
 	touched   []atomic.Int64
 
@@ -128,6 +129,7 @@ func newChain(masks []Spec, setup Setup, replicate int, shared *sharedDraws) (*C
 			col.refit = true
 		}
 	}
+	c.settleSurvey()
 	c.streamsOf("")
 	return c, nil
 }
@@ -181,47 +183,6 @@ func (c *Chain) Draws() bool {
 		}
 	}
 	return false
-}
-
-// Survey takes a block of the first pass. Blocks come one at a time, in the
-// order of the source, cut as those of Apply are. The block's released columns
-// are undefined afterwards.
-func (c *Chain) Survey(b *microdata.Block) error {
-	if c.surveyed {
-		return errors.New("survey: has ended already")
-	}
-	return c.run(b, func(w *work) error {
-		for _, s := range c.steps[:c.survey] {
-			var err error
-			if d, ok := s.(surveying); ok {
-				err = d.survey(c, w, b)
-			} else {
-				err = s.apply(c, w, b)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// EndSurvey decides what the masks of scope dataset do and lets go of what was kept to
-// decide it. The error is a *SurveyError where the data do not allow a mask.
-func (c *Chain) EndSurvey() error {
-	for _, s := range c.steps {
-		if d, ok := s.(surveying); ok {
-			if err := d.decide(c); err != nil {
-				return err
-			}
-		}
-	}
-	for i := range c.touched {
-		c.touched[i].Store(0) // what the survey did was not released
-	}
-	c.unidentified.Store(0)
-	c.surveyed = true
-	return nil
 }
 
 // Apply masks a block: it fills Released or ReleasedArray of the columns that
@@ -296,6 +257,14 @@ func (c *Chain) admit(b *microdata.Block) error {
 func (c *Chain) run(b *microdata.Block, f func(*work) error) error {
 	w := c.scratch.Get().(*work)
 	defer c.scratch.Put(w)
+	if err := c.open(w, b); err != nil {
+		return err
+	}
+	return f(w)
+}
+
+// open makes scratch space that of a block, which it admits.
+func (c *Chain) open(w *work, b *microdata.Block) error {
 	w.streams, w.shared, w.leaves = c.streamsOf(b.Scope), c.shared, c.replicate == 0
 	if err := c.admit(b); err != nil {
 		return err
@@ -308,12 +277,10 @@ func (c *Chain) run(b *microdata.Block, f func(*work) error) error {
 			}
 		}
 	}
-	if c.choice != nil {
-		if err := c.choice.choose(c, w, b, w.digests); err != nil {
-			return err
-		}
+	if c.choice == nil {
+		return nil
 	}
-	return f(w)
+	return c.choice.choose(c, w, b, w.digests)
 }
 
 // Replicate returns a chain of the same masks with independent draws, number

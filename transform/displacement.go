@@ -196,6 +196,7 @@ type displacing struct {
 	view     microdata.Block
 	drawn    [][][]float64 // [batch][column]: what the other masks made of the block
 	grouping grouping
+	readers  map[*displacingSwap]*grouping // of the codes of the whole data
 	matcher  matcher
 	here     []bool      // whether a record has a value
 	centre   float64     // of the column
@@ -379,14 +380,34 @@ func (s *displacingSwap) find(w *displacing, b *microdata.Block, from, n int) er
 		g.exclude(b, from)
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.grouping.find(w.original(b), s.keys, from, n); err != nil {
+	known := &s.grouping
+	if s.groups != nil { // after the survey
+		known = w.reader(s)
+	}
+	if err := known.find(w.original(b), s.keys, from, n); err != nil {
 		return err
 	}
-	g.group, g.combo = append(g.group[:0], s.grouping.group...), append(g.combo[:0], s.grouping.combo...)
+	for i, code := range known.combo {
+		if code < 0 && !b.Rejected(from+i) {
+			return errGone
+		}
+	}
+	g.group, g.combo = append(g.group[:0], known.group...), append(g.combo[:0], known.combo...)
 	g.exclude(b, from)
 	return nil
+}
+
+// reader returns what finds the codes that the survey has given.
+func (w *displacing) reader(s *displacingSwap) *grouping {
+	r := w.readers[s]
+	if r == nil {
+		if w.readers == nil {
+			w.readers = make(map[*displacingSwap]*grouping)
+		}
+		r = s.grouping.reader()
+		w.readers[s] = r
+	}
+	return r
 }
 
 // begin sets what lies at each record to its own value.

@@ -15,7 +15,6 @@ type displacingSwap struct {
 	pairer  *pairer
 
 	// Of a swap of scope dataset, from the survey:
-	mu       sync.Mutex
 	grouping grouping
 	combos   []displacedCombo
 	groups   []*displacedGroup // by group; nil where there is nobody to exchange with

@@ -81,9 +81,16 @@ func TestBlocksWithoutNumbers(t *testing.T) {
 				t.Errorf("%s: %d masks are shared", name, r.common)
 			}
 		}
-		// In the survey of a swap behind it.
-		swap := mask(&Swap{Keys: []string{"b"}, Attribute: "d", Columns: []string{"c"}, Rate: ptr(0.5), Scope: "dataset"})
-		wants(t, name+" in a survey", chain(t, setup, append(slices.Clone(masks), swap)...).Survey(blocks()), want)
+		// In the survey of a swap behind it that moves the column; of one that does not look at
+		// it the survey need not see what they do.
+		swap := func(column string) *Chain {
+			m := mask(&Swap{Keys: []string{"b"}, Attribute: "d", Columns: []string{column}, Rate: ptr(0.5), Scope: "dataset"})
+			return chain(t, setup, append(slices.Clone(masks), m)...)
+		}
+		wants(t, name+" in a survey", swap("a").Survey(blocks()), want)
+		if err := swap("c").Survey(blocks()); err != nil {
+			t.Errorf("%s in the survey of another column: %v", name, err)
+		}
 	}
 }
 

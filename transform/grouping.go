@@ -1,8 +1,10 @@
 package transform
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -23,6 +25,20 @@ type grouping struct {
 	group []int32 // per record of the last find: code of the keys
 	combo []int32 // code of the keys with the attribute
 	codes []int32
+}
+
+// reader returns a grouping that knows the codes of g, which must not change any more, and
+// gives no others: it says −1 of what g has not seen. It has scratch of its own.
+func (g *grouping) reader() *grouping {
+	r := &grouping{columns: make([]coder, len(g.columns)), pairs: slices.Clone(g.pairs)}
+	for i := range r.columns {
+		r.columns[i].words, r.columns[i].texts, r.columns[i].closed = g.columns[i].words, g.columns[i].texts, true
+		r.columns[i].words.closed = true
+	}
+	for i := range r.pairs {
+		r.pairs[i].closed = true
+	}
+	return r
 }
 
 func (g *grouping) reset() {
@@ -83,10 +99,11 @@ func (g *grouping) exclude(b *microdata.Block, from int) {
 
 // coder codes the values of one column: null is 0, values are 1, 2, …
 type coder struct {
-	words wordTable        // values of up to 8 bytes
-	texts map[string]int32 // longer ones and those of variable length
-	seen  []int32          // code of each entry of the current dictionary, -1 where it is not known
-	raw   []uint64         // values of up to 8 bytes, to be coded
+	closed bool             // to values that it does not know: they are −1
+	words  wordTable        // values of up to 8 bytes
+	texts  map[string]int32 // longer ones and those of variable length
+	seen   []int32          // code of each entry of the current dictionary, -1 where it is not known
+	raw    []uint64         // values of up to 8 bytes, to be coded
 
 	// The codes of some short texts, by the texts themselves: categories are few, and each
 	// record would be a question to the map. Code 0: none.
@@ -102,7 +119,13 @@ func (c *coder) reset() {
 	clear(c.recent[:])
 }
 
-func (c *coder) word(v uint64) int32 { return c.words.code(v) + 1 }
+func (c *coder) word(v uint64) int32 {
+	code := c.words.code(v)
+	if code < 0 {
+		return code
+	}
+	return code + 1
+}
 
 func (c *coder) text(v []byte) int32 {
 	if len(v) > 7 {
@@ -123,6 +146,9 @@ func (c *coder) anyText(v []byte) int32 {
 	if code, ok := c.texts[string(v)]; ok {
 		return code
 	}
+	if c.closed {
+		return -1
+	}
 	if c.texts == nil {
 		c.texts = make(map[string]int32)
 	}
@@ -142,6 +168,8 @@ func canonical(x float64) uint64 {
 	return math.Float64bits(x)
 }
 
+var errNotHeld = errors.New("the block does not hold a column that the swap reads")
+
 // code fills dst with the codes of the released values of records from, from+1, …
 func (c *coder) code(dst []int32, col *microdata.Column, from int) error {
 	if a := col.OutArray(); a != nil {
@@ -149,7 +177,7 @@ func (c *coder) code(dst []int32, col *microdata.Column, from int) error {
 	}
 	v := col.Out()
 	if len(v.Values) < from+len(dst) {
-		return fmt.Errorf("the block does not hold a column that the swap reads")
+		return errNotHeld
 	}
 	for i, x := range v.Values[from : from+len(dst)] {
 		if v.Valid.Has(from + i) {
@@ -231,6 +259,8 @@ type wordTable struct {
 	codes []int32 // code + 1; 0 where the slot is empty
 	shift uint    // 64 − log2 of the number of slots
 	n     int32
+
+	closed bool // to words that it does not hold: they are −1
 }
 
 func (t *wordTable) reset() {
@@ -246,11 +276,17 @@ func (t *wordTable) slotOf(w uint64) int {
 }
 
 func (t *wordTable) code(w uint64) int32 {
-	if 2*int(t.n) >= len(t.codes) {
+	if 2*int(t.n) >= len(t.codes) && !t.closed {
 		t.grow()
+	}
+	if len(t.codes) == 0 {
+		return -1
 	}
 	for i := t.slotOf(w); ; i = (i + 1) & (len(t.codes) - 1) {
 		if t.codes[i] == 0 {
+			if t.closed {
+				return -1
+			}
 			t.n++
 			t.words[i], t.codes[i] = w, t.n
 			return t.n - 1

@@ -167,6 +167,9 @@ func (m *Noise) compile(c *Chain, i int) (step, error) {
 // drawsWithin says whether the noise of a record can be drawn within bounds.
 func (m *Noise) drawsWithin() bool { return !m.Correlated }
 
+// writesAlone implements writingAlone.
+func (*noiseStep) writesAlone() {}
+
 func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	changed, own := w.newChanged(b.N), w.newOwn(b.N)
 	for _, col := range s.columns {

@@ -84,6 +84,9 @@ func (m *Round) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
+// writesAlone implements writingAlone.
+func (*roundStep) writesAlone() {}
+
 func (s *roundStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	changed, own := w.newChanged(b.N), w.newOwn(b.N)
 	for _, col := range s.columns {

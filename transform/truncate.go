@@ -144,6 +144,9 @@ func (s *clipStep) take(c *Chain, i int, col *column, lower, upper float64) erro
 	return nil
 }
 
+// writesAlone implements writingAlone.
+func (*clipStep) writesAlone() {}
+
 // apply makes y = max(lower, min(upper, x)): Duncan et al. (2004), equation 11.
 func (s *clipStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	changed, own := w.newChanged(b.N), w.newOwn(b.N)

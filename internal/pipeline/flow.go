@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // Flow is one pass over a source. A reader goroutine finds the runs of records,
@@ -33,7 +34,9 @@ type Parcel struct {
 	Raw     connectors.Raw
 	Block   *microdata.Block
 	Encoded connectors.Encoded
-	ready   chan struct{} // closed when a worker is done with it
+
+	prepared transform.Prepared // of a survey
+	ready    chan struct{}      // closed when a worker is done with it
 }
 
 // Run returns when every goroutine has ended. The first error wins. A source of

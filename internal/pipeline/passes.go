@@ -224,16 +224,17 @@ func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progr
 	progress.Start("survey", pl.Source.Records())
 	pass := Flow{
 		Source: pl.Source, Layout: pl.SurveyLayout(), Cut: pl.Cut,
+		Work: func(p *Parcel) (err error) {
+			p.prepared, err = chain.Prepare(p.Block)
+			return pl.surveyError(err)
+		},
 		Stages: []func(*Parcel) error{func(p *Parcel) error {
 			progress.Add(p.Block.N)
-			if err := chain.Survey(p.Block); err != nil {
-				return pl.surveyError(err)
-			}
-			if pl.Displacer == nil {
-				return nil
-			}
-			return pl.Displacer.Survey(p.Block)
+			return pl.surveyError(chain.SurveyPrepared(p.prepared))
 		}},
+	}
+	if pl.Displacer != nil {
+		pass.Stages = append(pass.Stages, func(p *Parcel) error { return pl.Displacer.Survey(p.Block) })
 	}
 	if err := pass.Run(ctx); err != nil {
 		return nil, err

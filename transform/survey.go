@@ -1,0 +1,132 @@
+package transform
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// surveying is a step that looks at all records before any is masked.
+type surveying interface {
+	step
+	survey(c *Chain, w *work, b *microdata.Block) error
+	decide(c *Chain) error // after the last block
+}
+
+// preparing is a surveying step that does a part of survey for each block by itself. What
+// it finds is left in the scratch space that survey is given then.
+type preparing interface {
+	surveying
+	prepare(c *Chain, w *work, b *microdata.Block) error
+}
+
+// writingAlone is a step that does nothing but to change the columns that its mask names:
+// no record is rejected by it.
+type writingAlone interface{ writesAlone() }
+
+// Prepared is a block of the first pass of which all is done that needs no other block.
+type Prepared struct {
+	block *microdata.Block
+	work  *work
+}
+
+// Survey takes a block of the first pass. Blocks come one at a time, in the
+// order of the source, cut as those of Apply are. The block's released columns
+// are undefined afterwards.
+func (c *Chain) Survey(b *microdata.Block) error {
+	p, err := c.Prepare(b)
+	if err != nil {
+		return err
+	}
+	return c.SurveyPrepared(p)
+}
+
+// Prepare does the part of Survey that needs no other block. It may be called from many
+// goroutines, for blocks in any order; SurveyPrepared must follow for each.
+func (c *Chain) Prepare(b *microdata.Block) (Prepared, error) {
+	if c.surveyed {
+		return Prepared{}, errors.New("survey: has ended already")
+	}
+	p := Prepared{b, c.scratch.Get().(*work)}
+	if err := c.open(p.work, b); err != nil {
+		return Prepared{}, err
+	}
+	for i, s := range c.steps[:c.survey] {
+		if d, ok := s.(preparing); ok {
+			if err := d.prepare(c, p.work, b); err != nil {
+				return Prepared{}, err
+			}
+		}
+		if _, ok := s.(surveying); ok {
+			break // what stands behind it is done in order
+		}
+		if c.unseen[i] {
+			continue
+		}
+		if err := s.apply(c, p.work, b); err != nil {
+			return Prepared{}, err
+		}
+	}
+	return p, nil
+}
+
+// SurveyPrepared does what is left of Survey. Blocks come one at a time, in the order of
+// the source.
+func (c *Chain) SurveyPrepared(p Prepared) error {
+	defer c.scratch.Put(p.work)
+	prepared := true
+	for _, s := range c.steps[:c.survey] {
+		var err error
+		if d, ok := s.(surveying); ok {
+			if d, ok := d.(preparing); ok && !prepared {
+				err = d.prepare(c, p.work, p.block)
+			}
+			if prepared = false; err == nil {
+				err = d.survey(c, p.work, p.block)
+			}
+		} else if !prepared {
+			err = s.apply(c, p.work, p.block)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EndSurvey decides what the masks of scope dataset do and lets go of what was kept to
+// decide it. The error is a *SurveyError where the data do not allow a mask.
+func (c *Chain) EndSurvey() error {
+	for _, s := range c.steps {
+		if d, ok := s.(surveying); ok {
+			if err := d.decide(c); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range c.touched {
+		c.touched[i].Store(0) // what the survey did was not released
+	}
+	c.unidentified.Store(0)
+	c.surveyed = true
+	return nil
+}
+
+// settleSurvey finds the steps that change only what no surveying step behind them looks at.
+func (c *Chain) settleSurvey() {
+	c.unseen = make([]bool, c.survey)
+	var looked []string
+	for i := c.survey - 1; i >= 0; i-- {
+		p := c.masks[i].Params
+		if _, alone := c.steps[i].(writingAlone); alone && !meet(p.Masks(), looked) {
+			c.unseen[i] = true
+			continue
+		}
+		looked = append(append(looked, p.Masks()...), p.Reads()...)
+	}
+}
+
+func meet(a, b []string) bool {
+	return slices.ContainsFunc(a, func(name string) bool { return slices.Contains(b, name) })
+}

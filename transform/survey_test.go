@@ -1,0 +1,155 @@
+package transform
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// sortSpread is a sort, whatever the words are: spread evenly, all equal, few, in two heaps
+// far apart, or so near to one another that a bucket has many.
+func TestSortSpread(t *testing.T) {
+	type record struct {
+		word uint64
+		tie  int
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	words := map[string]func(i int) uint64{
+		"even":       func(int) uint64 { return r.Uint64() },
+		"equal":      func(int) uint64 { return math.MaxUint64 },
+		"rows":       func(i int) uint64 { return uint64(999_999 - i) },
+		"few values": func(int) uint64 { return r.Uint64N(3) },
+		"two heaps":  func(i int) uint64 { return uint64(i%2)*math.MaxUint64 ^ r.Uint64N(1000) },
+		"powers":     func(int) uint64 { return 1 << r.UintN(64) },
+	}
+	compare := func(a, b record) int { return cmp.Or(cmp.Compare(a.word, b.word), cmp.Compare(a.tie, b.tie)) }
+	for name, word := range words {
+		for _, n := range []int{0, 1, 2, 63, 64, 65, 66, 1000, 5000} {
+			list := make([]record, n)
+			for i := range list {
+				list[i] = record{word(i), r.Int()}
+			}
+			want := slices.Clone(list)
+			slices.SortFunc(want, compare)
+			if got := sortSpread(list, func(x record) uint64 { return x.word }, compare); !slices.Equal(got, want) {
+				t.Errorf("%s, %d records: not in order", name, n)
+			}
+		}
+	}
+}
+
+// Blocks that are prepared at once, in any order, are surveyed as those that are not; masks
+// in front of the swap whose columns it does not look at are left out of the survey, and of
+// it alone.
+func TestPreparedSurveysReleaseTheSame(t *testing.T) {
+	columns := append(swapData(4000, 7, 20, 3), floats(0, make([]float64, 4000)...))
+	setup := testSetup(t, columns...)
+	noise := func(name, column string) Spec {
+		m := mask(&Noise{Columns: []string{column}, SD: &Amount{Value: 2}})
+		m.Name = name
+		return m
+	}
+	for name, masks := range map[string][]Spec{
+		"noise on what is moved":        {noise("a", "a"), mask(swapMask("random", "dataset", 0.7))},
+		"and on a column that is not":   {noise("a", "e"), noise("b", "a"), mask(swapMask("random", "dataset", 0.7))},
+		"on that one behind it too":     {noise("b", "e"), mask(swapMask("unique", "dataset", 1)), noise("c", "e")},
+		"on a key, which it looks at":   {noise("k", "b"), mask(swapMask("random", "dataset", 0.7))},
+		"on the attribute and a clip":   {noise("k", "d"), mask(&Round{Columns: []string{"d"}, Base: ptr(2.0)}), mask(swapMask("random", "dataset", 0.7))},
+		"one that reads what is masked": {mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)}), mask(swapMask("random", "dataset", 0.7))},
+	} {
+		one, parts := chain(t, setup, masks...), chain(t, setup, masks...)
+		surveyed(t, one, 4000, columns...)
+		want := apply(t, one, block(0, 4000, columns...))
+
+		const size = 500
+		prepared := make([]Prepared, 4000/size)
+		var wg sync.WaitGroup
+		for i := range prepared {
+			wg.Go(func() {
+				p, err := parts.Prepare(block(i*size, (i+1)*size, columns...))
+				if err != nil {
+					t.Error(err)
+				}
+				prepared[i] = p
+			})
+		}
+		wg.Wait()
+		for _, p := range prepared {
+			if err := parts.SurveyPrepared(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := parts.EndSurvey(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range prepared {
+			got := apply(t, parts, block(i*size, (i+1)*size, columns...))
+			for k := range columns {
+				if !slices.Equal(got.Columns[k].Out().Values[:size], want.Columns[k].Out().Values[i*size:(i+1)*size]) {
+					t.Errorf("%s: column %d of block %d", name, k, i)
+				}
+			}
+		}
+	}
+}
+
+// What stands in front of a swap and changes what it looks at, directly or by another mask,
+// is seen by its survey.
+func TestWhatASurveyNeedNotSee(t *testing.T) {
+	columns := append(swapData(10, 7, 2, 3), floats(0, make([]float64, 10)...))
+	setup := testSetup(t, columns...)
+	noise := func(name string, columns ...string) Spec {
+		m := mask(&Noise{Columns: columns, SD: &Amount{Value: 2}})
+		m.Name = name
+		return m
+	}
+	swap := mask(swapMask("random", "dataset", 0.7))
+	for i, c := range []struct {
+		masks []Spec
+		want  []bool
+	}{
+		{[]Spec{noise("1", "e"), noise("2", "a"), noise("3", "b"), noise("4", "d"), swap, noise("5", "e")}, []bool{true, false, false, false, false}},
+		{[]Spec{noise("1", "a"), noise("2", "e"), noise("3", "e"), swap}, []bool{false, true, true, false}},
+		{[]Spec{noise("1", "e"), noise("2", "e", "a"), swap}, []bool{false, false, false}}, // of one mask all columns are looked at
+		{[]Spec{noise("1", "e"), noise("2", "a")}, []bool{}},
+	} {
+		if got := chain(t, setup, c.masks...).unseen; !slices.Equal(got, c.want) {
+			t.Errorf("%d: %v, want %v", i, got, c.want)
+		}
+	}
+}
+
+// A reader of a grouping gives the codes that it has, and none to what it has not seen.
+func TestReaderOfAGrouping(t *testing.T) {
+	known, unknown := swapData(200, 7, 20, 3), swapData(200, 7, 20, 3)
+	for i := range 100 {
+		unknown[1].values[2*i] += 1000
+	}
+	var g grouping
+	b := block(0, 200, known...)
+	if err := g.find(b, []int{1, 2, 3}, 0, 200); err != nil {
+		t.Fatal(err)
+	}
+	combos, groups := slices.Clone(g.combo), slices.Clone(g.group)
+	r := g.reader()
+	for _, from := range []int{0, 150} {
+		if err := r.find(b, []int{1, 2, 3}, from, 200-from); err != nil || !slices.Equal(r.combo, combos[from:]) || !slices.Equal(r.group, groups[from:]) {
+			t.Errorf("from %d: other codes (%v)", from, err)
+		}
+	}
+	if err := r.find(block(0, 200, unknown...), []int{1, 2, 3}, 0, 200); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		want := combos[i]
+		if i%2 == 0 {
+			want = -1
+		}
+		if r.combo[i] != want {
+			t.Errorf("record %d: code %d, want %d", i, r.combo[i], want)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package transform
+
+import (
+	"cmp"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// kept is a record that may be exchanged. There may be as many as records, so it
+// holds no pointers: its source is a number in sources, its values a place in
+// keptColumns.
+type kept struct {
+	order, partner, coin uint64
+	row                  int64
+	source, value        uint32
+}
+
+// place is where a record lies.
+type place struct {
+	scope  string
+	stream int
+	row    int64
+}
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.scope, q.scope), cmp.Compare(p.stream, q.stream), cmp.Compare(p.row, q.row))
+}
+
+// sources numbers the scopes and streams that blocks come from.
+type sources struct {
+	list   []place // without rows
+	number map[place]uint32
+}
+
+// of returns the number of a block's source, which it then has.
+func (s *sources) of(b *microdata.Block) uint32 {
+	n, ok := s.find(b)
+	if !ok {
+		if s.number == nil {
+			s.number = make(map[place]uint32)
+		}
+		p := place{scope: b.Scope, stream: b.Stream}
+		n = uint32(len(s.list))
+		s.number[p], s.list = n, append(s.list, p)
+	}
+	return n
+}
+
+// find returns the number of a block's source, if it has one. It may be called from
+// many goroutines.
+func (s *sources) find(b *microdata.Block) (uint32, bool) {
+	n, ok := s.number[place{scope: b.Scope, stream: b.Stream}]
+	return n, ok
+}
+
+// compare orders records as they were drawn, those of one word by place.
+func (s *sources) compare(r, q kept) int {
+	if r.order != q.order {
+		return cmp.Compare(r.order, q.order)
+	}
+	return s.place(r).compare(s.place(q))
+}
+
+func (s *sources) place(r kept) place {
+	p := s.list[r.source]
+	p.row = r.row
+	return p
+}
+
+// keptColumn holds the values of a column that kept records have: numbers, or the bytes
+// of an array's values one behind another.
+type keptColumn struct {
+	numbers []float64
+	starts  []uint64 // of arrays: where a value's bytes begin
+	lengths []uint32
+	bytes   []byte
+	nulls   []bool
+
+	number func(i int) (x float64, valid bool) // of the block that is read
+	text   func(i int) (v []byte, valid bool)  // instead, of an array
+}
+
+// read makes a block's column the one whose values are appended and set.
+func (k *keptColumn) read(col *microdata.Column) {
+	k.text, k.number = nil, nil
+	if a := col.OutArray(); a != nil {
+		at, ok := bytesOf(a)
+		k.text = func(i int) ([]byte, bool) {
+			if a.IsNull(i) || !ok {
+				return nil, false
+			}
+			return at(i), true
+		}
+		return
+	}
+	v := col.Out()
+	k.number = func(i int) (float64, bool) {
+		if v.Values == nil { // not in this block, as in replicates
+			return 0, false
+		}
+		return v.Values[i], v.Valid.Has(i)
+	}
+}
+
+// append adds the value of record i of the block and returns its place.
+func (k *keptColumn) append(i int) uint32 {
+	at := uint32(len(k.nulls))
+	k.nulls = append(k.nulls, false)
+	if k.number != nil {
+		k.numbers = append(k.numbers, 0)
+	} else {
+		k.starts, k.lengths = append(k.starts, 0), append(k.lengths, 0)
+	}
+	k.set(at, i)
+	return at
+}
+
+// set replaces the value at a place by that of record i of the block.
+func (k *keptColumn) set(at uint32, i int) {
+	if k.number != nil {
+		x, valid := k.number(i)
+		k.numbers[at], k.nulls[at] = x, !valid
+		return
+	}
+	v, valid := k.text(i)
+	k.nulls[at] = !valid
+	k.starts[at], k.lengths[at] = uint64(len(k.bytes)), uint32(len(v))
+	k.bytes = append(k.bytes, v...)
+}
+
+// cell returns the value at a place.
+func (k *keptColumn) cell(at uint32) cell {
+	if k.starts == nil {
+		return cell{null: k.nulls[at], number: k.numbers[at]}
+	}
+	if k.nulls[at] {
+		return cell{null: true}
+	}
+	from := k.starts[at]
+	return cell{bytes: k.bytes[from : from+uint64(k.lengths[at])]}
+}

@@ -1,0 +1,238 @@
+package transform
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// decide pairs records and lets go of all but what they receive. Groups are decided on
+// all cores: none knows of another.
+func (s *datasetSwap) decide(*Chain) error {
+	byGroup := make([]int32, len(s.combos))
+	for i := range byGroup {
+		byGroup[i] = int32(i)
+	}
+	slices.SortStableFunc(byGroup, func(i, j int32) int { return cmp.Compare(s.combos[i].group, s.combos[j].group) })
+	next := make(chan []int32, 64)
+	moves := make([][]move, runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	for i := range moves {
+		wg.Go(func() {
+			for group := range next {
+				moves[i] = s.decideGroup(moves[i], group)
+			}
+		})
+	}
+	for len(byGroup) > 0 {
+		n := 1
+		for n < len(byGroup) && s.combos[byGroup[n]].group == s.combos[byGroup[0]].group {
+			n++
+		}
+		if n > 1 {
+			next <- byGroup[:n]
+		}
+		byGroup = byGroup[n:]
+	}
+	close(next)
+	wg.Wait()
+	s.combos, s.grouping, s.free = nil, grouping{}, nil
+	s.arrange(moves)
+	return nil
+}
+
+// arrange sorts what records receive by where it goes.
+func (s *datasetSwap) arrange(moves [][]move) {
+	s.moves = make([][]move, len(s.sources.list))
+	sizes := make([]int, len(s.moves))
+	for _, list := range moves {
+		for _, m := range list {
+			sizes[m.source]++
+		}
+	}
+	for i, n := range sizes {
+		s.moves[i] = make([]move, 0, n)
+	}
+	for _, list := range moves {
+		for _, m := range list {
+			s.moves[m.source] = append(s.moves[m.source], m)
+		}
+	}
+	for i, list := range s.moves {
+		s.moves[i] = sortSpread(list, func(m move) uint64 { return uint64(m.row) }, func(a, b move) int { return cmp.Compare(a.row, b.row) })
+	}
+}
+
+// candidate is a kept record that seeks a partner, by its place in a pool.
+type candidate struct {
+	order uint64
+	combo int32
+	at    int32
+}
+
+// decideGroup pairs the records of the combinations that share their keys, and appends
+// what they receive.
+func (s *datasetSwap) decideGroup(moves []move, group []int32) []move {
+	var seekers, sample pool // of policy unique: sample alone
+	own, drawn := &seekers, func(r kept) uint64 { return r.order }
+	if s.unique {
+		own = &sample
+	}
+	var candidates []candidate
+	for g, code := range group {
+		m := &s.combos[code]
+		m.heads = sortSpread(m.heads, drawn, s.sources.compare) // partners are taken in this order, which is random
+		seekers.add(m.heads, int64(len(m.heads)))
+		sample.add(m.records, m.count-int64(len(m.heads)))
+		if s.unique && m.count > 1 {
+			continue
+		}
+		for at, r := range own.records[g] {
+			candidates = append(candidates, candidate{r.order, int32(g), int32(at)})
+		}
+	}
+	candidates = sortSpread(candidates, func(c candidate) uint64 { return c.order }, func(a, b candidate) int {
+		return s.sources.compare(own.records[a.combo][a.at], own.records[b.combo][b.at])
+	})
+	if s.unique {
+		moves, _ = pairUp(moves, candidates, own, own, s.heads)
+		return moves
+	}
+	moves, left := pairUp(moves, candidates, own, own, func(uint64) bool { return true })
+	// heads looks at the upper bits of the word; the lowest is a coin of its own.
+	moves, _ = pairUp(moves, left, own, &sample, func(word uint64) bool { return word&1 == 0 })
+	return moves
+}
+
+// pairUp takes for each candidate, which is in the pool own, a partner from the
+// pool others, and has the pair exchanged where the candidate's coin says so. It
+// appends what they receive to moves, and returns the candidates that found nobody.
+func pairUp(moves []move, candidates []candidate, own, others *pool, exchange func(coin uint64) bool) (_ []move, left []candidate) {
+	own.start()
+	others.start()
+	for _, c := range candidates {
+		if own.taken[c.combo][c.at] {
+			continue
+		}
+		r := &own.records[c.combo][c.at]
+		g, ok := others.pick(r.partner, int(c.combo))
+		if !ok {
+			left = append(left, c)
+			continue
+		}
+		next := others.next[g]
+		q := &others.records[g][next]
+		own.take(int(c.combo), int(c.at))
+		others.take(g, next)
+		if exchange(r.coin) {
+			moves = append(moves, move{r.row, r.source, q.value}, move{q.row, q.source, r.value})
+		}
+	}
+	return moves, left
+}
+
+// pool is the records of a group that are in no pair, by combination. The weight
+// of a combination is the number of its records, of which some may not be known.
+type pool struct {
+	records [][]kept
+	weight  []int64
+	next    []int // first of the records that is in no pair
+	total   int64
+	tree    fenwick
+	taken   [][]bool
+}
+
+// add appends a combination.
+func (p *pool) add(records []kept, weight int64) {
+	p.records, p.weight, p.next = append(p.records, records), append(p.weight, weight), append(p.next, 0)
+	p.total += weight
+}
+
+// start makes the pool ready after the last add; again, it does nothing.
+func (p *pool) start() {
+	if p.taken != nil {
+		return
+	}
+	known := 0
+	for _, list := range p.records {
+		known += len(list)
+	}
+	all := make([]bool, known)
+	p.taken = make([][]bool, len(p.records))
+	for g, list := range p.records {
+		p.taken[g], all = all[:len(list)], all[len(list):]
+	}
+	p.tree.ones(len(p.weight))
+	for g, w := range p.weight {
+		p.tree.add(g, w-1)
+	}
+}
+
+// pick chooses a combination other than own in proportion to the weights.
+func (p *pool) pick(word uint64, own int) (g int, ok bool) {
+	n := p.total - p.weight[own]
+	if n == 0 {
+		return 0, false
+	}
+	r := below(word, n)
+	if r >= p.tree.prefix(own) {
+		r += p.weight[own]
+	}
+	return p.tree.find(r), true
+}
+
+// take takes a record out.
+func (p *pool) take(g, at int) {
+	p.taken[g][at] = true
+	for p.next[g] < len(p.records[g]) && p.taken[g][p.next[g]] {
+		p.next[g]++
+	}
+	d := int64(-1)
+	if p.next[g] == len(p.records[g]) {
+		d = -p.weight[g] // none left that is known
+	}
+	p.weight[g] += d
+	p.total += d
+	p.tree.add(g, d)
+}
+
+// sortSpread returns the list in the order of compare, which is that of a word first.
+// Words that are spread evenly between the least and the greatest take time in
+// proportion to their number, others no more than a sort.
+func sortSpread[T any](list []T, word func(T) uint64, compare func(a, b T) int) []T {
+	const few = 64 // a sort of fewer is as fast
+	if len(list) <= few {
+		slices.SortFunc(list, compare)
+		return list
+	}
+	least, greatest := word(list[0]), word(list[0])
+	for _, x := range list {
+		least, greatest = min(least, word(x)), max(greatest, word(x))
+	}
+	shift := 0
+	for (greatest-least)>>shift >= uint64(len(list)) {
+		shift++
+	}
+	ends := make([]int, (greatest-least)>>shift+2)
+	for _, x := range list {
+		ends[(word(x)-least)>>shift+1]++
+	}
+	for i := range ends[1:] {
+		ends[i+1] += ends[i]
+	}
+	to := make([]T, len(list))
+	for _, x := range list {
+		b := (word(x) - least) >> shift
+		to[ends[b]] = x
+		ends[b]++
+	}
+	from := 0
+	for _, end := range ends[:len(ends)-1] {
+		if end-from > 1 {
+			slices.SortFunc(to[from:end], compare)
+		}
+		from = end
+	}
+	return to
+}
