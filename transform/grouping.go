@@ -276,17 +276,14 @@ func (t *wordTable) slotOf(w uint64) int {
 }
 
 func (t *wordTable) code(w uint64) int32 {
-	if 2*int(t.n) >= len(t.codes) && !t.closed {
-		t.grow()
+	if t.closed {
+		return t.find(w)
 	}
-	if len(t.codes) == 0 {
-		return -1
+	if 2*int(t.n) >= len(t.codes) {
+		t.grow()
 	}
 	for i := t.slotOf(w); ; i = (i + 1) & (len(t.codes) - 1) {
 		if t.codes[i] == 0 {
-			if t.closed {
-				return -1
-			}
 			t.n++
 			t.words[i], t.codes[i] = w, t.n
 			return t.n - 1
@@ -295,6 +292,18 @@ func (t *wordTable) code(w uint64) int32 {
 			return t.codes[i] - 1
 		}
 	}
+}
+
+// find returns the code of a word, −1 where it has none.
+func (t *wordTable) find(w uint64) int32 {
+	if len(t.codes) == 0 {
+		return -1
+	}
+	i := t.slotOf(w)
+	for t.codes[i] != 0 && t.words[i] != w {
+		i = (i + 1) & (len(t.codes) - 1)
+	}
+	return t.codes[i] - 1
 }
 
 func (t *wordTable) grow() {
