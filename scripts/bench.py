@@ -149,6 +149,15 @@ def timed(command):
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
+def filtered(binary, config):
+    """Times a run, and sees that each of its masks has changed records: a time for nothing says nothing."""
+    result = timed([binary, "run", "--quiet", str(config)])
+    for mask in json.loads(config.with_suffix(".report.json").read_text())["masks"]:
+        if not mask["records"]:
+            sys.exit(f"{config}: the mask {mask['mask']} changed no record")
+    return result
+
+
 def duck(settings, sql):
     out = subprocess.run([sys.executable, "-c", DUCKDB_CHILD, json.dumps([settings, sql])],
                          check=True, capture_output=True, text=True)
@@ -199,7 +208,7 @@ def bench_parquet(cache, binary, rows, runs, which):
         "DuckDB, best setting": lambda: duck(best, sql(NORMAL, out["best"], ", PARQUET_VERSION v2")),
         "DuckDB, as it comes, uniform noise": lambda: duck(["SET threads = 2"], sql(UNIFORM, out["uniform"], "")),
         "DuckDB, best setting, uniform noise": lambda: duck(best, sql(UNIFORM, out["uniform"], ", PARQUET_VERSION v2")),
-        "sdlfilter": lambda: timed([binary, "run", "--quiet", str(config)]),
+        "sdlfilter": lambda: filtered(binary, config),
     }
     results = alternate(contestants, runs)
     show(f"Parquet, {which}, {rows:,} × 10, {runs} runs, ratios to DuckDB as it comes with uniform noise", results, "DuckDB, as it comes, uniform noise")
@@ -228,7 +237,7 @@ def bench_many(cache, binary, rows, runs):
     results = alternate({
         "DuckDB, as it comes": lambda: duck(["SET threads = 2"], sql("")),
         "DuckDB, best setting": lambda: duck(["SET threads = 2", "SET preserve_insertion_order = false"], sql(", PARQUET_VERSION v2")),
-        "sdlfilter": lambda: timed([binary, "run", "--quiet", str(config)]),
+        "sdlfilter": lambda: filtered(binary, config),
     }, runs)
     title = f"1,000 Parquet files of {each:,} × 10, uniform noise in DuckDB (to one file), {runs} runs, ratios to DuckDB"
     show(title + " as it comes", results, "DuckDB, as it comes")
@@ -242,7 +251,7 @@ def bench_wide(cache, binary, rows, runs):
         made(source, rows, ", ".join(f"round(100 * exp({NORMAL}), 2) AS c{i}" for i in range(width)))
         config = pipeline(cache, f"wide{width}", f"{{parquet: {{path: {source}}}}}", f"{{parquet: {{path: {cache / 'out.wide.parquet'}, compression: zstd}}}}",
                           [(f"c{i}", "sensitive", ", decimals: 2") for i in range(width)], noise({f"c{i}": 20 for i in range(width)}))
-        contestants[f"{width} columns"] = lambda config=config: timed([binary, "run", "--quiet", str(config)])
+        contestants[f"{width} columns"] = lambda config=config: filtered(binary, config)
     show(f"sdlfilter, {rows:,} rows, all columns masked and measured, {runs} runs, ratios to 25 columns", alternate(contestants, runs), "25 columns")
 
 
@@ -254,7 +263,7 @@ def bench_swap(cache, binary, rows, runs):
     for name, masks in {"noise": noise(MASKED), "swap": [*noise({k: MASKED[k] for k in ("f2", "f3", "f4")}), "swap: {columns: [f1], keys: [region], attribute: class, rate: 0.3, policy: random, scope: dataset}"]}.items():
         config = pipeline(cache, "swap." + name, f"{{parquet: {{path: {source}}}}}",
                           f"{{parquet: {{path: {cache / f'out.{name}.parquet'}, compression: zstd}}}}", roles(), masks)
-        contestants[name] = lambda config=config: timed([binary, "run", "--quiet", str(config)])
+        contestants[name] = lambda config=config: filtered(binary, config)
     show(f"sdlfilter, {rows:,} × 10, one of four columns swapped over the dataset in place of its noise, {runs} runs", alternate(contestants, runs), "noise")
 
 
@@ -271,7 +280,7 @@ def bench_csv(cache, binary, rows, runs, ending="csv"):
     results = alternate({
         "DuckDB, as it comes": lambda: duck(["SET threads = 2"], sql),
         "DuckDB, insertion order given up": lambda: duck(["SET threads = 2", "SET preserve_insertion_order = false"], sql),
-        "sdlfilter": lambda: timed([binary, "run", "--quiet", str(config)]),
+        "sdlfilter": lambda: filtered(binary, config),
     }, runs)
     title = f"{ending} to {ending}, {rows:,} × 8, uniform noise in DuckDB, {runs} runs, ratios to DuckDB"
     show(title + " as it comes", results, "DuckDB, as it comes")
@@ -285,7 +294,7 @@ def bench_memory(cache, binary):
         make_parquet(source, rows)
         config = pipeline(cache, f"memory{rows}", f"{{parquet: {{path: {source}}}}}",
                           f"{{parquet: {{path: {cache / 'out.memory.parquet'}, compression: zstd}}}}", roles(), noise(MASKED))
-        rs = [timed([binary, "run", "--quiet", str(config)]) for _ in range(3)]
+        rs = [filtered(binary, config) for _ in range(3)]
         print(f"  {rows:,} rows: {statistics.median(r[2] for r in rs):.0f} MB, {statistics.median(r[0] for r in rs):.2f} s", flush=True)
 
 
