@@ -2,7 +2,6 @@ package transform
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 
@@ -190,59 +189,6 @@ func (d *Displacer) NeedsSurvey() bool {
 	return slices.ContainsFunc(d.swaps, func(s *displacingSwap) bool { return s.dataset })
 }
 
-// displacing is the scratch of one call: what is expected to lie at the records of
-// one window.
-type displacing struct {
-	view     microdata.Block
-	drawn    [][][]float64 // [batch][column]: what the other masks made of the block
-	grouping grouping
-	readers  map[*displacingSwap]*grouping // of the codes of the whole data
-	matcher  matcher
-	here     []bool      // whether a record has a value
-	centre   float64     // of the column
-	from     []float64   // x − centre
-	batches  int         // how many of held and moved count: one as long as all is exact
-	held     [][]float64 // [batch][record]: probability that a record has kept its own value
-	moved    [][]moment  // [batch][record]: what else may lie there
-	own      [][]moment  // [batch][record]: of a record's own value: 1, E(y−x), E(y−x)²; one batch where closed
-	outcomes []outcome   // of combinations of the whole data
-	wanted   func(i int) bool
-	sizes    []int32
-	combos   []moment
-	class    []moment
-	records  []float64
-}
-
-// content is what may lie at record r, all in all.
-func (w *displacing) content(k, r int) moment {
-	m := w.moved[k][r]
-	if o := w.own[k%len(w.own)][r]; o[0] > 0 {
-		u := w.from[r]
-		m.add(moment{1, u + o[1], o[2] + 2*u*o[1] + u*u}, w.held[k][r])
-	}
-	return m
-}
-
-// split goes over from one batch to all, where something is not exact.
-func (w *displacing) split() {
-	for k := w.batches; k < batches; k++ {
-		copy(w.held[k], w.held[0])
-		copy(w.moved[k], w.moved[0])
-	}
-	w.batches = batches
-}
-
-// original sets view to the block as it was before any mask.
-func (w *displacing) original(b *microdata.Block) *microdata.Block {
-	v := &w.view
-	v.Reset(b.Stream, b.First, b.N, len(b.Columns))
-	v.Scope, v.Places = b.Scope, b.Places
-	for i := range b.Columns {
-		v.Columns[i].Original, v.Columns[i].Array = b.Columns[i].Original, b.Columns[i].Array
-	}
-	return v
-}
-
 // Survey takes a block of a first pass over the data, one after another. Only
 // originals are looked at; rejected records take no part.
 func (d *Displacer) Survey(b *microdata.Block) error {
@@ -312,9 +258,12 @@ func (d *Displacer) draw(w *displacing, b *microdata.Block) error {
 
 // blocks goes through a block window by window.
 func (d *Displacer) blocks(w *displacing, b *microdata.Block, survey bool) error {
-	size := batch // as large as the scratch is to be
-	if d.window {
+	size := batch
+	switch {
+	case d.window:
 		size = d.chain.setup.Window
+	case !survey:
+		size = batch / 4 // for each record much is held, and is to stay in the cache
 	}
 	if !survey {
 		for i := range d.columns {
@@ -327,9 +276,32 @@ func (d *Displacer) blocks(w *displacing, b *microdata.Block, survey bool) error
 			if survey && !slices.ContainsFunc(d.columns[i].swaps, func(k int) bool { return d.swaps[k].dataset }) {
 				continue
 			}
-			if err := d.follow(w, b, i, from, n, survey); err != nil {
+			if err := d.part(w, b, i, from, n, survey); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// part is follow for each record that is wanted by itself, where few are.
+func (d *Displacer) part(w *displacing, b *microdata.Block, i, from, n int, survey bool) error {
+	if w.wanted == nil {
+		return d.follow(w, b, i, from, n, survey)
+	}
+	w.rows = w.rows[:0]
+	for r := from; r < from+n; r++ {
+		if w.wanted(r) {
+			w.rows = append(w.rows, r)
+		}
+	}
+	if len(w.rows) > n/8 {
+		return d.follow(w, b, i, from, n, survey)
+	}
+	d.tellNothing(b, i, from, n)
+	for _, r := range w.rows {
+		if err := d.follow(w, b, i, r, 1, survey); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -408,119 +380,4 @@ func (w *displacing) reader(s *displacingSwap) *grouping {
 		w.readers[s] = r
 	}
 	return r
-}
-
-// begin sets what lies at each record to its own value.
-func (d *Displacer) begin(w *displacing, b *microdata.Block, i, from, n int) {
-	col := &d.columns[i]
-	v := b.Columns[col.index].Original
-	w.batches, w.centre = 1, col.centre
-	if col.moments == nil {
-		w.batches = batches
-	}
-	w.held, w.moved, w.own = sized(w.held, batches, n), sized(w.moved, batches, n), sized(w.own, w.batches, n)
-	w.here, w.from = slices.Grow(w.here[:0], n)[:n], slices.Grow(w.from[:0], n)[:n]
-	for r := range n {
-		x := v.Values[from+r]
-		w.here[r] = v.Valid.Has(from+r) && x-x == 0 && !b.Rejected(from+r) && (w.wanted == nil || w.wanted(from+r))
-	}
-	if !col.centred {
-		w.centre = w.middle(v.Values[from : from+n])
-	}
-	for r, here := range w.here {
-		x := v.Values[from+r]
-		w.from[r] = x - w.centre
-		for k := range w.batches {
-			w.held[k][r], w.moved[k][r], w.own[k][r] = 1, moment{}, moment{}
-			switch {
-			case !here:
-			case col.moments != nil:
-				shift, square := col.moments(x)
-				w.own[k][r] = moment{1, shift, square}
-			default:
-				shift := w.drawn[k][i][from+r] - x
-				w.own[k][r] = moment{1, shift, shift * shift}
-			}
-		}
-	}
-}
-
-// middle is the median of some values: squares taken from there are near to the
-// variance, so that their differences are exact enough. Which they are depends on
-// the records that take part alone.
-func (w *displacing) middle(x []float64) float64 {
-	const most = 63
-	some := make([]float64, 0, 2*most)
-	every, skip := 1, 0
-	for r, here := range w.here {
-		if !here {
-			continue
-		}
-		if skip--; skip >= 0 {
-			continue
-		}
-		skip = every - 1
-		if some = append(some, x[r]); len(some) == 2*most { // every other one from here on
-			for i := range most {
-				some[i] = some[2*i]
-			}
-			some, every = some[:most], 2*every
-		}
-	}
-	if len(some) == 0 {
-		return 0
-	}
-	slices.Sort(some)
-	return some[len(some)/2]
-}
-
-// tell writes what was found of a column to the block.
-func (d *Displacer) tell(w *displacing, b *microdata.Block, i, from, n int) {
-	col := &b.Columns[d.columns[i].index]
-	if w.batches > 1 && col.Moved.Deviations == nil {
-		col.Deviate(batches)
-	}
-	to := &col.Moved
-	f := 1 / float64(w.batches)
-	for r := range n {
-		at := from + r
-		if !w.here[r] {
-			to.Weight[at], to.Total[at] = 0, 0
-			to.Stay[at], to.Square[at], to.Noise[at] = math.NaN(), math.NaN(), math.NaN()
-			continue
-		}
-		u := w.from[r]
-		var weight, held, square, squares, total float64
-		var each [batches]float64
-		for k := range w.batches {
-			m := &w.moved[k][r]
-			h := w.held[k][r]
-			away := max(0, u*u*m[0]-2*u*m[1]+m[2])
-			weight += h + m[0]
-			held += h
-			square += away
-			squares += away * away
-			each[k] = h*w.own[k%len(w.own)][r][2] + away
-			total += each[k]
-		}
-		weight, held, square, squares, total = weight*f, held*f, square*f, squares*f, total*f
-		to.Weight[at], to.Total[at] = weight, total
-		to.Stay[at], to.Square[at], to.Noise[at] = held/weight, square/weight, 0
-		if w.batches > 1 {
-			to.Noise[at] = max(0, squares-square*square) / (batches - 1) / (weight * weight)
-			for k := range batches {
-				to.Deviations[k][at] = float32(each[k] - total)
-			}
-		}
-	}
-}
-
-// sized returns lists of n records, as many as count; of what is in them nothing is
-// known.
-func sized[T any](lists [][]T, count, n int) [][]T {
-	lists = slices.Grow(lists[:0], count)[:count]
-	for k := range lists {
-		lists[k] = slices.Grow(lists[k][:0], n)[:n]
-	}
-	return lists
 }

@@ -231,9 +231,14 @@ func btoi(b bool) int {
 func TestDisplacementOfWantedRecords(t *testing.T) {
 	const n, window = 240, 80
 	columns := displacementData(n, 4, 0.5, true)
-	wanted := func(i int) bool { return i%3 == 1 || i > window-4 }
+	many := func(i int) bool { return i%3 == 1 || i > window-4 }
+	few := func(i int) bool { return i == 0 || i%30 == 29 || i == window-1 }
 	for _, scope := range []string{"window", "dataset"} {
-		for _, policy := range []string{"random", "unique"} {
+		for k, policy := range []string{"random", "unique", "random", "unique"} {
+			wanted := many
+			if k > 1 {
+				wanted = few
+			}
 			setup := testSetup(t, columns...)
 			setup.Window = window
 			c := chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask(policy, scope, 0.7)))
@@ -263,6 +268,9 @@ func TestDisplacementOfWantedRecords(t *testing.T) {
 				same := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(b)) || a != a && b != b }
 				for i := range b.N {
 					if !wanted(i) {
+						if scope == "dataset" && (got.Weight[i] != 0 || got.Total[i] != 0 || got.Stay[i] == got.Stay[i] || got.Square[i] == got.Square[i] || got.Noise[i] == got.Noise[i]) {
+							t.Errorf("%s: of record %d, which is not wanted, something is said", policy, i)
+						}
 						continue
 					}
 					if !same(got.Stay[i], want.Stay[i]) || !same(got.Square[i], want.Square[i]) || !same(got.Weight[i], want.Weight[i]) || !same(got.Total[i], want.Total[i]) {
@@ -278,5 +286,40 @@ func TestDisplacementOfWantedRecords(t *testing.T) {
 				t.Errorf("%s, %s: no record moves", scope, policy)
 			}
 		}
+	}
+}
+
+// What is said of a record does not depend on where blocks are cut.
+func TestDisplacementInPieces(t *testing.T) {
+	const n = 2*batch/4 + 37
+	columns := displacementData(n, 4, 0.5, true)
+	setup := testSetup(t, columns...)
+	said := func(size int) (all []microdata.Moved) {
+		d := chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask("random", "dataset", 0.7))).Displacer()
+		if err := d.Survey(block(0, n, columns...)); err != nil {
+			t.Fatal(err)
+		}
+		d.EndSurvey()
+		for from := 0; from < n; from += size {
+			b := block(from, min(from+size, n), columns...)
+			if err := d.Apply(b); err != nil {
+				t.Fatal(err)
+			}
+			for i := range b.N {
+				m := b.Columns[0].Moved
+				all = append(all, microdata.Moved{Stay: m.Stay[i : i+1], Square: m.Square[i : i+1], Weight: m.Weight[i : i+1], Total: m.Total[i : i+1]})
+			}
+		}
+		return all
+	}
+	whole, parts := said(n), said(500)
+	for i := range whole {
+		a, b := whole[i], parts[i]
+		if math.Float64bits(a.Stay[0]) != math.Float64bits(b.Stay[0]) || math.Float64bits(a.Total[0]) != math.Float64bits(b.Total[0]) || a.Weight[0] != b.Weight[0] {
+			t.Fatalf("record %d: stays with %v, and with %v in blocks of 500", i, a.Stay[0], b.Stay[0])
+		}
+	}
+	if len(whole) != n || len(parts) != n {
+		t.Errorf("%d and %d records", len(whole), len(parts))
 	}
 }

@@ -246,6 +246,14 @@ func (l *Law) Moments(x float64) (shift, square float64) {
 	if l.first != nil {
 		return l.momentsOfTwo(x)
 	}
+	if len(l.random) == 0 {
+		v := x
+		for i := range l.before {
+			v = l.before[i].apply(v)
+		}
+		d := l.last(v) - x
+		return d, d * d
+	}
 	return l.moments(x, l.about(x))
 }
 
