@@ -83,7 +83,7 @@ func (d *Dir) Content(ctx context.Context) (*Content, error) {
 	if !d.ours() {
 		return nil, errTaken(d.temp)
 	}
-	c, err := contentOfFolder(ctx, d.temp)
+	c, err := contentOfFolder(ctx, d.temp, d.known)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func ContentOf(ctx context.Context, path string) (*Content, error) {
 	}
 	switch {
 	case info.IsDir():
-		return contentOfFolder(ctx, path)
+		return contentOfFolder(ctx, path, nil)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: is no regular file and no folder, so what it holds cannot be compared", path)
 	}
@@ -116,25 +116,31 @@ func ContentOf(ctx context.Context, path string) (*Content, error) {
 }
 
 // contentOfFolder digests as many files at once as there are processors: a commit of shards
-// has read nothing else of the release.
-func contentOfFolder(ctx context.Context, root string) (*Content, error) {
+// has read nothing else of the release. Those that are known it does not read.
+func contentOfFolder(ctx context.Context, root string, known map[string]FileContent) (*Content, error) {
 	c := &Content{Path: root, Folder: true}
+	var unread []FileContent
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
 		rel, err := filepath.Rel(root, path)
-		c.Files = append(c.Files, FileContent{Name: filepath.ToSlash(rel)})
+		if file, ok := known[rel]; ok {
+			c.Files = append(c.Files, file)
+			return err
+		}
+		unread = append(unread, FileContent{Name: filepath.ToSlash(rel)})
 		return err
 	})
 	if err != nil {
 		return c, err
 	}
-	for some := range slices.Chunk(c.Files, runtime.GOMAXPROCS(0)) {
+	for some := range slices.Chunk(unread, runtime.GOMAXPROCS(0)) {
 		if err := digestAll(ctx, root, some); err != nil {
 			return c, err
 		}
 	}
+	c.Files = append(c.Files, unread...)
 	slices.SortFunc(c.Files, func(a, b FileContent) int { return strings.Compare(a.Name, b.Name) })
 	return c, nil
 }

@@ -29,6 +29,7 @@ type Dir struct {
 	done      bool
 	objects   *objectDir // nil: a folder of this machine
 	settler   settler
+	known     map[string]FileContent // adopted files that need not be read
 }
 
 // CreateDir makes a temporary folder next to path. Where path exists already it

@@ -23,7 +23,7 @@ type attempt interface {
 	part(name string) (file, path string)
 	// keep has what a sink has finished stay without a name; upload is nil of a file.
 	keep(sink connectors.Sink, path string) (upload json.RawMessage, err error)
-	// complete ends the attempt: its parts are there for the commit.
+	// complete ends the attempt: its parts are there for the commit, and stamped where that can be.
 	complete(files []StateFile) error
 	// abandon takes back what the attempt has kept. After complete it leaves files, which
 	// are those of any attempt.
@@ -53,12 +53,33 @@ func (f *folder) keep(sink connectors.Sink, path string) (json.RawMessage, error
 }
 
 func (f *folder) complete(files []StateFile) error {
-	for _, one := range files {
+	written := make([]os.FileInfo, len(files))
+	for i, one := range files {
+		var err error
+		if written[i], err = os.Lstat(filepath.Join(f.own, one.Name)); err != nil {
+			return err
+		}
 		if err := os.Rename(filepath.Join(f.own, one.Name), filepath.Join(f.hidden, one.Name)); err != nil {
 			return err
 		}
 	}
-	return errors.Join(publish.SyncDir(f.hidden), os.RemoveAll(f.own))
+	if err := errors.Join(publish.SyncDir(f.hidden), os.RemoveAll(f.own)); err != nil {
+		return err
+	}
+	for i, one := range files {
+		files[i].Stamp = stampOf(filepath.Join(f.hidden, one.Name), written[i])
+	}
+	return nil
+}
+
+// stampOf stamps a file that this attempt has written and digested. Another attempt may have
+// put its own in its place, which has no stamp here.
+func stampOf(path string, written os.FileInfo) *publish.Stamp {
+	stamp := publish.StampOf(path)
+	if now, err := os.Lstat(path); err != nil || !os.SameFile(now, written) || !now.ModTime().Equal(written.ModTime()) {
+		return nil
+	}
+	return stamp
 }
 
 func (f *folder) abandon([]StateFile) error {

@@ -170,7 +170,8 @@ func (c *commit) open(all []*State) (err error) {
 }
 
 // assemble links the parts into a folder without a name and holds them against what the
-// shards said of them. Parts of a plan that was committed already, but for its reports,
+// shards said of them: files that nothing has touched since by their stamps, others by their
+// digests. Parts of a plan that was committed already, but for its reports,
 // are taken from the release.
 func (c *commit) assemble(ctx context.Context, all []*State) (*connectors.Content, error) {
 	release := c.config.Sink.Config.Paths()[0]
@@ -214,7 +215,8 @@ func (c *commit) adopt(ctx context.Context, f StateFile, planned string) error {
 	if f.Name != planned {
 		return errOtherFiles
 	}
-	err := c.dir.Adopt(filepath.Join(c.manifest.hidden(release), f.Name), f.Name)
+	content := connectors.FileContent{Bytes: f.Bytes, SHA256: f.SHA256}
+	err := c.dir.AdoptStamped(filepath.Join(c.manifest.hidden(release), f.Name), f.Name, f.Stamp, content)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = c.dir.Adopt(filepath.Join(release, f.Name), f.Name)
 	}

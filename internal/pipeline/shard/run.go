@@ -167,7 +167,7 @@ func (w *worker) keep(ctx context.Context, sink connectors.Sink, name, path stri
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
-	w.state.Files = append(w.state.Files, StateFile{name, content.Files[0].Bytes, content.Files[0].SHA256, upload})
+	w.state.Files = append(w.state.Files, StateFile{Name: name, Bytes: content.Files[0].Bytes, SHA256: content.Files[0].SHA256, Upload: upload})
 	return nil
 }
 

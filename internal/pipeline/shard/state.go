@@ -15,7 +15,7 @@ import (
 )
 
 // stateMagic begins a state; a change of its form changes it.
-const stateMagic = "sdlfilter.shard-state/2\n"
+const stateMagic = "sdlfilter.shard-state/3\n"
 
 // State is what a shard leaves beside its files: what became of its records, and their
 // assessment. It is as confidential as the data.
@@ -41,6 +41,9 @@ type StateFile struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
+	// Stamp tells whether the file is still what the shard has digested; nil where that cannot
+	// be told without reading it, and of an object.
+	Stamp *publish.Stamp `json:"stamp,omitempty"`
 	// Upload is what the commit needs to give an object its name; nil of a file.
 	Upload json.RawMessage `json:"upload,omitempty"`
 }

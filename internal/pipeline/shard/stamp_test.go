@@ -1,0 +1,99 @@
+package shard
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestCommitByStamps: a commit takes parts that nobody has touched without reading them, and
+// tells by more than the time of the content that somebody has; another attempt's part is
+// held against the digest.
+func TestCommitByStamps(t *testing.T) {
+	prepare(t, "parquet", 5_000, "")
+	m := planned(t, 3)
+	for i := range m.Shards {
+		runShard(t, m, i)
+	}
+	s, err := readState(t.Context(), "states/2.state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stamp := s.Files[0].Stamp
+	if stamp == nil {
+		t.Skip("this file system has no times that tell a change")
+	}
+	part := filepath.Join(m.hidden("released"), s.Files[0].Name)
+	if info, err := os.Stat(part); err != nil || info.Size() != stamp.Bytes || info.ModTime().UnixNano() != stamp.Modified {
+		t.Errorf("the stamp is %+v, the file %+v, %v", stamp, info, err)
+	}
+	data, err := os.ReadFile(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite := func(data []byte) {
+		t.Helper()
+		info, err := os.Stat(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, part, data)
+		if err := os.Chtimes(part, info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data[100] ^= 1
+	rewrite(data)
+	data[100] ^= 1
+	if _, err := Commit(t.Context(), load(t), m, "states", options); err == nil || !strings.Contains(err.Error(), "shard 2: "+filepath.Base(part)+" is not what it wrote") {
+		t.Errorf("a part was changed and its time set back: %v", err)
+	}
+	rewrite(data)
+	// The parts of shard 1 are those of an attempt whose state is not there.
+	if _, err := Run(t.Context(), load(t), m, 1, options); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Commit(t.Context(), load(t), m, "states", options); err != nil {
+		t.Fatal(err)
+	}
+	if records(t, "parquet", "released") == "" {
+		t.Error("nothing is released")
+	}
+}
+
+// TestStampOfAnotherAttempt: an attempt vouches for what it has digested alone.
+func TestStampOfAnotherAttempt(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "part", []byte("own"))
+	written, err := os.Lstat("part")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := stampOf("part", written)
+	write(t, "other", []byte("oth"))
+	if err := errors.Join(os.Chtimes("other", written.ModTime(), written.ModTime()), os.Rename("other", "part")); err != nil {
+		t.Fatal(err)
+	}
+	if s := stampOf("part", written); s != nil {
+		t.Errorf("another file has the stamp %+v", s)
+	}
+	if written, err = os.Lstat("part"); err != nil {
+		t.Fatal(err)
+	}
+	later := written.ModTime().Add(time.Second)
+	if err := os.Chtimes("part", later, later); err != nil {
+		t.Fatal(err)
+	}
+	if s := stampOf("part", written); s != nil {
+		t.Errorf("a file that was written to has the stamp %+v", s)
+	}
+	if err := os.Chtimes("part", written.ModTime(), written.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if s := stampOf("part", written); (s == nil) != (own == nil) {
+		t.Errorf("the stamps are %v and %v", own, s)
+	}
+}
