@@ -57,6 +57,17 @@ func (c *Chain) told(word string, columns ...string) string {
 	return fmt.Sprintf("%s %x;", word, h.Sum(nil))
 }
 
+// Done tells what the chain does to its columns and which records it releases, as
+// keystream.Name has it: a draw that concerns whole records is of another name where
+// anything that is released is another.
+func (c *Chain) Done() string {
+	names := make([]string, len(c.setup.Columns))
+	for i, info := range c.setup.Columns {
+		names[i] = info.Name
+	}
+	return c.told("columns", sorted(names)...) + c.chosen
+}
+
 // lookup returns a column as the masks so far have left it, nil where the chain
 // does not know it.
 func (c *Chain) lookup(name string) *column {

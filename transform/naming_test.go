@@ -424,3 +424,34 @@ func TestNamesEndApart(t *testing.T) {
 		}
 	}
 }
+
+// What a chain has done to its records names them: anything else that is done, to whichever
+// column, or to other records, is another name.
+func TestDoneTellsOfAllColumns(t *testing.T) {
+	columns := swapData(10, 7, 2, 3)
+	setup := testSetup(t, columns...)
+	noise := func(name, column string, sd float64) Spec {
+		return Spec{Name: name, Params: &Noise{Columns: []string{column}, SD: &Amount{Value: sd}}}
+	}
+	seen := map[string]int{}
+	for i, masks := range [][]Spec{
+		nil,
+		{noise("x", "a", 1)},
+		{noise("x", "a", 2)},
+		{noise("y", "a", 1)},
+		{noise("x", "d", 1)},
+		{noise("x", "a", 1), noise("y", "d", 1)},
+		{noise("x", "a", 1), mask(&Round{Columns: []string{"b"}, Base: ptr(2.0)})},
+		{mask(&Sample{Rate: ptr(0.5)}), noise("x", "a", 1)},
+		{mask(&Sample{Rate: ptr(0.6)}), noise("x", "a", 1)},
+	} {
+		done := chain(t, setup, masks...).Done()
+		if done != chain(t, setup, masks...).Done() {
+			t.Errorf("%d: %q once alone", i, done)
+		}
+		if k, twice := seen[done]; twice {
+			t.Errorf("%d and %d are of one name", k, i)
+		}
+		seen[done] = i
+	}
+}

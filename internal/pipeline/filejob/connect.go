@@ -34,7 +34,7 @@ func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 	if err != nil {
 		return err
 	}
-	sink, err := createSink(ctx, pl, key, 0)
+	sink, err := createSink(ctx, pl, key, "", 0)
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}

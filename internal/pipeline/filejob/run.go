@@ -151,7 +151,7 @@ func (r *run) written(ctx context.Context) (*report.Report, *publish.Content, er
 
 // open opens everything that the run writes, under temporary names.
 func (r *run) open(ctx context.Context) (err error) {
-	if r.sink, err = createSink(ctx, r.plan, r.key, r.copy); err != nil {
+	if r.sink, err = createSink(ctx, r.plan, r.key, r.masked.Chain.Done(), r.copy); err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
 	if r.quarantine, err = newQuarantine(r.config.Quarantine, r.source); err != nil {
