@@ -153,3 +153,30 @@ func TestReaderOfAGrouping(t *testing.T) {
 		}
 	}
 }
+
+// A swap over the data set refuses to keep more records than it may, and says what else to
+// do; those that are kept no more do not count.
+func TestSwapKeepsWithinBounds(t *testing.T) {
+	columns := swapData(400, 7, 2, 3) // 2·3·3 combinations
+	for _, c := range []struct {
+		policy string
+		rate   float64
+		keeps  int
+	}{{"random", 1, 400}, {"unique", 1, 18 * reserves}} {
+		for _, most := range []int{c.keeps, c.keeps - 1} {
+			swap := chain(t, testSetup(t, columns...), mask(swapMask(c.policy, "dataset", c.rate)))
+			swap.steps[0].(*datasetSwap).most = most
+			var err error
+			for from := 0; from < 400 && err == nil; from += 100 {
+				err = swap.Survey(block(from, from+100, columns...))
+			}
+			if most == c.keeps && err != nil {
+				t.Errorf("%s: %v", c.policy, err)
+			}
+			if most < c.keeps {
+				wants(t, c.policy, err, "masks[0].swap: must not be used on so many records")
+				wants(t, c.policy, err, "scope window")
+			}
+		}
+	}
+}

@@ -13,6 +13,9 @@ import (
 // possible partners.
 const reserves = 4
 
+// maxKept bounds the records that a swap of scope dataset keeps: with two columns some 4 GB.
+const maxKept = 1 << 26
+
 // datasetSwap exchanges values between any two records of a data set. A first
 // pass, the survey, counts the combinations of keys and attribute and keeps of
 // each the records that may be exchanged, with the values that they have at this
@@ -36,7 +39,9 @@ type datasetSwap struct {
 	sources  sources
 	values   []keptColumn // one a protected column
 	free     []uint32     // places in values of records that are kept no more
-	moves    [][]move     // after decide: by source, each in the order of rows
+	kept     int          // records that are kept, of at most most
+	most     int
+	moves    [][]move // after decide: by source, each in the order of rows
 }
 
 // combo is a combination of keys and attribute.
@@ -54,7 +59,7 @@ type move struct {
 	value  uint32
 }
 
-func newDatasetSwap(s swapColumns) *datasetSwap { return &datasetSwap{swapColumns: s} }
+func newDatasetSwap(s swapColumns) *datasetSwap { return &datasetSwap{swapColumns: s, most: maxKept} }
 
 // prepare draws what decides of the records.
 func (s *datasetSwap) prepare(c *Chain, w *work, b *microdata.Block) error {
@@ -104,6 +109,10 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 			s.keep(m, r, i)
 		}
 	}
+	if s.kept > s.most {
+		return &SurveyError{Mask: s.mask, kind: c.masks[s.mask].Kind(), Text: fmt.Sprintf("must not be used on so many records: it keeps those that may be exchanged in memory, at most %d; use a smaller rate, fewer combinations of keys and attribute, or %s",
+			s.most, InsteadOf(c.masks[s.mask].Params))}
+	}
 	return nil
 }
 
@@ -131,9 +140,10 @@ func (s *datasetSwap) copied(i int) uint32 {
 		}
 		return at
 	}
-	var at uint32
+	at := uint32(s.kept)
+	s.kept++
 	for k := range s.values {
-		at = s.values[k].append(i)
+		s.values[k].append(i)
 	}
 	return at
 }

@@ -102,8 +102,8 @@ func (k *keptColumn) read(col *microdata.Column) {
 	}
 }
 
-// append adds the value of record i of the block and returns its place.
-func (k *keptColumn) append(i int) uint32 {
+// append adds the value of record i of the block.
+func (k *keptColumn) append(i int) {
 	at := uint32(len(k.nulls))
 	k.nulls = append(k.nulls, false)
 	if k.number != nil {
@@ -112,7 +112,6 @@ func (k *keptColumn) append(i int) uint32 {
 		k.starts, k.lengths = append(k.starts, 0), append(k.lengths, 0)
 	}
 	k.set(at, i)
-	return at
 }
 
 // set replaces the value at a place by that of record i of the block.
