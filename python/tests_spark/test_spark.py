@@ -91,6 +91,27 @@ def test_identity_and_places_of_a_shuffled_dataframe(spark, work):
     nothing_left()
 
 
+def test_a_dataframe_of_all_kinds_of_columns(spark, work):
+    """Whatever the files look like that Spark writes in between: what is not masked stays as it is."""
+    df = spark.read.parquet("file://" + os.getcwd() + "/in").selectExpr(
+        "*", "id % 2 = 0 AS even", "if(id % 7 = 0, NULL, sha2(string(id), 512)) AS text", "string(age) AS few", "repeat('x', int(id % 300)) AS prefixes",
+        "date_add(date'2020-02-28', int(id % 4000) - 9000) AS day", "timestamp_micros(id * 1234567891 - 999) AS instant", "float(wage / 3) AS single",
+        "if(id % 3 = 0, NULL, wage * 1e300) AS great", "cast(id * 1.01 AS decimal(30, 4)) AS long_number", "cast(age AS decimal(7, 2)) AS number",
+        "unhex(hex(id)) AS bytes", "sequence(0, int(id % 5)) AS list", "named_struct('a', wage, 'b', array(string(id))) AS record",
+        "map(string(age), id, 'k', NULL) AS pairs", "tinyint(age) AS small", "wage AS `a.b`", "-id * 461168601842 AS far",
+    )
+    text = pathlib.Path("pipeline.yaml").read_text()
+    others = "".join(f"  {name}: {{role: other}}\n" for name in df.columns if name not in ("id", "wage", "age"))
+    pathlib.Path("pipeline.yaml").write_text(text.replace("masks:\n", others + "masks:\n"))
+    release = sdlfilter.spark.mask(df, "pipeline.yaml", spark, shards=3)
+    pathlib.Path("pipeline.yaml").write_text(text)
+    columns = [f"`{name}`" for name in df.columns if name != "wage"]
+    want = {row.id: row for row in df.select(columns).collect()}
+    got = {row.id: row for row in release.dataframe(spark).select(columns).collect()}
+    assert len(got) == df.count() and got == want
+    assert pq.read_table(release.path, columns=["id", "wage", "age"]).sort_by("id").to_pydict() == single()[0]
+
+
 def test_a_withheld_release_publishes_nothing(spark, work):
     """The verdict is that of all shards; an earlier release stays."""
     df = spark.read.parquet("file://" + os.getcwd() + "/in")
