@@ -10,6 +10,7 @@ import (
 // Err or Done: so that a test can end what it tests at each of its steps, without a clock.
 type Ending struct {
 	context.Context
+	n     int64
 	left  atomic.Int64
 	done  chan struct{}
 	close sync.Once
@@ -17,13 +18,16 @@ type Ending struct {
 
 // Ends is a context that ends with its nth question, from 1.
 func Ends(ctx context.Context, n int) *Ending {
-	e := &Ending{Context: ctx, done: make(chan struct{})}
+	e := &Ending{Context: ctx, n: int64(n), done: make(chan struct{})}
 	e.left.Store(int64(n))
 	return e
 }
 
 // Ended reports whether it has ended; that is no question.
 func (e *Ending) Ended() bool { return e.left.Load() <= 0 }
+
+// Questions are how many there have been.
+func (e *Ending) Questions() int { return int(e.n - e.left.Load()) }
 
 func (e *Ending) asked() bool {
 	if e.left.Add(-1) > 0 {
@@ -55,4 +59,39 @@ func Steps(yield func(n int) bool) {
 			return
 		}
 	}
+}
+
+// Asked is a context that does something when it is asked for the nth time whether it has
+// ended, and goes on: so that a test can meddle with what it tests at each of its steps.
+type Asked struct {
+	context.Context
+	at    int64
+	do    func()
+	count atomic.Int64
+}
+
+// AtQuestion is a context that does something at its nth question, from 1; 0: never.
+func AtQuestion(ctx context.Context, n int, do func()) *Asked {
+	return &Asked{Context: ctx, at: int64(n), do: do}
+}
+
+// Questions are how many there have been.
+func (a *Asked) Questions() int { return int(a.count.Load()) }
+
+func (a *Asked) asked() {
+	if a.count.Add(1) == a.at {
+		a.do()
+	}
+}
+
+// Done implements context.Context.
+func (a *Asked) Done() <-chan struct{} {
+	a.asked()
+	return a.Context.Done()
+}
+
+// Err implements context.Context.
+func (a *Asked) Err() error {
+	a.asked()
+	return a.Context.Err()
 }

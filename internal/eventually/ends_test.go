@@ -21,6 +21,9 @@ func TestEnds(t *testing.T) {
 	if e.Ended() || !errors.Is(e.Err(), context.Canceled) || !e.Ended() || !errors.Is(e.Err(), context.Canceled) {
 		t.Error("it does not end with the third question")
 	}
+	if e.Questions() != 4 {
+		t.Errorf("%d questions", e.Questions())
+	}
 	<-e.Done()
 	below, cancel := context.WithCancel(e)
 	defer cancel()
@@ -38,5 +41,25 @@ func TestEnds(t *testing.T) {
 	}
 	if count < 15 || last > 120 {
 		t.Errorf("%d steps up to %d", count, last)
+	}
+}
+
+// A context does what it is to do at its nth question of either kind, once, and goes on.
+func TestAtQuestion(t *testing.T) {
+	done := 0
+	a := AtQuestion(t.Context(), 2, func() { done++ })
+	if a.Err() != nil || done != 0 {
+		t.Fatalf("done %d times at the first question", done)
+	}
+	select {
+	case <-a.Done():
+		t.Fatal("it has ended")
+	default:
+	}
+	if done != 1 || a.Err() != nil || done != 1 || a.Questions() != 3 {
+		t.Errorf("done %d times, %d questions", done, a.Questions())
+	}
+	if never := AtQuestion(t.Context(), 0, nil); never.Err() != nil || never.Questions() != 1 {
+		t.Error("it does something at no question")
 	}
 }
