@@ -28,9 +28,13 @@ type quarantine struct {
 	reasons map[string]int64 // records by column and reason
 }
 
+// counted is a quarantine that is counted alone.
+func counted(src connectors.Source) *quarantine {
+	return &quarantine{source: src, topics: connectors.NumberedOf(src), reasons: map[string]int64{}}
+}
+
 func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, error) {
-	q := &quarantine{source: src, reasons: map[string]int64{}}
-	q.topics = connectors.NumberedOf(src)
+	q := counted(src)
 	switch {
 	case c.Kafka != nil:
 		spool, err := os.CreateTemp("", ".sdlfilter-*")

@@ -22,16 +22,13 @@ func Rehearse(ctx context.Context, p *config.Pipeline, paths []string, src conne
 	silent.Assess.Emit, silent.Quarantine = nil, config.Quarantine{}
 	r := &run{
 		config: &silent, options: pipeline.Options{Log: zerolog.Nop(), Progress: progress}, key: key,
-		source: src, streams: src.Streams(), started: time.Now(),
+		source: src, streams: src.Streams(), started: time.Now(), quarantine: counted(src),
 	}
 	var err error
 	if r.plan, err = pipeline.NewPlanAt(&silent, paths, src, p.Sink.Config == nil || carries(p, src)); err != nil {
 		return nil, err
 	}
 	if err := r.settle(ctx); err != nil {
-		return nil, err
-	}
-	if r.quarantine, err = newQuarantine(silent.Quarantine, src); err != nil {
 		return nil, err
 	}
 	progress.Start("rehearse", src.Records())

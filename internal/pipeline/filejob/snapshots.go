@@ -1,12 +1,12 @@
 package filejob
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -40,9 +40,6 @@ func newSnapshots(r *run, options assess.Options) (*snapshots, error) {
 		return nil, nil
 	}
 	s := &snapshots{run: r, records: int64(a.Every.Records), interval: time.Duration(a.Every.Interval), last: time.Now()}
-	if s.records == 0 && s.interval == 0 {
-		s.interval = account.SnapshotInterval
-	}
 	var err error
 	if s.state, err = assess.NewSnapshots(options, int64(a.Every.Records)); err != nil {
 		return nil, err
@@ -143,22 +140,18 @@ func (s *snapshots) emit(ctx context.Context) error {
 	rep.Window = w
 	s.last, s.before = w.Finished, s.read
 	if len(s.files) > 0 || len(s.topics) > 0 {
-		text, err := json.Marshal(rep)
+		line, err := json.Marshal(rep)
 		if err != nil {
 			return err
 		}
-		var line bytes.Buffer
-		if err := json.Compact(&line, text); err != nil {
-			return err
-		}
 		for _, topic := range s.topics {
-			if err := s.run.notes.Add(ctx, topic, bytes.Clone(line.Bytes())); err != nil {
+			if err := s.run.notes.Add(ctx, topic, line); err != nil {
 				return fmt.Errorf("assess.emit: %w", err)
 			}
 		}
-		line.WriteByte('\n')
+		line = append(slices.Clip(line), '\n')
 		for _, f := range s.files {
-			if _, err := f.Write(line.Bytes()); err != nil {
+			if _, err := f.Write(line); err != nil {
 				return fmt.Errorf("assess.emit: %w", err)
 			}
 		}

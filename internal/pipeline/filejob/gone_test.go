@@ -1,0 +1,411 @@
+package filejob
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/faulty"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// growing is a source that has more records from the nth pass on.
+type growing struct {
+	connectors.Source
+	grown  connectors.Source
+	n      int
+	passes int
+}
+
+func (s *growing) Read(ctx context.Context, l *microdata.Layout, cut connectors.Cut) (connectors.Reader, error) {
+	if s.passes++; s.passes >= s.n {
+		return s.grown.Read(ctx, l, cut)
+	}
+	return s.Source.Read(ctx, l, cut)
+}
+
+func (s *growing) Unchanged() error   { return connectors.Unchanged(s.Source) }
+func (s *growing) Changed() time.Time { return connectors.Changed(s.Source) }
+
+type growingConfig struct {
+	connectors.SourceConfig
+	grown connectors.SourceConfig
+	n     int
+}
+
+func (s *growingConfig) Open(ctx context.Context) (connectors.Source, error) {
+	src, err := s.SourceConfig.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	grown, err := s.grown.Open(ctx)
+	return &growing{Source: src, grown: grown, n: s.n}, err
+}
+
+// A mask of all records that finds one that it has not seen refuses the block, and with it the
+// run, the rehearsal and the preview.
+func TestRecordsThatAreNew(t *testing.T) {
+	for name, attempt := range map[string]func(p *config.Pipeline, source connectors.SourceConfig) (bool, error){
+		"a run": func(p *config.Pipeline, source connectors.SourceConfig) (bool, error) {
+			ctx, o := pipeline.Options{}.Ready(t.Context())
+			src, err := source.Open(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer src.Close()
+			r := &run{config: p, options: o, key: keystream.Generate(), source: src, streams: src.Streams(), started: time.Now()}
+			if err := r.prepare(ctx); err != nil {
+				return false, err
+			}
+			result, err := r.release(ctx)
+			return result != nil, errors.Join(err, r.abort())
+		},
+		"a rehearsal": func(p *config.Pipeline, source connectors.SourceConfig) (bool, error) {
+			src, err := source.Open(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer src.Close()
+			verdict, err := Rehearse(t.Context(), p, nil, src, keystream.Generate(), new(pipeline.Progress))
+			return verdict != nil, err
+		},
+		"a preview": func(p *config.Pipeline, source connectors.SourceConfig) (bool, error) {
+			trial := *p
+			trial.Source.Config = source
+			view, err := NewPreview(t.Context(), &trial, 100, new(pipeline.Progress))
+			return view != nil, err
+		},
+	} {
+		dir, p := job(t, "csv: {path: DIR/out.csv}", "\n  - noise: {columns: [income], sd: 300}\n  - suppress: {keys: [age, region], k: 3}\n", "gate: {allow_unchanged: 1, max_quarantined: 0.9}\n")
+		write(t, filepath.Join(dir, "in.csv"), tableOf(40, 30))
+		write(t, filepath.Join(dir, "grown.csv"), tableOf(60, 30))
+		refused := 0
+		for n := 1; n <= 8; n++ {
+			done, err := attempt(p, &growingConfig{p.Source.Config, &csv.SourceConfig{Path: filepath.Join(dir, "grown.csv"), Types: p.Source.Config.(*csv.SourceConfig).Types}, n})
+			if done != (err == nil) || err != nil && !strings.Contains(err.Error(), "that the first pass did not see is there now") {
+				t.Errorf("%s, more from pass %d on: %v beside %v", name, n, done, err)
+			}
+			if err != nil {
+				refused++
+			}
+			if left := filesIn(t, dir); err != nil && slices.Contains(left, "out.csv") {
+				t.Errorf("%s, more from pass %d on: left is %v", name, n, left)
+			}
+			if err := os.RemoveAll(filepath.Join(dir, "out.csv")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if refused == 0 || refused == 8 {
+			t.Errorf("%s refuses %d times", name, refused)
+		}
+	}
+}
+
+// What a job refuses before it reads a record is refused by whoever does it.
+func TestJobsThatAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	for _, region := range []string{"north", "south"} {
+		write(t, filepath.Join(dir, "in", "region="+region, "x.csv"), []byte("id,income,debt,age,region\nR1,1.5,2,30,"+region+"\nR2,2.5,3,31,"+region+"\n"))
+	}
+	p := parse(t, dir, setup{source: "csv: {path: " + dir + "/in}", sink: "csv: {path: " + dir + "/out}", masks: noiseMasks})
+	src, err := pipeline.OpenSource(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	// A source that does not say by what its streams are parted is refused, but for one stream.
+	pl, err := pipeline.NewPlan(p, new(faulty.Calls).Source(src), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wrong config.Errors
+	if err := checkPartitions(pl); !errors.As(err, &wrong) || wrong[0].Path != "sink" || !strings.HasPrefix(wrong[0].Text, "the source has 2 streams and does not say by what its records are parted") {
+		t.Errorf("two streams: %v", err)
+	}
+	p.Columns.Named("region").Role = microdata.Identifier
+	if result, err := Run(t.Context(), p, pipeline.Options{}); result != nil || err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region") {
+		t.Errorf("folders with names: %v beside %v", result, err)
+	}
+	p.Columns.Named("region").Name = "area"
+	if done, err := rehearsed(t.Context(), p, new(faulty.Calls)); done || !errors.As(err, &wrong) {
+		t.Errorf("a column is missing: %v beside %v", done, err)
+	}
+	const copied = "\n  - synthesise: {columns: [income], on: [age], copies: 2}\n"
+	dir, p = job(t, "csv: {path: 'DIR/out-{copy}.csv'}", copied, "report: {json: DIR/file/r.json}\n")
+	write(t, filepath.Join(dir, "file"), nil)
+	if result, err := Run(t.Context(), p, pipeline.Options{}); result != nil || err == nil || !strings.HasPrefix(err.Error(), "report: ") {
+		t.Errorf("copies without a place for their report: %v beside %v", result, err)
+	}
+	// The name of the first copy is tried where somebody only connects.
+	dir, p = job(t, "csv: {path: 'DIR/out-{copy}.csv'}", copied, "")
+	write(t, filepath.Join(dir, "out-2.csv", "other"), nil)
+	if err := Connect(t.Context(), p); err != nil {
+		t.Errorf("the second name is a folder: %v", err)
+	}
+	write(t, filepath.Join(dir, "out-1.csv", "other"), nil)
+	if err := Connect(t.Context(), p); err == nil || !strings.Contains(err.Error(), "out-1.csv") {
+		t.Errorf("the first name is a folder: %v", err)
+	}
+}
+
+// What copies warn of is said once, by the first that does, and the verdict on all is that of
+// the worst.
+func TestCopiesAreToldTogether(t *testing.T) {
+	found := []*report.Report{{Warnings: []string{"a"}}, {Warnings: []string{"a", "b"}}, {Warnings: []string{"c", "b", "a", "d"}}}
+	rep := together(found)
+	if want := []string{"a", "copy 2: b", "copy 3: c", "copy 3: d"}; !slices.Equal(rep.Warnings, want) {
+		t.Errorf("%q, want %q", rep.Warnings, want)
+	}
+	if len(found[0].Warnings) != 1 || len(rep.Copies) != 3 {
+		t.Errorf("of the first copy %q, of %d copies", found[0].Warnings, len(rep.Copies))
+	}
+}
+
+// Copies that have their names are taken back, all but objects, which are named; and of
+// reports of copies the release that is asked for is one of them.
+func TestCopiesAreTakenBack(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "b.csv"), nil)
+	write(t, filepath.Join(dir, "c.csv"), nil)
+	c := new(copies)
+	for _, path := range []string{"s3://bucket/a.csv", filepath.Join(dir, "b.csv"), filepath.Join(dir, "c.csv"), "s3://bucket/d.csv"} {
+		c.runs = append(c.runs, &run{config: &config.Pipeline{Sink: config.Sink{Config: &csv.SinkConfig{Path: path}}}})
+	}
+	if err := c.takeBack(0); err != nil || len(filesIn(t, dir)) != 2 {
+		t.Errorf("none: %v, left %v", err, filesIn(t, dir))
+	}
+	if err := c.takeBack(2); err == nil || err.Error() != "copy 1 is published, and could not be taken back: s3://bucket/a.csv" || !slices.Equal(filesIn(t, dir), []string{"c.csv"}) {
+		t.Errorf("two: %v, left %v", err, filesIn(t, dir))
+	}
+	if err := c.takeBack(4); err == nil || strings.Count(err.Error(), "is published") != 2 || !strings.Contains(err.Error(), "copy 4 is") || len(filesIn(t, dir)) > 0 {
+		t.Errorf("all: %v, left %v", err, filesIn(t, dir))
+	}
+	dir, p := job(t, "csv: {path: 'DIR/out-{copy}.csv'}", "\n  - synthesise: {columns: [income], on: [age], copies: 2}\n", "report: {json: DIR/r.json}\ngate: {max_quarantined: 0.9}\n")
+	if _, err := Run(t.Context(), p, pipeline.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var data *pipeline.DataError
+	if v, err := Verify(t.Context(), filepath.Join(dir, "r.json"), filepath.Join(dir, "out-3.csv")); v != nil || !errors.As(err, &data) || !strings.Contains(err.Error(), "about 2 copies") {
+		t.Errorf("a third copy: %v beside %v", v, err)
+	}
+	if v, err := Verify(t.Context(), filepath.Join(dir, "r.json"), filepath.Join(dir, "out-2.csv")); err != nil || !v.Agree || !strings.HasPrefix(v.Words, "copy 2: ") {
+		t.Errorf("the second copy: %+v, %v", v, err)
+	}
+	if got := whole(&report.Release{Folder: true, Bytes: 7, SHA256: "x"}); got != "a folder of 7 bytes, sha256 x" {
+		t.Error(got)
+	}
+}
+
+// Entries for a topic wait in a file without a name, are handed out in order as often as they
+// are asked for, and what goes wrong with either is said.
+func TestEntriesThatWait(t *testing.T) {
+	q, err := newQuarantine(config.Quarantine{Kafka: &config.QuarantineTopic{Topic: "bad"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.out.WriteString("first\nlast\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.finish(); err != nil {
+		t.Fatal(err)
+	}
+	for fails := range 3 {
+		var got []string
+		err := q.note(func(topic string, line []byte) error {
+			if got = append(got, topic+" "+string(line)); len(got) == fails {
+				return errors.ErrUnsupported
+			}
+			return nil
+		})
+		if want := []string{"bad first", "bad last"}; fails == 0 && (err != nil || !slices.Equal(got, want)) || fails > 0 && (!errors.Is(err, errors.ErrUnsupported) || !slices.Equal(got, want[:fails])) {
+			t.Errorf("fails at %d: %q, %v", fails, got, err)
+		}
+	}
+	if err := q.spool.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.note(func(string, []byte) error { return nil }); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the file is gone: %v", err)
+	}
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "gone"))
+	if q, err := newQuarantine(config.Quarantine{Kafka: &config.QuarantineTopic{Topic: "bad"}}, nil); q != nil || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no place for it: %v beside %v", q, err)
+	}
+}
+
+// A snapshot that is due by the clock comes with the next block; levels that there are not
+// are refused.
+func TestSnapshotsByTheClock(t *testing.T) {
+	dir, p := job(t, "csv: {path: DIR/out.csv}", noiseMasks, "gate: {max_quarantined: 0.9}\nassess: {every: {interval: 30s}, emit: [{jsonl: DIR/s.jsonl}]}\n")
+	for _, due := range []bool{false, true} {
+		var r *run
+		calls := &faulty.Calls{Name: "create", N: 1, Cancel: func() {
+			if r.snapshots.interval != 30*time.Second || r.snapshots.records != 0 {
+				t.Errorf("each %v, or %d records", r.snapshots.interval, r.snapshots.records)
+			}
+			if r.snapshots.interval = 24 * time.Hour; due {
+				r.snapshots.last = time.Now().Add(-25 * time.Hour)
+			}
+		}}
+		if _, err := runCounted(t.Context(), calls, p, func(of *run) { r = of }); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "s.jsonl"))
+		if lines := strings.Count(string(text), "\n"); err != nil || lines != map[bool]int{false: 0, true: 1}[due] {
+			t.Errorf("due %v: %d snapshots, %v", due, lines, err)
+		}
+	}
+	s := &snapshots{run: &run{config: &config.Pipeline{Assess: config.Assess{Emit: []config.Emit{{Log: "info"}, {Log: "loud"}}}}}}
+	if err := s.open(); err == nil || len(s.log) != 1 || s.log[0] != zerolog.InfoLevel {
+		t.Errorf("a level that there is not: %v, %v", err, s.log)
+	}
+}
+
+// unreadable is a sink whose release cannot be read again.
+type unreadable struct{ connectors.Sink }
+
+func (unreadable) Content(context.Context) (*publish.Content, error) {
+	return nil, errors.ErrUnsupported
+}
+
+// A release that cannot be read again has no report; numbers are shown in the digits of their
+// type.
+func TestReleasesAreRead(t *testing.T) {
+	wait, stop := (&run{sink: unreadable{}}).digest(t.Context())
+	defer stop()
+	if content, err := wait(); content != nil || !errors.Is(err, errors.ErrUnsupported) || !strings.HasPrefix(err.Error(), "sink: ") {
+		t.Errorf("%v, %v", content, err)
+	}
+	v := microdata.Vector{Values: []float64{float64(float32(0.1)), math.MaxFloat32}}
+	for want, f := range map[string]arrow.DataType{"0.1": arrow.PrimitiveTypes.Float32, "0.10000000149011612": arrow.PrimitiveTypes.Float64} {
+		if got := number(v, 0, microdata.Output{Field: microdata.Field{Type: f}}); got != want {
+			t.Errorf("%s: %s, want %s", f, got, want)
+		}
+	}
+}
+
+// losing is a source of topics of which something is done before it is read.
+type losing struct {
+	*kafka.Source
+	lose func()
+}
+
+func (s *losing) Read(ctx context.Context, l *microdata.Layout, cut connectors.Cut) (connectors.Reader, error) {
+	s.lose()
+	return s.Source.Read(ctx, l, cut)
+}
+
+// Whatever goes wrong with what goes to topics beside a release is said, with what it is
+// about: entries that are lost before the release or behind it, brokers that take none.
+func TestNotesThatAreLost(t *testing.T) {
+	t.Parallel()
+	const topics, file = `kafka: {brokers: ["BROKER"], topics: [in], group: g, until: latest}`, "csv: {path: DIR/out.csv}"
+	const entries = "quarantine: {kafka: {topic: bad}}\n"
+	for _, c := range []struct {
+		name, source, sink, extra, want string
+		lost                            bool // the entries; or else the brokers take nothing
+		published                       bool
+	}{
+		{"entries in the transaction", "csv: {path: DIR/in.csv, types: {debt: float64}}", `kafka: {brokers: ["BROKER"], topic: out}`, entries, "quarantine: ", true, false},
+		{"entries behind the release", topics, file, entries, "quarantine: ", true, true},
+		{"entries that are not taken", topics, file, entries, "quarantine: ", false, true},
+		{"snapshots that are not taken", topics, file, "assess: {every: {records: 25}, emit: [{kafka: {topic: snaps}}]}\n", "assess.emit: ", false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBrokers(t)
+			for i := range 60 {
+				debt := fmt.Sprint(i)
+				if i%30 == 29 {
+					debt = `"canary"`
+				}
+				value := fmt.Sprintf(`{"id":"R%d","income":%d.5,"debt":%s,"age":%d,"region":"r"}`, i, 1000+i, debt, 20+i%5)
+				if err := b.client.ProduceSync(t.Context(), &kgo.Record{Topic: "in", Value: []byte(value)}).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "in.csv"), tableOf(60, 30))
+			in := strings.NewReplacer("DIR", dir, "BROKER", b.address).Replace
+			write(t, filepath.Join(dir, "k"), []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))))
+			p, err := config.Parse("p.yaml", []byte(fmt.Sprintf(`version: 1
+key: {file: %s/k}
+source: {%s}
+sink: {%s}
+columns: {id: {role: identifier}, income: {role: sensitive, decimals: 1}, debt: {role: sensitive, decimals: 0}, age: {role: key}, region: {role: key}}
+masks: [{noise: {columns: [income, debt], sd: 300}}]
+gate: {max_quarantined: 0.5}
+%s`, dir, in(c.source), in(c.sink), c.extra)), config.Options{Environ: func() []string { return nil }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, o := pipeline.Options{}.Ready(t.Context())
+			src, err := pipeline.OpenSource(ctx, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer src.Close()
+			r := &run{config: p, options: o, key: keystream.Generate(), source: src, streams: src.Streams(), started: time.Now()}
+			lose := func() {
+				// What is written to the file goes on; what is read of it cannot be.
+				if !c.lost {
+					return
+				}
+				kept := r.quarantine.spool
+				t.Cleanup(func() { kept.Close() })
+				closed, err := os.Create(filepath.Join(dir, "closed"))
+				if err := errors.Join(err, closed.Close(), os.Remove(closed.Name())); err != nil {
+					t.Error(err)
+				}
+				r.quarantine.spool = closed
+			}
+			if of, is := src.(*kafka.Source); is {
+				r.source = &losing{of, lose}
+			} else {
+				r.source = (&faulty.Calls{Name: "read", N: 1, Cancel: lose}).Source(src)
+			}
+			if !c.lost {
+				defer b.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.TopicAuthorizationFailed, Count: -1}).Remove()
+			}
+			if err := r.prepare(ctx); err != nil {
+				t.Fatal(err)
+			}
+			result, err := r.release(ctx)
+			if result != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v beside %v, want %s", result, err, c.want)
+			}
+			if err := r.abort(); c.lost != errors.Is(err, os.ErrClosed) || !c.lost && err != nil {
+				t.Error(err)
+			}
+			if published := slices.Contains(filesIn(t, dir), "out.csv"); published != c.published {
+				t.Errorf("published: %v", published)
+			}
+			if got := b.committed("out"); len(got) > 0 {
+				t.Errorf("%d are released", len(got))
+			}
+		})
+	}
+}
