@@ -34,7 +34,7 @@ func Commit(ctx context.Context, p *config.Pipeline, m *Manifest, states string,
 	if err != nil {
 		return nil, err
 	}
-	j, chain, err := resume(ctx, p, m, o)
+	j, chain, err := resume(ctx, p, m, every, o)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (c *commit) release(ctx context.Context, all []*State) (*account.Result, er
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := c.manifest.same(ctx, c.source); err != nil {
+	if err := c.manifest.same(ctx, c.source, every); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return c.publish(ctx, rep, all)

@@ -38,7 +38,7 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 		Schema: ManifestSchema, Version: o.Version, Config: path, Set: set, Loosened: o.AllowLoosening,
 		ConfigSHA256: p.SHA256(), KeyID: j.key.ID(), Columns: settled(j.plan), Correlations: correlated(j.plan),
 	}
-	if m.Files, err = fingerprints(ctx, j.source); err != nil {
+	if m.Files, err = fingerprints(ctx, j.source, every); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	if m.Survey, err = connectors.SurveyOf(placed.Stored(j.source)); err != nil {
@@ -135,8 +135,8 @@ func open(ctx context.Context, p *config.Pipeline, o pipeline.Options) (_ *job, 
 	return j, nil
 }
 
-// resume is open of a job that was planned: it must be the same.
-func resume(ctx context.Context, p *config.Pipeline, m *Manifest, o pipeline.Options) (*job, *transform.Chain, error) {
+// resume is open of a job that was planned: it must be the same, as far as is looked.
+func resume(ctx context.Context, p *config.Pipeline, m *Manifest, look func(stream int) bool, o pipeline.Options) (*job, *transform.Chain, error) {
 	switch {
 	case m.Version != o.Version:
 		return nil, nil, pipeline.DataErrorf("the manifest was made by the program's version %s, and this is %s: plan again", m.Version, o.Version)
@@ -149,7 +149,7 @@ func resume(ctx context.Context, p *config.Pipeline, m *Manifest, o pipeline.Opt
 	if err != nil {
 		return nil, nil, err
 	}
-	chain, err := j.resume(ctx, m, o)
+	chain, err := j.resume(ctx, m, look, o)
 	if err != nil {
 		j.source.Close()
 		return nil, nil, err
@@ -157,11 +157,11 @@ func resume(ctx context.Context, p *config.Pipeline, m *Manifest, o pipeline.Opt
 	return j, chain, nil
 }
 
-func (j *job) resume(ctx context.Context, m *Manifest, o pipeline.Options) (*transform.Chain, error) {
+func (j *job) resume(ctx context.Context, m *Manifest, look func(stream int) bool, o pipeline.Options) (*transform.Chain, error) {
 	if m.KeyID != j.key.ID() {
 		return nil, pipeline.DataErrorf("the key is not the one that was planned with: it is %s, and was %s", j.key.ID(), m.KeyID)
 	}
-	if err := m.same(ctx, j.source); err != nil {
+	if err := m.same(ctx, j.source, look); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	if err := m.settle(j.plan); err != nil {

@@ -23,7 +23,7 @@ func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o pipe
 		return nil, pipeline.DataErrorf("--shard must be 0 to %d, got %d", len(m.Shards)-1, shard)
 	}
 	ctx, o = o.Ready(ctx)
-	j, chain, err := resume(ctx, p, m, o)
+	j, chain, err := resume(ctx, p, m, m.of(shard), o)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 	if w.state.Read != m.Shards[shard].Records {
 		return fmt.Errorf("source: %d records were read, and %d were planned: plan again", w.state.Read, m.Shards[shard].Records)
 	}
-	// The whole of the source must be what was planned with, to the last moment.
-	if err := m.same(ctx, j.source); err != nil {
+	// What was read must be what was planned with, to the last moment.
+	if err := m.same(ctx, j.source, m.of(shard)); err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
 	for _, t := range chain.Touched() {
