@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -147,19 +148,7 @@ func (c *commit) open(all []*State) (err error) {
 		if c.quarantine, err = publish.Create(path, publish.Confidential); err != nil {
 			return fmt.Errorf("quarantine: %w", err)
 		}
-		out := bufio.NewWriter(c.quarantine)
-		for _, s := range all {
-			for _, e := range s.Entries {
-				line, err := json.Marshal(e)
-				if err != nil {
-					return err
-				}
-				if _, err := out.Write(append(line, '\n')); err != nil {
-					return fmt.Errorf("quarantine: %w", err)
-				}
-			}
-		}
-		if err := errors.Join(out.Flush(), c.quarantine.Finish()); err != nil {
+		if err := errors.Join(writeEntries(c.quarantine, all), c.quarantine.Finish()); err != nil {
 			return fmt.Errorf("quarantine: %w", err)
 		}
 	}
@@ -167,6 +156,20 @@ func (c *commit) open(all []*State) (err error) {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
+}
+
+// writeEntries writes what the shards have lost, in their order, a line of JSON each.
+func writeEntries(to io.Writer, all []*State) error {
+	out := bufio.NewWriter(to)
+	lines := json.NewEncoder(out)
+	for _, s := range all {
+		for _, e := range s.Entries {
+			if err := lines.Encode(e); err != nil {
+				return err
+			}
+		}
+	}
+	return out.Flush()
 }
 
 // assemble links the parts into a folder without a name and holds them against what the
