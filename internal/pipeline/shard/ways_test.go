@@ -270,16 +270,16 @@ func TestWhatAPlanNeeds(t *testing.T) {
 	pl.Source = src
 	pl.Config.Source.Config, pl.Config.Sink.Config = &kafka.SourceConfig{}, &kafka.SinkConfig{}
 	refused("source: is a stream, whose partitions are its shards already")
-	if _, err := fingerprints(t.Context(), new(faulty.Calls).Source(src)); !errors.Is(err, connectors.ErrIndivisible) {
+	if _, err := fingerprints(t.Context(), new(faulty.Calls).Source(src), every); !errors.Is(err, connectors.ErrIndivisible) {
 		t.Errorf("a source that cannot be divided: %v", err)
 	}
-	whole, err := fingerprints(t.Context(), src)
+	whole, err := fingerprints(t.Context(), src, every)
 	if err != nil || len(whole) != 1 {
 		t.Fatal(whole, err)
 	}
 	for _, fails := range []error{io.ErrUnexpectedEOF, context.Canceled} {
 		for opens := range 2 {
-			list, err := fingerprints(t.Context(), &storing{Source: src, Divisible: connectors.DivisibleOf(src), opens: opens == 1, fails: fails})
+			list, err := fingerprints(t.Context(), &storing{Source: src, Divisible: connectors.DivisibleOf(src), opens: opens == 1, fails: fails}, every)
 			known := errors.Is(fails, context.Canceled) || opens == 0
 			if list != nil || err == nil || errors.Is(err, fails) != known || strings.Contains(err.Error(), "canary") {
 				t.Errorf("opened %v, %v: %v, %v", opens == 1, fails, list, err)
