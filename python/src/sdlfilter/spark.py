@@ -167,7 +167,9 @@ def _cheap(df: Any) -> Any:
 
     Whole numbers (the places among them) are written as differences, and no dictionary is
     sought of floating-point ones, which Spark would give up after a page or more of each."""
-    writer = df.write.option("parquet.writer.version", "v2").option("compression", "lz4_raw")
+    writer = df.write.option("parquet.writer.version", "v2")
+    if int(df.sparkSession.version.split(".")[0]) >= 4:  # Spark 3.5 has another name for it
+        writer = writer.option("compression", "lz4_raw")
     for field in df.schema.fields:
         if field.dataType.typeName() in ("double", "float"):
             writer = writer.option(f"parquet.enable.dictionary#{field.name}", "false")
