@@ -231,7 +231,7 @@ func (s *Stream) Begin(ctx context.Context) error {
 // moment ago, the session asks for it once more, and waits for the answer however long that
 // takes. With the end of ctx the client is given up.
 func (s *Stream) beginSession(ctx context.Context) error {
-	begun := make(chan error, 1)
+	begun := make(chan error)
 	go func() { begun <- s.session.Begin() }()
 	select {
 	case err := <-begun:
@@ -335,18 +335,8 @@ func (s *Stream) poll(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	for _, e := range fetches.Errors() {
-		switch {
-		case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, context.Canceled):
-		case errors.Is(e.Err, kgo.ErrClientClosed):
-			return e.Err
-		case Final(e.Err):
-			return s.explainRead(e)
-		case s.unread(Partition{Topic: e.Topic, Number: e.Partition}):
-			// The client has given the partition up for as long as it is a member.
-			return fmt.Errorf("asking where to begin in %s: %w", Partition{Topic: e.Topic, Number: e.Partition}, e.Err)
-		default:
-			s.config.Watch.Broker(e.Err)
-			s.config.Log.Warn().Err(e.Err).Str("topic", e.Topic).Msg("reading is interrupted; it is tried again")
+		if err := s.interrupted(e); err != nil {
+			return err
 		}
 	}
 	if err := s.hear(ctx, !fetches.Empty()); err != nil {
@@ -364,6 +354,25 @@ func (s *Stream) poll(ctx context.Context) error {
 	})
 	if s.touched && s.deadline.IsZero() {
 		s.deadline = time.Now().Add(s.interval())
+	}
+	return nil
+}
+
+// interrupted returns an error of reading that does not pass by itself.
+func (s *Stream) interrupted(e kgo.FetchError) error {
+	p := Partition{Topic: e.Topic, Number: e.Partition}
+	switch {
+	case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, context.Canceled):
+	case errors.Is(e.Err, kgo.ErrClientClosed):
+		return e.Err
+	case Final(e.Err):
+		return s.explainRead(e)
+	case s.unread(p):
+		// The client has given the partition up for as long as it is a member.
+		return fmt.Errorf("asking where to begin in %s: %w", p, e.Err)
+	default:
+		s.config.Watch.Broker(e.Err)
+		s.config.Log.Warn().Err(e.Err).Str("topic", e.Topic).Msg("reading is interrupted; it is tried again")
 	}
 	return nil
 }

@@ -48,6 +48,8 @@ func TestOperators(t *testing.T) {
 		{"which infinity", "import \"math\"\nfunc f(a float64) (bool, bool, bool) { return math.IsInf(a, 1), math.IsInf(a, -1), math.IsInf(a, 0) }", []string{"constant: 1 → 0", "constant: 1 → 0", "constant: 0 → 1"}},
 		{"bits of a number", "import \"strconv\"\nfunc f(a string) (float64, error) { return strconv.ParseFloat(a, 64) }", nil},
 		{"cores", "import \"runtime\"\nfunc f() int { return runtime.GOMAXPROCS(0) }", nil},
+		{"a long wait", "import \"time\"\nfunc f() (time.Duration, time.Duration, int) { return 10 * time.Second, 5 * time.Minute, 9 * 8 }", []string{"arithmetic: 10 * time.Second → 10 / time.Second", "arithmetic: 5 * time.Minute → 5 / time.Minute", "arithmetic: 9 * 8 → 9 / 8", "constant: 9 → 10", "constant: 9 → 8", "constant: 8 → 9", "constant: 8 → 7"}},
+		{"a short wait", "import \"time\"\nfunc f() time.Duration { return 4 * time.Second }", []string{"arithmetic: 4 * time.Second → 4 / time.Second", "constant: 4 → 5", "constant: 4 → 3"}},
 		{"truth", "func f() bool { return true }", []string{"constant: true → false"}},
 		{"deletion", "func f(a *int, g func()) {\n\t*a = *a\n\tg()\n}", []string{"deletion: *a = *a → nothing", "deletion: g() → nothing"}},
 		{"counted", "func f(a *int) { *a += *a }", []string{"deletion: *a += *a → nothing", "arithmetic: *a += *a → *a -= *a"}},

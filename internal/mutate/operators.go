@@ -260,7 +260,7 @@ func (w *walk) literal(n *ast.BasicLit) {
 	case *ast.Field, *ast.ArrayType: // a tag, an array's length
 		return
 	}
-	if w.noMode(n) {
+	if w.noMode(n) || w.longWait(n) {
 		return
 	}
 	switch n.Kind {
@@ -299,6 +299,22 @@ func (w *walk) noMode(n *ast.BasicLit) bool {
 	}
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	return ok && strings.EqualFold(f.Sel.Name, "OpenFile")
+}
+
+// longWait reports whether a number is that of five units of time or more (10 * time.Second):
+// one of them more or less is a matter of taste.
+func (w *walk) longWait(n *ast.BasicLit) bool {
+	product, ok := w.parent().(*ast.BinaryExpr)
+	if !ok || product.Op != token.MUL || product.X != ast.Expr(n) {
+		return false
+	}
+	unit, ok := product.Y.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	o := w.info.Uses[unit.Sel]
+	v, err := strconv.ParseInt(n.Value, 0, 64)
+	return err == nil && v >= 5 && o != nil && o.Pkg() != nil && o.Pkg().Path() == "time"
 }
 
 // matters says whether one more and one less than an argument may be told from it. To

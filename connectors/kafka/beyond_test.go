@@ -1,0 +1,309 @@
+package kafka
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// emptied is a batch of which compaction has left nothing but its places: n from an offset on.
+func emptied(from int64, n int32) []byte {
+	b := kmsg.RecordBatch{FirstOffset: from, Magic: 2, LastOffsetDelta: n - 1, ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1}
+	data := b.AppendTo(nil)
+	binary.BigEndian.PutUint32(data[8:], uint32(len(data)-12))
+	binary.BigEndian.PutUint32(data[17:], crc32.Checksum(data[21:], crc32.MakeTable(crc32.Castagnoli)))
+	return data
+}
+
+// answering has a leader answer every fetch of in/0 from an offset on, and notes the questions.
+func answering(t *testing.T, c *kfake.Cluster, id [16]byte, stable int64, batches map[int64][]byte) *[]kmsg.FetchRequest {
+	t.Helper()
+	asked := new([]kmsg.FetchRequest)
+	c.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		q := r.(*kmsg.FetchRequest)
+		*asked = append(*asked, *q)
+		answer := r.ResponseKind().(*kmsg.FetchResponse)
+		topic := kmsg.NewFetchResponseTopic()
+		topic.Topic, topic.TopicID = "in", id
+		p := kmsg.NewFetchResponseTopicPartition()
+		p.HighWatermark, p.LastStableOffset, p.RecordBatches = stable, stable, batches[q.Topics[0].Partitions[0].FetchOffset]
+		topic.Partitions = append(topic.Partitions, p)
+		answer.Topics = append(answer.Topics, topic)
+		return answer, nil, true
+	})
+	return asked
+}
+
+// Empty batches are passed one after another, each as far as it reaches and no further: what
+// comes behind them may be a record. Where the leader has nothing left before the end, all is
+// passed once the leader's own end is there, and nothing before that.
+func TestBeyondEmptyBatches(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		stable  int64
+		batches map[int64][]byte
+		want    int64
+		asked   int
+	}{
+		"two batches up to the end":            {9, map[int64][]byte{2: emptied(2, 3), 5: emptied(5, 4)}, 9, 2},
+		"one that begins before the question":  {9, map[int64][]byte{2: emptied(0, 4), 4: emptied(4, 5)}, 9, 2},
+		"one, and nothing behind it yet":       {8, map[int64][]byte{2: emptied(2, 3)}, 5, 2},
+		"one, and nothing behind it any more":  {9, map[int64][]byte{2: emptied(2, 3)}, 9, 2},
+		"one that reaches beyond the end":      {12, map[int64][]byte{2: emptied(2, 10)}, 9, 1},
+		"nothing at all, and the end is there": {9, nil, 9, 1},
+		"nothing at all, beyond the end":       {10, nil, 9, 1},
+		"nothing at all, before the end":       {8, nil, 2, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, kfake.SeedTopics(1, "in"))
+			client := newClient(t, c)
+			admin := kadm.NewClient(client)
+			details, err := admin.ListTopics(limited(t), "in")
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := answering(t, c, details["in"].ID, test.stable, test.batches)
+			at, err := tails{client, admin, zerolog.Nop()}.beyond(limited(t), in0, 2, 9)
+			if err != nil || at != test.want || len(*asked) != test.asked {
+				t.Errorf("at %d after %d questions, %v; want %d after %d", at, len(*asked), err, test.want, test.asked)
+			}
+		})
+	}
+}
+
+// What is asked of a leader: committed records alone, a MiB at most, without a session, and an
+// answer within a tenth of a second.
+func TestQuestionOfATail(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "in"))
+	client := newClient(t, c)
+	admin := kadm.NewClient(client)
+	details, err := admin.ListTopics(limited(t), "in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := answering(t, c, details["in"].ID, 9, nil)
+	if _, _, err := (tails{client, admin, zerolog.Nop()}).fetch(limited(t), in0, details["in"].Partitions[0].Leader, details["in"].ID, 7); err != nil || len(*asked) != 1 {
+		t.Fatal(err, len(*asked))
+	}
+	q := (*asked)[0]
+	p := q.Topics[0].Partitions[0]
+	if q.IsolationLevel != 1 || q.MaxBytes != 1<<20 || q.MaxWaitMillis != 100 || q.SessionEpoch != -1 || p.Partition != 0 || p.FetchOffset != 7 || p.PartitionMaxBytes != 1<<20 {
+		t.Errorf("%+v", q)
+	}
+}
+
+// One record that waits for its window is handed out as two are.
+func TestFlushOfOneRecord(t *testing.T) {
+	s := offline()
+	s.config.Window = 4
+	s.take(in0, numbered(in0, 8, 1))
+	if !s.flush() || s.runs() != "0:8-8(1)" {
+		t.Errorf("handed out is %q", s.runs())
+	}
+}
+
+// Numbers and truth values are keys as they are written: decimal, and in words.
+func TestWordsOfKeys(t *testing.T) {
+	for _, c := range []struct {
+		of   arrow.DataType
+		text string
+	}{
+		{arrow.PrimitiveTypes.Int64, "-9223372036854775808"}, {arrow.PrimitiveTypes.Int64, "11"},
+		{arrow.PrimitiveTypes.Int32, "2147483647"}, {arrow.PrimitiveTypes.Int32, "-12"}, {arrow.PrimitiveTypes.Int16, "29"},
+		{arrow.FixedWidthTypes.Boolean, "true"}, {arrow.FixedWidthTypes.Boolean, "false"},
+		{arrow.PrimitiveTypes.Float64, "0.1"}, {arrow.PrimitiveTypes.Float32, "0.1"},
+		{arrow.BinaryTypes.LargeString, "großer Text"}, {arrow.BinaryTypes.StringView, "ein Text, länger als zwölf"}, {arrow.BinaryTypes.String, "Text"},
+	} {
+		got, ok := (&policy{}).appendValue([]byte("before "), arrayOf(t, c.of, "null!", c.text), 1)
+		if !ok || string(got) != "before "+c.text {
+			t.Errorf("%s of %s: %q, %v", c.text, c.of, got, ok)
+		}
+		if got, ok := (&policy{}).appendValue([]byte("before "), arrayOf(t, c.of, c.text, "null!"), 1); ok || string(got) != "before " {
+			t.Errorf("null of %s: %q, %v", c.of, got, ok)
+		}
+	}
+}
+
+// A limit that no message can have is none.
+func TestLimitBeyondAnyMessage(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]int32{"2147483647": 64 << 20, "2147483648": 1_000_012, "4294967297": 1_000_012, "many": 1_000_012} {
+		c := newCluster(t, kfake.SeedTopics(1, "in"))
+		s := asking(t, c)
+		c.ControlKey(int16(kmsg.DescribeConfigs), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			c.KeepControl()
+			answer := r.ResponseKind().(*kmsg.DescribeConfigsResponse)
+			for _, asked := range r.(*kmsg.DescribeConfigsRequest).Resources {
+				of := kmsg.NewDescribeConfigsResponseResource()
+				of.ResourceType, of.ResourceName = asked.ResourceType, asked.ResourceName
+				for _, name := range []string{"retention.ms", "max.message.bytes"} {
+					setting := kmsg.NewDescribeConfigsResponseResourceConfig()
+					text := strings.Clone(value)
+					if setting.Name = name; name != "max.message.bytes" {
+						text = "777"
+					}
+					setting.Value = &text
+					of.Configs = append(of.Configs, setting)
+				}
+				answer.Resources = append(answer.Resources, of)
+			}
+			return answer, nil, true
+		})
+		if s.findLimit(limited(t), "in"); s.limit("in") != want {
+			t.Errorf("%s: %d, want %d", value, s.limit("in"), want)
+		}
+	}
+}
+
+// A topic of which nothing is committed is not in the question to the group.
+func TestCommittedStartsAlone(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(2, "in", "too"))
+	s := asking(t, c)
+	var mu sync.Mutex
+	asked := map[string]int64{}
+	topics := map[string]bool{}
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Observe: true, Count: -1, When: func(r kmsg.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, of := range r.(*kmsg.OffsetCommitRequest).Topics {
+			topics[fmt.Sprint(of.Topic, of.TopicID)] = true
+			for _, p := range of.Partitions {
+				asked[fmt.Sprintf("%s/%d", of.Topic, p.Partition)] = p.Offset
+			}
+		}
+		return true
+	}})
+	at := map[string]map[int32]kgo.Offset{"in": {0: kgo.NewOffset().At(0), 1: kgo.NewOffset().At(0)}, "too": {0: kgo.NewOffset().At(0)}}
+	if err := s.commitStarts(limited(t), s.client, map[Partition]int64{in1: 3}, at); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(topics) != 1 || len(asked) != 1 {
+		t.Errorf("asked for %v of %d topics", asked, len(topics))
+	}
+	for _, offset := range asked {
+		if offset != 3 {
+			t.Errorf("committed is %d", offset)
+		}
+	}
+}
+
+// A stream's number tells the topic's partition apart from the topic's place.
+func TestPartitionOfABlock(t *testing.T) {
+	for _, n := range []int32{0, 1, 2, 5, maxPartitions - 1} {
+		for _, topic := range []int{0, 1, 6} {
+			b := &microdata.Block{Scope: "in", Stream: topic*maxPartitions + int(n)}
+			if got := (&Source{}).PartitionOf(b); got != (Partition{Topic: "in", Number: n}) {
+				t.Errorf("partition %d of topic %d: %v", n, topic, got)
+			}
+		}
+	}
+}
+
+// The shortest patience is one, and none is none.
+func TestShortestPatience(t *testing.T) {
+	for patience, want := range map[time.Duration]bool{-1: false, 0: false, 1: true, time.Hour: true} {
+		err := bounded(WithPatience(t.Context(), patience), time.Now(), func(ctx context.Context) error {
+			if _, bounded := ctx.Deadline(); bounded != want {
+				t.Errorf("patience %d: bounded %v", patience, bounded)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("patience %d: %v", patience, err)
+		}
+	}
+}
+
+// States that may not be read are an error, at once; what passes is waited for.
+func TestStatesThatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "g-state"))
+	of := StateOf{"p", in0}
+	if err := newClient(t, c).ProduceSync(limited(t), &kgo.Record{Topic: "g-state", Key: of.key("e"), Value: []byte("v")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	source := &SourceConfig{Connection: connection(c), Group: "g"}
+	passing := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.NotLeaderForPartition, Count: 1})
+	if got, err := ReadStates(limited(t), source, "p", zerolog.Nop()); err != nil || len(got[of]) != 1 {
+		t.Errorf("a fetch that fails once: %v, %v", got, err)
+	}
+	passing.Remove()
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	if _, err := ReadStates(limited(t), source, "p", zerolog.Nop()); !Final(err) || !strings.HasPrefix(err.Error(), "reading g-state: ") {
+		t.Errorf("states that may not be read: %v", err)
+	}
+}
+
+// told is an observer that counts what brokers say.
+type told struct {
+	observer
+	said []error
+}
+
+func (o *told) Broker(err error) { o.said = append(o.said, err) }
+
+// What interrupts reading passes by itself, but for refusals and a client that was closed; the
+// end of a poll is none, as it is or in what explains it.
+func TestWhatInterruptsReading(t *testing.T) {
+	wrapped := func(err error) error { return fmt.Errorf("fetching: %w", err) }
+	for _, c := range []struct {
+		err   error
+		fails string // "" goes on
+		heard bool
+	}{
+		{context.DeadlineExceeded, "", false}, {wrapped(context.DeadlineExceeded), "", false},
+		{context.Canceled, "", false}, {wrapped(context.Canceled), "", false},
+		{kgo.ErrClientClosed, "client closed", false}, {wrapped(kgo.ErrClientClosed), "fetching: client closed", false},
+		{kerr.TopicAuthorizationFailed, `reading in: the user may not Read topic "in"`, false},
+		{kerr.NotLeaderForPartition, "", true}, {wrapped(kerr.NotLeaderForPartition), "", true},
+	} {
+		s, watch := asking(t, newCluster(t, kfake.SeedTopics(1, "in"))), new(told)
+		s.config.Watch = watch
+		err := s.interrupted(kgo.FetchError{Topic: "in", Partition: 0, Err: c.err})
+		if (err != nil) != (c.fails != "") || err != nil && !strings.HasPrefix(err.Error(), c.fails) || (len(watch.said) == 1) != c.heard {
+			t.Errorf("%v: %v, told %v", c.err, err, watch.said)
+		}
+	}
+	// What has been assigned and is not read is lost to this member.
+	s := asking(t, newCluster(t, kfake.SeedTopics(2, "in")))
+	s.owned = map[Partition]int{in1: 1}
+	if err := s.interrupted(kgo.FetchError{Topic: "in", Partition: 1, Err: kerr.NotLeaderForPartition}); err == nil || err.Error() != "asking where to begin in in/1: "+kerr.NotLeaderForPartition.Error() {
+		t.Errorf("a partition that is not read: %v", err)
+	}
+}
+
+// Every answer and every failed connection is told; a connection that was made says nothing.
+func TestWatcher(t *testing.T) {
+	watch, lost := new(told), errors.New("lost")
+	w := watcher{watch}
+	w.OnBrokerConnect(kgo.BrokerMetadata{}, 0, nil, nil)
+	w.OnBrokerConnect(kgo.BrokerMetadata{}, 0, nil, lost)
+	w.OnBrokerE2E(kgo.BrokerMetadata{}, 0, kgo.BrokerE2E{})
+	w.OnBrokerE2E(kgo.BrokerMetadata{}, 0, kgo.BrokerE2E{ReadErr: lost})
+	if want := []error{lost, nil, lost}; !slices.Equal(watch.said, want) {
+		t.Errorf("told %v, want %v", watch.said, want)
+	}
+}
