@@ -133,13 +133,7 @@ func (pl *Plan) checkAmounts() error {
 // how the data are cut into blocks, and what is released must not: an amount of
 // noise is part of the name of the keystream that it is drawn from.
 func stable(v float64) float64 {
-	if v != v {
-		return v
-	}
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 5, 64), 64)
-	if err != nil {
-		return v
-	}
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 5, 64), 64) // six digits of the greatest number are less than it, and NaN and ±∞ are words of both
 	return rounded
 }
 

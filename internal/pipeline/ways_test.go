@@ -1,0 +1,432 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/rs/zerolog"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	"github.com/sdlfilter/sdlfilter/internal/faulty"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// people is a CSV file of 60 records in a folder of its own, and a configuration of it.
+func people(t *testing.T, rest string) *config.Pipeline {
+	t.Helper()
+	dir := t.TempDir()
+	var rows strings.Builder
+	rows.WriteString("id,wage,region,kind\n")
+	for i := range 60 {
+		fmt.Fprintf(&rows, "R%d,%d.25,r%d,%c\n", i, 1000+i*i%777, i%3, 'a'+rune(i%4))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return parsed(t, dir, rest)
+}
+
+// A release needs its key, and leave for settings that loosen its file; with both it has the key.
+func TestAdmitted(t *testing.T) {
+	p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
+	if key, err := Admit(p, Options{}); err != nil || key.ID() == (keystream.Key{}).ID() {
+		t.Errorf("%v", err)
+	}
+	p.Loosened = []config.Loosening{{Path: "gate", Origin: "first"}, {Path: "masks", Origin: "last"}}
+	var problems config.Errors
+	for _, err := range []error{May(p, Options{}), func() error { _, err := Admit(p, Options{}); return err }()} {
+		if !errors.As(err, &problems) || len(problems) != 2 {
+			t.Errorf("loosened: %v", err)
+		}
+	}
+	if _, err := Admit(p, Options{AllowLoosening: true}); err != nil {
+		t.Errorf("loosened with leave: %v", err)
+	}
+	p.Key.File += "gone"
+	var data *DataError
+	if _, err := Admit(p, Options{AllowLoosening: true}); !errors.As(err, &data) {
+		t.Errorf("no key: %v", err)
+	}
+}
+
+// declared is the configuration of a source that is told its columns.
+type declared struct {
+	connectors.SourceConfig
+	columns     []connectors.DeclaredColumn
+	drop, plain bool
+}
+
+func (d *declared) Declare(columns []connectors.DeclaredColumn, drop, plain bool) {
+	d.columns, d.drop, d.plain = columns, drop, plain
+}
+
+// A source of messages is told of each column whether it is withheld, identifies, and holds
+// numbers: those that a mask computes with, first or last, or whose decimals are known.
+func TestColumnsAreDeclared(t *testing.T) {
+	for _, c := range []struct {
+		rest, want string
+		drop       bool
+	}{
+		{columns + "masks: [{noise: {columns: [wage], sd: 3}}]\n", "id:w wage:n region: kind:", false},
+		{columns + "masks: [{noise: {columns: [wage], sd: 3}}]\nidentity: [id, kind]\nunlisted: drop\n", "id:wi wage:n region: kind:i", true},
+		{strings.Replace(columns, "region: {role: key}", "region: {role: key, decimals: 0}", 1) + "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}]\n", "id:w wage: region:n kind:", false},
+		{columns + "masks: [{noise: {columns: [kind], sd: 3}}, {bias: {columns: [wage], phi: 0.1}}]\n", "id:w wage:n region: kind:n", false},
+	} {
+		p := people(t, c.rest)
+		d := &declared{SourceConfig: p.Source.Config}
+		p.Source.Config = d
+		if err := Declare(p); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, column := range d.columns {
+			text := column.Name + ":"
+			for mark, is := range map[string]bool{"w": column.Withheld, "i": column.Identity && !column.Withheld, "n": column.Number} {
+				if is {
+					text += mark
+				}
+			}
+			if column.Withheld && column.Identity {
+				text += "i"
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, " ") != c.want || d.drop != c.drop || !d.plain {
+			t.Errorf("%s: %s, drop %v, plain %v", c.rest, got, d.drop, d.plain)
+		}
+	}
+	p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\nprofile: DIR/gone\n")
+	p.Source.Config = &declared{SourceConfig: p.Source.Config}
+	var data *DataError
+	if src, err := OpenSource(t.Context(), p); src != nil || !errors.As(err, &data) {
+		t.Errorf("no profile: %v, %v", src, err)
+	}
+}
+
+// Text is told apart as the configuration writes it where a mask puts categories and none moves
+// them, wherever either stands.
+func TestTextsAreCompared(t *testing.T) {
+	noise, recode, swap := transform.Spec{Params: &transform.Noise{}}, transform.Spec{Params: &transform.Recode{}}, transform.Spec{Params: &transform.Swap{}}
+	for _, c := range []struct {
+		masks []transform.Spec
+		want  bool
+	}{
+		{nil, false}, {[]transform.Spec{noise}, false}, {[]transform.Spec{recode}, true}, {[]transform.Spec{swap}, false}, {[]transform.Spec{noise, recode}, true}, {[]transform.Spec{recode, noise}, true},
+		{[]transform.Spec{recode, swap}, false}, {[]transform.Spec{swap, recode}, false}, {[]transform.Spec{recode, noise, swap}, false}, {[]transform.Spec{noise, noise}, false},
+	} {
+		if got := comparesTexts(c.masks); got != c.want {
+			t.Errorf("%d masks: %v, want %v", len(c.masks), got, c.want)
+		}
+	}
+	if putsCategories(&transform.Suppress{}) {
+		t.Error("a mask of all records puts no categories of its list")
+	}
+}
+
+// named describes itself.
+type named struct{}
+
+func (named) Describe() string { return "a table" }
+
+// What people are told of a connector is what it says of itself, and of a stream every topic
+// beside the release.
+func TestTopicsBesideTheRelease(t *testing.T) {
+	if got := Describe(named{}); got != "a table" {
+		t.Error(got)
+	}
+	var p config.Pipeline
+	topic := func(name string) config.Emit { return config.Emit{Kafka: &config.EmitTopic{Topic: name}} }
+	p.Assess.Emit = []config.Emit{topic("first"), {JSONL: "x"}, topic("last")}
+	if got := AlsoWritten(&p); !slices.Equal(got, []string{"first", "last"}) {
+		t.Error(got)
+	}
+	p.Quarantine.Kafka = &config.QuarantineTopic{Topic: "bad"}
+	if got := AlsoWritten(&p); !slices.Equal(got, []string{"bad", "first", "last"}) {
+		t.Error(got)
+	}
+	for path, want := range map[string]bool{"stdout": true, os.DevNull: false, "out.csv": false} {
+		p.Sink.Config = &csv.SinkConfig{Path: path}
+		if got := WritesStdout(&p); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	kept := os.Stdout
+	defer func() { os.Stdout = kept }()
+	os.Stdout = null
+	if !isStdout(os.DevNull) || isStdout("/dev/zero") || isStdout(filepath.Join(t.TempDir(), "gone")) {
+		t.Error("standard output is not known by another name, or taken for another device")
+	}
+	if null.Close(); isStdout(os.DevNull) {
+		t.Error("standard output is closed")
+	}
+}
+
+// Whatever of a pass fails or is told to end, the pass says so; each stage sees the blocks in
+// their order until then.
+func TestPassesFail(t *testing.T) {
+	p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
+	src, err := OpenSource(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	pl, err := NewPlan(p, src, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(ctx context.Context, calls *faulty.Calls, fails string) (seen [2]int, err error) {
+		at := func(name string) error {
+			if name == fails {
+				return errors.ErrUnsupported
+			}
+			return nil
+		}
+		f := Flow{Source: calls.Source(src), Layout: pl.SurveyLayout(), Cut: connectors.Cut{Records: 8, Exact: true},
+			Work: func(*Parcel) error { return at("work") },
+			Stages: []func(*Parcel) error{
+				func(p *Parcel) error { seen[0] += p.Block.N; return at("first") },
+				func(p *Parcel) error { seen[1] += p.Block.N; return at("last") },
+			}}
+		err = f.Run(ctx)
+		return seen, err
+	}
+	all := new(faulty.Calls)
+	if seen, err := run(t.Context(), all, ""); err != nil || seen != [2]int{60, 60} {
+		t.Fatal(seen, err)
+	}
+	for name, n := range faulty.Each(all.Counts()) {
+		if _, err := run(t.Context(), &faulty.Calls{Name: name, N: n}, ""); !errors.Is(err, faulty.ErrCall) {
+			t.Errorf("%s, call %d fails: %v", name, n, err)
+		}
+	}
+	for _, name := range []string{"work", "first", "last"} {
+		if _, err := run(t.Context(), new(faulty.Calls), name); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("%s fails: %v", name, err)
+		}
+	}
+	for n := range eventually.Steps {
+		ctx := eventually.Ends(t.Context(), n)
+		_, err := run(ctx, new(faulty.Calls), "")
+		if err == nil && !ctx.Ended() {
+			break
+		}
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("ended at question %d: %v", n, err)
+		}
+	}
+	if _, err := run(t.Context(), &faulty.Calls{Panic: "canary"}, ""); err == nil || strings.Contains(err.Error(), "canary") || !strings.Contains(err.Error(), "in.csv, records from 1: string at ") {
+		t.Errorf("a panic: %v", err)
+	}
+	if n := cap(NewStock()); n < 4 || len(NewStock()) != n {
+		t.Errorf("a stock of %d", n)
+	}
+}
+
+// What is not said of correlations is found in a pass of all columns of the mask, once for
+// each pair, and columns of one value have none.
+func TestCorrelationsAreSettled(t *testing.T) {
+	head := "columns: {id: {role: identifier}, wage: {role: sensitive, decimals: 2}, region: {role: sensitive, decimals: 0}, kind: {role: sensitive, decimals: 0}}\n"
+	p := parsed(t, t.TempDir(), head+"masks: [{noise: {columns: [wage, region], sd: 10%, correlated: true}}, {noise: {columns: [kind, wage, region], sd: 10%, correlated: true}}]\nprofile: DIR/wage.yaml\n")
+	var rows strings.Builder
+	rows.WriteString("id,wage,region,kind\n")
+	for i := range 40 {
+		fmt.Fprintf(&rows, "R%d,%d.25,%d,7\n", i, i, -i)
+	}
+	if err := os.WriteFile(p.Source.Config.(*csv.SourceConfig).Path, []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The profile knows of one column alone.
+	one := *p
+	one.Columns = p.Columns[1:2]
+	profile, err := ProfilePipeline(t.Context(), &one, new(Progress))
+	if err != nil || len(profile.Columns) != 1 {
+		t.Fatal(profile, err)
+	}
+	text, err := yaml.Marshal(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p.Profile, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	src, err := OpenSource(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	pl, err := NewPlan(p, src, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pl.Settle(t.Context(), new(Progress)); err != nil {
+		t.Fatal(err)
+	}
+	want := transform.Correlations{{"region", "wage"}: -1, {"kind", "wage"}: 0, {"kind", "region"}: 0}
+	if got := pl.Correlations(); len(got) != 3 || got[[2]string{"region", "wage"}] != -1 || got[[2]string{"kind", "wage"}] != 0 || got[[2]string{"kind", "region"}] != 0 {
+		t.Errorf("%v, want %v", got, want)
+	}
+	pl.SetCorrelations(transform.Correlations{{"region", "wage"}: 0.5})
+	pl.takeCorrelations(&assess.Profile{Columns: []assess.ColumnProfile{{Name: "wage", SD: 2}, {Name: "region", SD: 2}}, Covariance: [][]float64{{4, 4}, {4, 4}}})
+	if got := pl.Correlations(); len(got) != 1 || got[[2]string{"region", "wage"}] != 0.5 {
+		t.Errorf("what is known is found again: %v", got)
+	}
+	var log bytes.Buffer
+	pl.SetCorrelations(want)
+	pl.Constant = []string{"first", "last"}
+	pl.WarnOfConstant(zerolog.New(&log))
+	for _, text := range []string{`"column":"first"`, `"column":"last"`, `"column":"wage","mask":`, `"column":"region","mask":`} {
+		if !strings.Contains(log.String(), text) {
+			t.Errorf("%s is in no line of %s", text, log.String())
+		}
+	}
+	if strings.Contains(log.String(), `"column":"kind"`) {
+		t.Errorf("a column that the others do not tell is warned of: %s", log.String())
+	}
+}
+
+// keyedSink is the configuration of a sink of messages whose key is a column.
+type keyedSink struct {
+	connectors.SinkConfig
+	key  string
+	json bool
+}
+
+func (k *keyedSink) KeyColumn() string                       { return k.key }
+func (k *keyedSink) WritesJSON(connectors.SourceConfig) bool { return k.json }
+
+// mixedTexts is a table of which some columns are JSON of several kinds.
+type mixedTexts struct {
+	*table
+	mixed []string
+}
+
+func (m *mixedTexts) JSONText(field int) bool { return slices.Contains(m.mixed, m.fields[field].Name) }
+
+// What the types of columns do not allow of masks, keys and identities is refused at its place,
+// at the first column and at the last.
+func TestTypesThatDoNotFit(t *testing.T) {
+	nested := arrow.ListOf(arrow.PrimitiveTypes.Float64)
+	union := arrow.DenseUnionOf([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64}}, []arrow.UnionTypeCode{0})
+	const all = "columns: {id: {role: other}, wage: {role: sensitive}, region: {role: key}, kind: {role: other}}\n"
+	for _, c := range []struct {
+		name, rest, want string
+		types            map[string]arrow.DataType
+		sink             *keyedSink
+		mixed            []string
+	}{
+		{name: "categories of lists", rest: columns + "masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [region], map: {a: b}}}]\n", types: map[string]arrow.DataType{"region": nested}, want: "masks[1].recode.columns: region is nested"},
+		{name: "numbers before text", rest: columns + "masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [wage], breaks: [0, 5, 9], labels: [low, high]}}]\n", want: "masks[1].recode.columns: wage becomes text here, and mask [0] (noise) computes with its numbers before that"},
+		{name: "texts of several kinds, masked", rest: all + "masks: [{recode: {columns: [id], map: {a: b}}}]\n", mixed: []string{"id"}, want: "masks[0].recode.columns: id holds JSON of several kinds"},
+		{name: "texts of several kinds, not masked", rest: all + "masks: [{recode: {columns: [id], map: {a: b}}}]\n", mixed: []string{"kind"}},
+		{name: "texts of several kinds, compared", rest: columns + "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}]\n", mixed: []string{"kind"}},
+		{name: "a union into columns of one type", rest: all + "masks: [{noise: {columns: [wage], sd: 3}}]\nidentity: [id]\n", types: map[string]arrow.DataType{"id": union}, sink: &keyedSink{}, want: "id"},
+		{name: "a union into JSON", rest: all + "masks: [{noise: {columns: [wage], sd: 3}}]\n", types: map[string]arrow.DataType{"id": union}, sink: &keyedSink{json: true}},
+		{name: "a union that is released", rest: all + "masks: [{noise: {columns: [wage], sd: 3}}]\n", types: map[string]arrow.DataType{"kind": union}, sink: &keyedSink{}, want: "columns.kind: is an identity column of JSON messages"},
+		{name: "inversion of a number", rest: columns + "masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [region], map: {'1': '2'}}}]\nassess: {keys: [kind, region], intruder: {inversion: true}}\n", types: map[string]arrow.DataType{"region": arrow.PrimitiveTypes.Int64}, want: "assess.intruder.inversion: tells categories of categorical keys alone, and masks[1].recode changes \"region\""},
+		{name: "inversion of a key", rest: columns + "masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [region], map: {a: b}}}]\nassess: {keys: [region], intruder: {inversion: true}}\n"},
+	} {
+		p := parsed(t, t.TempDir(), c.rest)
+		if c.sink != nil {
+			c.sink.SinkConfig = p.Sink.Config
+			p.Sink.Config = c.sink
+		}
+		src := &mixedTexts{&table{fields: fieldsOf(c.types)}, c.mixed}
+		pl, err := NewPlan(p, src, true)
+		if (err == nil) != (c.want == "") || (pl == nil) != (err != nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+	}
+	// The messages' key is decoded, beside what masks need of it.
+	for _, key := range []string{"", "kind", "region", "gone"} {
+		p := parsed(t, t.TempDir(), columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
+		p.Sink.Config = &keyedSink{SinkConfig: p.Sink.Config, key: key}
+		pl, err := NewPlan(p, &table{fields: fieldsOf(nil)}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, out := range pl.Layout.Release {
+			want := out.Field.Name == "wage" || out.Field.Name == key
+			if (out.Column >= 0) != want || out.Column >= 0 && out.Field.Name == key && pl.Layout.Read[out.Column].As != microdata.Array {
+				t.Errorf("by %q: %s is column %d", key, out.Field.Name, out.Column)
+			}
+		}
+	}
+	p := parsed(t, t.TempDir(), columns+"masks: [{noise: {columns: [wage], sd: 3}}]\nassess: {intruder: {linkage: {distance: gower}}}\n")
+	pl, err := NewPlan(p, &table{fields: fieldsOf(map[string]arrow.DataType{"region": nested})}, true)
+	if err != nil || !slices.Equal(pl.Intruder.Left, []string{"region"}) || len(pl.Intruder.Counted) > 0 {
+		t.Errorf("a key of lists: %v, %+v", err, pl)
+	}
+	for i := range p.Columns {
+		p.Columns[i].Role = microdata.Identifier
+	}
+	p.Masks = nil
+	if pl, err := NewPlan(p, &table{fields: fieldsOf(nil)}, true); pl != nil || err == nil || !strings.HasPrefix(err.Error(), "columns: no column of the source would be released") {
+		t.Errorf("nothing leaves: %v, %v", pl, err)
+	}
+	pl = &Plan{Config: new(config.Pipeline)}
+	if err := pl.surveyTwice(); err == nil || !strings.HasPrefix(err.Error(), "masks: a mask looks at all records") {
+		t.Errorf("no mask of all records: %v", err)
+	}
+}
+
+// Statistics are rounded to six digits, whatever their size.
+func TestStable(t *testing.T) {
+	for v, want := range map[float64]float64{123456.4: 123456, 123456.6: 123457, -1.0000049: -1, 1.000006: 1.00001, math.MaxFloat64: 1.79769e308, -math.MaxFloat64: -1.79769e308, math.Inf(1): math.Inf(1), math.Inf(-1): math.Inf(-1), 0: 0, 5e-324: 5e-324} {
+		if got := stable(v); got != want {
+			t.Errorf("%v: %v, want %v", v, got, want)
+		}
+	}
+	if got := stable(math.NaN()); got == got {
+		t.Error(got)
+	}
+}
+
+// A heap that has been bound is given up where another value comes, before its rank and behind it.
+func TestHeapsOfOtherValues(t *testing.T) {
+	column := &exchangedColumn{Column: assess.Column{Name: "x"}, own: ownOf}
+	tiny := 5e-324
+	if !new(assess.Bracket).Holds(tiny) {
+		t.Skip("no two values share a bracket with 0")
+	}
+	s := &seeker{column: column}
+	s.bracket.Rank, s.bracket.Count = 2, keptInBracket+1
+	s.take(movedBlock(0, make([]float64, keptInBracket)...))
+	if s.take(movedBlock(keptInBracket, tiny)); !s.lost || len(s.found) > 0 {
+		t.Errorf("lost %v, %d are kept", s.lost, len(s.found))
+	}
+	if _, ok := s.holder(); ok {
+		t.Error("it has a holder")
+	}
+}
+
+// The gauge of a run counts records by the second.
+func TestRates(t *testing.T) {
+	p := new(Progress)
+	p.Start("mask", -1)
+	p.Add(1000)
+	p.since.Add(-int64(1e12)) // a thousand seconds ago
+	if got := p.Rate(); got > 1 || got < 0.9 {
+		t.Errorf("1000 records in 1000 s: %v a second", got)
+	}
+}
