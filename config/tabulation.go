@@ -21,7 +21,7 @@ type Tabulation struct {
 	Name        string        `yaml:"name" doc:"the name, for reports and messages; by default the file's name without its extension"`
 	Source      Source        `yaml:"source" doc:"the records, files of any format; exactly one"`
 	Pipeline    string        `yaml:"pipeline" doc:"in place of source: a pipeline's configuration; what its masks release of its source is tabulated"`
-	Key         Secret        `yaml:"key" doc:"where the release key is kept, for cell_key and for rounding at random: the same key gives the same contributors the same change in every release"`
+	Key         Secret        `yaml:"key" doc:"where the release key is kept, for cell_key, markov and rounding at random: the same key gives the same contributors the same change in every release"`
 	Identity    []string      `yaml:"identity" doc:"the columns that identify a record, for the same; with pipeline those of its own"`
 	Holding     string        `yaml:"holding" doc:"the column that says to which holding a record belongs: contributors are then holdings, and what one adds to a cell is one contribution"`
 	Request     string        `yaml:"request" doc:"the column (true, yes, 1) that says that a respondent has asked for protection, for the rule request"`
@@ -112,6 +112,8 @@ type Protect struct {
 	Suppress *Suppress `yaml:"suppress" choice:"true" doc:"unsafe cells are held back, and others with them, so that none can be computed or estimated too closely"`
 	CellKey  *CellKey  `yaml:"cell_key" choice:"true" doc:"every count is changed a little, the same contributors always alike; needs key and identity, and totals are not the sums of what is published"`
 	Round    *Rounding `yaml:"round" choice:"true" doc:"every count becomes a multiple of a base, or the small ones become 0 or the base"`
+	Simulate *Simulate `yaml:"simulate" choice:"true" doc:"a table is drawn anew from all that have the same counts by one variable and by all others together"`
+	Markov   *Markov   `yaml:"markov" choice:"true" doc:"records change places at random in squares of four cells, so that the counts by one variable and by all others together stay, and every count keeps its expectation; needs key and identity"`
 	None     *NoMethod `yaml:"none" choice:"true" doc:"nothing is held back: the table is refused where a cell is unsafe"`
 }
 
@@ -139,11 +141,25 @@ func (c *CellKey) Noise() perturb.Noise {
 }
 
 // Perturbs reports whether cells are published with another value than their own.
-func (p *Protect) Perturbs() bool { return p.CellKey != nil || p.Round != nil }
+func (p *Protect) Perturbs() bool { return p.CellKey != nil || p.Round != nil || p.Exchanges() }
+
+// Exchanges reports whether records change places between cells.
+func (p *Protect) Exchanges() bool { return p.Simulate != nil || p.Markov != nil }
+
+// Exchanged is the variable that records then exchange; "" where it is not named.
+func (p *Protect) Exchanged() string {
+	switch {
+	case p.Simulate != nil:
+		return p.Simulate.Variable
+	case p.Markov != nil:
+		return p.Markov.Variable
+	}
+	return ""
+}
 
 // Keyed reports whether that needs keys of records.
 func (p *Protect) Keyed() bool {
-	return p.CellKey != nil || p.Round != nil && p.Round.Mode == "random"
+	return p.CellKey != nil || p.Markov != nil || p.Round != nil && p.Round.Mode == "random"
 }
 
 // Rounding are the parameters of rounding.
@@ -152,6 +168,21 @@ type Rounding struct {
 	Mode string `yaml:"mode" default:"controlled" enum:"controlled,small,random,nearest" doc:"controlled (default): to one of the two multiples next to it, so that totals stay sums and the changes add up to the least, in two dimensions; small: inner counts below the base become 0 or the base and totals are added up anew, in any number of dimensions; random: up or down without a bias, the same contributors always alike, which needs key and identity; nearest: to the nearest multiple; of the last two totals are not sums"`
 
 	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents, who know their own part of each count; ignore: against outsiders alone"`
+}
+
+// Simulate are the parameters of tables that are drawn anew.
+type Simulate struct {
+	Variable string `yaml:"variable" doc:"the variable that records exchange with each other: the counts by it stay, and so do those by all others together; by default the first of rows"`
+
+	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents, who know their own record; ignore: against outsiders alone"`
+}
+
+// Markov are the parameters of Markov perturbation.
+type Markov struct {
+	Variable string  `yaml:"variable" doc:"the variable that records exchange with each other: the counts by it stay, and so do those by all others together; by default the first of rows"`
+	Theta    float64 `yaml:"theta" required:"true" doc:"the probability with which a record leaves its cell, where fewer can leave than can enter it, else that of entering; above 0, at most 1"`
+
+	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents, who know their own record; ignore: against outsiders alone"`
 }
 
 // NoMethod has no parameters.

@@ -26,6 +26,8 @@ type MapMethod struct {
 	Suppress *MapSuppress `yaml:"suppress" choice:"true" doc:"cell suppression; what is not named is as the tables have it"`
 	Round    *MapRound    `yaml:"round" choice:"true" doc:"rounding, of counts"`
 	CellKey  *MapCellKey  `yaml:"cell_key" choice:"true" doc:"perturbation by cell keys, of counts"`
+	Simulate *MapSimulate `yaml:"simulate" choice:"true" doc:"tables drawn anew, of counts"`
+	Markov   *MapMarkov   `yaml:"markov" choice:"true" doc:"Markov perturbation, of counts"`
 }
 
 // MapSuppress are values of the parameters of Suppress, and of how far ranges must reach.
@@ -98,7 +100,7 @@ func (t *Tabulation) Candidates() (list []TableCandidate, left []string, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &candidates{table: &t.Tables[tables[0]]}
+	c := &candidates{table: &t.Tables[tables[0]], variables: len(t.variablesOf(&t.Tables[tables[0]])), holding: t.Holding != ""}
 	c.add(TableCandidate{Protect: c.table.Protect})
 	if t.Map == nil || len(t.Map.Methods) == 0 {
 		c.usual(len(t.Identity) > 0)
@@ -112,9 +114,11 @@ func (t *Tabulation) Candidates() (list []TableCandidate, left []string, err err
 
 // candidates collects them.
 type candidates struct {
-	table *Table
-	list  []TableCandidate
-	left  []string
+	table     *Table
+	variables int  // of the tables of its value
+	holding   bool // contributors are holdings
+	list      []TableCandidate
+	left      []string
 }
 
 func (c *candidates) add(n TableCandidate) {
@@ -130,16 +134,17 @@ func (t *Table) counted() bool { return t.Value == "" && t.Weight == "" }
 func (c *candidates) usual(keyed bool) {
 	c.method(MapMethod{Suppress: &MapSuppress{Cost: []string{"unit", "value", "log"}}})
 	if !c.table.counted() {
-		c.left = append(c.left, "rounding and cell_key, which are for counts without weights")
+		c.left = append(c.left, "rounding, cell_key, simulate and markov, which are for counts without weights")
 		return
 	}
 	modes := []string{"controlled", "small", "nearest"}
 	if keyed {
 		modes = []string{"controlled", "small", "random", "nearest"}
 	} else {
-		c.left = append(c.left, "cell_key and rounding at random, which need key and identity")
+		c.left = append(c.left, "cell_key, markov and rounding at random, which need key and identity")
 	}
 	c.method(MapMethod{Round: &MapRound{Base: []int{3, 5, 10}, Mode: modes}})
+	c.usualExchange(keyed)
 	if keyed {
 		c.method(MapMethod{CellKey: &MapCellKey{Max: []int{2, 3, 5}, Variance: []float64{0.5, 1, 2, 3}}})
 	}
@@ -155,6 +160,8 @@ func (c *candidates) method(m MapMethod) {
 				c.add(TableCandidate{Protect: Protect{Round: &Rounding{Base: base, Mode: mode, Respondents: c.table.Protect.respondents()}}})
 			}
 		}
+	case m.Simulate != nil || m.Markov != nil:
+		c.exchange(m)
 	case m.CellKey != nil:
 		for _, most := range orElse(m.CellKey.Max, 3) {
 			for _, variance := range orElse(m.CellKey.Variance, 1.5) {
@@ -256,6 +263,8 @@ func (p *Protect) flow() string {
 			text += ", least: " + strconv.Itoa(p.CellKey.Least)
 		}
 		return text + ignored(p) + "}}"
+	case p.Exchanges():
+		return p.flowExchange()
 	}
 	return "{none: {}}"
 }
@@ -278,6 +287,10 @@ func (p *Protect) respondents() string {
 		return p.Round.Respondents
 	case p.CellKey != nil:
 		return p.CellKey.Respondents
+	case p.Simulate != nil:
+		return p.Simulate.Respondents
+	case p.Markov != nil:
+		return p.Markov.Respondents
 	}
 	return "protect"
 }
@@ -363,7 +376,7 @@ func (l *loader) validateTableMap(t *Tabulation) {
 	table := &t.Tables[at]
 	points := 0.0
 	for k := range t.Map.Methods {
-		points += l.validateMapMethod(&t.Map.Methods[k], table, fmt.Sprintf("map.methods[%d]", k))
+		points += l.validateMapMethod(t, &t.Map.Methods[k], table, fmt.Sprintf("map.methods[%d]", k))
 	}
 	if points > mostTablePoints {
 		l.Wrong("map.methods", "must give at most %d points, got %v", mostTablePoints, points)
@@ -375,7 +388,7 @@ func (l *loader) validateTableMap(t *Tabulation) {
 const mostTablePoints = 1000
 
 // validateMapMethod returns how many points the method gives.
-func (l *loader) validateMapMethod(m *MapMethod, table *Table, at string) float64 {
+func (l *loader) validateMapMethod(t *Tabulation, m *MapMethod, table *Table, at string) float64 {
 	among := func(field string, list, words []string) {
 		for k, w := range list {
 			if path := fmt.Sprintf("%s.%s[%d]", at, field, k); !slices.Contains(words, w) {
@@ -402,7 +415,7 @@ func (l *loader) validateMapMethod(m *MapMethod, table *Table, at string) float6
 			l.Within(fmt.Sprintf("%s.suppress.interval[%d]", at, k), ps)
 		}
 		return size(len(m.Suppress.Cost)) * size(len(m.Suppress.Zeros)) * size(len(m.Suppress.Interval))
-	case !table.counted() && (m.Round != nil || m.CellKey != nil):
+	case !table.counted() && m.Suppress == nil:
 		l.Wrong(at, "must be suppress: %s is no table of counts without weights", table.Name)
 	case m.Round != nil:
 		among("round.mode", m.Round.Mode, []string{"controlled", "small", "random", "nearest"})
@@ -411,6 +424,8 @@ func (l *loader) validateMapMethod(m *MapMethod, table *Table, at string) float6
 			l.Wrong(at+".round.base", "must name at least one base")
 		}
 		return size(len(m.Round.Base)) * size(len(m.Round.Mode))
+	case m.Simulate != nil || m.Markov != nil:
+		return l.validateMapExchange(t, m, table, at)
 	case m.CellKey != nil:
 		whole("cell_key.max", m.CellKey.Max, 1, 1000)
 		whole("cell_key.least", m.CellKey.Least, 0, 1000)
@@ -469,6 +484,8 @@ func (m *TableMap) keyedMethod() string {
 		switch {
 		case method.CellKey != nil:
 			return fmt.Sprintf("map.methods[%d].cell_key", k)
+		case method.Markov != nil:
+			return fmt.Sprintf("map.methods[%d].markov", k)
 		case method.Round != nil && slices.Contains(method.Round.Mode, "random"):
 			return fmt.Sprintf("map.methods[%d].round", k)
 		}

@@ -85,8 +85,8 @@ func TestUsualCandidates(t *testing.T) {
 		methods       string
 		left          int
 	}{
-		{"counts", "", "cell_key round suppress", 3},
-		{"counts", "key: {env: RELEASE_KEY}\nidentity: [id]\n", "round suppress", 1},
+		{"counts", "", "cell_key markov round simulate suppress", 3},
+		{"counts", "key: {env: RELEASE_KEY}\nidentity: [id]\n", "round simulate suppress", 1},
 		{"turnover", "", "suppress", 1},
 	} {
 		text := strings.Replace(mappedTabulation, section, "map: {table: "+c.table+"}\n", 1)

@@ -11,7 +11,7 @@ import (
 
 // validatePerturbed checks a table whose cells are published with other values than
 // their own.
-func (l *loader) validatePerturbed(table *Table, at string) {
+func (l *loader) validatePerturbed(t *Tabulation, table *Table, at string) {
 	if !table.Protect.Perturbs() {
 		return
 	}
@@ -26,10 +26,40 @@ func (l *loader) validatePerturbed(table *Table, at string) {
 		_, problems := perturb.NewTable(c.Noise())
 		l.Within(path, problems)
 	}
+	l.validateExchange(t, table, at)
 	if c := table.Protect.Round; c != nil && l.Given(path+".base") && l.Sound(path+".base") {
 		var ps check.Problems
 		whole(&ps, "base", c.Base, 2, 10_000)
 		l.Within(path, ps)
+	}
+}
+
+// validateExchange checks a table in which records change places.
+func (l *loader) validateExchange(t *Tabulation, table *Table, at string) {
+	if !table.Protect.Exchanges() {
+		return
+	}
+	path := form.Join(at+".protect", table.Protect.Name())
+	if m := table.Protect.Markov; m != nil && l.Given(path+".theta") && l.Sound(path+".theta") {
+		var ps check.Problems
+		if !(m.Theta > 0 && m.Theta <= 1) {
+			ps.Addf("theta", "must be above 0 and at most 1, got %v", m.Theta)
+		}
+		l.Within(path, ps)
+	}
+	known := t.variablesOf(table)
+	if l.Given(at+".rows") && l.Sound(at+".rows") && len(known) == 1 {
+		l.Wrong(path, "must be another method, or rows must name a second variable: records exchange one variable with others that have all else alike")
+	}
+	if t.Holding != "" && table.Protect.respondents() == "protect" {
+		l.Wrong(path+".respondents", "must be ignore with holding: what a holding infers that has records in several cells is not audited for this method")
+	}
+	name := table.Protect.Exchanged()
+	if name == "" || !l.Sound(path+".variable") {
+		return
+	}
+	if !slices.Contains(known, name) {
+		l.Wrong(path+".variable", "must be a variable of the table, got %q%s", name, form.Instead(name, known))
 	}
 }
 
@@ -42,6 +72,10 @@ func (p *Protect) Name() string {
 		return "cell_key"
 	case p.Round != nil:
 		return "round"
+	case p.Simulate != nil:
+		return "simulate"
+	case p.Markov != nil:
+		return "markov"
 	}
 	return "none"
 }
@@ -81,7 +115,7 @@ func (l *loader) validateRecordKeys(t *Tabulation) {
 	}{{"key", l.Given("key")}, {"identity", l.Given("identity") && len(t.Identity) > 0}} {
 		switch {
 		case f.given && by == "" && t.Map == nil:
-			l.Wrong(f.name, "must be left out: no table is protected by cell_key, or rounded at random")
+			l.Wrong(f.name, "must be left out: no table is protected by cell_key or markov, or rounded at random")
 		case f.given && t.Pipeline != "":
 			l.Wrong(f.name, "must not stand beside pipeline, which brings its own")
 		case !f.given && by != "" && t.Pipeline == "" && !l.Misspelt("", f.name):

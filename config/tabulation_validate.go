@@ -150,7 +150,7 @@ func (l *loader) validateTable(t *Tabulation, i int) {
 	if table.Value == "" && table.Zeros == "unsafe" {
 		l.Wrong(at+".zeros", "must be left out of a table of counts: nobody is counted in a cell of value 0")
 	}
-	l.validatePerturbed(table, at)
+	l.validatePerturbed(t, table, at)
 	l.validateRules(t, table, at)
 }
 

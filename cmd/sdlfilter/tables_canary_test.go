@@ -74,6 +74,12 @@ func TestTablesCanary(t *testing.T) {
 		{name: "rounded", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "jsonl: {path: out/tables.jsonl}", change: func(s string) string {
 			return strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {round: {base: 5, mode: small}}}\nsink", 1)
 		}},
+		{name: "simulated", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
+			return strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {simulate: {}}}\nsink", 1)
+		}},
+		{name: "markov", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "jsonl: {path: out/tables.jsonl}", change: func(s string) string {
+			return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {markov: {theta: 1}}}\nsink", 1)
+		}},
 		{name: "withheld", source: "csv: {path: in.csv}", protect: "none: {}", sink: "csv: {path: out/tables.csv}", status: exitRefused},
 		{name: "broken", source: "csv: {path: broken.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitUsage},
 		{name: "broken left out", source: "csv: {path: broken.csv, types: {turnover: int64}}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitQuarantined,

@@ -106,6 +106,9 @@ func writeScalar(b *bytes.Buffer, v reflect.Value) {
 }
 
 // quoteValue keeps what is already expanded from being expanded again.
+// Quote writes a text as a value of a configuration, in which nothing is expanded.
+func Quote(s string) string { return quoteValue(s) }
+
 func quoteValue(s string) string { return quote(strings.ReplaceAll(s, "${", "$${")) }
 
 func quote(s string) string {

@@ -56,6 +56,8 @@ func TestFiguresOfTables(t *testing.T) {
 		"random":        two("round: {base: 3, mode: random}") + "gate: {rules: [{table: t, max_risk: 2}, {table: u, min_utility: 0.1}]}\n",
 		"small":         two("round: {base: 4, mode: small}") + "gate: {rules: [{table: u, min_efficiency: 0.9}, {table: t, min_utility: 10}]}\n",
 		"controlled":    table("unsafe: [{threshold: 3}]", "round: {base: 3}"),
+		"simulated":     two("simulate: {variable: size}") + "gate: {rules: [{table: t, max_risk: 2}]}\n",
+		"markov":        two("markov: {theta: 0.5}") + "gate: {rules: [{min_range: rule}]}\n",
 		"one dimension": "tables: [{name: t, rows: [region], unsafe: [{threshold: 30}], protect: {none: {}}}, {name: u, rows: [size], value: wages, unsafe: [{threshold: 2}], protect: {none: {}}}]\n",
 		"three":         "tables: [{name: t, rows: [nuts1, size, request], unsafe: [{threshold: 3}], protect: {none: {}}}]\n",
 	}
@@ -66,7 +68,7 @@ func TestFiguresOfTables(t *testing.T) {
 		write(t, dir, "key", testKey)
 		write(t, dir, "apriori.csv", "region,size,as,up,down\nn1,small,unsafe,100,50.5\ns1,total,published,,\nn2,medium,unsafe,,\n")
 		head := "version: 1\nname: firms\nunknown: drop\nsource: {csv: {path: %s/in.csv, types: {wages: float64, balance: float64, weight: float64}}}\nsink: {csv: {path: %s/out.csv}}\nreport: {json: %s/report.json, html: %s/report.html, cells: %s/cells.csv}\n"
-		if strings.Contains(text, "cell_key") || strings.Contains(text, "random") {
+		if strings.Contains(text, "cell_key") || strings.Contains(text, "random") || strings.Contains(text, "markov") {
 			head += "key: {file: %s/key}\nidentity: [id]\n"
 		}
 		res, err := run(t, dir, head+text)

@@ -57,6 +57,9 @@ func judgeTable(t *config.Tabulation, p *protected, r *TableReport, add func(ass
 
 // disclosedAdvice says what can be done where an unsafe cell can be computed.
 func disclosedAdvice(p *protected) string {
+	if p.margin != nil {
+		return "margins that are kept, and counts beside which there are none to exchange, stay as they are: a coarser classification, another variable to exchange, or another method leaves more counts that can be true"
+	}
 	if p.published != nil {
 		return "changes of a greater variance, and a greater max, leave more values that can be true"
 	}

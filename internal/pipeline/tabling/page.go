@@ -81,6 +81,13 @@ func (p *protected) page(t int, value string, confidential bool) pageTable {
 	if c := p.table.Protect.CellKey; c != nil {
 		v.Caption += fmt.Sprintf(", each changed by at most %d; totals need not be the sums of their parts", c.Max)
 	}
+	if e := &p.table.Protect; e.Exchanges() {
+		words := "perturbed at random"
+		if e.Simulate != nil {
+			words = "drawn anew"
+		}
+		v.Caption += fmt.Sprintf(", with the true counts by %s, and by all other variables together; all else is %s", p.exchangedVariable(), words)
+	}
 	if n := p.size(t); n > pageCells {
 		v.Note = fmt.Sprintf("The table has %d cells, more than a page shows; they are in the file of the tables.", n)
 		return v

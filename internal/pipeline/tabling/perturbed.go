@@ -166,6 +166,8 @@ func (p *protected) cellRisk(cell int32) (risk, square float64) {
 			square += q * d * d
 		}
 		return tablerisk.Risk(b), square
+	case p.margin != nil: // drawn anew: all that the margins leave is alike
+		return tablerisk.RangeRisk(p.ranges.Low[cell], p.ranges.High[cell], v)
 	case p.hidden(cell) && p.ranges != nil && p.ranges.Unsolved > 0: // its ends may be too far apart
 		return tablerisk.RangeRisk(p.ranges.ShownLow[cell], p.ranges.ShownHigh[cell], v)
 	case p.hidden(cell) && p.ranges != nil:

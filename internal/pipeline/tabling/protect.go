@@ -27,6 +27,7 @@ type protected struct {
 	insiders  []audit.Insider
 	published []float64                  // what is published of each cell in place of its value; nil: the value
 	beliefs   func(cell int32) []float64 // then: how probable each count from ranges.Low on is
+	margin    func(cell int32) bool      // of tables in which records change places: whether a cell keeps its value; else nil
 	short     bool                       // the search for cells to publish after all was cut short
 	refused   check.Problems             // why there is no pattern at all: cells that cannot be protected
 }
@@ -45,6 +46,8 @@ func (r *records) protect(ctx context.Context, f *family) (*protected, error) {
 		return p, p.byCellKey(r.recordKeys())
 	case f.table.Protect.Round != nil:
 		return p, r.round(p)
+	case f.table.Protect.Exchanges():
+		return p, r.exchange(p)
 	}
 	return p, p.suppress(p.costs)
 }

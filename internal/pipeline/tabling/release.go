@@ -24,11 +24,14 @@ const (
 	empty      = "empty" // no contributor; the value is 0
 	perturbed  = "perturbed"
 	rounded    = "rounded"
+	simulated  = "simulated"
 )
 
 // publicStatus is what the public is told of a cell.
 func (p *protected) publicStatus(cell int32) string {
 	switch {
+	case p.margin != nil && p.margin(cell):
+		return published
 	case p.published != nil:
 		return p.changed() // whether or not it is empty, or was changed
 	case p.hidden(cell):
@@ -43,6 +46,9 @@ func (p *protected) publicStatus(cell int32) string {
 func (p *protected) changed() string {
 	if p.table.Protect.Round != nil {
 		return rounded
+	}
+	if p.table.Protect.Simulate != nil {
+		return simulated
 	}
 	return perturbed
 }

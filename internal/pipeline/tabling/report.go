@@ -63,6 +63,7 @@ type TableReport struct {
 	Value      string             `json:"value,omitempty"` // the column; none: counts
 	Method     string             `json:"method"`
 	Parameters map[string]float64 `json:"parameters,omitempty"` // of a method that changes values
+	Exchanged  string             `json:"exchanged,omitempty"`  // the variable that records exchange, the counts by which stay
 	Cells      int                `json:"cells"`
 	Empty      int                `json:"empty"`
 	Published  int                `json:"published"`
@@ -123,6 +124,9 @@ func (p *protected) report() FamilyReport {
 // tableReport counts what became of table t of a family.
 func (p *protected) tableReport(t int, c *config.Table) TableReport {
 	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Method: methodOf(&c.Protect), Parameters: parametersOf(&c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{}, Respondent: []string{}}
+	if c.Protect.Exchanges() {
+		r.Exchanged = p.exchangedVariable()
+	}
 	inside := map[int32]bool{}
 	filled, unchanged := 0, 0
 	for at := range p.size(t) {
@@ -193,6 +197,9 @@ func parametersOf(p *config.Protect) map[string]float64 {
 	if c := p.Round; c != nil {
 		return map[string]float64{"base": float64(c.Base)}
 	}
+	if m := p.Markov; m != nil {
+		return map[string]float64{"theta": m.Theta}
+	}
 	return nil
 }
 
@@ -221,6 +228,7 @@ type PublicTable struct {
 	Value      string             `json:"value,omitempty"`
 	Method     string             `json:"method"`
 	Parameters map[string]float64 `json:"parameters,omitempty"` // of a method that changes values
+	Exchanged  string             `json:"exchanged,omitempty"`  // the variable that records exchange, the counts by which stay
 	Cells      int                `json:"cells"`
 	Empty      int                `json:"empty"`
 	Published  int                `json:"published"`
@@ -234,7 +242,7 @@ const PublicSchema = "sdlfilter.tables.public/1"
 func (r *Report) Public() *Public {
 	p := &Public{Schema: PublicSchema, Name: r.Name, Version: r.Version, Audited: true, Release: r.Release}
 	for _, t := range r.Tables {
-		p.Tables = append(p.Tables, PublicTable{t.Name, t.Variables, t.Value, t.Method, t.Parameters, t.Cells, t.Empty, t.Published, t.Cells - t.Empty - t.Published})
+		p.Tables = append(p.Tables, PublicTable{t.Name, t.Variables, t.Value, t.Method, t.Parameters, t.Exchanged, t.Cells, t.Empty, t.Published, t.Cells - t.Empty - t.Published})
 	}
 	return p
 }

@@ -1,0 +1,253 @@
+package tabling
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const exchangedTables = `version: 1
+source: {csv: {path: %s/in.csv}}
+hierarchies: {region: {prefix: [1, 2]}}
+tables:
+  - {name: t, rows: [region, sex, age], unsafe: [{threshold: 3}], protect: {METHOD}}
+  - {name: u, rows: [age, region], unsafe: [{threshold: 3}], protect: {METHOD}}
+sink: {csv: {path: %s/out.csv}}
+report: {json: %s/report.json, html: %s/report.html, cells: %s/cells.csv}
+`
+
+// exchangedOf runs the tables of a method over some people.
+func exchangedOf(t *testing.T, rows []string, method, more string) (dir string, res *Result) {
+	t.Helper()
+	dir = t.TempDir()
+	people(t, dir, rows)
+	text := strings.ReplaceAll(exchangedTables, "METHOD", method) + more
+	if strings.Contains(method, "markov") {
+		text += "key: {file: %s/key}\nidentity: [id]\n"
+	}
+	res, err := run(t, dir, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, res
+}
+
+// denseIn draws people of every region, sex and age, so that few counts are small.
+func denseIn(rng *rand.Rand, n int) (rows []string) {
+	for i := range n {
+		region := []string{"n1", "n2", "s1"}[rng.IntN(3)]
+		rows = append(rows, fmt.Sprintf("%d,%s,%s,%d", 1000+i, region, []string{"f", "m"}[rng.IntN(2)], 10*rng.IntN(6)))
+	}
+	return rows
+}
+
+// Of the published tables the counts by region, and those by sex and age together, are the true
+// ones and are said to be; all sums hold, some other counts differ, and the order of the records
+// changes nothing.
+func TestExchangedTablesKeepTheirMargins(t *testing.T) {
+	rng := rand.New(rand.NewPCG(16, 21))
+	rows := denseIn(rng, 160)
+	for method, status := range map[string]string{"simulate: {}": "simulated", "markov: {theta: 0.8}": "perturbed"} {
+		dir, res := exchangedOf(t, rows, method, "")
+		if res.Report.Withheld != "" {
+			t.Fatalf("%s: %s", method, res.Report.Withheld)
+		}
+		counts := map[string]int{} // of the records themselves
+		for _, row := range rows {
+			f := strings.Split(row, ",")
+			for _, region := range []string{f[1], f[1][:1], "total"} {
+				for _, sex := range []string{f[2], "total"} {
+					for _, age := range []string{f[3], "total"} {
+						counts[region+"|"+sex+"|"+age]++
+					}
+				}
+			}
+		}
+		shown, changed := map[string]int{}, 0
+		for _, row := range read(t, dir, "out.csv")[1:] {
+			cell := strings.Join(row[1:4], "|")
+			n, err := strconv.Atoi(row[4])
+			if err != nil {
+				t.Fatal(row)
+			}
+			if before, seen := shown[cell]; seen && before != n {
+				t.Errorf("%s: %s is %d in one table and %d in the other", method, cell, before, n)
+			}
+			shown[cell] = n
+			margin := row[1] == "total" || row[2] == "total" && row[3] == "total"
+			switch want := map[bool]string{true: "published", false: status}[margin]; {
+			case row[5] != want:
+				t.Errorf("%s: %s has the status %s, want %s", method, cell, row[5], want)
+			case margin && n != counts[cell]:
+				t.Errorf("%s: %s is %d, want %d", method, cell, n, counts[cell])
+			case n != counts[cell]:
+				changed++
+			}
+		}
+		for cell, n := range shown {
+			f := strings.Split(cell, "|")
+			if f[0] == "n" && n != shown["n1|"+f[1]+"|"+f[2]]+shown["n2|"+f[1]+"|"+f[2]] || f[1] == "total" && n != shown[f[0]+"|f|"+f[2]]+shown[f[0]+"|m|"+f[2]] {
+				t.Errorf("%s: %s does not add up", method, cell)
+			}
+		}
+		if changed < 30 {
+			t.Errorf("%s: %d counts changed", method, changed)
+		}
+		shuffled := append([]string(nil), rows...)
+		rng.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		again, _ := exchangedOf(t, shuffled, method, "")
+		if a, b := read(t, dir, "out.csv"), read(t, again, "out.csv"); fmt.Sprint(a) != fmt.Sprint(b) {
+			t.Errorf("%s: the order of the records changes the tables", method)
+		}
+		page, err := os.ReadFile(filepath.Join(dir, "report.public.html"))
+		if err != nil || !strings.Contains(string(page), "with the true counts by region, and by all other variables together") {
+			t.Errorf("%s: %v, %s", method, err, page)
+		}
+	}
+}
+
+// A simulated table follows from its margins: of other records that have them it is the same.
+func TestSimulatedTablesTellNothingButMargins(t *testing.T) {
+	rng := rand.New(rand.NewPCG(16, 22))
+	rows := denseIn(rng, 160)
+	other := append([]string(nil), rows...)
+	regions := make([]string, len(rows))
+	for i, row := range rows {
+		regions[i] = strings.Split(row, ",")[1]
+	}
+	rng.Shuffle(len(regions), func(i, j int) { regions[i], regions[j] = regions[j], regions[i] })
+	for i, row := range other {
+		f := strings.Split(row, ",")
+		f[1] = regions[i]
+		other[i] = strings.Join(f, ",")
+	}
+	a, one := exchangedOf(t, rows, "simulate: {}", "")
+	b, two := exchangedOf(t, other, "simulate: {}", "")
+	if one.Report.Withheld != "" || two.Report.Withheld != "" {
+		t.Fatal(one.Report.Withheld, two.Report.Withheld)
+	}
+	if fmt.Sprint(read(t, a, "out.csv")) != fmt.Sprint(read(t, b, "out.csv")) {
+		t.Error("records with the same margins give other tables")
+	}
+	if fmt.Sprint(read(t, a, "cells.csv")) == fmt.Sprint(read(t, b, "cells.csv")) {
+		t.Error("the records are the same, which shows nothing")
+	}
+}
+
+// small is a table of two rows and two columns.
+func small(t *testing.T, method, more string, counts ...int) *Result {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, "key", testKey)
+	var rows []string
+	for at, n := range counts {
+		for range n {
+			rows = append(rows, fmt.Sprintf("%d,%s,%s", len(rows), []string{"x", "y"}[at/2], []string{"p", "q"}[at%2]))
+		}
+	}
+	write(t, dir, "in.csv", "id,a,b\n"+strings.Join(rows, "\n")+"\n")
+	if strings.Contains(method, "markov") {
+		more += "key: {file: %s/key}\nidentity: [id]\n"
+	}
+	res, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\ntables: [{name: t, rows: [a, b], unsafe: [{threshold: 3}], protect: {"+method+"}}]\n"+more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out.csv")); (err == nil) != (res.Report.Withheld == "") {
+		t.Errorf("%s of %v: %v, withheld: %q", method, counts, err, res.Report.Withheld)
+	}
+	return res
+}
+
+// Tables are withheld where a margin is unsafe, which is published as it is; where what is left
+// to an unsafe count is one value, to everybody or to a respondent; and where a gate asks for more.
+func TestExchangedTablesThatAreWithheld(t *testing.T) {
+	for _, c := range []struct {
+		name, method, more string
+		counts             []int
+		want               string // of what is said; "": published
+	}{
+		{"the margin leaves 0 to 3", "simulate: {}", "", []int{1, 14, 2, 83}, ""},
+		{"a margin is 2", "simulate: {}", "", []int{1, 14, 1, 83}, "at most 0 unsafe cells can be computed"},
+		{"a total is 2", "simulate: {}", "", []int{1, 1, 17, 83}, "at most 0 unsafe cells can be computed"},
+		{"risk is 1/ln 4", "simulate: {}", "gate: {rules: [{max_risk: 0.722}]}\n", []int{1, 14, 2, 83}, ""},
+		{"risk is no less", "simulate: {}", "gate: {rules: [{max_risk: 0.721}]}\n", []int{1, 14, 2, 83}, "risk at most 0.721"},
+		{"range is asked for", "simulate: {}", "gate: {rules: [{min_range: rule}]}\n", []int{1, 14, 2, 83}, "reaches as far as its rule asks"},
+		{"a count that many can enter", "markov: {theta: 0.9}", "", []int{2, 14, 17, 83}, ""},
+		{"nearly nothing moves", "markov: {theta: 0.001}", "", []int{2, 14, 17, 83}, "at most 0 unsafe cells can be computed"},
+		{"nobody can enter", "markov: {theta: 0.9}", "", []int{2, 0, 17, 83}, "at most 0 unsafe cells can be computed"},
+	} {
+		res := small(t, c.method, c.more, c.counts...)
+		if c.want == "" && res.Report.Withheld != "" || !strings.Contains(res.Report.Withheld, c.want) {
+			t.Errorf("%s: withheld %q, want %q", c.name, res.Report.Withheld, c.want)
+		}
+	}
+}
+
+// Where margins of 1 are published all the same, the first count of 2, 1, 1, 0 is 2 or 3, and who
+// knows that she is one of those beside it knows which; so it is with these. Nobody else does.
+func TestExchangedTablesAndRespondents(t *testing.T) {
+	for respondents, want := range map[string]int{"protect": 3, "ignore": 0} {
+		dir := t.TempDir()
+		write(t, dir, "in.csv", "a,b\nx,p\nx,p\nx,q\ny,p\n")
+		write(t, dir, "safe.csv", "a,b,as\ny,total,safe\ntotal,q,safe\n")
+		res, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\n"+
+			"tables: [{name: t, rows: [a, b], apriori: %s/safe.csv, unsafe: [{threshold: 3}], protect: {simulate: {respondents: "+respondents+"}}}]\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := res.Report.Tables[0]
+		if len(r.Respondent) != want || len(r.Disclosed) > 0 || (res.Report.Withheld != "") != (want > 0) {
+			t.Errorf("%s: respondents infer %v, disclosed %v, withheld %q", respondents, r.Respondent, r.Disclosed, res.Report.Withheld)
+		}
+	}
+}
+
+// Who is alone in a count is not asked of it.
+func TestNobodyIsAskedOfHerOwnCount(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "in.csv", "a,b\nx,p\nx,p\nx,q\n"+strings.Repeat("y,p\n", 5))
+	write(t, dir, "safe.csv", "a,b,as\ntotal,q,safe\n")
+	res, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\n"+
+		"tables: [{name: t, rows: [a, b], apriori: %s/safe.csv, unsafe: [{threshold: 2}], protect: {simulate: {}}}]\n")
+	if err != nil || res.Report.Withheld != "" {
+		t.Errorf("%v, %+v", err, res)
+	}
+}
+
+// What a respondent of the same square knows of a count perturbed in it ends the range of what
+// is possible: with one record beside the count that is alone, all but one value.
+func TestPerturbedTablesAndRespondents(t *testing.T) {
+	for respondents, want := range map[string]bool{"protect": true, "ignore": false} {
+		inferred := false
+		for n := range 20 {
+			dir := t.TempDir()
+			write(t, dir, "key", testKey)
+			write(t, dir, "in.csv", fmt.Sprintf("id,a,b\n1,x,p\n2,x,q\n3,y,p\n%d,y,q\n", 4+n))
+			write(t, dir, "safe.csv", "a,b,as\nx,total,safe\ny,total,safe\ntotal,p,safe\ntotal,q,safe\n")
+			res, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\nkey: {file: %s/key}\nidentity: [id]\n"+
+				"tables: [{name: t, rows: [a, b], apriori: %s/safe.csv, unsafe: [{threshold: 3}], protect: {markov: {theta: 0.5, respondents: "+respondents+"}}}]\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			inferred = inferred || len(res.Report.Tables[0].Respondent) > 0
+		}
+		if inferred != want {
+			t.Errorf("%s: respondents infer something: %v", respondents, inferred)
+		}
+	}
+}
+
+// Linked tables need one that has all variables.
+func TestExchangesNeedATableOfAllVariables(t *testing.T) {
+	dir := t.TempDir()
+	people(t, dir, denseIn(rand.New(rand.NewPCG(16, 23)), 100))
+	text := strings.Replace(strings.ReplaceAll(exchangedTables, "METHOD", "simulate: {}"), "rows: [region, sex, age]", "rows: [region, sex]", 1)
+	if _, err := run(t, dir, text); err == nil || !strings.Contains(err.Error(), "tables[0].protect.simulate: must be another method, or one table must have all variables") {
+		t.Error(err)
+	}
+}
