@@ -1,0 +1,141 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// pairsOf runs a configuration's masks over its source.
+func pairsOf(t *testing.T, p *config.Pipeline) (*pipeline.Plan, assess.Pairs) {
+	t.Helper()
+	key, err := p.Key.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := pipeline.OpenSource(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	ctx, o := pipeline.Options{}.Ready(t.Context())
+	acc, pl, err := masked(ctx, p, o, src, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pl, acc.Pairs()
+}
+
+// What masks take from categories is told of the columns that were asked for, and what is left
+// to find respondents by of all keys, with the estimator that the configuration has.
+func TestCategories(t *testing.T) {
+	for name, uniqueness := range map[string]string{
+		"nothing is said": "", "the exact estimator": ", intruder: {uniqueness: {approximate: false, k: [2], suda2: false}}",
+		"another alpha": ", intruder: {uniqueness: {alpha: 0.4, weight: weight}}", "other parts": ", intruder: {linkage: {}}",
+	} {
+		p := survey(t, 120, "{recode: {columns: [region], map: {n: a, s: a, w: w}}}, {recode: {columns: [house], map: {h0: x, h1: x}, other: y}}", "assess: {keys: [age, region, house, wage]"+uniqueness+"}")
+		pl, pairs := pairsOf(t, p)
+		// The same by the whole intruder, of which uniqueness is asked for in any case.
+		of, all := *pl, *pl.Config
+		if name == "other parts" {
+			all.Assess.Intruder = nil
+		}
+		of.Config = &all
+		r, _, err := onPairs(t.Context(), &of, pairs)
+		if err != nil || r.Uniqueness == nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		most, mean := r.Uniqueness.MaxIndividualRisk, r.Uniqueness.ExpectedReidentifications/120
+		for _, columns := range [][]string{{"region"}, {"house"}, {"region", "house"}, {"house", "debt", "region"}} {
+			m, err := Categories(t.Context(), pl, pairs, columns)
+			if err != nil {
+				t.Fatalf("%s, %q: %v", name, columns, err)
+			}
+			if m.MaxRisk != most || math.Abs(m.MeanRisk-mean) > 1e-12 || most <= 0 {
+				t.Errorf("%s, %q: risks %v and %v, want %v and %v", name, columns, m.MaxRisk, m.MeanRisk, most, mean)
+			}
+			var got []string
+			for _, c := range m.Loss.Columns {
+				got = append(got, c.Name)
+			}
+			want := slices.DeleteFunc([]string{"region", "house"}, func(c string) bool { return !slices.Contains(columns, c) })
+			if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+				t.Errorf("%s: loss of %q, want %q", name, got, want)
+			}
+		}
+		if m, err := Categories(t.Context(), pl, pairs, nil); err == nil {
+			t.Errorf("%s: of no column: %+v", name, m)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if m, err := Categories(ctx, pl, pairs, []string{"region"}); !errors.Is(err, context.Canceled) || m != nil {
+			t.Errorf("%s, ended: %+v, %v", name, m, err)
+		}
+		if id, err := Some(ctx, pl, pairs, []string{"uniqueness", "linkage"}); id != nil || err != nil && !errors.Is(err, context.Canceled) || err == nil && name != "other parts" {
+			t.Errorf("%s, some, ended: %+v, %v", name, id, err)
+		}
+	}
+}
+
+// Each part is let at the pairs where it is both configured and named, the first and the last
+// as those between.
+func TestSomeOfTheParts(t *testing.T) {
+	p := survey(t, 60, "{noise: {columns: [wage], sd: 5%}}, {recode: {columns: [region], map: {n: a, s: a, w: w}}}",
+		"assess: {keys: [age, region, wage], intruder: {targets: 20, linkage: {}, bayes: {}, uniqueness: {}, inversion: true}}")
+	pl, pairs := pairsOf(t, p)
+	shown := map[string]func(*assess.Identity) bool{
+		"linkage":    func(i *assess.Identity) bool { return !math.IsNaN(float64(i.Linked)) },
+		"bayes":      func(i *assess.Identity) bool { return !math.IsNaN(float64(i.CorrectLinks)) },
+		"uniqueness": func(i *assess.Identity) bool { return !math.IsNaN(float64(i.MinK)) },
+		"inversion":  func(i *assess.Identity) bool { return i.Inverted != nil },
+	}
+	for _, parts := range [][]string{{"linkage"}, {"bayes"}, {"uniqueness"}, {"inversion"}, {"linkage", "inversion"}, {"uniqueness", "bayes"}, Judged} {
+		id, err := Some(t.Context(), pl, pairs, parts)
+		if err != nil || id == nil {
+			t.Fatalf("%q: %v", parts, err)
+		}
+		for part, there := range shown {
+			if there(id) != slices.Contains(parts, part) {
+				t.Errorf("%q: %s is there: %v", parts, part, there(id))
+			}
+		}
+	}
+}
+
+// Codes of categories are found by their texts and by the numbers that they are; what is not
+// among the values has none, nor has a null.
+func TestCodesOfCategories(t *testing.T) {
+	north, south := microdata.CategoryCode([]byte("north")), microdata.CategoryCode([]byte("south"))
+	find := codesOf([]float64{north, 7, math.NaN(), south, 0, north}, []int32{4, 2, -1, 9, 0, 4})
+	for text, want := range map[string]int32{"north": 4, "south": 9, "7": 2, "7.0": 2, "0": 0, "-0": 0} {
+		if got, ok := find(text); !ok || got != want {
+			t.Errorf("%q: %d, %v; want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"west", "8", "", "NaN", "x7"} {
+		if got, ok := find(text); ok {
+			t.Errorf("%q has the code %d", text, got)
+		}
+	}
+}
+
+// The ends of values are those of all, wherever they stand; of none there are none.
+func TestEnds(t *testing.T) {
+	for _, c := range []struct {
+		values    []float64
+		low, high float64
+	}{
+		{[]float64{3, 1, 2}, 1, 3}, {[]float64{1, 2, 3}, 1, 3}, {[]float64{2, 3, 1}, 1, 3}, {[]float64{math.NaN(), 5, math.NaN()}, 5, 5}, {nil, math.Inf(1), math.Inf(-1)},
+	} {
+		if low, high := ends(c.values); low != c.low || high != c.high {
+			t.Errorf("%v: %v to %v", c.values, low, high)
+		}
+	}
+}
