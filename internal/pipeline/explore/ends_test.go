@@ -5,54 +5,87 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
-// Wherever a map is told to end, it says so.
-func TestMapEndsAtEveryStep(t *testing.T) {
-	p := mapped(t, t.TempDir(), "assess: {replicates: 2, sample: 200, targets: [max]}", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}}",
-		"gate: {rules: [{column: income, min_efficiency: 0.1}], max_quarantined: 0.5}")
-	told, skip := 0, 0
-	for n := range eventually.Steps {
-		if skip++; n > 20 && skip%3 > 0 {
-			continue // as those beside it
-		}
-		ctx := eventually.Ends(t.Context(), n)
-		m, err := Map(ctx, p, pipeline.Options{})
-		if err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled)) || err == nil && m == nil {
-			t.Fatalf("ended at question %d: %v, %v", n, m, err)
-		}
-		if err != nil {
-			told++
-		} else if !ctx.Ended() {
-			break
-		}
+// endings are maps of every kind, by name: over a grid, by search, with a swap over the data,
+// of categories that are drawn and that are not.
+func endings(t *testing.T) map[string]*config.Pipeline {
+	t.Helper()
+	const few = "assess: {replicates: 2, sample: 200, targets: [max]}"
+	const rules = "gate: {rules: [{column: income, min_efficiency: 0.1}], max_quarantined: 0.5}"
+	all := map[string]*config.Pipeline{
+		"a grid":   mapped(t, t.TempDir(), few, "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}}", rules),
+		"a search": mapped(t, t.TempDir(), few, "map: {search: true, vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}}", rules),
+		"a swap": mapped(t, t.TempDir(), few, "masks: [{swap: {keys: [kind], attribute: region, columns: [income], rate: 0.2, policy: random, scope: dataset}}]",
+			"map: {vary: {masks.0.swap.rate: {from: 0.1, to: 0.5, steps: 2}}}", rules),
 	}
-	if told < 5 {
-		t.Errorf("it was ended %d times: the test shows little", told)
+	for name, masks := range map[string]string{
+		"suppressed categories": "[{suppress: {keys: [place, job, sex], k: 2}}]", "drawn categories": "[{pram: {columns: [job], keep: 0.9, categories: [j0, j1, j2, j3, j4]}}]",
+	} {
+		of, vary := "place", "masks.0.suppress.k: {from: 2, to: 3, steps: 2}"
+		if name == "drawn categories" {
+			of, vary = "job", "masks.0.pram.keep: {from: 0.7, to: 0.9, steps: 2}"
+		}
+		p, err := coded(t, t.TempDir(), masks, "{max_changed: 0.9}", "{categories: ["+of+"], vary: {"+vary+"}}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Assess.Replicates = 3
+		all[name] = p
+	}
+	return all
+}
+
+// Wherever a map of any kind is told to end, it says so.
+func TestMapEndsAtEveryStep(t *testing.T) {
+	for name, p := range endings(t) {
+		told, skip := 0, 0
+		for n := range eventually.Steps {
+			if skip++; n > 20 && skip%3 > 0 {
+				continue // as those beside it
+			}
+			ctx := eventually.Ends(t.Context(), n)
+			m, err := Map(ctx, p, pipeline.Options{})
+			if err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled)) || err == nil && m == nil {
+				t.Fatalf("%s, ended at question %d: %v, %v", name, n, m, err)
+			}
+			if err != nil {
+				told++
+			} else if !ctx.Ended() {
+				break
+			}
+		}
+		if told < 5 {
+			t.Errorf("%s was ended %d times: the test shows little", name, told)
+		}
 	}
 }
 
-// Whatever call to the source of a map fails, it says so. Without rules no point is tried as
-// a run, whose report would want the digest of the configuration.
+// Whatever call to the source of a map of any kind fails, it says so.
 func TestEveryCallOfAMapFailsOnce(t *testing.T) {
-	p := mapped(t, t.TempDir(), "assess: {replicates: 2, sample: 200, targets: [max]}", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}}",
-		"gate: {}")
-	attempt := func(calls *faulty.Calls) (*rumap.Map, error) {
-		of := *p
-		of.Source.Config = calls.Config(p.Source.Config)
-		return Map(t.Context(), &of, pipeline.Options{})
-	}
-	all := new(faulty.Calls)
-	if m, err := attempt(all); err != nil || m.Recommended != nil {
-		t.Fatal(m, err)
-	}
-	for name, n := range faulty.Each(all.Counts()) {
-		if _, err := attempt(&faulty.Calls{Name: name, N: n}); !errors.Is(err, faulty.ErrCall) {
-			t.Errorf("%s, call %d fails: %v", name, n, err)
+	for name, p := range endings(t) {
+		p.Gate.Rules = nil // else a point is tried as a run, whose report wants the digest of the configuration
+		if p.Map.Search {
+			continue // it needs rules
+		}
+		attempt := func(calls *faulty.Calls) (*rumap.Map, error) {
+			of := *p
+			of.Source.Config = calls.Config(p.Source.Config)
+			return Map(t.Context(), &of, pipeline.Options{})
+		}
+		all := new(faulty.Calls)
+		if m, err := attempt(all); err != nil || m.Recommended != nil {
+			t.Fatal(name, m, err)
+		}
+		for call, n := range faulty.Each(all.Counts()) {
+			if _, err := attempt(&faulty.Calls{Name: call, N: n}); !errors.Is(err, faulty.ErrCall) {
+				t.Errorf("%s: %s, call %d fails: %v", name, call, n, err)
+			}
 		}
 	}
 }

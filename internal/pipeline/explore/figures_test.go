@@ -49,5 +49,22 @@ func TestFiguresOfMaps(t *testing.T) {
 			return strings.HasSuffix(path, ".version") || strings.HasSuffix(path, ".schema") || strings.Contains(path, ".rules") || risk != "" && risk[0] > '1' // of the targets two are enough
 		})
 	}
+	// Of categories: R and U over what is kept, over a level and over k, of one column and of two.
+	kinds := map[string]struct{ masks, section string }{
+		"categories kept":       {"[{pram: {columns: [job], keep: 0.9, categories: [j0, j1, j2, j3, j4]}}, {suppress: {keys: [place, job, sex], k: 2}}]", "{categories: [place, job], vary: {masks.0.pram.keep: {from: 0.5, to: 0.9, steps: 2}}}"},
+		"categories suppressed": {"[{suppress: {keys: [place, job, sex], k: 2}}]", "{categories: [job], vary: {masks.0.suppress.k: {from: 2, to: 4, steps: 2}}}"},
+		"categories joined":     {"[{recode: {columns: [place], file: DIR/tree.csv, level: 1}}]", "{categories: [place], vary: {masks.0.recode.level: {from: 1, to: 2}}}"},
+	}
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		c := kinds[name]
+		p, err := coded(t, t.TempDir(), c.masks, "{max_changed: 0.9}", c.section)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Assess.Replicates = 3
+		f.AddTree(name, mapOf(t, p), func(path string) bool {
+			return strings.HasSuffix(path, ".version") || strings.HasSuffix(path, ".schema") || strings.Contains(path, ".rules")
+		})
+	}
 	f.Check(t, "testdata/figures.tsv")
 }
