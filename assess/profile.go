@@ -268,7 +268,8 @@ func (p *Profiler) offer(b *microdata.Block, keep microdata.Bitmap) {
 	p.sample.Bound()
 }
 
-// Merge adds what o has seen. The two must have been made for the same columns.
+// Merge adds what o has seen, for profiles that are made of parts of the data side by
+// side. It returns an error where the two were not made for the same columns.
 func (p *Profiler) Merge(o *Profiler) error {
 	if !slices.Equal(p.columns, o.columns) {
 		return errors.New("profile: merge: columns must be the same")

@@ -25,15 +25,6 @@ func (x predictor) at(r int32) float64 {
 	return 0
 }
 
-// numbers are columns that are numbers each.
-func numbers(columns [][]float64) []predictor {
-	list := make([]predictor, len(columns))
-	for k, values := range columns {
-		list[k].values = values
-	}
-	return list
-}
-
 // greatestCategories bounds those of one column, in each stratum.
 const greatestCategories = 50
 

@@ -229,3 +229,12 @@ func TestSynthesiseIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// numbers are columns that are numbers each.
+func numbers(columns [][]float64) []predictor {
+	list := make([]predictor, len(columns))
+	for k, values := range columns {
+		list[k].values = values
+	}
+	return list
+}

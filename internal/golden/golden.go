@@ -1,8 +1,8 @@
 // Package golden gives tests reference values: those in the repository, which an
-// independent script makes of made-up data (ReadReference) or sdcMicro of made-up
-// households (RecordSwap), and those of the field's reference data sets, which lie beside
-// it, in ../shared, and may not be copied into it. A test that asks for one of the latter
-// is skipped where the folder is not there; what it tests is tested with the former too.
+// independent script makes of made-up data (ReadReference), and those of the field's
+// reference data sets, which lie beside it, in ../shared, and may not be copied into it.
+// A test that asks for one of the latter is skipped where the folder is not there; what
+// it tests is tested with the former too.
 package golden
 
 import (

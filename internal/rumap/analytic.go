@@ -2,7 +2,6 @@ package rumap
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mathext"
@@ -239,16 +238,4 @@ func SwitchOver(n int, sd float64) (float64, error) {
 	var ps check.Problems
 	checkSample(&ps, n, sd)
 	return checked(sd*sd*(float64(n+1)/float64(n-1)), ps)
-}
-
-// Threshold returns the smallest λ² at which the risk of a linked record (eq. 4)
-// is at most maxRisk, 1/maxRisk, and the utility there. maxRisk is above 0, +Inf
-// where all is tolerable. Figure 2 of Duncan et al. (2004) reads λ² = 0.21, U = 165.
-func Threshold(n int, sd, maxRisk float64) (variance, utility float64, err error) {
-	if !(maxRisk > 0) {
-		return 0, 0, fmt.Errorf("max_risk: must be greater than 0, got %v", maxRisk)
-	}
-	m := Noise{N: n, SD: sd, Lambda: math.Sqrt(1 / maxRisk)}
-	utility, err = m.Utility()
-	return 1 / maxRisk, utility, err
 }

@@ -78,12 +78,12 @@ func TestFigure2(t *testing.T) {
 		t.Errorf("R of the mean without noise = %v, want 200/201", r)
 	}
 	// Exactly, 0.20 is enough; the paper reads its optimum off a grid.
-	v, u, err := Threshold(200, 1, 5)
-	if err != nil || math.Abs(v-0.2) > exact || math.Abs(u-200/1.2) > 1e-9 {
-		t.Errorf("threshold: λ² = %v, U = %v, %v; want 0.2 and 166.7", v, u, err)
+	m.Lambda = math.Sqrt(0.2)
+	if r := of(m.RiskOfRecord()); math.Abs(r-5) > 1e-12 {
+		t.Errorf("R = %v at λ² = 0.2, want 5", r)
 	}
-	if v, u, err := Threshold(200, 1, math.Inf(1)); v != 0 || u != 200 || err != nil {
-		t.Errorf("threshold of any risk: λ² = %v, U = %v, %v", v, u, err)
+	if u := of(m.Utility()); math.Abs(u-200/1.2) > 1e-9 {
+		t.Errorf("U = %v at λ² = 0.2, want 166.7", u)
 	}
 }
 
@@ -321,22 +321,19 @@ func TestDomains(t *testing.T) {
 		}
 	}
 	for name, f := range map[string]func() (float64, error){
-		"1, NaN":          func() (float64, error) { return good.RiskOfMean(nan) },
-		"1, ∞":            func() (float64, error) { return good.RiskOfMean(inf) },
-		"3, negative":     func() (float64, error) { return good.RiskOfTypicalInSample(-1) },
-		"5, p = 1":        func() (float64, error) { return good.RiskOfPercentile(1, PercentilePoint{1, 1, 1}) },
-		"5, density 0":    func() (float64, error) { return good.RiskOfPercentile(0.5, PercentilePoint{1, 1, 0}) },
-		"5, l NaN":        func() (float64, error) { return good.RiskOfPercentile(0.5, PercentilePoint{nan, 1, 1}) },
-		"8, p = 0":        func() (float64, error) { return good.RiskOfNormalPercentile(0) },
-		"8, p = NaN":      func() (float64, error) { return good.RiskOfNormalPercentile(nan) },
-		"9, NaN":          func() (float64, error) { return good.RiskOfExtreme(nan) },
-		"9, n = 1":        func() (float64, error) { return Noise{1, 1, 1}.RiskOfExtreme(1) },
-		"10, n = 1":       Noise{1, 1, 1}.RiskOfExpectedExtreme,
-		"switch-over":     func() (float64, error) { return SwitchOver(0, 1) },
-		"switch-over, σ":  func() (float64, error) { return SwitchOver(2, 0) },
-		"threshold":       func() (float64, error) { _, u, err := Threshold(200, 1, 0); return u, err },
-		"threshold, NaN":  func() (float64, error) { _, u, err := Threshold(200, 1, nan); return u, err },
-		"threshold, no σ": func() (float64, error) { _, u, err := Threshold(200, 0, 1); return u, err },
+		"1, NaN":         func() (float64, error) { return good.RiskOfMean(nan) },
+		"1, ∞":           func() (float64, error) { return good.RiskOfMean(inf) },
+		"3, negative":    func() (float64, error) { return good.RiskOfTypicalInSample(-1) },
+		"5, p = 1":       func() (float64, error) { return good.RiskOfPercentile(1, PercentilePoint{1, 1, 1}) },
+		"5, density 0":   func() (float64, error) { return good.RiskOfPercentile(0.5, PercentilePoint{1, 1, 0}) },
+		"5, l NaN":       func() (float64, error) { return good.RiskOfPercentile(0.5, PercentilePoint{nan, 1, 1}) },
+		"8, p = 0":       func() (float64, error) { return good.RiskOfNormalPercentile(0) },
+		"8, p = NaN":     func() (float64, error) { return good.RiskOfNormalPercentile(nan) },
+		"9, NaN":         func() (float64, error) { return good.RiskOfExtreme(nan) },
+		"9, n = 1":       func() (float64, error) { return Noise{1, 1, 1}.RiskOfExtreme(1) },
+		"10, n = 1":      Noise{1, 1, 1}.RiskOfExpectedExtreme,
+		"switch-over":    func() (float64, error) { return SwitchOver(0, 1) },
+		"switch-over, σ": func() (float64, error) { return SwitchOver(2, 0) },
 	} {
 		if v, err := f(); err == nil {
 			t.Errorf("%s: %v, no error", name, v)

@@ -272,7 +272,8 @@ func TestAPointGoneAstrayIsNoticed(t *testing.T) {
 	s := p.system(t)
 	want, _ := s.Maximize(5, math.Inf(1))
 	s.Reset()
-	s.Forget()
+	copy(s.Low, s.z)
+	copy(s.High, s.z)
 	for j := range s.z[:16] {
 		if s.place[j] < 0 && s.lower[j] < s.upper[j] {
 			s.z[j] = s.upper[j] + 0.25 // and the basis does not follow

@@ -103,12 +103,6 @@ func (s *System) SetBounds(j int, lower, upper float64) error {
 // Reset puts the point back to 0. The basis stays.
 func (s *System) Reset() { clear(s.z) }
 
-// Forget lets Low and High begin anew at the present point.
-func (s *System) Forget() {
-	copy(s.Low, s.z)
-	copy(s.High, s.z)
-}
-
 // Point returns the present point; it changes with the next problem.
 func (s *System) Point() []float64 { return s.z[:s.a.columns] }
 
