@@ -6,6 +6,8 @@ package faulty
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -25,6 +27,7 @@ type Calls struct {
 	N      int                // from 1
 	Cancel context.CancelFunc // in place of a failure
 	Panic  string             // every call to decode panics with it
+	Wraps  bool               // the end of the records is an error that wraps io.EOF
 
 	mu     sync.Mutex
 	counts map[string]int
@@ -136,6 +139,9 @@ func (r *reader) Next(ctx context.Context) (connectors.Raw, error) {
 		return nil, err
 	}
 	next, err := r.Reader.Next(ctx)
+	if r.calls.Wraps && errors.Is(err, io.EOF) {
+		err = fmt.Errorf("no more records: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

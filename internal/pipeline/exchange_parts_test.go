@@ -135,7 +135,7 @@ func TestExchangeExpects(t *testing.T) {
 		}
 		// stay · E own + what moves; variances add up with the square of stay.
 		square, se, ok := row(i)
-		if want := 0.5*value + within; !ok || square != want || math.Abs(se-math.Sqrt(0.25*4+0.25)) > 1e-15 {
+		if want := 0.5*value + within; !ok || square != want || !(math.Abs(se-math.Sqrt(0.25*4+0.25)) <= 1e-15) {
 			t.Errorf("record %d: %v ± %v, %v, want %v", i, square, se, ok, want)
 		}
 	}
@@ -154,7 +154,7 @@ func TestExchangeExpects(t *testing.T) {
 		return x.Group("x", len(rows), func(i int) (string, int, int64) { return "", 0, rows[i] })
 	}
 	square, se, ok := group(0, 4)
-	if want := (1*(1.0+0) + 0.25*(16+4)) / 1.25; !ok || math.Abs(square-want) > 1e-12 || math.Abs(se-math.Sqrt(1.25)) > 1e-12 {
+	if want := (1*(1.0+0) + 0.25*(16+4)) / 1.25; !ok || !(math.Abs(square-want) <= 1e-12) || !(math.Abs(se-math.Sqrt(1.25)) <= 1e-12) {
 		t.Errorf("the group of 0 and 4: %v ± %v, want %v", square, se, want)
 	}
 	if _, _, ok := group(0, 1); ok {
@@ -164,7 +164,7 @@ func TestExchangeExpects(t *testing.T) {
 		t.Error("nothing is moved of y")
 	}
 	typical, _, ok := x.Typical("x")
-	if want := (2.0 + 4 + 8 + 16 + 32) / 4.25; !ok || math.Abs(typical-want) > 1e-12 {
+	if want := (2.0 + 4 + 8 + 16 + 32) / 4.25; !ok || !(math.Abs(typical-want) <= 1e-12) {
 		t.Errorf("typical %v, want %v", typical, want)
 	}
 	if _, _, ok := x.Typical("y"); ok {
@@ -183,7 +183,7 @@ func TestExchangeKnowsItsError(t *testing.T) {
 	b.Columns[0].Moved.Deviations = [][]float32{{1}, {0}, {-1}}
 	_, se, ok := exchangeOf(-1, a, b).Typical("x")
 	// Sums by batch: 4, −3, −1; √(Σd²/m/(m−1)) over a weight of 3.
-	if want := math.Sqrt((16+9+1)/3.0/2) / 3; !ok || math.Abs(se-want) > 1e-12 {
+	if want := math.Sqrt((16+9+1)/3.0/2) / 3; !ok || !(math.Abs(se-want) <= 1e-12) {
 		t.Errorf("± %v, want %v", se, want)
 	}
 	c := movedBlock(0, 1)

@@ -87,13 +87,13 @@ func TestOwnSquareIsTheMeanOfDraws(t *testing.T) {
 			squares += (v - mean) * (v - mean)
 		}
 		square, noise := own(x)
-		if want := squares / 2047 / 2048; len(d) != 2048 || math.Abs(square-mean) > 1e-9*mean || math.Abs(noise-want) > 1e-9*want {
+		if want := squares / 2047 / 2048; len(d) != 2048 || !(math.Abs(square-mean) <= 1e-9*mean) || !(math.Abs(noise-want) <= 1e-9*want) {
 			t.Errorf("at %v: %v, variance %v; of the %d draws %v, %v", x, square, noise, len(d), mean, want)
 		}
 		// Of a value at the bound the draws are those of one side, and far from it of both: E d²
 		// is the variance 50², and E d⁴ of Laplace 6 · 50⁴, so that the mean of 2,048 has a
 		// standard deviation of √5 · 50² / √2048. In between the bound cuts some of it off.
-		if sd := math.Sqrt(5) * 2500 / math.Sqrt(2048); x != 150.25 && math.Abs(square-2500) > 5*sd || x == 150.25 && square >= 2500 {
+		if sd := math.Sqrt(5) * 2500 / math.Sqrt(2048); x != 150.25 && !(math.Abs(square-2500) <= 5*sd) || x == 150.25 && square >= 2500 {
 			t.Errorf("at %v: %v", x, square)
 		}
 	}
@@ -110,7 +110,7 @@ func TestOwnSquareOfALaw(t *testing.T) {
 			t.Fatal(known, err)
 		}
 		square, noise := own(150.25)
-		if _, by := law.Moments(150.25); square != by || noise != 0 || want > 0 && math.Abs(square-want) > 0.01 {
+		if _, by := law.Moments(150.25); square != by || noise != 0 || want > 0 && !(math.Abs(square-want) <= 0.01) {
 			t.Errorf("%s: %v ± %v, the law says %v", masks, square, noise, by)
 		}
 	}

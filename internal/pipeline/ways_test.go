@@ -225,6 +225,28 @@ func TestPassesFail(t *testing.T) {
 			t.Errorf("%s fails: %v", name, err)
 		}
 	}
+	if seen, err := run(t.Context(), &faulty.Calls{Wraps: true}, ""); err != nil || seen != [2]int{60, 60} {
+		t.Errorf("an end that is wrapped: %v, %v", seen, err)
+	}
+	// A pass that is told to end does not ask whether its data are what they were, and neither does
+	// a part of one that is open.
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := &faulty.Calls{Name: "read", N: 1, Cancel: cancel}
+	if _, err := run(ctx, calls, ""); !errors.Is(err, context.Canceled) || calls.Counts()["unchanged"] != 1 {
+		t.Errorf("%v, asked %d times", err, calls.Counts()["unchanged"])
+	}
+	open := new(faulty.Calls)
+	reader, err := open.Source(src).Read(t.Context(), pl.SurveyLayout(), connectors.Cut{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := Flow{Source: open.Source(src), Layout: pl.SurveyLayout(), Reader: reader}
+	if err := part.Run(t.Context()); err != nil || open.Counts()["unchanged"] != 0 || open.Counts()["close the reader"] != 0 || open.Counts()["read"] != 1 {
+		t.Errorf("a part: %v, %v", err, open.Counts())
+	}
+	if err := reader.Close(); err != nil {
+		t.Error(err)
+	}
 	for n := range eventually.Steps {
 		ctx := eventually.Ends(t.Context(), n)
 		_, err := run(ctx, new(faulty.Calls), "")
@@ -291,6 +313,13 @@ func TestCorrelationsAreSettled(t *testing.T) {
 	if got := pl.Correlations(); len(got) != 1 || got[[2]string{"region", "wage"}] != 0.5 {
 		t.Errorf("what is known is found again: %v", got)
 	}
+	for covariance, want := range map[assess.Float]float64{5: 1, -5: -1, 2: 0.5, -2: -0.5} { // rounding may lead beyond 1
+		pl.SetCorrelations(nil)
+		pl.takeCorrelations(&assess.Profile{Columns: []assess.ColumnProfile{{Name: "wage", SD: 2}, {Name: "region", SD: 2}}, Covariance: [][]float64{{4, float64(covariance)}, {float64(covariance), 4}}})
+		if got := pl.Correlations()[[2]string{"region", "wage"}]; got != want {
+			t.Errorf("a covariance of %v is a correlation of %v, want %v", covariance, got, want)
+		}
+	}
 	var log bytes.Buffer
 	pl.SetCorrelations(want)
 	pl.Constant = []string{"first", "last"}
@@ -300,7 +329,7 @@ func TestCorrelationsAreSettled(t *testing.T) {
 			t.Errorf("%s is in no line of %s", text, log.String())
 		}
 	}
-	if strings.Contains(log.String(), `"column":"kind"`) {
+	if strings.Contains(log.String(), `"column":"kind"`) || strings.Count(log.String(), "\n") != 6 {
 		t.Errorf("a column that the others do not tell is warned of: %s", log.String())
 	}
 }
@@ -337,6 +366,10 @@ func TestTypesThatDoNotFit(t *testing.T) {
 	}{
 		{name: "categories of lists", rest: columns + "masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [region], map: {a: b}}}]\n", types: map[string]arrow.DataType{"region": nested}, want: "masks[1].recode.columns: region is nested"},
 		{name: "numbers before text", rest: columns + "masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [wage], breaks: [0, 5, 9], labels: [low, high]}}]\n", want: "masks[1].recode.columns: wage becomes text here, and mask [0] (noise) computes with its numbers before that"},
+		{name: "other numbers before text", rest: strings.Replace(columns, "kind: {role: other}", "kind: {role: sensitive}", 1) + "masks: [{noise: {columns: [kind], sd: 3}}, {recode: {columns: [wage], breaks: [0, 5, 9], labels: [low, high]}}]\n", types: map[string]arrow.DataType{"kind": arrow.PrimitiveTypes.Float64}},
+		{name: "moved before text", rest: columns + "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}, {recode: {columns: [wage], breaks: [0, 5, 9], labels: [low, high]}}]\n"},
+		{name: "nothing to go by", rest: columns + "masks: [{shuffle: {columns: [wage], on: [id, kind]}}]\n", types: map[string]arrow.DataType{"id": arrow.PrimitiveTypes.Float64}, want: "masks[0].shuffle.on[1]: kind is utf8, and shuffle needs numbers to go by"},
+		{name: "something to go by", rest: columns + "masks: [{shuffle: {columns: [wage], on: [kind]}}]\n", types: map[string]arrow.DataType{"kind": arrow.PrimitiveTypes.Float64}},
 		{name: "texts of several kinds, masked", rest: all + "masks: [{recode: {columns: [id], map: {a: b}}}]\n", mixed: []string{"id"}, want: "masks[0].recode.columns: id holds JSON of several kinds"},
 		{name: "texts of several kinds, not masked", rest: all + "masks: [{recode: {columns: [id], map: {a: b}}}]\n", mixed: []string{"kind"}},
 		{name: "texts of several kinds, compared", rest: columns + "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}]\n", mixed: []string{"kind"}},
@@ -355,6 +388,22 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		pl, err := NewPlan(p, src, true)
 		if (err == nil) != (c.want == "") || (pl == nil) != (err != nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+	}
+	if err := (&Plan{}).surveyError(errors.ErrUnsupported); err != errors.ErrUnsupported || (&Plan{}).surveyError(nil) != nil {
+		t.Errorf("an error that is not about the data: %v", err)
+	}
+	// A column of which no value was seen is one of numbers where a mask computes with it.
+	unseen := &table{fields: fieldsOf(map[string]arrow.DataType{"wage": arrow.BinaryTypes.String})}
+	for i := range unseen.fields {
+		unseen.fields[i].Unseen = true
+	}
+	if _, err := NewPlan(parsed(t, t.TempDir(), columns+"masks: [{recode: {columns: [kind], map: {a: b}}}, {noise: {columns: [wage], sd: 3}}]\n"), unseen, true); err != nil {
+		t.Errorf("columns of no values: %v", err)
+	}
+	for i, f := range unseen.fields {
+		if (f.Type == arrow.PrimitiveTypes.Float64) != (f.Name == "wage") {
+			t.Errorf("column %d, %s, is taken for %s", i, f.Name, f.Type)
 		}
 	}
 	// The messages' key is decoded, beside what masks need of it.

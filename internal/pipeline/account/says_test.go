@@ -183,7 +183,9 @@ func TestReports(t *testing.T) {
 // known, and that has values.
 func TestNoClipRemark(t *testing.T) {
 	at := 900.0
-	clip := func(column string) *transform.Truncate { return &transform.Truncate{Columns: []string{column}, Upper: &at} }
+	clip := func(column string) *transform.Truncate {
+		return &transform.Truncate{Columns: []string{column}, Upper: &at}
+	}
 	laplace := func() *transform.Noise {
 		return &transform.Noise{Columns: []string{"wage"}, SD: &transform.Amount{Value: 10}, Distribution: "laplace"}
 	}

@@ -44,6 +44,9 @@ func TestEveryCallOfADraftFailsOnce(t *testing.T) {
 	if d, err := attempt(all); err != nil || d == nil {
 		t.Fatal(err)
 	}
+	if d, err := attempt(&faulty.Calls{Wraps: true}); err != nil || d == nil {
+		t.Errorf("an end that is wrapped: %v", err)
+	}
 	for name, n := range faulty.Each(all.Counts()) {
 		d, err := attempt(&faulty.Calls{Name: name, N: n})
 		if told := errors.Is(err, faulty.ErrCall) && d == nil; told != (name != "close the reader") { // all has been read by then

@@ -49,19 +49,19 @@ func TestCorrelatedNoiseOfAFile(t *testing.T) {
 	n := float64(len(x))
 	before, after := stat.Correlation(x, w, nil), stat.Correlation(y, v, nil)
 	// SE of the correlation of half signal, half normal noise: below 2/√n.
-	if math.Abs(after-before) > 5*2/math.Sqrt(n) {
+	if !(math.Abs(after-before) <= 5*2/math.Sqrt(n)) {
 		t.Errorf("correlation %v released, %v before", after, before)
 	}
 	for i := range x {
 		x[i], w[i] = y[i]-x[i], v[i]-w[i]
 	}
-	if noise := stat.Correlation(x, w, nil); math.Abs(noise-before) > 5/math.Sqrt(n) {
+	if noise := stat.Correlation(x, w, nil); !(math.Abs(noise-before) <= 5/math.Sqrt(n)) {
 		t.Errorf("the noise has correlation %v, the data %v", noise, before)
 	}
 	for _, name := range []string{"income", "debt"} {
 		c := measured(r, name)
 		i := slices.IndexFunc(c.Risk, func(k assess.Risk) bool { return k.Target == "typical" && k.Knowledge == "index" })
-		if λ := float64(c.Original.SD); i < 0 || math.Abs(1/math.Sqrt(float64(c.Risk[i].R))/λ-1) > 0.01 {
+		if λ := float64(c.Original.SD); i < 0 || !(math.Abs(1/math.Sqrt(float64(c.Risk[i].R))/λ-1) <= 0.01) {
 			t.Errorf("%s: R by index does not say λ = %v: %+v", name, λ, c.Risk)
 		}
 	}

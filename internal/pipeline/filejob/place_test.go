@@ -155,7 +155,7 @@ func sameMeasures(t *testing.T, path string, got, want any) {
 			sameMeasures(t, fmt.Sprintf("%s[%d]", path, i), got[i], want[i])
 		}
 	case float64:
-		if v, is := got.(float64); !is || math.Abs(v-want) > 1e-9*math.Abs(want) {
+		if v, is := got.(float64); !is || !(math.Abs(v-want) <= 1e-9*math.Abs(want)) {
 			t.Errorf("%s: %v, want %v", path, got, want)
 		}
 	default:

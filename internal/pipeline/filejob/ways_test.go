@@ -173,6 +173,10 @@ func TestEveryCallOfARehearsalFailsOnce(t *testing.T) {
 				}
 				return calls.Counts(), err
 			}
+			_, p := job(t, "csv: {path: DIR/out.csv}", masks, "gate: {allow_unchanged: 1}\n")
+			if done, err := attempt(p, &faulty.Calls{Wraps: true}); err != nil || !done {
+				t.Errorf("%s: an end that is wrapped: %v", name, err)
+			}
 			counts, err := try("", 0)
 			if err != nil || counts["next"] == 0 || counts["unchanged"] == 0 {
 				t.Fatal(name, counts, err)
@@ -297,6 +301,18 @@ func TestFilesThatAreLostOnTheWay(t *testing.T) {
 		_, p := job(t, "csv: {path: "+kind.sink+"}", kind.masks, "gate: {max_quarantined: 0}\n")
 		if result, err := meddledWith(t, p, calls, nil); result != nil || !errors.Is(err, faulty.ErrCall) {
 			t.Errorf("it cannot be withheld: %v beside %v", result, err)
+		}
+	}
+}
+
+// Of more records than the sample those that hold the targets of a swap are sought in a pass of
+// their own, which is told as one; of fewer there is none.
+func TestHoldersAreSought(t *testing.T) {
+	for sample, want := range map[int]string{10: "locate", 100: "assess"} {
+		_, p := job(t, "csv: {path: DIR/out.csv}", swapsAll, fmt.Sprintf("gate: {allow_unchanged: 1, max_quarantined: 0.5}\nassess: {sample: %d}\n", sample))
+		o := pipeline.Options{Progress: new(pipeline.Progress)}
+		if _, err := Run(t.Context(), p, o); err != nil || o.Progress.Phase() != want || o.Progress.Records() != 60 || o.Progress.Total() != 60 && want == "assess" {
+			t.Errorf("a sample of %d: %v, %q, %d records of %d", sample, err, o.Progress.Phase(), o.Progress.Records(), o.Progress.Total())
 		}
 	}
 }

@@ -99,7 +99,7 @@ func TestMicroaggregatedFile(t *testing.T) {
 		for _, risk := range column.Risk {
 			if risk.Target == "typical" && risk.Knowledge == "index" {
 				found = true
-				if got := 1 / float64(risk.R); math.Abs(got-square) > 1e-9*square {
+				if got := 1 / float64(risk.R); !(math.Abs(got-square) <= 1e-9*square) {
 					t.Errorf("sample %s: R says ±%v, the file ±%v", sample, math.Sqrt(got), math.Sqrt(square))
 				}
 			}
@@ -246,7 +246,7 @@ func TestSyntheticFile(t *testing.T) {
 		column := measured(r, "income")
 		i := slices.IndexFunc(column.Risk, func(k assess.Risk) bool { return k.Target == "typical" && k.Knowledge == "index" })
 		σ := float64(column.Original.SD)
-		if i < 0 || math.Abs(1/float64(column.Risk[i].R)/(2*σ*σ)-1) > 0.05 || column.Risk[i].Replicates != 50 {
+		if i < 0 || !(math.Abs(1/float64(column.Risk[i].R)/(2*σ*σ)-1) <= 0.05) || column.Risk[i].Replicates != 50 {
 			t.Errorf("R by index: %+v, σ %v", column.Risk, σ)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "r.public.json"))

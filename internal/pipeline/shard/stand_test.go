@@ -225,7 +225,7 @@ func differences(a, b any, path string) (found []string) {
 			found = append(found, differences(a[i], b[i], fmt.Sprintf("%s[%d]", path, i))...)
 		}
 	case float64:
-		if b, ok := b.(float64); !ok || math.Abs(a-b) > 1e-9*max(math.Abs(a), math.Abs(b)) {
+		if b, ok := b.(float64); !ok || !(math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b))) {
 			return []string{fmt.Sprintf("%s: %v and %v", path, a, b)}
 		}
 	default:
