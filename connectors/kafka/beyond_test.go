@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -305,5 +306,72 @@ func TestWatcher(t *testing.T) {
 	w.OnBrokerE2E(kgo.BrokerMetadata{}, 0, kgo.BrokerE2E{ReadErr: lost})
 	if want := []error{lost, nil, lost}; !slices.Equal(watch.said, want) {
 		t.Errorf("told %v, want %v", watch.said, want)
+	}
+}
+
+// A pass that gets no record moves past what is empty, and no further.
+func TestReaderPassesWhatIsEmpty(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "in"))
+	fill(t, newClient(t, c), "in", 0, 0, 1)
+	src := open(t, sourceOf(c, "in"))
+	details, err := kadm.NewClient(src.client).ListTopics(limited(t), "in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answering(t, c, details["in"].ID, 8, map[int64][]byte{2: emptied(2, 3)})
+	r := &reader{source: src, client: newClient(t, c), size: 10, next: 2}
+	if err := r.poll(limited(t), &span{Partition: in0, from: 2, end: 9}); err != nil || r.next != 5 || len(r.pending) > 0 {
+		t.Errorf("at %d with %d records, %v", r.next, len(r.pending), err)
+	}
+}
+
+// What is released into a topic that may not be written to fails at once, with the reason; what
+// holds neither a message nor a tombstone asks nothing of it.
+func TestReleaseIntoAClosedTopic(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(1, "in", "out"))
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Err: kerr.TopicAuthorizationFailed, Topic: "out", Count: -1})
+	s := asking(t, c)
+	r := &Release{stream: s}
+	run := newRaw(numbered(in0, 0, 1), nil, false)
+	run.split()
+	if err := r.Write(limited(t), run, &microdata.Block{Scope: "in"}, message.Released{}, false); err != nil || s.failure() != nil {
+		t.Errorf("nothing to write: %v, %v", err, s.failure())
+	}
+	err := r.Write(limited(t), run, &microdata.Block{Scope: "in"}, message.Released{Values: [][]byte{nil}, Source: []int32{0}}, false)
+	if !Final(err) || !strings.HasPrefix(err.Error(), "writing to out: ") || s.failure() == nil {
+		t.Errorf("a topic that may not be written to: %v, %v", err, s.failure())
+	}
+}
+
+// inOrder is an observer that notes what it is told, one after another.
+type inOrder struct {
+	observer
+	calls []string
+}
+
+func (o *inOrder) Assigned(parts map[string][]int32) {
+	o.calls = append(o.calls, fmt.Sprint("assigned ", parts))
+}
+
+func (o *inOrder) Lag(topic string, n int32, m int64) {
+	o.calls = append(o.calls, fmt.Sprint("lag of ", topic, " ", n))
+}
+
+// Whoever watches is told that a partition has been assigned before anything else about it.
+func TestAssignedBeforeLag(t *testing.T) {
+	t.Parallel()
+	c, cl := streamCluster(t)
+	fillWith(t, cl, 0, 0, 3)
+	watch := new(inOrder)
+	m := newMember(t, c, func(config *StreamConfig) { config.Watch = watch })
+	if err := m.transaction(t, false); err != nil {
+		t.Fatal(err)
+	}
+	assigned := slices.IndexFunc(watch.calls, func(call string) bool { return strings.HasPrefix(call, "assigned map[in:[") })
+	lag := slices.IndexFunc(watch.calls, func(call string) bool { return strings.HasPrefix(call, "lag of in") })
+	if assigned < 0 || lag < assigned {
+		t.Errorf("told %q", watch.calls)
 	}
 }

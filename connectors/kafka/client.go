@@ -272,5 +272,5 @@ func (l logger) again(msg string) bool {
 	}
 	now := time.Now().UnixNano()
 	before := last.Load()
-	return before != 0 && now-before < int64(time.Minute) || !last.CompareAndSwap(before, now)
+	return now-before < int64(time.Minute) || !last.CompareAndSwap(before, now)
 }
