@@ -103,7 +103,7 @@ func (s *state) loadTables(path string) (*config.Tabulation, error) {
 func summariseTables(out io.Writer, result *tabling.Result) {
 	rep := result.Report
 	for _, t := range rep.Tables {
-		if t.Parameters != nil {
+		if t.Parameters != nil || t.Exchanged != "" { // nothing is held back
 			fmt.Fprintf(out, "%s: %d cells published by %s, %d of them unsafe\n", t.Name, t.Published, t.Method, t.Primary)
 			continue
 		}
