@@ -31,6 +31,7 @@ type Tabulation struct {
 	Map         *TableMap     `yaml:"map" doc:"what sdlfilter map compares; sdlfilter tables ignores it"`
 	Gate        TableGate     `yaml:"gate" doc:"what must hold for the tables to be published; that nothing is disclosed and that every range is as wide as its rule asks always does"`
 	Sink        Sink          `yaml:"sink" required:"true" doc:"the public tables, one row a cell: table, codes, value, status; exactly one"`
+	SDMX        *SDMX         `yaml:"sdmx" doc:"the public tables as SDMX-CSV 2.0, for sink csv: with the structure that they are of, and codes of status"`
 	Report      TabulationOut `yaml:"report" doc:"what is said of the tables beside them"`
 
 	// Warnings is what the user should know of and no error.

@@ -17,10 +17,10 @@ func (l *loader) validatePerturbed(t *Tabulation, table *Table, at string) {
 	}
 	path := form.Join(at+".protect", table.Protect.Name())
 	if table.Value != "" {
-		l.Wrong(at+".value", "must be left out with %s, which is for counts", table.Protect.Name())
+		l.Wrong(at+".value", "must be left out with %s, which is for counts; tables of values are protected by suppress", table.Protect.Name())
 	}
 	if table.Weight != "" {
-		l.Wrong(at+".weight", "must be left out with %s, which is for counts without weights", table.Protect.Name())
+		l.Wrong(at+".weight", "must be left out with %s, which is for counts without weights; weighted ones are protected by suppress", table.Protect.Name())
 	}
 	if c := table.Protect.CellKey; c != nil {
 		_, problems := perturb.NewTable(c.Noise())

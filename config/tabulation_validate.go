@@ -31,6 +31,7 @@ func (l *loader) validateTabulation(t *Tabulation) {
 	l.validateTableMap(t)
 	l.validateRecordKeys(t)
 	l.validateTableGate(t)
+	l.validateSDMX(t)
 	l.validateTabulationPaths(t)
 }
 

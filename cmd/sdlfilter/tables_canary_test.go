@@ -80,6 +80,9 @@ func TestTablesCanary(t *testing.T) {
 		{name: "markov", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "jsonl: {path: out/tables.jsonl}", change: func(s string) string {
 			return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {markov: {theta: 1}}}\nsink", 1)
 		}},
+		{name: "sdmx", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
+			return "sdmx: {structure: 'NSO:DF_FIRMS(1.0)'}\n" + s
+		}},
 		{name: "withheld", source: "csv: {path: in.csv}", protect: "none: {}", sink: "csv: {path: out/tables.csv}", status: exitRefused},
 		{name: "broken", source: "csv: {path: broken.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitUsage},
 		{name: "broken left out", source: "csv: {path: broken.csv, types: {turnover: int64}}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitQuarantined,

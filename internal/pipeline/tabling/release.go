@@ -105,11 +105,18 @@ func (r *records) write(ctx context.Context, list []*protected) (connectors.Sink
 		}
 	}
 	w.whole = number.Type == arrow.PrimitiveTypes.Int64
-	schema := &microdata.Schema{Fields: []microdata.Field{text("table")}}
-	for _, v := range w.variables {
-		schema.Fields = append(schema.Fields, text(v))
+	schema := &microdata.Schema{}
+	for _, name := range w.front() {
+		schema.Fields = append(schema.Fields, text(name))
 	}
-	schema.Fields = append(schema.Fields, number, text("status"))
+	number.Name, w.back = "value", []string{"status"}
+	if w.config.SDMX != nil {
+		number.Name, w.back = "OBS_VALUE", []string{"OBS_STATUS", "CONF_STATUS"}
+	}
+	schema.Fields = append(schema.Fields, number)
+	for _, name := range w.back {
+		schema.Fields = append(schema.Fields, text(name))
+	}
 	layout := &microdata.Layout{Schema: schema}
 	for i, f := range schema.Fields {
 		layout.Read = append(layout.Read, microdata.Want{Field: i, As: microdata.Array})
@@ -156,14 +163,15 @@ type cellWriter struct {
 
 	first    int64
 	n        int
-	columns  []*array.StringBuilder // table, variables, status
+	back     []string               // names of the columns after the value
+	columns  []*array.StringBuilder // those of front, those of back
 	whole64  *array.Int64Builder
 	decimals *array.Float64Builder
 }
 
 // all writes the tables in the order of the configuration.
 func (w *cellWriter) all(ctx context.Context, list []*protected) error {
-	w.columns = make([]*array.StringBuilder, len(w.variables)+2)
+	w.columns = make([]*array.StringBuilder, len(w.front())+len(w.back))
 	for i := range w.columns {
 		w.columns[i] = array.NewStringBuilder(memory.DefaultAllocator)
 	}
@@ -180,12 +188,15 @@ func (w *cellWriter) all(ctx context.Context, list []*protected) error {
 			for k, rest := len(dimensions)-1, at; k >= 0; k-- {
 				nodes[k], rest = rest%len(dimensions[k].Codes), rest/len(dimensions[k].Codes)
 			}
-			w.columns[0].Append(w.config.Tables[i].Name)
+			before := w.constants(w.config.Tables[i].Name)
+			for k, text := range before {
+				w.columns[k].Append(text)
+			}
 			for k, v := range w.variables {
 				if place[k] < 0 {
-					w.columns[1+k].Append(w.config.Variable(v).Total)
+					w.columns[len(before)+k].Append(w.config.Variable(v).Total)
 				} else {
-					w.columns[1+k].Append(dimensions[place[k]].Codes[nodes[place[k]]])
+					w.columns[len(before)+k].Append(dimensions[place[k]].Codes[nodes[place[k]]])
 				}
 			}
 			w.value(p, p.set.Cell(t, at))
@@ -201,7 +212,9 @@ func (w *cellWriter) all(ctx context.Context, list []*protected) error {
 
 func (w *cellWriter) value(p *protected, cell int32) {
 	status := p.publicStatus(cell)
-	w.columns[len(w.columns)-1].Append(status)
+	for k, text := range w.statuses(status) {
+		w.columns[len(w.columns)-len(w.back)+k].Append(text)
+	}
 	v := p.number(p.shown(cell))
 	switch {
 	case status == suppressed && w.whole:
@@ -221,16 +234,19 @@ func (w *cellWriter) flush(ctx context.Context) error {
 	}
 	b := new(microdata.Block)
 	b.Reset(0, w.first, w.n, len(w.columns)+1)
-	last := len(w.columns) - 1
-	for i, c := range w.columns[:last] {
-		b.Columns[i].Array = c.NewArray()
+	value := len(w.columns) - len(w.back)
+	for i, c := range w.columns {
+		at := i
+		if i >= value {
+			at++
+		}
+		b.Columns[at].Array = c.NewArray()
 	}
 	if w.whole {
-		b.Columns[last].Array = w.whole64.NewArray()
+		b.Columns[value].Array = w.whole64.NewArray()
 	} else {
-		b.Columns[last].Array = w.decimals.NewArray()
+		b.Columns[value].Array = w.decimals.NewArray()
 	}
-	b.Columns[last+1].Array = w.columns[last].NewArray()
 	w.first, w.n = w.first+int64(w.n), 0
 	encoded, err := w.sink.Encode(b)
 	if err != nil {

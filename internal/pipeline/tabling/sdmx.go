@@ -1,0 +1,54 @@
+package tabling
+
+// front are the names of the columns before the value. Those of SDMX-CSV 2.0 are the
+// structure, what a row does (I: it informs), the dimensions: of several tables the table
+// is one, since a cell may be in two of them.
+func (w *cellWriter) front() []string {
+	s := w.config.SDMX
+	if s == nil {
+		return append([]string{"table"}, w.variables...)
+	}
+	names := []string{"STRUCTURE", "STRUCTURE_ID", "ACTION"}
+	if len(w.config.Tables) > 1 {
+		names = append(names, "TABLE")
+	}
+	if s.Freq != "" {
+		names = append(names, "FREQ")
+	}
+	if s.TimePeriod != "" {
+		names = append(names, "TIME_PERIOD")
+	}
+	return append(names, w.variables...)
+}
+
+// constants is what stands in the columns before the variables.
+func (w *cellWriter) constants(table string) []string {
+	s := w.config.SDMX
+	if s == nil {
+		return []string{table}
+	}
+	texts := []string{"dataflow", s.Structure, "I"}
+	if len(w.config.Tables) > 1 {
+		texts = append(texts, table)
+	}
+	if s.Freq != "" {
+		texts = append(texts, s.Freq)
+	}
+	if s.TimePeriod != "" {
+		texts = append(texts, s.TimePeriod)
+	}
+	return texts
+}
+
+// statuses are what the columns behind the value say of a cell. In SDMX (code lists
+// CL_OBS_STATUS and CL_CONF_STATUS) a value that is held back is missing, suppressed (Q),
+// and confidential (C), for itself or for others alike; all else is normal (A) and free (F).
+func (w *cellWriter) statuses(status string) []string {
+	switch {
+	case w.config.SDMX == nil:
+		return []string{status}
+	case status == suppressed:
+		return []string{"Q", "C"}
+	}
+	return []string{"A", "F"}
+}
