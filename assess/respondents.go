@@ -9,8 +9,10 @@ import (
 
 // RespondentMeasure is a measure about the respondents that a gate rule can limit.
 // What the gate, the configuration, the report and its pages know of it is here;
-// its number comes from internal/attack. One more measure is one more entry, its field
-// in Rule and in Identity, and the line in internal/attack that finds it.
+// its number comes from internal/attack. A new measure is one more entry, a field in
+// Rule and one in Identity, and the line in internal/attack that takes it. What an entry
+// leaves out is answered strictly: without FromSample it is not measured of a sample, and
+// without a line in internal/attack not at all, so that its rule does not hold.
 type RespondentMeasure struct {
 	Name  string // of the limit in a rule, and of the measure in the rule's verdict
 	Label string // of the figure at the head of a report
@@ -18,7 +20,7 @@ type RespondentMeasure struct {
 	Part        string // of assess.intruder that finds it
 	ByDefault   bool   // the part runs where keys are given and no part is named
 	Categorical bool   // it is about categorical keys, else about numeric ones
-	Whole       bool   // it is known of all records alone: one that was not drawn may decide it
+	FromSample  bool   // a sample tells it; else it is not measured of one, as a record that was not drawn may decide it
 	Population  bool   // without weights it takes the file for the whole population
 	Loss        bool   // it is what masks have made of the categorical keys, and there are masks of some
 
@@ -27,10 +29,10 @@ type RespondentMeasure struct {
 	One, Many string // what the number counts, "" where that is nothing
 	Advice    string // what would bring it within its limit
 
-	words string // of the rule, before its limit
-	check func(ps *check.Problems, name string, limit float64)
-	limit func(Rule) (v float64, given bool)
-	found func(*Identity) *Float
+	words  string // of the rule, before its limit
+	check  func(ps *check.Problems, name string, limit float64)
+	limit  func(Rule) (v float64, given bool)
+	number func(*Identity) *Float
 }
 
 // RespondentForm is how a measure about the respondents is written.
@@ -47,20 +49,20 @@ const (
 // which rules and messages name them.
 var RespondentMeasures = []RespondentMeasure{
 	{
-		Name: "max_linked", Label: "share linked", Part: "linkage", ByDefault: true,
+		Name: "max_linked", Label: "share linked", Part: "linkage", ByDefault: true, FromSample: true,
 		Form: AsShare, One: "of those sought", Many: "of those sought",
 		words: "share of respondents found by linkage", Advice: "mask the keys by more than the distance between neighbours, or release fewer of them",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxLinked) }, found: func(id *Identity) *Float { return &id.Linked },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxLinked) }, number: func(id *Identity) *Float { return &id.Linked },
 	},
 	{
-		Name: "max_correct_links", Label: "linked by Bayes’ rule", Part: "bayes",
+		Name: "max_correct_links", Label: "linked by Bayes’ rule", Part: "bayes", FromSample: true,
 		One: "respondent", Many: "respondents",
 		words: "respondents linked rightly by the Bayesian intruder", Advice: "mask the keys more, or release fewer of them",
 		check: func(ps *check.Problems, name string, v float64) { ps.AtLeast(name, v, 0) },
-		limit: func(r Rule) (float64, bool) { return given(r.MaxCorrectLinks) }, found: func(id *Identity) *Float { return &id.CorrectLinks },
+		limit: func(r Rule) (float64, bool) { return given(r.MaxCorrectLinks) }, number: func(id *Identity) *Float { return &id.CorrectLinks },
 	},
 	{
-		Name: "min_k", Label: "smallest k", Part: "uniqueness", ByDefault: true, Categorical: true, Whole: true, Least: true,
+		Name: "min_k", Label: "smallest k", Part: "uniqueness", ByDefault: true, Categorical: true, Least: true,
 		One: "record", Many: "records",
 		words: "records that share a combination of keys", Advice: "recode the categorical keys more coarsely, or release fewer of them",
 		check: func(ps *check.Problems, name string, v float64) {
@@ -74,44 +76,44 @@ var RespondentMeasures = []RespondentMeasure{
 			}
 			return float64(*r.MinK), true
 		},
-		found: func(id *Identity) *Float { return &id.MinK },
+		number: func(id *Identity) *Float { return &id.MinK },
 	},
 	{
-		Name: "max_individual_risk", Label: "greatest individual risk", Part: "uniqueness", ByDefault: true, Categorical: true, Whole: true, Population: true,
+		Name: "max_individual_risk", Label: "greatest individual risk", Part: "uniqueness", ByDefault: true, Categorical: true, Population: true,
 		Form:  AsProbability,
 		words: "probability of re-identification of every record", Advice: "recode the categorical keys more coarsely, or release a smaller sample of the population",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxIndividualRisk) }, found: func(id *Identity) *Float { return &id.MaxIndividualRisk },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxIndividualRisk) }, number: func(id *Identity) *Float { return &id.MaxIndividualRisk },
 	},
 	{
-		Name: "max_changed", Label: "categories changed", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true,
+		Name: "max_changed", Label: "categories changed", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true, FromSample: true,
 		Form: AsShare, One: "of the records", Many: "of the records",
 		words: "share of records whose category of a key is not the original's", Advice: "keep categories with a greater probability (pram), or suppress fewer cells (a smaller k); all records of a column whose categories were given other names are changed",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxChanged) }, found: func(id *Identity) *Float { return &id.Changed },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxChanged) }, number: func(id *Identity) *Float { return &id.Changed },
 	},
 	{
-		Name: "max_entropy_lost", Label: "entropy lost", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true,
+		Name: "max_entropy_lost", Label: "entropy lost", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true, FromSample: true,
 		Form: AsShare, One: "of a key’s", Many: "of a key’s",
 		words: "share of the entropy of a key that its released categories do not tell", Advice: "join fewer categories (recode), keep them with a greater probability (pram), or suppress fewer cells (a smaller k)",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxEntropyLost) }, found: func(id *Identity) *Float { return &id.EntropyLost },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxEntropyLost) }, number: func(id *Identity) *Float { return &id.EntropyLost },
 	},
 	{
-		Name: "max_posterior", Label: "category told with", Part: "inversion", Categorical: true, Loss: true,
+		Name: "max_posterior", Label: "category told with", Part: "inversion", Categorical: true, Loss: true, FromSample: true,
 		Form:  AsProbability,
 		words: "probability with which a released category of a key tells the original's", Advice: "keep categories with a smaller probability (pram; invariant lowers it for rare ones), or join categories that are alike in number (recode)",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxPosterior) }, found: func(id *Identity) *Float { return &id.Posterior },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxPosterior) }, number: func(id *Identity) *Float { return &id.Posterior },
 	},
 	{
-		Name: "max_pmse", Label: "pMSE of the masked keys", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true,
+		Name: "max_pmse", Label: "pMSE of the masked keys", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true, FromSample: true,
 		Form:  AsProbability,
 		words: "propensity score mean squared error of the masked keys", Advice: "mask the categorical keys less; combinations of categories with other names are told apart for certain, which is 0.25",
 		check: func(ps *check.Problems, name string, v float64) { ps.Between(name, v, 0, 0.25) },
-		limit: func(r Rule) (float64, bool) { return given(r.MaxPMSE) }, found: func(id *Identity) *Float { return &id.PMSE },
+		limit: func(r Rule) (float64, bool) { return given(r.MaxPMSE) }, number: func(id *Identity) *Float { return &id.PMSE },
 	},
 	{
-		Name: "max_replicated_uniques", Label: "replicated uniques", Part: "uniqueness", ByDefault: true, Categorical: true, Whole: true, Loss: true,
+		Name: "max_replicated_uniques", Label: "replicated uniques", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true,
 		Form: AsShare, One: "of the unique ones", Many: "of the unique ones",
 		words: "share of unique combinations of keys that stand in the release", Advice: "mask or synthesise more of the keys, recode them more coarsely before that, or release fewer of them",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxReplicatedUniques) }, found: func(id *Identity) *Float { return &id.ReplicatedUniques },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxReplicatedUniques) }, number: func(id *Identity) *Float { return &id.ReplicatedUniques },
 	},
 }
 
@@ -132,7 +134,7 @@ func shareLimit(ps *check.Problems, name string, v float64) {
 func (m *RespondentMeasure) Limit(r Rule) (float64, bool) { return m.limit(r) }
 
 // Found returns where an identity holds the measure.
-func (m *RespondentMeasure) Found(id *Identity) *Float { return m.found(id) }
+func (m *RespondentMeasure) Found(id *Identity) *Float { return m.number(id) }
 
 // RespondentMeasureNamed returns the measure of a name; nil where there is none.
 func RespondentMeasureNamed(name string) *RespondentMeasure {
@@ -159,25 +161,25 @@ func (r Rule) limited() *RespondentMeasure {
 func Unmeasured() *Identity {
 	id := new(Identity)
 	for i := range RespondentMeasures {
-		*RespondentMeasures[i].found(id) = Float(math.NaN())
+		*RespondentMeasures[i].number(id) = Float(math.NaN())
 	}
 	return id
 }
 
-// judge holds the limit of a rule against what was found. What was not measured,
-// NaN, is within no limit.
+// judge compares a measure with the limit that a rule sets on it. A measure that was not
+// taken, NaN, is within no limit.
 func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 	limit, _ := m.limit(r)
-	found := *m.found(id)
-	v := RuleVerdict{Measure: m.Name, Limit: Float(limit), Found: found}
+	measured := *m.number(id)
+	v := RuleVerdict{Measure: m.Name, Limit: Float(limit), Found: measured}
 	if m.Least {
-		v.Rule, v.Passed = fmt.Sprintf("%s at least %s", m.words, stated(limit)), float64(found) >= limit
+		v.Rule, v.Passed = fmt.Sprintf("%s at least %s", m.words, stated(limit)), float64(measured) >= limit
 	} else {
-		v.Rule, v.Passed = fmt.Sprintf("%s at most %s", m.words, stated(limit)), float64(found) <= limit
+		v.Rule, v.Passed = fmt.Sprintf("%s at most %s", m.words, stated(limit)), float64(measured) <= limit
 	}
 	switch {
 	case v.Passed:
-	case !math.IsNaN(float64(found)):
+	case !math.IsNaN(float64(measured)):
 		v.Advice = m.Advice
 	case id.Sampled:
 		v.Advice = "it can be told from all records only (assess.sample: all); a rule without its measure does not hold"

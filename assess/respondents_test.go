@@ -79,6 +79,30 @@ func TestEveryRespondentMeasure(t *testing.T) {
 	}
 }
 
+// TestRespondentMeasuresAreWhole: every entry has all its words, reads in the direction
+// that its name says, and is about the keys that its part of the intruder knows.
+func TestRespondentMeasuresAreWhole(t *testing.T) {
+	categorical := map[string]bool{"linkage": false, "bayes": false, "uniqueness": true, "inversion": true}
+	for i := range RespondentMeasures {
+		m := &RespondentMeasures[i]
+		if m.Label == "" || m.words == "" || m.Advice == "" || m.check == nil {
+			t.Errorf("%s is described by halves", m.Name)
+		}
+		if is, known := categorical[m.Part]; !known || is != m.Categorical {
+			t.Errorf("%s: of part %q, categorical %v", m.Name, m.Part, m.Categorical)
+		}
+		if want := map[bool]string{true: "min_", false: "max_"}[m.Least]; !strings.HasPrefix(m.Name, want) {
+			t.Errorf("%s: the limit is the least that is tolerable: %v", m.Name, m.Least)
+		}
+		if RespondentMeasureNamed(m.Name) != m {
+			t.Errorf("%s is there twice", m.Name)
+		}
+	}
+	if RespondentMeasureNamed("no such measure") != nil {
+		t.Error("a measure that is not there is found")
+	}
+}
+
 // fieldOf is the field of a rule by its name in the configuration.
 func fieldOf(r *Rule, name string) reflect.Value {
 	v := reflect.ValueOf(r).Elem()

@@ -2,6 +2,7 @@ package attack
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -15,8 +16,8 @@ import (
 // TestEveryMeasureIsFound: each measure that a rule can limit comes from its part of
 // the attack, is not measured without it, and of a sample only where that tells.
 func TestEveryMeasureIsFound(t *testing.T) {
-	if len(found) != len(assess.RespondentMeasures) {
-		t.Errorf("%d measures are found, the table has %d", len(found), len(assess.RespondentMeasures))
+	if len(takenFrom) != len(assess.RespondentMeasures) {
+		t.Errorf("%d measures are taken, the table has %d", len(takenFrom), len(assess.RespondentMeasures))
 	}
 	want := map[string]float64{"max_linked": 0.25, "max_correct_links": 7, "min_k": 3, "max_individual_risk": 0.125,
 		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625, "max_replicated_uniques": 0.75, "max_posterior": 0.75}
@@ -26,26 +27,96 @@ func TestEveryMeasureIsFound(t *testing.T) {
 		if v := float64(*m.Found(r.Identity())); !math.IsNaN(v) {
 			t.Errorf("%s of nothing: %v", m.Name, v)
 		}
-		switch m.Part {
-		case "linkage":
-			r.Linkage = &linkage.Result{CorrectShare: 0.25}
-		case "bayes":
-			r.Bayes = &intruder.Result{Correct: 7}
-		case "inversion":
-			less, most := 0.5, 0.75
-			r.Inversion = &inversion.Result{Categories: []inversion.CategoryResult{{Posterior: &less}, {Posterior: &most}, {}}}
-		case "uniqueness":
-			r.Uniqueness = &uniqueness.Result{MinFrequency: 3, MaxIndividualRisk: 0.125}
-			r.Replicated = &uniqueness.Replicated{Uniques: 4, Standing: 3, Share: 0.75}
-			r.Categories = &loss.Categories{PMSE: 0.0625, Columns: []loss.CategoryLoss{
-				{Records: 8, Changed: 1, Original: 2, Lost: 0.75}, {Records: 8, Changed: 4, Original: 4, Lost: 1}, {Records: 8}}}
-		}
+		fill(r, m.Part)
 		if v := float64(*m.Found(r.Identity())); v != want[m.Name] {
 			t.Errorf("%s: %v, want %v", m.Name, v, want[m.Name])
 		}
 		r.Sampled = 100
-		if v := float64(*m.Found(r.Identity())); math.IsNaN(v) != m.Whole {
+		if v := float64(*m.Found(r.Identity())); math.IsNaN(v) == m.FromSample {
 			t.Errorf("%s of a sample: %v", m.Name, v)
 		}
+	}
+}
+
+// fill gives a result the part of an attack.
+func fill(r *Result, part string) {
+	switch part {
+	case "linkage":
+		r.Linkage = &linkage.Result{CorrectShare: 0.25}
+	case "bayes":
+		r.Bayes = &intruder.Result{Correct: 7}
+	case "inversion":
+		less, most := 0.5, 0.75
+		r.Inversion = &inversion.Result{Categories: []inversion.CategoryResult{{Posterior: &less}, {Posterior: &most}, {}}}
+	case "uniqueness":
+		r.Uniqueness = &uniqueness.Result{MinFrequency: 3, MaxIndividualRisk: 0.125}
+		r.Replicated = &uniqueness.Replicated{Uniques: 4, Standing: 3, Share: 0.75}
+		r.Categories = &loss.Categories{PMSE: 0.0625, Columns: []loss.CategoryLoss{
+			{Records: 8, Changed: 1, Original: 2, Lost: 0.75}, {Records: 8, Changed: 4, Original: 4, Lost: 1}, {Records: 8}}}
+	}
+}
+
+// loosest is the rule about a measure that tolerates most.
+func loosest(t *testing.T, m *assess.RespondentMeasure) assess.Rule {
+	var r assess.Rule
+	v := reflect.ValueOf(&r).Elem()
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("yaml") != m.Name {
+			continue
+		}
+		limit := reflect.New(v.Field(i).Type().Elem())
+		if limit.Elem().Kind() == reflect.Int {
+			limit.Elem().SetInt(0)
+		} else {
+			limit.Elem().SetFloat(map[bool]float64{false: 1e9}[m.Least])
+		}
+		v.Field(i).Set(limit)
+	}
+	if _, given := m.Limit(r); !given {
+		t.Fatalf("no rule limits %s", m.Name)
+	}
+	return r
+}
+
+// TestNothingIsSaid: a measure that the table has and the attack does not take is not
+// measured, whatever else was found, and its rule does not hold, in whatever place it
+// stands; a measure that does not say that a sample tells it is not measured of one.
+func TestNothingIsSaid(t *testing.T) {
+	for i := range assess.RespondentMeasures {
+		m := &assess.RespondentMeasures[i]
+		r := new(Result)
+		for _, part := range []string{"linkage", "bayes", "inversion", "uniqueness"} {
+			fill(r, part)
+		}
+		r.Linkage.CorrectShare, r.Bayes.Correct = 0, 0
+		rule := loosest(t, m)
+		other := loosest(t, assess.RespondentMeasureNamed("max_linked"))
+		if m.Name == "max_linked" {
+			other = loosest(t, assess.RespondentMeasureNamed("min_k"))
+		}
+		passes := func() bool {
+			id := r.Identity()
+			first := assess.Judge([]assess.Rule{rule, other}, &assess.Measures{Identity: id}).Passed
+			if last := assess.Judge([]assess.Rule{other, rule}, &assess.Measures{Identity: id}).Passed; last != first {
+				t.Errorf("%s: passes %v as the first rule, %v as the last", m.Name, first, last)
+			}
+			return first
+		}
+		if !passes() {
+			t.Errorf("%s does not pass the loosest rule", m.Name)
+		}
+		take := takenFrom[m.Name]
+		delete(takenFrom, m.Name)
+		if passes() {
+			t.Errorf("%s passes, and nobody takes it", m.Name)
+		}
+		takenFrom[m.Name] = take
+
+		of, sampled := m.FromSample, r.Sampled
+		m.FromSample, r.Sampled = false, 100
+		if passes() {
+			t.Errorf("%s of a sample passes, and does not say that a sample tells it", m.Name)
+		}
+		m.FromSample, r.Sampled = of, sampled
 	}
 }

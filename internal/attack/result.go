@@ -67,9 +67,9 @@ type AveragedColumn struct {
 	linkage.AveragedColumn
 }
 
-// found says where a result has each measure about the respondents; false: it was not
-// asked for.
-var found = map[string]func(*Result) (float64, bool){
+// takenFrom takes each measure about the respondents, by its name, from a result; false:
+// it was not asked for. A measure that is not here is not measured.
+var takenFrom = map[string]func(*Result) (float64, bool){
 	"max_linked": func(r *Result) (float64, bool) {
 		if r.Linkage == nil {
 			return 0, false
@@ -136,11 +136,11 @@ func (r *Result) Identity() *assess.Identity {
 	id.Sampled = r.Sampled > 0
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
-		of := found[m.Name]
-		if of == nil || m.Whole && id.Sampled {
+		take := takenFrom[m.Name]
+		if take == nil || id.Sampled && !m.FromSample {
 			continue // not measured: a rule about it does not hold
 		}
-		if v, measured := of(r); measured {
+		if v, measured := take(r); measured {
 			*m.Found(id) = assess.Float(v)
 		}
 	}

@@ -183,7 +183,7 @@ func Respondents(s Subject, rules []assess.RuleVerdict) (figures []Figure, assum
 		f.Text, f.Unit = written(m, v)
 		doubt := ""
 		switch {
-		case math.IsNaN(v) && id.Sampled && m.Whole:
+		case math.IsNaN(v) && id.Sampled && !m.FromSample:
 			doubt = "a sample does not tell it: assess.sample: all"
 		case math.IsNaN(v):
 			f.Note = NotMeasured
