@@ -216,8 +216,13 @@ func TestPartitionOfABlock(t *testing.T) {
 	for _, n := range []int32{0, 1, 2, 5, maxPartitions - 1} {
 		for _, topic := range []int{0, 1, 6} {
 			b := &microdata.Block{Scope: "in", Stream: topic*maxPartitions + int(n)}
-			if got := (&Source{}).PartitionOf(b); got != (Partition{Topic: "in", Number: n}) {
-				t.Errorf("partition %d of topic %d: %v", n, topic, got)
+			for name, got := range map[string]Partition{"a source": (&Source{}).PartitionOf(b), "a stream": (&StreamSource{}).PartitionOf(b)} {
+				if got != (Partition{Topic: "in", Number: n}) {
+					t.Errorf("%s: partition %d of topic %d: %v", name, n, topic, got)
+				}
+			}
+			if got, want := (&StreamSource{}).StreamName(b.Stream), fmt.Sprintf("partition %d", n); got != want {
+				t.Errorf("%s, want %s", got, want)
 			}
 		}
 	}

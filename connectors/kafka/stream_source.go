@@ -49,12 +49,12 @@ func (s *StreamSource) Close() error { return nil }
 
 // StreamName names the partition of a block in messages.
 func (s *StreamSource) StreamName(stream int) string {
-	return fmt.Sprintf("partition %d", stream&0xffff)
+	return fmt.Sprintf("partition %d", stream&(maxPartitions-1))
 }
 
 // PartitionOf returns where a block's records are from.
 func (s *StreamSource) PartitionOf(b *microdata.Block) Partition {
-	return Partition{Topic: b.Scope, Number: int32(b.Stream & 0xffff)}
+	return Partition{Topic: b.Scope, Number: int32(b.Stream & (maxPartitions - 1))}
 }
 
 // JSONText implements connectors.JSONTexts.
