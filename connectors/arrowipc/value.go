@@ -23,12 +23,12 @@ type Value struct {
 
 // Why a value is not readable. None of them holds anything of the value.
 var (
-	ErrNotIPC     = errors.New("is not a readable Arrow IPC stream")
-	ErrCutOff     = errors.New("is an Arrow IPC stream that is cut off")
-	ErrTrailing   = errors.New("has bytes behind the end of its Arrow IPC stream")
-	ErrEndianness = errors.New("is an Arrow IPC stream in the byte order of another kind of machine")
-	ErrManyRows   = errors.New("holds more records than one message may")
-	ErrLarge      = errors.New("would take far more memory than a value of its size should")
+	errNotIPC     = errors.New("is not a readable Arrow IPC stream")
+	errCutOff     = errors.New("is an Arrow IPC stream that is cut off")
+	errTrailing   = errors.New("has bytes behind the end of its Arrow IPC stream")
+	errEndianness = errors.New("is an Arrow IPC stream in the byte order of another kind of machine")
+	errManyRows   = errors.New("holds more records than one message may")
+	errLarge      = errors.New("would take far more memory than a value of its size should")
 )
 
 // What a value may take in memory, decompressed and without dictionaries: so
@@ -47,13 +47,13 @@ const maxWindow = 8 << 20
 // be looked at; these are verified, and no other may be touched. An error of
 // wanted is returned as it is; every other is one of those above.
 //
-// The memory that is taken is bounded by the value's length, see ErrLarge.
+// The memory that is taken is bounded by the value's length, see errLarge.
 func ReadValue(p []byte, maxRows int, wanted func(*arrow.Schema) ([]int, error)) (v *Value, err error) {
 	m := &memoryMessages{p: p, maxRows: int64(maxRows)}
 	m.budget.left = valueBase + valueRatio*int64(len(p))
 	defer func() {
 		if recover() != nil {
-			v, err = nil, m.reason(ErrNotIPC)
+			v, err = nil, m.reason(errNotIPC)
 		}
 	}()
 	r, err := ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(&m.budget), ipc.WithEnsureNativeEndian(false))
@@ -62,7 +62,7 @@ func ReadValue(p []byte, maxRows int, wanted func(*arrow.Schema) ([]int, error))
 	}
 	v = &Value{Schema: r.Schema()}
 	if !v.Schema.IsNativeEndian() {
-		return nil, ErrEndianness // the library would turn it round in place, in memory that is not ours
+		return nil, errEndianness // the library would turn it round in place, in memory that is not ours
 	}
 	columns, err := wanted(v.Schema)
 	if err != nil {
@@ -83,10 +83,10 @@ func ReadValue(p []byte, maxRows int, wanted func(*arrow.Schema) ([]int, error))
 		for _, i := range columns {
 			d := rec.Column(i).Data()
 			if verify(d, rec.NumRows()) != nil || int64(d.Len()) != rec.NumRows() {
-				return nil, ErrNotIPC
+				return nil, errNotIPC
 			}
 			if m.budget.left -= extent(d); m.budget.left < 0 {
-				return nil, ErrLarge
+				return nil, errLarge
 			}
 		}
 		v.Batches = append(v.Batches, rec)
@@ -112,9 +112,9 @@ func (m *memoryMessages) reason(error) error {
 	case m.err != nil:
 		return m.err
 	case m.budget.left < 0:
-		return ErrLarge
+		return errLarge
 	}
-	return ErrNotIPC
+	return errNotIPC
 }
 
 // Message returns the next message, io.EOF at the stream's end. A value has a
@@ -141,28 +141,28 @@ func (m *memoryMessages) next() (*ipc.Message, error) {
 	}
 	switch {
 	case !ok:
-		return nil, ErrCutOff
+		return nil, errCutOff
 	case n == 0 && len(m.p) == 0:
 		return nil, io.EOF
 	case n == 0:
-		return nil, ErrTrailing
+		return nil, errTrailing
 	case n < 8 || n > 1<<30:
-		return nil, ErrNotIPC
+		return nil, errNotIPC
 	}
 	meta, ok := m.take(int64(n))
 	if !ok {
-		return nil, ErrCutOff
+		return nil, errCutOff
 	}
 	if checkMessage(meta) != nil {
-		return nil, ErrNotIPC
+		return nil, errNotIPC
 	}
 	length, err := bodyLength(meta)
 	if err != nil {
-		return nil, ErrNotIPC
+		return nil, errNotIPC
 	}
 	body, ok := m.take(length)
 	if !ok {
-		return nil, ErrCutOff
+		return nil, errCutOff
 	}
 	if err := m.admit(meta, body); err != nil {
 		return nil, err
@@ -183,21 +183,21 @@ func (m *memoryMessages) admit(meta, body []byte) error {
 		}
 		return kind == headerSchema || f.soundWindows(batch, body)
 	}); err != nil {
-		return ErrNotIPC
+		return errNotIPC
 	}
 	if kind != headerBatch {
 		return nil
 	}
 	rows, err := batchRows(meta)
 	if err != nil {
-		return ErrNotIPC
+		return errNotIPC
 	}
 	if m.rows += rows; m.rows > m.maxRows {
-		return ErrManyRows
+		return errManyRows
 	}
 	// A record costs its place even where no column of it has a byte.
 	if m.budget.left -= 8 * rows; m.budget.left < 0 {
-		return ErrLarge
+		return errLarge
 	}
 	return nil
 }
@@ -294,7 +294,7 @@ func (b *budget) take(n int64) {
 		b.left = -1
 	}
 	if b.left -= n; b.left < 0 {
-		panic(ErrLarge)
+		panic(errLarge)
 	}
 }
 
