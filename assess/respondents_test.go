@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/check"
 )
 
 // TestEveryRespondentMeasure: the table knows every field of Rule and of Identity
@@ -100,6 +102,33 @@ func TestRespondentMeasuresAreWhole(t *testing.T) {
 	}
 	if RespondentMeasureNamed("no such measure") != nil {
 		t.Error("a measure that is not there is found")
+	}
+}
+
+// TestLimitsOfRespondentMeasures: each limit is accepted up to its bounds and refused beyond.
+func TestLimitsOfRespondentMeasures(t *testing.T) {
+	nan := math.NaN()
+	share := [2][]float64{{0, 0.5, 1}, {-1e-9, 1 + 1e-9, math.Inf(1), nan}}
+	for i := range RespondentMeasures {
+		m := &RespondentMeasures[i]
+		bounds := share
+		switch m.Name {
+		case "max_correct_links":
+			bounds = [2][]float64{{0, 1, 1e9}, {-1e-9, -1, nan}}
+		case "min_k":
+			bounds = [2][]float64{{2, 3, 1e6}, {1, 0, -2}}
+		case "max_pmse":
+			bounds = [2][]float64{{0, 0.1, 0.25}, {-1e-9, 0.25 + 1e-9, nan}}
+		}
+		for refused, limits := range bounds {
+			for _, limit := range limits {
+				var ps check.Problems
+				m.check(&ps, m.Name, limit)
+				if len(ps) != refused || len(ps) == 1 && ps[0].Path != m.Name {
+					t.Errorf("%s: %v: %v", m.Name, limit, ps)
+				}
+			}
+		}
 	}
 }
 
