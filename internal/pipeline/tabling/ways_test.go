@@ -1,0 +1,114 @@
+package tabling
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	"github.com/sdlfilter/sdlfilter/internal/faulty"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Told to end at one of its last questions, a run or an audit says so and gives nothing beside
+// it; where nobody asks any more it is done.
+func TestTablesEndAtTheLastQuestions(t *testing.T) {
+	dir := shopsIn(t)
+	for name, do := range map[string]func(ctx context.Context) (bool, error){
+		"a run": func(ctx context.Context) (bool, error) {
+			res, err := Run(ctx, tabulation(t, dir, shopTables), pipeline.Options{})
+			return res != nil, err
+		},
+		"an audit": func(ctx context.Context) (bool, error) {
+			rep, err := Audit(ctx, tabulation(t, dir, shopTables), filepath.Join(dir, "out.csv"), pipeline.Options{})
+			return rep != nil, err
+		},
+	} {
+		if _, err := Run(t.Context(), tabulation(t, dir, shopTables), pipeline.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		count := eventually.Ends(t.Context(), 1<<40)
+		if done, err := do(count); err != nil || !done {
+			t.Fatal(name, done, err)
+		}
+		told := 0
+		for n := max(1, count.Questions()-16); n <= count.Questions(); n++ {
+			ctx := eventually.Ends(t.Context(), n)
+			done, err := do(ctx)
+			if done != (err == nil) || err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled)) {
+				t.Errorf("%s, ended at question %d of %d: %v beside %v", name, n, count.Questions(), done, err)
+			}
+			if err != nil {
+				told++
+			}
+		}
+		if told == 0 {
+			t.Errorf("%s was never ended", name)
+		}
+	}
+}
+
+// Whatever comes in the way of a file of the tables between its making and its name is an error
+// that says whose it is.
+func TestTablesThatAreLostOnTheWay(t *testing.T) {
+	for _, name := range []string{"out.csv", "report.json", "report.html", "report.public.json", "report.public.html", "cells.csv"} {
+		for how, lose := range map[string]func(path string) error{
+			"a folder has its name": func(path string) error { return os.MkdirAll(filepath.Join(path, "in the way"), 0o700) },
+			"its name is gone":      func(path string) error { return os.Remove(publish.TempName(path)) },
+		} {
+			dir := shopsIn(t)
+			calls := &faulty.Calls{Name: "finish", N: 1, Cancel: func() {
+				if err := lose(filepath.Join(dir, name)); err != nil {
+					t.Error(err)
+				}
+			}}
+			want := "report: "
+			if name == "out.csv" {
+				want = "sink: "
+			}
+			if err := runFaulty(t.Context(), calls, tabulation(t, dir, shopTables)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %s: %v, want %s", name, how, err, want)
+			}
+		}
+	}
+}
+
+// Columns of lists are no variables, and one of which no value was seen is one of numbers where
+// numbers are wanted.
+func TestColumnsThatAreNotWanted(t *testing.T) {
+	r := opened(t, shopsIn(t), shopTables)
+	fields := r.source.Schema().Fields
+	at := r.source.Schema().Index("region")
+	fields[at].Type = arrow.ListOf(arrow.PrimitiveTypes.Float64)
+	if got := r.want("path", "region", microdata.Array, false); got != -1 {
+		t.Errorf("a column of lists is at %d", got)
+	}
+	if err := r.check(); err == nil || !strings.Contains(err.Error(), "must be a column of single values, got region, which is list") {
+		t.Errorf("%v", err)
+	}
+	at = r.source.Schema().Index("size")
+	fields[at].Type, fields[at].Unseen = arrow.BinaryTypes.String, true
+	if got := r.want("path", "size", microdata.Numbers, false); got < 0 || fields[at].Type != arrow.PrimitiveTypes.Float64 {
+		t.Errorf("a column of no values is at %d, of type %s", got, fields[at].Type)
+	}
+}
+
+// What is too large for a table is said of the family's first table, with what would make room.
+func TestTablesThatAreTooLarge(t *testing.T) {
+	f := &family{of: []int{3, 4}}
+	var data *pipeline.DataError
+	for err, want := range map[error]string{tabulate.ErrTooLarge: "fewer decimals make room", tabulate.ErrTooMany: "fewer variables in the linked tables make room", errors.ErrUnsupported: "unsupported operation"} {
+		got := f.tooLarge(err)
+		if got == nil || !strings.HasPrefix(got.Error(), "tables[3]: ") || !strings.HasSuffix(got.Error(), want) || errors.As(got, &data) == (err == errors.ErrUnsupported) {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+}
