@@ -120,6 +120,12 @@ func TestIdentitiesAreDrafted(t *testing.T) {
 			t.Errorf("%d records", d.records())
 		}
 	}
+	for at := range 3 {
+		d := &Draft{Listed: []Listed{listed("a", text, microdata.Other, 5, 5), listed("b", text, microdata.Other, 5, 5), listed("c", text, microdata.Other, 5, 5)}}
+		if d.Listed[at].Values = 9; d.records() != 9 {
+			t.Errorf("column %d has 9 values: %d records", at, d.records())
+		}
+	}
 	for values, want := range map[int]string{100: "", 0: "", 99: "; 1 % without a value", 1: "; 99 % without a value"} {
 		if got := missing(&Column{Values: values}, 100); got != want {
 			t.Errorf("%d of 100: %q, want %q", values, got, want)
