@@ -55,8 +55,8 @@ func cutSuffixFold(s, suffix string) (string, bool) {
 	return s, false
 }
 
-// Option is something that a source can be told beside its path where there is no
-// configuration to say it, on a command line.
+// Option is a setting of a source, beside its path, that a command line can give where
+// there is no configuration.
 type Option struct {
 	Name string // as in a configuration
 	Doc  string
@@ -70,7 +70,7 @@ type Optioned interface {
 	Options() []Option
 }
 
-// Options returns what else a source can be told by name.
+// Options returns the settings of a source; nil where it has none.
 func Options(config SourceConfig) []Option {
 	if o, ok := config.(Optioned); ok {
 		return o.Options()

@@ -49,7 +49,7 @@ func DivisibleOf(src Source) Divisible {
 	return d
 }
 
-// Placed is the configuration of a sink of files that can be told another path.
+// Placed is the configuration of a sink of files whose path can be replaced.
 type Placed interface {
 	// At is the same sink with a path of its own, which is one file, and what the name
 	// of such a file ends in, where the sink's own path does not say.
@@ -57,7 +57,7 @@ type Placed interface {
 	Extension() string
 }
 
-// PlacedOf returns the sink as one that can be told another path, nil where it is none.
+// PlacedOf returns the sink as one whose path can be replaced; nil where it is none.
 func PlacedOf(config SinkConfig) Placed {
 	p, _ := config.(Placed)
 	return p

@@ -21,7 +21,7 @@ type cell struct {
 	bytes  []byte
 }
 
-// comparableType reports whether values of the type can be told apart as keys.
+// comparableType reports whether values of the type can be compared as keys.
 func comparableType(t arrow.DataType) bool { return movable(t) }
 
 // movable reports whether values of the type can be moved between records.

@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// ColumnInfo is what a chain is told of a column that a mask touches or reads.
+// ColumnInfo describes a column that a mask changes or reads.
 type ColumnInfo struct {
 	Name     string
 	Index    int             // in Block.Columns; arithmetic masks need Numbers form, swap takes either form
@@ -23,7 +23,7 @@ type ColumnInfo struct {
 	SD, Mean float64         // of the original column; NaN where not known
 }
 
-// Setup is what a chain is told of the data and of the run.
+// Setup is what a chain needs to know of the data and of the run.
 type Setup struct {
 	Key      keystream.Key
 	Columns  []ColumnInfo

@@ -7,8 +7,8 @@ import (
 )
 
 // What a mask says of itself beyond Params. Every part is an interface of its own
-// and a mask may leave any of them out: whoever asks gets "not said", hides what
-// may follow from it and refuses what rests on it. The functions below are the one
+// and a mask may leave any of them out. The caller then gets "not said": it hides what
+// might follow from the part that is missing, and refuses what needs it. The functions below are the one
 // place that looks for these interfaces; a mask's file has them all.
 
 // Scope is how far a mask moves values.

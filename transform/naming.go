@@ -28,12 +28,12 @@ func part(word string, numbers ...float64) string {
 	return string(append(text, ';'))
 }
 
-// does tells what mask i makes of a column: a part of its word and its effective
-// parameters there, each in a fixed place or after a count, so that no two sets of
-// them are written alike. Parameters that come to the same for every value (a range
-// of θ and the φ that it stands for) are to be written alike: equal chains are to
-// release equal values. The columns that the mask reads are told with it; which of
-// them is what is the mask's to tell.
+// does records in the column's name what mask i does to it: a word and the mask's
+// effective parameters for this column, each in a fixed place or after a count, so that
+// two different sets of parameters never give the same text. Parameters that have the
+// same effect on every value (a range of θ and the φ that it stands for) must give the
+// same text, as equal chains are to release equal values. The columns that the mask reads
+// are added here; which of them serves for what, the mask itself writes into parts.
 func (c *Chain) does(i int, col *column, parts string) {
 	if reads := c.masks[i].Params.Reads(); len(reads) > 0 {
 		parts += c.told("reads", sorted(reads)...)
@@ -45,8 +45,8 @@ func (c *Chain) does(i int, col *column, parts string) {
 	col.done.by = i + 1
 }
 
-// told writes columns, those that the chain knows of, with what was done to them:
-// as a SHA-256, as the text would grow with every mask that reads others.
+// told returns a word and the SHA-256 of columns (those that the chain knows of) and what
+// was done to each. It is a digest, as the text would grow with every mask that reads others.
 func (c *Chain) told(word string, columns ...string) string {
 	h := sha256.New()
 	for _, name := range columns {
@@ -89,9 +89,9 @@ type drawName struct {
 }
 
 // stream returns the number, in work.streams, of the keystream that mask i draws
-// from for a column, after does has told of the mask. Replicates are never
-// released, and those of a grid of parameters are to share their draws: of them the
-// name is label and column alone.
+// from for a column; does must have been called for the mask before. Replicates are never
+// released, and those of a grid of parameters are to share their draws: their name is
+// made of label and column alone.
 func (c *Chain) stream(i int, col *column) int { return c.streamNamed(i, col.Name, col.done.text) }
 
 // streamNamed is stream for draws that belong to no one column.
@@ -103,10 +103,10 @@ func (c *Chain) streamNamed(i int, column, done string) int {
 	return len(c.draws) - 1
 }
 
-// settle demands, after mask i is compiled, that it has told what it does to each
-// of its columns, and that its draws know of it: a kind of mask that forgets this
-// does not run. Whose draws have gone into the columns is then told to what follows,
-// as the names of draws hold the label of their own mask only.
+// settle checks, after mask i is compiled, that it has called does for each of its columns
+// and that the names of its draws contain that. A kind of mask that forgets this does not
+// run. It then adds the mask's label to the columns that its draws have changed, for the
+// masks that follow: the name of a draw has the label of its own mask only.
 func (c *Chain) settle(i int) error {
 	draws := false
 	for _, d := range c.draws {

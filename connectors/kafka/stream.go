@@ -21,7 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 )
 
-// Observer is told how a stream fares. Its methods are called from several
+// Observer receives the events of a stream. Its methods are called from several
 // goroutines.
 type Observer interface {
 	Broker(err error) // nil: a broker has answered
@@ -30,7 +30,7 @@ type Observer interface {
 	Lag(topic string, partition int32, records int64)
 }
 
-// StreamConfig is what a stream is told of the run.
+// StreamConfig is what a stream needs to know of the run.
 type StreamConfig struct {
 	Name   string // of the pipeline
 	Source *SourceConfig
