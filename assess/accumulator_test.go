@@ -248,7 +248,7 @@ func checkAgainstDefinition(t *testing.T, a *Accumulator, table *pairTable) {
 					}
 				}
 				c := g.At(i, j)
-				if c.N != k || math.Abs(c.Mi-mi) > 1e-13*math.Abs(mi) || math.Abs(c.Cij-cij) > 1e-11*math.Sqrt(cii*cjj) || math.Abs(c.Cii-cii) > 1e-11*cii {
+				if c.N != k || !(math.Abs(c.Mi-mi) <= 1e-13*math.Abs(mi)) || math.Abs(c.Cij-cij) > 1e-11*math.Sqrt(cii*cjj) || !(math.Abs(c.Cii-cii) <= 1e-11*cii) {
 					t.Errorf("side %d, columns %d, %d: %+v, want n %v, mean %v, C %v and %v", side, i, j, *c, k, mi, cii, cij)
 				}
 			}
@@ -304,7 +304,7 @@ func TestSampleWithoutKey(t *testing.T) {
 		}
 	}
 	// Hypergeometric, SD √(200·¼·0.95) = 6.9; 5.5 of them.
-	if a.sample.Len() != 200 || math.Abs(float64(late)-100) > 38 {
+	if a.sample.Len() != 200 || !(math.Abs(float64(late)-100) <= 38) {
 		t.Errorf("%d records, %d of the second half", a.sample.Len(), late)
 	}
 	if slices.Equal(a.sample.Row, keyed.sample.Row) {
@@ -334,11 +334,11 @@ func TestSampleIsUniform(t *testing.T) {
 		odd[r%2]++
 	}
 	for i, k := range tenth {
-		if math.Abs(float64(k)-200) > 70 {
+		if !(math.Abs(float64(k)-200) <= 70) {
 			t.Errorf("tenth %d: %d records, want 200 ± 70", i, k)
 		}
 	}
-	if math.Abs(float64(odd[0]-odd[1])) > 5.5*2*math.Sqrt(2000*0.25*0.9) {
+	if !(math.Abs(float64(odd[0]-odd[1])) <= 5.5*2*math.Sqrt(2000*0.25*0.9)) {
 		t.Errorf("%d even rows, %d odd ones", odd[0], odd[1])
 	}
 }

@@ -65,7 +65,7 @@ func TestBiasWithinItsErrorIsNone(t *testing.T) {
 		}
 		near := func(what string, got, want float64) {
 			t.Helper()
-			if math.Abs(got-want) > 1e-9*(mean*mean+noise) {
+			if !(math.Abs(got-want) <= 1e-9*(mean*mean+noise)) {
 				t.Errorf("%s: %s %v, want %v", c.name, what, got, want)
 			}
 		}
@@ -98,7 +98,7 @@ func TestBiasOfReplicatesIsScaledByTheShare(t *testing.T) {
 	for _, share := range []float64{1, 0.5, 0.1} {
 		b := of(share)
 		wantNoise := 2 * variance * variance / float64(len(diffs)-1) * share * share
-		if math.Abs(b.ofMean-variance*share) > 1e-12 || math.Abs(b.ofMeanNoise-wantNoise) > 1e-12 {
+		if !(math.Abs(b.ofMean-variance*share) <= 1e-12) || math.Abs(b.ofMeanNoise-wantNoise) > 1e-12 {
 			t.Errorf("share %v: %v with variance %v, want %v with %v", share, b.ofMean, b.ofMeanNoise, variance*share, wantNoise)
 		}
 	}
@@ -230,7 +230,7 @@ func TestMonteCarloVarianceIsTakenOff(t *testing.T) {
 		want := 1 / (c.square + 0.25)
 		// The variance of d² is 4·(d² − v)·v + 2·v², where d² − v is no less than 0.
 		se := want * want * math.Sqrt(4*c.square*0.5+2*0.5*0.5+0.125)
-		if row.Knowledge != KnowledgeMean || math.Abs(float64(row.R)-want) > 1e-12*want || math.Abs(float64(row.SE)-se) > 1e-12*se {
+		if row.Knowledge != KnowledgeMean || !(math.Abs(float64(row.R)-want) <= 1e-12*want) || math.Abs(float64(row.SE)-se) > 1e-12*se {
 			t.Errorf("τ = %v: %+v, want R %v and SE %v", c.tau, row, want, se)
 		}
 	}

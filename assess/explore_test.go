@@ -108,7 +108,7 @@ func TestExploreOfASample(t *testing.T) {
 		if c.Utility.U != s.Utility.U || c.Utility.Bias != s.Utility.Bias || c.Utility.EfficiencyGate != s.Utility.EfficiencyGate {
 			t.Errorf("point %d: U %v, of a release %v", p, s.Utility, c.Utility)
 		}
-		if r := float64(s.Utility.U / f.Utility.U); math.Abs(r-1) > 5*float64(f.Utility.SE/f.Utility.U) {
+		if r := float64(s.Utility.U / f.Utility.U); !(math.Abs(r-1) <= 5*float64(f.Utility.SE/f.Utility.U)) {
 			t.Errorf("point %d: U %v of that of all", p, r)
 		}
 		for i, r := range s.Risk {
@@ -189,14 +189,14 @@ func TestExploreByGroup(t *testing.T) {
 					continue
 				}
 				// Every value of the group moved by as much, so its order statistics too.
-				if math.Abs(float64(r.RMSE)-moved) > 1e-9 {
+				if !(math.Abs(float64(r.RMSE)-moved) <= 1e-9) {
 					t.Errorf("group %v, %s by %s: RMSE %v, want %v", g.Codes, r.Target, r.Knowledge, r.RMSE, moved)
 				}
 			}
-			if math.Abs(float64(g.Utility.Bias)-moved) > 1e-9 {
+			if !(math.Abs(float64(g.Utility.Bias)-moved) <= 1e-9) {
 				t.Errorf("group %v: bias %v, want %v", g.Codes, g.Utility.Bias, moved)
 			}
-			if want := 1 / (1/float64(g.Utility.U0) + moved*moved); math.Abs(float64(g.Utility.U)/want-1) > 1e-9 {
+			if want := 1 / (1/float64(g.Utility.U0) + moved*moved); !(math.Abs(float64(g.Utility.U)/want-1) <= 1e-9) {
 				t.Errorf("group %v: U %v, want %v", g.Codes, g.Utility.U, want)
 			}
 		}

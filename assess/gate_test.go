@@ -157,7 +157,7 @@ func TestJudgeAtTheUnsafeEnd(t *testing.T) {
 		{Utility{U: 10, SE: nan, EfficiencyGate: 0.6, Sampled: true}, 0.6},
 		{Utility{U: 10, SE: nan, EfficiencyGate: 0.6, Approximate: true, Errs: ErrsEither}, 0},
 	} {
-		if got := c.utility.Lower(); math.Abs(float64(got-c.want)) > 1e-12 {
+		if got := c.utility.Lower(); !(math.Abs(float64(got-c.want)) <= 1e-12) {
 			t.Errorf("%+v: lower end %v, want %v", c.utility, got, c.want)
 		}
 	}

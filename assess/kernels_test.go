@@ -41,7 +41,7 @@ func TestSumsOfARun(t *testing.T) {
 				}
 				for _, got := range sums {
 					for k, d := range []float64{got.su - want.su, got.sv - want.sv, got.sd - want.sd, got.sdd - want.sdd} {
-						if math.Abs(d) > 1e-10 {
+						if !(math.Abs(d) <= 1e-10) {
 							t.Errorf("%d values, sum %d: off by %v", n, k, d)
 						}
 					}

@@ -50,7 +50,7 @@ func TestSampledAgreesWithComplete(t *testing.T) {
 	// n + m·10,000 draws with an SD under λ, 0.26, and that of the mean of
 	// E(y−x | x), with an SD under 60, over the sample, 0.35: together 0.44, or
 	// 2·0.44/b of U.
-	if r := float64(part.Utility.U / full.Utility.U); math.Abs(r-1) > 5*2*0.44/float64(full.Utility.Bias) {
+	if r := float64(part.Utility.U / full.Utility.U); !(math.Abs(r-1) <= 5*2*0.44/float64(full.Utility.Bias)) {
 		t.Errorf("U: sampled/complete = %v at a bias of %v", r, full.Utility.Bias)
 	}
 	if full.Utility.RealisedU != part.Utility.RealisedU || full.Original != part.Original || full.Released != part.Released {
@@ -69,7 +69,7 @@ func TestSampledAgreesWithComplete(t *testing.T) {
 		if f.Knowledge == KnowledgePosition {
 			// Both order statistics are found to within a bin, of one unit at most.
 			fd, pd := 1/math.Sqrt(float64(f.RealisedR)), 1/math.Sqrt(float64(p.RealisedR))
-			if math.Abs(fd-pd) > 2 {
+			if !(math.Abs(fd-pd) <= 2) {
 				t.Errorf("%s: the release's error is %v, counted %v", what, fd, pd)
 			}
 		}
@@ -103,7 +103,7 @@ func TestSampledAgreesWithComplete(t *testing.T) {
 				tolerance = 5 * math.Sqrt(1.0/m) * fr // replicates of the same few records
 			}
 		}
-		if math.Abs(fr-pr) > tolerance {
+		if !(math.Abs(fr-pr) <= tolerance) {
 			t.Errorf("%s: RMSE sampled %v, complete %v, tolerance %v", what, pr, fr, tolerance)
 		}
 	}
@@ -188,14 +188,14 @@ func TestWithoutMaskingRiskIsInfinite(t *testing.T) {
 				t.Errorf("%s: %d replicates", name, r.Replicates)
 			}
 		}
-		if math.Abs(float64(c.Utility.Efficiency)-1) > 1e-15*8 || c.Utility.Bias != 0 {
+		if !(math.Abs(float64(c.Utility.Efficiency)-1) <= 1e-15*8) || c.Utility.Bias != 0 {
 			t.Errorf("%s: %+v", name, c.Utility)
 		}
 		// x̄ = 3.875: eq. 3 leaves the population variance.
-		if got, want := 1/float64(risk(t, c, "typical", "mean").R), variance(x)*7/8; math.Abs(got-want) > 1e-12 {
+		if got, want := 1/float64(risk(t, c, "typical", "mean").R), variance(x)*7/8; !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("%s: typical by mean: 1/R = %v, want %v", name, got, want)
 		}
-		if got, want := float64(risk(t, c, "max", "mean").RMSE), 9-3.875; math.Abs(got-want) > 1e-12 {
+		if got, want := float64(risk(t, c, "max", "mean").RMSE), 9-3.875; !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("%s: max by mean: RMSE %v, want %v", name, got, want)
 		}
 	}
@@ -268,7 +268,7 @@ func TestNullsAreLeftOut(t *testing.T) {
 		if float64(c.Original.N) != n || c.Original.N+c.Original.Nulls != m.Records || c.Released.N+c.Released.Nulls != m.Records {
 			t.Errorf("%s: n %d, nulls %d of %d records, want n %v", c.Name, c.Original.N, c.Original.Nulls, m.Records, n)
 		}
-		if want := square / both; math.Abs(float64(c.MeanSquaredDifference)-want) > 1e-9*want {
+		if want := square / both; !(math.Abs(float64(c.MeanSquaredDifference)-want) <= 1e-9*want) {
 			t.Errorf("%s: mean squared difference %v, want %v", c.Name, c.MeanSquaredDifference, want)
 		}
 		for _, r := range c.Risk {

@@ -196,21 +196,21 @@ func TestEquations3And4(t *testing.T) {
 	mse := variance(x)*(n-1)/n + lambda*lambda/n
 	// The mean of m squared errors of ȳ has the standard error √(2/m)·λ²/n,
 	// 1e-5 of mse; five of them.
-	if got := 1 / float64(risk(t, c, TargetTypical, KnowledgeMean).R); math.Abs(got-mse) > 5*math.Sqrt(2.0/m)*lambda*lambda/n {
+	if got := 1 / float64(risk(t, c, TargetTypical, KnowledgeMean).R); !(math.Abs(got-mse) <= 5*math.Sqrt(2.0/m)*lambda*lambda/n) {
 		t.Errorf("eq. 3: 1/R = %v, want %v", got, mse)
 	}
 	// n·m squares of normal deviates: relative standard error √(2/(nm)).
-	if got := 1 / float64(risk(t, c, TargetTypical, KnowledgeIndex).R); math.Abs(got/(lambda*lambda)-1) > 5*math.Sqrt(2.0/(n*m)) {
+	if got := 1 / float64(risk(t, c, TargetTypical, KnowledgeIndex).R); !(math.Abs(got/(lambda*lambda)-1) <= 5*math.Sqrt(2.0/(n*m))) {
 		t.Errorf("eq. 4: 1/R = %v, want %v", got, lambda*lambda)
 	}
 	// One record, m replicates; 5.2 standard errors, as the χ² is skew.
-	if got := 1 / float64(risk(t, c, "p50", KnowledgeIndex).R); math.Abs(got/(lambda*lambda)-1) > 5.2*math.Sqrt(2.0/m) {
+	if got := 1 / float64(risk(t, c, "p50", KnowledgeIndex).R); !(math.Abs(got/(lambda*lambda)-1) <= 5.2*math.Sqrt(2.0/m)) {
 		t.Errorf("index of one record: 1/R = %v, want %v", got, lambda*lambda)
 	}
 	// Section 4.1: U = n/(σ²+λ²); s_m² has relative standard error √(2/n) about
 	// S_x²+λ² in each replicate, of which m are averaged, plus 2·cov(x, ε).
 	want := n / (variance(x) + lambda*lambda)
-	if got := float64(c.Utility.U); math.Abs(got/want-1) > 0.005 {
+	if got := float64(c.Utility.U); !(math.Abs(got/want-1) <= 0.005) {
 		t.Errorf("U = %v, want %v", got, want)
 	}
 }

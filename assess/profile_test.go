@@ -42,7 +42,7 @@ func TestProfile(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v", w.Name, g, w)
 			}
 			sd := math.Sqrt(variance(x))
-			if math.Abs(g.SD-sd) > 1e-11*sd || math.Abs(w.SD-sd) > 1e-11*sd {
+			if !(math.Abs(g.SD-sd) <= 1e-11*sd) || math.Abs(w.SD-sd) > 1e-11*sd {
 				t.Errorf("%s: SD %v and %v, want %v", w.Name, g.SD, w.SD, sd)
 			}
 			for _, q := range g.Quantiles {
@@ -52,7 +52,7 @@ func TestProfile(t *testing.T) {
 					t.Errorf("%s: %s = %v, want %v", w.Name, q.Target, q.Value, want)
 				}
 			}
-			if math.Abs(got.Covariance[i][i]-sd*sd) > 1e-11*sd*sd || got.Covariance[i][0] != got.Covariance[0][i] {
+			if !(math.Abs(got.Covariance[i][i]-sd*sd) <= 1e-11*sd*sd) || got.Covariance[i][0] != got.Covariance[0][i] {
 				t.Errorf("%s: covariance %v", w.Name, got.Covariance[i])
 			}
 		}

@@ -88,10 +88,10 @@ func TestVerdictsInWords(t *testing.T) {
 	}
 	// With an interval the end is found, of R and of its RMSE.
 	m := at("index", 0.01, 0.001)
-	if v := (Rule{Column: "wage", MaxRisk: ptr(1)}).judgeRisk(&m.Columns[0]); math.Abs(float64(v.Found)-0.0125) > 1e-12 || !v.Passed {
+	if v := (Rule{Column: "wage", MaxRisk: ptr(1)}).judgeRisk(&m.Columns[0]); !(math.Abs(float64(v.Found)-0.0125) <= 1e-12) || !v.Passed {
 		t.Errorf("%+v", v)
 	}
-	if v := (Rule{Column: "wage", MinRMSE: ptr(8.9)}).judgeRisk(&m.Columns[0]); math.Abs(float64(v.Found)-math.Sqrt(80)) > 1e-12 || !v.Passed {
+	if v := (Rule{Column: "wage", MinRMSE: ptr(8.9)}).judgeRisk(&m.Columns[0]); !(math.Abs(float64(v.Found)-math.Sqrt(80)) <= 1e-12) || !v.Passed {
 		t.Errorf("%+v", v)
 	}
 	if v := (Rule{Column: "wage", MinRMSE: ptr(9)}).judgeRisk(&m.Columns[0]); v.Passed || v.Limit != 9 || v.Measure != "min_rmse" {

@@ -210,7 +210,7 @@ func TestKeepingOfTailsBehindNoise(t *testing.T) {
 		k := c.Keeping("a", 5, true)
 		p := math.Erf(0.5 / 2 / math.Sqrt2) // |ε| < ½ of an SD of 2
 		for x, want := range map[float64]float64{0: 0, 1: (1 + p) / 2, 2: p, 3: (1 + p) / 2, 4: 0, 9: 0} {
-			if got := k.Share(x); math.Abs(got-want) > 1e-12 {
+			if got := k.Share(x); !(math.Abs(got-want) <= 1e-12) {
 				t.Errorf("%s: %v stays with %v, want %v", replace, x, got, want)
 			}
 		}

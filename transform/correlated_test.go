@@ -74,7 +74,7 @@ func TestCorrelatedNoiseHasTheCovarianceOfTheData(t *testing.T) {
 			}
 			scale := 0.09 * setup.Columns[i].SD * setup.Columns[k].SD
 			want, got := r*scale, stat.Covariance(e[i], e[k], nil)
-			if se := scale * math.Sqrt((1+r*r)/float64(n)); math.Abs(got-want) > 5*se {
+			if se := scale * math.Sqrt((1+r*r)/float64(n)); !(math.Abs(got-want) <= 5*se) {
 				t.Errorf("covariance of noise %d, %d: %v, want %v ± %v", i, k, got, want, se)
 			}
 		}
@@ -91,7 +91,7 @@ func TestCorrelatedNoiseHasTheCovarianceOfTheData(t *testing.T) {
 			}
 			// SE of a correlation of which the noise is random, at most (f² + 2f)/√n.
 			want, got := correlation(columns[i].values, columns[k].values), correlation(y(i), y(k))
-			if math.Abs(got-want) > 5*(0.09+0.6)/math.Sqrt(float64(n)) {
+			if !(math.Abs(got-want) <= 5*(0.09+0.6)/math.Sqrt(float64(n))) {
 				t.Errorf("correlation of %d and %d: %v released, %v before", i, k, got, want)
 			}
 		}
@@ -110,7 +110,7 @@ func TestCorrelatedNoiseKeepsSums(t *testing.T) {
 				t.Fatalf("order %s: record %d: the noise of the sum is off by %v", order, i, d)
 			}
 		}
-		if sd := stat.StdDev(e[3], nil); math.Abs(sd/(0.5*setup.Columns[3].SD)-1) > 5/math.Sqrt(2*2000) {
+		if sd := stat.StdDev(e[3], nil); !(math.Abs(sd/(0.5*setup.Columns[3].SD)-1) <= 5/math.Sqrt(2*2000)) {
 			t.Errorf("order %s: noise of SD %v, want %v", order, sd, 0.5*setup.Columns[3].SD)
 		}
 	}
@@ -191,7 +191,7 @@ func TestCorrelatedNoiseIsBoundToAllValues(t *testing.T) {
 				t.Errorf("column %d: other noise in records that are the same", k)
 			}
 			// Of 1,000 independent pairs a correlation lies beyond 5/√1000 once in 1.7 million.
-			if r := correlation(before[k][:1000], after[k][:1000]); math.Abs(r) > 0.16 {
+			if r := correlation(before[k][:1000], after[k][:1000]); !(math.Abs(r) <= 0.16) {
 				t.Errorf("column %d changed: the noise of column %d has correlation %v with what it was", changed, k, r)
 			}
 		}
@@ -218,7 +218,7 @@ func TestFactorOfCorrelations(t *testing.T) {
 					t.Errorf("%s: not a lower triangle", name)
 				}
 			}
-			if math.Abs(length-1) > 1e-12 {
+			if !(math.Abs(length-1) <= 1e-12) {
 				t.Errorf("%s: row %d has length² %v", name, i, length)
 			}
 			for k := range i {
@@ -227,7 +227,7 @@ func TestFactorOfCorrelations(t *testing.T) {
 					got += l[i][m] * l[k][m]
 				}
 				shrunk = max(shrunk, math.Abs(got-r[i][k]))
-				if got*r[i][k] < 0 || math.Abs(got) > math.Abs(r[i][k])+0.004 {
+				if got*r[i][k] < 0 || !(math.Abs(got) <= math.Abs(r[i][k])+0.004) {
 					t.Errorf("%s: correlation %v became %v", name, r[i][k], got)
 				}
 			}

@@ -152,7 +152,7 @@ func TestRedrawByTiers(t *testing.T) {
 		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(-5000.0), Upper: ptr(5000.0), Mode: "redraw"}))
 	for k, want := range []float64{2, 30, 2} {
 		_, sd := meanSD(got[k*n : (k+1)*n])
-		if math.Abs(sd/want-1) > 0.066 {
+		if !(math.Abs(sd/want-1) <= 0.066) {
 			t.Errorf("values of %v have noise of SD %v, want %v", column.values[k*n], sd, want)
 		}
 	}

@@ -123,7 +123,7 @@ func compareDisplacement(t *testing.T, masks []Spec, nulls bool) {
 			continue
 		}
 		judged++
-		if math.Abs(mean-expected) > 3*(se+math.Sqrt(displaced.Noise[i])+0.05*displaced.Stay[i]*own[i]) {
+		if !(math.Abs(mean-expected) <= 3*(se+math.Sqrt(displaced.Noise[i])+0.05*displaced.Stay[i]*own[i])) {
 			beyond++
 		}
 	}
@@ -138,7 +138,7 @@ func compareDisplacement(t *testing.T, masks []Spec, nulls bool) {
 	}
 	mean := totals / replicates
 	se := math.Sqrt((totalSquares/replicates - mean*mean) / replicates)
-	if math.Abs(mean-total) > 4*math.Hypot(se, math.Sqrt(noise)) {
+	if !(math.Abs(mean-total) <= 4*math.Hypot(se, math.Sqrt(noise))) {
 		t.Errorf("the sum is %v ± %v, said %v ± %v", mean, se, total, math.Sqrt(noise))
 	}
 	if noise > 0 && math.Sqrt(noise) > 0.1*total {
@@ -210,7 +210,7 @@ func TestDisplacementOfRejectedRecordsAndFurtherColumns(t *testing.T) {
 			for i := range n - 1 {
 				k := i + btoi(i >= rejected)
 				for _, pair := range [][2]float64{{with.Total[k], without.Total[i]}, {with.Weight[k], without.Weight[i]}, {with.Total[k], two.Total[k]}} {
-					if math.Abs(pair[0]-pair[1]) > 1e-9*math.Abs(pair[0]) {
+					if !(math.Abs(pair[0]-pair[1]) <= 1e-9*math.Abs(pair[0])) {
 						t.Fatalf("%s %s: record %d: %v", policy, scope, i, pair)
 					}
 				}

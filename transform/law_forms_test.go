@@ -57,11 +57,11 @@ func TestFormsAreIntegrals(t *testing.T) {
 					// The midpoint rule's error: a width of 45/4000 at most, squared, times the
 					// greatest second derivative of z² times a density, 3, over 24, on an interval
 					// of effective length 10.
-					if math.Abs(g-want[power]) > 2e-4 {
+					if !(math.Abs(g-want[power]) <= 2e-4) {
 						t.Errorf("draw %d: ∫ z^%d over [%v, %v] is %v, want %v", d, power, a, b, g, want[power])
 					}
 				}
-				if got := d.within(a, b, 1); math.Abs(got-want[0]) > 2e-4 {
+				if got := d.within(a, b, 1); !(math.Abs(got-want[0]) <= 2e-4) {
 					t.Errorf("draw %d: within [%v, %v]: %v, want %v", d, a, b, got, want[0])
 				}
 				if mass, _ := d.partial(b, a); a < b && mass != 0 {
@@ -69,10 +69,10 @@ func TestFormsAreIntegrals(t *testing.T) {
 				}
 			}
 		}
-		if v := d.testIntegral(-inf, inf, 2); math.Abs(d.variance()-v) > 2e-4 {
+		if v := d.testIntegral(-inf, inf, 2); !(math.Abs(d.variance()-v) <= 2e-4) {
 			t.Errorf("draw %d: variance %v, want %v", d, d.variance(), v)
 		}
-		if got, want := d.deviation(3), 3*math.Sqrt(d.variance()); math.Abs(got-want) > 1e-12 {
+		if got, want := d.deviation(3), 3*math.Sqrt(d.variance()); !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("draw %d: SD %v, want %v", d, got, want)
 		}
 		// Beyond reach lies less than 1e-15; a tenth nearer there is more, but for uniform draws.
@@ -94,7 +94,7 @@ func TestRoundedIsASum(t *testing.T) {
 				}
 				// From three steps on a rounded normal draw is said to have a twelfth of a step's
 				// square more: off by exp(−2π²·9) times squares of some steps.
-				if got := rounded(d, s, h); math.Abs(got-want) > 1e-9*(want+h*h) {
+				if got := rounded(d, s, h); !(math.Abs(got-want) <= 1e-9*(want+h*h)) {
 					t.Errorf("draw %d of scale %v to steps of %v: %v, want %v", d, s, h, got, want)
 				}
 			}
@@ -106,7 +106,7 @@ func TestRoundedIsASum(t *testing.T) {
 			t.Errorf("draw %d: of scale 0 it is %v", d, got)
 		}
 		// So fine a step that the sum is taken for its limit.
-		if got, want := rounded(d, 1, 1e-6), d.variance(); math.Abs(got-want) > 1e-11 {
+		if got, want := rounded(d, 1, 1e-6), d.variance(); !(math.Abs(got-want) <= 1e-11) {
 			t.Errorf("draw %d, fine steps: %v, want %v", d, got, want)
 		}
 	}
@@ -136,7 +136,7 @@ func TestBetweenIsTheShare(t *testing.T) {
 					if a > 0 {
 						below = 1 - u // mirrored, so that the tail is exact
 					}
-					if got := d.mass(a, z) / mass; math.Abs(got-below) > 1e-7 {
+					if got := d.mass(a, z) / mass; !(math.Abs(got-below) <= 1e-7) {
 						t.Errorf("draw %d in [%v, %v]: below %v lies %v, want %v", d, a, b, z, got, below)
 					}
 				}

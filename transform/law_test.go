@@ -120,10 +120,10 @@ func checkLaw(t *testing.T, what string, law *Law, x float64, y []float64) {
 	// Beside the draws' error, and twenty draws that are one step of a rounding off: what
 	// Moments neglects of rounding in the draw of uniform noise, 0.2 % of a variance of
 	// 16² steps or more.
-	if e := 5*math.Sqrt(max(d2-d1*d1, v)/n) + 1e-9 + 1e-4*math.Sqrt(square) + 20*law.coarse/n; math.Abs(shift-d1) > e {
+	if e := 5*math.Sqrt(max(d2-d1*d1, v)/n) + 1e-9 + 1e-4*math.Sqrt(square) + 20*law.coarse/n; !(math.Abs(shift-d1) <= e) {
 		t.Errorf("%s: E(y−x) is %v, of draws %v ± %v", what, shift, d1, e/5)
 	}
-	if e := 5*math.Sqrt(max(d4-d2*d2, 4*shift*shift*v)/n) + 1e-9 + 2e-3*square + 20*law.coarse*law.coarse/n; math.Abs(square-d2) > e {
+	if e := 5*math.Sqrt(max(d4-d2*d2, 4*shift*shift*v)/n) + 1e-9 + 2e-3*square + 20*law.coarse*law.coarse/n; !(math.Abs(square-d2) <= e) {
 		t.Errorf("%s: E(y−x)² is %v, of draws %v ± %v", what, square, d2, e/5)
 	}
 	low, high := law.Reach(x)
@@ -140,7 +140,7 @@ func checkLaw(t *testing.T, what string, law *Law, x float64, y []float64) {
 		if law.BelowEach([]float64{y[0], x})(y[i], each[:]); each[1] != p || each[0] != law.Below(y[0], y[i]) {
 			t.Errorf("%s: P(y ≤ %v) is %v, of several originals together %v", what, y[i], p, each[1])
 		}
-		if e := 5*math.Sqrt(p*(1-p)/n) + 2/n; math.Abs(below/n-p) > e {
+		if e := 5*math.Sqrt(p*(1-p)/n) + 2/n; !(math.Abs(below/n-p) <= e) {
 			t.Errorf("%s: P(y ≤ %v) is %v, of draws %v", what, y[i], p, below/n)
 		}
 	}

@@ -55,7 +55,7 @@ func TestMicroaggregateGolden(t *testing.T) {
 			got := whole(t, chain(t, testSetup(t, columns...), mask(m)), 100, columns...)
 			for k := range want {
 				for i, w := range want[k] {
-					if math.Abs(got[k][i]-w) > 1e-9*max(1, math.Abs(w)) {
+					if !(math.Abs(got[k][i]-w) <= 1e-9*max(1, math.Abs(w))) {
 						t.Fatalf("column %d, record %d: got %v, want %v", k, i, got[k][i], w)
 					}
 				}

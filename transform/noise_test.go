@@ -65,10 +65,10 @@ func TestNoiseDistribution(t *testing.T) {
 				squares += y[i] * y[i]
 			}
 			root := math.Sqrt(float64(n))
-			if z := sum / root / lambda; math.Abs(z) > 5 {
+			if z := sum / root / lambda; !(math.Abs(z) <= 5) {
 				t.Errorf("%q: mean is off by %.1f standard errors", tt.distribution, z)
 			}
-			if z := (squares/float64(n) - lambda*lambda) / (lambda * lambda * math.Sqrt((tt.kurtosis-1)/float64(n))); math.Abs(z) > 5 {
+			if z := (squares/float64(n) - lambda*lambda) / (lambda * lambda * math.Sqrt((tt.kurtosis-1)/float64(n))); !(math.Abs(z) <= 5) {
 				t.Errorf("%q: variance is off by %.1f standard errors", tt.distribution, z)
 			}
 			if d := kolmogorov(y, tt.cdf); d > 2.5 {
@@ -116,7 +116,7 @@ func TestTiers(t *testing.T) {
 	tiered := replicate(&Noise{Columns: []string{"a"}, SD: amount(10), Tiers: []Tier{{ptr(1000.0), ptr(2.0)}, {ptr(2000.0), ptr(0.0)}}})
 	for i, v := range x.values {
 		want := math.Sqrt(factors[i]) * (plain[i] - v)
-		if got := tiered[i] - v; math.Abs(got-want) > 5e-9 {
+		if got := tiered[i] - v; !(math.Abs(got-want) <= 5e-9) {
 			t.Errorf("value %v: noise %v, want %v", v, got, want)
 		}
 	}
@@ -359,7 +359,7 @@ func TestBetweenTails(t *testing.T) {
 					} else {
 						share = 1 - share // drawn by symmetry
 					}
-					if math.Abs(share-u) > 1e-9+1e-11/width {
+					if !(math.Abs(share-u) <= 1e-9+1e-11/width) {
 						t.Errorf("%v, [%v, %v]: share %v, want %v", d, a, b, share, u)
 					}
 				}
@@ -404,7 +404,7 @@ func TestOtherParametersOtherDraws(t *testing.T) {
 		y2 := release(t, setup, []testColumn{x}, tt.b...)
 		// Of independent draws the correlation is N(0, 1/n); 5 SDs are exceeded
 		// once in 1.7 million.
-		if r := stat.Correlation(y1, y2, nil); math.Abs(r) > 5/math.Sqrt(n) {
+		if r := stat.Correlation(y1, y2, nil); !(math.Abs(r) <= 5/math.Sqrt(n)) {
 			t.Errorf("another %s: the releases' noise is correlated, r = %.3f", tt.name, r)
 		}
 		again := release(t, setup, []testColumn{x}, tt.a...)

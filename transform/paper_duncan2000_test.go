@@ -57,12 +57,12 @@ func TestDuncan2000Swap(t *testing.T) {
 			{"MSE as the paper has it", mse, 5.0/6 + 25.0/36*pi*delta2},
 		} {
 			// Means of independent data sets: within five standard errors.
-			if mean, se := c.s.mean(); math.Abs(mean-c.want) > 5*se+1e-12 {
+			if mean, se := c.s.mean(); !(math.Abs(mean-c.want) <= 5*se+1e-12) {
 				t.Errorf("π = %v: %s = %.5g, want %.5g (standard error %.2g)", pi, c.name, mean, c.want, se)
 			}
 		}
 		if pi == 0 {
-			if mean, se := mse.mean(); math.Abs(1/mean-1.2) > 5*1.2*1.2*se {
+			if mean, se := mse.mean(); !(math.Abs(1/mean-1.2) <= 5*1.2*1.2*se) {
 				t.Errorf("U = %.4g at π = 0, paper 1.2", 1/mean)
 			}
 		}

@@ -109,13 +109,13 @@ func TestDuncan2004Table(t *testing.T) {
 			{"p99, index", got.p99Index, row.p99Index}, {"p99, position", got.p99Position, row.p99Position},
 		} {
 			digit := 0.5 * math.Pow(10, math.Floor(math.Log10(r.want))-1)
-			if math.Abs(r.got-r.want) > tolerance*r.want+digit {
+			if !(math.Abs(r.got-r.want) <= tolerance*r.want+digit) {
 				t.Errorf("f = %v: R %s = %.3g, table %.3g", row.f, r.name, r.got, r.want)
 			}
 		}
 		// U rests on S_y², whose relative spread in one replicate is below 0.15
 		// at n = 177, and on the mean's bias; over 2,000 replicates 5·0.15/√2000.
-		if math.Abs(got.u/row.u-1) > 5*0.15/math.Sqrt(2000)+0.005 {
+		if !(math.Abs(got.u/row.u-1) <= 5*0.15/math.Sqrt(2000)+0.005) {
 			t.Errorf("f = %v: U = %.4g, table %.4g", row.f, got.u, row.u)
 		}
 		// The maximum is far from the truncation: R = 1/λ² (4).

@@ -112,7 +112,7 @@ func TestScopes(t *testing.T) {
 			// |r| of independent draws is beyond 5.5/√n once in 10⁷ or less.
 			for i := range scopes {
 				for j := range i {
-					if r := correlation(got[i], got[j]); math.Abs(r) > 5.5/math.Sqrt(n) {
+					if r := correlation(got[i], got[j]); !(math.Abs(r) <= 5.5/math.Sqrt(n)) {
 						t.Errorf("draws of %q and %q have correlation %v", scopes[i], scopes[j], r)
 					}
 				}

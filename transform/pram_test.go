@@ -140,7 +140,7 @@ func TestInvariantPRAM(t *testing.T) {
 					t.Errorf("%v: a probability of %v", m.Frequencies, r[k][l])
 				}
 			}
-			if math.Abs(expected-m.Frequencies[to]) > 1e-12*total || math.Abs(sum-1) > 1e-12 {
+			if !(math.Abs(expected-m.Frequencies[to]) <= 1e-12*total) || math.Abs(sum-1) > 1e-12 {
 				t.Errorf("%v: %s is expected %v times, and its row sums to %v", m.Frequencies, to, expected, sum)
 			}
 		}

@@ -89,7 +89,7 @@ func TestRankSwapPartnersAreUniform(t *testing.T) {
 	}
 	const p = 1.0 / reach
 	for k, count := range counts[1:] {
-		if z := (count - keys*p) / math.Sqrt(keys*p*(1-p)); math.Abs(z) > 5 {
+		if z := (count - keys*p) / math.Sqrt(keys*p*(1-p)); !(math.Abs(z) <= 5) {
 			t.Errorf("the partner %d ranks on was taken %v times of %d", k+1, count, keys)
 		}
 	}

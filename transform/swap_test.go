@@ -192,7 +192,7 @@ func TestSwapRate(t *testing.T) {
 				}
 				y := apply(t, c, block(0, n, columns...)).Columns[0].Out().Values
 				pairs := float64(checkExchanges(t, columns, y, n, policy == "unique")) / 2
-				if sd := math.Sqrt(n / 2 * rate * (1 - rate)); math.Abs(pairs-rate*n/2) > 5*sd {
+				if sd := math.Sqrt(n / 2 * rate * (1 - rate)); !(math.Abs(pairs-rate*n/2) <= 5*sd) {
 					t.Errorf("%s, %s: %v of %v pairs exchanged, want a share of %v", policy, scope, pairs, n/2, rate)
 				}
 				if got := c.Touched()[0].Records; got != int64(2*pairs) {
@@ -226,7 +226,7 @@ func TestSwapPartnersAreUniform(t *testing.T) {
 		}
 		const p = 1.0 / 5
 		for k := 1; k < size; k++ {
-			if z := (counts[k] - groups*p) / math.Sqrt(groups*p*(1-p)); math.Abs(z) > 5 {
+			if z := (counts[k] - groups*p) / math.Sqrt(groups*p*(1-p)); !(math.Abs(z) <= 5) {
 				t.Errorf("%s: partner %d taken %v times of %d", scope, k, counts[k], groups)
 			}
 		}

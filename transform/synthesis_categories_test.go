@@ -110,7 +110,7 @@ func TestLogisticIsTheMaximum(t *testing.T) {
 					count++
 				}
 			}
-			if math.Abs(shares[c]-count) > 1e-4*n {
+			if !(math.Abs(shares[c]-count) <= 1e-4*n) {
 				t.Errorf("%s: %v records expected in category %v, %v are", name, shares[c], v, count)
 			}
 		}
@@ -158,7 +158,7 @@ func TestSynthesisedCategoriesHaveTheLaw(t *testing.T) {
 		compare := func(what string, k int, v float64, where func(of [][]float64) func(i int) bool) {
 			p, before := share(in, k, v, where(in))
 			got, after := share(out, k, v, where(out))
-			if tolerance := 5 * math.Sqrt(p*(1-p)*(1/before+1/after)); math.Abs(got-p) > tolerance {
+			if tolerance := 5 * math.Sqrt(p*(1-p)*(1/before+1/after)); !(math.Abs(got-p) <= tolerance) {
 				t.Errorf("%v: column %d is %v in %.4f of %s, want %.4f ± %.4f", m.Columns, k, v, got, what, p, tolerance)
 			}
 		}
@@ -188,7 +188,7 @@ func TestSynthesisedCategoriesHaveTheLaw(t *testing.T) {
 					for i := s; i < n; i += 2 {
 						u, v = append(u, in[k][i]), append(v, out[k][i])
 					}
-					if r := correlation(u, v); math.Abs(r) > 5*math.Sqrt(2/float64(n)) {
+					if r := correlation(u, v); !(math.Abs(r) <= 5*math.Sqrt(2/float64(n))) {
 						t.Errorf("%v: column %d: correlation %v with the original", m.Columns, k, r)
 					}
 				}
@@ -206,7 +206,7 @@ func TestSynthesisedCategoriesHaveTheLaw(t *testing.T) {
 			}
 			want, before := mean(in)
 			got, after := mean(out)
-			if tolerance := 5 * 1.3 * math.Sqrt(1/before+1/after); math.Abs(got-want) > tolerance {
+			if tolerance := 5 * 1.3 * math.Sqrt(1/before+1/after); !(math.Abs(got-want) <= tolerance) {
 				t.Errorf("%v: the mean of c is %v in category %v, want %v ± %v", m.Columns, got, v+1, want, tolerance)
 			}
 		}

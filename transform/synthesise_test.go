@@ -57,14 +57,14 @@ func TestRegressIsLeastSquares(t *testing.T) {
 	m := regress(numbers(x), columns[2].values, rows)
 	want := slopesOf(columns[2].values, x...)
 	for i := range 300 {
-		if fit := want[0] + want[1]*x[0][i] + want[2]*x[1][i]; math.Abs(columns[2].values[i]-m.residuals[i]-fit) > 1e-9 {
+		if fit := want[0] + want[1]*x[0][i] + want[2]*x[1][i]; !(math.Abs(columns[2].values[i]-m.residuals[i]-fit) <= 1e-9) {
 			t.Fatalf("record %d: fitted %v, want %v", i, columns[2].values[i]-m.residuals[i], fit)
 		}
 	}
 	// A column twice, and one that is constant, change nothing.
 	again := regress(numbers([][]float64{x[0], x[0], repeat(3, 300), x[1]}), columns[2].values, rows)
 	for i, e := range again.residuals {
-		if math.Abs(e-m.residuals[i]) > 1e-6 {
+		if !(math.Abs(e-m.residuals[i]) <= 1e-6) {
 			t.Fatalf("record %d: residual %v, want %v", i, e, m.residuals[i])
 		}
 	}
@@ -91,7 +91,7 @@ func TestSynthesiseKeepsTheModel(t *testing.T) {
 			}
 			mean, sd := meanSD(x)
 			got, gotSD := meanSD(y)
-			if math.Abs(got-mean) > 5*sd/root || math.Abs(gotSD/sd-1) > 5*3/root { // kurtosis of these columns: below 20
+			if !(math.Abs(got-mean) <= 5*sd/root) || math.Abs(gotSD/sd-1) > 5*3/root { // kurtosis of these columns: below 20
 				t.Errorf("%v: column %d has mean %v and SD %v, want %v and %v", m.Columns, k, got, gotSD, mean, sd)
 			}
 			there := map[float64]bool{}
@@ -110,7 +110,7 @@ func TestSynthesiseKeepsTheModel(t *testing.T) {
 					for i := s; i < n; i += 2 {
 						u, v = append(u, x[i]), append(v, y[i])
 					}
-					if r := correlation(u, v); math.Abs(r) > 5*math.Sqrt(2)/root {
+					if r := correlation(u, v); !(math.Abs(r) <= 5*math.Sqrt(2)/root) {
 						t.Errorf("column %d: correlation %v of what is released with the original", k, r)
 					}
 				}
@@ -126,7 +126,7 @@ func TestSynthesiseKeepsTheModel(t *testing.T) {
 			before, after := slopesOf(x[2], x[0], x[1]), slopesOf(y[2], y[0], y[1])
 			for k := range before {
 				// SE of a coefficient: .7/√(n/2)/SD of what the others leave, above .5; the constant's is 12 times as large.
-				if tolerance := 5 * 2 * 0.7 * math.Sqrt2 / root * map[bool]float64{true: 12, false: 1}[k == 0]; math.Abs(before[k]-after[k]) > tolerance {
+				if tolerance := 5 * 2 * 0.7 * math.Sqrt2 / root * map[bool]float64{true: 12, false: 1}[k == 0]; !(math.Abs(before[k]-after[k]) <= tolerance) {
 					t.Errorf("%v, stratum %d: coefficient %d is %v, want %v ± %v", m.Columns, s, k, after[k], before[k], tolerance)
 				}
 			}
@@ -154,7 +154,7 @@ func TestSynthesiseHasTheClosedFormsOfThePaper(t *testing.T) {
 			index += (y[i] - x[i]) * (y[i] - x[i]) / (n * replicates)
 		}
 	}
-	if ratio := between / (σ2 / n); math.Abs(ratio-1) > 5*math.Sqrt(2.0/replicates) {
+	if ratio := between / (σ2 / n); !(math.Abs(ratio-1) <= 5*math.Sqrt(2.0/replicates)) {
 		t.Errorf("E(ȳ − x̄)² is %v of σ²/n", ratio)
 	}
 	if ratio := index / (2 * σ2); math.Abs(ratio-1) > 0.05 { // 120,000 pairs
@@ -189,7 +189,7 @@ func TestSynthesiseCopiesAndMissingValues(t *testing.T) {
 	for _, i := range columns[0].null {
 		u[i], v[i] = 0, 0 // drawn at the mean of what is missing
 	}
-	if r := correlation(u, v); math.Abs(r) > 5/math.Sqrt(2000) {
+	if r := correlation(u, v); !(math.Abs(r) <= 5/math.Sqrt(2000)) {
 		t.Errorf("the residuals of two copies have correlation %v", r)
 	}
 }

@@ -55,7 +55,7 @@ func TestKeepingGivesWhatStays(t *testing.T) {
 			mean, variance = mean+p, variance+p*(1-p)
 		}
 		got := countSame(tt.column.values, y)
-		if math.Abs(got-mean) > 6*math.Sqrt(variance)+1 {
+		if !(math.Abs(got-mean) <= 6*math.Sqrt(variance)+1) {
 			t.Errorf("%s: %v values stay, the law says %.1f ± %.1f", name, got, mean, math.Sqrt(variance))
 		}
 		if tt.column.decimals >= 0 && mean == 0 {

@@ -27,7 +27,7 @@ func TestNoteOfPRAM(t *testing.T) {
 		for k, n := range released {
 			got += n * q[k][l]
 		}
-		if math.Abs(got-want) > 1e-9 {
+		if !(math.Abs(got-want) <= 1e-9) {
 			t.Errorf("category %d: %v, want %v", l, got, want)
 		}
 	}

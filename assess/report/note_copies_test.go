@@ -102,7 +102,7 @@ func TestNoteProgramsPutCopiesTogether(t *testing.T) {
 					found = true
 					fields := strings.Fields(after)
 					for i, v := range []float64{want.Estimate, math.Sqrt(want.Variance), interval.Least, interval.Greatest} {
-						if got, err := strconv.ParseFloat(fields[i], 64); err != nil || math.Abs(got-v) > 1e-4*math.Abs(v) {
+						if got, err := strconv.ParseFloat(fields[i], 64); err != nil || !(math.Abs(got-v) <= 1e-4*math.Abs(v)) {
 							t.Errorf("%s: %v, want %v", row, fields, v)
 						}
 					}

@@ -45,7 +45,7 @@ func TestClosedFormIsTheIntegralOverTheta(t *testing.T) {
 		got, want := exactDensity(c.x0, c.z, c.phi, c.sigma), integrated(c.x0, c.z, c.phi, c.sigma)
 		// 24 panels of 40 points on an analytic integrand: 1e-12 is far above their error
 		// and what ±12 SD leave out.
-		if math.Abs(got/want-1) > 1e-10 {
+		if !(math.Abs(got/want-1) <= 1e-10) {
 			t.Errorf("%+v: closed form %g, integral %g", c, got, want)
 		}
 	}
@@ -56,7 +56,7 @@ func TestClosedFormIsMethods(t *testing.T) {
 	x0, z, phi, sigma := 92.0, 95.0, 0.2/6, 0.6
 	v := x0*x0*phi*phi + sigma*sigma
 	want := normal(z, x0, math.Sqrt(v)) * (1/(phi*phi) + z*x0/(sigma*sigma)) / (1/(phi*phi) + x0*x0/(sigma*sigma))
-	if got := exactDensity(x0, z, phi, sigma); math.Abs(got/want-1) > 1e-12 {
+	if got := exactDensity(x0, z, phi, sigma); !(math.Abs(got/want-1) <= 1e-12) {
 		t.Errorf("density %g, docs/methods.md has %g", got, want)
 	}
 }
@@ -78,7 +78,7 @@ func TestClosedFormAgainstMonteCarlo(t *testing.T) {
 		}
 		mean := sum / k
 		se := math.Sqrt((squares/k - mean*mean) / k)
-		if got := exactDensity(c.x0, c.z, c.phi, c.sigma); math.Abs(got-mean) > 4.5*se {
+		if got := exactDensity(c.x0, c.z, c.phi, c.sigma); !(math.Abs(got-mean) <= 4.5*se) {
 			t.Errorf("%+v: closed form %g, Monte Carlo %g ± %g", c, got, mean, se)
 		}
 	}
@@ -88,18 +88,18 @@ func TestLimits(t *testing.T) {
 	for _, z := range []float64{90, 92, 97} {
 		// φ → 0: N(z; x₀, σ²). The relative difference at φ is of order φ²x₀²/σ² times
 		// (z−x₀)²/σ²: below 1e-6 at φ = 1e-7.
-		if got, want := exactDensity(92, z, 0, 2), normal(z, 92, 2); math.Abs(got/want-1) > 1e-13 {
+		if got, want := exactDensity(92, z, 0, 2), normal(z, 92, 2); !(math.Abs(got/want-1) <= 1e-13) {
 			t.Errorf("φ = 0: %g, want %g", got, want)
 		}
-		if got, want := exactDensity(92, z, 1e-7, 2), exactDensity(92, z, 0, 2); math.Abs(got/want-1) > 1e-6 {
+		if got, want := exactDensity(92, z, 1e-7, 2), exactDensity(92, z, 0, 2); !(math.Abs(got/want-1) <= 1e-6) {
 			t.Errorf("φ near 0: %g, want %g", got, want)
 		}
 		// σ → 0: θ = z/x₀, the density of x₀ is N(z/x₀; 1, φ²)·|z|/x₀².
 		want := normal(z/92, 1, 0.03) * z / (92 * 92)
-		if got := exactDensity(92, z, 0.03, 0); math.Abs(got/want-1) > 1e-12 {
+		if got := exactDensity(92, z, 0.03, 0); !(math.Abs(got/want-1) <= 1e-12) {
 			t.Errorf("σ = 0: %g, want %g", got, want)
 		}
-		if got := exactDensity(92, z, 0.03, 1e-6); math.Abs(got/want-1) > 1e-6 {
+		if got := exactDensity(92, z, 0.03, 1e-6); !(math.Abs(got/want-1) <= 1e-6) {
 			t.Errorf("σ near 0: %g, want %g", got, want)
 		}
 	}
@@ -203,7 +203,7 @@ func TestQuadratureAgainstMonteCarlo(t *testing.T) {
 	}
 	mean := sum / k
 	se := math.Sqrt((squares/k - mean*mean) / k)
-	if got, _ := mixtureDensity(t, key, x0, z, true); math.Abs(got-mean) > 4.5*se {
+	if got, _ := mixtureDensity(t, key, x0, z, true); !(math.Abs(got-mean) <= 4.5*se) {
 		t.Errorf("quadrature %g, Monte Carlo %g ± %g", got, mean, se)
 	}
 }
@@ -235,7 +235,7 @@ func TestTableHoldsTheDensity(t *testing.T) {
 		for range 500 {
 			e := -40 + 70*rng.Float64()
 			want, _ := m.logDensity(e)
-			if got := table.at(e); math.Abs(got-want) > stated {
+			if got := table.at(e); !(math.Abs(got-want) <= stated) {
 				t.Fatalf("table at %g: %g, want %g within %g", e, got, want, stated)
 			}
 		}
@@ -246,7 +246,7 @@ func TestExpWithinItsStatedError(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 200_000 {
 		x := -700 + 1400*rng.Float64()
-		if got, want := exp(x), math.Exp(x); math.Abs(got/want-1) > 2e-15 {
+		if got, want := exp(x), math.Exp(x); !(math.Abs(got/want-1) <= 2e-15) {
 			t.Fatalf("exp(%v) = %v, want %v", x, got, want)
 		}
 	}
@@ -272,13 +272,13 @@ func TestFoldedMoments(t *testing.T) {
 			return sum
 		}
 		abs := moment(0)
-		if got := meanAbs(m, s); math.Abs(got/abs-1) > 1e-10 {
+		if got := meanAbs(m, s); !(math.Abs(got/abs-1) <= 1e-10) {
 			t.Errorf("E|θ| of N(%g, %g²) = %g, want %g", m, s, got, abs)
 		}
 		mean, variance := weightedMoments(m, s)
 		wantMean := moment(1) / abs
 		wantVariance := moment(2)/abs - wantMean*wantMean
-		if math.Abs(mean-wantMean) > 1e-9 || math.Abs(variance/wantVariance-1) > 1e-7 {
+		if !(math.Abs(mean-wantMean) <= 1e-9) || math.Abs(variance/wantVariance-1) > 1e-7 {
 			t.Errorf("N(%g, %g²): mean %g and variance %g, want %g and %g", m, s, mean, variance, wantMean, wantVariance)
 		}
 	}

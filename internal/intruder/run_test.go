@@ -173,7 +173,7 @@ func TestGoroutinesAndOrder(t *testing.T) {
 		for a := range r.PerTarget {
 			x, y := r.PerTarget[a], moved.PerTarget[a]
 			// Sums of 120 densities in another order: 120 ulps are 3e-14.
-			if x.Rank != y.Rank || x.Ties != y.Ties || math.Abs(x.Posterior-y.Posterior) > 1e-12*(1e-3+x.Posterior) || math.Abs(x.Outside-y.Outside) > 1e-10 {
+			if x.Rank != y.Rank || x.Ties != y.Ties || !(math.Abs(x.Posterior-y.Posterior) <= 1e-12*(1e-3+x.Posterior)) || math.Abs(x.Outside-y.Outside) > 1e-10 {
 				t.Fatalf("%s: target %d is %+v, with records in another order %+v", name, a, x, y)
 			}
 		}

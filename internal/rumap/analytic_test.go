@@ -71,18 +71,18 @@ func TestFigure2(t *testing.T) {
 	if u := of(m.Utility()); math.Round(u) != 165 {
 		t.Errorf("U = %v, the paper reads 165", u)
 	}
-	if r := of(m.RiskOfRecord()); math.Abs(r-4.76) > 0.005 || r > 5 {
+	if r := of(m.RiskOfRecord()); !(math.Abs(r-4.76) <= 0.005) || r > 5 {
 		t.Errorf("R = %v, want 4.76, at most 5", r)
 	}
-	if r := of(Noise{N: 200, SD: 1}.RiskOfTypical()); r > 5 || math.Abs(r-200.0/201) > exact {
+	if r := of(Noise{N: 200, SD: 1}.RiskOfTypical()); r > 5 || !(math.Abs(r-200.0/201) <= exact) {
 		t.Errorf("R of the mean without noise = %v, want 200/201", r)
 	}
 	// Exactly, 0.20 is enough; the paper reads its optimum off a grid.
 	m.Lambda = math.Sqrt(0.2)
-	if r := of(m.RiskOfRecord()); math.Abs(r-5) > 1e-12 {
+	if r := of(m.RiskOfRecord()); !(math.Abs(r-5) <= 1e-12) {
 		t.Errorf("R = %v at λ² = 0.2, want 5", r)
 	}
-	if u := of(m.Utility()); math.Abs(u-200/1.2) > 1e-9 {
+	if u := of(m.Utility()); !(math.Abs(u-200/1.2) <= 1e-9) {
 		t.Errorf("U = %v at λ² = 0.2, want 166.7", u)
 	}
 }
@@ -159,7 +159,7 @@ func TestPercentileOfUniformPopulation(t *testing.T) {
 	// Five standard errors, and the large-sample formula's own error of order 1/n:
 	// the order statistic's bias is below 1/(n·density), times twice the difference.
 	tolerance := 5*se + 2*math.Sqrt(mean)/(n*at.Density)
-	if math.Abs(mean-want) > tolerance {
+	if !(math.Abs(mean-want) <= tolerance) {
 		t.Errorf("eq. 5: 1/R = %v, simulated %v ± %v", want, mean, tolerance)
 	}
 }
@@ -256,7 +256,7 @@ func TestExtremeAgainstMonteCarlo(t *testing.T) {
 			se := math.Sqrt((squares/draws - mse*mse) / draws)
 			got := 1 / value(t)(Noise{N: n, SD: sd, Lambda: lambda}.RiskOfExpectedExtreme())
 			// The same order of error, of K₂ and K₁² alike, and five standard errors.
-			if math.Abs(got-mse) > mse/l+5*se {
+			if !(math.Abs(got-mse) <= mse/l+5*se) {
 				t.Errorf("n = %d, λ = %v: 1/R = %v, simulated %v ± %v", n, lambda, got, mse, mse/l+5*se)
 			}
 		}

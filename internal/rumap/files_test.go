@@ -396,7 +396,7 @@ func TestCurvesAreOfTheClosedForm(t *testing.T) {
 				t.Errorf("efficiency rises with noise at %d", i)
 			}
 			// Rounding of 1/u − 1 is at most a few units in the last place of 1/u.
-			if want := 1 / (variance * (1/u - 1)); math.Abs(c.R[i]-want) > 1e-12*want/(1-u) {
+			if want := 1 / (variance * (1/u - 1)); !(math.Abs(c.R[i]-want) <= 1e-12*want/(1-u)) {
 				t.Errorf("R = %v at efficiency %v, want %v", c.R[i], u, want)
 			}
 		}

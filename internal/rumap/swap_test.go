@@ -21,7 +21,7 @@ func TestSwapOfThreeAndTwo(t *testing.T) {
 			near(t, "identity loss", of(s.IdentityLoss()), 1-rate, exact)
 		}
 	}
-	if s := (Swap{N1: 3, N2: 2, Difference: 1, SD: 1}); math.Abs(of(s.Utility())-1.2) > exact || !math.IsInf(of(s.Risk()), 1) {
+	if s := (Swap{N1: 3, N2: 2, Difference: 1, SD: 1}); !(math.Abs(of(s.Utility())-1.2) <= exact) || !math.IsInf(of(s.Risk()), 1) {
 		t.Errorf("π = 0: U = %v, R = %v; want 1.2 and +Inf", of(s.Utility()), of(s.Risk()))
 	}
 }
@@ -57,7 +57,7 @@ func TestSwapAgainstMonteCarlo(t *testing.T) {
 	}{{"E(L)", loss, loss2, of(s.Loss())}, {"MSE", mse, mse2, of(s.MSE())}} {
 		mean := c.total / draws
 		se := math.Sqrt((c.sq/draws - mean*mean) / draws)
-		if math.Abs(mean-c.wanted) > 5*se {
+		if !(math.Abs(mean-c.wanted) <= 5*se) {
 			t.Errorf("%s = %v, simulated %v ± %v", c.what, c.wanted, mean, 5*se)
 		}
 	}
@@ -129,7 +129,7 @@ func TestSynthetic(t *testing.T) {
 	for i, f := range []func() (float64, error){s.Utility, s.RiskOfRecord, s.RiskAroundCentre, s.RiskOfMean} {
 		mse := sums[i] / draws
 		se := math.Sqrt((squares[i]/draws - mse*mse) / draws)
-		if math.Abs(1/of(f())-mse) > 5*se {
+		if !(math.Abs(1/of(f())-mse) <= 5*se) {
 			t.Errorf("figure %d: squared error %v, simulated %v ± %v", i, 1/of(f()), mse, 5*se)
 		}
 	}

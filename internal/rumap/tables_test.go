@@ -100,10 +100,10 @@ func TestUtilityAndRiskOfSection5(t *testing.T) {
 			t.Fatal(err)
 		}
 		u, r := CellUtility(post, 1), CellRisk(post)
-		if math.Abs(u-c.u) > 0.00005 || math.Abs(u-c.printedU) > 0.0025 {
+		if !(math.Abs(u-c.u) <= 0.00005) || math.Abs(u-c.printedU) > 0.0025 {
 			t.Errorf("%s: U = %.4f, want %v (the paper prints %v)", c.release, u, c.u, c.printedU)
 		}
-		if math.Abs(r-c.r) > 0.0005 {
+		if !(math.Abs(r-c.r) <= 0.0005) {
 			t.Errorf("%s: R = %.4f, want %v (the paper prints %v)", c.release, r, c.r, c.printedR)
 		}
 	}
@@ -136,7 +136,7 @@ func TestPosteriorOfTable5(t *testing.T) {
 			t.Fatal(err)
 		}
 		for omega, w := range want {
-			if math.Abs(post[omega]-w) > 0.0021 {
+			if !(math.Abs(post[omega]-w) <= 0.0021) {
 				t.Errorf("θ = %v: P(%d) = %.4f with ω = 2 inflated, table 5 has %v", theta, omega, post[omega], w)
 			}
 		}
@@ -214,18 +214,18 @@ func TestBoundsOfMargin(t *testing.T) {
 // no table of counts attains.
 func TestLinearUpperBound(t *testing.T) {
 	got, err := LinearUpperBound(tableIJ, tableIK, tableJK, [3]int{0, 2, 2})
-	if err != nil || math.Abs(got-13.5) > 1e-6 {
+	if err != nil || !(math.Abs(got-13.5) <= 1e-6) {
 		t.Errorf("cell (1,3,3): %v, %v; want 13.5", got, err)
 	}
 	// A 2×2×1 table is its own margin.
 	got, err = LinearUpperBound([][]int{{1, 2}, {3, 4}}, [][]int{{3}, {7}}, [][]int{{4}, {6}}, [3]int{1, 0, 0})
-	if err != nil || math.Abs(got-3) > 1e-9 {
+	if err != nil || !(math.Abs(got-3) <= 1e-9) {
 		t.Errorf("cell (2,1,1) of a table that is given: %v, %v; want 3", got, err)
 	}
 	// Both 2×2×2 tables with all margins 1 have cell (1,1,1) at 0 or 1.
 	ones := [][]int{{1, 1}, {1, 1}}
 	got, err = LinearUpperBound(ones, ones, ones, [3]int{0, 0, 0})
-	if err != nil || math.Abs(got-1) > 1e-9 {
+	if err != nil || !(math.Abs(got-1) <= 1e-9) {
 		t.Errorf("margins of ones: %v, %v; want 1", got, err)
 	}
 }

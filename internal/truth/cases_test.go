@@ -46,7 +46,7 @@ func TestSwapByPosition(t *testing.T) {
 		if r.Gate.Passed {
 			t.Errorf("key %d: passes a gate that demands ± 10 of what is known exactly", key)
 		}
-		if u := r.Columns["x"].Utility; math.Abs(float64(u.Efficiency)-1) > 1e-9 {
+		if u := r.Columns["x"].Utility; !(math.Abs(float64(u.Efficiency)-1) <= 1e-9) {
 			t.Errorf("key %d: efficiency %v of a permutation", key, u.Efficiency)
 		}
 		judge(t, f, r, truth)
@@ -155,7 +155,7 @@ func TestEfficiencyOfTruncation(t *testing.T) {
 	if u.EfficiencyGate == nil {
 		t.Fatal("the report has no efficiency_gate")
 	}
-	if want := f.s2 / f.n() / truth[gateUtility].value; math.Abs(float64(*u.EfficiencyGate)-want) > exact*want {
+	if want := f.s2 / f.n() / truth[gateUtility].value; !(math.Abs(float64(*u.EfficiencyGate)-want) <= exact*want) {
 		t.Errorf("efficiency for the gate: %g, is %g", *u.EfficiencyGate, want)
 	}
 	if float64(*u.EfficiencyGate) > 1 || r.Gate.Passed {

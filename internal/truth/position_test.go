@@ -63,7 +63,7 @@ func TestRareFarExtreme(t *testing.T) {
 	want := squares * ((1+phi*phi)*0.5*math.Erfc(1/(phi*math.Sqrt2)) - phi*density)
 	c := chain{bias{phi}}
 	got := job{f: f, masks: c.yaml(), path: path, sample: 500, replicates: 20}.run(t).figures()["min position"]
-	if math.Abs(got.value-want) > 0.02*want {
+	if !(math.Abs(got.value-want) <= 0.02*want) {
 		t.Errorf("mean square error of the minimum by position %g, is %g", got.value, want)
 	}
 }

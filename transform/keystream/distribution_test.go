@@ -240,7 +240,7 @@ func TestWordBits(t *testing.T) {
 	}
 	for name, c := range map[string]*[64]int{"set": &ones, "like its neighbour": &same, "as in the next record": &next} {
 		for b, k := range c {
-			if z := (float64(k) - n/2) / math.Sqrt(n/4.); math.Abs(z) > 5.4 {
+			if z := (float64(k) - n/2) / math.Sqrt(n/4.); !(math.Abs(z) <= 5.4) {
 				t.Errorf("bit %d is %s %d times of %d", b, name, k, n)
 			}
 		}
@@ -295,7 +295,7 @@ func TestUncorrelated(t *testing.T) {
 				sq += (x*x - 1) * (y*y - 1) / 2
 			}
 			for what, r := range map[string]float64{"values": xy / n, "squares": sq / n} {
-				if math.Abs(r) > limit {
+				if !(math.Abs(r) <= limit) {
 					t.Errorf("%s: correlation %.5f of %s and %s, want within %.5f", what, r, all[i].name, all[j].name, limit)
 				}
 			}
@@ -327,7 +327,7 @@ func TestSignsAndLayers(t *testing.T) {
 		e := float64(n) / (2 * cells)
 		chi2 += (c - e) * (c - e) / e
 	}
-	if z := (chi2 - (2*cells - 1)) / math.Sqrt(2*(2*cells-1)); math.Abs(z) > 4.9 {
+	if z := (chi2 - (2*cells - 1)) / math.Sqrt(2*(2*cells-1)); !(math.Abs(z) <= 4.9) {
 		t.Errorf("chi-square %.0f for %d cells", chi2, 2*cells)
 	}
 }

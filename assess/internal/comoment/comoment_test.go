@@ -167,7 +167,7 @@ func TestMeansKeepTheirDigits(t *testing.T) {
 	}
 	// A mean without what rounding leaves over is off by many units in its last place,
 	// 2⁻¹²; with it, by what float64 sums of x are.
-	if got := (sum.Mi - far) + sum.Li; math.Abs(got-low) > 1e-8 {
+	if got := (sum.Mi - far) + sum.Li; !(math.Abs(got-low) <= 1e-8) {
 		t.Errorf("the mean is off by %v", got-low)
 	}
 }
@@ -217,7 +217,7 @@ func TestCentreLeavesOut(t *testing.T) {
 func TestMomentsFarFromZero(t *testing.T) {
 	for _, at := range []float64{0, 1e6, -1e9, 1e12} {
 		got := Of([]float64{at, at + 1, at + 3, at + 3})
-		if want := (7.0*7/16 + 3.0*3/16 + 2*5.0*5/16); got.N != 4 || math.Abs(got.Cii-want) > 1e-3 || math.Abs(got.Mi-(at+1.75)) > 1e-3 {
+		if want := (7.0*7/16 + 3.0*3/16 + 2*5.0*5/16); got.N != 4 || !(math.Abs(got.Cii-want) <= 1e-3) || math.Abs(got.Mi-(at+1.75)) > 1e-3 {
 			t.Errorf("at %v: %+v, want %v", at, got, want)
 		}
 	}

@@ -13,7 +13,7 @@ func TestRisk(t *testing.T) {
 	if r := Risk(0); !math.IsInf(r, 1) {
 		t.Errorf("R of no error is %v", r)
 	}
-	if se := StandardError(4, 0.01); math.Abs(se-1.6) > 1e-12 {
+	if se := StandardError(4, 0.01); !(math.Abs(se-1.6) <= 1e-12) {
 		t.Errorf("SE %v", se)
 	}
 	if se := StandardError(math.Inf(1), 0.01); !math.IsNaN(se) {
@@ -34,7 +34,7 @@ func TestVarianceOfSquare(t *testing.T) {
 	got := square/n - sum/n*sum/n
 	// The fourth moments of Z² are below 40 times its variance squared, so that the
 	// estimate strays by less than √(40/n) = 1.4 %; five times that.
-	if want := VarianceOfSquare(mu*mu, v); math.Abs(got/want-1) > 5*0.014 {
+	if want := VarianceOfSquare(mu*mu, v); !(math.Abs(got/want-1) <= 5*0.014) {
 		t.Errorf("simulated %v, formula %v", got, want)
 	}
 	if got := VarianceOfSquare(-1, 2); got != 8 {
@@ -50,11 +50,11 @@ func TestSquares(t *testing.T) {
 	for _, d := range []float64{1, math.NaN(), -3, 2} {
 		s.Add(d)
 	}
-	if m := s.Mean(); math.Abs(m-14.0/3) > 1e-12 {
+	if m := s.Mean(); !(math.Abs(m-14.0/3) <= 1e-12) {
 		t.Errorf("mean %v", m)
 	}
 	// Squares 1, 9, 4: variance 49/3, of the mean a third of that.
-	if v := s.Noise(1); math.Abs(v-49.0/9) > 1e-12 {
+	if v := s.Noise(1); !(math.Abs(v-49.0/9) <= 1e-12) {
 		t.Errorf("noise %v", v)
 	}
 	var one Squares
@@ -72,28 +72,28 @@ func TestSpreadWithinSubsets(t *testing.T) {
 		t.Errorf("mean %v of %v", s.Mean, s.N)
 	}
 	// Squares about the subsets' means: 4+0+4 and 4+4, over 2+1 degrees of freedom.
-	if math.Abs(s.Variance-16.0/3) > 1e-12 {
+	if !(math.Abs(s.Variance-16.0/3) <= 1e-12) {
 		t.Errorf("variance %v", s.Variance)
 	}
-	if got, want := s.Noise(), 16.0/15; math.Abs(got-want) > 1e-12 {
+	if got, want := s.Noise(), 16.0/15; !(math.Abs(got-want) <= 1e-12) {
 		t.Errorf("noise %v, want %v", got, want)
 	}
-	if got, want := s.VarianceNoise(), 2*(16.0/3)*(16.0/3)/3; math.Abs(got-want) > 1e-9 {
+	if got, want := s.VarianceNoise(), 2*(16.0/3)*(16.0/3)/3; !(math.Abs(got-want) <= 1e-9) {
 		t.Errorf("noise of the variance %v, want %v", got, want)
 	}
 	// E(τ−τ̂)²: the variance falls to a tenth, the bias is less its own noise.
-	if got, want := s.MeanSquare(5, 0.1), 2.5*2.5-16.0/15+0.1*16/3; math.Abs(got-want) > 1e-12 {
+	if got, want := s.MeanSquare(5, 0.1), 2.5*2.5-16.0/15+0.1*16/3; !(math.Abs(got-want) <= 1e-12) {
 		t.Errorf("mean square %v, want %v", got, want)
 	}
-	if got, want := s.MeanSquare(7.5, 0.1), 0.1*16/3; math.Abs(got-want) > 1e-12 {
+	if got, want := s.MeanSquare(7.5, 0.1), 0.1*16/3; !(math.Abs(got-want) <= 1e-12) {
 		t.Errorf("mean square without bias %v, want %v", got, want)
 	}
 	noise := VarianceOfSquare(2.5*2.5-16.0/15, 16.0/15) + 2*(16.0/3)*(16.0/3)/3*0.01
-	if got := s.MeanSquareNoise(5, 0.1); math.Abs(got-noise) > 1e-9 {
+	if got := s.MeanSquareNoise(5, 0.1); !(math.Abs(got-noise) <= 1e-9) {
 		t.Errorf("its noise %v, want %v", got, noise)
 	}
 	// One replicate a subset: the variance between subsets is all there is.
-	if s := SpreadOf([]float64{1, 2, 6}, 3); s.Mean != 3 || math.Abs(s.Variance-7) > 1e-12 {
+	if s := SpreadOf([]float64{1, 2, 6}, 3); s.Mean != 3 || !(math.Abs(s.Variance-7) <= 1e-12) {
 		t.Errorf("of one a subset: %+v", s)
 	}
 	if s := SpreadOf([]float64{1, 2}, 2); s.Mean != 1.5 || s.Variance != 0.5 {

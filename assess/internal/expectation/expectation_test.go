@@ -72,19 +72,19 @@ func TestSumsOfALaw(t *testing.T) {
 		"1/U":              {e.Error, (0.81*variance+0.49)/500 + 0.01*mean*mean},
 		"the sample's own": {e.BiasNoise + e.TypicalNoise + e.ErrorNoise, 0},
 	} {
-		if math.Abs(c[0]-c[1]) > 1e-10*(1+math.Abs(c[1])) {
+		if !(math.Abs(c[0]-c[1]) <= 1e-10*(1+math.Abs(c[1]))) {
 			t.Errorf("%s is %v, want %v", what, c[0], c[1])
 		}
 	}
 	square, noise := e.ByMean(3, 0)
-	if want := math.Pow(0.9*mean-3, 2) + 0.49/500; math.Abs(square-want) > 1e-10 || noise != 0 {
+	if want := math.Pow(0.9*mean-3, 2) + 0.49/500; !(math.Abs(square-want) <= 1e-10) || noise != 0 {
 		t.Errorf("by mean %v ± %v, want %v", square, noise, want)
 	}
 	q := e.Seek(250, new(tally.Tally), x)
 	if !q.Exact || q.Tau != x[249] || q.Noise != 0 {
 		t.Errorf("the 250th value is %+v, want %v", q, x[249])
 	}
-	if square, safe := e.ByIndex(q); safe || math.Abs(square-(0.01*x[249]*x[249]+0.49)) > 1e-12 {
+	if square, safe := e.ByIndex(q); safe || !(math.Abs(square-(0.01*x[249]*x[249]+0.49)) <= 1e-12) {
 		t.Errorf("by index %v, safe %v", square, safe)
 	}
 }
@@ -125,7 +125,7 @@ func TestAtMostCountsRecords(t *testing.T) {
 				// moves none of the distribution functions of more than a few records by more
 				// than 0.05²·φ'(1)/2 = 0.0003 on average. What is near normal, with its
 				// skewness, comes as near where its variance is tens of records.
-				if math.Abs(got-want) > 0.002 {
+				if !(math.Abs(got-want) <= 0.002) {
 					t.Errorf("n %d, k %d, t %.3f: %v, want %v", n, k, limit, got, want)
 				}
 			}
@@ -160,7 +160,7 @@ func TestByPositionIsThatOfReleases(t *testing.T) {
 		se := math.Sqrt((square[i]/releases - mean*mean) / releases)
 		got, noise, safe := e.ByPosition(e.Seek(k, new(tally.Tally), x))
 		// Five standard errors of the simulation, and 1 % for values that were taken together.
-		if math.Abs(got-mean) > 5*se+0.01*mean || noise != 0 || safe {
+		if !(math.Abs(got-mean) <= 5*se+0.01*mean) || noise != 0 || safe {
 			t.Errorf("rank %d: %v ± %v, safe %v; simulated %v ± %v", k, got, noise, safe, mean, se)
 		}
 	}
@@ -178,10 +178,10 @@ func TestVarianceThatRoundingLeaves(t *testing.T) {
 			if !left {
 				want = 0
 			}
-			if math.Abs(e.Variance-want) > 0.02*want {
+			if !(math.Abs(e.Variance-want) <= 0.02*want) {
 				t.Errorf("%d values, a share of %v: variance %v, want %v", n, share, e.Variance, want)
 			}
-			if math.Abs(e.Error-(e.Variance/float64(n)+e.Bias*e.Bias)) > 1e-12*e.Error {
+			if !(math.Abs(e.Error-(e.Variance/float64(n)+e.Bias*e.Bias)) <= 1e-12*e.Error) {
 				t.Errorf("%d values: 1/U %v", n, e.Error)
 			}
 		}

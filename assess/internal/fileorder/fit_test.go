@@ -265,11 +265,11 @@ func TestNeighboursAreLeastSquares(t *testing.T) {
 			}
 		}
 		for j, p := range products {
-			if math.Abs(p) > 1e-7*(1+size) {
+			if !(math.Abs(p) <= 1e-7*(1+size)) {
 				t.Errorf("%s: residuals are not orthogonal to neighbour %d: %v", name, j-k, p)
 			}
 		}
-		if want := float64(inner) / float64(inner-2*k-2); math.Abs(scale-want) > 1e-12 {
+		if want := float64(inner) / float64(inner-2*k-2); !(math.Abs(scale-want) <= 1e-12) {
 			t.Errorf("%s: scale %v, want %v", name, scale, want)
 		}
 	}
@@ -326,7 +326,7 @@ func TestJudgedIsTheSquareError(t *testing.T) {
 				}
 			}
 			want.Noise *= used / (used - 1)
-			if got.Name != want.Name || got.Sampled != want.Sampled || math.Abs(got.Mse-want.Mse) > 1e-9*want.Mse || math.Abs(got.Noise-want.Noise) > 1e-9*want.Noise {
+			if got.Name != want.Name || got.Sampled != want.Sampled || !(math.Abs(got.Mse-want.Mse) <= 1e-9*want.Mse) || math.Abs(got.Noise-want.Noise) > 1e-9*want.Noise {
 				t.Errorf("%s, every %d: %+v, want %+v", name, every, got, want)
 			}
 		}
@@ -350,7 +350,7 @@ func TestJudgedByFewGroups(t *testing.T) {
 			want += (e - mean) * (e - mean) / float64(used*max(1, used-1))
 		}
 		f, fitted := s.judged("few", estimate, 1)
-		if !fitted || math.Abs(f.Mse-mean) > 1e-12 || math.Abs(f.Noise-want) > 1e-12 {
+		if !fitted || !(math.Abs(f.Mse-mean) <= 1e-12) || math.Abs(f.Noise-want) > 1e-12 {
 			t.Errorf("%d groups: %+v, want %v and %v", used, f, mean, want)
 		}
 	}
@@ -387,7 +387,7 @@ func TestDeparturesAreThoseOfTheirDefinitions(t *testing.T) {
 			}
 		}
 		z, share := s.descents()
-		if math.Abs(z-(up-down)/math.Sqrt(variance)) > 1e-12 || math.Abs(share-down/(up+down)) > 1e-12 {
+		if !(math.Abs(z-(up-down)/math.Sqrt(variance)) <= 1e-12) || math.Abs(share-down/(up+down)) > 1e-12 {
 			t.Errorf("%s: %v and %v of %v up and %v down", name, z, share, up, down)
 		}
 		rank := make([]float64, len(s.bins))
@@ -413,7 +413,7 @@ func TestDeparturesAreThoseOfTheirDefinitions(t *testing.T) {
 				}
 			}
 			want := max(-1, min(1, product/pairs/total))
-			if z, r := s.autocorrelation(k); math.Abs(r-want) > 1e-12 || math.Abs(z-want*math.Sqrt(pairs)) > 1e-9 {
+			if z, r := s.autocorrelation(k); !(math.Abs(r-want) <= 1e-12) || math.Abs(z-want*math.Sqrt(pairs)) > 1e-9 {
 				t.Errorf("%s, lag %d: %v and %v, want %v", name, k, z, r, want)
 			}
 		}

@@ -70,7 +70,7 @@ func TestOrderMerges(t *testing.T) {
 		}
 		for i := range a.bins {
 			p, q := a.bins[i], b.bins[i]
-			if p.n != q.n || math.Abs(p.x-q.x) > 1e-9*p.x || math.Abs(p.y-q.y) > 1e-9*math.Abs(p.y)+1e-9 || math.Abs(p.square-q.square) > 1e-6*(1+p.square) {
+			if p.n != q.n || !(math.Abs(p.x-q.x) <= 1e-9*p.x) || math.Abs(p.y-q.y) > 1e-9*math.Abs(p.y)+1e-9 || !(math.Abs(p.square-q.square) <= 1e-6*(1+p.square)) {
 				t.Fatalf("level %d, bin %d: %+v, want %+v", l, i, q, p)
 			}
 		}

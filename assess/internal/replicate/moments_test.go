@@ -127,7 +127,7 @@ func TestExchangedByDefinition(t *testing.T) {
 		}
 		var a Answer
 		a.exchanged(x, y, valid)
-		if a.Both != after || math.Abs(a.Diff-(ys/after-xs/before)) > 1e-9 {
+		if a.Both != after || !(math.Abs(a.Diff-(ys/after-xs/before)) <= 1e-9) {
 			t.Errorf("%v of %v, want %v of %v", a.Diff, a.Both, ys/after-xs/before, after)
 		}
 	}

@@ -128,7 +128,7 @@ func checkAnswer(t *testing.T, what string, a *Answer, s *Subset, by float64, ho
 		"difference": {a.Diff, by}, "its square": {a.SquareDiff, by * by},
 		"least": {a.Position[0], y[0]}, "greatest": {a.Position[2], y[len(y)-1]}, "median": {a.Position[1], y[(len(y)+1)/2-1]},
 	} {
-		if math.Abs(c[0]-c[1]) > 1e-9*(1+math.Abs(c[1])) {
+		if !(math.Abs(c[0]-c[1]) <= 1e-9*(1+math.Abs(c[1]))) {
 			t.Fatalf("%s, shift %v, holes %v: %s is %v, want %v", what, by, holes, name, c[0], c[1])
 		}
 	}

@@ -119,7 +119,7 @@ func TestStrataAreSharedOut(t *testing.T) {
 		return square
 	}
 	want := 10*7*spread(1, 4, 9)/3 + 4*2*spread(64, 81)/2
-	if got := s.SampleVariance(f); math.Abs(got-want) > 1e-9*want {
+	if got := s.SampleVariance(f); !(math.Abs(got-want) <= 1e-9*want) {
 		t.Errorf("variance %v, want %v", got, want)
 	}
 }
@@ -199,7 +199,7 @@ func TestEvenWithinABin(t *testing.T) {
 		{-10, -9.2, 0.5, 1, -9.6, false}, {-10.8, -10, 0.5, 1, -10, true},
 	} {
 		b := Bin{lo: c.lo, hi: c.hi}
-		if v, single := b.even(c.at, c.unit); math.Abs(v-c.want) > 1e-12 || single != c.single {
+		if v, single := b.even(c.at, c.unit); !(math.Abs(v-c.want) <= 1e-12) || single != c.single {
 			t.Errorf("%+v: %v, single %v", c, v, single)
 		}
 	}
@@ -250,7 +250,7 @@ func TestLocated(t *testing.T) {
 			want := x[k-1]
 			bin := math.Ldexp(1, int(math.Floor(math.Log2(want)))-11)
 			heap := want == 500
-			if !known || math.Abs(v-want) > bin || heap && (v != 500 || width != 0) || !heap && unit == 0 && math.Abs(width-bin) > 1e-12 && width != 0 {
+			if !known || !(math.Abs(v-want) <= bin) || heap && (v != 500 || width != 0) || !heap && unit == 0 && math.Abs(width-bin) > 1e-12 && width != 0 {
 				t.Errorf("number %d, unit %v: %v ± %v, known %v, want %v", k, unit, v, width, known, want)
 			}
 			if want < 1000 && unit == 1 && (width != 0 || v != want) { // bins of a quarter

@@ -100,10 +100,10 @@ func TestTallyOfLongStreams(t *testing.T) {
 	}
 	// Of n/512 = 7813 chunks, one in eight counts for eight: a relative standard
 	// error of √(7/7813) = 3 %, in all and below any quarter of them twice that.
-	if r := float64(whole.Y.N) / n; math.Abs(r-1) > 5*0.03 {
+	if r := float64(whole.Y.N) / n; !(math.Abs(r-1) <= 5*0.03) {
 		t.Errorf("weights come to %v of the records", r)
 	}
-	if got, ok := whole.Y.OrderStatistic(int(whole.Y.N/4), x[:1000]); !ok || math.Abs(got/(n/4)-1) > 5*0.06 {
+	if got, ok := whole.Y.OrderStatistic(int(whole.Y.N/4), x[:1000]); !ok || !(math.Abs(got/(n/4)-1) <= 5*0.06) {
 		t.Errorf("first quartile: got %v of %v", got, n/4)
 	}
 	if whole.Y.Seen >= whole.Y.N/7 {
@@ -218,7 +218,7 @@ func TestWeightsOfPlaces(t *testing.T) {
 		}
 	}
 	// Binomial with 1/8: SD √(8000·7/64) = 29.6; 5 of them.
-	if math.Abs(float64(some)-n/8) > 148 {
+	if !(math.Abs(float64(some)-n/8) <= 148) {
 		t.Errorf("%d of %d chunks count", some, n)
 	}
 }

@@ -111,7 +111,7 @@ func TestLuckIsWhatTheNoiseLeaves(t *testing.T) {
 	if v.Kind != Luck || v.Deterministic || v.Claims != len(f[1].values) {
 		t.Fatalf("%+v", r.Inversions)
 	}
-	if share := float64(v.Recovered) / float64(v.Claims); math.Abs(share-0.3829) > 0.009 {
+	if share := float64(v.Recovered) / float64(v.Claims); !(math.Abs(share-0.3829) <= 0.009) {
 		t.Errorf("share %v", share)
 	}
 	// A release that was not noised, under the same masks, is no luck.

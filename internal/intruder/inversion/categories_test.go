@@ -68,7 +68,7 @@ func TestPosteriorAgainstDraws(t *testing.T) {
 			}
 			continue
 		}
-		if tolerance := 6 * 2 * math.Sqrt(0.25/float64(of[3])); math.Abs(*r.Posterior-greatest) > tolerance {
+		if tolerance := 6 * 2 * math.Sqrt(0.25/float64(of[3])); !(math.Abs(*r.Posterior-greatest) <= tolerance) {
 			t.Errorf("%s: the posterior is %v, by draws %v (± %v)", name, *r.Posterior, greatest, tolerance)
 		}
 		if certain := name == "to one side"; r.Passed == certain || (r.Certain == of[3]) != certain {
@@ -83,14 +83,14 @@ func TestPosteriorByHand(t *testing.T) {
 	p := [][]float64{{0.8, 0.2}, {0.4, 0.6}}
 	// π = n·P⁻¹ with n = (0.6, 0.4), P⁻¹ = 2.5·(0.6 −0.2; −0.4 0.8): (0.5, 0.5).
 	for i, v := range Prior(p, []float64{60, 40}) {
-		if math.Abs(v-0.5) > 1e-12 {
+		if !(math.Abs(v-0.5) <= 1e-12) {
 			t.Errorf("the prior of category %d is %v", i, v)
 		}
 	}
-	if prior := Prior(p, []float64{10, 0}); math.Abs(prior[0]-1) > 1e-6 || !(prior[1] >= 0) {
+	if prior := Prior(p, []float64{10, 0}); !(math.Abs(prior[0]-1) <= 1e-6) || !(prior[1] >= 0) {
 		t.Errorf("the likeliest frequencies are %v", prior)
 	}
-	if prior := Prior([][]float64{{0.5, 0.5}, {0.5, 0.5}}, []float64{3, 1}); math.Abs(prior[0]-0.5) > 1e-12 {
+	if prior := Prior([][]float64{{0.5, 0.5}, {0.5, 0.5}}, []float64{3, 1}); !(math.Abs(prior[0]-0.5) <= 1e-12) {
 		t.Errorf("without a way back the prior is %v", prior)
 	}
 	if Prior(p, []float64{0, 0}) != nil {
@@ -99,7 +99,7 @@ func TestPosteriorByHand(t *testing.T) {
 	x, y := []int32{0, 0, 0, 0, 0, 1, 1, 1, 1, 1}, []int32{0, 0, 0, 0, 1, 0, 0, 1, 1, 1}
 	matrix := map[string]map[string]float64{"a": {"a": 0.8, "b": 0.2}, "b": {"a": 0.4, "b": 0.6}}
 	r := categoriesOf(t, []transform.Params{&transform.PRAM{Columns: []string{"v"}, Matrix: matrix}}, CategoryColumn{"v", x, y, letters})[0]
-	if math.Abs(*r.Posterior-0.75) > 1e-12 || math.Abs(*r.Rarest-2.0/3) > 1e-12 && math.Abs(*r.Rarest-0.75) > 1e-12 || !r.Passed || r.Certain != 0 || r.Guess != 0.5 {
+	if !(math.Abs(*r.Posterior-0.75) <= 1e-12) || math.Abs(*r.Rarest-2.0/3) > 1e-12 && math.Abs(*r.Rarest-0.75) > 1e-12 || !r.Passed || r.Certain != 0 || r.Guess != 0.5 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -140,7 +140,7 @@ func TestRecodingsComputedBack(t *testing.T) {
 		{[]int32{5, 5, 5, -1, 5, 5, 5, 5}, true, 4.0 / 7, 0},
 	} {
 		r := categoriesOf(t, []transform.Params{m}, CategoryColumn{"v", x, c.y, letters})[0]
-		if r.Passed != c.passed || math.Abs(*r.Posterior-c.posterior) > 1e-12 || r.Certain != c.certain || r.Rarest != nil {
+		if r.Passed != c.passed || !(math.Abs(*r.Posterior-c.posterior) <= 1e-12) || r.Certain != c.certain || r.Rarest != nil {
 			t.Errorf("released as %v: %+v", c.y, r)
 		}
 	}

@@ -27,7 +27,7 @@ func TestAssign(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := total(t, cost, columns, columnOf), leastOfAll(cost, columns, 0, 0, rows); math.Abs(got-want) > 1e-12*want {
+			if got, want := total(t, cost, columns, columnOf), leastOfAll(cost, columns, 0, 0, rows); !(math.Abs(got-want) <= 1e-12*want) {
 				t.Fatalf("%s, %d × %d: %v, the least is %v", name, rows, columns, got, want)
 			}
 		}
@@ -61,7 +61,7 @@ func TestAssign(t *testing.T) {
 			}
 			// Prices are sums of some hundred costs and differences of them.
 			got := total(t, cost, columns, columnOf)
-			if gap := got - lower; math.Abs(gap) > 1e-13*float64(rows)*greatest {
+			if gap := got - lower; !(math.Abs(gap) <= 1e-13*float64(rows)*greatest) {
 				t.Errorf("%s, %d × %d: %v is %v above its lower bound", name, rows, columns, got, gap)
 			}
 		}

@@ -58,7 +58,7 @@ func TestLinkageOfTarragona(t *testing.T) {
 	for i := range targets.Len() {
 		at := int(matches[1][i]) - 1
 		d := s.measured(s.between(s.target(i), s.record(at)))
-		if want := matches[4][i]; math.Abs(d-want) > 1e-9*want {
+		if want := matches[4][i]; !(math.Abs(d-want) <= 1e-9*want) {
 			t.Fatalf("record %d is %v away from its match, want %v", i, d, want)
 		}
 		if want := int(matches[6][i]); r.Ties[i] != want {
@@ -66,7 +66,7 @@ func TestLinkageOfTarragona(t *testing.T) {
 		}
 		sum += d
 	}
-	if math.Abs(sum-want.Total) > 1e-9*want.Total {
+	if !(math.Abs(sum-want.Total) <= 1e-9*want.Total) {
 		t.Errorf("total of the given matches %v, want %v", sum, want.Total)
 	}
 	n := targets.Len()
@@ -80,7 +80,7 @@ func TestLinkageOfTarragona(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := total(t, cost, n, columnOf); math.Abs(got-want.Total) > 1e-9*want.Total || math.Abs(got/float64(n)-want.Mean) > 1e-9*want.Mean {
+	if got := total(t, cost, n, columnOf); !(math.Abs(got-want.Total) <= 1e-9*want.Total) || math.Abs(got/float64(n)-want.Mean) > 1e-9*want.Mean {
 		t.Errorf("the best assignment is %v long, want %v", got, want.Total)
 	}
 	// A third of the 704 whose own record is among the three nearest.

@@ -330,7 +330,7 @@ func TestMahalanobisDoesNotDependOnTheAxes(t *testing.T) {
 			t.Errorf("%v correct, by other axes %v", a.ExpectedCorrect, b.ExpectedCorrect)
 		}
 		for i, d := range a.Nearest {
-			if math.Abs(d-b.Nearest[i]) > 1e-9 {
+			if !(math.Abs(d-b.Nearest[i]) <= 1e-9) {
 				t.Fatalf("nearest[%d] is %v away, by other axes %v", i, d, b.Nearest[i])
 			}
 		}

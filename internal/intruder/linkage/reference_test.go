@@ -47,7 +47,7 @@ func TestReferenceAssignment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := total(t, cost, n, columnOf), ref.Linkage.OneToOneTotal; math.Abs(got-want) > 1e-9*want {
+	if got, want := total(t, cost, n, columnOf), ref.Linkage.OneToOneTotal; !(math.Abs(got-want) <= 1e-9*want) {
 		t.Errorf("the best assignment is %v long, want %v", got, want)
 	}
 }

@@ -31,7 +31,7 @@ func TestExactSum(t *testing.T) {
 			if try == 0 {
 				first = got
 			}
-			if got != first || math.Abs(got-want) > 0x1p-52*math.Abs(want) {
+			if got != first || !(math.Abs(got-want) <= 0x1p-52*math.Abs(want)) {
 				t.Fatalf("%v, in another order %v, exactly %v", got, first, want)
 			}
 			random.Shuffle(n, func(i, j int) { x[i], x[j] = x[j], x[i] })

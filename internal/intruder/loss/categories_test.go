@@ -68,7 +68,7 @@ func TestCategoriesOfFreshDraws(t *testing.T) {
 		}
 		ratio += c.PMSE / c.Expected / trials
 	}
-	if math.Abs(ratio-1) > 0.02+4*math.Sqrt(2.0/(9*trials)) {
+	if !(math.Abs(ratio-1) <= 0.02+4*math.Sqrt(2.0/(9*trials))) {
 		t.Errorf("pMSE is %v times its expectation", ratio)
 	}
 }

@@ -52,7 +52,7 @@ func TestPropensitySeesSuppression(t *testing.T) {
 	want := (gone*0.25 + float64(2*n-gone)*math.Pow(left-0.5, 2)) / (2 * n)
 	// The penalty of 1 against 400 certain records keeps p̂ of these about 1 % from
 	// 1, which is 4 % of (p̂ − 1/2)².
-	if !r.Separated || r.Ridge != separationRidge || math.Abs(r.PMSE-want) > 0.05*want {
+	if !r.Separated || r.Ridge != separationRidge || !(math.Abs(r.PMSE-want) <= 0.05*want) {
 		t.Errorf("%+v, want pMSE about %v", r, want)
 	}
 }
@@ -134,7 +134,7 @@ func TestPropensityExpectation(t *testing.T) {
 		}
 		mean += *r.Ratio / rounds
 	}
-	if math.Abs(mean-1) > 0.31 {
+	if !(math.Abs(mean-1) <= 0.31) {
 		t.Errorf("mean ratio %v, want 1", mean)
 	}
 }

@@ -42,17 +42,17 @@ func TestEightRecords(t *testing.T) {
 		t.Errorf("uniques %d, least %v, violations %v", r.SampleUniques, r.MinFrequency, r.Violations)
 	}
 	// Record 6 with f = 1, F = 5: p/q·ln(1/p) with p = 1/5.
-	if want := math.Log(5) / 4; math.Abs(r.Risk[6]-want) > 1e-15 || r.MaxIndividualRisk != r.Risk[6] {
+	if want := math.Log(5) / 4; !(math.Abs(r.Risk[6]-want) <= 1e-15) || r.MaxIndividualRisk != r.Risk[6] {
 		t.Errorf("risk %v, max %v, want %v", r.Risk[6], r.MaxIndividualRisk, want)
 	}
-	if want := 1 - (1-r.Risk[2])*(1-r.Risk[3])*(1-r.Risk[4]); math.Abs(r.Household.Risk[4]-want) > 1e-15 || r.Household.Risk[7] != r.Risk[7] {
+	if want := 1 - (1-r.Risk[2])*(1-r.Risk[3])*(1-r.Risk[4]); !(math.Abs(r.Household.Risk[4]-want) <= 1e-15) || r.Household.Risk[7] != r.Risk[7] {
 		t.Errorf("household risks %v, want %v for record 4", r.Household.Risk, want)
 	}
 	// Class {0, 7}: a is 0, 0; class {1, 2}: 1, 1; b is 3, 4 and 4, 5.
 	if d := r.LDiversity["a"]; d.DistinctMin != 1 || d.Distinct[0] != 1 || d.EntropyMin != 1 || d.RecursiveMin != 1 {
 		t.Errorf("l-diversity of a: %+v", d)
 	}
-	if d := r.LDiversity["b"]; d.Distinct[0] != 2 || math.Abs(d.Entropy[0]-2) > 1e-15 || d.Recursive[0] != 2 || d.Distinct[4] != 0 || d.DistinctMin != 1 {
+	if d := r.LDiversity["b"]; d.Distinct[0] != 2 || !(math.Abs(d.Entropy[0]-2) <= 1e-15) || d.Recursive[0] != 2 || d.Distinct[4] != 0 || d.DistinctMin != 1 {
 		t.Errorf("l-diversity of b: %+v", d)
 	}
 	// Given a, the classes keep both values of b; given b, a has one value in each.
@@ -77,7 +77,7 @@ func TestEightRecords(t *testing.T) {
 	if r.SUDA2.Max != 8 || r.SUDA2.Mean != 26./8 || !slices.Equal(r.SUDA2.Sizes, []int64{3, 4, 0, 0}) {
 		t.Errorf("SUDA2 %+v", r.SUDA2)
 	}
-	if c := r.SUDA2.Contribution; math.Abs(c["Key4"]-14./26) > 1e-15 || c["Key3"] != 0 || math.Abs(c["Key1"]-14./26) > 1e-15 {
+	if c := r.SUDA2.Contribution; !(math.Abs(c["Key4"]-14./26) <= 1e-15) || c["Key3"] != 0 || !(math.Abs(c["Key1"]-14./26) <= 1e-15) {
 		t.Errorf("contributions %v", c)
 	}
 }
@@ -198,7 +198,7 @@ func TestProperties(t *testing.T) {
 				sum += 1 / f
 				classes[[4]int32{data.Keys[0].Codes[i], data.Keys[1].Codes[i], data.Keys[2].Codes[i], data.Keys[3].Codes[i]}] = true
 			}
-			if math.Abs(sum-float64(len(classes))) > 1e-9 {
+			if !(math.Abs(sum-float64(len(classes))) <= 1e-9) {
 				t.Errorf("Σ 1/f = %v, %d classes", sum, len(classes))
 			}
 		}
@@ -294,7 +294,7 @@ func TestWithoutWeights(t *testing.T) {
 		}
 	}
 	// The sum of 1/f is the number of classes.
-	if math.Abs(r.ExpectedReidentifications-6) > 1e-15 {
+	if !(math.Abs(r.ExpectedReidentifications-6) <= 1e-15) {
 		t.Errorf("expected %v, want 6", r.ExpectedReidentifications)
 	}
 	for i, s := range r.SUDA2.Score {
@@ -315,7 +315,7 @@ func TestLDiversityOfMissingAndSkewedValues(t *testing.T) {
 			t.Errorf("c = %v: %+v, want l = %d", c, d, want)
 		}
 		entropy := -(5./9*math.Log(5./9) + 3./9*math.Log(3./9) + 1./9*math.Log(1./9))
-		if math.Abs(d.EntropyMin-math.Exp(entropy)) > 1e-14 {
+		if !(math.Abs(d.EntropyMin-math.Exp(entropy)) <= 1e-14) {
 			t.Errorf("entropy %v, want %v", d.EntropyMin, math.Exp(entropy))
 		}
 	}
@@ -343,7 +343,7 @@ func TestLDiversityOfSeveralWithMissing(t *testing.T) {
 	}
 	d = measure(t, Data{Keys: []Column{{"k", make([]int32, 4)}}, Sensitive: []Column{
 		{"s", []int32{-1, -1, 0, 1}}, {"u", []int32{0, 1, -1, -1}}}}, Options{RecursiveC: 3}).LDiversityMulti
-	if d.DistinctMin != 2 || math.Abs(d.EntropyMin-2) > 1e-15 || d.RecursiveMin != 2 {
+	if d.DistinctMin != 2 || !(math.Abs(d.EntropyMin-2) <= 1e-15) || d.RecursiveMin != 2 {
 		t.Errorf("got %+v", d)
 	}
 }

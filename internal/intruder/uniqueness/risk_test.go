@@ -75,7 +75,7 @@ func TestIndividualRiskAgainstBigFloat(t *testing.T) {
 			references := 0
 			compare := func(name string, want float64) {
 				references++
-				if math.Abs(got-want) > 2e-14*want {
+				if !(math.Abs(got-want) <= 2e-14*want) {
 					t.Errorf("f = %v, p = %v: got %v, want %v by %s", f, p, got, want, name)
 				}
 			}
@@ -116,7 +116,7 @@ func TestIndividualRiskOfFractions(t *testing.T) {
 		for _, p := range []float64{1e-12, 1e-8, 1e-4, 0.01, 0.1, 0.19, 0.2, 0.21, 0.4, 0.8, 0.99} {
 			// Two thousand terms of about 1e-16 relative error each, of one sign.
 			got, want := IndividualRisk(f, p), integral(f, p)
-			if math.Abs(got-want) > 2e-13*want {
+			if !(math.Abs(got-want) <= 2e-13*want) {
 				t.Errorf("f = %v, p = %v: got %v, want %v", f, p, got, want)
 			}
 		}
@@ -133,7 +133,7 @@ func TestIndividualRiskProperties(t *testing.T) {
 		{1, 1, 1}, {7, 1, 1. / 7}, {7, 0, 0}, {4, 2, 0.25},
 	}
 	for _, c := range closed {
-		if got := IndividualRisk(c.f, c.p); math.Abs(got-c.want) > 1e-15 {
+		if got := IndividualRisk(c.f, c.p); !(math.Abs(got-c.want) <= 1e-15) {
 			t.Errorf("f = %v, p = %v: got %v, want %v", c.f, c.p, got, c.want)
 		}
 	}
@@ -167,7 +167,7 @@ func TestEstimators(t *testing.T) {
 		{Approximate, 1.5, 15, IndividualRisk(1.5, 0.1)},
 		{Exact, 2, math.Inf(1), 0},
 	} {
-		if got := test.e.Risk(test.f, test.F); math.Abs(got-test.r) > 1e-15 {
+		if got := test.e.Risk(test.f, test.F); !(math.Abs(got-test.r) <= 1e-15) {
 			t.Errorf("%v, f = %v, F = %v: got %v, want %v", test.e, test.f, test.F, got, test.r)
 		}
 	}
@@ -180,7 +180,7 @@ func TestHouseholdRisk(t *testing.T) {
 	got := householdRisk([]int32{0, 5, 0, -1, -1, 5, 7, 7}, []float64{0.5, 1e-17, 0.5, 0.25, 0.125, 1e-17, 1, 0.5})
 	want := []float64{0.75, 2e-17, 0.75, 0.25, 0.125, 2e-17, 1, 1}
 	for i := range want {
-		if math.Abs(got[i]-want[i]) > 1e-15*want[i] {
+		if !(math.Abs(got[i]-want[i]) <= 1e-15*want[i]) {
 			t.Errorf("record %d: got %v, want %v", i, got[i], want[i])
 		}
 	}

@@ -161,7 +161,7 @@ func TestSizeWeights(t *testing.T) {
 	} {
 		got := sizeWeights(test.scores, test.n, test.maxSize)
 		for k := range test.want {
-			if math.Abs(got[k]-test.want[k]) > 1e-15 {
+			if !(math.Abs(got[k]-test.want[k]) <= 1e-15) {
 				t.Errorf("%v of %d keys: %v, want %v", test.scores, test.n, got, test.want)
 				break
 			}
@@ -173,16 +173,16 @@ func TestSizeWeights(t *testing.T) {
 // whatever its score; two uniques share them by score^Q.
 func TestDISScores(t *testing.T) {
 	odds := disOdds([]int64{1, 2, 2, 3, 1}, 0.1)
-	if math.Abs(odds-36) > 1e-12 {
+	if !(math.Abs(odds-36) <= 1e-12) {
 		t.Fatalf("odds %v, want 2·2·0.9/0.1", odds)
 	}
-	if got := disScores([]float64{5, 0}, 8, odds); math.Abs(got[0]-1./37) > 1e-15 || got[1] != 0 {
+	if got := disScores([]float64{5, 0}, 8, odds); !(math.Abs(got[0]-1./37) <= 1e-15) || got[1] != 0 {
 		t.Errorf("got %v", got)
 	}
 	// Q = 1 with 8 keys: Σ s^−Q = 1/2 + 1/6 = 2/3.
 	got := disScores([]float64{2, 6}, 8, odds)
 	for i, want := range []float64{1 / (1 + 36/(2*2./3)), 1 / (1 + 36/(6*2./3))} {
-		if math.Abs(got[i]-want) > 1e-15 {
+		if !(math.Abs(got[i]-want) <= 1e-15) {
 			t.Errorf("score %d: got %v, want %v", i, got[i], want)
 		}
 	}

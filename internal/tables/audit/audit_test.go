@@ -276,11 +276,11 @@ func TestSmallCellsBesideVeryLargeOnes(t *testing.T) {
 		}
 		for cell := range q.Value {
 			for _, v := range []float64{r.Low[cell], r.High[cell], r.ShownLow[cell], r.ShownHigh[cell]} {
-				if math.Abs(v-math.Round(v)) > 0.01 {
+				if !(math.Abs(v-math.Round(v)) <= 0.01) {
 					t.Fatalf("%s: an end of %v", set.Name(cell), v)
 				}
 			}
-			if math.Abs(r.Low[cell]-r.ShownLow[cell]) > 0.01 || math.Abs(r.High[cell]-r.ShownHigh[cell]) > 0.01 {
+			if !(math.Abs(r.Low[cell]-r.ShownLow[cell]) <= 0.01) || math.Abs(r.High[cell]-r.ShownHigh[cell]) > 0.01 {
 				t.Fatalf("%s: %v to %v, shown %v to %v", set.Name(cell), r.Low[cell], r.High[cell], r.ShownLow[cell], r.ShownHigh[cell])
 			}
 		}

@@ -122,7 +122,7 @@ func TestBoundsFromAllTwoWayMargins(t *testing.T) {
 	if r, err = audit.Audit(q); err != nil {
 		t.Fatal(err)
 	}
-	if h := r.High[at(1, 3, 3)]; math.Abs(h-13.5) > 1e-9 {
+	if h := r.High[at(1, 3, 3)]; !(math.Abs(h-13.5) <= 1e-9) {
 		t.Errorf("(1,3,3) as a real number is at most %v, want 13.5", h)
 	}
 	parts, _, _ = audit.Components(q)

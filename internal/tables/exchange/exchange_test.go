@@ -125,7 +125,7 @@ func TestSimulatedTablesHaveTheExactDistribution(t *testing.T) {
 		}
 		for k, w := range share {
 			p := w / sum
-			if got := count[k] / draws; math.Abs(got-p) > 5*math.Sqrt(p*(1-p)/draws) {
+			if got := count[k] / draws; !(math.Abs(got-p) <= 5*math.Sqrt(p*(1-p)/draws)) {
 				t.Errorf("%v: %v drawn with %v, has %v", e.inner, []byte(k), got, p)
 			}
 		}
@@ -216,12 +216,12 @@ func TestLawOfASquare(t *testing.T) {
 			mean, sum := 0.0, 0.0
 			for to := l.low; to <= l.high; to++ {
 				got, want := l.likelihood(count, to), chance(l.low, l.high, count, to, l.theta)
-				if math.Abs(got-want) > 1e-12 {
+				if !(math.Abs(got-want) <= 1e-12) {
 					t.Errorf("%+v: %d becomes %d with %v, want %v", l, count, to, got, want)
 				}
 				mean, sum = mean+got*float64(to), sum+got
 			}
-			if math.Abs(mean-float64(count)) > 1e-9 || math.Abs(sum-1) > 1e-9 {
+			if !(math.Abs(mean-float64(count)) <= 1e-9) || math.Abs(sum-1) > 1e-9 {
 				t.Errorf("%+v: %d has the mean %v, and the sum of its chances is %v", l, count, mean, sum)
 			}
 			const draws = 5000
@@ -232,7 +232,7 @@ func TestLawOfASquare(t *testing.T) {
 			}
 			for to := l.low; to <= l.high; to++ {
 				p := l.likelihood(count, to)
-				if math.Abs(seen[to]/draws-p) > 5*math.Sqrt(p*(1-p)/draws)+1e-12 {
+				if !(math.Abs(seen[to]/draws-p) <= 5*math.Sqrt(p*(1-p)/draws)+1e-12) {
 					t.Errorf("%+v: %d became %d with %v, has %v", l, count, to, seen[to]/draws, p)
 				}
 			}
@@ -253,7 +253,7 @@ func TestLawOfASquare(t *testing.T) {
 					if k := count - first; k >= 0 && k < int64(len(belief)) {
 						got = belief[k]
 					}
-					if math.Abs(got-want[count]/sum) > 1e-12 {
+					if !(math.Abs(got-want[count]/sum) <= 1e-12) {
 						t.Errorf("%+v, published %d, at least %d: %d is believed with %v, want %v", l, published, least, count, got, want[count]/sum)
 					}
 				}
@@ -273,7 +273,7 @@ func TestLawOfThePaper(t *testing.T) {
 			t.Fatal(err)
 		}
 		for count := 0; count <= column/2; count++ {
-			if got := (law{0, column, theta}).likelihood(int64(count), int64(published)); math.Abs(got-paper[count]) > 1e-12 {
+			if got := (law{0, column, theta}).likelihood(int64(count), int64(published)); !(math.Abs(got-paper[count]) <= 1e-12) {
 				t.Errorf("%d becomes %d with %v, in the paper with %v", count, published, got, paper[count])
 			}
 		}
@@ -287,7 +287,7 @@ func TestBeliefInALargeSquare(t *testing.T) {
 	for _, p := range belief {
 		sum += p
 	}
-	if first != 1 || len(belief) > 200 || math.Abs(sum-1) > 1e-9 {
+	if first != 1 || len(belief) > 200 || !(math.Abs(sum-1) <= 1e-9) {
 		t.Errorf("%d counts from %d, sum %v", len(belief), first, sum)
 	}
 }

@@ -76,7 +76,7 @@ func TestCountsKeepTheirExpectation(t *testing.T) {
 			if square[cell] > 0 {
 				changed++
 			}
-			if mean := sum[cell] / draws; math.Abs(mean) > 5*math.Sqrt(square[cell])/draws {
+			if mean := sum[cell] / draws; !(math.Abs(mean) <= 5*math.Sqrt(square[cell])/draws) {
 				t.Errorf("%s: changes by %v on average", c.set.Name(cell), mean)
 			}
 		}
@@ -250,7 +250,7 @@ func believe(c crossed, list [][]int64, chances []float64, cell, own int) map[in
 func agrees(first int64, belief []float64, want map[int64]float64) bool {
 	sum := 0.0
 	for k, p := range belief {
-		if math.Abs(p-want[first+int64(k)]) > 1e-11 {
+		if !(math.Abs(p-want[first+int64(k)]) <= 1e-11) {
 			return false
 		}
 		sum += p

@@ -47,14 +47,14 @@ func checkRanges(t *testing.T, p problem) {
 	s := p.system(t)
 	for j := range low {
 		got, err := s.Maximize(j, math.Inf(1))
-		if err != nil || math.Abs(got-high[j]) > 1e-7 {
+		if err != nil || !(math.Abs(got-high[j]) <= 1e-7) {
 			t.Fatalf("greatest of column %d: %v (%v), by enumeration %v\n%+v", j, got, err, high[j], p)
 		}
-		if got, err = s.Minimize(j, math.Inf(-1)); err != nil || math.Abs(got-low[j]) > 1e-7 {
+		if got, err = s.Minimize(j, math.Inf(-1)); err != nil || !(math.Abs(got-low[j]) <= 1e-7) {
 			t.Fatalf("least of column %d: %v (%v), by enumeration %v\n%+v", j, got, err, low[j], p)
 		}
 		fresh := p.system(t)
-		if alone, _ := fresh.Minimize(j, math.Inf(-1)); math.Abs(got-alone) > 1e-7 {
+		if alone, _ := fresh.Minimize(j, math.Inf(-1)); !(math.Abs(got-alone) <= 1e-7) {
 			t.Fatalf("column %d: %v after other problems, %v from a new system", j, got, alone)
 		}
 	}
@@ -85,7 +85,7 @@ func dualBound(s *System, terms []Term) float64 {
 	}
 	bound := 0.0
 	for j, d := range reduced {
-		if math.Abs(d) > 1e-7 {
+		if !(math.Abs(d) <= 1e-7) {
 			bound += min(d*s.lower[j], d*s.upper[j])
 		}
 	}
@@ -110,7 +110,7 @@ func TestOptimaAreProvedByDuality(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if bound := dualBound(s, terms); math.Abs(got-bound) > 1e-6 {
+			if bound := dualBound(s, terms); !(math.Abs(got-bound) <= 1e-6) {
 				t.Fatalf("%v: least sum %v, bound by duality %v", shape, got, bound)
 			}
 			j := rng.IntN(n)
@@ -138,7 +138,7 @@ func TestEnoughStopsOnAFeasiblePoint(t *testing.T) {
 		s.Reset()
 		want := top / 2
 		got, err := s.Maximize(j, want)
-		if err != nil || math.Abs(got-want) > 1e-9 {
+		if err != nil || !(math.Abs(got-want) <= 1e-9) {
 			t.Fatalf("asked for %v of %v, got %v (%v)", want, top, got, err)
 		}
 		if top > 0 {
@@ -156,7 +156,7 @@ func TestEnoughStopsOnAFeasiblePoint(t *testing.T) {
 			for k, v := range row {
 				sum += v * s.Point()[k]
 			}
-			if math.Abs(sum) > 1e-9 {
+			if !(math.Abs(sum) <= 1e-9) {
 				t.Fatalf("row %d of the point sums to %v", i, sum)
 			}
 		}
@@ -177,7 +177,7 @@ func TestLargeBesideSmall(t *testing.T) {
 		lower: []float64{-3, -1e12, -1e12, -5}, upper: []float64{1e12, 1e12, 1e12, 1e12},
 	}
 	s := p.system(t)
-	if v, err := s.Minimize(0, math.Inf(-1)); err != nil || math.Abs(v+3) > 1e-9 {
+	if v, err := s.Minimize(0, math.Inf(-1)); err != nil || !(math.Abs(v+3) <= 1e-9) {
 		t.Errorf("least: %v (%v), want -3", v, err)
 	}
 	if v, err := s.Maximize(0, math.Inf(1)); err != nil || v != 1e12 {
@@ -280,7 +280,7 @@ func TestAPointGoneAstrayIsNoticed(t *testing.T) {
 		}
 	}
 	got, err := s.Maximize(5, math.Inf(1))
-	if err != nil || math.Abs(got-want) > 1e-9 || !s.feasible() {
+	if err != nil || !(math.Abs(got-want) <= 1e-9) || !s.feasible() {
 		t.Errorf("greatest %v (%v), feasible %v; want %v", got, err, s.feasible(), want)
 	}
 	for j := range s.High {
@@ -309,7 +309,7 @@ func TestDependentColumnsAreReplaced(t *testing.T) {
 		}
 		f.forward(w, x)
 		for i, v := range x {
-			if want := map[bool]float64{true: 1}[i == place]; math.Abs(v-want) > 1e-12 {
+			if want := map[bool]float64{true: 1}[i == place]; !(math.Abs(v-want) <= 1e-12) {
 				t.Fatalf("column %d of B gives %v", place, x)
 			}
 		}
@@ -329,7 +329,7 @@ func TestBealesExampleEnds(t *testing.T) {
 	}
 	s := p.system(t)
 	v, err := s.MinimizeSum([]Term{{0, -0.75}, {1, 150}, {2, -0.02}, {3, 6}})
-	if err != nil || math.Abs(v+0.05) > 1e-9 {
+	if err != nil || !(math.Abs(v+0.05) <= 1e-9) {
 		t.Errorf("least sum %v (%v), want -0.05", v, err)
 	}
 }

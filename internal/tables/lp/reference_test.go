@@ -117,7 +117,7 @@ func independent(dense [][]float64) [][]float64 {
 			}
 		}
 		for j := range r {
-			if math.Abs(r[j]) > 1e-9 {
+			if !(math.Abs(r[j]) <= 1e-9) {
 				for k := range j {
 					r[k] = 0
 				}
@@ -188,7 +188,7 @@ func invert(rows [][]float64, basic []int) [][]float64 {
 	for c := range r {
 		best := c
 		for i := c; i < r; i++ {
-			if math.Abs(m[i][c]) > math.Abs(m[best][c]) {
+			if !(math.Abs(m[i][c]) <= math.Abs(m[best][c])) {
 				best = i
 			}
 		}

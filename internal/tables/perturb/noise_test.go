@@ -40,7 +40,7 @@ func TestChangesAreOfGreatestEntropy(t *testing.T) {
 				sum, mean, square = sum+p, mean+p*float64(v), square+p*float64(v*v)
 			}
 			// Rounding to 2⁻³² moves each of at most 21 probabilities by 2⁻³³, 10² times that the square.
-			if seen != len(r.change) || math.Abs(sum-1) > 1e-12 || math.Abs(mean) > 1e-7 || math.Abs(square-n.Variance) > 1e-6 {
+			if seen != len(r.change) || !(math.Abs(sum-1) <= 1e-12) || math.Abs(mean) > 1e-7 || !(math.Abs(square-n.Variance) <= 1e-6) {
 				t.Errorf("%+v: count %d: %d changes, sum %v, mean %v, variance %v", n, count, seen, sum, mean, square)
 			}
 			for i := 3; i < len(r.p); i++ {
@@ -57,7 +57,7 @@ func TestChangesAreOfGreatestEntropy(t *testing.T) {
 					}
 					third += w
 				}
-				if math.Abs(third) > 1e-5 {
+				if !(math.Abs(third) <= 1e-5) {
 					t.Errorf("%+v: count %d: log p is no parabola, third difference %v", n, count, third)
 				}
 			}
@@ -85,7 +85,7 @@ func TestDrawsFollowTheTable(t *testing.T) {
 					p = l[i]
 				}
 				// Five standard deviations of a binomial share: 1 of 2 million is beyond.
-				if math.Abs(seen[published]/n-p) > 5*math.Sqrt(p*(1-p)/n) {
+				if !(math.Abs(seen[published]/n-p) <= 5*math.Sqrt(p*(1-p)/n)) {
 					t.Errorf("%+v: %d becomes %d with %v, want %v", noise, count, published, seen[published]/n, p)
 				}
 				total += seen[published]

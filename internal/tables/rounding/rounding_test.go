@@ -72,7 +72,7 @@ func TestControlledAgainstEveryRounding(t *testing.T) {
 			if problems := q.Set.CheckSums(got, 0); len(problems) > 0 {
 				t.Fatal(problems)
 			}
-			if math.Abs(sum-least) > 1e-9 {
+			if !(math.Abs(sum-least) <= 1e-9) {
 				t.Errorf("%s, base %d: changes of %v, %v would do: %v", name, base, sum, least, q.Value)
 			}
 		}
@@ -194,7 +194,7 @@ func TestLikelihoods(t *testing.T) {
 					if i := count - first; i >= 0 && i < int64(len(p)) {
 						got = p[i]
 					}
-					if math.Abs(got-want) > 1e-12 {
+					if !(math.Abs(got-want) <= 1e-12) {
 						t.Errorf("%s, base %d: %d published as %d has %v, want %v", name, base, count, published, got, want)
 					}
 				}
