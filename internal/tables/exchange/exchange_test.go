@@ -221,7 +221,7 @@ func TestLawOfASquare(t *testing.T) {
 				}
 				mean, sum = mean+got*float64(to), sum+got
 			}
-			if !(math.Abs(mean-float64(count)) <= 1e-9) || math.Abs(sum-1) > 1e-9 {
+			if !(math.Abs(mean-float64(count)) <= 1e-9 && math.Abs(sum-1) <= 1e-9) {
 				t.Errorf("%+v: %d has the mean %v, and the sum of its chances is %v", l, count, mean, sum)
 			}
 			const draws = 5000
