@@ -61,7 +61,10 @@ type Shuffling struct{ On []string }
 
 // Synthesis replaces all values of a column by draws from a model of them, given the columns
 // On and in strata By.
-type Synthesis struct{ On, By []string }
+type Synthesis struct {
+	On, By []string
+	Method string // parametric or cart; "" where it is not known
+}
 
 // RankExchange exchanges values between records at most a share P of the records apart in
 // rank, but for the shares Bottom and Top at the ends, which become their mean; NaN where

@@ -67,6 +67,8 @@ var examples = map[string][]struct {
 		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, By: []string{"e"}, Categories: []string{"c"}, Copy: ptr(3)})}
 	}}, {1, func() []Spec {
 		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, By: []string{"e"}, Categories: []string{"c"}, Copies: ptr(3)})}
+	}}, {1, func() []Spec {
+		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Categories: []string{"c"}, Method: "cart", Leaf: ptr(12)})}
 	}}},
 	"microaggregate": {{0, func() []Spec {
 		return []Spec{mask(&Microaggregate{Columns: []string{"a", "b"}, K: ptr(5), Method: "mdav", Aggregate: "mean", By: []string{"c"}})}

@@ -13,6 +13,7 @@ import (
 // synthesis is the arithmetic of Synthesise.
 type synthesis struct {
 	onCategories, categories []bool // which columns on, and which to be drawn, are categories
+	leaf                     int    // by trees with so many records a leaf; 0: by regressions
 	fits                     *allFits
 	of                       [sha256.Size]byte // the data
 }
@@ -28,7 +29,7 @@ func (s *synthesis) maskAll(g *gathered) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {
 		return err
 	}
-	if slices.Contains(s.categories, true) {
+	if slices.Contains(s.categories, true) && s.leaf == 0 {
 		s.of = g.sum()
 	}
 	original := make([][]float64, len(g.values))
@@ -71,6 +72,9 @@ func (s *synthesis) column(g *gathered, original [][]float64, rows []int32, k in
 	if values == 0 {
 		return nil
 	}
+	if s.leaf > 0 {
+		return s.drawFromTree(g, original, rows, fitted, k, before, now)
+	}
 	if s.categories[k] {
 		return s.drawCategories(g, original, rows, fitted, k, before, now, on)
 	}
@@ -85,7 +89,7 @@ func (s *synthesis) column(g *gathered, original [][]float64, rows []int32, k in
 	}
 	// What on alone determines would leave as it is, and so would what does not vary.
 	free := deviation(regress(before[:on], original[k], fitted).residuals)
-	if sd := deviation(total); !(free > 1e-6*sd) {
+	if sd := deviation(total); !(free > 1e-6*sd) || oneValue(original[k], fitted) {
 		return determined(at, name)
 	}
 	width := bandwidth(len(fitted))
@@ -104,6 +108,11 @@ func (s *synthesis) column(g *gathered, original [][]float64, rows []int32, k in
 func tooFewFor(at, name string, need, found int) *SurveyError {
 	return &SurveyError{Path: at, Text: fmt.Sprintf("must have at least %d records, in each stratum, with values in it, in those before it and in on: %s has %d; "+
 		"name fewer columns in by or on, or leave it out", need, name, found)}
+}
+
+// oneValue reports whether records have one value alone, which rounding in a mean would hide.
+func oneValue(values []float64, rows []int32) bool {
+	return len(rows) > 0 && !slices.ContainsFunc(rows, func(r int32) bool { return values[r] != values[rows[0]] })
 }
 
 func determined(at, name string) *SurveyError {

@@ -16,7 +16,7 @@ import (
 // The model of a number is a linear regression whose residuals are drawn from those of the data, each with
 // a little normal noise beside it (a smoothed bootstrap, Silverman and Young 1987), so that
 // no original value or residual leaves; that of categories, which are among the data's own, a
-// multinomial logistic regression. Parameters are estimates, not draws from a posterior,
+// multinomial logistic regression. By cart both are drawn from the leaves of trees instead. Parameters are estimates, not draws from a posterior,
 // for which Reiter and Kinney (2012) have shown the rule of combination.
 type Synthesise struct {
 	Columns []string `yaml:"columns" doc:"the columns to synthesise, in this order: each is drawn given those before it"`
@@ -24,6 +24,8 @@ type Synthesise struct {
 	By      []string `yaml:"by" doc:"strata: a model for each combination of values of these columns"`
 	// Categories are coded as numbers: a mask computes with them.
 	Categories []string `yaml:"categories" doc:"those of columns and on whose numbers stand for categories: drawn by logistic regression, and one effect for each in the models of others"`
+	Method     string   `yaml:"method" doc:"parametric (default): linear and logistic regressions; cart: draws from the leaves of trees, those of numbers smoothed" enum:"parametric,cart"`
+	Leaf       *int     `yaml:"leaf" doc:"with cart, the least number of records in a leaf, from 5; 10 where it is not given"`
 	Copy       *int     `yaml:"copy" doc:"the number of this synthetic copy, from 1 (default): each number is a release with draws of its own"`
 	Copies     *int     `yaml:"copies" doc:"the number of synthetic copies that one run releases, from 2, each with draws of its own and in a file of its own: the sink's path has {copy} where its number goes"`
 }
@@ -59,6 +61,14 @@ func (m *Synthesise) Check() check.Problems {
 			ps.Addf(fmt.Sprintf("categories[%d]", i), "must be one of columns or on, got %q%s", name, check.Suggest(name, slices.Concat(m.Columns, m.On)))
 		}
 	}
+	checkWord(&ps, "method", m.Method, "parametric", "cart")
+	switch {
+	case m.Leaf == nil:
+	case !m.trees():
+		ps.Addf("leaf", "must be given with method: cart only; regressions have no leaves")
+	case *m.Leaf < leastLeaf || *m.Leaf > greatestK:
+		ps.Addf("leaf", "must be at least %d and at most %d, got %d: values drawn from fewer records tell those", leastLeaf, greatestK, *m.Leaf)
+	}
 	if m.Copy != nil && (*m.Copy < 1 || *m.Copy > greatestCopy) {
 		ps.Addf("copy", "must be at least 1 and at most %d, got %d", greatestCopy, *m.Copy)
 	}
@@ -70,6 +80,15 @@ func (m *Synthesise) Check() check.Problems {
 		ps.Addf("copy", "must not be given beside copies, which are all from 1 on; remove one of the two")
 	}
 	return ps
+}
+
+func (m *Synthesise) trees() bool { return m.Method == "cart" }
+
+func (m *Synthesise) leaf() int {
+	if m.Leaf == nil {
+		return defaultLeaf
+	}
+	return *m.Leaf
 }
 
 // copies implements copying.
@@ -122,6 +141,9 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 	if len(m.Categories) > 0 {
 		done += toldTexts("categories", sorted(m.Categories)...)
 	}
+	if m.trees() {
+		done += part("cart", float64(m.leaf()))
+	}
 	s, err := c.newWholeOn(i, m.synthesis(), done, m.On)
 	if err != nil {
 		return nil, err
@@ -135,6 +157,9 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 
 func (m *Synthesise) synthesis() *synthesis {
 	s := &synthesis{}
+	if m.trees() {
+		s.leaf = m.leaf()
+	}
 	for _, name := range m.On {
 		s.onCategories = append(s.onCategories, slices.Contains(m.Categories, name))
 	}
@@ -165,6 +190,10 @@ func (m *Synthesise) Parameters() []Parameter {
 	if len(m.Categories) > 0 {
 		list = append(list, Parameter{"categories", jsonWords(m.Categories)})
 	}
+	list = append(list, Parameter{"method", wordOr(m.Method, "parametric")})
+	if m.trees() {
+		list = append(list, Parameter{"leaf", float64(m.leaf())})
+	}
 	if m.copies() > 1 {
 		return append(list, Parameter{"copies", float64(m.copies())})
 	}
@@ -176,17 +205,27 @@ func (m *Synthesise) ActionOn(string, float64) Action {
 	if m.Columns == nil {
 		return nil
 	}
-	return Synthesis{On: m.On, By: m.By}
+	return Synthesis{On: m.On, By: m.By, Method: wordOr(m.Method, "parametric")}
 }
 
 // PublishedAction implements Publishing.
 func (m *Synthesise) PublishedAction(p Published, _ string) Action {
-	return Synthesis{On: p.list("on"), By: p.list("by")}
+	return Synthesis{On: p.list("on"), By: p.list("by"), Method: p.word("method")}
 }
 
 // Words implements Publishing.
 func (m *Synthesise) Words(p Published, _ string) string {
-	s := "synthesis: all values were drawn from models of the data, linear regressions with residuals like those of the data"
+	s, ofCategories := "synthesis: all values were drawn from models of the data", ""
+	switch p.word("method") {
+	case "parametric":
+		s += ", linear regressions with residuals like those of the data"
+		ofCategories = ", by logistic regression where they were drawn"
+	case "cart":
+		s += ", the leaves of trees, numbers with noise beside them"
+		if v, ok := p.number("leaf"); ok {
+			s += ", of at least " + p.Number(v) + " records a leaf"
+		}
+	}
 	if on := p.list("on"); on != nil {
 		s += ", given " + strings.Join(on, ", ")
 	}
@@ -194,7 +233,7 @@ func (m *Synthesise) Words(p Published, _ string) string {
 		s += ", a model for each value of " + strings.Join(by, ", ")
 	}
 	if categories := p.list("categories"); categories != nil {
-		s += "; " + strings.Join(categories, ", ") + " as categories, by logistic regression where they were drawn"
+		s += "; " + strings.Join(categories, ", ") + " as categories" + ofCategories
 	}
 	if v, ok := p.number("copy"); ok {
 		s += fmt.Sprintf("; this is copy %s", p.Number(v))

@@ -108,6 +108,7 @@ type carried struct {
 	spreads         bool // a mask adds noise or bias, published or not
 	swaps           []exchange
 	synthetic       bool     // all values are drawn from a model
+	method          string   // how, of synthetic columns: parametric or cart; "" where it is not published
 	linked          []string // columns whose noise is correlated with this one's
 }
 
@@ -216,8 +217,8 @@ func (c *carried) add(p *Public, m *PublicMask, full *Mask) {
 	c.masks = append(c.masks, *m)
 	c.words, c.actions = append(c.words, words), append(c.actions, action)
 	c.chain = append(c.chain, stepOf(action, m.Columns))
-	if _, drawn := action.(transform.Synthesis); drawn {
-		c.synthetic = true
+	if drawn, is := action.(transform.Synthesis); is {
+		c.synthetic, c.method = true, drawn.Method
 	}
 }
 

@@ -2,7 +2,17 @@ package report
 
 // What the note says of columns that are drawn from a model.
 
-const syntheticLimits = "Synthetic values: all are drawn, none belongs to the record that it stands in, and one that equals a respondent’s does so by chance. They follow linear models with residuals like those of the data: what bends, what holds in a group that the models do not tell apart, and all ties to columns that the models leave out, is not in them. Least and greatest values, and quantiles far out, are the model’s, not the respondents’."
+// syntheticLimits says what draws from regressions or trees do not have, or from a model that is not known.
+func syntheticLimits(method string) string {
+	follow := "What holds in a group that the models do not tell apart, and all ties to columns that the models leave out, is not in them."
+	switch method {
+	case "parametric":
+		follow = "They follow linear models with residuals like those of the data: what bends, what holds in a group that the models do not tell apart, and all ties to columns that the models leave out, is not in them."
+	case "cart":
+		follow = "They are drawn from groups of respondents that trees have found, numbers with noise beside them: a slope is a stair in them, so that ties are somewhat weaker than in the data; what holds in groups smaller than the least leaf, values that many share, and all ties to columns that the models leave out, is not in them. No group is of one value alone, so what holds without exception in the data has exceptions here."
+	}
+	return "Synthetic values: all are drawn, none belongs to the record that it stands in, and one that equals a respondent’s does so by chance. " + follow + " Least and greatest values, and quantiles far out, are the model’s, not the respondents’."
+}
 
 // syntheticNotes say how statistics of synthetic columns are computed: Reiter (2003), and of one
 // copy Raab, Nowok and Dibben (2016); see correct.Combine.

@@ -28,7 +28,7 @@ func general(spread, linked bool) []string {
 func (c *carried) limits() []string {
 	var list []string
 	if c.synthetic {
-		list = append(list, syntheticLimits)
+		list = append(list, syntheticLimits(c.method))
 	}
 	if c.truncated {
 		s := "Truncation: how far the values outside the bounds lay is not released. Covariances, correlations, slopes and graphs of the column are disturbed, by an amount for which no correction is known."

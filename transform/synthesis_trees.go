@@ -1,0 +1,71 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// The least numbers of records in a leaf: one that may be asked for, and that of who asks for none.
+const (
+	leastLeaf   = 5
+	defaultLeaf = 10
+)
+
+// drawFromTree draws column k of the records rows from the leaves of a tree that is fitted to those of
+// them that have all predictors: Reiter (2005), Using CART to generate partially synthetic public use
+// microdata. A number is a record's of the leaf, drawn at random, taken nearer to the leaf's
+// mean with normal noise beside it, so that mean and variance of the leaf stay and no
+// original value leaves; a category is a record's as it is.
+func (s *synthesis) drawFromTree(g *gathered, original [][]float64, rows, fitted []int32, k int, before, now []predictor) *SurveyError {
+	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
+	if need := max(s.leaf, 1+leastResiduals); len(fitted) < need {
+		return tooFewFor(at, name, need, len(fitted))
+	}
+	y := original[k]
+	var of response
+	if s.categories[k] {
+		categories := categoriesIn(y, fitted)
+		switch {
+		case len(categories) > greatestCategories:
+			return tooMany(at)
+		case len(categories) < 2:
+			return determined(at, name)
+		}
+		of = newCategoriesOf(y, categories, fitted)
+	} else {
+		if oneValue(y, fitted) {
+			return determined(at, name)
+		}
+		of = newNumbersOf(y, fitted)
+	}
+	t := grow(before, of, fitted, s.leaf)
+	for _, r := range rows {
+		if y[r] != y[r] {
+			continue
+		}
+		leaf := t.leafOf(now, r)
+		v := y[leaf[below(g.words[2*k][r], int64(len(leaf)))]]
+		if !s.categories[k] {
+			v = smoothed(y, leaf, v, g.words[2*k+1][r])
+		}
+		g.values[k][r] = v
+	}
+	return nil
+}
+
+// smoothed is a value of a leaf under the smoothed bootstrap, by a word for its noise.
+func smoothed(y []float64, leaf []int32, v float64, word uint64) float64 {
+	mean, square, n := 0.0, 0.0, float64(len(leaf))
+	for _, r := range leaf {
+		mean += y[r] / n
+	}
+	for _, r := range leaf {
+		square += float64((y[r]-mean)*(y[r]-mean)) / n
+	}
+	width := bandwidth(len(leaf))
+	z := keystream.NormalQuantile((float64(word>>12) + 0.5) / (1 << 52))
+	return mean + float64((v-mean+float64(float64(width*math.Sqrt(square))*z))/math.Sqrt(1+float64(width*width)))
+}

@@ -1,0 +1,334 @@
+package transform
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// impurity is n times the variance of numbers, or Gini's index of categories, from its definition.
+func impurity(y []float64, rows []int32, categories bool) float64 {
+	n := float64(len(rows))
+	if categories {
+		count := map[float64]float64{}
+		for _, r := range rows {
+			count[y[r]]++
+		}
+		sum := n
+		for _, c := range count {
+			sum -= c * c / n
+		}
+		return sum
+	}
+	mean, square := 0.0, 0.0
+	for _, r := range rows {
+		mean += y[r] / n
+	}
+	for _, r := range rows {
+		square += (y[r] - mean) * (y[r] - mean)
+	}
+	return square
+}
+
+// splitByForce tries every value of every predictor as a cut, and returns the leaves of the tree.
+func splitByForce(x []predictor, y []float64, rows []int32, leaf int, least, root float64, categories bool) [][]int32 {
+	var bestLeft, bestRight []int32
+	most := 1e-9 * root
+	for _, p := range x {
+		cuts := slices.SortedFunc(slices.Values(rows), func(a, b int32) int { return cmp.Compare(p.at(a), p.at(b)) })
+		for _, at := range cuts {
+			var left, right []int32
+			for _, r := range rows {
+				if p.at(r) <= p.at(at) {
+					left = append(left, r)
+				} else {
+					right = append(right, r)
+				}
+			}
+			if len(left) < leaf || len(right) < leaf {
+				continue
+			}
+			a, b := impurity(y, left, categories), impurity(y, right, categories)
+			if a/float64(len(left)) <= least || b/float64(len(right)) <= least {
+				continue
+			}
+			// A hair more: equal gains go to the first, and here they are rounded otherwise.
+			if gain := impurity(y, rows, categories) - a - b; gain > most*(1+1e-9) {
+				most, bestLeft, bestRight = gain, left, right
+			}
+		}
+	}
+	if bestLeft == nil {
+		return [][]int32{rows}
+	}
+	return append(splitByForce(x, y, bestLeft, leaf, least, root, categories), splitByForce(x, y, bestRight, leaf, least, root, categories)...)
+}
+
+// The leaves are those of a search through all splits, each from the definition of variance and index:
+// of skewed numbers, of ties, of categories, by numbers and by whether something is a category.
+func TestTreeHasTheBestSplits(t *testing.T) {
+	const n, leaf = 240, 7
+	columns := codedData(n, 3)
+	two := 2.0
+	rounded := make([]float64, n)
+	for i, v := range columns[2].values {
+		rounded[i] = math.Round(v)
+	}
+	rows := rowsUpTo(n)
+	for name, of := range map[string]struct {
+		x          []predictor
+		y          []float64
+		categories []float64
+	}{
+		"numbers":           {numbers([][]float64{columns[0].values, columns[3].values}), columns[2].values, nil},
+		"ties":              {numbers([][]float64{rounded, columns[4].values}), columns[0].values, nil},
+		"tied response":     {numbers([][]float64{columns[0].values}), rounded, nil},
+		"by a category":     {append(numbers([][]float64{columns[0].values}), predictor{columns[1].values, &two}), columns[2].values, nil},
+		"categories":        {numbers([][]float64{columns[0].values, columns[2].values}), columns[1].values, []float64{1, 2, 3}},
+		"one by another":    {[]predictor{{columns[1].values, &two}}, columns[3].values, []float64{0, 1}},
+		"far from zero":     {numbers([][]float64{columns[0].values}), plus(columns[2].values, 1e9), nil},
+		"nothing to go by":  {nil, columns[0].values, nil},
+		"nothing to divide": {numbers([][]float64{repeat(3, n)}), columns[0].values, nil},
+	} {
+		var y response = newNumbersOf(of.y, rows)
+		share := leastSpread
+		if of.categories != nil {
+			y, share = newCategoriesOf(of.y, of.categories, rows), leastGini
+		}
+		got := grow(of.x, y, rows, leaf)
+		root := impurity(of.y, rows, of.categories != nil)
+		want := splitByForce(of.x, of.y, rows, leaf, share*root/n, root, of.categories != nil)
+		leaves := 0
+		for _, node := range got.nodes {
+			if node.right == 0 {
+				leaves++
+			}
+		}
+		if leaves != len(want) {
+			t.Errorf("%s: %d leaves, want %d", name, leaves, len(want))
+		}
+		if strings.HasPrefix(name, "nothing") != (len(want) == 1) {
+			t.Errorf("%s: %d leaves, so nothing is shown", name, len(want))
+		}
+		for _, records := range want {
+			for _, r := range records {
+				in := slices.Sorted(slices.Values(got.leafOf(of.x, r)))
+				if !slices.Equal(in, slices.Sorted(slices.Values(records))) {
+					t.Fatalf("%s: record %d is in a leaf of %d records, want %d", name, r, len(in), len(records))
+				}
+			}
+		}
+	}
+}
+
+func plus(values []float64, by float64) []float64 {
+	out := slices.Clone(values)
+	for i := range out {
+		out[i] += by
+	}
+	return out
+}
+
+// bentData are a number a, a number b about 3a² whose spread grows with |a|, a category c that is 1 about a = 0 and
+// 2 elsewhere, and strata d in which b has the other sign.
+func bentData(n int, seed uint64) []testColumn {
+	r := rand.New(rand.NewPCG(seed, 17))
+	columns := make([]testColumn, 4)
+	for k, decimals := range []int{-1, -1, 0, 0} {
+		columns[k] = floats(decimals, make([]float64, n)...)
+	}
+	for i := range n {
+		s := float64(i % 2)
+		a := 2*r.Float64() - 1
+		columns[0].values[i], columns[3].values[i] = a, s
+		columns[1].values[i] = (1 - 2*s) * (3*a*a + (0.1+0.3*math.Abs(a))*r.NormFloat64())
+		columns[2].values[i] = 2
+		if r.Float64() < 0.9 && math.Abs(a) < 0.4 {
+			columns[2].values[i] = 1
+		}
+	}
+	return columns
+}
+
+// Trees have what regressions do not: b bends with a, and c is about the middle. Means stay, no original number leaves,
+// and within a stratum what is released has no correlation with the record's own where nothing stays.
+func TestSynthesiseByTreesFollowsWhatBends(t *testing.T) {
+	n := thin(40_000)
+	columns := bentData(n, 4)
+	root := math.Sqrt(float64(n))
+	share := func(a, c []float64) (inside, outside float64) {
+		var in, out, nIn, nOut float64
+		for i, v := range c {
+			one := 0.0
+			if v == 1 {
+				one = 1
+			}
+			if math.Abs(a[i]) < 0.4 {
+				in, nIn = in+one, nIn+1
+			} else {
+				out, nOut = out+one, nOut+1
+			}
+		}
+		return in / nIn, out / nOut
+	}
+	for _, m := range []Synthesise{
+		{Columns: []string{"a", "b", "c"}, By: []string{"d"}, Categories: []string{"c"}, Method: "cart"},
+		{Columns: []string{"c", "b"}, On: []string{"a"}, By: []string{"d"}, Categories: []string{"c"}, Method: "cart"},
+	} {
+		out := whole(t, chain(t, testSetup(t, columns...), synthesise(m)), 5000, columns...)
+		again := whole(t, chain(t, testSetup(t, columns...), synthesise(m)), 777, columns...)
+		for k := range out {
+			if !slices.Equal(out[k], again[k]) {
+				t.Errorf("%v: column %d is another one in other blocks", m.Columns, k)
+			}
+		}
+		for k := range 2 {
+			if !slices.Contains(m.Columns, string(rune('a'+k))) {
+				continue
+			}
+			there := map[float64]bool{}
+			for _, v := range columns[k].values {
+				there[v] = true
+			}
+			for i, v := range out[k] {
+				if there[v] {
+					t.Fatalf("%v: column %d, record %d: an original value", m.Columns, k, i)
+				}
+			}
+			mean, sd := meanSD(columns[k].values)
+			got, gotSD := meanSD(out[k])
+			// Beside the draw's own, at most as large: how many fall into each leaf.
+			if math.Abs(got-mean) > 7*sd/root || math.Abs(gotSD/sd-1) > 7/root+0.01 {
+				t.Errorf("%v: column %d has mean %v and SD %v, want %v and %v", m.Columns, k, got, gotSD, mean, sd)
+			}
+		}
+		for s := range 2 {
+			var x, y, u, v []float64
+			for i := s; i < n; i += 2 {
+				x, y = append(x, columns[0].values[i]*columns[0].values[i]), append(y, columns[1].values[i])
+				u, v = append(u, out[0][i]*out[0][i]), append(v, out[1][i])
+			}
+			if before, after := correlation(x, y), correlation(u, v); math.Abs(before-after) > 0.03+5/root {
+				t.Errorf("%v, stratum %d: correlation of b with a² is %v, was %v", m.Columns, s, after, before)
+			}
+			if len(m.On) == 0 {
+				if r := correlation(y, v); math.Abs(r) > 5*math.Sqrt2/root {
+					t.Errorf("stratum %d: correlation %v of what is released with the original", s, r)
+				}
+			}
+		}
+		in, far := share(columns[0].values, columns[2].values)
+		nowIn, nowFar := share(out[0], out[2])
+		// Leaves outside have a few of the inside with them, as no leaf is of one category.
+		if math.Abs(in-nowIn) > 0.06 || nowFar > 0.06 || far != 0 {
+			t.Errorf("%v: %v of those inside are 1 and %v of others, was %v and %v", m.Columns, nowIn, nowFar, in, far)
+		}
+	}
+}
+
+// Where what stays tells a value for certain, trees do not: no leaf is of one value or category alone, however heavy the ties are.
+func TestNoLeafIsOfOneValueAlone(t *testing.T) {
+	const n = 600
+	r := rand.New(rand.NewPCG(5, 17))
+	a, b, c := make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range n {
+		a[i] = float64(r.IntN(20))
+		if c[i] = 1; a[i] > 9 {
+			c[i], b[i] = 2, 1000+a[i]
+		}
+	}
+	rows := rowsUpTo(n)
+	x := numbers([][]float64{a})
+	for name, y := range map[string]response{"numbers": newNumbersOf(b, rows), "categories": newCategoriesOf(c, []float64{1, 2}, rows)} {
+		for _, node := range grow(x, y, rows, 5).nodes {
+			values := b
+			if name == "categories" {
+				values = c
+			}
+			different := map[float64]bool{}
+			for _, row := range grow(x, y, rows, 5).rows[node.from:node.to] {
+				different[values[row]] = true
+			}
+			if len(different) < 2 {
+				t.Errorf("%s: a node of %d records with one value", name, node.to-node.from)
+			}
+		}
+	}
+	// What 0 was does not leave as 0 from a leaf of others, nor 1010 as 1010.
+	columns := []testColumn{floats(0, a...), floats(-1, b...), floats(0, c...)}
+	out := whole(t, chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"b", "c"}, On: []string{"a"}, Categories: []string{"c"}, Method: "cart", Leaf: ptr(5)})), 100, columns...)
+	changed := 0
+	for i := range n {
+		if out[1][i] == b[i] {
+			t.Fatalf("record %d: the original value", i)
+		}
+		if out[2][i] != c[i] {
+			changed++
+		}
+	}
+	if changed < n/50 { // a side keeps 5 % of the index .5, so some 1.3 % of a leaf change at least; here .5 of all
+		t.Errorf("%d of %d categories have changed", changed, n)
+	}
+}
+
+func TestSynthesiseByTreesIsRefused(t *testing.T) {
+	for want, m := range map[string]*Synthesise{
+		`method: must be one of parametric, cart, got "forest"`: {Columns: []string{"a"}, Method: "forest"},
+		"leaf: must be given with method: cart only":            {Columns: []string{"a"}, Leaf: ptr(10)},
+		"leaf: must be at least 5 and at most 1000000, got":     {Columns: []string{"a"}, Leaf: ptr(4), Method: "cart"},
+	} {
+		if ps := m.Check(); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
+			t.Errorf("got %v, want %s", ps, want)
+		}
+	}
+	columns := bentData(200, 6)
+	for i := range 100 { // one value in the second stratum, whose mean is rounded
+		columns[1].values[2*i+1], columns[2].values[2*i+1] = 0.1, 2
+	}
+	for want, m := range map[string]Synthesise{
+		"masks[0].synthesise.columns[0]: must not be determined by on, nor be one value alone":     {Columns: []string{"b"}, By: []string{"d"}, Method: "cart"},
+		"masks[0].synthesise.columns[1]: must not be determined by on, nor be one value alone":     {Columns: []string{"a", "c"}, By: []string{"d"}, Categories: []string{"c"}, Method: "cart"},
+		"masks[0].synthesise.columns[0]: must have at least 101 records, in each stratum":          {Columns: []string{"a"}, By: []string{"d"}, Method: "cart", Leaf: ptr(101)},
+		"masks[0].synthesise.columns[0]: must have at most 50 categories":                          {Columns: []string{"a"}, Categories: []string{"a"}, Method: "cart"},
+		"masks[0].synthesise.columns[0]: must not be determined by on, nor be one value alone in ": {Columns: []string{"b"}, By: []string{"d"}},
+	} {
+		c := chain(t, testSetup(t, columns...), synthesise(m))
+		if err := c.Survey(block(0, 200, columns...)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.EndSurvey(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%+v: got %v, want %s", m, err, want)
+		}
+	}
+}
+
+// A predictor that is missing counts with the greater part; a value that is missing stays so; an all-missing column is refused before.
+func TestTreesTakeMissingValues(t *testing.T) {
+	const n = 400
+	columns := bentData(n, 7)
+	for i := 0; i < n; i += 7 {
+		columns[0].values[i] = math.NaN()
+	}
+	x := numbers([][]float64{columns[0].values})
+	var rows []int32
+	for _, r := range rowsUpTo(n) {
+		if v := columns[0].values[r]; v == v {
+			rows = append(rows, r)
+		}
+	}
+	tr := grow(x, newNumbersOf(columns[1].values, rows), rows, 20)
+	got := tr.leafOf(x, 0)
+	node := &tr.nodes[0]
+	for node.right != 0 {
+		left, right := &tr.nodes[node.left], &tr.nodes[node.right]
+		if node = left; right.to-right.from > left.to-left.from {
+			node = right
+		}
+	}
+	if len(tr.nodes) < 3 || len(got) == 0 || &got[0] != &tr.rows[node.from] || len(got) != node.to-node.from {
+		t.Errorf("a leaf of %d records, want %d", len(got), node.to-node.from)
+	}
+}

@@ -1,0 +1,275 @@
+package transform
+
+import (
+	"cmp"
+	"slices"
+)
+
+// tree is a classification or regression tree (Breiman, Friedman, Olshen and Stone 1984): binary
+// splits of predictors, each the one that takes most from the variance of numbers or from
+// Gini's index of categories. It is not pruned.
+type tree struct {
+	nodes []treeNode
+	rows  []int32 // the records of the leaves, one leaf after another
+}
+
+// treeNode is a split or, where right is 0, a leaf.
+type treeNode struct {
+	predictor int
+	cut       float64 // a record with more is on the right
+	left      int
+	right     int
+	from, to  int // its records in rows
+}
+
+// leastSpread is the share of the stratum's variance, or Gini's index, that a split leaves on either
+// side: 5 % of the standard deviation of numbers, and of categories what leastFree demands. A
+// leaf of one value alone would tell it of all who fall into it.
+const (
+	leastSpread = 0.05 * 0.05
+	leastGini   = leastFree
+)
+
+// leastGain is what a split takes from the stratum's variance or index at least, by its share: less
+// than that is rounding.
+const leastGain = 1e-9
+
+// response is what a tree is of: the impurity of some records.
+type response interface {
+	// begin has all records of a node on the right.
+	begin(rows []int32)
+	// move takes a record from the right to the left.
+	move(row int32)
+	// gain is by how much the parts lessen the impurity of the node, as a share of that of the stratum;
+	// false where a part has too little spread.
+	gain() (float64, bool)
+}
+
+// grow makes the tree of records, with at least leaf of them in each leaf.
+func grow(x []predictor, y response, records []int32, leaf int) *tree {
+	t := &tree{rows: slices.Clone(records)}
+	// In the order of each predictor that is a number; an indicator needs none.
+	orders := make([][]int32, len(x))
+	for k := range x {
+		if x[k].of == nil {
+			orders[k] = slices.Clone(records)
+			slices.SortFunc(orders[k], func(a, b int32) int {
+				return cmp.Or(cmp.Compare(x[k].at(a), x[k].at(b)), cmp.Compare(a, b))
+			})
+		}
+	}
+	t.nodes = []treeNode{{from: 0, to: len(records)}}
+	var buffer []int32
+	for at := 0; at < len(t.nodes); at++ {
+		n := t.nodes[at]
+		k, cut, found := bestSplit(x, y, orders, t.rows, n, leaf)
+		if !found {
+			continue
+		}
+		left := func(r int32) bool { return x[k].at(r) <= cut }
+		var middle int
+		middle, buffer = partBy(t.rows[n.from:n.to], left, buffer)
+		for _, order := range orders {
+			if order != nil {
+				_, buffer = partBy(order[n.from:n.to], left, buffer)
+			}
+		}
+		n.predictor, n.cut, n.left, n.right = k, cut, len(t.nodes), len(t.nodes)+1
+		t.nodes[at] = n
+		t.nodes = append(t.nodes, treeNode{from: n.from, to: n.from + middle}, treeNode{from: n.from + middle, to: n.to})
+	}
+	return t
+}
+
+// bestSplit finds the split of a node with the greatest gain; of equal ones the first predictor's,
+// and its lowest.
+func bestSplit(x []predictor, y response, orders [][]int32, rows []int32, n treeNode, leaf int) (best int, cut float64, found bool) {
+	most := leastGain
+	try := func(k int, at float64) {
+		if gain, may := y.gain(); may && gain > most*(1+leastGain) { // equal ones may be rounded apart
+			best, cut, most, found = k, at, gain, true
+		}
+	}
+	if n.to-n.from < 2*leaf {
+		return 0, 0, false
+	}
+	for k := range x {
+		if x[k].of != nil {
+			of := rows[n.from:n.to]
+			y.begin(of)
+			moved := 0
+			for _, r := range of {
+				if x[k].at(r) == 0 {
+					y.move(r)
+					moved++
+				}
+			}
+			if moved >= leaf && len(of)-moved >= leaf {
+				try(k, 0.5)
+			}
+			continue
+		}
+		order := orders[k][n.from:n.to]
+		y.begin(order)
+		for i, r := range order[:len(order)-leaf] {
+			y.move(r)
+			low, high := x[k].at(r), x[k].at(order[i+1])
+			if i+1 < leaf || low == high {
+				continue
+			}
+			middle := low + (high-low)/2
+			if !(middle < high) { // neighbours, or beyond what a number holds
+				middle = low
+			}
+			try(k, middle)
+		}
+	}
+	return best, cut, found
+}
+
+// partBy puts those for which left holds first, both parts in the order that they have.
+func partBy(rows []int32, left func(int32) bool, buffer []int32) (int, []int32) {
+	buffer = buffer[:0]
+	n := 0
+	for _, r := range rows {
+		if left(r) {
+			rows[n] = r
+			n++
+		} else {
+			buffer = append(buffer, r)
+		}
+	}
+	copy(rows[n:], buffer)
+	return n, buffer
+}
+
+// leafOf returns the records of the leaf of what x says of record r. Where a predictor is missing it
+// goes with the greater part.
+func (t *tree) leafOf(x []predictor, r int32) []int32 {
+	n := &t.nodes[0]
+	for n.right != 0 {
+		v := x[n.predictor].at(r)
+		left := v <= n.cut
+		if v != v {
+			a, b := &t.nodes[n.left], &t.nodes[n.right]
+			left = a.to-a.from >= b.to-b.from
+		}
+		if left {
+			n = &t.nodes[n.left]
+		} else {
+			n = &t.nodes[n.right]
+		}
+	}
+	return t.rows[n.from:n.to]
+}
+
+// numbersOf is a response of numbers: their variance. Values are taken to mean 0 and variance 1, so
+// that squares lose nothing.
+type numbersOf struct {
+	values       []float64
+	centre, unit float64
+	total        float64 // records of the stratum
+	left, right  moments
+}
+
+type moments struct{ n, sum, square float64 }
+
+func (m *moments) variance() float64 {
+	mean := m.sum / m.n
+	return m.square/m.n - float64(mean*mean)
+}
+
+func newNumbersOf(values []float64, rows []int32) *numbersOf {
+	y := &numbersOf{values: values, total: float64(len(rows))}
+	own := make([]float64, len(rows))
+	for i, r := range rows {
+		own[i] = values[r]
+		y.centre += values[r] / y.total
+	}
+	y.unit = deviation(own)
+	return y
+}
+
+func (y *numbersOf) begin(rows []int32) {
+	y.left, y.right = moments{}, moments{n: float64(len(rows))}
+	for _, r := range rows {
+		v := (y.values[r] - y.centre) / y.unit
+		y.right.sum += v
+		y.right.square += float64(v * v)
+	}
+}
+
+func (y *numbersOf) move(r int32) {
+	v := (y.values[r] - y.centre) / y.unit
+	y.left.n++
+	y.left.sum += v
+	y.left.square += float64(v * v)
+	y.right.n--
+	y.right.sum -= v
+	y.right.square -= float64(v * v)
+}
+
+func (y *numbersOf) gain() (float64, bool) {
+	if !(y.left.variance() > leastSpread && y.right.variance() > leastSpread) {
+		return 0, false
+	}
+	between := y.left.sum/y.left.n - y.right.sum/y.right.n
+	n := y.left.n + y.right.n
+	return float64(y.left.n/n*y.right.n*float64(between*between)) / y.total, true
+}
+
+// categoriesOf is a response of categories: Gini's index, Σ p(1 − p).
+type categoriesOf struct {
+	of          []int // by record
+	total, gini float64
+	left, right []int
+	nLeft, n    int
+}
+
+func newCategoriesOf(values []float64, categories []float64, rows []int32) *categoriesOf {
+	y := &categoriesOf{of: make([]int, len(values)), total: float64(len(rows)), left: make([]int, len(categories)), right: make([]int, len(categories))}
+	for _, r := range rows {
+		y.of[r], _ = slices.BinarySearch(categories, values[r])
+	}
+	y.begin(rows)
+	y.gini = giniOf(y.right, len(rows))
+	return y
+}
+
+func giniOf(count []int, n int) float64 {
+	square := 0
+	for _, c := range count {
+		square += c * c
+	}
+	return 1 - float64(square)/float64(n)/float64(n)
+}
+
+func (y *categoriesOf) begin(rows []int32) {
+	clear(y.left)
+	clear(y.right)
+	for _, r := range rows {
+		y.right[y.of[r]]++
+	}
+	y.nLeft, y.n = 0, len(rows)
+}
+
+func (y *categoriesOf) move(r int32) {
+	y.left[y.of[r]]++
+	y.right[y.of[r]]--
+	y.nLeft++
+}
+
+func (y *categoriesOf) gain() (float64, bool) {
+	left, right := giniOf(y.left, y.nLeft), giniOf(y.right, y.n-y.nLeft)
+	if !(left > leastGini*y.gini && right > leastGini*y.gini) {
+		return 0, false
+	}
+	whole := 0
+	for c := range y.left {
+		both := y.left[c] + y.right[c]
+		whole += both * both
+	}
+	n, l := float64(y.n), float64(y.nLeft)
+	lost := float64(n*(1-float64(whole)/n/n)) - float64(l*left) - float64((n-l)*right)
+	return lost / (y.total * y.gini), true
+}
