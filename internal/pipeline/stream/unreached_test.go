@@ -1,0 +1,345 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/connectors/parquet"
+	"github.com/sdlfilter/sdlfilter/internal/message/registry"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// badOutlet fails the steps that it is told to and notes which were asked of it.
+type badOutlet struct {
+	fails map[string]error
+	asked []string
+}
+
+func (o *badOutlet) step(name string) error {
+	o.asked = append(o.asked, name)
+	return o.fails[name]
+}
+
+func (o *badOutlet) carries() bool                                 { return false }
+func (o *badOutlet) keepsTombstones() bool                         { return false }
+func (o *badOutlet) due() bool                                     { return false }
+func (o *badOutlet) enter(kafka.Partition, []byte) error           { return o.step("enter") }
+func (o *badOutlet) committed() error                              { return o.step("committed") }
+func (o *badOutlet) abort() error                                  { return o.step("abort") }
+func (o *badOutlet) leave() error                                  { return o.step("leave") }
+func (o *badOutlet) write(context.Context, *pipeline.Parcel) error { return o.step("write") }
+func (o *badOutlet) finish(context.Context) (map[kafka.Partition][]byte, error) {
+	return nil, o.step("finish")
+}
+func (o *badOutlet) encode(context.Context, *microdata.Block) (connectors.Encoded, error) {
+	return nil, o.step("encode")
+}
+
+// failing gives a bench an outlet that fails the named steps.
+func (b *bench) failing(steps ...string) *badOutlet {
+	o := &badOutlet{fails: map[string]error{}}
+	for _, s := range steps {
+		o.fails[s] = errors.New(s + " fails")
+	}
+	b.outlet = o
+	return o
+}
+
+// saysAll holds an error against what it has to say, part by part; none: there is to be no error.
+func saysAll(t *testing.T, what string, err error, parts ...string) {
+	t.Helper()
+	if len(parts) == 0 && err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+	for _, part := range parts {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: %v, want %q in it", what, err, part)
+		}
+	}
+}
+
+// A transaction whose output, quarantine or judgement fails is taken back: what it has counted
+// is dropped, its lines are not written, and both errors are told where that fails, too.
+func TestTransactionsThatCannotBeCompleted(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	rules := fmt.Sprintf(judgedTo, "stop", 0.1)
+	for _, c := range []struct {
+		what, more string
+		ctx        context.Context
+		steps      []string
+		file       bool // the quarantine's file is closed
+		want       []string
+	}{
+		{"output", "", t.Context(), []string{"finish"}, false, []string{"sink: finish fails"}},
+		{"output and its removal", "", t.Context(), []string{"finish", "abort"}, false, []string{"sink: finish fails", "abort fails"}},
+		{"quarantine", "", t.Context(), nil, true, []string{"quarantine: ", os.ErrClosed.Error()}},
+		{"judgement", rules, ended, nil, false, []string{context.Canceled.Error()}},
+		{"judgement and its removal", rules, ended, []string{"abort"}, false, []string{context.Canceled.Error(), "abort fails"}},
+	} {
+		b := benchOf(t, c.more)
+		o := b.failing(c.steps...)
+		if err := b.quarantine.open(config.Quarantine{JSONL: filepath.Join(t.TempDir(), "bad.jsonl")}, nil, false); err != nil {
+			t.Fatal(err)
+		}
+		if c.file {
+			b.quarantine.file.Close()
+		}
+		b.quarantine.lines.WriteString("{}\n")
+		b.feed(0, 40, 3)
+		saysAll(t, c.what, b.end(c.ctx), c.want...)
+		if got := b.counts(); got.Read != 0 || len(got.Reasons) != 0 || b.quarantine.lines.Len() != 0 {
+			t.Errorf("%s: %+v and %d bytes are left of the transaction", c.what, got, b.quarantine.lines.Len())
+		}
+		if len(o.asked) == 0 || o.asked[len(o.asked)-1] != "abort" || slices.Contains(o.asked, "committed") {
+			t.Errorf("%s: the output was asked for %v", c.what, o.asked)
+		}
+		b.quarantine.close()
+	}
+}
+
+// A transaction that the gate refuses, and whose output cannot be removed, is an error of
+// that and does not begin to hold.
+func TestRefusedTransactionsThatCannotBeRemoved(t *testing.T) {
+	b := benchOf(t, fmt.Sprintf(judgedTo, heldTo, 1000))
+	b.failing("abort")
+	b.feed(0, 40)
+	saysAll(t, "refused", b.end(t.Context()), "abort fails")
+	if b.holding || b.refused != 40 || b.counts().Read != 0 {
+		t.Errorf("holding %v, %d refused, %+v", b.holding, b.refused, b.counts())
+	}
+}
+
+// Where something cannot be let go of, the rest is all the same, and each failure is told.
+func TestStreamsThatCannotBeClosed(t *testing.T) {
+	b := benchOf(t, fmt.Sprintf(withFiles, filepath.Join(t.TempDir(), "a.jsonl"), filepath.Join(t.TempDir(), "b.jsonl")))
+	b.failing("abort")
+	if err := b.quarantine.open(config.Quarantine{JSONL: filepath.Join(t.TempDir(), "bad.jsonl")}, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	b.snapshots.files[1].Close()
+	saysAll(t, "close", b.close(), "abort fails", os.ErrClosed.Error())
+	if b.quarantine.file != nil || len(b.snapshots.files) != 0 {
+		t.Error("files are left open")
+	}
+	saysAll(t, "nothing open", (&stream{}).close())
+}
+
+// What a partition kept is refused with its reason, step by step, and then no ledger is the
+// partition's.
+func TestPartitionsThatCannotBeTakenUp(t *testing.T) {
+	b := benchOf(t, "")
+	b.feed(0, 40, 3)
+	kept := keptOf(b, 0)
+	b.source = new(kafka.StreamSource)
+	damaged := map[string][]byte{}
+	for key := range kept {
+		if key != reasonsEntry {
+			damaged[key] = []byte("damaged")
+		}
+	}
+	for _, c := range []struct {
+		what, step string
+		entries    map[string][]byte
+		want       string
+	}{
+		{"files", "enter", nil, "sink: enter fails"},
+		{"assessment", "", damaged, "the assessment that is kept: "},
+	} {
+		clear(b.ledgers)
+		b.failing(c.step)
+		saysAll(t, c.what, b.enter(part(0), 0, c.entries), c.want)
+		if len(b.ledgers) != 0 || b.entered {
+			t.Errorf("%s: taken up all the same", c.what)
+		}
+	}
+	saysAll(t, "manifest", (&fileOutlet{stream: b.stream}).enter(part(1), []byte("damaged")), "what was kept of the files of "+part(1).String()+" is damaged")
+}
+
+// What masks and encodes a block tells the sink's failures from its own.
+func TestBlocksThatCannotBeEncodedOrWritten(t *testing.T) {
+	b := benchOf(t, "")
+	parcel := func() *pipeline.Parcel {
+		var block microdata.Block
+		block.Reset(0, 0, 3, len(b.plan.Layout.Read))
+		block.Columns[b.assessed.Columns[0].Index].Alloc(3, false)
+		return &pipeline.Parcel{Block: &block}
+	}
+	b.options.Progress = new(pipeline.Progress)
+	b.source = new(kafka.StreamSource)
+	b.failing("encode")
+	saysAll(t, "encode", b.mask(t.Context())(parcel()), "sink: encode fails")
+	b.failing("write")
+	saysAll(t, "write", b.write(t.Context())(parcel()), "sink: write fails")
+	o := b.failing()
+	p := parcel()
+	saysAll(t, "mask", b.mask(t.Context())(p))
+	saysAll(t, "both", b.write(t.Context())(p))
+	if !slices.Equal(o.asked, []string{"encode", "write"}) {
+		t.Errorf("asked for %v", o.asked)
+	}
+	// Records of a partition that has gone are an interruption: another member reads them.
+	clear(b.ledgers)
+	if err := b.assess(p); !passing(err) {
+		t.Errorf("of no ledger: %v", err)
+	}
+}
+
+// What may pass by itself is waited out, and nothing else is.
+func TestWhatIsWaitedOut(t *testing.T) {
+	broken := errors.New("broken")
+	own := &kafka.EnterError{Partition: part(0), Err: broken}
+	final := &kafka.FinalError{}
+	for what, c := range map[string]struct {
+		err    error
+		passes bool
+	}{
+		"nothing":                    {interruptionOf(nil), false},
+		"the connection":             {interruptionOf(broken), true},
+		"an error that is wrapped":   {fmt.Errorf("sink: %w", interruptionOf(broken)), true},
+		"anything else":              {broken, false},
+		"what the stream takes up":   {interruptionOf(own), false},
+		"final":                      {interruptionOf(final), false},
+		"final within":               {interruption{final}, false},
+		"a registry without answers": {&registry.Error{Kind: registry.Unavailable}, true},
+		"a registry that knows none": {&registry.Error{Kind: registry.NotFound}, false},
+	} {
+		if got := passing(c.err); got != c.passes {
+			t.Errorf("%s: passing %v, want %v: %v", what, got, c.passes, c.err)
+		}
+	}
+	if interruptionOf(nil) != nil {
+		t.Error("an interruption of nothing")
+	}
+}
+
+// How often a stream commits is its sink's matter, and a turn takes the linger where that is longer.
+func TestCommits(t *testing.T) {
+	b := benchOf(t, "")
+	p := *b.config
+	for _, c := range []struct {
+		sink     connectors.SinkConfig
+		interval time.Duration
+		records  int
+	}{
+		{&kafka.SinkConfig{Commit: kafka.Commit{Interval: connectors.Duration(7 * time.Second), Records: 11}}, 7 * time.Second, 11},
+		{&parquet.SinkConfig{Roll: &parquet.Roll{Interval: connectors.Duration(9 * time.Second), Records: 3}}, 9 * time.Second, 192},
+		{nil, 0, 0},
+	} {
+		p.Sink.Config = c.sink
+		if got := streamCommit(&p); time.Duration(got.Interval) != c.interval || got.Records != c.records {
+			t.Errorf("%T commits %+v", c.sink, got)
+		}
+		for _, linger := range []time.Duration{0, 8 * time.Second, time.Minute} {
+			p.Window.Linger = connectors.Duration(linger)
+			if got := CommitInterval(&p); got != max(linger, c.interval) {
+				t.Errorf("%T with a linger of %v: %v", c.sink, linger, got)
+			}
+		}
+	}
+}
+
+// A snapshot is due after so many records or so much time, and never where nothing came.
+func TestWhenASnapshotIsDue(t *testing.T) {
+	b := benchOf(t, fmt.Sprintf(withFiles, filepath.Join(t.TempDir(), "a.jsonl"), filepath.Join(t.TempDir(), "b.jsonl")))
+	n := b.snapshots
+	defer n.close()
+	due := func(want bool, what string) {
+		t.Helper()
+		if got := n.due(); got != want {
+			t.Errorf("%s: due %v", what, got)
+		}
+	}
+	long := time.Now().Add(-time.Hour)
+	n.interval, n.last = time.Minute, long
+	due(false, "an hour without records")
+	n.records = 0
+	due(false, "an hour without records, by time alone")
+	b.feed(0, 1)
+	due(true, "one record in an hour")
+	n.last = time.Now().Add(time.Hour)
+	due(false, "one record too soon")
+	n.interval, n.last = 0, long
+	due(false, "neither records nor time are asked for")
+	for records, want := range map[int64]bool{1: true, 2: false} {
+		n.records = records
+		due(want, fmt.Sprintf("one record of %d", records))
+	}
+	n.records, n.interval, n.wanted = 1, time.Minute, false
+	due(false, "nothing is wanted")
+}
+
+// Where a snapshot's file or level is wrong, the files that are open are closed again.
+func TestSnapshotsThatCannotBeOpened(t *testing.T) {
+	b := benchOf(t, "")
+	dir := t.TempDir()
+	good := config.Emit{JSONL: filepath.Join(dir, "a.jsonl")}
+	for what, bad := range map[string]config.Emit{"below a file": {JSONL: filepath.Join(dir, "a.jsonl", "b.jsonl")}, "a folder": {JSONL: dir}, "a level": {Log: "loud"}} {
+		p := *b.config
+		p.Assess.Emit = []config.Emit{good, bad}
+		f := b.inForce
+		f.config = &p
+		if n, err := newStreamSnapshots(b.stream, &f); err == nil || n != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		p.Assess.Emit = []config.Emit{good}
+		n, err := newStreamSnapshots(b.stream, &f)
+		if err != nil || len(n.files) != 1 || !n.wanted || n.interval <= 0 {
+			t.Fatalf("the good one alone: %v", err)
+		}
+		saysAll(t, "close", n.close())
+	}
+}
+
+// A stream's sink is Kafka or Parquet; groups read Kafka; and a key that is not there is an
+// error of the data, before a broker is asked.
+func TestStreamsThatCannotBegin(t *testing.T) {
+	b := benchOf(t, "")
+	p := *b.config
+	p.Sink.Config = nil
+	f := inForce{config: &p}
+	_, err := b.newOutlet(t.Context(), &f)
+	saysAll(t, "sink", err, "sink: must be kafka, or parquet")
+	p = *b.config
+	p.Key.File = filepath.Join(t.TempDir(), "gone")
+	var data *pipeline.DataError
+	if _, err := AssessGroup(t.Context(), &p, "", b.options); !errors.As(err, &data) {
+		t.Errorf("a group without a key: %v", err)
+	}
+	if err := Connect(t.Context(), &p); !errors.As(err, &data) {
+		t.Errorf("looked at without a key: %v", err)
+	}
+	p.Source.Config = nil
+	_, err = AssessGroup(t.Context(), &p, "", b.options)
+	saysAll(t, "source", err, "source: must be kafka")
+}
+
+// A report that cannot be opened is an error that says so, and the measures end with ctx.
+func TestReportsThatCannotBeWritten(t *testing.T) {
+	b := benchOf(t, "")
+	b.feed(0, 40)
+	b.ledgers[part(0)].commit()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.config.Report.JSON = filepath.Join(file, "below", "r.json")
+	_, err := b.finish(t.Context(), false)
+	saysAll(t, "below a file", err, "report: ")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.finish(ended, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended: %v", err)
+	}
+}
