@@ -343,3 +343,41 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 		t.Errorf("ended: %v", err)
 	}
 }
+
+// A configuration that cannot be read, or changes what a running stream is fixed to, is
+// refused with its reason, and the old one stays in force.
+func TestConfigurationsThatCannotBeTaken(t *testing.T) {
+	parse := func(old, with string) pipeline.Changed {
+		t.Helper()
+		if strings.Count(settled, old) < 1 {
+			t.Fatalf("the configuration has no %q", old)
+		}
+		p, err := config.Parse("s.yaml", []byte(strings.Replace(settled, old, with, 1)), config.Options{Environ: func() []string { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pipeline.Changed{Config: p}
+	}
+	for want, changed := range map[string]pipeline.Changed{
+		"it cannot be read":                             {Err: errors.New("it cannot be read")},
+		"name has changed, which takes a restart":       parse("version: 1", "version: 1\nname: other"),
+		"key has changed, which takes a restart":        parse("{file: k}", "{file: l}"),
+		"source has changed, which takes a restart":     parse("group: g", "group: h"),
+		"sink has changed, which takes a restart":       parse("topic: out", "topic: other"),
+		"quarantine has changed, which takes a restart": parse("sink:", "quarantine: {jsonl: bad.jsonl}\nsink:"),
+	} {
+		b := benchOf(t, "")
+		told := make(chan pipeline.Changed, 1)
+		told <- changed
+		b.options.Reload = told
+		before := b.config
+		saysAll(t, want, b.reload(t.Context()))
+		if said := b.said(); b.config != before || !strings.Contains(said, want) || !strings.Contains(said, "the old one stays in force") {
+			t.Errorf("want %s: it says %s", want, said)
+		}
+		saysAll(t, "nothing more", b.reload(t.Context()))
+		if said := b.said(); said != "" {
+			t.Errorf("without a change it says %s", said)
+		}
+	}
+}
