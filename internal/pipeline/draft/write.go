@@ -225,7 +225,7 @@ func (d *Draft) gate(line func(string, ...any)) {
 func scalar(name string) string {
 	text, err := yaml.Marshal(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name})
 	out := strings.TrimRight(string(text), "\n")
-	if err != nil || strings.ContainsAny(out, "\n\r,[]{}#:") || strings.HasPrefix(out, "|") || strings.HasPrefix(out, ">") {
+	if err != nil || strings.ContainsAny(out, "\n\r,[]{}#:") {
 		return fmt.Sprintf("%q", name)
 	}
 	return out

@@ -145,6 +145,11 @@ func (c *categoryPoint) put(p *rumap.Point, sampled bool) {
 	for i, target := range []string{rumap.TargetMax, assess.TargetTypical} {
 		k := rumap.Risk{Target: target, Knowledge: rumap.KnowledgeKeys, RMSE: assess.Float(math.NaN()), Sampled: sampled}
 		k.R, k.RSE = c.risk[i].mean(c.replicates)
+		if sampled && target == rumap.TargetMax {
+			// The record of greatest risk need not be in the sample, and those that are share
+			// their combination with others that are not.
+			k.R, k.RSE = assess.Float(math.NaN()), assess.Float(math.NaN())
+		}
 		p.Risk = append(p.Risk, k)
 	}
 }

@@ -216,3 +216,24 @@ func TestSearchOverCategories(t *testing.T) {
 		t.Errorf("k = %v is recommended, and %v was not found to be too little", best, best-1)
 	}
 }
+
+// Of a sample the greatest risk of a record is not told: the record need not be in it. What
+// all records tell is told.
+func TestGreatestRiskOfASampleIsNotTold(t *testing.T) {
+	for sampled, want := range map[bool]float64{false: 0.5, true: math.NaN()} {
+		c := categoryPoint{told: 3, told2: 5, all: 2, replicates: 2}
+		for _, r := range []float64{0.4, 0.6} {
+			c.risk[0].add(r)
+			c.risk[1].add(r / 2)
+		}
+		var p rumap.Point
+		c.put(&p, sampled)
+		most, any := p.Risk[0], p.Risk[1]
+		if got := float64(most.R); got != want && !(got != got && want != want) || sampled != math.IsNaN(float64(most.RSE)) || most.Target != rumap.TargetMax {
+			t.Errorf("sampled %v: %+v, want %v", sampled, most, want)
+		}
+		if math.Abs(float64(any.R)-0.25) > 1e-12 || math.IsNaN(float64(any.R)) || any.Sampled != sampled || p.Sampled != sampled {
+			t.Errorf("sampled %v: of any record %+v", sampled, any)
+		}
+	}
+}

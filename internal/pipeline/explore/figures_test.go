@@ -62,6 +62,9 @@ func TestFiguresOfMaps(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Assess.Replicates = 3
+		if name == "categories joined" {
+			p.Assess.Sample = 150 // of 400 records
+		}
 		f.AddTree(name, mapOf(t, p), func(path string) bool {
 			return strings.HasSuffix(path, ".version") || strings.HasSuffix(path, ".schema") || strings.Contains(path, ".rules")
 		})
