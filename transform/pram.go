@@ -93,7 +93,7 @@ func (m *PRAM) checkFrequencies(ps *check.Problems) {
 	switch {
 	case m.Invariant && m.Frequencies == nil:
 		ps.Addf("frequencies", "must be given with invariant: how often each category is there")
-	case !m.Invariant && m.Frequencies != nil && m.Categories != nil:
+	case !m.Invariant && m.Frequencies != nil && (m.Categories != nil || m.Matrix != nil):
 		ps.Addf("frequencies", "must be left out without invariant")
 	}
 	list, total := m.categories(), 0.0

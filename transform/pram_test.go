@@ -198,4 +198,18 @@ func TestPRAMChecks(t *testing.T) {
 			t.Errorf("%s: %v", path, ps)
 		}
 	}
+	// Frequencies that nothing uses are refused: with a matrix, and with a list of categories.
+	for _, m := range []*PRAM{
+		{Matrix: map[string]map[string]float64{"a": row(0.5), "b": row(0.5)}},
+		{Keep: ptr(0.5), Categories: []string{"a", "b"}},
+	} {
+		m.Columns = []string{"x"}
+		if ps := m.Check(); len(ps) > 0 {
+			t.Errorf("without frequencies: %v", ps)
+		}
+		m.Frequencies = map[string]float64{"a": 1, "b": 2}
+		if ps := m.Check(); len(ps) != 1 || ps[0].Path != "frequencies" {
+			t.Errorf("frequencies that nothing uses: %v", ps)
+		}
+	}
 }

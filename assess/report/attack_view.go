@@ -104,7 +104,7 @@ func viewAttack(a *attack.Result, at string) *attackView {
 	lines := findings(a)
 	v := &attackView{Headline: lines[0], Lines: lines[1:], Basis: capital(sought(a)) + "."}
 	if a.Sampled > 0 {
-		v.Sampled = "The intruder of a sample seeks among its records only: in the whole release, linkage and posterior find at most that share. Frequencies are the sample’s own, by which more records stand out."
+		v.Sampled = "The intruder of a sample seeks among its records only: in the whole release, linkage and posterior find at most that share. Frequencies are the sample’s own, by which more records stand out; how much one record does that is not among them it does not tell."
 	}
 	if a.Linkage != nil {
 		v.Linkage = viewLinkage(a, at+"/linkage")

@@ -137,13 +137,16 @@ func findings(a *attack.Result) []string {
 		}
 	}
 	if u := a.Uniqueness; u != nil {
+		most := fmt.Sprintf("; whoever stands out most is found with probability %s.", pretty(u.MaxIndividualRisk, riskDigits))
+		if a.Sampled > 0 {
+			most = " in the sample." // who stands out most need not be in it
+		}
 		switch {
 		case u.SampleUniques > 0:
-			unique = fmt.Sprintf("%s alone with %s combination of %s; whoever stands out most is found with probability %s.",
-				isAreOf(int64(u.SampleUniques), int64(u.Records)), theirs(int64(u.SampleUniques)), names(u.Keys), pretty(u.MaxIndividualRisk, riskDigits))
+			unique = fmt.Sprintf("%s alone with %s combination of %s",
+				isAreOf(int64(u.SampleUniques), int64(u.Records)), theirs(int64(u.SampleUniques)), names(u.Keys)) + most
 		default:
-			unique = fmt.Sprintf("Every combination of %s is shared by at least %s records; whoever stands out most is found with probability %s.",
-				names(u.Keys), amount(u.MinFrequency), pretty(u.MaxIndividualRisk, riskDigits))
+			unique = fmt.Sprintf("Every combination of %s is shared by at least %s records", names(u.Keys), amount(u.MinFrequency)) + most
 		}
 	}
 	if few && a.Uniqueness != nil && a.Uniqueness.SampleUniques > 0 {
