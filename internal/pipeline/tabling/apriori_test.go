@@ -31,12 +31,13 @@ report: {cells: %s/cells.csv}
 			}
 		}
 	}
+	rule := "value: turnover, unsafe: [{threshold: 2}]" // by which no cell is unsafe
 	status := func(t *testing.T, list string) map[string][]string {
 		t.Helper()
 		dir := t.TempDir()
 		write(t, dir, "in.csv", data)
 		write(t, dir, "apriori.csv", list)
-		res, err := run(t, dir, wages)
+		res, err := run(t, dir, strings.Replace(wages, "value: turnover, unsafe: [{threshold: 2}]", rule, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,6 +80,16 @@ report: {cells: %s/cells.csv}
 			t.Errorf("%s costs nothing: %v", name, other[name])
 		}
 	}
+	// What is safe beforehand no rule makes unsafe, wherever it stands in the list.
+	rule = "value: turnover, unsafe: [{threshold: 4}]" // by which every cell of one region and branch is
+	for name, c := range status(t, "region,branch,as\ns,b,safe\nn,a,published\nw,d,safe\n") {
+		region, branch, _ := strings.Cut(name, ",")
+		inner := len(region) == 1 && len(branch) == 1
+		if listed := name == "s,b" || name == "w,d" || name == "n,a"; (c[2] == "primary") != (inner && !listed) {
+			t.Errorf("%s: %v", name, c)
+		}
+	}
+	rule = "value: turnover, unsafe: [{threshold: 2}]"
 	for _, c := range []struct{ list, want string }{
 		{"", "must be CSV with a header"},
 		{"region,as\ns,unsafe\n", "must have a column branch"},
