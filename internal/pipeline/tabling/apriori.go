@@ -121,8 +121,7 @@ func (a *aprioriFile) row(record []string, line int) {
 		l.As = primary.Safe
 	case "published":
 		l.As = primary.Published
-	case "unsafe":
-		l.As = primary.Unsafe
+	case "unsafe": // as what says nothing
 		scale := math.Pow10(a.family.options.Decimals)
 		l.Up, l.Down = max(a.number(record, "up", line, scale), 0), max(a.number(record, "down", line, scale), 0)
 	default:

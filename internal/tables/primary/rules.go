@@ -75,10 +75,10 @@ type Listed struct {
 type As uint8
 
 // Safe and Unsafe outweigh the rules; a Published cell is safe and is never held
-// back for others either.
+// back for others either. An entry that does not say what it is is unsafe.
 const (
-	Safe As = iota
-	Unsafe
+	Unsafe As = iota
+	Safe
 	Published
 )
 
