@@ -42,6 +42,7 @@ func (s *synthesis) drawFromTree(g *gathered, original [][]float64, rows, fitted
 		of = newNumbersOf(y, fitted)
 	}
 	t := grow(before, of, fitted, s.leaf)
+	spreads := map[*int32]smoothing{} // by the first record of a leaf
 	for _, r := range rows {
 		if y[r] != y[r] {
 			continue
@@ -49,15 +50,21 @@ func (s *synthesis) drawFromTree(g *gathered, original [][]float64, rows, fitted
 		leaf := t.leafOf(now, r)
 		v := y[leaf[below(g.words[2*k][r], int64(len(leaf)))]]
 		if !s.categories[k] {
-			v = smoothed(y, leaf, v, g.words[2*k+1][r])
+			at := &leaf[0]
+			if _, known := spreads[at]; !known {
+				spreads[at] = smoothingOf(y, leaf)
+			}
+			v = spreads[at].smoothed(v, g.words[2*k+1][r])
 		}
 		g.values[k][r] = v
 	}
 	return nil
 }
 
-// smoothed is a value of a leaf under the smoothed bootstrap, by a word for its noise.
-func smoothed(y []float64, leaf []int32, v float64, word uint64) float64 {
+// smoothing is what the smoothed bootstrap needs of a leaf.
+type smoothing struct{ mean, sd, width float64 }
+
+func smoothingOf(y []float64, leaf []int32) smoothing {
 	mean, square, n := 0.0, 0.0, float64(len(leaf))
 	for _, r := range leaf {
 		mean += y[r] / n
@@ -65,7 +72,11 @@ func smoothed(y []float64, leaf []int32, v float64, word uint64) float64 {
 	for _, r := range leaf {
 		square += float64((y[r]-mean)*(y[r]-mean)) / n
 	}
-	width := bandwidth(len(leaf))
+	return smoothing{mean, math.Sqrt(square), bandwidth(len(leaf))}
+}
+
+// smoothed is a value of the leaf under the smoothed bootstrap, by a word for its noise.
+func (s smoothing) smoothed(v float64, word uint64) float64 {
 	z := keystream.NormalQuantile((float64(word>>12) + 0.5) / (1 << 52))
-	return mean + float64((v-mean+float64(float64(width*math.Sqrt(square))*z))/math.Sqrt(1+float64(width*width)))
+	return s.mean + float64((v-s.mean+float64(float64(s.width*s.sd)*z))/math.Sqrt(1+float64(s.width*s.width)))
 }
