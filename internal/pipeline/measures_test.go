@@ -20,19 +20,7 @@ import (
 func plannedOf(t *testing.T, rest string) (*Plan, *transform.Chain, keystream.Key) {
 	t.Helper()
 	p := people(t, rest)
-	src, err := OpenSource(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := src.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	pl, err := NewPlan(p, src, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pl := newPlan(t, p, true)
 	if err := pl.Settle(t.Context(), new(Progress)); err != nil {
 		t.Fatal(err)
 	}

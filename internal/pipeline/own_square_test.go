@@ -20,19 +20,7 @@ func chainOf(t *testing.T, masks string) (*transform.Chain, assess.Column) {
 		t.Fatal(err)
 	}
 	p := parsed(t, dir, "columns: {wage: {role: sensitive, decimals: 2}, region: {role: key}, kind: {role: other}}\nmasks: ["+masks+"]\n")
-	src, err := OpenSource(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := src.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	pl, err := NewPlan(p, src, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pl := newPlan(t, p, true)
 	progress := new(Progress)
 	if err := pl.Settle(t.Context(), progress); err != nil {
 		t.Fatal(err)

@@ -196,15 +196,7 @@ func TestValuesAreSettled(t *testing.T) {
 	p := parsed(t, dir, strings.Replace(columns, "region:", "debt: {role: sensitive}, region:", 1)+
 		"masks: [{topcode: {columns: [wage], upper_percentile: 90, replace: bound}}, {noise: {columns: [wage], sd: 1}}, {topcode: {columns: [debt, wage], lower_percentile: 5}}]\n")
 	p.Source.Config = mustParse(t, p, "types: {wage: float64}", dir)
-	src, err := OpenSource(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
-	pl, err := NewPlan(p, src, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pl := newPlan(t, p, false)
 	progress := new(Progress)
 	if err := pl.Settle(t.Context(), progress); err != nil {
 		t.Fatal(err)
@@ -218,7 +210,7 @@ func TestValuesAreSettled(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if again, err := NewPlan(p, src, false); err != nil {
+	if again, err := NewPlan(p, pl.Source, false); err != nil {
 		t.Fatal(err)
 	} else if err := again.Settle(ended, progress); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended: %v", err)

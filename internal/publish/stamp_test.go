@@ -63,10 +63,8 @@ func TestAdoptStamped(t *testing.T) {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
+			// A file system without times that tell a change gives no stamp: all is read then.
 			stamp := StampOf(path)
-			if stamp == nil {
-				t.Skip("this file system has no times that tell a change")
-			}
 			c.change(t, path)
 			d, err := CreateDir(filepath.Join(t.TempDir(), "release"), ".csv")
 			if err != nil {
@@ -82,7 +80,7 @@ func TestAdoptStamped(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := line("part.csv", c.want)
-			if !c.read {
+			if !c.read && stamp != nil {
 				want = "part.csv 16 as the writer said\n"
 			}
 			if got := summary(content); got != want {
@@ -111,9 +109,7 @@ func TestAdoptStampedBeside(t *testing.T) {
 			t.Fatal(err)
 		}
 		stamp := StampOf(path)
-		if stamp == nil {
-			t.Skip("this file system has no times that tell a change")
-		}
+		stamped := stamp != nil
 		said := FileContent{Bytes: 5, SHA256: "said"}
 		switch i {
 		case 0:
@@ -124,7 +120,7 @@ func TestAdoptStampedBeside(t *testing.T) {
 		if err := d.AdoptStamped(path, name, stamp, said); err != nil {
 			t.Fatal(err)
 		}
-		if i%2 == 0 {
+		if !stamped || i%2 == 0 {
 			want += line(name, name)
 		} else {
 			want += name + " 5 said\n"

@@ -42,9 +42,7 @@ func runCounted(ctx context.Context, c *faulty.Calls, p *config.Pipeline, show f
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
-	counted := *p
-	counted.Sink.Config = c.Sink(p.Sink.Config)
-	r.plan.Config = &counted
+	countSink(r, c)
 	result, err := r.release(ctx)
 	if err != nil {
 		return nil, errors.Join(err, r.abort())

@@ -138,30 +138,41 @@ func TestCopiesAreWithheldTogether(t *testing.T) {
 	}
 }
 
+// countedCopies are the copies of a configuration before their release, and its context, with
+// a source and sinks whose calls are counted.
+func countedCopies(t *testing.T, p *config.Pipeline, calls *faulty.Calls) (context.Context, *copies) {
+	t.Helper()
+	ctx, o := pipeline.Options{}.Ready(t.Context())
+	key, err := pipeline.Admit(p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := pipeline.OpenSource(ctx, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	c := newCopies(p, o, key, calls.Source(src), time.Now())
+	c.prepared = func(r *run) { countSink(r, calls) }
+	return ctx, c
+}
+
+// countSink has the calls of a run's sink counted; its plan alone knows of it.
+func countSink(r *run, calls *faulty.Calls) {
+	counted := *r.plan.Config
+	counted.Sink.Config = calls.Sink(counted.Sink.Config)
+	r.plan.Config = &counted
+}
+
 // Whatever call to the source or a sink fails, of whichever copy, and wherever the run is told
 // to end: no copy has its name.
 func TestCopiesArePublishedAllOrNone(t *testing.T) {
 	attempt := func(name string, n int) (map[string]int, []string, error) {
 		dir := t.TempDir()
 		p := copiesOf(t, dir, "", "")
-		ctx, o := pipeline.Options{}.Ready(t.Context())
-		key, err := pipeline.Admit(p, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		src, err := pipeline.OpenSource(ctx, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer src.Close()
 		calls := &faulty.Calls{Name: name, N: n}
-		c := newCopies(p, o, key, calls.Source(src), time.Now())
-		c.prepared = func(r *run) {
-			counted := *r.plan.Config
-			counted.Sink.Config = calls.Sink(counted.Sink.Config)
-			r.plan.Config = &counted
-		}
-		_, err = c.release(ctx)
+		ctx, c := countedCopies(t, p, calls)
+		_, err := c.release(ctx)
 		if err != nil {
 			err = errors.Join(err, c.abort())
 		}

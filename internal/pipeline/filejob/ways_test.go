@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
@@ -204,24 +203,9 @@ func meddledWith(t *testing.T, p *config.Pipeline, calls *faulty.Calls, do func(
 		}
 		return runCounted(t.Context(), calls, p, func(of *run) { r = of })
 	}
-	ctx, o := pipeline.Options{}.Ready(t.Context())
-	key, err := pipeline.Admit(p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := pipeline.OpenSource(ctx, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
-	c := newCopies(p, o, key, calls.Source(src), time.Now())
+	ctx, c := countedCopies(t, p, calls)
 	if do != nil {
 		calls.Cancel = func() { do(c.runs, &c.reports) }
-	}
-	c.prepared = func(r *run) {
-		counted := *r.plan.Config
-		counted.Sink.Config = calls.Sink(counted.Sink.Config)
-		r.plan.Config = &counted
 	}
 	result, err := c.release(ctx)
 	if err != nil {

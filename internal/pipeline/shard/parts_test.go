@@ -236,15 +236,7 @@ func TestWhatAPlanRefuses(t *testing.T) {
 			if c.change != nil {
 				c.change(p)
 			}
-			src, err := pipeline.OpenSource(t.Context(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer src.Close()
-			pl, err := pipeline.NewPlan(p, src, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			pl := newPlan(t, p)
 			var wrong config.Errors
 			if err := check(pl); c.want == "" && err != nil || c.want != "" && (!errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), c.want)) {
 				t.Errorf("%v, want %s", err, c.want)

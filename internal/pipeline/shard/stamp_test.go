@@ -22,12 +22,10 @@ func TestCommitByStamps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stamp := s.Files[0].Stamp
-	if stamp == nil {
-		t.Skip("this file system has no times that tell a change")
-	}
 	part := filepath.Join(m.hidden("released"), s.Files[0].Name)
-	if info, err := os.Stat(part); err != nil || info.Size() != stamp.Bytes || info.ModTime().UnixNano() != stamp.Modified {
+	// A file system without times that tell a change gives no stamp: the part is read then.
+	stamp := s.Files[0].Stamp
+	if info, err := os.Stat(part); err != nil || stamp != nil && (info.Size() != stamp.Bytes || info.ModTime().UnixNano() != stamp.Modified) {
 		t.Errorf("the stamp is %+v, the file %+v, %v", stamp, info, err)
 	}
 	data, err := os.ReadFile(part)

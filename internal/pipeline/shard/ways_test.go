@@ -19,7 +19,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
@@ -249,15 +248,8 @@ func TestWhatAPlanNeeds(t *testing.T) {
 		}
 	}
 	p := load(t)
-	src, err := pipeline.OpenSource(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
-	pl, err := pipeline.NewPlan(p, src, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pl := newPlan(t, p)
+	src := pl.Source
 	refused := func(want string) {
 		t.Helper()
 		var wrong config.Errors
