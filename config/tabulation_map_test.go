@@ -217,13 +217,8 @@ func TestFaultsOfATableMap(t *testing.T) {
 		{"  table: counts\n", "  table: turnover\n", "map.methods[1]: must be suppress: turnover is no table of counts without weights"},
 		{"interval: [{absolute: 3}, {absolute: 7, percent: 5}, {percent: 90}]", "interval: [" + strings.Repeat("{absolute: 3},", 600) + "]", "map.methods: must give at most 1000 points, got 1212"},
 	} {
-		text := strings.Replace(mappedTabulation, c.from, c.to, 1)
-		if text == mappedTabulation {
-			t.Fatalf("%q is not in the configuration", c.from)
-		}
-		_, err := ParseTabulation("t.yaml", []byte(text), Options{})
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "(t.yaml") {
-			t.Errorf("%q: got %v, want %q", c.to, err, c.want)
+		if err := refusedTabulation(t, mappedTabulation, c.from, c.to, c.want); err != nil && !strings.Contains(err.Error(), "(t.yaml") {
+			t.Errorf("%q: %v does not say where", c.to, err)
 		}
 	}
 	p, err := ParseTabulation("t.yaml", []byte(strings.Replace(mappedTabulation, "  table: counts\n", "", 1)), Options{})

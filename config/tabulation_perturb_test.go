@@ -63,13 +63,6 @@ func TestFaultsOfAPerturbedTabulation(t *testing.T) {
 		{"min_utility: 0.1", "min_utility: -1", "gate.rules[1].min_utility: must be greater than 0, got -1"},
 		{"{env: RELEASE_KEY}", "{file: out.csv}", "sink.csv.path: must not be the key itself"},
 	} {
-		text := strings.Replace(perturbedTabulation, c.from, c.to, 1)
-		if text == perturbedTabulation {
-			t.Fatalf("%q is not in the configuration", c.from)
-		}
-		_, err := ParseTabulation("t.yaml", []byte(text), Options{})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: got %v, want %q", c.to, err, c.want)
-		}
+		refusedTabulation(t, perturbedTabulation, c.from, c.to, c.want)
 	}
 }

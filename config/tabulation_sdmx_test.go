@@ -28,9 +28,6 @@ func TestSDMX(t *testing.T) {
 		{"[region, sex]", "[region, size class]", `tables[0].rows[1]: must be a name that SDMX can have for a dimension, letters, digits, _ and -, got "size class"`},
 		{"[region, sex]", "[region, FREQ]", `tables[0].rows[1]: must not be "FREQ", which is a column of SDMX-CSV`},
 	} {
-		_, err := ParseTabulation("t.yaml", []byte(strings.Replace(sdmxTabulation, c.from, c.to, 1)), Options{})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: got %v, want %q", c.to, err, c.want)
-		}
+		refusedTabulation(t, sdmxTabulation, c.from, c.to, c.want)
 	}
 }

@@ -9,6 +9,21 @@ import (
 
 const tabulationSchemaFile = "sdlfilter.tables.schema.json"
 
+// refusedTabulation sees that a configuration with some of its text changed is refused with an
+// error that says want, and returns the error.
+func refusedTabulation(t *testing.T, base, from, to, want string) error {
+	t.Helper()
+	text := strings.Replace(base, from, to, 1)
+	if text == base {
+		t.Fatalf("%q is not in the configuration", from)
+	}
+	_, err := ParseTabulation("t.yaml", []byte(text), Options{Environ: func() []string { return nil }})
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%q: got %v, want %q", to, err, want)
+	}
+	return err
+}
+
 func TestTabulationSchemaIsCurrent(t *testing.T) {
 	checkCurrent(t, tabulationSchemaFile, TabulationSchema)
 }
@@ -104,14 +119,7 @@ func TestFaultsOfATabulation(t *testing.T) {
 		{"sink: {jsonl: {path: out/tables.jsonl}}", "sink: {jsonl: {path: out/tables.jsonl}, order: shuffled}", "sink.order: must be left out"},
 		{"suppress: {cost: log", "supress: {cost: log", "is not a field here"},
 	} {
-		text := strings.Replace(goodTabulation, c.from, c.to, 1)
-		if text == goodTabulation {
-			t.Fatalf("%q is not in the configuration", c.from)
-		}
-		_, err := ParseTabulation("t.yaml", []byte(text), Options{Environ: func() []string { return nil }})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: got %v, want %q", c.to, err, c.want)
-		}
+		refusedTabulation(t, goodTabulation, c.from, c.to, c.want)
 	}
 	text := strings.NewReplacer("version: 1", "version: 2", "[15, 80]", "[80, 15]", "max_disclosed: 0", "max_disclosed: 1").Replace(goodTabulation)
 	_, err := ParseTabulation("t.yaml", []byte(text), Options{})
