@@ -53,6 +53,18 @@ func answering(t *testing.T, c *kfake.Cluster, id [16]byte, stable int64, batche
 	return asked
 }
 
+// tailOf is who asks the leaders of a cluster, and its topic in.
+func tailOf(t *testing.T, c *kfake.Cluster) (tails, kadm.TopicDetail) {
+	t.Helper()
+	client := newClient(t, c)
+	admin := kadm.NewClient(client)
+	details, err := admin.ListTopics(limited(t), "in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tails{client, admin, zerolog.Nop()}, details["in"]
+}
+
 // Empty batches are passed one after another, each as far as it reaches and no further: what
 // comes behind them may be a record. Where the leader has nothing left before the end, all is
 // passed once the leader's own end is there, and nothing before that.
@@ -76,14 +88,9 @@ func TestBeyondEmptyBatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t, kfake.SeedTopics(1, "in"))
-			client := newClient(t, c)
-			admin := kadm.NewClient(client)
-			details, err := admin.ListTopics(limited(t), "in")
-			if err != nil {
-				t.Fatal(err)
-			}
-			asked := answering(t, c, details["in"].ID, test.stable, test.batches)
-			at, err := tails{client, admin, zerolog.Nop()}.beyond(limited(t), in0, 2, 9)
+			tail, in := tailOf(t, c)
+			asked := answering(t, c, in.ID, test.stable, test.batches)
+			at, err := tail.beyond(limited(t), in0, 2, 9)
 			if err != nil || at != test.want || len(*asked) != test.asked {
 				t.Errorf("at %d after %d questions, %v; want %d after %d", at, len(*asked), err, test.want, test.asked)
 			}
@@ -96,14 +103,9 @@ func TestBeyondEmptyBatches(t *testing.T) {
 func TestQuestionOfATail(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
-	client := newClient(t, c)
-	admin := kadm.NewClient(client)
-	details, err := admin.ListTopics(limited(t), "in")
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := answering(t, c, details["in"].ID, 9, nil)
-	if _, _, err := (tails{client, admin, zerolog.Nop()}).fetch(limited(t), in0, details["in"].Partitions[0].Leader, details["in"].ID, 7); err != nil || len(*asked) != 1 {
+	tail, in := tailOf(t, c)
+	asked := answering(t, c, in.ID, 9, nil)
+	if _, _, err := tail.fetch(limited(t), in0, in.Partitions[0].Leader, in.ID, 7); err != nil || len(*asked) != 1 {
 		t.Fatal(err, len(*asked))
 	}
 	q := (*asked)[0]
@@ -145,30 +147,38 @@ func TestWordsOfKeys(t *testing.T) {
 	}
 }
 
+// configured has the brokers answer every question for settings, each a name and a value, with
+// those of the resource of a name.
+func configured(c *kfake.Cluster, settings func(name string) ([][2]string, error)) {
+	c.ControlKey(int16(kmsg.DescribeConfigs), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		answer := r.ResponseKind().(*kmsg.DescribeConfigsResponse)
+		for _, asked := range r.(*kmsg.DescribeConfigsRequest).Resources {
+			of := kmsg.NewDescribeConfigsResponseResource()
+			of.ResourceType, of.ResourceName = asked.ResourceType, asked.ResourceName
+			list, err := settings(asked.ResourceName)
+			if err != nil {
+				return nil, err, true
+			}
+			for _, s := range list {
+				setting := kmsg.NewDescribeConfigsResponseResourceConfig()
+				setting.Name, setting.Value = s[0], &s[1]
+				of.Configs = append(of.Configs, setting)
+			}
+			answer.Resources = append(answer.Resources, of)
+		}
+		return answer, nil, true
+	})
+}
+
 // A limit that no message can have is none.
 func TestLimitBeyondAnyMessage(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]int32{"2147483647": 64 << 20, "2147483648": 1_000_012, "4294967297": 1_000_012, "many": 1_000_012} {
 		c := newCluster(t, kfake.SeedTopics(1, "in"))
 		s := asking(t, c)
-		c.ControlKey(int16(kmsg.DescribeConfigs), func(r kmsg.Request) (kmsg.Response, error, bool) {
-			c.KeepControl()
-			answer := r.ResponseKind().(*kmsg.DescribeConfigsResponse)
-			for _, asked := range r.(*kmsg.DescribeConfigsRequest).Resources {
-				of := kmsg.NewDescribeConfigsResponseResource()
-				of.ResourceType, of.ResourceName = asked.ResourceType, asked.ResourceName
-				for _, name := range []string{"retention.ms", "max.message.bytes"} {
-					setting := kmsg.NewDescribeConfigsResponseResourceConfig()
-					text := strings.Clone(value)
-					if setting.Name = name; name != "max.message.bytes" {
-						text = "777"
-					}
-					setting.Value = &text
-					of.Configs = append(of.Configs, setting)
-				}
-				answer.Resources = append(answer.Resources, of)
-			}
-			return answer, nil, true
+		configured(c, func(string) ([][2]string, error) {
+			return [][2]string{{"retention.ms", "777"}, {"max.message.bytes", value}}, nil
 		})
 		if s.findLimit(limited(t), "in"); s.limit("in") != want {
 			t.Errorf("%s: %d, want %d", value, s.limit("in"), want)
@@ -320,11 +330,8 @@ func TestReaderPassesWhatIsEmpty(t *testing.T) {
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
 	fill(t, newClient(t, c), "in", 0, 0, 1)
 	src := open(t, sourceOf(c, "in"))
-	details, err := kadm.NewClient(src.client).ListTopics(limited(t), "in")
-	if err != nil {
-		t.Fatal(err)
-	}
-	answering(t, c, details["in"].ID, 8, map[int64][]byte{2: emptied(2, 3)})
+	_, in := tailOf(t, c)
+	answering(t, c, in.ID, 8, map[int64][]byte{2: emptied(2, 3)})
 	r := &reader{source: src, client: newClient(t, c), size: 10, next: 2}
 	if err := r.poll(limited(t), &span{Partition: in0, from: 2, end: 9}); err != nil || r.next != 5 || len(r.pending) > 0 {
 		t.Errorf("at %d with %d records, %v", r.next, len(r.pending), err)

@@ -56,30 +56,14 @@ func TestEachBrokerLimitsTransactions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t, kfake.NumBrokers(2))
-			c.ControlKey(int16(kmsg.DescribeConfigs), func(r kmsg.Request) (kmsg.Response, error, bool) {
-				c.KeepControl()
-				answer := r.ResponseKind().(*kmsg.DescribeConfigsResponse)
-				for _, asked := range r.(*kmsg.DescribeConfigsRequest).Resources {
-					of := kmsg.NewDescribeConfigsResponseResource()
-					of.ResourceType, of.ResourceName = asked.ResourceType, asked.ResourceName
-					value := test.cluster
-					if asked.ResourceName != "" {
-						if value = test.own[asked.ResourceName]; test.own == nil {
-							return nil, errors.New("closed"), true
-						}
+			configured(c, func(name string) ([][2]string, error) {
+				value := test.cluster
+				if name != "" {
+					if value = test.own[name]; test.own == nil {
+						return nil, errors.New("closed")
 					}
-					for _, key := range []string{"message.max.bytes", "transaction.max.timeout.ms"} {
-						setting := kmsg.NewDescribeConfigsResponseResourceConfig()
-						setting.Name = key
-						if setting.Value = &value; key == "message.max.bytes" {
-							few := "7"
-							setting.Value = &few
-						}
-						of.Configs = append(of.Configs, setting)
-					}
-					answer.Resources = append(answer.Resources, of)
 				}
-				return answer, nil, true
+				return [][2]string{{"message.max.bytes", "7"}, {"transaction.max.timeout.ms", value}}, nil
 			})
 			got, err := (&sink{client: newClient(t, c)}).allowed(limited(t), errors.New("refused"))
 			if got != test.want || (err != nil) != (test.want == 0) {
