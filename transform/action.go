@@ -64,6 +64,9 @@ type Shuffling struct{ On []string }
 type Synthesis struct {
 	On, By []string
 	Method string // parametric or cart; "" where it is not known
+	// HeldOut is the share of the records that models were not fitted to; NaN where there is one
+	// that is not known.
+	HeldOut float64
 }
 
 // RankExchange exchanges values between records at most a share P of the records apart in

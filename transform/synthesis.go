@@ -12,10 +12,13 @@ import (
 
 // synthesis is the arithmetic of Synthesise.
 type synthesis struct {
-	onCategories, categories []bool // which columns on, and which to be drawn, are categories
-	leaf                     int    // by trees with so many records a leaf; 0: by regressions
+	onCategories, categories []bool        // which columns on, and which to be drawn, are categories
+	leaf                     int           // by trees with so many records a leaf; 0: by regressions
+	heldOut                  float64       // share of the records that are not learnt from
+	key                      keystream.Key // that says which
+	held                     []bool        // by record; nil: none
 	fits                     *allFits
-	of                       [sha256.Size]byte // the data
+	of                       [sha256.Size]byte // the data, and who is held out
 }
 
 // most implements allMasker: beside each value there are two words, a residual and what the
@@ -32,6 +35,10 @@ func (s *synthesis) maskAll(g *gathered) *SurveyError {
 	if slices.Contains(s.categories, true) && s.leaf == 0 {
 		s.of = g.sum()
 	}
+	if s.held = g.heldOut(s.key, s.heldOut); s.held != nil {
+		s.of = sumWith(s.of, s.held)
+	}
+	defer func() { s.held = nil }()
 	original := make([][]float64, len(g.values))
 	for k, values := range g.values {
 		original[k] = slices.Clone(values)
@@ -48,29 +55,25 @@ func (s *synthesis) maskAll(g *gathered) *SurveyError {
 
 // column draws column k of the records of a stratum. A record without a value keeps
 // none. The model is fitted to the original values of records that have all of on, the columns
-// before k and k; it is applied to on and to what the columns before have become. A value that
-// is missing there counts as the mean.
+// before k and k, without those that are held out; it is applied to on and to what the columns
+// before have become. A value that is missing there counts as the mean.
 func (s *synthesis) column(g *gathered, original [][]float64, rows []int32, k int) *SurveyError {
-	before, now, on, err := s.predictors(g, original, rows, k)
+	learnt := learntFrom(rows, s.held)
+	before, now, on, err := s.predictors(g, original, learnt, k)
 	if err != nil {
 		return err
 	}
 	at := fmt.Sprintf("columns[%d]", k)
 	name := strconv.Quote(g.columns[k].Name)
 
+	if !slices.ContainsFunc(rows, func(r int32) bool { return original[k][r] == original[k][r] }) {
+		return nil
+	}
 	var fitted []int32
-	values := 0
-	for _, r := range rows {
-		if y := original[k][r]; y != y {
-			continue
-		}
-		values++
-		if !slices.ContainsFunc(before, func(x predictor) bool { return x.at(r) != x.at(r) }) {
+	for _, r := range learnt {
+		if y := original[k][r]; y == y && !slices.ContainsFunc(before, func(x predictor) bool { return x.at(r) != x.at(r) }) {
 			fitted = append(fitted, r)
 		}
-	}
-	if values == 0 {
-		return nil
 	}
 	if s.leaf > 0 {
 		return s.drawFromTree(g, original, rows, fitted, k, before, now)

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -26,6 +27,7 @@ type Synthesise struct {
 	Categories []string `yaml:"categories" doc:"those of columns and on whose numbers stand for categories: drawn by logistic regression, and one effect for each in the models of others"`
 	Method     string   `yaml:"method" doc:"parametric (default): linear and logistic regressions; cart: draws from the leaves of trees, those of numbers smoothed" enum:"parametric,cart"`
 	Leaf       *int     `yaml:"leaf" doc:"with cart, the least number of records in a leaf, from 5; 10 where it is not given"`
+	HeldOut    *float64 `yaml:"held_out" share:"whole" doc:"the share of records, from 0.01 to 0.5, by a keyed draw, that models are not fitted to, so that assess.intruder.attribute can tell what the release says of those that they are; none where it is not given"`
 	Copy       *int     `yaml:"copy" doc:"the number of this synthetic copy, from 1 (default): each number is a release with draws of its own"`
 	Copies     *int     `yaml:"copies" doc:"the number of synthetic copies that one run releases, from 2, each with draws of its own and in a file of its own: the sink's path has {copy} where its number goes"`
 }
@@ -69,6 +71,9 @@ func (m *Synthesise) Check() check.Problems {
 	case *m.Leaf < leastLeaf || *m.Leaf > greatestK:
 		ps.Addf("leaf", "must be at least %d and at most %d, got %d: values drawn from fewer records tell those", leastLeaf, greatestK, *m.Leaf)
 	}
+	if m.HeldOut != nil {
+		ps.Between("held_out", *m.HeldOut, 0.01, 0.5)
+	}
 	if m.Copy != nil && (*m.Copy < 1 || *m.Copy > greatestCopy) {
 		ps.Addf("copy", "must be at least 1 and at most %d, got %d", greatestCopy, *m.Copy)
 	}
@@ -90,6 +95,17 @@ func (m *Synthesise) leaf() int {
 	}
 	return *m.Leaf
 }
+
+// heldOut implements holdingOut.
+func (m *Synthesise) heldOut() float64 {
+	if m.HeldOut == nil {
+		return 0
+	}
+	return *m.HeldOut
+}
+
+// ofCategories implements holdingOut.
+func (m *Synthesise) ofCategories(column string) bool { return slices.Contains(m.Categories, column) }
 
 // copies implements copying.
 func (m *Synthesise) copies() int {
@@ -144,7 +160,12 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 	if m.trees() {
 		done += part("cart", float64(m.leaf()))
 	}
-	s, err := c.newWholeOn(i, m.synthesis(), done, m.On)
+	if h := m.heldOut(); h > 0 {
+		done += part("held out", h)
+	}
+	arithmetic := m.synthesis()
+	arithmetic.key = c.setup.Key
+	s, err := c.newWholeOn(i, arithmetic, done, m.On)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +177,7 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 }
 
 func (m *Synthesise) synthesis() *synthesis {
-	s := &synthesis{}
+	s := &synthesis{heldOut: m.heldOut()}
 	if m.trees() {
 		s.leaf = m.leaf()
 	}
@@ -194,6 +215,9 @@ func (m *Synthesise) Parameters() []Parameter {
 	if m.trees() {
 		list = append(list, Parameter{"leaf", float64(m.leaf())})
 	}
+	if h := m.heldOut(); h > 0 {
+		list = append(list, Parameter{"held_out", h})
+	}
 	if m.copies() > 1 {
 		return append(list, Parameter{"copies", float64(m.copies())})
 	}
@@ -205,12 +229,16 @@ func (m *Synthesise) ActionOn(string, float64) Action {
 	if m.Columns == nil {
 		return nil
 	}
-	return Synthesis{On: m.On, By: m.By, Method: wordOr(m.Method, "parametric")}
+	return Synthesis{On: m.On, By: m.By, Method: wordOr(m.Method, "parametric"), HeldOut: m.heldOut()}
 }
 
 // PublishedAction implements Publishing.
 func (m *Synthesise) PublishedAction(p Published, _ string) Action {
-	return Synthesis{On: p.list("on"), By: p.list("by"), Method: p.word("method")}
+	s := Synthesis{On: p.list("on"), By: p.list("by"), Method: p.word("method")}
+	if p.Has("held_out") {
+		s.HeldOut = p.numberOr("held_out", math.NaN())
+	}
+	return s
 }
 
 // Words implements Publishing.
@@ -234,6 +262,9 @@ func (m *Synthesise) Words(p Published, _ string) string {
 	}
 	if categories := p.list("categories"); categories != nil {
 		s += "; " + strings.Join(categories, ", ") + " as categories" + ofCategories
+	}
+	if v, ok := p.number("held_out"); ok {
+		s += "; models were fitted without " + p.Number(math.Round(1e4*v)/100) + " % of the records"
 	}
 	if v, ok := p.number("copy"); ok {
 		s += fmt.Sprintf("; this is copy %s", p.Number(v))

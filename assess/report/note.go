@@ -109,6 +109,7 @@ type carried struct {
 	swaps           []exchange
 	synthetic       bool     // all values are drawn from a model
 	method          string   // how, of synthetic columns: parametric or cart; "" where it is not published
+	heldOut         float64  // share of the records that their models were not fitted to; NaN: one that is not published
 	linked          []string // columns whose noise is correlated with this one's
 }
 
@@ -218,7 +219,7 @@ func (c *carried) add(p *Public, m *PublicMask, full *Mask) {
 	c.words, c.actions = append(c.words, words), append(c.actions, action)
 	c.chain = append(c.chain, stepOf(action, m.Columns))
 	if drawn, is := action.(transform.Synthesis); is {
-		c.synthetic, c.method = true, drawn.Method
+		c.synthetic, c.method, c.heldOut = true, drawn.Method, drawn.HeldOut
 	}
 }
 

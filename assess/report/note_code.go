@@ -125,7 +125,7 @@ func (c *carried) copiesPrograms(copies int, released PublicMoments) []Program {
 		return nil
 	}
 	fill := func(program string) string {
-		return c.fill(program, released, float64(released.SD), "@COPIES@", strconv.Itoa(copies))
+		return c.fill(program, released, float64(released.SD), "@COPIES@", strconv.Itoa(copies), "@FITTED@", literal(1-c.setAside()))
 	}
 	return []Program{{"Python", c.name, fill(pythonCopies)}, {"R", c.name, fill(rCopies)}}
 }

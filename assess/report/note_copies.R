@@ -4,8 +4,10 @@
 
 # Estimates q and their variances u, one of each copy: the estimate, its standard error and
 # the ends of its 95 % interval.
+fitted <- @FITTED@ # share of the records that the models were fitted to, at least
 combine <- function(q, u) {
   m <- length(q)
+  u <- u / fitted
   if (m == 1) {
     total <- 2 * u
     df <- Inf

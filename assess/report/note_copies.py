@@ -23,10 +23,13 @@ def t_quantile(p, df):
     return math.tan(low)
 
 
+fitted = @FITTED@  # share of the records that the models were fitted to, at least
+
+
 def combine(q, u):
     """Estimates q and their variances u, one of each copy: the estimate, its standard
     error and the ends of its 95 % interval."""
-    m, estimate, within = len(q), fmean(q), fmean(u)
+    m, estimate, within = len(q), fmean(q), fmean(u) / fitted
     if m == 1:
         total, df = 2 * within, 1e6
     else:

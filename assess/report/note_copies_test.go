@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -68,9 +69,34 @@ func TestNoteProgramsPutCopiesTogether(t *testing.T) {
 	if len(public.Note.Programs) != 2 {
 		t.Fatalf("%d programs", len(public.Note.Programs))
 	}
-	for _, p := range public.Note.Programs {
+	aside := noteReport(parameters("synthesise", report.Member[any]{Name: "held_out", Value: 0.2}))
+	aside.Release = r.Release
+	type program struct {
+		report.Program
+		fitted float64
+	}
+	var programs []program
+	for _, c := range []struct {
+		*report.Report
+		publish []string
+		fitted  float64
+		says    string
+	}{{r, nil, 1, ""}, {aside, []string{"held_out"}, 0.8, "u/0.8: Models were fitted without 20 % of the records,"}, {aside, nil, 0.5, "u/0.5: Models were fitted without a share of the records that is not published"}} {
+		note := c.Public(c.publish).Note
+		for _, p := range note.Programs {
+			programs = append(programs, program{p, c.fitted})
+		}
+		list, said := note.Columns[0].Value.Statistics, ""
+		for _, s := range list {
+			said += s.Formula + ": " + s.Text + "; "
+		}
+		if !strings.Contains(said, c.says) || c.says == "" && strings.Contains(said, "fitted") {
+			t.Errorf("with %v published: %s", c.publish, said)
+		}
+	}
+	for _, p := range programs {
 		t.Run(p.Language, func(t *testing.T) {
-			tableOf(t, p, "") // as it is
+			tableOf(t, p.Program, "") // as it is
 			name, command := "note.py", "python3"
 			if p.Language == "R" {
 				name, command = "note.R", "Rscript"
@@ -88,7 +114,11 @@ func TestNoteProgramsPutCopiesTogether(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			for k, row := range []string{"mean", "slope on the other"} {
-				want, err := correct.Combine(q[k], u[k])
+				variances := slices.Clone(u[k])
+				for i := range variances {
+					variances[i] /= p.fitted
+				}
+				want, err := correct.Combine(q[k], variances)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,5 +1,10 @@
 package report
 
+import (
+	"math"
+	"slices"
+)
+
 // What the note says of columns that are drawn from a model.
 
 // syntheticLimits says what draws from regressions or trees do not have, or from a model that is not known.
@@ -16,11 +21,31 @@ func syntheticLimits(method string) string {
 
 // syntheticNotes say how statistics of synthetic columns are computed: Reiter (2003), and of one
 // copy Raab, Nowok and Dibben (2016); see correct.Combine.
-func syntheticNotes() []StatisticNote {
-	return []StatisticNote{
+func (c *carried) syntheticNotes() []StatisticNote {
+	list := []StatisticNote{
 		{"any statistic, its variance", "q̄ ± t·√T,  T = ū + b/m",
 			"From each of m copies compute the statistic q and its variance u as if the copy were data; q̄ and ū are their means, b = Σ(q − q̄)²/(m − 1), and t is Student’s on (m − 1)·(1 + ū/(b/m))² degrees of freedom. Of this one copy alone: q ± 1.96·√(2u). Means, variances, correlations and slopes among the synthetic columns and those that the models go by need nothing else."},
 		{"in Python", "", "import statistics as s; m = len(q); b = s.variance(q); T = s.mean(u) + b/m; df = (m - 1)*(1 + s.mean(u)/(b/m))**2"},
 		{"in R", "", "m <- length(q); b <- var(q); T <- mean(u) + b/m; df <- (m - 1)*(1 + mean(u)/(b/m))^2"},
 	}
+	if aside := c.setAside(); aside > 0 {
+		why := "Models were fitted without " + trimmed(math.Round(1e4*aside)/100) + " % of the records"
+		if math.IsNaN(c.heldOut) {
+			why = "Models were fitted without a share of the records that is not published, of at most half of them"
+		}
+		list = slices.Insert(list, 1, StatisticNote{"that variance", "u/" + trimmed(math.Round(1e4*(1-aside))/1e4), why + ", which are as uncertain as if there were so many fewer: divide each u by that before it is put in."})
+	}
+	return list
+}
+
+// greatestHeldOut is the greatest share that a synthesis may set aside.
+const greatestHeldOut = 0.5
+
+// setAside is the share of the records that models were not fitted to, or where that is not published
+// the greatest that it may be.
+func (c *carried) setAside() float64 {
+	if math.IsNaN(c.heldOut) {
+		return greatestHeldOut
+	}
+	return c.heldOut
 }

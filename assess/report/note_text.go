@@ -89,7 +89,7 @@ func others(list []string, name string) []string {
 // statistics says how to correct each statistic of the column.
 func (c *carried) statistics(found *Corrected) []StatisticNote {
 	if c.synthetic && len(c.chain) == 1 {
-		return syntheticNotes()
+		return c.syntheticNotes()
 	}
 	if c.unknown {
 		const text = "No correction is known: what a mask does to it is not published."

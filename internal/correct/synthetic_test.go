@@ -71,9 +71,11 @@ func TestCombinedIntervalsCover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	third := 1.0 / 3
 	truth := [3]float64{2, slope, math.Atanh(slope / math.Sqrt(slope*slope+1))}
 	for name, m := range map[string]transform.Synthesise{
 		"all": {Columns: []string{"x", "y"}}, "one": {Columns: []string{"y"}, On: []string{"x"}}, "cart": {Columns: []string{"x", "y"}, Method: "cart"}, "cart, one": {Columns: []string{"y"}, On: []string{"x"}, Method: "cart"},
+		"held out": {Columns: []string{"x", "y"}, HeldOut: &third},
 	} {
 		random := rand.New(rand.NewPCG(8, 15))
 		var covered, naive, single [3]int
@@ -89,6 +91,9 @@ func TestCombinedIntervalsCover(t *testing.T) {
 				a, b := synthetic(t, key, x, y, m)
 				of, variance := statistics(a, b)
 				for k := range of {
+					if m.HeldOut != nil {
+						variance[k] /= 1 - *m.HeldOut
+					}
 					q[k], u[k] = append(q[k], of[k]), append(u[k], variance[k])
 				}
 			}

@@ -1,0 +1,127 @@
+package transform
+
+import (
+	"crypto/sha256"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// holdingOut is a mask that learns from the records, and may leave some out of that.
+type holdingOut interface {
+	// heldOut is the share of the records that are left out, 0 where all are learnt from.
+	heldOut() float64
+	// ofCategories reports whether the values of a column are categories.
+	ofCategories(column string) bool
+}
+
+// HeldOut says of a column from which records its mask has learnt nothing: they were set aside
+// before its models were fitted, and what stands in their place is drawn from models of the
+// others. What is guessed of them is what the release tells of anybody; what is guessed better of the
+// others is what it tells of who is in it (Giomi, Boenisch, Wehmeyer & Tasnádi 2023).
+type HeldOut struct {
+	Column     string
+	Categories bool    // its values are categories, as numbers or texts
+	Share      float64 // of the records, in the mean
+	draw       *heldDraw
+}
+
+// Of reports whether the record at a place of a stream was set aside.
+func (h *HeldOut) Of(scope string, stream int, place int64) bool {
+	var u [1]float64
+	h.draw.uniforms(u[:], scope, keystream.Records{Stream: stream, First: place})
+	return u[0] < h.Share
+}
+
+// HeldOut lists the columns that masks synthesise from a part of the records, in the order of
+// the masks.
+func (c *Chain) HeldOut() (list []HeldOut) {
+	draw := newHeldDraw(c.setup.Key)
+	for _, m := range c.masks {
+		h, ok := m.Params.(holdingOut)
+		if !ok || h.heldOut() == 0 {
+			continue
+		}
+		for _, name := range m.Params.Masks() {
+			list = append(list, HeldOut{name, h.ofCategories(name), h.heldOut(), draw})
+		}
+	}
+	return list
+}
+
+// HoldOut returns the columns of which masks set records aside.
+func HoldOut(masks []Spec) (columns []string) {
+	for _, m := range masks {
+		if h, ok := m.Params.(holdingOut); ok && h.heldOut() > 0 {
+			columns = append(columns, m.Params.Masks()...)
+		}
+	}
+	return columns
+}
+
+// heldDraw draws who is set aside: by the key and the record's place alone, so that masks, copies and
+// replicates have the same, and a smaller share is part of a greater one. It does not leave.
+type heldDraw struct {
+	key     keystream.Key
+	streams map[string]*keystream.Stream // by scope
+}
+
+func newHeldDraw(key keystream.Key) *heldDraw {
+	return &heldDraw{key, map[string]*keystream.Stream{}}
+}
+
+func (d *heldDraw) uniforms(dst []float64, scope string, r keystream.Records) {
+	s := d.streams[scope]
+	if s == nil {
+		s = d.key.Stream("transform/held out", scope, 0)
+		d.streams[scope] = s
+	}
+	s.Uniforms(dst, r)
+}
+
+// heldOut says which of the gathered records are set aside; nil: none.
+func (g *gathered) heldOut(key keystream.Key, share float64) []bool {
+	if share == 0 {
+		return nil
+	}
+	held, draw := make([]bool, g.n), newHeldDraw(key)
+	u := make([]float64, batch)
+	for _, run := range g.runs {
+		for from := 0; from < run.n; from += batch {
+			n := min(batch, run.n-from)
+			r := keystream.Records{Stream: run.stream, First: run.first + int64(from)}
+			if run.places != nil {
+				r.Places = run.places[from : from+n]
+			}
+			draw.uniforms(u[:n], run.scope, r)
+			for i, v := range u[:n] {
+				held[run.from+from+i] = v < share
+			}
+		}
+	}
+	return held
+}
+
+// learntFrom are the records of rows that are not set aside.
+func learntFrom(rows []int32, held []bool) []int32 {
+	if held == nil {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r int32) bool { return held[r] })
+}
+
+// with is a sum of what was gathered and of who is set aside.
+func sumWith(sum [sha256.Size]byte, held []bool) [sha256.Size]byte {
+	if held == nil {
+		return sum
+	}
+	list := sum[:]
+	for _, h := range held {
+		b := byte(0)
+		if h {
+			b = 1
+		}
+		list = append(list, b)
+	}
+	return sha256.Sum256(list)
+}
