@@ -60,40 +60,10 @@ func fill(set *tables.Set, inner []float64, around float64) (audit.Question, *pr
 	n := set.Cells()
 	q := audit.Question{Set: set, Value: make([]float64, n), Hidden: make([]bool, n), Counts: true}
 	p := &primary.Result{Status: make([]tables.Status, n), Up: make([]float64, n), Down: make([]float64, n)}
-	dims := set.Tables[0].Dimensions
-	above := make([][][]int, len(dims))
-	for k, d := range dims {
-		above[k] = make([][]int, len(d.Codes))
-		for node := range d.Codes {
-			for _, l := range d.Leaves(node) {
-				above[k][l] = append(above[k][l], node)
-			}
+	for i, above := range cellsAbove(set) {
+		for _, c := range above {
+			q.Value[c] += inner[i]
 		}
-	}
-	next := 0
-	for cell := range n {
-		_, nodes := set.Home(cell)
-		leaf := true
-		for k, node := range nodes {
-			leaf = leaf && dims[k].IsLeaf(node)
-		}
-		if !leaf {
-			continue
-		}
-		at := []int{0}
-		for k, node := range nodes {
-			var wider []int
-			for _, a := range at {
-				for _, up := range above[k][node] {
-					wider = append(wider, a*len(dims[k].Codes)+up)
-				}
-			}
-			at = wider
-		}
-		for _, a := range at {
-			q.Value[a] += inner[next]
-		}
-		next++
 	}
 	for cell, v := range q.Value {
 		if v == 1 || v == 2 {

@@ -15,8 +15,20 @@ import (
 // level splits into so many.
 func drawn(t testing.TB, mean, sd float64, levels ...[]int) (audit.Question, *primary.Result) {
 	t.Helper()
+	set, inner := drawnSet(t, levels...)
+	rng := rand.New(rand.NewPCG(7, 7))
+	counts := make([]float64, inner)
+	for i := range counts {
+		counts[i] = poisson(rng, mean*math.Exp(sd*rng.NormFloat64()))
+	}
+	return fill(set, counts, 3)
+}
+
+// drawnSet makes the set of such a table, and says how many inner cells it has.
+func drawnSet(t testing.TB, levels ...[]int) (set *tables.Set, inner int) {
+	t.Helper()
 	var dims []*tables.Dimension
-	inner := 1
+	inner = 1
 	for k, splits := range levels {
 		var h tables.Hierarchy
 		level := []string{""}
@@ -42,12 +54,7 @@ func drawn(t testing.TB, mean, sd float64, levels ...[]int) (audit.Question, *pr
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	rng := rand.New(rand.NewPCG(7, 7))
-	counts := make([]float64, inner)
-	for i := range counts {
-		counts[i] = poisson(rng, mean*math.Exp(sd*rng.NormFloat64()))
-	}
-	return fill(set, counts, 3)
+	return set, inner
 }
 
 func poisson(rng *rand.Rand, mean float64) float64 {
