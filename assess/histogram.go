@@ -83,13 +83,14 @@ func niceAbove(v float64) float64 {
 	if !(v > 0) || math.IsInf(v, 0) {
 		return 1
 	}
-	p := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, m := range []float64{1, 2, 5} {
-		if m*p > v {
-			return m * p
+	// A logarithm is rounded: that of 1000 is below 3.
+	for k := math.Floor(math.Log10(v)) - 1; ; k++ {
+		for _, m := range []float64{1, 2, 5} {
+			if nice := m * math.Pow(10, k); nice > v {
+				return nice
+			}
 		}
 	}
-	return 10 * p
 }
 
 // halfStep is half a unit of the last decimal that the values show, or of the

@@ -98,3 +98,22 @@ func TestHistogramFromItsFirstEdge(t *testing.T) {
 		t.Errorf("a value below the first edge: edges %v", below.Edges)
 	}
 }
+
+// A nice width exceeds what it is asked to, of powers of ten and of their neighbours too, and
+// the next smaller one does not.
+func TestNiceAbove(t *testing.T) {
+	for k := -300; k <= 300; k++ {
+		for m, next := range map[float64]float64{1: 2, 2: 5, 5: 10} {
+			p := math.Pow(10, float64(k))
+			v := m * p
+			// Beyond 10²² two ways to a power of ten differ in the last digits: v is then just
+			// beside a nice width.
+			exact := k >= 0 && k <= 22
+			for at, want := range map[float64]float64{v * (1 - 1e-12): v, v: next * p, v * (1 + 1e-12): next * p} {
+				if got := niceAbove(at); !(got > at) || (exact || at != v) && !(math.Abs(got-want) <= 1e-14*want) {
+					t.Errorf("above %v: %v, want %v", at, got, want)
+				}
+			}
+		}
+	}
+}
