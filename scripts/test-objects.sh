@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Object storage on servers of other people, on loopback: VersityGW, which the Go proxy has,
-# moto, which PyPI has, and Azurite, which npm has. What is asked of them is what the tests ask
-# of the server in the process, and whole releases. SERVERS chooses: versitygw, moto, azurite.
+# moto, which PyPI has, fake-gcs-server, which the Go proxy has, and Azurite, which npm has. What is asked of them is what the tests ask
+# of the server in the process, and whole releases. SERVERS chooses: versitygw, moto, gcs, azurite.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=$PWD/.cache/objects
@@ -11,7 +11,7 @@ server=
 finish() {
   [[ -z $server ]] || { kill "$server" 2>/dev/null && wait "$server" 2>/dev/null; } || true
   server=
-  unset SDLFILTER_TEST_S3 SDLFILTER_TEST_AZ
+  unset SDLFILTER_TEST_S3 SDLFILTER_TEST_GS SDLFILTER_TEST_AZ
 }
 trap 'finish; rm -rf "$work"' EXIT
 
@@ -66,6 +66,19 @@ moto() {
   finish
 }
 
+gcs() {
+  [[ -x $cache/fake-gcs-server ]] || GOBIN=$cache GOFLAGS= go install github.com/fsouza/fake-gcs-server@v1.56.1
+  port=$(free_port)
+  export SDLFILTER_TEST_GS=127.0.0.1:$port
+  "$cache/fake-gcs-server" -scheme http -host 127.0.0.1 -port "$port" -backend memory -log-level error >"$work/log" 2>&1 &
+  server=$!
+  answering "$port"
+  python3 -c 'import sys, urllib.request as u; u.urlopen(u.Request(sys.argv[1], data=b"{\"name\": \"release\"}", headers={"Content-Type": "application/json"}))' "http://$SDLFILTER_TEST_GS/storage/v1/b?project=p"
+  passes ./internal/objects/gs /real TestContract/real/conditions
+  passes ./cmd/sdlfilter TestObjectsReal TestObjectsReal/gs/parquet
+  finish
+}
+
 azurite() {
   [[ -x $cache/azurite/node_modules/.bin/azurite-blob ]] || npm install --no-audit --no-fund --silent --prefix "$cache/azurite" azurite@3.37.0
   port=$(free_port)
@@ -81,7 +94,7 @@ azurite() {
   finish
 }
 
-for s in ${SERVERS:-versitygw moto azurite}; do
+for s in ${SERVERS:-versitygw moto gcs azurite}; do
   printf -- '--- %s\n' "$s"
   "$s"
 done

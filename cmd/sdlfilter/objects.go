@@ -6,5 +6,6 @@ package main
 // builds one without it.
 import (
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/az"
+	_ "github.com/sdlfilter/sdlfilter/internal/objects/gs"
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/s3"
 )

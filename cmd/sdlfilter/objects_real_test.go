@@ -20,11 +20,15 @@ func TestObjectsReal(t *testing.T) {
 		env          map[string]string
 	}{
 		{"s3://release/whole", url, objecttest.Environment(t, url, access, secret)},
+		{"gs://release/whole", os.Getenv("SDLFILTER_TEST_GS"), nil},
 		{"az://release/whole", os.Getenv("SDLFILTER_TEST_AZ"), map[string]string{"AZURE_STORAGE_CONNECTION_STRING": os.Getenv("SDLFILTER_TEST_AZ")}},
 	} {
 		t.Run(c.root[:2], func(t *testing.T) {
 			if c.server == "" {
 				t.Skip("the environment names no server (make test-objects)")
+			}
+			if c.root[:2] == "gs" {
+				c.env = map[string]string{"STORAGE_EMULATOR_HOST": objecttest.Mended(t, c.server)}
 			}
 			for _, format := range []string{"csv", "jsonl", "parquet"} {
 				t.Run(format, func(t *testing.T) { releaseOnServer(t, format, c.root+"/"+format, c.env) })
@@ -34,7 +38,7 @@ func TestObjectsReal(t *testing.T) {
 }
 
 func releaseOnServer(t *testing.T, format, root string, env map[string]string) {
-	s := &store{t: t, dir: t.TempDir(), server: &objecttest.Server{URL: "http://127.0.0.1"}}
+	s := &store{t: t, dir: t.TempDir(), scheme: "s3", server: &objecttest.Server{URL: "http://127.0.0.1"}}
 	canaryInputs(t, s.dir)
 	for k, v := range env {
 		if v != "" {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,21 +23,38 @@ type store struct {
 	t      *testing.T
 	dir    string
 	server *objecttest.Server
+	scheme string // in whose place the tests write s3
 	env    []string
 }
 
-func newStore(t *testing.T) *store {
+func newStore(t *testing.T) *store { return newStoreOf(t, "s3") }
+
+// newStoreOf is a store whose server speaks the protocol of a scheme, s3 or gs.
+func newStoreOf(t *testing.T, scheme string) *store {
 	t.Helper()
-	s := &store{t: t, dir: t.TempDir(), server: objecttest.New(t, "data")}
+	s := &store{t: t, dir: t.TempDir(), scheme: scheme}
+	if scheme == "gs" {
+		s.server = objecttest.NewGS(t, "data")
+	} else {
+		s.server = objecttest.New(t, "data")
+	}
 	canaryInputs(t, s.dir)
 	s.lead(objecttest.AccessKey, objecttest.SecretKey)
 	return s
 }
 
+// at has a text name this store's objects.
+func (s *store) at(text string) string { return strings.ReplaceAll(text, "s3://", s.scheme+"://") }
+
 // lead leads the program to the server with these credentials.
 func (s *store) lead(access, secret string) {
 	s.env = nil
-	for name, value := range objecttest.Environment(s.t, s.server.URL, access, secret) {
+	env := objecttest.Environment(s.t, s.server.URL, access, secret)
+	env["GOOGLE_APPLICATION_CREDENTIALS"] = "/dev/null/none"
+	if s.scheme == "gs" {
+		env = objecttest.GSEnvironment(s.t, s.server.URL, secret)
+	}
+	for name, value := range env {
 		if value != "" {
 			s.env = append(s.env, name+"="+value)
 		}
@@ -47,6 +65,10 @@ func (s *store) lead(access, secret string) {
 // credentials.
 func (s *store) run(args ...string) (status int, words string) {
 	s.t.Helper()
+	args = slices.Clone(args)
+	for i := range args {
+		args[i] = s.at(args[i])
+	}
 	cmd := program(s.t, s.dir, args...)
 	for _, v := range cmd.Env {
 		if !strings.HasPrefix(v, "AWS_") && !strings.HasPrefix(v, "SDLFILTER_S3_") {
@@ -60,7 +82,7 @@ func (s *store) run(args ...string) (status int, words string) {
 		s.t.Fatal(err)
 	}
 	s.clean("what the program says", out)
-	for _, never := range []string{objecttest.AccessKey, objecttest.SecretKey, s.server.URL, "X-Amz-", "SDK 20"} {
+	for _, never := range []string{objecttest.AccessKey, objecttest.SecretKey, s.server.URL, "X-Amz-", "SDK 20", "upload_id", "session-"} {
 		if bytes.Contains(out, []byte(never)) {
 			s.t.Errorf("%q: says %q:\n%s", args, never, out)
 		}
@@ -101,7 +123,7 @@ quarantine: {jsonl: "%[4]squarantine.jsonl"}
 gate: {rules: [%[6]s]}
 report: {json: "%[4]sreport.json", html: "%[4]sreport.html"}
 `, format, from, to, report, types, rule)
-	if err := os.WriteFile(filepath.Join(s.dir, "c.yaml"), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, "c.yaml"), []byte(s.at(text)), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -138,10 +160,11 @@ sink: {arrow: {path: in.arrow}}
 // TestObjectsAsFiles releases from objects to objects what is released from files to
 // files, to the bit, in each format, one object and a folder of them.
 func TestObjectsAsFiles(t *testing.T) {
-	for _, format := range []string{"parquet", "csv", "jsonl", "arrow"} {
-		t.Run(format, func(t *testing.T) {
+	for _, c := range []string{"s3 parquet", "s3 csv", "s3 jsonl", "s3 arrow", "gs parquet", "gs jsonl"} {
+		t.Run(c, func(t *testing.T) {
 			t.Parallel()
-			s := newStore(t)
+			scheme, format, _ := strings.Cut(c, " ")
+			s := newStoreOf(t, scheme)
 			if format == "arrow" {
 				s.arrow()
 			}
@@ -230,8 +253,16 @@ func (s *store) left(keys ...string) {
 // TestObjectsRefused has the gate refuse a release: what is there stays, and the
 // confidential report alone is new.
 func TestObjectsRefused(t *testing.T) {
-	t.Parallel()
-	s := newStore(t)
+	for _, scheme := range []string{"s3", "gs"} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			objectsRefused(newStoreOf(t, scheme))
+		})
+	}
+}
+
+func objectsRefused(s *store) {
+	t := s.t
 	s.upload("in.csv", "in/in.csv")
 	s.server.Set("data", "out/release.csv", []byte("earlier"))
 	s.config("csv", "s3://data/in/in.csv", "s3://data/out/release.csv", "s3://data/out/", "{column: wage, min_rmse: 1000000000}")
@@ -255,16 +286,25 @@ func TestObjectsChange(t *testing.T) {
 			s.server.Set("data", "out/report.json", []byte("theirs"))
 			s.server.Set("data", "out/release/_SUCCESS", []byte("theirs"))
 		},
+		"gs changed": func(s *store) { s.server.Set("data", "in/1.csv", []byte("name,note,wage,kind\nx,y,1.5,a\n")) },
+		"gs taken": func(s *store) {
+			s.server.Set("data", "out/report.json", []byte("theirs"))
+			s.server.Set("data", "out/release/_SUCCESS", []byte("theirs"))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStore(t)
+			scheme := "s3"
+			if strings.HasPrefix(name, "gs ") {
+				scheme = "gs"
+			}
+			s := newStoreOf(t, scheme)
 			s.upload("in.csv", "in/1.csv")
 			s.config("csv", "s3://data/in", "s3://data/out/release", "s3://data/out/", passes)
 			var reads atomic.Int64
 			s.server.Failing(func(r *http.Request) *objecttest.Fault {
 				// The report is looked for when everything else is open.
-				if r.Method == http.MethodHead && strings.HasSuffix(r.URL.Path, "/report.public.json") && reads.Add(1) == 1 {
+				if (r.Method == http.MethodHead || scheme == "gs") && strings.HasSuffix(r.URL.Path, "/report.public.json") && reads.Add(1) == 1 {
 					change(s)
 				}
 				return nil
@@ -273,7 +313,7 @@ func TestObjectsChange(t *testing.T) {
 			if status != exitFailed || reads.Load() != 1 {
 				t.Fatalf("status %d: %s", status, words)
 			}
-			if name == "taken" {
+			if strings.HasSuffix(name, "taken") {
 				if !strings.Contains(words, "not what was there before") {
 					t.Error(words)
 				}
@@ -288,22 +328,29 @@ func TestObjectsChange(t *testing.T) {
 // TestObjectsFail has credentials expire and a server go down in the middle: status 1,
 // nothing is published.
 func TestObjectsFail(t *testing.T) {
-	for name, fault := range map[string]objecttest.Fault{
-		"have expired": {Status: 400, Code: "ExpiredToken"}, "too busy": {Status: 503, Code: "SlowDown"},
+	for _, c := range []struct {
+		scheme, words string
+		fault         objecttest.Fault
+	}{
+		{"s3", "have expired", objecttest.Fault{Status: 400, Code: "ExpiredToken"}},
+		{"s3", "too busy", objecttest.Fault{Status: 503, Code: "SlowDown"}},
+		{"gs", "have expired", objecttest.Fault{Status: 401, Code: "authError"}},
+		{"gs", "too busy", objecttest.Fault{Status: 503, Code: "backendError"}},
 	} {
 		for _, at := range []string{"GET", "PUT"} {
-			t.Run(name+" "+at, func(t *testing.T) {
+			t.Run(c.scheme+" "+c.words+" "+at, func(t *testing.T) {
 				t.Parallel()
-				s := newStore(t)
+				s := newStoreOf(t, c.scheme)
 				s.upload("in.parquet", "in/in.parquet")
 				s.config("parquet", "s3://data/in/in.parquet", "s3://data/out/release.parquet", "s3://data/out/", passes)
 				s.server.Failing(func(r *http.Request) *objecttest.Fault {
-					if r.Method == at {
-						return &fault
+					// Google's writes are POSTs where they are small.
+					if r.Method == at || at == "PUT" && strings.HasPrefix(r.URL.Path, "/upload/") {
+						return &c.fault
 					}
 					return nil
 				})
-				if status, words := s.run("run", "c.yaml"); status != exitFailed || !strings.Contains(words, name) {
+				if status, words := s.run("run", "c.yaml"); status != exitFailed || !strings.Contains(words, c.words) {
 					t.Errorf("status %d: %s", status, words)
 				}
 				s.left()
@@ -323,9 +370,9 @@ func TestObjectsBadInput(t *testing.T) {
 		status           int
 		words            string
 	}{
-		{"ftp://data/in.csv", out, "", exitUsage, "source.csv.path: must be a path of this machine or begin with one of az://, s3://; ftp:// is not known (c.yaml:4:"},
-		{in, "gs://data/out.csv", "", exitUsage, "sink.csv.path: must not begin with gs://, which is not supported"},
-		{in, out, "gs://data/", exitUsage, "report.json: must not begin with gs://"},
+		{"ftp://data/in.csv", out, "", exitUsage, "source.csv.path: must be a path of this machine or begin with one of az://, gs://, s3://; ftp:// is not known (c.yaml:4:"},
+		{in, "gs://data", "", exitUsage, "sink.csv.path: must name an object or a folder"},
+		{in, "gs://data/out.csv", "", exitFailed, "gs://data: access denied: no credentials were found, or they could not be renewed: see GOOGLE_APPLICATION_CREDENTIALS"},
 		{in, "az://data", "", exitUsage, "sink.csv.path: must name an object or a folder"},
 		{"az://data/in.csv", out, "", exitFailed, "az://data: access denied: no account was found"},
 		{"s3:///in.csv", out, "", exitUsage, "source.csv.path: must name a bucket"},
@@ -360,10 +407,11 @@ func TestObjectsBadInput(t *testing.T) {
 // TestObjectsInShards releases from objects to objects in shards whose manifest and states
 // are objects as well, and holds the records against those of one run.
 func TestObjectsInShards(t *testing.T) {
-	for _, format := range []string{"parquet", "csv", "jsonl"} {
-		t.Run(format, func(t *testing.T) {
+	for _, c := range []string{"s3 parquet", "s3 csv", "s3 jsonl", "gs parquet", "gs csv"} {
+		t.Run(c, func(t *testing.T) {
 			t.Parallel()
-			s := newStore(t)
+			scheme, format, _ := strings.Cut(c, " ")
+			s := newStoreOf(t, scheme)
 			in := "in." + format
 			s.config(format, in, "local/release."+format, "local/", passes)
 			if status, words := s.run("run", "c.yaml"); status != exitDone {
@@ -391,7 +439,7 @@ func TestObjectsInShards(t *testing.T) {
 				{exitDone, "s3://data/out/release", []string{"shard", "commit", plan, "--states", states}},
 				{exitDone, "belong together", []string{"verify", "s3://data/out/report.json"}},
 			} {
-				if status, words := s.run(c.args...); status != c.status || !strings.Contains(words, c.words) {
+				if status, words := s.run(c.args...); status != c.status || !strings.Contains(words, s.at(c.words)) {
 					t.Errorf("%q: status %d, want %d and %q:\n%s", c.args, status, c.status, c.words, words)
 				}
 			}
@@ -408,7 +456,7 @@ func TestObjectsInShards(t *testing.T) {
 			if format != "parquet" && !bytes.Equal(got, want) || len(got) == 0 {
 				t.Errorf("the release is not that of one run: %d bytes, and %d", len(got), len(want))
 			}
-			if _, err := os.Stat(filepath.Join(s.dir, "s3:")); err == nil {
+			if _, err := os.Stat(filepath.Join(s.dir, scheme+":")); err == nil {
 				t.Error("a folder s3: was made")
 			}
 		})
@@ -418,8 +466,16 @@ func TestObjectsInShards(t *testing.T) {
 // TestObjectsKilled kills a run while it uploads: nothing of it is seen, and all that it
 // leaves is an upload that is not complete.
 func TestObjectsKilled(t *testing.T) {
-	t.Parallel()
-	s := newStore(t)
+	for _, scheme := range []string{"s3", "gs"} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			objectsKilled(newStoreOf(t, scheme))
+		})
+	}
+}
+
+func objectsKilled(s *store) {
+	t := s.t
 	var in bytes.Buffer
 	in.WriteString("name,note,wage,kind\n")
 	for i := range 900_000 {
@@ -431,7 +487,7 @@ func TestObjectsKilled(t *testing.T) {
 	begun := make(chan struct{})
 	var once atomic.Bool
 	s.server.Failing(func(r *http.Request) *objecttest.Fault {
-		if r.URL.Query().Has("partNumber") && once.CompareAndSwap(false, true) {
+		if q := r.URL.Query(); (q.Has("partNumber") || q.Has("upload_id")) && once.CompareAndSwap(false, true) {
 			close(begun)
 			return &objecttest.Fault{Wait: time.Hour}
 		}

@@ -17,6 +17,14 @@ const (
 	KMSVariable = "SDLFILTER_S3_SSE_KMS_KEY_ID" // the key of KMS; "": the bucket's
 )
 
+// Variables of the environment for Google Cloud Storage: with which key a release is
+// encrypted where it lies, projects/…/cryptoKeys/… (without it, as the bucket's default has
+// it); and the address of a server of one's own.
+const (
+	GSKMSVariable      = "SDLFILTER_GS_KMS_KEY"
+	GSEndpointVariable = "SDLFILTER_GS_ENDPOINT"
+)
+
 // Info is what is known of an object without its content.
 type Info struct {
 	Key      string
@@ -44,8 +52,8 @@ type Bucket interface {
 	List(ctx context.Context, prefix string, found func(Info) error) error
 	// Put writes a whole object. mark is what Head says of it afterwards.
 	Put(ctx context.Context, key string, data []byte, mark string, c Condition) error
-	// Begin begins an object of several parts.
-	Begin(ctx context.Context, key, mark string) (Upload, error)
+	// Begin begins an object of several parts, which is completed on the condition given.
+	Begin(ctx context.Context, key, mark string, c Condition) (Upload, error)
 	// Resume is an upload that another process has begun, from its Token.
 	Resume(key string, token json.RawMessage) (Upload, error)
 	Delete(ctx context.Context, key string) error
@@ -55,7 +63,7 @@ type Bucket interface {
 type Upload interface {
 	// Part writes the number-th part, from 1. It can be called concurrently, and again.
 	Part(ctx context.Context, number int, data []byte) error
-	// Complete makes the object of its parts.
+	// Complete makes the object of its parts, on the condition on which it was begun.
 	Complete(ctx context.Context, c Condition) error
 	Abort(ctx context.Context) error
 	// Token is what another process needs to complete the parts that were written so far,

@@ -24,12 +24,15 @@ func (w *Writer) Hold() (*Held, error) {
 	if w.done {
 		return nil, errors.New("the object is committed or given up")
 	}
+	if !w.cond.Absent {
+		return nil, errors.New("the object's name is taken, and what is held gets a name that nothing has")
+	}
 	if err := w.Finish(); err != nil {
 		return nil, err
 	}
 	if w.upload == nil {
 		// What is small is one part.
-		up, err := w.bucket.Begin(w.ctx, w.key, w.mark)
+		up, err := w.bucket.Begin(w.ctx, w.key, w.mark, w.cond)
 		if err != nil {
 			return nil, err
 		}

@@ -91,9 +91,7 @@ func Check(ps *check.Problems, field, path string) {
 
 func unknown(s string) error {
 	switch s {
-	case "gs":
-		return fmt.Errorf("must not begin with %s://, which is not supported: the client for it would make the program larger by half; copy the files to this machine, or to s3:// or az://", s)
-	case "s3", "az":
+	case "s3", "gs", "az":
 		return fmt.Errorf("must not begin with %s://: this program was built without object storage (-tags noobjects)", s)
 	}
 	return fmt.Errorf("must be a path of this machine or begin with one of %s; %s:// is not known", list(), s)

@@ -120,7 +120,7 @@ func (w *Writer) partSize() int {
 // send has the part uploaded, in the background.
 func (w *Writer) send() error {
 	if w.upload == nil {
-		up, err := w.bucket.Begin(w.ctx, w.key, w.mark)
+		up, err := w.bucket.Begin(w.ctx, w.key, w.mark, w.cond)
 		if err != nil {
 			return err
 		}

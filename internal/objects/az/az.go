@@ -144,7 +144,7 @@ type upload struct {
 	sizes map[int]int64 // by the blocks' numbers
 }
 
-func (b *bucket) Begin(_ context.Context, key, mark string) (objects.Upload, error) {
+func (b *bucket) Begin(_ context.Context, key, mark string, _ objects.Condition) (objects.Upload, error) {
 	return &upload{bucket: b, key: key, mark: mark, sizes: map[int]int64{}}, nil
 }
 

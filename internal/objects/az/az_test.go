@@ -111,7 +111,7 @@ func TestErrors(t *testing.T) {
 		_, head := b.Head(t.Context(), "k")
 		_, get := b.Get(t.Context(), "k", `"e"`, 0, 1)
 		put := b.Put(t.Context(), "k", []byte("x"), "m", objects.Condition{Absent: true})
-		up, err := b.Begin(t.Context(), "k", "m")
+		up, err := b.Begin(t.Context(), "k", "m", objects.Condition{Absent: true})
 		if err != nil {
 			t.Fatal(err)
 		}

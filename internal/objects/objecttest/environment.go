@@ -1,6 +1,7 @@
 package objecttest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -33,6 +34,30 @@ func Use(t testing.TB, url, accessKey, secretKey string) {
 	}
 	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN", "AWS_PROFILE", "SDLFILTER_S3_SSE", "SDLFILTER_S3_SSE_KMS_KEY_ID"} {
 		os.Unsetenv(name) // Setenv above has it restored
+	}
+	objects.Forget()
+	t.Cleanup(objects.Forget)
+}
+
+// GSEnvironment is the variables that lead a program to a server of NewGS, with credentials
+// that it gives tokens for.
+func GSEnvironment(t testing.TB, url, secret string) map[string]string {
+	file := filepath.Join(t.TempDir(), "credentials.json")
+	text := fmt.Sprintf(`{"type": "authorized_user", "client_id": "a-client", "client_secret": %[1]q, "refresh_token": %[1]q, "token_uri": %[2]q}`, secret, url+"/token")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{
+		objects.GSEndpointVariable: url, "GOOGLE_APPLICATION_CREDENTIALS": file, objects.GSKMSVariable: "",
+		"STORAGE_EMULATOR_HOST": "", "GOOGLE_CLOUD_QUOTA_PROJECT": "",
+	}
+}
+
+// UseGS has this process use a server of NewGS.
+func UseGS(t *testing.T, url string) {
+	t.Helper()
+	for name, value := range GSEnvironment(t, url, SecretKey) {
+		t.Setenv(name, value)
 	}
 	objects.Forget()
 	t.Cleanup(objects.Forget)

@@ -1,6 +1,6 @@
 // Package objecttest is a server of the S3 protocol for tests, in the process: what the
-// program asks for and no more, with conditions as Amazon's have been since 2024. It can
-// be made to fail. The same tests run against servers of other people (make test-objects).
+// program asks for and no more, with conditions as Amazon's have been since 2024; or of the
+// protocol of Google Cloud Storage. It can be made to fail. The same tests run against servers of other people (make test-objects).
 package objecttest
 
 import (
@@ -39,8 +39,12 @@ type Server struct {
 	buckets map[string]map[string]*Object
 	uploads map[string]*pending
 	serial  int
-	fault   func(*http.Request) *Fault
-	log     []string
+	// Of Google's protocol.
+	google   bool
+	sessions map[string]*session
+	token    string
+	fault    func(*http.Request) *Fault
+	log      []string
 }
 
 // Object is an object as the server keeps it.
@@ -65,6 +69,7 @@ type Fault struct {
 	Cut    int    // cut the connection after so many bytes of the answer's body; -1: before anything is done
 	Wait   time.Duration
 	ETag   string // give this one in place of the right one
+	Take   int    // of Google's protocol: keep so many bytes of a part, and answer 503
 }
 
 // New starts a server with a bucket, and has the environment lead to it, without any
@@ -99,7 +104,13 @@ func (s *Server) Requests() []string {
 func (s *Server) Uploads() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.uploads)
+	n := len(s.uploads)
+	for _, up := range s.sessions {
+		if up.done == nil && !up.givenUp {
+			n++
+		}
+	}
+	return n
 }
 
 // GiveUp ends every upload that is not complete, as a rule of a bucket's lifecycle does.
@@ -107,12 +118,17 @@ func (s *Server) GiveUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.uploads)
+	clear(s.sessions)
 }
 
 // Set puts an object, beside the protocol.
 func (s *Server) Set(bucket, key string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.google {
+		s.buckets[bucket][key] = s.objectGS(data, http.Header{})
+		return
+	}
 	s.buckets[bucket][key] = s.object(data, etagOf(data), nil)
 }
 
@@ -183,12 +199,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case f.Cut < 0:
 		panic(http.ErrAbortHandler)
+	case f.Status != 0 && s.google:
+		refuseGS(w, f.Status, f.Code)
+		return
 	case f.Status != 0:
 		refuse(w, f.Status, f.Code)
 		return
 	}
 	answer := httptest.NewRecorder()
-	s.serve(answer, r, bucket, key, body)
+	if s.google {
+		s.serveGS(answer, r, body, f)
+	} else {
+		s.serve(answer, r, bucket, key, body)
+	}
 	if f.Lose {
 		panic(http.ErrAbortHandler)
 	}
@@ -197,6 +220,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if f.ETag != "" && answer.Header().Get("ETag") != "" {
 		w.Header().Set("ETag", f.ETag)
+	}
+	if f.ETag != "" && answer.Header().Get("X-Goog-Generation") != "" {
+		w.Header().Set("X-Goog-Generation", f.ETag)
 	}
 	w.WriteHeader(answer.Code)
 	text := answer.Body.Bytes()

@@ -166,7 +166,7 @@ type upload struct {
 	parts map[int]types.CompletedPart
 }
 
-func (b *bucket) Begin(ctx context.Context, key, mark string) (objects.Upload, error) {
+func (b *bucket) Begin(ctx context.Context, key, mark string, _ objects.Condition) (objects.Upload, error) {
 	out, err := b.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
 		Bucket: &b.name, Key: &key, Metadata: map[string]string{markKey: mark},
 		ServerSideEncryption: b.sse, SSEKMSKeyId: b.kms, ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,

@@ -216,7 +216,7 @@ func TestErrors(t *testing.T) {
 			_, err := b.Get(t.Context(), "k", `"e"`, 0, 1)
 			errs = append(errs, err)
 			errs = append(errs, objects.PutWhole(t.Context(), b, "k", nil, objects.Condition{}))
-			_, err = b.Begin(t.Context(), "k", "m")
+			_, err = b.Begin(t.Context(), "k", "m", objects.Condition{})
 			errs = append(errs, err)
 			for i, err := range errs {
 				if err == nil || !strings.Contains(err.Error(), c.words) || c.want != nil && !errors.Is(err, c.want) {

@@ -19,7 +19,7 @@ then see other rows, in another order; and what a task hands on is out of reach 
 others are done. So the data are fixed before they are masked, and masked data leave Spark's
 hands only by the commit.
 
-Source and release may be objects (``s3://``, ``az://``), as the program takes them. Manifest,
+Source and release may be objects (``s3://``, ``gs://``, ``az://``), as the program takes them. Manifest,
 states and a staged DataFrame are files: ``work`` names a folder for them that all executors see.
 """
 
