@@ -192,8 +192,11 @@ type Identity struct {
 	// ReplicatedUniques is the share of the unique combinations of keys that stand in the
 	// release, of keys of which masks change some.
 	ReplicatedUniques Float
+	// AttributeDisclosure is what the share of right guesses of synthetic values of the records that
+	// models learnt from may be above that of the records that were set aside.
+	AttributeDisclosure Float
 	// Sampled says that not all records were looked at. The least k, the greatest
-	// risk and the replicated uniques are then NaN: a record that was not drawn may decide them.
+	// risk, the replicated uniques and the attribute disclosure are then NaN: a record that was not drawn may decide them.
 	Sampled bool
 	// Inverted counts the values that were computed back from the release and the
 	// list of masks; nil where that was not tried.

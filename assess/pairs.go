@@ -24,12 +24,19 @@ type Pairs struct {
 	// CarriedReleased are the released values' codes in the order of CarriedColumns; where
 	// Options.Released does not list a column its entry is nil.
 	CarriedReleased [][]float64
+
+	// Place says where record i is: in which scope and stream, and where in that.
+	Place func(i int) (scope string, stream int, place int64)
 }
 
 // Pairs returns what the sample holds.
 func (a *Accumulator) Pairs() Pairs {
 	a.sample.Settle()
 	p := Pairs{Records: a.records, Complete: int64(a.sample.Len()) == a.records, CarriedColumns: a.opts.Carry}
+	p.Place = func(i int) (string, int, int64) {
+		from := a.sample.From[i]
+		return from.Scope, int(from.Stream), a.sample.Row[i]
+	}
 	n := len(a.opts.Columns)
 	for c := range n {
 		p.Original = append(p.Original, a.sample.Values[2*c])

@@ -115,6 +115,12 @@ var RespondentMeasures = []RespondentMeasure{
 		words: "share of unique combinations of keys that stand in the release", Advice: "mask or synthesise more of the keys, recode them more coarsely before that, or release fewer of them",
 		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxReplicatedUniques) }, number: func(id *Identity) *Float { return &id.ReplicatedUniques },
 	},
+	{
+		Name: "max_attribute_disclosure", Label: "attribute disclosure", Part: "attribute",
+		Form: AsShare, One: "guessed beyond chance", Many: "guessed beyond chance",
+		words: "share of synthetic values guessed rightly of those learnt from beyond those set aside, with two standard errors,", Advice: "synthesise with larger leaves (leaf) or fewer columns in on, hold out more records where the standard error decides, or leave the column out",
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxAttributeDisclosure) }, number: func(id *Identity) *Float { return &id.AttributeDisclosure },
+	},
 }
 
 func given(v *float64) (float64, bool) {

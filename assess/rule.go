@@ -25,6 +25,8 @@ type Rule struct {
 	MaxPMSE        *float64 `yaml:"max_pmse" doc:"greatest propensity score mean squared error of the masked categorical keys together, 0 to 0.25, where no combination is on both sides; needs assess.intruder.uniqueness"`
 
 	MaxReplicatedUniques *float64 `yaml:"max_replicated_uniques" share:"whole" doc:"greatest share of the combinations of categorical keys that one record alone has, 0 to 1, that stand in the release; needs assess.intruder.uniqueness and all records in the sample"`
+
+	MaxAttributeDisclosure *float64 `yaml:"max_attribute_disclosure" share:"whole" doc:"greatest share, 0 to 1, by which values of synthetic columns may be guessed more often of records that their models were fitted to than of those that were set aside, at two standard errors; needs assess.intruder.attribute and all records in the sample"`
 }
 
 // Verdict is what the gate says of a release.

@@ -17,6 +17,7 @@ type Intruder struct {
 	Uniqueness  *IntruderUniqueness `yaml:"uniqueness" doc:"count the combinations of the categorical keys: k-anonymity, individual and household risk, SUDA2 scores, l-diversity"`
 	Interval    []float64           `yaml:"interval" doc:"widths of interval disclosure, in standard deviations of a column: 0.05; what it finds falls with every further column, also where linkage finds nearly everyone"`
 	Utility     *IntruderUtility    `yaml:"utility" doc:"what masking has cost beside U: IL1s, moments, eigenvalues, distances of distributions"`
+	Attribute   *IntruderAttribute  `yaml:"attribute" doc:"guess the values of synthetic columns by the nearest released record, of records that their models were fitted to and of those that held_out sets aside"`
 	Inversion   bool                `yaml:"inversion" default:"false" doc:"an intruder who knows the list of masks tries to undo it; a value that is computed back fails the release, under any rules"`
 }
 
@@ -61,6 +62,11 @@ type IntruderUniqueness struct {
 	Approximate bool     `yaml:"approximate" default:"true" doc:"individual risk by the formula of the established package, as other tools compute it; false: exactly"`
 }
 
+// IntruderAttribute says how values of synthetic columns are guessed.
+type IntruderAttribute struct {
+	Within float64 `yaml:"within" default:"0.05" doc:"a guessed number is right within so many standard deviations of the original column"`
+}
+
 // IntruderUtility says which measures of utility are taken beyond those that
 // need no choice.
 type IntruderUtility struct {
@@ -82,7 +88,7 @@ func (a *Assess) Asked() bool { return len(a.IntruderKeys()) > 0 || a.Intruder !
 // and uniqueness are meant, as far as the types of the keys allow. It holds of a
 // nil Intruder that none is.
 func (in *Intruder) Named() bool {
-	return in != nil && (in.Linkage != nil || in.Bayes != nil || in.Uniqueness != nil || in.Interval != nil || in.Utility != nil || in.Inversion)
+	return in != nil && (in.Linkage != nil || in.Bayes != nil || in.Uniqueness != nil || in.Interval != nil || in.Utility != nil || in.Attribute != nil || in.Inversion)
 }
 
 // named reports whether a part of the intruder is named, by its name in the file.

@@ -51,6 +51,9 @@ func (l *loader) validateIntruder(p *Pipeline) {
 	if in.Utility != nil {
 		l.validateRegressions(p, path+".utility.regressions")
 	}
+	if in.Attribute != nil {
+		l.validateAttribute(p, path+".attribute")
+	}
 	if in.Inversion && len(p.Masks) == 0 && l.Sound("masks", path+".inversion") {
 		l.Wrong(path+".inversion", "needs masks: without any there is nothing to undo")
 	}
@@ -152,6 +155,7 @@ func (l *loader) validateKeyedParts(p *Pipeline) {
 		{"linkage", in.Linkage != nil, in.Linkage != nil && in.Linkage.Distance != "gower", "; with distance: gower those are compared too"},
 		{"bayes", in.Bayes != nil, true, ""},
 		{"uniqueness", in.Uniqueness != nil, false, ""},
+		{"attribute", in.Attribute != nil, false, ""},
 	}
 	if len(a.IntruderKeys()) == 0 && !in.Named() && !l.HasStrange(path) {
 		l.Wrong(path, "needs columns with role: key, or assess.keys, the columns that an intruder may know; or name a part that needs none: interval, utility, inversion")
@@ -287,6 +291,27 @@ func (l *loader) validateRegressions(p *Pipeline, list string) {
 	}
 }
 
+// validateAttribute demands columns of which records are set aside, and of each a key beside it.
+func (l *loader) validateAttribute(p *Pipeline, path string) {
+	sound := l.Sound("masks", path)
+	var ps check.Problems
+	ps.AtLeast("within", p.Assess.Intruder.Attribute.Within, 0)
+	l.Within(path, ps)
+	if !sound {
+		return
+	}
+	columns := transform.HoldOut(p.Masks)
+	if len(columns) == 0 {
+		l.Wrong(path, "needs a synthesise mask with held_out, such as held_out: 0.1: without records that are set aside nobody can tell what is known of those in the release from what is known of all")
+	}
+	keys := p.Assess.IntruderKeys()
+	for _, name := range columns {
+		if len(keys) == 1 && keys[0] == name && l.Sound("assess.keys") {
+			l.Wrong(path, "needs a key beside %q, by which it is guessed", name)
+		}
+	}
+}
+
 // validateIdentityRule demands that what a rule about the respondents judges is
 // measured, and before anything is released.
 func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
@@ -320,8 +345,11 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 		switch {
 		case !limit.ByDefault && !in.Named():
 			who := "the Bayesian intruder, who"
-			if limit.Part == "inversion" {
+			switch limit.Part {
+			case "inversion":
 				who = "the intruder who knows the masks, who"
+			case "attribute":
+				who = "the guess of synthetic values, which"
 			}
 			l.Wrong(at, "needs %s is not asked for by default: %s", who, add)
 		case in.Named():

@@ -35,6 +35,7 @@ func (a *Attack) Summary(w io.Writer, color bool, width int) {
 	t.inversion(v.Inversion)
 	t.cost(v.Cost)
 	t.categories(v.Categories)
+	t.attribute(v.Attribute)
 	_, _ = io.WriteString(w, t.String())
 }
 

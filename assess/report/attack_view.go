@@ -42,6 +42,7 @@ type attackView struct {
 	Cost      *costView
 
 	Categories *categoriesView
+	Attribute  *attributeView
 }
 
 type intervalView struct {
@@ -124,6 +125,9 @@ func viewAttack(a *attack.Result, at string) *attackView {
 	}
 	if a.Utility != nil {
 		v.Cost = viewCost(a.Utility, at+"/utility")
+	}
+	if a.Attribute != nil {
+		v.Attribute = viewAttribute(a.Attribute, a.Sampled > 0, at+"/attribute")
 	}
 	v.Categories = viewCategories(a.Categories, a.Replicated, at+"/categories")
 	return v

@@ -78,6 +78,7 @@ type Options struct {
 	Categories bool // what masks have taken from the categorical columns, where they have changed any
 	Averaging  bool // with Data.Earlier
 	Inversion  *Inversion
+	Attribute  *Attribute // what synthetic columns tell of the records that their models learnt from
 }
 
 // Linkage says how records are linked by distance.

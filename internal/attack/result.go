@@ -48,6 +48,8 @@ type Result struct {
 	Averaging     *Averaging             `json:"averaging,omitempty" doc:"what the mean of several releases gives away"`
 	Inversion     *inversion.Result      `json:"inversion,omitempty" doc:"what is computed back by whoever knows the list of masks and what was published"`
 
+	Attribute *Disclosure `json:"attribute,omitempty" doc:"what synthetic columns tell of the records that their models were fitted to, beyond what they tell of those that were set aside; at least that where the attack was computed on a sample"`
+
 	chosen []int32 // record of each target, ascending
 }
 
@@ -104,6 +106,12 @@ var takenFrom = map[string]func(*Result) (float64, bool){
 			}
 		}
 		return most, ok
+	},
+	"max_attribute_disclosure": func(r *Result) (float64, bool) {
+		if r.Attribute == nil {
+			return 0, false
+		}
+		return r.Attribute.Most(), true
 	},
 	"max_changed":      ofCategories((*loss.Categories).MostChanged),
 	"max_entropy_lost": ofCategories((*loss.Categories).MostLost),

@@ -35,6 +35,11 @@ func Run(ctx context.Context, d Data, o Options) (*Result, error) {
 	if err := o.check(&d); err != nil {
 		return nil, err
 	}
+	if o.Attribute != nil {
+		if err := o.Attribute.check(&d, n); err != nil {
+			return nil, err
+		}
+	}
 	a := attack{d: &d, o: &o, n: n, r: &Result{Schema: Schema, Records: int64(n), Keys: []string{}}}
 	if d.Records > int64(n) {
 		a.r.Records, a.r.Sampled = d.Records, n
@@ -61,6 +66,7 @@ func Run(ctx context.Context, d Data, o Options) (*Result, error) {
 		{"categories", o.Categories && len(a.masked()) > 0, a.categories},
 		{"averaging", o.Averaging, a.averaging},
 		{"inversion", o.Inversion != nil, a.inversion},
+		{"attribute", o.Attribute != nil, a.attribute},
 	} {
 		if !part.asked {
 			continue

@@ -42,40 +42,40 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*attack.R
 		return nil, none, fmt.Errorf("source: %w", err)
 	}
 	defer src.Close()
-	acc, pl, err := masked(ctx, p, o, src, key)
+	acc, pl, chain, err := masked(ctx, p, o, src, key)
 	if err != nil {
 		return nil, none, err
 	}
 	o.Progress.Measuring()
-	return onPairs(ctx, pl, acc.Pairs())
+	return onPairs(ctx, pl, chain, acc.Pairs())
 }
 
 // masked runs the masks over the source and takes in the pairs.
-func masked(ctx context.Context, p *config.Pipeline, o pipeline.Options, src connectors.Source, key keystream.Key) (*assess.Accumulator, *pipeline.Plan, error) {
+func masked(ctx context.Context, p *config.Pipeline, o pipeline.Options, src connectors.Source, key keystream.Key) (*assess.Accumulator, *pipeline.Plan, *transform.Chain, error) {
 	pl, err := pipeline.NewPlan(p, src, true)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if left := pl.Intruder.Unmeasured(); left != "" {
 		o.Log.Warn().Msg(left)
 	}
 	if err := pl.Settle(ctx, o.Progress); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	chain, err := pl.NewChain(ctx, key, o.Progress)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	options, err := pl.AssessOptions(key, chain)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if !pl.Measures() {
-		return nil, nil, pipeline.DataErrorf("no numeric column is masked, sensitive or a key, and no key is counted: there is nothing to attack")
+		return nil, nil, nil, pipeline.DataErrorf("no numeric column is masked, sensitive or a key, and no key is counted: there is nothing to attack")
 	}
 	acc, err := assess.New(options)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	o.Progress.Start("mask", src.Records())
 	pass := pipeline.Flow{
@@ -88,22 +88,22 @@ func masked(ctx context.Context, p *config.Pipeline, o pipeline.Options, src con
 		}},
 	}
 	if err := pass.Run(ctx); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if acc.Records() == 0 {
-		return nil, nil, pipeline.DataErrorf("the source has no records")
+		return nil, nil, nil, pipeline.DataErrorf("the source has no records")
 	}
-	return acc, pl, nil
+	return acc, pl, chain, nil
 }
 
 // Judged are the parts of the intruder that the gate judges by, as assess.intruder
 // names them.
-var Judged = []string{"linkage", "bayes", "uniqueness", "inversion"}
+var Judged = []string{"linkage", "bayes", "uniqueness", "inversion", "attribute"}
 
 // Some lets parts of the configured intruder, those of Judged that are named, at pairs
 // that masks have made of a sample, and returns what the gate would judge; nil where
-// the configuration asks for none of them.
-func Some(ctx context.Context, pl *pipeline.Plan, p assess.Pairs, parts []string) (*assess.Identity, error) {
+// the configuration asks for none of them. The chain is that which has made them.
+func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, parts []string) (*assess.Identity, error) {
 	d := dataOf(pl, p)
 	o, err := optionsOf(pl, &d)
 	if err != nil {
@@ -122,9 +122,11 @@ func Some(ctx context.Context, pl *pipeline.Plan, p assess.Pairs, parts []string
 			only.Uniqueness, only.Categories = counting(o.Uniqueness), o.Categories
 		case "inversion":
 			only.Inversion = o.Inversion
+		case "attribute":
+			only.Attribute = attributeOf(pl, p, chain)
 		}
 	}
-	if only.Linkage == nil && only.Bayes == nil && only.Uniqueness == nil && only.Inversion == nil {
+	if only.Linkage == nil && only.Bayes == nil && only.Uniqueness == nil && only.Inversion == nil && only.Attribute == nil {
 		return nil, nil
 	}
 	r, err := attack.Run(ctx, d, only)
@@ -135,12 +137,13 @@ func Some(ctx context.Context, pl *pipeline.Plan, p assess.Pairs, parts []string
 }
 
 // onPairs lets the intruder at the pairs of a release.
-func onPairs(ctx context.Context, pl *pipeline.Plan, p assess.Pairs) (*attack.Result, attack.Data, error) {
+func onPairs(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) (*attack.Result, attack.Data, error) {
 	d := dataOf(pl, p)
 	o, err := optionsOf(pl, &d)
 	if err != nil {
 		return nil, d, err
 	}
+	o.Attribute = attributeOf(pl, p, chain)
 	r, err := attack.Run(ctx, d, o)
 	if err != nil {
 		return nil, d, fmt.Errorf("assess.intruder: %w", err)
@@ -445,12 +448,12 @@ func impliedNoise(pl *pipeline.Plan, column string) (phi, sigma float64, err err
 }
 
 // Identify lets the intruder of the configuration at a file job's release, and
-// tells the measures what the gate is to judge.
-func Identify(ctx context.Context, pl *pipeline.Plan, acc *assess.Accumulator, m *assess.Measures) (*attack.Result, error) {
+// tells the measures what the gate is to judge. The chain is the release's.
+func Identify(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, acc *assess.Accumulator, m *assess.Measures) (*attack.Result, error) {
 	if !pl.Config.Assess.Asked() || acc == nil || acc.Records() == 0 {
 		return nil, nil
 	}
-	r, _, err := onPairs(ctx, pl, acc.Pairs())
+	r, _, err := onPairs(ctx, pl, chain, acc.Pairs())
 	if err != nil {
 		return nil, err
 	}

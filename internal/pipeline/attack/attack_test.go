@@ -333,7 +333,7 @@ func TestOptionsOf(t *testing.T) {
 
 // Some parts of what is configured are let at the pairs, and none where none is meant.
 func TestSomeAndIdentify(t *testing.T) {
-	if r, err := Identify(context.Background(), &pipeline.Plan{Config: survey(t, 3, "bias: {columns: [wage], phi: 0.3}", "")}, nil, nil); r != nil || err != nil {
+	if r, err := Identify(context.Background(), &pipeline.Plan{Config: survey(t, 3, "bias: {columns: [wage], phi: 0.3}", "")}, nil, nil, nil); r != nil || err != nil {
 		t.Errorf("nobody to know anything: %v, %v", r, err)
 	}
 	p := survey(t, 3, "bias: {columns: [wage], phi: 0.3}", "assess: {keys: [wage]}")
@@ -342,16 +342,16 @@ func TestSomeAndIdentify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Identify(context.Background(), pl, acc, nil); r != nil || err != nil {
+	if r, err := Identify(context.Background(), pl, nil, acc, nil); r != nil || err != nil {
 		t.Errorf("no records: %v, %v", r, err)
 	}
 	pairs := assess.Pairs{Complete: true, Original: [][]float64{{1, 2, 3, 10}}, Released: [][]float64{{1.1, 2.1, 3.1, 9}}}
-	id, err := Some(context.Background(), pl, pairs, []string{"linkage"})
+	id, err := Some(context.Background(), pl, nil, pairs, []string{"linkage"})
 	if err != nil || id == nil {
 		t.Fatalf("%+v, %v", id, err)
 	}
 	for _, parts := range [][]string{nil, {"uniqueness"}, {"bayes", "inversion"}} {
-		if id, err := Some(context.Background(), pl, pairs, parts); id != nil || err != nil {
+		if id, err := Some(context.Background(), pl, nil, pairs, parts); id != nil || err != nil {
 			t.Errorf("%q: %+v, %v", parts, id, err)
 		}
 	}

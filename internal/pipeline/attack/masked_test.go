@@ -11,10 +11,18 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // pairsOf runs a configuration's masks over its source.
 func pairsOf(t *testing.T, p *config.Pipeline) (*pipeline.Plan, assess.Pairs) {
+	t.Helper()
+	pl, _, pairs := releaseOf(t, p)
+	return pl, pairs
+}
+
+// releaseOf is pairsOf, with the chain that has made them.
+func releaseOf(t *testing.T, p *config.Pipeline) (*pipeline.Plan, *transform.Chain, assess.Pairs) {
 	t.Helper()
 	key, err := p.Key.Resolve()
 	if err != nil {
@@ -26,11 +34,11 @@ func pairsOf(t *testing.T, p *config.Pipeline) (*pipeline.Plan, assess.Pairs) {
 	}
 	defer src.Close()
 	ctx, o := pipeline.Options{}.Ready(t.Context())
-	acc, pl, err := masked(ctx, p, o, src, key)
+	acc, pl, chain, err := masked(ctx, p, o, src, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pl, acc.Pairs()
+	return pl, chain, acc.Pairs()
 }
 
 // What masks take from categories is told of the columns that were asked for, and what is left
@@ -48,7 +56,7 @@ func TestCategories(t *testing.T) {
 			all.Assess.Intruder = nil
 		}
 		of.Config = &all
-		r, _, err := onPairs(t.Context(), &of, pairs)
+		r, _, err := onPairs(t.Context(), &of, nil, pairs)
 		if err != nil || r.Uniqueness == nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -78,7 +86,7 @@ func TestCategories(t *testing.T) {
 		if m, err := Categories(ctx, pl, pairs, []string{"region"}); !errors.Is(err, context.Canceled) || m != nil {
 			t.Errorf("%s, ended: %+v, %v", name, m, err)
 		}
-		if id, err := Some(ctx, pl, pairs, []string{"uniqueness", "linkage"}); id != nil || err != nil && !errors.Is(err, context.Canceled) || err == nil && name != "other parts" {
+		if id, err := Some(ctx, pl, nil, pairs, []string{"uniqueness", "linkage"}); id != nil || err != nil && !errors.Is(err, context.Canceled) || err == nil && name != "other parts" {
 			t.Errorf("%s, some, ended: %+v, %v", name, id, err)
 		}
 	}
@@ -87,17 +95,18 @@ func TestCategories(t *testing.T) {
 // Each part is let at the pairs where it is both configured and named, the first and the last
 // as those between.
 func TestSomeOfTheParts(t *testing.T) {
-	p := survey(t, 60, "{noise: {columns: [wage], sd: 5%}}, {recode: {columns: [region], map: {n: a, s: a, w: w}}}",
-		"assess: {keys: [age, region, wage], intruder: {targets: 20, linkage: {}, bayes: {}, uniqueness: {}, inversion: true}}")
-	pl, pairs := pairsOf(t, p)
+	p := survey(t, 60, "{noise: {columns: [wage], sd: 5%}}, {recode: {columns: [region], map: {n: a, s: a, w: w}}}, {synthesise: {columns: [debt], held_out: 0.3}}",
+		"assess: {keys: [age, region, wage], intruder: {targets: 20, linkage: {}, bayes: {}, uniqueness: {}, inversion: true, attribute: {}}}")
+	pl, chain, pairs := releaseOf(t, p)
 	shown := map[string]func(*assess.Identity) bool{
 		"linkage":    func(i *assess.Identity) bool { return !math.IsNaN(float64(i.Linked)) },
 		"bayes":      func(i *assess.Identity) bool { return !math.IsNaN(float64(i.CorrectLinks)) },
 		"uniqueness": func(i *assess.Identity) bool { return !math.IsNaN(float64(i.MinK)) },
 		"inversion":  func(i *assess.Identity) bool { return i.Inverted != nil },
+		"attribute":  func(i *assess.Identity) bool { return !math.IsNaN(float64(i.AttributeDisclosure)) },
 	}
-	for _, parts := range [][]string{{"linkage"}, {"bayes"}, {"uniqueness"}, {"inversion"}, {"linkage", "inversion"}, {"uniqueness", "bayes"}, Judged} {
-		id, err := Some(t.Context(), pl, pairs, parts)
+	for _, parts := range [][]string{{"linkage"}, {"bayes"}, {"uniqueness"}, {"inversion"}, {"attribute"}, {"linkage", "inversion"}, {"uniqueness", "bayes"}, Judged} {
+		id, err := Some(t.Context(), pl, chain, pairs, parts)
 		if err != nil || id == nil {
 			t.Fatalf("%q: %v", parts, err)
 		}

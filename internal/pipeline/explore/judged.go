@@ -79,7 +79,7 @@ func (g *grid) judgePairs(ctx context.Context, at place, p *rumap.Point, replica
 	}
 	of, settings := *g.plan, *g.config
 	settings.Masks, of.Config = masks, &settings
-	found, err := attack.Some(ctx, &of, pairs, g.parts())
+	found, err := attack.Some(ctx, &of, chain, pairs, g.parts())
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func Judge(ctx context.Context, who account.Reporter, measured *assess.Accumulat
 			return nil, err
 		}
 	}
-	found, err := attack.Identify(ctx, who.Plan, measured, measures)
+	found, err := attack.Identify(ctx, who.Plan, who.Chain, measured, measures)
 	if err != nil {
 		return nil, err
 	}

@@ -421,7 +421,7 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 		return rep, nil
 	}
 	// What an intruder finds is no matter of the gate here: the records are out.
-	rep.Attack, err = attack.Identify(ctx, s.plan, whole, &assess.Measures{})
+	rep.Attack, err = attack.Identify(ctx, s.plan, s.chain, whole, &assess.Measures{})
 	return rep, err
 }
 

@@ -31,6 +31,10 @@ func Attack() *attack.Result {
 			{Name: "region", Records: n - 3, Changed: 4120, Original: 3.125, Released: 2.75, Lost: 0.8125, Distance: 0.03125},
 			{Name: "sex", Records: n - 3, Changed: 211, Missing: 211, Original: 0.9921875, Released: 1.0625, Lost: 0.0078125, Distance: 0.0075},
 		}},
+		Attribute: &attack.Disclosure{Within: 0.05, Columns: []attack.GuessedColumn{
+			{Name: "wage", Learnt: attack.Guesses{Targets: targets, Right: 41.5}, HeldOut: attack.Guesses{Targets: targets, Right: 38}, Excess: 0.00349, StdError: 0.008790, Most: 0.02107},
+			{Name: "hours", Learnt: attack.Guesses{Targets: targets, Right: 517.25}, HeldOut: attack.Guesses{Targets: targets, Right: 300.5}, Excess: 0.21632, StdError: 0.0214, Most: 0.25912},
+		}},
 		Averaging: &attack.Averaging{
 			Releases: 3,
 			Columns: []attack.AveragedColumn{

@@ -1,0 +1,68 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+)
+
+// attributeView is what synthetic columns tell of the records that their models learnt from.
+type attributeView struct {
+	About string
+	Rows  []attributeRow
+}
+
+type attributeRow struct {
+	Name  string
+	Cells []cell // share right of those learnt from, of those set aside, excess, its standard error, the most
+	Words string
+}
+
+func viewAttribute(d *attack.Disclosure, sampled bool, path string) *attributeView {
+	v := &attributeView{About: fmt.Sprintf("The value at the nearest released record is taken for the target’s: right where a category is the same, or a number within %s SDs. "+
+		"Of records that models were not fitted to the release tells what it tells of anybody; what it tells of the others beyond that is disclosed.", trimmed(d.Within))}
+	if sampled {
+		v.About += " Among the records of a sample the nearest is farther than in the whole release, which may tell more."
+	}
+	for i, c := range d.Columns {
+		at := fmt.Sprintf("%s/columns/%d", path, i)
+		v.Rows = append(v.Rows, attributeRow{Name: c.Name, Words: attributeWords(&c), Cells: []cell{
+			rightCell(c.Learnt), rightCell(c.HeldOut), shareCell(at+"/excess", c.Excess), shareCell(at+"/std_error", c.StdError), shareCell(at+"/most", c.Most)}})
+	}
+	return v
+}
+
+// rightCell is the share of guesses that are right.
+func rightCell(g attack.Guesses) cell {
+	if g.Targets == 0 {
+		return cell{Text: "–"}
+	}
+	return cell{Text: share(g.Right / float64(g.Targets))}
+}
+
+func attributeWords(c *attack.GuessedColumn) string {
+	s := fmt.Sprintf("%s learnt from and %s set aside", count(int64(c.Learnt.Targets)), count(int64(c.HeldOut.Targets)))
+	switch {
+	case c.Most == 1:
+		return s + ": too few to tell, or all is told"
+	case c.Excess > 2*c.StdError:
+		return s + ": those learnt from are told"
+	}
+	return s + ": no difference beyond chance"
+}
+
+func (t *attackTable) attribute(v *attributeView) {
+	if v == nil {
+		return
+	}
+	t.title("What synthetic values tell of those they were learnt from")
+	for i, r := range v.Rows {
+		if i == mostColumns {
+			t.text("and " + plural(int64(len(v.Rows)-i), "column", "columns") + " more.")
+			break
+		}
+		t.row(r.Name, r.Cells[4].Text, "is the most that guesses may be right beyond chance; right are "+r.Cells[0].Text+" of those learnt from and "+r.Cells[1].Text+" of those set aside; "+r.Words)
+	}
+	t.text(v.About)
+	t.Line("")
+}

@@ -1,0 +1,89 @@
+package linkage
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// NearestOf calls visit for each target with the released records that are nearest to it by
+// Gower's distance, in ascending order, several where they are as near: all of them where no key tells any
+// two apart. It calls it from several goroutines at once, once for each target; the list is
+// valid during the call. Missing keys count as in Link.
+//
+// It looks at every pair, 2,000 targets among 100,000 records of four keys in some 2 s of a processor
+// (BenchmarkNearestOf). It returns an error if the keys do not fit each other, or if the
+// context ends.
+func NearestOf(ctx context.Context, targets, released Keys, visit func(target int, nearest []int32)) error {
+	m := targets.Len()
+	none := make([]int32, m) // no target has a record that is known to be its own
+	for i := range none {
+		none[i] = -1
+	}
+	o := Options{Distance: Gower, Truth: none}
+	if err := check(targets, released, &o); err != nil {
+		return err
+	}
+	s, err := newSpace(targets, released, &o)
+	if err != nil {
+		return err
+	}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), m) {
+		group.Go(func() {
+			var list []int32
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= m {
+					return
+				}
+				list = s.nearestTo(list[:0], i, released.Len())
+				visit(i, list)
+			}
+		})
+	}
+	group.Wait()
+	return ctx.Err()
+}
+
+// nearestTo appends the records that are nearest to target i, of n.
+func (s *space) nearestTo(list []int32, i, n int) []int32 {
+	target, best := s.target(i), math.Inf(1)
+	complete := !slices.ContainsFunc(target, math.IsNaN) && !slices.ContainsFunc(s.lacking, func(l *lacking) bool { return l != nil })
+	for r := range n {
+		var sum float64
+		if complete {
+			sum = s.upTo(best, target, s.record(r))
+		} else {
+			sum = s.between(target, s.record(r))
+		}
+		switch {
+		case sum < best:
+			best, list = sum, append(list[:0], int32(r))
+		case sum == best:
+			list = append(list, int32(r))
+		}
+	}
+	return list
+}
+
+// upTo is between without missing coordinates; where that is above best it is something above best.
+func (s *space) upTo(best float64, a, b []float64) float64 {
+	sum := 0.0
+	for j, v := range a {
+		switch {
+		case s.kinds[j] == absolute:
+			sum += float64(math.Abs(v-b[j]) * s.weights[j])
+		case v != b[j]:
+			sum += s.weights[j]
+		}
+		if sum > best {
+			break
+		}
+	}
+	return sum
+}

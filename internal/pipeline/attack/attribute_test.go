@@ -1,0 +1,76 @@
+package attack
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+)
+
+// What is told of synthetic columns is of the records that the release's own chain has set aside,
+// numbers and codes; of a sample it is reported and no rule is judged by it.
+func TestAttributeOfARelease(t *testing.T) {
+	const n = 400
+	masks := "{synthesise: {columns: [debt], on: [age], held_out: 0.3}}, {noise: {columns: [wage], sd: 5%}}, {synthesise: {columns: [weight], categories: [weight], method: cart, held_out: 0.2}}"
+	const keys = "assess: {keys: [age, region, weight], replicates: 0, intruder: {attribute: {within: 0.1}}"
+	p := survey(t, n, masks, keys+"}")
+	r, d, err := Run(t.Context(), p, pipeline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Attribute == nil || len(r.Attribute.Columns) != 2 || r.Linkage != nil || r.Attribute.Within != 0.1 {
+		t.Fatalf("got %+v", r)
+	}
+	debt, weight := r.Attribute.Columns[0], r.Attribute.Columns[1]
+	if debt.Name != "debt" || weight.Name != "weight" {
+		t.Fatalf("columns %s and %s", debt.Name, weight.Name)
+	}
+	pl, chain, pairs := releaseOf(t, p)
+	set := chain.HeldOut()
+	held, missing := [2]int{}, 0
+	for i := range n {
+		if scope, stream, place := pairs.Place(i); scope != "" || stream != 0 || place != int64(i) {
+			t.Fatalf("record %d is at %q %d %d", i, scope, stream, place)
+		}
+		if i%9 == 4 {
+			missing++ // debt
+		} else if set[0].Of("", 0, int64(i)) {
+			held[0]++
+		}
+		if set[1].Of("", 0, int64(i)) {
+			held[1]++
+		}
+	}
+	if debt.HeldOut.Targets != held[0] || debt.Learnt.Targets != n-missing-held[0] || weight.HeldOut.Targets != held[1] || weight.Learnt.Targets != n-held[1] || held[1] >= held[0] {
+		t.Errorf("%+v and %+v, want %v of %d set aside", debt, weight, held, n)
+	}
+	id := r.Identity()
+	if float64(id.AttributeDisclosure) != max(debt.Most, weight.Most) || id.AttributeDisclosure > 0.3 {
+		t.Errorf("a rule is judged by %v, of %+v and %+v", id.AttributeDisclosure, debt, weight)
+	}
+	if some, err := Some(t.Context(), pl, chain, pairs, []string{"attribute"}); err != nil || some.AttributeDisclosure != id.AttributeDisclosure {
+		t.Errorf("alone it is %v, want %v: %v", some, id.AttributeDisclosure, err)
+	}
+	// The weight is a number in the file, and guessed as a category: by equality.
+	right := 0.0
+	for _, c := range d.Numeric {
+		if c.Name == "weight" {
+			for i, v := range c.Released {
+				if v == c.Original[i] {
+					right++
+				}
+			}
+		}
+	}
+	if right == 0 || weight.Learnt.Right == 0 {
+		t.Errorf("no weight is guessed, and %v are the same: nothing is shown", right)
+	}
+
+	p = survey(t, n, masks, keys+", sample: 100}")
+	if r, _, err = Run(t.Context(), p, pipeline.Options{}); err != nil || r.Attribute == nil || r.Sampled != 100 {
+		t.Fatalf("of a sample: %+v, %v", r, err)
+	}
+	if id := r.Identity(); !math.IsNaN(float64(id.AttributeDisclosure)) {
+		t.Errorf("a rule is judged by %v of a sample", id.AttributeDisclosure)
+	}
+}
