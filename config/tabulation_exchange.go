@@ -43,12 +43,13 @@ func (c *candidates) usualExchange(keyed bool) {
 	c.method(MapMethod{Simulate: &MapSimulate{}})
 	if keyed {
 		c.method(MapMethod{Markov: &MapMarkov{Theta: []float64{0.2, 0.5, 1}}})
+		c.method(MapMethod{Swap: &MapSwap{Rate: []float64{0.1, 0.3, 0.5}}})
 	}
 }
 
 func (c *candidates) exchange(m MapMethod) {
 	respondents := c.table.Protect.respondents()
-	if left := "simulate and markov, which are not audited for holdings as respondents"; c.holding && respondents == "protect" {
+	if left := "simulate, markov and swap, which are not audited for holdings as respondents"; c.holding && respondents == "protect" {
 		if !slices.Contains(c.left, left) {
 			c.left = append(c.left, left)
 		}
@@ -58,6 +59,10 @@ func (c *candidates) exchange(m MapMethod) {
 		for _, v := range orElse(m.Simulate.Variable, c.table.Protect.Exchanged()) {
 			c.add(TableCandidate{Protect: Protect{Simulate: &Simulate{Variable: v, Respondents: respondents}}})
 		}
+		return
+	}
+	if m.Swap != nil {
+		c.swap(m.Swap, respondents)
 		return
 	}
 	for _, v := range orElse(m.Markov.Variable, c.table.Protect.Exchanged()) {
@@ -71,9 +76,12 @@ func (c *candidates) exchange(m MapMethod) {
 func (l *loader) validateMapExchange(t *Tabulation, m *MapMethod, table *Table, at string) float64 {
 	known := t.variablesOf(table)
 	name, variables, points := "simulate", []string(nil), 1.0
-	if m.Simulate != nil {
+	switch {
+	case m.Simulate != nil:
 		variables = m.Simulate.Variable
-	} else {
+	case m.Swap != nil:
+		name, variables, points = "swap", m.Swap.Variable, l.validateMapSwap(m.Swap, table, known, at)
+	default:
 		name, variables, points = "markov", m.Markov.Variable, float64(len(m.Markov.Theta))
 		for k, theta := range m.Markov.Theta {
 			if !(theta > 0 && theta <= 1) {
@@ -103,6 +111,9 @@ func (p *Protect) flowExchange() string {
 	}
 	if p.Markov != nil {
 		parts = append(parts, "theta: "+number(p.Markov.Theta))
+	}
+	if p.Swap != nil {
+		parts = append(parts, p.Swap.flow()...)
 	}
 	if p.respondents() == "ignore" {
 		parts = append(parts, "respondents: ignore")

@@ -28,6 +28,7 @@ type MapMethod struct {
 	CellKey  *MapCellKey  `yaml:"cell_key" choice:"true" doc:"perturbation by cell keys, of counts"`
 	Simulate *MapSimulate `yaml:"simulate" choice:"true" doc:"tables drawn anew, of counts"`
 	Markov   *MapMarkov   `yaml:"markov" choice:"true" doc:"Markov perturbation, of counts"`
+	Swap     *MapSwap     `yaml:"swap" choice:"true" doc:"swapping, of counts"`
 }
 
 // MapSuppress are values of the parameters of Suppress, and of how far ranges must reach.
@@ -134,14 +135,14 @@ func (t *Table) counted() bool { return t.Value == "" && t.Weight == "" }
 func (c *candidates) usual(keyed bool) {
 	c.method(MapMethod{Suppress: &MapSuppress{Cost: []string{"unit", "value", "log"}}})
 	if !c.table.counted() {
-		c.left = append(c.left, "rounding, cell_key, simulate and markov, which are for counts without weights")
+		c.left = append(c.left, "rounding, cell_key, simulate, markov and swap, which are for counts without weights")
 		return
 	}
 	modes := []string{"controlled", "small", "nearest"}
 	if keyed {
 		modes = []string{"controlled", "small", "random", "nearest"}
 	} else {
-		c.left = append(c.left, "cell_key, markov and rounding at random, which need key and identity")
+		c.left = append(c.left, "cell_key, markov, swap and rounding at random, which need key and identity")
 	}
 	c.method(MapMethod{Round: &MapRound{Base: []int{3, 5, 10}, Mode: modes}})
 	c.usualExchange(keyed)
@@ -160,7 +161,7 @@ func (c *candidates) method(m MapMethod) {
 				c.add(TableCandidate{Protect: Protect{Round: &Rounding{Base: base, Mode: mode, Respondents: c.table.Protect.respondents()}}})
 			}
 		}
-	case m.Simulate != nil || m.Markov != nil:
+	case m.Simulate != nil || m.Markov != nil || m.Swap != nil:
 		c.exchange(m)
 	case m.CellKey != nil:
 		for _, most := range orElse(m.CellKey.Max, 3) {
@@ -291,6 +292,8 @@ func (p *Protect) respondents() string {
 		return p.Simulate.Respondents
 	case p.Markov != nil:
 		return p.Markov.Respondents
+	case p.Swap != nil:
+		return p.Swap.Respondents
 	}
 	return "protect"
 }
@@ -424,7 +427,7 @@ func (l *loader) validateMapMethod(t *Tabulation, m *MapMethod, table *Table, at
 			l.Wrong(at+".round.base", "must name at least one base")
 		}
 		return size(len(m.Round.Base)) * size(len(m.Round.Mode))
-	case m.Simulate != nil || m.Markov != nil:
+	case m.Simulate != nil || m.Markov != nil || m.Swap != nil:
 		return l.validateMapExchange(t, m, table, at)
 	case m.CellKey != nil:
 		whole("cell_key.max", m.CellKey.Max, 1, 1000)
@@ -486,6 +489,8 @@ func (m *TableMap) keyedMethod() string {
 			return fmt.Sprintf("map.methods[%d].cell_key", k)
 		case method.Markov != nil:
 			return fmt.Sprintf("map.methods[%d].markov", k)
+		case method.Swap != nil:
+			return fmt.Sprintf("map.methods[%d].swap", k)
 		case method.Round != nil && slices.Contains(method.Round.Mode, "random"):
 			return fmt.Sprintf("map.methods[%d].round", k)
 		}

@@ -48,6 +48,7 @@ func (l *loader) validateExchange(t *Tabulation, table *Table, at string) {
 		l.Within(path, ps)
 	}
 	known := t.variablesOf(table)
+	l.validateSwap(table, known, path)
 	if l.Given(at+".rows") && l.Sound(at+".rows") && len(known) == 1 {
 		l.Wrong(path, "must be another method, or rows must name a second variable: records exchange one variable with others that have all else alike")
 	}
@@ -76,6 +77,8 @@ func (p *Protect) Name() string {
 		return "simulate"
 	case p.Markov != nil:
 		return "markov"
+	case p.Swap != nil:
+		return "swap"
 	}
 	return "none"
 }
@@ -115,7 +118,7 @@ func (l *loader) validateRecordKeys(t *Tabulation) {
 	}{{"key", l.Given("key")}, {"identity", l.Given("identity") && len(t.Identity) > 0}} {
 		switch {
 		case f.given && by == "" && t.Map == nil:
-			l.Wrong(f.name, "must be left out: no table is protected by cell_key or markov, or rounded at random")
+			l.Wrong(f.name, "must be left out: no table is protected by cell_key, markov or swap, or rounded at random")
 		case f.given && t.Pipeline != "":
 			l.Wrong(f.name, "must not stand beside pipeline, which brings its own")
 		case !f.given && by != "" && t.Pipeline == "" && !l.Misspelt("", f.name):

@@ -25,6 +25,9 @@ func (r *records) exchange(p *protected) error {
 		return p.simulate(frame)
 	}
 	keys := r.recordKeys()
+	if p.table.Protect.Swap != nil {
+		return p.swap(frame, keys)
+	}
 	perturbed := frame.Perturb(p.question.Value, p.table.Protect.Markov.Theta, func(cells [4]int32, pass int) *rand.Rand {
 		of := make([]uint64, 0, 5)
 		for _, cell := range cells {

@@ -26,7 +26,7 @@ func exchangedOf(t *testing.T, rows []string, method, more string) (dir string, 
 	dir = t.TempDir()
 	people(t, dir, rows)
 	text := strings.ReplaceAll(exchangedTables, "METHOD", method) + more
-	if strings.Contains(method, "markov") {
+	if !strings.Contains(method, "simulate") {
 		text += "key: {file: %s/key}\nidentity: [id]\n"
 	}
 	res, err := run(t, dir, text)
@@ -51,7 +51,7 @@ func denseIn(rng *rand.Rand, n int) (rows []string) {
 func TestExchangedTablesKeepTheirMargins(t *testing.T) {
 	rng := rand.New(rand.NewPCG(16, 21))
 	rows := denseIn(rng, 160)
-	for method, status := range map[string]string{"simulate: {}": "simulated", "markov: {theta: 0.8}": "perturbed"} {
+	for method, status := range map[string]string{"simulate: {}": "simulated", "markov: {theta: 0.8}": "perturbed", "swap: {rate: 0.5}": "swapped"} {
 		dir, res := exchangedOf(t, rows, method, "")
 		if res.Report.Withheld != "" {
 			t.Fatalf("%s: %s", method, res.Report.Withheld)
@@ -150,7 +150,7 @@ func small(t *testing.T, method, more string, counts ...int) *Result {
 		}
 	}
 	write(t, dir, "in.csv", "id,a,b\n"+strings.Join(rows, "\n")+"\n")
-	if strings.Contains(method, "markov") {
+	if !strings.Contains(method, "simulate") {
 		more += "key: {file: %s/key}\nidentity: [id]\n"
 	}
 	res, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\ntables: [{name: t, rows: [a, b], unsafe: [{threshold: 3}], protect: {"+method+"}}]\n"+more)
@@ -179,6 +179,10 @@ func TestExchangedTablesThatAreWithheld(t *testing.T) {
 		{"range is asked for", "simulate: {}", "gate: {rules: [{min_range: rule}]}\n", []int{1, 14, 2, 83}, "reaches as far as its rule asks"},
 		{"a count that many can enter", "markov: {theta: 0.9}", "", []int{2, 14, 17, 83}, ""},
 		{"nearly nothing moves", "markov: {theta: 0.001}", "", []int{2, 14, 17, 83}, "at most 0 unsafe cells can be computed"},
+		{"a swap of a third", "swap: {rate: 0.35}", "", []int{2, 14, 17, 83}, ""},
+		{"a swap of next to none", "swap: {rate: 0.001}", "", []int{2, 400, 40, 800}, "at most 0 unsafe cells can be computed"},
+		{"a swap of all, of as many in either row", "swap: {rate: 1}", "", []int{2, 14, 10, 6}, "at most 0 unsafe cells can be computed"},
+		{"a swap that keeps an unsafe margin", "swap: {rate: 0.35}", "", []int{1, 14, 1, 83}, "at most 0 unsafe cells can be computed"},
 		{"nobody can enter", "markov: {theta: 0.9}", "", []int{2, 0, 17, 83}, "at most 0 unsafe cells can be computed"},
 	} {
 		res := small(t, c.method, c.more, c.counts...)

@@ -83,8 +83,14 @@ func (p *protected) page(t int, value string, confidential bool) pageTable {
 	}
 	if e := &p.table.Protect; e.Exchanges() {
 		words := "perturbed at random"
-		if e.Simulate != nil {
+		switch {
+		case e.Simulate != nil:
 			words = "drawn anew"
+		case e.Swap != nil:
+			words = "swapped at random"
+		}
+		if names := e.Matched(); len(names) > 0 {
+			words = fmt.Sprintf("%s between records alike in %s, by which and %s together counts are true, too", words, strings.Join(names, ", "), p.exchangedVariable())
 		}
 		v.Caption += fmt.Sprintf(", with the true counts by %s, and by all other variables together; all else is %s", p.exchangedVariable(), words)
 	}

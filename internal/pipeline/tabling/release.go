@@ -25,6 +25,7 @@ const (
 	perturbed  = "perturbed"
 	rounded    = "rounded"
 	simulated  = "simulated"
+	swapped    = "swapped"
 )
 
 // publicStatus is what the public is told of a cell.
@@ -49,6 +50,9 @@ func (p *protected) changed() string {
 	}
 	if p.table.Protect.Simulate != nil {
 		return simulated
+	}
+	if p.table.Protect.Swap != nil {
+		return swapped
 	}
 	return perturbed
 }

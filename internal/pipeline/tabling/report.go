@@ -64,6 +64,7 @@ type TableReport struct {
 	Method     string             `json:"method"`
 	Parameters map[string]float64 `json:"parameters,omitempty"` // of a method that changes values
 	Exchanged  string             `json:"exchanged,omitempty"`  // the variable that records exchange, the counts by which stay
+	Matched    []string           `json:"matched,omitempty"`    // variables in which records that swap are alike: counts by them and the exchanged one stay, too
 	Cells      int                `json:"cells"`
 	Empty      int                `json:"empty"`
 	Published  int                `json:"published"`
@@ -125,7 +126,7 @@ func (p *protected) report() FamilyReport {
 func (p *protected) tableReport(t int, c *config.Table) TableReport {
 	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Method: methodOf(&c.Protect), Parameters: parametersOf(&c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{}, Respondent: []string{}}
 	if c.Protect.Exchanges() {
-		r.Exchanged = p.exchangedVariable()
+		r.Exchanged, r.Matched = p.exchangedVariable(), c.Protect.Matched()
 	}
 	inside := map[int32]bool{}
 	filled, unchanged := 0, 0
@@ -200,6 +201,9 @@ func parametersOf(p *config.Protect) map[string]float64 {
 	if m := p.Markov; m != nil {
 		return map[string]float64{"theta": m.Theta}
 	}
+	if s := p.Swap; s != nil {
+		return map[string]float64{"rate": s.Rate}
+	}
 	return nil
 }
 
@@ -229,6 +233,7 @@ type PublicTable struct {
 	Method     string             `json:"method"`
 	Parameters map[string]float64 `json:"parameters,omitempty"` // of a method that changes values
 	Exchanged  string             `json:"exchanged,omitempty"`  // the variable that records exchange, the counts by which stay
+	Matched    []string           `json:"matched,omitempty"`    // variables in which records that swap are alike: counts by them and the exchanged one stay, too
 	Cells      int                `json:"cells"`
 	Empty      int                `json:"empty"`
 	Published  int                `json:"published"`
@@ -242,7 +247,7 @@ const PublicSchema = "sdlfilter.tables.public/1"
 func (r *Report) Public() *Public {
 	p := &Public{Schema: PublicSchema, Name: r.Name, Version: r.Version, Audited: true, Release: r.Release}
 	for _, t := range r.Tables {
-		p.Tables = append(p.Tables, PublicTable{t.Name, t.Variables, t.Value, t.Method, t.Parameters, t.Exchanged, t.Cells, t.Empty, t.Published, t.Cells - t.Empty - t.Published})
+		p.Tables = append(p.Tables, PublicTable{t.Name, t.Variables, t.Value, t.Method, t.Parameters, t.Exchanged, t.Matched, t.Cells, t.Empty, t.Published, t.Cells - t.Empty - t.Published})
 	}
 	return p
 }

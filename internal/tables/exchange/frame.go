@@ -56,6 +56,15 @@ func NewFrame(set *tables.Set, table, variable int) *Frame {
 	return f
 }
 
+// Variables are the names of the dimensions, in their order.
+func (f *Frame) Variables() []string {
+	names := make([]string, len(f.dimensions))
+	for k, d := range f.dimensions {
+		names[k] = d.Name
+	}
+	return names
+}
+
 // at is the cell at some nodes, of the variable the given one.
 func (f *Frame) at(nodes []int, of int) int32 {
 	place := 0

@@ -74,21 +74,27 @@ func (l law) likelihood(count, published int64) float64 {
 // left out.
 func (l law) belief(published, least, most int64) (first int64, p []float64) {
 	least, most = max(least, l.low), min(most, l.high)
-	var up, down []float64
+	return believed(published, least, most, func(count int64) float64 { return l.likelihood(count, published) })
+}
+
+// believed makes a distribution over the counts from least to most of their weights, which
+// have one peak: p[0] is the probability of the count first. It is looked for from start
+// on; counts so far off that they have none to speak of are left out.
+func believed(start, least, most int64, weight func(count int64) float64) (first int64, p []float64) {
 	top := 0.0
 	walk := func(from, step int64) (list []float64) {
 		for count, faint := from, 0; count >= least && count <= most && faint < 30; count += step {
-			q := l.likelihood(count, published)
+			q := weight(count)
 			top = max(top, q)
-			if faint++; q > 1e-13*top {
+			if faint++; q > 1e-13*top || top == 0 {
 				faint = 0
 			}
 			list = append(list, q)
 		}
 		return list
 	}
-	start := min(max(published, least), most)
-	up, down = walk(start, 1), walk(start-1, -1)
+	start = min(max(start, least), most)
+	up, down := walk(start, 1), walk(start-1, -1)
 	sum := 0.0
 	for k := len(down) - 1; k >= 0; k-- {
 		p = append(p, down[k])
@@ -96,6 +102,9 @@ func (l law) belief(published, least, most int64) (first int64, p []float64) {
 	p = append(p, up...)
 	for _, q := range p {
 		sum += q
+	}
+	if sum == 0 { // what was published is next to impossible: nothing else is known to be possible
+		return start, []float64{1}
 	}
 	first = start - int64(len(down))
 	for len(p) > 0 && p[0] <= 1e-15*sum {

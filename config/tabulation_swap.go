@@ -1,0 +1,128 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/form"
+)
+
+// TableSwap are the parameters of swapping in a table.
+type TableSwap struct {
+	Variable string   `yaml:"variable" doc:"the variable whose codes are paired, records of which exchange all else: the counts by it stay, and so do those by all others together; by default the first of rows"`
+	Match    []string `yaml:"match" doc:"variables in which both records of an exchange are alike: the counts by these and the first one together stay as well"`
+	Rate     float64  `yaml:"rate" required:"true" doc:"the share of the records of the smaller of two codes, within match, that are exchanged for as many of the other; above 0, at most 1"`
+
+	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents, who know their own record; ignore: against outsiders alone"`
+}
+
+// MapSwap are values of the parameters of TableSwap. What is matched is as the tables have it.
+type MapSwap struct {
+	Variable []string  `yaml:"variable" doc:"variables whose codes are paired; that of the tables, else the first of rows, where it is left out"`
+	Match    []string  `yaml:"match" doc:"variables in which both records of an exchange are alike, at every point; those of the tables where it is left out"`
+	Rate     []float64 `yaml:"rate" required:"true" doc:"shares of records that are exchanged, each above 0 and at most 1"`
+}
+
+// Matched are the variables in which records that change places are alike.
+func (p *Protect) Matched() []string {
+	if p.Swap != nil {
+		return p.Swap.Match
+	}
+	return nil
+}
+
+// validateSwap checks what a swap has beside what all exchanges have.
+func (l *loader) validateSwap(table *Table, known []string, path string) {
+	s := table.Protect.Swap
+	if s == nil {
+		return
+	}
+	if l.Given(path+".rate") && l.Sound(path+".rate") {
+		var ps check.Problems
+		if !(s.Rate > 0 && s.Rate <= 1) {
+			ps.Addf("rate", "must be above 0 and at most 1, got %v", s.Rate)
+		}
+		l.Within(path, ps)
+	}
+	if !l.Sound(path+".match", path+".variable") || len(known) == 0 {
+		return
+	}
+	exchanged := s.Variable
+	if exchanged == "" {
+		exchanged = table.Rows[0]
+	}
+	l.validateMatch(s.Match, known, exchanged, path)
+}
+
+// validateMatch checks the variables in which both records of an exchange are alike; one must
+// be left in which they are not.
+func (l *loader) validateMatch(match, known []string, exchanged, at string) {
+	for k, v := range match {
+		path := fmt.Sprintf("%s.match[%d]", at, k)
+		switch {
+		case !slices.Contains(known, v):
+			l.Wrong(path, "must be a variable of the table, got %q%s", v, form.Instead(v, known))
+		case v == exchanged:
+			l.Wrong(path, "must not be the variable whose codes are paired, got %q", v)
+		case slices.Contains(match[:k], v):
+			l.Wrong(path, "must not repeat a variable, got %q again", v)
+		}
+	}
+	left := slices.DeleteFunc(slices.Clone(known), func(v string) bool { return v == exchanged || slices.Contains(match, v) })
+	if len(left) == 0 && len(known) > 1 {
+		l.Wrong(at+".match", "must leave a variable in which the records of an exchange differ: nothing is changed otherwise")
+	}
+}
+
+// swap crosses the values of the parameters of a swap.
+func (c *candidates) swap(m *MapSwap, respondents string) {
+	match := m.Match
+	if len(match) == 0 {
+		match = c.table.Protect.Matched()
+	}
+	for _, v := range orElse(m.Variable, c.table.Protect.Exchanged()) {
+		for _, rate := range m.Rate {
+			c.add(TableCandidate{Protect: Protect{Swap: &TableSwap{Variable: v, Match: match, Rate: rate, Respondents: respondents}}})
+		}
+	}
+}
+
+// validateMapSwap returns how many points the rates of a swap give.
+func (l *loader) validateMapSwap(m *MapSwap, table *Table, known []string, at string) float64 {
+	at += ".swap"
+	for k, rate := range m.Rate {
+		if !(rate > 0 && rate <= 1) {
+			l.Wrong(fmt.Sprintf("%s.rate[%d]", at, k), "must be above 0 and at most 1, got %v", rate)
+		}
+	}
+	if len(m.Rate) == 0 && l.Given(at+".rate") {
+		l.Wrong(at+".rate", "must name at least one rate")
+	}
+	match := m.Match
+	if len(match) == 0 {
+		match = table.Protect.Matched()
+	}
+	for _, v := range orElse(m.Variable, table.Protect.Exchanged()) {
+		if v == "" && len(table.Rows) > 0 {
+			v = table.Rows[0]
+		}
+		if slices.Contains(known, v) {
+			l.validateMatch(match, known, v, at)
+		}
+	}
+	return float64(len(m.Rate))
+}
+
+// flow writes what a swap has beside what all exchanges have.
+func (s *TableSwap) flow() (parts []string) {
+	if len(s.Match) > 0 {
+		var names []string
+		for _, v := range s.Match {
+			names = append(names, form.Quote(v))
+		}
+		parts = append(parts, "match: ["+strings.Join(names, ", ")+"]")
+	}
+	return append(parts, "rate: "+number(s.Rate))
+}

@@ -1,0 +1,57 @@
+package tabling
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables/exchange"
+	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
+)
+
+// swap publishes tables in which records of pairs of codes have exchanged all else, and
+// audits them. Of the two who believe otherwise of a count beforehand (exchange.Prior)
+// the one who is surer of it is what risk and ranges are of.
+func (p *protected) swap(frame *exchange.Frame, keys *perturb.Keys) error {
+	c := p.table.Protect.Swap
+	match := p.matched(frame)
+	p.margin = func(cell int32) bool { return frame.KeptBeside(cell, match) }
+	table := frame.Swap(p.question.Value, c.Rate, match, func(cells []int32, pass int) *rand.Rand {
+		of := make([]uint64, 0, len(cells)+2)
+		for _, cell := range cells {
+			of = append(of, p.cells.Keys[cell])
+		}
+		return keys.Draws(append(of, uint64(pass), uint64(len(cells)))...)
+	})
+	p.published = table.Published
+	beliefs := map[int32][]float64{}
+	p.beliefs = func(cell int32) []float64 { return beliefs[cell] }
+	priors := [...]exchange.Prior{exchange.Even, exchange.Independent}
+	return p.auditExchanged(func(cell int32, told func(believed)) {
+		count := table.Count(cell)
+		var surest believed
+		for _, prior := range priors {
+			first, b := count.Belief(prior)
+			if surest.p == nil || slices.Max(b) > slices.Max(surest.p) {
+				surest = believed{first, int64(len(b)), b}
+			}
+		}
+		beliefs[cell] = surest.p
+		told(surest)
+		if !p.table.Protect.FacesRespondents() {
+			return
+		}
+		for _, prior := range priors {
+			count.Respondents(prior, func(first int64, b []float64) { told(believed{first, int64(len(b)), b}) })
+		}
+	})
+}
+
+// matched marks the dimensions of the inner cells in which records of an exchange are alike.
+func (p *protected) matched(frame *exchange.Frame) []bool {
+	names := frame.Variables()
+	match := make([]bool, len(names))
+	for k, name := range names {
+		match[k] = slices.Contains(p.table.Protect.Matched(), name)
+	}
+	return match
+}
