@@ -18,10 +18,10 @@ type TableSwap struct {
 	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents, who know their own record; ignore: against outsiders alone"`
 }
 
-// MapSwap are values of the parameters of TableSwap. What is matched is as the tables have it.
+// MapSwap are values of the parameters of TableSwap.
 type MapSwap struct {
 	Variable []string  `yaml:"variable" doc:"variables whose codes are paired; that of the tables, else the first of rows, where it is left out"`
-	Match    []string  `yaml:"match" doc:"variables in which both records of an exchange are alike, at every point; those of the tables where it is left out"`
+	Match    []string  `yaml:"match" doc:"variables in which both records of an exchange are alike, at every point"`
 	Rate     []float64 `yaml:"rate" required:"true" doc:"shares of records that are exchanged, each above 0 and at most 1"`
 }
 
@@ -78,13 +78,9 @@ func (l *loader) validateMatch(match, known []string, exchanged, at string) {
 
 // swap crosses the values of the parameters of a swap.
 func (c *candidates) swap(m *MapSwap, respondents string) {
-	match := m.Match
-	if len(match) == 0 {
-		match = c.table.Protect.Matched()
-	}
 	for _, v := range orElse(m.Variable, c.table.Protect.Exchanged()) {
 		for _, rate := range m.Rate {
-			c.add(TableCandidate{Protect: Protect{Swap: &TableSwap{Variable: v, Match: match, Rate: rate, Respondents: respondents}}})
+			c.add(TableCandidate{Protect: Protect{Swap: &TableSwap{Variable: v, Match: m.Match, Rate: rate, Respondents: respondents}}})
 		}
 	}
 }
@@ -100,16 +96,12 @@ func (l *loader) validateMapSwap(m *MapSwap, table *Table, known []string, at st
 	if len(m.Rate) == 0 && l.Given(at+".rate") {
 		l.Wrong(at+".rate", "must name at least one rate")
 	}
-	match := m.Match
-	if len(match) == 0 {
-		match = table.Protect.Matched()
-	}
 	for _, v := range orElse(m.Variable, table.Protect.Exchanged()) {
 		if v == "" && len(table.Rows) > 0 {
 			v = table.Rows[0]
 		}
 		if slices.Contains(known, v) {
-			l.validateMatch(match, known, v, at)
+			l.validateMatch(m.Match, known, v, at)
 		}
 	}
 	return float64(len(m.Rate))

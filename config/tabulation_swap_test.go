@@ -45,8 +45,8 @@ func TestSwappedTabulation(t *testing.T) {
 		}
 	}
 	want := []string{
-		`swap: {match: ["sex"], rate: 0.3}`, `swap: {variable: "region", match: ["sex"], rate: 0.1}`, `swap: {variable: "region", match: ["sex"], rate: 0.5}`,
-		`swap: {variable: "age", match: ["sex"], rate: 0.1}`, `swap: {variable: "age", match: ["sex"], rate: 0.5}`, `swap: {variable: "region", match: ["age"], rate: 1}`,
+		`swap: {match: ["sex"], rate: 0.3}`, `swap: {variable: "region", rate: 0.1}`, `swap: {variable: "region", rate: 0.5}`,
+		`swap: {variable: "age", rate: 0.1}`, `swap: {variable: "age", rate: 0.5}`, `swap: {variable: "region", match: ["age"], rate: 1}`,
 	}
 	if !slices.Equal(words, want) {
 		t.Errorf("%q, want %q", words, want)
