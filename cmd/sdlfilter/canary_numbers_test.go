@@ -90,6 +90,7 @@ func TestCanaryOfNumericMasks(t *testing.T) {
 		leaves                  bool // the release holds original wages, at other records
 		status                  int
 		says                    string
+		intruder                string // of what is asked beside
 	}{
 		{name: "correlated", mask: "noise: {columns: [wage, age], sd: 10%, correlated: true}"},
 		{name: "correlated broken", mask: "noise: {columns: [wage, age], sd: 10%, correlated: true}", input: "broken", status: exitQuarantined},
@@ -118,6 +119,11 @@ func TestCanaryOfNumericMasks(t *testing.T) {
 		{name: "synthesise by what tells", mask: "synthesise: {columns: [wage], on: [grade]}", status: exitUsage, says: "must not be determined by on"},
 		{name: "synthesise in strata of one", mask: "synthesise: {columns: [wage], by: [alone]}", status: exitUsage, says: `"wage" has 1`},
 		{name: "synthesise one value", mask: "synthesise: {columns: [wage, flat]}", status: exitUsage, says: "would leave as they are"},
+		{name: "synthesise keys", mask: "round: {columns: [age], base: 10}\n  - synthesise: {columns: [age, wage], categories: [age], held_out: 0.25}", says: "Released",
+			rule: "{max_replicated_uniques: 1}, {max_attribute_disclosure: 1}", intruder: "keys: [age, kind, grade], intruder: {categorical: [age], uniqueness: {}, attribute: {}}"},
+		{name: "synthesise keys refused", mask: "round: {columns: [age], base: 10}\n  - synthesise: {columns: [age, wage], categories: [age], held_out: 0.25, method: cart}", status: exitRefused,
+			rule: "{max_replicated_uniques: 0}, {max_attribute_disclosure: 0}", intruder: "keys: [age, kind, grade], intruder: {categorical: [age], uniqueness: {}, attribute: {}}", says: "unique combinations of keys that stand in the release at most 0"},
+		{name: "synthesise without enough of those learnt from", mask: "synthesise: {columns: [wage], by: [alone], held_out: 0.5}", status: exitUsage, says: `must have at least 11 records`},
 		{name: "synthesise refused", mask: "synthesise: {columns: [wage]}", rule: "{column: wage, max_risk: 1e-30}", status: exitRefused},
 	} {
 		for _, pair := range [][2]string{{"parquet", "parquet"}, {"csv", "csv"}, {"jsonl", "jsonl"}, {"parquet", "arrow"}} {
@@ -138,6 +144,9 @@ func TestCanaryOfNumericMasks(t *testing.T) {
 				text = strings.Replace(text, "kind: {role: other}", "kind: {role: other}\n  grade: {role: other}\n  near: {role: other}\n  age: {role: other, decimals: 0}\n  flat: {role: other}\n  alone: {role: other}", 1)
 				text = strings.Replace(text, "noise: {columns: [wage], sd: 5000}", c.mask, 1)
 				text = strings.Replace(text, "sink: {"+pair[0]+": {path: out/release."+pair[0], "sink: {"+pair[1]+": {path: out/release."+pair[1], 1)
+				if c.intruder != "" {
+					text = strings.Replace(text, "assess: {", "assess: {"+c.intruder+", ", 1)
+				}
 				if strings.Contains(c.mask, "copies:") {
 					text = strings.NewReplacer("out/release."+pair[1], `"out/release-{copy}.`+pair[1]+`"`, "out/quarantine.jsonl", `"out/quarantine-{copy}.jsonl"`,
 						", emit: [{jsonl: out/snapshots.jsonl}], every: {records: 100}", "").Replace(text)
