@@ -195,6 +195,8 @@ type Identity struct {
 	// AttributeDisclosure is what the share of right guesses of synthetic values of the records that
 	// models learnt from may be above that of the records that were set aside.
 	AttributeDisclosure Float
+	KS      Float // greatest distance of a numeric column's distributions
+	Overlap Float // least mean overlap of the confidence intervals of a regression
 	// Sampled says that not all records were looked at. The least k, the greatest
 	// risk, the replicated uniques and the attribute disclosure are then NaN: a record that was not drawn may decide them.
 	Sampled bool

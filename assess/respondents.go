@@ -116,6 +116,18 @@ var RespondentMeasures = []RespondentMeasure{
 		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxReplicatedUniques) }, number: func(id *Identity) *Float { return &id.ReplicatedUniques },
 	},
 	{
+		Name: "max_ks", Label: "distance of distributions", Part: "utility", FromSample: true,
+		Form:  AsProbability,
+		words: "Kolmogorov-Smirnov distance of every numeric column", Advice: "mask the columns less, or synthesise them from smaller leaves",
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxKS) }, number: func(id *Identity) *Float { return &id.KS },
+	},
+	{
+		Name: "min_overlap", Label: "overlap of intervals", Part: "utility", Least: true,
+		Form: AsShare, One: "of their lengths", Many: "of their lengths",
+		words: "overlap of the confidence intervals of every regression", Advice: "mask the columns of the regression less, or together (synthesise, correlated noise)",
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MinOverlap) }, number: func(id *Identity) *Float { return &id.Overlap },
+	},
+	{
 		Name: "max_attribute_disclosure", Label: "attribute disclosure", Part: "attribute",
 		Form: AsShare, One: "guessed beyond chance", Many: "guessed beyond chance",
 		words: "share of synthetic values guessed rightly of those learnt from beyond those set aside, with two standard errors,", Advice: "synthesise with larger leaves (leaf) or fewer columns in on, hold out more records where the standard error decides, or leave the column out",

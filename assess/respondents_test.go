@@ -84,7 +84,7 @@ func TestEveryRespondentMeasure(t *testing.T) {
 // TestRespondentMeasuresAreWhole: every entry has all its words, reads in the direction
 // that its name says, and is about the keys that its part of the intruder knows.
 func TestRespondentMeasuresAreWhole(t *testing.T) {
-	categorical := map[string]bool{"linkage": false, "bayes": false, "uniqueness": true, "inversion": true, "attribute": false}
+	categorical := map[string]bool{"linkage": false, "bayes": false, "uniqueness": true, "inversion": true, "attribute": false, "utility": false}
 	for i := range RespondentMeasures {
 		m := &RespondentMeasures[i]
 		if m.Label == "" || m.words == "" || m.Advice == "" || m.check == nil {

@@ -26,6 +26,9 @@ type Rule struct {
 
 	MaxReplicatedUniques *float64 `yaml:"max_replicated_uniques" share:"whole" doc:"greatest share of the combinations of categorical keys that one record alone has, 0 to 1, that stand in the release; needs assess.intruder.uniqueness and all records in the sample"`
 
+	MaxKS      *float64 `yaml:"max_ks" share:"whole" doc:"greatest Kolmogorov-Smirnov distance of a numeric column's original and released distribution, 0 to 1, of the column of which it is greatest; needs assess.intruder.utility"`
+	MinOverlap *float64 `yaml:"min_overlap" share:"whole" doc:"least mean overlap of the confidence intervals of a regression before and after, 0 to 1, of the regression of which it is least; needs assess.intruder.utility.regressions and all records in the sample"`
+
 	MaxAttributeDisclosure *float64 `yaml:"max_attribute_disclosure" share:"whole" doc:"greatest share, 0 to 1, by which values of synthetic columns may be guessed more often of records that their models were fitted to than of those that were set aside, at two standard errors; needs assess.intruder.attribute and all records in the sample"`
 }
 

@@ -327,6 +327,9 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 	if in == nil {
 		in = &Intruder{}
 	}
+	if at := form.Join(path, "min_overlap"); r.MinOverlap != nil && in.Utility != nil && len(in.Utility.Regressions) == 0 && l.Sound(at, "assess.intruder.utility.regressions") {
+		l.Wrong(at, "needs assess.intruder.utility.regressions, whose intervals overlap: name those that users would do")
+	}
 	for _, limit := range assess.RespondentMeasures {
 		at := form.Join(path, limit.Name)
 		if _, given := limit.Limit(r); !given || in.named(limit.Part) || !l.Sound(at) || l.Misspelt("assess.intruder", limit.Part) || !l.Known("assess.intruder."+limit.Part) {
@@ -336,7 +339,7 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 		if limit.Part == "inversion" {
 			add = "add assess.intruder.inversion: true"
 		}
-		if len(a.IntruderKeys()) == 0 {
+		if len(a.IntruderKeys()) == 0 && limit.Part != "inversion" && limit.Part != "utility" {
 			add = "give the role key to the columns that an intruder may know, or name them in assess.keys"
 			if !limit.ByDefault || in.Named() {
 				add += fmt.Sprintf(", and assess.intruder.%s: {}", limit.Part)
@@ -348,6 +351,8 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 			switch limit.Part {
 			case "inversion":
 				who = "the intruder who knows the masks, who"
+			case "utility":
+				who = "the comparison of what users compute, which"
 			case "attribute":
 				who = "the guess of synthetic values, which"
 			}

@@ -20,7 +20,7 @@ func TestEveryMeasureIsFound(t *testing.T) {
 		t.Errorf("%d measures are taken, the table has %d", len(takenFrom), len(assess.RespondentMeasures))
 	}
 	want := map[string]float64{"max_linked": 0.25, "max_correct_links": 7, "min_k": 3, "max_individual_risk": 0.125,
-		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625, "max_replicated_uniques": 0.75, "max_posterior": 0.75, "max_attribute_disclosure": 0.3125}
+		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625, "max_replicated_uniques": 0.75, "max_posterior": 0.75, "max_attribute_disclosure": 0.3125, "max_ks": 0.1875, "min_overlap": 0.625}
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
 		r := new(Result)
@@ -47,6 +47,8 @@ func fill(r *Result, part string) {
 		r.Bayes = &intruder.Result{Correct: 7}
 	case "attribute":
 		r.Attribute = &Disclosure{Columns: []GuessedColumn{{Most: 0.125}, {Most: 0.3125}}}
+	case "utility":
+		r.Utility = &loss.Utility{KS: map[string]float64{"a": 0.0625, "b": 0.1875, "c": 0}, Regressions: []loss.Overlap{{Mean: 0.875}, {Mean: 0.625}, {Mean: 1}}}
 	case "inversion":
 		less, most := 0.5, 0.75
 		r.Inversion = &inversion.Result{Categories: []inversion.CategoryResult{{Posterior: &less}, {Posterior: &most}, {}}}
@@ -87,7 +89,7 @@ func TestNothingIsSaid(t *testing.T) {
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
 		r := new(Result)
-		for _, part := range []string{"linkage", "bayes", "inversion", "attribute", "uniqueness"} {
+		for _, part := range []string{"linkage", "bayes", "inversion", "attribute", "utility", "uniqueness"} {
 			fill(r, part)
 		}
 		r.Linkage.CorrectShare, r.Bayes.Correct = 0, 0

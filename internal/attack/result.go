@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"math"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -112,6 +113,25 @@ var takenFrom = map[string]func(*Result) (float64, bool){
 			return 0, false
 		}
 		return r.Attribute.Most(), true
+	},
+	"max_ks": func(r *Result) (most float64, ok bool) {
+		if r.Utility == nil || len(r.Utility.KS) == 0 {
+			return 0, false
+		}
+		for _, v := range r.Utility.KS {
+			most = max(most, v)
+		}
+		return most, true
+	},
+	"min_overlap": func(r *Result) (float64, bool) {
+		if r.Utility == nil || len(r.Utility.Regressions) == 0 {
+			return 0, false
+		}
+		least := math.Inf(1)
+		for _, o := range r.Utility.Regressions {
+			least = min(least, o.Mean)
+		}
+		return least, true
 	},
 	"max_changed":      ofCategories((*loss.Categories).MostChanged),
 	"max_entropy_lost": ofCategories((*loss.Categories).MostLost),

@@ -98,7 +98,7 @@ func masked(ctx context.Context, p *config.Pipeline, o pipeline.Options, src con
 
 // Judged are the parts of the intruder that the gate judges by, as assess.intruder
 // names them.
-var Judged = []string{"linkage", "bayes", "uniqueness", "inversion", "attribute"}
+var Judged = []string{"linkage", "bayes", "uniqueness", "inversion", "attribute", "utility"}
 
 // Some lets parts of the configured intruder, those of Judged that are named, at pairs
 // that masks have made of a sample, and returns what the gate would judge; nil where
@@ -122,11 +122,13 @@ func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p asse
 			only.Uniqueness, only.Categories = counting(o.Uniqueness), o.Categories
 		case "inversion":
 			only.Inversion = o.Inversion
+		case "utility":
+			only.Loss = o.Loss
 		case "attribute":
 			only.Attribute = attributeOf(pl, p, chain)
 		}
 	}
-	if only.Linkage == nil && only.Bayes == nil && only.Uniqueness == nil && only.Inversion == nil && only.Attribute == nil {
+	if only.Linkage == nil && only.Bayes == nil && only.Uniqueness == nil && only.Inversion == nil && only.Attribute == nil && only.Loss == nil {
 		return nil, nil
 	}
 	r, err := attack.Run(ctx, d, only)

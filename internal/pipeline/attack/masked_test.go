@@ -96,16 +96,17 @@ func TestCategories(t *testing.T) {
 // as those between.
 func TestSomeOfTheParts(t *testing.T) {
 	p := survey(t, 60, "{noise: {columns: [wage], sd: 5%}}, {recode: {columns: [region], map: {n: a, s: a, w: w}}}, {synthesise: {columns: [debt], held_out: 0.3}}",
-		"assess: {keys: [age, region, wage], intruder: {targets: 20, linkage: {}, bayes: {}, uniqueness: {}, inversion: true, attribute: {}}}")
+		"assess: {keys: [age, region, wage], intruder: {targets: 20, linkage: {}, bayes: {}, uniqueness: {}, inversion: true, attribute: {}, utility: {}}}")
 	pl, chain, pairs := releaseOf(t, p)
 	shown := map[string]func(*assess.Identity) bool{
 		"linkage":    func(i *assess.Identity) bool { return !math.IsNaN(float64(i.Linked)) },
 		"bayes":      func(i *assess.Identity) bool { return !math.IsNaN(float64(i.CorrectLinks)) },
 		"uniqueness": func(i *assess.Identity) bool { return !math.IsNaN(float64(i.MinK)) },
 		"inversion":  func(i *assess.Identity) bool { return i.Inverted != nil },
+		"utility":    func(i *assess.Identity) bool { return !math.IsNaN(float64(i.KS)) && math.IsNaN(float64(i.Overlap)) },
 		"attribute":  func(i *assess.Identity) bool { return !math.IsNaN(float64(i.AttributeDisclosure)) },
 	}
-	for _, parts := range [][]string{{"linkage"}, {"bayes"}, {"uniqueness"}, {"inversion"}, {"attribute"}, {"linkage", "inversion"}, {"uniqueness", "bayes"}, Judged} {
+	for _, parts := range [][]string{{"linkage"}, {"bayes"}, {"uniqueness"}, {"inversion"}, {"attribute"}, {"utility"}, {"linkage", "inversion"}, {"uniqueness", "bayes"}, Judged} {
 		id, err := Some(t.Context(), pl, chain, pairs, parts)
 		if err != nil || id == nil {
 			t.Fatalf("%q: %v", parts, err)
