@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -25,6 +26,7 @@ type Ranges struct {
 	Programs, Steps     int // linear programs solved, and simplex steps
 	Unsolved            int // ends that are those of the shuttle: programs stopped at the limit of steps, or left out of huge components
 
+	work   int64             // of the programs
 	sumsOf map[int32][]int32 // of a hidden cell: the sums that it stands in; nil until they are asked for
 }
 
@@ -57,6 +59,8 @@ func (r *Ranges) solve(q Question, p *Component) error {
 	shown := newShown(p, q.Counts)
 	s := p.System
 	slack := 10 * s.Tolerance()
+	left := cmp.Or(q.Work, auditWork) - r.work
+	defer func() { r.work, s.Limit = cmp.Or(q.Work, auditWork)-left, 0 }()
 	for j := range p.Cells {
 		if p.Huge() {
 			if p.High[j] > p.Low[j] {
@@ -79,8 +83,17 @@ func (r *Ranges) solve(q Question, p *Component) error {
 			if math.Abs(*end-attained) <= slack {
 				continue
 			}
+			before := s.Work
+			if p.large {
+				if left <= 0 {
+					r.Unsolved++
+					continue
+				}
+				s.Limit = before + left
+			}
 			r.Programs++
 			v, err := optimize(s, j, up, math.Inf(1))
+			left -= s.Work - before
 			switch {
 			case errors.Is(err, lp.ErrStalled):
 				r.Unsolved++
@@ -111,6 +124,10 @@ func (r *Ranges) solve(q Question, p *Component) error {
 	return nil
 }
 
+// auditWork is the work of an audit after which the ends of cells in large components are those of
+// the shuttle: several seconds.
+const auditWork = 1_000_000_000
+
 // optimize moves the system to where column j deviates most in a direction, or
 // until it deviates by enough (a length, not below 0).
 func optimize(s *lp.System, j int, up bool, enough float64) (float64, error) {
@@ -133,8 +150,7 @@ func (r *Ranges) Show(q Question, cells []int32, by []float64) error {
 		if q.Counts {
 			v = math.Round(v)
 		}
-		eps := rounding(q.Value[c])
-		if !q.Hidden[c] || !(math.Abs(v-by[i]) <= 1e-6) || q.Value[c]+v < q.lower(c)-eps || q.Value[c]+v > q.upper(c)+eps {
+		if !(math.Abs(v-by[i]) <= 1e-6) || !q.Within(c, v) {
 			return fmt.Errorf("%s: the table shown cannot be", q.Set.Name(int(c)))
 		}
 		z[c] = v

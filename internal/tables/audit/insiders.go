@@ -117,12 +117,22 @@ func (in *inside) narrow(j int, up, down float64) (found []Insider, err error) {
 // first looks for a table in which column j deviates by d: in a component of counts, or a huge one, for the
 // few columns that it takes, else for all deviations. Both are nil where none was found.
 func (in *inside) first(j int, d float64) (changed []int32, z []float64) {
-	if in.q.Counts || in.p.Huge() {
-		if columns, _ := in.p.few(j, d); columns != nil {
-			return columns, nil
-		}
+	if columns, _ := in.around(j, d); columns != nil {
+		return columns, nil
 	}
 	return nil, in.reach(j, d)
+}
+
+// around looks for the columns that a table changes in which column j deviates by d, and few
+// others do: in a component of counts, or a large one, before there is a program over all of it.
+func (in *inside) around(j int, d float64) (columns []int32, by []float64) {
+	if in.q.Counts || in.p.Huge() {
+		columns, by = in.p.few(j, d)
+	}
+	if columns == nil && !in.q.Counts && (in.p.large || in.p.Huge()) {
+		columns, by = in.p.Near(j, d, searchNear)
+	}
+	return columns, by
 }
 
 // misled lists those who know one of the columns, in their order: no other one sees that
@@ -163,14 +173,12 @@ func (in *inside) without(k int32, do func() []float64) (z []float64, err error)
 // reach returns the deviations of a table in which column j deviates by at least d, or by
 // no more where d is below 0; nil where none was found.
 func (in *inside) reach(j int, d float64) []float64 {
-	if in.q.Counts || in.p.Huge() {
-		if columns, by := in.p.few(j, d); columns != nil {
-			z := make([]float64, len(in.p.Cells))
-			for i, c := range columns {
-				z[c] = by[i]
-			}
-			return z
+	if columns, by := in.around(j, d); columns != nil {
+		z := make([]float64, len(in.p.Cells))
+		for i, c := range columns {
+			z[c] = by[i]
 		}
+		return z
 	}
 	s := in.p.System
 	s.Reset()

@@ -24,6 +24,14 @@ type Question struct {
 	// long that most questions are better left without an answer; 0: 10,000.
 	Huge int
 
+	// Large is the number of cells of a component beyond which programs over parts of it come
+	// first, and those of an audit are no more than Work lets be; 0: 1,000.
+	Large int
+
+	// Work is the work of linear programs (lp.System) over large components after which an
+	// audit leaves ends to the shuttle; 0: 1,000,000,000, some seconds.
+	Work int64
+
 	// Stop, where there is one, is asked now and then; its error ends what is under way
 	// and is returned.
 	Stop func() error
@@ -35,6 +43,14 @@ func (q Question) Stopped() error {
 		return nil
 	}
 	return q.Stop()
+}
+
+// Within reports whether an intruder could believe that a cell deviates by d from its value: it
+// is held back, and what is known of it beforehand leaves room.
+func (q Question) Within(cell int32, d float64) bool {
+	v := q.Value[cell] + d
+	eps := rounding(q.Value[cell])
+	return q.Hidden[cell] && v >= q.lower(cell)-eps && v <= q.upper(cell)+eps
 }
 
 func (q Question) lower(cell int32) float64 {
@@ -65,7 +81,9 @@ type Component struct {
 	fixed   []bool      // nil where none ever was
 	counts  bool
 	huge    bool
-	partial *enumeration // nil until it is asked for
+	large   bool
+	partial *enumeration   // nil until it is asked for
+	around  *neighbourhood // nil until it is asked for
 }
 
 // shuttle holds the deviations from the true values that are still thought
@@ -290,6 +308,7 @@ func (s *shuttle) split() (parts []Component, known []int32, err error) {
 
 func (p *Component) build(q Question) error {
 	p.counts = q.Counts
+	p.large = len(p.Cells) > cmp.Or(q.Large, largeComponent)
 	p.huge = len(p.Cells) > cmp.Or(q.Huge, hugeComponent)
 	lower, upper := make([]float64, len(p.Cells)), make([]float64, len(p.Cells))
 	for j := range p.Cells {
@@ -304,6 +323,10 @@ func (p *Component) build(q Question) error {
 	}
 	return err
 }
+
+// largeComponent is the number of cells from which a linear program takes much longer than one
+// over a part.
+const largeComponent = 1000
 
 // hugeComponent is the number of cells from which a linear program takes seconds.
 const hugeComponent = 10_000

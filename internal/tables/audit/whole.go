@@ -24,6 +24,11 @@ func (p *Component) reaches(j int, d float64) bool {
 	if p.counts {
 		return p.WholeTable(j, d, searchSteps) != nil
 	}
+	if p.large {
+		if columns, _ := p.Near(j, d, searchNear); columns != nil {
+			return true
+		}
+	}
 	p.System.Reset()
 	v, err := optimize(p.System, j, d > 0, math.Abs(d))
 	return err == nil && math.Abs(v) >= math.Abs(d)-rounding(d)
@@ -31,6 +36,10 @@ func (p *Component) reaches(j int, d float64) bool {
 
 // searchQuick is how many columns Quick makes good for one question about a huge component.
 const searchQuick = 100
+
+// searchNear is how many columns of a large component are changed at most before a program over
+// all of them is solved.
+const searchNear = 300
 
 // search looks for tables of whole numbers in which the cells reach as far as asked,
 // and enters what it finds among what was shown.

@@ -27,6 +27,9 @@ type factors struct {
 
 	updates []update
 
+	eliminated int64 // entries that the last factorisation looked at
+	updated    int64 // entries of the updates
+
 	// Buffers of factorise.
 	order                []int32
 	rank                 []int32 // pivot number of a row, -1 for none
@@ -58,7 +61,7 @@ func newFactors(m int) *factors {
 // that could not be pivoted are replaced by unit columns of the rows left over;
 // dropped gets their places.
 func (f *factors) factorise(a *Matrix, basis []int32) (dropped []int32) {
-	f.updates = f.updates[:0]
+	f.updates, f.eliminated, f.updated = f.updates[:0], 0, 0
 	f.lowerStart, f.upperStart = append(f.lowerStart[:0], 0), append(f.upperStart[:0], 0)
 	f.lowerRow, f.upperRow = f.lowerRow[:0], f.upperRow[:0]
 	f.lower, f.upper = f.lower[:0], f.upper[:0]
@@ -277,6 +280,7 @@ func (f *factors) eliminate(a *Matrix, j, place, k, want int32) bool {
 		if t == 0 {
 			continue
 		}
+		f.eliminated += int64(f.lowerStart[n+1] - f.lowerStart[n])
 		for p := f.lowerStart[n]; p < f.lowerStart[n+1]; p++ {
 			add(f.lowerRow[p], -t*f.lower[p])
 		}

@@ -1,6 +1,7 @@
 package lp
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -331,5 +332,43 @@ func TestBealesExampleEnds(t *testing.T) {
 	v, err := s.MinimizeSum([]Term{{0, -0.75}, {1, 150}, {2, -0.02}, {3, 6}})
 	if err != nil || !(math.Abs(v+0.05) <= 1e-9) {
 		t.Errorf("least sum %v (%v), want -0.05", v, err)
+	}
+}
+
+// A problem that passes its limit of work says so, at a point of the set; with more it ends
+// where it would have without one, and the work is the same every time.
+func TestLimitOfWork(t *testing.T) {
+	rng := rand.New(rand.NewPCG(19, 1))
+	stalled := 0
+	for range 60 {
+		dense := lines(3, 4, 3)
+		p := around(rng, dense, len(dense[0]))
+		for j := range p.lower {
+			free, bound := p.system(t), p.system(t)
+			before := free.Work
+			want, err := free.Maximize(j, math.Inf(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			used := free.Work - before
+			bound.Limit = bound.Work + used/2
+			v, err := bound.Maximize(j, math.Inf(1))
+			if err != nil {
+				if stalled++; !errors.Is(err, ErrStalled) || !(v <= want+1e-9) || !bound.feasible() {
+					t.Fatalf("%v of %v: %v", v, want, err)
+				}
+			}
+			bound.Limit = bound.Work + 2*used
+			if v, err = bound.Maximize(j, math.Inf(1)); err != nil || !(math.Abs(v-want) <= 1e-7) {
+				t.Fatalf("%v, without a limit %v: %v", v, want, err)
+			}
+			again := p.system(t)
+			if _, err = again.Maximize(j, math.Inf(1)); err != nil || again.Work != free.Work {
+				t.Fatalf("work %d, before %d: %v", again.Work, free.Work, err)
+			}
+		}
+	}
+	if stalled < 100 {
+		t.Errorf("%d problems passed their limit: the test shows little", stalled)
 	}
 }

@@ -73,6 +73,9 @@ func (s *System) descend(terms []Term, enough float64) (unbounded bool, err erro
 				return false, err
 			}
 		}
+		if s.Limit > 0 && s.Work > s.Limit {
+			return false, ErrStalled
+		}
 		value := objective(terms, s.z)
 		if value <= enough {
 			return false, nil
@@ -116,12 +119,15 @@ func (s *System) price(terms []Term) (int, float64) {
 		}
 		s.touch(int32(t.Column), t.Weight)
 	}
+	s.Work += int64(len(terms))
 	if inBasis {
+		s.Work += s.f.size()
 		s.f.backward(s.byPlace, s.y)
 		for i, y := range s.y {
 			if math.Abs(y) < 1e-12 {
 				continue
 			}
+			s.Work += int64(s.a.rowStart[i+1] - s.a.rowStart[i])
 			for p := s.a.rowStart[i]; p < s.a.rowStart[i+1]; p++ {
 				s.touch(s.a.columnOf[p], -y*s.a.byRow[p])
 			}
@@ -208,6 +214,7 @@ func (s *System) solution(j int) []float64 {
 	for p := s.a.columnStart[j]; p < s.a.columnStart[j+1]; p++ {
 		s.rows[s.a.rowOf[p]] = s.a.byColumn[p]
 	}
+	s.Work += s.f.size()
 	s.f.forward(s.rows, s.byPlace)
 	s.nonzero = s.nonzero[:0]
 	for p, v := range s.byPlace {

@@ -37,6 +37,11 @@ func (f *factors) forward(w, x []float64) {
 	}
 }
 
+// size is about how many entries a solution looks at, at most.
+func (f *factors) size() int64 {
+	return int64(f.m) + int64(len(f.lower)) + int64(len(f.upper)) + f.updated
+}
+
 // backward solves Bᵀ y = c. c is by places and is left zero; y is by rows and is
 // overwritten.
 func (f *factors) backward(c, y []float64) {
@@ -87,4 +92,5 @@ func (f *factors) replace(place int32, x []float64, nonzero []int32) {
 		}
 	}
 	f.updates = append(f.updates, u)
+	f.updated += int64(len(u.row))
 }

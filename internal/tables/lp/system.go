@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// ErrStalled says that an optimum was not found within the limit of steps. What
+// ErrStalled says that an optimum was not found within the limit of steps or of work. What
 // was attained until then is still feasible.
 var ErrStalled = errors.New("linear program: no optimum within the limit of steps")
 
@@ -36,6 +36,11 @@ type System struct {
 	// Stop, where there is one, is asked now and then; its error ends the problem under
 	// way. What was attained until then is still feasible.
 	Stop func() error
+
+	// Work is about how many entries of the matrix and its factors were looked at since the
+	// system was made: the same on every machine, as time is not. A problem during which it
+	// passes Limit, unless that is 0, ends with ErrStalled.
+	Work, Limit int64
 
 	keptLow, keptHigh []float64 // Low and High before the problem under way
 
@@ -114,7 +119,9 @@ func (s *System) Tolerance() float64 { return s.tolerance }
 // leaves the basis and keeps its value.
 func (s *System) factorise() {
 	before := append([]int32(nil), s.basis...)
-	for _, p := range s.f.factorise(s.a, s.basis) {
+	dropped := s.f.factorise(s.a, s.basis)
+	s.Work += int64(s.a.rows) + s.f.eliminated
+	for _, p := range dropped {
 		s.place[before[p]] = -1
 	}
 	for p, j := range s.basis {

@@ -11,9 +11,21 @@ type need struct {
 	cell      int32
 	up        bool
 	amount    float64
-	witnesses [][]int32 // what the tables that reach it change: for every knower one that changes none of her cells
+	witnesses []witness // tables that reach it: for every knower one that changes none of her cells
+	changes   int32     // how often these were others before
 	failed    int       // how often they were not found
 }
+
+// witness is a table that agrees with what is published: the cells that deviate from their
+// true values, and by how much.
+type witness struct {
+	cells []int32
+	by    []float64
+}
+
+// use says that a need had witnesses that change a cell; it has others where it changed them
+// since.
+type use struct{ need, changes int32 }
 
 // engine keeps a set of hidden cells in which every need is met.
 type engine struct {
@@ -21,7 +33,8 @@ type engine struct {
 	needs  []need
 	layout layout
 	hidden int
-	usedBy [][]int32 // of a cell: the needs whose witness changes it
+	usedBy [][]use // of a cell that may be published: the needs whose witness changes it, and some whose witness did
+	may    []bool  // cells that may be published
 
 	knower  []int32           // of a cell: who knows its value, -1 for nobody; nil for none at all
 	knownBy map[int32][]int32 // the cells that a knower knows
@@ -29,7 +42,8 @@ type engine struct {
 	until time.Time // when to be content with what was published until then; zero: never
 	short bool      // that was so
 
-	search int // partial tables to look at for a whole one
+	left   int64 // work that is left for programs over large components, where the answer may be no
+	search int   // partial tables to look at for a whole one
 
 	Trials, Programs int
 }
@@ -50,10 +64,15 @@ type layout struct {
 // needs that no level meets; the engine goes on without them. open returns the cells
 // of the levels that are hidden.
 func newEngine(q audit.Question, needs []need, levels [][]int32, knower []int32) (e *engine, open []int32, unmet []need, err error) {
-	e = &engine{q: q, usedBy: make([][]int32, len(q.Value)), needs: needs, knower: knower, knownBy: map[int32][]int32{}}
+	e = &engine{q: q, usedBy: make([][]use, len(q.Value)), may: make([]bool, len(q.Value)), needs: needs, knower: knower, knownBy: map[int32][]int32{}, left: programWork}
 	for c, k := range knower {
 		if k >= 0 {
 			e.knownBy[k] = append(e.knownBy[k], int32(c))
+		}
+	}
+	for _, l := range levels {
+		for _, c := range l {
+			e.may[c] = true
 		}
 	}
 	if err := q.Stopped(); err != nil {
@@ -106,7 +125,7 @@ func (e *engine) reachAll(waiting []int32) (still []int32, err error) {
 		if err := e.q.Stopped(); err != nil {
 			return nil, err
 		}
-		if w, ok := e.reach(&e.needs[i]); ok {
+		if w, ok := e.reach(i); ok {
 			e.remember(i, w)
 		} else {
 			still = append(still, i)
@@ -123,7 +142,7 @@ func (e *engine) someReached(waiting []int32) bool {
 	const some = 64
 	reached := 0
 	for k := range some {
-		if _, ok := e.reach(&e.needs[waiting[k*len(waiting)/some]]); ok {
+		if _, ok := e.reach(waiting[k*len(waiting)/some]); ok {
 			reached++
 		}
 	}
@@ -134,7 +153,7 @@ func (e *engine) someReached(waiting []int32) bool {
 // counts what is hidden.
 func (e *engine) settle(tentative []int32) (used []int32) {
 	for _, c := range tentative {
-		if len(e.usedBy[c]) > 0 {
+		if len(e.usersOf(c)) > 0 {
 			used = append(used, c)
 		} else {
 			e.hide([]int32{c}, false)

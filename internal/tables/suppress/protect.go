@@ -214,8 +214,12 @@ func (pt *Pattern) audit(q audit.Question, p *primary.Result, e *engine, knower 
 		if n.up && pt.Ranges.ShownHigh[n.cell] >= x+n.amount || !n.up && pt.Ranges.ShownLow[n.cell] <= x-n.amount {
 			continue
 		}
-		if cells, by := e.table(n); cells != nil {
-			if err := pt.Ranges.Show(q, cells, by); err != nil {
+		w, ok := e.shows(n)
+		if !ok {
+			w, ok = e.table(n)
+		}
+		if ok {
+			if err := pt.Ranges.Show(q, w.cells, w.by); err != nil {
 				return err
 			}
 		}

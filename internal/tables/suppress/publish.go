@@ -73,8 +73,7 @@ func (e *engine) try(cells []int32) (ok bool, err error) {
 func (e *engine) renew(needs []int32, batch int) bool {
 	ok, missing := true, 0
 	for _, i := range needs {
-		if w, reached := e.reach(&e.needs[i]); reached {
-			e.forget(i)
+		if w, reached := e.reach(i); reached {
 			e.remember(i, w)
 			continue
 		}

@@ -1,18 +1,13 @@
 package suppress
 
 import (
+	"cmp"
 	"errors"
 	"math"
 
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
 )
-
-// solve looks for one table that reaches a need, and returns what it changes.
-func (e *engine) solve(n *need) ([]int32, bool) {
-	cells, _ := e.table(n)
-	return cells, cells != nil
-}
 
 // How many partial tables are looked at for a whole one: before a linear program, by
 // mending and by enumeration; in a trial, where to hold a cell back too many does little
@@ -25,29 +20,67 @@ const (
 	searchLast  = 50_000
 )
 
-// table returns the cells that deviate, and by how much, in a table that reaches a need;
-// nil where there is none or, of counts, none was found. Most questions whose answer is no
-// are answered by the shuttle. A linear program takes as long as its component is large:
-// in a large one, of counts, few steps of enumeration come before.
-func (e *engine) table(n *need) (cells []int32, by []float64) {
+// table looks for a table that reaches a need. Most questions whose answer is no are answered
+// by the shuttle. A linear program takes as long as its component is large: in a large one few
+// steps of enumeration come before, and programs over the neighbourhood of the cell.
+func (e *engine) table(n *need) (witness, bool) {
 	part := e.layout.partOf[n.cell]
 	if part < 0 {
-		return nil, nil // known
+		return witness{}, false // known
 	}
 	p, j, d := &e.layout.parts[part], int(e.layout.column[n.cell]), n.amount
 	if !n.up {
 		d = -d
 	}
-	if e.q.Counts && len(p.Cells) > largeComponent || p.Huge() {
+	large := p.Huge() || len(p.Cells) > cmp.Or(e.q.Large, largeValues)
+	if e.q.Counts {
+		large = p.Huge() || len(p.Cells) > largeComponent
+	}
+	if large {
 		columns, by, excluded := e.fewChanges(p, j, d)
+		if columns == nil && !excluded {
+			columns, by, excluded = e.near(p, j, d)
+		}
 		if columns != nil || excluded || p.Huge() && e.search != searchLast {
-			return cellsOf(p, columns), by
+			return tableOf(p, columns, by)
 		}
 	} else if p.Excludes(j, d) {
-		return nil, nil
+		return witness{}, false
+	}
+	return e.program(n, p, j, d)
+}
+
+// near looks for a table that cells around the one change.
+func (e *engine) near(p *audit.Component, j int, d float64) (columns []int32, by []float64, excluded bool) {
+	if e.q.Counts && !p.Huge() {
+		return nil, nil, false
+	}
+	if p.Excludes(j, d) {
+		return nil, nil, true
 	}
 	e.Programs++
+	columns, by = p.Near(j, d, nearColumns)
+	return columns, by, false
+}
+
+// nearColumns is how many cells around one are changed at most.
+const nearColumns = 300
+
+// program looks for a table that reaches a need by a linear program over its component.
+func (e *engine) program(n *need, p *audit.Component, j int, d float64) (w witness, ok bool) {
 	s := p.System
+	if len(p.Cells) > cmp.Or(e.q.Large, largeValues) && e.search != searchLast {
+		if e.left <= 0 {
+			return witness{}, false
+		}
+		before := s.Work
+		s.Limit = before + e.left
+		defer func() {
+			e.left -= s.Work - before
+			s.Limit = 0
+		}()
+	}
+	e.Programs++
 	s.Reset()
 	s.ToVertex = e.q.Counts
 	var v float64
@@ -59,49 +92,57 @@ func (e *engine) table(n *need) (cells []int32, by []float64) {
 		v = -v
 	}
 	if err != nil && !errors.Is(err, lp.ErrStalled) || !(v >= n.amount-1e-3-1e-13*n.amount) {
-		return nil, nil
+		return witness{}, false
 	}
 	z := s.Point()
 	if e.q.Counts && !whole(z) { // beyond two dimensions a vertex may be no table of counts
 		columns, by := p.FewChanges(j, d, e.search)
-		return cellsOf(p, columns), by
+		return tableOf(p, columns, by)
 	}
 	for j, v := range z {
 		if math.Abs(v) > 1e-9 {
-			cells, by = append(cells, p.Cells[j]), append(by, v)
+			w.cells, w.by = append(w.cells, p.Cells[j]), append(w.by, v)
 		}
 	}
-	return cells, by
+	return w, true
 }
 
 // fewChanges looks for a table that few cells change, by whole units; excluded: there is none
 // at all. In a huge component, where a linear program would take seconds, most of what is there
 // is a cell with all of its totals, and a trial is content with a short look.
 func (e *engine) fewChanges(p *audit.Component, j int, d float64) (columns []int32, by []float64, excluded bool) {
-	if !p.Huge() {
+	if !p.Huge() && e.q.Counts {
 		if columns, by, excluded = p.Quick(j, d, searchQuick); columns == nil && !excluded {
 			columns, by = p.FewChanges(j, d, searchFirst)
 		}
 		return columns, by, excluded
 	}
-	if columns, by = p.Upward(j, d); columns == nil {
-		columns, by, excluded = p.Quick(j, d, searchHuge)
+	if columns, by = p.Upward(j, d); columns != nil || !e.q.Counts {
+		return columns, by, false
 	}
-	if columns == nil && !excluded && e.search == searchLast && e.q.Counts {
+	if columns, by, excluded = p.Quick(j, d, searchHuge); columns == nil && !excluded && e.search == searchLast {
 		columns, by = p.FewChanges(j, d, searchFirst)
 	}
-	return columns, by, excluded && e.q.Counts // of values, no table of whole units
+	return columns, by, excluded
 }
 
 // largeComponent is the number of cells from which a linear program takes longer than a
 // search that looks at a few sums.
 const largeComponent = 1000
 
-func cellsOf(p *audit.Component, columns []int32) []int32 {
+// largeValues is the same of values.
+const largeValues = 400
+
+// programWork is the work of a search in programs over large components, where it may leave
+// questions without an answer: some seconds.
+const programWork = 500_000_000
+
+// tableOf is the witness of columns of a component, where there are any.
+func tableOf(p *audit.Component, columns []int32, by []float64) (witness, bool) {
 	for k, c := range columns {
 		columns[k] = p.Cells[c]
 	}
-	return columns
+	return witness{columns, by}, columns != nil
 }
 
 func whole(z []float64) bool {

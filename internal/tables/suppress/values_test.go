@@ -3,6 +3,7 @@ package suppress
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/tables"
@@ -113,4 +114,85 @@ func cellsAbove(set *tables.Set) (above [][]int) {
 		above = append(above, at)
 	}
 	return above
+}
+
+// The needs that use a cell are those whose present witnesses change it, whatever witnesses
+// were remembered before.
+func TestUsersArePresentWitnesses(t *testing.T) {
+	rng := rand.New(rand.NewPCG(20, 1))
+	const cells, needs = 30, 12
+	e := &engine{needs: make([]need, needs), usedBy: make([][]use, cells), may: make([]bool, cells)}
+	for c := range e.may {
+		e.may[c] = c%5 > 0
+	}
+	listed := 0
+	for range 3000 {
+		var ws []witness
+		for range rng.IntN(3) {
+			w := witness{}
+			for range rng.IntN(5) {
+				w.cells = append(w.cells, int32(rng.IntN(cells)))
+			}
+			ws = append(ws, w)
+		}
+		e.remember(int32(rng.IntN(needs)), ws)
+		asked := []int32{int32(rng.IntN(cells)), int32(rng.IntN(cells))}
+		var want []int32
+		for i, n := range e.needs {
+			if slices.ContainsFunc(n.witnesses, func(w witness) bool {
+				return slices.ContainsFunc(w.cells, func(c int32) bool { return e.may[c] && slices.Contains(asked, c) })
+			}) {
+				want = append(want, int32(i))
+			}
+		}
+		got := slices.Clone(e.users(asked))
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Fatalf("users %v of cells %v, want %v", got, asked, want)
+		}
+		listed += len(want)
+	}
+	for c, u := range e.usedBy {
+		if len(u) > 200 {
+			t.Errorf("cell %d: %d uses kept", c, len(u))
+		}
+	}
+	if listed < 1000 {
+		t.Errorf("%d users: the test shows little", listed)
+	}
+}
+
+// A table of turnovers whose components are large: programs over parts of them, mirrored
+// witnesses and an audit of little work leave it as safe as programs over all of them say, and
+// hold back little more.
+func TestPatternsOfLargeComponentsOfValues(t *testing.T) {
+	levels := [][]int{{4, 3}, {3, 2}, {4}}
+	hidden := [2]int{}
+	for i := range hidden {
+		q, p, knower := drawnValues(t, 10, 2, levels...)
+		if i == 1 {
+			q.Large, q.Work = 1, 1000
+		}
+		pattern := protect(t, q, p, Options{Knower: knower})
+		if hidden[i] = pattern.Primary + pattern.Second; !pattern.Verdict.Safe() || len(pattern.Insiders) > 0 || pattern.Primary < 50 {
+			t.Fatalf("%d unsafe cells: %+v, %d insiders", pattern.Primary, pattern.Verdict, len(pattern.Insiders))
+		}
+		q.Large, q.Work = 0, 0
+		r, err := audit.Audit(q)
+		if err != nil || r.Unsolved > 0 {
+			t.Fatal(err, r)
+		}
+		v, err := audit.Judge(q, r, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		insiders, err := audit.Insiders(q, p, knower)
+		if err != nil || !v.Safe() || len(insiders) > 0 {
+			t.Fatalf("by programs over all: %+v, insiders %v (%v)", v, insiders, err)
+		}
+	}
+	t.Logf("%d cells held back, %d where components are large", hidden[0], hidden[1])
+	if hidden[1] > hidden[0]*11/10 {
+		t.Errorf("%d cells held back, %d where components are large", hidden[0], hidden[1])
+	}
 }

@@ -1,0 +1,214 @@
+package audit
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
+)
+
+// Near looks for a table in which column j deviates by d, for values by at least as much, and
+// besides it no more than so many columns around it do: by linear programs over neighbourhoods,
+// each several times as large as the one before. A program takes much longer than in proportion
+// to its columns, so that this is worth while wherever a component is much larger. nil where
+// none was found, which says nothing: there may be one further away.
+func (p *Component) Near(j int, d float64, most int) (columns []int32, by []float64) {
+	if p.fixed != nil && p.fixed[j] || d < p.Low[j]-rounding(d) || d > p.High[j]+rounding(d) {
+		return nil, nil
+	}
+	g := p.neighbourhood()
+	defer g.clear()
+	g.add(int32(j))
+	for size, members := nearFirst, nearMembers; ; size, members = size*nearGrowth, members*2 {
+		more := g.grow(min(size, most), members)
+		if columns, by = g.solve(j, d); columns != nil || size >= most || !more {
+			return columns, by
+		}
+	}
+}
+
+const (
+	nearFirst   = 60 // columns of the first neighbourhood
+	nearGrowth  = 5  // how many times as many the next one has
+	nearMembers = 4  // columns of a sum that the first one takes before it goes on to other sums
+)
+
+// neighbourhood is a set of columns that grows around one.
+type neighbourhood struct {
+	p       *Component
+	columns []int32
+	local   []int32 // of a column: 1 + its place among columns; 0 outside
+	rows    []int32 // that they stand in, as they were met
+	members []int32 // of a row: how many of its columns are in
+	outside []int32 // of a column: its rows that were not met, less all of them
+	seen    []int32 // columns that outside is not 0 for
+	pick    []int32
+}
+
+func (p *Component) neighbourhood() *neighbourhood {
+	if p.around == nil {
+		n := len(p.Cells)
+		p.around = &neighbourhood{p: p, local: make([]int32, n), outside: make([]int32, n), members: make([]int32, len(p.rows))}
+	}
+	return p.around
+}
+
+func (g *neighbourhood) clear() {
+	for _, c := range g.columns {
+		g.local[c] = 0
+	}
+	for _, i := range g.rows {
+		g.members[i] = 0
+	}
+	for _, c := range g.seen {
+		g.outside[c] = 0
+	}
+	g.columns, g.rows, g.seen = g.columns[:0], g.rows[:0], g.seen[:0]
+}
+
+// add takes a column in.
+func (g *neighbourhood) add(c int32) {
+	g.columns = append(g.columns, c)
+	g.local[c] = int32(len(g.columns))
+	for _, i := range g.p.rowsOf(int(c)) {
+		if g.members[i]++; g.members[i] > 1 {
+			continue
+		}
+		g.rows = append(g.rows, i)
+		for _, x := range g.p.rows[i] {
+			if g.outside[x.Column] == 0 {
+				g.seen = append(g.seen, int32(x.Column))
+			}
+			g.outside[x.Column]--
+		}
+	}
+}
+
+// grow goes from sum to sum in the order in which they were met and takes columns of each in
+// until it has so many: those first that stand in the fewest sums not met yet, of these the ones
+// with the most room. It returns whether there are more.
+func (g *neighbourhood) grow(size, members int) (more bool) {
+	for n := 0; n < len(g.rows); n++ {
+		i := g.rows[n]
+		if len(g.columns) >= size {
+			return true
+		}
+		if int(g.members[i]) >= members {
+			more = more || int(g.members[i]) < len(g.p.rows[i])
+			continue
+		}
+		g.pick = g.pick[:0]
+		for _, x := range g.p.rows[i] {
+			if c := int32(x.Column); g.local[c] == 0 && !(g.p.fixed != nil && g.p.fixed[c]) {
+				g.pick = append(g.pick, c)
+			}
+		}
+		slices.SortFunc(g.pick, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(g.unmet(a), g.unmet(b)), cmp.Compare(g.room(b), g.room(a)), cmp.Compare(a, b))
+		})
+		for _, c := range g.pick[:min(len(g.pick), members-int(g.members[i]), size-len(g.columns))] {
+			g.add(c)
+		}
+		more = more || int(g.members[i]) < len(g.p.rows[i])
+	}
+	return more
+}
+
+func (g *neighbourhood) unmet(c int32) int { return len(g.p.rowsOf(int(c))) + int(g.outside[c]) }
+
+func (g *neighbourhood) room(c int32) float64 { return min(-g.p.Low[c], g.p.High[c]) }
+
+// solve maximises the deviation of column j up to d, or minimises it, where all columns outside
+// stay as they are. Columns alone in a sum do too.
+func (g *neighbourhood) solve(j int, d float64) (columns []int32, by []float64) {
+	in, rows := g.tied()
+	at := slices.Index(in, int32(j))
+	if at < 0 {
+		return nil, nil
+	}
+	lower, upper := make([]float64, len(in)), make([]float64, len(in))
+	for k, c := range in {
+		lower[k], upper[k] = g.p.Low[c], g.p.High[c]
+	}
+	a, err := lp.NewMatrix(len(in), rows)
+	if err != nil {
+		return nil, nil
+	}
+	s, err := lp.New(a, lower, upper)
+	if err != nil {
+		return nil, nil
+	}
+	s.Stop = g.p.System.Stop
+	s.ToVertex = g.p.counts
+	v, err := optimize(s, at, d > 0, math.Abs(d))
+	if err != nil && !errors.Is(err, lp.ErrStalled) || !(math.Abs(v) >= math.Abs(d)-rounding(d)) || v*d < 0 {
+		return nil, nil
+	}
+	z := s.Point()
+	if g.p.counts && !whole(z) {
+		return nil, nil
+	}
+	for k, c := range in {
+		if v := z[k]; g.p.counts && math.Round(v) != 0 || !g.p.counts && math.Abs(v) > 1e-9 {
+			columns, by = append(columns, c), append(by, v)
+		}
+	}
+	return columns, by
+}
+
+// tied returns the columns that can deviate where none outside does, and their sums.
+func (g *neighbourhood) tied() (in []int32, rows [][]lp.Entry) {
+	left := make([]int32, len(g.rows)) // of a row: columns that can deviate
+	place := make(map[int32]int32, len(g.rows))
+	for k, i := range g.rows {
+		left[k], place[i] = g.members[i], int32(k)
+	}
+	still := make([]bool, len(g.columns))
+	for k := range still {
+		still[k] = true
+	}
+	var queue []int32
+	for k := range g.rows {
+		if left[k] == 1 {
+			queue = append(queue, int32(k))
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, x := range g.p.rows[g.rows[queue[0]]] {
+			k := g.local[x.Column] - 1
+			if k < 0 || !still[k] {
+				continue
+			}
+			still[k] = false
+			for _, i := range g.p.rowsOf(x.Column) {
+				if r := place[i]; left[r] > 0 {
+					if left[r]--; left[r] == 1 {
+						queue = append(queue, r)
+					}
+				}
+			}
+		}
+	}
+	number := make([]int32, len(g.columns))
+	for k, c := range g.columns {
+		if still[k] {
+			number[k] = int32(len(in))
+			in = append(in, c)
+		}
+	}
+	for k, i := range g.rows {
+		if left[k] == 0 {
+			continue
+		}
+		var row []lp.Entry
+		for _, x := range g.p.rows[i] {
+			if m := g.local[x.Column] - 1; m >= 0 && still[m] {
+				row = append(row, lp.Entry{Column: int(number[m]), Value: x.Value})
+			}
+		}
+		rows = append(rows, row)
+	}
+	return in, rows
+}
