@@ -52,18 +52,24 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeli
 	if err != nil {
 		return nil, err
 	}
-	measures := &assess.Measures{}
-	if f.measures && len(parts) > 0 {
-		whole, err := assess.Merged(f.assessed, parts...)
-		if err != nil {
-			return nil, err
-		}
-		if measures, err = whole.Measure(ctx); err != nil {
-			return nil, err
-		}
+	measures, err := f.measure(ctx, parts)
+	if err != nil {
+		return nil, err
 	}
 	who := account.Reporter{Config: p, Version: o.Version, KeyID: key.ID(), Started: started, Plan: f.plan, Chain: f.chain, Interim: true}
 	return who.Report(counts, measures), nil
+}
+
+// measure is the assessment of all parts together; without parts it is empty.
+func (f *inForce) measure(ctx context.Context, parts []*assess.Accumulator) (*assess.Measures, error) {
+	if !f.measures || len(parts) == 0 {
+		return &assess.Measures{}, nil
+	}
+	whole, err := assess.Merged(f.assessed, parts...)
+	if err != nil {
+		return nil, err
+	}
+	return whole.Measure(ctx)
 }
 
 // load takes what is kept of each partition, as far as it is of this configuration.

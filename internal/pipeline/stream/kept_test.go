@@ -188,7 +188,7 @@ func TestMeasuresOfAStreamEndAtEveryStep(t *testing.T) {
 		},
 		"a page": func(b *bench, ctx context.Context) (bool, error) {
 			b.entered, b.options.Monitor = true, monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
-			err := b.present(ctx)
+			err := b.presentKept(ctx)
 			return b.options.Monitor.HasSnapshot(), err
 		},
 		"a report": func(b *bench, ctx context.Context) (bool, error) {

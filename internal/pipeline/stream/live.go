@@ -44,12 +44,19 @@ func (s *stream) resumeLive(p kafka.Partition, state []byte) {
 
 // present shows, of a stream on which nothing comes, what is kept of it: the measures
 // and the gate's verdict under the rules in force. What comes is shown with its commit.
-func (s *stream) present(ctx context.Context) error {
-	m := s.options.Monitor
-	if m == nil || !s.entered {
-		return nil
+// A page that cannot be shown does not end the stream.
+func (s *stream) present(ctx context.Context) {
+	if s.options.Monitor == nil || !s.entered {
+		return
 	}
 	s.entered = false
+	if err := s.presentKept(ctx); err != nil {
+		s.options.Log.Warn().Err(err).Msg("the live page shows no measures until records come")
+	}
+}
+
+func (s *stream) presentKept(ctx context.Context) error {
+	m := s.options.Monitor
 	counts := s.counts()
 	m.Quarantine(counts.Reasons, nil)
 	if !s.measures || m.HasSnapshot() || counts.Released == 0 {

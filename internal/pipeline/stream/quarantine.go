@@ -40,16 +40,22 @@ func (q *streamQuarantine) open(c config.Quarantine, stream *kafka.Stream, rows 
 	return err
 }
 
+// confidential is the mode of a file that its owner alone may read.
+const confidential os.FileMode = 0o600
+
 // appendTo opens a confidential file to add lines to.
 func appendTo(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, confidential)
 	if err != nil {
 		return nil, err
 	}
-	return f, f.Chmod(0o600)
+	if err := f.Chmod(confidential); err != nil { // it may have been there before
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // add takes the rejected records of a block.

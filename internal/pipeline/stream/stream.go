@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -105,7 +104,8 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.
 	if err != nil && !refused {
 		return nil, errors.Join(err, s.close())
 	}
-	return s.finish(context.WithoutCancel(ctx), refused)
+	result, err := s.finish(context.WithoutCancel(ctx), refused)
+	return result, errors.Join(err, s.close())
 }
 
 // ErrUnopened says that a stream was told to end before its topics were open:
@@ -223,20 +223,15 @@ func (s *stream) serve(ctx context.Context) error {
 			return err
 		}
 		s.options.Monitor.Broker(err)
-		if time.Since(begin) > time.Minute {
-			pause = 0 // it went well in between
+		draining := s.kafka.Draining()
+		if draining {
+			told = nil // it has been heard
 		}
-		pause = min(max(2*pause, 250*time.Millisecond), 15*time.Second)
-		if s.kafka.Draining() {
-			pause, told = 250*time.Millisecond, nil // there is little time left
-		}
-		wait := pause/2 + rand.N(pause/2)
+		pause = nextPause(pause, time.Since(begin), draining)
+		wait := varied(pause)
 		s.options.Log.Warn().Err(err).Dur("again_in", wait).Msg("the stream is interrupted; it joins the group anew")
-		select {
-		case <-time.After(wait):
-		case <-told:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := awaitPause(ctx, wait, told); err != nil {
+			return err
 		}
 	}
 }
@@ -284,9 +279,7 @@ func (s *stream) member(ctx context.Context) (err error) {
 		if s.kafka.Drained() || s.kafka.Finished() {
 			return nil
 		}
-		if err := s.present(ctx); err != nil {
-			return err
-		}
+		s.present(ctx)
 	}
 }
 
@@ -385,22 +378,31 @@ func (s *stream) finish(ctx context.Context, refused bool) (*account.Result, err
 		rep.Withheld = account.WithheldBecause(rep.Gate)
 		rep.Stopped = &report.Stopped{Left: rep.Records.Released, NotLeft: s.refused}
 	}
-	var files account.Files
-	if err := files.Create(s.config.Report); err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	if err := files.Write(rep, nil, s.config.Report.Publish); err != nil {
-		return nil, errors.Join(fmt.Errorf("report: %w", err), files.Abort())
-	}
-	paths, err := files.Commit(!refused)
+	paths, err := s.publish(rep, refused)
 	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
+		return nil, err
 	}
 	return &account.Result{
 		Report: rep, Files: append(s.config.Sink.Config.Paths(), paths...),
 		Drained: !s.kafka.Bounded(), Cut: s.kafka.Bounded() && s.kafka.Draining() && !s.kafka.Finished(),
 		Held: s.kafka.Bounded() && s.holding,
-	}, s.close()
+	}, nil
+}
+
+// publish writes the report's files; where one fails, those that have no name yet are
+// removed.
+func (s *stream) publish(rep *report.Report, refused bool) (paths []string, err error) {
+	var files account.Files
+	if err = files.Create(s.config.Report); err == nil {
+		err = files.Write(rep, nil, s.config.Report.Publish)
+	}
+	if err == nil {
+		paths, err = files.Commit(!refused)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("report: %w", err), files.Abort())
+	}
+	return paths, nil
 }
 
 func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {

@@ -1,0 +1,314 @@
+package stream_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	"github.com/sdlfilter/sdlfilter/internal/monitor"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
+)
+
+// endless is the stand's configuration without an end, with some lines more.
+func (s *stand) endless(more string) string {
+	return fmt.Sprintf(strings.Replace(standConfig, ", until: latest", "", 1), s.address, s.key) + more
+}
+
+// changing is a stream that is given other configurations while it runs.
+type changing struct {
+	*stand
+	reload chan pipeline.Changed
+	page   *monitor.Monitor
+	log    *heard
+	stop   context.CancelFunc
+	done   chan error
+}
+
+func (s *stand) changing(text string) *changing {
+	s.t.Helper()
+	c := &changing{stand: s, reload: make(chan pipeline.Changed), page: monitor.New(monitor.Info{Name: "stand", Interval: time.Minute}), log: s.listen(), done: make(chan error, 1)}
+	o := c.log.options()
+	o.Reload, o.Monitor = c.reload, c.page
+	p := hasty(s.parse(text))
+	ctx, cancel := context.WithCancel(context.Background())
+	c.stop = cancel
+	go func() {
+		_, err := stream.Run(ctx, p, o)
+		c.done <- err
+	}()
+	return c
+}
+
+// give has a configuration taken or refused: it is, once the channel has a further one, which
+// is refused for a reason of its own.
+func (c *changing) give(text string) {
+	c.t.Helper()
+	for _, changed := range []pipeline.Changed{{Config: c.parse(text)}, {Err: fmt.Errorf("nothing more after %d bytes", len(text))}} {
+		select {
+		case c.reload <- changed:
+		case err := <-c.done:
+			c.t.Fatal(err)
+		case <-time.After(eventually.Patience):
+			c.t.Fatal("the stream takes no configuration")
+		}
+	}
+}
+
+func (c *changing) end() {
+	c.t.Helper()
+	c.stop()
+	if err := <-c.done; err != nil {
+		c.t.Error(err)
+	}
+}
+
+func (c *changing) mode(want string) {
+	c.t.Helper()
+	if _, text := served(c.t, c.page, "/metrics"); !strings.Contains(text, fmt.Sprintf(`mode{mode="%s"} 1`, want)) {
+		c.t.Errorf("the page's mode is not %s: %s", want, text)
+	}
+}
+
+// Records that the gate holds back stay held under a changed gate that holds too, and leave
+// from the next transaction on under one that does not.
+func TestStreamChangesItsGateWhileItHolds(t *testing.T) {
+	const broken = "gate: {on_fail: %s, rules: [{column: wage, target: max, knowledge: index, min_rmse: %d}]}\n"
+	for name, gate := range map[string]string{
+		"alert":   fmt.Sprintf(broken, "alert", 100_000),
+		"no gate": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t)
+			s.persons(0, 100)
+			c := s.changing(s.endless(fmt.Sprintf(broken, "hold, hold: {topic: held}", 100_000)))
+			if got := s.ids("held", 100); !slices.Equal(got, numbers(0, 100)) {
+				t.Fatalf("%d are held back", len(got))
+			}
+			c.mode(monitor.Holding)
+			c.give(s.endless(fmt.Sprintf(broken, "hold, hold: {topic: held}", 200_000)))
+			s.persons(100, 200)
+			if got := s.ids("held", 200); !slices.Equal(got, numbers(0, 200)) {
+				t.Errorf("%d are held back by a gate that holds too", len(got))
+			}
+			c.mode(monitor.Holding)
+			c.give(s.endless(gate))
+			c.mode(monitor.Releasing)
+			s.persons(200, 300)
+			if got := s.ids("out", 100); !slices.Equal(got, numbers(200, 300)) {
+				t.Errorf("released are %v", got)
+			}
+			if got := s.ids("held", 200); len(got) != 200 {
+				t.Errorf("held back are %d", len(got))
+			}
+			c.end()
+		})
+	}
+}
+
+// A changed configuration that does not fit the topics or cannot open its files is not taken,
+// for its reason: what comes is masked as before.
+func TestStreamKeepsAConfigurationThatFits(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := s.endless("")
+	c := s.changing(text)
+	zero := strings.Replace(text, "noise: {columns: [wage], sd: 50}", "round: {columns: [wage], base: 100000}", 1)
+	for want, bad := range map[string]string{
+		`the topic \"gone\" does not exist`: zero + "gate: {on_fail: hold, hold: {topic: gone}, rules: [{column: wage, target: max, knowledge: index, min_rmse: 1}]}\n",
+		"assess.emit: ":                     strings.Replace(zero, "assess: {", "assess: {every: {records: 9}, emit: [{jsonl: "+file+"/s.jsonl}], ", 1),
+	} {
+		c.give(bad)
+		if !c.log.has(want) {
+			t.Errorf("nobody says %s", want)
+		}
+	}
+	s.persons(0, 100)
+	moved := 0
+	for i, y := range s.exactlyOnce("out", 100) {
+		// Noise of SD 50 leaves no wage of 100 or more at 0 but with a probability below 0.03 for
+		// each; rounding to 100000 leaves every one there.
+		if y != 0 {
+			moved++
+		}
+		if math.Abs(y-wage(i)) > 600 {
+			t.Errorf("person %d of %v is released as %v", i, wage(i), y)
+		}
+	}
+	if moved < 80 {
+		t.Errorf("%d of 100 are masked as before", moved)
+	}
+	if c.log.has("is in force") {
+		t.Error("one was taken")
+	}
+	c.end()
+}
+
+// A mask over windows works within those of a partition: a swap puts each value to another
+// record of its window, of which the last one is not full.
+func TestStreamWithWindows(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	const n, records = 230, 50 // 115 persons in each partition: windows of 50, 50 and 15
+	s.persons(0, n)
+	text := strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), "noise: {columns: [wage], sd: 50}", "swap: {keys: [region], attribute: id, columns: [wage], rate: 0.9, policy: random}", 1)
+	s.run(s.parse(text + fmt.Sprintf("window: {records: %d, linger: 300ms}\n", records)))
+	wages := s.exactlyOnce("out", n)
+	moved := 0
+	for p := range partitions {
+		for from := p; from < n; from += partitions * records {
+			var before, after []float64
+			for i := from; i < min(n, from+partitions*records); i += partitions {
+				before, after = append(before, math.Round(100*wage(i))), append(after, math.Round(100*wages[i]))
+				if before[len(before)-1] != after[len(after)-1] {
+					moved++
+				}
+			}
+			slices.Sort(before)
+			slices.Sort(after)
+			if !slices.Equal(before, after) {
+				t.Errorf("the window of person %d has other wages than it had", from)
+			}
+		}
+	}
+	if moved < n/2 {
+		t.Errorf("%d of %d wages were swapped", moved, n)
+	}
+}
+
+// A stream into files, of whose commits the answers are lost before or after the brokers have
+// carried them out, has each person in them once.
+func TestStreamIntoFilesSurvivesCutCommits(t *testing.T) {
+	for _, key := range []kmsg.Key{kmsg.EndTxn, kmsg.TxnOffsetCommit} {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/%v", key.Name(), after), func(t *testing.T) {
+				t.Parallel()
+				scissors := new(scissors)
+				s := newStand(t, kfake.ListenFn(scissors.listen))
+				s.persons(0, 900)
+				dir := t.TempDir()
+				text := strings.Replace(s.endless(""), fmt.Sprintf(`sink: {kafka: {brokers: ["%s"], topic: out, commit: {interval: 200ms}}}`, s.address),
+					"sink: {parquet: {path: "+dir+", roll: {records: 100, interval: 200ms}}}", 1)
+				scissors.at(cut{key: key, after: after, left: 2})
+				c := s.changing(text)
+				eventually.True(t, "offsets of all records", func() bool { return s.groupAt(0)+s.groupAt(1) == 900 })
+				c.end()
+				scissors.blunt(t)
+				seen := map[string]int{}
+				for _, p := range inFiles(t, dir) {
+					seen[p.ID]++
+				}
+				for i := range 900 {
+					if seen[fmt.Sprint(i)] != 1 {
+						t.Errorf("person %d is in the files %d times", i, seen[fmt.Sprint(i)])
+					}
+				}
+				if len(seen) != 900 {
+					t.Errorf("%d persons are in files", len(seen))
+				}
+			})
+		}
+	}
+}
+
+// A stream of columns that nobody measures releases each record once and counts those since
+// its start, as it keeps no assessment; its group has none.
+func TestStreamWithoutMeasures(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	text := strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), "wage: {role: sensitive, decimals: 2}", "wage: {role: other}", 1)
+	text = strings.Replace(text, "masks:\n  - noise: {columns: [wage], sd: 50}\n", "masks: []\n", 1)
+	text = strings.Replace(text, "assess: {replicates: 20, targets: [max]}\n", "", 1)
+	for round := range 2 {
+		s.persons(200*round, 200*round+200)
+		s.produce(&kgo.Record{Topic: "in", Partition: 1, Value: []byte(`not JSON`)})
+		r := s.run(s.parse(text)).Report
+		if r.Records.Released != 200 || r.Records.Quarantined != 1 || r.Records.Read != 201 || len(r.Columns) != 0 {
+			t.Errorf("round %d: %+v, %d columns", round, r.Records, len(r.Columns))
+		}
+	}
+	for i, y := range s.exactlyOnce("out", 400) {
+		if !(math.Abs(y-wage(i)) < 0.001) {
+			t.Errorf("person %d of %v is released as %v", i, wage(i), y)
+		}
+	}
+}
+
+// Offsets that are set forward by hand leave records out of every total, which is said; what
+// is damaged of what was kept ends a stream, and its group's assessment, with the reason.
+func TestStreamTakesUpWhatIsKept(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.persons(0, 400)
+	s.produce(&kgo.Record{Topic: "in", Partition: 0, Value: []byte(`not JSON`)})
+	s.run(s.pipeline())
+	s.persons(400, 500)
+	admin := kadm.NewClient(s.client)
+	if _, err := admin.LeaveGroup(t.Context(), kadm.LeaveGroup("g").InstanceIDs("a")); err != nil {
+		t.Fatal(err)
+	}
+	var to kadm.Offsets
+	to.AddOffset("in", 1, 225, -1)
+	if err := admin.CommitAllOffsets(t.Context(), "g", to); err != nil {
+		t.Fatal(err)
+	}
+	logged := s.listen()
+	result, err := stream.Run(t.Context(), s.pipeline(), logged.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := result.Report.Records; r.Released != 475 || r.Quarantined != 1 {
+		t.Errorf("records %+v, want 475 released: 400, 50 of partition 0 and 25 of partition 1", r)
+	}
+	if !logged.has("the records in between are in no total") || !logged.has(`"partition":1`) || logged.has(`"partition":0`) {
+		t.Error("nobody says which partition's records are in no total")
+	}
+	// Of each partition the reasons, or all else, are damaged.
+	latest := map[string]*kgo.Record{}
+	for _, r := range s.values("g-state", 1) {
+		latest[string(r.Key)] = r
+	}
+	for _, what := range []string{"reasons", "assessment"} {
+		for key, r := range latest {
+			value := r.Value
+			if isReasons := strings.Contains(key, "reasons"); value != nil && (what == "reasons") == isReasons {
+				value = []byte("canary")
+			}
+			if value != nil {
+				s.produce(&kgo.Record{Topic: "g-state", Partition: r.Partition, Key: r.Key, Value: value})
+			}
+		}
+		for who, take := range map[string]func() error{
+			"the group": func() error {
+				_, err := stream.AssessGroup(t.Context(), s.pipeline(), "", s.options())
+				return err
+			},
+			"the stream": func() error {
+				_, err := stream.Run(t.Context(), s.pipeline(), s.options())
+				return err
+			},
+		} {
+			err := take()
+			if err == nil || !strings.Contains(err.Error(), what) || strings.Contains(err.Error(), "canary") {
+				t.Errorf("%s with a damaged %s: %v", who, what, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// Pauses double up to the greatest one, begin anew after a membership that went well, and
+// are short where the stream is ending.
+func TestPausesGrow(t *testing.T) {
+	const ms = time.Millisecond
+	pause := time.Duration(0)
+	for i, want := range []time.Duration{250 * ms, 500 * ms, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second, 15 * time.Second} {
+		if pause = nextPause(pause, 3*time.Second, false); pause != want {
+			t.Fatalf("pause %d is %v, want %v", i, pause, want)
+		}
+	}
+	for _, c := range []struct {
+		lasted   time.Duration
+		draining bool
+		want     time.Duration
+	}{
+		{0, false, 15 * time.Second},
+		{time.Minute, false, 15 * time.Second},
+		{time.Minute + 1, false, 250 * ms},
+		{0, true, 250 * ms},
+		{time.Hour, true, 250 * ms},
+	} {
+		if got := nextPause(pause, c.lasted, c.draining); got != c.want {
+			t.Errorf("after %v, ending %v: %v, want %v", c.lasted, c.draining, got, c.want)
+		}
+	}
+	// Of 2,000 draws between a half and the whole none is outside. The chance that none is
+	// in the first tenth of the range is 0.9²⁰⁰⁰ = 3e-92, and so for the last tenth.
+	low, high := time.Hour, time.Duration(0)
+	for range 2000 {
+		d := varied(time.Second)
+		low, high = min(low, d), max(high, d)
+	}
+	if low < 500*ms || high >= time.Second || low > 550*ms || high < 950*ms {
+		t.Errorf("a pause of a second varies between %v and %v", low, high)
+	}
+}
+
+// A pause ends with its time or when the stream is told to end, and with an error, the
+// cause, when its context ends.
+func TestPausesEnd(t *testing.T) {
+	if err := awaitPause(t.Context(), time.Nanosecond, nil); err != nil {
+		t.Errorf("its time: %v", err)
+	}
+	told := make(chan struct{})
+	close(told)
+	if err := awaitPause(t.Context(), time.Hour, told); err != nil {
+		t.Errorf("told: %v", err)
+	}
+	why := errors.New("over")
+	ended, end := context.WithCancelCause(t.Context())
+	end(why)
+	if err := awaitPause(ended, time.Hour, nil); !errors.Is(err, why) {
+		t.Errorf("ended: %v", err)
+	}
+}

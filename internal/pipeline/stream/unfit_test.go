@@ -1,0 +1,258 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/monitor"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Partitions whose assessments are of other columns do not add up: whoever asks for the
+// whole is told, and nothing is judged, shown, snapped or reported of a part of them.
+func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
+	dir := t.TempDir()
+	b := benchOf(t, fmt.Sprintf(judgedTo, "stop", 1)+fmt.Sprintf(withFiles, filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl")))
+	defer b.snapshots.close()
+	b.feed(0, 150)
+	b.ledgers[part(0)].commit()
+	b.feed(0, 150)
+	other := b.inForce
+	other.assessed.Columns = append(slices.Clone(other.assessed.Columns), assess.Column{Name: "more", Index: 1})
+	var err error
+	if b.ledgers[part(1)], err = b.newLedger(&other, part(1), nil); err != nil {
+		t.Fatal(err)
+	}
+	if refused, err := b.judge(t.Context()); err == nil || refused || b.verdict.last != nil {
+		t.Errorf("judged: refused %v, %v", refused, err)
+	}
+	if err := b.snapshots.emit(t.Context()); err == nil || b.snapshots.pending != nil || b.snapshots.shown != nil {
+		t.Errorf("a snapshot: %v", err)
+	}
+	if rep, err := b.wholeReport(t.Context()); err == nil || rep != nil {
+		t.Errorf("a report: %v", err)
+	}
+	if result, err := b.finish(t.Context(), false); err == nil || result != nil {
+		t.Errorf("the end: %v", err)
+	}
+	m := monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
+	b.options.Monitor, b.entered = m, true
+	b.said()
+	b.present(t.Context())
+	if said := b.said(); m.HasSnapshot() || b.entered || !strings.Contains(said, "shows no measures until records come") || !strings.Contains(said, `"level":"warn"`) {
+		t.Errorf("a page: %v, it says %s", m.HasSnapshot(), said)
+	}
+	parts := []*assess.Accumulator{b.ledgers[part(0)].Whole(), b.ledgers[part(1)].Whole()}
+	if measures, err := b.measure(t.Context(), parts); err == nil || measures != nil {
+		t.Errorf("a group: %v", err)
+	}
+	for _, n := range []int{0, 1} {
+		measures, err := b.measure(t.Context(), parts[:n])
+		if err != nil || len(measures.Columns) != n || n == 1 && measures.Columns[0].Released.N != 150 {
+			t.Errorf("of %d parts: %v, %+v", n, err, measures)
+		}
+	}
+	b.measures = false
+	if measures, err := b.measure(t.Context(), parts); err != nil || len(measures.Columns) != 0 {
+		t.Errorf("where nothing is measured: %v", err)
+	}
+}
+
+// A stream that measures nothing counts its records: what is held back is not released, what
+// is taken back is in no count, and the report has no columns.
+func TestStreamsWithoutMeasuresCount(t *testing.T) {
+	b := benchOf(t, "")
+	b.measures = false
+	for i := range int32(2) {
+		var err error
+		if b.ledgers[part(i)], err = b.newLedger(&b.inForce, part(i), nil); err != nil || b.ledgers[part(i)].Ledger != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(what string, want report.Records) {
+		t.Helper()
+		got := b.counts()
+		if got.Read != want.Read || got.Released != want.Released || got.Quarantined != want.Quarantined || got.Held != want.Held || got.LeftOut != want.LeftOut {
+			t.Errorf("%s: %+v, want %+v", what, got, want)
+		}
+	}
+	b.feed(0, 40, 3)
+	b.feed(1, 10)
+	want("open", report.Records{Read: 50, Released: 49, Quarantined: 1})
+	if got := b.openCounts(); got.Read != 50 || got.Released != 49 {
+		t.Errorf("open are %+v", got)
+	}
+	b.ledgers[part(0)].commit()
+	b.ledgers[part(1)].rollback()
+	want("committed", report.Records{Read: 40, Released: 39, Quarantined: 1})
+	b.holding = true
+	b.feed(1, 20, 0, 1)
+	b.ledgers[part(1)].commit()
+	b.holding = false
+	want("held back", report.Records{Read: 60, Released: 39, Quarantined: 3, Held: 18})
+	if refused := b.verdictOf(); refused || b.verdict.last != nil {
+		t.Error("judged")
+	}
+	if err := b.snapshots.emit(t.Context()); err != nil || b.snapshots.pending != nil {
+		t.Errorf("a snapshot: %v", err)
+	}
+	m := monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
+	b.options.Monitor, b.entered = m, true
+	if b.present(t.Context()); m.HasSnapshot() || b.entered || b.said() != "" {
+		t.Error("a page of no measures")
+	}
+	rep, err := b.wholeReport(t.Context())
+	if err != nil || rep.Records.Released != 39 || rep.Records.Held != 18 || len(rep.Columns) != 0 {
+		t.Errorf("the report: %v, %+v", err, rep)
+	}
+}
+
+// A page's state that cannot be read is left out, which is said with the partition and
+// without what it holds.
+func TestPagesThatCannotBeResumed(t *testing.T) {
+	b := benchOf(t, "")
+	b.options.Monitor = monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
+	b.resumeLive(part(1), []byte("canary"))
+	said := b.said()
+	for _, want := range []string{`"level":"warn"`, `"topic":"in"`, `"partition":1`, "the live page begins anew"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not say %s: %s", want, said)
+		}
+	}
+	if strings.Contains(said, "canary") {
+		t.Error("it says what was kept")
+	}
+	if b.resumeLive(part(1), nil); b.said() != "" {
+		t.Error("nothing was kept, and something is said")
+	}
+}
+
+// Reasons that are damaged are refused where a partition is taken up, and in its group.
+func TestReasonsThatAreDamaged(t *testing.T) {
+	b := benchOf(t, "")
+	b.feed(0, 40, 3)
+	kept := keptOf(b, 0)
+	if len(kept[reasonsEntry]) == 0 {
+		t.Fatal("no reasons are kept")
+	}
+	kept[reasonsEntry] = []byte("damaged")
+	clear(b.ledgers)
+	b.failing()
+	b.source = nil
+	// What is kept ends before the group's offset, of which the source tells the place; a
+	// ledger that is empty asks for none.
+	for key := range kept {
+		if key != reasonsEntry {
+			delete(kept, key)
+		}
+	}
+	if err := b.enter(part(0), 0, kept); err == nil || !strings.Contains(err.Error(), "reasons") || strings.Contains(err.Error(), "damaged\"") {
+		t.Errorf("taken up: %v", err)
+	}
+	if len(b.ledgers) != 0 || b.entered {
+		t.Error("the partition has a ledger")
+	}
+}
+
+// A file whose mode cannot be set is not written to, and is closed: the entries of a process
+// in /proc have the mode that the system gives them.
+func TestFilesWhoseModeCannotBeSet(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return
+	}
+	const path = "/proc/self/comm"
+	open := func() int {
+		t.Helper()
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, e := range all {
+			if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.HasSuffix(to, "/comm") {
+				n++
+			}
+		}
+		return n
+	}
+	var q streamQuarantine
+	if err := q.open(config.Quarantine{JSONL: path}, nil, false); !errors.Is(err, os.ErrPermission) || q.file != nil {
+		t.Errorf("the quarantine: %v", err)
+	}
+	b := benchOf(t, "")
+	p := *b.config
+	p.Assess.Emit = []config.Emit{{JSONL: path}}
+	f := b.inForce
+	f.config = &p
+	if n, err := newStreamSnapshots(b.stream, &f); !errors.Is(err, os.ErrPermission) || n != nil {
+		t.Errorf("snapshots: %v", err)
+	}
+	if n := open(); n > 0 {
+		t.Errorf("%d files are left open", n)
+	}
+}
+
+// A report of which a file cannot be made is an error that says so, and leaves nothing
+// beside what was there; of what is refused there is none for the public.
+func TestReportsThatCannotBeMade(t *testing.T) {
+	b := benchOf(t, "")
+	b.feed(0, 40)
+	b.ledgers[part(0)].commit()
+	for _, refused := range []bool{false, true} {
+		for _, taken := range []string{"", "r.json", "r.public.json", "r.html", "b.html"} {
+			dir := t.TempDir()
+			r := &b.config.Report
+			r.JSON, r.HTML, r.Board, r.Publish = filepath.Join(dir, "r.json"), filepath.Join(dir, "r.html"), filepath.Join(dir, "b.html"), []string{"sd"}
+			if taken != "" {
+				if err := os.Mkdir(filepath.Join(dir, taken), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rep, err := b.wholeReport(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			rep.Gate.Passed = !refused
+			paths, err := b.publish(rep, refused)
+			var left []string
+			all, unread := os.ReadDir(dir)
+			if unread != nil {
+				t.Fatal(unread)
+			}
+			for _, e := range all {
+				left = append(left, e.Name())
+			}
+			want := []string{taken}
+			switch {
+			case taken != "":
+				saysAll(t, taken, err, "report: ", taken)
+			case refused:
+				want = []string{"b.html", "r.html", "r.json"}
+			default:
+				want = []string{"b.html", "r.html", "r.json", "r.public.html", "r.public.json"}
+			}
+			if taken == "" && (err != nil || len(paths) != len(want)) || taken != "" && paths != nil || !slices.Equal(left, want) {
+				t.Errorf("%q is taken, refused %v: named are %v, left %v, want %v: %v", taken, refused, paths, left, want, err)
+			}
+		}
+	}
+}
+
+// Blocks without records go to no file, not even to one that would have to be made.
+func TestBlocksWithoutRecordsGoToNoFile(t *testing.T) {
+	b := benchOf(t, "")
+	if err := (&fileOutlet{stream: b.stream}).write(t.Context(), &pipeline.Parcel{Block: new(microdata.Block)}); err != nil {
+		t.Error(err)
+	}
+}
