@@ -21,7 +21,7 @@ type Tabulation struct {
 	Name        string        `yaml:"name" doc:"the name, for reports and messages; by default the file's name without its extension"`
 	Source      Source        `yaml:"source" doc:"the records, files of any format; exactly one"`
 	Pipeline    string        `yaml:"pipeline" doc:"in place of source: a pipeline's configuration; what its masks release of its source is tabulated"`
-	Key         Secret        `yaml:"key" doc:"where the release key is kept, for cell_key, markov, swap and rounding at random: the same key gives the same contributors the same change in every release"`
+	Key         Secret        `yaml:"key" doc:"where the release key is kept, for cell_key, markov, swap, sample and rounding at random: the same key gives the same contributors the same change in every release"`
 	Identity    []string      `yaml:"identity" doc:"the columns that identify a record, for the same; with pipeline those of its own"`
 	Holding     string        `yaml:"holding" doc:"the column that says to which holding a record belongs: contributors are then holdings, and what one adds to a cell is one contribution"`
 	Request     string        `yaml:"request" doc:"the column (true, yes, 1) that says that a respondent has asked for protection, for the rule request"`
@@ -110,13 +110,14 @@ type Interval struct {
 
 // Protect is how the unsafe cells of a table are protected; one field is not nil.
 type Protect struct {
-	Suppress *Suppress  `yaml:"suppress" choice:"true" doc:"unsafe cells are held back, and others with them, so that none can be computed or estimated too closely"`
-	CellKey  *CellKey   `yaml:"cell_key" choice:"true" doc:"every count is changed a little, the same contributors always alike; needs key and identity, and totals are not the sums of what is published"`
-	Round    *Rounding  `yaml:"round" choice:"true" doc:"every count becomes a multiple of a base, or the small ones become 0 or the base"`
-	Simulate *Simulate  `yaml:"simulate" choice:"true" doc:"a table is drawn anew from all that have the same counts by one variable and by all others together"`
-	Markov   *Markov    `yaml:"markov" choice:"true" doc:"records change places at random in squares of four cells, so that the counts by one variable and by all others together stay, and every count keeps its expectation; needs key and identity"`
-	Swap     *TableSwap `yaml:"swap" choice:"true" doc:"records of pairs of codes of one variable exchange all else, a share of them drawn at random, so that the counts by this variable and by all others together stay; needs key and identity"`
-	None     *NoMethod  `yaml:"none" choice:"true" doc:"nothing is held back: the table is refused where a cell is unsafe"`
+	Suppress *Suppress    `yaml:"suppress" choice:"true" doc:"unsafe cells are held back, and others with them, so that none can be computed or estimated too closely"`
+	CellKey  *CellKey     `yaml:"cell_key" choice:"true" doc:"every count is changed a little, the same contributors always alike; needs key and identity, and totals are not the sums of what is published"`
+	Round    *Rounding    `yaml:"round" choice:"true" doc:"every count becomes a multiple of a base, or the small ones become 0 or the base"`
+	Simulate *Simulate    `yaml:"simulate" choice:"true" doc:"a table is drawn anew from all that have the same counts by one variable and by all others together"`
+	Markov   *Markov      `yaml:"markov" choice:"true" doc:"records change places at random in squares of four cells, so that the counts by one variable and by all others together stay, and every count keeps its expectation; needs key and identity"`
+	Swap     *TableSwap   `yaml:"swap" choice:"true" doc:"records of pairs of codes of one variable exchange all else, a share of them drawn at random, so that the counts by this variable and by all others together stay; needs key and identity"`
+	Sample   *TableSample `yaml:"sample" choice:"true" doc:"the counts of a sample of the records, times the number of records of which one is drawn; needs key and identity"`
+	None     *NoMethod    `yaml:"none" choice:"true" doc:"nothing is held back: the table is refused where a cell is unsafe"`
 }
 
 // Suppress are the parameters of cell suppression.
@@ -143,7 +144,9 @@ func (c *CellKey) Noise() perturb.Noise {
 }
 
 // Perturbs reports whether cells are published with another value than their own.
-func (p *Protect) Perturbs() bool { return p.CellKey != nil || p.Round != nil || p.Exchanges() }
+func (p *Protect) Perturbs() bool {
+	return p.CellKey != nil || p.Round != nil || p.Sample != nil || p.Exchanges()
+}
 
 // Exchanges reports whether records change places between cells.
 func (p *Protect) Exchanges() bool { return p.Simulate != nil || p.Markov != nil || p.Swap != nil }
@@ -163,7 +166,7 @@ func (p *Protect) Exchanged() string {
 
 // Keyed reports whether that needs keys of records.
 func (p *Protect) Keyed() bool {
-	return p.CellKey != nil || p.Markov != nil || p.Swap != nil || p.Round != nil && p.Round.Mode == "random"
+	return p.CellKey != nil || p.Markov != nil || p.Swap != nil || p.Sample != nil || p.Round != nil && p.Round.Mode == "random"
 }
 
 // Rounding are the parameters of rounding.

@@ -29,6 +29,7 @@ type MapMethod struct {
 	Simulate *MapSimulate `yaml:"simulate" choice:"true" doc:"tables drawn anew, of counts"`
 	Markov   *MapMarkov   `yaml:"markov" choice:"true" doc:"Markov perturbation, of counts"`
 	Swap     *MapSwap     `yaml:"swap" choice:"true" doc:"swapping, of counts"`
+	Sample   *MapSample   `yaml:"sample" choice:"true" doc:"samples of the records, of counts"`
 }
 
 // MapSuppress are values of the parameters of Suppress, and of how far ranges must reach.
@@ -135,18 +136,19 @@ func (t *Table) counted() bool { return t.Value == "" && t.Weight == "" }
 func (c *candidates) usual(keyed bool) {
 	c.method(MapMethod{Suppress: &MapSuppress{Cost: []string{"unit", "value", "log"}}})
 	if !c.table.counted() {
-		c.left = append(c.left, "rounding, cell_key, simulate, markov and swap, which are for counts without weights")
+		c.left = append(c.left, "rounding, cell_key, simulate, markov, swap and sample, which are for counts without weights")
 		return
 	}
 	modes := []string{"controlled", "small", "nearest"}
 	if keyed {
 		modes = []string{"controlled", "small", "random", "nearest"}
 	} else {
-		c.left = append(c.left, "cell_key, markov, swap and rounding at random, which need key and identity")
+		c.left = append(c.left, "cell_key, markov, swap, sample and rounding at random, which need key and identity")
 	}
 	c.method(MapMethod{Round: &MapRound{Base: []int{3, 5, 10}, Mode: modes}})
 	c.usualExchange(keyed)
 	if keyed {
+		c.method(MapMethod{Sample: &MapSample{OneIn: []int{2, 5, 10}}})
 		c.method(MapMethod{CellKey: &MapCellKey{Max: []int{2, 3, 5}, Variance: []float64{0.5, 1, 2, 3}}})
 	}
 }
@@ -160,6 +162,10 @@ func (c *candidates) method(m MapMethod) {
 			for _, base := range m.Round.Base {
 				c.add(TableCandidate{Protect: Protect{Round: &Rounding{Base: base, Mode: mode, Respondents: c.table.Protect.respondents()}}})
 			}
+		}
+	case m.Sample != nil:
+		for _, oneIn := range m.Sample.OneIn {
+			c.add(TableCandidate{Protect: Protect{Sample: &TableSample{OneIn: oneIn}}})
 		}
 	case m.Simulate != nil || m.Markov != nil || m.Swap != nil:
 		c.exchange(m)
@@ -264,6 +270,8 @@ func (p *Protect) flow() string {
 			text += ", least: " + strconv.Itoa(p.CellKey.Least)
 		}
 		return text + ignored(p) + "}}"
+	case p.Sample != nil:
+		return fmt.Sprintf("{sample: {one_in: %d}}", p.Sample.OneIn)
 	case p.Exchanges():
 		return p.flowExchange()
 	}
@@ -427,6 +435,8 @@ func (l *loader) validateMapMethod(t *Tabulation, m *MapMethod, table *Table, at
 			l.Wrong(at+".round.base", "must name at least one base")
 		}
 		return size(len(m.Round.Base)) * size(len(m.Round.Mode))
+	case m.Sample != nil:
+		return l.validateMapSample(m.Sample, at)
 	case m.Simulate != nil || m.Markov != nil || m.Swap != nil:
 		return l.validateMapExchange(t, m, table, at)
 	case m.CellKey != nil:
@@ -461,15 +471,7 @@ func (t *Table) asks() Interval {
 
 // triesKeyed reports whether a map tries what needs keys of records on a table.
 func (t *Tabulation) triesKeyed(table *Table) bool {
-	if !t.mapping {
-		return false
-	}
-	mapped, err := t.Mapped()
-	if err != nil || !t.Tables[mapped[0]].Linked(table) {
-		return false
-	}
-	list, _, err := t.Candidates()
-	return err == nil && slices.ContainsFunc(list, func(c TableCandidate) bool { return c.Protect.Keyed() })
+	return slices.ContainsFunc(t.tries(table), func(c TableCandidate) bool { return c.Protect.Keyed() })
 }
 
 // NeedsKeys reports whether the records of a table's value need keys.
@@ -491,6 +493,8 @@ func (m *TableMap) keyedMethod() string {
 			return fmt.Sprintf("map.methods[%d].markov", k)
 		case method.Swap != nil:
 			return fmt.Sprintf("map.methods[%d].swap", k)
+		case method.Sample != nil:
+			return fmt.Sprintf("map.methods[%d].sample", k)
 		case method.Round != nil && slices.Contains(method.Round.Mode, "random"):
 			return fmt.Sprintf("map.methods[%d].round", k)
 		}

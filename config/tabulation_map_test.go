@@ -85,7 +85,7 @@ func TestUsualCandidates(t *testing.T) {
 		methods       string
 		left          int
 	}{
-		{"counts", "", "cell_key markov round simulate suppress swap", 3},
+		{"counts", "", "cell_key markov round sample simulate suppress swap", 3},
 		{"counts", "key: {env: RELEASE_KEY}\nidentity: [id]\n", "round simulate suppress", 1},
 		{"turnover", "", "suppress", 1},
 	} {

@@ -7,6 +7,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
+	"github.com/sdlfilter/sdlfilter/internal/tables/sampling"
 )
 
 // validatePerturbed checks a table whose cells are published with other values than
@@ -27,6 +28,9 @@ func (l *loader) validatePerturbed(t *Tabulation, table *Table, at string) {
 		l.Within(path, problems)
 	}
 	l.validateExchange(t, table, at)
+	if c := table.Protect.Sample; c != nil && l.Given(path+".one_in") && l.Sound(path+".one_in") {
+		l.Within(path, sampling.Check(c.OneIn))
+	}
 	if c := table.Protect.Round; c != nil && l.Given(path+".base") && l.Sound(path+".base") {
 		var ps check.Problems
 		whole(&ps, "base", c.Base, 2, 10_000)
@@ -79,6 +83,8 @@ func (p *Protect) Name() string {
 		return "markov"
 	case p.Swap != nil:
 		return "swap"
+	case p.Sample != nil:
+		return "sample"
 	}
 	return "none"
 }
@@ -118,7 +124,7 @@ func (l *loader) validateRecordKeys(t *Tabulation) {
 	}{{"key", l.Given("key")}, {"identity", l.Given("identity") && len(t.Identity) > 0}} {
 		switch {
 		case f.given && by == "" && t.Map == nil:
-			l.Wrong(f.name, "must be left out: no table is protected by cell_key, markov or swap, or rounded at random")
+			l.Wrong(f.name, "must be left out: no table is protected by cell_key, markov, swap or sample, or rounded at random")
 		case f.given && t.Pipeline != "":
 			l.Wrong(f.name, "must not stand beside pipeline, which brings its own")
 		case !f.given && by != "" && t.Pipeline == "" && !l.Misspelt("", f.name):

@@ -47,7 +47,7 @@ func TestFaultsOfAPerturbedTabulation(t *testing.T) {
 		{"identity: [id]", "identity: []", "identity: is required by tables[0].protect.cell_key"},
 		{"identity: [id]", "identity: [id, id]", `identity[1]: must be a column of its own, got "id"`},
 		{"source: {csv: {path: in.csv}}", "pipeline: p.yaml", "key: must not stand beside pipeline, which brings its own"},
-		{cellKey, "suppress: {}", "identity: must be left out: no table is protected by cell_key, markov or swap, or rounded at random"},
+		{cellKey, "suppress: {}", "identity: must be left out: no table is protected by cell_key, markov, swap or sample, or rounded at random"},
 		{"variance: 2", "variance: 9", "tables[0].protect.cell_key.variance: must be greater than 1 and less than 5, with which every count can be changed by at most 5 without a bias, got 9 (t.yaml:9:44)"},
 		{"max: 5", "max: 0", "tables[0].protect.cell_key.max: must be between 1 and 1000, got 0"},
 		{"rows: [region, sex]\n", "rows: [region, sex]\n    weight: w\n", "tables[0].weight: must be left out with cell_key"},

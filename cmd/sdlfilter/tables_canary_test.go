@@ -83,6 +83,9 @@ func TestTablesCanary(t *testing.T) {
 		{name: "swapped", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "parquet: {path: out/tables.parquet, compression: none}", change: func(s string) string {
 			return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {swap: {rate: 0.5}}}\nsink", 1)
 		}},
+		{name: "sampled", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "jsonl: {path: out/tables.jsonl}", change: func(s string) string {
+			return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {sample: {one_in: 2}}}\nsink", 1)
+		}},
 		{name: "sdmx", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
 			return "sdmx: {structure: 'NSO:DF_FIRMS(1.0)'}\n" + s
 		}},

@@ -20,6 +20,8 @@ type Cells struct {
 
 	Keys []uint64 // sum of the keys of the records, modulo 2⁶⁴; nil where they have none
 
+	Sampled [][]int64 // of each sample that was drawn, how many of the records; nil for none
+
 	Most    int            // how many of the largest contributions are kept
 	largest []Contribution // Most a cell, descending by value; weight 0 where there is none
 }

@@ -137,12 +137,12 @@ sink: {parquet: {path: DIR/released.parquet}}
 
 // Whatever the method, a run that is told to end says so and leaves nothing.
 func TestEveryMethodEndsAtEveryStep(t *testing.T) {
-	for _, protect := range []string{"none: {}", "cell_key: {}", "round: {base: 3, mode: nearest}", "round: {base: 3, mode: random}", "round: {base: 3, mode: small}", "round: {base: 3}", "simulate: {}", "markov: {theta: 0.5}", "swap: {rate: 0.5}"} {
+	for _, protect := range []string{"none: {}", "cell_key: {}", "round: {base: 3, mode: nearest}", "round: {base: 3, mode: random}", "round: {base: 3, mode: small}", "round: {base: 3}", "simulate: {}", "markov: {theta: 0.5}", "swap: {rate: 0.5}", "sample: {one_in: 2}"} {
 		dir := t.TempDir()
 		write(t, dir, "in.csv", firmRecords(120))
 		write(t, dir, "key", testKey)
 		text := "version: 1\nunknown: drop\nsource: {csv: {path: %s/in.csv, types: {wages: float64}}}\nsink: {csv: {path: %s/out.csv}}\ntables: [{name: t, rows: [region, size], unsafe: [{threshold: 3}], protect: {" + protect + "}}]\n"
-		if strings.Contains(protect, "key") || strings.Contains(protect, "random") || strings.Contains(protect, "markov") || strings.Contains(protect, "swap") {
+		if strings.Contains(protect, "key") || strings.Contains(protect, "random") || strings.Contains(protect, "markov") || strings.Contains(protect, "swap") || strings.Contains(protect, "sample") {
 			text += "key: {file: %s/key}\nidentity: [id]\n"
 		}
 		c, told := tabulation(t, dir, text), 0

@@ -103,6 +103,10 @@ func (r *records) columnsOf(f *family, s *survey) {
 	}
 	if r.config.NeedsKeys(t) {
 		r.keyed(f)
+		if oneIn := r.config.Samples(t); len(oneIn) > 0 {
+			f.options.Samples = &tabulate.Samples{OneIn: oneIn}
+			f.columns.Draw = r.recordKeys().Draw
+		}
 	}
 	if f.set == nil {
 		return

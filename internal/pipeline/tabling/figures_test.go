@@ -59,6 +59,7 @@ func TestFiguresOfTables(t *testing.T) {
 		"simulated":     two("simulate: {variable: size}") + "gate: {rules: [{table: t, max_risk: 2}]}\n",
 		"markov":        two("markov: {theta: 0.5}") + "gate: {rules: [{min_range: rule}]}\n",
 		"swapped":       "tables: [{name: t, rows: [region, size, nuts1], unsafe: [{threshold: 4}], protect: {swap: {rate: 0.4, match: [nuts1], variable: size}}}]\n",
+		"sampled":       two("sample: {one_in: 3}") + "gate: {rules: [{table: t, max_risk: 0.6}]}\n",
 		"one dimension": "tables: [{name: t, rows: [region], unsafe: [{threshold: 30}], protect: {none: {}}}, {name: u, rows: [size], value: wages, unsafe: [{threshold: 2}], protect: {none: {}}}]\n",
 		"three":         "tables: [{name: t, rows: [nuts1, size, request], unsafe: [{threshold: 3}], protect: {none: {}}}]\n",
 	}
@@ -69,7 +70,7 @@ func TestFiguresOfTables(t *testing.T) {
 		write(t, dir, "key", testKey)
 		write(t, dir, "apriori.csv", "region,size,as,up,down\nn1,small,unsafe,100,50.5\ns1,total,published,,\nn2,medium,unsafe,,\n")
 		head := "version: 1\nname: firms\nunknown: drop\nsource: {csv: {path: %s/in.csv, types: {wages: float64, balance: float64, weight: float64}}}\nsink: {csv: {path: %s/out.csv}}\nreport: {json: %s/report.json, html: %s/report.html, cells: %s/cells.csv}\n"
-		if strings.Contains(text, "cell_key") || strings.Contains(text, "random") || strings.Contains(text, "markov") || strings.Contains(text, "swap") {
+		if strings.Contains(text, "cell_key") || strings.Contains(text, "random") || strings.Contains(text, "markov") || strings.Contains(text, "swap") || strings.Contains(text, "sample") {
 			head += "key: {file: %s/key}\nidentity: [id]\n"
 		}
 		res, err := run(t, dir, head+text)

@@ -81,6 +81,9 @@ func (p *protected) page(t int, value string, confidential bool) pageTable {
 	if c := p.table.Protect.CellKey; c != nil {
 		v.Caption += fmt.Sprintf(", each changed by at most %d; totals need not be the sums of their parts", c.Max)
 	}
+	if c := p.table.Protect.Sample; c != nil {
+		v.Caption += fmt.Sprintf(", estimated from a sample in which each is with probability 1/%d: %d times the count of the sample", c.OneIn, c.OneIn)
+	}
 	if e := &p.table.Protect; e.Exchanges() {
 		words := "perturbed at random"
 		switch {

@@ -46,6 +46,8 @@ func (r *records) protect(ctx context.Context, f *family) (*protected, error) {
 		return p, p.byCellKey(r.recordKeys())
 	case f.table.Protect.Round != nil:
 		return p, r.round(p)
+	case f.table.Protect.Sample != nil:
+		return p, p.sample()
 	case f.table.Protect.Exchanges():
 		return p, r.exchange(p)
 	}

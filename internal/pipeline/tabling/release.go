@@ -26,6 +26,7 @@ const (
 	rounded    = "rounded"
 	simulated  = "simulated"
 	swapped    = "swapped"
+	sampled    = "sampled"
 )
 
 // publicStatus is what the public is told of a cell.
@@ -53,6 +54,9 @@ func (p *protected) changed() string {
 	}
 	if p.table.Protect.Swap != nil {
 		return swapped
+	}
+	if p.table.Protect.Sample != nil {
+		return sampled
 	}
 	return perturbed
 }

@@ -204,6 +204,9 @@ func parametersOf(p *config.Protect) map[string]float64 {
 	if s := p.Swap; s != nil {
 		return map[string]float64{"rate": s.Rate}
 	}
+	if s := p.Sample; s != nil {
+		return map[string]float64{"one_in": float64(s.OneIn)}
+	}
 	return nil
 }
 

@@ -10,18 +10,24 @@ import (
 
 // Keys derives the keys of records and the draws of cells from a release key. It is safe
 // for concurrent use.
-type Keys struct{ record, cell, draws *keystream.Pseudonyms }
+type Keys struct{ record, cell, draws, sample *keystream.Pseudonyms }
 
 // NewKeys returns the keys under a release key. Nothing that is drawn for a mask has
 // anything in common with them.
 func NewKeys(k keystream.Key) *Keys {
-	return &Keys{k.Pseudonyms("tables: record key"), k.Pseudonyms("tables: cell key"), k.Pseudonyms("tables: draws")}
+	return &Keys{k.Pseudonyms("tables: record key"), k.Pseudonyms("tables: cell key"), k.Pseudonyms("tables: draws"), k.Pseudonyms("tables: sample")}
 }
 
 // Record is the key of a record, by the digest of what identifies it: 64 bits, of which
 // each sum over records is taken modulo 2⁶⁴.
 func (k *Keys) Record(d microdata.Digest) uint64 {
 	return first(k.record, d[:])
+}
+
+// Draw is what decides whether a record is in a sample, by the same digest: uniform over all
+// 64 bits.
+func (k *Keys) Draw(d microdata.Digest) uint64 {
+	return first(k.sample, d[:])
 }
 
 // Cell is the draw of a cell, by the sum of the keys of its records, uniform over all 64

@@ -8,19 +8,24 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/sampling"
 )
 
 // Options of a tabulation.
 type Options struct {
-	Decimals int  // of values: each weighted contribution is rounded to them, then added up exactly
-	Counts   bool // the value is 1 a record
-	Most     int  // how many of the largest contributions to keep: as many as the rules need
-	Absolute bool // rules look at contributions without their signs
-	Keys     bool // records have keys, which are added up
-	Holdings bool // contributors are holdings: what one adds to a cell counts as one contribution
+	Decimals int      // of values: each weighted contribution is rounded to them, then added up exactly
+	Counts   bool     // the value is 1 a record
+	Most     int      // how many of the largest contributions to keep: as many as the rules need
+	Absolute bool     // rules look at contributions without their signs
+	Keys     bool     // records have keys, which are added up
+	Samples  *Samples // those that are drawn of the records, which have draws; nil: none
+	Holdings bool     // contributors are holdings: what one adds to a cell counts as one contribution
 
 	MaxEntries int // most base cells, or pairs of base cell and holding; 0: 50 million
 }
+
+// Samples are those that are drawn: one record in each of so many.
+type Samples struct{ OneIn []int }
 
 // Records is a run of records by columns.
 type Records struct {
@@ -29,6 +34,7 @@ type Records struct {
 	Weights []float64 // nil: 1 each
 	Holding []string  // nil without holdings
 	Keys    []uint64  // of each record; nil without
+	Draws   []uint64  // of each record, uniform over 64 bits; nil without samples
 	Unknown []bool    // records that nothing identifies, which have no key; nil: none
 	Request []bool    // who has asked for protection; nil: nobody. A holding has where one of its records has
 }
@@ -46,6 +52,7 @@ type Accumulator struct {
 	dense   []int32
 	entries []entry
 	largest []tables.Contribution
+	sampled []int64 // of an entry and a sample: how many records
 
 	holding map[string]int32
 	holders []string
@@ -188,6 +195,7 @@ type contribution struct {
 	value, weight float64
 	holder        string
 	key           uint64 // 0 without Options.Keys
+	draw          uint64 // 0 without Options.Samples
 	requested     bool
 }
 
@@ -206,6 +214,9 @@ func (a *Accumulator) contribution(r *Records, i int) (one contribution, ok bool
 	}
 	if a.options.Keys {
 		one.key = r.Keys[i]
+	}
+	if a.options.Samples != nil {
+		one.draw = r.Draws[i]
 	}
 	switch {
 	case one.value-one.value != 0:
@@ -247,6 +258,13 @@ func (a *Accumulator) add(key uint64, one contribution) error {
 	entry := &a.entries[e]
 	entry.records++
 	entry.keys += one.key
+	if s := a.options.Samples; s != nil {
+		for i, oneIn := range s.OneIn {
+			if sampling.Drawn(one.draw, oneIn) {
+				a.sampled[int(e)*len(s.OneIn)+i]++
+			}
+		}
+	}
 	entry.put(int64(units), int64(math.Abs(units)))
 	if units < 0 {
 		entry.negative++
@@ -305,6 +323,11 @@ func (a *Accumulator) entry(key uint64) (int32, error) {
 	}
 	e = int32(len(a.entries))
 	a.entries = append(a.entries, entry{key: key})
+	if s := a.options.Samples; s != nil {
+		for range s.OneIn {
+			a.sampled = append(a.sampled, 0)
+		}
+	}
 	for range a.options.Most {
 		a.largest = append(a.largest, tables.Contribution{})
 	}
@@ -333,6 +356,11 @@ func (a *Accumulator) Merge(b *Accumulator) error {
 		e.negative += x.negative
 		e.requested = max(e.requested, x.requested)
 		e.put(x.units, x.gross)
+		if s := a.options.Samples; s != nil {
+			for k := range s.OneIn {
+				a.sampled[int(n)*len(s.OneIn)+k] += b.sampled[i*len(s.OneIn)+k]
+			}
+		}
 		e.overflow = e.overflow || x.overflow
 		for _, c := range b.largest[i*most : (i+1)*most] {
 			if c.Weight > 0 {

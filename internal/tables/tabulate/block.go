@@ -24,6 +24,7 @@ type Columns struct {
 	// them: a digest of what identifies each, the zero one where nothing does, and its key.
 	Digests func(*microdata.Block) []microdata.Digest
 	Key     func(microdata.Digest) uint64
+	Draw    func(microdata.Digest) uint64 // the draw of a record, where samples are asked for
 }
 
 // AddBlock tabulates what a block releases: the released form of each column, and
@@ -66,6 +67,12 @@ func (a *Accumulator) AddBlock(b *microdata.Block, c Columns) error {
 		for i, row := range keep {
 			if r.Unknown[i] = digests[row] == (microdata.Digest{}); !r.Unknown[i] {
 				r.Keys[i] = c.Key(digests[row])
+			}
+		}
+		if a.options.Samples != nil {
+			r.Draws = make([]uint64, len(keep))
+			for i, row := range keep {
+				r.Draws[i] = c.Draw(digests[row])
 			}
 		}
 	}

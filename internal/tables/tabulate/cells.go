@@ -15,6 +15,12 @@ func (a *Accumulator) Cells() (*tables.Cells, error) {
 	if a.options.Keys {
 		c.Keys = make([]uint64, a.set.Cells())
 	}
+	if a.options.Samples != nil {
+		c.Sampled = make([][]int64, len(a.options.Samples.OneIn))
+		for k := range c.Sampled {
+			c.Sampled[k] = make([]int64, a.set.Cells())
+		}
+	}
 	w, s := newWalk(a), newSums(a.set.Cells())
 	for i, e := range a.entries {
 		if e.overflow {
@@ -29,6 +35,9 @@ func (a *Accumulator) Cells() (*tables.Cells, error) {
 			s.requested[cell] = max(s.requested[cell], e.requested)
 			if c.Keys != nil {
 				c.Keys[cell] += e.keys
+			}
+			for k, sampled := range c.Sampled {
+				sampled[cell] += a.sampled[i*len(c.Sampled)+k]
 			}
 			if a.options.Holdings {
 				return

@@ -1,0 +1,51 @@
+package tabling
+
+import (
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+	"github.com/sdlfilter/sdlfilter/internal/tables/sampling"
+)
+
+// sample publishes what is estimated of each count by a sample of the records, and says
+// what is believed of the unsafe ones. Other counts tell nothing of one: all that is
+// published are counts of the sample, which add up, and none of them is of all records.
+// Nobody is certain of a count, respondents either (sampling.Belief).
+func (p *protected) sample() error {
+	oneIn := p.table.Protect.Sample.OneIn
+	drawn := p.cells.Sampled[slices.Index(p.options.Samples.OneIn, oneIn)]
+	p.status = p.rules.Status
+	p.published = make([]float64, len(drawn))
+	for cell, n := range drawn {
+		p.published[cell] = float64(n * int64(oneIn))
+	}
+	value := p.question.Value
+	p.ranges = &audit.Ranges{Low: slices.Clone(value), High: slices.Clone(value)}
+	p.ranges.ShownLow, p.ranges.ShownHigh = p.ranges.Low, p.ranges.High
+	type belief struct {
+		first int64
+		p     []float64
+	}
+	known := map[int64]belief{} // by what was drawn: of unsafe counts that is seldom much
+	of := func(cell int32) belief {
+		b, ok := known[drawn[cell]]
+		if !ok {
+			b.first, b.p = sampling.Belief(drawn[cell], oneIn)
+			known[drawn[cell]] = b
+		}
+		return b
+	}
+	p.beliefs = func(cell int32) []float64 { return of(cell).p }
+	for cell, status := range p.status {
+		if status != tables.Primary {
+			continue
+		}
+		p.ranges.Low[cell], p.ranges.High[cell] = float64(of(int32(cell)).first), math.Inf(1)
+		if p.ranges.Low[cell] > value[cell]-p.rules.Down[cell] {
+			p.verdict.Narrow = append(p.verdict.Narrow, int32(cell))
+		}
+	}
+	return p.question.Stopped()
+}

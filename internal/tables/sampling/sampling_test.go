@@ -1,0 +1,107 @@
+package sampling
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// The belief is Bayes' theorem over all counts up to 4,000, each as likely as any other, with the
+// chances of as many successes in exact fractions.
+func TestBelief(t *testing.T) {
+	for _, oneIn := range []int{2, 3, 10} {
+		for _, drawn := range []int64{0, 1, 2, 7, 40} {
+			want, sum := map[int64]*big.Float{}, new(big.Float)
+			keep := new(big.Rat).SetFrac64(int64(oneIn-1), int64(oneIn))
+			power := big.NewFloat(1).SetPrec(200)
+			for n := drawn; n <= 4000; n++ {
+				w := new(big.Float).SetPrec(200).SetInt(new(big.Int).Binomial(n, drawn))
+				w.Mul(w, power)
+				want[n] = w
+				sum.Add(sum, w)
+				k, _ := new(big.Float).SetPrec(200).SetRat(keep).Float64()
+				power = new(big.Float).SetPrec(200).Mul(power, big.NewFloat(k))
+			}
+			first, p := Belief(drawn, oneIn)
+			total := 0.0
+			for k, got := range p {
+				q, _ := new(big.Float).Quo(want[first+int64(k)], sum).Float64()
+				if !(math.Abs(got-q) <= 1e-11) {
+					t.Errorf("%d of one in %d: %d is believed with %v, want %v", drawn, oneIn, first+int64(k), got, q)
+				}
+				if !(got <= 1/float64(oneIn)+1e-12) {
+					t.Errorf("%d of one in %d: %d is believed with %v", drawn, oneIn, first+int64(k), got)
+				}
+				total += got
+			}
+			if !(math.Abs(total-1) <= 1e-9) {
+				t.Errorf("%d of one in %d: the sum is %v", drawn, oneIn, total)
+			}
+		}
+	}
+}
+
+// Who knows that there are at least so many, herself and others, is of no count surer than one in
+// so many either, while the belief has a share of a billionth beyond.
+func TestNobodyIsSurer(t *testing.T) {
+	for _, oneIn := range []int{2, 5} {
+		for drawn := range int64(30) {
+			first, p := Belief(drawn, oneIn)
+			rest := 0.0
+			for k := len(p) - 1; k >= 0; k-- {
+				if rest += p[k]; rest > 1e-9 && !(p[k]/rest <= 1/float64(oneIn)+1e-4) {
+					t.Errorf("%d of one in %d: who knows of %d records believes with %v that there are no more", drawn, oneIn, first+int64(k), p[k]/rest)
+				}
+			}
+		}
+	}
+}
+
+// Large counts are believed near what they are estimated to be: mean (m+1)/f − 1 and variance
+// (m+1)(1−f)/f² of a negative binomial distribution.
+func TestBeliefOfALargeCount(t *testing.T) {
+	first, p := Belief(20_000, 5)
+	mean, square := 0.0, 0.0
+	for k, q := range p {
+		x := float64(first + int64(k))
+		mean, square = mean+q*x, square+q*x*x
+	}
+	if variance := square - mean*mean; !(math.Abs(mean-(20_001*5-1)) <= 0.01) || !(math.Abs(variance/(20_001*0.8*25)-1) <= 1e-3) {
+		t.Errorf("mean %v, variance %v", mean, variance)
+	}
+}
+
+// One in so many is drawn: 200,000 draws, five standard errors; and who is in a sample is in all
+// larger ones.
+func TestDrawn(t *testing.T) {
+	const draws = 200_000
+	rng := rand.New(rand.NewPCG(16, 6))
+	count := map[int]float64{}
+	for range draws {
+		u, before := rng.Uint64(), true
+		for _, oneIn := range []int{2, 3, 10, 1000} {
+			d := Drawn(u, oneIn)
+			if d && !before {
+				t.Fatalf("drawn as one in %d and not among more", oneIn)
+			}
+			if before = d; d {
+				count[oneIn]++
+			}
+		}
+	}
+	for _, oneIn := range []int{2, 3, 10, 1000} {
+		f := 1 / float64(oneIn)
+		if got := count[oneIn] / draws; !(math.Abs(got-f) <= 5*math.Sqrt(f*(1-f)/draws)) {
+			t.Errorf("one in %d: %v are drawn", oneIn, got)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for oneIn, good := range map[int]bool{1: false, 0: false, -3: false, 2: true, MostOneIn: true, MostOneIn + 1: false} {
+		if (len(Check(oneIn)) == 0) != good {
+			t.Errorf("one in %d: %v", oneIn, Check(oneIn))
+		}
+	}
+}
