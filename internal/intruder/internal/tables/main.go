@@ -1,7 +1,7 @@
 // Command tables prints the tables of docs/intruder.md: the two papers' scenarios on
 // simulated data, beside the papers' own figures.
 //
-//	go run ./assess/intruder/internal/tables -sets 200
+//	go run ./internal/intruder/internal/tables -sets 200
 package main
 
 import (
