@@ -49,7 +49,6 @@ func Audit(q Question) (*Ranges, error) {
 		if err := r.solve(q, p); err != nil {
 			return nil, err
 		}
-		r.Steps += p.System.Total
 	}
 	return r, nil
 }
@@ -57,43 +56,61 @@ func Audit(q Question) (*Ranges, error) {
 // solve finds the ranges of one component.
 func (r *Ranges) solve(q Question, p *Component) error {
 	shown := newShown(p, q.Counts)
-	s := p.System
-	slack := 10 * s.Tolerance()
-	left := cmp.Or(q.Work, auditWork) - r.work
-	defer func() { r.work, s.Limit = cmp.Or(q.Work, auditWork)-left, 0 }()
-	for j := range p.Cells {
-		if p.Huge() {
+	if p.Huge() {
+		for j := range p.Cells {
 			if p.High[j] > p.Low[j] {
 				r.Unsolved += 2
 			}
-			continue
 		}
+	} else if err := r.programs(q, p, shown); err != nil {
+		return err
+	}
+	for j, cell := range p.Cells {
+		low, high := p.Low[j], p.High[j]
+		if q.Counts { // no whole table lies beyond
+			low, high = math.Ceil(low-1e-6), math.Floor(high+1e-6)
+		}
+		v := q.Value[cell]
+		r.Low[cell], r.High[cell] = v+low, v+high
+		r.ShownLow[cell], r.ShownHigh[cell] = v+max(shown.low[j], low), v+min(shown.high[j], high)
+	}
+	return nil
+}
+
+// programs narrows the ends of a component to those that tables attain.
+func (r *Ranges) programs(q Question, p *Component, shown *shown) error {
+	s, err := p.Program()
+	if err != nil {
+		return err
+	}
+	slack := 10 * s.Tolerance()
+	limit := cmp.Or(q.Work, auditWork)
+	defer func() { s.Limit, r.Steps = 0, r.Steps+s.Total }()
+	for j := range p.Cells {
 		if err := q.Stopped(); err != nil {
 			return err
 		}
 		for _, up := range [2]bool{true, false} {
-			end := &p.High[j]
+			end, attained := &p.High[j], s.High[j]
 			if !up {
-				end = &p.Low[j]
-			}
-			attained := s.High[j]
-			if !up {
-				attained = s.Low[j]
+				end, attained = &p.Low[j], s.Low[j]
 			}
 			if math.Abs(*end-attained) <= slack {
 				continue
 			}
 			before := s.Work
 			if p.large {
-				if left <= 0 {
+				if r.work >= limit {
 					r.Unsolved++
 					continue
 				}
-				s.Limit = before + left
+				s.Limit = before + limit - r.work
 			}
 			r.Programs++
 			v, err := optimize(s, j, up, math.Inf(1))
-			left -= s.Work - before
+			if p.large {
+				r.work += s.Work - before
+			}
 			switch {
 			case errors.Is(err, lp.ErrStalled):
 				r.Unsolved++
@@ -110,16 +127,10 @@ func (r *Ranges) solve(q Question, p *Component) error {
 			shown.look(s.Point())
 		}
 	}
-	for j, cell := range p.Cells {
-		low, high := p.Low[j], p.High[j]
-		if q.Counts { // no whole table lies beyond
-			low, high = math.Ceil(low-1e-6), math.Floor(high+1e-6)
-		} else {
+	if !q.Counts {
+		for j := range p.Cells {
 			shown.low[j], shown.high[j] = min(shown.low[j], s.Low[j]), max(shown.high[j], s.High[j])
 		}
-		v := q.Value[cell]
-		r.Low[cell], r.High[cell] = v+low, v+high
-		r.ShownLow[cell], r.ShownHigh[cell] = v+max(shown.low[j], low), v+min(shown.high[j], high)
 	}
 	return nil
 }

@@ -180,7 +180,10 @@ func (in *inside) reach(j int, d float64) []float64 {
 		}
 		return z
 	}
-	s := in.p.System
+	s, err := in.p.Program()
+	if err != nil {
+		return nil
+	}
 	s.Reset()
 	s.ToVertex = in.q.Counts
 	v, err := optimize(s, j, d > 0, math.Abs(d))
@@ -196,7 +199,10 @@ func (in *inside) reach(j int, d float64) []float64 {
 
 // single reports whether column j has one value.
 func (in *inside) single(j int) bool {
-	s := in.p.System
+	s, err := in.p.Program()
+	if err != nil {
+		return false
+	}
 	var ends [2]float64
 	for i, up := range [2]bool{true, false} {
 		s.Reset()

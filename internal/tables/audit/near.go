@@ -140,7 +140,7 @@ func (g *neighbourhood) solve(j int, d float64) (columns []int32, by []float64) 
 	if err != nil {
 		return nil, nil
 	}
-	s.Stop = g.p.System.Stop
+	s.Stop = g.p.q.Stop
 	s.ToVertex = g.p.counts
 	v, err := optimize(s, at, d > 0, math.Abs(d))
 	if err != nil && !errors.Is(err, lp.ErrStalled) || !(math.Abs(v) >= math.Abs(d)-rounding(d)) || v*d < 0 {

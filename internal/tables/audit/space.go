@@ -68,13 +68,14 @@ func (q Question) upper(cell int32) float64 {
 }
 
 // Component is a part of the hidden cells that no sum with an unknown cell ties to
-// the rest: what is inferred of it is inferred within it. Its system is of
-// deviations from the true values, one column a cell.
+// the rest: what is inferred of it is inferred within it, by deviations from the true
+// values, one column a cell.
 type Component struct {
 	Cells     []int32
-	System    *lp.System
 	Low, High []float64 // deviations that the shuttle leaves
 
+	q       Question
+	system  *lp.System // nil until it is asked for
 	rows    [][]lp.Entry
 	of      [][]int32   // of a column: the rows it stands in; nil until they are asked for
 	signs   [][]float64 // and with which sign
@@ -105,7 +106,8 @@ func Components(q Question) (parts []Component, known []int32, err error) {
 	if err := q.Stopped(); err != nil {
 		return nil, nil, err
 	}
-	return s.split()
+	parts, known = s.split()
+	return parts, known, nil
 }
 
 func newShuttle(q Question) *shuttle {
@@ -118,7 +120,11 @@ func newShuttle(q Question) *shuttle {
 			s.high = append(s.high, max(q.upper(int32(cell))-q.Value[cell], 0))
 		}
 	}
-	s.sumsOf = make([][]int32, len(s.cells))
+	of := make([]int32, len(s.cells)) // how many sums a column is in
+	for i := range q.Set.Sums() {
+		s.each(i, func(c int32, _ float64) { of[c]++ })
+	}
+	s.sumsOf = parted[int32](of)
 	for i := range q.Set.Sums() {
 		any := false
 		s.each(i, func(c int32, _ float64) {
@@ -130,6 +136,19 @@ func newShuttle(q Question) *shuttle {
 		}
 	}
 	return s
+}
+
+// parted returns empty lists with room for so many elements each, in one piece of memory.
+func parted[T any](room []int32) [][]T {
+	total := 0
+	for _, n := range room {
+		total += int(n)
+	}
+	all, lists := make([]T, total), make([][]T, len(room))
+	for i, n := range room {
+		lists[i], all = all[:0:n], all[n:]
+	}
+	return lists
 }
 
 // each visits the hidden cells of a sum with their signs.
@@ -265,7 +284,7 @@ func (s *shuttle) leaders() []int32 {
 func (s *shuttle) fixed(c int32) bool { return s.high[c]-s.low[c] <= 0 }
 
 // split makes the components of what the shuttle has not fixed.
-func (s *shuttle) split() (parts []Component, known []int32, err error) {
+func (s *shuttle) split() (parts []Component, known []int32) {
 	n := len(s.cells)
 	leader := s.leaders()
 	number := make([]int32, n)
@@ -286,7 +305,13 @@ func (s *shuttle) split() (parts []Component, known []int32, err error) {
 		p.Low, p.High = append(p.Low, s.low[c]), append(p.High, s.high[c])
 	}
 	for _, sum := range s.sums {
-		var row []lp.Entry
+		n := 0
+		s.each(int(sum), func(c int32, _ float64) {
+			if !s.fixed(c) {
+				n++
+			}
+		})
+		row := make([]lp.Entry, 0, n)
 		part := int32(-1)
 		s.each(int(sum), func(c int32, sign float64) {
 			if !s.fixed(c) {
@@ -299,29 +324,36 @@ func (s *shuttle) split() (parts []Component, known []int32, err error) {
 		}
 	}
 	for i := range parts {
-		if err := parts[i].build(s.q); err != nil {
-			return nil, nil, err
-		}
+		p := &parts[i]
+		p.q, p.counts = s.q, s.q.Counts
+		p.large = len(p.Cells) > cmp.Or(s.q.Large, largeComponent)
+		p.huge = len(p.Cells) > cmp.Or(s.q.Huge, hugeComponent)
 	}
-	return parts, known, nil
+	return parts, known
 }
 
-func (p *Component) build(q Question) error {
-	p.counts = q.Counts
-	p.large = len(p.Cells) > cmp.Or(q.Large, largeComponent)
-	p.huge = len(p.Cells) > cmp.Or(q.Huge, hugeComponent)
+// Program returns the linear program of the component: of the deviations from the true values,
+// one column a cell. It is made when it is first asked for, since a huge component takes much
+// memory for it and mostly does without.
+func (p *Component) Program() (*lp.System, error) {
+	if p.system != nil {
+		return p.system, nil
+	}
 	lower, upper := make([]float64, len(p.Cells)), make([]float64, len(p.Cells))
 	for j := range p.Cells {
-		lower[j], upper[j] = p.bounds(q, j)
+		if p.fixed == nil || !p.fixed[j] {
+			lower[j], upper[j] = p.bounds(p.q, j)
+		}
 	}
 	a, err := lp.NewMatrix(len(p.Cells), p.rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if p.System, err = lp.New(a, lower, upper); err == nil {
-		p.System.Stop = q.Stop
+	if p.system, err = lp.New(a, lower, upper); err != nil {
+		return nil, err
 	}
-	return err
+	p.system.Stop = p.q.Stop
+	return p.system, nil
 }
 
 // largeComponent is the number of cells from which a linear program takes much longer than one
@@ -352,7 +384,13 @@ func (p *Component) bounds(q Question, j int) (lower, upper float64) {
 // rowsOf lists the rows that a column stands in.
 func (p *Component) rowsOf(j int) []int32 {
 	if p.of == nil {
-		p.of, p.signs = make([][]int32, len(p.Cells)), make([][]float64, len(p.Cells))
+		room := make([]int32, len(p.Cells))
+		for _, row := range p.rows {
+			for _, x := range row {
+				room[x.Column]++
+			}
+		}
+		p.of, p.signs = parted[int32](room), parted[float64](room)
 		for i, row := range p.rows {
 			for _, x := range row {
 				p.of[x.Column] = append(p.of[x.Column], int32(i))
@@ -372,7 +410,10 @@ func (p *Component) Fix(j int) error {
 	if p.partial != nil {
 		p.partial.reset(j)
 	}
-	return p.System.SetBounds(j, 0, 0)
+	if p.system == nil {
+		return nil
+	}
+	return p.system.SetBounds(j, 0, 0)
 }
 
 // Free undoes Fix.
@@ -381,6 +422,9 @@ func (p *Component) Free(q Question, j int) error {
 	if p.partial != nil {
 		p.partial.reset(j)
 	}
+	if p.system == nil {
+		return nil
+	}
 	lower, upper := p.bounds(q, j)
-	return p.System.SetBounds(j, lower, upper)
+	return p.system.SetBounds(j, lower, upper)
 }

@@ -29,8 +29,12 @@ func (p *Component) reaches(j int, d float64) bool {
 			return true
 		}
 	}
-	p.System.Reset()
-	v, err := optimize(p.System, j, d > 0, math.Abs(d))
+	s, err := p.Program()
+	if err != nil {
+		return false
+	}
+	s.Reset()
+	v, err := optimize(s, j, d > 0, math.Abs(d))
 	return err == nil && math.Abs(v) >= math.Abs(d)-rounding(d)
 }
 
@@ -170,7 +174,7 @@ func (e *enumeration) with(j int, d float64) bool {
 	if e.steps--; e.steps < 0 {
 		return false
 	}
-	if stop := e.p.System.Stop; stop != nil && e.steps%64 == 0 && stop() != nil {
+	if stop := e.p.q.Stop; stop != nil && e.steps%64 == 0 && stop() != nil {
 		e.steps = 0
 		return false
 	}

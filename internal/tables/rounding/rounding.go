@@ -72,19 +72,23 @@ func Controlled(q audit.Question, base int64) ([]float64, error) {
 // same, since the program stays where it is if nothing is gained; by another one it goes
 // on where that was not enough.
 func cheapest(q audit.Question, p *audit.Component, b float64) ([]float64, error) {
+	s, err := p.Program()
+	if err != nil {
+		return nil, err
+	}
 	terms := make([]lp.Term, len(p.Cells))
 	for attempt := range attempts {
 		for j, c := range p.Cells {
 			rest := q.Value[c] - q.Lower[c]
 			terms[j] = lp.Term{Column: j, Weight: (b-2*rest)/b + apart*math.Mod(float64(c+1)*math.Phi*float64(2*attempt+1), 1)}
 		}
-		if _, err := p.System.MinimizeSum(terms); err != nil {
+		if _, err := s.MinimizeSum(terms); err != nil {
 			if stopped := q.Stopped(); stopped != nil {
 				return nil, stopped
 			}
 			return nil, fmt.Errorf("%w: %v", ErrNone, err)
 		}
-		z, whole := p.System.Point(), true
+		z, whole := s.Point(), true
 		for j, c := range p.Cells {
 			v := (q.Value[c] + z[j]) / b
 			whole = whole && math.Abs(v-math.Round(v)) < 1e-6

@@ -68,7 +68,10 @@ const nearColumns = 300
 
 // program looks for a table that reaches a need by a linear program over its component.
 func (e *engine) program(n *need, p *audit.Component, j int, d float64) (w witness, ok bool) {
-	s := p.System
+	s, err := p.Program()
+	if err != nil {
+		return witness{}, false
+	}
 	if len(p.Cells) > cmp.Or(e.q.Large, largeValues) && e.search != searchLast {
 		if e.left <= 0 {
 			return witness{}, false
@@ -84,7 +87,6 @@ func (e *engine) program(n *need, p *audit.Component, j int, d float64) (w witne
 	s.Reset()
 	s.ToVertex = e.q.Counts
 	var v float64
-	var err error
 	if n.up {
 		v, err = s.Maximize(j, n.amount)
 	} else {
