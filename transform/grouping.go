@@ -50,13 +50,18 @@ func (g *grouping) reset() {
 	}
 }
 
+// widen makes it one of so many columns.
+func (g *grouping) widen(columns int) {
+	if len(g.columns) < columns {
+		g.columns = append(g.columns, make([]coder, columns-len(g.columns))...)
+		g.pairs = append(g.pairs, make([]wordTable, columns-1-len(g.pairs))...)
+	}
+}
+
 // find fills group and combo for records [from, from+n) of the block. columns
 // are those of the keys, the attribute last.
 func (g *grouping) find(b *microdata.Block, columns []int, from, n int) error {
-	if len(g.columns) < len(columns) {
-		g.columns = append(g.columns, make([]coder, len(columns)-len(g.columns))...)
-		g.pairs = append(g.pairs, make([]wordTable, len(columns)-1-len(g.pairs))...)
-	}
+	g.widen(len(columns))
 	for _, buf := range []*[]int32{&g.group, &g.combo, &g.codes} {
 		if cap(*buf) < n {
 			*buf = make([]int32, n)

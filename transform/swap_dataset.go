@@ -109,43 +109,55 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 			s.keep(m, r, i)
 		}
 	}
-	if s.kept > s.most {
-		return &SurveyError{Mask: s.mask, kind: c.masks[s.mask].Kind(), Text: fmt.Sprintf("must not be used on so many records: it keeps those that may be exchanged in memory, at most %d; use a smaller rate, fewer combinations of keys and attribute, or %s",
-			s.most, InsteadOf(c.masks[s.mask].Params))}
-	}
-	return nil
+	return s.bounded(c)
 }
 
 // keep keeps record i of the block where it is among the four of least order.
 func (s *datasetSwap) keep(m *combo, r kept, i int) {
-	at, _ := slices.BinarySearchFunc(m.records, r, s.sources.compare)
-	if at == reserves {
+	at, ok := s.room(m, r)
+	if !ok {
 		return
-	}
-	if len(m.records) == reserves {
-		s.free = append(s.free, m.records[reserves-1].value)
-		m.records = m.records[:reserves-1]
 	}
 	r.value = s.copied(i)
 	m.records = slices.Insert(m.records, at, r)
 }
 
+// room is where a record belongs among the four of least order, where it does.
+func (s *datasetSwap) room(m *combo, r kept) (at int, ok bool) {
+	at, _ = slices.BinarySearchFunc(m.records, r, s.sources.compare)
+	if at == reserves {
+		return 0, false
+	}
+	if len(m.records) == reserves {
+		s.free = append(s.free, m.records[reserves-1].value)
+		m.records = m.records[:reserves-1]
+	}
+	return at, true
+}
+
 // copied copies the protected values of record i of the block and returns their place.
 func (s *datasetSwap) copied(i int) uint32 {
+	used := s.kept
+	at := s.vacant()
+	for k := range s.values {
+		if s.kept == used {
+			s.values[k].set(at, i)
+		} else {
+			s.values[k].append(i)
+		}
+	}
+	return at
+}
+
+// vacant is a place in values that no record has: a free one, or the one behind the last.
+func (s *datasetSwap) vacant() uint32 {
 	if n := len(s.free); n > 0 {
 		at := s.free[n-1]
 		s.free = s.free[:n-1]
-		for k := range s.values {
-			s.values[k].set(at, i)
-		}
 		return at
 	}
-	at := uint32(s.kept)
 	s.kept++
-	for k := range s.values {
-		s.values[k].append(i)
-	}
-	return at
+	return uint32(s.kept - 1)
 }
 
 // apply puts the values that EndSurvey has decided on in their places.

@@ -34,12 +34,16 @@ type sources struct {
 
 // of returns the number of a block's source, which it then has.
 func (s *sources) of(b *microdata.Block) uint32 {
-	n, ok := s.find(b)
+	return s.numbered(place{scope: b.Scope, stream: b.Stream})
+}
+
+// numbered returns the number of a scope and stream.
+func (s *sources) numbered(p place) uint32 {
+	n, ok := s.number[p]
 	if !ok {
 		if s.number == nil {
 			s.number = make(map[place]uint32)
 		}
-		p := place{scope: b.Scope, stream: b.Stream}
 		n = uint32(len(s.list))
 		s.number[p], s.list = n, append(s.list, p)
 	}

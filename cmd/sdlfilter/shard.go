@@ -21,16 +21,22 @@ func (s *state) shardCommand() *cobra.Command {
   sdlfilter shard run plan.json --shard 0 --state states/0.state    # … and 1 to 7, anywhere
   sdlfilter shard commit plan.json --states states
 
+Where a swap of scope dataset takes partners from all records, they are found first:
+
+  sdlfilter shard survey plan.json --shard 0 --state surveys/0      # … and 1 to 7, anywhere
+  sdlfilter shard pair plan.json --states surveys --out pairs
+  sdlfilter shard run plan.json --shard 0 --pairs pairs --state states/0.state
+
 The release is that of ` + "`sdlfilter run`" + `, in a folder of parts, and so are its risk,
 utility and the gate's verdict. A shard can run twice, at once, or die and run again.
-Nothing has its name before the commit; the manifest and the states are as
+Nothing has its name before the commit; the manifest, surveys, pairs and states are as
 confidential as the data.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return usageError{fmt.Errorf("shard takes one of plan, run and commit; see `sdlfilter shard --help`")}
+			return usageError{fmt.Errorf("shard takes one of plan, survey, pair, run and commit; see `sdlfilter shard --help`")}
 		},
 	}
-	cmd.AddCommand(s.shardPlanCommand(), s.shardRunCommand(), s.shardCommitCommand())
+	cmd.AddCommand(s.shardPlanCommand(), s.shardSurveyCommand(), s.shardPairCommand(), s.shardRunCommand(), s.shardCommitCommand())
 	return cmd
 }
 
@@ -76,7 +82,7 @@ func (s *state) shardPlanCommand() *cobra.Command {
 
 func (s *state) shardRunCommand() *cobra.Command {
 	number := -1
-	var to string
+	var to, pairs string
 	cmd := &cobra.Command{
 		Use:   "run MANIFEST --shard I --state FILE",
 		Short: "Mask one shard into hidden parts, and leave its state",
@@ -89,11 +95,15 @@ func (s *state) shardRunCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			found, err := m.ReadPairs(cmd.Context(), pairs, number)
+			if err != nil {
+				return err
+			}
 			stop, err := s.watch(o.Progress)
 			if err != nil {
 				return err
 			}
-			state, err := shard.Run(cmd.Context(), p, m, number, o)
+			state, err := shard.Run(cmd.Context(), p, m, number, found, o)
 			stop()
 			if err != nil {
 				return err
@@ -106,6 +116,70 @@ func (s *state) shardRunCommand() *cobra.Command {
 	}
 	cmd.Flags().IntVar(&number, "shard", -1, "which, from 0")
 	cmd.Flags().StringVar(&to, "state", "", "the file of its state, in a folder for the states of all shards; readable by its owner alone")
+	cmd.Flags().StringVar(&pairs, "pairs", "", "the folder that `shard pair` has written, where a swap is of scope dataset")
+	return cmd
+}
+
+func (s *state) shardSurveyCommand() *cobra.Command {
+	number := -1
+	var to string
+	cmd := &cobra.Command{
+		Use:   "survey MANIFEST --shard I --state FILE",
+		Short: "Let swaps of scope dataset see one shard",
+		Args:  oneArg("the manifest"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if number < 0 || to == "" {
+				return usageError{fmt.Errorf("shard survey needs --shard, from 0, and --state")}
+			}
+			m, p, o, err := s.planned(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			stop, err := s.watch(o.Progress)
+			if err != nil {
+				return err
+			}
+			found, err := shard.Survey(cmd.Context(), p, m, number, o)
+			stop()
+			if err != nil {
+				return err
+			}
+			if err := found.Write(to); err != nil {
+				return fmt.Errorf("--state: %w", err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&number, "shard", -1, "which, from 0")
+	cmd.Flags().StringVar(&to, "state", "", "the file of what is found, in a folder for the surveys of all shards; readable by its owner alone")
+	return cmd
+}
+
+func (s *state) shardPairCommand() *cobra.Command {
+	var surveys, to string
+	cmd := &cobra.Command{
+		Use:   "pair MANIFEST --states DIR --out DIR",
+		Short: "Decide from the surveys of all shards which records exchange their values",
+		Args:  oneArg("the manifest"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if surveys == "" || to == "" {
+				return usageError{fmt.Errorf("shard pair needs --states, the folder of the shards' surveys, and --out")}
+			}
+			m, p, o, err := s.planned(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			stop, err := s.watch(o.Progress)
+			if err != nil {
+				return err
+			}
+			err = shard.Pair(cmd.Context(), p, m, surveys, to, o)
+			stop()
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&surveys, "states", "", "the folder of the shards' surveys, and of nothing else")
+	cmd.Flags().StringVar(&to, "out", "", "a folder for what each shard is to exchange; readable by its owner alone")
 	return cmd
 }
 

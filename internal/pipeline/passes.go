@@ -198,9 +198,8 @@ func (pl *Plan) setDecimals() {
 	}
 }
 
-// NewChain builds the masks, and lets a swap over the whole dataset see the data
-// first.
-func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progress) (*transform.Chain, error) {
+// BuildChain builds the masks. Those of scope dataset have not seen the data yet.
+func (pl *Plan) BuildChain(key keystream.Key) (*transform.Chain, error) {
 	chain, err := transform.NewChain(pl.Config.Masks, transform.Setup{
 		Key: key, Columns: pl.Columns, Identity: pl.identity, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations,
 	})
@@ -209,34 +208,46 @@ func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progr
 	}
 	pl.setDecimals()
 	pl.Displacer = chain.Displacer()
-	if !chain.NeedsSurvey() {
-		return chain, nil
+	return chain, nil
+}
+
+// NewChain builds the masks, and lets a swap over the whole dataset see the data
+// first.
+func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progress) (*transform.Chain, error) {
+	chain, err := pl.BuildChain(key)
+	if err != nil || !chain.NeedsSurvey() {
+		return chain, err
 	}
 	if !pl.Source.Rewindable() {
 		return nil, pl.surveyTwice()
 	}
 	progress.Start("survey", pl.Source.Records())
-	pass := Flow{
-		Source: pl.Source, Layout: pl.SurveyLayout(), Cut: pl.Cut,
-		Work: func(p *Parcel) (err error) {
-			p.prepared, err = chain.Prepare(p.Block)
-			return pl.surveyError(err)
-		},
-		Stages: []func(*Parcel) error{func(p *Parcel) error {
-			progress.Add(p.Block.N)
-			return pl.surveyError(chain.SurveyPrepared(p.prepared))
-		}},
-	}
-	if pl.Displacer != nil {
-		pass.Stages = append(pass.Stages, func(p *Parcel) error { return pl.Displacer.Survey(p.Block) })
-	}
-	if err := pass.Run(ctx); err != nil {
+	if err := pl.Survey(ctx, chain, progress); err != nil {
 		return nil, err
 	}
 	if pl.Displacer != nil {
 		pl.Displacer.EndSurvey()
 	}
-	return chain, pl.surveyError(chain.EndSurvey())
+	return chain, pl.SurveyError(chain.EndSurvey())
+}
+
+// Survey lets the masks of scope dataset see the records of the plan's source.
+func (pl *Plan) Survey(ctx context.Context, chain *transform.Chain, progress *Progress) error {
+	pass := Flow{
+		Source: pl.Source, Layout: pl.SurveyLayout(), Cut: pl.Cut,
+		Work: func(p *Parcel) (err error) {
+			p.prepared, err = chain.Prepare(p.Block)
+			return pl.SurveyError(err)
+		},
+		Stages: []func(*Parcel) error{func(p *Parcel) error {
+			progress.Add(p.Block.N)
+			return pl.SurveyError(chain.SurveyPrepared(p.prepared))
+		}},
+	}
+	if pl.Displacer != nil {
+		pass.Stages = append(pass.Stages, func(p *Parcel) error { return pl.Displacer.Survey(p.Block) })
+	}
+	return pass.Run(ctx)
 }
 
 // surveyTwice refuses the first mask that looks at all records before any is masked.
@@ -249,8 +260,8 @@ func (pl *Plan) surveyTwice() error {
 	return config.Errors{pl.Config.Errorf("masks", "a mask looks at all records before it masks any, and this source can be read only once")}
 }
 
-// surveyError gives what the data do not allow of a mask its place in the configuration.
-func (pl *Plan) surveyError(err error) error {
+// SurveyError gives what the data do not allow of a mask its place in the configuration.
+func (pl *Plan) SurveyError(err error) error {
 	var of *transform.SurveyError
 	if !errors.As(err, &of) {
 		return err

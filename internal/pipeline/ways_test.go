@@ -393,7 +393,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
-	if err := (&Plan{}).surveyError(errors.ErrUnsupported); err != errors.ErrUnsupported || (&Plan{}).surveyError(nil) != nil {
+	if err := (&Plan{}).SurveyError(errors.ErrUnsupported); err != errors.ErrUnsupported || (&Plan{}).SurveyError(nil) != nil {
 		t.Errorf("an error that is not about the data: %v", err)
 	}
 	// A column of which no value was seen is one of numbers where a mask computes with it.

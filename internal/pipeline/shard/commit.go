@@ -96,6 +96,9 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 		}
 	}
 	var taken placed.Taken
+	if err := agreeOnPairs(c.manifest, all); err != nil {
+		return err
+	}
 	for i, s := range all {
 		if err := taken.Join(s.Places); err != nil {
 			return fmt.Errorf("shard %d: %w: one of the second is in this shard (%s)", i, err, c.config.Place)
@@ -114,6 +117,17 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 	}
 	c.records.Released = c.records.Read - c.records.Quarantined - c.records.LeftOut
 	c.chain.Resume(touched, unidentified)
+	return nil
+}
+
+// agreeOnPairs holds the shards against one another: what a swap moves, it moves between two of
+// them, so that all must have taken what was decided at once.
+func agreeOnPairs(m *Manifest, all []*State) error {
+	for i, s := range all {
+		if s.Pairing != all[0].Pairing || (s.Pairing != "") != m.Pairs {
+			return fmt.Errorf("shard %d: was run with other pairs than shard 0, or with none: run both with those that `sdlfilter shard pair` has written last", i)
+		}
+	}
 	return nil
 }
 

@@ -56,7 +56,7 @@ func TestShardsEndAtEveryStep(t *testing.T) {
 	m := planned(t, 1)
 	before := files(t)
 	ends("a shard", func(ctx context.Context) (bool, error) {
-		s, err := Run(ctx, load(t), m, 0, options)
+		s, err := Run(ctx, load(t), m, 0, nil, options)
 		if left := files(t); err != nil && !slices.Equal(left, before) {
 			t.Errorf("a shard that was ended leaves %v beside %v", left, before)
 		}

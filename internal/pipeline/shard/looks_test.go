@@ -58,7 +58,7 @@ func looksAtItsFiles(t *testing.T, n int) {
 			if !reads {
 				others++
 			}
-			_, err := Run(t.Context(), load(t), m, i, options)
+			_, err := Run(t.Context(), load(t), m, i, nil, options)
 			refused(fmt.Sprintf("%s has changed, shard %d", name, i), err, reads)
 		}
 		_, err = Commit(t.Context(), load(t), m, "states", options)
@@ -73,7 +73,7 @@ func looksAtItsFiles(t *testing.T, n int) {
 			t.Fatal(err)
 		}
 		for i := range m.Shards {
-			_, err := Run(t.Context(), load(t), m, i, options)
+			_, err := Run(t.Context(), load(t), m, i, nil, options)
 			refused(fmt.Sprintf("%s is %s, shard %d", change[0], change[1], i), err, true)
 		}
 		if err := os.Rename(change[1], change[0]); err != nil {

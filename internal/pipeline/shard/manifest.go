@@ -25,7 +25,7 @@ import (
 )
 
 // ManifestSchema names the form of a manifest; a change raises the number.
-const ManifestSchema = "sdlfilter.shards/3"
+const ManifestSchema = "sdlfilter.shards/4"
 
 // Manifest is the plan of a release in shards. It holds statistics of the data (the
 // SDs that percentages refer to), so it is as confidential as a profile.
@@ -47,6 +47,9 @@ type Manifest struct {
 	// declares none.
 	Survey json.RawMessage `json:"survey,omitempty"`
 	Shards []Shard         `json:"shards"`
+	// Pairs says that a mask is a swap of scope dataset: before the shards run, all are
+	// surveyed and paired.
+	Pairs bool `json:"pairs,omitempty"`
 
 	id string
 }
@@ -319,8 +322,6 @@ func check(pl *pipeline.Plan) error {
 		return problem(p, "sink."+p.Sink.Kind+".path", "must be a folder for the parts of the release")
 	case p.Sink.Shuffled():
 		return problem(p, "sink.order", "shuffled takes all records at one place, which shards are not: use `sdlfilter run`")
-	case transform.AnyMixesRecords(p.Masks):
-		return problem(p, "masks", "a mask moves values between records of its window or of the dataset (a swap), or forms groups of them, which shards do not see: use `sdlfilter run`")
 	case slices.ContainsFunc(p.Masks, func(m transform.Spec) bool { return transform.NeedsValues(m.Params) != "" }):
 		return problem(p, "masks", "a mask takes a percentile or a mean of all records first, which shards do not see: give a bound in the column's unit, or use `sdlfilter run`")
 	case p.Quarantine.Kafka != nil:
@@ -328,8 +329,31 @@ func check(pl *pipeline.Plan) error {
 	case len(p.Assess.Emit) > 0:
 		return problem(p, "assess.emit", "snapshots are of one run from beginning to end, which shards are not")
 	}
+	if err := checkMixing(pl); err != nil {
+		return err
+	}
 	for _, key := range hiveKeys(pl.Source) {
 		return problem(p, "source."+p.Source.Kind+".path", "the files lie in folders named by %s, and the parts of a release in shards lie in one folder: use `sdlfilter run`", key)
+	}
+	return nil
+}
+
+// checkMixing refuses the masks that take records together, but for swaps whose columns hold
+// no measured numbers.
+func checkMixing(pl *pipeline.Plan) error {
+	for i, mask := range pl.Config.Masks {
+		if !transform.MixesRecords(mask.Params) {
+			continue
+		}
+		if !transform.InParts(mask.Params) {
+			return problem(pl.Config, pl.MaskPath(i), "takes records of all shards together, which shards do not see: use `sdlfilter run`")
+		}
+		for _, c := range pl.Columns {
+			if c.Field.Numeric() && pl.Measures() && slices.Contains(mask.Params.Masks(), c.Name) {
+				return problem(pl.Config, pl.MaskPath(i)+".columns", "moves the numbers of %s between records; what is then known of a record's number, which its measures need, takes all records at one place, which shards are not: "+
+					"use `sdlfilter run` (columns that are no numbers can be exchanged in shards)", c.Name)
+			}
+		}
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func plannedAt(t *testing.T, n int) *Manifest {
 
 func runAt(t *testing.T, m *Manifest, i int) error {
 	t.Helper()
-	s, err := Run(t.Context(), load(t), m, i, options)
+	s, err := Run(t.Context(), load(t), m, i, nil, options)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func TestPlaceOfTwoShards(t *testing.T) {
 			err = nil
 			for i := range m.Shards {
 				var s *State
-				if s, err = Run(context.Background(), load(t), m, i, options); err != nil {
+				if s, err = Run(context.Background(), load(t), m, i, nil, options); err != nil {
 					break
 				}
 				if err := s.Write(fmt.Sprintf("states/%d.state", i)); err != nil {
@@ -196,11 +196,11 @@ func TestTypesTravel(t *testing.T) {
 			}
 			// Were the values looked at again, this would not be seen.
 			m.Survey = json.RawMessage(bytes.Replace(m.Survey, []byte(`"wage"`), []byte(`"wages"`), 1))
-			if _, err := Run(context.Background(), load(t), m, 0, options); err == nil || !strings.Contains(err.Error(), "column") {
+			if _, err := Run(context.Background(), load(t), m, 0, nil, options); err == nil || !strings.Contains(err.Error(), "column") {
 				t.Errorf("said %v", err)
 			}
 			m.Survey = json.RawMessage(`{"names": 3}`)
-			if _, err := Run(context.Background(), load(t), m, 0, options); err == nil {
+			if _, err := Run(context.Background(), load(t), m, 0, nil, options); err == nil {
 				t.Error("a damaged survey was taken")
 			}
 		})

@@ -33,10 +33,15 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 	if err := j.plan.Settle(ctx, o.Progress); err != nil {
 		return nil, err
 	}
+	chain, err := j.plan.BuildChain(j.key)
+	if err != nil {
+		return nil, err
+	}
 	j.plan.WarnOfConstant(o.Log)
 	m := &Manifest{
 		Schema: ManifestSchema, Version: o.Version, Config: path, Set: set, Loosened: o.AllowLoosening,
 		ConfigSHA256: p.SHA256(), KeyID: j.key.ID(), Columns: settled(j.plan), Correlations: correlated(j.plan),
+		Pairs: chain.NeedsSurvey(),
 	}
 	if m.Files, err = fingerprints(ctx, j.source, every); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
@@ -167,5 +172,9 @@ func (j *job) resume(ctx context.Context, m *Manifest, look func(stream int) boo
 	if err := m.settle(j.plan); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	return j.plan.NewChain(ctx, j.key, o.Progress)
+	chain, err := j.plan.BuildChain(j.key)
+	if err == nil && chain.NeedsSurvey() != m.Pairs {
+		err = pipeline.DataErrorf("the manifest is damaged: plan again")
+	}
+	return chain, err
 }

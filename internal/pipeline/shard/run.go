@@ -17,8 +17,9 @@ import (
 )
 
 // Run masks one shard and returns its state, which the caller writes: the shard is done
-// when its state is there. Its files lie under hidden names beside the release.
-func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o pipeline.Options) (*State, error) {
+// when its state is there. Its files lie under hidden names beside the release. pairs is what
+// ReadPairs returns.
+func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, pairs *Surveyed, o pipeline.Options) (*State, error) {
 	if shard < 0 || shard >= len(m.Shards) {
 		return nil, pipeline.DataErrorf("--shard must be 0 to %d, got %d", len(m.Shards)-1, shard)
 	}
@@ -29,6 +30,12 @@ func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o pipe
 	}
 	defer j.source.Close()
 	w := &worker{job: j, chain: chain, options: o, state: &State{Plan: m.id, Shard: shard, Reasons: map[string]int64{}}}
+	if pairs != nil {
+		if err := chain.Decided(pairs.found); err != nil {
+			return nil, fmt.Errorf("%s: %w", pairs.path, err)
+		}
+		w.state.Pairing = pairs.Pairing
+	}
 	if j.plan.Measures() {
 		options, err := j.plan.AssessOptions(j.key, chain)
 		if err != nil {

@@ -133,7 +133,7 @@ func TestAttemptsAtOnce(t *testing.T) {
 	errs := make([]error, 9)
 	for k := range errs {
 		wg.Go(func() {
-			s, err := Run(context.Background(), p, m, k%3, options)
+			s, err := Run(context.Background(), p, m, k%3, nil, options)
 			if err == nil {
 				err = s.Write(fmt.Sprintf("states/%d.state", k%3))
 			}
@@ -299,7 +299,8 @@ func TestRefusedShards(t *testing.T) {
 // TestWhatShardsCannotDo: each is refused when it is planned, with its place.
 func TestWhatShardsCannotDo(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
-		"swap":     {"masks:\n", "masks:\n  - swap: {keys: [age], attribute: region, columns: [wage], rate: 0.1}\n", "masks"},
+		"swap":     {"masks:\n", "masks:\n  - swap: {keys: [age], attribute: region, columns: [wage], rate: 0.1}\n", "masks[0].swap.columns: moves the numbers of wage between records"},
+		"ranks":    {"masks:\n", "masks:\n  - rankswap: {columns: [wage], p: 5%}\n", "masks[0].rankswap: takes records of all shards together"},
 		"shuffled": {"sink: {csv: {path: released}}", "sink: {csv: {path: released}, order: shuffled}", "sink.order"},
 		"stdin":    {"path: in.csv}", "path: \"-\"}", "read"},
 		"stdout":   {"path: released}", "path: \"-\"}", "sink.csv.path"},
@@ -334,16 +335,16 @@ func TestManifest(t *testing.T) {
 	}{
 		"nothing":    {"", "is no manifest"},
 		"a report":   {`{"schema": "sdlfilter.report/1"}`, "of the form"},
-		"a later":    {strings.Replace(string(text), "shards/3", "shards/4", 1), "plan again"},
+		"a later":    {strings.Replace(string(text), "shards/4", "shards/5", 1), "plan again"},
 		"cut off":    {string(text[:len(text)/2]), "is"},
-		"no shards":  {`{"schema": "sdlfilter.shards/3"}`, "has no shards"},
+		"no shards":  {`{"schema": "sdlfilter.shards/4"}`, "has no shards"},
 		"of another": {strings.Replace(string(text), `"version": "test"`, `"version": "other"`, 1), "version other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, "bad.json", []byte(c.text))
 			bad, err := Read(t.Context(), "bad.json")
 			if err == nil {
-				_, err = Run(context.Background(), load(t), bad, 0, options)
+				_, err = Run(context.Background(), load(t), bad, 0, nil, options)
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("said %v, want %s", err, c.want)
@@ -351,7 +352,7 @@ func TestManifest(t *testing.T) {
 		})
 	}
 	for _, shard := range []int{-1, len(m.Shards)} {
-		if _, err := Run(context.Background(), load(t), m, shard, options); err == nil || !strings.Contains(err.Error(), "--shard") {
+		if _, err := Run(context.Background(), load(t), m, shard, nil, options); err == nil || !strings.Contains(err.Error(), "--shard") {
 			t.Errorf("shard %d: %v", shard, err)
 		}
 	}

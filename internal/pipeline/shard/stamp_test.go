@@ -51,7 +51,7 @@ func TestCommitByStamps(t *testing.T) {
 	}
 	rewrite(data)
 	// The parts of shard 1 are those of an attempt whose state is not there.
-	if _, err := Run(t.Context(), load(t), m, 1, options); err != nil {
+	if _, err := Run(t.Context(), load(t), m, 1, nil, options); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Commit(t.Context(), load(t), m, "states", options); err != nil {

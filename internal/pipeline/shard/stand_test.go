@@ -175,7 +175,7 @@ func planned(t *testing.T, n int) *Manifest {
 
 func runShard(t *testing.T, m *Manifest, i int) *State {
 	t.Helper()
-	s, err := Run(context.Background(), load(t), m, i, options)
+	s, err := Run(context.Background(), load(t), m, i, nil, options)
 	if err != nil {
 		t.Fatalf("shard %d: %v", i, err)
 	}

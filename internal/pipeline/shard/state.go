@@ -15,7 +15,7 @@ import (
 )
 
 // stateMagic begins a state; a change of its form changes it.
-const stateMagic = "sdlfilter.shard-state/3\n"
+const stateMagic = "sdlfilter.shard-state/4\n"
 
 // State is what a shard leaves beside its files: what became of its records, and their
 // assessment. It is as confidential as the data.
@@ -30,7 +30,8 @@ type State struct {
 	Touched      []int64                 `json:"touched"` // records, by mask
 	Unidentified int64                   `json:"unidentified"`
 	Files        []StateFile             `json:"files"`
-	Places       map[int][]byte          `json:"places,omitempty"` // by stream, where columns hold them
+	Pairing      string                  `json:"pairing,omitempty"` // which pairs of swaps were exchanged
+	Places       map[int][]byte          `json:"places,omitempty"`  // by stream, where columns hold them
 
 	assessment []byte // an assess.Accumulator; nil where nothing is measured, or while it is in the file alone
 	path       string // of the file that it was read from

@@ -90,7 +90,7 @@ func TestWhateverComesInTheWay(t *testing.T) {
 			done = again != nil
 		case "shard":
 			var s *State
-			s, err = Run(ctx, load(t), m, 0, options)
+			s, err = Run(ctx, load(t), m, 0, nil, options)
 			if done = s != nil; done && err == nil {
 				if _, missing := os.Stat(filepath.Join(m.hidden("released"), s.Files[0].Name)); missing != nil && question != -1 {
 					t.Errorf("%s, question %d: %v", stage, question, missing)
@@ -197,7 +197,7 @@ func TestWhatDoesNotFitThePlan(t *testing.T) {
 			if c.shard != nil {
 				c.shard(t, p, m)
 			}
-			s, err := Run(t.Context(), p, m, 0, options)
+			s, err := Run(t.Context(), p, m, 0, nil, options)
 			if c.shard != nil {
 				if s != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("the shard: %v beside %v, want %s", s, err, c.want)

@@ -208,15 +208,15 @@ def _spellings(file: str) -> set[str]:
 
 
 class _Shard:
-    """What a task does: it is sent to the executors."""
+    """What a task does, to run or to survey its shard: it is sent to the executors."""
 
-    def __init__(self, plan: str, states: str, folder: str) -> None:
-        self.plan, self.states, self.folder = plan, states, folder
+    def __init__(self, command: str, plan: str, states: str, folder: str, more: list[str]) -> None:
+        self.command, self.plan, self.states, self.folder, self.more = command, plan, states, folder, more
 
     def __call__(self, number: int) -> Optional[str]:
         """Runs the program; returns what is wrong with the configuration, which no other attempt would cure."""
-        command = [_program.program(), "shard", "run", self.plan, "--shard", str(number),
-                   "--state", os.path.join(self.states, str(number)), "--progress", "none"]
+        command = [_program.program(), "shard", self.command, self.plan, "--shard", str(number),
+                   "--state", os.path.join(self.states, str(number)), "--progress", "none", *self.more]
         done = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               preexec_fn=_ends_with_its_parent, check=False)
         message = "\n".join(line.removeprefix("sdlfilter: ") for line in done.stderr.decode("utf-8", "replace").splitlines()
@@ -254,10 +254,12 @@ class _Job:
         _call(["shard", "plan", self.file, "--shards", str(shards), "--out", self.plan, *self.settings], self.p, (RELEASED,))
         with open(self.plan, "rb") as file:
             text = file.read()
-        n = len(json.loads(text)["shards"])
+        plan = json.loads(text)
+        n = len(plan["shards"])
         os.mkdir(self.states, 0o700)
         try:
-            self._shards(n)
+            pairs = self._pairs(n) if plan.get("pairs") else []
+            self._shards(n, "run", self.states, pairs)
             status = _call(["shard", "commit", self.plan, "--states", self.states, "--summary", "json"], self.p, (RELEASED, QUARANTINED, REFUSED))
         finally:
             # After a commit there is nothing; else these are the masked parts of no release. Of
@@ -267,11 +269,20 @@ class _Job:
                 shutil.rmtree(os.path.join(folder, f".{name}.shards-{hashlib.sha256(text).hexdigest()[:16]}"), ignore_errors=True)
         return self._end(status)
 
-    def _shards(self, n: int) -> None:
+    def _pairs(self, n: int) -> list[str]:
+        """Finds which records a swap of scope dataset exchanges; returns what the shards need to know of it."""
+        surveys, pairs = self.p.path("surveys"), self.p.path("pairs")
+        os.mkdir(surveys, 0o700)
+        os.mkdir(pairs, 0o700)
+        self._shards(n, "survey", surveys, [])
+        _call(["shard", "pair", self.plan, "--states", surveys, "--out", pairs], self.p, (RELEASED,))
+        return ["--pairs", pairs]
+
+    def _shards(self, n: int, command: str, states: str, more: list[str]) -> None:
         context = self.spark.sparkContext
         context.setJobDescription(f"sdlfilter: {n} shards of {self.path}")
         try:
-            wrong = context.parallelize(range(n), n).map(_Shard(self.plan, self.states, os.getcwd())).collect()
+            wrong = context.parallelize(range(n), n).map(_Shard(command, self.plan, states, os.getcwd(), more)).collect()
         except Exception as err:
             raise Error(_cause(err, self.p)) from None
         finally:

@@ -1,0 +1,261 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// The first lines of what a survey and a pairing leave.
+const (
+	surveyMagic = "sdlfilter.shard-survey/1\n"
+	pairsMagic  = "sdlfilter.shard-pairs/1\n"
+)
+
+// Surveyed is what swaps of scope dataset have found of the records of one shard, or what
+// was decided of them. It holds values of records: it is as confidential as the data.
+type Surveyed struct {
+	Plan    string `json:"plan"` // the manifest's ID
+	Shard   int    `json:"shard"`
+	Pairing string `json:"pairing,omitempty"` // tells what was decided from anything else; "" of a survey
+
+	magic string
+	found []byte
+	path  string // that it was read from
+}
+
+// Write writes it, readable by its owner alone: the magic word, a line of JSON, what was
+// found, and the digest of all that.
+func (s *Surveyed) Write(path string) error {
+	head, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	text := slices.Concat([]byte(s.magic), head, []byte{'\n'}, s.found)
+	sum := sha256.Sum256(text)
+	return publish.Replace(path, append(text, sum[:]...))
+}
+
+// parseSurveyed reads what Write wrote. what names it, of which command to run again.
+func parseSurveyed(path, magic, what string, text []byte) (*Surveyed, error) {
+	body := len(text) - sha256.Size
+	if !bytes.HasPrefix(text, []byte(magic)) {
+		return nil, &StateError{path, "is none of the files of `sdlfilter shard " + what + "`"}
+	}
+	again := "is damaged or cut off: run `sdlfilter shard " + what + "` again"
+	if body < len(magic) {
+		return nil, &StateError{path, again}
+	}
+	if sum := sha256.Sum256(text[:body]); !bytes.Equal(sum[:], text[body:]) {
+		return nil, &StateError{path, again}
+	}
+	head, found, _ := bytes.Cut(text[len(magic):body], []byte{'\n'})
+	s := &Surveyed{magic: magic, found: found, path: path}
+	if err := json.Unmarshal(head, s); err != nil {
+		return nil, &StateError{path, again}
+	}
+	return s, nil
+}
+
+// Survey lets the swaps of scope dataset see one shard. The caller writes what it returns.
+func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o pipeline.Options) (*Surveyed, error) {
+	if err := m.paired(shard); err != nil {
+		return nil, err
+	}
+	ctx, o = o.Ready(ctx)
+	j, chain, err := resume(ctx, p, m, m.of(shard), o)
+	if err != nil {
+		return nil, err
+	}
+	defer j.source.Close()
+	o.Progress.Start("survey", m.Shards[shard].Records)
+	for _, part := range m.Shards[shard].Parts {
+		source, err := connectors.DivisibleOf(j.source).Part(part)
+		if err != nil {
+			return nil, fmt.Errorf("source: %w", err)
+		}
+		plan := *j.plan
+		plan.Source = source
+		if err := plan.Survey(ctx, chain, o.Progress); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.same(ctx, j.source, m.of(shard)); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	found, err := chain.MarshalSurvey()
+	return &Surveyed{Plan: m.id, Shard: shard, magic: surveyMagic, found: found}, err
+}
+
+// paired returns an error where a plan has nothing to pair, or no such shard.
+func (m *Manifest) paired(shard int) error {
+	switch {
+	case !m.Pairs:
+		return pipeline.DataErrorf("the plan has no swap of scope dataset, so there is nothing to survey or to pair: run the shards")
+	case shard < 0 || shard >= len(m.Shards):
+		return pipeline.DataErrorf("--shard must be 0 to %d, got %d", len(m.Shards)-1, shard)
+	}
+	return nil
+}
+
+// Pair puts the surveys of all shards together, has the swaps of scope dataset decide, and
+// writes for each shard what its records receive into the folder to.
+func Pair(ctx context.Context, p *config.Pipeline, m *Manifest, surveys, to string, o pipeline.Options) error {
+	if err := m.paired(0); err != nil {
+		return err
+	}
+	ctx, o = o.Ready(ctx)
+	paths, err := m.surveys(ctx, surveys)
+	if err != nil {
+		return err
+	}
+	// Nothing of the source is read: each shard looks at its own files, and the commit at all.
+	j, chain, err := resume(ctx, p, m, func(int) bool { return false }, o)
+	if err != nil {
+		return err
+	}
+	defer j.source.Close()
+	o.Progress.Start("pair", int64(len(paths)))
+	for i, path := range paths {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		s, err := m.readSurveyed(ctx, path, surveyMagic, "survey", i)
+		if err != nil {
+			return err
+		}
+		if err := j.plan.SurveyError(chain.MergeSurvey(s.found)); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		o.Progress.Add(1)
+	}
+	if err := j.plan.SurveyError(chain.EndSurvey()); err != nil {
+		return err
+	}
+	return m.writePairs(ctx, chain, to)
+}
+
+// writePairs writes what was decided, for each shard.
+func (m *Manifest) writePairs(ctx context.Context, chain *transform.Chain, to string) error {
+	all := make([]*Surveyed, len(m.Shards))
+	h := sha256.New()
+	h.Write([]byte(m.id))
+	for i, shard := range m.Shards {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		decided, err := chain.MarshalDecided(func(stream int, row int64) bool {
+			return slices.ContainsFunc(shard.Parts, func(p connectors.Part) bool {
+				return p.Stream == stream && p.First <= row && row < p.First+p.Records
+			})
+		})
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(decided)
+		h.Write(sum[:])
+		all[i] = &Surveyed{Plan: m.id, Shard: i, magic: pairsMagic, found: decided}
+	}
+	for i, s := range all {
+		s.Pairing = hex.EncodeToString(h.Sum(nil))
+		if err := s.Write(pairsPath(to, i)); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	return nil
+}
+
+// pairsPath is where the pairs of a shard lie.
+func pairsPath(dir string, shard int) string {
+	return strings.TrimSuffix(dir, "/") + fmt.Sprintf("/%d.pairs", shard)
+}
+
+// ReadPairs reads what Pair has written for one shard; nil where the plan has no pairs,
+// which none must be given for.
+func (m *Manifest) ReadPairs(ctx context.Context, dir string, shard int) (*Surveyed, error) {
+	switch {
+	case m.Pairs && dir == "":
+		return nil, pipeline.DataErrorf("the plan has a swap of scope dataset, for which --pairs must name the folder that `sdlfilter shard pair` has written, after `sdlfilter shard survey` of all shards")
+	case !m.Pairs && dir != "":
+		return nil, pipeline.DataErrorf("--pairs must not be given: the plan has no swap of scope dataset")
+	case dir == "" || shard < 0 || shard >= len(m.Shards):
+		return nil, nil
+	}
+	return m.readSurveyed(ctx, pairsPath(dir, shard), pairsMagic, "pair", shard)
+}
+
+// readSurveyed reads a file that must be of one shard of the plan.
+func (m *Manifest) readSurveyed(ctx context.Context, path, magic, what string, shard int) (*Surveyed, error) {
+	text, err := publish.ReadFile(ctx, path)
+	if err != nil {
+		return nil, unread(path, err)
+	}
+	s, err := parseSurveyed(path, magic, what, text)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Plan != m.id:
+		return nil, &StateError{path, "is of another plan"}
+	case s.Shard != shard:
+		return nil, &StateError{path, fmt.Sprintf("is of shard %d, and not of shard %d", s.Shard, shard)}
+	case magic == pairsMagic && s.Pairing == "":
+		return nil, &StateError{path, "is damaged: run `sdlfilter shard pair` again"}
+	}
+	return s, nil
+}
+
+// surveys finds the surveys of a folder: every shard of the plan once, and nothing else but
+// the manifest and hidden files. They are in the order of the shards.
+func (m *Manifest) surveys(ctx context.Context, dir string) ([]string, error) {
+	paths, err := publish.List(ctx, dir)
+	switch {
+	case err != nil && objects.Is(dir):
+		return nil, err
+	case err != nil:
+		return nil, &StateError{dir, "cannot be read: " + unpathed(err).Error()}
+	}
+	from := make([]string, len(m.Shards))
+	for _, path := range paths {
+		text, err := publish.ReadFile(ctx, path)
+		if err != nil {
+			return nil, unread(path, err)
+		}
+		if m.is(text) {
+			continue
+		}
+		s, err := parseSurveyed(path, surveyMagic, "survey", text)
+		switch {
+		case err != nil:
+			return nil, err
+		case s.Plan != m.id:
+			return nil, &StateError{path, "is of another plan"}
+		case s.Shard < 0 || s.Shard >= len(from):
+			return nil, &StateError{path, "is damaged: run `sdlfilter shard survey` again"}
+		case from[s.Shard] != "":
+			return nil, &StateError{path, fmt.Sprintf("is of shard %d, and so is %s: remove one", s.Shard, from[s.Shard])}
+		}
+		from[s.Shard] = path
+	}
+	var missing []string
+	for i, path := range from {
+		if path == "" {
+			missing = append(missing, fmt.Sprint(i))
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%s: %d of %d shards have no survey: %s", dir, len(missing), len(from), few(missing))
+	}
+	return from, nil
+}

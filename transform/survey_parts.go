@@ -1,0 +1,520 @@
+package transform
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// partwise is a mask that takes records together and can do so where processes have a part of
+// them each: it moves values within windows, or its step is a surveyingParts.
+type partwise interface{ partwise() }
+
+func (*Swap) partwise() {}
+
+// InParts reports whether a mask can be applied to parts of the records by several processes:
+// it looks at each record alone, or SurveysInParts says so of its chain. A part must hold
+// whole windows.
+func InParts(p Params) bool {
+	_, ok := p.(partwise)
+	return ok || !MixesRecords(p)
+}
+
+// surveyingParts is a surveying step whose survey can be put together of parts.
+type surveyingParts interface {
+	surveying
+	pack(p *packer)
+	merge(u *unpacker)
+	bounded(c *Chain) error
+	packDecided(p *packer, mine func(stream int, row int64) bool)
+	takeDecided(u *unpacker)
+}
+
+// SurveysInParts reports whether chains that have each surveyed a part of the records can
+// hand what they found to one that decides, and that one what it decided to others: every
+// mask of scope dataset is a swap.
+func (c *Chain) SurveysInParts() bool {
+	for _, s := range c.steps {
+		if _, of := s.(surveying); of {
+			if _, ok := s.(surveyingParts); !ok {
+				return false
+			}
+		}
+	}
+	return c.survey > 0
+}
+
+var errNotInParts = errors.New("survey: a mask of scope dataset is none that sees the records in parts")
+
+func (c *Chain) inParts() (list []surveyingParts) {
+	for _, s := range c.steps {
+		if s, ok := s.(surveyingParts); ok {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// MarshalSurvey returns what Survey has found so far, in place of EndSurvey, for
+// MergeSurvey of another chain of the same masks, columns and key. It holds values of
+// records, so it is as confidential as they are.
+func (c *Chain) MarshalSurvey() ([]byte, error) {
+	if !c.SurveysInParts() || c.surveyed {
+		return nil, errNotInParts
+	}
+	var p packer
+	for _, s := range c.inParts() {
+		s.pack(&p)
+	}
+	return p.text, nil
+}
+
+// MergeSurvey takes in what another chain has found of the records that follow those which
+// this one knows of: parts come in the order of the source. The error is a *SurveyError
+// where all of them are too many.
+func (c *Chain) MergeSurvey(found []byte) error {
+	if !c.SurveysInParts() || c.surveyed {
+		return errNotInParts
+	}
+	u := unpacker{text: found}
+	for _, s := range c.inParts() {
+		s.merge(&u)
+		if u.wrong {
+			return errDamagedSurvey
+		}
+		if err := s.bounded(c); err != nil {
+			return err
+		}
+	}
+	if len(u.text) > 0 {
+		return errDamagedSurvey
+	}
+	return nil
+}
+
+var errDamagedSurvey = errors.New("what a survey has found is damaged, or of other masks")
+
+// MarshalDecided returns what EndSurvey has decided of the records that mine names, by
+// stream and place, for Decided of another chain. It holds values of records.
+func (c *Chain) MarshalDecided(mine func(stream int, row int64) bool) ([]byte, error) {
+	if !c.SurveysInParts() || !c.surveyed {
+		return nil, errNotInParts
+	}
+	var p packer
+	for _, s := range c.inParts() {
+		s.packDecided(&p, mine)
+	}
+	return p.text, nil
+}
+
+// Decided has Apply do what another chain has decided, in place of Survey and EndSurvey.
+// Records of which that chain was not asked stay as they are.
+func (c *Chain) Decided(decided []byte) error {
+	if !c.SurveysInParts() || c.surveyed {
+		return errNotInParts
+	}
+	u := unpacker{text: decided}
+	for _, s := range c.inParts() {
+		s.takeDecided(&u)
+	}
+	if u.wrong || len(u.text) > 0 {
+		return errDamagedSurvey
+	}
+	c.surveyed = true
+	return nil
+}
+
+// packer writes numbers and bytes one behind another.
+type packer struct{ text []byte }
+
+func (p *packer) number(n uint64) { p.text = binary.AppendUvarint(p.text, n) }
+func (p *packer) word(w uint64)   { p.text = binary.LittleEndian.AppendUint64(p.text, w) }
+
+func (p *packer) words(list []uint64) {
+	p.number(uint64(len(list)))
+	for _, w := range list {
+		p.word(w)
+	}
+}
+
+func packBytes[T ~string | ~[]byte](p *packer, b T) {
+	p.number(uint64(len(b)))
+	p.text = append(p.text, b...)
+}
+
+// unpacker reads what a packer wrote. After what cannot be so wrong is set, and everything
+// is 0.
+type unpacker struct {
+	text  []byte
+	wrong bool
+}
+
+func (u *unpacker) fail() { u.text, u.wrong = nil, true }
+
+func (u *unpacker) number() uint64 {
+	n, k := binary.Uvarint(u.text)
+	if k <= 0 {
+		u.fail()
+		return 0
+	}
+	u.text = u.text[k:]
+	return n
+}
+
+// count is a number of things, each of at least least bytes.
+func (u *unpacker) count(least int) int {
+	n := u.number()
+	if n > uint64(len(u.text)/least) {
+		u.fail()
+		return 0
+	}
+	return int(n)
+}
+
+func (u *unpacker) word() uint64 {
+	if len(u.text) < 8 {
+		u.fail()
+		return 0
+	}
+	w := binary.LittleEndian.Uint64(u.text)
+	u.text = u.text[8:]
+	return w
+}
+
+func (u *unpacker) words() []uint64 {
+	list := make([]uint64, u.count(8))
+	for i := range list {
+		list[i] = u.word()
+	}
+	return list
+}
+
+func (u *unpacker) bytes() []byte {
+	n := u.count(1)
+	b := u.text[:n]
+	u.text = u.text[n:]
+	return b
+}
+
+// The kinds of cells, which stand before them.
+const (
+	cellNull = iota
+	cellNumber
+	cellNullNumber // with the bits that lie under the null
+	cellBytes
+)
+
+// pack writes the value at a place.
+func (k *keptColumn) pack(p *packer, at uint32) {
+	c := k.cell(at)
+	switch {
+	case k.starts != nil && c.null:
+		p.number(cellNull)
+	case k.starts != nil:
+		p.number(cellBytes)
+		packBytes(p, c.bytes)
+	case c.null:
+		p.number(cellNullNumber)
+		p.word(math.Float64bits(c.number))
+	default:
+		p.number(cellNumber)
+		p.word(math.Float64bits(c.number))
+	}
+}
+
+// unpack puts a value at a place, which is that behind the last one or an earlier one.
+func (k *keptColumn) unpack(u *unpacker, at uint32) {
+	kind := u.number()
+	isText := kind == cellNull || kind == cellBytes
+	if kind > cellBytes || len(k.nulls) > 0 && isText != (k.starts != nil) {
+		u.fail() // a column is of one form
+		return
+	}
+	if int(at) == len(k.nulls) {
+		k.nulls = append(k.nulls, false)
+		if isText {
+			k.starts, k.lengths = append(k.starts, 0), append(k.lengths, 0)
+		} else {
+			k.numbers = append(k.numbers, 0)
+		}
+	}
+	k.nulls[at] = kind == cellNull || kind == cellNullNumber
+	switch kind {
+	case cellNumber, cellNullNumber:
+		k.numbers[at] = math.Float64frombits(u.word())
+	case cellBytes:
+		b := u.bytes()
+		k.starts[at], k.lengths[at] = uint64(len(k.bytes)), uint32(len(b))
+		k.bytes = append(k.bytes, b...)
+	case cellNull:
+		k.starts[at], k.lengths[at] = 0, 0
+	}
+}
+
+func (s *sources) pack(p *packer) {
+	p.number(uint64(len(s.list)))
+	for _, at := range s.list {
+		packBytes(p, at.scope)
+		p.number(uint64(at.stream))
+	}
+}
+
+// merge takes other sources in and returns their numbers here.
+func (s *sources) merge(u *unpacker) []uint32 {
+	numbers := make([]uint32, u.count(2))
+	for i := range numbers {
+		numbers[i] = s.numbered(place{scope: string(u.bytes()), stream: int(u.number())})
+	}
+	return numbers
+}
+
+// inOrder are the words of a table by their codes.
+func (t *wordTable) inOrder() []uint64 {
+	list := make([]uint64, t.n)
+	for i, code := range t.codes {
+		if code > 0 {
+			list[code-1] = t.words[i]
+		}
+	}
+	return list
+}
+
+func (g *grouping) pack(p *packer) {
+	p.number(uint64(len(g.columns)))
+	for i := range g.columns {
+		c := &g.columns[i]
+		p.words(c.words.inOrder())
+		texts := make([]string, len(c.texts))
+		for text, code := range c.texts {
+			texts[code-1] = text
+		}
+		p.number(uint64(len(texts)))
+		for _, text := range texts {
+			packBytes(p, text)
+		}
+	}
+	for i := range g.pairs {
+		p.words(g.pairs[i].inOrder())
+	}
+}
+
+// merge gives codes to what another grouping has seen after all that this one has, in the
+// order in which it was seen, and returns them: by the other's codes, those of keys and of
+// keys with the attribute.
+func (g *grouping) merge(u *unpacker, columns int) (group, combo []int32) {
+	if n := u.count(2); n == 0 {
+		return nil, nil // it has seen no record
+	} else if n != columns {
+		u.fail()
+		return nil, nil
+	}
+	g.widen(columns)
+	codes := make([][]int32, columns)
+	for i := range codes {
+		codes[i] = g.columns[i].merge(u)
+	}
+	group, combo = nil, codes[0]
+	for i := range g.pairs {
+		group = combo
+		words := u.words()
+		combo = make([]int32, len(words))
+		for k, w := range words {
+			left, right := w>>32, uint64(uint32(w))
+			if left >= uint64(len(group)) || right >= uint64(len(codes[i+1])) {
+				u.fail()
+				return nil, nil
+			}
+			combo[k] = g.pairs[i].code(uint64(uint32(group[left]))<<32 | uint64(uint32(codes[i+1][right])))
+		}
+	}
+	return group, combo
+}
+
+// merge returns the codes here of another coder's values, by their codes there. 0 is null.
+func (c *coder) merge(u *unpacker) []int32 {
+	codes := []int32{0}
+	for _, w := range u.words() {
+		codes = append(codes, c.word(w))
+	}
+	n := u.count(1)
+	if n > 0 && c.words.n > 0 || len(codes) > 1 && len(c.texts) > 0 {
+		u.fail() // values of a column are of one form
+		return codes
+	}
+	for range n {
+		codes = append(codes, c.anyText(u.bytes()))
+	}
+	return codes
+}
+
+func (s *datasetSwap) pack(p *packer) {
+	s.sources.pack(p)
+	s.grouping.pack(p)
+	p.number(uint64(len(s.combos)))
+	for i := range s.combos {
+		m := &s.combos[i]
+		p.number(uint64(m.count))
+		if m.count == 0 { // of rejected records alone
+			continue
+		}
+		p.number(uint64(m.group))
+		for _, list := range [][]kept{m.heads, m.records} {
+			p.number(uint64(len(list)))
+			for _, r := range list {
+				p.word(r.order)
+				p.word(r.partner)
+				p.word(r.coin)
+				p.number(uint64(r.row))
+				p.number(uint64(r.source))
+				for k := range s.values {
+					s.values[k].pack(p, r.value)
+				}
+			}
+		}
+	}
+}
+
+// merge takes in what the survey of the records that follow has packed.
+func (s *datasetSwap) merge(u *unpacker) {
+	if s.values == nil {
+		s.values = make([]keptColumn, len(s.protected))
+	}
+	from := s.sources.merge(u)
+	groups, codes := s.grouping.merge(u, len(s.keys))
+	n := u.count(1)
+	if n > len(codes) {
+		u.fail()
+		return
+	}
+	for _, code := range codes[:n] {
+		for len(s.combos) <= int(code) {
+			s.combos = append(s.combos, combo{})
+		}
+		count := u.number()
+		if count == 0 {
+			continue
+		}
+		group := u.number()
+		if group >= uint64(len(groups)) {
+			u.fail()
+			return
+		}
+		m := &s.combos[code]
+		m.group = groups[group]
+		m.count += int64(count)
+		for range u.count(1) {
+			r := s.unpackKept(u, from)
+			r.value = s.unpackValues(u)
+			m.heads = append(m.heads, r)
+		}
+		for range u.count(1) {
+			s.mergeKept(u, m, from)
+		}
+		if u.wrong {
+			return
+		}
+	}
+}
+
+func (s *datasetSwap) unpackKept(u *unpacker, from []uint32) kept {
+	r := kept{order: u.word(), partner: u.word(), coin: u.word(), row: int64(u.number())}
+	if source := u.number(); source < uint64(len(from)) {
+		r.source = from[source]
+	} else {
+		u.fail()
+	}
+	return r
+}
+
+// mergeKept keeps a record where it is among the four of least order.
+func (s *datasetSwap) mergeKept(u *unpacker, m *combo, from []uint32) {
+	r := s.unpackKept(u, from)
+	at, ok := s.room(m, r)
+	if u.wrong {
+		return
+	}
+	if !ok {
+		var none keptColumn // read, and let go of
+		for range s.values {
+			none = keptColumn{}
+			none.unpack(u, 0)
+		}
+		return
+	}
+	r.value = s.unpackValues(u)
+	m.records = slices.Insert(m.records, at, r)
+}
+
+// unpackValues keeps the protected values that come and returns their place.
+func (s *datasetSwap) unpackValues(u *unpacker) uint32 {
+	at := s.vacant()
+	for k := range s.values {
+		if s.values[k].unpack(u, at); u.wrong {
+			break
+		}
+	}
+	return at
+}
+
+// packDecided writes what the records receive that mine names.
+func (s *datasetSwap) packDecided(p *packer, mine func(stream int, row int64) bool) {
+	p.number(uint64(len(s.values)))
+	p.number(uint64(len(s.sources.list)))
+	for i, at := range s.sources.list {
+		var list []move
+		for _, m := range s.moves[i] {
+			if mine(at.stream, m.row) {
+				list = append(list, m)
+			}
+		}
+		packBytes(p, at.scope)
+		p.number(uint64(at.stream))
+		p.number(uint64(len(list)))
+		for _, m := range list {
+			p.number(uint64(m.row))
+			for k := range s.values {
+				s.values[k].pack(p, m.value)
+			}
+		}
+	}
+}
+
+// takeDecided reads it.
+func (s *datasetSwap) takeDecided(u *unpacker) {
+	// A survey that has seen no record knows of no values.
+	if n := u.number(); n != 0 && n != uint64(len(s.protected)) {
+		u.fail()
+		return
+	}
+	s.values = make([]keptColumn, len(s.protected))
+	for range u.count(3) {
+		number := s.sources.numbered(place{scope: string(u.bytes()), stream: int(u.number())})
+		for int(number) >= len(s.moves) {
+			s.moves = append(s.moves, nil)
+		}
+		last := int64(-1)
+		for range u.count(1) {
+			row := int64(u.number())
+			if row <= last {
+				u.fail()
+			}
+			last = row
+			m := move{row: row, source: number, value: s.unpackValues(u)}
+			if u.wrong {
+				return
+			}
+			s.moves[number] = append(s.moves[number], m)
+		}
+	}
+}
+
+// bounded returns an error where more is kept than may be.
+func (s *datasetSwap) bounded(c *Chain) error {
+	if s.kept <= s.most {
+		return nil
+	}
+	return &SurveyError{Mask: s.mask, kind: c.masks[s.mask].Kind(), Text: fmt.Sprintf("must not be used on so many records: it keeps those that may be exchanged in memory, at most %d; use a smaller rate, fewer combinations of keys and attribute, or %s",
+		s.most, InsteadOf(c.masks[s.mask].Params))}
+}

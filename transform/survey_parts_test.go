@@ -1,0 +1,169 @@
+package transform
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// surveyedInParts has chains survey consecutive parts of the columns, one of them decide,
+// and returns what it decided of each part.
+func surveyedInParts(t *testing.T, setup Setup, masks []Spec, ends []int, columns ...testColumn) [][]byte {
+	t.Helper()
+	whole, from := chain(t, setup, masks...), 0
+	for _, end := range ends {
+		part := chain(t, setup, masks...)
+		for at := from; at < end; at += 97 {
+			if err := part.Survey(block(at, min(at+97, end), columns...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := part.MarshalSurvey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := whole.MergeSurvey(found); err != nil {
+			t.Fatal(err)
+		}
+		from = end
+	}
+	if err := whole.EndSurvey(); err != nil {
+		t.Fatal(err)
+	}
+	decided := make([][]byte, len(ends))
+	from = 0
+	for i, end := range ends {
+		var err error
+		decided[i], err = whole.MarshalDecided(func(stream int, row int64) bool {
+			return stream == 0 && row >= int64(from) && row < int64(end)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		from = end
+	}
+	return decided
+}
+
+// What chains survey in parts, cut anywhere, one decides as if it had seen all; and each does
+// to its part what one chain does to the whole, nulls and what lies under them included.
+func TestSurveysInParts(t *testing.T) {
+	const n = 3000
+	columns := append(swapData(n, 7, 20, 3), floats(0, slices.Repeat([]float64{4}, n)...), floats(2, incomes(n, 3)...))
+	columns[0].null = []int{5, 77, 1500}
+	columns[3].null = []int{9, 10, 2999} // of the attribute
+	setup := testSetup(t, columns...)
+	noise := mask(&Noise{Columns: []string{"f"}, SD: &Amount{Value: 2}})
+	other := mask(&Swap{Keys: []string{"e"}, Attribute: "b", Columns: []string{"f"}, Rate: ptr(0.2), Policy: "random", Scope: "dataset"})
+	for name, masks := range map[string][]Spec{
+		"random":     {mask(swapMask("random", "dataset", 0.7))},
+		"unique":     {mask(swapMask("unique", "dataset", 0.9))},
+		"two swaps":  {noise, mask(swapMask("random", "dataset", 0.4)), other},
+		"none heads": {mask(swapMask("random", "dataset", 0))},
+	} {
+		one := chain(t, setup, masks...)
+		surveyed(t, one, n, columns...)
+		want := apply(t, one, block(0, n, columns...))
+		draw := rand.New(rand.NewPCG(1, 2))
+		for _, parts := range []int{1, 2, 7, 40} {
+			ends := []int{n}
+			for len(ends) < parts {
+				ends = append(ends, draw.IntN(n+1)) // some parts are empty
+			}
+			slices.Sort(ends)
+			decided := surveyedInParts(t, setup, masks, ends, columns...)
+			from, touched := 0, int64(0)
+			for i, end := range ends {
+				c := chain(t, setup, masks...)
+				if err := c.Decided(decided[i]); err != nil {
+					t.Fatal(err)
+				}
+				got := apply(t, c, block(from, end, columns...))
+				for k := range columns {
+					a, b := got.Columns[k].Out(), want.Columns[k].Out()
+					if !slices.Equal(a.Values[:end-from], b.Values[from:end]) {
+						t.Errorf("%s in %d: column %d of part %d", name, parts, k, i)
+					}
+					for row := from; row < end; row++ {
+						if a.Valid.Has(row-from) != b.Valid.Has(row) {
+							t.Fatalf("%s in %d: column %d has other nulls", name, parts, k)
+						}
+					}
+				}
+				for _, mask := range c.Touched() {
+					touched += mask.Records
+				}
+				from = end
+			}
+			var all int64
+			for _, mask := range one.Touched() {
+				all += mask.Records
+			}
+			if touched != all || all == 0 && name != "none heads" {
+				t.Errorf("%s in %d: %d are exchanged, and %d in one", name, parts, touched, all)
+			}
+		}
+	}
+}
+
+// What is cut off or longer is an error, wherever it is cut; too many records are those of
+// all parts together; and what is out of turn is refused.
+func TestSurveysInPartsThatAreNone(t *testing.T) {
+	columns := swapData(60, 3, 2, 3)
+	setup := testSetup(t, columns...)
+	swap := mask(swapMask("random", "dataset", 0.7))
+	part := chain(t, setup, swap)
+	if err := part.Survey(block(0, 60, columns...)); err != nil {
+		t.Fatal(err)
+	}
+	found, err := part.MarshalSurvey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decided := surveyedInParts(t, setup, []Spec{swap}, []int{60}, columns...)[0]
+	for what, c := range map[string]struct {
+		text []byte
+		take func(c *Chain, text []byte) error
+	}{
+		"survey":   {found, (*Chain).MergeSurvey},
+		"decision": {decided, (*Chain).Decided},
+	} {
+		for k := range c.text {
+			if err := c.take(chain(t, setup, swap), c.text[:k]); err == nil {
+				t.Fatalf("%s: cut off after %d of %d bytes", what, k, len(c.text))
+			}
+			// A byte that is another is found by the digest of its file; here it must do no harm.
+			other := slices.Clone(c.text)
+			other[k] ^= 0xff
+			_ = c.take(chain(t, setup, swap), other)
+		}
+		if err := c.take(chain(t, setup, swap), append(slices.Clone(c.text), 0)); err == nil {
+			t.Errorf("%s: a byte too much", what)
+		}
+		if err := c.take(chain(t, setup, swap), c.text); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	whole := chain(t, setup, swap)
+	dataset := whole.inParts()[0].(*datasetSwap)
+	dataset.most = part.inParts()[0].(*datasetSwap).kept
+	if err := whole.MergeSurvey(found); err != nil {
+		t.Errorf("as many as there may be: %v", err)
+	}
+	var of *SurveyError
+	if err := whole.MergeSurvey(found); !errors.As(err, &of) {
+		t.Errorf("too many of two parts: %v", err)
+	}
+	if _, err := whole.MarshalDecided(nil); err == nil {
+		t.Error("decided before the end")
+	}
+	for name, mask := range map[string]Spec{"no survey": mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)}), "ranks": mask(&RankSwap{Columns: []string{"a"}, P: ptr(0.1)})} {
+		c := chain(t, setup, mask)
+		_, err := c.MarshalSurvey()
+		if err == nil || c.MergeSurvey(found) == nil || c.Decided(decided) == nil || c.SurveysInParts() {
+			t.Errorf("%s: %v", name, fmt.Sprint(err))
+		}
+	}
+}
