@@ -124,6 +124,11 @@ func TestTablesCanary(t *testing.T) {
 				checkStatus(t, err, exitRefused, printed)
 				checkTableCanaries(t, "what the audit of true values prints", string(printed), values, nil)
 			}
+			if c.name == "sdmx" {
+				printed, err := program(t, dir, "audit-tables", "--verbose", "tables.yaml", "--table", "out/tables.csv").CombinedOutput()
+				checkStatus(t, err, 0, printed)
+				checkTableCanaries(t, "what the audit of SDMX-CSV prints", string(printed), values, nil)
+			}
 			hidden := hiddenCells(t, filepath.Join(dir, "out", "cells.csv"))
 			if c.status == 0 && len(hidden) < 4 {
 				t.Errorf("only %d cells are held back", len(hidden))

@@ -21,8 +21,8 @@ import (
 )
 
 // Audit judges published tables that any tool made of the same records: a CSV file with
-// a column for each variable, value, and table where the configuration has several. A
-// cell whose value is empty or no number is held back, and so is one that the file does
+// a column for each variable, value, and table where the configuration has several, or one
+// in SDMX-CSV 2.0, with OBS_VALUE and TABLE. A cell whose value is empty or no number is held back, and so is one that the file does
 // not have. Nothing is written. An error of type *pipeline.DataError says that the file
 // is not of these records; it has codes and lines, never a value.
 func Audit(ctx context.Context, t *config.Tabulation, path string, o pipeline.Options) (*Report, error) {
@@ -72,6 +72,8 @@ type foreignTable struct {
 	path  string
 	list  []*protected
 	head  []string
+	sdmx  []string // of SDMX-CSV, the names of columns that are the same in each line
+	same  []string // what stands there
 	wrong []string // what is wrong, in words, the first few
 	more  int
 }
@@ -91,9 +93,10 @@ func (r *records) readTable(path string, list []*protected) error {
 	for i := range f.head {
 		f.head[i] = strings.TrimSpace(strings.TrimPrefix(f.head[i], "\ufeff"))
 	}
-	needed := append([]string{"value"}, r.variables()...)
+	f.recognise()
+	needed := append([]string{f.valueColumn()}, r.variables()...)
 	if len(r.config.Tables) > 1 {
-		needed = append(needed, "table")
+		needed = append(needed, f.tableColumn())
 	}
 	for _, name := range needed {
 		if !slices.Contains(f.head, name) {
@@ -147,11 +150,60 @@ func (f *foreignTable) field(record []string, name string) string {
 	return ""
 }
 
+// recognise looks whether a file is SDMX-CSV, whose first column is STRUCTURE.
+func (f *foreignTable) recognise() {
+	if f.head[0] != "STRUCTURE" {
+		return
+	}
+	f.sdmx = []string{"STRUCTURE", "STRUCTURE_ID", "FREQ", "TIME_PERIOD"}
+	f.same = make([]string, len(f.sdmx))
+	if s := f.config.SDMX; s != nil {
+		copy(f.same, []string{"dataflow", s.Structure, s.Freq, s.TimePeriod})
+	}
+}
+
+func (f *foreignTable) valueColumn() string {
+	if f.sdmx != nil {
+		return "OBS_VALUE"
+	}
+	return "value"
+}
+
+func (f *foreignTable) tableColumn() string {
+	if f.sdmx != nil {
+		return "TABLE"
+	}
+	return "table"
+}
+
+// together reports whether a line of SDMX-CSV is of the same structure, frequency and time as
+// the configuration says, or where it does not as the lines before, and one that informs.
+func (f *foreignTable) together(record []string, line int) bool {
+	for k, name := range f.sdmx {
+		found := f.field(record, name)
+		if f.same[k] == "" {
+			f.same[k] = found
+		}
+		if found != f.same[k] && slices.Contains(f.head, name) {
+			f.say("%s:%d: %s must be %q: the file must be of one structure and time", f.path, line, name, f.same[k])
+			return false
+		}
+	}
+	if action := f.field(record, "ACTION"); f.sdmx != nil && action == "D" {
+		f.say("%s:%d: ACTION must not be D: of what is taken back it is not known who has seen it", f.path, line)
+		return false
+	}
+	return true
+}
+
 // row enters a line: which cell it is of, and whether that is published.
 func (f *foreignTable) row(record []string, line int) {
 	table := 0
+	if !f.together(record, line) {
+		return
+	}
 	if len(f.config.Tables) > 1 {
-		name := f.field(record, "table")
+		name := f.field(record, f.tableColumn())
 		table = slices.IndexFunc(f.config.Tables, func(t config.Table) bool { return t.Name == name })
 		if table < 0 {
 			f.say("%s:%d: the configuration has no table %q", f.path, line, name)
@@ -168,7 +220,7 @@ func (f *foreignTable) row(record []string, line int) {
 		f.say("%s:%d: %v", f.path, line, err)
 		return
 	}
-	v, err := strconv.ParseFloat(f.field(record, "value"), 64)
+	v, err := strconv.ParseFloat(f.field(record, f.valueColumn()), 64)
 	if err != nil || v-v != 0 {
 		return // held back
 	}

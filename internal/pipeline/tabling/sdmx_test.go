@@ -2,6 +2,8 @@ package tabling
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -55,5 +57,63 @@ func TestTablesAsSDMX(t *testing.T) {
 		if held < 3 {
 			t.Errorf("%d cells are held back: it shows little", held)
 		}
+	}
+}
+
+// Its own SDMX-CSV is judged as its own CSV is, also where a value is left out; one of several
+// times or structures, of which it is not known what belongs together, is refused by line.
+func TestForeignTablesAsSDMX(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "in.csv", shops)
+	const text = "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\n" +
+		"tables: [{name: t, rows: [region, size], value: turnover, decimals: 2, unsafe: [{threshold: 3}], protect: {suppress: {}}}, {name: u, rows: [region], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n"
+	const sdmx = "sdmx: {structure: 'NSO:DF_SHOPS(1.0)', time_period: '2026'}\n"
+	if res, err := run(t, dir, text+sdmx); err != nil || res.Report.Withheld != "" {
+		t.Fatal(err, res)
+	}
+	own, err := os.ReadFile(filepath.Join(dir, "out.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, config := range []string{text, text + sdmx} {
+		rep, err := audited(t, dir, config, string(own))
+		if err != nil || !rep.Gate.Passed || rep.Tables[0].Secondary == 0 {
+			t.Fatalf("its own table: %v, %+v", err, rep)
+		}
+		bare := strings.NewReplacer(",TIME_PERIOD", "", ",2026", "").Replace(string(own))
+		if rep, err := audited(t, dir, config, bare); err != nil || !rep.Gate.Passed {
+			t.Errorf("without a time: %v, %+v", err, rep)
+		}
+	}
+	// With the two tables' totals alone everything is held back; with one cell beside each that is
+	// held back, more can be computed than may be.
+	shown := strings.ReplaceAll(string(own), ",Q,C", ",A,F")
+	lines := strings.Split(strings.TrimSpace(shown), "\n")
+	if rep, err := audited(t, dir, text, strings.Join(append(lines[:1:1], lines[1]), "\n")); err != nil || rep.Tables[0].Published != 1 {
+		t.Errorf("one line: %v, %+v", err, rep)
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{",2026,", ",2025,", `table.csv:3: TIME_PERIOD must be "2026": the file must be of one structure and time`},
+		{"DF_SHOPS(1.0)", "DF_SHOPS(1.1)", `table.csv:3: STRUCTURE_ID must be "NSO:DF_SHOPS(1.0)": the file`},
+		{",I,", ",D,", "table.csv:3: ACTION must not be D"},
+	} {
+		changed := strings.Split(string(own), "\n")
+		changed[2] = strings.Replace(changed[2], c.from, c.to, 1)
+		_, err := audited(t, dir, text, strings.Join(changed, "\n"))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.to, err, c.want)
+		}
+		if c.from == ",I," {
+			continue
+		}
+		if _, err := audited(t, dir, text+sdmx, strings.ReplaceAll(string(own), c.from, c.to)); err == nil || !strings.Contains(err.Error(), "table.csv:2: ") || !strings.Contains(err.Error(), "lines more") {
+			t.Errorf("%q in every line, other than in the configuration: %v", c.to, err)
+		}
+	}
+	if _, err := audited(t, dir, text, strings.Replace(string(own), "OBS_VALUE", "value", 1)); err == nil || !strings.Contains(err.Error(), "must have a column OBS_VALUE") {
+		t.Error(err)
+	}
+	if _, err := audited(t, dir, text, strings.Replace(string(own), "TABLE", "table", 1)); err == nil || !strings.Contains(err.Error(), "must have a column TABLE") {
+		t.Error(err)
 	}
 }
