@@ -64,23 +64,36 @@ func (o *outbox) await(ctx context.Context, r *kgo.Record, patience time.Duratio
 	}
 	tick := time.NewTicker(roomTick)
 	defer tick.Stop()
-	for since := time.Now(); ; {
+	room := stagnation{before, time.Now()}
+	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case now := <-tick.C:
 			held, full := o.held(r)
-			switch {
-			case !full:
+			if !full {
 				return nil
-			case held < before: // the brokers take some
-				since = now
-			case now.Sub(since) >= patience:
+			}
+			if room.lasts(held, now) >= patience {
 				return impatient(ctx, "writing to "+r.Topic, nil)
 			}
-			before = held
 		}
 	}
+}
+
+// stagnation is for how long the brokers have taken nothing of what a client holds.
+type stagnation struct {
+	before int64 // records held when it was last looked at
+	since  time.Time
+}
+
+// lasts notes how many records are held now. Fewer than before: the brokers take some.
+func (s *stagnation) lasts(held int64, now time.Time) time.Duration {
+	if held < s.before {
+		s.since = now
+	}
+	s.before = held
+	return now.Sub(s.since)
 }
 
 // held returns how many records wait, and whether there is no room for one more. What is

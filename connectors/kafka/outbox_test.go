@@ -100,6 +100,24 @@ func TestSlowBrokersAreNotGivenUp(t *testing.T) {
 	}
 }
 
+// The brokers have taken nothing since the last time that fewer records were held than just
+// before: neither more records nor fewer than at the beginning are a sign of them.
+func TestStagnation(t *testing.T) {
+	begin := time.Now()
+	s := stagnation{10, begin}
+	for i, c := range []struct {
+		held  int64
+		after int
+		want  int
+	}{
+		{10, 1, 1}, {10, 5, 5}, {9, 6, 0}, {9, 8, 2}, {9, 9, 3}, {10, 11, 5}, {9, 12, 0}, {8, 13, 0}, {8, 20, 7}, {11, 21, 8}, {11, 25, 12},
+	} {
+		if got := s.lasts(c.held, begin.Add(time.Duration(c.after)*time.Second)); got != time.Duration(c.want)*time.Second {
+			t.Errorf("look %d, %d held: for %v, want %d s", i, c.held, got, c.want)
+		}
+	}
+}
+
 // A record too large for an empty client is the client's to refuse, at once.
 func TestOutboxOfOneLargeRecord(t *testing.T) {
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
