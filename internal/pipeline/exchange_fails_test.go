@@ -1,0 +1,84 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+)
+
+// movedRecords is a plan with a swap over windows, what is measured of it, its records kept in
+// full where sample is below 0, and the exchange that was measured along with it.
+func movedRecords(t *testing.T, how string, sample, limit int) (*Plan, *Exchange, *Exchange, *assess.Accumulator, func(ctx context.Context) error) {
+	t.Helper()
+	pl, chain, key := plannedOf(t, columns+"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, "+how+"}}]\nwindow: {records: 20}\nassess: {targets: [p10, p50, max], replicates: 2}\n")
+	o, err := pl.AssessOptions(key, chain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Sample = sample
+	measured, err := assess.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := NewExchange(chain, pl.Displacer, pl.Assessed, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := NewExchange(chain, chain.Displacer(), pl.Assessed, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := Flow{Source: pl.Source, Layout: pl.Layout, Cut: pl.Cut, Work: func(p *Parcel) error {
+		if err := chain.Apply(p.Block); err != nil {
+			return err
+		}
+		return x.Displace(p.Block)
+	}, Stages: []func(*Parcel) error{func(p *Parcel) error {
+		measured.Add(p.Block)
+		x.Add(p.Block)
+		return nil
+	}}}
+	if err := pass.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return pl, x, again, measured, func(ctx context.Context) error { return x.Join(ctx, pl, chain, measured, key, new(Progress)) }
+}
+
+// The records that hold the targets are sought in the source where not all were kept; where
+// that ends, whoever asks is told, and no record holds a target.
+func TestTheSearchForHoldersEnds(t *testing.T) {
+	_, x, _, _, join := movedRecords(t, "policy: random", 10, 7)
+	if x.kept || len(x.columns) != 1 {
+		t.Fatalf("all are kept: %+v", x)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := join(ended); !errors.Is(err, context.Canceled) || len(x.columns[0].holders) != 0 {
+		t.Errorf("ended: %v, holders of %v", err, x.columns[0].holders)
+	}
+	if err := join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Sorted(maps.Keys(x.columns[0].holders)); len(got) == 0 {
+		t.Error("no record holds a target")
+	}
+}
+
+// What is displaced of the originals that an assessment holds is what was displaced as they
+// were read: each record has the same expectations.
+func TestReplayedExchangesAreTheSame(t *testing.T) {
+	for _, how := range []string{"policy: random", "policy: unique", "policy: random, scope: dataset"} {
+		_, x, again, measured, _ := movedRecords(t, how, -1, -1)
+		if err := again.Replay(measured, 20); err != nil {
+			t.Fatalf("%s: %v", how, err)
+		}
+		got, want := again.columns[0].records, x.columns[0].records
+		if len(want) < 40 || !slices.Equal(got, want) {
+			t.Errorf("%s: %d records replayed, %d as they were read, and not the same", how, len(got), len(want))
+		}
+	}
+}
