@@ -11,8 +11,7 @@ import (
 type holdingOut interface {
 	// heldOut is the share of the records that are left out, 0 where all are learnt from.
 	heldOut() float64
-	// ofCategories reports whether the values of a column are categories.
-	ofCategories(column string) bool
+	partlyCategorical
 }
 
 // HeldOut says of a column from which records its mask has learnt nothing: they were set aside

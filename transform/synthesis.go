@@ -119,7 +119,7 @@ func oneValue(values []float64, rows []int32) bool {
 }
 
 func determined(at, name string) *SurveyError {
-	return &SurveyError{Path: at, Text: fmt.Sprintf("must not be determined by on, nor be one value alone in a stratum: %s would leave as it is; leave it out, or name other columns in on or by", name)}
+	return &SurveyError{Path: at, Text: fmt.Sprintf("must not be determined by on, nor be one value alone in a stratum, or one category alone of as many records as a leaf has (5 by regressions): %s would leave as it is; leave it out, or name other columns in on or by", name)}
 }
 
 // bandwidth is that of Silverman's rule for n values, in their standard deviations.

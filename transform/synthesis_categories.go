@@ -17,7 +17,8 @@ const greatestCoefficients = 200
 const leastFree = 0.05
 
 // drawCategories draws a column of categories of the records rows from a multinomial logistic
-// regression that is fitted to those of them that have all predictors. The first column,
+// regression that is fitted to those of them that have all predictors, without categories of fewer than
+// leastLeaf of them, which do not come out. The first column,
 // without any, is so drawn from the categories of the data.
 func (s *synthesis) drawCategories(g *gathered, original [][]float64, rows, fitted []int32, k int, before, now []predictor, on int) *SurveyError {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
@@ -27,6 +28,10 @@ func (s *synthesis) drawCategories(g *gathered, original [][]float64, rows, fitt
 	}
 	if need := (len(categories)-1)*(len(before)+1) + leastResiduals; len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
+	}
+	fitted = frequent(original[k], fitted, leastLeaf)
+	if categories = categoriesIn(original[k], fitted); len(categories) < 2 {
+		return determined(at, name)
 	}
 	if n := (len(categories) - 1) * (len(before) + 1); n > greatestCoefficients {
 		return &SurveyError{Path: at, Text: fmt.Sprintf("must have a model of at most %d coefficients, one less than its categories times one more than what it goes by: that of %s has %d; "+
@@ -40,7 +45,7 @@ func (s *synthesis) drawCategories(g *gathered, original [][]float64, rows, fitt
 		}
 		return m, alone.free(before[:on], original[k], fitted)
 	})
-	if len(categories) < 2 || !(free > leastFree) {
+	if !(free > leastFree) {
 		return determined(at, name)
 	}
 	u, share := make([]float64, len(now)+1), make([]float64, len(categories))

@@ -302,8 +302,15 @@ func TestSynthesisOfCategoriesIsRefused(t *testing.T) {
 	}
 	text := testColumn{values: make([]float64, 3), typ: arrow.BinaryTypes.String}
 	setup := testSetup(t, text)
-	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"a"}, Categories: []string{"a"}})}, setup); err == nil || !strings.Contains(err.Error(), "must be numeric") {
-		t.Errorf("text: %v", err)
+	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"a"}})}, setup); err == nil || !strings.Contains(err.Error(), "must be numeric") {
+		t.Errorf("text that is no category: %v", err)
+	}
+	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"b"}, On: []string{"a"}})}, testSetup(t, text, floats(0, 1, 2, 3))); err == nil || !strings.Contains(err.Error(), "on[0]: column \"a\" must be numeric") {
+		t.Errorf("text that is no category, in on: %v", err)
+	}
+	setup = testSetup(t, testColumn{values: make([]float64, 3), typ: arrow.FixedWidthTypes.Boolean})
+	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"a"}, Categories: []string{"a"}})}, setup); err == nil || !strings.Contains(err.Error(), "must hold numbers or text") {
+		t.Errorf("neither: %v", err)
 	}
 }
 

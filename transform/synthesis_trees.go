@@ -18,7 +18,8 @@ const (
 // them that have all predictors: Reiter (2005), Using CART to generate partially synthetic public use
 // microdata. A number is a record's of the leaf, drawn at random, taken nearer to the leaf's
 // mean with normal noise beside it, so that mean and variance of the leaf stay and no
-// original value leaves; a category is a record's as it is.
+// original value leaves; a category is a record's as it is, and one of fewer records than a leaf has at least
+// does not come out.
 func (s *synthesis) drawFromTree(g *gathered, original [][]float64, rows, fitted []int32, k int, before, now []predictor) *SurveyError {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	if need := max(s.leaf, 1+leastResiduals); len(fitted) < need {
@@ -27,11 +28,12 @@ func (s *synthesis) drawFromTree(g *gathered, original [][]float64, rows, fitted
 	y := original[k]
 	var of response
 	if s.categories[k] {
-		categories := categoriesIn(y, fitted)
-		switch {
-		case len(categories) > greatestCategories:
+		if len(categoriesIn(y, fitted)) > greatestCategories {
 			return tooMany(at)
-		case len(categories) < 2:
+		}
+		fitted = frequent(y, fitted, s.leaf)
+		categories := categoriesIn(y, fitted)
+		if len(categories) < 2 {
 			return determined(at, name)
 		}
 		of = newCategoriesOf(y, categories, fitted)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Synthesise replaces all values of its columns by draws from models of them, one column
@@ -21,10 +22,10 @@ import (
 // for which Reiter and Kinney (2012) have shown the rule of combination.
 type Synthesise struct {
 	Columns []string `yaml:"columns" doc:"the columns to synthesise, in this order: each is drawn given those before it"`
-	On      []string `yaml:"on" doc:"numeric columns that stay, and that all are drawn given; none: records are those of nobody"`
+	On      []string `yaml:"on" doc:"columns that stay, numbers or named in categories, and that all are drawn given; none: records are those of nobody"`
 	By      []string `yaml:"by" doc:"strata: a model for each combination of values of these columns"`
-	// Categories are coded as numbers: a mask computes with them.
-	Categories []string `yaml:"categories" doc:"those of columns and on whose numbers stand for categories: drawn by logistic regression, and one effect for each in the models of others"`
+	// Categories are numbers or texts.
+	Categories []string `yaml:"categories" doc:"those of columns and on whose numbers or texts are categories: drawn by logistic regression, and one effect for each in the models of others"`
 	Method     string   `yaml:"method" doc:"parametric (default): linear and logistic regressions; cart: draws from the leaves of trees, those of numbers smoothed" enum:"parametric,cart"`
 	Leaf       *int     `yaml:"leaf" doc:"with cart, the least number of records in a leaf, from 5; 10 where it is not given"`
 	HeldOut    *float64 `yaml:"held_out" share:"whole" doc:"the share of records, from 0.01 to 0.5, by a keyed draw, that models are not fitted to, so that assess.intruder.attribute can tell what the release says of those that they are; none where it is not given"`
@@ -147,6 +148,14 @@ func (m *Synthesise) ReadColumns() []ReadColumn {
 		list = append(list, ReadColumn{fmt.Sprintf("on[%d]", i), name, "what a model goes by"})
 	}
 	return append(list, strataRead(m.By)...)
+}
+
+// ReleasedField implements Retyping: texts stay texts.
+func (m *Synthesise) ReleasedField(f microdata.Field) (microdata.Field, bool) {
+	if f.Numeric() || !m.ofCategories(f.Name) {
+		return f, false
+	}
+	return categoryField(f, nil)
 }
 
 // NumbersRead implements ReadingNumbers.

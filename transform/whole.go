@@ -43,10 +43,11 @@ const maxCells = 1 << 27
 type wholeStep struct {
 	mask    int
 	columns []*column
-	by      []int // in Block.Columns
-	on      []int // likewise, of numbers that are read
-	bound   []int // what draws are bound to: by and columns
-	streams []int // in work.streams; of each a word is drawn for every record
+	by      []int   // in Block.Columns
+	on      []int   // likewise, of numbers that are read
+	bound   []int   // what draws are bound to: by and columns
+	streams []int   // in work.streams; of each a word is drawn for every record
+	texts   []texts // by column: its categories, where it holds texts
 	all     allMasker
 
 	grouping grouping
@@ -109,19 +110,25 @@ func (c *Chain) newWholeOn(i int, all allMasker, done string, on []string) (*who
 		s.bound = append(s.bound, info.Index)
 		if k := slices.Index(on, name); k < 0 {
 			s.by = append(s.by, info.Index)
-		} else if s.on = append(s.on, info.Index); c.replicate == 0 && !info.Field.Numeric() {
+		} else if s.on = append(s.on, info.Index); c.replicate == 0 && !info.Field.Numeric() && !(TakesTexts(p, name) && textField(info.Field.Type)) {
 			return nil, fmt.Errorf("%s.on[%d]: column %s must be numeric, got type %s; recode it to numbers, or leave it out", c.at(i), k, strconv.Quote(name), info.Field.Type)
 		}
 	}
 	// What becomes of one column follows from all of them.
 	done += c.told("columns", p.Masks()...)
 	for _, name := range p.Masks() {
-		col, err := c.arithmetic(i, name)
+		col, text, err := c.taken(i, name)
 		if err != nil {
 			return nil, err
 		}
 		c.does(i, col, done)
 		col.onGrid = true // see maskBy
+		s.texts = append(s.texts, nil)
+		if text {
+			s.texts[len(s.columns)] = texts{}
+			after, _ := categoryField(col.Field, nil)
+			col.becomes(after)
+		}
 		s.columns, s.bound = append(s.columns, col), append(s.bound, col.Index)
 	}
 	s.data = gathered{columns: s.columns, values: make([][]float64, len(s.columns)), on: make([][]float64, len(s.on))}
@@ -145,6 +152,13 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	}
 	from := g.n
 	for k, col := range s.columns {
+		if a := b.Columns[col.Index].OutArray(); a != nil && s.texts[k] != nil {
+			var told bool
+			if g.values[k], told = s.texts[k].take(g.values[k], a, b.N); !told {
+				return s.error(c, tooMany(fmt.Sprintf("columns[%d]", k)))
+			}
+			continue
+		}
 		v, err := col.numbers(b)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
@@ -192,7 +206,10 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 // appendNumbers appends what a column has of a block as numbers, NaN where there is none.
 func appendNumbers(to []float64, col *microdata.Column, n int) []float64 {
 	v, bad := col.Out(), []int(nil)
-	if a := col.OutArray(); a != nil {
+	if a := col.OutArray(); a != nil && textField(a.DataType()) {
+		to, _ = texts{}.take(to, a, n)
+		return to
+	} else if a != nil {
 		var read microdata.Column
 		bad = microdata.NumbersOf(a, &read)
 		v = read.Original
@@ -299,6 +316,9 @@ func (s *wholeStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	changed := w.newChanged(b.N)
 	vectors := make([]*microdata.Vector, len(s.columns))
 	for k, col := range s.columns {
+		if b.Columns[col.Index].OutArray() != nil && s.texts[k] != nil {
+			continue
+		}
 		v, err := col.numbers(b)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
@@ -313,6 +333,9 @@ func (s *wholeStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		}
 		for k, v := range vectors {
 			y := g.values[k][at]
+			if v == nil {
+				continue
+			}
 			switch {
 			case !v.Valid.Has(i) || b.Rejected(i):
 			case y != y:
@@ -323,7 +346,37 @@ func (s *wholeStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			}
 		}
 	}
+	if err := s.applyTexts(c, b, changed); err != nil {
+		return err
+	}
 	c.count(s.mask, b, changed)
+	return nil
+}
+
+// applyTexts is apply of the columns that hold texts.
+func (s *wholeStep) applyTexts(c *Chain, b *microdata.Block, changed microdata.Bitmap) error {
+	for k, col := range s.columns {
+		a := b.Columns[col.Index].OutArray()
+		if a == nil || s.texts[k] == nil {
+			continue
+		}
+		near, values, missed := -1, make([]float64, b.N), false
+		bytes, _ := bytesOf(a)
+		for i := range b.N {
+			values[i] = s.data.values[k][s.data.find(b.Scope, b.Stream, b.Place(i), &near)]
+			switch {
+			case a.IsNull(i) || b.Rejected(i):
+			case values[i] != values[i]:
+				missed = true
+			case s.texts[k][values[i]] != string(bytes(i)):
+				changed.Set(i)
+			}
+		}
+		if missed {
+			return fmt.Errorf("%s: a value that the first pass did not see is there now", c.at(s.mask))
+		}
+		b.Columns[col.Index].ReleasedArray = s.texts[k].put(b.N, func(i int) bool { return !a.IsNull(i) && !b.Rejected(i) }, func(i int) float64 { return values[i] })
+	}
 	return nil
 }
 

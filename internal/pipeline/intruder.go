@@ -65,6 +65,13 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 	if err := pl.carryForUniqueness(b, in.Uniqueness); err != nil {
 		return err
 	}
+	if in.Attribute != nil {
+		for _, name := range transform.HoldOut(pl.Config.Masks) {
+			if b.masked[name] == microdata.Array {
+				at.count(b, name) // texts, of which the sample must hold what leaves
+			}
+		}
+	}
 	if err := pl.checkIntruder(in); err != nil {
 		return err
 	}

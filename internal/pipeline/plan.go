@@ -139,6 +139,11 @@ func (pl *Plan) carryCategories(b *layoutBuilder) {
 		if transform.ScopeOf(m.Params) == transform.ScopeDataset && transform.OnCategories(m.Params) {
 			names = m.Params.Masks() // all of them decide about each
 		}
+		for _, name := range m.Params.Masks() {
+			if transform.TakesTexts(m.Params, name) {
+				names = append(slices.Clone(names), name)
+			}
+		}
 		for _, name := range names {
 			if form, masked := b.masked[name]; masked && form == microdata.Array {
 				if i := b.want(name, form, false); !slices.Contains(pl.Carry, i) {

@@ -89,7 +89,7 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 				before, _ := transform.FieldAfter(pl.Config.Masks[:i], schema.Fields[j])
 				problems = append(problems, pl.checkMasked(path, m, before)...)
 				problems = append(problems, pl.checkRetyped(i, schema.Fields[j])...)
-				if texts := connectors.JSONTextsOf(pl.Source); putsCategories(m.Params) && texts != nil && texts.JSONText(j) {
+				if texts := connectors.JSONTextsOf(pl.Source); (putsCategories(m.Params) || transform.TakesTexts(m.Params, name)) && texts != nil && texts.JSONText(j) {
 					problems = append(problems, pl.Config.Errorf(path+".columns", "%s holds JSON of several kinds as it came in, whose text is no category: let no swap stand beside %s, "+
 						"give the column one type, or release without this mask", name, m.Kind()))
 				}
@@ -106,8 +106,8 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 		}
 		field, columns := transform.NumbersReadBy(m.Params)
 		for k, name := range columns {
-			if j := schema.Index(name); j >= 0 && !schema.Fields[j].Numeric() {
-				problems = append(problems, pl.Config.Errorf(fmt.Sprintf("%s.%s[%d]", path, field, k), "%s is %s, and %s needs numbers to go by; leave it out", name, schema.Fields[j].Type, m.Kind()))
+			if j := schema.Index(name); j >= 0 && !schema.Fields[j].Numeric() && !(transform.TakesTexts(m.Params, name) && transform.CanBeCategory(schema.Fields[j])) {
+				problems = append(problems, pl.Config.Errorf(fmt.Sprintf("%s.%s[%d]", path, field, k), "%s is %s, and %s needs numbers to go by, or in synthesise texts that are named in categories; leave it out", name, schema.Fields[j].Type, m.Kind()))
 			}
 		}
 	}
@@ -123,10 +123,14 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) co
 		return config.Errors{p.Errorf(path+"."+transform.ColumnsField(m.Params), "%s is nested (%s), and %s needs single values", name, f.Type, m.Kind())}
 	case !computes && f.Nested():
 		return config.Errors{p.Errorf(path+".columns", "%s is nested (%s) and cannot be swapped", name, f.Type)}
+	case computes && !f.Numeric() && transform.TakesTexts(m.Params, name) && transform.CanBeCategory(f):
 	case computes && !f.Numeric():
 		hint := ""
+		if _, may := m.Params.(*transform.Synthesise); may && transform.CanBeCategory(f) {
+			hint = ", or text that is named in categories"
+		}
 		if f.Type.ID() == arrow.STRING && connectors.InfersTypes(pl.Source) {
-			hint = fmt.Sprintf("; where only some of its values are no numbers, source.%s.types: {%s: float64} sends their records to quarantine", p.Source.Kind, name)
+			hint += fmt.Sprintf("; where only some of its values are no numbers, source.%s.types: {%s: float64} sends their records to quarantine", p.Source.Kind, name)
 		}
 		return config.Errors{p.Errorf(path+".columns", "%s is %s, and %s needs a number%s", name, f.Type, m.Kind(), hint)}
 	}

@@ -21,7 +21,8 @@ func attributeOf(pl *pipeline.Plan, p assess.Pairs, chain *transform.Chain) *att
 		s := attack.Secret{Name: h.Column, Categories: h.Categories}
 		if c := slices.IndexFunc(pl.Assessed, func(c assess.Column) bool { return c.Name == h.Column }); c >= 0 {
 			s.Original, s.Released = p.Original[c], p.Released[c]
-		} else if i := slices.Index(p.CarriedColumns, pl.Intruder.Index[h.Column]); i >= 0 {
+		} else if index, known := pl.Intruder.Index[h.Column]; known {
+			i := slices.Index(p.CarriedColumns, index)
 			s.Original, s.Released = p.Carried[i], p.CarriedReleased[i]
 		}
 		s.HeldOut = make([]bool, len(s.Original))

@@ -1,0 +1,103 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// partlyCategorical is a mask that computes with its columns, but takes some for categories, which
+// may be texts.
+type partlyCategorical interface{ ofCategories(column string) bool }
+
+// TakesTexts reports whether a mask takes a column for categories, be it text, beside others that
+// it computes with.
+func TakesTexts(p Params, column string) bool {
+	m, ok := p.(partlyCategorical)
+	return ok && m.ofCategories(column)
+}
+
+// CanBeCategory reports whether the values of a field are texts that such a mask can tell apart.
+func CanBeCategory(f microdata.Field) bool { return textField(f.Type) }
+
+func textField(t arrow.DataType) bool {
+	if d, ok := t.(*arrow.DictionaryType); ok {
+		t = d.ValueType
+	}
+	return textual(t) && t.ID() != arrow.BINARY
+}
+
+// taken returns a column for mask i to compute with, or to take for categories that are texts.
+func (c *Chain) taken(i int, name string) (*column, bool, error) {
+	if info := c.info(name); info == nil || info.Field.Numeric() || !TakesTexts(c.masks[i].Params, name) {
+		col, err := c.arithmetic(i, name)
+		return col, false, err
+	}
+	col := c.touch(name)
+	if col.Field.Type.ID() != arrow.STRING && !textField(col.Field.Type) {
+		return nil, false, fmt.Errorf("%s.columns: column %s must hold numbers or text, got type %s", c.at(i), strconv.Quote(name), col.Field.Type)
+	}
+	col.decimals = -1
+	return col, true, nil
+}
+
+// texts are the categories of a column that holds texts, by the number that stands for each.
+type texts map[float64]string
+
+// mostTexts is how many texts a column may have that are told apart: far more than a model takes in any
+// number of strata that a user would have.
+const mostTexts = 1 << 20
+
+// take appends the numbers of an array's texts, NaN where there is none, and notes the texts.
+func (t texts) take(to []float64, a arrow.Array, n int) ([]float64, bool) {
+	bytes, _ := bytesOf(a)
+	for i := range n {
+		if a.IsNull(i) {
+			to = append(to, math.NaN())
+			continue
+		}
+		text := bytes(i)
+		code := microdata.CategoryCode(text)
+		if _, known := t[code]; !known {
+			t[code] = string(text)
+		}
+		to = append(to, code)
+	}
+	return to, len(t) <= mostTexts
+}
+
+// put makes an array of the texts that stand at rows of a block, of those for which there is says so.
+func (t texts) put(n int, there func(i int) bool, code func(i int) float64) arrow.Array {
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	defer b.Release()
+	b.Reserve(n)
+	for i := range n {
+		if there(i) {
+			b.Append(t[code(i)])
+		} else {
+			b.AppendNull()
+		}
+	}
+	return b.NewArray()
+}
+
+// frequent are the records whose category at least so many of them have.
+func frequent(values []float64, rows []int32, least int) []int32 {
+	count := map[float64]int{}
+	for _, r := range rows {
+		count[values[r]]++
+	}
+	var list []int32
+	for _, r := range rows {
+		if count[values[r]] >= least {
+			list = append(list, r)
+		}
+	}
+	return list
+}

@@ -1,0 +1,218 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// category is the text that a test has for a number.
+func category(v float64) string { return fmt.Sprintf("kind %c", 'a'+rune(v)) }
+
+// worded is a block of some columns, those of text as arrays of their type, of which each value is the category
+// of a number.
+func worded(from, to int, columns ...testColumn) *microdata.Block {
+	b := block(from, to, columns...)
+	for k, c := range columns {
+		if !textField(c.typ) {
+			continue
+		}
+		builder := array.NewBuilder(memory.DefaultAllocator, c.typ)
+		for i := from; i < to; i++ {
+			if slices.Contains(c.null, i) {
+				builder.AppendNull()
+			} else if err := builder.AppendValueFromString(category(c.values[i])); err != nil {
+				panic(err)
+			}
+		}
+		b.Columns[k] = microdata.Column{Array: builder.NewArray()}
+	}
+	return b
+}
+
+// wordedRelease is what a chain makes of columns, a category as its number again, NaN where there is no value.
+func wordedRelease(t *testing.T, c *Chain, size int, columns ...testColumn) [][]float64 {
+	t.Helper()
+	n := len(columns[0].values)
+	for from := 0; from < n; from += size {
+		if err := c.Survey(worded(from, min(from+size, n), columns...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.EndSurvey(); err != nil {
+		t.Fatal(err)
+	}
+	out := make([][]float64, len(columns))
+	for from := 0; from < n; from += size {
+		b := apply(t, c, worded(from, min(from+size, n), columns...))
+		for k := range columns {
+			a := b.Columns[k].OutArray()
+			for i := range b.N {
+				v := math.NaN()
+				switch {
+				case a == nil && b.Columns[k].Out().Valid.Has(i):
+					v = b.Columns[k].Out().Values[i]
+				case a != nil && !a.IsNull(i):
+					var letter rune
+					if _, err := fmt.Sscanf(a.ValueStr(i), "kind %c", &letter); err != nil {
+						t.Fatalf("column %d, record %d: %q", k, from+i, a.ValueStr(i))
+					}
+					v = float64(letter - 'a')
+				}
+				out[k] = append(out[k], v)
+			}
+		}
+	}
+	return out
+}
+
+// wordedData is codedData, with b and d as texts.
+func wordedData(n int, seed uint64, typ arrow.DataType) []testColumn {
+	columns := codedData(n, seed)
+	columns[1].typ, columns[3].typ = typ, typ
+	return columns
+}
+
+// Texts are drawn as numbers that stand for them: shares, the mean of a number in each category and the share
+// of one category in another stay within five standard errors, and with nothing that stays a record's own text tells nothing.
+func TestSynthesiseTexts(t *testing.T) {
+	n := thin(40_000)
+	root := math.Sqrt(float64(n))
+	for _, typ := range []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}} {
+		for _, m := range []Synthesise{
+			{Columns: []string{"b", "c", "d"}, By: []string{"e"}, Categories: []string{"b", "d"}},
+			{Columns: []string{"d", "c"}, On: []string{"b", "a"}, Categories: []string{"b", "d"}},
+			{Columns: []string{"b", "d", "c"}, By: []string{"e"}, Categories: []string{"b", "d"}, Method: "cart", Leaf: ptr(50)},
+		} {
+			columns := wordedData(n, 2, typ)
+			columns[1].null = []int{5, 17}
+			setup := testSetup(t, columns...)
+			out := wordedRelease(t, chain(t, setup, mask(&m)), 5000, columns...)
+			again := wordedRelease(t, chain(t, setup, mask(&m)), 7000, columns...)
+			for k := range out {
+				for i, v := range out[k] {
+					if w := again[k][i]; v != w && (v == v || w == w) {
+						t.Fatalf("%v: column %d, record %d: %v, in other blocks %v", m.Columns, k, i, v, w)
+					}
+				}
+			}
+			if out[1][5] == out[1][5] || out[1][17] == out[1][17] {
+				t.Errorf("%v: a text that was missing is there", m.Columns)
+			}
+			for _, b := range []float64{1, 2, 3} {
+				var was, is struct{ n, c, d float64 }
+				for i := range n {
+					if columns[1].values[i] == b && !slices.Contains(columns[1].null, i) {
+						was.n, was.c, was.d = was.n+1, was.c+columns[2].values[i], was.d+columns[3].values[i]
+					}
+					if out[1][i] == b {
+						is.n, is.c, is.d = is.n+1, is.c+out[2][i], is.d+out[3][i]
+					}
+				}
+				if !(math.Abs(was.n-is.n) <= 5*root/2*math.Sqrt2) {
+					t.Errorf("%v: %v records have %q, had %v", m.Columns, is.n, category(b), was.n)
+				}
+				// SDs of c and d within a category: below 2 and ½.
+				if tolerance := 5 * 2 * math.Sqrt2 / math.Sqrt(was.n); !(math.Abs(was.c/was.n-is.c/is.n) <= tolerance+0.05) || !(math.Abs(was.d/was.n-is.d/is.n) <= tolerance/4+0.03) {
+					t.Errorf("%v, %q: means %v and %v, were %v and %v", m.Columns, category(b), is.c/is.n, is.d/is.n, was.c/was.n, was.d/was.n)
+				}
+			}
+			if len(m.On) == 0 {
+				same, chance, count := 0.0, 0.0, map[float64]float64{}
+				for i := range n {
+					count[columns[1].values[i]+10*columns[4].values[i]]++
+					if out[1][i] == columns[1].values[i] {
+						same++
+					}
+				}
+				for _, c := range count {
+					chance += c * c / float64(n/2)
+				}
+				if !(math.Abs(same-chance) <= 5*root) {
+					t.Errorf("%v: %v records have their own text, by chance %v", m.Columns, same, chance)
+				}
+			}
+		}
+	}
+}
+
+// A category that fewer records have than a leaf, or 5 by regressions, does not come out: not as a text
+// and not as a number; records that had it are released with another.
+func TestSynthesiseHidesRareCategories(t *testing.T) {
+	const n = 900
+	for _, m := range []Synthesise{
+		{Columns: []string{"b", "a"}, Categories: []string{"b"}}, {Columns: []string{"b"}, On: []string{"a"}, Categories: []string{"b"}},
+		{Columns: []string{"a", "b"}, Categories: []string{"b"}, Method: "cart", Leaf: ptr(7)},
+	} {
+		least := 5
+		if m.Leaf != nil {
+			least = *m.Leaf
+		}
+		for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String} {
+			columns := codedData(n, 3)
+			columns[1].typ = typ
+			for i := range least - 1 {
+				columns[1].values[40*i] = 7 // one too few
+			}
+			for i := range least {
+				columns[1].values[40*i+3] = 8
+			}
+			for i := range 10 * least {
+				columns[1].values[11*i+5] = 9
+			}
+			out := wordedRelease(t, chain(t, testSetup(t, columns...), mask(&m)), 200, columns...)[1]
+			count := map[float64]int{}
+			for i, v := range out {
+				if count[v]++; v != v {
+					t.Fatalf("record %d has lost its category", i)
+				}
+			}
+			if count[7] > 0 || count[9] == 0 || len(count) < 4 {
+				t.Errorf("%v as %v: %v records have each category", m.Columns, typ, count)
+			}
+		}
+	}
+}
+
+// What a replicate makes of the codes of texts, as the sample holds them, is what it makes of texts.
+func TestSynthesiseTextsInReplicates(t *testing.T) {
+	const n = 600
+	columns := wordedData(n, 4, arrow.BinaryTypes.String)
+	m := Synthesise{Columns: []string{"b", "c"}, On: []string{"d"}, Categories: []string{"b", "d"}}
+	replicate := chain(t, testSetup(t, columns...), mask(&m)).Replicate(1)
+	of := func(make func() *microdata.Block) *microdata.Block {
+		if err := replicate.Survey(make()); err != nil {
+			t.Fatal(err)
+		}
+		if err := replicate.EndSurvey(); err != nil {
+			t.Fatal(err)
+		}
+		b := apply(t, replicate, make())
+		replicate = chain(t, testSetup(t, columns...), mask(&m)).Replicate(1)
+		return b
+	}
+	words := of(func() *microdata.Block { return worded(0, n, columns...) })
+	coded := slices.Clone(columns)
+	for _, k := range []int{1, 3} {
+		coded[k].values = make([]float64, n)
+		for i, v := range columns[k].values {
+			coded[k].values[i] = microdata.CategoryCode([]byte(category(v)))
+		}
+	}
+	codes := of(func() *microdata.Block { return block(0, n, coded...) })
+	for i := range n {
+		if got, want := codes.Columns[1].Out().Values[i], microdata.CodeOf(words.Columns[1].OutArray(), i); got != want {
+			t.Fatalf("record %d: %v of codes, %v of texts", i, got, want)
+		}
+		if got, want := codes.Columns[2].Out().Values[i], words.Columns[2].Out().Values[i]; got != want {
+			t.Fatalf("record %d: number %v with codes, %v with texts", i, got, want)
+		}
+	}
+}
