@@ -107,7 +107,11 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 		field, columns := transform.NumbersReadBy(m.Params)
 		for k, name := range columns {
 			if j := schema.Index(name); j >= 0 && !schema.Fields[j].Numeric() && !(transform.TakesTexts(m.Params, name) && transform.CanBeCategory(schema.Fields[j])) {
-				problems = append(problems, pl.Config.Errorf(fmt.Sprintf("%s.%s[%d]", path, field, k), "%s is %s, and %s needs numbers to go by, or in synthesise texts that are named in categories; leave it out", name, schema.Fields[j].Type, m.Kind()))
+				what := "numbers to go by"
+				if _, may := m.Params.(*transform.Synthesise); may {
+					what += ", or texts that are named in categories"
+				}
+				problems = append(problems, pl.Config.Errorf(fmt.Sprintf("%s.%s[%d]", path, field, k), "%s is %s, and %s needs %s; leave it out", name, schema.Fields[j].Type, m.Kind(), what))
 			}
 		}
 	}
