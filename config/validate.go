@@ -210,6 +210,9 @@ func (l *loader) validateMasksOnce(p *Pipeline, list string, masks []transform.S
 		case scope == transform.ScopeUnsaid:
 			l.Wrong(path, "must not be used here: %s, and the mask does not say that one pass is enough", once)
 		}
+		if field := transform.NeedsFrequencies(spec.Params); field != "" {
+			l.Wrong(form.Join(path, field), "must not be used here without frequencies: %s, and categories cannot be counted first; give frequencies", once)
+		}
 		if !transform.Computes(spec.Params) {
 			continue
 		}

@@ -14,6 +14,11 @@ type Recoding struct {
 type Randomising struct {
 	Categories []string    // in order; nil where they are not published
 	Matrix     [][]float64 // Matrix[k][l]: probability that category k is released as l
+	// Counted says that the matrix is not drawn from as it is: in each stratum of By it is
+	// InvariantMatrix of it and of the original's frequencies there.
+	Counted bool
+	By      []string
+	Other   *string // with Counted: what categories that are not listed count as; nil: they do not
 }
 
 // Suppression sets cells of Keys missing until every combination is that of K records; NaN

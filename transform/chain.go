@@ -31,6 +31,8 @@ type Setup struct {
 	// Sorted are the original values of columns in ascending order, where a mask needs them
 	// (NeedsValues); a column without an entry is not known.
 	Sorted map[string][]float64
+	// Frequencies are those of original categories, where a mask needs them (NeedsFrequencies).
+	Frequencies map[string]*Frequencies
 	// Correlations are those of original columns with one another, where a mask needs them
 	// (NeedsCorrelations).
 	Correlations Correlations
@@ -368,7 +370,7 @@ type work struct {
 	draws, bound    []float64
 	changed, within microdata.Bitmap
 	own             microdata.Bitmap // marks of one column
-	places          []int32
+	places, strata  []int32
 	swap            swapScratch
 }
 

@@ -5,8 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sort"
-	"strconv"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -20,8 +19,9 @@ type PRAM struct {
 	Matrix      map[string]map[string]float64 `yaml:"matrix" doc:"for each category, the probability of each that it is released as; a row sums to 1, and what it leaves out is 0"`
 	Keep        *float64                      `yaml:"keep" share:"whole" doc:"without matrix: the probability that a category is released as it is; the rest is spread evenly over the other categories"`
 	Categories  []string                      `yaml:"categories" doc:"with keep: the categories that there are"`
-	Invariant   bool                          `yaml:"invariant" doc:"make the matrix such that the expected frequencies are those of the original, from frequencies"`
-	Frequencies map[string]float64            `yaml:"frequencies" doc:"with invariant: how often each category is there, in the original, as counts or shares"`
+	Invariant   bool                          `yaml:"invariant" doc:"make the matrix such that the expected frequencies are those of the original"`
+	Frequencies map[string]float64            `yaml:"frequencies" doc:"with invariant: how often each category is there, in the original, as counts or shares; without it they are counted in a first pass"`
+	By          []string                      `yaml:"by" doc:"with invariant and without frequencies: strata, each with its own frequencies and its own matrix"`
 	Other       *string                       `yaml:"other" doc:"a category that takes values which are not among the categories; without it such a record goes to quarantine"`
 }
 
@@ -41,6 +41,7 @@ func (m *PRAM) Check() check.Problems {
 	m.checkCategories(&ps)
 	m.checkMatrix(&ps)
 	m.checkFrequencies(&ps)
+	m.checkStrata(&ps)
 	if list := m.categories(); m.Other != nil && len(list) > 0 && !slices.Contains(list, *m.Other) {
 		ps.Addf("other", "must be one of the categories, got %q%s", *m.Other, check.Suggest(*m.Other, list))
 	}
@@ -91,8 +92,6 @@ func (m *PRAM) checkMatrix(ps *check.Problems) {
 
 func (m *PRAM) checkFrequencies(ps *check.Problems) {
 	switch {
-	case m.Invariant && m.Frequencies == nil:
-		ps.Addf("frequencies", "must be given with invariant: how often each category is there")
 	case !m.Invariant && m.Frequencies != nil && (m.Categories != nil || m.Matrix != nil):
 		ps.Addf("frequencies", "must be left out without invariant")
 	}
@@ -134,7 +133,8 @@ func (m *PRAM) categories() []string {
 }
 
 // matrix returns the transition matrix, row by row in the order of categories, each row
-// summing to 1.
+// summing to 1. Where frequencies are counted in a first pass it is the one that the
+// invariant ones are made from.
 func (m *PRAM) matrix() (categories []string, p [][]float64) {
 	categories = m.categories()
 	k := len(categories)
@@ -157,32 +157,37 @@ func (m *PRAM) matrix() (categories []string, p [][]float64) {
 		}
 		p = append(p, row)
 	}
-	if m.Invariant {
-		p = m.invariant(categories, p)
+	if m.Frequencies != nil {
+		frequencies := make([]float64, k)
+		for i, name := range categories {
+			frequencies[i] = m.Frequencies[name]
+		}
+		p = InvariantMatrix(p, frequencies)
 	}
 	return categories, p
 }
 
-// invariant returns R = P·Q with Q_lk = π_k P_kl / Σ_m π_m P_ml, the chance that what is
-// released as l was k: π R = π (Gouweleeuw et al. 1998, section 5, the two-stage
-// procedure), π being the frequencies.
-func (m *PRAM) invariant(categories []string, p [][]float64) [][]float64 {
-	k := len(categories)
+// InvariantMatrix returns R = P·Q with Q_lk = π_k P_kl / Σ_m π_m P_ml, the chance that what
+// is released as l was k: π R = π (Gouweleeuw et al. 1998, section 5, the two-stage
+// procedure), π being the frequencies, as counts or shares. A category whose frequency is 0
+// is never released.
+func InvariantMatrix(p [][]float64, frequencies []float64) [][]float64 {
+	k := len(frequencies)
 	r := make([][]float64, k)
 	for i := range r {
 		r[i] = make([]float64, k)
 	}
 	for l := range k {
 		total := 0.0
-		for i, name := range categories {
-			total += m.Frequencies[name] * p[i][l]
+		for i, f := range frequencies {
+			total += f * p[i][l]
 		}
 		if total == 0 {
 			continue // nothing is released as l at the first stage
 		}
 		for i := range k {
-			for j, name := range categories {
-				r[i][j] += p[i][l] * (m.Frequencies[name] * p[j][l] / total)
+			for j, f := range frequencies {
+				r[i][j] += p[i][l] * (f * p[j][l] / total)
 			}
 		}
 	}
@@ -193,162 +198,25 @@ func (m *PRAM) invariant(categories []string, p [][]float64) [][]float64 {
 func (m *PRAM) Masks() []string { return m.Columns }
 
 // Reads implements Params.
-func (m *PRAM) Reads() []string { return nil }
+func (m *PRAM) Reads() []string { return m.By }
+
+// ReadColumns implements Reading.
+func (m *PRAM) ReadColumns() []ReadColumn {
+	var list []ReadColumn
+	for i, name := range m.By {
+		list = append(list, ReadColumn{fmt.Sprintf("by[%d]", i), name, "a stratum"})
+	}
+	return list
+}
 
 // ReleasedField implements Retyping.
 func (m *PRAM) ReleasedField(f microdata.Field) (microdata.Field, bool) {
 	return categoryField(f, m.categories())
 }
 
-// pramStep is a PRAM mask on the columns of a chain.
-type pramStep struct {
-	mask    int
-	rows    []pramRow
-	matrix  [][]float64
-	other   int32 // unlisted where there is none
-	columns []*categoryColumn
-	draws   []int // stream of each column
-}
-
-// pramRow is the law of one category: it stays where a draw is below keep, else it becomes
-// the first of to whose bound is above the draw.
-type pramRow struct {
-	keep  float64
-	bound []float64
-	to    []int32
-}
-
-func (m *PRAM) compile(c *Chain, i int) (step, error) {
-	categories, p := m.matrix()
-	s := &pramStep{mask: i, matrix: p, other: unlisted}
-	told := toldTexts("pram", categories...)
-	for k, row := range p {
-		r := pramRow{keep: row[k]}
-		sum := row[k]
-		for l, v := range row {
-			if l != k && v > 0 {
-				sum += v
-				r.bound, r.to = append(r.bound, sum), append(r.to, int32(l))
-			}
-		}
-		if n := len(r.bound); n > 0 {
-			r.bound[n-1] = 1 // whatever the sum's last bits
-		}
-		s.rows = append(s.rows, r)
-		told += part("row", row...)
-	}
-	if m.Other != nil {
-		s.other = int32(slices.Index(categories, *m.Other))
-		told += part("other", float64(s.other))
-	}
-	field := "matrix"
-	if m.Matrix == nil {
-		field = "categories"
-	}
-	for _, name := range m.Columns {
-		var after microdata.Field
-		if col := c.lookup(name); col != nil {
-			after, _ = categoryField(col.Field, categories)
-		}
-		col, err := c.categorical(i, name, field, categories, categories, after)
-		if err != nil {
-			return nil, err
-		}
-		if col == nil {
-			continue
-		}
-		c.does(i, col.column, told)
-		col.becomes(after)
-		s.columns, s.draws = append(s.columns, col), append(s.draws, c.stream(i, col.column))
-	}
-	return s, nil
-}
-
-// apply releases category l of a record with category k where its draw lies in the part of
-// (0, 1) that row k gives l. In a release the draw is bound to the category.
-func (s *pramStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed := w.newChanged(b.N)
-	for k, col := range s.columns {
-		places := w.placesFor(b.N)
-		there, err := col.look(places, b)
-		if err != nil {
-			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
-		}
-		if !there {
-			continue
-		}
-		if s.other != unlisted {
-			for i, j := range places {
-				if j == unlisted {
-					places[i] = s.other
-					changed.Set(i)
-				}
-			}
-		}
-		rejectUnlisted(b, col.Name, places)
-		moved := w.newWithin(b.N)
-		s.draw(w, b, places, s.draws[k], moved)
-		col.put(b, places, changed, func(i int) bool { return moved.Has(i) })
-	}
-	c.count(s.mask, b, changed)
-	return nil
-}
-
-// draw moves the places and marks those that it has moved.
-func (s *pramStep) draw(w *work, b *microdata.Block, places []int32, stream int, moved microdata.Bitmap) {
-	u := w.floats(min(batch, b.N))
-	for from := 0; from < b.N; from += batch {
-		n := min(batch, b.N-from)
-		part := places[from : from+n]
-		w.fill(u[:n], uniform, stream, w.stretch(b, from, n, w.bindPlaces(part)))
-		for i, k := range part {
-			if k < 0 {
-				continue
-			}
-			row, v := &s.rows[k], u[i]
-			if v < row.keep || len(row.to) == 0 {
-				continue
-			}
-			part[i] = row.to[min(sort.Search(len(row.bound), func(j int) bool { return v < row.bound[j] }), len(row.to)-1)]
-			moved.Set(from + i)
-		}
-	}
-}
-
-// bindPlaces gives the numbers that the draws of categories are bound to: their places in
-// the list, which the name of the draws tells.
-func (w *work) bindPlaces(places []int32) []float64 {
-	if cap(w.bound) < len(places) {
-		w.bound = make([]float64, len(places))
-	}
-	values := w.bound[:len(places)]
-	for i, k := range places {
-		values[i] = float64(k)
-	}
-	return values
-}
-
-// keeps: a category stays with the probability on the matrix's diagonal.
-func (s *pramStep) keeps(l *keepingOf, i int) {
-	for _, col := range s.columns {
-		if col.Name != l.name {
-			continue
-		}
-		l.moves = append(l.moves, moving{
-			mask: i,
-			lost: func(float64, float64) bool { return false },
-			share: func(x, _ float64) float64 {
-				if k := col.place(x, true); k >= 0 {
-					return s.matrix[k][k]
-				}
-				return 0
-			},
-		})
-	}
-}
-
-// rejects implements rejecting: for categories that the matrix does not have.
-func (m *PRAM) rejects() bool { return m.Other == nil }
+// rejects implements rejecting: for categories that the matrix does not have, or that the
+// first pass has not seen.
+func (m *PRAM) rejects() bool { return m.Other == nil || m.NeedsFrequencies() != "" }
 
 // Reach implements Scoped.
 func (m *PRAM) Reach() Scope { return ScopeRecord }
@@ -365,10 +233,11 @@ func (m *PRAM) MapAxis() Axis {
 	return Axis{Rank: 3, Field: "keep", From: Amount{Value: 0.5}, To: Amount{Value: 0.95}}
 }
 
-// Parameters implements Described. The matrix is the one that was drawn from.
+// Parameters implements Described. The matrix is the one that was drawn from; those of a first
+// pass tell the frequencies of the original, and are not said.
 func (m *PRAM) Parameters() []Parameter {
 	var list []Parameter
-	if (m.Keep != nil || m.Matrix != nil) && len(m.Check()) == 0 {
+	if (m.Keep != nil || m.Matrix != nil) && m.NeedsFrequencies() == "" && len(m.Check()) == 0 {
 		categories, p := m.matrix()
 		rows := make(map[string]any, len(p))
 		for k, row := range p {
@@ -394,6 +263,9 @@ func (m *PRAM) Parameters() []Parameter {
 		}
 		list = append(list, Parameter{"frequencies", table})
 	}
+	if m.By != nil {
+		list = append(list, Parameter{"by", jsonWords(m.By)})
+	}
 	if m.Other != nil {
 		list = append(list, Parameter{"other", *m.Other})
 	}
@@ -406,7 +278,11 @@ func (m *PRAM) ActionOn(string, float64) Action {
 		return nil
 	}
 	categories, p := m.matrix()
-	return Randomising{Categories: categories, Matrix: p}
+	a := Randomising{Categories: categories, Matrix: p}
+	if m.NeedsFrequencies() != "" {
+		a.Counted, a.By, a.Other = true, m.By, m.Other
+	}
+	return a
 }
 
 // PublishedAction implements Publishing: the matrix as far as it is published, nil where
@@ -415,7 +291,7 @@ func (m *PRAM) PublishedAction(p Published, _ string) Action {
 	v, _ := p.Parameters("matrix")
 	rows, _ := v.(map[string]any)
 	if len(rows) == 0 {
-		return Randomising{}
+		return Randomising{Counted: p.flag("invariant") && !p.Has("frequencies"), By: p.list("by")}
 	}
 	a := Randomising{Categories: slices.Sorted(maps.Keys(rows))}
 	for _, from := range a.Categories {
@@ -437,12 +313,17 @@ func (m *PRAM) Words(p Published, column string) string {
 	}
 	if p.flag("invariant") {
 		s += "; the matrix was made so that the expected frequencies are the original's"
+		if by := p.list("by"); by != nil {
+			s += ", in each stratum by " + strings.Join(by, ", ")
+		}
 	}
 	return s
 }
 
 // EfficiencyFollows implements Publishing.
-func (m *PRAM) EfficiencyFollows(has, named func(string) bool) bool { return named("matrix") }
+func (m *PRAM) EfficiencyFollows(has, named func(string) bool) bool {
+	return has("matrix") && named("matrix")
+}
 
 // OnColumn implements Narrowing.
 func (m *PRAM) OnColumn(column string) Params {

@@ -186,7 +186,7 @@ func TestPRAMChecks(t *testing.T) {
 		"categories":    {Keep: ptr(0.5), Categories: []string{"a"}},
 		"categories[1]": {Keep: ptr(0.5), Categories: []string{"a", "a", "b"}},
 		"keep":          {Keep: ptr(1.5), Categories: []string{"a", "b"}},
-		"frequencies":   {Keep: ptr(0.5), Categories: []string{"a", "b"}, Invariant: true},
+		"frequencies":   {Keep: ptr(0.5), Categories: []string{"a", "b"}, Invariant: true, Frequencies: map[string]float64{"a": 1}},
 		"frequencies.c": {Keep: ptr(0.5), Categories: []string{"a", "b"}, Invariant: true, Frequencies: map[string]float64{"a": 1, "b": 1, "c": 1}},
 		"frequencies.b": {Matrix: map[string]map[string]float64{"a": row(0.5)}, Frequencies: map[string]float64{"b": 1}},
 		"other":         {Keep: ptr(0.5), Categories: []string{"a", "b"}, Other: ptr("c")},

@@ -48,6 +48,16 @@ func (c *carried) categories() (list []StatisticNote, correction string) {
 			{ties, "", "Those of the released categories need no correction."},
 		}, CorrectionUnneeded
 	}
+	if drawn.Matrix == nil && drawn.Counted {
+		where := ""
+		if len(drawn.By) > 0 {
+			where = " in each stratum by " + strings.Join(drawn.By, ", ")
+		}
+		return []StatisticNote{
+			{"counts and shares", "", "Their expectation is that of the original" + where + ": they need no correction, but vary more than those of the original."},
+			{ties, "", "Weakened, since categories were replaced at random, by a matrix that is not published: this cannot be corrected. Say so beside them."},
+		}, CorrectionUnpublished
+	}
 	if drawn.Matrix == nil {
 		const text = "Categories were replaced at random, by a matrix that is not published: counts are drawn towards each other, and ties to other columns towards none. It cannot be corrected: say so beside it."
 		return []StatisticNote{{"counts and shares", "", text}, {ties, "", text}}, CorrectionUnpublished

@@ -334,7 +334,7 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 		return err
 	}
 	r := a.r.Inversion
-	if r.Categories, err = inversion.Categories(ctx, masks, categories, whole); err != nil {
+	if r.Categories, err = inversion.Categories(ctx, masks, categories, a.originals(), whole); err != nil {
 		return err
 	}
 	for _, c := range r.Categories {
@@ -356,6 +356,15 @@ func (a *attack) changed() (list []inversion.CategoryColumn) {
 		}
 	}
 	return list
+}
+
+// originals are the original's codes of the categorical keys.
+func (a *attack) originals() map[string][]int32 {
+	keys := map[string][]int32{}
+	for _, c := range a.d.Categorical {
+		keys[c.Name] = c.Original
+	}
+	return keys
 }
 
 // fine is the distance within which a value of a column without a grid counts as

@@ -145,7 +145,15 @@ func (pl *Plan) checkInversion(in *config.Intruder) error {
 	}
 	for i, m := range pl.Config.Masks {
 		for _, name := range m.Params.Masks() {
-			switch transform.ActionOf(m.Params, name, 1).(type) {
+			action := transform.ActionOf(m.Params, name, 1)
+			if a, ok := action.(transform.Randomising); ok {
+				for _, by := range a.By {
+					if !slices.Contains(pl.Intruder.Counted, by) {
+						return config.Errors{pl.Config.Errorf("assess.intruder.inversion", "needs the strata of %s, and %q is no categorical key: name it in assess.keys and, where it is a number, in assess.intruder.categorical, or leave inversion out", pl.MaskPath(i), by)}
+					}
+				}
+			}
+			switch action.(type) {
 			case transform.Recoding, transform.Randomising, transform.Suppression:
 				if !slices.Contains(pl.Intruder.Counted, name) {
 					return config.Errors{pl.Config.Errorf("assess.intruder.inversion", "tells categories of categorical keys alone, and %s changes %q, which is none: name it in assess.keys and in assess.intruder.categorical, or leave inversion out", pl.MaskPath(i), name)}

@@ -28,7 +28,10 @@ func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 		return err
 	}
 	open := pl.settleCorrelations(known, pl.settleFrom(known))
-	if err := pl.settleValues(ctx, progress); err != nil || len(open) == 0 {
+	if err := pl.settleValues(ctx, progress); err != nil {
+		return err
+	}
+	if err := pl.settleFrequencies(ctx, progress); err != nil || len(open) == 0 {
 		return err
 	}
 	if !pl.Source.Rewindable() {
@@ -201,7 +204,7 @@ func (pl *Plan) setDecimals() {
 // BuildChain builds the masks. Those of scope dataset have not seen the data yet.
 func (pl *Plan) BuildChain(key keystream.Key) (*transform.Chain, error) {
 	chain, err := transform.NewChain(pl.Config.Masks, transform.Setup{
-		Key: key, Columns: pl.Columns, Identity: pl.identity, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations,
+		Key: key, Columns: pl.Columns, Identity: pl.identity, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies,
 	})
 	if err != nil {
 		return nil, DataErrorf("%v", err)
@@ -299,7 +302,7 @@ func (pl *Plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m 
 		}
 	}
 	chain, err := transform.NewChain(masks, transform.Setup{
-		Key: key, Columns: columns, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations,
+		Key: key, Columns: columns, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies,
 	})
 	if err != nil {
 		return nil, DataErrorf("%v", err)

@@ -42,7 +42,8 @@ type Plan struct {
 	Displacer *transform.Displacer   // nil where no mask moves values between records
 	sorted    map[string][]float64   // original values in order, of columns of which masks need them
 
-	correlations transform.Correlations // of original columns, where masks need them
+	correlations transform.Correlations            // of original columns, where masks need them
+	frequencies  map[string]*transform.Frequencies // of original categories, likewise
 
 	paths []string // of the masks in the configuration, where they are not its own list; nil: they are
 }

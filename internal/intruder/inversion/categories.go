@@ -2,6 +2,7 @@ package inversion
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -59,8 +60,9 @@ const certain = 1 - 1e-9
 
 // Categories tries to compute back categories of columns that masks change. whole says
 // that the columns hold all records of the release, without which nothing follows from
-// how rare a combination is.
-func Categories(ctx context.Context, masks []transform.Spec, columns []CategoryColumn, whole bool) ([]CategoryResult, error) {
+// how rare a combination is. keys are the original's codes of other columns, by which
+// frequencies may have been counted in strata.
+func Categories(ctx context.Context, masks []transform.Spec, columns []CategoryColumn, keys map[string][]int32, whole bool) ([]CategoryResult, error) {
 	if err := checkMasks(masks); err != nil {
 		return nil, err
 	}
@@ -90,6 +92,10 @@ func Categories(ctx context.Context, masks []transform.Spec, columns []CategoryC
 			}
 		}
 		switch {
+		case drawn != nil && drawn.Counted:
+			if err := r.countedFirst(c, drawn, keys); err != nil {
+				return nil, err
+			}
 		case drawn != nil:
 			r.randomised(c, drawn)
 		case recoded:
@@ -143,6 +149,70 @@ func (r *CategoryResult) randomised(c *CategoryColumn, a *transform.Randomising)
 	if prior == nil {
 		return // no record has a category
 	}
+	r.bayes(a.Matrix, prior, released)
+}
+
+// countedFirst is Bayes' rule in each stratum, under the invariant matrix that follows from the
+// original's frequencies there. These are its prior: who knows the law finds them in the
+// release, in which they are expected to be the same.
+func (r *CategoryResult) countedFirst(c *CategoryColumn, a *transform.Randomising, keys map[string][]int32) error {
+	var by [][]int32
+	for _, name := range a.By {
+		codes, ok := keys[name]
+		if !ok || len(codes) != len(c.Original) {
+			return fmt.Errorf("column %q: its categories were drawn in strata of %q, which is no categorical key", c.Name, name)
+		}
+		by = append(by, codes)
+	}
+	place := map[int32]int{}
+	for k, text := range a.Categories {
+		if code, ok := c.Code(text); ok {
+			place[code] = k
+		}
+	}
+	type stratum struct{ original, released []float64 }
+	strata, names := map[string]*stratum{}, []string(nil)
+	var key []byte
+	for i, x := range c.Original {
+		key = key[:0]
+		for _, codes := range by {
+			key = binary.BigEndian.AppendUint32(key, uint32(codes[i]))
+		}
+		s := strata[string(key)]
+		if s == nil {
+			s = &stratum{make([]float64, len(a.Categories)), make([]float64, len(a.Categories))}
+			strata[string(key)], names = s, append(names, string(key))
+		}
+		if k, listed := place[x]; listed {
+			s.original[k]++
+		} else if x >= 0 && a.Other != nil {
+			s.original[slices.Index(a.Categories, *a.Other)]++
+		}
+		if l, listed := place[c.Released[i]]; listed {
+			s.released[l]++
+		}
+	}
+	for _, name := range names {
+		s := strata[name]
+		total := 0.0
+		for _, n := range s.original {
+			total += n
+		}
+		if total == 0 {
+			continue
+		}
+		prior := make([]float64, len(s.original))
+		for k, n := range s.original {
+			prior[k] = n / total
+		}
+		r.bayes(transform.InvariantMatrix(a.Matrix, s.original), prior, s.released)
+	}
+	return nil
+}
+
+// bayes takes what each released category tells under a matrix. Called again, of other
+// records, the greatest probabilities stay.
+func (r *CategoryResult) bayes(p [][]float64, prior, released []float64) {
 	rarest := -1
 	greatest := 0.0
 	for l, n := range released {
@@ -150,8 +220,8 @@ func (r *CategoryResult) randomised(c *CategoryColumn, a *transform.Randomising)
 			continue
 		}
 		total, most := 0.0, 0.0
-		for i, p := range prior {
-			joint := p * a.Matrix[i][l]
+		for i, share := range prior {
+			joint := share * p[i][l]
 			total += joint
 			most = max(most, joint)
 		}
@@ -166,14 +236,17 @@ func (r *CategoryResult) randomised(c *CategoryColumn, a *transform.Randomising)
 			rarest = l
 		}
 	}
-	r.Posterior = &greatest
+	if r.Posterior == nil || *r.Posterior < greatest {
+		r.Posterior = &greatest
+	}
 	if rarest >= 0 {
-		own, total := prior[rarest]*a.Matrix[rarest][rarest], 0.0
-		for i, p := range prior {
-			total += p * a.Matrix[i][rarest]
+		own, total := prior[rarest]*p[rarest][rarest], 0.0
+		for i, share := range prior {
+			total += share * p[i][rarest]
 		}
-		share := own / total
-		r.Rarest = &share
+		if share := own / total; r.Rarest == nil || *r.Rarest < share {
+			r.Rarest = &share
+		}
 	}
 	if r.Certain > 0 {
 		r.Passed, r.By, r.Recovered = false, Bayes, r.Certain

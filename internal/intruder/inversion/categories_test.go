@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -20,7 +21,7 @@ func categoriesOf(t *testing.T, masks []transform.Params, columns ...CategoryCol
 	for _, p := range masks {
 		specs = append(specs, transform.Spec{Params: p})
 	}
-	list, err := Categories(context.Background(), specs, columns, true)
+	list, err := Categories(context.Background(), specs, columns, nil, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,8 +238,75 @@ func TestMinimalityByHand(t *testing.T) {
 	if r := categoriesOf(t, []transform.Params{m}, sex)[0]; !r.Passed || r.Claims != 0 {
 		t.Errorf("without the region: %+v", r)
 	}
-	part, err := Categories(context.Background(), []transform.Spec{{Params: m}}, []CategoryColumn{sex, region}, false)
+	part, err := Categories(context.Background(), []transform.Spec{{Params: m}}, []CategoryColumn{sex, region}, nil, false)
 	if err != nil || !part[0].Passed || part[0].Claims != 0 {
 		t.Errorf("of a sample: %+v, %v", part, err)
 	}
 }
+
+// Where frequencies were counted in strata the posterior is that of the stratum which tells
+// most, here against draws of the two-stage procedure by its definition: a first draw by the
+// matrix, and a second one among those of the stratum that became the same, one for each
+// record. A share of n records has a standard error of at most √(¼/n); 6 of them are allowed.
+func TestPosteriorInStrata(t *testing.T) {
+	g := rand.New(rand.NewPCG(15, 4))
+	const n, keep = 400_000, 0.6
+	x, y, s := make([]int32, n), make([]int32, n), make([]int32, n)
+	for i := range x {
+		s[i] = int32(g.IntN(2))
+		x[i] = int32([][]int{{0, 0, 0, 0, 0, 1, 1, 1, 2, 2}, {0, 1, 1, 2, 2, 2, 2, 2, 2, 2}}[s[i]][g.IntN(10)])
+	}
+	first, came := make([]int32, n), map[[2]int32][]int32{}
+	for i := range x {
+		if first[i] = x[i]; g.Float64() >= keep {
+			first[i] = (x[i] + 1 + int32(g.IntN(2))) % 3
+		}
+		at := [2]int32{s[i], first[i]}
+		came[at] = append(came[at], x[i])
+	}
+	of, pair := map[[2]int32]int{}, map[[3]int32]int{}
+	for i := range x {
+		among := came[[2]int32{s[i], first[i]}]
+		y[i] = among[g.IntN(len(among))]
+		of[[2]int32{s[i], y[i]}]++
+		pair[[3]int32{s[i], x[i], y[i]}]++
+	}
+	greatest, least := 0.0, n
+	for k, c := range pair {
+		all := of[[2]int32{k[0], k[2]}]
+		greatest, least = max(greatest, float64(c)/float64(all)), min(least, all)
+	}
+	m := &transform.PRAM{Columns: []string{"v"}, Keep: ptrTo(keep), Categories: []string{"a", "b", "c"}, Invariant: true, By: []string{"s"}}
+	column := CategoryColumn{"v", x, y, letters}
+	masks := []transform.Spec{{Params: m}}
+	list, err := Categories(context.Background(), masks, []CategoryColumn{column}, map[string][]int32{"s": s}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := list[0]; !r.Passed || r.Certain != 0 || !(math.Abs(*r.Posterior-greatest) <= 6*math.Sqrt(0.25/float64(least))) || !(*r.Rarest < *r.Posterior) {
+		t.Errorf("posterior %v, drawn %v; %+v", *r.Posterior, greatest, r)
+	}
+	if _, err := Categories(context.Background(), masks, []CategoryColumn{column}, map[string][]int32{"t": s}, true); err == nil || !strings.Contains(err.Error(), `strata of "s", which is no categorical key`) {
+		t.Errorf("without the stratum: %v", err)
+	}
+	// A stratum of one category is released as it is.
+	alone := CategoryColumn{"v", []int32{0, 0, 1, 2, 1}, []int32{0, 0, 2, 1, 1}, letters}
+	for _, other := range []*string{nil, ptrTo("b")} {
+		m.Other = other
+		list, err = Categories(context.Background(), masks, []CategoryColumn{alone}, map[string][]int32{"s": {0, 0, 1, 1, 1}}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := list[0]; r.Passed || r.Certain != 2 || r.Recovered != 2 || r.By != Bayes || *r.Posterior != 1 {
+			t.Errorf("%+v", r)
+		}
+	}
+	// What is not listed counts as the other category: then there are two in the first stratum.
+	unlisted := CategoryColumn{"v", []int32{0, 3}, []int32{0, 1}, letters}
+	list, err = Categories(context.Background(), masks, []CategoryColumn{unlisted}, map[string][]int32{"s": {0, 0}}, true)
+	if err != nil || !list[0].Passed || !(*list[0].Posterior < 0.9) {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+func ptrTo[T any](v T) *T { return &v }

@@ -210,6 +210,7 @@ func TestWhatAPlanRefuses(t *testing.T) {
 		change                func(*config.Pipeline)
 	}{
 		{name: "a percentile", old: "masks:\n", with: "masks:\n  - topcode: {columns: [wage], upper_percentile: 90}\n", want: "masks: a mask takes a percentile or a mean of all records first"},
+		{name: "frequencies", old: "masks:\n", with: "masks:\n  - pram: {columns: [region], keep: 0.5, categories: [a, b], invariant: true}\n", want: "masks: a mask counts the categories of all records first"},
 		{name: "a mean, last", old: "sink:", with: "  - topcode: {columns: [age], upper: 60, replace: mean}\nsink:", want: "masks: a mask takes a percentile or a mean of all records first"},
 		{name: "a topic", old: "sink: {csv: {path: released}}", with: `sink: {kafka: {brokers: ["localhost:9"], topic: out}}`, want: "sink.kafka: cannot be written in parts"},
 		{name: "a quarantine in a topic", change: func(p *config.Pipeline) { p.Quarantine.Kafka = &config.QuarantineTopic{Topic: "bad"} }, want: "quarantine.kafka: a release in shards lists its quarantine in a file"},

@@ -1,0 +1,89 @@
+package pipeline
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/faulty"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+const invariantMask = "masks: [{pram: {columns: [kind], keep: 0.5, categories: [a, b, c, d], invariant: true, by: [region]}}]\n"
+
+// Categories are counted in a first pass, each column and each stratum by itself, for the masks
+// and for their replicates; whatever call of the pass fails, it says so.
+func TestFrequenciesAreCounted(t *testing.T) {
+	p := people(t, columns+invariantMask)
+	pl := newPlan(t, p, true)
+	if pl.Frequencies() != nil {
+		t.Error("frequencies before a pass")
+	}
+	if err := pl.Settle(t.Context(), new(Progress)); err != nil {
+		t.Fatal(err)
+	}
+	if len(pl.Frequencies()) != 1 {
+		t.Fatal(pl.Frequencies())
+	}
+	for _, f := range pl.Frequencies() {
+		if f.Strata() != 3 {
+			t.Errorf("%d regions", f.Strata())
+		}
+	}
+	if _, err := pl.NewChain(t.Context(), keystream.Generate(), new(Progress)); err != nil {
+		t.Error(err)
+	}
+	if _, err := pl.newReplicate(p.Masks, keystream.Generate()); err != nil {
+		t.Error(err)
+	}
+	source := p.Source.Config
+	attempt := func(calls *faulty.Calls) error {
+		p.Source.Config = calls.Config(source)
+		src, err := OpenSource(t.Context(), p)
+		if err != nil {
+			return err
+		}
+		defer src.Close()
+		pl, err := NewPlan(p, src, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pl.Settle(t.Context(), new(Progress))
+	}
+	calls := new(faulty.Calls)
+	if err := attempt(calls); err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range faulty.Each(calls.Counts()) {
+		if err := attempt(&faulty.Calls{Name: name, N: n}); err == nil && !strings.HasPrefix(name, "close") {
+			t.Errorf("%s, call %d, fails, and the frequencies are settled", name, n)
+		}
+	}
+}
+
+// readOnce is a source that can be read once.
+type readOnce struct{ connectors.Source }
+
+func (readOnce) Rewindable() bool { return false }
+
+// What cannot be counted is said with its place.
+func TestFrequenciesThatCannotBeCounted(t *testing.T) {
+	for name, c := range map[string]struct{ masks, want string }{
+		"categories that are no numbers": {"masks: [{pram: {columns: [wage], keep: 0.5, categories: [low, high], invariant: true}}]\n", `masks[0].pram: categories: column "wage" holds numbers, and "high" is none`},
+	} {
+		pl := newPlan(t, people(t, columns+c.masks), true)
+		var wrong config.Errors
+		if err := pl.Settle(t.Context(), new(Progress)); !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A pipe can be read once.
+	pl := newPlan(t, people(t, columns+invariantMask), true)
+	pl.Source = readOnce{pl.Source}
+	var wrong config.Errors
+	if err := pl.Settle(t.Context(), new(Progress)); !errors.As(err, &wrong) || wrong[0].Path != "masks[0].pram.invariant" || !strings.Contains(wrong[0].Text, "give frequencies") {
+		t.Errorf("read once: %v", err)
+	}
+}

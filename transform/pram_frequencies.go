@@ -1,0 +1,253 @@
+package transform
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// CountingFirst is a mask that must know how often each category of its columns is there
+// before any record is masked.
+type CountingFirst interface {
+	// NeedsFrequencies names the first field that needs them; "" where none does.
+	NeedsFrequencies() string
+}
+
+// NeedsFrequencies returns the first field of a mask that needs the frequencies of the
+// original's categories (Setup.Frequencies); "" where none does.
+func NeedsFrequencies(p Params) string {
+	if f, ok := p.(CountingFirst); ok {
+		return f.NeedsFrequencies()
+	}
+	return ""
+}
+
+// NeedsFrequencies implements CountingFirst.
+func (m *PRAM) NeedsFrequencies() string {
+	if m.Invariant && m.Frequencies == nil {
+		return "invariant"
+	}
+	return ""
+}
+
+func (m *PRAM) checkStrata(ps *check.Problems) {
+	checkStrata(ps, m.By, m.Columns)
+	switch {
+	case m.By == nil:
+	case !m.Invariant:
+		ps.Addf("by", "must be left out without invariant: the matrix is the same in all strata")
+	case m.Frequencies != nil:
+		ps.Addf("by", "must be left out with frequencies, which are those of all records: leave frequencies out to have them counted in each stratum")
+	}
+}
+
+// checkAmong implements amongMasks: the frequencies that are counted are those of the source.
+func (m *PRAM) checkAmong(masks []Spec, i int) check.Problems {
+	var ps check.Problems
+	if m.NeedsFrequencies() == "" {
+		return nil
+	}
+	for k, before := range masks[:i] {
+		if before.Params == nil {
+			continue
+		}
+		at := fmt.Sprintf("[%d].pram", i)
+		if LeavesOut(before.Params) && len(before.Params.Reads()) > 0 {
+			ps.Addf(at, "must have frequencies behind %s, whose rates differ between records: those that would be counted are of all records", describe(masks, k))
+		}
+		for _, name := range append(slices.Clone(m.Columns), m.By...) {
+			if slices.Contains(before.Params.Masks(), name) {
+				ps.Addf(at, "must come before %s, which changes column %q: the frequencies are counted in the original; or give frequencies", describe(masks, k), name)
+			}
+		}
+	}
+	return ps
+}
+
+// Frequencies counts the categories of a column, in strata of other columns.
+type Frequencies struct {
+	categories map[float64]int32 // by code
+	other      int32             // what all else is counted as, unlisted for nothing
+	strata     map[string]int32  // by the codes of the columns, 8 bytes each
+	counts     [][]float64       // by stratum and category
+	column     int               // in Block.Columns, while it counts
+	by         []int             // likewise
+	columnName string
+}
+
+// mostStrata bounds the matrices that strata have, by their cells: 8 bytes each, and some
+// more for their laws.
+const mostStrata = 1 << 23
+
+// NewFrequencies returns a count of nothing for each column of a mask that needs it, by its
+// name in Setup.Frequencies. columns say where a block has the columns that the mask changes
+// and reads, and their types.
+func NewFrequencies(p Params, columns []ColumnInfo) (map[string]*Frequencies, error) {
+	m, ok := p.(*PRAM)
+	if !ok || m.NeedsFrequencies() == "" {
+		return nil, nil
+	}
+	info := func(name string) *ColumnInfo {
+		for i := range columns {
+			if columns[i].Name == name {
+				return &columns[i]
+			}
+		}
+		return nil
+	}
+	list := map[string]*Frequencies{}
+	for _, name := range m.Columns {
+		f := &Frequencies{categories: map[float64]int32{}, other: unlisted, strata: map[string]int32{}, columnName: name}
+		of := info(name)
+		if of == nil {
+			return nil, fmt.Errorf("columns: there is no column %s", strconv.Quote(name))
+		}
+		f.column = of.Index
+		for k, text := range m.categories() {
+			code, err := codeOf(text, of.Field.Numeric())
+			if err != nil {
+				return nil, fmt.Errorf("categories: column %s holds numbers, and %s is none", strconv.Quote(name), strconv.Quote(text))
+			}
+			f.categories[code] = int32(k)
+			if m.Other != nil && text == *m.Other {
+				f.other = int32(k)
+			}
+		}
+		for i, name := range m.By {
+			by := info(name)
+			if by == nil {
+				return nil, fmt.Errorf("by[%d]: there is no column %s", i, strconv.Quote(name))
+			}
+			if !comparableType(by.Field.Type) {
+				return nil, fmt.Errorf("by[%d]: column %s must have a scalar type to be compared, got %s", i, strconv.Quote(name), by.Field.Type)
+			}
+			f.by = append(f.by, by.Index)
+		}
+		list[frequenciesName(m, name)] = f
+	}
+	return list, nil
+}
+
+// frequenciesName tells the counts of a column from others of it.
+func frequenciesName(m *PRAM, column string) string {
+	other := ""
+	if m.Other != nil {
+		other = "other " + strconv.Quote(*m.Other)
+	}
+	return fmt.Sprintf("%q by %q of %q %s", column, m.By, m.categories(), other)
+}
+
+// Count counts the records of a block that are not rejected. Blocks come one at a time.
+func (f *Frequencies) Count(b *microdata.Block) error {
+	code := codesOf(&b.Columns[f.column])
+	keys := codersOf(b, f.by)
+	var key []byte
+	for i := range b.N {
+		x := code(i)
+		if b.Rejected(i) || x != x {
+			continue
+		}
+		k, listed := f.categories[x]
+		if !listed {
+			k = f.other
+		}
+		if k == unlisted {
+			continue
+		}
+		key = keyAt(key[:0], keys, i)
+		s, known := f.strata[string(key)]
+		if !known {
+			if (len(f.counts)+1)*len(f.categories)*len(f.categories) > mostStrata {
+				return fmt.Errorf("must not have so many strata: each has a matrix of its own, and with %d categories at most %d fit; leave a column of by out, or recode it more coarsely",
+					len(f.categories), mostStrata/len(f.categories)/len(f.categories))
+			}
+			s = int32(len(f.counts))
+			f.strata[string(key)] = s
+			f.counts = append(f.counts, make([]float64, len(f.categories)))
+		}
+		f.counts[s][k]++
+	}
+	return nil
+}
+
+// codesOf returns what tells the values of a column apart: numbers that stand for them, NaN
+// for one that is missing. They are the same for an array as for what replicates have of it.
+func codesOf(col *microdata.Column) func(i int) float64 {
+	if a := col.OutArray(); a != nil {
+		return func(i int) float64 { return microdata.CodeOf(a, i) }
+	}
+	v := col.Out()
+	return func(i int) float64 {
+		if v.Values == nil || v.Valid != nil && !v.Valid.Has(i) {
+			return math.NaN()
+		}
+		return v.Values[i] + 0
+	}
+}
+
+func codersOf(b *microdata.Block, columns []int) (list []func(int) float64) {
+	for _, index := range columns {
+		list = append(list, codesOf(&b.Columns[index]))
+	}
+	return list
+}
+
+// keyAt appends the codes of record i.
+func keyAt(key []byte, codes []func(int) float64, i int) []byte {
+	for _, code := range codes {
+		x := code(i)
+		if x != x {
+			x = math.NaN() // one of them
+		}
+		key = binary.BigEndian.AppendUint64(key, math.Float64bits(x))
+	}
+	return key
+}
+
+// errNoStratum says that a block lacks what strata are made of.
+var errNoStratum = errors.New("the block does not hold a column of by")
+
+// find returns the stratum of each record, −1 where the count has none of it. The count is
+// over: it may be called from many goroutines.
+func (f *Frequencies) find(w *work, b *microdata.Block, by []int) ([]int32, error) {
+	if cap(w.strata) < b.N {
+		w.strata = make([]int32, b.N)
+	}
+	strata := w.strata[:b.N]
+	for _, index := range by {
+		if col := &b.Columns[index]; col.OutArray() == nil && col.Out().Values == nil {
+			return nil, errNoStratum
+		}
+	}
+	codes := codersOf(b, by)
+	var key []byte
+	for i := range strata {
+		key = keyAt(key[:0], codes, i)
+		s, known := f.strata[string(key)]
+		if !known {
+			s = -1
+		}
+		strata[i] = s
+	}
+	return strata, nil
+}
+
+// told names the strata, in an order of their own, with how often each category is there: the
+// matrices follow from these, and which record has which.
+func (f *Frequencies) told() string {
+	told := part("strata", float64(len(f.strata)))
+	for _, key := range slices.Sorted(maps.Keys(f.strata)) {
+		told += fmt.Sprintf("%x", key) + part("", f.counts[f.strata[key]]...)
+	}
+	return toldTexts("frequencies", told)
+}
+
+// Strata is how many strata have been seen.
+func (f *Frequencies) Strata() int { return len(f.counts) }

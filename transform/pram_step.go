@@ -1,0 +1,260 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// pramStep is a PRAM mask on the columns of a chain.
+type pramStep struct {
+	mask    int
+	other   int32 // unlisted where there is none
+	columns []pramColumn
+}
+
+// pramColumn is a column with the laws that its categories are drawn from: one, or one for
+// each stratum of frequencies.
+type pramColumn struct {
+	*categoryColumn
+	stream      int
+	laws        []pramLaw
+	frequencies *Frequencies // nil where there is one law
+	by          []int        // in Block.Columns
+}
+
+// pramLaw is a transition matrix.
+type pramLaw struct {
+	matrix [][]float64
+	rows   []pramRow
+}
+
+// pramRow is the law of one category: it stays where a draw is below keep, else it becomes
+// the first of to whose bound is above the draw.
+type pramRow struct {
+	keep  float64
+	bound []float64
+	to    []int32
+}
+
+func newPRAMLaw(p [][]float64) pramLaw {
+	law := pramLaw{matrix: p}
+	for k, row := range p {
+		r := pramRow{keep: row[k]}
+		sum := row[k]
+		for l, v := range row {
+			if l != k && v > 0 {
+				sum += v
+				r.bound, r.to = append(r.bound, sum), append(r.to, int32(l))
+			}
+		}
+		if n := len(r.bound); n > 0 {
+			r.bound[n-1] = 1 // whatever the sum's last bits
+		}
+		law.rows = append(law.rows, r)
+	}
+	return law
+}
+
+func (m *PRAM) compile(c *Chain, i int) (step, error) {
+	categories, p := m.matrix()
+	s := &pramStep{mask: i, other: unlisted}
+	if m.Other != nil {
+		s.other = int32(slices.Index(categories, *m.Other))
+	}
+	field := "matrix"
+	if m.Matrix == nil {
+		field = "categories"
+	}
+	for _, name := range m.Columns {
+		var after microdata.Field
+		if col := c.lookup(name); col != nil {
+			after, _ = categoryField(col.Field, categories)
+		}
+		col, err := c.categorical(i, name, field, categories, categories, after)
+		if err != nil {
+			return nil, err
+		}
+		if col == nil {
+			continue
+		}
+		own := pramColumn{categoryColumn: col}
+		if err := own.settle(c, i, m, p); err != nil {
+			return nil, err
+		}
+		c.does(i, col.column, own.told(categories, p, s.other))
+		col.becomes(after)
+		own.stream = c.stream(i, col.column)
+		s.columns = append(s.columns, own)
+	}
+	return s, nil
+}
+
+// settle finds the laws of the column.
+func (col *pramColumn) settle(c *Chain, i int, m *PRAM, p [][]float64) error {
+	if m.NeedsFrequencies() == "" {
+		col.laws = []pramLaw{newPRAMLaw(p)}
+		return nil
+	}
+	col.frequencies = c.setup.Frequencies[frequenciesName(m, col.Name)]
+	if col.frequencies == nil {
+		return fmt.Errorf("%s.%s: needs the frequencies of column %s, which are not known", c.at(i), m.NeedsFrequencies(), strconv.Quote(col.Name))
+	}
+	for k, name := range m.By {
+		info := c.info(name)
+		if info == nil {
+			return fmt.Errorf("%s.by[%d]: there is no column %s", c.at(i), k, strconv.Quote(name))
+		}
+		col.by = append(col.by, info.Index)
+	}
+	for _, counts := range col.frequencies.counts {
+		col.laws = append(col.laws, newPRAMLaw(InvariantMatrix(p, counts)))
+	}
+	return nil
+}
+
+// told names the laws, for the draws.
+func (col *pramColumn) told(categories []string, p [][]float64, other int32) string {
+	told := toldTexts("pram", categories...)
+	for _, row := range p {
+		told += part("row", row...)
+	}
+	if col.frequencies != nil {
+		told += col.frequencies.told()
+	}
+	if other != unlisted {
+		told += part("other", float64(other))
+	}
+	return told
+}
+
+// apply releases category l of a record with category k where its draw lies in the part of
+// (0, 1) that row k gives l. In a release the draw is bound to the category.
+func (s *pramStep) apply(c *Chain, w *work, b *microdata.Block) error {
+	changed := w.newChanged(b.N)
+	for k := range s.columns {
+		col := &s.columns[k]
+		places := w.placesFor(b.N)
+		there, err := col.look(places, b)
+		if err != nil {
+			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
+		}
+		if !there {
+			continue
+		}
+		if s.other != unlisted {
+			for i, j := range places {
+				if j == unlisted {
+					places[i] = s.other
+					changed.Set(i)
+				}
+			}
+		}
+		rejectUnlisted(b, col.Name, places)
+		strata, err := col.strata(w, b, places)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+		}
+		moved := w.newWithin(b.N)
+		s.draw(w, b, col, places, strata, moved)
+		col.put(b, places, changed, func(i int) bool { return moved.Has(i) })
+	}
+	c.count(s.mask, b, changed)
+	return nil
+}
+
+// strata finds the law of each record, nil where all have the first. A record whose category
+// the first pass has not seen in its stratum has none: it is rejected.
+func (col *pramColumn) strata(w *work, b *microdata.Block, places []int32) ([]int32, error) {
+	if col.frequencies == nil {
+		return nil, nil
+	}
+	strata, err := col.frequencies.find(w, b, col.by)
+	if err != nil {
+		return nil, err
+	}
+	for i, k := range places {
+		if k < 0 || strata[i] >= 0 && col.frequencies.counts[strata[i]][k] > 0 {
+			continue
+		}
+		b.Reject(i, col.Name, "has a category that the first pass has not seen in its stratum")
+		places[i] = unlisted
+	}
+	return strata, nil
+}
+
+// draw moves the places and marks those that it has moved.
+func (s *pramStep) draw(w *work, b *microdata.Block, col *pramColumn, places, strata []int32, moved microdata.Bitmap) {
+	u := w.floats(min(batch, b.N))
+	rows := col.laws[0].rows
+	for from := 0; from < b.N; from += batch {
+		n := min(batch, b.N-from)
+		part := places[from : from+n]
+		w.fill(u[:n], uniform, col.stream, w.stretch(b, from, n, w.bindPlaces(part)))
+		for i, k := range part {
+			if k < 0 {
+				continue
+			}
+			if strata != nil {
+				rows = col.laws[strata[from+i]].rows
+			}
+			row, v := &rows[k], u[i]
+			if v < row.keep || len(row.to) == 0 {
+				continue
+			}
+			part[i] = row.to[min(sort.Search(len(row.bound), func(j int) bool { return v < row.bound[j] }), len(row.to)-1)]
+			moved.Set(from + i)
+		}
+	}
+}
+
+// bindPlaces gives the numbers that the draws of categories are bound to: their places in
+// the list, which the name of the draws tells.
+func (w *work) bindPlaces(places []int32) []float64 {
+	if cap(w.bound) < len(places) {
+		w.bound = make([]float64, len(places))
+	}
+	values := w.bound[:len(places)]
+	for i, k := range places {
+		values[i] = float64(k)
+	}
+	return values
+}
+
+// keeps: a category stays with the probability on the matrix's diagonal, in strata with the
+// mean of theirs.
+func (s *pramStep) keeps(l *keepingOf, i int) {
+	for k := range s.columns {
+		col := &s.columns[k]
+		if col.Name != l.name {
+			continue
+		}
+		l.moves = append(l.moves, moving{
+			mask: i,
+			lost: func(float64, float64) bool { return false },
+			share: func(x, _ float64) float64 {
+				if k := col.place(x, true); k >= 0 {
+					return col.stays(k)
+				}
+				return 0
+			},
+		})
+	}
+}
+
+// stays is the probability that a category stays.
+func (col *pramColumn) stays(k int32) float64 {
+	if col.frequencies == nil {
+		return col.laws[0].matrix[k][k]
+	}
+	kept, all := 0.0, 0.0
+	for i, counts := range col.frequencies.counts {
+		kept += counts[k] * col.laws[i].matrix[k][k]
+		all += counts[k]
+	}
+	return kept / math.Max(all, 1)
+}
