@@ -18,6 +18,8 @@ import (
 type CountingFirst interface {
 	// NeedsFrequencies names the first field that needs them; "" where none does.
 	NeedsFrequencies() string
+	// newFrequencies returns a count of nothing for each column.
+	newFrequencies(columns []ColumnInfo) (map[string]*Frequencies, error)
 }
 
 // NeedsFrequencies returns the first field of a mask that needs the frequencies of the
@@ -90,10 +92,13 @@ const mostStrata = 1 << 23
 // name in Setup.Frequencies. columns say where a block has the columns that the mask changes
 // and reads, and their types.
 func NewFrequencies(p Params, columns []ColumnInfo) (map[string]*Frequencies, error) {
-	m, ok := p.(*PRAM)
-	if !ok || m.NeedsFrequencies() == "" {
+	if NeedsFrequencies(p) == "" {
 		return nil, nil
 	}
+	return p.(CountingFirst).newFrequencies(columns)
+}
+
+func (m *PRAM) newFrequencies(columns []ColumnInfo) (map[string]*Frequencies, error) {
 	info := func(name string) *ColumnInfo {
 		for i := range columns {
 			if columns[i].Name == name {

@@ -58,7 +58,7 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"keep", &PRAM{Columns: a, Keep: ptr(0.5), Categories: []string{"x", "y", "z"}, Other: ptr("x")},
 			`[{"Name":"matrix","Value":{"x":{"x":0.5,"y":0.25,"z":0.25},"y":{"x":0.25,"y":0.5,"z":0.25},"z":{"x":0.25,"y":0.25,"z":0.5}}},{"Name":"keep","Value":0.5},{"Name":"categories","Value":["x","y","z"]},{"Name":"other","Value":"x"}]`,
-			`transform.Randomising{Categories:[]string{"x", "y", "z"}, Matrix:[][]float64{[]float64{0.5, 0.25, 0.25}, []float64{0.25, 0.5, 0.25}, []float64{0.25, 0.25, 0.5}}}`, true,
+			`transform.Randomising{Categories:[]string{"x", "y", "z"}, Matrix:[][]float64{[]float64{0.5, 0.25, 0.25}, []float64{0.25, 0.5, 0.25}, []float64{0.25, 0.25, 0.5}}, Counted:false, By:[]string(nil), Other:(*string)(nil)}`, true,
 			map[string]string{
 				"":       "post-randomisation (PRAM): each category was replaced by one drawn from the row of a transition matrix",
 				"matrix": "post-randomisation (PRAM): each category was replaced by one drawn from the row of a transition matrix",
@@ -68,7 +68,7 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"invariant", &PRAM{Columns: a, Keep: ptr(0.5), Invariant: true, Frequencies: map[string]float64{"x": 1, "y": 1}},
 			`[{"Name":"matrix","Value":{"x":{"x":0.5,"y":0.5},"y":{"x":0.5,"y":0.5}}},{"Name":"keep","Value":0.5},{"Name":"invariant","Value":true},{"Name":"frequencies","Value":{"x":1,"y":1}}]`,
-			`transform.Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0.5, 0.5}, []float64{0.5, 0.5}}}`, true,
+			`transform.Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0.5, 0.5}, []float64{0.5, 0.5}}, Counted:false, By:[]string(nil), Other:(*string)(nil)}`, true,
 			map[string]string{
 				// An invariant matrix does not have keep on its diagonal.
 				"keep":           "post-randomisation (PRAM): each category was replaced by one drawn from the row of a transition matrix",
@@ -78,7 +78,7 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"a matrix", &PRAM{Columns: a, Matrix: map[string]map[string]float64{"x": {"y": 1}, "y": {"x": 0.25, "y": 0.75}}},
 			`[{"Name":"matrix","Value":{"x":{"x":0,"y":1},"y":{"x":0.25,"y":0.75}}}]`,
-			`transform.Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0, 1}, []float64{0.25, 0.75}}}`, true, nil,
+			`transform.Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0, 1}, []float64{0.25, 0.75}}, Counted:false, By:[]string(nil), Other:(*string)(nil)}`, true, nil,
 		},
 		{
 			"what is refused", &PRAM{Columns: a, Keep: ptr(2.0), Categories: []string{"x", "y"}},
@@ -203,8 +203,8 @@ func TestWhatIsKnownOfMasks(t *testing.T) {
 		{&Topcode{Upper: ptr(9.0), Replace: "mean"}, "upper,lower,replace", `transform.Recoding{Breaks:[]float64(nil), Midpoints:false}`},
 		{&Recode{Breaks: []float64{1, 2}, Midpoints: true}, "midpoints", `transform.Recoding{Breaks:[]float64(nil), Midpoints:true}`},
 		{&Recode{Breaks: []float64{1, 2}, Midpoints: true}, "breaks", `transform.Recoding{Breaks:[]float64{1, 2}, Midpoints:false}`},
-		{&PRAM{Keep: ptr(0.75), Categories: []string{"x", "y"}}, "keep", `transform.Randomising{Categories:[]string(nil), Matrix:[][]float64(nil)}`},
-		{&PRAM{Columns: []string{"a"}, Keep: ptr(0.75), Categories: []string{"x", "y"}}, "matrix", `transform.Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0.75, 0.25}, []float64{0.25, 0.75}}}`},
+		{&PRAM{Keep: ptr(0.75), Categories: []string{"x", "y"}}, "keep", `transform.Randomising{Categories:[]string(nil), Matrix:[][]float64(nil), Counted:false, By:[]string(nil), Other:(*string)(nil)}`},
+		{&PRAM{Columns: []string{"a"}, Keep: ptr(0.75), Categories: []string{"x", "y"}}, "matrix", `transform.Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0.75, 0.25}, []float64{0.25, 0.75}}, Counted:false, By:[]string(nil), Other:(*string)(nil)}`},
 		{&RankSwap{P: ptr(0.1)}, "p", `transform.RankExchange{P:0.1, Bottom:NaN, Top:NaN}`},
 		{&RankSwap{P: ptr(0.1)}, "bottom,top", `transform.RankExchange{P:NaN, Bottom:0, Top:0}`},
 		{&RankSwap{P: ptr(0.1), Top: ptr(0.2)}, "p,bottom,top", `transform.RankExchange{P:0.1, Bottom:0, Top:0.2}`},
