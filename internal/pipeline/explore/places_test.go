@@ -1,0 +1,148 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// readGrid is the grid of a map whose source has been read.
+func readGrid(t *testing.T, p *config.Pipeline) (*grid, func(int) error) {
+	t.Helper()
+	key, err := p.Key.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := newGrid(p, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.progress = new(pipeline.Progress)
+	src, err := pipeline.OpenSource(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	if err := g.read(t.Context(), src); err != nil {
+		t.Fatal(err)
+	}
+	rehearse := g.rehearsal(t.Context(), src)
+	return g, func(point int) error {
+		_, err := rehearse(point)
+		return err
+	}
+}
+
+// Values at which a mask cannot be are refused by all that tries, judges or rehearses a place,
+// with the mask's field, whatever the kind of the map; a place where it can be is not.
+func TestPlacesWhereNoMaskCanBe(t *testing.T) {
+	for name, p := range endings(t) {
+		if name == "a search" {
+			continue // as a grid
+		}
+		p.Gate.Rules = nil
+		g, rehearse := readGrid(t, p)
+		good, bad := place{0, firsts(g.strategies[0])}, place{0, []float64{-7}}
+		field := strings.Split(p.Map.Vary[0].Path, ".")[3]
+		tries := map[string]func(at place) error{
+			"points":    func(at place) error { _, err := g.explore(t.Context(), []place{at}, 1, 2); return err },
+			"a map":     func(at place) error { return g.try(t.Context(), &rumap.Map{Replicates: 2}, []place{at}) },
+			"a chain":   func(at place) error { _, err := g.chain(at, false); return err },
+			"exchanges": func(at place) error { _, err := g.exchanges([]place{at}); return err },
+			"pairs": func(at place) error {
+				g.pairs = g.data
+				return g.judgePairs(t.Context(), at, new(rumap.Point), 1)
+			},
+			"first places": func(at place) error {
+				axis := &g.strategies[0].Axes[0]
+				before := axis.Values
+				defer func() { axis.Values = before }()
+				axis.Values = at.values
+				_, err := g.firstChains()
+				return err
+			},
+			"a rehearsal": func(at place) error {
+				g.places = []place{at}
+				return rehearse(0)
+			},
+		}
+		if !g.mixes {
+			delete(tries, "exchanges")
+		}
+		if g.ofCategories() {
+			delete(tries, "pairs") // they are the data
+		}
+		for what, try := range tries {
+			var wrong config.Errors
+			if err := try(bad); !errors.As(err, &wrong) || !strings.Contains(err.Error(), field) {
+				t.Errorf("%s, %s: %v, want an error of %s", name, what, err, field)
+			}
+			if what == "a rehearsal" {
+				continue // a run writes a report, which wants a configuration with its digest
+			}
+			if err := try(good); err != nil {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+		}
+	}
+}
+
+// A stream without an end has no map, nor has a pipeline in which nothing can vary.
+func TestPipelinesWithoutAMap(t *testing.T) {
+	p := mapped(t, t.TempDir())
+	p.Map, p.Masks = nil, nil
+	m, err := Map(context.Background(), p, pipeline.Options{})
+	var wrong config.Errors
+	if m != nil || !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: must be given") {
+		t.Errorf("nothing varies: %v", err)
+	}
+	p, err = config.Parse("s.yaml", []byte(`version: 1
+key: {file: k}
+source: {kafka: {brokers: ["localhost:9"], topics: [in], group: g}}
+columns: {wage: {role: sensitive, decimals: 2}}
+masks: [{noise: {columns: [wage], sd: 3}}]
+sink: {kafka: {brokers: ["localhost:9"], topic: out}}
+`), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := Map(context.Background(), p, pipeline.Options{}); m != nil || !errors.As(err, &wrong) || !strings.Contains(err.Error(), "source: is a stream without end, and a map needs data that end") {
+		t.Errorf("a stream: %v", err)
+	}
+}
+
+// Groups are named by the texts of their column, be they in a dictionary or not, each once; no
+// value has no name, and numbers need none.
+func TestLabelsOfGroups(t *testing.T) {
+	texts := array.NewStringBuilder(memory.DefaultAllocator)
+	texts.AppendValues([]string{"a", "b", "", "a"}, []bool{true, true, false, true})
+	words := array.NewStringBuilder(memory.DefaultAllocator)
+	words.AppendValues([]string{"b", "a"}, nil)
+	indices := array.NewInt8Builder(memory.DefaultAllocator)
+	indices.AppendValues([]int8{1, 0, 0, 1}, []bool{true, true, false, true})
+	typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	b := &microdata.Block{N: 4, Columns: []microdata.Column{{Array: texts.NewArray()}, {Array: array.NewDictionaryArray(typ, indices.NewArray(), words.NewArray())}, {}}}
+	g := &grid{by: []int{0, 1, 2}, labels: []map[float64]string{{}, {}, {}}}
+	g.label(b)
+	g.label(b) // again, nothing changes
+	for k := range 2 {
+		got := g.labels[k]
+		if len(got) != 2 || got[assess.Code(&b.Columns[k], 0)] != "a" || got[assess.Code(&b.Columns[k], 1)] != "b" {
+			t.Errorf("column %d: %v", k, got)
+		}
+	}
+	if len(g.labels[2]) != 0 {
+		t.Errorf("numbers: %v", g.labels[2])
+	}
+}
