@@ -215,6 +215,7 @@ type TabulationOut struct {
 	JSON  string `yaml:"json" doc:"the report for programs, readable by its owner alone; beside it appears .public.json"`
 	HTML  string `yaml:"html" doc:"the tables as people read them, with every value and range, readable by its owner alone; beside it appears .public.html, with what is published"`
 	Cells string `yaml:"cells" doc:"a CSV file with a row a cell, readable by its owner alone: true value, contributors, status, the rule that it breaks, the range asked for and the range that can be inferred"`
+	JJ    string `yaml:"jj" doc:"all cells with their sums in the format JJ, for other tools of cell suppression, readable by its owner alone: value, cost, status, bounds and protection levels; for tables of one value that are protected by suppress or none"`
 }
 
 var tabulationRoot = sync.OnceValue(func() *form.Form { return dialect().Of(reflect.TypeFor[Tabulation]()) })

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/form"
@@ -32,6 +33,7 @@ func (l *loader) validateTabulation(t *Tabulation) {
 	l.validateRecordKeys(t)
 	l.validateTableGate(t)
 	l.validateSDMX(t)
+	l.validateJJ(t)
 	l.validateTabulationPaths(t)
 }
 
@@ -237,6 +239,24 @@ func (l *loader) validateLinks(t *Tabulation) {
 	}
 }
 
+// validateJJ demands that what is written as JJ is one set of cells, some of them held back.
+func (l *loader) validateJJ(t *Tabulation) {
+	if t.Report.JJ == "" || !l.Sound("report.jj", "tables") {
+		return
+	}
+	if !strings.HasSuffix(t.Report.JJ, ".jj") {
+		l.Wrong("report.jj", "must end in .jj, by which audit-tables knows the format, got %q", t.Report.JJ)
+	}
+	for i := range t.Tables {
+		switch p := &t.Tables[i].Protect; {
+		case !t.Tables[i].Linked(&t.Tables[0]):
+			l.Wrong("report.jj", "must be left out: tables[%d] is of another value than tables[0], and the format has one", i)
+		case p.Perturbs():
+			l.Wrong("report.jj", "must be left out: tables[%d] is protected by %s, and the format is for cells that are held back", i, p.Name())
+		}
+	}
+}
+
 func (l *loader) validateTableGate(t *Tabulation) {
 	for i, r := range t.Gate.Rules {
 		at := fmt.Sprintf("gate.rules[%d]", i)
@@ -309,6 +329,7 @@ func (l *loader) validateTabulationPaths(t *Tabulation) {
 	out("report.html", t.Report.HTML, "the HTML report")
 	out("report.json", PublicPath(t.Report.JSON), "the public report")
 	out("report.html", PublicPath(t.Report.HTML), "the public HTML report")
+	out("report.jj", t.Report.JJ, "the cells as JJ")
 	out("report.cells", t.Report.Cells, "the confidential cells")
 	for i, o := range outputs {
 		for _, f := range inputs {

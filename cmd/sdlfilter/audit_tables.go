@@ -22,7 +22,8 @@ func (s *state) auditTablesCommand() *cobra.Command {
 can be inferred of the cells that they hold back, over all linked tables at once. The
 configuration is one of sdlfilter tables: records, hierarchies and rules. FILE is CSV
 with a column for each variable, value, and table where there are several, or
-SDMX-CSV 2.0, with OBS_VALUE and TABLE; a cell whose value is empty or no number is held back, and so is one that is not there.
+SDMX-CSV 2.0, with OBS_VALUE and TABLE, or .jj, as report.jj has it with the statuses
+that another tool has given; a cell whose value is empty or no number is held back, and so is one that is not there.
 Exit status 4: an unsafe cell can be computed, or inferred more closely than its rule
 allows. What is printed names unsafe cells and is confidential. Nothing is written.`,
 		Args: oneArg("the configuration"),
@@ -52,7 +53,7 @@ allows. What is printed names unsafe cells and is confidential. Nothing is writt
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&table, "table", "", "the published tables, CSV or SDMX-CSV")
+	cmd.Flags().StringVar(&table, "table", "", "the published tables, CSV, SDMX-CSV or JJ")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the report as JSON on stdout")
 	s.configFlags(cmd)
 	return cmd

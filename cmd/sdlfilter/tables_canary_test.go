@@ -86,6 +86,10 @@ func TestTablesCanary(t *testing.T) {
 		{name: "sampled", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "jsonl: {path: out/tables.jsonl}", change: func(s string) string {
 			return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {sample: {one_in: 2}}}\nsink", 1)
 		}},
+		{name: "jj", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
+			counts := s[strings.Index(s, "  - {name: firms"):strings.Index(s, "sink:")]
+			return strings.Replace(strings.Replace(s, counts, "", 1), "cells: out/cells.csv", "cells: out/cells.csv, jj: out/cells.jj", 1)
+		}},
 		{name: "sdmx", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
 			return "sdmx: {structure: 'NSO:DF_FIRMS(1.0)'}\n" + s
 		}},
@@ -124,10 +128,10 @@ func TestTablesCanary(t *testing.T) {
 				checkStatus(t, err, exitRefused, printed)
 				checkTableCanaries(t, "what the audit of true values prints", string(printed), values, nil)
 			}
-			if c.name == "sdmx" {
-				printed, err := program(t, dir, "audit-tables", "--verbose", "tables.yaml", "--table", "out/tables.csv").CombinedOutput()
+			if file := map[string]string{"sdmx": "out/tables.csv", "jj": "out/cells.jj"}[c.name]; file != "" {
+				printed, err := program(t, dir, "audit-tables", "--verbose", "tables.yaml", "--table", file).CombinedOutput()
 				checkStatus(t, err, 0, printed)
-				checkTableCanaries(t, "what the audit of SDMX-CSV prints", string(printed), values, nil)
+				checkTableCanaries(t, "what the audit of "+file+" prints", string(printed), values, nil)
 			}
 			hidden := hiddenCells(t, filepath.Join(dir, "out", "cells.csv"))
 			if c.status == 0 && len(hidden) < 4 {
@@ -138,7 +142,7 @@ func TestTablesCanary(t *testing.T) {
 					return err
 				}
 				name := e.Name()
-				if name == "report.json" || name == "report.html" || name == "cells.csv" {
+				if name == "report.json" || name == "report.html" || name == "cells.csv" || name == "cells.jj" {
 					if info, err := e.Info(); err != nil || info.Mode().Perm() != 0o600 {
 						t.Errorf("%s has mode %v", name, info.Mode().Perm())
 					}

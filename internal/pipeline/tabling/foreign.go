@@ -22,7 +22,7 @@ import (
 
 // Audit judges published tables that any tool made of the same records: a CSV file with
 // a column for each variable, value, and table where the configuration has several, or one
-// in SDMX-CSV 2.0, with OBS_VALUE and TABLE. A cell whose value is empty or no number is held back, and so is one that the file does
+// in SDMX-CSV 2.0, with OBS_VALUE and TABLE, or one in the format JJ. A cell whose value is empty or no number is held back, and so is one that the file does
 // not have. Nothing is written. An error of type *pipeline.DataError says that the file
 // is not of these records; it has codes and lines, never a value.
 func Audit(ctx context.Context, t *config.Tabulation, path string, o pipeline.Options) (*Report, error) {
@@ -79,6 +79,10 @@ type foreignTable struct {
 }
 
 func (r *records) readTable(path string, list []*protected) error {
+	if isJJ(path) {
+		f := &foreignTable{records: r, path: path, list: list}
+		return f.readJJ()
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return pipeline.DataErrorf("table: %s %s", path, form.Reason(err))

@@ -130,7 +130,7 @@ type outputs struct {
 	report  *Report
 
 	sink                   connectors.Sink
-	cells, html, json      *publish.File
+	cells, jj, html, json  *publish.File
 	publicHTML, publicJSON *publish.File
 }
 
@@ -171,7 +171,7 @@ func (o *outputs) create() (err error) {
 		path string
 		mode publish.Mode
 	}{
-		{&o.cells, c.Cells, publish.Confidential}, {&o.html, c.HTML, publish.Confidential}, {&o.json, c.JSON, publish.Confidential},
+		{&o.cells, c.Cells, publish.Confidential}, {&o.jj, c.JJ, publish.Confidential}, {&o.html, c.HTML, publish.Confidential}, {&o.json, c.JSON, publish.Confidential},
 		{&o.publicHTML, config.PublicPath(c.HTML), publish.Public}, {&o.publicJSON, config.PublicPath(c.JSON), publish.Public},
 	} {
 		if f.path == "" {
@@ -197,6 +197,7 @@ func (o *outputs) fill() error {
 		render func() ([]byte, error)
 	}{
 		{o.cells, o.cellsCSV},
+		{o.jj, o.jjFile},
 		{o.html, func() ([]byte, error) { return o.records.html(o.list, o.report, true) }},
 		{o.json, o.report.JSON},
 		{o.publicHTML, public(func() ([]byte, error) { return o.records.html(o.list, o.report, false) })},
@@ -223,7 +224,7 @@ func (o *outputs) fill() error {
 // withheld leaves an earlier release, and what the public was told of it, as it was.
 func (o *outputs) commit() (*Result, error) {
 	res := &Result{Report: o.report}
-	files := []*publish.File{o.publicHTML, o.publicJSON, o.cells, o.html, o.json}
+	files := []*publish.File{o.publicHTML, o.publicJSON, o.cells, o.jj, o.html, o.json}
 	if o.report.Gate.Passed {
 		if err := o.sink.Commit(); err != nil {
 			return nil, fmt.Errorf("sink: %w", err)
@@ -262,7 +263,7 @@ func (o *outputs) abort() error {
 	if o.sink != nil {
 		errs = append(errs, o.sink.Abort())
 	}
-	for _, f := range []*publish.File{o.cells, o.html, o.json, o.publicHTML, o.publicJSON} {
+	for _, f := range []*publish.File{o.cells, o.jj, o.html, o.json, o.publicHTML, o.publicJSON} {
 		if f != nil {
 			errs = append(errs, f.Abort())
 		}

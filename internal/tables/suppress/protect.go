@@ -136,14 +136,15 @@ func lines(q audit.Question, p *primary.Result, single int) []int {
 func (o Options) order(q audit.Question, score []int, cells []int32) {
 	key := make(map[int32]float64, len(cells))
 	for _, c := range cells {
-		key[c] = math.Ldexp(o.cost(q, c), -score[c])
+		key[c] = math.Ldexp(o.CostOf(q, c), -score[c])
 	}
 	slices.SortFunc(cells, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(key[b], key[a]), cmp.Compare(math.Abs(q.Value[b]), math.Abs(q.Value[a])), cmp.Compare(a, b))
 	})
 }
 
-func (o Options) cost(q audit.Question, c int32) float64 {
+// CostOf is what it costs to hold a cell back.
+func (o Options) CostOf(q audit.Question, c int32) float64 {
 	v := math.Abs(q.Value[c])
 	switch {
 	case o.Own != nil:

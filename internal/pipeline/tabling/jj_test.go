@@ -1,0 +1,146 @@
+package tabling
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+)
+
+const jjTables = "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\nreport: {jj: %s/t.jj}\n" +
+	"tables: [{name: t, rows: [a, b], value: v, decimals: 1, unsafe: [{threshold: 2}], interval: {absolute: 1.5}, protect: {PROTECT}}]\n"
+
+// jjOf is the file of a table of two rows and three columns, one cell of one record, 2.5, and one
+// empty.
+func jjOf(t *testing.T, protect string) (dir, text string) {
+	t.Helper()
+	dir = t.TempDir()
+	write(t, dir, "in.csv", "a,b,v\nx,p,2.5\nx,q,3\nx,q,4.5\ny,p,2\ny,p,4\ny,q,1\ny,q,3.5\ny,r,8\ny,r,1\n")
+	if _, err := run(t, dir, strings.ReplaceAll(jjTables, "PROTECT", protect)); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "t.jj"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatal(err, info)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "t.jj"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, string(b)
+}
+
+// The cells of nothing held back, by hand: value, cost, status, what is known of the least and the
+// greatest, protection; then the sums, of columns and of rows. It is written of a table that is
+// withheld, too.
+func TestJJByHand(t *testing.T) {
+	const want = `0
+12
+0 29.5 1 s 0.0 29.5 0.0000 0.0000 0.0
+1 8.5 1 s 0.0 29.5 0.0000 0.0000 0.0
+2 12.0 1 s 0.0 29.5 0.0000 0.0000 0.0
+3 9.0 1 s 0.0 29.5 0.0000 0.0000 0.0
+4 10.0 1 s 0.0 29.5 0.0000 0.0000 0.0
+5 2.5 1 u 0.0 29.5 1.5000 1.5000 0.0
+6 7.5 1 s 0.0 29.5 0.0000 0.0000 0.0
+7 0.0 1 z 0.0 29.5 0.0000 0.0000 0.0
+8 19.5 1 s 0.0 29.5 0.0000 0.0000 0.0
+9 6.0 1 s 0.0 29.5 0.0000 0.0000 0.0
+10 4.5 1 s 0.0 29.5 0.0000 0.0000 0.0
+11 9.0 1 s 0.0 29.5 0.0000 0.0000 0.0
+7
+0 3 : 0 (-1) 4 (1) 8 (1)
+0 3 : 1 (-1) 5 (1) 9 (1)
+0 3 : 2 (-1) 6 (1) 10 (1)
+0 3 : 3 (-1) 7 (1) 11 (1)
+0 4 : 0 (-1) 1 (1) 2 (1) 3 (1)
+0 4 : 4 (-1) 5 (1) 6 (1) 7 (1)
+0 4 : 8 (-1) 9 (1) 10 (1) 11 (1)
+`
+	if _, text := jjOf(t, "none: {}"); text != want {
+		t.Errorf("%s\nwant %s", text, want)
+	}
+	// Held back: with every cell that is not 0 known to be at least one unit, 0.1, and costs by value.
+	_, text := jjOf(t, "suppress: {cost: value}")
+	lines := strings.Split(text, "\n")
+	for i, want := range map[int]string{
+		2: "0 29.5 295 s 0.1 29.5 0.0000 0.0000 0.0", 7: "5 2.5 25 u 0.1 29.5 1.5000 1.5000 0.0", 9: "7 0.0 0 z 0.0 29.5 0.0000 0.0000 0.0",
+		8: "6 7.5 75 m 0.1 29.5 0.0000 0.0000 0.0", 11: "9 6.0 60 m 0.1 29.5 0.0000 0.0000 0.0", 12: "10 4.5 45 m 0.1 29.5 0.0000 0.0000 0.0",
+	} {
+		if lines[i] != want {
+			t.Errorf("line %d is %q, want %q", i+1, lines[i], want)
+		}
+	}
+	if _, text := jjOf(t, "suppress: {zeros: may}"); !strings.Contains(text, "\n7 0.0 1 s 0.0 ") && !strings.Contains(text, "\n7 0.0 1 m 0.0 ") {
+		t.Errorf("a 0 that may be held back: %s", text)
+	}
+}
+
+// What was written is judged as its tables were; a pattern that another tool might give is judged
+// by what it holds back; what is not of these records is refused by its cells, without a value.
+func TestForeignTablesAsJJ(t *testing.T) {
+	dir, own := jjOf(t, "suppress: {}")
+	audited := func(text string) (*Report, error) {
+		t.Helper()
+		write(t, dir, "other.JJ", text)
+		c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(jjTables, "PROTECT", "suppress: {}"), "%s", dir)), config.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Audit(t.Context(), c, filepath.Join(dir, "other.JJ"), pipeline.Options{})
+	}
+	rep, err := audited(own)
+	if err != nil || !rep.Gate.Passed || rep.Tables[0].Secondary != 3 || rep.Tables[0].Primary != 1 {
+		t.Fatalf("its own table: %v, %+v", err, rep)
+	}
+	rep, err = audited(strings.ReplaceAll(own, " m ", " s "))
+	if err != nil || rep.Gate.Passed || !slices.Equal(rep.Tables[0].Disclosed, []string{"a=x, b=p"}) {
+		t.Errorf("one cell held back: %v, %+v", err, rep)
+	}
+	if rep, err = audited(strings.ReplaceAll(own, " u ", " z ")); err != nil || rep.Gate.Passed || !slices.Contains(rep.Tables[0].Disclosed, "a=x, b=p") {
+		t.Errorf("an unsafe cell published: %v, %+v", err, rep)
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{"10 4.5 ", "10 4.6 ", "cell 10, a=y, b=q, has another value than the records give"},
+		{"0 4 : 8 (-1)", "0 4 : 4 (-1)", "the sum of a=y, b=total from a=y, b=p on is not there"},
+		{"0 4 : 8 (-1)", "0 4 : 4 (-1)", "a=x, b=total has a sum that the tables do not have"},
+		{" s ", " w ", "other.JJ:3: field 4 must be the status"},
+		{"\n12\n0 29.5", "\n13\n0 29.5 1 s 0 30 0 0 0\n1 29.5", "other.JJ:5: must be cell 2: cells stand in order"},
+		{own, "0\n1\n0 29.5 1 s 0 30 0 0 0\n0\n", "has 1 cells, must have the 12 of the tables"},
+		{own, "table,value\n", "other.JJ:1: must be 0"},
+	} {
+		_, err := audited(strings.ReplaceAll(own, c.from, c.to))
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "4.5") || strings.Contains(err.Error(), "29.5") {
+			t.Errorf("%q: %v, want %q", c.to, err, c.want)
+		}
+	}
+	two, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll("version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\ntables: [{name: t, rows: [a, b], value: v, protect: {none: {}}}, {name: n, rows: [a], protect: {none: {}}}]\n", "%s", dir)), config.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Audit(t.Context(), two, filepath.Join(dir, "t.jj"), pipeline.Options{}); err == nil || !strings.Contains(err.Error(), "must be CSV, where tables are of several values") {
+		t.Error(err)
+	}
+	if _, err := Audit(t.Context(), two, filepath.Join(dir, "gone.jj"), pipeline.Options{}); err == nil {
+		t.Error("a file that is not there is read")
+	}
+}
+
+// Bounds hold every value and what protection asks for (1.5, of whole units 2), also where values are
+// negative.
+func TestJJOfNegativeValues(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "in.csv", "a,b,v\nx,p,-2\nx,q,3\nx,q,4\ny,p,2\ny,p,4\ny,q,1\ny,q,-30\n")
+	text := strings.ReplaceAll(strings.ReplaceAll(jjTables, "PROTECT", "none: {}"), "decimals: 1,", "decimals: 0, absolute: true,")
+	if _, err := run(t, dir, text); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "t.jj"))
+	if err != nil || !strings.Contains(string(b), " -2 1 u -460 460 2.000 2.000 0\n") {
+		t.Errorf("%v, %s", err, b)
+	}
+}

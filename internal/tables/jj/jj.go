@@ -1,0 +1,248 @@
+// Package jj reads and writes tables with their sums in the format JJ, in which τ-ARGUS hands
+// cells to its programs of secondary suppression, and these hand back which are held back
+// (writeJJFormat of sdcTable; JJFormat.cpp of τ-ARGUS). In text: a 0; the number of cells; a
+// line of each
+//
+//	number value cost status lower upper LPL UPL SPL
+//
+// numbers from 0 on, status s (may be held back), z (may not), u (unsafe) or m (held back for
+// others), what everybody knows of the value beforehand, and the protection levels, how
+// far below and above the value what is inferred must reach, and how far apart its ends; the
+// number of sums; a line of each
+//
+//	0 4 : 0 (-1) 1 (1) 2 (1) 3 (1)
+//
+// with how many cells it has, its total and its parts.
+package jj
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/check"
+)
+
+// The statuses.
+const (
+	Safe      = 's'
+	Fixed     = 'z' // may not be held back
+	Unsafe    = 'u'
+	Secondary = 'm' // held back for others
+)
+
+// Cell is one cell; its number is its place.
+type Cell struct {
+	Value, Cost  float64
+	Status       byte
+	Lower, Upper float64 // known beforehand
+	Down, Up     float64 // lower and upper protection level
+	Sliding      float64
+}
+
+// Held reports whether a cell is held back.
+func (c *Cell) Held() bool { return c.Status == Unsafe || c.Status == Secondary }
+
+// Sum says that a cell is the sum of others.
+type Sum struct {
+	Total int32
+	Parts []int32
+}
+
+// Table is cells and their sums.
+type Table struct {
+	Cells []Cell
+	Sums  []Sum
+}
+
+// Write writes a table, values with as many decimals and protection levels with three more, as
+// τ-ARGUS does.
+func (t *Table) Write(out io.Writer, decimals int) error {
+	w := bufio.NewWriter(out)
+	number := func(v float64, more int) string { return strconv.FormatFloat(v, 'f', decimals+more, 64) }
+	fmt.Fprintf(w, "0\n%d\n", len(t.Cells))
+	for i, c := range t.Cells {
+		fmt.Fprintf(w, "%d %s %s %c %s %s %s %s %s\n", i, number(c.Value, 0), strconv.FormatFloat(c.Cost, 'f', -1, 64), c.Status,
+			number(c.Lower, 0), number(c.Upper, 0), number(c.Down, 3), number(c.Up, 3), number(c.Sliding, 0))
+	}
+	fmt.Fprintf(w, "%d\n", len(t.Sums))
+	for _, s := range t.Sums {
+		fmt.Fprintf(w, "0 %d : %d (-1)", len(s.Parts)+1, s.Total)
+		for _, p := range s.Parts {
+			fmt.Fprintf(w, " %d (1)", p)
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}
+
+// MaxCells is the most cells and sums that are read.
+const MaxCells = 1 << 30
+
+// mostWrong is how many lines are named.
+const mostWrong = 10
+
+// reader is a file while it is read.
+type reader struct {
+	in       *bufio.Reader
+	line     int
+	table    *Table
+	problems check.Problems
+	more     int
+}
+
+// Read reads a table. Everything that is wrong is returned at once, by line, the first lines of
+// it, and no value with it. Sums may stand in any order, and so may their cells.
+func Read(in io.Reader) (*Table, check.Problems) {
+	r := &reader{in: bufio.NewReader(in), table: &Table{}}
+	if kind, ok := r.next(); !ok || kind != "0" {
+		r.wrong("must be 0, the first line of the format JJ")
+		return nil, r.problems
+	}
+	cells, ok := r.count("cells")
+	for i := 0; ok && i < cells; i++ {
+		ok = r.cell(i)
+	}
+	sums := 0
+	if ok {
+		sums, ok = r.count("sums")
+	}
+	for i := 0; ok && i < sums; i++ {
+		ok = r.sum()
+	}
+	if ok {
+		if _, more := r.next(); more {
+			r.wrong("must not be there: all %d sums have been read", sums)
+		}
+	}
+	if r.more > 0 {
+		r.problems.Addf("", "and %d lines more", r.more)
+	}
+	if len(r.problems) > 0 {
+		return nil, r.problems
+	}
+	return r.table, nil
+}
+
+func (r *reader) wrong(format string, args ...any) {
+	if len(r.problems) == mostWrong {
+		r.more++
+		return
+	}
+	r.problems.Addf(strconv.Itoa(max(r.line, 1)), format, args...)
+}
+
+// next is the next line that is not empty; false at the end.
+func (r *reader) next() (string, bool) {
+	for {
+		text, err := r.in.ReadString('\n')
+		if text != "" {
+			r.line++
+		}
+		if text = strings.TrimSpace(text); text != "" {
+			return text, true
+		}
+		if err != nil {
+			return "", false
+		}
+	}
+}
+
+// need is a line that must be there; what says of what.
+func (r *reader) need(what string) (string, bool) {
+	text, ok := r.next()
+	if !ok {
+		r.line++
+		r.wrong("the file ends here, must have %s", what)
+	}
+	return text, ok
+}
+
+func (r *reader) count(of string) (int, bool) {
+	text, ok := r.need("the number of " + of)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > MaxCells {
+		r.wrong("must be the number of %s, at most %d", of, MaxCells)
+		return 0, false
+	}
+	return n, true
+}
+
+// cell reads cell i; false where the file ends.
+func (r *reader) cell(i int) bool {
+	text, ok := r.need(fmt.Sprintf("cell %d", i))
+	if !ok {
+		return false
+	}
+	f := strings.Fields(text)
+	if len(f) != 9 {
+		r.wrong("must be a cell of 9 fields, got %d", len(f))
+		r.table.Cells = append(r.table.Cells, Cell{})
+		return true
+	}
+	var c Cell
+	if n, err := strconv.Atoi(f[0]); err != nil || n != i {
+		r.wrong("must be cell %d: cells stand in order, from 0 on", i)
+	}
+	for k, to := range map[int]*float64{1: &c.Value, 2: &c.Cost, 4: &c.Lower, 5: &c.Upper, 6: &c.Down, 7: &c.Up, 8: &c.Sliding} {
+		v, err := strconv.ParseFloat(f[k], 64)
+		if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
+			r.wrong("field %d must be a number", k+1)
+		}
+		*to = v
+	}
+	if c.Status = f[3][0]; len(f[3]) != 1 || !strings.Contains("szum", f[3]) {
+		r.wrong("field 4 must be the status s, z, u or m")
+	}
+	r.table.Cells = append(r.table.Cells, c)
+	return true
+}
+
+// sum reads a sum; false where the file ends.
+func (r *reader) sum() bool {
+	text, ok := r.need("another sum")
+	if !ok {
+		return false
+	}
+	f := strings.Fields(text)
+	if len(f) < 3 || f[2] != ":" {
+		r.wrong("must be a sum: 0, the number of its cells, a colon, its cells")
+		return true
+	}
+	if v, err := strconv.ParseFloat(f[0], 64); err != nil || v != 0 {
+		r.wrong("must begin with 0: cells add up to their total, and nothing else is read")
+	}
+	if n, err := strconv.Atoi(f[1]); err != nil || len(f) != 3+2*n || n < 2 {
+		r.wrong("must have as many cells as it says, at least 2")
+		return true
+	}
+	s := Sum{Total: -1}
+	for k := 3; k < len(f); k += 2 {
+		cell, err := strconv.Atoi(f[k])
+		if err != nil || cell < 0 || cell >= len(r.table.Cells) {
+			r.wrong("field %d must be the number of a cell, less than %d", k+1, len(r.table.Cells))
+			return true
+		}
+		switch weight := f[k+1]; {
+		case weight == "(-1)" && s.Total < 0:
+			s.Total = int32(cell)
+		case weight == "(1)":
+			s.Parts = append(s.Parts, int32(cell))
+		default:
+			r.wrong("field %d must be (1), or once (-1), of the total", k+2)
+			return true
+		}
+	}
+	if s.Total < 0 {
+		r.wrong("must have a total, of weight (-1)")
+		return true
+	}
+	r.table.Sums = append(r.table.Sums, s)
+	return true
+}
