@@ -87,9 +87,8 @@ func New(o Options) (*Accumulator, error) {
 // Records returns how many pairs have been added.
 func (a *Accumulator) Records() int64 { return a.records }
 
-// Add takes in the pairs of a masked block; rejected records are skipped. A
-// value that is null, NaN or infinite counts as null. Blocks may come in any
-// order; ascending places are fastest.
+// Add adds the pairs of a masked block; rejected records are skipped. A value that is null, NaN
+// or infinite counts as null. Blocks may come in any order; ascending places are fastest.
 func (a *Accumulator) Add(b *microdata.Block) { a.add(b, nil) }
 
 // add also offers the records to a second sample with the same priorities.
@@ -262,8 +261,8 @@ func (a *Accumulator) keyedWords(dst []uint64, scope string, r keystream.Records
 	s.Words(dst, r)
 }
 
-// Merge adds what o has seen; o stays as it is. The two must have been made
-// with the same key, columns, sample and extremes.
+// Merge adds the pairs of o, which it does not change. Both must have been made with the same
+// key, columns, sample and extremes.
 func (a *Accumulator) Merge(o *Accumulator) error {
 	if err := a.matches(o); err != nil {
 		return err
@@ -309,8 +308,8 @@ func (a *Accumulator) matches(o *Accumulator) error {
 	return nil
 }
 
-// SetExchange makes Measure ask x of records known by their index, and take replicates
-// of the masks that move nothing, for what does not look at the record.
+// SetExchange makes Measure use x for records known by their index, and replicates of the masks
+// without swaps for all figures that do not depend on the record.
 func (a *Accumulator) SetExchange(x Exchange, replicate func(m int) Masker) {
 	a.opts.Exchange, a.opts.Replicate, a.opts.Mixes = x, replicate, false
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
 )
 
-// Bracket is a narrow interval of original values in which the record lies that
-// holds a target, where the accumulator does not keep all records.
+// Bracket is a narrow interval of original values that contains a target, for an accumulator
+// that does not keep all records.
 type Bracket struct {
 	Column, Target string
 	Rank           int64 // of the target among the values in the interval, from 1
@@ -19,8 +19,8 @@ type Bracket struct {
 // Holds reports whether a value lies in the interval.
 func (b *Bracket) Holds(x float64) bool { return tally.BinCode(x) == b.code }
 
-// Brackets returns where the targets of a masked column lie; none where the sample
-// holds all records or the column is not counted.
+// Brackets returns the intervals that contain the targets of a masked column; nil if the sample
+// holds all records or the values of the column are not counted.
 func (a *Accumulator) Brackets(column string) []Bracket {
 	c := slices.IndexFunc(a.opts.Columns, func(c Column) bool { return c.Name == column })
 	if c < 0 || a.columns[c].counts == nil || a.columns[c].counts.X.N == 0 || int64(a.sample.Len()) == a.records {

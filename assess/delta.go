@@ -6,17 +6,15 @@ import (
 	"math"
 )
 
-// Delta returns an empty accumulator for records that a has not seen and that may
-// have to be forgotten again: those of an open transaction. It keeps of them only
-// what a would keep, so that of a long stream it stays small: its sample admits
-// the priorities that a's sample still admits, its extremes those that a's would.
-// a.Merge of it gives what adding the records to a would have given: counts,
-// sample, extremes and tallies to the bit, sums but for rounding.
+// Delta returns an empty accumulator for records that are not in a and may have to be dropped
+// again, such as those of an open transaction. It keeps only what a would keep, so it stays
+// small in a long stream: its sample admits the priorities that a's sample still admits, its
+// extremes those that a's extremes admit. After a.Merge of the delta, a is as if the records
+// had been added to it: counts, sample, extremes and tallies to the bit, sums up to rounding.
 //
-// What a delta leaves out is missing from any accumulator but a: it is to be
-// merged into a, or into what a is merged into (Merged), and to be measured only
-// there. It is made for a as a is now; what is added to a afterwards does no
-// harm, as a only admits less then.
+// Merge a delta only into a, or together with a (Merged), and measure only the result: any
+// other accumulator would lack what the delta leaves out. Records may be added to a after
+// Delta, because a then only admits less.
 func (a *Accumulator) Delta() (*Accumulator, error) {
 	d, err := New(a.opts)
 	if err != nil {
@@ -27,8 +25,8 @@ func (a *Accumulator) Delta() (*Accumulator, error) {
 	return d, nil
 }
 
-// Renew empties d, which a.Delta has made, for the next records: as a fresh Delta,
-// with the memory of the old one.
+// Renew empties d, a delta of a, for the next records. It is like a new Delta, but reuses
+// memory.
 func (a *Accumulator) Renew(d *Accumulator) error {
 	if d == a {
 		return errors.New("assess: an accumulator is no delta of itself")
@@ -76,7 +74,7 @@ func (a *Accumulator) bound(d *Accumulator) {
 	}
 }
 
-// Merged returns the merge of the parts, which stay as they are: wholes and their
+// Merged returns the merge of the parts, which it does not change: accumulators and their
 // deltas, of one partition or of several.
 func Merged(o Options, parts ...*Accumulator) (*Accumulator, error) {
 	total, err := New(o)

@@ -1,14 +1,12 @@
-// Package assess measures a release: disclosure risk R and data utility U of
-// pairs (original, released), their moments and correlations, snapshots while
-// a run lasts, and the gate's verdict. The measures are those of Duncan,
-// Keller-McNulty and Stokes (2004).
+// Package assess measures a release: disclosure risk R and data utility U of pairs (original,
+// released), their moments and correlations, snapshots during a run, and the gate's verdict.
+// The measures are those of Duncan, Keller-McNulty and Stokes (2004).
 //
-// An Accumulator takes the pairs block by block, holds what can be held
-// exactly (moments, covariances, squared differences, the most extreme
-// records), counts of the values in narrow bins, from which percentiles come,
-// and a keyed bottom-k sample of records for the rest (replicates). Accumulators
-// merge: however the data were split, the total is the same. The package reads
-// and writes nothing and knows no file format.
+// An Accumulator takes the pairs block by block. It keeps exact moments, covariances, squared
+// differences and the most extreme records; counts of the values in narrow bins, for
+// percentiles; and a keyed bottom-k sample of records, for replicates. Accumulators can be
+// merged: the total does not depend on how the data were split. The package does no I/O and
+// knows no file format.
 //
 // Map of the files, each of which calls only those named before it: measures.go, rule.go,
 // law.go, options.go (what is asked, what comes out); columns.go, kernels.go,

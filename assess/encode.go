@@ -18,8 +18,8 @@ const (
 	encodingVersion = 6
 )
 
-// MarshalBinary encodes what has been added, so that another process can take
-// it up with UnmarshalBinary. It is as confidential as the original data.
+// MarshalBinary encodes the accumulator, so that another process can continue with
+// UnmarshalBinary. The result is as confidential as the original data.
 func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	a.sample.Settle()
 	e := wire.Encoder(make([]byte, 0, 256+a.sample.Len()*(16+8*a.layout.Width())))
@@ -75,9 +75,9 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 
 var errEncoding = errors.New("assess: encoded accumulator is damaged or cut short")
 
-// UnmarshalBinary replaces what a holds by what MarshalBinary wrote. a must
-// have been made by New with the same key, columns, carried columns, sample and
-// extremes. On an error a is unchanged.
+// UnmarshalBinary replaces the content of a by that which MarshalBinary encoded. a must have
+// been made by New with the same key, columns, carried columns, sample and extremes. On an
+// error a is unchanged.
 func (a *Accumulator) UnmarshalBinary(data []byte) error {
 	if a.opts.Columns == nil {
 		return errors.New("assess: an accumulator must be made by New before it is decoded")

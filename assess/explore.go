@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
 )
 
-// Exploration is a grid of masks that are tried on data which are not released:
-// the points of an R-U map.
+// Exploration is a grid of masks that are evaluated without a release: the points of an R-U
+// map.
 type Exploration struct {
 	Points int
 
@@ -39,8 +39,8 @@ type Exploration struct {
 	Done func(points int) // called after a replicate of so many points, from several goroutines; may be nil
 }
 
-// Explored is what was found of one masked column at one point. The realised R
-// and U are NaN: nothing was released.
+// Explored is the result for one masked column at one point. The realised R and U are NaN,
+// because nothing was released.
 type Explored struct {
 	Column  string
 	Utility Utility
@@ -63,12 +63,11 @@ type ExploredGroup struct {
 // the draws are made again.
 const answersAtOnce = 400_000
 
-// Explore replicates the masks of every point on what has been added, of which
-// the released values are left aside, and returns by point what was found of every
-// masked column. Where the sample holds all records, R and U are those that
-// Measure would find of a release with the same replicates. Where it does not, they
-// are what Measure finds with the same laws; groups are then groups of the sample, and
-// approximate. Masks that move values between records need the whole data.
+// Explore applies replicates of the masks of every point to the original values added so far,
+// and returns the results by point for every masked column. If the sample holds all records, R
+// and U are those that Measure would return for a release with the same replicates. Otherwise
+// they are those of Measure with the same laws; groups are then groups of the sample, and
+// approximate. Masks that move values between records need all records in the sample.
 func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored, error) {
 	r := a.reckon(true)
 	switch {

@@ -1,10 +1,10 @@
 package assess
 
-// Judge holds a release's measures against the rules. A rule whose measure is
-// missing or not a number does not hold; one that is known from a sample must hold at
-// the unsafe end of its interval (Risk.Upper, Utility.Lower). Where there are rules, a
-// column of which more values leave as they are than its masks explain breaks one that
-// nobody wrote.
+// Judge compares a release's measures with the rules. A rule whose measure is missing or not a
+// number fails; for a sampled or approximate measure the less safe end of its interval is
+// compared (Risk.Upper, Utility.Lower). Without a rule max_unchanged for a masked column, the
+// gate also fails if more of its values are unchanged than its masks explain or AllowUnchanged
+// permits.
 func Judge(rules []Rule, m *Measures) Verdict {
 	v := Verdict{Passed: true, Rules: []RuleVerdict{}}
 	for _, r := range rules {

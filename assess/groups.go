@@ -13,11 +13,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// MaxGroups bounds what a report of groups can mean.
+// MaxGroups is the greatest number of groups of Exploration.By.
 const MaxGroups = 1000
 
-// ErrGroups is returned by Explore where Exploration.By forms more than MaxGroups
-// groups.
+// ErrGroups is returned by Explore if Exploration.By forms more than MaxGroups groups.
 var ErrGroups = fmt.Errorf("assess: explore: by: must form at most %d groups", MaxGroups)
 
 // formed returns the groups, in the order of their codes.

@@ -7,8 +7,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
 )
 
-// OrderWarning says that the order of the records tells of a column what its masks
-// do not; "" where it does not.
+// OrderWarning returns a warning if the order of the records discloses more about a column than
+// its masked values do; otherwise "".
 func (c *ColumnMeasures) OrderWarning() string {
 	var order, index *Risk
 	for i := range c.Risk {

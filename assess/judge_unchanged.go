@@ -25,8 +25,8 @@ func (c *ColumnMeasures) tooManyUnchanged(allowed *float64) bool {
 	return allowed == nil || !(c.unchangedShare() <= *allowed)
 }
 
-// UnchangedWarning says in words that more values of a column leave as they are
-// than its masks explain; "" where that is not so.
+// UnchangedWarning returns a warning if more values of a column are released unchanged than its
+// masks explain; otherwise "".
 func (c *ColumnMeasures) UnchangedWarning() string {
 	if !c.UnchangedExcess {
 		return ""

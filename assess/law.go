@@ -1,8 +1,8 @@
 package assess
 
-// Law is what the masks of record scope make of one value of one column: the law of
-// the released value y given the original x, over the randomness of the masks.
-// transform.Law is one. It may be used by several goroutines.
+// Law is the distribution of the released value y of a column given the original value x, over
+// the randomness of the masks of record scope. transform.Law implements it. It must be safe for
+// concurrent use.
 type Law interface {
 	// Moments returns E(y − x) and E(y − x)².
 	Moments(x float64) (shift, square float64)

@@ -6,10 +6,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
 )
 
-// Masked applies masks to the originals of the sample, as those of a replicate, and
-// returns the pairs that they make, in place of those of a release: what is not known of
-// the sums of a release can so be measured of masks that are tried. Where masks move
-// values between records the sample must hold all of them.
+// Masked applies the masks of a replicate to the originals of the sample and returns the pairs,
+// in place of those of a release. It serves measures that need pairs, for masks that are only
+// explored. If masks move values between records, the sample must hold all records.
 func (a *Accumulator) Masked(mask Masker) (Pairs, error) {
 	p := a.Pairs()
 	planner := &replicate.Planner{Of: a.layout, Data: a.held()}

@@ -9,9 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
 )
 
-// Measure evaluates what has been added so far. Replicates run on all cores;
-// the result does not depend on their number. It returns the context's error,
-// or that of a mask.
+// Measure computes the measures of all pairs added so far. Replicates run on all cores; the
+// result does not depend on the number of cores. The error is that of the context or of a mask.
 //
 // Where the sample holds all pairs, replicates are made on the whole data, as
 // docs/methods.md, section 3, says. Where it does not, they are made on the sample, or on parts

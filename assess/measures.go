@@ -158,26 +158,25 @@ func (m *Measures) Column(name string) *ColumnMeasures {
 	return nil
 }
 
-// Order says of a column how much the order of the records tells of it.
+// Order describes how much the order of the records discloses about a column.
 type Order struct {
 	// Descents is the share of descents among neighbours with different original
 	// values, ½ in a shuffled file, and Autocorrelation the lag-1 autocorrelation
 	// of the ranks of the original values, 0 there.
 	Descents        Float `json:"descents" doc:"share of descents among neighbours with different original values, 1/2 in a shuffled file"`
 	Autocorrelation Float `json:"autocorrelation" doc:"lag-1 autocorrelation of the ranks of the original values, 0 in a shuffled file"`
-	// Departs says whether the source departs from a shuffled file.
+	// Departs is true if the source departs from a shuffled file.
 	Departs bool `json:"departs" doc:"whether the source departs from a shuffled file"`
-	// Fit is the fit that comes nearest to the original values where it departs.
+	// Fit is the fit that is nearest to the original values, if the source departs.
 	Fit string `json:"fit,omitempty" doc:"the fit that comes nearest to the original values"`
 	// Shuffled says that the release has its records in another order, so that
 	// nothing of this can be seen in it.
 	Shuffled bool `json:"shuffled,omitempty" doc:"whether the release has its records in an order of its own"`
 }
 
-// Identity is what the gate must know of identity disclosure: whether respondents
-// can be found in the release. What is NaN or nil was not measured. The measures
-// are those of internal/intruder; this package makes none of them. RespondentMeasures
-// says what each is.
+// Identity holds the measures of identity disclosure for the gate: whether respondents can be
+// found in the release. A measure that is NaN or nil was not computed. The measures come from
+// internal/intruder; RespondentMeasures describes each of them.
 type Identity struct {
 	Linked            Float // share of the targets whose nearest released record is their own
 	CorrectLinks      Float // targets that the Bayesian intruder links rightly
@@ -195,8 +194,8 @@ type Identity struct {
 	// AttributeDisclosure is what the share of right guesses of synthetic values of the records that
 	// models learnt from may be above that of the records that were set aside.
 	AttributeDisclosure Float
-	KS      Float // greatest distance of a numeric column's distributions
-	Overlap Float // least mean overlap of the confidence intervals of a regression
+	KS                  Float // greatest distance of a numeric column's distributions
+	Overlap             Float // least mean overlap of the confidence intervals of a regression
 	// Sampled says that not all records were looked at. The least k, the greatest
 	// risk, the replicated uniques and the attribute disclosure are then NaN: a record that was not drawn may decide them.
 	Sampled bool
@@ -207,9 +206,8 @@ type Identity struct {
 	InvertedBy []string
 }
 
-// KnowledgeOrder is the state of a snooper who has the records in the order of the
-// source: τ̂ is a fit of the released values along that order. Its target is the
-// typical one.
+// KnowledgeOrder is the knowledge state of a snooper who has the records in the order of the
+// source: τ̂ is a fit of the released values along that order. Its target is the typical one.
 const KnowledgeOrder = "order"
 
 // The knowledge states of docs/methods.md, section 2, as reports name them.
@@ -222,11 +220,11 @@ const (
 // knowledges lists the knowledge states in the order of reports.
 var knowledges = []string{KnowledgeMean, KnowledgeIndex, KnowledgePosition, KnowledgeOrder}
 
-// TargetTypical is the target that is any record of the sample, Duncan et al.
-// (2004) eq. 3 under knowledge of the mean.
+// TargetTypical is the target "any record of the sample": Duncan et al. (2004), eq. 3 under
+// knowledge of the mean.
 const TargetTypical = "typical"
 
-// Sides on which a figure errs that is not known to a stated accuracy.
+// The possible direction of the error of an approximate figure.
 const (
 	ErrsSafe   = "safe"   // R is not understated, or U not overstated
 	ErrsEither = "either" // it may be off on either side

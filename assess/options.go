@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Masker makes one replicate: the masks of the release with draws of its own.
-// transform.Chain is one.
+// Masker makes one replicate: the masks of the release with other draws. transform.Chain
+// implements it.
 type Masker interface {
 	NeedsSurvey() bool
 	Survey(b *microdata.Block) error
@@ -20,9 +20,9 @@ type Masker interface {
 	Apply(b *microdata.Block) error
 }
 
-// Unfit is an error of masks that cannot work on the records that they are shown: too few in
-// a group, a column of one value. Of a part of the records, or of those up to a snapshot, it does
-// not speak against all: R and U are then those of the release alone.
+// Unfit is an error of masks that cannot work with the given records: too few in a group, a
+// column with one value only. If it concerns a part of the records, or those up to a snapshot,
+// the masks may still work with all records; R and U are then those of the release alone.
 type Unfit interface {
 	error
 	UnfitData()
@@ -171,24 +171,26 @@ func (o *Options) layout() sample.Layout {
 	return l
 }
 
-// Keeping says how many values of a column leave as they are by the law of its masks:
-// Share is the probability that an original value does, Most the greatest share of
-// a column that the law explains. With Changes it explains nothing where all values stay.
+// Keeping gives the share of a column's values that are released unchanged by the law of its
+// masks: Share is the probability for an original value, Most the greatest share of a column
+// that the law explains. If Changes is true, the law explains nothing in a column whose values
+// are all unchanged.
 type Keeping struct {
 	Share   func(x float64) float64
 	Most    float64
 	Changes bool
 }
 
-// Exchange tells what swaps do to records known by their index: the expected square of
-// x − y, over the pairing of partners and every other mask, and its standard error.
+// Exchange describes the effect of swaps on records known by their index: the expected square
+// of x − y, over the pairing of partners and every other mask, and its standard error.
 type Exchange interface {
-	// Typical is the mean over all records.
+	// Typical returns the mean over all records and its standard error; ok is false if it is
+	// not known.
 	Typical(column string) (square, se float64, ok bool)
-	// At is that of the record which holds a target, the original value tau. The record
-	// is named by its place; row is −1 where only the target is known.
+	// At returns the figure of the record that holds a target, the original value tau. The
+	// record is given by its place; row is −1 if only the target is known.
 	At(column, target string, tau float64, scope string, stream int, row int64) (square, se float64, ok bool)
-	// Group is the mean over n records, each named by its place.
+	// Group returns the mean over n records, each given by its place.
 	Group(column string, n int, record func(i int) (scope string, stream int, row int64)) (square, se float64, ok bool)
 }
 

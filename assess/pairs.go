@@ -7,9 +7,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Pairs are the records of an accumulator's sample, in the order of place, for
-// measures that this package does not make. Values are shared and must not be
-// changed; they hold until the accumulator is added to.
+// Pairs are the records of an accumulator's sample, in the order of place, for measures outside
+// this package. Values are shared and must not be changed; they are valid until the next Add to
+// the accumulator.
 type Pairs struct {
 	Records  int64 // that were assessed
 	Complete bool  // whether these are all of them
@@ -25,11 +25,11 @@ type Pairs struct {
 	// Options.Released does not list a column its entry is nil.
 	CarriedReleased [][]float64
 
-	// Place says where record i is: in which scope and stream, and where in that.
+	// Place returns the scope and stream of record i, and its place there.
 	Place func(i int) (scope string, stream int, place int64)
 }
 
-// Pairs returns what the sample holds.
+// Pairs returns the pairs of the sample.
 func (a *Accumulator) Pairs() Pairs {
 	a.sample.Settle()
 	p := Pairs{Records: a.records, Complete: int64(a.sample.Len()) == a.records, CarriedColumns: a.opts.Carry}
@@ -51,8 +51,8 @@ func (a *Accumulator) Pairs() Pairs {
 	return p
 }
 
-// Code is the number that stands for the value of record i of a carried column in
-// what Explore says of groups: the value of a column in Numbers form, else a
-// number that is equal for equal values and, but for a chance of 2⁻⁵³ a pair,
-// different for different ones; NaN for null.
+// Code returns the number that represents the value of record i of a carried column in the
+// groups of Explore. For a column in Numbers form it is the value. For other columns equal
+// values have equal codes, and different values have different codes except with probability
+// 2⁻⁵³ per pair. The code of null is NaN.
 func Code(c *microdata.Column, i int) float64 { return cell.Code(c, i) }

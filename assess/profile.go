@@ -22,9 +22,8 @@ import (
 // ProfileSchema names the form of a profile file.
 const ProfileSchema = "sdlfilter.profile/1"
 
-// Profile describes the numeric columns of a data set before masking: what a
-// stream's configuration needs to know of data that are not there yet. It is
-// confidential.
+// Profile describes the numeric columns of a data set before masking, for the configuration of
+// streams whose data are not there yet. It is confidential.
 type Profile struct {
 	Schema      string          `yaml:"schema"` // ProfileSchema
 	Records     int64           `yaml:"records"`
@@ -35,14 +34,14 @@ type Profile struct {
 	Covariance [][]float64 `yaml:"covariance,flow"`
 }
 
-// What the quantiles of a profile were computed from.
+// The data from which the quantiles of a profile were computed.
 const (
 	QuantilesOfAll    = "all records"
 	QuantilesOfSample = "a sample of 100000 records"
 )
 
-// ColumnProfile describes one column, in its unit. What a column without values
-// does not have is .nan in the file.
+// ColumnProfile describes one column, in its unit. A figure that a column without values does
+// not have is .nan in the file.
 type ColumnProfile struct {
 	Name      string     `yaml:"name"`
 	Unit      string     `yaml:"unit,omitempty"`
@@ -158,8 +157,8 @@ func NewProfiler(columns []Column) *Profiler {
 	return p
 }
 
-// Add takes in the original values of a block. Rejected records are skipped,
-// and null, NaN and infinite values count as null.
+// Add adds the original values of a block. Rejected records are skipped, and null, NaN and
+// infinite values count as null.
 func (p *Profiler) Add(b *microdata.Block) {
 	if b.N == 0 {
 		return
@@ -268,8 +267,8 @@ func (p *Profiler) offer(b *microdata.Block, keep microdata.Bitmap) {
 	p.sample.Bound()
 }
 
-// Merge adds what o has seen, for profiles that are made of parts of the data side by
-// side. It returns an error where the two were not made for the same columns.
+// Merge adds the values of o, for parts of the data that are profiled in parallel. It returns
+// an error if the two profilers have different columns.
 func (p *Profiler) Merge(o *Profiler) error {
 	if !slices.Equal(p.columns, o.columns) {
 		return errors.New("profile: merge: columns must be the same")

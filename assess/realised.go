@@ -10,10 +10,10 @@ import (
 // must be for its steward to be told.
 const worseByFactor = 10
 
-// RealisedRemark says that what the draws of this very release have made of a target is
-// worse than the rule by more than a factor of 10, while the gate judges what is expected
-// over releases; "" where it is not so. By how much is not said: with the released value
-// it would give the original away to whoever reads a log.
+// RealisedRemark returns a remark if the realised figure of a target is worse than the rule by
+// more than a factor of 10; otherwise "". (The gate judges expected figures.) The remark does
+// not give the size of the difference: together with the released value it would disclose the
+// original to readers of a log.
 func (r Rule) RealisedRemark(c *ColumnMeasures) string {
 	if c == nil || c.Name != r.Column || r.MaxRisk == nil && r.MinRMSE == nil {
 		return ""

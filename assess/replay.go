@@ -7,9 +7,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Replay shows the originals of all records again, in blocks of at most size, which
-// follow one another within a stream: what masks that are tried are to look at. It
-// returns false where the sample does not hold all records.
+// Replay passes the originals of all records to show, in blocks of at most size consecutive
+// records of a stream, for masks that need a first pass. It returns false if the sample does
+// not hold all records.
 func (a *Accumulator) Replay(size int, show func(b *microdata.Block) error) (bool, error) {
 	a.sample.Settle()
 	if int64(a.sample.Len()) != a.records {

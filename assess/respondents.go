@@ -7,12 +7,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// RespondentMeasure is a measure about the respondents that a gate rule can limit.
-// What the gate, the configuration, the report and its pages know of it is here;
-// its number comes from internal/attack. A new measure is one more entry, a field in
-// Rule and one in Identity, and the line in internal/attack that takes it. What an entry
-// leaves out is answered strictly: without FromSample it is not measured of a sample, and
-// without a line in internal/attack not at all, so that its rule does not hold.
+// RespondentMeasure is a measure about respondents that a gate rule can limit. It holds
+// everything that the gate, the configuration, the report and its pages need; the number comes
+// from internal/attack. A new measure is an entry here, a field in Rule, a field in Identity,
+// and a line in internal/attack. Missing declarations are treated strictly: without FromSample
+// the measure is not computed from a sample, and without a line in internal/attack it is not
+// computed at all, so that its rule fails.
 type RespondentMeasure struct {
 	Name  string // of the limit in a rule, and of the measure in the rule's verdict
 	Label string // of the figure at the head of a report
@@ -35,7 +35,7 @@ type RespondentMeasure struct {
 	number func(*Identity) *Float
 }
 
-// RespondentForm is how a measure about the respondents is written.
+// RespondentForm is the form in which a measure about respondents is written.
 type RespondentForm uint8
 
 // The forms.
@@ -148,13 +148,13 @@ func shareLimit(ps *check.Problems, name string, v float64) {
 	}
 }
 
-// Limit returns the limit that a rule sets on the measure, false where it sets none.
+// Limit returns the limit that a rule sets on the measure; false if it sets none.
 func (m *RespondentMeasure) Limit(r Rule) (float64, bool) { return m.limit(r) }
 
-// Found returns where an identity holds the measure.
+// Found returns the field of an Identity that holds the measure.
 func (m *RespondentMeasure) Found(id *Identity) *Float { return m.number(id) }
 
-// RespondentMeasureNamed returns the measure of a name; nil where there is none.
+// RespondentMeasureNamed returns the measure with this name; nil if there is none.
 func RespondentMeasureNamed(name string) *RespondentMeasure {
 	for i := range RespondentMeasures {
 		if RespondentMeasures[i].Name == name {
@@ -175,7 +175,7 @@ func (r Rule) limited() *RespondentMeasure {
 	return nil
 }
 
-// Unmeasured is an identity of which nothing was measured.
+// Unmeasured returns an Identity in which no measure was computed.
 func Unmeasured() *Identity {
 	id := new(Identity)
 	for i := range RespondentMeasures {
@@ -207,5 +207,5 @@ func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 	return v
 }
 
-// Identity reports whether the rule is about the respondents rather than a column.
+// Identity reports whether the rule limits a measure about respondents and not about a column.
 func (r Rule) Identity() bool { return r.limited() != nil }

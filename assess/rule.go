@@ -1,10 +1,9 @@
 package assess
 
-// Rule is what must hold of a release before it may leave. Exactly one limit is
-// given. MaxRisk, MinRMSE, MinEfficiency and MaxUnchanged are about a column, the others about
-// the respondents: see Identity. A rule without target or knowledge holds for all
-// of them: {column: wage, min_rmse: 5000} says that no target of wage may be known
-// to better than 5,000.
+// Rule is a condition on a release. It has exactly one limit. MaxRisk, MinRMSE, MinEfficiency
+// and MaxUnchanged limit a measure of a column, the others a measure about respondents
+// (Identity). A rule without target or knowledge applies to all of them: {column: wage,
+// min_rmse: 5000} means that no target of wage may be known to better than 5,000.
 type Rule struct {
 	Column        string   `yaml:"column" doc:"the column that the rule is about"`
 	Target        string   `yaml:"target" doc:"typical, min, p01, …, max; all where left out"`
@@ -32,14 +31,13 @@ type Rule struct {
 	MaxAttributeDisclosure *float64 `yaml:"max_attribute_disclosure" share:"whole" doc:"greatest share, 0 to 1, by which values of synthetic columns may be guessed more often of records that their models were fitted to than of those that were set aside, at two standard errors; needs assess.intruder.attribute and all records in the sample"`
 }
 
-// Verdict is what the gate says of a release.
+// Verdict is the gate's result for a release.
 type Verdict struct {
 	Passed bool          `json:"passed"`
 	Rules  []RuleVerdict `json:"rules"`
 }
 
-// RuleVerdict says whether one rule holds and, where it does not, what would
-// have to change.
+// RuleVerdict is the result of one rule and, if it failed, the advice what to change.
 type RuleVerdict struct {
 	Rule   string `json:"rule" doc:"the rule in words"` // the rule in words: "wage: R of max (index) at most 4e-05"
 	Column string `json:"column"`                       // "" for a rule about the respondents

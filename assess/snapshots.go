@@ -12,9 +12,8 @@ const (
 	defaultEvery = 100_000
 )
 
-// Snapshots keeps the assessment of a stream: of the window since the last
-// snapshot, and of the whole. It keeps no time; whoever drives it calls Take
-// when time is up.
+// Snapshots keeps the assessment of a stream: of the window since the last snapshot, and of the
+// whole. It has no clock; the caller decides when to call Take.
 type Snapshots struct {
 	every         int64
 	window, total *Accumulator
@@ -45,7 +44,7 @@ func NewSnapshots(o Options, every int64) (*Snapshots, error) {
 // Add takes in the pairs of a masked block, as Accumulator.Add does.
 func (s *Snapshots) Add(b *microdata.Block) { s.window.add(b, &s.total.sample) }
 
-// Due reports whether the window holds as many records as one should.
+// Due reports whether the window has reached its number of records.
 func (s *Snapshots) Due() bool { return s.window.records >= s.every }
 
 // Pending returns the number of records in the window.

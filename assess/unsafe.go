@@ -2,11 +2,9 @@ package assess
 
 import "math"
 
-// Upper is R as a gate judges it. Where R rests on a sample, or is not known to a
-// stated accuracy, that is the end of its interval at two standard errors on which
-// a release is the less safe: R = 1/D, so that the interval is one for D, and
-// where it reaches 0, R has no finite upper end. Of replicates of the whole data it is R
-// itself, to which the limits of a gate refer.
+// Upper returns the R that a gate judges. If R is sampled or approximate, this is the less safe
+// end of its interval of two standard errors. The interval is computed for D = 1/R; if it
+// includes 0, Upper is infinite. For replicates of the whole data it is R itself.
 func (k Risk) Upper() Float {
 	if !k.Sampled && !k.Approximate {
 		return k.R
@@ -25,8 +23,8 @@ func (k Risk) Upper() Float {
 	return Float(1 / room)
 }
 
-// Lower is EfficiencyGate as a gate judges it: where it rests on a sample, or is not
-// known to a stated accuracy, at the end of its interval at two standard errors.
+// Lower returns the EfficiencyGate that a gate judges: if it is sampled or approximate, the
+// lower end of its interval of two standard errors.
 func (u Utility) Lower() Float {
 	if !u.Sampled && !u.Approximate || u.SE == 0 {
 		return u.EfficiencyGate

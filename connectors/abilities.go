@@ -18,21 +18,20 @@ import (
 
 // Watched is a source that knows whether its data change while they are read.
 type Watched interface {
-	// Unchanged returns an error where the data are not what they were when Open
-	// looked at them: a file was written to, or files of a folder have come or gone.
-	// What was read is then no one state of the data. It is asked before and after
-	// every pass, and before what was made of the records is published.
+	// Unchanged returns an error if the data have changed since Open: a file was written to, or
+	// files of a folder were added or removed. The records read are then not one state of the
+	// data. It is called before and after every pass, and before results are published.
 	Unchanged() error
-	// Changed returns when the last change of the data was, as Open found them; zero
-	// where that is not known.
+	// Changed returns the time of the last change of the data before Open; the zero time if it
+	// is not known.
 	Changed() time.Time
 }
 
 // ErrUnwatched is the error of a source that does not know whether its data change.
 var ErrUnwatched = errors.New("the source does not say whether its data change while they are read, and a release of it cannot be answered for")
 
-// Unchanged returns an error where the data of a source have changed since it was
-// opened, and ErrUnwatched where it cannot say.
+// Unchanged returns an error if the data of a source have changed since it was opened, and
+// ErrUnwatched if the source cannot detect changes.
 func Unchanged(src Source) error {
 	if w, ok := src.(Watched); ok {
 		return w.Unchanged()
@@ -40,7 +39,7 @@ func Unchanged(src Source) error {
 	return ErrUnwatched
 }
 
-// Changed returns when the last change of the data was, zero where that is not known.
+// Changed returns the time of the last change of the data, the zero time if it is not known.
 func Changed(src Source) time.Time {
 	if w, ok := src.(Watched); ok {
 		return w.Changed()
@@ -48,15 +47,15 @@ func Changed(src Source) time.Time {
 	return time.Time{}
 }
 
-// Partitioned is a source that knows by what its records are grouped into streams.
+// Partitioned is a source that knows by which columns its records are grouped into streams.
 type Partitioned interface {
-	// PartitionKeys returns the columns whose values all records of one stream share,
-	// as those of a file in Hive folders key=value; nil where there are none.
+	// PartitionKeys returns the columns that have one value in all records of a stream, as the
+	// key=value folders of Hive give them; nil if there are none.
 	PartitionKeys() []string
 }
 
-// PartitionKeys returns the columns whose values the records of a stream share.
-// known is false where the source has several streams and does not say.
+// PartitionKeys returns the columns that have one value in all records of a stream. known is
+// false if the source has several streams and is not Partitioned.
 func PartitionKeys(src Source) (keys []string, known bool) {
 	if p, ok := src.(Partitioned); ok {
 		return p.PartitionKeys(), true
@@ -64,15 +63,15 @@ func PartitionKeys(src Source) (keys []string, known bool) {
 	return nil, len(src.Streams()) < 2
 }
 
-// Foldered is a source that knows whether its path stands for a folder of files.
+// Foldered is a source that knows whether its path is a folder of files.
 type Foldered interface {
 	// Folder reports whether the path is a folder or a glob, so that a release of
 	// files is a folder, also where there is one file in it.
 	Folder() bool
 }
 
-// Folder reports whether a source is a folder of files: one that does not say is
-// where it has several streams.
+// Folder reports whether a source is a folder of files. A source that is not Foldered counts as
+// a folder if it has several streams.
 func Folder(src Source) bool {
 	if f, ok := src.(Foldered); ok {
 		return f.Folder()
@@ -82,13 +81,13 @@ func Folder(src Source) bool {
 
 // Located is a source that knows which files it reads.
 type Located interface {
-	// At reports whether the path is that of a file which is read, or of a folder
-	// that it was found in; links are followed.
+	// At reports whether the path is a file that is read, or the folder in which it was found.
+	// Links are followed.
 	At(path string) (bool, error)
 }
 
-// At reports whether a source reads the file or the folder under a path; not where it
-// does not say.
+// At reports whether a source reads the file or folder of this path; false if the source is not
+// Located.
 func At(src Source, path string) (bool, error) {
 	if l, ok := src.(Located); ok {
 		return l.At(path)
@@ -96,9 +95,9 @@ func At(src Source, path string) (bool, error) {
 	return false, nil
 }
 
-// Spare returns an error where a release under the path would take the place of its
-// own source: a file that is read, or a folder that holds one.
-// The path - is standard output. A source that does not say is none of files.
+// Spare returns an error if a release with this path would overwrite its own source: a file
+// that is read, or a folder that contains one. The path - is standard output. A source that is
+// not Located is taken to have no files.
 func Spare(src Source, path string) error {
 	if path == "-" {
 		return nil
@@ -110,15 +109,15 @@ func Spare(src Source, path string) error {
 	return err
 }
 
-// Separated is a source whose records are cut into fields at a character.
+// Separated is a source whose fields are separated by a character.
 type Separated interface {
-	// Missplit returns the character at which the first records fall into more fields
-	// than at the configured one, "" where there is none such.
+	// Missplit returns a separator that cuts the first records into more fields than the
+	// configured one; "" if there is none.
 	Missplit() string
 }
 
-// Missplit returns the character at which a source should rather be cut into fields,
-// "" where there is none.
+// Missplit returns the separator that fits the source better than the configured one; "" if
+// there is none.
 func Missplit(src Source) string {
 	if s, ok := src.(Separated); ok {
 		return s.Missplit()
@@ -138,20 +137,20 @@ func InfersTypes(src Source) bool {
 	return ok && i.InfersTypes()
 }
 
-// JSONTexts is a source, or a reader of messages, of which columns of type string may
-// hold JSON text: objects, lists, or the values of a column of several types.
+// JSONTexts is a source, or a reader of messages, whose columns of type string may hold JSON
+// text: objects, lists, or the values of a column with several types.
 type JSONTexts interface {
 	JSONText(column int) bool
 }
 
-// JSONTextsOf returns who says which columns hold JSON text, nil where nobody does.
+// JSONTextsOf returns the source or reader as a JSONTexts; nil if it is none.
 func JSONTextsOf(of any) JSONTexts {
 	texts, _ := of.(JSONTexts)
 	return texts
 }
 
-// StreamNamed is a source whose blocks have other numbers of streams than the indexes
-// of Streams.
+// StreamNamed is a source whose blocks number their streams in another way than the indexes of
+// Streams.
 type StreamNamed interface {
 	StreamName(stream int) string
 }
@@ -167,12 +166,12 @@ func StreamName(src Source, stream int) string {
 	return "the source"
 }
 
-// Relocated is a source whose blocks are of other streams than those that they are stored
-// in.
+// Relocated is a source whose blocks belong to other streams than those in which they are
+// stored.
 type Relocated interface {
-	// StoredIn is the index, in Streams, of the stream that a block was read from.
+	// StoredIn returns the index, in Streams, of the stream from which a block was read.
 	StoredIn(b *microdata.Block) int
-	// NameOf names the stream of a block as messages should.
+	// NameOf returns the name of a block's stream, for messages.
 	NameOf(b *microdata.Block) string
 }
 
@@ -184,7 +183,7 @@ func StoredIn(src Source, b *microdata.Block) int {
 	return b.Stream
 }
 
-// NameOf names the stream of a block of a source.
+// NameOf returns the name of the stream that a block belongs to, for messages.
 func NameOf(src Source, b *microdata.Block) string {
 	if r, ok := src.(Relocated); ok {
 		return r.NameOf(b)
@@ -192,13 +191,14 @@ func NameOf(src Source, b *microdata.Block) string {
 	return StreamName(src, b.Stream)
 }
 
-// Acknowledged is a source that remembers, from run to run, what has been released.
+// Acknowledged is a source that stores from run to run which records have been released.
 type Acknowledged interface {
-	// Acknowledge says that what was read is released. It comes after Sink.Commit.
+	// Acknowledge stores that the records read are released. It is called after Sink.Commit.
 	Acknowledge(ctx context.Context) error
 }
 
-// Acknowledge tells a source that remembers it that what was read is released.
+// Acknowledge tells the source that the records read from it are released, if the source stores
+// this (Acknowledged). The error is that of the source.
 func Acknowledge(ctx context.Context, src Source) error {
 	if a, ok := src.(Acknowledged); ok {
 		return a.Acknowledge(ctx)
@@ -206,8 +206,7 @@ func Acknowledge(ctx context.Context, src Source) error {
 	return nil
 }
 
-// DeclaredColumn is a listed column, as the configuration knows it before any
-// message is seen.
+// DeclaredColumn is a column that the configuration lists, before any message is read.
 type DeclaredColumn struct {
 	Name     string // dotted for a member of a nested object
 	Withheld bool   // an identifier: never released
@@ -215,30 +214,30 @@ type DeclaredColumn struct {
 	Identity bool   // its values identify the respondent
 }
 
-// Declarable is the configuration of a source that has no schema of its own: its
-// columns are those that it is told of.
+// Declarable is the configuration of a source without a schema: its columns are the declared
+// ones.
 type Declarable interface {
-	// Declare tells the listed columns, what becomes of others, and with plain that
-	// the release goes where JSON text is no value. It comes before Open.
+	// Declare sets the listed columns. dropUnlisted says that other columns are left out, plain
+	// that the sink cannot write JSON text as a value. It is called before Open.
 	Declare(columns []DeclaredColumn, dropUnlisted, plain bool)
 }
 
-// DeclarableOf returns the configuration as one of a source that is told its columns,
-// nil where it is none.
+// DeclarableOf returns the configuration as a Declarable; nil if it is none.
 func DeclarableOf(config SourceConfig) Declarable {
 	d, _ := config.(Declarable)
 	return d
 }
 
-// Described is the configuration of a source or sink that is neither files nor topics.
+// Described is the configuration of a source or sink that consists neither of files nor of
+// topics, such as a database table.
 type Described interface {
-	// Describe names it for people, without what is secret. What Paths says of such a
-	// sink are names for messages too, no files.
+	// Describe returns a name for messages, without secrets. For such a sink, Paths returns
+	// names for messages too, and no paths of files.
 	Describe() string
 }
 
-// Description names a source or sink that is neither files nor topics, "" where it is
-// one of them.
+// Description returns the name of a source or sink that consists neither of files nor of
+// topics; "" for all others.
 func Description(config any) string {
 	if d, ok := config.(Described); ok {
 		return d.Describe()
@@ -246,19 +245,19 @@ func Description(config any) string {
 	return ""
 }
 
-// PipelineNamed is the configuration of a connector that goes by the pipeline's name.
+// PipelineNamed is the configuration of a connector that uses the name of the pipeline.
 type PipelineNamed interface {
 	SetPipeline(name string)
 }
 
 // SecretHolding is the configuration of a connector that has passwords.
 type SecretHolding interface {
-	// SetLookup says how environment variables are found.
+	// SetLookup sets the function that looks up environment variables.
 	SetLookup(lookup func(name string) (string, bool))
 }
 
-// Tell gives the configuration of a connector, where it has use for them, what is not
-// among its own fields: the pipeline's name, and how environment variables are found.
+// Tell passes two things to the configuration of a connector that uses them and has no fields
+// for them: the name of the pipeline, and the function that looks up environment variables.
 func Tell(config any, pipeline string, lookup func(name string) (string, bool)) {
 	if c, ok := config.(SecretHolding); ok && lookup != nil {
 		c.SetLookup(lookup)
@@ -268,8 +267,8 @@ func Tell(config any, pipeline string, lookup func(name string) (string, bool)) 
 	}
 }
 
-// StreamTaking is the configuration of a sink that can be released into without end,
-// one transaction after another.
+// StreamTaking is the configuration of a sink that can take a stream without end, one
+// transaction after another.
 type StreamTaking interface {
 	TakesStream() bool
 }
@@ -282,12 +281,12 @@ func TakesStream(config SinkConfig) bool {
 
 // KeyedByColumn is the configuration of a sink whose messages have a key.
 type KeyedByColumn interface {
-	// KeyColumn is the released column that becomes the key; "" where none does.
+	// KeyColumn returns the released column that becomes the key; "" if there is none.
 	KeyColumn() string
 }
 
-// KeyColumn is the released column that a sink has to have decoded because it becomes
-// the messages' key, "" where there is none.
+// KeyColumn returns the released column that becomes the key of messages and must therefore be
+// decoded; "" if there is none.
 func KeyColumn(config SinkConfig) string {
 	if k, ok := config.(KeyedByColumn); ok {
 		return k.KeyColumn()
@@ -295,15 +294,15 @@ func KeyColumn(config SinkConfig) string {
 	return ""
 }
 
-// JSONWriting is the configuration of a sink that can write JSON text as the value
-// that it is.
+// JSONWriting is the configuration of a sink that can write JSON text as a JSON value and not
+// as a string.
 type JSONWriting interface {
-	// WritesJSON reports whether it does, where the source is configured so.
+	// WritesJSON reports whether the sink does so with a source of this configuration.
 	WritesJSON(src SourceConfig) bool
 }
 
-// WritesJSON reports whether a sink writes JSON text as the value that it is. To one
-// that does not say, columns of several types are refused.
+// WritesJSON reports whether a sink writes JSON text as a JSON value and not as a string. If it
+// does not, columns with values of several types are refused.
 func WritesJSON(config SinkConfig, src SourceConfig) bool {
 	w, ok := config.(JSONWriting)
 	return ok && w.WritesJSON(src)
@@ -329,7 +328,7 @@ type Numbered interface {
 	Rows() bool
 }
 
-// NumberedOf returns the source as one of topics, nil where it is none.
+// NumberedOf returns the source as a Numbered; nil if it is not a source of topics.
 func NumberedOf(src Source) Numbered {
 	n, _ := src.(Numbered)
 	return n

@@ -1,7 +1,6 @@
-// Package connectors says what a source and a sink of microdata are. Each
-// format has a folder of its own below this one; connectortest holds the
-// contract test that every one of them passes, publish the files that appear
-// under their name only when they are complete.
+// Package connectors defines the interfaces of sources and sinks of microdata. Each format has
+// a folder of its own below this one. internal/connectortest holds the contract test that every
+// format passes; internal/publish writes files that get their name only when they are complete.
 //
 // A source is read in three steps so that the expensive one can run on many
 // goroutines: Reader.Next finds where the next run of records lies and is called
@@ -9,10 +8,10 @@
 // and the blocks are put back into order before Sink.Write. A sink mirrors this:
 // Encode by a worker, Write in order by one goroutine.
 //
-// What only some connectors can do is an interface of its own (abilities.go). This
-// package alone looks for them; a connector that does not say that it is able is
-// treated as one that is not, and what follows for a release is then refused. A
-// Format is all that the rest of the program has to know of a format's folder.
+// Each optional ability of a connector is an interface of its own (abilities.go), and only this
+// package tests for them. A connector that does not implement an ability is treated as one that
+// lacks it, and a release that needs the ability is refused. A Format is all that the rest of
+// the program knows about a format.
 package connectors
 
 import (
@@ -46,7 +45,7 @@ type SinkConfig interface {
 	Paths() []string
 }
 
-// Plan is what a sink is told of the run.
+// Plan is what a sink knows about the run.
 type Plan struct {
 	Source Source
 	Layout *microdata.Layout
@@ -122,8 +121,8 @@ type Sink interface {
 	Abort() error
 }
 
-// Encoded is a block as a sink will write it. Only the sink that made it knows
-// what is inside.
+// Encoded is a block in the form in which a sink writes it. Only the sink that made it knows
+// its content.
 type Encoded any
 
 // RecordError is an error at a place of a stream. It never holds a value.

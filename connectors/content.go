@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Content is what a release holds, a file or a folder of them.
+// Content describes the files of a release: one file, or a folder of files.
 type Content struct {
 	Path   string // the final name; "" where it has none: standard output, a device or a pipe
 	Folder bool
@@ -43,14 +43,14 @@ func (c *Content) SHA256() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Digested is a sink whose release can be read before it has its name.
+// Digested is a sink whose release can be read before it gets its final name.
 type Digested interface {
-	// Content digests what Finish has completed, before Commit or Abort.
+	// Content computes the digests of the output after Finish and before Commit or Abort.
 	Content(ctx context.Context) (*Content, error)
 }
 
-// ContentOf digests the finished release of a sink; nil where it is no files, or the
-// sink does not say.
+// ContentOf computes the digests of the finished release of a sink; nil if the release has no
+// files or the sink is not Digested.
 func ContentOf(ctx context.Context, sink Sink) (*Content, error) {
 	if d, ok := sink.(Digested); ok {
 		return d.Content(ctx)

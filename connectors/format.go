@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Format is one way in which microdata are stored or sent, as its folder describes
-// it to the rest of the program. internal/formats has the list of them.
+// Format describes a format of files, or a kind of connection, to the rest of the program.
+// internal/formats has the list.
 type Format struct {
 	Name string // the word that a configuration uses: "parquet"
 
@@ -78,14 +78,14 @@ func Options(config SourceConfig) []Option {
 	return nil
 }
 
-// Guessing is the configuration of a source that can find out something that it was
-// not told by looking at the data.
+// Guessing is the configuration of a source that can determine missing settings from the data.
 type Guessing interface {
-	// Guess sets what it finds. It is for a first configuration, which a person reads.
+	// Guess sets the fields that it can determine. It is used for a first configuration, which
+	// a person then checks.
 	Guess(ctx context.Context) error
 }
 
-// Guess has a source find out what it was not told, where it can.
+// Guess lets a source determine missing settings from its data, if it can (Guessing).
 func Guess(ctx context.Context, config SourceConfig) error {
 	if g, ok := config.(Guessing); ok {
 		return g.Guess(ctx)
@@ -100,5 +100,5 @@ var registered []Format
 // the formats that it is built with.
 func Register(formats ...Format) { registered = append(registered, formats...) }
 
-// Formats are the formats of this program.
+// Formats returns the formats of this program, in the order of Register.
 func Formats() []Format { return registered }

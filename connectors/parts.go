@@ -32,7 +32,7 @@ type Divisible interface {
 	Stored(stream int) (Stored, error)
 }
 
-// Stored is an open file, or object, as it is stored.
+// Stored is an open file or object with its stored size.
 type Stored struct {
 	io.ReaderAt
 	io.Closer
@@ -43,7 +43,7 @@ type Stored struct {
 // ErrIndivisible is the error of a source that cannot be read in parts.
 var ErrIndivisible = errors.New("the source cannot be read in parts")
 
-// DivisibleOf returns the source as one that can be read in parts, nil where it is none.
+// DivisibleOf returns the source as a Divisible; nil if it cannot be read in parts.
 func DivisibleOf(src Source) Divisible {
 	d, _ := src.(Divisible)
 	return d
@@ -51,26 +51,27 @@ func DivisibleOf(src Source) Divisible {
 
 // Placed is the configuration of a sink of files whose path can be replaced.
 type Placed interface {
-	// At is the same sink with a path of its own, which is one file, and what the name
-	// of such a file ends in, where the sink's own path does not say.
+	// At returns the same sink with another path, that of one file. Extension is the ending of
+	// such a file's name if the sink's own path has none.
 	At(path string) SinkConfig
 	Extension() string
 }
 
-// PlacedOf returns the sink as one whose path can be replaced; nil where it is none.
+// PlacedOf returns the sink as a Placed; nil if its path cannot be replaced.
 func PlacedOf(config SinkConfig) Placed {
 	p, _ := config.(Placed)
 	return p
 }
 
-// Held is a sink whose finished output, an object, can get its name from another process.
+// Held is a sink whose finished output (an object) can be published by another process.
 type Held interface {
-	// Hold takes the place of Commit: it returns what the other process needs to know.
-	// Nobody sees the output until then.
+	// Hold is called in place of Commit. It returns what the other process needs to publish the
+	// output, which stays invisible until then.
 	Hold() (json.RawMessage, error)
 }
 
-// Hold leaves the output of a sink finished and without its name, for another process.
+// Hold keeps the finished output of a sink without its final name, so that another process can
+// publish it. It returns what that process needs.
 func Hold(sink Sink) (json.RawMessage, error) {
 	if h, ok := sink.(Held); ok {
 		return h.Hold()

@@ -1,7 +1,6 @@
 package connectors
 
-// Topics is what the configuration of a source or sink of topics says of itself to
-// whoever judges a whole pipeline.
+// Topics describes a source or sink of topics, for the checks of a whole pipeline.
 type Topics struct {
 	Names   []string // that are read, or the one that is written
 	Pattern string   // of a source: a regular expression of further ones; "" where there is none
@@ -15,7 +14,7 @@ type Topics struct {
 	Registry      bool        // whether there is one
 }
 
-// NamedFile is a file that a field names.
+// NamedFile is a file that a field of a configuration names.
 type NamedFile struct {
 	Field string // below the connector's
 	Path  string
@@ -25,8 +24,7 @@ type NamedFile struct {
 // OfTopics is a configuration of a source or sink of topics.
 type OfTopics interface{ DescribeTopics() *Topics }
 
-// TopicsOf returns what the configuration of a source or sink says of its topics; nil
-// where it has none.
+// TopicsOf returns the topics of the configuration of a source or sink; nil if it has none.
 func TopicsOf(config any) *Topics {
 	if c, ok := config.(OfTopics); ok {
 		return c.DescribeTopics()
@@ -36,6 +34,7 @@ func TopicsOf(config any) *Topics {
 
 // Rolling is a configuration of a sink that writes a stream into files of bounded size.
 type Rolling interface {
-	// RollByDefault bounds the files where the configuration does not say how.
+	// RollByDefault sets the default limits of a file's size and age if the configuration has
+	// none.
 	RollByDefault()
 }

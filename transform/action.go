@@ -2,11 +2,10 @@ package transform
 
 import "math"
 
-// Action is what a mask does to a value: Addition, Multiplication, Bounding,
-// Rounding, Exchange, Aggregation, RankExchange, Shuffling, Synthesis, Recoding, Randomising, Suppression or Sampling. Masks of other
-// kinds say nothing until an action is there
-// that is theirs, and until the packages that reckon with actions know it; these
-// take an action that they do not know for none.
+// Action is what a mask does to a value: Addition, Multiplication, Bounding, Rounding,
+// Exchange, Aggregation, RankExchange, Shuffling, Synthesis, Recoding, Randomising, Suppression
+// or Sampling. A new kind of mask needs an action of its own here, and support for it in the
+// packages that use actions; these treat an unknown action like a missing one.
 type Action interface{ action() }
 
 // Addition adds noise of mean 0 that is symmetric about it: SD is λ in the column's
@@ -84,7 +83,7 @@ func (RankExchange) action()   {}
 func (Shuffling) action()      {}
 func (Synthesis) action()      {}
 
-// Published is what is published of a mask.
+// Published gives access to the published parameters of a mask.
 type Published struct {
 	Parameters func(name string) (value any, ok bool) // of the published ones, as of Parameter
 	SD         func(column string) (float64, bool)    // λ in the column's unit, where it is published and known

@@ -23,7 +23,7 @@ type ColumnInfo struct {
 	SD, Mean float64         // of the original column; NaN where not known
 }
 
-// Setup is what a chain needs to know of the data and of the run.
+// Setup is what a chain needs to know about the data and the run.
 type Setup struct {
 	Key      keystream.Key
 	Columns  []ColumnInfo
@@ -79,11 +79,11 @@ type compiler interface {
 	compile(c *Chain, i int) (step, error)
 }
 
-// NewChain makes the masks ready. The error names mask and parameter: parameters
-// that Check or CheckSpecs refuse, a column that is not in the setup or whose
-// type the mask cannot work on, a percentage of an SD that is not known, bounds
-// that no value of the column's type and decimals lies between, a missing
-// window. Protected columns of a swap that are not in the setup are skipped.
+// NewChain prepares the masks for a run. The error names mask and parameter. Errors are:
+// parameters that Check or CheckSpecs refuse; a column that is not in the setup or whose type
+// the mask does not support; a percentage of an SD that is not known; bounds without any value
+// of the column's type and decimals between them; a missing window. Protected columns of a swap
+// that are not in the setup are skipped.
 func NewChain(masks []Spec, setup Setup) (*Chain, error) {
 	var ps check.Problems
 	for i, m := range masks {
@@ -172,12 +172,12 @@ func (c *Chain) arithmetic(i int, name string) (*column, error) {
 	return col, nil
 }
 
-// NeedsSurvey reports whether the chain has a mask of scope dataset: all blocks
-// then go through Survey first, and EndSurvey follows, before the first Apply.
+// NeedsSurvey reports whether the chain has a mask of scope dataset. If so, call Survey for all
+// blocks and then EndSurvey, before the first Apply.
 func (c *Chain) NeedsSurvey() bool { return c.survey > 0 }
 
-// Draws reports whether anything that the chain does to the records that are released is
-// drawn; else each of its replicates is the release.
+// Draws reports whether the chain uses random draws for the released records. If not, each of
+// its replicates is equal to the release.
 func (c *Chain) Draws() bool {
 	for _, d := range c.draws {
 		if !LeavesOut(c.masks[d.mask].Params) {
@@ -323,8 +323,8 @@ func (c *Chain) Touched() []Touch {
 // columns were all null or empty. Such a record is identified by its place.
 func (c *Chain) Unidentified() int64 { return c.unidentified.Load() }
 
-// Resume counts records that other chains of the same masks have changed, as Touched
-// and Unidentified of each say, beside its own.
+// Resume adds the counts of other chains of the same masks (their Touched and Unidentified) to
+// those of this chain.
 func (c *Chain) Resume(touched []int64, unidentified int64) {
 	for i, n := range touched {
 		c.touched[i].Add(n)

@@ -14,8 +14,8 @@ type copying interface {
 	ofCopy(number int) Params
 }
 
-// Copies returns how many releases of the same data the masks ask for, each with draws of
-// its own in the columns of masks that say so: 1 where none does.
+// Copies returns the number of copies of the data that the masks request; the columns of such
+// masks have different draws in each copy. It is 1 if no mask requests copies.
 func Copies(masks []Spec) int {
 	most := 1
 	for _, m := range masks {
@@ -26,8 +26,8 @@ func Copies(masks []Spec) int {
 	return most
 }
 
-// OfCopy returns the masks of copy number, from 1 to Copies(masks): a mask that asks for
-// copies has the draws of that one, every other one the same in all.
+// OfCopy returns the masks of one copy; number is from 1 to Copies(masks). A mask that requests
+// copies has different draws in each copy; every other mask has the same draws in all.
 func OfCopy(masks []Spec, number int) []Spec {
 	list := slices.Clone(masks)
 	for i, m := range masks {
@@ -38,9 +38,8 @@ func OfCopy(masks []Spec, number int) []Spec {
 	return list
 }
 
-// CopiesOf returns in how many of the releases that the masks ask for a column has draws of
-// its own, 1 where its values are the same in all: whoever has all releases can take the mean
-// of so many.
+// CopiesOf returns the number of copies in which a column has different draws; 1 if its values
+// are the same in all copies. An intruder who has all copies can average this number of values.
 func CopiesOf(masks []Spec, column string) int {
 	for _, m := range masks {
 		if c, ok := m.Params.(copying); ok && c.copies() > 1 && slices.Contains(m.Params.Masks(), column) {

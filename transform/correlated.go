@@ -23,20 +23,20 @@ import (
 // Correlations are those of pairs of original columns, by their names in ascending order.
 type Correlations map[[2]string]float64
 
-// Of returns the correlation of two columns, false where it is not known.
+// Of returns the correlation of two columns; false if it is not known.
 func (c Correlations) Of(a, b string) (float64, bool) {
 	r, ok := c[[2]string{min(a, b), max(a, b)}]
 	return r, ok && !math.IsNaN(r)
 }
 
-// Correlating is a mask that must know the correlations of its original columns.
+// Correlating is a mask that needs the correlations of its original columns.
 type Correlating interface {
-	// Correlates returns the columns; none where it need not know.
+	// Correlates returns the columns; nil if no correlation is needed.
 	Correlates() []string
 }
 
-// NeedsCorrelations returns the columns whose correlations with one another a mask must
-// know; none where it need not.
+// NeedsCorrelations returns the columns whose correlations with one another a mask must know;
+// nil if it needs none.
 func NeedsCorrelations(p Params) []string {
 	if c, ok := p.(Correlating); ok {
 		return c.Correlates()
@@ -177,9 +177,9 @@ func correlationsOf(known Correlations, names []string) ([][]float64, error) {
 	return r, nil
 }
 
-// NoiseLeft returns which share of a column's correlated noise, in standard deviations, is
-// left to whoever knows the other columns of its mask, and so their noise: √(1 − R²). 1
-// where the correlations are not known.
+// NoiseLeft returns √(1 − R²): the share of the standard deviation of a column's correlated
+// noise that remains for an intruder who knows the original values of the mask's other columns,
+// and so their noise. It is 1 if the correlations are not known.
 func NoiseLeft(known Correlations, columns []string, column string) float64 {
 	last := append(slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == column }), column)
 	r, err := correlationsOf(known, last)

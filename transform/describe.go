@@ -11,10 +11,11 @@ import (
 // might follow from the part that is missing, and refuses what needs it. The functions below are the one
 // place that looks for these interfaces; a mask's file has them all.
 
-// Scope is how far a mask moves values.
+// Scope is the range of records between which a mask moves values.
 type Scope uint8
 
-// The scopes. A mask that does not say its own may reach anywhere.
+// The scopes. A mask that does not declare its scope counts as one that may move values between
+// any records.
 const (
 	ScopeUnsaid  Scope = iota
 	ScopeRecord        // each record by itself
@@ -22,10 +23,10 @@ const (
 	ScopeDataset       // between any records, which takes a survey of them all
 )
 
-// Scoped is a mask that says how far it moves values.
+// Scoped is a mask that declares its scope.
 type Scoped interface{ Reach() Scope }
 
-// ScopeOf returns how far a mask moves values.
+// ScopeOf returns the scope of a mask; ScopeUnsaid if it does not declare one.
 func ScopeOf(p Params) Scope {
 	if s, ok := p.(Scoped); ok {
 		return s.Reach()
@@ -33,8 +34,7 @@ func ScopeOf(p Params) Scope {
 	return ScopeUnsaid
 }
 
-// Moving is a mask that moves values of any type as they are, and does not compute
-// with them.
+// Moving is a mask that moves unchanged values of any type, and does not compute with them.
 type Moving interface{ MovesOnly() bool }
 
 // movesOnly reports whether a mask says that it moves values as they are.
@@ -43,18 +43,18 @@ func movesOnly(p Params) bool {
 	return ok && m.MovesOnly()
 }
 
-// Categorical is a mask that may take values of any type for categories: it tells them
-// apart and puts other categories in their place, and does not compute with them.
+// Categorical is a mask that can treat values of any type as categories: it compares them and
+// replaces them by other categories, and does not compute with them.
 type Categorical interface{ OnCategories() bool }
 
-// OnCategories reports whether a mask says that it takes values for categories.
+// OnCategories reports whether a mask treats values as categories.
 func OnCategories(p Params) bool {
 	m, ok := p.(Categorical)
 	return ok && m.OnCategories()
 }
 
-// Computes reports whether a mask computes with the values of its columns, which
-// must be numbers then. One that does not say may do so.
+// Computes reports whether a mask computes with the values of its columns, which must then be
+// numbers. It is true for a mask that declares neither MovesOnly nor OnCategories.
 func Computes(p Params) bool { return !movesOnly(p) && !OnCategories(p) }
 
 // Retyping is a mask that may release a column as another type than it has: intervals of
@@ -65,8 +65,8 @@ type Retyping interface {
 	ReleasedField(f microdata.Field) (microdata.Field, bool)
 }
 
-// FieldAfter returns what masks make of a column's field, and the index of the first
-// that changes its type, -1 where none does.
+// FieldAfter returns a column's field after the masks, and the index of the first mask that
+// changes its type; -1 if none does.
 func FieldAfter(masks []Spec, f microdata.Field) (after microdata.Field, by int) {
 	by = -1
 	for i, m := range masks {
@@ -82,18 +82,17 @@ func FieldAfter(masks []Spec, f microdata.Field) (after microdata.Field, by int)
 	return f, by
 }
 
-// ReadColumn is a column that a mask reads and does not change.
+// ReadColumn is a column that a mask reads but does not change.
 type ReadColumn struct {
 	Field string // where the parameters name it: keys[0]
 	Name  string
 	As    string // what it is to the mask, after "cannot be": a swapping key
 }
 
-// Reading is a mask that says where its parameters name the columns that it reads.
+// Reading is a mask that declares which of its fields list the columns that it reads.
 type Reading interface{ ReadColumns() []ReadColumn }
 
-// ReadColumnsOf returns the columns that a mask reads; where it does not say in
-// which field they stand, Field is "".
+// ReadColumnsOf returns the columns that a mask reads. Field is "" if the mask is not Reading.
 func ReadColumnsOf(p Params) []ReadColumn {
 	var columns []ReadColumn
 	if r, ok := p.(Reading); ok {
@@ -111,10 +110,11 @@ func ReadColumnsOf(p Params) []ReadColumn {
 	return columns
 }
 
-// NamingColumns is a mask whose field of the columns that it changes is not columns.
+// NamingColumns is a mask whose list of changed columns is in a field with another name than
+// "columns".
 type NamingColumns interface{ ColumnsField() string }
 
-// ColumnsField returns the field in which a mask names the columns that it changes.
+// ColumnsField returns the name of the field that lists the columns which a mask changes.
 func ColumnsField(p Params) string {
 	if n, ok := p.(NamingColumns); ok {
 		return n.ColumnsField()
@@ -124,12 +124,12 @@ func ColumnsField(p Params) string {
 
 // ReadingNumbers is a mask that computes with columns that it does not change.
 type ReadingNumbers interface {
-	// NumbersRead returns the field that names them, and the columns.
+	// NumbersRead returns the field that lists these columns, and the columns.
 	NumbersRead() (field string, columns []string)
 }
 
-// NumbersReadBy returns the columns that a mask computes with and does not change, and the
-// field that names them.
+// NumbersReadBy returns the columns that a mask uses in computations but does not change, and
+// the field that lists them.
 func NumbersReadBy(p Params) (field string, columns []string) {
 	if r, ok := p.(ReadingNumbers); ok {
 		return r.NumbersRead()
@@ -140,13 +140,13 @@ func NumbersReadBy(p Params) (field string, columns []string) {
 // Relative is a mask that may have an amount which refers to the standard
 // deviation of its columns.
 type Relative interface {
-	// RelativeTo returns the field of the amount, and the columns whose standard
-	// deviation it refers to; none where it is in the columns' unit.
+	// RelativeTo returns the field of the amount, and the columns whose standard deviation it
+	// refers to; "" and nil if the amount is in the columns' unit.
 	RelativeTo() (field string, columns []string)
 }
 
-// RelativeTo returns the field and the columns of an amount that refers to their
-// standard deviation; none where the mask has no such amount.
+// RelativeTo returns the field of an amount that is given as a share of the standard deviation,
+// and the columns concerned; "" and nil if the mask has no such amount.
 func RelativeTo(p Params) (field string, columns []string) {
 	if r, ok := p.(Relative); ok {
 		return r.RelativeTo()
@@ -154,7 +154,7 @@ func RelativeTo(p Params) (field string, columns []string) {
 	return "", nil
 }
 
-// Axis is the parameter of a mask that a map varies where nothing else is said.
+// Axis is the parameter of a mask that a map varies by default.
 type Axis struct {
 	Rank     int    // of several masks the one of least rank is varied, the first of these
 	Field    string // of the mask
@@ -165,7 +165,8 @@ type Axis struct {
 // Varying is a mask that a map can vary by itself. Axis.Field is "" where this one cannot.
 type Varying interface{ MapAxis() Axis }
 
-// MapAxis returns what a map varies of a mask; false where it does not say.
+// MapAxis returns the parameter of a mask that a map varies; false if the mask does not declare
+// one.
 func MapAxis(p Params) (Axis, bool) {
 	v, ok := p.(Varying)
 	if !ok {
@@ -183,10 +184,10 @@ type Parameter struct {
 	Value any
 }
 
-// Described is a mask that says its parameters to the confidential report.
+// Described is a mask that gives its parameters to the confidential report.
 type Described interface{ Parameters() []Parameter }
 
-// ParametersOf returns a mask's parameters; nil where it does not say them.
+// ParametersOf returns a mask's parameters; nil if it does not declare them.
 func ParametersOf(p Params) []Parameter {
 	if d, ok := p.(Described); ok {
 		return d.Parameters()
@@ -194,15 +195,14 @@ func ParametersOf(p Params) []Parameter {
 	return nil
 }
 
-// Acting is a mask that says what it does to a value.
+// Acting is a mask that declares what it does to a value.
 type Acting interface {
-	// ActionOn returns what the mask does to a column whose original values have
-	// this standard deviation, NaN where it is not known; nil where that cannot be
-	// said.
+	// ActionOn returns what the mask does to a column. sd is the standard deviation of the
+	// original values, NaN if it is not known. The result is nil if it cannot be determined.
 	ActionOn(column string, sd float64) Action
 }
 
-// ActionOf returns what a mask does to a column; nil where it does not say.
+// ActionOf returns what a mask does to a column; nil if the mask does not declare it.
 func ActionOf(p Params, column string, sd float64) Action {
 	if a, ok := p.(Acting); ok {
 		return a.ActionOn(column, sd)
@@ -210,22 +210,22 @@ func ActionOf(p Params, column string, sd float64) Action {
 	return nil
 }
 
-// Publishing is a kind of mask that says what follows from those of its parameters
-// that are published. It is asked on a mask without parameters.
+// Publishing is a kind of mask that declares what follows from its published parameters. It is
+// called on a mask without parameters.
 type Publishing interface {
-	// PublishedAction is ActionOn as far as it is published; what is not is NaN, or
-	// "" where it is a word. nil where nothing can be said.
+	// PublishedAction is ActionOn with the published parameters only. A number that is not
+	// published is NaN, a word "". The result is nil if nothing is known.
 	PublishedAction(p Published, column string) Action
-	// Words say to data users what the mask did to a column, as far as it is
-	// published, as "what it is called: what it did".
+	// Words describes for data users what the mask did to a column, with the published
+	// parameters only, in the form "name: description".
 	Words(p Published, column string) string
-	// EfficiencyFollows reports whether U/U₀ of a column tells no more of the mask
-	// than the parameters that are named for publication; has says which it has.
+	// EfficiencyFollows reports whether U/U₀ of a column discloses no more about the mask than
+	// the parameters named for publication. has reports whether the mask has a parameter.
 	EfficiencyFollows(has, named func(parameter string) bool) bool
 }
 
-// PublishingKind returns what a kind of mask says to data users, nil where no mask
-// has that name or it does not say.
+// PublishingKind returns the Publishing of a kind of mask; nil if there is no mask of that name
+// or it is not Publishing.
 func PublishingKind(kind string) Publishing {
 	for _, k := range Kinds {
 		if k.Name == kind {
@@ -236,16 +236,15 @@ func PublishingKind(kind string) Publishing {
 	return nil
 }
 
-// Narrowing is a mask that can be had on one of its columns alone, with the same
-// draws.
+// Narrowing is a mask that can be restricted to one of its columns, with the same draws.
 type Narrowing interface{ OnColumn(column string) Params }
 
-// Replaceable is a mask of scope dataset that says what to use in its place where
-// there is one pass only, or no memory for all values.
+// Replaceable is a mask of scope dataset that names an alternative for data that can be read
+// only once or do not fit into memory.
 type Replaceable interface{ Instead() string }
 
-// InsteadOf returns what to use in place of a mask that looks at all records first,
-// after "use".
+// InsteadOf returns the text after "use" that names an alternative to a mask that must see all
+// records first. If the mask names none, it is a general text.
 func InsteadOf(p Params) string {
 	if r, ok := p.(Replaceable); ok {
 		return r.Instead()

@@ -160,7 +160,7 @@ func (c *Chain) displacing(e exchangeRule) *displacingSwap {
 	return s
 }
 
-// Columns returns the indexes in Block.Columns of the columns that Apply speaks of.
+// Columns returns the indexes in Block.Columns of the columns for which Apply has results.
 func (d *Displacer) Columns() []int {
 	var list []int
 	for _, c := range d.columns {
@@ -169,10 +169,9 @@ func (d *Displacer) Columns() []int {
 	return list
 }
 
-// Approximate returns the indexes of those columns of which Apply says what they are
-// without any exchange: the keys of a swap depend on draws there. An exchange moves
-// a value further than the other masks do, so that E(x − y)² is understated, and risk
-// overstated.
+// Approximate returns the indexes of the columns for which Apply ignores the exchange, because
+// the keys of a swap depend on draws. An exchange moves a value further than the other masks
+// do, so for these columns E(x − y)² is understated and risk overstated.
 func (d *Displacer) Approximate() []int {
 	var list []int
 	for _, c := range d.columns {
@@ -210,8 +209,8 @@ func (d *Displacer) EndSurvey() {
 // Apply fills Moved of the columns that swaps move. The block may have been masked.
 func (d *Displacer) Apply(b *microdata.Block) error { return d.ApplyTo(b, nil) }
 
-// ApplyTo is Apply where only some of the records are wanted: of the others it may say
-// nothing, as of records without a value.
+// ApplyTo is Apply for some of the records only; the others may get no result, like records
+// without a value.
 func (d *Displacer) ApplyTo(b *microdata.Block, wanted func(i int) bool) error {
 	return d.run(b, func(w *displacing) error {
 		if w.wanted = wanted; d.window {

@@ -3,9 +3,9 @@
 // Keller-McNulty 2000). A chain of masks works on blocks of columns; it does no
 // I/O and knows no file format.
 //
-// A new mask is one file with a type that has Check, Masks, Reads and compile,
-// and one line in Kinds. Its compile tells what it does to each column (Chain.does):
-// without it there is no chain. What holds for every mask:
+// A new mask is one file with a type that has Check, Masks, Reads and compile, and one line in
+// Kinds. Its compile must declare what it does to each column (Chain.does); otherwise NewChain
+// returns an error. Every mask follows these rules:
 //
 //   - A draw is a pure function of key, label of the mask, what was done to the column,
 //     identity of the record and value (naming.go, package keystream), so blocks,
@@ -20,7 +20,6 @@
 //     rejected before the first mask and take no part in swaps.
 //   - Errors and rejects name columns and places, never a value.
 //
-// A truncate of mode redraw is no step of its own: the noise mask before it draws
-// within its bounds (redraw.go). A swap reads its keys as they stand when it is
-// its turn.
+// A truncate of mode redraw is not a separate step: the noise mask before it draws within its
+// bounds (redraw.go). A swap reads its keys as the masks before it have left them.
 package transform

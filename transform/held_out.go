@@ -25,14 +25,14 @@ type HeldOut struct {
 	draw       *heldDraw
 }
 
-// Of reports whether the record at a place of a stream was set aside.
+// Of reports whether the record at this place of a stream was set aside.
 func (h *HeldOut) Of(scope string, stream int, place int64) bool {
 	var u [1]float64
 	h.draw.uniforms(u[:], scope, keystream.Records{Stream: stream, First: place})
 	return u[0] < h.Share
 }
 
-// HeldOut lists the columns that masks synthesise from a part of the records, in the order of
+// HeldOut returns the columns that masks synthesise from a part of the records, in the order of
 // the masks.
 func (c *Chain) HeldOut() (list []HeldOut) {
 	draw := newHeldDraw(c.setup.Key)
@@ -48,7 +48,7 @@ func (c *Chain) HeldOut() (list []HeldOut) {
 	return list
 }
 
-// HoldOut returns the columns of which masks set records aside.
+// HoldOut returns the columns for which masks set records aside before they fit their models.
 func HoldOut(masks []Spec) (columns []string) {
 	for _, m := range masks {
 		if h, ok := m.Params.(holdingOut); ok && h.heldOut() > 0 {

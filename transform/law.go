@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Law is the law of the released value y of one column given its original value x,
-// in closed form: what the masks of a chain make of a record whatever the other
-// records are. A swap, which permutes the values of a column, is left out of it: the
-// values of the column as a whole have the law, those of a record have not.
+// Law is the distribution of the released value y of one column given its original value x, in
+// closed form and independent of the other records. It leaves out swaps, which permute the
+// values of a column: with a swap, the law holds for the column as a whole, but not for a
+// single record.
 //
-// A chain has a law where every mask on the column says its own (see lawful), and
-// at most two of them draw. Normal noise behind a bias or another normal noise
-// counts as one draw with it: the sum is then normal.
+// A chain has a law if every mask on the column declares its own (see lawful), and at most two
+// of them draw. Normal noise after a bias or after another normal noise counts as one draw with
+// it, because the sum is normal.
 type Law struct {
 	column *column
 	first  *Law      // the draw in front of this one, and what follows on it; nil where this is the first
@@ -63,8 +63,8 @@ type spread struct {
 	upper float64
 }
 
-// Law returns the law of what the chain makes of a column, false where some mask
-// on it does not say what it does, or where there is no closed form.
+// Law returns the law of the released values of a column. It returns false if some mask of the
+// column does not declare its law, or if there is no closed form.
 func (c *Chain) Law(name string) (*Law, bool) {
 	i := slices.IndexFunc(c.columns, func(col *column) bool { return col.Name == name })
 	l := &Law{low: math.Inf(-1), high: math.Inf(1)}

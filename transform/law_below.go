@@ -18,9 +18,9 @@ func (l *Law) Below(x, t float64) float64 {
 	return a.below(l.upTo(t))
 }
 
-// BelowEach returns a function that writes Below(x[i], t) into p[i] for each of the
-// originals. What depends on them alone is worked out once, as a distribution is asked
-// for at a hundred t; x must not change while it is in use, and p is as long as x.
+// BelowEach returns a function that writes Below(x[i], t) into p[i] for each of the originals.
+// It computes what depends on x only once, because distributions are evaluated at about a
+// hundred t. x must not change while the function is in use, and p must have the length of x.
 func (l *Law) BelowEach(x []float64) func(t float64, p []float64) {
 	if l.column == nil {
 		return func(t float64, p []float64) {

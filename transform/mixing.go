@@ -6,7 +6,7 @@ package transform
 // far it reaches may do so.
 func MixesRecords(p Params) bool { return ScopeOf(p) != ScopeRecord }
 
-// AnyMixesRecords reports whether some mask of a list moves values between records.
+// AnyMixesRecords reports whether some mask moves values between records.
 func AnyMixesRecords(masks []Spec) bool {
 	for _, m := range masks {
 		if MixesRecords(m.Params) {

@@ -57,9 +57,9 @@ func (c *Chain) told(word string, columns ...string) string {
 	return fmt.Sprintf("%s %x;", word, h.Sum(nil))
 }
 
-// Done tells what the chain does to its columns and which records it releases, as
-// keystream.Name has it: a draw that concerns whole records is of another name where
-// anything that is released is another.
+// Done describes what the chain does to its columns and which records it releases, in the form
+// of keystream.Name. It is part of the name of draws that concern whole records, so that these
+// draws differ if any released value can differ.
 func (c *Chain) Done() string {
 	names := make([]string, len(c.setup.Columns))
 	for i, info := range c.setup.Columns {

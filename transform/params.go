@@ -9,8 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// Params is the configuration of one mask. What else a mask says of itself is in
-// interfaces of its own (describe.go): what it leaves out is hidden and refused.
+// Params is the configuration of one mask. A mask declares further properties by optional
+// interfaces (describe.go). A property that is not declared is never published, and what
+// depends on it is refused.
 type Params interface {
 	// Check reports what is wrong with the parameters themselves.
 	Check() check.Problems
@@ -26,7 +27,7 @@ type Spec struct {
 	Params Params
 }
 
-// Kind returns the word that the configuration uses for the mask.
+// Kind returns the name of the mask's kind in a configuration.
 func (s Spec) Kind() string {
 	for _, k := range Kinds {
 		if reflect.TypeOf(k.New()) == reflect.TypeOf(s.Params) {

@@ -46,10 +46,9 @@ func Replicates(chains []*Chain, m int) []*Chain {
 	return replicates
 }
 
-// Alone returns what masks do to one column: those that mask it, without their
-// other columns, under the labels that they have in the list, so that the draws
-// are the same. It returns false where a mask reads other columns, or cannot be had
-// on one column alone.
+// Alone returns the masks of one column, restricted to this column. They keep their labels from
+// the list, so the draws are the same. It returns false if one of these masks reads other
+// columns or cannot be restricted to one column.
 func Alone(masks []Spec, column string) ([]Spec, bool) {
 	var alone []Spec
 	for i, m := range masks {

@@ -195,10 +195,10 @@ func (s *sampleStep) apply(c *Chain, _ *work, b *microdata.Block) error {
 	return nil
 }
 
-// LeavingOut is a mask that leaves records out of the release, before any other masks them.
+// LeavingOut is a mask that leaves records out of the release, before all other masks.
 type LeavingOut interface{ LeavesOut() bool }
 
-// LeavesOut reports whether a mask says that it leaves records out.
+// LeavesOut reports whether a mask leaves records out of the release.
 func LeavesOut(p Params) bool {
 	l, ok := p.(LeavingOut)
 	return ok && l.LeavesOut()

@@ -9,10 +9,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// CheckSpecs reports what is wrong across masks, with paths such as
-// "[1].truncate.mode": labels, which name a mask in messages and in the keystream,
-// must be distinct, and each mask says what it asks of those before it. What is wrong
-// within one mask is told by its own Check.
+// CheckSpecs reports errors that involve several masks, with paths such as "[1].truncate.mode".
+// Labels, which name a mask in messages and in the keystream, must be distinct, and the
+// conditions of each mask on those before it must hold. The Check of a mask reports errors
+// within that mask.
 func CheckSpecs(masks []Spec) check.Problems {
 	var ps check.Problems
 	labels := make(map[string]int)

@@ -25,7 +25,7 @@ type preparing interface {
 // no record is rejected by it.
 type writingAlone interface{ writesAlone() }
 
-// Prepared is a block of the first pass of which all is done that needs no other block.
+// Prepared is the result of Prepare for one block of the first pass.
 type Prepared struct {
 	block *microdata.Block
 	work  *work
@@ -71,8 +71,8 @@ func (c *Chain) Prepare(b *microdata.Block) (Prepared, error) {
 	return p, nil
 }
 
-// SurveyPrepared does what is left of Survey. Blocks come one at a time, in the order of
-// the source.
+// SurveyPrepared completes Survey after Prepare. Blocks come one at a time, in the order of the
+// source.
 func (c *Chain) SurveyPrepared(p Prepared) error {
 	defer c.scratch.Put(p.work)
 	prepared := true
@@ -95,8 +95,8 @@ func (c *Chain) SurveyPrepared(p Prepared) error {
 	return nil
 }
 
-// EndSurvey decides what the masks of scope dataset do and lets go of what was kept to
-// decide it. The error is a *SurveyError where the data do not allow a mask.
+// EndSurvey makes the decisions of the masks of scope dataset, and frees the data that Survey
+// kept for them. The error is a *SurveyError if the data do not allow a mask.
 func (c *Chain) EndSurvey() error {
 	for _, s := range c.steps {
 		if d, ok := s.(surveying); ok {

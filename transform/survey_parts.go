@@ -32,9 +32,9 @@ type surveyingParts interface {
 	takeDecided(u *unpacker)
 }
 
-// SurveysInParts reports whether chains that have each surveyed a part of the records can
-// hand what they found to one that decides, and that one what it decided to others: every
-// mask of scope dataset is a swap.
+// SurveysInParts reports whether several chains can each survey a part of the records, pass
+// their results to one chain that decides, and receive its decisions. This holds if every mask
+// of scope dataset is a swap.
 func (c *Chain) SurveysInParts() bool {
 	for _, s := range c.steps {
 		if _, of := s.(surveying); of {
@@ -71,9 +71,9 @@ func (c *Chain) MarshalSurvey() ([]byte, error) {
 	return p.text, nil
 }
 
-// MergeSurvey takes in what another chain has found of the records that follow those which
-// this one knows of: parts come in the order of the source. The error is a *SurveyError
-// where all of them are too many.
+// MergeSurvey adds the result of another chain (MarshalSurvey) for the records that follow
+// those of this chain: parts must come in the order of the source. The error is a *SurveyError
+// if there are too many records in total.
 func (c *Chain) MergeSurvey(found []byte) error {
 	if !c.SurveysInParts() || c.surveyed {
 		return errNotInParts
@@ -109,8 +109,8 @@ func (c *Chain) MarshalDecided(mine func(stream int, row int64) bool) ([]byte, e
 	return p.text, nil
 }
 
-// Decided has Apply do what another chain has decided, in place of Survey and EndSurvey.
-// Records of which that chain was not asked stay as they are.
+// Decided passes the decisions of another chain (MarshalDecided) to this one, in place of
+// Survey and EndSurvey. Apply does not change records that these decisions do not include.
 func (c *Chain) Decided(decided []byte) error {
 	if !c.SurveysInParts() || c.surveyed {
 		return errNotInParts

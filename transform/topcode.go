@@ -74,10 +74,10 @@ func (m *Topcode) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *Topcode) Reads() []string { return nil }
 
-// Surveying is a mask that must know all original values of its columns before any record
-// is masked.
+// Surveying is a mask that needs all original values of its columns before any record is
+// masked.
 type Surveying interface {
-	// NeedsValues names the first field that needs them; "" where none does.
+	// NeedsValues returns the first field that needs these values; "" if none does.
 	NeedsValues() string
 }
 

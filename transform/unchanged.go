@@ -2,19 +2,17 @@ package transform
 
 import "math"
 
-// Keeping says how many values of a column a list of masks leaves as they are by its
-// own law, so that what stays beyond that can be told: noise of SD 0, noise that
-// is lost in the rounding of the column, values so great that noise does not
-// reach their last place.
+// Keeping gives the share of a column's values that a list of masks leaves unchanged by its
+// law. More unchanged values than that show masks without effect: noise of SD 0, noise that the
+// column's rounding removes, or values so large that the noise is below their last digit.
 type Keeping struct {
-	// Share is the probability that an original value leaves as it is. Where a
-	// mask moves a value by less than a step of its column, the law explains
-	// nothing: Share is 0 there.
+	// Share is the probability that an original value is released unchanged. It is 0 if a mask
+	// moves the value by less than a step of its column.
 	Share func(x float64) float64
 	// Most is the greatest share of a column that the law explains.
 	Most float64
-	// Changes says that the law explains nothing of a column of which all values stay: of
-	// several columns that a mask names it may have changed others alone.
+	// Changes is true if the law explains nothing in a column whose values are all unchanged.
+	// (A mask with several columns may have changed only the others.)
 	Changes bool
 }
 
@@ -37,7 +35,7 @@ type Keeping struct {
 //   - masks of all records: the same; 0 where they draw, and move next to nothing of
 //     the column.
 //
-// A mask that says nothing of itself explains nothing.
+// A mask that declares nothing explains no unchanged value.
 func (c *Chain) Keeping(name string, typical float64, whole bool) Keeping {
 	l := keepingOf{chain: c, name: name, typical: typical, reaches: !whole, most: 1}
 	touching := false

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// SurveyError says what of a mask's parameters the data of a survey do not allow. Text
-// tells no value of them.
+// SurveyError reports that the data do not allow a parameter of a mask. Text has no value of
+// the data.
 type SurveyError struct {
 	Mask int    // in the list of masks
 	Path string // of the parameter within the mask; "" for the mask as a whole
@@ -30,7 +30,7 @@ func (e *SurveyError) Error() string {
 	return at + ": " + e.Text
 }
 
-// UnfitData says that other data may do: it makes the error an assess.Unfit.
+// UnfitData marks the error as an assess.Unfit: the configuration may work with other data.
 func (e *SurveyError) UnfitData() {}
 
 // maxCells bounds the values that a mask of scope dataset gathers: with all that it

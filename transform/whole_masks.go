@@ -2,8 +2,8 @@ package transform
 
 import "slices"
 
-// AnyComputesWithAll reports whether some mask decides by the values of all records at
-// once what becomes of each: groups, ranks, rare combinations.
+// AnyComputesWithAll reports whether the result of some mask for a record depends on the values
+// of all records: groups, ranks, rare combinations.
 func AnyComputesWithAll(masks []Spec) bool {
 	return slices.ContainsFunc(masks, func(m Spec) bool { return ScopeOf(m.Params) == ScopeDataset && !movesOnly(m.Params) })
 }
@@ -12,8 +12,8 @@ func AnyComputesWithAll(masks []Spec) bool {
 // on how they are distributed alone.
 type sizing interface{ dependsOnNumber() bool }
 
-// AnyDependsOnNumber reports whether some mask makes of a sample of the records something
-// else than of all: groups of k span a wider range there.
+// AnyDependsOnNumber reports whether some mask acts differently on a sample than on all
+// records: in a sample, groups of k records span a wider range.
 func AnyDependsOnNumber(masks []Spec) bool {
 	return slices.ContainsFunc(masks, func(m Spec) bool {
 		s, ok := m.Params.(sizing)

@@ -132,7 +132,7 @@ func TestCodecs(t *testing.T) {
 	}
 }
 
-func TestExplain(t *testing.T) {
+func TestExplainError(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		err   error
@@ -159,15 +159,15 @@ func TestExplain(t *testing.T) {
 		{errors.New("connection refused"), "x", false, "x: connection refused"},
 		{kgo.ErrClientClosed, "x", false, "x: client closed"},
 	} {
-		got := Explain(test.err, test.what)
+		got := explainError(test.err, test.what)
 		if Final(test.err) != test.final || Final(got) != test.final || !strings.HasPrefix(got.Error(), test.want) || !errors.Is(got, test.err) {
 			t.Errorf("%v: %v (final %v), want %s", test.err, got, Final(got), test.want)
 		}
-		if again := Explain(got, "outer"); test.final && again != got {
+		if again := explainError(got, "outer"); test.final && again != got {
 			t.Errorf("%v: explained again: %v", test.err, again)
 		}
 	}
-	if Explain(nil, "x") != nil || Final(nil) {
+	if explainError(nil, "x") != nil || Final(nil) {
 		t.Error("nil is an error")
 	}
 }

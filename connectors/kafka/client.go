@@ -170,7 +170,7 @@ func repeat(ctx context.Context, log zerolog.Logger, what string, rebuffs int, f
 		case errors.Is(err, errImpatient):
 			return impatient(ctx, what, last)
 		case Final(err):
-			return Explain(err, what)
+			return explainError(err, what)
 		case errors.Is(err, io.EOF):
 			closed++
 		case !errors.Is(err, syscall.ECONNRESET): // the other form that a close takes

@@ -36,11 +36,11 @@ func Final(err error) bool {
 	return errors.As(err, &final) || reason(err, subject{}) != ""
 }
 
-// Explain puts an error into words: a *FinalError where it is final, else err
+// explainError puts an error into words: a *FinalError where it is final, else err
 // with what in front. what says what was being done; of `reading TOPIC` and
 // `writing to TOPIC` the topic's name is understood, so that a missing right is
 // named with its topic.
-func Explain(err error, what string) error {
+func explainError(err error, what string) error {
 	if err == nil {
 		return nil
 	}

@@ -41,7 +41,7 @@ func (c *Connection) OpenNotes(ctx context.Context, topics []string) (*Notes, er
 func (n *Notes) Add(ctx context.Context, topic string, value []byte) error {
 	n.outbox.produce(ctx, &kgo.Record{Topic: topic, Value: value}, func(r *kgo.Record, err error) {
 		if err != nil {
-			err = Explain(err, "writing to "+r.Topic)
+			err = explainError(err, "writing to "+r.Topic)
 			n.failed.CompareAndSwap(nil, &err)
 		}
 	})
@@ -51,7 +51,7 @@ func (n *Notes) Add(ctx context.Context, topic string, value []byte) error {
 // Flush waits until the brokers have everything, or ctx ends.
 func (n *Notes) Flush(ctx context.Context) error {
 	if err := await(ctx, "writing quarantine and snapshots", func(ctx context.Context) error { return flushed(ctx, n.client, n.failure) }); err != nil {
-		return Explain(err, "writing notes")
+		return explainError(err, "writing notes")
 	}
 	return n.failure()
 }
@@ -71,7 +71,7 @@ func (n *Notes) Close() { n.client.Close() }
 func (s *sink) Note(ctx context.Context, topic string, value []byte) error {
 	s.outbox.produce(ctx, &kgo.Record{Topic: topic, Value: value}, func(r *kgo.Record, err error) {
 		if err != nil {
-			err = Explain(err, "writing to "+r.Topic)
+			err = explainError(err, "writing to "+r.Topic)
 			s.failed.CompareAndSwap(nil, &err)
 		}
 	})

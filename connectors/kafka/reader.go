@@ -114,7 +114,7 @@ func unreadable(log zerolog.Logger, what string, errs []kgo.FetchError) error {
 		switch {
 		case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, context.Canceled):
 		case Final(e.Err), errors.Is(e.Err, kgo.ErrClientClosed):
-			return Explain(e.Err, what)
+			return explainError(e.Err, what)
 		default:
 			log.Warn().Str("error", e.Err.Error()).Msg(what + " is interrupted; it is tried again")
 		}

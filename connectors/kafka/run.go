@@ -11,11 +11,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// StreamNumber is the number that stands for a partition in Block.Stream: the
+// streamNumber is the number that stands for a partition in Block.Stream: the
 // partition's own, which must be below 65536, in the lower 16 bits, and above
 // them the first 15 bits of SHA-256 of the topic's name, so that it does not
 // depend on which other topics are read. It is no index of Source.Streams.
-func StreamNumber(topic string, partition int32) int {
+func streamNumber(topic string, partition int32) int {
 	sum := sha256.Sum256([]byte(topic))
 	return int(partition) | int(binary.BigEndian.Uint16(sum[:])>>1)<<16
 }
@@ -43,7 +43,7 @@ func (r *raw) Decode(b *microdata.Block) error {
 	n := len(r.messages)
 	first := r.records[0]
 	run := message.Run{
-		Scope: first.Topic, Stream: StreamNumber(first.Topic, first.Partition),
+		Scope: first.Topic, Stream: streamNumber(first.Topic, first.Partition),
 		Offsets: make([]int64, n), Values: make([][]byte, n),
 	}
 	for i, m := range r.messages {

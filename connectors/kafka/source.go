@@ -135,7 +135,7 @@ func (s *Source) Folder() bool { return false }
 func (s *Source) StreamName(number int) string {
 	var names []string // in one of 32768 pairs of topics two share a number
 	for i := range s.spans {
-		if p := s.spans[i].Partition; StreamNumber(p.Topic, p.Number) == number {
+		if p := s.spans[i].Partition; streamNumber(p.Topic, p.Number) == number {
 			names = append(names, p.String())
 		}
 	}

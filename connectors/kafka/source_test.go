@@ -42,7 +42,7 @@ func TestSourceReadsPartitionsInOrder(t *testing.T) {
 		}
 		for i, p := range places {
 			topic, partition := []string{"a", "b"}[i/60], int32(i/30%2)
-			want := place{topic, StreamNumber(topic, partition), int64(i % 30), float64(100*int(partition)+i%30) + 0.5}
+			want := place{topic, streamNumber(topic, partition), int64(i % 30), float64(100*int(partition)+i%30) + 0.5}
 			if p != want {
 				t.Fatalf("record %d: %v, want %v", i, p, want)
 			}
@@ -371,7 +371,7 @@ func TestStreamNumber(t *testing.T) {
 	seen := map[int]string{}
 	for _, topic := range []string{"survey", "survey-2", "x"} {
 		for _, n := range []int32{0, 1, maxPartitions - 1} {
-			number := StreamNumber(topic, n)
+			number := streamNumber(topic, n)
 			if number < 0 || number >= 1<<31 || number&(maxPartitions-1) != int(n) {
 				t.Errorf("%s/%d: %d", topic, n, number)
 			}
@@ -383,7 +383,7 @@ func TestStreamNumber(t *testing.T) {
 	}
 	// SHA-256("survey") begins with these 15 bits: the number is part of what a
 	// release depends on.
-	if got := StreamNumber("survey", 3); got != 1083113475 {
+	if got := streamNumber("survey", 3); got != 1083113475 {
 		t.Errorf("survey/3 is %d, want %d", got, 1083113475)
 	}
 }

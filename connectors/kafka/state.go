@@ -125,7 +125,7 @@ func readStates(ctx context.Context, c *SourceConfig, pipeline string, partition
 		}
 		for _, e := range fetches.Errors() {
 			if Final(e.Err) {
-				return nil, Explain(e.Err, "reading "+topic)
+				return nil, explainError(e.Err, "reading "+topic)
 			}
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
@@ -184,7 +184,7 @@ func bounds(ctx context.Context, admin *kadm.Client, topic string) (starts, ends
 			err = offsets.Error()
 		}
 		if err != nil {
-			return nil, nil, Explain(err, fmt.Sprintf("asking for the offsets of %q", topic))
+			return nil, nil, explainError(err, fmt.Sprintf("asking for the offsets of %q", topic))
 		}
 		offsets.Each(func(o kadm.ListedOffset) { list.into[o.Partition] = o.Offset })
 	}

@@ -448,7 +448,7 @@ func (s *Stream) lost(topic string, err error, failed *atomic.Pointer[error]) {
 	if strings.Contains(err.Error(), noPartition) {
 		err = &FinalError{Text: fmt.Sprintf("writing to %s: the topic has fewer partitions than the source has now, and a record keeps its partition", topic), Err: err}
 	}
-	err = Explain(err, "writing to "+topic)
+	err = explainError(err, "writing to "+topic)
 	if failed.CompareAndSwap(nil, &err) {
 		if err := s.rival(err); err != nil {
 			failed.Store(&err)

@@ -71,7 +71,7 @@ func (s *Stream) End(ctx context.Context, commit bool) (committed bool, err erro
 		if errors.Is(context.Cause(ctx), errStuck) {
 			err = errors.Join(errStuck, err)
 		}
-		return false, Explain(err, "ending a transaction")
+		return false, explainError(err, "ending a transaction")
 	}
 	if s.outbox.strange.Load() {
 		return committed, errStrange
@@ -105,7 +105,7 @@ func (s *Stream) endGroup(ctx context.Context, commit bool) (bool, error) {
 	}
 	if err := await(ctx, "committing offsets", s.client.CommitUncommittedOffsets); err != nil {
 		if Final(err) {
-			return false, Explain(err, "committing offsets")
+			return false, explainError(err, "committing offsets")
 		}
 		s.config.Log.Warn().Err(err).Msg("offsets could not be committed; records are read again")
 		s.client.SetOffsets(s.client.CommittedOffsets())

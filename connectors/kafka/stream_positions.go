@@ -278,7 +278,7 @@ func (s *Stream) learn(ctx context.Context, owned map[Partition]int) error {
 	offsets, err := kadm.NewClient(s.client).FetchOffsetsForTopics(ctx, s.config.Source.groupName(s.config.Name), topics...)
 	if err != nil {
 		if Final(err) {
-			return Explain(err, "asking for the group's offsets")
+			return explainError(err, "asking for the group's offsets")
 		}
 		return nil // it is asked again
 	}
@@ -336,7 +336,7 @@ func (s *Stream) commitStarts(ctx context.Context, client *kgo.Client, starts ma
 	const what = "committing the offsets to start at"
 	details, err := kadm.NewClient(client).ListTopics(ctx, slices.Collect(maps.Keys(of))...)
 	if err != nil {
-		return Explain(err, what)
+		return explainError(err, what)
 	}
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Group = s.config.Source.groupName(s.config.Name)
@@ -360,7 +360,7 @@ func (s *Stream) commitStarts(ctx context.Context, client *kgo.Client, starts ma
 	}
 	answer, err := req.RequestWith(ctx, client)
 	if err != nil {
-		return Explain(err, what)
+		return explainError(err, what)
 	}
 	for _, t := range answer.Topics {
 		for _, p := range t.Partitions {

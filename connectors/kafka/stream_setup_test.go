@@ -25,7 +25,7 @@ func TestSourceOfAStream(t *testing.T) {
 	if got := s.Streams(); !slices.Equal(got, s.topics) || s.Records() != -1 || s.Rewindable() {
 		t.Errorf("streams %v, %d records, again: %v", got, s.Records(), s.Rewindable())
 	}
-	number := StreamNumber("in", 300)
+	number := streamNumber("in", 300)
 	if got := s.StreamName(number); got != "partition 300" {
 		t.Error(got)
 	}

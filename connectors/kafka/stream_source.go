@@ -287,7 +287,7 @@ func (s *Stream) Note(ctx context.Context, topic string, p Partition, value []by
 // group's.
 func (s *Stream) explainRead(e kgo.FetchError) error {
 	if e.Topic != "" {
-		return Explain(e.Err, "reading "+e.Topic)
+		return explainError(e.Err, "reading "+e.Topic)
 	}
 	group := s.config.Source.groupName(s.config.Name)
 	return explain(e.Err, fmt.Sprintf("reading as the consumer group %q", group), subject{group: group})

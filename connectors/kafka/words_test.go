@@ -82,7 +82,7 @@ func TestErrorsInWords(t *testing.T) {
 		{errors.Join(kgo.ErrClientClosed, kerr.PolicyViolation), "asking", ""},
 	} {
 		wrapped := fmt.Errorf("within: %w", c.err)
-		got := Explain(wrapped, c.what)
+		got := explainError(wrapped, c.what)
 		var final *FinalError
 		if is := errors.As(got, &final); is != (c.want != "") || Final(wrapped) != is || !errors.Is(got, c.err) && !is {
 			t.Errorf("%v: final is %v, and it is explained as %v", c.err, Final(wrapped), got)
@@ -98,11 +98,11 @@ func TestErrorsInWords(t *testing.T) {
 			t.Errorf("%v becomes %v, want %s", c.err, got, c.want)
 		}
 		// What has been explained stays as it is.
-		if again := Explain(fmt.Errorf("later: %w", got), "doing more"); again.Error() != "later: "+got.Error() || !Final(again) {
+		if again := explainError(fmt.Errorf("later: %w", got), "doing more"); again.Error() != "later: "+got.Error() || !Final(again) {
 			t.Errorf("explained again: %v", again)
 		}
 	}
-	if Explain(nil, "x") != nil || explain(nil, "x", subject{}) != nil || Final(nil) {
+	if explainError(nil, "x") != nil || explain(nil, "x", subject{}) != nil || Final(nil) {
 		t.Error("no error is explained")
 	}
 	if got := explain(kerr.GroupAuthorizationFailed, "x", subject{group: "g", groupRight: "Delete"}).Error(); !strings.HasPrefix(got, `x: the user may not Delete consumer group "g"`) {
