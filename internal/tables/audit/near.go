@@ -30,9 +30,9 @@ func (p *Component) Near(j int, d float64, most int) (columns []int32, by []floa
 }
 
 const (
-	nearFirst   = 60 // columns of the first neighbourhood
-	nearGrowth  = 5  // how many times as many the next one has
-	nearMembers = 4  // columns of a sum that the first one takes before it goes on to other sums
+	nearFirst   = 35 // columns of the first neighbourhood
+	nearGrowth  = 3  // how many times as many the next one has
+	nearMembers = 2  // columns of a sum that the first one takes before it goes on to other sums
 )
 
 // neighbourhood is a set of columns that grows around one.

@@ -59,19 +59,19 @@ func TestNearAgainstRanges(t *testing.T) {
 					}
 					found++
 					checkReached(t, q, p, int32(j), d, columns, by)
-					if columns, by = p.Near(j, d, 40); columns != nil {
+					if columns, by = p.Near(j, d, 24); columns != nil {
 						few++
-						if checkReached(t, q, p, int32(j), d, columns, by); len(columns) > 40 {
-							t.Fatalf("%d columns, asked for 40", len(columns))
+						if checkReached(t, q, p, int32(j), d, columns, by); len(columns) > 24 {
+							t.Fatalf("%d columns, asked for 24", len(columns))
 						}
 					}
 				}
 			}
 		}
 	}
-	t.Logf("%d found, %d of them among 40 columns; %d not", found, few, none)
+	t.Logf("%d found, %d of them among 24 columns; %d not", found, few, none)
 	if found < 500 || none < 500 || few < found/10 || few == found {
-		t.Errorf("%d found, %d of them among 40 columns; %d not: the test shows little", found, few, none)
+		t.Errorf("%d found, %d of them among 24 columns; %d not: the test shows little", found, few, none)
 	}
 }
 
@@ -138,8 +138,24 @@ func TestAuditsWithLittleWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q.Large, q.Work = 1, 2000
+		q.Large, q.Work = 1, 1
 		r, err := audit.Audit(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, _, err := audit.Components(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range parts { // no program ends, so that all is left to the shuttle
+			for j, c := range parts[i].Cells {
+				if r.Low[c] != q.Value[c]+parts[i].Low[j] || r.High[c] != q.Value[c]+parts[i].High[j] {
+					t.Fatalf("%s: %v to %v without any work", set.Name(int(c)), r.Low[c], r.High[c])
+				}
+			}
+		}
+		q.Work = 2000
+		r, err = audit.Audit(q)
 		if err != nil {
 			t.Fatal(err)
 		}

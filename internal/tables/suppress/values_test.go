@@ -136,7 +136,7 @@ func TestUsersArePresentWitnesses(t *testing.T) {
 			ws = append(ws, w)
 		}
 		e.remember(int32(rng.IntN(needs)), ws)
-		asked := []int32{int32(rng.IntN(cells)), int32(rng.IntN(cells))}
+		asked := []int32{int32(rng.IntN(cells / 2)), int32(rng.IntN(cells / 2))} // of the others only what is remembered is tidied
 		var want []int32
 		for i, n := range e.needs {
 			if slices.ContainsFunc(n.witnesses, func(w witness) bool {
@@ -153,11 +153,11 @@ func TestUsersArePresentWitnesses(t *testing.T) {
 		listed += len(want)
 	}
 	for c, u := range e.usedBy {
-		if len(u) > 200 {
+		if len(u) > 8*needs {
 			t.Errorf("cell %d: %d uses kept", c, len(u))
 		}
 	}
-	if listed < 1000 {
+	if listed < 500 {
 		t.Errorf("%d users: the test shows little", listed)
 	}
 }
