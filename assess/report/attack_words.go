@@ -88,9 +88,9 @@ func undone(r *inversion.Result) (values int64, columns []string) {
 	return values, columns
 }
 
-// told says how surely a released category tells the original's, of the column where it
-// does most; "" where there is none.
-func told(r *inversion.Result) string {
+// surestCategory says with which probability a released category implies the original one, for
+// the column where it is greatest; "" if there is none.
+func surestCategory(r *inversion.Result) string {
 	var most *inversion.CategoryResult
 	for i := range r.Categories {
 		if c := &r.Categories[i]; c.Posterior != nil && (most == nil || *c.Posterior > *most.Posterior) {
@@ -161,7 +161,7 @@ func findings(a *attack.Result) []string {
 		lines = append(lines, "Nothing is computed back from the list of masks.")
 	}
 	if a.Inversion != nil {
-		if s := told(a.Inversion); s != "" {
+		if s := surestCategory(a.Inversion); s != "" {
 			lines = append(lines, s)
 		}
 	}

@@ -148,7 +148,7 @@ func (m *Monitor) verdict() liveVerdict {
 				Limit: rule.Limit, Found: rule.Found, Advice: rule.Advice})
 		}
 	}
-	if !m.gate.told || v.Judged && m.gate.outdone {
+	if !m.gate.known || v.Judged && m.gate.outdone {
 		return v
 	}
 	v.Judged, v.Passed = true, m.gate.passed

@@ -92,9 +92,9 @@ type contact struct {
 	since     time.Time // when it became so
 }
 
-// judgement is what Gate was told last.
+// judgement is the last verdict passed to Gate.
 type judgement struct {
-	told    bool
+	known   bool // Gate was called
 	passed  bool
 	broken  []string
 	outdone bool // a snapshot with a verdict of its own has come since
@@ -209,8 +209,8 @@ func (m *Monitor) Gate(passed bool, broken []string) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	changed := !m.gate.told || m.gate.passed != passed || !slices.Equal(m.gate.broken, broken)
-	m.gate = judgement{told: true, passed: passed, broken: slices.Clone(broken)}
+	changed := !m.gate.known || m.gate.passed != passed || !slices.Equal(m.gate.broken, broken)
+	m.gate = judgement{known: true, passed: passed, broken: slices.Clone(broken)}
 	if changed {
 		m.tell()
 	}

@@ -206,11 +206,11 @@ func cellOf(grid, step float64) cell {
 // chain turns the masks into the links of the column, in order.
 func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapReach) error {
 	a.moments = Moments{math.NaN(), math.NaN()}
-	if m, told := known.Moments[a.column.Name]; told {
+	if m, published := known.Moments[a.column.Name]; published {
 		a.moments = m
 	}
 	extremes := Extremes{math.Inf(-1), math.Inf(1)}
-	if e, told := known.Extremes[a.column.Name]; told {
+	if e, published := known.Extremes[a.column.Name]; published {
 		extremes = e
 	}
 	actions, err := a.actions(masks)

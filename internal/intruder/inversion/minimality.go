@@ -56,7 +56,7 @@ func minimality(ctx context.Context, s transform.Suppression, columns []Category
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		told := m.follows(key)
+		implied := m.follows(key)
 		for j := range keys {
 			for _, i := range records {
 				x := columns[keys[j]].Original[i]
@@ -64,11 +64,11 @@ func minimality(ctx context.Context, s transform.Suppression, columns []Category
 					continue
 				}
 				results[keys[j]].Hidden++
-				if told[j] < 0 {
+				if implied[j] < 0 {
 					continue
 				}
 				claims[j]++
-				if told[j] == truth[j][i] {
+				if implied[j] == truth[j][i] {
 					hits[j]++
 				}
 			}
@@ -138,30 +138,30 @@ type minimal struct {
 // follows returns for each key of a combination the value that its missing cell must have
 // had, −1 where it may have been several, or nothing follows.
 func (m *minimal) follows(key hiddenKey) []int32 {
-	told := make([]int32, len(m.domain))
+	implied := make([]int32, len(m.domain))
 	size := 1
-	for j := range told {
-		told[j] = -1
+	for j := range implied {
+		implied[j] = -1
 		if key[j] < 0 {
 			if size *= len(m.domain[j]); size > mostValues {
-				return told
+				return implied
 			}
 		}
 	}
-	several := make([]bool, len(told))
+	several := make([]bool, len(implied))
 	try := key
 	var visit func(j int)
 	visit = func(j int) {
-		if j == len(told) {
+		if j == len(implied) {
 			if m.complete[try]+1 >= m.k {
 				return
 			}
-			for i := range told {
+			for i := range implied {
 				switch {
 				case key[i] >= 0:
-				case told[i] == -1:
-					told[i] = try[i]
-				case told[i] != try[i]:
+				case implied[i] == -1:
+					implied[i] = try[i]
+				case implied[i] != try[i]:
 					several[i] = true
 				}
 			}
@@ -177,10 +177,10 @@ func (m *minimal) follows(key hiddenKey) []int32 {
 		}
 	}
 	visit(0)
-	for j := range told {
-		if several[j] || told[j] < 0 {
-			told[j] = -1
+	for j := range implied {
+		if several[j] || implied[j] < 0 {
+			implied[j] = -1
 		}
 	}
-	return told
+	return implied
 }

@@ -254,19 +254,19 @@ func (c *client) unsent(ctx context.Context, err error) error {
 	return errors.New("the connection was cut, and was again after several attempts")
 }
 
-// reason is the word by which an answer says what is wrong.
+// reason returns the code of the error in an answer; "" if it has none.
 func (a *answer) reason() string {
-	var said struct {
+	var failure struct {
 		Error struct {
 			Errors []struct {
 				Reason string `json:"reason"`
 			} `json:"errors"`
 		} `json:"error"`
 	}
-	if json.Unmarshal(a.text, &said) != nil || len(said.Error.Errors) == 0 {
+	if json.Unmarshal(a.text, &failure) != nil || len(failure.Error.Errors) == 0 {
 		return ""
 	}
-	return objects.Word(said.Error.Errors[0].Reason)
+	return objects.Word(failure.Error.Errors[0].Reason)
 }
 
 // refused makes an error of an answer that is none of what was asked for. Nothing of the
