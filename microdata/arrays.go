@@ -14,8 +14,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Keep returns the records that leave, as ToArray wants them: nil where none is
-// rejected.
+// Keep returns a function that selects the records to be released, for ToArray; nil if no
+// record is rejected.
 func (b *Block) Keep() func(i int) bool {
 	if b.rejected == nil {
 		return nil

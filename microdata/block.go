@@ -126,7 +126,7 @@ func (c *Column) OutArray() arrow.Array {
 // Digest is a keyed hash of the identifying values of a record.
 type Digest [16]byte
 
-// Reject says why a record of a block cannot be released.
+// Reject gives the reason why a record of a block cannot be released.
 type Reject struct {
 	Row    int    // index in the block
 	Column string // "" where the whole record is malformed
@@ -201,9 +201,8 @@ func (b *Block) drop(row int) {
 	b.rejected.Set(row)
 }
 
-// LeaveOut marks record row as one that is not released although it could be: a sample has
-// not drawn it. A record that is rejected stays rejected, and one that is left out is
-// rejected no more.
+// LeaveOut marks record row as not drawn by a sample, and so not released. A rejected record
+// stays rejected, and a record that is left out is not rejected later.
 func (b *Block) LeaveOut(row int) {
 	if !b.Rejected(row) {
 		b.drop(row)
@@ -233,8 +232,8 @@ func (b *Block) Place(i int) int64 {
 // Kept returns how many records are to be released.
 func (b *Block) Kept() int { return b.N - len(b.Rejects) - b.leftOut }
 
-// Part makes dst the records from ≤ i < to of b, for reading while b lives:
-// values are shared, what is carried is left out.
+// Part makes dst a read-only view of the records from ≤ i < to of b. It shares the values of b
+// and is valid as long as b; Carried is left out.
 func (b *Block) Part(dst *Block, from, to int) {
 	n := to - from
 	dst.Reset(b.Stream, b.First+int64(from), n, len(b.Columns))

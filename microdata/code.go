@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// CategoryCode returns a number that stands for a category given as text: equal for
-// equal texts and, but for a chance of 2⁻⁵³ a pair, different for different ones.
+// CategoryCode returns a number that represents a category given as text. Equal texts have
+// equal codes; different texts have different codes, except with probability 2⁻⁵³ per pair.
 func CategoryCode(text []byte) float64 {
 	h := fnv.New64a()
 	h.Write(text)
@@ -21,10 +21,10 @@ func CategoryCode(text []byte) float64 {
 	return float64((z ^ z>>31) >> 11)
 }
 
-// CodeOf returns a number that stands for value i of an array: equal for equal values
-// and, but for a chance of 2⁻⁵³ a pair, different for different ones; NaN for null. The
-// code of a number is the number itself where a float64 holds it, that of any other value
-// the CategoryCode of its text.
+// CodeOf returns a number that represents value i of an array. Equal values have equal codes;
+// different values have different codes, except with probability 2⁻⁵³ per pair. The code of
+// null is NaN. The code of a number is the number itself if a float64 can hold it; the code of
+// any other value is the CategoryCode of its text.
 func CodeOf(a arrow.Array, i int) float64 {
 	if a.IsNull(i) {
 		return math.NaN()

@@ -1,5 +1,4 @@
-// Package microdata is the vocabulary that every other package speaks: fields
-// and schemas, roles, the block (a run of consecutive records of one stream,
-// held by columns) and the identity of a record. It does no I/O, knows no file
-// format, and imports nothing but Arrow.
+// Package microdata has the types that all other packages share: fields and schemas, roles, the
+// block (a run of consecutive records of one stream, stored by columns) and the identity of a
+// record. It does no I/O, knows no file format, and imports only Arrow.
 package microdata

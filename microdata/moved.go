@@ -2,15 +2,15 @@ package microdata
 
 import "slices"
 
-// Moved says, of each record of a column whose values a mask moves between records,
-// how far its released value y is expected to lie from its original x, over the
-// draws of all masks, given the data:
+// Moved describes the expected squared distance between released value y and original value x,
+// for each record of a column whose values a mask moves between records. The expectation is
+// over the draws of all masks, given the data:
 //
 //	E((x − y)² | y is there) = Stay · E(x − y(x))² + Square
 //
-// with y(x) what the masks that move nothing make of x. It is empty where no mask
-// moves the column's values. For a record without an original value, and a rejected
-// one, Weight and Total are 0 and the others NaN.
+// Here y(x) is the value of x after the masks that do not move values. Moved is empty if no
+// mask moves the column's values. For rejected records and those without an original value,
+// Weight and Total are 0 and the others NaN.
 type Moved struct {
 	Stay   []float64 // probability that the value is the record's own, given that y is there
 	Square []float64 // the part of E(x − y)² that is not the record's own, given that y is there
@@ -18,14 +18,13 @@ type Moved struct {
 	Weight []float64 // probability that y is there
 	Total  []float64 // Weight · E((x − y)² | y is there), for the mean over records
 
-	// Deviations are by batch the differences from Total of independent estimates,
-	// whose mean Total is: sums of them over records show the error of the sum of
-	// Total. Nil where Total is exact.
+	// Deviations are, by batch, the differences between independent estimates and their mean
+	// Total. Their sums over records show the error of the sum of Total. Nil if Total is exact.
 	Deviations [][]float32
 }
 
-// Displace gives Moved room for n records, of undefined content, from the column's
-// own buffers; Deviations are nil.
+// Displace gives Moved n elements of undefined content, from the column's own buffers;
+// Deviations are nil.
 func (c *Column) Displace(n int) *Moved {
 	for _, to := range []*[]float64{&c.moved.Stay, &c.moved.Square, &c.moved.Noise, &c.moved.Weight, &c.moved.Total} {
 		*to = slices.Grow((*to)[:0], n)[:n]
@@ -37,7 +36,7 @@ func (c *Column) Displace(n int) *Moved {
 	return &c.Moved
 }
 
-// Deviate gives Moved so many batches of deviations, all 0, from the column's own
+// Deviate gives Moved this number of batches of deviations, all 0, from the column's own
 // buffers.
 func (c *Column) Deviate(batches int) {
 	list := slices.Grow(c.moved.Deviations[:0], batches)[:batches]

@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Role says what a column is in the sense of disclosure limitation.
+// Role is the role of a column in disclosure limitation.
 type Role string
 
 const (
@@ -45,8 +45,8 @@ func (f Field) Numeric() bool {
 // columns can be released as they are or withheld, not read or masked.
 func (f Field) Nested() bool { return arrow.IsNested(f.Type.ID()) }
 
-// MaxExact is the greatest magnitude up to which every integer is a float64.
-// An integer beyond it cannot be masked exactly and its record is rejected.
+// MaxExact is the greatest magnitude up to which every integer is exact as a float64. An
+// integer beyond it cannot be masked exactly, and its record is rejected.
 const MaxExact = 1 << 53
 
 // Decimals returns the number of decimals that the type itself fixes: 0 for
@@ -98,7 +98,7 @@ type Schema struct {
 	Fields []Field
 }
 
-// Index returns the place of the named field, or -1.
+// Index returns the index of the named field, or -1.
 func (s *Schema) Index(name string) int {
 	for i := range s.Fields {
 		if s.Fields[i].Name == name {
@@ -117,7 +117,7 @@ func (s *Schema) Names() []string {
 	return names
 }
 
-// Form is how a decoded column is held in a block.
+// Form is the way in which a block stores a decoded column.
 type Form uint8
 
 const (
@@ -125,13 +125,13 @@ const (
 	Array               // Column.Array: any type, compared or moved but not computed with
 )
 
-// Want asks a source to decode one field in one form.
+// Want requests that a source decodes one field in one form.
 type Want struct {
 	Field int // index in the source's schema
 	As    Form
-	// Measured says that the numbers are only measured, never released: an
-	// integer beyond ±MaxExact is then taken as the nearest float64, where
-	// otherwise its record is rejected, and NaN and infinities count as nulls.
+	// Measured is true if the numbers are only measured, never released. An integer beyond
+	// ±MaxExact is then rounded to the nearest float64 (otherwise its record is rejected), and
+	// NaN and infinities count as nulls.
 	Measured bool
 }
 
@@ -144,15 +144,15 @@ type Output struct {
 	Decimals int   // decimals to write for a masked Numbers column; -1: as many as needed
 }
 
-// Layout is the contract between source, masks and sink for one run: what is
-// decoded, in which order, and what leaves.
+// Layout is the agreement between source, masks and sink for one run: which columns are
+// decoded, in which order, and which are released.
 type Layout struct {
 	Schema  *Schema  // of the source
 	Read    []Want   // Block.Columns in order
 	Release []Output // in the order of the release
 }
 
-// Twice returns a name that two fields have, "" where there is none.
+// Twice returns a name that two fields have; "" if all names are distinct.
 func (s *Schema) Twice() string {
 	seen := map[string]bool{}
 	for _, f := range s.Fields {
@@ -164,7 +164,7 @@ func (s *Schema) Twice() string {
 	return ""
 }
 
-// Carries reports whether a column leaves without being decoded.
+// Carries reports whether some column is released without being decoded.
 func (l *Layout) Carries() bool {
 	return slices.ContainsFunc(l.Release, func(o Output) bool { return o.Column < 0 })
 }

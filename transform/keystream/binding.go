@@ -11,10 +11,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Binding makes one number of several values of a record, under a subkey: what
-// draws are bound to that decide on more than one value, as those of an exchange
-// do. Values count by what they are and not by how a file holds them, as in
-// Digests. It is not safe for concurrent use.
+// Binding computes one number from several values of a record, under a subkey. Draws that
+// concern more than one value, such as those of an exchange, are bound to this number. It does
+// not depend on how a file stores the values, as in Digests. It is not safe for concurrent use.
 type Binding struct {
 	outer, inner cipher.Block
 	states       []microdata.Digest
@@ -62,8 +61,8 @@ func (b *Binding) Begin(n, columns int) {
 	}
 }
 
-// Numbers adds a column of numbers, one a record, of which those are null that valid
-// denies; nil: none is.
+// Numbers adds a column of numbers, one per record. A number is null if valid returns false;
+// with a nil valid no number is null.
 func (b *Binding) Numbers(values []float64, valid func(i int) bool) {
 	for i := range b.blocks {
 		binary.BigEndian.PutUint64(b.blocks[i][:], canonicalBits(values[i]))
@@ -156,8 +155,8 @@ func (b *Binding) absorb() {
 	}
 }
 
-// Values writes the records' numbers to dst: the upper 52 bits of their states, as
-// an integer.
+// Values writes the numbers of the records to dst: the upper 52 bits of their states, as
+// integers.
 func (b *Binding) Values(dst []float64) {
 	for i := range b.states {
 		dst[i] = float64(binary.BigEndian.Uint64(b.states[i][:]) >> 12)

@@ -19,8 +19,8 @@ func (k Key) digestKey() cipher.Block { return newAES(k.derive(labelDigest, keyS
 // same plain or from a dictionary; null is a value of its own. The order of the
 // columns counts. dst is reused where it is large enough.
 //
-// A record whose values are all null or empty text identifies nobody: its digest is
-// the zero Digest, and its place is its identity.
+// A record whose values are all null or empty text has no identity of its own: its digest is
+// the zero Digest, and it is identified by its place.
 //
 // Digests panics where there is no column, and on a type that CanIdentify does
 // not know.

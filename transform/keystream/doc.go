@@ -1,11 +1,10 @@
-// Package keystream gives reproducible secret randomness: a draw that leaves is a
-// pure function of (secret key, mask, what was done before, column, record identity,
-// value), one of a replicate of (secret key, mask, column, replicate, place). The
-// generator is AES-256 under subkeys that HKDF derives from the release key, so
-// that a snooper who knows some true values, and with them some draws, learns
-// nothing of the others. docs/keystream.md is its versioned specification, and
-// testdata/vectors.json and testdata/check_vectors.py let any other
-// implementation be checked against it.
+// Package keystream gives reproducible secret random draws. A draw for a release is a pure
+// function of (secret key, mask, what was done before, column, record identity, value); a draw
+// for a replicate is one of (secret key, mask, column, replicate, place). The generator is
+// AES-256 under subkeys that HKDF derives from the release key, so that a snooper who knows
+// some true values, and so some draws, learns nothing about the others. docs/keystream.md is
+// the versioned specification; testdata/vectors.json and testdata/check_vectors.py test other
+// implementations.
 //
 // Everything here gives the same bits on every platform. Go may fuse a product
 // and a sum into one rounding where the machine can, as on arm64; an explicit

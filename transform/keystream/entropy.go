@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// EnoughBits is what a key should be worth to one who guesses keys.
+// EnoughBits is the least number of random bits that a key should have (PlausibleBits).
 const EnoughBits = 128
 
 // PlausibleBits estimates how many bits of chance are in the key: what somebody who

@@ -71,8 +71,8 @@ func ParseKey(text string) (Key, error) {
 	return NewKey(secret)
 }
 
-// Generate returns a fresh key from the system's random source, one that a guesser of
-// keys has no shorter way to.
+// Generate returns a new key from the system's random source; its PlausibleBits are at least
+// EnoughBits.
 func Generate() Key {
 	var secret [keySize]byte
 	for {

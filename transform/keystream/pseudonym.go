@@ -13,9 +13,9 @@ const labelPseudonym = "sdlfilter/pseudonym/1"
 // PseudonymSize is the length of a pseudonym in bytes.
 const PseudonymSize = 16
 
-// Pseudonyms replaces identifying bytes by ones that only the release key leads
-// to: the first 16 bytes of HMAC-SHA256 under a subkey of the label. Equal bytes
-// have equal pseudonyms, under one key and label. Safe for concurrent use.
+// Pseudonyms replaces identifying bytes by the first 16 bytes of their HMAC-SHA256 under a
+// subkey of the label. Without the release key they cannot be computed. Equal bytes have equal
+// pseudonyms under one key and label. It is safe for concurrent use.
 type Pseudonyms struct {
 	macs sync.Pool // of *mac: setting up a keyed hash takes longer than using it
 }
@@ -25,8 +25,8 @@ type mac struct {
 	sum [sha256.Size]byte
 }
 
-// Pseudonyms returns the pseudonyms under a label, which says what they stand
-// for: the same bytes under two labels have nothing in common.
+// Pseudonyms returns the pseudonyms under a label, which names their purpose. The pseudonyms of
+// the same bytes under two labels are independent.
 func (k Key) Pseudonyms(label string) *Pseudonyms {
 	info := binary.BigEndian.AppendUint64([]byte(labelPseudonym), uint64(len(label)))
 	subkey := k.derive(string(append(info, label...)), sha256.Size)

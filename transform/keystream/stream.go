@@ -22,10 +22,9 @@ type Stream struct {
 	identity cipher.Block // and by their identity
 }
 
-// Stream derives the keystream of draws that never leave the program: replicates
-// of the assessment, samples. They belong to a record's place alone, so its
-// Records hold neither Digests nor Values. mask and column are any names: the info
-// that they go into is injective. A negative replicate panics.
+// Stream derives the keystream of draws that are never released: replicates of the assessment,
+// and samples. They depend on a record's place only, so Records has neither Digests nor Values.
+// mask and column may be any names: their encoding is injective. A negative replicate panics.
 func (k Key) Stream(mask, column string, replicate int) *Stream {
 	if replicate < 0 {
 		panic(fmt.Sprintf("keystream: replicate must be at least 0, got %d", replicate))
@@ -39,7 +38,7 @@ func streamInfo(mask, column string, replicate uint64) string {
 	return string(binary.BigEndian.AppendUint64(named(labelStream, mask, column), replicate))
 }
 
-// Name is what decides a draw that leaves, the record apart.
+// Name is everything that determines a draw for a release, except the record.
 type Name struct {
 	Mask   string // its label
 	Done   string // what was done to the column before, and the mask's own effective parameters
@@ -47,10 +46,10 @@ type Name struct {
 	Column string
 }
 
-// Release derives the keystream of a draw that leaves. Its records are known by
-// place or by digest, and always together with the value that is being masked: a
-// call without Values panics. Scope counts for records known by their place alone:
-// a respondent's unchanged value is to be released alike in every scope.
+// Release derives the keystream of a draw for a release. Records are identified by place or by
+// digest, always together with the value being masked: a call without Values panics. Scope has
+// an effect only for records identified by place, because a respondent's unchanged value must
+// get the same draw in every scope.
 func (k Key) Release(n Name) *Stream {
 	return &Stream{
 		place:    newAES(k.derive(string(named(labelPlace, n.Mask, n.Done, n.Column, n.Scope)), keySize)),
