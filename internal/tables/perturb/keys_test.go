@@ -2,6 +2,7 @@ package perturb
 
 import (
 	"bytes"
+	"math"
 	"math/bits"
 	"testing"
 
@@ -39,5 +40,32 @@ func TestKeys(t *testing.T) {
 	// 51,200 bits: the share has a standard deviation of 0.0022.
 	if share := float64(differ) / float64(n); share < 0.489 || share > 0.511 {
 		t.Errorf("%v of the bits differ", share)
+	}
+}
+
+// The draw that decides whether a record is in a sample is a function of the release key and the
+// record alone, uniform, and has nothing in common with the record's key, of which half of the
+// bits are others.
+func TestDraw(t *testing.T) {
+	a, again, b := keys(t, 1), keys(t, 1), keys(t, 2)
+	differ, ones, n := 0, 0, 0
+	for i := range 400 {
+		var d microdata.Digest
+		d[15], d[3], d[4] = byte(i), byte(i*7), byte(i>>8)
+		if a.Draw(d) != again.Draw(d) {
+			t.Fatal("the same key gives another draw")
+		}
+		for _, other := range []uint64{a.Record(d), b.Draw(d)} {
+			differ += bits.OnesCount64(a.Draw(d) ^ other)
+			ones += bits.OnesCount64(a.Draw(d))
+			n += 64
+		}
+	}
+	// 51,200 bits: the share has a standard deviation of 0.0022; ones count each draw twice: 0.0031.
+	if share := float64(differ) / float64(n); !(math.Abs(share-0.5) <= 0.011) {
+		t.Errorf("%v of the bits differ", share)
+	}
+	if share := float64(ones) / float64(n); !(math.Abs(share-0.5) <= 0.0155) {
+		t.Errorf("%v of the bits are set", share)
 	}
 }
