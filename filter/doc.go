@@ -1,24 +1,24 @@
-// Package filter masks record batches of Arrow within a program of one's own: the masks,
-// the rejection of records that cannot be masked, the assessment of risk and utility, and
-// the gate's verdict, as a run of the command has them. Reading and writing are the
-// program's; no connector comes with this package.
+// Package filter masks Arrow record batches inside another Go program. It applies the masks,
+// rejects records that cannot be masked, assesses risk and utility, and judges the gate, in the
+// same way as a run of the command. The calling program reads and writes the data; this package
+// has no connectors.
 //
-// A configuration is one of the command without source, sink, quarantine, report and map
-// (config.LoadEmbedded). Under the same key, masks and columns the same records in the
-// same order are released with the same values as by a run from one file.
+// The configuration is that of the command without source, sink, quarantine, report and map
+// (config.LoadEmbedded). With the same key, masks and columns, the same records in the same
+// order get the same released values as in a run from one file.
 //
 // # What leaves, and when
 //
-// What Batch returns is masked but not yet judged. The gate judges the whole: hold back
-// what Batch returned until Close has returned a report whose gate has passed, and drop
-// it where the gate refuses, or Close or Batch returns an error. The report is
-// confidential; Report.Public makes the twin that may be published.
+// The records that Batch returns are masked but not yet judged: the gate judges all records
+// together. Keep them until Close has returned a report whose gate has passed. Drop them if the
+// gate refuses, or if Close or Batch returns an error. The report is confidential;
+// Report.Public makes the report that may be published.
 //
 // # Contexts
 //
-// BatchContext and CloseContext take a context. One that ends before a batch's turn leaves
-// the batch untouched, and it may be given again; one that ends during CloseContext ends
-// the assessment, and there is no verdict.
+// BatchContext and CloseContext take a context. If it ends before a batch is begun, the batch
+// is not masked and may be passed again. If it ends during CloseContext, the assessment ends
+// without a verdict.
 //
 // # What cannot be done in batches
 //

@@ -19,7 +19,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// ErrClosed is returned by a filter that Close was called of.
+// ErrClosed is returned by the methods of a filter after Close.
 var ErrClosed = errors.New("the filter is closed")
 
 // Rejected is a record that cannot be masked and is in no batch that is returned.
@@ -29,15 +29,15 @@ type Rejected struct {
 	Reason string // never a value
 }
 
-// Options are what a filter may be told beside its configuration.
+// Options are settings of a filter beside its configuration.
 type Options struct {
 	Version  string         // of the embedding program, for the report
 	Rejected func(Rejected) // is told of every rejected record, within Batch; may be nil
 }
 
-// Filter masks batches and assesses what it has masked. Its methods may be called from
-// several goroutines; they take turns, and it is the order of the calls to Batch that
-// records have: without identity columns their draws depend on it.
+// Filter masks batches and assesses the masked records. Its methods may be called from several
+// goroutines and run one at a time. The records have the order of the calls to Batch; without
+// identity columns their draws depend on this order.
 type Filter struct {
 	options Options
 	config  *config.Pipeline
@@ -56,8 +56,8 @@ type Filter struct {
 }
 
 // Open makes a filter from a configuration of config.LoadEmbedded. It reads the key; the
-// columns are held against the configuration with the first batch. Errors are of type
-// config.Errors where they have a place in the configuration.
+// columns are compared with the configuration when the first batch comes. Errors with a place
+// in the configuration are of type config.Errors.
 func Open(p *config.Pipeline, options ...Options) (*Filter, error) {
 	f := &Filter{config: p, started: time.Now(), counts: report.Records{Reasons: map[string]int64{}}}
 	if len(options) > 0 {
