@@ -62,7 +62,7 @@ type Shuffling struct{ On []string }
 // On and in strata By.
 type Synthesis struct {
 	On, By []string
-	Method string // parametric or cart; "" where it is not known
+	Method string // parametric, normal or cart; "" where it is not known
 	// HeldOut is the share of the records that models were not fitted to; NaN where there is one
 	// that is not known.
 	HeldOut float64

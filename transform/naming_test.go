@@ -70,6 +70,8 @@ var examples = map[string][]struct {
 	}}, {1, func() []Spec {
 		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Categories: []string{"c"}, HeldOut: ptr(0.25)})}
 	}}, {1, func() []Spec {
+		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Method: "normal"})}
+	}}, {1, func() []Spec {
 		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Categories: []string{"c"}, Method: "cart", Leaf: ptr(12)})}
 	}}},
 	"microaggregate": {{0, func() []Spec {

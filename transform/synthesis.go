@@ -13,6 +13,7 @@ import (
 // synthesis is the arithmetic of Synthesise.
 type synthesis struct {
 	onCategories, categories []bool        // which columns on, and which to be drawn, are categories
+	normal                   bool          // residuals are normal, and the mean is drawn
 	leaf                     int           // by trees with so many records a leaf; 0: by regressions
 	heldOut                  float64       // share of the records that are not learnt from
 	key                      keystream.Key // that says which
@@ -95,17 +96,29 @@ func (s *synthesis) column(g *gathered, original [][]float64, rows []int32, k in
 	if sd := deviation(total); !(free > 1e-6*sd) || oneValue(original[k], fitted) {
 		return determined(at, name)
 	}
+	// The posterior of the mean with a flat prior, in SDs of the residuals: one draw for all of the stratum,
+	// by the word of its first record that would choose a residual.
+	shift := normalOf(g.words[2*k][rows[0]]) / math.Sqrt(float64(len(fitted)))
 	width := bandwidth(len(fitted))
 	shrink := 1 / math.Sqrt(1+float64(width*width))
 	for _, r := range rows {
 		if y := original[k][r]; y != y {
 			continue
 		}
+		z := normalOf(g.words[2*k+1][r])
+		if s.normal {
+			g.values[k][r] = model.at(now, r) + float64(spread*(shift+z))
+			continue
+		}
 		e := model.residuals[below(g.words[2*k][r], int64(len(model.residuals)))]
-		z := keystream.NormalQuantile((float64(g.words[2*k+1][r]>>12) + 0.5) / (1 << 52))
 		g.values[k][r] = model.at(now, r) + float64((e+float64(float64(width*spread)*z))*shrink)
 	}
 	return nil
+}
+
+// normalOf is a standard normal draw by a word.
+func normalOf(word uint64) float64 {
+	return keystream.NormalQuantile((float64(word>>12) + 0.5) / (1 << 52))
 }
 
 func tooFewFor(at, name string, need, found int) *SurveyError {

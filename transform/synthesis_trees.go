@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // The least numbers of records in a leaf: one that may be asked for, and that of who asks for none.
@@ -79,6 +77,6 @@ func smoothingOf(y []float64, leaf []int32) smoothing {
 
 // smoothed is a value of the leaf under the smoothed bootstrap, by a word for its noise.
 func (s smoothing) smoothed(v float64, word uint64) float64 {
-	z := keystream.NormalQuantile((float64(word>>12) + 0.5) / (1 << 52))
+	z := normalOf(word)
 	return s.mean + float64((v-s.mean+float64(float64(s.width*s.sd)*z))/math.Sqrt(1+float64(s.width*s.width)))
 }

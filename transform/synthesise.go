@@ -26,7 +26,7 @@ type Synthesise struct {
 	By      []string `yaml:"by" doc:"strata: a model for each combination of values of these columns"`
 	// Categories are numbers or texts.
 	Categories []string `yaml:"categories" doc:"those of columns and on whose numbers or texts are categories: drawn by logistic regression, and one effect for each in the models of others"`
-	Method     string   `yaml:"method" doc:"parametric (default): linear and logistic regressions; cart: draws from the leaves of trees, those of numbers smoothed" enum:"parametric,cart"`
+	Method     string   `yaml:"method" doc:"parametric (default): linear and logistic regressions; normal: the same with normal residuals and a mean that is drawn; cart: draws from the leaves of trees, those of numbers smoothed" enum:"parametric,normal,cart"`
 	Leaf       *int     `yaml:"leaf" doc:"with cart, the least number of records in a leaf, from 5; 10 where it is not given"`
 	HeldOut    *float64 `yaml:"held_out" share:"whole" doc:"the share of records, from 0.01 to 0.5, by a keyed draw, that models are not fitted to, so that assess.intruder.attribute can tell what the release says of those that they are; none where it is not given"`
 	Copy       *int     `yaml:"copy" doc:"the number of this synthetic copy, from 1 (default): each number is a release with draws of its own"`
@@ -64,7 +64,7 @@ func (m *Synthesise) Check() check.Problems {
 			ps.Addf(fmt.Sprintf("categories[%d]", i), "must be one of columns or on, got %q%s", name, check.Suggest(name, slices.Concat(m.Columns, m.On)))
 		}
 	}
-	checkWord(&ps, "method", m.Method, "parametric", "cart")
+	checkWord(&ps, "method", m.Method, "parametric", "normal", "cart")
 	switch {
 	case m.Leaf == nil:
 	case !m.trees():
@@ -169,6 +169,9 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 	if m.trees() {
 		done += part("cart", float64(m.leaf()))
 	}
+	if m.Method == "normal" {
+		done += part("normal")
+	}
 	if h := m.heldOut(); h > 0 {
 		done += part("held out", h)
 	}
@@ -186,7 +189,7 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 }
 
 func (m *Synthesise) synthesis() *synthesis {
-	s := &synthesis{heldOut: m.heldOut()}
+	s := &synthesis{heldOut: m.heldOut(), normal: m.Method == "normal"}
 	if m.trees() {
 		s.leaf = m.leaf()
 	}
@@ -256,6 +259,9 @@ func (m *Synthesise) Words(p Published, _ string) string {
 	switch p.word("method") {
 	case "parametric":
 		s += ", linear regressions with residuals like those of the data"
+		ofCategories = ", by logistic regression where they were drawn"
+	case "normal":
+		s += ", linear regressions with normal residuals around a mean that was drawn as well"
 		ofCategories = ", by logistic regression where they were drawn"
 	case "cart":
 		s += ", the leaves of trees, numbers with noise beside them"

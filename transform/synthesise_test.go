@@ -162,6 +162,54 @@ func TestSynthesiseHasTheClosedFormsOfThePaper(t *testing.T) {
 	}
 }
 
+// The normal method has them at α² = σ²/n: the mean is drawn from its posterior. E(ȳ − x̄)² is α² + σ²/n of one copy and
+// a fourth of that of the mean of four, E(x − y)² = 2σ² + α² of a record by its own release. Over 300 replicates of 4 copies
+// the SEs of the first two are √(2/1200) and √(2/300) of it.
+func TestSynthesiseByNormalsHasTheClosedFormsOfThePaper(t *testing.T) {
+	const n, replicates, copies = 100, 300, 4
+	columns := tiedData(n, 3)[:1]
+	x := columns[0].values
+	mean, sd := meanSD(x)
+	σ2 := sd * sd * (n - 1) / n
+	α2 := σ2 / n
+	var one, grand, index, spread, third float64
+	var chains []*Chain
+	for number := 1; number <= copies; number++ {
+		chains = append(chains, chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"a"}, Method: "normal", Copy: ptr(number)})))
+	}
+	for m := 1; m <= replicates; m++ {
+		together := 0.0
+		for number, c := range chains {
+			// A replicate of a copy has the draws of that of another, so each takes its own.
+			y := whole(t, c.Replicate(m+number*replicates), n, columns...)[0]
+			got, own := meanSD(y)
+			one += (got - mean) * (got - mean) / (replicates * copies)
+			together += got / copies
+			spread += own * own / (replicates * copies)
+			for i := range y {
+				index += (y[i] - x[i]) * (y[i] - x[i]) / (n * replicates * copies)
+				third += math.Pow((y[i]-got)/own, 3) / (n * replicates * copies)
+			}
+		}
+		grand += (together - mean) * (together - mean) / replicates
+	}
+	if ratio := one / (α2 + σ2/n); !(math.Abs(ratio-1) <= 5*math.Sqrt(2.0/replicates/copies)) {
+		t.Errorf("E(ȳ − x̄)² is %v of α² + σ²/n", ratio)
+	}
+	if ratio := grand / ((α2 + σ2/n) / copies); !(math.Abs(ratio-1) <= 5*math.Sqrt(2.0/replicates)) {
+		t.Errorf("of the mean of copies it is %v of what it should be", ratio)
+	}
+	if ratio := index / (2*σ2 + α2); !(math.Abs(ratio-1) <= 0.03) { // 120,000 pairs
+		t.Errorf("E(x − y)² is %v of 2σ² + α²", ratio)
+	}
+	if ratio := spread / σ2; !(math.Abs(ratio-1) <= 5*math.Sqrt(2.0/n/replicates/copies)+0.001) {
+		t.Errorf("the variance is %v of the data's", ratio)
+	}
+	if !(math.Abs(third) <= 5*math.Sqrt(6.0/n/replicates/copies)) { // the data's is above 1
+		t.Errorf("skewness %v", third)
+	}
+}
+
 // Copies have draws of their own; missing values stay missing, and a record that misses what
 // the model goes by is drawn all the same.
 func TestSynthesiseCopiesAndMissingValues(t *testing.T) {

@@ -13,6 +13,8 @@ func syntheticLimits(method string) string {
 	switch method {
 	case "parametric":
 		follow = "They follow linear models with residuals like those of the data: what bends, what holds in a group that the models do not tell apart, and all ties to columns that the models leave out, is not in them."
+	case "normal":
+		follow = "They follow linear models with normal residuals, around means that were drawn as well: what is skewed, bends or holds in a group that the models do not tell apart, and all ties to columns that the models leave out, is not in them."
 	case "cart":
 		follow = "They are drawn from groups of respondents that trees have found, numbers with noise beside them: a slope is a stair in them, so that ties are somewhat weaker than in the data; what holds in groups smaller than the least leaf, values that many share, and all ties to columns that the models leave out, is not in them. No group is of one value alone, so what holds without exception in the data has exceptions here."
 	}
@@ -22,9 +24,16 @@ func syntheticLimits(method string) string {
 // syntheticNotes say how statistics of synthetic columns are computed: Reiter (2003), and of one
 // copy Raab, Nowok and Dibben (2016); see correct.Combine.
 func (c *carried) syntheticNotes() []StatisticNote {
+	alone := "q ± 1.96·√(2u)"
+	switch c.method {
+	case "normal":
+		alone = "q ± 1.96·√(3u), as the mean was drawn as well"
+	case "":
+		alone = "q ± 1.96·√(3u), as means may have been drawn as well"
+	}
 	list := []StatisticNote{
 		{"any statistic, its variance", "q̄ ± t·√T,  T = ū + b/m",
-			"From each of m copies compute the statistic q and its variance u as if the copy were data; q̄ and ū are their means, b = Σ(q − q̄)²/(m − 1), and t is Student’s on (m − 1)·(1 + ū/(b/m))² degrees of freedom. Of this one copy alone: q ± 1.96·√(2u). Means, variances, correlations and slopes among the synthetic columns and those that the models go by need nothing else."},
+			"From each of m copies compute the statistic q and its variance u as if the copy were data; q̄ and ū are their means, b = Σ(q − q̄)²/(m − 1), and t is Student’s on (m − 1)·(1 + ū/(b/m))² degrees of freedom. Of this one copy alone: " + alone + ". Means, variances, correlations and slopes among the synthetic columns and those that the models go by need nothing else."},
 		{"in Python", "", "import statistics as s; m = len(q); b = s.variance(q); T = s.mean(u) + b/m; df = (m - 1)*(1 + s.mean(u)/(b/m))**2"},
 		{"in R", "", "m <- length(q); b <- var(q); T <- mean(u) + b/m; df <- (m - 1)*(1 + mean(u)/(b/m))^2"},
 	}

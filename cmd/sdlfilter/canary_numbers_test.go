@@ -113,6 +113,7 @@ func TestCanaryOfNumericMasks(t *testing.T) {
 		{name: "synthesise too many categories", mask: "synthesise: {columns: [age, wage], categories: [age, wage]}", status: exitUsage, says: "columns[0]: must have at most 50 categories"},
 		{name: "synthesise copies", mask: "synthesise: {columns: [wage, age], by: [kind], copies: 3}"},
 		{name: "synthesise copies refused", mask: "synthesise: {columns: [wage], copies: 2}", rule: "{column: wage, max_risk: 1e-30}", status: exitRefused},
+		{name: "synthesise by normals", mask: "synthesise: {columns: [wage, age], by: [kind], method: normal}"},
 		{name: "synthesise by trees", mask: "synthesise: {columns: [wage, age], by: [kind], method: cart}"},
 		{name: "synthesise by trees in strata of one", mask: "synthesise: {columns: [wage], by: [alone], method: cart}", status: exitUsage, says: `"wage" has 1`},
 		{name: "synthesise broken", mask: "synthesise: {columns: [wage], on: [age]}", input: "broken", status: exitQuarantined},

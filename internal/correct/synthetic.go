@@ -22,6 +22,7 @@ type Combined struct {
 // Raghunathan, Reiter and Rubin (2003), (1 + 1/m)b − ū, is for copies that are samples of a
 // population under drawn parameters, and so is not for this mask's.
 //
+// Where means are drawn as well (method: normal) T = 3u of a mean from one copy; of several copies b has it.
 // Where models were fitted without a share h of the records (held_out) an estimate varies as if there were
 // so many fewer: u counts 1/(1 − h) times, which is too much rather than too little where some columns stay.
 //
