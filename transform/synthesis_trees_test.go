@@ -277,8 +277,8 @@ func TestNoLeafIsOfOneValueAlone(t *testing.T) {
 func TestSynthesiseByTreesIsRefused(t *testing.T) {
 	for want, m := range map[string]*Synthesise{
 		`method: must be one of parametric, normal, cart, got "forest"`: {Columns: []string{"a"}, Method: "forest"},
-		"leaf: must be given with method: cart only":            {Columns: []string{"a"}, Leaf: ptr(10)},
-		"leaf: must be at least 5 and at most 1000000, got":     {Columns: []string{"a"}, Leaf: ptr(4), Method: "cart"},
+		"leaf: must be given with method: cart only":                    {Columns: []string{"a"}, Leaf: ptr(10)},
+		"leaf: must be at least 5 and at most 1000000, got":             {Columns: []string{"a"}, Leaf: ptr(4), Method: "cart"},
 	} {
 		if ps := m.Check(); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
 			t.Errorf("got %v, want %s", ps, want)

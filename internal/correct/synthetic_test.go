@@ -75,7 +75,7 @@ func TestCombinedIntervalsCover(t *testing.T) {
 	truth := [3]float64{2, slope, math.Atanh(slope / math.Sqrt(slope*slope+1))}
 	for name, m := range map[string]transform.Synthesise{
 		"all": {Columns: []string{"x", "y"}}, "one": {Columns: []string{"y"}, On: []string{"x"}}, "cart": {Columns: []string{"x", "y"}, Method: "cart"}, "cart, one": {Columns: []string{"y"}, On: []string{"x"}, Method: "cart"},
-		"normal": {Columns: []string{"x", "y"}, Method: "normal"},
+		"normal":   {Columns: []string{"x", "y"}, Method: "normal"},
 		"held out": {Columns: []string{"x", "y"}, HeldOut: &third},
 	} {
 		random := rand.New(rand.NewPCG(8, 15))
