@@ -128,3 +128,17 @@ func TestOutboxOfOneLargeRecord(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A poll brings no more records than the open transaction still takes, and at least one.
+func TestSizeOfAPoll(t *testing.T) {
+	for _, c := range []struct{ records, polled, want int }{
+		{5, 0, 5}, {5, 3, 2}, {5, 4, 1}, {5, 5, 1}, {5, 9, 1}, {1, 0, 1},
+		{pollRecords, 0, pollRecords}, {pollRecords + 1, 0, pollRecords}, {pollRecords + 1, 1, pollRecords}, {pollRecords + 1, 2, pollRecords - 1},
+	} {
+		s := &Stream{polled: c.polled}
+		s.config.Commit.Records = c.records
+		if got := s.pollSize(); got != c.want {
+			t.Errorf("%d of %d records are polled: %d more, want %d", c.polled, c.records, got, c.want)
+		}
+	}
+}

@@ -326,10 +326,16 @@ func (s *Stream) pollWait() time.Duration {
 	return idleWait
 }
 
+// pollSize is how many records a poll brings at most: no more than the open transaction still
+// takes, and at least one.
+func (s *Stream) pollSize() int {
+	return max(1, min(pollRecords, s.config.Commit.Records-s.polled))
+}
+
 // poll waits for records, no longer than the open transaction lasts.
 func (s *Stream) poll(ctx context.Context) error {
 	pollCtx, cancel := context.WithTimeout(ctx, s.pollWait())
-	fetches := s.client.PollRecords(pollCtx, max(1, min(pollRecords, s.config.Commit.Records-s.polled)))
+	fetches := s.client.PollRecords(pollCtx, s.pollSize())
 	cancel()
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)

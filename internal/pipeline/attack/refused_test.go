@@ -1,0 +1,113 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// attacked is a survey whose masks have run.
+func attacked(t *testing.T, masks, extra string) (*assess.Accumulator, *pipeline.Plan, *transform.Chain) {
+	t.Helper()
+	p := survey(t, 120, masks, extra)
+	key, err := p.Key.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, o := pipeline.Options{}.Ready(t.Context())
+	src, err := pipeline.OpenSource(ctx, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	acc, pl, chain, err := masked(ctx, p, o, src, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return acc, pl, chain
+}
+
+// A stream without an end is not attacked, nor is one of whose respondents nobody knows
+// anything.
+func TestWhatIsNotAttacked(t *testing.T) {
+	stream, err := config.Parse("s.yaml", []byte(`version: 1
+key: {file: k}
+source: {kafka: {brokers: ["localhost:9"], topics: [in], group: g}}
+columns: {wage: {role: sensitive, decimals: 2}}
+masks: [{noise: {columns: [wage], sd: 3}}]
+assess: {keys: [wage]}
+sink: {kafka: {brokers: ["localhost:9"], topic: out}}
+`), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, p := range map[string]*config.Pipeline{
+		"source: is a stream without end, and an attack needs data that end": stream,
+		"assess.keys: must be given, or columns the role key":                survey(t, 20, "{noise: {columns: [wage], sd: 3}}", ""),
+	} {
+		r, _, err := Run(context.Background(), p, pipeline.Options{})
+		var wrong config.Errors
+		if r != nil || !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// What a release's intruder finds is told to the measures; of a release of nobody, or where no
+// attack is asked for, nothing is, and one that ends is told of.
+func TestIdentifyTellsTheMeasures(t *testing.T) {
+	acc, pl, chain := attacked(t, "{noise: {columns: [wage], sd: 30}}", "assess: {keys: [age, region, wage]}")
+	m := new(assess.Measures)
+	r, err := Identify(t.Context(), pl, chain, acc, m)
+	if err != nil || r == nil || m.Identity == nil {
+		t.Fatalf("%v, %v, %v", err, r, m.Identity)
+	}
+	again, _, err := onPairs(t.Context(), pl, chain, acc.Pairs())
+	if err != nil || fmt.Sprint(*again.Identity()) != fmt.Sprint(*m.Identity) {
+		t.Errorf("%v: the measures have %+v, the attack %+v", err, m.Identity, again.Identity())
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	left := new(assess.Measures)
+	if r, err := Identify(ended, pl, chain, acc, left); !errors.Is(err, context.Canceled) || r != nil || left.Identity != nil {
+		t.Errorf("ended: %v, %v", r, err)
+	}
+	if r, err := Identify(t.Context(), pl, chain, nil, left); r != nil || err != nil || left.Identity != nil {
+		t.Errorf("nothing was measured: %v, %v", r, err)
+	}
+	of, settings := *pl, *pl.Config
+	settings.Assess = config.Assess{}
+	of.Config = &settings
+	if r, err := Identify(t.Context(), &of, chain, acc, left); r != nil || err != nil || left.Identity != nil {
+		t.Errorf("not asked for: %v, %v", r, err)
+	}
+}
+
+// A distance that does not exist is refused at its place; of what uniqueness asks the scores
+// of special uniques alone are left out where only rules count.
+func TestWhatIsAskedOfAnAttack(t *testing.T) {
+	_, pl, _ := attacked(t, "{noise: {columns: [wage], sd: 30}}", "assess: {keys: [age, region, wage]}")
+	settings := *pl.Config
+	of := *pl
+	of.Config = &settings
+	settings.Assess.Intruder = &config.Intruder{Targets: 10, Linkage: &config.IntruderLinkage{Distance: "far"}}
+	if _, err := optionsOf(&of, new(attack.Data)); err == nil || !strings.HasPrefix(err.Error(), "assess.intruder.linkage.distance: ") {
+		t.Errorf("a distance that does not exist: %v", err)
+	}
+	if counting(nil) != nil {
+		t.Error("nothing is counted")
+	}
+	full := defaultUniqueness()
+	if only := counting(full); only.SUDA2 != nil || full.SUDA2 == nil || !slices.Equal(only.K, full.K) || only.Alpha != full.Alpha {
+		t.Errorf("counted are %+v of %+v", only, full)
+	}
+}
