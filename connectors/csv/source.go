@@ -46,7 +46,7 @@ func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error)
 	if err != nil {
 		return nil, fmt.Errorf("encoding: %w", err)
 	}
-	in, err := text.OpenEncoded(ctx, c.Path, c.Stdin, decode, Kind.Extensions...)
+	in, err := text.OpenNeeded(ctx, c.Path, c.Stdin, decode, c.needed, Kind.Extensions...)
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +104,13 @@ func beginningOf(ctx context.Context, in *text.Input) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(st, 64<<10))
 }
 
-// readHeads reads the first record of every stream.
+// readHeads reads the first record of every stream that is open.
 func (s *source) readHeads(ctx context.Context) error {
 	for i, name := range s.Streams() {
+		if !s.Opened(i) {
+			s.heads = append(s.heads, head{})
+			continue
+		}
 		h, err := s.readHead(ctx, i)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -177,6 +181,9 @@ func (s *source) names() ([]string, error) {
 	}
 	var names []string
 	for i, h := range s.heads {
+		if !s.Opened(i) {
+			continue
+		}
 		got, err := s.dialect.decodeNames(h.fields)
 		if err != nil {
 			return nil, fmt.Errorf("%s: header: %w", s.Streams()[i], err)

@@ -26,6 +26,13 @@ func (c *SourceConfig) WithSurvey(found json.RawMessage) connectors.SourceConfig
 	return &knowing
 }
 
+// WithStreams implements connectors.StreamChoosing.
+func (c *SourceConfig) WithStreams(needed func(stream int) bool) connectors.SourceConfig {
+	choosing := *c
+	choosing.needed = needed
+	return &choosing
+}
+
 // Survey implements connectors.Surveyed.
 func (s *source) Survey() (json.RawMessage, error) {
 	if s.kinds == nil {

@@ -27,7 +27,7 @@ type source struct {
 }
 
 func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error) {
-	in, err := text.OpenInput(ctx, c.Path, c.Stdin, Kind.Extensions...)
+	in, err := text.OpenNeeded(ctx, c.Path, c.Stdin, nil, c.needed, Kind.Extensions...)
 	if err != nil {
 		return nil, err
 	}

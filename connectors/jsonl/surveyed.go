@@ -21,6 +21,13 @@ type surveyed struct {
 // errSurvey is about what another process has found.
 var errSurvey = errors.New("what was found of the members is damaged")
 
+// WithStreams implements connectors.StreamChoosing.
+func (c *SourceConfig) WithStreams(needed func(stream int) bool) connectors.SourceConfig {
+	choosing := *c
+	choosing.needed = needed
+	return &choosing
+}
+
 // WithSurvey implements connectors.SurveyTaking.
 func (c *SourceConfig) WithSurvey(found json.RawMessage) connectors.SourceConfig {
 	knowing := *c

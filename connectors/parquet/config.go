@@ -32,6 +32,15 @@ var extensions = []string{extension, ".pq"}
 type SourceConfig struct {
 	Path         string   `yaml:"path" doc:"a file, a folder or a glob; Hive-style folders (key=value) become columns"`
 	KeepMetadata []string `yaml:"keep_metadata" doc:"further keys of the file's key-value metadata to carry into the release; it is up to you that they hold nothing of a respondent"`
+
+	needed func(stream int) bool // which files are opened beside the first; nil: all
+}
+
+// WithStreams implements connectors.StreamChoosing.
+func (c *SourceConfig) WithStreams(needed func(stream int) bool) connectors.SourceConfig {
+	choosing := *c
+	choosing.needed = needed
+	return &choosing
 }
 
 // SinkConfig writes Parquet files.
@@ -85,7 +94,7 @@ func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, set, slices.Clone(c.KeepMetadata))
+	return open(ctx, set, slices.Clone(c.KeepMetadata), c.needed)
 }
 
 func (c *SinkConfig) Check() check.Problems {

@@ -46,6 +46,9 @@ func (s *source) Part(p connectors.Part) (connectors.Source, error) {
 		return nil, fmt.Errorf("stream %d: the source has %d", p.Stream, len(s.streams))
 	}
 	st := s.streams[p.Stream]
+	if st.unopened {
+		return nil, st.file.Err(files.ErrNotOpened)
+	}
 	if p.From < 0 || p.To < p.From || p.To > int64(len(st.RowGroups)) {
 		return nil, fmt.Errorf("%s: row groups %d to %d: the file has %d", st.file.Label, p.From+1, p.To, len(st.RowGroups))
 	}
@@ -67,6 +70,10 @@ func (s *source) Part(p connectors.Part) (connectors.Source, error) {
 
 // Stored implements connectors.Divisible.
 func (s *source) Stored(stream int) (connectors.Stored, error) {
+	if st := s.streams[stream]; st.unopened {
+		file, _, err := st.file.Open()
+		return files.Stored(file, err)
+	}
 	return files.Stored(s.streams[stream].reopen())
 }
 

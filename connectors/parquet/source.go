@@ -24,14 +24,20 @@ type source struct {
 type stream struct {
 	file files.File
 	*footer
-	stamp files.Stamp // of before the footer was read
+	stamp    files.Stamp // of before the footer was read
+	unopened bool        // it has the footer of the first stream, and is not read
 }
 
-func open(ctx context.Context, set *files.Set, keep []string) (*source, error) {
+// open reads the footers of the first file and of those that are needed; nil: all are.
+func open(ctx context.Context, set *files.Set, keep []string, needed func(stream int) bool) (*source, error) {
 	s := &source{keep: keep}
-	for _, f := range set.Files {
+	for i, f := range set.Files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if i > 0 && needed != nil && !needed(i) {
+			s.streams = append(s.streams, &stream{file: f, footer: s.streams[0].footer, unopened: true})
+			continue
 		}
 		st, err := openStream(f)
 		if err != nil {
@@ -75,7 +81,12 @@ func openStream(file files.File) (*stream, error) {
 
 // reopen opens the file again, for reading or for copying, and makes sure that
 // it is the one whose footer was read.
-func (st *stream) reopen() (files.Handle, error) { return st.file.Reopen(st.stamp, st.sameFooter) }
+func (st *stream) reopen() (files.Handle, error) {
+	if st.unopened {
+		return nil, st.file.Err(files.ErrNotOpened)
+	}
+	return st.file.Reopen(st.stamp, st.sameFooter)
+}
 
 func (s *source) stamps() []files.Stamp {
 	stamps := make([]files.Stamp, len(s.streams))

@@ -58,6 +58,9 @@ func (f File) OpenAny() (opened Handle, stamp Stamp, regular bool, err error) {
 	return file, stamp, true, nil
 }
 
+// ErrNotOpened is the error of a file of a source that was opened without it.
+var ErrNotOpened = errors.New("was not opened with the others")
+
 // Reopen opens the file again, for a pass, and makes sure that it is the one that was
 // stamped; same, which may be nil, looks whether it holds what it held then.
 func (f File) Reopen(stamp Stamp, same func(io.ReaderAt) error) (Handle, error) {
@@ -160,6 +163,9 @@ func (w *Watch) Unchanged() error {
 		return nil
 	}
 	for i, f := range w.set.Files {
+		if w.stamps[i] == (Stamp{}) {
+			continue // it was not opened
+		}
 		file, err := w.reopen(i)
 		if err != nil {
 			return err

@@ -129,8 +129,8 @@ func (s Stamp) compare(now Stamp) error {
 }
 
 // Unchanged holds the files that the set's path stands for now, and what is under
-// each of their names, against the set and the stamps of its files. The error names
-// the first file that differs.
+// each of their names, against the set and the stamps of its files. Of those without a stamp
+// it is the name alone. The error names the first file that differs.
 func (s *Set) Unchanged(stamps []Stamp) error {
 	now := s
 	if s.Folder {
@@ -145,6 +145,9 @@ func (s *Set) Unchanged(stamps []Stamp) error {
 		}
 		if now.Files[i].Rel < f.Rel {
 			return fmt.Errorf("%s: the file was added while the others were being read", now.Files[i].Label)
+		}
+		if stamps[i] == (Stamp{}) {
+			continue // it was not opened
 		}
 		at, err := now.Files[i].stampNow()
 		switch {

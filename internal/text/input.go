@@ -39,15 +39,16 @@ type Input struct {
 	mu    sync.Mutex
 }
 
-// OpenInput finds what path stands for: a file, folder or glob, or - for stdin.
-// A path that is no regular file (a pipe) is read once, as stdin is.
-func OpenInput(ctx context.Context, path string, stdin io.Reader, extensions ...string) (*Input, error) {
-	return OpenEncoded(ctx, path, stdin, nil, extensions...)
+// OpenEncoded finds what path stands for: a file, folder or glob, or - for stdin.
+// A path that is no regular file (a pipe) is read once, as stdin is. decode is for the
+// encoding of the text, nil where it is UTF-8, as is what is read of the input.
+func OpenEncoded(ctx context.Context, path string, stdin io.Reader, decode Decoder, extensions ...string) (*Input, error) {
+	return OpenNeeded(ctx, path, stdin, decode, nil, extensions...)
 }
 
-// OpenEncoded is OpenInput of text in the encoding that a decoder is for. What is
-// read of the input is UTF-8.
-func OpenEncoded(ctx context.Context, path string, stdin io.Reader, decode Decoder, extensions ...string) (*Input, error) {
+// OpenNeeded is OpenEncoded of the first file and those that are needed; nil: all are. The
+// others can be asked for by Stored alone.
+func OpenNeeded(ctx context.Context, path string, stdin io.Reader, decode Decoder, needed func(stream int) bool, extensions ...string) (*Input, error) {
 	if path == "-" {
 		if stdin == nil {
 			stdin = os.Stdin
@@ -59,7 +60,11 @@ func OpenEncoded(ctx context.Context, path string, stdin io.Reader, decode Decod
 		return nil, err
 	}
 	in := &Input{set: set, decode: decode}
-	for _, f := range set.Files {
+	for i, f := range set.Files {
+		if i > 0 && needed != nil && !needed(i) {
+			in.files, in.stamps = append(in.files, nil), append(in.stamps, files.Stamp{})
+			continue
+		}
 		file, stamp, regular, err := f.OpenAny()
 		if err != nil {
 			return nil, errors.Join(err, in.Close())
@@ -110,6 +115,9 @@ func (in *Input) Streams() []string {
 	return names
 }
 
+// Opened reports whether a stream can be read: see OpenNeeded.
+func (in *Input) Opened(stream int) bool { return in.once != nil || in.files[stream] != nil }
+
 func (in *Input) streams() int {
 	if in.once != nil {
 		return 1
@@ -135,6 +143,9 @@ func (in *Input) Unchanged() error {
 		return nil
 	}
 	for i, f := range in.files {
+		if f == nil {
+			continue
+		}
 		if err := in.stamps[i].Holds(f); err != nil {
 			return in.set.Files[i].Err(err)
 		}
@@ -186,6 +197,9 @@ func (in *Input) Open(ctx context.Context, i int) (*Stream, error) {
 		return &Stream{Reader: io.MultiReader(bytes.NewReader(in.head), in.text), close: func() error { return nil }}, nil
 	}
 	file := in.files[i]
+	if file == nil {
+		return nil, in.set.Files[i].Err(files.ErrNotOpened)
+	}
 	files.Want(file, files.Extent{To: in.stamps[i].Size()})
 	// Sections leave the file's own offset alone, so passes do not disturb one another.
 	section := io.NewSectionReader(file, 0, 1<<62)
@@ -209,6 +223,9 @@ const whole = -1
 func (in *Input) openPart(ctx context.Context, i int, p *connectors.Part) (*Stream, error) {
 	if p == nil || p.From == 0 && p.To == whole {
 		return in.Open(ctx, i)
+	}
+	if in.files[i] == nil {
+		return nil, in.set.Files[i].Err(files.ErrNotOpened)
 	}
 	if !in.cuttable(i) {
 		return nil, fmt.Errorf("%s: %w: it is compressed, or not UTF-8", in.set.Files[i].Label, connectors.ErrIndivisible)
@@ -240,8 +257,10 @@ func (c *counter) Read(p []byte) (int, error) {
 // Close closes every file.
 func (in *Input) Close() error {
 	var errs []error
-	for _, f := range in.files {
-		errs = append(errs, f.Close())
+	for i := range in.files {
+		if in.Opened(i) {
+			errs = append(errs, in.files[i].Close())
+		}
 	}
 	in.files = nil
 	if in.plain != nil {

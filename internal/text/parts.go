@@ -61,6 +61,8 @@ func (in *Input) CheckPart(p connectors.Part) error {
 		return connectors.ErrIndivisible
 	case p.Stream < 0 || p.Stream >= in.streams():
 		return fmt.Errorf("stream %d: the source has %d", p.Stream, in.streams())
+	case !in.Opened(p.Stream):
+		return in.set.Files[p.Stream].Err(files.ErrNotOpened)
 	case p.First < 0 || p.Records < 0 || p.From < 0 || p.To != whole && p.To < p.From:
 		return fmt.Errorf("%s: the part is none", in.Streams()[p.Stream])
 	}
@@ -71,6 +73,10 @@ func (in *Input) CheckPart(p connectors.Part) error {
 func (in *Input) Stored(stream int) (connectors.Stored, error) {
 	if in.once != nil {
 		return connectors.Stored{}, connectors.ErrIndivisible
+	}
+	if !in.Opened(stream) {
+		file, _, err := in.set.Files[stream].Open()
+		return files.Stored(file, err)
 	}
 	return files.Stored(in.set.Files[stream].Reopen(in.stamps[stream], nil))
 }

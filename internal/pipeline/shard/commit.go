@@ -35,7 +35,7 @@ func Commit(ctx context.Context, p *config.Pipeline, m *Manifest, states string,
 	if err != nil {
 		return nil, err
 	}
-	j, chain, err := resume(ctx, p, m, every, o)
+	j, chain, err := resume(ctx, p, m, every, every, o)
 	if err != nil {
 		return nil, err
 	}

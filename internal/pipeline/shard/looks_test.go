@@ -19,6 +19,115 @@ func TestShardsLookAtTheirFiles(t *testing.T) {
 	}
 }
 
+// TestShardsOpenTheirFiles: what a shard does not read it does not open, but for the first
+// file: a shard runs beside files that nobody could read, and those that read them and the
+// commit do not.
+func TestShardsOpenTheirFiles(t *testing.T) {
+	for format := range formats {
+		t.Run(format, func(t *testing.T) {
+			prepare(t, format, 1, "")
+			for i, name := range []string{"a", "b", "c"} {
+				formats[format](t, "in/"+name+"."+format, people(2000+10*i))
+			}
+			swapping(t, "path: in."+format, "path: in")
+			want := single(t, format)
+			m := planned(t, 3)
+			if len(m.Shards) != 3 {
+				t.Fatalf("%d shards", len(m.Shards))
+			}
+			last, err := os.ReadFile("in/c." + format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, "in/c."+format, []byte("\xff\xfeneither this nor that"))
+			for i := range 2 {
+				runShard(t, m, i)
+			}
+			if _, err := Run(t.Context(), load(t), m, 2, nil, options); err == nil {
+				t.Error("a shard reads what nobody could")
+			}
+			write(t, "in/c."+format, last)
+			runShard(t, m, 2)
+			write(t, "in/b."+format, last)
+			if _, err := Commit(t.Context(), load(t), m, "states", options); err == nil || !strings.Contains(err.Error(), "planned with: plan again") {
+				t.Errorf("the commit: %v", err)
+			}
+			formats[format](t, "in/b."+format, people(2010))
+			if _, err := Commit(t.Context(), load(t), m, "states", options); err != nil {
+				t.Fatal(err)
+			}
+			if records(t, format, "released") != records(t, format, "whole."+format) {
+				t.Error("the records are others")
+			}
+			for _, d := range differences(want, read(t, "report.json"), "") {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestStreamsThatAreNotOpened: they have their names and can be told from others; they are
+// neither read nor watched, but for being there.
+func TestStreamsThatAreNotOpened(t *testing.T) {
+	for format := range formats {
+		t.Run(format, func(t *testing.T) {
+			prepare(t, format, 1, "")
+			for _, name := range []string{"a", "b", "c", "d"} {
+				formats[format](t, "in/"+name+"."+format, people(100))
+			}
+			swapping(t, "path: in."+format, "path: in")
+			whole, err := load(t).Source.Config.Open(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer whole.Close()
+			parts, err := connectors.DivisibleOf(whole).Divide(t.Context(), 1<<40, connectors.Cut{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := connectors.SurveyOf(whole)
+			if err != nil {
+				t.Fatal(err)
+			}
+			some, err := connectors.WithStreams(connectors.WithSurvey(load(t).Source.Config, found), func(stream int) bool { return stream == 2 }).Open(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer some.Close()
+			if !slices.Equal(some.Streams(), whole.Streams()) {
+				t.Errorf("the streams are %q", some.Streams())
+			}
+			for i, p := range parts {
+				_, err := connectors.DivisibleOf(some).Part(p)
+				if opened := i == 0 || i == 2; opened != (err == nil) || err != nil && !strings.Contains(err.Error(), "was not opened with the others") {
+					t.Errorf("stream %d: %v", i, err)
+				}
+				stored, err := connectors.DivisibleOf(some).Stored(i)
+				if err != nil || stored.Size == 0 {
+					t.Fatalf("stream %d: %+v, %v", i, stored, err)
+				}
+				stored.Close()
+			}
+			write(t, "in/b."+format, []byte("another"))
+			if err := connectors.Unchanged(some); err != nil {
+				t.Errorf("a file that is not opened has changed: %v", err)
+			}
+			if err := connectors.Unchanged(whole); err == nil {
+				t.Error("a file that is open has changed")
+			}
+			os.Remove("in/d." + format)
+			if err := connectors.Unchanged(some); err == nil || !strings.Contains(err.Error(), "it is gone") {
+				t.Errorf("a file that is not opened is gone: %v", err)
+			}
+			formats[format](t, "in/d."+format, people(100))
+			write(t, "in/c."+format, []byte("another"))
+			if err := connectors.Unchanged(some); err == nil {
+				t.Error("a file that is needed has changed")
+			}
+		})
+	}
+}
+
 func looksAtItsFiles(t *testing.T, n int) {
 	prepare(t, "csv", 1, "")
 	files := []string{"in/a.csv", "in/b.csv", "in/c.csv"}

@@ -255,15 +255,23 @@ func fingerprint(in connectors.Stored) (f File, err error) {
 	return f, err
 }
 
-// every is that all files are looked at.
+// every is that all files are looked at, none that no file is.
 func every(int) bool { return true }
+func none(int) bool  { return false }
+
+// reads are the files that a shard reads.
+func (m *Manifest) reads(shard int) func(stream int) bool {
+	return func(stream int) bool {
+		return slices.ContainsFunc(m.Shards[shard].Parts, func(p connectors.Part) bool { return p.Stream == stream })
+	}
+}
 
 // of is what a shard looks at: the files that it reads, since the others are looked at by the shards
 // that read them, and all by the commit. Of objects that is all, whose ETags a list tells.
 func (m *Manifest) of(shard int) func(stream int) bool {
+	reads := m.reads(shard)
 	return func(stream int) bool {
-		return stream < len(m.Files) && m.Files[stream].ETag != "" ||
-			slices.ContainsFunc(m.Shards[shard].Parts, func(p connectors.Part) bool { return p.Stream == stream })
+		return stream < len(m.Files) && m.Files[stream].ETag != "" || reads(stream)
 	}
 }
 

@@ -140,8 +140,9 @@ func open(ctx context.Context, p *config.Pipeline, o pipeline.Options) (_ *job, 
 	return j, nil
 }
 
-// resume is open of a job that was planned: it must be the same, as far as is looked.
-func resume(ctx context.Context, p *config.Pipeline, m *Manifest, look func(stream int) bool, o pipeline.Options) (*job, *transform.Chain, error) {
+// resume is open of a job that was planned: it must be the same, as far as is looked. Of the
+// source the streams that are read are opened, and the first.
+func resume(ctx context.Context, p *config.Pipeline, m *Manifest, read, look func(stream int) bool, o pipeline.Options) (*job, *transform.Chain, error) {
 	switch {
 	case m.Version != o.Version:
 		return nil, nil, pipeline.DataErrorf("the manifest was made by the program's version %s, and this is %s: plan again", m.Version, o.Version)
@@ -149,7 +150,7 @@ func resume(ctx context.Context, p *config.Pipeline, m *Manifest, look func(stre
 		return nil, nil, pipeline.DataErrorf("the configuration, with the environment's settings, is not the one that was planned with: plan again")
 	}
 	knowing := *p
-	knowing.Source.Config = connectors.WithSurvey(p.Source.Config, m.Survey)
+	knowing.Source.Config = connectors.WithStreams(connectors.WithSurvey(p.Source.Config, m.Survey), read)
 	j, err := open(ctx, &knowing, o)
 	if err != nil {
 		return nil, nil, err

@@ -24,7 +24,7 @@ func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, pairs 
 		return nil, pipeline.DataErrorf("--shard must be 0 to %d, got %d", len(m.Shards)-1, shard)
 	}
 	ctx, o = o.Ready(ctx)
-	j, chain, err := resume(ctx, p, m, m.of(shard), o)
+	j, chain, err := resume(ctx, p, m, m.reads(shard), m.of(shard), o)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func TestScale(t *testing.T) {
 			again.Shard = i
 			all[i] = &again
 		}
-		j, chain, err := resume(context.Background(), load(t), m, every, options)
+		j, chain, err := resume(context.Background(), load(t), m, every, every, options)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,7 +75,7 @@ func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o p
 		return nil, err
 	}
 	ctx, o = o.Ready(ctx)
-	j, chain, err := resume(ctx, p, m, m.of(shard), o)
+	j, chain, err := resume(ctx, p, m, m.reads(shard), m.of(shard), o)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func Pair(ctx context.Context, p *config.Pipeline, m *Manifest, surveys, to stri
 		return err
 	}
 	// Nothing of the source is read: each shard looks at its own files, and the commit at all.
-	j, chain, err := resume(ctx, p, m, func(int) bool { return false }, o)
+	j, chain, err := resume(ctx, p, m, none, none, o)
 	if err != nil {
 		return err
 	}
