@@ -120,14 +120,12 @@ func flatArray(l *leaf, n int, segs []segment) (arrow.Array, error) {
 	}
 	for _, s := range segs {
 		v := &s.u.v
-		if v.valid == nil && l.width > 0 {
-			c.data = append(c.data, v.data[s.from*l.width:(s.from+s.n)*l.width]...)
-			if c.valid == nil {
-				c.n += s.n
+		if v.valid == nil {
+			if l.width > 0 {
+				c.data = append(c.data, v.data[s.from*l.width:(s.from+s.n)*l.width]...)
+				c.present(s.n)
 			} else {
-				for range s.n {
-					c.mark(true)
-				}
+				c.texts(v, s.from, s.n)
 			}
 			continue
 		}

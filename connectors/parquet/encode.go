@@ -52,18 +52,23 @@ func (pe *pageEncoder) page(v *values, rows int) (*encodedPage, error) {
 	if pe.leaf.maxDef > 0 {
 		n = len(v.def)
 	}
-	p := &encodedPage{values: n, rows: rows, stats: statsOf(pe.leaf, v)}
+	p := &encodedPage{values: n, rows: rows}
+	if pe.leaf.phys == format.ByteArray && !pe.plain {
+		p.local = localDictionaryOf(v)
+	}
+	if p.local != nil {
+		p.stats = statsOf(pe.leaf, &values{n: len(p.local.offsets) - 1, data: p.local.data, offsets: p.local.offsets})
+	} else {
+		p.stats = statsOf(pe.leaf, v)
+	}
 	p.stats.nulls = int64(n - v.n)
 	body, err := pe.levels(nil, v)
 	if err != nil {
 		return nil, err
 	}
-	if pe.leaf.phys == format.ByteArray && !pe.plain {
-		if local := localDictionaryOf(v); local != nil {
-			local.levels = body
-			p.local = local
-			return p, nil
-		}
+	if p.local != nil {
+		p.local.levels = body
+		return p, nil
 	}
 	scratch := getBuffer(len(body) + len(v.data) + 4*v.n + 256)
 	body = append(scratch[:0], body...)
@@ -215,8 +220,14 @@ func localDictionaryOf(v *values) *localDictionary {
 		return d
 	}
 	seen := make(map[string]int32)
+	var last memo
 	for i := range v.n {
 		b := v.bytes(i)
+		known := last.at(b)
+		if k := *known - 1; k >= 0 && bytes.Equal(d.value(k), b) {
+			d.index[i] = k
+			continue
+		}
 		k, ok := seen[string(b)]
 		if !ok {
 			if len(seen) == most || len(d.data)+len(b) > maxDictionary {
@@ -225,7 +236,7 @@ func localDictionaryOf(v *values) *localDictionary {
 			k = add(b)
 			seen[string(b)] = k
 		}
-		d.index[i] = k
+		d.index[i], *known = k, k+1
 	}
 	return d
 }

@@ -131,6 +131,17 @@ type shredder struct {
 // arrayValues makes the stored values of a column's leaves, of the rows in keep,
 // or where it is nil of n rows from `from`.
 func arrayValues(n *node, arr arrow.Array, from, rows int, keep []int32) ([]*values, error) {
+	if n.kind == leafKind && n.leaf.flat() && n.leaf.phys == format.ByteArray {
+		if a, ok := arr.(offsetArray); ok && textOrBytes(arr) {
+			v, err := flatTexts(n, a, from, rows, keep)
+			return []*values{v}, err
+		}
+	}
+	return shredded(n, arr, from, rows, keep)
+}
+
+// shredded is arrayValues of any type, value by value.
+func shredded(n *node, arr arrow.Array, from, rows int, keep []int32) ([]*values, error) {
 	var out []*values
 	s, err := newShredder(n, arr, &out)
 	if err != nil {

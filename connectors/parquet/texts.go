@@ -1,0 +1,107 @@
+package parquet
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// offsetArray is an array of texts or of bytes with 32-bit offsets.
+type offsetArray interface {
+	arrow.Array
+	ValueOffsets() []int32
+	ValueBytes() []byte
+}
+
+// textOrBytes reports the two types whose values are stored as their bytes are.
+func textOrBytes(a arrow.Array) bool {
+	id := a.DataType().ID()
+	return id == arrow.STRING || id == arrow.BINARY
+}
+
+// flatTexts is arrayValues of texts or bytes in a flat column. Where all of consecutive
+// records have a value, the array's bytes are not copied.
+func flatTexts(n *node, a offsetArray, from, rows int, keep []int32) (*values, error) {
+	v := &values{}
+	if keep == nil && a.NullN() == 0 {
+		all := a.ValueOffsets()
+		offsets := all[from : from+rows+1]
+		v.n, v.offsets = rows, make([]uint32, rows+1)
+		for i, at := range offsets {
+			v.offsets[i] = uint32(at - offsets[0])
+		}
+		v.data = a.ValueBytes()[offsets[0]-all[0] : offsets[rows]-all[0]]
+		if n.leaf.maxDef > 0 {
+			v.def = present(rows)
+		}
+		return v, nil
+	}
+	offsets, data := a.ValueOffsets(), a.ValueBytes()
+	if keep != nil {
+		rows = len(keep)
+	}
+	v.offsets = append(make([]uint32, 0, rows+1), 0)
+	for k := range rows {
+		i := from + k
+		if keep != nil {
+			i = int(keep[k])
+		}
+		there := !a.IsNull(i)
+		if there {
+			v.data = append(v.data, data[offsets[i]-offsets[0]:offsets[i+1]-offsets[0]]...)
+			v.offsets = append(v.offsets, uint32(len(v.data)))
+			v.n++
+		}
+		switch {
+		case n.leaf.maxDef > 0 && there:
+			v.def = append(v.def, 1)
+		case n.leaf.maxDef > 0:
+			v.def = append(v.def, 0)
+		case !there:
+			return nil, errRequired
+		}
+	}
+	return v, nil
+}
+
+// memo finds again what was last found at a place that a text's length and ends say. Texts
+// of few values mostly differ there.
+type memo [256]int32 // number + 1
+
+func (m *memo) at(b []byte) *int32 {
+	slot := len(b)
+	if n := len(b); n > 1 {
+		slot += 7*int(b[0]) + 31*int(b[n-1]) + 101*int(b[n-2])
+	} else if n == 1 {
+		slot += 38 * int(b[0])
+	}
+	return &m[slot&255]
+}
+
+// texts adds the values from ≤ i < from+n of v, none of them null, of variable length.
+func (c *column) texts(v *values, from, n int) {
+	if v.index != nil {
+		data, offsets := v.dict.data, v.dict.offs
+		for _, k := range v.index[from : from+n] {
+			c.data = append(c.data, data[offsets[k]:offsets[k+1]]...)
+			c.offsets = append(c.offsets, int32(len(c.data)))
+		}
+	} else {
+		offsets := v.offsets[from : from+n+1]
+		base := len(c.data)
+		c.data = append(c.data, v.data[offsets[0]:offsets[n]]...)
+		for _, at := range offsets[1:] {
+			c.offsets = append(c.offsets, int32(base+int(at-offsets[0])))
+		}
+	}
+	c.present(n)
+}
+
+// present marks n further slots that have a value.
+func (c *column) present(n int) {
+	if c.valid == nil {
+		c.n += n
+		return
+	}
+	for range n {
+		c.mark(true)
+	}
+}
