@@ -16,6 +16,7 @@ gzip     the same, from and to CSV.gz.
 many     1,000 Parquet files of a thousandth of the rows each, to a folder.
 wide     25, 50 and 100 measured columns, a tenth of the rows: sdlfilter alone.
 swap     a swap of scope dataset, against the same file with noise: sdlfilter alone.
+categories  recode, topcode and pram, likewise.
 memory   peak memory of sdlfilter at 10 and at 50 million rows.
 
 sdlfilter is timed from outside as a whole process. DuckDB is timed from inside,
@@ -255,16 +256,33 @@ def bench_wide(cache, binary, rows, runs):
     show(f"sdlfilter, {rows:,} rows, all columns masked and measured, {runs} runs, ratios to 25 columns", alternate(contestants, runs), "25 columns")
 
 
-def bench_swap(cache, binary, rows, runs):
-    # Policy random: in these data no combination is unique, so that policy unique exchanges nothing.
+def bench_masks(cache, binary, rows, runs, title, masks):
+    """Times masks that stand in the place of one column's noise, against noise on all four."""
     source = cache / f"bench{rows}.parquet"
     make_parquet(source, rows)
     contestants = {}
-    for name, masks in {"noise": noise(MASKED), "swap": [*noise({k: MASKED[k] for k in ("f2", "f3", "f4")}), "swap: {columns: [f1], keys: [region], attribute: class, rate: 0.3, policy: random, scope: dataset}"]}.items():
-        config = pipeline(cache, "swap." + name, f"{{parquet: {{path: {source}}}}}",
-                          f"{{parquet: {{path: {cache / f'out.{name}.parquet'}, compression: zstd}}}}", roles(), masks)
+    others = noise({k: MASKED[k] for k in ("f2", "f3", "f4")})
+    for name, list in {"noise": noise(MASKED), **{name: [*others, mask] for name, mask in masks.items()}}.items():
+        # What no mask changes is copied.
+        columns = [(c, r if c != "f1" or "f1" in list[-1] or name == "noise" else "other", d) for c, r, d in roles()]
+        config = pipeline(cache, "masks." + name.replace(", ", "-"), f"{{parquet: {{path: {source}}}}}",
+                          f"{{parquet: {{path: {cache / 'out.masks.parquet'}, compression: zstd}}}}", columns, list)
         contestants[name] = lambda config=config: filtered(binary, config)
-    show(f"sdlfilter, {rows:,} × 10, one of four columns swapped over the dataset in place of its noise, {runs} runs", alternate(contestants, runs), "noise")
+    show(f"sdlfilter, {rows:,} × 10, one of four columns {title} in place of its noise, {runs} runs", alternate(contestants, runs), "noise")
+
+
+def bench_swap(cache, binary, rows, runs):
+    # Policy random: in these data no combination is unique, so that policy unique exchanges nothing.
+    bench_masks(cache, binary, rows, runs, "swapped over the dataset", {
+        "swap": "swap: {columns: [f1], keys: [region], attribute: class, rate: 0.3, policy: random, scope: dataset}"})
+
+
+def bench_categories(cache, binary, rows, runs):
+    bench_masks(cache, binary, rows, runs, "recoded, coded or randomised", {
+        "recode": "recode: {columns: [class], map: {a: x, b: x, c: x, d: y, e: y, f: y, g: y}}",
+        "topcode": "topcode: {columns: [f1], upper: 2000}",
+        "pram": "pram: {columns: [class], keep: 0.8, categories: [a, b, c, d, e, f, g]}",
+        "pram, invariant, in strata": "pram: {columns: [class], keep: 0.8, categories: [a, b, c, d, e, f, g], invariant: true, by: [region]}"})
 
 
 def bench_csv(cache, binary, rows, runs, ending="csv"):
@@ -308,7 +326,7 @@ def listed(choices):
     return parse
 
 
-MEASUREMENTS = ["parquet", "csv", "gzip", "many", "wide", "swap", "memory"]
+MEASUREMENTS = ["parquet", "csv", "gzip", "many", "wide", "swap", "categories", "memory"]
 
 
 def main():
@@ -328,6 +346,7 @@ def main():
         "many": lambda: bench_many(a.cache, a.binary, a.rows, a.runs),
         "wide": lambda: bench_wide(a.cache, a.binary, a.rows // 10, a.runs),
         "swap": lambda: bench_swap(a.cache, a.binary, a.rows, a.runs),
+        "categories": lambda: bench_categories(a.cache, a.binary, a.rows, a.runs),
         "memory": lambda: bench_memory(a.cache, a.binary),
     }
     for name in a.only:
