@@ -207,7 +207,7 @@ def test_what_lies_about_meanwhile_is_private(spark, work, monkeypatch):
     """The staged DataFrame, the manifest and the states are in a folder of the user's alone."""
     seen = []
 
-    def listed(job, n):
+    def listed(job, *_):
         folder = job.p.folder
         seen.append((stat.S_IMODE(os.stat(folder).st_mode), sorted(os.listdir(folder))))
         raise sdlfilter.Error("enough")
