@@ -73,6 +73,7 @@ type Stream struct {
 	outbox  *outbox                   // of the client
 	abandon context.CancelFunc        // ends what the client does, at once
 	session *kgo.GroupTransactSession // nil with at_least_once
+	cleared bool                      // since it joined: what one of the same name has left open is ended
 	decoder message.Decoder
 	keeps   bool // tombstones pass
 
@@ -152,6 +153,7 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 	if s.session, err = kgo.NewGroupTransactSession(options...); err != nil {
 		return err
 	}
+	s.cleared = false
 	s.client = s.session.Client()
 	s.outbox = newOutbox(s.client)
 	return nil
@@ -219,7 +221,13 @@ func (s *Stream) Begin(ctx context.Context) error {
 		return context.Cause(ctx)
 	case errors.Is(err, errImpatient):
 		return err
+	case err != nil && !s.cleared:
+		// The session would begin all the same and ask again with its first message. Until
+		// then what the last membership has left open stays open, and the stream waits for
+		// it: it reads what was noted in the topics up to where nothing is open.
+		return explain(err, "beginning a transaction", subject{transactional: s.transactional})
 	}
+	s.cleared = true
 	err = await(ctx, "beginning a transaction", s.beginSession)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

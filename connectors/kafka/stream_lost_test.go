@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -207,6 +208,7 @@ func TestBeginningHasAnEnd(t *testing.T) {
 			c, _ := streamCluster(t)
 			refused := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.RequestTimedOut})
 			m := newMember(t, c, nil)
+			m.cleared = true // it has begun before
 			asked := 0
 			seen, _ := hold(t, c, kmsg.InitProducerID, func(kmsg.Request) bool { asked++; return asked == 2 })
 			ctx, cancel := context.WithCancel(limited(t))
@@ -227,6 +229,49 @@ func TestBeginningHasAnEnd(t *testing.T) {
 				t.Error("the first question was not refused")
 			}
 		})
+	}
+}
+
+// A membership that could not end what the last one has left open has not begun: what reads
+// the topics to where nothing is open would wait for it until the transaction's time is up.
+func TestBeginningEndsWhatIsOpen(t *testing.T) {
+	t.Parallel()
+	c, cl := streamCluster(t)
+	fill(t, cl, "in", 0, 20, 5)
+	m := newMember(t, c, nil)
+	if err := m.transaction(t, false); err != nil {
+		t.Fatal(err)
+	}
+	open := func() int64 {
+		stable, err := kadm.NewClient(cl).ListCommittedOffsets(limited(t), "out")
+		if err != nil {
+			t.Fatal(err)
+		}
+		end, err := kadm.NewClient(cl).ListEndOffsets(limited(t), "out")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := stable.Lookup("out", 0)
+		e, _ := end.Lookup("out", 0)
+		return e.Offset - s.Offset
+	}
+	if err := m.Flush(limited(t)); err != nil {
+		t.Fatal(err)
+	}
+	if open() != 5 {
+		t.Fatalf("%d records are in an open transaction, want 5", open())
+	}
+	m.Leave() // with its transaction open, as where the brokers were away at its end
+	m.join(t)
+	refused := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.RequestTimedOut})
+	if err := m.Begin(limited(t)); !errors.Is(err, kerr.RequestTimedOut) || Final(err) || refused.Hits() != 1 {
+		t.Errorf("began: %v, with %d refusals", err, refused.Hits())
+	}
+	if err := m.Begin(limited(t)); err != nil {
+		t.Error(err)
+	}
+	if open() != 0 {
+		t.Errorf("%d records are still in an open transaction", open())
 	}
 }
 
