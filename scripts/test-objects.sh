@@ -31,7 +31,7 @@ answering() {
 # passes PACKAGE PATTERN TEST has the tests run, and TEST among them.
 passes() {
   CGO_ENABLED=0 go test -count=1 -v -run "$2" "$1" | tee "$work/out"
-  grep -q -- "--- PASS: $3" "$work/out" # and not skipped
+  grep -q -- "--- PASS: $3" "$work/out" # and not left out
 }
 
 s3() {

@@ -29,6 +29,16 @@ func (s *state) watch(p *pipeline.Progress) (stop func(), err error) {
 	return nil, usageError{fmt.Errorf("--progress must be auto, json or none, got %q", s.progress)}
 }
 
+// watched does work, and shows meanwhile how far it is.
+func (s *state) watched(p *pipeline.Progress, work func() error) error {
+	stop, err := s.watch(p)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return work()
+}
+
 // every calls show at an interval and once more at the end.
 func every(interval time.Duration, show func(since time.Time)) (stop func()) {
 	done := make(chan struct{})

@@ -56,12 +56,11 @@ func (s *state) shardPlanCommand() *cobra.Command {
 				return err
 			}
 			o := s.shardOptions(s.loosen)
-			stop, err := s.watch(o.Progress)
-			if err != nil {
+			var m *shard.Manifest
+			err = s.watched(o.Progress, func() error {
+				m, err = shard.Plan(cmd.Context(), p, args[0], s.set, shards, o)
 				return err
-			}
-			m, err := shard.Plan(cmd.Context(), p, args[0], s.set, shards, o)
-			stop()
+			})
 			if err != nil {
 				return err
 			}
@@ -81,77 +80,64 @@ func (s *state) shardPlanCommand() *cobra.Command {
 }
 
 func (s *state) shardRunCommand() *cobra.Command {
-	number := -1
-	var to, pairs string
-	cmd := &cobra.Command{
-		Use:   "run MANIFEST --shard I --state FILE",
-		Short: "Mask one shard into hidden parts, and leave its state",
-		Args:  oneArg("the manifest"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if number < 0 || to == "" {
-				return usageError{fmt.Errorf("shard run needs --shard, from 0, and --state")}
-			}
-			m, p, o, err := s.planned(cmd.Context(), args[0])
+	var pairs string
+	cmd := s.oneShardCommand("run", "Mask one shard into hidden parts, and leave its state", "its state, in a folder for the states of all shards",
+		func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (left, error) {
+			found, err := m.ReadPairs(ctx, pairs, number)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			found, err := m.ReadPairs(cmd.Context(), pairs, number)
-			if err != nil {
-				return err
-			}
-			stop, err := s.watch(o.Progress)
-			if err != nil {
-				return err
-			}
-			state, err := shard.Run(cmd.Context(), p, m, number, found, o)
-			stop()
-			if err != nil {
-				return err
-			}
-			if err := state.Write(to); err != nil {
-				return fmt.Errorf("--state: %w", err)
-			}
-			return nil
-		},
-	}
-	cmd.Flags().IntVar(&number, "shard", -1, "which, from 0")
-	cmd.Flags().StringVar(&to, "state", "", "the file of its state, in a folder for the states of all shards; readable by its owner alone")
+			return shard.Run(ctx, p, m, number, found, o)
+		})
 	cmd.Flags().StringVar(&pairs, "pairs", "", "the folder that `shard pair` has written, where a swap is of scope dataset")
 	return cmd
 }
 
 func (s *state) shardSurveyCommand() *cobra.Command {
+	return s.oneShardCommand("survey", "Let swaps of scope dataset see one shard", "what is found, in a folder for the surveys of all shards",
+		func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (left, error) {
+			return shard.Survey(ctx, p, m, number, o)
+		})
+}
+
+// left is what the work on one shard leaves for the commands that follow.
+type left interface{ Write(path string) error }
+
+// oneShardCommand is a command that works on one shard, and writes what is left of it once
+// that is complete. what says what the file of --state holds.
+func (s *state) oneShardCommand(name, short, what string,
+	work func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (left, error),
+) *cobra.Command {
 	number := -1
 	var to string
 	cmd := &cobra.Command{
-		Use:   "survey MANIFEST --shard I --state FILE",
-		Short: "Let swaps of scope dataset see one shard",
+		Use:   name + " MANIFEST --shard I --state FILE",
+		Short: short,
 		Args:  oneArg("the manifest"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if number < 0 || to == "" {
-				return usageError{fmt.Errorf("shard survey needs --shard, from 0, and --state")}
+				return usageError{fmt.Errorf("shard %s needs --shard, from 0, and --state", name)}
 			}
 			m, p, o, err := s.planned(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			stop, err := s.watch(o.Progress)
+			var done left
+			err = s.watched(o.Progress, func() error {
+				done, err = work(cmd.Context(), p, m, number, o)
+				return err
+			})
 			if err != nil {
 				return err
 			}
-			found, err := shard.Survey(cmd.Context(), p, m, number, o)
-			stop()
-			if err != nil {
-				return err
-			}
-			if err := found.Write(to); err != nil {
+			if err := done.Write(to); err != nil {
 				return fmt.Errorf("--state: %w", err)
 			}
 			return nil
 		},
 	}
 	cmd.Flags().IntVar(&number, "shard", -1, "which, from 0")
-	cmd.Flags().StringVar(&to, "state", "", "the file of what is found, in a folder for the surveys of all shards; readable by its owner alone")
+	cmd.Flags().StringVar(&to, "state", "", "the file of "+what+"; readable by its owner alone")
 	return cmd
 }
 
@@ -169,13 +155,7 @@ func (s *state) shardPairCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			stop, err := s.watch(o.Progress)
-			if err != nil {
-				return err
-			}
-			err = shard.Pair(cmd.Context(), p, m, surveys, to, o)
-			stop()
-			return err
+			return s.watched(o.Progress, func() error { return shard.Pair(cmd.Context(), p, m, surveys, to, o) })
 		},
 	}
 	cmd.Flags().StringVar(&surveys, "states", "", "the folder of the shards' surveys, and of nothing else")

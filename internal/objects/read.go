@@ -21,9 +21,6 @@ const (
 	attempts     = 6
 )
 
-// idle is how long a server may say nothing before it is asked again.
-var idle = 90 * time.Second
-
 // Extent is a stretch of an object, [From, To).
 type Extent struct{ From, To int64 }
 
@@ -36,6 +33,7 @@ type Reader struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	slots  chan struct{}
+	idle   time.Duration // how long a server may say nothing
 
 	mu   sync.Mutex
 	plan []*stretch // what was announced last, in order, without gaps within an extent
@@ -57,7 +55,7 @@ type stretch struct {
 // NewReader reads an object as info describes it, until ctx ends.
 func NewReader(ctx context.Context, b Bucket, info Info) *Reader {
 	ctx, cancel := context.WithCancel(ctx)
-	return &Reader{bucket: b, info: info, ctx: ctx, cancel: cancel, slots: make(chan struct{}, fetchers)}
+	return &Reader{bucket: b, info: info, ctx: ctx, cancel: cancel, slots: make(chan struct{}, fetchers), idle: Silence}
 }
 
 // Size is the object's size.
@@ -227,7 +225,7 @@ func (r *Reader) getOnce(p []byte, off int64) (n int, final bool, err error) {
 		return 0, true, err
 	}
 	defer body.Close()
-	silent := time.AfterFunc(idle, cancel)
+	silent := time.AfterFunc(r.idle, cancel)
 	defer silent.Stop()
 	for n < len(p) {
 		k, err := body.Read(p[n:])
@@ -235,7 +233,7 @@ func (r *Reader) getOnce(p []byte, off int64) (n int, final bool, err error) {
 		if err != nil && n < len(p) {
 			return n, false, errors.New("the connection was cut")
 		}
-		silent.Reset(idle)
+		silent.Reset(r.idle)
 	}
 	return n, false, nil
 }

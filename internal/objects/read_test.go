@@ -73,9 +73,9 @@ func readFlaky(t *testing.T, f *flaky) ([]byte, error) {
 // TestReaderTakesUpWhatBroke has every second body be cut, or fall silent, at any place:
 // what was read is not asked for again, and the reader is not disturbed.
 func TestReaderTakesUpWhatBroke(t *testing.T) {
-	old := idle
-	idle = 5 * time.Millisecond
-	defer func() { idle = old }()
+	old := Silence
+	Silence = 5 * time.Millisecond
+	defer func() { Silence = old }()
 	for _, stall := range []bool{false, true} {
 		rng := rand.New(rand.NewPCG(3, 4))
 		places := make([]int, 64)

@@ -25,9 +25,7 @@ const tries = 7
 // Open looks for an account and credentials; it does not connect to the container.
 func Open(_ context.Context, name string) (objects.Bucket, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = time.Minute
-	transport.MaxIdleConnsPerHost = 32
-	transport.ReadBufferSize, transport.WriteBufferSize = 64<<10, 64<<10
+	objects.Tune(transport)
 	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: &http.Client{Transport: transport},
 		Retry:     policy.RetryOptions{MaxRetries: tries, RetryDelay: 200 * time.Millisecond, MaxRetryDelay: 10 * time.Second},

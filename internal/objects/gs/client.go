@@ -45,9 +45,7 @@ var kmsKey = regexp.MustCompile(`^projects/[^/]+/locations/[^/]+/keyRings/[^/]+/
 // connect looks for the server's address and for credentials; it asks the server nothing.
 func connect(ctx context.Context) (*client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = time.Minute
-	transport.MaxIdleConnsPerHost = 32
-	transport.ReadBufferSize, transport.WriteBufferSize = 64<<10, 64<<10
+	objects.Tune(transport)
 	// Of HTTP/2 all ranges would share one connection. What is compressed where it lies is
 	// read as it lies.
 	transport.Protocols = new(http.Protocols)
@@ -72,7 +70,7 @@ func connect(ctx context.Context) (*client, error) {
 		}
 	}
 	// The token is renewed as long as the program runs.
-	ctx = context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, &http.Client{Timeout: time.Minute})
+	ctx = context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, &http.Client{Transport: transport, Timeout: time.Minute})
 	found, err := google.FindDefaultCredentials(ctx, scope)
 	if err != nil {
 		return nil, errNoCredentials

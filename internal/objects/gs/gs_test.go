@@ -31,29 +31,20 @@ func connect(t *testing.T) (*objecttest.Server, objects.Bucket) {
 
 func open(t *testing.T) objects.Bucket {
 	t.Helper()
-	b, err := objects.Open(t.Context(), objects.Name{Scheme: "gs", Bucket: name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return objecttest.Open(t, "gs", name)
 }
 
 // TestContract holds the protocol against the server in the process and, where the
 // environment names one, against a server of other people.
 func TestContract(t *testing.T) {
-	t.Run("in process", func(t *testing.T) {
+	objecttest.RunOn(t, "SDLFILTER_TEST_GS", func(t *testing.T) objecttest.Contract {
 		_, b := connect(t)
-		objecttest.Contract{Bucket: b}.Run(t)
-	})
-	t.Run("real", func(t *testing.T) {
-		host := os.Getenv("SDLFILTER_TEST_GS")
-		if host == "" {
-			t.Skip("SDLFILTER_TEST_GS names no server (make test-objects)")
-		}
+		return objecttest.Contract{Bucket: b}
+	}, func(t *testing.T, host string) objecttest.Contract {
 		t.Setenv("STORAGE_EMULATOR_HOST", objecttest.Mended(t, host))
 		objects.Forget()
 		t.Cleanup(objects.Forget)
-		objecttest.Contract{Bucket: open(t), GivesNothingUp: true}.Run(t)
+		return objecttest.Contract{Bucket: open(t), GivesNothingUp: true}
 	})
 }
 
@@ -92,12 +83,16 @@ func TestFaults(t *testing.T) {
 	for _, which := range []string{"token", "begin", "part", "complete", "head", "get", "put", "list", "delete", "question"} {
 		for how, f := range map[string]objecttest.Fault{
 			"503": {Status: 503, Code: "backendError"}, "500": {Status: 500, Code: "internalError"}, "429": {Status: 429, Code: "rateLimitExceeded"},
-			"refused": {Cut: -1}, "lost": {Lose: true}, "cut": {Cut: 10}, "some": {Take: 5<<20 + 7},
+			"refused": {Cut: -1}, "lost": {Lose: true}, "cut": {Cut: 10}, "some": {Take: 5<<20 + 7}, "silent": {Hush: 10}, "deaf": {Deaf: 100},
 		} {
-			if how == "some" && which != "part" && which != "complete" {
+			// What has no body of some length is never kept in part, nor taken in part.
+			if how == "some" && which != "part" && which != "complete" || how == "deaf" && which != "part" {
 				continue
 			}
 			t.Run(which+" "+how, func(t *testing.T) {
+				if how == "silent" || how == "deaf" {
+					objecttest.Impatient(t)
+				}
 				server, b := connect(t)
 				var failed, parts atomic.Int64
 				server.Failing(func(r *http.Request) *objecttest.Fault {
@@ -114,12 +109,7 @@ func TestFaults(t *testing.T) {
 				if which == "put" {
 					whole = data[:1000]
 				}
-				if err := objecttest.Write(t, b, "k", whole).Commit(); err != nil {
-					t.Fatalf("commit: %v", err)
-				}
-				if !bytes.Equal(objecttest.ReadAll(t, b, "k"), whole) {
-					t.Error("other bytes are read")
-				}
+				objecttest.WriteAndRead(t, b, whole)
 				if err := b.List(t.Context(), "", func(objects.Info) error { return nil }); err != nil {
 					t.Errorf("list: %v", err)
 				}
@@ -182,15 +172,7 @@ func TestErrors(t *testing.T) {
 				t.Errorf("of an upload that is gone: %v, %v", part, complete)
 			}
 			for what, err := range errs {
-				if err == nil || !strings.Contains(err.Error(), c.words) || c.want != nil && !errors.Is(err, c.want) {
-					t.Errorf("%s: got %v, want %q", what, err, c.words)
-					continue
-				}
-				for _, never := range []string{objecttest.AccessKey, objecttest.SecretKey, server.URL, "http", "upload_id", "session-"} {
-					if strings.Contains(err.Error(), never) {
-						t.Errorf("%s: the error holds %q: %v", what, never, err)
-					}
-				}
+				objecttest.Refused(t, what, err, c.want, c.words, server.URL, "upload_id", "session-")
 			}
 		})
 	}
@@ -336,19 +318,9 @@ func TestPartThatFails(t *testing.T) {
 	}
 }
 
-// TestAbortLeavesNothing gives up an object of several parts.
 func TestAbortLeavesNothing(t *testing.T) {
 	server, b := connect(t)
-	w := objecttest.Write(t, b, "k", objecttest.Noise(40<<20))
-	if server.Uploads() != 1 {
-		t.Fatal("nothing is uploaded while it is written")
-	}
-	if err := w.Abort(); err != nil {
-		t.Fatal(err)
-	}
-	if keys := server.Keys(name); len(keys) > 0 || server.Uploads() > 0 {
-		t.Errorf("left are %q and %d uploads", keys, server.Uploads())
-	}
+	objecttest.AbortLeavesNothing(t, server, b, name)
 }
 
 // TestEncryption has the server told with which key to encrypt, by whole objects and by parts.

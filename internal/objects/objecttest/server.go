@@ -45,6 +45,7 @@ type Server struct {
 	token    string
 	fault    func(*http.Request) *Fault
 	log      []string
+	over     chan struct{} // closed as the test ends
 }
 
 // Object is an object as the server keeps it.
@@ -70,18 +71,21 @@ type Fault struct {
 	Wait   time.Duration
 	ETag   string // give this one in place of the right one
 	Take   int    // of Google's protocol: keep so many bytes of a part, and answer 503
+	Hush   int    // fall silent after so many bytes of the answer's body, and stay connected
+	Deaf   int    // take so many bytes of the request's body and no more, and stay connected
 }
 
 // New starts a server with a bucket, and has the environment lead to it, without any
 // waiting between attempts.
 func New(t testing.TB, buckets ...string) *Server {
 	t.Helper()
-	s := &Server{PageSize: 3, buckets: map[string]map[string]*Object{}, uploads: map[string]*pending{}}
+	s := &Server{PageSize: 3, buckets: map[string]map[string]*Object{}, uploads: map[string]*pending{}, over: make(chan struct{})}
 	for _, b := range buckets {
 		s.buckets[b] = map[string]*Object{}
 	}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(s.over) })
 	s.URL = server.URL
 	return s
 }
@@ -175,10 +179,6 @@ func etagOf(data []byte) string {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
-	}
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	s.mu.Lock()
 	fail := s.fault
@@ -189,6 +189,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if asked := fail(r); asked != nil {
 			f = asked
 		}
+	}
+	if f.Deaf > 0 {
+		_, _ = io.CopyN(io.Discard, r.Body, int64(f.Deaf))
+		<-s.over // nobody tells of a client that has gone while its body is not read
+		panic(http.ErrAbortHandler)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
 	}
 	if f.Wait > 0 {
 		select {
@@ -229,6 +238,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.Cut > 0 && len(text) > f.Cut {
 		w.Write(text[:f.Cut])
 		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	if f.Hush > 0 && len(text) > f.Hush {
+		w.Write(text[:f.Hush])
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
 		panic(http.ErrAbortHandler)
 	}
 	w.Write(text)

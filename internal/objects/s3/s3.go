@@ -12,11 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -47,11 +45,7 @@ func Open(ctx context.Context, name string) (objects.Bucket, error) {
 	if err := b.encryption(); err != nil {
 		return nil, err
 	}
-	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.ResponseHeaderTimeout = time.Minute
-		t.MaxIdleConnsPerHost = 32
-		t.ReadBufferSize, t.WriteBufferSize = 64<<10, 64<<10
-	})
+	transport := awshttp.NewBuildableClient().WithTransportOptions(objects.Tune)
 	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport), config.WithLogger(logging.Nop{}))
 	if err != nil {
 		return nil, errors.New("the settings of the AWS environment cannot be read: see AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE and AWS_PROFILE")

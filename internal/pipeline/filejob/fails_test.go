@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/plantest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -67,7 +67,7 @@ func TestFoldersNeedTheirColumn(t *testing.T) {
 		t.Helper()
 		p := parse(t, dir, setup{source: "csv: {path: " + filepath.Join(dir, "in") + "}", sink: "csv: {path: " + filepath.Join(dir, "out") + "}", masks: masks})
 		p.Columns.Named("region").Role = microdata.Role(role)
-		return checkPartitions(newPlan(t, p))
+		return checkPartitions(plantest.New(t, p))
 	}
 	if err := plan("key", noiseMasks); err != nil {
 		t.Errorf("it leaves as it is: %v", err)
@@ -77,23 +77,4 @@ func TestFoldersNeedTheirColumn(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-// newPlan is the plan of a configuration over its own source, which is closed at the test's end.
-func newPlan(t *testing.T, p *config.Pipeline) *pipeline.Plan {
-	t.Helper()
-	src, err := pipeline.OpenSource(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := src.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	pl, err := pipeline.NewPlan(p, src, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pl
 }

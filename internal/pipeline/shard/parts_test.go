@@ -16,6 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/plantest"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -237,7 +238,7 @@ func TestWhatAPlanRefuses(t *testing.T) {
 			if c.change != nil {
 				c.change(p)
 			}
-			pl := newPlan(t, p)
+			pl := plantest.New(t, p)
 			var wrong config.Errors
 			if err := check(pl); c.want == "" && err != nil || c.want != "" && (!errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), c.want)) {
 				t.Errorf("%v, want %s", err, c.want)

@@ -280,22 +280,3 @@ func records(t *testing.T, format, path string) string {
 	}
 	return out.String()
 }
-
-// newPlan is the plan of a configuration over its own source, which is closed at the test's end.
-func newPlan(t *testing.T, p *config.Pipeline) *pipeline.Plan {
-	t.Helper()
-	src, err := pipeline.OpenSource(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := src.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	pl, err := pipeline.NewPlan(p, src, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pl
-}

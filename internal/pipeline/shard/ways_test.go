@@ -19,6 +19,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/plantest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
@@ -248,7 +249,7 @@ func TestWhatAPlanNeeds(t *testing.T) {
 		}
 	}
 	p := load(t)
-	pl := newPlan(t, p)
+	pl := plantest.New(t, p)
 	src := pl.Source
 	refused := func(want string) {
 		t.Helper()
