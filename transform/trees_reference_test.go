@@ -1,0 +1,154 @@
+package transform
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// referenceTree is a tree that R's rpart and scikit-learn both find for columns of the example:
+// scripts/reference/trees.py.
+type referenceTree struct {
+	Response   string
+	Categories bool
+	Predictors []string
+	Leaf       int
+	Nodes      []struct {
+		N         int
+		Predictor *int // nil: a leaf
+		Cut, Gain float64
+	}
+}
+
+// example returns the columns of the example: numbers as they are, of texts which one of the sorted list
+// it is; with "column=text" whether it is that one.
+func example(t *testing.T) func(name string) []float64 {
+	t.Helper()
+	type record struct {
+		Wage       float64 `parquet:"wage"`
+		Education  int32   `parquet:"education"`
+		Experience int32   `parquet:"experience"`
+		Ethnicity  string  `parquet:"ethnicity"`
+		SMSA       string  `parquet:"smsa"`
+		Region     string  `parquet:"region"`
+		PartTime   string  `parquet:"parttime"`
+	}
+	records, err := parquet.ReadFile[record]("../examples/cps/cps1988.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := map[string]func(r *record) float64{
+		"wage":       func(r *record) float64 { return r.Wage },
+		"education":  func(r *record) float64 { return float64(r.Education) },
+		"experience": func(r *record) float64 { return float64(r.Experience) },
+	}
+	texts := map[string]func(r *record) string{
+		"ethnicity": func(r *record) string { return r.Ethnicity },
+		"smsa":      func(r *record) string { return r.SMSA },
+		"region":    func(r *record) string { return r.Region },
+		"parttime":  func(r *record) string { return r.PartTime },
+	}
+	return func(name string) []float64 {
+		values := make([]float64, len(records))
+		if of := numbers[name]; of != nil {
+			for i := range records {
+				values[i] = of(&records[i])
+			}
+			return values
+		}
+		name, category, is := strings.Cut(name, "=")
+		of, list := texts[name], []string(nil)
+		if of == nil {
+			t.Fatalf("no column %q", name)
+		}
+		for i := range records {
+			list = append(list, of(&records[i]))
+		}
+		slices.Sort(list)
+		list = slices.Compact(list)
+		for i := range records {
+			switch at, _ := slices.BinarySearch(list, of(&records[i])); {
+			case !is:
+				values[i] = float64(at)
+			case list[at] == category:
+				values[i] = 1
+			}
+		}
+		return values
+	}
+}
+
+// Splits, cuts and gains of the trees are those of two other programs, rpart and scikit-learn, on all
+// records of the example: of numbers and of categories, by both.
+func TestTreesOfTheExampleAreThoseOfOtherPrograms(t *testing.T) {
+	text, err := os.ReadFile("testdata/trees.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trees []referenceTree
+	if err := json.Unmarshal(text, &trees); err != nil {
+		t.Fatal(err)
+	}
+	if len(trees) != 7 {
+		t.Fatalf("%d trees", len(trees))
+	}
+	column := example(t)
+	for _, want := range trees {
+		at := want.Response + " by " + strings.Join(want.Predictors, ", ")
+		y := column(want.Response)
+		rows := rowsUpTo(len(y))
+		var x []predictor
+		one := 1.0
+		for _, name := range want.Predictors {
+			p := predictor{values: column(name)}
+			if strings.Contains(name, "=") {
+				p.of = &one
+			}
+			x = append(x, p)
+		}
+		var of response = newNumbersOf(y, rows)
+		if want.Categories {
+			of = newCategoriesOf(y, categoriesIn(y, rows), rows)
+		}
+		got := grow(x, of, rows, want.Leaf)
+		want.compare(t, at, got, y)
+	}
+}
+
+// compare walks both trees, every node before its parts.
+func (want *referenceTree) compare(t *testing.T, at string, got *tree, y []float64) {
+	t.Helper()
+	if len(got.nodes) != len(want.Nodes) {
+		t.Errorf("%s: %d nodes, want %d", at, len(got.nodes), len(want.Nodes))
+		return
+	}
+	open := []int{0}
+	for i, w := range want.Nodes {
+		n := got.nodes[open[len(open)-1]]
+		open = open[:len(open)-1]
+		if n.to-n.from != w.N || (n.right == 0) != (w.Predictor == nil) {
+			t.Errorf("%s: node %d has %d records, right part %d; want %d records, %v", at, i, n.to-n.from, n.right, w.N, w.Predictor)
+			return
+		}
+		if w.Predictor == nil {
+			continue
+		}
+		spread := func(k int) float64 {
+			return impurity(y, got.rows[got.nodes[k].from:got.nodes[k].to], want.Categories)
+		}
+		// A sum of 28,155 squares has an error below 28155 · 2^-53 of itself, 3e-12, in either program. The gain is the
+		// difference of such sums, and in these trees above 1e-5 of them: 6e-7 of the gain at most.
+		gain := impurity(y, got.rows[n.from:n.to], want.Categories) - spread(n.left) - spread(n.right)
+		// A cut is half-way between two numbers that both have as doubles.
+		if n.predictor != *w.Predictor || !(math.Abs(n.cut-w.Cut) <= 1e-12*math.Abs(w.Cut)) || !(math.Abs(gain-w.Gain) <= 1e-6*w.Gain) {
+			t.Errorf("%s: node %d is split by predictor %d at %v with gain %v, want %d at %v with %v", at, i, n.predictor, n.cut, gain, *w.Predictor, w.Cut, w.Gain)
+			return
+		}
+		open = append(open, n.right, n.left)
+	}
+}
