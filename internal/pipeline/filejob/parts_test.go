@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 // What is kept of the quarantine for a topic is let go once, however often it is told to.
@@ -64,6 +66,52 @@ func TestSnapshotsThatCannotBeWritten(t *testing.T) {
 	}{{"encode", 1, 0}, {"close the reader", counts["close the reader"], 2}} {
 		if lines, _, err := attempt(c.name, c.n); !errors.Is(err, os.ErrClosed) || !strings.Contains(err.Error(), "assess.emit: ") || lines != c.want {
 			t.Errorf("from call %d of %s on: %d are written, %v", c.n, c.name, lines, err)
+		}
+	}
+}
+
+// A snapshot of every record is one for each, however many a block holds.
+func TestSnapshotsOfEveryRecord(t *testing.T) {
+	dir, p := job(t, "csv: {path: DIR/out.csv}", noiseMasks, "assess: {every: {records: 1}, emit: [{jsonl: DIR/s.jsonl}]}\n")
+	write(t, filepath.Join(dir, "in.csv"), tableOf(4, 30))
+	if _, err := Run(t.Context(), p, pipeline.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "s.jsonl")); err != nil || strings.Count(string(text), "\n") != 4 {
+		t.Errorf("of 4 records: %v\n%s", err, text)
+	}
+}
+
+// A rehearsal judges as the run does: by the records that are drawn, lost and left, none of
+// them twice.
+func TestRehearsalsJudgeAsRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		rate   string
+		passed bool
+	}{"some are drawn": {"0.5", true}, "none is drawn": {"1e-9", false}} {
+		_, p := job(t, "csv: {path: DIR/out.csv}", "\n  - sample: {rate: "+c.rate+"}\n  - noise: {columns: [income, debt], sd: 300}\n", "gate: {max_quarantined: 0.5}\n")
+		result, err := Run(t.Context(), p, pipeline.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := p.Key.Resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, err := p.Source.Config.Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		progress := new(pipeline.Progress)
+		verdict, err := Rehearse(t.Context(), p, nil, src, key, progress)
+		if err := errors.Join(err, src.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if verdict.Passed != c.passed || !reflect.DeepEqual(*verdict, result.Report.Gate) {
+			t.Errorf("%s: rehearsed %+v, and run %+v", name, *verdict, result.Report.Gate)
+		}
+		if progress.Records() != 60 || progress.Total() != 60 {
+			t.Errorf("%s: %d records of %d", name, progress.Records(), progress.Total())
 		}
 	}
 }

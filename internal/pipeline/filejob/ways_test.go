@@ -267,8 +267,11 @@ func TestFilesThatAreLostOnTheWay(t *testing.T) {
 				refused(name+": "+how, kindOf, err)
 			}
 			if name[0] == 'q' && strings.Count(name, "-") == 0 || name == "q-2.jsonl" {
-				_, _, err := attempt(60, 30, "max_quarantined: 0.6", "encode", func(dir string, _ []*run, _ *account.Files) error { return unnamed(dir, name) })
+				dir, _, err := attempt(60, 30, "max_quarantined: 0.6", "encode", func(dir string, _ []*run, _ *account.Files) error { return unnamed(dir, name) })
 				refused(name+" before it is complete", kindOf, err)
+				if left := filesIn(t, dir); len(left) > 1 || len(left) == 1 && left[0] != "in.csv" {
+					t.Errorf("%s before it is complete: there is %v", name, left)
+				}
 			}
 		}
 		last := func(runs []*run) *quarantine { return runs[len(runs)-1].quarantine }
