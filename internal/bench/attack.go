@@ -103,7 +103,7 @@ func (b *attackBench) library(ctx context.Context) error {
 		}
 	}
 	describe := b.described()
-	rows := [][]string{{"", "s", "to reach", "MB above the data", "to reach"}}
+	rows := [][]string{{"", "s", "goal", "MB above the data", "goal"}}
 	for _, name := range order {
 		d, ok := describe[name]
 		if !ok {

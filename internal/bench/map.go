@@ -152,7 +152,7 @@ func (b *mapBench) sideBySide(ctx context.Context) error {
 		run  func(context.Context) (usage, error)
 	}{
 		{"`sdlfilter map`, the whole process", b.filterMap(size)},
-		{"the same with rules: the chosen point again on as many held-back replicates", b.filterMap(gated)},
+		{"the same with rules: the chosen point is judged again on as many new replicates", b.filterMap(gated)},
 		{"R, plain: new draws at each point, `round`, `sort`", b.inR("plain")},
 		{"R, common random numbers", b.inR("common")},
 		{"R, tuned: also `floor` for `round`, `quantile` (partial sort) for `sort`", b.inR("tuned")},
@@ -243,7 +243,7 @@ func (b *mapBench) bare(ctx context.Context) error {
 		times = append(times, results[0].seconds)
 	}
 	t := median(times)
-	fmt.Fprintf(b.out, "Without the program, `assess.BenchmarkExplore` (%d replicates of %d points, %s records, 6 targets): %s s, %.1f ns a value; to reach: 3 s.\n\n",
+	fmt.Fprintf(b.out, "The computation alone, `assess.BenchmarkExplore` (%d replicates of %d points, %s records, 6 targets), takes %s s, %.1f ns for each value; the goal is 3 s.\n\n",
 		issueReplicates, issuePoints, thousands(issueRecords), seconds(t), t/(issueReplicates*issuePoints*issueRecords)*1e9)
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 // the masked ones, with no noise (λ = 0) and no assessment; then come the masks,
 // then the assessment. CPU-s/op counts all threads.
 //
-//	SDLFILTER_BENCH_FILE=.cache/bench/bench10000000.parquet go test ./pipeline -run '^$' -bench Shares -benchtime 3x -count 3
+//	SDLFILTER_BENCH_FILE=.cache/bench/bench10000000.parquet go test ./internal/pipeline/filejob -run '^$' -bench Shares -benchtime 3x -count 3
 func BenchmarkShares(b *testing.B) {
 	dir := b.TempDir()
 	source, columns, masked := os.Getenv("SDLFILTER_BENCH_FILE"), "", "f1, f2, f3, f4"
