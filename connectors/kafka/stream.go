@@ -212,7 +212,13 @@ func (s *Stream) Begin(ctx context.Context) error {
 	}
 	// The session asks for the producer's id itself, but does not let go when ctx
 	// ends.
-	err := await(ctx, "beginning a transaction", func(ctx context.Context) error {
+	wait := await
+	if !s.cleared && patienceOf(ctx) > 0 {
+		wait = func(ctx context.Context, what string, f func(context.Context) error) error {
+			return persist(ctx, s.config.Log, what, f) // who joins anew has patience anew
+		}
+	}
+	err := wait(ctx, "beginning a transaction", func(ctx context.Context) error {
 		_, _, err := s.client.ProducerID(ctx)
 		return err
 	})

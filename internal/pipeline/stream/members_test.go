@@ -96,7 +96,7 @@ func (s *stand) startPatient(patience time.Duration, p *config.Pipeline, opts ..
 	hasty(p, append([]kgo.Opt{kgo.Dialer(i.wire.dial), kgo.SessionTimeout(time.Second)}, opts...)...)
 	ctx, stop := context.WithCancel(kafka.WithPatience(context.Background(), patience))
 	i.stop = stop
-	options := s.drainWithin(10 * time.Second)
+	options := s.drainWithin(eventually.Patience / 2)
 	go func() {
 		defer close(i.ended)
 		i.result, i.err = stream.Run(ctx, p, options)
