@@ -24,6 +24,28 @@ func refusedTabulation(t *testing.T, base, from, to, want string) error {
 	return err
 }
 
+// candidatesReadAgain are the words of what a map compares, none of it left out. Each of them is
+// written into a configuration that is read again as what was meant.
+func candidatesReadAgain(t *testing.T, p *Tabulation) (words []string) {
+	t.Helper()
+	list, left, err := p.Candidates()
+	if err != nil || len(left) > 0 {
+		t.Fatal(left, err)
+	}
+	for i := range list {
+		words = append(words, list[i].String())
+		text, err := p.Protected(&list[i])
+		if err != nil {
+			t.Fatalf("%s: %v", words[i], err)
+		}
+		again, err := ParseTabulation("t.yaml", text, Options{})
+		if err != nil || again.Tables[0].Protect.flow() != list[i].Protect.flow() {
+			t.Errorf("%s is read as %s, %v", words[i], again.Tables[0].Protect.flow(), err)
+		}
+	}
+	return words
+}
+
 func TestTabulationSchemaIsCurrent(t *testing.T) {
 	checkCurrent(t, tabulationSchemaFile, TabulationSchema)
 }
