@@ -85,8 +85,8 @@ var costs = map[string]suppress.Cost{"unit": suppress.Unit, "value": suppress.Va
 // isJJ reports whether a file is in the format JJ, by its name.
 func isJJ(path string) bool { return strings.HasSuffix(strings.ToLower(path), ".jj") }
 
-// readJJ reads which cells a file in the format JJ holds back: one that was written here (report.jj),
-// with the statuses that another tool has given to its cells. Costs, bounds and protection levels
+// readJJ reads which cells a file in the format JJ holds back: one with the cells and sums of the
+// tables, with the statuses that another tool has given them. Costs, bounds and protection levels
 // are not looked at: the rules of the configuration hold.
 func (f *foreignTable) readJJ() error {
 	if len(f.list) > 1 {
@@ -107,37 +107,96 @@ func (f *foreignTable) readJJ() error {
 	return f.problem()
 }
 
-// enterJJ holds cells and sums against those of the tables.
+// enterJJ holds cells and sums against those of the tables: by their numbers where these are those
+// of report.jj, else by values and sums.
 func (f *foreignTable) enterJJ(t *jj.Table) {
 	p := f.list[0]
 	if len(t.Cells) != p.set.Cells() {
-		f.say("%s: has %d cells, must have the %d of the tables, as report.jj has them", f.path, len(t.Cells), p.set.Cells())
+		f.say("%s: has %d cells, must have the %d of the tables", f.path, len(t.Cells), p.set.Cells())
 		return
 	}
-	for i := range t.Cells {
-		if math.Abs(t.Cells[i].Value*math.Pow10(p.options.Decimals)-p.question.Value[i]) > 0.5+1e-9 {
+	n := p.asNumbered(t)
+	if n.other == 0 && len(n.sums) == 0 {
+		for i := range t.Cells {
+			p.question.Hidden[i] = t.Cells[i].Held()
+		}
+		return
+	}
+	cellOf, mixed := p.renumbered(t)
+	switch {
+	case cellOf != nil && len(mixed) == 0:
+		for i := range t.Cells {
+			p.question.Hidden[cellOf[i]] = t.Cells[i].Held()
+		}
+	case cellOf != nil:
+		for _, class := range mixed {
+			f.say("%s: which of the cells %s is held back cannot be told from their values and sums, which are alike: they must be numbered as report.jj numbers them", f.path, p.names(class))
+		}
+	case 2*n.other > len(t.Cells):
+		f.say("%s: must have the values and sums of the tables: in no numbering of its cells are they those that the records give", f.path)
+	default:
+		for _, i := range n.values {
 			f.say("%s: cell %d, %s, has another value than the records give", f.path, i, p.set.Name(i))
 		}
-		p.question.Hidden[i] = t.Cells[i].Held()
+		for _, text := range n.sums {
+			f.say("%s: %s", f.path, text)
+		}
 	}
-	key := func(total int32, parts []int32) string {
-		sorted := slices.Clone(parts)
-		slices.Sort(sorted)
-		return fmt.Sprint(total, sorted)
+}
+
+// numbered is how a file differs whose cells are numbered as those of report.jj.
+type numbered struct {
+	values []int // cells of another value, the first ones
+	other  int   // how many there are
+	sums   []string
+}
+
+func (p *protected) asNumbered(t *jj.Table) (n numbered) {
+	for i := range t.Cells {
+		if math.Abs(t.Cells[i].Value*math.Pow10(p.options.Decimals)-p.question.Value[i]) > 0.5+1e-9 {
+			if n.other++; n.other <= mostWrong+1 {
+				n.values = append(n.values, i)
+			}
+		}
+	}
+	if 2*n.other > len(t.Cells) { // numbered otherwise, or not of these tables at all
+		return n
 	}
 	there, known := map[string]bool{}, map[string]bool{}
 	for _, s := range t.Sums {
-		there[key(s.Total, s.Parts)] = true
+		there[sumKey(s)] = true
 	}
 	for i := range p.set.Sums() {
 		s := p.set.Sum(i)
-		if known[key(s.Total, s.Parts)] = true; !there[key(s.Total, s.Parts)] {
-			f.say("%s: the sum of %s from %s on is not there", f.path, p.set.Name(int(s.Total)), p.set.Name(int(s.Parts[0])))
+		k := sumKey(jj.Sum{Total: s.Total, Parts: s.Parts})
+		if known[k] = true; !there[k] {
+			n.sums = append(n.sums, fmt.Sprintf("the sum of %s from %s on is not there", p.set.Name(int(s.Total)), p.set.Name(int(s.Parts[0]))))
 		}
 	}
 	for _, s := range t.Sums {
-		if !known[key(s.Total, s.Parts)] {
-			f.say("%s: %s has a sum that the tables do not have", f.path, p.set.Name(int(s.Total)))
+		if !known[sumKey(s)] {
+			n.sums = append(n.sums, fmt.Sprintf("%s has a sum that the tables do not have", p.set.Name(int(s.Total))))
 		}
 	}
+	return n
+}
+
+// sumKey is a sum whatever the order of its parts.
+func sumKey(s jj.Sum) string {
+	sorted := slices.Clone(s.Parts)
+	slices.Sort(sorted)
+	return fmt.Sprint(s.Total, sorted)
+}
+
+// names lists cells, the first few.
+func (p *protected) names(cells []int32) string {
+	var names []string
+	for _, c := range cells[:min(len(cells), 3)] {
+		names = append(names, p.set.Name(int(c)))
+	}
+	text := strings.Join(names, "; ")
+	if more := len(cells) - len(names); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
 }

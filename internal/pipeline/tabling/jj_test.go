@@ -1,9 +1,12 @@
 package tabling
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -109,8 +112,9 @@ func TestForeignTablesAsJJ(t *testing.T) {
 		{"0 4 : 8 (-1)", "0 4 : 4 (-1)", "the sum of a=y, b=total from a=y, b=p on is not there"},
 		{"0 4 : 8 (-1)", "0 4 : 4 (-1)", "a=x, b=total has a sum that the tables do not have"},
 		{" s ", " w ", "other.JJ:3: field 4 must be the status"},
-		{"\n12\n0 29.5", "\n13\n0 29.5 1 s 0 30 0 0 0\n1 29.5", "other.JJ:5: must be cell 2: cells stand in order"},
+		{"\n12\n0 29.5", "\n13\n0 29.5 1 s 0 30 0 0 0\n1 29.5", "other.JJ:5: must be a cell of its own"},
 		{own, "0\n1\n0 29.5 1 s 0 30 0 0 0\n0\n", "has 1 cells, must have the 12 of the tables"},
+		{"0 29.5 ", "0 2.95 ", "cell 0, a=total, b=total, has another value"},
 		{own, "table,value\n", "other.JJ:1: must be 0"},
 	} {
 		_, err := audited(strings.ReplaceAll(own, c.from, c.to))
@@ -128,6 +132,101 @@ func TestForeignTablesAsJJ(t *testing.T) {
 	if _, err := Audit(t.Context(), two, filepath.Join(dir, "gone.jj"), pipeline.Options{}); err == nil {
 		t.Error("a file that is not there is read")
 	}
+}
+
+// Another tool numbers cells as it likes, and writes them and their sums in any order: the verdict
+// is that of the file of our own numbers. Where cells cannot be told apart, and not all of them are
+// held back, it is refused.
+func TestJJOfOtherNumbers(t *testing.T) {
+	dir, own := jjOf(t, "suppress: {}")
+	audited := func(dir, text string) (*Report, error) {
+		t.Helper()
+		write(t, dir, "other.jj", text)
+		c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(jjTables, "PROTECT", "suppress: {}"), "%s", dir)), config.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Audit(t.Context(), c, filepath.Join(dir, "other.jj"), pipeline.Options{})
+	}
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		for _, text := range []string{own, strings.ReplaceAll(own, " m ", " s ")} {
+			want, err := audited(dir, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rep, err := audited(dir, shuffledJJ(t, rng, text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rep.Gate.Passed != want.Gate.Passed || !reflect.DeepEqual(rep.Tables, want.Tables) || rep.Families[0].PatternSHA256 != want.Families[0].PatternSHA256 {
+				t.Fatalf("seed %d: %+v, want %+v", seed, rep, want)
+			}
+		}
+		for from, to := range map[string]string{" 4.5 ": " 4.0 ", "0 4 : 8 (-1)": "0 4 : 4 (-1)"} {
+			_, err := audited(dir, shuffledJJ(t, rng, strings.Replace(own, from, to, 1)))
+			if err == nil || !strings.Contains(err.Error(), "in no numbering of its cells") && !strings.Contains(err.Error(), "another value") && !strings.Contains(err.Error(), "sum") || strings.Contains(err.Error(), "4.5") {
+				t.Errorf("seed %d, %q: %v", seed, to, err)
+			}
+		}
+	}
+	// Two rows that are alike: which of both is held back only the numbers of report.jj say.
+	alike, text := jjOf(t, "suppress: {}")
+	write(t, alike, "in.csv", "a,b,v\nx,p,1\nx,q,2\nx,q,2\ny,p,1\ny,q,2\ny,q,2\n")
+	if _, err := run(t, alike, strings.ReplaceAll(jjTables, "PROTECT", "none: {}")); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(alike, "t.jj"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = strings.Replace(string(b), " u ", " z ", 1)
+	if _, err := audited(alike, text); err != nil {
+		t.Error(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	if _, err := audited(alike, shuffledJJ(t, rng, text)); err == nil || !strings.Contains(err.Error(), "which of the cells a=x, b=p; a=y, b=p is held back cannot be told") {
+		t.Error(err)
+	}
+	if _, err := audited(alike, shuffledJJ(t, rng, string(b))); err != nil {
+		t.Errorf("all of them held back: %v", err)
+	}
+}
+
+// shuffledJJ gives the cells of a file other numbers and its lines and sums another order.
+func shuffledJJ(t *testing.T, rng *rand.Rand, text string) string {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	n, err := strconv.Atoi(lines[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := rng.Perm(3 * n)
+	as := func(word string) string {
+		k, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strconv.Itoa(number[k])
+	}
+	for i, line := range lines {
+		f := strings.Fields(line)
+		switch {
+		case i >= 2 && i < 2+n:
+			f[0] = as(f[0])
+		case i > 2+n:
+			for k := 3; k < len(f); k += 2 {
+				f[k] = as(f[k])
+			}
+		}
+		lines[i] = strings.Join(f, " ")
+	}
+	shuffle := func(part []string) {
+		rng.Shuffle(len(part), func(a, b int) { part[a], part[b] = part[b], part[a] })
+	}
+	shuffle(lines[2 : 2+n])
+	shuffle(lines[3+n:])
+	return strings.Join(lines, "\n") + "\n"
 }
 
 // Bounds hold every value and what protection asks for (1.5, of whole units 2), also where values are

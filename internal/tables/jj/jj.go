@@ -5,7 +5,7 @@
 //
 //	number value cost status lower upper LPL UPL SPL
 //
-// numbers from 0 on, status s (may be held back), z (may not), u (unsafe) or m (held back for
+// numbers, from 0 on and in order where it is written here, status s (may be held back), z (may not), u (unsafe) or m (held back for
 // others), what everybody knows of the value beforehand, and the protection levels, how
 // far below and above the value what is inferred must reach, and how far apart its ends; the
 // number of sums; a line of each
@@ -34,7 +34,7 @@ const (
 	Secondary = 'm' // held back for others
 )
 
-// Cell is one cell; its number is its place.
+// Cell is one cell; its number in a table is its place there, whatever it was in a file.
 type Cell struct {
 	Value, Cost  float64
 	Status       byte
@@ -90,14 +90,16 @@ type reader struct {
 	in       *bufio.Reader
 	line     int
 	table    *Table
+	places   map[int]int32 // of a cell, by its number
 	problems check.Problems
 	more     int
 }
 
 // Read reads a table. Everything that is wrong is returned at once, by line, the first lines of
-// it, and no value with it. Sums may stand in any order, and so may their cells.
+// it, and no value with it. Cells and sums may stand in any order, and so may the cells of a sum;
+// cells may have any numbers from 0 on.
 func Read(in io.Reader) (*Table, check.Problems) {
-	r := &reader{in: bufio.NewReader(in), table: &Table{}}
+	r := &reader{in: bufio.NewReader(in), table: &Table{}, places: map[int]int32{}}
 	if kind, ok := r.next(); !ok || kind != "0" {
 		r.wrong("must be 0, the first line of the format JJ")
 		return nil, r.problems
@@ -176,7 +178,7 @@ func (r *reader) count(of string) (int, bool) {
 
 // cell reads cell i; false where the file ends.
 func (r *reader) cell(i int) bool {
-	text, ok := r.need(fmt.Sprintf("cell %d", i))
+	text, ok := r.need(fmt.Sprintf("%d cells", i+1))
 	if !ok {
 		return false
 	}
@@ -187,8 +189,12 @@ func (r *reader) cell(i int) bool {
 		return true
 	}
 	var c Cell
-	if n, err := strconv.Atoi(f[0]); err != nil || n != i {
-		r.wrong("must be cell %d: cells stand in order, from 0 on", i)
+	if n, err := strconv.Atoi(f[0]); err != nil || n < 0 {
+		r.wrong("field 1 must be the number of the cell, at least 0")
+	} else if _, twice := r.places[n]; twice {
+		r.wrong("must be a cell of its own: a line before has its number")
+	} else {
+		r.places[n] = int32(i)
 	}
 	for k, to := range map[int]*float64{1: &c.Value, 2: &c.Cost, 4: &c.Lower, 5: &c.Upper, 6: &c.Down, 7: &c.Up, 8: &c.Sliding} {
 		v, err := strconv.ParseFloat(f[k], 64)
@@ -224,16 +230,17 @@ func (r *reader) sum() bool {
 	}
 	s := Sum{Total: -1}
 	for k := 3; k < len(f); k += 2 {
-		cell, err := strconv.Atoi(f[k])
-		if err != nil || cell < 0 || cell >= len(r.table.Cells) {
-			r.wrong("field %d must be the number of a cell, less than %d", k+1, len(r.table.Cells))
+		number, err := strconv.Atoi(f[k])
+		cell, known := r.places[number]
+		if err != nil || !known {
+			r.wrong("field %d must be the number of a cell above", k+1)
 			return true
 		}
 		switch weight := f[k+1]; {
 		case weight == "(-1)" && s.Total < 0:
-			s.Total = int32(cell)
+			s.Total = cell
 		case weight == "(1)":
-			s.Parts = append(s.Parts, int32(cell))
+			s.Parts = append(s.Parts, cell)
 		default:
 			r.wrong("field %d must be (1), or once (-1), of the total", k+2)
 			return true

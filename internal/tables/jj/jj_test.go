@@ -50,6 +50,17 @@ func TestHandWrittenFile(t *testing.T) {
 	}
 }
 
+// Cells in another order and with other numbers are the same cells of the same sums.
+func TestNumbersOfAnyOrder(t *testing.T) {
+	table, problems := Read(strings.NewReader("0\n3\n70 2 1 u 0 9 1 1 0\n7 5 1 s 0 9 0 0 0\n700 3 1 m 0 9 0 0 0\n1\n0 3 : 700 (1) 7 (-1) 70 (1)\n"))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if table.Cells[0].Value != 2 || table.Cells[1].Value != 5 || table.Cells[2].Value != 3 || !reflect.DeepEqual(table.Sums, []Sum{{1, []int32{2, 0}}}) {
+		t.Errorf("%+v", table)
+	}
+}
+
 // What is wrong is named by its line, all of it, and no number of a cell's fields with it.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
@@ -62,7 +73,10 @@ func TestFaults(t *testing.T) {
 		{"\n9\n", "\n8\n", "11: must be the number of sums"},
 		{"\n6\n", "\n7\n", "19: the file ends here, must have another sum"},
 		{"\n6\n", "\n5\n", "18: must not be there: all 5 sums"},
-		{"3 10.0 2.5 s", "4 10.0 2.5 s", "6: must be cell 3"},
+		{"3 10.0 2.5 s", "4 10.0 2.5 s", "7: must be a cell of its own"},
+		{"3 10.0 2.5 s", "-3 10.0 2.5 s", "6: field 1 must be the number of the cell"},
+		{"3 10.0 2.5 s", "3.0 10.0 2.5 s", "6: field 1 must be the number of the cell"},
+		{"3 10.0 2.5 s", "30 10.0 2.5 s", "17: field 4 must be the number of a cell above"},
 		{"10.0 2.5 s", "ten 2.5 s", "6: field 2 must be a number"},
 		{"10.0 2.5 s", "NaN 2.5 s", "6: field 2 must be a number"},
 		{"10.0 2.5 s", "10.0 1e999 s", "6: field 3 must be a number"},
@@ -72,8 +86,8 @@ func TestFaults(t *testing.T) {
 		{"0 3 : 3 (-1)", "1 3 : 3 (-1)", "17: must begin with 0"},
 		{"0 3 : 3 (-1)", "0 4 : 3 (-1)", "17: must have as many cells as it says"},
 		{"0 3 : 3 (-1)", "0 3 3 (-1)", "17: must be a sum"},
-		{"0 3 : 3 (-1)", "0 3 : 9 (-1)", "17: field 4 must be the number of a cell, less than 9"},
-		{"0 3 : 3 (-1)", "0 3 : -3 (-1)", "17: field 4 must be the number of a cell"},
+		{"0 3 : 3 (-1)", "0 3 : 9 (-1)", "17: field 4 must be the number of a cell above"},
+		{"0 3 : 3 (-1)", "0 3 : -3 (-1)", "17: field 4 must be the number of a cell above"},
 		{"0 3 : 3 (-1)", "0 3 : 3 (1)", "17: must have a total"},
 		{"0 3 : 3 (-1)", "0 3 : 3 (2)", "17: field 5 must be (1)"},
 		{"0 3 : 3 (-1) 4 (1)", "0 3 : 3 (-1) 4 (-1)", "17: field 7 must be (1)"},
