@@ -74,3 +74,38 @@ func TestAttributeOfARelease(t *testing.T) {
 		t.Errorf("a rule is judged by %v of a sample", id.AttributeDisclosure)
 	}
 }
+
+// Of synthetic texts, too, those that were set aside are told from those that were learnt from,
+// and what is guessed is what is released.
+func TestAttributeOfTexts(t *testing.T) {
+	const n = 300
+	p := survey(t, n, "{synthesise: {columns: [region], categories: [region], on: [age], method: cart, held_out: 0.2}}",
+		"assess: {keys: [age, region], replicates: 0, intruder: {attribute: {}}}")
+	pl, chain, pairs := releaseOf(t, p)
+	o := attributeOf(pl, pairs, chain)
+	if o == nil || len(o.Of) != 1 {
+		t.Fatalf("asked is %+v", o)
+	}
+	secret := o.Of[0]
+	if secret.Name != "region" || len(secret.Original) != n || len(secret.Released) != n || len(secret.HeldOut) != n {
+		t.Fatalf("%s of %d, %d and %d records", secret.Name, len(secret.Original), len(secret.Released), len(secret.HeldOut))
+	}
+	texts := column(t, p, "region")
+	codes, moved := map[string]float64{}, 0
+	for i, text := range texts {
+		if code, known := codes[text]; known && code != secret.Original[i] {
+			t.Fatalf("record %d is %q, and has the code %v, which is not %v", i, text, secret.Original[i], code)
+		}
+		codes[text] = secret.Original[i]
+		if secret.Released[i] != secret.Original[i] {
+			moved++
+		}
+	}
+	// Nothing tells the region, of which there are three in turn: two of three are others.
+	if len(codes) != 3 || moved < n/3 {
+		t.Errorf("%d codes, %d of %d are others in the release", len(codes), moved, n)
+	}
+	if attributeOf(pl, pairs, nil) != nil {
+		t.Error("asked without a chain")
+	}
+}

@@ -38,6 +38,15 @@ func TestIntruderKnowsCovariances(t *testing.T) {
 	if o, err = bayesOf(pl, &config.IntruderBayes{Sigma: map[string]float64{"a": 3}}, d); err != nil || o.Covariance != nil {
 		t.Errorf("with σ of a given: %v, %v", o.Covariance, err)
 	}
+	if o, err = bayesOf(pl, &config.IntruderBayes{Sigma: map[string]float64{"c": 3}}, d); err != nil || o.Covariance != nil {
+		t.Errorf("with σ of c given: %v, %v", o.Covariance, err)
+	}
+	for _, known := range []transform.Correlations{{{"b", "c"}: 0.5}, {{"a", "b"}: 0.5}, {{"a", "c"}: math.NaN()}, nil} {
+		pl.SetCorrelations(known)
+		if o, err = bayesOf(pl, &config.IntruderBayes{}, d); err != nil || o.Covariance != nil {
+			t.Errorf("correlations %v: %v, %v", known, o.Covariance, err)
+		}
+	}
 	if o, err = bayesOf(pl, &config.IntruderBayes{Knowledge: config.KnowledgeD2}, d); err != nil || o.Covariance != nil {
 		t.Errorf("d2: %v, %v", o.Covariance, err)
 	}

@@ -69,14 +69,17 @@ func Map(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rumap.Ma
 	}
 	m.Judge()
 	m.SetWorst()
-	again := func(i int) (rumap.Point, error) {
-		found, err := g.explore(ctx, []place{g.places[i]}, m.Replicates+1, m.Replicates)
-		if err != nil {
-			return rumap.Point{}, err
-		}
-		return g.point(ctx, g.places[i], found[0], m.Replicates+1)
-	}
+	again := func(i int) (rumap.Point, error) { return g.again(ctx, i, m.Replicates) }
 	return m, m.Recommend(m.Replicates, again, g.rehearsal(ctx, src))
+}
+
+// again tries a point on the n replicates after the n that it is on the map by.
+func (g *grid) again(ctx context.Context, point, n int) (rumap.Point, error) {
+	found, err := g.explore(ctx, []place{g.places[point]}, n+1, n)
+	if err != nil {
+		return rumap.Point{}, err
+	}
+	return g.point(ctx, g.places[point], found[0], n+1)
 }
 
 // grid is what a map runs over, and the data that it is tried on.
