@@ -56,13 +56,9 @@ func (t *attackTable) attribute(v *attributeView) {
 		return
 	}
 	t.title("What synthetic values tell of those they were learnt from")
-	for i, r := range v.Rows {
-		if i == mostColumns {
-			t.text("and " + plural(int64(len(v.Rows)-i), "column", "columns") + " more.")
-			break
-		}
+	eachColumn(t, v.Rows, func(r attributeRow) {
 		t.row(r.Name, r.Cells[4].Text, "is the most that guesses may be right beyond chance; right are "+r.Cells[0].Text+" of those learnt from and "+r.Cells[1].Text+" of those set aside; "+r.Words)
-	}
+	})
 	t.text(v.About)
 	t.Line("")
 }

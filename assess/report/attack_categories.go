@@ -39,13 +39,9 @@ func (t *attackTable) categories(v *categoriesView) {
 		return
 	}
 	t.title("What masking has taken from the categories")
-	for i, r := range v.Rows {
-		if i == mostColumns {
-			t.text("and " + plural(int64(len(v.Rows)-i), "column", "columns") + " more.")
-			break
-		}
+	eachColumn(t, v.Rows, func(r uniqueRow) {
 		t.row(r.Name, r.Cells[0].Text, "records changed, "+r.Cells[1].Text+" of them to missing; of "+r.Cells[2].Text+" bits "+r.Cells[4].Text+" are lost; shares moved by "+r.Cells[5].Text)
-	}
+	})
 	t.tiles(v.Tiles)
 	t.Line("")
 }

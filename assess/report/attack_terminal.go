@@ -192,8 +192,18 @@ func (t *attackTable) inversion(v *inversionView) {
 	t.Line("")
 }
 
-// mostColumns is how many columns' distances a terminal gets.
+// mostColumns is of how many columns a terminal gets a row.
 const mostColumns = 12
+
+// eachColumn writes the rows of the first columns, and how many more there are.
+func eachColumn[R any](t *attackTable, rows []R, write func(R)) {
+	for _, r := range rows[:min(mostColumns, len(rows))] {
+		write(r)
+	}
+	if more := len(rows) - mostColumns; more > 0 {
+		t.text("and " + plural(int64(more), "column", "columns") + " more.")
+	}
+}
 
 func (t *attackTable) cost(v *costView) {
 	if v == nil {
@@ -201,13 +211,9 @@ func (t *attackTable) cost(v *costView) {
 	}
 	t.title("What the masking has cost")
 	t.tiles(v.Tiles)
-	for i, r := range v.Columns {
-		if i == mostColumns {
-			t.text("and " + plural(int64(len(v.Columns)-i), "column", "columns") + " more.")
-			break
-		}
+	eachColumn(t, v.Columns, func(r uniqueRow) {
 		t.row("KS of "+r.Name, r.Cells[0].Text, "of the distributions, 0 to 1; mass moves by "+r.Cells[1].Text)
-	}
+	})
 	for _, r := range v.Regressions {
 		t.text(r.Title + ".")
 	}

@@ -38,20 +38,7 @@ func TestFrequenciesAreCounted(t *testing.T) {
 	if _, err := pl.newReplicate(p.Masks, keystream.Generate()); err != nil {
 		t.Error(err)
 	}
-	source := p.Source.Config
-	attempt := func(calls *faulty.Calls) error {
-		p.Source.Config = calls.Config(source)
-		src, err := OpenSource(t.Context(), p)
-		if err != nil {
-			return err
-		}
-		defer src.Close()
-		pl, err := NewPlan(p, src, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return pl.Settle(t.Context(), new(Progress))
-	}
+	attempt := settling(t, p, func(*Plan) error { return nil })
 	calls := new(faulty.Calls)
 	if err := attempt(calls); err != nil {
 		t.Fatal(err)

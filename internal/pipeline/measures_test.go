@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -106,13 +107,12 @@ func TestWhoSaysDecimals(t *testing.T) {
 	}
 }
 
-// Profiles are of the last column too, and whatever call of a pass over the data fails while a
-// plan is settled, it says so.
-func TestSettlingFails(t *testing.T) {
-	p := people(t, columns+"masks: [{topcode: {columns: [wage], upper_percentile: 90}}, {noise: {columns: [wage], sd: 10%}}, {swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}}]\n")
-	config := p.Source.Config
-	attempt := func(calls *faulty.Calls) error {
-		p.Source.Config = calls.Config(config)
+// settling settles a plan of a configuration with faults in what is asked of its source, and
+// does what follows.
+func settling(t *testing.T, p *config.Pipeline, then func(*Plan) error) func(*faulty.Calls) error {
+	source := p.Source.Config
+	return func(calls *faulty.Calls) error {
+		p.Source.Config = calls.Config(source)
 		src, err := OpenSource(t.Context(), p)
 		if err != nil {
 			return err
@@ -125,12 +125,21 @@ func TestSettlingFails(t *testing.T) {
 		if err := pl.Settle(t.Context(), new(Progress)); err != nil {
 			return err
 		}
+		return then(pl)
+	}
+}
+
+// Profiles are of the last column too, and whatever call of a pass over the data fails while a
+// plan is settled, it says so.
+func TestSettlingFails(t *testing.T) {
+	p := people(t, columns+"masks: [{topcode: {columns: [wage], upper_percentile: 90}}, {noise: {columns: [wage], sd: 10%}}, {swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}}]\n")
+	attempt := settling(t, p, func(pl *Plan) error {
 		chain, err := pl.NewChain(t.Context(), keystream.Generate(), new(Progress))
 		if (chain == nil) != (err != nil) {
 			t.Errorf("%v beside %v", chain, err)
 		}
 		return err
-	}
+	})
 	all := new(faulty.Calls)
 	if err := attempt(all); err != nil || all.Counts()["close the reader"] != 3 {
 		t.Fatal(all.Counts(), err)

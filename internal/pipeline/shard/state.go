@@ -126,54 +126,71 @@ func (e *StateError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.Pro
 // states reads the states of a folder: every shard of the plan once, and nothing else but
 // the manifest and hidden files.
 func (m *Manifest) states(ctx context.Context, dir string) ([]*State, error) {
-	paths, err := publish.List(ctx, dir)
-	switch {
-	case err != nil && objects.Is(dir):
-		return nil, err
-	case err != nil:
-		return nil, &StateError{dir, "cannot be read: " + unpathed(err).Error()}
-	}
 	all := make([]*State, len(m.Shards))
 	from := make([]string, len(m.Shards))
 	found := false
-	for _, path := range paths {
-		text, err := publish.ReadFile(ctx, path)
-		if err != nil {
-			return nil, unread(path, err)
-		}
-		if m.is(text) {
-			continue
-		}
+	err := m.each(ctx, dir, func(path string, text []byte) error {
 		found = true
 		s, err := parseState(path, text)
-		if err != nil {
-			return nil, err
-		}
 		switch {
+		case err != nil:
+			return err
 		case s.Plan != m.id:
-			return nil, &StateError{path, "is of another plan"}
+			return &StateError{path, "is of another plan"}
 		case s.Shard < 0 || s.Shard >= len(all) || len(s.Files) != len(m.Shards[s.Shard].Parts):
-			return nil, &StateError{path, "is damaged: run the shard again"}
-		case all[s.Shard] == nil:
-			all[s.Shard], from[s.Shard] = s, path
-			s.path, s.assessment = path, nil
-		default:
-			return nil, &StateError{path, fmt.Sprintf("is of shard %d, and so is %s: remove one", s.Shard, from[s.Shard])}
+			return &StateError{path, "is damaged: run the shard again"}
+		case all[s.Shard] != nil:
+			return &StateError{path, fmt.Sprintf("is of shard %d, and so is %s: remove one", s.Shard, from[s.Shard])}
 		}
+		all[s.Shard], from[s.Shard] = s, path
+		s.path, s.assessment = path, nil
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if !found {
 		return nil, fmt.Errorf("%s: holds no states: run the shards first, each with --state %s/NUMBER", dir, strings.TrimSuffix(dir, "/"))
 	}
+	return all, complete(dir, "state", from)
+}
+
+// each hands over the files of a folder of states or surveys, but the manifest and hidden files.
+func (m *Manifest) each(ctx context.Context, dir string, file func(path string, text []byte) error) error {
+	paths, err := publish.List(ctx, dir)
+	switch {
+	case err != nil && objects.Is(dir):
+		return err
+	case err != nil:
+		return &StateError{dir, "cannot be read: " + unpathed(err).Error()}
+	}
+	for _, path := range paths {
+		text, err := publish.ReadFile(ctx, path)
+		if err != nil {
+			return unread(path, err)
+		}
+		if m.is(text) {
+			continue
+		}
+		if err := file(path, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete says which shards have no file; from are the paths of those that have one.
+func complete(dir, what string, from []string) error {
 	var missing []string
-	for i, s := range all {
-		if s == nil {
+	for i, path := range from {
+		if path == "" {
 			missing = append(missing, fmt.Sprint(i))
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("%s: %d of %d shards have no state: %s", dir, len(missing), len(all), few(missing))
+		return fmt.Errorf("%s: %d of %d shards have no %s: %s", dir, len(missing), len(from), what, few(missing))
 	}
-	return all, nil
+	return nil
 }
 
 // few names the first of many.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -219,43 +218,24 @@ func (m *Manifest) readSurveyed(ctx context.Context, path, magic, what string, s
 // surveys finds the surveys of a folder: every shard of the plan once, and nothing else but
 // the manifest and hidden files. They are in the order of the shards.
 func (m *Manifest) surveys(ctx context.Context, dir string) ([]string, error) {
-	paths, err := publish.List(ctx, dir)
-	switch {
-	case err != nil && objects.Is(dir):
-		return nil, err
-	case err != nil:
-		return nil, &StateError{dir, "cannot be read: " + unpathed(err).Error()}
-	}
 	from := make([]string, len(m.Shards))
-	for _, path := range paths {
-		text, err := publish.ReadFile(ctx, path)
-		if err != nil {
-			return nil, unread(path, err)
-		}
-		if m.is(text) {
-			continue
-		}
+	err := m.each(ctx, dir, func(path string, text []byte) error {
 		s, err := parseSurveyed(path, surveyMagic, "survey", text)
 		switch {
 		case err != nil:
-			return nil, err
+			return err
 		case s.Plan != m.id:
-			return nil, &StateError{path, "is of another plan"}
+			return &StateError{path, "is of another plan"}
 		case s.Shard < 0 || s.Shard >= len(from):
-			return nil, &StateError{path, "is damaged: run `sdlfilter shard survey` again"}
+			return &StateError{path, "is damaged: run `sdlfilter shard survey` again"}
 		case from[s.Shard] != "":
-			return nil, &StateError{path, fmt.Sprintf("is of shard %d, and so is %s: remove one", s.Shard, from[s.Shard])}
+			return &StateError{path, fmt.Sprintf("is of shard %d, and so is %s: remove one", s.Shard, from[s.Shard])}
 		}
 		from[s.Shard] = path
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	var missing []string
-	for i, path := range from {
-		if path == "" {
-			missing = append(missing, fmt.Sprint(i))
-		}
-	}
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("%s: %d of %d shards have no survey: %s", dir, len(missing), len(from), few(missing))
-	}
-	return from, nil
+	return from, complete(dir, "survey", from)
 }
