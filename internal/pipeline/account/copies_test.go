@@ -1,0 +1,143 @@
+package account
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// Each form of a report on several releases names all of them, in order, from its own folder (the
+// public tells nothing of the folders above); one that is no file leaves out all.
+func TestReportsOfCopies(t *testing.T) {
+	passed := func() *report.Report {
+		rep := &report.Report{Name: "n", Gate: assess.Verdict{Passed: true}}
+		rep.SetMeasures(&assess.Measures{})
+		return rep
+	}
+	dir := t.TempDir()
+	out := func(name string) string { return filepath.Join(dir, "out", name) }
+	one := func(number, digest string, bytes int64) *publish.Content {
+		return &publish.Content{Path: out("r-" + number + ".csv"), Files: []publish.FileContent{{Name: "r-" + number + ".csv", Bytes: bytes, SHA256: digest}}}
+	}
+	var f Files
+	if err := f.Create(config.Report{HTML: filepath.Join(dir, "r.html"), JSON: filepath.Join(dir, "json", "r.json")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.WriteCopies(passed(), out("r-{copy}.csv"), []*publish.Content{one("1", "aa", 7), one("2", "bb", 5)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Commit(true); err != nil {
+		t.Fatal(err)
+	}
+	for name, folder := range map[string]string{"r.html": "out/", "r.public.html": "out/", "json/r.json": "../out/", "json/r.public.json": ""} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := report.ReadRelease(text)
+		if err != nil || id.Release == nil || id.Withheld || len(id.Release.Copies) != 2 {
+			t.Errorf("%s: %+v, %v", name, id, err)
+			continue
+		}
+		r := id.Release
+		if first, last := r.Copies[0], r.Copies[1]; r.Path != folder+"r-{copy}.csv" || r.Bytes != 12 || first.Path != folder+"r-1.csv" || first.Bytes != 7 || last.Path != folder+"r-2.csv" || last.Bytes != 5 || first.SHA256 == last.SHA256 {
+			t.Errorf("%s is about %+v", name, r)
+		}
+	}
+	var g Files
+	if err := g.Create(config.Report{JSON: filepath.Join(dir, "topics.json")}); err != nil {
+		t.Fatal(err)
+	}
+	rep := passed()
+	if err := g.WriteCopies(rep, "", []*publish.Content{one("1", "aa", 7), nil}, nil); err != nil || rep.Release != nil {
+		t.Errorf("of what is no file: %+v, %v", rep.Release, err)
+	}
+	if err := g.Abort(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Files that cannot be written, or have lost their names, are errors, whichever of them it is.
+func TestReportsThatCannotBeWritten(t *testing.T) {
+	for which := range 5 {
+		for _, closed := range []bool{true, false} {
+			dir := t.TempDir()
+			var f Files
+			if err := f.Create(config.Report{HTML: filepath.Join(dir, "r.html"), JSON: filepath.Join(dir, "r.json"), Board: filepath.Join(dir, "b.html")}); err != nil {
+				t.Fatal(err)
+			}
+			lost := []*publish.File{f.html, f.board, f.publicHTML, f.publicJSON, f.json}[which]
+			var err error
+			if closed {
+				err = lost.Close()
+			} else {
+				err = os.Remove(lost.Name())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			rep := &report.Report{Gate: assess.Verdict{Passed: true}}
+			rep.SetMeasures(&assess.Measures{})
+			if err := f.Write(rep, nil, nil); err == nil || closed && !errors.Is(err, os.ErrClosed) {
+				t.Errorf("file %d, closed %v: %v", which, closed, err)
+			}
+			if err := f.Abort(); closed != (err != nil) {
+				t.Errorf("file %d, closed %v: abandoned: %v", which, closed, err)
+			}
+			if left := filesIn(t, dir); !closed && len(left) > 0 {
+				t.Errorf("file %d: left is %v", which, left)
+			}
+		}
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "map.json")
+	for _, text := range []string{"", "no map"} {
+		if text != "" {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var f Files
+		var data *pipeline.DataError
+		if err := f.Create(config.Report{Map: path, JSON: filepath.Join(dir, "r.json")}); !errors.As(err, &data) || !strings.HasPrefix(err.Error(), "map: ") || f.json != nil {
+			t.Errorf("a map that is %q: %v", text, err)
+		}
+	}
+}
+
+// The warnings of each column, of its values and of the order of the records, stand before all
+// others, in a snapshot too.
+func TestWarningsOfColumns(t *testing.T) {
+	r := reporterOf(t, noiseOn("wage"))
+	r.Interim = true
+	m := &assess.Measures{Records: 9, Columns: []assess.ColumnMeasures{{Name: "wage"}, {Name: "debt"}}}
+	for i := range m.Columns {
+		m.Columns[i].Risk = []assess.Risk{{Target: assess.TargetTypical, Knowledge: assess.KnowledgeOrder, RMSE: 3}}
+	}
+	got := r.warnings(m, []transform.Touch{{Columns: []string{"wage"}}})
+	if len(got) != 2 || !strings.HasPrefix(got[0], "wage: the order of the records gives values to within 3") || !strings.HasPrefix(got[1], "debt: the order") {
+		t.Errorf("%q", got)
+	}
+}
+
+// filesIn are the names in a folder, hidden ones too.
+func filesIn(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
