@@ -195,6 +195,14 @@ func TestUnchangedOfWhatThereIs(t *testing.T) {
 	if got, want := a.UnchangedWarning(), "a: 4 of 8 released values are the original; the law of the masks explains 2"; got != want {
 		t.Errorf("%q", got)
 	}
+	whole := excess("a")
+	*whole.Unchanged, *whole.UnchangedExplained = 8, 0
+	if got, want := whole.UnchangedWarning(), "a: all of its 8 released values are the original: its masks have left each as it is"; got != want {
+		t.Errorf("%q", got)
+	}
+	if *whole.UnchangedExplained = 2; !strings.Contains(whole.UnchangedWarning(), "8 of 8 released values are the original; the law of the masks explains 2") {
+		t.Errorf("%q", whole.UnchangedWarning())
+	}
 	if got := fine.UnchangedWarning(); got != "" {
 		t.Errorf("%q", got)
 	}

@@ -31,6 +31,9 @@ func (c *ColumnMeasures) UnchangedWarning() string {
 	if !c.UnchangedExcess {
 		return ""
 	}
+	if *c.Unchanged == c.pairs() && c.UnchangedExplained != nil && !(float64(*c.UnchangedExplained) >= 0.5) {
+		return fmt.Sprintf("%s: all of its %d released values are the original: its masks have left each as it is", c.Name, c.pairs())
+	}
 	return fmt.Sprintf("%s: %d of %d released values are the original; the law of the masks explains %s",
 		c.Name, *c.Unchanged, c.pairs(), number(math.Round(float64(*c.UnchangedExplained))))
 }

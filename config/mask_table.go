@@ -31,7 +31,15 @@ func (l *loader) readTable(path string, p transform.Params) {
 		l.Wrong(at, "%s", form.Reason(err))
 		return
 	}
-	if err := t.ReadTable(content); err != nil {
+	err = t.ReadTable(content)
+	faults, several := err.(interface{ Unwrap() []error })
+	switch {
+	case err == nil:
+	case several: // one for each line
+		for _, fault := range faults.Unwrap() {
+			l.Wrong(at, "%v", fault)
+		}
+	default:
 		l.Wrong(at, "%v", err)
 	}
 }

@@ -67,6 +67,8 @@ type Chain struct {
 	first   *Chain       // of those that share them
 
 	outcomes *allOutcomes // shared with its replicates
+
+	cancelled atomic.Bool
 }
 
 // step is a mask on the columns of a chain.

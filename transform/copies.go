@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/check"
@@ -47,6 +48,15 @@ func CopiesOf(masks []Spec, column string) int {
 		}
 	}
 	return 1
+}
+
+// IsSynthetic reports whether the masks draw the values of a column from a model, so that none belongs
+// to its record.
+func IsSynthetic(masks []Spec, column string) bool {
+	return slices.ContainsFunc(masks, func(m Spec) bool {
+		_, is := ActionOf(m.Params, column, math.NaN()).(Synthesis)
+		return is && slices.Contains(m.Params.Masks(), column)
+	})
 }
 
 // checkCopies demands the same number of copies of every mask that asks for some.

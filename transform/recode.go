@@ -44,7 +44,11 @@ type TableFile interface {
 // TableFile implements TableFile.
 func (m *Recode) TableFile() (field, path string) { return "file", m.File }
 
-// ReadTable implements TableFile: CSV with the header from,to.
+// mostFaults is how many faults of a table are told at once.
+const mostFaults = 20
+
+// ReadTable implements TableFile: CSV with the header from,to. The error joins one for each
+// line that is wrong, up to 20 of them.
 func (m *Recode) ReadTable(content []byte) error {
 	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(content, []byte("\ufeff"))))
 	r.FieldsPerRecord = 2
@@ -53,26 +57,34 @@ func (m *Recode) ReadTable(content []byte) error {
 		return errors.New("must begin with the line from,to")
 	}
 	table, lines := map[string]string{}, map[string]int{}
-	for {
+	var faults []error
+	for len(faults) <= mostFaults {
 		row, err := r.Read()
 		if err == io.EOF {
-			m.Table = table
-			return nil
+			break
 		}
 		var wrong *csv.ParseError
 		if errors.As(err, &wrong) {
-			return fmt.Errorf("line %d: must have two fields, from and to: %w", wrong.Line, wrong.Err)
+			faults = append(faults, fmt.Errorf("line %d: must have two fields, from and to: %w", wrong.Line, wrong.Err))
+			continue
 		} else if err != nil {
 			return err
 		}
 		line, _ := r.FieldPos(0)
 		if first, again := lines[row[0]]; again && table[row[0]] != row[1] {
-			return fmt.Errorf("line %d: %s becomes %s here and %s in line %d; a category has one above it", line, strconv.Quote(row[0]), strconv.Quote(row[1]), strconv.Quote(table[row[0]]), first)
+			faults = append(faults, fmt.Errorf("line %d: %s becomes %s here and %s in line %d; a category has one above it", line, strconv.Quote(row[0]), strconv.Quote(row[1]), strconv.Quote(table[row[0]]), first))
 		} else if !again {
-			lines[row[0]] = line
+			lines[row[0]], table[row[0]] = line, row[1]
 		}
-		table[row[0]] = row[1]
 	}
+	if len(faults) > mostFaults {
+		faults[mostFaults] = fmt.Errorf("further lines are wrong: only the first %d are told", mostFaults)
+	}
+	if len(faults) > 0 {
+		return errors.Join(faults...)
+	}
+	m.Table = table
+	return nil
 }
 
 // Check implements Params.

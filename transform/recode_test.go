@@ -181,6 +181,18 @@ func TestRecodeTable(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, says)
 		}
 	}
+	// Each wrong line is told, but of very many the first 20 alone; the category above stays the first one.
+	for lines, want := range map[int]int{1: 1, 3: 3, 20: 20, 21: 21, 5000: 21} {
+		m := &Recode{Columns: []string{"a"}, File: "f"}
+		err := m.ReadTable([]byte("from,to\nx,y\n" + strings.Repeat("x,w\n", lines) + "z,y\n"))
+		if err == nil || m.Table != nil {
+			t.Fatalf("%d wrong lines: %v, table %v", lines, err, m.Table)
+		}
+		told := strings.Split(err.Error(), "\n")
+		if len(told) != want || told[0] != `line 3: "x" becomes "w" here and "y" in line 2; a category has one above it` || (lines > 20) != (told[want-1] == "further lines are wrong: only the first 20 are told") {
+			t.Errorf("%d wrong lines: %d told, %q", lines, len(told), told)
+		}
+	}
 	if _, err := NewChain([]Spec{mask(&Recode{Columns: []string{"a"}, File: "f"})}, testSetup(t, floats(0, 1))); err == nil {
 		t.Error("a file that nobody has read makes a chain")
 	}

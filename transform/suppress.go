@@ -174,7 +174,11 @@ func (s *suppressStep) decide(c *Chain) error {
 	if len(s.columns) == 0 {
 		return nil
 	}
+	s.suppress.cancelled = c.cancelled.Load
 	hidden, err := s.suppress.hide(s.codes)
+	if c.cancelled.Load() {
+		return ErrCancelled
+	}
 	if err != nil {
 		return s.error(c, err)
 	}

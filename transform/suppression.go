@@ -34,6 +34,16 @@ type suppression struct {
 	of      []int32    // by record: its class, −1 for a rejected one
 	classes tupleTable // the distinct tuples and the number of their records
 	lacks   []uint16   // by class: the keys that it misses to begin with
+
+	cancelled func() bool // what is returned then is of no use; nil: never
+}
+
+// every is after how many combinations it is asked whether to give up.
+const every = 1 << 12
+
+// givenUp reports, for every few thousandth i, whether to give up.
+func (s *suppression) givenUp(i int) bool {
+	return i%every == 0 && s.cancelled != nil && s.cancelled()
 }
 
 // packed is a tuple of the keys.
@@ -148,7 +158,7 @@ func (s *suppression) hideStrictly() []uint16 {
 		}
 	}
 	for _, set := range s.sets {
-		if len(left) == 0 {
+		if len(left) == 0 || s.givenUp(0) {
 			break
 		}
 		groups := s.grouped(set, left, safe)
@@ -249,10 +259,16 @@ func (s *suppression) hideLoosely() ([]uint16, *SurveyError) {
 	}
 	rare := make([]bool, len(s.classes.tuples))
 	for class, tuple := range s.classes.tuples {
+		if s.givenUp(class) {
+			break
+		}
 		rare[class] = c.records(tuple, s.lacks[class]) < s.k
 	}
 	hidden := make([]uint16, len(s.of))
 	for i, class := range s.of {
+		if s.givenUp(i) {
+			break
+		}
 		if class < 0 || !rare[class] {
 			continue
 		}

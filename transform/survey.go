@@ -95,10 +95,22 @@ func (c *Chain) SurveyPrepared(p Prepared) error {
 	return nil
 }
 
+// ErrCancelled is the error of an EndSurvey that Cancel has ended.
+var ErrCancelled = errors.New("cancelled while masks were deciding")
+
+// Cancel makes EndSurvey, under way or still to come, return ErrCancelled at the next place where it can
+// give up: between two masks and, where suppress looks for cells, after a few thousand
+// combinations. The chain is of no use then.
+func (c *Chain) Cancel() { c.cancelled.Store(true) }
+
 // EndSurvey makes the decisions of the masks of scope dataset, and frees the data that Survey
-// kept for them. The error is a *SurveyError if the data do not allow a mask.
+// kept for them. The error is a *SurveyError if the data do not allow a mask, and
+// ErrCancelled after Cancel.
 func (c *Chain) EndSurvey() error {
 	for _, s := range c.steps {
+		if c.cancelled.Load() {
+			return ErrCancelled
+		}
 		if d, ok := s.(surveying); ok {
 			if err := d.decide(c); err != nil {
 				return err

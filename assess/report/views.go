@@ -159,8 +159,8 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 	}
 	if c.Unchanged != nil {
 		note := "released values equal to the original"
-		if c.UnchangedExplained != nil {
-			note += "; the law of the masks explains " + pretty(math.Round(float64(*c.UnchangedExplained)), digits)
+		if c.UnchangedExplained != nil && *c.Unchanged > 0 {
+			note += "; the law of the masks explains up to " + pretty(math.Round(float64(*c.UnchangedExplained)), digits)
 		}
 		v.Utility = append(v.Utility, labelled{"unchanged", whole(path+"/unchanged", *c.Unchanged), note})
 	}

@@ -47,8 +47,11 @@ allows. What is printed names unsafe cells and is confidential. Nothing is writt
 				out.SetIndent("", "  ")
 				return out.Encode(rep)
 			}
-			if !s.quiet {
+			switch {
+			case !s.quiet:
 				printAudit(rep)
+			case rep.Withheld != "":
+				sayWithheld(rep.Withheld)
 			}
 			return nil
 		},

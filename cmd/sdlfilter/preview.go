@@ -76,6 +76,13 @@ func printPreview(w io.Writer, v *filejob.Preview, showOriginal bool) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\n%d rows; * masked", len(v.Released))
+	if err == nil && len(v.Synthetic) > 0 {
+		of := ""
+		if v.Copies > 1 {
+			of = fmt.Sprintf(", here in the first of %d copies", v.Copies)
+		}
+		_, err = fmt.Fprintf(w, "; synthetic: %s (drawn from a model%s, no value is that of its record)", strings.Join(v.Synthetic, ", "), of)
+	}
 	if err == nil && v.Rejected > 0 {
 		_, err = fmt.Fprintf(w, "; %d records before the last row shown would go to quarantine", v.Rejected)
 	}

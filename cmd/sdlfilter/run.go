@@ -124,6 +124,13 @@ func (s *state) summarise(result *account.Result, form string, taken bool) error
 	case form == "json":
 		return result.Report.Brief(s.status, result.Files).Write(os.Stdout)
 	case s.quiet:
+		switch why := result.Report.Withheld; {
+		case result.Report.Stopped != nil: // settle has said it
+		case why != "":
+			sayWithheld(why)
+		case result.Refused():
+			sayWithheld("records are held back until the rules of the gate hold")
+		}
 		return nil
 	}
 	out := os.Stdout
@@ -132,6 +139,12 @@ func (s *state) summarise(result *account.Result, form string, taken bool) error
 	}
 	result.Report.Summary(out, colored(out), result.Files)
 	return nil
+}
+
+// sayWithheld says on stderr, where a quiet command would say nothing, why its status is that
+// of a refusal.
+func sayWithheld(why string) {
+	fmt.Fprintf(os.Stderr, "sdlfilter: withheld: %s\n", why)
 }
 
 // writeMetrics writes the metrics of a job that has ended with err.

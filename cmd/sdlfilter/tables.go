@@ -76,7 +76,10 @@ func (s *state) makeTables(ctx context.Context, t *config.Tabulation) error {
 	case result.Report.Records.Lost() > 0:
 		s.status = exitQuarantined
 	}
-	if !s.quiet {
+	switch why := result.Report.Withheld; {
+	case s.quiet && why != "":
+		sayWithheld(why)
+	case !s.quiet:
 		out := os.Stdout
 		if pipeline.WritesStdout(&config.Pipeline{Sink: t.Sink}) {
 			out = os.Stderr

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/rs/zerolog"
@@ -207,11 +208,23 @@ func (pl *Plan) BuildChain(key keystream.Key) (*transform.Chain, error) {
 		Key: key, Columns: pl.Columns, Identity: pl.identity, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies,
 	})
 	if err != nil {
-		return nil, DataErrorf("%v", err)
+		return nil, pl.maskError(err)
 	}
 	pl.setDecimals()
 	pl.Displacer = chain.Displacer()
 	return chain, nil
+}
+
+// maskError gives an error of building the masks, which begins with the path of a parameter
+// ("masks[1].recode.breaks: …"), its place in the configuration.
+func (pl *Plan) maskError(err error) error {
+	path, text, ok := strings.Cut(err.Error(), ": ")
+	for i := range pl.Config.Masks {
+		if of := pl.MaskPath(i); ok && (path == of || strings.HasPrefix(path, of+".")) {
+			return config.Errors{pl.Config.Errorf(path, "%s", text)}
+		}
+	}
+	return DataErrorf("%v", err)
 }
 
 // NewChain builds the masks, and lets a swap over the whole dataset see the data
@@ -231,7 +244,17 @@ func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progr
 	if pl.Displacer != nil {
 		pl.Displacer.EndSurvey()
 	}
-	return chain, pl.SurveyError(chain.EndSurvey())
+	return chain, pl.EndSurvey(ctx, chain)
+}
+
+// EndSurvey lets the masks of scope dataset decide, until ctx ends.
+func (pl *Plan) EndSurvey(ctx context.Context, chain *transform.Chain) error {
+	defer context.AfterFunc(ctx, chain.Cancel)()
+	err := chain.EndSurvey()
+	if errors.Is(err, transform.ErrCancelled) && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return pl.SurveyError(err)
 }
 
 // Survey lets the masks of scope dataset see the records of the plan's source.

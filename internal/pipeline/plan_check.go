@@ -111,7 +111,7 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 				if _, may := m.Params.(*transform.Synthesise); may {
 					what += ", or texts that are named in categories"
 				}
-				problems = append(problems, pl.Config.Errorf(fmt.Sprintf("%s.%s[%d]", path, field, k), "%s is %s, and %s needs %s; leave it out", name, schema.Fields[j].Type, m.Kind(), what))
+				problems = append(problems, pl.Config.Errorf(fmt.Sprintf("%s.%s[%d]", path, field, k), "%s is %s, and %s needs %s; leave it out%s", name, schema.Fields[j].Type, m.Kind(), what, pl.typesHint(schema.Fields[j], ", or")))
 			}
 		}
 	}
@@ -133,12 +133,21 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) co
 		if _, may := m.Params.(*transform.Synthesise); may && transform.CanBeCategory(f) {
 			hint = ", or text that is named in categories"
 		}
-		if f.Type.ID() == arrow.STRING && connectors.InfersTypes(pl.Source) {
-			hint += fmt.Sprintf("; where only some of its values are no numbers, source.%s.types: {%s: float64} sends their records to quarantine", p.Source.Kind, name)
-		}
+		hint += pl.typesHint(f, ";")
 		return config.Errors{p.Errorf(path+".columns", "%s is %s, and %s needs a number%s", name, f.Type, m.Kind(), hint)}
 	}
 	return nil
+}
+
+// typesHint says, behind a word, how a column of a source that infers types becomes one of
+// numbers; "" where that is not the reason why it holds text. A column without any value
+// counts as text too.
+func (pl *Plan) typesHint(f microdata.Field, word string) string {
+	if f.Type.ID() != arrow.STRING || !connectors.InfersTypes(pl.Source) {
+		return ""
+	}
+	return fmt.Sprintf("%s where only some of its values are no numbers, or it has no value at all, source.%s.types: {%s: float64} makes it numbers and sends the records of those values to quarantine",
+		word, pl.Config.Source.Kind, f.Name)
 }
 
 // checkRetyped demands that no mask in front of one that releases a column as another type

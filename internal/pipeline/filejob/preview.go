@@ -24,7 +24,11 @@ type Preview struct {
 	Masked   []bool     // by column
 	Released [][]string // by row, then column
 	Original [][]string
-	Rejected int // records among those read that would go to quarantine
+	// Synthetic are the columns whose values are drawn from a model, and Copies how many copies
+	// of the data a run makes, of which this is the first.
+	Synthetic []string
+	Copies    int
+	Rejected  int // records among those read that would go to quarantine
 	// Cut says why there are fewer rows than were asked for; "" where there are not,
 	// or the source has no more.
 	Cut string
@@ -48,7 +52,7 @@ func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *pip
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	defer src.Close()
-	view := &Preview{}
+	view := &Preview{Copies: p.Copies()}
 	if rows > freePreview {
 		if why := notReleased(ctx, p, key, src); why != "" {
 			rows, view.Cut = freePreview, why
@@ -68,6 +72,9 @@ func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *pip
 	for _, out := range pl.Layout.Release {
 		view.Columns = append(view.Columns, out.Field.Name)
 		view.Masked = append(view.Masked, out.Masked)
+		if transform.IsSynthetic(p.Masks, out.Field.Name) {
+			view.Synthetic = append(view.Synthetic, out.Field.Name)
+		}
 	}
 	if err := view.fill(ctx, pl, chain, rows); err != nil {
 		return nil, err

@@ -140,7 +140,7 @@ func Pair(ctx context.Context, p *config.Pipeline, m *Manifest, surveys, to stri
 		}
 		o.Progress.Add(1)
 	}
-	if err := j.plan.SurveyError(chain.EndSurvey()); err != nil {
+	if err := j.plan.EndSurvey(ctx, chain); err != nil {
 		return err
 	}
 	return m.writePairs(ctx, chain, to)
