@@ -138,6 +138,51 @@ func TestColumnsAreDeclared(t *testing.T) {
 	}
 }
 
+// counting is a source that counts how often it is closed.
+type counting struct {
+	connectors.SourceConfig
+	closed int
+}
+
+type closing struct {
+	connectors.Source
+	of *counting
+}
+
+func (c *counting) Open(ctx context.Context) (connectors.Source, error) {
+	src, err := c.SourceConfig.Open(ctx)
+	return &closing{src, c}, err
+}
+
+func (c *closing) Close() error {
+	c.of.closed++
+	return c.Source.Close()
+}
+
+// Columns of places that the source has not are refused at their field, and the source is closed;
+// a source that cannot be opened is an error of its own.
+func TestSourcesOfPlaces(t *testing.T) {
+	for place, want := range map[string]string{"region kind": "place.record: ", "gone wage": "place.stream: ", "region gone": "place.record: "} {
+		p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
+		of := &counting{SourceConfig: p.Source.Config}
+		stream, record, _ := strings.Cut(place, " ")
+		p.Source.Config, p.Place = of, &config.Place{Stream: stream, Record: record}
+		var wrong config.Errors
+		if src, err := OpenSource(t.Context(), p); src != nil || !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || of.closed != 1 {
+			t.Errorf("%s: %v, closed %d times, want %s", place, err, of.closed, want)
+		}
+	}
+	p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
+	p.Source.Config = (&faulty.Calls{Name: "open", N: 1}).Config(p.Source.Config)
+	for _, place := range []*config.Place{nil, {Stream: "region", Record: "wage"}} {
+		p.Place = place
+		p.Source.Config = (&faulty.Calls{Name: "open", N: 1}).Config(p.Source.Config)
+		if src, err := OpenSource(t.Context(), p); src != nil || !errors.Is(err, faulty.ErrCall) {
+			t.Errorf("it cannot be opened: %v", err)
+		}
+	}
+}
+
 // Text is told apart as the configuration writes it where a mask puts categories and none moves
 // them, wherever either stands.
 func TestTextsAreCompared(t *testing.T) {

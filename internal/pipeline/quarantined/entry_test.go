@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -46,5 +47,29 @@ func TestEntries(t *testing.T) {
 	}
 	if got, want := text(EntryOf(at, b, microdata.Reject{Row: 2, Reason: "r"}, true)), `{"topic":"in","partition":3,"offset":7,"record":2,"reason":"r"}`; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// files is a source of two files, and at is one whose columns say where a record stands.
+type (
+	files struct{ connectors.Source }
+	at    struct{ files }
+)
+
+func (files) Streams() []string           { return []string{"a.csv", "b.csv"} }
+func (at) NameOf(*microdata.Block) string { return "stored" }
+func (at) StoredIn(*microdata.Block) int  { return 0 }
+
+// An entry of a file names it, and counts its records from 1, in the file or where its columns say.
+func TestEntriesOfFiles(t *testing.T) {
+	b := new(microdata.Block)
+	b.Reset(1, 40, 3, 1)
+	b.Reject(2, "wage", "last")
+	if got, want := FileEntryOf(files{}, b, b.Rejects[0]), (FileEntry{Stream: "b.csv", Record: 43, Column: "wage", Reason: "last"}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	b.Places = []int64{7, 8, 5}
+	if got, want := FileEntryOf(at{}, b, b.Rejects[0]), (FileEntry{Stream: "stored", Record: 6, Column: "wage", Reason: "last"}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -110,6 +110,36 @@ func TestExchangedTablesKeepTheirMargins(t *testing.T) {
 	}
 }
 
+// Where those who swap are alike in sex, the counts by region and sex stay as they are too, and are
+// said to; no others are, and some differ.
+func TestSwapsOfThoseWhoAreAlike(t *testing.T) {
+	rows := denseIn(rand.New(rand.NewPCG(16, 24)), 200)
+	dir, res := exchangedOf(t, rows, "swap: {rate: 0.6, match: [sex]}", "")
+	if res.Report.Withheld != "" {
+		t.Fatal(res.Report.Withheld)
+	}
+	changed := 0
+	for _, row := range read(t, dir, "out.csv")[1:] {
+		n := 0
+		for _, one := range rows {
+			f := strings.Split(one, ",")
+			if strings.HasPrefix(f[1], strings.Replace(row[1], "total", "", 1)) && (row[2] == "total" || row[2] == f[2]) && (row[3] == "total" || row[3] == f[3]) {
+				n++
+			}
+		}
+		kept := row[1] == "total" || row[3] == "total"
+		if want := map[bool]string{true: "published", false: "swapped"}[kept]; row[5] != want || kept && row[4] != strconv.Itoa(n) {
+			t.Errorf("%v: of %d, want the status %s", row, n, want)
+		}
+		if row[4] != strconv.Itoa(n) {
+			changed++
+		}
+	}
+	if changed < 20 {
+		t.Errorf("%d counts changed", changed)
+	}
+}
+
 // A simulated table follows from its margins: of other records that have them it is the same.
 func TestSimulatedTablesTellNothingButMargins(t *testing.T) {
 	rng := rand.New(rand.NewPCG(16, 22))
