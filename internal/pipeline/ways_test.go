@@ -164,6 +164,10 @@ func (c *closing) Close() error {
 func TestSourcesOfPlaces(t *testing.T) {
 	for place, want := range map[string]string{"region kind": "place.record: ", "gone wage": "place.stream: ", "region gone": "place.record: "} {
 		p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
+		in := p.Source.Config.(*csv.SourceConfig).Path
+		if err := os.WriteFile(in, []byte("id,wage,region,kind\nR1,5,0,a\nR2,7,0,b\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		of := &counting{SourceConfig: p.Source.Config}
 		stream, record, _ := strings.Cut(place, " ")
 		p.Source.Config, p.Place = of, &config.Place{Stream: stream, Record: record}
@@ -173,10 +177,10 @@ func TestSourcesOfPlaces(t *testing.T) {
 		}
 	}
 	p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
-	p.Source.Config = (&faulty.Calls{Name: "open", N: 1}).Config(p.Source.Config)
+	source := p.Source.Config
 	for _, place := range []*config.Place{nil, {Stream: "region", Record: "wage"}} {
 		p.Place = place
-		p.Source.Config = (&faulty.Calls{Name: "open", N: 1}).Config(p.Source.Config)
+		p.Source.Config = (&faulty.Calls{Name: "open", N: 1}).Config(source)
 		if src, err := OpenSource(t.Context(), p); src != nil || !errors.Is(err, faulty.ErrCall) {
 			t.Errorf("it cannot be opened: %v", err)
 		}
