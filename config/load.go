@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 )
 
@@ -74,7 +74,7 @@ func parse(file string, text []byte, of *form.Form, opts Options) (*Pipeline, er
 // where passwords are looked up, and the pipeline's name.
 func (l *loader) tellConnectors(p *Pipeline) {
 	for _, connector := range []any{p.Source.Config, p.Sink.Config} {
-		connectors.Tell(connector, p.Name, l.Lookup)
+		abilities.Tell(connector, p.Name, l.Lookup)
 	}
 }
 

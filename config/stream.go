@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -36,9 +37,9 @@ func (p *Pipeline) rolling() bool {
 }
 
 // kafkaSource returns what the source says of its topics, nil where it has none.
-func (p *Pipeline) kafkaSource() *connectors.Topics { return connectors.TopicsOf(p.Source.Config) }
+func (p *Pipeline) kafkaSource() *connectors.Topics { return abilities.TopicsOf(p.Source.Config) }
 
-func (p *Pipeline) kafkaSink() *connectors.Topics { return connectors.TopicsOf(p.Sink.Config) }
+func (p *Pipeline) kafkaSink() *connectors.Topics { return abilities.TopicsOf(p.Sink.Config) }
 
 // connection is how a source or sink reaches its brokers, and the path of its
 // fields.
@@ -91,7 +92,7 @@ func (l *loader) validateStream(p *Pipeline) {
 	}
 	switch {
 	case p.Sink.Config == nil:
-	case !connectors.TakesStream(p.Sink.Config):
+	case !abilities.TakesStream(p.Sink.Config):
 		if p.Stream() && l.Sound("source.kafka.until") {
 			l.Wrong("sink."+p.Sink.Kind, "must be kafka or parquet (rolling files) for a stream without end; or give source.kafka.until: latest, to read what is there and finish")
 		}

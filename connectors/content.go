@@ -48,12 +48,3 @@ type Digested interface {
 	// Content computes the digests of the output after Finish and before Commit or Abort.
 	Content(ctx context.Context) (*Content, error)
 }
-
-// ContentOf computes the digests of the finished release of a sink; nil if the release has no
-// files or the sink is not Digested.
-func ContentOf(ctx context.Context, sink Sink) (*Content, error) {
-	if d, ok := sink.(Digested); ok {
-		return d.Content(ctx)
-	}
-	return nil, nil
-}

@@ -70,27 +70,11 @@ type Optioned interface {
 	Options() []Option
 }
 
-// Options returns the settings of a source; nil where it has none.
-func Options(config SourceConfig) []Option {
-	if o, ok := config.(Optioned); ok {
-		return o.Options()
-	}
-	return nil
-}
-
 // Guessing is the configuration of a source that can determine missing settings from the data.
 type Guessing interface {
 	// Guess sets the fields that it can determine. It is used for a first configuration, which
 	// a person then checks.
 	Guess(ctx context.Context) error
-}
-
-// Guess lets a source determine missing settings from its data, if it can (Guessing).
-func Guess(ctx context.Context, config SourceConfig) error {
-	if g, ok := config.(Guessing); ok {
-		return g.Guess(ctx)
-	}
-	return nil
 }
 
 var registered []Format

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 )
 
@@ -43,12 +42,6 @@ type Stored struct {
 // ErrIndivisible is the error of a source that cannot be read in parts.
 var ErrIndivisible = errors.New("the source cannot be read in parts")
 
-// DivisibleOf returns the source as a Divisible; nil if it cannot be read in parts.
-func DivisibleOf(src Source) Divisible {
-	d, _ := src.(Divisible)
-	return d
-}
-
 // Placed is the configuration of a sink of files whose path can be replaced.
 type Placed interface {
 	// At returns the same sink with another path, that of one file. Extension is the ending of
@@ -57,24 +50,9 @@ type Placed interface {
 	Extension() string
 }
 
-// PlacedOf returns the sink as a Placed; nil if its path cannot be replaced.
-func PlacedOf(config SinkConfig) Placed {
-	p, _ := config.(Placed)
-	return p
-}
-
 // Held is a sink whose finished output (an object) can be published by another process.
 type Held interface {
 	// Hold is called in place of Commit. It returns what the other process needs to publish the
 	// output, which stays invisible until then.
 	Hold() (json.RawMessage, error)
-}
-
-// Hold keeps the finished output of a sink without its final name, so that another process can
-// publish it. It returns what that process needs.
-func Hold(sink Sink) (json.RawMessage, error) {
-	if h, ok := sink.(Held); ok {
-		return h.Hold()
-	}
-	return nil, fmt.Errorf("%w: its output can get its name from no other process", ErrIndivisible)
 }

@@ -8,12 +8,3 @@ type StreamChoosing interface {
 	// values for its types must be told them (WithSurvey).
 	WithStreams(needed func(stream int) bool) SourceConfig
 }
-
-// WithStreams is the configuration of a source of which only some streams will be read,
-// where it has use for knowing it.
-func WithStreams(config SourceConfig, needed func(stream int) bool) SourceConfig {
-	if c, ok := config.(StreamChoosing); ok {
-		return c.WithStreams(needed)
-	}
-	return config
-}

@@ -17,21 +17,3 @@ type SurveyTaking interface {
 	// other columns.
 	WithSurvey(found json.RawMessage) SourceConfig
 }
-
-// SurveyOf returns what a source has learnt about its data by reading the values; nil if it has
-// read none.
-func SurveyOf(src Source) (json.RawMessage, error) {
-	if s, ok := src.(Surveyed); ok {
-		return s.Survey()
-	}
-	return nil, nil
-}
-
-// WithSurvey returns the configuration of a source with the result of SurveyOf, if the source
-// can use it.
-func WithSurvey(config SourceConfig, found json.RawMessage) SourceConfig {
-	if c, ok := config.(SurveyTaking); ok && len(found) > 0 {
-		return c.WithSurvey(found)
-	}
-	return config
-}

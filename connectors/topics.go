@@ -24,14 +24,6 @@ type NamedFile struct {
 // OfTopics is a configuration of a source or sink of topics.
 type OfTopics interface{ DescribeTopics() *Topics }
 
-// TopicsOf returns the topics of the configuration of a source or sink; nil if it has none.
-func TopicsOf(config any) *Topics {
-	if c, ok := config.(OfTopics); ok {
-		return c.DescribeTopics()
-	}
-	return nil
-}
-
 // Rolling is a configuration of a sink that writes a stream into files of bounded size.
 type Rolling interface {
 	// RollByDefault sets the default limits of a file's size and age if the configuration has

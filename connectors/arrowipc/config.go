@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/files"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -140,7 +141,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 		return nil, err
 	}
 	// A folder that is exchanged is removed, and may still be read.
-	if err := connectors.Spare(plan.Source, c.Path); err != nil {
+	if err := abilities.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}
 	return newSink(c, plan)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -72,7 +73,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := connectors.Spare(plan.Source, c.Path); err != nil {
+	if err := abilities.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}
 	from, _ := plan.Source.(*source)
@@ -113,7 +114,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 	streams := len(plan.Source.Streams())
 	out, err := text.CreateOutput(text.OutputConfig{
 		Path: c.Path, Extensions: Kind.Extensions, Codec: c.codec(), Stdout: c.Stdout,
-		Streams: streams, Folder: connectors.Folder(plan.Source),
+		Streams: streams, Folder: abilities.Folder(plan.Source),
 		Begin: func(stream int) []byte {
 			var h head
 			if heads != nil {

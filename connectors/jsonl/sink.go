@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/members"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -25,7 +26,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := connectors.Spare(plan.Source, c.Path); err != nil {
+	if err := abilities.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}
 	s := &sink{config: c}
@@ -34,14 +35,14 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 		tree, s.carried = from.tree, true
 		from.carried.Store(true)
 	}
-	texts := connectors.JSONTextsOf(plan.Source)
+	texts := abilities.JSONTextsOf(plan.Source)
 	var err error
 	if s.writer, err = members.NewWriter(plan.Layout, tree, texts); err != nil {
 		return nil, err
 	}
 	s.Output, err = text.CreateOutput(text.OutputConfig{
 		Path: c.Path, Extensions: append(slices.Clone(Kind.Extensions), ".json"), Codec: c.codec(), Stdout: c.Stdout,
-		Streams: len(plan.Source.Streams()), Folder: connectors.Folder(plan.Source),
+		Streams: len(plan.Source.Streams()), Folder: abilities.Folder(plan.Source),
 		Begin: func(int) []byte { return nil },
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -137,8 +138,8 @@ func TestSinkNotes(t *testing.T) {
 		if lost {
 			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "notes", Err: kerr.TopicAuthorizationFailed, Count: -1})
 		}
-		_ = connectors.NotesOf(r.sink).Note(limited(t), "notes", []byte("a"))
-		_ = connectors.NotesOf(r.sink).Note(limited(t), "notes", []byte("b"))
+		_ = abilities.NotesOf(r.sink).Note(limited(t), "notes", []byte("a"))
+		_ = abilities.NotesOf(r.sink).Note(limited(t), "notes", []byte("b"))
 		err := r.sink.Finish(limited(t))
 		if lost != (err != nil) || lost && (!Final(err) || !strings.Contains(err.Error(), `topic "notes"`)) {
 			t.Errorf("lost %v: %v", lost, err)
@@ -150,7 +151,7 @@ func TestSinkNotes(t *testing.T) {
 			if err := r.sink.Commit(); err == nil {
 				t.Error("committed without its notes")
 			}
-			if err := connectors.NotesOf(r.sink).Note(limited(t), "notes", []byte("c")); !Final(err) {
+			if err := abilities.NotesOf(r.sink).Note(limited(t), "notes", []byte("c")); !Final(err) {
 				t.Errorf("after one that is lost: %v", err)
 			}
 			continue
@@ -203,7 +204,7 @@ func TestPeekTakesOfEachPartition(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if err := connectors.Acknowledge(limited(t), src); !Final(err) {
+	if err := abilities.Acknowledge(limited(t), src); !Final(err) {
 		t.Errorf("there is no group to tell: %v", err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -69,7 +70,7 @@ var asked = map[string]func(ctx context.Context, c *kfake.Cluster) ([]string, er
 				got = append(got, fmt.Sprint(b.Scope, b.Stream, b.Place(i), b.Columns[0].Original.Values[i]))
 			}
 		}
-		return got, connectors.Acknowledge(ctx, s)
+		return got, abilities.Acknowledge(ctx, s)
 	},
 	"peek": func(ctx context.Context, c *kfake.Cluster) (got []string, err error) {
 		err = unhurried(sourceOf(c, "in")).Peek(ctx, 9, func(value []byte) { got = append(got, string(value)) })

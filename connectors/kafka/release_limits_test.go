@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
@@ -83,7 +83,7 @@ func TestReleaseEndsWithWhatIsLost(t *testing.T) {
 	made := writeHeld(t, c)
 	lost := func() bool { return made.(*sink).failure() != nil }
 	eventually.True(t, "the brokers have refused a record", lost)
-	for what, err := range map[string]error{"write": made.Write(limited(t), []kgo.Record{}), "finish": made.Finish(limited(t)), "commit": made.Commit(), "note": connectors.NotesOf(made).Note(limited(t), "out", nil)} {
+	for what, err := range map[string]error{"write": made.Write(limited(t), []kgo.Record{}), "finish": made.Finish(limited(t)), "commit": made.Commit(), "note": abilities.NotesOf(made).Note(limited(t), "out", nil)} {
 		if !Final(err) || !strings.HasPrefix(err.Error(), `writing to out: the user may not Write to topic "out"`) {
 			t.Errorf("%s: %v", what, err)
 		}

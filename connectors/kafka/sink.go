@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -80,7 +81,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (_ connec
 	if s.writer, err = c.format(from).Writer(ctx, request); err != nil {
 		return nil, err
 	}
-	texts := connectors.JSONTextsOf(plan.Source)
+	texts := abilities.JSONTextsOf(plan.Source)
 	// Records of files have no key, so that hash and pass leave none either.
 	keyed := *c
 	if !carried && (c.Key == hash || c.Key == pass) {

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -103,7 +104,7 @@ func (s *Source) Schema() *microdata.Schema { return s.reader.Schema() }
 
 // JSONText implements connectors.JSONTexts.
 func (s *Source) JSONText(column int) bool {
-	t := connectors.JSONTextsOf(s.reader)
+	t := abilities.JSONTextsOf(s.reader)
 	return t != nil && t.JSONText(column)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -59,7 +60,7 @@ func (s *StreamSource) PartitionOf(b *microdata.Block) Partition {
 
 // JSONText implements connectors.JSONTexts.
 func (s *StreamSource) JSONText(field int) bool {
-	texts := connectors.JSONTextsOf(s.reader)
+	texts := abilities.JSONTextsOf(s.reader)
 	return texts != nil && texts.JSONText(field)
 }
 

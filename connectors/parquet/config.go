@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/files"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -132,7 +133,7 @@ func (c *SinkConfig) Create(_ context.Context, plan connectors.Plan) (connectors
 	}
 	// Chunks are copied from the source's files until the release is complete, and a
 	// folder that is exchanged is removed.
-	if err := connectors.Spare(plan.Source, c.Path); err != nil {
+	if err := abilities.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}
 	return newSink(c, plan)

@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -61,7 +62,7 @@ func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
 		return s, nil
 	}
 	var err error
-	if connectors.Folder(plan.Source) {
+	if abilities.Folder(plan.Source) {
 		s.dir, err = publish.CreateDir(c.Path, extension)
 	} else {
 		s.single, err = publish.Create(c.Path, publish.Public)

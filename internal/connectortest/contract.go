@@ -78,7 +78,7 @@ func Run(t *testing.T, c Contract) {
 		{"Abort", abort},
 		{"Commit", commit},
 		{"NothingLeft", nothingLeft},
-		{"Abilities", abilities},
+		{"Abilities", declared},
 	} {
 		t.Run(check.name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())

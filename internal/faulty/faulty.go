@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -107,14 +108,14 @@ func (s *source) Unchanged() error {
 	if err := s.calls.call("unchanged"); err != nil {
 		return err
 	}
-	return connectors.Unchanged(s.Source)
+	return abilities.Unchanged(s.Source)
 }
 
-func (s *source) Changed() time.Time { return connectors.Changed(s.Source) }
+func (s *source) Changed() time.Time { return abilities.Changed(s.Source) }
 
-func (s *source) InfersTypes() bool { return connectors.InfersTypes(s.Source) }
+func (s *source) InfersTypes() bool { return abilities.InfersTypes(s.Source) }
 
-func (s *source) At(path string) (bool, error) { return connectors.At(s.Source, path) }
+func (s *source) At(path string) (bool, error) { return abilities.At(s.Source, path) }
 
 func (s *source) Acknowledge(context.Context) error { return s.calls.call("acknowledge") }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -56,10 +57,10 @@ func copied(ctx context.Context, c *Calls, from, to string) (err error) {
 			return err
 		}
 	}
-	if err := errors.Join(sink.Finish(ctx), connectors.Unchanged(src)); err != nil {
+	if err := errors.Join(sink.Finish(ctx), abilities.Unchanged(src)); err != nil {
 		return err
 	}
-	return errors.Join(sink.Commit(), connectors.Acknowledge(ctx, src))
+	return errors.Join(sink.Commit(), abilities.Acknowledge(ctx, src))
 }
 
 // Every call is counted, and the one that is named fails, or does what it is to do in place

@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/connectors/postgres"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 )
 
 // All are the formats, in the order in which messages and the schema list them.
@@ -60,7 +61,7 @@ func Options() []Option {
 		if f.At == nil {
 			continue
 		}
-		for _, o := range connectors.Options(f.At("")) {
+		for _, o := range abilities.Options(f.At("")) {
 			if !seen[o.Name] {
 				seen[o.Name] = true
 				all = append(all, Option{o, f.Name})

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/formats"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/draft"
@@ -209,26 +209,26 @@ func TestNothingIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	sink := new(toySinkConfig)
-	_, parted := connectors.PartitionKeys(src)
+	_, parted := abilities.PartitionKeys(src)
 	for what, answered := range map[string]bool{
-		"when its data changed": !connectors.Changed(src).IsZero(), "by what its streams are parted": parted,
-		"another delimiter": connectors.Missplit(src) != "", "that it infers types": connectors.InfersTypes(src),
-		"that it holds JSON": connectors.JSONTextsOf(src) != nil, "that it numbers partitions": connectors.NumberedOf(src) != nil,
-		"options": connectors.Options(new(muteConfig)) != nil, "that it can be told columns": connectors.DeclarableOf(new(muteConfig)) != nil,
-		"that it takes streams": connectors.TakesStream(sink), "a key": connectors.KeyColumn(sink) != "",
-		"that it writes JSON": connectors.WritesJSON(sink, nil), "that it takes notes": connectors.NotesOf(new(toySink)) != nil,
+		"when its data changed": !abilities.Changed(src).IsZero(), "by what its streams are parted": parted,
+		"another delimiter": abilities.Missplit(src) != "", "that it infers types": abilities.InfersTypes(src),
+		"that it holds JSON": abilities.JSONTextsOf(src) != nil, "that it numbers partitions": abilities.NumberedOf(src) != nil,
+		"options": abilities.Options(new(muteConfig)) != nil, "that it can be told columns": abilities.DeclarableOf(new(muteConfig)) != nil,
+		"that it takes streams": abilities.TakesStream(sink), "a key": abilities.KeyColumn(sink) != "",
+		"that it writes JSON": abilities.WritesJSON(sink, nil), "that it takes notes": abilities.NotesOf(new(toySink)) != nil,
 	} {
 		if answered {
 			t.Errorf("a connector without abilities says %s", what)
 		}
 	}
-	if content, err := connectors.ContentOf(t.Context(), new(toySink)); content != nil || err != nil {
+	if content, err := abilities.ContentOf(t.Context(), new(toySink)); content != nil || err != nil {
 		t.Errorf("a sink without abilities has the content %v, %v", content, err)
 	}
-	if err := connectors.Acknowledge(t.Context(), src); err != nil {
+	if err := abilities.Acknowledge(t.Context(), src); err != nil {
 		t.Error(err)
 	}
-	if name := connectors.StreamName(src, 7); name != "the source" {
+	if name := abilities.StreamName(src, 7); name != "the source" {
 		t.Errorf("a stream that is none is called %q", name)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/formats"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -201,7 +202,7 @@ func (c *toySinkConfig) Carries(connectors.Source) bool { return false }
 func (c *toySinkConfig) Paths() []string                { return []string{c.Path} }
 
 func (c *toySinkConfig) Create(_ context.Context, plan connectors.Plan) (connectors.Sink, error) {
-	if err := connectors.Spare(plan.Source, c.Path); err != nil {
+	if err := abilities.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}
 	f, err := publish.Create(c.Path, publish.Public)

@@ -8,6 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/placed"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -16,7 +17,7 @@ import (
 // OpenSource opens the configured source. The logger is that of ctx, if there is
 // one.
 func OpenSource(ctx context.Context, p *config.Pipeline) (connectors.Source, error) {
-	connectors.Tell(p.Source.Config, p.Name, nil)
+	abilities.Tell(p.Source.Config, p.Name, nil)
 	if err := Declare(p); err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func putsCategories(p transform.Params) bool {
 // Declare tells a source of messages which columns there are. A column holds
 // numbers where a mask computes with it, or where its decimals are known.
 func Declare(p *config.Pipeline) error {
-	source := connectors.DeclarableOf(p.Source.Config)
+	source := abilities.DeclarableOf(p.Source.Config)
 	if source == nil {
 		return nil
 	}
@@ -73,6 +74,6 @@ func Declare(p *config.Pipeline) error {
 			Number: slices.Contains(numbers, c.Name) || c.Decimals != nil || known.Column(c.Name) != nil,
 		})
 	}
-	source.Declare(columns, p.Unlisted == "drop", !connectors.WritesJSON(p.Sink.Config, p.Source.Config) || comparesTexts(p.Masks))
+	source.Declare(columns, p.Unlisted == "drop", !abilities.WritesJSON(p.Sink.Config, p.Source.Config) || comparesTexts(p.Masks))
 	return nil
 }

@@ -4,18 +4,18 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 )
 
 // Describe names a source or sink for people, without what is secret.
 func Describe(connector any) string {
-	if words := connectors.Description(connector); words != "" {
+	if words := abilities.Description(connector); words != "" {
 		return words
 	}
 	if c, ok := connector.(interface{ Paths() []string }); ok {
 		return strings.Join(c.Paths(), ", ")
 	}
-	t := connectors.TopicsOf(connector)
+	t := abilities.TopicsOf(connector)
 	switch {
 	case t == nil:
 		return ""

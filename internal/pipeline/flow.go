@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -44,7 +45,7 @@ type Parcel struct {
 func (f *Flow) Run(ctx context.Context) (err error) {
 	reader := f.Reader
 	if reader == nil {
-		if err := connectors.Unchanged(f.Source); err != nil {
+		if err := abilities.Unchanged(f.Source); err != nil {
 			return err
 		}
 		if reader, err = f.Source.Read(ctx, f.Layout, f.Cut); err != nil {
@@ -89,7 +90,7 @@ func (f *Flow) Run(ctx context.Context) (err error) {
 	}
 	// The workers have read behind the reader, so this comes after them. What a pass
 	// has failed at may be the change.
-	return errors.Join(connectors.Unchanged(f.Source), err)
+	return errors.Join(abilities.Unchanged(f.Source), err)
 }
 
 // read takes runs of records, each with a block from the stock, to the end of the
@@ -167,7 +168,7 @@ func (f *Flow) workOn(p *Parcel) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("internal error while working on %s, records from %d: %s",
-				connectors.StreamName(f.Source, p.Block.Stream), p.Block.First+1, panicPlace(r))
+				abilities.StreamName(f.Source, p.Block.Stream), p.Block.First+1, panicPlace(r))
 		}
 	}()
 	if err := p.Raw.Decode(p.Block); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -35,7 +35,7 @@ func (pl *Plan) checkDelimiter() error {
 	if !slices.ContainsFunc(p.Columns, func(c config.Column) bool { return schema.Index(c.Name) < 0 }) {
 		return nil
 	}
-	delimiter := connectors.Missplit(pl.Source)
+	delimiter := abilities.Missplit(pl.Source)
 	if delimiter == "" {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 				before, _ := transform.FieldAfter(pl.Config.Masks[:i], schema.Fields[j])
 				problems = append(problems, pl.checkMasked(path, m, before)...)
 				problems = append(problems, pl.checkRetyped(i, schema.Fields[j])...)
-				if texts := connectors.JSONTextsOf(pl.Source); (putsCategories(m.Params) || transform.TakesTexts(m.Params, name)) && texts != nil && texts.JSONText(j) {
+				if texts := abilities.JSONTextsOf(pl.Source); (putsCategories(m.Params) || transform.TakesTexts(m.Params, name)) && texts != nil && texts.JSONText(j) {
 					problems = append(problems, pl.Config.Errorf(path+".columns", "%s holds JSON of several kinds as it came in, whose text is no category: let no swap stand beside %s, "+
 						"give the column one type, or release without this mask", name, m.Kind()))
 				}
@@ -100,7 +100,7 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 			if j >= 0 && schema.Fields[j].Nested() {
 				problems = append(problems, pl.Config.Errorf(path, "%s is nested (%s) and cannot be compared", name, schema.Fields[j].Type))
 			}
-			if texts := connectors.JSONTextsOf(pl.Source); j >= 0 && putsCategories(m.Params) && texts != nil && texts.JSONText(j) {
+			if texts := abilities.JSONTextsOf(pl.Source); j >= 0 && putsCategories(m.Params) && texts != nil && texts.JSONText(j) {
 				problems = append(problems, pl.Config.Errorf(path, "%s holds JSON of several kinds as it came in, whose text is no category: let no swap stand beside %s, or give the column one type", name, m.Kind()))
 			}
 		}
@@ -143,7 +143,7 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) co
 // numbers; "" where that is not the reason why it holds text. A column without any value
 // counts as text too.
 func (pl *Plan) typesHint(f microdata.Field, word string) string {
-	if f.Type.ID() != arrow.STRING || !connectors.InfersTypes(pl.Source) {
+	if f.Type.ID() != arrow.STRING || !abilities.InfersTypes(pl.Source) {
 		return ""
 	}
 	return fmt.Sprintf("%s where only some of its values are no numbers, or it has no value at all, source.%s.types: {%s: float64} makes it numbers and sends the records of those values to quarantine",

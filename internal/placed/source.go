@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -146,7 +147,7 @@ func (s *Source) Streams() []string {
 
 // Part implements connectors.Divisible.
 func (s *Source) Part(p connectors.Part) (connectors.Source, error) {
-	inner, err := connectors.DivisibleOf(s.Source).Part(p)
+	inner, err := abilities.DivisibleOf(s.Source).Part(p)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +156,7 @@ func (s *Source) Part(p connectors.Part) (connectors.Source, error) {
 
 // Divide implements connectors.Divisible.
 func (s *Source) Divide(ctx context.Context, bytes int64, cut connectors.Cut) ([]connectors.Part, error) {
-	d := connectors.DivisibleOf(s.Source)
+	d := abilities.DivisibleOf(s.Source)
 	if d == nil {
 		return nil, connectors.ErrIndivisible
 	}
@@ -165,7 +166,7 @@ func (s *Source) Divide(ctx context.Context, bytes int64, cut connectors.Cut) ([
 
 // Stored implements connectors.Divisible.
 func (s *Source) Stored(stream int) (connectors.Stored, error) {
-	d := connectors.DivisibleOf(s.Source)
+	d := abilities.DivisibleOf(s.Source)
 	if d == nil {
 		return connectors.Stored{}, connectors.ErrIndivisible
 	}
@@ -175,31 +176,31 @@ func (s *Source) Stored(stream int) (connectors.Stored, error) {
 // What follows a source says of itself, and the wrapped one says for it.
 
 // Unchanged implements connectors.Watched.
-func (s *Source) Unchanged() error { return connectors.Unchanged(s.Source) }
+func (s *Source) Unchanged() error { return abilities.Unchanged(s.Source) }
 
 // Changed implements connectors.Watched.
-func (s *Source) Changed() time.Time { return connectors.Changed(s.Source) }
+func (s *Source) Changed() time.Time { return abilities.Changed(s.Source) }
 
 // Folder implements connectors.Foldered.
-func (s *Source) Folder() bool { return connectors.Folder(s.Source) }
+func (s *Source) Folder() bool { return abilities.Folder(s.Source) }
 
 // At implements connectors.Located.
-func (s *Source) At(path string) (bool, error) { return connectors.At(s.Source, path) }
+func (s *Source) At(path string) (bool, error) { return abilities.At(s.Source, path) }
 
 // Missplit implements connectors.Separated.
-func (s *Source) Missplit() string { return connectors.Missplit(s.Source) }
+func (s *Source) Missplit() string { return abilities.Missplit(s.Source) }
 
 // InfersTypes implements connectors.Inferring.
-func (s *Source) InfersTypes() bool { return connectors.InfersTypes(s.Source) }
+func (s *Source) InfersTypes() bool { return abilities.InfersTypes(s.Source) }
 
 // JSONText implements connectors.JSONTexts.
 func (s *Source) JSONText(column int) bool {
-	texts := connectors.JSONTextsOf(s.Source)
+	texts := abilities.JSONTextsOf(s.Source)
 	return texts != nil && texts.JSONText(column)
 }
 
 // PartitionKeys implements connectors.Partitioned.
 func (s *Source) PartitionKeys() []string {
-	keys, _ := connectors.PartitionKeys(s.Source)
+	keys, _ := abilities.PartitionKeys(s.Source)
 	return keys
 }

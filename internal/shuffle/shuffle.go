@@ -23,6 +23,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -58,7 +59,7 @@ type sink struct {
 // owner alone and have no name.
 func Create(ctx context.Context, to connectors.SinkConfig, plan connectors.Plan, ranks Ranks) (connectors.Sink, error) {
 	s := &sink{layout: plan.Layout, ranks: ranks, dir: os.TempDir(), most: mostBytes}
-	if paths := to.Paths(); connectors.Description(to) == "" && len(paths) > 0 && paths[0] != "stdout" && !objects.Is(paths[0]) {
+	if paths := to.Paths(); abilities.Description(to) == "" && len(paths) > 0 && paths[0] != "stdout" && !objects.Is(paths[0]) {
 		s.dir = filepath.Dir(paths[0])
 	}
 	var fields []arrow.Field
@@ -95,14 +96,14 @@ func (merged) Streams() []string { return []string{"shuffled"} }
 
 // Folder implements connectors.Foldered: the release is a folder, of one file, where
 // the source's path is one.
-func (m merged) Folder() bool { return connectors.Folder(m.Source) }
+func (m merged) Folder() bool { return abilities.Folder(m.Source) }
 
 // At implements connectors.Located.
-func (m merged) At(path string) (bool, error) { return connectors.At(m.Source, path) }
+func (m merged) At(path string) (bool, error) { return abilities.At(m.Source, path) }
 
 // JSONText implements connectors.JSONTexts.
 func (m merged) JSONText(column int) bool {
-	texts := connectors.JSONTextsOf(m.Source)
+	texts := abilities.JSONTextsOf(m.Source)
 	return texts != nil && texts.JSONText(column)
 }
 
@@ -195,7 +196,7 @@ func (s *sink) Finish(ctx context.Context) error {
 
 // Content digests what Finish has completed; nil where the release is no files.
 func (s *sink) Content(ctx context.Context) (*connectors.Content, error) {
-	return connectors.ContentOf(ctx, s.inner)
+	return abilities.ContentOf(ctx, s.inner)
 }
 
 // Commit implements connectors.Sink.

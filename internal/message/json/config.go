@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/sdlfilter/sdlfilter/check"
-	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/members"
 	"github.com/sdlfilter/sdlfilter/internal/message"
 )
@@ -32,7 +32,7 @@ func (c *Config) Writer(ctx context.Context, r message.WriteRequest) (message.Wr
 	if from, ok := r.Reader.(*reader); ok {
 		tree = from.tree
 	}
-	texts := connectors.JSONTextsOf(r.Reader)
+	texts := abilities.JSONTextsOf(r.Reader)
 	w, err := members.NewWriter(r.Layout, tree, texts)
 	if err != nil {
 		return nil, err

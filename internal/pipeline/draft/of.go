@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/formats"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -22,8 +23,8 @@ func Of(ctx context.Context, path string, config connectors.SourceConfig) (*Draf
 	if err != nil {
 		return nil, err
 	}
-	told := optionsOf(connectors.Options(config))
-	if err := connectors.Guess(ctx, config); err != nil {
+	told := optionsOf(abilities.Options(config))
+	if err := abilities.Guess(ctx, config); err != nil {
 		return nil, err
 	}
 	src, err := config.Open(ctx)
@@ -37,9 +38,9 @@ func Of(ctx context.Context, path string, config connectors.SourceConfig) (*Draf
 	}
 	name := nameOf(base)
 	return &Draft{
-		Guessed: told != optionsOf(connectors.Options(config)),
+		Guessed: told != optionsOf(abilities.Options(config)),
 		Name:    name, Looked: look.Seen(""), Listed: look.List(),
-		Source: fmt.Sprintf("{%s: {path: %s%s}}", format.Name, scalar(path), optionsOf(connectors.Options(config))),
+		Source: fmt.Sprintf("{%s: {path: %s%s}}", format.Name, scalar(path), optionsOf(abilities.Options(config))),
 		Sink:   fmt.Sprintf("{%s: {path: %s}}", format.Name, scalar(released(path, name))),
 	}, nil
 }

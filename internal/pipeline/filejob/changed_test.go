@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/files"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -32,7 +33,7 @@ func (s *meddled) Unchanged() error {
 	if s.times++; s.times == s.asked {
 		s.meddle()
 	}
-	return connectors.Unchanged(s.Source)
+	return abilities.Unchanged(s.Source)
 }
 
 func (s *meddled) Changed() time.Time { return time.Time{} }

@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
@@ -69,7 +70,7 @@ func (c *copies) release(ctx context.Context) (*account.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := connectors.Unchanged(c.source); err != nil {
+	if err := abilities.Unchanged(c.source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return c.publish(ctx, rep)

@@ -25,6 +25,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -47,8 +48,8 @@ func (s *growing) Read(ctx context.Context, l *microdata.Layout, cut connectors.
 	return s.Source.Read(ctx, l, cut)
 }
 
-func (s *growing) Unchanged() error   { return connectors.Unchanged(s.Source) }
-func (s *growing) Changed() time.Time { return connectors.Changed(s.Source) }
+func (s *growing) Unchanged() error   { return abilities.Unchanged(s.Source) }
+func (s *growing) Changed() time.Time { return abilities.Changed(s.Source) }
 
 type growingConfig struct {
 	connectors.SourceConfig

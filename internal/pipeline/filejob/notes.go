@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
@@ -38,7 +38,7 @@ func openNotes(ctx context.Context, p *config.Pipeline) (*kafka.Notes, error) {
 
 // noteInRelease adds the quarantine's entries to the sink's transaction.
 func (r *run) noteInRelease(ctx context.Context) error {
-	sink := connectors.NotesOf(r.sink)
+	sink := abilities.NotesOf(r.sink)
 	if sink == nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (r *run) noteInRelease(ctx context.Context) error {
 // noteAfterwards writes the entries that no transaction holds: the sink has
 // none, or it was withheld.
 func (r *run) noteAfterwards(ctx context.Context, released bool) error {
-	if released && connectors.NotesOf(r.sink) != nil {
+	if released && abilities.NotesOf(r.sink) != nil {
 		return nil
 	}
 	if err := r.quarantine.note(func(topic string, line []byte) error { return r.notes.Add(ctx, topic, line) }); err != nil {
@@ -73,7 +73,7 @@ func (r *run) closeNotes() {
 
 // acknowledge tells a source that remembers it that what was read is released.
 func (r *run) acknowledge(ctx context.Context) error {
-	if err := connectors.Acknowledge(ctx, r.source); err != nil {
+	if err := abilities.Acknowledge(ctx, r.source); err != nil {
 		return &PublishedError{fmt.Errorf("the release is published, but the consumer group has not been told, and the next run reads the same records again: %w", err)}
 	}
 	return nil

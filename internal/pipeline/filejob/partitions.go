@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -19,7 +19,7 @@ func checkPartitions(pl *pipeline.Plan) error {
 	if pl.Config.Sink.Shuffled() || len(pl.Source.Streams()) < 2 {
 		return nil
 	}
-	keys, known := connectors.PartitionKeys(pl.Source)
+	keys, known := abilities.PartitionKeys(pl.Source)
 	if !known {
 		return config.Errors{pl.Config.Errorf("sink", "the source has %d streams and does not say by what its records are parted, which the release would show: say order: shuffled",
 			len(pl.Source.Streams()))}

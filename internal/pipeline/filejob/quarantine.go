@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -30,7 +31,7 @@ type quarantine struct {
 
 // counted is a quarantine that is counted alone.
 func counted(src connectors.Source) *quarantine {
-	return &quarantine{source: src, topics: connectors.NumberedOf(src), reasons: map[string]int64{}}
+	return &quarantine{source: src, topics: abilities.NumberedOf(src), reasons: map[string]int64{}}
 }
 
 func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, error) {

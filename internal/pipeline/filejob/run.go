@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
@@ -110,7 +111,7 @@ func (r *run) release(ctx context.Context) (*account.Result, error) {
 		return nil, context.Cause(ctx)
 	}
 	// What was read must be one state of the data, up to the last moment.
-	if err := connectors.Unchanged(r.source); err != nil {
+	if err := abilities.Unchanged(r.source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return r.publish(ctx, rep)
@@ -212,10 +213,10 @@ func (r *run) mask(p *pipeline.Parcel) error {
 func (r *run) encode(b *microdata.Block) (connectors.Encoded, error) {
 	number := b.Stream
 	defer func() { b.Stream = number }()
-	if topics := connectors.NumberedOf(r.source); topics != nil {
+	if topics := abilities.NumberedOf(r.source); topics != nil {
 		b.Stream = slices.Index(r.streams, topics.PartitionOf(b).String())
 	} else {
-		b.Stream = connectors.StoredIn(r.source, b)
+		b.Stream = abilities.StoredIn(r.source, b)
 	}
 	return r.sink.Encode(b)
 }

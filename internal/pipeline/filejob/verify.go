@@ -7,7 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
-	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
@@ -21,7 +21,7 @@ func (r *run) digest(ctx context.Context) (wait func() (*publish.Content, error)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		content, err = connectors.ContentOf(ctx, r.sink)
+		content, err = abilities.ContentOf(ctx, r.sink)
 	}()
 	wait = func() (*publish.Content, error) {
 		<-done

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -17,7 +18,7 @@ type FileEntry struct {
 
 // FileEntryOf is the entry of a record of a source.
 func FileEntryOf(src connectors.Source, b *microdata.Block, r microdata.Reject) FileEntry {
-	return FileEntry{Stream: connectors.NameOf(src, b), Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason}
+	return FileEntry{Stream: abilities.NameOf(src, b), Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason}
 }
 
 // InOrder returns the rejected records of a block in the order of its records: they were

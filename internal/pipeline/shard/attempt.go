@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
@@ -97,7 +98,7 @@ func (u *uploads) part(name string) (string, string) {
 }
 
 func (u *uploads) keep(sink connectors.Sink, _ string) (json.RawMessage, error) {
-	return connectors.Hold(sink)
+	return abilities.Hold(sink)
 }
 
 func (u *uploads) complete([]StateFile) error { return nil }

@@ -11,6 +11,7 @@ import (
 	problems "github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 )
 
 // opened is a source of CSV that counts how many of it were opened, and are open.
@@ -27,7 +28,7 @@ func (o *opened) Open(ctx context.Context) (connectors.Source, error) {
 	}
 	openedInAll.Add(1)
 	openNow.Add(1)
-	return &closing{src, connectors.DivisibleOf(src)}, nil
+	return &closing{src, abilities.DivisibleOf(src)}, nil
 }
 
 type closing struct {
@@ -35,8 +36,8 @@ type closing struct {
 	connectors.Divisible
 }
 
-func (c *closing) Unchanged() error   { return connectors.Unchanged(c.Source) }
-func (c *closing) Changed() time.Time { return connectors.Changed(c.Source) }
+func (c *closing) Unchanged() error   { return abilities.Unchanged(c.Source) }
+func (c *closing) Changed() time.Time { return abilities.Changed(c.Source) }
 
 func (c *closing) Close() error {
 	openNow.Add(-1)

@@ -16,6 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
@@ -192,7 +193,7 @@ func writeEntries(to io.Writer, all []*State) error {
 // are taken from the release.
 func (c *commit) assemble(ctx context.Context, all []*State) (*connectors.Content, error) {
 	release := c.config.Sink.Config.Paths()[0]
-	extension := connectors.PlacedOf(c.config.Sink.Config).Extension()
+	extension := abilities.PlacedOf(c.config.Sink.Config).Extension()
 	var err error
 	if c.dir, err = publish.CreateDir(release, extension); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 )
 
 // TestShardsLookAtTheirFiles: a file that has changed is told by each shard that reads it and
@@ -81,15 +82,15 @@ func TestStreamsThatAreNotOpened(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer whole.Close()
-			parts, err := connectors.DivisibleOf(whole).Divide(t.Context(), 1<<40, connectors.Cut{})
+			parts, err := abilities.DivisibleOf(whole).Divide(t.Context(), 1<<40, connectors.Cut{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, err := connectors.SurveyOf(whole)
+			found, err := abilities.SurveyOf(whole)
 			if err != nil {
 				t.Fatal(err)
 			}
-			some, err := connectors.WithStreams(connectors.WithSurvey(load(t).Source.Config, found), func(stream int) bool { return stream == 2 }).Open(t.Context())
+			some, err := abilities.WithStreams(abilities.WithSurvey(load(t).Source.Config, found), func(stream int) bool { return stream == 2 }).Open(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,30 +99,30 @@ func TestStreamsThatAreNotOpened(t *testing.T) {
 				t.Errorf("the streams are %q", some.Streams())
 			}
 			for i, p := range parts {
-				_, err := connectors.DivisibleOf(some).Part(p)
+				_, err := abilities.DivisibleOf(some).Part(p)
 				if opened := i == 0 || i == 2; opened != (err == nil) || err != nil && !strings.Contains(err.Error(), "was not opened with the others") {
 					t.Errorf("stream %d: %v", i, err)
 				}
-				stored, err := connectors.DivisibleOf(some).Stored(i)
+				stored, err := abilities.DivisibleOf(some).Stored(i)
 				if err != nil || stored.Size == 0 {
 					t.Fatalf("stream %d: %+v, %v", i, stored, err)
 				}
 				stored.Close()
 			}
 			write(t, "in/b."+format, []byte("another"))
-			if err := connectors.Unchanged(some); err != nil {
+			if err := abilities.Unchanged(some); err != nil {
 				t.Errorf("a file that is not opened has changed: %v", err)
 			}
-			if err := connectors.Unchanged(whole); err == nil {
+			if err := abilities.Unchanged(whole); err == nil {
 				t.Error("a file that is open has changed")
 			}
 			os.Remove("in/d." + format)
-			if err := connectors.Unchanged(some); err == nil || !strings.Contains(err.Error(), "it is gone") {
+			if err := abilities.Unchanged(some); err == nil || !strings.Contains(err.Error(), "it is gone") {
 				t.Errorf("a file that is not opened is gone: %v", err)
 			}
 			formats[format](t, "in/d."+format, people(100))
 			write(t, "in/c."+format, []byte("another"))
-			if err := connectors.Unchanged(some); err == nil {
+			if err := abilities.Unchanged(some); err == nil {
 				t.Error("a file that is needed has changed")
 			}
 		})

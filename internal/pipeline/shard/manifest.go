@@ -17,6 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/placed"
@@ -205,7 +206,7 @@ const ends = 64 << 10
 // fingerprints tell the files of a source from others. Of those that are not looked at they
 // are the names alone.
 func fingerprints(ctx context.Context, src connectors.Source, look func(stream int) bool) ([]File, error) {
-	divisible := connectors.DivisibleOf(src)
+	divisible := abilities.DivisibleOf(src)
 	if divisible == nil {
 		return nil, connectors.ErrIndivisible
 	}
@@ -284,7 +285,7 @@ func (m *Manifest) same(ctx context.Context, src connectors.Source, look func(st
 		return err
 	}
 	if slices.ContainsFunc(files, func(f File) bool { return f.ETag != "" }) {
-		if err := connectors.Unchanged(src); err != nil {
+		if err := abilities.Unchanged(src); err != nil {
 			return err
 		}
 	}
@@ -322,9 +323,9 @@ func check(pl *pipeline.Plan) error {
 	switch {
 	case p.Streaming():
 		return problem(p, "source", "is a stream, whose partitions are its shards already: run it in several processes of one group")
-	case connectors.DivisibleOf(placed.Stored(pl.Source)) == nil || !pl.Source.Rewindable():
+	case abilities.DivisibleOf(placed.Stored(pl.Source)) == nil || !pl.Source.Rewindable():
 		return problem(p, "source."+p.Source.Kind, "cannot be read in parts: Parquet, CSV and JSON Lines files can")
-	case connectors.PlacedOf(p.Sink.Config) == nil:
+	case abilities.PlacedOf(p.Sink.Config) == nil:
 		return problem(p, "sink."+p.Sink.Kind, "cannot be written in parts: Parquet, CSV and JSON Lines files can")
 	case len(p.Sink.Config.Paths()) != 1 || pipeline.WritesStdout(p):
 		return problem(p, "sink."+p.Sink.Kind+".path", "must be a folder for the parts of the release")
@@ -369,7 +370,7 @@ func checkMixing(pl *pipeline.Plan) error {
 }
 
 func hiveKeys(src connectors.Source) []string {
-	keys, _ := connectors.PartitionKeys(src)
+	keys, _ := abilities.PartitionKeys(src)
 	return keys
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/placed"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -46,19 +47,19 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 	if m.Files, err = fingerprints(ctx, j.source, every); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	if m.Survey, err = connectors.SurveyOf(placed.Stored(j.source)); err != nil {
+	if m.Survey, err = abilities.SurveyOf(placed.Stored(j.source)); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	total := int64(0)
 	for _, f := range m.Files {
 		total += f.Bytes
 	}
-	parts, err := connectors.DivisibleOf(j.source).Divide(ctx, max(1, total/int64(n*pieces)), j.plan.Cut)
+	parts, err := abilities.DivisibleOf(j.source).Divide(ctx, max(1, total/int64(n*pieces)), j.plan.Cut)
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	m.Shards = deal(parts, n)
-	if err := connectors.Unchanged(j.source); err != nil {
+	if err := abilities.Unchanged(j.source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return m, nil
@@ -150,7 +151,7 @@ func resume(ctx context.Context, p *config.Pipeline, m *Manifest, read, look fun
 		return nil, nil, pipeline.DataErrorf("the configuration, with the environment's settings, is not the one that was planned with: plan again")
 	}
 	knowing := *p
-	knowing.Source.Config = connectors.WithStreams(connectors.WithSurvey(p.Source.Config, m.Survey), read)
+	knowing.Source.Config = abilities.WithStreams(abilities.WithSurvey(p.Source.Config, m.Survey), read)
 	j, err := open(ctx, &knowing, o)
 	if err != nil {
 		return nil, nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -81,7 +82,7 @@ func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o p
 	defer j.source.Close()
 	o.Progress.Start("survey", m.Shards[shard].Records)
 	for _, part := range m.Shards[shard].Parts {
-		source, err := connectors.DivisibleOf(j.source).Part(part)
+		source, err := abilities.DivisibleOf(j.source).Part(part)
 		if err != nil {
 			return nil, fmt.Errorf("source: %w", err)
 		}

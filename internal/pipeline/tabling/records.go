@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -128,7 +129,7 @@ func (r *records) wantAs(path, name string, as microdata.Form, withheld, asTyped
 		if i, done := r.masked(path, name, as, withheld); done {
 			return i
 		}
-	} else if !asTyped && as == microdata.Array && connectors.InfersTypes(r.source) && f.Numeric() && !r.isNumber(name) {
+	} else if !asTyped && as == microdata.Array && abilities.InfersTypes(r.source) && f.Numeric() && !r.isNumber(name) {
 		f.Type = arrow.BinaryTypes.String // 10.10 is another code than 10.1
 	}
 	w := microdata.Want{Field: at, As: as, Measured: as == microdata.Numbers}

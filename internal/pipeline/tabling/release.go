@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -91,7 +92,7 @@ func (s *cellSource) Rewindable() bool          { return false }
 func (s *cellSource) Close() error              { return nil }
 
 // At implements connectors.Located: a release must not take the place of the records.
-func (s *cellSource) At(path string) (bool, error) { return connectors.At(s.records, path) }
+func (s *cellSource) At(path string) (bool, error) { return abilities.At(s.records, path) }
 
 func (s *cellSource) Read(context.Context, *microdata.Layout, connectors.Cut) (connectors.Reader, error) {
 	return nil, fmt.Errorf("tables: %w", io.ErrUnexpectedEOF)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
@@ -143,7 +144,7 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 		if o.sink, err = o.records.write(ctx, o.list); err != nil {
 			return nil, err
 		}
-		content, err := connectors.ContentOf(ctx, o.sink)
+		content, err := abilities.ContentOf(ctx, o.sink)
 		if err != nil {
 			return nil, fmt.Errorf("sink: %w", err)
 		}
@@ -157,7 +158,7 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := connectors.Unchanged(o.records.source); err != nil {
+	if err := abilities.Unchanged(o.records.source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return o.commit()
