@@ -22,6 +22,11 @@ type displacingSwap struct {
 	at       []int             // by column of the Displacer: its first place in sums; −1: not of this swap
 	batches  []int             // and how many places it has
 	width    int
+
+	// Decided by another Displacer, in place of groups: of each combination and column, by
+	// told where in outcomes it begins, the number of batches and what they hold.
+	told     []uint32
+	outcomes []float64
 }
 
 // displacedCombo is a combination of keys and attribute.
@@ -222,10 +227,10 @@ func (s *displacingSwap) apply(w *displacing, column int, all bool) error {
 		if code >= len(s.combos) || s.combos[code].group != group {
 			return errGone
 		}
-		if s.groups[group] == nil {
+		o := w.outcome(s, column, code)
+		if o.batches == 0 {
 			continue
 		}
-		o := w.outcome(s, column, code)
 		if w.batches == 1 && o.batches > 1 {
 			w.split()
 		}
@@ -236,7 +241,8 @@ func (s *displacingSwap) apply(w *displacing, column int, all bool) error {
 	return nil
 }
 
-// outcome is what exchanged returns for a combination, by batch.
+// outcome is what exchanged returns for a combination, by batch; of no batches where there is
+// nobody to exchange with.
 type outcome struct {
 	swap     *displacingSwap
 	column   int
@@ -258,9 +264,21 @@ func (w *displacing) outcome(s *displacingSwap, column, code int) *outcome {
 	if o.swap == s && o.column == column && o.code == code {
 		return o
 	}
+	*o = s.outcome(column, code)
+	return o
+}
+
+// outcome works out, after the survey, what becomes of the records of a combination.
+func (s *displacingSwap) outcome(column, code int) outcome {
+	if s.told != nil {
+		return s.toldOutcome(column, code)
+	}
 	c := &s.combos[code]
 	g := s.groups[c.group]
-	*o = outcome{swap: s, column: column, code: code, batches: max(len(g.pairing.rates), s.batches[column])}
+	if g == nil {
+		return outcome{swap: s, column: column, code: code}
+	}
+	o := outcome{swap: s, column: column, code: code, batches: max(len(g.pairing.rates), s.batches[column])}
 	classes := len(g.pairing.sizes)
 	class := g.pairing.class(c.size)
 	for k := range batches {

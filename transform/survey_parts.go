@@ -1,7 +1,7 @@
 package transform
 
 import (
-	"encoding/binary"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -28,7 +28,7 @@ type surveyingParts interface {
 	pack(p *packer)
 	merge(u *unpacker)
 	bounded(c *Chain) error
-	packDecided(p *packer, mine func(stream int, row int64) bool)
+	packDecided(p *packer, of []Stretch)
 	takeDecided(u *unpacker)
 }
 
@@ -96,15 +96,22 @@ func (c *Chain) MergeSurvey(found []byte) error {
 
 var errDamagedSurvey = errors.New("what a survey has found is damaged, or of other masks")
 
-// MarshalDecided returns what EndSurvey has decided of the records that mine names, by
-// stream and place, for Decided of another chain. It holds values of records.
-func (c *Chain) MarshalDecided(mine func(stream int, row int64) bool) ([]byte, error) {
+// Stretch is N records of a stream, from the place First on.
+type Stretch struct {
+	Stream   int
+	First, N int64
+}
+
+// MarshalDecided returns what EndSurvey has decided of some records, for Decided of another
+// chain. The stretches of a stream must be in the order of their places, without overlap. It
+// holds values of records.
+func (c *Chain) MarshalDecided(of []Stretch) ([]byte, error) {
 	if !c.SurveysInParts() || !c.surveyed {
 		return nil, errNotInParts
 	}
 	var p packer
 	for _, s := range c.inParts() {
-		s.packDecided(&p, mine)
+		s.packDecided(&p, of)
 	}
 	return p.text, nil
 }
@@ -124,78 +131,6 @@ func (c *Chain) Decided(decided []byte) error {
 	}
 	c.surveyed = true
 	return nil
-}
-
-// packer writes numbers and bytes one behind another.
-type packer struct{ text []byte }
-
-func (p *packer) number(n uint64) { p.text = binary.AppendUvarint(p.text, n) }
-func (p *packer) word(w uint64)   { p.text = binary.LittleEndian.AppendUint64(p.text, w) }
-
-func (p *packer) words(list []uint64) {
-	p.number(uint64(len(list)))
-	for _, w := range list {
-		p.word(w)
-	}
-}
-
-func packBytes[T ~string | ~[]byte](p *packer, b T) {
-	p.number(uint64(len(b)))
-	p.text = append(p.text, b...)
-}
-
-// unpacker reads what a packer wrote. After what cannot be so wrong is set, and everything
-// is 0.
-type unpacker struct {
-	text  []byte
-	wrong bool
-}
-
-func (u *unpacker) fail() { u.text, u.wrong = nil, true }
-
-func (u *unpacker) number() uint64 {
-	n, k := binary.Uvarint(u.text)
-	if k <= 0 {
-		u.fail()
-		return 0
-	}
-	u.text = u.text[k:]
-	return n
-}
-
-// count is a number of things, each of at least least bytes.
-func (u *unpacker) count(least int) int {
-	n := u.number()
-	if n > uint64(len(u.text)/least) {
-		u.fail()
-		return 0
-	}
-	return int(n)
-}
-
-func (u *unpacker) word() uint64 {
-	if len(u.text) < 8 {
-		u.fail()
-		return 0
-	}
-	w := binary.LittleEndian.Uint64(u.text)
-	u.text = u.text[8:]
-	return w
-}
-
-func (u *unpacker) words() []uint64 {
-	list := make([]uint64, u.count(8))
-	for i := range list {
-		list[i] = u.word()
-	}
-	return list
-}
-
-func (u *unpacker) bytes() []byte {
-	n := u.count(1)
-	b := u.text[:n]
-	u.text = u.text[n:]
-	return b
 }
 
 // The kinds of cells, which stand before them.
@@ -458,27 +393,44 @@ func (s *datasetSwap) unpackValues(u *unpacker) uint32 {
 	return at
 }
 
-// packDecided writes what the records receive that mine names.
-func (s *datasetSwap) packDecided(p *packer, mine func(stream int, row int64) bool) {
+// packDecided writes what the records of some stretches receive.
+func (s *datasetSwap) packDecided(p *packer, of []Stretch) {
 	p.number(uint64(len(s.values)))
-	p.number(uint64(len(s.sources.list)))
+	lists, some := make([][]move, len(s.sources.list)), uint64(0)
 	for i, at := range s.sources.list {
-		var list []move
-		for _, m := range s.moves[i] {
-			if mine(at.stream, m.row) {
-				list = append(list, m)
+		for _, stretch := range of {
+			if stretch.Stream == at.stream {
+				lists[i] = append(lists[i], s.within(i, stretch)...)
 			}
+		}
+		if len(lists[i]) > 0 {
+			some++
+		}
+	}
+	p.number(some)
+	for i, at := range s.sources.list {
+		if len(lists[i]) == 0 {
+			continue
 		}
 		packBytes(p, at.scope)
 		p.number(uint64(at.stream))
-		p.number(uint64(len(list)))
-		for _, m := range list {
+		p.number(uint64(len(lists[i])))
+		for _, m := range lists[i] {
 			p.number(uint64(m.row))
 			for k := range s.values {
 				s.values[k].pack(p, m.value)
 			}
 		}
 	}
+}
+
+// within are the moves of a source whose records lie in a stretch.
+func (s *datasetSwap) within(source int, stretch Stretch) []move {
+	byRow := func(m move, row int64) int { return cmp.Compare(m.row, row) }
+	all := s.moves[source]
+	from, _ := slices.BinarySearchFunc(all, stretch.First, byRow)
+	to, _ := slices.BinarySearchFunc(all, stretch.First+stretch.N, byRow)
+	return all[from:to]
 }
 
 // takeDecided reads it.

@@ -36,9 +36,8 @@ func surveyedInParts(t *testing.T, setup Setup, masks []Spec, ends []int, column
 	from = 0
 	for i, end := range ends {
 		var err error
-		decided[i], err = whole.MarshalDecided(func(stream int, row int64) bool {
-			return stream == 0 && row >= int64(from) && row < int64(end)
-		})
+		half := int64(end-from) / 2
+		decided[i], err = whole.MarshalDecided([]Stretch{{0, int64(from), half}, {1, 0, int64(end)}, {0, int64(from) + half, int64(end-from) - half}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,289 @@
+package transform
+
+import (
+	"math"
+	"slices"
+)
+
+// MarshalSurvey returns what Survey has found so far, in place of EndSurvey, for MergeSurvey
+// of the Displacer of another chain of the same masks, columns and key. It holds values of
+// records, so it is as confidential as they are.
+func (d *Displacer) MarshalSurvey() []byte {
+	var p packer
+	for i := range d.columns {
+		d.columns[i].packCentre(&p)
+	}
+	for _, s := range d.ofDataset() {
+		s.grouping.pack(&p)
+		p.number(uint64(len(s.combos)))
+		for i := range s.combos {
+			s.combos[i].pack(&p)
+		}
+	}
+	return p.text
+}
+
+// MergeSurvey adds what another Displacer has found (MarshalSurvey), as if Survey had seen its
+// records after those of this one. Sums are those of one survey but for rounding.
+func (d *Displacer) MergeSurvey(found []byte) error {
+	u := unpacker{text: found}
+	shift := make([]float64, len(d.columns))
+	for i := range d.columns {
+		shift[i] = d.columns[i].mergeCentre(&u)
+	}
+	for _, s := range d.ofDataset() {
+		s.mergeSurvey(&u, shift)
+	}
+	return u.ended()
+}
+
+// MarshalDecided returns what follows for the records of the survey found, which MergeSurvey
+// has taken in, for Decided of another Displacer; after EndSurvey. It holds values of records.
+func (d *Displacer) MarshalDecided(found []byte) ([]byte, error) {
+	u := unpacker{text: found}
+	var p packer
+	for i := range d.columns {
+		d.columns[i].packCentre(&p)
+		(&displaced{}).mergeCentre(&u) // read, and let go of
+	}
+	for _, s := range d.ofDataset() {
+		s.packDecided(&p, &u)
+	}
+	return p.text, u.ended()
+}
+
+// Decided takes what another Displacer has decided (MarshalDecided), in place of Survey and
+// EndSurvey. Apply fails for records that were not in the survey.
+func (d *Displacer) Decided(decided []byte) error {
+	u := unpacker{text: decided}
+	for i := range d.columns {
+		d.columns[i].mergeCentre(&u)
+	}
+	for _, s := range d.ofDataset() {
+		s.takeDecided(&u, len(d.columns))
+	}
+	return u.ended()
+}
+
+func (d *Displacer) ofDataset() (list []*displacingSwap) {
+	for _, s := range d.swaps {
+		if s.dataset {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// ended returns an error where what was read was damaged, or is not at its end.
+func (u *unpacker) ended() error {
+	if u.wrong || len(u.text) > 0 {
+		return errDamagedSurvey
+	}
+	return nil
+}
+
+func (c *displaced) packCentre(p *packer) {
+	if !c.centred {
+		p.number(0)
+		return
+	}
+	p.number(1)
+	p.word(math.Float64bits(c.centre))
+}
+
+// mergeCentre takes a centre over where there is none, and returns by how much the one that
+// is read lies above the one that holds.
+func (c *displaced) mergeCentre(u *unpacker) float64 {
+	if u.number() == 0 {
+		return 0
+	}
+	centre := math.Float64frombits(u.word())
+	if !c.centred {
+		c.centre, c.centred = centre, true
+	}
+	return centre - c.centre
+}
+
+// pack writes a combination; 0 is one of rejected records alone.
+func (c *displacedCombo) pack(p *packer) {
+	if c.sums == nil {
+		p.number(0)
+		return
+	}
+	p.number(1)
+	p.number(uint64(c.group))
+	p.number(uint64(c.size))
+	for _, m := range c.sums {
+		m.pack(p)
+	}
+}
+
+func (m *moment) pack(p *packer) {
+	for _, v := range m {
+		p.word(math.Float64bits(v))
+	}
+}
+
+func (u *unpacker) moment() (m moment) {
+	for j := range m {
+		m[j] = math.Float64frombits(u.word())
+	}
+	return m
+}
+
+// unpackCombo reads a combination; there is false of one of rejected records alone.
+func (s *displacingSwap) unpackCombo(u *unpacker, groups []int32) (c displacedCombo, there bool) {
+	if u.number() == 0 {
+		return c, false
+	}
+	group := u.number()
+	if group >= uint64(len(groups)) {
+		u.fail()
+		return c, false
+	}
+	c = displacedCombo{group: int32(group), size: int32(u.number()), sums: make([]moment, s.width)}
+	for k := range c.sums {
+		c.sums[k] = u.moment()
+	}
+	return c, !u.wrong
+}
+
+// unpackCodes reads a grouping into that of s, and how many combinations follow.
+func (s *displacingSwap) unpackCodes(u *unpacker) (groups, codes []int32) {
+	groups, codes = s.grouping.merge(u, len(s.keys))
+	n := u.count(1)
+	if n > len(codes) {
+		u.fail()
+		return nil, nil
+	}
+	return groups, codes[:n]
+}
+
+func (s *displacingSwap) mergeSurvey(u *unpacker, shift []float64) {
+	groups, codes := s.unpackCodes(u)
+	for _, code := range codes {
+		more, there := s.unpackCombo(u, groups)
+		if !there {
+			continue
+		}
+		for len(s.combos) <= int(code) {
+			s.combos = append(s.combos, displacedCombo{})
+		}
+		c := &s.combos[code]
+		if c.sums == nil {
+			c.sums = make([]moment, s.width)
+		}
+		c.group = groups[more.group]
+		c.size += more.size
+		for i, at := range s.at {
+			if at < 0 {
+				continue
+			}
+			for k := at; k < at+s.batches[i]; k++ {
+				c.sums[k].add(more.sums[k].from(shift[i]), 1)
+			}
+		}
+	}
+}
+
+// from is a moment as it is from a centre that lies so much below.
+func (m moment) from(by float64) moment {
+	return moment{m[0], m[1] + by*m[0], m[2] + 2*by*m[1] + by*by*m[0]}
+}
+
+// packDecided writes the codes of a survey as it has them, and the outcomes of its
+// combinations.
+func (s *displacingSwap) packDecided(p *packer, u *unpacker) {
+	known, text := len(s.grouping.inAll()), u.text
+	groups, codes := s.grouping.merge(u, len(s.keys))
+	p.text = append(p.text, text[:len(text)-len(u.text)]...)
+	n := u.count(1)
+	if n > len(codes) || len(s.grouping.inAll()) != known {
+		u.fail() // a survey that was not merged
+		return
+	}
+	p.number(uint64(n))
+	for _, code := range codes[:n] {
+		c, there := s.unpackCombo(u, groups)
+		if !there {
+			p.number(0)
+			continue
+		}
+		p.number(1)
+		p.number(uint64(c.group))
+		for column, at := range s.at {
+			if at >= 0 {
+				o := s.outcome(column, int(code))
+				o.pack(p)
+			}
+		}
+	}
+}
+
+// inAll are the words of keys with the attribute, one for each combination.
+func (g *grouping) inAll() []uint64 {
+	if len(g.pairs) == 0 {
+		return nil
+	}
+	return g.pairs[len(g.pairs)-1].inOrder()
+}
+
+// pack writes an outcome: by batch, or nothing where there is nobody to exchange with.
+func (o *outcome) pack(p *packer) {
+	p.number(uint64(o.batches))
+	for k := range o.batches {
+		p.word(math.Float64bits(o.p[k]))
+		o.receives[k].pack(p)
+	}
+}
+
+// takeDecided reads what packDecided wrote.
+func (s *displacingSwap) takeDecided(u *unpacker, columns int) {
+	groups, codes := s.unpackCodes(u)
+	s.combos, s.groups = make([]displacedCombo, len(codes)), []*displacedGroup{}
+	s.told, s.outcomes = make([]uint32, len(codes)*columns), []float64{}
+	for k := range codes {
+		if u.number() == 0 {
+			s.combos[k].group = -1
+			continue
+		}
+		group := u.number()
+		if group >= uint64(len(groups)) {
+			u.fail()
+			return
+		}
+		s.combos[k].group = int32(group)
+		for column, at := range s.at {
+			if at < 0 {
+				continue
+			}
+			n := u.number()
+			if n > batches {
+				u.fail()
+				return
+			}
+			s.told[k*columns+column] = uint32(len(s.outcomes))
+			s.outcomes = append(s.outcomes, float64(n))
+			for range int(n) * (1 + len(moment{})) {
+				s.outcomes = append(s.outcomes, math.Float64frombits(u.word()))
+			}
+		}
+	}
+}
+
+// toldOutcome is an outcome that another Displacer has decided.
+func (s *displacingSwap) toldOutcome(column, code int) outcome {
+	at := s.told[code*(len(s.told)/len(s.combos))+column]
+	o := outcome{swap: s, column: column, code: code, batches: int(s.outcomes[at])}
+	list := slices.Clone(s.outcomes[at+1 : int(at)+1+o.batches*(1+len(moment{}))])
+	for k := range o.batches {
+		o.p[k], list = list[0], list[1:]
+		list = list[copy(o.receives[k][:], list):]
+	}
+	if o.batches > 0 {
+		for k := o.batches; k < batches; k++ {
+			o.p[k], o.receives[k] = o.p[0], o.receives[0]
+		}
+	}
+	return o
+}
