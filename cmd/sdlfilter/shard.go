@@ -21,7 +21,8 @@ func (s *state) shardCommand() *cobra.Command {
   sdlfilter shard run plan.json --shard 0 --state states/0.state    # … and 1 to 7, anywhere
   sdlfilter shard commit plan.json --states states
 
-Where a swap of scope dataset takes partners from all records, they are found first:
+Where a swap of scope dataset takes partners from all records, they are found first; and where
+any swap exchanges numbers, what is expected of them:
 
   sdlfilter shard survey plan.json --shard 0 --state surveys/0      # … and 1 to 7, anywhere
   sdlfilter shard pair plan.json --states surveys --out pairs
@@ -89,12 +90,12 @@ func (s *state) shardRunCommand() *cobra.Command {
 			}
 			return shard.Run(ctx, p, m, number, found, o)
 		})
-	cmd.Flags().StringVar(&pairs, "pairs", "", "the folder that `shard pair` has written, where a swap is of scope dataset")
+	cmd.Flags().StringVar(&pairs, "pairs", "", "the folder that `shard pair` has written, where a swap is of scope dataset or exchanges numbers")
 	return cmd
 }
 
 func (s *state) shardSurveyCommand() *cobra.Command {
-	return s.oneShardCommand("survey", "Let swaps of scope dataset see one shard", "what is found, in a folder for the surveys of all shards",
+	return s.oneShardCommand("survey", "Let swaps of scope dataset, or of numbers, see one shard", "what is found, in a folder for the surveys of all shards",
 		func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (left, error) {
 			return shard.Survey(ctx, p, m, number, o)
 		})

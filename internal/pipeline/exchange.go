@@ -22,6 +22,8 @@ type Exchange struct {
 	places []recordPlace // of the records that are kept; none where there are more than limit
 	kept   bool
 	at     map[recordPlace]int // and where they are
+
+	seekers []*seeker // where Add looks for the records that hold the targets
 }
 
 // recordPlace is where a record lies.
@@ -146,6 +148,9 @@ func (x *Exchange) Add(b *microdata.Block) {
 		return
 	}
 	x.keep(b)
+	for _, s := range x.seekers {
+		s.take(b)
+	}
 	for _, c := range x.columns {
 		m := &b.Columns[c.Index].Moved
 		for i, t := range m.Total {
@@ -189,10 +194,7 @@ func (x *Exchange) keep(b *microdata.Block) {
 		return
 	}
 	if x.limit >= 0 && len(x.places)+b.Kept() > x.limit {
-		x.kept, x.places = false, nil
-		for _, c := range x.columns {
-			c.records = nil
-		}
+		x.letGo()
 		return
 	}
 	for i := range b.N {
@@ -203,6 +205,14 @@ func (x *Exchange) keep(b *microdata.Block) {
 		for _, c := range x.columns {
 			c.records = append(c.records, recordOf(b, c.Index, i))
 		}
+	}
+}
+
+// letGo keeps no record any more.
+func (x *Exchange) letGo() {
+	x.kept, x.places = false, nil
+	for _, c := range x.columns {
+		c.records = nil
 	}
 }
 

@@ -64,6 +64,7 @@ type seeker struct {
 	bracket assess.Bracket
 	column  *exchangedColumn
 	found   []movedRecord
+	before  int64 // values in the bracket that stand before what is looked through
 	seen    int64
 	alone   bool // more than keptInBracket, and all of one value, that of found[0]: found[1] has the rank, if it has come
 	lost    bool
@@ -103,7 +104,7 @@ func (s *seeker) take(b *microdata.Block) {
 			s.found, s.lost = nil, true
 			return
 		}
-		if s.seen == s.bracket.Rank {
+		if s.before+s.seen == s.bracket.Rank {
 			s.found = append(s.found, recordOf(b, s.column.Index, i))
 		}
 	}
@@ -112,6 +113,9 @@ func (s *seeker) take(b *microdata.Block) {
 // bound lets go of a heap of equal values but for the one that has the rank.
 func (s *seeker) bound() {
 	s.alone = true
+	if len(s.found) == 0 {
+		return
+	}
 	for _, r := range s.found {
 		if r.x != s.found[0].x {
 			s.found, s.lost = nil, true
@@ -119,8 +123,8 @@ func (s *seeker) bound() {
 		}
 	}
 	kept := []movedRecord{s.found[0]}
-	if s.bracket.Rank <= s.seen {
-		kept = append(kept, s.found[s.bracket.Rank-1])
+	if at := s.bracket.Rank - s.before; 0 < at && at <= int64(len(s.found)) {
+		kept = append(kept, s.found[at-1])
 	}
 	s.found = kept
 }
@@ -128,6 +132,8 @@ func (s *seeker) bound() {
 func (s *seeker) holder() (movedRecord, bool) {
 	switch {
 	case s.lost || s.seen != s.bracket.Count:
+		return movedRecord{}, false
+	case s.alone && len(s.found) < 2:
 		return movedRecord{}, false
 	case s.alone:
 		return s.found[1], true

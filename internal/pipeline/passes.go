@@ -257,8 +257,9 @@ func (pl *Plan) EndSurvey(ctx context.Context, chain *transform.Chain) error {
 	return pl.SurveyError(err)
 }
 
-// Survey lets the masks of scope dataset see the records of the plan's source.
-func (pl *Plan) Survey(ctx context.Context, chain *transform.Chain, progress *Progress) error {
+// Survey lets the masks of scope dataset see the records of the plan's source, and also those
+// that the masks admit.
+func (pl *Plan) Survey(ctx context.Context, chain *transform.Chain, progress *Progress, also ...func(b *microdata.Block)) error {
 	pass := Flow{
 		Source: pl.Source, Layout: pl.SurveyLayout(), Cut: pl.Cut,
 		Work: func(p *Parcel) (err error) {
@@ -270,8 +271,21 @@ func (pl *Plan) Survey(ctx context.Context, chain *transform.Chain, progress *Pr
 			return pl.SurveyError(chain.SurveyPrepared(p.prepared))
 		}},
 	}
-	if pl.Displacer != nil {
+	if !chain.NeedsSurvey() {
+		pass.Work = func(p *Parcel) error { return chain.Admit(p.Block) }
+		pass.Stages = []func(*Parcel) error{func(p *Parcel) error {
+			progress.Add(p.Block.N)
+			return nil
+		}}
+	}
+	if pl.Displacer != nil && pl.Displacer.NeedsSurvey() {
 		pass.Stages = append(pass.Stages, func(p *Parcel) error { return pl.Displacer.Survey(p.Block) })
+	}
+	for _, see := range also {
+		pass.Stages = append(pass.Stages, func(p *Parcel) error {
+			see(p.Block)
+			return nil
+		})
 	}
 	return pass.Run(ctx)
 }

@@ -71,30 +71,8 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 	c.records.Reasons = map[string]int64{}
 	touched := make([]int64, len(c.config.Masks))
 	var unidentified int64
-	if c.plan.Measures() {
-		options, err := c.plan.AssessOptions(c.key, c.chain)
-		if err != nil {
-			return err
-		}
-		if c.measured, err = assess.New(options); err != nil {
-			return err
-		}
-		for i, s := range all {
-			one, err := assess.New(options)
-			if err != nil {
-				return err
-			}
-			assessment, err := s.measured(ctx)
-			if err != nil {
-				return err
-			}
-			if err := one.UnmarshalBinary(assessment); err != nil {
-				return fmt.Errorf("shard %d: %w", i, err)
-			}
-			if err := c.measured.Merge(one); err != nil {
-				return fmt.Errorf("shard %d: %w", i, err)
-			}
-		}
+	if err := c.mergeMeasured(ctx, all); err != nil {
+		return err
 	}
 	var taken placed.Taken
 	if err := agreeOnPairs(c.manifest, all); err != nil {
@@ -119,6 +97,41 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 	c.records.Released = c.records.Read - c.records.Quarantined - c.records.LeftOut
 	c.chain.Resume(touched, unidentified)
 	return nil
+}
+
+// mergeMeasured makes one assessment of those of all shards, of which each is read as it is
+// merged.
+func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
+	if !c.plan.Measures() {
+		return nil
+	}
+	if c.measured, err = c.accumulator(c.chain); err != nil {
+		return err
+	}
+	exchange, err := c.exchange(c.chain)
+	if err != nil {
+		return err
+	}
+	for i, s := range all {
+		one, err := c.accumulator(c.chain)
+		if err != nil {
+			return err
+		}
+		assessment, exchanged, err := s.measured(ctx)
+		if err != nil {
+			return err
+		}
+		if err := one.UnmarshalBinary(assessment); err != nil {
+			return fmt.Errorf("shard %d: %w", i, err)
+		}
+		if err := c.measured.Merge(one); err != nil {
+			return fmt.Errorf("shard %d: %w", i, err)
+		}
+		if err := exchange.Merge(exchanged); err != nil {
+			return fmt.Errorf("shard %d: %w", i, err)
+		}
+	}
+	return exchange.JoinMerged(c.plan, c.measured, c.key)
 }
 
 // agreeOnPairs holds the shards against one another: what a swap moves, it moves between two of

@@ -48,8 +48,8 @@ type Manifest struct {
 	// declares none.
 	Survey json.RawMessage `json:"survey,omitempty"`
 	Shards []Shard         `json:"shards"`
-	// Pairs says that a mask is a swap of scope dataset: before the shards run, all are
-	// surveyed and paired.
+	// Pairs says that a mask is a swap of scope dataset, or one of measured numbers: before the
+	// shards run, all are surveyed and paired.
 	Pairs bool `json:"pairs,omitempty"`
 
 	id string
@@ -349,8 +349,7 @@ func check(pl *pipeline.Plan) error {
 	return nil
 }
 
-// checkMixing refuses the masks that take records together, but for swaps whose columns hold
-// no measured numbers.
+// checkMixing refuses the masks that take records together, but for swaps.
 func checkMixing(pl *pipeline.Plan) error {
 	for i, mask := range pl.Config.Masks {
 		if !transform.MixesRecords(mask.Params) {
@@ -358,12 +357,6 @@ func checkMixing(pl *pipeline.Plan) error {
 		}
 		if !transform.InParts(mask.Params) {
 			return problem(pl.Config, pl.MaskPath(i), "takes records of all shards together, which shards do not see: use `sdlfilter run`")
-		}
-		for _, c := range pl.Columns {
-			if c.Field.Numeric() && pl.Measures() && slices.Contains(mask.Params.Masks(), c.Name) {
-				return problem(pl.Config, pl.MaskPath(i)+".columns", "moves the numbers of %s between records; what is then known of a record's number, which its measures need, takes all records at one place, which shards are not: "+
-					"use `sdlfilter run` (columns that are no numbers can be exchanged in shards)", c.Name)
-			}
 		}
 	}
 	return nil

@@ -57,14 +57,14 @@ func TestStatesAreParsed(t *testing.T) {
 // An assessment that was let go of is read again, and is that of the same shard and plan.
 func TestAssessmentsAreReadAgain(t *testing.T) {
 	t.Chdir(t.TempDir())
-	s := &State{Plan: "p", Shard: 2, assessment: []byte("measured")}
+	s := &State{Plan: "p", Shard: 2, assessment: []byte("measured"), exchange: []byte("exchanged")}
 	if err := s.Write("2.state"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.measured(t.Context()); err != nil || string(got) != "measured" {
-		t.Errorf("%q, %v", got, err)
+	if got, of, err := s.measured(t.Context()); err != nil || string(got) != "measured" || string(of) != "exchanged" {
+		t.Errorf("%q, %q, %v", got, of, err)
 	}
-	if got, err := (&State{}).measured(t.Context()); err != nil || got != nil {
+	if got, of, err := (&State{}).measured(t.Context()); err != nil || got != nil || of != nil {
 		t.Errorf("of a state without a file: %q, %v", got, err)
 	}
 	for want, again := range map[string]*State{
@@ -73,10 +73,10 @@ func TestAssessmentsAreReadAgain(t *testing.T) {
 		"2.state: has changed ":     {Plan: "q", Shard: 2, path: "2.state"},
 		"gone.state: no such file ": {Plan: "p", Shard: 2, path: "gone.state"},
 	} {
-		got, err := again.measured(t.Context())
+		got, of, err := again.measured(t.Context())
 		if want == "" {
-			if err != nil || string(got) != "measured" {
-				t.Errorf("read again: %q, %v", got, err)
+			if err != nil || string(got) != "measured" || string(of) != "exchanged" {
+				t.Errorf("read again: %q, %q, %v", got, of, err)
 			}
 		} else if err == nil || !strings.HasPrefix(err.Error(), strings.TrimSpace(want)) || got != nil {
 			t.Errorf("%q, %v, want %s", got, err, want)

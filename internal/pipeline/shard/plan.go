@@ -42,7 +42,7 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 	m := &Manifest{
 		Schema: ManifestSchema, Version: o.Version, Config: path, Set: set, Loosened: o.AllowLoosening,
 		ConfigSHA256: p.SHA256(), KeyID: j.key.ID(), Columns: settled(j.plan), Correlations: correlated(j.plan),
-		Pairs: chain.NeedsSurvey(),
+		Pairs: j.paired(chain),
 	}
 	if m.Files, err = fingerprints(ctx, j.source, every); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
@@ -175,7 +175,7 @@ func (j *job) resume(ctx context.Context, m *Manifest, look func(stream int) boo
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	chain, err := j.plan.BuildChain(j.key)
-	if err == nil && chain.NeedsSurvey() != m.Pairs {
+	if err == nil && j.paired(chain) != m.Pairs {
 		err = pipeline.DataErrorf("the manifest is damaged: plan again")
 	}
 	return chain, err

@@ -32,17 +32,12 @@ func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, pairs 
 	defer j.source.Close()
 	w := &worker{job: j, chain: chain, options: o, state: &State{Plan: m.id, Shard: shard, Reasons: map[string]int64{}}}
 	if pairs != nil {
-		if err := chain.Decided(pairs.found); err != nil {
+		if err := w.receive(pairs); err != nil {
 			return nil, fmt.Errorf("%s: %w", pairs.path, err)
 		}
-		w.state.Pairing = pairs.Pairing
 	}
 	if j.plan.Measures() {
-		options, err := j.plan.AssessOptions(j.key, chain)
-		if err != nil {
-			return nil, err
-		}
-		if w.measured, err = assess.New(options); err != nil {
+		if w.measured, err = j.accumulator(chain); err != nil {
 			return nil, err
 		}
 	}
@@ -89,7 +84,8 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 			return err
 		}
 	}
-	return nil
+	w.state.exchange, err = w.exchange.Marshal()
+	return err
 }
 
 // worker masks the parts of a shard, one after another.
@@ -98,6 +94,7 @@ type worker struct {
 	chain    *transform.Chain
 	options  pipeline.Options
 	measured *assess.Accumulator // nil where nothing is measured
+	exchange *pipeline.Exchange  // nil where no numbers are exchanged
 	state    *State
 	parts    attempt // where this attempt writes
 }
@@ -135,6 +132,9 @@ func (w *worker) pass(ctx context.Context, plan *pipeline.Plan, sink connectors.
 			if err := w.chain.Apply(p.Block); err != nil {
 				return err
 			}
+			if err := w.exchange.Displace(p.Block); err != nil {
+				return err
+			}
 			stream := p.Block.Stream
 			defer func() { p.Block.Stream = stream }()
 			p.Block.Stream = abilities.StoredIn(source, p.Block)
@@ -156,6 +156,7 @@ func (w *worker) pass(ctx context.Context, plan *pipeline.Plan, sink connectors.
 				if w.measured != nil {
 					w.measured.Add(p.Block)
 				}
+				w.exchange.Add(p.Block)
 				return nil
 			},
 		},

@@ -299,7 +299,6 @@ func TestRefusedShards(t *testing.T) {
 // TestWhatShardsCannotDo: each is refused when it is planned, with its place.
 func TestWhatShardsCannotDo(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
-		"swap":     {"masks:\n", "masks:\n  - swap: {keys: [age], attribute: region, columns: [wage], rate: 0.1}\n", "masks[0].swap.columns: moves the numbers of wage between records"},
 		"ranks":    {"masks:\n", "masks:\n  - rankswap: {columns: [wage], p: 5%}\n", "masks[0].rankswap: takes records of all shards together"},
 		"shuffled": {"sink: {csv: {path: released}}", "sink: {csv: {path: released}, order: shuffled}", "sink.order"},
 		"stdin":    {"path: in.csv}", "path: \"-\"}", "read"},

@@ -15,7 +15,7 @@ import (
 )
 
 // stateMagic begins a state; a change of its form changes it.
-const stateMagic = "sdlfilter.shard-state/4\n"
+const stateMagic = "sdlfilter.shard-state/5\n"
 
 // State is what a shard leaves beside its files: what became of its records, and their
 // assessment. It is as confidential as the data.
@@ -32,8 +32,10 @@ type State struct {
 	Files        []StateFile             `json:"files"`
 	Pairing      string                  `json:"pairing,omitempty"` // which pairs of swaps were exchanged
 	Places       map[int][]byte          `json:"places,omitempty"`  // by stream, where columns hold them
+	Exchange     int                     `json:"exchange_bytes,omitempty"`
 
 	assessment []byte // an assess.Accumulator; nil where nothing is measured, or while it is in the file alone
+	exchange   []byte // behind it a pipeline.Exchange, of Exchange bytes; nil where no numbers are exchanged, or while it is in the file alone
 	path       string // of the file that it was read from
 }
 
@@ -50,13 +52,14 @@ type StateFile struct {
 }
 
 // Write writes the state, readable by its owner alone: the magic word, a line of JSON,
-// the assessment, and the digest of all that.
+// the assessment, what is expected of exchanged numbers, and the digest of all that.
 func (s *State) Write(path string) error {
+	s.Exchange = len(s.exchange)
 	head, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	text := slices.Concat([]byte(stateMagic), head, []byte{'\n'}, s.assessment)
+	text := slices.Concat([]byte(stateMagic), head, []byte{'\n'}, s.assessment, s.exchange)
 	sum := sha256.Sum256(text)
 	return publish.Replace(path, append(text, sum[:]...))
 }
@@ -96,23 +99,27 @@ func parseState(path string, text []byte) (*State, error) {
 	if err := json.Unmarshal(head, s); err != nil {
 		return nil, &StateError{path, "is damaged: run the shard again"}
 	}
+	if s.Exchange < 0 || s.Exchange > len(assessment) {
+		return nil, &StateError{path, "is damaged: run the shard again"}
+	}
+	s.assessment, s.exchange = assessment[:len(assessment)-s.Exchange], assessment[len(assessment)-s.Exchange:]
 	return s, nil
 }
 
-// measured returns the state's assessment, which a commit of many shards reads when it
-// merges it: all at once would be gigabytes.
-func (s *State) measured(ctx context.Context) ([]byte, error) {
+// measured returns the state's assessment and what is expected of exchanged numbers, which a commit of many shards reads when it
+// merges them: all at once would be gigabytes.
+func (s *State) measured(ctx context.Context) (assessment, exchange []byte, err error) {
 	if s.assessment != nil || s.path == "" {
-		return s.assessment, nil
+		return s.assessment, s.exchange, nil
 	}
 	again, err := readState(ctx, s.path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if again.Plan != s.Plan || again.Shard != s.Shard {
-		return nil, &StateError{s.path, "has changed"}
+		return nil, nil, &StateError{s.path, "has changed"}
 	}
-	return again.assessment, nil
+	return again.assessment, again.exchange, nil
 }
 
 // StateError is about what one state file holds.
@@ -143,7 +150,7 @@ func (m *Manifest) states(ctx context.Context, dir string) ([]*State, error) {
 			return &StateError{path, fmt.Sprintf("is of shard %d, and so is %s: remove one", s.Shard, from[s.Shard])}
 		}
 		all[s.Shard], from[s.Shard] = s, path
-		s.path, s.assessment = path, nil
+		s.path, s.assessment, s.exchange = path, nil, nil
 		return nil
 	})
 	if err != nil {

@@ -4,24 +4,24 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
-	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // The first lines of what a survey and a pairing leave.
 const (
-	surveyMagic = "sdlfilter.shard-survey/1\n"
-	pairsMagic  = "sdlfilter.shard-pairs/1\n"
+	surveyMagic = "sdlfilter.shard-survey/2\n"
+	pairsMagic  = "sdlfilter.shard-pairs/2\n"
 )
 
 // Surveyed is what swaps of scope dataset have found of the records of one shard, or what
@@ -69,7 +69,8 @@ func parseSurveyed(path, magic, what string, text []byte) (*Surveyed, error) {
 	return s, nil
 }
 
-// Survey lets the swaps of scope dataset see one shard. The caller writes what it returns.
+// Survey lets the swaps of scope dataset see one shard, and counts the numbers of columns whose
+// values swaps exchange. The caller writes what it returns.
 func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o pipeline.Options) (*Surveyed, error) {
 	if err := m.paired(shard); err != nil {
 		return nil, err
@@ -80,6 +81,14 @@ func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o p
 		return nil, err
 	}
 	defer j.source.Close()
+	var counted *assess.Accumulator
+	var also []func(b *microdata.Block)
+	if j.exchanges() {
+		if counted, err = j.accumulator(chain); err != nil {
+			return nil, err
+		}
+		also = append(also, counted.Add)
+	}
 	o.Progress.Start("survey", m.Shards[shard].Records)
 	for _, part := range m.Shards[shard].Parts {
 		source, err := abilities.DivisibleOf(j.source).Part(part)
@@ -88,91 +97,35 @@ func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o p
 		}
 		plan := *j.plan
 		plan.Source = source
-		if err := plan.Survey(ctx, chain, o.Progress); err != nil {
+		if err := plan.Survey(ctx, chain, o.Progress, also...); err != nil {
 			return nil, err
 		}
 	}
 	if err := m.same(ctx, j.source, m.of(shard)); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	found, err := chain.MarshalSurvey()
-	return &Surveyed{Plan: m.id, Shard: shard, magic: surveyMagic, found: found}, err
+	var found sections
+	if chain.NeedsSurvey() {
+		if found[ofChain], err = chain.MarshalSurvey(); err != nil {
+			return nil, err
+		}
+	}
+	if counted != nil {
+		found[ofDisplacer] = j.plan.Displacer.MarshalSurvey()
+		if found[ofValues], err = counted.MarshalBinary(); err != nil {
+			return nil, err
+		}
+	}
+	return &Surveyed{Plan: m.id, Shard: shard, magic: surveyMagic, found: found.join()}, nil
 }
 
 // paired returns an error where a plan has nothing to pair, or no such shard.
 func (m *Manifest) paired(shard int) error {
 	switch {
 	case !m.Pairs:
-		return pipeline.DataErrorf("the plan has no swap of scope dataset, so there is nothing to survey or to pair: run the shards")
+		return pipeline.DataErrorf("the plan has no swap of scope dataset, nor one of numbers, so there is nothing to survey or to pair: run the shards")
 	case shard < 0 || shard >= len(m.Shards):
 		return pipeline.DataErrorf("--shard must be 0 to %d, got %d", len(m.Shards)-1, shard)
-	}
-	return nil
-}
-
-// Pair puts the surveys of all shards together, has the swaps of scope dataset decide, and
-// writes for each shard what its records receive into the folder to.
-func Pair(ctx context.Context, p *config.Pipeline, m *Manifest, surveys, to string, o pipeline.Options) error {
-	if err := m.paired(0); err != nil {
-		return err
-	}
-	ctx, o = o.Ready(ctx)
-	paths, err := m.surveys(ctx, surveys)
-	if err != nil {
-		return err
-	}
-	// Nothing of the source is read: each shard looks at its own files, and the commit at all.
-	j, chain, err := resume(ctx, p, m, none, none, o)
-	if err != nil {
-		return err
-	}
-	defer j.source.Close()
-	o.Progress.Start("pair", int64(len(paths)))
-	for i, path := range paths {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		s, err := m.readSurveyed(ctx, path, surveyMagic, "survey", i)
-		if err != nil {
-			return err
-		}
-		if err := j.plan.SurveyError(chain.MergeSurvey(s.found)); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		o.Progress.Add(1)
-	}
-	if err := j.plan.EndSurvey(ctx, chain); err != nil {
-		return err
-	}
-	return m.writePairs(ctx, chain, to)
-}
-
-// writePairs writes what was decided, for each shard.
-func (m *Manifest) writePairs(ctx context.Context, chain *transform.Chain, to string) error {
-	all := make([]*Surveyed, len(m.Shards))
-	h := sha256.New()
-	h.Write([]byte(m.id))
-	for i, shard := range m.Shards {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		decided, err := chain.MarshalDecided(func(stream int, row int64) bool {
-			return slices.ContainsFunc(shard.Parts, func(p connectors.Part) bool {
-				return p.Stream == stream && p.First <= row && row < p.First+p.Records
-			})
-		})
-		if err != nil {
-			return err
-		}
-		sum := sha256.Sum256(decided)
-		h.Write(sum[:])
-		all[i] = &Surveyed{Plan: m.id, Shard: i, magic: pairsMagic, found: decided}
-	}
-	for i, s := range all {
-		s.Pairing = hex.EncodeToString(h.Sum(nil))
-		if err := s.Write(pairsPath(to, i)); err != nil {
-			return fmt.Errorf("--out: %w", err)
-		}
 	}
 	return nil
 }
@@ -187,9 +140,9 @@ func pairsPath(dir string, shard int) string {
 func (m *Manifest) ReadPairs(ctx context.Context, dir string, shard int) (*Surveyed, error) {
 	switch {
 	case m.Pairs && dir == "":
-		return nil, pipeline.DataErrorf("the plan has a swap of scope dataset, for which --pairs must name the folder that `sdlfilter shard pair` has written, after `sdlfilter shard survey` of all shards")
+		return nil, pipeline.DataErrorf("the plan has a swap of scope dataset, or one of numbers, for which --pairs must name the folder that `sdlfilter shard pair` has written, after `sdlfilter shard survey` of all shards")
 	case !m.Pairs && dir != "":
-		return nil, pipeline.DataErrorf("--pairs must not be given: the plan has no swap of scope dataset")
+		return nil, pipeline.DataErrorf("--pairs must not be given: the plan has no swap of scope dataset, nor one of numbers")
 	case dir == "" || shard < 0 || shard >= len(m.Shards):
 		return nil, nil
 	}

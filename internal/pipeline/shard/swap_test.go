@@ -71,9 +71,12 @@ func TestShardsSwap(t *testing.T) {
 		changes []string
 		pairs   bool
 	}{
-		"random": {dataset("rate: 0.3, policy: random"), true},
-		"unique": {dataset("rate: 0.9"), true},
-		"window": {[]string{after, after + "  - swap: {keys: [age], attribute: wage, columns: [region], rate: 0.5, policy: random}\n", "name: shards\n", "name: shards\nwindow: {records: 100}\n"}, false},
+		"random":             {dataset("rate: 0.3, policy: random"), true},
+		"unique":             {dataset("rate: 0.9"), true},
+		"numbers":            {[]string{after, after + "  - swap: {keys: [region], attribute: age, columns: [wage], scope: dataset, rate: 0.3, policy: random}\n"}, true},
+		"numbers kept":       {[]string{after, after + "  - swap: {keys: [region], attribute: age, columns: [wage], scope: dataset, rate: 0.9}\n", "sample: 5000", "sample: 30000"}, true},
+		"numbers in windows": {[]string{after, after + "  - swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random}\n", "name: shards\n", "name: shards\nwindow: {records: 100}\n"}, true},
+		"window":             {[]string{after, after + "  - swap: {keys: [age], attribute: wage, columns: [region], rate: 0.5, policy: random}\n", "name: shards\n", "name: shards\nwindow: {records: 100}\n"}, false},
 	} {
 		for _, format := range []string{"parquet", "csv", "jsonl"} {
 			for _, n := range []int{1, 2, 7} {

@@ -1,0 +1,215 @@
+package pipeline
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Sought is an interval of values in which the record of a target lies, and how many of its
+// values stand in the parts before the one that is looked through.
+type Sought struct {
+	assess.Bracket
+	Before int64
+}
+
+// Seek has Add look for the records that hold the targets: in place of a pass of their own.
+func (x *Exchange) Seek(all []Sought) {
+	for _, s := range all {
+		if c := x.column(s.Column); c != nil {
+			x.seekers = append(x.seekers, &seeker{bracket: s.Bracket, column: c, before: s.Before})
+		}
+	}
+}
+
+// exchangePart is what an Exchange has taken in of a part of the records.
+type exchangePart struct {
+	Kept    bool
+	Places  []partPlace
+	Columns []columnPart
+	Seekers []seekerPart
+}
+
+type partPlace struct {
+	Scope  string
+	Stream int
+	Row    int64
+}
+
+type columnPart struct {
+	Weight, Total float64
+	Deviations    []float64
+	Records       [][5]float64 // as movedRecord has it
+}
+
+type seekerPart struct {
+	Sought
+	Found       [][5]float64
+	Seen        int64
+	Alone, Lost bool
+}
+
+func packMoved(records []movedRecord) [][5]float64 {
+	list := make([][5]float64, len(records))
+	for i, r := range records {
+		list[i] = [5]float64{r.x, r.stay, r.square, r.noise, r.weight}
+	}
+	return list
+}
+
+func unpackMoved(list [][5]float64) []movedRecord {
+	records := make([]movedRecord, len(list))
+	for i, r := range list {
+		records[i] = movedRecord{r[0], r[1], r[2], r[3], r[4]}
+	}
+	return records
+}
+
+// Marshal returns what Add has taken in, for Merge. It holds values of records, so it is as
+// confidential as they are. That of nil is nil.
+func (x *Exchange) Marshal() ([]byte, error) {
+	if x == nil {
+		return nil, nil
+	}
+	part := exchangePart{Kept: x.kept}
+	for _, p := range x.places {
+		part.Places = append(part.Places, partPlace{p.scope, p.stream, p.row})
+	}
+	for _, c := range x.columns {
+		part.Columns = append(part.Columns, columnPart{c.weight, c.total, c.deviations, packMoved(c.records)})
+	}
+	for _, s := range x.seekers {
+		part.Seekers = append(part.Seekers, seekerPart{Sought{s.bracket, s.before}, packMoved(s.found), s.seen, s.alone, s.lost})
+	}
+	var out bytes.Buffer
+	err := gob.NewEncoder(&out).Encode(part)
+	return out.Bytes(), err
+}
+
+var errPart = errors.New("what is expected of exchanged records is damaged, or of other masks: run the shard again")
+
+// Merge takes in what another Exchange of the same masks has of the records that follow.
+func (x *Exchange) Merge(text []byte) error {
+	if x == nil {
+		return nil
+	}
+	var part exchangePart
+	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&part); err != nil || len(part.Columns) != len(x.columns) {
+		return errPart
+	}
+	for i, c := range x.columns {
+		from := &part.Columns[i]
+		if len(from.Records) != len(part.Places) && part.Kept {
+			return errPart
+		}
+		c.weight += from.Weight
+		c.total += from.Total
+		if len(from.Deviations) > len(c.deviations) {
+			c.deviations = append(c.deviations, make([]float64, len(from.Deviations)-len(c.deviations))...)
+		}
+		for k, d := range from.Deviations {
+			c.deviations[k] += d
+		}
+	}
+	x.mergeKept(&part)
+	return x.mergeSeekers(part.Seekers)
+}
+
+// mergeKept is keep for the records of a part.
+func (x *Exchange) mergeKept(part *exchangePart) {
+	if !part.Kept || x.limit >= 0 && len(x.places)+len(part.Places) > x.limit {
+		x.letGo()
+	}
+	if !x.kept {
+		return
+	}
+	for _, p := range part.Places {
+		x.places = append(x.places, recordPlace{p.Scope, p.Stream, p.Row})
+	}
+	for i, c := range x.columns {
+		c.records = append(c.records, unpackMoved(part.Columns[i].Records)...)
+	}
+}
+
+// mergeSeekers joins what was found of each target: all parts have looked for the same.
+func (x *Exchange) mergeSeekers(parts []seekerPart) error {
+	if len(x.seekers) == 0 {
+		for _, s := range parts {
+			x.Seek([]Sought{{Bracket: s.Bracket}})
+		}
+	}
+	if len(parts) != len(x.seekers) {
+		return errPart
+	}
+	for i, s := range x.seekers {
+		if s.bracket != parts[i].Bracket {
+			return errPart
+		}
+		s.join(&parts[i])
+	}
+	return nil
+}
+
+// join takes in what follows what a seeker has seen. Where both are more than is kept, all
+// must be of one value, and what holds the target is known where it stands in either.
+func (s *seeker) join(part *seekerPart) {
+	found := unpackMoved(part.Found)
+	bad := part.Lost || s.lost || s.before+s.seen != part.Before || part.Alone && len(found) == 0
+	switch {
+	case bad:
+		s.found, s.lost = nil, true
+		return
+	case !s.alone && !part.Alone && s.seen+part.Seen < keptInBracket:
+		s.found = append(s.found, found...)
+		s.seen += part.Seen
+		return
+	}
+	if !s.alone {
+		s.bound()
+	}
+	for i, r := range found {
+		switch {
+		case s.lost:
+			return
+		case len(s.found) == 0:
+			s.found = append(s.found, r)
+		case r.x != s.found[0].x:
+			s.found, s.lost = nil, true
+			return
+		}
+		holds := !part.Alone && s.before+s.seen+int64(i)+1 == s.bracket.Rank || part.Alone && i == 1
+		if holds {
+			s.found = append(s.found[:1], r)
+		}
+	}
+	s.seen += part.Seen
+}
+
+// JoinMerged lets the assessment of all parts ask of the records that hold the targets. What
+// was sought must be what the assessment says: otherwise nothing is known of a target.
+func (x *Exchange) JoinMerged(pl *Plan, measured *assess.Accumulator, key keystream.Key) error {
+	if x == nil {
+		return nil
+	}
+	if !x.kept {
+		for _, s := range x.seekers {
+			if !slices.Contains(measured.Brackets(s.column.Name), s.bracket) {
+				continue
+			}
+			if r, ok := s.holder(); ok {
+				s.column.holders[s.bracket.Target] = r
+			}
+		}
+	}
+	replicate, err := pl.newReplicate(transform.Unmixed(pl.Config.Masks), key)
+	if err != nil {
+		return err
+	}
+	measured.SetExchange(x, replicate)
+	return nil
+}

@@ -1,0 +1,157 @@
+package pipeline
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// partsOf is an exchange of the blocks of each list, marshalled. What is sought is told how
+// many values of its interval, which holds 0, stand before.
+func partsOf(t *testing.T, limit int, sought []Sought, lists ...[]*microdata.Block) [][]byte {
+	t.Helper()
+	var texts [][]byte
+	for _, list := range lists {
+		x := exchangeOf(limit)
+		x.Seek(sought)
+		for _, b := range list {
+			x.Add(b)
+			for i := range sought {
+				for _, v := range b.Columns[0].Original.Values {
+					if sought[i].Holds(v) {
+						sought[i].Before++
+					}
+				}
+			}
+		}
+		text, err := x.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+func merged(t *testing.T, limit int, texts ...[]byte) *Exchange {
+	t.Helper()
+	x := exchangeOf(limit)
+	for _, text := range texts {
+		if err := x.Merge(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return x
+}
+
+// What parts have taken in is together what one exchange takes in: of each record up to the
+// limit, and of all.
+func TestExchangesMerge(t *testing.T) {
+	a, b, c := movedBlock(0, 2, 4, 8), movedBlock(3, 16, 32), movedBlock(5, 64)
+	a.Columns[0].Moved.Deviations = [][]float32{{1, 2, 3}, {4, 5, 6}}
+	c.Columns[0].Moved.Deviations = [][]float32{{7}, {8}}
+	for _, limit := range []int{-1, 6, 5} {
+		one, parts := exchangeOf(limit, a, b, c), merged(t, limit, partsOf(t, limit, nil, []*microdata.Block{a}, nil, []*microdata.Block{b, c})...)
+		if one.kept != (limit != 5) || parts.kept != one.kept || len(parts.places) != len(one.places) {
+			t.Errorf("limit %d: %d records are kept, %v; of one %d, %v", limit, len(parts.places), parts.kept, len(one.places), one.kept)
+		}
+		square, se, ok := parts.Typical("x")
+		if s, e, known := one.Typical("x"); !ok || !known || !(math.Abs(s-square) <= 1e-12*s) || !(math.Abs(e-se) <= 1e-12*e) {
+			t.Errorf("limit %d: %v ± %v, of one %v ± %v", limit, square, se, s, e)
+		}
+		for row := range int64(7) {
+			square, se, ok := parts.At("x", "max", 0, "", 0, row)
+			if s, e, known := one.At("x", "max", 0, "", 0, row); s != square || e != se || known != ok || ok != (one.kept && row < 6) {
+				t.Errorf("limit %d, record %d: %v ± %v, %v, of one %v ± %v, %v", limit, row, square, se, ok, s, e, known)
+			}
+		}
+	}
+	var none *Exchange
+	if text, err := none.Marshal(); text != nil || err != nil || none.Merge(nil) != nil || none.JoinMerged(nil, nil, keystream.Key{}) != nil {
+		t.Error("where nothing is exchanged something is merged")
+	}
+}
+
+// What is damaged, of other columns or of other targets is an error.
+func TestExchangesThatDoNotMerge(t *testing.T) {
+	a := movedBlock(0, 2, 0, 8)
+	sought := func(target string) []Sought {
+		return []Sought{{Bracket: assess.Bracket{Column: "x", Target: target, Rank: 1, Count: 1}}}
+	}
+	text := partsOf(t, 5, sought("p50"), []*microdata.Block{a})[0]
+	for k := range text {
+		if err := exchangeOf(5).Merge(text[:k]); err == nil {
+			t.Fatalf("cut off after %d of %d bytes", k, len(text))
+		}
+	}
+	two := exchangeOf(5)
+	two.columns = append(two.columns, two.columns[0])
+	if err := two.Merge(text); err == nil {
+		t.Error("of other columns")
+	}
+	for what, other := range map[string][]Sought{"another target": sought("p99"), "none": nil, "one more": append(sought("p50"), sought("p99")...)} {
+		x := merged(t, 5, text)
+		if err := x.Merge(partsOf(t, 5, other, nil)[0]); err == nil {
+			t.Errorf("%s is sought in the next part", what)
+		}
+	}
+}
+
+// The record that holds a target is found wherever parts end, of few equal values and of a
+// heap; what one seeker gives up, parts give up.
+func TestSeekersOfParts(t *testing.T) {
+	zeros := func(first, n int64) *microdata.Block { return movedBlock(first, make([]float64, n)...) }
+	const heap = keptInBracket
+	tiny := math.SmallestNonzeroFloat64
+	for _, c := range []struct {
+		rank  int64
+		sizes []int64
+	}{
+		{1, []int64{3, 4}}, {3, []int64{3, 4}}, {4, []int64{3, 4}}, {7, []int64{3, 0, 4}},
+		{1, []int64{heap - 1, 1}}, {heap, []int64{heap - 1, 1}}, {5, []int64{heap, heap}}, {heap, []int64{heap, heap}}, {heap + 1, []int64{heap, heap}},
+		{2 * heap, []int64{heap, heap}}, {2, []int64{1, heap + 3, 2}}, {heap + 5, []int64{1, heap + 3, 2}}, {1, []int64{0, heap + 3}},
+	} {
+		n := int64(0)
+		for _, size := range c.sizes {
+			n += size
+		}
+		sought := []Sought{{Bracket: assess.Bracket{Column: "x", Target: "max", Rank: c.rank, Count: n}}}
+		var lists [][]*microdata.Block
+		first := int64(0)
+		for _, size := range c.sizes {
+			var list []*microdata.Block
+			// Places are known by movedBlock's squares: each block counts from its first.
+			if size > 0 {
+				list = append(list, zeros(first, size))
+			}
+			lists, first = append(lists, list), first+size
+		}
+		x := merged(t, 0, partsOf(t, 0, sought, lists...)...)
+		r, ok := x.seekers[0].holder()
+		if !ok || r.square != float64(c.rank-1) {
+			t.Errorf("rank %d of %v: at %v, %v", c.rank, c.sizes, r.square, ok)
+		}
+		x.seekers[0].bracket.Count++
+		if _, ok := x.seekers[0].holder(); ok {
+			t.Errorf("rank %d of %v: one of those that were counted is missing", c.rank, c.sizes)
+		}
+	}
+	if !new(assess.Bracket).Holds(tiny) {
+		t.Fatal("zeros have a bin of their own")
+	}
+	for name, lists := range map[string][][]*microdata.Block{
+		"first":  {{movedBlock(0, tiny)}, {zeros(1, heap)}},
+		"last":   {{zeros(0, heap)}, {movedBlock(heap, tiny)}},
+		"inside": {{zeros(0, heap-1)}, {movedBlock(heap-1, tiny)}},
+		"in one": {{zeros(0, 1)}, {zeros(1, heap-1), movedBlock(heap, tiny)}},
+	} {
+		sought := []Sought{{Bracket: assess.Bracket{Column: "x", Target: "max", Rank: 1, Count: heap + 1}}}
+		x := merged(t, 0, partsOf(t, 0, sought, lists...)...)
+		if _, ok := x.seekers[0].holder(); ok || !x.seekers[0].lost {
+			t.Errorf("another value in a heap: %s", name)
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package shard
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// sections are what a survey or a pairing consists of; each may be empty.
+type sections [3][]byte
+
+const (
+	ofChain     = iota // what swaps of scope dataset have found, or decided
+	ofDisplacer        // what is known of combinations whose numbers are exchanged, or follows for them
+	ofValues           // how the exchanged numbers are distributed; of a pairing, where the targets lie
+)
+
+func (s *sections) join() (text []byte) {
+	for _, section := range s {
+		text = binary.AppendUvarint(text, uint64(len(section)))
+		text = append(text, section...)
+	}
+	return text
+}
+
+var errDamaged = errors.New("what a survey has found is damaged, or of other masks")
+
+func split(text []byte) (s sections, err error) {
+	for i := range s {
+		n, k := binary.Uvarint(text)
+		if k <= 0 || n > uint64(len(text)-k) {
+			return s, errDamaged
+		}
+		s[i], text = text[k:k+int(n)], text[k+int(n):]
+	}
+	if len(text) > 0 {
+		return s, errDamaged
+	}
+	return s, nil
+}
+
+// exchanges reports whether swaps exchange numbers, of which it is measured what is expected.
+func (j *job) exchanges() bool { return j.plan.Displacer != nil && j.plan.Measures() }
+
+// paired reports whether shards need a survey and a pairing before they run.
+func (j *job) paired(chain *transform.Chain) bool { return chain.NeedsSurvey() || j.exchanges() }
+
+func (j *job) accumulator(chain *transform.Chain) (*assess.Accumulator, error) {
+	options, err := j.plan.AssessOptions(j.key, chain)
+	if err != nil {
+		return nil, err
+	}
+	return assess.New(options)
+}
+
+// pairing is the surveys of all shards put together.
+type pairing struct {
+	*job
+	manifest *Manifest
+	chain    *transform.Chain
+	paths    []string // of the surveys, by shard
+	counted  *assess.Accumulator
+}
+
+// Pair puts the surveys of all shards together, has the swaps of scope dataset decide, and
+// writes for each shard what its records receive, and what is expected of those whose numbers
+// may be exchanged, into the folder to.
+func Pair(ctx context.Context, p *config.Pipeline, m *Manifest, surveys, to string, o pipeline.Options) error {
+	if err := m.paired(0); err != nil {
+		return err
+	}
+	ctx, o = o.Ready(ctx)
+	paths, err := m.surveys(ctx, surveys)
+	if err != nil {
+		return err
+	}
+	// Nothing of the source is read: each shard looks at its own files, and the commit at all.
+	j, chain, err := resume(ctx, p, m, none, none, o)
+	if err != nil {
+		return err
+	}
+	defer j.source.Close()
+	w := &pairing{job: j, manifest: m, chain: chain, paths: paths}
+	if err := w.merge(ctx, o.Progress); err != nil {
+		return err
+	}
+	return w.write(ctx, to)
+}
+
+// merge takes in all surveys, in the order of the shards, and has the masks decide.
+func (w *pairing) merge(ctx context.Context, progress *pipeline.Progress) (err error) {
+	if w.exchanges() {
+		if w.counted, err = w.accumulator(w.chain); err != nil {
+			return err
+		}
+	}
+	progress.Start("pair", int64(len(w.paths)))
+	for i, path := range w.paths {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		found, err := w.survey(ctx, i)
+		if err != nil {
+			return err
+		}
+		if err := w.take(found); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		progress.Add(1)
+	}
+	if w.exchanges() {
+		w.plan.Displacer.EndSurvey()
+	}
+	if !w.chain.NeedsSurvey() {
+		return nil
+	}
+	return w.plan.EndSurvey(ctx, w.chain)
+}
+
+// survey reads the survey of a shard.
+func (w *pairing) survey(ctx context.Context, shard int) (sections, error) {
+	s, err := w.manifest.readSurveyed(ctx, w.paths[shard], surveyMagic, "survey", shard)
+	if err != nil {
+		return sections{}, err
+	}
+	found, err := split(s.found)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", w.paths[shard], err)
+	}
+	return found, err
+}
+
+func (w *pairing) take(found sections) error {
+	if w.chain.NeedsSurvey() {
+		if err := w.plan.SurveyError(w.chain.MergeSurvey(found[ofChain])); err != nil {
+			return err
+		}
+	}
+	if w.counted == nil {
+		return nil
+	}
+	if err := w.plan.Displacer.MergeSurvey(found[ofDisplacer]); err != nil {
+		return err
+	}
+	one, err := w.values(found)
+	if err != nil {
+		return err
+	}
+	return w.counted.Merge(one)
+}
+
+// values are the exchanged numbers of a survey.
+func (w *pairing) values(found sections) (*assess.Accumulator, error) {
+	one, err := w.accumulator(w.chain)
+	if err != nil {
+		return nil, err
+	}
+	return one, one.UnmarshalBinary(found[ofValues])
+}
+
+// write writes what was decided, for each shard.
+func (w *pairing) write(ctx context.Context, to string) error {
+	var sought []pipeline.Sought
+	if w.counted != nil {
+		for _, c := range w.plan.Assessed {
+			for _, b := range w.counted.Brackets(c.Name) {
+				sought = append(sought, pipeline.Sought{Bracket: b})
+			}
+		}
+	}
+	all := make([]*Surveyed, len(w.paths))
+	h := sha256.New()
+	h.Write([]byte(w.manifest.id))
+	for i := range all {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		decided, err := w.decided(ctx, i, sought)
+		if err != nil {
+			return err
+		}
+		text := decided.join()
+		sum := sha256.Sum256(text)
+		h.Write(sum[:])
+		all[i] = &Surveyed{Plan: w.manifest.id, Shard: i, magic: pairsMagic, found: text}
+	}
+	for i, s := range all {
+		s.Pairing = hex.EncodeToString(h.Sum(nil))
+		if err := s.Write(pairsPath(to, i)); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	return nil
+}
+
+// decided is what follows for the records of one shard. The values of this shard are then
+// before what is sought in the next one.
+func (w *pairing) decided(ctx context.Context, shard int, sought []pipeline.Sought) (s sections, err error) {
+	if w.chain.NeedsSurvey() {
+		var of []transform.Stretch
+		for _, p := range w.manifest.Shards[shard].Parts {
+			of = append(of, transform.Stretch{Stream: p.Stream, First: p.First, N: p.Records})
+		}
+		if s[ofChain], err = w.chain.MarshalDecided(of); err != nil {
+			return s, err
+		}
+	}
+	if w.counted == nil {
+		return s, nil
+	}
+	found, err := w.survey(ctx, shard)
+	if err != nil {
+		return s, err
+	}
+	if s[ofDisplacer], err = w.plan.Displacer.MarshalDecided(found[ofDisplacer]); err != nil {
+		return s, fmt.Errorf("%s: %w", w.paths[shard], err)
+	}
+	if s[ofValues], err = json.Marshal(sought); err != nil {
+		return s, err
+	}
+	one, err := w.values(found)
+	for i := range sought {
+		sought[i].Before += one.Within(sought[i].Bracket)
+	}
+	return s, err
+}
+
+// receive has the masks of a shard take what was decided of its records.
+func (w *worker) receive(pairs *Surveyed) error {
+	decided, err := split(pairs.found)
+	if err != nil {
+		return err
+	}
+	if w.chain.NeedsSurvey() {
+		if err := w.chain.Decided(decided[ofChain]); err != nil {
+			return err
+		}
+	}
+	w.state.Pairing = pairs.Pairing
+	if !w.exchanges() {
+		return nil
+	}
+	if err := w.plan.Displacer.Decided(decided[ofDisplacer]); err != nil {
+		return err
+	}
+	if w.exchange, err = w.job.exchange(w.chain); err != nil {
+		return err
+	}
+	var sought []pipeline.Sought
+	if err := json.Unmarshal(decided[ofValues], &sought); err != nil {
+		return errDamaged
+	}
+	w.exchange.Seek(sought)
+	return nil
+}
+
+// exchange is what is expected of the records whose numbers swaps exchange; nil of none.
+func (j *job) exchange(chain *transform.Chain) (*pipeline.Exchange, error) {
+	return pipeline.NewExchange(chain, j.plan.Displacer, j.plan.Assessed, int(j.config.Assess.Sample))
+}
