@@ -11,7 +11,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
