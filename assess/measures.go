@@ -114,9 +114,9 @@ type ColumnMeasures struct {
 	UnchangedExcess    bool       `json:"unchanged_excess,omitempty" doc:"whether more values are the original than the law explains"`
 	Utility            Utility    `json:"utility"`
 	Risk               []Risk     `json:"risk"`
-	Order              *Order     `json:"order,omitempty" doc:"what the order of the source's records tells of a masked column"` // of a masked column: what the order of the records tells
+	Order              *Order     `json:"order,omitempty" doc:"what the order of the source's records discloses about a masked column"` // of a masked column: what the order of the records tells
 	Histogram          *Histogram `json:"histogram,omitempty"`
-	Remark             string     `json:"remark,omitempty" doc:"where this very release came out worse than a rule by more than a factor of 10, while the gate judges what is expected over releases; and where a clip may give an extreme away"`
+	Remark             string     `json:"remark,omitempty" doc:"places where this release is worse than a rule by more than a factor of 10 (the gate judges the expectation over releases), and where a clip may disclose an extreme value"`
 }
 
 // Histogram holds the original and released distribution in common bins, from

@@ -18,17 +18,17 @@ type Rule struct {
 	MinK              *int     `yaml:"min_k" doc:"least number of records that share a combination of categorical keys; needs assess.intruder.uniqueness"`
 	MaxIndividualRisk *float64 `yaml:"max_individual_risk" share:"whole" doc:"greatest probability of a record's re-identification by categorical keys, 0 to 1; needs assess.intruder.uniqueness"`
 
-	MaxChanged     *float64 `yaml:"max_changed" share:"whole" doc:"greatest share of records, 0 to 1, that have another category of a key than the original's, or none, of the key of which most have; needs assess.intruder.uniqueness"`
-	MaxEntropyLost *float64 `yaml:"max_entropy_lost" share:"whole" doc:"greatest share of a key's entropy, 0 to 1, that its released categories do not tell, of the key of which they tell least; needs assess.intruder.uniqueness"`
-	MaxPosterior   *float64 `yaml:"max_posterior" share:"whole" doc:"greatest probability, 0 to 1, with which a released category of a key tells the original's to whoever knows the masks that recode or randomise it; needs assess.intruder.inversion"`
+	MaxChanged     *float64 `yaml:"max_changed" share:"whole" doc:"greatest share of records, 0 to 1, whose released category of a key is missing or not the original one, of the key with the greatest share; needs assess.intruder.uniqueness"`
+	MaxEntropyLost *float64 `yaml:"max_entropy_lost" share:"whole" doc:"greatest share of a key's entropy, 0 to 1, that remains when the released category is known, of the key with the greatest share; needs assess.intruder.uniqueness"`
+	MaxPosterior   *float64 `yaml:"max_posterior" share:"whole" doc:"greatest probability, 0 to 1, of an original category of a key, for an intruder who knows the released category and the masks that recode or randomise the key; needs assess.intruder.inversion"`
 	MaxPMSE        *float64 `yaml:"max_pmse" doc:"greatest propensity score mean squared error of the masked categorical keys together, 0 to 0.25, where no combination is on both sides; needs assess.intruder.uniqueness"`
 
 	MaxReplicatedUniques *float64 `yaml:"max_replicated_uniques" share:"whole" doc:"greatest share of the combinations of categorical keys that one record alone has, 0 to 1, that stand in the release; needs assess.intruder.uniqueness and all records in the sample"`
 
-	MaxKS      *float64 `yaml:"max_ks" share:"whole" doc:"greatest Kolmogorov-Smirnov distance of a numeric column's original and released distribution, 0 to 1, of the column of which it is greatest; needs assess.intruder.utility"`
-	MinOverlap *float64 `yaml:"min_overlap" share:"whole" doc:"least mean overlap of the confidence intervals of a regression before and after, 0 to 1, of the regression of which it is least; needs assess.intruder.utility.regressions and all records in the sample"`
+	MaxKS      *float64 `yaml:"max_ks" share:"whole" doc:"greatest Kolmogorov-Smirnov distance of a numeric column's original and released distribution, 0 to 1, of all numeric columns; needs assess.intruder.utility"`
+	MinOverlap *float64 `yaml:"min_overlap" share:"whole" doc:"least mean overlap of the confidence intervals of a regression before and after masking, 0 to 1, of all regressions; needs assess.intruder.utility.regressions and all records in the sample"`
 
-	MaxAttributeDisclosure *float64 `yaml:"max_attribute_disclosure" share:"whole" doc:"greatest share, 0 to 1, by which values of synthetic columns may be guessed more often of records that their models were fitted to than of those that were set aside, at two standard errors; needs assess.intruder.attribute and all records in the sample"`
+	MaxAttributeDisclosure *float64 `yaml:"max_attribute_disclosure" share:"whole" doc:"how much more often, 0 to 1, values of synthetic columns may be guessed correctly for records that the models were fitted to than for held-out ones (difference of the shares, plus two standard errors); needs assess.intruder.attribute and all records in the sample"`
 }
 
 // Verdict is the gate's result for a release.

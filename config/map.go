@@ -16,7 +16,7 @@ import (
 // Map says what an R-U confidentiality map runs over. A run ignores it.
 type Map struct {
 	Column     string     `yaml:"column" doc:"the column whose risk and utility are mapped; may be left out where one numeric column is masked"`
-	Categories []string   `yaml:"categories" doc:"instead of column: categorical keys that are masked; utility is then what their released categories tell of the original's, in bits, and risk the probability that a record is found by its categorical keys"`
+	Categories []string   `yaml:"categories" doc:"instead of column: categorical keys that are masked; utility is then the information about the original categories in the released ones, in bits, and risk is the probability that a record is found by its categorical keys"`
 	Vary       Axes       `yaml:"vary" doc:"parameters that run over a range, by path: masks.1.noise.sd; they hold for the configured masks and for every strategy that has such a mask there"`
 	Strategies []Strategy `yaml:"strategies" doc:"other lists of masks that are compared with the configured ones"`
 	By         []string   `yaml:"by" doc:"columns that risk and utility are also given by, one group of records for each combination of their values"`

@@ -18,17 +18,17 @@ import (
 type Pipeline struct {
 	Version    int              `yaml:"version" required:"true" doc:"version of this format; 1"`
 	Name       string           `yaml:"name" doc:"the pipeline's name, for reports and messages; by default the file's name without its extension"`
-	Key        Secret           `yaml:"key" required:"true" doc:"where the release key is kept: 32 bytes in base64, as sdlfilter keygen makes them; there is no default key"`
+	Key        Secret           `yaml:"key" required:"true" doc:"where the release key is stored: 32 bytes in base64, as sdlfilter keygen makes them; there is no default key"`
 	Identity   []string         `yaml:"identity" doc:"columns that identify a respondent: the same value of the same respondent is then masked alike in every release made with this key; by default a record's place in its file is its identity"`
-	Source     Source           `yaml:"source" required:"true" doc:"what is read; exactly one"`
+	Source     Source           `yaml:"source" required:"true" doc:"the source; exactly one"`
 	Place      *Place           `yaml:"place" doc:"the columns that hold the place of a record in the whole, where the source is one of several parts of it; by default a record's place is that in its file"` // nil where none is given
-	Shard      *bool            `yaml:"shard" doc:"true: this run is one of several, each of which masks a part of one dataset; it is then refused without place and identity, since the first records of all parts would share their noise. false: it is not, and standard input without them is no cause for a warning"`
+	Shard      *bool            `yaml:"shard" doc:"true: this run is one of several, each of which masks a part of one dataset; without place and identity it is refused, because the first records of all parts would share their noise. false: this run masks the whole dataset, and standard input without place and identity causes no warning"`
 	Columns    Columns          `yaml:"columns" required:"true" doc:"the columns that may be released, and what they are, by name; nothing else leaves"`
 	Unlisted   string           `yaml:"unlisted" default:"fail" enum:"fail,drop" doc:"what becomes of a column of the source that is not listed: fail (default) ends the run at its start, drop leaves the column out"`
 	Profile    string           `yaml:"profile" doc:"a file made by sdlfilter profile: the standard deviations that percentages refer to and the decimals of columns, for sources that can be read only once"`
 	Masks      []transform.Spec `yaml:"masks" doc:"the masks, in the order in which they apply"`
 	Window     Window           `yaml:"window" doc:"the stretch of records within which swap seeks partners"`
-	Sink       Sink             `yaml:"sink" required:"true" doc:"what is written; exactly one"`
+	Sink       Sink             `yaml:"sink" required:"true" doc:"the sink; exactly one"`
 	Assess     Assess           `yaml:"assess" doc:"how risk and utility are measured"`
 	Gate       Gate             `yaml:"gate" doc:"what must hold for the release to be published"`
 	Quarantine Quarantine       `yaml:"quarantine" doc:"where places and reasons of records that could not be masked are written; never a value"`
@@ -108,7 +108,7 @@ type Every struct {
 type Emit struct {
 	JSONL string     `yaml:"jsonl" choice:"true" doc:"a file of JSON lines, readable by its owner alone"`
 	Log   string     `yaml:"log" choice:"true" enum:"debug,info" doc:"the program's log, at the given level"`
-	Kafka *EmitTopic `yaml:"kafka" choice:"true" doc:"a topic, on the sink's brokers or, where that is no kafka, on the source's; on a stream in the same transaction as the records"`
+	Kafka *EmitTopic `yaml:"kafka" choice:"true" doc:"a topic, on the sink's brokers or, if the sink is not kafka, on the source's; on a stream in the same transaction as the records"`
 }
 
 // EmitTopic is a topic that snapshots go to.
@@ -124,7 +124,7 @@ type Gate struct {
 
 	AllowUnchanged *float64 `yaml:"allow_unchanged" share:"whole" doc:"share of a column's released values, 0 to 1, that may be equal to the original where that is more than the masks' own law explains; without it such a release is refused. A rule with max_unchanged says it for one column"`
 
-	MaxQuarantined *float64 `yaml:"max_quarantined" share:"whole" doc:"of a file job: greatest share of the records that may go to quarantine, 0 to 1; by default 1%. A source of which no record is left is refused in any case"`
+	MaxQuarantined *float64 `yaml:"max_quarantined" share:"whole" doc:"of a file job: greatest share of the records that may go to quarantine, 0 to 1; by default 1%. If no record is left, the release is refused in any case"`
 
 	given bool // whether the file has one
 }
@@ -150,7 +150,7 @@ type HoldTopic struct {
 // field is not empty.
 type Quarantine struct {
 	JSONL string           `yaml:"jsonl" choice:"true" doc:"a file of JSON lines with the place and the reason of each record, readable by its owner alone"`
-	Kafka *QuarantineTopic `yaml:"kafka" choice:"true" doc:"a topic, on the sink's brokers or, where that is no kafka, on the source's; on a stream in the same transaction as the records"`
+	Kafka *QuarantineTopic `yaml:"kafka" choice:"true" doc:"a topic, on the sink's brokers or, if the sink is not kafka, on the source's; on a stream in the same transaction as the records"`
 }
 
 // QuarantineTopic is a topic that places and reasons go to.
@@ -164,7 +164,7 @@ type Report struct {
 	HTML    string   `yaml:"html" doc:"the report for people, readable by its owner alone; beside it appears .public.html with what publish allows"`
 	Board   string   `yaml:"board" doc:"one page (HTML) for the release board, to be printed on A4 or letter and signed, readable by its owner alone: verdict, figures, rules, what was done, what remains, digest of the release"`
 	Map     string   `yaml:"map" doc:"a map.json that sdlfilter map --out has made: the HTML report draws its strategies as curves behind the release's points"`
-	Publish []string `yaml:"publish" doc:"parameters of masks that data users may be told, by name: sd, rate, …"`
+	Publish []string `yaml:"publish" doc:"names of the masks' parameters that are published for data users: sd, rate, …"`
 }
 
 // Duration is a length of time, written as 30s, 1m30s, 500ms.

@@ -32,7 +32,7 @@ type Tabulation struct {
 	Gate        TableGate     `yaml:"gate" doc:"what must hold for the tables to be published; that nothing is disclosed and that every range is as wide as its rule asks always does"`
 	Sink        Sink          `yaml:"sink" required:"true" doc:"the public tables, one row a cell: table, codes, value, status; exactly one"`
 	SDMX        *SDMX         `yaml:"sdmx" doc:"the public tables as SDMX-CSV 2.0, for sink csv: with the structure that they are of, and codes of status"`
-	Report      TabulationOut `yaml:"report" doc:"what is said of the tables beside them"`
+	Report      TabulationOut `yaml:"report" doc:"notes about the tables"`
 
 	// Warnings is what the user should know of and no error.
 	Warnings []string `yaml:"-"`
@@ -79,16 +79,16 @@ func (v *Variable) Leaf() string {
 
 // Table is one cross-classification and what becomes of it.
 type Table struct {
-	Name     string    `yaml:"name" required:"true" doc:"the table's name, in the column table of what is published"`
-	Rows     []string  `yaml:"rows" required:"true" doc:"the variables, in the order of the columns of what is published"`
+	Name     string    `yaml:"name" required:"true" doc:"the table's name, in the column table of the published file"`
+	Rows     []string  `yaml:"rows" required:"true" doc:"the variables, in the order of the columns of the published file"`
 	Value    string    `yaml:"value" doc:"the numeric column that is added up; without it records are counted"`
 	Weight   string    `yaml:"weight" doc:"the column of sampling weights, each at least 1"`
 	Decimals *int      `yaml:"decimals" doc:"decimals that contributions are rounded to before they are added up, 0 to 9; by default those of the column's type or, of floats, as many as the values have; 0 for counts"`
-	Absolute bool      `yaml:"absolute" doc:"rules look at contributions without their signs; must be said where some are negative"`
+	Absolute bool      `yaml:"absolute" doc:"rules use the absolute values of contributions; must be given if some are negative"`
 	Unsafe   []Unsafe  `yaml:"unsafe" doc:"the rules: a cell that breaks one of them may not be published by itself"`
 	Zeros    string    `yaml:"zeros" default:"safe" enum:"safe,unsafe" doc:"of a value: whether a cell of value 0 that has contributors may be published (default safe)"`
 	Interval *Interval `yaml:"interval" doc:"how far the range of what can be inferred must reach above and below the value, for rules without a formula of their own (threshold, request, zeros, apriori); by default the threshold itself for counts, 30 % of the value else"`
-	Apriori  string    `yaml:"apriori" doc:"a CSV file of what is known of cells beforehand: a column for each variable, as (safe, unsafe, published), and if wished up and down (protection of an unsafe cell) and cost"`
+	Apriori  string    `yaml:"apriori" doc:"a CSV file of cells that are decided beforehand: a column for each variable, as (safe, unsafe, published), and optionally up and down (protection of an unsafe cell) and cost"`
 	Protect  Protect   `yaml:"protect" required:"true" doc:"how unsafe cells are protected; exactly one"`
 }
 
@@ -110,23 +110,23 @@ type Interval struct {
 
 // Protect is how the unsafe cells of a table are protected; one field is not nil.
 type Protect struct {
-	Suppress *Suppress    `yaml:"suppress" choice:"true" doc:"unsafe cells are held back, and others with them, so that none can be computed or estimated too closely"`
-	CellKey  *CellKey     `yaml:"cell_key" choice:"true" doc:"every count is changed a little, the same contributors always alike; needs key and identity, and totals are not the sums of what is published"`
+	Suppress *Suppress    `yaml:"suppress" choice:"true" doc:"unsafe cells are held back, and as many others as are needed so that no unsafe cell can be computed or estimated too closely"`
+	CellKey  *CellKey     `yaml:"cell_key" choice:"true" doc:"every count is changed a little, always in the same way for the same contributors; needs key and identity, and totals are not the sums of the published cells"`
 	Round    *Rounding    `yaml:"round" choice:"true" doc:"every count becomes a multiple of a base, or the small ones become 0 or the base"`
 	Simulate *Simulate    `yaml:"simulate" choice:"true" doc:"a table is drawn anew from all that have the same counts by one variable and by all others together"`
 	Markov   *Markov      `yaml:"markov" choice:"true" doc:"records change places at random in squares of four cells, so that the counts by one variable and by all others together stay, and every count keeps its expectation; needs key and identity"`
 	Swap     *TableSwap   `yaml:"swap" choice:"true" doc:"records of pairs of codes of one variable exchange all else, a share of them drawn at random, so that the counts by this variable and by all others together stay; needs key and identity"`
-	Sample   *TableSample `yaml:"sample" choice:"true" doc:"the counts of a sample of the records, times the number of records of which one is drawn; needs key and identity"`
+	Sample   *TableSample `yaml:"sample" choice:"true" doc:"the counts of a sample of the records, times one_in; needs key and identity"`
 	None     *NoMethod    `yaml:"none" choice:"true" doc:"nothing is held back: the table is refused where a cell is unsafe"`
 }
 
 // Suppress are the parameters of cell suppression.
 type Suppress struct {
 	Cost        string `yaml:"cost" default:"unit" enum:"unit,value,log" doc:"what it costs to hold a cell back: unit (default) 1 each, value its value, log the logarithm of 1 + its value; the cost column of apriori outweighs it"`
-	Zeros       string `yaml:"zeros" default:"never" enum:"never,may" doc:"whether a safe cell of value 0 may be held back for others (default never; it is then taken to be known that none is)"`
+	Zeros       string `yaml:"zeros" default:"never" enum:"never,may" doc:"whether a safe cell of value 0 may be held back to protect others (default never; the audit then assumes that everybody knows this)"`
 	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents who are alone in a cell, and so know its value; ignore: against outsiders alone"`
 
-	Patience Duration `yaml:"patience" doc:"how long to look for cells to publish after all, 30s: what was not tried until then stays held back, which protects no less, but another run may hold other cells back; by default until there is none"`
+	Patience Duration `yaml:"patience" doc:"how long to search for cells that need not be held back, 30s: cells that were not tried by then stay held back. This protects no less, but another run may hold back other cells; by default without limit"`
 }
 
 // CellKey are the parameters of perturbation by cell keys.
@@ -207,15 +207,15 @@ type TableRule struct {
 	MinRange      string   `yaml:"min_range" choice:"true" enum:"rule" doc:"rule: what can be inferred of every unsafe cell reaches as far as its rule asks"`
 	MinEfficiency *float64 `yaml:"min_efficiency" choice:"true" share:"whole" doc:"least share of the cells with contributors that are published with their value, 0 to 1"`
 	MaxRisk       *float64 `yaml:"max_risk" choice:"true" doc:"greatest 1/entropy of what an intruder believes of an unsafe cell, above 0: 1/ln 3 = 0.91 is that of three values of the same probability"`
-	MinUtility    *float64 `yaml:"min_utility" choice:"true" doc:"least 1/mean squared error of the cells with contributors, above 0; what is held back is taken to be in the middle of its range"`
+	MinUtility    *float64 `yaml:"min_utility" choice:"true" doc:"least 1/mean squared error of the cells with contributors, above 0; a cell that is held back is estimated by the middle of its range"`
 }
 
 // TabulationOut names the files that say what was done.
 type TabulationOut struct {
 	JSON  string `yaml:"json" doc:"the report for programs, readable by its owner alone; beside it appears .public.json"`
-	HTML  string `yaml:"html" doc:"the tables as people read them, with every value and range, readable by its owner alone; beside it appears .public.html, with what is published"`
+	HTML  string `yaml:"html" doc:"the tables as a page, with every value and range, readable only by its owner; beside it appears .public.html, with the published cells"`
 	Cells string `yaml:"cells" doc:"a CSV file with a row a cell, readable by its owner alone: true value, contributors, status, the rule that it breaks, the range asked for and the range that can be inferred"`
-	JJ    string `yaml:"jj" doc:"all cells with their sums in the format JJ, for other tools of cell suppression, readable by its owner alone: value, cost, status, bounds and protection levels; for tables of one value that are protected by suppress or none"`
+	JJ    string `yaml:"jj" doc:"all cells with their sums in the format JJ, for other tools of cell suppression, readable only by its owner: value, cost, status, bounds and protection levels; for tables of one value that are protected by suppress or none"`
 }
 
 var tabulationRoot = sync.OnceValue(func() *form.Form { return dialect().Of(reflect.TypeFor[Tabulation]()) })

@@ -10,12 +10,12 @@ import (
 
 // MapSimulate are values of the parameters of Simulate.
 type MapSimulate struct {
-	Variable []string `yaml:"variable" doc:"variables that records exchange; that of the tables, else the first of rows, where it is left out"`
+	Variable []string `yaml:"variable" doc:"variables that records exchange; by default the variable of the tables, or else the first of rows"`
 }
 
 // MapMarkov are values of the parameters of Markov.
 type MapMarkov struct {
-	Variable []string  `yaml:"variable" doc:"variables that records exchange; that of the tables, else the first of rows, where it is left out"`
+	Variable []string  `yaml:"variable" doc:"variables that records exchange; by default the variable of the tables, or else the first of rows"`
 	Theta    []float64 `yaml:"theta" required:"true" doc:"probabilities of a change, each above 0 and at most 1"`
 }
 

@@ -17,13 +17,13 @@ import (
 // TableMap says what an R-U confidentiality map of tables compares. sdlfilter tables
 // ignores it.
 type TableMap struct {
-	Table   string      `yaml:"table" doc:"a table; what is compared protects it and the tables of the same value. May be left out where all tables are of one value"`
+	Table   string      `yaml:"table" doc:"a table; the compared methods protect it and all tables of the same value. Optional if all tables have one value"`
 	Methods []MapMethod `yaml:"methods" doc:"methods and what their parameters run over, each combination a point; without it all methods that these tables can have, with a few values each"`
 }
 
 // MapMethod is one method with the values of its parameters; one field is not nil.
 type MapMethod struct {
-	Suppress *MapSuppress `yaml:"suppress" choice:"true" doc:"cell suppression; what is not named is as the tables have it"`
+	Suppress *MapSuppress `yaml:"suppress" choice:"true" doc:"cell suppression; fields that are not given are those of the tables"`
 	Round    *MapRound    `yaml:"round" choice:"true" doc:"rounding, of counts"`
 	CellKey  *MapCellKey  `yaml:"cell_key" choice:"true" doc:"perturbation by cell keys, of counts"`
 	Simulate *MapSimulate `yaml:"simulate" choice:"true" doc:"tables drawn anew, of counts"`
@@ -42,15 +42,15 @@ type MapSuppress struct {
 // MapRound are values of the parameters of Rounding.
 type MapRound struct {
 	Base []int    `yaml:"base" required:"true" doc:"bases, each at least 2"`
-	Mode []string `yaml:"mode" doc:"of controlled, small, random, nearest; controlled where it is left out"`
+	Mode []string `yaml:"mode" doc:"of controlled, small, random, nearest; by default controlled"`
 }
 
 // MapCellKey are values of the parameters of CellKey. A variance that a max does not
 // allow is left out with it.
 type MapCellKey struct {
-	Max      []int     `yaml:"max" doc:"greatest changes; 3 where it is left out"`
-	Variance []float64 `yaml:"variance" doc:"variances of the change; 1.5 where it is left out"`
-	Least    []int     `yaml:"least" doc:"least counts above 0 that are published; 0 where it is left out"`
+	Max      []int     `yaml:"max" doc:"greatest changes; by default 3"`
+	Variance []float64 `yaml:"variance" doc:"variances of the change; by default 1.5"`
+	Least    []int     `yaml:"least" doc:"least counts above 0 that are published; by default 0"`
 }
 
 // TableCandidate is one way to protect the tables of one value.

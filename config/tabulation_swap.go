@@ -11,7 +11,7 @@ import (
 
 // TableSwap are the parameters of swapping in a table.
 type TableSwap struct {
-	Variable string   `yaml:"variable" doc:"the variable whose codes are paired, records of which exchange all else: the counts by it stay, and so do those by all others together; by default the first of rows"`
+	Variable string   `yaml:"variable" doc:"the variable whose codes are paired; records of two paired codes exchange them. The counts by this variable alone do not change, nor the counts by all others together; by default the first of rows"`
 	Match    []string `yaml:"match" doc:"variables in which both records of an exchange are alike: the counts by these and the first one together stay as well"`
 	Rate     float64  `yaml:"rate" required:"true" doc:"the share of the records of the smaller of two codes, within match, that are exchanged for as many of the other; above 0, at most 1"`
 
@@ -20,7 +20,7 @@ type TableSwap struct {
 
 // MapSwap are values of the parameters of TableSwap.
 type MapSwap struct {
-	Variable []string  `yaml:"variable" doc:"variables whose codes are paired; that of the tables, else the first of rows, where it is left out"`
+	Variable []string  `yaml:"variable" doc:"variables whose codes are paired; by default the variable of the tables, or else the first of rows"`
 	Match    []string  `yaml:"match" doc:"variables in which both records of an exchange are alike, at every point"`
 	Rate     []float64 `yaml:"rate" required:"true" doc:"shares of records that are exchanged, each above 0 and at most 1"`
 }

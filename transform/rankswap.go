@@ -15,8 +15,8 @@ import (
 type RankSwap struct {
 	Columns []string `yaml:"columns" doc:"the columns to mask, each by itself"`
 	P       *float64 `yaml:"p" share:"whole" doc:"values are exchanged with others at most this share of the records away in rank: 5% or 0.05"`
-	Bottom  *float64 `yaml:"bottom" share:"whole" doc:"this share of the records, those of least value, take their mean and are not exchanged; 0 (default): none"`
-	Top     *float64 `yaml:"top" share:"whole" doc:"likewise those of greatest value"`
+	Bottom  *float64 `yaml:"bottom" share:"whole" doc:"this share of the records, those with the least values, get their mean and are not exchanged; default 0"`
+	Top     *float64 `yaml:"top" share:"whole" doc:"the same for the greatest values"`
 }
 
 // Check implements Params.

@@ -22,7 +22,7 @@ import (
 type Sample struct {
 	Rate  *float64           `yaml:"rate" share:"whole" doc:"the probability with which a record is released; with rates, that of the strata which they do not list"`
 	By    string             `yaml:"by" doc:"the column whose categories are the strata of rates"`
-	Rates map[string]float64 `yaml:"rates" doc:"with by: the probability of each stratum, by category; without rate a record of another stratum, or of none, goes to quarantine"`
+	Rates map[string]float64 `yaml:"rates" doc:"with by: the probability of each stratum, by category; without rate, a record without a stratum, or with one that is not listed, goes to quarantine"`
 }
 
 // Check implements Params.

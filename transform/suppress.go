@@ -20,7 +20,7 @@ type Suppress struct {
 	Keys       []string           `yaml:"keys" doc:"the key columns, whose cells are set missing"`
 	K          *int               `yaml:"k" doc:"k, the least number of records with a combination of the keys"`
 	Importance map[string]float64 `yaml:"importance" doc:"what a missing cell of a key costs, 1 by default: of each record the cells of least cost are set missing"`
-	Missing    string             `yaml:"missing" doc:"none (default): in counting to k a missing cell is no value, so that k holds whatever weight (alpha) is given to missing cells; any: it may be any value, which takes fewer cells and leaves rare records complete where those of others could be the same" enum:"none,any"`
+	Missing    string             `yaml:"missing" doc:"none (default): when records are counted, a missing cell matches no value, so that k holds for any weight (alpha) of missing cells; any: a missing cell matches every value, which needs fewer missing cells and leaves rare records complete if incomplete ones could be the same" enum:"none,any"`
 	MaxShare   *float64           `yaml:"max_share" share:"whole" doc:"the greatest share of a key's values that may be set missing; beyond it nothing is released"`
 }
 

@@ -22,13 +22,13 @@ import (
 // for which Reiter and Kinney (2012) have shown the rule of combination.
 type Synthesise struct {
 	Columns []string `yaml:"columns" doc:"the columns to synthesise, in this order: each is drawn given those before it"`
-	On      []string `yaml:"on" doc:"columns that stay, numbers or named in categories, and that all are drawn given; none: records are those of nobody"`
+	On      []string `yaml:"on" doc:"columns that are not masked, numbers or named in categories, on which all models depend; without them the records are those of no person"`
 	By      []string `yaml:"by" doc:"strata: a model for each combination of values of these columns"`
 	// Categories are numbers or texts.
 	Categories []string `yaml:"categories" doc:"those of columns and on whose numbers or texts are categories: drawn by logistic regression, and one effect for each in the models of others"`
 	Method     string   `yaml:"method" doc:"parametric (default): linear and logistic regressions; normal: the same with normal residuals and a mean that is drawn; cart: draws from the leaves of trees, those of numbers smoothed" enum:"parametric,normal,cart"`
-	Leaf       *int     `yaml:"leaf" doc:"with cart, the least number of records in a leaf, from 5; 10 where it is not given"`
-	HeldOut    *float64 `yaml:"held_out" share:"whole" doc:"the share of records, from 0.01 to 0.5, by a keyed draw, that models are not fitted to, so that assess.intruder.attribute can tell what the release says of those that they are; none where it is not given"`
+	Leaf       *int     `yaml:"leaf" doc:"with cart, the least number of records in a leaf, from 5; by default 10"`
+	HeldOut    *float64 `yaml:"held_out" share:"whole" doc:"the share of records, from 0.01 to 0.5, drawn with the key, that are not used to fit the models, so that assess.intruder.attribute can measure what the release discloses about the others; by default 0"`
 	Copy       *int     `yaml:"copy" doc:"the number of this synthetic copy, from 1 (default): each number is a release with draws of its own"`
 	Copies     *int     `yaml:"copies" doc:"the number of synthetic copies that one run releases, from 2, each with draws of its own and in a file of its own: the sink's path has {copy} where its number goes"`
 }

@@ -9,7 +9,7 @@ import (
 
 // Copy is one of several releases that a run has made of the same data.
 type Copy struct {
-	Number   int          `json:"number" doc:"from 1: what stands for {copy} in the release's path"`
+	Number   int          `json:"number" doc:"from 1: the number in place of {copy} in the release's path"`
 	Records  int64        `json:"records" doc:"records released"`
 	Passed   bool         `json:"passed" doc:"whether the gate lets this copy pass; all of them are published or none"`
 	Withheld string       `json:"withheld,omitempty" doc:"which rules do not hold for this copy"`

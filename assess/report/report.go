@@ -35,13 +35,13 @@ type Report struct {
 	Correlation  assess.Correlation `json:"correlation"`
 	Masks        []Mask             `json:"masks"`
 	Gate         assess.Verdict     `json:"gate"`
-	Attack       *attack.Result     `json:"attack,omitempty" doc:"whether a respondent can be found again; absent where nobody was sought"` // whether respondents can be found again
+	Attack       *attack.Result     `json:"attack,omitempty" doc:"whether respondents can be found again; absent if this was not measured"` // whether respondents can be found again
 	Sampled      *Sampling          `json:"sampled,omitempty" doc:"what is exact and what is sampled"`
 	Warnings     []string           `json:"warnings,omitempty" doc:"what the steward should know before the release is used"`
-	Withheld     string             `json:"withheld,omitempty" doc:"why the release was withheld; absent where it was not"` // why the release was withheld; empty: it was not
-	Loosened     []Loosened         `json:"loosened,omitempty"`                                                             // settings that let more out than the configuration file does
-	Stopped      *Stopped           `json:"stopped,omitempty"`                                                              // of a stream that its gate has ended: what left and what did not
-	Release      *Release           `json:"release,omitempty"`                                                              // the files that this is about
+	Withheld     string             `json:"withheld,omitempty" doc:"why the release was withheld; absent if it was not"` // why the release was withheld; empty: it was not
+	Loosened     []Loosened         `json:"loosened,omitempty"`                                                          // settings that let more out than the configuration file does
+	Stopped      *Stopped           `json:"stopped,omitempty"`                                                           // of a stream that its gate has ended: what left and what did not
+	Release      *Release           `json:"release,omitempty"`                                                           // the files that this is about
 
 	// Copies are there where a run has made several releases, each with draws of its own;
 	// all else is of the first, or of the first that was refused.
@@ -74,7 +74,7 @@ type Records struct {
 	Read        int64 `json:"read"`
 	Released    int64 `json:"released"`
 	Quarantined int64 `json:"quarantined"`
-	LeftOut     int64 `json:"left_out,omitempty" doc:"records that the pipeline's sample did not draw; absent where there is none"`
+	LeftOut     int64 `json:"left_out,omitempty" doc:"records that the sample mask did not draw; absent if there is no such mask"`
 	// MaxQuarantined is nil where losses are not judged: of streams, snapshots and releases
 	// made elsewhere.
 	MaxQuarantined *assess.Float `json:"max_quarantined,omitempty" doc:"the share of records in quarantine from above which the release is withheld, stated or by default; absent where losses are not judged"`

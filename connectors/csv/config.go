@@ -22,12 +22,12 @@ type SourceConfig struct {
 	Delimiter string            `yaml:"delimiter" doc:"what separates fields, one character; default a comma, for .tsv a tab"`
 	Quote     string            `yaml:"quote" doc:"what encloses fields, one character; default a double quote"`
 	Header    *bool             `yaml:"header" doc:"whether the first record names the columns; default true"`
-	Names     []string          `yaml:"names" doc:"the columns' names where there is no header; default c1, c2, …"`
-	Nulls     []string          `yaml:"nulls" doc:"what stands for no value when not in quotes; default the empty field"`
-	NA        []string          `yaml:"na" doc:"the same as nulls, as users of R know it; the empty field stands for no value besides"`
+	Names     []string          `yaml:"names" doc:"the columns' names if there is no header; default c1, c2, …"`
+	Nulls     []string          `yaml:"nulls" doc:"the text, not in quotes, that means a missing value; default the empty field"`
+	NA        []string          `yaml:"na" doc:"the same as nulls, under the name that R uses; the empty field is a missing value too"`
 	Encoding  string            `yaml:"encoding" doc:"the text's character encoding, such as windows-1252 or utf-16; default UTF-8. What is written is UTF-8"`
-	Decimal   string            `yaml:"decimal" doc:"what stands before decimals, a point (default) or a comma"`
-	Thousands string            `yaml:"thousands" doc:"what stands between groups of three digits, one character; by default digits are not grouped"`
+	Decimal   string            `yaml:"decimal" doc:"the decimal sign, a point (default) or a comma"`
+	Thousands string            `yaml:"thousands" doc:"the character between groups of three digits; by default digits are not grouped"`
 	Types     map[string]string `yaml:"types" doc:"types of columns, declared instead of inferred: int64, float64, string, bool, date, timestamp, timestamptz, decimal(p,s)"`
 
 	// Stdin is read for the path -; nil: os.Stdin.
@@ -42,10 +42,10 @@ type SinkConfig struct {
 	Path        string  `yaml:"path" doc:"a file, a folder, or - for stdout; .gz and .zst are compressed"`
 	Delimiter   string  `yaml:"delimiter" doc:"what separates fields, one character; default as the source has it where that is CSV, else a comma"`
 	Header      *bool   `yaml:"header" doc:"whether the first record names the columns; default as the source has it where that is CSV, else true"`
-	Nulls       *string `yaml:"nulls" doc:"what is written for no value; default the first of the source's where that is CSV, else nothing"`
+	Nulls       *string `yaml:"nulls" doc:"the text for a missing value; by default the first one of a CSV source, else the empty field"`
 	Quoting     string  `yaml:"quoting" doc:"minimal: only where needed (default), untouched fields as they came; all: every field that is not null"`
 	LineEnding  string  `yaml:"line_ending" doc:"lf or crlf; default as each record came where the source is CSV, else lf"`
-	Decimal     string  `yaml:"decimal" doc:"what stands before decimals, a point or a comma; default as the source has it where that is CSV, else a point"`
+	Decimal     string  `yaml:"decimal" doc:"the decimal sign, a point or a comma; by default that of a CSV source, else a point"`
 	Compression string  `yaml:"compression" doc:"none, gzip or zstd; default by the path's extension"`
 
 	// Stdout is written for the path -; nil: os.Stdout.

@@ -34,7 +34,7 @@ type TLS struct {
 	CA         string `yaml:"ca" doc:"a PEM file of the certificate authorities that are trusted; by default the system's"`
 	Cert       string `yaml:"cert" doc:"a PEM file of the client's certificate, for mutual TLS"`
 	Key        string `yaml:"key" doc:"a PEM file of the client's private key"`
-	ServerName string `yaml:"server_name" doc:"the name that the brokers' certificate must hold, where it is not that of their address"`
+	ServerName string `yaml:"server_name" doc:"the name that the brokers' certificate must contain, if it is not the name in their address"`
 }
 
 // SASL is how the client proves who it is.
@@ -85,7 +85,7 @@ type SourceConfig struct {
 	Group      string           `yaml:"group" doc:"the consumer group, which remembers what has been read; by default sdlfilter-NAME with the pipeline's name"`
 	Instance   string           `yaml:"instance" doc:"a name that is this instance's alone within the group, the same after a restart: it then takes up its partitions at once instead of after a timeout"`
 	Start      string           `yaml:"start" default:"earliest" doc:"where to begin where the group has no offset yet: earliest (default), latest, or a time such as 2026-01-31T00:00:00Z"`
-	Until      string           `yaml:"until" enum:"latest" doc:"latest: read what is there at the start, then finish as a file job does; by default the stream has no end"`
+	Until      string           `yaml:"until" enum:"latest" doc:"latest: read the records that exist at the start, then finish like a file job; by default the stream has no end"`
 	Format     Format           `yaml:"format" doc:"the format of the messages; by default json"`
 	Registry   *registry.Config `yaml:"registry" doc:"the schema registry, for avro and protobuf"`
 

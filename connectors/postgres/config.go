@@ -37,7 +37,7 @@ type SourceConfig struct {
 // SinkConfig describes the table that is written.
 type SinkConfig struct {
 	Connection `yaml:",inline"`
-	Table      string `yaml:"table" required:"true" doc:"the table of the release: released, or open.released; one that is there is replaced as a whole when the gate has passed, and whoever may read it may read the new one"`
+	Table      string `yaml:"table" required:"true" doc:"the table of the release: released, or open.released; an existing table of this name is replaced as a whole after the gate has passed, and users with the right to read it may read the new one"`
 }
 
 var (
