@@ -126,6 +126,7 @@ type Suppress struct {
 	Zeros       string `yaml:"zeros" default:"never" enum:"never,may" doc:"whether a safe cell of value 0 may be held back to protect others (default never; the audit then assumes that everybody knows this)"`
 	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents who are alone in a cell, and so know its value; ignore: against outsiders alone"`
 
+	Effort   string   `yaml:"effort" default:"usual" enum:"usual,optimal" doc:"usual (default): a quick search for cheap cells to hold back; optimal: also searches for the cheapest ones, in sets of tables with at most 3,000 cells together, and the report says how far from the cheapest the result can be at most"`
 	Patience Duration `yaml:"patience" doc:"how long to search for cells that need not be held back, 30s: cells that were not tried by then stay held back. This protects no less, but another run may hold back other cells; by default without limit"`
 }
 

@@ -188,7 +188,7 @@ func (c *candidates) method(m MapMethod) {
 // suppress crosses the values of the parameters of suppression with what the tables have
 // of it.
 func (c *candidates) suppress(m *MapSuppress) {
-	base := Suppress{Cost: "unit", Zeros: "never", Respondents: c.table.Protect.respondents()}
+	base := Suppress{Cost: "unit", Zeros: "never", Respondents: c.table.Protect.respondents(), Effort: "usual"}
 	if c.table.Protect.Suppress != nil {
 		base = *c.table.Protect.Suppress
 	}
@@ -257,6 +257,9 @@ func (p *Protect) flow() string {
 		text := "{suppress: {cost: " + s.Cost
 		if s.Zeros != "never" {
 			text += ", zeros: " + s.Zeros
+		}
+		if s.Effort == "optimal" {
+			text += ", effort: optimal"
 		}
 		if s.Patience > 0 {
 			text += ", patience: " + time.Duration(s.Patience).String()

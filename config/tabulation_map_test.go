@@ -178,7 +178,7 @@ func TestProtectionFromOutsideIsNotApplied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := TableCandidate{Protect: Protect{Suppress: &Suppress{Cost: "unit", Zeros: "never", Respondents: "protect"}}}
+	c := TableCandidate{Protect: Protect{Suppress: &Suppress{Cost: "unit", Zeros: "never", Respondents: "protect", Effort: "usual"}}}
 	if out, err := p.Protected(&c); err == nil {
 		t.Errorf("written:\n%s", out)
 	}
@@ -189,7 +189,7 @@ func TestProtectionFromOutsideIsNotApplied(t *testing.T) {
 func TestKeyWithoutUseIsNotLeftBehind(t *testing.T) {
 	const text = "version: 1\nsource: {csv: {path: in.csv}}\nkey: {env: RELEASE_KEY}\nidentity: [id]\nMAP" +
 		"tables: [{name: t, rows: [a], unsafe: [{threshold: 3}], protect: {cell_key: {}}}]\nsink: {csv: {path: out.csv}}\n"
-	c := TableCandidate{Protect: Protect{Suppress: &Suppress{Cost: "unit", Zeros: "never", Respondents: "protect"}}}
+	c := TableCandidate{Protect: Protect{Suppress: &Suppress{Cost: "unit", Zeros: "never", Respondents: "protect", Effort: "usual"}}}
 	for section, want := range map[string]string{"": "map: must be given, map: {} will do", "map: {}\n": ""} {
 		p, err := ParseTabulation("t.yaml", []byte(strings.Replace(text, "MAP", section, 1)), Options{})
 		if err != nil {

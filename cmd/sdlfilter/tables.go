@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 
@@ -118,6 +119,11 @@ func summariseTables(out io.Writer, result *tabling.Result) {
 	for _, f := range rep.Families {
 		for _, words := range f.Refused {
 			fmt.Fprintln(out, words)
+		}
+		if o := f.Optimum; o != nil && o.Proven { // no cost: those of values are values
+			fmt.Fprintf(out, "%s: no cheaper cells to hold back protect as well\n", strings.Join(f.Tables, ", "))
+		} else if o != nil {
+			fmt.Fprintf(out, "%s: other cells to hold back might cost less, by %.0f %% at most\n", strings.Join(f.Tables, ", "), math.Ceil(100*float64(o.Gap)))
 		}
 		if f.CutShort {
 			fmt.Fprintf(out, "%s: the search was cut short (patience); some of the cells held back may need not be\n", strings.Join(f.Tables, ", "))

@@ -68,6 +68,7 @@ func TestTablesCanary(t *testing.T) {
 		{name: "csv", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}"},
 		{name: "jsonl", source: "csv: {path: in.csv}", protect: "suppress: {cost: value}", sink: "jsonl: {path: out/tables.jsonl}"},
 		{name: "parquet", source: "csv: {path: in.csv}", protect: "suppress: {cost: log, respondents: ignore}", sink: "parquet: {path: out/tables.parquet, compression: none}"},
+		{name: "optimal", source: "csv: {path: in.csv}", protect: "suppress: {cost: value, effort: optimal}", sink: "csv: {path: out/tables.csv}"},
 		{name: "cell key", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
 			return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {cell_key: {}}}\nsink", 1)
 		}},

@@ -12,6 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
+	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -64,6 +65,9 @@ func (r *records) families(dimensions map[string]*tables.Dimension, s *survey) (
 			r.wrong("tables", "%s", p.Error())
 		}
 		f.set = set
+		if s := f.table.Protect.Suppress; set != nil && s != nil && s.Effort == "optimal" && set.Cells() > suppress.MaxOptimal {
+			r.wrong(fmt.Sprintf("tables[%d].protect.suppress.effort", f.of[0]), "must be usual for tables of more than %d cells together, got optimal for %d", suppress.MaxOptimal, set.Cells())
+		}
 		r.columnsOf(f, s)
 	}
 	return list, r.check()

@@ -29,6 +29,7 @@ type protected struct {
 	beliefs   func(cell int32) []float64 // then: how probable each count from ranges.Low on is
 	margin    func(cell int32) bool      // of tables in which records change places: whether a cell keeps its value; else nil
 	short     bool                       // the search for cells to publish after all was cut short
+	optimum   *suppress.Optimum          // how cheap a pattern can be; nil where that was not asked for
 	refused   check.Problems             // why there is no pattern at all: cells that cannot be protected
 }
 
@@ -204,7 +205,7 @@ func (p *protected) suppress(costs []float64) error {
 			}
 		}
 	}
-	o := suppress.Options{Own: costs, Zeros: s.Zeros == "may"}
+	o := suppress.Options{Own: costs, Zeros: s.Zeros == "may", Optimal: s.Effort == "optimal"}
 	switch s.Cost {
 	case "value":
 		o.Cost = suppress.Value
@@ -228,6 +229,7 @@ func (p *protected) suppress(costs []float64) error {
 		return nil
 	}
 	p.status, p.ranges, p.verdict, p.insiders, p.short = pattern.Status, pattern.Ranges, pattern.Verdict, pattern.Insiders, pattern.Short
+	p.optimum = pattern.Optimum
 	return nil
 }
 

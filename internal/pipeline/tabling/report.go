@@ -93,15 +93,42 @@ type FamilyReport struct {
 	Steps         int      `json:"steps"`
 	Unsolved      int      `json:"unsolved"`            // ends of ranges that are outer ones: programs that were stopped, or left out
 	CutShort      bool     `json:"cut_short,omitempty"` // patience ended the search: cells may be held back that need not be
+	Optimum       *Optimum `json:"optimum,omitempty"`   // with effort: optimal
 	PatternSHA256 string   `json:"pattern_sha256"`      // of the statuses of all cells, in their order
 	Refused       []string `json:"refused,omitempty"`
+}
+
+// Optimum is how far the cells held back for others are from the cheapest ones.
+type Optimum struct {
+	Cost    assess.Float `json:"cost"`     // of the cells held back for others
+	AtLeast assess.Float `json:"at_least"` // no choice of cells costs less that protects all
+	Proven  bool         `json:"proven"`   // no choice is cheaper
+	Gap     assess.Float `json:"gap"`      // the greatest share of the cost that another choice could save
+	Nodes   int          `json:"nodes"`    // parts of the search
+	Cuts    int          `json:"cuts"`     // inequalities that were found
+}
+
+func (p *protected) optimumReport() *Optimum {
+	o := p.optimum
+	if o == nil {
+		return nil
+	}
+	unit := 1.0
+	if p.costs == nil && p.table.Protect.Suppress.Cost == "value" {
+		unit = p.number(1)
+	}
+	r := &Optimum{Cost: assess.Float(o.Cost * unit), AtLeast: assess.Float(o.AtLeast * unit), Proven: o.Proven(), Nodes: o.Nodes, Cuts: o.Cuts}
+	if !r.Proven {
+		r.Gap = assess.Float(1 - o.AtLeast/o.Cost)
+	}
+	return r
 }
 
 // reportCells is how many cells a list in the report names.
 const reportCells = 1000
 
 func (p *protected) report() FamilyReport {
-	f := FamilyReport{Cells: p.set.Cells(), Sums: p.set.Sums(), CutShort: p.short}
+	f := FamilyReport{Cells: p.set.Cells(), Sums: p.set.Sums(), CutShort: p.short, Optimum: p.optimumReport()}
 	for _, t := range p.set.Tables {
 		f.Tables = append(f.Tables, t.Name)
 	}

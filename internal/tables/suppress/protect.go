@@ -38,6 +38,12 @@ type Options struct {
 	// Patience is how long to look for cells to publish after all; 0: until there is
 	// none. What was not tried until then stays held back, which protects no less.
 	Patience time.Duration
+
+	// Optimal looks for the cheapest pattern, and proves how far from it the one is that it finds:
+	// of small sets (MaxOptimal). Work limits that search, as that of lp.System; 0: some ten
+	// seconds.
+	Optimal bool
+	Work    int64
 }
 
 // Pattern is a choice of cells to hold back, audited.
@@ -51,6 +57,8 @@ type Pattern struct {
 	// Insiders lists what respondents could infer too closely; nil where they were not
 	// asked for.
 	Insiders []audit.Insider
+
+	Optimum *Optimum // what was proven; nil where that was not asked for
 
 	Short bool // Patience ended the search: cells may be held back that need not be
 
@@ -87,10 +95,32 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 		return nil, nil, err
 	}
 	pattern := &Pattern{Trials: e.Trials, Programs: e.Programs, Short: e.short}
+	if o.Optimal {
+		if e, err = pattern.improve(q, p, o, e); err != nil {
+			return nil, nil, err
+		}
+	}
 	if err := pattern.audit(q, p, e, o.Knower); err != nil {
 		return nil, nil, err
 	}
 	return pattern, nil, nil
+}
+
+// improve puts the cheapest pattern that is found in place of that of an engine.
+func (pt *Pattern) improve(q audit.Question, p *primary.Result, o Options, e *engine) (*engine, error) {
+	hidden, found, err := o.improve(q, p, e.until)
+	if err != nil {
+		return nil, err
+	}
+	pt.Optimum = found
+	if !slices.Equal(hidden, q.Hidden) {
+		copy(q.Hidden, hidden)
+		pt.Short = false
+		if e, _, _, err = newEngine(q, needsOf(p), nil, o.Knower); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
 }
 
 // may reports whether a cell that is no primary one may be held back.

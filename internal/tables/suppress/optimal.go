@@ -1,0 +1,320 @@
+package suppress
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
+)
+
+// Optimum is what a search for the cheapest pattern has proven.
+type Optimum struct {
+	Cost    float64 // of the cells held back for others
+	AtLeast float64 // what no pattern costs less than that protects all
+	Nodes   int     // parts of the search
+	Cuts    int     // inequalities found
+}
+
+// Proven reports whether no pattern is cheaper.
+func (o *Optimum) Proven() bool { return o.Cost <= o.AtLeast+1e-6*(1+math.Abs(o.AtLeast)) }
+
+// MaxOptimal is the number of cells of a set up to which the cheapest pattern is looked for.
+const MaxOptimal = 3000
+
+// optimalWork is the work of a search for the cheapest pattern, the same on every machine: some
+// ten seconds.
+const optimalWork = 6_000_000_000
+
+// optimum looks for the cheapest pattern by branch and cut (Fischetti and Salazar 2001): the
+// cheapest x that meets all inequalities found so far, then more of these from the attacks of
+// intruders that x does not withstand, until there are none; then by halves.
+type optimum struct {
+	*attacks
+	primary    *primary.Result
+	options    Options
+	needs      []need
+	candidates []int32
+	cost       []float64
+	whole      bool // all costs are whole numbers
+	cuts       []cut
+	best       []bool // by candidate
+	least      float64
+	frozen     float64 // the bound when a pattern was refused without a proof; +Inf: none was
+	limit      int64
+	until      time.Time
+	found      Optimum
+}
+
+// improve looks for a cheaper pattern than the one in q.Hidden, and returns the cheapest.
+func (o Options) improve(q audit.Question, p *primary.Result, until time.Time) ([]bool, *Optimum, error) {
+	s := &optimum{primary: p, options: o, needs: needsOf(p), frozen: math.Inf(1), whole: true, until: until, limit: cmp.Or(o.Work, optimalWork)}
+	for cell := range q.Value {
+		if !o.may(q, p, cell) {
+			continue
+		}
+		c := o.CostOf(q, int32(cell))
+		s.candidates, s.cost = append(s.candidates, int32(cell)), append(s.cost, c)
+		s.best = append(s.best, q.Hidden[cell])
+		s.whole = s.whole && c == math.Trunc(c)
+		if q.Hidden[cell] {
+			s.least += c
+		}
+	}
+	var err error
+	if s.attacks, err = newAttacks(q, p.Status, s.candidates, o.Knower); err != nil {
+		return nil, nil, err
+	}
+	if err := s.search(); err != nil {
+		return nil, nil, err
+	}
+	hidden := s.hidden(s.best)
+	s.found.Cost = s.least
+	return hidden, &s.found, nil
+}
+
+// hidden is the pattern of candidates.
+func (o *optimum) hidden(held []bool) []bool {
+	hidden := make([]bool, len(o.q.Value))
+	for c, s := range o.primary.Status {
+		hidden[c] = s == tables.Primary
+	}
+	for i, c := range o.candidates {
+		hidden[c] = held[i]
+	}
+	return hidden
+}
+
+// over reports whether the search has done its work.
+func (o *optimum) over() bool {
+	return o.work >= o.limit || !o.until.IsZero() && !time.Now().Before(o.until)
+}
+
+// better is below what a pattern must cost to be worth finding.
+func (o *optimum) better() float64 {
+	if o.whole {
+		return o.least - 1 + 1e-6
+	}
+	return o.least * (1 - 1e-6)
+}
+
+func (o *optimum) search() error {
+	open := []*node{{bound: 0}}
+	bound := func() float64 { // of what is open
+		b := o.least
+		for _, n := range open {
+			b = min(b, n.bound)
+		}
+		return min(b, o.frozen)
+	}
+	for len(open) > 0 && !o.over() {
+		k := 0
+		for i, n := range open {
+			if n.bound < open[k].bound {
+				k = i
+			}
+		}
+		n := open[k]
+		if n.bound > o.better() {
+			break
+		}
+		o.found.Nodes++
+		x, err := o.tighten(n, bound)
+		if err != nil {
+			return err
+		}
+		if x != nil && o.over() {
+			break // it stays open
+		}
+		open = slices.Delete(open, k, k+1)
+		if x == nil || n.bound > o.better() {
+			continue
+		}
+		i := undecided(x)
+		open = append(open, n.with(i, true, n.bound), n.with(i, false, n.bound))
+	}
+	o.found.AtLeast = min(bound(), o.least)
+	return o.q.Stopped()
+}
+
+// undecided is the candidate that is the nearest to a half.
+func undecided(x []float64) (at int32) {
+	least := 2.0
+	for i, v := range x {
+		if d := math.Abs(v - 0.5); d < least {
+			at, least = int32(i), d
+		}
+	}
+	return at
+}
+
+// tighten adds cuts until x of a node breaks none; nil where there is nothing left in it to look
+// for.
+func (o *optimum) tighten(n *node, bound func() float64) (x []float64, err error) {
+	for round := 0; ; round++ {
+		x, below, err := o.relax(n)
+		if err != nil {
+			return nil, err
+		}
+		n.bound = max(n.bound, below)
+		if x == nil || n.bound > o.better() {
+			return nil, nil
+		}
+		if o.over() {
+			return x, nil
+		}
+		whole := isWhole(x)
+		if !whole && round%roundsBetween == roundsBetween-1 {
+			if err := o.guided(x); err != nil {
+				return nil, err
+			}
+		}
+		o.forget(x)
+		more, err := o.broken(x, whole)
+		if err != nil {
+			return nil, err
+		}
+		if len(more) > 0 {
+			o.found.Cuts += len(more)
+			o.cuts = append(o.cuts, more...)
+			continue
+		}
+		if !whole {
+			return x, o.guided(x)
+		}
+		if ok, err := o.accept(x); err != nil || ok {
+			return nil, err
+		}
+		// Linear programs show that it protects, and no tables of whole numbers were found that do.
+		o.frozen = min(o.frozen, bound())
+		c := cut{}
+		for i, v := range x {
+			if v < 0.5 {
+				c.at, c.by = append(c.at, int32(i)), append(c.by, 1)
+			}
+		}
+		if len(c.at) == 0 {
+			return nil, nil
+		}
+		o.cuts = append(o.cuts, c)
+	}
+}
+
+// roundsBetween is the number of rounds after which a pattern is tried that x suggests.
+const roundsBetween = 8
+
+// broken returns inequalities that x breaks, the cells of one need after the other's.
+func (o *optimum) broken(x []float64, whole bool) (more []cut, err error) {
+	for i := range o.needs {
+		n := &o.needs[i]
+		if n.amount <= 0 {
+			continue
+		}
+		if err := o.q.Stopped(); err != nil {
+			return nil, err
+		}
+		c, reached, err := o.separate(n, -1, x, whole)
+		if err != nil {
+			return nil, err
+		}
+		if c != nil {
+			more = append(more, *c)
+			continue
+		}
+		if o.knower == nil {
+			continue
+		}
+		var asked []int32
+		for _, cell := range reached {
+			k := o.knower[cell]
+			if k < 0 || k == o.knower[n.cell] || slices.Contains(asked, k) {
+				continue
+			}
+			asked = append(asked, k)
+			if c, _, err = o.separate(n, k, x, whole); err != nil {
+				return nil, err
+			}
+			if c != nil {
+				more = append(more, *c)
+				break
+			}
+		}
+	}
+	return more, nil
+}
+
+// forget drops cuts that were far from tight for long: they come again when they are broken.
+func (o *optimum) forget(x []float64) {
+	o.cuts = slices.DeleteFunc(o.cuts, func(c cut) bool { return c.idle > 20 })
+	for k := range o.cuts {
+		c := &o.cuts[k]
+		if c.idle++; c.of(x) <= 1+1e-6 {
+			c.idle = 0
+		}
+	}
+}
+
+func isWhole(x []float64) bool {
+	return !slices.ContainsFunc(x, func(v float64) bool { return math.Abs(v-math.Round(v)) > 1e-6 })
+}
+
+// accept takes the pattern of x where all needs are met in it.
+func (o *optimum) accept(x []float64) (bool, error) {
+	held, cost := make([]bool, len(x)), 0.0
+	for i, v := range x {
+		if held[i] = v > 0.5; held[i] {
+			cost += o.cost[i]
+		}
+	}
+	q := o.q
+	q.Hidden = o.hidden(held)
+	_, _, unmet, err := newEngine(q, needsOf(o.primary), nil, o.options.Knower)
+	if err != nil || len(unmet) > 0 {
+		return false, err
+	}
+	o.take(held, cost)
+	return true, nil
+}
+
+func (o *optimum) take(held []bool, cost float64) {
+	if cost < o.least {
+		o.best, o.least = held, cost
+	}
+}
+
+// guided looks for a pattern as Protect does, where those candidates are published first that x
+// holds back the least.
+func (o *optimum) guided(x []float64) error {
+	q := o.q
+	q.Hidden = o.hidden(make([]bool, len(x)))
+	var some, rest []int32
+	for i, c := range o.candidates {
+		if x[i] > 1e-6 {
+			some = append(some, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	e, open, unmet, err := newEngine(q, needsOf(o.primary), [][]int32{some, rest}, o.options.Knower)
+	if err != nil || len(unmet) > 0 {
+		return err
+	}
+	share := func(c int32) float64 { return x[o.candidate[c]] }
+	slices.SortFunc(open, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(share(a), share(b)), cmp.Compare(o.cost[o.candidate[b]], o.cost[o.candidate[a]]), cmp.Compare(a, b))
+	})
+	if _, err := e.publish(open); err != nil {
+		return err
+	}
+	held, cost := make([]bool, len(x)), 0.0
+	for i, c := range o.candidates {
+		if held[i] = q.Hidden[c]; held[i] {
+			cost += o.cost[i]
+		}
+	}
+	o.take(held, cost)
+	return nil
+}
