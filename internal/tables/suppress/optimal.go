@@ -51,6 +51,19 @@ type optimum struct {
 
 // improve looks for a cheaper pattern than the one in q.Hidden, and returns the cheapest.
 func (o Options) improve(q audit.Question, p *primary.Result, until time.Time) ([]bool, *Optimum, error) {
+	s, err := o.optimum(q, p, until)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.search(); err != nil {
+		return nil, nil, err
+	}
+	s.found.Cost = s.least
+	return s.hidden(s.best), &s.found, nil
+}
+
+// optimum is a search that begins with the pattern in q.Hidden.
+func (o Options) optimum(q audit.Question, p *primary.Result, until time.Time) (*optimum, error) {
 	s := &optimum{primary: p, options: o, needs: needsOf(p), frozen: math.Inf(1), whole: true, until: until, limit: cmp.Or(o.Work, optimalWork)}
 	for cell := range q.Value {
 		if !o.may(q, p, cell) {
@@ -65,15 +78,8 @@ func (o Options) improve(q audit.Question, p *primary.Result, until time.Time) (
 		}
 	}
 	var err error
-	if s.attacks, err = newAttacks(q, p.Status, s.candidates, o.Knower); err != nil {
-		return nil, nil, err
-	}
-	if err := s.search(); err != nil {
-		return nil, nil, err
-	}
-	hidden := s.hidden(s.best)
-	s.found.Cost = s.least
-	return hidden, &s.found, nil
+	s.attacks, err = newAttacks(q, p.Status, s.candidates, o.Knower)
+	return s, err
 }
 
 // hidden is the pattern of candidates.

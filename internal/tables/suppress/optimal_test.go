@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
@@ -135,6 +136,131 @@ func TestOptimaAgainstEveryPattern(t *testing.T) {
 		if tried < 8 || proven < tried*3/4 {
 			t.Errorf("%s: %d tables, %d proven: the test shows little", name, tried, proven)
 		}
+	}
+}
+
+// Every inequality holds for every pattern that protects, by every table there is; and what does
+// not withstand a linear program, held back to the extent of any x, breaks one where x is whole.
+func TestCutsAgainstEveryPattern(t *testing.T) {
+	sets := tabletest.Small(t)
+	cuts, met := 0, 0
+	for _, name := range []string{"line", "3x3", "2x2x2", "4x2", "linked"} {
+		rng := rand.New(rand.NewPCG(9, uint64(len(name))))
+		for tried := 0; tried < 80; {
+			q, p, ok := unsafeTable(t, rng, sets[name], float64(1+rng.IntN(2)))
+			if !ok {
+				continue
+			}
+			tried++
+			q.Upper = make([]float64, len(q.Value)) // so that ends are near
+			o := Options{Knower: make([]int32, len(q.Value))}
+			var candidates []int32
+			for c := range q.Value {
+				q.Upper[c] = q.Value[c] + float64(1+rng.IntN(3))
+				if o.Knower[c] = -1; p.Status[c] == tables.Primary {
+					o.Knower[c] = int32(rng.IntN(3))
+				}
+				if o.may(q, p, c) && len(candidates) < 7 {
+					candidates = append(candidates, int32(c))
+				}
+			}
+			for i := range q.Set.Sums() { // the reference knows those of inner cells alone
+				q.Upper[q.Set.Sum(i).Total] = math.Inf(1)
+			}
+			a, err := newAttacks(q, p.Status, candidates, o.Knower)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range needsOf(p) {
+				for knower := int32(-1); knower < 3; knower++ {
+					if knower == o.Knower[n.cell] || n.amount <= 0 || a.partOf[n.cell] < 0 {
+						continue
+					}
+					whole := rng.IntN(2) == 0
+					x := make([]float64, len(candidates))
+					for i := range x {
+						if x[i] = rng.Float64(); whole {
+							x[i] = math.Round(x[i])
+						}
+					}
+					c, reached, err := a.separate(&n, knower, x, whole)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if c == nil {
+						if met++; whole && reached == nil && a.possible(t, &n, knower) {
+							t.Fatalf("%s: neither an inequality nor a table, x %v, of the table %v", name, x, q.Value)
+						}
+						continue
+					}
+					cuts++
+					if !(c.of(x) < 1) {
+						t.Fatalf("%s: x keeps to the inequality %+v", name, c)
+					}
+					everyPatternKeepsTo(t, q, p, &n, o.Knower, knower, candidates, c)
+				}
+			}
+		}
+	}
+	t.Logf("%d inequalities, %d met", cuts, met)
+	if cuts < 300 || met < 60 {
+		t.Errorf("%d inequalities, %d met: the test shows little", cuts, met)
+	}
+}
+
+// possible reports whether a need is met where everything is held back.
+func (a *attacks) possible(t *testing.T, n *need, knower int32) bool {
+	all := make([]float64, len(a.q.Value))
+	for i := range all {
+		all[i] = 1
+	}
+	_, reached, err := a.separate(n, knower, all, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reached != nil
+}
+
+// everyPatternKeepsTo tries every pattern in which one need is met against a knower.
+func everyPatternKeepsTo(t *testing.T, q audit.Question, p *primary.Result, n *need, knowers []int32, knower int32, candidates []int32, c *cut) {
+	t.Helper()
+	q.Hidden = make([]bool, len(q.Value))
+	x := make([]float64, len(candidates))
+	for held := range 1 << len(candidates) {
+		for k, s := range p.Status {
+			q.Hidden[k] = s == tables.Primary && (knower < 0 || knowers[k] != knower)
+		}
+		for i, k := range candidates {
+			x[i] = float64(held >> i & 1)
+			q.Hidden[k] = x[i] == 1
+		}
+		if c.of(x) >= 1-1e-9 {
+			continue
+		}
+		low, high, _ := tabletest.Enumerated(q)
+		v := q.Value[n.cell]
+		if n.up && high[n.cell] >= v+n.amount || !n.up && low[n.cell] <= v-n.amount {
+			t.Fatalf("a pattern that protects breaks %+v: %b of %v, of the table %v", c, held, candidates, q.Value)
+		}
+	}
+}
+
+// Where a pattern is refused that no linear program speaks against, nothing is proven from there
+// on: here all of them are, since none is asked.
+func TestNothingIsProvenBesideLinearPrograms(t *testing.T) {
+	q, p := load(t, "2d8", 3)
+	protect(t, q, p, Options{})
+	o := Options{Work: 50_000_000}
+	s, err := o.optimum(q, p, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.needs = nil
+	if err := s.search(); err != nil {
+		t.Fatal(err)
+	}
+	if s.found.AtLeast != 0 || len(s.cuts) < 1 || !(s.least > 0) {
+		t.Errorf("%+v, %d cuts, the least cost %v", s.found, len(s.cuts), s.least)
 	}
 }
 
