@@ -135,11 +135,11 @@ func bytesOf(a arrow.Array) (at func(i int) []byte, ok bool) {
 	}
 	switch a.DataType().ID() {
 	case arrow.STRING, arrow.BINARY:
-		offsets := offsetsOf[int32](d)
-		return func(i int) []byte { return textOf(d)[offsets[i]:offsets[i+1]] }, true
+		offsets, text := offsetsOf[int32](d), textOf(d)
+		return func(i int) []byte { return text[offsets[i]:offsets[i+1]] }, true
 	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
-		offsets := offsetsOf[int64](d)
-		return func(i int) []byte { return textOf(d)[offsets[i]:offsets[i+1]] }, true
+		offsets, text := offsetsOf[int64](d), textOf(d)
+		return func(i int) []byte { return text[offsets[i]:offsets[i+1]] }, true
 	}
 	if w := width(a.DataType()); w > 0 {
 		raw := fixed(a, w)

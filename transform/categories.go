@@ -201,11 +201,7 @@ func (k *categoryColumn) lookTexts(dst []int32, a arrow.Array, bytes func(i int)
 			continue
 		}
 		text := bytes(i)
-		slot := len(text)
-		if n := len(text); n > 0 {
-			slot += 7*int(text[0]) + 31*int(text[n-1])
-		}
-		known := &last[slot&63]
+		known := &last[slotOf(text)]
 		if j := *known - 1; j >= 0 && k.from[j] == string(text) {
 			dst[i] = j
 		} else if j, ok := k.texts[string(text)]; ok {

@@ -63,6 +63,71 @@ func BenchmarkCategories(b *testing.B) {
 	}
 }
 
+// PRAM with a matrix in each stratum: the first pass, which counts, and the second. Text in flat arrays and in
+// dictionaries.
+func BenchmarkStrata(b *testing.B) {
+	const n = 65536
+	list := []string{"Wien", "Graz", "Linz", "Salzburg", "Innsbruck"}
+	flat := func(of []string, step int) arrow.Array {
+		text := array.NewStringBuilder(memory.DefaultAllocator)
+		for i := range n {
+			text.Append(of[i*step%len(of)])
+		}
+		return text.NewArray()
+	}
+	coded := func(of []string, step int) arrow.Array {
+		text := array.NewDictionaryBuilder(memory.DefaultAllocator, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}).(*array.BinaryDictionaryBuilder)
+		for i := range n {
+			if err := text.AppendString(of[i*step%len(of)]); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return text.NewArray()
+	}
+	trades := []string{"agriculture", "mining", "manufacturing", "energy", "construction", "trade", "transport"}
+	for name, of := range map[string]func([]string, int) arrow.Array{"flat": flat, "coded": coded} {
+		places, strata := of(list, 7), of(trades, 3)
+		m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.8), Categories: list, Invariant: true, By: []string{"b"}}
+		columns := []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: places.DataType()}}, {Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: strata.DataType()}}}
+		var block microdata.Block
+		filled := func() *microdata.Block {
+			block.Reset(0, 0, n, 2)
+			block.Columns[0].Array, block.Columns[1].Array = places, strata
+			return &block
+		}
+		counted, err := NewFrequencies(m, columns)
+		if err != nil {
+			b.Fatal(err)
+		}
+		count := func() {
+			for _, f := range counted {
+				if err := f.Count(filled()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		b.Run(name+"/count", func(b *testing.B) {
+			b.SetBytes(n)
+			for b.Loop() {
+				count()
+			}
+		})
+		count()
+		chain, err := NewChain([]Spec{mask(m)}, Setup{Key: testKey(b, 5), Columns: columns, Frequencies: counted})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name+"/pram", func(b *testing.B) {
+			b.SetBytes(n)
+			for b.Loop() {
+				if err := chain.Apply(filled()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // Suppression of 1,000,000 records with six keys, of which some thousands of combinations
 // are rare: at most 5 CPU seconds.
 func BenchmarkSuppress1M(b *testing.B) {

@@ -153,6 +153,7 @@ func frequenciesName(m *PRAM, column string) string {
 func (f *Frequencies) Count(b *microdata.Block) error {
 	code := codesOf(&b.Columns[f.column])
 	keys := codersOf(b, f.by)
+	strata := strataOf{of: f.strata}
 	var key []byte
 	for i := range b.N {
 		x := code(i)
@@ -167,8 +168,8 @@ func (f *Frequencies) Count(b *microdata.Block) error {
 			continue
 		}
 		key = keyAt(key[:0], keys, i)
-		s, known := f.strata[string(key)]
-		if !known {
+		s := strata.find(key)
+		if s < 0 {
 			if (len(f.counts)+1)*len(f.categories)*len(f.categories) > mostStrata {
 				return fmt.Errorf("must not have so many strata: each has a matrix of its own, and with %d categories at most %d fit; leave a column of by out, or recode it more coarsely",
 					len(f.categories), mostStrata/len(f.categories)/len(f.categories))
@@ -186,7 +187,7 @@ func (f *Frequencies) Count(b *microdata.Block) error {
 // for one that is missing. They are the same for an array as for what replicates have of it.
 func codesOf(col *microdata.Column) func(i int) float64 {
 	if a := col.OutArray(); a != nil {
-		return func(i int) float64 { return microdata.CodeOf(a, i) }
+		return codesOfArray(a)
 	}
 	v := col.Out()
 	return func(i int) float64 {
@@ -231,15 +232,11 @@ func (f *Frequencies) find(w *work, b *microdata.Block, by []int) ([]int32, erro
 			return nil, errNoStratum
 		}
 	}
-	codes := codersOf(b, by)
+	codes, of := codersOf(b, by), strataOf{of: f.strata}
 	var key []byte
 	for i := range strata {
 		key = keyAt(key[:0], codes, i)
-		s, known := f.strata[string(key)]
-		if !known {
-			s = -1
-		}
-		strata[i] = s
+		strata[i] = of.find(key)
 	}
 	return strata, nil
 }
