@@ -330,3 +330,32 @@ func TestCategoriesStayInStrata(t *testing.T) {
 		}
 	}
 }
+
+// Where no record has a category there is no stratum and no matrix: all stay missing, and nothing fails.
+func TestNothingToCount(t *testing.T) {
+	for name, by := range map[string][]string{"by a column": {"s"}, "of all records": nil} {
+		m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y"}, Invariant: true, By: by, Other: ptr("x")}
+		empty := func() *microdata.Block {
+			b := strataBlock(0, strataRecords(50))
+			b.Columns[0].Array = array.MakeArrayOfNull(memory.DefaultAllocator, arrow.BinaryTypes.String, b.N)
+			return b
+		}
+		list, err := NewFrequencies(m, strataColumns())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range list {
+			if err := f.Count(empty()); err != nil || f.Strata() != 0 {
+				t.Fatalf("%s: %v, %d strata", name, err, f.Strata())
+			}
+		}
+		c, err := NewChain([]Spec{mask(m)}, Setup{Key: testKey(t, 4), Columns: strataColumns(), Frequencies: list})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := empty()
+		if err := c.Apply(b); err != nil || len(b.Rejects) > 0 || b.Columns[0].OutArray().NullN() != b.N {
+			t.Errorf("%s: %v, %v, %d missing of %d", name, err, b.Rejects, b.Columns[0].OutArray().NullN(), b.N)
+		}
+	}
+}

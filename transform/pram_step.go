@@ -190,7 +190,10 @@ func (col *pramColumn) strata(w *work, b *microdata.Block, places []int32) ([]in
 // draw moves the places and marks those that it has moved.
 func (s *pramStep) draw(w *work, b *microdata.Block, col *pramColumn, places, strata []int32, moved microdata.Bitmap) {
 	u := w.floats(min(batch, b.N))
-	rows := col.laws[0].rows
+	var rows []pramRow
+	if strata == nil {
+		rows = col.laws[0].rows // of strata there are none where no record has a value
+	}
 	for from := 0; from < b.N; from += batch {
 		n := min(batch, b.N-from)
 		part := places[from : from+n]
