@@ -143,8 +143,9 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) co
 // numbers; "" where that is not the reason why it holds text. A column without any value
 // counts as text too.
 func (pl *Plan) typesHint(f microdata.Field, word string) string {
-	if f.Type.ID() != arrow.STRING || !abilities.InfersTypes(pl.Source) {
-		return ""
+	schema := pl.Source.Schema()
+	if j := schema.Index(f.Name); j < 0 || schema.Fields[j].Type.ID() != arrow.STRING || !abilities.InfersTypes(pl.Source) {
+		return "" // no text, or made text by a mask
 	}
 	return fmt.Sprintf("%s where only some of its values are no numbers, or it has no value at all, source.%s.types: {%s: float64} makes it numbers and sends the records of those values to quarantine",
 		word, pl.Config.Source.Kind, f.Name)
