@@ -113,7 +113,9 @@ func TestDisplacementInParts(t *testing.T) {
 // centres: values of some thousands have squares of 1e7, each of which is rounded by 1e-9, and a
 // mean square is 100,000 and more or that of the noise, 9. Deviations are kept as float32.
 func sameMoved(a, b *microdata.Moved) bool {
-	same := func(a, b []float64) bool { return math.Abs(a[0]-b[0]) <= 1e-8*(1+math.Abs(b[0])) || a[0] != a[0] && b[0] != b[0] }
+	same := func(a, b []float64) bool {
+		return math.Abs(a[0]-b[0]) <= 1e-8*(1+math.Abs(b[0])) || a[0] != a[0] && b[0] != b[0]
+	}
 	for k := range b.Deviations {
 		if len(a.Deviations) != len(b.Deviations) || !(math.Abs(float64(a.Deviations[k][0]-b.Deviations[k][0])) <= 1e-4*(1+math.Abs(float64(b.Deviations[k][0])))) {
 			return false
