@@ -197,6 +197,36 @@ func TestPointsAreMeasuredByTheirCells(t *testing.T) {
 	}
 }
 
+// What a cell is taken to be, and what is believed of it: a published one is itself, one that is
+// held back lies in its range, in the range that is shown where that is not known to its ends, and
+// anywhere where none is known. Ends that are not there are written as such.
+func TestCellsAreTakenToBe(t *testing.T) {
+	p := &protected{family: new(family), question: audit.Question{Value: []float64{12, 340}, Hidden: []bool{false, true}}}
+	p.options.Decimals = 1
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if got != want && !(math.Abs(got-want) <= 1e-12*math.Abs(want)) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	near("published", p.estimate(0), 12)
+	near("of no range", p.estimate(1), math.Inf(1))
+	p.ranges = &audit.Ranges{Low: []float64{12, 300}, High: []float64{12, 399}, ShownLow: []float64{12, 320}, ShownHigh: []float64{12, 329}}
+	near("of a range", p.estimate(1), 349.5)
+	for unsolved, n := range map[int]float64{0: 100, 1: 10} {
+		p.ranges.Unsolved = unsolved
+		risk, square := p.cellRisk(1)
+		near("risk", risk, 1/math.Log(n))
+		middle := map[int]float64{0: 349.5, 1: 324.5}[unsolved]
+		near("error", square, (n*n-1)/12+(middle-340)*(middle-340))
+	}
+	for v, want := range map[float64]string{math.Inf(1): "∞", math.Inf(-1): "−∞", 123: "12.3", -120: "-12.0"} {
+		if got := p.text(v); got != want {
+			t.Errorf("%v is written %s, want %s", v, got, want)
+		}
+	}
+}
+
 // The decimals of a table are the most that any value has, the first of the records or the
 // last; what is rejected says nothing.
 func TestDecimalsOfAnyRecord(t *testing.T) {
