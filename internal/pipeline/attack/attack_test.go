@@ -410,7 +410,7 @@ func TestNoNoiseIsImplied(t *testing.T) {
 	}
 	// A mask of categories does not say what it does to numbers.
 	pl := &pipeline.Plan{Config: survey(t, 12, "{noise: {columns: [wage], sd: 4}}, {pram: {columns: [region], categories: [n, s, w], keep: 0.8}}", "")}
-	if phi, sigma, err := impliedNoise(pl, "region"); err == nil || phi != 0 || sigma != 0 || !strings.HasPrefix(err.Error(), "the mask pram does not say what it does to region") {
+	if phi, sigma, err := impliedNoise(pl, "region"); err == nil || phi != 0 || sigma != 0 || !strings.HasPrefix(err.Error(), "the mask pram does not say what it does to \"region\"") {
 		t.Errorf("of categories: φ %v, σ %v, %v", phi, sigma, err)
 	}
 	p := survey(t, 20, noise, "assess: {keys: [wage, age], replicates: 2, intruder: {linkage: {}}}")
