@@ -28,6 +28,8 @@ func TestStatesOfManyAnswers(t *testing.T) {
 		asked[r] = true
 		return true
 	}})
+	// Where transactions end is asked only of states that do not come to their end.
+	gaps := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Observe: true, Count: -1, When: func(r kmsg.Request) bool { return r.(*kmsg.ListOffsetsRequest).IsolationLevel > 0 }})
 	value := bytes.Repeat([]byte("x"), 1000) // two do not fit into one answer
 	for n := range int32(2) {
 		for i := range 5 {
@@ -42,6 +44,9 @@ func TestStatesOfManyAnswers(t *testing.T) {
 	got, err := ReadStates(limited(t), source, "p", zerolog.Nop())
 	if err != nil || len(got[StateOf{"p", in0}]) != 5 || len(got[StateOf{"p", in1}]) != 5 {
 		t.Errorf("%d and %d of 5 entries, %v", len(got[StateOf{"p", in0}]), len(got[StateOf{"p", in1}]), err)
+	}
+	if gaps.Hits() > 0 {
+		t.Errorf("all states came, and the ends of transactions were asked for %d times", gaps.Hits())
 	}
 	mu.Lock()
 	defer mu.Unlock()
