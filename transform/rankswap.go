@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
 // RankSwap exchanges values between records whose ranks differ by at most a share p of
@@ -101,9 +102,12 @@ func (r *rankExchange) maskAll(g *gathered) *SurveyError {
 		}
 		words := g.words[k]
 		// Equal values are in random order, as which of them is exchanged is no matter of place.
-		slices.SortFunc(order, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(values[a], values[b]), cmp.Compare(words[a]*mixing, words[b]*mixing), cmp.Compare(a, b))
-		})
+		rank.Order(order, values)
+		for equal := range alike(order, values) {
+			slices.SortFunc(equal, func(a, b int32) int {
+				return cmp.Or(cmp.Compare(words[a]*mixing, words[b]*mixing), cmp.Compare(a, b))
+			})
+		}
 		bottom, top := int(math.Floor(r.bottom*n)), int(math.Floor(r.top*n))
 		average(values, order[:bottom])
 		average(values, order[len(order)-top:])

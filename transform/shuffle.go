@@ -1,14 +1,15 @@
 package transform
 
 import (
-	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -127,10 +128,10 @@ func (*shuffling) maskAll(g *gathered) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {
 		return err
 	}
-	scores := make([][]float64, 0, len(g.on)+len(g.values))
+	var scores []scored
 	for k, values := range g.on {
 		of := normalScores(values, g.strata)
-		if of == nil && slices.ContainsFunc(g.strata, func(s int32) bool { return s >= 0 }) {
+		if of.scores == nil && slices.ContainsFunc(g.strata, func(s int32) bool { return s >= 0 }) {
 			return &SurveyError{Path: "on[" + strconv.Itoa(k) + "]", Text: "must have different values: a column of which all are the same, or missing, says nothing of others; leave it out"}
 		}
 		scores = append(scores, of)
@@ -157,30 +158,36 @@ func meanRanks(values []float64, strata []int32) (ranks []float64, n int, differ
 			order = append(order, int32(i))
 		}
 	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(values[a], values[b]) })
-	for from := 0; from < len(order); {
-		to := from + 1
-		for to < len(order) && values[order[to]] == values[order[from]] {
-			to++
+	rank.Order(order, values)
+	at := 0
+	for equal := range alike(order, values) {
+		for _, i := range equal {
+			ranks[i] = float64(at+at+len(equal)+1) / 2
 		}
-		for _, i := range order[from:to] {
-			ranks[i] = float64(from+to+1) / 2
-		}
-		differ = differ || to < len(order)
-		from = to
+		at += len(equal)
+		differ = differ || at < len(order)
 	}
 	return ranks, len(order), differ
 }
 
+// scored is a column by its ranks; both are NaN where there is no value.
+type scored struct {
+	ranks  []float64 // see meanRanks
+	scores []float64 // see normalScores; nil where no two values differ
+	n      int       // of the values
+}
+
 // normalScores are Φ⁻¹((rank − ½)/n), taken to variance 1, which ties else lessen; NaN where
 // there is no value, and nil where no two values differ.
-func normalScores(values []float64, strata []int32) []float64 {
-	scores, n, differ := meanRanks(values, strata)
+func normalScores(values []float64, strata []int32) scored {
+	ranks, n, differ := meanRanks(values, strata)
 	if !differ {
-		return nil
+		return scored{ranks: ranks, n: n}
 	}
+	scores := make([]float64, len(ranks))
 	square := 0.0
-	for i, r := range scores {
+	for i, r := range ranks {
+		scores[i] = r
 		if r == r {
 			z := keystream.NormalQuantile((r - 0.5) / float64(n))
 			scores[i] = z
@@ -191,19 +198,18 @@ func normalScores(values []float64, strata []int32) []float64 {
 	for i := range scores {
 		scores[i] /= sd
 	}
-	return scores
+	return scored{ranks, scores, n}
 }
 
 // copula is the correlation matrix of the normal variables behind columns: 2 sin(π r/6) of
 // their rank correlations r, over the records that have both (Muralidhar and Sarathy, step 3).
-// The scores have the order of the values, and ties where they have.
-func copula(scores [][]float64) [][]float64 {
-	m := make([][]float64, len(scores))
+func copula(columns []scored) [][]float64 {
+	m := make([][]float64, len(columns))
 	for i := range m {
-		m[i] = make([]float64, len(scores))
+		m[i] = make([]float64, len(columns))
 		m[i][i] = 1
 		for k := range i {
-			ρ := 2 * math.Sin(math.Pi/6*rankCorrelation(scores[i], scores[k]))
+			ρ := 2 * math.Sin(math.Pi/6*rankCorrelation(columns[i], columns[k]))
 			// The last bits of a sine differ between machines, and the release must not.
 			ρ = math.RoundToEven(ρ*1e9) / 1e9
 			m[i][k], m[k][i] = ρ, ρ
@@ -213,15 +219,26 @@ func copula(scores [][]float64) [][]float64 {
 }
 
 // rankCorrelation is Spearman's, over the records that have both values; 0 where it has none.
-func rankCorrelation(x, y []float64) float64 {
-	both := make([]int32, len(x))
-	for i := range x {
-		if x[i] != x[i] || y[i] != y[i] {
+func rankCorrelation(x, y scored) float64 {
+	if x.scores == nil || y.scores == nil {
+		return 0
+	}
+	a, b, n := x.ranks, y.ranks, 0
+	both := make([]int32, len(a))
+	for i := range a {
+		if a[i] != a[i] || b[i] != b[i] {
 			both[i] = -1
+		} else {
+			n++
 		}
 	}
-	a, n, _ := meanRanks(x, both)
-	b, _, _ := meanRanks(y, both)
+	// Ranks have the order of the values, and ties where these have.
+	if n < x.n {
+		a, _, _ = meanRanks(a, both)
+	}
+	if n < y.n {
+		b, _, _ = meanRanks(b, both)
+	}
 	mean := float64(n+1) / 2
 	var sxx, syy, sxy float64
 	for i := range a {
@@ -242,15 +259,15 @@ func rankCorrelation(x, y []float64) float64 {
 // conditionalDraws draws for each record the normal variables behind the columns given those
 // behind on: with L of the two together, u = A⁻¹s of the scores s of on, then Bu + Cz, where A,
 // B and C are L's parts. A score that is missing counts as the mean.
-func conditionalDraws(g *gathered, on [][]float64, l [][]float64) [][]float64 {
+func conditionalDraws(g *gathered, on []scored, l [][]float64) [][]float64 {
 	draws := make([][]float64, len(g.values))
 	for k := range draws {
 		draws[k] = make([]float64, g.n)
 	}
 	u := make([]float64, len(l))
 	for i := range g.n {
-		for k, scores := range on {
-			s := scores[i]
+		for k := range on {
+			s := on[k].scores[i]
 			if s != s {
 				s = 0
 			}
@@ -275,16 +292,36 @@ func conditionalDraws(g *gathered, on [][]float64, l [][]float64) [][]float64 {
 // inOrderOf gives the values to their records anew: the least to the record of the least draw,
 // and so on.
 func inOrderOf(values, draws []float64, strata []int32) {
-	var order []int32
-	var sorted []float64
+	var byValue []int32
 	for i, v := range values {
 		if v == v && strata[i] >= 0 {
-			order, sorted = append(order, int32(i)), append(sorted, v)
+			byValue = append(byValue, int32(i))
 		}
 	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(draws[a], draws[b]), cmp.Compare(a, b)) })
-	slices.Sort(sorted)
-	for rank, i := range order {
-		values[i] = sorted[rank]
+	byDraw := slices.Clone(byValue)
+	rank.Order(byDraw, draws)
+	rank.Order(byValue, values)
+	sorted := make([]float64, len(byValue))
+	for at, i := range byValue {
+		sorted[at] = values[i]
+	}
+	for at, i := range byDraw {
+		values[i] = sorted[at]
+	}
+}
+
+// alike are the runs of rows, which are in the order of their values, that have the same value.
+func alike(rows []int32, values []float64) iter.Seq[[]int32] {
+	return func(yield func([]int32) bool) {
+		for len(rows) > 0 {
+			n := 1
+			for n < len(rows) && values[rows[n]] == values[rows[0]] {
+				n++
+			}
+			if !yield(rows[:n]) {
+				return
+			}
+			rows = rows[n:]
+		}
 	}
 }

@@ -1,9 +1,9 @@
 package mdav
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
 // Groups returns the group of each record, numbered from 0 in the order in which MDAV
@@ -134,7 +134,7 @@ func Sorted(values []float64, k int) (group []int32, groups int) {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(values[a], values[b]), cmp.Compare(a, b)) })
+	rank.Order(order, values)
 	group, groups = make([]int32, len(values)), len(values)/k
 	for rank, i := range order {
 		group[i] = int32(min(rank/k, groups-1))

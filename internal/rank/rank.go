@@ -1,0 +1,72 @@
+// Package rank puts rows in the order of their values, fast: masks that need ranks of a whole
+// data set need them again in each of many replicates.
+package rank
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	digit   = 11 // bits of a key that one pass sorts by
+	buckets = 1 << digit
+	passes  = (64 + digit - 1) / digit
+
+	few  = 256     // rows that are compared with one another
+	many = 1 << 20 // more rows would need too much memory for their keys: 24 bytes each
+)
+
+// Order puts rows in ascending order of values[row]; rows of equal values stay in the order in
+// which they are given, and so do 0 and −0. No value may be NaN.
+func Order(rows []int32, values []float64) {
+	if len(rows) < few || len(rows) > many {
+		slices.SortStableFunc(rows, func(a, b int32) int { return cmp.Compare(values[a], values[b]) })
+		return
+	}
+	byKeys(rows, values)
+}
+
+// byKeys is Order by a radix sort from the last digit of the keys to the first.
+func byKeys(rows []int32, values []float64) {
+	n := len(rows)
+	keys, moved := make([]uint64, n), make([]uint64, n)
+	from, to := rows, make([]int32, n)
+	var counts [passes][buckets]int32
+	for i, r := range rows {
+		k := key(values[r])
+		keys[i] = k
+		for p := range passes {
+			counts[p][k>>(p*digit)%buckets]++
+		}
+	}
+	for p := range passes {
+		count := &counts[p]
+		shift := p * digit
+		if int(count[keys[0]>>shift%buckets]) == n {
+			continue // all have the same digit
+		}
+		at := int32(0)
+		for b := range count {
+			count[b], at = at, at+count[b]
+		}
+		for i, k := range keys {
+			b := k >> shift % buckets
+			moved[count[b]], to[count[b]] = k, from[i]
+			count[b]++
+		}
+		keys, moved, from, to = moved, keys, to, from
+	}
+	if &from[0] != &rows[0] {
+		copy(rows, from)
+	}
+}
+
+// key is greater where x is greater, and the same for 0 and −0.
+func key(x float64) uint64 {
+	b := math.Float64bits(x + 0) // −0 + 0 is 0
+	if b>>63 != 0 {
+		return ^b
+	}
+	return b | 1<<63
+}

@@ -1,0 +1,103 @@
+package rank
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// columns are values of n rows, of the kinds that columns have.
+func columns(n int) map[string][]float64 {
+	r := rand.New(rand.NewPCG(uint64(n), 5))
+	of := func(f func(i int) float64) []float64 {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = f(i)
+		}
+		return values
+	}
+	odd := []float64{math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), math.SmallestNonzeroFloat64, -math.SmallestNonzeroFloat64, math.MaxFloat64, -math.MaxFloat64, 1, -1, math.Nextafter(1, 2)}
+	return map[string][]float64{
+		"normal": of(func(int) float64 { return r.NormFloat64() }),
+		"wages":  of(func(int) float64 { return math.Round(math.Exp(8 + r.NormFloat64())) }),
+		"any bits": of(func(int) float64 {
+			if x := math.Float64frombits(r.Uint64()); x == x {
+				return x
+			}
+			return 3
+		}),
+		"few values":    of(func(int) float64 { return float64(r.IntN(5) - 2) }),
+		"one value":     of(func(int) float64 { return -7 }),
+		"odd values":    of(func(int) float64 { return odd[r.IntN(len(odd))] }),
+		"ascending":     of(func(i int) float64 { return float64(i) }),
+		"descending":    of(func(i int) float64 { return -float64(i) }),
+		"neighbours":    of(func(int) float64 { return math.Float64frombits(math.Float64bits(1) + r.Uint64N(100)) }),
+		"small numbers": of(func(int) float64 { return float64(r.IntN(2_000_000)) * math.SmallestNonzeroFloat64 }),
+	}
+}
+
+// Rows are in the order of a stable sort, of few rows and many, of all rows and of some in any
+// order.
+func TestOrder(t *testing.T) {
+	for _, n := range []int{0, 1, 2, few - 1, few, few + 1, 5000, 100_000} {
+		for name, values := range columns(n) {
+			r := rand.New(rand.NewPCG(7, uint64(n)))
+			all := make([]int32, n)
+			for i := range all {
+				all[i] = int32(i)
+			}
+			mixed := slices.Clone(all)
+			r.Shuffle(n, func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+			for what, rows := range map[string][]int32{"all": all, "mixed": mixed, "some": slices.Clone(mixed[:n/2])} {
+				want := slices.Clone(rows)
+				slices.SortStableFunc(want, func(a, b int32) int { return cmp.Compare(values[a], values[b]) })
+				Order(rows, values)
+				if !slices.Equal(rows, want) {
+					t.Errorf("%s, %s of %d rows: the order is another one", name, what, n)
+				}
+			}
+		}
+	}
+}
+
+// More rows than keys are made of are in order too.
+func TestOrderOfMany(t *testing.T) {
+	for _, n := range []int{many, many + 1} {
+		rows, values := make([]int32, n), make([]float64, n)
+		r := rand.New(rand.NewPCG(1, 2))
+		for i := range rows {
+			rows[i], values[i] = int32(i), float64(r.IntN(1000))
+		}
+		Order(rows, values)
+		for i := 1; i < n; i++ {
+			if a, b := rows[i-1], rows[i]; values[a] > values[b] || values[a] == values[b] && a >= b {
+				t.Fatalf("of %d rows number %d is out of order", n, i)
+			}
+		}
+	}
+}
+
+func BenchmarkOrder(b *testing.B) {
+	for _, n := range []int{1000, 100_000, 1_000_000} {
+		values := columns(n)["wages"]
+		rows := make([]int32, n)
+		for name, order := range map[string]func([]int32, []float64){
+			"radix": byKeys,
+			"compared": func(rows []int32, values []float64) {
+				slices.SortFunc(rows, func(a, b int32) int { return cmp.Or(cmp.Compare(values[a], values[b]), cmp.Compare(a, b)) })
+			},
+		} {
+			b.Run(fmt.Sprintf("%s/n=%d", name, n), func(b *testing.B) {
+				for b.Loop() {
+					for i := range rows {
+						rows[i] = int32(i)
+					}
+					order(rows, values)
+				}
+			})
+		}
+	}
+}
