@@ -171,7 +171,7 @@ func TestJJOfOtherNumbers(t *testing.T) {
 		}
 	}
 	// Two rows that are alike: which of both is held back only the numbers of report.jj say.
-	alike, text := jjOf(t, "suppress: {}")
+	alike, _ := jjOf(t, "suppress: {}")
 	write(t, alike, "in.csv", "a,b,v\nx,p,1\nx,q,2\nx,q,2\ny,p,1\ny,q,2\ny,q,2\n")
 	if _, err := run(t, alike, strings.ReplaceAll(jjTables, "PROTECT", "none: {}")); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestJJOfOtherNumbers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = strings.Replace(string(b), " u ", " z ", 1)
+	text := strings.Replace(string(b), " u ", " z ", 1)
 	if _, err := audited(alike, text); err != nil {
 		t.Error(err)
 	}
