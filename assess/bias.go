@@ -48,8 +48,8 @@ func (r *reckoning) biasOf(c int) bias {
 // S_x² and the mean over replicates of by how much masking a subset has changed
 // its variance, in which the difference of the subset from the data cancels.
 func (r *reckoning) releasedVariance(c int) float64 {
-	answers, asked := r.answers[c]
-	if !r.candidate || !asked {
+	answers, replicated := r.answers[c]
+	if !r.candidate || !replicated {
 		return r.a.released.At(c, c).Variance()
 	}
 	changes := make([]float64, len(answers))

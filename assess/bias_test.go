@@ -221,7 +221,7 @@ func TestMonteCarloVarianceIsTakenOff(t *testing.T) {
 		r := reckoningOf(t, []float64{1, 2, 3, 4}, func(int) float64 { return 1 }, Options{Targets: []string{"max"}})
 		r.partial, r.subsets, r.share = true, 1, 1
 		table := &riskTable{reckoning: r, factor: 1, of: view{
-			x: &comoment.Pair{N: 4, Mi: 10}, y: &comoment.Pair{N: 4, Mi: 11}, asked: true,
+			x: &comoment.Pair{N: 4, Mi: 10}, y: &comoment.Pair{N: 4, Mi: 11}, replicated: true,
 			targets: []located{{target: r.targets[0][0].target, tau: c.tau}},
 			answers: []replicate.Answer{{Mean: 1, Position: []float64{0}, Linked: []float64{0}}, {Mean: 2, Position: []float64{1}, Linked: []float64{1}}},
 		}}

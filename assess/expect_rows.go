@@ -86,7 +86,7 @@ func (r *reckoning) place(ctx context.Context) error {
 			if target.Maximum() {
 				k = int(e.Of.Total)
 			}
-			r.ranks[c][i].Sought = e.Seek(k, t, x)
+			r.ranks[c][i].Target = e.Seek(k, t, x)
 			tasks = append(tasks, task{c, i})
 		}
 		e.Prepare()
@@ -101,7 +101,7 @@ func (r *reckoning) place(ctx context.Context) error {
 					return
 				}
 				k := &r.ranks[tasks[i].column][tasks[i].target]
-				k.square, k.spread, k.safe = r.expected[tasks[i].column].ByPosition(k.Sought)
+				k.square, k.spread, k.safe = r.expected[tasks[i].column].ByPosition(k.Target)
 			}
 		})
 	}
@@ -144,7 +144,7 @@ func (r *reckoning) expectedRisks(c int, e *expectation.Expectation) []Risk {
 		}
 		square, noise := e.ByMean(k.Tau, k.Noise)
 		add(f.target.Name, KnowledgeMean, squareOf(f.tau-y.Mi), square, noise, sampled || !k.Exact, false)
-		square, safe := e.ByIndex(k.Sought)
+		square, safe := e.ByIndex(k.Target)
 		add(f.target.Name, KnowledgeIndex, squareOf(linked), square, 0, !k.Exact, safe)
 		if r.exchanged(c) {
 			r.targetExchanged(c, &f, &list[len(list)-1])

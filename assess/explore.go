@@ -223,7 +223,7 @@ func (r *reckoning) ofGroup(g *group, column int, answers []replicate.Answer) Ex
 	of := &reckoning{a: r.a, data: r.data, exchange: r.exchange, group: g, candidate: true, subsets: 1}
 	out := ExploredGroup{Codes: g.codes, Records: len(g.Rows)}
 	nothing := comoment.Pair{Mi: math.NaN()}
-	out.Risk = of.risksOf(view{x: &x, y: &nothing, own: math.NaN(), targets: g.located[column], answers: answers, asked: true, column: column})
+	out.Risk = of.risksOf(view{x: &x, y: &nothing, own: math.NaN(), targets: g.located[column], answers: answers, replicated: true, column: column})
 	for i := range out.Risk {
 		out.Risk[i].RealisedR = Float(math.NaN())
 		out.Risk[i].Sampled = !r.data.Complete

@@ -11,7 +11,7 @@ import (
 // explored. If masks move values between records, the sample must hold all records.
 func (a *Accumulator) Masked(mask Masker) (Pairs, error) {
 	p := a.Pairs()
-	planner := &replicate.Planner{Of: a.layout, Data: a.held()}
+	planner := &replicate.Planner{Of: a.layout, Data: a.sampleData()}
 	released, err := replicate.Released(mask, a.layout, planner.Whole()[0])
 	if err != nil {
 		return p, err

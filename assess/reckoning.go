@@ -56,7 +56,7 @@ type bias struct {
 
 // ranks are the squares of the errors of a target known by its position.
 type ranks struct {
-	expectation.Sought
+	expectation.Target
 	square, spread float64 // and the variance of the square
 	safe           bool
 }
@@ -99,7 +99,7 @@ type reckoning struct {
 func (a *Accumulator) reckon(candidate bool) *reckoning {
 	a.sample.Settle()
 	r := &reckoning{a: a, exchange: a.opts.Exchange, candidate: candidate, targets: map[int][]located{}, answers: map[int][]replicate.Answer{}, bias: map[int]bias{}}
-	r.data = a.held()
+	r.data = a.sampleData()
 	for c, column := range a.opts.Columns {
 		if column.Masked {
 			r.targets[c] = r.locate(c)
@@ -108,8 +108,8 @@ func (a *Accumulator) reckon(candidate bool) *reckoning {
 	return r
 }
 
-// held is what the sample, which is settled, holds.
-func (a *Accumulator) held() *replicate.Data {
+// sampleData is the content of the sample, which is complete.
+func (a *Accumulator) sampleData() *replicate.Data {
 	s := &a.sample
 	return &replicate.Data{N: s.Len(), Records: a.records, Complete: int64(s.Len()) == a.records,
 		Values: s.Values, Priority: s.Priority, From: s.From, Row: s.Row}

@@ -52,14 +52,14 @@ var RespondentMeasures = []RespondentMeasure{
 		Name: "max_linked", Label: "share linked", Part: "linkage", ByDefault: true, FromSample: true,
 		Form: AsShare, One: "of those sought", Many: "of those sought",
 		words: "share of respondents found by linkage", Advice: "mask the keys by more than the distance between neighbours, or release fewer of them",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxLinked) }, number: func(id *Identity) *Float { return &id.Linked },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return optional(r.MaxLinked) }, number: func(id *Identity) *Float { return &id.Linked },
 	},
 	{
 		Name: "max_correct_links", Label: "linked by Bayes’ rule", Part: "bayes", FromSample: true,
 		One: "respondent", Many: "respondents",
 		words: "respondents linked rightly by the Bayesian intruder", Advice: "mask the keys more, or release fewer of them",
 		check: func(ps *check.Problems, name string, v float64) { ps.AtLeast(name, v, 0) },
-		limit: func(r Rule) (float64, bool) { return given(r.MaxCorrectLinks) }, number: func(id *Identity) *Float { return &id.CorrectLinks },
+		limit: func(r Rule) (float64, bool) { return optional(r.MaxCorrectLinks) }, number: func(id *Identity) *Float { return &id.CorrectLinks },
 	},
 	{
 		Name: "min_k", Label: "smallest k", Part: "uniqueness", ByDefault: true, Categorical: true, Least: true,
@@ -82,60 +82,60 @@ var RespondentMeasures = []RespondentMeasure{
 		Name: "max_individual_risk", Label: "greatest individual risk", Part: "uniqueness", ByDefault: true, Categorical: true, Population: true,
 		Form:  AsProbability,
 		words: "probability of re-identification of every record", Advice: "recode the categorical keys more coarsely, or release a smaller sample of the population",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxIndividualRisk) }, number: func(id *Identity) *Float { return &id.MaxIndividualRisk },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return optional(r.MaxIndividualRisk) }, number: func(id *Identity) *Float { return &id.MaxIndividualRisk },
 	},
 	{
 		Name: "max_changed", Label: "categories changed", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true, FromSample: true,
 		Form: AsShare, One: "of the records", Many: "of the records",
 		words: "share of records whose category of a key is not the original's", Advice: "keep categories with a greater probability (pram), or suppress fewer cells (a smaller k); all records of a column whose categories were given other names are changed",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxChanged) }, number: func(id *Identity) *Float { return &id.Changed },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return optional(r.MaxChanged) }, number: func(id *Identity) *Float { return &id.Changed },
 	},
 	{
 		Name: "max_entropy_lost", Label: "entropy lost", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true, FromSample: true,
 		Form: AsShare, One: "of a key’s", Many: "of a key’s",
 		words: "share of the entropy of a key that its released categories do not tell", Advice: "join fewer categories (recode), keep them with a greater probability (pram), or suppress fewer cells (a smaller k)",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxEntropyLost) }, number: func(id *Identity) *Float { return &id.EntropyLost },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return optional(r.MaxEntropyLost) }, number: func(id *Identity) *Float { return &id.EntropyLost },
 	},
 	{
 		Name: "max_posterior", Label: "category told with", Part: "inversion", Categorical: true, Loss: true, FromSample: true,
 		Form:  AsProbability,
 		words: "probability with which a released category of a key tells the original's", Advice: "keep categories with a smaller probability (pram; invariant lowers it for rare ones), or join categories that are alike in number (recode)",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxPosterior) }, number: func(id *Identity) *Float { return &id.Posterior },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return optional(r.MaxPosterior) }, number: func(id *Identity) *Float { return &id.Posterior },
 	},
 	{
 		Name: "max_pmse", Label: "pMSE of the masked keys", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true, FromSample: true,
 		Form:  AsProbability,
 		words: "propensity score mean squared error of the masked keys", Advice: "mask the categorical keys less; combinations of categories with other names are told apart for certain, which is 0.25",
 		check: func(ps *check.Problems, name string, v float64) { ps.Between(name, v, 0, 0.25) },
-		limit: func(r Rule) (float64, bool) { return given(r.MaxPMSE) }, number: func(id *Identity) *Float { return &id.PMSE },
+		limit: func(r Rule) (float64, bool) { return optional(r.MaxPMSE) }, number: func(id *Identity) *Float { return &id.PMSE },
 	},
 	{
 		Name: "max_replicated_uniques", Label: "replicated uniques", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true,
 		Form: AsShare, One: "of the unique ones", Many: "of the unique ones",
 		words: "share of unique combinations of keys that stand in the release", Advice: "mask or synthesise more of the keys, recode them more coarsely before that, or release fewer of them",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxReplicatedUniques) }, number: func(id *Identity) *Float { return &id.ReplicatedUniques },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return optional(r.MaxReplicatedUniques) }, number: func(id *Identity) *Float { return &id.ReplicatedUniques },
 	},
 	{
 		Name: "max_ks", Label: "distance of distributions", Part: "utility", FromSample: true,
 		Form:  AsProbability,
 		words: "Kolmogorov-Smirnov distance of every numeric column", Advice: "mask the columns less, or synthesise them from smaller leaves",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxKS) }, number: func(id *Identity) *Float { return &id.KS },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return optional(r.MaxKS) }, number: func(id *Identity) *Float { return &id.KS },
 	},
 	{
 		Name: "min_overlap", Label: "overlap of intervals", Part: "utility", Least: true,
 		Form: AsShare, One: "of their lengths", Many: "of their lengths",
 		words: "overlap of the confidence intervals of every regression", Advice: "mask the columns of the regression less, or together (synthesise, correlated noise)",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MinOverlap) }, number: func(id *Identity) *Float { return &id.Overlap },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return optional(r.MinOverlap) }, number: func(id *Identity) *Float { return &id.Overlap },
 	},
 	{
 		Name: "max_attribute_disclosure", Label: "attribute disclosure", Part: "attribute",
 		Form: AsShare, One: "guessed beyond chance", Many: "guessed beyond chance",
 		words: "share of synthetic values guessed rightly of those learnt from beyond those set aside, with two standard errors,", Advice: "synthesise with larger leaves (leaf) or fewer columns in on, hold out more records where the standard error decides, or leave the column out",
-		check: shareLimit, limit: func(r Rule) (float64, bool) { return given(r.MaxAttributeDisclosure) }, number: func(id *Identity) *Float { return &id.AttributeDisclosure },
+		check: shareLimit, limit: func(r Rule) (float64, bool) { return optional(r.MaxAttributeDisclosure) }, number: func(id *Identity) *Float { return &id.AttributeDisclosure },
 	},
 }
 
-func given(v *float64) (float64, bool) {
+func optional(v *float64) (float64, bool) {
 	if v == nil {
 		return 0, false
 	}
@@ -151,8 +151,8 @@ func shareLimit(ps *check.Problems, name string, v float64) {
 // Limit returns the limit that a rule sets on the measure; false if it sets none.
 func (m *RespondentMeasure) Limit(r Rule) (float64, bool) { return m.limit(r) }
 
-// Found returns the field of an Identity that holds the measure.
-func (m *RespondentMeasure) Found(id *Identity) *Float { return m.number(id) }
+// ValueIn returns the field of an Identity that holds the measure.
+func (m *RespondentMeasure) ValueIn(id *Identity) *Float { return m.number(id) }
 
 // RespondentMeasureNamed returns the measure with this name; nil if there is none.
 func RespondentMeasureNamed(name string) *RespondentMeasure {

@@ -34,10 +34,10 @@ func TestEveryRespondentMeasure(t *testing.T) {
 	id := new(Identity)
 	for i := range RespondentMeasures {
 		m := &RespondentMeasures[i]
-		if was, twice := at[m.Found(id)]; twice {
+		if was, twice := at[m.ValueIn(id)]; twice {
 			t.Errorf("%s and %s are the same number", m.Name, was)
 		}
-		at[m.Found(id)] = m.Name
+		at[m.ValueIn(id)] = m.Name
 		var r Rule
 		f := fieldOf(&r, m.Name)
 		f.Set(reflect.New(f.Type().Elem()))
@@ -61,7 +61,7 @@ func TestEveryRespondentMeasure(t *testing.T) {
 			{math.Inf(1), m.Least}, {math.Inf(-1), !m.Least},
 		} {
 			id := Unmeasured()
-			*m.Found(id) = Float(c.found)
+			*m.ValueIn(id) = Float(c.found)
 			v := Judge([]Rule{r}, &Measures{Identity: id})
 			if v.Passed != c.passed || v.Rules[0].Measure != m.Name || float64(v.Rules[0].Limit) != limit {
 				t.Errorf("%s found %v: %+v", m.Name, c.found, v.Rules[0])

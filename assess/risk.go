@@ -22,12 +22,12 @@ func exchangedShare(release, replicates float64) float64 {
 
 // view is what risks are reckoned of: a column of all records or of a group.
 type view struct {
-	x, y    *comoment.Pair // original and released
-	own     float64        // mean of (x−y)² of the release
-	targets []located
-	answers []replicate.Answer
-	asked   bool // whether there are replicates
-	column  int
+	x, y       *comoment.Pair // original and released
+	own        float64        // mean of (x−y)² of the release
+	targets    []located
+	answers    []replicate.Answer
+	replicated bool // whether there are replicates
+	column     int
 }
 
 // risks makes the table of risks of masked column c: R from replicates where
@@ -38,7 +38,7 @@ func (r *reckoning) risks(c int) []Risk {
 	}
 	s := &r.a.columns[c]
 	v := view{x: r.a.original.At(c, c), y: r.a.released.At(c, c), own: s.squareDiff / float64(s.pairs), targets: r.targets[c], column: c}
-	v.answers, v.asked = r.answers[c]
+	v.answers, v.replicated = r.answers[c]
 	list := r.risksOf(v)
 	if r.candidate {
 		for i := range list {
@@ -70,12 +70,12 @@ func (r *reckoning) risksOf(v view) []Risk {
 		typical = population + b.square + b.ofMean/t.m()
 		typicalNoise = b.squareNoise + b.ofMeanNoise/(t.m()*t.m())
 	}
-	t.add(TargetTypical, KnowledgeMean, population+drift*drift, typical, typicalNoise, r.partial && v.asked)
+	t.add(TargetTypical, KnowledgeMean, population+drift*drift, typical, typicalNoise, r.partial && v.replicated)
 	if r.partial && r.a.opts.Mixes {
 		t.factor = exchangedShare(v.own, squareDiff.Mean())
 	}
 	one := squareDiff.Mean()
-	t.add(TargetTypical, KnowledgeIndex, v.own, t.factor*t.ofMean(one), t.factor*t.factor*squareDiff.Noise(r.subsets), r.partial && v.asked)
+	t.add(TargetTypical, KnowledgeIndex, v.own, t.factor*t.ofMean(one), t.factor*t.factor*squareDiff.Noise(r.subsets), r.partial && v.replicated)
 	if r.exchanged(v.column) {
 		r.typicalExchanged(v.column, t.last())
 		t.atMost(t.last())
@@ -101,18 +101,18 @@ func (t *riskTable) last() *Risk { return &t.list[len(t.list)-1] }
 func (t *riskTable) add(target, knowledge string, realised, expected, noise float64, sampled bool) {
 	row := Risk{Target: target, Knowledge: knowledge, RealisedR: Float(estimate.Risk(realised)), Sampled: sampled, SE: Float(math.NaN())}
 	row.R = row.RealisedR
-	if t.of.asked {
+	if t.of.replicated {
 		row.R, row.Replicates = Float(estimate.Risk(expected)), len(t.of.answers)
 		row.SE = Float(estimate.StandardError(float64(row.R), noise))
 	}
-	if !t.of.asked {
+	if !t.of.replicated {
 		t.atMost(&row)
 	}
 	row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
 	if t.single {
 		row.Approximate, row.Errs = true, ErrsEither // it is one draw
 	}
-	if t.partial && t.of.asked {
+	if t.partial && t.of.replicated {
 		// Which records a replicate's part of the sample holds is not in the error.
 		row.Approximate, row.Errs = true, ErrsEither
 	}
@@ -140,7 +140,7 @@ func (t *riskTable) target(i int, b bias) {
 			byIndex, indexNoise = t.meanOfCopies(f.record.X, targetOf(answers, i, true))
 		}
 	}
-	if t.partial && t.of.asked {
+	if t.partial && t.of.replicated {
 		d := x.Mi + b.mean - f.tau
 		byMean = max(0, d*d-b.noise) + b.ofMean/t.m()
 		meanNoise = estimate.VarianceOfSquare(d*d-b.noise, b.noise) + b.ofMeanNoise/(t.m()*t.m())
@@ -153,13 +153,13 @@ func (t *riskTable) target(i int, b bias) {
 		linked = f.record.X - f.record.Values[2*c+1]
 	}
 	square := func(d float64) float64 { return d * d }
-	t.add(f.target.Name, KnowledgeMean, square(f.tau-t.of.y.Mi), byMean, meanNoise, t.partial && t.of.asked || f.sampled)
+	t.add(f.target.Name, KnowledgeMean, square(f.tau-t.of.y.Mi), byMean, meanNoise, t.partial && t.of.replicated || f.sampled)
 	t.add(f.target.Name, KnowledgeIndex, square(linked), t.factor*byIndex, t.factor*t.factor*indexNoise, f.sampled)
 	if t.exchanged(c) {
 		t.targetExchanged(c, &f, t.last())
 		t.atMost(t.last())
 	}
-	t.add(f.target.Name, KnowledgePosition, square(f.tau-f.position), byPosition, positionNoise, t.partial && t.of.asked || f.sampled)
+	t.add(f.target.Name, KnowledgePosition, square(f.tau-f.position), byPosition, positionNoise, t.partial && t.of.replicated || f.sampled)
 }
 
 // positionOnParts is E(τ−τ̂)² of the i-th target known by its position, with the variance

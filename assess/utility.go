@@ -23,7 +23,7 @@ func (r *reckoning) utility(c int) Utility {
 		u.RealisedU = Float(math.NaN())
 	}
 	u.gate(x, y.Variance(), drift)
-	answers, asked := r.answers[c]
+	answers, replicated := r.answers[c]
 	if e := r.expected[c]; e != nil {
 		u.U, u.Bias = Float(estimate.Risk(e.Error)), Float(e.Bias)
 		u.SE = Float(estimate.StandardError(float64(u.U), e.ErrorNoise))
@@ -33,14 +33,14 @@ func (r *reckoning) utility(c int) Utility {
 		return u
 	}
 	switch {
-	case asked && r.partial:
+	case replicated && r.partial:
 		// S_y² of the release rests on more records than any replicate.
 		u.U = Float(estimate.Risk(variance + r.bias[c].square))
 		u.Bias = Float(r.bias[c].mean)
 		u.SE = Float(estimate.StandardError(float64(u.U), r.varianceNoise(answers)/(y.N*y.N)+r.bias[c].squareNoise))
 		u.gate(x, variance*y.N, math.Sqrt(r.bias[c].square))
 		u.Sampled, u.Approximate, u.Errs = true, true, ErrsEither
-	case asked:
+	case replicated:
 		u.expect(answers, x)
 	}
 	u.setEfficiency()

@@ -81,8 +81,8 @@ type IntruderRegression struct {
 	Level      float64  `yaml:"level" default:"0.95" doc:"level of the confidence intervals, between 0 and 1"`
 }
 
-// Asked reports whether a run shall measure what an intruder finds.
-func (a *Assess) Asked() bool { return len(a.IntruderKeys()) > 0 || a.Intruder != nil }
+// AttacksRelease reports whether a run measures what an intruder finds.
+func (a *Assess) AttacksRelease() bool { return len(a.IntruderKeys()) > 0 || a.Intruder != nil }
 
 // Named reports whether any part of the intruder is named. Where none is, linkage
 // and uniqueness are meant, as far as the types of the keys allow. It holds of a

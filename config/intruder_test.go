@@ -33,8 +33,8 @@ func TestIntruderDefaults(t *testing.T) {
 			t.Errorf("%s: %v", c.text, err)
 			continue
 		}
-		if a := &p.Assess; a.Asked() != c.asked || a.Intruder.Named() != c.named {
-			t.Errorf("%s: asked %v, named %v", c.text, a.Asked(), a.Intruder.Named())
+		if a := &p.Assess; a.AttacksRelease() != c.asked || a.Intruder.Named() != c.named {
+			t.Errorf("%s: asked %v, named %v", c.text, a.AttacksRelease(), a.Intruder.Named())
 		}
 		if !reflect.DeepEqual(p.Assess.Intruder, c.want) {
 			t.Errorf("%s must give %+v, got %+v", c.text, c.want, p.Assess.Intruder)

@@ -25,7 +25,7 @@ func (l *loader) validateIntruder(p *Pipeline) {
 		return
 	}
 	l.validateKeys(p)
-	if a.Asked() && (p.Stream() || p.Streaming()) {
+	if a.AttacksRelease() && (p.Stream() || p.Streaming()) {
 		p.Warnings = append(p.Warnings, path+": what an intruder finds stands in the final report alone, and stops nothing: a stream releases before")
 	}
 	in := a.Intruder
@@ -359,7 +359,7 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 			l.Wrong(at, "needs %s is not asked for by default: %s", who, add)
 		case in.Named():
 			l.Wrong(at, "needs %s, which is not among the parts of assess.intruder that are named: %s", limit.Part, add)
-		case !a.Asked():
+		case !a.AttacksRelease():
 			l.Wrong(at, "needs %s, and nothing is asked of an intruder: %s", limit.Part, add)
 		case limit.Part == "linkage" && len(a.IntruderKeys()) > 0 && !a.linked() && l.Sound("assess.intruder.categorical"):
 			l.Wrong(at, "needs linkage, and intruder.categorical lists all keys: add a numeric key, or assess.intruder.linkage: {distance: gower}")

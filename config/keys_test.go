@@ -43,10 +43,10 @@ func TestKeysByRole(t *testing.T) {
 			t.Errorf("%s: %v", c.text, err)
 			continue
 		}
-		if got := p.Assess.IntruderKeys(); !reflect.DeepEqual(got, c.keys) || p.Assess.KeysByRole() != c.byRole || p.Assess.Asked() != c.asked {
-			t.Errorf("%s: keys %q, by role %v, asked %v", c.text, got, p.Assess.KeysByRole(), p.Assess.Asked())
+		if got := p.Assess.IntruderKeys(); !reflect.DeepEqual(got, c.keys) || p.Assess.KeysByRole() != c.byRole || p.Assess.AttacksRelease() != c.asked {
+			t.Errorf("%s: keys %q, by role %v, asked %v", c.text, got, p.Assess.KeysByRole(), p.Assess.AttacksRelease())
 		}
-		if without := p.Assess.WithoutIntruder(); without.Asked() || without.IntruderKeys() != nil || without.Replicates != p.Assess.Replicates {
+		if without := p.Assess.WithoutIntruder(); without.AttacksRelease() || without.IntruderKeys() != nil || without.Replicates != p.Assess.Replicates {
 			t.Errorf("%s: without the intruder %+v", c.text, without)
 		}
 		// What follows from the roles is not written beside them.
@@ -83,7 +83,7 @@ func TestKeysByRole(t *testing.T) {
 		fmt.Fprintf(&many, "  k%d: {role: key}\n", i)
 	}
 	p, err := Parse("p.yaml", []byte("version: 1\nkey: {file: k}\n"+files+"columns:\n"+many.String()), Options{LookupEnv: lookup})
-	if err != nil || p.Assess.Asked() || !strings.HasPrefix(strings.Join(p.Warnings, "\n"), "assess.keys: 65 columns have the role key") {
+	if err != nil || p.Assess.AttacksRelease() || !strings.HasPrefix(strings.Join(p.Warnings, "\n"), "assess.keys: 65 columns have the role key") {
 		t.Errorf("65 keys: %v, %q", err, p.Warnings)
 	}
 }

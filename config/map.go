@@ -113,23 +113,22 @@ type variant struct {
 	axes  []axis
 }
 
-// axis is an axis whose path has been understood.
+// axis is an axis whose path names a parameter.
 type axis struct {
 	Axis
 	parameter
 	field string // in the configuration: map.vary.masks.1.noise.sd
 }
 
-// axes understands the paths of a section of axes; those that name no parameter
-// are left out.
+// axes parses the paths of a section of axes. Those that name no parameter are left out.
 func (as Axes) axes(section string) []axis {
-	var understood []axis
+	var valid []axis
 	for _, a := range as {
 		if param, wrong := parseParameter(a.Path); wrong == "" {
-			understood = append(understood, axis{Axis: a, parameter: param, field: form.Join(section, a.Path)})
+			valid = append(valid, axis{Axis: a, parameter: param, field: form.Join(section, a.Path)})
 		}
 	}
-	return understood
+	return valid
 }
 
 // variants returns what is compared, and the axes of the map that fit none.

@@ -91,7 +91,7 @@ type Assess struct {
 	Targets    []string `yaml:"targets" default:"[min, p01, p10, p90, p99, max]" doc:"order statistics that a snooper is after: min, max, and percentiles p01 to p99, also p99.5"`
 	Sample     Sample   `yaml:"sample" default:"100000" doc:"pairs of original and released records in the keyed sample that percentiles and replicates are computed from, or all"`
 	Keys       []string `yaml:"keys" doc:"columns that an intruder may know of a respondent: numeric ones are linked, the others (and those that intruder.categorical lists) are counted; by default, of a file job, the columns whose role is key"`
-	// Intruder is nil where the file says nothing of it; see Asked.
+	// Intruder is nil where the file says nothing of it; see AttacksRelease.
 	Intruder *Intruder `yaml:"intruder" doc:"whether respondents can be found in the release, measured on the keyed sample; with keys and no part named: linkage by the numeric keys, uniqueness on the others"`
 
 	roleKeys []string // the columns with role: key, where they stand for Keys; not part of the text

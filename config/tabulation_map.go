@@ -210,12 +210,12 @@ func (c *candidates) suppress(m *MapSuppress) {
 // intervals are those that ask for no less than the tables do, so that a map recommends
 // no table that is protected less than its rules ask for; nil stands for their own.
 func (c *candidates) intervals(list []Interval) (wider []*Interval) {
-	asked := c.table.asks()
+	required := c.table.asks()
 	for i := range list {
 		switch n := &list[i]; {
-		case n.Absolute < asked.Absolute || n.Percent < asked.Percent:
-			c.left = append(c.left, "interval: "+n.flow()+", narrower than the tables ask for: "+asked.flow())
-		case c.table.Interval != nil && *n == asked:
+		case n.Absolute < required.Absolute || n.Percent < required.Percent:
+			c.left = append(c.left, "interval: "+n.flow()+", narrower than the tables ask for: "+required.flow())
+		case c.table.Interval != nil && *n == required:
 			wider = append(wider, nil)
 		default:
 			wider = append(wider, n)
@@ -329,11 +329,11 @@ func (t *Tabulation) Protected(c *TableCandidate) ([]byte, error) {
 	if t.loaded == nil {
 		return nil, t.Errorf("map", "must be of a configuration file for its choice to be written there")
 	}
-	meant, err := t.With(c)
+	changed, err := t.With(c)
 	if err != nil {
 		return nil, err
 	}
-	if t.Map == nil && t.Keyed() && !meant.Keyed() {
+	if t.Map == nil && t.Keyed() && !changed.Keyed() {
 		return nil, t.Errorf("map", "must be given, map: {} will do, for %s to be applied: without it, key and identity must not stand where no table uses them", c)
 	}
 	d, err := form.NewDocument(t.loaded.File(), t.loaded.Text())
@@ -362,7 +362,7 @@ func (t *Tabulation) Protected(c *TableCandidate) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the rewritten configuration is not valid: %w", err)
 	}
-	if string(form.Canonical(tabulationRoot(), read)) != string(form.Canonical(tabulationRoot(), meant)) {
+	if string(form.Canonical(tabulationRoot(), read)) != string(form.Canonical(tabulationRoot(), changed)) {
 		return nil, t.Errorf("map", "cannot be applied in the way that this file is written, or a setting from outside the file would change it; write it by hand: %s", c)
 	}
 	return text, nil

@@ -207,7 +207,7 @@ func (l *loader) validateMasksOnce(p *Pipeline, list string, masks []transform.S
 			} else {
 				l.Wrong(path+".scope", "must be window: %s, and dataset takes two passes", once)
 			}
-		case scope == transform.ScopeUnsaid:
+		case scope == transform.ScopeUndeclared:
 			l.Wrong(path, "must not be used here: %s, and the mask does not say that one pass is enough", once)
 		}
 		if field := transform.NeedsFrequencies(spec.Params); field != "" {

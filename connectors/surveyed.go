@@ -15,5 +15,5 @@ type SurveyTaking interface {
 	// WithSurvey returns the same configuration with the result of another process that has
 	// read the same data, so that Open need not read them again. Open refuses the result of
 	// other columns.
-	WithSurvey(found json.RawMessage) SourceConfig
+	WithSurvey(survey json.RawMessage) SourceConfig
 }

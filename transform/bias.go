@@ -71,7 +71,7 @@ func (m *Bias) compile(c *Chain, i int) (step, error) {
 				c.at(i), strconv.Quote(name))
 		}
 		col.onGrid = col.decimals >= 0
-		c.does(i, col, part("bias", phi, g.mult))
+		c.addToHistory(i, col, part("bias", phi, g.mult))
 		s.columns = append(s.columns, biasColumn{col, g, phi, c.stream(i, col)})
 	}
 	return s, nil

@@ -287,9 +287,9 @@ func allNumbers(texts []string) bool {
 	return !slices.ContainsFunc(texts, func(s string) bool { _, err := codeOf(s, true); return err != nil })
 }
 
-// toldTexts is part for words of any length, told by their SHA-256: each text with its
-// length in front of it.
-func toldTexts(word string, texts ...string) string {
+// digestOfTexts is part for texts of any length. It writes their number and the SHA-256 of
+// all of them, each with its length in front of it.
+func digestOfTexts(word string, texts ...string) string {
 	h := sha256.New()
 	for _, s := range texts {
 		fmt.Fprintf(h, "%d:%s", len(s), s)

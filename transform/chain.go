@@ -388,8 +388,8 @@ func (w *work) floats(n int) []float64 {
 // and so bound to: two runs of a program may give one decimal number as two float64s,
 // and are to have one draw. Draws that do not leave are bound to nothing: unless they
 // are asked for, the values come back as they are.
-func (w *work) onGrid(g grid, x []float64, asked bool) []float64 {
-	if !w.leaves && !asked {
+func (w *work) onGrid(g grid, x []float64, needed bool) []float64 {
+	if !w.leaves && !needed {
 		return x
 	}
 	if cap(w.bound) < len(x) {

@@ -108,7 +108,7 @@ func (m *Noise) compileAmong(c *Chain, i int, among []string) (step, error) {
 		return nil, fmt.Errorf("%s: must not have correlated: true beside identity columns: a value that a respondent keeps would have new noise wherever another one changed, and could be averaged", c.at(i))
 	}
 	s := &correlatedStep{mask: i}
-	before := c.told("columns", among...)
+	before := c.digestOf("columns", among...)
 	for _, name := range m.Columns {
 		col, err := c.arithmetic(i, name)
 		if err != nil {
@@ -144,7 +144,7 @@ func (m *Noise) compileAmong(c *Chain, i int, among []string) (step, error) {
 	}
 	for _, col := range s.columns {
 		col.weights = factor[slices.Index(among, col.Name)]
-		c.does(i, col.column, part("noise correlated", done...)+before)
+		c.addToHistory(i, col.column, part("noise correlated", done...)+before)
 	}
 	for _, name := range among {
 		of := ""

@@ -17,21 +17,21 @@ type Scope uint8
 // The scopes. A mask that does not declare its scope counts as one that may move values between
 // any records.
 const (
-	ScopeUnsaid  Scope = iota
-	ScopeRecord        // each record by itself
-	ScopeWindow        // between the records of a window
-	ScopeDataset       // between any records, which takes a survey of them all
+	ScopeUndeclared Scope = iota
+	ScopeRecord           // each record by itself
+	ScopeWindow           // between the records of a window
+	ScopeDataset          // between any records, which takes a survey of them all
 )
 
 // Scoped is a mask that declares its scope.
 type Scoped interface{ Reach() Scope }
 
-// ScopeOf returns the scope of a mask; ScopeUnsaid if it does not declare one.
+// ScopeOf returns the scope of a mask; ScopeUndeclared if it does not declare one.
 func ScopeOf(p Params) Scope {
 	if s, ok := p.(Scoped); ok {
 		return s.Reach()
 	}
-	return ScopeUnsaid
+	return ScopeUndeclared
 }
 
 // Moving is a mask that moves unchanged values of any type, and does not compute with them.

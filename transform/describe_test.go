@@ -41,7 +41,7 @@ func TestEveryMaskSaysAllOfItself(t *testing.T) {
 			t.Errorf("%s: not in this test", k.Name)
 			continue
 		}
-		if ScopeOf(p) == ScopeUnsaid {
+		if ScopeOf(p) == ScopeUndeclared {
 			t.Errorf("%s: does not say its scope", k.Name)
 		}
 		if _, ok := MapAxis(p); ok == slices.Contains(noAxis, k.Name) {

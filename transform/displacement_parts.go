@@ -25,8 +25,8 @@ func (d *Displacer) MarshalSurvey() []byte {
 
 // MergeSurvey adds what another Displacer has found (MarshalSurvey), as if Survey had seen its
 // records after those of this one. Sums are those of one survey but for rounding.
-func (d *Displacer) MergeSurvey(found []byte) error {
-	u := unpacker{text: found}
+func (d *Displacer) MergeSurvey(marshalled []byte) error {
+	u := unpacker{text: marshalled}
 	shift := make([]float64, len(d.columns))
 	for i := range d.columns {
 		shift[i] = d.columns[i].mergeCentre(&u)
@@ -37,10 +37,11 @@ func (d *Displacer) MergeSurvey(found []byte) error {
 	return u.ended()
 }
 
-// MarshalDecided returns what follows for the records of the survey found, which MergeSurvey
-// has taken in, for Decided of another Displacer; after EndSurvey. It holds values of records.
-func (d *Displacer) MarshalDecided(found []byte) ([]byte, error) {
-	u := unpacker{text: found}
+// MarshalDecisions returns what EndSurvey has decided for the records of a marshalled survey
+// that MergeSurvey has taken in. UseDecisions of another Displacer reads it. It holds values
+// of records.
+func (d *Displacer) MarshalDecisions(marshalled []byte) ([]byte, error) {
+	u := unpacker{text: marshalled}
 	var p packer
 	for i := range d.columns {
 		d.columns[i].packCentre(&p)
@@ -52,9 +53,9 @@ func (d *Displacer) MarshalDecided(found []byte) ([]byte, error) {
 	return p.text, u.ended()
 }
 
-// Decided takes what another Displacer has decided (MarshalDecided), in place of Survey and
-// EndSurvey. Apply fails for records that were not in the survey.
-func (d *Displacer) Decided(decided []byte) error {
+// UseDecisions takes the decisions of another Displacer (MarshalDecisions), in place of Survey
+// and EndSurvey. Apply fails for records that were not in the survey.
+func (d *Displacer) UseDecisions(decided []byte) error {
 	u := unpacker{text: decided}
 	for i := range d.columns {
 		d.columns[i].mergeCentre(&u)
@@ -241,7 +242,7 @@ func (o *outcome) pack(p *packer) {
 func (s *displacingSwap) takeDecided(u *unpacker, columns int) {
 	groups, codes := s.unpackCodes(u)
 	s.combos, s.groups = make([]displacedCombo, len(codes)), []*displacedGroup{}
-	s.told, s.outcomes = make([]uint32, len(codes)*columns), []float64{}
+	s.outcomeStart, s.outcomes = make([]uint32, len(codes)*columns), []float64{}
 	for k := range codes {
 		if u.number() == 0 {
 			s.combos[k].group = -1
@@ -262,7 +263,7 @@ func (s *displacingSwap) takeDecided(u *unpacker, columns int) {
 				u.fail()
 				return
 			}
-			s.told[k*columns+column] = uint32(len(s.outcomes))
+			s.outcomeStart[k*columns+column] = uint32(len(s.outcomes))
 			s.outcomes = append(s.outcomes, float64(n))
 			for range int(n) * (1 + len(moment{})) {
 				s.outcomes = append(s.outcomes, math.Float64frombits(u.word()))
@@ -271,9 +272,9 @@ func (s *displacingSwap) takeDecided(u *unpacker, columns int) {
 	}
 }
 
-// toldOutcome is an outcome that another Displacer has decided.
-func (s *displacingSwap) toldOutcome(column, code int) outcome {
-	at := s.told[code*(len(s.told)/len(s.combos))+column]
+// decidedOutcome is an outcome that another Displacer has decided.
+func (s *displacingSwap) decidedOutcome(column, code int) outcome {
+	at := s.outcomeStart[code*(len(s.outcomeStart)/len(s.combos))+column]
 	o := outcome{swap: s, column: column, code: code, batches: int(s.outcomes[at])}
 	list := slices.Clone(s.outcomes[at+1 : int(at)+1+o.batches*(1+len(moment{}))])
 	for k := range o.batches {

@@ -29,12 +29,12 @@ func displacedInParts(t *testing.T, of func() *Displacer, ends []int, columns ..
 	whole.EndSurvey()
 	from = 0
 	for i, end := range ends {
-		decided, err := whole.MarshalDecided(found[i])
+		decided, err := whole.MarshalDecisions(found[i])
 		if err != nil {
 			t.Fatal(err)
 		}
 		part := of()
-		if err := part.Decided(decided); err != nil {
+		if err := part.UseDecisions(decided); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, displacedBy(t, part, from, end, columns...)...)
@@ -144,11 +144,11 @@ func TestDisplacementInPartsThatAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole.EndSurvey()
-	decided, err := whole.MarshalDecided(found)
+	decided, err := whole.MarshalDecisions(found)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := whole.MarshalDecided(surveyed(30, 60)); err == nil {
+	if _, err := whole.MarshalDecisions(surveyed(30, 60)); err == nil {
 		t.Error("decided of records that were not surveyed")
 	}
 	for what, c := range map[string]struct {
@@ -156,7 +156,7 @@ func TestDisplacementInPartsThatAreNone(t *testing.T) {
 		take func(d *Displacer, text []byte) error
 	}{
 		"survey":   {found, (*Displacer).MergeSurvey},
-		"decision": {decided, (*Displacer).Decided},
+		"decision": {decided, (*Displacer).UseDecisions},
 	} {
 		for k := range c.text {
 			if err := c.take(of(), c.text[:k]); err == nil {
@@ -171,7 +171,7 @@ func TestDisplacementInPartsThatAreNone(t *testing.T) {
 		}
 	}
 	told := of()
-	if err := told.Decided(decided); err != nil {
+	if err := told.UseDecisions(decided); err != nil {
 		t.Fatal(err)
 	}
 	if err := told.Apply(block(30, 60, columns...)); err == nil {

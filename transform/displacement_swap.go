@@ -23,10 +23,10 @@ type displacingSwap struct {
 	batches  []int             // and how many places it has
 	width    int
 
-	// Decided by another Displacer, in place of groups: of each combination and column, by
-	// told where in outcomes it begins, the number of batches and what they hold.
-	told     []uint32
-	outcomes []float64
+	// Decided by another Displacer, in place of groups: for each combination and column
+	// the number of batches and their contents, in outcomes from outcomeStart on.
+	outcomeStart []uint32
+	outcomes     []float64
 }
 
 // displacedCombo is a combination of keys and attribute.
@@ -270,8 +270,8 @@ func (w *displacing) outcome(s *displacingSwap, column, code int) *outcome {
 
 // outcome works out, after the survey, what becomes of the records of a combination.
 func (s *displacingSwap) outcome(column, code int) outcome {
-	if s.told != nil {
-		return s.toldOutcome(column, code)
+	if s.outcomeStart != nil {
+		return s.decidedOutcome(column, code)
 	}
 	c := &s.combos[code]
 	g := s.groups[c.group]

@@ -28,15 +28,15 @@ func part(word string, numbers ...float64) string {
 	return string(append(text, ';'))
 }
 
-// does records in the column's name what mask i does to it: a word and the mask's
+// addToHistory records in the column's name what mask i does to it: a word and the mask's
 // effective parameters for this column, each in a fixed place or after a count, so that
 // two different sets of parameters never give the same text. Parameters that have the
 // same effect on every value (a range of θ and the φ that it stands for) must give the
 // same text, as equal chains are to release equal values. The columns that the mask reads
 // are added here; which of them serves for what, the mask itself writes into parts.
-func (c *Chain) does(i int, col *column, parts string) {
+func (c *Chain) addToHistory(i int, col *column, parts string) {
 	if reads := c.masks[i].Params.Reads(); len(reads) > 0 {
-		parts += c.told("reads", sorted(reads)...)
+		parts += c.digestOf("reads", sorted(reads)...)
 	}
 	if MixesRecords(c.masks[i].Params) {
 		parts += c.chosen
@@ -45,9 +45,9 @@ func (c *Chain) does(i int, col *column, parts string) {
 	col.done.by = i + 1
 }
 
-// told returns a word and the SHA-256 of columns (those that the chain knows of) and what
+// digestOf returns a word and the SHA-256 of columns (those that the chain knows of) and what
 // was done to each. It is a digest, as the text would grow with every mask that reads others.
-func (c *Chain) told(word string, columns ...string) string {
+func (c *Chain) digestOf(word string, columns ...string) string {
 	h := sha256.New()
 	for _, name := range columns {
 		if col := c.lookup(name); col != nil {
@@ -65,7 +65,7 @@ func (c *Chain) Done() string {
 	for i, info := range c.setup.Columns {
 		names[i] = info.Name
 	}
-	return c.told("columns", sorted(names)...) + c.chosen
+	return c.digestOf("columns", sorted(names)...) + c.chosen
 }
 
 // lookup returns a column as the masks so far have left it, nil where the chain

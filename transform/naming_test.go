@@ -380,7 +380,7 @@ func (u unnamed) compile(c *Chain, i int) (step, error) {
 	}
 	if u.late {
 		c.stream(i, col)
-		c.does(i, col, part("plus", 1))
+		c.addToHistory(i, col, part("plus", 1))
 	}
 	return addOne{}, nil
 }

@@ -158,7 +158,7 @@ func (m *Noise) compile(c *Chain, i int) (step, error) {
 			last.columns = append(last.columns, n)
 			done = append(done, n.lower, n.upper)
 		}
-		c.does(i, col, part("noise", done...))
+		c.addToHistory(i, col, part("noise", done...))
 		n.stream = c.stream(i, col)
 	}
 	return s, nil

@@ -24,7 +24,7 @@ func TestPlacesAreInOrder(t *testing.T) {
 			// Of kept records the order that was drawn comes first, the place behind it.
 			for _, order := range []uint64{0, 1, math.MaxUint64} {
 				s := sources{list: []place{{q.scope, q.stream, 0}, {p.scope, p.stream, 0}}}
-				got := s.compare(kept{order: order, row: p.row, source: 1}, kept{order: 1, row: q.row})
+				got := s.compare(swapRecord{order: order, row: p.row, source: 1}, swapRecord{order: 1, row: q.row})
 				want := min(1, max(-1, i-j))
 				switch order {
 				case 0:

@@ -241,14 +241,14 @@ func (f *Frequencies) find(w *work, b *microdata.Block, by []int) ([]int32, erro
 	return strata, nil
 }
 
-// told names the strata, in an order of their own, with how often each category is there: the
-// matrices follow from these, and which record has which.
-func (f *Frequencies) told() string {
-	told := part("strata", float64(len(f.strata)))
+// description lists the strata, sorted, with how often each category occurs. These decide the
+// matrices, and which record has which.
+func (f *Frequencies) description() string {
+	text := part("strata", float64(len(f.strata)))
 	for _, key := range slices.Sorted(maps.Keys(f.strata)) {
-		told += fmt.Sprintf("%x", key) + part("", f.counts[f.strata[key]]...)
+		text += fmt.Sprintf("%x", key) + part("", f.counts[f.strata[key]]...)
 	}
-	return toldTexts("frequencies", told)
+	return digestOfTexts("frequencies", text)
 }
 
 // Strata is how many strata have been seen.

@@ -86,7 +86,7 @@ func (m *PRAM) compile(c *Chain, i int) (step, error) {
 		if err := own.settle(c, i, m, p); err != nil {
 			return nil, err
 		}
-		c.does(i, col.column, own.told(categories, p, s.other))
+		c.addToHistory(i, col.column, own.description(categories, p, s.other))
 		col.becomes(after)
 		own.stream = c.stream(i, col.column)
 		s.columns = append(s.columns, own)
@@ -117,19 +117,19 @@ func (col *pramColumn) settle(c *Chain, i int, m *PRAM, p [][]float64) error {
 	return nil
 }
 
-// told names the laws, for the draws.
-func (col *pramColumn) told(categories []string, p [][]float64, other int32) string {
-	told := toldTexts("pram", categories...)
+// description lists all that decides the laws, for the name of the draws.
+func (col *pramColumn) description(categories []string, p [][]float64, other int32) string {
+	text := digestOfTexts("pram", categories...)
 	for _, row := range p {
-		told += part("row", row...)
+		text += part("row", row...)
 	}
 	if col.frequencies != nil {
-		told += col.frequencies.told()
+		text += col.frequencies.description()
 	}
 	if other != unlisted {
-		told += part("other", float64(other))
+		text += part("other", float64(other))
 	}
-	return told
+	return text
 }
 
 // apply releases category l of a record with category k where its draw lies in the part of

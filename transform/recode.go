@@ -311,11 +311,11 @@ func (m *Recode) compile(c *Chain, i int) (step, error) {
 		for j := range from {
 			same[j] = from[j] == to[j] || col.numeric && after.Numeric() && col.numbers[col.codes[j]] == int32(j) && hasNumber(col.numbers, col.codes[j])
 		}
-		told := part("recode", m.Breaks...) + toldTexts("from", from...) + toldTexts("to", to...)
+		text := part("recode", m.Breaks...) + digestOfTexts("from", from...) + digestOfTexts("to", to...)
 		if m.Other != nil {
-			told += "other;"
+			text += "other;"
 		}
-		c.does(i, col.column, told)
+		c.addToHistory(i, col.column, text)
 		col.becomes(after)
 		s.columns, s.same = append(s.columns, col), append(s.same, same)
 	}

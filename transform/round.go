@@ -78,7 +78,7 @@ func (m *Round) compile(c *Chain, i int) (step, error) {
 			r.step = *m.Base
 		}
 		col.onGrid = col.decimals >= 0
-		c.does(i, col, part("round", r.step, r.mult, r.grid.mult))
+		c.addToHistory(i, col, part("round", r.step, r.mult, r.grid.mult))
 		s.columns = append(s.columns, r)
 	}
 	return s, nil

@@ -122,24 +122,24 @@ func (m *Sample) compile(c *Chain, i int) (step, error) {
 			s.rates = append(s.rates, m.Rates[name])
 		}
 	}
-	// Neither the rate nor a value is told: a record that one rate releases, every
-	// greater one releases too.
+	// The name of the draws holds neither the rate nor a value: a record that one rate
+	// releases, every greater rate releases too.
 	s.stream = c.streamNamed(i, "", "sample;")
-	c.choice, c.chosen = s, m.told(c.labels[i])
+	c.choice, c.chosen = s, m.description(c.labels[i])
 	return s, nil
 }
 
-// told names a sample, for the draws of masks that mix records: what they make of one
-// depends on which others there are.
-func (m *Sample) told(label string) string {
-	told := toldTexts("of", label, m.By)
+// description lists all that decides a sample, for the draws of masks that mix records: what
+// such a mask does to a record depends on which other records there are.
+func (m *Sample) description(label string) string {
+	text := digestOfTexts("of", label, m.By)
 	if m.Rate != nil {
-		told += part("rate", *m.Rate)
+		text += part("rate", *m.Rate)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Rates)) {
-		told += toldTexts("stratum", name) + part("rate", m.Rates[name])
+		text += digestOfTexts("stratum", name) + part("rate", m.Rates[name])
 	}
-	return told
+	return text
 }
 
 // choose leaves out the records whose uniform draw is not below the rate of their stratum.

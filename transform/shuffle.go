@@ -66,7 +66,7 @@ func (m *Shuffle) ReadColumns() []ReadColumn {
 func (m *Shuffle) NumbersRead() (field string, columns []string) { return "on", m.On }
 
 func (m *Shuffle) compile(c *Chain, i int) (step, error) {
-	s, err := c.newWholeOn(i, &shuffling{}, part("shuffle")+c.told("on", m.On...), m.On)
+	s, err := c.newWholeOn(i, &shuffling{}, part("shuffle")+c.digestOf("on", m.On...), m.On)
 	if err != nil {
 		return nil, err
 	}

@@ -129,9 +129,9 @@ func (m *Suppress) compile(c *Chain, i int) (step, error) {
 		weights = append(weights, m.weight(name))
 	}
 	s.suppress.weights = weights
-	done := part("suppress "+wordOr(m.Missing, "none"), append([]float64{float64(*m.K)}, weights...)...) + c.told("keys", m.Keys...)
+	done := part("suppress "+wordOr(m.Missing, "none"), append([]float64{float64(*m.K)}, weights...)...) + c.digestOf("keys", m.Keys...)
 	for _, col := range s.columns {
-		c.does(i, col, done)
+		c.addToHistory(i, col, done)
 		col.Field.Nullable = true
 	}
 	s.coders, s.codes = make([]coder, len(s.columns)), make([][]int32, len(s.columns))

@@ -38,11 +38,12 @@ type suppression struct {
 	cancelled func() bool // what is returned then is of no use; nil: never
 }
 
-// every is after how many combinations it is asked whether to give up.
+// every is the number of combinations between two looks at whether the search was cancelled.
 const every = 1 << 12
 
-// givenUp reports, for every few thousandth i, whether to give up.
-func (s *suppression) givenUp(i int) bool {
+// stopped reports whether the search has been cancelled. It looks only where i is a multiple
+// of every.
+func (s *suppression) stopped(i int) bool {
 	return i%every == 0 && s.cancelled != nil && s.cancelled()
 }
 
@@ -158,7 +159,7 @@ func (s *suppression) hideStrictly() []uint16 {
 		}
 	}
 	for _, set := range s.sets {
-		if len(left) == 0 || s.givenUp(0) {
+		if len(left) == 0 || s.stopped(0) {
 			break
 		}
 		groups := s.grouped(set, left, safe)
@@ -259,14 +260,14 @@ func (s *suppression) hideLoosely() ([]uint16, *SurveyError) {
 	}
 	rare := make([]bool, len(s.classes.tuples))
 	for class, tuple := range s.classes.tuples {
-		if s.givenUp(class) {
+		if s.stopped(class) {
 			break
 		}
 		rare[class] = c.records(tuple, s.lacks[class]) < s.k
 	}
 	hidden := make([]uint16, len(s.of))
 	for i, class := range s.of {
-		if s.givenUp(i) {
+		if s.stopped(i) {
 			break
 		}
 		if class < 0 || !rare[class] {

@@ -74,11 +74,11 @@ func (c *Chain) MarshalSurvey() ([]byte, error) {
 // MergeSurvey adds the result of another chain (MarshalSurvey) for the records that follow
 // those of this chain: parts must come in the order of the source. The error is a *SurveyError
 // if there are too many records in total.
-func (c *Chain) MergeSurvey(found []byte) error {
+func (c *Chain) MergeSurvey(marshalled []byte) error {
 	if !c.SurveysInParts() || c.surveyed {
 		return errNotInParts
 	}
-	u := unpacker{text: found}
+	u := unpacker{text: marshalled}
 	for _, s := range c.inParts() {
 		s.merge(&u)
 		if u.wrong {
@@ -102,10 +102,10 @@ type Stretch struct {
 	First, N int64
 }
 
-// MarshalDecided returns what EndSurvey has decided of some records, for Decided of another
+// MarshalDecisions returns what EndSurvey has decided of some records, for UseDecisions of another
 // chain. The stretches of a stream must be in the order of their places, without overlap. It
 // holds values of records.
-func (c *Chain) MarshalDecided(of []Stretch) ([]byte, error) {
+func (c *Chain) MarshalDecisions(of []Stretch) ([]byte, error) {
 	if !c.SurveysInParts() || !c.surveyed {
 		return nil, errNotInParts
 	}
@@ -116,9 +116,9 @@ func (c *Chain) MarshalDecided(of []Stretch) ([]byte, error) {
 	return p.text, nil
 }
 
-// Decided passes the decisions of another chain (MarshalDecided) to this one, in place of
+// UseDecisions passes the decisions of another chain (MarshalDecisions) to this one, in place of
 // Survey and EndSurvey. Apply does not change records that these decisions do not include.
-func (c *Chain) Decided(decided []byte) error {
+func (c *Chain) UseDecisions(decided []byte) error {
 	if !c.SurveysInParts() || c.surveyed {
 		return errNotInParts
 	}
@@ -142,7 +142,7 @@ const (
 )
 
 // pack writes the value at a place.
-func (k *keptColumn) pack(p *packer, at uint32) {
+func (k *swapColumn) pack(p *packer, at uint32) {
 	c := k.cell(at)
 	switch {
 	case k.starts != nil && c.null:
@@ -160,7 +160,7 @@ func (k *keptColumn) pack(p *packer, at uint32) {
 }
 
 // unpack puts a value at a place, which is that behind the last one or an earlier one.
-func (k *keptColumn) unpack(u *unpacker, at uint32) {
+func (k *swapColumn) unpack(u *unpacker, at uint32) {
 	kind := u.number()
 	isText := kind == cellNull || kind == cellBytes
 	if kind > cellBytes || len(k.nulls) > 0 && isText != (k.starts != nil) {
@@ -295,7 +295,7 @@ func (s *datasetSwap) pack(p *packer) {
 			continue
 		}
 		p.number(uint64(m.group))
-		for _, list := range [][]kept{m.heads, m.records} {
+		for _, list := range [][]swapRecord{m.heads, m.records} {
 			p.number(uint64(len(list)))
 			for _, r := range list {
 				p.word(r.order)
@@ -314,7 +314,7 @@ func (s *datasetSwap) pack(p *packer) {
 // merge takes in what the survey of the records that follow has packed.
 func (s *datasetSwap) merge(u *unpacker) {
 	if s.values == nil {
-		s.values = make([]keptColumn, len(s.protected))
+		s.values = make([]swapColumn, len(s.protected))
 	}
 	from := s.sources.merge(u)
 	groups, codes := s.grouping.merge(u, len(s.keys))
@@ -353,8 +353,8 @@ func (s *datasetSwap) merge(u *unpacker) {
 	}
 }
 
-func (s *datasetSwap) unpackKept(u *unpacker, from []uint32) kept {
-	r := kept{order: u.word(), partner: u.word(), coin: u.word(), row: int64(u.number())}
+func (s *datasetSwap) unpackKept(u *unpacker, from []uint32) swapRecord {
+	r := swapRecord{order: u.word(), partner: u.word(), coin: u.word(), row: int64(u.number())}
 	if source := u.number(); source < uint64(len(from)) {
 		r.source = from[source]
 	} else {
@@ -371,9 +371,9 @@ func (s *datasetSwap) mergeKept(u *unpacker, m *combo, from []uint32) {
 		return
 	}
 	if !ok {
-		var none keptColumn // read, and let go of
+		var none swapColumn // read, and let go of
 		for range s.values {
-			none = keptColumn{}
+			none = swapColumn{}
 			none.unpack(u, 0)
 		}
 		return
@@ -440,7 +440,7 @@ func (s *datasetSwap) takeDecided(u *unpacker) {
 		u.fail()
 		return
 	}
-	s.values = make([]keptColumn, len(s.protected))
+	s.values = make([]swapColumn, len(s.protected))
 	for range u.count(3) {
 		number := s.sources.numbered(place{scope: string(u.bytes()), stream: int(u.number())})
 		for int(number) >= len(s.moves) {

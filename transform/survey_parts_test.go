@@ -37,7 +37,7 @@ func surveyedInParts(t *testing.T, setup Setup, masks []Spec, ends []int, column
 	for i, end := range ends {
 		var err error
 		half := int64(end-from) / 2
-		decided[i], err = whole.MarshalDecided([]Stretch{{0, int64(from), half}, {1, 0, int64(end)}, {0, int64(from) + half, int64(end-from) - half}})
+		decided[i], err = whole.MarshalDecisions([]Stretch{{0, int64(from), half}, {1, 0, int64(end)}, {0, int64(from) + half, int64(end-from) - half}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestSurveysInParts(t *testing.T) {
 			from, touched := 0, int64(0)
 			for i, end := range ends {
 				c := chain(t, setup, masks...)
-				if err := c.Decided(decided[i]); err != nil {
+				if err := c.UseDecisions(decided[i]); err != nil {
 					t.Fatal(err)
 				}
 				got := apply(t, c, block(from, end, columns...))
@@ -127,7 +127,7 @@ func TestSurveysInPartsThatAreNone(t *testing.T) {
 		take func(c *Chain, text []byte) error
 	}{
 		"survey":   {found, (*Chain).MergeSurvey},
-		"decision": {decided, (*Chain).Decided},
+		"decision": {decided, (*Chain).UseDecisions},
 	} {
 		for k := range c.text {
 			if err := c.take(chain(t, setup, swap), c.text[:k]); err == nil {
@@ -155,13 +155,13 @@ func TestSurveysInPartsThatAreNone(t *testing.T) {
 	if err := whole.MergeSurvey(found); !errors.As(err, &of) {
 		t.Errorf("too many of two parts: %v", err)
 	}
-	if _, err := whole.MarshalDecided(nil); err == nil {
+	if _, err := whole.MarshalDecisions(nil); err == nil {
 		t.Error("decided before the end")
 	}
 	for name, mask := range map[string]Spec{"no survey": mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)}), "ranks": mask(&RankSwap{Columns: []string{"a"}, P: ptr(0.1)})} {
 		c := chain(t, setup, mask)
 		_, err := c.MarshalSurvey()
-		if err == nil || c.MergeSurvey(found) == nil || c.Decided(decided) == nil || c.SurveysInParts() {
+		if err == nil || c.MergeSurvey(found) == nil || c.UseDecisions(decided) == nil || c.SurveysInParts() {
 			t.Errorf("%s: %v", name, fmt.Sprint(err))
 		}
 	}

@@ -88,7 +88,7 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 		window = 0
 	}
 	done := part("swap "+policy, *m.Rate, window) +
-		c.told("keys", sorted(m.Keys)...) + c.told("attribute", m.Attribute) + c.told("columns", sorted(m.Columns)...)
+		c.digestOf("keys", sorted(m.Keys)...) + c.digestOf("attribute", m.Attribute) + c.digestOf("columns", sorted(m.Columns)...)
 	s.order, s.partner, s.coin = c.streamNamed(i, "order", done), c.streamNamed(i, "partner", done), c.streamNamed(i, "coin", done)
 	for _, name := range m.Reads() {
 		info := c.info(name)
@@ -108,7 +108,7 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 		if !movable(col.Field.Type) {
 			return nil, fmt.Errorf("%s.columns: column %s must have a scalar type to be exchanged, got %s", c.at(i), strconv.Quote(name), col.Field.Type)
 		}
-		c.does(i, col, done)
+		c.addToHistory(i, col, done)
 		s.protected = append(s.protected, col)
 	}
 	for _, name := range slices.Concat(sorted(m.Keys), []string{m.Attribute}, sorted(m.Columns)) {

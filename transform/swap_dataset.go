@@ -37,7 +37,7 @@ type datasetSwap struct {
 	grouping grouping // codes stay from block to block
 	combos   []combo  // by code
 	sources  sources
-	values   []keptColumn // one a protected column
+	values   []swapColumn // one a protected column
 	free     []uint32     // places in values of records that are kept no more
 	kept     int          // records that are kept, of at most most
 	most     int
@@ -48,8 +48,8 @@ type datasetSwap struct {
 type combo struct {
 	group   int32
 	count   int64
-	heads   []kept // policy random: records whose coin falls heads
-	records []kept // a sample of the others, sorted by order, at most reserves
+	heads   []swapRecord // policy random: records whose coin falls heads
+	records []swapRecord // a sample of the others, sorted by order, at most reserves
 }
 
 // move is what a record receives.
@@ -84,7 +84,7 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 	}
 	s.grouping.exclude(b, 0)
 	if s.values == nil {
-		s.values = make([]keptColumn, len(s.protected))
+		s.values = make([]swapColumn, len(s.protected))
 	}
 	for k, p := range s.protected {
 		s.values[k].read(&b.Columns[p.Index])
@@ -101,7 +101,7 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 		m := &s.combos[code]
 		m.group = g
 		m.count++
-		r := kept{order: sw.order[i], partner: sw.partner[i], coin: sw.coin[i], row: b.Place(i), source: source}
+		r := swapRecord{order: sw.order[i], partner: sw.partner[i], coin: sw.coin[i], row: b.Place(i), source: source}
 		if !s.unique && s.heads(r.coin) {
 			r.value = s.copied(i)
 			m.heads = append(m.heads, r)
@@ -113,7 +113,7 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 }
 
 // keep keeps record i of the block where it is among the four of least order.
-func (s *datasetSwap) keep(m *combo, r kept, i int) {
+func (s *datasetSwap) keep(m *combo, r swapRecord, i int) {
 	at, ok := s.room(m, r)
 	if !ok {
 		return
@@ -123,7 +123,7 @@ func (s *datasetSwap) keep(m *combo, r kept, i int) {
 }
 
 // room is where a record belongs among the four of least order, where it does.
-func (s *datasetSwap) room(m *combo, r kept) (at int, ok bool) {
+func (s *datasetSwap) room(m *combo, r swapRecord) (at int, ok bool) {
 	at, _ = slices.BinarySearchFunc(m.records, r, s.sources.compare)
 	if at == reserves {
 		return 0, false

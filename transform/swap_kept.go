@@ -6,10 +6,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// kept is a record that may be exchanged. There may be as many as records, so it
-// holds no pointers: its source is a number in sources, its values a place in
-// keptColumns.
-type kept struct {
+// swapRecord is a record that may be exchanged. There may be one for every record of the data,
+// so it holds no pointers: its source is a number in sources, its values a place in
+// swapColumns.
+type swapRecord struct {
 	order, partner, coin uint64
 	row                  int64
 	source, value        uint32
@@ -58,22 +58,22 @@ func (s *sources) find(b *microdata.Block) (uint32, bool) {
 }
 
 // compare orders records as they were drawn, those of one word by place.
-func (s *sources) compare(r, q kept) int {
+func (s *sources) compare(r, q swapRecord) int {
 	if r.order != q.order {
 		return cmp.Compare(r.order, q.order)
 	}
 	return s.place(r).compare(s.place(q))
 }
 
-func (s *sources) place(r kept) place {
+func (s *sources) place(r swapRecord) place {
 	p := s.list[r.source]
 	p.row = r.row
 	return p
 }
 
-// keptColumn holds the values of a column that kept records have: numbers, or the bytes
-// of an array's values one behind another.
-type keptColumn struct {
+// swapColumn holds the values that swapRecords have in a column: numbers, or the bytes of
+// an array's values one after another.
+type swapColumn struct {
 	numbers []float64
 	starts  []uint64 // of arrays: where a value's bytes begin
 	lengths []uint32
@@ -85,7 +85,7 @@ type keptColumn struct {
 }
 
 // read makes a block's column the one whose values are appended and set.
-func (k *keptColumn) read(col *microdata.Column) {
+func (k *swapColumn) read(col *microdata.Column) {
 	k.text, k.number = nil, nil
 	if a := col.OutArray(); a != nil {
 		at, ok := bytesOf(a)
@@ -107,7 +107,7 @@ func (k *keptColumn) read(col *microdata.Column) {
 }
 
 // append adds the value of record i of the block.
-func (k *keptColumn) append(i int) {
+func (k *swapColumn) append(i int) {
 	at := uint32(len(k.nulls))
 	k.nulls = append(k.nulls, false)
 	if k.number != nil {
@@ -119,7 +119,7 @@ func (k *keptColumn) append(i int) {
 }
 
 // set replaces the value at a place by that of record i of the block.
-func (k *keptColumn) set(at uint32, i int) {
+func (k *swapColumn) set(at uint32, i int) {
 	if k.number != nil {
 		x, valid := k.number(i)
 		k.numbers[at], k.nulls[at] = x, !valid
@@ -132,7 +132,7 @@ func (k *keptColumn) set(at uint32, i int) {
 }
 
 // cell returns the value at a place.
-func (k *keptColumn) cell(at uint32) cell {
+func (k *swapColumn) cell(at uint32) cell {
 	if k.starts == nil {
 		return cell{null: k.nulls[at], number: k.numbers[at]}
 	}

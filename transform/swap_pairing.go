@@ -75,7 +75,7 @@ type candidate struct {
 // what they receive.
 func (s *datasetSwap) decideGroup(moves []move, group []int32) []move {
 	var seekers, sample pool // of policy unique: sample alone
-	own, drawn := &seekers, func(r kept) uint64 { return r.order }
+	own, drawn := &seekers, func(r swapRecord) uint64 { return r.order }
 	if s.unique {
 		own = &sample
 	}
@@ -135,7 +135,7 @@ func pairUp(moves []move, candidates []candidate, own, others *pool, exchange fu
 // pool is the records of a group that are in no pair, by combination. The weight
 // of a combination is the number of its records, of which some may not be known.
 type pool struct {
-	records [][]kept
+	records [][]swapRecord
 	weight  []int64
 	next    []int // first of the records that is in no pair
 	total   int64
@@ -144,7 +144,7 @@ type pool struct {
 }
 
 // add appends a combination.
-func (p *pool) add(records []kept, weight int64) {
+func (p *pool) add(records []swapRecord, weight int64) {
 	p.records, p.weight, p.next = append(p.records, records), append(p.weight, weight), append(p.next, 0)
 	p.total += weight
 }

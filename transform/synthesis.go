@@ -121,9 +121,9 @@ func normalOf(word uint64) float64 {
 	return keystream.NormalQuantile((float64(word>>12) + 0.5) / (1 << 52))
 }
 
-func tooFewFor(at, name string, need, found int) *SurveyError {
+func tooFewFor(at, name string, need, got int) *SurveyError {
 	return &SurveyError{Path: at, Text: fmt.Sprintf("must have at least %d records, in each stratum, with values in it, in those before it and in on: %s has %d; "+
-		"name fewer columns in by or on, or leave it out", need, name, found)}
+		"name fewer columns in by or on, or leave it out", need, name, got)}
 }
 
 // oneValue reports whether records have one value alone, which rounding in a mean would hide.

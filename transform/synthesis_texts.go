@@ -33,8 +33,9 @@ func textField(t arrow.DataType) bool {
 	return textual(t) && t.ID() != arrow.BINARY
 }
 
-// taken returns a column for mask i to compute with, or to take for categories that are texts.
-func (c *Chain) taken(i int, name string) (*column, bool, error) {
+// synthesisColumn returns the column that mask i models. true: its texts are categories;
+// false: its values are numbers.
+func (c *Chain) synthesisColumn(i int, name string) (*column, bool, error) {
 	if info := c.info(name); info == nil || info.Field.Numeric() || !TakesTexts(c.masks[i].Params, name) {
 		col, err := c.arithmetic(i, name)
 		return col, false, err

@@ -162,9 +162,9 @@ func (m *Synthesise) ReleasedField(f microdata.Field) (microdata.Field, bool) {
 func (m *Synthesise) NumbersRead() (field string, columns []string) { return "on", m.On }
 
 func (m *Synthesise) compile(c *Chain, i int) (step, error) {
-	done := part("synthesise", float64(m.copyNumber()), float64(len(m.On))) + c.told("on", m.On...) + c.told("by", m.By...)
+	done := part("synthesise", float64(m.copyNumber()), float64(len(m.On))) + c.digestOf("on", m.On...) + c.digestOf("by", m.By...)
 	if len(m.Categories) > 0 {
-		done += toldTexts("categories", sorted(m.Categories)...)
+		done += digestOfTexts("categories", sorted(m.Categories)...)
 	}
 	if m.trees() {
 		done += part("cart", float64(m.leaf()))

@@ -178,7 +178,7 @@ func (m *Topcode) compile(c *Chain, i int) (step, error) {
 		switch m.Replace {
 		case "label":
 			t.low, t.high = m.label(m.LowerLabel), m.label(m.UpperLabel)
-			c.does(i, col, part("toplabel", lower, upper)+toldTexts("labels", m.labels()...))
+			c.addToHistory(i, col, part("toplabel", lower, upper)+digestOfTexts("labels", m.labels()...))
 			col.becomes(microdata.Field{Name: col.Field.Name, Type: arrow.BinaryTypes.String, Nullable: col.Field.Nullable})
 		case "mean":
 			sorted := c.setup.Sorted[name]
@@ -189,7 +189,7 @@ func (m *Topcode) compile(c *Chain, i int) (step, error) {
 				g := decimalGrid(col.decimals)
 				t.low, t.high = finiteOr(g, t.low), finiteOr(g, t.high)
 			}
-			c.does(i, col, part("topmean", lower, upper, t.low, t.high))
+			c.addToHistory(i, col, part("topmean", lower, upper, t.low, t.high))
 		default:
 			if err := clip.take(c, i, col, lower, upper); err != nil {
 				return nil, err

@@ -103,7 +103,7 @@ func (m *Truncate) compile(c *Chain, i int) (step, error) {
 	if m.redraws() {
 		for _, name := range m.Columns {
 			if col := c.lookup(name); col != nil {
-				c.does(i, col, part("redraw")) // together with the noise mask before it, which tells the bounds
+				c.addToHistory(i, col, part("redraw")) // together with the noise mask before it, which tells the bounds
 			}
 		}
 		return s, nil
@@ -139,7 +139,7 @@ func (s *clipStep) take(c *Chain, i int, col *column, lower, upper float64) erro
 			t.upper = g.value(hi)
 		}
 	}
-	c.does(i, col, part("clip", t.lower, t.upper))
+	c.addToHistory(i, col, part("clip", t.lower, t.upper))
 	s.columns = append(s.columns, t)
 	return nil
 }

@@ -48,7 +48,7 @@ func (c *Chain) Keeping(name string, typical float64, whole bool) Keeping {
 		}
 	}
 	none := Keeping{Share: func(float64) float64 { return 0 }, Most: 1}
-	col := c.known(name)
+	col := c.numericColumn(name)
 	if !touching || col == nil || l.silent {
 		return none
 	}
@@ -161,8 +161,8 @@ func (c *column) stepAt(x float64) float64 {
 	return max(step, c.coarse)
 }
 
-// known returns the chain's column of that name if it is numeric.
-func (c *Chain) known(name string) *column {
+// numericColumn returns the chain's column of that name if it is numeric; nil otherwise.
+func (c *Chain) numericColumn(name string) *column {
 	for _, col := range c.columns {
 		if col.Name == name && col.Field.Numeric() {
 			return col

@@ -115,13 +115,13 @@ func (c *Chain) newWholeOn(i int, all allMasker, done string, on []string) (*who
 		}
 	}
 	// What becomes of one column follows from all of them.
-	done += c.told("columns", p.Masks()...)
+	done += c.digestOf("columns", p.Masks()...)
 	for _, name := range p.Masks() {
-		col, text, err := c.taken(i, name)
+		col, text, err := c.synthesisColumn(i, name)
 		if err != nil {
 			return nil, err
 		}
-		c.does(i, col, done)
+		c.addToHistory(i, col, done)
 		col.onGrid = true // see maskBy
 		s.texts = append(s.texts, nil)
 		if text {
@@ -153,8 +153,8 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	from := g.n
 	for k, col := range s.columns {
 		if a := b.Columns[col.Index].OutArray(); a != nil && s.texts[k] != nil {
-			var told bool
-			if g.values[k], told = s.texts[k].take(g.values[k], a, b.N); !told {
+			var ok bool
+			if g.values[k], ok = s.texts[k].take(g.values[k], a, b.N); !ok {
 				return s.error(c, tooMany(fmt.Sprintf("columns[%d]", k)))
 			}
 			continue

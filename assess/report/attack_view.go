@@ -52,7 +52,7 @@ type intervalView struct {
 
 type inversionView struct {
 	Rows []inversionRow
-	All  []inversionTried
+	All  []inversionAttempt
 }
 
 type inversionRow struct {
@@ -62,7 +62,7 @@ type inversionRow struct {
 	Cells  []cell
 }
 
-type inversionTried struct {
+type inversionAttempt struct {
 	Column, Words, Mask string
 	Fails               bool
 	Cells               []cell
@@ -103,7 +103,7 @@ func viewAttack(a *attack.Result, at string) *attackView {
 		return nil
 	}
 	lines := findings(a)
-	v := &attackView{Headline: lines[0], Lines: lines[1:], Basis: capital(sought(a)) + "."}
+	v := &attackView{Headline: lines[0], Lines: lines[1:], Basis: capital(targetsText(a)) + "."}
 	if a.Sampled > 0 {
 		v.Sampled = "The intruder of a sample seeks among its records only: in the whole release, linkage and posterior find at most that share. Frequencies are the sample’s own, by which more records stand out; how much one record does that is not among them it does not tell."
 	}
@@ -180,7 +180,7 @@ func viewInterval(a *attack.Result, at string) *intervalView {
 		}
 		v.Rows = append(v.Rows, row)
 	}
-	if f, ok := mostFound(a); ok && f.share() > least {
+	if f, ok := worstFinding(a); ok && f.share() > least {
 		v.Compare = fmt.Sprintf("So it is here: it goes down to %s, and %s of the respondents sought are found.", share(least), share(f.share()))
 	}
 	return v
@@ -198,7 +198,7 @@ func viewInversion(r *inversion.Result, path string) *inversionView {
 		v.Rows = append(v.Rows, row)
 		for k, n := range c.Inversions {
 			at := fmt.Sprintf("%s/inversions/%d", at, k)
-			v.All = append(v.All, inversionTried{Column: c.Name, Words: inversionWords(n.Kind), Mask: n.Mask, Fails: n.Fails,
+			v.All = append(v.All, inversionAttempt{Column: c.Name, Words: inversionWords(n.Kind), Mask: n.Mask, Fails: n.Fails,
 				Cells: []cell{whole(at+"/claims", int64(n.Claims)), whole(at+"/recovered", int64(n.Recovered)), shareCell(at+"/chance", n.Chance)}})
 		}
 	}

@@ -49,11 +49,12 @@ func (f finding) share() float64 {
 	return f.number / float64(f.of)
 }
 
-// mostFound is the way that finds the greatest share of the targets.
-func mostFound(a *attack.Result) (worst finding, sought bool) {
+// worstFinding is the attack that finds the greatest share of the targets; false if there
+// was none.
+func worstFinding(a *attack.Result) (worst finding, ok bool) {
 	see := func(number float64, of int, how string) {
-		if f := (finding{number, of, how}); !sought || f.share() > worst.share() {
-			worst, sought = f, true
+		if f := (finding{number, of, how}); !ok || f.share() > worst.share() {
+			worst, ok = f, true
 		}
 	}
 	if l := a.Linkage; l != nil {
@@ -68,7 +69,7 @@ func mostFound(a *attack.Result) (worst finding, sought bool) {
 	if v := a.Averaging; v != nil && v.Linkage != nil && v.Linkage.Averaged != nil {
 		see(v.Linkage.Averaged.ExpectedCorrect, a.Targets, "by taking the nearest mean of "+count(int64(v.Releases))+" releases")
 	}
-	return worst, sought
+	return worst, ok
 }
 
 // undone are the values that known masks give away, and of which columns.
@@ -124,7 +125,7 @@ func findings(a *attack.Result) []string {
 	}
 	var people, unique string
 	few := false
-	if f, ok := mostFound(a); ok {
+	if f, ok := worstFinding(a); ok {
 		of := plural(int64(f.of), "respondent", "respondents")
 		switch {
 		case f.of <= 0:
@@ -256,8 +257,9 @@ func (s *summary) intruder(a *attack.Result) {
 	s.Line("")
 }
 
-// sought says who is sought among what, and by what.
-func sought(a *attack.Result) string {
+// targetsText says how many respondents an attack looks for, among how many records and by
+// which columns.
+func targetsText(a *attack.Result) string {
 	among := plural(a.Records, "record", "records")
 	if a.Sampled > 0 {
 		among = "a sample of " + count(int64(a.Sampled)) + " of the " + among

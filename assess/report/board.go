@@ -106,7 +106,7 @@ func (b *board) rules(r *Report) {
 				continue
 			}
 			v := r.ruleView(i, rule)
-			b.Rules = append(b.Rules, boardRule{rule.Passed, cut(v.Rule, boardLine), cut(v.Found.Text+v.FoundMeans, boardName)})
+			b.Rules = append(b.Rules, boardRule{rule.Passed, cut(v.Rule, boardLine), cut(v.Found.Text+v.FoundInUnit, boardName)})
 		}
 	}
 }
@@ -161,7 +161,7 @@ func (b *board) remains(r *Report, h *headline.Headline) (all int) {
 		remarks = append(remarks, "Loosened: "+l.Path+" by "+l.Origin+".")
 	}
 	remarks = append(remarks, r.Warnings...)
-	remarks = append(remarks, foundWords(r.Attack)...)
+	remarks = append(remarks, attackFindings(r.Attack)...)
 	for _, a := range h.Assumptions {
 		remarks = append(remarks, "Taken for granted: "+a+".")
 	}
@@ -174,7 +174,7 @@ func (b *board) remains(r *Report, h *headline.Headline) (all int) {
 	return len(remarks)
 }
 
-func foundWords(a *attack.Result) []string {
+func attackFindings(a *attack.Result) []string {
 	if a == nil {
 		return nil
 	}

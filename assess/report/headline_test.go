@@ -251,7 +251,7 @@ func TestBesideItsLimit(t *testing.T) {
 	for i, want := range []string{"± 4,999.96 EUR; ± 5,000 EUR", "79.9~%; 80~%", "0.090001; 0.09", "5.1~% of those sought; 5~% of those sought",
 		"10.1~%; 10~%", "R = 4.0001×10⁻⁸, known to ± 4,999.96 EUR; R = 4×10⁻⁸, known to ± 5,000.00 EUR"} {
 		v := r.ruleView(i, rules[i])
-		if got := strings.ReplaceAll(v.Found.Text+v.FoundMeans+"; "+v.Limit.Text+v.LimitMeans, "\u00a0", "~"); got != want {
+		if got := strings.ReplaceAll(v.Found.Text+v.FoundInUnit+"; "+v.Limit.Text+v.LimitInUnit, "\u00a0", "~"); got != want {
 			t.Errorf("rule %d: found %q, want %q", i, got, want)
 		}
 	}

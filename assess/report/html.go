@@ -103,9 +103,9 @@ func below(path string, names ...string) string {
 // there is none.
 type citation struct{ Name, Finished, Version string }
 
-// kept reports whether nothing of what was masked has left. A stream that its gate has
-// ended keeps the last records alone.
-func (r *Report) kept() bool { return r.Withheld != "" && r.Stopped == nil }
+// allWithheld reports whether no masked record has left. A stream that its gate has ended
+// withholds the last records alone.
+func (r *Report) allWithheld() bool { return r.Withheld != "" && r.Stopped == nil }
 
 // HTML returns the report as one page that asks for nothing elsewhere. It is as
 // confidential as the JSON.
@@ -144,7 +144,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Citation: citation{Version: r.Version},
 		Names:    r.Correlation.Columns,
 	}
-	if !r.kept() && r.Foreign == nil { // else there are no data to cite
+	if !r.allWithheld() && r.Foreign == nil { // else there are no data to cite
 		view.Citation.Name, view.Citation.Finished = r.Name, r.Finished.UTC().Format("2 January 2006")
 	}
 	if r.Snapshot > 0 {
@@ -245,7 +245,7 @@ func (r *Report) recordCells() []labelled {
 	switch {
 	case r.Foreign != nil:
 		read, released = "original records", "released records"
-	case r.kept():
+	case r.allWithheld():
 		released = "masked but withheld"
 	}
 	list := []labelled{

@@ -45,7 +45,7 @@ type mapView struct {
 
 // mapRule is a rule of the gate, and whether it holds at the recommended point.
 type mapRule struct {
-	Rule, Sign, Class, Spoken, Found string
+	Rule, Sign, Class, AltText, Found string
 }
 
 // mapStrategy is the table of one strategy.
@@ -182,9 +182,9 @@ func (v *mapView) verdict(m *rumap.Map, at int) {
 		v.HeldBack = fmt.Sprintf("The rules also hold on %s further replicates, of which none was used in choosing.", count(int64(n)))
 	}
 	for i, r := range m.Rules {
-		rule := mapRule{Rule: figure.Raised(r.String()), Sign: "✓", Class: "held", Spoken: "Holds:"}
+		rule := mapRule{Rule: figure.Raised(r.String()), Sign: "✓", Class: "held", AltText: "Holds:"}
 		if slices.ContainsFunc(p.Broken, func(b rumap.Broken) bool { return b.Rule == i }) {
-			rule.Sign, rule.Class, rule.Spoken = "✗", "broken", "Does not hold:"
+			rule.Sign, rule.Class, rule.AltText = "✗", "broken", "Does not hold:"
 		} else if slices.Contains(p.Unjudged, r.String()) {
 			rule = unjudgedRule(rule.Rule)
 		}
@@ -208,7 +208,7 @@ func (v *mapView) verdict(m *rumap.Map, at int) {
 
 // unjudgedRule is a rule that could not be judged on the map.
 func unjudgedRule(words string) mapRule {
-	return mapRule{Rule: words, Sign: "?", Class: "unsure", Spoken: "Could not be judged:", Found: "not judged on the map; a run judges it"}
+	return mapRule{Rule: words, Sign: "?", Class: "unsure", AltText: "Could not be judged:", Found: "not judged on the map; a run judges it"}
 }
 
 // riskView is one of the risks of a point or of a group; path is that of what

@@ -288,7 +288,7 @@ func (s *summary) gate(r *Report) {
 	s.Line(s.bold("Gate"))
 	for i, rule := range r.Gate.Rules {
 		v := r.ruleView(i, rule)
-		words := wrap(printable(v.Rule)+"; found "+plainOf(v.Found.Text+printable(v.FoundMeans)), summaryWidth-6)
+		words := wrap(printable(v.Rule)+"; found "+plainOf(v.Found.Text+printable(v.FoundInUnit)), summaryWidth-6)
 		for k, l := range words {
 			if k == 0 {
 				s.Line("  " + s.sign(rule.Passed) + " " + l)

@@ -17,8 +17,8 @@ import (
 // ruleView is one rule of the gate.
 type ruleView struct {
 	assess.RuleVerdict
-	Found, Limit           cell
-	FoundMeans, LimitMeans string // the same in the column's unit
+	Found, Limit             cell
+	FoundInUnit, LimitInUnit string // the same in the column's unit
 }
 
 func (r *Report) ruleView(i int, rule assess.RuleVerdict) ruleView {
@@ -31,18 +31,18 @@ func (r *Report) ruleView(i int, rule assess.RuleVerdict) ruleView {
 	case "max_unchanged", "max_quarantined":
 		found, limit = figure.Risking, figure.StatedShare
 	case "min_rmse":
-		v.FoundMeans = unitAfter(r.unit(rule.Column))
-		v.LimitMeans = v.FoundMeans
+		v.FoundInUnit = unitAfter(r.unit(rule.Column))
+		v.LimitInUnit = v.FoundInUnit
 		found, before = figure.Estimated(riskDigits), "± "
 	case "max_risk":
-		v.FoundMeans, v.LimitMeans = r.known(rule)
+		v.FoundInUnit, v.LimitInUnit = r.precisionTexts(rule)
 		found, before = figure.Estimated(riskDigits), "R = "
 	case minReleased:
 		found = figure.Counted
 	}
 	if a, b, counts, ok := identityRule(rule); ok {
 		found, limit = a, b
-		v.FoundMeans, v.LimitMeans = counts(rule.Found), counts(rule.Limit)
+		v.FoundInUnit, v.LimitInUnit = counts(rule.Found), counts(rule.Limit)
 		v.Rule = capital(rule.Rule) // others begin with their column
 	}
 	text, bound := figure.Beside(float64(rule.Found), float64(rule.Limit), found, limit)
@@ -51,9 +51,9 @@ func (r *Report) ruleView(i int, rule assess.RuleVerdict) ruleView {
 	return v
 }
 
-// known says the risk that a rule found and its limit as the errors with which a
+// precisionTexts writes the risk that a rule found and its limit as the errors with which a
 // snooper knows the target.
-func (r *Report) known(rule assess.RuleVerdict) (found, limit string) {
+func (r *Report) precisionTexts(rule assess.RuleVerdict) (found, limit string) {
 	as := figure.Estimated(riskDigits)
 	found, limit = figure.Beside(1/math.Sqrt(float64(rule.Found)), 1/math.Sqrt(float64(rule.Limit)), as, as)
 	unit := unitAfter(r.unit(rule.Column))

@@ -210,7 +210,7 @@ func (a *attackFlags) resolve() error {
 	if a.original == "" {
 		return errors.New("--original is needed, or a configuration; see `sdlfilter attack --help`")
 	}
-	for _, step := range []func() error{a.sources, a.asked, a.checkValues, a.spareInputs, a.linkage, a.uniqueness} {
+	for _, step := range []func() error{a.sources, a.validate, a.checkValues, a.spareInputs, a.linkage, a.uniqueness} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -244,8 +244,9 @@ func (a *attackFlags) sources() (err error) {
 	return nil
 }
 
-// asked says where the flags ask for nothing, or for what lacks its files or keys.
-func (a *attackFlags) asked() error {
+// validate returns an error if the flags ask for nothing, or for an attack whose files or
+// keys are missing.
+func (a *attackFlags) validate() error {
 	f := &a.foreign
 	switch {
 	case a.released == "" && len(f.Categorical) == 0:

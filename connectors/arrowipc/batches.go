@@ -205,7 +205,7 @@ func (f *fileBatches) next(ctx context.Context) (*batch, error) {
 	f.pending.Add(1)
 	return &batch{rows: known.rows, size: known.size, load: func() (arrow.RecordBatch, error) {
 		rec, err := f.load(i, known.rows)
-		if e := f.done(); err == nil {
+		if e := f.release(); err == nil {
 			err = e
 		}
 		if err != nil {
@@ -234,9 +234,9 @@ func (f *fileBatches) load(i int, rows int64) (rec arrow.RecordBatch, err error)
 
 // close ends the walk. The file stays open for the batches that are still to be
 // read by workers.
-func (f *fileBatches) close() error { return f.done() }
+func (f *fileBatches) close() error { return f.release() }
 
-func (f *fileBatches) done() error {
+func (f *fileBatches) release() error {
 	if f.pending.Add(-1) == 0 {
 		return f.abandon()
 	}

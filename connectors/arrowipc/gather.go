@@ -94,11 +94,11 @@ type gathering struct {
 
 func (g *gathering) split(stretches []stretch) {
 	valid := bits(g.d)
-	asked := false
+	hasNulls := false
 	for _, s := range stretches {
-		asked = asked || s.from == null
+		hasNulls = hasNulls || s.from == null
 	}
-	if valid == nil && !asked {
+	if valid == nil && !hasNulls {
 		for _, s := range stretches {
 			if s.from >= 0 {
 				s.from += g.offset

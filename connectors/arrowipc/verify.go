@@ -61,20 +61,20 @@ func verify(d arrow.ArrayData, n int64) error {
 		return errBounds
 	}
 	end := int64(d.Offset()) + int64(d.Len())
-	if t.ID() != arrow.NULL && d.NullN() != 0 && held(d, 0) < (end+7)/8 {
+	if t.ID() != arrow.NULL && d.NullN() != 0 && bufferLength(d, 0) < (end+7)/8 {
 		return errBounds
 	}
 	switch t := t.(type) {
 	case *arrow.NullType:
 	case *arrow.BooleanType:
-		return atLeast(held(d, 1), (end+7)/8)
+		return atLeast(bufferLength(d, 1), (end+7)/8)
 	case *arrow.DictionaryType:
-		if err := atLeast(held(d, 1), end*int64(t.IndexType.(arrow.FixedWidthDataType).BitWidth()/8)); err != nil {
+		if err := atLeast(bufferLength(d, 1), end*int64(t.IndexType.(arrow.FixedWidthDataType).BitWidth()/8)); err != nil {
 			return err
 		}
 		return verifyIndexes(d)
 	case *arrow.StringType, *arrow.BinaryType, *arrow.LargeStringType, *arrow.LargeBinaryType:
-		return verifyOffsets(d, held(d, 2))
+		return verifyOffsets(d, bufferLength(d, 2))
 	case arrow.BinaryViewDataType:
 		return verifyViews(d, end)
 	case *arrow.ListType, *arrow.LargeListType, *arrow.MapType:
@@ -100,7 +100,7 @@ func verify(d arrow.ArrayData, n int64) error {
 			}
 		}
 	case arrow.FixedWidthDataType:
-		return atLeast(held(d, 1), end*int64(t.BitWidth()/8))
+		return atLeast(bufferLength(d, 1), end*int64(t.BitWidth()/8))
 	default:
 		return errUnsupported{t}
 	}
@@ -114,8 +114,8 @@ func atLeast(have, want int64) error {
 	return nil
 }
 
-// held returns the length of a buffer in bytes, 0 where it is absent.
-func held(d arrow.ArrayData, i int) int64 { return int64(len(bytesOf(d, i))) }
+// bufferLength returns the length of a buffer in bytes, 0 where it is absent.
+func bufferLength(d arrow.ArrayData, i int) int64 { return int64(len(bytesOf(d, i))) }
 
 func bytesOf(d arrow.ArrayData, i int) []byte {
 	if b := buffer(d, i); b != nil {
@@ -144,12 +144,12 @@ func verifyOffsets(d arrow.ArrayData, limit int64) error {
 	}
 	end := int64(d.Offset()) + int64(d.Len()) + 1
 	if wide(storage(d.DataType())) {
-		if held(d, 1) < 8*end {
+		if bufferLength(d, 1) < 8*end {
 			return errBounds
 		}
 		return rising(arrow.Int64Traits.CastFromBytes(bytesOf(d, 1))[d.Offset():end], limit)
 	}
-	if held(d, 1) < 4*end {
+	if bufferLength(d, 1) < 4*end {
 		return errBounds
 	}
 	return rising(arrow.Int32Traits.CastFromBytes(bytesOf(d, 1))[d.Offset():end], limit)
@@ -197,7 +197,7 @@ func verifyIndexes(d arrow.ArrayData) error {
 
 // verifyViews leaves views to the library, whose text may quote values.
 func verifyViews(d arrow.ArrayData, end int64) error {
-	if held(d, 1) < end*int64(arrow.ViewHeaderSizeBytes) {
+	if bufferLength(d, 1) < end*int64(arrow.ViewHeaderSizeBytes) {
 		return errBounds
 	}
 	headers := arrow.ViewHeaderTraits.CastFromBytes(bytesOf(d, 1))[d.Offset():end]
@@ -209,7 +209,7 @@ func verifyViews(d arrow.ArrayData, end int64) error {
 		}
 		k := int64(h.BufferIndex())
 		if h.Len() < 0 || k < 0 || 2+k >= int64(len(d.Buffers())) || h.BufferOffset() < 0 ||
-			int64(h.BufferOffset())+int64(h.Len()) > held(d, 2+int(k)) {
+			int64(h.BufferOffset())+int64(h.Len()) > bufferLength(d, 2+int(k)) {
 			return errBounds
 		}
 	}

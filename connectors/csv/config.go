@@ -33,7 +33,7 @@ type SourceConfig struct {
 	// Stdin is read for the path -; nil: os.Stdin.
 	Stdin io.Reader `yaml:"-" json:"-"`
 
-	found  json.RawMessage       // what another process has found of the values; nil: they are looked at
+	survey json.RawMessage       // what another process has found of the values; nil: they are looked at
 	needed func(stream int) bool // which files are opened beside the first; nil: all
 }
 

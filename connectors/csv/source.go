@@ -298,7 +298,7 @@ func (s *source) survey(ctx context.Context, names []string, kinds []text.Kinds,
 		s.look(kinds, declared, &text.Chunk{Data: start[skip : skip+n], Records: records, Final: all}, &bounds{})
 		return nil
 	}
-	if s.config.found != nil {
+	if s.config.survey != nil {
 		return s.recall(names, kinds)
 	}
 	seen := make([][]text.Kinds, text.Workers())

@@ -20,9 +20,9 @@ type surveyed struct {
 var errSurvey = errors.New("the columns are not those in which types were looked for")
 
 // WithSurvey implements connectors.SurveyTaking.
-func (c *SourceConfig) WithSurvey(found json.RawMessage) connectors.SourceConfig {
+func (c *SourceConfig) WithSurvey(survey json.RawMessage) connectors.SourceConfig {
 	knowing := *c
-	knowing.found = found
+	knowing.survey = survey
 	return &knowing
 }
 
@@ -44,7 +44,7 @@ func (s *source) Survey() (json.RawMessage, error) {
 // recall takes what another process has found instead of looking.
 func (s *source) recall(names []string, kinds []text.Kinds) error {
 	var found surveyed
-	if err := json.Unmarshal(s.config.found, &found); err != nil || !slices.Equal(found.Names, names) || len(found.Kinds) != len(kinds) || found.Records < 0 {
+	if err := json.Unmarshal(s.config.survey, &found); err != nil || !slices.Equal(found.Names, names) || len(found.Kinds) != len(kinds) || found.Records < 0 {
 		return errSurvey
 	}
 	copy(kinds, found.Kinds)

@@ -18,12 +18,12 @@ import (
 type source struct {
 	config *SourceConfig
 	*text.Input
-	tree    *members.Tree
-	found   *node // what was found of the values; nil where they can be read once alone
-	schema  *microdata.Schema
-	records int64            // -1 where no pass has counted them
-	carried atomic.Bool      // a sink of this package takes the records as they are
-	part    *connectors.Part // nil: all of it
+	tree     *members.Tree
+	surveyed *node // what was found of the values; nil where they can be read once alone
+	schema   *microdata.Schema
+	records  int64            // -1 where no pass has counted them
+	carried  atomic.Bool      // a sink of this package takes the records as they are
+	part     *connectors.Part // nil: all of it
 }
 
 func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error) {
@@ -111,8 +111,8 @@ func (s *source) survey(ctx context.Context, root *node) error {
 		lines(v.p, func(_, from, to int) { v.line(from, to) })
 		return nil
 	}
-	s.found = root
-	if s.config.found != nil {
+	s.surveyed = root
+	if s.config.survey != nil {
 		return s.recall(root)
 	}
 	roots := make([]*node, text.Workers())

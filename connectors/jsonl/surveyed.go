@@ -29,18 +29,18 @@ func (c *SourceConfig) WithStreams(needed func(stream int) bool) connectors.Sour
 }
 
 // WithSurvey implements connectors.SurveyTaking.
-func (c *SourceConfig) WithSurvey(found json.RawMessage) connectors.SourceConfig {
+func (c *SourceConfig) WithSurvey(survey json.RawMessage) connectors.SourceConfig {
 	knowing := *c
-	knowing.found = found
+	knowing.survey = survey
 	return &knowing
 }
 
 // Survey implements connectors.Surveyed.
 func (s *source) Survey() (json.RawMessage, error) {
-	if s.found == nil {
+	if s.surveyed == nil {
 		return nil, nil
 	}
-	found := s.found.surveyed()
+	found := s.surveyed.surveyed()
 	found.Records = s.records
 	return json.Marshal(found)
 }
@@ -56,7 +56,7 @@ func (n *node) surveyed() *surveyed {
 // recall adds what another process has found instead of looking.
 func (s *source) recall(root *node) error {
 	found := &surveyed{}
-	if err := json.Unmarshal(s.config.found, found); err != nil || found.Records < 0 {
+	if err := json.Unmarshal(s.config.survey, found); err != nil || found.Records < 0 {
 		return errSurvey
 	}
 	seen, count := &node{}, 0

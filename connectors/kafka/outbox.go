@@ -58,7 +58,7 @@ const roomTick = 2 * time.Millisecond
 
 // await waits until there is room for a record.
 func (o *outbox) await(ctx context.Context, r *kgo.Record, patience time.Duration) error {
-	before, full := o.held(r)
+	before, full := o.waiting(r)
 	if !full {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (o *outbox) await(ctx context.Context, r *kgo.Record, patience time.Duratio
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case now := <-tick.C:
-			held, full := o.held(r)
+			held, full := o.waiting(r)
 			if !full {
 				return nil
 			}
@@ -96,9 +96,9 @@ func (s *stagnation) lasts(held int64, now time.Time) time.Duration {
 	return now.Sub(s.since)
 }
 
-// held returns how many records wait, and whether there is no room for one more. What is
-// empty takes a record of any size: the client says which is too large.
-func (o *outbox) held(r *kgo.Record) (records int64, full bool) {
+// waiting returns how many records wait, and whether there is no room for one more. An empty
+// outbox takes a record of any size: the client says which is too large.
+func (o *outbox) waiting(r *kgo.Record) (records int64, full bool) {
 	records = o.client.BufferedProduceRecords()
 	if records == 0 || records < o.records && o.bytes == 0 {
 		return records, false
@@ -132,19 +132,19 @@ func (o *outbox) knows(topic string) bool {
 func (o *outbox) introduce(ctx context.Context, topic string, others ...string) error {
 	o.introducing.Lock()
 	defer o.introducing.Unlock()
-	asked := map[string]chan error{}
+	requested := map[string]chan error{}
 	for _, t := range append(others, topic) {
-		if o.knows(t) || asked[t] != nil {
+		if o.knows(t) || requested[t] != nil {
 			continue
 		}
 		answer := make(chan error, 1)
-		asked[t] = answer
+		requested[t] = answer
 		// The client learns a topic's partitions to find that of a record, and refuses one
 		// that no topic has.
 		o.client.Produce(ctx, &kgo.Record{Topic: t, Partition: unassigned}, func(_ *kgo.Record, err error) { answer <- err })
 	}
 	var failed error
-	for t, answer := range asked {
+	for t, answer := range requested {
 		switch err := <-answer; {
 		case err == nil || strings.Contains(err.Error(), noPartition):
 			o.known.Store(t, true)

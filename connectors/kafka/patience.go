@@ -70,15 +70,15 @@ func (s *Stream) hear(ctx context.Context, records bool) error {
 	switch now := time.Now(); {
 	case patience <= 0:
 		return nil
-	case records || s.heard.IsZero():
-		s.heard = now
+	case records || s.lastContact.IsZero():
+		s.lastContact = now
 		return nil
-	case now.Sub(s.heard) < patience:
+	case now.Sub(s.lastContact) < patience:
 		return nil
 	}
 	err := persist(ctx, s.config.Log, "asking whether the brokers are there", s.client.Ping)
 	if err == nil {
-		s.heard = time.Now()
+		s.lastContact = time.Now()
 	}
 	return err
 }

@@ -98,7 +98,7 @@ func TestStreamHears(t *testing.T) {
 		if err := s.hear(ctx, false); err != nil {
 			t.Fatal(err)
 		}
-		s.heard = time.Now().Add(-time.Hour)
+		s.lastContact = time.Now().Add(-time.Hour)
 	}
 	c.Close()
 	if err := s.hear(context.Background(), false); err != nil {
@@ -107,7 +107,7 @@ func TestStreamHears(t *testing.T) {
 	if err := s.hear(ctx, true); err != nil {
 		t.Error("records have come")
 	}
-	s.heard = time.Now().Add(-time.Hour)
+	s.lastContact = time.Now().Add(-time.Hour)
 	var final *FinalError
 	if err := s.hear(ctx, false); !errors.As(err, &final) {
 		t.Errorf("nobody is there: %v", err)

@@ -51,7 +51,7 @@ func TestRoomOfAnOutbox(t *testing.T) {
 			for range test.held {
 				client.Produce(context.Background(), record(), nil)
 			}
-			if records, full := box.held(record()); records != int64(test.held) || full != test.full {
+			if records, full := box.waiting(record()); records != int64(test.held) || full != test.full {
 				t.Errorf("%d are held, full %v; want %d, %v", records, full, test.held, test.full)
 			}
 		})

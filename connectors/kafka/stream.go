@@ -85,22 +85,22 @@ type Stream struct {
 	shown      map[Partition]int // what the observer was last told of
 	blocked    atomic.Bool       // a rebalance waits for the open transaction
 
-	pending   map[Partition][]*kgo.Record // polled and not yet handed out, where windows are cut
-	queue     []connectors.Raw
-	polled    int                      // records of the open transaction
-	heard     time.Time                // when records last came, or brokers last answered, where there is a patience
-	touched   bool                     // the open transaction has read something, markers included
-	deadline  time.Time                // of the open transaction; zero before its first record
-	failed    *atomic.Pointer[error]   // of the client's messages; what one that was left still says of its own goes unheard
-	promise   func(*kgo.Record, error) // of the client's messages: see promised
-	begunAt   atomic.Int64             // when the open transaction began, in nanoseconds
-	rivalries []time.Time              // when another process of the same instance has ended a transaction, the last few; under mu
-	draining  atomic.Bool
-	drainedAt atomic.Int64        // when it was first set, in nanoseconds
-	ends      map[Partition]int64 // where a bounded stream ends; nil: it does not
-	at        map[Partition]int64 // the next offset of each partition that has been polled
-	done      map[Partition]int64 // the same as of the last commit
-	looked    map[Partition]int64 // what at was when the rest of a bounded stream was last looked at
+	pending     map[Partition][]*kgo.Record // polled and not yet handed out, where windows are cut
+	queue       []connectors.Raw
+	polled      int                      // records of the open transaction
+	lastContact time.Time                // when records last came, or brokers last answered, where there is a patience
+	touched     bool                     // the open transaction has read something, markers included
+	deadline    time.Time                // of the open transaction; zero before its first record
+	failed      *atomic.Pointer[error]   // of the client's messages; what one that was left still says of its own goes unheard
+	promise     func(*kgo.Record, error) // of the client's messages: see promised
+	begunAt     atomic.Int64             // when the open transaction began, in nanoseconds
+	rivalries   []time.Time              // when another process of the same instance has ended a transaction, the last few; under mu
+	draining    atomic.Bool
+	drainedAt   atomic.Int64        // when it was first set, in nanoseconds
+	ends        map[Partition]int64 // where a bounded stream ends; nil: it does not
+	at          map[Partition]int64 // the next offset of each partition that has been polled
+	done        map[Partition]int64 // the same as of the last commit
+	looked      map[Partition]int64 // what at was when the rest of a bounded stream was last looked at
 }
 
 const (

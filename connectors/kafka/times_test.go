@@ -154,7 +154,7 @@ func TestMomentsOfPatience(t *testing.T) {
 				t.Errorf("%v later: %v", step.after, err)
 			}
 		}
-		if got := time.Since(s.heard); got != time.Minute-1 {
+		if got := time.Since(s.lastContact); got != time.Minute-1 {
 			t.Errorf("last heard %v ago", got)
 		}
 	})

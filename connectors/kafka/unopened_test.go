@@ -414,19 +414,19 @@ func TestNobodyIsAskedTooEarly(t *testing.T) {
 	}
 	c.Close()
 	ctx := WithPatience(limited(t), 300*time.Millisecond)
-	if err := s.hear(ctx, false); err != nil || s.heard.IsZero() {
-		t.Errorf("the first time: %v, heard %v", err, s.heard)
+	if err := s.hear(ctx, false); err != nil || s.lastContact.IsZero() {
+		t.Errorf("the first time: %v, heard %v", err, s.lastContact)
 	}
-	s.heard = time.Now().Add(time.Hour)
+	s.lastContact = time.Now().Add(time.Hour)
 	if err := s.hear(ctx, false); err != nil {
 		t.Errorf("too early: %v", err)
 	}
-	before := s.heard
-	s.heard = before.Add(-24 * time.Hour)
-	if err := s.hear(ctx, true); err != nil || time.Since(s.heard) > time.Hour {
-		t.Errorf("records have come: %v, heard %v ago", err, time.Since(s.heard))
+	before := s.lastContact
+	s.lastContact = before.Add(-24 * time.Hour)
+	if err := s.hear(ctx, true); err != nil || time.Since(s.lastContact) > time.Hour {
+		t.Errorf("records have come: %v, heard %v ago", err, time.Since(s.lastContact))
 	}
-	s.heard = before.Add(-24 * time.Hour)
+	s.lastContact = before.Add(-24 * time.Hour)
 	if err := s.hear(ctx, false); !errors.Is(err, errImpatient) {
 		t.Errorf("after a day: %v", err)
 	}

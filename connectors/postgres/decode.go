@@ -34,7 +34,7 @@ func (r *run) Decode(b *microdata.Block) error {
 	values := r.values()
 	for i, w := range p.layout.Read {
 		c := p.source.columns[w.Field]
-		v := decoding{block: b, column: c, measured: w.Measured, at: p.at[w.Field], of: len(p.asked), values: values}
+		v := decoding{block: b, column: c, measured: w.Measured, at: p.at[w.Field], of: len(p.requested), values: values}
 		a, err := v.array()
 		if err != nil {
 			return &connectors.RecordError{Stream: p.source.label, Record: r.first + 1, Column: c.Name, Reason: err.Error()}
@@ -57,11 +57,11 @@ func (r *run) Decode(b *microdata.Block) error {
 
 // values are those of the rows, one row after another. cutter has seen that all are whole.
 func (r *run) values() [][]byte {
-	out := make([][]byte, 0, r.rows*len(r.pass.asked))
+	out := make([][]byte, 0, r.rows*len(r.pass.requested))
 	rest := r.data
 	for range r.rows {
 		rest = rest[2:]
-		for range r.pass.asked {
+		for range r.pass.requested {
 			value, n, _, _ := field(rest)
 			out = append(out, value)
 			rest = rest[n:]

@@ -23,10 +23,10 @@ const (
 // pass is one COPY. A goroutine takes what the server sends and cuts it into runs of whole
 // rows; Next hands them out.
 type pass struct {
-	source *Source
-	layout *microdata.Layout
-	asked  []int       // columns of the source, in the order of the COPY
-	at     map[int]int // their places in it
+	source    *Source
+	layout    *microdata.Layout
+	requested []int       // columns of the source, in the order of the COPY
+	at        map[int]int // their places in it
 
 	ctx    context.Context // of Read
 	db     *conn
@@ -40,9 +40,9 @@ type pass struct {
 
 // want asks for a column, once.
 func (p *pass) want(column int) {
-	if _, asked := p.at[column]; !asked {
-		p.at[column] = len(p.asked)
-		p.asked = append(p.asked, column)
+	if _, known := p.at[column]; !known {
+		p.at[column] = len(p.requested)
+		p.requested = append(p.requested, column)
 	}
 }
 
@@ -50,14 +50,14 @@ func (p *pass) start(ctx context.Context, db *conn, cut connectors.Cut) {
 	p.ctx, p.db, p.runs, p.done = ctx, db, make(chan *run, runsAhead), make(chan struct{})
 	var copying context.Context
 	copying, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	c := &cutter{pass: p, ctx: copying, records: runRecords, bytes: runBytes, hashes: make([]uint64, len(p.asked))}
+	c := &cutter{pass: p, ctx: copying, records: runRecords, bytes: runBytes, hashes: make([]uint64, len(p.requested))}
 	if cut.Records > 0 {
 		c.records = cut.Records
 	}
 	if cut.Exact {
 		c.bytes = 0
 	}
-	sql := p.source.copySQL(p.asked)
+	sql := p.source.copySQL(p.requested)
 	go func() {
 		defer close(p.done)
 		_, err := p.db.CopyTo(copying, c, sql)
@@ -210,7 +210,7 @@ func header(p []byte) (int, error) {
 // row returns the length of the row at the beginning of p, 0 where it is not whole yet, and
 // takes its values into the hashes. Its order must be another than that of the row before.
 func (c *cutter) row(p []byte) (int, error) {
-	columns := c.pass.asked
+	columns := c.pass.requested
 	if int(binary.BigEndian.Uint16(p)) != len(columns) {
 		return 0, errFormat
 	}
@@ -313,10 +313,10 @@ func (c *cutter) finish() error {
 		return err
 	}
 	columns := map[int]uint64{}
-	for i, column := range c.pass.asked {
+	for i, column := range c.pass.requested {
 		columns[column] = c.hashes[i]
 	}
-	if err := source.found.compare(c.total, columns); err != nil {
+	if err := source.fingerprint.compare(c.total, columns); err != nil {
 		return &Error{What: source.label, Why: err.Error()}
 	}
 	return nil

@@ -29,8 +29,8 @@ type Source struct {
 	relations []string
 	schema    *microdata.Schema
 
-	seed  maphash.Seed
-	found fingerprint // of the passes so far
+	seed        maphash.Seed
+	fingerprint fingerprint // of the passes so far
 }
 
 // Open implements connectors.SourceConfig: it takes the snapshot.
@@ -255,15 +255,15 @@ func (s *Source) Read(ctx context.Context, layout *microdata.Layout, cut connect
 
 // copySQL asks for some of the columns, in order.
 func (s *Source) copySQL(columns []int) string {
-	var asked, by []string
+	var expressions, by []string
 	for _, i := range columns {
-		asked = append(asked, s.columns[i].asked)
+		expressions = append(expressions, s.columns[i].expression)
 	}
 	for _, i := range s.order {
 		o, _ := s.columns[i].ordered()
 		by = append(by, o)
 	}
-	return "COPY (SELECT " + strings.Join(asked, ", ") + " FROM " + s.from + " ORDER BY " + strings.Join(by, ", ") + ") TO STDOUT (FORMAT binary)"
+	return "COPY (SELECT " + strings.Join(expressions, ", ") + " FROM " + s.from + " ORDER BY " + strings.Join(by, ", ") + ") TO STDOUT (FORMAT binary)"
 }
 
 // fingerprint is what passes have in common: the number of records, and of each column that

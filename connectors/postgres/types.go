@@ -29,14 +29,14 @@ const (
 // column is a column of a source.
 type column struct {
 	microdata.Field
-	oid   uint32
-	asked string // how it is asked for: by its name, or as text
+	oid        uint32
+	expression string // how it is asked for: by its name, or as text
 }
 
 // columnOf is the column of a type and its modifier. Types that have no counterpart among
 // those of microdata (uuid, enumerations, json, time, arrays and so on) come as their text.
 func columnOf(name string, oid uint32, modifier int32, nullable bool) column {
-	c := column{Field: microdata.Field{Name: name, Nullable: nullable}, oid: oid, asked: quote(name)}
+	c := column{Field: microdata.Field{Name: name, Nullable: nullable}, oid: oid, expression: quote(name)}
 	switch oid {
 	case oidBool:
 		c.Type = arrow.FixedWidthTypes.Boolean
@@ -62,7 +62,7 @@ func columnOf(name string, oid uint32, modifier int32, nullable bool) column {
 		c.Type = arrow.BinaryTypes.String
 	default:
 		c.Type = arrow.BinaryTypes.String
-		c.asked += "::text"
+		c.expression += "::text"
 	}
 	return c
 }

@@ -16,23 +16,23 @@ import (
 // TestEveryMeasureIsFound: each measure that a rule can limit comes from its part of
 // the attack, is not measured without it, and of a sample only where that tells.
 func TestEveryMeasureIsFound(t *testing.T) {
-	if len(takenFrom) != len(assess.RespondentMeasures) {
-		t.Errorf("%d measures are taken, the table has %d", len(takenFrom), len(assess.RespondentMeasures))
+	if len(measureOf) != len(assess.RespondentMeasures) {
+		t.Errorf("%d measures are taken, the table has %d", len(measureOf), len(assess.RespondentMeasures))
 	}
 	want := map[string]float64{"max_linked": 0.25, "max_correct_links": 7, "min_k": 3, "max_individual_risk": 0.125,
 		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625, "max_replicated_uniques": 0.75, "max_posterior": 0.75, "max_attribute_disclosure": 0.3125, "max_ks": 0.1875, "min_overlap": 0.625}
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
 		r := new(Result)
-		if v := float64(*m.Found(r.Identity())); !math.IsNaN(v) {
+		if v := float64(*m.ValueIn(r.Identity())); !math.IsNaN(v) {
 			t.Errorf("%s of nothing: %v", m.Name, v)
 		}
 		fill(r, m.Part)
-		if v := float64(*m.Found(r.Identity())); v != want[m.Name] {
+		if v := float64(*m.ValueIn(r.Identity())); v != want[m.Name] {
 			t.Errorf("%s: %v, want %v", m.Name, v, want[m.Name])
 		}
 		r.Sampled = 100
-		if v := float64(*m.Found(r.Identity())); math.IsNaN(v) == m.FromSample {
+		if v := float64(*m.ValueIn(r.Identity())); math.IsNaN(v) == m.FromSample {
 			t.Errorf("%s of a sample: %v", m.Name, v)
 		}
 	}
@@ -109,12 +109,12 @@ func TestNothingIsSaid(t *testing.T) {
 		if !passes() {
 			t.Errorf("%s does not pass the loosest rule", m.Name)
 		}
-		take := takenFrom[m.Name]
-		delete(takenFrom, m.Name)
+		take := measureOf[m.Name]
+		delete(measureOf, m.Name)
 		if passes() {
 			t.Errorf("%s passes, and nobody takes it", m.Name)
 		}
-		takenFrom[m.Name] = take
+		measureOf[m.Name] = take
 
 		of, sampled := m.FromSample, r.Sampled
 		m.FromSample, r.Sampled = false, 100

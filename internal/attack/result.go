@@ -70,9 +70,9 @@ type AveragedColumn struct {
 	linkage.AveragedColumn
 }
 
-// takenFrom takes each measure about the respondents, by its name, from a result; false:
-// it was not asked for. A measure that is not here is not measured.
-var takenFrom = map[string]func(*Result) (float64, bool){
+// measureOf returns each measure about the respondents, by its name, from a result; false:
+// the attack did not measure it. A measure that is not in the map is never measured.
+var measureOf = map[string]func(*Result) (float64, bool){
 	"max_linked": func(r *Result) (float64, bool) {
 		if r.Linkage == nil {
 			return 0, false
@@ -164,12 +164,12 @@ func (r *Result) Identity() *assess.Identity {
 	id.Sampled = r.Sampled > 0
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
-		take := takenFrom[m.Name]
+		take := measureOf[m.Name]
 		if take == nil || id.Sampled && !m.FromSample {
 			continue // not measured: a rule about it does not hold
 		}
 		if v, measured := take(r); measured {
-			*m.Found(id) = assess.Float(v)
+			*m.ValueIn(id) = assess.Float(v)
 		}
 	}
 	if r.Inversion != nil {

@@ -54,9 +54,9 @@ func Run(ctx context.Context, d Data, o Options) (*Result, error) {
 	}
 	a.choose()
 	for _, part := range []struct {
-		name  string
-		asked bool
-		run   func(context.Context) error
+		name      string
+		requested bool
+		run       func(context.Context) error
 	}{
 		{"linkage", o.Linkage != nil, a.linkage},
 		{"bayes", o.Bayes != nil, a.bayes},
@@ -68,7 +68,7 @@ func Run(ctx context.Context, d Data, o Options) (*Result, error) {
 		{"inversion", o.Inversion != nil, a.inversion},
 		{"attribute", o.Attribute != nil, a.attribute},
 	} {
-		if !part.asked {
+		if !part.requested {
 			continue
 		}
 		if err := ctx.Err(); err != nil {

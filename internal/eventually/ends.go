@@ -29,7 +29,7 @@ func (e *Ending) Ended() bool { return e.left.Load() <= 0 }
 // Questions are how many there have been.
 func (e *Ending) Questions() int { return int(e.n - e.left.Load()) }
 
-func (e *Ending) asked() bool {
+func (e *Ending) countQuestion() bool {
 	if e.left.Add(-1) > 0 {
 		return false
 	}
@@ -39,13 +39,13 @@ func (e *Ending) asked() bool {
 
 // Done implements context.Context.
 func (e *Ending) Done() <-chan struct{} {
-	e.asked()
+	e.countQuestion()
 	return e.done
 }
 
 // Err implements context.Context.
 func (e *Ending) Err() error {
-	if e.asked() {
+	if e.countQuestion() {
 		return context.Canceled
 	}
 	return nil
@@ -61,9 +61,9 @@ func Steps(yield func(n int) bool) {
 	}
 }
 
-// Asked is a context that does something when it is asked for the nth time whether it has
-// ended, and goes on: so that a test can meddle with what it tests at each of its steps.
-type Asked struct {
+// Hook is a context that calls a function the nth time that it is asked whether it has ended,
+// and goes on. With it a test changes something at each step of what it tests.
+type Hook struct {
 	context.Context
 	at    int64
 	do    func()
@@ -71,27 +71,27 @@ type Asked struct {
 }
 
 // AtQuestion is a context that does something at its nth question, from 1; 0: never.
-func AtQuestion(ctx context.Context, n int, do func()) *Asked {
-	return &Asked{Context: ctx, at: int64(n), do: do}
+func AtQuestion(ctx context.Context, n int, do func()) *Hook {
+	return &Hook{Context: ctx, at: int64(n), do: do}
 }
 
 // Questions are how many there have been.
-func (a *Asked) Questions() int { return int(a.count.Load()) }
+func (a *Hook) Questions() int { return int(a.count.Load()) }
 
-func (a *Asked) asked() {
+func (a *Hook) countQuestion() {
 	if a.count.Add(1) == a.at {
 		a.do()
 	}
 }
 
 // Done implements context.Context.
-func (a *Asked) Done() <-chan struct{} {
-	a.asked()
+func (a *Hook) Done() <-chan struct{} {
+	a.countQuestion()
 	return a.Context.Done()
 }
 
 // Err implements context.Context.
-func (a *Asked) Err() error {
-	a.asked()
+func (a *Hook) Err() error {
+	a.countQuestion()
 	return a.Context.Err()
 }

@@ -37,8 +37,8 @@ func (t Tone) Sign() string {
 	return "✗"
 }
 
-// Spoken is what the tone of a figure says to whoever sees neither colour nor sign.
-func (t Tone) Spoken() string {
+// AltText is the tone of a figure in words, for readers who see neither colour nor sign.
+func (t Tone) AltText() string {
 	switch t {
 	case Good:
 		return "within its rule"
@@ -172,7 +172,7 @@ func Respondents(s Subject, rules []assess.RuleVerdict) (figures []Figure, assum
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
 		about := Named(rules, m.Name)
-		v := float64(*m.Found(id))
+		v := float64(*m.ValueIn(id))
 		if math.IsNaN(v) && len(about) > 0 {
 			v = float64(about[0].Found)
 		}

@@ -61,7 +61,7 @@ func TestEveryMeasureShows(t *testing.T) {
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
 		id := assess.Unmeasured()
-		*m.Found(id) = 0.5
+		*m.ValueIn(id) = 0.5
 		for _, c := range []struct {
 			what  string
 			id    *assess.Identity

@@ -36,15 +36,15 @@ func Groups(points []float64, d, k int) (group []int32, groups int) {
 
 // forming is groups in the making.
 type forming struct {
-	t      *tree
-	shell  shell
-	k      int
-	left   int
-	sums   []sum // of the live records, by column
-	mean   []float64
-	found  []near
-	group  []int32
-	groups int
+	t       *tree
+	shell   shell
+	k       int
+	left    int
+	sums    []sum // of the live records, by column
+	mean    []float64
+	nearest []near
+	group   []int32
+	groups  int
 }
 
 func newForming(points []float64, d, k int) *forming {
@@ -88,8 +88,8 @@ func (f *forming) farFromMean() int32 {
 // are left.
 func (f *forming) about(record int32, farthest bool) int32 {
 	q := f.t.point(record)
-	f.found = f.t.nearest(q, f.k, f.found)
-	for _, n := range f.found {
+	f.nearest = f.t.nearest(q, f.k, f.nearest)
+	for _, n := range f.nearest {
 		f.put(n.record)
 	}
 	f.groups++

@@ -56,8 +56,8 @@ const (
 // keptVersion is the version of what State writes.
 const keptVersion = 1
 
-// kept is the state of a page over a restart. It is no more than was shown.
-type kept struct {
+// savedState is the state of a page over a restart. It holds only what was shown.
+type savedState struct {
 	Version int             `json:"version"`
 	Of      string          `json:"of"` // what the measures are of
 	At      time.Time       `json:"at"`
@@ -170,7 +170,7 @@ func (m *Monitor) State(s *Shown, of string) ([]byte, error) {
 		return nil, nil
 	}
 	m.mu.Lock()
-	k := kept{Version: keptVersion, Of: of, At: s.moment.At, Number: s.moment.Number, Report: s.text,
+	k := savedState{Version: keptVersion, Of: of, At: s.moment.At, Number: s.moment.Number, Report: s.text,
 		Moments: thinned(append(slices.Clone(m.moments), s.moment))}
 	m.mu.Unlock()
 	var b bytes.Buffer
@@ -218,7 +218,7 @@ func (m *Monitor) Resume(state []byte, of string) error {
 	return nil
 }
 
-func parseKept(state []byte) (k kept, err error) {
+func parseKept(state []byte) (k savedState, err error) {
 	z, err := gzip.NewReader(bytes.NewReader(state))
 	if err != nil {
 		return k, errors.New("the live page's state is damaged: it is no gzip")

@@ -51,7 +51,7 @@ func (p *pkg) mutants() []mutant {
 	for _, file := range p.files {
 		w := &walk{pkg: p, file: file, text: p.text[file], base: p.fset.File(file.FileStart).Base()}
 		ast.Inspect(file, w.visit)
-		all = append(all, w.found...)
+		all = append(all, w.mutants...)
 	}
 	return all
 }
@@ -59,11 +59,11 @@ func (p *pkg) mutants() []mutant {
 // walk collects the mutants of a file.
 type walk struct {
 	*pkg
-	file  *ast.File
-	text  []byte
-	base  int
-	stack []ast.Node
-	found []mutant
+	file    *ast.File
+	text    []byte
+	base    int
+	stack   []ast.Node
+	mutants []mutant
 }
 
 func (w *walk) visit(n ast.Node) bool {
@@ -138,7 +138,7 @@ func (w *walk) add(operator string, n ast.Node, with string) {
 	if e, ok := n.(ast.Expr); ok {
 		m.kind = w.info.Types[e].Type
 	}
-	w.found = append(w.found, m)
+	w.mutants = append(w.mutants, m)
 }
 
 // leftOut are the places where no test can or should tell a change: texts of errors and
@@ -456,7 +456,7 @@ func (w *walk) swapped(n *ast.CallExpr) {
 		_, end := w.offsets(n.Args[i+1])
 		_, gap := w.offsets(n.Args[i])
 		next, _ := w.offsets(n.Args[i+1])
-		w.found = append(w.found, mutant{pkg: w.pkg, file: w.file, at: w.fset.Position(n.Args[i].Pos()), start: start, end: end,
+		w.mutants = append(w.mutants, mutant{pkg: w.pkg, file: w.file, at: w.fset.Position(n.Args[i].Pos()), start: start, end: end,
 			with: b + string(w.text[gap:next]) + a, old: string(w.text[start:end]), operator: "swapped arguments",
 			kind: fun.Params().At(i).Type(), pair: [2]string{a, b}, gap: string(w.text[gap:next])})
 	}

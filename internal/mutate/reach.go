@@ -41,7 +41,7 @@ type reached struct {
 	tests []test // the fast ones first
 	spans map[string][]span
 
-	together *together // mutants that are built together
+	together *build // mutants that are built together
 }
 
 func (r *reached) total() (sum time.Duration) {

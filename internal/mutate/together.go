@@ -54,8 +54,8 @@ func mutantConstant[T any](n int, as, instead T) T {
 }
 `
 
-// together is mutants in one build.
-type together struct {
+// build is a program that holds many mutants, of which one is chosen when it runs.
+type build struct {
 	overlay  string
 	number   map[span]int // of a mutant: see key
 	programs map[*pkg]string
@@ -117,8 +117,8 @@ func (m mutant) switched(n int) string {
 }
 
 // assemble builds mutants into one program; those that cannot be are left out.
-func assemble(ctx context.Context, scratch string, mutants []mutant) (*together, error) {
-	t := &together{overlay: filepath.Join(scratch, "together.json"), number: map[span]int{}, programs: map[*pkg]string{}}
+func assemble(ctx context.Context, scratch string, mutants []mutant) (*build, error) {
+	t := &build{overlay: filepath.Join(scratch, "together.json"), number: map[span]int{}, programs: map[*pkg]string{}}
 	var in []mutant
 	for _, m := range mutants {
 		if m.operator == "named" {
@@ -149,7 +149,7 @@ var complaint = regexp.MustCompile(`(?m)^[^\n]*together(\d+)\.go:(\d+):`)
 
 // write writes the changed files and has them compiled. It returns the mutants of the
 // lines that the compiler complains of.
-func (t *together) write(ctx context.Context, scratch string, in []mutant) (wrong map[span]bool, err error) {
+func (t *build) write(ctx context.Context, scratch string, in []mutant) (wrong map[span]bool, err error) {
 	byFile, order := map[*ast.File][]int{}, []*ast.File{}
 	for i, m := range in {
 		if byFile[m.file] == nil {
@@ -227,7 +227,7 @@ func complaints(output []byte, lines []map[int][]mutant) map[span]bool {
 }
 
 // program is the test program of a package with all the mutants in it.
-func (t *together) program(ctx context.Context, scratch string, p *pkg) (string, error) {
+func (t *build) program(ctx context.Context, scratch string, p *pkg) (string, error) {
 	if t.programs[p] == "" {
 		path := filepath.Join(scratch, "together"+strings.ReplaceAll(p.ImportPath, "/", "-")+".test")
 		output, err := exec.CommandContext(ctx, "go", "test", "-vet=off", "-c", "-overlay", t.overlay, "-ldflags=-s -w", "-o", path, p.ImportPath).CombinedOutput()

@@ -56,7 +56,7 @@ func TestNothingIsSaid(t *testing.T) {
 	of := transform.Bias{Columns: []string{"wage"}, Phi: &phi}
 	for _, p := range []transform.Params{&blur{Bias: of}, &peek{Bias: of}} {
 		for what, answered := range map[string]bool{
-			"scope": transform.ScopeOf(p) != transform.ScopeUnsaid, "that it stays within records": !transform.MixesRecords(p),
+			"scope": transform.ScopeOf(p) != transform.ScopeUndeclared, "that it stays within records": !transform.MixesRecords(p),
 			"that it does not compute": !transform.Computes(p),
 			"parameters":               transform.ParametersOf(p) != nil, "action": transform.ActionOf(p, "wage", 1) != nil,
 		} {

@@ -41,7 +41,7 @@ func (pl *Plan) compared(name string) bool {
 // unless they are said to be categories, all others are counted.
 func (pl *Plan) setIntruder(b *layoutBuilder) error {
 	a := pl.Config.Assess
-	if !a.Asked() {
+	if !a.AttacksRelease() {
 		return nil
 	}
 	in := a.Intruder

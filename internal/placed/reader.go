@@ -20,7 +20,7 @@ type reader struct {
 	inner          connectors.Reader
 	width          int // columns that are wanted; those behind them hold places
 	stream, record int // indexes of the place's columns
-	taken          *Taken
+	taken          *Places
 
 	ahead  chan *chunk // in the order of the source; nil before the first Next
 	stop   context.CancelFunc

@@ -34,8 +34,8 @@ func (c Columns) Names() []string {
 type Source struct {
 	connectors.Source
 	columns        Columns
-	stream, record int   // in the schema; stream −1 where there is none
-	taken          Taken // of the pass that was begun last
+	stream, record int    // in the schema; stream −1 where there is none
+	places         Places // of the pass that was begun last
 	whole          *Source
 	part           connectors.Part // where whole is not nil
 }
@@ -82,8 +82,8 @@ func Stored(src connectors.Source) connectors.Source {
 	return src
 }
 
-// Taken are the places that have been read. It is complete when the pass has ended.
-func (s *Source) Taken() *Taken { return &s.taken }
+// Places are the places that have been read: all of them once the pass has ended.
+func (s *Source) Places() *Places { return &s.places }
 
 // Read implements connectors.Source. That two records have one place is an error of
 // Next.
@@ -102,11 +102,11 @@ func (s *Source) Read(ctx context.Context, layout *microdata.Layout, cut connect
 		return len(inner.Read) - 1
 	}
 	r := &reader{source: s, width: len(layout.Read), stream: want(s.stream), record: want(s.record)}
-	taken := &s.taken
+	taken := &s.places
 	if s.whole != nil {
-		taken = &s.whole.taken // the parts that one process reads are held against one another
+		taken = &s.whole.places // the parts that one process reads are held against one another
 	} else {
-		s.taken = Taken{}
+		s.places = Places{}
 	}
 	r.taken = taken
 	in, err := s.Source.Read(ctx, inner, cut)

@@ -9,9 +9,9 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 )
 
-// Taken are the places of records that have been read, by stream. Places that follow
+// Places are the places of records that have been read, by stream. Places that follow
 // one another take next to no room, others about two bytes each.
-type Taken struct {
+type Places struct {
 	streams map[int]*roaring64.Bitmap
 }
 
@@ -19,7 +19,7 @@ type Taken struct {
 var ErrTwice = errors.New("two records have the same place, and would share their noise")
 
 // add takes in ascending places of a stream, each of which must be new.
-func (t *Taken) add(stream int, places []int64) error {
+func (t *Places) add(stream int, places []int64) error {
 	more := roaring64.New()
 	first, last := uint64(places[0]), uint64(places[len(places)-1])
 	if last-first == uint64(len(places))-1 {
@@ -34,7 +34,7 @@ func (t *Taken) add(stream int, places []int64) error {
 	return t.join(stream, more)
 }
 
-func (t *Taken) join(stream int, more *roaring64.Bitmap) error {
+func (t *Places) join(stream int, more *roaring64.Bitmap) error {
 	known := t.streams[stream]
 	switch {
 	case known == nil:
@@ -51,7 +51,7 @@ func (t *Taken) join(stream int, more *roaring64.Bitmap) error {
 }
 
 // Marshal encodes the places by stream, in as little room as they need.
-func (t *Taken) Marshal() (map[int][]byte, error) {
+func (t *Places) Marshal() (map[int][]byte, error) {
 	out := map[int][]byte{}
 	for stream, places := range t.streams {
 		places.RunOptimize()
@@ -65,7 +65,7 @@ func (t *Taken) Marshal() (map[int][]byte, error) {
 }
 
 // Join takes in what another process has read: each place must be new.
-func (t *Taken) Join(encoded map[int][]byte) error {
+func (t *Places) Join(encoded map[int][]byte) error {
 	for _, stream := range slices.Sorted(maps.Keys(encoded)) {
 		more := roaring64.New()
 		if _, err := more.ReadFrom(bytes.NewReader(encoded[stream])); err != nil {

@@ -114,7 +114,7 @@ func hasName(path string, f *os.File) bool {
 	return err1 == nil && err2 == nil && os.SameFile(held, named) && own(path, named) == nil
 }
 
-// errTaken is the error of a temporary name that is not that of the file any more.
-func errTaken(temp string) error {
+// errReplaced is the error of a temporary name that is not that of the file any more.
+func errReplaced(temp string) error {
 	return fmt.Errorf("%s: was replaced, linked to or given away while it was being written; nothing gets its name", filepath.Base(temp))
 }

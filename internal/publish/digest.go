@@ -81,7 +81,7 @@ func (d *Dir) Content(ctx context.Context) (*Content, error) {
 		return nil, err
 	}
 	if !d.ours() {
-		return nil, errTaken(d.temp)
+		return nil, errReplaced(d.temp)
 	}
 	c, err := contentOfFolder(ctx, d.temp, d.known)
 	if err != nil {

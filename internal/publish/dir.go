@@ -81,7 +81,7 @@ func (d *Dir) make() error {
 		return err
 	}
 	if d.made, err = system.lstat(d.temp); err == nil && !ownFolder(d.made) {
-		err = errTaken(d.temp)
+		err = errReplaced(d.temp)
 	}
 	return err
 }
@@ -138,7 +138,7 @@ func (d *Dir) Create(name string) (Part, error) {
 
 func (d *Dir) create(name string) (*os.File, error) {
 	if !d.ours() {
-		return nil, errTaken(d.temp)
+		return nil, errReplaced(d.temp)
 	}
 	full := filepath.Join(d.temp, name)
 	if err := system.mkdirAll(filepath.Dir(full), 0o700); err != nil {
@@ -160,7 +160,7 @@ func (d *Dir) Commit() error {
 		return err
 	}
 	if !d.ours() {
-		return errTaken(d.temp)
+		return errReplaced(d.temp)
 	}
 	if err := d.open(); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (d *Dir) Adopt(path, name string) error {
 		return fmt.Errorf("%s: takes no file of this machine", d.path)
 	}
 	if !d.ours() {
-		return errTaken(d.temp)
+		return errReplaced(d.temp)
 	}
 	info, err := system.lstat(path)
 	if err != nil {

@@ -40,7 +40,7 @@ func (d *Dir) Take(ctx context.Context, name string, held json.RawMessage) error
 	if d.objects == nil {
 		return fmt.Errorf("%s: is a folder of this machine, which takes files", d.path)
 	}
-	h, err := d.objects.held(name, held)
+	h, err := d.objects.readHeld(name, held)
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,9 @@ func (d *Dir) Take(ctx context.Context, name string, held json.RawMessage) error
 	return nil
 }
 
-// held reads what is known of a part, which must be one of this folder.
-func (d *objectDir) held(name string, text json.RawMessage) (*objects.Held, error) {
+// readHeld reads the description of a part that another process wrote and did not publish. An
+// error: it is damaged, or of another folder.
+func (d *objectDir) readHeld(name string, text json.RawMessage) (*objects.Held, error) {
 	h := &objects.Held{}
 	if err := json.Unmarshal(text, h); err != nil || h.Key != d.prefix+name || strings.Contains(name, "..") {
 		return nil, fmt.Errorf("%s: what is known of it is damaged, or of another folder", name)

@@ -102,7 +102,7 @@ func (f *File) Finish() error {
 		return nil
 	}
 	if !hasName(f.Name(), f.File) {
-		return errTaken(f.Name())
+		return errReplaced(f.Name())
 	}
 	if f.mode == Public {
 		if err := system.chmod(f.File, 0o666&^umask()); err != nil {
@@ -133,7 +133,7 @@ func (f *File) Commit() error {
 		return err
 	}
 	if !hasName(f.Name(), f.File) {
-		return errTaken(f.Name())
+		return errReplaced(f.Name())
 	}
 	if err := system.rename(f.Name(), f.path); err != nil {
 		return err

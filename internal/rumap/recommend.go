@@ -65,7 +65,7 @@ func (m *Map) Recommend(heldBack int, again func(point int) (Point, error), rehe
 		}
 		switch {
 		case rehearse == nil:
-			m.Reason = m.untried(i)
+			m.Reason = m.noTrialReason(i)
 			return nil
 		case rehearsed == rehearsals:
 			m.Reason = m.refused(rehearsed)
@@ -93,9 +93,9 @@ func (m *Map) Recommend(heldBack int, again func(point int) (Point, error), rehe
 	return nil
 }
 
-// untried says that no point could be held against a run, and which one would have been
-// the first.
-func (m *Map) untried(first int) string {
+// noTrialReason is the reason for no recommendation where no point could be tried as a run
+// would, and the point that would have been tried first.
+func (m *Map) noTrialReason(first int) string {
 	reason := "the source can be read only once, so that no point could be tried as a run would: map a file of the same data"
 	setting := m.Setting(&m.Points[first])
 	if setting == "" {

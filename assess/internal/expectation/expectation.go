@@ -83,9 +83,9 @@ func (e *Expectation) ByMean(tau, noise float64) (square, squareNoise float64) {
 	return d*d + e.OfMean, estimate.VarianceOfSquare(d*d, e.BiasNoise+noise)
 }
 
-// Sought is a target of a column: its value τ, how well that is known, and what a
+// Target is a target of a column: its value τ, how well that is known, and what a
 // snooper is to be expected to make of it.
-type Sought struct {
+type Target struct {
 	rank    int
 	Tau     float64
 	Exact   bool    // τ is a value of the data
@@ -96,9 +96,9 @@ type Sought struct {
 }
 
 // Seek finds the k-th smallest value of the originals.
-func (e *Expectation) Seek(k int, t *tally.Tally, sample []float64) Sought {
+func (e *Expectation) Seek(k int, t *tally.Tally, sample []float64) Target {
 	tau, at, exact := e.Of.OrderStatistic(k)
-	q := Sought{rank: k, Tau: tau, Exact: exact, counted: exact}
+	q := Target{rank: k, Tau: tau, Exact: exact, counted: exact}
 	if exact || at < 0 {
 		return q
 	}
@@ -126,7 +126,7 @@ func (e *Expectation) Seek(k int, t *tally.Tally, sample []float64) Sought {
 // ByIndex is E(y − x)² of the record that holds the target. Where its value is not
 // known exactly, the least of those that it may have is taken; safe then says that they
 // differ.
-func (e *Expectation) ByIndex(q Sought) (square float64, safe bool) {
+func (e *Expectation) ByIndex(q Target) (square float64, safe bool) {
 	_, square = e.law.Moments(q.Tau)
 	if q.Exact || !(q.width > 0) {
 		return square, false

@@ -320,7 +320,7 @@ func (e *Expectation) ranked(k int, tau float64) distribution {
 // ByPosition is E(τ − y_(k))², Duncan et al. (2004) eq. 6, with its variance by the
 // sample. safe says that the bias of y_(k) cannot be known, as the masks move values by
 // less than τ is known to, and is left out.
-func (e *Expectation) ByPosition(q Sought) (square, noise float64, safe bool) {
+func (e *Expectation) ByPosition(q Target) (square, noise float64, safe bool) {
 	if e.law.Fixed() { // a nondecreasing function keeps the order
 		square, safe = e.ByIndex(q)
 		return square, 0, safe

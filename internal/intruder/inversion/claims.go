@@ -24,7 +24,7 @@ type attacker struct {
 
 	original, released side
 	guess              float64
-	found              []bool // by an inversion that fails the column
+	disclosed          []bool // by an inversion that fails the column
 }
 
 // side is what a column shows of itself.
@@ -55,7 +55,7 @@ func sideOf(values []float64) side {
 
 func newAttacker(masks []transform.Spec, known Published, c *Column, swaps *swapReach, confidence float64) (*attacker, error) {
 	a := &attacker{column: c, grid: c.Grid, n: known.N, confidence: confidence,
-		original: sideOf(c.Original), released: sideOf(c.Released), found: make([]bool, len(c.Original))}
+		original: sideOf(c.Original), released: sideOf(c.Released), disclosed: make([]bool, len(c.Original))}
 	a.guess = modalShare(c.Original, c.Grid)
 	if err := a.chain(masks, known, swaps); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (a *attacker) attack() ColumnResult {
 			best, c.By = v.Recovered, v.Kind
 		}
 	}
-	for _, f := range a.found {
+	for _, f := range a.disclosed {
 		if f {
 			c.Recovered++
 		}
@@ -171,7 +171,7 @@ func (a *attacker) direct(c *ColumnResult) (certain []float64, luck float64) {
 			break
 		}
 		if g := groups[a.fileOf(i, v, certain, weakest, moved)]; g != nil && g.fails {
-			a.found[i] = a.found[i] || a.near(v, x[i])
+			a.disclosed[i] = a.disclosed[i] || a.near(v, x[i])
 		}
 	}
 	if luck >= a.confidence {

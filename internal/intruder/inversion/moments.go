@@ -42,7 +42,7 @@ func (a *attacker) affine(c *ColumnResult, luck float64) {
 		}
 		if a.judge(c, g); g.fails {
 			for i, y := range a.column.Released {
-				a.found[i] = a.found[i] || a.near(invert(y), x[i])
+				a.disclosed[i] = a.disclosed[i] || a.near(invert(y), x[i])
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func (a *attacker) heapsByMoments(c *ColumnResult, certain []float64) {
 	}
 	if a.judge(c, g); g.fails && g.recovered == g.n {
 		for _, i := range heap {
-			a.found[i] = true
+			a.disclosed[i] = true
 		}
 	}
 }

@@ -69,14 +69,14 @@ func (c *Categories) MostLost() (most float64) {
 	return most
 }
 
-// Told is what the released categories tell of the original's, Σ I(X; Y) over the columns, and
-// what there is to tell, Σ H(X), both in bits.
-func (c *Categories) Told() (told, all float64) {
+// Bits returns the information that the released categories keep of the originals,
+// Σ I(X; Y) over the columns, and that of the originals, Σ H(X), both in bits.
+func (c *Categories) Bits() (kept, all float64) {
 	for _, l := range c.Columns {
-		told += max(0, l.Original-l.Lost)
+		kept += max(0, l.Original-l.Lost)
 		all += l.Original
 	}
-	return told, all
+	return kept, all
 }
 
 // CategoriesOf measures columns of categories. All must have the same records, at least one.

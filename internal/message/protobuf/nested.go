@@ -5,12 +5,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// known are the fields that message types had in the newest schemas at the
-// start: what nested messages may hold when they are released.
-type known map[protoreflect.FullName]map[protoreflect.FieldNumber]protoreflect.Name
+// knownFields are the fields that message types had in the newest schemas at the start: the
+// only ones that nested messages may hold when they are released.
+type knownFields map[protoreflect.FullName]map[protoreflect.FieldNumber]protoreflect.Name
 
 // add notes the types that a field's messages hold.
-func (k known) add(f protoreflect.FieldDescriptor) {
+func (k knownFields) add(f protoreflect.FieldDescriptor) {
 	m := f.Message()
 	if m == nil {
 		return
@@ -32,7 +32,7 @@ func (k known) add(f protoreflect.FieldDescriptor) {
 }
 
 // has reports whether a field of a nested message may leave.
-func (k known) has(f protoreflect.FieldDescriptor) bool {
+func (k knownFields) has(f protoreflect.FieldDescriptor) bool {
 	name, ok := k[f.ContainingMessage().FullName()][f.Number()]
 	return ok && name == f.Name()
 }
@@ -51,7 +51,7 @@ type subfield struct {
 // tree makes the nodes of the types that a released field of a writer's schema
 // reaches. extra is told the fields that do not leave.
 type tree struct {
-	known known
+	known knownFields
 	nodes map[protoreflect.FullName]*node
 	extra func(protoreflect.FieldDescriptor)
 	top   protoreflect.FullName                   // the type of the topic's messages

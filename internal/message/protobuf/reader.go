@@ -24,7 +24,7 @@ type reader struct {
 	listed       map[string]message.Column
 	dropUnlisted bool
 	topics       map[string]topic
-	known        known
+	known        knownFields
 
 	mu      sync.Mutex
 	schemas map[uint32]*schema // those that were met
@@ -39,7 +39,7 @@ type topic struct {
 
 func newReader(ctx context.Context, c *Config, req message.Request) (*reader, error) {
 	r := &reader{registry: req.Registry, schema: &microdata.Schema{}, index: map[string]int{}, listed: map[string]message.Column{},
-		dropUnlisted: req.DropUnlisted, topics: map[string]topic{}, known: known{}, schemas: map[uint32]*schema{}, bad: map[uint32]error{}}
+		dropUnlisted: req.DropUnlisted, topics: map[string]topic{}, known: knownFields{}, schemas: map[uint32]*schema{}, bad: map[uint32]error{}}
 	for _, col := range req.Columns {
 		r.listed[col.Name] = col
 	}

@@ -30,7 +30,7 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*attack.R
 	switch {
 	case p.Stream():
 		return nil, none, config.Errors{p.Errorf("source", "is a stream without end, and an attack needs data that end: use `until: latest`, or a file of the same columns")}
-	case !p.Assess.Asked():
+	case !p.Assess.AttacksRelease():
 		return nil, none, config.Errors{p.Errorf("assess.keys", "must be given, or columns the role key: what an intruder may know of a respondent")}
 	}
 	key, err := p.Key.Resolve()
@@ -452,7 +452,7 @@ func impliedNoise(pl *pipeline.Plan, column string) (phi, sigma float64, err err
 // Identify lets the intruder of the configuration at a file job's release, and
 // tells the measures what the gate is to judge. The chain is the release's.
 func Identify(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, acc *assess.Accumulator, m *assess.Measures) (*attack.Result, error) {
-	if !pl.Config.Assess.Asked() || acc == nil || acc.Records() == 0 {
+	if !pl.Config.Assess.AttacksRelease() || acc == nil || acc.Records() == 0 {
 		return nil, nil
 	}
 	r, _, err := onPairs(ctx, pl, chain, acc.Pairs())

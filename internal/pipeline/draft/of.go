@@ -23,7 +23,7 @@ func Of(ctx context.Context, path string, config connectors.SourceConfig) (*Draf
 	if err != nil {
 		return nil, err
 	}
-	told := optionsOf(abilities.Options(config))
+	options := optionsOf(abilities.Options(config))
 	if err := abilities.Guess(ctx, config); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func Of(ctx context.Context, path string, config connectors.SourceConfig) (*Draf
 	}
 	name := nameOf(base)
 	return &Draft{
-		Guessed: told != optionsOf(abilities.Options(config)),
+		Guessed: options != optionsOf(abilities.Options(config)),
 		Name:    name, Looked: look.Seen(""), Listed: look.List(),
 		Source: fmt.Sprintf("{%s: {path: %s%s}}", format.Name, scalar(path), optionsOf(abilities.Options(config))),
 		Sink:   fmt.Sprintf("{%s: {path: %s}}", format.Name, scalar(released(path, name))),

@@ -57,10 +57,10 @@ func (g *grid) unit() string {
 
 // categoryPoint is U and R of a point of a map of categories.
 type categoryPoint struct {
-	told, told2 float64 // sums over replicates: bits, and their squares
-	all         float64 // bits that there are to tell
-	risk        [2]sums // of the record of greatest risk, and of any record
-	replicates  int
+	bits, squaredBits float64 // sums over replicates: bits, and their squares
+	all               float64 // bits that there are to tell
+	risk              [2]sums // of the record of greatest risk, and of any record
+	replicates        int
 }
 
 // sums are those of a figure and of its square.
@@ -125,8 +125,8 @@ func (g *grid) categoriesAt(ctx context.Context, at place, from, n int) (*catego
 		if err != nil {
 			return nil, err
 		}
-		told, all := found.Loss.Told()
-		p.told, p.told2, p.all = p.told+told, p.told2+told*told, all
+		bits, all := found.Loss.Bits()
+		p.bits, p.squaredBits, p.all = p.bits+bits, p.squaredBits+bits*bits, all
 		p.risk[0].add(found.MaxRisk)
 		p.risk[1].add(found.MeanRisk)
 	}
@@ -136,7 +136,7 @@ func (g *grid) categoriesAt(ctx context.Context, at place, from, n int) (*catego
 // put gives a point its figures. U of n replicates is in bits; where there is nothing to
 // tell, nothing is lost.
 func (c *categoryPoint) put(p *rumap.Point, sampled bool) {
-	p.U, p.USE = sums{c.told, c.told2}.mean(c.replicates)
+	p.U, p.USE = sums{c.bits, c.squaredBits}.mean(c.replicates)
 	p.Efficiency, p.Bias, p.Sampled = 1, assess.Float(math.NaN()), sampled
 	if c.all > 0 {
 		p.Efficiency = min(1, p.U/assess.Float(c.all))

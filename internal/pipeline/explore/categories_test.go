@@ -221,7 +221,7 @@ func TestSearchOverCategories(t *testing.T) {
 // all records tell is told.
 func TestGreatestRiskOfASampleIsNotTold(t *testing.T) {
 	for sampled, want := range map[bool]float64{false: 0.5, true: math.NaN()} {
-		c := categoryPoint{told: 3, told2: 5, all: 2, replicates: 2}
+		c := categoryPoint{bits: 3, squaredBits: 5, all: 2, replicates: 2}
 		for _, r := range []float64{0.4, 0.6} {
 			c.risk[0].add(r)
 			c.risk[1].add(r / 2)

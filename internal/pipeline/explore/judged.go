@@ -123,9 +123,9 @@ func (g *grid) takeIdentity(p *rumap.Point, id *assess.Identity) {
 			if _, limited := m.Limit(r); !limited {
 				continue
 			}
-			p.Respondents[m.Name] = *m.Found(id)
+			p.Respondents[m.Name] = *m.ValueIn(id)
 			if m.Categorical && g.countedOnce() {
-				p.Respondents[m.Name] = *m.Found(g.counted)
+				p.Respondents[m.Name] = *m.ValueIn(g.counted)
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func TestMeasuresOfRespondentsAreOnTheMap(t *testing.T) {
 	want := map[string]assess.Float{}
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
-		*m.Found(&id) = assess.Float(i) + 0.25
+		*m.ValueIn(&id) = assess.Float(i) + 0.25
 		want[m.Name] = assess.Float(i) + 0.25
 		all = append(all, limiting(t, m))
 	}

@@ -28,7 +28,7 @@ type copies struct {
 	options  pipeline.Options
 	source   connectors.Source
 	runs     []*run // by copy
-	found    []*report.Report
+	results  []*report.Report
 	contents []*publish.Content
 	reports  account.Files
 	prepared func(*run) // told of each copy before its first record; may be nil
@@ -61,9 +61,9 @@ func (c *copies) release(ctx context.Context) (*account.Result, error) {
 		if err != nil {
 			return nil, fmt.Errorf("copy %d: %w", i+1, err)
 		}
-		c.found, c.contents = append(c.found, rep), append(c.contents, content)
+		c.results, c.contents = append(c.results, rep), append(c.contents, content)
 	}
-	rep := together(c.found)
+	rep := together(c.results)
 	if err := c.reports.WriteCopies(rep, c.path(), c.contents, c.config.Report.Publish); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}

@@ -119,7 +119,7 @@ func (a *Attack) open(ctx context.Context) (*opened, error) {
 
 // hold reads what is asked for of the original and the released file, which is the
 // original where there is none. Categories are numbered alike in both.
-func (a *Attack) hold(ctx context.Context, files *opened, classes []string, progress *pipeline.Progress) (original, released *held, err error) {
+func (a *Attack) hold(ctx context.Context, files *opened, classes []string, progress *pipeline.Progress) (original, released *table, err error) {
 	both := files.sources[:1]
 	if a.Released != nil {
 		both = files.sources[:2]
@@ -172,7 +172,7 @@ func (a *Attack) checkNumbers(original, common int) error {
 }
 
 // earlier reads the keys of earlier releases: by release, then key, then record.
-func (a *Attack) earlier(ctx context.Context, files *opened, original *held, mine []int, progress *pipeline.Progress) (releases [][][]float64, err error) {
+func (a *Attack) earlier(ctx context.Context, files *opened, original *table, mine []int, progress *pipeline.Progress) (releases [][][]float64, err error) {
 	for k := len(files.sources) - len(a.Earlier); k < len(files.sources); k++ {
 		earlier, err := hold(ctx, files.sources[k], a.Keys, nil, a.ID, progress)
 		if err != nil {
@@ -227,7 +227,7 @@ func (a *Attack) check(opened []connectors.Source, words []string) error {
 }
 
 // fill puts what was read into the form of an attack.
-func (a *Attack) fill(d *attack.Data, original, released *held, mine, theirs []int, classes []string) {
+func (a *Attack) fill(d *attack.Data, original, released *table, mine, theirs []int, classes []string) {
 	for j, name := range a.Keys {
 		d.Numeric = append(d.Numeric, attack.NumericColumn{
 			Name: name, Original: gathered(original.numbers[j], mine), Released: gathered(released.numbers[j], theirs),

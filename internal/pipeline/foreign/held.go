@@ -19,8 +19,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// held is columns of a file in memory.
-type held struct {
+// table is columns of a file in memory.
+type table struct {
 	n       int
 	numbers [][]float64 // by column asked for, NaN where there is no value
 	codes   [][]int32   // by category asked for, −1 where there is no value
@@ -113,7 +113,7 @@ func textOf(a arrow.Array, i int) string {
 
 // hold reads columns of a file into memory. id "" leaves records without an
 // identity.
-func hold(ctx context.Context, src connectors.Source, numbers []string, categories []*category, id string, progress *pipeline.Progress) (*held, error) {
+func hold(ctx context.Context, src connectors.Source, numbers []string, categories []*category, id string, progress *pipeline.Progress) (*table, error) {
 	schema := src.Schema()
 	layout := &microdata.Layout{Schema: schema}
 	for _, name := range numbers {
@@ -134,7 +134,7 @@ func hold(ctx context.Context, src connectors.Source, numbers []string, categori
 		return nil, err
 	}
 	defer reader.Close()
-	h := &held{numbers: make([][]float64, len(numbers)), codes: make([][]int32, len(categories)), row: map[string]int{}}
+	h := &table{numbers: make([][]float64, len(numbers)), codes: make([][]int32, len(categories)), row: map[string]int{}}
 	block := new(microdata.Block)
 	for {
 		raw, err := reader.Next(ctx)
@@ -158,7 +158,7 @@ func hold(ctx context.Context, src connectors.Source, numbers []string, categori
 	}
 }
 
-func (h *held) add(b *microdata.Block, categories []*category) {
+func (h *table) add(b *microdata.Block, categories []*category) {
 	for j := range h.numbers {
 		v := b.Columns[j].Original
 		for i := range b.N {
@@ -184,7 +184,7 @@ func (h *held) add(b *microdata.Block, categories []*category) {
 }
 
 // identify notes which record is whose.
-func (h *held) identify(b *microdata.Block, stream string) error {
+func (h *table) identify(b *microdata.Block, stream string) error {
 	ids := b.Columns[len(h.numbers)+len(h.codes)].Array
 	for i := range b.N {
 		reason := ""
@@ -227,7 +227,7 @@ func idOf(a arrow.Array, i int) string {
 
 // matched returns for each record of h its row in o, −1 where it has none: by
 // identity where there is one, else by position.
-func (h *held) matched(o *held, byID bool) ([]int, error) {
+func (h *table) matched(o *table, byID bool) ([]int, error) {
 	rows := make([]int, h.n)
 	if !byID {
 		if h.n != o.n {

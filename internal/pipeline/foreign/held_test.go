@@ -68,7 +68,7 @@ func TestCategoriesOfDictionaries(t *testing.T) {
 
 // What is held of a file has no infinite number, and nothing of a record that cannot be read.
 func TestWhatIsHeldOfAFile(t *testing.T) {
-	h := &held{numbers: make([][]float64, 1), codes: make([][]int32, 1)}
+	h := &table{numbers: make([][]float64, 1), codes: make([][]int32, 1)}
 	c := &category{texts: map[string]int32{}}
 	for _, xs := range [][]float64{{1, math.Inf(1), 3, math.Inf(-1)}, {5, math.NaN(), 7, 8}} {
 		b := &microdata.Block{N: 4, Columns: make([]microdata.Column, 2)}
@@ -92,7 +92,7 @@ func TestIdentitiesOfAFile(t *testing.T) {
 		b.Columns[0].Array = textsOf(ids...)
 		return b
 	}
-	h := &held{row: map[string]int{}, n: 100}
+	h := &table{row: map[string]int{}, n: 100}
 	bad := block(0, "x", "x", "y")
 	bad.Reject(1, "", "malformed")
 	if err := h.identify(bad, "in.csv"); err != nil || h.row["x"] != 100 || h.row["y"] != 102 || !slices.Equal(h.ids, []string{"x", "", "y"}) {

@@ -74,7 +74,7 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 	if err := c.mergeMeasured(ctx, all); err != nil {
 		return err
 	}
-	var taken placed.Taken
+	var taken placed.Places
 	if err := agreeOnPairs(c.manifest, all); err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func (w *pairing) survey(ctx context.Context, shard int) (sections, error) {
 	if err != nil {
 		return sections{}, err
 	}
-	found, err := split(s.found)
+	found, err := split(s.content)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", w.paths[shard], err)
 	}
@@ -191,7 +191,7 @@ func (w *pairing) write(ctx context.Context, to string) error {
 		text := decided.join()
 		sum := sha256.Sum256(text)
 		h.Write(sum[:])
-		all[i] = &Surveyed{Plan: w.manifest.id, Shard: i, magic: pairsMagic, found: text}
+		all[i] = &Surveyed{Plan: w.manifest.id, Shard: i, magic: pairsMagic, content: text}
 	}
 	for i, s := range all {
 		s.Pairing = hex.EncodeToString(h.Sum(nil))
@@ -210,7 +210,7 @@ func (w *pairing) decided(ctx context.Context, shard int, sought []pipeline.Soug
 		for _, p := range w.manifest.Shards[shard].Parts {
 			of = append(of, transform.Stretch{Stream: p.Stream, First: p.First, N: p.Records})
 		}
-		if s[ofChain], err = w.chain.MarshalDecided(of); err != nil {
+		if s[ofChain], err = w.chain.MarshalDecisions(of); err != nil {
 			return s, err
 		}
 	}
@@ -221,7 +221,7 @@ func (w *pairing) decided(ctx context.Context, shard int, sought []pipeline.Soug
 	if err != nil {
 		return s, err
 	}
-	if s[ofDisplacer], err = w.plan.Displacer.MarshalDecided(found[ofDisplacer]); err != nil {
+	if s[ofDisplacer], err = w.plan.Displacer.MarshalDecisions(found[ofDisplacer]); err != nil {
 		return s, fmt.Errorf("%s: %w", w.paths[shard], err)
 	}
 	if s[ofValues], err = json.Marshal(sought); err != nil {
@@ -236,12 +236,12 @@ func (w *pairing) decided(ctx context.Context, shard int, sought []pipeline.Soug
 
 // receive has the masks of a shard take what was decided of its records.
 func (w *worker) receive(pairs *Surveyed) error {
-	decided, err := split(pairs.found)
+	decided, err := split(pairs.content)
 	if err != nil {
 		return err
 	}
 	if w.chain.NeedsSurvey() {
-		if err := w.chain.Decided(decided[ofChain]); err != nil {
+		if err := w.chain.UseDecisions(decided[ofChain]); err != nil {
 			return err
 		}
 	}
@@ -249,7 +249,7 @@ func (w *worker) receive(pairs *Surveyed) error {
 	if !w.exchanges() {
 		return nil
 	}
-	if err := w.plan.Displacer.Decided(decided[ofDisplacer]); err != nil {
+	if err := w.plan.Displacer.UseDecisions(decided[ofDisplacer]); err != nil {
 		return err
 	}
 	if w.exchange, err = w.job.exchange(w.chain); err != nil {

@@ -169,7 +169,7 @@ func TestSurveysAreParsed(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || s.Plan != "p" || s.Shard != 3 || s.Pairing != "q" || s.path != "x" || string(s.found) != "found\nin lines" {
+		if err != nil || s.Plan != "p" || s.Shard != 3 || s.Pairing != "q" || s.path != "x" || string(s.content) != "found\nin lines" {
 			t.Errorf("%q: %+v, %v", c.text, s, err)
 			continue
 		}

@@ -75,7 +75,7 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 	}
 	w.state.Unidentified = chain.Unidentified()
 	if at := placed.Of(j.source); at != nil {
-		if w.state.Places, err = at.Taken().Marshal(); err != nil {
+		if w.state.Places, err = at.Places().Marshal(); err != nil {
 			return fmt.Errorf("source: %w", err)
 		}
 	}

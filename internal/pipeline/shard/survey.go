@@ -30,9 +30,9 @@ type Surveyed struct {
 	Shard   int    `json:"shard"`
 	Pairing string `json:"pairing,omitempty"` // tells what was decided from anything else; "" of a survey
 
-	magic string
-	found []byte
-	path  string // that it was read from
+	magic   string
+	content []byte
+	path    string // that it was read from
 }
 
 // Write writes it, readable by its owner alone: the magic word, a line of JSON, what was
@@ -42,7 +42,7 @@ func (s *Surveyed) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	text := slices.Concat([]byte(s.magic), head, []byte{'\n'}, s.found)
+	text := slices.Concat([]byte(s.magic), head, []byte{'\n'}, s.content)
 	sum := sha256.Sum256(text)
 	return publish.Replace(path, append(text, sum[:]...))
 }
@@ -61,7 +61,7 @@ func parseSurveyed(path, magic, what string, text []byte) (*Surveyed, error) {
 		return nil, &StateError{path, again}
 	}
 	head, found, _ := bytes.Cut(text[len(magic):body], []byte{'\n'})
-	s := &Surveyed{magic: magic, found: found, path: path}
+	s := &Surveyed{magic: magic, content: found, path: path}
 	if err := json.Unmarshal(head, s); err != nil {
 		return nil, &StateError{path, again}
 	}
@@ -115,7 +115,7 @@ func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o p
 			return nil, err
 		}
 	}
-	return &Surveyed{Plan: m.id, Shard: shard, magic: surveyMagic, found: found.join()}, nil
+	return &Surveyed{Plan: m.id, Shard: shard, magic: surveyMagic, content: found.join()}, nil
 }
 
 // paired returns an error where a plan has nothing to pair, or no such shard.

@@ -41,7 +41,7 @@ type stream struct {
 	begun      bool            // a transaction is open
 	entered    bool            // a partition has been taken up since the live page was last brought up to date
 	refused    int64           // masked records of the transaction that the gate has ended the stream at
-	told       <-chan struct{} // closed when the stream is told to end
+	ending     <-chan struct{} // closed when the stream is told to end
 
 	mu      sync.Mutex
 	ledgers map[kafka.Partition]*keptLedger // of this member's partitions
@@ -89,7 +89,7 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.
 	}
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	s.told = ctx.Done()
+	s.ending = ctx.Done()
 	drained := context.AfterFunc(ctx, func() {
 		s.kafka.Drain()
 		// A broker that does not answer must not keep the process for ever.
@@ -215,7 +215,7 @@ func (f *inForce) settle(ctx context.Context, src connectors.Source, carries boo
 // serve keeps the stream connected: an interruption is waited out, for ever,
 // with growing pauses.
 func (s *stream) serve(ctx context.Context) error {
-	pause, told := time.Duration(0), s.told
+	pause, ending := time.Duration(0), s.ending
 	for {
 		begin := time.Now()
 		err := s.member(ctx)
@@ -225,12 +225,12 @@ func (s *stream) serve(ctx context.Context) error {
 		s.options.Monitor.Broker(err)
 		draining := s.kafka.Draining()
 		if draining {
-			told = nil // it has been heard
+			ending = nil // it has been heard
 		}
 		pause = nextPause(pause, time.Since(begin), draining)
 		wait := varied(pause)
 		s.options.Log.Warn().Err(err).Dur("again_in", wait).Msg("the stream is interrupted; it joins the group anew")
-		if err := awaitPause(ctx, wait, told); err != nil {
+		if err := awaitPause(ctx, wait, ending); err != nil {
 			return err
 		}
 	}

@@ -38,13 +38,13 @@ func (r *records) exchange(p *protected) error {
 	p.published = perturbed.Published
 	beliefs := map[int32][]float64{}
 	p.beliefs = func(cell int32) []float64 { return beliefs[cell] }
-	return p.auditExchanged(func(cell int32, told func(believed)) {
+	return p.auditExchanged(func(cell int32, add func(believed)) {
 		count := perturbed.Count(cell)
 		first, belief := count.Belief()
 		beliefs[cell] = belief
-		told(believed{first, int64(len(belief)), belief})
+		add(believed{first, int64(len(belief)), belief})
 		if p.table.Protect.FacesRespondents() {
-			count.Respondents(func(first int64, belief []float64) { told(believed{first, int64(len(belief)), belief}) })
+			count.Respondents(func(first int64, belief []float64) { add(believed{first, int64(len(belief)), belief}) })
 		}
 	})
 }
@@ -102,8 +102,8 @@ func (p *protected) simulate(frame *exchange.Frame) error {
 		}
 	}
 	p.published = frame.Simulate(value, rand.New(rand.NewChaCha8([32]byte(seed.Sum(nil)))))
-	return p.auditExchanged(func(cell int32, told func(believed)) {
-		between := func(low, high int64) { told(believed{low, high - low + 1, nil}) }
+	return p.auditExchanged(func(cell int32, add func(believed)) {
+		between := func(low, high int64) { add(believed{low, high - low + 1, nil}) }
 		between(frame.Possible(value, cell))
 		if frame.Kept(cell) || !p.table.Protect.FacesRespondents() {
 			return
@@ -126,7 +126,7 @@ func (p *protected) simulate(frame *exchange.Frame) error {
 
 // auditExchanged judges what is believed of the unsafe counts: by everybody, which of a
 // cell is told first, and by respondents, each of whom is not alone in it.
-func (p *protected) auditExchanged(beliefs func(cell int32, told func(believed))) error {
+func (p *protected) auditExchanged(beliefs func(cell int32, add func(believed))) error {
 	p.status = p.rules.Status
 	value := p.question.Value
 	p.ranges = &audit.Ranges{Low: slices.Clone(value), High: slices.Clone(value)}

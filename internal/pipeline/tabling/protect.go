@@ -76,7 +76,7 @@ func (r *records) unsafe(ctx context.Context, f *family) (*protected, error) {
 		Set: f.set, Value: f.cells.Value, Hidden: make([]bool, f.set.Cells()), Counts: f.options.Counts && f.table.Weight == "",
 		Stop: func() error { return context.Cause(ctx) },
 	}
-	p.known()
+	p.setBounds()
 	return p, nil
 }
 
@@ -88,11 +88,11 @@ func (f *family) interval() *primary.Interval {
 	return &primary.Interval{Absolute: f.table.Interval.Absolute * math.Pow10(f.options.Decimals), Percent: f.table.Interval.Percent}
 }
 
-// known sets what is taken to be known of every cell beforehand. Where some contribution
-// is negative nothing is. Where no cell of value 0 can be held back, as everybody may
+// setBounds sets the bounds of every cell that everybody is taken to know beforehand. Where
+// some contribution is negative there are none. Where no cell of value 0 can be held back, as everybody may
 // know of the method, a cell that is held back is at least one unit: what is inferred is
 // computed with it, and a range need not reach lower.
-func (p *protected) known() {
+func (p *protected) setBounds() {
 	n := len(p.question.Value)
 	if p.cells.Negative != nil {
 		p.question.Lower = make([]float64, n)

@@ -26,7 +26,7 @@ func (p *protected) swap(frame *exchange.Frame, keys *perturb.Keys) error {
 	beliefs := map[int32][]float64{}
 	p.beliefs = func(cell int32) []float64 { return beliefs[cell] }
 	priors := [...]exchange.Prior{exchange.Even, exchange.Independent}
-	return p.auditExchanged(func(cell int32, told func(believed)) {
+	return p.auditExchanged(func(cell int32, add func(believed)) {
 		count := table.Count(cell)
 		var surest believed
 		for _, prior := range priors {
@@ -36,12 +36,12 @@ func (p *protected) swap(frame *exchange.Frame, keys *perturb.Keys) error {
 			}
 		}
 		beliefs[cell] = surest.p
-		told(surest)
+		add(surest)
 		if !p.table.Protect.FacesRespondents() {
 			return
 		}
 		for _, prior := range priors {
-			count.Respondents(prior, func(first int64, b []float64) { told(believed{first, int64(len(b)), b}) })
+			count.Respondents(prior, func(first int64, b []float64) { add(believed{first, int64(len(b)), b}) })
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 type square struct {
 	rows, columns [2]int
 	law           law
-	was, became   int64 // the first count before and after
+	before, after int64 // the first count before and after
 	margins       [3]int64
 }
 
@@ -73,11 +73,11 @@ func (s *square) move(m [][]int64, theta float64, draws func() *rand.Rand) {
 	a, b, c, d := *at(0), *at(1), *at(2), *at(3)
 	s.margins = [3]int64{a + b, a + c, a + b + c + d}
 	s.law = law{max(0, a-d), a + min(b, c), theta}
-	s.was, s.became = a, a
+	s.before, s.after = a, a
 	if s.law.low < s.law.high {
-		s.became = s.law.draw(a, draws())
+		s.after = s.law.draw(a, draws())
 	}
-	for k, n := range s.counts(s.became) {
+	for k, n := range s.counts(s.after) {
 		*at(k) = n
 	}
 }
@@ -168,15 +168,15 @@ func (c *Count) add(s *square) {
 // parts in more than 20 squares, what became of it in those beyond. Who is not told knows less.
 func (c *Count) Belief() (first int64, belief []float64) { return c.belief(-1, 0) }
 
-// Respondents calls told with the beliefs of those who know more of the count than
+// Respondents calls add with the beliefs of those who know more of the count than
 // outsiders do: one for every cell of its squares in which there is a record, hers. Who is
 // alone in the count is not asked.
-func (c *Count) Respondents(told func(first int64, belief []float64)) {
+func (c *Count) Respondents(add func(first int64, belief []float64)) {
 	for k, s := range c.squares {
-		for i, n := range s.counts(s.was) {
+		for i, n := range s.counts(s.before) {
 			inside := c.rows[s.rows[i/2]] && c.columns[s.columns[i%2]]
 			if n > 0 && !(inside && c.value == 1) {
-				told(c.belief(k, i))
+				add(c.belief(k, i))
 			}
 		}
 	}
@@ -200,8 +200,8 @@ func (c *Count) belief(square, cell int) (first int64, belief []float64) {
 				least = 1 - (all - row - column)
 			}
 		}
-		low, part := s.law.belief(s.became, least, most)
-		low -= s.was // of changes back
+		low, part := s.law.belief(s.after, least, most)
+		low -= s.before // of changes back
 		if c.signs[k] < 0 {
 			slices.Reverse(part)
 			low = -(low + int64(len(part)) - 1)

@@ -160,7 +160,7 @@ func agreeing(f *Frame, p *Perturbed, pass int) (list [][]int64, chances []float
 		for i := range p.squares[later] {
 			s := &p.squares[later][i]
 			for k, at := range places(s) {
-				after[at] += []int64{1, -1, -1, 1}[k] * (s.was - s.became)
+				after[at] += []int64{1, -1, -1, 1}[k] * (s.before - s.after)
 			}
 		}
 	}
@@ -215,7 +215,7 @@ func TestBeliefsAfterSeveralPasses(t *testing.T) {
 							s := &p.squares[before][i]
 							moved := make([]int64, len(e.inner))
 							for k := range 4 {
-								moved[s.rows[k/2]*len(f.columns)+s.columns[k%2]] = []int64{1, -1, -1, 1}[k] * (s.became - s.was)
+								moved[s.rows[k/2]*len(f.columns)+s.columns[k%2]] = []int64{1, -1, -1, 1}[k] * (s.after - s.before)
 							}
 							change += c.total(moved)[cell]
 						}

@@ -158,10 +158,10 @@ type SwappedCount struct {
 	parts []part
 }
 
-// part is what one trade did to a count: which became of was.
+// part is what one trade did to a count: its value before and after the trade.
 type part struct {
 	swapLaw
-	was, became int64
+	before, after int64
 }
 
 // Count looks a count up.
@@ -188,7 +188,7 @@ func (s *Swapped) Count(cell int32) *SwappedCount {
 			was := sum(before[t.rows[in]], set)
 			p := part{
 				swapLaw: swapLaw{inside: t.size[in], outside: t.size[out], each: t.each, both: was + sum(before[t.rows[out]], set)},
-				was:     was, became: sum(after[t.rows[in]], set),
+				before:  was, after: sum(after[t.rows[in]], set),
 			}
 			if low, high := p.ends(); low < high {
 				c.parts = append(c.parts, p)
@@ -220,15 +220,15 @@ const (
 // of parts in more than 20 trades those beyond. Who is not told knows less.
 func (c *SwappedCount) Belief(p Prior) (first int64, belief []float64) { return c.belief(p, -1, -1) }
 
-// Respondents calls told with the beliefs of those who know more of the count than outsiders
+// Respondents calls add with the beliefs of those who know more of the count than outsiders
 // do: one for each of the four places, in the count's row or the other one and in its columns
 // or the others, of its trades in which there is a record, hers. Who is alone in the count is
 // not asked. Other counts may tell her whether her own record was exchanged; that is left out.
-func (c *SwappedCount) Respondents(p Prior, told func(first int64, belief []float64)) {
+func (c *SwappedCount) Respondents(p Prior, add func(first int64, belief []float64)) {
 	for k, t := range c.parts {
-		for place, n := range [4]int64{t.was, t.inside - t.was, t.both - t.was, t.outside - t.both + t.was} {
+		for place, n := range [4]int64{t.before, t.inside - t.before, t.both - t.before, t.outside - t.both + t.before} {
 			if n > 0 && !(place == 0 && c.value == 1) {
-				told(c.belief(p, k, place))
+				add(c.belief(p, k, place))
 			}
 		}
 	}
@@ -242,8 +242,8 @@ func (c *SwappedCount) belief(prior Prior, trade, place int) (first int64, belie
 		if trade == k {
 			at = place
 		}
-		low, part := t.belief(t.became, prior, at)
-		first, belief = first+low-t.was, convolved(belief, part)
+		low, part := t.belief(t.after, prior, at)
+		first, belief = first+low-t.before, convolved(belief, part)
 	}
 	return first, belief
 }

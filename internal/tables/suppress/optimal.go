@@ -46,7 +46,7 @@ type optimum struct {
 	frozen     float64 // the bound when a pattern was refused without a proof; +Inf: none was
 	limit      int64
 	until      time.Time
-	found      Optimum
+	result     Optimum
 }
 
 // improve looks for a cheaper pattern than the one in q.Hidden, and returns the cheapest.
@@ -58,8 +58,8 @@ func (o Options) improve(q audit.Question, p *primary.Result, until time.Time) (
 	if err := s.search(); err != nil {
 		return nil, nil, err
 	}
-	s.found.Cost = s.least
-	return s.hidden(s.best), &s.found, nil
+	s.result.Cost = s.least
+	return s.hidden(s.best), &s.result, nil
 }
 
 // optimum is a search that begins with the pattern in q.Hidden.
@@ -127,7 +127,7 @@ func (o *optimum) search() error {
 		if n.bound > o.better() {
 			break
 		}
-		o.found.Nodes++
+		o.result.Nodes++
 		x, err := o.tighten(n, bound)
 		if err != nil {
 			return err
@@ -142,7 +142,7 @@ func (o *optimum) search() error {
 		i := undecided(x)
 		open = append(open, n.with(i, true, n.bound), n.with(i, false, n.bound))
 	}
-	o.found.AtLeast = min(bound(), o.least)
+	o.result.AtLeast = min(bound(), o.least)
 	return o.q.Stopped()
 }
 
@@ -184,7 +184,7 @@ func (o *optimum) tighten(n *node, bound func() float64) (x []float64, err error
 			return nil, err
 		}
 		if len(more) > 0 {
-			o.found.Cuts += len(more)
+			o.result.Cuts += len(more)
 			o.cuts = append(o.cuts, more...)
 			continue
 		}
@@ -233,13 +233,13 @@ func (o *optimum) broken(x []float64, whole bool) (more []cut, err error) {
 		if o.knower == nil {
 			continue
 		}
-		var asked []int32
+		var respondents []int32
 		for _, cell := range reached {
 			k := o.knower[cell]
-			if k < 0 || k == o.knower[n.cell] || slices.Contains(asked, k) {
+			if k < 0 || k == o.knower[n.cell] || slices.Contains(respondents, k) {
 				continue
 			}
-			asked = append(asked, k)
+			respondents = append(respondents, k)
 			if c, _, err = o.separate(n, k, x, whole); err != nil {
 				return nil, err
 			}

@@ -259,8 +259,8 @@ func TestNothingIsProvenBesideLinearPrograms(t *testing.T) {
 	if err := s.search(); err != nil {
 		t.Fatal(err)
 	}
-	if s.found.AtLeast != 0 || len(s.cuts) < 1 || !(s.least > 0) {
-		t.Errorf("%+v, %d cuts, the least cost %v", s.found, len(s.cuts), s.least)
+	if s.result.AtLeast != 0 || len(s.cuts) < 1 || !(s.least > 0) {
+		t.Errorf("%+v, %d cuts, the least cost %v", s.result, len(s.cuts), s.least)
 	}
 }
 

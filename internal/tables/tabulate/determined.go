@@ -11,7 +11,7 @@ const coincidence = 20
 func (a *Accumulator) Determined() (pairs [][2]int) {
 	for first := range a.variables {
 		for second := range a.variables {
-			if first != second && !a.crossed(first, second) && a.tells(second, first) {
+			if first != second && !a.crossed(first, second) && a.determines(second, first) {
 				pairs = append(pairs, [2]int{first, second})
 			}
 		}
@@ -35,8 +35,8 @@ func (a *Accumulator) crossed(first, second int) bool {
 	return false
 }
 
-func (a *Accumulator) tells(by, what int) bool {
-	told := make([]uint64, len(a.nodes[by])) // 1 + the leaf; 0 for not seen
+func (a *Accumulator) determines(by, what int) bool {
+	leafSeen := make([]uint64, len(a.nodes[by])) // 1 + the leaf; 0 for not seen
 	seen, several := uint64(0), false
 	agreed := int64(0)
 	for i := range a.entries {
@@ -53,9 +53,9 @@ func (a *Accumulator) tells(by, what int) bool {
 			key /= n
 		}
 		agreed += a.entries[i].records
-		switch told[leaf[0]] {
+		switch leafSeen[leaf[0]] {
 		case 0:
-			told[leaf[0]] = leaf[1]
+			leafSeen[leaf[0]] = leaf[1]
 			agreed--
 		case leaf[1]:
 		default:
