@@ -18,7 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 )
 
-// topic is a topic as the brokers know it.
+// topic is a topic as the brokers describe it.
 type topic struct {
 	name       string
 	partitions int32 // numbers 0 to partitions-1
@@ -33,8 +33,8 @@ type opened struct {
 	registry *registry.Client // nil where none is configured
 }
 
-// openReader reaches the brokers, for ever where they do not answer, finds the
-// topics and learns their columns. Close ends what it opened.
+// openReader connects to the brokers, finds the topics and learns their columns. Where brokers
+// do not answer it tries again until the patience of ctx ends. Close ends what it opened.
 func openReader(ctx context.Context, c *SourceConfig, log zerolog.Logger) (_ *opened, err error) {
 	o := new(opened)
 	if o.client, err = c.connect(log); err != nil {
@@ -78,7 +78,8 @@ func (o *opened) names() []string {
 	return names
 }
 
-// maxPartitions is how many partitions of a topic a stream's number tells apart.
+// maxPartitions is the greatest number of partitions of a topic that the number of a stream
+// can hold.
 const maxPartitions = 1 << 16
 
 // resolve returns the topics that the configuration means, by name. Topics that
@@ -144,8 +145,8 @@ func describe(ctx context.Context, admin *kadm.Client, log zerolog.Logger, names
 	return topics, err
 }
 
-// hidden names the topic that the user may not see; the brokers' answer for
-// several does not say which it is.
+// hidden returns the topic that the user may not see. The brokers' answer about several topics
+// does not say which one it is.
 func hidden(ctx context.Context, admin *kadm.Client, names []string, err error) error {
 	for _, name := range names {
 		if _, err := admin.ListTopics(ctx, name); errors.Is(err, kerr.TopicAuthorizationFailed) {
@@ -155,9 +156,8 @@ func hidden(ctx context.Context, admin *kadm.Client, names []string, err error) 
 	return explain(err, "asking for topics", subject{right: "Describe"})
 }
 
-// checkTopics finds the topics that the sources' releases go to, by the source's
-// name, and demands that each has a partition for every one of its sources',
-// as partitions are kept.
+// checkTopics returns the topics that the sources' releases go to, by the source's name. It is
+// an error if one has fewer partitions than one of its sources: a record keeps its partition.
 func (c *SinkConfig) checkTopics(ctx context.Context, admin *kadm.Client, log zerolog.Logger, sources []topic) (map[string]topic, error) {
 	var names []string
 	for _, s := range sources {
@@ -183,8 +183,8 @@ func (c *SinkConfig) checkTopics(ctx context.Context, admin *kadm.Client, log ze
 	return to, nil
 }
 
-// stateSettings make compaction keep a state topic small: what is superseded goes
-// within minutes, not when a gigabyte has come together.
+// stateSettings make compaction keep a state topic small: old entries go within minutes, not
+// when a gigabyte has been collected.
 func stateSettings() map[string]*string {
 	return map[string]*string{
 		"cleanup.policy":            kadm.StringPtr("compact"),
@@ -194,9 +194,9 @@ func stateSettings() map[string]*string {
 	}
 }
 
-// ensureStateTopic makes the compacted topic that states are kept in, or demands
-// that one of the name that exists is compacted and nothing else: where records
-// are also deleted by age, what was assessed long ago would be forgotten.
+// ensureStateTopic creates the compacted topic for states. A topic of this name that exists
+// must be compacted and nothing else: if it also deletes records by age, old assessments would
+// be lost.
 func ensureStateTopic(ctx context.Context, admin *kadm.Client, name string, partitions int32) error {
 	log := zerolog.Ctx(ctx)
 	what := fmt.Sprintf("preparing the state topic %q", name)
@@ -212,7 +212,7 @@ func ensureStateTopic(ctx context.Context, admin *kadm.Client, name string, part
 		case errors.Is(err, kerr.TopicAuthorizationFailed) && created:
 			return explain(err, what, subject{right: "Describe", topic: name})
 		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.TopicAuthorizationFailed):
-			// Who may not Describe a topic is not told that it is missing either.
+			// A user without the right to describe a topic is not told that it is missing, either.
 			created = true
 			if err := createStateTopic(ctx, admin, name, partitions); err != nil {
 				return err
@@ -232,8 +232,8 @@ func createStateTopic(ctx context.Context, admin *kadm.Client, name string, part
 	return uncreated(err, name, partitions)
 }
 
-// uncreated says of a state topic that could not be created who can do so, and how. Another
-// process may have been faster, which is as good.
+// uncreated is the error of a state topic that could not be created: it says who can create
+// it, and how. It is nil if another process has created the topic meanwhile.
 func uncreated(err error, name string, partitions int32) error {
 	var why string
 	switch {

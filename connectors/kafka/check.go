@@ -180,7 +180,7 @@ func (c *SinkConfig) format(src *SourceConfig) message.Config {
 	return new(json.Config)
 }
 
-// several reports whether a message of the format may hold several records.
+// several reports whether one message of the format may hold several records.
 func several(f message.Config) bool {
 	_, ok := f.(*arrow.Config)
 	return ok
@@ -194,12 +194,12 @@ func (c *SinkConfig) registry(src *SourceConfig) *registry.Config {
 	return c.Registry
 }
 
-// SetLookup says how passwords in environment variables are found.
+// SetLookup sets the function that reads environment variables, for passwords.
 func (c *SourceConfig) SetLookup(lookup func(name string) (string, bool)) {
 	setLookup(lookup, &c.Connection, c.Registry)
 }
 
-// SetLookup says how passwords in environment variables are found.
+// SetLookup sets the function that reads environment variables, for passwords.
 func (c *SinkConfig) SetLookup(lookup func(name string) (string, bool)) {
 	setLookup(lookup, &c.Connection, c.Registry)
 }
@@ -213,12 +213,12 @@ func setLookup(lookup func(string) (string, bool), c *Connection, r *registry.Co
 	}
 }
 
-// SetPipeline tells the pipeline's name, after which the consumer group is
-// called where the configuration names none. It comes before Open.
+// SetPipeline sets the pipeline's name, which is the name of the consumer group where the
+// configuration gives none. Call it before Open.
 func (c *SourceConfig) SetPipeline(name string) { c.pipeline = name }
 
-// SetPipeline tells the pipeline's name, after which the transaction of a file job
-// is called. It comes before Create.
+// SetPipeline sets the pipeline's name, from which the transactional id of a file job is made.
+// Call it before Create.
 func (c *SinkConfig) SetPipeline(name string) { c.pipeline = name }
 
 // groupName is the consumer group of a pipeline.
@@ -229,9 +229,9 @@ func (c *SourceConfig) groupName(pipeline string) string {
 	return "sdlfilter-" + pipeline
 }
 
-// transactionalID is the transactional id of this member of the group: the same
-// after a restart where the instance has a name, so that the broker ends at once
-// what a dead one left open, else a new one.
+// transactionalID is the transactional id of this member of the group. Where the instance has
+// a name it is the same after a restart, so that the broker at once ends the transaction that
+// a dead process left open; otherwise it is a new one.
 func (c *SourceConfig) transactionalID(pipeline string) string {
 	if c.Instance != "" {
 		return c.groupName(pipeline) + "-" + c.Instance
@@ -239,7 +239,7 @@ func (c *SourceConfig) transactionalID(pipeline string) string {
 	return c.groupName(pipeline) + "-" + random()
 }
 
-// random is a name that nothing else has, 16 hexadecimal digits.
+// random returns a new random name of 16 hexadecimal digits.
 func random() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -251,8 +251,8 @@ func (c *SinkConfig) topicFor(source string) string {
 	return strings.ReplaceAll(c.Topic, placeholder, source)
 }
 
-// start is where reading begins where the group has no offset: milliseconds
-// since 1970, or one of the times below.
+// start is where reading begins where the group has no offset: milliseconds since 1970, or one
+// of the special values below.
 func (c *SourceConfig) start() (milli int64, err error) {
 	switch c.Start {
 	case "", earliest:
@@ -268,7 +268,7 @@ func (c *SourceConfig) start() (milli int64, err error) {
 	return 0, fmt.Errorf("must be earliest, latest or a time such as 2026-01-31T00:00:00Z, got %q", c.Start)
 }
 
-// Times that are none, as the protocol has them.
+// Special values of the protocol in the place of a time.
 const (
 	atEnd   = -1
 	atStart = -2
@@ -300,7 +300,7 @@ func codecOf(word string) kgo.CompressionCodec {
 	case "snappy":
 		return kgo.SnappyCompression()
 	case "zstd":
-		// Masked numbers hardly compress: the fast level takes a third of the time.
+		// Masked numbers hardly compress, so the fast level is used: it takes a third of the time.
 		return kgo.ZstdCompression().WithLevel(1)
 	}
 	return kgo.Lz4Compression()

@@ -32,10 +32,10 @@ func (c *Connection) options(log zerolog.Logger) ([]kgo.Opt, error) {
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID("sdlfilter"),
 		kgo.WithLogger(newLogger(log)),
-		// Brokers may ask clients for metrics; what runs here is nobody's business.
+		// Brokers may ask clients for metrics. They get none: what runs here is confidential.
 		kgo.DisableClientMetrics(),
 		kgo.RequestRetries(math.MaxInt32),
-		// What has just been made or has moved should be found soon.
+		// Topics that were just created, or partitions that have moved, should be found soon.
 		kgo.MetadataMinAge(250 * time.Millisecond),
 		kgo.RetryTimeoutFn(retryFor),
 		kgo.RetryBackoffFn(backoff),
@@ -81,8 +81,8 @@ func (t *TLS) config() (*tls.Config, error) {
 
 var mechanisms = []string{"plain", "scram-sha-256", "scram-sha-512"}
 
-// mechanism reads the password once to say early that it is not there, and again
-// for every connection, so that it can be changed while the program runs.
+// mechanism reads the password once, to report early that it is missing, and again for every
+// connection, so that it can be changed while the program runs.
 func (s *SASL) mechanism() (sasl.Mechanism, error) {
 	if _, err := s.Password.Read(); err != nil {
 		return nil, err
@@ -104,10 +104,11 @@ func (s *SASL) mechanism() (sasl.Mechanism, error) {
 	return scram.Sha512(auth), nil
 }
 
-// retryFor says how long the client itself repeats a request of a kind; 0: for
-// ever. A member that cannot be heard for a session must learn that it is out,
-// an answer that nobody waits for inside the client goes back to persist, which
-// says so; and what belongs to a transaction is worth waiting for.
+// retryFor returns how long the client itself repeats a request of a kind; 0: without end. A
+// member whose heartbeats do not arrive during a session must learn that it has left the
+// group. Other requests outside a transaction go back to persist, which logs each failure.
+// Requests of a transaction
+// are repeated without end: the transaction is worth the wait.
 func retryFor(key int16) time.Duration {
 	switch kmsg.Key(key) {
 	case kmsg.JoinGroup, kmsg.SyncGroup, kmsg.Heartbeat, kmsg.ConsumerGroupHeartbeat:
@@ -138,23 +139,23 @@ func (c *Connection) connect(log zerolog.Logger, more ...kgo.Opt) (*kgo.Client, 
 	return client, nil
 }
 
-// persist repeats f with backoff, for ever or as long as the patience of ctx lasts
-// (WithPatience), while what stops it is the network or
-// a broker's passing state, and says so each time. Its error is final, or that of
-// ctx with the last failure behind it.
+// persist repeats f, with a growing pause, while its error is one that may pass (the network,
+// a state of the brokers), without end or for as long as the patience of ctx (WithPatience).
+// It logs each failure. The error is a final one, or that of ctx with the last failure as its
+// cause.
 func persist(ctx context.Context, log zerolog.Logger, what string, f func(context.Context) error) error {
 	return repeat(ctx, log, what, 0, f)
 }
 
-// greet is persist for what is asked first. There, brokers that only ever close
-// the connection are not waited for: TLS or SASL is on one side only, or, with old
+// greet is persist for the first request of a connection. Brokers that only close the
+// connection are not tried for ever: TLS or SASL is configured on one side only, or, with old
 // brokers, the password is wrong.
 func greet(ctx context.Context, log zerolog.Logger, what string, f func(context.Context) error) error {
 	return repeat(ctx, log, what, maxRebuffs, f)
 }
 
-// maxRebuffs is how often the connection may be closed, the client's own tries
-// within a request not counted: about a minute.
+// maxRebuffs is how often the connection may be closed before greet gives up, about a minute.
+// The client's own attempts within a request are not counted.
 const maxRebuffs = 6
 
 func repeat(ctx context.Context, log zerolog.Logger, what string, rebuffs int, f func(context.Context) error) error {
@@ -198,7 +199,7 @@ func repeat(ctx context.Context, log zerolog.Logger, what string, rebuffs int, f
 	}
 }
 
-// errNotYet says that brokers have not heard of what was made a moment ago.
+// errNotYet is the error of brokers that do not yet know what was created a moment ago.
 var errNotYet = errors.New("the brokers do not know it yet")
 
 func interrupted(ctx context.Context, what string, last error) error {
@@ -215,7 +216,7 @@ type logger struct {
 	loggedAt map[string]*atomic.Int64 // when each of unreachable was last logged, in nanoseconds
 }
 
-// unreachable are what the client says at each of its tries to reach a broker; once a
+// unreachable are the messages that the client logs at each attempt to reach a broker. One a
 // minute is enough.
 var unreachable = []string{
 	"unable to open connection to broker",
@@ -263,8 +264,7 @@ func (l logger) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 	e.Str("from", "kafka client").Msg(msg)
 }
 
-// again reports whether a message is one of unreachable, and was said within the last
-// minute.
+// again reports whether a message is one of unreachable and was logged within the last minute.
 func (l logger) again(msg string) bool {
 	last := l.loggedAt[msg]
 	if last == nil {

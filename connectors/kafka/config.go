@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 )
 
-// Connection says how brokers are reached.
+// Connection is how brokers are reached.
 type Connection struct {
 	Brokers []string `yaml:"brokers" required:"true" doc:"addresses of some of the brokers, host:port; the others are learnt from them"`
 	TLS     *TLS     `yaml:"tls" doc:"encrypt the connection; an empty mapping uses the system's certificate authorities"`
@@ -25,8 +25,8 @@ type Connection struct {
 	tuning []kgo.Opt // of tests, which wait less long
 }
 
-// Tune adds options of the client, which go before all others: tests wait less
-// long, and cut connections.
+// Tune adds options of the client, which go before all others. Tests use it to shorten waits
+// and to cut connections.
 func (c *Connection) Tune(opts ...kgo.Opt) { c.tuning = append(c.tuning, opts...) }
 
 // TLS is the encryption of a connection.
@@ -44,7 +44,7 @@ type SASL struct {
 	Password  Password `yaml:"password" required:"true" doc:"where the password is kept: {env: NAME} or {file: PATH}"`
 }
 
-// Password says where a password is kept. It prints as "[secret]".
+// Password is where a password is kept. It prints as "[secret]".
 type Password = connectors.Secret
 
 // config returns the chosen format, or nil.
@@ -109,7 +109,7 @@ type SinkConfig struct {
 	pipeline string // by SetPipeline, before Create
 }
 
-// declared is what a pipeline tells a source before it is opened.
+// declared is what a pipeline sets in a source before it is opened.
 type declared struct {
 	columns      []connectors.DeclaredColumn
 	dropUnlisted bool

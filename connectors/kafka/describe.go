@@ -16,7 +16,7 @@ func (c *SinkConfig) DescribeTopics() *connectors.Topics {
 	return t
 }
 
-// describe says how the brokers are reached, and of which format the messages are.
+// describe writes how the brokers are reached, and the format of the messages.
 func (c *Connection) describe(f *Format) *connectors.Topics {
 	t := &connectors.Topics{Brokers: c.Brokers}
 	if s := c.TLS; s != nil {

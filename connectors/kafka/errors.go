@@ -13,9 +13,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// FinalError is an error that no repetition helps against: a right that is
-// missing, a topic that is not there, a certificate that is not trusted. Text
-// says what is wrong and what would help, in the configuration's words.
+// FinalError is an error that a repetition cannot cure: a missing right, a missing topic, a
+// certificate that is not trusted. Text says what is wrong and what would help, in the words
+// of the configuration.
 type FinalError struct {
 	Text string
 	Err  error // the cause; not printed, as brokers' texts may say anything
@@ -36,10 +36,9 @@ func Final(err error) bool {
 	return errors.As(err, &final) || reason(err, subject{}) != ""
 }
 
-// explainError puts an error into words: a *FinalError where it is final, else err
-// with what in front. what says what was being done; of `reading TOPIC` and
-// `writing to TOPIC` the topic's name is understood, so that a missing right is
-// named with its topic.
+// explainError writes an error in words: a *FinalError if it is final, otherwise err after
+// what. what is what was being done. If that is `reading TOPIC` or `writing to TOPIC`, an
+// error about a missing right names the topic.
 func explainError(err error, what string) error {
 	if err == nil {
 		return nil
@@ -99,7 +98,7 @@ func reason(err error, s subject) string {
 	return tlsReason(err)
 }
 
-// brokerReason is reason for what a broker has answered.
+// brokerReason is reason for an answer of a broker.
 func brokerReason(code *kerr.Error, s subject) string {
 	if reason := rightReason(code, s); reason != "" {
 		return reason
@@ -118,8 +117,8 @@ func brokerReason(code *kerr.Error, s subject) string {
 	return brokerReasons[code]
 }
 
-// rightReason is what a user may not do to something that has a name, "" where a code
-// speaks of something else.
+// rightReason is what a user may not do to something that has a name; "" for codes that are
+// not about rights.
 func rightReason(code *kerr.Error, s subject) string {
 	of := func(kind, name string) string {
 		if name == "" {
@@ -146,7 +145,7 @@ func rightReason(code *kerr.Error, s subject) string {
 	return ""
 }
 
-// brokerReasons are the reasons in which nothing is named.
+// brokerReasons are the reasons that name nothing.
 var brokerReasons = map[*kerr.Error]string{
 	kerr.ClusterAuthorizationFailed:  "the user lacks a right on the cluster: IdempotentWrite to write (brokers before 3.0), Create to create topics",
 	kerr.SaslAuthenticationFailed:    "authentication failed: the brokers refuse the user or the password (sasl)",

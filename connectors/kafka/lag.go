@@ -8,12 +8,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// lagPatience bounds the wait for the ends of partitions, which nothing depends on.
+// lagPatience bounds the wait for the end offsets of partitions. Nothing depends on them.
 const lagPatience = 2 * time.Second
 
-// watchLag tells the observer how far partitions that have just been taken up are
-// behind. Where records come, each fetch tells it anew; where none come, nothing else
-// would.
+// watchLag tells the observer the lag of partitions that have just been assigned. After that
+// each fetch that brings records updates it; without records nothing else would.
 func (s *Stream) watchLag(ctx context.Context, of []Partition) {
 	if s.config.Watch == nil {
 		return

@@ -12,17 +12,17 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Notes writes what people or programs are told beside the release of a file job
-// (quarantine entries, snapshots) into topics, with an idempotent producer: each
-// once, and at once. What a topic takes stays in order.
+// Notes writes messages beside the release of a file job (quarantine entries, snapshots) into
+// topics, with an idempotent producer: each once, and without waiting for the release. The
+// messages of a topic keep their order.
 type Notes struct {
 	client *kgo.Client
 	outbox *outbox // of the client
 	failed atomic.Pointer[error]
 }
 
-// OpenNotes reaches the brokers and demands that the topics are there. The logger
-// is that of ctx, if there is one.
+// OpenNotes connects to the brokers. It is an error if a topic is missing. The logger is that
+// of ctx, if there is one.
 func (c *Connection) OpenNotes(ctx context.Context, topics []string) (*Notes, error) {
 	log := *zerolog.Ctx(ctx)
 	client, err := c.connect(log, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(codecOf("")))
@@ -36,8 +36,8 @@ func (c *Connection) OpenNotes(ctx context.Context, topics []string) (*Notes, er
 	return &Notes{client: client, outbox: newOutbox(client)}, nil
 }
 
-// Add hands a message over; Flush tells what has become of it. The value must not
-// change any more.
+// Add takes a message; Flush returns whether it was written. The value must not be changed
+// afterwards.
 func (n *Notes) Add(ctx context.Context, topic string, value []byte) error {
 	n.outbox.produce(ctx, &kgo.Record{Topic: topic, Value: value}, func(r *kgo.Record, err error) {
 		if err != nil {
@@ -66,8 +66,8 @@ func (n *Notes) failure() error {
 // Close ends the connection. What was not flushed is lost.
 func (n *Notes) Close() { n.client.Close() }
 
-// Note adds a message for people or programs beside the release to the release's
-// transaction. It comes before Finish.
+// Note adds a message beside the release (a quarantine entry, a snapshot) to the release's
+// transaction. Call it before Finish.
 func (s *sink) Note(ctx context.Context, topic string, value []byte) error {
 	s.outbox.produce(ctx, &kgo.Record{Topic: topic, Value: value}, func(r *kgo.Record, err error) {
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// outbox is what a client holds of the records that it is to write, and how much it may
-// hold.
+// outbox is the records that a client still has to write, with a limit on their number and
+// bytes.
 type outbox struct {
 	client  *kgo.Client
 	records int64
@@ -30,12 +30,12 @@ func newOutbox(client *kgo.Client) *outbox {
 	return o
 }
 
-// produce hands a record over; promise is told what becomes of it. A client that is full
-// lets nobody go before there is room, or the record's context ends, with which it would
-// give up what it holds as well. Where there is a patience, the wait for room comes before
-// the client's own, and ends with a *FinalError when the brokers have taken nothing for so
-// long; so does, at once, what is handed over after that. Another goroutine may be faster to take the room: that one record then waits for
-// the client.
+// produce gives a record to the client, which calls promise with the outcome. If the client is
+// full it waits until there is room, or the context of the record ends; the client then gives
+// up the records that it holds as well. Under a patience, the wait here comes before that of
+// the client. It ends with a *FinalError if the brokers have taken nothing for that long, and
+// so does, without a wait, every later call. If another goroutine takes the room first, the
+// record waits in the client.
 func (o *outbox) produce(ctx context.Context, r *kgo.Record, promise func(*kgo.Record, error)) {
 	if err := o.lost.Load(); err != nil {
 		promise(r, *err)
@@ -53,7 +53,7 @@ func (o *outbox) produce(ctx context.Context, r *kgo.Record, promise func(*kgo.R
 	o.client.Produce(ctx, r, promise)
 }
 
-// roomTick is how often a client that is full is looked at.
+// roomTick is the time between two looks at a client that is full.
 const roomTick = 2 * time.Millisecond
 
 // await waits until there is room for a record.
@@ -81,13 +81,14 @@ func (o *outbox) await(ctx context.Context, r *kgo.Record, patience time.Duratio
 	}
 }
 
-// stagnation is for how long the brokers have taken nothing of what a client holds.
+// stagnation is how long the brokers have taken none of the records of a client.
 type stagnation struct {
 	before int64 // records held when it was last looked at
 	since  time.Time
 }
 
-// lasts notes how many records are held now. Fewer than before: the brokers take some.
+// lasts notes how many records the client holds now. If there are fewer than before, the
+// brokers take some.
 func (s *stagnation) lasts(held int64, now time.Time) time.Duration {
 	if held < s.before {
 		s.since = now
@@ -139,8 +140,8 @@ func (o *outbox) introduce(ctx context.Context, topic string, others ...string) 
 		}
 		answer := make(chan error, 1)
 		requested[t] = answer
-		// The client learns a topic's partitions to find that of a record, and refuses one
-		// that no topic has.
+		// The client learns a topic's partitions when it looks for that of a record, and refuses a
+		// partition that no topic has.
 		o.client.Produce(ctx, &kgo.Record{Topic: t, Partition: unassigned}, func(_ *kgo.Record, err error) { answer <- err })
 	}
 	var failed error
@@ -156,15 +157,15 @@ func (o *outbox) introduce(ctx context.Context, topic string, others ...string) 
 	return failed
 }
 
-// noPartition is what the client says of a record whose partition its topic does not have.
+// noPartition is the client's error for a record whose partition its topic does not have.
 const noPartition = "invalid record partitioning choice"
 
-// flushTick is how often a client that is being flushed is asked whether a record failed.
+// flushTick is the time between two looks at whether a record failed while a client is being
+// flushed.
 const flushTick = 5 * time.Millisecond
 
-// flushed waits until the client holds no record any more, or until one has failed, as
-// failure tells: what is left is then of no use, and may wait for something that does not
-// come.
+// flushed waits until the client holds no record, or until failure reports that one has
+// failed: the other records are then of no use, and might wait without end.
 func flushed(ctx context.Context, client *kgo.Client, failure func() error) error {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()

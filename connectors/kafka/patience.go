@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// patienceKey is where a context keeps its patience.
+// patienceKey is the key under which a context keeps its patience.
 type patienceKey struct{}
 
-// WithPatience bounds what is done with the context: each wait for brokers that do not
-// answer ends after that long, with a *FinalError. 0, as without it: they are waited for
-// until the context ends.
+// WithPatience bounds each wait for brokers that do not answer: it ends after that time with a
+// *FinalError. With 0, and without WithPatience, a wait ends with the context alone.
 func WithPatience(ctx context.Context, patience time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, patience)
 }
@@ -22,15 +21,15 @@ func patienceOf(ctx context.Context) time.Duration {
 	return d
 }
 
-// BrokerPatience is how long brokers that do not answer are waited for; 0 where the
-// configuration does not say.
+// BrokerPatience is how long to wait for brokers that do not answer; 0 where the configuration
+// does not say.
 func (c *Connection) BrokerPatience() time.Duration { return time.Duration(c.Patience) }
 
-// errImpatient ends a wait.
+// errImpatient is the cause with which a wait ends when its patience is over.
 var errImpatient = errors.New("the brokers have not answered in time")
 
-// bounded calls f, which is one wait for the brokers that began at a time, with a
-// context that ends with patience.
+// bounded calls f, one wait for the brokers that began at the given time, with a context that
+// ends when the patience does.
 func bounded(ctx context.Context, since time.Time, f func(context.Context) error) error {
 	patience := patienceOf(ctx)
 	if patience <= 0 {
@@ -45,7 +44,7 @@ func bounded(ctx context.Context, since time.Time, f func(context.Context) error
 	return err
 }
 
-// impatient is the end of a wait in words; last is what stood in its way.
+// impatient is the error of a wait whose patience is over; last is the last failure.
 func impatient(ctx context.Context, what string, last error) error {
 	text := fmt.Sprintf("%s: no broker has answered for %v", what, patienceOf(ctx))
 	if last != nil && !errors.Is(last, context.DeadlineExceeded) && !errors.Is(last, errImpatient) {
@@ -54,7 +53,7 @@ func impatient(ctx context.Context, what string, last error) error {
 	return &FinalError{Text: text + "; are source.kafka.brokers and sink.kafka.brokers right, and can they be reached? (patience says how long they are waited for)", Err: errImpatient}
 }
 
-// await is one wait for the brokers that the client repeats itself.
+// await is one wait for the brokers during which the client itself repeats its requests.
 func await(ctx context.Context, what string, f func(context.Context) error) error {
 	err := bounded(ctx, time.Now(), f)
 	if errors.Is(err, errImpatient) {
@@ -63,8 +62,8 @@ func await(ctx context.Context, what string, f func(context.Context) error) erro
 	return err
 }
 
-// hear asks the brokers whether they are there when no records have come for as long as
-// the patience lasts: the client itself would try for ever.
+// hear asks the brokers whether they are there, after no records have come for as long as the
+// patience lasts: the client itself would try without end.
 func (s *Stream) hear(ctx context.Context, records bool) error {
 	patience := patienceOf(ctx)
 	switch now := time.Now(); {

@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 )
 
-// OpenAll opens what the topics hold now, from their beginning: Open without a group,
-// for who looks at topics and processes nothing.
+// OpenAll opens what the topics hold now, from their beginning. It is Open without a group,
+// for programs that look at topics and process nothing.
 func (c *SourceConfig) OpenAll(ctx context.Context) (connectors.Source, error) {
 	return c.openAll(ctx)
 }
@@ -29,8 +29,8 @@ func (c *SourceConfig) openAll(ctx context.Context) (*Source, error) {
 	return s, nil
 }
 
-// Peek gives visit the values of at most n messages, the first of each partition. No
-// group is joined and nothing is committed. A value is visit's for the call alone.
+// Peek calls visit with the values of at most n messages, the first of each partition. It
+// joins no group and commits nothing. A value must not be used after visit returns.
 func (c *SourceConfig) Peek(ctx context.Context, n int, visit func(value []byte)) error {
 	s, err := c.openAll(ctx)
 	if err != nil {

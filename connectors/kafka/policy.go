@@ -19,8 +19,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// policy says what becomes of that which a message carries beside its value: it
-// can identify too.
+// policy decides which parts of a message other than its value (key, headers, time) leave:
+// they can identify a respondent too.
 type policy struct {
 	key        string                // drop, pass, hash or "" for a column
 	pseudonyms *keystream.Pseudonyms // of hash
@@ -35,8 +35,8 @@ type policy struct {
 // pseudonymLabel is the label of keys' pseudonyms, of docs/keystream.md.
 const pseudonymLabel = "kafka-key"
 
-// KeyColumn is the released column that becomes the messages' key, which has to
-// be decoded for that; "" where the key is none.
+// KeyColumn is the released column that becomes the key of messages, and so must be decoded;
+// "" where the key is no column.
 func (c *SinkConfig) KeyColumn() string {
 	switch c.Key {
 	case "", drop, pass, hash:
@@ -73,9 +73,9 @@ func newPolicy(c *SinkConfig, layout *microdata.Layout, texts connectors.JSONTex
 	return p, nil
 }
 
-// keepsTombstones reports whether messages without a value pass as they are, so
-// that a deletion reaches the released topic: where their keys do. Elsewhere a
-// tombstone would delete nothing, and goes to quarantine.
+// keepsTombstones reports whether messages without a value pass unchanged, so that a deletion
+// reaches the released topic. They do if keys pass unchanged. Otherwise a tombstone would
+// delete nothing; it goes to quarantine.
 func (p *policy) keepsTombstones() bool { return p.key == pass || p.key == hash }
 
 // apply fills dst, but for value, topic and partition, for the released record
@@ -112,7 +112,7 @@ func (p *policy) tombstone(dst, src *kgo.Record) {
 	p.apply(dst, src, nil, -1)
 }
 
-// arena is memory for keys. It is never reused, only used up.
+// arena is memory for keys. It is only appended to and never reused.
 type arena struct {
 	buf     []byte
 	scratch [keystream.PseudonymSize]byte

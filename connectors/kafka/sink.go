@@ -100,15 +100,15 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (_ connec
 	return s, s.begin(ctx, c)
 }
 
-// releaseTimeout is how long a release may take between its first record and
-// its commit: the most that brokers allow by default.
+// releaseTimeout is the greatest time between a release's first record and its commit, in
+// which all is one transaction: the most that brokers allow by default.
 const releaseTimeout = 15 * time.Minute
 
 // begin opens the transaction.
 func (s *sink) begin(ctx context.Context, c *SinkConfig) error {
-	// Under the same id the next run of the pipeline ends at once what one that
-	// was killed has left open; else readers of committed records would have to
-	// wait for the transaction's timeout.
+	// With the same id, the next run of the pipeline at once ends the transaction that a killed
+	// run left open. With another one, readers of committed records would wait for the
+	// transaction's timeout.
 	s.id = "sdlfilter-" + s.topic + "-" + cmp.Or(c.pipeline, random())
 	s.timeout = releaseTimeout
 	err := s.producer(ctx, c)
@@ -220,16 +220,16 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 		r.Topic, r.Value, r.Partition = s.topic, out.Values[i], unassigned
 		s.policy.apply(r, nil, b, int(out.Source[i]))
 		if r.Key != nil {
-			// As every client of Kafka does it, so that a key's records meet those of
-			// other producers.
+			// Every client of Kafka chooses the partition in this way, so that the records of a key
+			// meet those of other producers.
 			r.Partition = int32(s.byKey.Partition(r, int(s.partitions)))
 		}
 	}
 	return records, nil
 }
 
-// unassigned is the partition of a record without a key until Write, which knows
-// the block's place.
+// unassigned is the partition of a record without a key until Write, which knows the place of
+// the block.
 const unassigned = -1
 
 // Write implements connectors.Sink. Blocks go to the partitions in turn, so that
@@ -285,8 +285,8 @@ func (s *sink) Finish(ctx context.Context) error {
 	return s.failure()
 }
 
-// Commit implements connectors.Sink. An error of the network leaves the outcome
-// open, and says so.
+// Commit implements connectors.Sink. After an error of the network it is not known whether the
+// transaction was committed; the error says so.
 func (s *sink) Commit() error {
 	if s.done {
 		return nil
@@ -308,8 +308,8 @@ func (s *sink) Commit() error {
 	return nil
 }
 
-// Abort implements connectors.Sink. Where the brokers cannot be told they abort
-// the transaction themselves when its time is up.
+// Abort implements connectors.Sink. If the brokers cannot be reached, they abort the
+// transaction themselves after its timeout.
 func (s *sink) Abort() error {
 	if s.done {
 		return nil

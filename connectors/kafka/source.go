@@ -191,9 +191,9 @@ func (s *Source) Read(_ context.Context, layout *microdata.Layout, cut connector
 	return r, nil
 }
 
-// Acknowledge commits the end of what was read to the group, so that the next
-// run goes on there. It comes after the release has been published. A group that
-// has members of its own is a final error: they, too, would have read the records.
+// Acknowledge commits the end of what was read to the group, so that the next run begins
+// there. Call it after the release has been published. It is a final error if the group has
+// members of its own: they would have read the records, too.
 func (s *Source) Acknowledge(ctx context.Context) error {
 	if s.group == "" {
 		return &FinalError{Text: "there is no consumer group to commit offsets to"}

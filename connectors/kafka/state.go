@@ -67,8 +67,8 @@ func (s *Stream) PutState(ctx context.Context, p Partition, entry string, value 
 	})
 }
 
-// states reads what was kept of partitions, up to the last transaction that
-// anyone ended before the call.
+// states reads the entries of partitions, up to the last transaction that had ended before the
+// call.
 func (s *Stream) states(ctx context.Context, of []Partition) (States, error) {
 	var homes []int32
 	for _, p := range of {
@@ -88,9 +88,9 @@ func ReadStates(ctx context.Context, c *SourceConfig, pipeline string, log zerol
 	return states, err
 }
 
-// readStates reads partitions of the state topic, all where none is named. A
-// transaction that is still open where the topic ends may be that of a member
-// which has just lost its partitions; read_committed waits for its end.
+// readStates reads partitions of the state topic; all if none is given. The last transaction
+// may still be open and belong to a member that has just lost its partitions. As
+// read_committed, it waits for the end of that transaction.
 func readStates(ctx context.Context, c *SourceConfig, pipeline string, partitions []int32, log zerolog.Logger) (States, error) {
 	topic := c.StateTopic(pipeline)
 	options, err := c.options(log)

@@ -40,10 +40,9 @@ type StreamConfig struct {
 	Window int           // records of a window for swapping; 0: blocks are cut as is fastest
 	Linger time.Duration // how long an incomplete window waits
 	Due    func() bool   // ends the open transaction early where it returns true; nil: never
-	// Enter is told of a partition that has been assigned, with the next offset that
-	// is read of it and what was kept of it
-	// (by entry, as PutState was given it), before records of it
-	// are handed out: what others have left of it must be read first.
+	// Enter is called for a partition that has been assigned, before any of its records are
+	// returned. It gets the offset of the next record and the entries of the partition's state
+	// (PutState), which the last owner left.
 	Enter func(p Partition, next int64, kept map[string][]byte) error
 	Watch Observer
 	Log   zerolog.Logger
@@ -141,8 +140,8 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 		return nil
 	}
 	if s.transactional == "" {
-		// The same for every membership: joining anew ends what the last one has left
-		// open, and nobody waits for that.
+		// All memberships use the same id, so that joining again ends the transaction that the last
+		// membership left open, without a wait for its timeout.
 		s.transactional = c.transactionalID(s.config.Name)
 	}
 	options = append(options,
@@ -159,7 +158,7 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 	return nil
 }
 
-// written are the topics that the stream writes to, as far as that is known before.
+// written are the topics that the stream writes to, as far as they are known before it starts.
 func (s *Stream) written() []string {
 	var topics []string
 	s.sinks.Range(func(topic, _ any) bool { topics = append(topics, topic.(string)); return true })
@@ -186,8 +185,8 @@ func (s *Stream) interval() time.Duration {
 	return max(time.Duration(s.config.Commit.Interval), s.config.Linger)
 }
 
-// transactionTimeout is how long the broker waits for the end of a transaction
-// whose owner has died; readers of the released topic wait with it.
+// transactionTimeout is how long the broker waits for the end of a transaction whose owner has
+// died. Readers of the released topic wait as long.
 func (s *Stream) transactionTimeout() time.Duration { return 15*time.Second + 3*s.interval() }
 
 // Drain makes Next end the open transaction and none begin after it.
@@ -196,15 +195,14 @@ func (s *Stream) Drain() {
 	s.draining.Store(true)
 }
 
-// Drained reports whether the stream may end where nothing is open: it has been
-// told to, and knows what it has, or has waited for long enough to be told by the
-// group.
+// Drained reports whether a stream without an open transaction may end: it has been told to,
+// and the group has told it its partitions, or it has waited long enough for that.
 func (s *Stream) Drained() bool {
 	return s.Draining() && (s.Settled() || time.Now().UnixNano()-s.drainedAt.Load() > int64(settlePatience))
 }
 
-// Begin opens a transaction. What one of the same name has left open, after a
-// crash, is ended by it.
+// Begin opens a transaction. It ends the transaction that an earlier process of the same id
+// left open, after a crash.
 func (s *Stream) Begin(ctx context.Context) error {
 	s.reset()
 	if s.session == nil {
@@ -228,9 +226,9 @@ func (s *Stream) Begin(ctx context.Context) error {
 	case errors.Is(err, errImpatient):
 		return err
 	case err != nil && !s.cleared:
-		// The session would begin all the same and ask again with its first message. Until
-		// then what the last membership has left open stays open, and the stream waits for
-		// it: it reads what was noted in the topics up to where nothing is open.
+		// The session would begin all the same and ask again with its first message. Until then the
+		// last membership's transaction would stay open, and the stream would wait for its end: it
+		// reads the state topic up to the first open transaction.
 		return explain(err, "beginning a transaction", subject{transactional: s.transactional})
 	}
 	s.cleared = true
@@ -317,8 +315,7 @@ func (s *Stream) over() bool {
 		!s.deadline.IsZero() && !time.Now().Before(s.deadline) || s.Finished()
 }
 
-// flush hands out what waits for its window to fill: a window never spans a
-// commit.
+// flush returns the records that wait for their window to fill: a window never spans a commit.
 func (s *Stream) flush() bool {
 	for _, p := range slices.SortedFunc(maps.Keys(s.pending), comparePartitions) {
 		if records := s.pending[p]; len(records) > 0 {
@@ -421,8 +418,8 @@ func (s *Stream) take(p Partition, records []*kgo.Record) {
 	}
 }
 
-// Produce adds a message to the open transaction. A message that no broker takes
-// fails the transaction: End and Next tell.
+// Produce adds a message to the open transaction. If no broker takes it the transaction fails:
+// End and Next return the error.
 func (s *Stream) Produce(ctx context.Context, r *kgo.Record) {
 	if s.ready(ctx, r.Topic) {
 		s.send(ctx, r)
@@ -452,9 +449,9 @@ func (s *Stream) ready(ctx context.Context, topic string) bool {
 // which a stream makes millions a second.
 func (s *Stream) send(ctx context.Context, r *kgo.Record) { s.outbox.produce(ctx, r, s.promise) }
 
-// promised is what becomes of the records of a client: those that are lost fail the open
-// transaction. It goes with the client's own failed: what a client that was left still says
-// fails nothing that comes after it.
+// promised notes the outcome of a client's records: a lost one fails the open transaction. It
+// has the client's own failed, so that late errors of an earlier client fail no later
+// transaction.
 func (s *Stream) promised(failed *atomic.Pointer[error]) func(*kgo.Record, error) {
 	return func(r *kgo.Record, err error) {
 		if err != nil {
@@ -463,7 +460,7 @@ func (s *Stream) promised(failed *atomic.Pointer[error]) func(*kgo.Record, error
 	}
 }
 
-// lost notes the first record that was lost, in words. A rival is said in any case.
+// lost notes the first record that was lost, in words. An error about a rival is always noted.
 func (s *Stream) lost(topic string, err error, failed *atomic.Pointer[error]) {
 	if strings.Contains(err.Error(), noPartition) {
 		err = &FinalError{Text: fmt.Sprintf("writing to %s: the topic has fewer partitions than the source has now, and a record keeps its partition", topic), Err: err}
@@ -509,8 +506,8 @@ func (s *Stream) failure() error {
 	return nil
 }
 
-// Leave leaves the group. What is uncommitted is read again by whoever takes
-// the partitions over.
+// Leave leaves the group. Uncommitted records are read again by the next owner of the
+// partitions.
 func (s *Stream) Leave() {
 	if s.client == nil {
 		return

@@ -42,7 +42,8 @@ func (s *Stream) membership() ([]kgo.Opt, error) {
 		return nil, err
 	}
 	options = append(options, kgo.ConsumeStartOffset(start), kgo.AdjustFetchOffsetsFn(s.pin(start)),
-		// Where records that were to be read have been deleted, those that are left.
+		// If records that were to be read have been deleted, reading goes on with the first that is
+		// left.
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if c.Pattern != "" {
 		options = append(options, kgo.ConsumeRegex(), kgo.ConsumeTopics(c.Pattern))

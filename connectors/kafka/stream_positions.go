@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// lastWord is how long the brokers may take to hear that a transaction is aborted
-// when everything else has been given up.
+// lastWord is how long the brokers may take to answer that a transaction is aborted, when
+// everything else has been given up.
 const lastWord = 2 * time.Second
 
 func (s *Stream) onAssigned(_ context.Context, client *kgo.Client, m map[string][]int32) {
@@ -32,8 +32,8 @@ func (s *Stream) onAssigned(_ context.Context, client *kgo.Client, m map[string]
 	s.config.Watch.Rebalance()
 }
 
-// onRevoked is not told of everything: between the ends of two transactions the
-// session passes on the first revocation alone.
+// onRevoked does not see every revocation: between the ends of two transactions the session
+// passes on only the first.
 func (s *Stream) onRevoked(_ context.Context, _ *kgo.Client, m map[string][]int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,8 +48,8 @@ func (s *Stream) drop(m map[string][]int32) {
 	}
 }
 
-// onLost is told that the group has thrown this member out, before it joins anew: until it is
-// told what it has then, it does not know.
+// onLost is called when the group has excluded this member, before it joins again. Until it
+// gets new partitions it does not know which ones it has.
 func (s *Stream) onLost(_ context.Context, _ *kgo.Client, m map[string][]int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,8 +57,8 @@ func (s *Stream) onLost(_ context.Context, _ *kgo.Client, m map[string][]int32) 
 	s.assignedAt = time.Time{}
 }
 
-// Owned returns the partitions that this member reads, each with a number that is
-// another one whenever it is assigned anew: others may have read it in between.
+// Owned returns the partitions that this member reads, each with a number that changes
+// whenever it is assigned again: others may have read it meanwhile.
 func (s *Stream) Owned() map[Partition]int {
 	owned, _ := s.positions()
 	return owned
@@ -187,8 +187,8 @@ func (s *Stream) fit(ctx context.Context, partitions []Partition) error {
 	return nil
 }
 
-// Settled reports whether the group has told this member what it reads, and that
-// has been taken up.
+// Settled reports whether the group has told this member its partitions and Enter has been
+// called for them.
 func (s *Stream) Settled() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +196,7 @@ func (s *Stream) Settled() bool {
 		return false
 	}
 	for p, assignment := range s.owned {
-		// What was revoked before it was taken up may still be here; see onRevoked.
+		// A partition that was revoked before Enter was called may still be here; see onRevoked.
 		if s.entered[p] != assignment && time.Since(s.assignedAt) < sessionTimeout {
 			return false
 		}
@@ -204,8 +204,8 @@ func (s *Stream) Settled() bool {
 	return true
 }
 
-// At returns the next offset that the open transaction has not read of a
-// partition; ok is false where it has read nothing of it.
+// At returns the offset of the partition's next record, which the open transaction has not
+// read; ok is false if it has read nothing of the partition.
 func (s *Stream) At(p Partition) (next int64, ok bool) {
 	next, ok = s.at[p]
 	return next, ok && next != s.done[p]
@@ -224,8 +224,8 @@ func (s *Stream) Finished() bool {
 	return s.Settled()
 }
 
-// lookAhead finds out whether a bounded stream has come to its end where no more
-// records come: in partitions whose rest holds none, and in those of other members.
+// lookAhead finds out whether a bounded stream has reached its end if no more records come: in
+// partitions that hold no more, and in those of other members.
 func (s *Stream) lookAhead(ctx context.Context) error {
 	if s.ends == nil {
 		return nil
@@ -291,10 +291,9 @@ func (s *Stream) learn(ctx context.Context, owned map[Partition]int) error {
 	return nil
 }
 
-// pin makes the place where a partition begins of which the group has no offset
-// the group's offset, before anything is read: `start` may mean another place a
-// moment later, after an abort or a crash, and the client itself would go back to
-// offset 0.
+// pin commits the starting offset of a partition for which the group has none, before anything
+// is read. A moment later `start` may mean another offset, after an abort or a crash, and the
+// client itself would begin at offset 0.
 func (s *Stream) pin(start kgo.Offset) func(context.Context, map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	return func(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 		var topics []string

@@ -156,7 +156,8 @@ func sizeOf(m *kgo.Record, value []byte) int {
 	return size
 }
 
-// findLimit learns how large a batch a topic takes. Who may not ask is not told.
+// findLimit learns how large a batch a topic takes. A user without the right to ask learns
+// nothing.
 func (s *Stream) findLimit(ctx context.Context, topic string) {
 	client, err := s.config.Source.connect(s.config.Log)
 	if err != nil {

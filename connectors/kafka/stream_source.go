@@ -123,8 +123,8 @@ func OpenStream(ctx context.Context, c StreamConfig) (*Stream, error) {
 	return s, err
 }
 
-// prepareState returns how many partitions the state topic has; 0 where it is
-// missing and must not be made.
+// prepareState returns the number of partitions of the state topic; 0 if it is missing and
+// must not be created.
 func (s *Stream) prepareState(ctx context.Context, admin *kadm.Client, widest int32) (int32, error) {
 	c := s.config
 	name := c.Source.StateTopic(c.Name)
@@ -146,8 +146,8 @@ func (s *Stream) prepareState(ctx context.Context, admin *kadm.Client, widest in
 	return state[0].partitions, err
 }
 
-// Beside demands that the topics are there which are written beside the release:
-// those of Note, and hold ("": there is none), where records keep their partition.
+// Beside demands that the topics exist that are written beside the release: those of Note, and
+// hold ("": there is none), in which records keep their partition.
 func (s *Stream) Beside(ctx context.Context, notes []string, hold string) error {
 	if len(notes) == 0 && hold == "" {
 		return nil
@@ -284,8 +284,8 @@ func (s *Stream) Note(ctx context.Context, topic string, p Partition, value []by
 	s.Produce(ctx, &kgo.Record{Topic: topic, Partition: p.Number % max(1, s.noted[topic]), Value: value})
 }
 
-// explainRead puts an error of reading into words; without a topic it is the
-// group's.
+// explainRead writes an error of reading in words; without a topic it is an error of the
+// group.
 func (s *Stream) explainRead(e kgo.FetchError) error {
 	if e.Topic != "" {
 		return explainError(e.Err, "reading "+e.Topic)

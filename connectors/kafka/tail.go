@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// tails finds out where partitions hold no more record. A consumer cannot tell:
-// it waits for one.
+// tails finds out which partitions hold no more records. A consumer cannot tell: it waits for
+// the next one.
 type tails struct {
 	client *kgo.Client
 	admin  *kadm.Client
@@ -23,10 +23,9 @@ type tails struct {
 
 func (s *Source) tails() tails { return tails{s.client, s.admin, s.log} }
 
-// beyond returns how far a partition holds no record from offset `at` on, at most
-// `end`: the consumer does not tell of batches that aborting or compaction has
-// left without one. Where a record comes, or where it cannot be known yet, it
-// returns at.
+// beyond returns the end of the stretch without records that begins at offset `at`, at most
+// `end`. Consumers do not report batches that an abort or compaction has left empty. If a
+// record follows, or nothing is known yet, it returns at.
 func (t tails) beyond(ctx context.Context, p Partition, at, end int64) (int64, error) {
 	what := fmt.Sprintf("reading the end of %s", p)
 	next := at
@@ -48,7 +47,7 @@ func (t tails) beyond(ctx context.Context, p Partition, at, end int64) (int64, e
 			case answer.Err != nil:
 				return explain(answer.Err, what, subject{right: "Read", topic: p.Topic})
 			case len(answer.Records) > 0:
-				// What comes before the first one is empty; the consumer brings the rest.
+				// What comes before the first batch is empty; the consumer reads the rest.
 				return nil
 			case got > next:
 				next = got
@@ -66,8 +65,8 @@ func (t tails) beyond(ctx context.Context, p Partition, at, end int64) (int64, e
 	return min(next, max(end, at)), nil
 }
 
-// fetch asks a leader for what comes at an offset. It returns the offset behind
-// what it got.
+// fetch asks a leader for the batches at an offset. It returns the offset after the last of
+// them.
 func (t tails) fetch(ctx context.Context, p Partition, leader int32, id [16]byte, at int64) (int64, kgo.FetchPartition, error) {
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxWaitMillis, req.MaxBytes, req.IsolationLevel = 100, 1<<20, 1

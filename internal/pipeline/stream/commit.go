@@ -29,8 +29,8 @@ func (s *stream) end(ctx context.Context) error {
 	s.begun = false
 	s.options.Monitor.Commit(time.Since(begin), committed && err == nil)
 	if err != nil {
-		// Whether it was committed is not known: nothing that it holds is removed,
-		// and who enters the partitions next decides by what was kept.
+		// It is not known whether the transaction was committed. So nothing of it is removed;
+		// whoever gets the partitions next decides by the state that was kept.
 		return errors.Join(interruptionOf(err), s.outlet.leave(), s.forget())
 	}
 	if !committed {
@@ -67,7 +67,7 @@ func (s *stream) complete(ctx context.Context) error {
 		if kept.Ledger == nil {
 			continue
 		}
-		// Offsets that were set back by hand bring records that are counted already.
+		// After offsets were set back by hand, records come that are counted already.
 		entries, err := kept.Entries(max(s.source.Place(next), kept.Next()))
 		if err != nil {
 			return fmt.Errorf("the assessment of %s: %w", p, err)
@@ -110,7 +110,7 @@ func (s *stream) rollback(ctx context.Context) error {
 	if !s.begun {
 		return s.forget()
 	}
-	// The context may be what has ended.
+	// ctx itself may have ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	_, err := s.kafka.End(ctx, false)
@@ -122,7 +122,7 @@ func (s *stream) rollback(ctx context.Context) error {
 	return s.forget()
 }
 
-// forget drops what the open transaction has left here.
+// forget drops everything of the open transaction that is kept in memory.
 func (s *stream) forget() error {
 	for _, kept := range s.ledgers {
 		kept.rollback()
@@ -131,7 +131,7 @@ func (s *stream) forget() error {
 	return errors.Join(s.snapshots.rollback(), s.outlet.abort())
 }
 
-// judgement is what the gate has last said.
+// judgement is the last verdict of the gate.
 type judgement struct {
 	last    *assess.Verdict
 	records int64 // pairs it rested on
@@ -144,13 +144,13 @@ type judgement struct {
 const (
 	judgeGrowth = 0.01
 	judgeEvery  = 5 * time.Second
-	// The efficiency of the first few records is a matter of chance, and no one's
-	// secret: a stream is not stopped for it. Risks count from the first record.
+	// The efficiency of the first few records is random and is no one's secret: it does not stop a
+	// stream. Risks count from the first record.
 	efficiencyFrom = 1000
 )
 
-// judge holds what is released, the open transaction included, against the
-// rules. It returns whether the transaction must not be committed as it is.
+// judge compares what is released, the open transaction included, with the rules. It returns
+// whether the transaction must not be committed as it is.
 func (s *stream) judge(ctx context.Context) (refused bool, err error) {
 	if !s.config.Gate.Judges() || !s.measures {
 		return false, nil
@@ -201,8 +201,8 @@ func (s *stream) judge(ctx context.Context) (refused bool, err error) {
 	return false, nil
 }
 
-// refuse aborts a transaction that the gate does not let out. With hold its
-// records are read again and go to the restricted topic.
+// refuse aborts a transaction that the gate does not release. With hold its records are read
+// again and written to the restricted topic.
 func (s *stream) refuse(ctx context.Context) error {
 	broken := brokenRules(*s.verdict.last)
 	s.refused = s.openCounts().Released

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 )
 
-// streamCommit is how often a stream's transactions are committed: as the sink
-// says, or, where that is files, as often as these are complete.
+// streamCommit is how often a stream commits: as the sink says, or, if that is files, when
+// these are complete.
 func streamCommit(p *config.Pipeline) kafka.Commit {
 	switch sink := p.Sink.Config.(type) {
 	case *kafka.SinkConfig:

@@ -10,9 +10,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// Connect reads the key, looks at the topics, whose group is not joined, and holds
-// the configuration against their columns; every file that a stream writes is opened
-// under a temporary name. The logger is that of ctx, if there is one.
+// Connect reads the key, looks at the topics without joining the group, and checks the
+// configuration against their columns. It opens every file that a stream writes, under a
+// temporary name. The logger is that of ctx, if there is one.
 func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 	key, err := p.Key.Resolve()
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
 
-// AssessGroup reads what the members of a consumer group have kept of a stream's
-// assessment and returns the report of the whole: all partitions, whichever
-// instance masked them. Nothing of the stream itself is read.
+// AssessGroup reads the states that the members of a consumer group have kept of a stream's
+// assessment, and returns the report of the whole: all partitions, whichever instance masked
+// them. It reads no record of the stream.
 func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeline.Options) (*report.Report, error) {
 	ctx = o.Log.WithContext(ctx)
 	started := time.Now()
@@ -72,7 +72,7 @@ func (f *inForce) measure(ctx context.Context, parts []*assess.Accumulator) (*as
 	return whole.Measure(ctx)
 }
 
-// load takes what is kept of each partition, as far as it is of this configuration.
+// load reads what is kept of each partition, if it is of this configuration.
 func (f *inForce) load(states kafka.States, log zerolog.Logger) (counts report.Records, parts []*assess.Accumulator, err error) {
 	stale := 0
 	for _, of := range sortedStates(states) {

@@ -16,8 +16,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// keptLedger is the assessment of one partition, as it is kept in the state
-// topic. Where there is nothing to assess it counts the records since the start.
+// keptLedger is the assessment of one partition, as the state topic keeps it. If there is
+// nothing to assess it holds the number of records since the start alone.
 type keptLedger struct {
 	*ledger.Ledger                     // nil where there is nothing to assess
 	held           *assess.Accumulator // of the open transaction, while its records are held back; nil: nothing is
@@ -55,7 +55,8 @@ func (k *keptLedger) add(b *microdata.Block, held bool) (err error) {
 	return nil
 }
 
-// parts are what is released and, with open, what the open transaction would add.
+// parts are the assessments of what is released; with open, those of the open transaction,
+// too.
 func (k *keptLedger) parts(open bool) []*assess.Accumulator {
 	switch {
 	case !open:
@@ -114,9 +115,8 @@ func sum(a, b report.Records) report.Records {
 		Reasons: plus(a.Reasons, b.Reasons)}
 }
 
-// enter takes up what was kept of a partition that has been assigned: the
-// assessment, and the files of the last transaction. next is the offset that is
-// read next.
+// enter reads the state of a partition that has been assigned: its assessment, and the files
+// of the last transaction. next is the offset of the next record.
 func (s *stream) enter(p kafka.Partition, next int64, entries map[string][]byte) error {
 	if err := s.outlet.enter(p, entries[manifestEntry]); err != nil {
 		return fmt.Errorf("sink: %w", err)
@@ -161,7 +161,7 @@ func (s *stream) newLedger(f *inForce, p kafka.Partition, entries map[string][]b
 	return &keptLedger{Ledger: l}, nil
 }
 
-// leaveOthers drops the ledgers of partitions that others have now.
+// leaveOthers drops the ledgers of partitions that now belong to other instances.
 func (s *stream) leaveOthers() {
 	owned := s.kafka.Owned()
 	s.mu.Lock()

@@ -7,8 +7,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 )
 
-// liveEntry is the entry of the state that holds what the live page has shown. It is
-// kept with the first of this instance's partitions, and goes where that goes.
+// liveEntry is the entry of the state that holds what the live page has shown. It is kept with
+// the first of this instance's partitions, and goes to the next owner with it.
 const liveEntry = "live"
 
 // keepLive adds to the open transaction what the page will have shown once it is
@@ -34,17 +34,17 @@ func (s *stream) keepLive(ctx context.Context) error {
 // mostState is the greatest size of the entry, below what brokers take in one message.
 const mostState = 900 << 10
 
-// resumeLive takes up what was kept of the page with a partition. The page is no
-// condition of the stream's: what cannot be read is left out.
+// resumeLive reads the state of the page that was kept with a partition. The stream does not
+// depend on the page: what cannot be read is left out.
 func (s *stream) resumeLive(p kafka.Partition, state []byte) {
 	if err := s.options.Monitor.Resume(state, s.fingerprint); err != nil {
 		s.options.Log.Warn().Err(err).Str("topic", p.Topic).Int32("partition", p.Number).Msg("the live page begins anew")
 	}
 }
 
-// present shows, of a stream on which nothing comes, what is kept of it: the measures
-// and the gate's verdict under the rules in force. What comes is shown with its commit.
-// A page that cannot be shown does not end the stream.
+// present shows the kept measures of a stream that gets no records, and the gate's verdict
+// under the present rules. New records are shown with their commit. An error of the page does
+// not end the stream.
 func (s *stream) present(ctx context.Context) {
 	if s.options.Monitor == nil || !s.entered {
 		return

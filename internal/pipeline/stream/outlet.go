@@ -18,22 +18,22 @@ import (
 type outlet interface {
 	// carries reports whether untouched columns leave as the bytes they came in.
 	carries() bool
-	// keepsTombstones reports whether messages without a value pass.
+	// keepsTombstones reports whether messages without a value pass unchanged.
 	keepsTombstones() bool
 	// due reports whether the open transaction should end now.
 	due() bool
-	// enter prepares for a partition that has been assigned; what was kept with
-	// its last committed transaction is given back.
+	// enter prepares for a partition that has been assigned; it gets what finish returned for the
+	// last committed transaction.
 	enter(p kafka.Partition, manifest []byte) error
 	encode(ctx context.Context, b *microdata.Block) (connectors.Encoded, error)
 	write(ctx context.Context, p *pipeline.Parcel) error
-	// finish completes the transaction's output; what it returns is kept with the
-	// transaction and given to committed's successor, by partition.
+	// finish completes the transaction's output. What it returns is kept with the transaction, by
+	// partition, for enter.
 	finish(ctx context.Context) (map[kafka.Partition][]byte, error)
 	committed() error
 	// abort removes what belongs to a transaction that was not committed.
 	abort() error
-	// leave lets go of a transaction of which that is not known.
+	// leave gives up a transaction of which it is not known whether it was committed.
 	leave() error
 }
 

@@ -40,7 +40,7 @@ func (q *streamQuarantine) open(c config.Quarantine, stream *kafka.Stream, rows 
 	return err
 }
 
-// confidential is the mode of a file that its owner alone may read.
+// confidential is the mode of a file that only its owner may read.
 const confidential os.FileMode = 0o600
 
 // appendTo opens a confidential file to add lines to.

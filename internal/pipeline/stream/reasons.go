@@ -17,8 +17,7 @@ const reasonsEntry = "reasons"
 // reasonsVersion is the version of what is kept.
 const reasonsVersion = 1
 
-// keptReasons is that entry. Its words name columns and what is wrong with them, never
-// a value.
+// keptReasons is that entry. It names columns and what is wrong with them, never a value.
 type keptReasons struct {
 	Version int              `json:"version"`
 	Of      string           `json:"of"` // the fingerprint of the counts that these are a part of
@@ -30,7 +29,7 @@ type reasons struct {
 	whole, delta map[string]int64
 }
 
-// add counts what was rejected at next or behind it: what is before was counted already.
+// add counts the rejected records from offset next on. Earlier ones were counted already.
 func (r *reasons) add(b *microdata.Block, next int64) {
 	for _, x := range b.Rejects {
 		if b.Place(x.Row) < next {
@@ -54,8 +53,7 @@ func (r *reasons) keep(of string) ([]byte, error) {
 	return json.Marshal(keptReasons{reasonsVersion, of, plus(r.whole, r.delta)})
 }
 
-// take takes up what was kept of the counts of the same fingerprint. States of before
-// there were reasons have none.
+// take reads the kept counts of the same fingerprint. States of earlier versions have none.
 func (r *reasons) take(text []byte, of string) error {
 	if len(text) == 0 {
 		return nil

@@ -16,8 +16,8 @@ import (
 // it reads and writes and under which name it keeps its state.
 var fixedParts = []string{"name", "key", "source", "sink", "quarantine"}
 
-// reload puts a changed configuration in force, between two transactions, or
-// keeps the old one and says why.
+// reload uses a changed configuration from the next transaction on, or keeps the old one and
+// logs why.
 func (s *stream) reload(ctx context.Context) error {
 	select {
 	case changed := <-s.options.Reload:
@@ -65,7 +65,8 @@ func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
 		s.mu.Lock()
 		s.ledgers = ledgers
 		s.mu.Unlock()
-		// They must go on from what is kept, or that would be taken for newer.
+		// The new ones must go on from the kept state; otherwise they would be taken for newer than
+		// it.
 		s.kafka.Reenter()
 	}
 	// The next transaction is judged by the rules that hold from now on, and goes to

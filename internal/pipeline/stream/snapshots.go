@@ -115,8 +115,8 @@ func (n *streamSnapshots) due() bool {
 	return pending > 0 && (n.records > 0 && pending >= n.records || n.interval > 0 && time.Since(n.last) >= n.interval)
 }
 
-// emit takes a snapshot where one is due. What goes to topics becomes part of
-// the open transaction; the rest waits for its commit.
+// emit takes a snapshot if one is due. What goes to topics becomes part of the open
+// transaction; the rest is written after its commit.
 func (n *streamSnapshots) emit(ctx context.Context) error {
 	s := n.stream
 	due, live := n.due(), s.options.Monitor != nil && time.Since(n.live) >= liveEvery
@@ -170,7 +170,7 @@ func (n *streamSnapshots) emit(ctx context.Context) error {
 	return nil
 }
 
-// show prepares what the live page shows with the commit, and keeps it with that.
+// show prepares what the live page shows after the commit, and keeps it with the transaction.
 func (n *streamSnapshots) show(ctx context.Context, rep *report.Report) error {
 	n.shown = n.stream.options.Monitor.Reduce(rep)
 	return n.stream.keepLive(ctx)
@@ -184,7 +184,7 @@ func (n *streamSnapshots) windowOptions() assess.Options {
 	return o
 }
 
-// committed hands out what was taken with the transaction.
+// committed writes the snapshot that was taken with the transaction.
 func (n *streamSnapshots) committed() error {
 	if n.shown != nil {
 		n.stream.options.Monitor.Show(n.shown)
@@ -226,7 +226,7 @@ func (n *streamSnapshots) rollback() error {
 	return err
 }
 
-// follow goes on where another one's snapshots end.
+// follow goes on from the snapshots of another instance.
 func (n *streamSnapshots) follow(old *streamSnapshots) {
 	n.taken, n.last, n.before, n.live = old.taken, old.last, old.before, old.live
 }

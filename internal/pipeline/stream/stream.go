@@ -47,7 +47,7 @@ type stream struct {
 	ledgers map[kafka.Partition]*keptLedger // of this member's partitions
 }
 
-// inForce is what follows from a configuration; a reload makes another one.
+// inForce is all that follows from a configuration. A reload makes a new one.
 type inForce struct {
 	config      *config.Pipeline
 	source      *kafka.StreamSource
@@ -60,7 +60,7 @@ type inForce struct {
 	fingerprint string
 }
 
-// interruption is an error of the connection, after which the stream joins anew.
+// interruption is an error of the connection, after which the stream joins the group again.
 type interruption struct{ error }
 
 func (e interruption) Unwrap() error { return e.error }
@@ -108,8 +108,8 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.
 	return result, errors.Join(err, s.close())
 }
 
-// ErrUnopened says that a stream was told to end before its topics were open:
-// nothing was read and nothing written.
+// ErrUnopened is the error of a stream that was told to end before its topics were open:
+// nothing was read and nothing was written.
 var ErrUnopened = errors.New("told to end before the topics were open: nothing was read")
 
 // drainTime is how long the last transaction may take once the stream is told
@@ -123,8 +123,8 @@ func drainTime(o pipeline.Options) time.Duration {
 
 var errDrain = errors.New("the brokers did not answer in time for the last transaction to be committed; what is not committed is not released, and is read again")
 
-// open finds the topics and their columns and holds the configuration against
-// them. Nothing is read yet.
+// open finds the topics and their columns and checks the configuration against them. It reads
+// no record.
 func (s *stream) open(ctx context.Context, p *config.Pipeline) (err error) {
 	if err := s.find(ctx, p, false); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (s *stream) open(ctx context.Context, p *config.Pipeline) (err error) {
 	return nil
 }
 
-// find finds the topics; with look, of a stream that is not going to be joined.
+// find finds the topics. With look, the stream is not going to join the group.
 func (s *stream) find(ctx context.Context, p *config.Pipeline, look bool) (err error) {
 	cfg := kafka.StreamConfig{
 		Name: p.Name, Source: p.Source.Config.(*kafka.SourceConfig), Look: look,
@@ -156,7 +156,7 @@ func (s *stream) find(ctx context.Context, p *config.Pipeline, look bool) (err e
 	return nil
 }
 
-// prepare settles what follows from a configuration for the topics at hand.
+// prepare makes all that follows from a configuration for the present topics.
 func (s *stream) prepare(ctx context.Context, p *config.Pipeline) (f inForce, err error) {
 	if f, err = s.hold(ctx, p); err != nil {
 		return f, err
@@ -167,7 +167,7 @@ func (s *stream) prepare(ctx context.Context, p *config.Pipeline) (f inForce, er
 	return f, nil
 }
 
-// hold holds a configuration against the topics. No file is opened yet.
+// hold checks a configuration against the topics. It opens no file.
 func (s *stream) hold(ctx context.Context, p *config.Pipeline) (f inForce, err error) {
 	f.config = p
 	if err := pipeline.Declare(p); err != nil {
@@ -212,8 +212,8 @@ func (f *inForce) settle(ctx context.Context, src connectors.Source, carries boo
 	return nil
 }
 
-// serve keeps the stream connected: an interruption is waited out, for ever,
-// with growing pauses.
+// serve keeps the stream connected: after an interruption it waits, for growing pauses, and
+// joins again, without end.
 func (s *stream) serve(ctx context.Context) error {
 	pause, ending := time.Duration(0), s.ending
 	for {
@@ -283,8 +283,8 @@ func (s *stream) member(ctx context.Context) (err error) {
 	}
 }
 
-// passing reports whether what has failed may work again by itself: the
-// connection to the brokers, or the schema registry.
+// passing reports whether what has failed may recover by itself: the connection to the
+// brokers, or the schema registry.
 func passing(err error) bool {
 	var broken interruption
 	return errors.As(err, &broken) && !kafka.Final(err) || registry.IsRetriable(err)
@@ -422,7 +422,7 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 	if whole == nil {
 		return rep, nil
 	}
-	// What an intruder finds is no matter of the gate here: the records are out.
+	// The gate does not judge what an intruder finds here: the records have left already.
 	rep.Attack, err = attack.Identify(ctx, s.plan, s.chain, whole, &assess.Measures{})
 	return rep, err
 }
