@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/sdlfilter/sdlfilter/internal/recent"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -193,7 +194,7 @@ func (k *categoryColumn) lookArray(dst []int32, a arrow.Array) error {
 // lookTexts is lookArray of text. Categories are few and mostly differ in length or at
 // their ends: what was last found under those is compared before the list is asked.
 func (k *categoryColumn) lookTexts(dst []int32, a arrow.Array, bytes func(i int) []byte) {
-	var last [64]int32 // place + 1
+	var last [recent.Slots]int32 // place + 1
 	clean := a.NullN() == 0
 	for i := range dst {
 		if !clean && a.IsNull(i) {
@@ -201,7 +202,7 @@ func (k *categoryColumn) lookTexts(dst []int32, a arrow.Array, bytes func(i int)
 			continue
 		}
 		text := bytes(i)
-		known := &last[slotOf(text)]
+		known := &last[recent.Slot(text)]
 		if j := *known - 1; j >= 0 && k.from[j] == string(text) {
 			dst[i] = j
 		} else if j, ok := k.texts[string(text)]; ok {

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/sdlfilter/sdlfilter/internal/recent"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -38,7 +39,7 @@ func codesOfArray(a arrow.Array) func(i int) float64 {
 	if !ok || !textual(a.DataType()) {
 		return func(i int) float64 { return microdata.CodeOf(a, i) }
 	}
-	var recent [64]struct {
+	var last [recent.Slots]struct {
 		text []byte // nil: none
 		code float64
 	}
@@ -47,23 +48,13 @@ func codesOfArray(a arrow.Array) func(i int) float64 {
 			return math.NaN()
 		}
 		t := text(i)
-		known := &recent[slotOf(t)]
+		known := &last[recent.Slot(t)]
 		if known.text == nil || !bytes.Equal(known.text, t) {
 			known.code = microdata.CategoryCode(t)
 			known.text = t
 		}
 		return known.code
 	}
-}
-
-// slotOf is where of 64 places a text is looked for: categories mostly differ in length or
-// at their ends.
-func slotOf(text []byte) int {
-	slot := len(text)
-	if n := len(text); n > 0 {
-		slot += 7*int(text[0]) + 31*int(text[n-1])
-	}
-	return slot & 63
 }
 
 // strataOf finds the strata of records by their keys, of 8 bytes a column, and keeps those

@@ -20,7 +20,8 @@ type column struct {
 	nulls   int
 	data    []byte
 	offsets []int32
-	most    int // bytes that data may have
+	most    int  // bytes that data may have
+	padded  bool // data has room for 8 bytes more than it needs
 	err     error
 }
 
@@ -106,16 +107,7 @@ func (c *column) mark(valid bool) {
 // flatArray makes the array of a flat column.
 func flatArray(l *leaf, n int, segs []segment) (arrow.Array, error) {
 	c := newColumn(l, n)
-	c.reserve(n, func(add func(v *values, i int) bool) {
-		for _, s := range segs {
-			for i := s.from; i < s.from+s.n; i++ {
-				if s.u.v.valid.Has(i) && !add(&s.u.v, i) {
-					return
-				}
-			}
-		}
-	})
-	if c.err != nil {
+	if c.reserveFor(segs); c.err != nil {
 		return nil, c.err
 	}
 	for _, s := range segs {
@@ -138,6 +130,44 @@ func flatArray(l *leaf, n int, segs []segment) (arrow.Array, error) {
 		}
 	}
 	return c.array()
+}
+
+// reserveFor makes room for the values of segments of a flat column.
+func (c *column) reserveFor(segs []segment) {
+	if c.l.width > 0 {
+		return
+	}
+	total, n := 0, 0
+	for _, s := range segs {
+		total += s.u.v.size(s.from, s.n)
+		n += s.n
+	}
+	if total > c.most {
+		c.err = c.tooLong(n)
+		return
+	}
+	c.data, c.padded = make([]byte, 0, total+8), true
+}
+
+// size is how many bytes the values from ≤ i < from+n of variable length have together.
+func (v *values) size(from, n int) int {
+	total := 0
+	switch {
+	case v.valid != nil:
+		for i := from; i < from+n; i++ {
+			if v.valid.Has(i) {
+				total += len(v.bytes(i))
+			}
+		}
+	case v.index != nil:
+		ends := v.dict.offs
+		for _, k := range v.index[from : from+n] {
+			total += int(ends[k+1] - ends[k])
+		}
+	default:
+		total = int(v.offsets[from+n] - v.offsets[from])
+	}
+	return total
 }
 
 // reserve makes room for the values of variable length that each gives to add,

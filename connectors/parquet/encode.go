@@ -11,6 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/encoding/rle"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/sdlfilter/sdlfilter/internal/recent"
 )
 
 // encodedPage is a data page ready to be written, or, where local is not nil,
@@ -220,10 +222,10 @@ func localDictionaryOf(v *values) *localDictionary {
 		return d
 	}
 	seen := make(map[string]int32)
-	var last memo
+	var last [recent.Slots]int32 // number + 1
 	for i := range v.n {
 		b := v.bytes(i)
-		known := last.at(b)
+		known := &last[recent.Slot(b)]
 		if k := *known - 1; k >= 0 && bytes.Equal(d.value(k), b) {
 			d.index[i] = k
 			continue

@@ -225,6 +225,8 @@ type dictionary struct {
 	data []byte // fixed width: n values; else what offsets refer to
 	offs []uint32
 
+	short []uint64 // texts of at most 8 bytes each, where all are that short
+
 	exact bool // the page holds nothing but the values
 }
 
@@ -250,7 +252,9 @@ func (d *dictionary) decode(c *chunk) error {
 		var v values
 		v.n = d.n
 		d.err = v.plain(c.leaf, data)
-		d.data, d.offs = v.data, v.offsets
+		if d.data, d.offs = v.data, v.offsets; d.err == nil && c.leaf.width == 0 {
+			d.short = shortWords(d.data, d.offs)
+		}
 		d.exact = d.err == nil && s.exact && exactData(c.leaf, format.Plain, data, d.n, &v)
 	})
 	return d.err

@@ -1,6 +1,8 @@
 package parquet
 
 import (
+	"encoding/binary"
+
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
@@ -62,29 +64,18 @@ func flatTexts(n *node, a offsetArray, from, rows int, keep []int32) (*values, e
 	return v, nil
 }
 
-// memo finds again what was last found at a place that a text's length and ends say. Texts
-// of few values mostly differ there.
-type memo [256]int32 // number + 1
-
-func (m *memo) at(b []byte) *int32 {
-	slot := len(b)
-	if n := len(b); n > 1 {
-		slot += 7*int(b[0]) + 31*int(b[n-1]) + 101*int(b[n-2])
-	} else if n == 1 {
-		slot += 38 * int(b[0])
-	}
-	return &m[slot&255]
-}
-
 // texts adds the values from ≤ i < from+n of v, none of them null, of variable length.
 func (c *column) texts(v *values, from, n int) {
-	if v.index != nil {
+	switch {
+	case v.index != nil && v.dict.short != nil && c.padded:
+		c.shortTexts(v.dict, v.index[from:from+n])
+	case v.index != nil:
 		data, offsets := v.dict.data, v.dict.offs
 		for _, k := range v.index[from : from+n] {
 			c.data = append(c.data, data[offsets[k]:offsets[k+1]]...)
 			c.offsets = append(c.offsets, int32(len(c.data)))
 		}
-	} else {
+	default:
 		offsets := v.offsets[from : from+n+1]
 		base := len(c.data)
 		c.data = append(c.data, v.data[offsets[0]:offsets[n]]...)
@@ -93,6 +84,39 @@ func (c *column) texts(v *values, from, n int) {
 		}
 	}
 	c.present(n)
+}
+
+// shortTexts adds texts of at most 8 bytes: 8 are always written, and those that are too many
+// are written over by the next text, or lie in the room that a padded column has at its end.
+func (c *column) shortTexts(d *dictionary, index []uint32) {
+	data, at, ends := c.data[:cap(c.data)], len(c.data), d.offs
+	for _, k := range index {
+		binary.LittleEndian.PutUint64(data[at:], d.short[k])
+		at += int(ends[k+1] - ends[k])
+		c.offsets = append(c.offsets, int32(at))
+	}
+	c.data = data[:at]
+}
+
+// mostShort is the greatest dictionary of which the texts are held in words too.
+const mostShort = 1 << 12
+
+// shortWords holds texts of at most 8 bytes in words of 8; nil where one is longer.
+func shortWords(data []byte, offsets []uint32) []uint64 {
+	if len(offsets) < 2 || len(offsets) > mostShort {
+		return nil
+	}
+	out := make([]uint64, len(offsets)-1)
+	for k := range out {
+		text := data[offsets[k]:offsets[k+1]]
+		if len(text) > 8 {
+			return nil
+		}
+		var word [8]byte
+		copy(word[:], text)
+		out[k] = binary.LittleEndian.Uint64(word[:])
+	}
+	return out
 }
 
 // present marks n further slots that have a value.

@@ -2,6 +2,7 @@ package tabling
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
@@ -118,36 +119,64 @@ func (s *survey) add(b *microdata.Block) error {
 
 // waysOf are the different ways from the top down in a block.
 func waysOf(b *microdata.Block, columns []int) map[string][]string {
-	ways := map[string][]string{}
-	texts := make([]func(int) (string, bool), len(columns))
+	words, combinations := make([]tabulate.Words, len(columns)), 1
 	for i, c := range columns {
-		texts[i] = tabulate.Texts(&b.Columns[c])
+		words[i] = tabulate.WordsOf(&b.Columns[c])
+		combinations = min(combinations*len(words[i].Texts), mostCombinations+1)
 	}
-	var key []byte
-	codes := make([]string, len(columns))
+	ways := map[string][]string{}
+	first := firsts(words, combinations)
 next:
 	for row := range b.N {
 		if b.Rejected(row) {
 			continue
 		}
-		key = key[:0]
-		for i := range columns {
-			code, ok := texts[i](row)
-			if !ok || code == "" {
+		for _, w := range words {
+			if k := w.Places[row]; k < 0 || w.Texts[k] == "" {
 				continue next
 			}
-			codes[i] = code
-			key = append(append(key, code...), 0)
 		}
-		if _, known := ways[string(key)]; !known && len(ways) <= MaxCodes {
-			own := make([]string, len(codes))
-			for i, c := range codes {
-				own[i] = strings.Clone(c)
-			}
-			ways[string(key)] = own
+		if len(ways) > MaxCodes || !first(row) {
+			continue
 		}
+		own, key := make([]string, len(words)), []byte(nil)
+		for i, w := range words {
+			own[i] = strings.Clone(w.Texts[w.Places[row]])
+			key = append(append(key, own[i]...), 0)
+		}
+		ways[string(key)] = own
 	}
 	return ways
+}
+
+// mostCombinations is how many combinations of texts are looked up in a list and not in a map.
+const mostCombinations = 1 << 16
+
+// firsts returns what tells whether a row is the first that it is asked of with its combination of texts.
+func firsts(words []tabulate.Words, combinations int) func(row int) bool {
+	if combinations <= mostCombinations {
+		seen := make([]bool, combinations)
+		return func(row int) bool {
+			at := 0
+			for _, w := range words {
+				at = at*len(w.Texts) + int(w.Places[row])
+			}
+			was := seen[at]
+			seen[at] = true
+			return !was
+		}
+	}
+	seen, key := map[string]bool{}, make([]byte, 4*len(words))
+	return func(row int) bool {
+		for i, w := range words {
+			binary.LittleEndian.PutUint32(key[4*i:], uint32(w.Places[row]))
+		}
+		if seen[string(key)] {
+			return false
+		}
+		seen[string(key)] = true
+		return true
+	}
 }
 
 // decimalsOf returns the decimals of a value, at least as many as are known already; -1

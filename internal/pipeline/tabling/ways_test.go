@@ -3,12 +3,16 @@ package tabling
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
@@ -109,6 +113,45 @@ func TestTablesThatAreTooLarge(t *testing.T) {
 		got := f.tooLarge(err)
 		if got == nil || !strings.HasPrefix(got.Error(), "tables[3]: ") || !strings.HasSuffix(got.Error(), want) || errors.As(got, &data) == (err == errors.ErrUnsupported) {
 			t.Errorf("%v: %v", err, got)
+		}
+	}
+}
+
+// Every way from the top down is found once, whether its texts are few or many; records that
+// are rejected or lack a code have none.
+func TestWaysOfABlock(t *testing.T) {
+	for _, many := range []int{3, 300} {
+		rng := rand.New(rand.NewPCG(uint64(many), 1))
+		b := &microdata.Block{N: 3000, Columns: make([]microdata.Column, 2)}
+		want := map[string]bool{}
+		up, down := array.NewStringBuilder(memory.DefaultAllocator), array.NewStringBuilder(memory.DefaultAllocator)
+		for i := range b.N {
+			u, d := rng.IntN(many), rng.IntN(many)
+			up.Append(fmt.Sprint("u", u))
+			switch {
+			case i%100 == 7:
+				down.AppendNull()
+				continue
+			case i%100 == 8:
+				down.Append("")
+				continue
+			case i%100 == 9:
+				b.Reject(i, "", "a fault")
+				d = many // of this record alone
+			default:
+				want[fmt.Sprintf("u%d/d%d", u, d)] = true
+			}
+			down.Append(fmt.Sprint("d", d))
+		}
+		b.Columns[0].Array, b.Columns[1].Array = up.NewArray(), down.NewArray()
+		got := waysOf(b, []int{0, 1})
+		if len(got) != len(want) {
+			t.Errorf("of %d texts: %d ways, want %d", many, len(got), len(want))
+		}
+		for key, way := range got {
+			if joined := strings.Join(way, "/"); !want[joined] || key != strings.Join(way, "\x00")+"\x00" {
+				t.Fatalf("of %d texts: %q", many, joined)
+			}
 		}
 	}
 }

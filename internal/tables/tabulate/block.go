@@ -2,11 +2,7 @@ package tabulate
 
 import (
 	"math"
-	"strconv"
 	"strings"
-
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -99,70 +95,19 @@ func numbers(v microdata.Vector, keep []int) []float64 {
 
 // codes looks up the leaf of each record; a code that is a total is none.
 func codes(c *microdata.Column, d *tables.Dimension, keep []int) []int32 {
-	out := make([]int32, len(keep))
-	lookup := func(s string) int32 {
+	words := WordsOf(c)
+	leaf := make([]int32, len(words.Texts))
+	for k, s := range words.Texts {
+		leaf[k] = -1
 		if n, known := d.Node(s); known && d.IsLeaf(n) {
-			return int32(n)
+			leaf[k] = int32(n)
 		}
-		return -1
 	}
-	if dictionary, ok := c.OutArray().(*array.Dictionary); ok {
-		words := dictionary.Dictionary()
-		node := make([]int32, words.Len())
-		for k := range node {
-			if node[k] = -1; words.IsValid(k) {
-				node[k] = lookup(word(words, k))
-			}
-		}
-		for i, row := range keep {
-			if out[i] = -1; dictionary.IsValid(row) {
-				out[i] = node[dictionary.GetValueIndex(row)]
-			}
-		}
-		return out
-	}
-	text := Texts(c)
+	out := make([]int32, len(keep))
 	for i, row := range keep {
-		out[i] = -1
-		if s, ok := text(row); ok {
-			out[i] = lookup(s)
+		if out[i] = -1; words.Places[row] >= 0 {
+			out[i] = leaf[words.Places[row]]
 		}
 	}
 	return out
-}
-
-// Texts reads a column as text: numbers in their shortest form; false for null.
-func Texts(c *microdata.Column) func(row int) (string, bool) {
-	a := c.OutArray()
-	if a == nil {
-		v := c.Out()
-		return func(row int) (string, bool) {
-			return strconv.FormatFloat(v.Values[row], 'f', -1, 64), v.Valid.Has(row)
-		}
-	}
-	if d, ok := a.(*array.Dictionary); ok {
-		words := d.Dictionary()
-		return func(row int) (string, bool) {
-			if !d.IsValid(row) || !words.IsValid(d.GetValueIndex(row)) {
-				return "", false
-			}
-			return word(words, d.GetValueIndex(row)), true
-		}
-	}
-	return func(row int) (string, bool) {
-		if !a.IsValid(row) {
-			return "", false
-		}
-		return word(a, row), true
-	}
-}
-
-func word(a arrow.Array, i int) string {
-	switch s := a.(type) {
-	case *array.String:
-		return s.Value(i)
-	case *array.LargeString:
-		return s.Value(i)
-	}
-	return a.ValueStr(i)
 }
