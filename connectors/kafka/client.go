@@ -107,8 +107,7 @@ func (s *SASL) mechanism() (sasl.Mechanism, error) {
 // retryFor returns how long the client itself repeats a request of a kind; 0: without end. A
 // member whose heartbeats do not arrive during a session must learn that it has left the
 // group. Other requests outside a transaction go back to persist, which logs each failure.
-// Requests of a transaction
-// are repeated without end: the transaction is worth the wait.
+// Requests of a transaction are repeated without end: the transaction is worth the wait.
 func retryFor(key int16) time.Duration {
 	switch kmsg.Key(key) {
 	case kmsg.JoinGroup, kmsg.SyncGroup, kmsg.Heartbeat, kmsg.ConsumerGroupHeartbeat:

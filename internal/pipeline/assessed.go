@@ -34,9 +34,9 @@ func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess
 	return o, nil
 }
 
-// measured are the masks whose outcome is measured by replicates, under the labels that they
-// have in the list: all but those of all records that decide about categories alone, on
-// which no number depends.
+// measured are the masks whose outcome replicates measure, with their labels in the list: all
+// but the masks of whole datasets that decide about categories alone, since no number depends
+// on those.
 func (pl *Plan) measured() []transform.Spec {
 	var list []transform.Spec
 	for i, m := range pl.Config.Masks {
@@ -64,12 +64,12 @@ func LawOf(chain *transform.Chain) func(column string) assess.Law {
 	}
 }
 
-// streamOrderBins bounds what a stream keeps of the order of its records: it is part
-// of the state that each partition writes.
+// streamOrderBins bounds what a stream keeps about the order of its records, which is part of
+// the state of each partition.
 const streamOrderBins = 2048
 
-// keepingOf tells the assessment how many values the masks leave as they are. whole
-// says that all records have been masked by the time that it asks: a stream goes
+// keepingOf returns the function that tells the assessment how many values the masks leave
+// unchanged. whole: all records have been masked when the assessment calls it. A stream goes
 // on, and may have begun in another process.
 func keepingOf(chain *transform.Chain, whole bool) func(string, float64) assess.Keeping {
 	return func(column string, typical float64) assess.Keeping {

@@ -16,9 +16,9 @@ func (pl *Plan) Correlations() transform.Correlations { return pl.correlations }
 // SetCorrelations takes correlations that were found before.
 func (pl *Plan) SetCorrelations(c transform.Correlations) { pl.correlations = c }
 
-// settleCorrelations takes the correlations that masks need from the profile file. It
-// returns the open columns, and with them all those of a mask of which the file has not
-// every one: their covariances are found in the same pass.
+// settleCorrelations takes the correlations that masks need from the profile file. It returns
+// the columns whose correlations are still unknown. If the file lacks one of a mask's columns,
+// all columns of that mask are returned: one pass then finds all of their covariances.
 func (pl *Plan) settleCorrelations(known *assess.Profile, open []string) []string {
 	for _, m := range pl.Config.Masks {
 		columns := transform.NeedsCorrelations(m.Params)
@@ -41,8 +41,8 @@ func (pl *Plan) takeCorrelations(profile *assess.Profile) {
 	}
 }
 
-// warnOfDetermined logs the columns of which the others of a mask with correlated noise leave
-// less than a quarter of the noise to whoever knows those.
+// warnOfDetermined logs the columns for which a mask with correlated noise is weak: whoever
+// knows the mask's other columns faces less than a quarter of the noise.
 func (pl *Plan) warnOfDetermined(log zerolog.Logger) {
 	for i, m := range pl.Config.Masks {
 		columns := transform.NeedsCorrelations(m.Params)
@@ -55,9 +55,8 @@ func (pl *Plan) warnOfDetermined(log zerolog.Logger) {
 	}
 }
 
-// correlate takes the correlations of columns from a profile, false where it does not have
-// them all. Where there is none, of a column of one value or of two that no record has
-// both of, it is 0.
+// correlate takes the correlations of columns from a profile; false if it lacks one. The
+// correlation of a column of one value, or of two columns that no record has both, is 0.
 func (pl *Plan) correlate(profile *assess.Profile, columns []string) bool {
 	of := make([]int, len(columns))
 	for i, name := range columns {

@@ -36,8 +36,8 @@ func OpenSource(ctx context.Context, p *config.Pipeline) (connectors.Source, err
 	return at, nil
 }
 
-// comparesTexts reports whether masks tell text apart as the configuration writes it, and
-// none moves it as it is: messages' text is then what their JSON strings say.
+// comparesTexts reports whether masks compare texts with those of the configuration and none
+// of them moves texts as they are. Texts of JSON messages are then decoded.
 func comparesTexts(masks []transform.Spec) bool {
 	puts := func(m transform.Spec) bool { return putsCategories(m.Params) }
 	moves := func(m transform.Spec) bool { return !transform.Computes(m.Params) && !puts(m) }

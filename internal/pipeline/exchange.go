@@ -11,9 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Exchange is what is expected of the records of columns whose values swaps move:
-// over all records, and of those that hold the targets. It implements
-// assess.Exchange.
+// Exchange computes the expected change of columns whose values swaps move: over all records,
+// and for the records that hold the targets. It implements assess.Exchange.
 type Exchange struct {
 	displacer *transform.Displacer
 	columns   []*exchangedColumn
@@ -58,8 +57,8 @@ func exchanged(masks []transform.Spec, column string) bool {
 	})
 }
 
-// NewExchange returns nil where no mask moves values of a measured column. limit is the
-// number of records of which each is kept; < 0: all.
+// NewExchange returns nil if no mask moves values of a measured column. limit is the greatest
+// number of records for which each record's figures are kept; < 0: all.
 func NewExchange(chain *transform.Chain, d *transform.Displacer, columns []assess.Column, limit int) (*Exchange, error) {
 	if d == nil {
 		return nil, nil
@@ -86,8 +85,8 @@ func (x *Exchange) Displace(b *microdata.Block) error {
 	return x.displacer.Apply(b)
 }
 
-// Join finds the records that hold the targets and lets the assessment of a run ask of
-// them.
+// Join finds the records that hold the targets, and connects the exchange with the assessment
+// of a run.
 func (x *Exchange) Join(ctx context.Context, pl *Plan, chain *transform.Chain, measured *assess.Accumulator, key keystream.Key, progress *Progress) error {
 	if x == nil {
 		return nil
@@ -103,8 +102,8 @@ func (x *Exchange) Join(ctx context.Context, pl *Plan, chain *transform.Chain, m
 	return nil
 }
 
-// ownReplicates is how many values are drawn of one original where the masks have no
-// closed form: E(x − y)² is then known to about √(2/ownReplicates), 3 %.
+// ownReplicates is how many releases of one original are drawn where the masks have no closed
+// form. E(x − y)² then has a relative error of about √(2/ownReplicates), 3 %.
 const ownReplicates = 2048
 
 // ownSquare returns the function that gives E(x − y)² of the masks that move nothing,

@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// locate reads the source once more for the records that hold the targets, where there
-// are more than were kept.
+// locate reads the source once more to find the records that hold the targets, if there are
+// more records than were kept.
 func (x *Exchange) locate(ctx context.Context, pl *Plan, chain *transform.Chain, measured *assess.Accumulator, progress *Progress) error {
 	if x == nil || x.kept || !pl.Source.Rewindable() {
 		return nil
@@ -58,8 +58,8 @@ func (x *Exchange) locate(ctx context.Context, pl *Plan, chain *transform.Chain,
 	return nil
 }
 
-// seeker seeks the record that holds one target: of the records in its bracket the
-// one whose value has the target's rank there, among equals in the order of place.
+// seeker looks for the record that holds one target. Among the records in its bracket it is
+// the one whose value has the target's rank there; equal values are ordered by place.
 type seeker struct {
 	bracket assess.Bracket
 	column  *exchangedColumn

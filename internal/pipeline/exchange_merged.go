@@ -11,14 +11,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Sought is an interval of values in which the record of a target lies, and how many of its
-// values stand in the parts before the one that is looked through.
+// Sought is an interval of values in which the record of a target lies, with the number of its
+// values in the parts of the data before the present one.
 type Sought struct {
 	assess.Bracket
 	Before int64
 }
 
-// Seek has Add look for the records that hold the targets: in place of a pass of their own.
+// Seek has Add look for the records that hold the targets, so that no further pass is needed.
 func (x *Exchange) Seek(all []Sought) {
 	for _, s := range all {
 		if c := x.column(s.Column); c != nil {
@@ -27,7 +27,7 @@ func (x *Exchange) Seek(all []Sought) {
 	}
 }
 
-// exchangePart is what an Exchange has taken in of a part of the records.
+// exchangePart is the content of an Exchange for a part of the records.
 type exchangePart struct {
 	Kept    bool
 	Places  []partPlace
@@ -70,8 +70,8 @@ func unpackMoved(list [][5]float64) []movedRecord {
 	return records
 }
 
-// Marshal returns what Add has taken in, for Merge. It holds values of records, so it is as
-// confidential as they are. That of nil is nil.
+// Marshal returns what Add has collected, for Merge. It holds values of records and is as
+// confidential as they are. Of a nil Exchange it returns nil.
 func (x *Exchange) Marshal() ([]byte, error) {
 	if x == nil {
 		return nil, nil
@@ -93,7 +93,8 @@ func (x *Exchange) Marshal() ([]byte, error) {
 
 var errPart = errors.New("what is expected of exchanged records is damaged, or of other masks: run the shard again")
 
-// Merge takes in what another Exchange of the same masks has of the records that follow.
+// Merge adds what another Exchange of the same masks has collected from the records that
+// follow.
 func (x *Exchange) Merge(text []byte) error {
 	if x == nil {
 		return nil
@@ -136,7 +137,8 @@ func (x *Exchange) mergeKept(part *exchangePart) {
 	}
 }
 
-// mergeSeekers joins what was found of each target: all parts have looked for the same.
+// mergeSeekers joins the records that the parts have found for each target. All parts must
+// have looked for the same targets.
 func (x *Exchange) mergeSeekers(parts []seekerPart) error {
 	if len(x.seekers) == 0 {
 		for _, s := range parts {
@@ -155,8 +157,9 @@ func (x *Exchange) mergeSeekers(parts []seekerPart) error {
 	return nil
 }
 
-// join takes in what follows what a seeker has seen. Where both are more than is kept, all
-// must be of one value, and what holds the target is known where it stands in either.
+// join adds what a seeker has found in the records that follow. If there are more values than
+// are kept, all of them must be equal, and the target's record is known if either seeker has
+// it.
 func (s *seeker) join(part *seekerPart) {
 	found := unpackMoved(part.Found)
 	bad := part.Lost || s.lost || s.before+s.seen != part.Before || part.Alone && len(found) == 0
@@ -190,8 +193,8 @@ func (s *seeker) join(part *seekerPart) {
 	s.seen += part.Seen
 }
 
-// JoinMerged lets the assessment of all parts ask of the records that hold the targets. What
-// was sought must be what the assessment says: otherwise nothing is known of a target.
+// JoinMerged connects the exchange with the assessment of all parts. The targets must be those
+// that the seekers looked for; otherwise their records are unknown.
 func (x *Exchange) JoinMerged(pl *Plan, measured *assess.Accumulator, key keystream.Key) error {
 	if x == nil {
 		return nil

@@ -57,8 +57,8 @@ func (f *Flow) Run(ctx context.Context) (err error) {
 	if stock == nil {
 		stock = NewStock()
 	}
-	// There are no more parcels than blocks in the stock, so that nobody who sends
-	// into a channel of this size ever waits.
+	// There are never more parcels than blocks in the stock, so that a send into a channel of this
+	// size never waits.
 	toWork, inOrder := make(chan *Parcel, cap(stock)), make(chan *Parcel, cap(stock))
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -88,8 +88,8 @@ func (f *Flow) Run(ctx context.Context) (err error) {
 	if f.Reader != nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	// The workers have read behind the reader, so this comes after them. What a pass
-	// has failed at may be the change.
+	// The workers have read after the reader, so this check comes last. A changed source may be
+	// the reason for which a pass has failed.
 	return errors.Join(abilities.Unchanged(f.Source), err)
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Frequencies are those of original categories that masks need to know, after Settle.
+// Frequencies are those of the original categories that masks need, after Settle.
 func (pl *Plan) Frequencies() map[string]*transform.Frequencies { return pl.frequencies }
 
-// settleFrequencies counts the original categories of the columns of which a mask must know
-// how often each is there.
+// settleFrequencies counts the original categories of the columns for which a mask needs the
+// frequencies.
 func (pl *Plan) settleFrequencies(ctx context.Context, progress *Progress) error {
 	layout := &microdata.Layout{Schema: pl.Source.Schema()}
 	counted := map[string]*transform.Frequencies{}
@@ -61,7 +61,7 @@ func (pl *Plan) settleFrequencies(ctx context.Context, progress *Progress) error
 	return nil
 }
 
-// wantArrays has a layout read columns in the form that holds any type, each once.
+// wantArrays has a layout read each of the columns in the form that holds any type.
 func wantArrays(layout *microdata.Layout, names []string) (columns []transform.ColumnInfo) {
 	for _, name := range names {
 		w := microdata.Want{Field: layout.Schema.Index(name), As: microdata.Array}

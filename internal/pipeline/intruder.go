@@ -10,14 +10,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// IntruderColumns says which columns an intruder knows and where they are found.
+// IntruderColumns are the columns that an intruder knows, with their places in a block.
 type IntruderColumns struct {
 	Linked  []string // numeric keys
 	Counted []string // categorical keys
 	Left    []string // keys by their role that are of nested values: not measured
 	Carried []int    // indexes in layout.Read that the sample must hold codes of
-	// Released are those of Carried that a mask changes, so that the sample must hold codes
-	// of what leaves as well.
+	// Released are those of Carried that a mask changes. The sample must hold the codes of their
+	// released values as well.
 	Released []int
 	Index    map[string]int // of the columns that the sample holds codes of, in Layout.Read
 }
@@ -37,8 +37,8 @@ func (pl *Plan) compared(name string) bool {
 	})
 }
 
-// setIntruder says which columns are read for the intruder. Numeric keys are linked
-// unless they are said to be categories, all others are counted.
+// setIntruder decides which columns are read for the intruder. Numeric keys are linked unless
+// the configuration calls them categories; all others are counted.
 func (pl *Plan) setIntruder(b *layoutBuilder) error {
 	a := pl.Config.Assess
 	if !a.AttacksRelease() {
@@ -87,8 +87,8 @@ func (at *IntruderColumns) carry(b *layoutBuilder, name string, as microdata.For
 	}
 }
 
-// count asks for a column whose categories are counted: of one that a mask changes for
-// those of the release too.
+// count asks for a column whose categories are counted; if a mask changes it, for those of the
+// release as well.
 func (at *IntruderColumns) count(b *layoutBuilder, name string) {
 	form, masked := b.masked[name]
 	if !masked {
@@ -123,7 +123,8 @@ func (pl *Plan) carryForUniqueness(b *layoutBuilder, u *config.IntruderUniquenes
 	return nil
 }
 
-// checkIntruder demands keys of the kind that each part of the intruder works with.
+// checkIntruder returns an error for keys of a type that a part of the intruder cannot work
+// with.
 func (pl *Plan) checkIntruder(in *config.Intruder) error {
 	at := &pl.Intruder
 	switch {
@@ -137,8 +138,8 @@ func (pl *Plan) checkIntruder(in *config.Intruder) error {
 	return pl.checkInversion(in)
 }
 
-// checkInversion demands that the columns of masks of categories are counted, as no
-// inversion of numbers undoes those.
+// checkInversion returns an error for masked categories that are not counted: no inversion of
+// numbers recovers those.
 func (pl *Plan) checkInversion(in *config.Intruder) error {
 	if !in.Inversion {
 		return nil
@@ -164,8 +165,8 @@ func (pl *Plan) checkInversion(in *config.Intruder) error {
 	return nil
 }
 
-// checkRespondentRules demands keys of the kind that each rule about respondents is
-// about.
+// checkRespondentRules returns an error for each rule about respondents without keys of the
+// type that it measures.
 func (pl *Plan) checkRespondentRules(in *config.Intruder) error {
 	at := &pl.Intruder
 	for i, rule := range pl.Config.Gate.Rules {

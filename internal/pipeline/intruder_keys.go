@@ -7,14 +7,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// MostForSUDA2 is the greatest number of categorical keys of which SUDA2 scores are
-// computed where nobody has asked for them: of 100,000 records with 8 keys they take 1.3
-// seconds, with 20 of them 16 (go test ./internal/intruder/uniqueness -bench SUDA2).
+// MostForSUDA2 is the greatest number of categorical keys for which SUDA2 scores are computed
+// without a request: of 100,000 records with 8 keys they take 1.3 seconds, with 20 keys 16
+// seconds (go test ./internal/intruder/uniqueness -bench SUDA2).
 const MostForSUDA2 = 8
 
-// leavesOut reports whether a key that cannot be counted is left out. What somebody has
-// named for an intruder, or a rule judges by, must be measured whole or not at all: k
-// over fewer keys is greater than k.
+// leavesOut reports whether a key that cannot be counted is left out. A key that the
+// configuration names for an intruder, or that a rule judges by, must not be left out: k over
+// fewer keys is greater than k.
 func (pl *Plan) leavesOut(uncountable bool) bool {
 	a := &pl.Config.Assess
 	if !uncountable || !a.KeysByRole() || a.Intruder != nil && a.Intruder.Uniqueness != nil {
@@ -30,7 +30,7 @@ func (pl *Plan) leavesOut(uncountable bool) bool {
 	return true
 }
 
-// Unmeasured says in words which keys are not measured; "" where all are.
+// Unmeasured returns a sentence about the keys that are not measured; "" if all are.
 func (c *IntruderColumns) Unmeasured() string {
 	if len(c.Left) == 0 {
 		return ""

@@ -16,8 +16,8 @@ type Options struct {
 	Log      zerolog.Logger
 	Progress *Progress // may be nil
 
-	// AllowLoosening lets settings of the environment and the command line let out
-	// more than the configuration file does. The report names them.
+	// AllowLoosening allows settings of the environment and the command line that let out more
+	// than the configuration file does. The report names them.
 	AllowLoosening bool
 
 	Monitor *monitor.Monitor // of a stream; may be nil
@@ -34,7 +34,7 @@ type Changed struct {
 	Err    error
 }
 
-// Ready gives the options a Progress where they have none, and ctx their logger.
+// Ready gives the options a Progress if they have none, and puts their logger into ctx.
 func (o Options) Ready(ctx context.Context) (context.Context, Options) {
 	if o.Progress == nil {
 		o.Progress = new(Progress)

@@ -19,10 +19,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Settle completes what the masks must know of the columns: decimals and, for
-// percentages, standard deviations. They come from the configuration and the
-// types, from the profile file, and where that leaves something open from a
-// first pass over the columns in question.
+// Settle finds all that the masks must know of the columns: decimals and, for percentages,
+// standard deviations. They come from the configuration and the types, from the profile file,
+// and for columns that are then still unknown from a first pass.
 func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 	known, err := LoadProfile(pl.Config.Profile)
 	if err != nil {
@@ -52,8 +51,8 @@ func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 	return pl.checkAmounts()
 }
 
-// settleFrom takes what the configuration, the types and a profile file say, and returns
-// the columns of which that leaves something open.
+// settleFrom uses the configuration, the types and a profile file, and returns the columns
+// that are still unknown.
 func (pl *Plan) settleFrom(known *assess.Profile) (open []string) {
 	needSD := transform.NeedsSD(pl.Config.Masks)
 	for i := range pl.Columns {
@@ -114,8 +113,8 @@ func (pl *Plan) WarnOfConstant(log zerolog.Logger) {
 	pl.warnOfDetermined(log)
 }
 
-// checkAmounts demands the standard deviation of every column that a percentage
-// refers to.
+// checkAmounts returns an error for each column whose standard deviation a percentage needs
+// and that has none.
 func (pl *Plan) checkAmounts() error {
 	var problems config.Errors
 	for i, m := range pl.Config.Masks {
@@ -133,9 +132,9 @@ func (pl *Plan) checkAmounts() error {
 	return nil
 }
 
-// stable rounds a statistic to six significant digits. Its last bits depend on
-// how the data are cut into blocks, and what is released must not: an amount of
-// noise is part of the name of the keystream that it is drawn from.
+// stable rounds a statistic to six significant digits. Its last bits depend on how the data
+// are cut into blocks. The release must not: an amount of noise is part of the name of its
+// keystream.
 func stable(v float64) float64 {
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 5, 64), 64) // six digits of the greatest number are less than it, and NaN and ±∞ are words of both
 	return rounded
@@ -202,7 +201,7 @@ func (pl *Plan) setDecimals() {
 	}
 }
 
-// BuildChain builds the masks. Those of scope dataset have not seen the data yet.
+// BuildChain builds the masks. Those of scope dataset still need a survey of the data.
 func (pl *Plan) BuildChain(key keystream.Key) (*transform.Chain, error) {
 	chain, err := transform.NewChain(pl.Config.Masks, transform.Setup{
 		Key: key, Columns: pl.Columns, Identity: pl.identity, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies,
@@ -215,7 +214,7 @@ func (pl *Plan) BuildChain(key keystream.Key) (*transform.Chain, error) {
 	return chain, nil
 }
 
-// maskError gives an error of building the masks, which begins with the path of a parameter
+// maskError adds to an error of building the masks, which begins with the path of a parameter
 // ("masks[1].recode.breaks: …"), its place in the configuration.
 func (pl *Plan) maskError(err error) error {
 	path, text, ok := strings.Cut(err.Error(), ": ")
@@ -227,8 +226,7 @@ func (pl *Plan) maskError(err error) error {
 	return DataErrorf("%v", err)
 }
 
-// NewChain builds the masks, and lets a swap over the whole dataset see the data
-// first.
+// NewChain builds the masks, and has those of scope dataset survey the data.
 func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progress) (*transform.Chain, error) {
 	chain, err := pl.BuildChain(key)
 	if err != nil || !chain.NeedsSurvey() {
@@ -290,7 +288,7 @@ func (pl *Plan) Survey(ctx context.Context, chain *transform.Chain, progress *Pr
 	return pass.Run(ctx)
 }
 
-// surveyTwice refuses the first mask that looks at all records before any is masked.
+// surveyTwice refuses the first mask that needs all records in the state before any mask.
 func (pl *Plan) surveyTwice() error {
 	for i, m := range pl.Config.Masks {
 		if transform.ScopeOf(m.Params) == transform.ScopeDataset {
@@ -300,7 +298,8 @@ func (pl *Plan) surveyTwice() error {
 	return config.Errors{pl.Config.Errorf("masks", "a mask looks at all records before it masks any, and this source can be read only once")}
 }
 
-// SurveyError gives what the data do not allow of a mask its place in the configuration.
+// SurveyError adds the place in the configuration to an error about data that do not fit a
+// mask.
 func (pl *Plan) SurveyError(err error) error {
 	var of *transform.SurveyError
 	if !errors.As(err, &of) {
@@ -313,8 +312,7 @@ func (pl *Plan) SurveyError(err error) error {
 	return &refusal{config.Errors{pl.Config.Errorf(path, "%s", of.Text)}, of}
 }
 
-// refusal is an error of the configuration that follows from the data: a map goes on behind
-// it.
+// refusal is an error of the configuration that only the data show. A map goes on after it.
 type refusal struct {
 	config.Errors
 	of *transform.SurveyError
@@ -328,9 +326,8 @@ func (pl *Plan) SurveyLayout() *microdata.Layout {
 	return &microdata.Layout{Schema: pl.Layout.Schema, Read: pl.Layout.Read}
 }
 
-// newReplicate gives the masks for replicate m. The sample that they run on
-// holds numbers and the codes of keys, so columns in array form that a swap
-// moves are left out.
+// newReplicate returns the masks of replicate m. Their sample holds numbers and the codes of
+// keys, so columns in array form that a swap moves are left out.
 func (pl *Plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m int) assess.Masker, error) {
 	var columns []transform.ColumnInfo
 	for _, c := range pl.Columns {

@@ -14,9 +14,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// DataError says that what was asked for does not fit the data or the key at
-// hand: it was found before anything was written, and the cure is not in the
-// data. What can be said with its place in the configuration is a config.Errors.
+// DataError is an error about data or a key that do not fit the configuration, found before
+// anything was written. Errors with a place in the configuration are config.Errors instead.
 type DataError struct{ Problem string }
 
 func (e *DataError) Error() string { return e.Problem }
@@ -26,8 +25,8 @@ func DataErrorf(format string, args ...any) error {
 	return &DataError{fmt.Sprintf(format, args...)}
 }
 
-// Plan is what a configuration means for the source at hand. NewPlan decides it by the
-// schema alone; Settle and NewChain complete what depends on the data.
+// Plan is what a configuration means for the present source. NewPlan decides it by the schema
+// alone; Settle and NewChain add what depends on the data.
 type Plan struct {
 	Config    *config.Pipeline
 	Source    connectors.Source
@@ -49,14 +48,13 @@ type Plan struct {
 	paths []string // of the masks in the configuration, where they are not its own list; nil: they are
 }
 
-// NewPlan decides which columns are decoded and what leaves. Nothing is read
-// but the schema. A column or mask that names nothing in the data is an error.
+// NewPlan decides which columns are decoded and which leave. It reads the schema alone. A
+// column or mask that names nothing in the data is an error.
 func NewPlan(p *config.Pipeline, src connectors.Source, carries bool) (*Plan, error) {
 	return NewPlanAt(p, nil, src, carries)
 }
 
-// NewPlanAt is NewPlan of masks that stand elsewhere in the configuration, each at
-// one of paths.
+// NewPlanAt is NewPlan for masks from other places of the configuration, each at one of paths.
 func NewPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carries bool) (*Plan, error) {
 	pl := &Plan{Config: p, Source: src, paths: paths}
 	pl.supposeNumbers()
@@ -109,12 +107,13 @@ func (pl *Plan) wantMasked(b *layoutBuilder) {
 	}
 }
 
-// Identity returns the indexes, in a block's columns, of those that identify a respondent.
+// Identity returns the indexes, in a block's columns, of the columns that identify a
+// respondent.
 func (pl *Plan) Identity() []int { return pl.identity }
 
-// wantCompared asks for what masks read beside the columns that they change: keys and
-// attributes of swaps are compared, exactly, in the form that holds any type. So are
-// the columns that identify a respondent.
+// wantCompared asks for the columns that masks read and do not change: keys and attributes of
+// swaps are compared exactly, in the form that holds any type. So are the columns that
+// identify a respondent.
 func (pl *Plan) wantCompared(b *layoutBuilder) {
 	for _, m := range pl.Config.Masks {
 		for _, name := range m.Params.Reads() {
@@ -132,9 +131,8 @@ func (pl *Plan) wantCompared(b *layoutBuilder) {
 	}
 }
 
-// carryCategories asks the sample for codes of masked columns that another mask reads, or
-// that a mask of all records takes together, where they are not held as numbers: replicates
-// of that mask need them.
+// carryCategories asks the sample for codes of masked columns that are not held as numbers and
+// that replicates need: another mask reads them, or a mask of all records takes them together.
 func (pl *Plan) carryCategories(b *layoutBuilder) {
 	for _, m := range pl.Config.Masks {
 		names := m.Params.Reads()
@@ -156,9 +154,9 @@ func (pl *Plan) carryCategories(b *layoutBuilder) {
 	}
 }
 
-// wantMeasured asks for numeric columns that are keys or sensitive, beside the masked
-// ones, so that the report shows what masking does to the correlations, and that a
-// sensitive column leaves as it is (R is infinite).
+// wantMeasured asks for numeric columns that are keys or sensitive beside the masked ones. The
+// report then shows what masking does to the correlations, and that a sensitive column leaves
+// unchanged (R is infinite).
 func (pl *Plan) wantMeasured(b *layoutBuilder) {
 	for _, c := range pl.Config.Columns {
 		if _, masked := b.masked[c.Name]; masked || !b.field(c.Name).Numeric() ||
@@ -188,9 +186,9 @@ func (pl *Plan) release(b *layoutBuilder, carries bool) {
 	}
 }
 
-// keyed sees to it that a column which becomes the messages' key is decoded, and
-// that no identity column of JSON values, of several types, goes where a column
-// has one.
+// keyed has the column decoded that becomes the messages' key. It is an error if an identity
+// column of JSON values, which may have several types, would have to be held in a column of
+// one type.
 func (pl *Plan) keyed(b *layoutBuilder) error {
 	key := abilities.KeyColumn(pl.Config.Sink.Config)
 	for i := range b.layout.Release {
@@ -206,9 +204,9 @@ func (pl *Plan) keyed(b *layoutBuilder) error {
 	return nil
 }
 
-// supposeNumbers takes a column for numbers that a mask computes with and of
-// which a text source has seen no value: an empty file, or a column of nulls
-// alone, is no mistake of the configuration.
+// supposeNumbers takes a column for numbers if a mask computes with it and a text source has
+// seen no value of it: an empty file, or a column of nulls alone, is no error of the
+// configuration.
 func (pl *Plan) supposeNumbers() {
 	schema := pl.Source.Schema()
 	for _, m := range pl.Config.Masks {
@@ -223,9 +221,9 @@ func (pl *Plan) supposeNumbers() {
 	}
 }
 
-// formOf is how a column is held that masks change. Those that do not compute take values
-// of any type; numeric ones are held as numbers so that they are assessed, unless what
-// leaves is of another type.
+// formOf returns the form in which a masked column is held. Masks that do not compute accept
+// any type. A numeric column is held as numbers so that it is assessed, unless the release has
+// another type.
 func formOf(masks []transform.Spec, f microdata.Field) microdata.Form {
 	if _, retyped := transform.FieldAfter(masks, f); retyped >= 0 || !f.Numeric() {
 		return microdata.Array

@@ -15,8 +15,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// checkColumns holds the configured names and types against the schema, and returns all
-// that is wrong at once, in the order of the configuration's parts.
+// checkColumns compares the configured names and types with the schema, and returns all errors
+// at once, in the order of the configuration's parts.
 func (pl *Plan) checkColumns() error {
 	if err := pl.checkDelimiter(); err != nil {
 		return err
@@ -28,7 +28,7 @@ func (pl *Plan) checkColumns() error {
 	return nil
 }
 
-// checkDelimiter says in one error why every column is missing where the fields are cut
+// checkDelimiter reports in one error that every column is missing, because the fields are cut
 // at the wrong character.
 func (pl *Plan) checkDelimiter() error {
 	p, schema := pl.Config, pl.Source.Schema()
@@ -42,8 +42,8 @@ func (pl *Plan) checkDelimiter() error {
 	return config.Errors{p.Errorf("source."+p.Source.Kind, "the fields of the first records are separated by %q: say so (delimiter: %q)", delimiter, delimiter)}
 }
 
-// checkListed demands that listed columns are there, with the decimals that their types
-// fix.
+// checkListed returns an error for each listed column that is missing, or has other decimals
+// than its type.
 func (pl *Plan) checkListed() (problems config.Errors) {
 	schema := pl.Source.Schema()
 	for _, c := range pl.Config.Columns {
@@ -60,8 +60,8 @@ func (pl *Plan) checkListed() (problems config.Errors) {
 	return problems
 }
 
-// checkUnlisted demands that every column of the source is listed, unless those that
-// are not may be dropped.
+// checkUnlisted returns an error for each column of the source that is not listed, unless
+// unlisted columns may be dropped.
 func (pl *Plan) checkUnlisted() config.Errors {
 	if pl.Config.Unlisted == "drop" {
 		return nil
@@ -78,8 +78,8 @@ func (pl *Plan) checkUnlisted() config.Errors {
 	return config.Errors{pl.Config.Errorf("columns", "the source has columns that are not listed: %s; list them, or say `unlisted: drop`", strings.Join(extra, ", "))}
 }
 
-// checkMasks demands that masks can work with the types of their columns. Columns that
-// the source does not have are reported by checkListed: masks name listed ones.
+// checkMasks returns an error for each mask that cannot work with the type of a column.
+// checkListed reports columns that the source does not have: masks name listed columns alone.
 func (pl *Plan) checkMasks() (problems config.Errors) {
 	schema := pl.Source.Schema()
 	for i, m := range pl.Config.Masks {
@@ -118,8 +118,8 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 	return problems
 }
 
-// checkMasked demands a type of a column, as the masks before have left it, that the mask
-// at path can change.
+// checkMasked returns an error if the mask at path cannot change a column of the type that the
+// masks before it release.
 func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) config.Errors {
 	p, name, computes := pl.Config, f.Name, transform.Computes(m.Params)
 	switch {
@@ -139,9 +139,8 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) co
 	return nil
 }
 
-// typesHint says, behind a word, how a column of a source that infers types becomes one of
-// numbers; "" where that is not the reason why it holds text. A column without any value
-// counts as text too.
+// typesHint says, after a word, how a column of a source that infers types becomes numeric; ""
+// if that is not why it holds text. A column without any value counts as text, too.
 func (pl *Plan) typesHint(f microdata.Field, word string) string {
 	schema := pl.Source.Schema()
 	if j := schema.Index(f.Name); j < 0 || schema.Fields[j].Type.ID() != arrow.STRING || !abilities.InfersTypes(pl.Source) {
@@ -151,8 +150,8 @@ func (pl *Plan) typesHint(f microdata.Field, word string) string {
 		word, pl.Config.Source.Kind, f.Name)
 }
 
-// checkRetyped demands that no mask in front of one that releases a column as another type
-// computes with it: the column is held either as numbers or as what leaves.
+// checkRetyped returns an error if a mask computes with a column before another mask releases
+// it as another type: the column is held either as numbers or in the released type.
 func (pl *Plan) checkRetyped(i int, f microdata.Field) config.Errors {
 	if _, by := transform.FieldAfter(pl.Config.Masks, f); by != i {
 		return nil
@@ -166,8 +165,8 @@ func (pl *Plan) checkRetyped(i int, f microdata.Field) config.Errors {
 	return nil
 }
 
-// checkIdentity demands types whose values can be compared for the columns that identify
-// a respondent.
+// checkIdentity returns an error for columns that identify a respondent and whose type cannot
+// be compared.
 func (pl *Plan) checkIdentity() (problems config.Errors) {
 	schema := pl.Source.Schema()
 	for _, name := range pl.Config.Identity {

@@ -14,9 +14,8 @@ func ProfileSource(ctx context.Context, c connectors.SourceConfig, progress *Pro
 	return profileOf(ctx, &config.Pipeline{Source: config.Source{Config: c}}, progress)
 }
 
-// ProfilePipeline describes the numeric columns that a configuration lists,
-// identifiers left out. The profile that it names may be the one that is to be
-// made, and is not read.
+// ProfilePipeline returns the numeric columns that a configuration lists, without identifiers.
+// The profile that it names may be the one to be made, and is not read.
 func ProfilePipeline(ctx context.Context, p *config.Pipeline, progress *Progress) (*assess.Profile, error) {
 	anew := *p
 	anew.Profile = ""

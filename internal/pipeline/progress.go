@@ -19,8 +19,8 @@ func (p *Progress) Records() int64 { return p.records.Load() }
 // Total returns the records that there are to deal with, or -1.
 func (p *Progress) Total() int64 { return p.total.Load() }
 
-// Phase names what is being done: "profile", "survey", "mask", "assess", and of a map
-// "read", "map", "rehearse".
+// Phase is the present step: "profile", "survey", "mask", "assess", and of a map "read",
+// "map", "rehearse".
 func (p *Progress) Phase() string {
 	if s := p.phase.Load(); s != nil {
 		return *s

@@ -12,9 +12,8 @@ import (
 // Sorted are the original values that masks need to know, by column, after Settle.
 func (pl *Plan) Sorted() map[string][]float64 { return pl.sorted }
 
-// settleValues reads the original values of the columns of which a mask must know all,
-// for percentiles and means of what lies beyond them. They take 8 bytes a record and
-// column.
+// settleValues reads all original values of the columns for which a mask needs them, for
+// percentiles and means of the values beyond a limit. They take 8 bytes per record and column.
 func (pl *Plan) settleValues(ctx context.Context, progress *Progress) error {
 	var names []string
 	for i, m := range pl.Config.Masks {

@@ -1,9 +1,9 @@
-// Package placed reads sources whose records say themselves where they stand: two of
-// their columns hold the place that a record has in the whole, of which the source may
-// be a part in any order. What masks, samples and assessment draw by a record's place
-// they draw by that one, so that a record is masked alike wherever it is read.
+// Package placed reads sources whose records carry their own places: two of their columns hold
+// the place (stream and number) that a record has in the whole dataset. The source may be a
+// part of that dataset, in any order. Masks, samples and assessment draw by this place, so
+// that a record is masked alike in whatever part it is read.
 //
-// A source without such columns has its places from the files: the first record of the
-// first file is the first place. Two tasks that each read a part of one dataset by
-// itself would then mask their first records with the same draws.
+// Without such columns the places follow from the files: the first record of the first file
+// has the first place. Two tasks that each read a part of one dataset would then mask their
+// first records with the same draws.
 package placed

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// reader decodes ahead of Next, since a record's place is not known before: chunks are
-// decoded beside one another and handed on in the order of the source.
+// reader decodes chunks before Next asks for them, since a record's place is not known before.
+// Several chunks are decoded at once and returned in the order of the source.
 type reader struct {
 	source         *Source
 	inner          connectors.Reader
@@ -42,7 +42,7 @@ type chunk struct {
 	ready chan struct{}
 }
 
-// origin is what a block carries: where it was stored, and whether its records have
+// origin is what a block carries: the place where it was stored, and whether its records have
 // places of their own.
 type origin struct {
 	stream int

@@ -27,12 +27,13 @@ const (
 	reasonFar  = "holds no place: it is greater than a place can be"
 )
 
-// furthest is the greatest place: what counts in stretches of places has room behind it.
+// furthest is the greatest place. Code that counts places in stretches can add a stretch to it
+// without overflow.
 const furthest = 1<<62 - 1
 
-// cut rejects the records of a decoded block that have no place, and puts those that
-// have one into runs of one stream and ascending places each. Where they ascend already
-// they keep their order.
+// cut rejects the records of a decoded block that have no place, and puts the others into runs
+// of one stream and ascending places each. Records whose places ascend already keep their
+// order.
 func (r *reader) cut(b *microdata.Block) ([]run, error) {
 	if b.N == 0 {
 		return nil, nil
@@ -103,13 +104,12 @@ func runs(b *microdata.Block, stream, place []int64, homeless []int) (all []run)
 	return all
 }
 
-// minimum is how many records a run should have on average: the records of a chunk that
-// stand in no order are sorted, so that blocks and a release's pages do not become
-// small.
+// minimum is how many records a run should have on average. Records of a chunk that are in no
+// order are sorted, so that blocks and the pages of a release do not become small.
 const minimum = 512
 
-// consecutive cuts rows where the stream changes or the place does not ascend. Two
-// records of one place come into different runs, which Taken then finds.
+// consecutive cuts rows where the stream changes or the place does not ascend. Two records of
+// one place come into different runs, in which Places then finds them.
 func consecutive(rows []int, order func(x, y int) int, stream []int64) (all []run) {
 	for from := 0; from < len(rows); {
 		to := from + 1

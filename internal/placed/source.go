@@ -67,14 +67,14 @@ func column(schema *microdata.Schema, field, name string) (int, error) {
 	return i, nil
 }
 
-// Of returns a source as one whose places are those of columns, nil where it is none.
+// Of returns a source as one whose places come from columns; nil if they do not.
 func Of(src connectors.Source) *Source {
 	s, _ := src.(*Source)
 	return s
 }
 
-// Stored is the source below one whose places are those of columns; another one is
-// itself.
+// Stored returns the source below one whose places come from columns; any other source
+// unchanged.
 func Stored(src connectors.Source) connectors.Source {
 	if s := Of(src); s != nil {
 		return s.Source

@@ -9,8 +9,8 @@ import (
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 )
 
-// Places are the places of records that have been read, by stream. Places that follow
-// one another take next to no room, others about two bytes each.
+// Places are the places of records that have been read, by stream. Consecutive places take
+// almost no memory, others about two bytes each.
 type Places struct {
 	streams map[int]*roaring64.Bitmap
 }

@@ -62,8 +62,8 @@ func removeStale(path, temp string) error {
 	return nil
 }
 
-// openOwn opens a file that runs of this user leave behind: regular, this user's,
-// of one name, and no link.
+// openOwn opens a file that runs of this user leave behind: a regular file of this user with
+// one name, not a link.
 func openOwn(temp string) (*os.File, error) {
 	// Looked at first, since to open a device may do something.
 	info, err := system.lstat(temp)
@@ -114,7 +114,7 @@ func hasName(path string, f *os.File) bool {
 	return err1 == nil && err2 == nil && os.SameFile(held, named) && own(path, named) == nil
 }
 
-// errReplaced is the error of a temporary name that is not that of the file any more.
+// errReplaced is the error of a temporary name that now belongs to another file.
 func errReplaced(temp string) error {
 	return fmt.Errorf("%s: was replaced, linked to or given away while it was being written; nothing gets its name", filepath.Base(temp))
 }

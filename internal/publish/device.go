@@ -31,8 +31,8 @@ func Device(path string) (bool, error) {
 	return opened(path), nil
 }
 
-// opened reports whether a path stands for a file that a process has open: to give
-// another file this name would cut the process off.
+// opened reports whether a path stands for a file that a process has open. To give another
+// file this name would cut the process off.
 func opened(path string) bool {
 	for range 40 { // as many links as Linux follows
 		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
@@ -91,8 +91,8 @@ func stillDevice(path string, f *os.File) (bool, error) {
 	return err == nil && (!info.Mode().IsRegular() || opened(path)), err
 }
 
-// hangUp lets a reader that waits at the other end of a pipe know that nothing
-// comes of a release that had begun. Where nobody waits nothing is to be done.
+// hangUp tells a reader that waits at the other end of a pipe that the release that had begun
+// will not come. If nobody waits it does nothing.
 func hangUp(spool *os.File, path string) error {
 	if begun, err := system.stat(spool); err != nil || begun.Size() == 0 {
 		return err

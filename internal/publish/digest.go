@@ -44,11 +44,11 @@ func (f *File) Content(ctx context.Context) (*Content, error) {
 	return c, err
 }
 
-// pieces are the buffers of Digest: a release may have thousands of small files.
+// pieces are the buffers of Digest, which are used again: a release may have thousands of
+// small files.
 var pieces = sync.Pool{New: func() any { return new([1 << 20]byte) }}
 
-// Digest reads an open file from its beginning, wherever it is being read or
-// written.
+// Digest reads an open file from its beginning, whatever its present offset.
 func Digest(ctx context.Context, f *os.File) (c FileContent, err error) {
 	h, buf := sha256.New(), pieces.Get().(*[1 << 20]byte)
 	defer pieces.Put(buf)
@@ -116,7 +116,7 @@ func ContentOf(ctx context.Context, path string) (*Content, error) {
 }
 
 // contentOfFolder digests as many files at once as there are processors: a commit of shards
-// has read nothing else of the release. Those that are known it does not read.
+// has not read the release. It does not read files whose digest is known.
 func contentOfFolder(ctx context.Context, root string, known map[string]FileContent) (*Content, error) {
 	c := &Content{Path: root, Folder: true}
 	var unread []FileContent
@@ -145,8 +145,7 @@ func contentOfFolder(ctx context.Context, root string, known map[string]FileCont
 	return c, nil
 }
 
-// digestAll digests the named files of a folder beside one another; of errors it returns the
-// first.
+// digestAll digests several files of a folder at once and returns the first error.
 func digestAll(ctx context.Context, root string, files []FileContent) error {
 	var all sync.WaitGroup
 	errs := make([]error, len(files))

@@ -62,8 +62,8 @@ func CreateDir(path, ext string) (*Dir, error) {
 	return d, nil
 }
 
-// make makes the temporary folder, new and of this user. One that a killed run has
-// left is removed; what is no folder of this user's is an error.
+// make makes the temporary folder, new and of this user. It removes the one that a killed run
+// has left. Anything else under the name is an error.
 func (d *Dir) make() error {
 	info, err := system.lstat(d.temp)
 	switch {
@@ -91,7 +91,7 @@ func ownFolder(info fs.FileInfo) bool {
 	return info.IsDir() && (!known || int64(st.Uid) == int64(os.Geteuid()))
 }
 
-// ours reports whether the temporary name is still that of the folder that was made.
+// ours reports whether the temporary name still belongs to the folder that was made.
 func (d *Dir) ours() bool {
 	info, err := system.lstat(d.temp)
 	return err == nil && os.SameFile(info, d.made)
@@ -147,8 +147,8 @@ func (d *Dir) create(name string) (*os.File, error) {
 	return system.openFile(full, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 }
 
-// Commit gives the folder its name in one step: a folder that is there is
-// exchanged for it and then removed.
+// Commit gives the folder its name in one step: an existing folder is exchanged for it and
+// then removed.
 func (d *Dir) Commit() error {
 	if d.objects != nil {
 		return named(d.path, d.objects.commit())

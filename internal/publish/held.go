@@ -13,8 +13,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
 
-// PartName is the name of a part that one of several processes writes below a folder of
-// objects: that of the part, and one of the attempt's own, so that attempts do not meet.
+// PartName is the name under which one of several processes writes a part below a folder of
+// objects: the part's name and one of the attempt, so that two attempts never write the same
+// object.
 func PartName(name, attempt string) string { return partName(name, attempt) }
 
 // IsPartName reports whether a name is one that PartName gives a part.
@@ -33,9 +34,9 @@ func NewAttempt() string {
 	return hex.EncodeToString(mark[:])
 }
 
-// Take makes a part of what another process has written below the folder, and has held
-// (File.Hold), under the name that it has given it. The error is fs.ErrNotExist where it is
-// not there any more.
+// Take makes a part of an upload that another process has written below the folder and held
+// (File.Hold), under the name that the process gave it. The error is fs.ErrNotExist if the
+// upload does not exist any more.
 func (d *Dir) Take(ctx context.Context, name string, held json.RawMessage) error {
 	if d.objects == nil {
 		return fmt.Errorf("%s: is a folder of this machine, which takes files", d.path)
@@ -65,8 +66,8 @@ func (d *objectDir) readHeld(name string, text json.RawMessage) (*objects.Held, 
 	return h, nil
 }
 
-// DiscardHeld gives up what processes have written below a folder of objects and held. What
-// has its name already stays.
+// DiscardHeld gives up uploads that processes have written below a folder of objects and held.
+// Objects that have their names already stay.
 func DiscardHeld(ctx context.Context, folder string, held ...json.RawMessage) error {
 	name, err := objectName(folder)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
 
-// createObject begins an object. Its requests end by themselves, tried often enough, and
-// what is on its way with Abort.
+// createObject begins an object. Its requests are repeated a limited number of times; Abort
+// ends those that are under way.
 func createObject(p string, mode Mode) (*File, error) {
 	name, err := objectName(p)
 	if err != nil {
@@ -55,7 +55,7 @@ func named(p string, err error) error {
 	return fmt.Errorf("%s: %w", objects.Clean(p), err)
 }
 
-// Hold leaves an object whole and without a name; the other process gives it its name by
+// Hold leaves an object complete and without a name; another process gives it its name with
 // Dir.Take.
 func (f *File) Hold() (json.RawMessage, error) {
 	if f.object == nil {
@@ -77,8 +77,8 @@ func (f *File) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// Sync has everything that was written so far survive. Of an object it is everything: to
-// what was synced nothing is added.
+// Sync makes sure that all that was written so far survives a crash. Nothing can be added to
+// an object after it.
 func (f *File) Sync() error {
 	if f.object != nil {
 		return named(f.path, f.object.Finish())
@@ -86,8 +86,8 @@ func (f *File) Sync() error {
 	return f.File.Sync()
 }
 
-// Exists reports whether something is under a name, file, folder or object. Where that
-// cannot be told it says no: it is for messages.
+// Exists reports whether a file, folder or object has a name. If that cannot be found out it
+// returns false: it is for messages.
 func Exists(ctx context.Context, p string) bool {
 	_, err := ContentInfo(ctx, p)
 	return err == nil
@@ -168,8 +168,7 @@ func List(ctx context.Context, folder string) (paths []string, err error) {
 	return paths, named(folder, err)
 }
 
-// contentOfObjects digests what is under a name: an object, or a release in parts, of
-// which its manifest says what they are.
+// contentOfObjects digests an object, or a release in parts, which its manifest lists.
 func contentOfObjects(ctx context.Context, p string) (*Content, error) {
 	folder, err := ContentInfo(ctx, p)
 	if err != nil {
@@ -226,8 +225,8 @@ type manifest struct {
 	ETag string
 }
 
-// manifestOf reads the manifest of the release below a prefix. Manifest is nil where there
-// is none, or one of another program.
+// manifestOf reads the manifest of the release below a prefix. Manifest is nil if there is
+// none, or one of another program.
 func manifestOf(ctx context.Context, b objects.Bucket, prefix string) (m manifest, err error) {
 	info, err := b.Head(ctx, prefix+Success)
 	if errors.Is(err, objects.ErrAbsent) {
@@ -250,8 +249,8 @@ func manifestOf(ctx context.Context, b objects.Bucket, prefix string) (m manifes
 	return m, err
 }
 
-// partName is the name of a part: that of a folder of files, with the name of the writing,
-// so that no part takes the place of one of an earlier release.
+// partName is the name of a part: the name in a folder of files, with the ID of this writing,
+// so that no part replaces one of an earlier release.
 func partName(name, mark string) string {
 	dir, base := path.Split(name)
 	stem, ext, _ := strings.Cut(base, ".")

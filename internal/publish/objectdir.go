@@ -186,8 +186,8 @@ func (d *objectDir) commit() error {
 	}
 	d.done = true
 	for _, key := range old {
-		// The release is there, and whoever reads it by its manifest is not disturbed by
-		// what stays: the next one removes it.
+		// The release is complete, and whoever reads it by its manifest does not see what stays:
+		// the next release removes it.
 		if d.bucket.Delete(ctx, key) != nil {
 			break
 		}
@@ -195,7 +195,7 @@ func (d *objectDir) commit() error {
 	return nil
 }
 
-// anyway reports whether this release is there although its manifest could not be written:
+// anyway reports whether this release exists although its manifest could not be written:
 // another process has committed the same parts.
 func (d *objectDir) anyway(ctx context.Context, m Manifest) bool {
 	if !slices.ContainsFunc(d.parts, func(p *objectPart) bool { return p.taken }) {
@@ -205,8 +205,8 @@ func (d *objectDir) anyway(ctx context.Context, m Manifest) bool {
 	return err == nil && now.Manifest != nil && slices.Equal(now.Parts, m.Parts)
 }
 
-// unsettled looks whether a manifest that could not be written has been written all the
-// same. Where nobody can tell, its parts stay.
+// unsettled finds out whether a manifest whose write failed has been written all the same. If
+// that cannot be found out its parts stay.
 func (d *objectDir) unsettled(ctx context.Context, err error) error {
 	if errors.Is(err, objects.ErrCondition) {
 		d.lost = true

@@ -18,8 +18,8 @@ func CleanPath(p string) string {
 	return filepath.Clean(p)
 }
 
-// FromFolderOf is a path from the folder of a file, with slashes, so that both can be moved
-// together; the whole path where there is none from there.
+// FromFolderOf returns a path relative to the folder of a file, with slashes, so that both can
+// be moved together; the whole path if there is no relative one.
 func FromFolderOf(file, p string) string {
 	in, out := objects.Is(file), objects.Is(p)
 	switch {
@@ -72,7 +72,8 @@ func At(file, rel string) string {
 	return filepath.Join(filepath.Dir(file), filepath.FromSlash(rel))
 }
 
-// mostRead is how large a file is at most that is read as a whole from object storage.
+// mostRead is the size, in bytes, of the largest file that is read as a whole from object
+// storage.
 const mostRead = 1 << 30
 
 // ReadFile reads a whole file, or object.

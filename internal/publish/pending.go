@@ -9,16 +9,16 @@ import (
 	"syscall"
 )
 
-// Pending is a file whose final name is settled only when it is complete, and
-// given by Name, perhaps by another process. Its temporary name is its own:
-// nobody takes it over, and until it has another only its owner can read it.
+// Pending is a file whose final name is decided only when it is complete, and given by Name,
+// perhaps in another process. Its temporary name is unique. Until it has its final name only
+// its owner can read it.
 type Pending struct {
 	*os.File
 	done bool
 }
 
-// CreatePending makes a file of a temporary name (IsTemp) that nothing has yet,
-// and locks it for as long as it is open: RemoveAbandoned leaves it alone.
+// CreatePending makes a file of a new temporary name (IsTemp), and locks it for as long as it
+// is open: RemoveAbandoned does not touch it.
 func CreatePending(temp string) (*Pending, error) {
 	if !IsTemp(temp) {
 		return nil, fmt.Errorf("%s: is no temporary name", temp)
@@ -42,8 +42,7 @@ func (p *Pending) Release() error {
 	return system.close(p.File)
 }
 
-// Abort removes the file, where it still has its temporary name. After Release
-// it does nothing.
+// Abort removes the file if it still has its temporary name. After Release it does nothing.
 func (p *Pending) Abort() error {
 	if p.done {
 		return nil
@@ -56,9 +55,9 @@ func (p *Pending) Abort() error {
 	return errors.Join(err, system.close(p.File))
 }
 
-// Name gives a complete file its final name and lets it be read as the umask
-// allows. Both are durable once the folders are synced. The file must be one that a
-// run of this user has made, and no link.
+// Name gives a complete file its final name and the modes that the umask allows. Both are
+// durable once the folders are synced. It is an error if the file is a link, or was not made
+// by a run of this user.
 func Name(temp, final string) error {
 	f, err := openOwn(temp)
 	if err != nil {
@@ -97,8 +96,8 @@ func RemoveAbandoned(temp string) (gone bool, err error) {
 	return true, nil
 }
 
-// SyncDirs syncs folders below root, and those that hold them up to root itself:
-// what was made in them is then found after a crash.
+// SyncDirs syncs folders below root, and the folders that hold them up to root itself: files
+// that were made in them are then found after a crash.
 func SyncDirs(root string, dirs ...string) error {
 	root = filepath.Clean(root)
 	done := make(map[string]bool)

@@ -14,8 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
 
-// Mode says who may read a file once it has its name. While it has none it is
-// always readable by its owner alone.
+// Mode is who may read a file once it has its name. Before that only its owner can.
 type Mode bool
 
 const (
@@ -184,8 +183,8 @@ func WriteFile(path string, mode Mode, data []byte) error {
 	return nil
 }
 
-// Replace writes a whole confidential file in one go, as WriteFile does, but where
-// several processes may be writing it at once: the last one to end wins.
+// Replace writes a whole confidential file, as WriteFile does, but several processes may write
+// it at once: the last one to end wins.
 func Replace(path string, data []byte) (err error) {
 	if objects.Is(path) {
 		return replaceObject(path, data)

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// settling is how many complete files of a folder are synced at once. Syncs that the disk is
-// asked for together share one commit of the file system's journal, so that a thousand small
-// files take little longer than some tens of them; each holds a file open.
+// settling is how many complete files of a folder are synced at once. Syncs at the same time
+// share one commit of the file system's journal, so that a thousand small files take little
+// longer than some tens of them. Each file stays open meanwhile.
 const settling = 16
 
-// settler syncs and closes complete files beside the writing of those that follow.
+// settler syncs and closes complete files while the following ones are written.
 type settler struct {
 	slots chan struct{}
 	all   sync.WaitGroup
@@ -18,9 +18,9 @@ type settler struct {
 	err   error // the first
 }
 
-// Settle takes a complete part over: it is synced and closed, of a folder of this machine in
-// the background, and must not be touched any more. The error is that of any part before it
-// which could not be. Settled waits for all; nothing gets its name before.
+// Settle syncs and closes a complete part, of a folder of this machine in the background; the
+// caller must not use it any more. The error is that of any earlier part that could not be
+// synced. Settled waits for all of them; nothing gets its name before.
 func (d *Dir) Settle(p Part) error {
 	if d.objects != nil {
 		return errors.Join(p.Sync(), p.Close())

@@ -45,8 +45,8 @@ func StampOf(path string) *Stamp {
 	return nil
 }
 
-// stampOf is the stamp of a regular file as it is now, nil where there is none. A network
-// file system must ask its server where a file is opened, and need not where it is looked at.
+// stampOf is the stamp of a regular file as it is now; nil if there is none. It opens the
+// file: a network file system then asks its server, and need not for a mere look at the name.
 func stampOf(path string) *Stamp {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -60,9 +60,9 @@ func stampOf(path string) *Stamp {
 	return &Stamp{Inode: st.Ino, Bytes: st.Size, Modified: unix.TimespecToNsec(st.Mtim), Changed: unix.TimespecToNsec(st.Ctim)}
 }
 
-// AdoptStamped is Adopt of a file whose content its writer has digested. Where the file is
-// still what its stamp says Content does not read it: a commit of shards need not read the
-// release. Else, and without a stamp, it does.
+// AdoptStamped is Adopt for a file whose content its writer has digested. If the stamp still
+// fits, Content does not read the file, so that a commit of shards need not read the release.
+// Otherwise, and without a stamp, it does.
 func (d *Dir) AdoptStamped(path, name string, stamp *Stamp, content FileContent) error {
 	as := stamp != nil && stamp.Bytes == content.Bytes
 	if as {
@@ -72,7 +72,8 @@ func (d *Dir) AdoptStamped(path, name string, stamp *Stamp, content FileContent)
 	if err := d.Adopt(path, name); err != nil || !as {
 		return err
 	}
-	// A link has changed the file's own time, and another file may have taken the name before it.
+	// The new link has changed the file's own time, and another file may have got the name before
+	// it.
 	now := stampOf(filepath.Join(d.temp, name))
 	if now == nil || now.Inode != stamp.Inode || now.Bytes != stamp.Bytes || now.Modified != stamp.Modified {
 		return nil

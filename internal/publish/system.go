@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// calls are what this package asks of the operating system, each of which can fail: a
-// disk that is full, a folder that vanishes. The tests exchange them for calls of which
-// the n-th fails, for every n, so that no failure is passed over.
+// calls are the calls of the operating system that this package uses, each of which can fail:
+// a full disk, a folder that vanishes. The tests replace them with calls of which the n-th
+// fails, for every n, so that each failure is tested.
 type calls struct {
 	openFile   func(name string, flag int, mode fs.FileMode) (*os.File, error)
 	createTemp func(dir, pattern string) (*os.File, error)

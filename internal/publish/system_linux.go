@@ -12,9 +12,9 @@ func exchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
-// WriteBack has the kernel write a stretch of a file to disk in the background,
-// so that the sync at the end has less to wait for. It is a hint: where the file
-// system knows no such call, and where w is no file of it, nothing is lost.
+// WriteBack has the kernel write a stretch of a file to disk in the background, so that the
+// sync at the end takes less time. It is a hint: where the file system has no such call, and
+// where w is no file, it does nothing.
 func WriteBack(w io.Writer, offset, n int64) {
 	if named, ok := w.(*File); ok {
 		w = named.File

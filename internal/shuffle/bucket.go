@@ -18,7 +18,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// bucket is a temporary file without a name, of the records whose ranks begin alike.
+// bucket is a temporary file without a name that holds the records whose ranks begin with the
+// same bytes.
 type bucket struct {
 	file   *os.File
 	buffer *bufio.Writer
@@ -111,10 +112,9 @@ func (b *bucket) read() (*ipc.Reader, error) {
 	return reader, nil
 }
 
-// pass hands the records of a level on in the order of their ranks, bucket by bucket.
-// depth is how many bytes of the ranks have parted them. A bucket that is too large is
-// parted by the next byte; of records with the same rank nothing is left to part by,
-// and they are held together.
+// pass returns the records of a level in the order of their ranks, bucket by bucket. The first
+// depth bytes of the ranks of a bucket are equal. A bucket that is too large is split by the
+// next byte; records with the same rank cannot be split and are held in memory together.
 func (s *sink) pass(ctx context.Context, l *level, depth int) (err error) {
 	defer func() { err = errors.Join(err, l.close()) }()
 	for k, b := range l {
@@ -157,8 +157,8 @@ func (s *sink) part(ctx context.Context, b *bucket, depth int) error {
 	return s.pass(ctx, &next, depth+1)
 }
 
-// some reads batches of about a quarter of what may be in memory: of many small batches
-// the parts would be smaller still.
+// some reads batches of about a quarter of the memory limit: from many small batches the parts
+// would become even smaller.
 func (s *sink) some(ctx context.Context, reader *ipc.Reader) (batches []arrow.RecordBatch, more bool, err error) {
 	for size := int64(0); len(batches) == 0 || size < s.most/4; {
 		if err := ctx.Err(); err != nil {

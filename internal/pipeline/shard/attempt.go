@@ -22,12 +22,13 @@ import (
 type attempt interface {
 	// part is the name of a part's file in the release, and the path to write it under.
 	part(name string) (file, path string)
-	// keep has what a sink has finished stay without a name; upload is nil of a file.
+	// keep keeps the output of a finished sink without giving it a name. upload is nil for a file.
 	keep(sink connectors.Sink, path string) (upload json.RawMessage, err error)
-	// complete ends the attempt: its parts are there for the commit, and stamped where that can be.
+	// complete ends the attempt: its parts are ready for the commit, with a stamp if there can be
+	// one.
 	complete(files []StateFile) error
-	// abandon takes back what the attempt has kept. After complete it leaves files, which
-	// are those of any attempt.
+	// abandon removes what the attempt has kept. After complete it leaves files, which all
+	// attempts share.
 	abandon(files []StateFile) error
 }
 
@@ -43,8 +44,8 @@ func (m *Manifest) newAttempt(release string) (attempt, error) {
 	return &folder{dir, own}, err
 }
 
-// folder is an attempt that writes files into a folder of its own; what it completes takes
-// the place of what others have completed.
+// folder is an attempt that writes files into a folder of its own. Completed files replace
+// those of other attempts.
 type folder struct{ hidden, own string }
 
 func (f *folder) part(name string) (string, string) { return name, filepath.Join(f.own, name) }
@@ -73,8 +74,8 @@ func (f *folder) complete(files []StateFile) error {
 	return nil
 }
 
-// stampOf stamps a file that this attempt has written and digested. Another attempt may have
-// put its own in its place, which has no stamp here.
+// stampOf stamps a file that this attempt has written and digested. If another attempt has put
+// its file in the place there is no stamp.
 func stampOf(path string, written os.FileInfo) *publish.Stamp {
 	stamp := publish.StampOf(path)
 	if now, err := os.Lstat(path); err != nil || !os.SameFile(now, written) || !now.ModTime().Equal(written.ModTime()) {
@@ -88,8 +89,8 @@ func (f *folder) abandon([]StateFile) error {
 	return nil
 }
 
-// uploads is an attempt whose parts are uploads below the release's name, which nobody sees
-// before the commit completes them. Their names are the attempt's own.
+// uploads is an attempt whose parts are uploads below the release's name. They are not visible
+// before the commit completes them, and their names are unique to the attempt.
 type uploads struct{ release, mark string }
 
 func (u *uploads) part(name string) (string, string) {
@@ -117,8 +118,8 @@ func discard(release string, files []StateFile) error {
 	return publish.DiscardHeld(context.Background(), release, held...)
 }
 
-// privateFolder makes a folder for files without a name, of this user alone. Other
-// shards of the plan may be making it too.
+// privateFolder makes a folder for files that have no name yet, for this user alone. Other
+// shards of the plan may make it at the same time.
 func privateFolder(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
 		return err

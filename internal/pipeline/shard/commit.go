@@ -26,9 +26,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Commit puts the shards of a plan together: their assessments become one, which is
-// measured and judged as that of a run, and their files become the release, all of them
-// or none. It can be killed at any moment and run again.
+// Commit puts the shards of a plan together. It merges their assessments and judges them as
+// those of one run, and publishes their files as one release, all or none. It can be killed at
+// any moment and run again.
 func Commit(ctx context.Context, p *config.Pipeline, m *Manifest, states string, o pipeline.Options) (*account.Result, error) {
 	ctx, o = o.Ready(ctx)
 	c := &commit{manifest: m, options: o, started: time.Now()}
@@ -99,8 +99,7 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 	return nil
 }
 
-// mergeMeasured makes one assessment of those of all shards, of which each is read as it is
-// merged.
+// mergeMeasured merges the assessments of all shards. It reads each only when it is merged.
 func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 	if !c.plan.Measures() {
 		return nil
@@ -134,8 +133,8 @@ func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 	return exchange.JoinMerged(c.plan, c.measured, c.key)
 }
 
-// agreeOnPairs holds the shards against one another: what a swap moves, it moves between two of
-// them, so that all must have taken what was decided at once.
+// agreeOnPairs returns an error unless all shards have used the same decisions of Pair: a swap
+// moves values between two shards.
 func agreeOnPairs(m *Manifest, all []*State) error {
 	for i, s := range all {
 		if s.Pairing != all[0].Pairing || (s.Pairing != "") != m.Pairs {
@@ -170,7 +169,7 @@ func (c *commit) release(ctx context.Context, all []*State) (*account.Result, er
 	return c.publish(ctx, rep, all)
 }
 
-// open opens what a release consists of beside its records, under temporary names.
+// open opens the files of a release other than its records, under temporary names.
 func (c *commit) open(all []*State) (err error) {
 	if path := c.config.Quarantine.JSONL; path != "" {
 		if c.quarantine, err = publish.Create(path, publish.Confidential); err != nil {
@@ -186,7 +185,8 @@ func (c *commit) open(all []*State) (err error) {
 	return nil
 }
 
-// writeEntries writes what the shards have lost, in their order, a line of JSON each.
+// writeEntries writes the quarantine entries of the shards, in their order, a line of JSON
+// each.
 func writeEntries(to io.Writer, all []*State) error {
 	out := bufio.NewWriter(to)
 	lines := json.NewEncoder(out)
@@ -200,10 +200,9 @@ func writeEntries(to io.Writer, all []*State) error {
 	return out.Flush()
 }
 
-// assemble links the parts into a folder without a name and holds them against what the
-// shards said of them: files that nothing has touched since by their stamps, others by their
-// digests. Parts of a plan that was committed already, but for its reports,
-// are taken from the release.
+// assemble links the parts into a folder that has no name yet, and compares them with what the
+// shards recorded: unchanged files by their stamps, others by their digests. The parts of a
+// plan that was committed already, except for its reports, are taken from the release.
 func (c *commit) assemble(ctx context.Context, all []*State) (*connectors.Content, error) {
 	release := c.config.Sink.Config.Paths()[0]
 	extension := abilities.PlacedOf(c.config.Sink.Config).Extension()
@@ -286,9 +285,9 @@ func (c *commit) judged(ctx context.Context) (*report.Report, error) {
 	return rep, nil
 }
 
-// publish gives the release its name, the report last. The parts go when everything has
-// its name: until then a commit that was killed can be run again. A refused release goes
-// with its parts.
+// publish gives the release its name, and writes the report last. The parts are removed when
+// everything has its name: until then a killed commit can be run again. A refused release is
+// removed with its parts.
 func (c *commit) publish(ctx context.Context, rep *report.Report, all []*State) (*account.Result, error) {
 	res := &account.Result{Report: rep}
 	release := c.config.Sink.Config.Paths()[0]
@@ -320,8 +319,8 @@ func (c *commit) publish(ctx context.Context, rep *report.Report, all []*State) 
 	return res, nil
 }
 
-// tidy removes what the shards have left, once everything has its name. Uploads that were
-// not completed nobody sees; they cost storage.
+// tidy removes the files of the shards, once everything has its name. Uploads that were not
+// completed are invisible, but they cost storage.
 func (c *commit) tidy(release string, passed bool, all []*State) {
 	if !objects.Is(release) {
 		if err := os.RemoveAll(c.manifest.hidden(release)); err != nil {

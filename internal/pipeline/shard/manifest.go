@@ -28,8 +28,8 @@ import (
 // ManifestSchema names the form of a manifest; a change raises the number.
 const ManifestSchema = "sdlfilter.shards/4"
 
-// Manifest is the plan of a release in shards. It holds statistics of the data (the
-// SDs that percentages refer to), so it is as confidential as a profile.
+// Manifest is the plan of a release in shards. It holds statistics of the data (the standard
+// deviations that percentages refer to), and is as confidential as a profile.
 type Manifest struct {
 	Schema       string   `json:"schema"`
 	Version      string   `json:"version"` // of the program: all shards are of one
@@ -44,12 +44,11 @@ type Manifest struct {
 	// Correlations are those that noise follows, of pairs of columns.
 	Correlations []Correlation `json:"correlations,omitempty"`
 
-	// Survey is what looking at all values has shown of the types, where the source
-	// declares none.
+	// Survey is the types that were found by reading all values, if the source declares none.
 	Survey json.RawMessage `json:"survey,omitempty"`
 	Shards []Shard         `json:"shards"`
-	// Pairs says that a mask is a swap of scope dataset, or one of measured numbers: before the
-	// shards run, all are surveyed and paired.
+	// Pairs: some mask is a swap of scope dataset or of measured numbers. All shards are then
+	// surveyed and paired before they run.
 	Pairs bool `json:"pairs,omitempty"`
 
 	id string
@@ -77,7 +76,7 @@ type Correlation struct {
 	Value float64   `json:"value"`
 }
 
-// Shard is what one task does: parts of the source, each of which becomes a file.
+// Shard is the work of one task: parts of the source, each of which becomes a file.
 type Shard struct {
 	Parts   []connectors.Part `json:"parts"`
 	Records int64             `json:"records"`
@@ -131,8 +130,8 @@ func (m *Manifest) is(text []byte) bool {
 	return err == nil && there.id == m.id
 }
 
-// Write writes the manifest, readable by its owner alone; as an object, by those whom the
-// bucket lets.
+// Write writes the manifest. Only its owner can read the file; who can read an object depends
+// on the bucket.
 func (m *Manifest) Write(path string) error {
 	text, err := m.Marshal()
 	if err != nil {
@@ -147,7 +146,7 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// unpathed takes the path out of an error of the system, which names it already.
+// unpathed removes the path from an error of the system, as the message names it already.
 func unpathed(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {
@@ -165,7 +164,7 @@ func settled(pl *pipeline.Plan) []Column {
 	return columns
 }
 
-// correlated are the correlations that a plan found, in the order of the columns' names.
+// correlated are the correlations that Plan found, in the order of the columns' names.
 func correlated(pl *pipeline.Plan) []Correlation {
 	var list []Correlation
 	for of, value := range pl.Correlations() {
@@ -203,7 +202,7 @@ var errOther = errors.New("the columns of the source are not those that were pla
 // ends is how much of a file's beginning and end is looked at.
 const ends = 64 << 10
 
-// fingerprints tell the files of a source from others. Of those that are not looked at they
+// fingerprints tell the files of a source from others. For files that are not looked at they
 // are the names alone.
 func fingerprints(ctx context.Context, src connectors.Source, look func(stream int) bool) ([]File, error) {
 	divisible := abilities.DivisibleOf(src)
@@ -233,7 +232,7 @@ func fingerprints(ctx context.Context, src connectors.Source, look func(stream i
 	return files, nil
 }
 
-// unreadable keeps the path out of an error of the system: folders may be named by values.
+// unreadable removes the path from an error of the system: the names of folders may be values.
 func unreadable(name string, err error) error {
 	for _, known := range []error{objects.ErrAbsent, objects.ErrDenied, objects.ErrCondition, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, known) {
@@ -267,8 +266,8 @@ func (m *Manifest) reads(shard int) func(stream int) bool {
 	}
 }
 
-// of is what a shard looks at: the files that it reads, since the others are looked at by the shards
-// that read them, and all by the commit. Of objects that is all, whose ETags a list tells.
+// of returns which files a shard looks at: those that it reads. Other shards look at the
+// others, and the commit at all. Of objects it looks at all, since a listing has their ETags.
 func (m *Manifest) of(shard int) func(stream int) bool {
 	reads := m.reads(shard)
 	return func(stream int) bool {
@@ -276,8 +275,8 @@ func (m *Manifest) of(shard int) func(stream int) bool {
 	}
 }
 
-// same holds the source against the plan: the names of its files, and what is in those that
-// are looked at. What is open of objects says what they were when they were opened: they
+// same compares the source with the plan: the names of its files, and the fingerprints of
+// those that are looked at. Open objects hold what they were when they were opened, so they
 // are asked for again.
 func (m *Manifest) same(ctx context.Context, src connectors.Source, look func(stream int) bool) error {
 	files, err := fingerprints(ctx, src, look)
@@ -300,15 +299,15 @@ func (m *Manifest) same(ctx context.Context, src connectors.Source, look func(st
 	return nil
 }
 
-// hidden is the folder of a plan's parts, beside the release.
-// Parts that are objects lie nowhere: they are uploads that nobody sees.
+// hidden is the folder of a plan's parts, beside the release. Parts that are objects have no
+// folder: they are invisible uploads.
 func (m *Manifest) hidden(release string) string {
 	dir, base := filepath.Split(filepath.Clean(release))
 	return filepath.Join(dir, "."+base+".shards-"+m.id[:16])
 }
 
-// partName is the name of a part's file in the release. Those of one stream come
-// in order, and so do the streams.
+// partName is the name of a part's file in the release. Sorted names are in the order of the
+// streams and of the parts of a stream.
 func (m *Manifest) partName(shard, part int, extension string) string {
 	n := part
 	for _, s := range m.Shards[:shard] {

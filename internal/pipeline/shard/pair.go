@@ -48,7 +48,7 @@ func split(text []byte) (s sections, err error) {
 	return s, nil
 }
 
-// exchanges reports whether swaps exchange numbers, of which it is measured what is expected.
+// exchanges reports whether swaps exchange numbers whose change is measured.
 func (j *job) exchanges() bool { return j.plan.Displacer != nil && j.plan.Measures() }
 
 // paired reports whether shards need a survey and a pairing before they run.
@@ -71,9 +71,9 @@ type pairing struct {
 	counted  *assess.Accumulator
 }
 
-// Pair puts the surveys of all shards together, has the swaps of scope dataset decide, and
-// writes for each shard what its records receive, and what is expected of those whose numbers
-// may be exchanged, into the folder to.
+// Pair merges the surveys of all shards and has the swaps of scope dataset decide. For each
+// shard it writes into the folder to what its records receive, and the expected change of
+// those whose numbers may be exchanged.
 func Pair(ctx context.Context, p *config.Pipeline, m *Manifest, surveys, to string, o pipeline.Options) error {
 	if err := m.paired(0); err != nil {
 		return err
@@ -83,7 +83,8 @@ func Pair(ctx context.Context, p *config.Pipeline, m *Manifest, surveys, to stri
 	if err != nil {
 		return err
 	}
-	// Nothing of the source is read: each shard looks at its own files, and the commit at all.
+	// This reads nothing of the source: each shard checks its own files, and the commit all of
+	// them.
 	j, chain, err := resume(ctx, p, m, none, none, o)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func Pair(ctx context.Context, p *config.Pipeline, m *Manifest, surveys, to stri
 	return w.write(ctx, to)
 }
 
-// merge takes in all surveys, in the order of the shards, and has the masks decide.
+// merge merges all surveys, in the order of the shards, and has the masks decide.
 func (w *pairing) merge(ctx context.Context, progress *pipeline.Progress) (err error) {
 	if w.exchanges() {
 		if w.counted, err = w.accumulator(w.chain); err != nil {
@@ -202,8 +203,8 @@ func (w *pairing) write(ctx context.Context, to string) error {
 	return nil
 }
 
-// decided is what follows for the records of one shard. The values of this shard are then
-// before what is sought in the next one.
+// decided returns the decisions for the records of one shard. It adds this shard's values to
+// the counts of values before the next one.
 func (w *pairing) decided(ctx context.Context, shard int, sought []pipeline.Sought) (s sections, err error) {
 	if w.chain.NeedsSurvey() {
 		var of []transform.Stretch
@@ -263,7 +264,8 @@ func (w *worker) receive(pairs *Surveyed) error {
 	return nil
 }
 
-// exchange is what is expected of the records whose numbers swaps exchange; nil of none.
+// exchange returns the expected change of the records whose numbers swaps exchange; nil if
+// there are none.
 func (j *job) exchange(chain *transform.Chain) (*pipeline.Exchange, error) {
 	return pipeline.NewExchange(chain, j.plan.Displacer, j.plan.Assessed, int(j.config.Assess.Sample))
 }

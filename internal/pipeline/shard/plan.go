@@ -14,13 +14,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// pieces is into how many parts for each shard a source is cut about, where it can be, so
-// that shards are of about one size.
+// pieces is the number of parts per shard into which a source is cut, if it can be, so that
+// shards have about one size.
 const pieces = 16
 
-// Plan decides what n shards do, at most: fewer where the source cannot be cut so
-// often. It reads what a run reads before it masks: what the masks must know of the
-// columns is found once, here. Nothing is written.
+// Plan decides the parts of at most n shards: of fewer if the source cannot be cut so often.
+// It reads what a run reads before it masks: what the masks must know of the columns is found
+// once, here. It writes nothing.
 func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n int, o pipeline.Options) (*Manifest, error) {
 	if n < 1 {
 		return nil, pipeline.DataErrorf("--shards must be at least 1, got %d", n)
@@ -65,9 +65,9 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 	return m, nil
 }
 
-// deal gives every shard consecutive parts: as many shards as there can be, none empty, the
-// largest as small as can be. Which a shard gets of one stream are one part: it writes a file
-// for each.
+// deal gives every shard consecutive parts: as many shards as possible, none empty, the
+// largest as small as possible. The consecutive parts of one stream become one: a shard writes
+// one file for each stream.
 func deal(parts []connectors.Part, n int) []Shard {
 	n = min(n, len(parts))
 	most := largest(parts, n)
@@ -90,7 +90,8 @@ func deal(parts []connectors.Part, n int) []Shard {
 	return shards
 }
 
-// largest is how many records the largest of n shards of consecutive parts holds at least.
+// largest returns the least possible size in records of the largest of n shards of consecutive
+// parts.
 func largest(parts []connectors.Part, n int) int64 {
 	records := int64(0)
 	for _, p := range parts {
@@ -141,8 +142,8 @@ func open(ctx context.Context, p *config.Pipeline, o pipeline.Options) (_ *job, 
 	return j, nil
 }
 
-// resume is open of a job that was planned: it must be the same, as far as is looked. Of the
-// source the streams that are read are opened, and the first.
+// resume is open for a job that was planned: the files that are looked at must be the same. It
+// opens the streams of the source that are read, and the first.
 func resume(ctx context.Context, p *config.Pipeline, m *Manifest, read, look func(stream int) bool, o pipeline.Options) (*job, *transform.Chain, error) {
 	switch {
 	case m.Version != o.Version:

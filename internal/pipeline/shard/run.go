@@ -17,9 +17,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Run masks one shard and returns its state, which the caller writes: the shard is done
-// when its state is there. Its files lie under hidden names beside the release. pairs is what
-// ReadPairs returns.
+// Run masks one shard and returns its state, which the caller writes. The shard is complete
+// when its state is written. Its files have hidden names beside the release. pairs is the
+// result of ReadPairs.
 func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, pairs *Surveyed, o pipeline.Options) (*State, error) {
 	if shard < 0 || shard >= len(m.Shards) {
 		return nil, pipeline.DataErrorf("--shard must be 0 to %d, got %d", len(m.Shards)-1, shard)

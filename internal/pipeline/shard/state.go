@@ -17,7 +17,7 @@ import (
 // stateMagic begins a state; a change of its form changes it.
 const stateMagic = "sdlfilter.shard-state/5\n"
 
-// State is what a shard leaves beside its files: what became of its records, and their
+// State is the result of a shard beside its files: what became of its records, and their
 // assessment. It is as confidential as the data.
 type State struct {
 	Plan         string                  `json:"plan"` // the manifest's ID
@@ -44,15 +44,15 @@ type StateFile struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	// Stamp tells whether the file is still what the shard has digested; nil where that cannot
-	// be told without reading it, and of an object.
+	// Stamp tells whether the file is still the one that the shard digested; nil for an object, or
+	// if that cannot be told without reading it.
 	Stamp *publish.Stamp `json:"stamp,omitempty"`
 	// Upload is what the commit needs to give an object its name; nil of a file.
 	Upload json.RawMessage `json:"upload,omitempty"`
 }
 
-// Write writes the state, readable by its owner alone: the magic word, a line of JSON,
-// the assessment, what is expected of exchanged numbers, and the digest of all that.
+// Write writes the state so that only its owner can read it: the magic word, a line of JSON,
+// the assessment, the expected change of exchanged numbers, and the digest of all that.
 func (s *State) Write(path string) error {
 	s.Exchange = len(s.exchange)
 	head, err := json.Marshal(s)
@@ -64,7 +64,7 @@ func (s *State) Write(path string) error {
 	return publish.Replace(path, append(text, sum[:]...))
 }
 
-// unread is the error of a state that cannot be read. That of an object names it.
+// unread is the error of a state that cannot be read. The error of an object already names it.
 func unread(path string, err error) error {
 	if objects.Is(path) {
 		return err
@@ -106,8 +106,8 @@ func parseState(path string, text []byte) (*State, error) {
 	return s, nil
 }
 
-// measured returns the state's assessment and what is expected of exchanged numbers, which a commit of many shards reads when it
-// merges them: all at once would be gigabytes.
+// measured returns the state's assessment and the expected change of exchanged numbers. A
+// commit reads them when it merges them: all of them at once would take gigabytes.
 func (s *State) measured(ctx context.Context) (assessment, exchange []byte, err error) {
 	if s.assessment != nil || s.path == "" {
 		return s.assessment, s.exchange, nil
@@ -130,8 +130,8 @@ type StateError struct {
 
 func (e *StateError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.Problem) }
 
-// states reads the states of a folder: every shard of the plan once, and nothing else but
-// the manifest and hidden files.
+// states reads the states of a folder. It must hold one for every shard of the plan, and
+// nothing else but the manifest and hidden files.
 func (m *Manifest) states(ctx context.Context, dir string) ([]*State, error) {
 	all := make([]*State, len(m.Shards))
 	from := make([]string, len(m.Shards))
@@ -162,7 +162,8 @@ func (m *Manifest) states(ctx context.Context, dir string) ([]*State, error) {
 	return all, complete(dir, "state", from)
 }
 
-// each hands over the files of a folder of states or surveys, but the manifest and hidden files.
+// each calls a function with the files of a folder of states or surveys, without the manifest
+// and hidden files.
 func (m *Manifest) each(ctx context.Context, dir string, file func(path string, text []byte) error) error {
 	paths, err := publish.List(ctx, dir)
 	switch {
@@ -186,7 +187,8 @@ func (m *Manifest) each(ctx context.Context, dir string, file func(path string, 
 	return nil
 }
 
-// complete says which shards have no file; from are the paths of those that have one.
+// complete returns an error that names the shards without a file; from are the paths of the
+// files that exist.
 func complete(dir, what string, from []string) error {
 	var missing []string
 	for i, path := range from {

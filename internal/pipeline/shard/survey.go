@@ -23,8 +23,8 @@ const (
 	pairsMagic  = "sdlfilter.shard-pairs/2\n"
 )
 
-// Surveyed is what swaps of scope dataset have found of the records of one shard, or what
-// was decided of them. It holds values of records: it is as confidential as the data.
+// Surveyed is the survey of one shard's records by the swaps of scope dataset, or the
+// decisions for them. It holds values of records and is as confidential as the data.
 type Surveyed struct {
 	Plan    string `json:"plan"` // the manifest's ID
 	Shard   int    `json:"shard"`
@@ -35,8 +35,8 @@ type Surveyed struct {
 	path    string // that it was read from
 }
 
-// Write writes it, readable by its owner alone: the magic word, a line of JSON, what was
-// found, and the digest of all that.
+// Write writes it so that only its owner can read it: the magic word, a line of JSON, the
+// content, and the digest of all that.
 func (s *Surveyed) Write(path string) error {
 	head, err := json.Marshal(s)
 	if err != nil {
@@ -47,7 +47,8 @@ func (s *Surveyed) Write(path string) error {
 	return publish.Replace(path, append(text, sum[:]...))
 }
 
-// parseSurveyed reads what Write wrote. what names it, of which command to run again.
+// parseSurveyed reads what Write wrote. what is its kind and the command to run again, for the
+// error.
 func parseSurveyed(path, magic, what string, text []byte) (*Surveyed, error) {
 	body := len(text) - sha256.Size
 	if !bytes.HasPrefix(text, []byte(magic)) {
@@ -68,8 +69,8 @@ func parseSurveyed(path, magic, what string, text []byte) (*Surveyed, error) {
 	return s, nil
 }
 
-// Survey lets the swaps of scope dataset see one shard, and counts the numbers of columns whose
-// values swaps exchange. The caller writes what it returns.
+// Survey has the swaps of scope dataset survey one shard, and counts the numbers of columns
+// whose values swaps exchange. The caller writes the result.
 func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o pipeline.Options) (*Surveyed, error) {
 	if err := m.paired(shard); err != nil {
 		return nil, err
@@ -134,8 +135,8 @@ func pairsPath(dir string, shard int) string {
 	return strings.TrimSuffix(dir, "/") + fmt.Sprintf("/%d.pairs", shard)
 }
 
-// ReadPairs reads what Pair has written for one shard; nil where the plan has no pairs,
-// which none must be given for.
+// ReadPairs reads what Pair has written for one shard; nil if the plan has no pairs, and then
+// no path may be given.
 func (m *Manifest) ReadPairs(ctx context.Context, dir string, shard int) (*Surveyed, error) {
 	switch {
 	case m.Pairs && dir == "":
@@ -168,8 +169,8 @@ func (m *Manifest) readSurveyed(ctx context.Context, path, magic, what string, s
 	return s, nil
 }
 
-// surveys finds the surveys of a folder: every shard of the plan once, and nothing else but
-// the manifest and hidden files. They are in the order of the shards.
+// surveys reads the surveys of a folder, in the order of the shards. It must hold one for
+// every shard of the plan, and nothing else but the manifest and hidden files.
 func (m *Manifest) surveys(ctx context.Context, dir string) ([]string, error) {
 	from := make([]string, len(m.Shards))
 	err := m.each(ctx, dir, func(path string, text []byte) error {
