@@ -84,9 +84,9 @@ func (ps *Problems) NotEmpty(path string, n int, what string) {
 }
 
 // Suggest returns ` (did you mean "word"?)` for the candidate nearest to v, or
-// "" where none is near enough to be a likely misspelling.
+// "" if every candidate differs from v in more than a third of its letters.
 func Suggest(v string, candidates []string) string {
-	best, dist := "", 1+len([]rune(v))/3
+	best, dist := "", (1+len([]rune(v)))/3
 	for _, c := range candidates {
 		if d := distance(strings.ToLower(v), strings.ToLower(c)); d <= dist && (best == "" || d < dist) {
 			best, dist = c, d

@@ -72,7 +72,7 @@ func TestAttackAtATerminal(t *testing.T) {
 	text := flat(terminal(alone(example.Attack()), false, 140))
 	for _, want := range []string{
 		"Measured attack Of 1,000 respondents sought, 41 are found (4.1 %) by assigning",
-		"share linked 2.4 % of those sought", "smallest k 1 record", "greatest individual risk 0.0871 no rule; the file is taken as the whole population: give `weight`",
+		"share linked 2.4 % of those sought", "smallest k 1 record", "greatest individual risk 0.0871 no rule; without sampling weights (uniqueness.weight) the file is taken as the whole population",
 		"found by the nearest record 23.5 of 1,000 respondents sought, by distance in SDs", "found one to one 41",
 		"links made 67", "right by his reckoning", "own record is the first 38.5 targets", "among the first ten 160 targets", "Easiest to find: records",
 		"records alone 1,903", "fewer than 2 share the keys", "l of union",

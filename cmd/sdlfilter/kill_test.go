@@ -186,6 +186,7 @@ func TestSignalPublishesNothing(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 130 {
 		t.Errorf("ended with %v, want exit status 130\n%s", err, stderr.String())
 	}
+	says(t, stderr.String(), "ended by SIGINT: nothing was published")
 	if entries, err := os.ReadDir(filepath.Join(dir, "out")); err == nil && len(entries) > 0 {
 		t.Errorf("left behind: %s and %s more", entries[0].Name(), strconv.Itoa(len(entries)-1))
 	}

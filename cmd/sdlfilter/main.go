@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
@@ -65,7 +67,7 @@ func execute(args []string) int {
 // signalError is the cause of a context that a signal has ended.
 type signalError struct{ signal syscall.Signal }
 
-func (e *signalError) Error() string { return "ended by " + e.signal.String() }
+func (e *signalError) Error() string { return "ended by " + unix.SignalName(e.signal) }
 
 // untilSignal gives a context that ends with SIGINT or SIGTERM. A second signal
 // ends the process at once, with its status to the very end.

@@ -34,10 +34,10 @@ func newRoot() (*cobra.Command, *state) {
 	root := &cobra.Command{
 		Use:   "sdlfilter",
 		Short: "Mask microdata on their way out, measure risk and utility, withhold what is too risky",
-		Long: `sdlfilter is a statistical disclosure limitation filter. It applies noise,
-multiplicative bias, swapping and truncation to microdata, measures beside it
-the disclosure risk R and the data utility U of what is leaving, and withholds a
-release that is too risky.
+		Long: `sdlfilter is a statistical disclosure limitation filter. It masks
+microdata with noise, multiplicative bias, swapping, truncation and other masks.
+While it masks, it measures the disclosure risk R and the data utility U of the
+values that are released, and it withholds a release that is too risky.
 
 Exit status: 0 done; 1 failed, nothing published; 2 the command line or the
 configuration is wrong; 3 done, but some records are in quarantine; 4 the gate

@@ -3,6 +3,7 @@ package form
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -102,6 +103,19 @@ func (r *Reading) decodeDict(f *Form, n *yaml.Node, path string, v reflect.Value
 	})
 }
 
+// beforeComma returns the whole number whose decimals a key is, where somebody wrote a decimal
+// comma between braces: {sd: 90,5} is sd: 90 and a field named 5. It is "" for any other key.
+func beforeComma(n, key *yaml.Node) string {
+	digits := strings.TrimSuffix(key.Value, "%")
+	if n.Style&yaml.FlowStyle == 0 || digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return ""
+	}
+	if at := slices.Index(n.Content, key); at > 1 && isNull(n.Content[at+1]) && n.Content[at-1].Tag == "!!int" {
+		return n.Content[at-1].Value
+	}
+	return ""
+}
+
 func (r *Reading) decodeRecord(f *Form, n *yaml.Node, path string, v reflect.Value) {
 	if n.Kind != yaml.MappingNode {
 		switch {
@@ -123,6 +137,9 @@ func (r *Reading) decodeRecord(f *Form, n *yaml.Node, path string, v reflect.Val
 		if m == nil {
 			r.strange[path] = append(r.strange[path], key.Value)
 			text := "is not a field here" + Instead(key.Value, f.Names())
+			if whole := beforeComma(n, key); whole != "" {
+				text = fmt.Sprintf("is not a field here: a comma ends a value; write the number with a decimal point, %s.%s", whole, key.Value)
+			}
 			if what, known := f.later[key.Value]; known {
 				text = "is not in this version: " + what
 			}

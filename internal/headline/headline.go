@@ -150,7 +150,7 @@ func Named(rules []assess.RuleVerdict, measures ...string) (list []assess.RuleVe
 }
 
 // WholePopulation is the assumption of a risk that no weights were given for.
-const WholePopulation = "the file is taken as the whole population: give `weight`"
+const WholePopulation = "without sampling weights (uniqueness.weight) the file is taken as the whole population"
 
 // Subject is what is known of the respondents beside their measures.
 type Subject struct {

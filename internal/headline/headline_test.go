@@ -103,7 +103,7 @@ func TestPopulationIsAnAssumption(t *testing.T) {
 	id := assess.Unmeasured()
 	id.MaxIndividualRisk, id.Linked = 0.5, 0.5
 	figures, assumptions := Respondents(Subject{Identity: id}, nil)
-	if f := named(figures, "max_individual_risk"); !strings.Contains(f.Note, "give `weight`") || len(assumptions) != 1 {
+	if f := named(figures, "max_individual_risk"); !strings.Contains(f.Note, "uniqueness.weight") || len(assumptions) != 1 {
 		t.Errorf("%+v, assumptions %q", f, assumptions)
 	}
 	if f := named(figures, "max_linked"); strings.Contains(f.Note, "population") {
