@@ -84,7 +84,7 @@ func (ps *Problems) NotEmpty(path string, n int, what string) {
 }
 
 // Suggest returns ` (did you mean "word"?)` for the candidate nearest to v, or
-// "" if every candidate differs from v in more than a third of its letters.
+// "" if every candidate differs from v in more than a third of its letters (rounded).
 func Suggest(v string, candidates []string) string {
 	best, dist := "", (1+len([]rune(v)))/3
 	for _, c := range candidates {

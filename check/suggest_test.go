@@ -2,8 +2,7 @@ package check
 
 import "testing"
 
-// A suggestion differs from the word in at most a third of its letters, swapped neighbours
-// A suggestion differs from the word in a third of its letters at most. Two letters that have
+// A suggestion differs from the word in a third of its letters at most (rounded). Two letters that have
 // changed places count as one.
 func TestSuggestions(t *testing.T) {
 	for _, test := range []struct{ word, candidate, want string }{

@@ -32,6 +32,7 @@ type mapView struct {
 	Unjudged   []string
 	Binding    []string
 	HeldBack   string
+	Unlimited  string // a caution about rules that limit no risk
 	Rules      []mapRule
 	Tiles      []labelled
 	Wide, Slim template.HTML
@@ -170,11 +171,8 @@ func (v *mapView) verdict(m *rumap.Map, at int) {
 	}
 	p := &m.Points[at]
 	v.Tone, v.Word = "good", "Recommended"
-	setting := m.Setting(p)
-	if setting == "" {
-		setting = "the masks as they are configured"
-	}
-	v.Line = fmt.Sprintf("%s (%s): %s of the utility of the unmasked data is left, and every rule of the gate holds.", setting, p.Strategy, percent(float64(p.Efficiency)))
+	v.Line = fmt.Sprintf("%s: %s of the utility of the unmasked data is left, and every rule of the gate holds.", m.Choice(p, "the masks as they are configured"), percent(float64(p.Efficiency)))
+	v.Unlimited = m.RiskUnlimited()
 	for _, b := range m.Binding() {
 		v.Binding = append(v.Binding, figure.Raised(b))
 	}

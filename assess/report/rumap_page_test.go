@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/example"
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/pagecheck"
@@ -148,5 +149,19 @@ func TestMapPageShowsWhatCouldNotBeJudged(t *testing.T) {
 	b.Reset()
 	if err := report.WriteMapHTML(&b, m); err != nil || strings.Contains(b.String(), `point amber`) || strings.Contains(b.String(), "could not be judged</text>") {
 		t.Errorf("a map without such a rule is amber: %v", err)
+	}
+}
+
+// Where no rule limits the risk the page says so under its verdict; elsewhere it says nothing.
+func TestMapPageSaysThatNoRuleLimitsTheRisk(t *testing.T) {
+	const words = "No rule limits how near a snooper comes"
+	m := mapexample.Noise()
+	if page, _ := mapPage(t, m); strings.Contains(string(page), words) {
+		t.Errorf("%s, and the rules limit it", words)
+	}
+	least := assess.Float(0.1)
+	m.Rules, m.Recommended.Binding = []rumap.Rule{{MinEfficiency: &least}}, nil
+	if page, _ := mapPage(t, m); !strings.Contains(string(page), words) {
+		t.Errorf("the page does not say: %s", words)
 	}
 }

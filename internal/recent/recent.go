@@ -1,12 +1,12 @@
-// Package recent says where to look for what was found last of texts that are few: codes and
-// categories. A look into a small array and a comparison take less time than a map.
+// Package recent gives each text its place in a small cache, for columns with few different texts:
+// codes and categories. A look into the cache and a comparison take less time than a map.
 package recent
 
-// Slots is how many places there are.
+// Slots is the number of places of such a cache.
 const Slots = 256
 
 // Slot returns the place of a text, below Slots. Codes mostly differ in length or at their ends;
-// texts that do not can have the same place.
+// texts that differ only in the middle have the same place.
 func Slot[T string | []byte](text T) uint8 {
 	n := len(text)
 	slot := uint8(n)

@@ -439,7 +439,7 @@ func TestSummarySaysWhatItFound(t *testing.T) {
 	}
 	m := mapexample.Noise()
 	text := say(m)
-	for _, want := range []string{"recommended: noise.sd 40 % of SD (configured)", "efficiency 86.2 %", "binds: R of max at most 4e-05 (max, index)", "200 further replicates"} {
+	for _, want := range []string{"recommended: noise.sd 40 % of SD\n", "efficiency 86.2 %", "binds: R of max at most 4e-05 (max, index)", "200 further replicates"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

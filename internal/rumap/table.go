@@ -68,10 +68,7 @@ func (t *table) verdict() {
 	if t.Color {
 		sign = "✓ Recommended:"
 	}
-	what := figure.Printable(p.Strategy)
-	if s := m.Setting(p); s != "" {
-		what = figure.Printable(strings.ReplaceAll(s, "\u00a0", " ")) + " (" + what + ")"
-	}
+	what := figure.Printable(strings.ReplaceAll(m.Choice(p, "the masks as they are configured"), "\u00a0", " "))
 	lines := figure.Wrap(t.Words(sign+" "+what), t.Width)
 	for i, l := range lines {
 		if i > 0 {
@@ -98,6 +95,9 @@ func (t *table) verdict() {
 	}
 	if m.Recommended.AsRun {
 		t.Wrapped("  ", "", "All records were masked and judged as a run would: every rule of the gate holds.")
+	}
+	if words := m.RiskUnlimited(); words != "" {
+		t.Wrapped("  ", "33", "! "+figure.Printable(words))
 	}
 	t.unjudged()
 	t.Line("")
