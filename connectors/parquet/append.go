@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// append adds the nested values of a further page. Indexes stay indexes as long
-// as all pages have them.
+// append adds the nested values of a further page. They stay indexes as long as all pages have
+// indexes.
 func (v *values) append(l *leaf, o *values) error {
 	v.rep = append(v.rep, o.rep...)
 	v.def = append(v.def, o.def...)

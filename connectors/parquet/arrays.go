@@ -149,7 +149,7 @@ func (c *column) reserveFor(segs []segment) {
 	c.data, c.padded = make([]byte, 0, total+8), true
 }
 
-// size is how many bytes the values from ≤ i < from+n of variable length have together.
+// size is the number of bytes of the values from ≤ i < from+n of variable length.
 func (v *values) size(from, n int) int {
 	total := 0
 	switch {
@@ -170,8 +170,8 @@ func (v *values) size(from, n int) int {
 	return total
 }
 
-// reserve makes room for the values of variable length that each gives to add,
-// until they are too long for n records.
+// reserve makes room for the values of variable length that each passes to add. It stops when
+// they are too long for n records.
 func (c *column) reserve(n int, each func(add func(v *values, i int) bool)) {
 	if c.l.width > 0 {
 		return

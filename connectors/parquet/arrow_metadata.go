@@ -84,9 +84,8 @@ func bare(f arrow.Field) arrow.Field {
 	return f
 }
 
-// describes reports whether an Arrow type can be what a writer made the column
-// of: the same structure, the same names in it, and leaves that are stored as
-// that type is.
+// describes reports whether a writer can have made the column from an Arrow type: it has the
+// same structure with the same names, and leaves that are stored as that type is.
 func describes(t arrow.DataType, n *node) bool {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:

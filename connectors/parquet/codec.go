@@ -16,8 +16,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// maxPage is the most bytes that a page may have uncompressed. The format's own
-// limit is 2 GB; writers stay far below, and what claims more is corrupt.
+// maxPage is the greatest size of a page in bytes, uncompressed. The format's own limit is 2
+// GB; writers stay far below, and a page that claims more is corrupt.
 const maxPage = 1 << 30
 
 var zstdDecoders = sync.Pool{New: func() any {
@@ -35,9 +35,8 @@ var gzipReaders, gzipWriters, brotliReaders, brotliWriters, lz4Compressors sync.
 
 var errSize = errors.New("the page does not have the length that its header says")
 
-// decompress appends nothing: it fills dst, whose length is that of the page
-// uncompressed. exact reports whether src holds nothing but what it fills dst
-// with.
+// decompress fills dst, whose length is that of the page uncompressed. exact reports whether
+// src holds nothing but the content of dst.
 func decompress(codec format.CompressionCodec, dst, src []byte) (exact bool, err error) {
 	exact = exactPacking(codec, src)
 	if codec == format.Gzip {

@@ -52,8 +52,8 @@ type SinkConfig struct {
 
 	Roll *Roll `yaml:"roll" doc:"for a stream without end: when the files that are open become complete; whichever comes first"`
 
-	// create stands in for the file system: in tests of a full disk, and for files
-	// whose names somebody else settles (Content).
+	// create replaces the file system: in tests of a full disk, and for files that get their names
+	// elsewhere (Content).
 	create func(path string) (file, error)
 }
 

@@ -9,9 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Content makes what is in the files of a stream, of which others settle names
-// and moments: any number of files at once, from blocks of any source but
-// Parquet.
+// Content makes the contents of a stream's files, whose names and times others decide: any
+// number of files at once, from blocks of any source but Parquet.
 type Content struct {
 	design sink
 }

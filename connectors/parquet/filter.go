@@ -125,8 +125,8 @@ func (f *rowFilter) take(l *leaf, v *values) error {
 	return nil
 }
 
-// next goes on to the next record, which is dropped or not. What is full is written
-// before it.
+// next goes on to the next record, which is dropped or not. It writes what is full before
+// that.
 func (f *rowFilter) next() error {
 	if f.rows == defaultRecords || f.size >= fullPage {
 		if err := f.flush(); err != nil {

@@ -30,8 +30,8 @@ type piece struct {
 	from, n int64
 }
 
-// seed is that of all sums. It is the process's own, so that nobody can make
-// bytes that pass for others.
+// seed is the seed of all sums. It is random in each process, so that nobody can make bytes
+// that pass for others.
 var seed = maphash.MakeSeed()
 
 // inspector walks a chunk's pages. It is an error where they do not fit each
@@ -128,8 +128,8 @@ func (in *inspector) page() error {
 	return in.data(p, n)
 }
 
-// take has the page copied, under a header that says what is understood of its
-// own and nothing else.
+// take has the page copied, under a new header with the understood parts of its own and
+// nothing else.
 func (in *inspector) take(p *page) error {
 	h := p.header
 	out := pageHeader{Type: h.Type, UncompressedSize: h.UncompressedSize, CompressedSize: h.CompressedSize, CRC: h.CRC}
@@ -289,8 +289,8 @@ func (in *inspector) tree(rep, def []uint8) error {
 	return nil
 }
 
-// sameShapes is an error where leaves of a group do not agree which of its records
-// and elements are there: no reader could put them together.
+// sameShapes returns an error if the leaves of a group do not agree which of its records and
+// elements exist: no reader could put them together.
 func sameShapes(found []*inspection) error {
 	shapes := map[int]uint64{}
 	for _, in := range found {

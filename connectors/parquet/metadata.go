@@ -13,9 +13,8 @@ const (
 	pandasKey = "pandas"
 )
 
-// keyValues returns what survives of a file's key-value metadata. It fails
-// closed: a key that is not known to hold nothing but names and types is
-// dropped, unless the configuration asks for it.
+// keyValues returns the part of a file's key-value metadata that is released. It drops every
+// key that is not known to hold only names and types, unless the configuration asks for it.
 func (s *sink) keyValues(in []format.KeyValue) ([]format.KeyValue, error) {
 	released := make([]string, len(s.columns))
 	for i, c := range s.columns {

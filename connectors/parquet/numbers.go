@@ -69,8 +69,8 @@ func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment, m
 	}
 }
 
-// nearest is the float64 nearest to integer or decimal i, which convert found to
-// be none.
+// nearest is the float64 nearest to an integer or decimal i that convert could not represent
+// exactly.
 func nearest(v *values, l *leaf, i int) float64 {
 	u := new(big.Int)
 	switch {
@@ -115,8 +115,8 @@ func copyBits(dst microdata.Bitmap, at int, src microdata.Bitmap, from, n int) {
 	}
 }
 
-// convert makes numbers of values, which begin at `from`. Integers that no
-// float64 is exactly become NaN, and bad is true.
+// convert makes numbers of values, from index `from` on. An integer that no float64 represents
+// exactly becomes NaN, and bad is true.
 func convert(out []float64, v *values, l *leaf, from int) (bad bool) {
 	scale := int32(0)
 	if t, ok := l.typ.(arrow.DecimalType); ok {

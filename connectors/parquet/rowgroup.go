@@ -120,8 +120,8 @@ func (o *output) put(b []byte) error {
 	return err
 }
 
-// writeBack has what was written so far go to disk while the rest is made. Of the small files
-// of a folder that is left to their syncs, which come at once.
+// writeBack starts to write to disk what was written so far, while the rest is made. For the
+// small files of a folder it does nothing: their syncs come at once.
 func (o *output) writeBack() {
 	if o.settle != nil && o.at-o.settled < 16*pendingBytes {
 		return

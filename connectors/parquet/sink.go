@@ -123,8 +123,8 @@ func (s *sink) design(layout *microdata.Layout) error {
 	return nil
 }
 
-// rootName keeps the root's customary names and no other: it names no column,
-// and could say anything.
+// rootName keeps the usual names of the root and no other: it names no column, and could hold
+// anything.
 func rootName(name string) string {
 	switch name {
 	case "schema", "root", "spark_schema", "duckdb_schema", "arrow_schema", "hive_schema", "m":
@@ -133,8 +133,7 @@ func rootName(name string) string {
 	return "schema"
 }
 
-// elements returns a column's part of the schema: the source's own where the
-// type is unchanged.
+// elements returns a column's part of the schema: the source's own if the type is unchanged.
 func (s *sink) elements(col *outColumn) ([]schemaElement, error) {
 	if col.from != nil && arrow.TypeEqual(col.from.typ, col.Field.Type) && (col.carried || col.from.nullable || !col.Field.Nullable) {
 		elements := append([]schemaElement{}, col.from.elements...)

@@ -77,10 +77,9 @@ func (s *sink) carry(ctx context.Context, g *pendingGroup) ([]*inspection, error
 	return copies, nil
 }
 
-// splice copies a chunk's pages as they were found, and makes sure that these
-// are the bytes that were inspected. What lies elsewhere in the source (page
-// indexes, Bloom filters) is left behind, and the metadata are those of the
-// inspection.
+// splice copies the pages of a chunk, and makes sure that these are the bytes that were
+// inspected. Other parts of the source (page indexes, Bloom filters) are left behind, and the
+// metadata are those of the inspection.
 func (s *sink) splice(group int, in *inspection) (columnMetaData, error) {
 	m := in.meta
 	m.shift(s.out.at)

@@ -158,8 +158,8 @@ func less(l *leaf, a, b []byte) bool {
 	}
 }
 
-// within is an error where a value lies outside the column's type: an INT32 of
-// which only 8 or 16 bits count. Readers do not agree on what the rest means.
+// within returns an error if a value is outside the column's type: of an INT32 perhaps only 8
+// or 16 bits count. Readers do not agree on the meaning of the others.
 func (s *pageStats) within(l *leaf) error {
 	if s.min == nil || l.phys != format.Int32 {
 		return nil

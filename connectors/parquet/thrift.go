@@ -50,7 +50,7 @@ type rowGroup struct {
 	Ordinal             thrift.Null[int16]                 `thrift:"7,optional"`
 }
 
-// Where page indexes and Bloom filters lie is read so that nothing overlaps them,
+// The places of page indexes and Bloom filters are read to check that nothing overlaps them,
 // and never written.
 type columnChunk struct {
 	FilePath          string                                   `thrift:"1,optional"`
@@ -78,8 +78,8 @@ type columnMetaData struct {
 	// Where the chunk's Bloom filter lies: read, and never written.
 	BloomFilterOffset thrift.Null[int64] `thrift:"14,optional"`
 	BloomFilterLength thrift.Null[int32] `thrift:"15,optional"`
-	// The chunk's own key-value metadata, its statistics of sizes and of places on
-	// the Earth are not read.
+	// The chunk's own key-value metadata and its statistics of sizes and of geography are not
+	// read.
 }
 
 type statistics struct {

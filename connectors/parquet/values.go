@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// plainDictionary is what old writers, and DuckDB, call both PLAIN in dictionary
-// pages and RLE_DICTIONARY in data pages.
+// plainDictionary is the name that old writers, and DuckDB, use both for PLAIN in dictionary
+// pages and for RLE_DICTIONARY in data pages.
 const plainDictionary format.Encoding = 2
 
 // values are the decoded values of a page or chunk.

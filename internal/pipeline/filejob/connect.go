@@ -10,9 +10,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
 
-// Connect reads the key, opens the source and holds the configuration against
-// its columns, and opens every output under its temporary name, without reading
-// a record or leaving anything behind. The logger is that of ctx, if there is one.
+// Connect reads the key, opens the source and checks the configuration against its columns,
+// and opens every output under its temporary name. It reads no record and leaves nothing
+// behind. The logger is that of ctx, if there is one.
 func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 	key, err := p.Key.Resolve()
 	if err != nil {

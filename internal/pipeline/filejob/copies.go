@@ -21,8 +21,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// copies is a run that makes several releases of the same data, each with draws of its own:
-// one after another under temporary names, judged each, and published all or none.
+// copies is a run that makes several releases of the same data, each with its own draws. They
+// are written one after another under temporary names and judged one by one; all or none are
+// published.
 type copies struct {
 	config   *config.Pipeline // of all of them
 	options  pipeline.Options
@@ -76,7 +77,7 @@ func (c *copies) release(ctx context.Context) (*account.Result, error) {
 	return c.publish(ctx, rep)
 }
 
-// written makes one copy. What masked it goes before the next one comes: a mask of all
+// written makes one copy. It frees the masks of a copy before the next one: a mask of all
 // records holds their values.
 func (c *copies) written(ctx context.Context, r *run) (*report.Report, *publish.Content, error) {
 	if err := r.prepare(ctx); err != nil {
@@ -90,12 +91,11 @@ func (c *copies) written(ctx context.Context, r *run) (*report.Report, *publish.
 	return rep, content, err
 }
 
-// path is that of the releases, with {copy} where the number goes: the two of which nothing
-// but the number differs tell where it stands.
+// path is the path of the releases, with {copy} in the place of the number.
 func (c *copies) path() string { return c.config.Sink.Config.Paths()[0] }
 
-// together is the report of all copies: of the first, or of the first that was refused, with
-// the verdict on all. A rule that does not hold for one does not hold.
+// together is the report of all copies: that of the first, or of the first that was refused,
+// with the verdict on all. A rule holds if it holds for every copy.
 func together(found []*report.Report) *report.Report {
 	rep := *found[0]
 	for _, r := range found {
@@ -170,8 +170,8 @@ func (c *copies) publish(ctx context.Context, rep *report.Report) (*account.Resu
 	return res, nil
 }
 
-// takeBack removes the copies before number i, whose names they have already: a later one
-// cannot have its own. An object may have readers, and stays.
+// takeBack removes the copies before number i, which have their names already, because a later
+// one cannot get its own. Objects may have readers and stay.
 func (c *copies) takeBack(i int) error {
 	var errs []error
 	for k, r := range c.runs[:i] {
@@ -195,8 +195,8 @@ func (c *copies) abort() error {
 	return errors.Join(append(errs, c.reports.Abort())...)
 }
 
-// verifyCopies holds a report against all releases that it is about, or where a path is given
-// against the one of them that has its name.
+// verifyCopies compares a report with all releases that it is about, or, if a path is given,
+// with the one of that name.
 func verifyCopies(ctx context.Context, reportPath, at string, id report.Identified) (*Verification, error) {
 	all := &Verification{Report: reportPath, Release: at, Agree: true}
 	if at == "" {

@@ -10,9 +10,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// openNotes reaches the brokers that the quarantine and the snapshots of a file
-// job go to: the sink's, or where that is no kafka the source's. It returns nil
-// where no topic is named.
+// openNotes connects to the brokers of the topics for the quarantine and the snapshots of a
+// file job: the sink's, or if that is not kafka the source's. It returns nil if no topic is
+// named.
 func openNotes(ctx context.Context, p *config.Pipeline) (*kafka.Notes, error) {
 	topics := pipeline.AlsoWritten(p)
 	if len(topics) == 0 {
@@ -45,8 +45,8 @@ func (r *run) noteInRelease(ctx context.Context) error {
 	return r.quarantine.note(func(topic string, line []byte) error { return sink.Note(ctx, topic, line) })
 }
 
-// noteAfterwards writes the entries that no transaction holds: the sink has
-// none, or it was withheld.
+// noteAfterwards writes the entries that are in no transaction: the sink has none, or its
+// transaction was withheld.
 func (r *run) noteAfterwards(ctx context.Context, released bool) error {
 	if released && abilities.NotesOf(r.sink) != nil {
 		return nil

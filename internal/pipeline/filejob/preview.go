@@ -25,17 +25,18 @@ type Preview struct {
 	Masked   []bool     // by column
 	Released [][]string // by row, then column
 	Original [][]string
-	// Synthetic are the columns whose values are drawn from a model, and Copies how many copies
-	// of the data a run makes, of which this is the first.
+	// Synthetic are the columns whose values are drawn from a model. Copies is the number of
+	// copies that a run makes, of which the preview shows the first.
 	Synthetic []string
 	Copies    int
 	Rejected  int // records among those read that would go to quarantine
-	// Cut says why there are fewer rows than were asked for; "" where there are not,
-	// or the source has no more.
+	// Cut is the reason why there are fewer rows than were asked for; "" if there are as many, or
+	// the source has no more.
 	Cut string
 }
 
-// freePreview is how many masked rows are shown of what no gate has judged yet.
+// freePreview is the number of masked rows that are shown although no gate has judged them
+// yet.
 const freePreview = 100
 
 // NewPreview masks the first records of the source and stops once it has the
@@ -116,8 +117,9 @@ func (v *Preview) fill(ctx context.Context, pl *pipeline.Plan, chain *transform.
 	return nil
 }
 
-// notReleased says why the rows of a configuration have not left yet: its report is
-// missing, is about another configuration, key or release, or older than the source.
+// notReleased returns why the rows of a configuration have not been released yet: its report
+// is missing, is about another configuration, key or release, or is older than the source. It
+// returns "" if they have.
 func notReleased(ctx context.Context, p *config.Pipeline, key keystream.Key, src connectors.Source) string {
 	if p.Report.JSON == "" {
 		return "no report of a run tells that its gate has passed (report.json)"

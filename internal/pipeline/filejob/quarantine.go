@@ -16,8 +16,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// quarantine lists the records of a file job that could not be masked: their
-// places and why, never a value. It counts them even where no list was asked for.
+// quarantine lists the records of a file job that could not be masked: their places and the
+// reasons, never a value. It counts them even if no list was asked for.
 type quarantine struct {
 	source  connectors.Source
 	topics  connectors.Numbered // the source, where it is topics
@@ -95,7 +95,7 @@ func (q *quarantine) finish() error {
 	return q.file.Finish()
 }
 
-// note hands the entries for a topic out, after finish. It can be called again.
+// note sends the entries for a topic, after finish. It can be called again.
 func (q *quarantine) note(add func(topic string, line []byte) error) error {
 	if q.spool == nil {
 		return nil

@@ -14,9 +14,9 @@ import (
 )
 
 // Rehearse masks, measures and judges all records as Run would, and returns the gate's
-// verdict. Nothing is written, and nothing of the configuration's outputs is looked at,
-// which may be missing. paths are the places of the masks in the configuration, where
-// they are not its own list; src must be one that can be read again.
+// verdict. It writes nothing and does not look at the configuration's outputs, which may be
+// missing. paths are the places of the masks in the configuration, if they are not its own
+// list. src must be a source that can be read again.
 func Rehearse(ctx context.Context, p *config.Pipeline, paths []string, src connectors.Source, key keystream.Key, progress *pipeline.Progress) (*assess.Verdict, error) {
 	silent := *p
 	silent.Assess.Emit, silent.Quarantine = nil, config.Quarantine{}

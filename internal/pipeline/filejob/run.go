@@ -117,8 +117,8 @@ func (r *run) release(ctx context.Context) (*account.Result, error) {
 	return r.publish(ctx, rep)
 }
 
-// written runs the records through, writes the release under its temporary names, and
-// returns its report and what it holds.
+// written masks the records, writes the release under its temporary names, and returns its
+// report and its content.
 func (r *run) written(ctx context.Context) (*report.Report, *publish.Content, error) {
 	if err := r.open(ctx); err != nil {
 		return nil, nil, err

@@ -12,14 +12,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// carries reports whether columns pass as the bytes they are: not where records
+// carries reports whether columns pass as the bytes that they are. They do not if records
 // change their order.
 func carries(p *config.Pipeline, src connectors.Source) bool {
 	return !p.Sink.Shuffled() && p.Sink.Config.Carries(src)
 }
 
-// createSink prepares the output; done is what was done to its records, number that of a copy
-// where there are several.
+// createSink prepares the output. done describes what was done to its records; number is that
+// of a copy if there are several.
 func createSink(ctx context.Context, pl *pipeline.Plan, key keystream.Key, done string, number int) (connectors.Sink, error) {
 	plan := connectors.Plan{Source: pl.Source, Layout: pl.Layout}
 	if !pl.Config.Sink.Shuffled() {

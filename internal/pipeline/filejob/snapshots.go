@@ -113,8 +113,8 @@ func (s *snapshots) add(ctx context.Context, b *microdata.Block) error {
 	return nil
 }
 
-// total ends the stream: a last snapshot where records have come since the one
-// before, and the whole for the final measures.
+// total ends the snapshots: it takes a last one if records have come since the one before, and
+// returns the whole for the final measures.
 func (s *snapshots) total(ctx context.Context) (*assess.Accumulator, error) {
 	if s.state.Pending() > 0 && s.state.Taken() > 0 {
 		if err := s.emit(ctx); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// digest reads the finished release, beside whatever else is done. wait returns the
-// result, nil where the release is no files; stop ends it where nobody waits.
+// digest reads the finished release in the background. wait returns the result, nil if the
+// release is not files; stop ends it if nobody waits.
 func (r *run) digest(ctx context.Context) (wait func() (*publish.Content, error), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var content *publish.Content
@@ -42,9 +42,9 @@ type Verification struct {
 	Words string
 }
 
-// Verify holds a report, in any of its forms, against the release under the path
-// that it names or, where at is not empty, under that one. A *DataError means that
-// nothing could be held against anything.
+// Verify compares a report, in any of its forms, with the release under the path that it
+// names, or under at if that is not empty. A *DataError means that there was nothing to
+// compare.
 func Verify(ctx context.Context, reportPath, at string) (*Verification, error) {
 	text, err := publish.ReadFile(ctx, reportPath)
 	if err != nil {
@@ -107,8 +107,8 @@ func whole(r *report.Release) string {
 	return fmt.Sprintf("%d bytes, sha256 %s", r.Bytes, r.SHA256)
 }
 
-// difference says in what a release differs from what a report says of it. Names in
-// a folder may be values of a partition key, so files are counted and not named.
+// difference returns in what a release differs from its report. Names in a folder may be
+// values of a partition key, so files are counted and not named.
 func difference(want *report.Release, got *publish.Content) string {
 	switch {
 	case want.Folder != got.Folder && want.Folder:

@@ -15,8 +15,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// apriori reads what is known of the cells of a family beforehand. costs is nil where no
-// list has any. Nothing that is wrong with a number repeats it.
+// apriori reads what is known of the cells of a family beforehand. costs is nil if no list has
+// any. No error about a number repeats the number.
 func (r *records) apriori(f *family) (list []primary.Listed, costs []float64) {
 	for k, i := range f.of {
 		path := r.config.Tables[i].Apriori

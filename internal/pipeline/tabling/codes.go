@@ -20,8 +20,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// MaxCodes is the most codes of a variable that are read off the records: one that has
-// more is a value or a name, and no variable of a table.
+// MaxCodes is the greatest number of codes of a variable that are read from the records. A
+// column with more of them holds values or names, and is no variable of a table.
 const MaxCodes = 100_000
 
 // mostDecimals is how many decimals the values of a table can have.
@@ -36,8 +36,8 @@ type survey struct {
 	values   map[string]int                 // of the same: where it is in a block
 }
 
-// look reads off the records the codes that no file lists and the decimals that no type
-// fixes; where there is nothing to look for no pass is made.
+// look reads from the records the codes that no file lists and the decimals that no type
+// gives. If there are none to look for it makes no pass.
 func (r *records) look(ctx context.Context, progress *pipeline.Progress) (*survey, error) {
 	s := &survey{ways: map[string]map[string][]string{}, columns: map[string][]int{}, decimals: map[string]int{}, values: map[string]int{}}
 	for i, t := range r.config.Tables {
@@ -66,8 +66,8 @@ func (r *records) look(ctx context.Context, progress *pipeline.Progress) (*surve
 	return s, s.check(r)
 }
 
-// lookForCodes has the codes of a variable read off the records, unless a file lists them
-// or another table has it already. The variable is named at a place of the configuration.
+// lookForCodes has the codes of a variable read from the records, unless a file lists them or
+// another table has it already. at is the place in the configuration that names the variable.
 func (r *records) lookForCodes(s *survey, name, at string) {
 	v := r.config.Variable(name)
 	if s.ways[name] != nil || v.FromFile() && len(v.Columns) == 0 && len(v.Prefix) == 0 {
@@ -149,10 +149,12 @@ next:
 	return ways
 }
 
-// mostCombinations is how many combinations of texts are looked up in a list and not in a map.
+// mostCombinations is the number of combinations of texts up to which they are looked up in a
+// list; more of them are in a map.
 const mostCombinations = 1 << 16
 
-// firsts returns what tells whether a row is the first that it is asked of with its combination of texts.
+// firsts returns a function that reports whether a row is the first one, of those that it was
+// called with, with its combination of texts.
 func firsts(words []tabulate.Words, combinations int) func(row int) bool {
 	if combinations <= mostCombinations {
 		seen := make([]bool, combinations)
@@ -179,8 +181,8 @@ func firsts(words []tabulate.Words, combinations int) func(row int) bool {
 	}
 }
 
-// decimalsOf returns the decimals of a value, at least as many as are known already; -1
-// for more than mostDecimals.
+// decimalsOf returns the decimals of a value, or known if that is greater; -1 for more than
+// mostDecimals.
 func decimalsOf(v float64, known int) int {
 	if v-v != 0 {
 		return known
@@ -225,7 +227,7 @@ func (r *records) variablePath(name string) string {
 	return r.rowPath(name)
 }
 
-// dimensions builds every variable of the tables. All that is wrong is returned at once.
+// dimensions builds every variable of the tables. It returns all errors at once.
 func (r *records) dimensions(s *survey) (map[string]*tables.Dimension, error) {
 	made := map[string]*tables.Dimension{}
 	for _, t := range r.config.Tables {

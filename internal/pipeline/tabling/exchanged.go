@@ -49,8 +49,8 @@ func (r *records) exchange(p *protected) error {
 	})
 }
 
-// believed is what somebody believes of a count: n from first on, each with its
-// probability, or all alike.
+// believed is a belief about a count: n values from first on, each with its probability, or
+// all equally likely.
 type believed struct {
 	first, n int64
 	p        []float64 // nil: alike
@@ -90,8 +90,8 @@ func (p *protected) frame() (*exchange.Frame, bool) {
 	return nil, false
 }
 
-// simulate draws the tables anew. Which ones are drawn follows from the margins alone, so
-// that nothing is in them that is not in these, and no key is needed.
+// simulate draws the tables anew. The draws depend on the margins alone, so the drawn tables
+// say nothing beyond them, and no key is needed.
 func (p *protected) simulate(frame *exchange.Frame) error {
 	value := p.question.Value
 	seed := sha256.New()
@@ -124,8 +124,9 @@ func (p *protected) simulate(frame *exchange.Frame) error {
 	})
 }
 
-// auditExchanged judges what is believed of the unsafe counts: by everybody, which of a
-// cell is told first, and by respondents, each of whom is not alone in it.
+// auditExchanged judges the beliefs about the unsafe counts. For each count beliefs calls its
+// argument first with the belief of an outsider, and then with those of respondents who are
+// not alone in it.
 func (p *protected) auditExchanged(beliefs func(cell int32, add func(believed))) error {
 	p.status = p.rules.Status
 	value := p.question.Value

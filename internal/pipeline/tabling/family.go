@@ -129,8 +129,8 @@ func (r *records) columnsOf(f *family, s *survey) {
 
 // add tabulates all records into all families in one pass.
 func (r *records) add(ctx context.Context, list []*family, progress *pipeline.Progress) (*tally, error) {
-	// As many sets of accumulators as there are workers: what they hold adds up exactly,
-	// in any order.
+	// There are as many sets of accumulators as workers. Their contents add up exactly, in any
+	// order.
 	workers := runtime.GOMAXPROCS(0)
 	free := make(chan *bench, workers)
 	for range workers {
@@ -197,8 +197,8 @@ func (b *bench) merge(list []*family, o *bench) error {
 	return nil
 }
 
-// cells adds up the cells of each family, counts what was refused, and refuses variables
-// of which one tells another.
+// cells adds up the cells of each family, counts the refused records, and refuses a variable
+// whose codes follow from those of another one.
 func (r *records) cells(list []*family, b *bench) (err error) {
 	b.unknown = map[string]int64{}
 	for i, f := range list {
@@ -216,7 +216,7 @@ func (r *records) cells(list []*family, b *bench) (err error) {
 	return nil
 }
 
-// tooLarge says of which table an error of the tabulation is, and what can be done.
+// tooLarge adds to an error of the tabulation its table, and what can be done.
 func (f *family) tooLarge(err error) error {
 	switch {
 	case errors.Is(err, tabulate.ErrTooLarge):
@@ -227,8 +227,8 @@ func (f *family) tooLarge(err error) error {
 	return fmt.Errorf("tables[%d]: %w", f.of[0], err)
 }
 
-// count takes the greatest number that a family has refused: one record can be refused
-// by several.
+// count returns the greatest number of records that a family has refused: several families can
+// refuse one record.
 func (t *tally) count(a *tabulate.Accumulator) {
 	n := a.Refused()
 	t.refused.Code = max(t.refused.Code, n.Code)
@@ -241,7 +241,8 @@ func (t *tally) count(a *tabulate.Accumulator) {
 	}
 }
 
-// refuse says at once what keeps records out of the tables, unless they may be.
+// refuse returns an error that says, all at once, what keeps records out of the tables, unless
+// the configuration allows it.
 func (r *records) refuse(list []*family, t *tally) error {
 	if t.read == 0 {
 		r.wrong("source", "has no record")

@@ -154,7 +154,7 @@ func (f *foreignTable) field(record []string, name string) string {
 	return ""
 }
 
-// recognise looks whether a file is SDMX-CSV, whose first column is STRUCTURE.
+// recognise finds out whether a file is SDMX-CSV, whose first column is STRUCTURE.
 func (f *foreignTable) recognise() {
 	if f.head[0] != "STRUCTURE" {
 		return
@@ -180,8 +180,8 @@ func (f *foreignTable) tableColumn() string {
 	return "table"
 }
 
-// together reports whether a line of SDMX-CSV is of the same structure, frequency and time as
-// the configuration says, or where it does not as the lines before, and one that informs.
+// together reports whether a line of SDMX-CSV informs, and is of the structure, frequency and
+// time that the configuration names, or, where it names none, of those of the lines before.
 func (f *foreignTable) together(record []string, line int) bool {
 	for k, name := range f.sdmx {
 		found := f.field(record, name)

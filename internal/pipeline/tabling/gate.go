@@ -66,9 +66,9 @@ func disclosedAdvice(p *protected) string {
 	return "more cells must be held back: let cells of value 0 be (zeros: may), or take cells out of the list of published ones"
 }
 
-// asksRange reports whether the gate asks for ranges as wide as the rules of a table: of
-// counts that are all changed nobody is told which are unsafe, and ranges of a few units
-// protect because every value in them is probable.
+// asksRange reports whether the gate asks for ranges as wide as the rules of a table do.
+// Tables whose counts are all changed need no such rule: nobody knows which counts are unsafe,
+// and a range of a few units protects because every value in it is probable.
 func asksRange(t *config.Tabulation, table string) bool {
 	return slices.ContainsFunc(t.Gate.Rules, func(r config.TableRule) bool {
 		return r.MinRange != "" && (r.Table == "*" || r.Table == table)
@@ -93,7 +93,7 @@ func judgeMeasures(rule config.TableRule, r *TableReport, add func(assess.RuleVe
 	}
 }
 
-// judgeAudit holds what the audit says of one table against what always must hold.
+// judgeAudit compares the audit of one table with what must always hold.
 func judgeAudit(p *protected, r *TableReport, ranges bool, add func(assess.RuleVerdict)) {
 	exactly := 0
 	for _, in := range p.insiders {

@@ -15,8 +15,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
 )
 
-// jjFile is the confidential file of all cells and sums in the format JJ; the configuration
-// has tables of one value then.
+// jjFile is the confidential file of all cells and sums in the format JJ. With it, the
+// configuration has tables of one value only.
 func (o *outputs) jjFile() ([]byte, error) {
 	var b bytes.Buffer
 	p := o.list[0]
@@ -24,8 +24,8 @@ func (o *outputs) jjFile() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// jj is a family in the format JJ: its cells in the order of its tables, one that two of them
-// share once, in the unit of the value.
+// jj is a family in the format JJ: its cells in the order of its tables, a cell that two of
+// them share once, in the unit of the value.
 func (p *protected) jj() *jj.Table {
 	t := &jj.Table{}
 	most := 0.0
@@ -85,9 +85,9 @@ var costs = map[string]suppress.Cost{"unit": suppress.Unit, "value": suppress.Va
 // isJJ reports whether a file is in the format JJ, by its name.
 func isJJ(path string) bool { return strings.HasSuffix(strings.ToLower(path), ".jj") }
 
-// readJJ reads which cells a file in the format JJ holds back: one with the cells and sums of the
-// tables, with the statuses that another tool has given them. Costs, bounds and protection levels
-// are not looked at: the rules of the configuration hold.
+// readJJ reads which cells a file in the format JJ holds back: a file with the cells and sums
+// of the tables, and the statuses that another tool gave them. It ignores costs, bounds and
+// protection levels: the rules of the configuration hold.
 func (f *foreignTable) readJJ() error {
 	if len(f.list) > 1 {
 		return pipeline.DataErrorf("table: %s: must be CSV, where tables are of several values", f.path)
@@ -107,8 +107,8 @@ func (f *foreignTable) readJJ() error {
 	return f.problem()
 }
 
-// enterJJ holds cells and sums against those of the tables: by their numbers where these are those
-// of report.jj, else by values and sums.
+// enterJJ compares the cells and sums of a file with those of the tables: by their numbers if
+// these are those of report.jj, otherwise by values and sums.
 func (f *foreignTable) enterJJ(t *jj.Table) {
 	p := f.list[0]
 	if len(t.Cells) != p.set.Cells() {

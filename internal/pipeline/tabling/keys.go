@@ -26,8 +26,8 @@ func (r *records) resolve(o pipeline.Options) error {
 	return nil
 }
 
-// identified demands of a pipeline that it says what identifies its respondents, where
-// its records need keys.
+// identified returns an error if the records of the tables need keys and the pipeline does not
+// name the columns that identify its respondents.
 func (r *records) identified(p *config.Pipeline) error {
 	if r.config.Keyed() && len(p.Identity) == 0 {
 		return config.Errors{r.config.Errorf("pipeline", "must have an identity: by cell_key the same contributors are to be changed alike in every table and release")}
@@ -35,8 +35,8 @@ func (r *records) identified(p *config.Pipeline) error {
 	return nil
 }
 
-// keyed lets a family's records have keys, by what identifies them. The columns are read
-// as they are: the same respondent has the same key wherever a release is made of her
+// keyed gives the records of a family keys, by the columns that identify a respondent. It
+// reads these columns unmasked: the same respondent has the same key in every release of her
 // record.
 func (r *records) keyed(f *family) {
 	f.options.Keys = true

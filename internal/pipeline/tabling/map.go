@@ -14,10 +14,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablemap"
 )
 
-// Map makes the R-U confidentiality map of the tables of one value: the records are
-// tabulated once, then the tables are protected, audited and judged in every way that the
-// configuration compares, each as Run would. Nothing is released. The errors are those of
-// Run.
+// Map makes the R-U confidentiality map of the tables of one value. The records are tabulated
+// once; the tables are then protected, audited and judged in every way that the configuration
+// compares, each as Run would. It releases nothing. The errors are those of Run.
 func Map(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*tablemap.Map, error) {
 	ctx, o = o.Ready(ctx)
 	t = t.Mapping()
@@ -75,8 +74,8 @@ type mapping struct {
 	refused []string // what the gate does not admit of the other tables
 }
 
-// others has the tables judged that the map does not vary, as they are configured, and
-// finds what is wrong with the mapped ones whatever protects them.
+// others judges the tables that the map does not vary, as they are configured, and finds the
+// faults of the mapped tables that do not depend on their protection.
 func (g *mapping) others(ctx context.Context, families []*family, of []int) error {
 	for _, f := range families {
 		if slices.Equal(f.of, of) {
@@ -95,8 +94,8 @@ func (g *mapping) others(ctx context.Context, families []*family, of []int) erro
 	return nil
 }
 
-// rules notes what the gate asks of the mapped tables, and reports whether it limits what
-// can be inferred of each of them.
+// rules notes which rules of the gate are about the mapped tables, and reports whether each
+// table has one about what can be inferred.
 func (g *mapping) rules(m *tablemap.Map, of []int) (limited bool) {
 	held := map[string]bool{}
 	for _, rule := range g.config.Gate.Rules {
@@ -176,8 +175,8 @@ func (g *mapping) judgeOther(p *protected) {
 	}
 }
 
-// measure takes the risk and the utility of all cells of the mapped tables, one that two
-// of them have once.
+// measure returns the risk and the utility of all cells of the mapped tables; a cell that two
+// of them share counts once.
 func (p *protected) measure(point *tablemap.Point) {
 	filled, same := 0, 0
 	for cell, status := range p.status {

@@ -47,7 +47,8 @@ func (p *protected) renumbered(t *jj.Table) (cellOf []int32, mixed [][]int32) {
 	}
 }
 
-// colouring gives cells of sums colours that are the same where the cells cannot be told apart.
+// colouring gives cells of sums colours. Cells that nothing but their numbers tells apart have
+// the same colour.
 type colouring struct {
 	of   []uint64
 	sums []jj.Sum

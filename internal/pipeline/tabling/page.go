@@ -22,7 +22,7 @@ var page = template.Must(template.New("tables").Funcs(template.FuncMap{
 // pageCells is the most cells of a table that a page shows.
 const pageCells = 20_000
 
-// pageView is what a page shows; of a public one nothing of a cell held back is in it.
+// pageView is the content of a page. A public page has nothing about the cells held back.
 type pageView struct {
 	Title        string
 	Confidential bool
@@ -46,8 +46,7 @@ type pageCell struct {
 	Lines       []string
 }
 
-// html is the page of all tables as people read them: the last variable across, the
-// others down.
+// html is the page of all tables in the usual form: the last variable across, the others down.
 func (r *records) html(list []*protected, rep *Report, confidential bool) ([]byte, error) {
 	view := pageView{Title: rep.Name, Confidential: confidential}
 	if confidential {
@@ -132,7 +131,7 @@ func (p *protected) page(t int, value string, confidential bool) pageTable {
 	return v
 }
 
-// readingOrder is a dimension's nodes as people read them: a total, then its parts.
+// readingOrder is a dimension's nodes in the usual order of a table: a total, then its parts.
 func readingOrder(d *tables.Dimension) (order []int) {
 	parts := map[int32][]int32{}
 	for _, s := range d.Sums {

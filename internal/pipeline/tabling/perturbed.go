@@ -11,9 +11,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
 )
 
-// change is what everybody may know of a method that publishes counts with other values:
-// for every true count of a cell that may be published as the given one the probability of
-// that, p[0] that of first. No other count may be; nil: any may be.
+// change is the public knowledge about a method that publishes changed counts: for each true
+// count that may have become the published one the probability of that, p[0] for the count
+// first. Other true counts are impossible; nil: all are possible.
 type change func(cell int, published int64) (first int64, p []float64)
 
 // certain is the probability from which on a value counts as computed.
@@ -32,9 +32,9 @@ func (p *protected) byCellKey(keys *perturb.Keys) error {
 	return p.auditPublished(func(_ int, published int64) (int64, []float64) { return t.Likelihood(published) })
 }
 
-// auditPublished computes what can be inferred of the unsafe cells of counts that are
-// all published changed: the least and the greatest count that agree with all of them,
-// and how probable each in between is to who knows the method.
+// auditPublished computes what can be inferred of the unsafe cells if all counts are published
+// changed: the least and the greatest count that agree with all published ones, and the
+// probability of each count between them to a reader who knows the method.
 func (p *protected) auditPublished(c change) error {
 	p.status = p.rules.Status
 	q := p.question
@@ -75,8 +75,8 @@ func (p *protected) auditPublished(c change) error {
 	return nil
 }
 
-// belief is what an intruder believes of a count who knows the method, and of the others
-// what is published: the possible ones, from ranges.Low on, each in proportion to its
+// belief is what an intruder who knows the method believes of a count after he has seen all
+// published ones: the possible counts, from ranges.Low on, each in proportion to its
 // likelihood.
 func (p *protected) belief(cell int32, possible audit.Possible, c change) []float64 {
 	first, likelihood := c(int(cell), int64(p.published[cell]))
@@ -106,10 +106,10 @@ func (p *protected) shown(cell int32) float64 {
 	return p.question.Value[cell]
 }
 
-// riskOf measures some cells: the greatest 1/entropy and the least expected squared error
-// of what an intruder believes of an unsafe one, and 1/mean squared error of what users are
-// given of those with contributors. What is held back is anywhere in its range with the
-// same probability, and users take the middle.
+// riskOf measures some cells: the greatest 1/entropy and the least expected squared error of
+// an intruder's belief about an unsafe cell, and 1/mean squared error of what users get for
+// the cells with contributors. A cell held back has each value of its range with the same
+// probability, and users take the middle.
 func (p *protected) riskOf(cells iter.Seq[int32]) (risk, least, utility float64) {
 	least = math.Inf(1)
 	square, n := 0.0, 0

@@ -33,7 +33,7 @@ type protected struct {
 	refused   check.Problems             // why there is no pattern at all: cells that cannot be protected
 }
 
-// protect finds the unsafe cells of a family, holds back what must be, and audits the
+// protect finds the unsafe cells of a family, holds back as many as needed, and audits the
 // result over all of its tables at once.
 func (r *records) protect(ctx context.Context, f *family) (*protected, error) {
 	p, err := r.unsafe(ctx, f)
@@ -129,7 +129,7 @@ func (p *protected) hidesZeros() bool {
 	return false
 }
 
-// reachNoLower lets the ranges that are asked for end at what is known of each cell in
+// reachNoLower raises the lower ends of the required ranges to what is known of each cell in
 // any case.
 func (p *protected) reachNoLower(least []float64) {
 	for cell, v := range least {
@@ -137,8 +137,9 @@ func (p *protected) reachNoLower(least []float64) {
 	}
 }
 
-// knownParts is the least value of each cell to the respondent who knows most of it, who
-// is alone in a part: that part, and of the others the least that they are.
+// knownParts returns the least value that each cell can have to the respondent who knows most
+// about it. She is alone in a part of the cell: her part has its value, and the others have
+// their least values.
 func (p *protected) knownParts(least []float64) []float64 {
 	known := slices.Clone(least)
 	for cell, n := range p.cells.Contributors {
@@ -170,8 +171,8 @@ func (p *protected) knownParts(least []float64) []float64 {
 	return known
 }
 
-// leastTotals is the least value of each cell where every one that is not 0 is at least
-// one unit: that of a total is the sum of those of its parts.
+// leastTotals returns the least value of each cell if every cell other than 0 is at least one
+// unit. That of a total is the sum of those of its parts.
 func (p *protected) leastTotals() []float64 {
 	least := slices.Clone(p.question.Lower)
 	for changed := true; changed; {
@@ -233,7 +234,7 @@ func (p *protected) suppress(costs []float64) error {
 	return nil
 }
 
-// auditAlone audits cells of which none is held back: each unsafe one is disclosed.
+// auditAlone audits tables without a cell held back: each unsafe cell is disclosed.
 func (p *protected) auditAlone() (err error) {
 	p.status = p.rules.Status
 	if p.ranges, err = audit.Audit(p.question); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// records is what is tabulated: a source, or what a pipeline's masks release of one.
+// records is what is tabulated: a source, or what the masks of a pipeline release of it.
 type records struct {
 	config *config.Tabulation
 	source connectors.Source
@@ -32,8 +32,8 @@ type records struct {
 	problems config.Errors
 }
 
-// open opens the source and, where there are any, the masks. What is wrong with the
-// columns is collected while they are wanted, and returned by check.
+// open opens the source and the masks, if there are any. want collects errors about the
+// columns; check returns them.
 func open(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*records, error) {
 	r := &records{config: t, index: map[microdata.Want]int{}}
 	var err error
@@ -98,9 +98,9 @@ func (r *records) wrong(path, format string, args ...any) {
 	r.problems = append(r.problems, r.config.Errorf(path, format, args...))
 }
 
-// want asks for a column, which path names, and returns its index in a block; -1 where
-// something is wrong with it. withheld columns do not leave by way of the tables: they
-// only tell contributors apart, and may be identifiers of a pipeline.
+// want asks for a column, which path names, and returns its index in a block; -1 if there is
+// an error. A withheld column does not leave with the tables: it only tells contributors
+// apart, and may be an identifier of a pipeline.
 func (r *records) want(path, name string, as microdata.Form, withheld bool) int {
 	return r.wantAs(path, name, as, withheld, false)
 }
@@ -141,8 +141,8 @@ func (r *records) wantAs(path, name string, as microdata.Form, withheld, asTyped
 	return r.index[w]
 }
 
-// isNumber reports whether a table adds a column up, or weighs with it, so that its
-// type cannot be text as well.
+// isNumber reports whether a table adds up a column or weights records with it. Its type
+// cannot be text then.
 func (r *records) isNumber(name string) bool {
 	for _, t := range r.config.Tables {
 		if t.Value == name || t.Weight == name {
@@ -152,8 +152,8 @@ func (r *records) isNumber(name string) bool {
 	return false
 }
 
-// masked finds a column that a mask may change, and refuses one that the pipeline does
-// not release; not done where it is a column like any other.
+// masked finds a column that a mask may change, and refuses one that the pipeline does not
+// release. done is false for any other column.
 func (r *records) masked(path, name string, as microdata.Form, withheld bool) (index int, done bool) {
 	c := r.masks.Config.Columns.Named(name)
 	switch {
@@ -176,7 +176,7 @@ func (r *records) masked(path, name string, as microdata.Form, withheld bool) (i
 	return 0, false
 }
 
-// pass reads all records once. work runs in any order, on several goroutines at once.
+// pass reads all records once. It calls work in any order, from several goroutines at once.
 func (r *records) pass(ctx context.Context, name string, progress *pipeline.Progress, work func(b *microdata.Block) error) error {
 	progress.Start(name, r.source.Records())
 	flow := pipeline.Flow{

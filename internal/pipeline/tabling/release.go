@@ -17,8 +17,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// The statuses of what is published. That a cell is held back for itself or for others
-// is not told: "for itself" says that it breaks a rule, and so bounds its value.
+// The statuses of published cells. They do not tell whether a cell is held back for itself or
+// for others: the first would say that it breaks a rule, and so bound its value.
 const (
 	published  = "published"
 	suppressed = "suppressed"
@@ -65,8 +65,8 @@ func (p *protected) changed() string {
 // number is the value of a cell in the unit of its table.
 func (p *protected) number(v float64) float64 { return v / math.Pow10(p.options.Decimals) }
 
-// variables are the columns of codes of what is published: those of all tables, in the
-// order in which they are named first.
+// variables are the columns of codes of the release: those of all tables, in the order in
+// which the tables name them.
 func (r *records) variables() (names []string) {
 	for _, t := range r.config.Tables {
 		for _, v := range t.Rows {
@@ -101,8 +101,7 @@ func (s *cellSource) Read(context.Context, *microdata.Layout, connectors.Cut) (c
 // blockRows is how many cells are handed to the sink at once.
 const blockRows = 1 << 16
 
-// write writes every cell of every table, as the public may see it, under a temporary
-// name.
+// write writes every cell of every table, in its public form, under a temporary name.
 func (r *records) write(ctx context.Context, list []*protected) (connectors.Sink, error) {
 	w := &cellWriter{records: r, variables: r.variables()}
 	text := func(name string) microdata.Field { return microdata.Field{Name: name, Type: arrow.BinaryTypes.String} }
@@ -145,7 +144,7 @@ func (r *records) write(ctx context.Context, list []*protected) (connectors.Sink
 	return w.sink, nil
 }
 
-// rows returns how many cells the tables have, one that two tables share twice.
+// rows returns the number of cells of all tables; a cell that two tables share counts twice.
 func (p *protected) rows() (n int64) {
 	for t := range p.set.Tables {
 		n += int64(p.size(t))

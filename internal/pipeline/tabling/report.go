@@ -98,7 +98,7 @@ type FamilyReport struct {
 	Refused       []string `json:"refused,omitempty"`
 }
 
-// Optimum is how far the cells held back for others are from the cheapest ones.
+// Optimum compares the cost of the cells held back for others with the least possible cost.
 type Optimum struct {
 	Cost    assess.Float `json:"cost"`     // of the cells held back for others
 	AtLeast assess.Float `json:"at_least"` // no choice of cells costs less that protects all

@@ -63,8 +63,8 @@ func (p *protected) auditRespondents(q audit.Question, c change) error {
 	return nil
 }
 
-// mostInferences bounds how often a single cell is audited for a single respondent. Beyond
-// it what all of them know together counts, which withholds more and not less.
+// mostInferences bounds how often a single cell is audited for a single respondent. Beyond it
+// the knowledge of all respondents together counts: more cells are then withheld, never fewer.
 const mostInferences = 5000
 
 // doubted are the unsafe cells of which outsiders are not certain.
@@ -77,7 +77,7 @@ func (p *protected) doubted() (list []int32) {
 	return list
 }
 
-// ownParts is, for each cell, the greatest part that one contributor knows for her own: a
+// ownParts is, for each cell, the greatest part that one contributor knows to be her own: a
 // record, or the largest holding's records.
 func (p *protected) ownParts() []float64 {
 	own := make([]float64, len(p.question.Value))
@@ -93,7 +93,7 @@ func (p *protected) ownParts() []float64 {
 	return own
 }
 
-// except is what is known without the one who is alone in the cells of a number.
+// except is what is known without the respondent who is alone in the cells of a number.
 func except(own []float64, knower []int32, number int32) []float64 {
 	rest := slices.Clone(own)
 	for cell, k := range knower {
@@ -104,7 +104,8 @@ func except(own []float64, knower []int32, number int32) []float64 {
 	return rest
 }
 
-// respondent is who has a record in an inner cell, and so in all of which it is a part.
+// respondent is somebody with a record in an inner cell, and so in every cell of which that is
+// a part.
 type respondent struct {
 	inner int32
 	own   []float64
@@ -147,8 +148,8 @@ func (p *protected) respondents(q audit.Question, own []float64) (list []respond
 	return list, true
 }
 
-// certainOf returns those of the wanted cells whose true count is certain to who knows of
-// each cell that it is at least own.
+// certainOf returns those of the wanted cells whose true count is certain to somebody who
+// knows of each cell that it is at least own.
 func (p *protected) certainOf(q audit.Question, c change, own []float64, wanted []int32) (list []int32, err error) {
 	q.Lower, q.Hidden = slices.Clone(q.Lower), slices.Clone(q.Hidden)
 	more := false

@@ -122,8 +122,7 @@ func (t *tally) records() Records {
 	}
 }
 
-// outputs is everything that a run writes, under temporary names until the gate has
-// been asked.
+// outputs is everything that a run writes. It has temporary names until the gate has passed.
 type outputs struct {
 	records *records
 	options pipeline.Options
@@ -164,7 +163,7 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 	return o.commit()
 }
 
-// create opens every file, so that a place where none can be written is known first.
+// create opens every output, so that a place that cannot be written to is found first.
 func (o *outputs) create() (err error) {
 	c := o.records.config.Report
 	for _, f := range []struct {
@@ -185,7 +184,7 @@ func (o *outputs) create() (err error) {
 	return nil
 }
 
-// fill completes and syncs every file. Of a withheld release there are no public ones.
+// fill completes and syncs every file. A withheld release has no public ones.
 func (o *outputs) fill() error {
 	public := func(render func() ([]byte, error)) func() ([]byte, error) {
 		if !o.report.Gate.Passed {
@@ -221,8 +220,8 @@ func (o *outputs) fill() error {
 	return nil
 }
 
-// commit gives the files their names, the tables first and the report last. What was
-// withheld leaves an earlier release, and what the public was told of it, as it was.
+// commit gives the files their names, the tables first and the report last. A withheld run
+// leaves the files of an earlier release as they are, its public report included.
 func (o *outputs) commit() (*Result, error) {
 	res := &Result{Report: o.report}
 	files := []*publish.File{o.publicHTML, o.publicJSON, o.cells, o.jj, o.html, o.json}

@@ -9,10 +9,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/sampling"
 )
 
-// sample publishes what is estimated of each count by a sample of the records, and says
-// what is believed of the unsafe ones. Other counts tell nothing of one: all that is
-// published are counts of the sample, which add up, and none of them is of all records.
-// Nobody is certain of a count, respondents either (sampling.Belief).
+// sample publishes an estimate of each count from a sample of the records, and computes the
+// beliefs about the unsafe counts. Other published counts tell nothing about a count: all of
+// them are counts of the sample, which add up, and none is of all records. Nobody, not even a
+// respondent, is certain of a count (sampling.Belief).
 func (p *protected) sample() error {
 	oneIn := p.table.Protect.Sample.OneIn
 	drawn := p.cells.Sampled[slices.Index(p.options.Samples.OneIn, oneIn)]

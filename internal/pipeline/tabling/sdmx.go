@@ -40,9 +40,9 @@ func (w *cellWriter) constants(table string) []string {
 	return texts
 }
 
-// statuses are what the columns behind the value say of a cell. In SDMX (code lists
-// CL_OBS_STATUS and CL_CONF_STATUS) a value that is held back is missing, suppressed (Q),
-// and confidential (C), for itself or for others alike; all else is normal (A) and free (F).
+// statuses are the contents of the columns after the value. In SDMX (code lists CL_OBS_STATUS
+// and CL_CONF_STATUS) a value that is held back is missing, suppressed (Q) and confidential
+// (C), for itself or for others alike; all others are normal (A) and free (F).
 func (w *cellWriter) statuses(status string) []string {
 	switch {
 	case w.config.SDMX == nil:

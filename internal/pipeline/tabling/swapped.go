@@ -8,9 +8,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
 )
 
-// swap publishes tables in which records of pairs of codes have exchanged all else, and
-// audits them. Of the two who believe otherwise of a count beforehand (exchange.Prior)
-// the one who is surer of it is what risk and ranges are of.
+// swap publishes tables in which records of pairs of codes have exchanged all other codes, and
+// audits them. There are two beliefs about a count beforehand (exchange.Prior); risk and
+// ranges are those of the surer of the two.
 func (p *protected) swap(frame *exchange.Frame, keys *perturb.Keys) error {
 	c := p.table.Protect.Swap
 	match := p.matched(frame)

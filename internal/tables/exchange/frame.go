@@ -90,15 +90,15 @@ func (f *Frame) nodes(cell int32) []int {
 	return nodes
 }
 
-// Margins are the two totals of a cell: of its rows over all columns, and of its columns
+// Margins returns the two totals of a cell: of its rows over all columns, and of its columns
 // over all rows.
 func (f *Frame) Margins(cell int32) (rows, columns int32) {
 	nodes := f.nodes(cell)
 	return f.at(make([]int, len(nodes)), nodes[f.variable]), f.at(nodes, 0)
 }
 
-// Kept reports whether a cell keeps its value in every table that this package makes: it
-// is a margin.
+// Kept reports whether a cell is a margin, and so keeps its value in every table that this
+// package makes.
 func (f *Frame) Kept(cell int32) bool {
 	rows, columns := f.Margins(cell)
 	return cell == rows || cell == columns

@@ -22,7 +22,7 @@ type law struct {
 	theta     float64
 }
 
-// chances are the probabilities with which a record leaves and enters the first count.
+// chances returns the probabilities with which a record leaves and enters the first count.
 func (l law) chances(count int64) (leave, enter float64) {
 	out, in := float64(count-l.low), float64(l.high-count)
 	switch {
@@ -77,9 +77,9 @@ func (l law) belief(published, least, most int64) (first int64, p []float64) {
 	return believed(published, least, most, func(count int64) float64 { return l.likelihood(count, published) })
 }
 
-// believed makes a distribution over the counts from least to most of their weights, which
-// have one peak: p[0] is the probability of the count first. It is looked for from start
-// on; counts so far off that they have none to speak of are left out.
+// believed makes a distribution over the counts from least to most from their weights, which
+// must have one peak: p[0] is the probability of the count first. The search for the peak
+// begins at start. Counts with a negligible probability are left out.
 func believed(start, least, most int64, weight func(count int64) float64) (first int64, p []float64) {
 	top := 0.0
 	walk := func(from, step int64) (list []float64) {

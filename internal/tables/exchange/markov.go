@@ -92,8 +92,8 @@ func ordered(n int, size func(int) float64) []int {
 	return list
 }
 
-// pairs puts the first with the last, the second with the last but one, and so on; of an
-// odd number one is left out, in the first passes the middle one, the first and the last.
+// pairs pairs the first with the last, the second with the last but one, and so on. If their
+// number is odd one is left out, in the first passes the middle one, the first and the last.
 func pairs(order []int, pass int) (list [][2]int) {
 	if n := len(order); n%2 == 1 {
 		out := [...]int{n / 2, 0, n - 1}[pass]
@@ -148,7 +148,7 @@ func only(list []bool) int {
 	return first
 }
 
-// add adds a square where one of its counts, and not two, is a part, and can change.
+// add adds a square if exactly one of its counts is a part, and that can change.
 func (c *Count) add(s *square) {
 	row, column := c.rows[s.rows[0]], c.columns[s.columns[0]]
 	if s.law.low == s.law.high || row == c.rows[s.rows[1]] || column == c.columns[s.columns[1]] {

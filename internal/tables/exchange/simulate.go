@@ -33,16 +33,16 @@ func (f *Frame) Simulate(value []float64, draws *rand.Rand) []float64 {
 	return f.addUp(value, m)
 }
 
-// Possible are the least and the greatest count that both margins leave to a cell (Fréchet
-// bounds): every one between is in a table of counts that has them.
+// Possible returns the least and the greatest count of a cell in the tables with both margins
+// (Fréchet bounds). Every count between them is in one of these tables.
 func (f *Frame) Possible(value []float64, cell int32) (low, high int64) {
 	rows, columns := f.Margins(cell)
 	a, b := int64(value[rows]), int64(value[columns])
 	return max(0, a+b-f.Records(value)), min(a, b)
 }
 
-// PossibleTo are those that somebody takes for possible who knows where she herself is: in
-// the rows of the cell or not, in its columns or not.
+// PossibleTo returns the bounds for a respondent who knows where she herself is: in the rows
+// of the cell or not, in its columns or not.
 func (f *Frame) PossibleTo(value []float64, cell int32, inRows, inColumns bool) (low, high int64) {
 	r, c := int64(0), int64(0)
 	if inRows {

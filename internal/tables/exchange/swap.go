@@ -99,8 +99,8 @@ func (f *Frame) strata(match []bool) (list [][]int) {
 	return list
 }
 
-// neighbours pairs the rows with records in some columns, the largest with the next one and
-// so on; in a second pass, where one was left over, the second with the third and so on.
+// neighbours pairs the rows that have records in some columns, the largest with the next one
+// and so on; in a second pass, if one was left over, the second with the third and so on.
 func neighbours(m [][]int64, columns []int, pass int) (pairs [][2]int) {
 	all := ordered(len(m), func(i int) float64 { return float64(sum(m[i], columns)) })
 	rows := slices.DeleteFunc(all, func(i int) bool { return sum(m[i], columns) == 0 })
@@ -137,8 +137,9 @@ func (t *trade) exchange(m [][]int64, draws *rand.Rand) {
 	}
 }
 
-// KeptBeside reports whether a cell keeps its value where records swap that are alike in the
-// marked dimensions: it is a sum over all rows, or says nothing of the columns but in these.
+// KeptBeside reports whether a cell keeps its value when records swap that are alike in the
+// marked dimensions: it is a sum over all rows, or over all codes of the dimensions that are
+// not marked.
 func (f *Frame) KeptBeside(cell int32, match []bool) bool {
 	nodes := f.nodes(cell)
 	if nodes[f.variable] == 0 {
