@@ -297,7 +297,10 @@ func (d *Displacer) part(w *displacing, b *microdata.Block, i, from, n int, surv
 	if len(w.rows) > n/8 {
 		return d.follow(w, b, i, from, n, survey)
 	}
-	d.tellNothing(b, i, from, n)
+	to := &b.Columns[d.columns[i].index].Moved
+	for at := from; at < from+n; at++ {
+		tellNothing(to, at)
+	}
 	for _, r := range w.rows {
 		if err := d.follow(w, b, i, r, 1, survey); err != nil {
 			return err
@@ -310,6 +313,9 @@ func (d *Displacer) part(w *displacing, b *microdata.Block, i, from, n int, surv
 // from+n).
 func (d *Displacer) follow(w *displacing, b *microdata.Block, i, from, n int, survey bool) error {
 	col := &d.columns[i]
+	if !survey && !d.window && col.centred && col.moments != nil && !col.unknown && len(col.swaps) == 1 && d.swaps[col.swaps[0]].dataset {
+		return d.alone(w, b, i, from, n, d.swaps[col.swaps[0]])
+	}
 	d.begin(w, b, i, from, n)
 	if !col.unknown {
 		for _, k := range col.swaps {

@@ -70,12 +70,8 @@ func (d *Displacer) begin(w *displacing, b *microdata.Block, i, from, n int) {
 		w.batches = batches
 	}
 	w.held, w.moved, w.own = sized(w.held, batches, n), sized(w.moved, batches, n), sized(w.own, w.batches, n)
-	w.here, w.from = slices.Grow(w.here[:0], n)[:n], slices.Grow(w.from[:0], n)[:n]
-	for r := range n {
-		x := v.Values[from+r]
-		w.here[r] = v.Valid.Has(from+r) && x-x == 0 && !b.Rejected(from+r) && (w.wanted == nil || w.wanted(from+r))
-	}
-	if !col.centred {
+	w.from = slices.Grow(w.from[:0], n)[:n]
+	if w.attend(b, v, from, n); !col.centred {
 		w.centre = w.middle(v.Values[from : from+n])
 	}
 	for r, here := range w.here {
@@ -93,6 +89,15 @@ func (d *Displacer) begin(w *displacing, b *microdata.Block, i, from, n int) {
 				w.own[k][r] = moment{1, shift, shift * shift}
 			}
 		}
+	}
+}
+
+// attend finds which records have a value and are wanted.
+func (w *displacing) attend(b *microdata.Block, v microdata.Vector, from, n int) {
+	w.here = slices.Grow(w.here[:0], n)[:n]
+	for r := range n {
+		x := v.Values[from+r]
+		w.here[r] = v.Valid.Has(from+r) && x-x == 0 && !b.Rejected(from+r) && (w.wanted == nil || w.wanted(from+r))
 	}
 }
 
@@ -132,47 +137,106 @@ func (d *Displacer) tell(w *displacing, b *microdata.Block, i, from, n int) {
 		col.Deviate(batches)
 	}
 	to := &col.Moved
-	f := 1 / float64(w.batches)
 	for r := range n {
 		at := from + r
 		if !w.here[r] {
-			to.Weight[at], to.Total[at] = 0, 0
-			to.Stay[at], to.Square[at], to.Noise[at] = math.NaN(), math.NaN(), math.NaN()
+			tellNothing(to, at)
 			continue
 		}
-		u := w.from[r]
-		var weight, held, square, squares, total float64
-		var each [batches]float64
+		var h, own [batches]float64
+		var m [batches]moment
 		for k := range w.batches {
-			m := &w.moved[k][r]
-			h := w.held[k][r]
-			away := max(0, u*u*m[0]-2*u*m[1]+m[2])
-			weight += h + m[0]
-			held += h
-			square += away
-			squares += away * away
-			each[k] = h*w.own[k%len(w.own)][r][2] + away
-			total += each[k]
+			h[k], m[k], own[k] = w.held[k][r], w.moved[k][r], w.own[k%len(w.own)][r][2]
 		}
-		weight, held, square, squares, total = weight*f, held*f, square*f, squares*f, total*f
-		to.Weight[at], to.Total[at] = weight, total
-		to.Stay[at], to.Square[at], to.Noise[at] = held/weight, square/weight, 0
-		if w.batches > 1 {
-			to.Noise[at] = max(0, squares-square*square) / (batches - 1) / (weight * weight)
-			for k := range batches {
-				to.Deviations[k][at] = float32(each[k] - total)
-			}
+		tellRecord(to, at, w.from[r], w.batches, &h, &m, &own)
+	}
+}
+
+// tellRecord writes what was found of the record at a place: of its own value u, taken from the
+// centre, the probabilities h that it has kept it, what else may lie there, and the squares of
+// what the other masks do to its own value, in each of count batches.
+func tellRecord(to *microdata.Moved, at int, u float64, count int, h *[batches]float64, m *[batches]moment, own *[batches]float64) {
+	f := 1 / float64(count)
+	var weight, held, square, squares, total float64
+	var each [batches]float64
+	for k := range count {
+		m := &m[k]
+		away := max(0, u*u*m[0]-2*u*m[1]+m[2])
+		weight += h[k] + m[0]
+		held += h[k]
+		square += away
+		squares += away * away
+		each[k] = h[k]*own[k] + away
+		total += each[k]
+	}
+	weight, held, square, squares, total = weight*f, held*f, square*f, squares*f, total*f
+	to.Weight[at], to.Total[at] = weight, total
+	to.Stay[at], to.Square[at], to.Noise[at] = held/weight, square/weight, 0
+	if count > 1 {
+		to.Noise[at] = max(0, squares-square*square) / (batches - 1) / (weight * weight)
+		for k := range batches {
+			to.Deviations[k][at] = float32(each[k] - total)
 		}
 	}
 }
 
-// tellNothing writes of records that nothing is known of a column.
-func (d *Displacer) tellNothing(b *microdata.Block, i, from, n int) {
-	to := &b.Columns[d.columns[i].index].Moved
-	for at := from; at < from+n; at++ {
-		to.Weight[at], to.Total[at] = 0, 0
-		to.Stay[at], to.Square[at], to.Noise[at] = math.NaN(), math.NaN(), math.NaN()
+// alone is follow where one swap over the whole data moves a column, and the law of its other
+// masks is known: each record's result follows from its value and its combination.
+func (d *Displacer) alone(w *displacing, b *microdata.Block, i, from, n int, s *displacingSwap) error {
+	col := &d.columns[i]
+	c := &b.Columns[col.index]
+	v, to := c.Original, &c.Moved
+	w.attend(b, v, from, n)
+	if err := s.find(w, b, from, n); err != nil {
+		return err
 	}
+	count := 1
+	for r, group := range w.grouping.group {
+		if group < 0 || !w.here[r] {
+			continue
+		}
+		o, err := w.outcomeOf(s, i, r)
+		if err != nil {
+			return err
+		}
+		if o.batches > 1 {
+			count = batches
+		}
+	}
+	if count > 1 && to.Deviations == nil {
+		c.Deviate(batches)
+	}
+	var kept, own [batches]float64
+	for k := range kept {
+		kept[k] = 1
+	}
+	var nothing [batches]moment
+	for r, here := range w.here {
+		at := from + r
+		if !here {
+			tellNothing(to, at)
+			continue
+		}
+		h, m := &kept, &nothing
+		if w.grouping.group[r] >= 0 {
+			if o, _ := w.outcomeOf(s, i, r); o.batches > 0 {
+				h, m = &o.stays, &o.receives
+			}
+		}
+		x := v.Values[at]
+		_, square := col.moments(x)
+		for k := range count {
+			own[k] = square
+		}
+		tellRecord(to, at, x-col.centre, count, h, m, &own)
+	}
+	return nil
+}
+
+// tellNothing writes of the record at a place that nothing is known of a column.
+func tellNothing(to *microdata.Moved, at int) {
+	to.Weight[at], to.Total[at] = 0, 0
+	to.Stay[at], to.Square[at], to.Noise[at] = math.NaN(), math.NaN(), math.NaN()
 }
 
 // sized returns lists of n records, as many as count; of what is in them nothing is

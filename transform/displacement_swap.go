@@ -223,11 +223,10 @@ func (s *displacingSwap) apply(w *displacing, column int, all bool) error {
 		if group < 0 || !w.here[r] && !all {
 			continue
 		}
-		code := int(w.grouping.combo[r])
-		if code >= len(s.combos) || s.combos[code].group != group {
-			return errGone
+		o, err := w.outcomeOf(s, column, r)
+		if err != nil {
+			return err
 		}
-		o := w.outcome(s, column, code)
 		if o.batches == 0 {
 			continue
 		}
@@ -247,8 +246,8 @@ type outcome struct {
 	swap     *displacingSwap
 	column   int
 	code     int
-	batches  int // that differ
-	p        [batches]float64
+	batches  int              // that differ
+	p, stays [batches]float64 // stays is 1 − p
 	receives [batches]moment
 }
 
@@ -265,7 +264,19 @@ func (w *displacing) outcome(s *displacingSwap, column, code int) *outcome {
 		return o
 	}
 	*o = s.outcome(column, code)
+	for k, p := range o.p {
+		o.stays[k] = 1 - p
+	}
 	return o
+}
+
+// outcomeOf is the outcome of the combination of record r of w.grouping, which has a group.
+func (w *displacing) outcomeOf(s *displacingSwap, column, r int) (*outcome, error) {
+	code := int(w.grouping.combo[r])
+	if code >= len(s.combos) || s.combos[code].group != w.grouping.group[r] {
+		return nil, errGone
+	}
+	return w.outcome(s, column, code), nil
 }
 
 // outcome works out, after the survey, what becomes of the records of a combination.

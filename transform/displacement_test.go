@@ -323,3 +323,59 @@ func TestDisplacementInPieces(t *testing.T) {
 		t.Errorf("%d and %d records", len(whole), len(parts))
 	}
 }
+
+// What is found of each record at once, where one swap over the data moves a column, is to the
+// bit what the way step by step finds: of few and of many combinations, with records that are
+// rejected, of no value, or not wanted, and whose group nobody shares.
+func TestDisplacementAloneIsTheGeneralOne(t *testing.T) {
+	const n = 900
+	columns := displacementData(n, 9, 0.5, true)
+	for name, rate := range map[string]float64{"random": 0.6, "unique": 0.9} {
+		d := chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask(name, "dataset", rate))).Displacer()
+		if err := d.Survey(block(0, n, columns...)); err != nil {
+			t.Fatal(err)
+		}
+		d.EndSurvey()
+		col := &d.columns[0]
+		if !col.centred || col.moments == nil || len(col.swaps) != 1 || d.window {
+			t.Fatal("this is no column that is found at once")
+		}
+		several := 0
+		for _, wanted := range []func(i int) bool{nil, func(i int) bool { return i%5 > 1 }} {
+			for from := 0; from < n; from += 90 {
+				var two [2]*microdata.Block
+				for k, way := range []func(w *displacing, b *microdata.Block) error{
+					func(w *displacing, b *microdata.Block) error { return d.alone(w, b, 0, 0, b.N, d.swaps[0]) },
+					func(w *displacing, b *microdata.Block) error {
+						d.begin(w, b, 0, 0, b.N)
+						if err := d.swaps[0].find(w, b, 0, b.N); err != nil {
+							return err
+						}
+						if err := d.swaps[0].apply(w, 0, false); err != nil {
+							return err
+						}
+						several += w.batches
+						d.tell(w, b, 0, 0, b.N)
+						return nil
+					},
+				} {
+					b := block(from, from+90, columns...)
+					b.Reject(7, "a", "a fault")
+					b.Columns[col.index].Displace(b.N)
+					w := &displacing{wanted: wanted}
+					if err := way(w, b); err != nil {
+						t.Fatal(err)
+					}
+					two[k] = b
+				}
+				// NaN is printed like NaN, and every other number as its shortest form, which is its own.
+				if a, b := fmt.Sprint(two[0].Columns[col.index].Moved), fmt.Sprint(two[1].Columns[col.index].Moved); a != b {
+					t.Fatalf("%s, records from %d: %v, want %v", name, from, a, b)
+				}
+			}
+		}
+		if (several > 20) != (name == "random") {
+			t.Errorf("%s: %d batches in 20 blocks", name, several)
+		}
+	}
+}

@@ -248,23 +248,28 @@ func (g *cohort) meet(free []int32, pairs []float64, weight float64) {
 	}
 	n := len(g.distinct)
 	total := int32(0)
-	for _, f := range free {
+	var left [few]float64 // free, as what is computed with
+	var class [few]int
+	for c, f := range free {
 		total += f
+		left[c], class[c] = float64(f), g.class[c]
 	}
+	here := left[:len(free)]
 	for {
 		// The pair's expectation, given what is free.
-		for a, fa := range free {
-			if fa == total {
+		all := float64(total)
+		for a, fa := range here {
+			if fa == all {
 				return // the last combination, or nothing
 			}
 			if fa == 0 {
 				continue
 			}
-			p := weight * float64(fa) / float64(total) / float64(total-fa)
-			row := pairs[g.class[a]*n:]
-			for b, fb := range free {
+			p := weight * fa / all / (all - fa)
+			row := pairs[class[a]*n : class[a]*n+n]
+			for b, fb := range here {
 				if b != a {
-					row[g.class[b]] += p * float64(fb)
+					row[class[b]] += p * fb
 				}
 			}
 		}
@@ -272,6 +277,8 @@ func (g *cohort) meet(free []int32, pairs []float64, weight float64) {
 		b := draft(free, g.random.Int32N(total-free[a]), a)
 		free[a]--
 		free[b]--
+		left[a]--
+		left[b]--
 		total -= 2
 	}
 }
