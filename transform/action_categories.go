@@ -2,20 +2,20 @@ package transform
 
 import "strings"
 
-// Recoding puts categories, or the middle of an interval between Breaks, in the place of
-// values: a function of the value that is not one to one.
+// Recoding replaces categories by other ones, or numbers by the middle of their interval
+// between Breaks: a function of the value, under which different values may become equal.
 type Recoding struct {
 	Breaks    []float64 // nil where categories were mapped, or the bounds are not published
 	Midpoints bool
 }
 
-// Randomising replaces a category by one that is drawn from the row of the Matrix that is
-// the value's: post-randomisation (Gouweleeuw et al. 1998).
+// Randomising replaces a category by one drawn from the row of the Matrix for that category:
+// post-randomisation (Gouweleeuw et al. 1998).
 type Randomising struct {
 	Categories []string    // in order; nil where they are not published
 	Matrix     [][]float64 // Matrix[k][l]: probability that category k is released as l
-	// Counted says that the matrix is not drawn from as it is: in each stratum of By it is
-	// InvariantMatrix of it and of the original's frequencies there.
+	// Counted: the matrix is not used as it is. In each stratum of By it is InvariantMatrix of it
+	// and of the original frequencies there.
 	Counted bool
 	By      []string
 	Other   *string // with Counted: what categories that are not listed count as; nil: they do not

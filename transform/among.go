@@ -2,8 +2,8 @@ package transform
 
 import "github.com/sdlfilter/sdlfilter/check"
 
-// What masks say to one another. As in describe.go, every part is an interface of its
-// own, and nothing else looks at the type of a mask or of its step.
+// What masks ask of each other. As in describe.go, every part is an interface of its own, and
+// no other code looks at the type of a mask or of its step.
 
 // amongMasks is a mask that asks something of the masks before it.
 type amongMasks interface {
@@ -47,8 +47,9 @@ func redrawOf(masks []Spec, i int, column string) (int, redrawing) {
 	return -1, nil
 }
 
-// exchangeRule is how a mask exchanges values: those of columns, between records that agree
-// in keys and differ in the attribute, each possible exchange with probability rate.
+// exchangeRule describes how a mask exchanges values: those of columns, between records with
+// equal keys and different values of the attribute, each possible exchange with probability
+// rate.
 type exchangeRule struct {
 	reads   []string // keys, then the attribute
 	columns []string

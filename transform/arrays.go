@@ -259,8 +259,8 @@ func placeBuffers(a arrow.Array, rows []int32, cells []cell) ([]*memory.Buffer, 
 	return []*memory.Buffer{memory.NewBufferBytes(raw)}, nil
 }
 
-// placeValidity returns the validity bitmap after the cells have been put at
-// their rows, nil where nothing is null, and the number of nulls.
+// placeValidity returns the validity bitmap after the cells have been put at their rows, and
+// the number of nulls; nil if there are none.
 func placeValidity(a arrow.Array, rows []int32, cells []cell) (*memory.Buffer, int) {
 	incoming := false
 	for _, c := range cells {

@@ -102,8 +102,8 @@ func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// multiply makes y = k_x·θ, rounded to the grid, of the values x, where
-// θ = 1 + φz, and marks those that changed: Trottini et al. (2004), A2.1.
+// multiply computes y = k_x·θ, rounded to the grid, for the values x, where θ = 1 + φz, and
+// marks those that changed: Trottini et al. (2004), A2.1.
 func (c *biasColumn) multiply(x, z []float64, changed microdata.Bitmap) {
 	mult, phi := c.grid.mult, c.phi
 	limit := fast / (1 + float64(64*phi)) // no standard draw is beyond 64, so k·θ stays below fast

@@ -40,9 +40,9 @@ type categoryColumn struct {
 	codes   []float64 // of out: the number, or the code of the text
 }
 
-// categorical returns the column for mask i to work on, nil where it is not there. from
-// are the categories that it may have, to those that it is released as, after as the type
-// that the mask gives it.
+// categorical returns the column for mask i to work on; nil if the chain does not have it.
+// from are the categories that it may have, to the categories that replace them, after the
+// released type.
 func (c *Chain) categorical(i int, name, field string, from, to []string, after microdata.Field) (*categoryColumn, error) {
 	col := c.touch(name)
 	if col == nil {
@@ -67,8 +67,8 @@ func (c *Chain) categorical(i int, name, field string, from, to []string, after 
 	return k, nil
 }
 
-// categoriesOf returns a column for mask i to tell its categories apart; named is the
-// parameter that names the column, field the one that lists the categories.
+// categoriesOf returns a column whose categories mask i compares; named is the parameter that
+// names the column, field the parameter that lists the categories.
 func (c *Chain) categoriesOf(i int, col *column, named, field string, from []string) (*categoryColumn, error) {
 	name := col.Name
 	if !movable(col.Field.Type) {
@@ -191,8 +191,8 @@ func (k *categoryColumn) lookArray(dst []int32, a arrow.Array) error {
 	return nil
 }
 
-// lookTexts is lookArray of text. Categories are few and mostly differ in length or at
-// their ends: what was last found under those is compared before the list is asked.
+// lookTexts is lookArray for text. Categories are few and mostly differ in length or at their
+// ends, so the text that was found last under these is compared before the list is searched.
 func (k *categoryColumn) lookTexts(dst []int32, a arrow.Array, bytes func(i int) []byte) {
 	var last [recent.Slots]int32 // place + 1
 	clean := a.NullN() == 0
@@ -222,9 +222,8 @@ func textual(t arrow.DataType) bool {
 	return false
 }
 
-// put releases for each record the category of out at its place, nothing where it is
-// missing or the record is rejected, and marks in changed the records whose value that
-// changes, as differs says of record i.
+// put writes the category of out for each record; nothing if that is missing or the record is
+// rejected. In changed it marks the records for which differs returns true.
 func (k *categoryColumn) put(b *microdata.Block, places []int32, changed microdata.Bitmap, differs func(i int) bool) {
 	col := &b.Columns[k.Index]
 	for i, j := range places {
@@ -274,8 +273,8 @@ func (k *categoryColumn) array(places []int32) arrow.Array {
 	return array.MakeFromData(d)
 }
 
-// categoryField is the field that a mask of categories releases: text stays text and
-// numbers that become numbers stay what they are; all else becomes text.
+// categoryField returns the released field of a mask of categories: text stays text, numbers
+// that become numbers keep their type, and everything else becomes text.
 func categoryField(f microdata.Field, to []string) (microdata.Field, bool) {
 	if f.Numeric() && allNumbers(to) || f.Type.ID() == arrow.STRING {
 		return f, false

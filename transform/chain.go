@@ -28,8 +28,8 @@ type Setup struct {
 	Key      keystream.Key
 	Columns  []ColumnInfo
 	Identity []int // Block.Columns indexes of the identity columns; empty: place is the identity
-	// Sorted are the original values of columns in ascending order, where a mask needs them
-	// (NeedsValues); a column without an entry is not known.
+	// Sorted are the original values of columns in ascending order, for masks that need them
+	// (NeedsValues). A column without an entry is not known.
 	Sorted map[string][]float64
 	// Frequencies are those of original categories, where a mask needs them (NeedsFrequencies).
 	Frequencies map[string]*Frequencies
@@ -39,10 +39,10 @@ type Setup struct {
 	Window       int // records in a swap window; blocks of a file start at multiples of it and hold whole windows
 }
 
-// Chain is a list of masks made ready for the columns of one run. Apply may be
-// called from many goroutines; what a chain releases does not depend on the
-// order of the blocks nor, swaps within windows apart, on where they are cut. One
-// chain serves blocks of any number of scopes.
+// Chain is a list of masks that is ready for the columns of one run. Apply may be called from
+// many goroutines. What a chain releases does not depend on the order of the blocks, nor on
+// where they are cut (except for swaps within windows). One chain serves blocks of any number
+// of scopes.
 type Chain struct {
 	masks     []Spec
 	labels    []string // of the masks, see Label
@@ -83,9 +83,9 @@ type compiler interface {
 
 // NewChain prepares the masks for a run. The error names mask and parameter. Errors are:
 // parameters that Check or CheckSpecs refuse; a column that is not in the setup or whose type
-// the mask does not support; a percentage of an SD that is not known; bounds without any value
-// of the column's type and decimals between them; a missing window. Protected columns of a swap
-// that are not in the setup are skipped.
+// the mask does not support; a percentage of an SD that is not known; bounds between which
+// there is no value with the column's type and decimals; a missing window. Protected columns
+// of a swap that are not in the setup are skipped.
 func NewChain(masks []Spec, setup Setup) (*Chain, error) {
 	var ps check.Problems
 	for i, m := range masks {
@@ -215,8 +215,8 @@ func (c *Chain) Apply(b *microdata.Block) error {
 	})
 }
 
-// Admit rejects the records of a block that Apply would reject before it masks any, leaves
-// out those that Apply leaves out, and masks nothing.
+// Admit rejects the records of a block that Apply would reject, and leaves out those that
+// Apply leaves out. It masks nothing.
 func (c *Chain) Admit(b *microdata.Block) error {
 	if c.choice == nil {
 		return c.admit(b)
@@ -287,9 +287,9 @@ func (c *Chain) open(w *work, b *microdata.Block) error {
 	return c.choice.choose(c, w, b, w.digests)
 }
 
-// Replicate returns a chain of the same masks with independent draws, number
-// m ≥ 1, in which the identity of a record is its place. It shares nothing with
-// c; where NeedsSurvey holds it needs a survey of its own.
+// Replicate returns a chain of the same masks with independent draws, number m ≥ 1, in which
+// the identity of a record is its place. It shares nothing with c. If NeedsSurvey is true it
+// needs its own survey.
 func (c *Chain) Replicate(m int) *Chain { return c.replicateWith(m, nil) }
 
 func (c *Chain) replicateWith(m int, shared *sharedDraws) *Chain {
@@ -384,10 +384,10 @@ func (w *work) floats(n int) []float64 {
 	return w.draws[:n]
 }
 
-// onGrid returns the values as the grid has them, which is what a draw is added to
-// and so bound to: two runs of a program may give one decimal number as two float64s,
-// and are to have one draw. Draws that do not leave are bound to nothing: unless they
-// are asked for, the values come back as they are.
+// onGrid returns the values as the grid has them, to which draws are added and bound: two runs
+// of a program may read one decimal number as two float64s, and must get one draw. Draws of
+// replicates are bound to nothing: the values then come back as they are, unless needed is
+// true.
 func (w *work) onGrid(g grid, x []float64, needed bool) []float64 {
 	if !w.leaves && !needed {
 		return x

@@ -61,8 +61,8 @@ func (c *column) grid(lambda float64) grid {
 	return binaryGrid(lambda)
 }
 
-// admit rejects the records whose value cannot be masked, and makes Released of
-// a float32 column the decimal numbers that its values stand for.
+// admit rejects the records whose value cannot be masked, and makes Released of a float32
+// column the decimal numbers that its values stand for.
 func (c *column) admit(b *microdata.Block) error {
 	col := &b.Columns[c.Index]
 	values := col.Original.Values
@@ -102,8 +102,8 @@ func (c *column) reject(b *microdata.Block, row int, x float64) {
 	}
 }
 
-// fit makes Released what any sink will write: integers and decimals on their
-// scale and in their type's range, float32 as a float32, nulls 0.
+// fit makes Released what any sink writes: integers and decimals on their scale and in their
+// type's range, float32 as a float32, nulls 0.
 func (c *column) fit(b *microdata.Block) {
 	if !c.refit || b.Columns[c.Index].Released.Values == nil {
 		return
@@ -135,9 +135,9 @@ func (c *column) fit(b *microdata.Block) {
 	}
 }
 
-// settle ends what a mask does to a column: it writes 0 where the column has no value, adds
-// the records that own marks to changed, those without a value left out, and clears own for
-// the next column. What another column has changed of a record stays marked.
+// settle ends the work of a mask on a column. It writes 0 where the column has no value, adds
+// the records marked in own to changed, without those that have no value, and clears own for
+// the next column. Records that another column has marked stay marked.
 func settle(v *microdata.Vector, own, changed microdata.Bitmap) {
 	for w, word := range v.Valid {
 		own[w] &= word

@@ -156,8 +156,8 @@ func (m *Noise) compileAmong(c *Chain, i int, among []string) (step, error) {
 	return s, nil
 }
 
-// correlationsOf is the correlation matrix of some columns. A pair of which the data have
-// none, as where one of the two is constant, has 0.
+// correlationsOf returns the correlation matrix of some columns. A pair without a correlation
+// in the data, for example because one of the two is constant, gets 0.
 func correlationsOf(known Correlations, names []string) ([][]float64, error) {
 	r := make([][]float64, len(names))
 	for i, a := range names {
@@ -190,8 +190,9 @@ func NoiseLeft(known Correlations, columns []string, column string) float64 {
 	return l[len(last)-1][len(last)-1]
 }
 
-// pivotal is below what a pivot counts as 0: correlations are known to six digits, and a
-// column that others determine so closely (a sum of its parts) gets what they imply.
+// pivotal is the limit below which a pivot counts as 0. Correlations are known to six digits;
+// a column that others determine so closely (a sum of its parts) gets the noise that theirs
+// implies.
 const pivotal = 1e-5
 
 // factorOf returns the lower triangle L, LL' = r, of the nearest matrix to r of the kind
@@ -205,8 +206,8 @@ func factorOf(r [][]float64) [][]float64 {
 	}
 }
 
-// cholesky factors the matrix of which the entries off the diagonal are times a factor;
-// false where that is not positive semidefinite. Each row has length 1, so that the
+// cholesky factors the matrix with its entries off the diagonal multiplied by a factor; false
+// if that is not positive semidefinite. Each row of the result has length 1, so that the
 // variance of the noise is exact.
 func cholesky(r [][]float64, times float64) (l [][]float64, ok bool) {
 	l = make([][]float64, len(r))
@@ -276,9 +277,10 @@ func (s *correlatedStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// draws returns the z of the block's records, by stream. In a release those of a record are
-// bound to its values in all columns of the mask: were each bound to its own, a record of
-// which another release changes one value would keep most of that value's noise.
+// draws returns the z of the block's records, by stream. In a release the draws of a record
+// are bound to its values in all columns of the mask. If each were bound to its own column,
+// and another release changed one value of the record, that value would keep most of its
+// noise.
 func (s *correlatedStep) draws(c *Chain, w *work, b *microdata.Block, vectors []*microdata.Vector) [][]float64 {
 	var values []float64
 	if w.leaves {

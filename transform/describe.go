@@ -6,10 +6,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// What a mask says of itself beyond Params. Every part is an interface of its own
-// and a mask may leave any of them out. The caller then gets "not said": it hides what
-// might follow from the part that is missing, and refuses what needs it. The functions below are the one
-// place that looks for these interfaces; a mask's file has them all.
+// What a mask declares beyond Params. Every part is an interface of its own, and a mask may
+// leave any of them out. The caller then gets "not declared": it hides what might follow from
+// the missing part, and refuses what needs it. The functions below are the only place that
+// looks for these interfaces; a mask's file has them all.
 
 // Scope is the range of records between which a mask moves values.
 type Scope uint8
@@ -60,8 +60,8 @@ func Computes(p Params) bool { return !movesOnly(p) && !OnCategories(p) }
 // Retyping is a mask that may release a column as another type than it has: intervals of
 // numbers as labels.
 type Retyping interface {
-	// ReleasedField returns the field that the mask makes of f; false where it leaves the
-	// type as it is, and what else is different is that values may be missing.
+	// ReleasedField returns the field that the mask makes of f; false if the type stays, where
+	// released values may still be missing.
 	ReleasedField(f microdata.Field) (microdata.Field, bool)
 }
 
@@ -219,8 +219,9 @@ type Publishing interface {
 	// Words describes for data users what the mask did to a column, with the published
 	// parameters only, in the form "name: description".
 	Words(p Published, column string) string
-	// EfficiencyFollows reports whether U/U₀ of a column discloses no more about the mask than
-	// the parameters named for publication. has reports whether the mask has a parameter.
+	// EfficiencyFollows reports whether U/U₀ of a column discloses no more about the mask than the
+	// parameters do that are published. has reports whether the mask has a parameter of that
+	// name, named whether it is published.
 	EfficiencyFollows(has, named func(parameter string) bool) bool
 }
 

@@ -56,10 +56,10 @@ func (m *moment) add(o moment, f float64) {
 	m[2] += f * o[2]
 }
 
-// Displacer returns nil where no swap moves a numeric column of the chain.
+// Displacer returns nil if no swap moves a numeric column of the chain.
 //
-// nil also where a mask computes with all values at once: what a record's value becomes
-// then depends on whose value lies there.
+// It also returns nil if a mask computes with all values at once: a released value then
+// depends on which respondent's value is in the record.
 func (c *Chain) Displacer() *Displacer {
 	if AnyComputesWithAll(c.masks) {
 		return nil
@@ -148,8 +148,8 @@ func (d *Displacer) layOut() {
 	}
 }
 
-// drawsFrom is the first number of the replicates that a Displacer draws where there
-// is no closed form; those of an assessment are below it.
+// drawsFrom is the number of the first replicate that a Displacer draws if there is no closed
+// form. Those of an assessment have lower numbers.
 const drawsFrom = 1 << 30
 
 func (c *Chain) displacing(e exchangeRule) *displacingSwap {
@@ -188,8 +188,8 @@ func (d *Displacer) NeedsSurvey() bool {
 	return slices.ContainsFunc(d.swaps, func(s *displacingSwap) bool { return s.dataset })
 }
 
-// Survey takes a block of a first pass over the data, one after another. Only
-// originals are looked at; rejected records take no part.
+// Survey takes a block of a first pass over the data; call it for one block after another. It
+// reads originals only; rejected records take no part.
 func (d *Displacer) Survey(b *microdata.Block) error {
 	return d.run(b, func(w *displacing) error {
 		w.wanted = nil

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// MarshalSurvey returns what Survey has found so far, in place of EndSurvey, for MergeSurvey
-// of the Displacer of another chain of the same masks, columns and key. It holds values of
-// records, so it is as confidential as they are.
+// MarshalSurvey returns the result of Survey so far, in place of EndSurvey. MergeSurvey of the
+// Displacer of another chain of the same masks, columns and key reads it. It holds values of
+// records and is as confidential as they are.
 func (d *Displacer) MarshalSurvey() []byte {
 	var p packer
 	for i := range d.columns {
@@ -23,8 +23,8 @@ func (d *Displacer) MarshalSurvey() []byte {
 	return p.text
 }
 
-// MergeSurvey adds what another Displacer has found (MarshalSurvey), as if Survey had seen its
-// records after those of this one. Sums are those of one survey but for rounding.
+// MergeSurvey adds the survey of another Displacer (MarshalSurvey), as if Survey had seen its
+// records after those of this one. Sums are those of one survey up to rounding.
 func (d *Displacer) MergeSurvey(marshalled []byte) error {
 	u := unpacker{text: marshalled}
 	shift := make([]float64, len(d.columns))
@@ -92,8 +92,8 @@ func (c *displaced) packCentre(p *packer) {
 	p.word(math.Float64bits(c.centre))
 }
 
-// mergeCentre takes a centre over where there is none, and returns by how much the one that
-// is read lies above the one that holds.
+// mergeCentre takes a centre over if there is none yet, and returns by how much the one that
+// it reads is greater than the present one.
 func (c *displaced) mergeCentre(u *unpacker) float64 {
 	if u.number() == 0 {
 		return 0

@@ -101,9 +101,8 @@ func (w *displacing) attend(b *microdata.Block, v microdata.Vector, from, n int)
 	}
 }
 
-// middle is the median of some values: squares taken from there are near to the
-// variance, so that their differences are exact enough. Which they are depends on
-// the records that take part alone.
+// middle is the median of some values. Squares of deviations from it are near to the variance,
+// so that their differences are exact enough. It depends only on the records that take part.
 func (w *displacing) middle(x []float64) float64 {
 	const most = 63
 	some := make([]float64, 0, 2*most)

@@ -43,8 +43,8 @@ type displacedGroup struct {
 	sums    []moment  // over the records of a class: [column and batch × class]
 }
 
-// exchanged returns the probability that a record of a combination is exchanged, and
-// what it then receives: the sums over its partners.
+// exchanged returns the probability that a record of a combination is exchanged, and what it
+// then receives: the sums over its partners.
 //
 // sums and records are those of the group's classes, own those of the combination.
 func exchanged(rates []float64, class int, records []float64, sums []moment, size int32, own moment) (p float64, receives moment) {
@@ -216,8 +216,8 @@ func (s *displacingSwap) summed(codes []int32) *displacedGroup {
 
 var errGone = errors.New("a record that the first pass saw is another one now")
 
-// apply lets records be exchanged with those of the whole data. Where windows do not
-// make them receivers of others' values, records without one are left out.
+// apply exchanges records with those of the whole data. Records without a value are left out,
+// unless windows make them receive values of others.
 func (s *displacingSwap) apply(w *displacing, column int, all bool) error {
 	for r, group := range w.grouping.group {
 		if group < 0 || !w.here[r] && !all {

@@ -19,8 +19,8 @@ type grid struct{ mult float64 }
 // decimalGrid is the grid of numbers with d ≥ 0 decimals.
 func decimalGrid(d int) grid { return grid{math.Pow10(d)} }
 
-// binaryGrid is the grid of the largest power of two at or below λ/2²⁰, for
-// columns that show no decimals; none where λ is 0, which moves nothing.
+// binaryGrid is the grid of the largest power of two at or below λ/2²⁰, for columns without
+// decimals; none if λ is 0, which moves nothing.
 func binaryGrid(lambda float64) grid {
 	if !(lambda > 0) {
 		return grid{}

@@ -27,8 +27,8 @@ type grouping struct {
 	codes []int32
 }
 
-// reader returns a grouping that knows the codes of g, which must not change any more, and
-// gives no others: it says −1 of what g has not seen. It has scratch of its own.
+// reader returns a grouping that only reads the codes of g, which must not change any more: it
+// returns −1 for values that g has not seen. It has its own working memory.
 func (g *grouping) reader() *grouping {
 	r := &grouping{columns: make([]coder, len(g.columns)), pairs: slices.Clone(g.pairs)}
 	for i := range r.columns {
@@ -110,8 +110,8 @@ type coder struct {
 	seen   []int32          // code of each entry of the current dictionary, -1 where it is not known
 	raw    []uint64         // values of up to 8 bytes, to be coded
 
-	// The codes of some short texts, by the texts themselves: categories are few, and each
-	// record would be a question to the map. Code 0: none.
+	// The codes of some short texts, by the texts: categories are few, and otherwise each record
+	// would need a look into the map. Code 0: none.
 	recent [64]struct {
 		text uint64
 		code int32

@@ -191,8 +191,8 @@ func (l *Law) last(v float64) float64 {
 	return v
 }
 
-// about is the draw at one value: y is what the masks behind make of v plus h times
-// the integer nearest to s·z/h, z standard, given that it lands in [lower, upper].
+// about is the draw at one value: y is what the later masks make of v plus h times the integer
+// nearest to s·z/h, z standard, given that this is in [lower, upper].
 type about struct {
 	v, s, h      float64
 	on           float64 // a value of the grid: v, unless a draw in front of this one is integrated over
@@ -316,7 +316,7 @@ func (l *Law) between(a about) bool {
 }
 
 // inside returns the probability of the bounds of a redraw, and whether the outcome is
-// sure: nothing is drawn, or the bounds are beyond reach.
+// certain: nothing is drawn, or the bounds are out of reach.
 func (a *about) inside() (z float64, sure bool) {
 	if a.s == 0 {
 		return 1, true
@@ -340,8 +340,8 @@ func (a *about) nearest() float64 {
 	return v
 }
 
-// tail integrates over the bounds of a redraw that lie on one side of the value, where
-// the closed forms are small differences, by Simpson's rule.
+// tail integrates by Simpson's rule over the bounds of a redraw that lie on one side of the
+// value, where the closed forms are small differences.
 func (l *Law) tail(x float64, a about, lo, hi float64) (shift, square float64) {
 	const nodes = 400 // even
 	sign, near, far := 1.0, lo, hi
@@ -425,9 +425,8 @@ func (l *Law) reach(a about) (low, high float64) {
 	return l.last(max(low, a.lower)), l.last(min(high, a.upper))
 }
 
-// Support returns the least and the greatest value that can be released, infinite
-// where there is none, and the step that released values are multiples of, 0
-// where there is none.
+// Support returns the least and the greatest value that can be released, infinite if there is
+// none, and the step of which released values are multiples, 0 if there is none.
 func (l *Law) Support() (low, high, step float64) {
 	if l.column != nil {
 		step = l.coarse

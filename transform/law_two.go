@@ -58,8 +58,8 @@ func (l *Law) then(s spread) (*Law, bool) {
 	return two, true
 }
 
-// middle is what the first draw makes of a value: v on cells of a width, each value
-// with the probability of its cell, and all that lies beyond the cells at two bounds.
+// middle is the distribution of the result v of the first draw: cells of a width, each with
+// its probability, and all of the rest beyond the cells at two bounds.
 type middle struct {
 	about
 	of        *Law
@@ -386,8 +386,8 @@ func (l *Law) smooth(step float64) bool {
 	return r.phi == 0 && slices.Min(l.scales)*math.Sqrt(r.draw.variance()) >= r.draw.smooth()*step
 }
 
-// momentsAt are those of the second draw at v. Where the first is smooth on the step of the
-// masks behind the second, so is what comes out, however little the second adds.
+// momentsAt returns the moments of the second draw at v. If the first draw is smooth on the
+// step of the later masks, so is the result, however little the second draw adds.
 func (l *Law) momentsAt(x, v float64, smooth bool, cell float64) (shift, square float64) {
 	a := l.second(v)
 	if !smooth {

@@ -2,8 +2,9 @@ package transform
 
 import "math"
 
-// logistic is a multinomial logistic regression on predictors taken to mean 0 and variance 1;
-// of two categories it is the logistic one. The first category is that of reference.
+// logistic is a multinomial logistic regression on predictors that are standardised to mean 0
+// and variance 1; with two categories it is the usual logistic regression. The first category
+// is the reference.
 type logistic struct {
 	categories    []float64
 	centre, scale []float64
@@ -13,13 +14,13 @@ type logistic struct {
 // newtonSteps is far more than a fit takes: some 5, or 15 where categories are nearly separated.
 const newtonSteps = 60
 
-// slopeWeight is what a slope of 1 takes from the likelihood, twice, as if slopes were known to be normal
-// with an SD of 10: so that there is a greatest likelihood where predictors separate categories.
+// slopeWeight is the penalty of a slope of 1 on twice the log-likelihood: that of a normal
+// prior with SD 10. With it, a maximum exists even if predictors separate the categories.
 const slopeWeight = 0.01
 
-// fitLogistic maximises the likelihood of the records' categories y, less slopeWeight/2·Σβ² of the
-// slopes. As that leaves the constants out, the shares of the categories in the model are those of
-// the data.
+// fitLogistic maximises the log-likelihood of the records' categories y minus
+// slopeWeight/2·Σβ² over the slopes. The constants have no penalty, so the shares of the
+// categories in the model are those of the data.
 func fitLogistic(x []predictor, y []float64, categories []float64, rows []int32) *logistic {
 	p := len(x)
 	m := &logistic{categories: categories, centre: make([]float64, p), scale: make([]float64, p)}
@@ -97,8 +98,8 @@ func (m *logistic) climb(x []predictor, of []int, rows []int32) {
 	}
 }
 
-// slope is the penalised logarithm of the likelihood, its first derivatives, and minus its second
-// ones, of which it has the lower triangle.
+// slope is the penalised log-likelihood with its first derivatives and the lower triangle of
+// minus its second derivatives.
 func (m *logistic) slope(x []predictor, of []int, rows []int32) (at float64, score []float64, hessian [][]float64) {
 	p := len(x) + 1
 	size := len(m.slopes) * p
@@ -177,8 +178,8 @@ func (m *logistic) shares(share, u []float64) {
 	}
 }
 
-// solvePositive solves Ax = b for a positive definite matrix of which it has the lower triangle,
-// by Cholesky's factor; where rounding leaves no positive pivot, that unknown is 0.
+// solvePositive solves Ax = b for a positive definite matrix, given by its lower triangle,
+// with Cholesky's factor. If rounding leaves a pivot that is not positive, its unknown is 0.
 func solvePositive(a [][]float64, b []float64) []float64 {
 	x := make([]float64, len(b))
 	for i := range a {

@@ -24,8 +24,8 @@ type matcher struct {
 	tree       fenwick
 }
 
-// match appends the pairs to be exchanged, as indexes in the block. The records
-// are those that sw.grouping describes; group −1 takes no part.
+// match appends the pairs to exchange, as indexes in the block. The records are those of
+// sw.grouping; group −1 takes no part.
 func (m *matcher) match(pairs []pair, s *windowSwap, sw *swapScratch, from int) []pair {
 	group, combo := sw.grouping.group, sw.grouping.combo
 	m.sort(group, combo)

@@ -1,9 +1,8 @@
 package transform
 
-// MixesRecords reports whether a mask moves values between records, so that a
-// released value may be another respondent's: its matrix A in Z = AXB + C (Duncan
-// and Keller-McNulty 2000, section 2) is not diagonal. A mask that does not say how
-// far it reaches may do so.
+// MixesRecords reports whether a mask moves values between records, so that a released value
+// may be another respondent's: its matrix A in Z = AXB + C (Duncan and Keller-McNulty 2000,
+// section 2) is not diagonal. It is true for a mask that does not declare its scope.
 func MixesRecords(p Params) bool { return ScopeOf(p) != ScopeRecord }
 
 // AnyMixesRecords reports whether some mask moves values between records.
@@ -36,9 +35,8 @@ func Unmixed(masks []Spec) []Spec {
 	return alone
 }
 
-// Unmixed returns the chain of the masks that change each record by itself, for
-// replicates of one column, whose identity is their place; the other columns need
-// not be in its blocks.
+// Unmixed returns the chain of the masks that change each record by itself, for replicates of
+// one column that identify a record by its place. The other columns need not be in its blocks.
 func (c *Chain) Unmixed(column string) (*Chain, error) {
 	masks, ok := Alone(Unmixed(c.masks), column)
 	if !ok {

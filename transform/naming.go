@@ -9,10 +9,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// history tells what was done to a column so far: a part for each mask, with all
-// that decides what it makes of a value. It names the draws of that mask and of
-// those that follow. Of x + z and f(x) + z, released by two runs with one z, x can be
-// had wherever f(x) is known; so the name of z tells f.
+// history describes what was done to a column so far: a part for each mask, with all that
+// decides the mask's effect on a value. It names the draws of that mask and of later ones. If
+// two runs released x + z and f(x) + z with one z, x would follow from the two wherever f(x)
+// is known; so the name of z contains f.
 type history struct {
 	text string
 	by   int // 1 + the mask of the last part; 0 before the first
@@ -28,12 +28,12 @@ func part(word string, numbers ...float64) string {
 	return string(append(text, ';'))
 }
 
-// addToHistory records in the column's name what mask i does to it: a word and the mask's
-// effective parameters for this column, each in a fixed place or after a count, so that
-// two different sets of parameters never give the same text. Parameters that have the
-// same effect on every value (a range of θ and the φ that it stands for) must give the
-// same text, as equal chains are to release equal values. The columns that the mask reads
-// are added here; which of them serves for what, the mask itself writes into parts.
+// addToHistory adds to the column's history what mask i does to it: a word and the mask's
+// effective parameters for this column, each in a fixed place or after a count, so that two
+// different sets of parameters never give the same text. Parameters with the same effect on
+// every value (a range of θ, and its φ) must give the same text, since equal chains must
+// release equal values. It adds the columns that the mask reads; the mask itself writes into
+// parts which of them is used for what.
 func (c *Chain) addToHistory(i int, col *column, parts string) {
 	if reads := c.masks[i].Params.Reads(); len(reads) > 0 {
 		parts += c.digestOf("reads", sorted(reads)...)
@@ -45,8 +45,9 @@ func (c *Chain) addToHistory(i int, col *column, parts string) {
 	col.done.by = i + 1
 }
 
-// digestOf returns a word and the SHA-256 of columns (those that the chain knows of) and what
-// was done to each. It is a digest, as the text would grow with every mask that reads others.
+// digestOf returns a word and the SHA-256 of columns (those that the chain knows) and their
+// histories. It is a digest because the text would otherwise grow with every mask that reads
+// other columns.
 func (c *Chain) digestOf(word string, columns ...string) string {
 	h := sha256.New()
 	for _, name := range columns {
@@ -88,10 +89,10 @@ type drawName struct {
 	column, done string
 }
 
-// stream returns the number, in work.streams, of the keystream that mask i draws
-// from for a column; does must have been called for the mask before. Replicates are never
-// released, and those of a grid of parameters are to share their draws: their name is
-// made of label and column alone.
+// stream returns the number, in work.streams, of the keystream that mask i draws from for a
+// column. addToHistory must have been called for the mask before. Replicates are never
+// released, and those of a grid of parameters must share their draws: their name is made of
+// label and column alone.
 func (c *Chain) stream(i int, col *column) int { return c.streamNamed(i, col.Name, col.done.text) }
 
 // streamNamed is stream for draws that belong to no one column.
@@ -103,10 +104,10 @@ func (c *Chain) streamNamed(i int, column, done string) int {
 	return len(c.draws) - 1
 }
 
-// settle checks, after mask i is compiled, that it has called does for each of its columns
-// and that the names of its draws contain that. A kind of mask that forgets this does not
-// run. It then adds the mask's label to the columns that its draws have changed, for the
-// masks that follow: the name of a draw has the label of its own mask only.
+// settle checks, after mask i is compiled, that it has called addToHistory for each of its
+// columns and that the names of its draws contain that. A kind of mask that forgets this does
+// not run. It then adds the mask's label to the columns that its draws have changed, for later
+// masks: the name of a draw has the label of its own mask only.
 func (c *Chain) settle(i int) error {
 	draws := false
 	for _, d := range c.draws {
@@ -138,10 +139,9 @@ func (c *Chain) settle(i int) error {
 	return nil
 }
 
-// streamsOf returns the keystreams for records of a scope. The first block of a
-// scope derives them. A scope has draws of its own where a record's identity is
-// its place; identifying values are the same respondent's in every scope, and
-// are to be masked alike there.
+// streamsOf returns the keystreams for records of a scope. The first block of a scope derives
+// them. If a record's identity is its place, each scope has its own draws. Identifying values
+// are the same respondent's in every scope and must be masked alike there.
 func (c *Chain) streamsOf(scope string) []*keystream.Stream {
 	if c.replicate != 0 {
 		scope = ""

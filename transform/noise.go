@@ -213,8 +213,8 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// standard gives the draws e for the values x, on the grid, the standard form, and returns the
-// factor that makes of them ε in units of the grid.
+// standard returns the draws e for the values x, on the grid, in standard form, and the factor
+// that makes of them ε in units of the grid.
 func (c *noiseColumn) standard(x, e []float64) (scale float64) {
 	if c.draw == uniform {
 		for i, u := range e {
@@ -228,8 +228,8 @@ func (c *noiseColumn) standard(x, e []float64) (scale float64) {
 	return 1
 }
 
-// add makes y = (k_x + k_ε)/mult of the values x, where ε is scale·e in units of
-// the grid, and marks those that changed: Duncan et al. (2004), section 4.
+// add computes y = (k_x + k_ε)/mult for the values x, where ε is scale·e in units of the grid,
+// and marks those that changed: Duncan et al. (2004), section 4.
 func (c *noiseColumn) add(x, e []float64, scale float64, changed microdata.Bitmap) {
 	mult, limit := c.grid.mult, c.fast
 	for base := 0; base < len(x); base += 64 {
