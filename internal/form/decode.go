@@ -103,17 +103,15 @@ func (r *Reading) decodeDict(f *Form, n *yaml.Node, path string, v reflect.Value
 	})
 }
 
-// beforeComma returns the whole number whose decimals a key is, where somebody wrote a decimal
-// comma between braces: {sd: 90,5} is sd: 90 and a field named 5. It is "" for any other key.
-func beforeComma(n, key *yaml.Node) string {
+// afterComma reports whether a key is the decimals of a number that was written with a decimal
+// comma between braces: {sd: 90,5} is sd: 90 and a field named 5.
+func afterComma(n, key *yaml.Node) bool {
 	digits := strings.TrimSuffix(key.Value, "%")
 	if n.Style&yaml.FlowStyle == 0 || digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return ""
+		return false
 	}
-	if at := slices.Index(n.Content, key); at > 1 && isNull(n.Content[at+1]) && n.Content[at-1].Tag == "!!int" {
-		return n.Content[at-1].Value
-	}
-	return ""
+	at := slices.Index(n.Content, key)
+	return at > 1 && isNull(n.Content[at+1]) && n.Content[at-1].Tag == "!!int"
 }
 
 func (r *Reading) decodeRecord(f *Form, n *yaml.Node, path string, v reflect.Value) {
@@ -137,8 +135,8 @@ func (r *Reading) decodeRecord(f *Form, n *yaml.Node, path string, v reflect.Val
 		if m == nil {
 			r.strange[path] = append(r.strange[path], key.Value)
 			text := "is not a field here" + Instead(key.Value, f.Names())
-			if whole := beforeComma(n, key); whole != "" {
-				text = fmt.Sprintf("is not a field here: a comma ends a value; write the number with a decimal point, %s.%s", whole, key.Value)
+			if afterComma(n, key) {
+				text = "is not a field here: a comma ends a value; write the decimals of a number behind a point"
 			}
 			if what, known := f.later[key.Value]; known {
 				text = "is not in this version: " + what
