@@ -131,8 +131,8 @@ func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 	a.offer(b, origin, keep, also)
 }
 
-// addClean adds a run if every record in it is kept and has every value; else
-// it changes nothing and returns false.
+// addClean adds a run if every record in it is kept and has every value; otherwise it changes
+// nothing and returns false.
 func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.Bitmap) bool {
 	if !cell.AllSet(keep, from, n) {
 		return false
@@ -246,8 +246,8 @@ func (a *Accumulator) offer(b *microdata.Block, from *place.Origin, keep microda
 	}
 }
 
-// keyedWords draws from the sample's keystream. The scope stands where a mask's
-// keystream has its column.
+// keyedWords draws from the sample's keystream. Its name has the scope where that of a mask
+// has its column.
 func (a *Accumulator) keyedWords(dst []uint64, scope string, r keystream.Records) {
 	if a.opts.Key.IsZero() {
 		place.UnkeyedWords(dst, scope, r)

@@ -44,9 +44,9 @@ func (r *reckoning) biasOf(c int) bias {
 	return b
 }
 
-// releasedVariance is S_y² of the release. Of masks that are only tried it is
-// S_x² and the mean over replicates of by how much masking a subset has changed
-// its variance, in which the difference of the subset from the data cancels.
+// releasedVariance is S_y² of the release. For the points of a map, which release nothing, it
+// is S_x² plus the mean over replicates of the change that masking makes to the variance of a
+// subset. The difference of the subset from the data cancels in that change.
 func (r *reckoning) releasedVariance(c int) float64 {
 	answers, replicated := r.answers[c]
 	if !r.candidate || !replicated {

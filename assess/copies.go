@@ -45,8 +45,8 @@ func (t *riskTable) meanOfCopies(tau float64, estimates []float64) (square, nois
 	return s.MeanSquare(tau, 1/t.m()), s.MeanSquareNoise(tau, 1/t.m())
 }
 
-// ofMean is the mean over records of E(x−ȳ)², ȳ being the mean of a record's values in all
-// copies, from the same of one copy: what the masks do in the mean over draws stays.
+// ofMean returns the mean over records of E(x−ȳ)², where ȳ is the mean of a record's values in
+// all copies, from the same figure of one copy. The masks' mean effect over draws stays.
 func (t *riskTable) ofMean(one float64) float64 {
 	if t.m() == 1 {
 		return one

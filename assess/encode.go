@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
 )
 
-// encodingVersion is the first thing in an encoded accumulator, after the
-// magic word. A change of what follows raises it.
+// encodingVersion is the first content of an encoded accumulator, after the magic word. Every
+// change of the encoding raises it.
 const (
 	encodingMagic   = "sdlA"
 	encodingVersion = 6
@@ -121,8 +121,8 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// plausible holds counts against each other, so that what was decoded cannot
-// lead later arithmetic out of range.
+// plausible compares counts with each other, so that decoded values cannot lead later
+// arithmetic out of range.
 func (a *Accumulator) plausible() bool {
 	n := a.records
 	if n < 0 || int64(a.sample.Len()) > n || a.opts.Sample >= 0 && a.sample.Len() > a.opts.Sample {

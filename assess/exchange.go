@@ -9,8 +9,8 @@ import (
 // exchanged reports whether a mask moves values of a column between records.
 func (r *reckoning) exchanged(c int) bool { return r.a.opts.Columns[c].Exchanged }
 
-// typicalExchanged sets the risk of the typical record by index of a column that is
-// swapped, and reports whether it is known what is expected.
+// typicalExchanged sets the risk of the typical record by index of a swapped column, and
+// reports whether its expectation is known.
 func (r *reckoning) typicalExchanged(c int, row *Risk) bool {
 	x := r.exchange
 	if x == nil {
@@ -55,9 +55,8 @@ func (r *reckoning) typicalReleased(c int, own float64, row *Risk) {
 	row.Approximate, row.Errs, row.Sampled = true, ErrsEither, true
 }
 
-// targetExchanged sets the risk by index of a target of a column that is swapped. Where
-// nothing tells what is expected, the record may have kept its value for all that is
-// known.
+// targetExchanged sets the risk by index of a target of a swapped column. If its expectation
+// is not known, the record may have kept its value.
 func (r *reckoning) targetExchanged(c int, f *located, row *Risk) {
 	if x := r.exchange; x != nil {
 		scope, stream, place := "", 0, int64(-1)

@@ -15,9 +15,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
 )
 
-// expect prepares what the laws of the masks make of the columns that have one, where
-// there are more records than a replicate is made of. law gives the law of a
-// column, nil where there is none.
+// expect prepares the expectations under the laws of the masks, for columns that have one, if
+// there are more records than a replicate has. law returns the law of a column; nil if there
+// is none.
 func (r *reckoning) expect(law func(column string) Law) {
 	r.expected = map[int]*expectation.Expectation{}
 	if law == nil {
@@ -65,8 +65,8 @@ func (r *reckoning) spectrumOf(c int) *tally.Spectrum {
 	return s
 }
 
-// place finds the targets of every expectation and what becomes of their order
-// statistics, on all cores.
+// place finds the targets of every expectation and the distribution of their order statistics,
+// on all cores.
 func (r *reckoning) place(ctx context.Context) error {
 	type task struct{ column, target int }
 	var tasks []task

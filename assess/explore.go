@@ -32,8 +32,8 @@ type Exploration struct {
 	// then of the masks which move nothing. It may be nil.
 	Exchange []Exchange
 
-	// Law returns the law of what the masks of a point make of a column, nil where it is
-	// not known. It serves as Options.Law does for Measure; it may be nil.
+	// Law returns the law of a column under the masks of a point; nil if it is not known. It
+	// serves as Options.Law does for Measure; it may be nil.
 	Law func(point int, column string) Law
 
 	Done func(points int) // called after a replicate of so many points, from several goroutines; may be nil
@@ -58,9 +58,8 @@ type ExploredGroup struct {
 	Risk    []Risk
 }
 
-// answersAtOnce bounds what is kept of the replicates, of a few hundred bytes
-// each: where there are many groups, the points are taken in parts, for each of which
-// the draws are made again.
+// answersAtOnce bounds the results of replicates in memory, a few hundred bytes each. With
+// many groups the points are taken in parts, and the draws are repeated for each part.
 const answersAtOnce = 400_000
 
 // Explore applies replicates of the masks of every point to the original values added so far,
@@ -166,8 +165,8 @@ func (x *exploring) replicates(ctx context.Context, point, points int) ([][][]re
 	}, x.subsets, x.questions)
 }
 
-// completed adds what replicates of a point say to what its laws say: of the columns where
-// these say nothing, and of the groups.
+// completed adds the results of replicates of a point to those of its laws: for columns
+// without a law, and for groups.
 func (x *exploring) completed(point int, answers [][]replicate.Answer, known []Explored) []Explored {
 	x.answers, x.bias = map[int][]replicate.Answer{}, map[int]bias{}
 	x.sort(answers, x.questions)

@@ -98,8 +98,8 @@ func (r Rule) riskVerdict(unit string) (v RuleVerdict, needed float64) {
 	return v, needed
 }
 
-// worstRisk returns the greatest risk of which a rule speaks, one that could not be
-// measured before all others; false where it speaks of none that is there.
+// worstRisk returns the greatest risk that a rule is about; one that could not be measured
+// counts as greater than all others. It returns false if the rule is about none.
 func (r Rule) worstRisk(c *ColumnMeasures) (worst Risk, measured bool) {
 	for _, k := range c.Risk {
 		if r.Target != "" && k.Target != r.Target || r.Knowledge != "" && k.Knowledge != r.Knowledge {

@@ -32,8 +32,8 @@ func (c *ColumnMeasures) OrderWarning() string {
 	return text + "; release the records in another order (sink.order: shuffled)"
 }
 
-// shuffledRisk is R of the order where it tells nothing: the mean is all that is
-// left of it. NaN where the order was not measured.
+// shuffledRisk is R of the order if it tells nothing: only the mean is then known. NaN if the
+// order was not measured.
 func (c *ColumnMeasures) shuffledRisk() float64 {
 	if c.Order == nil || c.Order.Departs && !c.Order.Shuffled {
 		return math.NaN()

@@ -2,8 +2,8 @@ package assess
 
 import "strings"
 
-// judgeIdentity holds a rule about the respondents against what was measured; one
-// without its measure does not hold.
+// judgeIdentity compares a rule about the respondents with its measure; a rule without its
+// measure does not hold.
 func (r Rule) judgeIdentity(id *Identity) RuleVerdict {
 	if id == nil {
 		id = Unmeasured()
@@ -11,8 +11,8 @@ func (r Rule) judgeIdentity(id *Identity) RuleVerdict {
 	return r.limited().judge(r, id)
 }
 
-// judgeInversion demands that nothing was computed back: what the list of masks and
-// published moments give away fails a release under any rules.
+// judgeInversion demands that no value was computed back: values that follow from the list of
+// masks and from published moments fail a release under any rules.
 func judgeInversion(id *Identity) RuleVerdict {
 	v := RuleVerdict{Rule: "no value is computed back from the list of masks", Measure: "inversion", Found: Float(*id.Inverted), Passed: *id.Inverted == 0}
 	if !v.Passed {

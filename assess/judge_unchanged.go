@@ -16,8 +16,8 @@ func (c *ColumnMeasures) unchangedShare() float64 {
 // pairs is the number of records with an original and a released value.
 func (c *ColumnMeasures) pairs() int64 { return min(c.Original.N, c.Released.N) }
 
-// tooFew reports whether more values leave as they are than the law explains, and
-// than the steward has allowed.
+// tooFew reports whether more values stay unchanged than the law explains and the steward has
+// allowed.
 func (c *ColumnMeasures) tooManyUnchanged(allowed *float64) bool {
 	if !c.UnchangedExcess {
 		return false
@@ -62,8 +62,8 @@ func (r Rule) judgeUnchanged(c *ColumnMeasures) RuleVerdict {
 	return v
 }
 
-// judgeLaws demands, of every masked column of which no rule says how many values
-// may stay, that no more do than the law of its masks explains.
+// judgeLaws demands that no more values stay unchanged than the law of the masks explains, for
+// every masked column without a rule about that.
 func judgeLaws(rules []Rule, m *Measures) (broken []RuleVerdict) {
 	for i := range m.Columns {
 		c := &m.Columns[i]

@@ -57,23 +57,23 @@ type Options struct {
 	// and R and U are those of the release alone.
 	Replicate func(m int) Masker
 
-	// Keeping says of the masks on a column whose typical value, √(x̄² + S_x²),
-	// is given: how many values they leave as they are. nil where it is not known.
+	// Keeping returns how many values the masks on a column leave unchanged, given its typical
+	// value √(x̄² + S_x²); nil if that is not known.
 	Keeping func(column string, typical float64) Keeping
 	// Gated and AllowUnchanged are what Measures hand to Judge.
 	Gated          bool
 	AllowUnchanged *float64
 
-	// Law returns the law of what the masks make of a column, moves between records left
-	// out; nil where it is not known. With it, R and U of more records than the sample
-	// holds are expectations over all of them, without replicates. It may be nil.
+	// Law returns the distribution of the released values of a column, moves between records left
+	// out; nil if it is not known. With it, R and U of more records than the sample holds are
+	// expectations over all of them, without replicates. It may be nil.
 	Law func(column string) Law
 
-	// Exchange tells what swaps do to records known by their index; Replicate is then
-	// that of the masks which move nothing. It may be nil.
+	// Exchange computes the effect of swaps on records that are known by their index; Replicate
+	// then has only the masks which move no values. It may be nil.
 	Exchange Exchange
-	// OrderBins bounds the bins of consecutive records that tell what the order of the
-	// source gives away, a level; 0: 8,192, fewer where there are many columns.
+	// OrderBins is the greatest number, on each level, of bins of consecutive records that measure
+	// what the order of the source discloses; 0: 8,192, fewer with many columns.
 	OrderBins int
 	// Shuffled says that the release has its records in an order of its own.
 	Shuffled bool
@@ -82,9 +82,9 @@ type Options struct {
 	// replicate needs the whole sample at once and not a part of it.
 	Mixes bool
 
-	// Entire says that a mask makes of a part of the records something else than of all
-	// (groups of k), so that there are replicates only where the sample holds all: else R and
-	// U are those of the release alone.
+	// Entire: a mask treats a part of the records otherwise than all of them (groups of k). There
+	// are then replicates only if the sample holds all records; otherwise R and U are those of the
+	// release alone.
 	Entire bool
 
 	// Carry lists further Block.Columns that the masks read (swapping keys and

@@ -8,8 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
 )
 
-// questions says what is to be learnt from every replicate, and of which records
-// all of them must have.
+// questions says what is computed from every replicate, and for which records.
 func (r *reckoning) questions() ([]replicate.Question, *replicate.Planner) {
 	o := &r.a.opts
 	p := &replicate.Planner{Of: r.a.layout, Data: r.data,

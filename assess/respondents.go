@@ -164,8 +164,8 @@ func RespondentMeasureNamed(name string) *RespondentMeasure {
 	return nil
 }
 
-// limited returns the first measure about the respondents that a rule limits; nil
-// where it limits none.
+// limited returns the first measure about the respondents that a rule limits; nil if it limits
+// none.
 func (r Rule) limited() *RespondentMeasure {
 	for i := range RespondentMeasures {
 		if _, given := RespondentMeasures[i].limit(r); given {

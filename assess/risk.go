@@ -30,8 +30,8 @@ type view struct {
 	column     int
 }
 
-// risks makes the table of risks of masked column c: R from replicates where
-// there are any, else that of the release.
+// risks returns the table of risks of masked column c: R from replicates if there are any,
+// otherwise that of the release.
 func (r *reckoning) risks(c int) []Risk {
 	if e := r.expected[c]; e != nil {
 		return r.expectedRisks(c, e)

@@ -8,7 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
 )
 
-// utility of column c: U by eq. 14 where there are replicates, else that of the
+// utility of column c: U by eq. 14 from replicates if there are any, otherwise that of the
 // release. docs/methods.md, section 3.
 func (r *reckoning) utility(c int) Utility {
 	x, y := r.a.original.At(c, c), r.a.released.At(c, c)

@@ -9,8 +9,8 @@ import (
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
-// stated writes a limit as whoever stated it, of whatever length; 15 digits are as many as
-// a decimal keeps in a double.
+// stated writes a limit with as many digits as the configuration has; a double keeps 15 digits
+// of a decimal.
 func stated(v float64) string { return strconv.FormatFloat(v, 'g', 15, 64) }
 
 // statedIn is stated with a unit.

@@ -37,8 +37,8 @@ func numbered(path string, number int) string {
 	return strings.ReplaceAll(path, copyWord, strconv.Itoa(number))
 }
 
-// validateCopies demands that each copy has a file of its own, and refuses what there is one
-// of where there are several releases.
+// validateCopies demands that each copy has a file of its own, and refuses fields that allow
+// one release only.
 func (l *loader) validateCopies(p *Pipeline) {
 	if p.Sink.Config == nil || !l.Sound("masks") {
 		return
@@ -72,8 +72,8 @@ func (l *loader) validateCopies(p *Pipeline) {
 	}
 }
 
-// copyNumbers are those of the copies whose files have names of their own; 0 stands for the
-// configuration as it is.
+// copyNumbers are the numbers of the copies whose files have names of their own; 0 stands for
+// the configuration as it is.
 func copyNumbers(p *Pipeline) []int {
 	m := p.Copies()
 	if m == 1 || p.Sink.Config == nil || !strings.Contains(pathOf(p.Sink.Config), copyWord) || p.Quarantine.JSONL != "" && !strings.Contains(p.Quarantine.JSONL, copyWord) {

@@ -50,10 +50,9 @@ var synonyms = map[string]string{
 	"direct_identifier": "identifier", "insensitive": "other", "non-sensitive": "other", "nonsensitive": "other", "not sensitive": "other",
 }
 
-// Schema is the JSON Schema (draft 2020-12) of a configuration file, for
-// editors: what --set and ${…} can do to a value is beyond it, and so is what
-// must hold across fields, which validate checks. config/sdlfilter.schema.json
-// is this.
+// Schema is the JSON Schema (draft 2020-12) of a configuration file, for editors. It does not
+// cover what --set and ${…} can do to a value, nor conditions across fields, which validate
+// checks. config/sdlfilter.schema.json is this.
 func Schema() ([]byte, error) {
 	return dialect().Schema(root(), "sdlfilter pipeline", "Configuration of the statistical disclosure limitation filter sdlfilter.")
 }

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Intruder says what an intruder tries on the pairs of original and released
-// records in the keyed sample. With keys and no part named it stands for
-// linkage by the numeric keys and uniqueness on the others; which of the two there
-// is depends on the data.
+// Intruder describes the attacks on the pairs of original and released records in the keyed
+// sample. With keys and no attack named it stands for linkage by the numeric keys and
+// uniqueness of the others; which of the two are possible depends on the data.
 type Intruder struct {
 	Targets     int                 `yaml:"targets" default:"1000" doc:"respondents of the keyed sample that are sought by linkage and by the Bayesian intruder, spread evenly over it"`
 	Categorical []string            `yaml:"categorical" doc:"numeric keys whose values are categories: they are counted, not linked; text columns are counted anyway"`

@@ -91,8 +91,8 @@ func (l *loader) validateKeys(p *Pipeline) {
 	}
 }
 
-// releasedOnce demands that every name of a list is a listed column that is
-// released, each once; never says what being an identifier means for the list.
+// releasedOnce demands that every name of a list is a listed column that is released, and is
+// there once. never says what it would mean for the list that a column is an identifier.
 func (l *loader) releasedOnce(p *Pipeline, list string, names []string, never string) {
 	for i, name := range names {
 		path := fmt.Sprintf("%s[%d]", list, i)
@@ -312,8 +312,8 @@ func (l *loader) validateAttribute(p *Pipeline, path string) {
 	}
 }
 
-// validateIdentityRule demands that what a rule about the respondents judges is
-// measured, and before anything is released.
+// validateIdentityRule demands that a rule about the respondents has its measure, and has it
+// before anything is released.
 func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 	if (p.Stream() || p.Streaming()) && l.Sound("source", "sink", path) {
 		l.Wrong(path, "must not be about the respondents on a stream: they are sought when all records are there, and it releases before; a file job does not, such as from topics with until: latest into a file")

@@ -9,9 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// IntruderKeys are the columns that an intruder may know of a respondent: assess.keys
-// or, where the file says nothing of it, the columns whose role is key, in the order of
-// the file. What they are is known of a pipeline that was loaded.
+// IntruderKeys are the columns that an intruder may know of a respondent: assess.keys, or, if
+// the file has none, the columns whose role is key, in the order of the file. They are known
+// once a pipeline is loaded.
 func (a *Assess) IntruderKeys() []string {
 	if a.KeysByRole() {
 		return a.roleKeys
@@ -19,8 +19,8 @@ func (a *Assess) IntruderKeys() []string {
 	return a.Keys
 }
 
-// KeysByRole reports whether the keys are those of the role, which nobody has named for
-// an intruder: what cannot be measured of them is left out, where nothing demands it.
+// KeysByRole reports whether the keys follow from the columns' roles and are not named for an
+// intruder. Keys that cannot be measured are then left out, unless a rule needs them.
 func (a *Assess) KeysByRole() bool { return len(a.Keys) == 0 && len(a.roleKeys) > 0 }
 
 // keysWords is what the keys are, for messages.
@@ -31,8 +31,8 @@ func (a *Assess) keysWords() string {
 	return "assess.keys"
 }
 
-// KeysInWords says what an intruder is taken to know, and where that comes from; "" where
-// nothing is asked of one who has keys.
+// KeysInWords says what an intruder is assumed to know, and where that comes from; "" if no
+// attack needs keys.
 func (p *Pipeline) KeysInWords() string {
 	a := &p.Assess
 	from := "as the configuration names them"

@@ -15,8 +15,8 @@ type Options = form.Options
 // "masks[1].noise.sd: must be at least 0, got -3 (pipeline.yaml:17:9)".
 type Error = form.Error
 
-// Errors is everything wrong with a configuration, in the order of the file;
-// what comes from the environment and the command line stands last.
+// Errors is everything that is wrong with a configuration, in the order of the file; errors
+// about the environment and the command line come last.
 type Errors = form.Errors
 
 // Load reads a configuration: decodes the file, puts environment and --set over
@@ -70,8 +70,8 @@ func parse(file string, text []byte, of *form.Form, opts Options) (*Pipeline, er
 	return p, nil
 }
 
-// tellConnectors gives a source and a sink what is not among their own fields:
-// where passwords are looked up, and the pipeline's name.
+// tellConnectors gives a source and a sink the settings that are not among their own fields:
+// the function that reads passwords, and the pipeline's name.
 func (l *loader) tellConnectors(p *Pipeline) {
 	for _, connector := range []any{p.Source.Config, p.Sink.Config} {
 		abilities.Tell(connector, p.Name, l.Lookup)

@@ -36,8 +36,8 @@ func clipped(s string) string {
 	return s
 }
 
-// LooseningAllowed returns what is wrong with a pipeline that settings have
-// loosened, unless that is allowed.
+// LooseningAllowed returns an error for each setting that loosens a pipeline, unless that is
+// allowed.
 func (p *Pipeline) LooseningAllowed(allowed bool) error {
 	if allowed || len(p.Loosened) == 0 {
 		return nil
@@ -69,8 +69,8 @@ func (l *loader) loosened() []Loosening {
 	return list
 }
 
-// loosens judges a setting by its place. What is not known to be harmless, or to
-// be at least as strict as what the file says, loosens.
+// loosens judges a setting by its place. A setting loosens unless it is known to be harmless,
+// or to be at least as strict as the file.
 func (c *change) loosens() bool {
 	if c.Old != nil && *c.Old == c.Now {
 		return false

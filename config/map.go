@@ -201,8 +201,8 @@ func (v variant) place(p *Pipeline, values []float64) ([]transform.Spec, error) 
 	return masks, nil
 }
 
-// blame finds the axis that a problem of the mask of a comes from: that of the
-// parameter where it has one, else a.
+// blame finds the axis that causes a problem of the mask of a: that of the parameter if it has
+// one, otherwise a.
 func (v variant) blame(a axis, problem string) axis {
 	for _, other := range v.axes {
 		if other.mask == a.mask && form.Dotted(problem) == joined(other.fields) {

@@ -34,8 +34,8 @@ func (p parameter) whole() bool { return p.form.Type.Kind() == reflect.Int }
 // maskForm is the form of one mask.
 var maskForm = sync.OnceValue(func() *form.Form { return dialect().Of(specType) })
 
-// parseParameter understands a path as --set takes it, for any list of masks:
-// whether a certain one has the mask is for misfit to say.
+// parseParameter parses a path as --set takes it, for any list of masks; misfit finds out
+// whether a given list has the mask.
 func parseParameter(path string) (p parameter, wrong string) {
 	segments := strings.Split(form.Dotted(path), ".")
 	if segments[0] != "masks" {
@@ -93,8 +93,7 @@ func position(segment string) (int, bool) {
 	return i, err == nil && i >= 0 && strconv.Itoa(i) == segment
 }
 
-// misfit says why a list of masks does not have the parameter; "" where it has,
-// or could have if it were given.
+// misfit says why a list of masks does not have the parameter; "" if it has, or could have.
 func (p parameter) misfit(masks []transform.Spec) string {
 	if p.mask >= len(masks) {
 		return fmt.Sprintf("there %s, and masks.%d is not among them", are(len(masks), "mask"), p.mask)

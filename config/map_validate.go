@@ -134,8 +134,7 @@ func (l *loader) validateStrategies(p *Pipeline) {
 	}
 }
 
-// validateMapColumn demands that the column is one that is masked, and finds it
-// where it is not given.
+// validateMapColumn demands that the column is masked, and chooses it if none is given.
 func (l *loader) validateMapColumn(p *Pipeline) {
 	const path = "map.column"
 	m := p.Map
@@ -169,7 +168,7 @@ func (l *loader) validateMapColumn(p *Pipeline) {
 	}
 }
 
-// validateMapCategories judges the columns of a map of categories, and reports whether it
+// validateMapCategories checks the columns of a map of categories, and reports whether the map
 // is one.
 func (l *loader) validateMapCategories(p *Pipeline) bool {
 	const list = "map.categories"

@@ -35,8 +35,8 @@ type Pipeline struct {
 	Report     Report           `yaml:"report" doc:"the risk-and-utility report"`
 	Map        *Map             `yaml:"map" doc:"what the R-U confidentiality map of sdlfilter map runs over; a run ignores it"` // nil where none is given
 
-	// Warnings is what the user should know of and no error: an environment
-	// variable that looks like a setting and is none, a pipeline without masks.
+	// Warnings are what the user should know although it is no error: an environment variable that
+	// looks like a setting and is none, a pipeline without masks.
 	Warnings []string `yaml:"-"`
 
 	// Loosened are the settings of the environment and the command line that let more
@@ -129,8 +129,8 @@ type Gate struct {
 	given bool // whether the file has one
 }
 
-// MaxQuarantined is the share of records in quarantine above which a release is
-// withheld where the configuration states none.
+// MaxQuarantined is the share of records in quarantine above which a release is withheld if
+// the configuration states none.
 const MaxQuarantined = 0.01
 
 // What becomes of a release that breaks a rule.
@@ -216,9 +216,9 @@ func PublicPath(path string) string {
 	return path[:dot] + ".public" + path[dot:]
 }
 
-// Errorf is an error about the field at path ("columns.wage", "masks[0].noise"),
-// with its place in the file, or that of what holds it. It is how those who open
-// the data report a column that is not there.
+// Errorf is an error about the field at path ("columns.wage", "masks[0].noise"), with its
+// place in the file, or that of the field around it. Code that opens the data uses it, for
+// example to report a missing column.
 func (p *Pipeline) Errorf(path, format string, args ...any) Error {
 	text := fmt.Sprintf(format, args...)
 	if p.loaded == nil {

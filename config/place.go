@@ -6,8 +6,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Place names the columns that hold the places of records: whole numbers from 0, no two
-// records with the same. They are released only where they are listed.
+// Place names the columns that hold the places of records: whole numbers from 0, different for
+// any two records. They are released only if they are listed.
 type Place struct {
 	Stream string `yaml:"stream" doc:"the column of the number of the part or file of the whole that a record is of; by default all records are of one"`
 	Record string `yaml:"record" required:"true" doc:"the column of the record's number in that part or file"`

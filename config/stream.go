@@ -83,8 +83,8 @@ func (l *loader) fillStream(p *Pipeline) {
 	}
 }
 
-// validateStream judges what depends on whether the run is a stream or a file
-// job, beyond the parameters of one connector.
+// validateStream checks what depends on whether the run is a stream or a file job, beyond the
+// parameters of one connector.
 func (l *loader) validateStream(p *Pipeline) {
 	src, dst := p.kafkaSource(), p.kafkaSink()
 	if l.Given("window.linger") && src == nil && p.Source.Config != nil && l.Sound("window.linger") {

@@ -13,9 +13,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
 )
 
-// Tabulation is a configuration of sdlfilter tables: which tables are made of the
-// records of a source, which of their cells may not be published, how those are
-// protected, and what must hold for the tables to be published.
+// Tabulation is a configuration of sdlfilter tables: the tables of the records of a source,
+// the rules for cells that may not be published, the protection of these cells, and the rules
+// for publishing the tables.
 type Tabulation struct {
 	Version     int           `yaml:"version" required:"true" doc:"version of this format; 1"`
 	Name        string        `yaml:"name" doc:"the name, for reports and messages; by default the file's name without its extension"`

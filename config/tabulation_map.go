@@ -248,8 +248,7 @@ func (t *Tabulation) With(c *TableCandidate) (*Tabulation, error) {
 	return &w, nil
 }
 
-// flow writes the method as a configuration has it, in braces, without what is so by
-// default.
+// flow writes the method as a configuration has it, in braces, without defaults.
 func (p *Protect) flow() string {
 	switch {
 	case p.Suppress != nil:

@@ -35,8 +35,8 @@ func (t *Tabulation) Samples(table *Table) (oneIn []int) {
 	return slices.Compact(oneIn)
 }
 
-// tries are the ways in which a map protects a table; none where there is no map under way, or
-// none of this table.
+// tries are the ways in which a map protects a table; none if there is no map, or the map is
+// not about this table.
 func (t *Tabulation) tries(table *Table) []TableCandidate {
 	if !t.mapping {
 		return nil

@@ -191,8 +191,8 @@ func (l *loader) validateRules(t *Tabulation, table *Table, at string) {
 	}
 }
 
-// PrimaryRules are the rules as the package primary applies them. A list that is not of
-// two numbers is left out.
+// PrimaryRules are the rules in the form of package primary. A list without two numbers is
+// left out.
 func PrimaryRules(unsafe []Unsafe) []primary.Rule {
 	rules := make([]primary.Rule, len(unsafe))
 	for i, u := range unsafe {
@@ -207,13 +207,12 @@ func PrimaryRules(unsafe []Unsafe) []primary.Rule {
 	return rules
 }
 
-// Linked reports whether two tables are of one value, so that who knows the one infers
+// Linked reports whether two tables are of one value, so that one of them helps to infer cells
 // of the other.
 func (t *Table) Linked(o *Table) bool { return t.Value == o.Value && t.Weight == o.Weight }
 
-// validateLinks demands that tables of one value are protected alike: cells that they
-// share can be hidden in both or in none, and what one method lets out another cannot
-// take back.
+// validateLinks demands that tables of one value have the same protection: a cell that they
+// share must be hidden in both, and one method cannot take back what another one publishes.
 func (l *loader) validateLinks(t *Tabulation) {
 	for i := range t.Tables {
 		for k := range t.Tables[:i] {
