@@ -24,6 +24,12 @@ func sizeClass(n int) (class, size int) {
 	return 4*(log-smallest) + k, 1<<log + k*step
 }
 
+// classOf is the size class of what a buffer can hold.
+func classOf(b []byte) int {
+	class, _ := sizeClass(cap(b))
+	return class
+}
+
 // getBuffer returns a buffer of n bytes of undefined content.
 func getBuffer(n int) []byte {
 	class, size := sizeClass(n)

@@ -15,3 +15,22 @@ func TestSizeClass(t *testing.T) {
 		last = class
 	}
 }
+
+// What waits takes the room that it needs, and holds what it held; what fits as it is stays.
+func TestFittedBuffers(t *testing.T) {
+	for _, c := range []struct{ room, held int }{{1 << 20, 1 << 19}, {1 << 20, 1<<20 - 7}, {1 << 16, 10}, {5000, 4097}, {4096, 0}} {
+		buf := getBuffer(c.room)[:c.held]
+		for i := range buf {
+			buf[i] = byte(i * 7)
+		}
+		out := fitted(buf)
+		if _, size := sizeClass(c.held); cap(out) != size || len(out) != c.held {
+			t.Errorf("%d bytes in room for %d: fitted to %d in room for %d", c.held, c.room, len(out), cap(out))
+		}
+		for i, b := range out {
+			if b != byte(i*7) {
+				t.Fatalf("%d bytes in room for %d: byte %d is another one", c.held, c.room, i)
+			}
+		}
+	}
+}

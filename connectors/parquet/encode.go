@@ -180,6 +180,7 @@ func (p *encodedPage) store(comp compressor, h *pageHeader, body []byte) error {
 	if err != nil {
 		return err
 	}
+	buf = fitted(buf)
 	h.CompressedSize = int32(len(buf) - headRoom)
 	var head bytes.Buffer
 	if err := marshal(&head, h); err != nil {
@@ -193,6 +194,18 @@ func (p *encodedPage) store(comp compressor, h *pageHeader, body []byte) error {
 	p.stored, p.buffer = buf[from:], buf
 	p.uncompressed = head.Len() + len(body)
 	return nil
+}
+
+// fitted moves what a buffer holds to one that is not larger than it needs: pages wait for the
+// end of their row group, and compressed they take half of the room that was made for them.
+func fitted(buf []byte) []byte {
+	if class, _ := sizeClass(len(buf)); class >= len(buffers) || class == classOf(buf) {
+		return buf
+	}
+	out := getBuffer(len(buf))
+	copy(out, buf)
+	putBuffer(buf)
+	return out
 }
 
 func (p *encodedPage) free() {

@@ -385,7 +385,14 @@ func (v *values) indexed(c *chunk, data []byte) error {
 	if len(data) < 1 {
 		return errShort
 	}
-	b := v.scratch(4 * v.n)
+	b := getBuffer(4 * v.n)
+	defer func() {
+		if v.index == nil {
+			putBuffer(b)
+		} else {
+			v.buffers = append(v.buffers, b)
+		}
+	}()
 	index := words[uint32](b)[:v.n]
 	if err := decodeHybrid(index, data[1:], int(data[0])); err != nil {
 		return err
