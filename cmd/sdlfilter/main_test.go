@@ -45,6 +45,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("CPS", cps)
+			e.Setenv("EXAMPLES", filepath.Dir(filepath.Dir(cps)))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
