@@ -52,3 +52,53 @@ report: {json: %s.json}
 		t.Errorf("of the topic:\n%s\nof the file:\n%s", published["topic"], published["file"])
 	}
 }
+
+// A topic grows, so that a second release of its tables is linked with the first: it is refused and
+// the first one stays, unless all tables are protected by cell keys.
+func TestTablesOfAGrowingTopic(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	grow := func(from, to int) {
+		var records []*kgo.Record
+		for i := from; i < to; i++ {
+			value := fmt.Sprintf(`{"id":%d,"name":"Name %d","wage":%.2f,"region":"r%d"}`, i, i, personWage(i), i%3)
+			records = append(records, &kgo.Record{Topic: "in", Partition: int32(i % 2), Value: []byte(value)})
+		}
+		s.produce(records...)
+	}
+	s.file("p.yaml", s.text(bounded, "identity: [id]", "columns: {id: {role: identifier}, name: {role: identifier}, wage: {role: sensitive, decimals: 2}, region: {role: other}}",
+		"sink: {csv: {path: released.csv}}"))
+	s.file("file.yaml", s.text("source: {csv: {path: in.csv}}", "sink: {csv: {path: released.csv}}"))
+	s.file("in.csv", "id,name,wage,region\n"+strings.Repeat("1,Name 1,700.00,r1\n", 20))
+	tables := func(name, pipeline, protect, sink string) string {
+		s.file(name, fmt.Sprintf("version: 1\npipeline: %s\ntables: [%s]\nsink: %s\n", pipeline, protect, sink))
+		return name
+	}
+	const (
+		suppressed = "{name: persons, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}"
+		keyed      = "{name: keyed, rows: [region], unsafe: [{threshold: 3}], protect: {cell_key: {max: 3, variance: 1.5}}}"
+	)
+	grow(0, 60)
+	held := tables("held.yaml", "p.yaml", suppressed, "{csv: {path: held.csv}}")
+	changed := tables("keyed.yaml", "p.yaml", keyed, "{csv: {path: keyed.csv}}")
+	s.run(exitDone, "tables", held)
+	s.run(exitDone, "tables", changed)
+	first := map[string]string{"held": s.read("held.csv"), "keyed": s.read("keyed.csv")}
+	grow(60, 121)
+	_, stderr := s.run(exitUsage, "tables", held)
+	says(t, stderr, "held.csv: is there already, and tables[0] is not protected by cell_key")
+	if s.read("held.csv") != first["held"] {
+		t.Error("the refused tables took the place of the first release")
+	}
+	s.run(exitDone, "tables", changed)
+	if s.read("keyed.csv") == first["keyed"] {
+		t.Error("the second release by cell keys does not know of 61 more records")
+	}
+	for name, path := range map[string]string{"stdout.yaml": "-", "object.yaml": "s3://bucket/t.csv"} {
+		_, stderr = s.run(exitUsage, "tables", tables(name, "p.yaml", suppressed, "{csv: {path: '"+path+"'}}"))
+		says(t, stderr, "sink.csv: must be a local file for the tables of a topic")
+	}
+	file := tables("of-file.yaml", "file.yaml", suppressed, "{csv: {path: file.csv}}")
+	s.run(exitDone, "tables", file)
+	s.run(exitDone, "tables", file) // no topic: what is there is replaced
+}

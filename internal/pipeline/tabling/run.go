@@ -38,6 +38,9 @@ func Run(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*Result
 		return nil, err
 	}
 	defer r.close()
+	if err := r.alone(); err != nil {
+		return nil, err
+	}
 	list, tally, err := r.tabulate(ctx, o)
 	if err != nil {
 		return nil, err

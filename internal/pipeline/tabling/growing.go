@@ -1,0 +1,54 @@
+package tabling
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+)
+
+// alone refuses tables of a topic beside an earlier release. A topic grows, so tables of what it
+// held then and of what it holds now are linked: their differences are tables of the records
+// between. The audit knows one release only. Cell keys are the exception, as in spec TABLES §4:
+// the same contributors have the same noise in both.
+func (r *records) alone() error {
+	if abilities.NumberedOf(r.source) == nil {
+		return nil
+	}
+	return linked(r.config)
+}
+
+// linked returns a config.Errors if a release under the sink's name may be one of fewer records
+// of the same topic, and some table has another protection than cell keys.
+func linked(t *config.Tabulation) error {
+	table := -1
+	for i := range t.Tables {
+		if t.Tables[i].Protect.CellKey == nil {
+			table = i
+			break
+		}
+	}
+	if table < 0 {
+		return nil
+	}
+	var wrong config.Errors
+	for _, path := range t.Sink.Config.Paths() {
+		if t.Sink.Kind == "postgres" || path == "stdout" || objects.Is(path) {
+			wrong = append(wrong, t.Errorf("sink."+t.Sink.Kind, "must be a local file for the tables of a topic, so that an earlier release is seen; or protect all tables by cell_key"))
+			continue
+		}
+		switch _, err := os.Lstat(path); {
+		case err == nil:
+			wrong = append(wrong, t.Errorf("sink."+t.Sink.Kind, "%s: is there already, and tables[%d] is not protected by cell_key: a topic grows, and what two releases of it differ by can disclose what each of them hides; protect all tables by cell_key, or publish only once", path, table))
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	if len(wrong) > 0 {
+		return wrong
+	}
+	return nil
+}

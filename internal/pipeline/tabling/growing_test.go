@@ -1,0 +1,51 @@
+package tabling
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+)
+
+// Tables of a topic are refused where an earlier release is, or would not be seen, unless all of
+// them have cell keys.
+func TestLinkedReleases(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const (
+		keyed      = "{name: k, rows: [region], unsafe: [{threshold: 3}], protect: {cell_key: {max: 3, variance: 1.5}}}"
+		suppressed = "{name: s, rows: [region], value: wage, unsafe: [{threshold: 3}], protect: {suppress: {}}}"
+	)
+	write(t, dir, "key", testKey)
+	write(t, dir, "there.csv", "earlier")
+	if err := os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "link.csv")); err != nil {
+		t.Fatal(err)
+	}
+	local := func(name string) string { return "{csv: {path: " + filepath.Join(dir, name) + "}}" }
+	for _, c := range []struct{ what, tables, sink, want string }{
+		{"a first release", suppressed, local("new.csv"), ""},
+		{"an earlier release", suppressed, local("there.csv"), "there.csv: is there already, and tables[0] is not"},
+		{"a link to nothing", suppressed, local("link.csv"), "link.csv: is there already"},
+		{"cell keys", keyed, local("there.csv"), ""},
+		{"one table without cell keys", keyed + ", " + suppressed, local("there.csv"), "tables[1] is not protected by cell_key"},
+		{"standard output", suppressed, "{csv: {path: '-'}}", "must be a local file"},
+		{"standard output of cell keys", keyed, "{csv: {path: '-'}}", ""},
+		{"a place that cannot be looked at", suppressed, local("there.csv/t.csv"), "there.csv/t.csv"},
+	} {
+		text := "version: 1\nsource: {csv: {path: in.csv}}\ntables: [" + c.tables + "]\nsink: " + c.sink + "\n"
+		if strings.Contains(c.tables, "cell_key") {
+			text += "key: {file: " + filepath.Join(dir, "key") + "}\nidentity: [id]\n"
+		}
+		write(t, dir, "t.yaml", text)
+		loaded, err := config.LoadTabulation(filepath.Join(dir, "t.yaml"), config.Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", c.what, err)
+		}
+		err = linked(loaded)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.what, err, c.want)
+		}
+	}
+}
