@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 )
 
@@ -16,7 +18,8 @@ import (
 var pageTemplate string
 
 var page = template.Must(template.New("tables").Funcs(template.FuncMap{
-	"join": func(names []string) string { return strings.Join(names, ", ") },
+	"join":  func(names []string) string { return strings.Join(names, ", ") },
+	"short": func(v assess.Float) string { return figure.Plain(float64(v), 4) },
 }).Parse(pageTemplate))
 
 // pageCells is the most cells of a table that a page shows.
