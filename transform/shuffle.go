@@ -128,10 +128,13 @@ func (*shuffling) maskAll(g *gathered) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {
 		return err
 	}
+	if !slices.ContainsFunc(g.strata, func(s int32) bool { return s >= 0 }) {
+		return nil // every record was rejected
+	}
 	var scores []scored
 	for k, values := range g.on {
 		of := normalScores(values, g.strata)
-		if of.scores == nil && slices.ContainsFunc(g.strata, func(s int32) bool { return s >= 0 }) {
+		if of.scores == nil {
 			return &SurveyError{Path: "on[" + strconv.Itoa(k) + "]", Text: "must have different values: a column of which all are the same, or missing, says nothing of others; leave it out"}
 		}
 		scores = append(scores, of)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -72,18 +73,28 @@ type progressLine struct {
 
 func writeProgress(p *pipeline.Progress, since time.Time) {
 	elapsed := time.Since(since).Seconds()
-	line := progressLine{Phase: p.Phase(), Records: p.Records(), PerSecond: p.Rate(), SecondsElapsed: elapsed}
+	line := progressLine{Phase: p.Phase(), Records: p.Records(), PerSecond: rounded(p.Rate()), SecondsElapsed: rounded(elapsed)}
 	if total := p.Total(); total > 0 {
 		share := min(float64(line.Records)/float64(total), 1)
 		line.Share = &share
 		if line.PerSecond > 0 {
-			left := max(float64(total-line.Records), 0) / line.PerSecond
+			left := rounded(max(float64(total-line.Records), 0) / line.PerSecond)
 			line.SecondsLeft = &left
 		}
 	}
 	if text, err := json.Marshal(line); err == nil {
 		fmt.Fprintln(os.Stderr, string(text))
 	}
+}
+
+// rounded is a figure of the clock with three digits: further ones would say nothing, and could
+// by chance be those of a value.
+func rounded(x float64) float64 {
+	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64)
+	if err != nil {
+		return x
+	}
+	return y
 }
 
 // bar draws a progress bar on the terminal: phase, records, rate, share, time left.

@@ -208,7 +208,12 @@ func checkTableCanaries(t *testing.T, where, text string, values map[string]int6
 	}
 	for cell, v := range values {
 		if (only == nil || only[cell]) && strings.Contains(text, strconv.FormatInt(v, 10)) {
-			t.Errorf("%s holds the value of %s", where, cell)
+			t.Errorf("%s holds the value of %s: %s", where, cell, around(text, strconv.FormatInt(v, 10)))
 		}
 	}
+}
+
+func around(text, s string) string {
+	i := strings.Index(text, s)
+	return text[max(0, i-60):min(len(text), i+60)]
 }
