@@ -52,7 +52,7 @@ type Column struct {
 	Role     microdata.Role `yaml:"role" required:"true" enum:"sensitive,key,other,identifier" doc:"sensitive: what a snooper is after; key: what a snooper may know from elsewhere; other: released, neither of these; identifier: never released, must exist"`
 	Unit     string         `yaml:"unit" doc:"the unit of the column's values, for reports: USD/week"`
 	Decimals *int           `yaml:"decimals" doc:"decimals of the column's values, 0 to 15; by default read off the data"`
-	Unmasked bool           `yaml:"unmasked" doc:"of a sensitive column: it may leave as it is. Without it a sensitive column that no mask changes is an error"`
+	Unmasked bool           `yaml:"unmasked" doc:"of a sensitive column: it may leave as it is. Without it a sensitive column that no mask changes, or only masks that leave every value as it is, is an error"`
 }
 
 // Columns are the listed columns in the order of the file.

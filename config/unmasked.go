@@ -5,6 +5,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // Judges reports whether a release passes the gate: whether the file has one.
@@ -20,10 +21,10 @@ func (l *loader) validateUnmasked(p *Pipeline) {
 	}
 }
 
-// masks reports whether a mask changes the column.
+// masks reports whether a mask changes the column; one that leaves all values as they are does not.
 func (p *Pipeline) masks(column string) bool {
 	for _, spec := range p.Masks {
-		if spec.Params != nil && slices.Contains(spec.Params.Masks(), column) {
+		if spec.Params != nil && slices.Contains(spec.Params.Masks(), column) && !transform.LeavesAll(spec.Params) {
 			return true
 		}
 	}

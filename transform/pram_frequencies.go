@@ -183,6 +183,26 @@ func (f *Frequencies) Count(b *microdata.Block) error {
 	return nil
 }
 
+// Check reports, when all records have been counted, that the mask would leave every value as it
+// is: where the categories differ in no stratum, none can become another one.
+func (f *Frequencies) Check() error {
+	if len(f.counts) == 0 {
+		return nil // no value is there
+	}
+	for _, counts := range f.counts {
+		there := 0
+		for _, n := range counts {
+			if n > 0 {
+				there++
+			}
+		}
+		if there > 1 {
+			return nil
+		}
+	}
+	return fmt.Errorf("must have strata with at least two categories: in each stratum all values of %s are the same, and would leave as they are; leave a column of by out, or withhold the column (role identifier)", strconv.Quote(f.columnName))
+}
+
 // codesOf returns what tells the values of a column apart: numbers that stand for them, NaN
 // for one that is missing. They are the same for an array as for what replicates have of it.
 func codesOf(col *microdata.Column) func(i int) float64 {

@@ -57,6 +57,15 @@ func (pl *Plan) settleFrequencies(ctx context.Context, progress *Progress) error
 	if err := pass.Run(ctx); err != nil {
 		return err
 	}
+	var errs config.Errors
+	for _, name := range names {
+		if err := counted[name].Check(); err != nil {
+			errs = append(errs, pl.Config.Errorf(paths[name], "%v", err))
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
 	pl.frequencies = counted
 	return nil
 }
