@@ -154,6 +154,7 @@ func TestStreamIntoFiles(t *testing.T) {
 	if len(seen) != 900 || masked < 880 {
 		t.Errorf("%d persons in files, %d of them masked", len(seen), masked)
 	}
+	namedByPlaces(t, filepath.Join(dir, "out", "in"))
 	bad, err := os.ReadFile(filepath.Join(dir, "q", "bad.jsonl"))
 	if err != nil || strings.Contains(string(bad), "canary") {
 		t.Errorf("the quarantine: %v, %s", err, bad)
@@ -203,6 +204,50 @@ func TestStreamIntoFiles(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), `"snapshot":`); n != len(snaps) {
 		t.Errorf("%d snapshots in the log, %d in the file", n, len(snaps))
+	}
+}
+
+// namedByPlaces holds the names of files against the persons in them: each name has the
+// first and the last place that its file covers, no place is covered twice, and a place
+// without a person is that of the record that cannot be read, 250 in either partition.
+func namedByPlaces(t *testing.T, dir string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "date=*", "part-*.parquet"))
+	if err != nil || len(paths) < 4 { // two runs, two partitions
+		t.Fatal(err, paths)
+	}
+	next := map[int]int{}
+	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
+	for _, path := range paths {
+		var partition, first, last int
+		if n, err := fmt.Sscanf(filepath.Base(path), "part-%05d-%019d-%019d.parquet", &partition, &first, &last); n != 3 {
+			t.Fatal(path, err)
+		}
+		rows, err := parquet.ReadFile[filed](path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := last - first + 1
+		if first <= 250 && last >= 250 {
+			want--
+		}
+		if len(rows) != want || first != next[partition] && (first != 251 || next[partition] != 250) {
+			t.Errorf("%s holds %d persons and comes after place %d", filepath.Base(path), len(rows), next[partition]-1)
+		}
+		next[partition] = last + 1
+		for _, p := range rows {
+			i, err := strconv.Atoi(p.ID)
+			at := i / partitions
+			if at >= 250 {
+				at++
+			}
+			if err != nil || i%partitions != partition || at < first || at > last {
+				t.Errorf("%s holds %s, whose place is %d of partition %d", filepath.Base(path), p.ID, at, i%partitions)
+			}
+		}
+	}
+	if next[0] != 451 || next[1] != 451 {
+		t.Errorf("names end at %v, want 451", next)
 	}
 }
 

@@ -65,10 +65,10 @@ func (c *colouring) refine() {
 		for _, part := range s.Parts {
 			all += mixed64(c.of[part])
 		}
-		all = mixed64(all ^ mixed64(c.of[s.Total]+1))
-		next[s.Total] += mixed64(all + 2)
-		for _, part := range s.Parts {
-			next[part] += mixed64(all + 3)
+		all = mixed64(mixed64(all) ^ c.of[s.Total])
+		next[s.Total] += mixed64(all)
+		for _, part := range s.Parts { // a part is not told apart from a total by its value alone
+			next[part] += mixed64(^all)
 		}
 	}
 	c.of = next
