@@ -59,7 +59,7 @@ func (readOnce) Rewindable() bool { return false }
 func TestFrequenciesThatCannotBeCounted(t *testing.T) {
 	for name, c := range map[string]struct{ masks, want string }{
 		"categories that are no numbers": {"masks: [{pram: {columns: [wage], keep: 0.5, categories: [low, high], invariant: true}}]\n", `masks[0].pram: categories: column "wage" holds numbers, and "high" is none`},
-		"strata of one category": {"masks: [{pram: {columns: [kind], keep: 0.5, categories: [y, z], other: z, invariant: true, by: [region]}}]\n", `masks[0].pram: must have strata with at least two categories: in each stratum all values of "kind" are the same`},
+		"strata of one category":         {"masks: [{pram: {columns: [kind], keep: 0.5, categories: [y, z], other: z, invariant: true, by: [region]}}]\n", `masks[0].pram: must have strata with at least two categories: in each stratum all values of "kind" are the same`},
 	} {
 		pl := newPlan(t, people(t, columns+c.masks), true)
 		var wrong config.Errors
