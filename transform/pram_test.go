@@ -198,6 +198,10 @@ func TestPRAMChecks(t *testing.T) {
 			t.Errorf("%s: %v", path, ps)
 		}
 	}
+	both := &PRAM{Columns: []string{"x"}, Matrix: map[string]map[string]float64{"a": row(0.5), "b": row(0.5)}, Categories: []string{"a", "b"}}
+	if ps := both.Check(); len(ps) != 1 || ps[0].Path != "categories" || !strings.HasPrefix(ps[0].Text, "must be left out with matrix") {
+		t.Errorf("a matrix and categories: %v", ps)
+	}
 	// Frequencies that nothing uses are refused: with a matrix, and with a list of categories.
 	for _, m := range []*PRAM{
 		{Matrix: map[string]map[string]float64{"a": row(0.5), "b": row(0.5)}},

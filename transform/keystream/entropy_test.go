@@ -124,6 +124,7 @@ func TestAlphabets(t *testing.T) {
 		{" bcdefghijklmnopqrstuvwxyzabcdef", 95}, {"~bcdefghijklmnopqrstuvwxyzabcdef", 95}, {":bcdefghijklmnopqrstuvwxyzabcdef", 95}, {",bcdefghijklmnopqrstuvwxyzabcdef", 95},
 		{"\x1fbcdefghijklmnopqrstuvwxyzabcdef", 256}, {"\x7fbcdefghijklmnopqrstuvwxyzabcdef", 256}, {"\xffbcdefghijklmnopqrstuvwxyzabcdef", 256},
 		{"0123456789abcdef0123456789abcdef", 16}, {"0123456789ABCDEF0123456789ABCDEF", 16},
+		{"0123456789abcdef01234567", 16}, {"0123456789ABCDEF01234567", 16}, {"0123456789ABCDEG01234567", 64},
 	} {
 		if got := alphabet([]byte(c.letters)); got != c.want {
 			t.Errorf("%q: %d, want %d", c.letters, got, c.want)
