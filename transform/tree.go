@@ -43,11 +43,17 @@ type response interface {
 	// gain is by how much the parts lessen the impurity of the node, as a share of that of the stratum;
 	// false where a part has too little spread.
 	gain() (float64, bool)
+	// scan moves the records of a node, in the ascending order of x, and calls try where a split may
+	// have a greater gain than most, which try returns anew.
+	scan(order []int32, x []float64, leaf int, most float64, try func(cut float64) (most float64))
 }
 
 // grow makes the tree of records, with at least leaf of them in each leaf.
 func grow(x []predictor, y response, records []int32, leaf int) *tree {
-	t := &tree{rows: slices.Clone(records)}
+	t := &tree{rows: slices.Clone(records), nodes: []treeNode{{from: 0, to: len(records)}}}
+	if len(records) == 0 {
+		return t
+	}
 	// In the order of each predictor that is a number; an indicator needs none.
 	orders := make([][]int32, len(x))
 	for k := range x {
@@ -58,20 +64,22 @@ func grow(x []predictor, y response, records []int32, leaf int) *tree {
 			})
 		}
 	}
-	t.nodes = []treeNode{{from: 0, to: len(records)}}
-	var buffer []int32
+	parts := parting{buffer: make([]int32, len(records)), left: make([]uint8, 1+int(slices.Max(records)))}
 	for at := 0; at < len(t.nodes); at++ {
 		n := t.nodes[at]
 		k, cut, found := bestSplit(x, y, orders, t.rows, n, leaf)
 		if !found {
 			continue
 		}
-		left := func(r int32) bool { return x[k].at(r) <= cut }
-		var middle int
-		middle, buffer = partBy(t.rows[n.from:n.to], left, buffer)
-		for _, order := range orders {
-			if order != nil {
-				_, buffer = partBy(order[n.from:n.to], left, buffer)
+		for _, r := range t.rows[n.from:n.to] {
+			if parts.left[r] = 0; x[k].at(r) <= cut {
+				parts.left[r] = 1
+			}
+		}
+		middle := parts.part(t.rows[n.from:n.to])
+		for j, order := range orders {
+			if order != nil && j != k { // that of the split's own predictor is in parts as it is
+				parts.part(order[n.from:n.to])
 			}
 		}
 		n.predictor, n.cut, n.left, n.right = k, cut, len(t.nodes), len(t.nodes)+1
@@ -85,10 +93,11 @@ func grow(x []predictor, y response, records []int32, leaf int) *tree {
 // and its lowest.
 func bestSplit(x []predictor, y response, orders [][]int32, rows []int32, n treeNode, leaf int) (best int, cut float64, found bool) {
 	most := leastGain
-	try := func(k int, at float64) {
+	try := func(k int, at float64) float64 {
 		if gain, may := y.gain(); may && gain > most*(1+leastGain) { // equal ones may be rounded apart
 			best, cut, most, found = k, at, gain, true
 		}
+		return most
 	}
 	if n.to-n.from < 2*leaf {
 		return 0, 0, false
@@ -111,36 +120,38 @@ func bestSplit(x []predictor, y response, orders [][]int32, rows []int32, n tree
 		}
 		order := orders[k][n.from:n.to]
 		y.begin(order)
-		for i, r := range order[:len(order)-leaf] {
-			y.move(r)
-			low, high := x[k].at(r), x[k].at(order[i+1])
-			if i+1 < leaf || low == high {
-				continue
-			}
-			middle := low + (high-low)/2
-			if !(middle < high) { // neighbours, or beyond what a number holds
-				middle = low
-			}
-			try(k, middle)
-		}
+		y.scan(order, x[k].values, leaf, most, func(cut float64) float64 { return try(k, cut) })
 	}
 	return best, cut, found
 }
 
-// partBy puts those for which left holds first, both parts in the order that they have.
-func partBy(rows []int32, left func(int32) bool, buffer []int32) (int, []int32) {
-	buffer = buffer[:0]
-	n := 0
-	for _, r := range rows {
-		if left(r) {
-			rows[n] = r
-			n++
-		} else {
-			buffer = append(buffer, r)
-		}
+// cutBetween is the cut of two neighbouring values.
+func cutBetween(low, high float64) float64 {
+	middle := low + (high-low)/2
+	if !(middle < high) { // neighbours, or beyond what a number holds
+		return low
 	}
-	copy(rows[n:], buffer)
-	return n, buffer
+	return middle
+}
+
+// parting says of each record whether it goes to the left, 1 or 0.
+type parting struct {
+	left   []uint8
+	buffer []int32
+}
+
+// part puts those that go to the left first, both parts in the order that they have, and returns
+// where the second begins.
+func (p *parting) part(rows []int32) int {
+	n, m := 0, 0
+	for _, r := range rows {
+		left := int(p.left[r])
+		rows[n], p.buffer[m] = r, r // one of them is written over
+		n += left
+		m += 1 - left
+	}
+	copy(rows[n:], p.buffer[:m])
+	return n
 }
 
 // leafOf returns the records of the leaf of what x says of record r. Where a predictor is missing it
@@ -166,10 +177,9 @@ func (t *tree) leafOf(x []predictor, r int32) []int32 {
 // numbersOf is a response of numbers: their variance. Values are taken to mean 0 and variance 1, so
 // that squares lose nothing.
 type numbersOf struct {
-	values       []float64
-	centre, unit float64
-	total        float64 // records of the stratum
-	left, right  moments
+	z           []float64 // by record
+	total       float64   // records of the stratum
+	left, right moments
 }
 
 type moments struct{ n, sum, square float64 }
@@ -180,33 +190,68 @@ func (m *moments) variance() float64 {
 }
 
 func newNumbersOf(values []float64, rows []int32) *numbersOf {
-	y := &numbersOf{values: values, total: float64(len(rows))}
-	own := make([]float64, len(rows))
+	y := &numbersOf{z: make([]float64, len(values)), total: float64(len(rows))}
+	own, centre := make([]float64, len(rows)), 0.0
 	for i, r := range rows {
 		own[i] = values[r]
-		y.centre += values[r] / y.total
+		centre += values[r] / y.total
 	}
-	y.unit = deviation(own)
+	unit := deviation(own)
+	for _, r := range rows {
+		y.z[r] = (values[r] - centre) / unit
+	}
 	return y
 }
 
 func (y *numbersOf) begin(rows []int32) {
 	y.left, y.right = moments{}, moments{n: float64(len(rows))}
 	for _, r := range rows {
-		v := (y.values[r] - y.centre) / y.unit
+		v := y.z[r]
 		y.right.sum += v
 		y.right.square += float64(v * v)
 	}
 }
 
 func (y *numbersOf) move(r int32) {
-	v := (y.values[r] - y.centre) / y.unit
+	v := y.z[r]
 	y.left.n++
 	y.left.sum += v
 	y.left.square += float64(v * v)
 	y.right.n--
 	y.right.sum -= v
 	y.right.square -= float64(v * v)
+}
+
+// nearly is how far below the gain that is asked for one must be to be left out unseen: far more
+// than gains that count can be rounded apart.
+const nearly = 1 - 1e-6
+
+// scan implements response. With the sums S and numbers n of both parts a gain is
+// (S₁n₂ − S₂n₁)²/(n₁n₂(n₁ + n₂)·total), which needs no division to be compared.
+func (y *numbersOf) scan(order []int32, x []float64, leaf int, most float64, try func(cut float64) float64) {
+	left, right := y.left, y.right
+	scale := (left.n + right.n) * y.total * nearly
+	high := x[order[0]]
+	for i, r := range order[:len(order)-leaf] {
+		v := y.z[r]
+		square := float64(v * v)
+		left.n++
+		left.sum += v
+		left.square += square
+		right.n--
+		right.sum -= v
+		right.square -= square
+		low := high
+		high = x[order[i+1]]
+		if i+1 < leaf || low == high {
+			continue
+		}
+		if d := float64(left.sum*right.n) - float64(right.sum*left.n); float64(d*d) < most*scale*left.n*right.n {
+			continue
+		}
+		y.left, y.right = left, right
+		most = try(cutBetween(low, high))
+	}
 }
 
 func (y *numbersOf) gain() (float64, bool) {
@@ -257,6 +302,16 @@ func (y *categoriesOf) move(r int32) {
 	y.left[y.of[r]]++
 	y.right[y.of[r]]--
 	y.nLeft++
+}
+
+// scan implements response.
+func (y *categoriesOf) scan(order []int32, x []float64, leaf int, _ float64, try func(cut float64) float64) {
+	for i, r := range order[:len(order)-leaf] {
+		y.move(r)
+		if low, high := x[r], x[order[i+1]]; i+1 >= leaf && low != high {
+			try(cutBetween(low, high))
+		}
+	}
 }
 
 func (y *categoriesOf) gain() (float64, bool) {
