@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/files"
@@ -62,7 +63,11 @@ func TestNearby(t *testing.T) {
 				t.Fatalf("holds %q, want %q", got, c.want)
 			}
 			places := []int64{0, 3 << 20, nearBytes}
+			held := &near{ReaderAt: strings.NewReader(""), pieces: n.pieces}
 			for _, p := range n.pieces {
+				if k, err := held.ReadAt(make([]byte, len(p.data)), p.from); k != len(p.data) || err != nil {
+					t.Errorf("the piece from %d is not in memory: %d bytes, %v", p.from, k, err)
+				}
 				places = append(places, p.from, p.from+int64(len(p.data)))
 			}
 			for _, from := range places {
