@@ -1,0 +1,42 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// Who works on parcels when the run ends says why it ended, does nothing to them, and hands
+// none on: a worker, a stage that waits for workers, and one behind it.
+func TestWhoIsEndedSaysWhy(t *testing.T) {
+	why := errors.New("the disk is full")
+	ctx, end := context.WithCancelCause(t.Context())
+	end(why)
+	for name, of := range map[string]func(from <-chan *Parcel, out chan<- *Parcel) error{
+		"a worker": func(from <-chan *Parcel, _ chan<- *Parcel) error {
+			f := &Flow{Work: func(*Parcel) error { t.Error("a worker went on"); return nil }}
+			return f.worker(ctx, from)
+		},
+		"the first stage": func(from <-chan *Parcel, out chan<- *Parcel) error {
+			return through(ctx, func(*Parcel) error { t.Error("the first stage went on"); return nil }, true, from, out)
+		},
+		"another stage": func(from <-chan *Parcel, out chan<- *Parcel) error {
+			return through(ctx, func(*Parcel) error { t.Error("another stage went on"); return nil }, false, from, out)
+		},
+	} {
+		from, out := make(chan *Parcel, 1), make(chan *Parcel, 1)
+		p := &Parcel{ready: make(chan struct{})}
+		from <- p
+		close(from)
+		if err := of(from, out); err != why {
+			t.Errorf("%s: %v", name, err)
+		}
+		select {
+		case <-p.ready:
+			t.Errorf("%s: the parcel is ready", name)
+		case <-out:
+			t.Errorf("%s: the parcel was handed on", name)
+		default:
+		}
+	}
+}
