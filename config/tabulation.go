@@ -20,6 +20,7 @@ type Tabulation struct {
 	Version     int           `yaml:"version" required:"true" doc:"version of this format; 1"`
 	Name        string        `yaml:"name" doc:"the name, for reports and messages; by default the file's name without its extension"`
 	Source      Source        `yaml:"source" doc:"the records, files of any format; exactly one"`
+	Window      *TableWindow  `yaml:"window" doc:"with a pipeline that reads topics: tables of one stretch of the records after another, each made when the stretch is complete"`
 	Pipeline    string        `yaml:"pipeline" doc:"in place of source: a pipeline's configuration; what its masks release of its source is tabulated"`
 	Key         Secret        `yaml:"key" doc:"where the release key is kept, for cell_key, markov, swap, sample and rounding at random: the same key gives the same contributors the same change in every release"`
 	Identity    []string      `yaml:"identity" doc:"the columns that identify a record, for the same; with pipeline those of its own"`
@@ -38,7 +39,8 @@ type Tabulation struct {
 	Warnings []string `yaml:"-"`
 
 	loaded  *loader
-	mapping bool // read for a map, which tries further methods
+	digest  string // of the configuration that this one was derived from
+	mapping bool   // read for a map, which tries further methods
 }
 
 // Variable is a column that tables are made by, and how its codes add up. Several of
@@ -270,6 +272,9 @@ func (t *Tabulation) Errorf(path, format string, args ...any) Error {
 
 // SHA256 identifies the configuration as it took effect, in hex.
 func (t *Tabulation) SHA256() string {
+	if t.digest != "" {
+		return t.digest
+	}
 	sum := sha256.Sum256(form.Canonical(tabulationRoot(), t))
 	return hex.EncodeToString(sum[:])
 }

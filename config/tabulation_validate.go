@@ -34,6 +34,7 @@ func (l *loader) validateTabulation(t *Tabulation) {
 	l.validateTableGate(t)
 	l.validateSDMX(t)
 	l.validateJJ(t)
+	l.validateWindow(t)
 	l.validateTabulationPaths(t)
 }
 
@@ -49,7 +50,7 @@ func (l *loader) validateTabulated(t *Tabulation) {
 	if t.Source.Config != nil {
 		l.Within("source."+t.Source.Kind, t.Source.Config.Check())
 		if t.Source.Kind == "kafka" {
-			l.Wrong("source.kafka", "must be files: the tables of a topic need windows, which this version does not have")
+			l.Wrong("source.kafka", "must be files; for the tables of a topic name a pipeline in place of source, which reads it and lists its columns")
 		}
 	}
 	if t.Sink.Config != nil {

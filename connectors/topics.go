@@ -1,5 +1,7 @@
 package connectors
 
+import "context"
+
 // Topics describes a source or sink of topics, for the checks of a whole pipeline.
 type Topics struct {
 	Names   []string // that are read, or the one that is written
@@ -29,4 +31,35 @@ type Rolling interface {
 	// RollByDefault sets the default limits of a file's size and age if the configuration has
 	// none.
 	RollByDefault()
+}
+
+// Span is a stretch of the offsets of a partition: From is the first one, End the one after the
+// last. Not every offset holds a record: markers of transactions, aborted records and those
+// removed by compaction leave gaps.
+type Span struct {
+	Partition
+	From, End int64
+}
+
+// Spanned is the configuration of a source of topics of which stretches can be read.
+type Spanned interface {
+	// WithSpans returns the same source, which reads these stretches of its partitions and
+	// nothing else, and asks no consumer group where to begin. With no stretches it reads
+	// nothing.
+	WithSpans(spans []Span) SourceConfig
+}
+
+// HeldPartition is what a partition holds at a moment.
+type HeldPartition struct {
+	Partition
+	TopicID string // of the topic, another one if it is made anew; "" if the brokers give none
+	First   int64  // the first offset that has not been deleted
+	Start   int64  // where reading begins by the configuration, without a consumer group
+	End     int64  // the last stable offset: what lies before it does not change
+}
+
+// Holding is a source of topics that finds out what they hold, again and again.
+type Holding interface {
+	// Held returns all partitions, by topic and number.
+	Held(ctx context.Context) ([]HeldPartition, error)
 }

@@ -18,6 +18,7 @@ var oneBroker = []scenario{
 	{name: "IntoFiles", run: testIntoFiles},
 	{name: "DiskFull", run: testDiskFull},
 	{name: "FromFiles", run: testFromFiles},
+	{name: "Tables", run: testTables},
 	{name: "KafkaGo", run: testKafkaGo},
 	{name: "Soak", run: testSoak, alone: true},
 }

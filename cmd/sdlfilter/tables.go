@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,8 @@ func (s *state) tablesCommand() *cobra.Command {
 of what a pipeline's masks release. Cells that break a rule are held back, and
 others with them; what can be inferred of them from everything that is published
 is computed over all tables of one value at once, and tables in which that is too
-much are withheld (exit status 4). The configuration is that of docs/tables.md.`,
+much are withheld (exit status 4). With window, tables are made of one stretch of a
+topic's records after another, each once. The configuration is that of docs/tables.md.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if schema {
 				return noArgs(cmd, args)
@@ -48,6 +50,9 @@ much are withheld (exit status 4). The configuration is that of docs/tables.md.`
 					fmt.Printf("%s: valid\n", args[0])
 				}
 				return nil
+			}
+			if t.Window != nil {
+				return s.makeWindows(cmd.Context(), t)
 			}
 			return s.makeTables(cmd.Context(), t)
 		},
@@ -105,8 +110,9 @@ func (s *state) loadTables(path string) (*config.Tabulation, error) {
 
 // summariseTables prints how it ended.
 func summariseTables(out io.Writer, result *tabling.Result) {
-	rep := result.Report
+	rep, held := result.Report, map[string]bool{}
 	for _, t := range rep.Tables {
+		held[t.Name] = t.Primary+t.Secondary > 0
 		if t.Parameters != nil || t.Exchanged != "" { // nothing is held back
 			fmt.Fprintf(out, "%s: %d cells published by %s, %d of them unsafe\n", t.Name, t.Published, t.Method, t.Primary)
 			continue
@@ -120,7 +126,9 @@ func summariseTables(out io.Writer, result *tabling.Result) {
 		for _, words := range f.Refused {
 			fmt.Fprintln(out, words)
 		}
-		if o := f.Optimum; o != nil && o.Proven { // no cost: those of values are values
+		if o := f.Optimum; o != nil && !slices.ContainsFunc(f.Tables, func(name string) bool { return held[name] }) {
+			fmt.Fprintf(out, "%s: no cell needs to be held back\n", strings.Join(f.Tables, ", "))
+		} else if o != nil && o.Proven { // no cost: those of values are values
 			fmt.Fprintf(out, "%s: no cheaper cells to hold back protect as well\n", strings.Join(f.Tables, ", "))
 		} else if o != nil {
 			fmt.Fprintf(out, "%s: other cells to hold back might cost less, by %.0f %% at most\n", strings.Join(f.Tables, ", "), math.Ceil(100*float64(o.Gap)))

@@ -35,6 +35,7 @@ report: {json: %s.json}
 	for name, lines := range map[string][]string{
 		"file":   {"source: {csv: {path: in.csv}}", "sink: {csv: {path: released.csv}}"},
 		"topic":  {bounded, "sink: {csv: {path: released.csv}}"},
+		"json":   {bounded, "sink: {jsonl: {path: released.jsonl}}"}, // whose texts are in quotes
 		"stream": {bounded},
 		"live":   {endless},
 	} {
@@ -48,8 +49,8 @@ report: {json: %s.json}
 		s.run(0, "tables", name+"-tables.yaml")
 		published[name] = s.read(name + ".csv")
 	}
-	if published["topic"] != published["file"] || strings.Count(published["file"], "suppressed") != 2 {
-		t.Errorf("of the topic:\n%s\nof the file:\n%s", published["topic"], published["file"])
+	if published["topic"] != published["file"] || published["json"] != published["file"] || strings.Count(published["file"], "suppressed") != 2 {
+		t.Errorf("of the topic:\n%s\nreleased as JSON:\n%s\nof the file:\n%s", published["topic"], published["json"], published["file"])
 	}
 }
 

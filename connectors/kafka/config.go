@@ -91,6 +91,7 @@ type SourceConfig struct {
 
 	declared declared // by Declare, before Open
 	pipeline string   // by SetPipeline, before Open
+	spans    *spans   // by WithSpans, before Open; nil: what is there, from the group's offsets on
 }
 
 // SinkConfig describes the topic that is written.

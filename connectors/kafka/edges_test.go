@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -33,7 +34,7 @@ import (
 // the end of what is committed; of no others, and never below zero.
 func TestLagIsTold(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, kfake.SeedTopics(3, "in"), kfake.SeedTopics(1, "too"))
+	c := newCluster(t, kfake.SeedTopics(3, "in"), kfake.SeedTopics(1, "too", "other"))
 	cl := newClient(t, c)
 	for n, records := range []int{10, 4, 7} {
 		fill(t, cl, "in", int32(n), 0, records)
@@ -49,9 +50,15 @@ func TestLagIsTold(t *testing.T) {
 	s.config.Watch = told
 	in2, too := Partition{Topic: "in", Number: 2}, Partition{Topic: "too"}
 	s.at[in0], s.at[in1], s.at[in2], s.at[too] = 6, 5, 0, 1
+	questions := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Observe: true, Count: -1, When: func(r kmsg.Request) bool {
+		return slices.ContainsFunc(r.(*kmsg.ListOffsetsRequest).Topics, func(t kmsg.ListOffsetsRequestTopic) bool { return t.Topic != "in" && t.Topic != "too" })
+	}})
 	s.watchLag(limited(t), []Partition{in0, in1, too})
 	if want := (map[Partition]int64{in0: 4, in1: 0, too: 2}); !maps.Equal(told.lag, want) {
 		t.Errorf("told %v, want %v", told.lag, want)
+	}
+	if questions.Hits() > 0 {
+		t.Error("asked for topics of nobody here")
 	}
 	told.lag = map[Partition]int64{}
 	ended, cancel := context.WithCancel(t.Context())

@@ -31,7 +31,12 @@ func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) {
 		return nil, err
 	}
 	s := &Source{config: c, log: log, opened: o, group: c.groupName(c.pipeline)}
-	if err := s.bound(ctx); err != nil {
+	if c.spans != nil {
+		s.group, err = "", s.stretch(ctx, c.spans)
+	} else {
+		err = s.bound(ctx)
+	}
+	if err != nil {
 		o.close()
 		return nil, err
 	}

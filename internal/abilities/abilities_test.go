@@ -53,7 +53,8 @@ func TestUnableByDefault(t *testing.T) {
 		t.Errorf("a sink whose output no other process can publish: %v", err)
 	}
 	if abilities.DivisibleOf(one) != nil || abilities.NumberedOf(one) != nil || abilities.NotesOf(bareSink{}) != nil ||
-		abilities.DeclarableOf(bareFrom{}) != nil || abilities.PlacedOf(bareTo{}) != nil || abilities.TopicsOf(bareTo{}) != nil || abilities.JSONTextsOf(one) != nil {
+		abilities.DeclarableOf(bareFrom{}) != nil || abilities.PlacedOf(bareTo{}) != nil || abilities.TopicsOf(bareTo{}) != nil || abilities.JSONTextsOf(one) != nil ||
+		abilities.SpannedOf(bareFrom{}) != nil || abilities.HoldingOf(one) != nil {
 		t.Error("an ability that is not declared")
 	}
 	if abilities.TakesStream(bareTo{}) || abilities.WritesJSON(bareTo{}, bareFrom{}) || abilities.InfersTypes(one) || abilities.KeyColumn(bareTo{}) != "" {

@@ -54,7 +54,7 @@ func (r *records) look(ctx context.Context, progress *pipeline.Progress) (*surve
 			}
 		}
 	}
-	if err := r.check(); err != nil || len(s.ways) == 0 && len(s.values) == 0 {
+	if err := r.check(); err != nil || !s.passes() {
 		return s, err
 	}
 	if !r.source.Rewindable() {
@@ -65,6 +65,9 @@ func (r *records) look(ctx context.Context, progress *pipeline.Progress) (*surve
 	}
 	return s, s.check(r)
 }
+
+// passes reports whether there is anything to look for.
+func (s *survey) passes() bool { return len(s.ways)+len(s.values) > 0 }
 
 // lookForCodes has the codes of a variable read from the records, unless a file lists them or
 // another table has it already. at is the place in the configuration that names the variable.

@@ -244,7 +244,10 @@ func (t *tally) count(a *tabulate.Accumulator) {
 // refuse returns an error that says, all at once, what keeps records out of the tables, unless
 // the configuration allows it.
 func (r *records) refuse(list []*family, t *tally) error {
-	if t.read == 0 {
+	switch {
+	case t.read == 0 && r.windowed:
+		return errNoRecords
+	case t.read == 0:
 		r.wrong("source", "has no record")
 	}
 	if r.config.Unknown == "drop" || t.lost() == 0 {

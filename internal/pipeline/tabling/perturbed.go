@@ -39,6 +39,7 @@ func (p *protected) auditPublished(c change) error {
 	p.status = p.rules.Status
 	q := p.question
 	n := len(q.Value)
+	c = p.withTotal(c)
 	q.Hidden, q.Lower, q.Upper = make([]bool, n), make([]float64, n), make([]float64, n)
 	for cell, y := range p.published {
 		first, likelihood := c(cell, int64(y))
@@ -73,6 +74,20 @@ func (p *protected) auditPublished(c change) error {
 		return p.auditRespondents(q, c)
 	}
 	return nil
+}
+
+// withTotal returns a change after which the grand total is what it was, if everybody knows it.
+func (p *protected) withTotal(c change) change {
+	if !p.totalKnown {
+		return c
+	}
+	total := int(p.grand())
+	return func(cell int, published int64) (int64, []float64) {
+		if cell == total {
+			return int64(p.question.Value[total]), []float64{1}
+		}
+		return c(cell, published)
+	}
 }
 
 // belief is what an intruder who knows the method believes of a count after he has seen all

@@ -18,19 +18,20 @@ import (
 // protected is a family with what becomes of its cells.
 type protected struct {
 	*family
-	rules     *primary.Result
-	costs     []float64 // of holding each cell back, nil where the list says nothing of it
-	question  audit.Question
-	status    []tables.Status
-	ranges    *audit.Ranges
-	verdict   audit.Verdict
-	insiders  []audit.Insider
-	published []float64                  // what is published of each cell in place of its value; nil: the value
-	beliefs   func(cell int32) []float64 // then: how probable each count from ranges.Low on is
-	margin    func(cell int32) bool      // of tables in which records change places: whether a cell keeps its value; else nil
-	short     bool                       // the search for cells to publish after all was cut short
-	optimum   *suppress.Optimum          // how cheap a pattern can be; nil where that was not asked for
-	refused   check.Problems             // why there is no pattern at all: cells that cannot be protected
+	rules      *primary.Result
+	costs      []float64 // of holding each cell back, nil where the list says nothing of it
+	question   audit.Question
+	status     []tables.Status
+	ranges     *audit.Ranges
+	verdict    audit.Verdict
+	insiders   []audit.Insider
+	published  []float64                  // what is published of each cell in place of its value; nil: the value
+	beliefs    func(cell int32) []float64 // then: how probable each count from ranges.Low on is
+	margin     func(cell int32) bool      // of tables in which records change places: whether a cell keeps its value; else nil
+	short      bool                       // the search for cells to publish after all was cut short
+	optimum    *suppress.Optimum          // how cheap a pattern can be; nil where that was not asked for
+	totalKnown bool                       // everybody knows the grand total, whatever is published of it
+	refused    check.Problems             // why there is no pattern at all: cells that cannot be protected
 }
 
 // protect finds the unsafe cells of a family, holds back as many as needed, and audits the
@@ -57,7 +58,7 @@ func (r *records) protect(ctx context.Context, f *family) (*protected, error) {
 
 // unsafe finds the cells of a family that break a rule, and what is known of all.
 func (r *records) unsafe(ctx context.Context, f *family) (*protected, error) {
-	p := &protected{family: f}
+	p := &protected{family: f, totalKnown: r.totalKnown(f)}
 	list, costs := r.apriori(f)
 	p.costs = costs
 	o := primary.Options{Rules: config.PrimaryRules(f.table.Unsafe), List: list, Interval: f.interval()}
@@ -72,6 +73,12 @@ func (r *records) unsafe(ctx context.Context, f *family) (*protected, error) {
 		return nil, err
 	}
 	p.rules = rules
+	if r.totalKnown(f) && rules.Status[p.grand()] == tables.Free {
+		if rules.Published == nil {
+			rules.Published = make([]bool, len(rules.Status))
+		}
+		rules.Published[p.grand()] = true
+	}
 	p.question = audit.Question{
 		Set: f.set, Value: f.cells.Value, Hidden: make([]bool, f.set.Cells()), Counts: f.options.Counts && f.table.Weight == "",
 		Stop: func() error { return context.Cause(ctx) },

@@ -3,6 +3,7 @@ package tabling
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -27,6 +28,9 @@ type records struct {
 	keyID  string
 	keys   *perturb.Keys // of records and cells, where tables need them
 
+	windowed bool          // the records are a window's: how many there are is known to everybody
+	seen     *atomic.Int64 // records of all passes
+
 	layout   microdata.Layout
 	index    map[microdata.Want]int
 	problems config.Errors
@@ -35,7 +39,12 @@ type records struct {
 // open opens the source and the masks, if there are any. want collects errors about the
 // columns; check returns them.
 func open(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*records, error) {
-	r := &records{config: t, index: map[microdata.Want]int{}}
+	return openSpans(ctx, t, o, nil)
+}
+
+// openSpans is open of some stretches of topics; without stretches it is open.
+func openSpans(ctx context.Context, t *config.Tabulation, o pipeline.Options, spans []connectors.Span) (*records, error) {
+	r := &records{config: t, windowed: spans != nil, seen: new(atomic.Int64), index: map[microdata.Want]int{}}
 	var err error
 	if t.Pipeline == "" {
 		if r.source, err = pipeline.OpenSource(ctx, &config.Pipeline{Name: t.Name, Source: t.Source}); err != nil {
@@ -52,8 +61,13 @@ func open(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*recor
 	if err != nil {
 		return nil, err
 	}
-	if p.Stream() || p.Streaming() {
-		return nil, config.Errors{t.Errorf("pipeline", "must be a file job: the tables of a topic need windows, which this version does not have")}
+	switch from := abilities.SpannedOf(p.Source.Config); {
+	case spans == nil && (p.Stream() || p.Streaming()):
+		return nil, config.Errors{t.Errorf("pipeline", "must be a file job: the tables of a topic need windows; for sdlfilter tables give window: {records: N, folder: PATH}")}
+	case spans != nil && from == nil:
+		return nil, config.Errors{t.Errorf("window", needsTopics)}
+	case spans != nil:
+		p.Source.Config = from.WithSpans(spans)
 	}
 	if len(p.Masks) > 0 && transform.LeavesOut(p.Masks[0].Params) {
 		return nil, config.Errors{t.Errorf("pipeline", "must not leave records out by a mask (sample): the cells would be sums of those that were drawn, and tables are not weighted for it; make them of all records")}
@@ -66,7 +80,7 @@ func open(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*recor
 		return nil, err
 	}
 	r.key, r.keyID = key, key.ID()
-	if r.source, err = pipeline.OpenSource(ctx, p); err != nil {
+	if r.source, err = pipeline.OpenPlain(ctx, p); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	if r.masks, err = pipeline.NewPlan(p, r.source, true); err == nil {
@@ -190,6 +204,7 @@ func (r *records) pass(ctx context.Context, name string, progress *pipeline.Prog
 			return work(p.Block)
 		},
 		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
+			r.seen.Add(int64(p.Block.N))
 			progress.Add(p.Block.N)
 			return nil
 		}},

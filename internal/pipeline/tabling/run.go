@@ -41,6 +41,11 @@ func Run(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*Result
 	if err := r.alone(); err != nil {
 		return nil, err
 	}
+	return r.publish(ctx, o, started)
+}
+
+// publish makes the tables, judges them and publishes them or their refusal.
+func (r *records) publish(ctx context.Context, o pipeline.Options, started time.Time) (*Result, error) {
 	list, tally, err := r.tabulate(ctx, o)
 	if err != nil {
 		return nil, err
@@ -79,6 +84,9 @@ func (r *records) cellsOf(ctx context.Context, o pipeline.Options) ([]*family, *
 	s, err := r.look(ctx, o.Progress)
 	if err != nil {
 		return nil, nil, err
+	}
+	if r.windowed && s.passes() && r.seen.Load() == 0 {
+		return nil, nil, errNoRecords
 	}
 	dimensions, err := r.dimensions(s)
 	if err != nil {

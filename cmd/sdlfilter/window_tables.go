@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/tabling"
+)
+
+// makeWindows makes the tables of the windows of topics, says of each window how it ended, and
+// sets the exit status.
+func (s *state) makeWindows(ctx context.Context, t *config.Tabulation) error {
+	o := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}}
+	stop, err := s.watch(o.Progress)
+	if err != nil {
+		return err
+	}
+	result, err := tabling.RunWindows(ctx, t, o, func(w *tabling.WindowResult) {
+		switch {
+		case w.Empty && !s.quiet:
+			fmt.Printf("Window %d has no records, and no tables\n", w.Number)
+		case w.Empty:
+		case !s.quiet:
+			fmt.Printf("Window %d\n", w.Number)
+			summariseTables(os.Stdout, w.Result)
+		case w.Withheld:
+			sayWithheld(fmt.Sprintf("window %d: %s", w.Number, w.Report.Withheld))
+		}
+	})
+	stop()
+	if result != nil {
+		s.streaming = result.Windows+result.Withheld+result.Empty > 0
+	}
+	if err != nil {
+		return err
+	}
+	s.cut = result.Cut
+	switch {
+	case result.Withheld > 0:
+		s.status = exitRefused
+	case result.Lost > 0:
+		s.status = exitQuarantined
+	}
+	if !s.quiet {
+		fmt.Printf("%d windows published, %d withheld\n", result.Windows, result.Withheld)
+		if result.Left > 0 {
+			fmt.Printf("Offsets after the last window: %d, fewer than the %d of a window; their records are in no table until it is complete\n", result.Left, t.Window.Records)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+)
+
+// WindowFile is the file in the folder of a window that says what the window is made of.
+const WindowFile = "window.json"
+
+// TableWindow says how the records of topics are divided into windows, each of which has tables of
+// its own.
+type TableWindow struct {
+	Records int    `yaml:"records" required:"true" doc:"how many offsets of the topics make a window, all partitions together; an offset without a record (a marker of a transaction) counts"`
+	Folder  string `yaml:"folder" required:"true" doc:"the folder of the windows: each gets a folder in it, window-000001, with all files of its tables. It also holds which records have been counted: name another one for other topics, and do not remove the last window from it"`
+}
+
+// InFolder returns the configuration with all files of the tables in another folder. Its SHA256 is that
+// of t.
+func (t *Tabulation) InFolder(dir string) *Tabulation {
+	other := *t
+	other.digest = t.SHA256()
+	if placed := abilities.PlacedOf(t.Sink.Config); placed != nil {
+		other.Sink.Config = placed.At(filepath.Join(dir, t.Sink.Config.Paths()[0]))
+	}
+	for _, path := range []*string{&other.Report.JSON, &other.Report.HTML, &other.Report.Cells, &other.Report.JJ} {
+		if *path != "" {
+			*path = filepath.Join(dir, *path)
+		}
+	}
+	return &other
+}
+
+// validateWindow judges windows of topics.
+func (l *loader) validateWindow(t *Tabulation) {
+	w := t.Window
+	if w == nil {
+		return
+	}
+	if l.Given("source") {
+		l.Wrong("window", "needs pipeline in place of source: a configuration of a pipeline, which reads topics and lists their columns")
+	}
+	if w.Records < 1 && l.Given("window.records") && l.Sound("window.records") {
+		l.Wrong("window.records", "must be at least 1, got %d", w.Records)
+	}
+	switch {
+	case !l.Given("window.folder") || !l.Sound("window.folder"):
+	case w.Folder == "" || w.Folder == "-" || objects.Is(w.Folder):
+		l.Wrong("window.folder", "must be a folder of this machine, got %q: windows appear in it by renaming", w.Folder)
+	default:
+		l.shellPath("window.folder", w.Folder)
+	}
+	for i := range t.Tables {
+		if t.Tables[i].Protect.Sample != nil {
+			l.Wrong(fmt.Sprintf("tables[%d].protect.sample", i), "must be another method for windows: everybody knows how many records a window has, and what this tells of counts beside a sample is not audited")
+		}
+	}
+	if t.Sink.Config != nil && t.Sink.Kind != "kafka" {
+		at := form.Join("sink", t.Sink.Kind)
+		switch paths := t.Sink.Config.Paths(); {
+		case abilities.PlacedOf(t.Sink.Config) == nil || len(paths) != 1:
+			l.Wrong(at, "must be a file (csv, parquet, jsonl, arrow), which lies in the folder of its window")
+		default:
+			l.windowFile(at+".path", paths[0])
+		}
+	}
+	l.windowFile("report.json", t.Report.JSON)
+	l.windowFile("report.html", t.Report.HTML)
+	l.windowFile("report.cells", t.Report.Cells)
+	l.windowFile("report.jj", t.Report.JJ)
+}
+
+// windowFile demands a name without a folder.
+func (l *loader) windowFile(field, file string) {
+	switch {
+	case file == "" || !l.Sound(field):
+	case file == "-" || file == "stdout" || objects.Is(file) || filepath.Base(file) != file || file[0] == '.':
+		l.Wrong(field, "must be the name of a file, without a folder: it lies in the folder of its window; got %q", file)
+	case file == WindowFile:
+		l.Wrong(field, "must be another name than %s, which says what a window is made of", WindowFile)
+	}
+}

@@ -1,0 +1,354 @@
+package tabling
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+)
+
+const needsTopics = "needs a pipeline with a kafka source: windows are stretches of the records of topics"
+
+// lookEvery is how often topics are asked whether a window is complete.
+const lookEvery = time.Second
+
+// WindowsResult is how a run over windows ended.
+type WindowsResult struct {
+	Windows  int   // that were published
+	Withheld int   // that the gate refused
+	Empty    int   // that had no records
+	Lost     int64 // records of published windows that are in no table
+	Left     int64 // offsets after the last window, too few for another one
+	Cut      bool  // ended before the end of what the topics held (until: latest)
+}
+
+// errNoRecords is the error of a window whose offsets hold no records.
+var errNoRecords = errors.New("there are no records")
+
+// totalKnown reports whether everybody knows the grand total of a family: counts of the records
+// of a window, of which the configuration says how many they are.
+func (r *records) totalKnown(f *family) bool {
+	return r.windowed && f.options.Counts && f.table.Weight == ""
+}
+
+// WindowResult is how one window ended.
+type WindowResult struct {
+	*Result // nil where it had no records
+	Window
+}
+
+// windows makes the tables of one stretch of topics after another.
+//
+// What has been counted is in the folders of the windows themselves: each holds, beside its
+// tables, which offsets it is made of, and gets its name as a whole. The next window begins where
+// the last one ends. Which offsets a window has depends on what the topics hold when it closes, so
+// this is written down (the plan) before any of them is read: a run that follows a killed one
+// makes the same window.
+type windows struct {
+	config  *config.Tabulation
+	options pipeline.Options
+	folder  string
+	source  connectors.Holding
+	limit   map[connectors.Partition]int64 // where the topics ended at the start; nil: no end
+	last    *Window                        // nil: there is none yet
+	left    int64
+
+	step func(name string) error // of tests, which end a run at every step
+}
+
+// RunWindows makes the tables of the windows of topics until ctx ends, or with until: latest
+// until what the topics hold is not enough for another window. done is called with each window
+// after it has got its name, published or refused. An error that is of type config.Errors or
+// *pipeline.DataError means that the configuration does not fit the data; the windows before are
+// then published, and the next run tries the same window again.
+func RunWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, done func(*WindowResult)) (*WindowsResult, error) {
+	return runWindows(ctx, t, o, done, func(string) error { return nil })
+}
+
+func runWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, done func(*WindowResult), step func(string) error) (_ *WindowsResult, err error) {
+	ctx, o = o.Ready(ctx)
+	p, err := config.Load(t.Pipeline, config.Options{})
+	if err != nil {
+		return nil, err
+	}
+	from := abilities.SpannedOf(p.Source.Config)
+	if from == nil {
+		return nil, config.Errors{t.Errorf("window", needsTopics)}
+	}
+	w := &windows{config: t, options: o, folder: filepath.Clean(t.Window.Folder), step: step}
+	guard, err := publish.Create(filepath.Join(w.folder, "windows"), publish.Confidential)
+	if err != nil {
+		return nil, fmt.Errorf("window.folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, guard.Abort()) }()
+	if w.last, err = lastWindow(w.folder); err != nil {
+		return nil, fmt.Errorf("window.folder: %w", err)
+	}
+	source := *p
+	source.Source.Config, source.Place = from.WithSpans(nil), nil
+	src, err := pipeline.OpenSource(ctx, &source)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	if w.source = abilities.HoldingOf(src); w.source == nil {
+		return nil, config.Errors{t.Errorf("window", needsTopics)}
+	}
+	if !p.Stream() {
+		if err := w.end(ctx); err != nil {
+			return nil, fmt.Errorf("source: %w", err)
+		}
+	}
+	return w.all(ctx, done)
+}
+
+// end notes where the topics end now.
+func (w *windows) end(ctx context.Context) error {
+	held, err := w.source.Held(ctx)
+	if err != nil {
+		return err
+	}
+	w.limit = map[connectors.Partition]int64{}
+	for _, h := range held {
+		w.limit[h.Partition] = h.End
+	}
+	return nil
+}
+
+// all makes window after window. That ctx ends is no error: nothing half made is there, and the
+// next run goes on.
+func (w *windows) all(ctx context.Context, done func(*WindowResult)) (*WindowsResult, error) {
+	res := &WindowsResult{}
+	stopped := func(err error) bool {
+		return ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled))
+	}
+	for {
+		next, err := w.next(ctx)
+		if err == nil && next == nil {
+			res.Left = w.left
+			return res, nil
+		}
+		var made *WindowResult
+		if err == nil {
+			if made, err = w.make(ctx, next); err != nil && !stopped(err) {
+				w.options.Log.Error().Int("window", next.Number).Msg("the run ends in this window; the next run goes on from here")
+			}
+		}
+		if made != nil {
+			switch {
+			case made.Withheld:
+				res.Withheld++
+			case made.Empty:
+				res.Empty++
+			default:
+				res.Windows++
+				res.Lost += made.Report.Records.Lost()
+			}
+			done(made)
+		}
+		switch {
+		case err != nil && stopped(err):
+			res.Cut = w.limit != nil
+			return res, nil
+		case err != nil:
+			return res, err
+		}
+	}
+}
+
+// next returns the window that comes next: that of the plan that a killed run has left, or the
+// one that closes next, whose plan it writes. It is nil if what there is is not enough for one.
+func (w *windows) next(ctx context.Context) (*Window, error) {
+	plan, err := readWindow(planOf(w.folder))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("window.folder: %w", err)
+	case plan.Number > w.number(): // else it is that of the last window, killed before it was removed
+		return plan, w.stillThere(ctx, plan)
+	}
+	for {
+		held, err := w.source.Held(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("source: %w", err)
+		}
+		next, err := w.planned(held)
+		if err != nil {
+			return nil, err
+		}
+		if next != nil {
+			if err := next.write(planOf(w.folder)); err != nil {
+				return nil, fmt.Errorf("window.folder: %w", err)
+			}
+			return next, w.step("planned")
+		}
+		if w.limit != nil {
+			return nil, nil
+		}
+		w.options.Progress.Start("waiting", -1)
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// stillThere returns an error if a topic of a plan has been made anew since. That its records are
+// there is seen when they are read.
+func (w *windows) stillThere(ctx context.Context, plan *Window) error {
+	held, err := w.source.Held(ctx)
+	if err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	for _, s := range plan.Stretches {
+		for _, h := range held {
+			if h.Partition == s.of() && s.TopicID != "" && h.TopicID != "" && s.TopicID != h.TopicID {
+				return fmt.Errorf("source: %s: the topic has been made anew since window %d in %s was begun; name another folder", h.Partition, plan.Number, w.folder)
+			}
+		}
+	}
+	return nil
+}
+
+func (w *windows) number() int {
+	if w.last == nil {
+		return 0
+	}
+	return w.last.Number
+}
+
+// planned returns the next window of topics that hold this; nil if it is not complete yet.
+func (w *windows) planned(held []connectors.HeldPartition) (*Window, error) {
+	next := &Window{Schema: WindowSchema, Number: w.number() + 1, ConfigSHA256: w.config.SHA256()}
+	before := map[connectors.Partition]Stretch{}
+	if w.last != nil {
+		for _, s := range w.last.Stretches {
+			before[s.of()] = s
+		}
+	}
+	var have []int64
+	w.left = 0
+	for _, h := range held {
+		s, known := before[h.Partition]
+		delete(before, h.Partition)
+		from := h.Start
+		switch {
+		case known && s.TopicID != "" && h.TopicID != "" && s.TopicID != h.TopicID, known && h.End < s.End:
+			return nil, fmt.Errorf("source: %s: the topic has been made anew or has lost records since window %d in %s, which ends at offset %d; name another folder", h.Partition, w.number(), w.folder, s.End)
+		case known:
+			from = s.End
+		case w.last != nil:
+			from = h.First // a new partition belongs to the windows from its beginning
+		}
+		if h.First > from {
+			w.options.Log.Warn().Str("partition", h.Partition.String()).Int64("offsets", h.First-from).Msg("records that no window has counted have been deleted (retention)")
+			next.Deleted += h.First - from
+			from = h.First
+		}
+		if w.limit != nil {
+			h.End = min(h.End, w.limit[h.Partition]) // 0: made after the start
+		}
+		next.Stretches = append(next.Stretches, Stretch{Topic: h.Topic, TopicID: h.TopicID, Partition: h.Number, From: from})
+		have = append(have, max(0, h.End-from))
+		w.left += max(0, h.End-from)
+	}
+	for p := range before {
+		return nil, fmt.Errorf("source: %s holds windows of %s, which the source does not have; name another folder", w.folder, p)
+	}
+	size := int64(w.config.Window.Records)
+	if w.left < size {
+		return nil, nil
+	}
+	for i, n := range shared(have, size) {
+		next.Stretches[i].End = next.Stretches[i].From + n
+	}
+	return next, nil
+}
+
+// shared divides n among partitions that have so many offsets each, together at least n: to each the same
+// number, or all it has.
+func shared(have []int64, n int64) []int64 {
+	order := make([]int, len(have))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(have[a], have[b]) })
+	of := make([]int64, len(have))
+	for k, i := range order {
+		of[i] = min(have[i], n/int64(len(order)-k))
+		n -= of[i]
+	}
+	return of
+}
+
+// make makes the tables of one window in a hidden folder, which gets its name when all is in it,
+// and nothing before.
+func (w *windows) make(ctx context.Context, next *Window) (_ *WindowResult, err error) {
+	hidden := hiddenOf(w.folder)
+	if err := clearHidden(hidden); err != nil {
+		return nil, fmt.Errorf("window.folder: %w", err)
+	}
+	killed := false
+	defer func() {
+		if err != nil && !killed {
+			err = errors.Join(err, os.RemoveAll(hidden))
+		}
+	}()
+	step := func(name string) error {
+		err := w.step(name)
+		killed = err != nil
+		return err
+	}
+	started := time.Now()
+	r, err := openSpans(ctx, w.config.InFolder(hidden), w.options, next.spans())
+	if err != nil {
+		return nil, err
+	}
+	result, err := r.publish(ctx, w.options, started)
+	next.Empty = errors.Is(err, errNoRecords)
+	if next.Empty {
+		err = nil
+	}
+	if err = errors.Join(err, r.close()); err != nil {
+		return nil, err
+	}
+	if err := step("made"); err != nil {
+		return nil, err
+	}
+	next.Withheld = result != nil && result.Report.Withheld != ""
+	if err := next.write(filepath.Join(hidden, config.WindowFile)); err != nil {
+		return nil, fmt.Errorf("window.folder: %w", err)
+	}
+	if err := step("described"); err != nil {
+		return nil, err
+	}
+	path := next.path(w.folder)
+	if err := publish.NameDir(hidden, path); err != nil {
+		return nil, fmt.Errorf("window.folder: %w", err)
+	}
+	w.last = next
+	if result != nil {
+		for i, file := range result.Files {
+			result.Files[i] = filepath.Join(path, filepath.Base(file))
+		}
+	}
+	made := &WindowResult{result, *next}
+	if err := step("named"); err != nil {
+		return made, err
+	}
+	if err := os.Remove(planOf(w.folder)); err != nil {
+		return made, fmt.Errorf("window.folder: %w", err)
+	}
+	return made, nil
+}

@@ -1,0 +1,532 @@
+package tabling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+)
+
+// counter is a topic of persons, of whom it knows how many each region has.
+type counter struct {
+	t      *testing.T
+	dir    string
+	broker string
+	client *kgo.Client
+	n      int
+}
+
+const counterPartitions = 4
+
+func newCounter(t *testing.T) *counter {
+	t.Helper()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(counterPartitions, "in"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	c := &counter{t: t, dir: t.TempDir(), broker: cluster.ListenAddrs()[0]}
+	if c.client, err = kgo.NewClient(kgo.SeedBrokers(c.broker), kgo.RecordPartitioner(kgo.ManualPartitioner())); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.client.Close)
+	write(t, c.dir, "key", testKey)
+	return c
+}
+
+// add writes n persons to one partition. No two regions have as many of them.
+func (c *counter) add(partition int32, n int) {
+	c.t.Helper()
+	var records []*kgo.Record
+	for range n {
+		value := fmt.Sprintf(`{"id":%d,"region":"r%d","wage":7351.5}`, c.n, c.n*c.n%11%5)
+		records = append(records, &kgo.Record{Topic: "in", Partition: partition, Value: []byte(value)})
+		c.n++
+	}
+	if err := c.client.ProduceSync(c.t.Context(), records...).FirstErr(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// tables is the configuration of windows in a folder.
+func (c *counter) tables(folder string, records int, protect string) *config.Tabulation {
+	c.t.Helper()
+	write(c.t, c.dir, "p.yaml", fmt.Sprintf(`version: 1
+key: {file: %[1]s/key}
+identity: [id]
+source: {kafka: {brokers: [%[2]q], topics: [in], until: latest}}
+columns: {id: {role: identifier}, region: {role: other}, wage: {role: sensitive, decimals: 1}}
+masks: [{topcode: {columns: [wage], upper: 9000}}]
+sink: {kafka: {brokers: [%[2]q], topic: out}}
+`, c.dir, c.broker))
+	write(c.t, c.dir, "t.yaml", fmt.Sprintf(`version: 1
+pipeline: %[1]s/p.yaml
+window: {records: %[3]d, folder: %[1]s/%[2]s}
+tables: [{name: t, rows: [region], unsafe: [{threshold: 3}], protect: {%[4]s}}]
+sink: {csv: {path: t.csv}}
+report: {json: r.json, cells: cells.csv}
+`, c.dir, folder, records, protect))
+	t, err := config.LoadTabulation(filepath.Join(c.dir, "t.yaml"), config.Options{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return t
+}
+
+// windows are the folders of windows with the tables of each, "" of a withheld one.
+func (c *counter) windows(folder string) (names, tables []string) {
+	c.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(c.dir, folder))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+		if !e.IsDir() {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(c.dir, folder, e.Name(), "t.csv"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			c.t.Fatal(err)
+		}
+		tables = append(tables, string(text))
+	}
+	return names, tables
+}
+
+var errKilled = errors.New("killed")
+
+// A run that ends at any step of the publication of a window, as by SIGKILL, is followed by one that
+// makes the same window of the same records, though more of them have come: every window is
+// there once and whole, and has each of its records once.
+func TestWindowsAfterKills(t *testing.T) {
+	t.Parallel()
+	for _, protect := range []string{"suppress: {}", "cell_key: {}"} {
+		for _, at := range []string{"planned", "made", "described", "named"} {
+			t.Run(protect[:4]+at, func(t *testing.T) {
+				t.Parallel()
+				c := newCounter(t)
+				for p := range int32(counterPartitions) {
+					c.add(p, 30+int(p))
+				}
+				tables := c.tables("out", 50, protect)
+				steps := 0
+				res, err := runWindows(t.Context(), tables, pipeline.Options{}, func(*WindowResult) {}, func(name string) error {
+					if name == at {
+						if steps++; steps == 2 {
+							return errKilled
+						}
+					}
+					return nil
+				})
+				if !errors.Is(err, errKilled) {
+					t.Fatalf("%+v, %v", res, err)
+				}
+				if names, _ := c.windows("out"); !slices.Contains(names, ".next.json") || (at == "made" || at == "described") != slices.Contains(names, ".making") {
+					t.Errorf("killed when %s: the folder has %s", at, names)
+				}
+				plan, err := readWindow(planOf(filepath.Join(c.dir, "out")))
+				if err != nil || plan.Number != 2 {
+					t.Fatalf("the plan: %+v, %v", plan, err)
+				}
+				c.add(0, 70) // without the plan the second window would have more records of this partition
+				if _, err := RunWindows(t.Context(), tables, pipeline.Options{}, func(*WindowResult) {}); err != nil {
+					t.Fatal(err)
+				}
+				names, made := c.windows("out")
+				if want := []string{"window-000001", "window-000002", "window-000003"}; !slices.Equal(names, want) {
+					t.Fatalf("the folder has %s", names)
+				}
+				next := map[connectors.Partition]int64{}
+				for i, name := range names {
+					w, err := readWindow(filepath.Join(c.dir, "out", name, config.WindowFile))
+					if err != nil {
+						t.Fatal(err)
+					}
+					sum := int64(0)
+					for _, s := range w.Stretches {
+						if s.From != next[s.of()] {
+							t.Errorf("%s begins at %d of %s, want %d", name, s.From, s.of(), next[s.of()])
+						}
+						next[s.of()] = s.End
+						sum += s.End - s.From
+					}
+					if sum != 50 || len(w.Stretches) != counterPartitions {
+						t.Errorf("%s has %d records of %d partitions", name, sum, len(w.Stretches))
+					}
+					if i == 1 && !slices.Equal(w.Stretches, plan.Stretches) {
+						t.Errorf("%v was planned, and %v is made", plan.Stretches, w.Stretches)
+					}
+					// A run that nobody ends makes the same tables of these records.
+					o := pipeline.Options{Progress: new(pipeline.Progress)}
+					r, err := openSpans(t.Context(), tables.InFolder(filepath.Join(c.dir, "again", name)), o, w.spans())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := r.publish(t.Context(), o, time.Now()); err != nil {
+						t.Fatal(err)
+					}
+					r.close()
+				}
+				if _, again := c.windows("again"); !slices.Equal(made, again) || made[0] == made[1] {
+					t.Errorf("made after a kill:\n%s\nwithout:\n%s", made, again)
+				}
+			})
+		}
+	}
+}
+
+// A refused window leaves its name and what is confidential, and no later one has its records.
+func TestWindowsWithheld(t *testing.T) {
+	t.Parallel()
+	c := newCounter(t)
+	c.add(0, 20) // with a region of fewer than 3
+	c.add(1, 20)
+	var ends []string
+	note := func(w *WindowResult) { ends = append(ends, fmt.Sprint(w.Number, w.Withheld, len(w.Files))) }
+	res, err := RunWindows(t.Context(), c.tables("out", 3, "none: {}"), pipeline.Options{}, note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, tables := c.windows("out")
+	if res.Withheld == 0 || res.Withheld+res.Windows != 13 || res.Left != 1 || len(ends) != 13 || len(names) != 13 {
+		t.Fatalf("%+v, %s, %s", res, ends, names)
+	}
+	for i, name := range names {
+		if withheld := strings.HasSuffix(name, ".withheld"); withheld != (tables[i] == "") || fmt.Sprint(i+1, withheld, map[bool]int{true: 2, false: 4}[withheld]) != ends[i] {
+			t.Errorf("%s: %q, %s", name, tables[i], ends[i])
+		}
+		for file, want := range map[string]bool{"r.json": true, "cells.csv": true, "window.json": true, "r.public.json": tables[i] != "", "t.csv": tables[i] != ""} {
+			info, err := os.Stat(filepath.Join(c.dir, "out", name, file))
+			if (err == nil) != want || err == nil && !strings.Contains(file, "public") && file != "t.csv" && info.Mode().Perm() != 0o600 {
+				t.Errorf("%s/%s: %v, %v", name, file, info, err)
+			}
+		}
+	}
+	if err := os.WriteFile(filepath.Join(c.dir, "out", names[12], config.WindowFile), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := RunWindows(t.Context(), c.tables("out", 3, "none: {}"), pipeline.Options{}, note); err == nil || !strings.Contains(err.Error(), "window.json: must be of the format") {
+		t.Errorf("the last window does not say what it is made of: %v", err)
+	}
+}
+
+// A window whose offsets hold no records has no tables, and the next one follows.
+func TestWindowsWithoutRecords(t *testing.T) {
+	t.Parallel()
+	for _, protect := range []string{"suppress: {}", "cell_key: {}"} {
+		c := newCounter(t)
+		aborted, err := kgo.NewClient(kgo.SeedBrokers(c.broker), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID("aborted"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer aborted.Close()
+		if err := aborted.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		for range 30 {
+			aborted.Produce(t.Context(), &kgo.Record{Topic: "in", Value: []byte(`{"id":7351,"region":"r7351","wage":7351}`)}, nil)
+		}
+		if err := aborted.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := aborted.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+			t.Fatal(err)
+		}
+		c.add(0, 60)
+		tables := c.tables("out", 20, protect)
+		if protect != "suppress: {}" { // no code is looked for in the records
+			tables.Hierarchies = []config.Variable{{Name: "region", Total: "total", Codes: []string{"r0", "r1", "r2", "r3", "r4"}}}
+		}
+		var words []string
+		res, err := RunWindows(t.Context(), tables, pipeline.Options{}, func(w *WindowResult) { words = append(words, fmt.Sprint(w.Number, w.Empty, w.Result == nil)) })
+		names, made := c.windows("out")
+		if err != nil || res.Empty != 1 || res.Windows != 3 || words[0] != "1 true true" || words[1] != "2 false false" || names[0] != "window-000001.empty" || made[0] != "" || strings.Contains(fmt.Sprint(made), "7351") {
+			t.Errorf("%+v, %v, %s, %s", res, err, words, names)
+		}
+	}
+}
+
+// Everybody knows how many records a window has: their number is not held back, and what a reader
+// believes of a count published changed takes it into account.
+func TestWindowsHaveAKnownTotal(t *testing.T) {
+	t.Parallel()
+	c := newCounter(t)
+	c.add(0, 20)
+	for _, protect := range []string{"suppress: {}", "cell_key: {}", "round: {base: 3, mode: small}"} {
+		for _, windowed := range []bool{false, true} {
+			o := pipeline.Options{Progress: new(pipeline.Progress)}
+			r, err := openSpans(t.Context(), c.tables("out", 20, protect), o, []connectors.Span{{Partition: connectors.Partition{Topic: "in"}, End: 10}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.windowed = windowed
+			weighted := &family{table: &config.Table{Weight: "wage"}}
+			weighted.options.Counts = true
+			if r.totalKnown(weighted) || r.totalKnown(&family{table: &config.Table{}}) {
+				t.Error("everybody knows a total of values, or of weights")
+			}
+			list, _, err := r.tabulate(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := list[0]
+			if published := p.rules.Published != nil && p.rules.Published[p.grand()]; published != windowed {
+				t.Errorf("%s, a window %v: the total may be held back: %v", protect, windowed, !published)
+			}
+			first, likelihood := p.withTotal(func(_ int, published int64) (int64, []float64) { return published - 1, []float64{0.25, 0.5, 0.25} })(int(p.grand()), 23)
+			if exact := first == 10 && len(likelihood) == 1; exact != windowed {
+				t.Errorf("%s, a window %v: the total is one of %d from %d on", protect, windowed, len(likelihood), first)
+			}
+			if protect == "cell_key: {}" && (p.ranges.High[p.grand()] == p.ranges.Low[p.grand()]) != windowed {
+				t.Errorf("%s, a window %v: the total is inferred to be in %v to %v", protect, windowed, p.ranges.Low[p.grand()], p.ranges.High[p.grand()])
+			}
+			if protect == "cell_key: {}" {
+				// All counts are published 3 greater, and may have changed by up to 3. Each can be 0 to 6 less then;
+				// but parts of a known total are all the least that they can be.
+				for cell, v := range p.question.Value {
+					p.published[cell] = v + 3
+				}
+				p.verdict.Disclosed = nil
+				if err := p.auditPublished(func(_ int, published int64) (int64, []float64) {
+					return published - 3, []float64{1, 1, 1, 1, 1, 1, 1}
+				}); err != nil {
+					t.Fatal(err)
+				}
+				if disclosed := len(p.verdict.Disclosed) > 0; disclosed != windowed {
+					t.Errorf("a window %v: the unsafe cells %d can be computed", windowed, p.verdict.Disclosed)
+				}
+			}
+			r.close()
+		}
+	}
+}
+
+// A run whose window fails leaves the plan alone, and the next run makes the window of it; not if the
+// topic has been made anew since, nor while another run has the folder.
+func TestWindowsThatFail(t *testing.T) {
+	t.Parallel()
+	c := newCounter(t)
+	c.add(0, 20)
+	tables := c.tables("out", 20, "suppress: {}")
+	failing := *tables
+	failing.Hierarchies = []config.Variable{{Name: "region", Total: "total", Codes: []string{"r0", "r1"}}}
+	ran := func(t *config.Tabulation) string {
+		_, err := RunWindows(c.t.Context(), t, pipeline.Options{}, func(*WindowResult) {})
+		names, _ := c.windows("out")
+		return fmt.Sprint(names, err)
+	}
+	if got := ran(&failing); !strings.HasPrefix(got, "[.next.json] ") || !strings.Contains(got, "hierarchies.region") {
+		t.Errorf("a code that is not listed: %s", got)
+	}
+	path := planOf(filepath.Join(c.dir, "out"))
+	plan, err := readWindow(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *plan
+	other.Stretches = slices.Clone(plan.Stretches)
+	other.Stretches[0].TopicID = "another"
+	if err := other.write(path); err != nil {
+		t.Fatal(err)
+	}
+	if got := ran(tables); !strings.HasPrefix(got, "[.next.json] ") || !strings.Contains(got, "in/0: the topic has been made anew since window 1") {
+		t.Errorf("a topic that was made anew: %s", got)
+	}
+	if err := plan.write(path); err != nil {
+		t.Fatal(err)
+	}
+	guard, err := publish.Create(filepath.Join(c.dir, "out", "windows"), publish.Confidential)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ran(tables); !strings.Contains(got, "window.folder: ") || !strings.Contains(got, "another run is writing this file") {
+		t.Errorf("beside another run: %s", got)
+	}
+	if err := guard.Abort(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(hiddenOf(filepath.Join(c.dir, "out")), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := ran(tables); !strings.Contains(got, ".making: is not the folder that a run of this user has left") {
+		t.Errorf("a file in the place of the hidden folder: %s", got)
+	}
+	if err := os.Remove(hiddenOf(filepath.Join(c.dir, "out"))); err != nil {
+		t.Fatal(err)
+	}
+	if got := ran(tables); got != "[window-000001] <nil>" {
+		t.Errorf("after all: %s", got)
+	}
+}
+
+// A run that is told to end makes no half window, and says that it was cut short.
+func TestWindowsAreToldToEnd(t *testing.T) {
+	t.Parallel()
+	c := newCounter(t)
+	c.add(2, 30)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	told := errors.New("told to end")
+	res, err := RunWindows(ctx, c.tables("out", 10, "suppress: {}"), pipeline.Options{}, func(*WindowResult) { cancel(told) })
+	if err != nil || res.Windows != 1 || !res.Cut {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if names, _ := c.windows("out"); slices.Contains(names, ".making") || !slices.Contains(names, "window-000001") {
+		t.Errorf("the folder has %s", names)
+	}
+	if res, err = RunWindows(t.Context(), c.tables("out", 10, "suppress: {}"), pipeline.Options{}, func(*WindowResult) {}); err != nil || res.Windows != 2 || res.Cut || res.Left != 0 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// Each partition has the same share of a window, or all it has; together they have what is asked for.
+func TestShared(t *testing.T) {
+	for _, c := range []struct {
+		have []int64
+		n    int64
+		want []int64
+	}{
+		{[]int64{60}, 50, []int64{50}},
+		{[]int64{30, 31, 32, 33}, 50, []int64{12, 12, 13, 13}},
+		{[]int64{100, 3, 0, 20}, 50, []int64{27, 3, 0, 20}},
+		{[]int64{5, 5}, 10, []int64{5, 5}},
+		{[]int64{1 << 40, 1 << 40}, 3, []int64{1, 2}},
+	} {
+		if got := shared(c.have, c.n); !slices.Equal(got, c.want) {
+			t.Errorf("%d of %v: %v, want %v", c.n, c.have, got, c.want)
+		}
+	}
+}
+
+// What the topics hold must go on from the last window.
+func TestPlannedWindows(t *testing.T) {
+	t.Parallel()
+	in := func(n int32, id string, first, start, end int64) connectors.HeldPartition {
+		return connectors.HeldPartition{Partition: connectors.Partition{Topic: "in", Number: n}, TopicID: id, First: first, Start: start, End: end}
+	}
+	last := &Window{Number: 4, Stretches: []Stretch{{Topic: "in", TopicID: "a", Partition: 0, From: 2, End: 10}}}
+	type stretch = [3]int64 // number, from, end
+	for _, c := range []struct {
+		what    string
+		last    *Window
+		limit   map[connectors.Partition]int64
+		held    []connectors.HeldPartition
+		want    []stretch
+		deleted int64
+		err     string
+	}{
+		{what: "the first window begins at the start", held: []connectors.HeldPartition{in(0, "a", 3, 5, 20)}, want: []stretch{{0, 5, 11}}},
+		{what: "too few", held: []connectors.HeldPartition{in(0, "a", 3, 5, 10)}},
+		{what: "after the last", last: last, held: []connectors.HeldPartition{in(0, "a", 0, 16, 16)}, want: []stretch{{0, 10, 16}}},
+		{what: "a new partition, from its beginning", last: last, held: []connectors.HeldPartition{in(0, "a", 0, 0, 13), in(1, "a", 0, 9, 9)}, want: []stretch{{0, 10, 13}, {1, 0, 3}}},
+		{what: "deleted", last: last, held: []connectors.HeldPartition{in(0, "a", 14, 14, 30)}, want: []stretch{{0, 14, 20}}, deleted: 4},
+		{what: "all deleted", last: last, held: []connectors.HeldPartition{in(0, "a", 30, 30, 30)}},
+		{what: "made anew", last: last, held: []connectors.HeldPartition{in(0, "b", 0, 0, 30)}, err: "in/0: the topic has been made anew"},
+		{what: "brokers without ids", last: last, held: []connectors.HeldPartition{in(0, "", 0, 0, 16)}, want: []stretch{{0, 10, 16}}},
+		{what: "records lost", last: last, held: []connectors.HeldPartition{in(0, "a", 0, 0, 9)}, err: "has lost records since window 4"},
+		{what: "another topic", last: last, held: []connectors.HeldPartition{{Partition: connectors.Partition{Topic: "x"}, End: 30}}, err: "holds windows of in/0, which the source does not have"},
+		{what: "an end", last: last, limit: map[connectors.Partition]int64{{Topic: "in", Number: 0}: 16}, held: []connectors.HeldPartition{in(0, "a", 0, 0, 90), in(1, "a", 0, 0, 50)}, want: []stretch{{0, 10, 16}, {1, 0, 0}}},
+		{what: "too few before the end", last: last, limit: map[connectors.Partition]int64{{Topic: "in", Number: 0}: 15}, held: []connectors.HeldPartition{in(0, "a", 0, 0, 90)}},
+	} {
+		w := &windows{config: &config.Tabulation{Window: &config.TableWindow{Records: 6}}, last: c.last, limit: c.limit}
+		got, err := w.planned(c.held)
+		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: %v, want %q", c.what, err, c.err)
+			continue
+		}
+		var list []stretch
+		if got != nil {
+			for _, s := range got.Stretches {
+				list = append(list, stretch{int64(s.Partition), s.From, s.End})
+			}
+			if got.Number != w.number()+1 || got.Deleted != c.deleted {
+				t.Errorf("%s: number %d, %d deleted, want %d", c.what, got.Number, got.Deleted, c.deleted)
+			}
+		}
+		if !slices.Equal(list, c.want) {
+			t.Errorf("%s: %v, want %v", c.what, list, c.want)
+		}
+	}
+}
+
+// What is written as a window is read again, and nothing else is taken for one.
+func TestWindowFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := &Window{Schema: WindowSchema, Number: 7, ConfigSHA256: "ab", Withheld: true, Stretches: []Stretch{{Topic: "in", Partition: 1, From: 3, End: 9}}}
+	path := filepath.Join(dir, "w.json")
+	if err := w.write(path); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readWindow(path); err != nil || fmt.Sprint(got) != fmt.Sprint(w) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for text, want := range map[string]string{
+		`{`: "does not say what a window is made of",
+		`{"schema": "sdlfilter-window/1", "number": 1, "more": 2}`:                                                                                 "more",
+		`{"schema": "sdlfilter-window/2", "number": 1, "stretches": [{"topic": "in"}]}`:                                                            "must be of the format",
+		`{"schema": "sdlfilter-window/1", "number": 0, "stretches": [{"topic": "in"}]}`:                                                            "must be of the format",
+		`{"schema": "sdlfilter-window/1", "number": 1, "stretches": [{"topic": "in", "from": 4, "end": 3}]}`:                                       "in/0 is twice there, or ends before it begins",
+		`{"schema": "sdlfilter-window/1", "number": 1, "stretches": [{"topic": "in", "from": 1, "end": 3}, {"topic": "in", "from": 3, "end": 5}]}`: "in/0 is twice there",
+	} {
+		write(t, dir, "w.json", text)
+		if _, err := readWindow(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	for _, name := range []string{"window-000002", "window-000007.withheld", "window-000001", "other"} {
+		if err := os.MkdirAll(filepath.Join(dir, "all", name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.write(filepath.Join(dir, "all", "window-000007.withheld", config.WindowFile)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := lastWindow(filepath.Join(dir, "all")); err != nil || got.Number != 7 {
+		t.Errorf("%v, %v", got, err)
+	}
+	great := *w
+	great.Number = 1000000 // the last number of six digits comes after it by name
+	for _, one := range []*Window{&great, {Schema: WindowSchema, Number: 999999, Stretches: w.Stretches}} {
+		path := one.path(filepath.Join(dir, "many"))
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := one.write(filepath.Join(path, config.WindowFile)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := lastWindow(filepath.Join(dir, "many")); err != nil || got.Number != 1000000 {
+		t.Errorf("%v, %v", got, err)
+	}
+	for name, want := range map[string]string{"window-000007": "has the number of", "window-000008": "no such file", "window-000009": "is that of window 7"} {
+		other := filepath.Join(dir, "all", name)
+		if err := os.MkdirAll(other, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if name == "window-000009" {
+			if err := w.write(filepath.Join(other, config.WindowFile)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := lastWindow(filepath.Join(dir, "all")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+		if err := os.RemoveAll(other); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
