@@ -18,7 +18,7 @@ for pipeline in examples/kubernetes/*/pipeline.yaml; do
 done
 
 step "manifests"
-(cd examples/kubernetes/check && go vet ./... && go test ./...) || fail "manifests"
+(cd examples/kubernetes/check && go vet ./... && SDLFILTER="$cache/sdlfilter" go test ./...) || fail "manifests"
 
 # promtool is taken out of Debian's package of Prometheus, which is not installed:
 # a server that starts by itself is not wanted.

@@ -12,6 +12,8 @@ import hashlib
 import inspect
 import os
 import pathlib
+import shutil
+import subprocess
 import sys
 import tempfile
 import types
@@ -24,8 +26,8 @@ version: 1
 name: dag
 key: {file: test.key}
 source: {csv: {path: in}}
-columns: {id: {role: identifier}, wage: {role: sensitive, decimals: 2}}
-masks: [{noise: {columns: [wage], sd: 20%}}]
+columns: {id: {role: identifier}, wage: {role: sensitive, decimals: 2}, region: {role: key}, age: {role: key}}
+masks: [SWAP{noise: {columns: [wage], sd: 20%}}]
 sink: {csv: {path: release/}}
 report: {json: report.json}
 gate: {rules: [{column: wage, min_efficiency: LIMIT}]}
@@ -118,8 +120,15 @@ def run(path):
     return None
 
 
-def written(limit):
-    pathlib.Path("pipeline.yaml").write_text(CONFIGURATION.replace("LIMIT", str(limit)))
+SWAP = "{swap: {keys: [age], attribute: region, columns: [wage], scope: dataset, rate: 0.5, policy: random}}, "
+
+
+def written(limit, swap):
+    pathlib.Path("pipeline.yaml").write_text(CONFIGURATION.replace("LIMIT", str(limit)).replace("SWAP", SWAP if swap else ""))
+
+
+def records(folder):
+    return [line for f in sorted(pathlib.Path(folder).iterdir()) for line in f.read_bytes().splitlines()[1:]]
 
 
 def released():
@@ -133,18 +142,22 @@ def check(what, held):
 
 def tried_out(path):
     print(f"  {path.name}", flush=True)
-    written(0.5)
+    swap = path.stem.endswith("_swap")
+    written(0.5, swap)
     check("the release", run(path) is None and not tries)
     first = released()
     check("that all records are released", first.count(b"\n") == 3 * 1001)
-    written(0.9999)
+    subprocess.run(["sdlfilter", "run", "-q", "--progress", "none", "--set", "sink.csv.path=one/", "--set", "report.json=one.json", "pipeline.yaml"], check=True)
+    check("that it is the release of one run", records("one") == records("release"))
+    shutil.rmtree("one")
+    written(0.9999, swap)
     refused = run(path)
     check("that a refusal is final", isinstance(refused, AirflowFailException) and "gate refused" in str(refused) and not tries)
     check("that the earlier release stays", released() == first)
-    written(-3)
+    written(-3, swap)
     wrong = run(path)
     check("that a wrong configuration is final", isinstance(wrong, AirflowFailException) and "configuration is wrong" in str(wrong) and not tries)
-    written(0.5)
+    written(0.5, swap)
     os.rename("in", "away")
     failed = run(path)
     check("that what fails is tried again", type(failed) is AirflowException and len(tries) == 2 and "nothing was published" in str(failed))
@@ -163,8 +176,8 @@ def main():
         key.write_text(KEY)
         os.mkdir("in")
         for k in range(3):
-            lines = [f"{k * 1000 + i},{100 + (7919 * (k * 1000 + i)) % 90000 / 100:.2f}\n" for i in range(1000)]
-            pathlib.Path(f"in/{k}.csv").write_text("id,wage\n" + "".join(lines))
+            lines = [f"{k * 1000 + i},{100 + (7919 * (k * 1000 + i)) % 90000 / 100:.2f},{'abc'[i * 31 % 3]},{i * 17 % 5}\n" for i in range(1000)]
+            pathlib.Path(f"in/{k}.csv").write_text("id,wage,region,age\n" + "".join(lines))
         for path in sorted(examples.glob("*.py")):
             tried_out(path)
         os.chdir("/")

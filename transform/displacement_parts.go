@@ -24,15 +24,18 @@ func (d *Displacer) MarshalSurvey() []byte {
 }
 
 // MergeSurvey adds the survey of another Displacer (MarshalSurvey), as if Survey had seen its
-// records after those of this one. Sums are those of one survey up to rounding.
-func (d *Displacer) MergeSurvey(marshalled []byte) error {
+// records after those of this one. Sums are those of one survey up to rounding. records is how
+// many the other can have seen; one that says more is refused.
+func (d *Displacer) MergeSurvey(marshalled []byte, records int64) error {
 	u := unpacker{text: marshalled}
 	shift := make([]float64, len(d.columns))
 	for i := range d.columns {
 		shift[i] = d.columns[i].mergeCentre(&u)
 	}
 	for _, s := range d.ofDataset() {
-		s.mergeSurvey(&u, shift)
+		if err := s.mergeSurvey(&u, shift, territory{records: records}); err != nil {
+			return err
+		}
 	}
 	return u.ended()
 }
@@ -132,40 +135,52 @@ func (u *unpacker) moment() (m moment) {
 	return m
 }
 
-// unpackCombo reads a combination; there is false of one of rejected records alone.
-func (s *displacingSwap) unpackCombo(u *unpacker, groups []int32) (c displacedCombo, there bool) {
+// unpackCombo reads combination k; there is false of one of rejected records alone. Its group
+// is that here.
+func (s *displacingSwap) unpackCombo(u *unpacker, codes *mergedCodes, k int) (c displacedCombo, there bool) {
 	if u.number() == 0 {
 		return c, false
 	}
-	group := u.number()
-	if group >= uint64(len(groups)) {
+	c.group = codes.groupOf(u, k)
+	size := u.number()
+	if size == 0 || size > math.MaxInt32 {
 		u.fail()
+	}
+	if u.wrong {
 		return c, false
 	}
-	c = displacedCombo{group: int32(group), size: int32(u.number()), sums: make([]moment, s.width)}
+	c.size, c.sums = int32(size), make([]moment, s.width)
 	for k := range c.sums {
-		c.sums[k] = u.moment()
+		if c.sums[k] = u.moment(); !c.sums[k].plausible(float64(size)) {
+			u.fail()
+		}
 	}
 	return c, !u.wrong
 }
 
-// unpackCodes reads a grouping into that of s, and how many combinations follow.
-func (s *displacingSwap) unpackCodes(u *unpacker) (groups, codes []int32) {
-	groups, codes = s.grouping.merge(u, len(s.keys))
+// unpackCodes reads a grouping into that of s, and of how many of its combinations something
+// follows.
+func (s *displacingSwap) unpackCodes(u *unpacker) (codes mergedCodes) {
+	codes = s.grouping.merge(u, len(s.keys))
 	n := u.count(1)
-	if n > len(codes) {
+	if n > len(codes.combo) {
 		u.fail()
-		return nil, nil
+		return mergedCodes{}
 	}
-	return groups, codes[:n]
+	codes.combo = codes.combo[:n]
+	return codes
 }
 
-func (s *displacingSwap) mergeSurvey(u *unpacker, shift []float64) {
-	groups, codes := s.unpackCodes(u)
-	for _, code := range codes {
-		more, there := s.unpackCombo(u, groups)
+// mergeSurvey takes in the survey of a part of so many records as t has.
+func (s *displacingSwap) mergeSurvey(u *unpacker, shift []float64, t territory) error {
+	codes := s.unpackCodes(u)
+	for k, code := range codes.combo {
+		more, there := s.unpackCombo(u, &codes, k)
 		if !there {
 			continue
+		}
+		if !t.take(uint64(more.size)) {
+			return errOtherRecords
 		}
 		for len(s.combos) <= int(code) {
 			s.combos = append(s.combos, displacedCombo{})
@@ -174,7 +189,7 @@ func (s *displacingSwap) mergeSurvey(u *unpacker, shift []float64) {
 		if c.sums == nil {
 			c.sums = make([]moment, s.width)
 		}
-		c.group = groups[more.group]
+		c.group = more.group
 		c.size += more.size
 		for i, at := range s.at {
 			if at < 0 {
@@ -185,6 +200,7 @@ func (s *displacingSwap) mergeSurvey(u *unpacker, shift []float64) {
 			}
 		}
 	}
+	return nil
 }
 
 // from is a moment as it is from a centre that lies so much below.
@@ -196,22 +212,25 @@ func (m moment) from(by float64) moment {
 // combinations.
 func (s *displacingSwap) packDecided(p *packer, u *unpacker) {
 	known, text := len(s.grouping.inAll()), u.text
-	groups, codes := s.grouping.merge(u, len(s.keys))
+	codes := s.grouping.merge(u, len(s.keys))
 	p.text = append(p.text, text[:len(text)-len(u.text)]...)
 	n := u.count(1)
-	if n > len(codes) || len(s.grouping.inAll()) != known {
+	if n > len(codes.combo) || len(s.grouping.inAll()) != known {
 		u.fail() // a survey that was not merged
 		return
 	}
 	p.number(uint64(n))
-	for _, code := range codes[:n] {
-		c, there := s.unpackCombo(u, groups)
-		if !there {
+	for k, code := range codes.combo[:n] {
+		if _, there := s.unpackCombo(u, &codes, k); !there {
 			p.number(0)
 			continue
 		}
+		if int(code) >= len(s.combos) || s.combos[code].sums == nil {
+			u.fail() // nor was this
+			return
+		}
 		p.number(1)
-		p.number(uint64(c.group))
+		p.number(uint64(codes.keys[k]))
 		for column, at := range s.at {
 			if at >= 0 {
 				o := s.outcome(column, int(code))
@@ -240,20 +259,21 @@ func (o *outcome) pack(p *packer) {
 
 // takeDecided reads what packDecided wrote.
 func (s *displacingSwap) takeDecided(u *unpacker, columns int) {
-	groups, codes := s.unpackCodes(u)
-	s.combos, s.groups = make([]displacedCombo, len(codes)), []*displacedGroup{}
-	s.outcomeStart, s.outcomes = make([]uint32, len(codes)*columns), []float64{}
-	for k := range codes {
+	codes := s.unpackCodes(u)
+	s.combos, s.groups = make([]displacedCombo, len(codes.combo)), []*displacedGroup{}
+	s.outcomeStart, s.outcomes = make([]uint32, len(codes.combo)*columns), []float64{}
+	for k, code := range codes.combo {
+		if int(code) != k {
+			u.fail() // one stands there twice
+			return
+		}
 		if u.number() == 0 {
 			s.combos[k].group = -1
 			continue
 		}
-		group := u.number()
-		if group >= uint64(len(groups)) {
-			u.fail()
+		if s.combos[k].group = codes.groupOf(u, k); u.wrong {
 			return
 		}
-		s.combos[k].group = int32(group)
 		for column, at := range s.at {
 			if at < 0 {
 				continue
@@ -265,8 +285,13 @@ func (s *displacingSwap) takeDecided(u *unpacker, columns int) {
 			}
 			s.outcomeStart[k*columns+column] = uint32(len(s.outcomes))
 			s.outcomes = append(s.outcomes, float64(n))
-			for range int(n) * (1 + len(moment{})) {
-				s.outcomes = append(s.outcomes, math.Float64frombits(u.word()))
+			for range n {
+				p, receives := u.probability(), u.moment()
+				if !receives.plausible(p) {
+					u.fail()
+					return
+				}
+				s.outcomes = append(append(s.outcomes, p), receives[:]...)
 			}
 		}
 	}

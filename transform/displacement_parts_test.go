@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -22,7 +23,7 @@ func displacedInParts(t *testing.T, of func() *Displacer, ends []int, columns ..
 			}
 		}
 		found[i], from = part.MarshalSurvey(), end
-		if err := whole.MergeSurvey(found[i]); err != nil {
+		if err := whole.MergeSurvey(found[i], int64(len(columns[0].values))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,7 +141,7 @@ func TestDisplacementInPartsThatAreNone(t *testing.T) {
 	}
 	found := surveyed(0, 30)
 	whole := of()
-	if err := whole.MergeSurvey(found); err != nil {
+	if err := whole.MergeSurvey(found, 30); err != nil {
 		t.Fatal(err)
 	}
 	whole.EndSurvey()
@@ -155,7 +156,7 @@ func TestDisplacementInPartsThatAreNone(t *testing.T) {
 		text []byte
 		take func(d *Displacer, text []byte) error
 	}{
-		"survey":   {found, (*Displacer).MergeSurvey},
+		"survey":   {found, func(d *Displacer, text []byte) error { return d.MergeSurvey(text, 30) }},
 		"decision": {decided, (*Displacer).UseDecisions},
 	} {
 		for k := range c.text {
@@ -169,6 +170,9 @@ func TestDisplacementInPartsThatAreNone(t *testing.T) {
 		if err := c.take(of(), append(slices.Clone(c.text), 0)); err == nil {
 			t.Errorf("%s: a byte too much", what)
 		}
+	}
+	if err := of().MergeSurvey(found, 29); !errors.Is(err, errOtherRecords) {
+		t.Errorf("of fewer records: %v", err)
 	}
 	told := of()
 	if err := told.UseDecisions(decided); err != nil {

@@ -3,7 +3,6 @@ package transform
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -26,10 +25,10 @@ func InParts(p Params) bool {
 type surveyingParts interface {
 	surveying
 	pack(p *packer)
-	merge(u *unpacker)
+	merge(u *unpacker, t territory) error
 	bounded(c *Chain) error
 	packDecided(p *packer, of []Stretch)
-	takeDecided(u *unpacker)
+	takeDecided(u *unpacker, t territory) error
 }
 
 // SurveysInParts reports whether several chains can each survey a part of the records, pass
@@ -72,15 +71,18 @@ func (c *Chain) MarshalSurvey() ([]byte, error) {
 }
 
 // MergeSurvey adds the result of another chain (MarshalSurvey) for the records that follow
-// those of this chain: parts must come in the order of the source. The error is a *SurveyError
-// if there are too many records in total.
-func (c *Chain) MergeSurvey(marshalled []byte) error {
+// those of this chain: parts must come in the order of the source. of are the records of the
+// part, the stretches of a stream in order: a survey that says more is refused. The error is a
+// *SurveyError if there are too many records in total. After an error the chain is of no use.
+func (c *Chain) MergeSurvey(marshalled []byte, of []Stretch) error {
 	if !c.SurveysInParts() || c.surveyed {
 		return errNotInParts
 	}
 	u := unpacker{text: marshalled}
 	for _, s := range c.inParts() {
-		s.merge(&u)
+		if err := s.merge(&u, newTerritory(of)); err != nil {
+			return err
+		}
 		if u.wrong {
 			return errDamagedSurvey
 		}
@@ -117,14 +119,17 @@ func (c *Chain) MarshalDecisions(of []Stretch) ([]byte, error) {
 }
 
 // UseDecisions passes the decisions of another chain (MarshalDecisions) to this one, in place of
-// Survey and EndSurvey. Apply does not change records that these decisions do not include.
-func (c *Chain) UseDecisions(decided []byte) error {
+// Survey and EndSurvey. of are the records of the part; decisions for others are refused. Apply
+// does not change records that these decisions do not include.
+func (c *Chain) UseDecisions(decided []byte, of []Stretch) error {
 	if !c.SurveysInParts() || c.surveyed {
 		return errNotInParts
 	}
 	u := unpacker{text: decided}
 	for _, s := range c.inParts() {
-		s.takeDecided(&u)
+		if err := s.takeDecided(&u, newTerritory(of)); err != nil {
+			return err
+		}
 	}
 	if u.wrong || len(u.text) > 0 {
 		return errDamagedSurvey
@@ -236,35 +241,52 @@ func (g *grouping) pack(p *packer) {
 }
 
 // merge gives codes to what another grouping has seen after all that this one has, in the
-// order in which it was seen, and returns them: by the other's codes, those of keys and of
-// keys with the attribute.
-func (g *grouping) merge(u *unpacker, columns int) (group, combo []int32) {
+// order in which it was seen. Of each combination of keys and attribute of the other it returns
+// the code here, and the number that the other has for its keys.
+func (g *grouping) merge(u *unpacker, columns int) (m mergedCodes) {
 	if n := u.count(2); n == 0 {
-		return nil, nil // it has seen no record
+		return m // it has seen no record
 	} else if n != columns {
 		u.fail()
-		return nil, nil
+		return m
 	}
 	g.widen(columns)
 	codes := make([][]int32, columns)
 	for i := range codes {
 		codes[i] = g.columns[i].merge(u)
 	}
-	group, combo = nil, codes[0]
+	m.combo = codes[0]
 	for i := range g.pairs {
-		group = combo
+		m.group = m.combo
 		words := u.words()
-		combo = make([]int32, len(words))
+		m.combo, m.keys = make([]int32, len(words)), make([]uint32, len(words))
 		for k, w := range words {
 			left, right := w>>32, uint64(uint32(w))
-			if left >= uint64(len(group)) || right >= uint64(len(codes[i+1])) {
+			if left >= uint64(len(m.group)) || right >= uint64(len(codes[i+1])) {
 				u.fail()
-				return nil, nil
+				return mergedCodes{}
 			}
-			combo[k] = g.pairs[i].code(uint64(uint32(group[left]))<<32 | uint64(uint32(codes[i+1][right])))
+			m.keys[k] = uint32(left)
+			m.combo[k] = g.pairs[i].code(uint64(uint32(m.group[left]))<<32 | uint64(uint32(codes[i+1][right])))
 		}
 	}
-	return group, combo
+	return m
+}
+
+// mergedCodes are the codes here of what another grouping has seen.
+type mergedCodes struct {
+	group []int32  // by the other's code of keys
+	combo []int32  // by the other's code of keys with the attribute
+	keys  []uint32 // by the same: the other's code of the keys
+}
+
+// groupOf reads the other's code of the keys of its combination k, and returns that here.
+func (m *mergedCodes) groupOf(u *unpacker, k int) int32 {
+	if g := u.number(); k < len(m.keys) && g == uint64(m.keys[k]) {
+		return m.group[g]
+	}
+	u.fail() // the combination has other keys
+	return -1
 }
 
 // merge returns the codes here of another coder's values, by their codes there. 0 is null.
@@ -312,18 +334,18 @@ func (s *datasetSwap) pack(p *packer) {
 }
 
 // merge takes in what the survey of the records that follow has packed.
-func (s *datasetSwap) merge(u *unpacker) {
+func (s *datasetSwap) merge(u *unpacker, t territory) error {
 	if s.values == nil {
 		s.values = make([]swapColumn, len(s.protected))
 	}
 	from := s.sources.merge(u)
-	groups, codes := s.grouping.merge(u, len(s.keys))
+	codes := s.grouping.merge(u, len(s.keys))
 	n := u.count(1)
-	if n > len(codes) {
+	if n > len(codes.combo) {
 		u.fail()
-		return
+		return nil
 	}
-	for _, code := range codes[:n] {
+	for k, code := range codes.combo[:n] {
 		for len(s.combos) <= int(code) {
 			s.combos = append(s.combos, combo{})
 		}
@@ -331,55 +353,75 @@ func (s *datasetSwap) merge(u *unpacker) {
 		if count == 0 {
 			continue
 		}
-		group := u.number()
-		if group >= uint64(len(groups)) {
-			u.fail()
-			return
+		if !t.take(count) {
+			return errOtherRecords
+		}
+		group := codes.groupOf(u, k)
+		if u.wrong {
+			return nil
 		}
 		m := &s.combos[code]
-		m.group = groups[group]
+		m.group = group
 		m.count += int64(count)
-		for range u.count(1) {
-			r := s.unpackKept(u, from)
-			r.value = s.unpackValues(u)
-			m.heads = append(m.heads, r)
-		}
-		for range u.count(1) {
-			s.mergeKept(u, m, from)
-		}
-		if u.wrong {
-			return
+		if err := s.mergeRecords(u, m, from, &t, count); err != nil || u.wrong {
+			return err
 		}
 	}
+	return nil
 }
 
-func (s *datasetSwap) unpackKept(u *unpacker, from []uint32) swapRecord {
-	r := swapRecord{order: u.word(), partner: u.word(), coin: u.word(), row: int64(u.number())}
-	if source := u.number(); source < uint64(len(from)) {
-		r.source = from[source]
-	} else {
-		u.fail()
+// mergeRecords takes in the records that a survey has kept of a combination of so many.
+func (s *datasetSwap) mergeRecords(u *unpacker, m *combo, from []uint32, t *territory, count uint64) error {
+	heads := u.count(1)
+	for range heads {
+		r, err := s.unpackKept(u, from, t, true)
+		if err != nil || u.wrong {
+			return err
+		}
+		r.value = s.unpackValues(u)
+		m.heads = append(m.heads, r)
 	}
-	return r
+	others := u.count(1)
+	if !s.plausible(count, uint64(heads), uint64(others)) {
+		u.fail()
+		return nil
+	}
+	for range others {
+		if err := s.mergeKept(u, m, from, t); err != nil || u.wrong {
+			return err
+		}
+	}
+	return nil
+}
+
+// unpackKept reads a record whose coin falls heads, or another.
+func (s *datasetSwap) unpackKept(u *unpacker, from []uint32, t *territory, heads bool) (swapRecord, error) {
+	r := swapRecord{order: u.word(), partner: u.word(), coin: u.word(), row: int64(u.number())}
+	source := u.number()
+	if u.wrong || source >= uint64(len(from)) || !s.expected(r, heads) {
+		u.fail()
+		return r, nil
+	}
+	r.source = from[source]
+	return r, t.name(s.sources.place(r))
 }
 
 // mergeKept keeps a record where it is among the four of least order.
-func (s *datasetSwap) mergeKept(u *unpacker, m *combo, from []uint32) {
-	r := s.unpackKept(u, from)
-	at, ok := s.room(m, r)
-	if u.wrong {
-		return
+func (s *datasetSwap) mergeKept(u *unpacker, m *combo, from []uint32, t *territory) error {
+	r, err := s.unpackKept(u, from, t, false)
+	if err != nil || u.wrong {
+		return err
 	}
+	at, ok := s.placeAmong(m, r)
 	if !ok {
-		var none swapColumn // read, and let go of
-		for range s.values {
-			none = swapColumn{}
-			none.unpack(u, 0)
+		for range s.values { // read, and let go of
+			(&swapColumn{}).unpack(u, 0)
 		}
-		return
+		return nil
 	}
 	r.value = s.unpackValues(u)
 	m.records = slices.Insert(m.records, at, r)
+	return nil
 }
 
 // unpackValues keeps the protected values that come and returns their place.
@@ -434,39 +476,41 @@ func (s *datasetSwap) within(source int, stretch Stretch) []move {
 }
 
 // takeDecided reads it.
-func (s *datasetSwap) takeDecided(u *unpacker) {
+func (s *datasetSwap) takeDecided(u *unpacker, t territory) error {
 	// A survey that has seen no record knows of no values.
 	if n := u.number(); n != 0 && n != uint64(len(s.protected)) {
 		u.fail()
-		return
+		return nil
 	}
 	s.values = make([]swapColumn, len(s.protected))
 	for range u.count(3) {
-		number := s.sources.numbered(place{scope: string(u.bytes()), stream: int(u.number())})
-		for int(number) >= len(s.moves) {
-			s.moves = append(s.moves, nil)
+		at := place{scope: string(u.bytes()), stream: int(u.number())}
+		number := s.sources.numbered(at)
+		if int(number) < len(s.moves) {
+			u.fail() // a source stands there once
+			return nil
 		}
+		s.moves = append(s.moves, nil)
 		last := int64(-1)
 		for range u.count(1) {
-			row := int64(u.number())
-			if row <= last {
-				u.fail()
+			at.row = int64(u.number())
+			if at.row == last {
+				return errRecordTwice
 			}
-			last = row
-			m := move{row: row, source: number, value: s.unpackValues(u)}
+			if at.row < last {
+				u.fail()
+				return nil
+			}
+			last = at.row
+			m := move{row: at.row, source: number, value: s.unpackValues(u)}
 			if u.wrong {
-				return
+				return nil
+			}
+			if !t.holds(at) {
+				return errOtherRecords
 			}
 			s.moves[number] = append(s.moves[number], m)
 		}
 	}
-}
-
-// bounded returns an error where more is kept than may be.
-func (s *datasetSwap) bounded(c *Chain) error {
-	if s.kept <= s.most {
-		return nil
-	}
-	return &SurveyError{Mask: s.mask, kind: c.masks[s.mask].Kind(), Text: fmt.Sprintf("must not be used on so many records: it keeps those that may be exchanged in memory, at most %d; use a smaller rate, fewer combinations of keys and attribute, or %s",
-		s.most, InsteadOf(c.masks[s.mask].Params))}
+	return nil
 }

@@ -24,7 +24,7 @@ func surveyedInParts(t *testing.T, setup Setup, masks []Spec, ends []int, column
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := whole.MergeSurvey(found); err != nil {
+		if err := whole.MergeSurvey(found, []Stretch{{0, int64(from), int64(end - from)}}); err != nil {
 			t.Fatal(err)
 		}
 		from = end
@@ -76,7 +76,7 @@ func TestSurveysInParts(t *testing.T) {
 			from, touched := 0, int64(0)
 			for i, end := range ends {
 				c := chain(t, setup, masks...)
-				if err := c.UseDecisions(decided[i]); err != nil {
+				if err := c.UseDecisions(decided[i], []Stretch{{0, int64(from), int64(end - from)}}); err != nil {
 					t.Fatal(err)
 				}
 				got := apply(t, c, block(from, end, columns...))
@@ -121,38 +121,39 @@ func TestSurveysInPartsThatAreNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	of := []Stretch{{0, 0, 60}}
 	decided := surveyedInParts(t, setup, []Spec{swap}, []int{60}, columns...)[0]
 	for what, c := range map[string]struct {
 		text []byte
-		take func(c *Chain, text []byte) error
+		take func(c *Chain, text []byte, of []Stretch) error
 	}{
 		"survey":   {found, (*Chain).MergeSurvey},
 		"decision": {decided, (*Chain).UseDecisions},
 	} {
 		for k := range c.text {
-			if err := c.take(chain(t, setup, swap), c.text[:k]); err == nil {
+			if err := c.take(chain(t, setup, swap), c.text[:k], of); err == nil {
 				t.Fatalf("%s: cut off after %d of %d bytes", what, k, len(c.text))
 			}
 			// A byte that is another is found by the digest of its file; here it must do no harm.
 			other := slices.Clone(c.text)
 			other[k] ^= 0xff
-			_ = c.take(chain(t, setup, swap), other)
+			_ = c.take(chain(t, setup, swap), other, of)
 		}
-		if err := c.take(chain(t, setup, swap), append(slices.Clone(c.text), 0)); err == nil {
+		if err := c.take(chain(t, setup, swap), append(slices.Clone(c.text), 0), of); err == nil {
 			t.Errorf("%s: a byte too much", what)
 		}
-		if err := c.take(chain(t, setup, swap), c.text); err != nil {
+		if err := c.take(chain(t, setup, swap), c.text, of); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	whole := chain(t, setup, swap)
 	dataset := whole.inParts()[0].(*datasetSwap)
 	dataset.most = part.inParts()[0].(*datasetSwap).kept
-	if err := whole.MergeSurvey(found); err != nil {
+	if err := whole.MergeSurvey(found, of); err != nil {
 		t.Errorf("as many as there may be: %v", err)
 	}
-	var of *SurveyError
-	if err := whole.MergeSurvey(found); !errors.As(err, &of) {
+	var many *SurveyError
+	if err := whole.MergeSurvey(found, of); !errors.As(err, &many) {
 		t.Errorf("too many of two parts: %v", err)
 	}
 	if _, err := whole.MarshalDecisions(nil); err == nil {
@@ -161,7 +162,7 @@ func TestSurveysInPartsThatAreNone(t *testing.T) {
 	for name, mask := range map[string]Spec{"no survey": mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)}), "ranks": mask(&RankSwap{Columns: []string{"a"}, P: ptr(0.1)})} {
 		c := chain(t, setup, mask)
 		_, err := c.MarshalSurvey()
-		if err == nil || c.MergeSurvey(found) == nil || c.UseDecisions(decided) == nil || c.SurveysInParts() {
+		if err == nil || c.MergeSurvey(found, nil) == nil || c.UseDecisions(decided, nil) == nil || c.SurveysInParts() {
 			t.Errorf("%s: %v", name, fmt.Sprint(err))
 		}
 	}

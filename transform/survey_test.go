@@ -2,6 +2,7 @@ package transform
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -150,6 +151,39 @@ func TestReaderOfAGrouping(t *testing.T) {
 		}
 		if r.combo[i] != want {
 			t.Errorf("record %d: code %d, want %d", i, r.combo[i], want)
+		}
+	}
+}
+
+// A swap over the data set refuses to keep what would not fit in the memory of the process, in
+// one survey as in several.
+func TestSwapsFitInMemory(t *testing.T) {
+	columns := swapData(400, 7, 2, 3)
+	swap := mask(swapMask("random", "dataset", 1))
+	const need = 400 * (bytesKept + bytesKeptNumber)
+	for room, fits := range map[int64]bool{need: true, need - 1: false} {
+		of := func() *Chain {
+			c := chain(t, testSetup(t, columns...), swap)
+			c.steps[0].(*datasetSwap).room = func() int64 { return room }
+			return c
+		}
+		whole, first, second := of(), of(), of()
+		one := whole.Survey(block(0, 400, columns...))
+		if err := errors.Join(first.Survey(block(0, 200, columns...)), second.Survey(block(200, 400, columns...))); err != nil {
+			t.Fatal(err)
+		}
+		found, err := second.MarshalSurvey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, err := range map[string]error{"one": one, "two": first.MergeSurvey(found, []Stretch{{0, 200, 200}})} {
+			if fits && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if !fits {
+				wants(t, name, err, "masks[0].swap: must not be used on so many records")
+				wants(t, name, err, "which takes more than the 0 MB that this process can have")
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sdlfilter/sdlfilter/internal/memory"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -13,8 +14,16 @@ import (
 // possible partners.
 const reserves = 4
 
-// maxKept bounds the records that a swap of scope dataset keeps: with two columns some 4 GB.
+// maxKept bounds the records that a swap of scope dataset keeps: with one column some 8 GB.
 const maxKept = 1 << 26
+
+// What a record that is kept takes in memory at most, until it is decided what records receive:
+// for itself, and for each number or text that may move. docs/scale.md has what was measured.
+const (
+	bytesKept       = 110
+	bytesKeptNumber = 20
+	bytesKeptText   = 30 // and twice its length
+)
 
 // datasetSwap exchanges values between any two records of a data set. A first
 // pass, the survey, counts the combinations of keys and attribute and keeps of
@@ -41,7 +50,8 @@ type datasetSwap struct {
 	free     []uint32     // places in values of records that are kept no more
 	kept     int          // records that are kept, of at most most
 	most     int
-	moves    [][]move // after decide: by source, each in the order of rows
+	room     func() int64 // bytes of memory that there are
+	moves    [][]move     // after decide: by source, each in the order of rows
 }
 
 // combo is a combination of keys and attribute.
@@ -59,7 +69,9 @@ type move struct {
 	value  uint32
 }
 
-func newDatasetSwap(s swapColumns) *datasetSwap { return &datasetSwap{swapColumns: s, most: maxKept} }
+func newDatasetSwap(s swapColumns) *datasetSwap {
+	return &datasetSwap{swapColumns: s, most: maxKept, room: memory.Limit}
+}
 
 // prepare draws what decides of the records.
 func (s *datasetSwap) prepare(c *Chain, w *work, b *microdata.Block) error {
@@ -114,7 +126,7 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 
 // keep keeps record i of the block where it is among the four of least order.
 func (s *datasetSwap) keep(m *combo, r swapRecord, i int) {
-	at, ok := s.room(m, r)
+	at, ok := s.placeAmong(m, r)
 	if !ok {
 		return
 	}
@@ -122,8 +134,8 @@ func (s *datasetSwap) keep(m *combo, r swapRecord, i int) {
 	m.records = slices.Insert(m.records, at, r)
 }
 
-// room is where a record belongs among the four of least order, where it does.
-func (s *datasetSwap) room(m *combo, r swapRecord) (at int, ok bool) {
+// placeAmong is where a record belongs among the four of least order, where it does.
+func (s *datasetSwap) placeAmong(m *combo, r swapRecord) (at int, ok bool) {
 	at, _ = slices.BinarySearchFunc(m.records, r, s.sources.compare)
 	if at == reserves {
 		return 0, false
@@ -192,6 +204,9 @@ func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 	}
 	for k, p := range s.protected {
 		col := &b.Columns[p.Index]
+		if err := s.values[k].fits(col, moves); err != nil {
+			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(p.Name), err)
+		}
 		sw.cells = sw.cells[:0]
 		for _, m := range moves {
 			sw.cells = append(sw.cells, s.values[k].cell(m.value))

@@ -17,8 +17,18 @@ import (
 // OpenSource opens the configured source. The logger is that of ctx, if there is
 // one.
 func OpenSource(ctx context.Context, p *config.Pipeline) (connectors.Source, error) {
+	return openSource(ctx, p, false)
+}
+
+// OpenPlain is OpenSource for what reads texts as such, wherever the pipeline's release goes: in a
+// sink of JSON they stay in quotes.
+func OpenPlain(ctx context.Context, p *config.Pipeline) (connectors.Source, error) {
+	return openSource(ctx, p, true)
+}
+
+func openSource(ctx context.Context, p *config.Pipeline, plain bool) (connectors.Source, error) {
 	abilities.Tell(p.Source.Config, p.Name, nil)
-	if err := Declare(p); err != nil {
+	if err := declare(p, plain); err != nil {
 		return nil, err
 	}
 	src, err := p.Source.Config.Open(ctx)
@@ -52,7 +62,9 @@ func putsCategories(p transform.Params) bool {
 
 // Declare tells a source of messages which columns there are. A column holds
 // numbers where a mask computes with it, or where its decimals are known.
-func Declare(p *config.Pipeline) error {
+func Declare(p *config.Pipeline) error { return declare(p, false) }
+
+func declare(p *config.Pipeline, plain bool) error {
 	source := abilities.DeclarableOf(p.Source.Config)
 	if source == nil {
 		return nil
@@ -74,6 +86,6 @@ func Declare(p *config.Pipeline) error {
 			Number: slices.Contains(numbers, c.Name) || c.Decimals != nil || known.Column(c.Name) != nil,
 		})
 	}
-	source.Declare(columns, p.Unlisted == "drop", !abilities.WritesJSON(p.Sink.Config, p.Source.Config) || comparesTexts(p.Masks))
+	source.Declare(columns, p.Unlisted == "drop", plain || !abilities.WritesJSON(p.Sink.Config, p.Source.Config) || comparesTexts(p.Masks))
 	return nil
 }

@@ -241,7 +241,8 @@ func (x *Exchange) Typical(column string) (square, se float64, ok bool) {
 	if m := float64(len(c.deviations)); m > 1 {
 		se = math.Sqrt(squares / m / (m - 1))
 	}
-	return c.total / c.weight, se / c.weight, true
+	square, se = c.total/c.weight, se/c.weight
+	return square, se, square >= 0 // else it is not a number: values were too large
 }
 
 func (x *Exchange) find(p recordPlace) (int, bool) {
@@ -272,7 +273,7 @@ func (x *Exchange) At(column, target string, _ float64, scope string, stream int
 		return 0, 0, false
 	}
 	square, noise := r.expected(c.own)
-	if square != square {
+	if !(square >= 0) {
 		return 0, 0, false
 	}
 	return square, math.Sqrt(noise), true
@@ -299,5 +300,5 @@ func (x *Exchange) Group(column string, n int, record func(i int) (scope string,
 			se += r.weight * math.Sqrt(noise)
 		}
 	}
-	return square / weight, se / weight, weight > 0
+	return square / weight, se / weight, weight > 0 && square >= 0
 }

@@ -93,14 +93,49 @@ func (x *Exchange) Marshal() ([]byte, error) {
 
 var errPart = errors.New("what is expected of exchanged records is damaged, or of other masks: run the shard again")
 
-// Merge adds what another Exchange of the same masks has collected from the records that
-// follow.
-func (x *Exchange) Merge(text []byte) error {
+// plausible reports whether a part can be of these records: each of those that are kept is one
+// of them, and is there once; probabilities are such; what seekers count they have found.
+func (p *exchangePart) plausible(of []transform.Stretch) bool {
+	records := int64(0)
+	for _, s := range of {
+		records += s.N
+	}
+	known := make(map[partPlace]bool, len(p.Places))
+	for _, at := range p.Places {
+		holds := func(s transform.Stretch) bool {
+			return s.Stream == at.Stream && at.Row >= s.First && at.Row-s.First < s.N
+		}
+		if known[at] || at.Scope != "" || !slices.ContainsFunc(of, holds) {
+			return false
+		}
+		known[at] = true
+	}
+	wrong := func(r [5]float64) bool { return r[1] < 0 || r[1] > 1 || r[3] < 0 || r[4] < 0 }
+	for _, c := range p.Columns {
+		if c.Weight < 0 || slices.ContainsFunc(c.Records, wrong) || len(c.Deviations) > mostDeviations {
+			return false
+		}
+	}
+	for _, s := range p.Seekers {
+		n := int64(len(s.Found))
+		if s.Seen < 0 || s.Seen > records || n > s.Seen || !s.Alone && !s.Lost && n != s.Seen || slices.ContainsFunc(s.Found, wrong) {
+			return false
+		}
+	}
+	return true
+}
+
+// mostDeviations is more than there can be batches.
+const mostDeviations = 1 << 10
+
+// Merge adds what another Exchange of the same masks has collected from the records of the next
+// part. A part that says of its records what cannot be is refused.
+func (x *Exchange) Merge(text []byte, of []transform.Stretch) error {
 	if x == nil {
 		return nil
 	}
 	var part exchangePart
-	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&part); err != nil || len(part.Columns) != len(x.columns) {
+	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&part); err != nil || len(part.Columns) != len(x.columns) || !part.plausible(of) {
 		return errPart
 	}
 	for i, c := range x.columns {

@@ -1,13 +1,20 @@
 package pipeline
 
 import (
+	"bytes"
+	"encoding/gob"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
+
+// ofAll are the records of a part that is of all.
+var ofAll = []transform.Stretch{{N: 1 << 40}}
 
 // partsOf is an exchange of the blocks of each list, marshalled. What is sought is told how
 // many values of its interval, which holds 0, stand before.
@@ -40,7 +47,7 @@ func merged(t *testing.T, limit int, texts ...[]byte) *Exchange {
 	t.Helper()
 	x := exchangeOf(limit)
 	for _, text := range texts {
-		if err := x.Merge(text); err != nil {
+		if err := x.Merge(text, ofAll); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,7 +77,7 @@ func TestExchangesMerge(t *testing.T) {
 		}
 	}
 	var none *Exchange
-	if text, err := none.Marshal(); text != nil || err != nil || none.Merge(nil) != nil || none.JoinMerged(nil, nil, keystream.Key{}) != nil {
+	if text, err := none.Marshal(); text != nil || err != nil || none.Merge(nil, nil) != nil || none.JoinMerged(nil, nil, keystream.Key{}) != nil {
 		t.Error("where nothing is exchanged something is merged")
 	}
 }
@@ -83,18 +90,18 @@ func TestExchangesThatDoNotMerge(t *testing.T) {
 	}
 	text := partsOf(t, 5, sought("p50"), []*microdata.Block{a})[0]
 	for k := range text {
-		if err := exchangeOf(5).Merge(text[:k]); err == nil {
+		if err := exchangeOf(5).Merge(text[:k], ofAll); err == nil {
 			t.Fatalf("cut off after %d of %d bytes", k, len(text))
 		}
 	}
 	two := exchangeOf(5)
 	two.columns = append(two.columns, two.columns[0])
-	if err := two.Merge(text); err == nil {
+	if err := two.Merge(text, ofAll); err == nil {
 		t.Error("of other columns")
 	}
 	for what, other := range map[string][]Sought{"another target": sought("p99"), "none": nil, "one more": append(sought("p50"), sought("p99")...)} {
 		x := merged(t, 5, text)
-		if err := x.Merge(partsOf(t, 5, other, nil)[0]); err == nil {
+		if err := x.Merge(partsOf(t, 5, other, nil)[0], ofAll); err == nil {
 			t.Errorf("%s is sought in the next part", what)
 		}
 	}
@@ -154,4 +161,85 @@ func TestSeekersOfParts(t *testing.T) {
 			t.Errorf("another value in a heap: %s", name)
 		}
 	}
+}
+
+// What a part says of records that it cannot have, or of probabilities that cannot be, is
+// refused: it would be taken for what is expected of other records.
+func TestPartsThatCannotBe(t *testing.T) {
+	sought := []Sought{{Bracket: assess.Bracket{Column: "x", Target: "p50", Rank: 1, Count: 1}}}
+	part := func(change func(p *exchangePart)) []byte {
+		var p exchangePart
+		text := partsOf(t, 5, slices.Clone(sought), []*microdata.Block{movedBlock(3, 2, 0, 8)})[0]
+		if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&p); err != nil || len(p.Places) != 3 || len(p.Seekers) != 1 || p.Seekers[0].Seen != 1 {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		change(&p)
+		var out bytes.Buffer
+		if err := gob.NewEncoder(&out).Encode(p); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	of := []transform.Stretch{{Stream: 1, First: 0, N: 9}, {Stream: 0, First: 3, N: 3}}
+	for name, change := range map[string]func(p *exchangePart){
+		"nothing":               func(*exchangePart) {},
+		"a record before":       func(p *exchangePart) { p.Places[0].Row = 2 },
+		"a record behind":       func(p *exchangePart) { p.Places[2].Row = 6 },
+		"another file":          func(p *exchangePart) { p.Places[2].Stream = 2 },
+		"a scope":               func(p *exchangePart) { p.Places[2].Scope = "x" },
+		"a record twice":        func(p *exchangePart) { p.Places[2].Row = p.Places[1].Row },
+		"a weight below 0":      func(p *exchangePart) { p.Columns[0].Weight = -1 },
+		"staying beyond 1":      func(p *exchangePart) { p.Columns[0].Records[0][1] = 1.5 },
+		"staying below 0":       func(p *exchangePart) { p.Columns[0].Records[0][1] = -0.5 },
+		"noise below 0":         func(p *exchangePart) { p.Columns[0].Records[0][3] = -1 },
+		"a record's weight":     func(p *exchangePart) { p.Columns[0].Records[0][4] = -1 },
+		"so many batches":       func(p *exchangePart) { p.Columns[0].Deviations = make([]float64, mostDeviations+1) },
+		"more seen than found":  func(p *exchangePart) { p.Seekers[0].Seen = 2 },
+		"more found than seen":  func(p *exchangePart) { p.Seekers[0].Seen = 0 },
+		"seen below 0":          func(p *exchangePart) { p.Seekers[0].Seen, p.Seekers[0].Found = -1, nil },
+		"more seen than are":    func(p *exchangePart) { p.Seekers[0].Seen, p.Seekers[0].Alone = 13, true },
+		"found beyond staying":  func(p *exchangePart) { p.Seekers[0].Found[0][1] = 2 },
+		"found alone, and more": func(p *exchangePart) { p.Seekers[0].Seen, p.Seekers[0].Alone = 0, true },
+	} {
+		if err := exchangeOf(5).Merge(part(change), of); (err == nil) != (name == "nothing") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// FuzzExchangeParts: whatever the bytes, what a part has found is refused or merged, and the
+// records of the targets are found, or not.
+func FuzzExchangeParts(f *testing.F) {
+	of := []transform.Stretch{{N: 9}}
+	lists := [][]*microdata.Block{{movedBlock(0, 2, 0, 8)}, {movedBlock(3, 0, 5)}}
+	for _, limit := range []int{-1, 2} {
+		x := exchangeOf(limit)
+		x.Seek([]Sought{{Bracket: assess.Bracket{Column: "x", Target: "p50", Rank: 1, Count: 2}}})
+		for _, list := range lists {
+			for _, b := range list {
+				x.Add(b)
+			}
+			text, err := x.Marshal()
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		x := exchangeOf(5)
+		if x.Merge(text, of) != nil {
+			return
+		}
+		_ = x.Merge(text, of)
+		for _, s := range x.seekers {
+			if s.bracket.Rank >= 1 && s.bracket.Rank <= s.bracket.Count { // as JoinMerged has it
+				s.holder()
+			}
+		}
+		x.Typical("x")
+		if square, _, ok := x.At("x", "p50", 0, "", 0, 1); ok && !(square >= 0) {
+			t.Errorf("a mean square of %v", square)
+		}
+	})
 }

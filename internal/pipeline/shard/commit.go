@@ -3,6 +3,7 @@ package shard
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ import (
 func Commit(ctx context.Context, p *config.Pipeline, m *Manifest, states string, o pipeline.Options) (*account.Result, error) {
 	ctx, o = o.Ready(ctx)
 	c := &commit{manifest: m, options: o, started: time.Now()}
-	all, err := m.states(ctx, states)
+	all, err := m.states(ctx, states, len(p.Masks))
 	if err != nil {
 		return nil, err
 	}
@@ -123,23 +124,36 @@ func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 		if err := one.UnmarshalBinary(assessment); err != nil {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
+		if one.Records() != s.Read-s.Quarantined-s.LeftOut {
+			return fmt.Errorf("shard %d: its assessment is of other records than it has released: run it again", i)
+		}
 		if err := c.measured.Merge(one); err != nil {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
-		if err := exchange.Merge(exchanged); err != nil {
+		if err := exchange.Merge(exchanged, c.manifest.Shards[i].stretches()); err != nil {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
 	}
 	return exchange.JoinMerged(c.plan, c.measured, c.key)
 }
 
-// agreeOnPairs returns an error unless all shards have used the same decisions of Pair: a swap
-// moves values between two shards.
+// agreeOnPairs returns an error unless all shards have used the decisions of one Pair, and each
+// those for it: a swap moves values between two shards.
 func agreeOnPairs(m *Manifest, all []*State) error {
 	for i, s := range all {
 		if s.Pairing != all[0].Pairing || (s.Pairing != "") != m.Pairs {
 			return fmt.Errorf("shard %d: was run with other pairs than shard 0, or with none: run both with those that `sdlfilter shard pair` has written last", i)
 		}
+	}
+	if !m.Pairs {
+		return nil
+	}
+	digests := make([][sha256.Size]byte, len(all))
+	for i, s := range all {
+		copy(digests[i][:], s.Pairs)
+	}
+	if m.pairingOf(digests) != all[0].Pairing {
+		return errors.New("some shard was run with pairs that were changed since `sdlfilter shard pair` wrote them: pair again, and run all shards with what it writes")
 	}
 	return nil
 }

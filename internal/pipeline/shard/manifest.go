@@ -116,6 +116,9 @@ func parse(path string, text []byte) (*Manifest, error) {
 	if len(m.Shards) == 0 {
 		return nil, pipeline.DataErrorf("%s: is damaged: it has no shards", path)
 	}
+	if !m.sound() {
+		return nil, pipeline.DataErrorf("%s: is damaged: its shards are not all records of the files, each once: plan again", path)
+	}
 	whole, err := m.Marshal()
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,7 +112,7 @@ func (w *pairing) merge(ctx context.Context, progress *pipeline.Progress) (err e
 		if err != nil {
 			return err
 		}
-		if err := w.take(found); err != nil {
+		if err := w.take(i, found); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		progress.Add(1)
@@ -140,21 +139,26 @@ func (w *pairing) survey(ctx context.Context, shard int) (sections, error) {
 	return found, err
 }
 
-func (w *pairing) take(found sections) error {
+// take takes in the survey of a shard, which must be of no other records than the shard's.
+func (w *pairing) take(shard int, found sections) error {
+	of := w.manifest.Shards[shard]
 	if w.chain.NeedsSurvey() {
-		if err := w.plan.SurveyError(w.chain.MergeSurvey(found[ofChain])); err != nil {
+		if err := w.plan.SurveyError(w.chain.MergeSurvey(found[ofChain], of.stretches())); err != nil {
 			return err
 		}
 	}
 	if w.counted == nil {
 		return nil
 	}
-	if err := w.plan.Displacer.MergeSurvey(found[ofDisplacer]); err != nil {
+	if err := w.plan.Displacer.MergeSurvey(found[ofDisplacer], of.Records); err != nil {
 		return err
 	}
 	one, err := w.values(found)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case one.Records() > of.Records:
+		return errDamaged
 	}
 	return w.counted.Merge(one)
 }
@@ -179,8 +183,7 @@ func (w *pairing) write(ctx context.Context, to string) error {
 		}
 	}
 	all := make([]*Surveyed, len(w.paths))
-	h := sha256.New()
-	h.Write([]byte(w.manifest.id))
+	digests := make([][sha256.Size]byte, len(all))
 	for i := range all {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
@@ -190,12 +193,12 @@ func (w *pairing) write(ctx context.Context, to string) error {
 			return err
 		}
 		text := decided.join()
-		sum := sha256.Sum256(text)
-		h.Write(sum[:])
+		digests[i] = sha256.Sum256(text)
 		all[i] = &Surveyed{Plan: w.manifest.id, Shard: i, magic: pairsMagic, content: text}
 	}
+	pairing := w.manifest.pairingOf(digests)
 	for i, s := range all {
-		s.Pairing = hex.EncodeToString(h.Sum(nil))
+		s.Pairing = pairing
 		if err := s.Write(pairsPath(to, i)); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
@@ -207,11 +210,7 @@ func (w *pairing) write(ctx context.Context, to string) error {
 // the counts of values before the next one.
 func (w *pairing) decided(ctx context.Context, shard int, sought []pipeline.Sought) (s sections, err error) {
 	if w.chain.NeedsSurvey() {
-		var of []transform.Stretch
-		for _, p := range w.manifest.Shards[shard].Parts {
-			of = append(of, transform.Stretch{Stream: p.Stream, First: p.First, N: p.Records})
-		}
-		if s[ofChain], err = w.chain.MarshalDecisions(of); err != nil {
+		if s[ofChain], err = w.chain.MarshalDecisions(w.manifest.Shards[shard].stretches()); err != nil {
 			return s, err
 		}
 	}
@@ -235,18 +234,27 @@ func (w *pairing) decided(ctx context.Context, shard int, sought []pipeline.Soug
 	return s, err
 }
 
+// stretches are the places of a shard's records.
+func (s *Shard) stretches() (of []transform.Stretch) {
+	for _, p := range s.Parts {
+		of = append(of, transform.Stretch{Stream: p.Stream, First: p.First, N: p.Records})
+	}
+	return of
+}
+
 // receive has the masks of a shard take what was decided of its records.
-func (w *worker) receive(pairs *Surveyed) error {
+func (w *worker) receive(pairs *Surveyed, of *Shard) error {
 	decided, err := split(pairs.content)
 	if err != nil {
 		return err
 	}
 	if w.chain.NeedsSurvey() {
-		if err := w.chain.UseDecisions(decided[ofChain]); err != nil {
+		if err := w.chain.UseDecisions(decided[ofChain], of.stretches()); err != nil {
 			return err
 		}
 	}
-	w.state.Pairing = pairs.Pairing
+	sum := sha256.Sum256(pairs.content)
+	w.state.Pairing, w.state.Pairs = pairs.Pairing, sum[:]
 	if !w.exchanges() {
 		return nil
 	}

@@ -32,7 +32,7 @@ func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, pairs 
 	defer j.source.Close()
 	w := &worker{job: j, chain: chain, options: o, state: &State{Plan: m.id, Shard: shard, Reasons: map[string]int64{}}}
 	if pairs != nil {
-		if err := w.receive(pairs); err != nil {
+		if err := w.receive(pairs, &m.Shards[shard]); err != nil {
 			return nil, fmt.Errorf("%s: %w", pairs.path, err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // stateMagic begins a state; a change of its form changes it.
-const stateMagic = "sdlfilter.shard-state/5\n"
+const stateMagic = "sdlfilter.shard-state/6\n"
 
 // State is the result of a shard beside its files: what became of its records, and their
 // assessment. It is as confidential as the data.
@@ -31,6 +31,7 @@ type State struct {
 	Unidentified int64                   `json:"unidentified"`
 	Files        []StateFile             `json:"files"`
 	Pairing      string                  `json:"pairing,omitempty"` // which pairs of swaps were exchanged
+	Pairs        []byte                  `json:"pairs,omitempty"`   // the digest of what was decided for this shard
 	Places       map[int][]byte          `json:"places,omitempty"`  // by stream, where columns hold them
 	Exchange     int                     `json:"exchange_bytes,omitempty"`
 
@@ -131,8 +132,8 @@ type StateError struct {
 func (e *StateError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.Problem) }
 
 // states reads the states of a folder. It must hold one for every shard of the plan, and
-// nothing else but the manifest and hidden files.
-func (m *Manifest) states(ctx context.Context, dir string) ([]*State, error) {
+// nothing else but the manifest and hidden files. masks is how many the configuration has.
+func (m *Manifest) states(ctx context.Context, dir string, masks int) ([]*State, error) {
 	all := make([]*State, len(m.Shards))
 	from := make([]string, len(m.Shards))
 	found := false
@@ -144,7 +145,7 @@ func (m *Manifest) states(ctx context.Context, dir string) ([]*State, error) {
 			return err
 		case s.Plan != m.id:
 			return &StateError{path, "is of another plan"}
-		case s.Shard < 0 || s.Shard >= len(all) || len(s.Files) != len(m.Shards[s.Shard].Parts):
+		case s.Shard < 0 || s.Shard >= len(all) || !s.fits(&m.Shards[s.Shard], masks):
 			return &StateError{path, "is damaged: run the shard again"}
 		case all[s.Shard] != nil:
 			return &StateError{path, fmt.Sprintf("is of shard %d, and so is %s: remove one", s.Shard, from[s.Shard])}

@@ -1,0 +1,323 @@
+package transform
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// attackedSurvey is the survey of records [20, 60) by a swap of everyone's value, changed.
+func attackedSurvey(t *testing.T, setup Setup, swap Spec, columns []testColumn, change func(s *datasetSwap)) []byte {
+	t.Helper()
+	c := chain(t, setup, swap)
+	if err := c.Survey(block(20, 60, columns...)); err != nil {
+		t.Fatal(err)
+	}
+	change(c.inParts()[0].(*datasetSwap))
+	found, err := c.MarshalSurvey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// A survey that says of a shard what cannot be so is refused before anything is decided:
+// records of others, one record twice, more records than there are, other
+// keys, coins that fall otherwise, values of another form.
+func TestSurveysThatSayWhatCannotBe(t *testing.T) {
+	columns := swapData(60, 3, 2, 3)
+	setup := testSetup(t, columns...)
+	some := func(s *datasetSwap, as func(m *combo) bool) *combo {
+		for i := range s.combos {
+			if as(&s.combos[i]) {
+				return &s.combos[i]
+			}
+		}
+		t.Fatal("no such combination: the test shows nothing")
+		return nil
+	}
+	any := func(s *datasetSwap) *combo { return some(s, func(m *combo) bool { return len(m.heads) > 1 }) }
+	sampled := func(s *datasetSwap) *combo { return some(s, func(m *combo) bool { return len(m.records) > 0 }) }
+	all, half, unique := mask(swapMask("random", "dataset", 1)), mask(swapMask("random", "dataset", 0.5)), mask(swapMask("unique", "dataset", 0.9))
+	for name, c := range map[string]struct {
+		swap   Spec
+		change func(s *datasetSwap)
+		want   error
+	}{
+		"nothing":                 {swap: all, change: func(*datasetSwap) {}},
+		"nothing of unique":       {swap: unique, change: func(*datasetSwap) {}},
+		"a record before":         {swap: all, change: func(s *datasetSwap) { any(s).heads[0].row = 19 }, want: errOtherRecords},
+		"a record behind":         {swap: all, change: func(s *datasetSwap) { any(s).heads[0].row = 60 }, want: errOtherRecords},
+		"a record below 0":        {swap: all, change: func(s *datasetSwap) { any(s).heads[0].row = -5 }, want: errOtherRecords},
+		"a sampled record behind": {swap: half, change: func(s *datasetSwap) { sampled(s).records[0].row = 60 }, want: errOtherRecords},
+		"another file":            {swap: all, change: func(s *datasetSwap) { s.sources.list[0].stream = 7 }, want: errOtherRecords},
+		"a scope":                 {swap: all, change: func(s *datasetSwap) { s.sources.list[0].scope = "canary" }, want: errOtherRecords},
+		"a record twice":          {swap: all, change: func(s *datasetSwap) { m := any(s); m.heads[1] = m.heads[0] }, want: errRecordTwice},
+		"a record in two places":  {swap: half, change: func(s *datasetSwap) { r := any(s).heads[0]; sampled(s).records[0].row = r.row }, want: errRecordTwice},
+		"more than are kept":      {swap: all, change: func(s *datasetSwap) { any(s).count++ }, want: errDamagedSurvey},
+		"fewer than are kept":     {swap: all, change: func(s *datasetSwap) { any(s).count = 1 }, want: errDamagedSurvey},
+		"more than there are":     {swap: unique, change: func(s *datasetSwap) { some(s, func(m *combo) bool { return m.count >= reserves }).count = 41 }, want: errOtherRecords},
+		"2^63 records":            {swap: unique, change: func(s *datasetSwap) { s.combos[0].count = -1 << 63 }, want: errOtherRecords},
+		"other keys":              {swap: all, change: func(s *datasetSwap) { m := any(s); m.group = (m.group + 1) % 2 }, want: errDamagedSurvey},
+		"no keys":                 {swap: all, change: func(s *datasetSwap) { any(s).group = 1 << 30 }, want: errDamagedSurvey},
+		"tails":                   {swap: half, change: func(s *datasetSwap) { any(s).heads[0].coin = ^uint64(0) }, want: errDamagedSurvey},
+		"heads":                   {swap: half, change: func(s *datasetSwap) { sampled(s).records[0].coin = 0 }, want: errDamagedSurvey},
+		"heads of unique": {swap: unique, change: func(s *datasetSwap) {
+			m := some(s, func(m *combo) bool { return m.count > reserves })
+			m.heads, m.records = m.records[:1], m.records[1:]
+		}, want: errDamagedSurvey},
+		"five of a sample": {swap: unique, change: func(s *datasetSwap) {
+			m := some(s, func(m *combo) bool { return m.count > reserves })
+			m.records = append(m.records, m.records[0])
+			m.records[reserves].row = slices.Max([]int64{m.records[0].row, m.records[1].row}) - 1
+		}, want: errDamagedSurvey},
+	} {
+		whole := chain(t, setup, c.swap)
+		err := whole.MergeSurvey(attackedSurvey(t, setup, c.swap, columns, c.change), []Stretch{{1, 0, 7}, {0, 20, 40}})
+		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+// Decisions that another shard's records receive something, or one record something twice, are
+// refused; values of another form never reach a record.
+func TestDecisionsThatCannotBe(t *testing.T) {
+	columns := swapData(60, 3, 2, 3)
+	setup := testSetup(t, columns...)
+	swap := mask(swapMask("random", "dataset", 1))
+	of := []Stretch{{0, 20, 40}}
+	for name, c := range map[string]struct {
+		change func(s *datasetSwap)
+		stream Stretch // what is asked for
+		want   error
+		late   bool // when they are applied
+	}{
+		"nothing":         {change: func(*datasetSwap) {}},
+		"a record behind": {change: func(s *datasetSwap) { s.moves[0][len(s.moves[0])-1].row = 60 }, stream: Stretch{0, 0, 99}, want: errOtherRecords},
+		"a record before": {change: func(s *datasetSwap) { s.moves[0][0].row = 3 }, stream: Stretch{0, 0, 99}, want: errOtherRecords},
+		"a record twice":  {change: func(s *datasetSwap) { s.moves[0][1].row = s.moves[0][0].row }, want: errRecordTwice},
+		"not in order":    {change: func(s *datasetSwap) { s.moves[0][2].row = s.moves[0][0].row }, want: errDamagedSurvey},
+		"a scope":         {change: func(s *datasetSwap) { s.sources.list[0].scope = "canary" }, want: errOtherRecords},
+		"a source twice": {change: func(s *datasetSwap) {
+			s.sources.list, s.moves = append(s.sources.list, s.sources.list[0]), append(s.moves, s.moves[0])
+		}, want: errDamagedSurvey},
+		"texts for numbers": {change: func(s *datasetSwap) {
+			k := &s.values[0]
+			k.starts, k.lengths = make([]uint64, len(k.nulls)), make([]uint32, len(k.nulls))
+		}, want: errDamagedSurvey, late: true},
+	} {
+		whole := chain(t, setup, swap)
+		if err := whole.MergeSurvey(attackedSurvey(t, setup, swap, columns, func(*datasetSwap) {}), of); err != nil {
+			t.Fatal(err)
+		}
+		if err := whole.EndSurvey(); err != nil {
+			t.Fatal(err)
+		}
+		s := whole.inParts()[0].(*datasetSwap)
+		if len(s.moves[0]) < 5 {
+			t.Fatal("nothing is exchanged: the test shows nothing")
+		}
+		c.change(s)
+		asked := of
+		if c.stream.N > 0 {
+			asked = []Stretch{c.stream}
+		}
+		decided, err := whole.MarshalDecisions(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := chain(t, setup, swap)
+		err = told.UseDecisions(decided, of)
+		if c.late && err == nil {
+			b := block(20, 60, columns...)
+			before := slices.Clone(b.Columns[0].Original.Values)
+			if err = told.Apply(b); !slices.Equal(b.Columns[0].Original.Values, before) {
+				t.Errorf("%s: the originals have changed", name)
+			}
+		}
+		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+// What a survey has kept of a combination is a matter of its size, and probabilities are such;
+// what is kept of texts takes the memory of their letters.
+func TestWhatIsPlausible(t *testing.T) {
+	for _, c := range []struct {
+		unique                bool
+		count, heads, records uint64
+		want                  bool
+	}{
+		{false, 9, 3, 4, true}, {false, 9, 6, 3, true}, {false, 9, 9, 0, true}, {true, 9, 0, 4, true}, {true, 2, 0, 2, true},
+		{false, 9, 10, 4, false}, {false, 9, 3, 3, false}, {false, 9, 6, 4, false}, {true, 9, 1, 4, false}, {true, 9, 9, 0, false}, {true, 2, 0, 3, false},
+	} {
+		s := newDatasetSwap(swapColumns{unique: c.unique})
+		if got := s.plausible(c.count, c.heads, c.records); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	for m, want := range map[moment]bool{{0, 1, 2}: true, {3, -1, 2}: true, {3, math.Inf(1), 2}: true, {-1e-3, 0, 0}: false, {3.001, 0, 0}: false} {
+		if m.plausible(3) != want {
+			t.Errorf("%v of 3 records: want %v", m, want)
+		}
+	}
+	if (moment{math.NaN()}).plausible(3) {
+		t.Error("a probability that is no number")
+	}
+	for p, want := range map[float64]bool{0: true, 1: true, 0.5: true, -1e-9: false, 1 + 1e-9: false, math.Inf(1): false} {
+		var packed packer
+		packed.word(math.Float64bits(p))
+		u := unpacker{text: packed.text}
+		if got := u.probability(); u.wrong == want || want && got != p {
+			t.Errorf("probability %v: %v, %v", p, got, u.wrong)
+		}
+	}
+	s := newDatasetSwap(swapColumns{})
+	s.kept, s.values = 10, []swapColumn{{}, {starts: make([]uint64, 10), bytes: make([]byte, 70)}}
+	if got, want := s.need(), int64(10*(bytesKept+bytesKeptNumber+bytesKeptText)+140); got != want {
+		t.Errorf("%d bytes are needed, want %d", got, want)
+	}
+}
+
+// A survey of exchanged numbers says nothing of no records, nor of more than there can be.
+func TestSumsThatCannotBe(t *testing.T) {
+	columns := displacementData(60, 2, 0.5, true)
+	of := func() *Displacer {
+		return chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask("random", "dataset", 0.7))).Displacer()
+	}
+	survey := func(change func(c *displacedCombo)) []byte {
+		d := of()
+		if err := d.Survey(block(0, 30, columns...)); err != nil {
+			t.Fatal(err)
+		}
+		change(&d.ofDataset()[0].combos[0])
+		return d.MarshalSurvey()
+	}
+	for name, change := range map[string]func(c *displacedCombo){
+		"nothing":                func(*displacedCombo) {},
+		"no records":             func(c *displacedCombo) { c.size = 0; clear(c.sums) },
+		"more than there can be": func(c *displacedCombo) { c.size = -1 },
+		"other keys":             func(c *displacedCombo) { c.group++ },
+		"more values":            func(c *displacedCombo) { c.sums[0][0] = float64(c.size) + 1 },
+		"fewer than no values":   func(c *displacedCombo) { c.sums[0][0] = -1 },
+	} {
+		if err := of().MergeSurvey(survey(change), 30); (err == nil) != (name == "nothing") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Values for an array have the width of its type; numbers and values of another width are
+// refused, and not cut or filled.
+func TestValuesOfAnotherForm(t *testing.T) {
+	letters, whole := array.NewStringBuilder(memory.DefaultAllocator), array.NewInt32Builder(memory.DefaultAllocator)
+	letters.AppendValues([]string{"a", "b", "c"}, nil)
+	whole.AppendValues([]int32{1, 2, 3}, nil)
+	texts, integers := letters.NewArray(), whole.NewArray()
+	for name, c := range map[string]struct {
+		col   microdata.Column
+		value swapColumn
+		want  error
+	}{
+		"a text":              {microdata.Column{Array: texts}, swapColumn{starts: []uint64{0}, lengths: []uint32{3}, nulls: []bool{false}, bytes: []byte("abc")}, nil},
+		"a number for a text": {microdata.Column{Array: texts}, swapColumn{numbers: []float64{1}, nulls: []bool{false}}, errDamagedSurvey},
+		"4 bytes":             {microdata.Column{Array: integers}, swapColumn{starts: []uint64{0}, lengths: []uint32{4}, nulls: []bool{false}, bytes: make([]byte, 4)}, nil},
+		"a null":              {microdata.Column{Array: integers}, swapColumn{starts: []uint64{0}, lengths: []uint32{0}, nulls: []bool{true}}, nil},
+		"3 bytes":             {microdata.Column{Array: integers}, swapColumn{starts: []uint64{0}, lengths: []uint32{3}, nulls: []bool{false}, bytes: make([]byte, 3)}, errDamagedSurvey},
+	} {
+		if err := c.value.fits(&c.col, []move{{}}); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	for want, of := range map[int][]arrow.DataType{
+		0: {arrow.BinaryTypes.String, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}},
+		1: {arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8},
+		8: {arrow.PrimitiveTypes.Float64, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.PrimitiveTypes.Int64}},
+	} {
+		for _, typ := range of {
+			if got := cellWidth(typ); got != want {
+				t.Errorf("%s: %d bytes, want %d", typ, got, want)
+			}
+		}
+	}
+}
+
+// FuzzSurveysInParts: whatever the bytes, surveys and decisions of shards are refused or used;
+// what is used exchanges records of the shard alone.
+func FuzzSurveysInParts(f *testing.F) {
+	columns := displacementData(60, 2, 0.5, true)
+	setup := testSetup(f, columns...)
+	of := []Stretch{{0, 0, 30}}
+	masks := []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask("random", "dataset", 0.7))}
+	whole := chain(f, setup, masks...)
+	d := whole.Displacer()
+	part := chain(f, setup, masks...)
+	displaced := part.Displacer()
+	if err := errors.Join(part.Survey(block(0, 30, columns...)), displaced.Survey(block(0, 30, columns...))); err != nil {
+		f.Fatal(err)
+	}
+	found, err := part.MarshalSurvey()
+	if err = errors.Join(err, whole.MergeSurvey(found, of), d.MergeSurvey(displaced.MarshalSurvey(), 30), whole.EndSurvey()); err != nil {
+		f.Fatal(err)
+	}
+	d.EndSurvey()
+	decided, err := whole.MarshalDecisions(of)
+	if err != nil {
+		f.Fatal(err)
+	}
+	outcomes, err := d.MarshalDecisions(displaced.MarshalSurvey())
+	if err != nil {
+		f.Fatal(err)
+	}
+	for kind, text := range [][]byte{found, decided, displaced.MarshalSurvey(), outcomes} {
+		f.Add(byte(kind), text)
+	}
+	f.Fuzz(func(t *testing.T, kind byte, text []byte) {
+		c := chain(t, setup, masks...)
+		switch kind % 4 {
+		case 0:
+			if c.MergeSurvey(text, of) != nil || c.EndSurvey() != nil {
+				return
+			}
+			again, err := c.MarshalDecisions(of)
+			if err == nil {
+				err = chain(t, setup, masks...).UseDecisions(again, of)
+			}
+			if err != nil {
+				t.Fatalf("what was taken in does not travel: %v", err)
+			}
+		case 1:
+			if c.UseDecisions(text, of) != nil {
+				return
+			}
+			for _, list := range c.inParts()[0].(*datasetSwap).moves {
+				for _, m := range list {
+					if m.row < 0 || m.row >= 30 {
+						t.Fatalf("record %d is to be exchanged", m.row)
+					}
+				}
+			}
+			_ = c.Apply(block(0, 30, columns...)) // refused, or applied
+		case 2:
+			d := c.Displacer()
+			if d.MergeSurvey(text, 30) == nil {
+				d.EndSurvey()
+				_, _ = d.MarshalDecisions(text)
+			}
+		case 3:
+			d := c.Displacer()
+			if d.UseDecisions(text) == nil {
+				_ = d.Apply(block(0, 30, columns...))
+			}
+		}
+	})
+}

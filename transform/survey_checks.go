@@ -1,0 +1,166 @@
+package transform
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+var (
+	errOtherRecords = errors.New("what a survey has found is of records that this shard does not have, or of more than it has")
+	errRecordTwice  = errors.New("what a survey has found names a record twice")
+)
+
+// territory is the records of a part of the data. What a survey or a decision says must be of
+// these alone.
+type territory struct {
+	byStream map[int][]Stretch
+	records  int64                 // that are left
+	named    map[place]*[16]uint64 // a bit for each record that was named: 1024 records in a row
+}
+
+func newTerritory(of []Stretch) territory {
+	t := territory{byStream: map[int][]Stretch{}, named: map[place]*[16]uint64{}}
+	for _, s := range of {
+		t.byStream[s.Stream] = append(t.byStream[s.Stream], s)
+		t.records += s.N
+	}
+	return t
+}
+
+// holds reports whether a record lies there. Data in parts have no scopes.
+func (t *territory) holds(p place) bool {
+	list := t.byStream[p.stream]
+	i, found := slices.BinarySearchFunc(list, p.row, func(s Stretch, row int64) int { return cmp.Compare(s.First, row) })
+	if !found {
+		i--
+	}
+	return p.scope == "" && i >= 0 && p.row-list[i].First < list[i].N
+}
+
+// name returns an error where a record does not lie there, or was named before.
+func (t *territory) name(p place) error {
+	if !t.holds(p) {
+		return errOtherRecords
+	}
+	at := p
+	at.row >>= 10
+	bits := t.named[at]
+	if bits == nil {
+		bits = new([16]uint64)
+		t.named[at] = bits
+	}
+	word, bit := &bits[p.row>>6&15], uint64(1)<<(p.row&63)
+	if *word&bit != 0 {
+		return errRecordTwice
+	}
+	*word |= bit
+	return nil
+}
+
+// take takes so many records out of those that are left; false where there are not so many.
+func (t *territory) take(n uint64) bool {
+	if n > uint64(t.records) {
+		return false
+	}
+	t.records -= int64(n)
+	return true
+}
+
+// plausible reports whether what a survey has kept of a combination is what it keeps: of
+// policy random the records whose coin falls heads, and of the others, up to reserves.
+func (s *datasetSwap) plausible(count, heads, records uint64) bool {
+	return heads <= count && (heads == 0 || !s.unique) && records == min(reserves, count-heads)
+}
+
+// expected reports whether a record belongs to the heads or to the others.
+func (s *datasetSwap) expected(r swapRecord, heads bool) bool {
+	return s.unique || s.heads(r.coin) == heads
+}
+
+// fits returns an error where the values for a column are not of its form. Those of another
+// form would be written as something else.
+func (k *swapColumn) fits(col *microdata.Column, moves []move) error {
+	if len(moves) == 0 {
+		return nil
+	}
+	if col.Array == nil {
+		if k.starts != nil && col.Original.Values != nil {
+			return errDamagedSurvey
+		}
+		return nil
+	}
+	if k.starts == nil {
+		return errDamagedSurvey
+	}
+	w := cellWidth(col.Array.DataType())
+	for _, m := range moves {
+		if w > 0 && !k.nulls[m.value] && int(k.lengths[m.value]) != w {
+			return errDamagedSurvey
+		}
+	}
+	return nil
+}
+
+// cellWidth is the number of bytes of each value of a type; 0 where it varies.
+func cellWidth(t arrow.DataType) int {
+	switch t := t.(type) {
+	case arrow.ExtensionType:
+		return cellWidth(t.StorageType())
+	case *arrow.DictionaryType:
+		return cellWidth(t.ValueType)
+	case *arrow.BooleanType:
+		return 1
+	}
+	return width(t)
+}
+
+// plausible reports whether sums are of a combination of so many records, or are received with
+// so great a probability. Sums of large values can be infinite, and then others are not a
+// number: that is no sign of damage, and whoever reads them says that nothing is known.
+func (m moment) plausible(size float64) bool {
+	const rounding = 1e-9
+	return m[0] >= 0 && m[0] <= size*(1+rounding)
+}
+
+// probability reads one.
+func (u *unpacker) probability() float64 {
+	p := math.Float64frombits(u.word())
+	if !(p >= 0 && p <= 1) {
+		u.fail()
+	}
+	return p
+}
+
+// bounded returns an error where more is kept than may be, or than there is memory for.
+func (s *datasetSwap) bounded(c *Chain) error {
+	if s.kept <= s.most && s.need() <= s.room() {
+		return nil
+	}
+	text := fmt.Sprintf("at most %d", s.most)
+	if s.kept <= s.most {
+		text = fmt.Sprintf("which takes more than the %d MB that this process can have", s.room()>>20)
+	}
+	return &SurveyError{Mask: s.mask, kind: c.masks[s.mask].Kind(), Text: fmt.Sprintf("must not be used on so many records: it keeps those that may be exchanged in memory, %s; use a smaller rate, fewer combinations of keys and attribute, or %s",
+		text, InsteadOf(c.masks[s.mask].Params))}
+}
+
+// need is how many bytes of memory it takes to decide of the records that are kept.
+func (s *datasetSwap) need() int64 {
+	each, texts := int64(bytesKept), int64(0)
+	for k := range s.values {
+		if s.values[k].starts == nil {
+			each += bytesKeptNumber
+			continue
+		}
+		each += bytesKeptText
+		texts += 2 * int64(len(s.values[k].bytes))
+	}
+	return int64(s.kept)*each + texts
+}
