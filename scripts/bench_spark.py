@@ -10,10 +10,12 @@ DataFrame  sdlfilter.spark.mask(spark.read.parquet(…), …)
 The data are those of bench.py: 10 columns, zstd, a million rows a group. Noise on 4 columns,
 one identifier dropped, R and U assessed, the gate judges. Wall times are of the call, with
 Spark already started and each contestant run once before. CPU seconds are of the session's
-processes together: this one, Spark's, its Python workers and the program.
+processes together: this one, Spark's, its Python workers and the program. Of files it also
+prints the wall times of the steps, and that of a job of Spark that does nothing.
 """
 
 import argparse
+import collections
 import contextlib
 import os
 import pathlib
@@ -51,6 +53,35 @@ def measured(work):
     return time.perf_counter() - start, cpu() - before
 
 
+steps = collections.defaultdict(list)  # wall times, by name
+
+
+def timed(name, work):
+    """work, whose wall times are kept by the name of its arguments."""
+    def timing(*arguments, **named):
+        start = time.perf_counter()
+        try:
+            return work(*arguments, **named)
+        finally:
+            steps[name(*arguments)].append(time.perf_counter() - start)
+    return timing
+
+
+def files(spark, source, config):
+    """The release of files, step by step, and then a job that does nothing."""
+    whole = {of: getattr(at, of) for at, of in ((sdlfilter.spark, "_call"), (sdlfilter.spark._Job, "_shards"))}
+    sdlfilter.spark._call = timed(lambda arguments, *_: arguments[1], whole["_call"])
+    sdlfilter.spark._Job._shards = timed(lambda _, n, command, *__: f"{n} × {command}", whole["_shards"])
+    try:
+        result = measured(lambda: sdlfilter.spark.mask(source, config, spark))
+    finally:
+        sdlfilter.spark._call, sdlfilter.spark._Job._shards = whole["_call"], whole["_shards"]
+    context = spark.sparkContext
+    n = context.defaultParallelism
+    timed(lambda: "an empty job", lambda: context.parallelize(range(n), n).map(abs).collect())()
+    return result
+
+
 def compare(spark, cache, rows, runs):
     source, copied, released = cache / f"bench{rows}.parquet", cache / "spark-copy", cache / "spark-release"
     bench.make_parquet(source, rows)
@@ -59,7 +90,7 @@ def compare(spark, cache, rows, runs):
     try:
         return bench.alternate({
             "copy": lambda: measured(lambda: spark.read.parquet(address).write.mode("overwrite").parquet(copied.as_uri())),
-            "files": lambda: measured(lambda: sdlfilter.spark.mask(source, config, spark)),
+            "files": lambda: files(spark, source, config),
             "DataFrame": lambda: measured(lambda: sdlfilter.spark.mask(spark.read.parquet(address), config, spark)),
         }, runs)
     finally:
@@ -92,6 +123,7 @@ def main():
         wall, used = (statistics.median(x) for x in zip(*rs))
         rw, rc = (statistics.median(a[i] / b[i] for a, b in zip(rs, results["copy"])) for i in (0, 1))
         print(f"| {name} | {wall:.2f} | {used:.2f} | {rw:.2f} | {rc:.2f} |")
+    print("\nFiles, wall s: " + ", ".join(f"{name} {statistics.median(times[-o.runs:]):.2f}" for name, times in steps.items()))
 
 
 main()

@@ -157,6 +157,62 @@ def test_attempts_that_fail_and_an_executor_that_is_killed(spark, work, monkeypa
     nothing_left()
 
 
+SWAP = "  - swap: {keys: [age], attribute: id, columns: [wage], scope: dataset, rate: 0.5, policy: random}\n"
+
+
+def swapped(*others):
+    """Puts a swap over all records before the other masks, and returns the configuration without."""
+    text = pathlib.Path("pipeline.yaml").read_text()
+    pathlib.Path("pipeline.yaml").write_text("".join(others) + text.replace("masks:\n", "masks:\n" + SWAP))
+    return text
+
+
+def test_files_with_a_swap_are_one_run(spark, work, monkeypatch):
+    """Partners come from all shards; attempts that fail, and an executor that is killed, change nothing."""
+    plain, _ = single()
+    swapped()
+    want, report = single()
+    assert want["wage"] != plain["wage"]
+    release = sdlfilter.spark.mask(None, "pipeline.yaml", spark, shards=4)
+    assert records(release.path) == want
+    same_measures(release.report, report)
+    assert [m["records"] for m in release.report["masks"]] == [m["records"] for m in report["masks"]]
+    nothing_left()
+    done = []
+
+    class Counted(Hindered):
+        def __init__(self, command, *more):
+            super().__init__(command, *more)
+            done.append(command)
+
+    Counted.__reduce__ = lambda self: (Hindered, (self.command, self.plan, self.states, self.folder, self.more))
+    monkeypatch.setattr(sdlfilter.spark, "_Shard", Counted)
+    release = sdlfilter.spark.mask(os.getcwd() + "/in", "pipeline.yaml", spark, shards=3)
+    assert done == ["survey", "run"] and records(release.path) == want
+    same_measures(release.report, report)
+    nothing_left()
+
+
+def test_a_withheld_swap_publishes_nothing(spark, work):
+    """Of a refused release nothing stays: no survey, no pairs, no parts."""
+    swapped()
+    with pytest.raises(sdlfilter.Withheld):
+        sdlfilter.spark.mask(None, "pipeline.yaml", spark, shards=3, set={"gate.rules.0.min_efficiency": 0.9999})
+    assert os.listdir("out") == []
+
+
+def test_dataframes_with_a_swap_are_refused(spark, work):
+    """Who exchanges with whom depends on the records' order, which a DataFrame need not have twice."""
+    for others in ((), ("identity: [id]\n",)):
+        text = swapped(*others)
+        df = spark.read.parquet("file://" + os.getcwd() + "/in")
+        with pytest.raises(sdlfilter.ConfigurationError, match=r"masks\[0\].swap: must not be used with a DataFrame"):
+            sdlfilter.spark.mask(df.repartition(5, "age"), "pipeline.yaml", spark)
+        assert not os.path.exists("out/released")
+        nothing_left()
+        pathlib.Path("pipeline.yaml").write_text(text)
+
+
 def objects(bucket, prefix):
     """The objects under a prefix by their names."""
     return {found.key: found.get()["Body"].read() for found in bucket.objects.filter(Prefix=prefix)}

@@ -146,6 +146,13 @@ def _staged(df: Any, config: Configuration, spark: "SparkSession", p: _tables.Pr
     """Writes the DataFrame where the shards can read it, and a configuration with it as source."""
     if not hasattr(df, "write") or not hasattr(df, "sparkSession"):
         raise ConfigurationError(f"{type(df).__module__}.{type(df).__qualname__} is no DataFrame of Spark and no path")
+    masks = _configuration.section(config, "masks")
+    for i, mask in enumerate(masks if isinstance(masks, list) else []):
+        if isinstance(mask, Mapping) and "swap" in mask:
+            raise ConfigurationError(
+                f"masks[{i}].swap: must not be used with a DataFrame: who exchanges with whom depends on the order of the records, "
+                "which a DataFrame may change whenever it is computed, and two releases with other exchanges tell more than one. "
+                "Give the path of the files")
     sections: dict[str, Mapping[str, Any]] = {}
     if not _configuration.section(config, "identity") and not _configuration.section(config, "place"):
         df = _placed(df)
