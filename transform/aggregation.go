@@ -33,6 +33,7 @@ func (a *aggregation) maskAll(g *gathered) *SurveyError {
 		if a.univariate {
 			err = plan.byColumn()
 		} else {
+			g.inOrder(rows) // of records equally far the first is taken, which must not be that of the file
 			err = plan.together()
 		}
 		if err != nil {

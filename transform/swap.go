@@ -89,6 +89,9 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 	}
 	done := part("swap "+policy, *m.Rate, window) +
 		c.digestOf("keys", sorted(m.Keys)...) + c.digestOf("attribute", m.Attribute) + c.digestOf("columns", sorted(m.Columns)...)
+	if m.dataset() {
+		done += part("ordered")
+	}
 	s.order, s.partner, s.coin = c.streamNamed(i, "order", done), c.streamNamed(i, "partner", done), c.streamNamed(i, "coin", done)
 	for _, name := range m.Reads() {
 		info := c.info(name)

@@ -74,15 +74,20 @@ type candidate struct {
 // decideGroup pairs the records of the combinations that share their keys, and appends
 // what they receive.
 func (s *datasetSwap) decideGroup(moves []move, group []int32) []move {
+	drawn := func(r swapRecord) uint64 { return r.order }
+	for _, code := range group {
+		m := &s.combos[code]
+		m.heads = sortSpread(m.heads, drawn, s.sources.compare) // partners are taken in this order, which is random
+	}
+	group = s.inOrder(group)
 	var seekers, sample pool // of policy unique: sample alone
-	own, drawn := &seekers, func(r swapRecord) uint64 { return r.order }
+	own := &seekers
 	if s.unique {
 		own = &sample
 	}
 	var candidates []candidate
 	for g, code := range group {
 		m := &s.combos[code]
-		m.heads = sortSpread(m.heads, drawn, s.sources.compare) // partners are taken in this order, which is random
 		seekers.add(m.heads, int64(len(m.heads)))
 		sample.add(m.records, m.count-int64(len(m.heads)))
 		if s.unique && m.count > 1 {
@@ -103,6 +108,21 @@ func (s *datasetSwap) decideGroup(moves []move, group []int32) []move {
 	// heads looks at the upper bits of the word; the lowest is a coin of its own.
 	moves, _ = pairUp(moves, left, own, &sample, func(word uint64) bool { return word&1 == 0 })
 	return moves
+}
+
+// inOrder sorts combinations by their least record, whose heads and samples are sorted, so that the
+// partners do not depend on the order in which combinations were first seen. It leaves out those
+// without records.
+func (s *datasetSwap) inOrder(group []int32) []int32 {
+	group = slices.DeleteFunc(group, func(code int32) bool { return s.combos[code].count == 0 })
+	least := func(m *combo) swapRecord {
+		if len(m.heads) == 0 || len(m.records) > 0 && s.sources.compare(m.records[0], m.heads[0]) < 0 {
+			return m.records[0]
+		}
+		return m.heads[0]
+	}
+	slices.SortFunc(group, func(i, j int32) int { return s.sources.compare(least(&s.combos[i]), least(&s.combos[j])) })
+	return group
 }
 
 // pairUp takes for each candidate, which is in the pool own, a partner from the

@@ -18,6 +18,7 @@ type synthesis struct {
 	heldOut                  float64       // share of the records that are not learnt from
 	key                      keystream.Key // that says which
 	held                     []bool        // by record; nil: none
+	ordered                  bool          // by identity: the order of the records is of no matter
 	fits                     *allFits
 	of                       [sha256.Size]byte // the data, and who is held out
 }
@@ -45,6 +46,9 @@ func (s *synthesis) maskAll(g *gathered) *SurveyError {
 		original[k] = slices.Clone(values)
 	}
 	for _, rows := range g.rowsByStratum() {
+		if s.ordered {
+			g.inOrder(rows)
+		}
 		for k := range g.values {
 			if err := s.column(g, original, rows, k); err != nil {
 				return err

@@ -176,6 +176,9 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 		done += part("held out", h)
 	}
 	arithmetic := m.synthesis()
+	if arithmetic.ordered = c.replicate == 0 && len(c.setup.Identity) > 0; arithmetic.ordered {
+		done += part("ordered")
+	}
 	arithmetic.key = c.setup.Key
 	s, err := c.newWholeOn(i, arithmetic, done, m.On)
 	if err != nil {

@@ -500,6 +500,26 @@ func (g *gathered) rowsByStratum() [][]int32 {
 	return strata
 }
 
+// inOrder sorts rows by their values, what is read of them and their words, so that what becomes of
+// them does not depend on the order of the records.
+func (g *gathered) inOrder(rows []int32) {
+	slices.SortFunc(rows, func(a, b int32) int {
+		for _, columns := range [][][]float64{g.values, g.on} {
+			for _, values := range columns {
+				if c := cmp.Compare(values[a], values[b]); c != 0 {
+					return c
+				}
+			}
+		}
+		for _, words := range g.words {
+			if c := cmp.Compare(words[a], words[b]); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(a, b)
+	})
+}
+
 // checkColumns refuses columns of which nothing can be masked: path is that of the list.
 func (g *gathered) checkColumns(path string) *SurveyError {
 	for k, values := range g.values {

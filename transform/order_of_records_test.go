@@ -1,0 +1,101 @@
+package transform
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// reordered returns the columns with their records in another order.
+func reordered(columns []testColumn, order []int) []testColumn {
+	to := make([]testColumn, len(columns))
+	for k, c := range columns {
+		null := make(map[int]bool, len(c.null))
+		for _, i := range c.null {
+			null[i] = true
+		}
+		to[k] = testColumn{values: make([]float64, len(order)), typ: c.typ, decimals: c.decimals}
+		for at, i := range order {
+			if to[k].values[at] = c.values[i]; null[i] {
+				to[k].null = append(to[k].null, at)
+			}
+		}
+	}
+	return to
+}
+
+// With identity every respondent is released with the same values in every order of the records:
+// otherwise two releases of a file that was sorted again would show which values are exchanged, or
+// would be two maskings of one value. Groups of microaggregation, which draws nothing, are the same, and
+// who has equal values may change places. All columns have many equal values.
+func TestOrderOfRecordsChangesNothing(t *testing.T) {
+	const n = 700
+	draw := rand.New(rand.NewPCG(11, 12))
+	columns := make([]testColumn, 6)
+	for k := range columns {
+		columns[k] = floats(0, make([]float64, n)...)
+	}
+	for i := range n {
+		for k, most := range []int{90, 60, 40, 3, 5} {
+			columns[k].values[i] = float64(1 + draw.IntN(most))
+		}
+		columns[0].values[i] += columns[1].values[i]
+		columns[5].values[i] = float64(i)
+	}
+	columns[0].null = []int{3, 77, 500}
+	setup := testSetup(t, columns...)
+	setup.Identity = []int{5}
+	some := []string{"a", "b"}
+	for name, m := range map[string]Params{
+		"swap, unique":        &Swap{Keys: []string{"d"}, Attribute: "c", Columns: some, Rate: ptr(0.7), Scope: "dataset"},
+		"swap, random":        &Swap{Keys: []string{"d"}, Attribute: "e", Columns: some, Rate: ptr(0.7), Scope: "dataset", Policy: "random"},
+		"swap, all":           &Swap{Keys: []string{"d"}, Attribute: "c", Columns: some, Rate: ptr(1.0), Scope: "dataset", Policy: "random"},
+		"rankswap":            &RankSwap{Columns: some, P: ptr(0.1), Bottom: ptr(0.05), Top: ptr(0.05)},
+		"microaggregate":      &Microaggregate{Columns: []string{"b", "c"}, K: ptr(3)},
+		"microaggregate, one": &Microaggregate{Columns: []string{"b"}, K: ptr(4), Method: "univariate"},
+		"shuffle":             &Shuffle{Columns: []string{"b"}, On: []string{"c", "d"}},
+		"synthesise":          &Synthesise{Columns: []string{"b", "c"}, On: []string{"d"}},
+		"synthesise, cart":    &Synthesise{Columns: []string{"b", "c"}, On: []string{"d"}, Method: "cart"},
+		"suppress":            &Suppress{Keys: []string{"b", "c", "d"}, K: ptr(3)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := whole(t, chain(t, setup, mask(m)), n, columns...)
+			order := draw.Perm(n)
+			got := whole(t, chain(t, setup, mask(m)), 97, reordered(columns, order)...)
+			others, masked, alike := 0, 0, map[[10]float64]int{}
+			for at, i := range order {
+				var was, is [10]float64
+				for k := range 5 {
+					was[k], is[k] = columns[k].values[i], columns[k].values[i]
+					was[5+k], is[5+k] = want[k][i], got[k][at]
+				}
+				if !slices.Equal(was[:5], was[5:]) {
+					masked++
+				}
+				if fmt.Sprint(was) != fmt.Sprint(is) { // of values missing too
+					others++
+				}
+				if strings.HasPrefix(name, "microaggregate") {
+					for k := range 5 {
+						if !slices.Contains(m.Masks(), names(5)[k]) {
+							was[k], was[5+k], is[k], is[5+k] = 0, 0, 0, 0
+						}
+					}
+					alike[was]++
+					alike[is]--
+				}
+			}
+			if len(alike) > 0 { // who has the same values is the same for it
+				others = 0
+				for _, n := range alike {
+					others += max(n, 0)
+				}
+			}
+			if others > 0 || masked == 0 {
+				t.Errorf("%d records are released otherwise in another order; %d of %d masked", others, masked, n)
+			}
+		})
+	}
+}
