@@ -1,6 +1,10 @@
 package transform
 
-import "math"
+import (
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
 
 // Below returns P(y ≤ t) of the released value y of an original x.
 func (l *Law) Below(x, t float64) float64 {
@@ -31,6 +35,9 @@ func (l *Law) BelowEach(x []float64) func(t float64, p []float64) {
 	}
 	if l.first != nil {
 		return l.belowEachOfTwo(x)
+	}
+	if of := l.freeDraws(x); of != nil {
+		return func(t float64, p []float64) { of.below(l.upTo(t), p) }
 	}
 	each := make([]about, len(x))
 	for i, v := range x {
@@ -81,4 +88,52 @@ func (a *about) edge(t float64) float64 {
 		return t
 	}
 	return edge
+}
+
+// freeDraws are normal draws that nothing bounds, one for each original.
+type freeDraws []freeDraw
+
+// freeDraw is v plus the multiple of h nearest to s·z.
+type freeDraw struct{ v, s, h float64 }
+
+// freeDraws returns the draws at the originals if all of them are such; otherwise nil.
+func (l *Law) freeDraws(x []float64) freeDraws {
+	of := make(freeDraws, len(x))
+	for i, v := range x {
+		a := l.about(v)
+		if a.draw != normal || !math.IsInf(a.lower, -1) || !math.IsInf(a.upper, 1) ||
+			!(a.s > 0 && a.s <= math.MaxFloat64 && a.h > 0 && math.Abs(a.v) <= math.MaxFloat64) {
+			return nil
+		}
+		of[i] = freeDraw{a.v, a.s, a.h}
+	}
+	return of
+}
+
+// below writes the probability that each result is at most t into p: the bits of about.below.
+func (of freeDraws) below(t float64, p []float64) {
+	var place [256]float64 // of the edge, in SDs from the value
+	endless := math.IsInf(t, 0)
+	for len(of) > 0 {
+		z := place[:min(len(of), len(place))]
+		for i := range z {
+			a := &of[i]
+			edge := a.v + (math.Floor((t-a.v)/a.h+1e-6)+0.5)*a.h
+			if endless || edge != edge {
+				edge = t
+			}
+			z[i] = (edge - a.v) / a.s
+		}
+		q := p[:len(z)]
+		keystream.NormalTails(q, z)
+		for i, v := range z {
+			switch {
+			case v >= 0:
+				q[i] = 1 - q[i]
+			case v != v:
+				q[i] = 0
+			}
+		}
+		of, p = of[len(z):], p[len(z):]
+	}
 }

@@ -262,6 +262,7 @@ func (w *window) split(points, values []float64, tau float64) ([]float64, []floa
 func (e *Expectation) ranked(k int, tau float64) distribution {
 	w := e.window(k)
 	low, high := w.from, w.to
+	known := map[float64]float64{}   // the searches for several p begin alike
 	cut := func(p float64) float64 { // least t of which P(y_(k) ≤ t) is above p
 		lo, hi := low, high
 		for range 60 {
@@ -269,7 +270,12 @@ func (e *Expectation) ranked(k int, tau float64) distribution {
 			if m <= lo || m >= hi || hi-lo <= 1e-6*(high-low) && hi-lo <= 1e-9*math.Abs(m) {
 				break
 			}
-			if f, _ := w.atMost(m); f > p {
+			f, ok := known[m]
+			if !ok {
+				f, _ = w.atMost(m)
+				known[m] = f
+			}
+			if f > p {
 				hi = m
 			} else {
 				lo = m
@@ -340,13 +346,11 @@ func (e *Expectation) ByPosition(q Target) (square, noise float64, safe bool) {
 		if !q.counted {
 			perOriginal = 1 / q.density
 		}
+		below := e.belowInOrder(d.middle)
 		ofPlace = e.Of.SampleVariance(func(i int) float64 {
 			shift := 0.0
-			switch {
-			case e.high[i] <= d.middle:
-				shift = perReleased
-			case e.low[i] <= d.middle:
-				shift = perReleased * e.law.Below(e.Of.X[i], d.middle)
+			if p := below(i); p > 0 {
+				shift = perReleased * p
 			}
 			if e.Of.X[i] <= q.Tau {
 				shift -= perOriginal
@@ -365,6 +369,27 @@ func (e *Expectation) ByPosition(q Target) (square, noise float64, safe bool) {
 		return d.variance, 0, true
 	}
 	return square, noise, false
+}
+
+// belowInOrder returns a function that gives P(y ≤ t) of atom i, or 0 or 1 where t is out of reach.
+// It is fastest for atoms in ascending order.
+func (e *Expectation) belowInOrder(t float64) func(i int) float64 {
+	const together = 1024
+	from, p := 0, []float64(nil) // of atoms from on
+	return func(i int) float64 {
+		switch {
+		case e.high[i] <= t:
+			return 1
+		case e.low[i] > t:
+			return 0
+		}
+		if i < from || i >= from+len(p) {
+			x := e.Of.X[i:min(i+together, len(e.Of.X))]
+			from, p = i, slices.Grow(p[:0], len(x))[:len(x)]
+			e.law.BelowEach(x)(t, p)
+		}
+		return p[i-from]
+	}
 }
 
 // Prepare makes what ByPosition needs of all targets, which may then be asked of it by
