@@ -201,16 +201,33 @@ def test_a_withheld_swap_publishes_nothing(spark, work):
     assert os.listdir("out") == []
 
 
-def test_dataframes_with_a_swap_are_refused(spark, work):
+def test_dataframes_with_a_swap_are_one_run(spark, work):
+    """However Spark parts and orders the records, the same respondents exchange the same values."""
+    text = pathlib.Path("pipeline.yaml").read_text()
+    pathlib.Path("pipeline.yaml").write_text("identity: [id]\n" + text)
+    plain, _ = single()
+    swapped()
+    want, report = single()
+    assert want["wage"] != plain["wage"]
+    df = spark.read.parquet("file://" + os.getcwd() + "/in")
+    for name, data in {"as read": df, "by age": df.repartition(5, "age"), "in one partition, sorted": df.coalesce(1).sort("wage")}.items():
+        release = sdlfilter.spark.mask(data, "pipeline.yaml", spark, shards=3)
+        assert records(release.path) == want, name
+        assert [m["records"] for m in release.report["masks"]] == [m["records"] for m in report["masks"]]
+        nothing_left()
+
+
+def test_other_dataframes_with_a_swap_are_refused(spark, work):
     """Who exchanges with whom depends on the records' order, which a DataFrame need not have twice."""
-    for others in ((), ("identity: [id]\n",)):
-        text = swapped(*others)
-        df = spark.read.parquet("file://" + os.getcwd() + "/in")
-        with pytest.raises(sdlfilter.ConfigurationError, match=r"masks\[0\].swap: must not be used with a DataFrame"):
+    swapped()
+    text = pathlib.Path("pipeline.yaml").read_text()
+    df = spark.read.parquet("file://" + os.getcwd() + "/in")
+    for refused in (text, "identity: [id]\n" + text.replace(" scope: dataset,", "")):
+        pathlib.Path("pipeline.yaml").write_text(refused)
+        with pytest.raises(sdlfilter.ConfigurationError, match=r"masks\[0\].swap: must have scope dataset, and the configuration identity"):
             sdlfilter.spark.mask(df.repartition(5, "age"), "pipeline.yaml", spark)
         assert not os.path.exists("out/released")
         nothing_left()
-        pathlib.Path("pipeline.yaml").write_text(text)
 
 
 def objects(bucket, prefix):

@@ -148,11 +148,12 @@ def _staged(df: Any, config: Configuration, spark: "SparkSession", p: _tables.Pr
         raise ConfigurationError(f"{type(df).__module__}.{type(df).__qualname__} is no DataFrame of Spark and no path")
     masks = _configuration.section(config, "masks")
     for i, mask in enumerate(masks if isinstance(masks, list) else []):
-        if isinstance(mask, Mapping) and "swap" in mask:
+        swap = mask.get("swap") if isinstance(mask, Mapping) else None
+        if isinstance(swap, Mapping) and (swap.get("scope", "window") != "dataset" or not _configuration.section(config, "identity")):
             raise ConfigurationError(
-                f"masks[{i}].swap: must not be used with a DataFrame: who exchanges with whom depends on the order of the records, "
-                "which a DataFrame may change whenever it is computed, and two releases with other exchanges tell more than one. "
-                "Give the path of the files")
+                f"masks[{i}].swap: must have scope dataset, and the configuration identity, where a DataFrame is masked: else who exchanges with whom "
+                "depends on the order of the records, which a DataFrame may change whenever it is computed, and two releases with other exchanges "
+                "tell more than one. Name the columns that identify a respondent (identity), or give the path of the files")
     sections: dict[str, Mapping[str, Any]] = {}
     if not _configuration.section(config, "identity") and not _configuration.section(config, "place"):
         df = _placed(df)
