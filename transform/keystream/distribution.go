@@ -117,7 +117,7 @@ func NormalTails(q, x []float64) {
 			lower = (inverseRoot2Pi - t) / y
 		}
 		cell := int(float64(y*16)) & 127
-		head := float64(cell) / 16
+		head := float64(float64(cell) / 16) // a division by 2⁴ is compiled to a product
 		a := float64(-0.5 * float64((y-head)*(y+head)))
 		e := 1 + a
 		if a <= -0x1p-28 { // exp(a) as exp computes it
