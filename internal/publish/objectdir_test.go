@@ -317,4 +317,11 @@ func TestFromFolderOf(t *testing.T) {
 			t.Errorf("back from %s: %s is %s", c.file, rel, at)
 		}
 	}
+	// A file of this machine that is named from the folder where the program runs is told from
+	// anywhere, since an object is in no folder of the machine.
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if rel := publish.FromFolderOf("s3://bucket/report.json", "c.csv"); rel != dir+"/c.csv" {
+		t.Errorf("from an object to c.csv: %s", rel)
+	}
 }

@@ -1,0 +1,266 @@
+package publish_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+)
+
+const (
+	success = "out/release/" + publish.Success
+	taken   = "part-00000-00112233aa.csv" // the name under which another process has written a part
+)
+
+// holdPart writes a part below the folder and leaves it to another process.
+func holdPart(t *testing.T, name, word string) json.RawMessage {
+	t.Helper()
+	f, err := publish.Create(folder+"/"+name, publish.Public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte(word)); err != nil {
+		t.Fatal(err)
+	}
+	held, err := f.Hold()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held
+}
+
+// takePart begins a release of a part that another process has written.
+func takePart(t *testing.T, held json.RawMessage) *publish.Dir {
+	t.Helper()
+	d, err := publish.CreateDir(folder, ".csv")
+	if err == nil {
+		err = d.Take(t.Context(), taken, held)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestTakenPartSurvivesAbort: who gives a release up does not take what another process has
+// written with it, whether the part has its name already or not, so that the next one can
+// publish it.
+func TestTakenPartSurvivesAbort(t *testing.T) {
+	t.Setenv("AWS_MAX_ATTEMPTS", "1")
+	for _, named := range []bool{false, true} {
+		server := serve(t)
+		held := holdPart(t, taken, "new")
+		d := takePart(t, held)
+		own, err := d.Create("part-00001.csv")
+		if err == nil {
+			_, err = own.Write([]byte("new"))
+		}
+		if err == nil {
+			err = own.Sync()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if named {
+			server.Failing(func(r *http.Request) *objecttest.Fault {
+				if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, publish.Success) {
+					return &objecttest.Fault{Cut: -1}
+				}
+				return nil
+			})
+			if err := d.Commit(); err == nil {
+				t.Error("a manifest that was not written is no error")
+			}
+			server.Failing(nil)
+		}
+		if err := d.Abort(); err != nil {
+			t.Error(err)
+		}
+		want, uploads := 0, 1
+		if named {
+			want, uploads = 1, 0
+		}
+		if keys := server.Keys("bucket"); len(keys) != want || named && keys[0] != "out/release/"+taken || server.Uploads() != uploads {
+			t.Errorf("named %v: left are %q and %d uploads", named, keys, server.Uploads())
+		}
+		if err := takePart(t, held).Commit(); err != nil {
+			t.Error(err)
+		}
+		if word, n := state(t); word != "new" || n != 1 {
+			t.Errorf("named %v: %d parts of %q", named, n, word)
+		}
+	}
+}
+
+// TestTakenPartOfALostRelease: when another release has come meanwhile, a part that another
+// process has written stands beside it, and goes.
+func TestTakenPartOfALostRelease(t *testing.T) {
+	server := serve(t)
+	d := takePart(t, holdPart(t, taken, "two"))
+	publishWhole(t, "one", 1)
+	if err := d.Commit(); !errors.Is(err, objects.ErrCondition) {
+		t.Errorf("got %v", err)
+	}
+	if err := d.Abort(); err != nil {
+		t.Error(err)
+	}
+	if word, n := state(t); word != "one" || n != 1 {
+		t.Errorf("%d parts of %q", n, word)
+	}
+	if keys := server.Keys("bucket"); len(keys) != 2 || server.Uploads() != 0 {
+		t.Errorf("left are %q and %d uploads", keys, server.Uploads())
+	}
+}
+
+// TestTakenPartCommittedTwice: two processes publish the same parts, and both are told that the
+// release is there; one with other parts is refused.
+func TestTakenPartCommittedTwice(t *testing.T) {
+	serve(t)
+	held := holdPart(t, taken, "new")
+	one, two, other := takePart(t, held), takePart(t, held), takePart(t, held)
+	p, err := other.Create("part-00001.csv")
+	if err == nil {
+		_, err = p.Write([]byte("oth"))
+	}
+	if err == nil {
+		err = p.Sync()
+	}
+	if err := errors.Join(err, one.Commit(), two.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Commit(); !errors.Is(err, objects.ErrCondition) {
+		t.Errorf("other parts: %v", err)
+	}
+	if word, n := state(t); word != "new" || n != 1 {
+		t.Errorf("%d parts of %q", n, word)
+	}
+}
+
+// TestPartsThatCannotBeTaken: an upload that is gone is told apart from one of which the
+// description is wrong, and a folder of files takes none.
+func TestPartsThatCannotBeTaken(t *testing.T) {
+	server := serve(t)
+	held := holdPart(t, taken, "new")
+	d, err := publish.CreateDir(folder, ".csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"part-00001-00112233aa.csv": string(held),
+		"../x.csv":                  strings.Replace(string(held), taken, "../x.csv", 1),
+		taken:                       string(held[:len(held)-1]),
+	} {
+		if err := d.Take(t.Context(), name, json.RawMessage(text)); err == nil || !strings.Contains(err.Error(), "is damaged, or of another folder") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	server.GiveUp()
+	if err := d.Take(t.Context(), taken, held); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), folder) {
+		t.Errorf("what is gone: %v", err)
+	}
+	if err := d.Commit(); err != nil {
+		t.Error(err)
+	}
+	var m publish.Manifest
+	if err := json.Unmarshal(server.Get("bucket", success).Data, &m); err != nil || len(m.Parts) != 0 {
+		t.Errorf("parts that could not be taken are published: %v, %v", m, err)
+	}
+
+	local, err := publish.CreateDir(t.TempDir()+"/release", ".csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := local.Take(t.Context(), taken, held); err == nil || !strings.Contains(err.Error(), "a folder of this machine") {
+		t.Errorf("a folder of files: %v", err)
+	}
+	if err := local.Abort(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFoldersOfObjectsThatCannotBe: a path that is no name of a folder, of a bucket or of a
+// service is an error, and so is a folder without a manifest where its content is asked for.
+func TestFoldersOfObjectsThatCannotBe(t *testing.T) {
+	server := serve(t)
+	for _, path := range []string{"s3:///release", "s3://bucket/a/../b", "s3://bucket//b"} {
+		if d, err := publish.CreateDir(path, ".csv"); err == nil || d != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if is, err := publish.ContentInfo(t.Context(), path); err == nil || is {
+			t.Errorf("%s: a folder: %v, %v", path, is, err)
+		}
+		if c, err := publish.ContentOf(t.Context(), path); err == nil || c != nil {
+			t.Errorf("content of %s: %v", path, err)
+		}
+	}
+	server.Set("bucket", "out/release/part-00000.csv", []byte("old"))
+	if is, err := publish.ContentInfo(t.Context(), folder); err != nil || !is {
+		t.Errorf("a folder: %v, %v", is, err)
+	}
+	if c, err := publish.ContentOf(t.Context(), folder); err == nil || c != nil || !strings.Contains(err.Error(), "is no release of this program") {
+		t.Errorf("without a manifest: %v, %v", c, err)
+	}
+}
+
+// TestDiscardHeld: uploads that are held go, what is gone already is no error, and one whose
+// description is damaged does not keep the others. What has its name stays.
+func TestDiscardHeld(t *testing.T) {
+	server := serve(t)
+	if err := publish.DiscardHeld(t.Context(), folder); err != nil {
+		t.Error(err)
+	}
+	first := holdPart(t, "part-00000-0011223300.csv", "new")
+	second := holdPart(t, "part-00001-0011223300.csv", "new")
+	err := publish.DiscardHeld(t.Context(), folder, first, json.RawMessage(`{`), second)
+	if err == nil || !strings.Contains(err.Error(), folder+": what is known of the upload is damaged") || server.Uploads() != 0 {
+		t.Errorf("%d uploads are left: %v", server.Uploads(), err)
+	}
+	if err := publish.DiscardHeld(t.Context(), folder, first, second); err != nil {
+		t.Errorf("what is gone: %v", err)
+	}
+	held := holdPart(t, taken, "new")
+	if err := takePart(t, held).Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := publish.DiscardHeld(t.Context(), folder, held); err != nil {
+		t.Error(err)
+	}
+	if word, n := state(t); word != "new" || n != 1 {
+		t.Errorf("%d parts of %q", n, word)
+	}
+	for _, path := range []string{"s3:///release", "s3://bucket//b"} {
+		if err := publish.DiscardHeld(t.Context(), path, held); err == nil {
+			t.Errorf("%s: no error", path)
+		}
+	}
+}
+
+// TestPartNames: a name that one attempt gives a part is known again, and is that of no other
+// part.
+func TestPartNames(t *testing.T) {
+	attempt := publish.NewAttempt()
+	if len(attempt) != 10 || attempt == publish.NewAttempt() {
+		t.Errorf("attempt %q", attempt)
+	}
+	name := publish.PartName("part-00003.csv.gz", "00112233aa")
+	if name != "part-00003-00112233aa.csv.gz" {
+		t.Errorf("got %q", name)
+	}
+	if !publish.IsPartName(name, "part-00003.csv.gz") || !publish.IsPartName(publish.PartName("part-00003.csv", attempt), "part-00003.csv") {
+		t.Errorf("%s, or one of %s, is not known again", name, attempt)
+	}
+	for _, other := range []string{
+		"part-00003.csv.gz", "part-00004-00112233aa.csv.gz", "part-00003-00112233aa.csv", "part-00003-00112233a.csv.gz", "part-00003-00112233.csv.gz",
+		"part-00003-00112233aabb.csv.gz", "part-00003-00112233ag.csv.gz", "part-0000300112233aa.csv.gz", "x" + name, name + "x", "",
+	} {
+		if publish.IsPartName(other, "part-00003.csv.gz") {
+			t.Errorf("%q is taken for a name of the part", other)
+		}
+	}
+}
