@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Tables of the records that a topic holds so far are those of a file of the same records; a
@@ -98,6 +99,16 @@ func TestTablesOfAGrowingTopic(t *testing.T) {
 	for name, path := range map[string]string{"stdout.yaml": "-", "object.yaml": "s3://bucket/t.csv"} {
 		_, stderr = s.run(exitUsage, "tables", tables(name, "p.yaml", suppressed, "{csv: {path: '"+path+"'}}"))
 		says(t, stderr, "sink.csv: must be a local file for the tables of a topic")
+	}
+	raced := tables("raced.yaml", "p.yaml", suppressed, "{csv: {path: raced.csv}}")
+	s.cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		s.file("raced.csv", "of another run")
+		return nil, nil, false
+	})
+	_, stderr = s.run(exitUsage, "tables", raced)
+	says(t, stderr, "raced.csv: is there already, and tables[0] is not protected by cell_key")
+	if s.read("raced.csv") != "of another run" {
+		t.Error("tables took the place of what another run published meanwhile")
 	}
 	file := tables("of-file.yaml", "file.yaml", suppressed, "{csv: {path: file.csv}}")
 	s.run(exitDone, "tables", file)

@@ -15,8 +15,8 @@ import (
 // between. The audit knows one release only. Cell keys are the exception, as in spec TABLES §4:
 // the same contributors have the same noise in both.
 func (r *records) alone() error {
-	if abilities.NumberedOf(r.source) == nil {
-		return nil
+	if r.windowed || abilities.NumberedOf(r.source) == nil {
+		return nil // windows have no record in common
 	}
 	return linked(r.config)
 }

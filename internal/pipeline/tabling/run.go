@@ -38,7 +38,7 @@ func Run(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*Result
 		return nil, err
 	}
 	defer r.close()
-	if err := r.alone(); err != nil {
+	if err := r.alone(); err != nil { // before hours of work
 		return nil, err
 	}
 	return r.publish(ctx, o, started)
@@ -152,6 +152,10 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 	var err error
 	if o.report.Gate.Passed {
 		if o.sink, err = o.records.write(ctx, o.list); err != nil {
+			return nil, err
+		}
+		// The sink's name is this run's now, but another run may have published under it meanwhile.
+		if err := o.records.alone(); err != nil {
 			return nil, err
 		}
 		content, err := abilities.ContentOf(ctx, o.sink)
