@@ -52,6 +52,7 @@ func TestExchangedTablesKeepTheirMargins(t *testing.T) {
 	rng := rand.New(rand.NewPCG(16, 21))
 	rows := denseIn(rng, 160)
 	for method, status := range map[string]string{"simulate: {}": "simulated", "markov: {theta: 0.8}": "perturbed", "swap: {rate: 0.5}": "swapped"} {
+		words := map[string]string{"simulated": "drawn anew", "perturbed": "perturbed at random", "swapped": "swapped at random"}[status]
 		dir, res := exchangedOf(t, rows, method, "")
 		if res.Report.Withheld != "" {
 			t.Fatalf("%s: %s", method, res.Report.Withheld)
@@ -104,7 +105,7 @@ func TestExchangedTablesKeepTheirMargins(t *testing.T) {
 			t.Errorf("%s: the order of the records changes the tables", method)
 		}
 		page, err := os.ReadFile(filepath.Join(dir, "report.public.html"))
-		if err != nil || !strings.Contains(string(page), "with the true counts by region, and by all other variables together") {
+		if err != nil || !strings.Contains(string(page), "with the true counts by region, and by all other variables together; all else is "+words+"<") {
 			t.Errorf("%s: %v, %s", method, err, page)
 		}
 	}
@@ -137,6 +138,11 @@ func TestSwapsOfThoseWhoAreAlike(t *testing.T) {
 	}
 	if changed < 20 {
 		t.Errorf("%d counts changed", changed)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "report.public.html"))
+	const want = "all else is swapped at random between records alike in sex, by which and region together counts are true, too"
+	if err != nil || !strings.Contains(string(page), want) {
+		t.Errorf("%q is not in the page: %v, %s", want, err, page)
 	}
 }
 

@@ -44,6 +44,9 @@ func TestForeignTablesAreAudited(t *testing.T) {
 	if rep, err = audited(t, dir, shopTables, "\ufeff"+strings.Join(lines, "\n")); err != nil || !rep.Gate.Passed {
 		t.Errorf("in another order: %v, %+v", err, rep)
 	}
+	if rep, err = audited(t, dir, shopTables, `"`+strings.NewReplacer(",", `", "`, "\n", "\"\n\"").Replace(strings.Join(lines, "\n"))+`"`); err != nil || !rep.Gate.Passed {
+		t.Errorf("in quotes, with a space behind each comma: %v, %+v", err, rep)
+	}
 	one := strings.ReplaceAll(shopTables, shopTables[strings.Index(shopTables, "  - name: sizes"):strings.Index(shopTables, "gate:")], "")
 	one = strings.Replace(one, ", {table: turnover, min_efficiency: 0.9}", "", 1)
 	const part = "value, size , region\n18,total,total\n5,total,n1\n4,big,n1\nx,small,n1\n5,total,s1\n,small,s1\n1,big,s1\n"

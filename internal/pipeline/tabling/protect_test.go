@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +14,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
 )
 
 // A total of two respondents, each alone in her part, is known by everybody to be at
@@ -121,4 +125,61 @@ sink: {csv: {path: %s/out.csv}}
 	if _, err := r.protect(ctx, families[0]); !errors.Is(err, over) {
 		t.Errorf("the run is over, and the search ends with %v", err)
 	}
+}
+
+// Where zeros may be held back, every cell of nobody may be, in whichever corner of the table it
+// is; where they never are, none may.
+func TestCellsOfNobodyMayBeHeldBack(t *testing.T) {
+	for _, a := range [][2]string{{"x", "y"}, {"y", "x"}} {
+		for _, b := range [][2]string{{"p", "q"}, {"q", "p"}} {
+			dir := t.TempDir()
+			write(t, dir, "in.csv", "a,b\n"+strings.Repeat("x,p\nx,q\ny,p\ny,q\n", 5))
+			full, err := os.ReadFile(filepath.Join(dir, "in.csv"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, dir, "in.csv", strings.ReplaceAll(string(full), a[1]+","+b[1]+"\n", ""))
+			for zeros, want := range map[string]int{"may": 0, "never": 1} {
+				_, p := protectedOf(t, dir, `version: 1
+source: {csv: {path: %s/in.csv}}
+tables: [{name: t, rows: [a, b], unsafe: [{threshold: 2}], protect: {suppress: {zeros: `+zeros+`}}}]
+sink: {csv: {path: %s/out.csv}}
+`)
+				empty := 0
+				for _, status := range p.rules.Status {
+					if status == tables.Empty {
+						empty++
+					}
+				}
+				if empty != want {
+					t.Errorf("zeros %s, nobody is in %s, %s: %d cells are taken to be known, want %d", zeros, a[1], b[1], empty, want)
+				}
+			}
+		}
+	}
+}
+
+// Of a cell that is held back the file of all cells names the range that can be computed: an end
+// that is not known, on either side, is empty.
+func TestRangesWithoutAnEnd(t *testing.T) {
+	dir := shopsIn(t)
+	_, p := protectedOf(t, dir, shopTables)
+	for cell := range p.status {
+		if !p.ranged(int32(cell)) {
+			continue
+		}
+		for _, c := range []struct {
+			low, high float64
+			want      [2]string
+		}{
+			{2, 5, [2]string{"2", "5"}}, {math.Inf(-1), 5, [2]string{"", "5"}}, {-1, math.Inf(1), [2]string{"-1", ""}}, {math.Inf(-1), math.Inf(1), [2]string{}},
+		} {
+			p.ranges.Low[cell], p.ranges.High[cell] = c.low, c.high
+			if f := p.cellFields(int32(cell)); [2]string(f[6:8]) != c.want || f[8] != "" {
+				t.Errorf("from %v to %v: %q", c.low, c.high, f)
+			}
+		}
+		return
+	}
+	t.Error("no cell is held back")
 }

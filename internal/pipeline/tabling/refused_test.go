@@ -41,6 +41,7 @@ func TestTablesThatCannotBeMade(t *testing.T) {
 		{"no key", source + "key: {file: %s/gone}\nidentity: [id]\n" + keyed + sink, "gone", true},
 		{"an identity that is not there", source + "key: {file: %s/key}\nidentity: [idd]\n" + keyed + sink, "identity[0]: ", true},
 		{"a stream", "version: 1\npipeline: %s/stream.yaml\n" + plain + sink, "pipeline: must be a file job: the tables of a topic need windows", false},
+		{"a stream that ends", "version: 1\npipeline: %s/ending.yaml\n" + plain + sink, "pipeline: must be a file job: the tables of a topic need windows", false},
 		{"a column that is not listed", masked + "tables: [{name: t, rows: [land], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n" + sink, `must be a column that the pipeline lists, got "land"`, false},
 	} {
 		dir := t.TempDir()
@@ -49,13 +50,15 @@ func TestTablesThatCannotBeMade(t *testing.T) {
 		write(t, dir, "in.csv", "id,region,land,size,grade,wage\n101,n1,N,small,1,7351.5\n102,n2,N,big,2,7352\n103,s1,S,small,1,7353\n104,s1,S,big,2,7354\n105,n1,N,big,2,7355\n106,s2,S,small,1,7356\n"+strings.Repeat("107,n2,N,small,1,7357\n108,s2,S,big,2,7358\n", 15))
 		write(t, dir, "p.yaml", strings.ReplaceAll("version: 1\nkey: {file: %s/key}\nsource: {csv: {path: %s/in.csv}}\ncolumns: {id: {role: identifier}, region: {role: key}, size: {role: other}, grade: {role: other}}\n"+
 			"unlisted: drop\nmasks: [{pram: {columns: [grade], keep: 0.5, categories: [\"1\", \"2\"]}}]\nsink: {csv: {path: %s/masked.csv}}\n", "%s", dir))
-		write(t, dir, "stream.yaml", strings.ReplaceAll(`version: 1
+		stream := strings.ReplaceAll(`version: 1
 key: {file: %s/key}
 source: {kafka: {brokers: ["localhost:9"], topics: [in], group: g}}
 columns: {region: {role: other}, size: {role: other}, wage: {role: sensitive, decimals: 2}}
 masks: [{noise: {columns: [wage], sd: 3}}]
 sink: {kafka: {brokers: ["localhost:9"], topic: out}}
-`, "%s", dir))
+`, "%s", dir)
+		write(t, dir, "stream.yaml", stream)
+		write(t, dir, "ending.yaml", strings.Replace(stream, "group: g", "until: latest", 1))
 		write(t, dir, "table.csv", "region,size,value\n")
 		before, err := os.ReadDir(dir)
 		if err != nil {

@@ -372,7 +372,7 @@ sink: {csv: {path: %s/release.csv}}
 		t.Error("the pipeline has run")
 	}
 	for _, c := range []struct{ old, with, want string }{
-		{"rows: [region]", "rows: [firm]", `must be a column that the pipeline releases, got "firm", an identifier`},
+		{"rows: [region]", "rows: [firm]", `tables[0].rows[0]: must be a column that the pipeline releases, got "firm", an identifier`},
 		{"rows: [region]", "rows: [regoin]", `the source has no column "regoin" (did you mean "region"?)`},
 		{"value: turnover", "value: region", "must be a numeric column, got region, which is utf8"},
 		{"pipeline.yaml", "out.yaml", "out.yaml"},

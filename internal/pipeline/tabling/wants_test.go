@@ -1,12 +1,15 @@
 package tabling
 
 import (
+	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablemap"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
@@ -146,5 +149,50 @@ func TestRulesOfAMap(t *testing.T) {
 		if limited != c.limited || !slices.Equal(m.Rules, c.want) || float64(m.MaxRisk) != c.risk || float64(m.MinUtility) != c.utility {
 			t.Errorf("%s: limited %v, %q, risk %v, utility %v", c.gate, limited, m.Rules, m.MaxRisk, m.MinUtility)
 		}
+	}
+}
+
+// planned is the configuration of a sink that remembers what it was told of the cells.
+type planned struct {
+	connectors.SinkConfig
+	plan connectors.Plan
+}
+
+func (p *planned) Create(ctx context.Context, plan connectors.Plan) (connectors.Sink, error) {
+	p.plan = plan
+	return p.SinkConfig.Create(ctx, plan)
+}
+
+// A sink is told how many cells it will be given, and that they can be read no other way.
+func TestSinksAreToldOfTheCells(t *testing.T) {
+	dir := shopsIn(t)
+	c := tabulation(t, dir, shopTables)
+	sink := &planned{SinkConfig: c.Sink.Config}
+	ctx, o := pipeline.Options{Log: zerolog.Nop()}.Ready(t.Context())
+	r, err := open(ctx, c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	list, tally, err := r.tabulate(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := *c
+	told.Sink.Config = sink
+	out := &outputs{records: r, options: o, list: list, report: r.account(list, tally)}
+	r.config = &told
+	if _, err := out.release(ctx); err != nil {
+		t.Fatal(err)
+	}
+	src := sink.plan.Source
+	if got, want := src.Records(), int64(len(read(t, dir, "out.csv"))-1); got != want || want == 0 {
+		t.Errorf("told of %d cells, given %d", got, want)
+	}
+	if _, err := src.Read(ctx, sink.plan.Layout, connectors.Cut{}); err == nil || src.Rewindable() {
+		t.Error("the cells can be read")
+	}
+	if same, err := src.(connectors.Located).At(filepath.Join(dir, "in.csv")); err != nil || !same {
+		t.Errorf("the records are not where they are: %v, %v", same, err)
 	}
 }
