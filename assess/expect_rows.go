@@ -3,16 +3,14 @@ package assess
 import (
 	"context"
 	"math"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 	"github.com/sdlfilter/sdlfilter/assess/internal/decimals"
 	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
 	"github.com/sdlfilter/sdlfilter/assess/internal/expectation"
 	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
+	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
 // expect prepares the expectations under the laws of the masks, for columns that have one, if
@@ -23,15 +21,31 @@ func (r *reckoning) expect(law func(column string) Law) {
 	if law == nil {
 		return
 	}
+	var columns []int
+	var laws []Law
 	for c, column := range r.a.opts.Columns {
 		if !column.Masked {
 			continue
 		}
 		if l := law(column.Name); l != nil {
-			if s := r.spectrumOf(c); s.Total >= 1 {
-				r.expected[c] = expectation.New(l, s, *r.a.original.At(c, c))
-				r.expected[c].Unit = unitOf(r.data.Original(c))
-			}
+			columns, laws = append(columns, c), append(laws, l)
+		}
+	}
+	if r.spectra == nil {
+		r.spectra = make([]*tally.Spectrum, len(r.a.opts.Columns))
+	}
+	found := make([]*expectation.Expectation, len(columns))
+	onCores(len(columns), func(i int) {
+		c := columns[i]
+		unit := unitOf(r.data.Original(c))
+		if s := r.spectrumOf(c, unit); s.Total >= 1 {
+			found[i] = expectation.New(laws[i], s, *r.a.original.At(c, c))
+			found[i].Unit = unit
+		}
+	})
+	for i, c := range columns {
+		if found[i] != nil {
+			r.expected[c] = found[i]
 		}
 	}
 }
@@ -44,8 +58,8 @@ func unitOf(values []float64) float64 {
 	return 0
 }
 
-// spectrumOf returns the spectrum of a column, which is made once.
-func (r *reckoning) spectrumOf(c int) *tally.Spectrum {
+// spectrumOf returns the spectrum of a column, which is made once. unit is that of its values.
+func (r *reckoning) spectrumOf(c int, unit float64) *tally.Spectrum {
 	if s := r.spectra[c]; s != nil {
 		return s
 	}
@@ -53,13 +67,10 @@ func (r *reckoning) spectrumOf(c int) *tally.Spectrum {
 	var s *tally.Spectrum
 	if r.data.Complete || r.a.columns[c].counts == nil {
 		x = slices.Clone(x)
-		slices.Sort(x)
+		rank.Sort(x)
 		s = tally.ExactSpectrum(x)
 	} else {
-		s = r.a.columns[c].counts.Spectrum(x, unitOf(x))
-	}
-	if r.spectra == nil {
-		r.spectra = map[int]*tally.Spectrum{}
+		s = r.a.columns[c].counts.Spectrum(x, unit)
 	}
 	r.spectra[c] = s
 	return s
@@ -68,45 +79,42 @@ func (r *reckoning) spectrumOf(c int) *tally.Spectrum {
 // place finds the targets of every expectation and the distribution of their order statistics,
 // on all cores.
 func (r *reckoning) place(ctx context.Context) error {
-	type task struct{ column, target int }
-	var tasks []task
 	r.ranks = map[int][]ranks{}
-	for c, e := range r.expected {
-		r.ranks[c] = make([]ranks, len(r.a.targets))
-		x := r.data.Original(c)
-		if slices.ContainsFunc(x, math.IsNaN) {
-			x = cell.Present(x)
+	var columns []int
+	for c := range r.a.opts.Columns {
+		if r.expected[c] != nil {
+			columns = append(columns, c)
+			r.ranks[c] = make([]ranks, len(r.a.targets))
 		}
-		t := new(tally.Tally)
-		if counts := r.a.columns[c].counts; counts != nil && !r.data.Complete {
-			t = &counts.X // else the spectrum has every value
-		}
-		for i, target := range r.a.targets {
-			k := target.Rank(int(e.Of.Total))
-			if target.Maximum() {
-				k = int(e.Of.Total)
-			}
-			r.ranks[c][i].Target = e.Seek(k, t, x)
-			tasks = append(tasks, task{c, i})
-		}
-		e.Prepare()
 	}
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(tasks)) {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= len(tasks) {
-					return
-				}
-				k := &r.ranks[tasks[i].column][tasks[i].target]
-				k.square, k.spread, k.safe = r.expected[tasks[i].column].ByPosition(k.Target)
-			}
-		})
-	}
-	wg.Wait()
+	onCores(len(columns), func(i int) { r.seek(columns[i]) })
+	onCores(len(columns)*len(r.a.targets), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		c := columns[i/len(r.a.targets)]
+		k := &r.ranks[c][i%len(r.a.targets)]
+		k.square, k.spread, k.safe = r.expected[c].ByPosition(k.Target)
+	})
 	return ctx.Err()
+}
+
+// seek finds the targets of a column that has an expectation.
+func (r *reckoning) seek(c int) {
+	e := r.expected[c]
+	x := cell.Present(r.data.Original(c))
+	t := new(tally.Tally)
+	if counts := r.a.columns[c].counts; counts != nil && !r.data.Complete {
+		t = &counts.X // else the spectrum has every value
+	}
+	for i, target := range r.a.targets {
+		k := target.Rank(int(e.Of.Total))
+		if target.Maximum() {
+			k = int(e.Of.Total)
+		}
+		r.ranks[c][i].Target = e.Seek(k, t, x)
+	}
+	e.Prepare()
 }
 
 // expectedRisks makes the table of risks of a column of which the masks' law is known.

@@ -44,8 +44,14 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 		return nil, err
 	}
 	m := &Measures{Records: a.records, Sample: a.sample.Len(), Gated: a.opts.Gated, AllowUnchanged: a.opts.AllowUnchanged}
-	for c, column := range a.opts.Columns {
-		m.Columns = append(m.Columns, r.column(c, column))
+	m.Columns = make([]ColumnMeasures, len(a.opts.Columns))
+	one := func(c int) { m.Columns[c] = r.column(c, a.opts.Columns[c]) }
+	if r.exchange == nil {
+		onCores(len(m.Columns), one)
+	} else {
+		for c := range m.Columns { // an Exchange need not be safe for concurrent use
+			one(c)
+		}
 	}
 	m.Correlation = a.correlation()
 	return m, nil

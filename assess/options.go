@@ -58,7 +58,7 @@ type Options struct {
 	Replicate func(m int) Masker
 
 	// Keeping returns how many values the masks on a column leave unchanged, given its typical
-	// value √(x̄² + S_x²); nil if that is not known.
+	// value √(x̄² + S_x²); nil if that is not known. It is called from several goroutines.
 	Keeping func(column string, typical float64) Keeping
 	// Gated and AllowUnchanged are what Measures hand to Judge.
 	Gated          bool

@@ -92,7 +92,7 @@ type reckoning struct {
 	// Of the masks' laws:
 	expected map[int]*expectation.Expectation // by masked column that has one
 	ranks    map[int][]ranks                  // and by target
-	spectra  map[int]*tally.Spectrum
+	spectra  []*tally.Spectrum                // by column, made when asked for
 }
 
 // reckon begins an evaluation: it finds the targets.
@@ -100,9 +100,15 @@ func (a *Accumulator) reckon(candidate bool) *reckoning {
 	a.sample.Settle()
 	r := &reckoning{a: a, exchange: a.opts.Exchange, candidate: candidate, targets: map[int][]located{}, answers: map[int][]replicate.Answer{}, bias: map[int]bias{}}
 	r.data = a.sampleData()
-	for c, column := range a.opts.Columns {
-		if column.Masked {
-			r.targets[c] = r.locate(c)
+	list := make([][]located, len(a.opts.Columns))
+	onCores(len(list), func(c int) {
+		if a.opts.Columns[c].Masked {
+			list[c] = r.locate(c)
+		}
+	})
+	for c := range list {
+		if list[c] != nil {
+			r.targets[c] = list[c]
 		}
 	}
 	return r

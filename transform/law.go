@@ -211,7 +211,7 @@ func (l *Law) about(x float64) about {
 		if r.grid == (grid{}) {
 			continue
 		}
-		h := max(1/r.grid.mult, l.unit(v))
+		h := r.step(l, v)
 		s := r.scale(v)
 		a.v = r.grid.snap(a.v)
 		switch {
@@ -226,6 +226,17 @@ func (l *Law) about(x float64) about {
 	}
 	a.on = a.v
 	return a
+}
+
+// step is that of the draw's grid, or the distance of a value from the next one where that is
+// greater.
+func (r *spread) step(l *Law, v float64) float64 {
+	step := 1 / r.grid.mult
+	// Below 2²² steps the numbers of either type lie closer than the steps.
+	if math.Abs(v) < 0x1p22*step && step <= math.MaxFloat32/0x1p24 && step >= 0x1p-125 {
+		return step
+	}
+	return max(step, l.unit(v))
 }
 
 // unit is the distance of a value from the next one that its type can hold.

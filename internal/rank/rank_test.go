@@ -101,3 +101,39 @@ func BenchmarkOrder(b *testing.B) {
 		}
 	}
 }
+
+// Values are in the order of a sort that compares them, with each of their bits kept.
+func TestSort(t *testing.T) {
+	for _, n := range []int{0, 1, 2, few - 1, few, few + 1, 5000, 100_000} {
+		for name, values := range columns(n) {
+			want := slices.Clone(values)
+			slices.SortFunc(want, func(a, b float64) int {
+				if a == 0 && b == 0 {
+					return cmp.Compare(math.Copysign(1, a), math.Copysign(1, b))
+				}
+				return cmp.Compare(a, b)
+			})
+			Sort(values)
+			if !slices.EqualFunc(values, want, func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
+				t.Errorf("%s of %d values: the order is another one", name, n)
+			}
+		}
+	}
+}
+
+func BenchmarkSort(b *testing.B) {
+	for name, values := range columns(100_000) {
+		own := make([]float64, len(values))
+		for _, with := range []struct {
+			name string
+			sort func([]float64)
+		}{{"radix", Sort}, {"compared", slices.Sort[[]float64]}} {
+			b.Run(name+"/"+with.name, func(b *testing.B) {
+				for b.Loop() {
+					copy(own, values)
+					with.sort(own)
+				}
+			})
+		}
+	}
+}

@@ -3,6 +3,8 @@ package tally
 import (
 	"math"
 	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
 // Spectrum stands for all original values of a column: atoms of ascending value, each
@@ -27,11 +29,21 @@ const perStratum = 8
 
 // ExactSpectrum is that of values which are all there, sorted.
 func ExactSpectrum(values []float64) *Spectrum {
-	s := new(Spectrum)
+	s := newSpectrum(len(values))
+	s.exactly(values)
+	return s
+}
+
+// newSpectrum has room for so many atoms.
+func newSpectrum(room int) *Spectrum {
+	return &Spectrum{X: make([]float64, 0, room), N: make([]float64, 0, room), stratum: make([]int32, 0, room)}
+}
+
+// exactly adds records of known values, which ascend.
+func (s *Spectrum) exactly(values []float64) {
 	for _, v := range values {
 		s.exact(v)
 	}
-	return s
 }
 
 // exact adds a record of known value.
@@ -68,9 +80,10 @@ func (c *Counts) Spectrum(sample []float64, unit float64) *Spectrum {
 			within = append(within, v)
 		}
 	}
-	slices.Sort(within)
+	rank.Sort(within)
 
-	s := ExactSpectrum(least)
+	s := newSpectrum(len(least) + len(within) + len(most))
+	s.exactly(least)
 	enough := perStratum * (c.X.N - uint64(len(least)+len(most))) / uint64(max(len(within), 1))
 	var open stratum
 	at := 0
@@ -94,9 +107,7 @@ func (c *Counts) Spectrum(sample []float64, unit float64) *Spectrum {
 	if open.count > 0 {
 		s.close(&open, unit)
 	}
-	for _, v := range most {
-		s.exact(v)
-	}
+	s.exactly(most)
 	return s
 }
 
@@ -155,9 +166,10 @@ func (s *Spectrum) SampleVariance(f func(i int) float64) float64 {
 		for ; j < len(s.X) && s.stratum[j] == s.stratum[i]; j++ {
 			v := f(j)
 			m++
-			d := v - mean
-			mean += d / m
-			square += d * (v - mean)
+			if d := v - mean; d != 0 { // most functions are constant over most strata
+				mean += d / m
+				square += d * (v - mean)
+			}
 			count += s.N[j]
 		}
 		if m > 1 {

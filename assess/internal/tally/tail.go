@@ -2,9 +2,9 @@ package tally
 
 import (
 	"math"
-	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
+	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
 // tail keeps the original values of the records that lie furthest out at one end of a
@@ -68,7 +68,7 @@ func (t *tail) prune() {
 // sorted returns the values in ascending order.
 func (t *tail) sorted() []float64 {
 	t.prune()
-	slices.Sort(t.values)
+	rank.Sort(t.values)
 	return t.values
 }
 
