@@ -31,6 +31,7 @@ func (a *aggregation) maskAll(g *gathered) *SurveyError {
 		var err *SurveyError
 		plan := aggregated{aggregation: a, g: g, rows: rows}
 		if a.univariate {
+			slices.SortStableFunc(rows, g.compareTies) // of equal values the first comes into the lower group
 			err = plan.byColumn()
 		} else {
 			g.inOrder(rows) // of records equally far the first is taken, which must not be that of the file

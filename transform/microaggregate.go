@@ -74,7 +74,12 @@ func (m *Microaggregate) median() bool { return m.Aggregate == "median" }
 
 func (m *Microaggregate) compile(c *Chain, i int) (step, error) {
 	done := part("microaggregate "+wordOr(m.Method, "mdav")+" "+wordOr(m.Aggregate, "mean"), float64(*m.K))
-	return c.newWhole(i, &aggregation{k: *m.K, univariate: m.univariate(), median: m.median(), strata: len(m.By) > 0}, done)
+	s, err := c.newWhole(i, &aggregation{k: *m.K, univariate: m.univariate(), median: m.median(), strata: len(m.By) > 0}, done)
+	if err != nil {
+		return nil, err
+	}
+	s.ties = true
+	return s, nil
 }
 
 // Reach implements Scoped.

@@ -53,6 +53,7 @@ type wholeStep struct {
 	grouping grouping
 	data     gathered
 	still    []bool // by column: most values have stayed
+	ties     bool   // equal records are told apart by their identities, not by their order
 }
 
 // allMasker is the arithmetic of a mask on all values at once.
@@ -70,6 +71,7 @@ type gathered struct {
 	on      [][]float64 // by column that is read, NaN where there is no number
 	strata  []int32     // codes, dense from 0; −1: rejected, takes no part
 	words   [][]uint64  // by stream
+	ties    []uint64    // of each record's digest, where equal records are told apart by it; else nil
 	columns []*column
 	runs    []recordRun
 }
@@ -199,6 +201,11 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 			g.words[k] = append(g.words[k], words...)
 		}
 	}
+	if s.ties && w.digests != nil {
+		for i := range b.N {
+			g.ties = append(g.ties, binary.LittleEndian.Uint64(w.digests[i][:]))
+		}
+	}
 	g.follow(b, from)
 	return nil
 }
@@ -300,7 +307,7 @@ func (s *wholeStep) decide(c *Chain) error {
 	default:
 		err = c.outcomes.of(s.mask, g, s.all)
 	}
-	g.strata, g.words, g.on = nil, nil, nil
+	g.strata, g.words, g.ties, g.on = nil, nil, nil, nil
 	if err != nil {
 		copied := *err
 		return s.error(c, &copied)
@@ -500,8 +507,8 @@ func (g *gathered) rowsByStratum() [][]int32 {
 	return strata
 }
 
-// inOrder sorts rows by their values, what is read of them and their words, so that what becomes of
-// them does not depend on the order of the records.
+// inOrder sorts rows by their values, what is read of them, their words and their identities, so
+// that what becomes of them does not depend on the order of the records.
 func (g *gathered) inOrder(rows []int32) {
 	slices.SortFunc(rows, func(a, b int32) int {
 		for _, columns := range [][][]float64{g.values, g.on} {
@@ -516,8 +523,16 @@ func (g *gathered) inOrder(rows []int32) {
 				return c
 			}
 		}
-		return cmp.Compare(a, b)
+		return cmp.Or(g.compareTies(a, b), cmp.Compare(a, b))
 	})
+}
+
+// compareTies compares rows by their identities; all are equal where these are not gathered.
+func (g *gathered) compareTies(a, b int32) int {
+	if g.ties == nil {
+		return 0
+	}
+	return cmp.Compare(g.ties[a], g.ties[b])
 }
 
 // checkColumns refuses columns of which nothing can be masked: path is that of the list.
