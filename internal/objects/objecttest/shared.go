@@ -80,6 +80,6 @@ func WriteAndRead(t *testing.T, b objects.Bucket, data []byte) {
 // is none, or none as often as a request is sent.
 func Impatient(t *testing.T) {
 	old := objects.Silence
-	objects.Silence = 300 * time.Millisecond
+	objects.Silence = time.Second
 	t.Cleanup(func() { objects.Silence = old })
 }
