@@ -266,3 +266,53 @@ func TestCorrelatedNoiseIsRefused(t *testing.T) {
 		t.Errorf("identity: %v", err)
 	}
 }
+
+// Noise that is far greater than the data is whole in the unit of the column, odd as often as even,
+// and never infinite. Of n values the share of odd ones has an SD of 1/(2√n): the tolerance is five.
+func TestCorrelatedNoiseOfGreatScale(t *testing.T) {
+	n := 4000
+	columns := linkedData(n)[:2]
+	for k := range columns {
+		columns[k] = floats(0, columns[k].values...)
+		for i, v := range columns[k].values {
+			columns[k].values[i] = math.Round(v)
+		}
+	}
+	released := func(sd float64) [][]float64 {
+		m := &Noise{Columns: []string{"a", "b"}, SD: percent(100), Correlated: true}
+		setup := testSetup(t, columns...)
+		for k := range setup.Columns {
+			setup.Columns[k].SD = sd
+		}
+		return releasedOf(t, chain(t, setup, mask(m)), columns)
+	}
+	for k, values := range released(2e15) { // most are above 2^51 and below 2^53
+		odd, of := 0, 0
+		for _, v := range values {
+			if v = math.Abs(v); v > 1<<52 && v < 1<<53 {
+				of++
+				odd += int(v) & 1
+			}
+		}
+		if share := float64(odd) / float64(of); of < 10 || !(math.Abs(share-0.5) <= 2.5/math.Sqrt(float64(of))) {
+			t.Errorf("column %d: %v of %d values beyond 2^52 are odd", k, share, of)
+		}
+	}
+	for k, values := range released(1e308) {
+		for i, v := range values {
+			if math.IsInf(v, 0) || math.IsNaN(v) {
+				t.Fatalf("column %d: record %d has become %v", k, i, v)
+			}
+		}
+	}
+}
+
+// releasedOf is what a chain makes of the columns of one block.
+func releasedOf(t *testing.T, c *Chain, columns []testColumn) (out [][]float64) {
+	t.Helper()
+	b := apply(t, c, block(0, len(columns[0].values), columns...))
+	for k := range columns {
+		out = append(out, slices.Clone(b.Columns[k].Out().Values))
+	}
+	return out
+}

@@ -78,6 +78,23 @@ func TestEveryMaskSaysAllOfItself(t *testing.T) {
 	}
 }
 
+// The strata of pram are said, where there are any.
+func TestStrataOfPRAMAreSaid(t *testing.T) {
+	p := *filled["pram"].(*PRAM)
+	for _, by := range [][]string{nil, {"k"}, {"k", "l"}} {
+		p.By = by
+		var said any
+		for _, q := range ParametersOf(&p) {
+			if q.Name == "by" {
+				said = q.Value
+			}
+		}
+		if by == nil && said != nil || by != nil && !reflect.DeepEqual(said, jsonWords(by)) {
+			t.Errorf("by %q: said is %v", by, said)
+		}
+	}
+}
+
 // published makes of a mask's parameters what is published of them.
 func published(p Params, sd float64, names ...string) Published {
 	list := ParametersOf(p)

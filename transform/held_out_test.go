@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"crypto/sha256"
 	"math"
 	"slices"
 	"strings"
@@ -134,6 +135,32 @@ func TestHeldOutIsRefused(t *testing.T) {
 		}
 		if err := c.EndSurvey(); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v: %v", share, err)
+		}
+	}
+}
+
+// What was learnt of records goes with a sum of them and of who is set aside: of every other part
+// that is set aside it is another one, and where none is it is that of the records.
+func TestSumsOfWhoIsSetAside(t *testing.T) {
+	records := sha256.Sum256([]byte("records"))
+	if got := sumWith(records, nil); got != records {
+		t.Errorf("where none is set aside: %x", got)
+	}
+	sums := map[[sha256.Size]byte][]bool{records: nil}
+	for n := range 4 {
+		for bits := range 1 << n {
+			held := make([]bool, n)
+			for i := range held {
+				held[i] = bits>>i&1 == 1
+			}
+			if n == 0 {
+				continue
+			}
+			sum := sumWith(records, held)
+			if other, there := sums[sum]; there {
+				t.Errorf("%v and %v have the same sum", held, other)
+			}
+			sums[sum] = held
 		}
 	}
 }

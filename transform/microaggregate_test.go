@@ -249,6 +249,20 @@ func TestMicroaggregateNothing(t *testing.T) {
 	}
 }
 
+// As many records as a group needs are enough, and a stratum without any value is none that has
+// too few.
+func TestMicroaggregateOfJustEnough(t *testing.T) {
+	a := floats(-1, 1, 2, 6, 0, 0)
+	a.null = []int{3, 4}
+	by := floats(0, 1, 1, 1, 2, 2)
+	m := micro(3, "a")
+	m.By = []string{"b"}
+	got := whole(t, chain(t, testSetup(t, a, by), mask(m)), 5, a, by)
+	if want := []float64{3, 3, 3}; !slices.Equal(got[0][:3], want) || got[0][3] == got[0][3] || got[0][4] == got[0][4] {
+		t.Errorf("got %v, want %v and two nulls", got[0], want)
+	}
+}
+
 // A record of a pattern that is rare takes the values of the nearest group, of its own
 // columns, and its own value leaves in no mean.
 func TestMicroaggregateRarePattern(t *testing.T) {

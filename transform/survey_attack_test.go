@@ -100,12 +100,13 @@ func TestDecisionsThatCannotBe(t *testing.T) {
 		want   error
 		late   bool // when they are applied
 	}{
-		"nothing":         {change: func(*datasetSwap) {}},
-		"a record behind": {change: func(s *datasetSwap) { s.moves[0][len(s.moves[0])-1].row = 60 }, stream: Stretch{0, 0, 99}, want: errOtherRecords},
-		"a record before": {change: func(s *datasetSwap) { s.moves[0][0].row = 3 }, stream: Stretch{0, 0, 99}, want: errOtherRecords},
-		"a record twice":  {change: func(s *datasetSwap) { s.moves[0][1].row = s.moves[0][0].row }, want: errRecordTwice},
-		"not in order":    {change: func(s *datasetSwap) { s.moves[0][2].row = s.moves[0][0].row }, want: errDamagedSurvey},
-		"a scope":         {change: func(s *datasetSwap) { s.sources.list[0].scope = "canary" }, want: errOtherRecords},
+		"nothing":                   {change: func(*datasetSwap) {}},
+		"a record behind":           {change: func(s *datasetSwap) { s.moves[0][len(s.moves[0])-1].row = 60 }, stream: Stretch{0, 0, 99}, want: errOtherRecords},
+		"a record before":           {change: func(s *datasetSwap) { s.moves[0][0].row = 3 }, stream: Stretch{0, 0, 99}, want: errOtherRecords},
+		"a record twice":            {change: func(s *datasetSwap) { s.moves[0][1].row = s.moves[0][0].row }, want: errRecordTwice},
+		"not in order":              {change: func(s *datasetSwap) { s.moves[0][2].row = s.moves[0][0].row }, want: errDamagedSurvey},
+		"the last one not in order": {change: func(s *datasetSwap) { s.moves[0][len(s.moves[0])-1].row = s.moves[0][0].row }, want: errDamagedSurvey},
+		"a scope":                   {change: func(s *datasetSwap) { s.sources.list[0].scope = "canary" }, want: errOtherRecords},
 		"a source twice": {change: func(s *datasetSwap) {
 			s.sources.list, s.moves = append(s.sources.list, s.sources.list[0]), append(s.moves, s.moves[0])
 		}, want: errDamagedSurvey},
@@ -145,6 +146,11 @@ func TestDecisionsThatCannotBe(t *testing.T) {
 		}
 		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		for n := range decided { // cut off anywhere
+			if err := chain(t, setup, swap).UseDecisions(decided[:n], of); err == nil {
+				t.Errorf("%s: the first %d of %d bytes are taken", name, n, len(decided))
+			}
 		}
 	}
 }

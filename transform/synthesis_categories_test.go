@@ -335,3 +335,40 @@ func BenchmarkLogistic(b *testing.B) {
 		fitLogistic(numbers(columns), y, []float64{0, 1, 2, 3, 4}, rows)
 	}
 }
+
+// Where categories are rare and predictors skewed a whole step of Newton's often overshoots, and
+// steps that are not shortened end far off: at the maximum the derivatives are 0. A fit ends when
+// a step would gain less than 1e-12·n, which is half a derivative's square over the curvature, at
+// most n/4: derivatives of up to 1e-6·n are left.
+func TestLogisticOfRareCategories(t *testing.T) {
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		n, sigma := 100+r.IntN(400), 3*r.Float64()
+		columns := make([][]float64, 1+r.IntN(3))
+		for k := range columns {
+			columns[k] = make([]float64, n)
+			for i := range n {
+				columns[k][i] = math.Exp(sigma * r.NormFloat64())
+			}
+		}
+		categories, y, of := make([]float64, 2+r.IntN(3)), make([]float64, n), make([]int, n)
+		for c := range categories {
+			categories[c] = float64(c)
+			for i := range 2 + r.IntN(4) {
+				at := r.IntN(n)
+				if i == 0 {
+					at = n - 1 - c
+				}
+				y[at], of[at] = float64(c), c
+			}
+		}
+		x := numbers(columns)
+		_, score, _ := fitLogistic(x, y, categories, rowsUpTo(n)).slope(x, of, rowsUpTo(n))
+		for i, s := range score {
+			if !(math.Abs(s) <= 1e-6*float64(n)) {
+				t.Errorf("seed %d, %d records of %d categories, %d predictors: derivative %d is %v", seed, n, len(categories), len(x), i, s)
+				break
+			}
+		}
+	}
+}

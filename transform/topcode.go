@@ -187,7 +187,7 @@ func (m *Topcode) compile(c *Chain, i int) (step, error) {
 			t.low, t.high = meanOf(sorted[:below], lower), meanOf(sorted[above:], upper)
 			if col.decimals >= 0 {
 				g := decimalGrid(col.decimals)
-				t.low, t.high = finiteOr(g, t.low), finiteOr(g, t.high)
+				t.low, t.high = g.snap(t.low), g.snap(t.high)
 			}
 			c.addToHistory(i, col, part("topmean", lower, upper, t.low, t.high))
 		default:
@@ -202,14 +202,6 @@ func (m *Topcode) compile(c *Chain, i int) (step, error) {
 		return s, nil
 	}
 	return clip, nil
-}
-
-// finiteOr puts a value on a grid; an infinite one stays.
-func finiteOr(g grid, x float64) float64 {
-	if math.IsInf(x, 0) {
-		return x
-	}
-	return g.snap(x)
 }
 
 // label is the code of a label, NaN where there is none.

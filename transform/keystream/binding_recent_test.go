@@ -3,8 +3,10 @@ package keystream
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
@@ -50,6 +52,54 @@ func TestBindingOfRecentEntries(t *testing.T) {
 				t.Fatalf("texts of %d and %d bytes have one number", len(s), len(other))
 			}
 			numbers[want] = s
+		}
+	}
+}
+
+// Intervals of any kind are bound by all their bytes: equal ones alike, others not, a null as none,
+// wherever in an array they stand.
+func TestBindingOfIntervals(t *testing.T) {
+	secret := make([]byte, 32)
+	for i := range secret {
+		secret[i] = byte(41*i + 3)
+	}
+	key, err := NewKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	month := array.NewMonthIntervalBuilder(memory.DefaultAllocator)
+	day := array.NewDayTimeIntervalBuilder(memory.DefaultAllocator)
+	nano := array.NewMonthDayNanoIntervalBuilder(memory.DefaultAllocator)
+	for i := range int32(6) {
+		if i == 2 {
+			month.AppendNull()
+			day.AppendNull()
+			nano.AppendNull()
+			continue
+		}
+		k := i % 5 // the last is the first
+		month.Append(arrow.MonthInterval(k))
+		day.Append(arrow.DayTimeInterval{Days: 3 - k/3, Milliseconds: k})
+		nano.Append(arrow.MonthDayNanoInterval{Months: 3, Days: 7, Nanoseconds: int64(k) << 56})
+	}
+	for _, a := range []arrow.Array{month.NewArray(), day.NewArray(), nano.NewArray()} {
+		numbers := func(a arrow.Array) []float64 {
+			b, got := key.Binding(), make([]float64, a.Len())
+			b.Begin(a.Len(), 1)
+			b.Array(a)
+			b.Values(got)
+			return got
+		}
+		all := numbers(a)
+		for i := range all {
+			for j := range i {
+				if same := all[i] == all[j]; same != (i == 5 && j == 0) {
+					t.Errorf("%s: records %d and %d are bound to %v and %v", a.DataType(), j, i, all[j], all[i])
+				}
+			}
+		}
+		if part := numbers(array.NewSlice(a, 1, 5)); !slices.Equal(part, all[1:5]) {
+			t.Errorf("%s: a part is bound to %v, want %v", a.DataType(), part, all[1:5])
 		}
 	}
 }
