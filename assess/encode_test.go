@@ -116,7 +116,18 @@ func TestImplausibleCounts(t *testing.T) {
 	}
 	records := fill().records
 	for name, change := range map[string]func(a *Accumulator){
-		"fewer records than in the sample": func(a *Accumulator) { a.records = int64(a.sample.Len()) - 1 },
+		"fewer records than in the sample": func(a *Accumulator) {
+			for i := range a.columns {
+				s := &a.columns[i]
+				s.pairs, s.unchanged = 0, 0
+				if s.counts != nil {
+					s.counts.X.Seen, s.counts.Y.Seen = 0, 0
+				}
+			}
+			clear(a.original.Pairs)
+			clear(a.released.Pairs)
+			a.records = int64(a.sample.Len()) - 1
+		},
 		"records below 0":                  func(a *Accumulator) { a.records = -1 },
 		"a sample too large":               func(a *Accumulator) { a.opts.Sample = a.sample.Len() - 1 },
 		"more pairs than records":          func(a *Accumulator) { a.columns[2].pairs = records + 1 },

@@ -117,3 +117,22 @@ func TestNiceAbove(t *testing.T) {
 		}
 	}
 }
+
+// A value is counted in the bin that begins with it, one at the last edge in the last bin, and one
+// that is far from all inner edges in the bin at that end.
+func TestCountsInBins(t *testing.T) {
+	edges := []float64{-50, 0, 1, 2, 90}
+	for _, c := range []struct {
+		x     float64
+		bin   int
+		clash bool
+	}{{-50, 0, true}, {-49, 0, false}, {-0.5, 0, false}, {0, 1, true}, {0.5, 1, false}, {1, 2, true}, {1.5, 2, false}, {2, 3, true}, {80, 3, false}, {90, 3, false}} {
+		counts, clash := countIn([]float64{c.x}, edges, 0, 1)
+		for i, n := range counts {
+			if want := map[bool]int{true: 1}[i == c.bin]; n != want || clash != c.clash {
+				t.Errorf("%v: %v, clash %v, want it in bin %d, clash %v", c.x, counts, clash, c.bin, c.clash)
+				break
+			}
+		}
+	}
+}

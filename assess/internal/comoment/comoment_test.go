@@ -316,3 +316,17 @@ func TestCentreOfEveryPlace(t *testing.T) {
 		}
 	}
 }
+
+// Values of which the mean is beyond all numbers, to either side, are centred at 0.
+func TestCentreOfValuesFarApart(t *testing.T) {
+	for _, c := range []struct {
+		x    []float64
+		want float64
+	}{{[]float64{1.7e308, -1.7e308}, 0}, {[]float64{-1.7e308, 1.7e308}, 0}, {[]float64{8e307, -8e307}, 0}, {[]float64{3, 7}, 5}} {
+		g := New(1)
+		g.Recentre(0, microdata.Vector{Values: c.x}, nil)
+		if g.Centre[0] != c.want {
+			t.Errorf("%v: centred at %v, want %v", c.x, g.Centre[0], c.want)
+		}
+	}
+}
