@@ -80,6 +80,32 @@ func TestSeekersFindTheRecord(t *testing.T) {
 	}
 }
 
+// In a bracket of different values the rank is that in the order of the values, and among equal ones
+// of their places, in whatever order they come.
+func TestSeekersOrderByValue(t *testing.T) {
+	column := &exchangedColumn{Column: assess.Column{Name: "x"}, own: ownOf}
+	low := 1.0
+	high := math.Nextafter(low, 2)
+	bracket := assess.Bracket{Count: 5}
+	for shift := range 64 {
+		if bracket.Code = math.Float64bits(low) >> shift; bracket.Holds(low) && bracket.Holds(high) {
+			break
+		}
+	}
+	if !bracket.Holds(low) || !bracket.Holds(high) || bracket.Holds(2) {
+		t.Fatal("no bracket holds both values, and not all")
+	}
+	for rank, want := range map[int64]float64{1: 1, 2: 3, 3: 100, 4: 0, 5: 101} {
+		s := &seeker{bracket: bracket, column: column}
+		s.bracket.Rank = rank
+		s.take(movedBlock(0, high, low, 2, low))
+		s.take(movedBlock(100, low, high))
+		if r, ok := s.holder(); !ok || r.square != want { // the place of the record
+			t.Errorf("rank %d is at %v, %v, want %v", rank, r.square, ok, want)
+		}
+	}
+}
+
 // Of a heap of equal values no more than two records are kept, and the one of the rank is
 // among them, wherever it comes; a heap of different values is given up.
 func TestSeekersKeepLittleOfAHeap(t *testing.T) {

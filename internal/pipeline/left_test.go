@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -36,5 +37,59 @@ func TestKeysThatAreLeftOut(t *testing.T) {
 	}
 	if text := (&IntruderColumns{Left: []string{"tags", "more"}}).Unmeasured(); !strings.HasPrefix(text, "k, individual risk and SUDA2 leave out tags, more, ") {
 		t.Errorf("two are left out: %s", text)
+	}
+}
+
+// A rule about respondents needs keys of the type that it measures, and one about what masks take
+// a mask of such a key: the first rule and the last are refused at their places.
+func TestRulesAboutRespondentsNeedKeys(t *testing.T) {
+	const noise, recode = "masks: [{noise: {columns: [wage], sd: 3}}]\n", "masks: [{recode: {columns: [region], map: {a: b}}}]\n"
+	const any, of = "gate: {rules: [{column: wage, min_efficiency: 0.1}, %s]}\n", "gate: {rules: [%s, {column: wage, min_efficiency: 0.1}]}\n"
+	for _, c := range []struct{ masks, rule, keys, want string }{
+		{noise, "{max_changed: 0.5}", "region", ".max_changed: is about what masks take from categorical keys, and no mask changes one"},
+		{noise, "{max_pmse: 0.1}", "region, wage", ".max_pmse: is about what masks take from categorical keys, and no mask changes one"},
+		{recode, "{max_changed: 0.5}", "region", ""},
+		{recode, "{max_changed: 0.5}", "kind", ".max_changed: is about what masks take from categorical keys, and no mask changes one"},
+		{noise, "{min_k: 2}", "region", ""},
+		{noise, "{min_k: 2}", "wage", ": is about combinations of categorical keys, and none of the keys is one"},
+		{noise, "{max_linked: 0.5}", "wage", ""},
+		{noise, "{max_linked: 0.5}", "region", ".max_linked: is about linkage by numeric keys, and none of the keys is one"},
+	} {
+		for at, gate := range []string{of, any} {
+			masks := c.masks
+			if masks == recode {
+				masks = strings.Replace(noise, "}}]", "}}, ", 1)
+				masks = strings.TrimSuffix(masks, "\n") + strings.TrimPrefix(recode, "masks: [")
+			}
+			p := parsed(t, t.TempDir(), columns+masks+fmt.Sprintf(gate, c.rule)+"assess: {keys: ["+c.keys+"]}\n")
+			pl, err := NewPlan(p, &table{fields: fieldsOf(nil)}, true)
+			if c.want == "" {
+				if err != nil || pl == nil {
+					t.Errorf("%s of %s: %v", c.rule, c.keys, err)
+				}
+				continue
+			}
+			if want := fmt.Sprintf("gate.rules[%d]%s", at, c.want); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s of %s: %v, want %s", c.rule, c.keys, err, want)
+			}
+		}
+	}
+}
+
+// Messages that come and go as JSON are not made plain, but where categories are put into texts and
+// nothing but numbers is masked besides; all else is.
+func TestMessagesAreDeclaredPlain(t *testing.T) {
+	const noise, recode = "{noise: {columns: [wage], sd: 3}}", "{recode: {columns: [kind], map: {a: b}}}"
+	for _, c := range []struct {
+		masks string
+		json  bool
+		want  bool
+	}{{noise, true, false}, {noise, false, true}, {noise + ", " + recode, true, true}, {noise + ", {swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}", true, false}} {
+		p := people(t, columns+"masks: ["+c.masks+"]\n")
+		d := &declared{SourceConfig: p.Source.Config}
+		p.Source.Config, p.Sink.Config = d, &keyedSink{SinkConfig: p.Sink.Config, json: c.json}
+		if err := Declare(p); err != nil || d.plain != c.want {
+			t.Errorf("%s, JSON %v: plain %v, %v", c.masks, c.json, d.plain, err)
+		}
 	}
 }
