@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -342,5 +344,45 @@ func TestMapOfAPipe(t *testing.T) {
 	wrong := (config.Errors)(nil)
 	if _, err := piped(false); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: masks.0.noise.sd runs over percentages") {
 		t.Errorf("of axes in percent: %v", err)
+	}
+}
+
+// A strategy whose masks do not fit the values of its columns ends the map before anything is read,
+// and is named.
+func TestStrategiesThatDoNotFitTheValues(t *testing.T) {
+	const strategies = `map: {column: income, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, strategies: [{name: fits, masks: [{noise: {columns: [income], sd: 5%}}]}, {name: wrong, masks: [{noise: {columns: [income], sd: 5%}}, {truncate: {columns: [income], lower: 0.01, upper: 0.04}}]}]}`
+	_, err := Map(context.Background(), mapped(t, t.TempDir(), strategies), pipeline.Options{})
+	if want := `map: strategy "wrong": masks[1].truncate: column "income" has no value between the bounds`; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// Records that cannot be masked are counted in a warning, and where there are none there is no
+// warning.
+func TestMapWarnsOfRecordsThatCannotBeMasked(t *testing.T) {
+	for _, clean := range []bool{false, true} {
+		dir := t.TempDir()
+		p := mapped(t, dir)
+		if clean {
+			path := filepath.Join(dir, "in.csv")
+			text, err := os.ReadFile(path)
+			if err == nil {
+				err = os.WriteFile(path, bytes.Replace(text, []byte("NaN"), nil, 1), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var log bytes.Buffer
+		if _, err := Map(context.Background(), p, pipeline.Options{Log: zerolog.New(&log)}); err != nil {
+			t.Fatal(err)
+		}
+		want := 1
+		if clean {
+			want = 0
+		}
+		if got := strings.Count(log.String(), "records could not be masked"); got != want || want == 1 && !strings.Contains(log.String(), `"records":1,`) {
+			t.Errorf("clean %v: the log is %s", clean, log.String())
+		}
 	}
 }
