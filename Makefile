@@ -60,11 +60,12 @@ lint: ## gofmt, go vet, staticcheck
 
 .PHONY: test-race
 test-race: ## the tests of what goroutines share, with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m -skip '$(ALONE)' ./assess ./assess/internal/replicate ./cmd/... ./connectors/... \
-		./internal/compress ./internal/intruder/... ./internal/monitor ./internal/objects/... ./internal/pipeline/... \
-		./internal/placed ./internal/publish ./internal/rolling ./internal/text ./transform
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m -skip '$(ALONE)' ./assess ./assess/internal/replicate ./connectors/... ./internal/compress \
+		./internal/intruder/linkage ./internal/intruder/loss ./internal/intruder/uniqueness ./internal/monitor ./internal/objects/... ./internal/pipeline/... \
+		./internal/placed ./internal/publish ./internal/rolling ./internal/text
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m -skip '$(ALONE)' -run 'Stream|Topic|Objects|Swap|Displacement|Pairing' ./cmd/sdlfilter ./transform
 # What computes for minutes in one goroutine, or looks for words in what others already run.
-ALONE = Canary|Killed|AttackGolden|DecodingRefuses|OfReleases|NoCombinationIsNearer|LawIsThatOf
+ALONE = Canary|Killed|DecodingRefuses|OfReleases
 
 .PHONY: test-race-long
 test-race-long: ## all tests with the race detector (20 minutes)
