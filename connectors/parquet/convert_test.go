@@ -184,67 +184,8 @@ func TestUnsignedAndFloatingNumbers(t *testing.T) {
 // Two segments of a column become a block's numbers: nulls are nulls and 0, what no double
 // holds rejects its record, or is the nearest where it is only measured.
 func TestNumbersOfABlock(t *testing.T) {
-	const big1 = int64(microdata.MaxExact + 1)
-	for _, decimal := range []bool{false, true} {
-		for _, measured := range []bool{false, true} {
-			l := &leaf{phys: format.Int64, width: 8, typ: arrow.PrimitiveTypes.Int64, path: []string{"x"}}
-			reason := inexact
-			if decimal {
-				l.typ, reason = &arrow.Decimal128Type{Precision: 18}, inexactDecimal
-			}
-			one := &unit{v: values{n: 5, data: raw([]int64{9, 8, big1, 6, 5})}}
-			two := &unit{v: values{n: 70, data: raw(make([]int64, 70)), valid: microdata.NewBitmap(70, nil)}}
-			x := words[int64](two.v.data)
-			for i := range x {
-				x[i] = int64(i) + 100
-			}
-			x[3], x[4] = big1, -big1
-			two.v.valid.Clear(3)
-			two.v.valid.Clear(66)
-			b := new(microdata.Block)
-			b.Reset(0, 0, 72, 1)
-			numbers(b, &b.Columns[0], l, []segment{{one, 1, 4}, {two, 2, 68}}, measured)
-			got := b.Columns[0].Original
-			if len(got.Values) != 72 {
-				t.Fatalf("%d values", len(got.Values))
-			}
-			var rejects []int
-			for i := range 72 {
-				want, valid := float64(0), true
-				switch {
-				case i < 4:
-					want = float64([]int64{8, big1, 6, 5}[i])
-				default:
-					k := i - 4 + 2
-					want, valid = float64(x[k]), k != 3 && k != 66
-				}
-				if !valid {
-					want = 0
-				}
-				if math.Abs(want) > microdata.MaxExact-1 {
-					rejects = append(rejects, i)
-					if !measured {
-						want = 0
-					}
-				}
-				if got.Values[i] != want || got.Valid.Has(i) != valid {
-					t.Errorf("record %d: %v, valid %v; want %v, %v", i, got.Values[i], got.Valid.Has(i), want, valid)
-				}
-			}
-			if measured {
-				rejects = nil
-			}
-			for i := range 72 {
-				if b.Rejected(i) != slices.Contains(rejects, i) {
-					t.Errorf("measured %v: record %d is rejected: %v", measured, i, b.Rejected(i))
-				}
-			}
-			for _, r := range b.Rejects {
-				if r.Column != "x" || r.Reason != reason {
-					t.Errorf("rejected for %+v", r)
-				}
-			}
-		}
+	for _, coded := range []bool{false, true} {
+		numbersOfABlock(t, coded)
 	}
 	// Without nulls there is no bitmap; NaN of a floating column is a value like any other.
 	b := new(microdata.Block)

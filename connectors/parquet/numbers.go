@@ -45,7 +45,11 @@ func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment, m
 			// A null's place is not looked at for values out of range.
 			copyBits(dst.Valid, at, v.valid, s.from, s.n)
 		}
-		bad := convert(out, v, l, s.from)
+		have, from := v, s.from // the values, and where the segment's begin
+		if v.index != nil && l.width > 0 {
+			have, from = v.lookedUp(l, s.from, s.n), 0
+		}
+		bad := convert(out, have, l, from)
 		if v.valid != nil {
 			for i := range out {
 				if !v.valid.Has(s.from + i) {
@@ -57,7 +61,7 @@ func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment, m
 			for i, x := range out {
 				if math.IsNaN(x) && v.valid.Has(s.from+i) {
 					if measured {
-						out[i] = nearest(v, l, s.from+i)
+						out[i] = nearest(have, l, from+i)
 						continue
 					}
 					out[i] = 0
@@ -65,8 +69,19 @@ func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment, m
 				}
 			}
 		}
+		if have != v {
+			have.free()
+		}
 		at += s.n
 	}
+}
+
+// lookedUp are n values, from index `from` on, as the dictionary has them.
+func (v *values) lookedUp(l *leaf, from, n int) *values {
+	one := &values{n: n}
+	one.data = one.scratch(n * l.width)
+	v.dict.lookUp(one.data, v.index[from:from+n], l.width)
+	return one
 }
 
 // nearest is the float64 nearest to an integer or decimal i that convert could not represent

@@ -3,7 +3,11 @@ package parquet
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -65,5 +69,84 @@ func TestBigEndian(t *testing.T) {
 	}
 	if putBigEndian(make([]byte, 1), 128) {
 		t.Error("128 passes for a byte with a sign")
+	}
+}
+
+// inDictionary has values of 8 bytes looked up in a dictionary that holds them in reverse order.
+func inDictionary(v *values) {
+	d := &dictionary{n: v.n}
+	for i := range v.n {
+		v.index = append(v.index, uint32(v.n-1-i))
+		d.data = append(d.data, v.data[8*(v.n-1-i):8*(v.n-i)]...)
+	}
+	v.dict, v.data = d, nil
+}
+
+func numbersOfABlock(t *testing.T, coded bool) {
+	const big1 = int64(microdata.MaxExact + 1)
+	for _, decimal := range []bool{false, true} {
+		for _, measured := range []bool{false, true} {
+			l := &leaf{phys: format.Int64, width: 8, typ: arrow.PrimitiveTypes.Int64, path: []string{"x"}}
+			reason := inexact
+			if decimal {
+				l.typ, reason = &arrow.Decimal128Type{Precision: 18}, inexactDecimal
+			}
+			one := &unit{v: values{n: 5, data: raw([]int64{9, 8, big1, 6, 5})}}
+			two := &unit{v: values{n: 70, data: raw(make([]int64, 70)), valid: microdata.NewBitmap(70, nil)}}
+			x := words[int64](two.v.data)
+			for i := range x {
+				x[i] = int64(i) + 100
+			}
+			x[3], x[4] = big1, -big1
+			two.v.valid.Clear(3)
+			two.v.valid.Clear(66)
+			if coded {
+				inDictionary(&one.v)
+				inDictionary(&two.v)
+			}
+			b := new(microdata.Block)
+			b.Reset(0, 0, 72, 1)
+			numbers(b, &b.Columns[0], l, []segment{{one, 1, 4}, {two, 2, 68}}, measured)
+			got := b.Columns[0].Original
+			if len(got.Values) != 72 {
+				t.Fatalf("%d values", len(got.Values))
+			}
+			var rejects []int
+			for i := range 72 {
+				want, valid := float64(0), true
+				switch {
+				case i < 4:
+					want = float64([]int64{8, big1, 6, 5}[i])
+				default:
+					k := i - 4 + 2
+					want, valid = float64(x[k]), k != 3 && k != 66
+				}
+				if !valid {
+					want = 0
+				}
+				if math.Abs(want) > microdata.MaxExact-1 {
+					rejects = append(rejects, i)
+					if !measured {
+						want = 0
+					}
+				}
+				if got.Values[i] != want || got.Valid.Has(i) != valid {
+					t.Errorf("record %d: %v, valid %v; want %v, %v", i, got.Values[i], got.Valid.Has(i), want, valid)
+				}
+			}
+			if measured {
+				rejects = nil
+			}
+			for i := range 72 {
+				if b.Rejected(i) != slices.Contains(rejects, i) {
+					t.Errorf("measured %v: record %d is rejected: %v", measured, i, b.Rejected(i))
+				}
+			}
+			for _, r := range b.Rejects {
+				if r.Column != "x" || r.Reason != reason {
+					t.Errorf("rejected for %+v", r)
+				}
+			}
+		}
 	}
 }

@@ -23,6 +23,20 @@ func dirty() {
 	}
 }
 
+// overwrite fills buffers that were given back: nothing may refer to them any more.
+func overwrite() {
+	for n := 1 << smallest; n <= 1<<14; n += n / 4 {
+		var taken [8][]byte
+		for i := range taken {
+			taken[i] = getBuffer(n)
+			clear(taken[i][:cap(taken[i])])
+		}
+		for _, b := range taken {
+			putBuffer(b)
+		}
+	}
+}
+
 // packedIndex is one packed run.
 func packedIndex(v []uint32, width int) []byte {
 	groups := (len(v) + 7) / 8

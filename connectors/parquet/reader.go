@@ -178,7 +178,7 @@ func (r *reader) open(st *stream) []*cursor {
 			m := &rg.Columns[l.index].MetaData.V
 			from, to := m.extent()
 			wanted = append(wanted, files.Extent{From: from, To: to})
-			cursors = append(cursors, &cursor{pages: newPages(r.file, st.file.Label, r.group, l, m), rows: int(rg.NumRows)})
+			cursors = append(cursors, &cursor{pages: newPages(r.file, st.file.Label, r.group, l, m), rows: int(rg.NumRows), numbers: w.As == microdata.Numbers})
 		}
 	}
 	files.Want(r.file, wanted...)
@@ -212,6 +212,8 @@ type cursor struct {
 	rows int // of the row group
 	unit *unit
 	at   int // rows of the unit that were given out
+
+	numbers bool // blocks get numbers of it, which numbers looks up in a dictionary
 }
 
 // take adds segments of n rows.
@@ -248,6 +250,7 @@ func (c *cursor) advance(size *int64) error {
 		n, _ := p.values()
 		*size += int64(p.header.CompressedSize)
 		c.unit = newUnit(c.chunk, n, p)
+		c.unit.v.coded = c.numbers && c.leaf.flat()
 		return nil
 	}
 	var all []*page

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/parquet-go/parquet-go/encoding/bytestreamsplit"
@@ -25,7 +26,7 @@ type values struct {
 	n       int      // values in data, offsets or index
 	data    []byte   // fixed width: n values in little-endian order; else what offsets refer to
 	offsets []uint32 // BYTE_ARRAY: n+1 of them
-	index   []uint32 // into dict, of BYTE_ARRAY columns; data and offsets are then empty
+	index   []uint32 // into dict, of BYTE_ARRAY columns and where coded; data and offsets are then empty
 	dict    *dictionary
 	valid   microdata.Bitmap // flat columns; nil where nothing is null
 
@@ -37,6 +38,7 @@ type values struct {
 	expanded int // bytes of values that were looked up in a dictionary
 
 	dense   bool     // treat a flat column like a nested one, for rewriting
+	coded   bool     // leave dictionary indexes as they are, whatever the width of the values
 	buffers [][]byte // to give back
 }
 
@@ -140,7 +142,11 @@ func (v *values) page(c *chunk, p *page) error {
 		return err
 	}
 	if l.flat() && !v.dense {
-		return v.flatPage(c, s.enc, s.def, s.data, rows)
+		err := v.flatPage(c, s.enc, s.def, s.data, rows)
+		if l.width > 0 && movesValues(s.enc) {
+			v.giveBack(s.buffer)
+		}
+		return err
 	}
 	if l.maxRep > 0 {
 		v.rep = make([]uint8, rows)
@@ -164,6 +170,27 @@ func (v *values) page(c *chunk, p *page) error {
 		}
 	}
 	return v.decodeData(c, s.enc, s.data)
+}
+
+// movesValues reports whether values of fixed width are decoded to another place, so that the
+// page's own bytes are not needed any more.
+func movesValues(enc format.Encoding) bool {
+	switch enc {
+	case plainDictionary, format.RLEDictionary, format.ByteStreamSplit, format.DeltaBinaryPacked:
+		return true
+	}
+	return false
+}
+
+// giveBack gives a buffer back before the others.
+func (v *values) giveBack(b []byte) {
+	for i, have := range v.buffers {
+		if unsafe.SliceData(have) == unsafe.SliceData(b) {
+			v.buffers = slices.Delete(v.buffers, i, i+1)
+			putBuffer(b)
+			return
+		}
+	}
 }
 
 func (v *values) flatPage(c *chunk, enc format.Encoding, def, data []byte, rows int) error {
@@ -193,6 +220,7 @@ func (v *values) flatPage(c *chunk, enc format.Encoding, def, data []byte, rows 
 		v.space(l, levels, rows)
 	}
 	v.n = rows
+	v.giveBack(levels)
 	return nil
 }
 
@@ -405,15 +433,20 @@ func (v *values) indexed(c *chunk, data []byte) error {
 		return errors.New("an index beyond the dictionary")
 	}
 	w := l.width
-	if w == 0 {
-		v.index, v.dict = index, d
-		return nil
-	}
 	if v.expanded = v.n * w; v.expanded > maxPage {
 		return errExpanded
 	}
-	out := v.scratch(v.n * w)
-	v.data = out
+	if w == 0 || v.coded {
+		v.index, v.dict = index, d
+		return nil
+	}
+	v.data = v.scratch(v.n * w)
+	d.lookUp(v.data, index, w)
+	return nil
+}
+
+// lookUp puts the values of w bytes each that indexes refer to next to each other.
+func (d *dictionary) lookUp(out []byte, index []uint32, w int) {
 	switch w {
 	case 8:
 		to := words[uint64](out)
@@ -430,7 +463,6 @@ func (v *values) indexed(c *chunk, data []byte) error {
 			copy(out[i*w:(i+1)*w], d.data[int(k)*w:])
 		}
 	}
-	return nil
 }
 
 func (v *values) delta(l *leaf, data []byte) error {

@@ -65,6 +65,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 				if err := v.page(c, p.clone()); err != nil {
 					t.Fatalf("%s: %v", what, err)
 				}
+				overwrite()
 				if v.n != n || (v.valid == nil) != (present == n) {
 					t.Fatalf("%s: %d values, valid %x", what, v.n, v.valid)
 				}
@@ -88,6 +89,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 				if !reflect.DeepEqual(v, values{}) {
 					t.Fatalf("%s: something is left", what)
 				}
+				codedPage(t, what, c, p.clone(), levels, vs)
 				if optional { // the same for rewriting: the values alone, beside their levels
 					v := values{dense: true}
 					if err := v.page(c, p.clone()); err != nil {
@@ -114,6 +116,38 @@ func TestPagesOfEveryKind(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// codedPage has the page's values of fixed width looked up later, from any record on, and
+// nothing kept but the indexes.
+func codedPage(t *testing.T, what string, c *chunk, p *page, levels []uint32, vs [][]byte) {
+	t.Helper()
+	l := c.leaf
+	v := values{coded: true}
+	defer v.free()
+	if err := v.page(c, p); err != nil {
+		t.Fatalf("%s, coded: %v", what, err)
+	}
+	overwrite()
+	if v.index == nil || l.width == 0 {
+		return
+	}
+	if v.data != nil || len(v.buffers) != 1 {
+		t.Fatalf("%s, coded: %d bytes of values, %d buffers", what, len(v.data), len(v.buffers))
+	}
+	from := len(levels) / 3
+	got := v.lookedUp(l, from, len(levels)-from)
+	defer got.free()
+	at := 0
+	for i, d := range levels {
+		if d == 0 {
+			continue
+		}
+		if i >= from && !bytes.Equal(valueAt(l, got, i-from), vs[at]) {
+			t.Fatalf("%s, coded: record %d is %x, want %x", what, i, valueAt(l, got, i-from), vs[at])
+		}
+		at++
 	}
 }
 
