@@ -128,18 +128,18 @@ func TestImplausibleCounts(t *testing.T) {
 			clear(a.released.Pairs)
 			a.records = int64(a.sample.Len()) - 1
 		},
-		"records below 0":                  func(a *Accumulator) { a.records = -1 },
-		"a sample too large":               func(a *Accumulator) { a.opts.Sample = a.sample.Len() - 1 },
-		"more pairs than records":          func(a *Accumulator) { a.columns[2].pairs = records + 1 },
-		"pairs below 0":                    func(a *Accumulator) { a.columns[0].pairs, a.columns[0].unchanged = -1, -1 },
-		"more unchanged than pairs":        func(a *Accumulator) { a.columns[1].unchanged = a.columns[1].pairs + 1 },
-		"unchanged below 0":                func(a *Accumulator) { a.columns[3].unchanged = -1 },
-		"more originals than records":      func(a *Accumulator) { a.columns[0].counts.X.Seen = uint64(records) + 1 },
-		"more released than records":       func(a *Accumulator) { a.columns[2].counts.Y.Seen = uint64(records) + 1 },
-		"moments of more":                  func(a *Accumulator) { a.original.At(0, 0).N = float64(records) + 1 },
-		"moments of half a record":         func(a *Accumulator) { a.released.At(2, 1).N = 0.5 },
-		"moments of fewer than none":       func(a *Accumulator) { a.released.At(3, 3).N = -1 },
-		"moments of what is no number":     func(a *Accumulator) { a.original.At(3, 3).N = math.NaN() },
+		"records below 0":              func(a *Accumulator) { a.records = -1 },
+		"a sample too large":           func(a *Accumulator) { a.opts.Sample = a.sample.Len() - 1 },
+		"more pairs than records":      func(a *Accumulator) { a.columns[2].pairs = records + 1 },
+		"pairs below 0":                func(a *Accumulator) { a.columns[0].pairs, a.columns[0].unchanged = -1, -1 },
+		"more unchanged than pairs":    func(a *Accumulator) { a.columns[1].unchanged = a.columns[1].pairs + 1 },
+		"unchanged below 0":            func(a *Accumulator) { a.columns[3].unchanged = -1 },
+		"more originals than records":  func(a *Accumulator) { a.columns[0].counts.X.Seen = uint64(records) + 1 },
+		"more released than records":   func(a *Accumulator) { a.columns[2].counts.Y.Seen = uint64(records) + 1 },
+		"moments of more":              func(a *Accumulator) { a.original.At(0, 0).N = float64(records) + 1 },
+		"moments of half a record":     func(a *Accumulator) { a.released.At(2, 1).N = 0.5 },
+		"moments of fewer than none":   func(a *Accumulator) { a.released.At(3, 3).N = -1 },
+		"moments of what is no number": func(a *Accumulator) { a.original.At(3, 3).N = math.NaN() },
 	} {
 		a := fill()
 		change(a)
