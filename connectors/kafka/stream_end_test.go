@@ -222,6 +222,26 @@ func TestLostMessagesAreNotCommitted(t *testing.T) {
 	}
 }
 
+// A transaction that brokers refuse to end says what they refuse, and not that the client is stuck.
+func TestEndIsRefused(t *testing.T) {
+	t.Parallel()
+	c, cl := streamCluster(t)
+	fill(t, cl, "in", 0, 20, 5)
+	m := newMember(t, c, nil)
+	if err := m.transaction(t, false); err != nil {
+		t.Fatal(err)
+	}
+	refused := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.TransactionalIDAuthorizationFailed})
+	committed, err := m.End(limited(t), true)
+	if committed || !errors.Is(err, kerr.TransactionalIDAuthorizationFailed) || errors.Is(err, errStuck) || !strings.HasPrefix(err.Error(), "ending a transaction: ") || refused.Hits() == 0 {
+		t.Errorf("committed %v, %v, with %d refusals", committed, err, refused.Hits())
+	}
+	m.Leave()
+	m.join(t)
+	m.all(t)
+	same(t, "released", lines(t, c, "out", 0), wanted(20, 5))
+}
+
 // Without transactions it is the offsets that are committed: where that is refused the
 // records are read again, or it is told that it never will be granted.
 func TestOffsetsAreNotCommitted(t *testing.T) {

@@ -30,3 +30,24 @@ func TestSnapshotsAreShownOnce(t *testing.T) {
 		t.Errorf("shown again: %v", err)
 	}
 }
+
+// Between two snapshots nothing is measured where the page has had its measures just now, or where
+// there is no page; what came is of the next one.
+func TestNothingIsShownBetweenTimes(t *testing.T) {
+	for _, page := range []bool{false, true} {
+		b := benchOf(t, "assess: {replicates: 2, targets: [max], every: {records: 100}, emit: [{log: info}]}\n")
+		n := b.snapshots
+		if page {
+			b.options.Monitor = monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
+			n.live = time.Now()
+		}
+		before := n.live
+		b.feed(0, 50)
+		if err := n.emit(t.Context()); err != nil || n.pending != nil || n.shown != nil || n.live != before {
+			t.Errorf("page %v: shown %v, pending %v, %v", page, n.shown != nil, n.pending != nil, err)
+		}
+		if pending := n.stream.counts().Read - n.before.Read; pending != 50 {
+			t.Errorf("page %v: %d records wait for the next snapshot, want 50", page, pending)
+		}
+	}
+}
