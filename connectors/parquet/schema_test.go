@@ -336,3 +336,20 @@ func TestTidyElements(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// A column is read by the short way where a record has one value of it or none: at the top, neither
+// repeated nor within what may itself be missing.
+func TestFlatLeaves(t *testing.T) {
+	for _, c := range []struct {
+		rep, def uint8
+		path     []string
+		want     bool
+	}{
+		{0, 0, []string{"x"}, true}, {0, 1, []string{"x"}, true},
+		{0, 2, []string{"x"}, false}, {1, 1, []string{"x"}, false}, {0, 1, []string{"s", "x"}, false}, {0, 0, []string{"s", "x"}, false}, {1, 2, []string{"l", "list", "x"}, false}, {0, 2, []string{"s", "x"}, false},
+	} {
+		if got := (&leaf{maxRep: c.rep, maxDef: c.def, path: c.path}).flat(); got != c.want {
+			t.Errorf("levels up to %d, %d at %q: %v", c.rep, c.def, c.path, got)
+		}
+	}
+}
