@@ -264,3 +264,30 @@ func TestPartNames(t *testing.T) {
 		}
 	}
 }
+
+// A bucket of which the settings cannot be read is an error wherever a folder or an object of it is
+// named, and none is taken for a folder that is there.
+func TestBucketsThatCannotBeOpened(t *testing.T) {
+	serve(t)
+	held := holdPart(t, taken, "new")
+	t.Setenv("AWS_PROFILE", "gone")
+	objects.Forget()
+	t.Cleanup(objects.Forget)
+	if is, err := publish.ContentInfo(t.Context(), folder); err == nil || is || !strings.Contains(err.Error(), "s3://bucket: the settings of the AWS environment") {
+		t.Errorf("a folder: %v, %v", is, err)
+	}
+	for _, path := range []string{folder, "s3://bucket/x.csv"} {
+		if c, err := publish.ContentOf(t.Context(), path); err == nil || c != nil {
+			t.Errorf("content of %s: %v", path, err)
+		}
+		if f, err := publish.Create(path, publish.Public); err == nil || f != nil {
+			t.Errorf("%s is created: %v", path, err)
+		}
+	}
+	if d, err := publish.CreateDir(folder, ".csv"); err == nil || d != nil {
+		t.Errorf("a folder is created: %v", err)
+	}
+	if err := publish.DiscardHeld(t.Context(), folder, held); err == nil {
+		t.Error("held parts are discarded")
+	}
+}

@@ -1,0 +1,44 @@
+package transform
+
+import (
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// A record that goes to quarantine is no one with whom another agrees, not even as one whose values
+// are missing: who would be alike with it alone loses a cell, wherever in a block it is.
+func TestSuppressCountsNoRejectedRecord(t *testing.T) {
+	k := 2
+	for _, word := range []string{"any", "none"} {
+		for at := range 4 {
+			in := rows{{1, 2}, {1, 2}, {1, 2}, {1, 2}}
+			in[at], in[(at+1)%4] = []int{1, 1}, []int{1, 1} // the first of them is rejected
+			columns := in.columns(arrow.PrimitiveTypes.Int64)
+			records := func() *microdata.Block {
+				b := block(0, len(in), columns...)
+				b.Reject(at, "a", "is broken")
+				return b
+			}
+			c := chain(t, testSetup(t, columns...), mask(&Suppress{Keys: []string{"a", "b"}, K: &k, Missing: word}))
+			if err := c.Survey(records()); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.EndSurvey(); err != nil {
+				t.Fatal(err)
+			}
+			b := apply(t, c, records())
+			lost := 0
+			for col := range 2 {
+				if v := b.Columns[col].Out(); !v.Valid.Has((at + 1) % 4) {
+					lost++
+				}
+			}
+			if lost == 0 {
+				t.Errorf("%s, record %d is rejected: one that is like it alone keeps all its cells", word, at)
+			}
+		}
+	}
+}
