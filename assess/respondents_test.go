@@ -142,3 +142,14 @@ func fieldOf(r *Rule, name string) reflect.Value {
 	}
 	panic("no field " + name)
 }
+
+// What one record may decide, such as the least k, or what is not an estimate of all is not told of
+// a sample of the records; everything else is.
+func TestMeasuresThatASampleTells(t *testing.T) {
+	never := []string{"min_k", "max_individual_risk", "max_replicated_uniques", "min_overlap", "max_attribute_disclosure"}
+	for _, m := range RespondentMeasures {
+		if m.FromSample == slices.Contains(never, m.Name) {
+			t.Errorf("%s is told of a sample: %v", m.Name, m.FromSample)
+		}
+	}
+}
