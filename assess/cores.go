@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // onCores calls do(i) for every i below n, on all cores, and returns when all calls have.
@@ -16,6 +18,7 @@ func onCores(n int, do func(i int)) {
 	var wg sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), n) {
 		wg.Go(func() {
+			defer bug.Guard()
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				do(i)
 			}

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // displacingSwap is what is known of one swap.
@@ -176,6 +178,7 @@ func (s *displacingSwap) endSurvey() {
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
+			defer bug.Guard()
 			for codes := range next {
 				s.groups[s.combos[codes[0]].group] = s.summed(codes)
 			}

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // decide pairs records and lets go of all but what they receive. Groups are decided on
@@ -20,6 +22,7 @@ func (s *datasetSwap) decide(*Chain) error {
 	var wg sync.WaitGroup
 	for i := range moves {
 		wg.Go(func() {
+			defer bug.Guard()
 			for group := range next {
 				moves[i] = s.decideGroup(moves[i], group)
 			}

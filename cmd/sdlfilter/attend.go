@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/monitor"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
@@ -46,6 +47,7 @@ func (s *state) attend(ctx context.Context, path string, p *config.Pipeline, lis
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	go func() {
+		defer bug.Guard()
 		for {
 			select {
 			case <-hangups:

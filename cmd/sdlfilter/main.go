@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
@@ -45,7 +46,10 @@ func execute(args []string) int {
 	ctx := untilSignal()
 	root, state := newRoot()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := func() (err error) {
+		defer bug.Catch(&err)
+		return root.ExecuteContext(ctx)
+	}()
 	var (
 		ended     *signalError
 		published *filejob.PublishedError
@@ -76,6 +80,7 @@ func untilSignal() context.Context {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
+		defer bug.Guard()
 		if s, ok := (<-signals).(syscall.Signal); ok {
 			cancel(&signalError{s})
 		}

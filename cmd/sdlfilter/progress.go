@@ -11,6 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
@@ -48,6 +49,7 @@ func every(interval time.Duration, show func(since time.Time)) (stop func()) {
 	wg.Go(func() {
 		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
+		defer bug.Guard()
 		for {
 			select {
 			case <-ticker.C:

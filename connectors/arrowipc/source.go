@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/files"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -81,7 +82,10 @@ func openPipe(ctx context.Context, in io.Reader) (*source, error) {
 // until the other side writes or closes.
 func interruptible(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- f() }()
+	go func() {
+		defer bug.Guard()
+		done <- f()
+	}()
 	select {
 	case err := <-done:
 		return err

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // outbox is the records that a client still has to write, with a limit on their number and
@@ -170,7 +172,10 @@ func flushed(ctx context.Context, client *kgo.Client, failure func() error) erro
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
 	over := make(chan error, 1)
-	go func() { over <- client.Flush(within) }()
+	go func() {
+		defer bug.Guard()
+		over <- client.Flush(within)
+	}()
 	tick := time.NewTicker(flushTick)
 	defer tick.Stop()
 	for {

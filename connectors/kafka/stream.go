@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 )
@@ -244,7 +245,10 @@ func (s *Stream) Begin(ctx context.Context) error {
 // takes. With the end of ctx the client is given up.
 func (s *Stream) beginSession(ctx context.Context) error {
 	begun := make(chan error)
-	go func() { begun <- s.session.Begin() }()
+	go func() {
+		defer bug.Guard()
+		begun <- s.session.Begin()
+	}()
 	select {
 	case err := <-begun:
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/files"
 )
 
@@ -52,6 +53,7 @@ func (s *sink) carry(ctx context.Context, g *pendingGroup) ([]*inspection, error
 	tasks.SetLimit(runtime.GOMAXPROCS(0))
 	for _, t := range all {
 		tasks.Go(func() error {
+			defer bug.Guard()
 			in, err := s.inspect(ctx, g.group, t.from)
 			if err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -60,6 +61,7 @@ func (p *pass) start(ctx context.Context, db *conn, cut connectors.Cut) {
 	sql := p.source.copySQL(p.requested)
 	go func() {
 		defer close(p.done)
+		defer bug.Guard()
 		_, err := p.db.CopyTo(copying, c, sql)
 		if err == nil {
 			err = c.finish()

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -168,6 +169,7 @@ func (s *sink) start() error {
 	s.pipe, s.copied = to, make(chan struct{})
 	go func() {
 		defer close(s.copied)
+		defer bug.Guard()
 		_, err := s.db.CopyFrom(ctx, from, "COPY "+s.staging+" FROM STDIN (FORMAT binary)")
 		s.err = explain(ctx, err, s.label)
 		if err == nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"sync"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 const (
@@ -49,6 +51,7 @@ func (r *Reader) start() {
 		if s, ok := r.src.(*lazy); ok {
 			defer s.stop()
 		}
+		defer bug.Guard()
 		for {
 			var buf []byte
 			select {
@@ -124,6 +127,7 @@ func behind(dst io.WriteCloser) *writer {
 
 func (w *writer) run() {
 	defer close(w.done)
+	defer bug.Guard()
 	fail := func(err error) {
 		if err != nil && w.err == nil {
 			w.err = err

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 const (
@@ -77,6 +79,7 @@ func learnStep(ctx context.Context, p *Problem, o *Options, columns []column, no
 	var wait sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(perUnit)) {
 		wait.Go(func() {
+			defer bug.Guard()
 			for {
 				l := int(next.Add(1)) - 1
 				if l >= len(perUnit) {

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // blockRecords: a block of two to four keys and the densities of one target stay in a
@@ -114,6 +116,7 @@ func attack(ctx context.Context, p *Problem, o *Options, l likelihood, perBatch 
 	var wait sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), batches) {
 		wait.Go(func() {
+			defer bug.Guard()
 			q, m := make([]float64, blockRecords), make([]float64, blockRecords)
 			for {
 				b := int(next.Add(1)) - 1

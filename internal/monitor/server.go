@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // policy lets the page load its own style and script and ask this server, and
@@ -211,11 +213,13 @@ func (m *Monitor) serve(ctx context.Context, listener net.Listener) {
 	go func() {
 		defer m.servers.Done()
 		defer close(failed)
+		defer bug.Guard()
 		_ = server.Serve(listener) // it ends with ErrServerClosed, or the listener is gone
 	}()
 	go func() {
 		defer m.servers.Done()
 		defer end()
+		defer bug.Guard()
 		select {
 		case <-ctx.Done():
 		case <-m.closing:
@@ -223,10 +227,10 @@ func (m *Monitor) serve(ctx context.Context, listener net.Listener) {
 		}
 		end()
 		patience, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		defer cancel()
 		if server.Shutdown(patience) != nil {
 			_ = server.Close() // what did not end in time is cut off
 		}
+		cancel()
 	}()
 }
 

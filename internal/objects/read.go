@@ -7,6 +7,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // Limits of reading. A Reader holds at most cacheBytes of what it was told it would need,
@@ -177,6 +179,7 @@ func (r *Reader) fetch(s *stretch) {
 	}
 	go func() {
 		defer close(s.done)
+		defer bug.Guard()
 		select {
 		case r.slots <- struct{}{}:
 			defer func() { <-r.slots }()

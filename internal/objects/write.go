@@ -10,6 +10,8 @@ import (
 	"hash"
 	"sync"
 	"time"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // Limits of writing: at most uploads parts are on their way while one is filled. An
@@ -137,6 +139,7 @@ func (w *Writer) send() error {
 	w.sending.Add(1)
 	go func() {
 		defer w.sending.Done()
+		defer bug.Guard()
 		if err := w.upload.Part(w.ctx, number, part); err != nil {
 			w.fail(err)
 		}

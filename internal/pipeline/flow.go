@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -64,21 +65,27 @@ func (f *Flow) Run(ctx context.Context) (err error) {
 	g.Go(func() error {
 		defer close(toWork)
 		defer close(inOrder)
+		defer bug.Guard()
 		return read(ctx, reader, stock, inOrder, toWork)
 	})
 	for range runtime.GOMAXPROCS(0) {
-		g.Go(func() error { return f.worker(ctx, toWork) })
+		g.Go(func() error {
+			defer bug.Guard()
+			return f.worker(ctx, toWork)
+		})
 	}
 	in := inOrder
 	for i, stage := range f.Stages {
 		from, out := in, make(chan *Parcel, cap(stock))
 		g.Go(func() error {
 			defer close(out)
+			defer bug.Guard()
 			return through(ctx, stage, i == 0, from, out)
 		})
 		in = out
 	}
 	g.Go(func() error {
+		defer bug.Guard()
 		for p := range in {
 			stock <- p.Block
 		}
@@ -168,7 +175,7 @@ func (f *Flow) workOn(p *Parcel) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("internal error while working on %s, records from %d: %s",
-				abilities.StreamName(f.Source, p.Block.Stream), p.Block.First+1, panicPlace(r))
+				abilities.StreamName(f.Source, p.Block.Stream), p.Block.First+1, bug.Place(r))
 		}
 	}()
 	if err := p.Raw.Decode(p.Block); err != nil {
@@ -178,23 +185,4 @@ func (f *Flow) workOn(p *Parcel) (err error) {
 		return nil
 	}
 	return f.Work(p)
-}
-
-// panicPlace describes a panic without its text, which could hold a value.
-func panicPlace(r any) string {
-	var pcs [32]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
-	for {
-		frame, more := frames.Next()
-		if frame.Function != "" && frame.Func != nil && !isRuntime(frame.Function) {
-			return fmt.Sprintf("%T at %s:%d", r, frame.Function, frame.Line)
-		}
-		if !more {
-			return fmt.Sprintf("%T", r)
-		}
-	}
-}
-
-func isRuntime(function string) bool {
-	return len(function) > 8 && function[:8] == "runtime."
 }

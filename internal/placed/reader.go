@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -58,6 +59,7 @@ func (r *reader) begin(ctx context.Context) {
 	busy := make(chan struct{}, n)
 	r.done.Go(func() {
 		defer close(r.ahead)
+		defer bug.Guard()
 		for {
 			raw, err := r.inner.Next(ctx)
 			if errors.Is(err, io.EOF) {
@@ -74,6 +76,7 @@ func (r *reader) begin(ctx context.Context) {
 				}
 				r.done.Go(func() {
 					defer func() { <-busy; close(c.ready) }()
+					defer bug.Guard()
 					c.err = r.decode(c, raw)
 				})
 			}

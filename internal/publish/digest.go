@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
 
@@ -158,6 +159,7 @@ func digestAll(ctx context.Context, root string, files []FileContent) error {
 		}
 		opened = append(opened, f)
 		all.Go(func() {
+			defer bug.Guard()
 			name := files[i].Name
 			files[i], errs[i] = Digest(ctx, f)
 			files[i].Name = name

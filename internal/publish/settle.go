@@ -3,6 +3,8 @@ package publish
 import (
 	"errors"
 	"sync"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // settling is how many complete files of a folder are synced at once. Syncs at the same time
@@ -35,6 +37,7 @@ func (d *Dir) Settle(p Part) error {
 	s.slots <- struct{}{}
 	s.all.Go(func() {
 		defer func() { <-s.slots }()
+		defer bug.Guard()
 		if err := errors.Join(p.Sync(), p.Close()); err != nil {
 			s.fail(err)
 		}

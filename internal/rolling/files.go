@@ -18,6 +18,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -249,6 +250,7 @@ func (f *Files) finish(ctx context.Context) (Manifest, error) {
 	g.SetLimit(4)
 	for _, p := range parts {
 		g.Go(func() error {
+			defer bug.Guard()
 			if err := errors.Join(p.out.Finish(ctx), ctx.Err()); err != nil {
 				return f.failed(f.folder(p.Topic), err)
 			}

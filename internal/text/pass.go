@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -128,6 +129,7 @@ func (p *Pass) Survey(ctx context.Context, look func(worker int, c *Chunk, numbe
 	chunks := make(chan numbered, Workers())
 	for w := range Workers() {
 		group.Go(func() error {
+			defer bug.Guard()
 			for c := range chunks {
 				look(w, c.Chunk, c.number)
 				c.Release()
@@ -138,6 +140,7 @@ func (p *Pass) Survey(ctx context.Context, look func(worker int, c *Chunk, numbe
 	group.Go(func() error {
 		defer close(chunks)
 		defer p.Close()
+		defer bug.Guard()
 		for i := int64(0); ; i++ {
 			c, _, err := p.Next(ctx)
 			if err == io.EOF {

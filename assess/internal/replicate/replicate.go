@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
 	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -100,6 +101,7 @@ func Run(ctx context.Context, e Trial, subsets []*Subset, questions []Question) 
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
+			defer bug.Guard()
 			r := newReplicator(&e, questions)
 			for !failed.Load() {
 				turn := int(next.Add(1)) - 1

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // NearestOf calls visit for each target with the released records that are nearest to it by
@@ -35,6 +37,7 @@ func NearestOf(ctx context.Context, targets, released Keys, visit func(target in
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), m) {
 		group.Go(func() {
+			defer bug.Guard()
 			var list []int32
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // query is one target on its way through the released records.
@@ -314,6 +316,7 @@ func each(ctx context.Context, targets int, do func(from, to int, queries []quer
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), (targets+run-1)/run) {
 		group.Go(func() {
+			defer bug.Guard()
 			queries := make([]query, run)
 			for ctx.Err() == nil {
 				from := int(next.Add(run)) - run

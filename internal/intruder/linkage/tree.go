@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"runtime"
 	"sync"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // leafSize is the most records in a leaf that differ.
@@ -52,7 +54,10 @@ func (t *tree) build(from, to int32, parallel int) ([]node, []float64) {
 	var left, right []node
 	var leftBoxes, rightBoxes []float64
 	var group sync.WaitGroup
-	group.Go(func() { left, leftBoxes = t.build(from, middle, parallel-1) })
+	group.Go(func() {
+		defer bug.Guard()
+		left, leftBoxes = t.build(from, middle, parallel-1)
+	})
 	right, rightBoxes = t.build(middle, to, parallel-1)
 	group.Wait()
 	shift := func(nodes []node, by int32) {

@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // stretches is how many parts records are summed in. It is fixed, so that sums
@@ -29,6 +31,7 @@ func inStretches(ctx context.Context, n int, f func(part, from, to int) error) e
 			continue
 		}
 		g.Go(func() error {
+			defer bug.Guard()
 			if err := within.Err(); err != nil {
 				return err
 			}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // Interval is interval disclosure at several widths k, the member "interval" of
@@ -52,6 +54,7 @@ func IntervalOf(p Pair, widths []float64) (*Interval, error) {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, width := range widths {
 		g.Go(func() error {
+			defer bug.Guard()
 			shares[i] = inside(p, width, sx, sy)
 			return nil
 		})

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // Pair is an original and its release, by columns. Original[j][i] and
@@ -138,6 +140,7 @@ func Measure(ctx context.Context, p Pair, o Options) (*Utility, error) {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for j := range p.Names {
 		g.Go(func() error {
+			defer bug.Guard()
 			if err := within.Err(); err != nil {
 				return err
 			}

@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // DefaultRankTolerance is the share of the greatest eigenvalue below which an
@@ -122,6 +124,7 @@ func StructureOf(ctx context.Context, p Pair, tolerance float64) (Structure, err
 	for j := range k {
 		for l := range j + 1 {
 			g.Go(func() error {
+				defer bug.Guard()
 				if err := within.Err(); err != nil {
 					return err
 				}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // Combination says how many sample uniques a set of keys makes. Counts below 3 are
@@ -24,6 +26,7 @@ func tabulate(ctx context.Context, c *classes, names []string, size int, alpha f
 	var wait sync.WaitGroup
 	for w := range workers {
 		wait.Go(func() {
+			defer bug.Guard()
 			t := tabulator{ids: make([]int32, len(c.count)), g: &grouper{}}
 			for {
 				i := int(next.Add(1)) - 1

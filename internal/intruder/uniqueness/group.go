@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"runtime"
 	"sync"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // grouper numbers the distinct tuples of columns. The tuple is packed into one word
@@ -173,7 +175,10 @@ func inChunks(n, workers int, work func(lo, hi int)) {
 	var wait sync.WaitGroup
 	for w := range workers {
 		lo, hi := n*w/workers, n*(w+1)/workers
-		wait.Go(func() { work(lo, hi) })
+		wait.Go(func() {
+			defer bug.Guard()
+			work(lo, hi)
+		})
 	}
 	wait.Wait()
 }

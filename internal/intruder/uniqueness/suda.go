@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // A minimal sample unique (MSU) of a record is a set of keys on which no other record
@@ -85,6 +87,7 @@ func (t *sudaTable) search(ctx context.Context, maxSize, workers int, each func(
 			s := &searcher{table: t, known: known, size: size, levels: make([][]int32, size)}
 			searchers[w] = s
 			wait.Go(func() {
+				defer bug.Guard()
 				for {
 					i := int(next.Add(1)) - 1
 					if i >= len(parts) || ctx.Err() != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
@@ -21,6 +22,7 @@ func (r *run) digest(ctx context.Context) (wait func() (*publish.Content, error)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer bug.Guard()
 		content, err = abilities.ContentOf(ctx, r.sink)
 	}()
 	wait = func() (*publish.Content, error) {

@@ -1,0 +1,57 @@
+package bug
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+const canary = "canary 4711"
+
+func fails(with func()) (err error) {
+	defer Catch(&err)
+	with()
+	return nil
+}
+
+// A panic, of the program or of the runtime, becomes an error that names its place and nothing else.
+func TestCatch(t *testing.T) {
+	if err := fails(func() {}); err != nil {
+		t.Error(err)
+	}
+	var none []int
+	for want, with := range map[string]func(){
+		"string at ":              func() { panic(canary) },
+		"runtime.boundsError at ": func() { none[4711]++ },
+	} {
+		err := fails(with)
+		if err == nil || !strings.HasPrefix(err.Error(), "internal error: "+want) || !strings.Contains(err.Error(), "bug.TestCatch.func") || strings.Contains(err.Error(), "4711") {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// A goroutine that panics ends the process with status 1 before anything else of it is heard.
+func TestGuard(t *testing.T) {
+	var said bytes.Buffer
+	var status []int
+	oldOutput, oldExit := output, exit
+	output, exit = &said, func(s int) { status = append(status, s) }
+	defer func() { output, exit = oldOutput, oldExit }()
+
+	func() { defer Guard() }()
+	if len(status) > 0 || said.Len() > 0 {
+		t.Fatalf("nothing has happened: %d, %s", status, said.String())
+	}
+	func() {
+		defer func() { status = append(status, -1) }() // who waits is told after the end
+		defer Guard()
+		panic(canary)
+	}()
+	if len(status) != 2 || status[0] != 1 {
+		t.Errorf("status %d", status)
+	}
+	if s := said.String(); !strings.HasPrefix(s, "sdlfilter: internal error: string at ") || strings.Count(s, "\n") != 1 || strings.Contains(s, "4711") {
+		t.Errorf("said %q", s)
+	}
+}

@@ -1,0 +1,135 @@
+package layout
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What runs in a goroutine of the program defers bug.Guard, and nothing after it: a panic there
+// would show its text and its stack, in which values of respondents may be, before anybody can
+// catch it. Flow's workers catch their own before that, for the place in the data.
+func TestGoroutinesAreGuarded(t *testing.T) {
+	root := filepath.Join("..", "..")
+	seen := 0
+	for _, top := range []string{"assess", "check", "cmd", "config", "connectors", "filter", "internal", "microdata", "transform"} {
+		err := filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() {
+				switch rel, _ := filepath.Rel(root, path); filepath.ToSlash(rel) { // not of the program
+				case "internal/bench", "internal/redteam", "internal/connectortest", "internal/objects/objecttest", "internal/mutate", "internal/message/registrytest":
+					return fs.SkipDir
+				}
+				return nil
+			}
+			if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return nil
+			}
+			files := token.NewFileSet()
+			f, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			n, wrong := unguarded(f)
+			seen += n
+			for _, pos := range wrong {
+				t.Errorf("%s: what runs in this goroutine does not defer bug.Guard() as the last of what it defers", files.Position(pos))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen < 35 { // what is not seen would not be missed
+		t.Errorf("%d goroutines", seen)
+	}
+}
+
+// unguarded returns how many goroutines a file starts, by go or by a method Go, and where one is
+// without a guard.
+func unguarded(f *ast.File) (n int, wrong []token.Pos) {
+	ast.Inspect(f, func(node ast.Node) bool {
+		var run ast.Expr
+		switch s := node.(type) {
+		case *ast.GoStmt:
+			run = s.Call.Fun
+		case *ast.CallExpr:
+			if m, ok := s.Fun.(*ast.SelectorExpr); ok && m.Sel.Name == "Go" && len(s.Args) == 1 {
+				run = s.Args[0]
+			}
+		}
+		if run == nil {
+			return true
+		}
+		n++
+		if body := bodyOf(f, run); body == nil || !guards(body) {
+			wrong = append(wrong, run.Pos())
+		}
+		return true
+	})
+	return n, wrong
+}
+
+// bodyOf finds a function literal's body, or that of a function or method of the same file.
+func bodyOf(f *ast.File, run ast.Expr) *ast.BlockStmt {
+	name := ""
+	switch run := run.(type) {
+	case *ast.FuncLit:
+		return run.Body
+	case *ast.Ident:
+		name = run.Name
+	case *ast.SelectorExpr:
+		name = run.Sel.Name
+	}
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == name {
+			return fn.Body
+		}
+	}
+	return nil
+}
+
+// guards tells whether the last of what a body defers by itself is bug.Guard.
+func guards(body *ast.BlockStmt) bool {
+	guarded := false
+	for _, s := range body.List {
+		d, ok := s.(*ast.DeferStmt)
+		if !ok {
+			continue
+		}
+		m, ok := d.Call.Fun.(*ast.SelectorExpr)
+		guarded = ok && m.Sel.Name == "Guard" && fmt.Sprint(m.X) == "bug"
+	}
+	return guarded
+}
+
+// A goroutine without a guard is seen however it is started, and so is one that defers something
+// after its guard.
+func TestUnguardedGoroutines(t *testing.T) {
+	for text, want := range map[string]int{
+		"go func() { defer bug.Guard(); f() }()":                         0,
+		"go func() { defer g(); defer bug.Guard(); f() }()":              0,
+		"go func() { f() }()":                                            1,
+		"go func() { defer bug.Guard(); defer g(); f() }()":              1,
+		"go func() { defer other.Guard(); f() }()":                       1,
+		"w.Go(func() { defer bug.Guard() })":                             0,
+		"w.Go(func() error { return nil })":                              1,
+		"w.Go(bad); w.Go(good); go x.bad(); go x.good(); go elsewhere()": 3,
+	} {
+		f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nfunc good() { defer bug.Guard() }\nfunc bad() {}\nfunc run() { "+text+" }", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, wrong := unguarded(f); len(wrong) != want {
+			t.Errorf("%s: %d are seen, want %d", text, len(wrong), want)
+		}
+	}
+}
