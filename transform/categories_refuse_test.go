@@ -83,7 +83,7 @@ func TestMasksThatCannotBeMade(t *testing.T) {
 		want  string
 	}{
 		{&Recode{Columns: a, File: "f"}, text, "masks[0].recode.file: has not been read"},
-		{&Recode{Columns: a, Breaks: []float64{1, 2}}, text, `masks[0].recode.columns: column "a" must be numeric, got type utf8`},
+		{&Recode{Columns: a, Breaks: []float64{1, 2}}, text, `masks[0].recode.columns: column "a" must be numeric, got type string`},
 		{&Recode{Columns: a, Map: map[string]string{"x": "y"}}, list, `column "a" must have a scalar type to be told apart, got list<item: utf8, nullable>`},
 		{&Recode{Columns: a, Map: map[string]string{"x": "1"}}, number, `masks[0].recode.map: column "a" holds numbers, and "x" is none`},
 		{&Recode{Columns: a, Map: map[string]string{"1": "2", "1.0": "3"}}, number, `masks[0].recode.map: "1" and "1.0" are the same value of column "a"`},
@@ -93,12 +93,12 @@ func TestMasksThatCannotBeMade(t *testing.T) {
 		{&Recode{Columns: a, Breaks: []float64{0, 1}, Midpoints: true}, number, `masks[0].recode.breaks: column "a" cannot hold 0.5`},
 		{&PRAM{Columns: a, Keep: ptr(0.5), Categories: []string{"x", "y"}}, number, `"x" is none`},
 		{&PRAM{Columns: a, Keep: ptr(0.5), Categories: []string{"1", "Inf"}}, number, `"Inf" is none`},
-		{&Topcode{Columns: a, Upper: ptr(1.0)}, text, `column "a" must be numeric, got type utf8`},
+		{&Topcode{Columns: a, Upper: ptr(1.0)}, text, `column "a" must be numeric, got type string`},
 		{&Topcode{Columns: a, Upper: ptr(1.0), Replace: "mean"}, number, "masks[0].topcode.replace: needs the original values of column a"},
 		{&Topcode{Columns: a, LowerPercentile: ptr(1.0)}, number, "masks[0].topcode.lower_percentile: needs the original values"},
 		{&Topcode{Columns: a, Lower: ptr(0.2), Upper: ptr(0.8)}, number, "topcode"},
-		{&Microaggregate{Columns: a, K: ptr(3)}, text, `column "a" must be numeric, got type utf8`},
-		{&RankSwap{Columns: a, P: ptr(0.3)}, text, `column "a" must be numeric, got type utf8`},
+		{&Microaggregate{Columns: a, K: ptr(3)}, text, `column "a" must be numeric, got type string`},
+		{&RankSwap{Columns: a, P: ptr(0.3)}, text, `column "a" must be numeric, got type string`},
 	} {
 		_, err := NewChain([]Spec{mask(c.m)}, c.setup)
 		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), `column "a", which`, `column a, which`), strings.ReplaceAll(c.want, "column a", "column ")) && !strings.Contains(err.Error(), c.want) {

@@ -169,7 +169,7 @@ func (c *Chain) arithmetic(i int, name string) (*column, error) {
 		return nil, fmt.Errorf("%s.columns: there is no column %s", c.at(i), strconv.Quote(name))
 	}
 	if !col.Field.Numeric() {
-		return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name), col.Field.Type)
+		return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
 	}
 	return col, nil
 }

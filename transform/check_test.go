@@ -169,7 +169,7 @@ func TestNewChainErrors(t *testing.T) {
 	}{
 		{&Noise{Columns: []string{"wage"}, SD: percent(35)}, `masks[0].noise.sd: the standard deviation of column "wage" is not known`},
 		{&Noise{Columns: []string{"wages"}, SD: amount(1)}, `masks[0].noise.columns: there is no column "wages"`},
-		{&Noise{Columns: []string{"region"}, SD: amount(1)}, `masks[0].noise.columns: column "region" must be numeric, got type utf8`},
+		{&Noise{Columns: []string{"region"}, SD: amount(1)}, `masks[0].noise.columns: column "region" must be numeric, got type string`},
 		{&Noise{Columns: []string{"wage"}, SD: amount(-1)}, "masks[0].noise.sd: must be at least 0, got -1"},
 		{&Bias{Columns: []string{"free"}, Phi: ptr(0.1)}, `masks[0].bias: column "free" needs decimals`},
 		{&Truncate{Columns: []string{"wage"}, Lower: ptr(0.001), Upper: ptr(0.004)}, `masks[0].truncate: column "wage" has no value between the bounds`},

@@ -43,7 +43,7 @@ func TestColumnsThatCannotBeMasked(t *testing.T) {
 			setup.Columns = append(setup.Columns, ColumnInfo{Name: "text", Index: 1, Field: microdata.Field{Name: "text", Type: arrow.BinaryTypes.String}})
 			want := `there is no column "z"`
 			if slices.Contains(columns, "text") {
-				want = `column "text" must be numeric, got type utf8`
+				want = `column "text" must be numeric, got type string`
 			}
 			_, err := NewChain(masks, setup)
 			wants(t, name, err, want)

@@ -131,7 +131,7 @@ func (m *PRAM) newFrequencies(columns []ColumnInfo) (map[string]*Frequencies, er
 				return nil, fmt.Errorf("by[%d]: there is no column %s", i, strconv.Quote(name))
 			}
 			if !comparableType(by.Field.Type) {
-				return nil, fmt.Errorf("by[%d]: column %s must have a scalar type to be compared, got %s", i, strconv.Quote(name), by.Field.Type)
+				return nil, fmt.Errorf("by[%d]: column %s must have a scalar type to be compared, got %s", i, strconv.Quote(name), microdata.TypeName(by.Field.Type))
 			}
 			f.by = append(f.by, by.Index)
 		}

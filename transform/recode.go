@@ -294,7 +294,7 @@ func (m *Recode) compile(c *Chain, i int) (step, error) {
 	}
 	for _, name := range m.Columns {
 		if col := c.lookup(name); col != nil && m.Breaks != nil && !col.Field.Numeric() {
-			return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name), col.Field.Type)
+			return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
 		}
 		after := microdata.Field{}
 		if col := c.lookup(name); col != nil {

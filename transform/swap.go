@@ -99,7 +99,7 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 			return nil, fmt.Errorf("%s: there is no column %s", c.at(i), strconv.Quote(name))
 		}
 		if !comparableType(info.Field.Type) {
-			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name), info.Field.Type)
+			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name), microdata.TypeName(info.Field.Type))
 		}
 		s.keys = append(s.keys, info.Index)
 	}
@@ -109,7 +109,7 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 			continue
 		}
 		if !movable(col.Field.Type) {
-			return nil, fmt.Errorf("%s.columns: column %s must have a scalar type to be exchanged, got %s", c.at(i), strconv.Quote(name), col.Field.Type)
+			return nil, fmt.Errorf("%s.columns: column %s must have a scalar type to be exchanged, got %s", c.at(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
 		}
 		c.addToHistory(i, col, done)
 		s.protected = append(s.protected, col)

@@ -107,13 +107,13 @@ func (c *Chain) newWholeOn(i int, all allMasker, done string, on []string) (*who
 			return nil, fmt.Errorf("%s: there is no column %s", c.at(i), strconv.Quote(name))
 		}
 		if !comparableType(info.Field.Type) {
-			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name), info.Field.Type)
+			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name), microdata.TypeName(info.Field.Type))
 		}
 		s.bound = append(s.bound, info.Index)
 		if k := slices.Index(on, name); k < 0 {
 			s.by = append(s.by, info.Index)
 		} else if s.on = append(s.on, info.Index); c.replicate == 0 && !info.Field.Numeric() && !(TakesTexts(p, name) && textField(info.Field.Type)) {
-			return nil, fmt.Errorf("%s.on[%d]: column %s must be numeric, got type %s; recode it to numbers, or leave it out", c.at(i), k, strconv.Quote(name), info.Field.Type)
+			return nil, fmt.Errorf("%s.on[%d]: column %s must be numeric, got type %s; recode it to numbers, or leave it out", c.at(i), k, strconv.Quote(name), microdata.TypeName(info.Field.Type))
 		}
 	}
 	// What becomes of one column follows from all of them.

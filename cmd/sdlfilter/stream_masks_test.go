@@ -29,7 +29,7 @@ func TestStreamOfCategories(t *testing.T) {
 				// Messages of these formats keep the types of their schema.
 				s.file("pipeline.yaml", s.canaryText(f, ", until: latest", sink, masks))
 				_, stderr := s.run(exitFailed, "run", "pipeline.yaml")
-				says(t, stderr, "column wage becomes utf8, and messages of this format keep the types of the source's schema, here float64")
+				says(t, stderr, "column wage becomes string, and messages of this format keep the types of the source's schema, here float64")
 				checkStreamCanaries(t, "stderr", []byte(stderr), true)
 				s.checkTopic("out", 0, true)
 				to = other

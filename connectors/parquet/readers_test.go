@@ -138,7 +138,7 @@ func TestReadingThatFails(t *testing.T) {
 	numbers := func(field int) *microdata.Layout {
 		return &microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: field, As: microdata.Numbers}}}
 	}
-	if _, err := src.Read(t.Context(), numbers(0), connectors.Cut{}); err == nil || !strings.Contains(err.Error(), "column respondent_name is utf8, and arithmetic needs a number") {
+	if _, err := src.Read(t.Context(), numbers(0), connectors.Cut{}); err == nil || !strings.Contains(err.Error(), "column respondent_name is string, and arithmetic needs a number") {
 		t.Errorf("%v", err)
 	}
 	if _, err := src.Read(t.Context(), numbers(1), connectors.Cut{Exact: true}); err == nil || !strings.Contains(err.Error(), "exact blocks need a number of records") {

@@ -117,7 +117,7 @@ func (s *source) Read(ctx context.Context, layout *microdata.Layout, cut connect
 	for _, w := range layout.Read {
 		f := s.schema.Fields[w.Field]
 		if w.As == microdata.Numbers && !f.Numeric() {
-			return nil, fmt.Errorf("column %s is %s, and arithmetic needs a number", f.Name, f.Type)
+			return nil, fmt.Errorf("column %s is %s, and arithmetic needs a number", f.Name, microdata.TypeName(f.Type))
 		}
 	}
 	if cut.Exact && cut.Records < 1 {

@@ -116,7 +116,7 @@ func (pl *Plan) carryForUniqueness(b *layoutBuilder, u *config.IntruderUniquenes
 	}
 	if u.Weight != "" {
 		if !b.field(u.Weight).Numeric() {
-			return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness.weight", "must be a numeric column, and %s is %s", u.Weight, b.field(u.Weight).Type)}
+			return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness.weight", "must be a numeric column, and %s is %s", u.Weight, microdata.TypeName(b.field(u.Weight).Type))}
 		}
 		at.carry(b, u.Weight, microdata.Numbers)
 	}

@@ -111,7 +111,7 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 				if _, may := m.Params.(*transform.Synthesise); may {
 					what += ", or texts that are named in categories"
 				}
-				problems = append(problems, pl.Config.Errorf(fmt.Sprintf("%s.%s[%d]", path, field, k), "%s is %s, and %s needs %s; leave it out%s", name, schema.Fields[j].Type, m.Kind(), what, pl.typesHint(schema.Fields[j], ", or")))
+				problems = append(problems, pl.Config.Errorf(fmt.Sprintf("%s.%s[%d]", path, field, k), "%s is %s, and %s needs %s; leave it out%s", name, microdata.TypeName(schema.Fields[j].Type), m.Kind(), what, pl.typesHint(schema.Fields[j], ", or")))
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) co
 	p, name, computes := pl.Config, f.Name, transform.Computes(m.Params)
 	switch {
 	case transform.OnCategories(m.Params) && f.Nested():
-		return config.Errors{p.Errorf(path+"."+transform.ColumnsField(m.Params), "%s is nested (%s), and %s needs single values", name, f.Type, m.Kind())}
+		return config.Errors{p.Errorf(path+"."+transform.ColumnsField(m.Params), "%s is nested (%s), and %s needs single values", name, microdata.TypeName(f.Type), m.Kind())}
 	case !computes && f.Nested():
 		return config.Errors{p.Errorf(path+".columns", "%s is nested (%s) and cannot be swapped", name, f.Type)}
 	case computes && !f.Numeric() && transform.TakesTexts(m.Params, name) && transform.CanBeCategory(f):
@@ -134,7 +134,7 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) co
 			hint = ", or text that is named in categories"
 		}
 		hint += pl.typesHint(f, ";")
-		return config.Errors{p.Errorf(path+".columns", "%s is %s, and %s needs a number%s", name, f.Type, m.Kind(), hint)}
+		return config.Errors{p.Errorf(path+".columns", "%s is %s, and %s needs a number%s", name, microdata.TypeName(f.Type), m.Kind(), hint)}
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (pl *Plan) checkIdentity() (problems config.Errors) {
 	schema := pl.Source.Schema()
 	for _, name := range pl.Config.Identity {
 		if j := schema.Index(name); j >= 0 && !keystream.CanIdentify(schema.Fields[j].Type) {
-			problems = append(problems, pl.Config.Errorf("identity", "%s has type %s, which cannot identify a respondent", name, schema.Fields[j].Type))
+			problems = append(problems, pl.Config.Errorf("identity", "%s has type %s, which cannot identify a respondent", name, microdata.TypeName(schema.Fields[j].Type)))
 		}
 	}
 	return problems

@@ -91,7 +91,7 @@ func TestPlanHoldsTheConfigurationAgainstTheColumns(t *testing.T) {
 		{rest: columns + noise, extra: "more", want: []string{"columns: the source has columns that are not listed: more, more2; list them"}},
 		{rest: columns + noise + "unlisted: drop\n", extra: "more"},
 		{rest: columns + noise, types: map[string]arrow.DataType{"region": arrow.Null, "wage": arrow.BinaryTypes.String},
-			want: []string{"columns.region: the source has no such column", "masks[0].noise.columns: wage is utf8, and noise needs a number; where only some of its values are no numbers, or it has no value at all, source.csv.types: {wage: float64}"}},
+			want: []string{"columns.region: the source has no such column", "masks[0].noise.columns: wage is string, and noise needs a number; where only some of its values are no numbers, or it has no value at all, source.csv.types: {wage: float64}"}},
 		{rest: columns + noise, types: map[string]arrow.DataType{"region": arrow.Null}, split: ";", want: []string{`source.csv: the fields of the first records are separated by ";": say so (delimiter: ";")`}},
 		{rest: columns + noise, split: ";"}, // the columns are there
 		{rest: columns + noise, types: map[string]arrow.DataType{"wage": nested}, want: []string{"masks[0].noise.columns: wage is list<item: float64, nullable>, and noise needs a number"}},

@@ -62,7 +62,7 @@ func column(schema *microdata.Schema, field, name string) (int, error) {
 		return 0, check.Problem{Path: field, Text: fmt.Sprintf("the source has no such column, got %q%s", name, check.Suggest(name, schema.Names()))}
 	}
 	if f := &schema.Fields[i]; !arrow.IsInteger(f.Type.ID()) && !f.Unseen {
-		return 0, check.Problem{Path: field, Text: fmt.Sprintf("must be a column of whole numbers, and %s is %s", name, f.Type)}
+		return 0, check.Problem{Path: field, Text: fmt.Sprintf("must be a column of whole numbers, and %s is %s", name, microdata.TypeName(f.Type))}
 	}
 	return i, nil
 }

@@ -72,7 +72,7 @@ func (r *reader) Decoder(layout *microdata.Layout, carry bool) (message.Decoder,
 	for _, w := range layout.Read {
 		f := r.schema.Fields[w.Field]
 		if w.As == microdata.Numbers && !f.Numeric() && f.Type.ID() != arrow.FLOAT16 {
-			return nil, fmt.Errorf("column %s is %s, and arithmetic needs a number", f.Name, f.Type)
+			return nil, fmt.Errorf("column %s is %s, and arithmetic needs a number", f.Name, microdata.TypeName(f.Type))
 		}
 		d.needed[w.Field] = true
 	}

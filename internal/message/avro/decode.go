@@ -45,7 +45,7 @@ func (r *reader) Decoder(layout *microdata.Layout, carry bool) (message.Decoder,
 			return nil, fmt.Errorf("column %s has a type that contains itself: it can be withheld or released to Avro as it is, not decoded", f.Name)
 		}
 		if w.As == microdata.Numbers && !f.Numeric() {
-			return nil, fmt.Errorf("column %s has type %s, which holds no numbers", f.Name, f.Type)
+			return nil, fmt.Errorf("column %s has type %s, which holds no numbers", f.Name, microdata.TypeName(f.Type))
 		}
 	}
 	return &decoder{reader: r, layout: layout, carry: carry}, nil

@@ -124,7 +124,7 @@ func kindOf(f microdata.Field) (protoreflect.Kind, error) {
 		arrow.DATE32, arrow.DATE64, arrow.TIME32, arrow.TIME64, arrow.TIMESTAMP, arrow.NULL:
 		return protoreflect.StringKind, nil
 	}
-	return 0, fmt.Errorf("column %s is %s, which cannot be released to Protobuf from another format; list it as an identifier, or convert it before", f.Name, f.Type)
+	return 0, fmt.Errorf("column %s is %s, which cannot be released to Protobuf from another format; list it as an identifier, or convert it before", f.Name, microdata.TypeName(f.Type))
 }
 
 // messageName makes the name of a message type of a topic's: survey-masked

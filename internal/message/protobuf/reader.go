@@ -183,7 +183,7 @@ func (r *reader) Decoder(layout *microdata.Layout, carry bool) (message.Decoder,
 		case f.Nested():
 			return nil, fmt.Errorf("column %s is a nested message, map or list, which is released to Protobuf as it is, or withheld; it cannot be read, masked or released in another format", f.Name)
 		case w.As == microdata.Numbers && !f.Numeric():
-			return nil, fmt.Errorf("column %s is %s, and arithmetic needs a number", f.Name, f.Type)
+			return nil, fmt.Errorf("column %s is %s, and arithmetic needs a number", f.Name, microdata.TypeName(f.Type))
 		}
 		if d.slots[w.Field] < 0 {
 			d.slots[w.Field] = len(d.wanted)

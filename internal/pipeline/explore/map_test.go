@@ -284,7 +284,7 @@ func TestMapRefuses(t *testing.T) {
 		"too many groups": {[]string{"columns: {income: {role: sensitive, decimals: 1}, id: {role: other}}", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, by: [id]}"},
 			[]string{"map.by", "1000 groups"}},
 		"a strategy's mask on text": {[]string{`map: {column: income, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, strategies: [{name: wrong, masks: [{noise: {columns: [income], sd: 5%}}, {noise: {columns: [region], sd: 1}}]}]}`},
-			[]string{"map.strategies[0].masks[1].noise.columns", "region is utf8", "pipeline.yaml:"}},
+			[]string{"map.strategies[0].masks[1].noise.columns", "region is string", "pipeline.yaml:"}},
 		"nothing varies": {[]string{"masks: [{truncate: {columns: [income], lower: 0}}]", "map:"}, []string{"map"}},
 	} {
 		dir := t.TempDir()

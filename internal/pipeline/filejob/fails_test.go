@@ -23,7 +23,7 @@ func TestWhatAJobNeeds(t *testing.T) {
 		{name: "a key", rows: rows, change: func(dir string) error { return os.Remove(filepath.Join(dir, "k")) }, want: "key"},
 		{name: "a source", rows: rows, change: func(dir string) error { return os.Remove(filepath.Join(dir, "in.csv")) }, want: "source: "},
 		{name: "its columns", rows: strings.Replace(rows, "income", "wealth", 1), want: "columns"},
-		{name: "numbers", rows: strings.Replace(rows, "2.5", "many", 1), want: "masks[0].bias.columns: income is utf8"},
+		{name: "numbers", rows: strings.Replace(rows, "2.5", "many", 1), want: "masks[0].bias.columns: income is string"},
 		{name: "a profile", rows: rows, extra: "profile: DIR/gone.yaml\n", want: "profile: "},
 	} {
 		dir := t.TempDir()

@@ -163,9 +163,9 @@ func TestWholeMasksRefuse(t *testing.T) {
 	for masks, want := range map[string]string{
 		"\n  - microaggregate: {columns: [income], k: 901}\n":               "masks[0].microaggregate.k: must be at most the records with a value in the same columns: the data have 900, got 901; lower k (test.yaml:",
 		"\n  - microaggregate: {columns: [income], k: 400, by: [region]}\n": "masks[0].microaggregate.k: must be at most the records with a value in the same columns: a stratum has ",
-		"\n  - shuffle: {columns: [income], on: [age, region]}\n":           "masks[0].shuffle.on[1]: region is utf8, and shuffle needs numbers to go by; leave it out, or where only some of its values are no numbers, or it has no value at all, source.csv.types: {region: float64} makes it numbers ",
+		"\n  - shuffle: {columns: [income], on: [age, region]}\n":           "masks[0].shuffle.on[1]: region is string, and shuffle needs numbers to go by; leave it out, or where only some of its values are no numbers, or it has no value at all, source.csv.types: {region: float64} makes it numbers ",
 		// What a mask has made text no type of the source makes a number.
-		"\n  - topcode: {columns: [income], upper: 900, replace: label, upper_label: much}\n  - noise: {columns: [income], sd: 3}\n": "masks[1].noise.columns: income is utf8, and noise needs a number (test.yaml:",
+		"\n  - topcode: {columns: [income], upper: 900, replace: label, upper_label: much}\n  - noise: {columns: [income], sd: 3}\n": "masks[1].noise.columns: income is string, and noise needs a number (test.yaml:",
 		// A type is known with the data alone, and the place is that of the parameter all the same.
 		"\n  - noise: {columns: [debt], sd: 3}\n  - recode: {columns: [age], breaks: [0, 21, 200], midpoints: true}\n": `masks[1].recode.breaks: column "age" cannot hold 10.5 in its type and decimals (test.yaml:`,
 		"\n  - noise: {columns: [debt], sd: 3}\n  - pram: {columns: [age], keep: 0.5, categories: [\"1\", x]}\n":       `masks[1].pram.categories: column "age" holds numbers, and "x" is none (test.yaml:`,

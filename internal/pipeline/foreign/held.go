@@ -257,7 +257,7 @@ func needs(file string, schema *microdata.Schema, numeric bool, names ...string)
 		}
 		switch f := schema.Fields[i]; {
 		case numeric && !f.Numeric():
-			return pipeline.DataErrorf("column %q of the %s file is %s, and must be numeric; count it with --categorical", name, file, f.Type)
+			return pipeline.DataErrorf("column %q of the %s file is %s, and must be numeric; count it with --categorical", name, file, microdata.TypeName(f.Type))
 		case f.Nested():
 			return pipeline.DataErrorf("column %q of the %s file is nested (%s)", name, file, f.Type)
 		}

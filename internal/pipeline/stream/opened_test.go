@@ -39,7 +39,7 @@ func TestStreamsThatCannotBeOpened(t *testing.T) {
 		{"assess: {", "assess: {every: {records: 9}, emit: [{jsonl: " + file + "/s.jsonl}], ", "assess.emit: mkdir", false},
 		{"quarantine:", "gate: {on_fail: hold, hold: {topic: gone}, rules: [{column: wage, min_efficiency: 0.1}]}\nquarantine:", `quarantine, assess.emit, gate.hold: the topic "gone" does not exist`, false},
 		{instance, instance + fmt.Sprintf(", registry: {url: %q}, format: {avro: {}}", none.URL), "source: ", true},
-		{instance, instance + fmt.Sprintf(", registry: {url: %q}, format: {avro: {}}", schemas.URL), "masks[0].noise.columns: wage is utf8, and noise needs a number", true},
+		{instance, instance + fmt.Sprintf(", registry: {url: %q}, format: {avro: {}}", schemas.URL), "masks[0].noise.columns: wage is string, and noise needs a number", true},
 		{"topic: out,", fmt.Sprintf("topic: out, registry: {url: %q}, format: {avro: {}},", schemas.URL), "sink: ", false},
 	} {
 		p := func() string { return strings.Replace(text, c.old, c.with, 1) }

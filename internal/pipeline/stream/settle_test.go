@@ -63,7 +63,7 @@ func TestWhatFollowsFromAConfiguration(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ old, with, rows, want string }{
 		"no column":  {"", "", "wages,region\n1,a\n", "columns.wage: the source has no such column"},
-		"no numbers": {"", "", "wage,region\nx,a\n", "masks[0].noise.columns: wage is utf8"},
+		"no numbers": {"", "", "wage,region\nx,a\n", "masks[0].noise.columns: wage is string"},
 		"no profile": {"sink:", "profile: gone.yaml\nsink:", "wage,region\n1.25,a\n", "profile: "},
 	} {
 		if _, err := settle(strings.Replace(settled, c.old, c.with, 1), c.rows); err == nil || !strings.HasPrefix(err.Error(), c.want) {

@@ -51,7 +51,7 @@ func (r *records) keyed(f *family) {
 		schema := r.source.Schema()
 		field := schema.Index(name)
 		if field >= 0 && !keystream.CanIdentify(schema.Fields[field].Type) {
-			r.wrong(path, "must be a column that can identify a record, got %s, which is %s", name, schema.Fields[field].Type)
+			r.wrong(path, "must be a column that can identify a record, got %s, which is %s", name, microdata.TypeName(schema.Fields[field].Type))
 			return
 		}
 		index := r.wantAs(path, name, microdata.Array, true, true)

@@ -131,12 +131,12 @@ func (r *records) wantAs(path, name string, as microdata.Form, withheld, asTyped
 	f := &schema.Fields[at]
 	switch {
 	case as == microdata.Numbers && !f.Numeric() && !f.Unseen:
-		r.wrong(path, "must be a numeric column, got %s, which is %s", name, f.Type)
+		r.wrong(path, "must be a numeric column, got %s, which is %s", name, microdata.TypeName(f.Type))
 		return -1
 	case as == microdata.Numbers && f.Unseen:
 		f.Type = arrow.PrimitiveTypes.Float64
 	case f.Nested():
-		r.wrong(path, "must be a column of single values, got %s, which is %s", name, f.Type)
+		r.wrong(path, "must be a column of single values, got %s, which is %s", name, microdata.TypeName(f.Type))
 		return -1
 	}
 	if r.masks != nil {

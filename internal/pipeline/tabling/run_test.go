@@ -374,7 +374,7 @@ sink: {csv: {path: %s/release.csv}}
 	for _, c := range []struct{ old, with, want string }{
 		{"rows: [region]", "rows: [firm]", `tables[0].rows[0]: must be a column that the pipeline releases, got "firm", an identifier`},
 		{"rows: [region]", "rows: [regoin]", `the source has no column "regoin" (did you mean "region"?)`},
-		{"value: turnover", "value: region", "must be a numeric column, got region, which is utf8"},
+		{"value: turnover", "value: region", "must be a numeric column, got region, which is string"},
 		{"pipeline.yaml", "out.yaml", "out.yaml"},
 	} {
 		dir := set(t)
