@@ -73,12 +73,13 @@ type signalError struct{ signal syscall.Signal }
 
 func (e *signalError) Error() string { return "ended by " + unix.SignalName(e.signal) }
 
-// untilSignal gives a context that ends with SIGINT or SIGTERM. A second signal
-// ends the process at once, with its status to the very end.
+// untilSignal gives a context that ends with SIGINT or SIGTERM, or with SIGQUIT or SIGABRT, for
+// which the runtime would print stacks and registers. A second signal ends the process at once,
+// with its status to the very end.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGABRT)
 	go func() {
 		defer bug.Guard()
 		if s, ok := (<-signals).(syscall.Signal); ok {
