@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/rs/zerolog"
@@ -436,7 +437,18 @@ func (g *grid) chainOf(at place, masks []transform.Spec, alone bool) (*transform
 	}
 	chain, err := transform.NewChain(masks, transform.Setup{Key: g.key, Columns: columns, Identity: g.plan.Identity(), Window: g.config.Window.Records, Sorted: g.plan.Sorted(), Correlations: g.plan.Correlations(), Frequencies: g.plan.Frequencies()})
 	if err != nil {
-		return nil, pipeline.DataErrorf("map: strategy %s: %v", strconv.Quote(strategy.Name), err)
+		return nil, g.maskError(strategy, err)
 	}
 	return chain, nil
+}
+
+// maskError adds to an error of building a strategy's masks, which begins with the path of a
+// parameter ("masks[1].noise.sd: …"), the strategy's name and the place in the configuration.
+func (g *grid) maskError(strategy config.MapStrategy, err error) error {
+	path, text, ok := strings.Cut(err.Error(), ": ")
+	rest, masks := strings.CutPrefix(path, "masks")
+	if !ok || !masks {
+		return pipeline.DataErrorf("map: strategy %s: %v", strconv.Quote(strategy.Name), err)
+	}
+	return config.Errors{g.config.Errorf(strategy.Path+rest, "strategy %s: %s", strconv.Quote(strategy.Name), text)}
 }

@@ -348,11 +348,11 @@ func TestMapOfAPipe(t *testing.T) {
 }
 
 // A strategy whose masks do not fit the values of its columns ends the map before anything is read,
-// and is named.
+// and is named with its place in the configuration.
 func TestStrategiesThatDoNotFitTheValues(t *testing.T) {
 	const strategies = `map: {column: income, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, strategies: [{name: fits, masks: [{noise: {columns: [income], sd: 5%}}]}, {name: wrong, masks: [{noise: {columns: [income], sd: 5%}}, {truncate: {columns: [income], lower: 0.01, upper: 0.04}}]}]}`
 	_, err := Map(context.Background(), mapped(t, t.TempDir(), strategies), pipeline.Options{})
-	if want := `map: strategy "wrong": masks[1].truncate: column "income" has no value between the bounds`; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := `map.strategies[1].masks[1].truncate: strategy "wrong": column "income" has no value between the bounds in its type and decimals (`; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "pipeline.yaml:") {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
