@@ -59,6 +59,7 @@ func TestOrderOfRecordsChangesNothing(t *testing.T) {
 		"synthesise":          &Synthesise{Columns: []string{"b", "c"}, On: []string{"d"}},
 		"synthesise, cart":    &Synthesise{Columns: []string{"b", "c"}, On: []string{"d"}, Method: "cart"},
 		"suppress":            &Suppress{Keys: []string{"b", "c", "d"}, K: ptr(3)},
+		"suppress, any":       &Suppress{Keys: []string{"b", "c", "d"}, K: ptr(3), Missing: "any"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := whole(t, chain(t, setup, mask(m)), n, columns...)
@@ -82,5 +83,29 @@ func TestOrderOfRecordsChangesNothing(t *testing.T) {
 				t.Errorf("%d records are released otherwise in another order; %d of %d masked", others, masked, n)
 			}
 		})
+	}
+}
+
+// Where fewer than k records are left, a group of the least cells loses all keys with them. Of
+// groups that are equally large the order of the records must not choose one.
+func TestOrderOfRecordsChoosesNoGroup(t *testing.T) {
+	b, c, id := []float64{1, 1, 1, 1, 2, 2, 2, 2, 3, 3}, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, make([]float64, 10)
+	for _, from := range []float64{0, 100, 200, 300} { // the identities choose
+		for i := range id {
+			id[i] = from + float64(i)
+		}
+		columns := []testColumn{floats(0, b...), floats(0, c...), floats(0, id...)}
+		setup := testSetup(t, columns...)
+		setup.Identity = []int{2}
+		m := mask(&Suppress{Keys: []string{"a", "b"}, K: ptr(4), Importance: map[string]float64{"a": 2}})
+		want := whole(t, chain(t, setup, m), 10, columns...)
+		for _, order := range [][]int{{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, {4, 0, 8, 1, 5, 2, 6, 3, 7, 9}, {8, 9, 4, 5, 6, 7, 0, 1, 2, 3}} {
+			got := whole(t, chain(t, setup, m), 3, reordered(columns, order)...)
+			for at, i := range order {
+				if fmt.Sprint(want[0][i], want[1][i]) != fmt.Sprint(got[0][at], got[1][at]) {
+					t.Fatalf("order %v: record %d is released as %v %v, and as %v %v", order, i, want[0][i], want[1][i], got[0][at], got[1][at])
+				}
+			}
+		}
 	}
 }

@@ -159,6 +159,7 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 		}
 	}
 	s.data.n += b.N
+	s.data.identify(w, b)
 	s.data.follow(b, from)
 	return nil
 }
@@ -174,6 +175,7 @@ func (s *suppressStep) decide(c *Chain) error {
 	if len(s.columns) == 0 {
 		return nil
 	}
+	s.suppress.ties, s.data.ties = s.data.ties, nil
 	s.suppress.cancelled = c.cancelled.Load
 	hidden, err := s.suppress.hide(s.codes)
 	if c.cancelled.Load() {
@@ -185,7 +187,7 @@ func (s *suppressStep) decide(c *Chain) error {
 	if err := s.checkShare(hidden); err != nil {
 		return s.error(c, err)
 	}
-	s.hidden, s.codes = hidden, nil
+	s.hidden, s.codes, s.suppress.ties = hidden, nil, nil
 	return nil
 }
 

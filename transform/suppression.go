@@ -27,6 +27,7 @@ type suppression struct {
 	k       int
 	strict  bool
 	weights []float64
+	ties    []uint64 // by record: what stands for its order, so that it does not matter; nil: the order counts
 
 	span    []int      // by key: codes
 	keep    []packed   // by set: the bits of the keys that are not in it
@@ -225,8 +226,9 @@ func (s *suppression) join(left, taken []int32, chosen []uint16) {
 		g := of(class)
 		cells[g] += int(s.classes.counts[class]) * bits.OnesCount16(all&^g.set)
 	}
-	least := math.MaxInt
-	for _, class := range taken { // in the order in which they were taken
+	least, first := math.MaxInt, s.first()
+	slices.SortStableFunc(taken, func(a, b int32) int { return cmp.Compare(first[a], first[b]) })
+	for _, class := range taken {
 		if g := of(class); cells[g] < least {
 			best, least = g, cells[g]
 		}
@@ -239,6 +241,35 @@ func (s *suppression) join(left, taken []int32, chosen []uint16) {
 	for _, class := range left {
 		chosen[class] = all
 	}
+}
+
+// first returns for each class the least of the ties of its records; without ties all are equal.
+func (s *suppression) first() []uint64 {
+	least := make([]uint64, len(s.classes.tuples))
+	if s.ties == nil {
+		return least
+	}
+	for class := range least {
+		least[class] = math.MaxUint64
+	}
+	for i, class := range s.of {
+		if class >= 0 {
+			least[class] = min(least[class], s.ties[i])
+		}
+	}
+	return least
+}
+
+// inTurn returns the records in the order in which they take cells: that of their ties, or their own.
+func (s *suppression) inTurn() []int32 {
+	turn := make([]int32, len(s.of))
+	for i := range turn {
+		turn[i] = int32(i)
+	}
+	if s.ties != nil {
+		slices.SortStableFunc(turn, func(a, b int32) int { return cmp.Compare(s.ties[a], s.ties[b]) })
+	}
+	return turn
 }
 
 // byRecord gives the sets of classes to their records, without what was missing before.
@@ -266,8 +297,9 @@ func (s *suppression) hideLoosely() ([]uint16, *SurveyError) {
 		rare[class] = c.records(tuple, s.lacks[class]) < s.k
 	}
 	hidden := make([]uint16, len(s.of))
-	for i, class := range s.of {
-		if s.stopped(i) {
+	for done, i := range s.inTurn() {
+		class := s.of[i]
+		if s.stopped(done) {
 			break
 		}
 		if class < 0 || !rare[class] {

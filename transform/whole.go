@@ -201,13 +201,21 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 			g.words[k] = append(g.words[k], words...)
 		}
 	}
-	if s.ties && w.digests != nil {
-		for i := range b.N {
-			g.ties = append(g.ties, binary.LittleEndian.Uint64(w.digests[i][:]))
-		}
+	if s.ties {
+		g.identify(w, b)
 	}
 	g.follow(b, from)
 	return nil
+}
+
+// identify notes the digests by which equal records of a block are told apart, where there are any.
+func (g *gathered) identify(w *work, b *microdata.Block) {
+	if w.digests == nil {
+		return
+	}
+	for i := range b.N {
+		g.ties = append(g.ties, binary.LittleEndian.Uint64(w.digests[i][:]))
+	}
 }
 
 // appendNumbers appends what a column has of a block as numbers, NaN where there is none.
