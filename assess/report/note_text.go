@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -182,6 +183,8 @@ func (c *carried) varianceNote(found *Corrected) StatisticNote {
 		case c.tiers:
 			n.Text = "N is the variance of the noise, which depends on values that are not released: between " + trimmed(c.least.Noise) + " and " + trimmed(c.greatest.Noise) +
 				". The program below, with this column’s numbers, narrows that down by how many released values lie near the bounds of the tiers."
+		case math.IsNaN(c.known.Variance.Greatest):
+			n.Text = "Var(y) is the variance of the released values, which is not listed here: they are few, or all the same."
 		case found == nil:
 			n.Text = "In this release the masks leave no variance to correct to."
 		}

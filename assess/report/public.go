@@ -49,8 +49,8 @@ type PublicColumn struct {
 	Utility  *PublicUtility `json:"utility,omitempty"`
 }
 
-// PublicMoments are moments of released values. SD has divisor n−1. Of a column of codes
-// there is neither mean nor SD.
+// PublicMoments are moments of released values. SD has divisor n−1. There is neither mean nor SD
+// of a column of codes, of fewer than leastForMoments values, and of values that are all the same.
 type PublicMoments struct {
 	N     int64        `json:"n"`
 	Nulls int64        `json:"nulls"`
@@ -78,6 +78,14 @@ type PublicGate struct {
 	Demanded bool `json:"demanded"`
 }
 
+// leastForMoments is the number of values from which a mean and an SD are public: the least number
+// of units behind a figure by the usual rule of output checking. Of one value the mean is the value,
+// and two follow from their mean and SD.
+const leastForMoments = 10
+
+// tellsOfOne reports whether the moments would give away a single value.
+func tellsOfOne(m assess.Moments) bool { return m.N < leastForMoments || m.SD == 0 }
+
 // Public returns the public twin with the parameters that publish names, by
 // their names in the configuration: sd, phi, rate, …. "efficiency" lets out
 // every masked column's efficiency; without it a column shows its efficiency
@@ -97,7 +105,7 @@ func (r *Report) Public(publish []string) *Public {
 		column := PublicColumn{Unit: c.Unit, Masked: c.Masked, Released: PublicMoments{
 			N: c.Released.N, Nulls: c.Released.Nulls, Mean: c.Released.Mean, SD: c.Released.SD,
 		}}
-		if slices.Contains(r.Codes, c.Name) {
+		if slices.Contains(r.Codes, c.Name) || tellsOfOne(c.Released) {
 			column.Released.Mean, column.Released.SD = assess.Float(math.NaN()), assess.Float(math.NaN())
 		}
 		if c.Masked && r.efficiencyFollows(c.Name, publish) {

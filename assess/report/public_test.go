@@ -219,6 +219,26 @@ func TestPublicShowsWhatIsPublished(t *testing.T) {
 	}
 }
 
+// The mean of one value is the value, two follow from their mean and SD, and the mean of values that
+// are all the same is each of them.
+func TestPublicMomentsAreOfManyValues(t *testing.T) {
+	for _, c := range []struct {
+		n    int64
+		sd   assess.Float
+		want bool
+	}{{1, assess.Float(math.NaN()), false}, {2, 7, false}, {9, 7, false}, {10, 7, true}, {10, 0, false}, {28155, 0, false}} {
+		r := example.Released()
+		r.Columns[0].Released.N, r.Columns[0].Released.SD = c.n, c.sd
+		text, page := string(must(t)(r.Public([]string{"sd"}).JSON())), string(must(t)(r.Public([]string{"sd"}).HTML()))
+		if strings.Contains(text, "606.91") != c.want || strings.Contains(page, "606.91") != c.want {
+			t.Errorf("of %d values with SD %v the mean is shown: %v, want %v", c.n, c.sd, !c.want, c.want)
+		}
+		if !c.want && (strings.Contains(text, `"sd": 482.37`) || strings.Contains(text, "no variance to correct to")) {
+			t.Errorf("of %d values with SD %v something is said of the variance", c.n, c.sd)
+		}
+	}
+}
+
 func TestPublicRoundTrip(t *testing.T) {
 	want := must(t)(example.Released().Public([]string{"sd", "tiers"}).JSON())
 	p, err := report.ParsePublic(want)
