@@ -27,11 +27,14 @@ func (a *aggregation) maskAll(g *gathered) *SurveyError {
 	// What a stratum is too small for is found before anything is changed.
 	strata := g.rowsByStratum()
 	plans := make([]aggregated, 0, len(strata))
-	for _, rows := range strata {
+	for i, rows := range strata {
+		if g.stop.at(i) {
+			return nil
+		}
 		var err *SurveyError
 		plan := aggregated{aggregation: a, g: g, rows: rows}
 		if a.univariate {
-			slices.SortStableFunc(rows, g.compareTies) // of equal values the first comes into the lower group
+			g.byTies(rows) // of equal values the first comes into the lower group
 			err = plan.byColumn()
 		} else {
 			g.inOrder(rows) // of records equally far the first is taken, which must not be that of the file
@@ -98,7 +101,10 @@ func (p *aggregated) byColumn() *SurveyError {
 		case len(rows) < p.k:
 			return p.tooFew(len(rows), fmt.Sprintf(" in columns[%d]", k))
 		}
-		group, n := mdav.Sorted(x, p.k)
+		group, n := mdav.Sorted(x, p.k, p.g.stop)
+		if p.g.stop.now() {
+			return nil
+		}
 		p.add(rows, []int{k}, group, n)
 	}
 	return nil
@@ -188,7 +194,10 @@ func (p *aggregated) together() *SurveyError {
 				points = append(points, (p.g.values[k][r]-centre[k])*scale[k])
 			}
 		}
-		group, n := mdav.Groups(points, len(columns), p.k)
+		group, n := mdav.Groups(points, len(columns), p.k, p.g.stop)
+		if p.g.stop.now() {
+			return nil
+		}
 		p.add(rows, columns, group, n)
 	}
 	if taken && most < p.k {
@@ -198,6 +207,9 @@ func (p *aggregated) together() *SurveyError {
 	for _, pattern := range patterns {
 		if rows := byPattern[pattern]; len(rows) < p.k {
 			for _, r := range rows {
+				if p.g.stop.now() {
+					return nil
+				}
 				if err := p.join(r, columnsOf(pattern), p.groups[:formed], scale); err != nil {
 					return err
 				}

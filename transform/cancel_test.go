@@ -3,6 +3,8 @@ package transform
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -48,5 +50,132 @@ func TestEndSurveyIsCancelled(t *testing.T) {
 		if asked < 4 {
 			t.Errorf("missing %s: asks %d times whether to go on", missing, asked)
 		}
+	}
+}
+
+// cancellable are the masks that are decided on all values, and how often they ask at least whether to go
+// on: about 13,000 records in two strata, two or three columns.
+func cancellable() map[string]struct {
+	mask Spec
+	asks int
+} {
+	univariate := micro(5, "a", "b")
+	univariate.Method = "univariate"
+	univariate.By = []string{"d"}
+	type of = struct {
+		mask Spec
+		asks int
+	}
+	return map[string]of{
+		"mdav":       {mask(&Microaggregate{Columns: []string{"a", "b"}, By: []string{"d"}, K: ptr(5)}), 3000 / 5}, // one for every two groups
+		"univariate": {mask(univariate), 2 * 2},
+		"rankswap":   {mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.05)}), 2 * 3},
+		"shuffle":    {mask(&Shuffle{Columns: []string{"a", "b"}, On: []string{"c"}}), 3 * 3},
+		"parametric": {synthesise(Synthesise{Columns: []string{"a", "b"}, On: []string{"c"}, By: []string{"d"}}), 2 * 2 * 3},
+		"normal":     {synthesise(Synthesise{Columns: []string{"a", "b"}, Method: "normal"}), 2 * 3},
+		"cart":       {synthesise(Synthesise{Columns: []string{"a", "b"}, On: []string{"c"}, Method: "cart"}), 500},
+		"logistic":   {synthesise(Synthesise{Columns: []string{"d", "a"}, On: []string{"c"}, Categories: []string{"d"}}), 3 * 3},
+	}
+}
+
+// cancelData are some numbers and a column of two categories.
+func cancelData() []testColumn { return tiedData(3*every+700, 4) }
+
+// Each mask on all values gives up where it is told to, wherever that is: it asks a few times more at most,
+// by the loops that it is in, and it does not fail. It asks often.
+func TestDecisionsGiveUp(t *testing.T) {
+	columns := cancelData()
+	for name, of := range cancellable() {
+		gather := func(stop stopper) (*wholeStep, *gathered) {
+			c := chain(t, testSetup(t, columns...), of.mask)
+			if err := c.Survey(block(0, len(columns[0].values), columns...)); err != nil {
+				t.Fatal(err)
+			}
+			s := c.steps[0].(*wholeStep)
+			s.data.sortRuns()
+			s.data.stop = stop
+			if f, ok := s.all.(fitting); ok {
+				f.share(&allFits{})
+			}
+			return s, &s.data
+		}
+		asked := 0
+		s, g := gather(func() bool { asked++; return false })
+		if err := g.maskBy(s.all); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all := asked
+		if all < of.asks {
+			t.Errorf("%s: asks %d times whether to go on, want %d at least", name, all, of.asks)
+		}
+		for at := 1; at <= all; at += 1 + at/7 {
+			asked = 0
+			s, g := gather(func() bool { asked++; return asked >= at })
+			_ = g.maskBy(s.all) // of no use, whatever it is
+			if asked > at+12 {
+				t.Errorf("%s: asks %d times more after it was told to give up the %dth time of %d", name, asked-at, at, all)
+			}
+		}
+	}
+}
+
+// A chain that is cancelled within such a decision says so. What its replicates share is not spoilt by one that was
+// cancelled: the next one is the same as without.
+func TestCancelledReplicatesSpoilNothing(t *testing.T) {
+	columns := cancelData()
+	n := len(columns[0].values)
+	released := func(c *Chain) []float64 {
+		if err := c.Survey(block(0, n, columns...)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.EndSurvey(); err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(apply(t, c, block(0, n, columns...)).Columns[0].Out().Values)
+	}
+	for name, of := range cancellable() {
+		want := released(chain(t, testSetup(t, columns...), of.mask).Replicate(2))
+		for _, at := range []int{1, 2, of.asks / 2, of.asks} {
+			c := chain(t, testSetup(t, columns...), of.mask)
+			r := c.Replicate(1)
+			if err := r.Survey(block(0, n, columns...)); err != nil {
+				t.Fatal(err)
+			}
+			s := r.steps[0].(*wholeStep)
+			s.all = &cancelling{allMasker: s.all, r: r, at: int64(at)}
+			if err := r.EndSurvey(); !errors.Is(err, ErrCancelled) || r.surveyed {
+				t.Errorf("%s, cancelled when it asks the %dth time: %v", name, at, err)
+			}
+			if got := released(c.Replicate(2)); !slices.Equal(got, want) {
+				t.Errorf("%s: another replicate than without the one that was cancelled at %d", name, at)
+			}
+		}
+	}
+}
+
+// cancelling cancels its chain when it is asked the at-th time whether to go on.
+type cancelling struct {
+	allMasker
+	r     *Chain
+	at    int64
+	asked atomic.Int64
+}
+
+func (m *cancelling) maskAll(g *gathered) *SurveyError {
+	stop := g.stop
+	g.stop = func() bool {
+		if m.asked.Add(1) == m.at {
+			m.r.Cancel()
+		}
+		return stop()
+	}
+	err := m.allMasker.maskAll(g)
+	g.stop = stop
+	return err
+}
+
+func (m *cancelling) share(fits *allFits) {
+	if f, ok := m.allMasker.(fitting); ok {
+		f.share(fits)
 	}
 }

@@ -21,7 +21,7 @@ const slopeWeight = 0.01
 // fitLogistic maximises the log-likelihood of the records' categories y minus
 // slopeWeight/2·Σβ² over the slopes. The constants have no penalty, so the shares of the
 // categories in the model are those of the data.
-func fitLogistic(x []predictor, y []float64, categories []float64, rows []int32) *logistic {
+func fitLogistic(x []predictor, y []float64, categories []float64, rows []int32, stop stopper) *logistic {
 	p := len(x)
 	m := &logistic{categories: categories, centre: make([]float64, p), scale: make([]float64, p)}
 	n := float64(len(rows))
@@ -54,7 +54,7 @@ func fitLogistic(x []predictor, y []float64, categories []float64, rows []int32)
 		m.slopes[c][0] = math.Log(count[c+1] / count[0])
 	}
 	if p > 0 {
-		m.climb(x, of, rows)
+		m.climb(x, of, rows, stop)
 	}
 	for _, slopes := range m.slopes {
 		for k, v := range slopes {
@@ -66,10 +66,13 @@ func fitLogistic(x []predictor, y []float64, categories []float64, rows []int32)
 }
 
 // climb goes up by Newton's steps, each halved until it does go up.
-func (m *logistic) climb(x []predictor, of []int, rows []int32) {
+func (m *logistic) climb(x []predictor, of []int, rows []int32, stop stopper) {
 	size := len(m.slopes) * (len(x) + 1)
-	at, score, hessian := m.slope(x, of, rows)
+	at, score, hessian := m.slope(x, of, rows, stop)
 	for range newtonSteps {
+		if stop.now() {
+			return
+		}
 		step := solvePositive(hessian, score)
 		gain := 0.0
 		for i := range step {
@@ -90,7 +93,7 @@ func (m *logistic) climb(x []predictor, of []int, rows []int32) {
 				}
 			}
 			var now float64
-			if now, score, hessian = m.slope(x, of, rows); now >= at || share < 1e-9 {
+			if now, score, hessian = m.slope(x, of, rows, stop); now >= at || share < 1e-9 || stop.now() {
 				at = now
 				break
 			}
@@ -100,7 +103,7 @@ func (m *logistic) climb(x []predictor, of []int, rows []int32) {
 
 // slope is the penalised log-likelihood with its first derivatives and the lower triangle of
 // minus its second derivatives.
-func (m *logistic) slope(x []predictor, of []int, rows []int32) (at float64, score []float64, hessian [][]float64) {
+func (m *logistic) slope(x []predictor, of []int, rows []int32, stop stopper) (at float64, score []float64, hessian [][]float64) {
 	p := len(x) + 1
 	size := len(m.slopes) * p
 	score, hessian = make([]float64, size), make([][]float64, size)
@@ -109,6 +112,9 @@ func (m *logistic) slope(x []predictor, of []int, rows []int32) (at float64, sco
 	}
 	u, share := make([]float64, p), make([]float64, len(m.categories))
 	for i, r := range rows {
+		if stop.at(i) {
+			break
+		}
 		m.standard(u, x, r)
 		m.shares(share, u)
 		at += math.Log(max(share[of[i]], math.SmallestNonzeroFloat64))

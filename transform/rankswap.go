@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
@@ -102,16 +101,23 @@ func (r *rankExchange) maskAll(g *gathered) *SurveyError {
 		}
 		words := g.words[k]
 		// Equal values are in random order, as which of them is exchanged is no matter of place.
-		rank.Order(order, values)
+		rank.Order(order, values, g.stop)
+		if g.stop.now() {
+			return nil
+		}
+		groups := 0
 		for equal := range alike(order, values) {
-			slices.SortFunc(equal, func(a, b int32) int {
+			if groups++; g.stop.at(groups) {
+				return nil
+			}
+			rank.OrderFunc(equal, func(a, b int32) int {
 				return cmp.Or(cmp.Compare(words[a]*mixing, words[b]*mixing), cmp.Compare(a, b))
-			})
+			}, g.stop)
 		}
 		bottom, top := int(math.Floor(r.bottom*n)), int(math.Floor(r.top*n))
 		average(values, order[:bottom])
 		average(values, order[len(order)-top:])
-		exchangeRanks(values, order[bottom:len(order)-top], words, int(math.Floor(r.p*n)))
+		exchangeRanks(values, order[bottom:len(order)-top], words, int(math.Floor(r.p*n)), g.stop)
 	}
 	return nil
 }
@@ -139,11 +145,14 @@ func average(values []float64, rows []int32) {
 // exchangeRanks goes through the ranks: each record that is in no pair takes one of the
 // further ones within reach that are in none, all alike, and the two exchange their
 // values. One that finds nobody stays.
-func exchangeRanks(values []float64, order []int32, words []uint64, reach int) {
+func exchangeRanks(values []float64, order []int32, words []uint64, reach int, stop stopper) {
 	var free fenwick
 	free.ones(len(order))
 	taken := make([]bool, len(order))
 	for rank, i := range order {
+		if stop.at(rank) {
+			return
+		}
 		if taken[rank] {
 			continue
 		}

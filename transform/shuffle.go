@@ -133,26 +133,36 @@ func (*shuffling) maskAll(g *gathered) *SurveyError {
 	}
 	var scores []scored
 	for k, values := range g.on {
-		of := normalScores(values, g.strata)
+		of := normalScores(values, g.strata, g.stop)
+		if g.stop.now() {
+			return nil
+		}
 		if of.scores == nil {
 			return &SurveyError{Path: "on[" + strconv.Itoa(k) + "]", Text: "must have different values: a column of which all are the same, or missing, says nothing of others; leave it out"}
 		}
 		scores = append(scores, of)
 	}
 	for _, values := range g.values {
-		scores = append(scores, normalScores(values, g.strata))
+		scores = append(scores, normalScores(values, g.strata, g.stop))
 	}
-	l := factorOf(copula(scores))
+	r := copula(scores, g.stop)
+	if g.stop.now() {
+		return nil
+	}
+	l := factorOf(r)
 	draws := conditionalDraws(g, scores[:len(g.on)], l)
 	for k, values := range g.values {
-		inOrderOf(values, draws[k], g.strata)
+		if g.stop.now() {
+			return nil
+		}
+		inOrderOf(values, draws[k], g.strata, g.stop)
 	}
 	return nil
 }
 
 // meanRanks are the ranks from 1 of the values that take part, the mean of its ranks for each of
 // equal ones; NaN elsewhere. n is their number, differ whether two of them do.
-func meanRanks(values []float64, strata []int32) (ranks []float64, n int, differ bool) {
+func meanRanks(values []float64, strata []int32, stop stopper) (ranks []float64, n int, differ bool) {
 	var order []int32
 	ranks = make([]float64, len(values))
 	for i, v := range values {
@@ -161,7 +171,9 @@ func meanRanks(values []float64, strata []int32) (ranks []float64, n int, differ
 			order = append(order, int32(i))
 		}
 	}
-	rank.Order(order, values)
+	if rank.Order(order, values, stop); stop.now() {
+		return ranks, len(order), false
+	}
 	at := 0
 	for equal := range alike(order, values) {
 		for _, i := range equal {
@@ -182,14 +194,17 @@ type scored struct {
 
 // normalScores are Φ⁻¹((rank − ½)/n), taken to variance 1, which ties else lessen; NaN where
 // there is no value, and nil where no two values differ.
-func normalScores(values []float64, strata []int32) scored {
-	ranks, n, differ := meanRanks(values, strata)
+func normalScores(values []float64, strata []int32, stop stopper) scored {
+	ranks, n, differ := meanRanks(values, strata, stop)
 	if !differ {
 		return scored{ranks: ranks, n: n}
 	}
 	scores := make([]float64, len(ranks))
 	square := 0.0
 	for i, r := range ranks {
+		if stop.at(i) {
+			break
+		}
 		scores[i] = r
 		if r == r {
 			z := keystream.NormalQuantile((r - 0.5) / float64(n))
@@ -206,13 +221,16 @@ func normalScores(values []float64, strata []int32) scored {
 
 // copula is the correlation matrix of the normal variables behind columns: 2 sin(π r/6) of
 // their rank correlations r, over the records that have both (Muralidhar and Sarathy, step 3).
-func copula(columns []scored) [][]float64 {
+func copula(columns []scored, stop stopper) [][]float64 {
 	m := make([][]float64, len(columns))
 	for i := range m {
 		m[i] = make([]float64, len(columns))
 		m[i][i] = 1
 		for k := range i {
-			ρ := 2 * math.Sin(math.Pi/6*rankCorrelation(columns[i], columns[k]))
+			if stop.now() {
+				return m
+			}
+			ρ := 2 * math.Sin(math.Pi/6*rankCorrelation(columns[i], columns[k], stop))
 			// The last bits of a sine differ between machines, and the release must not.
 			ρ = math.RoundToEven(ρ*1e9) / 1e9
 			m[i][k], m[k][i] = ρ, ρ
@@ -222,7 +240,7 @@ func copula(columns []scored) [][]float64 {
 }
 
 // rankCorrelation is Spearman's, over the records that have both values; 0 where it has none.
-func rankCorrelation(x, y scored) float64 {
+func rankCorrelation(x, y scored, stop stopper) float64 {
 	if x.scores == nil || y.scores == nil {
 		return 0
 	}
@@ -237,10 +255,10 @@ func rankCorrelation(x, y scored) float64 {
 	}
 	// Ranks have the order of the values, and ties where these have.
 	if n < x.n {
-		a, _, _ = meanRanks(a, both)
+		a, _, _ = meanRanks(a, both, stop)
 	}
 	if n < y.n {
-		b, _, _ = meanRanks(b, both)
+		b, _, _ = meanRanks(b, both, stop)
 	}
 	mean := float64(n+1) / 2
 	var sxx, syy, sxy float64
@@ -269,6 +287,9 @@ func conditionalDraws(g *gathered, on []scored, l [][]float64) [][]float64 {
 	}
 	u := make([]float64, len(l))
 	for i := range g.n {
+		if g.stop.at(i) {
+			break
+		}
 		for k := range on {
 			s := on[k].scores[i]
 			if s != s {
@@ -294,7 +315,7 @@ func conditionalDraws(g *gathered, on []scored, l [][]float64) [][]float64 {
 
 // inOrderOf gives the values to their records anew: the least to the record of the least draw,
 // and so on.
-func inOrderOf(values, draws []float64, strata []int32) {
+func inOrderOf(values, draws []float64, strata []int32, stop stopper) {
 	var byValue []int32
 	for i, v := range values {
 		if v == v && strata[i] >= 0 {
@@ -302,8 +323,10 @@ func inOrderOf(values, draws []float64, strata []int32) {
 		}
 	}
 	byDraw := slices.Clone(byValue)
-	rank.Order(byDraw, draws)
-	rank.Order(byValue, values)
+	rank.Order(byDraw, draws, stop)
+	if rank.Order(byValue, values, stop); stop.now() {
+		return
+	}
 	sorted := make([]float64, len(byValue))
 	for at, i := range byValue {
 		sorted[at] = values[i]

@@ -36,17 +36,11 @@ type suppression struct {
 	classes tupleTable // the distinct tuples and the number of their records
 	lacks   []uint16   // by class: the keys that it misses to begin with
 
-	cancelled func() bool // what is returned then is of no use; nil: never
+	cancelled stopper // what is returned then is of no use
 }
 
-// every is the number of combinations between two looks at whether the search was cancelled.
-const every = 1 << 12
-
-// stopped reports whether the search has been cancelled. It looks only where i is a multiple
-// of every.
-func (s *suppression) stopped(i int) bool {
-	return i%every == 0 && s.cancelled != nil && s.cancelled()
-}
+// stopped reports, at turn i of a loop, whether the search has been cancelled.
+func (s *suppression) stopped(i int) bool { return s.cancelled.at(i) }
 
 // packed is a tuple of the keys.
 type packed [2]uint64

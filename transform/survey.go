@@ -99,8 +99,8 @@ func (c *Chain) SurveyPrepared(p Prepared) error {
 var ErrCancelled = errors.New("cancelled while masks were deciding")
 
 // Cancel makes EndSurvey, under way or still to come, return ErrCancelled at the next place where it can
-// give up: between two masks and, where suppress looks for cells, after a few thousand
-// combinations. The chain is of no use then.
+// give up: between two masks, and within the decision of each after a few thousand records, combinations
+// or groups. The chain is of no use then.
 func (c *Chain) Cancel() { c.cancelled.Store(true) }
 
 // EndSurvey makes the decisions of the masks of scope dataset, and frees the data that Survey

@@ -52,6 +52,7 @@ type datasetSwap struct {
 	most     int
 	room     func() int64 // bytes of memory that there are
 	moves    [][]move     // after decide: by source, each in the order of rows
+	stop     stopper
 }
 
 // combo is a combination of keys and attribute.

@@ -11,7 +11,8 @@ import (
 
 // decide pairs records and lets go of all but what they receive. Groups are decided on
 // all cores: none knows of another.
-func (s *datasetSwap) decide(*Chain) error {
+func (s *datasetSwap) decide(c *Chain) error {
+	s.stop = c.cancelled.Load
 	byGroup := make([]int32, len(s.combos))
 	for i := range byGroup {
 		byGroup[i] = int32(i)
@@ -24,6 +25,9 @@ func (s *datasetSwap) decide(*Chain) error {
 		wg.Go(func() {
 			defer bug.Guard()
 			for group := range next {
+				if s.stop.now() {
+					continue
+				}
 				moves[i] = s.decideGroup(moves[i], group)
 			}
 		})
@@ -40,6 +44,9 @@ func (s *datasetSwap) decide(*Chain) error {
 	}
 	close(next)
 	wg.Wait()
+	if s.stop.now() {
+		return ErrCancelled
+	}
 	s.combos, s.grouping, s.free = nil, grouping{}, nil
 	s.arrange(moves)
 	return nil
@@ -104,12 +111,12 @@ func (s *datasetSwap) decideGroup(moves []move, group []int32) []move {
 		return s.sources.compare(own.records[a.combo][a.at], own.records[b.combo][b.at])
 	})
 	if s.unique {
-		moves, _ = pairUp(moves, candidates, own, own, s.heads)
+		moves, _ = pairUp(moves, candidates, own, own, s.heads, s.stop)
 		return moves
 	}
-	moves, left := pairUp(moves, candidates, own, own, func(uint64) bool { return true })
+	moves, left := pairUp(moves, candidates, own, own, func(uint64) bool { return true }, s.stop)
 	// heads looks at the upper bits of the word; the lowest is a coin of its own.
-	moves, _ = pairUp(moves, left, own, &sample, func(word uint64) bool { return word&1 == 0 })
+	moves, _ = pairUp(moves, left, own, &sample, func(word uint64) bool { return word&1 == 0 }, s.stop)
 	return moves
 }
 
@@ -131,10 +138,13 @@ func (s *datasetSwap) inOrder(group []int32) []int32 {
 // pairUp takes for each candidate, which is in the pool own, a partner from the
 // pool others, and has the pair exchanged where the candidate's coin says so. It
 // appends what they receive to moves, and returns the candidates that found nobody.
-func pairUp(moves []move, candidates []candidate, own, others *pool, exchange func(coin uint64) bool) (_ []move, left []candidate) {
+func pairUp(moves []move, candidates []candidate, own, others *pool, exchange func(coin uint64) bool, stop stopper) (_ []move, left []candidate) {
 	own.start()
 	others.start()
-	for _, c := range candidates {
+	for i, c := range candidates {
+		if stop.at(i) {
+			break
+		}
 		if own.taken[c.combo][c.at] {
 			continue
 		}

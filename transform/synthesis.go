@@ -50,6 +50,9 @@ func (s *synthesis) maskAll(g *gathered) *SurveyError {
 			g.inOrder(rows)
 		}
 		for k := range g.values {
+			if g.stop.now() {
+				return nil
+			}
 			if err := s.column(g, original, rows, k); err != nil {
 				return err
 			}
@@ -89,14 +92,17 @@ func (s *synthesis) column(g *gathered, original [][]float64, rows []int32, k in
 	if need := len(before) + 1 + leastResiduals; len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
 	}
-	model := regress(before, original[k], fitted)
+	model := regress(before, original[k], fitted, g.stop)
 	spread := deviation(model.residuals)
 	total := make([]float64, len(fitted))
 	for i, r := range fitted {
 		total[i] = original[k][r]
 	}
 	// What on alone determines would leave as it is, and so would what does not vary.
-	free := deviation(regress(before[:on], original[k], fitted).residuals)
+	free := deviation(regress(before[:on], original[k], fitted, g.stop).residuals)
+	if g.stop.now() {
+		return nil
+	}
 	if sd := deviation(total); !(free > 1e-6*sd) || oneValue(original[k], fitted) {
 		return determined(at, name)
 	}
@@ -105,7 +111,10 @@ func (s *synthesis) column(g *gathered, original [][]float64, rows []int32, k in
 	shift := normalOf(g.words[2*k][rows[0]]) / math.Sqrt(float64(len(fitted)))
 	width := bandwidth(len(fitted))
 	shrink := 1 / math.Sqrt(1+float64(width*width))
-	for _, r := range rows {
+	for i, r := range rows {
+		if g.stop.at(i) {
+			return nil
+		}
 		if y := original[k][r]; y != y {
 			continue
 		}
@@ -179,10 +188,13 @@ func (m *linear) at(x []predictor, r int32) float64 {
 
 // regress fits y on columns by least squares, by the normal equations of standardised columns
 // and Cholesky's factors; a column that those before it determine gets slope 0.
-func regress(x []predictor, y []float64, rows []int32) *linear {
+func regress(x []predictor, y []float64, rows []int32, stop stopper) *linear {
 	n, p := float64(len(rows)), len(x)
 	m := &linear{centre: make([]float64, p), scale: make([]float64, p), slopes: make([]float64, p)}
-	for _, r := range rows {
+	for i, r := range rows {
+		if stop.at(i) {
+			return m
+		}
 		m.mean += y[r] / n
 		for k := range x {
 			m.centre[k] += x[k].at(r) / n
@@ -202,7 +214,10 @@ func regress(x []predictor, y []float64, rows []int32) *linear {
 	for k := range gram {
 		gram[k] = make([]float64, p)
 	}
-	for _, r := range rows {
+	for i, r := range rows {
+		if stop.at(i) {
+			return m
+		}
 		for k := range x {
 			u[k] = float64((x[k].at(r) - m.centre[k]) * m.scale[k])
 			with[k] += float64(u[k]*(y[r]-m.mean)) / n
@@ -212,7 +227,10 @@ func regress(x []predictor, y []float64, rows []int32) *linear {
 		}
 	}
 	m.solve(gram, with)
-	for _, r := range rows {
+	for i, r := range rows {
+		if stop.at(i) {
+			break
+		}
 		m.residuals = append(m.residuals, y[r]-m.at(x, r))
 	}
 	return m

@@ -37,19 +37,25 @@ func (s *synthesis) drawCategories(g *gathered, original [][]float64, rows, fitt
 		return &SurveyError{Path: at, Text: fmt.Sprintf("must have a model of at most %d coefficients, one less than its categories times one more than what it goes by: that of %s has %d; "+
 			"recode categories more coarsely, or name fewer columns", greatestCoefficients, name, n)}
 	}
-	model, free := s.fits.of(fitKey{s.of, k, rows[0]}, func() (*logistic, float64) {
-		m := fitLogistic(before, original[k], categories, fitted)
+	model, free := s.fits.of(fitKey{s.of, k, rows[0]}, g.stop, func() (*logistic, float64) {
+		m := fitLogistic(before, original[k], categories, fitted, g.stop)
 		alone := m
 		if on < len(before) {
-			alone = fitLogistic(before[:on], original[k], categories, fitted)
+			alone = fitLogistic(before[:on], original[k], categories, fitted, g.stop)
 		}
 		return m, alone.free(before[:on], original[k], fitted)
 	})
+	if g.stop.now() {
+		return nil
+	}
 	if !(free > leastFree) {
 		return determined(at, name)
 	}
 	u, share := make([]float64, len(now)+1), make([]float64, len(categories))
-	for _, r := range rows {
+	for i, r := range rows {
+		if g.stop.at(i) {
+			return nil
+		}
 		if y := original[k][r]; y != y {
 			continue
 		}
@@ -106,12 +112,12 @@ type fitKey struct {
 }
 
 type oneFit struct {
-	once  sync.Once
+	mu    sync.Mutex
 	model *logistic
 	free  float64
 }
 
-func (f *allFits) of(key fitKey, fit func() (*logistic, float64)) (*logistic, float64) {
+func (f *allFits) of(key fitKey, stop stopper, fit func() (*logistic, float64)) (*logistic, float64) {
 	f.mu.Lock()
 	if f.models == nil {
 		f.models = map[fitKey]*oneFit{}
@@ -122,6 +128,14 @@ func (f *allFits) of(key fitKey, fit func() (*logistic, float64)) (*logistic, fl
 		f.models[key] = known
 	}
 	f.mu.Unlock()
-	known.once.Do(func() { known.model, known.free = fit() })
-	return known.model, known.free
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	if known.model != nil {
+		return known.model, known.free
+	}
+	model, free := fit()
+	if !stop.now() { // a later replicate, which is not cancelled, must not take half a model over
+		known.model, known.free = model, free
+	}
+	return model, free
 }

@@ -61,7 +61,7 @@ func TestLogisticIsTheMaximum(t *testing.T) {
 		"by nothing":       {nil, columns[1].values, []float64{1, 2, 3}},
 		"separated":        {numbers([][]float64{columns[1].values}), columns[1].values, []float64{1, 2, 3}},
 	} {
-		m := fitLogistic(of.x, of.y, of.list, rowsUpTo(n))
+		m := fitLogistic(of.x, of.y, of.list, rowsUpTo(n), nil)
 		shares := make([]float64, len(of.list))
 		likelihood := func() float64 {
 			sum := 0.0
@@ -332,7 +332,7 @@ func BenchmarkLogistic(b *testing.B) {
 	}
 	rows := rowsUpTo(n)
 	for b.Loop() {
-		fitLogistic(numbers(columns), y, []float64{0, 1, 2, 3, 4}, rows)
+		fitLogistic(numbers(columns), y, []float64{0, 1, 2, 3, 4}, rows, nil)
 	}
 }
 
@@ -363,7 +363,7 @@ func TestLogisticOfRareCategories(t *testing.T) {
 			}
 		}
 		x := numbers(columns)
-		_, score, _ := fitLogistic(x, y, categories, rowsUpTo(n)).slope(x, of, rowsUpTo(n))
+		_, score, _ := fitLogistic(x, y, categories, rowsUpTo(n), nil).slope(x, of, rowsUpTo(n), nil)
 		for i, s := range score {
 			if !(math.Abs(s) <= 1e-6*float64(n)) {
 				t.Errorf("seed %d, %d records of %d categories, %d predictors: derivative %d is %v", seed, n, len(categories), len(x), i, s)

@@ -41,9 +41,15 @@ func (s *synthesis) drawFromTree(g *gathered, original [][]float64, rows, fitted
 		}
 		of = newNumbersOf(y, fitted)
 	}
-	t := grow(before, of, fitted, s.leaf)
+	t := grow(before, of, fitted, s.leaf, g.stop)
+	if g.stop.now() {
+		return nil
+	}
 	spreads := map[*int32]smoothing{} // by the first record of a leaf
-	for _, r := range rows {
+	for i, r := range rows {
+		if g.stop.at(i) {
+			return nil
+		}
 		if y[r] != y[r] {
 			continue
 		}

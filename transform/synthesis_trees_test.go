@@ -98,7 +98,7 @@ func TestTreeHasTheBestSplits(t *testing.T) {
 		if of.categories != nil {
 			y, share = newCategoriesOf(of.y, of.categories, rows), leastGini
 		}
-		got := grow(of.x, y, rows, leaf)
+		got := grow(of.x, y, rows, leaf, nil)
 		root := impurity(of.y, rows, of.categories != nil)
 		want := splitByForce(of.x, of.y, rows, leaf, share*root/n, root, of.categories != nil)
 		leaves := 0
@@ -243,13 +243,13 @@ func TestNoLeafIsOfOneValueAlone(t *testing.T) {
 	rows := rowsUpTo(n)
 	x := numbers([][]float64{a})
 	for name, y := range map[string]response{"numbers": newNumbersOf(b, rows), "categories": newCategoriesOf(c, []float64{1, 2}, rows)} {
-		for _, node := range grow(x, y, rows, 5).nodes {
+		for _, node := range grow(x, y, rows, 5, nil).nodes {
 			values := b
 			if name == "categories" {
 				values = c
 			}
 			different := map[float64]bool{}
-			for _, row := range grow(x, y, rows, 5).rows[node.from:node.to] {
+			for _, row := range grow(x, y, rows, 5, nil).rows[node.from:node.to] {
 				different[values[row]] = true
 			}
 			if len(different) < 2 {
@@ -319,7 +319,7 @@ func TestTreesTakeMissingValues(t *testing.T) {
 			rows = append(rows, r)
 		}
 	}
-	tr := grow(x, newNumbersOf(columns[1].values, rows), rows, 20)
+	tr := grow(x, newNumbersOf(columns[1].values, rows), rows, 20, nil)
 	got := tr.leafOf(x, 0)
 	node := &tr.nodes[0]
 	for node.right != 0 {

@@ -54,7 +54,7 @@ func TestRegressIsLeastSquares(t *testing.T) {
 	for i := range rows {
 		rows[i] = int32(i)
 	}
-	m := regress(numbers(x), columns[2].values, rows)
+	m := regress(numbers(x), columns[2].values, rows, nil)
 	want := slopesOf(columns[2].values, x...)
 	for i := range 300 {
 		if fit := want[0] + want[1]*x[0][i] + want[2]*x[1][i]; !(math.Abs(columns[2].values[i]-m.residuals[i]-fit) <= 1e-9) {
@@ -62,7 +62,7 @@ func TestRegressIsLeastSquares(t *testing.T) {
 		}
 	}
 	// A column twice, and one that is constant, change nothing.
-	again := regress(numbers([][]float64{x[0], x[0], repeat(3, 300), x[1]}), columns[2].values, rows)
+	again := regress(numbers([][]float64{x[0], x[0], repeat(3, 300), x[1]}), columns[2].values, rows, nil)
 	for i, e := range again.residuals {
 		if !(math.Abs(e-m.residuals[i]) <= 1e-6) {
 			t.Fatalf("record %d: residual %v, want %v", i, e, m.residuals[i])

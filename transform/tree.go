@@ -3,6 +3,8 @@ package transform
 import (
 	"cmp"
 	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
 // tree is a classification or regression tree (Breiman, Friedman, Olshen and Stone 1984): binary
@@ -49,7 +51,7 @@ type response interface {
 }
 
 // grow makes the tree of records, with at least leaf of them in each leaf.
-func grow(x []predictor, y response, records []int32, leaf int) *tree {
+func grow(x []predictor, y response, records []int32, leaf int, stop stopper) *tree {
 	t := &tree{rows: slices.Clone(records), nodes: []treeNode{{from: 0, to: len(records)}}}
 	if len(records) == 0 {
 		return t
@@ -59,15 +61,18 @@ func grow(x []predictor, y response, records []int32, leaf int) *tree {
 	for k := range x {
 		if x[k].of == nil {
 			orders[k] = slices.Clone(records)
-			slices.SortFunc(orders[k], func(a, b int32) int {
+			rank.OrderFunc(orders[k], func(a, b int32) int {
 				return cmp.Or(cmp.Compare(x[k].at(a), x[k].at(b)), cmp.Compare(a, b))
-			})
+			}, stop)
 		}
 	}
 	parts := parting{buffer: make([]int32, len(records)), left: make([]uint8, 1+int(slices.Max(records)))}
 	for at := 0; at < len(t.nodes); at++ {
+		if stop.now() {
+			return t
+		}
 		n := t.nodes[at]
-		k, cut, found := bestSplit(x, y, orders, t.rows, n, leaf)
+		k, cut, found := bestSplit(x, y, orders, t.rows, n, leaf, stop)
 		if !found {
 			continue
 		}
@@ -91,7 +96,7 @@ func grow(x []predictor, y response, records []int32, leaf int) *tree {
 
 // bestSplit finds the split of a node with the greatest gain; of equal ones the first predictor's,
 // and its lowest.
-func bestSplit(x []predictor, y response, orders [][]int32, rows []int32, n treeNode, leaf int) (best int, cut float64, found bool) {
+func bestSplit(x []predictor, y response, orders [][]int32, rows []int32, n treeNode, leaf int, stop stopper) (best int, cut float64, found bool) {
 	most := leastGain
 	try := func(k int, at float64) float64 {
 		if gain, may := y.gain(); may && gain > most*(1+leastGain) { // equal ones may be rounded apart
@@ -103,6 +108,9 @@ func bestSplit(x []predictor, y response, orders [][]int32, rows []int32, n tree
 		return 0, 0, false
 	}
 	for k := range x {
+		if stop.now() {
+			return 0, 0, false
+		}
 		if x[k].of != nil {
 			of := rows[n.from:n.to]
 			y.begin(of)

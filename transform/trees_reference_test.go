@@ -115,7 +115,7 @@ func TestTreesOfTheExampleAreThoseOfOtherPrograms(t *testing.T) {
 		if want.Categories {
 			of = newCategoriesOf(y, categoriesIn(y, rows), rows)
 		}
-		got := grow(x, of, rows, want.Leaf)
+		got := grow(x, of, rows, want.Leaf, nil)
 		want.compare(t, at, got, y)
 	}
 }

@@ -2,14 +2,13 @@ package transform
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
-	"sync"
 
+	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -59,7 +58,7 @@ type wholeStep struct {
 // allMasker is the arithmetic of a mask on all values at once.
 type allMasker interface {
 	// maskAll overwrites the values of g with those to be released. Of the error it
-	// sets Path and Text.
+	// sets Path and Text. Where g.stop says so it gives up: values and error are of no use then.
 	maskAll(g *gathered) *SurveyError
 	most() int // values that may be gathered
 }
@@ -74,6 +73,7 @@ type gathered struct {
 	ties    []uint64    // of each record's digest, where equal records are told apart by it; else nil
 	columns []*column
 	runs    []recordRun
+	stop    stopper
 }
 
 // recordRun is where some records of one stream are, one after another in gathered.
@@ -295,6 +295,7 @@ func (s *wholeStep) error(c *Chain, e *SurveyError) error {
 // given: where nothing is drawn it is the same.
 func (s *wholeStep) decide(c *Chain) error {
 	g := &s.data
+	g.stop = c.cancelled.Load
 	g.sortRuns()
 	s.grouping = grouping{}
 	if f, ok := s.all.(fitting); ok {
@@ -316,6 +317,9 @@ func (s *wholeStep) decide(c *Chain) error {
 		err = c.outcomes.of(s.mask, g, s.all)
 	}
 	g.strata, g.words, g.ties, g.on = nil, nil, nil, nil
+	if g.stop.now() {
+		return ErrCancelled
+	}
 	if err != nil {
 		copied := *err
 		return s.error(c, &copied)
@@ -406,84 +410,9 @@ func (s *wholeStep) keeps(l *keepingOf, i int) {
 	}
 }
 
-// allOutcomes are what masks that draw nothing have made of all values, for replicates: a
-// chain and its replicates have them in common.
-type allOutcomes struct {
-	mu     sync.Mutex
-	masks  map[int]*allOutcome
-	fitted map[int]*allFits
-}
-
-// fits are the models of mask i.
-func (o *allOutcomes) fits(i int) *allFits {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.fitted == nil {
-		o.fitted = map[int]*allFits{}
-	}
-	if o.fitted[i] == nil {
-		o.fitted[i] = &allFits{}
-	}
-	return o.fitted[i]
-}
-
-// allOutcome is what a mask has made of values.
-type allOutcome struct {
-	mu     sync.Mutex
-	of     [sha256.Size]byte // the values and strata
-	values [][]float64
-	err    *SurveyError
-}
-
-func (o *allOutcomes) of(mask int, g *gathered, all allMasker) *SurveyError {
-	o.mu.Lock()
-	if o.masks == nil {
-		o.masks = map[int]*allOutcome{}
-	}
-	known := o.masks[mask]
-	if known == nil {
-		known = &allOutcome{}
-		o.masks[mask] = known
-	}
-	o.mu.Unlock()
-	of := g.sum()
-	known.mu.Lock()
-	defer known.mu.Unlock()
-	if known.values == nil || known.of != of {
-		known.err = g.maskBy(all)
-		known.of, known.values = of, slices.Clone(g.values)
-	}
-	copy(g.values, known.values) // nobody writes to them any more
-	return known.err
-}
-
-// sum tells gathered values from others.
-func (g *gathered) sum() (sum [sha256.Size]byte) {
-	h := sha256.New()
-	var buf []byte
-	for _, values := range slices.Concat(g.values, g.on) {
-		for part := range slices.Chunk(values, 1<<13) {
-			buf = buf[:0]
-			for _, v := range part {
-				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(v))
-			}
-			h.Write(buf)
-		}
-	}
-	for part := range slices.Chunk(g.strata, 1<<13) {
-		buf = buf[:0]
-		for _, v := range part {
-			buf = binary.LittleEndian.AppendUint32(buf, uint32(v))
-		}
-		h.Write(buf)
-	}
-	h.Sum(sum[:0])
-	return sum
-}
-
 // maskBy has the values masked and puts the results on the columns' decimals.
 func (g *gathered) maskBy(all allMasker) *SurveyError {
-	if err := all.maskAll(g); err != nil {
+	if err := all.maskAll(g); err != nil || g.stop.now() {
 		return err
 	}
 	for k, col := range g.columns {
@@ -518,7 +447,7 @@ func (g *gathered) rowsByStratum() [][]int32 {
 // inOrder sorts rows by their values, what is read of them, their words and their identities, so
 // that what becomes of them does not depend on the order of the records.
 func (g *gathered) inOrder(rows []int32) {
-	slices.SortFunc(rows, func(a, b int32) int {
+	rank.OrderFunc(rows, func(a, b int32) int {
 		for _, columns := range [][][]float64{g.values, g.on} {
 			for _, values := range columns {
 				if c := cmp.Compare(values[a], values[b]); c != 0 {
@@ -532,7 +461,7 @@ func (g *gathered) inOrder(rows []int32) {
 			}
 		}
 		return cmp.Or(g.compareTies(a, b), cmp.Compare(a, b))
-	})
+	}, g.stop)
 }
 
 // compareTies compares rows by their identities; all are equal where these are not gathered.
@@ -567,4 +496,13 @@ func (g *gathered) checkColumns(path string) *SurveyError {
 		}
 	}
 	return nil
+}
+
+// byTies sorts rows by their identities, in the order that they have where these are not gathered
+// or are equal.
+func (g *gathered) byTies(rows []int32) {
+	if g.ties == nil {
+		return
+	}
+	rank.OrderFunc(rows, func(a, b int32) int { return cmp.Or(g.compareTies(a, b), cmp.Compare(a, b)) }, g.stop)
 }

@@ -15,14 +15,19 @@ import (
 // r; of 2k or more that are left then, the k nearest to the one farthest from the mean; and
 // what is left at last. Of records equally far the first one is taken.
 //
+// Where stop (nil: never) says so, it gives up and returns nothing.
+//
 // It panics where k < 2, where there are fewer than k records, or where points is no
 // multiple of d.
-func Groups(points []float64, d, k int) (group []int32, groups int) {
+func Groups(points []float64, d, k int, stop func() bool) (group []int32, groups int) {
 	if d < 1 || len(points)%d != 0 || k < 2 || len(points)/d < k {
 		panic(fmt.Sprintf("mdav: %d numbers of %d columns cannot be grouped by %d", len(points), d, k))
 	}
-	f := newForming(points, d, k)
+	f := newForming(points, d, k, stop)
 	for f.left >= 3*k {
+		if stop != nil && stop() {
+			return nil, 0
+		}
 		r := f.farFromMean()
 		s := f.about(r, true)
 		f.about(s, false)
@@ -47,9 +52,9 @@ type forming struct {
 	groups  int
 }
 
-func newForming(points []float64, d, k int) *forming {
+func newForming(points []float64, d, k int, stop func() bool) *forming {
 	n := len(points) / d
-	f := &forming{t: newTree(points, d), k: k, left: n, sums: make([]sum, d), mean: make([]float64, d), group: make([]int32, n)}
+	f := &forming{t: newTree(points, d, stop), k: k, left: n, sums: make([]sum, d), mean: make([]float64, d), group: make([]int32, n)}
 	f.shell.t = f.t
 	for i := range f.group {
 		f.group[i] = -1
@@ -125,8 +130,9 @@ func (f *forming) rest() {
 
 // Sorted returns the group of each value and their number: k values each in ascending
 // order, equal ones in the order given; the last group has those that are left too, up
-// to 2k−1. Values must not be NaN. It panics where k < 2 or there are fewer than k.
-func Sorted(values []float64, k int) (group []int32, groups int) {
+// to 2k−1. Values must not be NaN. It panics where k < 2 or there are fewer than k. Where
+// stop (nil: never) says so, it gives up, and what it returns is of no use.
+func Sorted(values []float64, k int, stop func() bool) (group []int32, groups int) {
 	if k < 2 || len(values) < k {
 		panic(fmt.Sprintf("mdav: %d values cannot be grouped by %d", len(values), k))
 	}
@@ -134,7 +140,7 @@ func Sorted(values []float64, k int) (group []int32, groups int) {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	rank.Order(order, values)
+	rank.Order(order, values, stop)
 	group, groups = make([]int32, len(values)), len(values)/k
 	for rank, i := range order {
 		group[i] = int32(min(rank/k, groups-1))

@@ -112,7 +112,7 @@ func TestGroupsAreThoseOfThePlainAlgorithm(t *testing.T) {
 					continue
 				}
 				for shape, points := range shapes(n, d, uint64(n*d*k)) {
-					got, groups := Groups(points, d, k)
+					got, groups := Groups(points, d, k, nil)
 					want := plain(points, d, k)
 					if !slices.Equal(got, want) {
 						t.Fatalf("n = %d, d = %d, k = %d, %s:\ngot  %v\nwant %v", n, d, k, shape, got, want)
@@ -133,7 +133,7 @@ func TestGroupsOfMoreThanAList(t *testing.T) {
 	}
 	for _, shape := range []string{"normal", "zeros", "ring"} {
 		points := shapes(2*listed, 2, 5)[shape]
-		got, _ := Groups(points, 2, 25)
+		got, _ := Groups(points, 2, 25, nil)
 		if !slices.Equal(got, plain(points, 2, 25)) {
 			t.Errorf("%s: not the groups of the plain algorithm", shape)
 		}
@@ -144,8 +144,8 @@ func TestSizes(t *testing.T) {
 	for _, k := range []int{2, 3, 7} {
 		for n := k; n < 6*k; n++ {
 			for name, of := range map[string]func() ([]int32, int){
-				"mdav":   func() ([]int32, int) { return Groups(shapes(n, 3, uint64(n))["skewed"], 3, k) },
-				"sorted": func() ([]int32, int) { return Sorted(shapes(n, 1, uint64(n))["lattice"], k) },
+				"mdav":   func() ([]int32, int) { return Groups(shapes(n, 3, uint64(n))["skewed"], 3, k, nil) },
+				"sorted": func() ([]int32, int) { return Sorted(shapes(n, 1, uint64(n))["lattice"], k, nil) },
 			} {
 				group, groups := of()
 				sizes := make([]int, groups)
@@ -162,7 +162,7 @@ func TestSizes(t *testing.T) {
 
 func TestSortedKeepsTheOrder(t *testing.T) {
 	values := []float64{5, 1, 5, 2, 9, 1, 3}
-	group, groups := Sorted(values, 2)
+	group, groups := Sorted(values, 2, nil)
 	if want := []int32{2, 0, 2, 1, 2, 0, 1}; !slices.Equal(group, want) || groups != 3 {
 		t.Errorf("got %v of %d, want %v", group, groups, want)
 	}
@@ -170,12 +170,12 @@ func TestSortedKeepsTheOrder(t *testing.T) {
 
 func TestPanics(t *testing.T) {
 	for _, f := range []func(){
-		func() { Groups([]float64{1, 2}, 1, 1) },
-		func() { Groups([]float64{1, 2}, 1, 3) },
-		func() { Groups([]float64{1, 2, 3}, 2, 2) },
-		func() { Groups(nil, 0, 2) },
-		func() { Sorted([]float64{1}, 2) },
-		func() { Sorted([]float64{1, 2}, 1) },
+		func() { Groups([]float64{1, 2}, 1, 1, nil) },
+		func() { Groups([]float64{1, 2}, 1, 3, nil) },
+		func() { Groups([]float64{1, 2, 3}, 2, 2, nil) },
+		func() { Groups(nil, 0, 2, nil) },
+		func() { Sorted([]float64{1}, 2, nil) },
+		func() { Sorted([]float64{1, 2}, 1, nil) },
 	} {
 		func() {
 			defer func() {
@@ -200,8 +200,25 @@ func BenchmarkGroups(b *testing.B) {
 			points := shapes(c.n, c.d, 1)[c.shape]
 			b.ResetTimer()
 			for range b.N {
-				Groups(points, c.d, c.k)
+				Groups(points, c.d, c.k, nil)
 			}
 		})
+	}
+}
+
+// Groups gives up where it is told to, within the tree and between groups, and asks for each two groups.
+func TestGivesUp(t *testing.T) {
+	const n, k = 10_000, 25
+	points := shapes(n, 3, 1)["skewed"]
+	all := 0
+	if group, _ := Groups(points, 3, k, func() bool { all++; return false }); group == nil || all < n/k/2 {
+		t.Errorf("asks %d times for %d groups", all, n/k)
+	}
+	for at := 1; at <= all; at += 1 + at/5 {
+		asked := 0
+		group, groups := Groups(points, 3, k, func() bool { asked++; return asked >= at })
+		if group != nil || groups != 0 || asked > at+2 {
+			t.Errorf("told to give up at %d it asks %d times and has %d groups", at, asked, groups)
+		}
 	}
 }

@@ -19,6 +19,7 @@ type tree struct {
 	leaf   []int32   // by place
 	taken  []bool    // by place
 	stack  []visit
+	stop   func() bool // nil: never. The tree is of no use then
 }
 
 type node struct {
@@ -36,9 +37,9 @@ type visit struct {
 
 const nobody = math.MaxInt32
 
-func newTree(points []float64, d int) *tree {
+func newTree(points []float64, d int, stop func() bool) *tree {
 	n := len(points) / d
-	t := &tree{d: d, points: make([]float64, n*d), index: make([]int32, n), where: make([]int32, n), leaf: make([]int32, n), taken: make([]bool, n)}
+	t := &tree{d: d, points: make([]float64, n*d), index: make([]int32, n), where: make([]int32, n), leaf: make([]int32, n), taken: make([]bool, n), stop: stop}
 	for i := range t.index {
 		t.index[i] = int32(i)
 	}
@@ -53,11 +54,17 @@ func newTree(points []float64, d int) *tree {
 	return t
 }
 
+// asked is the size of a node from which on it is asked whether to stop.
+const asked = 1 << 12
+
 // grow makes the node of the records at [from, to), which it orders, and those below.
 func (t *tree) grow(points []float64, from, to int, parent int32) int32 {
 	v := int32(len(t.nodes))
 	t.nodes = append(t.nodes, node{int32(from), int32(to), -1, -1, parent, nobody})
 	t.boxes = append(t.boxes, make([]float64, 2*t.d)...)
+	if t.stop != nil && to-from > asked && t.stop() {
+		return v
+	}
 	if to-from <= leafSize {
 		slices.Sort(t.index[from:to]) // so that the first of equal records is met first
 		for at := from; at < to; at++ {

@@ -14,17 +14,66 @@ const (
 	passes  = (64 + digit - 1) / digit
 
 	few  = 256     // rows that are compared with one another
-	many = 1 << 20 // more rows would need too much memory for their keys: 24 bytes each
+	many = 1 << 20 // rows that are sorted at a time: their keys need 24 bytes each
 )
 
 // Order puts rows in ascending order of values[row]; rows of equal values stay in the order in
-// which they are given, and so do 0 and −0. No value may be NaN.
-func Order(rows []int32, values []float64) {
-	if len(rows) < few || len(rows) > many {
-		slices.SortStableFunc(rows, func(a, b int32) int { return cmp.Compare(values[a], values[b]) })
+// which they are given, and so do 0 and −0. No value may be NaN. Where stop (nil: never) says
+// so it gives up, and rows are of no use.
+func Order(rows []int32, values []float64, stop func() bool) {
+	compare := func(a, b int32) int { return cmp.Compare(values[a], values[b]) }
+	if len(rows) < few {
+		slices.SortStableFunc(rows, compare)
 		return
 	}
-	byKeys(rows, values)
+	inPieces(rows, many, func(piece []int32) { byKeys(piece, values) }, compare, stop)
+}
+
+// piece is how many rows OrderFunc sorts at a time.
+const piece = 1 << 16
+
+// OrderFunc puts rows in ascending order by compare, for which no two may be equal. Where stop
+// (nil: never) says so it gives up, and rows are of no use.
+func OrderFunc(rows []int32, compare func(a, b int32) int, stop func() bool) {
+	inPieces(rows, piece, func(piece []int32) { slices.SortFunc(piece, compare) }, compare, stop)
+}
+
+// inPieces sorts rows by pieces and merges these, rows of earlier pieces first where they are equal.
+// It asks for stop behind each piece, and each time before as many rows of OrderFunc's are merged.
+func inPieces(rows []int32, size int, sort func([]int32), compare func(a, b int32) int, stop func() bool) {
+	if len(rows) <= size {
+		sort(rows)
+		return
+	}
+	stopped := func() bool { return stop != nil && stop() }
+	for part := range slices.Chunk(rows, size) {
+		sort(part)
+		if stopped() {
+			return
+		}
+	}
+	from, to := rows, make([]int32, len(rows))
+	for ; size < len(rows); size *= 2 {
+		next := to[:0]
+		for two := range slices.Chunk(from, 2*size) {
+			a, b := two[:min(size, len(two))], two[min(size, len(two)):]
+			for len(a) > 0 && len(b) > 0 {
+				if len(next)%piece == 0 && stopped() {
+					return
+				}
+				if compare(b[0], a[0]) < 0 {
+					next, b = append(next, b[0]), b[1:]
+				} else {
+					next, a = append(next, a[0]), a[1:]
+				}
+			}
+			next = append(append(next, a...), b...)
+		}
+		from, to = to, from
+	}
+	if &from[0] != &rows[0] {
+		copy(rows, from)
+	}
 }
 
 // byKeys is Order by a radix sort from the last digit of the keys to the first.

@@ -54,7 +54,7 @@ func TestOrder(t *testing.T) {
 			for what, rows := range map[string][]int32{"all": all, "mixed": mixed, "some": slices.Clone(mixed[:n/2])} {
 				want := slices.Clone(rows)
 				slices.SortStableFunc(want, func(a, b int32) int { return cmp.Compare(values[a], values[b]) })
-				Order(rows, values)
+				Order(rows, values, nil)
 				if !slices.Equal(rows, want) {
 					t.Errorf("%s, %s of %d rows: the order is another one", name, what, n)
 				}
@@ -65,18 +65,66 @@ func TestOrder(t *testing.T) {
 
 // More rows than keys are made of are in order too.
 func TestOrderOfMany(t *testing.T) {
-	for _, n := range []int{many, many + 1} {
+	for _, n := range []int{many, many + 1, 3*many + 7} {
 		rows, values := make([]int32, n), make([]float64, n)
 		r := rand.New(rand.NewPCG(1, 2))
 		for i := range rows {
 			rows[i], values[i] = int32(i), float64(r.IntN(1000))
 		}
-		Order(rows, values)
+		Order(rows, values, nil)
 		for i := 1; i < n; i++ {
 			if a, b := rows[i-1], rows[i]; values[a] > values[b] || values[a] == values[b] && a >= b {
 				t.Fatalf("of %d rows number %d is out of order", n, i)
 			}
 		}
+	}
+}
+
+// By a comparison the order is that of a sort, of one piece and of several that are merged.
+func TestOrderFunc(t *testing.T) {
+	for _, n := range []int{0, 1, 5, piece, piece + 1, 2 * piece, 2*piece + 1, 5*piece - 3, 8 * piece} {
+		r := rand.New(rand.NewPCG(3, uint64(n)))
+		rows, values := make([]int32, n), make([]float64, n)
+		for i := range rows {
+			rows[i], values[i] = int32(i), float64(r.IntN(n/3+1))
+		}
+		r.Shuffle(n, func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+		compare := func(a, b int32) int { return cmp.Or(cmp.Compare(values[a], values[b]), cmp.Compare(a, b)) }
+		want := slices.Clone(rows)
+		slices.SortFunc(want, compare)
+		if OrderFunc(rows, compare, func() bool { return false }); !slices.Equal(rows, want) {
+			t.Errorf("of %d rows: another order than that of a sort", n)
+		}
+	}
+}
+
+// A sort that is told to give up asks no more, whenever it is told; it asks for each piece and, while they are
+// merged, as often again.
+func TestOrderGivesUp(t *testing.T) {
+	n := 5 * piece
+	rows := make([]int32, n)
+	compare := func(a, b int32) int { return cmp.Compare(a, b) }
+	for at := 1; ; at++ {
+		for i := range rows {
+			rows[i] = int32(n - i)
+		}
+		asked := 0
+		OrderFunc(rows, compare, func() bool { asked++; return asked == at })
+		if asked < at {
+			if asked < 2*5 || !slices.IsSortedFunc(rows, compare) {
+				t.Errorf("asks %d times for %d pieces", asked, 5)
+			}
+			break
+		}
+		if asked > at {
+			t.Errorf("asks %d times more after it was told to give up", asked-at)
+		}
+	}
+	two, values := make([]int32, 2*many), make([]float64, 2*many)
+	asked := 0
+	Order(two, values, func() bool { asked++; return asked == 1 })
+	if asked != 1 {
+		t.Errorf("asks %d times, told to give up at once", asked)
 	}
 }
 

@@ -40,7 +40,7 @@ func (r *replicator) take(ctx context.Context, turn []int, subsets []*Subset, an
 			err := ctx.Err()
 			if err == nil {
 				r.second = j > 0
-				answers[p][i], err = r.run(p, masks[j][p], subsets[i%len(subsets)])
+				answers[p][i], err = r.until(ctx, p, masks[j][p], subsets[i%len(subsets)])
 			}
 			if err != nil {
 				return fmt.Errorf("assess: replicate %d: %w", e.From+i, err)
@@ -53,6 +53,18 @@ func (r *replicator) take(ctx context.Context, turn []int, subsets []*Subset, an
 		}
 	}
 	return nil
+}
+
+// until is run, which masks that can be cancelled give up when ctx ends.
+func (r *replicator) until(ctx context.Context, point int, mask Masker, s *Subset) ([]Answer, error) {
+	if c, ok := mask.(interface{ Cancel() }); ok {
+		defer context.AfterFunc(ctx, c.Cancel)()
+	}
+	answers, err := r.run(point, mask, s)
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return answers, err
 }
 
 // pair keeps what the first of two replicates has released, and holds the second against it.

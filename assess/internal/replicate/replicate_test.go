@@ -209,3 +209,35 @@ func TestRunSaysWhichReplicateFails(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 }
+
+// lengthy are masks whose decision ends only when they are cancelled.
+type lengthy struct {
+	shifted
+	deciding  chan<- struct{}
+	cancelled chan struct{}
+}
+
+func (m *lengthy) NeedsSurvey() bool { return true }
+func (m *lengthy) EndSurvey() error {
+	m.deciding <- struct{}{}
+	<-m.cancelled
+	return errors.New("given up")
+}
+func (m *lengthy) Cancel() { close(m.cancelled) }
+
+// Masks that are deciding when the context ends are cancelled, and the error is that of the context.
+func TestRunCancelsMasks(t *testing.T) {
+	d := someData(rand.New(rand.NewPCG(8, 2)), false)
+	layout := sample.Layout{Columns: []int{0}}
+	q := Question{Column: 0, Targets: nil}
+	q.Fitted.Fit(d.Original(0))
+	ctx, cancel := context.WithCancel(t.Context())
+	deciding := make(chan struct{}, 4)
+	go func() { <-deciding; cancel() }()
+	_, err := Run(ctx, Trial{Of: layout, Points: 1, From: 1, Replicates: 4,
+		Each: func(int) []Masker { return []Masker{&lengthy{deciding: deciding, cancelled: make(chan struct{})}} },
+	}, (&Planner{Of: layout, Data: d}).Whole(), []Question{q})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("ended with %v, want that of the context", err)
+	}
+}
