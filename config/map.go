@@ -125,10 +125,18 @@ func (as Axes) axes(section string) []axis {
 	var valid []axis
 	for _, a := range as {
 		if param, wrong := parseParameter(a.Path); wrong == "" {
-			valid = append(valid, axis{Axis: a, parameter: param, field: form.Join(section, a.Path)})
+			valid = append(valid, axis{Axis: a.of(param), parameter: param, field: form.Join(section, a.Path)})
 		}
 	}
 	return valid
+}
+
+// of returns the axis with its ends as numbers where the parameter is a share: 5% is 0.05.
+func (a Axis) of(p parameter) Axis {
+	if p.share {
+		a.From.Relative, a.To.Relative = false, false
+	}
+	return a
 }
 
 // variants returns what is compared, and the axes of the map that fit none.

@@ -19,6 +19,7 @@ type parameter struct {
 	kind   string     // of the mask
 	fields []string   // from the mask's parameters to the number: tiers, 0, above
 	form   *form.Form // of the number
+	share  bool       // it is a share, of which a percentage is another way to write it
 }
 
 // String is the parameter's path: masks.1.noise.sd.
@@ -65,12 +66,12 @@ func parseParameter(path string) (p parameter, wrong string) {
 			if m == nil {
 				return p, fmt.Sprintf("has no field %q in %s%s", segment, trail, form.Instead(segment, p.form.Names()))
 			}
-			p.form = m.Form
+			p.form, p.share = m.Form, m.Share()
 		case form.List:
 			if _, ok := position(segment); !ok {
 				return p, fmt.Sprintf("must give an element of %s by its number, from 0, got %q", trail, segment)
 			}
-			p.form = p.form.Elem
+			p.form, p.share = p.form.Elem, false
 		default:
 			return p, fmt.Sprintf("must end at %s, a single value, got %q behind it", trail, segment)
 		}

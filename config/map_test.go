@@ -136,7 +136,7 @@ func TestMapStrategies(t *testing.T) {
         - round: {columns: [wage], base: 5}
     - name: swap
       masks: [{swap: {keys: [age], attribute: region, columns: [wage], rate: 0.1}}]
-      vary: {masks.0.swap.rate: {from: 0.1, to: 0.3, steps: 3}}
+      vary: {masks.0.swap.rate: {from: 10%, to: 0.3, steps: 3}}
     - name: still
       masks: [{round: {columns: [wage], base: 5}}, {noise: {columns: [wage], sd: 5}}]
       vary: {}
@@ -222,6 +222,9 @@ func TestMapErrors(t *testing.T) {
 	const swap = "{swap: {keys: [age], attribute: region, columns: [bonus], rate: 0.1}}"
 	tests := []struct{ section, want string }{
 		{"  vary: {masks.1.noise.sd: {from: 5%, to: 100}}\n", "map.vary.masks.1.noise.sd.to: must be written as from is, both as percentages or both as numbers, got 5% and 100 (map.yaml:16:43)"},
+		{"  strategies: [{name: a, masks: [" + swap + "], vary: {masks.0.swap.rate: {from: 30%, to: 0.1}}}]\n", "masks.0.swap.rate.to: must be greater than from, which is 0.3, got 0.1"},
+		{"  strategies: [{name: a, masks: [" + swap + "], vary: {masks.0.swap.rate: {from: 30%, to: 130%}}}]\n", "makes the masks of \"a\" impossible: map.strategies[0].masks[0].swap.rate must be between 0 and 1, got 1.3"},
+		{"  vary: {masks.2.truncate.lower: {from: 1%, to: 5%}}\n", "must be a number, got 1%: masks.2.truncate.lower takes no percentage"},
 		{"  vary: {masks.1.noise.sd: {from: 50%, to: 5%}}\n", "must be greater than from, which is 50%, got 5%"},
 		{"  vary: {masks.1.noise.sd: {from: -5%, to: 5%}}\n", `makes the masks of "configured" impossible: masks[1].noise.sd must be at least 0%, got -5%`},
 		{"  vary: {masks.0.bias.phi: {from: 0.01, to: 0.02}}\n", `map.vary.masks.0.bias.phi: makes the masks of "configured" impossible: masks[0].bias must have phi or range, got both (map.yaml:16:28)`},

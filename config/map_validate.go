@@ -64,6 +64,7 @@ func (l *loader) validateAxes(section string, axes Axes) {
 }
 
 func (l *loader) validateAxis(path string, a Axis, param parameter) {
+	a = a.of(param)
 	var ps check.Problems
 	whole(&ps, "steps", a.Steps, 2, 1000)
 	for _, end := range []struct {

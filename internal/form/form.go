@@ -212,3 +212,6 @@ func (m Member) Within(inner func(reflect.Value) reflect.Value) Member {
 	m.Peek = func(owner reflect.Value) (reflect.Value, bool) { return peek(inner(owner)) }
 	return m
 }
+
+// Share reports whether the number is a share, which may be written as a percentage.
+func (m *Member) Share() bool { return m.allowed.share != "" }
