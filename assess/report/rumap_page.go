@@ -53,7 +53,8 @@ type mapRule struct {
 type mapStrategy struct {
 	ID, Name string
 	Axes     []string
-	Relative bool // some axis is in per cent of the standard deviation
+	Beside   []string // figures beside R and U
+	Relative bool     // some axis is in per cent of the standard deviation
 	Rows     []mapRow
 	Risks    []mapRisk
 	Left     int64 // rows that Risks leaves out
@@ -64,6 +65,7 @@ type mapRow struct {
 	Parameters              []cell
 	Efficiency, U, USE      cell
 	Bias                    cell
+	Beside                  []cell
 	Worst                   mapRisk
 	Admissible, Recommended bool
 	Unjudged                string // rules that could not be judged here
@@ -236,6 +238,10 @@ func strategyView(m *rumap.Map, name, id string, chosen int) mapStrategy {
 			s.Relative = s.Relative || a.Relative
 		}
 	}
+	beside := m.Beside()
+	for _, b := range beside {
+		s.Beside = append(s.Beside, b.Words)
+	}
 	protected := m.Protected()
 	for i := range m.Points {
 		p := &m.Points[i]
@@ -256,6 +262,9 @@ func strategyView(m *rumap.Map, name, id string, chosen int) mapStrategy {
 		if p.Admissible {
 			row.Unjudged = figure.Raised(strings.Join(p.Unjudged, "; "))
 		}
+		for _, b := range beside {
+			row.Beside = append(row.Beside, besideCell(path, b, p))
+		}
 		for _, a := range axes {
 			row.Parameters = append(row.Parameters, parameterCell(path, a, p))
 		}
@@ -275,6 +284,14 @@ func strategyView(m *rumap.Map, name, id string, chosen int) mapStrategy {
 		}
 	}
 	return s
+}
+
+func besideCell(path string, b rumap.Beside, p *rumap.Point) cell {
+	at, v := b.Of(p)
+	if at == nil {
+		return cell{Text: "–"}
+	}
+	return shown(below(path, at...), v, pretty(float64(v), 3))
 }
 
 func parameterCell(path string, a rumap.Axis, p *rumap.Point) cell {

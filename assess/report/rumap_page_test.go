@@ -46,6 +46,7 @@ func TestMapPageSaysTheVerdictFirst(t *testing.T) {
 		"none":   {"No recommendation", "Nowhere on the map holds"},
 		"free":   {"No recommendation", "no rule"},
 		"groups": {"Recommended", "region = west"},
+		"losses": {"Recommended", "Kolmogorov", "KSpMSEoverlapattribute"},
 	} {
 		page, _ := mapPage(t, mapexample.All()[name])
 		all, err := pagecheck.Elements(page, true)

@@ -31,6 +31,10 @@ func TestMapCanary(t *testing.T) {
 					return strings.NewReplacer("noise: {columns: [wage], sd: 5000}", "swap: {keys: [kind], attribute: note, columns: [wage], rate: 0.5, policy: random}",
 						"noise.sd: {from: 1000, to: 9000", "swap.rate: {from: 0.1, to: 0.9", "kind: {role: other}", "kind: {role: key}\n  note: {role: key}").Replace(s)
 				}},
+			{name: "losses", input: "in." + format, rule: admits,
+				change: func(s string) string {
+					return strings.NewReplacer("wage: {role: sensitive", "wage: {role: key", "assess: {", "assess: {intruder: {utility: {propensity: true}}, ").Replace(s)
+				}},
 			{name: "truncated", input: "truncated." + format, rule: admits, status: -1},
 			{name: "missing column", input: "in." + format, rule: admits, status: exitUsage,
 				change: func(s string) string { return strings.Replace(s, "kind: {", "kinds: {", 1) }},

@@ -221,8 +221,23 @@ func Hostile() *rumap.Map {
 	return finish(m)
 }
 
+// Losses is a map by groups whose points, but for the last, have figures beside R and U.
+func Losses() *rumap.Map {
+	m := Groups()
+	for i := range m.Points[:len(m.Points)-1] {
+		p, size := &m.Points[i], float64(i+1)
+		pmse, overlap := assess.Float(size*1e-4), assess.Float(1/(1+size/10))
+		p.Loss = &rumap.Loss{KS: map[string]assess.Float{"wage": assess.Float(size / 100), "hours/week": assess.Float(size / 50)}, PMSE: &pmse}
+		if i > 0 {
+			p.Loss.Overlap = &overlap
+		}
+		p.Respondents = map[string]assess.Float{rumap.MeasureAttribute: assess.Float(0.5 / size)}
+	}
+	return m
+}
+
 // All are the maps of this package by name.
 func All() map[string]*rumap.Map {
 	return map[string]*rumap.Map{"noise": Noise(), "free": Free(), "none": None(), "strategies": Strategies(), "many": Many(),
-		"groups": Groups(), "grid": Grid(), "hostile": Hostile(), "empty": {}}
+		"groups": Groups(), "losses": Losses(), "grid": Grid(), "hostile": Hostile(), "empty": {}}
 }

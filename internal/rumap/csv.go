@@ -12,9 +12,9 @@ import (
 // WriteCSV writes map.csv: one row for each point, target and knowledge state.
 // Its columns are strategy, each axis by its path (empty where the strategy does
 // not vary it), U, U_se, efficiency, bias, admissible, target, knowledge, R, R_se
-// and rmse. Where R and U are also given by group, the group's columns and its
+// and rmse; where points have them, ks, pmse, overlap and attribute_disclosure follow (Map.Beside). Where R and U are also given by group, the group's columns and its
 // number of records follow, empty in the rows of the whole data; the rows of a
-// group have no U, U_se, bias and admissible. Infinite values are Infinity, what
+// group have no U, U_se, bias, admissible and figures beside R and U. Infinite values are Infinity, what
 // is not a number is empty.
 func WriteCSV(w io.Writer, m *Map) error {
 	c := csv.NewWriter(w)
@@ -23,6 +23,9 @@ func WriteCSV(w io.Writer, m *Map) error {
 		header = append(header, a.Path)
 	}
 	header = append(header, "U", "U_se", "efficiency", "bias", "admissible", "target", "knowledge", "R", "R_se", "rmse")
+	for _, b := range m.Beside() {
+		header = append(header, b.Name)
+	}
 	if len(m.Groups) > 0 {
 		header = append(append(header, m.Groups...), "records")
 	}
@@ -64,8 +67,17 @@ func (m *Map) writeRows(c *csv.Writer, p *Point, g *Group, u, use, bias assess.F
 	}
 	row = append(row, text(u), text(use), text(g.Efficiency), text(bias), admissible)
 	fixed := len(row)
+	var figures []string
+	for _, b := range m.Beside() {
+		v := assess.Float(nan)
+		if records == "" { // those of a group are not known
+			_, v = b.Of(p)
+		}
+		figures = append(figures, text(v))
+	}
 	if p.Impossible != "" {
 		row = append(row, "", "", text(assess.Float(nan)), text(assess.Float(nan)), text(assess.Float(nan)))
+		row = append(row, figures...)
 		if len(m.Groups) > 0 {
 			row = append(append(row, g.Values...), records)
 		}
@@ -73,6 +85,7 @@ func (m *Map) writeRows(c *csv.Writer, p *Point, g *Group, u, use, bias assess.F
 	}
 	for _, k := range g.Risk {
 		row = append(row[:fixed], k.Target, k.Knowledge, text(k.R), text(k.RSE), text(k.RMSE))
+		row = append(row, figures...)
 		if len(m.Groups) > 0 {
 			row = append(append(row, g.Values...), records)
 		}

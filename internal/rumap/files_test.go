@@ -167,6 +167,25 @@ func TestCSVHoldsEveryRisk(t *testing.T) {
 				same("R_se", row[column["R_se"]], float64(k.RSE))
 				same("rmse", row[column["rmse"]], float64(k.RMSE))
 				same("efficiency", row[column["efficiency"]], float64(efficiency))
+				beside := map[string]float64{}
+				if p.Loss != nil && values == nil {
+					beside["ks"] = float64(max(p.Loss.KS["wage"], p.Loss.KS["hours/week"]))
+					beside["pmse"] = float64(*p.Loss.PMSE)
+					if p.Loss.Overlap != nil {
+						beside["overlap"] = float64(*p.Loss.Overlap)
+					}
+					beside["attribute_disclosure"] = float64(p.Respondents["max_attribute_disclosure"])
+				}
+				for _, figure := range []string{"ks", "pmse", "overlap", "attribute_disclosure"} {
+					at, there := column[figure]
+					if there != (name == "losses") {
+						t.Errorf("%s: a column %s: %v", name, figure, there)
+					} else if v, of := beside[figure]; there && of {
+						same(figure, row[at], v)
+					} else if there {
+						same(figure, row[at], math.NaN())
+					}
+				}
 				for i, a := range m.Axes {
 					v, ok := p.Parameters[a.Path]
 					if !ok {

@@ -84,7 +84,8 @@ type Point struct {
 	Groups         []Group      `json:"groups,omitempty" doc:"the same by group"`
 	// Respondents and Unchanged are of one replicate of the sample, as the masks would
 	// release it.
-	Respondents map[string]assess.Float `json:"respondents,omitempty" doc:"measures about the respondents that rules limit, by name, of one replicate of the sample"`
+	Respondents map[string]assess.Float `json:"respondents,omitempty" doc:"measures about the respondents that rules limit, by name, of one replicate of the sample; max_attribute_disclosure also where assess.intruder.attribute asks for it"`
+	Loss        *Loss                   `json:"loss,omitempty" doc:"what masking has cost beside the mean, of one replicate of the sample, where assess.intruder.utility asks for it"`
 	Unchanged   map[string]assess.Float `json:"unchanged,omitempty" doc:"share of values that stay as they are, by column that a rule is about, of one replicate of the sample"`
 	Beside      map[string]*Point       `json:"-"`                                                                              // R and U of other columns that rules are about
 	Worst       *Group                  `json:"worst,omitempty" doc:"the group of the greatest R among what the rules protect"` // of the groups, that of the greatest R anywhere among what the rules protect

@@ -14,6 +14,9 @@ import (
 // compute values back from the list of masks.
 const MeasureInversion = "inversion"
 
+// MeasureAttribute is the name of what synthetic columns tell of the records that they were learnt from.
+const MeasureAttribute = "max_attribute_disclosure"
+
 // SetRules takes over the gate's rules, and with inversion that nothing may be computed
 // back from the list of masks.
 func (m *Map) SetRules(rules []assess.Rule, inversion bool) {

@@ -101,9 +101,9 @@ func masked(ctx context.Context, p *config.Pipeline, o pipeline.Options, src con
 var Judged = []string{"linkage", "bayes", "uniqueness", "inversion", "attribute", "utility"}
 
 // Some lets parts of the configured intruder, those of Judged that are named, at pairs
-// that masks have made of a sample, and returns what the gate would judge; nil where
+// that masks have made of a sample, and returns what it finds; nil where
 // the configuration asks for none of them. The chain is that which has made them.
-func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, parts []string) (*assess.Identity, error) {
+func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, parts []string) (*attack.Result, error) {
 	d := dataOf(pl, p)
 	o, err := optionsOf(pl, &d)
 	if err != nil {
@@ -135,7 +135,7 @@ func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p asse
 	if err != nil {
 		return nil, fmt.Errorf("assess.intruder: %w", err)
 	}
-	return r.Identity(), nil
+	return r, nil
 }
 
 // onPairs lets the intruder at the pairs of a release.

@@ -48,7 +48,7 @@ func TestAttributeOfARelease(t *testing.T) {
 	if float64(id.AttributeDisclosure) != max(debt.Most, weight.Most) || id.AttributeDisclosure > 0.3 {
 		t.Errorf("a rule is judged by %v, of %+v and %+v", id.AttributeDisclosure, debt, weight)
 	}
-	if some, err := Some(t.Context(), pl, chain, pairs, []string{"attribute"}); err != nil || some.AttributeDisclosure != id.AttributeDisclosure {
+	if some, err := Some(t.Context(), pl, chain, pairs, []string{"attribute"}); err != nil || some.Identity().AttributeDisclosure != id.AttributeDisclosure {
 		t.Errorf("alone it is %v, want %v: %v", some, id.AttributeDisclosure, err)
 	}
 	// The weight is a number in the file, and guessed as a category: by equality.

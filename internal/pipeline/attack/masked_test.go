@@ -107,10 +107,11 @@ func TestSomeOfTheParts(t *testing.T) {
 		"attribute":  func(i *assess.Identity) bool { return !math.IsNaN(float64(i.AttributeDisclosure)) },
 	}
 	for _, parts := range [][]string{{"linkage"}, {"bayes"}, {"uniqueness"}, {"inversion"}, {"attribute"}, {"utility"}, {"linkage", "inversion"}, {"uniqueness", "bayes"}, Judged} {
-		id, err := Some(t.Context(), pl, chain, pairs, parts)
-		if err != nil || id == nil {
+		found, err := Some(t.Context(), pl, chain, pairs, parts)
+		if err != nil || found == nil {
 			t.Fatalf("%q: %v", parts, err)
 		}
+		id := found.Identity()
 		for part, there := range shown {
 			if there(id) != slices.Contains(parts, part) {
 				t.Errorf("%q: %s is there: %v", parts, part, there(id))

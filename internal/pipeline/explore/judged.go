@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
@@ -22,6 +23,22 @@ func inverts(p *config.Pipeline) bool { return p.Assess.Intruder != nil && p.Ass
 // judgesIntruder reports whether the gate of a run judges what an intruder finds.
 func judgesIntruder(p *config.Pipeline) bool {
 	return inverts(p) || slices.ContainsFunc(p.Gate.Rules, assess.Rule.Identity)
+}
+
+// measuresLoss reports whether points have what masking costs beyond the mean: where
+// assess.intruder.utility asks for it.
+func measuresLoss(p *config.Pipeline) bool {
+	return p.Assess.Intruder != nil && p.Assess.Intruder.Utility != nil && len(p.Map.Categories) == 0
+}
+
+// attributes reports whether points have what synthetic columns tell of those that they were learnt from.
+func attributes(p *config.Pipeline) bool {
+	return p.Assess.Intruder != nil && p.Assess.Intruder.Attribute != nil && len(p.Map.Categories) == 0
+}
+
+// wantsIntruder reports whether a point needs anything that an intruder finds.
+func wantsIntruder(p *config.Pipeline) bool {
+	return judgesIntruder(p) || measuresLoss(p) || attributes(p)
 }
 
 // limitsOthers reports whether a rule limits R, an error or the efficiency of another
@@ -38,10 +55,10 @@ func (g *grid) limited(column string) bool {
 }
 
 // wantPairs makes the accumulator of the pairs that rules about respondents and about
-// values that stay are judged by: the very sample that a run keeps.
+// values that stay are judged by, and that losses are measured on: the very sample that a run keeps.
 func (g *grid) wantPairs() (err error) {
 	stays := func(r assess.Rule) bool { return r.MaxUnchanged != nil }
-	if !g.ofCategories() && !judgesIntruder(g.whole) && !slices.ContainsFunc(g.config.Gate.Rules, stays) {
+	if !g.ofCategories() && !wantsIntruder(g.whole) && !slices.ContainsFunc(g.config.Gate.Rules, stays) {
 		return nil
 	}
 	carry := slices.Concat(g.plan.Carry, g.plan.Intruder.Carried)
@@ -50,7 +67,7 @@ func (g *grid) wantPairs() (err error) {
 }
 
 // judgePairs masks the sample at a place and adds to its point what rules about
-// respondents and about values that stay are held against.
+// respondents and about values that stay are held against, and its losses.
 func (g *grid) judgePairs(ctx context.Context, at place, p *rumap.Point, replicate int) error {
 	if g.pairs == nil {
 		return nil
@@ -74,7 +91,7 @@ func (g *grid) judgePairs(ctx context.Context, at place, p *rumap.Point, replica
 			p.Unchanged[r.Column] = assess.Float(unchanged(pairs.Original[c], pairs.Released[c]))
 		}
 	}
-	if !judgesIntruder(g.whole) {
+	if !wantsIntruder(g.whole) {
 		return nil
 	}
 	of, settings := *g.plan, *g.config
@@ -83,15 +100,47 @@ func (g *grid) judgePairs(ctx context.Context, at place, p *rumap.Point, replica
 	if err != nil {
 		return err
 	}
-	g.takeIdentity(p, found)
+	id := assess.Unmeasured()
+	if found != nil {
+		id = found.Identity()
+	}
+	if judgesIntruder(g.whole) || attributes(g.whole) {
+		g.takeIdentity(p, id)
+	}
+	if measuresLoss(g.whole) && found != nil && found.Utility != nil {
+		p.Loss = lossOf(found.Utility, id)
+	}
 	return nil
 }
 
-// parts are the parts of the intruder that some rule is about. What is known of
+// lossOf is the loss of a point. The overlap of intervals is that of the gate: of a sample, whose
+// intervals are wider than those of a release, it is not told.
+func lossOf(u *loss.Utility, id *assess.Identity) *rumap.Loss {
+	l := &rumap.Loss{KS: map[string]assess.Float{}}
+	for name, v := range u.KS {
+		l.KS[name] = assess.Float(v)
+	}
+	if u.PMSE != nil {
+		v := assess.Float(*u.PMSE)
+		l.PMSE = &v
+	}
+	if v := id.Overlap; len(u.Regressions) > 0 && v == v {
+		l.Overlap = &v
+	}
+	return l
+}
+
+// parts are the parts of the intruder that some rule is about, or that points have anyway. What is known of
 // categorical keys that no mask moves is found once.
 func (g *grid) parts() (parts []string) {
 	if inverts(g.whole) {
 		parts = append(parts, "inversion")
+	}
+	if measuresLoss(g.whole) {
+		parts = append(parts, "utility")
+	}
+	if attributes(g.whole) {
+		parts = append(parts, "attribute")
 	}
 	for _, r := range g.config.Gate.Rules {
 		for i := range assess.RespondentMeasures {
@@ -110,9 +159,6 @@ func (g *grid) countedOnce() bool { return len(g.plan.Intruder.Released) == 0 }
 // takeIdentity adds what an intruder finds to a point. A measure that could not be taken
 // is not a number, so that its rule does not hold, as in a run.
 func (g *grid) takeIdentity(p *rumap.Point, id *assess.Identity) {
-	if id == nil {
-		id = assess.Unmeasured()
-	}
 	if g.counted == nil {
 		g.counted = id
 	}
@@ -128,6 +174,9 @@ func (g *grid) takeIdentity(p *rumap.Point, id *assess.Identity) {
 				p.Respondents[m.Name] = *m.ValueIn(g.counted)
 			}
 		}
+	}
+	if v := id.AttributeDisclosure; attributes(g.whole) && v == v {
+		p.Respondents[rumap.MeasureAttribute] = v
 	}
 	if inverts(g.whole) {
 		p.Respondents[rumap.MeasureInversion] = assess.Float(math.NaN())

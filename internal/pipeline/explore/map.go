@@ -156,7 +156,7 @@ func newGrid(p *config.Pipeline, key keystream.Key) (*grid, error) {
 	// What any strategy touches or reads is decoded once for all of them.
 	all := *p
 	all.Masks = nil
-	if !judgesIntruder(p) && len(p.Map.Categories) == 0 {
+	if !wantsIntruder(p) && len(p.Map.Categories) == 0 {
 		all.Assess = all.Assess.WithoutIntruder() // what an intruder finds is not on the map
 	}
 	for _, s := range g.strategies {

@@ -1,0 +1,71 @@
+package explore
+
+import (
+	"context"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
+)
+
+// Where assess.intruder.utility asks for it, each point has the loss that a run with its masks
+// reports, of masks that draw nothing to the bit, without any rule; where it does not, none. Of a sample no
+// overlap of intervals is told.
+func TestPointsHaveLosses(t *testing.T) {
+	const masks = "masks: [{microaggregate: {columns: [income, kind], k: 5}}]"
+	const vary = "map: {column: income, vary: {masks.0.microaggregate.k: {from: 5, to: 25, steps: 2}}}"
+	const columns = "columns: {income: {role: key, unit: EUR, decimals: 1}, region: {role: other}, kind: {role: key}}"
+	utility := func(sample string) string {
+		return "assess: {replicates: 4, " + sample + "targets: [max], intruder: {utility: {propensity: true, regressions: [{response: income, predictors: [kind]}]}}}"
+	}
+	dir := t.TempDir()
+	for _, line := range []string{"assess: {replicates: 4, targets: [max]}", "assess: {replicates: 4, targets: [max], intruder: {linkage: {}}}"} {
+		for _, p := range mapOf(t, mapped(t, dir, columns, masks, vary, "gate: {}", line)).Points {
+			if p.Loss != nil || p.Respondents != nil {
+				t.Errorf("%s: %+v, %v", line, p.Loss, p.Respondents)
+			}
+		}
+	}
+	p := mapped(t, dir, columns, masks, vary, "gate: {}", utility(""))
+	m := mapOf(t, p)
+	want, _, err := attack.Run(context.Background(), p, pipeline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := m.Points[0].Loss, m.Points[1].Loss
+	if first == nil || last == nil || first.PMSE == nil || first.Overlap == nil {
+		t.Fatalf("%+v and %+v", first, last)
+	}
+	u := want.Utility
+	if len(first.KS) != 2 || float64(first.KS["income"]) != u.KS["income"] || float64(first.KS["kind"]) != u.KS["kind"] || float64(*first.PMSE) != *u.PMSE || float64(*first.Overlap) != u.Regressions[0].Mean {
+		t.Errorf("%+v, pMSE %v, overlap %v; a run has %v, %v and %v", first.KS, *first.PMSE, *first.Overlap, u.KS, *u.PMSE, u.Regressions[0].Mean)
+	}
+	if !(last.KS["income"] > first.KS["income"] && first.KS["income"] > 0) {
+		t.Errorf("KS %v with k = 25 and %v with k = 5", last.KS, first.KS)
+	}
+	for sample, whole := range map[string]bool{"": true, "sample: 700, ": false} {
+		noise := mapped(t, dir, columns, "gate: {}", utility(sample), "map: {column: income, vary: {masks.0.noise.sd: {from: 10%, to: 40%, steps: 2}}}")
+		if l := mapOf(t, noise).Points[1].Loss; l == nil || (l.Overlap != nil) != whole || !(l.KS["income"] > 0) {
+			t.Errorf("%sall records %v: %+v", sample, whole, l)
+		}
+	}
+}
+
+// Where assess.intruder.attribute asks for it, points of a synthesis have what it tells of the records that it was
+// learnt from, without any rule; points of other masks have none.
+func TestPointsHaveAttributeDisclosure(t *testing.T) {
+	p := mapped(t, t.TempDir(), "columns: {income: {role: sensitive, unit: EUR, decimals: 1}, region: {role: other}, kind: {role: key}}", "gate: {}",
+		"assess: {replicates: 4, targets: [max], intruder: {attribute: {}}}", "masks: [{synthesise: {columns: [income], on: [kind], method: cart, held_out: 0.3}}]",
+		"map: {column: income, vary: {masks.0.synthesise.leaf: {from: 5, to: 50, steps: 2}}, strategies: [{name: noise, masks: [{noise: {columns: [income], sd: 20%}}], vary: {}}]}")
+	m := mapOf(t, p)
+	if len(m.Points) != 3 || len(m.Beside()) != 1 {
+		t.Fatalf("%d points with %d figures", len(m.Points), len(m.Beside()))
+	}
+	for i, q := range m.Points {
+		v, there := q.Respondents[rumap.MeasureAttribute]
+		if there != (q.Strategy == rumap.Configured) || there && !(v >= 0 && v < 0.5) || q.Loss != nil || len(q.Unjudged) > 0 {
+			t.Errorf("point %d of %s: %v %v, %+v", i, q.Strategy, there, v, q.Loss)
+		}
+	}
+}
