@@ -72,6 +72,8 @@ func parseParameter(path string) (p parameter, wrong string) {
 				return p, fmt.Sprintf("must give an element of %s by its number, from 0, got %q", trail, segment)
 			}
 			p.form, p.share = p.form.Elem, false
+		case form.Dict:
+			return p, ofMapping(trail)
 		default:
 			return p, fmt.Sprintf("must end at %s, a single value, got %q behind it", trail, segment)
 		}
@@ -82,10 +84,19 @@ func parseParameter(path string) (p parameter, wrong string) {
 		return p, fmt.Sprintf("must name a number; %s is a mapping, go on with a dot and a field%s", trail, form.ThereAre(p.form.Names()))
 	case p.form.Shape == form.List:
 		return p, fmt.Sprintf("must name a number; %s is a list, go on with a dot and the number of an element", trail)
+	case p.form.Shape == form.Dict:
+		return p, ofMapping(trail)
+	case p.form.Type.Kind() == reflect.Bool:
+		return p, fmt.Sprintf("must name a parameter that is a number, and %s is true or false; give it in map.strategies, each of which has a list of masks of its own", trail)
 	case p.form.Type != amountType && p.form.Type.Kind() != reflect.Float64 && p.form.Type.Kind() != reflect.Int:
 		return p, fmt.Sprintf("must name a parameter that is a number, and %s is text", trail)
 	}
 	return p, ""
+}
+
+// ofMapping refuses what belongs together, such as the probabilities of a row.
+func ofMapping(trail string) string {
+	return fmt.Sprintf("must name a number by itself, and those of %s belong together; give each in map.strategies, in a list of masks of its own", trail)
 }
 
 // position reads the number of an element.

@@ -307,3 +307,30 @@ func TestSetReachesAxes(t *testing.T) {
 		t.Errorf("settings must reach the axes, got %+v, %v", strategies, err)
 	}
 }
+
+// What is no number by itself is refused with words that are true of it: numbers of a mapping, which belong together,
+// and what is true or false.
+func TestAxesThatAreNoNumbers(t *testing.T) {
+	for path, want := range map[string]string{
+		"masks.0.pram.matrix":              "those of masks.0.pram.matrix belong together",
+		"masks.0.pram.matrix.a.b":          "those of masks.0.pram.matrix belong together",
+		"masks.0.pram.frequencies.a":       "those of masks.0.pram.frequencies belong together",
+		"masks.2.suppress.importance.age":  "those of masks.2.suppress.importance belong together",
+		"masks.0.recode.map.a":             "those of masks.0.recode.map belong together",
+		"masks.0.pram.invariant":           "masks.0.pram.invariant is true or false; give it in map.strategies",
+		"masks.0.synthesise.method":        "masks.0.synthesise.method is text",
+		"masks.0.sample.rate":              "must not be a parameter of sample",
+		"masks.0.recode.level":             "",
+		"masks.0.recode.breaks.1":          "",
+		"masks.0.synthesise.leaf":          "",
+		"masks.0.synthesise.held_out":      "",
+		"masks.0.topcode.upper_percentile": "",
+		"masks.0.suppress.max_share":       "",
+		"masks.0.rankswap.p":               "",
+		"masks.0.pram.keep":                "",
+	} {
+		if _, wrong := parseParameter(path); (want == "") != (wrong == "") || !strings.Contains(wrong, want) {
+			t.Errorf("%s: %q, want %q", path, wrong, want)
+		}
+	}
+}

@@ -325,6 +325,9 @@ func TestAxesOfMaps(t *testing.T) {
 	}{
 		{&PRAM{Keep: ptr(0.8)}, Axis{Rank: 3, Field: "keep", From: Amount{Value: 0.5}, To: Amount{Value: 0.95}}},
 		{&PRAM{Matrix: map[string]map[string]float64{}}, Axis{}},
+		{&Synthesise{Method: "cart"}, Axis{Rank: 4, Field: "leaf", From: Amount{Value: 5}, To: Amount{Value: 50}}},
+		{&Synthesise{Method: "normal"}, Axis{}},
+		{&Synthesise{}, Axis{}},
 		{&RankSwap{}, Axis{Rank: 4, Field: "p", From: Amount{Value: 0.01}, To: Amount{Value: 0.3}}},
 		{&Swap{}, Axis{Rank: 2, Field: "rate", From: Amount{Value: 0.05}, To: Amount{Value: 1}}},
 		{&Microaggregate{}, Axis{Rank: 3, Field: "k", From: Amount{Value: 2}, To: Amount{Value: 30}}},

@@ -211,8 +211,13 @@ func (m *Synthesise) Reach() Scope { return ScopeDataset }
 // Instead implements Replaceable.
 func (m *Synthesise) Instead() string { return "noise, which takes each record by itself" }
 
-// MapAxis implements Varying: there is nothing to vary.
-func (m *Synthesise) MapAxis() Axis { return Axis{} }
+// MapAxis implements Varying: by trees the least leaf, from 5 to 50; regressions have nothing to vary.
+func (m *Synthesise) MapAxis() Axis {
+	if m.Method != "cart" {
+		return Axis{}
+	}
+	return Axis{Rank: 4, Field: "leaf", From: Amount{Value: leastLeaf}, To: Amount{Value: 50}}
+}
 
 // Parameters implements Described.
 func (m *Synthesise) Parameters() []Parameter {

@@ -62,7 +62,7 @@ func TestTheColumnOfAMap(t *testing.T) {
 	}{
 		{masked: []string{"a"}, want: "a"}, {column: "a", masked: []string{"a"}, want: "a"}, {column: "b", masked: []string{"a", "b"}, want: "b"},
 		{masked: []string{"a", "b"}, says: "map.column: must say which of the masked columns is mapped: [a b]"},
-		{masked: nil, says: "map.column: must say which"},
+		{masked: nil, says: "map: must be given, with the masked keys that are mapped as categories"},
 		{column: "x", masked: []string{"a"}, says: `map.column: must be a numeric column that is masked, got "x"`},
 		{column: "plain", masked: []string{"a"}, says: `map.column: must be a numeric column that is masked, got "plain"`},
 	} {

@@ -354,6 +354,8 @@ func (g *grid) chooseColumn() error {
 		return config.Errors{g.config.Errorf("map.column", "must be a numeric column that is masked, got %q", g.column)}
 	case g.column == "" && len(masked) == 1:
 		g.column = masked[0]
+	case g.column == "" && len(masked) == 0:
+		return config.Errors{g.config.Errorf("map", "must be given, with the masked keys that are mapped as categories: no column of numbers is masked (map: {categories: [COLUMN], vary: …})")}
 	case g.column == "":
 		return config.Errors{g.config.Errorf("map.column", "must say which of the masked columns is mapped: %v", masked)}
 	}
