@@ -118,3 +118,27 @@ func TestIntruderOnAStream(t *testing.T) {
 		}
 	}
 }
+
+// A mistake elsewhere is the only thing that is said: what the keys are is then not known.
+func TestMistakesElsewhereAreNotOfTheKeys(t *testing.T) {
+	const text = `version: 1
+key: {env: KEY}
+source: {csv: {path: in.csv}}
+columns: {age: {role: key}, sex: {role: key}, wage: {role: sensitive}}
+masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [sex], map: {m: p}, other: p}}]
+sink: {csv: {path: out.csv}}
+assess: {intruder: {linkage: {}, bayes: {knowledge: d1, phi: {age: 0.1}}, uniqueness: {}, inversion: true, categorical: [sex]}}
+`
+	for _, c := range []struct{ old, with, want string }{
+		{"inversion: true,", "inversion: true, targets: many,", "assess.intruder.targets: "},
+		{"inversion: true,", "inversion: true, utility: {regressions: [wage]},", "assess.intruder.utility.regressions[0]: "},
+		{"assess: {", "assess: {replicates: -1, ", "assess.replicates: "},
+		{"age: {role: key}", "age: {role: keys}", "columns.age.role: "},
+		{"columns: {age", "columns: {wages: {rol: key}, age", "columns.wages.rol: "},
+	} {
+		_, err := Parse("p.yaml", []byte(strings.Replace(text, c.old, c.with, 1)), Options{LookupEnv: lookup})
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: want one error of %s, got\n%v", c.with, c.want, err)
+		}
+	}
+}

@@ -65,7 +65,7 @@ func (l *loader) validateIntruder(p *Pipeline) {
 					l.Wrong(path+".inversion", "needs masks that say what they do to a value; masks[%d].%s does not", i, m.Kind())
 					return
 				case transform.Recoding, transform.Randomising, transform.Suppression:
-					if !slices.Contains(p.Assess.IntruderKeys(), name) && l.Sound("assess.keys") {
+					if !slices.Contains(p.Assess.IntruderKeys(), name) && l.Sound("columns", "assess.keys") {
 						l.Wrong(path+".inversion", "tells categories of keys alone, and masks[%d].%s changes %q, which is none: give it the role key, or leave inversion out", i, m.Kind(), name)
 						return
 					}
@@ -126,7 +126,7 @@ func (l *loader) validateCategorical(p *Pipeline) {
 	in, keys := p.Assess.Intruder, p.Assess.IntruderKeys()
 	for i, name := range in.Categorical {
 		path := fmt.Sprintf("assess.intruder.categorical[%d]", i)
-		if !l.Sound(path, "assess.keys") {
+		if !l.Sound(path, "columns", "assess.keys") {
 			continue
 		}
 		switch {
@@ -143,7 +143,7 @@ func (l *loader) validateKeyedParts(p *Pipeline) {
 	const path = "assess.intruder"
 	a := &p.Assess
 	in := a.Intruder
-	if !l.Sound("assess.keys", path+".categorical") || l.Misspelt("assess", "keys") {
+	if !l.Sound("columns", "assess.keys", path+".categorical") || l.Misspelt("assess", "keys") {
 		return
 	}
 	parts := []struct {
@@ -207,7 +207,7 @@ func (l *loader) validateKnown(p *Pipeline, path string, values map[string]float
 	a := &p.Assess
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		at := form.Join(path, name)
-		if !l.Sound(at, "assess.keys") {
+		if !l.Sound(at, "columns", "assess.keys") {
 			continue
 		}
 		switch v := values[name]; {

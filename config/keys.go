@@ -66,7 +66,7 @@ func (a Assess) WithoutIntruder() Assess {
 // state would carry the keys: there it must be asked for.
 func (l *loader) fillKeys(p *Pipeline) {
 	const path = "assess.keys"
-	if l.Given(path) || !l.Sound("columns", "assess") || l.Misspelt("assess", "keys") || p.Assess.Intruder == nil && (p.Stream() || p.Streaming()) {
+	if l.Given(path) || !l.Sound("columns", path) || l.Misspelt("assess", "keys") || p.Assess.Intruder == nil && (p.Stream() || p.Streaming()) {
 		return
 	}
 	if in := p.Assess.Intruder; in.Named() && in.Linkage == nil && in.Bayes == nil && in.Uniqueness == nil && in.Attribute == nil {
