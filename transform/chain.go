@@ -56,6 +56,7 @@ type Chain struct {
 	unseen    []bool    // of those steps: that the survey need not see what they do
 	surveyed  bool
 	touched   []atomic.Int64
+	watches   []*watch
 
 	unidentified atomic.Int64
 
@@ -134,6 +135,7 @@ func newChain(masks []Spec, setup Setup, replicate int, shared *sharedDraws) (*C
 		}
 	}
 	c.settleSurvey()
+	c.watches = c.watched()
 	c.streamsOf("")
 	return c, nil
 }
@@ -210,6 +212,9 @@ func (c *Chain) Apply(b *microdata.Block) error {
 		}
 		for _, col := range c.columns {
 			col.fit(b)
+		}
+		for _, watch := range c.watches {
+			watch.see(b)
 		}
 		return nil
 	})

@@ -74,6 +74,7 @@ func (r *Reporter) Judged(records report.Records, measures *assess.Measures) *re
 	}
 	rep := r.Report(records, measures)
 	if !r.Interim {
+		judgeUnaltered(&rep.Gate, r.Config, r.unaltered())
 		judgeLosses(&rep.Gate, r.Config.Gate, records)
 	}
 	if !rep.Gate.Passed {

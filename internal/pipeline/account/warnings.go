@@ -20,6 +20,9 @@ func (r *Reporter) warnings(m *assess.Measures, touched []transform.Touch) (list
 			list = append(list, w)
 		}
 	}
+	for _, name := range r.unaltered() {
+		list = append(list, unalteredWarning(name))
+	}
 	if n := r.Chain.Unidentified(); n > 0 {
 		list = append(list, fmt.Sprintf("identity: %d records have no value in any identity column and are identified by their place: once they move they have new noise", n))
 	}

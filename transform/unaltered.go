@@ -1,0 +1,83 @@
+package transform
+
+import (
+	"bytes"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// watch is whether a column that is held as an array, as texts are, has values, and whether the masks
+// have altered any of them. Columns held as numbers are measured instead.
+type watch struct {
+	name          string
+	index         int
+	seen, altered atomic.Bool
+}
+
+// watched are the columns of a chain that is no replicate.
+func (c *Chain) watched() (list []*watch) {
+	if c.replicate > 0 {
+		return nil
+	}
+	for _, col := range c.columns {
+		list = append(list, &watch{name: col.Name, index: col.Index})
+	}
+	return list
+}
+
+// see looks for an altered value in a block that is masked, until one was found.
+func (w *watch) see(b *microdata.Block) {
+	col := &b.Columns[w.index]
+	if col.Array == nil || w.altered.Load() {
+		return
+	}
+	if col.OutArray() == col.Array && w.seen.Load() {
+		return // no mask has a value of the block for another one
+	}
+	same := sameValues(col.Array, col.OutArray())
+	for i := range b.N {
+		if b.Rejected(i) {
+			continue
+		}
+		if !col.Array.IsNull(i) {
+			w.seen.Store(true)
+		}
+		if !same(i) {
+			w.altered.Store(true)
+			return
+		}
+	}
+}
+
+// sameValues returns what compares the values of two arrays; where their kinds cannot be compared, none is the same.
+func sameValues(x, y arrow.Array) func(i int) bool {
+	if x == y {
+		return func(int) bool { return true }
+	}
+	a, known := bytesOf(x)
+	b, too := bytesOf(y)
+	if !known || !too {
+		return func(int) bool { return false }
+	}
+	return func(i int) bool {
+		if x.IsNull(i) || y.IsNull(i) {
+			return x.IsNull(i) == y.IsNull(i)
+		}
+		return bytes.Equal(a(i), b(i))
+	}
+}
+
+// Unaltered returns the masked columns, held as arrays, of which Apply has seen values and has released
+// every one as it was: whatever the masks' law says, they are not protected. Records of other chains (Resume)
+// do not count.
+func (c *Chain) Unaltered() (names []string) {
+	for _, w := range c.watches {
+		if w.seen.Load() && !w.altered.Load() {
+			names = append(names, w.name)
+		}
+	}
+	return names
+}
