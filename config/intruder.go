@@ -69,7 +69,7 @@ type IntruderAttribute struct {
 // IntruderUtility says which measures of utility are taken beyond those that
 // need no choice.
 type IntruderUtility struct {
-	Propensity  bool                 `yaml:"propensity" default:"false" doc:"how well original and released records can be told apart by a logistic regression: pMSE"`
+	Propensity  bool                 `yaml:"propensity" default:"false" doc:"how well original and released records can be told apart by a logistic regression on the values: pMSE, which sees shifts of means and no change of spread"`
 	Regressions []IntruderRegression `yaml:"regressions" doc:"linear regressions that data users would do: the overlap of their confidence intervals before and after"`
 }
 

@@ -51,7 +51,7 @@ func viewCost(u *loss.Utility, path string) *costView {
 	}
 	v.Tiles = append(v.Tiles, eigen)
 	if u.PMSE != nil {
-		t := labelled{"pMSE", optionalCell(path+"/pmse", u.PMSE), "0: nobody tells released records from originals; ¼: everybody does"}
+		t := labelled{"pMSE", optionalCell(path+"/pmse", u.PMSE), "0: a regression on the values tells no released record from an original; ¼: each; it sees shifts of means, no change of spread"}
 		if p := u.Propensity; p != nil && p.Ratio != nil {
 			t.Note += "; " + pretty(*p.Ratio, riskDigits) + " times that of fresh draws"
 		}

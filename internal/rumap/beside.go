@@ -10,7 +10,7 @@ import (
 // Loss is what masking has cost beside the mean, as a report has it of a release.
 type Loss struct {
 	KS      map[string]assess.Float `json:"ks" doc:"Kolmogorov-Smirnov distance between original and released values, by column"`
-	PMSE    *assess.Float           `json:"pmse,omitempty" doc:"propensity score: 0 where original and release cannot be told apart, 0.25 where they are for certain"`
+	PMSE    *assess.Float           `json:"pmse,omitempty" doc:"propensity score: 0 where a logistic regression on the values tells no released record from an original, 0.25 where it tells each; it sees shifts of means and lost values, no change of spread"`
 	Overlap *assess.Float           `json:"overlap,omitempty" doc:"least overlap of the confidence intervals of a regression before and after masking; absent where the sample is not all records"`
 }
 

@@ -106,7 +106,7 @@ type Utility struct {
 	IL1s        float64            `json:"il1s" doc:"sum over the cells of |x−y|/(√2·S)"`
 	IL1sPerCell float64            `json:"il1s_per_cell" doc:"the same over all cells"`
 	Eigen       *float64           `json:"eigen" doc:"sum of the relative differences of the eigenvalues of the correlation matrix; null where none can be compared"` // nil where no eigenvalue can be compared
-	PMSE        *float64           `json:"pmse,omitempty" doc:"propensity score: 0 where original and release cannot be told apart, 0.25 where they are for certain"`
+	PMSE        *float64           `json:"pmse,omitempty" doc:"propensity score: 0 where a logistic regression on the values tells no released record from an original, 0.25 where it tells each; it sees shifts of means and lost values, no change of spread"`
 	KS          map[string]float64 `json:"ks" doc:"Kolmogorov-Smirnov distance, by column"`                        // without columns that have no value on one side
 	Wasserstein map[string]float64 `json:"wasserstein" doc:"Wasserstein distance in the column's unit, by column"` // W1, in the column's unit
 

@@ -291,3 +291,30 @@ func BenchmarkMeasure(b *testing.B) {
 		})
 	}
 }
+
+// What the words about pMSE say: noise that doubles the variance and moves no mean is not seen by it, and is by the distance
+// of distributions; a shift of the mean by half an SD is seen. With n = 4,000 pMSE of equal means is about 1/(8·2n)
+// = 1.6e-5 times a χ² of one degree of freedom, above 30 with a probability of 4e-8; KS of N(0, 1) and N(0, 2) is 0.083, less 0.03 at
+// most by chance; of a shift by ½, Σ(p̂ − ½)²/N is about (½/4)² = 0.0156 less its curvature.
+func TestWhatPropensityDoesNotSee(t *testing.T) {
+	g := rand.New(rand.NewPCG(3, 9))
+	n := 4000
+	x, spread, shifted := make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i] = g.NormFloat64()
+		spread[i], shifted[i] = x[i]+g.NormFloat64(), x[i]+0.5
+	}
+	of := func(y []float64) *Utility {
+		u, err := Measure(t.Context(), Pair{Names: []string{"x"}, Original: [][]float64{x}, Released: [][]float64{y}}, Options{Propensity: &PropensityOptions{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	if u := of(spread); !(*u.PMSE < 30*1.6e-5) || !(u.KS["x"] > 0.05) {
+		t.Errorf("twice the variance: pMSE %v, KS %v", *u.PMSE, u.KS["x"])
+	}
+	if u := of(shifted); !(*u.PMSE > 0.01) {
+		t.Errorf("a shift: pMSE %v", *u.PMSE)
+	}
+}

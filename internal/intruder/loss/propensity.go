@@ -49,7 +49,7 @@ type Propensity struct {
 // pairwise interactions, of the columns, by iteratively reweighted least squares.
 // Columns are centred and scaled by both sides together. A missing value counts
 // as the mean, with a term of its own that says that it is missing: suppression
-// is seen. Terms that are combinations of others are left out. Where a hyperplane
+// is seen. A change of spread alone is not: the distances of distributions (KS) see that. Terms that are combinations of others are left out. Where a hyperplane
 // separates the sides, coefficients would run off to infinity: the regression is
 // then done with a ridge, and Separated says so.
 func PropensityOf(ctx context.Context, p Pair, o PropensityOptions) (*Propensity, error) {
