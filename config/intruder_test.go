@@ -135,6 +135,8 @@ assess: {intruder: {linkage: {}, bayes: {knowledge: d1, phi: {age: 0.1}}, unique
 		{"assess: {", "assess: {replicates: -1, ", "assess.replicates: "},
 		{"age: {role: key}", "age: {role: keys}", "columns.age.role: "},
 		{"columns: {age", "columns: {wages: {rol: key}, age", "columns.wages.rol: "},
+		{"assess: {intruder: {linkage: {}, bayes: {knowledge: d1, phi: {age: 0.1}}, uniqueness: {}, inversion: true, categorical: [sex]}}", "assess: many\ngate: {rules: [{column: wage, target: max, max_risk: 1}]}", "assess: "},
+		{"sink:", "gate: {rules: [{min_kk: 3}, {max_linked: 0.1}]}\nsink:", "gate.rules[0].min_kk: "},
 	} {
 		_, err := Parse("p.yaml", []byte(strings.Replace(text, c.old, c.with, 1)), Options{LookupEnv: lookup})
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

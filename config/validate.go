@@ -273,7 +273,7 @@ func (l *loader) validateGate(p *Pipeline) {
 		}
 		l.Within("gate", ps)
 	}
-	if p.Assess.Replicates == 0 && l.Sound("assess.replicates") && slices.ContainsFunc(p.Gate.Rules, func(r assess.Rule) bool { return !r.Identity() }) {
+	if p.Assess.Replicates == 0 && l.Known("assess") && l.Sound("assess.replicates") && slices.ContainsFunc(p.Gate.Rules, func(r assess.Rule) bool { return !r.Identity() }) {
 		l.Wrong("assess.replicates", "must be at least 2 where the gate has rules about columns, got 0: they judge expectations over replicates")
 	}
 	masked := map[string]bool{}
@@ -286,7 +286,11 @@ func (l *loader) validateGate(p *Pipeline) {
 	}
 	for i, rule := range p.Gate.Rules {
 		path := fmt.Sprintf("gate.rules[%d]", i)
-		l.Within(path, rule.Check())
+		problems := rule.Check()
+		if l.HasStrange(path) { // it may be the misspelt name of a measure that takes no column
+			problems = slices.DeleteFunc(problems, func(p check.Problem) bool { return p.Path == "column" })
+		}
+		l.Within(path, problems)
 		if rule.Identity() {
 			l.validateIdentityRule(p, path, rule)
 			continue // Check has seen to it that it names nothing else
@@ -301,7 +305,7 @@ func (l *loader) validateGate(p *Pipeline) {
 				l.Wrong(path+".column", "must be a column that is sensitive or masked, got %q, whose role is %s", rule.Column, c.Role)
 			}
 		}
-		if t := rule.Target; t != "" && t != assess.TargetTypical && !slices.Contains(p.Assess.Targets, t) && l.Sound("assess.targets", path+".target") {
+		if t := rule.Target; t != "" && t != assess.TargetTypical && !slices.Contains(p.Assess.Targets, t) && l.Known("assess") && l.Sound("assess.targets", path+".target") {
 			words := append(slices.Clone(p.Assess.Targets), assess.TargetTypical)
 			l.Wrong(path+".target", "must be typical or one of assess.targets, got %q%s", t, form.Instead(t, words))
 		}
