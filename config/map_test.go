@@ -225,6 +225,7 @@ func TestMapErrors(t *testing.T) {
 		{"  strategies: [{name: a, masks: [" + swap + "], vary: {masks.0.swap.rate: {from: 30%, to: 0.1}}}]\n", "masks.0.swap.rate.to: must be greater than from, which is 0.3, got 0.1"},
 		{"  strategies: [{name: a, masks: [" + swap + "], vary: {masks.0.swap.rate: {from: 30%, to: 130%}}}]\n", "makes the masks of \"a\" impossible: map.strategies[0].masks[0].swap.rate must be between 0 and 1, got 1.3"},
 		{"  vary: {masks.2.truncate.lower: {from: 1%, to: 5%}}\n", "must be a number, got 1%: masks.2.truncate.lower takes no percentage"},
+		{"  columnn: wage\n  vary: {masks.1.noise.sd: {from: 1%, to: 5%}}\n", "map.columnn: is not a field here (did you mean \"column\"?) (map.yaml:16:3)"},
 		{"  vary: {masks.1.noise.sd: {from: 50%, to: 5%}}\n", "must be greater than from, which is 50%, got 5%"},
 		{"  vary: {masks.1.noise.sd: {from: -5%, to: 5%}}\n", `makes the masks of "configured" impossible: masks[1].noise.sd must be at least 0%, got -5%`},
 		{"  vary: {masks.0.bias.phi: {from: 0.01, to: 0.02}}\n", `map.vary.masks.0.bias.phi: makes the masks of "configured" impossible: masks[0].bias must have phi or range, got both (map.yaml:16:28)`},

@@ -138,6 +138,9 @@ func (l *loader) validateStrategies(p *Pipeline) {
 // validateMapColumn demands that the column is masked, and chooses it if none is given.
 func (l *loader) validateMapColumn(p *Pipeline) {
 	const path = "map.column"
+	if l.Misspelt("map", "column") {
+		return
+	}
 	m := p.Map
 	if !l.Sound(path, "masks", "map.strategies") || l.validateMapCategories(p) {
 		return
