@@ -117,7 +117,7 @@ func (g *grid) categoriesAt(ctx context.Context, at place, from, n int) (*catego
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		pairs, err := g.pairs.Masked(chain.Replicate(m))
+		pairs, err := g.masked(ctx, chain.Replicate(m))
 		if err != nil {
 			return nil, err
 		}

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // endings are maps of every kind, by name: over a grid, by search, with a swap over the data,
@@ -23,6 +27,8 @@ func endings(t *testing.T) map[string]*config.Pipeline {
 		"a search": mapped(t, t.TempDir(), few, "map: {search: true, vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}}", rules),
 		"a swap": mapped(t, t.TempDir(), few, "masks: [{swap: {keys: [kind], attribute: region, columns: [income], rate: 0.2, policy: random, scope: dataset}}]",
 			"map: {vary: {masks.0.swap.rate: {from: 0.1, to: 0.5, steps: 2}}}", rules),
+		"losses": mapped(t, t.TempDir(), "assess: {replicates: 2, keys: [income, kind], targets: [max], intruder: {utility: {propensity: true}}}",
+			"masks: [{microaggregate: {columns: [income], k: 5}}]", "map: {vary: {masks.0.microaggregate.k: {from: 3, to: 5, steps: 2}}}", rules),
 	}
 	for name, masks := range map[string]string{
 		"suppressed categories": "[{suppress: {keys: [place, job, sex], k: 2}}]", "drawn categories": "[{pram: {columns: [job], keep: 0.9, categories: [j0, j1, j2, j3, j4]}}]",
@@ -87,5 +93,36 @@ func TestEveryCallOfAMapFailsOnce(t *testing.T) {
 				t.Errorf("%s: %s, call %d fails: %v", name, call, n, err)
 			}
 		}
+	}
+}
+
+// lengthy are masks whose decision ends only when they are told to give up.
+type lengthy struct{ deciding, cancelled chan struct{} }
+
+func (lengthy) NeedsSurvey() bool             { return true }
+func (lengthy) Survey(*microdata.Block) error { return nil }
+func (lengthy) Apply(*microdata.Block) error  { return nil }
+func (l lengthy) Cancel()                     { close(l.cancelled) }
+func (l lengthy) EndSurvey() error {
+	close(l.deciding)
+	<-l.cancelled
+	return transform.ErrCancelled
+}
+
+// Masks that are deciding for the pairs of a point give up when the context ends, and the error is the context's.
+func TestMaskedEnds(t *testing.T) {
+	acc, err := assess.New(assess.Options{Columns: []assess.Column{{Name: "x", Masked: true}}, Key: keystream.Generate(), Mixes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := new(microdata.Block)
+	b.Reset(0, 0, 3, 1)
+	copy(b.Columns[0].Alloc(3, false).Values, []float64{1, 2, 3})
+	acc.Add(b)
+	ctx, cancel := context.WithCancel(t.Context())
+	l := lengthy{make(chan struct{}), make(chan struct{})}
+	go func() { <-l.deciding; cancel() }()
+	if _, err := (&grid{pairs: acc}).masked(ctx, l); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that of the context", err)
 	}
 }

@@ -80,7 +80,7 @@ func (g *grid) judgePairs(ctx context.Context, at place, p *rumap.Point, replica
 	if err != nil {
 		return err
 	}
-	pairs, err := g.pairs.Masked(chain.Replicate(replicate))
+	pairs, err := g.masked(ctx, chain.Replicate(replicate))
 	if err != nil {
 		return err
 	}
@@ -111,6 +111,22 @@ func (g *grid) judgePairs(ctx context.Context, at place, p *rumap.Point, replica
 		p.Loss = lossOf(found.Utility, id)
 	}
 	return nil
+}
+
+// cancellable are masks that give up where they are told to.
+type cancellable interface {
+	assess.Masker
+	Cancel()
+}
+
+// masked are the pairs that a replicate makes of the sample, which it gives up when ctx ends.
+func (g *grid) masked(ctx context.Context, replicate cancellable) (assess.Pairs, error) {
+	defer context.AfterFunc(ctx, replicate.Cancel)()
+	pairs, err := g.pairs.Masked(replicate)
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return pairs, err
 }
 
 // lossOf is the loss of a point. The overlap of intervals is that of the gate: of a sample, whose
