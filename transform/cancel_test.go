@@ -179,3 +179,41 @@ func (m *cancelling) share(fits *allFits) {
 		f.share(fits)
 	}
 }
+
+// A swap over all records gives up too: it decides about no group and no candidate more, and moves nothing.
+func TestSwapGivesUp(t *testing.T) {
+	columns := cancelData()
+	begun := func() (*Chain, *datasetSwap) {
+		c := chain(t, testSetup(t, columns...), mask(&Swap{Keys: []string{"d"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(1.0), Policy: "random", Scope: "dataset"}))
+		if err := c.Survey(block(0, len(columns[0].values), columns...)); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range c.steps {
+			if s, ok := s.(*datasetSwap); ok {
+				return c, s
+			}
+		}
+		t.Fatal("no swap")
+		return nil, nil
+	}
+	c, s := begun()
+	if err := s.decide(c); err != nil || len(s.moves) == 0 {
+		t.Fatalf("%d sources of moves, %v", len(s.moves), err)
+	}
+	c, s = begun()
+	c.Cancel()
+	if err := s.decide(c); !errors.Is(err, ErrCancelled) || s.moves != nil {
+		t.Errorf("cancelled: %v, %d sources of moves", err, len(s.moves))
+	}
+	// Within a group it asks for every so many candidates.
+	_, s = begun()
+	all := make([]int32, len(s.combos))
+	for i := range all {
+		all[i] = int32(i)
+	}
+	asked := 0
+	s.stop = func() bool { asked++; return asked > 1 }
+	if moves := s.decideGroup(nil, all); len(moves) > 2*every || asked < 2 {
+		t.Errorf("%d moves, asked %d times", len(moves), asked)
+	}
+}
