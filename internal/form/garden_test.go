@@ -151,6 +151,24 @@ label: HOME
 	}
 }
 
+// Of a value that could not be read, and of what it should hold, nothing more is said.
+func TestOneErrorForAValueThatCannotBeRead(t *testing.T) {
+	_, r, _ := read(plot + "shade: dark\nwater: [3]\ntools: [{hose: long}, 7]\n")
+	before := strings.Count(r.Err().Error(), "\n")
+	r.Wrong("shade", "must be below 1")
+	r.Wrong("water.litres", "must be below 9")
+	r.WrongAt("water", "water.power", "is required")
+	r.Wrong("tools[1].hose", "must be short")
+	if got := r.Err().Error(); before != 2 || strings.Count(got, "\n") != before {
+		t.Errorf("said:\n%s", got)
+	}
+	r.Wrong("tools[0].hose", "must be short")
+	r.Wrong("name", "must be given")
+	if got := r.Err().Error(); strings.Count(got, "\n") != before+2 {
+		t.Errorf("said:\n%s", got)
+	}
+}
+
 // Each is one mistake, with the whole of what is said of it.
 func TestWhatIsWrongIsSaidWithItsPlace(t *testing.T) {
 	for _, test := range []struct{ text, want string }{

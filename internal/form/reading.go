@@ -206,15 +206,19 @@ func (r *Reading) Problem(where, path, text string) Error {
 // Wrong reports what is wrong with the field at path: what must hold and what was found.
 func (r *Reading) Wrong(path, format string, args ...any) { r.WrongAt(path, path, format, args...) }
 
-// WrongAt is Wrong of a field that is not there, at the place of what should hold it.
+// WrongAt is Wrong of a field that is not there, at the place of what should hold it. Of a value
+// that could not be read nothing more is said.
 func (r *Reading) WrongAt(where, path, format string, args ...any) {
+	if !r.Known(path) {
+		return
+	}
 	r.errs = append(r.errs, r.Problem(where, path, fmt.Sprintf(format, args...)))
 }
 
 // unreadable is wrong for a value that is then unknown.
 func (r *Reading) unreadable(path, format string, args ...any) {
-	r.broken[path] = true
 	r.Wrong(path, format, args...)
+	r.broken[path] = true
 }
 
 // Known reports whether the value at path could be read, and all that holds it.
