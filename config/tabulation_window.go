@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/form"
@@ -15,8 +16,10 @@ const WindowFile = "window.json"
 // TableWindow says how the records of topics are divided into windows, each of which has tables of
 // its own.
 type TableWindow struct {
-	Records int    `yaml:"records" required:"true" doc:"how many offsets of the topics make a window, all partitions together; an offset without a record (a marker of a transaction) counts"`
-	Folder  string `yaml:"folder" required:"true" doc:"the folder of the windows: each gets a folder in it, window-000001, with all files of its tables. It also holds which records have been counted: name another one for other topics, and do not remove the last window from it"`
+	Records  int      `yaml:"records" doc:"how many offsets of the topics make a window, all partitions together; an offset without a record (a marker of a transaction) counts"`
+	Every    Duration `yaml:"every" doc:"instead of records, how long a window is: windows end at multiples of it since 1970-01-01 00:00 UTC, by the timestamps of the records"`
+	Lateness Duration `yaml:"lateness" doc:"with every, how long after its end a window waits for records that come late; later ones are in the next window; 1m by default"`
+	Folder   string   `yaml:"folder" required:"true" doc:"the folder of the windows: each gets a folder in it, window-000001, with all files of its tables. It also holds which records have been counted: name another one for other topics, and do not remove the last window from it"`
 }
 
 // InFolder returns the configuration with all files of the tables in another folder. Its SHA256 is that
@@ -44,9 +47,7 @@ func (l *loader) validateWindow(t *Tabulation) {
 	if l.Given("source") {
 		l.Wrong("window", "needs pipeline in place of source: a configuration of a pipeline, which reads topics and lists their columns")
 	}
-	if w.Records < 1 && l.Given("window.records") && l.Sound("window.records") {
-		l.Wrong("window.records", "must be at least 1, got %d", w.Records)
-	}
+	l.validateWindowSize(w)
 	switch {
 	case !l.Given("window.folder") || !l.Sound("window.folder"):
 	case w.Folder == "" || w.Folder == "-" || objects.Is(w.Folder):
@@ -72,6 +73,33 @@ func (l *loader) validateWindow(t *Tabulation) {
 	l.windowFile("report.html", t.Report.HTML)
 	l.windowFile("report.cells", t.Report.Cells)
 	l.windowFile("report.jj", t.Report.JJ)
+}
+
+// defaultLateness is how long a window waits for records that come late.
+const defaultLateness = Duration(time.Minute)
+
+// validateWindowSize demands one of records and every.
+func (l *loader) validateWindowSize(w *TableWindow) {
+	records, every := l.Given("window.records"), l.Given("window.every")
+	switch {
+	case !l.Known("window") || l.Misspelt("window", "records") || l.Misspelt("window", "every"):
+	case records && every:
+		l.Wrong("window.every", "must be left out beside records: a window is either so many records, or so long")
+	case !records && !every:
+		l.Wrong("window", "must have records or every, which say when a window is complete")
+	}
+	if w.Records < 1 && records && l.Sound("window.records") {
+		l.Wrong("window.records", "must be at least 1, got %d", w.Records)
+	}
+	if every && l.Sound("window.every") && (w.Every < Duration(time.Second) || w.Every%Duration(time.Second) != 0) {
+		l.Wrong("window.every", "must be whole seconds, at least 1s, got %v", time.Duration(w.Every))
+	}
+	switch late := l.Given("window.lateness"); {
+	case late && !every && l.Sound("window.every"):
+		l.Wrong("window.lateness", "needs every: a window of a number of records waits for no others")
+	case every && !late:
+		w.Lateness = defaultLateness
+	}
 }
 
 // windowFile demands a name without a folder.

@@ -2,7 +2,9 @@ package config
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 const windowTabulation = `version: 1
@@ -19,6 +21,15 @@ func TestTabulationWindow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if p.Window.Lateness != 0 {
+		t.Errorf("a window of a number of records waits for %v", p.Window.Lateness)
+	}
+	for text, want := range map[string]Duration{"every: 1h": Duration(time.Minute), "every: 1h, lateness: 5m": Duration(5 * time.Minute)} {
+		timed, err := ParseTabulation("t.yaml", []byte(strings.Replace(windowTabulation, "records: 1000", text, 1)), Options{})
+		if err != nil || timed.Window.Every != Duration(time.Hour) || timed.Window.Lateness != want || timed.Window.Records != 0 {
+			t.Errorf("%s: %+v, %v", text, timed, err)
+		}
+	}
 	in := p.InFolder("x/y")
 	for got, want := range map[string]string{
 		in.Sink.Config.Paths()[0]: "tables.csv", in.Report.JSON: "r.json", in.Report.HTML: "r.html", in.Report.Cells: "c.csv", in.Report.JJ: "c.jj",
@@ -31,7 +42,12 @@ func TestTabulationWindow(t *testing.T) {
 		t.Error("the configuration itself has changed")
 	}
 	for _, c := range []struct{ from, to, want string }{
-		{"records: 1000, ", "", "window.records: is required"},
+		{"records: 1000, ", "", "window: must have records or every, which say when a window is complete"},
+		{"records: 1000, ", "records: 1000, every: 1h, ", "window.every: must be left out beside records"},
+		{"records: 1000, ", "every: 1500ms, ", "window.every: must be whole seconds, at least 1s, got 1.5s"},
+		{"records: 1000, ", "every: 200ms, ", "window.every: must be whole seconds, at least 1s, got 200ms"},
+		{"records: 1000, ", "records: 1000, lateness: 5s, ", "window.lateness: needs every"},
+		{"records: 1000, ", "every: 1h, lateness: -5s, ", "window.lateness: must be a positive length of time"},
 		{"records: 1000", "records: 0", "window.records: must be at least 1, got 0"},
 		{", folder: out/windows", "", "window.folder: is required"},
 		{"out/windows", "''", "window.folder: must be a folder of this machine"},

@@ -1,6 +1,9 @@
 package connectors
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Topics describes a source or sink of topics, for the checks of a whole pipeline.
 type Topics struct {
@@ -62,4 +65,7 @@ type HeldPartition struct {
 type Holding interface {
 	// Held returns all partitions, by topic and number.
 	Held(ctx context.Context) ([]HeldPartition, error)
+	// Since returns of each partition the offset of the first record, in the order of offsets, whose
+	// timestamp is at or after a time; without such a record the offset after the last.
+	Since(ctx context.Context, at time.Time) (map[Partition]int64, error)
 }

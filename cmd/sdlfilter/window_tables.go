@@ -24,7 +24,7 @@ func (s *state) makeWindows(ctx context.Context, t *config.Tabulation) error {
 			fmt.Printf("Window %d has no records, and no tables\n", w.Number)
 		case w.Empty:
 		case !s.quiet:
-			fmt.Printf("Window %d\n", w.Number)
+			fmt.Println(windowTitle(&w.Window))
 			summariseTables(os.Stdout, w.Result)
 		case w.Withheld:
 			sayWithheld(fmt.Sprintf("window %d: %s", w.Number, w.Report.Withheld))
@@ -46,9 +46,20 @@ func (s *state) makeWindows(ctx context.Context, t *config.Tabulation) error {
 	}
 	if !s.quiet {
 		fmt.Printf("%d windows published, %d withheld\n", result.Windows, result.Withheld)
-		if result.Left > 0 {
+		switch {
+		case result.Left > 0 && t.Window.Every > 0:
+			fmt.Printf("Offsets after the last window: %d; their records are in no table until their window has ended\n", result.Left)
+		case result.Left > 0:
 			fmt.Printf("Offsets after the last window: %d, fewer than the %d of a window; their records are in no table until it is complete\n", result.Left, t.Window.Records)
 		}
 	}
 	return nil
+}
+
+// windowTitle names a window, and says when it ends.
+func windowTitle(w *tabling.Window) string {
+	if w.Until == "" {
+		return fmt.Sprintf("Window %d", w.Number)
+	}
+	return fmt.Sprintf("Window %d, until %s", w.Number, w.Until)
 }

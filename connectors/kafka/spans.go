@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
@@ -76,6 +77,18 @@ func (s *Source) Held(ctx context.Context) ([]connectors.HeldPartition, error) {
 		}
 	}
 	return list, nil
+}
+
+// Since implements connectors.Holding.
+func (s *Source) Since(ctx context.Context, at time.Time) (map[Partition]int64, error) {
+	topics, err := s.config.resolve(ctx, s.admin, s.log)
+	if err != nil {
+		return nil, err
+	}
+	now := opened{topics: topics}
+	return offsets(ctx, s.log, "asking for the offsets at a time", now.names(), func(ctx context.Context, topics ...string) (kadm.ListedOffsets, error) {
+		return s.admin.ListOffsetsAfterMilli(ctx, at.UnixMilli(), topics...)
+	})
 }
 
 // stretch takes up the stretches that are to be read. All of what they hold must still be

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -61,6 +62,27 @@ func TestSpans(t *testing.T) {
 	} {
 		if _, err := from.WithSpans([]connectors.Span{test.span}).Open(limited(t)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: %v, want %q", test.span, err, test.want)
+		}
+	}
+}
+
+// The first offset at or after a time is in the order of offsets, of each partition by itself.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(2, "a"))
+	cl := newClient(t, c)
+	begin := time.Date(2026, 3, 1, 7, 0, 0, 0, time.UTC)
+	for _, minute := range []int{0, 30, 10, 90, 20, 60} {
+		r := &kgo.Record{Topic: "a", Partition: 0, Timestamp: begin.Add(time.Duration(minute) * time.Minute), Value: []byte("{}")}
+		if err := cl.ProduceSync(limited(t), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := open(t, sourceOf(c, "a").WithSpans(nil).(*SourceConfig))
+	for minute, want := range map[int]int64{-5: 0, 0: 0, 1: 1, 20: 1, 30: 1, 31: 3, 60: 3, 90: 3, 91: 6} {
+		at, err := s.Since(limited(t), begin.Add(time.Duration(minute)*time.Minute))
+		if err != nil || len(at) != 2 || at[Partition{Topic: "a"}] != want || at[Partition{Topic: "a", Number: 1}] != 0 {
+			t.Errorf("minute %d: %v, %v, want %d", minute, at, err, want)
 		}
 	}
 }

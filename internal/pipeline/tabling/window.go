@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -27,8 +28,9 @@ type Window struct {
 	Number       int       `json:"number"` // from 1
 	ConfigSHA256 string    `json:"config_sha256"`
 	Withheld     bool      `json:"withheld"`
-	Empty        bool      `json:"empty"`   // its offsets hold no records, and it has no tables
-	Deleted      int64     `json:"deleted"` // offsets before the window that retention has removed before they were counted
+	Empty        bool      `json:"empty"`           // its offsets hold no records, and it has no tables
+	Until        string    `json:"until,omitempty"` // of a window by time: its end, RFC 3339
+	Deleted      int64     `json:"deleted"`         // offsets before the window that retention has removed before they were counted
 	Stretches    []Stretch `json:"stretches"`
 }
 
@@ -43,6 +45,14 @@ type Stretch struct {
 
 func (s Stretch) of() connectors.Partition {
 	return connectors.Partition{Topic: s.Topic, Number: s.Partition}
+}
+
+// until is when a window by time ends; the zero time of another one.
+func (w *Window) until() (time.Time, error) {
+	if w.Until == "" {
+		return time.Time{}, nil
+	}
+	return time.Parse(time.RFC3339, w.Until)
 }
 
 func (w *Window) spans() []connectors.Span {
@@ -113,6 +123,9 @@ func readWindow(path string) (*Window, error) {
 	}
 	if w.Schema != WindowSchema || w.Number < 1 || len(w.Stretches) == 0 {
 		return nil, fmt.Errorf("%s: must be of the format %s, got %q", path, WindowSchema, w.Schema)
+	}
+	if _, err := w.until(); err != nil {
+		return nil, fmt.Errorf("%s: does not say when the window ends: %w", path, err)
 	}
 	seen := map[connectors.Partition]bool{}
 	for _, s := range w.Stretches {

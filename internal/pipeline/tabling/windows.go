@@ -63,7 +63,9 @@ type windows struct {
 	last    *Window                        // nil: there is none yet
 	left    int64
 
-	step func(name string) error // of tests, which end a run at every step
+	now    func() time.Time
+	warned map[connectors.Partition]int64 // the offset after that of a record from the future, of which the log has told
+	step   func(name string) error        // of tests, which end a run at every step
 }
 
 // RunWindows makes the tables of the windows of topics until ctx ends, or with until: latest
@@ -85,7 +87,7 @@ func runWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, d
 	if from == nil {
 		return nil, config.Errors{t.Errorf("window", needsTopics)}
 	}
-	w := &windows{config: t, options: o, folder: filepath.Clean(t.Window.Folder), step: step}
+	w := &windows{config: t, options: o, folder: filepath.Clean(t.Window.Folder), now: time.Now, warned: map[connectors.Partition]int64{}, step: step}
 	guard, err := publish.Create(filepath.Join(w.folder, "windows"), publish.Confidential)
 	if err != nil {
 		return nil, fmt.Errorf("window.folder: %w", err)
@@ -182,7 +184,7 @@ func (w *windows) next(ctx context.Context) (*Window, error) {
 		if err != nil {
 			return nil, fmt.Errorf("source: %w", err)
 		}
-		next, err := w.planned(held)
+		next, err := w.planned(ctx, held)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +231,7 @@ func (w *windows) number() int {
 }
 
 // planned returns the next window of topics that hold this; nil if it is not complete yet.
-func (w *windows) planned(held []connectors.HeldPartition) (*Window, error) {
+func (w *windows) planned(ctx context.Context, held []connectors.HeldPartition) (*Window, error) {
 	next := &Window{Schema: WindowSchema, Number: w.number() + 1, ConfigSHA256: w.config.SHA256()}
 	before := map[connectors.Partition]Stretch{}
 	if w.last != nil {
@@ -265,6 +267,9 @@ func (w *windows) planned(held []connectors.HeldPartition) (*Window, error) {
 	}
 	for p := range before {
 		return nil, fmt.Errorf("source: %s holds windows of %s, which the source does not have; name another folder", w.folder, p)
+	}
+	if w.config.Window.Every > 0 {
+		return w.byTime(ctx, next, have)
 	}
 	size := int64(w.config.Window.Records)
 	if w.left < size {

@@ -442,7 +442,7 @@ func TestPlannedWindows(t *testing.T) {
 		{what: "too few before the end", last: last, limit: map[connectors.Partition]int64{{Topic: "in", Number: 0}: 15}, held: []connectors.HeldPartition{in(0, "a", 0, 0, 90)}},
 	} {
 		w := &windows{config: &config.Tabulation{Window: &config.TableWindow{Records: 6}}, last: c.last, limit: c.limit}
-		got, err := w.planned(c.held)
+		got, err := w.planned(t.Context(), c.held)
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.err)
 			continue

@@ -1,0 +1,198 @@
+package tabling
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+)
+
+// written is a topic of which the timestamps of the records are known, by partition and offset.
+type written [][]time.Time
+
+func (w written) at(p int) connectors.Partition {
+	return connectors.Partition{Topic: "in", Number: int32(p)}
+}
+
+func (w written) Held(context.Context) (list []connectors.HeldPartition, _ error) {
+	for p, stamps := range w {
+		list = append(list, connectors.HeldPartition{Partition: w.at(p), End: int64(len(stamps))})
+	}
+	return list, nil
+}
+
+func (w written) Since(_ context.Context, at time.Time) (map[connectors.Partition]int64, error) {
+	offsets := map[connectors.Partition]int64{}
+	for p, stamps := range w {
+		first := slices.IndexFunc(stamps, func(s time.Time) bool { return !s.Before(at) })
+		if first < 0 {
+			first = len(stamps)
+		}
+		offsets[w.at(p)] = int64(first)
+	}
+	return offsets, nil
+}
+
+// Windows by time against a simulation that walks from hour to hour: partitions of which one is
+// skewed, one idle for days and one empty, records that come late, a clock that goes on, and a
+// topic that grows.
+func TestWindowsByTimeAgainstASimulation(t *testing.T) {
+	t.Parallel()
+	const every, lateness = time.Hour, 10 * time.Minute
+	begin := time.Date(2026, 3, 1, 7, 13, 0, 0, time.UTC)
+	for seed := range uint64(40) {
+		draw := rand.New(rand.NewPCG(seed, 1))
+		topic := make(written, 4)
+		w := &windows{
+			config: &config.Tabulation{Window: &config.TableWindow{Every: config.Duration(every), Lateness: config.Duration(lateness)}},
+			warned: map[connectors.Partition]int64{}, options: pipeline.Options{Log: zerolog.Nop()}, source: topic,
+		}
+		clock := begin
+		w.now = func() time.Time { return clock }
+		var want, got []string
+		counted := make([]int, len(topic))                  // by the simulation
+		after := begin.Truncate(every).Add(-72 * time.Hour) // no window until then, or the end of the last one
+		number := 0
+		for range 60 {
+			// What is written until the clock's next look.
+			gap := time.Duration(draw.ExpFloat64() * float64(2*time.Hour))
+			if draw.IntN(12) == 0 {
+				gap = 70 * time.Hour
+			}
+			for range draw.IntN(12) {
+				p := []int{0, 0, 0, 1, 2}[draw.IntN(5)]
+				if p == 2 && draw.IntN(4) > 0 {
+					continue
+				}
+				stamp := clock.Add(time.Duration(draw.Int64N(int64(gap) + 1)))
+				if draw.IntN(3) == 0 {
+					stamp = stamp.Add(-time.Duration(draw.ExpFloat64() * float64(time.Hour)))
+				}
+				if draw.IntN(9) == 0 {
+					stamp = stamp.Truncate(every) // just at a boundary
+				}
+				topic[p] = append(topic[p], stamp)
+			}
+			clock = clock.Add(gap)
+			// A window that was passed over, and has a record that came late, is made after all.
+			for hour := after.Add(every); !hour.Add(lateness).After(clock); hour = hour.Add(every) {
+				words, some := fmt.Sprint(hour.Format(time.RFC3339)), false
+				for p, stamps := range topic {
+					end := counted[p]
+					for end < len(stamps) && stamps[end].Before(hour) && !slices.ContainsFunc(stamps[:end], func(s time.Time) bool { return !s.Before(hour) }) {
+						end++
+					}
+					words += fmt.Sprintf(" %d-%d", counted[p], end)
+					some = some || end > counted[p]
+					counted[p] = end
+				}
+				if some {
+					want, after = append(want, words), hour
+				}
+			}
+			for {
+				held, _ := topic.Held(t.Context())
+				next, err := w.planned(t.Context(), held)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if next == nil {
+					break
+				}
+				number++
+				words := next.Until
+				for _, s := range next.Stretches {
+					words += fmt.Sprintf(" %d-%d", s.From, s.End)
+				}
+				if got = append(got, words); next.Number != number {
+					t.Fatalf("window %d is number %d", number, next.Number)
+				}
+				w.last = next
+			}
+		}
+		if len(want) < 20 || !slices.Equal(want, got) {
+			t.Fatalf("seed %d: windows\n%s\nwant\n%s", seed, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+// A record whose timestamp lies far in the future holds back what is behind it, and the log says so once.
+func TestWindowsByTimeWarnOfTheFuture(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC)
+	topic := written{{now.Add(-2 * time.Hour), now.Add(900 * time.Hour), now.Add(-2 * time.Hour)}, {now.Add(-time.Hour), now.Add(10 * time.Minute)}}
+	var log bytes.Buffer
+	w := &windows{
+		config: &config.Tabulation{Window: &config.TableWindow{Every: config.Duration(time.Hour)}},
+		warned: map[connectors.Partition]int64{}, options: pipeline.Options{Log: zerolog.New(&log)}, source: topic, now: func() time.Time { return now },
+	}
+	var until []string
+	for range 5 {
+		held, _ := topic.Held(t.Context())
+		next, err := w.planned(t.Context(), held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next != nil {
+			until, w.last = append(until, fmt.Sprint(next.Until, next.Stretches[0].End, next.Stretches[1].End)), next
+		}
+	}
+	if want := []string{"2026-03-01T11:00:00Z1 0", "2026-03-01T12:00:00Z1 1"}; !slices.Equal(until, want) {
+		t.Errorf("windows %s, want %s", until, want)
+	}
+	if got := log.String(); strings.Count(got, "future") != 1 || !strings.Contains(got, `"partition":"in/0","offset":1`) {
+		t.Errorf("the log says:\n%s", got)
+	}
+}
+
+// A topic is read window after window, and a later run goes on where the last window ends.
+func TestWindowsByTime(t *testing.T) {
+	t.Parallel()
+	c := newCounter(t)
+	begin := time.Date(2026, 3, 1, 7, 13, 0, 0, time.UTC)
+	add := func(partition int32, minutes ...int) {
+		var records []*kgo.Record
+		for _, m := range minutes {
+			for range 9 { // as many as make the tables safe
+				records = append(records, &kgo.Record{Topic: "in", Partition: partition, Timestamp: begin.Add(time.Duration(m) * time.Minute), Value: fmt.Appendf(nil, `{"id":%d,"region":"r%d","wage":7351.5}`, c.n, c.n%2)})
+				c.n++
+			}
+		}
+		if err := c.client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tables := c.tables("out", 1, "suppress: {}")
+	tables.Window = &config.TableWindow{Every: config.Duration(time.Hour), Folder: tables.Window.Folder}
+	run := func(want ...string) {
+		t.Helper()
+		var got []string
+		res, err := RunWindows(t.Context(), tables, pipeline.Options{}, func(w *WindowResult) {
+			got = append(got, fmt.Sprintf("%d until %s: %d", w.Number, w.Until, w.Report.Records.Read))
+		})
+		if err != nil || !slices.Equal(got, want) || res.Left != 0 {
+			t.Errorf("%+v, %v: windows\n%s\nwant\n%s", res, err, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	add(0, 1, 5, 70)
+	add(1, 600, 20) // the second comes late
+	run("1 until 2026-03-01T08:00:00Z: 18", "2 until 2026-03-01T09:00:00Z: 9", "3 until 2026-03-01T18:00:00Z: 18")
+	run()
+	add(2, 2) // later than all
+	run("4 until 2026-03-01T19:00:00Z: 9")
+	_, made := c.windows("out")
+	if len(made) != 4 || made[0] == made[1] {
+		t.Errorf("tables %s", made)
+	}
+}
