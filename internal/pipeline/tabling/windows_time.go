@@ -20,7 +20,9 @@ func (w *windows) byTime(ctx context.Context, next *Window, have []int64) (*Wind
 		if err != nil {
 			return nil, fmt.Errorf("window.folder: window %d: %w", w.last.Number, err)
 		}
-		first = max(first, until.UnixNano()/int64(every)+1)
+		if !until.IsZero() { // it was a window by time
+			first = max(first, until.UnixNano()/int64(every)+1)
+		}
 	}
 	now := w.now()
 	last := now.Add(-time.Duration(w.config.Window.Lateness)).UnixNano() / int64(every) // of those that have ended
