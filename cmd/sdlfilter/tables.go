@@ -18,6 +18,7 @@ import (
 
 func (s *state) tablesCommand() *cobra.Command {
 	var schema, check bool
+	var watched watchedTables
 	cmd := &cobra.Command{
 		Use:   "tables CONFIG",
 		Short: "Make tables of the records, hold back what would disclose, audit, publish all of them or none",
@@ -33,13 +34,17 @@ topic's records after another, each once. The configuration is that of docs/tabl
 			}
 			return oneArg("the configuration")(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if schema {
 				text, err := config.TabulationSchema()
 				if err == nil {
 					_, err = os.Stdout.Write(text)
 				}
 				return err
+			}
+			if !check {
+				watched.prepare(args[0])
+				defer func() { err = watched.end(s, err) }()
 			}
 			t, err := s.loadTables(args[0])
 			if err != nil {
@@ -51,21 +56,26 @@ topic's records after another, each once. The configuration is that of docs/tabl
 				}
 				return nil
 			}
-			if t.Window != nil {
-				return s.makeWindows(cmd.Context(), t)
+			if err := watched.begin(cmd.Context(), s, t); err != nil {
+				return err
 			}
-			return s.makeTables(cmd.Context(), t)
+			if t.Window != nil {
+				return s.makeWindows(cmd.Context(), t, &watched)
+			}
+			return s.makeTables(cmd.Context(), t, &watched)
 		},
 	}
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the configuration, for editors")
 	cmd.Flags().BoolVar(&check, "check", false, "check the configuration without touching any data")
+	cmd.Flags().StringVar(&watched.metrics, "metrics-file", "", "metrics for the textfile collector of Prometheus' node exporter, written after each window and at the end")
+	cmd.Flags().StringVar(&watched.listen, "listen", "", "with windows: serve metrics and health at this address, such as 127.0.0.1:9464")
 	s.configFlags(cmd)
 	return cmd
 }
 
 // makeTables makes the tables of a configuration, sets the exit status and says how it
 // ended.
-func (s *state) makeTables(ctx context.Context, t *config.Tabulation) error {
+func (s *state) makeTables(ctx context.Context, t *config.Tabulation, watched *watchedTables) error {
 	o := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}}
 	stop, err := s.watch(o.Progress)
 	if err != nil {
@@ -76,6 +86,7 @@ func (s *state) makeTables(ctx context.Context, t *config.Tabulation) error {
 	if err != nil {
 		return err
 	}
+	watched.judged(result.Report)
 	switch {
 	case result.Report.Withheld != "":
 		s.status = exitRefused

@@ -12,23 +12,19 @@ import (
 
 // makeWindows makes the tables of the windows of topics, says of each window how it ended, and
 // sets the exit status.
-func (s *state) makeWindows(ctx context.Context, t *config.Tabulation) error {
+func (s *state) makeWindows(ctx context.Context, t *config.Tabulation, watched *watchedTables) error {
 	o := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}}
 	stop, err := s.watch(o.Progress)
 	if err != nil {
 		return err
 	}
-	result, err := tabling.RunWindows(ctx, t, o, func(w *tabling.WindowResult) {
-		switch {
-		case w.Empty && !s.quiet:
-			fmt.Printf("Window %d has no records, and no tables\n", w.Number)
-		case w.Empty:
-		case !s.quiet:
-			fmt.Println(windowTitle(&w.Window))
-			summariseTables(os.Stdout, w.Result)
-		case w.Withheld:
-			sayWithheld(fmt.Sprintf("window %d: %s", w.Number, w.Report.Withheld))
-		}
+	result, err := tabling.RunWindows(ctx, t, o, tabling.Observer{
+		Looked: watched.state.Looked,
+		Begun:  func(int) { watched.state.Begun() },
+		Done: func(w *tabling.WindowResult) {
+			s.sayWindow(w)
+			watched.made(s, w)
+		},
 	})
 	stop()
 	if result != nil {
@@ -54,6 +50,20 @@ func (s *state) makeWindows(ctx context.Context, t *config.Tabulation) error {
 		}
 	}
 	return nil
+}
+
+// sayWindow prints how a window ended.
+func (s *state) sayWindow(w *tabling.WindowResult) {
+	switch {
+	case w.Empty && !s.quiet:
+		fmt.Printf("Window %d has no records, and no tables\n", w.Number)
+	case w.Empty:
+	case !s.quiet:
+		fmt.Println(windowTitle(&w.Window))
+		summariseTables(os.Stdout, w.Result)
+	case w.Withheld:
+		sayWithheld(fmt.Sprintf("window %d: %s", w.Number, w.Report.Withheld))
+	}
 }
 
 // windowTitle names a window, and says when it ends.

@@ -134,7 +134,7 @@ func TestTablesOfWindowsWithoutEnd(t *testing.T) {
 	s := newStand(t)
 	s.people("in", 2, 0, 70)
 	tables := s.windowed("t", "in", "", "{records: 60, folder: out}")
-	p := s.start("tables", tables)
+	p := s.start("tables", "--listen", "127.0.0.1:0", "--metrics-file", "t.prom", tables)
 	there := func(name string) func() bool {
 		return func() bool { _, err := os.Stat(filepath.Join(s.dir, name)); return err == nil }
 	}
@@ -143,9 +143,24 @@ func TestTablesOfWindowsWithoutEnd(t *testing.T) {
 	says(t, stderr, "window.folder: out/windows: another run is writing this file")
 	s.people("in", 2, 70, 120)
 	p.once("makes the second window", there("out/window-000002"))
+	address := p.livePage()
+	p.once("tells of the second window", func() bool {
+		return strings.Contains(string(fetch(t, address+"/metrics")), "\nsdlfilter_last_window 2\n")
+	})
+	says(t, string(fetch(t, address+"/metrics")), `sdlfilter_windows_total{result="published"} 2`, `sdlfilter_windows_total{result="withheld"} 0`, "sdlfilter_gate_passed 1",
+		`sdlfilter_table_cells{status="held_back",table="persons"} `, `sdlfilter_info{name="wages",sink="tables.csv",source="t-p.yaml"`)
+	for _, path := range []string{"/livez", "/readyz"} {
+		if got := string(fetch(t, address+path)); !strings.HasPrefix(got, "ok\n") {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	p.once("sees that no record is left", func() bool {
+		return strings.Contains(string(fetch(t, address+"/metrics")), "\nsdlfilter_windows_lag_offsets 0\n")
+	})
 	p.signal(syscall.SIGTERM)
 	stdout, _ := p.wait(exitDone)
 	says(t, stdout, "2 windows published")
+	says(t, s.read("t.prom"), "sdlfilter_exit_status 0\n", "sdlfilter_last_window 2\n")
 	if got, want := s.read("out/window-000002/tables.csv"), s.tablesOfFile(60, 120); got != want {
 		t.Errorf("the second window:\n%s\nof the file:\n%s", got, want)
 	}
@@ -213,8 +228,11 @@ func TestTablesOfWindowsCanary(t *testing.T) {
 			s.file("p.yaml", s.text("columns: {firm: {role: identifier}, region: {role: other}, branch: {role: other}, turnover: {role: sensitive, decimals: 0}}", "masks: [{topcode: {columns: [turnover], upper: 9007199254740991}}]"))
 			config := strings.ReplaceAll(fmt.Sprintf(canaryTables, "GONE", c.protect, "csv: {path: tables.csv}"), "out/", "")
 			s.file("t.yaml", strings.Replace(config, "source: {GONE}", fmt.Sprintf("pipeline: p.yaml\nwindow: {records: %d, folder: out}", len(records)), 1))
-			printed, log := s.run(c.status, "tables", "--verbose", "--progress", "json", "t.yaml")
+			printed, log := s.run(c.status, "tables", "--verbose", "--progress", "json", "--metrics-file", "t.prom", "t.yaml")
 			checkTableCanaries(t, "what is printed", printed+log, values, nil)
+			metrics := s.read("t.prom")
+			checkTableCanaries(t, "the metrics", metrics, values, nil)
+			says(t, metrics, fmt.Sprintf("sdlfilter_exit_status %d\n", c.status))
 			if c.status == exitUsage {
 				says(t, log, `"window":1`, "the next run goes on from here")
 			}

@@ -33,6 +33,13 @@ func TestExamplesKnowTheMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	families = append(families, ofJobs...)
+	tables := NewTables(Info{})
+	tables.Loaded(Info{}, true)
+	ofTables, err := tables.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	families = append(families, ofTables...)
 	for _, f := range families {
 		served[f.GetName()] = true
 	}

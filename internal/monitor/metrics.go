@@ -62,7 +62,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	descInfo      = desc("info", "What runs; always 1.", "name", "version", "source", "sink")
-	descStarted   = desc("start_time_seconds", "Unix time of the start of this stream.")
+	descStarted   = desc("start_time_seconds", "Unix time of the start.")
 	descMode      = desc("mode", "1 for the mode that the stream is in.", "mode")
 	descConnected = desc("connected", "Whether the brokers answered at the last contact.")
 	descLoop      = desc("heartbeat_timestamp_seconds", "Unix time of the loop's last turn.")

@@ -46,9 +46,7 @@ type Monitor struct {
 	tick    time.Duration // between two states that a page is sent
 	grace   time.Duration // within which a client must take what it is sent
 
-	closing chan struct{}
-	once    sync.Once
-	servers sync.WaitGroup
+	serving
 
 	taking sync.Mutex // one snapshot after another
 
@@ -109,7 +107,7 @@ type reload struct {
 func New(info Info) *Monitor {
 	m := &Monitor{
 		info: info, now: time.Now, tick: time.Second, grace: 10 * time.Second,
-		closing: make(chan struct{}), counts: map[string]int64{}, lag: map[place]int64{},
+		serving: serving{closing: make(chan struct{})}, counts: map[string]int64{}, lag: map[place]int64{},
 		mode: Releasing, watchers: map[chan struct{}]*watcher{},
 	}
 	m.started = m.now()

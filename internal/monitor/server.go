@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -45,6 +46,12 @@ func (m *Monitor) handler(bound netip.Addr) http.Handler {
 	mux.HandleFunc("GET /live.css", asset("text/css; charset=utf-8", liveCSS()))
 	mux.HandleFunc("GET /live.js", asset("text/javascript; charset=utf-8", liveJS))
 	mux.HandleFunc("GET /{$}", asset("text/html; charset=utf-8", m.page()))
+	return guarded(mux, m.info.Hosts, bound)
+}
+
+// guarded hands requests on to mux if they are for loopback, for one of the names or for the bound
+// address, and were not made by the page of another origin.
+func guarded(mux http.Handler, names []string, bound netip.Addr) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
@@ -55,7 +62,7 @@ func (m *Monitor) handler(bound netip.Addr) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
 		switch {
-		case !m.hosts(r.Host, bound):
+		case !answersTo(r.Host, names, bound):
 			plain(w, http.StatusMisdirectedRequest, "this server does not answer to that name: see --listen")
 		case crossOrigin(r):
 			plain(w, http.StatusForbidden, "requests from the pages of other origins are refused")
@@ -68,16 +75,16 @@ func (m *Monitor) handler(bound netip.Addr) http.Handler {
 	})
 }
 
-// hosts says whether requests for a host are answered. A name that an attacker
+// answersTo says whether requests for a host are answered. A name that an attacker
 // has point here (DNS rebinding) makes a browser treat this server as the
 // attacker's own origin; an address cannot be pointed elsewhere.
-func (m *Monitor) hosts(host string, bound netip.Addr) bool {
+func answersTo(host string, names []string, bound netip.Addr) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
 	}
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
-	if name == "localhost" || slices.ContainsFunc(m.info.Hosts, func(s string) bool { return s != "" && strings.EqualFold(s, name) }) {
+	if name == "localhost" || slices.ContainsFunc(names, func(s string) bool { return s != "" && strings.EqualFold(s, name) }) {
 		return true
 	}
 	if bracketed, ok := strings.CutPrefix(name, "["); ok {
@@ -114,6 +121,11 @@ func (m *Monitor) health(w http.ResponseWriter, wrong func() string) {
 	m.mu.Lock()
 	reason := wrong()
 	m.mu.Unlock()
+	sayHealth(w, reason)
+}
+
+// sayHealth answers 200 where the reason not to is empty, and 503 with the reason where it is not.
+func sayHealth(w http.ResponseWriter, reason string) {
 	if reason == "" {
 		plain(w, http.StatusOK, "ok")
 	} else {
@@ -183,15 +195,27 @@ func (m *Monitor) Serve(ctx context.Context, addr string) (string, error) {
 	if m == nil {
 		return "", nil
 	}
+	return m.listen(ctx, addr, m.handler)
+}
+
+// serving is a server in the background.
+type serving struct {
+	closing chan struct{} // closed by Close
+	once    sync.Once
+	servers sync.WaitGroup
+}
+
+// listen begins to serve on addr what handler makes for the address that is bound, and returns that address.
+func (s *serving) listen(ctx context.Context, addr string, handler func(bound netip.Addr) http.Handler) (string, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return "", fmt.Errorf("listen: %w", err)
 	}
-	m.serve(ctx, listener)
+	s.serve(ctx, listener, handler)
 	return listener.Addr().String(), nil
 }
 
-func (m *Monitor) serve(ctx context.Context, listener net.Listener) {
+func (s *serving) serve(ctx context.Context, listener net.Listener, handler func(bound netip.Addr) http.Handler) {
 	var bound netip.Addr
 	if a, ok := listener.Addr().(*net.TCPAddr); ok {
 		bound = a.AddrPort().Addr()
@@ -199,7 +223,7 @@ func (m *Monitor) serve(ctx context.Context, listener net.Listener) {
 	// Cancelled to end the event streams, which a shutdown would wait for.
 	streams, end := context.WithCancel(context.WithoutCancel(ctx))
 	server := &http.Server{
-		Handler:           m.handler(bound),
+		Handler:           handler(bound),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -208,21 +232,21 @@ func (m *Monitor) serve(ctx context.Context, listener net.Listener) {
 		BaseContext:       func(net.Listener) context.Context { return streams },
 		ErrorLog:          log.New(io.Discard, "", 0), // what a client does wrong is no matter of the stream's
 	}
-	m.servers.Add(2)
+	s.servers.Add(2)
 	failed := make(chan struct{})
 	go func() {
-		defer m.servers.Done()
+		defer s.servers.Done()
 		defer close(failed)
 		defer bug.Guard()
 		_ = server.Serve(listener) // it ends with ErrServerClosed, or the listener is gone
 	}()
 	go func() {
-		defer m.servers.Done()
+		defer s.servers.Done()
 		defer end()
 		defer bug.Guard()
 		select {
 		case <-ctx.Done():
-		case <-m.closing:
+		case <-s.closing:
 		case <-failed:
 		}
 		end()
@@ -236,9 +260,13 @@ func (m *Monitor) serve(ctx context.Context, listener net.Listener) {
 
 // Close ends what Serve began and waits for it.
 func (m *Monitor) Close() {
-	if m == nil {
-		return
+	if m != nil {
+		m.end()
 	}
-	m.once.Do(func() { close(m.closing) })
-	m.servers.Wait()
+}
+
+// end ends the server, if there is one, and waits for it.
+func (s *serving) end() {
+	s.once.Do(func() { close(s.closing) })
+	s.servers.Wait()
 }

@@ -47,8 +47,8 @@ func (s Stretch) of() connectors.Partition {
 	return connectors.Partition{Topic: s.Topic, Number: s.Partition}
 }
 
-// until is when a window by time ends; the zero time of another one.
-func (w *Window) until() (time.Time, error) {
+// End is when a window by time ends; the zero time of another one. It is an error if Until is no time.
+func (w *Window) End() (time.Time, error) {
 	if w.Until == "" {
 		return time.Time{}, nil
 	}
@@ -124,7 +124,7 @@ func readWindow(path string) (*Window, error) {
 	if w.Schema != WindowSchema || w.Number < 1 || len(w.Stretches) == 0 {
 		return nil, fmt.Errorf("%s: must be of the format %s, got %q", path, WindowSchema, w.Schema)
 	}
-	if _, err := w.until(); err != nil {
+	if _, err := w.End(); err != nil {
 		return nil, fmt.Errorf("%s: does not say when the window ends: %w", path, err)
 	}
 	seen := map[connectors.Partition]bool{}

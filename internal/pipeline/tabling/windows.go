@@ -41,6 +41,27 @@ func (r *records) totalKnown(f *family) bool {
 	return r.windowed && f.options.Counts && f.table.Weight == ""
 }
 
+// Observer is told how a run over windows goes. Functions that are nil are not called.
+type Observer struct {
+	Looked func(left int64)    // the topics have answered, and hold so many offsets that are in no window yet
+	Begun  func(number int)    // a window is being made
+	Done   func(*WindowResult) // a window has got its name, published or refused
+}
+
+// complete returns an observer of which no function is nil.
+func (o Observer) complete() Observer {
+	if o.Looked == nil {
+		o.Looked = func(int64) {}
+	}
+	if o.Begun == nil {
+		o.Begun = func(int) {}
+	}
+	if o.Done == nil {
+		o.Done = func(*WindowResult) {}
+	}
+	return o
+}
+
 // WindowResult is how one window ended.
 type WindowResult struct {
 	*Result // nil where it had no records
@@ -57,6 +78,7 @@ type WindowResult struct {
 type windows struct {
 	config  *config.Tabulation
 	options pipeline.Options
+	observe Observer
 	folder  string
 	source  connectors.Holding
 	limit   map[connectors.Partition]int64 // where the topics ended at the start; nil: no end
@@ -69,15 +91,14 @@ type windows struct {
 }
 
 // RunWindows makes the tables of the windows of topics until ctx ends, or with until: latest
-// until what the topics hold is not enough for another window. done is called with each window
-// after it has got its name, published or refused. An error that is of type config.Errors or
+// until what the topics hold is not enough for another window. An error that is of type config.Errors or
 // *pipeline.DataError means that the configuration does not fit the data; the windows before are
 // then published, and the next run tries the same window again.
-func RunWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, done func(*WindowResult)) (*WindowsResult, error) {
-	return runWindows(ctx, t, o, done, func(string) error { return nil })
+func RunWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, observe Observer) (*WindowsResult, error) {
+	return runWindows(ctx, t, o, observe, func(string) error { return nil })
 }
 
-func runWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, done func(*WindowResult), step func(string) error) (_ *WindowsResult, err error) {
+func runWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, observe Observer, step func(string) error) (_ *WindowsResult, err error) {
 	ctx, o = o.Ready(ctx)
 	p, err := config.Load(t.Pipeline, config.Options{})
 	if err != nil {
@@ -87,7 +108,7 @@ func runWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, d
 	if from == nil {
 		return nil, config.Errors{t.Errorf("window", needsTopics)}
 	}
-	w := &windows{config: t, options: o, folder: filepath.Clean(t.Window.Folder), now: time.Now, warned: map[connectors.Partition]int64{}, step: step}
+	w := &windows{config: t, options: o, observe: observe.complete(), folder: filepath.Clean(t.Window.Folder), now: time.Now, warned: map[connectors.Partition]int64{}, step: step}
 	guard, err := publish.Create(filepath.Join(w.folder, "windows"), publish.Confidential)
 	if err != nil {
 		return nil, fmt.Errorf("window.folder: %w", err)
@@ -111,7 +132,7 @@ func runWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, d
 			return nil, fmt.Errorf("source: %w", err)
 		}
 	}
-	return w.all(ctx, done)
+	return w.all(ctx)
 }
 
 // end notes where the topics end now.
@@ -129,7 +150,7 @@ func (w *windows) end(ctx context.Context) error {
 
 // all makes window after window. That ctx ends is no error: nothing half made is there, and the
 // next run goes on.
-func (w *windows) all(ctx context.Context, done func(*WindowResult)) (*WindowsResult, error) {
+func (w *windows) all(ctx context.Context) (*WindowsResult, error) {
 	res := &WindowsResult{}
 	stopped := func(err error) bool {
 		return ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled))
@@ -142,6 +163,7 @@ func (w *windows) all(ctx context.Context, done func(*WindowResult)) (*WindowsRe
 		}
 		var made *WindowResult
 		if err == nil {
+			w.observe.Begun(next.Number)
 			if made, err = w.make(ctx, next); err != nil && !stopped(err) {
 				w.options.Log.Error().Int("window", next.Number).Msg("the run ends in this window; the next run goes on from here")
 			}
@@ -156,7 +178,7 @@ func (w *windows) all(ctx context.Context, done func(*WindowResult)) (*WindowsRe
 				res.Windows++
 				res.Lost += made.Report.Records.Lost()
 			}
-			done(made)
+			w.observe.Done(made)
 		}
 		switch {
 		case err != nil && stopped(err):
@@ -188,6 +210,7 @@ func (w *windows) next(ctx context.Context) (*Window, error) {
 		if err != nil {
 			return nil, err
 		}
+		w.observe.Looked(w.left)
 		if next != nil {
 			if err := next.write(planOf(w.folder)); err != nil {
 				return nil, fmt.Errorf("window.folder: %w", err)

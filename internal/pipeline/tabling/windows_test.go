@@ -124,7 +124,7 @@ func TestWindowsAfterKills(t *testing.T) {
 				}
 				tables := c.tables("out", 50, protect)
 				steps := 0
-				res, err := runWindows(t.Context(), tables, pipeline.Options{}, func(*WindowResult) {}, func(name string) error {
+				res, err := runWindows(t.Context(), tables, pipeline.Options{}, Observer{}, func(name string) error {
 					if name == at {
 						if steps++; steps == 2 {
 							return errKilled
@@ -143,7 +143,7 @@ func TestWindowsAfterKills(t *testing.T) {
 					t.Fatalf("the plan: %+v, %v", plan, err)
 				}
 				c.add(0, 70) // without the plan the second window would have more records of this partition
-				if _, err := RunWindows(t.Context(), tables, pipeline.Options{}, func(*WindowResult) {}); err != nil {
+				if _, err := RunWindows(t.Context(), tables, pipeline.Options{}, Observer{}); err != nil {
 					t.Fatal(err)
 				}
 				names, made := c.windows("out")
@@ -197,7 +197,7 @@ func TestWindowsWithheld(t *testing.T) {
 	c.add(1, 20)
 	var ends []string
 	note := func(w *WindowResult) { ends = append(ends, fmt.Sprint(w.Number, w.Withheld, len(w.Files))) }
-	res, err := RunWindows(t.Context(), c.tables("out", 3, "none: {}"), pipeline.Options{}, note)
+	res, err := RunWindows(t.Context(), c.tables("out", 3, "none: {}"), pipeline.Options{}, Observer{Done: note})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestWindowsWithheld(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(c.dir, "out", names[12], config.WindowFile), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := RunWindows(t.Context(), c.tables("out", 3, "none: {}"), pipeline.Options{}, note); err == nil || !strings.Contains(err.Error(), "window.json: must be of the format") {
+	if _, err := RunWindows(t.Context(), c.tables("out", 3, "none: {}"), pipeline.Options{}, Observer{Done: note}); err == nil || !strings.Contains(err.Error(), "window.json: must be of the format") {
 		t.Errorf("the last window does not say what it is made of: %v", err)
 	}
 }
@@ -252,7 +252,7 @@ func TestWindowsWithoutRecords(t *testing.T) {
 			tables.Hierarchies = []config.Variable{{Name: "region", Total: "total", Codes: []string{"r0", "r1", "r2", "r3", "r4"}}}
 		}
 		var words []string
-		res, err := RunWindows(t.Context(), tables, pipeline.Options{}, func(w *WindowResult) { words = append(words, fmt.Sprint(w.Number, w.Empty, w.Result == nil)) })
+		res, err := RunWindows(t.Context(), tables, pipeline.Options{}, Observer{Done: func(w *WindowResult) { words = append(words, fmt.Sprint(w.Number, w.Empty, w.Result == nil)) }})
 		names, made := c.windows("out")
 		if err != nil || res.Empty != 1 || res.Windows != 3 || words[0] != "1 true true" || words[1] != "2 false false" || names[0] != "window-000001.empty" || made[0] != "" || strings.Contains(fmt.Sprint(made), "7351") {
 			t.Errorf("%+v, %v, %s, %s", res, err, words, names)
@@ -325,7 +325,7 @@ func TestWindowsThatFail(t *testing.T) {
 	failing := *tables
 	failing.Hierarchies = []config.Variable{{Name: "region", Total: "total", Codes: []string{"r0", "r1"}}}
 	ran := func(t *config.Tabulation) string {
-		_, err := RunWindows(c.t.Context(), t, pipeline.Options{}, func(*WindowResult) {})
+		_, err := RunWindows(c.t.Context(), t, pipeline.Options{}, Observer{})
 		names, _ := c.windows("out")
 		return fmt.Sprint(names, err)
 	}
@@ -380,14 +380,14 @@ func TestWindowsAreToldToEnd(t *testing.T) {
 	c.add(2, 30)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	told := errors.New("told to end")
-	res, err := RunWindows(ctx, c.tables("out", 10, "suppress: {}"), pipeline.Options{}, func(*WindowResult) { cancel(told) })
+	res, err := RunWindows(ctx, c.tables("out", 10, "suppress: {}"), pipeline.Options{}, Observer{Done: func(*WindowResult) { cancel(told) }})
 	if err != nil || res.Windows != 1 || !res.Cut {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if names, _ := c.windows("out"); slices.Contains(names, ".making") || !slices.Contains(names, "window-000001") {
 		t.Errorf("the folder has %s", names)
 	}
-	if res, err = RunWindows(t.Context(), c.tables("out", 10, "suppress: {}"), pipeline.Options{}, func(*WindowResult) {}); err != nil || res.Windows != 2 || res.Cut || res.Left != 0 {
+	if res, err = RunWindows(t.Context(), c.tables("out", 10, "suppress: {}"), pipeline.Options{}, Observer{}); err != nil || res.Windows != 2 || res.Cut || res.Left != 0 {
 		t.Errorf("%+v, %v", res, err)
 	}
 }

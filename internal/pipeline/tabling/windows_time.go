@@ -16,7 +16,7 @@ func (w *windows) byTime(ctx context.Context, next *Window, have []int64) (*Wind
 	every := time.Duration(w.config.Window.Every)
 	first := int64(1)
 	if w.last != nil {
-		until, err := w.last.until()
+		until, err := w.last.End()
 		if err != nil {
 			return nil, fmt.Errorf("window.folder: window %d: %w", w.last.Number, err)
 		}

@@ -178,9 +178,9 @@ func TestWindowsByTime(t *testing.T) {
 	run := func(want ...string) {
 		t.Helper()
 		var got []string
-		res, err := RunWindows(t.Context(), tables, pipeline.Options{}, func(w *WindowResult) {
+		res, err := RunWindows(t.Context(), tables, pipeline.Options{}, Observer{Done: func(w *WindowResult) {
 			got = append(got, fmt.Sprintf("%d until %s: %d", w.Number, w.Until, w.Report.Records.Read))
-		})
+		}})
 		if err != nil || !slices.Equal(got, want) || res.Left != 0 {
 			t.Errorf("%+v, %v: windows\n%s\nwant\n%s", res, err, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
