@@ -331,6 +331,11 @@ func (l *loader) validateTabulationPaths(t *Tabulation) {
 	out("report.html", PublicPath(t.Report.HTML), "the public HTML report")
 	out("report.jj", t.Report.JJ, "the cells as JJ")
 	out("report.cells", t.Report.Cells, "the confidential cells")
+	l.apart(inputs, outputs)
+}
+
+// apart demands that no output is an input or another output.
+func (l *loader) apart(inputs, outputs []located) {
 	for i, o := range outputs {
 		for _, f := range inputs {
 			l.outputBesideInput(o, f)

@@ -77,12 +77,7 @@ func (s *synthesis) column(g *gathered, original [][]float64, rows []int32, k in
 	if !slices.ContainsFunc(rows, func(r int32) bool { return original[k][r] == original[k][r] }) {
 		return nil
 	}
-	var fitted []int32
-	for _, r := range learnt {
-		if y := original[k][r]; y == y && !slices.ContainsFunc(before, func(x predictor) bool { return x.at(r) != x.at(r) }) {
-			fitted = append(fitted, r)
-		}
-	}
+	fitted := completeOf(learnt, original[k], before)
 	if s.leaf > 0 {
 		return s.drawFromTree(g, original, rows, fitted, k, before, now)
 	}
@@ -127,6 +122,16 @@ func (s *synthesis) column(g *gathered, original [][]float64, rows []int32, k in
 		g.values[k][r] = model.at(now, r) + float64((e+float64(float64(width*spread)*z))*shrink)
 	}
 	return nil
+}
+
+// completeOf are those of rows that have the value to be explained and all values that explain it.
+func completeOf(rows []int32, explained []float64, by []predictor) (complete []int32) {
+	for _, r := range rows {
+		if y := explained[r]; y == y && !slices.ContainsFunc(by, func(x predictor) bool { return x.at(r) != x.at(r) }) {
+			complete = append(complete, r)
+		}
+	}
+	return complete
 }
 
 // normalOf is a standard normal draw by a word.

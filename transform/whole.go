@@ -153,24 +153,8 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 			"mask fewer columns at a time, or %s", most, InsteadOf(c.masks[s.mask].Params))})
 	}
 	from := g.n
-	for k, col := range s.columns {
-		if a := b.Columns[col.Index].OutArray(); a != nil && s.texts[k] != nil {
-			var ok bool
-			if g.values[k], ok = s.texts[k].take(g.values[k], a, b.N); !ok {
-				return s.error(c, tooMany(fmt.Sprintf("columns[%d]", k)))
-			}
-			continue
-		}
-		v, err := col.numbers(b)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.at(s.mask), err)
-		}
-		g.values[k] = append(g.values[k], v.Values[:b.N]...)
-		for i := range b.N {
-			if !v.Valid.Has(i) {
-				g.values[k][from+i] = math.NaN()
-			}
-		}
+	if err := s.gatherColumns(c, b); err != nil {
+		return err
 	}
 	for k, index := range s.on {
 		g.on[k] = appendNumbers(g.on[k], &b.Columns[index], b.N)
@@ -205,6 +189,32 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 		g.identify(w, b)
 	}
 	g.follow(b, from)
+	return nil
+}
+
+// gatherColumns takes up the values of a block in the masked columns; the number of records is not
+// raised yet.
+func (s *wholeStep) gatherColumns(c *Chain, b *microdata.Block) error {
+	g := &s.data
+	for k, col := range s.columns {
+		if a := b.Columns[col.Index].OutArray(); a != nil && s.texts[k] != nil {
+			var ok bool
+			if g.values[k], ok = s.texts[k].take(g.values[k], a, b.N); !ok {
+				return s.error(c, tooMany(fmt.Sprintf("columns[%d]", k)))
+			}
+			continue
+		}
+		v, err := col.numbers(b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+		}
+		g.values[k] = append(g.values[k], v.Values[:b.N]...)
+		for i := range b.N {
+			if !v.Valid.Has(i) {
+				g.values[k][g.n+i] = math.NaN()
+			}
+		}
+	}
 	return nil
 }
 

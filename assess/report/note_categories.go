@@ -13,29 +13,10 @@ import (
 // expected counts are n·P, so that those of the original are estimated by the counts
 // times the inverse of P (Gouweleeuw et al. 1998, section 3).
 func (c *carried) categories() (list []StatisticNote, correction string) {
-	var drawn *transform.Randomising
-	suppressed := false
-	for _, action := range c.actions {
-		switch a := action.(type) {
-		case transform.Recoding:
-			if a.Midpoints || c.measured || drawn != nil {
-				return nil, ""
-			}
-		case transform.Suppression:
-			if c.measured {
-				return nil, ""
-			}
-			suppressed = true
-		case transform.Randomising:
-			if drawn != nil {
-				return nil, ""
-			}
-			drawn = &a
-		default:
-			return nil, ""
-		}
+	drawn, suppressed, known := c.categoryActions()
+	if !known {
+		return nil, ""
 	}
-	const ties = "ties to other columns"
 	if suppressed {
 		return []StatisticNote{
 			{"counts and shares", "", "Values are missing where they are rare together with those of the other keys, not at random: shares among the values that are there are too great for frequent categories. Count what is missing beside them; no formula corrects it."},
@@ -62,6 +43,40 @@ func (c *carried) categories() (list []StatisticNote, correction string) {
 		const text = "Categories were replaced at random, by a matrix that is not published: counts are drawn towards each other, and ties to other columns towards none. It cannot be corrected: say so beside it."
 		return []StatisticNote{{"counts and shares", "", text}, {ties, "", text}}, CorrectionUnpublished
 	}
+	return correctedBy(drawn)
+}
+
+// ties names what a column of categories has in common with others.
+const ties = "ties to other columns"
+
+// categoryActions finds the drawing of categories, nil if there is none, and whether cells are
+// suppressed. known is false if the note has no words for these masks in this order.
+func (c *carried) categoryActions() (drawn *transform.Randomising, suppressed, known bool) {
+	for _, action := range c.actions {
+		switch a := action.(type) {
+		case transform.Recoding:
+			if a.Midpoints || c.measured || drawn != nil {
+				return nil, false, false
+			}
+		case transform.Suppression:
+			if c.measured {
+				return nil, false, false
+			}
+			suppressed = true
+		case transform.Randomising:
+			if drawn != nil {
+				return nil, false, false
+			}
+			drawn = &a
+		default:
+			return nil, false, false
+		}
+	}
+	return drawn, suppressed, true
+}
+
+// correctedBy is the note about categories that were drawn by a published matrix.
+func correctedBy(drawn *transform.Randomising) (list []StatisticNote, correction string) {
 	inverse, ok := inverseOf(drawn.Matrix)
 	if !ok {
 		const text = "No correction is known: the transition matrix has no inverse."

@@ -140,14 +140,8 @@ func readStates(ctx context.Context, c *SourceConfig, pipeline string, partition
 		if admin := kadm.NewClient(client); time.Since(last) > 2*time.Second && stable(ctx, admin, topic, at, ends) {
 			// What is left was compacted away or aborted, or brokers are slow.
 			rest := tails{client, admin, log}
-			for n, from := range at {
-				next, err := rest.beyond(ctx, Partition{Topic: topic, Number: n}, from, ends[n])
-				if err != nil {
-					return nil, err
-				}
-				if next >= ends[n] {
-					delete(at, n)
-				}
+			if err := rest.drop(ctx, topic, at, ends); err != nil {
+				return nil, err
 			}
 			last = time.Now()
 		}

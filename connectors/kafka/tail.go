@@ -106,3 +106,17 @@ func (t tails) fetch(ctx context.Context, p Partition, leader int32, id [16]byte
 	}
 	return at, kgo.FetchPartition{}, errors.New("the answer to a fetch lacks the partition")
 }
+
+// drop removes the partitions of a topic that hold no more records between at and their ends.
+func (t tails) drop(ctx context.Context, topic string, at, ends map[int32]int64) error {
+	for n, from := range at {
+		next, err := t.beyond(ctx, Partition{Topic: topic, Number: n}, from, ends[n])
+		if err != nil {
+			return err
+		}
+		if next >= ends[n] {
+			delete(at, n)
+		}
+	}
+	return nil
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // Run computes the parts of an attack that o asks for, one after another, each on
@@ -286,18 +287,7 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 	if known.N == 0 {
 		known.N = int(a.r.Records)
 	}
-	named := map[string]bool{}
-	for _, m := range masks {
-		for _, name := range m.Params.Masks() {
-			named[name] = true
-		}
-	}
-	read := map[string]bool{}
-	for _, m := range masks {
-		for _, name := range m.Params.Reads() {
-			read[name] = !named[name]
-		}
-	}
+	named, read := namedBy(masks)
 	// Who can have been swapped is known from the whole release only.
 	whole := a.r.Sampled == 0
 	for i := range a.d.Numeric {
@@ -341,6 +331,22 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 		r.Passed = r.Passed && c.Passed
 	}
 	return nil
+}
+
+// namedBy are the columns that masks change, and those that they only read.
+func namedBy(masks []transform.Spec) (named, read map[string]bool) {
+	named, read = map[string]bool{}, map[string]bool{}
+	for _, m := range masks {
+		for _, name := range m.Params.Masks() {
+			named[name] = true
+		}
+	}
+	for _, m := range masks {
+		for _, name := range m.Params.Reads() {
+			read[name] = !named[name]
+		}
+	}
+	return named, read
 }
 
 // isCategory reports whether a numeric column is a categorical key that is masked.

@@ -294,19 +294,7 @@ func (e *Expectation) ranked(k int, tau float64) distribution {
 	if !lattice {
 		points, values = w.split(points, values, tau)
 	}
-	var first, second float64
-	for i, t := range points {
-		mass, width := values[i], 0.0
-		if i > 0 {
-			mass -= values[i-1]
-		}
-		if i > 0 && !lattice {
-			width = t - points[i-1]
-		}
-		centre := t - width/2 - tau
-		first += mass * centre
-		second += mass * (centre*centre + width*width/12)
-	}
+	first, second := momentsAbout(tau, points, values, lattice)
 	if second < 1e-20*(1+tau*tau) {
 		first, second = 0, 0 // what is left of probabilities that were neglected
 	}
@@ -321,6 +309,24 @@ func (e *Expectation) ranked(k int, tau float64) distribution {
 		d.slope = (above - below) / (2 * half)
 	}
 	return d
+}
+
+// momentsAbout are E(y − tau) and E(y − tau)² of a distribution with the values P(y ≤ t) at points: of
+// a lattice at the points themselves, or else uniform between each two.
+func momentsAbout(tau float64, points, values []float64, lattice bool) (first, second float64) {
+	for i, t := range points {
+		mass, width := values[i], 0.0
+		if i > 0 {
+			mass -= values[i-1]
+		}
+		if i > 0 && !lattice {
+			width = t - points[i-1]
+		}
+		centre := t - width/2 - tau
+		first += mass * centre
+		second += mass * (centre*centre + width*width/12)
+	}
+	return first, second
 }
 
 // ByPosition is E(τ − y_(k))², Duncan et al. (2004) eq. 6, with its variance by the

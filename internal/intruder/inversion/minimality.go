@@ -36,20 +36,7 @@ func minimality(ctx context.Context, s transform.Suppression, columns []Category
 		}
 		keys, truth, domain = append(keys, at), append(truth, before), append(domain, values)
 	}
-	complete, groups := map[hiddenKey]int{}, map[hiddenKey][]int32{}
-	for i := range columns[keys[0]].Released {
-		var key hiddenKey
-		missing := false
-		for j, at := range keys {
-			key[j] = columns[at].Released[i]
-			missing = missing || key[j] < 0
-		}
-		if missing {
-			groups[key] = append(groups[key], int32(i))
-		} else {
-			complete[key]++
-		}
-	}
+	complete, groups := byReleasedKey(columns, keys)
 	m := &minimal{k: int(s.K), domain: domain, complete: complete}
 	claims, hits := make([]int, len(keys)), make([]int, len(keys))
 	for key, records := range groups {
@@ -84,6 +71,26 @@ func minimality(ctx context.Context, s transform.Suppression, columns []Category
 		}
 	}
 	return nil
+}
+
+// byReleasedKey counts the records of each combination of released keys that is complete, and groups
+// the records of each one with a missing key.
+func byReleasedKey(columns []CategoryColumn, keys []int) (complete map[hiddenKey]int, groups map[hiddenKey][]int32) {
+	complete, groups = map[hiddenKey]int{}, map[hiddenKey][]int32{}
+	for i := range columns[keys[0]].Released {
+		var key hiddenKey
+		missing := false
+		for j, at := range keys {
+			key[j] = columns[at].Released[i]
+			missing = missing || key[j] < 0
+		}
+		if missing {
+			groups[key] = append(groups[key], int32(i))
+		} else {
+			complete[key]++
+		}
+	}
+	return complete, groups
 }
 
 // beforeSuppression are the categories that a column had when cells were hidden: the

@@ -67,38 +67,7 @@ func (r *records) html(list []*protected, rep *Report, confidential bool) ([]byt
 }
 
 func (p *protected) page(t int, value string, confidential bool) pageTable {
-	v := pageTable{Name: p.set.Tables[t].Name, Caption: "Number of records"}
-	if p.options.Holdings {
-		v.Caption = "Number of records (contributors are holdings)"
-	}
-	if value != "" {
-		v.Caption = value
-	}
-	if c := p.table.Protect.Round; c != nil {
-		v.Caption += map[string]string{
-			"controlled": fmt.Sprintf(", rounded to base %d", c.Base), "small": fmt.Sprintf(", counts below %d made 0 or %d and totals added up anew", c.Base, c.Base),
-			"random": fmt.Sprintf(", each rounded to base %d at random; totals need not be the sums of their parts", c.Base), "nearest": fmt.Sprintf(", each rounded to base %d; totals need not be the sums of their parts", c.Base),
-		}[c.Mode]
-	}
-	if c := p.table.Protect.CellKey; c != nil {
-		v.Caption += fmt.Sprintf(", each changed by at most %d; totals need not be the sums of their parts", c.Max)
-	}
-	if c := p.table.Protect.Sample; c != nil {
-		v.Caption += fmt.Sprintf(", estimated from a sample in which each is with probability 1/%d: %d times the count of the sample", c.OneIn, c.OneIn)
-	}
-	if e := &p.table.Protect; e.Exchanges() {
-		words := "perturbed at random"
-		switch {
-		case e.Simulate != nil:
-			words = "drawn anew"
-		case e.Swap != nil:
-			words = "swapped at random"
-		}
-		if names := e.Matched(); len(names) > 0 {
-			words = fmt.Sprintf("%s between records alike in %s, by which and %s together counts are true, too", words, strings.Join(names, ", "), p.exchangedVariable())
-		}
-		v.Caption += fmt.Sprintf(", with the true counts by %s, and by all other variables together; all else is %s", p.exchangedVariable(), words)
-	}
+	v := pageTable{Name: p.set.Tables[t].Name, Caption: p.caption(value)}
 	if n := p.size(t); n > pageCells {
 		v.Note = fmt.Sprintf("The table has %d cells, more than a page shows; they are in the file of the tables.", n)
 		return v
@@ -132,6 +101,44 @@ func (p *protected) page(t int, value string, confidential bool) pageTable {
 		v.Rows = append(v.Rows, row)
 	}
 	return v
+}
+
+// caption says what the cells of a table are, and how they were changed. value is the column of a
+// table of values, "" of counts.
+func (p *protected) caption(value string) string {
+	caption := "Number of records"
+	if p.options.Holdings {
+		caption = "Number of records (contributors are holdings)"
+	}
+	if value != "" {
+		caption = value
+	}
+	if c := p.table.Protect.Round; c != nil {
+		caption += map[string]string{
+			"controlled": fmt.Sprintf(", rounded to base %d", c.Base), "small": fmt.Sprintf(", counts below %d made 0 or %d and totals added up anew", c.Base, c.Base),
+			"random": fmt.Sprintf(", each rounded to base %d at random; totals need not be the sums of their parts", c.Base), "nearest": fmt.Sprintf(", each rounded to base %d; totals need not be the sums of their parts", c.Base),
+		}[c.Mode]
+	}
+	if c := p.table.Protect.CellKey; c != nil {
+		caption += fmt.Sprintf(", each changed by at most %d; totals need not be the sums of their parts", c.Max)
+	}
+	if c := p.table.Protect.Sample; c != nil {
+		caption += fmt.Sprintf(", estimated from a sample in which each is with probability 1/%d: %d times the count of the sample", c.OneIn, c.OneIn)
+	}
+	if e := &p.table.Protect; e.Exchanges() {
+		words := "perturbed at random"
+		switch {
+		case e.Simulate != nil:
+			words = "drawn anew"
+		case e.Swap != nil:
+			words = "swapped at random"
+		}
+		if names := e.Matched(); len(names) > 0 {
+			words = fmt.Sprintf("%s between records alike in %s, by which and %s together counts are true, too", words, strings.Join(names, ", "), p.exchangedVariable())
+		}
+		caption += fmt.Sprintf(", with the true counts by %s, and by all other variables together; all else is %s", p.exchangedVariable(), words)
+	}
+	return caption
 }
 
 // readingOrder is a dimension's nodes in the usual order of a table: a total, then its parts.
