@@ -13,9 +13,9 @@ import (
 // and standard deviation σ are released as Y_i = x_i + ε_i, ε_i independent with
 // mean 0 and variance λ² (Duncan, Keller-McNulty and Stokes 2004, section 4). Its
 // methods are the closed forms of disclosure risk R = 1/E(τ − τ̂)² and data utility
-// U = 1/E(ȳ − μ)², both in 1/(unit of x)². An error of a method is one of Check, or
-// of the method's own parameters; nothing else fails. Where the snooper's expected
-// squared error is 0, R is +Inf.
+// U = 1/E(ȳ − μ)², both in 1/(unit of x)². A method returns an error if
+// Check does, or if its own parameters are outside of their domains. If the snooper's
+// expected squared error is 0, R is +Inf.
 type Noise struct {
 	N      int     // n, at least 1
 	SD     float64 // σ, in the unit of x, above 0
@@ -45,7 +45,7 @@ func checkFinite(ps *check.Problems, path string, v float64) {
 	}
 }
 
-// invalid makes one error of problems, nil of none.
+// invalid makes one error of problems; it is nil if there are none.
 func invalid(ps check.Problems) error {
 	errs := make([]error, len(ps))
 	for i, p := range ps {
@@ -54,7 +54,7 @@ func invalid(ps check.Problems) error {
 	return errors.Join(errs...)
 }
 
-// checked returns v, or 0 and an error where there are problems.
+// checked returns v, or 0 and an error if there are problems.
 func checked(v float64, ps check.Problems) (float64, error) {
 	if len(ps) > 0 {
 		return 0, invalid(ps)
@@ -62,7 +62,7 @@ func checked(v float64, ps check.Problems) (float64, error) {
 	return v, nil
 }
 
-// variance is σ² + λ², of a masked value.
+// variance is that of a masked value, σ² + λ².
 func (m Noise) variance() float64 { return m.SD*m.SD + m.Lambda*m.Lambda }
 
 // widening is √(σ²+λ²) − σ, without the cancellation that the difference suffers
@@ -230,8 +230,8 @@ func normalExtreme(n int) (k1, k2 float64) {
 	return k1, math.Pi * math.Pi / (12 * log)
 }
 
-// SwitchOver returns the λ² from which on a snooper who has linked the record of
-// a typical target does better to take ȳ than y_t: where eq. 2 and eq. 4 of Duncan
+// SwitchOver returns the λ² above which ȳ is nearer to a typical target than the
+// linked record's y_t, so that a snooper takes ȳ: where eq. 2 and eq. 4 of Duncan
 // et al. (2004) meet, σ²(n+1)/(n−1), in the squared unit of x; +Inf for n = 1. The
 // paper prints the fraction the other way up, σ²(n−1)/(n+1), at which the two do not meet.
 func SwitchOver(n int, sd float64) (float64, error) {

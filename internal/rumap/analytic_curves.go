@@ -15,8 +15,8 @@ type Analytic struct {
 	N  int     `json:"n"`  // records in the sample, at least 1
 	SD float64 `json:"sd"` // σ of the population, in the unit of x, above 0
 
-	// MeanDistance is μ−τ, in the unit of x: a target that lies so far off the
-	// mean (1).
+	// MeanDistance is μ−τ, in the unit of x: the distance of a fixed target from
+	// the mean (1).
 	MeanDistance *float64 `json:"mean_distance,omitempty"`
 	// MeanSquare is (1/n)Σ(μ−x_i)², in the squared unit of x, at least 0: a typical
 	// target of the sample (3). It is near σ².
@@ -83,12 +83,12 @@ type AnalyticMap struct {
 	Efficiency []assess.Float `json:"efficiency"`
 	Curves     []Curve        `json:"curves"` // by equation number
 
-	// SwitchOver is the λ² from which on ȳ serves a snooper better than the linked
-	// record, of a typical target.
+	// SwitchOver is the λ² above which ȳ is nearer to a typical target than the value
+	// of the linked record.
 	SwitchOver assess.Float `json:"switch_over"`
 }
 
-// Curve is R of one target under one knowledge state along AnalyticMap.Ratios.
+// Curve is R of one target under one knowledge state, one value for each of AnalyticMap.Ratios.
 type Curve struct {
 	Target    string         `json:"target"`    // fixed, typical, typical of sample, p99, max, max at its place
 	Knowledge string         `json:"knowledge"` // mean, index, position

@@ -7,21 +7,21 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// Loss is what masking has cost beside the mean, as a report has it of a release.
+// Loss is what masking has cost apart from the mean: the same figures as in the report of a release.
 type Loss struct {
 	KS      map[string]assess.Float `json:"ks" doc:"Kolmogorov-Smirnov distance between original and released values, by column"`
 	PMSE    *assess.Float           `json:"pmse,omitempty" doc:"propensity score: 0 where a logistic regression on the values tells no released record from an original, 0.25 where it tells each; it sees shifts of means and lost values, no change of spread"`
 	Overlap *assess.Float           `json:"overlap,omitempty" doc:"least overlap of the confidence intervals of a regression before and after masking; absent where the sample is not all records"`
 }
 
-// A Beside is a figure that only some maps have of their points, beside R and U.
+// A Beside is a figure of a point apart from R and U, which not every map has.
 type Beside struct {
 	Name  string // of its column in map.csv
 	Words string // what a page calls it
 	find  func(*Point) (path []string, v assess.Float, there bool)
 }
 
-// besides are these figures in the order in which they are shown.
+// besides are all such figures, in the order in which they are shown.
 var besides = []Beside{
 	{"ks", "KS", func(p *Point) (path []string, most assess.Float, there bool) {
 		if p.Loss == nil {
@@ -52,7 +52,7 @@ var besides = []Beside{
 	}},
 }
 
-// Beside are the figures that some point of the map has beside R and U: ks, the greatest distance of a
+// Beside are the figures that at least one point of the map has apart from R and U: ks, the greatest distance of a
 // column, pmse, overlap, attribute_disclosure.
 func (m *Map) Beside() []Beside {
 	return slices.DeleteFunc(slices.Clone(besides), func(b Beside) bool {
@@ -60,7 +60,7 @@ func (m *Map) Beside() []Beside {
 	})
 }
 
-// Of is the figure of a point and where the point's JSON has it; NaN and nil where it has none.
+// Of is the figure of a point, and its field in the JSON of the point; NaN and nil if the point does not have it.
 func (b Beside) Of(p *Point) (path []string, v assess.Float) {
 	if path, v, there := b.find(p); there {
 		return path, v

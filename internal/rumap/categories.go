@@ -3,16 +3,16 @@ package rumap
 import "github.com/sdlfilter/sdlfilter/internal/figure"
 
 // A map of categories (Map.Categories): U is what the released categories tell of the
-// original's, Σ I(X; Y) in bits over the columns, U0 what there is to tell, Σ H(X); R is
+// original's, Σ I(X; Y) in bits over the columns; U0 is Σ H(X), the most that U can be; R is
 // the probability that a record is found by its categorical keys.
 
-// KnowledgeKeys is the state of whoever knows the categorical keys of a respondent.
+// KnowledgeKeys is the state of a snooper who knows the categorical keys of a respondent.
 const KnowledgeKeys = "keys"
 
 // TargetMax is the record of greatest risk.
 const TargetMax = "max"
 
-// words are what a picture of the map calls its axes.
+// words are the labels of the axes of a picture.
 func (m *Map) words(out *figure.RUMap) {
 	if len(m.Categories) == 0 {
 		return

@@ -1,8 +1,8 @@
 package rumap
 
 // Choice writes a point in words: its parameters, or otherwise if none of them varies, and then
-// the name of its strategy in brackets. The name is left out where the map has only the
-// configured masks, which it would not tell from anything.
+// the name of its strategy in brackets. The name is left out if the map has only the
+// configured masks.
 func (m *Map) Choice(p *Point, otherwise string) string {
 	choice := m.Setting(p)
 	if choice == "" {
@@ -14,9 +14,9 @@ func (m *Map) Choice(p *Point, otherwise string) string {
 	return choice
 }
 
-// RiskUnlimited is a sentence for a recommendation under rules of which none limits how near a
-// snooper comes to a value of the column; "" where one does, where nothing is recommended, and
-// of a map of categories. Of such rules the weakest mask that they allow is the best.
+// RiskUnlimited is a sentence that goes with a recommendation if no rule limits how near a
+// snooper comes to a value of the column: the best point is then the weakest mask. It is "" if
+// a rule does, if nothing is recommended, and for a map of categories.
 func (m *Map) RiskUnlimited() string {
 	if m.chosen() == nil || len(m.Categories) > 0 {
 		return ""

@@ -9,8 +9,8 @@ import (
 )
 
 // WriteJSON writes map.json: indented, members in the contract's order, lists
-// that are empty as [], infinite values as words. Its bytes are confidential, since
-// they are computed of the original data.
+// that are empty as [], infinite values as words. The file is confidential, since
+// it is computed from the original data.
 func WriteJSON(w io.Writer, m *Map) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -66,7 +66,7 @@ func full[T any](list []T) []T {
 	return list
 }
 
-// text is a number as map.json has it, without quotes; what is not a number is "".
+// text is a number as map.json has it, without quotes; "" for NaN.
 func text(v assess.Float) string {
 	raw, err := v.MarshalJSON()
 	switch {

@@ -13,8 +13,8 @@ import (
 // small multiples.
 const fewCurves = 8
 
-// mostCurves is the number of curves that a map shows at most. Beyond it only
-// those subjects are drawn that are the worst one somewhere.
+// mostCurves is the number of curves that a map shows at most. If there are more, only
+// the subjects are drawn that have the greatest risk at some point.
 const mostCurves = 24
 
 // series is what one curve of a strategy shows: R of a subject, or the worst of
@@ -31,8 +31,8 @@ func (s series) of(m *Map, risks []Risk) (Risk, bool) {
 	return m.Worst(risks, s.subjects)
 }
 
-// knowledge is the state that the shape of the series' marks tells, where there
-// is one.
+// knowledge is the state of knowledge that the shape of the series' marks stands for;
+// "" if the series has several.
 func (s series) knowledge() string {
 	for _, k := range s.subjects {
 		if k.Knowledge != s.subjects[0].Knowledge {
@@ -75,8 +75,8 @@ func (m *Map) drawn(named []Subject) (list []series, left int) {
 			}
 		}
 		kept := slices.DeleteFunc(slices.Clone(subjects), func(s Subject) bool { return !worst[s] })
-		// Many strategies, or axes crossed, with a different worst subject each: the
-		// worst of all, for each.
+		// Many strategies, or several axes, each with another worst subject: one curve for
+		// each of them, of the worst of all subjects.
 		if len(kept)*runs > mostCurves {
 			return []series{{"worst protected target", subjects}}, len(subjects)
 		}
@@ -134,8 +134,8 @@ func (m *Map) Verdict(p *Point) string {
 	return "does not hold: " + strings.Join(list, "; ")
 }
 
-// curves are the curves of a strategy: one where one parameter varies; where more
-// do, one for each choice of the others as that of most values runs.
+// curves are the curves of a strategy: one if one parameter varies. If several do, the one
+// with most values runs along a curve, and there is a curve for each choice of the others.
 func (m *Map) curves(runs []run, strategy string, s series, style figure.RUStyle) []figure.RUCurve {
 	return curvesOf(runs, strategy+": "+s.label, style, func(p *Point) (float64, float64, bool) {
 		k, ok := s.of(m, p.Risk)
@@ -150,7 +150,7 @@ type run struct {
 	points []*Point
 }
 
-// runs parts a strategy's points into curves.
+// runs divides the points of a strategy into curves.
 func (m *Map) runs(strategy string) []run {
 	axes := m.axesOf(strategy)
 	values := func(a Axis) (n int) {

@@ -7,7 +7,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/figure"
 )
 
-// panel is what one picture of a map shows of it.
+// panel says which part of a map one picture shows.
 type panel struct {
 	title      string
 	strategies []int
@@ -87,8 +87,8 @@ func few(list []panel) bool {
 	return !slices.ContainsFunc(list, func(p panel) bool { return p.lines() > fewCurves })
 }
 
-// pairs is a panel for each strategy and subject, or several where other parameters
-// part their points into more than 8 curves.
+// pairs is a panel for each strategy and subject, or several if other parameters
+// divide their points into more than 8 curves.
 func (m *Map) pairs(strategies []string, list []series, runs map[int][]run, style func(int, int) figure.RUStyle) []panel {
 	var each []panel
 	for k, s := range list {
@@ -140,8 +140,8 @@ func (m *Map) picture(p panel, strategies []string, list []series, left int) fig
 	return out
 }
 
-// concerned says whether a rule limits R of what a panel shows; one picture of the
-// whole map shows all rules.
+// concerned reports whether a rule limits R of a subject that the panel shows. A picture of
+// the whole map shows all rules.
 func (p *panel) concerned(r Rule, list []series) bool {
 	return p.title == "" || slices.ContainsFunc(p.series, func(k int) bool {
 		return slices.ContainsFunc(list[k].subjects, func(s Subject) bool {

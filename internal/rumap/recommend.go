@@ -29,16 +29,16 @@ type ImpossibleError struct{ Why string }
 
 func (e *ImpossibleError) Error() string { return e.Why }
 
-// rehearsals bounds how many points are masked and judged as a run would.
+// rehearsals is the greatest number of points that are masked and judged as a run would.
 const rehearsals = 10
 
 // Recommend chooses, after Judge, the admissible point of greatest utility
 // (Duncan, Keller-McNulty and Stokes 2004, section III). again measures a point on
-// heldBack further replicates; a point where the rules do not hold on those
-// is not admissible, and the next is looked at. So it is where the verdict of rehearse,
-// that of a run with the point's parameters, is a refusal: what the points could not
-// be held against is judged there. A nil rehearse says that a run cannot be tried;
-// then nothing is recommended. Where no point is left, Reason says what prevents it.
+// heldBack further replicates; if the rules do not hold on those, the point is not
+// admissible, and the next one is tried. The same holds if rehearse refuses the point: it
+// masks and judges all records as a run with the point's parameters would, also by the rules
+// that cannot be judged at the points. If rehearse is nil, a run cannot be tried, and nothing
+// is recommended. If no point is left, Reason says what prevents it.
 func (m *Map) Recommend(heldBack int, again func(point int) (Point, error), rehearse func(point int) (assess.Verdict, error)) error {
 	m.Recommended, m.Reason, m.Unjudged = nil, "", nil
 	defer m.collectUnjudged()
@@ -93,8 +93,8 @@ func (m *Map) Recommend(heldBack int, again func(point int) (Point, error), rehe
 	return nil
 }
 
-// noTrialReason is the reason for no recommendation where no point could be tried as a run
-// would, and the point that would have been tried first.
+// noTrialReason is why nothing is recommended if a run cannot be tried; it names the point that
+// would have been tried first.
 func (m *Map) noTrialReason(first int) string {
 	reason := "the source can be read only once, so that no point could be tried as a run would: map a file of the same data"
 	setting := m.Setting(&m.Points[first])
@@ -107,7 +107,7 @@ func (m *Map) noTrialReason(first int) string {
 	return reason + "; the map would try " + setting + " first, where its rules hold on as many further replicates, and a run may yet refuse it"
 }
 
-// byUtility are the admissible points, that of the greatest utility first.
+// byUtility are the admissible points, in descending order of utility.
 func (m *Map) byUtility() []int {
 	order := make([]int, 0, len(m.Points))
 	for i, p := range m.Points {
@@ -119,12 +119,12 @@ func (m *Map) byUtility() []int {
 	return order
 }
 
-// gained is U as a recommendation counts it, up to that of the unmasked data: means of groups
-// vary less than their records, which is no gain for whoever computes with them.
+// gained is U as a recommendation counts it, at most that of the unmasked data: means of groups
+// vary less than their records, which is of no use to data users.
 func (p *Point) gained() assess.Float { return p.U / max(1, p.Efficiency) }
 
-// brokenInRun takes over the rules that do not hold in a run. What a run demands by
-// itself joins the rules.
+// brokenInRun notes the rules that do not hold in a run, among them what a run demands
+// without a rule of the gate.
 func (m *Map) brokenInRun(v assess.Verdict) (list []Broken) {
 	for k, one := range v.Rules {
 		if one.Passed {
@@ -158,7 +158,7 @@ func (m *Map) refused(rehearsed int) string {
 		rehearsed, strings.Join(words, "; "))
 }
 
-// collectUnjudged finds the rules that no point could be held against.
+// collectUnjudged finds the rules that could be judged at no point.
 func (m *Map) collectUnjudged() {
 	possible := func(p Point) bool { return p.Impossible == "" }
 	first := slices.IndexFunc(m.Points, possible)
@@ -202,8 +202,8 @@ func (m *Map) binding(chosen int) []Binding {
 	return list
 }
 
-// prevents says why no point is admissible: a rule that holds nowhere, with how
-// near it comes, or rules that do not hold together.
+// prevents says why no point is admissible: a rule that holds at no point, and how near
+// the nearest one comes, or rules that hold at no point together.
 func (m *Map) prevents() string {
 	holds := make([]int, len(m.Rules))
 	nearest := make([]*Broken, len(m.Rules))
@@ -262,9 +262,8 @@ func (r *Rule) nearer(a, b assess.Float) bool {
 	return a > b || b != b
 }
 
-// SetWorst finds of each point's groups the one with the greatest R among what the
-// rules protect, or where they protect nothing, of the typical record known by its
-// index.
+// SetWorst finds for each point the group with the greatest R of the subjects that rules
+// protect; if they protect none, of the typical record known by its index.
 func (m *Map) SetWorst() {
 	protects := m.Protects
 	if !slices.ContainsFunc(m.Rules, func(r Rule) bool { return r.onRisk() }) {

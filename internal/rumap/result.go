@@ -15,7 +15,7 @@ type Map struct {
 	Name    string `json:"name" doc:"name of the pipeline"`
 	Version string `json:"version" doc:"version of the program"`
 	Column  string `json:"column"`
-	// Categories are the columns of a map of categories, whose U is what is told of them in bits
+	// Categories are the columns of a map of categories, whose U is in bits
 	// and whose R is a probability; Column has their names one after another.
 	Categories []string     `json:"categories,omitempty" doc:"of a map of categories, its columns: U is what their released categories tell of the original's, in bits, and R the probability that a record is found by its categorical keys"`
 	Unit       string       `json:"unit,omitempty"`
@@ -29,7 +29,7 @@ type Map struct {
 	Margin     float64      `json:"margin,omitempty" doc:"Monte-Carlo standard errors of R that a limit must leave"`
 	Points     []Point      `json:"points" doc:"choices of all parameters"`
 
-	// Unjudged are rules that no point could be held against, in words.
+	// Unjudged are the rules that could be judged at no point, in words.
 	Unjudged []string `json:"unjudged,omitempty" doc:"rules, in words, that no point could be held against: nothing is recommended without them"`
 
 	Recommended *Recommended `json:"recommended" doc:"the admissible point of greatest utility; null where there is none"` // nil where no point is admissible
@@ -46,8 +46,8 @@ type Axis struct {
 	Relative bool `json:"relative,omitempty" doc:"whether values are fractions of the column's standard deviation"`
 }
 
-// Rule is a limit of the gate: Target "" and Knowledge "" stand for all of them. One on
-// something else than R, RMSE and efficiency has a Measure and its Limit.
+// Rule is a limit of the gate. An empty Target or Knowledge stands for all of them. A rule
+// about anything but R, RMSE and efficiency has a Measure and its Limit.
 type Rule struct {
 	Column        string        `json:"column,omitempty" doc:"of the rule, where that is not the map's; absent with measures about the respondents"`
 	Target        string        `json:"target,omitempty" doc:"absent: every target"`
@@ -116,12 +116,12 @@ type Risk struct {
 	Errs        string `json:"errs,omitempty"`
 }
 
-// judged is R as a gate judges it.
+// judged is R with the errors that a gate adds.
 func (k *Risk) judged() float64 {
 	return float64(assess.Risk{R: k.R, SE: k.RSE, Sampled: k.Sampled, Approximate: k.Approximate, Errs: k.Errs}.Upper())
 }
 
-// precision is the efficiency as a gate judges it.
+// precision is the efficiency with the errors that a gate takes off.
 func (p *Point) precision() assess.Float {
 	return assess.Utility{U: p.U, SE: p.USE, EfficiencyGate: p.EfficiencyGate, Sampled: p.Sampled, Approximate: p.Approximate, Errs: p.Errs}.Lower()
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// MeasureInversion is the name of what a run demands by itself where the intruder is to
-// compute values back from the list of masks.
+// MeasureInversion is the name of a demand that a run makes without a rule: that the intruder
+// cannot compute values back from the list of masks.
 const MeasureInversion = "inversion"
 
-// MeasureAttribute is the name of what synthetic columns tell of the records that they were learnt from.
+// MeasureAttribute is the name of the attribute disclosure of records from which synthetic columns were learnt.
 const MeasureAttribute = "max_attribute_disclosure"
 
-// SetRules takes over the gate's rules, and with inversion that nothing may be computed
-// back from the list of masks.
+// SetRules sets the rules to those of the gate. With inversion a further rule demands that
+// nothing can be computed back from the list of masks.
 func (m *Map) SetRules(rules []assess.Rule, inversion bool) {
 	m.Rules = []Rule{}
 	float := func(v *float64) *assess.Float {
@@ -110,12 +110,12 @@ func (r Rule) String() string {
 	return column + "RMSE of " + subject + " at least " + significant(*r.MinRMSE)
 }
 
-// significant writes a limit as whoever stated it; 15 digits are as many as a decimal keeps
-// in a double.
+// significant writes a limit as it stands in the configuration: a double keeps 15 digits
+// of a decimal.
 func significant(v assess.Float) string { return strconv.FormatFloat(float64(v), 'g', 15, 64) }
 
-// besideLimit writes what does not reach the limit of a rule with as many digits as it
-// takes to see that.
+// besideLimit writes a figure that breaks a rule with as many digits as are needed to
+// tell it from the limit.
 func (r Rule) besideLimit(found assess.Float) string {
 	limit := r.Limit
 	for _, l := range []*assess.Float{r.MaxRisk, r.MinRMSE, r.MinEfficiency} {
@@ -136,7 +136,7 @@ func (r Rule) besideLimit(found assess.Float) string {
 }
 
 // broken judges one point: the rules that do not hold, and in words those that cannot be
-// judged there. What could not be measured where it was asked for does not hold.
+// judged there. A rule whose figure should have been measured and is missing does not hold.
 func (m *Map) broken(p *Point) (list []Broken, unjudged []string) {
 	for i := range m.Rules {
 		r := &m.Rules[i]
@@ -189,8 +189,8 @@ func (m *Map) brokenMeasure(p *Point, r *Rule) (broken *Broken, judged bool) {
 
 // brokenRisk judges a rule on R of a column; nil where it holds. A risk must hold with
 // margin standard errors added; one that is not a number does not hold, and neither does
-// a rule about what was not measured. What the order of the records tells is known of a
-// release alone.
+// a rule about what was not measured. What the order of the records discloses is known for
+// a release only.
 func (p *Point) brokenRisk(r *Rule, margin float64) (broken *Broken, judged bool) {
 	measured, worst, height := false, &Broken{Found: assess.Float(math.NaN())}, math.Inf(-1)
 	for _, k := range p.Risk {

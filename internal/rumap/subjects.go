@@ -19,7 +19,7 @@ type Subject struct{ Target, Knowledge string }
 
 func (s Subject) String() string { return s.Target + ", " + s.Knowledge }
 
-// of is R of a subject, and whether there is one.
+// of returns R of a subject; false if the point does not have it.
 func (s Subject) of(risks []Risk) (Risk, bool) {
 	for _, k := range risks {
 		if k.Target == s.Target && k.Knowledge == s.Knowledge {
@@ -40,8 +40,7 @@ func (r *Rule) limit() float64 {
 	return math.Inf(1)
 }
 
-// Limit is the greatest R that the rules admit of a subject; +Inf where none
-// limits it.
+// Limit is the greatest R of a subject that the rules allow; +Inf if none limits it.
 func (m *Map) Limit(s Subject) float64 {
 	limit := math.Inf(1)
 	for i := range m.Rules {
@@ -52,7 +51,7 @@ func (m *Map) Limit(s Subject) float64 {
 	return limit
 }
 
-// MinEfficiency is the least efficiency that the rules admit; 0 where none says.
+// MinEfficiency is the least efficiency that the rules allow; 0 if none limits it.
 func (m *Map) MinEfficiency() float64 {
 	least := 0.0
 	for i := range m.Rules {
@@ -76,7 +75,7 @@ func (m *Map) Subjects() []Subject {
 	return all
 }
 
-// Protected are the subjects whose R a rule limits; all of them where none does.
+// Protected are the subjects whose R a rule limits; all subjects if there is no such rule.
 func (m *Map) Protected() []Subject {
 	var list []Subject
 	all := m.Subjects()
@@ -91,7 +90,7 @@ func (m *Map) Protected() []Subject {
 	return list
 }
 
-// share is R of a protected subject against its limit, or R itself where it has
+// share is R of a protected subject divided by its limit, or R itself if it has
 // none.
 func (m *Map) share(k Risk) float64 {
 	limit := m.Limit(Subject{k.Target, k.Knowledge})
@@ -161,9 +160,9 @@ func (m *Map) axesOf(strategy string) []Axis {
 	return axes
 }
 
-// Label names an axis for people: the end of its path, noise.sd of
-// masks.1.noise.sd, or all of it where a strategy varies another axis that ends
-// so, too.
+// Label names an axis for people: the end of its path, such as noise.sd of
+// masks.1.noise.sd, or the whole path if a strategy varies another axis with the same
+// end.
 func (m *Map) Label(a Axis) string {
 	short := ending(a.Path)
 	for i := range m.Points {

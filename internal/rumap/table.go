@@ -12,8 +12,8 @@ import (
 // Summary writes the map for a person at a terminal: the recommended point or why
 // there is none, and the points of each strategy in a table. Lines have at most
 // width columns (0: 100; no less than 60). With color it uses ANSI bold, dim, green
-// and red and a few signs; without, its own words are ASCII. Errors of w end up
-// with whoever flushes it.
+// and red and a few signs; without, its own words are ASCII. Errors of w are
+// returned when w is flushed.
 func Summary(w io.Writer, m *Map, color bool, width int) {
 	t := table{Terminal: figure.NewTerminal(color, width), m: m}
 	t.head()
@@ -41,7 +41,7 @@ func (t *table) head() {
 	t.Line("")
 }
 
-// Basis says in a sentence what R and U of a map rest on.
+// Basis says in a sentence from which records R and U of a map are computed.
 func Basis(m *Map) string {
 	if m.Sampled > 0 {
 		return fmt.Sprintf("%s records; each point: expected over the masks, by the records at both ends and a keyed sample of %s of the others.",
@@ -147,7 +147,7 @@ const (
 	markWidth       = 12
 )
 
-// tableColumns are what a strategy's table has room for.
+// tableColumns are the columns for which a strategy's table has room.
 type tableColumns struct {
 	axes    []Axis
 	widths  []int // of the axes
@@ -155,7 +155,7 @@ type tableColumns struct {
 	known   int   // of R in the column's unit; 0: it is left out
 }
 
-// leastSubject is the least width at which a target can be told.
+// leastSubject is the least width of the column that names a target.
 const leastSubject = 8
 
 // columns finds the widths of a strategy's table, and its head. Where there is little

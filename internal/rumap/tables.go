@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// Perturbation is Markov perturbation of an elementary data square, as one sees
-// it who knows its margins and θ: Duncan, Fienberg, Krishnan, Padman and Roehrig
+// Perturbation is Markov perturbation of an elementary data square, as an intruder sees
+// it who knows the margins and θ: Duncan, Fienberg, Krishnan, Padman and Roehrig
 // (2001), sections 3 and 4. Each count that is free to do so leaves the first cell
 // with probability θ, and each of those below it that is free enters with probability
 // θr/(1−r), r being the first cell's share of its column.
@@ -84,8 +84,8 @@ func binomial(k, n int, p float64) float64 {
 	return math.Exp(lnN - lnK - lnRest + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p))
 }
 
-// ErrImpossible says that a prior gives no weight to any count that the release
-// leaves possible.
+// ErrImpossible says that a prior gives weight 0 to every count that is possible given
+// the release.
 var ErrImpossible = errors.New("the prior gives no weight to any possible count")
 
 // CellPosterior returns P(ω | published), in proportion to prior[ω]·likelihood[ω]
