@@ -152,3 +152,16 @@ func TestTopcodeGolden(t *testing.T) {
 		}
 	}
 }
+
+// A column that a label makes text is not among the columns of a chain of replicates; any other
+// column that a mask names must be there.
+func TestTopcodeOfAnAbsentColumn(t *testing.T) {
+	only := Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "b", Field: microdata.Field{Name: "b", Type: arrow.PrimitiveTypes.Float64}, Decimals: -1}}}
+	label := &Topcode{Columns: []string{"a", "b"}, Upper: ptr(80.0), Replace: "label", UpperLabel: ptr("80+")}
+	if _, err := NewChain([]Spec{mask(label)}, only); err != nil {
+		t.Errorf("a label: %v", err)
+	}
+	if _, err := NewChain([]Spec{mask(&Topcode{Columns: []string{"a"}, Upper: ptr(80.0)})}, only); err == nil {
+		t.Error("a bound of a column that the chain does not have")
+	}
+}

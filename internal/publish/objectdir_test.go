@@ -325,3 +325,20 @@ func TestFromFolderOf(t *testing.T) {
 		t.Errorf("from an object to c.csv: %s", rel)
 	}
 }
+
+// A folder of objects has the objects right below it, without hidden ones and those of other folders.
+func TestListObjects(t *testing.T) {
+	server := serve(t)
+	for _, key := range []string{"a", "in/b.csv", "in/a.csv", "in/.hidden", "in/below/c.csv", "in.csv", "inner/d.csv"} {
+		server.Set("bucket", key, []byte("x"))
+	}
+	for folder, want := range map[string]string{
+		"s3://bucket/in": "s3://bucket/in/a.csv s3://bucket/in/b.csv", "s3://bucket/in/": "s3://bucket/in/a.csv s3://bucket/in/b.csv",
+		"s3://bucket/none": "",
+	} {
+		got, err := publish.List(t.Context(), folder)
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, %v", folder, got, err)
+		}
+	}
+}

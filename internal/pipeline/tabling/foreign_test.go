@@ -99,3 +99,25 @@ func TestForeignTablesAreAudited(t *testing.T) {
 		t.Errorf("ended: %v", err)
 	}
 }
+
+// A respondent who is alone in a cell knows it, and so the only other cell that is held back: an audit
+// says so, unless respondents are ignored.
+func TestForeignTablesAreAuditedForRespondents(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "in.csv", "region,turnover\nr1,100\nr2,90\nr2,110\nr3,10\nr3,20\nr3,30\n")
+	const text = `version: 1
+source: {csv: {path: %s/in.csv}}
+tables: [{name: t, rows: [region], value: turnover, unsafe: [{threshold: 3}], protect: {suppress: {respondents: WHICH}}}]
+sink: {csv: {path: %s/out.csv}}
+`
+	for which, want := range map[string][]string{"protect": {"region=r2"}, "ignore": nil} {
+		rep, err := audited(t, dir, strings.ReplaceAll(text, "WHICH", which), "region,value\ntotal,360\nr3,60\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := rep.Tables[0]
+		if len(got.Disclosed) > 0 || len(got.Narrow) > 0 || !slices.Equal(got.Respondent, want) || rep.Gate.Passed != (want == nil) {
+			t.Errorf("respondents: %s: %+v", which, rep)
+		}
+	}
+}
