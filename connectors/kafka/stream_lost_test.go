@@ -25,17 +25,28 @@ import (
 // meanwhile.
 func hold(t *testing.T, c *kfake.Cluster, key kmsg.Key, one func(kmsg.Request) bool) (seen <-chan struct{}, release func()) {
 	t.Helper()
-	came, over := make(chan struct{}), make(chan struct{})
+	came, over, awake := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var done atomic.Bool
 	c.ControlKey(int16(key), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		if one(r) && done.CompareAndSwap(false, true) {
 			close(came)
 			c.SleepControl(func() { <-over })
+			close(awake)
 		}
 		return nil, nil, false
 	})
-	release = sync.OnceFunc(func() { close(over) })
+	release = sync.OnceFunc(func() {
+		close(over)
+		if !done.Load() {
+			return
+		}
+		// A cluster that is closed between the two would wait for itself forever.
+		select {
+		case <-awake:
+		case <-time.After(5 * time.Second): // the request's connection is gone
+		}
+	})
 	t.Cleanup(release)
 	return came, release
 }
