@@ -74,6 +74,7 @@ type MapAxis struct {
 	Whole    bool   // values are whole numbers
 	Values   []float64
 	Scale    string // Linear, Log or Variance
+	Leaves   bool   // the parameter decides which records are released
 }
 
 // MapStrategies returns what a map compares: the configured masks first, under
@@ -98,7 +99,7 @@ func (p *Pipeline) MapStrategies() ([]MapStrategy, error) {
 		strategies[i] = MapStrategy{Name: v.name, Path: v.path, Masks: func(values []float64) ([]transform.Spec, error) { return v.place(p, values) }}
 		for _, a := range v.axes {
 			strategies[i].Axes = append(strategies[i].Axes, MapAxis{
-				Path: a.String(), Relative: a.From.Relative, Whole: a.whole(), Values: a.values(), Scale: a.Scale,
+				Path: a.String(), Relative: a.From.Relative, Whole: a.whole(), Values: a.values(), Scale: a.Scale, Leaves: a.leavesOut(),
 			})
 		}
 	}

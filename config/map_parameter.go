@@ -32,6 +32,12 @@ func joined(fields []string) string { return strings.Join(fields, ".") }
 // whole reports whether the parameter is a whole number.
 func (p parameter) whole() bool { return p.form.Type.Kind() == reflect.Int }
 
+// leavesOut reports whether the parameter decides which records are released.
+func (p parameter) leavesOut() bool {
+	at := slices.IndexFunc(transform.Kinds, func(k transform.Kind) bool { return k.Name == p.kind })
+	return at >= 0 && transform.LeavesOut(transform.Kinds[at].New())
+}
+
 // maskForm is the form of one mask.
 var maskForm = sync.OnceValue(func() *form.Form { return dialect().Of(specType) })
 
@@ -53,9 +59,6 @@ func parseParameter(path string) (p parameter, wrong string) {
 	p.kind = segments[2]
 	if !slices.Contains(kinds, p.kind) {
 		return p, fmt.Sprintf("must name a kind of mask after its number, got %q%s", p.kind, form.Instead(p.kind, kinds))
-	}
-	if at := slices.IndexFunc(transform.Kinds, func(k transform.Kind) bool { return k.Name == p.kind }); at >= 0 && transform.LeavesOut(transform.Kinds[at].New()) {
-		return p, fmt.Sprintf("must not be a parameter of %s: all points of a map are of the same records; draw a map for each", p.kind)
 	}
 	p.form, p.fields = maskForm().Member(p.kind).Form, segments[3:]
 	trail := fmt.Sprintf("masks.%d.%s", p.mask, p.kind)

@@ -1,34 +1,34 @@
 package config
 
 import (
-	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// validateSamples demands that the strategies of a map leave out the records that the
-// pipeline leaves out: all points are of the same records.
-func (l *loader) validateSamples(p *Pipeline) {
-	own := sampleOf(p.Masks)
-	for i, s := range p.Map.Strategies {
-		path := fmt.Sprintf("map.strategies[%d].masks", i)
-		if !l.Sound(path, "masks") || reflect.DeepEqual(sampleOf(s.Masks), own) {
-			continue
+// validateSamples refuses what a map cannot do if its points are of different samples of the records: if an
+// axis is a rate, or if strategies differ in their sample.
+func (l *loader) validateSamples(p *Pipeline, variants []variant) {
+	var first *transform.Spec
+	differ := false
+	for i, v := range variants {
+		sample := transform.SampleOf(v.masks)
+		if i == 0 {
+			first = sample
 		}
-		if own == nil {
-			l.Wrong(path, "must not begin with a sample where the pipeline's own masks do not: all points of a map are of the same records")
-		} else {
-			l.Wrong(path, "must begin with the sample of the pipeline's own masks, with the same name and parameters: all points of a map are of the same records")
+		differ = differ || !reflect.DeepEqual(sample, first) || slices.ContainsFunc(v.axes, axis.leavesOut)
+		if p.Map.Search && len(v.axes) > 0 && v.axes[0].leavesOut() && l.Sound("map.search") {
+			l.Wrong("map.search", "seeks the boundary along the first axis of %q, which must not be %s: give another parameter before it", v.name, v.axes[0])
 		}
 	}
-}
-
-// sampleOf is the mask at the head of a list that leaves records out, under the label that
-// its draws follow from; nil where there is none.
-func sampleOf(masks []transform.Spec) *transform.Spec {
-	if len(masks) == 0 || masks[0].Params == nil || !transform.LeavesOut(masks[0].Params) {
-		return nil
+	if !differ {
+		return
 	}
-	return &transform.Spec{Name: transform.Label(masks, 0), Params: masks[0].Params}
+	if len(p.Map.Categories) > 0 {
+		l.Wrong("map.categories", "must not be given where points are of different samples: U of categories is that of a released record, and does not count the records that are left out; draw a map for each sample")
+	}
+	if len(p.Map.By) > 0 {
+		l.Wrong("map.by", "must not be given where points are of different samples: utility by group is compared within one sample only; draw a map for each sample")
+	}
 }

@@ -253,6 +253,33 @@ func TestMapErrors(t *testing.T) {
 	}
 }
 
+// A map of several samples of the records cannot be one of categories or groups, and is not searched along a rate.
+func TestMapsOfSeveralSamples(t *testing.T) {
+	const noise = "{noise: {columns: [wage], sd: 5}}"
+	const two = "  strategies: [{name: a, masks: [{sample: {rate: 0.5}}, " + noise + "], vary: {}}, {name: b, masks: [{sample: {rate: 0.5}}, " + noise + "], vary: {}}"
+	rates := "  strategies: [{name: a, masks: [{sample: {rate: 0.5}}, " + noise + "], vary: {masks.0.sample.rate: {from: 0.1, to: 1}}}]\n"
+	for section, want := range map[string]string{
+		rates:                    "",
+		two + "]\n":              "",
+		rates + "  by: [age]\n":  "map.by: must not be given where points are of different samples",
+		two + "]\n  by: [age]\n": "map.by: must not be given where points are of different samples", // the configured masks have none
+		"  by: [age]\n  vary: {masks.1.noise.sd: {from: 5%, to: 9%}}\n": "",
+		rates + "  search: true\n":                                      `map.search: seeks the boundary along the first axis of "a", which must not be masks.0.sample.rate`,
+		"  search: true\n  strategies: [{name: a, masks: [{sample: {rate: 0.5}}, " + noise + "], vary: {masks.1.noise.sd: {from: 1, to: 5}, masks.0.sample.rate: {from: 0.1, to: 1}}}]\n": "",
+		strings.Replace(rates, "to: 1}", "to: 110%}", 1):  "masks[0].sample.rate must be a probability above 0 and at most 1, got 1.1",
+		strings.Replace(rates, "from: 0.1", "from: 0", 1): "masks[0].sample.rate must be a probability above 0 and at most 1, got 0",
+	} {
+		_, err := Parse("map.yaml", []byte(mapped+section), Options{LookupEnv: lookup})
+		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%sgot %v, want %q", section, err, want)
+		}
+	}
+	same, err := Parse("map.yaml", []byte(strings.Replace(mapped, "masks:\n", "masks:\n  - sample: {rate: 0.5}\n", 1)+strings.Replace(two, "vary: {}", "vary: {masks.1.noise.sd: {from: 1, to: 2}}", 2)+"]\n  by: [age]\n"), Options{LookupEnv: lookup})
+	if err != nil || len(same.Map.By) != 1 {
+		t.Errorf("one sample everywhere: %v", err)
+	}
+}
+
 func TestMapColumnIsFound(t *testing.T) {
 	for section, want := range map[string]string{
 		"  vary: {masks.1.noise.sd: {from: 1, to: 2}}\n":                                                                               "wage",
@@ -320,7 +347,8 @@ func TestAxesThatAreNoNumbers(t *testing.T) {
 		"masks.0.recode.map.a":             "those of masks.0.recode.map belong together",
 		"masks.0.pram.invariant":           "masks.0.pram.invariant is true or false; give it in map.strategies",
 		"masks.0.synthesise.method":        "masks.0.synthesise.method is text",
-		"masks.0.sample.rate":              "must not be a parameter of sample",
+		"masks.0.sample.rate":              "",
+		"masks.0.sample.rates.a":           "those of masks.0.sample.rates belong together",
 		"masks.0.recode.level":             "",
 		"masks.0.recode.breaks.1":          "",
 		"masks.0.synthesise.leaf":          "",

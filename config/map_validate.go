@@ -28,7 +28,6 @@ func (l *loader) validateMap(p *Pipeline) {
 	}
 	l.validateAxes("map.vary", m.Vary)
 	l.validateStrategies(p)
-	l.validateSamples(p)
 	var ps check.Problems
 	if ps.AtLeast("margin", m.Margin, 0); l.Sound("map.margin") {
 		l.Within("map", ps)
@@ -280,6 +279,7 @@ func (l *loader) validateGrid(p *Pipeline) {
 		l.Wrong("map", "must have at most %d points, the steps of all axes multiplied and summed over the strategies; give fewer steps", maxMapPoints)
 		return
 	}
+	l.validateSamples(p, variants)
 	for _, v := range variants {
 		if wrong := v.corners(p); wrong != nil {
 			l.Add(*wrong)

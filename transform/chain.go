@@ -378,6 +378,7 @@ type work struct {
 	changed, within microdata.Bitmap
 	own             microdata.Bitmap // marks of one column
 	places, strata  []int32
+	combinations    combinations
 	swap            swapScratch
 }
 

@@ -82,6 +82,7 @@ type Frequencies struct {
 	column     int               // in Block.Columns, while it counts
 	by         []int             // likewise
 	columnName string
+	seen       combinations // of the block that is counted
 }
 
 // mostStrata bounds the matrices that strata have, by their cells: 8 bytes each, and some
@@ -151,35 +152,51 @@ func frequenciesName(m *PRAM, column string) string {
 
 // Count counts the records of a block that are not rejected. Blocks come one at a time.
 func (f *Frequencies) Count(b *microdata.Block) error {
-	code := codesOf(&b.Columns[f.column])
-	keys := codersOf(b, f.by)
-	strata := strataOf{of: f.strata}
-	var key []byte
-	for i := range b.N {
-		x := code(i)
-		if b.Rejected(i) || x != x {
-			continue
-		}
-		k, listed := f.categories[x]
-		if !listed {
-			k = f.other
-		}
-		if k == unlisted {
-			continue
-		}
-		key = keyAt(key[:0], keys, i)
-		s := strata.find(key)
-		if s < 0 {
-			if (len(f.counts)+1)*len(f.categories)*len(f.categories) > mostStrata {
-				return fmt.Errorf("must not have so many strata: each has a matrix of its own, and with %d categories at most %d fit; leave a column of by out, or recode it more coarsely",
-					len(f.categories), mostStrata/len(f.categories)/len(f.categories))
-			}
-			s = int32(len(f.counts))
-			f.strata[string(key)] = s
-			f.counts = append(f.counts, make([]float64, len(f.categories)))
-		}
-		f.counts[s][k]++
+	if err := f.seen.find(b, append([]int{f.column}, f.by...)); err != nil {
+		return fmt.Errorf("column %s or one of by: %w", strconv.Quote(f.columnName), err)
 	}
+	records := make([]float64, len(f.seen.first))
+	for i, k := range f.seen.of {
+		if !b.Rejected(i) {
+			records[k]++
+		}
+	}
+	for k, i := range f.seen.first {
+		if i < 0 || records[k] == 0 {
+			continue
+		}
+		if err := f.add(b, int(i), records[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add counts n records that have the category and the stratum of record i.
+func (f *Frequencies) add(b *microdata.Block, i int, n float64) error {
+	x := codeAt(&b.Columns[f.column], i)
+	if x != x {
+		return nil
+	}
+	k, listed := f.categories[x]
+	if !listed {
+		k = f.other
+	}
+	if k == unlisted {
+		return nil
+	}
+	key := keyAt(b, f.by, i)
+	s, known := f.strata[key]
+	if !known {
+		if (len(f.counts)+1)*len(f.categories)*len(f.categories) > mostStrata {
+			return fmt.Errorf("must not have so many strata: each has a matrix of its own, and with %d categories at most %d fit; leave a column of by out, or recode it more coarsely",
+				len(f.categories), mostStrata/len(f.categories)/len(f.categories))
+		}
+		s = int32(len(f.counts))
+		f.strata[key] = s
+		f.counts = append(f.counts, make([]float64, len(f.categories)))
+	}
+	f.counts[s][k] += n
 	return nil
 }
 
@@ -203,38 +220,30 @@ func (f *Frequencies) Check() error {
 	return fmt.Errorf("must have strata with at least two categories: in each stratum all values of %s are the same, and would leave as they are; leave a column of by out, or withhold the column (role identifier)", strconv.Quote(f.columnName))
 }
 
-// codesOf returns what tells the values of a column apart: numbers that stand for them, NaN
-// for one that is missing. They are the same for an array as for what replicates have of it.
-func codesOf(col *microdata.Column) func(i int) float64 {
+// codeAt returns the number that stands for a value of a column, NaN for one that is missing. It is
+// the same for an array as for what replicates have of it.
+func codeAt(col *microdata.Column, i int) float64 {
 	if a := col.OutArray(); a != nil {
-		return codesOfArray(a)
+		return microdata.CodeOf(a, i)
 	}
 	v := col.Out()
-	return func(i int) float64 {
-		if v.Values == nil || v.Valid != nil && !v.Valid.Has(i) {
-			return math.NaN()
-		}
-		return v.Values[i] + 0
+	if v.Values == nil || !v.Valid.Has(i) {
+		return math.NaN()
 	}
+	return v.Values[i] + 0
 }
 
-func codersOf(b *microdata.Block, columns []int) (list []func(int) float64) {
+// keyAt is the key of the stratum of record i: 8 bytes for each column.
+func keyAt(b *microdata.Block, columns []int, i int) string {
+	key := make([]byte, 0, 8*len(columns))
 	for _, index := range columns {
-		list = append(list, codesOf(&b.Columns[index]))
-	}
-	return list
-}
-
-// keyAt appends the codes of record i.
-func keyAt(key []byte, codes []func(int) float64, i int) []byte {
-	for _, code := range codes {
-		x := code(i)
+		x := codeAt(&b.Columns[index], i)
 		if x != x {
 			x = math.NaN() // one of them
 		}
 		key = binary.BigEndian.AppendUint64(key, math.Float64bits(x))
 	}
-	return key
+	return string(key)
 }
 
 // errNoStratum says that a block lacks what strata are made of.
@@ -252,11 +261,21 @@ func (f *Frequencies) find(w *work, b *microdata.Block, by []int) ([]int32, erro
 			return nil, errNoStratum
 		}
 	}
-	codes, of := codersOf(b, by), strataOf{of: f.strata}
-	var key []byte
-	for i := range strata {
-		key = keyAt(key[:0], codes, i)
-		strata[i] = of.find(key)
+	if err := w.combinations.find(b, by); err != nil {
+		return nil, fmt.Errorf("by: %w", err)
+	}
+	stratum := make([]int32, len(w.combinations.first))
+	for k, i := range w.combinations.first {
+		stratum[k] = -1
+		if i < 0 {
+			continue
+		}
+		if s, known := f.strata[keyAt(b, by, int(i))]; known {
+			stratum[k] = s
+		}
+	}
+	for i, k := range w.combinations.of {
+		strata[i] = stratum[k]
 	}
 	return strata, nil
 }

@@ -204,6 +204,15 @@ func LeavesOut(p Params) bool {
 	return ok && l.LeavesOut()
 }
 
+// SampleOf returns the mask at the head of a list that decides which records are released, under
+// the label that its draws follow from; nil where there is none.
+func SampleOf(masks []Spec) *Spec {
+	if len(masks) == 0 || masks[0].Params == nil || !LeavesOut(masks[0].Params) {
+		return nil
+	}
+	return &Spec{Name: Label(masks, 0), Params: masks[0].Params}
+}
+
 // LeavesOut implements LeavingOut.
 func (m *Sample) LeavesOut() bool { return true }
 

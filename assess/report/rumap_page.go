@@ -132,8 +132,12 @@ func viewMap(m *rumap.Map) *mapView {
 	if len(m.Categories) > 0 {
 		unmasked = "U₀ of the unmasked data, H(X) in bits"
 	}
+	records := "records in the data"
+	if m.Samples > 0 {
+		records = "records of the greatest sample"
+	}
 	v.Facts = []labelled{
-		{Label: "records in the data", cell: whole("/records", m.Records)},
+		{Label: records, cell: whole("/records", m.Records)},
 		{Label: "replicates of every point, M", cell: whole("/replicates", int64(m.Replicates))},
 		{Label: unmasked, cell: number("/U0", m.U0)},
 		{Label: "points", cell: cell{Text: count(int64(len(m.Points)))}},
@@ -194,6 +198,9 @@ func (v *mapView) verdict(m *rumap.Map, at int) {
 	v.Tiles = []labelled{
 		{Label: "efficiency, U/U₀", cell: shown(path+"/efficiency", p.Efficiency, percent(float64(p.Efficiency)))},
 		{Label: "bias of the mean", cell: shown(path+"/bias", p.Bias, pretty(float64(p.Bias), 3)), Note: m.Unit},
+	}
+	if p.Records > 0 {
+		v.Tiles = append(v.Tiles, labelled{Label: "records of its sample", cell: whole(path+"/records", p.Records)})
 	}
 	k, ok := m.Worst(p.Risk, m.Protected())
 	switch risk := riskView(path, p.Risk, k); {

@@ -23,6 +23,7 @@ type Map struct {
 	Records    int64        `json:"records" doc:"records in the data"`
 	Sampled    int          `json:"sampled,omitempty" doc:"records of the keyed sample that replicates were made on; absent where they were made on all"` // records of the keyed sample that replicates were made on; 0: all
 	Groups     []string     `json:"by,omitempty" doc:"columns that R and U are also given by"`
+	Samples    int          `json:"samples,omitempty" doc:"number of different samples that points are of: records, U0 and efficiency are then those of the greatest sample; absent where all points are of the same records"`
 	U0         assess.Float `json:"U0" doc:"utility of the unmasked data, n/S²"` // n/S² of the original column
 	Axes       []Axis       `json:"axes" doc:"parameters that run over a range"` // in the order of the configuration
 	Rules      []Rule       `json:"rules" doc:"the gate's limits, in its order, and behind them what a run demands by itself"`
@@ -67,7 +68,9 @@ type Rule struct {
 type Point struct {
 	Strategy   string             `json:"strategy" doc:"configured, or the name of a strategy"`
 	Parameters map[string]float64 `json:"parameters" doc:"by path; only those that run over a range"`
-	Efficiency assess.Float       `json:"efficiency" doc:"U/U0"` // U/U₀
+	Records    int64              `json:"records,omitempty" doc:"records that are released, where points are of different samples"`
+	U0         assess.Float       `json:"U0,omitempty" doc:"utility of these records unmasked"`
+	Efficiency assess.Float       `json:"efficiency" doc:"U/U0, with U0 of the map"` // U/U₀
 	// EfficiencyGate is what min_efficiency is held against: assess.Utility has it.
 	EfficiencyGate assess.Float `json:"efficiency_gate"`
 	Sampled        bool         `json:"sampled,omitempty"` // whether U rests on the keyed sample

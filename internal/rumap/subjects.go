@@ -51,9 +51,13 @@ func (m *Map) Limit(s Subject) float64 {
 	return limit
 }
 
-// MinEfficiency is the least efficiency that the rules allow; 0 if none limits it.
+// MinEfficiency is the least efficiency that the rules allow; 0 if none limits it, or if points are of different
+// samples, within each of which the rules are judged.
 func (m *Map) MinEfficiency() float64 {
 	least := 0.0
+	if m.Samples > 0 {
+		return 0
+	}
 	for i := range m.Rules {
 		if r := &m.Rules[i]; r.onEfficiency() {
 			least = math.Max(least, float64(*r.MinEfficiency))

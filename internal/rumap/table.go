@@ -43,11 +43,17 @@ func (t *table) head() {
 
 // Basis says in a sentence from which records R and U of a map are computed.
 func Basis(m *Map) string {
-	if m.Sampled > 0 {
-		return fmt.Sprintf("%s records; each point: expected over the masks, by the records at both ends and a keyed sample of %s of the others.",
-			figure.Count(m.Records), figure.Count(int64(m.Sampled)))
+	records, all, more := figure.Count(m.Records)+" records", "all records", ""
+	if m.Samples > 0 {
+		all += " of its sample"
+		records = fmt.Sprintf("%d samples, the greatest of %s", m.Samples, records)
+		more = " Efficiency is a share of the utility of the greatest sample unmasked; min_efficiency is judged within the sample of a point, as in a run."
 	}
-	return fmt.Sprintf("%s records; each point: M = %s replicates of all records.", figure.Count(m.Records), figure.Count(int64(m.Replicates)))
+	if m.Sampled > 0 {
+		return fmt.Sprintf("%s; each point: expected over the masks, by the records at both ends and a keyed sample of %s of the others.%s",
+			records, figure.Count(int64(m.Sampled)), more)
+	}
+	return fmt.Sprintf("%s; each point: M = %s replicates of %s.%s", records, figure.Count(int64(m.Replicates)), all, more)
 }
 
 func (t *table) verdict() {

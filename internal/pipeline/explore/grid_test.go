@@ -49,7 +49,7 @@ func TestTheAxisByDefault(t *testing.T) {
 	}
 	p := mapped(t, t.TempDir(), "masks: ["+noise+"]")
 	p.Map, p.Masks = nil, nil
-	_, err := newGrid(p, keystream.Generate())
+	_, _, err := newGrids(p, keystream.Generate())
 	var wrong config.Errors
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: must be given") {
 		t.Errorf("nothing varies: %v", err)

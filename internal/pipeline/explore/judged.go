@@ -217,33 +217,27 @@ func unchanged(x, y []float64) float64 {
 	return float64(same) / float64(max(n, 1))
 }
 
-// rehearsal returns what masks and judges all records at a point as a run would; nil
-// where the source can be read only once.
-func (g *grid) rehearsal(ctx context.Context, src connectors.Source) func(point int) (assess.Verdict, error) {
-	if !src.Rewindable() {
-		return nil
+// rehearse masks and judges all records at a point as a run would.
+func (g *grid) rehearse(ctx context.Context, src connectors.Source, point int) (assess.Verdict, error) {
+	at := g.places[point]
+	strategy := g.strategies[at.strategy]
+	masks, err := strategy.Masks(at.values)
+	if err != nil {
+		return assess.Verdict{}, config.Errors{err.(config.Error)}
 	}
-	return func(point int) (assess.Verdict, error) {
-		at := g.places[point]
-		strategy := g.strategies[at.strategy]
-		masks, err := strategy.Masks(at.values)
-		if err != nil {
-			return assess.Verdict{}, config.Errors{err.(config.Error)}
-		}
-		trial := *g.whole
-		trial.Masks = masks
-		var paths []string
-		for i, m := range masks {
-			paths = append(paths, fmt.Sprintf("%s[%d].%s", strategy.Path, i, m.Kind()))
-		}
-		verdict, err := filejob.Rehearse(ctx, &trial, paths, src, g.key, g.progress)
-		var refused *transform.SurveyError
-		if errors.As(err, &refused) {
-			return assess.Verdict{}, &rumap.ImpossibleError{Why: refused.Error()}
-		}
-		if err != nil {
-			return assess.Verdict{}, err
-		}
-		return *verdict, nil
+	trial := *g.whole
+	trial.Masks = masks
+	var paths []string
+	for i, m := range masks {
+		paths = append(paths, fmt.Sprintf("%s[%d].%s", strategy.Path, i, m.Kind()))
 	}
+	verdict, err := filejob.Rehearse(ctx, &trial, paths, src, g.key, g.progress)
+	var refused *transform.SurveyError
+	if errors.As(err, &refused) {
+		return assess.Verdict{}, &rumap.ImpossibleError{Why: refused.Error()}
+	}
+	if err != nil {
+		return assess.Verdict{}, err
+	}
+	return *verdict, nil
 }

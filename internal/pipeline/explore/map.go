@@ -39,39 +39,80 @@ func Map(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rumap.Ma
 	if err != nil {
 		return nil, pipeline.DataErrorf("%v", err)
 	}
-	g, err := newGrid(p, key)
+	strategies, grids, err := newGrids(p, key)
 	if err != nil {
 		return nil, err
 	}
-	g.progress = o.Progress
 	src, err := pipeline.OpenSource(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	defer src.Close()
-	if err := g.read(ctx, src); err != nil {
+	if len(grids) > 1 && !src.Rewindable() {
+		return nil, config.Errors{p.Errorf("map", "has points of different samples, for each of which the source is read again, and this source can be read only once: map a file of the same data, or one sample")}
+	}
+	maps, err := mapsOf(ctx, grids, src, o)
+	if err != nil {
 		return nil, err
 	}
+	m, from := merged(grids, maps)
+	m.Axes = allAxes(strategies)
+	m.Judge()
+	m.SetWorst()
+	again := func(i int) (rumap.Point, error) {
+		return grids[from[i].grid].again(ctx, from[i].point, m.Replicates)
+	}
+	var rehearse func(int) (assess.Verdict, error)
+	if src.Rewindable() {
+		rehearse = func(i int) (assess.Verdict, error) {
+			return grids[from[i].grid].rehearse(ctx, src, from[i].point)
+		}
+	}
+	return m, m.Recommend(m.Replicates, again, rehearse)
+}
+
+// mapsOf reads the source and makes a map for each grid.
+func mapsOf(ctx context.Context, grids []*grid, src connectors.Source, o pipeline.Options) ([]*rumap.Map, error) {
+	var maps []*rumap.Map
+	records, rejected := int64(0), int64(0)
+	for _, g := range grids {
+		g.progress = o.Progress
+		if err := g.read(ctx, src); err != nil {
+			return nil, err
+		}
+		m, err := g.draw(ctx, o.Version)
+		if err != nil {
+			return nil, err
+		}
+		maps = append(maps, m)
+		records, rejected = max(records, m.Records), max(rejected, g.rejected)
+	}
+	if rejected > 0 {
+		zerolog.Ctx(ctx).Warn().Int64("records", rejected).Msg("records could not be masked and are not on the map; a run puts them into quarantine")
+	}
+	if records == 0 {
+		return nil, pipeline.DataErrorf("the source has no records to map")
+	}
+	return maps, nil
+}
+
+// draw tries the points of a grid that has read its records.
+func (g *grid) draw(ctx context.Context, version string) (*rumap.Map, error) {
 	m := &rumap.Map{
-		Schema: rumap.Schema, Name: p.Name, Version: o.Version, Column: g.column, Unit: g.unit(),
+		Schema: rumap.Schema, Name: g.whole.Name, Version: version, Column: g.column, Unit: g.unit(),
 		Replicates: g.replicates(), Categories: g.config.Map.Categories, Records: g.data.Records(), Groups: g.config.Map.By, Margin: g.config.Map.Margin, Axes: g.axes(),
 	}
 	if sample := g.sample(); sample > 0 && m.Records > int64(sample) {
 		m.Sampled = sample
 	}
-	m.SetRules(p.Gate.Rules, inverts(p))
-	if g.config.Map.Search {
-		err = g.search(ctx, m)
-	} else {
-		err = g.try(ctx, m, g.points())
+	m.SetRules(g.whole.Gate.Rules, inverts(g.whole))
+	switch {
+	case m.Records == 0:
+		return m, g.empty(ctx, m)
+	case g.config.Map.Search:
+		return m, g.search(ctx, m)
 	}
-	if err != nil {
-		return nil, err
-	}
-	m.Judge()
-	m.SetWorst()
-	again := func(i int) (rumap.Point, error) { return g.again(ctx, i, m.Replicates) }
-	return m, m.Recommend(m.Replicates, again, g.rehearsal(ctx, src))
+	return m, g.try(ctx, m, g.points())
 }
 
 // again tries a point on the n replicates after the n that it is on the map by.
@@ -89,6 +130,7 @@ type grid struct {
 	config     *config.Pipeline // with the masks of all strategies
 	key        keystream.Key
 	strategies []config.MapStrategy
+	order      []int // of each strategy: its place in the configuration
 	column     string
 	mixes      bool
 	alone      bool // whether the masks of the column look at no other
@@ -144,15 +186,36 @@ func Mappable(p *config.Pipeline) (*config.Pipeline, error) {
 	return &with, nil
 }
 
-func newGrid(p *config.Pipeline, key keystream.Key) (*grid, error) {
+// newGrids returns what is compared, and a grid for each sample of the records that is released.
+func newGrids(p *config.Pipeline, key keystream.Key) ([]config.MapStrategy, []*grid, error) {
 	p, err := Mappable(p)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	g := &grid{whole: p, config: p, key: key, column: p.Map.Column}
-	if g.strategies, err = p.MapStrategies(); err != nil {
-		return nil, err
+	strategies, err := p.MapStrategies()
+	if err != nil {
+		return nil, nil, err
 	}
+	samples, err := bySample(strategies)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(samples) > mostSamples {
+		return nil, nil, config.Errors{p.Errorf("map", "must have at most %d different samples, each of which is read by itself, and has %d: give the rate fewer steps", mostSamples, len(samples))}
+	}
+	var grids []*grid
+	for _, one := range samples {
+		g, err := newGrid(p, key, one)
+		if err != nil {
+			return nil, nil, err
+		}
+		grids = append(grids, g)
+	}
+	return strategies, grids, nil
+}
+
+func newGrid(p *config.Pipeline, key keystream.Key, of sampled) (*grid, error) {
+	g := &grid{whole: p, config: p, key: key, column: p.Map.Column, strategies: of.strategies, order: of.of}
 	// What any strategy touches or reads is decoded once for all of them.
 	all := *p
 	all.Masks = nil
@@ -183,18 +246,7 @@ func firsts(s config.MapStrategy) []float64 {
 }
 
 // axes lists every axis once.
-func (g *grid) axes() []rumap.Axis {
-	list := []rumap.Axis{}
-	for _, s := range g.strategies {
-		for _, a := range s.Axes {
-			axis := rumap.Axis{Path: a.Path, Relative: a.Relative}
-			if !slices.Contains(list, axis) {
-				list = append(list, axis)
-			}
-		}
-	}
-	return list
-}
+func (g *grid) axes() []rumap.Axis { return allAxes(g.strategies) }
 
 // points is the grid: for each strategy the axes crossed, the last one fastest.
 func (g *grid) points() []place {
@@ -261,16 +313,7 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 			return nil
 		}},
 	}
-	if err := pass.Run(ctx); err != nil {
-		return err
-	}
-	if g.rejected > 0 {
-		zerolog.Ctx(ctx).Warn().Int64("records", g.rejected).Msg("records could not be masked and are not on the map; a run puts them into quarantine")
-	}
-	if g.data.Records() == 0 {
-		return pipeline.DataErrorf("the source has no records to map")
-	}
-	return nil
+	return pass.Run(ctx)
 }
 
 // blamed says of a source that can be read only once that it is an axis of the map's which

@@ -24,10 +24,11 @@ func readGrid(t *testing.T, p *config.Pipeline) (*grid, func(int) error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := newGrid(p, key)
-	if err != nil {
-		t.Fatal(err)
+	_, grids, err := newGrids(p, key)
+	if err != nil || len(grids) != 1 {
+		t.Fatal(len(grids), err)
 	}
+	g := grids[0]
 	g.progress = new(pipeline.Progress)
 	src, err := pipeline.OpenSource(t.Context(), p)
 	if err != nil {
@@ -37,7 +38,7 @@ func readGrid(t *testing.T, p *config.Pipeline) (*grid, func(int) error) {
 	if err := g.read(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}
-	rehearse := g.rehearsal(t.Context(), src)
+	rehearse := func(point int) (assess.Verdict, error) { return g.rehearse(t.Context(), src, point) }
 	return g, func(point int) error {
 		_, err := rehearse(point)
 		return err

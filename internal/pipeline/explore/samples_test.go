@@ -1,0 +1,153 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
+)
+
+const sampledNoise = "masks: [{sample: {rate: RATE}}, {noise: {columns: [income], sd: 20%}}, {truncate: {columns: [income], lower: 0}}]"
+
+// A map over the rate of a sample, crossed with another parameter and compared with all records, has at each point the R and U
+// that the map of that sample alone has, and that a run with its parameters finds; efficiencies are shares of U₀ of the
+// greatest sample. What is recommended passes the gate of a run, with the records that the map says.
+func TestMapOverSamples(t *testing.T) {
+	const vary = "masks.0.sample.rate: {from: 0.3, to: 90%, steps: 3}"
+	const noise = "masks.1.noise.sd: {from: 10%, to: 40%, steps: 2}"
+	const all = "strategies: [{name: all, masks: [{noise: {columns: [income], sd: 30%}}], vary: {}}, {name: other, masks: [{sample: {rate: 0.6}}, {noise: {columns: [income], sd: 30%}}], vary: {}}]"
+	for name, axes := range map[string]string{"the rate first": vary + ", " + noise, "the rate last": noise + ", " + vary} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			p := mapped(t, dir, strings.Replace(sampledNoise, "RATE", "0.5", 1), "map: {vary: {"+axes+"}, "+all+"}",
+				"gate: {rules: [{column: income, target: p10, knowledge: index, min_rmse: 150}]}")
+			m := mapOf(t, p)
+			want := []string{"configured[0.3 0.1]", "configured[0.3 0.4]", "configured[0.6 0.1]", "configured[0.6 0.4]", "configured[0.9 0.1]", "configured[0.9 0.4]", "all[]", "other[]"}
+			if name == "the rate last" {
+				want = []string{"configured[0.1 0.3]", "configured[0.1 0.6]", "configured[0.1 0.9]", "configured[0.4 0.3]", "configured[0.4 0.6]", "configured[0.4 0.9]", "all[]", "other[]"}
+			}
+			if len(m.Points) != len(want) || len(m.Axes) != 2 || m.Samples != 4 {
+				t.Fatalf("%d points, axes %v, %d samples", len(m.Points), m.Axes, m.Samples)
+			}
+			if m.Records != 1999 || m.Points[6].Records != 1999 {
+				t.Errorf("%d records in the greatest sample, %d of the strategy of all", m.Records, m.Points[6].Records)
+			}
+			for i, point := range m.Points {
+				if point.Strategy != rumap.Configured {
+					continue
+				}
+				rate, sd := point.Parameters["masks.0.sample.rate"], point.Parameters["masks.1.noise.sd"]
+				if got := fmt.Sprintf("configured[%v %v]", rate, sd); name == "the rate first" && got != want[i] {
+					t.Errorf("point %d is %s, want %s", i, got, want[i])
+				}
+				if got := fmt.Sprintf("configured[%v %v]", sd, rate); name == "the rate last" && got != want[i] {
+					t.Errorf("point %d is %s, want %s", i, got, want[i])
+				}
+				alone := mapOf(t, mapped(t, t.TempDir(), strings.Replace(sampledNoise, "RATE", fmt.Sprint(rate), 1), "map: {vary: {"+noise+"}}"))
+				w := alone.Points[slices.IndexFunc(alone.Points, func(p rumap.Point) bool { return p.Parameters["masks.1.noise.sd"] == sd })]
+				if point.U != w.U || point.USE != w.USE || point.Bias != w.Bias || point.EfficiencyGate != w.EfficiencyGate || point.U0 != alone.U0 || point.Records != alone.Records {
+					t.Errorf("rate %v, sd %v: U %v of %d records, alone %v of %d", rate, sd, point.U, point.Records, w.U, alone.Records)
+				}
+				for k, r := range point.Risk {
+					if v := w.Risk[k]; r.R != v.R || r.Target != v.Target || r.Knowledge != v.Knowledge || r.RSE != v.RSE && r.RSE == r.RSE {
+						t.Errorf("rate %v, sd %v: %+v, alone %+v", rate, sd, r, v)
+					}
+				}
+				if e := point.U / m.U0; math.Abs(float64(point.Efficiency-e)) > 1e-12 || m.U0 != m.Points[6].U0 {
+					t.Errorf("rate %v, sd %v: efficiency %v of U0 %v, want %v", rate, sd, point.Efficiency, m.U0, e)
+				}
+			}
+			if m.Recommended == nil || !m.Recommended.AsRun {
+				t.Fatalf("nothing recommended: %s", m.Reason)
+			}
+			best := &m.Points[m.Recommended.Point]
+			for i := range m.Points {
+				if m.Points[i].Admissible && m.Points[i].U > best.U {
+					t.Errorf("recommended is U %v, point %d has %v", best.U, i, m.Points[i].U)
+				}
+			}
+			p.Masks = p.Map.Strategies[0].Masks
+			if best.Strategy != "all" {
+				t.Fatalf("%s is recommended, and all records with noise of 30 %% have the greatest U that the rule allows", best.Strategy)
+			}
+			res, err := filejob.Run(context.Background(), p, pipeline.Options{})
+			if err != nil || !res.Report.Gate.Passed {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// If rules hold only in smaller samples, one is recommended, and a run of it finds what the map says.
+func TestASampleIsRecommended(t *testing.T) {
+	p := mapped(t, t.TempDir(), strings.Replace(sampledNoise, "RATE", "0.5", 1), "map: {vary: {masks.0.sample.rate: {from: 0.3, to: 0.9, steps: 3}}}",
+		"gate: {rules: [{column: income, target: p10, knowledge: index, min_rmse: 150}, {column: income, min_efficiency: 0.5}]}")
+	m := mapOf(t, p)
+	if m.Recommended == nil {
+		t.Fatal(m.Reason)
+	}
+	best := m.Points[m.Recommended.Point]
+	if best.Parameters["masks.0.sample.rate"] != 0.9 || m.Records != best.Records || !(best.Records > 1700 && best.Records < 1900) {
+		t.Errorf("recommended %v with %d of %d records", best.Parameters, best.Records, m.Records)
+	}
+	strategies, err := p.MapStrategies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Masks, err = strategies[0].Masks([]float64{0.9}); err != nil {
+		t.Fatal(err)
+	}
+	res, err := filejob.Run(context.Background(), p, pipeline.Options{})
+	if err != nil || !res.Report.Gate.Passed {
+		t.Fatal(err)
+	}
+	c := res.Report.Columns[slices.IndexFunc(res.Report.Columns, func(c assess.ColumnMeasures) bool { return c.Name == "income" })]
+	if best.U != c.Utility.U || best.U0 != c.Utility.U0 || best.EfficiencyGate != c.Utility.EfficiencyGate {
+		t.Errorf("U %v of %v, the run has %v of %v", best.U, best.U0, c.Utility.U, c.Utility.U0)
+	}
+}
+
+// A search goes along its first axis within each sample. A sample that draws nobody makes points impossible, one by
+// one, and no map where no other is.
+func TestSearchAndEmptySamples(t *testing.T) {
+	vary := "masks.1.noise.sd: {from: 1%, to: 60%, steps: 20}, masks.0.sample.rate: {from: 1e-9, to: 0.8, steps: 2}"
+	p := mapped(t, t.TempDir(), strings.Replace(sampledNoise, "RATE", "0.5", 1), "map: {vary: {"+vary+"}, search: true}", "gate: {rules: [{column: income, target: p10, knowledge: index, min_rmse: 150}]}")
+	m := mapOf(t, p)
+	if m.Recommended == nil || m.Points[m.Recommended.Point].Parameters["masks.0.sample.rate"] != 0.8 || m.U0 == 0 || m.Records < 1500 {
+		t.Fatalf("recommended %+v, %s", m.Recommended, m.Reason)
+	}
+	empty, tried := 0, 0
+	for i, point := range m.Points {
+		if i > 0 && m.Points[i-1].Parameters["masks.0.sample.rate"] > point.Parameters["masks.0.sample.rate"] {
+			t.Errorf("point %d stands behind one of a greater rate", i)
+		}
+		if point.Parameters["masks.0.sample.rate"] == 0.8 {
+			tried++
+			continue
+		}
+		if empty++; !strings.Contains(point.Impossible, "none of the records") || point.Admissible || point.Records != 0 {
+			t.Errorf("a point of no record: %+v", point)
+		}
+	}
+	if empty != 20 || tried < 12 {
+		t.Errorf("%d points of no record, %d of the other sample", empty, tried)
+	}
+	_, err := Map(context.Background(), mapped(t, t.TempDir(), strings.Replace(sampledNoise, "RATE", "0.5", 1), "map: {vary: {masks.0.sample.rate: {from: 1e-9, to: 2e-9, steps: 2}}}"), pipeline.Options{})
+	if err == nil || !strings.Contains(err.Error(), "no records to map") {
+		t.Errorf("no record anywhere: %v", err)
+	}
+	_, err = Map(context.Background(), mapped(t, t.TempDir(), strings.Replace(sampledNoise, "RATE", "0.5", 1), "map: {vary: {masks.0.sample.rate: {from: 0.1, to: 0.9, steps: 21}}}"), pipeline.Options{})
+	var wrong config.Errors
+	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: must have at most 20 different samples, each of which is read by itself, and has 21") {
+		t.Errorf("21 samples: %v", err)
+	}
+}
