@@ -17,6 +17,8 @@ many     1,000 Parquet files of a thousandth of the rows each, to a folder.
 wide     25, 50 and 100 measured columns, a tenth of the rows: sdlfilter alone.
 swap     a swap of scope dataset, against the same file with noise: sdlfilter alone.
 categories  recode, topcode and pram, likewise.
+tables   tables of counts and of values of the same file, against a run with noise: sdlfilter alone.
+cells    one table of 1,220,989 cells with three hierarchies, of about 12 million records, by suppression.
 memory   peak memory of sdlfilter at 10 and at 50 million rows.
 
 sdlfilter is timed from outside as a whole process. DuckDB is timed from inside,
@@ -74,6 +76,24 @@ SETS = {
 }
 
 
+def aside(work):
+    """Does work in a process of its own: the peak memory of a program counts that of the process which starts it."""
+    def done(*args):
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                work(*args)
+                status = 0
+            finally:
+                sys.stdout.flush()
+                os._exit(status)
+        if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0:
+            sys.exit(f"{work.__name__} failed")
+    return done
+
+
+@aside
 def made(path, rows, select):
     if path.exists():
         return
@@ -95,6 +115,7 @@ def packed(path):
     return ", COMPRESSION gzip" if str(path).endswith(".gz") else ""
 
 
+@aside
 def make_csv(path, rows):
     if path.exists():
         return
@@ -214,6 +235,11 @@ def bench_parquet(cache, binary, rows, runs, which):
     results = alternate(contestants, runs)
     show(f"Parquet, {which}, {rows:,} × 10, {runs} runs, ratios to DuckDB as it comes with uniform noise", results, "DuckDB, as it comes, uniform noise")
     show("The same, ratios to DuckDB at its best setting with uniform noise", results, "DuckDB, best setting, uniform noise")
+    sizes(out)
+
+
+@aside
+def sizes(out):
     con = duckdb.connect()
     print("\nCompressed size of the masked columns' chunks, MB:")
     for name in ("sdlfilter", "duckdb", "best"):
@@ -221,16 +247,22 @@ def bench_parquet(cache, binary, rows, runs, which):
         print(f"  {name}: {size / 1e6:.1f}")
 
 
+@aside
+def divide(whole, folder, each):
+    part = folder.with_suffix(".part")
+    part.mkdir(exist_ok=True)
+    con = duckdb.connect()
+    for k in range(1000):
+        con.execute(f"COPY (SELECT * FROM '{whole}' WHERE id >= {k * each} AND id < {(k + 1) * each}) TO '{part}/{k:04}.parquet' (FORMAT parquet, COMPRESSION zstd)")
+    part.rename(folder)
+
+
 def bench_many(cache, binary, rows, runs):
     folder, each = cache / f"many{rows}", max(1, rows // 1000)
     if not folder.exists():
-        whole, part = cache / f"bench{rows}.parquet", cache / f"many{rows}.part"
+        whole = cache / f"bench{rows}.parquet"
         make_parquet(whole, rows)
-        part.mkdir(exist_ok=True)
-        con = duckdb.connect()
-        for k in range(1000):
-            con.execute(f"COPY (SELECT * FROM '{whole}' WHERE id >= {k * each} AND id < {(k + 1) * each}) TO '{part}/{k:04}.parquet' (FORMAT parquet, COMPRESSION zstd)")
-        part.rename(folder)
+        divide(whole, folder, each)
     config = pipeline(cache, "many", f"{{parquet: {{path: {folder}}}}}", f"{{parquet: {{path: {cache / 'out.many.sdlfilter'}, compression: zstd}}}}",
                       roles(), noise(MASKED))
     def sql(extra):
@@ -285,6 +317,51 @@ def bench_categories(cache, binary, rows, runs):
         "pram, invariant, in strata": "pram: {columns: [class], keep: 0.8, categories: [a, b, c, d, e, f, g], invariant: true, by: [region]}"})
 
 
+def tabulation(cache, name, source, lines):
+    """Writes a configuration of tables and returns its path."""
+    path = cache / f"{name}.yaml"
+    path.write_text("\n".join(["version: 1", f"source: {{parquet: {{path: {source}}}}}", *lines,
+                               f"sink: {{csv: {{path: {cache / ('out.' + name + '.csv')}}}}}", f"report: {{json: {cache / (name + '.report.json')}}}"]) + "\n")
+    return path
+
+
+def bench_tables(cache, binary, rows, runs):
+    source = cache / f"bench{rows}.parquet"
+    make_parquet(source, rows)
+    run = pipeline(cache, "parquet", f"{{parquet: {{path: {source}}}}}",
+                   f"{{parquet: {{path: {cache / 'out.sdlfilter.parquet'}, compression: zstd}}}}", roles(), noise(MASKED))
+    contestants = {"noise": lambda: filtered(binary, run)}
+    for title, value in ("counts", ""), ("values, of integers", "value: i2, "), ("values, of decimals", "value: f1, "):
+        config = tabulation(cache, "tables" + value[7:9], source, [
+            "tables:", f"  - {{name: t, rows: [region, class], {value}unsafe: [{{threshold: 3}}], protect: {{suppress: {{}}}}}}"])
+        contestants[title] = lambda config=config: timed([binary, "tables", "--quiet", str(config)])
+    show(f"sdlfilter, {rows:,} × 10, tables of 4 × 7 codes in place of noise, {runs} runs", alternate(contestants, runs), "noise")
+
+
+@aside
+def make_cells(path):
+    if path.exists():
+        return
+    con = duckdb.connect()
+    con.execute("SET threads = 1; SELECT setseed(0.5)")
+    con.execute(f"CREATE TABLE cells AS SELECT range AS i, CAST(floor(14 * exp(0.65 * {NORMAL})) AS INT) AS n FROM range(720000)")
+    con.execute(f"""COPY (SELECT printf('%03d', i // 720) AS a,
+        printf('%d%d%d', (i // 6) % 120 // 20, (i // 6) % 120 // 4 % 5, (i // 6) % 120 % 4) AS b, 'c' || (i % 6) AS c
+        FROM (SELECT i, unnest(range(n)) AS k FROM cells) ORDER BY hash(i, k))
+        TO '{path}.part' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 1000000)""")
+    os.rename(f"{path}.part", path)
+
+
+def bench_cells(cache, binary):
+    source = cache / "cells.parquet"
+    make_cells(source)
+    config = tabulation(cache, "cells", source, [
+        "hierarchies: {a: {prefix: [1, 2, 3]}, b: {prefix: [1, 2, 3]}}",
+        "tables:", "  - {name: t, rows: [a, b, c], unsafe: [{threshold: 3}], protect: {suppress: {}}}"])
+    wall, cpu, mem = timed([binary, "tables", str(config)])
+    print(f"\nA table of 1,220,989 cells: {wall:.1f} s, {cpu:.1f} CPU s, {mem:.0f} MB", flush=True)
+
+
 def bench_csv(cache, binary, rows, runs, ending="csv"):
     source = cache / f"bench{rows}.{ending}"
     make_csv(source, rows)
@@ -326,7 +403,7 @@ def listed(choices):
     return parse
 
 
-MEASUREMENTS = ["parquet", "csv", "gzip", "many", "wide", "swap", "categories", "memory"]
+MEASUREMENTS = ["parquet", "csv", "gzip", "many", "wide", "swap", "categories", "tables", "cells", "memory"]
 
 
 def main():
@@ -347,6 +424,8 @@ def main():
         "wide": lambda: bench_wide(a.cache, a.binary, a.rows // 10, a.runs),
         "swap": lambda: bench_swap(a.cache, a.binary, a.rows, a.runs),
         "categories": lambda: bench_categories(a.cache, a.binary, a.rows, a.runs),
+        "tables": lambda: bench_tables(a.cache, a.binary, a.rows, a.runs),
+        "cells": lambda: bench_cells(a.cache, a.binary),
         "memory": lambda: bench_memory(a.cache, a.binary),
     }
     for name in a.only:
