@@ -267,8 +267,13 @@ func (a *Accumulator) Merge(o *Accumulator) error {
 	if err := a.matches(o); err != nil {
 		return err
 	}
-	a.mergeExact(o)
-	a.sample.Merge(&o.sample)
+	onCores(2, func(part int) {
+		if part == 0 {
+			a.mergeExact(o)
+		} else {
+			a.sample.Merge(&o.sample)
+		}
+	})
 	return nil
 }
 

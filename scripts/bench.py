@@ -187,10 +187,12 @@ def duck(settings, sql):
 
 
 def alternate(contestants, runs):
-    """Runs each contestant once to warm up, then all in turn."""
+    """Runs each contestant once to warm up, then all in turn, each on a disk that has nothing left to write
+    of the one before: sdlfilter waits until its release is on the disk, and the others do not."""
     results = {name: [] for name in contestants}
     for turn in range(runs + 1):
         for name, run in contestants.items():
+            os.sync()
             r = run()
             if turn > 0:
                 results[name].append(r)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -36,7 +37,11 @@ func main() {
 	// Buffers are reused, so garbage comes slowly and collecting it early costs
 	// little: the peak of memory stays near what is in use, however long the file.
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(40)
+		percent := 40
+		if runtime.GOMAXPROCS(0) == 1 {
+			percent = 100 // fewer blocks are at hand, of which garbage is a share
+		}
+		debug.SetGCPercent(percent)
 	}
 	os.Exit(execute(os.Args[1:]))
 }

@@ -205,15 +205,21 @@ func (s *Sample) Truncate(n int) {
 
 // Merge takes in what another sample holds, which stays as it is.
 func (s *Sample) Merge(o *Sample) {
+	kept := s.Hits[:0]
 	for i, p := range o.Priority {
-		if p > s.Limit {
-			continue
-		}
-		s.note(o.From[i], o.Row[i], p)
-		for c := range s.Values {
-			s.Values[c] = append(s.Values[c], o.Values[c][i])
+		if p <= s.Limit {
+			s.note(o.From[i], o.Row[i], p)
+			kept = append(kept, int32(i))
 		}
 	}
+	for c, from := range o.Values {
+		to := slices.Grow(s.Values[c], len(kept))
+		for _, i := range kept {
+			to = append(to, from[i])
+		}
+		s.Values[c] = to
+	}
+	s.Hits = kept
 	s.Bound()
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
@@ -100,41 +101,82 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 	return nil
 }
 
-// mergeMeasured merges the assessments of all shards. It reads each only when it is merged.
+// mergeMeasured merges the assessments of all shards, in their order. Two of them are decoded at a time, and
+// each is read only then.
 func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 	if !c.plan.Measures() {
 		return nil
-	}
-	if c.measured, err = c.accumulator(c.chain); err != nil {
-		return err
 	}
 	exchange, err := c.exchange(c.chain)
 	if err != nil {
 		return err
 	}
-	for i, s := range all {
-		one, err := c.accumulator(c.chain)
-		if err != nil {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	pending := make(chan chan decoded, 1)
+	go func() {
+		defer bug.Guard()
+		defer close(pending)
+		for i, s := range all {
+			one := make(chan decoded, 1)
+			select {
+			case pending <- one:
+			case <-ctx.Done():
+				return
+			}
+			into, err := c.accumulator(c.chain)
+			go func() {
+				defer bug.Guard()
+				d := decoded{measured: into, err: err}
+				d.read(ctx, i, s)
+				one <- d
+			}()
+		}
+	}()
+	i := 0
+	for one := range pending {
+		d := <-one
+		if err := d.err; err != nil {
 			return err
 		}
-		assessment, exchanged, err := s.measured(ctx)
-		if err != nil {
-			return err
-		}
-		if err := one.UnmarshalBinary(assessment); err != nil {
+		all[i].assessment, all[i].exchange = nil, nil
+		if i == 0 {
+			c.measured = d.measured
+		} else if err := c.measured.Merge(d.measured); err != nil {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
-		if one.Records() != s.Read-s.Quarantined-s.LeftOut {
-			return fmt.Errorf("shard %d: its assessment is of other records than it has released: run it again", i)
-		}
-		if err := c.measured.Merge(one); err != nil {
+		if err := exchange.Merge(d.exchanged, c.manifest.Shards[i].stretches()); err != nil {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
-		if err := exchange.Merge(exchanged, c.manifest.Shards[i].stretches()); err != nil {
-			return fmt.Errorf("shard %d: %w", i, err)
-		}
+		i++
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	return exchange.JoinMerged(c.plan, c.measured, c.key)
+}
+
+// decoded is what a shard has measured.
+type decoded struct {
+	measured  *assess.Accumulator
+	exchanged []byte
+	err       error
+}
+
+// read decodes the state of shard i, if nothing has failed before.
+func (d *decoded) read(ctx context.Context, i int, s *State) {
+	if d.err != nil {
+		return
+	}
+	var assessment []byte
+	if assessment, d.exchanged, d.err = s.measured(ctx); d.err != nil {
+		return
+	}
+	if err := d.measured.UnmarshalBinary(assessment); err != nil {
+		d.err = fmt.Errorf("shard %d: %w", i, err)
+	} else if d.measured.Records() != s.Read-s.Quarantined-s.LeftOut {
+		d.err = fmt.Errorf("shard %d: its assessment is of other records than it has released: run it again", i)
+	}
 }
 
 // agreeOnPairs returns an error unless all shards have used the decisions of one Pair, and each

@@ -131,12 +131,16 @@ type StateError struct {
 
 func (e *StateError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.Problem) }
 
+// mostHeld is how many bytes of states are kept in memory from when they are checked to when they are merged; the
+// others are read again. Tests hold none.
+var mostHeld = 64 << 20
+
 // states reads the states of a folder. It must hold one for every shard of the plan, and
 // nothing else but the manifest and hidden files. masks is how many the configuration has.
 func (m *Manifest) states(ctx context.Context, dir string, masks int) ([]*State, error) {
 	all := make([]*State, len(m.Shards))
 	from := make([]string, len(m.Shards))
-	found := false
+	found, held := false, 0
 	err := m.each(ctx, dir, func(path string, text []byte) error {
 		found = true
 		s, err := parseState(path, text)
@@ -151,7 +155,10 @@ func (m *Manifest) states(ctx context.Context, dir string, masks int) ([]*State,
 			return &StateError{path, fmt.Sprintf("is of shard %d, and so is %s: remove one", s.Shard, from[s.Shard])}
 		}
 		all[s.Shard], from[s.Shard] = s, path
-		s.path, s.assessment, s.exchange = path, nil, nil
+		s.path = path
+		if held += len(text); held > mostHeld {
+			s.assessment, s.exchange = nil, nil
+		}
 		return nil
 	})
 	if err != nil {

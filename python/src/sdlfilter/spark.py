@@ -225,7 +225,7 @@ class _Shard:
         """Runs the program; returns what is wrong with the configuration, which no other attempt would cure."""
         command = [_program.program(), "shard", self.command, self.plan, "--shard", str(number),
                    "--state", os.path.join(self.states, str(number)), "--progress", "none", *self.more]
-        done = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        done = subprocess.run(command, cwd=self.folder, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               preexec_fn=_ends_with_its_parent, check=False)
         message = "\n".join(line.removeprefix("sdlfilter: ") for line in done.stderr.decode("utf-8", "replace").splitlines()
                             if line.startswith("sdlfilter: "))
@@ -234,6 +234,15 @@ class _Shard:
         if done.returncode == 2:
             return message
         raise Error(f"shard {number}: {message or f'ended with status {done.returncode}'}")
+
+
+def _environment() -> dict[str, str]:
+    """That of the task, in which the program has as many threads as Spark has given the task cores."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    cores = context.cpus() if context is not None else 0
+    return {**({"GOMAXPROCS": str(cores)} if cores > 0 else {}), **os.environ}
 
 
 def _ends_with_its_parent() -> None:
