@@ -69,9 +69,9 @@ type Synthesis struct {
 }
 
 // RankExchange exchanges values between records at most a share P of the records apart in
-// rank, but for the shares Bottom and Top at the ends, which become their mean; NaN where
-// not known.
-type RankExchange struct{ P, Bottom, Top float64 }
+// rank, and no further than an expected correlation allows (see CorrelatedReach; 0: any, or not known), but for
+// the shares Bottom and Top at the ends, which become their mean; NaN where not known.
+type RankExchange struct{ P, Correlation, Bottom, Top float64 }
 
 func (Addition) action()       {}
 func (Multiplication) action() {}

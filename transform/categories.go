@@ -305,11 +305,19 @@ func (w *work) placesFor(n int) []int32 {
 	return w.places[:n]
 }
 
-// rejectUnlisted rejects the records whose category is not in the list.
-func rejectUnlisted(b *microdata.Block, column string, places []int32) {
+// settleUnlisted gives the records whose category is not in the list the place other, and marks them in changed if
+// that is not nil. If other is unlisted, it rejects them.
+func settleUnlisted(b *microdata.Block, column string, places []int32, other int32, changed microdata.Bitmap) {
 	for i, j := range places {
-		if j == unlisted {
+		switch {
+		case j != unlisted:
+		case other == unlisted:
 			b.Reject(i, column, "has a category that the mask does not list")
+		default:
+			places[i] = other
+			if changed != nil {
+				changed.Set(i)
+			}
 		}
 	}
 }

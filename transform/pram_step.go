@@ -146,15 +146,7 @@ func (s *pramStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		if !there {
 			continue
 		}
-		if s.other != unlisted {
-			for i, j := range places {
-				if j == unlisted {
-					places[i] = s.other
-					changed.Set(i)
-				}
-			}
-		}
-		rejectUnlisted(b, col.Name, places)
+		settleUnlisted(b, col.Name, places, s.other, changed)
 		strata, err := col.strata(w, b, places)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)

@@ -14,18 +14,23 @@ import (
 // public use microdata sets.
 type RankSwap struct {
 	Columns []string `yaml:"columns" doc:"the columns to mask, each by itself"`
-	P       *float64 `yaml:"p" share:"whole" doc:"values are exchanged with others at most this share of the records away in rank: 5% or 0.05"`
-	Bottom  *float64 `yaml:"bottom" share:"whole" doc:"this share of the records, those with the least values, get their mean and are not exchanged; default 0"`
-	Top     *float64 `yaml:"top" share:"whole" doc:"the same for the greatest values"`
+	P       *float64 `yaml:"p" share:"whole" doc:"values are exchanged with others at most this share of the records away in rank: 5% or 0.05; may be left out with min_correlation"`
+	// MinCorrelation bounds the reach by what the exchanges do: see correlatedReach.
+	MinCorrelation *float64 `yaml:"min_correlation" share:"whole" doc:"the least correlation, as expected, between the original and the released values of a column, 0.95 for example: values are exchanged as far away in rank as it allows, and no further than p"`
+	Bottom         *float64 `yaml:"bottom" share:"whole" doc:"this share of the records, those with the least values, get their mean and are not exchanged; default 0"`
+	Top            *float64 `yaml:"top" share:"whole" doc:"the same for the greatest values"`
 }
 
 // Check implements Params.
 func (m *RankSwap) Check() check.Problems {
 	var ps check.Problems
 	checkColumns(&ps, "columns", m.Columns, "column")
-	if m.P == nil {
-		ps.Addf("p", "must be given: how far apart in rank values may be exchanged, as a share of the records")
-	} else if !(*m.P > 0 && *m.P <= 1) {
+	if r := m.MinCorrelation; r != nil && !(*r > 0 && *r < 1) {
+		ps.Addf("min_correlation", "must be above 0 and below 1, got %v", *r)
+	}
+	if m.P == nil && m.MinCorrelation == nil {
+		ps.Addf("p", "must be given: how far apart in rank values may be exchanged, as a share of the records; or min_correlation")
+	} else if m.P != nil && !(*m.P > 0 && *m.P <= 1) {
 		ps.Addf("p", "must be above 0 and at most 1, a share of the records, got %v", *m.P)
 	}
 	ends := 0.0
@@ -67,8 +72,12 @@ func orZero(v *float64) float64 {
 }
 
 func (m *RankSwap) compile(c *Chain, i int) (step, error) {
-	done := part("rankswap", *m.P, orZero(m.Bottom), orZero(m.Top))
-	s, err := c.newWhole(i, &rankExchange{p: *m.P, bottom: orZero(m.Bottom), top: orZero(m.Top)}, done)
+	r := &rankExchange{p: m.share(), correlation: orZero(m.MinCorrelation), bottom: orZero(m.Bottom), top: orZero(m.Top)}
+	done := part("rankswap", r.p, r.bottom, r.top)
+	if r.correlation > 0 {
+		done = part("rankswap", r.p, r.bottom, r.top, r.correlation)
+	}
+	s, err := c.newWhole(i, r, done)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +87,16 @@ func (m *RankSwap) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
-// rankExchange is the arithmetic of RankSwap.
-type rankExchange struct{ p, bottom, top float64 }
+// share is the greatest distance in rank, as a share of the records.
+func (m *RankSwap) share() float64 {
+	if m.P == nil {
+		return 1
+	}
+	return *m.P
+}
+
+// rankExchange is the arithmetic of RankSwap. correlation is 0 if none is asked for.
+type rankExchange struct{ p, correlation, bottom, top float64 }
 
 // most implements allMasker: beside each value a word is held.
 func (r *rankExchange) most() int { return maxCells / 2 }
@@ -115,9 +132,19 @@ func (r *rankExchange) maskAll(g *gathered) *SurveyError {
 			}, g.stop)
 		}
 		bottom, top := int(math.Floor(r.bottom*n)), int(math.Floor(r.top*n))
+		reach := int(math.Floor(r.p * n))
+		if r.correlation > 0 && n > 0 {
+			sorted := make([]float64, len(order))
+			for i, row := range order {
+				sorted[i] = values[row]
+			}
+			if reach = CorrelatedReach(sorted, bottom, top, reach, r.correlation); reach < 1 {
+				return &SurveyError{Path: "min_correlation", Text: fmt.Sprintf("must allow exchanges between neighbours in rank, and those of columns[%d] differ too much for %v; give a smaller one", k, r.correlation)}
+			}
+		}
 		average(values, order[:bottom])
 		average(values, order[len(order)-top:])
-		exchangeRanks(values, order[bottom:len(order)-top], words, int(math.Floor(r.p*n)), g.stop)
+		exchangeRanks(values, order[bottom:len(order)-top], words, reach, g.stop)
 	}
 	return nil
 }
@@ -186,22 +213,25 @@ func (m *RankSwap) OnColumn(column string) Params {
 	return &only
 }
 
-// MapAxis implements Varying: p from .01 to .3.
+// MapAxis implements Varying: p from .01 to .3, or the least correlation from .8 to .99.
 func (m *RankSwap) MapAxis() Axis {
+	if m.P == nil && m.MinCorrelation != nil {
+		return Axis{Rank: 4, Field: "min_correlation", From: Amount{Value: 0.8}, To: Amount{Value: 0.99}}
+	}
 	return Axis{Rank: 4, Field: "p", From: Amount{Value: 0.01}, To: Amount{Value: 0.3}}
 }
 
 // Parameters implements Described.
 func (m *RankSwap) Parameters() []Parameter {
-	return withNumber(withNumber(withNumber(nil, "p", m.P), "bottom", m.Bottom), "top", m.Top)
+	return withNumber(withNumber(withNumber(withNumber(nil, "p", m.P), "min_correlation", m.MinCorrelation), "bottom", m.Bottom), "top", m.Top)
 }
 
 // ActionOn implements Acting.
 func (m *RankSwap) ActionOn(string, float64) Action {
-	if m.P == nil {
+	if m.P == nil && m.MinCorrelation == nil {
 		return nil
 	}
-	return RankExchange{P: *m.P, Bottom: orZero(m.Bottom), Top: orZero(m.Top)}
+	return RankExchange{P: m.share(), Correlation: orZero(m.MinCorrelation), Bottom: orZero(m.Bottom), Top: orZero(m.Top)}
 }
 
 // PublishedAction implements Publishing.
@@ -215,7 +245,11 @@ func (m *RankSwap) PublishedAction(p Published, _ string) Action {
 		}
 		return nan
 	}
-	return RankExchange{P: p.numberOr("p", nan), Bottom: end("bottom"), Top: end("top")}
+	share := p.numberOr("p", nan)
+	if p.Named("p") && !p.Has("p") {
+		share = 1
+	}
+	return RankExchange{P: share, Correlation: p.numberOr("min_correlation", 0), Bottom: end("bottom"), Top: end("top")}
 }
 
 // Words implements Publishing.
@@ -223,6 +257,9 @@ func (m *RankSwap) Words(p Published, _ string) string {
 	s := "rank swapping: values were exchanged between records with values of similar rank"
 	if v, ok := p.number("p"); ok {
 		s += fmt.Sprintf(", at most %s %% of the records apart", p.Number(100*v))
+	}
+	if v, ok := p.number("min_correlation"); ok {
+		s += fmt.Sprintf(", as far as a correlation of %s with the original values allows, as expected", p.Number(v))
 	}
 	if v, ok := p.number("bottom"); ok && v > 0 {
 		s += fmt.Sprintf("; the lowest %s %% of values became their mean", p.Number(100*v))

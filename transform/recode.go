@@ -335,14 +335,7 @@ func (s *recodeStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		if !there {
 			continue
 		}
-		if s.other != unlisted {
-			for i, j := range places {
-				if j == unlisted {
-					places[i] = s.other
-				}
-			}
-		}
-		rejectUnlisted(b, col.Name, places)
+		settleUnlisted(b, col.Name, places, s.other, nil)
 		col.put(b, places, changed, func(i int) bool { return !s.same[k][places[i]] })
 	}
 	c.count(s.mask, b, changed)

@@ -119,7 +119,7 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"ranks", &RankSwap{Columns: a, P: ptr(0.05), Bottom: ptr(0.02), Top: ptr(0.03)},
 			`[{"Name":"p","Value":0.05},{"Name":"bottom","Value":0.02},{"Name":"top","Value":0.03}]`,
-			"transform.RankExchange{P:0.05, Bottom:0.02, Top:0.03}", false,
+			"transform.RankExchange{P:0.05, Correlation:0, Bottom:0.02, Top:0.03}", false,
 			map[string]string{
 				"":             "rank swapping: values were exchanged between records with values of similar rank",
 				"p":            "rank swapping: values were exchanged between records with values of similar rank, at most 5 % of the records apart",
@@ -130,7 +130,7 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"no ends", &RankSwap{Columns: a, P: ptr(0.05), Bottom: ptr(0.0), Top: ptr(0.0)},
 			`[{"Name":"p","Value":0.05},{"Name":"bottom","Value":0},{"Name":"top","Value":0}]`,
-			"transform.RankExchange{P:0.05, Bottom:0, Top:0}", false,
+			"transform.RankExchange{P:0.05, Correlation:0, Bottom:0, Top:0}", false,
 			map[string]string{"bottom,top": "rank swapping: values were exchanged between records with values of similar rank"},
 		},
 		{
@@ -205,10 +205,12 @@ func TestWhatIsKnownOfMasks(t *testing.T) {
 		{&Recode{Breaks: []float64{1, 2}, Midpoints: true}, "breaks", `transform.Recoding{Breaks:[]float64{1, 2}, Midpoints:false}`},
 		{&PRAM{Keep: ptr(0.75), Categories: []string{"x", "y"}}, "keep", `transform.Randomising{Categories:[]string(nil), Matrix:[][]float64(nil), Counted:false, By:[]string(nil), Other:(*string)(nil)}`},
 		{&PRAM{Columns: []string{"a"}, Keep: ptr(0.75), Categories: []string{"x", "y"}}, "matrix", `transform.Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0.75, 0.25}, []float64{0.25, 0.75}}, Counted:false, By:[]string(nil), Other:(*string)(nil)}`},
-		{&RankSwap{P: ptr(0.1)}, "p", `transform.RankExchange{P:0.1, Bottom:NaN, Top:NaN}`},
-		{&RankSwap{P: ptr(0.1)}, "bottom,top", `transform.RankExchange{P:NaN, Bottom:0, Top:0}`},
-		{&RankSwap{P: ptr(0.1), Top: ptr(0.2)}, "p,bottom,top", `transform.RankExchange{P:0.1, Bottom:0, Top:0.2}`},
-		{&RankSwap{P: ptr(0.1), Top: ptr(0.2)}, "p,bottom", `transform.RankExchange{P:0.1, Bottom:0, Top:NaN}`},
+		{&RankSwap{P: ptr(0.1)}, "p", `transform.RankExchange{P:0.1, Correlation:0, Bottom:NaN, Top:NaN}`},
+		{&RankSwap{P: ptr(0.1)}, "bottom,top", `transform.RankExchange{P:NaN, Correlation:0, Bottom:0, Top:0}`},
+		{&RankSwap{P: ptr(0.1), Top: ptr(0.2)}, "p,bottom,top", `transform.RankExchange{P:0.1, Correlation:0, Bottom:0, Top:0.2}`},
+		{&RankSwap{P: ptr(0.1), Top: ptr(0.2)}, "p,bottom", `transform.RankExchange{P:0.1, Correlation:0, Bottom:0, Top:NaN}`},
+		{&RankSwap{MinCorrelation: ptr(0.9)}, "p,min_correlation,bottom,top", `transform.RankExchange{P:1, Correlation:0.9, Bottom:0, Top:0}`},
+		{&RankSwap{P: ptr(0.1), MinCorrelation: ptr(0.9)}, "p,bottom,top", `transform.RankExchange{P:0.1, Correlation:0, Bottom:0, Top:0}`},
 		{&Microaggregate{K: ptr(3)}, "aggregate", `transform.Aggregation{K:NaN, Aggregate:"mean"}`},
 		{&Microaggregate{K: ptr(3)}, "k", `transform.Aggregation{K:3, Aggregate:""}`},
 	} {

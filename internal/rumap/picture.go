@@ -220,6 +220,7 @@ func curvesOf(runs []run, label string, style figure.RUStyle, place func(*Point)
 // for each strategy and protected subject while they are few, or else one for
 // each strategy: its worst protected target.
 func (m *Map) Alternatives() (curves []figure.RUCurve, key []figure.RUKey) {
+	m = m.within() // the efficiency of the release is that within its own records
 	strategies := m.Strategies()
 	list, _ := m.drawn(nil)
 	if len(strategies)*len(list) > 6 {

@@ -121,13 +121,7 @@ func (m *Map) byUtility() []int {
 
 // gained is U as a recommendation counts it, at most that of the unmasked data: means of groups
 // vary less than their records, which is of no use to data users.
-func (p *Point) gained() assess.Float {
-	efficiency := p.Efficiency
-	if p.U0 > 0 {
-		efficiency = p.U / p.U0
-	}
-	return p.U / max(1, efficiency)
-}
+func (p *Point) gained() assess.Float { return p.U / max(1, p.own()) }
 
 // brokenInRun notes the rules that do not hold in a run, among them what a run demands
 // without a rule of the gate.

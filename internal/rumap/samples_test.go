@@ -40,8 +40,16 @@ func TestPointsOfDifferentSamples(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		}
-		if m.MinEfficiency() != 0 {
-			t.Error("min_efficiency is a line on the picture of several samples")
+		curves, _ := m.Alternatives()
+		for _, curve := range curves {
+			for k, e := range curve.Efficiency {
+				if p := c.points[k]; e != float64(p.U/p.U0) {
+					t.Errorf("behind a release, point %d has efficiency %v, want %v", k, e, p.U/p.U0)
+				}
+			}
+		}
+		if len(curves) == 0 || m.MinEfficiency() != 0 {
+			t.Errorf("%d curves; min_efficiency %v is a line on the picture of several samples", len(curves), m.MinEfficiency())
 		}
 		var text bytes.Buffer
 		Summary(&text, m, false, 100)

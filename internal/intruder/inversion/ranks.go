@@ -24,6 +24,10 @@ func (a *attacker) rankLink(m transform.RankExchange) link {
 		slices.Sort(sorted)
 		n := len(sorted)
 		reach := int(math.Floor(m.P * float64(n)))
+		if m.Correlation > 0 && n > 0 {
+			bottom, top := int(math.Floor(m.Bottom*float64(n))), int(math.Floor(m.Top*float64(n)))
+			reach = transform.CorrelatedReach(sorted, bottom, top, reach, m.Correlation)
+		}
 		for i, v := range y {
 			if v != v {
 				continue

@@ -170,6 +170,7 @@ func TestWholeMasksRefuse(t *testing.T) {
 		"\n  - noise: {columns: [debt], sd: 3}\n  - recode: {columns: [age], breaks: [0, 21, 200], midpoints: true}\n": `masks[1].recode.breaks: column "age" cannot hold 10.5 in its type and decimals (test.yaml:`,
 		"\n  - noise: {columns: [debt], sd: 3}\n  - pram: {columns: [age], keep: 0.5, categories: [\"1\", x]}\n":       `masks[1].pram.categories: column "age" holds numbers, and "x" is none (test.yaml:`,
 		"\n  - rankswap: {columns: [income], p: 0.001}\n":                                                              "masks[0].rankswap.p: must be at least 1 record of those with a value in columns[0]: a share of 0.001 of 900 is less; give a greater p (test.yaml:",
+		"\n  - rankswap: {columns: [income], min_correlation: 0.9999999999}\n":                                         "masks[0].rankswap.min_correlation: must allow exchanges between neighbours in rank, and those of columns[0] differ too much for 0.9999999999; give a smaller one (test.yaml:",
 	} {
 		dir, _, _, err := wholeRun(t, masks, "")
 		var problems config.Errors

@@ -101,8 +101,8 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 	return nil
 }
 
-// mergeMeasured merges the assessments of all shards, in their order. Two of them are decoded at a time, and
-// each is read only then.
+// mergeMeasured merges the assessments of all shards, in their order. No more than two are decoded at a time, and
+// states that are not held in memory are read only then.
 func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 	if !c.plan.Measures() {
 		return nil
@@ -115,8 +115,8 @@ func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 	defer stop()
 	pending := make(chan chan decoded, 1)
 	go func() {
-		defer bug.Guard()
 		defer close(pending)
+		defer bug.Guard()
 		for i, s := range all {
 			one := make(chan decoded, 1)
 			select {
