@@ -40,7 +40,11 @@ func (f *File) Content(ctx context.Context) (*Content, error) {
 	if f.device {
 		c.Path = ""
 	}
-	file, err := Digest(ctx, f.File)
+	file, known := f.content()
+	var err error
+	if !known {
+		file, err = Digest(ctx, f.File)
+	}
 	c.Files = []FileContent{file}
 	return c, err
 }
@@ -127,8 +131,11 @@ func contentOfFolder(ctx context.Context, root string, known map[string]FileCont
 		}
 		rel, err := filepath.Rel(root, path)
 		if file, ok := known[rel]; ok {
-			c.Files = append(c.Files, file)
-			return err
+			info, err := e.Info()
+			if err == nil && info.Size() == file.Bytes && info.Mode().IsRegular() {
+				c.Files = append(c.Files, file)
+				return nil
+			}
 		}
 		unread = append(unread, FileContent{Name: filepath.ToSlash(rel)})
 		return err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
@@ -29,7 +30,8 @@ type Dir struct {
 	done      bool
 	objects   *objectDir // nil: a folder of this machine
 	settler   settler
-	known     map[string]FileContent // adopted files that need not be read
+	mu        sync.Mutex
+	known     map[string]FileContent // files that need not be read, by their name in the folder; mu guards it
 }
 
 // CreateDir makes a temporary folder next to path. Where path exists already it
@@ -120,6 +122,16 @@ func statFolder(path string) (bool, error) {
 	return err == nil && info.IsDir(), err
 }
 
+// know notes the content of a file that need not be read.
+func (d *Dir) know(name string, content FileContent) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known == nil {
+		d.known = map[string]FileContent{}
+	}
+	d.known[name] = content
+}
+
 // Path returns the final name.
 func (d *Dir) Path() string { return d.path }
 
@@ -133,7 +145,25 @@ func (d *Dir) Create(name string) (Part, error) {
 	if err != nil {
 		return nil, err // and no Part that is a file that is nil
 	}
-	return f, nil
+	return &dirPart{sequential: sequential{File: f}, dir: d, name: filepath.Clean(name)}, nil
+}
+
+// dirPart is a file of a folder of this machine, whose digest the folder knows once it is closed.
+type dirPart struct {
+	sequential
+	dir  *Dir
+	name string
+}
+
+// Close closes the file.
+func (p *dirPart) Close() error {
+	content, known := p.content()
+	err := p.sequential.Close()
+	if known && err == nil {
+		content.Name = filepath.ToSlash(p.name)
+		p.dir.know(p.name, content)
+	}
+	return err
 }
 
 func (d *Dir) create(name string) (*os.File, error) {

@@ -257,6 +257,9 @@ func TestLeftoverGoesOrCannotBeLocked(t *testing.T) {
 		t.Errorf("what cannot be locked: %v, %v", is, err)
 	}
 	d := writeDir(t, filepath.Join(t.TempDir(), "release"), "a.csv")
+	if err := os.WriteFile(filepath.Join(d.temp, "b.csv"), []byte("of nobody"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	s = &faults{fail: 1, only: "open"}
 	back = exchanged(s.system(system))
 	c, err := d.Content(t.Context())

@@ -74,7 +74,7 @@ func (f *File) Write(p []byte) (int, error) {
 		n, err := f.object.Write(p)
 		return n, named(f.path, err)
 	}
-	return f.File.Write(p)
+	return f.sequential.Write(p)
 }
 
 // Sync makes sure that all that was written so far survives a crash. Nothing can be added to

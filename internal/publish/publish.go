@@ -39,13 +39,13 @@ func IsTemp(name string) bool {
 
 // File is a file that has no name yet.
 type File struct {
-	*os.File // nil where the path is that of an object
-	path     string
-	object   *objects.Writer
-	mode     Mode
-	device   bool // path is a device or pipe: File is a spool without a name, copied out by Commit
-	finished bool
-	done     bool
+	sequential // its File is nil where the path is that of an object
+	path       string
+	object     *objects.Writer
+	mode       Mode
+	device     bool // path is a device or pipe: File is a spool without a name, copied out by Commit
+	finished   bool
+	done       bool
 }
 
 // Create makes a temporary file next to path, in a folder that is made where it
@@ -70,7 +70,7 @@ func Create(path string, mode Mode) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &File{File: spool, path: path, mode: mode, device: true}, nil
+		return &File{sequential: sequential{File: spool}, path: path, mode: mode, device: true}, nil
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s: is a folder, and the output is a file", path)
@@ -86,7 +86,7 @@ func Create(path string, mode Mode) (*File, error) {
 	if err := system.chmod(f, 0o600); err != nil {
 		return nil, errors.Join(err, system.remove(f.Name()), system.close(f))
 	}
-	return &File{File: f, path: path, mode: mode}, nil
+	return &File{sequential: sequential{File: f}, path: path, mode: mode}, nil
 }
 
 // Path returns the final name.

@@ -150,7 +150,7 @@ func TestManySettledParts(t *testing.T) {
 		if _, err := fmt.Fprintln(p, i); err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, p.(*os.File))
+		files = append(files, p.(*dirPart).File)
 		if err := d.Settle(p); err != nil {
 			t.Fatal(err)
 		}

@@ -78,10 +78,7 @@ func (d *Dir) AdoptStamped(path, name string, stamp *Stamp, content FileContent)
 	if now == nil || now.Inode != stamp.Inode || now.Bytes != stamp.Bytes || now.Modified != stamp.Modified {
 		return nil
 	}
-	if d.known == nil {
-		d.known = map[string]FileContent{}
-	}
 	content.Name = name
-	d.known[name] = content
+	d.know(name, content)
 	return nil
 }

@@ -16,11 +16,14 @@ func exchange(a, b string) error {
 // sync at the end takes less time. It is a hint: where the file system has no such call, and
 // where w is no file, it does nothing.
 func WriteBack(w io.Writer, offset, n int64) {
-	if named, ok := w.(*File); ok {
-		w = named.File
+	f, _ := w.(*os.File)
+	switch w := w.(type) {
+	case *File:
+		f = w.File
+	case *dirPart:
+		f = w.File
 	}
-	f, ok := w.(*os.File)
-	if !ok || f == nil {
+	if f == nil {
 		return
 	}
 	_ = unix.SyncFileRange(int(f.Fd()), offset, n, unix.SYNC_FILE_RANGE_WRITE)
