@@ -18,6 +18,7 @@ type inspection struct {
 	from   int64  // in the source's file
 	pieces []piece
 	sum    uint64         // of the bytes that are copied
+	kept   [][]byte       // the bytes of the copy, in turn; nil: they are read again
 	meta   columnMetaData // of the copy, as if it began at 0
 	stats  pageStats
 	shapes []maphash.Hash // of the leaf's groups: which of their records and elements are there
@@ -48,15 +49,16 @@ type inspector struct {
 	values  int64
 	before  uint8 // definition level of the last entry
 	started bool  // a page has been seen
+	keep    bool  // keep the bytes of the copy
 }
 
-// inspect reads a chunk of the current stream from end to end.
-func (s *sink) inspect(ctx context.Context, group int, l *leaf) (*inspection, error) {
+// inspect reads a chunk of the current stream from end to end, and keeps its bytes if it is told to.
+func (s *sink) inspect(ctx context.Context, group int, l *leaf, keep bool) (*inspection, error) {
 	st := s.source.streams[s.stream]
 	rg := &st.RowGroups[group]
 	m := &rg.Columns[l.index].MetaData.V
 	in := &inspector{pages: newPages(s.out.original(), st.file.Label, group, l, m), inspection: &inspection{leaf: l}}
-	in.from = in.at
+	in.from, in.keep = in.at, keep
 	in.meta = columnMetaData{Type: l.phys, Codec: m.Codec}
 	in.meta.levels(l)
 	in.hash.SetSeed(seed)
@@ -156,6 +158,11 @@ func (in *inspector) take(p *page) error {
 	}
 	n, _ := p.values()
 	in.meta.add(h.Type, enc, head.Len()+int(h.UncompressedSize), head.Len()+len(p.body), n)
+	if in.keep {
+		p.kept = true
+		in.kept = append(in.kept, head.Bytes(), p.body)
+		return nil
+	}
 	at, size := in.at-int64(len(p.body)), int64(len(p.body))
 	if bytes.Equal(head.Bytes(), in.head) {
 		in.hash.Write(in.head)

@@ -223,7 +223,7 @@ func TestHeadersOfCopies(t *testing.T) {
 	}
 	s := &sink{source: src, out: &output{in: readable{bytes.NewReader(file)}}}
 	for i, l := range f.leaves {
-		in, err := s.inspect(t.Context(), 0, l)
+		in, err := s.inspect(t.Context(), 0, l, false)
 		if err != nil || in.anew != "" {
 			t.Fatalf("%v: %v, %s", l.path, err, in.anew)
 		}
@@ -242,13 +242,13 @@ func TestHeadersOfCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range released.leaves {
-		in, err := (&sink{source: again, out: &output{in: readable{bytes.NewReader(out)}}}).inspect(t.Context(), 0, l)
+		in, err := (&sink{source: again, out: &output{in: readable{bytes.NewReader(out)}}}).inspect(t.Context(), 0, l, false)
 		if err != nil || len(in.pieces) != 1 || len(in.pieces[0].head) != 0 || in.pieces[0].n != in.meta.TotalCompressedSize {
 			t.Errorf("%v: %d pieces, %v", l.path, len(in.pieces), err)
 		}
 	}
 	// A file that is exchanged between inspection and copy, or cut off, is seen.
-	in, err := s.inspect(t.Context(), 0, f.leaves[0])
+	in, err := s.inspect(t.Context(), 0, f.leaves[0], false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestHeadersOfCopies(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.inspect(cancelled, 0, f.leaves[0]); !errors.Is(err, context.Canceled) {
+	if _, err := s.inspect(cancelled, 0, f.leaves[0], true); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled inspection: %v", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 type page struct {
 	header pageHeader
 	body   []byte // compressed; from buffers
+	kept   bool   // body is still needed when it is decompressed
 }
 
 // values is the number of values, nulls included, that a data page holds; ok is
@@ -194,6 +195,9 @@ func (p *page) uncompressed(codec format.CompressionCodec) (s sections, err erro
 		defer func() { s.rep, s.def = s.buffer[:r], s.buffer[r:levels] }()
 	}
 	if codec == format.Uncompressed {
+		if p.kept { // values are decoded in place
+			body = append(getBuffer(len(body))[:0], body...)
+		}
 		s.buffer, s.data, s.exact = body, body[levels:], true
 		if len(body) != int(h.UncompressedSize) {
 			err = errSize
@@ -211,7 +215,9 @@ func (p *page) uncompressed(codec format.CompressionCodec) (s sections, err erro
 		exact, failed := decompress(codec, s.data, packed)
 		s.exact = len(packed) == 0 || exact && failed == nil
 	}
-	putBuffer(body)
+	if !p.kept {
+		putBuffer(body)
+	}
 	return s, err
 }
 

@@ -17,6 +17,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/files"
 )
 
+// keptBytes is how many bytes of a row group's inspected chunks are kept in memory until they
+// are written. Chunks beyond that are read a second time.
+var keptBytes = int64(24 << 20) // a variable for the tests alone
+
 // carry settles how the carried columns of a row group get into the release: the
 // chunks that may be copied, by leaf of the release, and the pages of all others
 // in g. Columns are independent of each other, so the order in which they are
@@ -27,14 +31,20 @@ func (s *sink) carry(ctx context.Context, g *pendingGroup) ([]*inspection, error
 		from *leaf
 		to   *pageEncoder
 		size int64
+		keep bool
 	}
 	var all []task
+	room := keptBytes
 	for _, col := range s.columns {
 		for k := range col.pages {
 			if col.carried {
 				from := col.from.leaves[k]
 				size := s.source.streams[s.stream].RowGroups[g.group].Columns[from.index].MetaData.V.TotalCompressedSize
-				all = append(all, task{col.first + k, from, col.pages[k], size})
+				keep := len(g.dropped) == 0 && size <= room
+				if keep {
+					room -= size
+				}
+				all = append(all, task{col.first + k, from, col.pages[k], size, keep})
 			}
 		}
 	}
@@ -54,7 +64,7 @@ func (s *sink) carry(ctx context.Context, g *pendingGroup) ([]*inspection, error
 	for _, t := range all {
 		tasks.Go(func() error {
 			defer bug.Guard()
-			in, err := s.inspect(ctx, g.group, t.from)
+			in, err := s.inspect(ctx, g.group, t.from, t.keep)
 			if err != nil {
 				return err
 			}
@@ -62,6 +72,7 @@ func (s *sink) carry(ctx context.Context, g *pendingGroup) ([]*inspection, error
 				copies[t.at] = in
 				return nil
 			}
+			in.forget()
 			g.pages[t.at], err = s.filter(ctx, g, t.from, t.to, &g.dicts[t.at])
 			return err
 		})
@@ -103,6 +114,9 @@ var (
 
 // copy appends an inspected chunk.
 func (o *output) copy(in *inspection) error {
+	if in.kept != nil {
+		return o.paste(in)
+	}
 	if len(in.pieces) == 0 {
 		return nil
 	}
@@ -145,6 +159,34 @@ func (o *output) copy(in *inspection) error {
 		return files.ErrChanged
 	}
 	return to.Flush()
+}
+
+// paste appends a chunk whose bytes were kept, and gives their memory back.
+func (o *output) paste(in *inspection) error {
+	to := copyWriters.Get().(*bufio.Writer)
+	to.Reset(writer(o.write))
+	defer func() {
+		to.Reset(nil)
+		copyWriters.Put(to)
+	}()
+	for _, b := range in.kept {
+		if _, err := to.Write(b); err != nil {
+			return err
+		}
+	}
+	err := to.Flush()
+	in.forget()
+	return err
+}
+
+// forget gives the memory of kept bytes back.
+func (in *inspection) forget() {
+	for i, b := range in.kept {
+		if i%2 == 1 { // the bodies are from buffers
+			putBuffer(b)
+		}
+	}
+	in.kept = nil
 }
 
 // writer makes an io.Writer of a function that writes all or fails.
