@@ -30,26 +30,29 @@ type stream struct {
 
 // open reads the footers of the first file and of those that are needed; nil: all are.
 func open(ctx context.Context, set *files.Set, keep []string, needed func(stream int) bool) (*source, error) {
-	s := &source{keep: keep}
-	for i, f := range set.Files {
+	s := &source{keep: keep, streams: make([]*stream, len(set.Files))}
+	opens := func(i int) bool { return i == 0 || needed == nil || needed(i) }
+	if err := files.Each(len(set.Files), func(i int) (err error) {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
-		if i > 0 && needed != nil && !needed(i) {
-			s.streams = append(s.streams, &stream{file: f, footer: s.streams[0].footer, unopened: true})
+		if opens(i) {
+			s.streams[i], err = openStream(set.Files[i])
+		}
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	first := s.streams[0]
+	for i, f := range set.Files {
+		if !opens(i) {
+			s.streams[i] = &stream{file: f, footer: first.footer, unopened: true}
 			continue
 		}
-		st, err := openStream(f)
-		if err != nil {
-			return nil, err
+		if err := sameSchema(first.footer, s.streams[i].footer); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Label, err)
 		}
-		if len(s.streams) > 0 {
-			if err := sameSchema(s.streams[0].footer, st.footer); err != nil {
-				return nil, fmt.Errorf("%s: %w", f.Label, err)
-			}
-		}
-		s.streams = append(s.streams, st)
-		s.records += st.NumRows
+		s.records += s.streams[i].NumRows
 	}
 	s.schema = &microdata.Schema{}
 	for _, r := range s.streams[0].roots {

@@ -162,17 +162,20 @@ func (w *Watch) Unchanged() error {
 	if w == nil {
 		return nil
 	}
-	for i, f := range w.set.Files {
+	if err := Each(len(w.set.Files), func(i int) error {
 		if w.stamps[i] == (Stamp{}) {
-			continue // it was not opened
+			return nil // it was not opened
 		}
 		file, err := w.reopen(i)
 		if err != nil {
 			return err
 		}
 		if err := file.Close(); err != nil {
-			return f.Err(err)
+			return w.set.Files[i].Err(err)
 		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	return w.set.Unchanged(w.stamps)
 }
