@@ -54,21 +54,27 @@ func (l *loader) validateIntruder(p *Pipeline) {
 	if in.Attribute != nil {
 		l.validateAttribute(p, path+".attribute")
 	}
-	if in.Inversion && len(p.Masks) == 0 && l.Sound("masks", path+".inversion") {
-		l.Wrong(path+".inversion", "needs masks: without any there is nothing to undo")
+	if at := path + ".inversion"; in.Inversion && l.Sound("masks", at) {
+		l.validateInversion(p, at)
 	}
-	if in.Inversion && l.Sound("masks", path+".inversion") {
-		for i, m := range p.Masks {
-			for _, name := range m.Params.Masks() {
-				switch transform.ActionOf(m.Params, name, 1).(type) {
-				case nil:
-					l.Wrong(path+".inversion", "needs masks that say what they do to a value; masks[%d].%s does not", i, m.Kind())
+}
+
+// validateInversion judges whether the masks can be undone: each of them says what it does, and
+// categories are those of keys.
+func (l *loader) validateInversion(p *Pipeline, path string) {
+	if len(p.Masks) == 0 {
+		l.Wrong(path, "needs masks: without any there is nothing to undo")
+	}
+	for i, m := range p.Masks {
+		for _, name := range m.Params.Masks() {
+			switch transform.ActionOf(m.Params, name, 1).(type) {
+			case nil:
+				l.Wrong(path, "needs masks that say what they do to a value; masks[%d].%s does not", i, m.Kind())
+				return
+			case transform.Recoding, transform.Randomising, transform.Suppression:
+				if !slices.Contains(p.Assess.IntruderKeys(), name) && l.Sound("columns", "assess.keys") {
+					l.Wrong(path, "tells categories of keys alone, and masks[%d].%s changes %q, which is none: give it the role key, or leave inversion out", i, m.Kind(), name)
 					return
-				case transform.Recoding, transform.Randomising, transform.Suppression:
-					if !slices.Contains(p.Assess.IntruderKeys(), name) && l.Sound("columns", "assess.keys") {
-						l.Wrong(path+".inversion", "tells categories of keys alone, and masks[%d].%s changes %q, which is none: give it the role key, or leave inversion out", i, m.Kind(), name)
-						return
-					}
 				}
 			}
 		}

@@ -166,20 +166,7 @@ func (a *aggregation) aggregate(values []float64) float64 {
 // fewer than k, each takes the values of the nearest group that has all of its own.
 func (p *aggregated) together() *SurveyError {
 	centre, scale := p.standard()
-	byPattern := map[uint64][]int32{} // by the columns that have values, as bits
-	var patterns []uint64
-	for _, r := range p.rows {
-		var pattern uint64
-		for k, values := range p.g.values {
-			if v := values[r]; v == v {
-				pattern |= 1 << k
-			}
-		}
-		if _, known := byPattern[pattern]; !known && pattern != 0 {
-			patterns = append(patterns, pattern)
-		}
-		byPattern[pattern] = append(byPattern[pattern], r)
-	}
+	patterns, byPattern := p.patterns()
 	most, taken := 0, len(patterns) > 0
 	for _, pattern := range patterns {
 		rows := byPattern[pattern]
@@ -217,6 +204,25 @@ func (p *aggregated) together() *SurveyError {
 		}
 	}
 	return nil
+}
+
+// patterns divides the records by the columns that have values, as bits: the patterns in the order in
+// which they first occur, without that of no value, and the records of each.
+func (p *aggregated) patterns() (patterns []uint64, byPattern map[uint64][]int32) {
+	byPattern = map[uint64][]int32{}
+	for _, r := range p.rows {
+		var pattern uint64
+		for k, values := range p.g.values {
+			if v := values[r]; v == v {
+				pattern |= 1 << k
+			}
+		}
+		if _, known := byPattern[pattern]; !known && pattern != 0 {
+			patterns = append(patterns, pattern)
+		}
+		byPattern[pattern] = append(byPattern[pattern], r)
+	}
+	return patterns, byPattern
 }
 
 func columnsOf(pattern uint64) (columns []int) {

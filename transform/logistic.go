@@ -131,12 +131,7 @@ func (m *logistic) slope(x []predictor, of []int, rows []int32, stop stopper) (a
 				if c == d {
 					w += share[c+1]
 				}
-				for k, v := range u {
-					row, wv := hessian[c*p+k][d*p:], float64(w*v)
-					for j := range min(len(row), p) {
-						row[j] += float64(wv * u[j])
-					}
-				}
+				addSquare(hessian[c*p:(c+1)*p], d*p, w, u)
 			}
 		}
 	}
@@ -148,6 +143,16 @@ func (m *logistic) slope(x []predictor, of []int, rows []int32, stop stopper) (a
 		}
 	}
 	return at, score, hessian
+}
+
+// addSquare adds w·u·uᵀ to a square of the lower triangle that begins in column `at` of its rows.
+func addSquare(rows [][]float64, at int, w float64, u []float64) {
+	for k, v := range u {
+		row, wv := rows[k][at:], float64(w*v)
+		for j := range min(len(row), len(u)) {
+			row[j] += float64(wv * u[j])
+		}
+	}
 }
 
 // standard writes a 1 and what predicts record r, in standard units; missing is the mean.

@@ -26,58 +26,83 @@ import (
 // where less than 8 numbers fill up the last run. Numbers of no bit are one run of
 // equal ones.
 func exactHybrid(src []byte, width, n int) bool {
-	bytes := (width + 7) / 8
-	var before, equal []byte // equal is the number of the run before, if it is one of equal numbers
-	length := uint64(0)      // of that run
-	free := 0                // how many numbers may not fill up the last run: a number went on
-	goesOn := func() {
-		switch {
-		case equal == nil || !startsWith(src, equal, width):
-		case length%8 != 0:
-			free = 1
-		case free == 0:
-			free = 8
-		}
-		equal = nil
-	}
 	if head, k := exactUvarint(src); width == 0 && n > 0 {
 		return k == len(src) && head == uint64(n)<<1
 	}
-	for n > 0 {
-		head, k := exactUvarint(src)
+	r := hybridRuns{src: src, width: width, left: n}
+	for r.left > 0 {
+		head, k := exactUvarint(r.src)
 		if k == 0 || head < 2 {
 			return false
 		}
-		src = src[k:]
+		r.src = r.src[k:]
+		exact := r.packed
 		if head&1 == 0 {
-			if head>>1 > uint64(n) || len(src) < bytes {
-				return false
-			}
-			n -= int(head >> 1)
-			if width%8 != 0 && src[bytes-1]>>(width%8) != 0 {
-				return false
-			}
-			goesOn()
-			equal, length, src = src[:bytes], head>>1, src[bytes:]
-			continue
+			exact = r.repeated
 		}
-		groups := head >> 1
-		if groups > uint64(n+7)/8+uint64(len(src)) || int(groups)*width > len(src) {
+		if !exact(head >> 1) {
 			return false
 		}
-		size := int(groups) * width
-		goesOn()
-		if values := int(groups) * 8; values <= n {
-			n -= values
-		} else {
-			if free > 0 && values-n >= free || !zeroFrom(src[:size], n*width) && !(len(before) == size && sameFrom(before, src[:size], n*width)) {
-				return false
-			}
-			n = 0
-		}
-		before, src = src[:size], src[size:]
 	}
-	return len(src) == 0
+	return len(r.src) == 0
+}
+
+// hybridRuns walks the runs of numbers in the hybrid encoding.
+type hybridRuns struct {
+	src    []byte // what is left of it
+	width  int
+	left   int    // numbers that are still to come
+	before []byte // the bit-packed run before
+	equal  []byte // the number of the run before, if it is one of equal numbers
+	length uint64 // of that run
+	free   int    // how many numbers may not fill up the last run: a number went on
+}
+
+// goesOn notes whether the next run begins with the number of the equal ones before it.
+func (r *hybridRuns) goesOn() {
+	switch {
+	case r.equal == nil || !startsWith(r.src, r.equal, r.width):
+	case r.length%8 != 0:
+		r.free = 1
+	case r.free == 0:
+		r.free = 8
+	}
+	r.equal = nil
+}
+
+// repeated passes a run of equal numbers, and returns false if it is not exact.
+func (r *hybridRuns) repeated(length uint64) bool {
+	bytes := (r.width + 7) / 8
+	if length > uint64(r.left) || len(r.src) < bytes {
+		return false
+	}
+	r.left -= int(length)
+	if r.width%8 != 0 && r.src[bytes-1]>>(r.width%8) != 0 {
+		return false
+	}
+	r.goesOn()
+	r.equal, r.length, r.src = r.src[:bytes], length, r.src[bytes:]
+	return true
+}
+
+// packed passes a run of bit-packed numbers, eight a group, and returns false if it is not exact.
+func (r *hybridRuns) packed(groups uint64) bool {
+	if groups > uint64(r.left+7)/8+uint64(len(r.src)) || int(groups)*r.width > len(r.src) {
+		return false
+	}
+	run := r.src[:int(groups)*r.width]
+	r.goesOn()
+	if values := int(groups) * 8; values <= r.left {
+		r.left -= values
+	} else {
+		used := r.left * r.width
+		if r.free > 0 && values-r.left >= r.free || !zeroFrom(run, used) && !(len(r.before) == len(run) && sameFrom(r.before, run, used)) {
+			return false
+		}
+		r.left = 0
+	}
+	r.before, r.src = run, r.src[len(run):]
+	return true
 }
 
 // startsWith reports whether the first number of width bits that src packs is this one.

@@ -85,35 +85,63 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 	for i, m := range pl.Config.Masks {
 		path := pl.MaskPath(i)
 		for _, name := range m.Params.Masks() {
-			if j := schema.Index(name); j >= 0 {
-				before, _ := transform.FieldAfter(pl.Config.Masks[:i], schema.Fields[j])
-				problems = append(problems, pl.checkMasked(path, m, before)...)
-				problems = append(problems, pl.checkRetyped(i, schema.Fields[j])...)
-				if texts := abilities.JSONTextsOf(pl.Source); (putsCategories(m.Params) || transform.TakesTexts(m.Params, name)) && texts != nil && texts.JSONText(j) {
-					problems = append(problems, pl.Config.Errorf(path+".columns", "%s holds JSON of several kinds as it came in, whose text is no category: let no swap stand beside %s, "+
-						"give the column one type, or release without this mask", name, m.Kind()))
-				}
-			}
-		}
-		for _, name := range m.Params.Reads() {
 			j := schema.Index(name)
-			if j >= 0 && schema.Fields[j].Nested() {
-				problems = append(problems, pl.Config.Errorf(path, "%s is nested (%s) and cannot be compared", name, schema.Fields[j].Type))
+			if j < 0 {
+				continue
 			}
-			if texts := abilities.JSONTextsOf(pl.Source); j >= 0 && putsCategories(m.Params) && texts != nil && texts.JSONText(j) {
-				problems = append(problems, pl.Config.Errorf(path, "%s holds JSON of several kinds as it came in, whose text is no category: let no swap stand beside %s, or give the column one type", name, m.Kind()))
-			}
-		}
-		field, columns := transform.NumbersReadBy(m.Params)
-		for k, name := range columns {
-			if j := schema.Index(name); j >= 0 && !schema.Fields[j].Numeric() && !(transform.TakesTexts(m.Params, name) && transform.CanBeCategory(schema.Fields[j])) {
-				what := "numbers to go by"
-				if _, may := m.Params.(*transform.Synthesise); may {
-					what += ", or texts that are named in categories"
-				}
-				problems = append(problems, pl.Config.Errorf(fmt.Sprintf("%s.%s[%d]", path, field, k), "%s is %s, and %s needs %s; leave it out%s", name, microdata.TypeName(schema.Fields[j].Type), m.Kind(), what, pl.typesHint(schema.Fields[j], ", or")))
+			before, _ := transform.FieldAfter(pl.Config.Masks[:i], schema.Fields[j])
+			problems = append(problems, pl.checkMasked(path, m, before)...)
+			problems = append(problems, pl.checkRetyped(i, schema.Fields[j])...)
+			if (putsCategories(m.Params) || transform.TakesTexts(m.Params, name)) && pl.jsonText(j) {
+				problems = append(problems, pl.Config.Errorf(path+".columns", "%s holds JSON of several kinds as it came in, whose text is no category: let no swap stand beside %s, "+
+					"give the column one type, or release without this mask", name, m.Kind()))
 			}
 		}
+		problems = append(problems, pl.checkRead(path, m)...)
+		problems = append(problems, pl.checkNumbersRead(path, m)...)
+	}
+	return problems
+}
+
+// jsonText reports whether a column of the source holds JSON of several kinds as its text.
+func (pl *Plan) jsonText(j int) bool {
+	texts := abilities.JSONTextsOf(pl.Source)
+	return texts != nil && texts.JSONText(j)
+}
+
+// checkRead returns an error for each column that the mask at path reads and cannot compare.
+func (pl *Plan) checkRead(path string, m transform.Spec) (problems config.Errors) {
+	schema := pl.Source.Schema()
+	for _, name := range m.Params.Reads() {
+		j := schema.Index(name)
+		if j < 0 {
+			continue
+		}
+		if schema.Fields[j].Nested() {
+			problems = append(problems, pl.Config.Errorf(path, "%s is nested (%s) and cannot be compared", name, schema.Fields[j].Type))
+		}
+		if putsCategories(m.Params) && pl.jsonText(j) {
+			problems = append(problems, pl.Config.Errorf(path, "%s holds JSON of several kinds as it came in, whose text is no category: let no swap stand beside %s, or give the column one type", name, m.Kind()))
+		}
+	}
+	return problems
+}
+
+// checkNumbersRead returns an error for each column that the mask at path needs numbers of, and
+// that holds others.
+func (pl *Plan) checkNumbersRead(path string, m transform.Spec) (problems config.Errors) {
+	schema := pl.Source.Schema()
+	field, columns := transform.NumbersReadBy(m.Params)
+	for k, name := range columns {
+		j := schema.Index(name)
+		if j < 0 || schema.Fields[j].Numeric() || transform.TakesTexts(m.Params, name) && transform.CanBeCategory(schema.Fields[j]) {
+			continue
+		}
+		what := "numbers to go by"
+		if _, may := m.Params.(*transform.Synthesise); may {
+			what += ", or texts that are named in categories"
+		}
+		problems = append(problems, pl.Config.Errorf(fmt.Sprintf("%s.%s[%d]", path, field, k), "%s is %s, and %s needs %s; leave it out%s", name, microdata.TypeName(schema.Fields[j].Type), m.Kind(), what, pl.typesHint(schema.Fields[j], ", or")))
 	}
 	return problems
 }

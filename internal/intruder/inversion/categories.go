@@ -72,37 +72,9 @@ func Categories(ctx context.Context, masks []transform.Spec, columns []CategoryC
 		if len(c.Original) != len(c.Released) || len(c.Original) != len(columns[0].Original) {
 			return nil, fmt.Errorf("column %q: must have as many records as the others on both sides", c.Name)
 		}
-		r := CategoryResult{Name: c.Name, Passed: true, Guess: modalCode(c.Original)}
-		for _, y := range c.Released {
-			if y >= 0 {
-				r.Records++
-			}
-		}
-		var drawn *transform.Randomising
-		recoded, mixed := false, false
-		for _, m := range masks {
-			if !named(m.Params.Masks(), c.Name) {
-				continue
-			}
-			switch a := transform.ActionOf(m.Params, c.Name, 0).(type) {
-			case transform.Randomising:
-				drawn = &a // of several the last, of a recoded column what it made: no less is told of those
-			case transform.Recoding:
-				recoded, mixed, drawn = true, mixed || drawn != nil, nil
-			}
-		}
-		switch {
-		case drawn != nil && drawn.Counted:
-			if err := r.countedFirst(c, drawn, keys); err != nil {
-				return nil, err
-			}
-		case drawn != nil:
-			r.randomised(c, drawn)
-		case recoded:
-			r.recoded(c)
-		}
-		if mixed { // what was drawn before is not seen: the shares are those of this release
-			r.Certain, r.Recovered, r.By, r.Passed = 0, 0, "", true
+		r, err := category(masks, c, keys)
+		if err != nil {
+			return nil, err
 		}
 		list = append(list, r)
 	}
@@ -119,6 +91,44 @@ func Categories(ctx context.Context, masks []transform.Spec, columns []CategoryC
 	return list, nil
 }
 
+// category tries to compute back the categories of one column, from its released values alone.
+func category(masks []transform.Spec, c *CategoryColumn, keys map[string][]int32) (CategoryResult, error) {
+	r := CategoryResult{Name: c.Name, Passed: true, Guess: modalCode(c.Original)}
+	for _, y := range c.Released {
+		if y >= 0 {
+			r.Records++
+		}
+	}
+	var drawn *transform.Randomising
+	recoded, mixed := false, false
+	for _, m := range masks {
+		if !named(m.Params.Masks(), c.Name) {
+			continue
+		}
+		switch a := transform.ActionOf(m.Params, c.Name, 0).(type) {
+		case transform.Randomising:
+			drawn = &a // of several the last, of a recoded column what it made: no less is told of those
+		case transform.Recoding:
+			recoded, mixed, drawn = true, mixed || drawn != nil, nil
+		}
+	}
+	switch {
+	case drawn != nil && drawn.Counted:
+		if err := r.countedFirst(c, drawn, keys); err != nil {
+			return r, err
+		}
+	case drawn != nil:
+		r.randomised(c, drawn)
+	case recoded:
+		r.recoded(c)
+	}
+	if mixed { // what was drawn before is not seen: the shares are those of this release
+		r.Certain, r.Recovered, r.By, r.Passed = 0, 0, "", true
+	}
+	return r, nil
+}
+
+// modalCode is the share of the most frequent code; missing ones (negative) do not count.
 func modalCode(codes []int32) float64 {
 	most, n, count := 0, 0, map[int32]int{}
 	for _, x := range codes {

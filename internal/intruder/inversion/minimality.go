@@ -38,39 +38,49 @@ func minimality(ctx context.Context, s transform.Suppression, columns []Category
 	}
 	complete, groups := byReleasedKey(columns, keys)
 	m := &minimal{k: int(s.K), domain: domain, complete: complete}
-	claims, hits := make([]int, len(keys)), make([]int, len(keys))
+	hits := make([]int, len(keys))
+	for _, at := range keys {
+		results[at].Claims = 0
+	}
 	for key, records := range groups {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		implied := m.follows(key)
-		for j := range keys {
-			for _, i := range records {
-				x := columns[keys[j]].Original[i]
-				if key[j] >= 0 || x < 0 {
-					continue
-				}
-				results[keys[j]].Hidden++
-				if implied[j] < 0 {
-					continue
-				}
-				claims[j]++
-				if implied[j] == truth[j][i] {
-					hits[j]++
-				}
+		for j, at := range keys {
+			if key[j] < 0 {
+				hits[j] += results[at].claim(implied[j], records, columns[at].Original, truth[j])
 			}
 		}
 	}
 	for j, at := range keys {
 		r := &results[at]
-		r.Claims = claims[j]
-		share := float64(hits[j]) / float64(max(claims[j], 1))
+		share := float64(hits[j]) / float64(max(r.Claims, 1))
 		if hits[j] > 0 && share > r.Guess {
 			r.Passed, r.By = false, Minimality
 			r.Recovered += hits[j]
 		}
 	}
 	return nil
+}
+
+// claim counts the hidden cells of records, and what is claimed of them: a value, or nothing if it
+// is negative. It returns how many claims are true.
+func (r *CategoryResult) claim(value int32, records []int32, original, truth []int32) (hits int) {
+	for _, i := range records {
+		if original[i] < 0 {
+			continue
+		}
+		r.Hidden++
+		if value < 0 {
+			continue
+		}
+		r.Claims++
+		if value == truth[i] {
+			hits++
+		}
+	}
+	return hits
 }
 
 // byReleasedKey counts the records of each combination of released keys that is complete, and groups

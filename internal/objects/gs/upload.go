@@ -127,12 +127,7 @@ func (u *upload) push(ctx context.Context, body []byte, total int64) (*answer, e
 		a, err := u.once(ctx, r)
 		switch {
 		case again(a, err):
-			if try >= tries && err != nil {
-				return nil, u.unsent(ctx, err)
-			} else if try >= tries {
-				return nil, a.refused()
-			}
-			if err := pause(ctx, a, try); err != nil {
+			if err := u.tryAgain(ctx, a, err, try); err != nil {
 				return nil, err
 			}
 			ask = true
@@ -163,6 +158,18 @@ func (u *upload) push(ctx context.Context, body []byte, total int64) (*answer, e
 			}
 		}
 	}
+}
+
+// tryAgain pauses before a request is made again that failed, or that the server could not do; it
+// returns an error if it was made often enough.
+func (u *upload) tryAgain(ctx context.Context, a *answer, err error, try int) error {
+	if try < tries {
+		return pause(ctx, a, try)
+	}
+	if err != nil {
+		return u.unsent(ctx, err)
+	}
+	return a.refused()
 }
 
 // ended says what the answer means with which an upload has ended, or may have.

@@ -83,7 +83,6 @@ func (r *Ranges) programs(q Question, p *Component, shown *shown) error {
 	if err != nil {
 		return err
 	}
-	slack := 10 * s.Tolerance()
 	limit := cmp.Or(q.Work, auditWork)
 	defer func() { s.Limit, r.Steps = 0, r.Steps+s.Total }()
 	for j := range p.Cells {
@@ -91,40 +90,9 @@ func (r *Ranges) programs(q Question, p *Component, shown *shown) error {
 			return err
 		}
 		for _, up := range [2]bool{true, false} {
-			end, attained := &p.High[j], s.High[j]
-			if !up {
-				end, attained = &p.Low[j], s.Low[j]
-			}
-			if math.Abs(*end-attained) <= slack {
-				continue
-			}
-			before := s.Work
-			if p.large {
-				if r.work >= limit {
-					r.Unsolved++
-					continue
-				}
-				s.Limit = before + limit - r.work
-			}
-			r.Programs++
-			v, err := optimize(s, j, up, math.Inf(1))
-			if p.large {
-				r.work += s.Work - before
-			}
-			switch {
-			case errors.Is(err, lp.ErrStalled):
-				r.Unsolved++
-			case err != nil:
+			if err := r.attain(p, s, j, up, limit, shown); err != nil {
 				return err
-			default:
-				*end = v
 			}
-			if math.IsInf(v, 1) { // from any table on, by whole steps as well
-				shown.high[j] = v
-			} else if math.IsInf(v, -1) {
-				shown.low[j] = v
-			}
-			shown.look(s.Point())
 		}
 	}
 	if !q.Counts {
@@ -132,6 +100,46 @@ func (r *Ranges) programs(q Question, p *Component, shown *shown) error {
 			shown.low[j], shown.high[j] = min(shown.low[j], s.Low[j]), max(shown.high[j], s.High[j])
 		}
 	}
+	return nil
+}
+
+// attain narrows one end of a column, the upper one or the lower, to the one that tables attain,
+// unless a table that was found attains it already. The work of large components is limited.
+func (r *Ranges) attain(p *Component, s *lp.System, j int, up bool, limit int64, shown *shown) error {
+	end, attained := &p.High[j], s.High[j]
+	if !up {
+		end, attained = &p.Low[j], s.Low[j]
+	}
+	if math.Abs(*end-attained) <= 10*s.Tolerance() {
+		return nil
+	}
+	before := s.Work
+	if p.large {
+		if r.work >= limit {
+			r.Unsolved++
+			return nil
+		}
+		s.Limit = before + limit - r.work
+	}
+	r.Programs++
+	v, err := optimize(s, j, up, math.Inf(1))
+	if p.large {
+		r.work += s.Work - before
+	}
+	switch {
+	case errors.Is(err, lp.ErrStalled):
+		r.Unsolved++
+	case err != nil:
+		return err
+	default:
+		*end = v
+	}
+	if math.IsInf(v, 1) { // from any table on, by whole steps as well
+		shown.high[j] = v
+	} else if math.IsInf(v, -1) {
+		shown.low[j] = v
+	}
+	shown.look(s.Point())
 	return nil
 }
 

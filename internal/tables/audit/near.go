@@ -160,12 +160,38 @@ func (g *neighbourhood) solve(j int, d float64) (columns []int32, by []float64) 
 
 // tied returns the columns that can deviate where none outside does, and their sums.
 func (g *neighbourhood) tied() (in []int32, rows [][]lp.Entry) {
-	left := make([]int32, len(g.rows)) // of a row: columns that can deviate
+	still, left := g.free()
+	number := make([]int32, len(g.columns))
+	for k, c := range g.columns {
+		if still[k] {
+			number[k] = int32(len(in))
+			in = append(in, c)
+		}
+	}
+	for k, i := range g.rows {
+		if left[k] == 0 {
+			continue
+		}
+		var row []lp.Entry
+		for _, x := range g.p.rows[i] {
+			if m := g.local[x.Column] - 1; m >= 0 && still[m] {
+				row = append(row, lp.Entry{Column: int(number[m]), Value: x.Value})
+			}
+		}
+		rows = append(rows, row)
+	}
+	return in, rows
+}
+
+// free reports which columns can deviate where none outside does, and how many of them each row
+// has. The only column of a row that could cannot, which is then true of other rows.
+func (g *neighbourhood) free() (still []bool, left []int32) {
+	left = make([]int32, len(g.rows))
 	place := make(map[int32]int32, len(g.rows))
 	for k, i := range g.rows {
 		left[k], place[i] = g.members[i], int32(k)
 	}
-	still := make([]bool, len(g.columns))
+	still = make([]bool, len(g.columns))
 	for k := range still {
 		still[k] = true
 	}
@@ -191,24 +217,5 @@ func (g *neighbourhood) tied() (in []int32, rows [][]lp.Entry) {
 			}
 		}
 	}
-	number := make([]int32, len(g.columns))
-	for k, c := range g.columns {
-		if still[k] {
-			number[k] = int32(len(in))
-			in = append(in, c)
-		}
-	}
-	for k, i := range g.rows {
-		if left[k] == 0 {
-			continue
-		}
-		var row []lp.Entry
-		for _, x := range g.p.rows[i] {
-			if m := g.local[x.Column] - 1; m >= 0 && still[m] {
-				row = append(row, lp.Entry{Column: int(number[m]), Value: x.Value})
-			}
-		}
-		rows = append(rows, row)
-	}
-	return in, rows
+	return still, left
 }
