@@ -1,7 +1,6 @@
 package keystream
 
 import (
-	"crypto/cipher"
 	"encoding/binary"
 	"fmt"
 
@@ -15,7 +14,7 @@ import (
 // concern more than one value, such as those of an exchange, are bound to this number. It does
 // not depend on how a file stores the values, as in Digests. It is not safe for concurrent use.
 type Binding struct {
-	outer, inner cipher.Block
+	outer, inner *aes256
 	states       []microdata.Digest
 	blocks       []microdata.Digest // what the column at hand adds to them
 	entries      []microdata.Digest // of its dictionary

@@ -1,7 +1,6 @@
 package keystream
 
 import (
-	"crypto/cipher"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -10,7 +9,7 @@ import (
 )
 
 // digestKey is the subkey of identity digests.
-func (k Key) digestKey() cipher.Block { return newAES(k.derive(labelDigest, keySize)) }
+func (k Key) digestKey() *aes256 { return newAES(k.derive(labelDigest, keySize)) }
 
 // Digests computes the identity digests of a block's n records from the given
 // columns: Array where the column has one, else Original. A digest depends on
@@ -138,7 +137,7 @@ func (m message) instant(tag byte, v, unit int64) message {
 
 // mac writes the CBC-MAC of m under e to d. It pads m with zeros, which its
 // length in the first block keeps injective, and returns it for reuse.
-func (m message) mac(e cipher.Block, d *microdata.Digest) message {
+func (m message) mac(e *aes256, d *microdata.Digest) message {
 	binary.BigEndian.PutUint64(m, uint64(len(m)-blockSize))
 	if odd := len(m) % blockSize; odd != 0 {
 		var pad [blockSize]byte

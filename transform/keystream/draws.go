@@ -1,9 +1,6 @@
 package keystream
 
-import (
-	"encoding/binary"
-	"math"
-)
+import "math"
 
 // Words fills dst with 64 uniform bits a record.
 func (s *Stream) Words(dst []uint64, r Records) {
@@ -11,10 +8,9 @@ func (s *Stream) Words(dst []uint64, r Records) {
 	defer src.close()
 	for at := 0; at < len(dst); at += chunk {
 		part := dst[at:min(at+chunk, len(dst))]
-		src.next(at, len(part))
-		blocks := src.blocks[:len(part)*blockSize]
-		for i := range part {
-			part[i] = binary.BigEndian.Uint64(blocks[i*blockSize:])
+		blocks := src.next(at, len(part))
+		for i := range blocks {
+			part[i] = blocks[i].first()
 		}
 	}
 }
@@ -26,10 +22,9 @@ func (s *Stream) Uniforms(dst []float64, r Records) {
 	defer src.close()
 	for at := 0; at < len(dst); at += chunk {
 		part := dst[at:min(at+chunk, len(dst))]
-		src.next(at, len(part))
-		blocks := src.blocks[:len(part)*blockSize]
-		for i := range part {
-			part[i] = uniform(binary.BigEndian.Uint64(blocks[i*blockSize:]))
+		blocks := src.next(at, len(part))
+		for i := range blocks {
+			part[i] = uniform(blocks[i].first())
 		}
 	}
 }
@@ -58,17 +53,16 @@ func (s *Stream) Normals(dst []float64, r Records) {
 	defer src.close()
 	for at := 0; at < len(dst); at += chunk {
 		part := dst[at:min(at+chunk, len(dst))]
-		src.next(at, len(part))
-		blocks := src.blocks[:len(part)*blockSize]
-		for i := range part {
-			w := binary.BigEndian.Uint64(blocks[i*blockSize:])
+		blocks := src.next(at, len(part))
+		for i := range blocks {
+			w := blocks[i].first()
 			l := &layers[w&0xff]
 			if j := w>>11 | 1; j < l.inside {
 				x := float64(int64(j)) * l.scale
 				part[i] = math.Float64frombits(math.Float64bits(x) | w&signBit<<(63-signShift))
 				continue
 			}
-			part[i] = src.edge(at+i, w, binary.BigEndian.Uint64(blocks[i*blockSize+8:]))
+			part[i] = src.edge(at+i, w, blocks[i].second())
 		}
 	}
 }

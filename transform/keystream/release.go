@@ -1,7 +1,6 @@
 package keystream
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -20,83 +19,66 @@ import (
 
 // offsetOf returns the first state by place, of block draw.
 func (src *source) offsetOf(draw uint32) [2]uint64 {
-	b := src.block[:]
-	binary.BigEndian.PutUint64(b, uint64(draw))
-	binary.BigEndian.PutUint64(b[8:], uint64(src.records.Stream))
-	src.stream.place.Encrypt(b, b)
-	return [2]uint64{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
+	b := &src.block
+	b.set(uint64(draw), uint64(src.records.Stream))
+	src.stream.place.encrypt(b)
+	return [2]uint64{b.first(), b.second()}
 }
 
 // bound is next for records of a release that are known by their place.
-func (src *source) bound(at, n int) {
-	values := src.records.Values[at : at+n]
-	blocks := src.blocks[:n*blockSize]
+func (src *source) bound(blocks []block, at int) {
+	values := src.records.Values[at : at+len(blocks)]
 	hi, lo := src.offset[0], src.offset[1]
 	if src.records.Places == nil {
 		first := uint64(src.records.First) + uint64(at)
-		rest := blocks
-		for i, v := range values {
-			b := (*[blockSize]byte)(rest)
-			binary.BigEndian.PutUint64(b[:8], hi^(first+uint64(i)))
-			binary.BigEndian.PutUint64(b[8:], lo^canonicalBits(v))
-			rest = rest[blockSize:]
+		for i := range blocks {
+			blocks[i].set(hi^(first+uint64(i)), lo^canonicalBits(values[i]))
 		}
 	} else {
-		for i, v := range values {
-			b := blocks[i*blockSize : i*blockSize+blockSize : i*blockSize+blockSize]
-			binary.BigEndian.PutUint64(b, hi^uint64(src.records.Places[at+i]))
-			binary.BigEndian.PutUint64(b[8:], lo^canonicalBits(v))
+		places := src.records.Places[at : at+len(blocks)]
+		for i := range blocks {
+			blocks[i].set(hi^uint64(places[i]), lo^canonicalBits(values[i]))
 		}
 	}
-	// In a loop of its own: calls of one that do not wait for what was just written
-	// overlap in the processor.
-	e := src.stream.place
-	for ; len(blocks) >= blockSize; blocks = blocks[blockSize:] {
-		b := blocks[:blockSize]
-		e.Encrypt(b, b)
-	}
+	src.stream.place.encryptAll(blocks)
 }
 
 // identified is next for records of a release of which some, or all, are known by
 // their digest.
-func (src *source) identified(at, n int) {
-	e := src.stream.identity
-	digests, values := src.records.Digests[at:at+n], src.records.Values[at:at+n]
-	for i := range digests {
-		e.Encrypt(src.blocks[i*blockSize:(i+1)*blockSize], digests[i][:])
+func (src *source) identified(blocks []block, at int) {
+	digests, values := src.records.Digests[at:at+len(blocks)], src.records.Values[at:at+len(blocks)]
+	for i := range blocks {
+		blocks[i] = block(digests[i])
 	}
-	for i, v := range values {
-		b := src.blocks[i*blockSize : (i+1)*blockSize]
-		binary.BigEndian.PutUint64(b, binary.BigEndian.Uint64(b)^canonicalBits(v))
+	src.stream.identity.encryptAll(blocks)
+	for i := range blocks {
+		b := &blocks[i]
+		b.set(b.first()^canonicalBits(values[i]), b.second())
 	}
-	for i := range digests {
-		b := src.blocks[i*blockSize : (i+1)*blockSize]
+	src.stream.identity.encryptAll(blocks)
+	for i := range blocks {
 		if digests[i] == (microdata.Digest{}) {
-			src.leaving(b, at+i, 0)
-			continue
+			src.leaving(&blocks[i], at+i, 0)
 		}
-		e.Encrypt(b, b)
 	}
 }
 
 // leaving writes block draw of record i of a release to b.
-func (src *source) leaving(b []byte, i int, draw uint32) {
+func (src *source) leaving(b *block, i int, draw uint32) {
 	bits := canonicalBits(src.records.Values[i])
 	if src.records.Digests == nil || src.records.Digests[i] == (microdata.Digest{}) {
 		offset := src.offset
 		if draw > 0 {
 			offset = src.offsetOf(draw)
 		}
-		binary.BigEndian.PutUint64(b, offset[0]^src.place(i))
-		binary.BigEndian.PutUint64(b[8:], offset[1]^bits)
-		src.stream.place.Encrypt(b, b)
+		b.set(offset[0]^src.place(i), offset[1]^bits)
+		src.stream.place.encrypt(b)
 		return
 	}
-	e := src.stream.identity
-	e.Encrypt(b, src.records.Digests[i][:])
-	binary.BigEndian.PutUint64(b, binary.BigEndian.Uint64(b)^bits)
-	binary.BigEndian.PutUint64(b[8:], binary.BigEndian.Uint64(b[8:])^uint64(draw))
-	e.Encrypt(b, b)
+	*b = block(src.records.Digests[i])
+	src.stream.identity.encrypt(b)
+	b.set(b.first()^bits, b.second()^uint64(draw))
+	src.stream.identity.encrypt(b)
 }
 
 // canonicalBits are the bits of a float64, the same for −0 and 0 and for every

@@ -1,8 +1,6 @@
 package keystream
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -17,9 +15,9 @@ import (
 // and Laplaces of one stream are made of the same bits: whoever needs two
 // independent draws for a record takes two streams.
 type Stream struct {
-	free     cipher.Block // of draws that never leave; nil in a stream of a release
-	place    cipher.Block // of a release, for records that are known by their place
-	identity cipher.Block // and by their identity
+	free     *aes256 // of draws that never leave; nil in a stream of a release
+	place    *aes256 // of a release, for records that are known by their place
+	identity *aes256 // and by their identity
 }
 
 // Stream derives the keystream of draws that are never released: replicates of the assessment,
@@ -67,14 +65,6 @@ func named(label string, names ...string) []byte {
 	return info
 }
 
-func newAES(key []byte) cipher.Block {
-	b, err := aes.NewCipher(key)
-	if err != nil {
-		panic("keystream: " + err.Error()) // only a wrong length, and lengths are constants
-	}
-	return b
-}
-
 // Format prints nothing of the subkeys, under any verb.
 func (s Stream) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("[keystream]")) }
 
@@ -115,21 +105,14 @@ func (s *Stream) check(r *Records, n int) {
 	}
 }
 
-const (
-	blockSize = aes.BlockSize
-	// chunk is how many records are drawn at once: their blocks and the zeros
-	// they are made from stay in the first-level cache.
-	chunk = 512
-)
-
-// zeros is what the counter mode encrypts to give its bare keystream.
-var zeros [chunk * blockSize]byte
+// chunk is how many records are drawn at once: their blocks stay in the first-level cache.
+const chunk = 512
 
 // scratch is the memory of one call. It is pooled because what is handed to a
 // cipher by way of an interface would else be allocated on every call.
 type scratch struct {
-	blocks [chunk * blockSize]byte // one block a record of the chunk
-	block  [blockSize]byte         // of a further draw
+	blocks [chunk]block // one a record of the chunk
+	block  block        // of a further draw
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -140,78 +123,63 @@ type source struct {
 	*scratch
 	stream  *Stream
 	records Records
-	ctr     cipher.Stream // of draws that never leave, of consecutive places; else nil
-	offset  [2]uint64     // of a release: what first blocks by place are offset by
+	offset  [2]uint64 // of a release: what first blocks by place are offset by
 }
 
 func (s *Stream) source(r Records, n int) source {
 	s.check(&r, n)
 	src := source{scratch: scratches.Get().(*scratch), stream: s, records: r}
-	switch {
-	case n == 0:
-	case s.free == nil:
+	if s.free == nil && n > 0 {
 		src.offset = src.offsetOf(0)
-	case r.Places == nil:
-		src.counter(0, 0)
-		src.ctr = cipher.NewCTR(s.free, src.block[:])
 	}
 	return src
 }
 
 func (src *source) close() { scratches.Put(src.scratch) }
 
-// next fills blocks with the first block of each of the records at, …, at+n-1 of
-// the run, n ≤ chunk. Calls follow one another without a gap.
-func (src *source) next(at, n int) {
+// next returns the first blocks of the records at, …, at+n-1 of the run, n ≤ chunk, which
+// are valid until the next call.
+func (src *source) next(at, n int) []block {
+	blocks := src.blocks[:n]
 	switch {
-	case src.ctr != nil:
-		src.ctr.XORKeyStream(src.blocks[:n*blockSize], zeros[:n*blockSize])
 	case src.stream.free != nil:
-		src.scattered(at, n)
+		src.counters(blocks, at)
 	case src.records.Digests != nil:
-		src.identified(at, n)
+		src.identified(blocks, at)
 	default:
-		src.bound(at, n)
+		src.bound(blocks, at)
 	}
+	return blocks
 }
 
-// fewer records than this are encrypted one by one, as a counter mode has to be
-// set up anew after every gap.
-const fewInBulk = 8
-
-// scattered is next for places with gaps: one call a stretch of consecutive
-// places.
-func (src *source) scattered(at, n int) {
-	places := src.records.Places[at : at+n]
-	for from := 0; from < n; {
-		to := from + 1
-		for to < n && places[to] == places[to-1]+1 {
-			to++
+// counters is next for draws that never leave: a block is the encryption of draw, stream and
+// record.
+func (src *source) counters(blocks []block, at int) {
+	stream := uint64(src.records.Stream)
+	if src.records.Places == nil {
+		first := uint64(src.records.First) + uint64(at)
+		for i := range blocks {
+			blocks[i].set(stream, first+uint64(i))
 		}
-		blocks := src.blocks[from*blockSize : to*blockSize]
-		if to-from >= fewInBulk {
-			src.counter(at+from, 0)
-			cipher.NewCTR(src.stream.free, src.block[:]).XORKeyStream(blocks, zeros[:len(blocks)])
-			from = to
-			continue
-		}
-		for ; from < to; from++ {
-			src.counter(at+from, 0)
-			src.stream.free.Encrypt(src.blocks[from*blockSize:(from+1)*blockSize], src.block[:])
+	} else {
+		places := src.records.Places[at : at+len(blocks)]
+		for i := range blocks {
+			blocks[i].set(stream, uint64(places[i]))
 		}
 	}
+	src.stream.free.encryptAll(blocks)
 }
 
 // further returns the two words of block draw (1, 2, …) of record i of the run.
 func (src *source) further(i int, draw uint32) (w0, w1 uint64) {
-	b := src.block[:]
+	b := &src.block
 	if src.stream.free != nil {
-		src.counter(i, draw)
-		src.stream.free.Encrypt(b, b)
+		b.set(uint64(draw)<<32|uint64(src.records.Stream), src.place(i))
+		src.stream.free.encrypt(b)
 	} else {
 		src.leaving(b, i, draw)
 	}
-	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
+	return b.first(), b.second()
 }
 
 // place returns the place of record i of the run.
@@ -220,13 +188,4 @@ func (src *source) place(i int) uint64 {
 		return uint64(src.records.Places[i])
 	}
 	return uint64(src.records.First) + uint64(i)
-}
-
-// counter writes the counter block of record i of the run into block: draw,
-// stream, record, so that consecutive records are consecutive counters.
-func (src *source) counter(i int, draw uint32) {
-	b := src.block[:]
-	binary.BigEndian.PutUint32(b, draw)
-	binary.BigEndian.PutUint32(b[4:], uint32(src.records.Stream))
-	binary.BigEndian.PutUint64(b[8:], src.place(i))
 }

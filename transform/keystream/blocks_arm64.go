@@ -1,0 +1,27 @@
+//go:build !purego
+
+package keystream
+
+import "golang.org/x/sys/cpu"
+
+// engine is a way to encrypt many blocks in one call.
+type engine int
+
+const (
+	library engine = iota // crypto/aes, a block a call
+	armAES                // the AES instructions of ARMv8, eight blocks at a time
+)
+
+// engines returns the engines that this processor has, without the library.
+func engines() []engine {
+	if cpu.ARM64.HasAES {
+		return []engine{armAES}
+	}
+	return nil
+}
+
+// encrypt encrypts n blocks in place. The library has no part in it.
+func (engine) encrypt(first *block, n int, keys *roundKeys) { encryptARM(first, n, keys) }
+
+//go:noescape
+func encryptARM(first *block, n int, keys *roundKeys)

@@ -1,0 +1,27 @@
+package keystream
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkBlocks times the encryption of a chunk's blocks by every engine of the machine, beside
+// that of the library, a block a call.
+func BenchmarkBlocks(b *testing.B) {
+	for _, e := range append(engines(), library) {
+		for _, n := range []int{1, 5, 24, chunk} {
+			b.Run(fmt.Sprintf("engine=%d/blocks=%d", e, n), func(b *testing.B) {
+				a := newAES(testKey(1).derive("blocks", keySize))
+				if a.engine = e; e != library {
+					a.keys = expand(testKey(1).derive("blocks", keySize))
+				}
+				blocks := make([]block, n)
+				b.ReportAllocs()
+				for b.Loop() {
+					a.encryptAll(blocks)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/block")
+			})
+		}
+	}
+}

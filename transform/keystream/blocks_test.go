@@ -1,0 +1,198 @@
+package keystream
+
+import (
+	"crypto/aes"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+)
+
+// lengths are numbers of blocks about every multiple of what an engine takes at a time, and
+// large ones.
+func lengths() []int {
+	list := []int{511, 512, 513, 1000, 65_537}
+	for n := range 41 {
+		list = append(list, n)
+	}
+	return list
+}
+
+// TestBlocksAgainstLibrary encrypts with every engine of the machine, and with the library's
+// cipher in a loop, under random keys: every number of blocks, at every address modulo 64, with
+// neither block before nor behind them touched.
+func TestBlocksAgainstLibrary(t *testing.T) {
+	if len(engines()) == 0 {
+		t.Log("this machine has no engine")
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, e := range append(engines(), library) {
+		for round, n := range slices.Repeat(lengths(), 5) {
+			key := make([]byte, keySize)
+			for i := range key {
+				key[i] = byte(r.Uint32())
+			}
+			if round%7 == 0 {
+				clear(key[r.IntN(keySize):]) // of which zeros are substituted
+			}
+			b, err := aes.NewCipher(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Bytes hold the blocks, so that they start at any of them.
+			off := round % 64
+			data := make([]byte, off+(n+2)*blockSize+64)
+			for i := range data {
+				data[i] = byte(r.Uint32())
+			}
+			want := slices.Clone(data)
+			for i := range n {
+				part := want[off+(i+1)*blockSize:][:blockSize]
+				b.Encrypt(part, part)
+			}
+			a := &aes256{Block: b, engine: e}
+			if e != library {
+				a.keys = expand(key)
+			}
+			a.encryptAll(blocksAt(data[off+blockSize:], n))
+			if !slices.Equal(data, want) {
+				t.Fatalf("engine %d: %d blocks, %d bytes from an allocation's start, differ from the library's", e, n, off)
+			}
+		}
+	}
+}
+
+// TestRoundKeys holds the key schedule against that of FIPS 197, appendix A.3, and its S-box
+// against a brute-force inverse: of all bytes, in all places of a word.
+func TestRoundKeys(t *testing.T) {
+	key, err := hex.DecodeString("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := expand(key)
+	for i, want := range map[int]uint32{8: 0x9ba35411, 9: 0x8e6925af, 12: 0xa8b09c1a, 16: 0xd59aecb8, 59: 0x706c631e} {
+		if got := binary.BigEndian.Uint32(keys[4*i:]); got != want {
+			t.Errorf("word %d of the schedule is %08x, want %08x", i, got, want)
+		}
+	}
+	times := func(a, b int) (p int) { // carries, then the remainder by 0x11b
+		for i := range 8 {
+			p ^= a << i * (b >> i & 1)
+		}
+		for i := 14; i >= 8; i-- {
+			p ^= 0x11b << (i - 8) * (p >> i & 1)
+		}
+		return p
+	}
+	for x := range 256 {
+		inverse := 0
+		for y := 1; y < 256; y++ {
+			if times(x, y) == 1 {
+				inverse = y
+			}
+		}
+		want := byte(0x63)
+		for bit := range 8 {
+			for _, from := range []int{0, 4, 5, 6, 7} {
+				want ^= byte(inverse>>((bit+from)%8)&1) << bit
+			}
+		}
+		for place := 0; place < 32; place += 8 {
+			if got := substituted(bits.RotateLeft32(uint32(x), place)); byte(got>>place) != want {
+				t.Errorf("the S-box of %02x at bit %d is %08x, want %02x there", x, place, got, want)
+			}
+		}
+	}
+}
+
+// TestWrongEngine: an engine that does not encrypt as the library does is not taken, be it wrong
+// for all keys or for one.
+func TestWrongEngine(t *testing.T) {
+	list := engines()
+	if len(list) == 0 {
+		t.Skip("this machine has no engine")
+	}
+	b, err := aes.NewCipher(make([]byte, keySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		keys := expand(make([]byte, keySize))
+		if !agrees(e, b, keys, 9) || firstRight([]engine{e}) != e {
+			t.Errorf("engine %d is refused", e)
+		}
+		for i := 0; i < len(keys); i += 5 {
+			wrong := *keys
+			wrong[i] ^= 1
+			for _, n := range []int{1, 9} {
+				if agrees(e, b, &wrong, n) {
+					t.Errorf("engine %d: a wrong bit in byte %d of the round keys was not seen in %d blocks", e, i, n)
+				}
+			}
+		}
+	}
+	if firstRight(nil) != library {
+		t.Error("without an engine the library must be taken")
+	}
+}
+
+// TestSubkeysTogether: goroutines encrypt under one subkey as one of them does (for the race
+// detector, and for registers that one leaves to another).
+func TestSubkeysTogether(t *testing.T) {
+	keys := []*aes256{newAES(testKey(1).derive("a", keySize)), newAES(testKey(1).derive("b", keySize))}
+	var want [2][]block
+	for i, a := range keys {
+		want[i] = make([]block, 100)
+		for range 200 {
+			a.encryptAll(want[i])
+		}
+	}
+	var all sync.WaitGroup
+	for g := range 8 {
+		all.Go(func() {
+			got := make([]block, 100)
+			for range 200 {
+				keys[g%2].encryptAll(got)
+			}
+			if !slices.Equal(got, want[g%2]) {
+				t.Errorf("goroutine %d: blocks differ", g)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestSubkeysDoNotPrint: neither a subkey nor what holds one shows its bytes.
+func TestSubkeysDoNotPrint(t *testing.T) {
+	a := newAES(testKey(1).derive("a", keySize))
+	keys := expand(testKey(1).derive("a", keySize))
+	type holder struct {
+		A *aes256
+		s *Stream
+		b *Binding
+	}
+	h := holder{a, testKey(1).Release(Name{}), testKey(1).Binding()}
+	for _, v := range []any{a, *a, h, &h, *h.s, *h.b, testKey(1), struct{ k Key }{testKey(1)}} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%x", "%s", "%d", "%q"} {
+			text := fmt.Sprintf(verb, v)
+			for i := 0; i+4 <= keySize; i += 4 {
+				part := keys[i : i+4]
+				list := strings.Trim(fmt.Sprint(part), "[]")
+				if strings.Contains(text, list) || strings.Contains(text, hex.EncodeToString(part)) || strings.Contains(text, string(part)) {
+					t.Errorf("%s of %T shows the subkey", verb, v)
+				}
+			}
+		}
+	}
+}
+
+// blocksAt returns the bytes' first n blocks, wherever they start.
+func blocksAt(data []byte, n int) []block {
+	return unsafe.Slice((*block)(unsafe.Pointer(unsafe.SliceData(data))), n)
+}
