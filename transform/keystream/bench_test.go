@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -125,6 +126,36 @@ func BenchmarkDigests(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				dst = key.Digests(dst, c.columns, benchBlock)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchBlock, "ns/record")
+		})
+	}
+}
+
+// BenchmarkBinding times the numbers of the records of a block, of one column.
+func BenchmarkBinding(b *testing.B) {
+	few, many := array.NewStringBuilder(memory.DefaultAllocator), array.NewStringBuilder(memory.DefaultAllocator)
+	coded := array.NewDictionaryBuilder(memory.DefaultAllocator,
+		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}).(*array.BinaryDictionaryBuilder)
+	for i := range benchBlock {
+		few.Append("region-" + strconv.Itoa(i*7%16))
+		many.Append("person-" + strconv.Itoa(i))
+		if err := coded.AppendString("person-" + strconv.Itoa(i/2)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		column arrow.Array
+	}{
+		{"categories", few.NewArray()}, {"strings", many.NewArray()}, {"dictionary", coded.NewArray()},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			binding := testKey(1).Binding()
+			b.ReportAllocs()
+			for b.Loop() {
+				binding.Begin(benchBlock, 1)
+				binding.Array(c.column)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchBlock, "ns/record")
 		})

@@ -25,3 +25,19 @@ func BenchmarkBlocks(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSubkey times what a stream costs before its first draw.
+func BenchmarkSubkey(b *testing.B) {
+	key := testKey(1)
+	subkey := key.derive("subkey", keySize)
+	b.Run("derive", func(b *testing.B) {
+		for b.Loop() {
+			key.derive("subkey", keySize)
+		}
+	})
+	b.Run("expand", func(b *testing.B) {
+		for b.Loop() {
+			newAES(subkey)
+		}
+	})
+}

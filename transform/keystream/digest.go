@@ -9,7 +9,12 @@ import (
 )
 
 // digestKey is the subkey of identity digests.
-func (k Key) digestKey() *aes256 { return newAES(k.derive(labelDigest, keySize)) }
+func (k Key) digestKey() *aes256 {
+	if k.IsZero() {
+		panic(noSecret)
+	}
+	return k.sealed.digests()
+}
 
 // Digests computes the identity digests of a block's n records from the given
 // columns: Array where the column has one, else Original. A digest depends on
@@ -48,7 +53,9 @@ func (k Key) Digests(dst []microdata.Digest, columns []*microdata.Column, n int)
 		dst = make([]microdata.Digest, n)
 	}
 	dst = dst[:n]
-	e := k.digestKey()
+	sums := spare.Get().(*macs)
+	sums.cipher = k.digestKey()
+	put := func(i int, sum *block) { dst[i] = microdata.Digest(*sum) }
 	m := make(message, 0, 256)
 	for i := range dst {
 		m = m.begin(len(tuple))
@@ -57,10 +64,13 @@ func (k Key) Digests(dst []microdata.Digest, columns []*microdata.Column, n int)
 		}
 		if m.nobody() {
 			dst[i] = microdata.Digest{}
-			continue
+		} else if sums.add(m, i) {
+			sums.flush(put)
 		}
-		m = m.mac(e, &dst[i])
 	}
+	sums.flush(put)
+	sums.cipher = nil
+	spare.Put(sums)
 	return dst
 }
 
@@ -133,25 +143,4 @@ func (m message) instant(tag byte, v, unit int64) message {
 	}
 	m = binary.BigEndian.AppendUint64(m.head(tag, 12), uint64(seconds))
 	return binary.BigEndian.AppendUint32(m, uint32(rest*(1e9/unit)))
-}
-
-// mac writes the CBC-MAC of m under e to d. It pads m with zeros, which its
-// length in the first block keeps injective, and returns it for reuse.
-func (m message) mac(e *aes256, d *microdata.Digest) message {
-	binary.BigEndian.PutUint64(m, uint64(len(m)-blockSize))
-	if odd := len(m) % blockSize; odd != 0 {
-		var pad [blockSize]byte
-		m = append(m, pad[odd:]...)
-	}
-	b := m[:blockSize] // the running block stands where the message's first was
-	e.Encrypt(b, b)
-	for rest := m[blockSize:]; len(rest) > 0; rest = rest[blockSize:] {
-		hi := binary.LittleEndian.Uint64(b) ^ binary.LittleEndian.Uint64(rest)
-		lo := binary.LittleEndian.Uint64(b[8:]) ^ binary.LittleEndian.Uint64(rest[8:])
-		binary.LittleEndian.PutUint64(b, hi)
-		binary.LittleEndian.PutUint64(b[8:], lo)
-		e.Encrypt(b, b)
-	}
-	copy(d[:], b)
-	return m
 }

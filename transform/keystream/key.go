@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 )
 
 // keySize is the length of a release key in bytes.
@@ -27,6 +28,9 @@ const (
 	labelBinding  = "sdlfilter/binding/2"
 )
 
+// noSecret is the panic of whoever draws from the zero Key.
+const noSecret = "keystream: the zero Key holds no secret: use NewKey, ParseKey or Generate"
+
 // redacted is what a key prints as, whatever it is printed with.
 const redacted = "[secret]"
 
@@ -38,7 +42,10 @@ type Key struct{ sealed *sealed }
 // sealed keeps the secret behind two pointers: package fmt, which reaches
 // unexported fields of a caller's structure without asking their methods, prints
 // an address there and not the bytes.
-type sealed struct{ secret *[keySize]byte }
+type sealed struct {
+	secret  *[keySize]byte
+	digests func() *aes256 // under the subkey of identity digests, which every block asks for
+}
 
 // NewKey takes 32 bytes. Any other length, and 32 equal bytes, are an error.
 func NewKey(secret []byte) (Key, error) {
@@ -50,7 +57,9 @@ func NewKey(secret []byte) (Key, error) {
 	}
 	s := new([keySize]byte)
 	copy(s[:], secret)
-	return Key{&sealed{s}}, nil
+	k := Key{&sealed{secret: s}}
+	k.sealed.digests = sync.OnceValue(func() *aes256 { return newAES(k.derive(labelDigest, keySize)) })
+	return k, nil
 }
 
 // ParseKey reads a key as Text writes it: standard base64 with padding, white
@@ -118,7 +127,7 @@ func (k Key) ID() string {
 // given info.
 func (k Key) derive(info string, n int) []byte {
 	if k.IsZero() {
-		panic("keystream: the zero Key holds no secret: use NewKey, ParseKey or Generate")
+		panic(noSecret)
 	}
 	out, err := hkdf.Key(sha256.New, k.sealed.secret[:], nil, info, n)
 	if err != nil {

@@ -11,9 +11,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// A record's number does not depend on which entries came before it: many short and long
-// texts of which most share a slot, in one binding, against a new binding for each.
-func TestBindingOfRecentEntries(t *testing.T) {
+// A record's number does not depend on which entries came before it, or stand beside it: many
+// short and long texts in one binding, one by one and all together, against a new binding for
+// each.
+func TestBindingOfManyEntries(t *testing.T) {
 	secret := make([]byte, 32)
 	for i := range secret {
 		secret[i] = byte(37*i + 5)
@@ -52,6 +53,26 @@ func TestBindingOfRecentEntries(t *testing.T) {
 				t.Fatalf("texts of %d and %d bytes have one number", len(s), len(other))
 			}
 			numbers[want] = s
+		}
+	}
+	builder := array.NewStringBuilder(memory.DefaultAllocator)
+	coded := array.NewDictionaryBuilder(memory.DefaultAllocator,
+		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int16, ValueType: arrow.BinaryTypes.String}).(*array.BinaryDictionaryBuilder)
+	for _, s := range texts {
+		builder.Append(s)
+		if err := coded.AppendString(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, a := range []arrow.Array{builder.NewArray(), coded.NewArray()} {
+		got := make([]float64, len(texts))
+		one.Begin(len(texts), 1)
+		one.Array(a)
+		one.Values(got)
+		for i, s := range texts {
+			if want := number(key.Binding(), s); got[i] != want {
+				t.Fatalf("%s: a text of %d bytes among others: %v, want %v", a.DataType(), len(s), got[i], want)
+			}
 		}
 	}
 }
