@@ -17,8 +17,24 @@ import (
 // place the first block is that of a whole run, so that a record costs one call of
 // AES.
 
+// offset makes the first states by place of the first blocks of a draw. Of 10⁸ draws hardly one
+// needs a further block.
+func (src *source) offset() {
+	blocks := src.blocks[:len(src.offsets)]
+	for draw := range blocks {
+		blocks[draw].set(uint64(draw), uint64(src.records.Stream))
+	}
+	src.stream.place.encryptAll(blocks)
+	for draw := range blocks {
+		src.offsets[draw] = [2]uint64{blocks[draw].first(), blocks[draw].second()}
+	}
+}
+
 // offsetOf returns the first state by place, of block draw.
 func (src *source) offsetOf(draw uint32) [2]uint64 {
+	if int(draw) < len(src.offsets) {
+		return src.offsets[draw]
+	}
 	b := &src.block
 	b.set(uint64(draw), uint64(src.records.Stream))
 	src.stream.place.encrypt(b)
@@ -28,7 +44,7 @@ func (src *source) offsetOf(draw uint32) [2]uint64 {
 // bound is next for records of a release that are known by their place.
 func (src *source) bound(blocks []block, at int) {
 	values := src.records.Values[at : at+len(blocks)]
-	hi, lo := src.offset[0], src.offset[1]
+	hi, lo := src.offsets[0][0], src.offsets[0][1]
 	if src.records.Places == nil {
 		first := uint64(src.records.First) + uint64(at)
 		for i := range blocks {
@@ -67,10 +83,7 @@ func (src *source) identified(blocks []block, at int) {
 func (src *source) leaving(b *block, i int, draw uint32) {
 	bits := canonicalBits(src.records.Values[i])
 	if src.records.Digests == nil || src.records.Digests[i] == (microdata.Digest{}) {
-		offset := src.offset
-		if draw > 0 {
-			offset = src.offsetOf(draw)
-		}
+		offset := src.offsetOf(draw)
 		b.set(offset[0]^src.place(i), offset[1]^bits)
 		src.stream.place.encrypt(b)
 		return

@@ -123,14 +123,14 @@ type source struct {
 	*scratch
 	stream  *Stream
 	records Records
-	offset  [2]uint64 // of a release: what first blocks by place are offset by
+	offsets [4][2]uint64 // of a release: what blocks 0, 1, … by place are offset by
 }
 
 func (s *Stream) source(r Records, n int) source {
 	s.check(&r, n)
 	src := source{scratch: scratches.Get().(*scratch), stream: s, records: r}
 	if s.free == nil && n > 0 {
-		src.offset = src.offsetOf(0)
+		src.offset()
 	}
 	return src
 }
