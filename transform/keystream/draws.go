@@ -35,12 +35,27 @@ func (s *Stream) Uniforms(dst []float64, r Records) {
 func uniform(w uint64) float64 { return float64(int64(w>>11|1)) * 0x1p-53 }
 
 // Laplaces fills dst with standard Laplace draws (density exp(−|x|)/2, variance
-// 2), by the inverse distribution function.
+// 2), by the inverse distribution function: LaplaceQuantile of what Uniforms gives.
 func (s *Stream) Laplaces(dst []float64, r Records) {
-	s.Uniforms(dst, r)
-	for i, u := range dst {
-		dst[i] = LaplaceQuantile(u)
+	src := s.source(r, len(dst))
+	defer src.close()
+	for at := 0; at < len(dst); at += chunk {
+		part := dst[at:min(at+chunk, len(dst))]
+		blocks := src.next(at, len(part))
+		for i := range blocks {
+			part[i] = laplace(blocks[i].first())
+		}
 	}
+}
+
+// laplace is LaplaceQuantile(uniform(w)). The half that w lies in is taken out of it as its
+// uppermost bit, without a branch: u = (2k + 1)/2⁵³ becomes 1 − u where that is set.
+func laplace(w uint64) float64 {
+	upper := uint64(int64(w) >> 63) // all ones, or 0
+	j := w>>11 | 1
+	j = (j ^ upper>>11) - upper // 2⁵³ − j in the upper half
+	x := logNormal(float64(int64(j))*0x1p-52, 0)
+	return math.Float64frombits(math.Float64bits(x) ^ upper<<63)
 }
 
 // Normals fills dst with standard normal draws by a ziggurat of 256 layers

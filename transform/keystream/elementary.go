@@ -25,20 +25,24 @@ func log(x float64) float64 {
 	case x == 0:
 		return math.Inf(-1)
 	}
-	// x = 2^k (1 + f), √2/2 < 1 + f < √2
-	exponent := 0
 	if x < 0x1p-1022 {
-		x *= 0x1p52
-		exponent = -52
+		return logNormal(x*0x1p52, -52)
 	}
+	return logNormal(x, 0)
+}
+
+// halfRoot2 are the bits of √2/2.
+const halfRoot2 = 0x3fe6a09e667f3bcd
+
+// logNormal is log(x·2^exponent), where x is a normal number above 0. It has no branch, since
+// about half of all numbers would go either way.
+func logNormal(x float64, exponent int) float64 {
+	// x·2^exponent = 2^k (1 + f), √2/2 ≤ 1 + f < √2
 	b := math.Float64bits(x)
-	exponent += int(b>>52) - 1022
-	m := math.Float64frombits(b&(1<<52-1) | 1022<<52) // in [1/2, 1)
-	if m < math.Sqrt2/2 {
-		m *= 2
-		exponent--
-	}
-	f, k := m-1, float64(exponent)
+	m := b&(1<<52-1) | 1022<<52    // in [1/2, 1)
+	below := (m - halfRoot2) >> 63 // 1 where it is below √2/2, else 0
+	exponent += int(b>>52) - 1022 - int(below)
+	f, k := math.Float64frombits(m+below<<52)-1, float64(exponent)
 
 	// s = f/(2 + f); log(1 + f) = 2s + 2s³/3 + … by a minimax polynomial in s²
 	s := f / (2 + f)
