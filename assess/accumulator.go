@@ -3,6 +3,7 @@ package assess
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
@@ -114,18 +115,25 @@ func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 		a.original.Recentre(c, col.Original, keep)
 		a.released.Recentre(c, col.Out(), keep)
 		if a.opts.Columns[c].Masked {
-			a.columns[c].unchanged += unchangedIn(col.Original, col.Out(), keep)
 			a.columns[c].order.Add(origin, b, col.Original, col.Out(), keep)
 		}
 		w.lowBound[c] = a.columns[c].bottom.Threshold(origin, b.First)
 		w.topBound[c] = a.columns[c].top.Threshold(origin, b.First)
 	}
+	counted := 0
 	for from := 0; from < b.N; from += cell.Run {
 		n := min(cell.Run, b.N-from)
 		if !a.addClean(b, from, n, keep) {
+			a.count(b, counted, from)
 			a.addPart(b, from, n, keep)
+			counted = from + n
+		}
+		if from+n-counted >= together {
+			a.count(b, counted, from+n)
+			counted = from + n
 		}
 	}
+	a.count(b, counted, b.N)
 	a.original.Fold()
 	a.released.Fold()
 	a.offer(b, origin, keep, also)
@@ -150,12 +158,17 @@ func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.B
 		x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
 		var d runSums
 		kx, ky := a.original.Centre[c], a.released.Centre[c]
+		lo, hi := w.lowBound[c], w.topBound[c]
+		if s.counts != nil {
+			least, most := s.counts.Bounds()
+			lo, hi = max(lo, least), min(hi, most)
+		}
 		if kx == 0 && ky == 0 {
-			d = plain(x, y, w.lowBound[c], w.topBound[c], s.low, s.high)
+			d = plain(x, y, lo, hi, s.low, s.high)
 			w.u[c], w.v[c] = x, y
 		} else {
 			w.u[c], w.v[c] = w.bufU[c][:n], w.bufV[c][:n]
-			d = centred(w.u[c], w.v[c], x, y, kx, ky, w.lowBound[c], w.topBound[c], s.low, s.high)
+			d = centred(w.u[c], w.v[c], x, y, kx, ky, lo, hi, s.low, s.high)
 		}
 		if !cell.Finite(d.su + d.sv + d.sd) {
 			return false
@@ -167,17 +180,52 @@ func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.B
 		s.pairs += int64(n)
 		s.diff -= d.sd
 		s.squareDiff += d.sdd
-		col := &b.Columns[a.opts.Columns[c].Index]
-		if s.counts != nil {
-			s.counts.Add(b, from, col.Original.Values[from:from+n], col.Out().Values[from:from+n], nil, nil)
+		if a.opts.Columns[c].Masked {
+			s.unchanged += int64(d.same)
 		}
 		if d.beyond {
-			a.scanEnds(b, c, from, n, keep)
+			a.addEnds(b, c, from, n, d.pieces, keep)
 		}
 	}
 	a.original.AddClean(n, w.u, w.su)
 	a.released.AddClean(n, w.v, w.sv)
 	return true
+}
+
+// together is how many records of clean runs are counted at once: the counters of one column
+// after another are then at hand, and so are still the values.
+const together = 8 * cell.Run
+
+// count counts the values of clean runs.
+func (a *Accumulator) count(b *microdata.Block, from, to int) {
+	for c := range a.columns {
+		if s := &a.columns[c]; s.counts != nil && from < to {
+			col := &b.Columns[a.opts.Columns[c].Index]
+			s.counts.AddWhole(b, from, col.Original.Values[from:to], col.Out().Values[from:to])
+		}
+	}
+}
+
+// addEnds enters what lies at the ends of a clean run of one column, in the pieces given.
+func (a *Accumulator) addEnds(b *microdata.Block, c, from, n int, pieces uint64, keep microdata.Bitmap) {
+	s := &a.columns[c]
+	col := &b.Columns[a.opts.Columns[c].Index]
+	x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
+	lo, hi := a.work.lowBound[c], a.work.topBound[c]
+	beyond := false
+	for ; pieces != 0; pieces &= pieces - 1 {
+		at := bits.TrailingZeros64(pieces) * pieceLength
+		end := min(at+pieceLength, n)
+		if s.counts != nil {
+			s.counts.AddEnds(x[at:end])
+		}
+		for i := at; i < end; i++ {
+			beyond = beyond || x[i] < lo || x[i] > hi || y[i] < s.low || y[i] > s.high
+		}
+	}
+	if beyond {
+		a.scanEnds(b, c, from, n, keep)
+	}
 }
 
 // scanEnds enters the run's extremes of one column. Values that are null, not
@@ -189,24 +237,26 @@ func (a *Accumulator) scanEnds(b *microdata.Block, c, from, n int, keep microdat
 	origin := a.origins.Of(b.Scope, int32(b.Stream))
 	row := 0
 	fill := func(dst []float64) { a.layout.Fill(dst, b, row) }
-	for row = from; row < from+n; row++ {
-		if !keep.Has(row) {
-			continue
-		}
-		if v := y.Values[row]; y.Valid.Has(row) && cell.Finite(v) {
+	for i, v := range y.Values[from : from+n] {
+		// −0 is less than 0 here.
+		if (v <= s.low || v >= s.high) && cell.Finite(v) && keep.Has(from+i) && y.Valid.Has(from+i) {
 			s.low, s.high = math.Min(s.low, v), math.Max(s.high, v)
 		}
-		v := x.Values[row]
-		if !x.Valid.Has(row) || !cell.Finite(v) {
+	}
+	lo, hi := w.lowBound[c], w.topBound[c]
+	for i, v := range x.Values[from : from+n] {
+		if !(v < lo || v > hi) || !cell.Finite(v) || !keep.Has(from+i) || !x.Valid.Has(from+i) {
 			continue
 		}
-		if v < w.lowBound[c] && s.bottom.Add(v, origin, b.Place(row), a.layout.Width(), fill) {
-			w.lowBound[c] = s.bottom.Threshold(origin, b.Place(row)+1)
+		row = from + i
+		if v < lo && s.bottom.Add(v, origin, b.Place(row), a.layout.Width(), fill) {
+			lo = s.bottom.Threshold(origin, b.Place(row)+1)
 		}
-		if v > w.topBound[c] && s.top.Add(v, origin, b.Place(row), a.layout.Width(), fill) {
-			w.topBound[c] = s.top.Threshold(origin, b.Place(row)+1)
+		if v > hi && s.top.Add(v, origin, b.Place(row), a.layout.Width(), fill) {
+			hi = s.top.Threshold(origin, b.Place(row)+1)
 		}
 	}
+	w.lowBound[c], w.topBound[c] = lo, hi
 }
 
 // addPart adds a run in which some values are null, not finite, or of rejected
@@ -225,6 +275,9 @@ func (a *Accumulator) addPart(b *microdata.Block, from, n int, keep microdata.Bi
 		comoment.Centre(col.Out(), from, n, keep, a.released.Centre[c], w.v[c], w.squareOut[c], w.hasOut[c], &w.inY)
 		x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
 		beyond := s.addPairs(x, y, &w.inX, &w.inY, w.lowBound[c], w.topBound[c])
+		if a.opts.Columns[c].Masked {
+			s.unchanged += unchangedIn(runOf(col.Original, from, n), runOf(col.Out(), from, n), marksFrom(keep, from))
+		}
 		if s.counts != nil {
 			s.counts.Add(b, from, x, y, &w.inX, &w.inY)
 		}

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
@@ -13,27 +14,30 @@ func plain(x, y []float64, lo, hi, low, high float64) runSums {
 	n := len(x)
 	y = y[:n]
 	var sq0, sq1 float64
-	beyond := false
+	var pieces uint64
+	same := 0
 	i := 0
 	for ; i+1 < n; i += 2 {
 		x0, y0 := x[i], y[i]
 		x1, y1 := x[i+1], y[i+1]
 		if x0 < lo || x0 > hi || y0 < low || y0 > high || x1 < lo || x1 > hi || y1 < low || y1 > high {
-			beyond = true
+			pieces |= 1 << (i / pieceLength % 64)
 		}
 		d0, d1 := x0-y0, x1-y1
+		same += none(d0) + none(d1)
 		sq0 += d0 * d0
 		sq1 += d1 * d1
 	}
 	if i < n {
 		x0, y0 := x[i], y[i]
 		if x0 < lo || x0 > hi || y0 < low || y0 > high {
-			beyond = true
+			pieces |= 1 << (i / pieceLength % 64)
 		}
+		same += none(x0 - y0)
 		sq0 += (x0 - y0) * (x0 - y0)
 	}
 	su, sv := floats.Sum(x), floats.Sum(y)
-	return runSums{su, sv, su - sv, sq0 + sq1, beyond}
+	return runSums{su, sv, su - sv, sq0 + sq1, pieces != 0, pieces, same}
 }
 
 // centred writes x−kx to u and y−ky to v and sums in the same pass. Two chains
@@ -42,14 +46,16 @@ func centred(u, v, x, y []float64, kx, ky, lo, hi, low, high float64) runSums {
 	n := len(x)
 	u, v, y = u[:n], v[:n], y[:n]
 	var su0, su1, sv0, sv1, sd0, sd1, sq0, sq1 float64
-	beyond := false
+	var pieces uint64
+	same := 0
 	i := 0
 	for ; i+1 < n; i += 2 {
 		x0, x1, y0, y1 := x[i], x[i+1], y[i], y[i+1]
 		if x0 < lo || x0 > hi || y0 < low || y0 > high || x1 < lo || x1 > hi || y1 < low || y1 > high {
-			beyond = true
+			pieces |= 1 << (i / pieceLength % 64)
 		}
 		d0, d1 := x0-y0, x1-y1
+		same += none(d0) + none(d1)
 		u0, u1, v0, v1 := x0-kx, x1-kx, y0-ky, y1-ky
 		u[i], u[i+1], v[i], v[i+1] = u0, u1, v0, v1
 		su0 += u0
@@ -64,15 +70,22 @@ func centred(u, v, x, y []float64, kx, ky, lo, hi, low, high float64) runSums {
 	if i < n {
 		x0, y0 := x[i], y[i]
 		if x0 < lo || x0 > hi || y0 < low || y0 > high {
-			beyond = true
+			pieces |= 1 << (i / pieceLength % 64)
 		}
+		same += none(x0 - y0)
 		u[i], v[i] = x0-kx, y0-ky
 		su0 += u[i]
 		sv0 += v[i]
 		sd0 += x0 - y0
 		sq0 += (x0 - y0) * (x0 - y0)
 	}
-	return runSums{su0 + su1, sv0 + sv1, sd0 + sd1, sq0 + sq1, beyond}
+	return runSums{su0 + su1, sv0 + sv1, sd0 + sd1, sq0 + sq1, pieces != 0, pieces, same}
+}
+
+// none returns 1 for a difference of 0, of either sign, and else 0.
+func none(d float64) int {
+	_, borrow := bits.Sub64(math.Float64bits(d)<<1, 1, 0)
+	return int(borrow)
 }
 
 // runSums are sums over one run of one column.
@@ -80,7 +93,12 @@ type runSums struct {
 	su, sv  float64 // Σ(x−kx), Σ(y−ky)
 	sd, sdd float64 // Σ(x−y), Σ(x−y)²
 	beyond  bool    // some original value is beyond [lo, hi] or some released one beyond [low, high]
+	pieces  uint64  // bit i: one of those is in the i-th piece of the run
+	same    int     // x = y
 }
+
+// pieceLength is the number of records in one of the 64 pieces of a run.
+const pieceLength = cell.Run / 64
 
 // addPairs enters the pairs of a run, of those that are marked on both sides, and
 // reports whether a marked original value is beyond [lo, hi] or a marked released one
@@ -132,4 +150,17 @@ func unchangedIn(x, y microdata.Vector, keep microdata.Bitmap) (n int64) {
 		}
 	}
 	return n
+}
+
+// runOf returns the n values of a vector from the given one on, a multiple of 64.
+func runOf(v microdata.Vector, from, n int) microdata.Vector {
+	return microdata.Vector{Values: v.Values[from : from+n], Valid: marksFrom(v.Valid, from)}
+}
+
+// marksFrom returns the bits from the given one on, a multiple of 64.
+func marksFrom(b microdata.Bitmap, from int) microdata.Bitmap {
+	if b == nil {
+		return nil
+	}
+	return b[from/64:]
 }

@@ -62,8 +62,14 @@ func At(v microdata.Vector, i int) float64 {
 
 // Gather appends the values of rows, as At gives them.
 func Gather(dst []float64, v microdata.Vector, rows []int32) []float64 {
-	for _, i := range rows {
-		dst = append(dst, At(v, int(i)))
+	n := len(dst)
+	dst = slices.Grow(dst, len(rows))[:n+len(rows)]
+	for k, i := range rows {
+		x := v.Values[i]
+		if !Finite(x) || !v.Valid.Has(int(i)) {
+			x = math.NaN()
+		}
+		dst[n+k] = x
 	}
 	return dst
 }

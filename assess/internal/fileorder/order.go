@@ -27,6 +27,7 @@ type Order struct {
 	limit  int // bins of a level
 	levels []orderLevel
 	marks  microdata.Bitmap // scratch
+	free   [][]orderBin     // stretches that were dropped, for reuse
 }
 
 type orderLevel struct {
@@ -94,23 +95,33 @@ func (o *Order) Add(of *place.Origin, b *microdata.Block, x, y microdata.Vector,
 				i = end
 				continue
 			}
-			bins := level.stretches[key]
+			bins, known := level.stretches[key]
+			if !known {
+				bins = o.stretch(int(min(stretchLength, (b.Place(end-1)>>shift)-(b.Place(i)>>shift)+1)))
+			}
 			for i < end {
-				at := b.Place(i) >> shift
-				next := min(end, placesBefore(b, i, (at+1)<<shift))
+				r := recordsOfBin(b, i, end, shift)
+				if whole && r.to < end && r.to-r.from > 1 {
+					s := recordsOfBin(b, r.to, end, shift)
+					if one, two, ok := binsOfWhole(x.Values, y.Values, r, s); ok {
+						bins = level.put(level.put(bins, r.bin, one), s.bin, two)
+						i = s.to
+						continue
+					}
+				}
 				one, ok := orderBin{}, false
 				if whole {
-					one, ok = binOfWhole(x.Values[i:next], y.Values[i:next])
+					one, ok = binOfWhole(x.Values[i:r.to], y.Values[i:r.to])
 				}
 				if !ok {
 					if !marked {
 						o.marks, marked = pairs(b.N, x, y, keep, o.marks), true
 					}
-					one = binOf(x.Values, y.Values, o.marks, i, next)
+					one = binOf(x.Values, y.Values, o.marks, i, r.to)
 				}
-				i = next
+				i = r.to
 				if one.n > 0 {
-					bins = level.put(bins, int(at&(stretchLength-1)), one)
+					bins = level.put(bins, r.bin, one)
 				}
 			}
 			if len(bins) > 0 {
@@ -121,6 +132,16 @@ func (o *Order) Add(of *place.Origin, b *microdata.Block, x, y microdata.Vector,
 	o.settle()
 }
 
+// stretch returns an empty stretch, most often with room for so many bins.
+func (o *Order) stretch(bins int) []orderBin {
+	if n := len(o.free); n > 0 {
+		s := o.free[n-1]
+		o.free = o.free[:n-1]
+		return s[:0]
+	}
+	return make([]orderBin, 0, bins)
+}
+
 // placesBefore returns the index after the last record from i on whose place is
 // below bound.
 func placesBefore(b *microdata.Block, i int, bound int64) int {
@@ -129,6 +150,44 @@ func placesBefore(b *microdata.Block, i int, bound int64) int {
 	}
 	n, _ := slices.BinarySearch(b.Places[i:], bound)
 	return i + n
+}
+
+// records are those of a block that lie in one bin of a stretch.
+type records struct{ from, to, bin int }
+
+// recordsOfBin returns those from i on, of which end is the end.
+func recordsOfBin(b *microdata.Block, i, end, shift int) records {
+	at := b.Place(i) >> shift
+	return records{i, min(end, placesBefore(b, i, (at+1)<<shift)), int(at & (stretchLength - 1))}
+}
+
+// binsOfWhole is binOfWhole of two bins that hold the same number of records, false where
+// they do not: the sums of each wait for one another, those of two do not.
+func binsOfWhole(x, y []float64, r, s records) (one, two orderBin, ok bool) {
+	length := r.to - r.from
+	if s.to-s.from != length {
+		return one, two, false
+	}
+	x0, x1 := x[r.from:r.to], x[s.from:s.to]
+	y0, y1 := y[r.from:r.to], y[s.from:s.to]
+	x1, y0, y1 = x1[:len(x0)], y0[:len(x0)], y1[:len(x0)]
+	var sx0, sy0, square0, sx1, sy1, square1 float64
+	base0, base1, baseY0, baseY1 := x0[0], x1[0], y0[0], y1[0]
+	for i, v := range x0 {
+		d0, d1 := v-base0, x1[i]-base1
+		sx0 += d0
+		sx1 += d1
+		sy0 += y0[i] - baseY0
+		sy1 += y1[i] - baseY1
+		square0 += d0 * d0
+		square1 += d1 * d1
+	}
+	if !cell.Finite(square0 + sy0 + square1 + sy1) {
+		return one, two, false
+	}
+	n := float64(length)
+	return orderBin{n, base0 + sx0/n, baseY0 + sy0/n, max(0, square0-sx0*sx0/n)},
+		orderBin{n, base1 + sx1/n, baseY1 + sy1/n, max(0, square1-sx1*sx1/n)}, true
 }
 
 // binOfWhole is binOf of records that are all kept and have both values, false where
@@ -241,7 +300,7 @@ func (o *Order) settle() {
 		o.levels = append(o.levels, last.coarser())
 	}
 	for l := range o.levels {
-		o.levels[l].thinTo(o.limit)
+		o.thin(&o.levels[l])
 	}
 }
 
@@ -266,15 +325,19 @@ func (k stretchKey) compare(o stretchKey) int {
 	return cmp.Or(k.of.Compare(&o.of), cmp.Compare(k.index, o.index))
 }
 
-// thinTo drops stretches until a level has no more bins than the limit.
-func (l *orderLevel) thinTo(limit int) {
-	for l.bins > limit {
+// thin drops stretches of a level until it has no more bins than the limit.
+func (o *Order) thin(l *orderLevel) {
+	for l.bins > o.limit {
 		l.thin++
-		l.drop()
+		o.drop(l)
 	}
 }
 
-func (l *orderLevel) drop() {
+// spare is how many dropped stretches are held for reuse.
+const spare = 32
+
+// drop drops the stretches that a level keeps no longer.
+func (o *Order) drop(l *orderLevel) {
 	for k, bins := range l.stretches {
 		if l.keeps(k) {
 			continue
@@ -285,6 +348,9 @@ func (l *orderLevel) drop() {
 			}
 		}
 		delete(l.stretches, k)
+		if cap(bins) >= stretchLength && len(o.free) < spare {
+			o.free = append(o.free, bins)
+		}
 	}
 }
 
@@ -301,7 +367,7 @@ func (o *Order) Merge(p *Order) {
 		level := &o.levels[l]
 		if t := other[l].thin; t > level.thin {
 			level.thin = t
-			level.drop()
+			o.drop(level)
 		}
 		for k, from := range other[l].stretches {
 			if !level.keeps(k) {

@@ -68,7 +68,7 @@ func (e *Edge) push(entry Extreme) bool {
 	if e.latest.From == nil || entry.comparePlace(&e.latest) > 0 {
 		e.latest = Extreme{From: entry.From, Row: entry.Row}
 	}
-	if len(e.Entries) < 4*e.r {
+	if len(e.Entries) < 2*e.r {
 		return false
 	}
 	e.Prune()

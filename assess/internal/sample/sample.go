@@ -5,6 +5,7 @@ package sample
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
@@ -61,7 +62,8 @@ type Sample struct {
 	Row      []int64     // places
 	Values   [][]float64 // by column: original and released of each, carried codes, released codes; NaN: no value
 
-	Hits []int32 // scratch
+	Hits  []int32 // scratch
+	moved []int32
 }
 
 // New returns an empty sample of at most k records of so many values; k < 0: of all.
@@ -69,8 +71,24 @@ func New(k, width int) Sample {
 	return Sample{K: k, Limit: math.MaxUint32, Values: make([][]float64, width)}
 }
 
-// Len is the number of records held, which may be up to twice as many as k until Prune.
+// Len is the number of records held, which may be more than k until Prune.
 func (s *Sample) Len() int { return len(s.Priority) }
+
+// room is how many more records than the sample are held before some are dropped: of a small
+// sample as many again. A large one has megabytes in each column.
+func (s *Sample) room() int { return max(s.K/4, min(s.K, 1024)) }
+
+// Reserve returns a column with room for so many more values. Once half of the sample is there,
+// it gets at once all the room that it will need.
+func (s *Sample) Reserve(v []float64, more int) []float64 { return reserved(s, v, more) }
+
+func reserved[T any](s *Sample, v []T, more int) []T {
+	need := len(v) + more
+	if need > cap(v) && s.K >= 0 && need > s.K/2 {
+		return append(make([]T, 0, max(need, s.K+s.room()+more)), v...)
+	}
+	return slices.Grow(v, more)
+}
 
 // Offer takes those records of a block in whose priority is low enough, with
 // the values of the layout's columns.
@@ -81,8 +99,8 @@ func (s *Sample) Offer(b *microdata.Block, from *place.Origin, p *place.Prioriti
 	}
 	for c, index := range of.Columns {
 		col := &b.Columns[index]
-		s.Values[2*c] = cell.Gather(s.Values[2*c], col.Original, s.Hits)
-		s.Values[2*c+1] = cell.Gather(s.Values[2*c+1], col.Out(), s.Hits)
+		s.Values[2*c] = cell.Gather(s.Reserve(s.Values[2*c], len(s.Hits)), col.Original, s.Hits)
+		s.Values[2*c+1] = cell.Gather(s.Reserve(s.Values[2*c+1], len(s.Hits)), col.Out(), s.Hits)
 	}
 	for c, index := range of.Carry {
 		dst := s.Values[of.CarryAt(c)]
@@ -130,6 +148,7 @@ func (s *Sample) Take(b *microdata.Block, from *place.Origin, p *place.Prioritie
 		i += 2
 	}
 	s.Hits = slices.DeleteFunc(s.Hits, func(i int32) bool { return i < 0 || int(i) >= b.N || !keep.Has(int(i)) })
+	s.Priority, s.From, s.Row = reserved(s, s.Priority, len(s.Hits)), reserved(s, s.From, len(s.Hits)), reserved(s, s.Row, len(s.Hits))
 	for _, i := range s.Hits {
 		word := p.Words[(i+odd)/2]
 		s.note(from, b.First+int64(i), uint32(word>>(32*((i+odd)&1))))
@@ -142,14 +161,14 @@ func (s *Sample) note(from *place.Origin, row int64, priority uint32) {
 	s.Row = append(s.Row, row)
 }
 
-// Bound prunes when the buffer is twice as large as the sample.
+// Bound prunes when so many records are held that some must be dropped.
 func (s *Sample) Bound() {
-	if s.K >= 0 && s.Len() > 2*s.K {
+	if s.K >= 0 && s.Len() > s.K+s.room() {
 		s.Prune()
 	}
 }
 
-// Prune keeps the k records of lowest priority. A tie in priority
+// Prune keeps the k records of lowest priority, in any order. A tie in priority
 // is settled by place.
 func (s *Sample) Prune() {
 	if s.K < 0 || s.Len() <= s.K {
@@ -160,39 +179,75 @@ func (s *Sample) Prune() {
 		s.Limit = 0
 		return
 	}
-	work := slices.Clone(s.Priority)
-	s.Limit = orderstat.Nth(work, s.K-1)
+	s.Limit = s.lowest(s.K)
 	below := 0
 	var ties []int32
+	dropped := s.Hits[:0]
 	for i, p := range s.Priority {
 		switch {
+		case p > s.Limit:
+			dropped = append(dropped, int32(i))
 		case p < s.Limit:
 			below++
-		case p == s.Limit:
+		default:
 			ties = append(ties, int32(i))
 		}
 	}
-	slices.SortFunc(ties, func(a, b int32) int { return s.comparePlace(int(a), int(b)) })
-	lost := map[int32]bool{}
-	for _, i := range ties[s.K-below:] {
-		lost[i] = true
+	if over := ties[s.K-below:]; len(over) > 0 {
+		slices.SortFunc(ties, func(a, b int32) int { return s.comparePlace(int(a), int(b)) })
+		dropped = append(dropped, over...)
+		slices.Sort(dropped)
 	}
-	kept := s.Hits[:0]
-	for i, p := range s.Priority {
-		if p <= s.Limit && !lost[int32(i)] {
-			kept = append(kept, int32(i))
+	s.Hits = dropped
+	s.drop(dropped)
+}
+
+// lowest returns the k-th lowest priority, k ≥ 1.
+func (s *Sample) lowest(k int) uint32 {
+	const length = 1 << 12
+	var counts [length]int32
+	shift := max(0, bits.Len32(slices.Max(s.Priority))-12)
+	for _, p := range s.Priority {
+		counts[p>>shift%length]++
+	}
+	at := uint32(0)
+	for ; k > int(counts[at]); at++ {
+		k -= int(counts[at])
+	}
+	within := make([]uint32, 0, counts[at])
+	for _, p := range s.Priority {
+		if p>>shift == at {
+			within = append(within, p)
 		}
 	}
-	for to, from := range kept {
+	return orderstat.Nth(within, k-1)
+}
+
+// drop removes the records at ascending indices. Those from the end take their places, so that
+// few are moved.
+func (s *Sample) drop(indices []int32) {
+	n := s.Len() - len(indices)
+	inside, _ := slices.BinarySearch(indices, int32(n))
+	behind := indices[inside:]
+	moved := s.moved[:0]
+	for i := n; i < s.Len(); i++ {
+		if len(behind) > 0 && behind[0] == int32(i) {
+			behind = behind[1:]
+		} else {
+			moved = append(moved, int32(i))
+		}
+	}
+	s.moved = moved
+	for i, to := range indices[:inside] {
+		from := moved[i]
 		s.Priority[to], s.From[to], s.Row[to] = s.Priority[from], s.From[from], s.Row[from]
 	}
 	for _, v := range s.Values {
-		for to, from := range kept {
-			v[to] = v[from]
+		for i, to := range indices[:inside] {
+			v[to] = v[moved[i]]
 		}
 	}
-	s.Hits = kept
-	s.Truncate(len(kept))
+	s.Truncate(n)
 }
 
 // Truncate keeps the first n records held.
@@ -213,7 +268,7 @@ func (s *Sample) Merge(o *Sample) {
 		}
 	}
 	for c, from := range o.Values {
-		to := slices.Grow(s.Values[c], len(kept))
+		to := s.Reserve(s.Values[c], len(kept))
 		for _, i := range kept {
 			to = append(to, from[i])
 		}

@@ -23,9 +23,39 @@ func (s *Counts) Add(b *microdata.Block, first int, x, y []float64, inX, inY *ce
 	if inX != nil {
 		x = marked(&values, x, inX, 0)
 	}
+	s.AddEnds(x)
 	s.X.add(x, 1)
-	s.least.add(x)
-	s.most.add(x)
+	s.addReleased(b, first, y, inY)
+}
+
+// AddWhole is Add of any number of records, all of which are marked, but for what AddEnds
+// does with those of them that are beyond Bounds.
+func (s *Counts) AddWhole(b *microdata.Block, first int, x, y []float64) {
+	s.X.add(x, 1)
+	s.addReleased(b, first, y, nil)
+}
+
+// Bounds returns what an original value must pass to be kept at either end.
+func (s *Counts) Bounds() (least, most float64) { return s.least.bound, s.most.bound }
+
+// AddEnds keeps those of the original values that are beyond Bounds.
+func (s *Counts) AddEnds(x []float64) {
+	least, most := s.Bounds()
+	for _, v := range x {
+		if v < least {
+			s.least.values = append(s.least.values, v)
+		}
+		if v > most {
+			s.most.values = append(s.most.values, v)
+		}
+	}
+	s.least.bind()
+	s.most.bind()
+}
+
+// addReleased counts released values.
+func (s *Counts) addReleased(b *microdata.Block, first int, y []float64, inY *cell.Bits) {
+	var values [cell.Run]float64
 	for from := 0; from < len(y); {
 		row := b.Place(first + from)
 		to := min(len(y), from+int(chunk-row%chunk))

@@ -291,7 +291,7 @@ func TestResetKeepsSomePages(t *testing.T) {
 	for _, p := range a.pages {
 		if p != nil {
 			pages++
-			if *p != [pageBins]uint64{} {
+			if *p != [pageBins]uint32{} {
 				t.Error("a page is not empty")
 			}
 		}

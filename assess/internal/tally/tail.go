@@ -45,6 +45,11 @@ func (t *tail) add(values []float64) {
 			}
 		}
 	}
+	t.bind()
+}
+
+// bind prunes when twice as many values are held as are kept.
+func (t *tail) bind() {
 	if len(t.values) >= 2*t.keep {
 		t.prune()
 	}

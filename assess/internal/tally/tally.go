@@ -18,11 +18,14 @@ import (
 //
 // A bin is a sign, an exponent and the first eleven bits of the significand, the
 // upper bits of the float64, so that a bin is found without arithmetic. Pages
-// are the bins of one sign and exponent.
+// are the bins of one sign and exponent. Their counters are small, so that those of
+// a column stay in the cache; what they cannot hold moves to over.
 type Tally struct {
-	pages [1 << 12]*[pageBins]uint64
-	N     uint64 // weights
-	Seen  uint64 // values
+	pages  [1 << 12]*[pageBins]uint32
+	over   map[uint64]uint64 // by code, beside the counter of the bin; most often nil
+	recent uint64            // all that the counters hold: what one of them may
+	N      uint64            // weights
+	Seen   uint64            // values
 }
 
 const (
@@ -58,28 +61,93 @@ func weight(row int64) uint64 {
 func (t *Tally) add(values []float64, weight uint64) {
 	t.N += uint64(len(values)) * weight
 	t.Seen += uint64(len(values))
+	for len(values) > 0 {
+		n := min(uint64(len(values)), (math.MaxUint32-t.recent)/weight)
+		if n == 0 {
+			t.spill()
+			continue
+		}
+		t.recent += n * weight
+		t.count(values[:n], uint32(weight))
+		values = values[n:]
+	}
+}
+
+// count adds to the counters, which have room.
+func (t *Tally) count(values []float64, weight uint32) {
 	for _, v := range values {
 		b := math.Float64bits(v)
 		page := t.pages[b>>52]
 		if page == nil {
-			page = new([pageBins]uint64)
-			t.pages[b>>52] = page
+			page = t.page(b >> 52)
 		}
 		page[b>>binShift&(pageBins-1)] += weight
 	}
 }
 
+// page returns a page, which it makes where there is none.
+func (t *Tally) page(p uint64) *[pageBins]uint32 {
+	if t.pages[p] == nil {
+		t.pages[p] = new([pageBins]uint32)
+	}
+	return t.pages[p]
+}
+
+// spill empties the counters.
+func (t *Tally) spill() {
+	if t.over == nil {
+		t.over = map[uint64]uint64{}
+	}
+	for p, page := range t.pages {
+		if page == nil {
+			continue
+		}
+		for i, count := range page {
+			if count != 0 {
+				t.over[uint64(p)<<pageBits|uint64(i)] += uint64(count)
+			}
+		}
+		clear(page[:])
+	}
+	t.recent = 0
+}
+
+// put adds to the bin of a code.
+func (t *Tally) put(code, count uint64) {
+	page := t.page(code >> pageBits)
+	if count <= math.MaxUint32-t.recent {
+		t.recent += count
+		page[code&(pageBins-1)] += uint32(count)
+		return
+	}
+	if t.over == nil {
+		t.over = map[uint64]uint64{}
+	}
+	t.over[code] += count
+}
+
+// of returns what the bin of a code on a page that there is holds.
+func (t *Tally) of(code uint64) uint64 {
+	count := uint64(t.pages[code>>pageBits][code&(pageBins-1)])
+	if t.over != nil {
+		count += t.over[code]
+	}
+	return count
+}
+
 func (t *Tally) merge(o *Tally) {
 	t.N += o.N
 	t.Seen += o.Seen
+	if o.over != nil || o.recent > math.MaxUint32-t.recent {
+		o.scan(t.put)
+		return
+	}
+	t.recent += o.recent
 	for p, from := range o.pages {
 		if from == nil {
 			continue
 		}
-		if t.pages[p] == nil {
-			t.pages[p] = new([pageBins]uint64)
-		}
-		to := t.pages[p]
+		to := t.page(uint64(p))
 		for i, c := range from {
 			to[i] += c
 		}
@@ -92,9 +160,10 @@ func (t *Tally) scan(f func(code, count uint64)) {
 		if page == nil {
 			continue
 		}
-		for i, count := range page {
-			if count != 0 {
-				f(uint64(p)<<pageBits|uint64(i), count)
+		for i := range page {
+			code := uint64(p)<<pageBits | uint64(i)
+			if count := t.of(code); count != 0 {
+				f(code, count)
 			}
 		}
 	}
@@ -114,7 +183,7 @@ func (t *Tally) reset() {
 		}
 		clear(page[:])
 	}
-	t.N, t.Seen = 0, 0
+	t.over, t.recent, t.N, t.Seen = nil, 0, 0, 0
 }
 
 // Bin is one that holds values: lo ≤ |v| < hi, of the sign that lo and hi have.
@@ -128,11 +197,11 @@ type Bin struct {
 // returns false.
 func (t *Tally) Each(f func(Bin) bool) {
 	visit := func(p, i int) bool {
-		c := t.pages[p][i]
+		code := uint64(p)<<pageBits | uint64(i)
+		c := t.of(code)
 		if c == 0 {
 			return true
 		}
-		code := uint64(p)<<pageBits | uint64(i)
 		b := Bin{Count: c, Code: code, lo: math.Float64frombits(code << binShift), hi: math.Float64frombits((code + 1) << binShift)}
 		if p >= 1<<11 {
 			b.lo, b.hi = b.hi, b.lo

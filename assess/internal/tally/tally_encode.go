@@ -53,11 +53,7 @@ func (t *Tally) decode(d *wire.Decoder) {
 			d.Failed = true
 			return
 		}
-		page := &t.pages[code>>pageBits]
-		if *page == nil {
-			*page = new([pageBins]uint64)
-		}
-		(*page)[code&(pageBins-1)] = count
+		t.put(code, count)
 		t.N += count
 	}
 	// A value counts once, or for rare of them.
