@@ -24,6 +24,7 @@ type encodedPage struct {
 	encoding     format.Encoding
 	values       int // nulls included
 	rows         int
+	planes       int // length of the planes that the body ends with; 0 where it has none
 	stats        pageStats
 
 	local *localDictionary
@@ -76,6 +77,9 @@ func (pe *pageEncoder) page(v *values, rows int) (*encodedPage, error) {
 	body = append(scratch[:0], body...)
 	if p.encoding, body, err = pe.data(body, v); err != nil {
 		return nil, err
+	}
+	if p.encoding == format.ByteStreamSplit {
+		p.planes = v.n
 	}
 	err = pe.finish(p, body)
 	putBuffer(body)
@@ -170,15 +174,20 @@ func (pe *pageEncoder) finish(p *encodedPage, body []byte) error {
 	h := pageHeader{Type: format.DataPage, UncompressedSize: int32(len(body)), DataPage: some(dataPageHeader{
 		NumValues: int32(p.values), Encoding: p.encoding, DefinitionEncoding: format.RLE, RepetitionEncoding: format.RLE,
 	})}
-	return p.store(pe.comp, &h, body)
+	return p.store(pe.comp, &h, body, pe.leaf.width)
 }
 
-// store compresses a body, completes its header and keeps both.
-func (p *encodedPage) store(comp compressor, h *pageHeader, body []byte) error {
-	buf := getBuffer(headRoom + len(body) + len(body)/64 + 1024)
-	buf, err := comp.compress(buf[:headRoom], body)
-	if err != nil {
-		return err
+// store compresses a body of values of width bytes, completes its header and keeps both.
+func (p *encodedPage) store(comp compressor, h *pageHeader, body []byte, width int) (err error) {
+	buf := getBuffer(headRoom + len(body) + len(body)/64 + 1024)[:headRoom]
+	done := false
+	if comp.codec == format.Zstd && p.planes > 0 {
+		buf, done = planeFrame(buf, body, p.planes, width)
+	}
+	if !done {
+		if buf, err = comp.compress(buf, body); err != nil {
+			return err
+		}
 	}
 	buf = fitted(buf)
 	h.CompressedSize = int32(len(buf) - headRoom)
@@ -334,5 +343,5 @@ func (d *chunkDictionary) page(comp compressor) (*encodedPage, error) {
 	h := pageHeader{Type: format.DictionaryPage, UncompressedSize: int32(len(d.plain)), DictionaryPage: some(format.DictionaryPageHeader{
 		NumValues: int32(len(d.index)), Encoding: format.Plain,
 	})}
-	return p, p.store(comp, &h, d.plain)
+	return p, p.store(comp, &h, d.plain, 0)
 }

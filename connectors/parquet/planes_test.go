@@ -1,0 +1,228 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/encoding/bytestreamsplit"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// unframed decodes a frame with another program's decoder, and demands that exactZstd takes it.
+func unframed(t *testing.T, frame []byte) []byte {
+	t.Helper()
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	got, err := d.DecodeAll(frame, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !exactZstd(frame) {
+		t.Fatal("the frame is not exact")
+	}
+	var h zstd.Header
+	if err := h.Decode(frame); err != nil || !h.HasFCS || h.FrameContentSize != uint64(len(got)) || h.HasCheckSum {
+		t.Fatalf("header %+v: %v", h, err)
+	}
+	return got
+}
+
+// planeKinds make n bytes of a plane each.
+var planeKinds = map[string]func(r *rand.Rand, b []byte){
+	"noise":    func(r *rand.Rand, b []byte) { fillBytes(b, func(int) byte { return byte(r.Uint32()) }) },
+	"constant": func(_ *rand.Rand, b []byte) { fillBytes(b, func(int) byte { return 0x40 }) },
+	"skewed": func(r *rand.Rand, b []byte) {
+		fillBytes(b, func(int) byte { return byte(math.Abs(r.NormFloat64()) * 8) })
+	},
+	"two": func(r *rand.Rand, b []byte) { fillBytes(b, func(int) byte { return byte(r.Uint32() & 1 * 200) }) },
+	"rare": func(r *rand.Rand, b []byte) {
+		fillBytes(b, func(int) byte { return byte(uint32(255) * (r.Uint32() % 1000 / 999)) })
+	},
+	"all at first": func(_ *rand.Rand, b []byte) {
+		fillBytes(b, func(i int) byte { return byte(min(i, 256)) })
+	},
+	"halves": func(r *rand.Rand, b []byte) { // counts 1, 1, 2, 4, 8 …: the longest codes
+		fillBytes(b, func(int) byte { return byte(63 - min(63, leadingZeros(r.Uint64()))) })
+	},
+	"sorted": func(_ *rand.Rand, b []byte) {
+		n := len(b)
+		fillBytes(b, func(i int) byte { return byte(i * 30 / n) })
+	},
+	"near noise": func(r *rand.Rand, b []byte) { fillBytes(b, func(int) byte { return byte(r.IntN(250)) }) },
+	"last":       func(_ *rand.Rand, b []byte) { fillBytes(b, func(i int) byte { return byte((i + 1) / len(b)) }) },
+}
+
+func leadingZeros(x uint64) (n int) {
+	for ; n < 64 && x>>63 == 0; n++ {
+		x <<= 1
+	}
+	return n
+}
+
+func fillBytes(b []byte, f func(i int) byte) {
+	for i := range b {
+		b[i] = f(i)
+	}
+}
+
+// Blocks of every size at which a header changes its form, or the number of streams theirs,
+// decode to what they were made of.
+func TestLiteralBlock(t *testing.T) {
+	sizes := []int{1, 2, 3, 5, 6, 7, 12, 63, 255, 256, 1022, 1023, 1024, 1025, 16382, 16383, 16384, 16385, 65535, 65536, zstdBlock - 1, zstdBlock}
+	for name, make := range planeKinds {
+		for _, n := range sizes {
+			for _, code := range []bool{false, true} {
+				src := bytes.Repeat([]byte{0}, n)
+				make(rand.New(rand.NewPCG(7, uint64(n))), src)
+				frame := literalBlock(frameHeader(nil, n), src, code)
+				frame[9] |= 1
+				if !bytes.Equal(unframed(t, frame), src) {
+					t.Fatalf("%s, %d bytes: decoded to something else", name, n)
+				}
+				if most := n + 3 + 9; len(frame) > most {
+					t.Errorf("%s, %d bytes: a frame of %d, more than %d", name, n, len(frame), most)
+				}
+			}
+		}
+	}
+}
+
+// Frames of all kinds of planes together, of pages with and without levels, and of more than
+// the window that is a frame's content.
+func TestPlaneFrame(t *testing.T) {
+	var names []string
+	for name := range planeKinds {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	r := rand.New(rand.NewPCG(3, 4))
+	made := 0
+	for i := range 300 {
+		n := []int{0, 1, 2, 3, 7, 1023, 1024, 1025, 2047, 2111, 5000, 65536, 131072, 131073, 200_000}[i%15]
+		planes, head := []int{2, 4, 8, 16}[r.IntN(4)], []int{0, 6, 9000, 140_000}[r.IntN(4)]
+		body := make([]byte, head+n*planes)
+		fillBytes(body[:head], func(int) byte { return byte(r.Uint32()) })
+		for k := range planes {
+			planeKinds[names[r.IntN(len(names))]](r, body[head+k*n:head+(k+1)*n])
+		}
+		before := []byte("before")
+		out, ok := planeFrame(slices.Clone(before), body, n, planes)
+		if !bytes.HasPrefix(out, before) {
+			t.Fatal("what stood before the frame has changed")
+		}
+		if !ok {
+			if len(out) != len(before) {
+				t.Fatal("something was appended, but no frame")
+			}
+			continue
+		}
+		made++
+		if again, _ := planeFrame(slices.Clone(before), slices.Clone(body), n, planes); !bytes.Equal(again, out) {
+			t.Fatal("the same page gave other bytes")
+		}
+		if !bytes.Equal(unframed(t, out[len(before):]), body) {
+			t.Fatalf("%d planes of %d behind %d bytes: decoded to something else", planes, n, head)
+		}
+	}
+	if made < 30 {
+		t.Errorf("only %d frames were made", made)
+	}
+}
+
+// Which pages are framed so, and what it costs them beside a program that looks for matches.
+func TestPlaneFrameSuits(t *testing.T) {
+	const n = 1 << 16
+	r := rand.New(rand.NewPCG(5, 6))
+	cases := []struct {
+		name  string
+		value func(i int) float64
+		suits bool
+		most  float64 // times the size of the other's; 0 where that makes the page
+	}{
+		{"full precision", func(int) float64 { return 100 + 15*r.NormFloat64() }, true, 1.01},
+		{"hundredths", func(int) float64 { return math.Round(100*math.Exp(6+r.NormFloat64())) / 100 }, true, 1.02},
+		{"24 bits", func(int) float64 { return float64(float32(r.ExpFloat64())) }, true, 1.02},
+		{"sorted", func(i int) float64 { return float64(i) * 1.1 }, false, 0},
+		{"tenths", func(int) float64 { return math.Round(10*(40+15*r.NormFloat64())) / 10 }, false, 0},
+		{"constant", func(int) float64 { return 1.5 }, true, 1},
+		{"seldom", func(i int) float64 { return float64(i / (n - 1)) }, false, 0},
+	}
+	for _, c := range cases {
+		xs := make([]float64, n)
+		for i := range xs {
+			xs[i] = c.value(i)
+		}
+		body, err := new(bytestreamsplit.Encoding).EncodeDouble(nil, xs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, ok := planeFrame(nil, body, n, 8)
+		if ok != c.suits {
+			t.Errorf("%s: framed: %v", c.name, ok)
+		}
+		if !ok {
+			continue
+		}
+		if !bytes.Equal(unframed(t, out), body) {
+			t.Errorf("%s: decoded to something else", c.name)
+		}
+		other, err := compressor{codec: format.Zstd, level: zstd.SpeedFastest}.compress(nil, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if float64(len(out)) > c.most*float64(len(other))+100 {
+			t.Errorf("%s: %d bytes, and %d otherwise", c.name, len(out), len(other))
+		}
+	}
+}
+
+// The estimate of the entropy against its definition, on whole numbers of equal counts.
+func TestEntropy(t *testing.T) {
+	var counts [256]uint16
+	for i := range 16 {
+		counts[i*3] = 64
+	}
+	// 4 bits a byte, and 15 / (2 · 1024 · ln 2) for what a sample of 1024 misses.
+	want := 1024 * 256 * (4 + 15/(2*1024*math.Ln2))
+	if got := entropyOf(&counts, 1024); math.Abs(float64(got)-want) > 16 { // each of 16 terms is rounded
+		t.Errorf("entropy %d, want %.0f", got, want)
+	}
+}
+
+func FuzzPlaneFrame(f *testing.F) {
+	f.Add([]byte{1, 2, 3}, uint16(3000), uint8(3), uint16(5))
+	f.Add(binary.LittleEndian.AppendUint64(nil, 0x4059_0000_0000_0001), uint16(1024), uint8(7), uint16(0))
+	f.Add([]byte{0}, uint16(65535), uint8(1), uint16(0))
+	f.Fuzz(func(t *testing.T, pattern []byte, n uint16, planes uint8, head uint16) {
+		if len(pattern) == 0 {
+			return
+		}
+		w := 1 + int(planes%16)
+		body := make([]byte, int(head)+int(n)*w)
+		// The pattern, now as it is and now as the seed of noise.
+		x := uint64(len(pattern))
+		for i := range body {
+			p := pattern[i/(1+int(n))%len(pattern)]
+			x = x*6364136223846793005 + uint64(p) + 1
+			body[i] = pattern[i%len(pattern)]
+			if p&1 != 0 {
+				body[i] = byte(x >> 56 & (x >> 48) & uint64(p|0xf))
+			}
+		}
+		out, ok := planeFrame(nil, body, int(n), w)
+		if !ok {
+			return
+		}
+		if !bytes.Equal(unframed(t, out), body) {
+			t.Fatal("decoded to something else")
+		}
+	})
+}
