@@ -136,7 +136,7 @@ func TestNumbersOfEveryKind(t *testing.T) {
 					case x != want || beyond:
 						t.Errorf("%s of %d, scale %d: %s becomes %v, want %v", k.phys, k.width, scale, u, x, want)
 					}
-					if got := nearest(&v, l, from+i); got != want {
+					if got := v.nearest(l, from+i); got != want {
 						t.Errorf("%s of %d, scale %d: the nearest to %s is %v, want %v", k.phys, k.width, scale, u, got, want)
 					}
 				}
@@ -156,7 +156,7 @@ func TestUnsignedAndFloatingNumbers(t *testing.T) {
 	if bad := convert(out, &v, u64, 1); !bad || out[0] != microdata.MaxExact || !math.IsNaN(out[1]) {
 		t.Errorf("%v %v", bad, out)
 	}
-	if got := nearest(&v, u64, 2); got != 1<<64 {
+	if got := v.nearest(u64, 2); got != 1<<64 {
 		t.Errorf("%v", got)
 	}
 	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint64} {

@@ -65,7 +65,8 @@ func fill[T any](dst []T, v T) {
 // unpack reads len(dst) bit-packed numbers, least significant bit first.
 func unpack[T uint8 | uint32](dst []T, src []byte, width int) {
 	mask := uint64(1)<<width - 1
-	i, bit := 0, 0
+	i := unpackEights(dst, src, width)
+	bit := i * width
 	// While eight bytes can be loaded, one load serves a number: at most 7 bits
 	// of offset and 32 of number.
 	for ; i < len(dst) && bit>>3+8 <= len(src); i++ {
@@ -80,6 +81,47 @@ func unpack[T uint8 | uint32](dst []T, src []byte, width int) {
 		dst[i] = T(v >> (bit & 7) & mask)
 		bit += width
 	}
+}
+
+// unpackEights is unpack for as many groups of eight numbers as it can do at once, and returns
+// how many numbers that were. A group takes as many bytes as a number has bits.
+func unpackEights[T uint8 | uint32](dst []T, src []byte, width int) (done int) {
+	switch levels := any(dst).(type) {
+	case []uint8:
+		if width != 1 {
+			return 0
+		}
+		for done+8 <= len(dst) && done>>3 < len(src) {
+			binary.LittleEndian.PutUint64(levels[done:], bytesOfBits(src[done>>3]))
+			done += 8
+		}
+		return done
+	}
+	mask := uint64(1)<<width - 1
+	switch {
+	case width <= 8:
+		for ; done+8 <= len(dst) && len(src) >= 8; done += 8 {
+			w, to := binary.LittleEndian.Uint64(src), dst[done:done+8:done+8]
+			for k := range to {
+				to[k] = T(w & mask)
+				w >>= width
+			}
+			src = src[width:]
+		}
+	case width <= 16:
+		// Four numbers are 4 × width bits, which begin at a byte or in the middle of one.
+		half := width >> 1
+		odd := (width & 1) * 4
+		for ; done+8 <= len(dst) && len(src) >= half+9; done += 8 {
+			a, b, to := binary.LittleEndian.Uint64(src), binary.LittleEndian.Uint64(src[half:])>>odd, dst[done:done+8:done+8]
+			to[0], to[4] = T(a&mask), T(b&mask)
+			to[1], to[5] = T(a>>width&mask), T(b>>width&mask)
+			to[2], to[6] = T(a>>(2*width)&mask), T(b>>(2*width)&mask)
+			to[3], to[7] = T(a>>(3*width)&mask), T(b>>(3*width)&mask)
+			src = src[width:]
+		}
+	}
+	return done
 }
 
 // levelsOf returns the levels that a page of version 1 begins with, behind a

@@ -45,23 +45,20 @@ func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment, m
 			// A null's place is not looked at for values out of range.
 			copyBits(dst.Valid, at, v.valid, s.from, s.n)
 		}
-		have, from := v, s.from // the values, and where the segment's begin
-		if v.index != nil && l.width > 0 {
-			have, from = v.lookedUp(l, s.from, s.n), 0
+		var bad bool
+		if v.index != nil {
+			bad = v.dict.numbers(l, out, v.index[s.from:s.from+s.n])
+		} else {
+			bad = convert(out, v, l, s.from)
 		}
-		bad := convert(out, have, l, from)
 		if v.valid != nil {
-			for i := range out {
-				if !v.valid.Has(s.from + i) {
-					out[i] = 0
-				}
-			}
+			clearNulls(out, v.valid, s.from)
 		}
 		if bad {
 			for i, x := range out {
 				if math.IsNaN(x) && v.valid.Has(s.from+i) {
 					if measured {
-						out[i] = nearest(have, l, from+i)
+						out[i] = v.nearest(l, s.from+i)
 						continue
 					}
 					out[i] = 0
@@ -69,24 +66,33 @@ func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment, m
 				}
 			}
 		}
-		if have != v {
-			have.free()
-		}
 		at += s.n
 	}
 }
 
-// lookedUp are n values, from index `from` on, as the dictionary has them.
-func (v *values) lookedUp(l *leaf, from, n int) *values {
-	one := &values{n: n}
-	one.data = one.scratch(n * l.width)
-	v.dict.lookUp(one.data, v.index[from:from+n], l.width)
-	return one
+// numbers looks numbers up. bad is true where some of the dictionary could not be represented.
+func (d *dictionary) numbers(l *leaf, out []float64, index []uint32) (bad bool) {
+	d.converted.Do(func() {
+		d.floats = make([]float64, d.n)
+		d.bad = convert(d.floats, d.values(), l, 0)
+	})
+	floats := d.floats
+	out = out[:len(index)]
+	for i, k := range index {
+		out[i] = floats[k]
+	}
+	return d.bad
 }
+
+// values are the dictionary's.
+func (d *dictionary) values() *values { return &values{n: d.n, data: d.data, offsets: d.offs} }
 
 // nearest is the float64 nearest to an integer or decimal i that convert could not represent
 // exactly.
-func nearest(v *values, l *leaf, i int) float64 {
+func (v *values) nearest(l *leaf, i int) float64 {
+	if v.index != nil {
+		return v.dict.values().nearest(l, int(v.index[i]))
+	}
 	u := new(big.Int)
 	switch {
 	case l.phys == format.Int64:
@@ -123,11 +129,15 @@ func copyBits(dst microdata.Bitmap, at int, src microdata.Bitmap, from, n int) {
 		copy(dst[at/64:], src[from/64:from/64+words])
 		at, from, n = at+64*words, from+64*words, n-64*words
 	}
-	for i := range n {
-		if !src.Has(from + i) {
-			dst.Clear(at + i)
+	eachWord(src, from, n, func(k, size int, w uint64) {
+		for w = ^w; w != 0; w &= w - 1 {
+			i := bits.TrailingZeros64(w)
+			if i >= size {
+				return
+			}
+			dst.Clear(at + k + i)
 		}
-	}
+	})
 }
 
 // convert makes numbers of values, from index `from` on. An integer that no float64 represents

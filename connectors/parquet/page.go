@@ -234,6 +234,10 @@ type dictionary struct {
 	short []uint64 // texts of at most 8 bytes each, where all are that short
 
 	exact bool // the page holds nothing but the values
+
+	converted sync.Once // of columns of numbers, by numbers
+	floats    []float64
+	bad       bool // some of them could not be represented
 }
 
 func (d *dictionary) decode(c *chunk) error {

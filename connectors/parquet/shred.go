@@ -30,34 +30,27 @@ var errRange = errors.New("a released value lies outside the range of the column
 // `from`, n of them, or of the rows in keep where it is not nil.
 func numberValues(l *leaf, vec microdata.Vector, from, n int, keep []int32) (*values, error) {
 	xs, valid := vec.Values[from:from+n], vec.Valid
-	v := &values{}
-	if keep == nil && valid == nil {
-		v.n = n
-	} else {
-		gathered := make([]float64, 0, n)
-		var def []uint8
-		add := func(i int) {
-			if valid.Has(i) {
-				gathered = append(gathered, vec.Values[i])
-				def = append(def, 1)
+	v := &values{n: n}
+	switch {
+	case keep != nil:
+		xs = make([]float64, 0, n)
+		for _, i := range keep {
+			if valid.Has(int(i)) {
+				xs = append(xs, vec.Values[i])
+				v.def = append(v.def, 1)
 			} else {
-				def = append(def, 0)
+				v.def = append(v.def, 0)
 			}
 		}
-		if keep == nil {
-			for i := from; i < from+n; i++ {
-				add(i)
-			}
-		} else {
-			for _, i := range keep {
-				add(int(i))
-			}
-		}
-		if len(gathered) < len(def) && l.maxDef == 0 {
-			return nil, errRequired
-		}
-		xs = gathered
-		v.n, v.def = len(xs), def
+	case valid != nil:
+		all := xs
+		xs, v.def = make([]float64, n), make([]uint8, n)
+		xs = xs[:gatherNumbers(xs, all, valid, from)]
+		levelsOfBits(v.def, valid, from)
+	}
+	v.n = len(xs)
+	if v.n < len(v.def) && l.maxDef == 0 {
+		return nil, errRequired
 	}
 	if l.maxDef > 0 && v.def == nil {
 		v.def = present(v.n)
@@ -88,6 +81,12 @@ func storeNumbers(l *leaf, v *values, xs []float64) error {
 	}
 	lo, hi := (microdata.Field{Type: l.typ}).Range()
 	v.data = make([]byte, len(xs)*l.width)
+	switch {
+	case scale == 0 && l.phys == format.Int64:
+		return storeWhole(words[int64](v.data), xs, lo, hi)
+	case scale == 0 && l.phys == format.Int32:
+		return storeWhole(words[int32](v.data), xs, lo, hi)
+	}
 	if l.width == 0 {
 		v.offsets = append(make([]uint32, 0, len(xs)+1), 0)
 	}
@@ -114,6 +113,18 @@ func storeNumbers(l *leaf, v *values, xs []float64) error {
 		default:
 			return fmt.Errorf("a number cannot be stored as %s", l.phys)
 		}
+	}
+	return nil
+}
+
+// storeWhole is storeNumbers for whole numbers from lo to hi.
+func storeWhole[T int32 | int64](out []T, xs []float64, lo, hi float64) error {
+	for i, x := range xs {
+		r := math.RoundToEven(x)
+		if !(x >= lo && x <= hi && math.Abs(r) <= microdata.MaxExact) {
+			return errRange
+		}
+		out[i] = T(int64(r))
 	}
 	return nil
 }

@@ -203,12 +203,8 @@ func (v *values) flatPage(c *chunk, enc format.Encoding, def, data []byte, rows 
 	if err := decodeHybrid(levels, def, 1); err != nil {
 		return err
 	}
-	present := 0
-	v.valid = make(microdata.Bitmap, (rows+63)/64)
-	for i, d := range levels {
-		present += int(d)
-		v.valid[i>>6] |= uint64(d) << (i & 63)
-	}
+	var present int
+	v.valid, present = bitsOfLevels(levels)
 	v.n = present
 	if present == rows {
 		v.valid = nil
@@ -229,13 +225,7 @@ func (v *values) space(l *leaf, levels []uint8, rows int) {
 	switch {
 	case v.index != nil:
 		out := make([]uint32, rows)
-		k := 0
-		for i, d := range levels {
-			if d != 0 {
-				out[i] = v.index[k]
-				k++
-			}
-		}
+		spreadIndexes(out, v.index, v.valid)
 		v.index = out
 	case l.width == 0:
 		out := make([]uint32, rows+1)
@@ -250,7 +240,7 @@ func (v *values) space(l *leaf, levels []uint8, rows int) {
 		out := v.scratch(rows * l.width)
 		switch l.width {
 		case 8:
-			spaceWords(words[uint64](out), words64(v.data), levels)
+			spreadWords(words[uint64](out), v.data, v.valid)
 		default:
 			w, k := l.width, 0
 			for i, d := range levels {
@@ -263,21 +253,6 @@ func (v *values) space(l *leaf, levels []uint8, rows int) {
 			}
 		}
 		v.data = out
-	}
-}
-
-// words64 reads 8-byte values wherever they are aligned.
-type words64 []byte
-
-func spaceWords(out []uint64, in words64, levels []uint8) {
-	k := 0
-	for i, d := range levels {
-		if d == 0 {
-			out[i] = 0
-			continue
-		}
-		out[i] = binary.LittleEndian.Uint64(in[k:])
-		k += 8
 	}
 }
 
@@ -425,11 +400,7 @@ func (v *values) indexed(c *chunk, data []byte) error {
 	if err := decodeHybrid(index, data[1:], int(data[0])); err != nil {
 		return err
 	}
-	var most uint32
-	for _, i := range index {
-		most = max(most, i)
-	}
-	if uint64(most) >= uint64(d.n) {
+	if uint64(greatest(index)) >= uint64(d.n) {
 		return errors.New("an index beyond the dictionary")
 	}
 	w := l.width
@@ -443,6 +414,18 @@ func (v *values) indexed(c *chunk, data []byte) error {
 	v.data = v.scratch(v.n * w)
 	d.lookUp(v.data, index, w)
 	return nil
+}
+
+// greatest is the greatest of several numbers, 0 of none.
+func greatest(v []uint32) uint32 {
+	var a, b, c, d uint32
+	for ; len(v) >= 4; v = v[4:] {
+		a, b, c, d = max(a, v[0]), max(b, v[1]), max(c, v[2]), max(d, v[3])
+	}
+	for _, x := range v {
+		a = max(a, x)
+	}
+	return max(a, b, c, d)
 }
 
 // lookUp puts the values of w bytes each that indexes refer to next to each other.

@@ -151,6 +151,14 @@ func codedPage(t *testing.T, what string, c *chunk, p *page, levels []uint32, vs
 	}
 }
 
+// lookedUp are n values, from index `from` on, as the dictionary has them.
+func (v *values) lookedUp(l *leaf, from, n int) *values {
+	one := &values{n: n}
+	one.data = one.scratch(n * l.width)
+	v.dict.lookUp(one.data, v.index[from:from+n], l.width)
+	return one
+}
+
 func valueAt(l *leaf, v *values, i int) []byte {
 	if l.width > 0 {
 		return v.data[i*l.width : (i+1)*l.width]
