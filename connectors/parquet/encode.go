@@ -34,8 +34,17 @@ type encodedPage struct {
 type localDictionary struct {
 	levels  []byte // encoded, with their lengths
 	index   []int32
+	width   int // of a value; 0 where offsets say it
 	data    []byte
 	offsets []uint32
+}
+
+// values are the distinct ones.
+func (d *localDictionary) values() *values {
+	if d.width > 0 {
+		return &values{n: len(d.data) / d.width, data: d.data}
+	}
+	return &values{n: len(d.offsets) - 1, data: d.data, offsets: d.offsets}
 }
 
 // pageEncoder makes pages of one leaf. Safe for concurrent use; the same values
@@ -58,9 +67,11 @@ func (pe *pageEncoder) page(v *values, rows int) (*encodedPage, error) {
 	p := &encodedPage{values: n, rows: rows}
 	if pe.leaf.phys == format.ByteArray && !pe.plain {
 		p.local = localDictionaryOf(v)
+	} else if pe.gridded(v) {
+		p.local = griddedDictionary(words[float64](v.data))
 	}
 	if p.local != nil {
-		p.stats = statsOf(pe.leaf, &values{n: len(p.local.offsets) - 1, data: p.local.data, offsets: p.local.offsets})
+		p.stats = statsOf(pe.leaf, p.local.values())
 	} else {
 		p.stats = statsOf(pe.leaf, v)
 	}
@@ -73,17 +84,22 @@ func (pe *pageEncoder) page(v *values, rows int) (*encodedPage, error) {
 		p.local.levels = body
 		return p, nil
 	}
-	scratch := getBuffer(len(body) + len(v.data) + 4*v.n + 256)
-	body = append(scratch[:0], body...)
+	return p, pe.complete(p, body, v)
+}
+
+// complete puts the values themselves behind the levels.
+func (pe *pageEncoder) complete(p *encodedPage, levels []byte, v *values) (err error) {
+	scratch := getBuffer(len(levels) + len(v.data) + 4*v.n + 256)
+	body := append(scratch[:0], levels...)
 	if p.encoding, body, err = pe.data(body, v); err != nil {
-		return nil, err
+		return err
 	}
 	if p.encoding == format.ByteStreamSplit {
 		p.planes = v.n
 	}
 	err = pe.finish(p, body)
 	putBuffer(body)
-	return p, err
+	return err
 }
 
 // levels appends the repetition and definition levels.
@@ -265,18 +281,42 @@ func localDictionaryOf(v *values) *localDictionary {
 	return d
 }
 
-func (d *localDictionary) value(k int32) []byte { return d.data[d.offsets[k]:d.offsets[k+1]] }
+func (d *localDictionary) value(k int32) []byte {
+	if d.width > 0 {
+		return d.data[int(k)*d.width : (int(k)+1)*d.width]
+	}
+	return d.data[d.offsets[k]:d.offsets[k+1]]
+}
 
 // maxDictionary is the most bytes that the values of a dictionary have together.
 const maxDictionary = 1 << 20
 
 // chunkDictionary is the dictionary of a chunk that is being written.
 type chunkDictionary struct {
-	index map[string]int32
-	plain []byte // the values as the dictionary page has them
-	most  int    // bytes that it may have; 0: maxDictionary
-	full  bool
-	used  bool
+	index   map[string]int32
+	numbers map[uint64]int32 // index of numbers, by their bits
+	plain   []byte           // the values as the dictionary page has them
+	most    int              // bytes that it may have; 0: maxDictionary
+	full    bool
+	used    bool
+}
+
+func (d *chunkDictionary) size() int { return len(d.index) + len(d.numbers) }
+
+// indexOf is the index of a value, which is taken in if it is new; ok is false where there is
+// no room for it.
+func (d *chunkDictionary) indexOf(b []byte) (at int32, ok bool) {
+	at, ok = d.index[string(b)]
+	if !ok && len(d.plain)+len(b) <= max(d.most, maxDictionary) {
+		if d.index == nil {
+			d.index = map[string]int32{}
+		}
+		at, ok = int32(len(d.index)), true
+		d.index[string(b)] = at
+		d.plain = binary.LittleEndian.AppendUint32(d.plain, uint32(len(b)))
+		d.plain = append(d.plain, b...)
+	}
+	return at, ok
 }
 
 // settle makes a page with a local dictionary one that can be written: with
@@ -289,35 +329,21 @@ func (d *chunkDictionary) settle(pe *pageEncoder, p *encodedPage) error {
 	}
 	p.local = nil
 	body := local.levels
-	remap := make([]int32, len(local.offsets)-1)
-	if !d.full {
-		for k := range remap {
-			b := local.value(int32(k))
-			at, ok := d.index[string(b)]
-			if !ok {
-				if len(d.plain)+len(b) > max(d.most, maxDictionary) {
-					d.full = true
-					break
-				}
-				if d.index == nil {
-					d.index = map[string]int32{}
-				}
-				at = int32(len(d.index))
-				d.index[string(b)] = at
-				d.plain = binary.LittleEndian.AppendUint32(d.plain, uint32(len(b)))
-				d.plain = append(d.plain, b...)
-			}
-			remap[k] = at
-		}
+	find := d.indexOf
+	if local.width > 0 {
+		find = d.numberAt
 	}
-	if d.full {
-		p.encoding = format.Plain
-		for _, k := range local.index {
-			b := local.value(k)
-			body = binary.LittleEndian.AppendUint32(body, uint32(len(b)))
-			body = append(body, b...)
+	remap := make([]int32, local.values().n)
+	for k := range remap {
+		at, ok := int32(0), !d.full
+		if ok {
+			at, ok = find(local.value(int32(k)))
 		}
-		return pe.finish(p, body)
+		if !ok {
+			d.full = true
+			return pe.unindexed(p, local)
+		}
+		remap[k] = at
 	}
 	d.used = true
 	for i, k := range local.index {
@@ -325,13 +351,28 @@ func (d *chunkDictionary) settle(pe *pageEncoder, p *encodedPage) error {
 	}
 	p.encoding = format.RLEDictionary
 	// Width 1 serves a dictionary of one value too: some readers take no 0.
-	width := max(levelWidth32(len(d.index)-1), 1)
+	width := max(levelWidth32(d.size()-1), 1)
 	b, err := (&rle.Encoding{BitWidth: width}).EncodeInt32(nil, local.index)
 	if err != nil {
 		return err
 	}
 	body = append(append(body, byte(width)), b...)
 	return pe.finish(p, body)
+}
+
+// unindexed makes a page with a local dictionary one with the values themselves.
+func (pe *pageEncoder) unindexed(p *encodedPage, local *localDictionary) error {
+	v := &values{n: len(local.index)}
+	for _, k := range local.index {
+		v.data = append(v.data, local.value(k)...)
+		if local.width == 0 {
+			v.offsets = append(v.offsets, uint32(len(v.data)))
+		}
+	}
+	if local.width == 0 {
+		v.offsets = append([]uint32{0}, v.offsets...)
+	}
+	return pe.complete(p, local.levels, v)
 }
 
 // page returns the dictionary page, nil where no page of the chunk uses it.
@@ -341,7 +382,7 @@ func (d *chunkDictionary) page(comp compressor) (*encodedPage, error) {
 	}
 	p := &encodedPage{encoding: format.Plain}
 	h := pageHeader{Type: format.DictionaryPage, UncompressedSize: int32(len(d.plain)), DictionaryPage: some(format.DictionaryPageHeader{
-		NumValues: int32(len(d.index)), Encoding: format.Plain,
+		NumValues: int32(d.size()), Encoding: format.Plain,
 	})}
 	return p, p.store(comp, &h, d.plain, 0)
 }

@@ -91,15 +91,7 @@ func statsOf(l *leaf, v *values) pageStats {
 // floats leaves NaN out, and gives zeros the sign that no reader can stumble
 // over, as the format demands.
 func floats[T float32 | float64](v []T, put func(T) []byte) pageStats {
-	lo, hi := T(math.Inf(1)), T(math.Inf(-1))
-	for _, x := range v {
-		if x < lo {
-			lo = x
-		}
-		if x > hi {
-			hi = x
-		}
-	}
+	lo, hi := extremes(v)
 	if lo > hi {
 		if len(v) > 0 {
 			return pageStats{without: true} // NaN alone
@@ -113,6 +105,42 @@ func floats[T float32 | float64](v []T, put func(T) []byte) pageStats {
 		hi = 0
 	}
 	return pageStats{min: put(lo), max: put(hi)}
+}
+
+// extremes are the least and the greatest value that is a number; +∞ and −∞ where none is.
+func extremes[T float32 | float64](v []T) (lo, hi T) {
+	lo, hi = T(math.Inf(1)), T(math.Inf(-1))
+	lo2, hi2 := lo, hi // of every other value, so that one comparison need not wait for another
+	for ; len(v) >= 2; v = v[2:] {
+		x, y := v[0], v[1]
+		if x < lo {
+			lo = x
+		}
+		if y < lo2 {
+			lo2 = y
+		}
+		if x > hi {
+			hi = x
+		}
+		if y > hi2 {
+			hi2 = y
+		}
+	}
+	if lo2 < lo {
+		lo = lo2
+	}
+	if hi2 > hi {
+		hi = hi2
+	}
+	for _, x := range v {
+		if x < lo {
+			lo = x
+		}
+		if x > hi {
+			hi = x
+		}
+	}
+	return lo, hi
 }
 
 func integers[T int32 | int64 | uint32 | uint64](v []T) pageStats {
