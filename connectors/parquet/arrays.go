@@ -38,7 +38,7 @@ func mostOf(n int) int { return min(max(mostBytes, n*mostRecordBytes), 1<<31-1) 
 func newColumn(l *leaf, n int) *column {
 	c := &column{l: l, most: mostOf(n)}
 	switch {
-	case l.width > 0 && n*l.width > c.most:
+	case l.tooWide(n):
 		c.err = c.tooLong(n)
 	case l.width > 0:
 		c.data = make([]byte, 0, n*l.width)
@@ -47,6 +47,9 @@ func newColumn(l *leaf, n int) *column {
 	}
 	return c
 }
+
+// tooWide reports values of fixed width of which a block cannot have n.
+func (l *leaf) tooWide(n int) bool { return n*l.width > mostOf(n) }
 
 func (c *column) tooLong(n int) error {
 	return fmt.Errorf("the values of %d records have together more than %d MB, the most that a block may have; use smaller blocks", n, c.most>>20)

@@ -73,13 +73,23 @@ func TestBigEndian(t *testing.T) {
 }
 
 // inDictionary has values of 8 bytes looked up in a dictionary that holds them in reverse order.
-func inDictionary(v *values) {
+func inDictionary(t *testing.T, v *values) {
 	d := &dictionary{n: v.n}
+	var index []uint32
 	for i := range v.n {
-		v.index = append(v.index, uint32(v.n-1-i))
+		if v.valid.Has(i) {
+			index = append(index, uint32(v.n-1-i))
+		}
 		d.data = append(d.data, v.data[8*(v.n-1-i):8*(v.n-i)]...)
 	}
 	v.dict, v.data = d, nil
+	var err error
+	if v.packed, err = packedIndexes(packedIndex(index, 7), 7, len(index)); err != nil {
+		t.Fatal(err)
+	}
+	if v.valid != nil {
+		v.ranks = ranksOf(v.valid)
+	}
 }
 
 func numbersOfABlock(t *testing.T, coded bool) {
@@ -91,8 +101,8 @@ func numbersOfABlock(t *testing.T, coded bool) {
 			if decimal {
 				l.typ, reason = &arrow.Decimal128Type{Precision: 18}, inexactDecimal
 			}
-			one := &unit{v: values{n: 5, data: raw([]int64{9, 8, big1, 6, 5})}}
-			two := &unit{v: values{n: 70, data: raw(make([]int64, 70)), valid: microdata.NewBitmap(70, nil)}}
+			one := &unit{chunk: &chunk{leaf: l}, v: values{n: 5, data: raw([]int64{9, 8, big1, 6, 5})}}
+			two := &unit{chunk: &chunk{leaf: l}, v: values{n: 70, data: raw(make([]int64, 70)), valid: microdata.NewBitmap(70, nil)}}
 			x := words[int64](two.v.data)
 			for i := range x {
 				x[i] = int64(i) + 100
@@ -101,12 +111,19 @@ func numbersOfABlock(t *testing.T, coded bool) {
 			two.v.valid.Clear(3)
 			two.v.valid.Clear(66)
 			if coded {
-				inDictionary(&one.v)
-				inDictionary(&two.v)
+				inDictionary(t, &one.v)
+				inDictionary(t, &two.v)
+			}
+			segs := []segment{{one, 1, 4}, {two, 2, 68}}
+			for i := range segs {
+				var err error
+				if segs[i], err = segs[i].unpacked(true); err != nil {
+					t.Fatal(err)
+				}
 			}
 			b := new(microdata.Block)
 			b.Reset(0, 0, 72, 1)
-			numbers(b, &b.Columns[0], l, []segment{{one, 1, 4}, {two, 2, 68}}, measured)
+			numbers(b, &b.Columns[0], l, segs, measured)
 			got := b.Columns[0].Original
 			if len(got.Values) != 72 {
 				t.Fatalf("%d values", len(got.Values))

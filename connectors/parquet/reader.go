@@ -132,18 +132,32 @@ func (r *reader) length(st *stream) int64 {
 // texts make short blocks.
 const longText = 64 << 20
 
-// fitting returns how many records of a row group have that much, going by its
-// average.
+// Many columns make short blocks too: a block has at most blockValues values of decoded columns,
+// which of a number take 8 bytes as it was and 8 as it is released; but always leastRecords
+// records, as pages of the release would get too small. Up to wideLeaves columns change nothing.
+const (
+	wideLeaves   = 16
+	blockValues  = wideLeaves * defaultRecords
+	leastRecords = 8 << 10
+)
+
+// fitting returns how many records of a row group a block has at most by its columns, going by
+// the average of texts.
 func (r *reader) fitting(st *stream, rg *rowGroup, most int64) int64 {
+	leaves := int64(0)
 	for _, w := range r.layout.Read {
 		if _, ok := r.partition(w.Field); ok {
 			continue
 		}
+		leaves += int64(len(st.roots[w.Field].leaves))
 		for _, l := range st.roots[w.Field].leaves {
 			if size := rg.Columns[l.index].MetaData.V.TotalUncompressedSize; l.width == 0 && size > longText {
 				most = min(most, max(1, int64(float64(longText)/float64(size)*float64(rg.NumRows))))
 			}
 		}
+	}
+	if leaves > wideLeaves {
+		most = min(most, max(blockValues/leaves, leastRecords))
 	}
 	return most
 }
@@ -178,7 +192,7 @@ func (r *reader) open(st *stream) []*cursor {
 			m := &rg.Columns[l.index].MetaData.V
 			from, to := m.extent()
 			wanted = append(wanted, files.Extent{From: from, To: to})
-			cursors = append(cursors, &cursor{pages: newPages(r.file, st.file.Label, r.group, l, m), rows: int(rg.NumRows), numbers: w.As == microdata.Numbers})
+			cursors = append(cursors, &cursor{pages: newPages(r.file, st.file.Label, r.group, l, m), rows: int(rg.NumRows)})
 		}
 	}
 	files.Want(r.file, wanted...)
@@ -212,8 +226,6 @@ type cursor struct {
 	rows int // of the row group
 	unit *unit
 	at   int // rows of the unit that were given out
-
-	numbers bool // blocks get numbers of it, which numbers looks up in a dictionary
 }
 
 // take adds segments of n rows.
@@ -250,7 +262,7 @@ func (c *cursor) advance(size *int64) error {
 		n, _ := p.values()
 		*size += int64(p.header.CompressedSize)
 		c.unit = newUnit(c.chunk, n, p)
-		c.unit.v.coded = c.numbers && c.leaf.flat()
+		c.unit.v.coded = c.leaf.flat()
 		return nil
 	}
 	var all []*page
@@ -317,15 +329,14 @@ func (b *rawBlock) Decode(to *microdata.Block) (err error) {
 		root := st.roots[w.Field]
 		segs := b.leaves[next : next+len(root.leaves)]
 		next += len(root.leaves)
-		switch {
-		case w.As == microdata.Numbers:
-			numbers(to, c, root.leaf, segs[0], w.Measured)
-		case root.flat():
-			c.Array, err = flatArray(root.leaf, b.n, segs[0])
-		default:
+		if root.flat() {
+			err = b.flat(to, c, w, root.leaf, segs[0])
+		} else {
 			c.Array, err = nestedArray(root, b.n, segs)
 		}
-		if err != nil {
+		if e := (*corrupt)(nil); errors.As(err, &e) {
+			return err
+		} else if err != nil {
 			return &corrupt{file: st.file.Label, place: fmt.Sprintf("records from %d, column %s", b.first+1, root.name), err: err}
 		}
 	}
@@ -336,6 +347,34 @@ func (b *rawBlock) Decode(to *microdata.Block) (err error) {
 	}
 	b.leaves = nil
 	return nil
+}
+
+// flat fills a column of the block from the segments of a flat leaf.
+func (b *rawBlock) flat(to *microdata.Block, c *microdata.Column, w microdata.Want, l *leaf, segs []segment) (err error) {
+	if w.As != microdata.Numbers && l.tooWide(b.n) {
+		return newColumn(l, b.n).err // before room is made
+	}
+	parts := make([]segment, 0, len(segs))
+	defer func() {
+		for i, p := range parts {
+			if p.u != segs[i].u {
+				p.u.v.free()
+			}
+		}
+	}()
+	for _, s := range segs {
+		p, err := s.unpacked(w.As == microdata.Numbers)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, p)
+	}
+	if w.As == microdata.Numbers {
+		numbers(to, c, l, parts, w.Measured)
+		return nil
+	}
+	c.Array, err = flatArray(l, b.n, parts)
+	return err
 }
 
 // constant is a partition's value as a column.

@@ -15,11 +15,11 @@ import (
 )
 
 // Row groups of a release that mirrors none: this many rows, or this many bytes
-// of pages, which is what memory holds of the release.
-const (
-	groupRows  = 1 << 20
-	groupBytes = 48 << 20
-)
+// of pages, which is what memory holds of the release. The bytes end row groups of many columns
+// that mirror the source's too, where nothing is carried, and are a variable for the tests alone.
+const groupRows = 1 << 20
+
+var groupBytes = 48 << 20
 
 // unclosed is a file that stays open for Commit.
 type unclosed struct{ File }
@@ -198,7 +198,7 @@ func (s *sink) add(ctx context.Context, part *encodedPart) error {
 		}
 	}
 	if s.group == nil {
-		s.group = &pendingGroup{group: part.group, pages: make([][]*encodedPage, len(s.leaves)), dicts: make([]chunkDictionary, len(s.leaves))}
+		s.group = s.pending(part.group)
 	}
 	g := s.group
 	g.read += part.n
@@ -223,7 +223,30 @@ func (s *sink) add(ctx context.Context, part *encodedPart) error {
 	if full {
 		return s.flush(ctx)
 	}
+	if g.bytes >= groupBytes && s.splits() {
+		if err := s.flush(ctx); err != nil {
+			return err
+		}
+		s.group = s.pending(g.group)
+		s.group.read = g.read
+	}
 	return nil
+}
+
+// pending begins a row group.
+func (s *sink) pending(group int) *pendingGroup {
+	return &pendingGroup{group: group, pages: make([][]*encodedPage, len(s.leaves)), dicts: make([]chunkDictionary, len(s.leaves))}
+}
+
+// splits reports a release whose row groups may end within the source's: one of so many columns
+// that their pages take too much memory, none of which is copied as it is.
+func (s *sink) splits() bool {
+	for _, col := range s.columns {
+		if col.carried {
+			return false
+		}
+	}
+	return len(s.leaves) > wideLeaves
 }
 
 // flush writes the pending row group, if there is one with records.

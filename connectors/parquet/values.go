@@ -26,9 +26,11 @@ type values struct {
 	n       int      // values in data, offsets or index
 	data    []byte   // fixed width: n values in little-endian order; else what offsets refer to
 	offsets []uint32 // BYTE_ARRAY: n+1 of them
-	index   []uint32 // into dict, of BYTE_ARRAY columns and where coded; data and offsets are then empty
+	index   []uint32 // into dict, of BYTE_ARRAY columns; data and offsets are then empty
 	dict    *dictionary
 	valid   microdata.Bitmap // flat columns; nil where nothing is null
+	packed  *packed          // where coded, in place of index
+	ranks   []int            // values before every rankEach-th record; where packed and something is null
 
 	rep, def  []uint8 // nested columns; rep is nil where the column does not repeat
 	rowLevels []int32 // where a record's levels begin, and the end of the last; nil where rep is nil
@@ -38,7 +40,7 @@ type values struct {
 	expanded int // bytes of values that were looked up in a dictionary
 
 	dense   bool     // treat a flat column like a nested one, for rewriting
-	coded   bool     // leave dictionary indexes as they are, whatever the width of the values
+	coded   bool     // leave the dictionary indexes of a flat page packed
 	buffers [][]byte // to give back
 }
 
@@ -143,7 +145,7 @@ func (v *values) page(c *chunk, p *page) error {
 	}
 	if l.flat() && !v.dense {
 		err := v.flatPage(c, s.enc, s.def, s.data, rows)
-		if l.width > 0 && movesValues(s.enc) {
+		if l.width > 0 && movesValues(s.enc) && v.packed == nil {
 			v.giveBack(s.buffer)
 		}
 		return err
@@ -212,7 +214,11 @@ func (v *values) flatPage(c *chunk, enc format.Encoding, def, data []byte, rows 
 	if err := v.decodeData(c, enc, data); err != nil {
 		return err
 	}
-	if present < rows {
+	switch {
+	case present == rows:
+	case v.packed != nil:
+		v.ranks = ranksOf(v.valid)
+	default:
 		v.space(l, levels, rows)
 	}
 	v.n = rows
@@ -388,6 +394,15 @@ func (v *values) indexed(c *chunk, data []byte) error {
 	if len(data) < 1 {
 		return errShort
 	}
+	w := l.width
+	if v.expanded = v.n * w; v.coded {
+		var err error
+		if v.packed, err = packedIndexes(data[1:], int(data[0]), v.n); err == nil && v.expanded > maxPage {
+			err = errExpanded
+		}
+		v.dict = d
+		return err
+	}
 	b := getBuffer(4 * v.n)
 	defer func() {
 		if v.index == nil {
@@ -401,13 +416,12 @@ func (v *values) indexed(c *chunk, data []byte) error {
 		return err
 	}
 	if uint64(greatest(index)) >= uint64(d.n) {
-		return errors.New("an index beyond the dictionary")
+		return errIndex
 	}
-	w := l.width
-	if v.expanded = v.n * w; v.expanded > maxPage {
+	if v.expanded > maxPage {
 		return errExpanded
 	}
-	if w == 0 || v.coded {
+	if w == 0 {
 		v.index, v.dict = index, d
 		return nil
 	}

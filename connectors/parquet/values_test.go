@@ -130,36 +130,50 @@ func codedPage(t *testing.T, what string, c *chunk, p *page, levels []uint32, vs
 		t.Fatalf("%s, coded: %v", what, err)
 	}
 	overwrite()
-	if v.index == nil || l.width == 0 {
+	if v.packed == nil {
 		return
 	}
-	if v.data != nil || len(v.buffers) != 1 {
-		t.Fatalf("%s, coded: %d bytes of values, %d buffers", what, len(v.data), len(v.buffers))
+	if v.data != nil || v.index != nil || len(v.buffers) != 1 {
+		t.Fatalf("%s, coded: %d bytes of values, %d indexes, %d buffers", what, len(v.data), len(v.index), len(v.buffers))
 	}
-	from := len(levels) / 3
-	got := v.lookedUp(l, from, len(levels)-from)
+	for from := range levels {
+		for _, n := range []int{1, len(levels) - from, (len(levels) - from + 1) / 2} {
+			for _, numbers := range []bool{false, true} {
+				holdPart(t, fmt.Sprintf("%s, coded, %d from %d, numbers %v", what, n, from, numbers), &v, l, from, n, numbers, levels, vs)
+			}
+		}
+	}
+}
+
+// holdPart has n records of a page from one on hold their values, of which vs has those that are
+// there.
+func holdPart(t *testing.T, what string, v *values, l *leaf, from, n int, numbers bool, levels []uint32, vs [][]byte) {
+	t.Helper()
+	var got values
 	defer got.free()
+	if err := v.part(&got, l, from, n, numbers); err != nil || got.n != n {
+		t.Fatalf("%s: %d values, %v", what, got.n, err)
+	}
 	at := 0
-	for i, d := range levels {
+	for i, d := range levels[:from+n] {
+		if i >= from && got.valid.Has(i-from) != (d == 1) {
+			t.Fatalf("%s: record %d is null or not", what, i)
+		}
 		if d == 0 {
 			continue
 		}
-		if i >= from && !bytes.Equal(valueAt(l, got, i-from), vs[at]) {
-			t.Fatalf("%s, coded: record %d is %x, want %x", what, i, valueAt(l, got, i-from), vs[at])
+		if i >= from && !bytes.Equal(valueAt(l, &got, i-from), vs[at]) {
+			t.Fatalf("%s: record %d is %x, want %x", what, i, valueAt(l, &got, i-from), vs[at])
 		}
 		at++
 	}
 }
 
-// lookedUp are n values, from index `from` on, as the dictionary has them.
-func (v *values) lookedUp(l *leaf, from, n int) *values {
-	one := &values{n: n}
-	one.data = one.scratch(n * l.width)
-	v.dict.lookUp(one.data, v.index[from:from+n], l.width)
-	return one
-}
-
 func valueAt(l *leaf, v *values, i int) []byte {
+	if l.width > 0 && v.index != nil {
+		i = int(v.index[i])
+		return v.dict.data[i*l.width : (i+1)*l.width]
+	}
 	if l.width > 0 {
 		return v.data[i*l.width : (i+1)*l.width]
 	}
