@@ -27,7 +27,8 @@ type encodedPage struct {
 	planes       int // length of the planes that the body ends with; 0 where it has none
 	stats        pageStats
 
-	local *localDictionary
+	local   *localDictionary
+	spooled spooled // where stored is, if not in memory
 }
 
 // localDictionary is a page of few distinct values, before its chunk is known.

@@ -184,7 +184,8 @@ type pendingGroup struct {
 	group   int   // of the source; −1 where there is none to follow
 	read    int64 // rows of the source's group so far
 	rows    int64 // kept
-	bytes   int
+	bytes   int   // of pages
+	held    int   // of those in memory
 	dropped []int64
 	pages   [][]*encodedPage // of each leaf
 	dicts   []chunkDictionary
@@ -212,6 +213,7 @@ func (s *sink) add(ctx context.Context, part *encodedPart) error {
 					return err
 				}
 				g.bytes += len(p.stored)
+				g.held += len(p.stored)
 				g.pages[i] = append(g.pages[i], p)
 			}
 		}
@@ -223,14 +225,17 @@ func (s *sink) add(ctx context.Context, part *encodedPart) error {
 	if full {
 		return s.flush(ctx)
 	}
-	if g.bytes >= groupBytes && s.splits() {
-		if err := s.flush(ctx); err != nil {
-			return err
-		}
-		s.group = s.pending(g.group)
-		s.group.read = g.read
+	if g.held < groupBytes {
+		return nil
 	}
-	return nil
+	if !s.splits() {
+		s.spool.keep(g)
+		return nil
+	}
+	err := s.flush(ctx)
+	s.group = s.pending(g.group)
+	s.group.read = g.read
+	return err
 }
 
 // pending begins a row group.
@@ -290,6 +295,7 @@ func (s *sink) flush(ctx context.Context) error {
 	if g.group >= 0 {
 		rg.SortingColumns = s.sorting(s.source.streams[s.stream].RowGroups[g.group].SortingColumns)
 	}
+	s.spool.at = 0
 	s.out.meta.RowGroups = append(s.out.meta.RowGroups, rg)
 	s.out.meta.NumRows += g.rows
 	s.out.writeBack()
@@ -307,6 +313,9 @@ func (s *sink) writePages(g *pendingGroup, col *outColumn, k int) (columnMetaDat
 		return m, err
 	}
 	put := func(p *encodedPage, typ format.PageType) error {
+		if err := s.spool.fetch(p); err != nil {
+			return err
+		}
 		m.add(typ, p.encoding, p.uncompressed, len(p.stored), p.values)
 		err := s.out.write(p.stored)
 		p.free()

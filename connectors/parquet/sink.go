@@ -48,6 +48,7 @@ type sink struct {
 	stream int // current; −1 before the first
 	out    *output
 	group  *pendingGroup
+	spool  spool
 }
 
 func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
@@ -370,7 +371,7 @@ func (s *sink) Finish(ctx context.Context) error {
 	if err := s.flush(ctx); err != nil {
 		return err
 	}
-	err := s.out.finish()
+	err := errors.Join(s.out.finish(), s.spool.close())
 	s.out = nil
 	if err == nil && s.dir != nil {
 		err = s.dir.Settled()
@@ -407,9 +408,9 @@ func (s *sink) Hold() (json.RawMessage, error) {
 
 // Abort removes what has no name yet.
 func (s *sink) Abort() error {
-	var err error
+	err := s.spool.close()
 	if s.out != nil {
-		err = s.out.abandon()
+		err = errors.Join(err, s.out.abandon())
 		s.out = nil
 	}
 	switch {
