@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/sdlfilter/sdlfilter/config"
@@ -24,7 +23,7 @@ func (s *state) attend(ctx context.Context, path string, p *config.Pipeline, lis
 	// A stream keeps little and makes garbage as fast as records come, so it is
 	// collected less early than in a file job.
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(200)
+		collector.leave(200)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if listen != "" {

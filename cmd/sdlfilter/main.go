@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -41,7 +40,7 @@ func main() {
 		if runtime.GOMAXPROCS(0) == 1 {
 			percent = 100 // fewer blocks are at hand, of which garbage is a share
 		}
-		debug.SetGCPercent(percent)
+		collector.collect(percent)
 	}
 	os.Exit(execute(os.Args[1:]))
 }

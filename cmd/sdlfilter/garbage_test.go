@@ -1,0 +1,57 @@
+package main
+
+import (
+	"math"
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+// Garbage is the usual share until that is 100 MB, then about 100 MB, and never less than 12 %.
+func TestSharesOfGarbage(t *testing.T) {
+	for _, c := range []struct {
+		percent int
+		live    uint64
+		want    int
+	}{{40, 0, 40}, {40, 250 << 20, 40}, {40, 257 << 20, 38}, {40, 500 << 20, 20}, {40, 800 << 20, 12}, {40, math.MaxUint64, 12}, {100, 90 << 20, 100}, {100, 200 << 20, 50}} {
+		if got := garbagePercent(c.percent, c.live); got != c.want {
+			t.Errorf("%d %% of %d MB: %d, want %d", c.percent, c.live>>20, got, c.want)
+		}
+	}
+}
+
+// The share follows what is in use, back too, until it is left alone.
+func TestGarbageFollows(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	share := func() int {
+		p := debug.SetGCPercent(100)
+		debug.SetGCPercent(p)
+		return p
+	}
+	until := func(want int) {
+		t.Helper()
+		for range 500 {
+			if runtime.GC(); share() == want {
+				return
+			}
+			time.Sleep(10 * time.Millisecond) // the finalizer has a goroutine of its own
+		}
+		t.Fatalf("%d %%, want %d", share(), want)
+	}
+	var g garbage
+	g.collect(40)
+	much := make([]byte, 1<<30) // never touched: takes no memory
+	until(leastPercent)
+	runtime.KeepAlive(much)
+	much = nil
+	until(40)
+	g.leave(200)
+	for range 5 {
+		runtime.GC()
+		time.Sleep(10 * time.Millisecond)
+	}
+	if share() != 200 {
+		t.Errorf("%d %% where it was left at 200", share())
+	}
+}
