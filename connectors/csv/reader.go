@@ -147,24 +147,19 @@ func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, wan
 	f := want.Field
 	v := col.Alloc(b.N, false)
 	data, values := c.chunk.Data, v.Values
-	plain := field.Type.ID() == arrow.FLOAT64 && len(w.nulls.others) == 0 && w.source.numbers.usual()
-	stride := c.fields
+	whole := field.Type.ID() == arrow.INT64
+	plain := (whole || field.Type.ID() == arrow.FLOAT64) && w.readsPlain()
+	fields := c.column(data, f)
 	var buf []byte
 	var scratch [64]byte
-	for r := range values {
-		k := r*stride + f
-		start := c.starts[r]
-		end := c.ends[k]
-		if f > 0 {
-			start = min(c.ends[k-1]+1, end)
-		}
-		p := data[start:end]
+	for r := 0; r < len(values); r++ {
 		if plain {
-			if x, ok := text.ParseFloat(p); ok {
-				values[r] = x
-				continue
+			if r = fields.PlainFloats(values, r, whole); r == len(values) {
+				break
 			}
 		}
+		start, end := c.field(r, f)
+		p := data[start:end]
 		values[r] = 0
 		if b.Rejected(r) {
 			continue

@@ -3,7 +3,6 @@ package csv
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -326,47 +325,6 @@ func (s *source) headSplit(p []byte, max int, final bool) (n, records int) {
 	d := s.dialect
 	d.fields = 0
 	return d.split(p, max, final)
-}
-
-// look adds the kinds of a chunk's values to kinds.
-func (s *source) look(kinds []text.Kinds, declared []arrow.DataType, c *text.Chunk, b *bounds) {
-	s.dialect.tokenise(b, c.Data, c.Records, c.Final)
-	bad := b.malformed
-	var buf [64]byte
-	short := s.numbers.usual() && len(s.nulls.others) == 0
-	for f := range kinds {
-		if declared[f] != nil {
-			continue
-		}
-		k, bad := kinds[f], bad
-		for r := 0; r < c.Records && k&text.SeenString == 0; r++ {
-			if len(bad) > 0 && bad[0].row == r {
-				bad = bad[1:]
-				continue
-			}
-			start, end := b.field(r, f)
-			if n := end - start; short && n-1 < 8 && int(start)+8 <= len(c.Data) {
-				if kind := text.KindOfShort(binary.LittleEndian.Uint64(c.Data[start:]), uint(n)); kind != 0 {
-					k |= kind
-					continue
-				}
-			}
-			k |= s.kind(c.Data[start:end], buf[:0])
-		}
-		kinds[f] = k
-	}
-}
-
-// kind is that of one field's value, or that it has none.
-func (s *source) kind(field, buf []byte) text.Kinds {
-	if s.nulls.has(field) {
-		return text.SeenNull
-	}
-	content, _ := s.dialect.bare(field, nil)
-	if len(content) == 0 && s.nulls.empty {
-		return text.SeenNull // "" says nothing of the type
-	}
-	return s.numbers.kind(content, buf)
 }
 
 // nulls is what stands for no value.

@@ -129,7 +129,7 @@ func (b *bounds) field(r, f int) (start, end uint32) {
 func (d *dialect) tokenise(b *bounds, p []byte, records int, final bool) {
 	b.fields, b.malformed, b.truncated = d.fields, b.malformed[:0], false
 	b.starts = sized(b.starts, records)
-	b.ends = sized(b.ends, records*d.fields+8)
+	b.ends = sized(b.ends, records*d.fields+spare)
 	if d.fields > 1 && bytes.IndexByte(p, d.quote) < 0 && d.flat(b, p, records) {
 		b.ends = b.ends[:records*d.fields]
 		return
@@ -146,61 +146,6 @@ func sized(s []uint32, n int) []uint32 {
 }
 
 const unclosed = "a quoted field is not closed"
-
-const (
-	ones = 0x0101010101010101
-	low7 = 0x7f7f7f7f7f7f7f7f
-)
-
-// flat tokenises a chunk without quotes and without malformed records: every
-// delimiter and line end is a field's end, eight bytes at a time. It reports
-// false, having done nothing of use, where the chunk is not so.
-func (d *dialect) flat(b *bounds, p []byte, records int) bool {
-	ends, k := b.ends, 0
-	want := records * d.fields
-	delimiters, newlines := ones*uint64(d.delimiter), uint64(ones*'\n')
-	i := 0
-	for ; i+8 <= len(p); i += 8 {
-		w := binary.LittleEndian.Uint64(p[i:])
-		x, y := w^delimiters, w^newlines
-		// The high bit of each byte of m is set where a byte of x or y is zero, and only there.
-		m := ^((((x & low7) + low7) | x) & (((y & low7) + low7) | y)) &^ low7
-		if m == 0 {
-			continue
-		}
-		if k > want {
-			return false
-		}
-		e := ends[k : k+8 : k+8]
-		n := bits.OnesCount64(m)
-		for j := 0; j < n; j++ {
-			e[j&7] = uint32(i + bits.TrailingZeros64(m)>>3)
-			m &= m - 1
-		}
-		k += n
-	}
-	for ; i < len(p); i++ {
-		if p[i] == d.delimiter || p[i] == '\n' {
-			if k > want {
-				return false
-			}
-			ends[k] = uint32(i)
-			k++
-		}
-	}
-	if len(p) > 0 && p[len(p)-1] != '\n' {
-		if k > want {
-			return false
-		}
-		ends[k] = uint32(len(p))
-		k++
-	}
-	lines := bytes.Count(p, []byte{'\n'})
-	if len(p) > 0 && p[len(p)-1] != '\n' {
-		lines++
-	}
-	return k == want && lines == records && d.settled(b, p, records)
-}
 
 // settled notes where the records of a flat chunk begin, and takes the return before a
 // line end off their last fields; false where an end of a line is not that of a record.

@@ -64,34 +64,6 @@ func KindOf(p []byte) Kinds {
 	return SeenString
 }
 
-// KindOfShort is KindOf of plain digits, with or without a point, of at most 8 bytes: the
-// first n of word, least significant first. It returns 0 for whatever else, which
-// KindOf must be asked about. Where digits end is what a processor guesses badly, and
-// all of them are looked at together here.
-func KindOfShort(word uint64, n uint) Kinds {
-	const (
-		ones  = 0x0101010101010101
-		highs = 0x80 * ones
-		zeros = '0' * ones
-	)
-	held := ^uint64(0) >> (64 - 8*n)
-	word = word&held | zeros&^held
-	digit := word ^ zeros
-	other := ((digit&^highs + 0x76*ones) | digit) & highs
-	point := word ^ '.'*ones
-	points := ^((point&^highs + 0x7f*ones) | point) & highs
-	padded := word&0xff == '0' && n > 1 // a number, or an identifier with its zeros
-	switch {
-	case other == 0 && !padded:
-		return SeenInteger
-	case other == 0 || other != points || points&(points-1) != 0 || n == 1:
-		return 0
-	case padded && points != 0x80<<8:
-		return 0
-	}
-	return SeenReal
-}
-
 func kindOfTime(p []byte) Kinds {
 	if len(p) == 10 {
 		if _, ok := ParseDate(p); ok {
