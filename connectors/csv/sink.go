@@ -66,6 +66,10 @@ type op struct {
 	fixed       bool
 	decimals    int
 	pad         bool
+	// A run of fields is copied with the delimiters beside it that follow and precede it
+	// in the source too.
+	before, behind bool
+	parted         bool // a delimiter must be written before the op
 }
 
 // Create implements connectors.SinkConfig.
@@ -210,6 +214,21 @@ func (s *sink) plan() {
 		}
 		s.ops = append(s.ops, p)
 	}
+	s.part()
+}
+
+// part settles which delimiters are copied with a run of fields.
+func (s *sink) part() {
+	runs := func(i int) bool { return i >= 0 && i < len(s.ops) && s.ops[i].output < 0 }
+	for i := range s.ops {
+		o := &s.ops[i]
+		if runs(i) {
+			o.before = i > 0 && o.first > 0
+			follows := i+1 < len(s.ops) && !(runs(i+1) && s.ops[i+1].first > 0)
+			o.behind = follows && o.last < len(s.layout.Schema.Fields)-1
+		}
+		o.parted = i > 0 && !o.before && !s.ops[i-1].behind
+	}
 }
 
 // begin returns what a file begins with.
@@ -247,6 +266,7 @@ type encoded struct {
 	stream int
 	buf    []byte
 	cells  []text.Cells
+	sure   [][]float64 // by op: the values of a column that leaves in fixed form, without a null; or nil
 }
 
 var encodedPool = sync.Pool{New: func() any { return new(encoded) }}
@@ -274,6 +294,7 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 			return nil, err
 		}
 	}
+	s.settle(e, b)
 	switch {
 	case c == nil:
 		s.rows(e, b)
@@ -282,19 +303,36 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 	default:
 		s.pick(e, b, c)
 	}
+	clear(e.sure)
 	return e, nil
 }
 
-// value appends the text of an output column of record r.
-func (s *sink) value(dst []byte, e *encoded, b *microdata.Block, o *op, r int) []byte {
+// settle finds the columns of which every value leaves as a fixed number.
+func (s *sink) settle(e *encoded, b *microdata.Block) {
+	e.sure = e.sure[:0]
+	for _, o := range s.ops {
+		var values []float64
+		if o.output >= 0 && o.fixed {
+			col := &b.Columns[s.layout.Release[o.output].Column]
+			if out := col.Out(); col.OutArray() == nil && out.Valid == nil {
+				values = out.Values
+			}
+		}
+		e.sure = append(e.sure, values)
+	}
+}
+
+// value appends the text of an op's output column of record r.
+func (s *sink) value(dst []byte, e *encoded, b *microdata.Block, op, r int) []byte {
+	o := &s.ops[op]
+	if v := e.sure[op]; v != nil {
+		return text.AppendFixed(dst, v[r], o.decimals, o.pad)
+	}
 	col := &b.Columns[s.layout.Release[o.output].Column]
-	if !o.fixed || col.ReleasedArray != nil || col.Array != nil {
+	if !o.fixed || col.OutArray() != nil {
 		return append(dst, e.cells[o.output].At(r)...)
 	}
-	v := &col.Released
-	if v.Values == nil {
-		v = &col.Original
-	}
+	v := col.Out()
 	if !v.Valid.Has(r) {
 		return append(dst, s.style.Null...)
 	}
@@ -315,115 +353,10 @@ func (s *sink) rows(e *encoded, b *microdata.Block) {
 			if i > 0 {
 				e.buf = append(e.buf, s.delimiter)
 			}
-			e.buf = s.value(e.buf, e, b, &s.ops[i], r)
+			e.buf = s.value(e.buf, e, b, i, r)
 		}
 		e.buf = append(e.buf, end...)
 	}
-}
-
-// stayed reports whether record r has no value in the column and had none, so
-// that the field can stay as it came.
-func (s *sink) stayed(b *microdata.Block, o *op, r int) bool {
-	col := &b.Columns[s.layout.Release[o.output].Column]
-	if col.ReleasedArray != nil || col.Array != nil {
-		return col.Array != nil && col.Array.IsNull(r) && col.OutArray().IsNull(r)
-	}
-	return !col.Original.Valid.Has(r) && !col.Out().Valid.Has(r)
-}
-
-// patch copies the text of the block and replaces the masked fields: what lies
-// between two of them is one copy, line ends included.
-func (s *sink) patch(e *encoded, b *microdata.Block, c *carried) {
-	data, dst := c.chunk.Data, slices.Grow(e.buf, len(c.chunk.Data)+len(c.chunk.Data)/4)
-	from, to := 0, 0 // what is to be copied next
-	for r := range b.N {
-		if b.Rejected(r) {
-			continue
-		}
-		if start := int(c.starts[r]); start != to {
-			dst = append(dst, data[from:to]...)
-			from = start
-		}
-		for i := range s.ops {
-			o := &s.ops[i]
-			if o.output < 0 || s.stayed(b, o, r) {
-				continue
-			}
-			start, end := c.field(r, o.field)
-			dst = append(dst, data[from:start]...)
-			dst = s.value(dst, e, b, o, r)
-			from = int(end)
-		}
-		end := int(c.ends[(r+1)*c.fields-1])
-		to = lineEndAt(data, end)
-		if s.lineEnd != nil || to == end || to == len(data) && data[to-1] != '\n' {
-			dst = append(dst, data[from:end]...)
-			dst = s.endLine(dst, data[end:to], b.Stream)
-			from = to
-		}
-	}
-	e.buf = append(dst, data[from:to]...)
-}
-
-// lineEndAt returns the place after the line end at data[at:].
-func lineEndAt(data []byte, at int) int {
-	if at < len(data) && data[at] == '\r' {
-		at++
-	}
-	if at < len(data) && data[at] == '\n' {
-		at++
-	}
-	return at
-}
-
-// endLine appends the line end of a record: the one it came with unless another
-// is configured or it had none.
-func (s *sink) endLine(dst, was []byte, stream int) []byte {
-	switch {
-	case s.lineEnd != nil:
-		return append(dst, s.lineEnd...)
-	case bytes.HasSuffix(was, []byte{'\n'}):
-		return append(dst, was...)
-	}
-	return append(dst, s.lastEnd(stream)...)
-}
-
-// lastEnd is the line end for a record that has none.
-func (s *sink) lastEnd(stream int) []byte {
-	if s.src.heads[stream].crlf {
-		return []byte("\r\n")
-	}
-	return []byte("\n")
-}
-
-// pick copies the fields that are released, in the order of the release.
-func (s *sink) pick(e *encoded, b *microdata.Block, c *carried) {
-	data, dst := c.chunk.Data, e.buf
-	for r := range b.N {
-		if b.Rejected(r) {
-			continue
-		}
-		for i := range s.ops {
-			o := &s.ops[i]
-			if i > 0 {
-				dst = append(dst, s.delimiter)
-			}
-			if o.output < 0 {
-				start, _ := c.field(r, o.first)
-				dst = append(dst, data[start:c.ends[r*c.fields+o.last]]...)
-				continue
-			}
-			if s.stayed(b, o, r) {
-				start, end := c.field(r, o.field)
-				dst = append(dst, data[start:end]...)
-				continue
-			}
-			dst = s.value(dst, e, b, o, r)
-		}
-		end := int(c.ends[(r+1)*c.fields-1])
-		dst = s.endLine(dst, data[end:lineEndAt(data, end)], b.Stream)
-	}
-	e.buf = dst
 }
 
 // Write implements connectors.Sink.

@@ -1,7 +1,10 @@
 package text
 
 import (
+	"encoding/binary"
 	"math"
+	"math/bits"
+	"slices"
 	"strconv"
 	"unsafe"
 )
@@ -230,6 +233,39 @@ func fold(p []byte, word string) bool {
 	return true
 }
 
+// digitsOf returns the eight digits of u < 1e8, the first one lowest: of two numbers of
+// four digits, then of four of two, then of eight.
+func digitsOf(u uint64) uint64 {
+	x := u/10_000 | u%10_000<<32
+	q := x * 10486 >> 20 & 0x0000007f_0000007f // a hundredth of each
+	x = q | (x-100*q)<<16
+	q = x * 103 >> 10 & 0x000f000f_000f000f // a tenth
+	return q | (x-10*q)<<8
+}
+
+// appendEight is AppendScaled of u < 1e8 with fewer than eight decimals, without a branch
+// for each digit: all are written, and those behind the end are written over.
+func appendEight(dst []byte, u uint64, decimals int, pad bool) []byte {
+	x := digitsOf(u)
+	first := min(bits.TrailingZeros64(x|1<<56)>>3, 7-decimals)
+	kept := decimals
+	if !pad {
+		kept -= min(bits.LeadingZeros64(x)>>3, decimals)
+	}
+	n := len(dst)
+	dst = slices.Grow(dst, 8+1+8)
+	p := dst[n : n+17]
+	x += zeroes
+	whole := 8 - decimals - first
+	binary.LittleEndian.PutUint64(p, x>>(8*first&63))
+	if kept == 0 {
+		return dst[:n+whole]
+	}
+	p[whole] = '.'
+	binary.LittleEndian.PutUint64(p[whole+1:], x>>(8*(8-decimals)&63))
+	return dst[:n+whole+1+kept]
+}
+
 const pairs = "00010203040506070809" +
 	"10111213141516171819" +
 	"20212223242526272829" +
@@ -269,6 +305,9 @@ func AppendScaled(dst []byte, k int64, decimals int, pad bool) []byte {
 	if k < 0 {
 		u = -u
 		dst = append(dst, '-')
+	}
+	if u < 1e8 && uint(decimals) < 8 {
+		return appendEight(dst, u, decimals, pad)
 	}
 	if !pad {
 		for decimals > 0 && u%10 == 0 {
