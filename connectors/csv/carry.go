@@ -3,6 +3,7 @@ package csv
 import (
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -100,7 +101,9 @@ func (s *sink) pick(e *encoded, b *microdata.Block, c *carried) {
 				var start, end int
 				start, end, ended = s.run(c, o, r)
 				dst = appendRun(dst, data, start, end)
-			case e.sure[i] == nil && s.stayed(b, o, r):
+			case e.sure[i] != nil:
+				dst = text.AppendFixed(dst, e.sure[i][r], o.decimals, o.pad)
+			case s.stayed(b, o, r):
 				start, end := c.field(r, o.field)
 				dst = append(dst, data[start:end]...)
 			default:

@@ -1,35 +1,77 @@
 package csv
 
 import (
+	"bytes"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/internal/text"
 )
 
-// looked is how many records are looked at in one column before the next: their text
-// stays near the processor until all columns are done.
-const looked = 256
+const (
+	// piece is how much text is looked at in all columns before what follows it: what is
+	// known of it stays near the processor.
+	piece = 32 << 10
+	// looked is how many records are, where quotes or malformed records forbid pieces.
+	looked = 256
+)
 
 // look adds the kinds of a chunk's values to kinds.
 func (s *source) look(kinds []text.Kinds, declared []arrow.DataType, c *text.Chunk, b *bounds) {
+	if s.lookFlat(kinds, declared, c, b) {
+		return
+	}
 	s.dialect.tokenise(b, c.Data, c.Records, c.Final)
+	bad := b.malformed
 	for from := 0; from < c.Records; from += looked {
 		to := min(from+looked, c.Records)
-		for f := range kinds {
-			if declared[f] == nil && kinds[f]&text.SeenString == 0 {
-				kinds[f] |= s.lookAt(c.Data, b, f, from, to)
-			}
-		}
-		for len(b.malformed) > 0 && b.malformed[0].row < to {
-			b.malformed = b.malformed[1:]
+		s.lookAt(kinds, declared, c.Data, b, bad, from, to)
+		for len(bad) > 0 && bad[0].row < to {
+			bad = bad[1:]
 		}
 	}
 }
 
-// lookAt returns the kinds of the values that records from from to to have in column f,
-// up to the first that is text. malformed begins with the first of those records that is.
-func (s *source) lookAt(data []byte, b *bounds, f, from, to int) (k text.Kinds) {
-	bad := b.malformed
+// lookFlat is look for a chunk of which every line is a record, and nothing is in quotes.
+// It reports false where a piece is not so; what it has looked at until then are records.
+func (s *source) lookFlat(kinds []text.Kinds, declared []arrow.DataType, c *text.Chunk, b *bounds) bool {
+	d := &s.dialect
+	if d.fields < 2 || bytes.IndexByte(c.Data, d.quote) >= 0 {
+		return false
+	}
+	for rest := c.Data; len(rest) > 0; {
+		p := rest
+		if len(p) > piece {
+			if n := bytes.LastIndexByte(p[:piece], '\n') + 1; n > 0 {
+				p = p[:n]
+			}
+		}
+		rest = rest[len(p):]
+		records := bytes.Count(p, []byte{'\n'})
+		if p[len(p)-1] != '\n' {
+			records++
+		}
+		b.reset(d, records)
+		if !d.flat(b, p, records) {
+			return false
+		}
+		s.lookAt(kinds, declared, p, b, nil, 0, records)
+	}
+	return true
+}
+
+// lookAt adds the kinds of the values that records from from to to have. bad begins with
+// the first of those records that is malformed.
+func (s *source) lookAt(kinds []text.Kinds, declared []arrow.DataType, data []byte, b *bounds, bad []malformed, from, to int) {
+	for f := range kinds {
+		if declared[f] == nil && kinds[f]&text.SeenString == 0 {
+			kinds[f] |= s.lookDown(data, b, bad, f, from, to)
+		}
+	}
+}
+
+// lookDown returns the kinds of the values of column f, up to the first that is text.
+func (s *source) lookDown(data []byte, b *bounds, bad []malformed, f, from, to int) (k text.Kinds) {
 	plain := s.readsPlain() && len(bad) == 0
 	fields := b.column(data, f)
 	var buf [64]byte

@@ -127,15 +127,20 @@ func (b *bounds) field(r, f int) (start, end uint32) {
 
 // tokenise finds the fields of a chunk. The number of records is that of split.
 func (d *dialect) tokenise(b *bounds, p []byte, records int, final bool) {
-	b.fields, b.malformed, b.truncated = d.fields, b.malformed[:0], false
-	b.starts = sized(b.starts, records)
-	b.ends = sized(b.ends, records*d.fields+spare)
+	b.reset(d, records)
 	if d.fields > 1 && bytes.IndexByte(p, d.quote) < 0 && d.flat(b, p, records) {
 		b.ends = b.ends[:records*d.fields]
 		return
 	}
 	b.ends = b.ends[:records*d.fields]
 	d.walk(b, p, records, final)
+}
+
+// reset makes room for the fields of records, and for what flat writes beyond them.
+func (b *bounds) reset(d *dialect, records int) {
+	b.fields, b.malformed, b.truncated = d.fields, b.malformed[:0], false
+	b.starts = sized(b.starts, records)
+	b.ends = sized(b.ends, records*d.fields+spare)
 }
 
 func sized(s []uint32, n int) []uint32 {

@@ -243,27 +243,29 @@ func digitsOf(u uint64) uint64 {
 	return q | (x-10*q)<<8
 }
 
-// appendEight is AppendScaled of u < 1e8 with fewer than eight decimals, without a branch
-// for each digit: all are written, and those behind the end are written over.
-func appendEight(dst []byte, u uint64, decimals int, pad bool) []byte {
-	x := digitsOf(u)
-	first := min(bits.TrailingZeros64(x|1<<56)>>3, 7-decimals)
+// appendEight is AppendScaled of a |k| < 1e8 with fewer than eight decimals, without a
+// branch for each digit: all are written, and those behind the end are written over.
+func appendEight(dst []byte, k int64, decimals int, pad bool) []byte {
+	n := len(dst)
+	dst = slices.Grow(dst, 1+8+1+8)
+	p := dst[n : n+18]
+	p[0] = '-'
+	sign := int(uint64(k) >> 63)
+	x := digitsOf(uint64((k ^ k>>63) - k>>63)) // |k|
 	kept := decimals
 	if !pad {
 		kept -= min(bits.LeadingZeros64(x)>>3, decimals)
 	}
-	n := len(dst)
-	dst = slices.Grow(dst, 8+1+8)
-	p := dst[n : n+17]
+	first := min(bits.TrailingZeros64(x|1<<56)>>3, 7-decimals)
 	x += zeroes
-	whole := 8 - decimals - first
-	binary.LittleEndian.PutUint64(p, x>>(8*first&63))
+	point := sign + 8 - decimals - first
+	binary.LittleEndian.PutUint64(p[sign:], x>>(8*first&63))
 	if kept == 0 {
-		return dst[:n+whole]
+		return dst[:n+point]
 	}
-	p[whole] = '.'
-	binary.LittleEndian.PutUint64(p[whole+1:], x>>(8*(8-decimals)&63))
-	return dst[:n+whole+1+kept]
+	p[point] = '.'
+	binary.LittleEndian.PutUint64(p[point+1:], x>>(8*(8-decimals)&63))
+	return dst[:n+point+1+kept]
 }
 
 const pairs = "00010203040506070809" +
@@ -296,18 +298,21 @@ func AppendFixed(dst []byte, x float64, decimals int, pad bool) []byte {
 		}
 		return AppendShortest(dst, x)
 	}
+	if k > -1e8 && k < 1e8 && decimals < 8 {
+		return appendEight(dst, k, decimals, pad)
+	}
 	return AppendScaled(dst, k, decimals, pad)
 }
 
 // AppendScaled appends k·10^-decimals.
 func AppendScaled(dst []byte, k int64, decimals int, pad bool) []byte {
+	if k > -1e8 && k < 1e8 && uint(decimals) < 8 {
+		return appendEight(dst, k, decimals, pad)
+	}
 	u := uint64(k)
 	if k < 0 {
 		u = -u
 		dst = append(dst, '-')
-	}
-	if u < 1e8 && uint(decimals) < 8 {
-		return appendEight(dst, u, decimals, pad)
 	}
 	if !pad {
 		for decimals > 0 && u%10 == 0 {
