@@ -39,6 +39,7 @@ func (c *Connection) options(log zerolog.Logger) ([]kgo.Opt, error) {
 		kgo.MetadataMinAge(250 * time.Millisecond),
 		kgo.RetryTimeoutFn(retryFor),
 		kgo.RetryBackoffFn(backoff),
+		kgo.WithDecompressor(newDecompressor()),
 	}
 	if c.TLS != nil {
 		config, err := c.TLS.config()

@@ -25,7 +25,7 @@ type Notes struct {
 // of ctx, if there is one.
 func (c *Connection) OpenNotes(ctx context.Context, topics []string) (*Notes, error) {
 	log := *zerolog.Ctx(ctx)
-	client, err := c.connect(log, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(codecOf("")))
+	client, err := c.connect(log, kgo.RecordPartitioner(kgo.ManualPartitioner()), compressing(""))
 	if err != nil {
 		return nil, err
 	}

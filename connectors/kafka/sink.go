@@ -134,7 +134,7 @@ func (s *sink) producer(ctx context.Context, c *SinkConfig) error {
 		kgo.TransactionalID(s.id),
 		kgo.TransactionTimeout(s.timeout),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerBatchCompression(codecOf(c.Compression)),
+		compressing(c.Compression),
 		kgo.ProducerLinger(5*time.Millisecond),
 		kgo.MaxBufferedRecords(200_000),
 		kgo.MaxBufferedBytes(64<<20),

@@ -27,7 +27,7 @@ func (s *Stream) membership() ([]kgo.Opt, error) {
 		kgo.HeartbeatInterval(sessionTimeout/5),
 		kgo.RebalanceTimeout(30*time.Second+2*s.interval()),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerBatchCompression(codecOf(s.compression())),
+		compressing(s.compression()),
 		kgo.MaxBufferedRecords(200_000),
 		kgo.ProducerBatchMaxBytesFn(s.limit),
 		kgo.ProducerLinger(5*time.Millisecond),
