@@ -246,15 +246,17 @@ func (s *Records) object(n *node, r, i, depth int, edit bool) int {
 	from := start + 1 // of the member with the white space and, once comma is true, the comma before it
 	at := len(s.plan.nodes) + n.id
 	for {
-		var k *node
-		if k, i = s.memberName(n, at, i); i < 0 {
-			return -1
-		}
-		keep, end := false, -1
+		k, value, end := s.usual(at, i)
+		keep := false
 		if k != nil {
 			keep, at = s.plan.nodes[k.id].keep, k.id
-			end = s.member(k, r, i, depth, edit && keep)
-		} else if end = SkipValue(p, i, depth); end < 0 {
+			s.take(k, r, value, end, edit && keep)
+		} else if k, value = s.memberName(n, at, i); value < 0 {
+			return -1
+		} else if k != nil {
+			keep, at = s.plan.nodes[k.id].keep, k.id
+			end = s.member(k, r, value, depth, edit && keep)
+		} else if end = SkipValue(p, value, depth); end < 0 {
 			s.fail(nil, NotJSON)
 		}
 		if end < 0 {
@@ -282,6 +284,39 @@ func (s *Records) object(n *node, r, i, depth int, edit bool) int {
 		}
 		i = Space(p, i+1)
 	}
+}
+
+// usual scans the member at p[i] where it is what most records have there: the one that is
+// likely to follow the member at, a string or a number, and behind it at once what ends a
+// member. It returns the member, where its value begins and where it ends, or nil.
+func (s *Records) usual(at, i int) (k *node, value, end int) {
+	p := s.p
+	k = s.next[at]
+	if k == nil || k.column < 0 || !k.at(p, i) {
+		return nil, 0, 0
+	}
+	if i += len(k.quoted); p[i] != ':' {
+		return nil, 0, 0
+	}
+	if i++; i < len(p) && p[i] == ' ' {
+		i++
+	}
+	if i >= len(p) {
+		return nil, 0, 0
+	}
+	switch c := p[i]; {
+	case c == '"':
+		end = SkipString(p, i)
+	case c-'0' <= 9 || c == '-':
+		end = skipNumber(p, i)
+	default:
+		return nil, 0, 0
+	}
+	if end < 0 || end >= len(p) || p[end] != ',' && p[end] != '}' || s.stamps[k.id] == s.stamp {
+		return nil, 0, 0
+	}
+	s.stamps[k.id] = s.stamp
+	return k, i, end
 }
 
 // memberName scans the name of a member of n at p[i] and the colon behind it. It returns
@@ -348,6 +383,12 @@ func (s *Records) member(k *node, r, i, depth int, edit bool) int {
 	if !k.text && (p[i] == '{' || p[i] == '[') {
 		return s.fail(k, Nested)
 	}
+	s.take(k, r, i, end, edit)
+	return end
+}
+
+// take notes the value p[i:end] of a column.
+func (s *Records) take(k *node, r, i, end int, edit bool) {
 	a := &s.plan.nodes[k.id]
 	if a.slot >= 0 {
 		s.values[int(a.slot)*s.n+r] = Span{uint32(i), uint32(end)}
@@ -355,7 +396,6 @@ func (s *Records) member(k *node, r, i, depth int, edit bool) int {
 	if edit && a.out >= 0 {
 		s.edits = append(s.edits, edit1(i, end, a.out))
 	}
-	return end
 }
 
 // maxNoted bounds how many unlisted members of a record are named.

@@ -131,6 +131,15 @@ func skipNumber(p []byte, i int) int {
 }
 
 func skipDigits(p []byte, i int) int {
+	for i+8 <= len(p) {
+		// A byte is a digit where it differs from '0' by less than 10: by adding 0x76 others get
+		// their high bit, and nothing runs into the next byte.
+		x := binary.LittleEndian.Uint64(p[i:]) ^ ones*'0'
+		if m := ((x&^highs + ones*0x76) | x) & highs; m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
+		}
+		i += 8
+	}
 	for i < len(p) && p[i]-'0' <= 9 {
 		i++
 	}
