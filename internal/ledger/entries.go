@@ -83,12 +83,14 @@ func (h *header) append(to []byte) []byte {
 }
 
 // checksum is of the payload and of what the chunks' headers have in common.
-func (h *header) checksum(payload []byte) (sum [8]byte) {
+func (h *header) checksum(payload ...[]byte) (sum [8]byte) {
 	c := *h
 	c.chunk, c.sum = 0, [8]byte{}
 	s := sha256.New()
 	s.Write(c.append(nil))
-	s.Write(payload)
+	for _, part := range payload {
+		s.Write(part)
+	}
 	copy(sum[:], s.Sum(nil))
 	return sum
 }
@@ -120,8 +122,8 @@ func (l *Ledger) Entries(next int64) ([]Entry, error) {
 	}
 	w := l.written
 	h := header{kind: segment, epoch: w.epoch, seq: w.seq + 1, next: next, counts: l.deltaCounts}
-	payload := delta
-	size := len(payload) + headerSize
+	payload := [][]byte{delta}
+	size := len(delta) + headerSize
 	// A base that was made and not committed may be there where there are no
 	// transactions, and would hide every segment of this epoch: it is overwritten.
 	if w.epoch == 0 || w.seq == slots || w.segments+size > w.base || l.lags || l.rebase {
@@ -131,10 +133,9 @@ func (l *Ledger) Entries(next int64) ([]Entry, error) {
 		}
 		// Both, not their sum: it is made anew when it is read, in the same order and
 		// so to the same bits.
-		payload = binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(whole)+len(delta)), uint64(len(whole)))
-		payload = append(append(payload, whole...), delta...)
+		payload = [][]byte{binary.BigEndian.AppendUint64(nil, uint64(len(whole))), whole, delta}
 		h.kind, h.epoch, h.seq, h.counts = base, w.epoch+1, 0, l.wholeCounts.plus(l.deltaCounts)
-		w = written{epoch: h.epoch, base: len(payload) + headerSize}
+		w = written{epoch: h.epoch, base: 8 + len(whole) + len(delta) + headerSize}
 		l.rebase = true
 	} else {
 		w.seq, w.segments = h.seq, w.segments+size
@@ -144,17 +145,29 @@ func (l *Ledger) Entries(next int64) ([]Entry, error) {
 	return l.cut(h, payload), nil
 }
 
-// cut makes entries of a payload.
-func (l *Ledger) cut(h header, payload []byte) []Entry {
+// cut makes entries of a payload that is given in pieces.
+func (l *Ledger) cut(h header, payload [][]byte) []Entry {
 	h.print = l.fingerprint
+	size := 0
+	for _, piece := range payload {
+		size += len(piece)
+	}
 	room := l.limit - headerSize
-	h.chunks = uint32(max(1, (len(payload)+room-1)/room))
-	h.sum = h.checksum(payload)
+	h.chunks = uint32(max(1, (size+room-1)/room))
+	h.sum = h.checksum(payload...)
 	entries := make([]Entry, h.chunks)
 	for i := range entries {
 		h.chunk = uint32(i)
-		part := payload[min(i*room, len(payload)):min((i+1)*room, len(payload))]
-		entries[i] = Entry{[]byte(h.key()), append(h.append(make([]byte, 0, headerSize+len(part))), part...)}
+		left := min(room, size-i*room)
+		value := h.append(make([]byte, 0, headerSize+left))
+		for left > 0 {
+			n := copy(value[len(value):len(value)+left], payload[0])
+			value, left = value[:len(value)+n], left-n
+			if payload[0] = payload[0][n:]; len(payload[0]) == 0 {
+				payload = payload[1:]
+			}
+		}
+		entries[i] = Entry{[]byte(h.key()), value}
 	}
 	return entries
 }

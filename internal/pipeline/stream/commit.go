@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
+	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/monitor"
 )
 
@@ -56,9 +61,13 @@ func (s *stream) complete(ctx context.Context) error {
 	if err := s.quarantine.flush(); err != nil {
 		return fmt.Errorf("quarantine: %w", err)
 	}
-	for p, kept := range s.ledgers {
-		next, read := s.kafka.At(p)
-		if !read {
+	entries, err := s.entries(ctx)
+	if err != nil {
+		return err
+	}
+	for i, p := range s.partitions() {
+		kept := s.ledgers[p]
+		if _, read := s.kafka.At(p); !read {
 			continue
 		}
 		if files := manifest[p]; files != nil {
@@ -67,12 +76,7 @@ func (s *stream) complete(ctx context.Context) error {
 		if kept.Ledger == nil {
 			continue
 		}
-		// After offsets were set back by hand, records come that are counted already.
-		entries, err := kept.Entries(max(s.source.Place(next), kept.Next()))
-		if err != nil {
-			return fmt.Errorf("the assessment of %s: %w", p, err)
-		}
-		for _, e := range entries {
+		for _, e := range entries[i] {
 			s.kafka.PutState(ctx, p, string(e.Key), e.Value)
 		}
 		counted, err := kept.reasons.keep(s.fingerprint)
@@ -84,6 +88,31 @@ func (s *stream) complete(ctx context.Context) error {
 		}
 	}
 	return s.snapshots.emit(ctx)
+}
+
+// entries are what the open transaction adds to the assessments that are kept, by partition in
+// the order of partitions. Nothing else is done meanwhile, so all cores work on it.
+func (s *stream) entries(ctx context.Context) ([][]ledger.Entry, error) {
+	all := s.partitions()
+	entries := make([][]ledger.Entry, len(all))
+	g, _ := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, p := range all {
+		kept := s.ledgers[p]
+		next, read := s.kafka.At(p)
+		if !read || kept.Ledger == nil {
+			continue
+		}
+		g.Go(func() (err error) {
+			defer bug.Guard()
+			// After offsets were set back by hand, records come that are counted already.
+			if entries[i], err = kept.Entries(max(s.source.Place(next), kept.Next())); err != nil {
+				return fmt.Errorf("the assessment of %s: %w", p, err)
+			}
+			return nil
+		})
+	}
+	return entries, g.Wait()
 }
 
 // openCounts are the records of the open transaction.
