@@ -37,11 +37,12 @@ const longest = 1 << 30
 // again. The client's own reads everything else.
 type decompressor struct {
 	other   kgo.Decompressor
+	most    int       // bytes that a frame may hold
 	buffers sync.Pool // of *[]byte
 }
 
 func newDecompressor() *decompressor {
-	return &decompressor{other: kgo.DefaultDecompressor(), buffers: sync.Pool{New: func() any { return new([]byte) }}}
+	return &decompressor{other: kgo.DefaultDecompressor(), most: longest, buffers: sync.Pool{New: func() any { return new([]byte) }}}
 }
 
 // mostKept bounds the memory that is kept for the next batch.
@@ -53,7 +54,7 @@ func (d *decompressor) Decompress(src []byte, codec kgo.CompressionCodecType) ([
 		return d.other.Decompress(src, codec)
 	}
 	buf := d.buffers.Get().(*[]byte)
-	content, err := lz4.AppendContent((*buf)[:0], src, longest)
+	content, err := lz4.AppendContent((*buf)[:0], src, d.most)
 	if cap(content) <= mostKept {
 		defer d.buffers.Put(buf)
 		*buf = content
