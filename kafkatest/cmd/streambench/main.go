@@ -78,6 +78,16 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
+// ratio is the median of the ratios of what was measured in the same turn: what else goes on
+// on the machine changes more from turn to turn than within one.
+func ratio(of [2][]float64) float64 {
+	all := make([]float64, len(of[0]))
+	for k := range all {
+		all[k] = of[0][k] / of[1][k]
+	}
+	return median(all)
+}
+
 // thousands writes a number so that it can be read.
 func thousands(v float64) string {
 	text := fmt.Sprintf("%.0f", v)

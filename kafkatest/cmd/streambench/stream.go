@@ -117,9 +117,13 @@ var errFewCommits = errors.New("too few commits to tell a rate")
 // mostRecords is up to where a measurement grows.
 const mostRecords = 128_000_000
 
+// enoughCommits is how many commits a run must have, so that the rate between them is no
+// matter of where the first and the last one fall.
+const enoughCommits = 8
+
 // sized fills a topic and measures on it. Where a run is over after too few commits,
-// the topic gets as many records again, and all is measured anew. It returns how many
-// records there are in the end.
+// the topic gets as many records again, and all is measured anew. So a measurement should
+// begin with a trial of what is fastest. sized returns how many records there are in the end.
 func (c *cluster) sized(ctx context.Context, o options, topic string, partitions int32, measure func(o options, attempt int) error) (int64, error) {
 	if err := c.fill(ctx, topic, partitions, o.records); err != nil {
 		return 0, err
@@ -174,7 +178,7 @@ func (c *cluster) pass(ctx context.Context, o options, group, topic string, n in
 		return p, fmt.Errorf("%s exits %d, %v: %s", group, status, err, run.Tail())
 	}
 	// The last transaction waits for records that do not come.
-	if len(commits) < 4 {
+	if len(commits) < enoughCommits {
 		return p, fmt.Errorf("%s: %w: %d", group, errFewCommits, len(commits))
 	}
 	first, last := commits[0], commits[len(commits)-2]
@@ -204,14 +208,17 @@ func besideCopy(ctx context.Context, o options) error {
 		return err
 	}
 	defer c.client.Close()
-	fmt.Printf("From topic to topic on Apache Kafka, commits every %v, medians of %d runs in turn:\n\n", o.interval, o.runs)
-	fmt.Println("| partitions | records | sdlfilter, records/s | bare copy, records/s | ratio | sdlfilter, CPU µs/record | bare copy, CPU µs/record |")
-	fmt.Println("|---|---|---|---|---|---|---|")
+	fmt.Printf("From topic to topic on Apache Kafka, commits every %v, medians of %d runs in turn; ratios are medians of those of each turn:\n\n", o.interval, o.runs)
+	fmt.Println("| partitions | records | sdlfilter, records/s | bare copy, records/s | ratio | sdlfilter, CPU µs/record | bare copy, CPU µs/record | ratio |")
+	fmt.Println("|---|---|---|---|---|---|---|---|")
 	for _, partitions := range []int32{1, 4} {
 		from := fmt.Sprintf("bench-%d-%d", partitions, time.Now().Unix())
 		var rates, cpus [2][]float64
 		records, err := c.sized(ctx, o, from, partitions, func(o options, attempt int) error {
 			rates, cpus = [2][]float64{}, [2][]float64{}
+			if _, err := c.one(ctx, o, false, fmt.Sprintf("%s-trial-%d", from, attempt), from, partitions); err != nil {
+				return err
+			}
 			for k := range o.runs {
 				for which, name := range []string{"filter", "copy"} {
 					group := fmt.Sprintf("%s-%s-%d-%d", from, name, attempt, k)
@@ -230,8 +237,8 @@ func besideCopy(ctx context.Context, o options) error {
 		if _, err := c.admin.DeleteTopics(ctx, from); err != nil {
 			return err
 		}
-		fmt.Printf("| %d | %s | %s | %s | %.0f %% | %.2f | %.2f |\n", partitions, thousands(float64(records)), thousands(median(rates[0])), thousands(median(rates[1])),
-			100*median(rates[0])/median(rates[1]), median(cpus[0]), median(cpus[1]))
+		fmt.Printf("| %d | %s | %s | %s | %.0f %% | %.2f | %.2f | %.2f |\n", partitions, thousands(float64(records)), thousands(median(rates[0])), thousands(median(rates[1])),
+			100*ratio(rates), median(cpus[0]), median(cpus[1]), ratio(cpus))
 	}
 	fmt.Println()
 	return nil
@@ -296,6 +303,9 @@ func againstFake(ctx context.Context, o options) (err error) {
 		var rates, cpus []float64
 		records, err := c.sized(ctx, o, from, partitions, func(o options, attempt int) error {
 			rates, cpus = nil, nil
+			if _, err := c.one(ctx, o, true, fmt.Sprintf("%s-trial-%d", from, attempt), from, partitions); err != nil {
+				return err
+			}
 			for k := range o.runs {
 				p, err := c.one(ctx, o, true, fmt.Sprintf("%s-%d-%d", from, attempt, k), from, partitions)
 				if err != nil {
