@@ -77,3 +77,85 @@ func TestSkipString(t *testing.T) {
 		}
 	}
 }
+
+// Every byte at every place of a number is seen to, as encoding/json sees to it.
+func TestSkipNumber(t *testing.T) {
+	for length := range 20 {
+		for at := range length {
+			for c := range 256 {
+				p := []byte(strings.Repeat("7", at) + string([]byte{byte(c)}) + strings.Repeat("3", length-at-1))
+				if at > 0 {
+					p[0] = '-'
+				}
+				if p[0] != '-' && p[0]-'0' > 9 {
+					continue // no number begins so, and none is looked for
+				}
+				// The longest beginning that is a number, or more of one than its end allows.
+				want := -1
+				for end := len(p); end > 0 && want < 0; end-- {
+					if json.Valid(p[:end]) && len(strings.TrimSpace(string(p[:end]))) == end {
+						want = end
+					}
+				}
+				if rest := p[max(want, 0):]; len(rest) > 0 && (rest[0] == '.' || rest[0]|0x20 == 'e') {
+					want = -1
+				}
+				if got := skipNumber(p, 0); got != want {
+					t.Fatalf("%q: the number ends at %d, want %d", p, got, want)
+				}
+			}
+		}
+	}
+}
+
+// A record with any byte changed, or cut anywhere, is accepted if and only if it is valid JSON
+// and has no member twice, however usual it looks; and it has the values that encoding/json
+// finds.
+func TestScanOfUsualRecords(t *testing.T) {
+	tree := NewTree()
+	layout := &microdata.Layout{Schema: &microdata.Schema{}}
+	for i, name := range []string{"a", "longer name", "c"} {
+		tree.Column(Root, name, true)
+		layout.Read = append(layout.Read, microdata.Want{Field: i})
+	}
+	plan := tree.Plan(layout, false, false)
+	var b microdata.Block
+	hold := func(text string) {
+		t.Helper()
+		b.Reset(0, 0, 1, 3)
+		s := plan.Records(1)
+		defer s.Release()
+		if err := s.Gather([][]byte{[]byte(text)}); err != nil {
+			t.Fatal(err)
+		}
+		reason := s.Scan(&b, 0, 0, len(text))
+		var members map[string]json.RawMessage
+		valid := json.Unmarshal([]byte(text), &members) == nil && members != nil && utf8.ValidString(text)
+		if !valid || reason == Twice {
+			if reason == "" || valid && strings.Count(text, ":") == len(members) {
+				t.Fatalf("%q: %q, valid: %v", text, reason, valid)
+			}
+			return
+		}
+		if reason != "" {
+			t.Fatalf("%q is rejected: %s", text, reason)
+		}
+		for i, name := range []string{"a", "longer name", "c"} {
+			at := s.Values(i)[0]
+			if got := string(s.Data[at.Start:at.End]); got != string(members[name]) {
+				t.Fatalf("%q: %s is %q, want %q", text, name, got, members[name])
+			}
+		}
+	}
+	for _, text := range []string{`{"a":"xyz","longer name":-12.5e3,"c":123456789}`, `{"c": 7, "longer name": "v", "a": 10}`, `{"a":0,"a":1}`, `{"c":1,"longer name":2,"c":3}`} {
+		hold(text)
+		for i := range len(text) {
+			hold(text[:i])
+			hold(text[:i] + text[i+1:])
+			for _, c := range "\"\\{}[]:,0-.e an\x00\n" {
+				hold(text[:i] + string(c) + text[i+1:])
+				hold(text[:i] + string(c) + text[i:])
+			}
+		}
+	}
+}
