@@ -316,6 +316,9 @@ func (d *Displacer) follow(w *displacing, b *microdata.Block, i, from, n int, su
 	if !survey && !d.window && col.centred && col.moments != nil && !col.unknown && len(col.swaps) == 1 && d.swaps[col.swaps[0]].dataset {
 		return d.alone(w, b, i, from, n, d.swaps[col.swaps[0]])
 	}
+	if survey && col.moments != nil && !col.unknown && d.swaps[col.swaps[0]].dataset {
+		return d.count(w, b, i, from, n, d.swaps[col.swaps[0]])
+	}
 	d.begin(w, b, i, from, n)
 	if !col.unknown {
 		for _, k := range col.swaps {

@@ -205,30 +205,10 @@ func (d *Displacer) alone(w *displacing, b *microdata.Block, i, from, n int, s *
 	if count > 1 && to.Deviations == nil {
 		c.Deviate(batches)
 	}
-	var kept, own [batches]float64
-	for k := range kept {
-		kept[k] = 1
-	}
-	var nothing [batches]moment
-	for r, here := range w.here {
-		at := from + r
-		if !here {
-			tellNothing(to, at)
-			continue
-		}
-		h, m := &kept, &nothing
-		if w.grouping.group[r] >= 0 {
-			if o, _ := w.outcomeOf(s, i, r); o.batches > 0 {
-				h, m = &o.stays, &o.receives
-			}
-		}
-		x := v.Values[at]
-		_, square := col.moments(x)
-		for k := range count {
-			own[k] = square
-		}
-		tellRecord(to, at, x-col.centre, count, h, m, &own)
-	}
+	w.tellOutcomes(s, to, i, from, count, func(x float64) (u, square float64) {
+		_, square = col.moments(x)
+		return x - col.centre, square
+	}, v.Values[from:from+n])
 	return nil
 }
 

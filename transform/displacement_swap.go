@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sdlfilter/sdlfilter/internal/bug"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // displacingSwap is what is known of one swap.
@@ -146,22 +147,57 @@ func (s *displacingSwap) take(w *displacing, column int) {
 		if group < 0 {
 			continue
 		}
-		code := int(g.combo[r])
-		for len(s.combos) <= code {
-			s.combos = append(s.combos, displacedCombo{})
-		}
-		c := &s.combos[code]
-		if c.sums == nil {
-			c.sums = make([]moment, s.width)
-		}
-		c.group = group
-		if column == s.first {
-			c.size++
-		}
+		c := s.counted(int(g.combo[r]), group, column)
 		for k := range s.batches[column] {
 			c.sums[s.at[column]+k].add(w.content(k%w.batches, r), 1)
 		}
 	}
+}
+
+// counted is the combination of a code, of which one record more was seen in a column.
+func (s *displacingSwap) counted(code int, group int32, column int) *displacedCombo {
+	for len(s.combos) <= code {
+		s.combos = append(s.combos, displacedCombo{})
+	}
+	c := &s.combos[code]
+	if c.sums == nil {
+		c.sums, c.group = make([]moment, s.width), group
+	}
+	if column == s.first {
+		c.size++
+	}
+	return c
+}
+
+// count is follow of the survey where what the other masks do to a column is known, and the first
+// swap on it is one over the whole data.
+func (d *Displacer) count(w *displacing, b *microdata.Block, i, from, n int, s *displacingSwap) error {
+	col := &d.columns[i]
+	v := b.Columns[col.index].Original
+	if w.attend(b, v, from, n); !col.centred {
+		col.centre, col.centred = w.middle(v.Values[from:from+n]), true
+	}
+	if err := s.find(w, b, from, n); err != nil {
+		return err
+	}
+	g, at := &w.grouping, s.at[i]
+	for r, group := range g.group {
+		if group < 0 {
+			continue
+		}
+		c := s.counted(int(g.combo[r]), group, i)
+		if !w.here[r] {
+			continue
+		}
+		x := v.Values[from+r]
+		u := x - col.centre
+		shift, square := col.moments(x)
+		m := &c.sums[at]
+		m[0]++
+		m[1] += u + shift
+		m[2] += square + 2*u*shift + u*u
+	}
+	return nil
 }
 
 // endSurvey makes the pairings and the sums over classes, on all cores.
@@ -252,6 +288,7 @@ type outcome struct {
 	batches  int              // that differ
 	p, stays [batches]float64 // stays is 1 − p
 	receives [batches]moment
+	told     [2]told // of one batch, and of all
 }
 
 // keptOutcomes is how many outcomes a worker remembers: they are the same for all
@@ -270,6 +307,7 @@ func (w *displacing) outcome(s *displacingSwap, column, code int) *outcome {
 	for k, p := range o.p {
 		o.stays[k] = 1 - p
 	}
+	o.tell()
 	return o
 }
 

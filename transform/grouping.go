@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -36,7 +37,7 @@ func (g *grouping) reader() *grouping {
 		r.columns[i].words.closed = true
 	}
 	for i := range r.pairs {
-		r.pairs[i].closed = true
+		r.pairs[i].closed, r.pairs[i].pairs = true, nil // what it remembers is its own
 	}
 	return r
 }
@@ -82,10 +83,7 @@ func (g *grouping) find(b *microdata.Block, columns []int, from, n int) error {
 		if k == len(columns)-1 {
 			copy(g.group, g.combo)
 		}
-		t := &g.pairs[k-1]
-		for i, c := range g.codes {
-			g.combo[i] = t.code(uint64(uint32(g.combo[i]))<<32 | uint64(uint32(c)))
-		}
+		g.pairs[k-1].combine(g.combo, g.codes)
 	}
 	return nil
 }
@@ -140,11 +138,31 @@ func (c *coder) text(v []byte) int32 {
 	for i, x := range v {
 		text |= uint64(x) << (8 * i)
 	}
+	return c.short(text, v)
+}
+
+// short is text of up to 7 bytes, which stand in a word below their number.
+func (c *coder) short(text uint64, v []byte) int32 {
 	slot := &c.recent[text*0x9e3779b97f4a7c15>>58]
 	if slot.code == 0 || slot.text != text {
 		slot.text, slot.code = text, c.anyText(v)
 	}
 	return slot.code
+}
+
+// texts32 codes texts that lie one behind the other, the i-th between two offsets. Eight bytes are read
+// at a time where there are as many.
+func (c *coder) texts32(dst []int32, offsets []int32, text []byte) {
+	offsets = offsets[:len(dst)+1]
+	for i := range dst {
+		from, to := int(offsets[i]), int(offsets[i+1])
+		if n := to - from; uint(n) <= 7 && from+8 <= len(text) {
+			word := binary.LittleEndian.Uint64(text[from:]) & (1<<(8*n) - 1)
+			dst[i] = c.short(word|uint64(n)<<56, text[from:to])
+			continue
+		}
+		dst[i] = c.text(text[from:to])
+	}
 }
 
 func (c *coder) anyText(v []byte) int32 {
@@ -217,6 +235,11 @@ func (c *coder) codeArray(dst []int32, a arrow.Array, from int) error {
 		}
 		return nil
 	}
+	if id := a.DataType().ID(); (id == arrow.STRING || id == arrow.BINARY) && a.NullN() == 0 {
+		d := a.Data()
+		c.texts32(dst, offsetsOf[int32](d)[from:], textOf(d))
+		return nil
+	}
 	bytes, ok := bytesOf(a)
 	if !ok {
 		return fmt.Errorf("values of type %s cannot be compared", a.DataType())
@@ -265,11 +288,16 @@ type wordTable struct {
 	shift uint    // 64 − log2 of the number of slots
 	n     int32
 
+	pairs *[small * small]int32 // codes + 1 of pairs of small codes; 0 where not known
+
 	closed bool // to words that it does not hold: they are −1
 }
 
 func (t *wordTable) reset() {
 	clear(t.codes)
+	if t.pairs != nil && t.n > 0 {
+		clear(t.pairs[:])
+	}
 	t.n = 0
 }
 
@@ -296,6 +324,32 @@ func (t *wordTable) code(w uint64) int32 {
 		if t.words[i] == w {
 			return t.codes[i] - 1
 		}
+	}
+}
+
+const (
+	small     = 64      // codes below it are looked up in an array with one another
+	manyPairs = 1 << 10 // of fewer records to be coded at a time the array is not worth its clearing
+)
+
+// combine replaces codes by those of their pairs with others. Pairs of small codes are remembered in an
+// array: a look into the table for each record would take longer.
+func (t *wordTable) combine(codes, others []int32) {
+	others = others[:len(codes)]
+	if t.pairs == nil && len(codes) >= manyPairs {
+		t.pairs = new([small * small]int32)
+	}
+	for i, left := range codes {
+		right := others[i]
+		if t.pairs == nil || uint32(left) >= small || uint32(right) >= small {
+			codes[i] = t.code(uint64(uint32(left))<<32 | uint64(uint32(right)))
+			continue
+		}
+		known := &t.pairs[left*small+right]
+		if *known == 0 {
+			*known = t.code(uint64(left)<<32|uint64(right)) + 1
+		}
+		codes[i] = *known - 1
 	}
 }
 

@@ -152,17 +152,39 @@ func (x *Exchange) Add(b *microdata.Block) {
 	}
 	for _, c := range x.columns {
 		m := &b.Columns[c.Index].Moved
+		weight, total := c.weight, c.total
 		for i, t := range m.Total {
-			c.weight += m.Weight[i]
-			c.total += t
+			weight += m.Weight[i]
+			total += t
 		}
+		c.weight, c.total = weight, total
 		if m.Deviations != nil && c.deviations == nil {
 			c.deviations = make([]float64, len(m.Deviations))
 		}
-		for k, batch := range m.Deviations {
-			for _, d := range batch {
-				c.deviations[k] += float64(d)
-			}
+		addDeviations(c.deviations, m.Deviations)
+	}
+}
+
+// addDeviations adds the deviations of records to their sums by batch, four sums at a time: each waits for
+// the one before it.
+func addDeviations(sums []float64, batches [][]float32) {
+	k := 0
+	for ; k+4 <= len(batches); k += 4 {
+		of := batches[k : k+4]
+		s, t, u, v := sums[k], sums[k+1], sums[k+2], sums[k+3]
+		a := of[0]
+		b, c, d := of[1][:len(a)], of[2][:len(a)], of[3][:len(a)]
+		for i := range a {
+			s += float64(a[i])
+			t += float64(b[i])
+			u += float64(c[i])
+			v += float64(d[i])
+		}
+		sums[k], sums[k+1], sums[k+2], sums[k+3] = s, t, u, v
+	}
+	for ; k < len(batches); k++ {
+		for _, d := range batches[k] {
+			sums[k] += float64(d)
 		}
 	}
 }
