@@ -317,18 +317,25 @@ func (s *datasetSwap) pack(p *packer) {
 			continue
 		}
 		p.number(uint64(m.group))
-		for _, list := range [][]swapRecord{m.heads, m.records} {
-			p.number(uint64(len(list)))
-			for _, r := range list {
-				p.word(r.order)
-				p.word(r.partner)
-				p.word(r.coin)
-				p.number(uint64(r.row))
-				p.number(uint64(r.source))
-				for k := range s.values {
-					s.values[k].pack(p, r.value)
-				}
-			}
+		lists, n := m.allHeads()
+		p.number(uint64(n))
+		for _, list := range lists {
+			s.packRecords(p, list)
+		}
+		p.number(uint64(len(m.records)))
+		s.packRecords(p, m.records)
+	}
+}
+
+func (s *datasetSwap) packRecords(p *packer, list []swapRecord) {
+	for _, r := range list {
+		p.word(r.order)
+		p.word(r.partner)
+		p.word(r.coin)
+		p.number(uint64(r.row))
+		p.number(uint64(r.source))
+		for k := range s.values {
+			s.values[k].pack(p, r.value)
 		}
 	}
 }
@@ -379,7 +386,7 @@ func (s *datasetSwap) mergeRecords(u *unpacker, m *combo, from []uint32, t *terr
 			return err
 		}
 		r.value = s.unpackValues(u)
-		m.heads = append(m.heads, r)
+		m.addHead(r)
 	}
 	others := u.count(1)
 	if !s.plausible(count, uint64(heads), uint64(others)) {

@@ -51,6 +51,7 @@ type datasetSwap struct {
 	kept     int          // records that are kept, of at most most
 	most     int
 	room     func() int64 // bytes of memory that there are
+	received []move       // of policy random while it decides: by the place in values of a record whose coin falls heads
 	moves    [][]move     // after decide: by source, each in the order of rows
 	stop     stopper
 }
@@ -59,8 +60,37 @@ type datasetSwap struct {
 type combo struct {
 	group   int32
 	count   int64
-	heads   []swapRecord // policy random: records whose coin falls heads
+	heads   []swapRecord // policy random: records whose coin falls heads, but for those in full
+	full    *[][]swapRecord
 	records []swapRecord // a sample of the others, sorted by order, at most reserves
+}
+
+// headsChunk is how many records whose coin falls heads are kept in a row: a list of all of them would
+// be copied time and again while it grows.
+const headsChunk = 1 << 12
+
+// addHead adds a record whose coin falls heads.
+func (m *combo) addHead(r swapRecord) {
+	if len(m.heads) == headsChunk {
+		if m.full == nil {
+			m.full = new([][]swapRecord)
+		}
+		*m.full, m.heads = append(*m.full, m.heads), make([]swapRecord, 0, headsChunk)
+	}
+	m.heads = append(m.heads, r)
+}
+
+// allHeads are the lists of its records whose coin falls heads, in the order in which they were added,
+// and the number of these records.
+func (m *combo) allHeads() (lists [][]swapRecord, n int) {
+	if m.full != nil {
+		lists = slices.Clone(*m.full)
+	}
+	lists = append(lists, m.heads)
+	for _, list := range lists {
+		n += len(list)
+	}
+	return lists, n
 }
 
 // move is what a record receives.
@@ -102,6 +132,12 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 	for k, p := range s.protected {
 		s.values[k].read(&b.Columns[p.Index])
 	}
+	s.take(w, b)
+	return s.bounded(c)
+}
+
+// take takes the records of a block, whose combinations were found.
+func (s *datasetSwap) take(w *work, b *microdata.Block) {
 	sw, source := &w.swap, s.sources.of(b)
 	for i, g := range s.grouping.group {
 		if g < 0 {
@@ -114,15 +150,18 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 		m := &s.combos[code]
 		m.group = g
 		m.count++
+		heads := !s.unique && s.heads(sw.coin[i])
+		if !heads && len(m.records) == reserves && sw.order[i] > m.records[reserves-1].order {
+			continue // most records
+		}
 		r := swapRecord{order: sw.order[i], partner: sw.partner[i], coin: sw.coin[i], row: b.Place(i), source: source}
-		if !s.unique && s.heads(r.coin) {
+		if heads {
 			r.value = s.copied(i)
-			m.heads = append(m.heads, r)
+			m.addHead(r)
 		} else {
 			s.keep(m, r, i)
 		}
 	}
-	return s.bounded(c)
 }
 
 // keep keeps record i of the block where it is among the four of least order.
@@ -208,23 +247,22 @@ func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 		if err := s.values[k].fits(col, moves); err != nil {
 			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(p.Name), err)
 		}
+		if col.Array == nil && col.Original.Values != nil {
+			s.values[k].putNumbers(col.Mutable(), sw.rows, moves)
+			continue
+		}
 		sw.cells = sw.cells[:0]
 		for _, m := range moves {
 			sw.cells = append(sw.cells, s.values[k].cell(m.value))
 		}
-		switch {
-		case col.Array != nil:
-			if len(moves) == 0 {
-				continue
-			}
-			a, err := placeArray(col.OutArray(), sw.rows, sw.cells)
-			if err != nil {
-				return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(p.Name), err)
-			}
-			col.ReleasedArray = a
-		case col.Original.Values != nil:
-			placeNumbers(col.Mutable(), sw.rows, sw.cells)
+		if col.Array == nil || len(moves) == 0 {
+			continue
 		}
+		a, err := placeArray(col.OutArray(), sw.rows, sw.cells)
+		if err != nil {
+			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(p.Name), err)
+		}
+		col.ReleasedArray = a
 	}
 	c.touched[s.mask].Add(int64(len(moves)))
 	return nil
@@ -240,5 +278,20 @@ func placeNumbers(v *microdata.Vector, rows []int32, cells []cell) {
 			setTo(v.Valid, int(row), !cells[k].null)
 		}
 		v.Values[row] = cells[k].number
+	}
+}
+
+// putNumbers puts the values of moves at rows.
+func (k *swapColumn) putNumbers(v *microdata.Vector, rows []int32, moves []move) {
+	for i, row := range rows {
+		value := moves[i].value
+		null := k.nulls[value]
+		if null && v.Valid == nil {
+			v.Valid = microdata.NewBitmap(len(v.Values), nil)
+		}
+		if v.Valid != nil {
+			setTo(v.Valid, int(row), !null)
+		}
+		v.Values[row] = k.numbers[value]
 	}
 }

@@ -80,13 +80,13 @@ type swapColumn struct {
 	bytes   []byte
 	nulls   []bool
 
-	number func(i int) (x float64, valid bool) // of the block that is read
-	text   func(i int) (v []byte, valid bool)  // instead, of an array
+	vector microdata.Vector                   // of the block that is read; without values where it does not hold the column, as in replicates
+	text   func(i int) (v []byte, valid bool) // instead, of an array
 }
 
 // read makes a block's column the one whose values are appended and set.
 func (k *swapColumn) read(col *microdata.Column) {
-	k.text, k.number = nil, nil
+	k.text, k.vector = nil, microdata.Vector{}
 	if a := col.OutArray(); a != nil {
 		at, ok := bytesOf(a)
 		k.text = func(i int) ([]byte, bool) {
@@ -97,20 +97,14 @@ func (k *swapColumn) read(col *microdata.Column) {
 		}
 		return
 	}
-	v := col.Out()
-	k.number = func(i int) (float64, bool) {
-		if v.Values == nil { // not in this block, as in replicates
-			return 0, false
-		}
-		return v.Values[i], v.Valid.Has(i)
-	}
+	k.vector = col.Out()
 }
 
 // append adds the value of record i of the block.
 func (k *swapColumn) append(i int) {
 	at := uint32(len(k.nulls))
 	k.nulls = append(k.nulls, false)
-	if k.number != nil {
+	if k.text == nil {
 		k.numbers = append(k.numbers, 0)
 	} else {
 		k.starts, k.lengths = append(k.starts, 0), append(k.lengths, 0)
@@ -120,9 +114,11 @@ func (k *swapColumn) append(i int) {
 
 // set replaces the value at a place by that of record i of the block.
 func (k *swapColumn) set(at uint32, i int) {
-	if k.number != nil {
-		x, valid := k.number(i)
-		k.numbers[at], k.nulls[at] = x, !valid
+	if k.text == nil {
+		k.numbers[at], k.nulls[at] = 0, true
+		if v := &k.vector; v.Values != nil {
+			k.numbers[at], k.nulls[at] = v.Values[i], !v.Valid.Has(i)
+		}
 		return
 	}
 	v, valid := k.text(i)

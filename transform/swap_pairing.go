@@ -18,6 +18,7 @@ func (s *datasetSwap) decide(c *Chain) error {
 		byGroup[i] = int32(i)
 	}
 	slices.SortStableFunc(byGroup, func(i, j int32) int { return cmp.Compare(s.combos[i].group, s.combos[j].group) })
+	s.expect()
 	next := make(chan []int32, 64)
 	moves := make([][]move, runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
@@ -45,33 +46,12 @@ func (s *datasetSwap) decide(c *Chain) error {
 	close(next)
 	wg.Wait()
 	if s.stop.now() {
+		s.received = nil
 		return ErrCancelled
 	}
 	s.combos, s.grouping, s.free = nil, grouping{}, nil
 	s.arrange(moves)
 	return nil
-}
-
-// arrange sorts what records receive by where it goes.
-func (s *datasetSwap) arrange(moves [][]move) {
-	s.moves = make([][]move, len(s.sources.list))
-	sizes := make([]int, len(s.moves))
-	for _, list := range moves {
-		for _, m := range list {
-			sizes[m.source]++
-		}
-	}
-	for i, n := range sizes {
-		s.moves[i] = make([]move, 0, n)
-	}
-	for _, list := range moves {
-		for _, m := range list {
-			s.moves[m.source] = append(s.moves[m.source], m)
-		}
-	}
-	for i, list := range s.moves {
-		s.moves[i] = sortSpread(list, func(m move) uint64 { return uint64(m.row) }, func(a, b move) int { return cmp.Compare(a.row, b.row) })
-	}
 }
 
 // candidate is a kept record that seeks a partner, by its place in a pool.
@@ -81,88 +61,63 @@ type candidate struct {
 	at    int32
 }
 
-// decideGroup pairs the records of the combinations that share their keys, and appends
-// what they receive.
+// decideGroup pairs the records of the combinations that share their keys. What records whose coin falls
+// heads receive goes to received, what others do is appended to moves.
 func (s *datasetSwap) decideGroup(moves []move, group []int32) []move {
-	drawn := func(r swapRecord) uint64 { return r.order }
-	for _, code := range group {
-		m := &s.combos[code]
-		m.heads = sortSpread(m.heads, drawn, s.sources.compare) // partners are taken in this order, which is random
+	group = slices.DeleteFunc(group, func(code int32) bool { return s.combos[code].count == 0 })
+	if !s.unique {
+		return s.decideHeads(moves, group)
 	}
-	group = s.inOrder(group)
-	var seekers, sample pool // of policy unique: sample alone
-	own := &seekers
-	if s.unique {
-		own = &sample
-	}
+	group = s.inOrder(group, func(m *combo) swapRecord { return m.records[0] })
+	var sample pool
 	var candidates []candidate
 	for g, code := range group {
 		m := &s.combos[code]
-		seekers.add(m.heads, int64(len(m.heads)))
-		sample.add(m.records, m.count-int64(len(m.heads)))
-		if s.unique && m.count > 1 {
+		if sample.add(m.records, m.count); m.count > 1 {
 			continue
 		}
-		for at, r := range own.records[g] {
+		for at, r := range m.records {
 			candidates = append(candidates, candidate{r.order, int32(g), int32(at)})
 		}
 	}
 	candidates = sortSpread(candidates, func(c candidate) uint64 { return c.order }, func(a, b candidate) int {
-		return s.sources.compare(own.records[a.combo][a.at], own.records[b.combo][b.at])
+		return s.sources.compare(sample.records[a.combo][a.at], sample.records[b.combo][b.at])
 	})
-	if s.unique {
-		moves, _ = pairUp(moves, candidates, own, own, s.heads, s.stop)
-		return moves
-	}
-	moves, left := pairUp(moves, candidates, own, own, func(uint64) bool { return true }, s.stop)
-	// heads looks at the upper bits of the word; the lowest is a coin of its own.
-	moves, _ = pairUp(moves, left, own, &sample, func(word uint64) bool { return word&1 == 0 }, s.stop)
-	return moves
+	return pairUp(moves, candidates, &sample, s.heads, s.stop)
 }
 
-// inOrder sorts combinations by their least record, whose heads and samples are sorted, so that the
-// partners do not depend on the order in which combinations were first seen. It leaves out those
-// without records.
-func (s *datasetSwap) inOrder(group []int32) []int32 {
-	group = slices.DeleteFunc(group, func(code int32) bool { return s.combos[code].count == 0 })
-	least := func(m *combo) swapRecord {
-		if len(m.heads) == 0 || len(m.records) > 0 && s.sources.compare(m.records[0], m.heads[0]) < 0 {
-			return m.records[0]
-		}
-		return m.heads[0]
-	}
+// inOrder sorts combinations by their least record, so that the partners do not depend on the order in
+// which combinations were first seen.
+func (s *datasetSwap) inOrder(group []int32, least func(m *combo) swapRecord) []int32 {
 	slices.SortFunc(group, func(i, j int32) int { return s.sources.compare(least(&s.combos[i]), least(&s.combos[j])) })
 	return group
 }
 
-// pairUp takes for each candidate, which is in the pool own, a partner from the
-// pool others, and has the pair exchanged where the candidate's coin says so. It
-// appends what they receive to moves, and returns the candidates that found nobody.
-func pairUp(moves []move, candidates []candidate, own, others *pool, exchange func(coin uint64) bool, stop stopper) (_ []move, left []candidate) {
-	own.start()
-	others.start()
+// pairUp takes for each candidate, which is in the pool, a partner from it, and has the pair exchanged
+// where the candidate's coin says so. It appends what they receive to moves.
+func pairUp(moves []move, candidates []candidate, all *pool, exchange func(coin uint64) bool, stop stopper) []move {
+	all.start()
 	for i, c := range candidates {
 		if stop.at(i) {
 			break
 		}
-		if own.taken[c.combo][c.at] {
+		if all.taken[c.combo][c.at] {
 			continue
 		}
-		r := &own.records[c.combo][c.at]
-		g, ok := others.pick(r.partner, int(c.combo))
+		r := &all.records[c.combo][c.at]
+		g, ok := all.pick(r.partner, int(c.combo))
 		if !ok {
-			left = append(left, c)
 			continue
 		}
-		next := others.next[g]
-		q := &others.records[g][next]
-		own.take(int(c.combo), int(c.at))
-		others.take(g, next)
+		next := all.next[g]
+		q := &all.records[g][next]
+		all.take(int(c.combo), int(c.at))
+		all.take(g, next)
 		if exchange(r.coin) {
 			moves = append(moves, move{r.row, r.source, q.value}, move{q.row, q.source, r.value})
 		}
 	}
-	return moves, left
+	return moves
 }
 
 // pool is the records of a group that are in no pair, by combination. The weight
