@@ -3,7 +3,9 @@ package assess
 import (
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
 	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Bracket is a narrow interval of original values that contains a target, for an accumulator
@@ -16,6 +18,9 @@ type Bracket struct {
 	Code uint64 // which interval: that of all values whose leading bits these are
 }
 
+// BracketCode is the code of the interval that a value lies in.
+func BracketCode(x float64) uint64 { return tally.BinCode(x) }
+
 // Holds reports whether a value lies in the interval.
 func (b *Bracket) Holds(x float64) bool { return tally.BinCode(x) == b.Code }
 
@@ -27,8 +32,13 @@ func (a *Accumulator) Brackets(column string) []Bracket {
 		return nil
 	}
 	counted := &a.columns[c].counts.X
+	return brackets(column, a.targets, counted)
+}
+
+// brackets are the intervals that contain the targets of counted values.
+func brackets(column string, targets []orderstat.Target, counted *tally.Tally) []Bracket {
 	var list []Bracket
-	for _, t := range a.targets {
+	for _, t := range targets {
 		k := int64(t.Rank(int(counted.N)))
 		if t.Maximum() {
 			k = int64(counted.N)
@@ -43,6 +53,62 @@ func (a *Accumulator) Brackets(column string) []Bracket {
 		})
 	}
 	return list
+}
+
+// Locator counts the original values of columns in a pass ahead of that of an Accumulator, and says in which
+// intervals the targets will lie. One goroutine at a time may use it.
+type Locator struct {
+	columns []Column
+	targets []orderstat.Target
+	counts  []tally.Tally
+}
+
+// NewLocator returns a Locator of targets by their names. The error is that of a name.
+func NewLocator(columns []Column, targets []string) (*Locator, error) {
+	l := &Locator{columns: columns, counts: make([]tally.Tally, len(columns))}
+	for _, name := range targets {
+		t, err := orderstat.ParseTarget(name)
+		if err != nil {
+			return nil, err
+		}
+		l.targets = append(l.targets, t)
+	}
+	return l, nil
+}
+
+// Add counts the values of a block's records that are not rejected.
+func (l *Locator) Add(b *microdata.Block) {
+	for i, c := range l.columns {
+		v := b.Columns[c.Index].Original
+		if v.Valid == nil && b.Whole() {
+			l.counts[i].Add(v.Values)
+			continue
+		}
+		for r := range v.Values {
+			if v.Valid.Has(r) && !b.Rejected(r) {
+				l.counts[i].Add(v.Values[r : r+1])
+			}
+		}
+	}
+}
+
+// Brackets returns the intervals of one of the columns: those of an Accumulator that takes in the same
+// records, if it does not hold them all.
+func (l *Locator) Brackets(column string) []Bracket {
+	c := slices.IndexFunc(l.columns, func(c Column) bool { return c.Name == column })
+	if c < 0 || l.counts[c].N == 0 {
+		return nil
+	}
+	return brackets(column, l.targets, &l.counts[c])
+}
+
+// Values returns how many values of one of the columns were counted.
+func (l *Locator) Values(column string) int64 {
+	c := slices.IndexFunc(l.columns, func(c Column) bool { return c.Name == column })
+	if c < 0 {
+		return 0
+	}
+	return int64(l.counts[c].N)
 }
 
 // Within returns how many values the accumulator has counted in an interval of its columns.

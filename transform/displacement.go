@@ -182,6 +182,19 @@ func (d *Displacer) Approximate() []int {
 	return list
 }
 
+// Independent reports whether what Apply and ApplyTo say of a record in a column (an index in
+// Block.Columns) is the same to the last bit whatever records stand or are wanted beside it: one swap
+// over the whole data moves it, of whose pairings all are simulated, and the law of the other masks is
+// known.
+func (d *Displacer) Independent(column int) bool {
+	i := slices.IndexFunc(d.columns, func(c displaced) bool { return c.index == column })
+	if i < 0 || d.window {
+		return false
+	}
+	col := &d.columns[i]
+	return col.moments != nil && !col.unknown && len(col.swaps) == 1 && d.swaps[col.swaps[0]].dataset && !d.swaps[col.swaps[0]].pairer.unique
+}
+
 // NeedsSurvey reports whether all blocks must go through Survey, and EndSurvey
 // follow, before the first Apply.
 func (d *Displacer) NeedsSurvey() bool {

@@ -22,7 +22,8 @@ type Exchange struct {
 	kept   bool
 	at     map[recordPlace]int // and where they are
 
-	seekers []*seeker // where Add looks for the records that hold the targets
+	seekers  []*seeker // where Add looks for the records that hold the targets
+	expected []*seeker // where it does so because the survey says that they lie there
 }
 
 // recordPlace is where a record lies.
@@ -65,7 +66,7 @@ func NewExchange(chain *transform.Chain, d *transform.Displacer, columns []asses
 	}
 	x := &Exchange{displacer: d, limit: limit, kept: true}
 	for _, c := range columns {
-		if !c.Masked || !slices.Contains(d.Columns(), c.Index) || slices.Contains(d.Approximate(), c.Index) {
+		if !displacedExactly(d, c) {
 			continue
 		}
 		own, err := ownSquare(chain, c)
@@ -75,6 +76,11 @@ func NewExchange(chain *transform.Chain, d *transform.Displacer, columns []asses
 		x.columns = append(x.columns, &exchangedColumn{Column: c, own: own, holders: map[string]movedRecord{}})
 	}
 	return x, nil
+}
+
+// displacedExactly reports whether a measured column is one of an Exchange.
+func displacedExactly(d *transform.Displacer, c assess.Column) bool {
+	return c.Masked && slices.Contains(d.Columns(), c.Index) && !slices.Contains(d.Approximate(), c.Index)
 }
 
 // Displace works out what is expected of the records of a masked block.
@@ -150,6 +156,7 @@ func (x *Exchange) Add(b *microdata.Block) {
 	for _, s := range x.seekers {
 		s.take(b)
 	}
+	x.takeExpected(b)
 	for _, c := range x.columns {
 		m := &b.Columns[c.Index].Moved
 		weight, total := c.weight, c.total

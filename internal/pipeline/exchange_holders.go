@@ -19,6 +19,10 @@ func (x *Exchange) locate(ctx context.Context, pl *Plan, chain *transform.Chain,
 	var seekers []*seeker
 	for _, c := range x.columns {
 		for _, b := range measured.Brackets(c.Name) {
+			if s := x.expectedIn(c, b); s != nil {
+				s.tell()
+				continue
+			}
 			seekers = append(seekers, &seeker{bracket: b, column: c})
 		}
 	}
@@ -51,9 +55,7 @@ func (x *Exchange) locate(ctx context.Context, pl *Plan, chain *transform.Chain,
 		return err
 	}
 	for _, s := range seekers {
-		if r, ok := s.holder(); ok {
-			s.column.holders[s.bracket.Target] = r
-		}
+		s.tell()
 	}
 	return nil
 }
@@ -92,21 +94,28 @@ func (s *seeker) take(b *microdata.Block) {
 		if !s.bracket.Holds(x) || !v.Valid.Has(i) || b.Rejected(i) {
 			continue
 		}
-		s.seen++
-		if !s.alone {
-			s.found = append(s.found, recordOf(b, s.column.Index, i))
-			if len(s.found) == keptInBracket {
-				s.bound()
-			}
-			continue
-		}
-		if x != s.found[0].x {
-			s.found, s.lost = nil, true
+		if s.see(b, i, x); s.lost {
 			return
 		}
-		if s.before+s.seen == s.bracket.Rank {
-			s.found = append(s.found, recordOf(b, s.column.Index, i))
+	}
+}
+
+// see takes record i of a block, whose value lies in the bracket.
+func (s *seeker) see(b *microdata.Block, i int, x float64) {
+	s.seen++
+	if !s.alone {
+		s.found = append(s.found, recordOf(b, s.column.Index, i))
+		if len(s.found) == keptInBracket {
+			s.bound()
 		}
+		return
+	}
+	if x != s.found[0].x {
+		s.found, s.lost = nil, true
+		return
+	}
+	if s.before+s.seen == s.bracket.Rank {
+		s.found = append(s.found, recordOf(b, s.column.Index, i))
 	}
 }
 
@@ -127,6 +136,13 @@ func (s *seeker) bound() {
 		kept = append(kept, s.found[at-1])
 	}
 	s.found = kept
+}
+
+// tell notes the record that holds the target, if it was found.
+func (s *seeker) tell() {
+	if r, ok := s.holder(); ok {
+		s.column.holders[s.bracket.Target] = r
+	}
 }
 
 func (s *seeker) holder() (movedRecord, bool) {

@@ -236,7 +236,11 @@ func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progr
 		return nil, pl.surveyTwice()
 	}
 	progress.Start("survey", pl.Source.Records())
-	if err := pl.Survey(ctx, chain, progress); err != nil {
+	var also []func(b *microdata.Block)
+	if pl.located = pl.newLocator(); pl.located != nil {
+		also = append(also, pl.located.Add)
+	}
+	if err := pl.Survey(ctx, chain, progress, also...); err != nil {
 		return nil, err
 	}
 	if pl.Displacer != nil {

@@ -40,6 +40,7 @@ type Plan struct {
 	Constant  []string               // columns of one value alone, whose standard deviation a percentage refers to
 	Intruder  IntruderColumns        // empty where no intruder is asked for
 	Displacer *transform.Displacer   // nil where no mask moves values between records
+	located   *assess.Locator        // of the survey; nil where it has not counted values
 	sorted    map[string][]float64   // original values in order, of columns of which masks need them
 
 	correlations transform.Correlations            // of original columns, where masks need them

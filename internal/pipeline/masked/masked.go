@@ -51,6 +51,7 @@ func Settle(ctx context.Context, pl *pipeline.Plan, key keystream.Key, log zerol
 	if r.exchange, err = pipeline.NewExchange(r.Chain, pl.Displacer, pl.Assessed, int(pl.Config.Assess.Sample)); err != nil {
 		return nil, err
 	}
+	r.exchange.Expect(pl)
 	r.Measured, err = assess.New(r.Options)
 	return r, err
 }
