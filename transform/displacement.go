@@ -42,7 +42,7 @@ type displaced struct {
 	swaps   []int
 	moments func(x float64) (shift, square float64) // of the masks that move nothing; nil: to be drawn
 	centre  float64                                 // what originals are taken from, for precision
-	centred bool                                    // by the survey; else each window has a centre of its own
+	centred bool                                    // by the survey, which leaves out what is unknown; else each window has a centre of its own
 	unknown bool                                    // keys of a swap on it depend on draws
 }
 
@@ -326,7 +326,7 @@ func (d *Displacer) part(w *displacing, b *microdata.Block, i, from, n int, surv
 // from+n).
 func (d *Displacer) follow(w *displacing, b *microdata.Block, i, from, n int, survey bool) error {
 	col := &d.columns[i]
-	if !survey && !d.window && col.centred && col.moments != nil && !col.unknown && len(col.swaps) == 1 && d.swaps[col.swaps[0]].dataset {
+	if !survey && !d.window && col.centred && col.moments != nil && len(col.swaps) == 1 && d.swaps[col.swaps[0]].dataset {
 		return d.alone(w, b, i, from, n, d.swaps[col.swaps[0]])
 	}
 	if survey && col.moments != nil && !col.unknown && d.swaps[col.swaps[0]].dataset {

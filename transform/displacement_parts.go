@@ -98,7 +98,7 @@ func (c *displaced) packCentre(p *packer) {
 // mergeCentre takes a centre over if there is none yet, and returns by how much the one that
 // it reads is greater than the present one.
 func (c *displaced) mergeCentre(u *unpacker) float64 {
-	if u.number() == 0 {
+	if !u.mark() {
 		return 0
 	}
 	centre := math.Float64frombits(u.word())
@@ -138,7 +138,7 @@ func (u *unpacker) moment() (m moment) {
 // unpackCombo reads combination k; there is false of one of rejected records alone. Its group
 // is that here.
 func (s *displacingSwap) unpackCombo(u *unpacker, codes *mergedCodes, k int) (c displacedCombo, there bool) {
-	if u.number() == 0 {
+	if !u.mark() {
 		return c, false
 	}
 	c.group = codes.groupOf(u, k)
@@ -267,7 +267,7 @@ func (s *displacingSwap) takeDecided(u *unpacker, columns int) {
 			u.fail() // one stands there twice
 			return
 		}
-		if u.number() == 0 {
+		if !u.mark() {
 			s.combos[k].group = -1
 			continue
 		}

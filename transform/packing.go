@@ -39,6 +39,15 @@ func (u *unpacker) number() uint64 {
 	return n
 }
 
+// mark is 1 where something follows, and 0 where nothing does.
+func (u *unpacker) mark() bool {
+	n := u.number()
+	if n > 1 {
+		u.fail()
+	}
+	return n == 1
+}
+
 // count is a number of things, each of at least least bytes.
 func (u *unpacker) count(least int) int {
 	n := u.number()
