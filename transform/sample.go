@@ -258,7 +258,6 @@ func (m *Sample) PublishedAction(Published, string) Action { return Sampling{} }
 // Words implements Publishing. column is "": a sample is of whole records.
 func (m *Sample) Words(p Published, _ string) string {
 	rate, known := p.number("rate")
-	strata := !p.Named("rates") || p.Has("rates")
 	switch rates, _ := p.Parameters("rates"); {
 	case rates != nil:
 		table, _ := rates.(map[string]any)
@@ -280,7 +279,7 @@ func (m *Sample) Words(p Published, _ string) string {
 		return "sampling: each record was drawn by itself, with probability " + p.Number(rate) + " outside of strata whose probabilities are not published"
 	case known:
 		return "sampling: each record was drawn by itself, with probability " + p.Number(rate)
-	case strata && p.Has("rates"):
+	case p.Has("rates"):
 		return "sampling: each record was drawn by itself, with probabilities that are not published and differ between strata"
 	}
 	return "sampling: each record was drawn by itself, with a probability that is not published"

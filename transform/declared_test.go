@@ -1,0 +1,289 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// What masks are asked before they are used, by kind, of the masks that have all their
+// parameters. Who asks relies on it: whether a source is read twice, what is refused in shards,
+// which columns are read, whether records may go to quarantine.
+func TestWhatMasksDeclare(t *testing.T) {
+	in := func(list ...string) map[string]bool {
+		m := map[string]bool{}
+		for _, kind := range list {
+			m[kind] = true
+		}
+		return m
+	}
+	all := in("rankswap", "synthesise", "shuffle", "microaggregate", "suppress") // see all records at once
+	for what, c := range map[string]struct {
+		asked func(p Params) bool
+		of    map[string]bool
+	}{
+		"computes with all":     {func(p Params) bool { return AnyComputesWithAll([]Spec{mask(p)}) }, all},
+		"not in parts":          {func(p Params) bool { return !InParts(p) }, all},
+		"depends on the number": {func(p Params) bool { return AnyDependsOnNumber([]Spec{mask(p)}) }, in("microaggregate", "suppress")},
+		"on categories":         {OnCategories, in("sample", "pram", "suppress")}, // recode: of intervals
+		"only moves":            {movesOnly, in("swap")},
+		"leaves out":            {LeavesOut, in("sample")},
+		"synthetic":             {func(p Params) bool { return IsSynthetic([]Spec{mask(p)}, "a") }, in("synthesise")},
+		"correlates":            {func(p Params) bool { return NeedsCorrelations(p) != nil }, in()},
+		"counts first":          {func(p Params) bool { return NeedsFrequencies(p) != "" }, in()}, // pram: they are given
+		"all values":            {func(p Params) bool { return NeedsValues(p) != "" }, in()},      // topcode: a bound is given
+		"reads numbers":         {func(p Params) bool { _, list := NumbersReadBy(p); return list != nil }, in("synthesise", "shuffle")},
+		"says an alternative":   {func(p Params) bool { return InsteadOf(p) != InsteadOf(unnamed{}) }, in("rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "swap")},
+	} {
+		for _, k := range Kinds {
+			if got := c.asked(filled[k.Name]); got != c.of[k.Name] {
+				t.Errorf("%s: %s is %v", k.Name, what, got)
+			}
+		}
+	}
+	for kind, want := range map[string][]string{"synthesise": {"k"}, "shuffle": {"k", "l"}} {
+		if field, list := NumbersReadBy(filled[kind]); field != "on" || !slices.Equal(list, want) {
+			t.Errorf("%s reads %v of %q", kind, list, field)
+		}
+	}
+	for _, p := range []Params{&Topcode{UpperPercentile: ptr(90.0)}, &Topcode{LowerPercentile: ptr(9.0)}, &Topcode{Upper: ptr(9.0), Replace: "mean"}} {
+		if NeedsValues(p) == "" {
+			t.Errorf("%+v needs no values", p)
+		}
+	}
+	// Of which masks it is said that records may go to quarantine.
+	for _, c := range []struct {
+		p    rejecting
+		want bool
+	}{
+		{&Sample{Rate: ptr(0.5)}, false}, {&Sample{By: "s", Rates: map[string]float64{"x": 1}}, true}, {&Sample{Rate: ptr(0.5), By: "s", Rates: map[string]float64{"x": 1}}, false},
+		{&Recode{}, true}, {&Recode{Other: ptr("x")}, false},
+		{&PRAM{}, true}, {&PRAM{Other: ptr("x")}, false}, {&PRAM{Other: ptr("x"), Invariant: true}, true}, {&PRAM{Other: ptr("x"), Invariant: true, Frequencies: map[string]float64{}}, false},
+	} {
+		if got := c.p.rejects(); got != c.want {
+			t.Errorf("%+v rejects: %v", c.p, got)
+		}
+	}
+	// Strata are categories, and without them nothing is looked at.
+	if p := (&Sample{Rate: ptr(0.5)}); OnCategories(p) || ReadColumnsOf(p) != nil {
+		t.Error("a sample of all records looks at categories")
+	}
+}
+
+// The first mask alone can be a sample, and has the label from which its draws follow.
+func TestSampleOfMasks(t *testing.T) {
+	sample, noise := &Sample{Rate: ptr(0.5)}, &Noise{Columns: []string{"a"}, SD: amount(1)}
+	for what, c := range map[string]struct {
+		masks []Spec
+		want  string
+	}{
+		"none":        {nil, ""},
+		"no sample":   {[]Spec{mask(noise)}, ""},
+		"unnamed":     {[]Spec{mask(sample), mask(noise)}, "sample#1"},
+		"named":       {[]Spec{{Name: "half", Params: sample}}, "half"},
+		"not decoded": {[]Spec{{}}, ""},
+	} {
+		got := SampleOf(c.masks)
+		if got == nil != (c.want == "") || got != nil && (got.Name != c.want || got.Params != Params(sample)) {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+}
+
+// A correlation is known of two columns in either order, and not known where it is none.
+func TestCorrelationsOfColumns(t *testing.T) {
+	known := Correlations{{"a", "b"}: 0.6, {"a", "c"}: math.NaN(), {"b", "c"}: -1}
+	for _, c := range []struct {
+		a, b  string
+		want  float64
+		known bool
+	}{{"a", "b", 0.6, true}, {"b", "a", 0.6, true}, {"c", "b", -1, true}, {"a", "c", 0, false}, {"c", "a", 0, false}, {"a", "d", 0, false}} {
+		if r, ok := known.Of(c.a, c.b); ok != c.known || ok && r != c.want {
+			t.Errorf("%s and %s: %v, %v", c.a, c.b, r, ok)
+		}
+	}
+	// Of two columns √(1 − r²) of the noise is left to who knows the other one, whichever is asked for;
+	// all of it beside a column that it is not correlated with or of which that is not known.
+	for _, c := range []struct {
+		columns []string
+		column  string
+		want    float64
+	}{
+		{[]string{"a", "b"}, "a", 0.8}, {[]string{"a", "b"}, "b", 0.8}, {[]string{"a", "c"}, "c", 1}, {[]string{"a", "c"}, "a", 1},
+		{[]string{"b", "c"}, "b", 0}, {[]string{"b", "c"}, "c", 0}, {[]string{"a", "d"}, "a", 1}, {[]string{"a"}, "a", 1},
+	} {
+		columns := slices.Clone(c.columns)
+		if got := NoiseLeft(known, columns, c.column); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%v, of %s: %v is left, want %v", c.columns, c.column, got, c.want)
+		}
+		if !slices.Equal(columns, c.columns) {
+			t.Errorf("the columns became %v", columns)
+		}
+	}
+	// Three that hang together by ½ each: R² of one on the other two is ⅓.
+	three := Correlations{{"a", "b"}: 0.5, {"a", "c"}: 0.5, {"b", "c"}: 0.5}
+	for _, column := range []string{"a", "b", "c"} {
+		if got := NoiseLeft(three, []string{"a", "b", "c"}, column); math.Abs(got-math.Sqrt(2.0/3)) > 1e-12 {
+			t.Errorf("of %s %v is left", column, got)
+		}
+	}
+}
+
+// Which type a column is released as, and whether cells of it may be missing.
+func TestFieldsOfCategories(t *testing.T) {
+	text, number := arrow.DataType(arrow.BinaryTypes.String), arrow.DataType(arrow.PrimitiveTypes.Int32)
+	words := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	for what, c := range map[string]struct {
+		p        Params
+		of, want arrow.DataType
+		retyped  bool
+		nullable bool
+	}{
+		"suppressed":          {&Suppress{Keys: []string{"a"}}, number, number, false, true},
+		"drawn as words":      {&PRAM{Columns: []string{"a"}, Categories: []string{"x", "y"}, Keep: ptr(0.5)}, number, text, true, false},
+		"drawn as numbers":    {&PRAM{Columns: []string{"a"}, Categories: []string{"1", "2"}, Keep: ptr(0.5)}, number, number, false, false},
+		"a word stays":        {&PRAM{Columns: []string{"a"}, Categories: []string{"1", "2"}, Keep: ptr(0.5)}, text, text, false, false},
+		"synthetic numbers":   {&Synthesise{Columns: []string{"a"}}, number, number, false, false},
+		"numbers that are no": {&Synthesise{Columns: []string{"a"}, Categories: []string{"a"}}, number, number, false, false},
+		"synthetic words":     {&Synthesise{Columns: []string{"a"}, Categories: []string{"a"}}, text, text, false, false},
+		"of a dictionary":     {&Synthesise{Columns: []string{"a"}, Categories: []string{"a"}}, words, text, true, false},
+		"of no category":      {&Synthesise{Columns: []string{"a"}}, words, words, false, false},
+	} {
+		after, by := FieldAfter([]Spec{mask(c.p)}, microdata.Field{Name: "a", Type: c.of})
+		if !arrow.TypeEqual(after.Type, c.want) || by != map[bool]int{false: -1, true: 0}[c.retyped] || after.Nullable != c.nullable {
+			t.Errorf("%s: %v, nullable %v, by %d", what, after.Type, after.Nullable, by)
+		}
+		if CanBeCategory(microdata.Field{Type: c.of}) != (c.of != number) {
+			t.Errorf("%v can be a category of words", c.of)
+		}
+	}
+}
+
+// What is said to data users of each kind, by the parameters that are published.
+func TestWordsOfMasks(t *testing.T) {
+	a := []string{"a", "b"}
+	const sampling = "sampling: each record was drawn by itself, with "
+	strata := &Sample{Rate: ptr(0.5), By: "s", Rates: map[string]float64{"x": 0.25, "y": 1}}
+	const noise, linked = "noise: draws of mean 0 and standard deviation λ = 5 were added", "; the noise of the mask's columns is correlated as their values are"
+	const synthesis = "synthesis: all values were drawn from models of the data"
+	const suppressed = "local suppression: cells of the keys were set missing where the combination of a record was rare"
+	for _, c := range []struct {
+		p           Params
+		named, want string
+	}{
+		{&Sample{Rate: ptr(0.5)}, "", sampling + "a probability that is not published"},
+		{&Sample{Rate: ptr(0.5)}, "rates", sampling + "a probability that is not published"},
+		{&Sample{Rate: ptr(0.5)}, "rate", sampling + "probability 0.5"},
+		{strata, "", sampling + "probabilities that are not published and differ between strata"},
+		{strata, "rate", sampling + "probability 0.5 outside of strata whose probabilities are not published"},
+		{strata, "rates", sampling + "a probability by a stratum that is not published: x 0.25, y 1, and for others one that is not published"},
+		{strata, "rate,rates,by", sampling + "a probability by s: x 0.25, y 1, all others 0.5"},
+		{&Sample{By: "s", Rates: map[string]float64{"x": 0.25}}, "rates", sampling + "a probability by a stratum that is not published: x 0.25"},
+		{&Noise{Columns: a, SD: percent(25), Correlated: true}, "", "noise: an amount of mean 0 was added, whose standard deviation λ is not published" + linked},
+		{&Noise{Columns: a, SD: percent(25), Correlated: true}, "sd", noise + linked},
+		{&Noise{Columns: a, SD: percent(25)}, "sd", noise},
+		{&Bias{Columns: a, Phi: ptr(0.25)}, "", "bias: multiplied by a random factor of mean 1, whose standard deviation φ is not published"},
+		{&Bias{Columns: a, Phi: ptr(0.25)}, "phi", "bias: multiplied by θ ~ N(1, φ²) with φ = 0.25"},
+		{&Truncate{Columns: a, Lower: ptr(1.0)}, "mode", "truncation: values outside of bounds that are not published were moved to the bound"},
+		{&Truncate{Columns: a, Lower: ptr(1.0), Upper: ptr(2.0)}, "mode,lower,upper", "truncation: values below 1 or above 2 were moved to the bound"},
+		{&Truncate{Columns: a, Lower: ptr(1.0), Mode: "redraw"}, "mode,lower", "truncation: the noise was drawn so that no value lies below 1"},
+		{&Truncate{Columns: a, Upper: ptr(1.0)}, "upper", "truncation: no value lies above 1"},
+		{&PRAM{Columns: a, Keep: ptr(0.5), Invariant: true, By: []string{"s", "u"}}, "invariant,by", "post-randomisation (PRAM): each category was replaced by one drawn from the row of a transition matrix; the matrix was made so that the expected frequencies are the original's, in each stratum by s, u"},
+		{&Shuffle{Columns: a}, "on", "shuffling: the values of the mask's columns were given to other records, in the order of draws from a model"},
+		{&Shuffle{Columns: a, On: []string{"k", "l"}}, "on", "shuffling: the values of the mask's columns were given to other records, in the order of draws from a model that goes by k, l"},
+		{&Suppress{Keys: a, K: ptr(3)}, "", suppressed},
+		{&Suppress{Keys: a, K: ptr(3)}, "keys,missing", suppressed + "; the keys are a, b"},
+		{&Suppress{Keys: a, K: ptr(3)}, "k,missing", suppressed + "; every combination is that of at least 3 records, not counting records that lack further cells"},
+		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k,missing", suppressed + "; every combination is that of at least 3 records, counting those whose missing cells may be the same"},
+		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k", suppressed + "; every combination is that of at least 3 records"},
+		{&Synthesise{Columns: a}, "", synthesis},
+		{&Synthesise{Columns: a}, "method", synthesis + ", linear regressions with residuals like those of the data"},
+		{&Synthesise{Columns: a, Categories: []string{"b"}}, "method,categories", synthesis + ", linear regressions with residuals like those of the data; b as categories, by logistic regression where they were drawn"},
+		{&Synthesise{Columns: a, Method: "normal", Categories: []string{"b"}}, "method,categories", synthesis + ", linear regressions with normal residuals around a mean that was drawn as well; b as categories, by logistic regression where they were drawn"},
+		{&Synthesise{Columns: a, Method: "cart", Leaf: ptr(9)}, "method,leaf", synthesis + ", the leaves of trees, numbers with noise beside them, of at least 9 records a leaf"},
+		{&Synthesise{Columns: a, On: []string{"k"}, By: []string{"l", "m"}}, "on,by,copy", synthesis + ", given k, a model for each value of l, m; this is copy 1"},
+		{&Synthesise{Columns: a, Copies: ptr(5), HeldOut: ptr(0.125)}, "copies,copy,held_out", synthesis + "; models were fitted without 12.5 % of the records; in 5 copies, each with draws of its own"},
+	} {
+		if got := PublishingKind(Spec{Params: c.p}.Kind()).Words(published(c.p, 20, splitNames(c.named)...), "a"); got != c.want {
+			t.Errorf("%T, published %q:\n%s, want\n%s", c.p, c.named, got, c.want)
+		}
+	}
+}
+
+// What an efficiency tells of cells that were set missing may not be published; of values that
+// stay or are drawn from a model it tells nothing of the mask.
+func TestEfficiencyOfMasksOfAllRecords(t *testing.T) {
+	every := func(string) bool { return true }
+	none := func(string) bool { return false }
+	for kind, want := range map[string]bool{"suppress": false, "sample": true, "synthesise": true, "shuffle": true} {
+		for _, has := range []func(string) bool{every, none} {
+			for _, named := range []func(string) bool{every, none} {
+				if got := PublishingKind(kind).EfficiencyFollows(has, named); got != want {
+					t.Errorf("%s: follows: %v", kind, got)
+				}
+			}
+		}
+	}
+}
+
+// Parameters and actions of what the other tests of this kind leave out.
+func TestParametersOfMasks(t *testing.T) {
+	a := []string{"a", "b"}
+	for _, c := range []struct {
+		p    Params
+		want string
+	}{
+		{&Noise{Columns: a, SD: amount(3), Correlated: true}, "[{sd 3} {distribution normal} {correlated true}]"},
+		{&Noise{Columns: a, SD: percent(30)}, "[{sd 30%} {distribution normal}]"},
+		{&Bias{Columns: a, Phi: ptr(0.25)}, "[{phi 0.25}]"},
+		{&Bias{Columns: a}, "[]"},
+		{&Shuffle{Columns: a}, "[]"},
+		{&Synthesise{Columns: a, Copies: ptr(3)}, "[{method parametric} {copies 3}]"},
+		{&Synthesise{Columns: a, Copies: ptr(1)}, "[{method parametric} {copy 1}]"},
+		{&Suppress{Keys: a}, "[{keys [a b]} {missing none}]"},
+	} {
+		if got := fmt.Sprint(ParametersOf(c.p)); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.p, got, c.want)
+		}
+	}
+	if got := ActionOf(&Round{Base: ptr(5.0)}, "a", 1); got != Action(Rounding{5}) {
+		t.Errorf("to multiples of 5: %+v", got)
+	}
+	for _, tiers := range [][]Tier{{{Above: ptr(3.0)}}, {{VarianceFactor: ptr(3.0)}}, {{ptr(1.0), ptr(1.0)}, {}}} {
+		if got := ActionOf(&Noise{Columns: a, SD: amount(1), Tiers: tiers}, "a", 1); got != nil {
+			t.Errorf("with half a tier: %+v", got)
+		}
+	}
+	if axis, ok := MapAxis(&RankSwap{MinCorrelation: ptr(0.9)}); !ok || axis != (Axis{Rank: 4, Field: "min_correlation", From: Amount{Value: 0.8}, To: Amount{Value: 0.99}}) {
+		t.Errorf("a map of the least correlation: %+v", axis)
+	}
+	if axis, ok := MapAxis(&RankSwap{P: ptr(0.1), MinCorrelation: ptr(0.9)}); !ok || axis.Field != "p" {
+		t.Errorf("a map of both: %+v", axis)
+	}
+}
+
+// Categories that differ in no stratum could become no other ones; where they differ in one, or
+// no value is there at all, there is nothing to refuse.
+func TestStrataOfOneCategory(t *testing.T) {
+	m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Categories: []string{"x", "y"}, Invariant: true, By: []string{"s"}}
+	for what, c := range map[string]struct {
+		records [][3]string
+		refused bool
+	}{
+		"none":              {nil, false},
+		"one of each":       {[][3]string{{"x", "1"}, {"y", "2"}, {"x", "1"}}, true},
+		"differ in the 1st": {[][3]string{{"x", "1"}, {"y", "1"}, {"x", "2"}}, false},
+		"differ in the 2nd": {[][3]string{{"x", "1"}, {"y", "2"}, {"x", "2"}}, false},
+	} {
+		for name, f := range counted(t, m, c.records, 10) {
+			if err := f.Check(); (err != nil) != c.refused {
+				t.Errorf("%s, %s: %v", what, name, err)
+			}
+		}
+	}
+}
