@@ -238,14 +238,14 @@ func (f *foreignTable) row(record []string, line int) {
 // auditForeign computes what can be inferred of the cells held back, and judges it.
 func (p *protected) auditForeign() (err error) {
 	p.status = slices.Clone(p.rules.Status)
+	zeros := p.hidesZeros() || p.table.Protect.Suppress != nil && p.table.Protect.Suppress.Zeros != "never"
 	for cell, hidden := range p.question.Hidden {
-		if hidden && p.question.Value[cell] == 0 && p.cells.Negative == nil {
-			p.question.Lower = nil // zeros are held back, too
-		}
+		zeros = zeros || hidden && p.question.Value[cell] == 0
 		if hidden && p.status[cell] != tables.Primary {
 			p.status[cell] = tables.Secondary
 		}
 	}
+	p.setBounds(zeros)
 	if p.ranges, err = audit.Audit(p.question); err != nil {
 		return err
 	}

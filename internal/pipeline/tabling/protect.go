@@ -41,6 +41,7 @@ func (r *records) protect(ctx context.Context, f *family) (*protected, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.setBounds(p.table.Protect.Suppress != nil && p.table.Protect.Suppress.Zeros != "never" || p.hidesZeros())
 	switch {
 	case f.table.Protect.None != nil:
 		return p, p.auditAlone()
@@ -56,7 +57,7 @@ func (r *records) protect(ctx context.Context, f *family) (*protected, error) {
 	return p, p.suppress(p.costs)
 }
 
-// unsafe finds the cells of a family that break a rule, and what is known of all.
+// unsafe finds the cells of a family that break a rule.
 func (r *records) unsafe(ctx context.Context, f *family) (*protected, error) {
 	p := &protected{family: f, totalKnown: r.totalKnown(f)}
 	list, costs := r.apriori(f)
@@ -83,7 +84,6 @@ func (r *records) unsafe(ctx context.Context, f *family) (*protected, error) {
 		Set: f.set, Value: f.cells.Value, Hidden: make([]bool, f.set.Cells()), Counts: f.options.Counts && f.table.Weight == "",
 		Stop: func() error { return context.Cause(ctx) },
 	}
-	p.setBounds()
 	return p, nil
 }
 
@@ -96,10 +96,10 @@ func (f *family) interval() *primary.Interval {
 }
 
 // setBounds sets the bounds of every cell that everybody is taken to know beforehand. Where
-// some contribution is negative there are none. Where no cell of value 0 can be held back, as everybody may
+// some contribution is negative there are none. Where zeros, cells of value 0, cannot be held back, as everybody may
 // know of the method, a cell that is held back is at least one unit: what is inferred is
 // computed with it, and a range need not reach lower.
-func (p *protected) setBounds() {
+func (p *protected) setBounds(zeros bool) {
 	n := len(p.question.Value)
 	if p.cells.Negative != nil {
 		p.question.Lower = make([]float64, n)
@@ -113,7 +113,7 @@ func (p *protected) setBounds() {
 		return
 	}
 	least := make([]float64, n)
-	if s.Zeros == "never" && !p.hidesZeros() {
+	if !zeros {
 		p.question.Lower = make([]float64, n)
 		for cell, v := range p.question.Value {
 			p.question.Lower[cell] = min(v, 1)
