@@ -91,19 +91,30 @@ func (c *Column) Alloc(n int, nulls bool) *Vector {
 
 // Mutable returns Released, first made a copy of Original where it is empty.
 func (c *Column) Mutable() *Vector {
-	if c.Released.Values == nil {
-		n := len(c.Original.Values)
-		if c.released == nil || cap(c.released) < n {
-			c.released = make([]float64, max(n, 1))
-		}
-		c.Released.Values = c.released[:n]
-		copy(c.Released.Values, c.Original.Values)
-		if v := c.Original.Valid; v != nil {
-			c.releasedValid = append(c.releasedValid[:0], v...)
-			c.Released.Valid = c.releasedValid
-		}
+	to, from := c.Rewritten()
+	if len(from) > 0 && &from[0] != &to.Values[0] {
+		copy(to.Values, from)
 	}
-	return &c.Released
+	return to
+}
+
+// Rewritten returns Released for a mask that writes each of its values, and the values to make
+// them of: its own, or those of Original where it was empty. It then has the nulls of Original,
+// and values of undefined content.
+func (c *Column) Rewritten() (to *Vector, from []float64) {
+	if c.Released.Values != nil {
+		return &c.Released, c.Released.Values
+	}
+	n := len(c.Original.Values)
+	if c.released == nil || cap(c.released) < n {
+		c.released = make([]float64, max(n, 1))
+	}
+	c.Released.Values = c.released[:n]
+	if v := c.Original.Valid; v != nil {
+		c.releasedValid = append(c.releasedValid[:0], v...)
+		c.Released.Valid = c.releasedValid
+	}
+	return &c.Released, c.Original.Values
 }
 
 // Out returns the released numbers: Released where a mask has filled it, else

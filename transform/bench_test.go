@@ -87,7 +87,7 @@ func BenchmarkAdd(b *testing.B) {
 	e := make([]float64, benchRecords)
 	changed := make(microdata.Bitmap, benchRecords/64)
 	for b.Loop() {
-		col.add(x, e, 3500, changed)
+		col.add(x, x, e, 3500, changed)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRecords, "ns/value")
 }

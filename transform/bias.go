@@ -83,18 +83,22 @@ func (*biasStep) writesAlone() {}
 func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	changed, own := w.newChanged(b.N), w.newOwn(b.N)
 	for _, col := range s.columns {
-		v, err := col.numbers(b)
+		if col.grid == (grid{}) { // φ or the column is 0 throughout: nothing moves
+			if _, err := col.numbers(b); err != nil {
+				return err
+			}
+			continue
+		}
+		v, values, err := col.rewritten(b)
 		if err != nil {
 			return err
 		}
-		if col.grid == (grid{}) {
-			continue // φ or the column is 0 throughout: nothing moves
-		}
 		for from := 0; from < b.N; from += batch {
-			x := v.Values[from:min(from+batch, b.N)]
+			end := min(from+batch, b.N)
+			x := values[from:end]
 			z := w.floats(len(x))
 			w.fill(z, normal, col.stream, w.stretch(b, from, len(x), w.onGrid(col.grid, x, false)))
-			col.multiply(x, z, own[from>>6:])
+			col.multiply(v.Values[from:end], x, z, own[from>>6:])
 		}
 		settle(v, own, changed)
 	}
@@ -103,14 +107,14 @@ func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
 }
 
 // multiply computes y = k_x·θ, rounded to the grid, for the values x, where θ = 1 + φz, and
-// marks those that changed: Trottini et al. (2004), A2.1.
-func (c *biasColumn) multiply(x, z []float64, changed microdata.Bitmap) {
+// marks those that changed: Trottini et al. (2004), A2.1. y may be x.
+func (c *biasColumn) multiply(y, x, z []float64, changed microdata.Bitmap) {
 	mult, phi := c.grid.mult, c.phi
 	limit := fast / (1 + float64(64*phi)) // no standard draw is beyond 64, so k·θ stays below fast
 	for base := 0; base < len(x); base += 64 {
 		end := min(base+64, len(x))
-		xs, zs := x[base:end], z[base:end]
-		zs = zs[:len(xs)]
+		xs, zs, ys := x[base:end], z[base:end], y[base:end]
+		zs, ys = zs[:len(xs)], ys[:len(xs)]
 		var word uint64
 		for i, old := range xs {
 			theta := 1 + float64(phi*zs[i])
@@ -120,7 +124,7 @@ func (c *biasColumn) multiply(x, z []float64, changed microdata.Bitmap) {
 			if !(math.Abs(k) < limit) {
 				y = c.product(old, theta)
 			}
-			xs[i] = y
+			ys[i] = y
 			if y != old {
 				word |= 1 << i
 			}

@@ -354,11 +354,27 @@ func (c *Chain) count(i int, b *microdata.Block, changed microdata.Bitmap) {
 
 // numbers returns the column's numbers for a mask to compute with.
 func (c *column) numbers(b *microdata.Block) (*microdata.Vector, error) {
-	col := &b.Columns[c.Index]
-	if len(col.Original.Values) != b.N {
-		return nil, fmt.Errorf("column %s: must be in Numbers form to be masked", strconv.Quote(c.Name))
+	if err := c.inNumbers(b); err != nil {
+		return nil, err
 	}
-	return col.Mutable(), nil
+	return b.Columns[c.Index].Mutable(), nil
+}
+
+// rewritten returns the column's numbers for a mask that writes all of them, and the values to
+// make them of.
+func (c *column) rewritten(b *microdata.Block) (to *microdata.Vector, from []float64, err error) {
+	if err := c.inNumbers(b); err != nil {
+		return nil, nil, err
+	}
+	to, from = b.Columns[c.Index].Rewritten()
+	return to, from, nil
+}
+
+func (c *column) inNumbers(b *microdata.Block) error {
+	if len(b.Columns[c.Index].Original.Values) != b.N {
+		return fmt.Errorf("column %s: must be in Numbers form to be masked", strconv.Quote(c.Name))
+	}
+	return nil
 }
 
 // batch is how many values are drawn and masked at a time, a multiple of 64:

@@ -269,7 +269,7 @@ func (s *correlatedStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			x := vectors[k].Values[from:min(from+batch, b.N)]
 			e := w.floats(len(x))
 			col.mix(e, z, from)
-			col.add(x, e, scale, own[from>>6:])
+			col.add(x, x, e, scale, own[from>>6:])
 		}
 		settle(vectors[k], own, changed)
 	}

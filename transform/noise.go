@@ -173,19 +173,23 @@ func (*noiseStep) writesAlone() {}
 func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	changed, own := w.newChanged(b.N), w.newOwn(b.N)
 	for _, col := range s.columns {
-		v, err := col.numbers(b)
+		if col.grid == (grid{}) { // λ = 0
+			if _, err := col.numbers(b); err != nil {
+				return err
+			}
+			continue
+		}
+		v, values, err := col.rewritten(b)
 		if err != nil {
 			return err
 		}
-		if col.grid == (grid{}) {
-			continue // λ = 0
-		}
 		for from := 0; from < b.N; from += batch {
-			x := v.Values[from:min(from+batch, b.N)]
+			end := min(from+batch, b.N)
+			x := values[from:end]
 			e, on := w.floats(len(x)), w.onGrid(col.grid, x, len(col.above) > 0)
 			w.fill(e, col.draw, col.stream, w.stretch(b, from, len(x), on))
 			scale := col.standard(on, e)
-			col.add(x, e, scale, own[from>>6:])
+			col.add(v.Values[from:end], x, e, scale, own[from>>6:])
 		}
 		settle(v, own, changed)
 	}
@@ -229,13 +233,13 @@ func (c *noiseColumn) standard(x, e []float64) (scale float64) {
 }
 
 // add computes y = (k_x + k_ε)/mult for the values x, where ε is scale·e in units of the grid,
-// and marks those that changed: Duncan et al. (2004), section 4.
-func (c *noiseColumn) add(x, e []float64, scale float64, changed microdata.Bitmap) {
+// and marks those that changed: Duncan et al. (2004), section 4. y may be x.
+func (c *noiseColumn) add(y, x, e []float64, scale float64, changed microdata.Bitmap) {
 	mult, limit := c.grid.mult, c.fast
 	for base := 0; base < len(x); base += 64 {
 		end := min(base+64, len(x))
-		xs, es := x[base:end], e[base:end]
-		es = es[:len(xs)]
+		xs, es, ys := x[base:end], e[base:end], y[base:end]
+		es, ys = es[:len(xs)], ys[:len(xs)]
 		var word, slow uint64
 		for i, old := range xs {
 			k := float64(old*mult) + magic - magic
@@ -245,15 +249,15 @@ func (c *noiseColumn) add(x, e []float64, scale float64, changed microdata.Bitma
 				y = old
 				slow |= 1 << (i & 63)
 			}
-			xs[i] = y
+			ys[i] = y
 			if y != old {
 				word |= 1 << (i & 63)
 			}
 		}
 		for ; slow != 0; slow &= slow - 1 {
 			i := bits.TrailingZeros64(slow)
-			old := xs[i]
-			if xs[i] = c.sum(old, float64(es[i]*scale)); xs[i] != old {
+			old := xs[i] // if y is x, the loop above has left it there
+			if ys[i] = c.sum(old, float64(es[i]*scale)); ys[i] != old {
 				word |= 1 << i
 			}
 		}

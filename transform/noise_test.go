@@ -199,9 +199,12 @@ func TestFastRounding(t *testing.T) {
 		e[i] = r.NormFloat64() * math.Exp2(20*r.Float64())
 	}
 	col := &noiseColumn{grid: decimalGrid(1), fast: fast}
-	got := slices.Clone(x)
-	changed := make([]uint64, n/64)
-	col.add(got, e, 3, changed)
+	got, inPlace := make([]float64, n), slices.Clone(x)
+	changed, again := make([]uint64, n/64), make([]uint64, n/64)
+	col.add(got, x, e, 3, changed)
+	if col.add(inPlace, inPlace, e, 3, again); !slices.Equal(inPlace, got) || !slices.Equal(again, changed) {
+		t.Fatal("added in place, the sums differ")
+	}
 	for i := range x {
 		want := col.sum(x[i], e[i]*3)
 		if got[i] != want || math.Signbit(got[i]) != math.Signbit(want) {
@@ -212,8 +215,11 @@ func TestFastRounding(t *testing.T) {
 		}
 	}
 	bias := &biasColumn{grid: decimalGrid(1), phi: 0.1}
-	got = slices.Clone(x)
-	bias.multiply(got, e, changed)
+	inPlace = slices.Clone(x)
+	bias.multiply(got, x, e, changed)
+	if bias.multiply(inPlace, inPlace, e, changed); !slices.Equal(inPlace, got) {
+		t.Fatal("multiplied in place, the products differ")
+	}
 	for i := range x {
 		if want := bias.product(x[i], 1+float64(0.1*e[i])); math.Abs(e[i]) < 64 && got[i] != want {
 			t.Fatalf("%v·%v: got %v, want %v", x[i], 1+0.1*e[i], got[i], want)
