@@ -223,6 +223,9 @@ func (a *Accumulator) addEnds(b *microdata.Block, c, from, n int, pieces uint64,
 			beyond = beyond || x[i] < lo || x[i] > hi || y[i] < s.low || y[i] > s.high
 		}
 	}
+	if s.counts != nil {
+		s.counts.BoundEnds()
+	}
 	if beyond {
 		a.scanEnds(b, c, from, n, keep)
 	}

@@ -93,7 +93,7 @@ func NormalTails(q, x []float64) {
 		y := math.Abs(v)
 		var lower float64
 		switch {
-		case !(y > 0.67448975 && y < 8):
+		case !(y > 0.67448975 && y < 39):
 			q[i] = NormalCDF(-y)
 			continue
 		case y <= 5.656854248:
@@ -116,8 +116,8 @@ func NormalTails(q, x []float64) {
 			t := float64(s*(n+codyLargeNum[4])) / (d + codyLargeDen[4])
 			lower = (inverseRoot2Pi - t) / y
 		}
-		cell := int(float64(y*16)) & 127
-		head := float64(float64(cell) / 16) // a division by 2⁴ is compiled to a product
+		cell := int(float64(y*16)) % len(sixteenths) // y is below 39
+		head := float64(float64(cell) / 16)          // a division by 2⁴ is compiled to a product
 		a := float64(-0.5 * float64((y-head)*(y+head)))
 		e := 1 + a
 		if a <= -0x1p-28 { // exp(a) as exp computes it
@@ -135,7 +135,7 @@ func NormalTails(q, x []float64) {
 }
 
 // sixteenths has exp(−x²/2) at the multiples of 1/16.
-var sixteenths = func() (table [128]float64) {
+var sixteenths = func() (table [1024]float64) {
 	for i := range table {
 		x := float64(i) / 16
 		table[i] = exp(float64(-0.5 * float64(x*x)))

@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
 	"github.com/sdlfilter/sdlfilter/assess/internal/place"
+	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -296,13 +297,28 @@ func (s *Sample) Settle() {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return s.comparePlace(int(a), int(b)) })
+	s.byPlace(order)
 	s.Priority = permuted(s.Priority, order)
 	s.From = permuted(s.From, order)
 	s.Row = permuted(s.Row, order)
 	for c := range s.Values {
 		s.Values[c] = permuted(s.Values[c], order)
 	}
+}
+
+// byPlace puts indices of records in the order of place.
+func (s *Sample) byPlace(order []int32) {
+	rows, of := make([]float64, s.Len()), s.From[0]
+	exact := true // one origin, and places that a float64 holds
+	for i, row := range s.Row {
+		rows[i] = float64(row)
+		exact = exact && s.From[i] == of && row >= 0 && row < 1<<53
+	}
+	if exact {
+		rank.Order(order, rows, nil)
+		return
+	}
+	slices.SortFunc(order, func(a, b int32) int { return s.comparePlace(int(a), int(b)) })
 }
 
 func permuted[T any](v []T, order []int32) []T {

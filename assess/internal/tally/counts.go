@@ -24,12 +24,13 @@ func (s *Counts) Add(b *microdata.Block, first int, x, y []float64, inX, inY *ce
 		x = marked(&values, x, inX, 0)
 	}
 	s.AddEnds(x)
+	s.BoundEnds()
 	s.X.add(x, 1)
 	s.addReleased(b, first, y, inY)
 }
 
-// AddWhole is Add of any number of records, all of which are marked, but for what AddEnds
-// does with those of them that are beyond Bounds.
+// AddWhole is Add of any number of records, all of which are marked, but for those of them
+// that are beyond Bounds: they are also for AddEnds, run by run, and BoundEnds behind each.
 func (s *Counts) AddWhole(b *microdata.Block, first int, x, y []float64) {
 	s.X.add(x, 1)
 	s.addReleased(b, first, y, nil)
@@ -49,6 +50,11 @@ func (s *Counts) AddEnds(x []float64) {
 			s.most.values = append(s.most.values, v)
 		}
 	}
+}
+
+// BoundEnds drops what was nearer the middle than the values that are kept, if there is much
+// of it. What Bounds returns moves.
+func (s *Counts) BoundEnds() {
 	s.least.bind()
 	s.most.bind()
 }
