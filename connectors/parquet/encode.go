@@ -35,7 +35,8 @@ type encodedPage struct {
 type localDictionary struct {
 	levels  []byte // encoded, with their lengths
 	index   []int32
-	width   int // of a value; 0 where offsets say it
+	width   int     // of a value; 0 where offsets say it
+	scale   float64 // of numbers, the power of ten that makes them whole
 	data    []byte
 	offsets []uint32
 }
@@ -68,13 +69,12 @@ func (pe *pageEncoder) page(v *values, rows int) (*encodedPage, error) {
 	p := &encodedPage{values: n, rows: rows}
 	if pe.leaf.phys == format.ByteArray && !pe.plain {
 		p.local = localDictionaryOf(v)
-	} else if pe.gridded(v) {
-		p.local = griddedDictionary(words[float64](v.data))
 	}
 	if p.local != nil {
 		p.stats = statsOf(pe.leaf, p.local.values())
 	} else {
 		p.stats = statsOf(pe.leaf, v)
+		p.local = pe.gridded(v, &p.stats)
 	}
 	p.stats.nulls = int64(n - v.n)
 	body, err := pe.levels(nil, v)
@@ -198,8 +198,12 @@ func (pe *pageEncoder) finish(p *encodedPage, body []byte) error {
 func (p *encodedPage) store(comp compressor, h *pageHeader, body []byte, width int) (err error) {
 	buf := getBuffer(headRoom + len(body) + len(body)/64 + 1024)[:headRoom]
 	done := false
-	if comp.codec == format.Zstd && p.planes > 0 {
+	switch {
+	case comp.codec != format.Zstd:
+	case p.planes > 0:
 		buf, done = planeFrame(buf, body, p.planes, width)
+	case width > 0 && (p.encoding == format.RLEDictionary || p.encoding == format.DeltaBinaryPacked):
+		buf, done = noiseFrame(buf, body)
 	}
 	if !done {
 		if buf, err = comp.compress(buf, body); err != nil {
@@ -295,29 +299,39 @@ const maxDictionary = 1 << 20
 // chunkDictionary is the dictionary of a chunk that is being written.
 type chunkDictionary struct {
 	index   map[string]int32
-	numbers map[uint64]int32 // index of numbers, by their bits
-	plain   []byte           // the values as the dictionary page has them
-	most    int              // bytes that it may have; 0: maxDictionary
+	numbers numberTable // instead, where the values are numbers
+	plain   []byte      // the values as the dictionary page has them
+	most    int         // bytes that it may have; 0: maxDictionary
 	full    bool
 	used    bool
 }
 
-func (d *chunkDictionary) size() int { return len(d.index) + len(d.numbers) }
+func (d *chunkDictionary) size() int { return len(d.index) + d.numbers.n }
 
-// indexOf is the index of a value, which is taken in if it is new; ok is false where there is
-// no room for it.
-func (d *chunkDictionary) indexOf(b []byte) (at int32, ok bool) {
-	at, ok = d.index[string(b)]
-	if !ok && len(d.plain)+len(b) <= max(d.most, maxDictionary) {
-		if d.index == nil {
-			d.index = map[string]int32{}
-		}
-		at, ok = int32(len(d.index)), true
-		d.index[string(b)] = at
-		d.plain = binary.LittleEndian.AppendUint32(d.plain, uint32(len(b)))
-		d.plain = append(d.plain, b...)
+// textsAt finds a page's texts in the chunk's dictionary, which takes them in unless it is full.
+func (d *chunkDictionary) textsAt(local *localDictionary) (at []int32, ok bool) {
+	if local.width > 0 || d.full {
+		return nil, false
 	}
-	return at, ok
+	at = make([]int32, len(local.offsets)-1)
+	for k := range at {
+		b := local.value(int32(k))
+		n, ok := d.index[string(b)]
+		if !ok {
+			if d.full = len(d.plain)+len(b) > max(d.most, maxDictionary); d.full {
+				return nil, false
+			}
+			if d.index == nil {
+				d.index = map[string]int32{}
+			}
+			n = int32(len(d.index))
+			d.index[string(b)] = n
+			d.plain = binary.LittleEndian.AppendUint32(d.plain, uint32(len(b)))
+			d.plain = append(d.plain, b...)
+		}
+		at[k] = n
+	}
+	return at, true
 }
 
 // settle makes a page with a local dictionary one that can be written: with
@@ -330,21 +344,12 @@ func (d *chunkDictionary) settle(pe *pageEncoder, p *encodedPage) error {
 	}
 	p.local = nil
 	body := local.levels
-	find := d.indexOf
+	remap, ok := d.textsAt(local)
 	if local.width > 0 {
-		find = d.numberAt
+		remap, ok = d.numbersAt(local, &p.stats)
 	}
-	remap := make([]int32, local.values().n)
-	for k := range remap {
-		at, ok := int32(0), !d.full
-		if ok {
-			at, ok = find(local.value(int32(k)))
-		}
-		if !ok {
-			d.full = true
-			return pe.unindexed(p, local)
-		}
-		remap[k] = at
+	if !ok {
+		return pe.unindexed(p, local)
 	}
 	d.used = true
 	for i, k := range local.index {

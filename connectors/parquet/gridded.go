@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -17,13 +16,12 @@ const (
 	sparsest     = 8       // places of the table for each value of the page
 )
 
-// griddedDictionary is localDictionaryOf for numbers of few decimals; nil where they are none,
-// or where most values of the page differ.
-func griddedDictionary(xs []float64) *localDictionary {
+// griddedDictionary is localDictionaryOf for numbers of few decimals from lo to hi; nil where
+// they are none, or where most values of the page differ.
+func griddedDictionary(xs []float64, lo, hi float64) *localDictionary {
 	if len(xs) < leastGridded {
 		return nil
 	}
-	lo, hi := extremes(xs)
 	scale := scaleOf(xs)
 	first := math.RoundToEven(lo * scale)
 	places := math.RoundToEven(hi*scale) - first + 1
@@ -34,7 +32,7 @@ func griddedDictionary(xs []float64) *localDictionary {
 	defer putBuffer(buf)
 	clear(buf)
 	table := words[uint32](buf) // number in the dictionary + 1
-	d := &localDictionary{index: make([]int32, len(xs)), width: 8}
+	d := &localDictionary{index: make([]int32, len(xs)), width: 8, scale: scale}
 	var distinct []float64
 	for i, x := range xs {
 		k := math.RoundToEven(x * scale)
@@ -44,8 +42,11 @@ func griddedDictionary(xs []float64) *localDictionary {
 		}
 		n := table[at]
 		if n == 0 {
-			// An early look tells most pages that a dictionary is nothing for.
-			if len(distinct) > len(xs)/2 || i <= len(xs)/8 && i >= 512 && len(distinct) > i/8*7 || x != x || !sameBits(k/scale, x) {
+			// An eighth of the values tells most pages that a dictionary is nothing for.
+			if early := len(xs) / 8; len(distinct) > len(xs)/2 || i >= early && i < early+early/8 && len(distinct) > i/8*7 {
+				return nil
+			}
+			if x != x || !sameBits(k/scale, x) {
 				return nil
 			}
 			distinct = append(distinct, x)
@@ -77,22 +78,82 @@ func scaleOf(xs []float64) float64 {
 	return 0
 }
 
-// gridded reports whether the leaf's pages may have dictionaries of numbers.
-func (pe *pageEncoder) gridded(v *values) bool {
-	return pe.leaf.phys == format.Double && pe.comp.codec != format.Uncompressed && !pe.plain && v.index == nil
+// gridded returns a dictionary of the page's numbers, whose statistics are known, or nil.
+func (pe *pageEncoder) gridded(v *values, s *pageStats) *localDictionary {
+	if pe.leaf.phys != format.Double || pe.comp.codec == format.Uncompressed || pe.plain || s.min == nil {
+		return nil
+	}
+	lo, hi := s.doubles()
+	return griddedDictionary(words[float64](v.data), lo, hi)
 }
 
-// numberAt finds a number of 8 bytes in the chunk's dictionary; ok is false where it is full.
-func (d *chunkDictionary) numberAt(b []byte) (at int32, ok bool) {
-	x := binary.LittleEndian.Uint64(b)
-	at, ok = d.numbers[x]
-	if !ok && len(d.plain)+len(b) <= maxDictionary {
-		if d.numbers == nil {
-			d.numbers = map[uint64]int32{}
-		}
-		at, ok = int32(len(d.numbers)), true
-		d.numbers[x] = at
-		d.plain = append(d.plain, b...)
+// numberTable is the index of a chunk's dictionary of numbers: a place for each number of so
+// many decimals between two.
+type numberTable struct {
+	scale  float64
+	first  int64
+	places []uint32 // number in the dictionary + 1
+	n      int
+}
+
+// mostPlaces is the most that a table has.
+const mostPlaces = 1 << 20
+
+// cover makes places for the numbers of a page; ok is false where they would be too many, or
+// have more decimals than those before.
+func (t *numberTable) cover(scale, lo, hi float64) (ok bool) {
+	if t.scale == 0 {
+		t.scale = scale
 	}
-	return at, ok
+	if scale > t.scale {
+		return false
+	}
+	from, to := math.RoundToEven(lo*t.scale), math.RoundToEven(hi*t.scale)+1
+	if len(t.places) > 0 {
+		from, to = min(from, float64(t.first)), max(to, float64(t.first)+float64(len(t.places)))
+	}
+	if to-from > mostPlaces || math.Abs(from) > 1<<50 {
+		return false
+	}
+	if n := int(to - from); n > len(t.places) {
+		places := make([]uint32, n)
+		if len(t.places) > 0 {
+			copy(places[t.first-int64(from):], t.places)
+		}
+		t.first, t.places = int64(from), places
+	}
+	return true
+}
+
+func (t *numberTable) place(x float64) *uint32 {
+	return &t.places[int64(math.RoundToEven(x*t.scale))-t.first]
+}
+
+// numbersAt finds a page's numbers in the chunk's dictionary, which takes all of them or none.
+func (d *chunkDictionary) numbersAt(local *localDictionary, s *pageStats) (at []int32, ok bool) {
+	t := &d.numbers
+	if lo, hi := s.doubles(); !t.cover(local.scale, lo, hi) {
+		return nil, false
+	}
+	xs := words[float64](local.data)
+	missing := 0
+	for _, x := range xs {
+		if *t.place(x) == 0 {
+			missing++
+		}
+	}
+	if len(d.plain)+8*missing > maxDictionary {
+		return nil, false
+	}
+	at = make([]int32, len(xs))
+	for k, x := range xs {
+		place := t.place(x)
+		if *place == 0 {
+			d.plain = append(d.plain, local.value(int32(k))...)
+			t.n++
+			*place = uint32(t.n)
+		}
+		at[k] = int32(*place) - 1
+	}
+	return at, true
 }

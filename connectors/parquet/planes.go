@@ -142,6 +142,9 @@ const (
 	// codeBits are the bits a byte, × 256, from which on codes are worth their time, that of
 	// readers too.
 	codeBits = 4*256 + 64
+
+	// noiseBits are those from which on packed numbers are noise.
+	noiseBits = 8*256 - 100
 )
 
 // probe looks at a sample of the planes, of n bytes each. ok is false where most bytes are what
@@ -149,6 +152,7 @@ const (
 // so; or where codes, of at least a bit each, fall far short of the entropy.
 func probe(found []plane, planes []byte, n int) (ok bool) {
 	step := max(n/strips, stripBytes)
+	rich, most := 0, 0  // the plane of the greatest entropy
 	total, lost := 0, 0 // bits × 256 of the samples; and by which codes exceed the entropy
 	for k := range found {
 		p := &found[k]
@@ -164,6 +168,9 @@ func probe(found []plane, planes []byte, n int) (ok bool) {
 		}
 		entropy := entropyOf(&p.counts, size)
 		p.code = entropy <= codeBits*size
+		if entropy > most {
+			rich, most = k, entropy
+		}
 		switch {
 		case entropy == 0 && repeatedByte(all):
 			continue
@@ -177,7 +184,63 @@ func probe(found []plane, planes []byte, n int) (ok bool) {
 			return false
 		}
 	}
-	return 16*lost <= total
+	return most == 0 || 16*lost <= total && !recurs(planes[rich*n:(rich+1)*n], &found[rich].counts)
+}
+
+// recurs reports whether longer runs of bytes come again, of which a sample is given: it looks at
+// those behind a byte that is seldom, and remembers some.
+func recurs(b []byte, counts *[256]uint16) bool {
+	mark, least := 0, uint16(math.MaxUint16)
+	for i, c := range counts {
+		if c > 0 && c < least {
+			mark, least = i, c
+		}
+	}
+	const run, marks = 16, 1 << 10
+	var seen [2 * marks]uint64
+	looked, again := 0, 0
+	for looked < marks {
+		at := bytes.IndexByte(b, byte(mark))
+		if at < 0 || len(b)-at-1 < run {
+			break
+		}
+		b = b[at+1:]
+		h := binary.LittleEndian.Uint64(b)*0x9e3779b97f4a7c15 ^ binary.LittleEndian.Uint64(b[8:])
+		h = h*0x9e3779b97f4a7c15 | 1
+		place := &seen[h>>53]
+		if *place == h {
+			again++
+		}
+		*place = h
+		looked++
+	}
+	return 4*again > looked
+}
+
+// noiseFrame is planeFrame for a body of numbers that are packed to bits. ok is false unless
+// there is nothing to save.
+func noiseFrame(dst, body []byte) (out []byte, ok bool) {
+	if len(body) < 4*leastPlane {
+		return dst, false
+	}
+	var p plane
+	size := 0
+	for at := 0; at+stripBytes <= len(body) && size < strips*stripBytes; at += max(len(body)/strips, stripBytes) {
+		p.count(body[at : at+stripBytes])
+		size += stripBytes
+	}
+	if entropyOf(&p.counts, size) < size*noiseBits || recurs(body, &p.counts) {
+		return dst, false
+	}
+	dst = frameHeader(dst, len(body))
+	last := 0
+	for len(body) > 0 {
+		part := body[:min(len(body), zstdBlock)]
+		body, last = body[len(part):], len(dst)
+		dst = literalBlock(dst, part, false)
+	}
+	dst[last] |= 1
+	return dst, true
 }
 
 // count adds the bytes of a strip, and returns how many of them are the same as the one before.

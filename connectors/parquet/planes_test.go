@@ -141,6 +141,10 @@ func TestPlaneFrame(t *testing.T) {
 func TestPlaneFrameSuits(t *testing.T) {
 	const n = 1 << 16
 	r := rand.New(rand.NewPCG(5, 6))
+	recurring := make([]float64, 5000)
+	for i := range recurring {
+		recurring[i] = r.NormFloat64()
+	}
 	cases := []struct {
 		name  string
 		value func(i int) float64
@@ -152,6 +156,7 @@ func TestPlaneFrameSuits(t *testing.T) {
 		{"24 bits", func(int) float64 { return float64(float32(r.ExpFloat64())) }, true, 1.02},
 		{"sorted", func(i int) float64 { return float64(i) * 1.1 }, false, 0},
 		{"tenths", func(int) float64 { return math.Round(10*(40+15*r.NormFloat64())) / 10 }, false, 0},
+		{"again and again", func(i int) float64 { return recurring[i%len(recurring)] }, false, 0},
 		{"constant", func(int) float64 { return 1.5 }, true, 1},
 		{"seldom", func(i int) float64 { return float64(i / (n - 1)) }, false, 0},
 	}
@@ -180,6 +185,29 @@ func TestPlaneFrameSuits(t *testing.T) {
 		}
 		if float64(len(out)) > c.most*float64(len(other))+100 {
 			t.Errorf("%s: %d bytes, and %d otherwise", c.name, len(out), len(other))
+		}
+	}
+}
+
+// Packed numbers are framed as they are where they are noise, and only there.
+func TestNoiseFrame(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	for _, n := range []int{0, 100, 4096, 4097, 70_000, zstdBlock, zstdBlock + 1, 3 * zstdBlock, zstdWhole + 1} {
+		for name, make := range planeKinds {
+			body := bytes.Repeat([]byte{0}, n)
+			make(r, body)
+			out, ok := noiseFrame([]byte("before"), body)
+			if want := n >= 4096 && (name == "noise" || name == "near noise"); ok != want {
+				t.Errorf("%s, %d bytes: framed: %v", name, n, ok)
+			}
+			if ok && !bytes.Equal(unframed(t, out[6:]), body) {
+				t.Fatalf("%s, %d bytes: decoded to something else", name, n)
+			}
+		}
+		again := bytes.Repeat([]byte{0}, max(n/20, 1))
+		planeKinds["noise"](r, again)
+		if _, ok := noiseFrame(nil, bytes.Repeat(again, 20)); ok {
+			t.Errorf("%d bytes 20 times are framed as they are", len(again))
 		}
 	}
 }

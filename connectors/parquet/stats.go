@@ -152,6 +152,11 @@ func integers[T int32 | int64 | uint32 | uint64](v []T) pageStats {
 	return pageStats{min: b[:len(b)/2], max: b[len(b)/2:]}
 }
 
+// doubles are the bounds of a page of doubles, which has some.
+func (s *pageStats) doubles() (lo, hi float64) {
+	return math.Float64frombits(binary.LittleEndian.Uint64(s.min)), math.Float64frombits(binary.LittleEndian.Uint64(s.max))
+}
+
 // merge adds the statistics of a further page.
 func (s *pageStats) merge(l *leaf, o pageStats) {
 	s.nulls += o.nulls
