@@ -184,7 +184,7 @@ func probe(found []plane, planes []byte, n int) (ok bool) {
 			return false
 		}
 	}
-	return most == 0 || 16*lost <= total && !recurs(planes[rich*n:(rich+1)*n], &found[rich].counts)
+	return 16*lost <= total && (most == 0 || !recurs(planes[rich*n:(rich+1)*n], &found[rich].counts))
 }
 
 // recurs reports whether longer runs of bytes come again, of which a sample is given: it looks at
