@@ -246,6 +246,15 @@ func (g *cohort) meet(free []int32, pairs []float64, weight float64) {
 		g.meetMany(free, pairs, weight)
 		return
 	}
+	if len(free) == len(g.distinct) {
+		g.meetDistinct(free, pairs, weight)
+		return
+	}
+	g.meetFew(free, pairs, weight)
+}
+
+// meetFew is meet for groups of few combinations.
+func (g *cohort) meetFew(free []int32, pairs []float64, weight float64) {
 	n := len(g.distinct)
 	total := int32(0)
 	var left [few]float64 // free, as what is computed with
