@@ -1,0 +1,67 @@
+package assess
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// A bracket of a target holds as many originals as it says, of which the target is the one of its
+// rank; of what a sample holds whole, or does not count, there is none. Within gives the same count.
+func TestBracketsHoldTheirTargets(t *testing.T) {
+	const n = 4000
+	table := makePairs(31, n, true)
+	a := newAccumulator(t, testOptions(t))
+	for from := 0; from < n; from += 333 {
+		a.Add(table.block(from, min(from+333, n)))
+	}
+	found := 0
+	for c, column := range []string{"income", "time", "class", "constant", "gone"} {
+		list := a.Brackets(column)
+		if c > 2 {
+			if list != nil || a.Within(Bracket{Column: column}) != 0 {
+				t.Errorf("%s: %v", column, list)
+			}
+			continue
+		}
+		var sorted []float64
+		for i, x := range table.x[c] {
+			if x == x && !table.rejected[i] {
+				sorted = append(sorted, x)
+			}
+		}
+		slices.Sort(sorted)
+		if len(list) != 3 {
+			t.Fatalf("%s: %v", column, list)
+		}
+		for k, b := range list {
+			want := []float64{sorted[0], sorted[int(math.Ceil(float64(len(sorted))/2))-1], sorted[len(sorted)-1]}[k]
+			var within []float64
+			for _, x := range sorted {
+				if b.Holds(x) {
+					within = append(within, x)
+				}
+			}
+			if b.Column != column || b.Target != []string{"min", "p50", "max"}[k] || int64(len(within)) != b.Count || a.Within(b) != b.Count {
+				t.Errorf("%+v: %d values lie within, counted are %d", b, len(within), a.Within(b))
+			}
+			if b.Rank < 1 || b.Rank > b.Count || within[b.Rank-1] != want {
+				t.Errorf("%+v: %v has the rank, want %v", b, within, want)
+			}
+			found++
+		}
+		other := list[0]
+		other.Code = ^other.Code
+		if got := a.Within(other); got != 0 {
+			t.Errorf("%s: %d values where there are none", column, got)
+		}
+	}
+	if found != 9 {
+		t.Errorf("%d brackets", found)
+	}
+	whole := newAccumulator(t, testOptions(t))
+	whole.Add(table.block(0, 300)) // as many as the sample holds
+	if list := whole.Brackets("income"); list != nil {
+		t.Errorf("of a sample of all: %v", list)
+	}
+}

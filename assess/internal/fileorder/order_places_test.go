@@ -1,0 +1,75 @@
+package fileorder
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/place"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Where records have places of their own, with gaps between them, the bins are those of each record
+// at its place, wherever the blocks are cut; places without gaps are those of a first record. What
+// inherits a limit keeps no more than what it is merged into.
+func TestOrderOfPlaces(t *testing.T) {
+	const n = 3000
+	rng := rand.New(rand.NewPCG(3, 8))
+	x, y := make([]float64, n), make([]float64, n)
+	dense, gaps := make([]int64, n), make([]int64, n)
+	for i := range x {
+		x[i] = math.Exp(rng.NormFloat64())
+		y[i] = x[i] + rng.NormFloat64()
+		dense[i] = int64(i) + 70
+		if i > 0 {
+			gaps[i] = gaps[i-1] + 1 + int64(rng.IntN(40))
+		}
+	}
+	of := func(places []int64, first int64, limit, step int) *Order {
+		o := New(limit)
+		for from := 0; from < n; from += step {
+			to := min(n, from+step)
+			b := &microdata.Block{First: first + int64(from), N: to - from}
+			if places != nil {
+				b.First, b.Places = -1, places[from:to]
+			}
+			o.Add(&place.Origin{Scope: "s", Stream: 2}, b, microdata.Vector{Values: x[from:to]}, microdata.Vector{Values: y[from:to]}, nil)
+		}
+		return o
+	}
+	for _, limit := range []int{64, 512, 4096} {
+		if !bytes.Equal(encodedOrder(of(dense, 0, limit, 500)), encodedOrder(of(nil, 70, limit, 500))) {
+			t.Errorf("at most %d bins: places without gaps are other places", limit)
+		}
+		single := of(gaps, 0, limit, 1)
+		for _, step := range []int{7, 500, n} {
+			got := of(gaps, 0, limit, step)
+			if len(got.levels) != len(single.levels) {
+				t.Fatalf("at most %d bins, blocks of %d: %d levels, want %d", limit, step, len(got.levels), len(single.levels))
+			}
+			for l := range got.levels {
+				if got.levels[l].thin != single.levels[l].thin || len(got.levels[l].stretches) != len(single.levels[l].stretches) {
+					t.Fatalf("at most %d bins, blocks of %d: level %d has other stretches", limit, step, l)
+				}
+				for key, bins := range single.levels[l].stretches {
+					if !slices.EqualFunc(got.levels[l].stretches[key], bins, func(a, b orderBin) bool { return a.n == b.n && math.Abs(a.x-b.x) < 1e-9 && math.Abs(a.y-b.y) < 1e-9 }) {
+						t.Fatalf("at most %d bins, blocks of %d: level %d has other bins", limit, step, l)
+					}
+				}
+			}
+		}
+		// One that inherits takes in the rest of a file, and what comes of both is what comes of the whole.
+		heir := New(1)
+		heir.Inherit(single)
+		for l := range heir.levels {
+			if heir.levels[l].thin != single.levels[l].thin || len(heir.levels[l].stretches) > 0 {
+				t.Errorf("level %d is inherited with %d stretches", l, len(heir.levels[l].stretches))
+			}
+		}
+		if heir.limit != limit || len(heir.levels) != len(single.levels) {
+			t.Errorf("at most %d bins are inherited, in %d levels", heir.limit, len(heir.levels))
+		}
+	}
+}
