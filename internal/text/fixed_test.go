@@ -90,7 +90,7 @@ func FuzzAppendFixed(f *testing.F) {
 		decimals %= 24
 		got := AppendFixed(nil, x, decimals, pad)
 		back, err := strconv.ParseFloat(string(got), 64)
-		if err != nil || math.Float64bits(back) != math.Float64bits(x+0) && x == x {
+		if err != nil || back != x && x == x { // -0 may be written as 0
 			t.Fatalf("%v: %q", x, got)
 		}
 		if decimals < 0 || math.Abs(x) >= 1e15 {
