@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Tables of a topic are refused where an earlier release is, or would not be seen, unless all of
@@ -46,6 +48,34 @@ func TestLinkedReleases(t *testing.T) {
 		err = linked(loaded)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
+		}
+	}
+}
+
+// numberedSource is a source of topics, of which nothing is read.
+type numberedSource struct{ connectors.Source }
+
+func (numberedSource) PartitionOf(*microdata.Block) connectors.Partition {
+	return connectors.Partition{}
+}
+func (numberedSource) Rows() bool { return false }
+
+// Only tables of a topic as a whole are linked with an earlier release: those of a file are the same
+// again, and those of windows have no record in common.
+func TestWhatIsLinkedIsOfATopic(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "there.csv", "earlier")
+	c := tabulation(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: s, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/there.csv}}\n")
+	for what, r := range map[string]struct {
+		of      *records
+		refused bool
+	}{
+		"a topic":   {&records{config: c, source: numberedSource{}}, true},
+		"a window":  {&records{config: c, source: numberedSource{}, windowed: true}, false},
+		"no topics": {&records{config: c, source: struct{ connectors.Source }{}}, false},
+	} {
+		if err := r.of.alone(); (err != nil) != r.refused {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }
