@@ -144,7 +144,7 @@ func TestRanks(t *testing.T) {
 		for range 50 {
 			from := r.IntN(n)
 			k := 1 + r.IntN(n-from)
-			got := bitsFrom(valid, from, k)
+			got := bitsBetween(valid, from, k)
 			for i := range 64 * len(got) {
 				if got.Has(i) != (i < k && valid.Has(from+i)) {
 					t.Fatalf("%d bits of %d from %d: bit %d", k, n, from, i)
@@ -165,10 +165,10 @@ func TestIndexesBeyondTheDictionary(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := &unit{chunk: &chunk{file: "f.parquet", group: 2, leaf: l}, v: values{n: 4, packed: p, dict: &dictionary{n: 2, data: make([]byte, 8)}}}
-	if _, err := (segment{u, 0, 2}).unpacked(); err != nil {
+	if _, err := (segment{u, 0, 2}).unpacked(false); err != nil {
 		t.Error(err)
 	}
-	_, err = (segment{u, 1, 2}).unpacked()
+	_, err = (segment{u, 1, 2}).unpacked(true)
 	if c := (*corrupt)(nil); !errors.As(err, &c) || err.Error() != "f.parquet: row group 2, column x: an index beyond the dictionary" {
 		t.Errorf("%v", err)
 	}
