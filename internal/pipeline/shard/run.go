@@ -60,9 +60,6 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 			return err
 		}
 	}
-	if err := w.parts.complete(w.state.Files); err != nil {
-		return fmt.Errorf("sink: %w", err)
-	}
 	if w.state.Read != m.Shards[shard].Records {
 		return fmt.Errorf("source: %d records were read, and %d were planned: plan again", w.state.Read, m.Shards[shard].Records)
 	}
@@ -84,8 +81,14 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 			return err
 		}
 	}
-	w.state.exchange, err = w.exchange.Marshal()
-	return err
+	if w.state.exchange, err = w.exchange.Marshal(); err != nil {
+		return err
+	}
+	// What can end the attempt has been done: it leaves nothing beside the files of others.
+	if err := w.parts.complete(w.state.Files); err != nil {
+		return fmt.Errorf("sink: %w", err)
+	}
+	return nil
 }
 
 // worker masks the parts of a shard, one after another.
