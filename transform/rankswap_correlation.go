@@ -1,5 +1,7 @@
 package transform
 
+import "math"
+
 // CorrelatedReach returns the greatest reach, at most most, at which the expected correlation of a column with its
 // values before the exchange is at least r; 0 if there is none. The values ascend; the first bottom and the last top
 // of them get their means. Whoever has the exchanged values, which are the same, finds the same reach.
@@ -24,8 +26,8 @@ func CorrelatedReach(values []float64, bottom, top, most int, r float64) int {
 	return low
 }
 
-// squaredChanges is the expected sum of (x − y)² over ascending values that exchangeRanks exchanges within reach. It goes through
-// the ranks as that does, many at a time, with the share of them that is in no pair yet: those take partners among
+// squaredChanges is the expected sum of (x − y)² over ascending values that exchangeRanks exchanges within reach. Beyond a
+// reach of exactReach it goes through the ranks as that does, many at a time, with the share of them that is in no pair yet: those take partners among
 // the ones within reach, in proportion to the shares there. What a part of the reach as a whole leaves out makes the sum up to 3 % too
 // small, which is added.
 func squaredChanges(values []float64, reach int) float64 {
@@ -35,6 +37,9 @@ func squaredChanges(values []float64, reach int) float64 {
 			sum += 2 * (values[k] - values[k-1]) * (values[k] - values[k-1])
 		}
 		return sum
+	}
+	if reach <= exactReach {
+		return exactSquaredChanges(values, reach)
 	}
 	const parts, more = 16, 1.03 // of the reach
 	width := max(1, reach/parts)
@@ -64,6 +69,64 @@ func squaredChanges(values []float64, reach int) float64 {
 		}
 	}
 	return sum
+}
+
+// exactReach is the reach up to which squaredChanges is the expectation itself, from the chances of each set of
+// ranks that may be in pairs already.
+const exactReach = 8
+
+// exactSquaredChanges is squaredChanges for a reach of 2 to exactReach. A state is the set of those among a rank
+// and the next reach − 1 that are in pairs: bit j stands for the rank j further. After some hundred ranks the chances
+// of the states, and so those of the distances of pairs, do not change any more.
+func exactSquaredChanges(values []float64, reach int) (sum float64) {
+	chances, next := make([]float64, 1<<reach), make([]float64, 1<<reach)
+	chances[0] = 1
+	pairs, settled := make([]float64, reach+1), false // the chance of a pair at each distance
+	for k, x := range values {
+		left := min(reach, len(values)-1-k)
+		if !settled || left < reach {
+			clear(next)
+			clear(pairs)
+			for state, p := range chances {
+				if p > 0 {
+					nextState(next, pairs, uint(state), p, left)
+				}
+			}
+			moved := 0.0
+			for i := range next {
+				moved = max(moved, math.Abs(next[i]-chances[i]))
+			}
+			settled = moved < 1e-13
+			chances, next = next, chances
+		}
+		for j := 1; j <= left; j++ {
+			sum += 2 * pairs[j] * (values[k+j] - x) * (values[k+j] - x)
+		}
+	}
+	return sum
+}
+
+// nextState adds to next what becomes of a state of chance p at the next rank, and to pairs the chances of the pair that
+// the rank of bit 0 begins, with one of the next `left` that are in none.
+func nextState(next, pairs []float64, state uint, p float64, left int) {
+	taken := func(j int) bool { return state>>j&1 == 1 }
+	free := 0
+	for j := 1; j <= left; j++ {
+		if !taken(j) {
+			free++
+		}
+	}
+	if taken(0) || free == 0 {
+		next[state>>1] += p
+		return
+	}
+	each := p / float64(free)
+	for j := 1; j <= left; j++ {
+		if !taken(j) {
+			pairs[j] += each
+			next[(state|1<<j)>>1] += each
+		}
+	}
 }
 
 // deviations is the sum of squared deviations of values from their mean.
