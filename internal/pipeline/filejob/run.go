@@ -126,7 +126,7 @@ func (r *run) written(ctx context.Context) (*report.Report, *publish.Content, er
 	r.options.Progress.Start("mask", r.source.Records())
 	pass := pipeline.Flow{
 		Source: r.source, Layout: r.plan.Layout, Cut: r.plan.Cut,
-		Work: r.mask, Stages: []func(*pipeline.Parcel) error{r.write(ctx), r.assess(ctx)},
+		Work: r.mask, Stages: []func(*pipeline.Parcel) error{r.assess(ctx), r.write(ctx)},
 	}
 	if err := pass.Run(ctx); err != nil {
 		return nil, nil, err
@@ -238,7 +238,8 @@ func (r *run) write(ctx context.Context) func(*pipeline.Parcel) error {
 	}
 }
 
-// assess is the assessor, beside the masking and behind the writer.
+// assess is the assessor. It comes before the writer, which waits for the disk at the end of a row
+// group: the assessor then has the blocks that are masked meanwhile.
 func (r *run) assess(ctx context.Context) func(*pipeline.Parcel) error {
 	return func(p *pipeline.Parcel) error {
 		r.masked.Moved(p.Block)
