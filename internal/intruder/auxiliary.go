@@ -12,23 +12,25 @@ import (
 
 const (
 	learnSteps = 500
-	// learnEnough: the precisions 1/φ² and 1/σ² have settled to that part of themselves.
+	// learnEnough is the relative change of the precisions 1/φ² and 1/σ² below which the
+	// iteration has converged.
 	learnEnough = 1e-7
 )
 
-// learn is what Trottini et al. leave open: the intruder knows the keys of L further
-// units, and not which records are theirs. Links and biases θ are latent, and the
-// posteriors of φ² and σ² are found by EM in its variational form: with inverse gamma
-// q(φ²) = IG(a, b), q(σ²) = IG(c, d),
+// learn covers a case that Trottini et al. leave open: the intruder knows the keys of L
+// further units, but not which records belong to them. The links and the biases θ are
+// latent variables. learn finds the posteriors of φ² and σ² by variational EM, with
+// inverse gamma q(φ²) = IG(a, b), q(σ²) = IG(c, d),
 //
 //	E: each unit's links, as in d.1 with φ² = b/a and σ² = d/c, and under each link the
 //	   first two moments of θ;
 //	M: a = α + R/2, b = β + ½ Σ r E(θ−1)², c = γ + R/2, d = δ + ½ Σ r E(z−xθ)²,
 //
-// over units and records with link probability r, R = Σ r. So L = 0 gives the prior
-// back, and many units that are easily linked lead to the known parameters of d.1.
-// The posteriors then take the priors' place. Two units may share a record, which
-// matters little while L is far below the number of records.
+// over units and records with link probability r, R = Σ r. L = 0 returns the prior, and
+// many units that are easy to link lead to the known parameters of d.1. The caller uses
+// the posteriors in place of the priors. Two units may be linked to the same record;
+// this matters little while L is far below the number of records. learn returns the
+// error of a step or of ctx.
 func learn(ctx context.Context, p *Problem, o *Options, columns []column) (*Learned, []Key, error) {
 	units := len(p.Auxiliary[0])
 	truth := make([]int32, units)
@@ -109,8 +111,9 @@ func learnStep(ctx context.Context, p *Problem, o *Options, columns []column, no
 	return updated, nil
 }
 
-// linkMoments takes one unit over all records: once for the sum of its densities, once
-// for the moments under each link.
+// linkMoments returns the moments of each key for one unit. It passes over all records
+// twice: once for the sum of the unit's densities, once for the moments under each
+// link.
 func (l *exact) linkMoments(ctx context.Context, unit, population int) ([]moments, error) {
 	n := len(l.p.Released[0])
 	b, err := l.batch([]int{unit})
@@ -136,9 +139,9 @@ func (l *exact) linkMoments(ctx context.Context, unit, population int) ([]moment
 	sums := make([]moments, len(l.keys))
 	logTotal := total.log()
 	if math.IsInf(logTotal, -1) {
-		return sums, nil // no record can be this unit's: it teaches nothing
+		return sums, nil // no record can belong to this unit: it carries no information
 	}
-	index := make([]int, 0, len(t.keys)) // of the unit's keys among all
+	index := make([]int, 0, len(t.keys)) // for each key of the unit, its index among all keys
 	for j := range l.keys {
 		if !math.IsNaN(l.p.Targets[j][unit]) {
 			index = append(index, j)

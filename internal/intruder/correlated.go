@@ -14,15 +14,15 @@ import (
 //	mean 1 + B W⁻¹ (z − x₀),   covariance diag(φ²) − B W⁻¹ B,   B = diag(φ²x₀).
 //
 // The mean of a product of correlated normal variables is exact (Isserlis) as long as
-// the sign of every θ is certain; where one is not, the product of the means E|θ_j|
-// stands in.
+// the sign of every θ is certain; where the sign of one is uncertain, the product of
+// the means E|θ_j| is used instead.
 type correlated struct {
 	p          *Problem
 	keys       []Key
 	columns    []column
 	covariance [][]float64
 	released   [][]float64 // covariance of the released keys, for a person outside
-	patterns   []uint64    // which keys records have, each pattern once
+	patterns   []uint64    // distinct patterns of the keys that records have
 	n          int
 }
 
@@ -47,7 +47,9 @@ func newCorrelated(p *Problem, o *Options, columns []column) *correlated {
 	return l
 }
 
-// covariance is that of the records that have both keys; of each with itself, its own.
+// covariance returns the covariance matrix of the keys (divisor n−1). An entry off the
+// diagonal is over the records that have both keys, with the means of the whole
+// columns; the diagonal holds the columns' variances.
 func covariance(z [][]float64, columns []column) [][]float64 {
 	s := make([][]float64, len(z))
 	for j := range z {
@@ -72,7 +74,8 @@ func covariance(z [][]float64, columns []column) [][]float64 {
 	return s
 }
 
-// gaussian is the density of a record's keys present in a pattern, for one target.
+// gaussian is the normal density, for one target, of the keys that a record with a
+// given pattern has.
 type gaussian struct {
 	keys      []int // indices into the target's keys
 	inverse   []float64
@@ -91,7 +94,7 @@ type correlatedTarget struct {
 	columns  [][]float64
 	patterns map[uint64]*gaussian
 	outside  float64
-	single   []exactKey // each key alone, for records that lack it
+	single   []exactKey // the density of each key alone, for records that lack it
 }
 
 type correlatedBatch struct {
@@ -119,7 +122,7 @@ func (l *correlated) batch(targets []int) (batch, error) {
 			t.single = append(t.single, k)
 		}
 		for _, pattern := range l.patterns {
-			var own uint64 // the same, of the keys that the target has
+			var own uint64 // the pattern restricted to the keys that the target has
 			for i, j := range t.keys {
 				own |= pattern >> j & 1 << i
 			}
@@ -147,8 +150,9 @@ func (l *correlated) batch(targets []int) (batch, error) {
 	return b, nil
 }
 
-// gaussian prepares the pattern of keys that a record has; wider, where given, is added
-// to Σ: the covariance of a record that is not known.
+// gaussian prepares the density for the pattern of keys that a record has. wider, if
+// not nil, is the covariance of an unknown record and is added to Σ. It returns an
+// error if the covariance matrix is not positive semidefinite.
 func (l *correlated) gaussian(t *correlatedTarget, pattern uint64, wider [][]float64) (*gaussian, error) {
 	g := &gaussian{}
 	for i := range t.keys {
@@ -207,7 +211,8 @@ func (l *correlated) gaussian(t *correlatedTarget, pattern uint64, wider [][]flo
 	return g, nil
 }
 
-// logDensity is that of the differences in e, less ½ log 2π a key.
+// logDensity returns the log density at the differences z − x in e, without the
+// constant ½ log 2π of each key.
 func (g *gaussian) logDensity(t *correlatedTarget) float64 {
 	k := len(g.e)
 	q, certain := 0.0, true
@@ -236,8 +241,8 @@ func (g *gaussian) logDensity(t *correlatedTarget) float64 {
 	return l
 }
 
-// meanProduct is E Π θ over all keys: E(θ_a R) = m_a E R + Σ_b C_ab E(R/θ_b) for a
-// product R of others, over the subsets of keys.
+// meanProduct returns E Π θ over all keys. It uses E(θ_a R) = m_a E R + Σ_b C_ab
+// E(R/θ_b), where R is a product of other θ, over the subsets of keys.
 func (g *gaussian) meanProduct() float64 {
 	k := len(g.mean)
 	g.moments[0] = 1

@@ -54,7 +54,8 @@ func (l *exact) batch(targets []int) (batch, error) {
 			k.z, k.gap = l.p.Released[j], col.missing
 			t.outside += k.outside(col.mean, col.predictive(n))
 			if k.g != 0 {
-				// The factor is linear in z: its least is at an end of the column.
+				// The factor is linear in z, so its minimum is at an end of the
+				// column's range.
 				least := math.Min(1+k.g*(col.lowest-x), 1+k.g*(col.highest-x))
 				t.folds = t.folds || least < foldLimit*k.biasSD || least <= 0
 			}
@@ -77,9 +78,10 @@ func newExactKey(x, phi, sigma, floor float64) exactKey {
 	return exactKey{x: x, c: 1 / (2 * v), g: x * phi * phi / v, variance: v, biasSD: phi * math.Sqrt(noise/v)}
 }
 
-// outside is the log density of x for a person whose record is not released, less the
-// constant -log √(2πV): the record is N(mean, spread) and integrated out, which widens
-// the noise by spread (Fienberg et al. eq. 4 under this model).
+// outside returns the log density of x for a person whose record is not released,
+// without the constant -log √(2πV). The unknown record is N(mean, spread) and is
+// integrated out, which adds spread to the variance (Fienberg et al. eq. 4 under this
+// model).
 func (k *exactKey) outside(mean, spread float64) float64 {
 	v := k.variance + spread
 	e := mean - k.x
@@ -94,7 +96,7 @@ func (k *exactKey) outside(mean, spread float64) float64 {
 	return 0.5*math.Log(shrink) - e*e/(2*v) + math.Log(meanAbs(1+k.g*shrink*e, s))
 }
 
-// density is the log density under a record's value.
+// density returns the log density of the target's value given a record's value z.
 func (k *exactKey) density(z float64) float64 {
 	e := z - k.x
 	return math.Log(k.factor(e)) - k.c*e*e
@@ -108,7 +110,7 @@ func (k *exactKey) factor(e float64) float64 {
 	return f
 }
 
-// meanDensity is the log of the mean density over the records that have the key.
+// meanDensity returns the log of the mean density over the records that have the key.
 func (k *exactKey) meanDensity() float64 {
 	var s logSum
 	for _, z := range k.z {
@@ -154,7 +156,8 @@ func (b *exactBatch) fill(a, lo, hi int, q, m []float64) {
 	}
 }
 
-// fillTwo adds one or two keys. Where there is one, the other stands in with no effect.
+// fillTwo adds one or two keys. If there is only one, the second key has coefficients 0
+// and no effect.
 func fillTwo(keys []exactKey, lo, hi int, q, m []float64, set bool) {
 	k0 := &keys[0]
 	k1 := &exactKey{z: k0.z, x: k0.x}
@@ -180,7 +183,7 @@ func fillTwo(keys []exactKey, lo, hi int, q, m []float64, set bool) {
 	}
 }
 
-// fillFour adds three or four keys.
+// fillFour adds three or four keys, in the same way as fillTwo.
 func fillFour(keys []exactKey, lo, hi int, q, m []float64, set bool) {
 	k0, k1, k2 := &keys[0], &keys[1], &keys[2]
 	k3 := &exactKey{z: k0.z, x: k0.x}
@@ -229,7 +232,7 @@ func (t *exactTarget) fillFolded(lo, hi int, q, m []float64) {
 	}
 }
 
-// fillGaps repairs the records that lack a value: theirs are the NaNs.
+// fillGaps recomputes the records that lack a value: those for which q is NaN.
 func (t *exactTarget) fillGaps(lo int, q, m []float64) {
 	for i := range q {
 		if !math.IsNaN(q[i]) {
@@ -250,7 +253,8 @@ func (t *exactTarget) fillGaps(lo int, q, m []float64) {
 	}
 }
 
-// rebalance moves the size of a product of many factors into the exponent.
+// rebalance moves very small and very large factors m into the exponent q, so that
+// products of many factors do not overflow or underflow.
 func rebalance(q, m []float64) {
 	for i, v := range m {
 		if v > 0 && (v < 1e-50 || v > 1e50) {
@@ -260,7 +264,7 @@ func rebalance(q, m []float64) {
 	}
 }
 
-// logSum is a sum of exponentials, held by its logarithm.
+// logSum is a sum of exponentials exp(l), scaled by the greatest of them.
 type logSum struct {
 	greatest, sum float64
 	n             int
@@ -288,7 +292,7 @@ func (s *logSum) log() float64 {
 	return s.greatest + math.Log(s.sum)
 }
 
-// mean is the logarithm of the mean; 0 where nothing was added.
+// mean is the logarithm of the mean; 0 if nothing was added.
 func (s *logSum) mean() float64 {
 	if s.n == 0 {
 		return 0

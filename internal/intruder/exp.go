@@ -4,7 +4,7 @@ import "math"
 
 const (
 	expSteps = 128
-	// roundShift added and subtracted rounds a double below 2^51 to an integer.
+	// Adding and subtracting roundShift rounds a double below 2^51 to an integer.
 	roundShift = 3 << 51
 	stepsPerE  = expSteps / math.Ln2
 	// ln 2/128 in two parts; the first has 32 trailing zero bits, so that k times it
@@ -22,7 +22,7 @@ var expTable = func() (t [expSteps]float64) {
 
 // exp is e^x for x from -700 to 700, with a relative error below 2e-15: 2^(j/128)
 // from a table times a polynomial of degree 4 on |r| ≤ ln 2/256, whose remainder is
-// r⁵/120 < 1.3e-15. It stands where math.Exp would take a third of the time of an
+// r⁵/120 < 1.3e-15. It replaces math.Exp, which would take a third of the time of an
 // attack.
 func exp(x float64) float64 {
 	shifted := x*stepsPerE + roundShift

@@ -2,13 +2,13 @@ package intruder
 
 import "math"
 
-// foldLimit: above that many standard deviations from 0 the sign of a normal variable
-// is certain to a double's precision.
+// foldLimit is the distance of the mean from 0, in standard deviations, above which the
+// sign of a normal variable is certain to the precision of a double.
 const foldLimit = 8.3
 
-// meanAbs is E|θ| for θ ~ N(m, s²), the mean of a folded normal distribution. It is m
-// where P(θ < 0) is negligible, the case of the closed form of docs/methods.md, and stays positive
-// where that form does not.
+// meanAbs returns E|θ| for θ ~ N(m, s²), the mean of a folded normal distribution. It returns m
+// where P(θ < 0) is negligible, the case of the closed form of docs/methods.md, and is positive
+// also where that form is negative.
 func meanAbs(m, s float64) float64 {
 	if m >= foldLimit*s {
 		return m
@@ -31,7 +31,7 @@ func weightedMoments(m, s float64) (mean, variance float64) {
 	erf, pdf := math.Erf(u/math.Sqrt2), math.Sqrt(2/math.Pi)*s*math.Exp(-u*u/2)
 	abs := m*erf + pdf
 	if abs == 0 || math.IsNaN(abs) {
-		return m, v // no bias, or none left
+		return m, v // no bias, or no density left
 	}
 	mean = ((m*m+v)*erf + m*pdf) / abs
 	second := ((m*m*m+3*m*v)*erf + pdf*(m*m+2*v)) / abs

@@ -3,16 +3,16 @@ package intruder
 import "math"
 
 // inexact is the likelihood of InexactTarget: x₀ = θz + ξ, so that x₀ given a record is
-// N(z, σ² + z²φ²), integrated over gamma priors of φ² and σ² where they are not known
-// (Fienberg, Makov and Sanil 1997, eq. 8). The variance belongs to the record.
+// N(z, σ² + z²φ²), integrated over gamma priors of φ² and σ² if they are unknown
+// (Fienberg, Makov and Sanil 1997, eq. 8). The variance depends on the record.
 type inexact struct {
 	p            *Problem
 	phi2, sigma2 []variance
 	columns      []column
 	targets      []column
 	wantsOutside bool
-	// unseen[j] stands for key j of a person outside the release: mixtures at the nodes
-	// of a rule over the predictive distribution of z (eq. 4).
+	// unseen[j] represents key j of a person outside the release: mixtures at the nodes
+	// of a quadrature rule over the predictive distribution of z (eq. 4).
 	unseen    [][]unseenNode
 	unseenErr error
 }
@@ -38,8 +38,9 @@ func newInexact(p *Problem, o *Options, columns []column) *inexact {
 	return l
 }
 
-// unseenNodes is the trapezoidal rule over N(mean, predictive variance), ± 9 SD, with a
-// step of at most half the typical width of the density in z.
+// unseenNodes returns the nodes of the trapezoidal rule over N(mean, predictive
+// variance), ± 9 SD, with a step of at most half the typical width of the density in z
+// (but no more than 8193 nodes).
 func (l *inexact) unseenNodes(j int) ([]unseenNode, error) {
 	col := &l.columns[j]
 	sd := math.Sqrt(col.predictive(len(l.p.Released[j])))
@@ -63,7 +64,7 @@ func (l *inexact) unseenNodes(j int) ([]unseenNode, error) {
 	return nodes, nil
 }
 
-// mixtureAt is the density of key j around a record's value z.
+// mixtureAt returns the density of key j around a record's value z.
 func (l *inexact) mixtureAt(j int, z float64) (*mixture, error) {
 	reach := math.Max(math.Abs(l.targets[j].highest-z), math.Abs(z-l.targets[j].lowest))
 	return newMixture(&l.phi2[j], &l.sigma2[j], z, reach, l.columns[j].floor, false)
@@ -73,7 +74,7 @@ type inexactBatch struct {
 	l       *inexact
 	targets []int
 	lo      int
-	blocks  [][]*mixture // of each key's loaded records; nil where the value is missing
+	blocks  [][]*mixture // for each key and each loaded record; nil where the value is missing
 	// logMissing[a·keys+j] is the log of the mean density of key j of target a.
 	logMissing []float64
 	err        float64

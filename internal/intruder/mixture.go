@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// A mixture is a density over the variance V = b·φ² + σ², b a squared key value: the
-// two prior integrals over φ² and σ² as one sum over nodes of V. In the coordinates
-// v = log V and λ = logit r, with r = bφ²/V the bias's part of V, the change from
-// (log φ², log σ²) has determinant 1, so the product of the two prior densities is
-// also the density of (v, λ). It is integrated by the trapezoidal rule in both, which
-// converges geometrically for such densities; nodes are kept by V with what their λ
-// amount to.
+// A mixture is a density over the variance V = b·φ² + σ², where b is a squared key
+// value. It replaces the two integrals over the priors of φ² and σ² by one sum over
+// nodes of V. In the coordinates v = log V and λ = logit r, with r = bφ²/V the bias's
+// part of V, the change from (log φ², log σ²) has determinant 1, so the product of the
+// two prior densities is also the density of (v, λ). The trapezoidal rule integrates it
+// in both coordinates and converges geometrically for such densities. Each node of V is
+// stored together with its sums over λ.
 type mixture struct {
 	nodes []mixtureNode // ascending V
 	// sub lists the λ nodes of each V, for the density of a record under which the
@@ -22,19 +22,20 @@ type mixture struct {
 
 type mixtureNode struct {
 	a      float64 // log weight − ½ log V
-	coarse float64 // the same under the rule of twice the step; -Inf where it has no node
+	coarse float64 // the same for the rule with twice the step; -Inf where that rule has no node
 	c      float64 // 1/(2V)
 	g      float64 // mean of r/x: the mean factor is 1 + g·e
-	// fold: the sign of θ is certain where e/x is at least this, for a node that adds
-	// e^t to the sum, t above -8, -16, -24 and below. The less it adds, the less certain
-	// it need be.
+	// fold: the sign of θ counts as certain where e/x is at least fold[i]. The index i
+	// depends on t, where the node adds e^t to the sum: t above -8, above -16, above
+	// -24, or below. A node that adds less needs less certainty.
 	fold [foldClasses]float64
 }
 
 const (
 	foldClasses = 4
 	foldWidth   = 8
-	// foldLogs: what P(θ < 0) adds is left out where it is e^-34 of the density.
+	// foldLogs: the contribution of P(θ < 0) is omitted where it is below e^-34 of the
+	// density.
 	foldLogs = foldLimit * foldLimit / 2
 )
 
@@ -44,18 +45,20 @@ type shareNode struct {
 }
 
 const (
-	// stepSDs is the rule's step in standard deviations of the narrowest density it
-	// meets. The trapezoidal rule's relative error on a normal density is
+	// stepSDs is the rule's step in standard deviations of the narrowest density that it
+	// integrates. The trapezoidal rule's relative error on a normal density is
 	// 2·exp(−2π²/step²): 2e-42 here, 5e-9 for the doubled step that it is compared with.
 	stepSDs     = 0.45
-	greatestLog = 0.2 // and at most this, a seventh of the width π/2 of the strip in which the densities are analytic
-	// tailLogs: nodes end where what they add is e^-45 of the greatest.
+	greatestLog = 0.2 // the greatest step, about a seventh of the width π/2 of the strip in which the densities are analytic
+	// tailLogs: the grid of nodes ends where a node adds less than e^-45 of what the
+	// greatest one adds.
 	tailLogs = 45
 	maxNodes = 1 << 14
 )
 
-// newMixture builds the mixture for b = x² that is exact for distances |z−x| from 0 to
-// reach. withBias keeps what the factor E|θ| needs (BiasNoise).
+// newMixture builds the mixture for b = x². It is valid for distances |z−x| from 0 to
+// reach. withBias keeps the data that the factor E|θ| needs (BiasNoise). It returns an
+// error if the priors leave nothing to integrate over or need more than maxNodes nodes.
 func newMixture(phi2, sigma2 *variance, x, reach, floor float64, withBias bool) (*mixture, error) {
 	m := &mixture{x: x}
 	b := x * x
@@ -69,8 +72,8 @@ func newMixture(phi2, sigma2 *variance, x, reach, floor float64, withBias bool) 
 		return m, nil
 	}
 	if !phi2.fixed && !sigma2.fixed {
-		// Where one of the two is always beyond a double's precision of the other, V does
-		// not know of it.
+		// If one of the two is always below the precision of a double relative to the
+		// other, it does not change V.
 		switch biasTop, biasLow := b*math.Exp(phi2.top), b*math.Exp(phi2.low); {
 		case biasTop < 1e-17*math.Exp(sigma2.low):
 			phi2 = &variance{fixed: true}
@@ -83,8 +86,8 @@ func newMixture(phi2, sigma2 *variance, x, reach, floor float64, withBias bool) 
 	if b > 0 {
 		logB = math.Log(b)
 	}
-	// Above this the prior's tail decides; below it a far record still raises the
-	// weight of a greater V.
+	// Above this log V the prior's tail determines the weights. Below it, a distant
+	// record still raises the weight of a greater V.
 	beyond := math.Log(b*phi2.typical() + sigma2.typical())
 	for _, p := range []*variance{phi2, sigma2} {
 		if !p.fixed && p.mirrored && reach > 0 {
@@ -113,8 +116,9 @@ func newMixture(phi2, sigma2 *variance, x, reach, floor float64, withBias bool) 
 	return m, nil
 }
 
-// steps are those of v and λ. Along v the curvature of the log integrand is at most
-// that of both priors and the normal density together, along λ at most the greater.
+// steps returns the step widths of v and λ. Along v the curvature of the log integrand
+// is at most the sum of the curvatures of both priors and the normal density, along λ
+// at most the greater one.
 func steps(phi2, sigma2 *variance) (v, share float64) {
 	sum, most := 1.0, 1.0
 	for _, p := range []*variance{phi2, sigma2} {
@@ -126,19 +130,19 @@ func steps(phi2, sigma2 *variance) (v, share float64) {
 	return math.Min(stepSDs/math.Sqrt(sum), greatestLog), math.Min(stepSDs/math.Sqrt(most), greatestLog)
 }
 
-// grid walks over log V, or where one variance is known over the log of the other: V
-// then hardly moves while the other is the smaller part.
+// grid generates nodes over log V or, if one variance is known, over the log of the
+// other one: V then hardly changes while the other one is the smaller part.
 type grid struct {
 	phi2, sigma2    *variance
 	logB            float64
 	step, shareStep float64
-	parts           [2][]part // of λ ≥ 0 and of λ < 0, as far as they were asked for
+	parts           [2][]part // for λ ≥ 0 and for λ < 0, computed when first needed
 }
 
-// part is one λ: the parts r and 1−r of V and their logarithms.
+// part holds, for one λ, the shares r and 1−r of V and their logarithms.
 type part struct{ r, rest, logR, logRest float64 }
 
-// part is λ = k steps. Each serves every V.
+// part returns the shares at λ = k steps. They are the same for every V.
 func (g *grid) part(k int) *part {
 	side, i := 0, k
 	if k < 0 {
@@ -161,7 +165,7 @@ type gridNode struct {
 	shares            []shareNode
 }
 
-// start is the node nearest the mode.
+// start returns the index of the node nearest to the mode.
 func (g *grid) start() int {
 	switch {
 	case g.phi2.fixed:
@@ -172,8 +176,9 @@ func (g *grid) start() int {
 	return int(math.Round(math.Log(math.Exp(g.logB+g.phi2.mode)+math.Exp(g.sigma2.mode)) / g.step))
 }
 
-// march collects nodes from index start in one direction until, past V = e^beyond when
-// it goes up, they add nothing to the density at distance reach.
+// march collects nodes from index start in one direction until they add nothing to the
+// density at distance reach. In the upward direction it does not stop below V =
+// e^beyond. It returns an error after more than maxNodes nodes.
 func (g *grid) march(start, direction int, beyond, reach float64) ([]gridNode, error) {
 	var nodes []gridNode
 	best := math.Inf(-1)
@@ -198,8 +203,8 @@ func (g *grid) march(start, direction int, beyond, reach float64) ([]gridNode, e
 	}
 }
 
-// at is the node at grid point t and the log density there, integrated over λ, with
-// the rule's own step and with twice the step.
+// at returns the node at grid point t and the log density there, integrated over λ,
+// with the rule's own step and with twice the step.
 func (g *grid) at(t float64) (n gridNode, l, coarse float64) {
 	switch {
 	case g.phi2.fixed:
@@ -290,11 +295,11 @@ func (m *mixture) append(v, log, logCoarse float64, shares []shareNode, withBias
 	m.nodes = append(m.nodes, n)
 }
 
-// certain raises the node's limits to what one of its shares asks for:
-// 1 + (e/x)·r must be so many SDs above 0 that P(θ < 0) times the share is nothing.
+// certain raises the node's limits to those that one of its shares requires: 1 +
+// (e/x)·r must be so many SDs above 0 that P(θ < 0) times the share is negligible.
 func (n *mixtureNode) certain(sd float64, s *shareNode) {
 	most := (foldLimit*sd - 1) / s.r
-	if most < -1 { // reached by records of the other sign only
+	if most < -1 { // only records of the other sign reach this limit
 		for i := range n.fold {
 			n.fold[i] = math.Max(n.fold[i], most)
 		}
@@ -307,8 +312,9 @@ func (n *mixtureNode) certain(sd float64, s *shareNode) {
 	}
 }
 
-// logDensity is the log of ∫∫ N(e; 0, V)·E|θ| over the priors, less ½ log 2π, at
-// e = z − x, and its difference from the rule of twice the step.
+// logDensity returns the log of ∫∫ N(e; 0, V)·E|θ| over the priors, without the
+// constant ½ log 2π, at e = z − x, and its absolute difference from the rule with twice
+// the step.
 func (m *mixture) logDensity(e float64) (l, difference float64) {
 	d := e * e
 	greatest := math.Inf(-1)
@@ -348,7 +354,8 @@ func (m *mixture) logDensity(e float64) (l, difference float64) {
 	return l, difference
 }
 
-// folded is the mean of |θ| at node i.
+// folded returns the mean of |θ| at node i, for the rule's own step and for twice the
+// step.
 func (m *mixture) folded(i int, e float64) (fine, coarse float64) {
 	variance := 1 / (2 * m.nodes[i].c)
 	for _, s := range m.sub[i] {
@@ -359,8 +366,8 @@ func (m *mixture) folded(i int, e float64) (fine, coarse float64) {
 	return fine, coarse
 }
 
-// outside is the log density at x of a person whose record is not released but drawn
-// from N(mean, spread), with the same constant left out as in logDensity.
+// outside returns the log density at x of a person whose record is not released and is
+// taken as drawn from N(mean, spread), without the same constant as in logDensity.
 func (m *mixture) outside(mean, spread float64) float64 {
 	var s logSum
 	e := mean - m.x

@@ -2,20 +2,21 @@ package intruder
 
 import "math"
 
-// unlikely: where a density is e^-100 times its greatest, a grid ends.
+// unlikely: a grid ends where the density is e^-100 times its maximum.
 const unlikely = 100
 
-// variance is what is known of φ² or σ²: a value, or a distribution of its logarithm.
+// variance is the intruder's knowledge of φ² or σ²: a value, or a distribution of its
+// logarithm.
 type variance struct {
 	fixed bool
 	value float64
 	// The log density of t = log of the variance is constant + shape·t − rate·e^t for a
-	// gamma distribution, constant − shape·t − rate·e^−t for an inverse gamma one: the
-	// second is the first, mirrored.
+	// gamma distribution, constant − shape·t − rate·e^−t for an inverse gamma one. The
+	// second is the mirror image of the first.
 	mirrored       bool
 	shape, rate    float64
 	constant       float64
-	mode, low, top float64 // low and top: t where it has fallen by unlikely
+	mode, low, top float64 // low and top: the t where the log density has fallen by unlikely
 }
 
 func newVariance(sd float64, prior *Prior, inverse bool) variance {
@@ -25,7 +26,8 @@ func newVariance(sd float64, prior *Prior, inverse bool) variance {
 	v := variance{mirrored: inverse, shape: prior.Shape, rate: prior.Scale}
 	lgamma, _ := math.Lgamma(v.shape)
 	v.constant = v.shape*math.Log(v.rate) - lgamma
-	// In u = t − mode (mirrored: mode − t) the fall is shape·(e^u − 1 − u).
+	// With u = t − mode (mirrored: mode − t) the log density falls by shape·(e^u − 1 −
+	// u).
 	below, above := fallBelow(v.shape), fallAbove(v.shape)
 	v.mode = math.Log(v.shape / v.rate)
 	if inverse {
@@ -36,7 +38,7 @@ func newVariance(sd float64, prior *Prior, inverse bool) variance {
 	return v
 }
 
-// fallAbove and fallBelow are the u > 0 with shape·(e^±u − 1 ∓ u) = unlikely.
+// fallAbove and fallBelow return the u > 0 with shape·(e^±u − 1 ∓ u) = unlikely.
 func fallAbove(shape float64) float64 {
 	return bisect(func(u float64) float64 { return shape*(math.Expm1(u)-u) - unlikely }, 300)
 }
@@ -45,7 +47,7 @@ func fallBelow(shape float64) float64 {
 	return bisect(func(u float64) float64 { return shape*(math.Expm1(-u)+u) - unlikely }, 300)
 }
 
-// bisect finds the zero of an increasing f between 0 and high, from above.
+// bisect returns the zero of an increasing f between 0 and high, rounded up.
 func bisect(f func(float64) float64, high float64) float64 {
 	low := 0.0
 	for range 60 {
@@ -63,7 +65,7 @@ func (v *variance) logDensity(t float64) float64 {
 	return v.logDensityAt(t, math.Exp(t))
 }
 
-// logDensityAt is the same where e^t is at hand.
+// logDensityAt is logDensity for a caller that has computed e^t.
 func (v *variance) logDensityAt(t, expT float64) float64 {
 	if v.mirrored {
 		return v.constant - v.shape*t - v.rate/expT

@@ -5,32 +5,33 @@ import (
 	"math"
 )
 
-// A Model says which of two data, release or intruder's, carries bias and noise.
+// A Model names the data that carry bias and noise: the release or the intruder's own
+// values.
 type Model string
 
 const (
-	// BiasNoise is z = xθ + ε, θ ~ N(1, φ²), ε ~ N(0, σ²), with x exact in the
-	// intruder's hands (Trottini et al. 2004, assumptions A2.1 and A2.2).
+	// BiasNoise is z = xθ + ε, θ ~ N(1, φ²), ε ~ N(0, σ²), where the intruder knows x
+	// exactly (Trottini et al. 2004, assumptions A2.1 and A2.2).
 	BiasNoise Model = "bias-noise"
 	// InexactTarget is x₀ = θz + ξ, θ ~ N(1, φ²), ξ ~ N(0, σ²), the bias-removing
-	// model of Fienberg, Makov and Sanil (1997), assumption A3. What they call φ is
-	// φ² here.
+	// model of Fienberg, Makov and Sanil (1997), assumption A3. Their φ is φ² here.
 	InexactTarget Model = "inexact-target"
 )
 
-// Problem is what the intruder has before him, by columns: one slice per key, in the
-// same order everywhere. Columns are read only. NaN is a missing value: see Run.
+// Problem holds the intruder's data in columns: one slice per key, in the same order
+// everywhere. Run does not change the columns. NaN is a missing value: see Run.
 type Problem struct {
 	// Targets[j][a] is key j of target a, exact.
 	Targets [][]float64
 	// Released[j][i] is key j of released record i.
 	Released [][]float64
-	// Truth[a] is the index of target a's released record, -1 where it has none or
-	// where it is not known. It serves the count of what the intruder gets right and
-	// has no part in his posterior.
+	// Truth[a] is the index of target a's released record, -1 if it has none or if the
+	// record is unknown. It is used to count the intruder's correct links and does not
+	// enter the posterior.
 	Truth []int32
 	// Auxiliary[j][l] is key j of the l-th further unit that the intruder knows, whose
-	// record he does not know: from them he learns φ and σ. Empty for L = 0.
+	// record the intruder does not know. The intruder learns φ and σ from these units.
+	// Empty for L = 0.
 	Auxiliary [][]float64
 }
 
@@ -56,20 +57,22 @@ type Key struct {
 	PhiPrior, SigmaPrior *Prior  // nil: the value is known
 }
 
-// Options are the intruder's model and knowledge and what is to be reported.
+// Options are the intruder's model and knowledge and the content of the report.
 type Options struct {
 	Model Model // "" is BiasNoise
 	Keys  []Key // one per key, or a single one for all
-	// Covariance is the covariance matrix Σ of the additive noise of the keys, where
-	// the masks make it correlated; it replaces Sigma. BiasNoise with known parameters
+	// Covariance is the covariance matrix Σ of the additive noise of the keys, if the
+	// masks make it correlated. It replaces Sigma. BiasNoise with known parameters
 	// only.
 	Covariance [][]float64
 	// Population is N: a target is in the release with prior probability n/N. 0 means
 	// N = n, everyone is released.
 	Population int
-	// Threshold t: a link is made where the greatest posterior exceeds it.
+	// Threshold is t, from 0 to 1: a target is linked if its greatest posterior exceeds
+	// t.
 	Threshold float64
-	// Worst is how many of the likeliest true records are listed; 0 means 10.
+	// Worst is the number of targets that are listed, those with the greatest posterior
+	// of the true record; 0 means 10.
 	Worst int
 }
 
@@ -77,7 +80,7 @@ type Options struct {
 // biased: the mean of a product of p correlated θ takes 2^p steps.
 const maxBiasedKeys = 12
 
-// maxCorrelatedKeys: the keys that a record has are told by the bits of a word.
+// maxCorrelatedKeys: the bits of one word say which keys a record has.
 const maxCorrelatedKeys = 63
 
 func check(p *Problem, o *Options) error {
@@ -150,7 +153,8 @@ func sameLength(what string, columns [][]float64, k, n int) error {
 	return nil
 }
 
-// checkKeys makes of one entry one for each of k keys, and checks them and the covariance.
+// checkKeys expands a single entry to k keys and returns an error if an entry or the
+// covariance is not valid.
 func checkKeys(o *Options, k int) error {
 	switch len(o.Keys) {
 	case k:
@@ -189,7 +193,7 @@ func checkKeys(o *Options, k int) error {
 	return checkCovariance(o.Covariance, k)
 }
 
-// check checks key j.
+// check returns an error if the values or priors of key j are out of range.
 func (key *Key) check(j int, model Model) error {
 	// An inverse gamma of shape near 0 has a tail that no grid covers; a gamma of
 	// shape 1/2 or less gives a density that is infinite where target and record agree.
@@ -218,7 +222,8 @@ func (key *Key) check(j int, model Model) error {
 	return nil
 }
 
-// checkCovariance demands a symmetric matrix of k rows.
+// checkCovariance returns an error unless the matrix is symmetric and finite, with k
+// rows and a diagonal of at least 0.
 func checkCovariance(covariance [][]float64, k int) error {
 	if len(covariance) != k {
 		return fmt.Errorf("intruder: covariance: must have %d rows, got %d", k, len(covariance))

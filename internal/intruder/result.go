@@ -21,7 +21,7 @@ type RankRow struct {
 	TopTen     Moments `json:"top_ten" doc:"posterior of the ten best records together"`
 }
 
-// CurvePoint says how the intruder fares with threshold Threshold.
+// CurvePoint holds the intruder's results at one threshold.
 type CurvePoint struct {
 	Threshold float64 `json:"threshold"`
 	Links     int     `json:"links"`
@@ -31,7 +31,8 @@ type CurvePoint struct {
 	Recall    float64 `json:"recall" doc:"correct links over targets with a record"` // Correct/targets that have a record
 }
 
-// Worst is a target that is easily found, by place.
+// Worst is a target that is easy to find, with the indices of the target and of its
+// record.
 type Worst struct {
 	Target    int     `json:"target"`
 	Record    int     `json:"record"`
@@ -39,17 +40,19 @@ type Worst struct {
 	Posterior float64 `json:"posterior"`
 }
 
-// Quadrature says how exactly d.2 was integrated, see docs/intruder.md.
+// Quadrature bounds the error of the numerical integration under d.2, see
+// docs/intruder.md.
 type Quadrature struct {
 	// LogDensityError bounds the error of the logarithm of one key's density: the
-	// difference between the rule and the same rule with twice the step, and the error
-	// of the table of it where there is one, at their greatest.
+	// greatest difference between the rule and the same rule with twice the step, plus
+	// the error of the interpolation table if there is one.
 	LogDensityError float64 `json:"log_density_error" doc:"of the logarithm of one key's density"`
-	// PosteriorError bounds the relative error of a posterior that follows from it.
+	// PosteriorError bounds the relative error of a posterior that follows from
+	// LogDensityError.
 	PosteriorError float64 `json:"posterior_error" doc:"relative, of a posterior"`
 }
 
-// Learned is what the intruder takes from units whose records he does not know.
+// Learned is what the intruder learns from units whose records are unknown to him.
 type Learned struct {
 	Units      int          `json:"units"`
 	Iterations int          `json:"iterations"`
@@ -66,19 +69,22 @@ type LearnedKey struct {
 }
 
 // Result is the "bayes" object of an attack. Counts are fractions where records tie:
-// k records of equal density share the k ranks they take, 1/k of the target to each,
-// and a link to the best of them is correct with probability 1/k.
+// k records of equal density share their k ranks, with 1/k of the target at each rank,
+// and a link to one of k best records is correct with probability 1/k.
 type Result struct {
 	Knowledge string  `json:"knowledge" doc:"d.1: variances of bias and noise are known; d.2: they have priors"` // "d.1" or "d.2"
 	Threshold float64 `json:"threshold" doc:"a link is made where the greatest posterior exceeds it"`
-	// Correct links at the threshold, of Links made.
+	// Correct is the number of correct links at the threshold, Links the number of
+	// links.
 	Correct float64 `json:"correct" doc:"correct links, ties sharing the credit"`
 	Links   int     `json:"links" doc:"links made"`
-	// ExpectedCorrect is what the intruder himself expects to be right of his links:
-	// the sum of their posteriors. It agrees with Correct where his model is true.
+	// ExpectedCorrect is the number of correct links that the intruder expects: the sum
+	// of the posteriors of the links. It agrees with Correct if the intruder's model is
+	// true.
 	ExpectedCorrect float64 `json:"expected_correct" doc:"what the intruder himself expects to be right of his links"`
-	// PosteriorOfCorrect is taken over the correct links at the threshold (the figures
-	// beside the counts in tables 2 and 3 of Trottini et al.).
+	// PosteriorOfCorrect is the posterior of the true record over the correct links at
+	// the threshold (the figures beside the counts in tables 2 and 3 of Trottini et
+	// al.).
 	PosteriorOfCorrect Moments `json:"posterior_of_correct" doc:"posterior of the true record, over the correct links"`
 	// Rank counts the targets whose record has rank 1, 2, … 10, and a later one.
 	Rank [11]float64 `json:"rank" doc:"targets whose record has rank 1, 2, … 10, and a later one"`
@@ -95,15 +101,15 @@ type Result struct {
 	Quadrature *Quadrature  `json:"quadrature,omitempty" doc:"bounds of the error of the integration over priors"`
 	Learned    *Learned     `json:"auxiliary,omitempty" doc:"what the intruder learns from units whose records he does not know"`
 
-	// Each target's part, in the order of the targets.
+	// PerTarget has one entry per target, in the order of the targets.
 	PerTarget []TargetResult `json:"-"`
 }
 
-// TargetResult is the intruder's result on one target. Rank and Posterior are of the
-// true record and 0 where it is not known.
+// TargetResult is the intruder's result on one target. Rank and Posterior belong to the
+// true record and are 0 if it is unknown.
 type TargetResult struct {
 	Rank      float64 // 1 + records before it + half of the others that tie with it
-	Ties      int     // records of its density, itself included
+	Ties      int     // records with the same density as the true record, itself included
 	Posterior float64
 	Best      float64 // greatest posterior of a record
 	TopTen    float64 // posterior of the ten best together
@@ -111,15 +117,16 @@ type TargetResult struct {
 	Linked    bool    // at the threshold
 }
 
-// linked is the decision rule (Trottini et al. A4): the best record is linked where
-// its posterior exceeds t. A target that is likelier to be outside the release than to
-// be any one record of it is not linked (Fienberg et al.: the likeliest of the n+1
-// classes).
+// linked is the decision rule (Trottini et al. A4): the best record is linked if its
+// posterior exceeds t. A target is not linked if the probability that it is outside the
+// release exceeds the posterior of every record (Fienberg et al.: the likeliest of the
+// n+1 classes).
 func (o *outcome) linked(t float64) bool {
 	return o.best > t && o.best >= o.outside
 }
 
-// credit is the probability that a link is correct: ties share it.
+// credit is the probability that a link is correct: 1 over the number of tied records
+// if the true record is among the best, else 0.
 func (o *outcome) credit() float64 {
 	if o.ties == 0 || o.greater > 0 {
 		return 0
@@ -195,7 +202,8 @@ func (r *Result) summarise(outcomes []outcome, truth []int32, worst int) {
 	r.worst(outcomes, truth, worst)
 }
 
-// curve takes the thresholds 0, 0.01, … 0.99, as far as a link is made.
+// curve fills in the points at thresholds 0, 0.01, … 0.99 and stops at the first
+// threshold without a link.
 func (r *Result) curve(outcomes []outcome) {
 	r.Curve = []CurvePoint{}
 	for step := 0; step < 100; step++ {

@@ -15,40 +15,41 @@ import (
 // core's second-level cache while the targets of a batch pass over it.
 const blockRecords = 1024
 
-// A likelihood makes densities for batches of targets. Its methods may be called from
-// several goroutines, a batch's from one.
+// A likelihood computes densities for batches of targets. Several goroutines may call
+// its methods; only one may call the methods of a batch.
 type likelihood interface {
 	batch(targets []int) (batch, error)
 }
 
 // A batch gives the densities of its targets under the released records, as m·exp(-q)
-// times a constant of the target. a counts the targets of the batch.
+// times a constant of the target. a is the index of a target in the batch.
 type batch interface {
 	// load prepares records lo to hi-1.
 	load(lo, hi int) error
 	// fill sets q and m, of hi-lo entries, for target a and loaded records lo to hi-1.
 	fill(a, lo, hi int, q, m []float64)
-	// outside is the logarithm of the density of target a as a person who is not in the
-	// release, with the same constant left out.
+	// outside returns the logarithm of the density of target a as a person who is not
+	// in the release, without the same constant.
 	outside(a int) float64
-	// logError bounds the error of the logarithm of a density so far.
+	// logError returns a bound of the error of the log densities computed so far.
 	logError() float64
 }
 
-// Run lets the intruder take every target in turn and counts what he gets right.
+// Run computes the intruder's posterior for every target and counts the correct links.
 //
-// A missing key value drops out of its comparison. A target's is not used at all; a
-// record's contributes the mean of that key's density over the records that have it, so
-// that lacking a value neither speaks for a record nor against it, whatever the key's
-// unit.
+// A missing key value is not compared. If the target lacks the value, the key is not
+// used for this target. If a record lacks it, the record's density for this key is the
+// mean over the records that have the key. So a missing value neither raises nor lowers
+// the record's posterior, whatever the key's unit.
 //
 // With known φ = 0 and σ = 0 (or σ = 0 and a target's value 0) the density of a key has
-// no width; the limit is taken at σ = 2^-40 of the released column's SD, so that the
-// nearest record has all of the posterior.
+// no width. Run then uses σ = 2^-40 of the released column's SD, so that the nearest
+// record gets the whole posterior.
 //
-// Results do not depend on the number of goroutines (GOMAXPROCS) or, but for rounding
-// in the last digits of a posterior, on the order of the records. Errors: a problem or
-// options that do not fit together, a prior that cannot be integrated, ctx's error.
+// Results do not depend on the number of goroutines (GOMAXPROCS). They depend on the
+// order of the records only by rounding in the last digits of a posterior. Run returns
+// an error if the problem and the options do not fit together, if a prior cannot be
+// integrated, or if ctx ends.
 func Run(ctx context.Context, problem Problem, options Options) (*Result, error) {
 	p, o := &problem, &options
 	if err := check(p, o); err != nil {
@@ -82,8 +83,8 @@ func Run(ctx context.Context, problem Problem, options Options) (*Result, error)
 	}
 	if anyPrior(o.Keys) {
 		r.Knowledge = "d.2"
-		// A posterior is a ratio: the numerator's error and the denominator's, each at
-		// most the product of the keys' errors.
+		// A posterior is a ratio. The errors of its numerator and its denominator are
+		// each at most the product of the keys' errors.
 		r.Quadrature = &Quadrature{math.Min(logError, math.MaxFloat64), math.Min(math.Expm1(2*logError*float64(len(o.Keys))), math.MaxFloat64)}
 	}
 	r.summarise(outcomes, p.Truth, o.Worst)
@@ -93,7 +94,7 @@ func Run(ctx context.Context, problem Problem, options Options) (*Result, error)
 func newLikelihood(p *Problem, o *Options, columns []column) (likelihood, int) {
 	switch {
 	case o.Model == InexactTarget:
-		// What is prepared per record is the larger part, so batches are large.
+		// The preparation per record costs most, so batches are large.
 		per := (len(p.Truth) + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0)
 		return newInexact(p, o, columns), min(max(per, 1), 1024)
 	case o.Covariance != nil:
@@ -106,7 +107,7 @@ func newLikelihood(p *Problem, o *Options, columns []column) (likelihood, int) {
 }
 
 // attack runs batches of targets on GOMAXPROCS goroutines and returns the greatest
-// error of a log density.
+// error of a log density, or the first error of a batch.
 func attack(ctx context.Context, p *Problem, o *Options, l likelihood, perBatch int, outcomes []outcome) (float64, error) {
 	batches := (len(outcomes) + perBatch - 1) / perBatch
 	errs := make([]error, batches)
@@ -185,13 +186,13 @@ func attackBatch(ctx context.Context, p *Problem, o *Options, l likelihood, targ
 	return b.logError(), nil
 }
 
-// column is what is known of one released key.
+// column describes the values of one key.
 type column struct {
-	mean, variance float64 // of the values that are there
+	mean, variance float64 // of the values that are not missing
 	lowest         float64
 	highest        float64
-	missing        bool // it lacks values
-	// floor is the variance at which the limit of no bias and no noise is taken.
+	missing        bool // some values are missing
+	// floor is the variance that replaces 0 if there is neither bias nor noise.
 	floor float64
 }
 
@@ -227,9 +228,10 @@ func describe(released [][]float64) []column {
 	return columns
 }
 
-// predictive is the variance of a further value of the column: its own and that of its
-// mean. Fienberg et al. (4) integrate the unknown record of a person outside the release
-// over this distribution, taken to be normal.
+// predictive returns the variance of the predictive distribution of a further value: the
+// column's variance plus the variance of its mean. Fienberg et al. (4) integrate the
+// unknown record of a person outside the release over this distribution, which is taken
+// as normal.
 func (c *column) predictive(n int) float64 {
 	return c.variance * (1 + 1/float64(n))
 }

@@ -4,13 +4,13 @@ import "math"
 
 // table holds the log density of one key of one target as a function of e = z − x, for
 // releases with many records: cubic polynomials on intervals whose length is 1/64 of
-// unit up to |e| = unit and grows in proportion to |e| + unit, so that an entry is
-// found by the leading bits of 1 + |e|/unit. A normal density's logarithm is a
-// parabola, which a cubic holds exactly; in a heavier tail the logarithm is smooth on
-// the scale of e.
+// unit up to |e| = unit and grows in proportion to |e| + unit, so that the leading bits
+// of 1 + |e|/unit give the index of the interval. The logarithm of a normal density is
+// a parabola, which a cubic represents exactly; in a heavier tail the logarithm is
+// smooth on the scale of e.
 type table struct {
 	unit  float64
-	sides [2][][4]float64 // e ≥ 0, e < 0; coefficients in the place within the interval, 0 to 1
+	sides [2][][4]float64 // e ≥ 0, e < 0; coefficients of the cubic in the position within the interval, 0 to 1
 }
 
 const (
@@ -18,7 +18,7 @@ const (
 	intervalLow  = 52 - intervalBits
 )
 
-// typicalSD is the SD of e at the likeliest node.
+// typicalSD returns the SD of e at the node with the greatest weight.
 func typicalSD(m *mixture) float64 {
 	best := 0
 	for i := range m.nodes {
@@ -38,9 +38,10 @@ func tableEntries(m *mixture, low, high float64) int {
 	return tableIndex(1+math.Max(high, 0)/unit) + tableIndex(1+math.Max(-low, 0)/unit) + 2
 }
 
-// newTable builds the table for e from low to high; the error it returns bounds the
-// quadrature's at the points it was made of plus that of the polynomials, measured at
-// the place between their nodes where a cubic's remainder is greatest.
+// newTable builds the table for e from low to high. The second result bounds the error
+// of the log density: the greatest error of the quadrature at the interpolation points,
+// plus the error of the polynomials, measured between the points where the remainder of
+// a cubic is greatest.
 func newTable(m *mixture, low, high float64) (*table, float64) {
 	t := &table{unit: typicalSD(m)}
 	greatest, remainder := 0.0, 0.0
@@ -67,7 +68,7 @@ func newTable(m *mixture, low, high float64) (*table, float64) {
 			remainder = math.Max(remainder, math.Abs(at(from+u*h)-cubic(&c, u)))
 		}
 	}
-	return t, greatest + 1.5*remainder // half as much again: the fourth derivative varies
+	return t, greatest + 1.5*remainder // times 1.5 because the fourth derivative varies within an interval
 }
 
 func intervalStart(i int) float64 {
@@ -87,7 +88,7 @@ func (t *table) at(e float64) float64 {
 	bits := math.Float64bits(y)
 	i := int((bits - math.Float64bits(1)) >> intervalLow)
 	i = min(i, len(*side)-1)
-	// The place within the interval is what the bits below the index hold.
+	// The bits below the index hold the position within the interval.
 	u := float64(bits&(1<<intervalLow-1)) * (1.0 / (1 << intervalLow))
 	return cubic(&(*side)[i], u)
 }

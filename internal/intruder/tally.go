@@ -3,31 +3,33 @@ package intruder
 import "math"
 
 const (
-	// negligible: a density e^-45 times the greatest is left out of the sum; a million
-	// of them change it by less than 3e-14 of itself.
+	// negligible: densities below e^-45 times the greatest are omitted from the sum. A
+	// million of them change it by a relative 3e-14 at most.
 	negligible = 45
-	// tieWidth: densities whose logarithms are nearer than this are equal. It is far
-	// above rounding (two records at the same distance on either side of the target
-	// differ in their last bits) and far below what a posterior shows.
+	// tieWidth: densities count as equal if their logarithms differ by at most this. It
+	// is far above rounding errors (two records at the same distance on either side of
+	// the target differ in their last bits) and far below any difference that a
+	// posterior shows.
 	tieWidth = 1e-9
 	bestKept = 10
 )
 
-// tally is what is kept of one target while the records pass: the sum of the densities
-// under a moving scale (log-sum-exp in one pass), the ten greatest, and how many
-// records come before the true one or tie with it. Densities are given as m·exp(-q),
-// so that the logarithm of m is taken only where it is needed.
+// tally is the running state of one target over the blocks of records: the sum of the
+// densities under a moving scale (log-sum-exp in one pass), the ten greatest densities,
+// and the numbers of records that rank before the true one or tie with it. Densities
+// are given as m·exp(-q), so that the logarithm of m is computed only where it is
+// needed.
 type tally struct {
 	ref   float64 // densities are scaled by exp(-ref)
 	sum   float64
 	best  [bestKept]float64 // descending, scaled
-	floor float64           // a density whose logarithm is below it changes nothing
+	floor float64           // densities with a logarithm below it are skipped
 
 	known    bool    // the true record is in the release and known
 	logTrue  float64 // log density of the true record
-	from, to float64 // scaled densities from..to tie with the true one
+	from, to float64 // scaled densities between from and to tie with the true one
 	greater  int
-	ties     int // with the true record itself
+	ties     int // the true record included
 
 	picked [blockRecords]uint16
 }
@@ -36,7 +38,7 @@ func newTally() tally {
 	return tally{ref: math.NaN(), floor: math.Inf(-1)}
 }
 
-// expect says that the true record has density m·exp(-q).
+// expect sets the density of the true record to m·exp(-q).
 func (s *tally) expect(q, m float64) {
 	s.known = true
 	s.logTrue = math.Log(m) - q
@@ -45,7 +47,7 @@ func (s *tally) expect(q, m float64) {
 	}
 }
 
-// scale moves the reference.
+// scale changes the reference to ref and rescales the sum and the best densities.
 func (s *tally) scale(ref float64) {
 	if s.sum > 0 {
 		f := math.Exp(s.ref - ref)
@@ -61,13 +63,13 @@ func (s *tally) scale(ref float64) {
 	}
 }
 
-// add takes the densities of a block of records. The state lives in local variables
-// and exp is written out: this loop is most of an attack's time.
+// add adds the densities of a block of records. The state is in local variables and exp
+// is inlined by hand, because this loop takes most of an attack's time.
 func (s *tally) add(q, m []float64) {
 	m = m[:len(q)]
 	ref, floor, from, to, tenth := s.ref, s.floor, s.from, s.to, s.best[bestKept-1]
-	// The records that count are picked first, without a branch that would be guessed
-	// wrongly at each second of them.
+	// The records above the floor are selected first, without a branch, because the
+	// processor would mispredict about half of them.
 	picked := 0
 	for i, qi := range q {
 		s.picked[picked&(blockRecords-1)] = uint16(i)
@@ -112,7 +114,7 @@ func (s *tally) add(q, m []float64) {
 	}
 }
 
-// addFar takes a density outside the range that the scale covers well.
+// addFar adds a density outside the range that the scale covers well.
 func (s *tally) addFar(q, m float64) {
 	l := math.Log(m) - q
 	if s.known {
@@ -151,8 +153,8 @@ func (s *tally) insert(w float64) {
 	}
 }
 
-// outcome closes the tally of one target over n records. logOutside is the logarithm
-// of (N−n) times the density of a person outside the release, -Inf where there is none.
+// outcome returns the result of one target over n records. logOutside is the logarithm
+// of (N−n) times the density of a person outside the release, -Inf if N = n.
 func (s *tally) outcome(n int, logOutside float64) outcome {
 	o := outcome{}
 	switch {
@@ -169,8 +171,8 @@ func (s *tally) outcome(n int, logOutside float64) outcome {
 			o.posterior = math.Exp(s.logTrue-s.ref) / total
 		}
 	case math.IsInf(logOutside, -1):
-		// No record can be this person's (a limit that nothing meets): nothing tells
-		// them apart.
+		// All densities are 0: no record can belong to this person, so all records get
+		// the same posterior.
 		o.best = 1 / float64(n)
 		o.topTen = math.Min(bestKept, float64(n)) / float64(n)
 		o.posterior = o.best
@@ -191,6 +193,6 @@ type outcome struct {
 	best      float64 // the greatest posterior of a record
 	topTen    float64 // posterior of the ten best together
 	outside   float64 // posterior of not being in the release
-	greater   int     // records that come before the true one
-	ties      int     // records that tie with the true one, itself with them; 0: it has none
+	greater   int     // records with a greater density than the true one
+	ties      int     // records that tie with the true one, itself included; 0 if the true record is unknown
 }

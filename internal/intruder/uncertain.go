@@ -2,8 +2,9 @@ package intruder
 
 import "math"
 
-// uncertain is the likelihood of BiasNoise where φ or σ has a prior (d.2): each key's
-// density is integrated over it (Trottini et al. 2004, eq. 4), keys are independent.
+// uncertain is the likelihood of BiasNoise if φ or σ has a prior (d.2) and keys are
+// independent: the density of each key is integrated over the priors (Trottini et al.
+// 2004, eq. 4).
 type uncertain struct {
 	p             *Problem
 	phi2, sigma2  []variance
@@ -26,7 +27,7 @@ type uncertainKey struct {
 	z          []float64
 	x          float64
 	mixture    *mixture
-	table      *table // nil where the records are fewer than its entries
+	table      *table // nil unless the records are more than four times its entries
 	logMissing float64
 }
 

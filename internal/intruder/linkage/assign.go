@@ -5,16 +5,17 @@ import (
 	"math"
 )
 
-// assign finds the assignment of rows to columns that has the smallest sum of
-// costs, every row to a column of its own, by shortest augmenting paths after
-// the reductions of Jonker and Volgenant (1987), "A shortest augmenting path
-// algorithm for dense and sparse linear assignment problems", Computing 38,
-// 325-340. cost holds rows × columns values row by row, finite, rows ≤ columns.
+// assign finds the assignment of rows to distinct columns that has the smallest sum of
+// costs. It uses shortest augmenting paths after the reductions of Jonker and Volgenant
+// (1987), "A shortest augmenting path algorithm for dense and sparse linear assignment
+// problems", Computing 38, 325-340. cost holds rows × columns finite values, row by
+// row, with rows ≤ columns.
 //
-// It returns the column of each row, and the dual prices of the columns. With
-// u of a row the least of cost − price over the columns, the duals are feasible
-// and tight at the assignment up to rounding, which proves it optimal. The time
-// is of the order rows²·columns at worst and far less on distances.
+// It returns the column of each row and the dual prices of the columns. If u of a row
+// is the least of cost − price over the columns, the duals are feasible, and tight at
+// the assignment, up to rounding; this proves that the assignment is optimal. The time
+// is of the order rows²·columns at worst and far less on distances. The only error is
+// that of ctx.
 func assign(ctx context.Context, cost []float64, rows, columns int) (columnOf []int32, price []float64, err error) {
 	s := assignment{
 		cost: cost, rows: rows, columns: columns,
@@ -27,9 +28,9 @@ func assign(ctx context.Context, cost []float64, rows, columns int) (columnOf []
 		s.rowOf[j] = -1
 	}
 	free := make([]int32, 0, rows)
-	// The reduction of columns gives every column a row, or prices that stay
-	// positive on a column without one. It is right for square problems only:
-	// in others a column without a row must have price 0 and no other less.
+	// The reduction of columns may leave a positive price on a column without a row.
+	// This is correct for square problems only: in other problems a column without a
+	// row must have price 0, and no other price may exceed 0.
 	if rows == columns {
 		free = s.reduceColumns(free)
 	} else {
@@ -57,17 +58,18 @@ type assignment struct {
 	cost          []float64
 	rows, columns int
 	price         []float64 // of a column, the dual variable v
-	columnOf      []int32   // of a row, −1: none yet
-	rowOf         []int32   // of a column, −1: none yet
+	columnOf      []int32   // of a row; −1: not assigned yet
+	rowOf         []int32   // of a column; −1: not assigned yet
 }
 
 func (s *assignment) row(i int32) []float64 {
 	return s.cost[int(i)*s.columns:][:s.columns]
 }
 
-// reduceColumns prices each column at its least cost and gives it to a row for
-// which it is least, if that row has none; then the row's slack moves into the
-// price. It appends the rows without a column to free.
+// reduceColumns sets the price of each column to its least cost and assigns the column
+// to a row with this cost, if that row has no column yet. For a row that was least in
+// one column only it then subtracts the row's slack from the price of that column. It
+// appends the rows without a column to free and returns free.
 func (s *assignment) reduceColumns(free []int32) []int32 {
 	least := make([]int32, s.columns)
 	copy(s.price, s.row(0))
@@ -105,9 +107,10 @@ func (s *assignment) reduceColumns(free []int32) []int32 {
 	return free
 }
 
-// reduceRows gives each free row the column that is best for it at the current
-// prices, at the price at which the second best would be as good; the row that
-// had the column is free in turn. It returns the rows that are still free.
+// reduceRows assigns to each free row the column that is best for it at the current
+// prices, and lowers the price of this column until the second best column is equally
+// good. A row that had the column before becomes free. It returns the rows that are
+// still free.
 func (s *assignment) reduceRows(free []int32) []int32 {
 	if s.columns < 2 {
 		if len(free) > 0 && s.rowOf[0] < 0 {
@@ -117,8 +120,9 @@ func (s *assignment) reduceRows(free []int32) []int32 {
 		return free
 	}
 	var left []int32
-	// Bids that lower prices by next to nothing may go on for ever (the note to
-	// the algorithm's published code); what is free then goes to augment.
+	// Bids that lower prices by almost nothing may continue for very long (note to the
+	// algorithm's published code), so their number is limited; the caller passes the
+	// rows that are still free to augment.
 	bids := 8 * len(free)
 	for k := 0; k < len(free); {
 		i := free[k]
@@ -162,21 +166,21 @@ func (s *assignment) reduceRows(free []int32) []int32 {
 
 // path is the working memory of a search for a shortest augmenting path.
 type path struct {
-	distance []float64 // of a column from the free row, in reduced costs; +Inf once it is final
-	price    []float64 // of a column, −Inf once its distance is final, so that it is found no more
-	from     []int32   // of a column, the row before it on the path
+	distance []float64 // from the free row to a column, in reduced costs; +Inf once it is final
+	price    []float64 // of a column; −Inf once its distance is final, so that the search does not select it again
+	from     []int32   // for each column, the row before it on the path
 	final    []int32   // columns whose distance is final
-	at       []float64 // the distances of those
+	at       []float64 // the distances of the columns in final
 }
 
 func newPath(columns int) *path {
 	return &path{distance: make([]float64, columns), price: make([]float64, columns), from: make([]int32, columns)}
 }
 
-// augment gives the free row a column along a shortest path in reduced costs,
-// by Dijkstra's algorithm, and lowers the prices of the columns passed so that
-// the duals stay feasible. Rows are read from end to end: to pass over the
-// columns that are final costs less than to jump between the rest.
+// augment assigns a column to the free row along a shortest path in reduced costs
+// (Dijkstra's algorithm) and lowers the prices of the columns with a final distance so
+// that the duals stay feasible. It reads each row from end to end, because this is
+// faster than to skip the final columns.
 func (s *assignment) augment(p *path, free int32) {
 	copy(p.price, s.price)
 	p.final, p.at = p.final[:0], p.at[:0]
@@ -196,7 +200,8 @@ func (s *assignment) augment(p *path, free int32) {
 				d = by
 				distance[j], from[j] = d, i
 			}
-			// Of equals, a column that is free ends the search.
+			// Among equal distances, a free column is preferred, because it ends the
+			// search.
 			if d <= least && (d < least || s.rowOf[j] < 0) {
 				least, at = d, int32(j)
 			}

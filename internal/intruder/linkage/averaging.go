@@ -9,11 +9,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// Averaging says what an intruder gains who holds several releases of the same
-// respondents, knows which records of them belong together, and takes means.
-// Independent noise of variance V leaves V/k of k releases; a bias that is the
-// same in all of them, and masks that draw by the respondent's identity, leave
-// everything.
+// Averaging measures what an intruder gains from the means of several releases of the
+// same respondents, if the intruder knows which records belong together. The mean of k
+// releases reduces independent noise of variance V to V/k. It does not reduce a bias
+// that is the same in all releases, or masks whose draws depend on the respondent's
+// identity.
 type Averaging struct {
 	Releases int               `json:"releases"`
 	Columns  []AveragedColumn  `json:"columns"`
@@ -23,22 +23,22 @@ type Averaging struct {
 // AveragedColumn compares the mean of releases of one column with the original.
 type AveragedColumn struct {
 	// Compared is the number of records that have a value in the original and in
-	// every release; the rest of the figures are of these.
+	// every release; the other figures are over these records.
 	Compared int `json:"compared" doc:"records with a value in the original and in every release"`
 	// MSE[j] is the mean squared error of the mean of the first j+1 releases, in
-	// the column's unit squared, and R[j] its reciprocal, the disclosure risk of
-	// an intruder who guesses by it: Duncan, Keller-McNulty and Stokes (2004).
-	// MSE is NaN where nothing is compared.
+	// the column's unit squared, and R[j] its reciprocal, the disclosure risk if the
+	// intruder uses the mean as the estimate: Duncan, Keller-McNulty and Stokes (2004).
+	// MSE is NaN if no record is compared.
 	MSE []assess.Float `json:"mse" doc:"mean squared error of the mean of the first 1, 2, … releases"`
 	R   []assess.Float `json:"R" doc:"disclosure risk 1/mse"`
 	// Within is the mean over the records of the variance among releases, divisor
 	// k−1; NaN for a single release.
 	Within assess.Float `json:"within" doc:"mean variance among the releases"`
-	// Limit estimates the MSE that endless releases of this kind would leave:
-	// that of k less Within/k, at least 0.
+	// Limit estimates the MSE of the mean of infinitely many releases of this kind: the
+	// MSE of k releases minus Within/k, at least 0.
 	Limit assess.Float `json:"limit" doc:"the mse that endless releases would leave"`
-	// Equal says that every record has the same value in all releases: the mean
-	// gives away nothing more than a single one.
+	// Equal is true if every compared record has the same value in all releases. The
+	// mean then discloses no more than a single release.
 	Equal bool `json:"equal" doc:"all releases have the same values: their mean gives away nothing more"`
 }
 
@@ -50,12 +50,14 @@ type AveragingLinkage struct {
 }
 
 // Average measures the averaging attack on the numeric keys. Record i is the same
-// respondent in every release; original record i is Truth[i] of them, or i. A
-// release lacks the respondents whose values it misses.
+// respondent in every release. Original record i is record Truth[i] of the releases, or
+// record i if Truth is nil. A respondent who is not in a release has missing values
+// there.
 //
-// With link it links the originals to the first release and to the means over
-// whatever releases have a value; categorical keys are those of the first.
-// It returns an error if the keys do not fit each other, and those of Link.
+// If link is true, Average also links the originals to the first release and to the
+// means. Each mean is over the releases that have a value; categorical keys are those
+// of the first release. Average returns an error if there is no release, if the keys do
+// not fit each other, or if Link returns one.
 func Average(ctx context.Context, original Keys, releases []Keys, o Options, link bool) (*Averaging, error) {
 	if len(releases) == 0 {
 		return nil, errors.New("releases: must be at least one, got none")
@@ -117,7 +119,7 @@ next:
 		x *= scale
 		mean, spread := values[0], 0.0
 		for j, v := range values {
-			// Welford's recurrence: the mean of equal values is their value.
+			// Welford's recurrence: the mean of equal values is exactly their value.
 			d := v - mean
 			mean += d / float64(j+1)
 			spread += float64(d * (v - mean))
@@ -141,7 +143,8 @@ next:
 	return c
 }
 
-// means are over the releases that have a value.
+// means returns for each record the mean over the releases that have a value, NaN if
+// none has one.
 func means(releases [][]float64) []float64 {
 	m := make([]float64, len(releases[0]))
 	for i := range m {

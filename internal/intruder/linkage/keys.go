@@ -6,9 +6,8 @@ import (
 	"math"
 )
 
-// Keys are the columns that targets and released records are compared by, one
-// value a record each. Targets and released records have the same keys in the
-// same order.
+// Keys are the columns in which targets and released records are compared, with one
+// value per record. Targets and released records have the same keys in the same order.
 type Keys struct {
 	Numeric     [][]float64 // NaN: missing
 	Categorical [][]int32   // codes from 0, the same in targets and release; −1: missing
@@ -25,28 +24,27 @@ func (k Keys) Len() int {
 	return 0
 }
 
-// Distance says how the nearness of two records is measured.
+// Distance is the distance measure between two records.
 type Distance int
 
 const (
 	// Standardised is the Euclidean distance of numeric keys in SDs of the
-	// released key (divisor n−1): what an intruder can compute who has the
-	// release alone.
+	// released key (divisor n−1). An intruder can compute it from the release alone.
 	Standardised Distance = iota
-	// Mahalanobis is the distance √(dᵀ C⁻¹ d) of numeric keys, d the difference
-	// of the two records and C as Options.Covariance says.
+	// Mahalanobis is the distance √(dᵀ C⁻¹ d) of numeric keys, where d is the
+	// difference of the two records and C the matrix that Options.Covariance names.
 	Mahalanobis
-	// Gower is the mean over the keys of |difference|/range of a numeric key,
-	// the range being that of targets and released records together, and of 0 or
-	// 1 for a match or mismatch of a categorical one: Gower (1971), "A general
-	// coefficient of similarity and some of its properties", Biometrics 27.
+	// Gower is the mean over the keys of |difference|/range of a numeric key, where the
+	// range is over targets and released records together, and of 0 (match) or 1
+	// (mismatch) of a categorical key: Gower (1971), "A general coefficient of
+	// similarity and some of its properties", Biometrics 27.
 	Gower
 	// Ranks is the mean over the numeric keys of the difference of ranks within
-	// the original and within the released key, as shares of the number of
-	// records: for swapped data and for everything that keeps the order rather
-	// than the value; after Muralidhar and Domingo-Ferrer (2016), "Rank-based
-	// record linkage for re-identification risk assessment", PSD 2016, LNCS 9867.
-	// Equal values have the mean of their ranks.
+	// the original and within the released key, as shares of the number of records. It
+	// suits swapped data and other masks that keep the order of the values rather than
+	// the values; after Muralidhar and Domingo-Ferrer (2016), "Rank-based record
+	// linkage for re-identification risk assessment", PSD 2016, LNCS 9867. Equal values
+	// have the mean of their ranks.
 	Ranks
 )
 
@@ -73,41 +71,42 @@ func (d *Distance) UnmarshalText(text []byte) error {
 	return fmt.Errorf("distance: must be one of standardised, mahalanobis, gower, ranks, got %q", text)
 }
 
-// Covariance says which covariance the Mahalanobis distance is taken in.
+// Covariance names the covariance matrix of the Mahalanobis distance.
 type Covariance int
 
 const (
 	// OfDifferences is the covariance of released less original over the true
 	// pairs, Var(A)+Var(B)−2Cov(A,B): Torra, Abowd and Domingo-Ferrer (2006),
 	// "Using Mahalanobis distance-based record linkage for disclosure risk
-	// assessment", PSD 2006, LNCS 4302. It is the intruder who knows what the
-	// masks do. A direction that is hardly masked, with less than 10⁻⁶ of the
-	// keys' SD, counts as if it were masked by that much: it comes before all
-	// others, and without a singular matrix.
+	// assessment", PSD 2006, LNCS 4302. It assumes an intruder who knows what the masks
+	// do. If the differences have an SD below 10⁻⁶ of the keys' SD in some direction,
+	// this SD is set to 10⁻⁶: the direction still outweighs all others, and the matrix
+	// is not singular.
 	OfDifferences Covariance = iota
-	// OfReleased is the covariance of the released keys. Where it is singular
-	// the pseudo-inverse is used: a direction in which released records do not
-	// differ tells none of them apart.
+	// OfReleased is the covariance of the released keys. If it is singular, the
+	// pseudo-inverse is used, because a direction in which released records do not
+	// differ cannot distinguish them.
 	OfReleased
 )
 
-// Options say who the intruder is.
+// Options describe the intruder's method and knowledge.
 type Options struct {
 	Distance   Distance
 	Covariance Covariance // of the Mahalanobis distance
 
-	// Truth holds for each target the released record that is its own, −1 where
-	// the release has none. Nil: target i is record i.
+	// Truth holds for each target the index of its own released record, −1 if the
+	// release has none. Nil: target i is record i.
 	Truth []int32
 
-	// Reference, for Ranks, is what the targets' ranks are among: the whole
-	// original file where targets are only some of it. Nil: the targets.
+	// Reference, for Ranks, holds the values among which the targets are ranked: the
+	// whole original file if the targets are a part of it. Nil: the targets.
 	Reference *Keys
 
-	// Ranked asks where each target's own record stands among all by distance.
-	// It takes longer than the nearest record alone.
+	// Ranked requests the rank of each target's own record among all records by
+	// distance. This takes longer than the nearest record alone.
 	Ranked bool
-	// OneToOne asks for the best assignment as well, at most MaxOneToOne records.
+	// OneToOne also requests the best one-to-one assignment, for at most MaxOneToOne
+	// records.
 	OneToOne bool
 
 	method method // of the search, in tests
@@ -121,7 +120,7 @@ const MaxOneToOne = 5000
 // MaxOneToOne targets or released records.
 var ErrTooManyRecords = errors.New("one-to-one linkage: too many records")
 
-// check holds the keys against each other and against the distance.
+// check returns an error if the keys do not fit each other or the options.
 func check(targets, released Keys, o *Options) error {
 	if err := targets.check("targets"); err != nil {
 		return err

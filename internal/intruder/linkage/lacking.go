@@ -6,21 +6,21 @@ import (
 	"sort"
 )
 
-// lacking is what a record without a coordinate adds to a distance instead: the
-// mean of the terms of the records that have it. A record is then neither nearer
-// nor farther for what it lacks. Leaving the term out, and making up for it in
-// proportion, would bring every incomplete record near to everyone: with 5 % of
-// two keys missing, most targets' nearest record would be one that lacks a key,
-// and linkage would find hardly anybody.
+// lacking holds what is needed to replace the term of a coordinate that a record lacks
+// by the mean term of the records that have it. A missing value then makes a record
+// neither nearer nor farther. The alternative, to omit the term and to scale up the
+// other terms, would bring every incomplete record near to all targets: with 5 % of two
+// keys missing, the nearest record of most targets would be one that lacks a key, and
+// linkage would find almost no target.
 type lacking struct {
 	values []float64 // of the records that have the coordinate, in order
-	sums   []float64 // of the first 0, 1, … of them
+	sums   []float64 // of the first 0, 1, … values
 	mean   float64
 	spread float64 // variance, divisor n
 }
 
-// lackingOf is nil where no record lacks the coordinate. What it holds does not
-// depend on the order of the file.
+// lackingOf returns nil if no record lacks the coordinate. Its result does not depend
+// on the order of the file.
 func lackingOf(column []float64, scale float64) *lacking {
 	if !anyMissing(column) {
 		return nil
@@ -43,7 +43,8 @@ func lackingOf(column []float64, scale float64) *lacking {
 	return l
 }
 
-// lackingTerm is the mean term of value v with the records that have coordinate j.
+// lackingTerm returns the mean term between value v and the records that have
+// coordinate j, the weight of the coordinate if no record has it.
 func (s *space) lackingTerm(j int, v float64) float64 {
 	l, w := s.lacking[j], s.weights[j]
 	n := len(l.values)

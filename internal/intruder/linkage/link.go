@@ -5,49 +5,51 @@ import (
 	"math"
 )
 
-// Result says how many targets an intruder finds, in the form of "linkage" in the
-// program's output, and record by record.
+// Result counts the targets that are linked correctly, in the form of "linkage" in the
+// program's output, and holds the results of each target.
 type Result struct {
 	Distance Distance `json:"distance" doc:"how the nearness of two records is measured"`
-	// ExpectedCorrect is the number of targets that are linked to their own record
-	// when each takes its nearest, one at random where several are.
+	// ExpectedCorrect is the expected number of targets that are linked to their own
+	// record, if each target is linked to its nearest record, or to one of its nearest
+	// records at random.
 	ExpectedCorrect float64 `json:"expected_correct" doc:"targets linked to their own record, ties sharing the credit"`
 	CorrectShare    float64 `json:"correct_share" doc:"of the targets"`
-	// OneToOneCorrect is the same for the assignment of every target to a record
-	// of its own at the least sum of distances; absent if it was not asked for.
+	// OneToOneCorrect is the same number for the assignment of targets to distinct
+	// records with the least sum of distances; absent if it was not requested.
 	OneToOneCorrect *float64 `json:"one_to_one_correct,omitempty" doc:"the same for the optimal assignment of each target to a record of its own"`
 
-	// Constant names the keys, numeric ones first, in which no two records differ,
-	// or, by ranks, of which nobody has a value to rank among, and which are therefore
-	// left out.
+	// Constant holds the indices of the keys, numeric ones first, that are omitted
+	// because no two records differ in them or, for Ranks, because one side has no
+	// values to rank.
 	Constant []int `json:"-"`
 
-	// One value a target:
-	Linked  []float64 `json:"-"` // its share of ExpectedCorrect: 1/ties if its own record is among the nearest, or 0
-	Ties    []int     `json:"-"` // how many released records are the nearest
-	Nearest []float64 `json:"-"` // the distance of those, +Inf if no key can be compared
+	// One value per target:
+	Linked  []float64 `json:"-"` // its share of ExpectedCorrect: 1/ties if its own record is among the nearest, else 0
+	Ties    []int     `json:"-"` // number of nearest released records
+	Nearest []float64 `json:"-"` // their distance
 	// Own is the distance of the target's own record, NaN if the release has none.
 	Own []float64 `json:"-"`
-	// Rank is the place of its own record among the released ones by distance,
-	// from 1, the mean place where several are as far (the nearest of three tied
-	// has 2); 0 where the release has none. Nil if it was not asked for.
+	// Rank is the rank of the target's own record among the released records by
+	// distance, from 1. Records at the same distance share the mean of their ranks
+	// (three records tied at the least distance have rank 2). 0 if the release has no
+	// such record. Nil if it was not requested.
 	Rank []float64 `json:"-"`
 }
 
-// Link links each target to the released record that is nearest to it by the keys.
+// Link links each target to the released record with the least distance to it.
 //
-// Distances are equal when the computed sums of their terms are, which they are
-// for equal records always and for integers in most cases; no tolerance decides.
-// Keys in which no two released records differ (for Gower: no two of all) are
-// left out; if none is left, all records are tied.
+// Two distances are equal if the computed sums of their terms are equal, without a
+// tolerance. This always holds for equal records, and in most cases for integers. Keys
+// in which no two released records differ (for Gower: no two records on either side)
+// are omitted; if no key remains, all records are tied.
 //
-// It returns an error if the keys do not fit each other or the distance, or if
-// the context ends. With standardised, Gower and Ranks distance a key that a target
-// misses is left out; for one that a record misses, the mean of the terms of the
-// records that have it stands, so that lacking a value makes a record neither nearer
-// nor farther.
+// It returns an error if the keys do not fit each other or the distance, or if the
+// context ends. With the standardised, Gower and Ranks distances, a key that a target
+// lacks is omitted. For a key that a record lacks, the mean of the terms of the records
+// that have it is used, so that a missing value makes a record neither nearer nor
+// farther.
 //
-// It copies the keys, 8 bytes a value, and needs up to three times as much for the
+// Link copies the keys, 8 bytes per value, and needs up to three times as much for the
 // tree: 121 MB for 1,000,000 records of four keys.
 func Link(ctx context.Context, targets, released Keys, o Options) (*Result, error) {
 	if err := check(targets, released, &o); err != nil {
@@ -88,7 +90,7 @@ func Link(ctx context.Context, targets, released Keys, o Options) (*Result, erro
 	return r, nil
 }
 
-// allTied is what comes of keys in which no two records differ.
+// allTied fills in the result if no two records differ in any key.
 func (r *Result) allTied(records int, o *Options) {
 	for i := range r.Linked {
 		r.Ties[i] = records

@@ -8,20 +8,23 @@ import (
 )
 
 const (
-	// leastMasked is the variance, in variances of the released keys, below which
-	// a direction counts as masked by so much (see OfDifferences): an SD of 10⁻⁶
-	// lies far above what the transformation of coordinates rounds off and far
-	// below any masking that would be worth the name.
+	// leastMasked is the least variance of the differences in a direction, in variances
+	// of the released keys; smaller ones are raised to it (see OfDifferences). Its SD
+	// of 10⁻⁶ lies far above the rounding errors of the change of coordinates and far
+	// below any effective masking.
 	leastMasked = 1e-12
-	// leastReleased is the eigenvalue, beside the greatest, below which a
-	// direction of the released keys is rounding and dropped.
+	// leastReleased is the eigenvalue, as a share of the greatest, up to which a
+	// direction of the released keys counts as rounding error and is omitted.
 	leastReleased = 1e-10
 )
 
-// mahalanobis turns the keys into coordinates in which the Mahalanobis distance
-// is Euclidean: standardised by the released SDs, turned to the eigenvectors of
-// the covariance matrix, divided by the roots of its eigenvalues. The matrix is
-// made of exact sums, so that it does not depend on the order of the file.
+// mahalanobis transforms the keys to coordinates in which the Mahalanobis distance is
+// Euclidean: it standardises them by the released SDs, projects them on the
+// eigenvectors of the covariance matrix and divides by the square roots of its
+// eigenvalues. The matrix is computed from exact sums, so that it does not depend on
+// the order of the file. It returns an error if a key has missing values, if there are
+// too few true pairs, or if the matrix is not finite or its eigenvalues do not
+// converge.
 func mahalanobis(targets, released Keys, o *Options) (columns []columnPair, constant []int, err error) {
 	var scales, means, sds []float64
 	var keys []int
@@ -77,7 +80,8 @@ func mahalanobis(targets, released Keys, o *Options) (columns []columnPair, cons
 }
 
 // eigenOf returns the eigenvalues, ascending, and eigenvectors of the covariance matrix of
-// some keys.
+// the given keys, or an error if a variance is not finite or the eigenvalues do not
+// converge.
 func eigenOf(covariance *mat.SymDense, keys []int) (values []float64, vectors *mat.Dense, err error) {
 	for k, key := range keys {
 		if v := covariance.At(k, k); math.IsInf(v, 0) || math.IsNaN(v) {
@@ -93,7 +97,7 @@ func eigenOf(covariance *mat.SymDense, keys []int) (values []float64, vectors *m
 	return eigen.Values(nil), vectors, nil
 }
 
-// along is the coordinate of each record along eigenvector l.
+// along returns the coordinate of each record along eigenvector l.
 func along(z [][]float64, vectors *mat.Dense, l int) []float64 {
 	sum := make([]float64, len(z[0]))
 	for k, column := range z {
@@ -105,7 +109,8 @@ func along(z [][]float64, vectors *mat.Dense, l int) []float64 {
 	return sum
 }
 
-// differences are released less original of the true pairs, in released SDs.
+// differences returns the released minus the original values of the true pairs, by key,
+// in released SDs.
 func differences(targets, released Keys, keys []int, scales, sds []float64, o *Options) [][]float64 {
 	d := make([][]float64, len(keys))
 	for k, j := range keys {
@@ -118,7 +123,7 @@ func differences(targets, released Keys, keys []int, scales, sds []float64, o *O
 	return d
 }
 
-// covarianceOf has divisor n−1.
+// covarianceOf returns the covariance matrix of the columns, with divisor n−1.
 func covarianceOf(columns [][]float64) *mat.SymDense {
 	p, n := len(columns), len(columns[0])
 	means := make([]float64, p)

@@ -11,14 +11,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
-// NearestOf calls visit for each target with the released records that are nearest to it by
-// Gower's distance, in ascending order, several where they are as near: all of them where no key tells any
-// two apart. It calls it from several goroutines at once, once for each target; the list is
-// valid during the call. Missing keys count as in Link.
+// NearestOf calls visit for each target with the released records that are nearest to it by Gower's
+// distance: their indices in ascending order, more than one if they are tied, and all records if no two
+// differ in any key. It calls visit once for each target, from several goroutines at once; the list is
+// valid only during the call. Missing keys count as in Link.
 //
-// It looks at every pair, 2,000 targets among 100,000 records of four keys in some 2 s of a processor
-// (BenchmarkNearestOf). It returns an error if the keys do not fit each other, or if the
-// context ends.
+// It compares every pair: 2,000 targets and 100,000 records of four keys take about 2 s of processor
+// time (BenchmarkNearestOf). It returns an error if the keys do not fit each other, or if the context
+// ends.
 func NearestOf(ctx context.Context, targets, released Keys, visit func(target int, nearest []int32)) error {
 	m := targets.Len()
 	none := make([]int32, m) // no target has a record that is known to be its own
@@ -53,7 +53,8 @@ func NearestOf(ctx context.Context, targets, released Keys, visit func(target in
 	return ctx.Err()
 }
 
-// nearestTo appends the records that are nearest to target i, of n.
+// nearestTo appends to list the indices of those of the n records that are nearest to
+// target i.
 func (s *space) nearestTo(list []int32, i, n int) []int32 {
 	target, best := s.target(i), math.Inf(1)
 	complete := !slices.ContainsFunc(target, math.IsNaN) && !slices.ContainsFunc(s.lacking, func(l *lacking) bool { return l != nil })
@@ -74,7 +75,8 @@ func (s *space) nearestTo(list []int32, i, n int) []int32 {
 	return list
 }
 
-// upTo is between without missing coordinates; where that is above best it is something above best.
+// upTo returns the same sum as between, for records without missing coordinates. If the sum exceeds
+// best, it may return a smaller value, but one above best.
 func (s *space) upTo(best float64, a, b []float64) float64 {
 	sum := 0.0
 	for j, v := range a {

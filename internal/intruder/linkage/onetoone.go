@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// oneToOne is the number of targets that the best assignment links to their own
-// records: Herranz, Nin, Rodríguez and Tassa (2015), "Revisiting distance-based
-// record linkage for privacy-preserving release of statistical datasets", Data &
-// Knowledge Engineering 100. Where there are more targets than records, every
-// record has a target.
+// oneToOne returns the expected number of targets that the best assignment links to
+// their own records: Herranz, Nin, Rodríguez and Tassa (2015), "Revisiting
+// distance-based record linkage for privacy-preserving release of statistical
+// datasets", Data & Knowledge Engineering 100. If there are more targets than records,
+// each record is assigned a target of its own.
 //
-// Records whose keys are equal cannot be told apart, by any assignment: what
-// counts is how many targets with these keys go to records with those, and a
-// target's share is the chance that it is the one that goes there and that its
-// own record is the one it gets. Assignments that are equally good otherwise are
-// decided by the order of the keys' values. So the order of the file decides
-// nothing.
+// No assignment can distinguish records with equal keys. Therefore oneToOne counts how
+// many targets of each class of equal keys are assigned to records of each class. A
+// target's share is the probability that it is one of these targets and that it gets
+// its own record within the class. Between assignments that are equally good otherwise,
+// the order of the keys' values decides. So the result does not depend on the order of
+// the file.
 func oneToOne(ctx context.Context, s *space, n, m int, o *Options) (correct float64, err error) {
 	if m == 0 {
 		return 0, nil
@@ -70,7 +70,7 @@ func oneToOne(ctx context.Context, s *space, n, m int, o *Options) (correct floa
 	return sum.total(), nil
 }
 
-// classes are the records with equal coordinates.
+// classes groups the records with equal coordinates.
 type classes struct {
 	point func(i int) []float64
 	order []int32 // the records in the order of their coordinates
@@ -86,7 +86,7 @@ func classesOf(n int, point func(int) []float64) *classes {
 	compare := func(i, j int32) int {
 		a, b := point(int(i)), point(int(j))
 		for k, v := range a {
-			// cmp.Compare holds missing values equal.
+			// cmp.Compare treats missing values (NaN) as equal.
 			if by := cmp.Compare(v, b[k]); by != 0 {
 				return by
 			}
@@ -105,8 +105,8 @@ func classesOf(n int, point func(int) []float64) *classes {
 	return c
 }
 
-// finite replaces infinite costs by one that no assignment of the given number of
-// rows bears that can do without.
+// finite replaces infinite costs by a cost so great that the best assignment of the
+// given number of rows uses it only if it cannot avoid it.
 func finite(cost []float64, rows int) {
 	greatest, infinite := 0.0, false
 	for _, c := range cost {

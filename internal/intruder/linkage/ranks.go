@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// ranked replaces values by twice their rank times the number of records on the
-// other side, which are integers: differences of ranks as shares, and equal
-// where they are equal, without rounding.
+// ranked replaces values by twice their rank times the number of values on the other
+// side. These are integers, so that differences of ranks as shares are compared without
+// rounding errors. It returns the columns, the indices of the omitted keys and the unit
+// that turns a sum into a distance.
 func ranked(targets, released Keys, reference *Keys) (columns []columnPair, constant []int, unit float64) {
 	if reference == nil {
 		reference = &targets
@@ -15,7 +16,8 @@ func ranked(targets, released Keys, reference *Keys) (columns []columnPair, cons
 	var weights []float64
 	for j, column := range released.Numeric {
 		among, within := sorted(reference.Numeric[j]), sorted(column)
-		// A rank among no values at all is not one: no target can be told by the key.
+		// Without values on one side there are no ranks, and a constant released key
+		// does not distinguish records.
 		if len(among) == 0 || len(within) == 0 || within[0] == within[len(within)-1] {
 			constant = append(constant, j)
 			continue
@@ -28,8 +30,8 @@ func ranked(targets, released Keys, reference *Keys) (columns []columnPair, cons
 		return nil, constant, 1
 	}
 	unit = 1 / float64(len(columns))
-	// Keys have the same number of values unless some are missing; then the sums
-	// are of integers and the common weight is applied once, at the end.
+	// If no values are missing, all keys have the same weight. The sums are then of
+	// integers, and the common weight is applied once, at the end.
 	common := weights[0]
 	for _, w := range weights {
 		if w != common {
@@ -53,8 +55,9 @@ func sorted(column []float64) []float64 {
 	return x
 }
 
-// twiceRanks is times·2·rank of each value among the sorted ones: the mean rank
-// of those equal to it, or halfway between its neighbours where there is none.
+// twiceRanks returns times·2·rank of each value among the sorted values. The rank is
+// the mean rank of the values equal to it, or halfway between its neighbours if there
+// is none.
 func twiceRanks(column, among []float64, times float64) []float64 {
 	x := make([]float64, len(column))
 	for i, v := range column {

@@ -10,25 +10,25 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
-// query is one target on its way through the released records.
+// query is the state of the search for one target.
 type query struct {
 	point []float64
-	dims  []int32 // the coordinates that neither target nor records miss
-	start float64 // what its sums start from: the terms of those that the records miss
+	dims  []int32 // the coordinates that both the target and the records of the group have
+	start float64 // the first terms of every sum: those of the coordinates that the records lack
 
 	best float64 // the least sum so far, at first that of the target's own record
-	ties int64   // how many records are at it
+	ties int64   // number of records with this sum
 
 	own           float64 // the sum of the target's own record
-	nearer, level int64   // how many records are nearer than it, and as near (itself among them)
+	nearer, level int64   // number of records that are nearer than the own record, and as near (itself included)
 }
 
-// aim sets the query to a target.
+// aim initialises the query for target i, whose own record is at the sum own.
 func (q *query) aim(s *space, i int, own float64) {
 	*q = query{point: s.target(i), dims: q.dims[:0], best: own, own: own}
 }
 
-// enter turns the query to records that have the given coordinates.
+// enter prepares the query for a group of records that have the given coordinates.
 func (q *query) enter(s *space, present []int32) {
 	q.dims, q.start = q.dims[:0], 0
 	for j, v := range q.point {
@@ -48,7 +48,7 @@ func (q *query) enter(s *space, present []int32) {
 
 func (q *query) complete() bool { return len(q.dims) == len(q.point) }
 
-// offer takes n records at a sum.
+// offer updates the least sum and its ties with n records at the given sum.
 func (q *query) offer(sum float64, n int64) {
 	if sum < q.best {
 		q.best, q.ties = sum, n
@@ -57,7 +57,8 @@ func (q *query) offer(sum float64, n int64) {
 	}
 }
 
-// rank counts n records at a sum.
+// rank counts n records at the given sum as nearer than or as near as the target's own
+// record.
 func (q *query) rank(sum float64, n int64) {
 	if sum < q.own {
 		q.nearer += n
@@ -66,7 +67,7 @@ func (q *query) rank(sum float64, n int64) {
 	}
 }
 
-// method is how the nearest records are sought.
+// method is the search method for the nearest records.
 type method int
 
 const (
@@ -85,15 +86,15 @@ const (
 // the SD, where a tree prunes least, the two are about even
 // (BenchmarkNearest10k12Keys); with less noise the tree is 2 to 10 times as fast.
 const (
-	// treeBuild is what a record costs to be put in the tree, for each level.
+	// treeBuild is the cost per record and level to build the tree.
 	treeBuild = 12
-	// treeVisit is what a target costs in the tree at least.
+	// treeVisit is the least cost per target to search the tree.
 	treeVisit = 2000
 )
 
-// choose compares what a tree costs to make and use with a look at every pair. A
-// tree is never much worse: where it prunes nothing (many keys, much noise), it
-// looks at every pair as well, in the same runs of records.
+// choose compares the cost to build and search a tree with the cost to compare every
+// pair. A tree is never much slower: if it prunes nothing (many keys, much noise), it
+// compares every pair as well, in runs of adjacent records.
 func choose(m method, targets, records int) method {
 	if m != byCost {
 		return m
@@ -113,18 +114,18 @@ const blockValues = 2048
 // run is the number of targets that a goroutine takes at a time.
 const run = 32
 
-// index holds the released records for searching, apart by which coordinates they
-// have: a box of records that miss different ones would bound nothing.
+// index holds the released records for the search, grouped by the coordinates that they
+// have, because a box of records that lack different coordinates would give no bound.
 type index struct {
 	s      *space
 	groups []group
 }
 
-// group is the records that have the same coordinates.
+// group holds the records that have the same coordinates.
 type group struct {
 	present []int32
 	rows    []float64
-	tree    *tree // nil: look at every record
+	tree    *tree // nil: compare every record
 }
 
 // newIndex may reorder the released records of the space.
@@ -209,7 +210,7 @@ func (ix *index) pass(queries []query, descend func(*tree, *query), scan func([]
 	}
 }
 
-// scan offers records of one group.
+// scan calls offer for the records of one group.
 func (s *space) scan(rows []float64, q *query) {
 	p := s.width()
 	switch {
@@ -231,9 +232,10 @@ func (s *space) scan(rows []float64, q *query) {
 	}
 }
 
-// scanSquares is scan for four keys and more. It gives a record up when its sum
-// passes the least one so far, after two coordinates, four, and then every four:
-// at each single one, branches that are hard to predict would cost more.
+// scanSquares is scan for four keys and more. It abandons a record if its sum exceeds
+// the least sum so far. It checks this after two coordinates, after four, and then
+// after every four: a check after every coordinate would cost more, because its
+// branches are hard to predict.
 func (s *space) scanSquares(rows []float64, q *query) {
 	p := len(q.point)
 	a, b, c, d := q.point[0], q.point[1], q.point[2], q.point[3]
@@ -279,7 +281,7 @@ next:
 	}
 }
 
-// scanRank counts records of one group.
+// scanRank calls rank for the records of one group.
 func (s *space) scanRank(rows []float64, q *query) {
 	p := s.width()
 	if s.plain && q.complete() {
@@ -300,7 +302,8 @@ func (s *space) scanRank(rows []float64, q *query) {
 	}
 }
 
-// sum is between for a record of the group that the query has entered.
+// sum returns the same sum as between, for a record of the group that enter has
+// prepared the query for.
 func (s *space) sum(row []float64, q *query) float64 {
 	sum := q.start
 	for _, j := range q.dims {
@@ -309,8 +312,8 @@ func (s *space) sum(row []float64, q *query) float64 {
 	return sum
 }
 
-// each calls do for runs of targets on all processors, with working memory for a
-// run, until all are done or the context ends.
+// each calls do for runs of targets on all processors, with working memory for a run.
+// It returns the context's error if the context ends before all are done.
 func each(ctx context.Context, targets int, do func(from, to int, queries []query)) error {
 	var next atomic.Int64
 	var group sync.WaitGroup

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// kind is how one coordinate enters a distance.
+// kind is the form of the term of one coordinate.
 type kind uint8
 
 const (
@@ -16,23 +16,23 @@ const (
 )
 
 // space holds targets and released records as points. A distance is the sum over
-// the coordinates in their order, every term rounded by itself: whoever computes
-// it finds the same bits, so that equal distances are equal in every method of
-// search. A coordinate that a target misses is left out; for one that a record
-// misses, the mean of the terms of all others stands (see lacking), and these
-// terms come first.
+// the coordinates in their order, with every term rounded separately, so that every
+// method of search computes the same bits and finds the same equal distances. A
+// coordinate that a target lacks is omitted. For a coordinate that a record lacks, the
+// mean term of the records that have it is used (see lacking), and these terms come
+// first.
 type space struct {
 	kinds   []kind
 	weights []float64
 	plain   bool // squares only
 	// Record by record, len(kinds) coordinates each, NaN where missing.
 	targets, released []float64
-	lacking           []*lacking // by coordinate, nil where no record misses it
+	lacking           []*lacking // by coordinate, nil if no record lacks it
 
-	unit float64 // what a sum is multiplied by to be a distance
-	root bool    // the distance is the square root of that
-	// Numeric and then categorical keys that are left out because no two records
-	// differ in them.
+	unit float64 // factor from a sum to a distance
+	root bool    // the distance is the square root of the sum
+	// constant holds the numeric and then the categorical keys that are omitted because
+	// no two records differ in them.
 	constant []int
 }
 
@@ -41,7 +41,7 @@ func (s *space) width() int { return len(s.kinds) }
 func (s *space) target(i int) []float64 { return s.targets[i*s.width():][:s.width()] }
 func (s *space) record(i int) []float64 { return s.released[i*s.width():][:s.width()] }
 
-// measured turns a sum into the distance as its definition has it.
+// measured converts a sum to the distance.
 func (s *space) measured(sum float64) float64 {
 	if s.root {
 		return math.Sqrt(sum)
@@ -49,9 +49,9 @@ func (s *space) measured(sum float64) float64 {
 	return sum * s.unit
 }
 
-// term is what coordinate j adds to a distance. The conversions keep a compiler
-// from fusing multiplication and addition, which would round differently here
-// and there.
+// term returns the term of coordinate j for values a and b. The conversions prevent a
+// compiler from fusing multiplication and addition, which would round differently on
+// different processors.
 func (s *space) term(j int, a, b float64) float64 {
 	switch s.kinds[j] {
 	case squared:
@@ -66,8 +66,8 @@ func (s *space) term(j int, a, b float64) float64 {
 	return s.weights[j]
 }
 
-// between is the sum of the terms of a target and a record, missing coordinates
-// regarded.
+// between returns the sum of the terms of target a and record b, and treats missing
+// coordinates as space describes.
 func (s *space) between(a, b []float64) float64 {
 	sum := 0.0
 	for j, v := range a {
@@ -83,7 +83,8 @@ func (s *space) between(a, b []float64) float64 {
 	return sum
 }
 
-// newSpace places the records as the distance wants it.
+// newSpace computes the coordinates of all records for the distance in o. It returns an
+// error if the distance cannot be computed from the keys.
 func newSpace(targets, released Keys, o *Options) (*space, error) {
 	s := &space{unit: 1}
 	var columns []columnPair
@@ -109,7 +110,8 @@ func newSpace(targets, released Keys, o *Options) (*space, error) {
 	return s, nil
 }
 
-// standardised are the numeric keys in SDs of the released ones, without constant ones.
+// standardised returns the numeric keys in SDs of the released keys, and the indices of
+// the constant keys, which it omits.
 func standardised(targets, released Keys) (columns []columnPair, constant []int) {
 	for j, column := range released.Numeric {
 		scale := scaleOf(column)
@@ -123,8 +125,8 @@ func standardised(targets, released Keys) (columns []columnPair, constant []int)
 	return columns, constant
 }
 
-// gower are the numeric keys in ranges of both sides, and the categorical ones as
-// mismatches, without those that do not differ.
+// gower returns the numeric keys in units of the range of both sides and the
+// categorical keys as mismatches, and the indices of the constant keys, which it omits.
 func gower(targets, released Keys) (columns []columnPair, constant []int) {
 	for j, column := range released.Numeric {
 		scale := scaleOf(column, targets.Numeric[j])
@@ -156,7 +158,8 @@ func gower(targets, released Keys) (columns []columnPair, constant []int) {
 	return columns, constant
 }
 
-// place writes the coordinates of m targets and n released records, row by row.
+// place writes the coordinates of m targets and n released records, row by row. It
+// returns an error if a weight is not finite.
 func (s *space) place(columns []columnPair, m, n int) error {
 	p := len(columns)
 	s.plain = true
@@ -178,14 +181,14 @@ func (s *space) place(columns []columnPair, m, n int) error {
 	return nil
 }
 
-// columnPair is a coordinate in the making.
+// columnPair holds the values of one coordinate on both sides before place.
 type columnPair struct {
 	kind              kind
 	weight, scale     float64
 	targets, released []float64
 }
 
-// codes holds categories as numbers, NaN where missing.
+// codes converts category codes to numbers, with NaN for missing.
 func codes(column []int32) []float64 {
 	x := make([]float64, len(column))
 	for i, c := range column {
@@ -196,7 +199,7 @@ func codes(column []int32) []float64 {
 	return x
 }
 
-// same says whether all values of x and y are equal, missing ones aside.
+// same reports whether all values of x and y that are not missing are equal.
 func same(x, y []float64) bool {
 	first := math.NaN()
 	for _, column := range [2][]float64{x, y} {
@@ -212,7 +215,7 @@ func same(x, y []float64) bool {
 	return true
 }
 
-// truth is the released record of target i, −1 for none.
+// truth returns the released record of target i, −1 if there is none.
 func (o *Options) truth(i int) int {
 	if o.Truth == nil {
 		return i
@@ -220,8 +223,8 @@ func (o *Options) truth(i int) int {
 	return int(o.Truth[i])
 }
 
-// own is the sum between target i and its own record, +Inf if it has none. The
-// records are still in the order of the release.
+// own returns the sum between target i and its own record, +Inf if it has none. It must
+// be called while the records are in the order of the release.
 func (s *space) own(i int, o *Options) float64 {
 	if t := o.truth(i); t >= 0 {
 		return s.between(s.target(i), s.record(t))

@@ -3,12 +3,12 @@ package linkage
 import "math"
 
 // exactSum adds finite numbers without rounding, so that the sum does not depend
-// on their order; total rounds once. It holds a number of 68 digits of 32 bits,
-// the lowest worth 2⁻¹⁰⁷⁵, as R. M. Neal (2015), "Fast exact summation using small
-// and large superaccumulators", arXiv:1505.05571. The last bit of an SD must not
-// depend on the order of the file: it decides which distances are equal.
+// on their order; total rounds once. It holds a number of 68 digits of 32 bits; the
+// lowest bit is worth 2⁻¹⁰⁷⁵ (R. M. Neal 2015, "Fast exact summation using small and
+// large superaccumulators", arXiv:1505.05571). The last bit of an SD must not depend on
+// the order of the file, because it determines which distances are equal.
 type exactSum struct {
-	digit [68]int64 // not normalised: a digit takes 2³⁰ additions before it may overflow
+	digit [68]int64 // not normalised: a digit can overflow only after more than 2³⁰ additions
 	added int
 	wrong bool // a term was not finite
 }
@@ -54,7 +54,8 @@ func (s *exactSum) carry() {
 	}
 }
 
-// total is the sum, within one unit in the last place; NaN if a term was not finite.
+// total returns the sum, within one unit in the last place; NaN if a term was not
+// finite.
 func (s *exactSum) total() float64 {
 	if s.wrong {
 		return math.NaN()
@@ -82,15 +83,15 @@ func (s *exactSum) total() float64 {
 	return sign * sum
 }
 
-// moments are number, mean, SD (divisor n−1), least and greatest of the values of
-// a column that are not missing.
+// moments holds number, mean, SD (divisor n−1), minimum and maximum of the values of a
+// column that are not missing.
 type moments struct {
 	n              int
 	mean, sd       float64
 	least, biggest float64
 }
 
-// momentsOf is over x·scale, where scale keeps squares from overflowing.
+// momentsOf returns the moments of x·scale; scale prevents overflow of the squares.
 func momentsOf(x []float64, scale float64) moments {
 	m := moments{least: math.Inf(1), biggest: math.Inf(-1)}
 	var sum exactSum
@@ -116,8 +117,9 @@ func momentsOf(x []float64, scale float64) moments {
 	return m
 }
 
-// scaleOf is the power of two that brings the greatest magnitude of the columns
-// into [½, 1), so that scaling rounds nothing that could count.
+// scaleOf returns the power of two that brings the greatest magnitude of the columns
+// into [½, 1), so that scaling causes no relevant rounding error. The exponent is
+// limited to ±1000.
 func scaleOf(columns ...[]float64) float64 {
 	biggest := 0.0
 	for _, x := range columns {

@@ -9,26 +9,26 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
-// leafSize is the most records in a leaf that differ.
+// leafSize is the largest number of records in a leaf, unless all of them are equal.
 const leafSize = 16
 
 // tree is a k-d tree (Friedman, Bentley and Finkel 1977, "An algorithm for
-// finding best matches in logarithmic expected time", ACM TOMS 3) over the
-// records of a group, which it has put in its own order. Every node knows the box of its
-// records. The sum of the terms to the near side of a box, computed as distances
-// are, is at most that of any record in it, to the bit, since subtraction,
-// multiplication and addition round monotonically; so nothing is missed by a
-// bound that is off in its last digit.
+// finding best matches in logarithmic expected time", ACM TOMS 3) over the records of a
+// group, which newTree reorders. Every node has the bounding box of its records. The sum
+// of the terms to the near side of a box is computed in the same way as distances. It is
+// at most the sum of any record in the box, to the bit, because subtraction,
+// multiplication and addition round monotonically; so rounding in a bound never excludes
+// a nearest record.
 type tree struct {
 	s     *space
 	rows  []float64
 	nodes []node
-	boxes []float64 // of each node the least coordinates and then the greatest
+	boxes []float64 // for each node the least coordinates and then the greatest ones
 }
 
 type node struct {
 	from, to int32 // records
-	right    int32 // the second child, the first being the next node; 0: a leaf
+	right    int32 // the second child (the first child is the next node); 0: a leaf
 	alike    bool  // all records are equal
 }
 
@@ -38,8 +38,8 @@ func newTree(s *space, rows []float64) *tree {
 	return t
 }
 
-// build makes the subtree of records [from,to), with the places of its nodes
-// counted from its root. The halves of the first few levels are made side by side.
+// build builds the subtree of records [from,to), with the indices of its nodes counted
+// from its root. It builds the halves of the first few levels in parallel.
 func (t *tree) build(from, to int32, parallel int) ([]node, []float64) {
 	if parallel <= 0 || to-from < 4096 {
 		b := &builder{t: t}
@@ -90,8 +90,9 @@ func (b *builder) node(from, to int32) {
 	b.node(middle, to)
 }
 
-// split adds a node for the records and, unless it is a leaf, parts them in the
-// middle of the coordinate in which they spread widest.
+// split adds a node for the records and, unless it is a leaf, reorders them by the
+// median of the coordinate with the widest spread. It returns the index of the first
+// record of the second half, and false for a leaf.
 func (b *builder) split(from, to int32) (middle int32, ok bool) {
 	s, p := b.t.s, b.t.s.width()
 	start := len(b.boxes)
@@ -127,10 +128,10 @@ func (b *builder) split(from, to int32) (middle int32, ok bool) {
 	return from + int32(n/2), true
 }
 
-// selectRow reorders rows so that row k has the coordinate it would have if they
-// were sorted by it, none before it a greater and none behind it a lesser one
-// (Hoare's algorithm; the pivot is the median of three, drawn so that no order of
-// the file makes it slow).
+// selectRow reorders rows so that row k is the one that sorting by the coordinate would
+// put there: no row before it has a greater coordinate and no row after it a smaller
+// one. It uses Hoare's algorithm; the pivot is the median of three pseudo-random rows,
+// so that no order of the file makes it slow.
 func selectRow(rows []float64, p, coordinate, k int) {
 	state := uint64(len(rows))
 	draw := func(below int) int {
@@ -171,10 +172,11 @@ func selectRow(rows []float64, p, coordinate, k int) {
 	}
 }
 
-// nearest offers all records that may be nearest.
+// nearest calls offer for all records that may be nearest.
 func (t *tree) nearest(q *query) { t.nearestBelow(0, t.lower(0, q), q) }
 
-// nearestBelow does so for a subtree, given the lower bound of its box.
+// nearestBelow does the same for the subtree at node k, whose box has the given lower
+// bound.
 func (t *tree) nearestBelow(k int32, lower float64, q *query) {
 	for lower <= q.best {
 		n := &t.nodes[k]
@@ -197,8 +199,8 @@ func (t *tree) nearestBelow(k int32, lower float64, q *query) {
 	}
 }
 
-// rank counts the records that are nearer than the query's own, or as near, whole
-// boxes at once where they lie on one side.
+// rank counts the records that are nearer than the query's own record or as near. It
+// counts the records of a box at once if all of them are on one side.
 func (t *tree) rank(q *query) { t.rankBelow(0, q) }
 
 func (t *tree) rankBelow(k int32, q *query) {
@@ -219,7 +221,7 @@ func (t *tree) rankBelow(k int32, q *query) {
 	}
 }
 
-// lower is at most the sum of the query and any record of the node.
+// lower returns a lower bound of the sum of the query and any record of the node.
 func (t *tree) lower(k int32, q *query) float64 {
 	s := t.s
 	p := s.width()
@@ -251,7 +253,7 @@ func (t *tree) lower(k int32, q *query) float64 {
 	return sum
 }
 
-// upper is at least the sum of the query and any record of the node.
+// upper returns an upper bound of the sum of the query and any record of the node.
 func (t *tree) upper(k int32, q *query) float64 {
 	s := t.s
 	p := s.width()
