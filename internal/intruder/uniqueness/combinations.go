@@ -8,16 +8,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
-// Combination says how many sample uniques a set of keys makes. Counts below 3 are
-// shown: the table is for the confidential report.
+// Combination is the number of sample uniques on a set of keys. Counts below 3 are not
+// suppressed, because the table belongs to the confidential report.
 type Combination struct {
 	Keys []string `json:"keys"`
 	// Uniques is the number of records with f_k < 2 on these keys alone.
 	Uniques int `json:"uniques" doc:"records with a sample frequency below 2 on these keys alone"`
 }
 
-// tabulate counts the uniques of all combinations of up to size keys, by size and then
-// in the keys' order.
+// tabulate counts the sample uniques of all combinations of up to size keys, ordered by
+// size and then by the keys' order. It returns ctx's error if ctx ends.
 func tabulate(ctx context.Context, c *classes, names []string, size int, alpha float64, workers int) ([]Combination, error) {
 	sets := keySets(len(names), min(size, len(names)))
 	table := make([]Combination, len(sets))
@@ -54,14 +54,14 @@ func tabulate(ctx context.Context, c *classes, names []string, size int, alpha f
 	return table, nil
 }
 
-// tabulator counts uniques; its buffers are one goroutine's.
+// tabulator counts sample uniques. Its buffers are for one goroutine.
 type tabulator struct {
 	g   *grouper
 	ids []int32
 }
 
-// uniques counts the records with f_k < 2 on columns, of which each row stands for
-// count records.
+// uniques counts the records with f_k < 2 on columns. Row r of the columns represents
+// count[r] records.
 func (t *tabulator) uniques(ctx context.Context, columns []field, count []int64, alpha float64) (int, error) {
 	groups := t.g.group(columns, nil, t.ids)
 	sums := make([]int64, groups)
@@ -101,7 +101,7 @@ func (t *tabulator) uniques(ctx context.Context, columns []field, count []int64,
 	return uniques, nil
 }
 
-// keySets are the sets of 1 … size of n keys.
+// keySets returns the sets of 1 to size of n keys.
 func keySets(n, size int) [][]int {
 	var sets [][]int
 	for k := 1; k <= size; k++ {
@@ -111,7 +111,7 @@ func keySets(n, size int) [][]int {
 		}
 		for {
 			sets = append(sets, append([]int(nil), set...))
-			// The next set in lexical order: the last place that can move does.
+			// Next set in lexical order: advance the last position that can advance.
 			at := k - 1
 			for at >= 0 && set[at] == n-k+at {
 				at--

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// MaxKeys is the largest number of keys: sets of keys are bits of a word.
+// MaxKeys is the largest number of keys: a set of keys is stored as the bits of one
+// word.
 const MaxKeys = 64
 
 // Column is a categorical column: one code for each record, from 0, −1 where the
@@ -16,21 +17,21 @@ type Column struct {
 	Codes []int32
 }
 
-// Data are the columns that are measured; all have one entry for each record.
+// Data holds the input columns. All have one entry for each record.
 type Data struct {
-	// Keys are what the intruder knows.
+	// Keys are the columns that the intruder knows.
 	Keys []Column
 	// Weights are sampling weights, at least 0. nil: the records are the population.
 	Weights []float64
-	// Household numbers the records' households, −1 where it is not known: such a
-	// record is a household of its own. nil: no household risk.
+	// Household holds the number of each record's household, −1 if it is unknown; such
+	// a record forms a household of its own. nil: no household risk.
 	Household []int32
 	// Sensitive are the columns whose l-diversity is measured.
 	Sensitive []Column
 }
 
-// Options say what is measured and how. DefaultOptions has the usual ones; the zero
-// value has Alpha 0.
+// Options select the measures and their parameters. DefaultOptions returns the usual
+// ones; the zero value has Alpha 0.
 type Options struct {
 	// Alpha is the weight, from 0 to 1, with which a missing value matches. Record j
 	// adds to f_k of record i:
@@ -40,28 +41,29 @@ type Options struct {
 	//   - Alpha if j has a missing key and the two agree wherever both have a value;
 	//   - 0 otherwise;
 	//
-	// and to F_k the same share of its weight. That is the rule of freqCalc.
+	// and to F_k the same share of its weight. This is the rule of freqCalc in
+	// sdcMicro.
 	Alpha float64
 	// K are the k of k-anonymity for which violations are counted.
 	K []int
-	// Estimator evaluates the individual risk.
+	// Estimator is the estimator of the individual risk.
 	Estimator Estimator
 	// RecursiveC is the constant c of recursive (c,l)-diversity, above 0.
 	RecursiveC float64
-	// SUDA2 asks for SUDA2 scores.
+	// SUDA2 requests SUDA2 scores; nil: none.
 	SUDA2 *SUDA2Options
-	// Combinations is the largest number of keys of which all combinations are
-	// tabulated; 0 for no table.
+	// Combinations is the largest number of keys in a tabulated combination; 0: no
+	// table.
 	Combinations int
 }
 
-// DefaultOptions are α = 1, k = 2, 3 and 5, the exact risk, c = 2, SUDA2 with its
-// own defaults, and a table of up to three keys.
+// DefaultOptions returns α = 1, k = 2, 3 and 5, the exact risk, c = 2, SUDA2 with its
+// own defaults, and a table of combinations of up to three keys.
 func DefaultOptions() Options {
 	return Options{Alpha: 1, K: []int{2, 3, 5}, Estimator: Exact, RecursiveC: 2, SUDA2: &SUDA2Options{}, Combinations: 3}
 }
 
-// check says what is wrong with the columns or the options, nil if nothing is.
+// check returns an error if the columns or the options are not valid.
 func check(data Data, o Options) error {
 	if len(data.Keys) == 0 || len(data.Keys) > MaxKeys {
 		return fmt.Errorf("keys: must be 1 to %d columns, got %d", MaxKeys, len(data.Keys))
@@ -140,8 +142,8 @@ func checkOptions(o Options, keys int, sensitive bool) error {
 }
 
 // Codes numbers the distinct values from 0 in ascending order, −1 for NaN; −0 and 0
-// are one value. Continuous values make nearly every record unique: bin them before
-// if that is not what the intruder would see.
+// are one value. Continuous values make nearly every record unique; bin them first if
+// the intruder does not know the exact values.
 func Codes(values []float64) []int32 {
 	number := make(map[float64]int32)
 	for _, v := range values {

@@ -7,32 +7,33 @@ import (
 )
 
 // Diversity is the l-diversity of sensitive columns within the classes of equal keys
-// (Machanavajjhala et al. 2007). Missing sensitive values are no values; a class
-// without any has diversity 0 and takes no part in the minima, which are 0 only where
-// no class has a value.
+// (Machanavajjhala et al. 2007). Missing sensitive values do not count as values. A
+// class without values has diversity 0 and is omitted from the minima, which are 0 only
+// if no class has a value.
 type Diversity struct {
 	// DistinctMin is the least number of different values in a class.
 	DistinctMin int `json:"distinct_min" doc:"least number of different values in a class of equal keys"`
-	// EntropyMin is the least effective number of values, e to the entropy.
+	// EntropyMin is the least effective number of values, exp(entropy).
 	EntropyMin float64 `json:"entropy_min" doc:"least effective number of values, e to the entropy"`
-	// RecursiveMin is the least l up to which a class is (c,l)-diverse: its most
-	// frequent value is less than c times as frequent as those from the l-th on
-	// together.
+	// RecursiveMin is the minimum over the classes of the greatest l for which the
+	// class is (c,l)-diverse: its most frequent value occurs less than c times as often
+	// as its values from the l-th most frequent on together.
 	RecursiveMin int `json:"recursive_min" doc:"least l up to which a class is (c,l)-diverse"`
 
-	// The class's measures for each record.
+	// The measures of each record's class, by record.
 	Distinct  []int32   `json:"-"`
 	Entropy   []float64 `json:"-"`
 	Recursive []int32   `json:"-"`
 }
 
-// classDiversity are the measures by class.
+// classDiversity holds the measures by class.
 type classDiversity struct {
 	distinct, recursive []int32
 	entropy             []float64
 }
 
-// diversityOf measures values, one for each record, within classes.
+// diversityOf returns the diversity of values within each class. class and values have
+// one entry for each record.
 func diversityOf(g *grouper, class []int32, classes int, values []int32, c float64) classDiversity {
 	n := len(class)
 	pair := make([]int32, n)
@@ -44,7 +45,7 @@ func diversityOf(g *grouper, class []int32, classes int, values []int32, c float
 		count[p]++
 		classOf[p], known[p] = class[i], values[i] >= 0
 	}
-	// start[k] to start[k+1]: the counts of class k's values.
+	// counts[start[k]:start[k+1]] holds the counts of class k's values.
 	start := make([]int, classes+1)
 	for p, k := range classOf {
 		if known[p] {
@@ -89,7 +90,7 @@ func effectiveNumber(counts []int64) float64 {
 	return math.Exp(entropy)
 }
 
-// recursiveLevel is the largest l for which counts, in descending order, fulfil
+// recursiveLevel returns the largest l for which counts, in descending order, satisfy
 // counts[0] < c·(counts[l−1] + … ); at least 1.
 func recursiveLevel(counts []int64, c float64) int32 {
 	rest := int64(0)
@@ -107,7 +108,7 @@ func recursiveLevel(counts []int64, c float64) int32 {
 	return l
 }
 
-// spread turns the measures of classes into those of records and of the whole.
+// spread assigns the measures of classes to their records and computes the minima.
 func (d classDiversity) spread(class []int32) Diversity {
 	n := len(class)
 	whole := Diversity{Distinct: make([]int32, n), Entropy: make([]float64, n), Recursive: make([]int32, n)}
@@ -128,8 +129,8 @@ func (d classDiversity) spread(class []int32) Diversity {
 	return whole
 }
 
-// measureDiversity measures each sensitive column, and where there are several, all
-// of them together.
+// measureDiversity measures each sensitive column and, if there are several, all of
+// them together. It returns ctx's error if ctx ends.
 func measureDiversity(ctx context.Context, g *grouper, class []int32, classes int, sensitive []Column, c float64) (map[string]Diversity, *Diversity, error) {
 	columns := make(map[string]Diversity, len(sensitive))
 	for _, s := range sensitive {
@@ -145,10 +146,10 @@ func measureDiversity(ctx context.Context, g *grouper, class []int32, classes in
 	return columns, multi, err
 }
 
-// multiDiversity takes each sensitive column in turn, with the others beside the keys:
-// an intruder who knows all but one sensitive value of a respondent. A class has the
-// least of what it has in these finer classes (Machanavajjhala et al. 2007, section
-// 4.3).
+// multiDiversity measures each sensitive column within the classes of equal keys and
+// equal other sensitive values, against an intruder who knows all sensitive values of a
+// respondent except one. The measure of a class is the minimum over these finer classes
+// (Machanavajjhala et al. 2007, section 4.3).
 func multiDiversity(ctx context.Context, g *grouper, class []int32, classes int, sensitive []Column, c float64) (*Diversity, error) {
 	least := classDiversity{make([]int32, classes), make([]int32, classes), make([]float64, classes)}
 	fine := make([]int32, len(class))

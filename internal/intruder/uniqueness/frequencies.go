@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// classes are the distinct tuples of the keys, missing a value of its own, in the
-// order in which they first occur.
+// classes holds the distinct tuples of the keys, in the order of their first
+// occurrence. Missing counts as a value of its own.
 type classes struct {
 	of     []int32   // class of each record
 	count  []int64   // records of each class
-	weight []float64 // their weights' sum, in the records' order; nil without weights
+	weight []float64 // sum of their weights, added in the records' order; nil without weights
 	keys   []field   // the tuples: one code for each class
 }
 
@@ -44,8 +44,8 @@ func newClasses(g *grouper, keys []field, weights []float64) *classes {
 	return c
 }
 
-// missing returns the set of missing keys of each class, nil where no key is missing
-// anywhere.
+// missing returns the set of missing keys of each class, nil if no class has a missing
+// key.
 func missing(keys []field) []uint64 {
 	var sets []uint64
 	for j, key := range keys {
@@ -61,13 +61,13 @@ func missing(keys []field) []uint64 {
 	return sets
 }
 
-// frequencies returns f and F of each class under the rule of Options.Alpha. weight is
-// nil where F is not wanted (F is then f).
+// frequencies returns f and F of each class under the rule of Options.Alpha. If weight
+// is nil, F is f. The only error is that of ctx.
 //
-// Classes are taken together by the set of keys that they miss, and whole sets are
-// matched: a set of missing keys against the complete classes, and two such sets, by
-// grouping both on the keys that neither misses. That costs (number of sets) ×
-// (number of classes), not the square of the number of records.
+// Classes are bundled by the set of keys that they lack, and bundles are matched as a
+// whole: each bundle with the complete classes, and each two bundles, by grouping both
+// on the keys that neither lacks. The cost is (number of sets) × (number of classes),
+// not the square of the number of records.
 func frequencies(ctx context.Context, g *grouper, keys []field, count []int64, weight []float64, alpha float64) (f, F []float64, err error) {
 	m := &matcher{g: g, keys: keys, count: count, weight: weight,
 		full: make([]int64, len(count)), partial: make([]int64, len(count))}
@@ -94,7 +94,8 @@ func frequencies(ctx context.Context, g *grouper, keys []field, count []int64, w
 	return f, F, nil
 }
 
-// matcher adds up what classes with missing keys and the others add to one another.
+// matcher sums the contributions between classes with missing keys and all other
+// classes.
 type matcher struct {
 	g      *grouper
 	keys   []field
@@ -110,7 +111,7 @@ type matcher struct {
 	weights   []float64
 }
 
-// bundle is the classes that miss the same keys.
+// bundle holds the classes that lack the same keys.
 type bundle struct {
 	missing uint64
 	classes []int32
@@ -161,7 +162,8 @@ func bundlesOf(sets []uint64) []bundle {
 	return bundles
 }
 
-// pair adds to toA what matches from b, and to toB what matches from a.
+// pair adds the matching records of b to toA for the classes of a, and the matching
+// records of a to toB for the classes of b.
 func (m *matcher) pair(a, b bundle, toA, toB []int64, toAWeight, toBWeight []float64) {
 	if len(a.classes) == 0 || len(b.classes) == 0 {
 		return
@@ -187,7 +189,8 @@ func (m *matcher) pair(a, b bundle, toA, toB []int64, toAWeight, toBWeight []flo
 	m.add(b.classes, idsOfB, a.classes, idsOfA, groups, toA, toAWeight)
 }
 
-// add gives to each class of to what the classes of from in the same group have.
+// add adds to the sums of each class of to the records and weights of the classes of
+// from in the same group.
 func (m *matcher) add(from, fromIDs, to, toIDs []int32, groups int, sum []int64, weight []float64) {
 	if cap(m.sums) < groups {
 		m.sums, m.weights = make([]int64, 2*groups), make([]float64, 2*groups)
@@ -209,7 +212,8 @@ func (m *matcher) add(from, fromIDs, to, toIDs []int32, groups int, sum []int64,
 	}
 }
 
-// compare does the same one by one, which is faster for a few classes.
+// compare does the same as pair by comparing each two classes, which is faster for a
+// few classes.
 func (m *matcher) compare(a, b []int32, toA, toB []int64, toAWeight, toBWeight []float64) {
 	for _, k := range a {
 	next:

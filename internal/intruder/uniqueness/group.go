@@ -8,16 +8,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
-// grouper numbers the distinct tuples of columns. The tuple is packed into one word
-// in mixed radix; where the word is full, the tuples so far are numbered and the
-// number takes their place, so that the grouping is exact whatever the cardinalities.
-// Its buffers are reused: one grouper belongs to one goroutine.
+// grouper numbers the distinct tuples of columns. It packs a tuple into one word in
+// mixed radix. If the next column does not fit into the word, it first replaces the
+// tuples so far by their numbers, so that the grouping is exact for all cardinalities.
+// Its buffers are reused, so each goroutine needs its own grouper.
 type grouper struct {
 	packed []uint64
-	table  []int32  // class + 1 of a packed tuple, where the span is small
-	keys   []uint64 // open addressing, where it is large
+	table  []int32  // class + 1 of a packed tuple, if the span is small
+	keys   []uint64 // open addressing, if the span is large
 	slots  []int32  // class + 1, 0: free
-	// workers packs long columns with more than one goroutine.
+	// workers is the number of goroutines that pack long columns.
 	workers int
 }
 
@@ -43,9 +43,10 @@ func fieldsOf(columns []Column) []field {
 	return fields
 }
 
-// group writes the class of each row into ids, numbered from 0 in the order in which
-// they first occur, and returns how many there are. rows are indices into the columns;
-// nil: all of them. Without columns all rows are one class. Missing (−1) is a value.
+// group writes the class of each row to ids and returns the number of classes. Classes
+// are numbered from 0 in the order of their first occurrence. rows are indices into the
+// columns; nil: all rows. Without columns all rows form one class. Missing (−1) counts
+// as a value.
 func (g *grouper) group(columns []field, rows []int32, ids []int32) int {
 	n := len(ids)
 	if n == 0 {
@@ -83,9 +84,11 @@ func pack(packed []uint64, radix uint64, codes []int32) {
 	}
 }
 
-// number replaces packed values below span by their classes.
+// number writes the classes of packed values, all below span, to ids and returns the
+// number of classes.
 func (g *grouper) number(packed []uint64, span uint64, ids []int32) int {
-	// Beyond a few entries a row, clearing and missing the cache cost more than hashing.
+	// If the table has more than a few entries per row, clearing it and cache misses
+	// cost more than hashing.
 	if span <= 4*uint64(len(packed))+1024 {
 		return g.numberByTable(packed, span, ids)
 	}
@@ -163,8 +166,8 @@ func mix(p uint64) uint64 {
 	return p ^ p>>31
 }
 
-// inChunks runs work over [0, n) in disjoint pieces, on several goroutines where n is
-// large. The pieces' results must not depend on where they are cut.
+// inChunks runs work over [0, n) in disjoint pieces, on several goroutines if n is
+// large. The results must not depend on the boundaries of the pieces.
 func inChunks(n, workers int, work func(lo, hi int)) {
 	const least = 1 << 15
 	workers = min(workers, n/least)

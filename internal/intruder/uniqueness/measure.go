@@ -2,19 +2,19 @@ package uniqueness
 
 import "context"
 
-// Result is what Measure found: totals, and one entry a record where the JSON name is
-// a dash.
+// Result holds the measures: totals, and in the fields with JSON name "-" one entry per
+// record.
 type Result struct {
 	Keys []string `json:"keys" doc:"categorical columns whose combinations are counted"`
-	// Records is the number of records, MinFrequency the least f_k: the file is
-	// k-anonymous for k up to it.
+	// Records is the number of records. MinFrequency is the least f_k: the file is
+	// k-anonymous for every k up to MinFrequency.
 	Records      int     `json:"records" doc:"that frequencies are counted among"`
 	MinFrequency float64 `json:"min_k" doc:"least sample frequency: the file is k-anonymous for k up to it"`
-	// SampleUniques are the records with f_k = 1.
+	// SampleUniques is the number of records with f_k = 1.
 	SampleUniques int `json:"sample_uniques" doc:"records that share their keys with no other"`
-	// Violations are the records with f_k < k, by k.
+	// Violations is the number of records with f_k < k, by k.
 	Violations map[int]int `json:"violations" doc:"records with a sample frequency below k, by k"`
-	// Estimator of the individual risk, exact or approx.
+	// Estimator is the estimator of the individual risk: exact or approx.
 	Estimator string `json:"estimator" doc:"of the individual risk"`
 	// ExpectedReidentifications is the sum of the individual risks.
 	ExpectedReidentifications float64              `json:"expected_reidentifications" doc:"sum of the individual risks"`
@@ -25,8 +25,8 @@ type Result struct {
 	LDiversityMulti           *Diversity           `json:"l_diversity_multi,omitempty" doc:"of the sensitive columns together"`
 	Combinations              []Combination        `json:"combinations,omitempty" doc:"records that are unique on these keys alone"`
 
-	// SampleFrequency is f_k and PopulationFrequency F_k; without weights they are
-	// one slice.
+	// SampleFrequency is f_k and PopulationFrequency F_k; without weights both are the
+	// same slice.
 	SampleFrequency     []float64 `json:"-"`
 	PopulationFrequency []float64 `json:"-"`
 	Risk                []float64 `json:"-"`
@@ -34,18 +34,18 @@ type Result struct {
 
 // Household is the risk that at least one member of a household is found.
 type Household struct {
-	// ExpectedReidentifications is the sum over records, not over households, of
-	// their households' risks: the respondents expected to live with one that is
-	// found, or to be it.
+	// ExpectedReidentifications is the sum over records, not over households, of their
+	// households' risks: the expected number of respondents in whose household at least
+	// one member is found.
 	ExpectedReidentifications float64 `json:"expected_reidentifications" doc:"respondents expected to be found or to live with one who is"`
 	MaxRisk                   float64 `json:"max_risk" doc:"greatest probability that a member of a household is found"`
 
 	Risk []float64 `json:"-"`
 }
 
-// Measure measures uniqueness. Data are not changed. The records' order makes a
-// difference by rounding at most, the number of goroutines none at all. Errors name what is wrong with the columns or options,
-// or are the context's.
+// Measure computes the measures that o selects. It does not change data. The order of the records affects the
+// results by rounding at most; the number of goroutines does not affect them. It returns an error if the
+// columns or the options are not valid, or if ctx ends.
 func Measure(ctx context.Context, data Data, o Options) (*Result, error) {
 	if err := check(data, o); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func Measure(ctx context.Context, data Data, o Options) (*Result, error) {
 	return r, nil
 }
 
-// total sums up classes.
+// total fills in the totals over all classes.
 func (r *Result) total(count []int64, f, risk []float64, ks []int) {
 	r.MinFrequency = f[0]
 	for k, n := range count {
@@ -109,7 +109,7 @@ func (r *Result) total(count []int64, f, risk []float64, ks []int) {
 	}
 }
 
-// byRecord gives each record its class's figure.
+// byRecord returns for each record the figure of its class.
 func byRecord(class []int32, figure []float64) []float64 {
 	records := make([]float64, len(class))
 	inChunks(len(class), workers(), func(lo, hi int) {
@@ -120,7 +120,7 @@ func byRecord(class []int32, figure []float64) []float64 {
 	return records
 }
 
-// more measures what is asked for beside frequencies and risk.
+// more computes l-diversity, SUDA2 scores and combinations, if they are requested.
 func (r *Result) more(ctx context.Context, g *grouper, c *classes, data Data, o Options) (err error) {
 	if len(data.Sensitive) > 0 {
 		r.LDiversity, r.LDiversityMulti, err = measureDiversity(ctx, g, c.of, len(c.count), data.Sensitive, o.RecursiveC)
@@ -155,10 +155,10 @@ func sampleFraction(weights []float64) float64 {
 	return float64(len(weights)) / total
 }
 
-// ViolationsBelow counts the records with f_k < k, for any k.
+// ViolationsBelow returns the number of records with f_k < k, for any k.
 func (r *Result) ViolationsBelow(k float64) int { return below(r.SampleFrequency, k) }
 
-// PopulationViolationsBelow counts the records with F_k < k.
+// PopulationViolationsBelow returns the number of records with F_k < k.
 func (r *Result) PopulationViolationsBelow(k float64) int { return below(r.PopulationFrequency, k) }
 
 func below(frequencies []float64, k float64) int {

@@ -5,19 +5,21 @@ import (
 	"fmt"
 )
 
-// Replicated says how many records with a combination of keys of their own have that
-// combination in the release, at whichever record: of synthetic data the replicated uniques
-// of Raab, Nowok and Dibben (2016). Who finds the combination of somebody there believes to
-// have found them, and is right where the release is no draw. Missing values are a value of
-// their own.
+// Replicated counts the records that are unique in the original on their combination of
+// keys and whose combination also occurs in the release, at any record. For synthetic data
+// these are the replicated uniques of Raab, Nowok and Dibben (2016). An intruder who finds
+// the combination of a respondent in the release may believe to have found this respondent;
+// this is correct if the released record is not a random draw. Missing values count as a
+// value of their own.
 type Replicated struct {
 	Uniques  int     `json:"uniques" doc:"records of the original whose combination no other one has"`
 	Standing int     `json:"standing" doc:"those of them whose combination stands in the release"`
 	Share    float64 `json:"share" doc:"standing of uniques, 0 where there are none"`
 }
 
-// ReplicatedUniques counts them in columns of codes, a slice for each key, which both sides
-// share; −1 is a missing value. It is an error where columns do not fit each other.
+// ReplicatedUniques counts the replicated uniques. original and released hold one slice of
+// codes for each key, with the same codes on both sides; −1 is a missing value. It returns
+// an error if there is no key or if the columns do not fit each other.
 func ReplicatedUniques(original, released [][]int32) (*Replicated, error) {
 	if len(original) == 0 || len(released) != len(original) {
 		return nil, fmt.Errorf("replicated uniques: must have at least one key, and as many on both sides, got %d and %d", len(original), len(released))

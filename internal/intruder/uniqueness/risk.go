@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// Estimator evaluates the individual risk E(1/F_k | f_k).
+// Estimator is a method to evaluate the individual risk E(1/F_k | f_k).
 type Estimator int
 
 const (
 	// Exact is the expectation itself.
 	Exact Estimator = iota
-	// Approximate is the established package's formula for f_k > 2, p/(f_k − (1 − p)),
-	// and the exact one for f_k ≤ 2.
+	// Approximate is sdcMicro's formula p/(f_k − (1 − p)) for f_k > 2, and the exact
+	// value for f_k ≤ 2.
 	Approximate
 )
 
-// String is the estimator's name: exact or approx.
+// String returns the estimator's name: exact or approx.
 func (e Estimator) String() string {
 	switch e {
 	case Exact:
@@ -27,9 +27,9 @@ func (e Estimator) String() string {
 	return fmt.Sprintf("Estimator(%d)", int(e))
 }
 
-// Risk of a record that f sample and F population records share their keys with, from
-// 0 to 1/f. f is at least 1; F is an estimate and may be below f, which is taken for
-// F = f.
+// Risk returns the individual risk, from 0 to 1/f, of a record whose keys f sample
+// records and F population records have, itself included. f is at least 1. F is an
+// estimate; if it is below f, it is taken as F = f.
 func (e Estimator) Risk(f, F float64) float64 {
 	if F <= f {
 		return 1 / f
@@ -41,9 +41,10 @@ func (e Estimator) Risk(f, F float64) float64 {
 	return IndividualRisk(f, p)
 }
 
-// IndividualRisk is E(1/F | f) where F given f is negative binomial with f successes
-// of probability p (Benedetti and Franconi 1998; Franconi and Polettini 2004), for
-// every f ≥ 1, whole or not, and 0 ≤ p ≤ 1, to a relative error of about 1e-14.
+// IndividualRisk returns E(1/F | f), where F given f is negative binomial with f
+// successes of probability p (Benedetti and Franconi 1998; Franconi and Polettini
+// 2004), for every f ≥ 1, whole or not, and 0 ≤ p ≤ 1, to a relative error of about
+// 1e-14.
 //
 // The published forms, p^f/f · ₂F₁(f, f; f+1; q) with q = 1 − p and its alternating
 // expansion, cancel or overflow. Substituting u = p·e^−t/(1 − q·e^−t) in
@@ -51,9 +52,10 @@ func (e Estimator) Risk(f, F float64) float64 {
 //
 //	r = p·I(f), I(f) = ∫₀¹ u^(f−1)/(p + q·u) du = ₂F₁(1, 1; f+1; q)/f.
 //
-// The series of this ₂F₁ has positive terms with ratios q·m/(f+m): it converges at
-// once for large f or moderate q. Otherwise q·I(f+1) + p·I(f) = 1/f is run upwards
-// from f in [½, 1½], where p/q ≤ ¼ shrinks every error at every step.
+// The series of this ₂F₁ has positive terms with ratios q·m/(f+m): it converges fast
+// for large f or moderate q. Otherwise the recurrence q·I(f+1) + p·I(f) = 1/f is
+// applied upwards from f in [½, 1½]; since p/q ≤ ¼, every step reduces the errors of
+// the previous ones.
 func IndividualRisk(f, p float64) float64 {
 	switch {
 	case p >= 1:
@@ -80,9 +82,10 @@ func IndividualRisk(f, p float64) float64 {
 	return p * integral
 }
 
-// firstIntegral is I(1+δ) for |δ| ≤ ½ and p/q ≤ ¼: ∫₀^∞ − ∫₁^∞, of which the first is
-// −(p/q)^δ·π/(q·sin πδ) and the second expands in powers of p/q. Its leading term 1/(qδ)
-// cancels the pole of the first as δ → 0, where −ln p/q is left.
+// firstIntegral returns I(1+δ) for |δ| ≤ ½ and p/q ≤ ¼, as ∫₀^∞ − ∫₁^∞. The first
+// integral is −(p/q)^δ·π/(q·sin πδ); the second is expanded in powers of p/q. Its
+// leading term 1/(qδ) cancels the pole of the first integral as δ → 0, and −ln p/q
+// remains.
 func firstIntegral(δ, p, q float64) float64 {
 	ratio := p / q
 	tail, power := 0.0, ratio
@@ -94,7 +97,7 @@ func firstIntegral(δ, p, q float64) float64 {
 		return (tail - math.Log(ratio)) / q
 	}
 	x := math.Pi * δ
-	var logInverseSinc float64 // ln(x/sin x), by its series where the quotient is near 1
+	var logInverseSinc float64 // ln(x/sin x), by its series if the quotient is near 1
 	if math.Abs(x) < 0.03 {
 		s := x * x
 		logInverseSinc = s * (1./6 + s*(1./180+s*(1./2835+s/37800)))
@@ -104,8 +107,8 @@ func firstIntegral(δ, p, q float64) float64 {
 	return (tail - math.Expm1(δ*math.Log(ratio)+logInverseSinc)/δ) / q
 }
 
-// householdRisk gives each record the risk that at least one member of its household
-// is found, 1 − Π(1 − r).
+// householdRisk returns for each record the risk that at least one member of its
+// household is found, 1 − Π(1 − r).
 func householdRisk(household []int32, risk []float64) []float64 {
 	column := []field{newField(household)}
 	var g grouper

@@ -12,25 +12,26 @@ import (
 )
 
 // A minimal sample unique (MSU) of a record is a set of keys on which no other record
-// has its values, and no proper subset of which is such a set.
+// has the same values, and which has no proper subset with this property.
 //
 // The search is that of SUDA2 (Manning, Haglin and Keane 2008): depth first through
-// subtables of records that agree on the keys chosen so far, with its cuts. A subtable
-// is left when it has no record that is unique on all keys, when the key just added
-// holds one value throughout (with it no set is minimal), and when it has too few rows
-// for the sizes asked for (every key of an MSU parts at least one further row). It
-// departs from the paper in three ways: equal records are one row; keys are taken in
-// one order, those that part the most records first, instead of items by their rarity;
-// and sizes are searched one after the other, so that a set is minimal if none of the
-// record's smaller MSUs is within it, where the paper looks for a supporting row.
+// subtables of records that agree on the keys chosen so far, with the same pruning. The
+// search skips a subtable if it has no record that is unique on all keys, if the last
+// added key has only one value in it (no set with this key is minimal), or if it has
+// too few rows for the requested size (every further key of an MSU separates at least
+// one further row). The search differs from the paper in three ways. Equal records form
+// one row. Keys are chosen in a fixed order, the keys that separate the most records
+// first, instead of items by their rarity. Sizes are searched one after the other, so
+// that a set is minimal if it contains none of the record's smaller MSUs, where the
+// paper looks for a supporting row.
 
-// sudaTable is what is searched: one row for each class of equal keys.
+// sudaTable is the table to search: one row for each class of equal keys.
 type sudaTable struct {
 	keys   int
 	codes  []int32 // row-major, keys in the order of the search, dense, −1 missing
-	target []bool  // the class is one record: only such can have MSUs
+	target []bool  // the class has one record; only such classes can have MSUs
 	spans  []int   // numbers of values, in the order of the search
-	order  []int   // key at each place of the search
+	order  []int   // for each place in the order of the search, the index of the key
 }
 
 func newSUDATable(g *grouper, c *classes) *sudaTable {
@@ -73,8 +74,9 @@ func newSUDATable(g *grouper, c *classes) *sudaTable {
 	return t
 }
 
-// search calls each for every MSU of at most maxSize keys, the smallest first, on one
-// goroutine; within a size in no particular order.
+// search calls each for every MSU of at most maxSize keys, from one goroutine, the
+// smallest first and within a size in no fixed order. It returns ctx's error if ctx
+// ends.
 func (t *sudaTable) search(ctx context.Context, maxSize, workers int, each func(row int32, set uint64)) error {
 	rows := len(t.target)
 	known := &uniques{start: make([]int, rows+1)}
@@ -118,15 +120,15 @@ func (t *sudaTable) search(ctx context.Context, maxSize, workers int, each func(
 	return nil
 }
 
-// part is a subtable of rows that agree on the key at place; the root's parts are
-// where goroutines begin.
+// part is a subtable of rows that agree on the key at place. The goroutines start from
+// the parts of the whole table.
 type part struct {
 	place int
 	rows  []int32
-	all   bool // the key holds one value throughout
+	all   bool // the key has the same value in all rows of the table
 }
 
-// parts cuts the table by each of its keys.
+// parts returns the subtables for each value of each key, the largest first.
 func (t *sudaTable) parts() []part {
 	rows := len(t.target)
 	var parts []part
@@ -154,23 +156,23 @@ func (t *sudaTable) parts() []part {
 			}
 		}
 	}
-	// The largest first, so that the goroutines end together.
+	// The largest first, so that the goroutines end at about the same time.
 	slices.SortStableFunc(parts, func(a, b part) int { return len(b.rows) - len(a.rows) })
 	return parts
 }
 
-// searcher looks for the MSUs of one size, on one goroutine.
+// searcher searches for the MSUs of one size, on one goroutine.
 type searcher struct {
 	table   *sudaTable
 	known   *uniques
 	size    int
 	msus    []msu
-	visited bool      // a subtable was reached in which the last key is chosen
+	visited bool      // the search reached a subtable in which it chooses the last key
 	levels  [][]int32 // rows of the parts, by depth
 	counts  []int32
 }
 
-// enter searches the sets whose first key is the part's.
+// enter searches the sets whose first key is that of the part.
 func (s *searcher) enter(ctx context.Context, p part) {
 	set := uint64(1) << p.place
 	if s.size == 1 {
@@ -185,7 +187,7 @@ func (s *searcher) enter(ctx context.Context, p part) {
 	}
 }
 
-// worth says whether rows can hold an MSU with more further keys.
+// worth reports whether rows can have an MSU with the given number of further keys.
 func (s *searcher) worth(rows []int32, more int) bool {
 	if len(rows) <= more {
 		return false
@@ -198,7 +200,8 @@ func (s *searcher) worth(rows []int32, more int) bool {
 	return false
 }
 
-// extend adds a key from place next on to set, which rows (two at least) agree on.
+// extend adds each key from place next on to set. rows, at least two, agree on the keys
+// of set.
 func (s *searcher) extend(ctx context.Context, rows []int32, next, depth int, set uint64) {
 	if depth+1 == s.size {
 		s.visited = true
@@ -235,7 +238,7 @@ func (s *searcher) code(row int32, place int) int32 {
 	return s.table.codes[int(row)*s.table.keys+place]
 }
 
-// alone finds the rows whose value at place no other of rows has.
+// alone passes to unique the rows whose value at place no other row has.
 func (s *searcher) alone(rows []int32, place int, set uint64) {
 	if len(rows) == 2 {
 		a, b := s.code(rows[0], place), s.code(rows[1], place)
@@ -264,7 +267,7 @@ func (s *searcher) unique(row, code int32, set uint64) {
 	}
 }
 
-// count counts the values of rows; the caller sets what it counted back to 0.
+// count counts the values of rows at place. The caller must reset these counts to 0.
 func (s *searcher) count(rows []int32, place int) []int32 {
 	if len(s.counts) < s.table.spans[place] {
 		s.counts = make([]int32, slices.Max(s.table.spans))
@@ -277,8 +280,8 @@ func (s *searcher) count(rows []int32, place int) []int32 {
 	return s.counts
 }
 
-// sort writes those of rows that have a value at place into sorted, equal values
-// together, and returns how many they are.
+// sort writes the rows that have a value at place to sorted, equal values adjacent, and
+// returns their number.
 func (s *searcher) sort(rows, sorted []int32, place int) int {
 	if len(rows) <= 16 {
 		known := 0
@@ -297,8 +300,8 @@ func (s *searcher) sort(rows, sorted []int32, place int) int {
 		return known
 	}
 	counts := s.count(rows, place)
-	// counts[code] becomes −(end of its values) − 1 at its first row, so that one
-	// array serves as count and as place, whatever the number of values.
+	// counts[code] becomes −(end of its values) − 1 at its first row, so that one array
+	// holds both counts and positions.
 	end := int32(0)
 	for _, r := range rows {
 		code := s.code(r, place)
@@ -320,7 +323,7 @@ func (s *searcher) sort(rows, sorted []int32, place int) int {
 	return int(end)
 }
 
-// keysOf calls each for the keys of a set, as numbers of Data.Keys.
+// keysOf calls each for the keys of a set, as indices into Data.Keys.
 func (t *sudaTable) keysOf(set uint64, each func(key int)) {
 	for ; set != 0; set &= set - 1 {
 		each(t.order[bits.TrailingZeros64(set)])

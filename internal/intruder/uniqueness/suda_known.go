@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// uniques are the MSUs found so far, by row, as bits at the keys' places in the
-// search; those of a row ascend as numbers.
+// uniques holds the MSUs found so far, by row, as bits at the keys' places in the
+// search. The sets of a row are in ascending order as numbers.
 type uniques struct {
-	start []int // row r has sets[start[r]:start[r+1]]
+	start []int // the sets of row r are sets[start[r]:start[r+1]]
 	sets  []uint64
 }
 
@@ -18,8 +18,8 @@ type msu struct {
 	set uint64
 }
 
-// with returns the sets of u and those of lists. A row's sets are searched far more
-// often than they are gathered.
+// with returns the union of the sets of u and of lists, sorted by row, because a row's
+// sets are searched far more often than they are collected.
 func (u *uniques) with(lists [][]msu, workers int) *uniques {
 	rows := len(u.start) - 1
 	start := make([]int, rows+1)
@@ -53,11 +53,12 @@ func (u *uniques) with(lists [][]msu, workers int) *uniques {
 	return &uniques{start, sets}
 }
 
-// within says whether a set of the row is a subset of set, of which the row is not
-// unique on the keys but the last: such a subset has the same last key.
+// within reports whether one of the row's sets is a subset of set. The row must not be
+// unique on set without its last key; so such a subset has the same last key.
 //
-// From a set that has a key b outside, the search leaps to the least number above it
-// that is a subset of set: all numbers between share b or another key outside.
+// If the current set has a key b that is not in set, the search jumps to the least
+// greater number that is a subset of set: all numbers between have b or another key
+// that is not in set.
 func (u *uniques) within(row int32, set uint64) bool {
 	sets := u.sets[u.start[row]:u.start[row+1]]
 	next := uint64(1) << (bits.Len64(set) - 1)
@@ -71,7 +72,7 @@ func (u *uniques) within(row int32, set uint64) bool {
 			return true
 		}
 		b := bits.Len64(outside) - 1
-		// Bits outside set are filled so that the carry passes over them.
+		// Bits outside set are set to 1 so that the carry passes over them.
 		next = ((sets[0]|^set)>>b + 1) << b & set
 		if next == 0 {
 			return false
@@ -79,8 +80,8 @@ func (u *uniques) within(row int32, set uint64) bool {
 	}
 }
 
-// leap is the place of the first of sets that is at least next, looked for in growing
-// steps: it is mostly near.
+// leap returns the index of the first of sets that is at least next. It searches in
+// growing steps, because this index is usually near 0.
 func leap(sets []uint64, next uint64) int {
 	lo, step := 0, 1
 	for lo+step <= len(sets) && sets[lo+step-1] < next {

@@ -6,29 +6,29 @@ import (
 	"math"
 )
 
-// Scores is how SUDA2 weighs a minimal sample unique by its number of keys.
+// Scores is the weighting of minimal sample uniques by their number of keys.
 type Scores int
 
 const (
-	// ScoresElliot: a set of k of N keys counts Π_{i=k}^{M} (N − i), where M is the
+	// ScoresElliot: a set of k of N keys has weight Π_{i=k}^{M} (N − i), where M is the
 	// largest size searched, at most N − 1 (Elliot et al. 2005).
 	ScoresElliot Scores = iota
-	// ScoresIHSN: it counts (2^(N−k) − 1)·k!·(N−k)!/N!, as in the first IHSN
-	// implementation. A set of all keys counts 0, which hides sample uniques.
+	// ScoresIHSN: the weight is (2^(N−k) − 1)·k!·(N−k)!/N!, as in the first IHSN
+	// implementation. A set of all keys has weight 0, which hides sample uniques.
 	ScoresIHSN
 )
 
-// SUDA2Options say how SUDA2 scores are computed; the zero value is usable.
+// SUDA2Options are the parameters of SUDA2 scores; the zero value is usable.
 type SUDA2Options struct {
-	// MaxSize is the most keys that a minimal sample unique may have. 0: as many as
-	// there are with up to 8 keys, 6 with up to 12, 4 with more. The search's time
-	// grows with the number of such combinations times the number of classes.
+	// MaxSize is the largest number of keys of a minimal sample unique. 0: all keys if
+	// there are up to 8, 6 if there are up to 12, 4 if there are more. The search's
+	// time grows with the number of such combinations times the number of classes.
 	MaxSize int
-	// Scores weighs the sizes.
+	// Scores is the weighting by size.
 	Scores Scores
 	// SampleFraction is the share of the population that is in the sample, above 0 and
-	// at most 1, for the DIS scores. 0: the number of records over the sum of weights
-	// (at most 1), without weights 1.
+	// at most 1, for the DIS scores. 0: the number of records divided by the sum of
+	// weights (at most 1), or 1 without weights.
 	SampleFraction float64
 }
 
@@ -56,35 +56,35 @@ func (s *SUDA2Options) maxSize(keys int) int {
 	return 4
 }
 
-// SUDA2 are the scores of special uniques: how many minimal sets of keys make a record
-// unique, the smaller ones weighing more.
+// SUDA2 holds the scores of special uniques: the weighted number of minimal sets of
+// keys that make a record unique, with greater weights for smaller sets.
 //
-// A missing value makes nobody unique and is nobody's match: records that miss a key
-// of a set do not share it. That is the established package's rule, and α = 0 in the
-// words of Options.Alpha.
+// A missing value makes no record unique and matches no record: a record that lacks a
+// key of a set is neither unique on the set nor a match of another record. This is
+// sdcMicro's rule and corresponds to α = 0 in Options.Alpha.
 type SUDA2 struct {
 	// Max and Mean are over all records; records that are not unique score 0.
 	Max  float64 `json:"max"`
 	Mean float64 `json:"mean"`
-	// MaxSize is the most keys that were combined.
+	// MaxSize is the largest number of keys that were combined.
 	MaxSize int `json:"max_size" doc:"most keys that were combined"`
 	// Sizes counts the minimal sample uniques by their number of keys, from 1.
 	Sizes []int64 `json:"msus_by_size" doc:"minimal sample uniques by their number of keys, from 1"`
 	// Contribution is, for each key, the share of the scores' total that comes from
-	// sets with this key. A set counts for each of its keys: the sum exceeds 1.
+	// sets with this key. A set counts for each of its keys, so the sum exceeds 1.
 	Contribution map[string]float64 `json:"contribution" doc:"share of the scores that comes from sets with this key"`
-	// DISMax and DISMean are of the DIS scores: the scores turned into probabilities
-	// that a unique match is a correct one, whose level is that of Skinner and
-	// Elliot's (2002) estimate for the whole file.
+	// DISMax and DISMean are the maximum and the mean of the DIS scores: probabilities
+	// that a unique match is correct. They follow from the scores and from the estimate
+	// of Skinner and Elliot (2002) for the whole file.
 	DISMax  float64 `json:"dis_max" doc:"greatest probability that a unique match is a correct one, by data intrusion simulation"`
 	DISMean float64 `json:"dis_mean"`
 
-	// Score and DIS are by record.
+	// Score and DIS have one entry per record.
 	Score []float64 `json:"-"`
 	DIS   []float64 `json:"-"`
 }
 
-// sizeWeights are the weights of sets of 1 … maxSize of n keys.
+// sizeWeights returns the weights of sets of 1 to maxSize of n keys.
 func sizeWeights(s Scores, n, maxSize int) []float64 {
 	weights := make([]float64, maxSize)
 	binomial := 1.0
@@ -102,14 +102,17 @@ func sizeWeights(s Scores, n, maxSize int) []float64 {
 	return weights
 }
 
-// measureSUDA2 searches and scores. names are the keys', fraction the sampling fraction.
+// measureSUDA2 searches the minimal sample uniques and computes the scores. names are
+// the keys' names, fraction is the sampling fraction. It returns ctx's error if ctx
+// ends.
 func measureSUDA2(ctx context.Context, g *grouper, c *classes, names []string, o SUDA2Options, fraction float64, workers int) (*SUDA2, error) {
 	n := len(c.keys)
 	maxSize := o.maxSize(n)
 	weights := sizeWeights(o.Scores, n, maxSize)
 	table := newSUDATable(g, c)
 	sizes := make([]int64, maxSize)
-	// How many MSUs of each size hold each key, so that no order of summing matters.
+	// Number of MSUs by size and key: integers, so that the order of summation does not
+	// matter.
 	byKey := make([]int64, maxSize*n)
 	perClass := make([]float64, len(c.count))
 	err := table.search(ctx, maxSize, workers, func(row int32, set uint64) {
@@ -149,10 +152,10 @@ func measureSUDA2(ctx context.Context, g *grouper, c *classes, names []string, o
 	return s, nil
 }
 
-// disOdds are the odds against a correct match, times the number of sample uniques:
-// with n₁ uniques, n₂ pairs and sampling fraction π, DIS = n₁π/(n₁π + 2n₂(1 − π))
-// (Skinner and Elliot 2002), and n₁(1 − DIS)/DIS = 2n₂(1 − π)/π. n₁ cancels, and with
-// it the established package's miscount of uniques whose hashes collide.
+// disOdds returns the odds against a correct match times the number of sample uniques.
+// With n₁ uniques, n₂ pairs and sampling fraction π, DIS = n₁π/(n₁π + 2n₂(1 − π))
+// (Skinner and Elliot 2002), and n₁(1 − DIS)/DIS = 2n₂(1 − π)/π. n₁ cancels out, and so
+// does sdcMicro's wrong count of uniques whose hashes collide.
 func disOdds(count []int64, fraction float64) float64 {
 	pairs := 0
 	for _, n := range count {
@@ -163,9 +166,9 @@ func disOdds(count []int64, fraction float64) float64 {
 	return 2 * float64(pairs) * (1 - fraction) / fraction
 }
 
-// disScores distributes the odds over records by their scores:
-// 1/(1 + odds/(s^Q·Σ s^−Q)), Q = 1 + (8 − N)/20, held at 0 for more than 28 keys,
-// where the established package would turn the order round. A score of 0 stays 0.
+// disScores distributes the odds over records by their scores s: 1/(1 + odds/(s^Q·Σ
+// s^−Q)), Q = 1 + (8 − N)/20. Q is 0 for more than 28 keys, where a negative Q (as in
+// sdcMicro) would reverse the order of the scores. A score of 0 remains 0.
 func disScores(scores []float64, keys int, odds float64) []float64 {
 	q := max(0, 1+(8-float64(keys))/20)
 	sum := 0.0
