@@ -6,51 +6,51 @@ import (
 	"slices"
 )
 
-// CategoryPair is a column of categories on both sides, a record at the same index: codes
-// that both share, −1 where a value is missing.
+// CategoryPair is a categorical column before and after masking, with a record at the
+// same index on both sides. Both sides have the same codes; −1 is a missing value.
 type CategoryPair struct {
 	Name               string
 	Original, Released []int32
 }
 
-// Categories say what masks have taken from categories. Missing values are a category of
-// their own throughout.
+// Categories holds the information loss of categorical columns. Missing values count as
+// a category of their own.
 type Categories struct {
 	Columns []CategoryLoss `json:"columns"`
 	// PMSE is the propensity score mean squared error of the saturated model, all
 	// combinations of the columns: Σ (p̂_i − ½)²/N over original and released records, where
-	// p̂ of a combination is the released share of its records (Woo, Reiter, Oganian & Karr
-	// 2009). 0: combinations are as frequent as they were; ¼: no combination of one side is
-	// on the other.
+	// p̂ of a combination is the share of released records among its records on both sides
+	// (Woo, Reiter, Oganian & Karr 2009). 0: all combinations have the same frequency on
+	// both sides; ¼: no combination occurs on both sides.
 	PMSE float64 `json:"pmse" doc:"propensity score mean squared error of the saturated model of all columns: 0 where combinations are as frequent as they were, a quarter where none of them is on both sides"`
-	// Expected is its mean where the released records are fresh draws from the distribution
-	// that the original shows: (k − 1)/(8N), k the
-	// combinations (Snoke et al. 2018, section 3.1, with c = ½), N records on both sides.
+	// Expected is the mean of PMSE if the released records are independent draws from the
+	// distribution of the original: (k − 1)/(8N), with k combinations and N records on both
+	// sides together (Snoke et al. 2018, section 3.1, with c = ½).
 	Expected     float64 `json:"expected" doc:"what fresh draws from the same distribution would give"`
 	Combinations int     `json:"combinations" doc:"combinations on either side"`
 }
 
-// CategoryLoss is what masks have done to one column.
+// CategoryLoss is the information loss of one column.
 type CategoryLoss struct {
 	Name    string `json:"name"`
 	Records int    `json:"records"`
-	// Changed counts the records whose category is not the original's, those whose value
-	// was set missing among them. Of a column that was recoded all are where the coarser
-	// categories have other names.
+	// Changed counts the records whose category differs from the original, including
+	// those whose value was set missing. In a recoded column it counts every record
+	// whose coarser category has another name.
 	Changed int `json:"changed" doc:"records with another category than the original's, or with none in its place"`
 	Missing int `json:"missing" doc:"of these, records whose value was set missing"`
 	// Original and Released are the entropies of the categories, in bits: −Σ p·log₂ p.
 	Original float64 `json:"entropy" doc:"entropy of the original's categories, in bits"`
 	Released float64 `json:"entropy_released" doc:"entropy of the released categories, in bits"`
-	// Lost is the entropy of the original's category given the released one, in bits: what
-	// of the original the release does not tell.
+	// Lost is the entropy of the original's category given the released one, in bits: the
+	// information on the original that the release does not contain.
 	Lost float64 `json:"entropy_lost" doc:"entropy of the original's category given the released one, in bits: 0 where the one follows from the other"`
-	// Distance is half the sum of |p − q| over the categories, of the shares before and
-	// after: of the shares, not of the records.
+	// Distance is half the sum over the categories of |p − q|, where p and q are the
+	// category's shares before and after masking. It compares shares, not records.
 	Distance float64 `json:"distance" doc:"half the sum of the differences of the categories' shares: 0 where they are as frequent as they were, 1 where no category is on both sides"`
 }
 
-// MostChanged is the share of changed records of the column of which most are changed.
+// MostChanged returns the greatest share of changed records among the columns.
 func (c *Categories) MostChanged() (most float64) {
 	for _, l := range c.Columns {
 		most = max(most, float64(l.Changed)/float64(l.Records))
@@ -58,8 +58,8 @@ func (c *Categories) MostChanged() (most float64) {
 	return most
 }
 
-// MostLost is the share of its entropy that a column has lost, of the one that has lost the
-// greatest; 0 of a column of one category, which has none to lose.
+// MostLost returns the greatest share of its entropy that a column has lost. A column with
+// one category has entropy 0 and counts as 0.
 func (c *Categories) MostLost() (most float64) {
 	for _, l := range c.Columns {
 		if l.Original > 0 {
@@ -69,8 +69,8 @@ func (c *Categories) MostLost() (most float64) {
 	return most
 }
 
-// Bits returns the information that the released categories keep of the originals,
-// Σ I(X; Y) over the columns, and that of the originals, Σ H(X), both in bits.
+// Bits returns the mutual information of the original and the released categories, Σ
+// I(X; Y) over the columns, and the entropy of the originals, Σ H(X), both in bits.
 func (c *Categories) Bits() (kept, all float64) {
 	for _, l := range c.Columns {
 		kept += max(0, l.Original-l.Lost)
@@ -79,14 +79,15 @@ func (c *Categories) Bits() (kept, all float64) {
 	return kept, all
 }
 
-// CategoriesOf measures columns of categories. All must have the same records, at least one.
+// CategoriesOf measures the information loss of categorical columns. It returns an error if
+// there is no column or record, or if the columns differ in length.
 func CategoriesOf(columns []CategoryPair) (*Categories, error) {
 	if len(columns) == 0 || len(columns[0].Original) == 0 {
 		return nil, fmt.Errorf("categories: must have at least one column and one record")
 	}
 	n := len(columns[0].Original)
 	var r Categories
-	original, released := make([]int32, n), make([]int32, n) // combinations so far
+	original, released := make([]int32, n), make([]int32, n) // number of each record's combination of the columns so far
 	for _, c := range columns {
 		if len(c.Original) != n || len(c.Released) != n {
 			return nil, fmt.Errorf("categories: column %q must have %d records on both sides, got %d and %d", c.Name, n, len(c.Original), len(c.Released))
@@ -133,7 +134,7 @@ func lossOf(c CategoryPair) CategoryLoss {
 	l.Original, l.Released = entropy(before), entropy(after)
 	l.Lost = max(0, entropy(joint)-l.Released)
 	if len(joint) == len(after) {
-		l.Lost = 0 // to the bit: each released category is of one original
+		l.Lost = 0 // exactly 0: each released category comes from one original category
 	}
 	for code, x := range before {
 		l.Distance += math.Abs(float64(x-after[code])) / float64(2*l.Records)
@@ -154,7 +155,8 @@ func tallied(codes []int32) map[int32]int {
 	return n
 }
 
-// entropy is that of counts, in bits, summed in an order of its own.
+// entropy returns the entropy of counts in bits. It sums in sorted order, so that the
+// result does not depend on the order of the map.
 func entropy[K comparable](counts map[K]int) (h float64) {
 	var list []int
 	total := 0

@@ -2,26 +2,27 @@ package loss
 
 import "math"
 
-// Change says how far the cells of a column, or of all columns, have moved.
+// Change measures the changes of the cells of a column or of all columns. x is an
+// original value, y the released one.
 type Change struct {
 	// IL1 is Σ 100·|x−y|/|x| over the cells with x ≠ 0, in percent: sdcMicro's IL1.
-	// It is blind to damage done to zeros; see Relative.
+	// It does not see damage to zeros; see Relative.
 	IL1 float64 `json:"il1" doc:"sum of 100·|x−y|/|x| over the cells with x ≠ 0"`
 	// IL1s is Σ |x−y|/(√2·S_x) over the cells with both values, S_x with divisor
 	// n−1 (Yancey, Winkler & Creecy 2002; Mateo-Sanz, Sebé & Domingo-Ferrer 2004).
-	// It is a sum: twice the records, twice the loss.
+	// It is a sum and grows in proportion to the number of records.
 	IL1s float64 `json:"il1s"`
-	// PerCell is IL1s over all n·p cells, a cell without a partner counting as
-	// untouched, as in sdcMicro's IL1old. A column suppressed throughout has
-	// PerCell 0; see PerComparedCell and Cells.Lost.
+	// PerCell is IL1s divided by the number n·p of all cells, as sdcMicro's IL1old: a
+	// cell that is missing on one side counts as unchanged. A completely suppressed
+	// column has PerCell 0; see PerComparedCell and Cells.Lost.
 	PerCell float64 `json:"il1s_per_cell"`
-	// PerComparedCell is IL1s over the cells that it sums.
+	// PerComparedCell is IL1s divided by the number of the cells that it sums.
 	PerComparedCell float64 `json:"il1s_per_compared_cell"`
 	// Relative is the mean over the cells with both values of |x−y|/max(|x|, |y|),
-	// and 0 where both are 0. A zero that moved at all counts 1, as does a value
-	// that became 0; a value that changed its sign counts up to 2; a small change
-	// of x counts what IL1 gives it. No cell is dropped, and none can outweigh
-	// two others.
+	// and 0 where both are 0. A zero that changed counts 1, and so does a value that
+	// became 0. A value that changed its sign counts up to 2. A small change of x
+	// counts about |x−y|/|x|, as in IL1. No compared cell is omitted, and no cell
+	// counts more than 2.
 	Relative float64 `json:"relative" doc:"mean of |x−y|/max(|x|, |y|) over the cells, 0 where both are 0"`
 	Cells    Cells   `json:"cells"`
 
@@ -31,9 +32,9 @@ type Change struct {
 // Cells counts the cells behind a Change.
 type Cells struct {
 	All         int64 `json:"all"`
-	Compared    int64 `json:"compared"`     // both values are there
-	Lost        int64 `json:"lost"`         // an original value without a released one
-	Gained      int64 `json:"gained"`       // a released value without an original one
+	Compared    int64 `json:"compared"`     // with both values
+	Lost        int64 `json:"lost"`         // with an original value only
+	Gained      int64 `json:"gained"`       // with a released value only
 	Moved       int64 `json:"moved"`        // x ≠ y
 	Zeros       int64 `json:"zeros"`        // compared, x = 0
 	ZerosMoved  int64 `json:"zeros_moved"`  // of these, y ≠ 0
@@ -41,7 +42,7 @@ type Cells struct {
 	UnscaledOff int64 `json:"unscaled_off"` // of these, x ≠ y
 }
 
-// changeOf compares a column. sd is S_x, NaN where it is not known.
+// changeOf compares the two sides of a column. sd is S_x, NaN if it is unknown.
 func changeOf(original, released []float64, sd float64) Change {
 	var c Change
 	var relative, percent, size float64

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Distance compares two empirical distributions. Measured is false where one of
-// them is empty, and the distances are then 0.
+// Distance compares two empirical distributions. Measured is false if one of them is
+// empty; the distances are then 0.
 type Distance struct {
 	KS          float64 // Kolmogorov–Smirnov: sup |F − G|, between 0 and 1
-	Wasserstein float64 // W1: ∫|F − G|, the mean way that mass has to move, in the column's unit
+	Wasserstein float64 // W1: ∫|F − G|, the mean distance that mass must move, in the column's unit
 	Measured    bool
 }
 
-// DistanceOf compares the values of two columns, exactly, by sorting copies of
-// them; NaN is missing and left out. A distance of distributions does not see
-// which record has which value: a swap leaves both at 0.
+// DistanceOf computes the exact distances between the values of two columns. It sorts
+// copies of them; NaN is a missing value and is omitted. The distances do not depend on
+// which record has which value: after a swap both are 0.
 func DistanceOf(original, released []float64) Distance {
 	x, y := sorted(original), sorted(released)
 	if len(x) == 0 || len(y) == 0 {
@@ -25,7 +25,7 @@ func DistanceOf(original, released []float64) Distance {
 	n, m := float64(len(x)), float64(len(y))
 	at := min(x[0], y[0])
 	i, j := 0, 0
-	gap := 0.0 // |F − G| from at on
+	gap := 0.0 // |F − G| between at and the next value
 	for i < len(x) || j < len(y) {
 		next := math.Inf(1)
 		if i < len(x) {
@@ -44,7 +44,7 @@ func DistanceOf(original, released []float64) Distance {
 		for j < len(y) && y[j] == at {
 			j++
 		}
-		// The difference of two counts over n·m is exactly 0 where F = G.
+		// The difference of two counts over n·m is exactly 0 if F = G.
 		gap = math.Abs(float64(i)*m-float64(j)*n) / (n * m)
 		d.KS = max(d.KS, gap)
 	}

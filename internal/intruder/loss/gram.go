@@ -13,15 +13,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
-// stretches is how many parts records are summed in. It is fixed, so that sums
-// do not depend on the number of processors.
+// stretches is the number of parts in which records are summed. It is fixed, so that
+// sums do not depend on the number of processors.
 const stretches = 64
 
-// rowsAtOnce is how many rows of a design matrix are made at a time.
+// rowsAtOnce is the number of rows of a design matrix that are computed at a time.
 const rowsAtOnce = 256
 
 // inStretches calls f for each of up to stretches parts of n records, on all
-// processors, and returns the first error or the context's.
+// processors. It returns the first error of f or the context's error.
 func inStretches(ctx context.Context, n int, f func(part, from, to int) error) error {
 	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -41,18 +41,20 @@ func inStretches(ctx context.Context, n int, f func(part, from, to int) error) e
 	return g.Wait()
 }
 
-// addGram adds the upper triangle of RᵀR to gram, for rows of k numbers.
+// addGram adds the upper triangle of RᵀR to gram, where R has rows of k numbers.
 func addGram(gram []float64, rows []float64, k int) {
 	blas64.Syrk(blas.Trans, 1, blas64.General{Rows: len(rows) / k, Cols: k, Stride: k, Data: rows},
 		1, blas64.Symmetric{Uplo: blas.Upper, N: k, Stride: k, Data: gram})
 }
 
-// collinear is the share of a term's sum of squares, left when the terms before
-// it are taken out, at or below which the term is a combination of them.
+// collinear is a limit for the residual sum of squares of a term after regression on
+// the terms before it, as a share of its sum of squares. At or below the limit the term
+// counts as a linear combination of them.
 const collinear = 1e-9
 
-// independent returns the terms that are no combination of those before them, by
-// elimination in their order. gram is k×k, its upper triangle is read.
+// independent returns the indices of the terms that are not linear combinations of the
+// terms before them, by Gaussian elimination in their order. gram is k×k; only its
+// upper triangle is read.
 func independent(gram []float64, k int) []int {
 	a := make([]float64, k*k)
 	for i := range k {

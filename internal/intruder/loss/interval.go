@@ -11,30 +11,30 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
-// Interval is interval disclosure at several widths k, the member "interval" of
-// the attack's result. Its keys are the widths as short decimals: "0.05".
+// Interval is interval disclosure at several widths k, the member "interval" of the
+// attack's result. The keys of its maps are the widths as short decimals: "0.05".
 //
-// Its blind spot: a record counts only where *every* column's original value lies
-// in its interval, so the measure falls with each further column, while a further
-// column helps whoever links records. On the CASC census set (1,080 records, 12
-// columns, 10 % noise) it reports 0 at k = 0.05 where linkage finds 1,057 of the
-// 1,080. A small value here says nothing about identity disclosure; read it
-// beside linkage, or column by column.
+// A limitation: a record counts only if the original value of every column lies in its
+// interval. So the measure falls with each further column, while a further column helps
+// an intruder who links records. On the CASC census set (1,080 records, 12 columns, 10
+// % noise) it reports 0 at k = 0.05 where linkage finds 1,057 of the 1,080. A small
+// value does not mean that the risk of identity disclosure is small; compare it with
+// linkage, or compute it for single columns.
 type Interval struct {
 	// Risk is sdcMicro's dRisk: the share of records with
-	// y_j − k·S_yj ≤ x_j ≤ y_j + k·S_yj in every column, S_yj the SD of the
-	// *released* column (divisor n−1), and a cell that is missing on either side
-	// counting as inside. Two things are wrong with that: the more noise, the wider
-	// the interval; and a release with everything suppressed has risk 1.
+	// y_j − k·S_yj ≤ x_j ≤ y_j + k·S_yj in every column, where S_yj is the SD of the
+	// released column (divisor n−1) and a cell that is missing on either side counts as
+	// inside. This definition has two faults: more noise makes the interval wider, and
+	// a completely suppressed release has risk 1.
 	Risk map[string]float64 `json:"risk"`
-	// Sound measures the interval in S_xj, the SD of the original, and passes over
-	// missing cells: a record counts where it has a cell with both values and all
-	// of these are inside.
+	// Sound uses S_xj, the SD of the original, and ignores missing cells: it is the
+	// share of records that have at least one cell with both values, and whose cells
+	// with both values are all inside.
 	Sound map[string]float64 `json:"sound"`
 }
 
-// IntervalOf measures interval disclosure at the widths, in units of an SD. It
-// returns an error where the pair is none or a width is negative.
+// IntervalOf computes interval disclosure at the given widths, in units of an SD. It
+// returns an error if the pair is not valid or a width is negative or infinite.
 func IntervalOf(p Pair, widths []float64) (*Interval, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func IntervalOf(p Pair, widths []float64) (*Interval, error) {
 			return nil
 		})
 	}
-	_ = g.Wait() // none of them fails
+	_ = g.Wait() // no function returns an error
 	v := &Interval{Risk: map[string]float64{}, Sound: map[string]float64{}}
 	for i, width := range widths {
 		name := strconv.FormatFloat(width, 'g', -1, 64)
@@ -68,7 +68,7 @@ func IntervalOf(p Pair, widths []float64) (*Interval, error) {
 	return v, nil
 }
 
-// Bits of what inside knows of a record.
+// Bits of the state of a record in inside.
 const (
 	outside      = 1 << iota // of an interval of Risk
 	outsideSound             // of an interval of Sound
@@ -79,7 +79,7 @@ func inside(p Pair, width float64, sx, sy []float64) (share [2]float64) {
 	n := p.Records()
 	state := make([]byte, n)
 	for j := range p.Names {
-		// Products are rounded before they are added, on every processor.
+		// The conversions round the products before they are added, on every processor.
 		risk, sound := float64(width*sy[j]), float64(width*sx[j])
 		released := p.Released[j][:n]
 		for i, x := range p.Original[j][:n] {
@@ -88,7 +88,7 @@ func inside(p Pair, width float64, sx, sy []float64) (share [2]float64) {
 				continue
 			}
 			state[i] |= compared
-			// Where an SD is not known (one value) nothing lies outside, as in R.
+			// If an SD is unknown (one value), no cell is outside, as in R.
 			if x < y-risk || x > y+risk {
 				state[i] |= outside
 			}

@@ -14,8 +14,8 @@ import (
 )
 
 // Pair is an original and its release, by columns. Original[j][i] and
-// Released[j][i] are the two values of record i in column Names[j], NaN where
-// missing. The slices are read, never written.
+// Released[j][i] are the two values of record i in column Names[j], NaN if missing. No
+// function changes the slices.
 type Pair struct {
 	Names              []string
 	Original, Released [][]float64
@@ -32,9 +32,8 @@ func (p *Pair) Records() int {
 // maxMagnitude bounds values so that sums of their squares are finite.
 const maxMagnitude = 1e145
 
-// Check returns an error where the pair is no pair: no column or record, a name
-// that is repeated, lengths that differ, a value that is infinite or so great that its square
-// might be.
+// Check returns an error if the pair has no column or record, a repeated name, columns of
+// different lengths, or a value above 1e145 in magnitude (its square might be infinite).
 func (p *Pair) Check() error {
 	if len(p.Names) == 0 {
 		return fmt.Errorf("columns: must be at least 1, got 0")
@@ -65,7 +64,7 @@ func (p *Pair) Check() error {
 	return nil
 }
 
-// index returns the place of a column.
+// index returns the index of a column, or an error if the pair does not have it.
 func (p *Pair) index(name string) (int, error) {
 	j := slices.Index(p.Names, name)
 	if j < 0 {
@@ -89,25 +88,26 @@ func (p *Pair) indexes(names []string) ([]int, error) {
 	return js, nil
 }
 
-// Options say what is measured beyond what every pair has. The zero value leaves
-// out propensity and regressions.
+// Options select further measures. The zero value selects neither propensity nor
+// regressions.
 type Options struct {
 	Propensity  *PropensityOptions // nil: no pMSE
 	Regressions []Regression
-	// RankTolerance is the eigenvalue of the original's correlation matrix, as a
-	// share of the greatest, below which one is taken for 0. 0 is DefaultRankTolerance.
+	// RankTolerance is the limit, as a share of the greatest eigenvalue, up to which an
+	// eigenvalue of the original's correlation matrix is taken as 0. 0 stands for
+	// DefaultRankTolerance.
 	RankTolerance float64
 }
 
-// Utility is the member "utility" of the attack's result. IL1s is the sum over
-// cells, IL1sPerCell the same over all n·p cells; Change has both with the cells
-// that they are of.
+// Utility is the member "utility" of the attack's result. IL1s is the sum over cells,
+// IL1sPerCell the sum divided by all n·p cells; Change has both, with the numbers of
+// cells.
 type Utility struct {
 	IL1s        float64            `json:"il1s" doc:"sum over the cells of |x−y|/(√2·S)"`
 	IL1sPerCell float64            `json:"il1s_per_cell" doc:"the same over all cells"`
 	Eigen       *float64           `json:"eigen" doc:"sum of the relative differences of the eigenvalues of the correlation matrix; null where none can be compared"` // nil where no eigenvalue can be compared
 	PMSE        *float64           `json:"pmse,omitempty" doc:"propensity score: 0 where a logistic regression on the values tells no released record from an original, 0.25 where it tells each; it sees shifts of means and lost values, no change of spread"`
-	KS          map[string]float64 `json:"ks" doc:"Kolmogorov-Smirnov distance, by column"`                        // without columns that have no value on one side
+	KS          map[string]float64 `json:"ks" doc:"Kolmogorov-Smirnov distance, by column"`                        // omits columns that have no value on one side
 	Wasserstein map[string]float64 `json:"wasserstein" doc:"Wasserstein distance in the column's unit, by column"` // W1, in the column's unit
 
 	Change      Change       `json:"change"`
@@ -125,10 +125,9 @@ type ColumnLoss struct {
 	Change   Change  `json:"change" doc:"how far the column's cells have moved"`
 }
 
-// Measure computes what masking has cost. It returns an error where the pair or
-// an option is wrong, or the context's when that ends first. The result does not
-// depend on the number of processors. Memory beyond the pair: two copies of a
-// column a processor.
+// Measure computes the information loss of a pair. It returns an error if the pair or
+// an option is not valid, or if the context ends. The result does not depend on the
+// number of processors. It needs memory for two copies of a column per processor.
 func Measure(ctx context.Context, p Pair, o Options) (*Utility, error) {
 	if err := p.Check(); err != nil {
 		return nil, err

@@ -8,50 +8,50 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// PropensityOptions say what tells original from released records.
+// PropensityOptions are the terms and the penalty of the propensity model.
 type PropensityOptions struct {
 	Columns      []string // nil: all of the pair
-	Interactions bool     // also the products of each two columns
-	Ridge        float64  // penalty on squared standardised coefficients; 0: none unless it is needed
+	Interactions bool     // also the products of every two columns
+	Ridge        float64  // penalty on squared standardised coefficients; 0: none unless the sides are separated
 }
 
-// separationRidge is the penalty that is taken where the two sides are separated,
-// or nearly: that of a standard normal prior on standardised coefficients.
+// separationRidge is the penalty that is used if the two sides are separated, or nearly
+// so. It corresponds to a standard normal prior on standardised coefficients.
 const separationRidge = 1
 
-// Propensity says how well original and released records can be told apart by a
-// logistic regression (Woo, Reiter, Oganian & Karr 2009; Snoke, Raab, Nowok,
-// Dibben & Slavkovic 2018).
+// Propensity measures how well a logistic regression distinguishes original and
+// released records (Woo, Reiter, Oganian & Karr 2009; Snoke, Raab, Nowok, Dibben &
+// Slavkovic 2018).
 type Propensity struct {
-	// PMSE is Σ (p̂_i − c)²/N over the N original and released records, c the
-	// released ones' share: 0 where they cannot be told apart, c(1−c) = 1/4 where
-	// they are told apart for certain.
+	// PMSE is Σ (p̂_i − c)²/N over the N original and released records, where c is the
+	// share of released records: 0 if the model cannot distinguish them, c(1−c) = 1/4
+	// if it distinguishes them with certainty.
 	PMSE float64 `json:"pmse"`
-	// Expected is the mean of PMSE where the released values are fresh draws from
-	// the distribution that the original shows: (k−1)(1−c)²c/N, with k terms, the
-	// intercept among them (Snoke et al. 2018, section 3.1). It holds without a
-	// penalty.
+	// Expected is the mean of PMSE if the released values are independent draws from
+	// the distribution of the original: (k−1)(1−c)²c/N, with k terms including the
+	// intercept (Snoke et al. 2018, section 3.1). The formula holds without a penalty.
 	Expected float64 `json:"expected"`
-	// Ratio is PMSE/Expected; 1 is as good as fresh draws. Masked records resemble
-	// their own originals more than fresh draws would, so that small noise gives
-	// less than 1. nil without a term beside the intercept.
+	// Ratio is PMSE/Expected; 1 is the value of independent draws. Masked records are
+	// more similar to their originals than independent draws are, so that small noise
+	// gives less than 1. nil if there is no term besides the intercept.
 	Ratio *float64 `json:"ratio" doc:"pmse over what fresh draws from the same distribution would give"`
 
 	Terms        int     `json:"terms"`          // k
 	TermsLeftOut int     `json:"terms_left_out"` // constant, or combinations of others
 	Records      int     `json:"records"`        // N
 	Ridge        float64 `json:"ridge"`          // the penalty that was used
-	Separated    bool    `json:"separated"`      // the regression had no maximum without one
+	Separated    bool    `json:"separated"`      // the likelihood had no maximum without a penalty
 	Iterations   int     `json:"iterations"`
 }
 
-// PropensityOf regresses "is released" on main effects, and where asked for on
-// pairwise interactions, of the columns, by iteratively reweighted least squares.
-// Columns are centred and scaled by both sides together. A missing value counts
-// as the mean, with a term of its own that says that it is missing: suppression
-// is seen. A change of spread alone is not: the distances of distributions (KS) see that. Terms that are combinations of others are left out. Where a hyperplane
-// separates the sides, coefficients would run off to infinity: the regression is
-// then done with a ridge, and Separated says so.
+// PropensityOf fits a logistic regression of "is released" on the columns' main effects and, if requested,
+// their pairwise interactions, by iteratively reweighted least squares. Columns are centred and scaled by
+// both sides together. A missing value counts as the mean and has an additional term that indicates missing
+// values, so that the model detects suppression. It does not detect a change of spread alone; the distances
+// of distributions (KS) do. Terms that are linear combinations of others are omitted. If a hyperplane
+// separates the sides, the coefficients would diverge; the regression then uses a ridge penalty, and
+// Separated is true. PropensityOf returns an error if the pair or an option is not valid, if the regression
+// does not converge, or if the context ends.
 func PropensityOf(ctx context.Context, p Pair, o PropensityOptions) (*Propensity, error) {
 	if err := p.Check(); err != nil {
 		return nil, fmt.Errorf("propensity: %w", err)
@@ -98,8 +98,9 @@ func PropensityOf(ctx context.Context, p Pair, o PropensityOptions) (*Propensity
 	return r, nil
 }
 
-// design makes the rows of the regression: intercept, columns, terms for missing
-// values, interactions. Record 2i is original i, record 2i+1 its release.
+// design computes the rows of the regression: intercept, columns, terms for missing
+// values, interactions. Record 2i is original record i, record 2i+1 its released
+// record.
 type design struct {
 	n, k          int
 	x, y          [][]float64
@@ -146,7 +147,7 @@ func newDesign(p Pair, js []int, interactions bool) *design {
 	return d
 }
 
-// row writes the terms of a record.
+// row writes the k terms of a record to dst.
 func (d *design) row(dst []float64, record int) {
 	columns := d.x
 	if record&1 == 1 {
@@ -180,15 +181,16 @@ func (d *design) row(dst []float64, record int) {
 	}
 }
 
-// totals are sums over records at given coefficients.
+// totals holds sums and a maximum over the records at given coefficients.
 type totals struct {
 	likelihood float64 // log-likelihood
 	square     float64 // Σ (p̂ − 1/2)²
 	steepest   float64 // greatest |η|
 }
 
-// sums adds up, at the coefficients beta of all k terms (nil: every weight 1, for
-// the rank): gram = XᵀWX and score = Xᵀ(t − p̂).
+// sums adds XᵀWX to gram, Xᵀ(t − p̂) to score and the totals to t, at the coefficients
+// beta of all k terms. If beta is nil, all weights are 1 and only gram is computed, to
+// determine the rank.
 func (d *design) sums(ctx context.Context, beta, gram, score []float64, t *totals) error {
 	k := d.k
 	grams, scores := make([][]float64, stretches), make([][]float64, stretches)
@@ -248,22 +250,22 @@ func (d *design) sums(ctx context.Context, beta, gram, score []float64, t *total
 	return nil
 }
 
-// fitted is the outcome of a regression.
+// fitted is the result of a regression.
 type fitted struct {
 	converged  bool
 	iterations int
 	square     float64
 }
 
-// Beyond these a regression has no maximum, or none that can be found: a record
-// with |η| > 30 is on its side with a probability that float64 cannot tell from 1.
+// Beyond these limits the likelihood has no maximum, or none that can be found: for |η|
+// > 30 the probability of a record's side is 1 up to the precision of the regression.
 const (
 	steepest      = 30
 	maxIterations = 100
 )
 
-// ascent is a fit under way: the log-likelihood less ridge/2·Σβ², the intercept free, at
-// beta.
+// ascent is the state of a fit at the coefficients beta. The objective is the
+// log-likelihood minus ridge/2·Σβ², without a penalty on the intercept.
 type ascent struct {
 	*design
 	ridge       float64
@@ -273,7 +275,8 @@ type ascent struct {
 	objective   float64
 }
 
-// at sums up at the coefficients b.
+// at returns the totals and the objective at the coefficients b and fills in gram and
+// score.
 func (a *ascent) at(ctx context.Context, b []float64) (t totals, objective float64, err error) {
 	clear(a.gram)
 	clear(a.score)
@@ -287,8 +290,9 @@ func (a *ascent) at(ctx context.Context, b []float64) (t totals, objective float
 	return t, objective, nil
 }
 
-// newton returns the step of Newton's method for the kept coefficients, and its decrement,
-// twice what a quadratic still gains; false where the matrix is singular but for rounding.
+// newton returns the step of Newton's method for the kept coefficients and the Newton
+// decrement, twice the gain that a quadratic approximation predicts. It returns false if
+// the matrix is singular up to rounding.
 func (a *ascent) newton(keep []int) (step *mat.VecDense, decrement float64, ok bool) {
 	h := symmetric(a.gram, a.k, keep)
 	g := mat.NewVecDense(len(keep), nil)
@@ -308,8 +312,8 @@ func (a *ascent) newton(keep []int) (step *mat.VecDense, decrement float64, ok b
 	return step, mat.Dot(step, g), true
 }
 
-// climb goes along a step, halved until it does not lead down; false where there is no way
-// up, as the rest is rounding.
+// climb moves along a step, which it halves until the objective does not fall. It returns
+// false if no length above 1e-6 meets this, because what remains is rounding.
 func (a *ascent) climb(ctx context.Context, keep []int, step *mat.VecDense, decrement float64) (bool, error) {
 	for length := 1.0; ; length /= 2 {
 		copy(a.trial, a.beta)
@@ -323,7 +327,8 @@ func (a *ascent) climb(ctx context.Context, keep []int, step *mat.VecDense, decr
 		if length < 1e-6 {
 			return false, nil
 		}
-		// So near the top the objective's gain is less than its rounding.
+		// With so small a decrement the gain of the objective is less than its rounding
+		// error.
 		if o >= a.objective || decrement < 1e-6 {
 			a.beta, a.trial = a.trial, a.beta
 			a.now, a.objective = t, o
@@ -332,7 +337,8 @@ func (a *ascent) climb(ctx context.Context, keep []int, step *mat.VecDense, decr
 	}
 }
 
-// fit maximises the log-likelihood less ridge/2·Σβ² by Newton's method.
+// fit maximises the log-likelihood minus ridge/2·Σβ² by Newton's method. It returns
+// ctx's error if ctx ends.
 func (d *design) fit(ctx context.Context, keep []int, ridge float64) (fitted, error) {
 	a := &ascent{design: d, ridge: ridge, beta: make([]float64, d.k), trial: make([]float64, d.k),
 		gram: make([]float64, d.k*d.k), score: make([]float64, d.k)}

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Regression names a linear regression that users of the data would do.
+// Regression specifies a linear regression that users of the data would compute.
 type Regression struct {
 	Response   string   `json:"response"`
 	Predictors []string `json:"predictors"`
@@ -23,11 +23,12 @@ type Overlap struct {
 	Response     string        `json:"response"`
 	Predictors   []string      `json:"predictors"`
 	Level        float64       `json:"level"`
-	Records      [2]int        `json:"records"`                                  // complete ones, original and released
+	Records      [2]int        `json:"records"`                                  // complete records, original and released
 	Mean         float64       `json:"mean" doc:"of the coefficients' overlaps"` // of the coefficients' overlaps, the intercept's among them
 	Coefficients []Coefficient `json:"coefficients"`
-	// LeftOut names predictors that are combinations of those before them on one
-	// side. They are left out on both, so that coefficients mean the same.
+	// LeftOut names the predictors that are linear combinations of those before them on
+	// at least one side. They are omitted on both sides, so that the coefficients have
+	// the same meaning.
 	LeftOut []string `json:"left_out,omitempty"`
 }
 
@@ -36,9 +37,9 @@ type Coefficient struct {
 	Term     string   `json:"term"` // a predictor's name, or "(intercept)"
 	Original Estimate `json:"original"`
 	Released Estimate `json:"released"`
-	// Overlap is the length of the intersection as a share of each interval,
-	// averaged over the two: 1 for equal intervals, 0 for disjoint ones. An
-	// interval of no length lies in the other or does not.
+	// Overlap is the length of the intersection as a share of each interval, averaged
+	// over the two intervals: 1 for equal intervals, 0 for disjoint ones. The share of
+	// an interval of length 0 is 1 if it lies in the other one, else 0.
 	Overlap float64 `json:"overlap"`
 }
 
@@ -52,10 +53,11 @@ type Estimate struct {
 // Intercept is the name of the intercept's coefficient.
 const Intercept = "(intercept)"
 
-// OverlapOf does the regression on both sides by least squares, on the records
-// that are complete there, and compares the intervals, which are Student's. It
-// returns an error where a column is not there or twice in the regression, or
-// where a side has too few complete records.
+// OverlapOf computes the regression on both sides by least squares, on the complete
+// records of each side, and compares the Student confidence intervals. It returns an
+// error if the pair or the level is not valid, if a column does not exist or occurs
+// twice in the regression, if a side has too few complete records, or if the context
+// ends.
 func OverlapOf(ctx context.Context, p Pair, r Regression) (*Overlap, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -111,7 +113,8 @@ func OverlapOf(ctx context.Context, p Pair, r Regression) (*Overlap, error) {
 	return o, nil
 }
 
-// bothSides sums up the columns of a regression in the original and the released data.
+// bothSides returns the sums that a regression needs, for the original and the released
+// data.
 func bothSides(ctx context.Context, p Pair, r Regression) (sides [2]*leastSquares, err error) {
 	js, err := p.indexes(append(append([]string{}, r.Predictors...), r.Response))
 	if err != nil {
@@ -129,7 +132,7 @@ func bothSides(ctx context.Context, p Pair, r Regression) (sides [2]*leastSquare
 	return sides, nil
 }
 
-// overlap is the mean share of the intervals that they have in common.
+// overlap returns the mean share of the two intervals that lies in their intersection.
 func overlap(a, b Estimate) float64 {
 	common := min(a.Upper, b.Upper) - max(a.Lower, b.Lower)
 	if common < 0 {
@@ -144,17 +147,16 @@ func overlap(a, b Estimate) float64 {
 	return (share(a) + share(b)) / 2
 }
 
-// leastSquares holds what a regression needs of the data: the columns' means and
-// SDs, and the sums of products of the standardised columns. The last column is
-// the response.
+// leastSquares holds the sums that a regression needs: the columns' means and SDs, and
+// the sums of products of the standardised columns. The last column is the response.
 type leastSquares struct {
 	n        int
 	mean, sd []float64
 	cross    []float64 // upper triangle
 }
 
-// newLeastSquares makes three passes over the records that are complete: means, SDs,
-// products.
+// newLeastSquares computes means, SDs and products in three passes over the complete
+// records.
 func newLeastSquares(ctx context.Context, columns [][]float64) (*leastSquares, error) {
 	k := len(columns)
 	s := &leastSquares{mean: make([]float64, k), sd: make([]float64, k), cross: make([]float64, k*k)}
@@ -195,9 +197,9 @@ func newLeastSquares(ctx context.Context, columns [][]float64) (*leastSquares, e
 	return s, err
 }
 
-// overComplete adds to dst what f adds to its sum for every complete record, and returns
-// how many there are. Sums are made by stretches, so that one of 1e6 terms has the error of
-// one of 1e4.
+// overComplete calls f for every complete record, adds the sums to dst and returns the
+// number of complete records. It sums in stretches, so that a sum of 1e6 terms has the
+// rounding error of a sum of 1e4.
 func overComplete(ctx context.Context, columns [][]float64, dst []float64, f func(sum []float64, i int)) (int, error) {
 	complete := func(i int) bool {
 		for _, v := range columns {
@@ -229,9 +231,10 @@ func overComplete(ctx context.Context, columns [][]float64, dst []float64, f fun
 	return n, err
 }
 
-// solve returns the intercept and the kept predictors' coefficients. The
-// covariance of the slopes is σ̂²(ZᵀZ)⁻¹ on standardised predictors; the
-// intercept is ȳ − Σ b_c x̄_c, and ȳ is uncorrelated with the slopes.
+// solve returns the intercept and the coefficients of the kept predictors, with
+// confidence intervals, or an error if the predictors are collinear. The covariance of
+// the slopes is σ̂²(ZᵀZ)⁻¹ on standardised predictors; the intercept is ȳ − Σ b_c x̄_c,
+// and ȳ is uncorrelated with the slopes.
 func (s *leastSquares) solve(keep []int, level float64) ([]Estimate, error) {
 	k := len(s.mean)
 	last := k - 1

@@ -11,14 +11,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
-// DefaultRankTolerance is the share of the greatest eigenvalue below which an
-// eigenvalue of a correlation matrix is taken for 0. Rounding leaves about
-// p·2⁻⁵² of the greatest; at the tolerance an eigenvalue still has six digits
-// or more.
+// DefaultRankTolerance is the share of the greatest eigenvalue up to which an
+// eigenvalue of a correlation matrix is taken as 0. Rounding errors are about p·2⁻⁵² of
+// the greatest one; an eigenvalue at the tolerance still has six or more correct
+// digits.
 const DefaultRankTolerance = 1e-9
 
-// Moments describe the values that a column has. Mean is nil without a value, SD
-// (divisor n−1) without two.
+// Moments describes the values of a column that are not missing. Mean is nil if there
+// is no value, SD (divisor n−1) if there are fewer than two.
 type Moments struct {
 	N       int64    `json:"n"`
 	Missing int64    `json:"missing"`
@@ -33,7 +33,7 @@ func (m Moments) sd() float64 {
 	return *m.SD
 }
 
-// MomentsOf passes twice over the values; NaN is missing.
+// MomentsOf computes the moments of values in two passes; NaN is a missing value.
 func MomentsOf(values []float64) Moments {
 	var m Moments
 	var sum float64
@@ -65,34 +65,33 @@ func MomentsOf(values []float64) Moments {
 	return m
 }
 
-// Structure compares second moments. Entries are computed from the records that
-// have both columns (pairwise complete), on each side for itself.
+// Structure compares second moments. Each entry is computed from the records that have
+// both columns (pairwise complete), separately for each side.
 type Structure struct {
 	// Covariance holds |s_jk(x) − s_jk(y)| / (S_xj·S_xk) over the entries j ≤ k,
-	// variances among them: without unit, so that columns can be put together.
+	// including variances. It has no unit, so that it can be averaged over columns.
 	Covariance Differences `json:"covariance"`
 	// Correlation holds |r_jk(x) − r_jk(y)| over the pairs j < k.
 	Correlation Differences `json:"correlation"`
 	// Eigen is Σ |e_j − f_j|/e_j over the eigenvalues e of the original's and f of
 	// the released's correlation matrix, each in decreasing order: sdcMicro's
-	// eigen. Its matrix is that of s_jk, pairwise complete, over S_j·S_k of all the
-	// columns' values, which is not Correlation's where values are missing. An e_j at or below RankTolerance·e_1 is no direction in which the
-	// original varies; what is divided by it is rounding (sdcMicro reports 10¹⁴
-	// for collinear columns). Those are left out. nil where none is left.
+	// eigen. Its matrix is s_jk/(S_j·S_k), with s_jk pairwise complete and S_j over all values of the column;
+	// if values are missing, it differs from the matrix of Correlation. In the direction of an e_j at or
+	// below RankTolerance·e_1 the original does not vary, and a quotient by e_j is only rounding error
+	// (sdcMicro reports 10¹⁴ for collinear columns). These e_j are omitted. nil if none remains.
 	Eigen        *float64 `json:"eigen"`
 	EigenLeftOut int      `json:"eigen_left_out" doc:"eigenvalues that are 0 but for rounding"`
-	Rank         int      `json:"rank"` // columns in the matrices less those left out
-	// LeftOut names columns without variance on one side, or without a record in
-	// common with another column: they have no correlation.
+	Rank         int      `json:"rank"` // number of eigenvalues that are not omitted
+	// LeftOut names columns without variance on one side, or without complete records
+	// in common with another column: they have no correlation.
 	LeftOut []string `json:"left_out,omitempty"`
 
-	// CovarianceOriginal and the others are the matrices, p×p, NaN where there is
-	// no entry.
+	// The compared matrices, p×p, NaN if an entry is undefined.
 	CovarianceOriginal, CovarianceReleased   [][]float64 `json:"-"`
 	CorrelationOriginal, CorrelationReleased [][]float64 `json:"-"`
 }
 
-// Differences sums up absolute differences of the entries of two matrices.
+// Differences summarises absolute differences of the entries of two matrices.
 type Differences struct {
 	Entries int     `json:"entries"`
 	Mean    float64 `json:"mean"`
@@ -109,7 +108,7 @@ func (d *Differences) add(v float64) {
 }
 
 // StructureOf compares the second moments of a pair. tolerance 0 stands for
-// DefaultRankTolerance.
+// DefaultRankTolerance. It returns ctx's error if ctx ends.
 func StructureOf(ctx context.Context, p Pair, tolerance float64) (Structure, error) {
 	if tolerance == 0 {
 		tolerance = DefaultRankTolerance
@@ -160,7 +159,8 @@ func square(k int) [][]float64 {
 	return m
 }
 
-// fill computes one entry of covariance and correlation, and its mirror image.
+// fill computes the entries (j, l) and (l, j) of the covariance and the correlation
+// matrix.
 func fill(cov, cor, columns [][]float64, j, l int) {
 	c, r := covariance(columns[j], columns[l])
 	if j == l && r == r {
@@ -169,8 +169,8 @@ func fill(cov, cor, columns [][]float64, j, l int) {
 	cov[j][l], cov[l][j], cor[j][l], cor[l][j] = c, c, r, r
 }
 
-// covariance returns covariance (divisor n−1) and correlation over the records
-// with both values, NaN where they are not defined.
+// covariance returns covariance (divisor n−1) and correlation over the records with
+// both values, NaN if they are undefined.
 func covariance(a, b []float64) (cov, cor float64) {
 	b = b[:len(a)]
 	var n, ma, mb float64
@@ -207,8 +207,8 @@ func covariance(a, b []float64) (cov, cor float64) {
 	return sab / (n - 1), cor
 }
 
-// eigen compares the spectra of the correlation matrices of the columns that
-// have all their correlations on both sides.
+// eigen compares the spectra of the correlation matrices of the columns that have all
+// correlations with each other on both sides.
 func (s *Structure) eigen(names []string, tolerance float64) {
 	var keep []int
 	for j, name := range names {
@@ -241,8 +241,9 @@ func (s *Structure) eigen(names []string, tolerance float64) {
 	}
 }
 
-// spectrum returns the eigenvalues of the kept rows and columns of a covariance
-// matrix, scaled to a diagonal of 1, the greatest first.
+// spectrum returns the eigenvalues, the greatest first, of the kept rows and columns of
+// a covariance matrix, scaled to a diagonal of 1. It returns false if no column is kept
+// or if the eigenvalues do not converge.
 func spectrum(m [][]float64, keep []int) ([]float64, bool) {
 	k := len(keep)
 	if k == 0 {
